@@ -1,0 +1,25 @@
+"""Targets whose headers are included as "weft/FOLDER/NAME.h", here and in the workspaces that depend on us."""
+
+_COPTS = ["-Wall", "-Wextra", "-Wno-missing-field-initializers", "-Wno-sign-compare"]
+
+def weft_library(name, copts = [], **kwargs):
+    native.cc_library(
+        name = name,
+        copts = _COPTS + copts,
+        include_prefix = "weft/" + native.package_name(),
+        linkstatic = True,
+        **kwargs
+    )
+
+def weft_binary(name, **kwargs):
+    native.cc_binary(name = name, copts = _COPTS, **kwargs)
+
+def weft_test(name, deps = [], **kwargs):
+    native.cc_test(
+        name = name,
+        srcs = kwargs.pop("srcs", [name + ".cc"]),
+        copts = _COPTS,
+        linkstatic = True,
+        deps = deps + ["//third_party:gtest_main"],
+        **kwargs
+    )
