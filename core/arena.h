@@ -1,0 +1,36 @@
+// Aligned memory that is handed out in order and freed all at once.
+//
+//   Arena arena;
+//   std::byte* bytes = arena.Allocate(4096);  // zeroed, at a 64-byte boundary, valid as long as the arena
+#ifndef WEFT_CORE_ARENA_H_
+#define WEFT_CORE_ARENA_H_
+
+#include <cstddef>
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+namespace weft {
+
+inline constexpr size_t kAlignment = 64;  // a cache line, and the widest vector
+constexpr size_t AlignUp(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+class Arena {
+ public:
+  std::byte* Allocate(size_t bytes);
+  size_t allocated_bytes() const { return allocated_; }
+
+ private:
+  struct Free {
+    void operator()(std::byte* block) const { std::free(block); }
+  };
+
+  std::vector<std::unique_ptr<std::byte[], Free>> blocks_;
+  std::byte* next_ = nullptr;
+  size_t left_ = 0;
+  size_t allocated_ = 0;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_CORE_ARENA_H_

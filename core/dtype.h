@@ -1,0 +1,71 @@
+// The element types of tensors, their C++ types, names and sizes.
+#ifndef WEFT_CORE_DTYPE_H_
+#define WEFT_CORE_DTYPE_H_
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
+
+namespace weft {
+
+enum class DType : uint8_t { kF32, kF64, kBF16, kI32, kBool };
+inline constexpr DType kF32 = DType::kF32, kF64 = DType::kF64, kBF16 = DType::kBF16, kI32 = DType::kI32,
+                       kBool = DType::kBool;
+inline constexpr int kDTypeCount = 5;
+
+// The upper half of an f32. Conversion rounds to nearest, ties to even; a NaN stays a (quiet) NaN.
+struct BF16 {
+  uint16_t bits = 0;
+
+  BF16() = default;
+  explicit BF16(float value) {
+    const uint32_t u = std::bit_cast<uint32_t>(value);
+    const bool nan = (u & 0x7fffffffu) > 0x7f800000u;
+    bits = static_cast<uint16_t>(nan ? (u >> 16) | 0x40u : (u + 0x7fffu + ((u >> 16) & 1u)) >> 16);
+  }
+  operator float() const { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+};
+
+template <class T>
+inline constexpr DType kDTypeOf = DType::kF32;
+template <>
+inline constexpr DType kDTypeOf<double> = DType::kF64;
+template <>
+inline constexpr DType kDTypeOf<BF16> = DType::kBF16;
+template <>
+inline constexpr DType kDTypeOf<int32_t> = DType::kI32;
+template <>
+inline constexpr DType kDTypeOf<bool> = DType::kBool;
+
+// Calls f with a value of the C++ type that `dtype` stands for: Dispatch(dtype, [&](auto zero) { ... }).
+template <class F>
+auto Dispatch(DType dtype, F&& f) {
+  switch (dtype) {
+    case DType::kF32:
+      return f(float{});
+    case DType::kF64:
+      return f(double{});
+    case DType::kBF16:
+      return f(BF16{});
+    case DType::kI32:
+      return f(int32_t{});
+    case DType::kBool:
+      break;
+  }
+  return f(bool{});
+}
+
+constexpr size_t SizeOf(DType dtype) {
+  constexpr size_t kSizes[] = {4, 8, 2, 4, 1};
+  return kSizes[static_cast<int>(dtype)];
+}
+constexpr bool IsFloat(DType dtype) { return dtype <= DType::kBF16; }
+
+absl::string_view Name(DType dtype);                    // "f32", "f64", "bf16", "i32", "bool"
+bool ParseDType(absl::string_view name, DType* dtype);  // the inverse; false for any other name
+
+}  // namespace weft
+
+#endif  // WEFT_CORE_DTYPE_H_

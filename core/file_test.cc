@@ -1,0 +1,63 @@
+#include "weft/core/file.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace weft {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string Path(const std::string& name) { return ::testing::TempDir() + "/" + name; }
+
+TEST(FileTest, WritesPartsAndReadsThem) {
+  const std::string path = Path("parts");
+  ASSERT_TRUE(WriteFile(path, {"one", "", absl::string_view("\0two", 4)}).ok());
+  const absl::StatusOr<std::string> bytes = ReadFile(path);
+  ASSERT_TRUE(bytes.ok()) << bytes.status();
+  EXPECT_EQ(*bytes, std::string("one\0two", 7));
+}
+
+TEST(FileTest, WriteReplaces) {
+  const std::string path = Path("replaced");
+  ASSERT_TRUE(WriteFile(path, {std::string(100'000, 'a')}).ok());
+  ASSERT_TRUE(WriteFile(path, {"b"}).ok());
+  EXPECT_EQ(*ReadFile(path), "b");
+}
+
+TEST(FileTest, ReadsWhatHasNoSize) {
+  const absl::StatusOr<std::string> bytes = ReadFile("/proc/self/maps");
+  ASSERT_TRUE(bytes.ok()) << bytes.status();
+  EXPECT_THAT(*bytes, HasSubstr("r-x"));
+}
+
+TEST(FileTest, ErrorsNameTheFile) {
+  const absl::Status missing = ReadFile(Path("missing")).status();
+  EXPECT_EQ(missing.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(missing.message()), HasSubstr("missing"));
+
+  const absl::Status folder = ReadFile(::testing::TempDir()).status();
+  EXPECT_EQ(folder.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(folder.message()), HasSubstr("it is a folder"));
+
+  const absl::Status nowhere = WriteFile(Path("no/such/folder"), {"x"});
+  EXPECT_EQ(nowhere.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(nowhere.message()), HasSubstr("no/such/folder"));
+}
+
+TEST(FileTest, AFailedWriteLeavesTheOldFileAndNothingElse) {
+  const std::string folder = Path("kept"), path = folder + "/target";
+  ASSERT_EQ(mkdir(folder.c_str(), 0777), 0);
+  ASSERT_EQ(mkdir(path.c_str(), 0777), 0);  // a folder can't be replaced by a file
+  EXPECT_FALSE(WriteFile(path, {"x"}).ok());
+  EXPECT_EQ(rmdir(path.c_str()), 0);
+  EXPECT_EQ(rmdir(folder.c_str()), 0);  // which is empty now
+}
+
+}  // namespace
+}  // namespace weft

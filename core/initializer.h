@@ -1,0 +1,53 @@
+// How a parameter gets its first values. They depend on the seed, the parameter's name and its shape only.
+//
+// For a shape [out, in] (and [out, in, k...]) fan_in is in·k and fan_out is out·k; a vector's fans are its size.
+#ifndef WEFT_CORE_INITIALIZER_H_
+#define WEFT_CORE_INITIALIZER_H_
+
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
+#include "weft/core/tensor.h"
+
+namespace weft {
+
+struct Initializer {
+  enum class Kind : uint8_t { kConstant, kGaussian, kUniform, kFanGaussian, kFanUniform };
+  enum class Fan : uint8_t { kIn, kOut, kAverage };
+
+  Kind kind = Kind::kConstant;
+  Fan fan = Fan::kIn;
+  float a = 0, b = 0;  // the constant; mean and deviation; low and high; or the gain g of variance g² / fan
+
+  friend bool operator==(const Initializer&, const Initializer&) = default;
+};
+
+constexpr Initializer Constant(float value) { return {.a = value}; }
+constexpr Initializer Zeros() { return Constant(0); }
+constexpr Initializer Ones() { return Constant(1); }
+constexpr Initializer Gaussian(float deviation, float mean = 0) {
+  return {.kind = Initializer::Kind::kGaussian, .a = mean, .b = deviation};
+}
+constexpr Initializer Uniform(float low, float high) {
+  return {.kind = Initializer::Kind::kUniform, .a = low, .b = high};
+}
+// Variance 2 / (fan_in + fan_out): Glorot and Bengio, 2010.
+constexpr Initializer XavierGaussian(float gain = 1) {
+  return {.kind = Initializer::Kind::kFanGaussian, .fan = Initializer::Fan::kAverage, .a = gain};
+}
+constexpr Initializer XavierUniform(float gain = 1) {
+  return {.kind = Initializer::Kind::kFanUniform, .fan = Initializer::Fan::kAverage, .a = gain};
+}
+// Variance 2 / fan_in: He et al., 2015.
+constexpr Initializer HeGaussian() { return {.kind = Initializer::Kind::kFanGaussian, .a = 1.41421356f}; }
+constexpr Initializer HeUniform() { return {.kind = Initializer::Kind::kFanUniform, .a = 1.41421356f}; }
+// Variance 1 / fan_in: LeCun et al., "Efficient BackProp", 1998.
+constexpr Initializer LeCunGaussian() { return {.kind = Initializer::Kind::kFanGaussian, .a = 1}; }
+constexpr Initializer LeCunUniform() { return {.kind = Initializer::Kind::kFanUniform, .a = 1}; }
+
+// Writes the first values of the parameter `name`. Integers and booleans take a constant only.
+void Initialize(const Initializer& initializer, uint64_t seed, absl::string_view name, const Tensor& tensor);
+
+}  // namespace weft
+
+#endif  // WEFT_CORE_INITIALIZER_H_

@@ -1,0 +1,45 @@
+#include "weft/core/op.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace weft {
+
+const Shape& DomainShape(const OpDef& op, const OpArgs& args) {
+  return op.domain < 0 ? args.outputs[0].shape : args.inputs[op.domain].shape;
+}
+
+Rect DefaultAccess(const OpArgs& args, const Shape& domain, int operand, Rect tile) {
+  const int inputs = static_cast<int>(args.inputs.size());
+  const Shape& shape = operand < inputs ? args.inputs[operand].shape : args.outputs[operand - inputs].shape;
+  Rect rect = WholeRect(shape);
+  if (shape.rows() != domain.rows()) return rect;
+  rect.row_begin = tile.row_begin;
+  rect.row_end = tile.row_end;
+  if (shape.cols() != domain.cols()) return rect;
+  return tile;
+}
+
+Rect Access(const OpDef& op, const OpArgs& args, int operand, Rect tile) {
+  return op.access != nullptr ? op.access(args, operand, tile)
+                              : DefaultAccess(args, DomainShape(op, args), operand, tile);
+}
+
+KernelFunction KernelFor(const OpDef& op, TypeSpan inputs, TypeSpan outputs) {
+  const DType dtype = inputs.empty() ? outputs[0].dtype : inputs[0].dtype;
+  return op.kernels[static_cast<int>(dtype)];
+}
+
+Cost CostOf(const OpDef& op, const OpArgs& args) {
+  return op.cost != nullptr ? op.cost(args) : FlopsPerElement<1>(args);
+}
+
+std::string PrintAttrs(const OpDef& op, const Attrs& attrs) {
+  return op.attrs.print == nullptr ? "" : op.attrs.print(attrs);
+}
+
+std::string PrintAttr(bool value) { return value ? "true" : "false"; }
+std::string PrintAttr(double value) { return absl::StrCat(value); }
+std::string PrintAttr(const Shape& value) { return ToString(value); }
+std::string PrintAttr(DType value) { return std::string(Name(value)); }
+
+}  // namespace weft

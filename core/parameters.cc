@@ -1,0 +1,84 @@
+#include "weft/core/parameters.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "weft/core/safetensors.h"
+#include "weft/core/status.h"
+
+namespace weft {
+
+absl::Status Parameters::Create(absl::Span<const ParameterSpec> specs) {
+  for (const ParameterSpec& spec : specs) {
+    const auto it = entries_.find(spec.name);
+    if (it == entries_.end() || it->second.tensor.type == spec.type) continue;
+    return absl::FailedPreconditionError(absl::StrCat("parameter '", spec.name, "' is ",
+                                                      ToString(it->second.tensor.type), " here, but the graph wants ",
+                                                      ToString(spec.type)));
+  }
+  for (const ParameterSpec& spec : specs) {
+    if (entries_.contains(spec.name)) continue;
+    const Tensor tensor = {spec.type, arena_.Allocate(spec.type.bytes())};
+    Initialize(spec.initializer, options_.seed, spec.name, tensor);
+    entries_.emplace(spec.name, Entry{tensor, spec.kind});
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Tensor> Parameters::Find(absl::string_view name) const {
+  const auto it = entries_.find(name);
+  if (it != entries_.end()) return it->second.tensor;
+  return absl::NotFoundError(absl::StrCat("no parameter '", name, "'", DidYouMean(name, Names())));
+}
+
+std::vector<std::string> Parameters::Names(Selection selection) const {
+  std::vector<std::string> names;
+  for (const auto& [name, entry] : entries_) {
+    if (selection == kAll || entry.kind == ParameterKind::kWeight) names.push_back(name);
+  }
+  return names;
+}
+
+int64_t Parameters::ElementCount(Selection selection) const {
+  int64_t count = 0;
+  for (const auto& [name, entry] : entries_) {
+    if (selection == kAll || entry.kind == ParameterKind::kWeight) count += entry.tensor.type.shape.elements();
+  }
+  return count;
+}
+
+absl::Status Parameters::Save(const std::string& path, Selection selection) const {
+  std::vector<NamedTensor> tensors;
+  for (const std::string& name : Names(selection)) tensors.push_back({name, entries_.find(name)->second.tensor});
+  return WriteSafetensors(path, tensors);
+}
+
+absl::Status Parameters::Load(const std::string& path, Selection selection) {
+  WEFT_ASSIGN_OR_RETURN(const SafetensorsFile file, SafetensorsFile::Open(path));
+  std::string problems;
+  const std::vector<std::string> names = Names(selection);
+  for (const std::string& name : names) {
+    const NamedTensor* loaded = file.Find(name);
+    const TensorType& type = entries_.find(name)->second.tensor.type;
+    if (loaded == nullptr) {
+      absl::StrAppend(&problems, "; missing '", name, "' ", ToString(type));
+    } else if (loaded->tensor.type != type) {
+      absl::StrAppend(&problems, "; '", name, "' is ", ToString(loaded->tensor.type), ", wanted ", ToString(type));
+    }
+  }
+  for (const NamedTensor& loaded : file.tensors()) {
+    if (std::binary_search(names.begin(), names.end(), loaded.name)) continue;
+    absl::StrAppend(&problems, "; unexpected '", loaded.name, "' ", ToString(loaded.tensor.type));
+  }
+  if (!problems.empty()) {
+    return absl::FailedPreconditionError(absl::StrCat(path, " does not fit the model", problems));
+  }
+  for (const std::string& name : names) {
+    const Tensor& to = entries_.find(name)->second.tensor;
+    std::memcpy(to.data, file.Find(name)->tensor.data, to.type.bytes());
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace weft

@@ -1,0 +1,75 @@
+// Parameters: the weights, optimizer moments and other state of a model, by name.
+//
+// Graphs say which parameters they need; the first that does creates one, with first values that depend on (seed, name)
+// only. Many runners share one Parameters, one of them running at a time.
+//
+//   Parameters parameters({.seed = 1});
+//   Runner runner(graph, &parameters);                              // creates what the graph needs
+//   WEFT_RETURN_IF_ERROR(parameters.Load("model.safetensors"));     // replaces values, by name
+#ifndef WEFT_CORE_PARAMETERS_H_
+#define WEFT_CORE_PARAMETERS_H_
+
+#include <atomic>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "weft/core/arena.h"
+#include "weft/core/program.h"
+
+namespace weft {
+
+class Parameters {
+ public:
+  struct Options {
+    uint64_t seed = 0;  // of first values, and of what random ops draw
+  };
+  enum Selection { kWeights, kAll };  // kAll: with optimizer moments and other state
+
+  Parameters() : Parameters(Options{}) {}
+  explicit Parameters(Options options) : options_(options) {}
+  Parameters(const Parameters&) = delete;
+  Parameters& operator=(const Parameters&) = delete;
+
+  // Creates those of `specs` that are not there yet. FailedPrecondition if one is there with another type.
+  absl::Status Create(absl::Span<const ParameterSpec> specs);
+  // A view of the parameter's bytes, valid as long as this object. NotFound if there is none of this name.
+  absl::StatusOr<Tensor> Find(absl::string_view name) const;
+  std::vector<std::string> Names(Selection selection = kAll) const;  // sorted
+  int64_t ElementCount(Selection selection = kWeights) const;
+
+  // Writes and reads safetensors. Save goes through a temporary file that is renamed. Load fails, changing nothing,
+  // unless the file has exactly the selected parameters with their types; the error lists those that are missing,
+  // unexpected and of another type.
+  absl::Status Save(const std::string& path, Selection selection = kWeights) const;
+  absl::Status Load(const std::string& path, Selection selection = kWeights);
+
+  uint64_t seed() const { return options_.seed; }
+  // The number of runs that updated these parameters: the counter of random ops.
+  uint32_t step() const { return step_; }
+  void set_step(uint32_t step) { step_ = step; }
+
+  // One runner at a time: TryLock says whether the caller has it now.
+  bool TryLock() { return !locked_.exchange(true, std::memory_order_acquire); }
+  void Unlock() { locked_.store(false, std::memory_order_release); }
+
+ private:
+  struct Entry {
+    Tensor tensor;
+    ParameterKind kind;
+  };
+
+  Options options_;
+  Arena arena_;
+  std::map<std::string, Entry, std::less<>> entries_;
+  uint32_t step_ = 0;
+  std::atomic<bool> locked_{false};
+};
+
+}  // namespace weft
+
+#endif  // WEFT_CORE_PARAMETERS_H_

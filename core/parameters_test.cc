@@ -1,0 +1,119 @@
+#include "weft/core/parameters.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "weft/core/file.h"
+#include "weft/core/safetensors.h"
+
+namespace weft {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string Path(const std::string& name) { return ::testing::TempDir() + "/" + name; }
+
+std::vector<ParameterSpec> Specs() {
+  return {{"mlp.weight", {kF32, {4, 3}}, Gaussian(1)},
+          {"mlp.bias", {kF32, {4}}, Zeros()},
+          {"adamw.m.mlp.bias", {kF32, {4}}, Zeros(), ParameterKind::kState}};
+}
+
+std::vector<float> Values(const Parameters& parameters, absl::string_view name) {
+  const absl::StatusOr<Tensor> tensor = parameters.Find(name);
+  EXPECT_TRUE(tensor.ok()) << tensor.status();
+  const auto span = tensor->span<float>();
+  return {span.begin(), span.end()};
+}
+
+TEST(ParametersTest, CreatesOnceFromSeedAndName) {
+  Parameters a({.seed = 1}), b({.seed = 1}), other({.seed = 2});
+  ASSERT_TRUE(a.Create(Specs()).ok());
+  std::vector<ParameterSpec> reversed = Specs();
+  std::reverse(reversed.begin(), reversed.end());
+  ASSERT_TRUE(b.Create(reversed).ok());
+  ASSERT_TRUE(other.Create(Specs()).ok());
+  EXPECT_EQ(Values(a, "mlp.weight"), Values(b, "mlp.weight"));
+  EXPECT_NE(Values(a, "mlp.weight"), Values(other, "mlp.weight"));
+
+  a.Find("mlp.bias")->as<float>()[0] = 7;
+  ASSERT_TRUE(a.Create(Specs()).ok());
+  EXPECT_EQ(Values(a, "mlp.bias")[0], 7);  // what is there stays
+}
+
+TEST(ParametersTest, NamesAndCounts) {
+  Parameters parameters;
+  ASSERT_TRUE(parameters.Create(Specs()).ok());
+  EXPECT_THAT(parameters.Names(), ElementsAre("adamw.m.mlp.bias", "mlp.bias", "mlp.weight"));
+  EXPECT_THAT(parameters.Names(Parameters::kWeights), ElementsAre("mlp.bias", "mlp.weight"));
+  EXPECT_EQ(parameters.ElementCount(), 16);
+  EXPECT_EQ(parameters.ElementCount(Parameters::kAll), 20);
+}
+
+TEST(ParametersTest, RefusesAnotherTypeAndCreatesNothing) {
+  Parameters parameters;
+  ASSERT_TRUE(parameters.Create(Specs()).ok());
+  const std::vector<ParameterSpec> specs = {{"new", {kF32, {}}, Zeros()}, {"mlp.bias", {kF64, {4}}, Zeros()}};
+  const absl::Status status = parameters.Create(specs);
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("'mlp.bias' is f32[4] here, but the graph wants f64[4]"));
+  EXPECT_EQ(parameters.Find("new").status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST(ParametersTest, FindSuggestsANearName) {
+  Parameters parameters;
+  ASSERT_TRUE(parameters.Create(Specs()).ok());
+  EXPECT_THAT(std::string(parameters.Find("mlp.wieght").status().message()), HasSubstr("did you mean 'mlp.weight'?"));
+}
+
+TEST(ParametersTest, SavesAndLoads) {
+  for (const auto selection : {Parameters::kWeights, Parameters::kAll}) {
+    Parameters saved({.seed = 1}), loaded({.seed = 2});
+    ASSERT_TRUE(saved.Create(Specs()).ok());
+    ASSERT_TRUE(loaded.Create(Specs()).ok());
+    saved.Find("adamw.m.mlp.bias")->as<float>()[1] = 5;
+    const std::string path = Path("saved.safetensors");
+    ASSERT_TRUE(saved.Save(path, selection).ok());
+    ASSERT_TRUE(loaded.Load(path, selection).ok());
+    EXPECT_EQ(Values(saved, "mlp.weight"), Values(loaded, "mlp.weight"));
+    EXPECT_EQ(Values(loaded, "adamw.m.mlp.bias")[1], selection == Parameters::kAll ? 5 : 0);
+    EXPECT_EQ(saved.Save(Path("no/folder/x"), selection).code(), absl::StatusCode::kNotFound);
+  }
+}
+
+TEST(ParametersTest, LoadListsWhatDoesNotFitAndChangesNothing) {
+  Parameters file, parameters({.seed = 3});
+  ASSERT_TRUE(file.Create({{"mlp.weight", {kF32, {4, 3}}, Zeros()},
+                           {"extra", {kF32, {2}}, Zeros()},
+                           {"mlp.bias", {kF32, {5}}, Zeros()}})
+                  .ok());
+  const std::string path = Path("unfit.safetensors");
+  ASSERT_TRUE(file.Save(path).ok());
+  std::vector<ParameterSpec> specs = Specs();
+  specs.push_back({"head", {kF32, {}}, Zeros()});
+  ASSERT_TRUE(parameters.Create(specs).ok());
+  const std::vector<float> before = Values(parameters, "mlp.weight");
+  const absl::Status status = parameters.Load(path);
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  const std::string message(status.message());
+  EXPECT_THAT(message, HasSubstr(path));
+  EXPECT_THAT(message, HasSubstr("missing 'head' f32[]"));
+  EXPECT_THAT(message, HasSubstr("unexpected 'extra' f32[2]"));
+  EXPECT_THAT(message, HasSubstr("'mlp.bias' is f32[5], wanted f32[4]"));
+  EXPECT_EQ(Values(parameters, "mlp.weight"), before);
+}
+
+TEST(ParametersTest, OneRunnerAtATime) {
+  Parameters parameters;
+  EXPECT_TRUE(parameters.TryLock());
+  EXPECT_FALSE(parameters.TryLock());
+  parameters.Unlock();
+  EXPECT_TRUE(parameters.TryLock());
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,49 @@
+#include "weft/core/program.h"
+
+namespace weft {
+namespace {
+
+absl::StatusOr<Types> InferSource(const Attrs& attrs, TypeSpan) { return Types{attrs.as<SourceAttrs>().type}; }
+absl::StatusOr<Types> InferGroup(const Attrs&, TypeSpan) { return Types{TensorType{kBool, {}}}; }
+// Inputs are the loss and what to differentiate by; the outputs have the types of the latter.
+absl::StatusOr<Types> InferGradient(const Attrs&, TypeSpan in) { return Types(in.begin() + 1, in.end()); }
+
+constexpr OpDef Source(const char* name) {
+  return {.name = name, .infer = InferSource, .no_gradient = "it has no inputs", .attrs = AttrOpsOf<SourceAttrs>()};
+}
+
+}  // namespace
+
+constexpr OpDef kInputOp = Source("input");
+constexpr OpDef kParameterOp = Source("parameter");
+constexpr OpDef kConstantOp = Source("constant");
+constexpr OpDef kGroupOp = {.name = "group", .infer = InferGroup, .no_gradient = "it only orders"};
+constexpr OpDef kGradientOp = {
+    .name = "gradient", .infer = InferGradient, .no_gradient = "it is expanded before it is differentiated"};
+
+Types Program::InputTypes(const Node& n) const {
+  Types types;
+  for (ValueId id : n.inputs) types.push_back(value(id).type);
+  return types;
+}
+
+Types Program::OutputTypes(const Node& n) const {
+  Types types;
+  for (uint32_t i = 0; i < n.output_count; ++i) types.push_back(value(n.output(i)).type);
+  return types;
+}
+
+NodeId Program::Append(const OpDef& op, const Attrs& attrs, absl::Span<const ValueId> inputs, TypeSpan outputs,
+                       ScopeId scope) {
+  const NodeId id{static_cast<uint32_t>(nodes.size())};
+  nodes.push_back({.op = &op,
+                   .attrs = attrs,
+                   .inputs = {inputs.begin(), inputs.end()},
+                   .first_output = ValueId{static_cast<uint32_t>(values.size())},
+                   .output_count = static_cast<uint32_t>(outputs.size()),
+                   .scope = scope});
+  for (const TensorType& type : outputs) values.push_back({type, id});
+  return id;
+}
+
+}  // namespace weft

@@ -1,0 +1,216 @@
+#include "weft/core/safetensors.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "nlohmann/json.hpp"
+#include "weft/core/file.h"
+#include "weft/core/status.h"
+
+namespace weft {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr uint64_t kLargestHeader = 100'000'000;  // as in the reference implementation
+constexpr int kDeepest = 4;                       // {"name": {"shape": [2]}} is 3 deep
+// By DType.
+constexpr absl::string_view kNames[kDTypeCount] = {"F32", "F64", "BF16", "I32", "BOOL"};
+
+struct Entry {
+  std::string name;
+  TensorType type;
+  uint64_t begin = 0, end = 0;  // of its bytes, from the end of the header
+};
+
+// Parses the header, and refuses what the JSON library would let through: an object's key twice, and depths that
+// would exhaust the stack when the document is destroyed.
+absl::StatusOr<Json> ParseHeader(absl::string_view text) {
+  std::vector<std::set<std::string>> keys;
+  std::string problem;
+  const auto check = [&](int depth, Json::parse_event_t event, Json& parsed) {
+    if (depth > kDeepest && problem.empty()) problem = "it is nested too deeply";
+    if (event == Json::parse_event_t::object_start) keys.emplace_back();
+    if (event == Json::parse_event_t::object_end) keys.pop_back();
+    if (event == Json::parse_event_t::key && problem.empty()) {
+      const std::string& key = parsed.get_ref<const std::string&>();
+      if (!keys.back().insert(key).second) problem = absl::StrCat("'", key, "' is there twice");
+    }
+    return problem.empty();  // what comes after a problem is dropped
+  };
+  Json header = Json::parse(text.begin(), text.end(), check, /*allow_exceptions=*/false);
+  if (problem.empty() && header.is_discarded()) problem = "it is not JSON";
+  if (problem.empty() && !header.is_object()) problem = "it is not a JSON object";
+  if (!problem.empty()) return absl::InvalidArgumentError(absl::StrCat("bad header: ", problem));
+  return header;
+}
+
+std::optional<uint64_t> Size(const Json& number) {
+  if (!number.is_number_unsigned()) return std::nullopt;
+  return number.get<uint64_t>();
+}
+
+absl::StatusOr<Shape> ReadShape(const Json& sizes) {
+  if (!sizes.is_array()) return absl::InvalidArgumentError("its shape is no array");
+  if (sizes.size() > Shape::kMaxRank) {
+    return absl::InvalidArgumentError(absl::StrCat("it has rank ", sizes.size(), ", more than ", Shape::kMaxRank));
+  }
+  Shape shape;
+  for (const Json& size : sizes) {
+    const std::optional<uint64_t> value = Size(size);
+    if (!value.has_value() || *value > std::numeric_limits<int64_t>::max()) {
+      return absl::InvalidArgumentError("its shape has a size that is no natural number");
+    }
+    shape.Append(static_cast<int64_t>(*value));
+  }
+  if (!shape.valid()) return absl::InvalidArgumentError(absl::StrCat("its shape ", ToString(shape), " is too large"));
+  return shape;
+}
+
+absl::StatusOr<DType> ReadDType(const Json& name) {
+  if (!name.is_string()) return absl::InvalidArgumentError("its dtype is no string");
+  const std::string& text = name.get_ref<const std::string&>();
+  for (int i = 0; i < kDTypeCount; ++i) {
+    if (absl::string_view(text) == kNames[i]) return static_cast<DType>(i);
+  }
+  return absl::InvalidArgumentError(absl::StrCat("its dtype ", text, " is not one of F32, F64, BF16, I32, BOOL"));
+}
+
+absl::StatusOr<Entry> ReadEntry(const std::string& name, const Json& json, uint64_t data_bytes) {
+  if (!json.is_object()) return absl::InvalidArgumentError("it is no JSON object");
+  for (const char* key : {"dtype", "shape", "data_offsets"}) {
+    if (!json.contains(key)) return absl::InvalidArgumentError(absl::StrCat("it has no ", key));
+  }
+  if (json.size() != 3) return absl::InvalidArgumentError("it has more than dtype, shape and data_offsets");
+  Entry entry = {.name = name};
+  WEFT_ASSIGN_OR_RETURN(entry.type.dtype, ReadDType(json["dtype"]));
+  WEFT_ASSIGN_OR_RETURN(entry.type.shape, ReadShape(json["shape"]));
+  const Json& offsets = json["data_offsets"];
+  const bool pair = offsets.is_array() && offsets.size() == 2;
+  const std::optional<uint64_t> begin = pair ? Size(offsets[0]) : std::nullopt, end = pair ? Size(offsets[1]) : begin;
+  if (!begin.has_value() || !end.has_value() || *begin > *end) {
+    return absl::InvalidArgumentError("its data_offsets are not two natural numbers in order");
+  }
+  if (*end > data_bytes) {
+    return absl::InvalidArgumentError(absl::StrCat("its bytes ", *begin, " to ", *end,
+                                                   " run past the end of the file, which has ", data_bytes,
+                                                   " after the header"));
+  }
+  if (*end - *begin != entry.type.bytes()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(ToString(entry.type), " takes ", entry.type.bytes(), " bytes, but it has ", *end - *begin));
+  }
+  entry.begin = *begin;
+  entry.end = *end;
+  return entry;
+}
+
+// The header's tensors in the order of their bytes, which they cover without hole or overlap.
+absl::StatusOr<std::vector<Entry>> ReadEntries(const Json& header, uint64_t data_bytes) {
+  std::vector<Entry> entries;
+  for (const auto& [name, json] : header.items()) {
+    if (name == "__metadata__") continue;
+    absl::StatusOr<Entry> entry = ReadEntry(name, json, data_bytes);
+    if (!entry.ok()) return Annotate(entry.status(), absl::StrCat("tensor '", name, "'"));
+    entries.push_back(*std::move(entry));
+  }
+  const auto place = [](const Entry& e) { return std::pair(e.begin, e.end); };
+  std::stable_sort(entries.begin(), entries.end(), [&](const Entry& a, const Entry& b) { return place(a) < place(b); });
+  uint64_t end = 0;
+  for (const Entry& entry : entries) {
+    if (entry.begin != end) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "tensor '", entry.name, "': its bytes begin at ", entry.begin,
+          entry.begin < end ? ", inside the tensor before, which ends at " : ", but the tensor before ends at ", end));
+    }
+    end = entry.end;
+  }
+  if (end != data_bytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the file has ", data_bytes, " bytes after the header, but its tensors take ", end));
+  }
+  return entries;
+}
+
+absl::StatusOr<Json> ReadHeader(absl::string_view bytes, absl::string_view* data) {
+  uint64_t size = 0;
+  if (bytes.size() < sizeof(size)) {
+    return absl::InvalidArgumentError(absl::StrCat("the file has only ", bytes.size(), " bytes"));
+  }
+  for (int i = 7; i >= 0; --i) size = size << 8 | static_cast<uint8_t>(bytes[i]);
+  bytes.remove_prefix(sizeof(size));
+  if (size > bytes.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("bad header: its length is given as ", size, ", but ", bytes.size(),
+                                                   " bytes are left in the file"));
+  }
+  if (size > kLargestHeader) {
+    return absl::InvalidArgumentError(absl::StrCat("bad header: its length ", size, " is over ", kLargestHeader));
+  }
+  *data = bytes.substr(size);
+  return ParseHeader(bytes.substr(0, size));
+}
+
+}  // namespace
+
+absl::StatusOr<SafetensorsFile> SafetensorsFile::Open(const std::string& path) {
+  WEFT_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
+  const std::string where = absl::StrCat(path, " is no valid safetensors file");
+  absl::string_view data;
+  const absl::StatusOr<Json> header = ReadHeader(bytes, &data);
+  if (!header.ok()) return Annotate(header.status(), where);
+  absl::StatusOr<std::vector<Entry>> entries = ReadEntries(*header, data.size());
+  if (!entries.ok()) return Annotate(entries.status(), where);
+
+  SafetensorsFile file;
+  for (Entry& entry : *entries) {
+    const absl::string_view from = data.substr(entry.begin, entry.end - entry.begin);
+    const bool is_bool = entry.type.dtype == kBool;
+    if (is_bool && std::any_of(from.begin(), from.end(), [](char c) { return c != 0 && c != 1; })) {
+      return absl::InvalidArgumentError(absl::StrCat(where, ": tensor '", entry.name, "': a BOOL is neither 0 nor 1"));
+    }
+    const Tensor tensor = {entry.type, file.arena_.Allocate(from.size())};
+    std::copy(from.begin(), from.end(), reinterpret_cast<char*>(tensor.data));
+    file.tensors_.push_back({std::move(entry.name), tensor});
+  }
+  return file;
+}
+
+const NamedTensor* SafetensorsFile::Find(absl::string_view name) const {
+  for (const NamedTensor& tensor : tensors_) {
+    if (tensor.name == name) return &tensor;
+  }
+  return nullptr;
+}
+
+absl::Status WriteSafetensors(const std::string& path, absl::Span<const NamedTensor> tensors) {
+  nlohmann::ordered_json header = nlohmann::ordered_json::object();
+  uint64_t end = 0;
+  for (const auto& [name, tensor] : tensors) {
+    const uint64_t begin = end;
+    end += tensor.type.bytes();
+    if (header.contains(name) || name == "__metadata__") {
+      return absl::InvalidArgumentError(
+          absl::StrCat("cannot write ", path, ": '", name, "' is there twice or reserved"));
+    }
+    const absl::Span<const int64_t> sizes = tensor.type.shape.dims();
+    header[name] = {{"dtype", std::string(kNames[static_cast<int>(tensor.type.dtype)])},
+                    {"shape", std::vector<int64_t>(sizes.begin(), sizes.end())},
+                    {"data_offsets", {begin, end}}};
+  }
+  using Handler = nlohmann::ordered_json::error_handler_t;
+  std::string text = header.dump(-1, ' ', false, Handler::replace);
+  text.resize((text.size() + 7) / 8 * 8, ' ');
+  std::string length(8, '\0');
+  for (int i = 0; i < 8; ++i) length[i] = static_cast<char>(text.size() >> (8 * i));
+  std::vector<absl::string_view> parts = {length, text};
+  for (const NamedTensor& named : tensors) {
+    parts.emplace_back(reinterpret_cast<const char*>(named.tensor.data), named.tensor.type.bytes());
+  }
+  return WriteFile(path, parts);
+}
+
+}  // namespace weft

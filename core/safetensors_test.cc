@@ -1,0 +1,181 @@
+#include "weft/core/safetensors.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "weft/core/arena.h"
+#include "weft/core/file.h"
+
+namespace weft {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string Path(const std::string& name) { return ::testing::TempDir() + "/" + name; }
+
+std::string Length(uint64_t n) { return std::string(reinterpret_cast<const char*>(&n), sizeof(n)); }
+
+// What Open says of a file with this header and so many bytes after it.
+absl::StatusOr<SafetensorsFile> OpenHeader(const std::string& header, size_t data_bytes) {
+  const std::string path = Path("case.safetensors");
+  EXPECT_TRUE(WriteFile(path, {Length(header.size()), header, std::string(data_bytes, '\1')}).ok());
+  return SafetensorsFile::Open(path);
+}
+
+std::string Tensor32(const std::string& name, const std::string& shape, const std::string& offsets,
+                     const std::string& dtype = "F32") {
+  return absl::StrCat("\"", name, "\":{\"dtype\":\"", dtype, "\",\"shape\":", shape, ",\"data_offsets\":", offsets,
+                      "}");
+}
+
+TEST(SafetensorsTest, RoundTripOfEveryDtype) {
+  Arena arena;
+  std::vector<NamedTensor> tensors;
+  const Shape shapes[kDTypeCount] = {{2, 3}, {}, {5}, {0, 4}, {3}};
+  for (int i = 0; i < kDTypeCount; ++i) {
+    const TensorType type = {static_cast<DType>(i), shapes[i]};
+    const Tensor tensor = {type, arena.Allocate(type.bytes())};
+    for (size_t b = 0; b < type.bytes(); ++b) tensor.data[b] = std::byte(type.dtype == kBool ? b % 2 : 17 * b + i);
+    tensors.push_back({absl::StrCat("layer.", i, " \"é\""), tensor});
+  }
+  const std::string path = Path("round_trip.safetensors");
+  ASSERT_TRUE(WriteSafetensors(path, tensors).ok());
+  const absl::StatusOr<SafetensorsFile> file = SafetensorsFile::Open(path);
+  ASSERT_TRUE(file.ok()) << file.status();
+  ASSERT_EQ(file->tensors().size(), tensors.size());
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const NamedTensor& got = file->tensors()[i];
+    EXPECT_EQ(got.name, tensors[i].name);
+    ASSERT_EQ(got.tensor.type, tensors[i].tensor.type);
+    EXPECT_EQ(std::memcmp(got.tensor.data, tensors[i].tensor.data, got.tensor.type.bytes()), 0);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(got.tensor.data) % kAlignment, 0);
+    EXPECT_EQ(file->Find(got.name), &got);
+  }
+  EXPECT_EQ(file->Find("layer"), nullptr);
+  const std::string bytes = *ReadFile(path);
+  EXPECT_EQ(static_cast<uint8_t>(bytes[0]) % 8, 0);  // the header's length is padded
+}
+
+TEST(SafetensorsTest, ReadsMetadataPaddingAndNoTensors) {
+  EXPECT_TRUE(OpenHeader("{}", 0).ok());
+  EXPECT_TRUE(OpenHeader("{}      ", 0).ok());
+  const auto file = OpenHeader("{\"__metadata__\":{\"format\":\"pt\"}," + Tensor32("b", "[1]", "[4,8]") + "," +
+                                   Tensor32("a", "[]", "[0,4]") + "}  ",
+                               8);
+  ASSERT_TRUE(file.ok()) << file.status();
+  ASSERT_EQ(file->tensors().size(), 2);
+  EXPECT_EQ(file->tensors()[0].name, "a");  // in the order of their bytes
+  EXPECT_EQ(file->tensors()[1].name, "b");
+}
+
+struct HostileCase {
+  std::string header;
+  size_t data_bytes;
+  const char* error;
+};
+
+TEST(SafetensorsTest, RefusesHostileHeaders) {
+  const std::string fine = Tensor32("a", "[2]", "[0,8]");
+  const HostileCase cases[] = {
+      {"", 0, "it is not JSON"},
+      {"{", 0, "it is not JSON"},
+      {"{} x", 0, "it is not JSON"},
+      {"[1]", 0, "it is not a JSON object"},
+      {"{\"a\xff\":1}", 0, "it is not JSON"},
+      {"{" + fine + "," + fine + "}", 8, "'a' is there twice"},
+      {"{\"a\":{\"dtype\":\"F32\",\"dtype\":\"F64\",\"shape\":[],\"data_offsets\":[0,4]}}", 4,
+       "'dtype' is there twice"},
+      {"{\"__metadata__\":{\"x\":\"1\",\"x\":\"2\"}}", 0, "'x' is there twice"},
+      {std::string(5'000'000, '['), 0, "nested too deeply"},
+      {"{\"a\":" + std::string(1'000'000, '[') + std::string(1'000'000, ']') + "}", 0, "nested too deeply"},
+      {"{\"a\":1}", 0, "tensor 'a': it is no JSON object"},
+      {"{\"a\":{}}", 0, "tensor 'a': it has no dtype"},
+      {"{\"a\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[0,4],\"x\":0}}", 4, "it has more than"},
+      {"{" + Tensor32("a", "[2]", "[0,4]", "F16") + "}", 4, "tensor 'a': its dtype F16 is not one of"},
+      {"{" + Tensor32("a", "[1]", "[0,8]", "I64") + "}", 8, "tensor 'a': its dtype I64 is not one of"},
+      {"{\"a\":{\"dtype\":1,\"shape\":[],\"data_offsets\":[0,4]}}", 4, "its dtype is no string"},
+      {"{" + Tensor32("a", "{}", "[0,4]") + "}", 4, "its shape is no array"},
+      {"{" + Tensor32("a", "[-1]", "[0,4]") + "}", 4, "no natural number"},
+      {"{" + Tensor32("a", "[1.5]", "[0,4]") + "}", 4, "no natural number"},
+      {"{" + Tensor32("a", "[18446744073709551615]", "[0,4]") + "}", 4, "no natural number"},
+      {"{" + Tensor32("a", "[4294967296,4294967296]", "[0,0]") + "}", 0, "is too large"},
+      {"{" + Tensor32("a", "[0,9223372036854775807,9]", "[0,0]") + "}", 0, "is too large"},
+      {"{" + Tensor32("a", "[1,1,1,1,1,1,1]", "[0,4]") + "}", 4, "it has rank 7"},
+      {"{" + Tensor32("a", "[2]", "[0,4]") + "}", 4, "f32[2] takes 8 bytes, but it has 4"},
+      {"{" + Tensor32("a", "[2]", "[8,0]") + "}", 8, "not two natural numbers in order"},
+      {"{" + Tensor32("a", "[2]", "[-8,0]") + "}", 8, "not two natural numbers in order"},
+      {"{" + Tensor32("a", "[2]", "[0]") + "}", 8, "not two natural numbers in order"},
+      {"{" + Tensor32("a", "[2]", "[18446744073709551608,18446744073709551615]") + "}", 8, "run past the end"},
+      {"{" + fine + "}", 7, "run past the end"},
+      {"{" + fine + "}", 9, "9 bytes after the header, but its tensors take 8"},
+      {"{" + fine + "," + Tensor32("b", "[1]", "[12,16]") + "}", 16, "tensor 'b': its bytes begin at 12, but"},
+      {"{" + fine + "," + Tensor32("b", "[2]", "[4,12]") + "}", 12, "tensor 'b': its bytes begin at 4, inside"},
+      {"{" + fine + "," + Tensor32("b", "[2]", "[0,8]") + "}", 8, "inside the tensor before"},
+      {"{" + Tensor32("a", "[1]", "[4,8]") + "}", 8, "tensor 'a': its bytes begin at 4, but"},
+      {"{}", 1, "1 bytes after the header, but its tensors take 0"},
+  };
+  for (const HostileCase& c : cases) {
+    SCOPED_TRACE(c.header.substr(0, 100));
+    const absl::Status status = OpenHeader(c.header, c.data_bytes).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(status.message()), HasSubstr("case.safetensors is no valid safetensors file: "));
+    EXPECT_THAT(std::string(status.message()), HasSubstr(c.error));
+  }
+}
+
+TEST(SafetensorsTest, RefusesABoolThatIsNone) {
+  const std::string path = Path("bool.safetensors"), header = "{" + Tensor32("a", "[2]", "[0,2]", "BOOL") + "}";
+  ASSERT_TRUE(WriteFile(path, {Length(header.size()), header, "\1\2"}).ok());
+  EXPECT_THAT(std::string(SafetensorsFile::Open(path).status().message()), HasSubstr("neither 0 nor 1"));
+}
+
+TEST(SafetensorsTest, RefusesHeaderLengthsThatDontFit) {
+  const std::string path = Path("length.safetensors");
+  for (const uint64_t length : {uint64_t{3}, uint64_t{1} << 40, ~uint64_t{0}, ~uint64_t{7}}) {
+    ASSERT_TRUE(WriteFile(path, {Length(length), "{}"}).ok());
+    EXPECT_THAT(std::string(SafetensorsFile::Open(path).status().message()), HasSubstr("2 bytes are left"));
+  }
+  ASSERT_TRUE(WriteFile(path, {"1234567"}).ok());
+  EXPECT_THAT(std::string(SafetensorsFile::Open(path).status().message()), HasSubstr("only 7 bytes"));
+  ASSERT_TRUE(WriteFile(path, {}).ok());
+  EXPECT_THAT(std::string(SafetensorsFile::Open(path).status().message()), HasSubstr("only 0 bytes"));
+}
+
+TEST(SafetensorsTest, RefusesEveryTruncation) {
+  Arena arena;
+  const TensorType type = {kF32, {4}};
+  const std::string path = Path("whole.safetensors"), cut = Path("cut.safetensors");
+  ASSERT_TRUE(WriteSafetensors(path, {{"a", {type, arena.Allocate(type.bytes())}}}).ok());
+  const std::string bytes = *ReadFile(path);
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    ASSERT_TRUE(WriteFile(cut, {absl::string_view(bytes).substr(0, size)}).ok());
+    EXPECT_FALSE(SafetensorsFile::Open(cut).ok()) << size;
+  }
+}
+
+TEST(SafetensorsTest, WriteRefusesANameTwice) {
+  Arena arena;
+  const NamedTensor tensor = {"a", {{kF32, {}}, arena.Allocate(4)}};
+  EXPECT_THAT(std::string(WriteSafetensors(Path("twice"), {tensor, tensor}).message()), HasSubstr("'a'"));
+}
+
+TEST(SafetensorsTest, ReadsAPublishedFile) {
+  const char* data = std::getenv("WEFT_DATA");
+  if (data == nullptr) GTEST_SKIP() << "WEFT_DATA, the folder of the published models, is not set";
+  const auto file = SafetensorsFile::Open(absl::StrCat(data, "/gpt-nano-sort/model.safetensors"));
+  ASSERT_TRUE(file.ok()) << file.status();
+  const NamedTensor* head = file->Find("lm_head.weight");
+  ASSERT_NE(head, nullptr);
+  EXPECT_EQ(ToString(head->tensor.type), "f32[3,48]");
+  int64_t elements = 0;
+  for (const NamedTensor& tensor : file->tensors()) elements += tensor.tensor.type.shape.elements();
+  EXPECT_EQ(elements, 85'296);  // what its config.json gives, with no bias on q, k and v
+}
+
+}  // namespace
+}  // namespace weft

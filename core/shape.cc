@@ -1,0 +1,52 @@
+#include "weft/core/shape.h"
+
+#include <algorithm>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+
+namespace weft {
+
+bool Shape::valid() const {
+  __int128 n = 1;
+  for (int64_t d : dims()) {
+    if (d < 0) return false;
+    n *= std::max<int64_t>(d, 1);
+    if (n > (int64_t{1} << 48)) return false;
+  }
+  return true;
+}
+
+std::string ToString(const Shape& shape) { return absl::StrCat("[", absl::StrJoin(shape.dims(), ","), "]"); }
+
+std::optional<Shape> ParseShape(absl::string_view text) {
+  if (!absl::ConsumePrefix(&text, "[") || !absl::ConsumeSuffix(&text, "]")) return std::nullopt;
+  Shape shape;
+  if (text.empty()) return shape;
+  for (absl::string_view part : absl::StrSplit(text, ',')) {
+    int64_t size;
+    if (shape.rank() == Shape::kMaxRank || !absl::SimpleAtoi(part, &size)) return std::nullopt;
+    shape.Append(size);
+  }
+  return shape;
+}
+
+std::optional<Shape> Broadcast(const Shape& a, const Shape& b) {
+  Shape out = a.rank() >= b.rank() ? a : b;
+  for (int axis = -1; axis >= -out.rank(); --axis) {
+    const int64_t m = a.dim(axis), n = b.dim(axis);
+    if (m != n && m != 1 && n != 1) return std::nullopt;
+    out.set_dim(axis, m == 1 ? n : m);
+  }
+  return out;
+}
+
+std::optional<int> NormalAxis(const Shape& shape, int axis) {
+  if (axis < -shape.rank() || axis >= shape.rank()) return std::nullopt;
+  return axis < 0 ? axis + shape.rank() : axis;
+}
+
+}  // namespace weft

@@ -1,0 +1,81 @@
+// Shapes: up to six sizes, outermost first, held inline. Axes may be counted from the end: -1 is the last.
+//
+//   Shape s = {8, 64, 128};
+//   s.dim(-1) == 128; s.rows() == 512; s.cols() == 128; ToString(s) == "[8,64,128]";
+#ifndef WEFT_CORE_SHAPE_H_
+#define WEFT_CORE_SHAPE_H_
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+namespace weft {
+
+class Shape {
+ public:
+  static constexpr int kMaxRank = 6;
+
+  constexpr Shape() = default;
+  // Sizes beyond the sixth make the shape invalid (see valid()), as does a negative one.
+  constexpr Shape(std::initializer_list<int64_t> dims) {
+    for (int64_t d : dims) Append(d);
+  }
+  constexpr explicit Shape(absl::Span<const int64_t> dims) {
+    for (int64_t d : dims) Append(d);
+  }
+
+  constexpr int rank() const { return rank_; }
+  // The size of an axis. An axis outside the rank has size 1, as in broadcasting.
+  constexpr int64_t dim(int axis) const {
+    if (axis < 0) axis += rank_;
+    return axis >= 0 && axis < rank_ ? dims_[axis] : 1;
+  }
+  constexpr void set_dim(int axis, int64_t size) { dims_[axis < 0 ? axis + rank_ : axis] = size; }
+  constexpr absl::Span<const int64_t> dims() const { return absl::MakeConstSpan(dims_.data(), rank_); }
+  constexpr int64_t elements() const { return Product(0, rank_); }
+  constexpr int64_t Product(int begin, int end) const {  // of the sizes of axes begin..end-1
+    int64_t n = 1;
+    for (int i = begin; i < end; ++i) n *= dims_[i];
+    return n;
+  }
+
+  // Every value is also seen as [rows, cols]: the last axis against all the others.
+  constexpr int64_t cols() const { return rank_ == 0 ? 1 : dims_[rank_ - 1]; }
+  constexpr int64_t rows() const { return rank_ == 0 ? 1 : Product(0, rank_ - 1); }
+
+  constexpr void Append(int64_t size) {
+    if (rank_ == kMaxRank) {
+      dims_[0] = -1;
+      return;
+    }
+    dims_[rank_++] = size;
+  }
+  bool valid() const;  // no size negative, rank at most 6, and the number of elements fits 2^48
+
+  friend constexpr bool operator==(const Shape&, const Shape&) = default;  // sizes past the rank are zero
+  template <class H>
+  friend H AbslHashValue(H h, const Shape& s) {
+    return H::combine(std::move(h), s.dims());
+  }
+
+ private:
+  std::array<int64_t, kMaxRank> dims_ = {};
+  int8_t rank_ = 0;
+};
+
+std::string ToString(const Shape& shape);                 // "[2,3]"; "[]" is a scalar
+std::optional<Shape> ParseShape(absl::string_view text);  // the inverse
+
+// NumPy's rule: axes are aligned at the end, and sizes must be equal or 1. Nothing if they don't fit.
+std::optional<Shape> Broadcast(const Shape& a, const Shape& b);
+// `axis` counted from the front (-1 becomes rank - 1), or nothing if it lies outside.
+std::optional<int> NormalAxis(const Shape& shape, int axis);
+
+}  // namespace weft
+
+#endif  // WEFT_CORE_SHAPE_H_

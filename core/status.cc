@@ -1,0 +1,57 @@
+#include "weft/core/status.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+namespace weft {
+namespace {
+
+// Levenshtein's distance, one row at a time.
+size_t EditDistance(absl::string_view a, absl::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), 0);
+  for (size_t i = 0; i < a.size(); ++i) {
+    size_t diagonal = row[0]++;
+    for (size_t j = 0; j < b.size(); ++j) {
+      const size_t replaced = diagonal + (a[i] != b[j]);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+}  // namespace
+
+void CheckFailed(const char* file, int line, const char* condition) {
+  std::fprintf(stderr, "%s:%d: check failed: %s\n", file, line, condition);
+  std::abort();
+}
+
+absl::Status ShapeError(absl::string_view op, absl::string_view message, TypeSpan inputs) {
+  return absl::InvalidArgumentError(absl::StrCat(op, ": ", message, "; inputs ", ToString(inputs)));
+}
+
+absl::Status Annotate(const absl::Status& status, absl::string_view context) {
+  return status.ok() ? status : absl::Status(status.code(), absl::StrCat(context, ": ", status.message()));
+}
+
+std::string DidYouMean(absl::string_view word, absl::Span<const std::string> known) {
+  const std::string* best = nullptr;
+  size_t best_distance = std::max<size_t>(2, word.size() / 3) + 1;
+  for (const std::string& candidate : known) {
+    const size_t distance = EditDistance(word, candidate);
+    if (distance >= best_distance) continue;
+    best = &candidate;
+    best_distance = distance;
+  }
+  return best == nullptr ? "" : absl::StrCat(", did you mean '", *best, "'?");
+}
+
+}  // namespace weft

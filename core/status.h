@@ -1,0 +1,51 @@
+// Status macros, the check for what only Weft itself can get wrong, and the error of ops that get unfit shapes.
+//
+//   WEFT_RETURN_IF_ERROR(Save(path));
+//   WEFT_ASSIGN_OR_RETURN(const Graph graph, Compile(tape, options));
+//   if (a != b) return ShapeError("matmul", absl::StrCat("inner dimensions differ, ", a, " vs ", b), inputs);
+#ifndef WEFT_CORE_STATUS_H_
+#define WEFT_CORE_STATUS_H_
+
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "weft/core/tensor.h"
+
+#define WEFT_RETURN_IF_ERROR(expression)                                                \
+  do {                                                                                  \
+    if (absl::Status weft_status = (expression); !weft_status.ok()) return weft_status; \
+  } while (false)
+
+#define WEFT_CONCAT_INNER(a, b) a##b
+#define WEFT_CONCAT(a, b) WEFT_CONCAT_INNER(a, b)
+#define WEFT_ASSIGN_OR_RETURN(declaration, expression) \
+  WEFT_ASSIGN_OR_RETURN_INNER(WEFT_CONCAT(weft_statusor_, __LINE__), declaration, expression)
+#define WEFT_ASSIGN_OR_RETURN_INNER(result, declaration, expression) \
+  auto result = (expression);                                        \
+  if (!result.ok()) return std::move(result).status();               \
+  declaration = std::move(result).value()
+
+// Ends the program, naming the place, if `condition` is false: for what no caller can cause.
+#define WEFT_CHECK(condition)                                              \
+  do {                                                                     \
+    if (!(condition)) ::weft::CheckFailed(__FILE__, __LINE__, #condition); \
+  } while (false)
+
+namespace weft {
+
+[[noreturn]] void CheckFailed(const char* file, int line, const char* condition);
+
+// InvalidArgument "OP: MESSAGE; inputs f32[8,768], f32[512,64]". The tape adds "; at SCOPE".
+absl::Status ShapeError(absl::string_view op, absl::string_view message, TypeSpan inputs);
+
+// `status` with `context` put before its text: "CONTEXT: TEXT".
+absl::Status Annotate(const absl::Status& status, absl::string_view context);
+
+// The one of `known` that is nearest to `word` in edits, as ", did you mean 'X'?"; "" if none is near.
+std::string DidYouMean(absl::string_view word, absl::Span<const std::string> known);
+
+}  // namespace weft
+
+#endif  // WEFT_CORE_STATUS_H_

@@ -1,0 +1,206 @@
+#include "weft/core/tape.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "absl/strings/str_cat.h"
+#include "weft/core/status.h"
+
+namespace weft {
+
+Tape::Tape() {
+  static std::atomic<uint64_t> next_id{1};
+  id_ = next_id++;
+  scope_ids_[""] = ScopeId{0};
+  poison_ = ValueId{0};
+  program_.values.push_back({.type = {kF32, {1, 1, 1, 1, 1, 1}}});
+}
+
+Tape::Tape(const Program& program) : Tape() {
+  program_.scopes = program.scopes;
+  program_.inputs = program.inputs;
+  program_.parameters = program.parameters;
+  program_.constants = program.constants;
+}
+
+VarList Tape::Copy(const Program& from, const Node& node, VarSpan inputs) {
+  scope_ = node.scope;
+  absl::InlinedVector<ValueId, 4> ids;
+  for (Var v : inputs) ids.push_back(v.id);
+  const NodeId id = program_.Append(*node.op, node.attrs, ids, from.OutputTypes(node), node.scope);
+  VarList outputs;
+  for (uint32_t i = 0; i < node.output_count; ++i) outputs.push_back({this, program_.node(id).output(i)});
+  return outputs;
+}
+
+void Tape::Fail(const absl::Status& status) {
+  if (!status_.ok() || status.ok()) return;
+  const std::string& scope = program_.scopes[static_cast<uint32_t>(scope_)];
+  status_ = scope.empty() ? status : absl::Status(status.code(), absl::StrCat(status.message(), "; at ", scope));
+}
+
+Var Tape::Input(absl::string_view name, TensorType type, InputBounds bounds) {
+  if (!status_.ok()) return Poison();
+  if (!type.shape.valid() || !names_.insert(absl::StrCat("input ", name)).second) {
+    Fail(absl::InvalidArgumentError(absl::StrCat("input '", name, "' ", ToString(type), ": ",
+                                                 type.shape.valid() ? "another input has this name" : "not a shape")));
+    return Poison();
+  }
+  const SourceAttrs attrs = {.type = type, .index = static_cast<int32_t>(program_.inputs.size())};
+  program_.inputs.push_back({std::string(name), type, bounds});
+  return {this, program_.node(program_.Append(kInputOp, Attrs::Of(attrs), {}, {type}, scope_)).output(0)};
+}
+
+Var Tape::AddParameter(ParameterSpec spec) {
+  if (!status_.ok()) return Poison();
+  if (!spec.type.shape.valid() || !names_.insert(spec.name).second) {
+    Fail(absl::InvalidArgumentError(
+        absl::StrCat("parameter '", spec.name, "' ", ToString(spec.type), ": ",
+                     spec.type.shape.valid() ? "another parameter of this tape has this name" : "not a shape")));
+    return Poison();
+  }
+  const SourceAttrs attrs = {.type = spec.type, .index = static_cast<int32_t>(program_.parameters.size())};
+  program_.parameters.push_back(std::move(spec));
+  const Var var = {this,
+                   program_.node(program_.Append(kParameterOp, Attrs::Of(attrs), {}, {attrs.type}, scope_)).output(0)};
+  state_.insert(static_cast<uint32_t>(var.id));
+  return var;
+}
+
+Var Tape::Parameter(absl::string_view name, TensorType type, Initializer initializer) {
+  return AddParameter({absl::StrCat(name_prefix_, name), type, initializer, ParameterKind::kWeight});
+}
+
+Var Tape::State(absl::string_view full_name, TensorType type, Initializer initializer) {
+  return AddParameter({std::string(full_name), type, initializer, ParameterKind::kState});
+}
+
+Var Tape::Constant(const Tensor& tensor) {
+  if (!status_.ok()) return Poison();
+  const SourceAttrs attrs = {.type = tensor.type, .index = static_cast<int32_t>(program_.constants.size())};
+  program_.constants.push_back(
+      {tensor.type, std::make_shared<const std::vector<std::byte>>(tensor.data, tensor.data + tensor.type.bytes())});
+  return {this, program_.node(program_.Append(kConstantOp, Attrs::Of(attrs), {}, {tensor.type}, scope_)).output(0)};
+}
+
+absl::Status Tape::CheckInputs(const OpDef& op, VarSpan inputs) const {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].tape == this) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(op.name, ": input ", i, inputs[i].tape == nullptr ? " is an empty Var" : " is from another tape"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Tape::CheckWrites(const OpDef& op, VarSpan inputs) const {
+  for (int i = 0; i < op.writes; ++i) {
+    const uint32_t id = static_cast<uint32_t>(inputs[i].id);
+    if (!state_.contains(id)) {
+      return absl::InvalidArgumentError(absl::StrCat(op.name, ": input ", i, " ", ToString(inputs[i].type()),
+                                                     " is to be written, but is no parameter or state"));
+    }
+    if (overwritten_.contains(id)) {
+      return absl::InvalidArgumentError(absl::StrCat(op.name, ": input ", i, " ", ToString(inputs[i].type()),
+                                                     " was already overwritten: write its latest version"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+VarList Tape::Record(const OpDef& op, const Attrs& attrs, VarSpan inputs) {
+  constexpr int kPoisoned = 8;  // no op with a fixed number of outputs has more
+  if (status_.ok()) Fail(CheckInputs(op, inputs));
+  if (!status_.ok()) return VarList(kPoisoned, Poison());
+  Types input_types;
+  absl::InlinedVector<ValueId, 4> ids;
+  for (Var v : inputs) {
+    input_types.push_back(v.type());
+    ids.push_back(v.id);
+  }
+  absl::StatusOr<Types> types = op.infer(attrs, input_types);
+  if (types.ok()) {
+    for (const TensorType& t : *types) {
+      if (!t.shape.valid())
+        types = ShapeError(op.name, absl::StrCat("the result ", ToString(t), " is too large"), input_types);
+      if (!types.ok()) break;
+    }
+  }
+  if (types.ok() && !op.view && KernelFor(op, input_types, *types) == nullptr && op.name != kGradientOp.name &&
+      op.name != kGroupOp.name) {
+    const DType dtype = inputs.empty() ? types->front().dtype : input_types[0].dtype;
+    types = ShapeError(op.name, absl::StrCat("not defined for ", Name(dtype)), input_types);
+  }
+  Fail(types.ok() ? CheckWrites(op, inputs) : types.status());
+  if (!status_.ok()) return VarList(kPoisoned, Poison());
+  const NodeId id = program_.Append(op, attrs, ids, *types, scope_);
+  VarList outputs;
+  for (uint32_t i = 0; i < types->size(); ++i) outputs.push_back({this, program_.node(id).output(i)});
+  for (int i = 0; i < op.writes; ++i) {
+    overwritten_.insert(static_cast<uint32_t>(ids[i]));
+    state_.insert(static_cast<uint32_t>(outputs[i].id));
+  }
+  return outputs;
+}
+
+Var Tape::Group(VarSpan vars) { return Record(kGroupOp, {}, vars)[0]; }
+
+VarList Tape::Gradient(Var loss, VarSpan wrt) {
+  VarList inputs = {loss};
+  inputs.insert(inputs.end(), wrt.begin(), wrt.end());
+  if (status_.ok()) Fail(CheckInputs(kGradientOp, inputs));
+  if (status_.ok() && (loss.shape().rank() != 0 || !IsFloat(loss.dtype()))) {
+    Fail(absl::InvalidArgumentError(
+        absl::StrCat("gradient: the loss must be a float scalar, not ", ToString(loss.type()))));
+  }
+  for (size_t i = 0; status_.ok() && i < wrt.size(); ++i) {
+    if (IsFloat(wrt[i].dtype())) continue;
+    Fail(
+        absl::InvalidArgumentError(absl::StrCat("gradient: by ", ToString(wrt[i].type()), ", which is not of floats")));
+  }
+  if (!status_.ok()) return VarList(wrt.size(), Poison());
+  if (wrt.empty()) return {};
+  return Record(kGradientOp, {}, inputs);
+}
+
+VarList Tape::Weights() const {
+  VarList weights;
+  for (const Node& node : program_.nodes) {
+    if (node.op != &kParameterOp) continue;
+    const ParameterSpec& spec = program_.parameters[node.attrs.as<SourceAttrs>().index];
+    if (spec.kind == ParameterKind::kWeight) weights.push_back({const_cast<Tape*>(this), node.output(0)});
+  }
+  return weights;
+}
+
+const std::string& Tape::ParameterName(Var parameter) const {
+  const Node& node = program_.producer(parameter.id);
+  WEFT_CHECK(node.op == &kParameterOp);
+  return program_.parameters[node.attrs.as<SourceAttrs>().index].name;
+}
+
+Scope::Scope(Tape* tape, absl::string_view name, Naming naming)
+    : tape_(tape), outer_(tape->scope_), outer_prefix_(tape->name_prefix_.size()) {
+  const std::string& outer = tape->program_.scopes[static_cast<uint32_t>(outer_)];
+  const std::string path = outer.empty() ? std::string(name) : absl::StrCat(outer, "/", name);
+  const auto [entry, added] =
+      tape->scope_ids_.try_emplace(path, ScopeId{static_cast<uint32_t>(tape->program_.scopes.size())});
+  if (added) tape->program_.scopes.push_back(path);
+  tape->scope_ = entry->second;
+  if (naming == kNames) absl::StrAppend(&tape->name_prefix_, name, ".");
+}
+
+Scope::~Scope() {
+  tape_->scope_ = outer_;
+  tape_->name_prefix_.resize(outer_prefix_);
+}
+
+VarList RecordAll(const OpDef& op, VarSpan inputs, const Attrs& attrs) {
+  WEFT_CHECK(!inputs.empty() && inputs[0]);
+  return inputs[0].tape->Record(op, attrs, inputs);
+}
+
+Var Record(const OpDef& op, std::initializer_list<Var> inputs, const Attrs& attrs) {
+  return RecordAll(op, inputs, attrs)[0];
+}
+
+}  // namespace weft
