@@ -1,0 +1,58 @@
+#include "weft/ops/all_ops.h"
+
+namespace weft {
+
+absl::Span<const OpDef* const> AllOps() {
+  // clang-format off
+  static constexpr const OpDef* kOps[] = {
+      &kAdamw,
+      &kAdd,
+      &kAssign,
+      &kBroadcastTo,
+      &kCast,
+      &kCausalMask,
+      &kClipScale,
+      &kConcat,
+      &kCrossEntropy,
+      &kCrossEntropyGradient,
+      &kDiv,
+      &kDropout,
+      &kEmbedding,
+      &kEmbeddingGradient,
+      &kEqual,
+      &kErf,
+      &kExp,
+      &kFill,
+      &kGelu,
+      &kGeluGradient,
+      &kIota,
+      &kLayerNorm,
+      &kLayerNormGradient,
+      &kLog,
+      &kLogSoftmax,
+      &kMaskFill,
+      &kMatmul,
+      &kMax,
+      &kMinimum,
+      &kMul,
+      &kPad,
+      &kPermute,
+      &kRelu,
+      &kReshape,
+      &kResidualAdd,
+      &kScale,
+      &kSgd,
+      &kSlice,
+      &kSoftmax,
+      &kSplit,
+      &kSqrt,
+      &kSquareSumBlocks,
+      &kSub,
+      &kSumBlocks,
+      &kTanh,
+  };
+  // clang-format on
+  return kOps;
+}
+
+}  // namespace weft

@@ -1,0 +1,63 @@
+// Every op, by name. Adding one adds a line here and one in all_ops.cc (docs/add_an_op.md).
+#ifndef WEFT_OPS_ALL_OPS_H_
+#define WEFT_OPS_ALL_OPS_H_
+
+#include "absl/types/span.h"
+#include "weft/core/op.h"
+
+namespace weft {
+
+// clang-format off
+extern const OpDef
+    kAdamw,
+    kAdd,
+    kAssign,
+    kBroadcastTo,
+    kCast,
+    kCausalMask,
+    kClipScale,
+    kConcat,
+    kCrossEntropy,
+    kCrossEntropyGradient,
+    kDiv,
+    kDropout,
+    kEmbedding,
+    kEmbeddingGradient,
+    kEqual,
+    kErf,
+    kExp,
+    kFill,
+    kGelu,
+    kGeluGradient,
+    kIota,
+    kLayerNorm,
+    kLayerNormGradient,
+    kLog,
+    kLogSoftmax,
+    kMaskFill,
+    kMatmul,
+    kMax,
+    kMinimum,
+    kMul,
+    kPad,
+    kPermute,
+    kRelu,
+    kReshape,
+    kResidualAdd,
+    kScale,
+    kSgd,
+    kSlice,
+    kSoftmax,
+    kSplit,
+    kSqrt,
+    kSquareSumBlocks,
+    kSub,
+    kSumBlocks,
+    kTanh;
+// clang-format on
+
+absl::Span<const OpDef* const> AllOps();
+
+}  // namespace weft
+
+#endif  // WEFT_OPS_ALL_OPS_H_

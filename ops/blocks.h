@@ -1,0 +1,60 @@
+// Sums of fixed blocks, of which every reduction is made: the order of the additions depends on shapes only, never on
+// tiles or threads. Here an axis of n elements is seen as [outer, n, inner], and `blocks` = ceil(n / block).
+#ifndef WEFT_OPS_BLOCKS_H_
+#define WEFT_OPS_BLOCKS_H_
+
+#include <algorithm>
+#include <cstdint>
+
+#include "weft/core/op.h"
+
+namespace weft {
+
+inline constexpr int64_t kSumBlock = 64;
+
+struct BlockAttrs {
+  int axis = 0;  // counted from the front
+  int64_t block = kSumBlock;
+  friend bool operator==(const BlockAttrs&, const BlockAttrs&) = default;
+  template <class V>
+  void Visit(V&& visit) const {
+    visit("axis", axis);
+    visit("block", block);
+  }
+};
+
+constexpr int64_t BlockCount(int64_t n, int64_t block) { return (n + block - 1) / block; }
+
+// [outer, n, inner] → [outer, blocks, inner]: the sum of each block. An empty axis gives one block, of 0.
+Var SumBlocks(Var x, int axis, int64_t block = kSumBlock);
+// The gradient of that: each element of y again for all that was summed into it, `shape` in all.
+Var RepeatBlocks(Var y, const Shape& shape, int axis, int64_t block);
+
+// What a tile of [outer, blocks, inner] reads of [outer, n, inner] = `in`.
+Rect BlockAccess(BlockAttrs attrs, const Shape& in, Rect tile);
+
+// For each element of a tile of [outer, blocks, inner], calls along(x, count, y), if the axis is the last, for the
+// `count` elements at offset x that are reduced into the one at offset y; if not, for each row of the tile, across(x,
+// stride, count, y, n): n elements at y, each reduced from `count` that are `stride` apart.
+template <class Along, class Across>
+void ForEachBlock(BlockAttrs attrs, const Shape& in, Rect tile, Along along, Across across) {
+  const int64_t n = in.dim(attrs.axis), block = attrs.block, blocks = std::max<int64_t>(1, BlockCount(n, block));
+  const bool last = attrs.axis == in.rank() - 1;
+  const int64_t cols = last ? blocks : in.cols();
+  const int64_t inner = last ? 1 : in.Product(attrs.axis + 1, in.rank() - 1);  // rows between neighbours on the axis
+  for (int64_t row = tile.row_begin; row < tile.row_end; ++row) {
+    if (last) {
+      for (int64_t j = tile.col_begin; j < tile.col_end; ++j) {
+        along(row * n + j * block, std::min(block, n - j * block), row * cols + j);
+      }
+      continue;
+    }
+    const int64_t i = row % inner, j = row / inner % blocks, o = row / inner / blocks;
+    across(((o * n + j * block) * inner + i) * cols + tile.col_begin, inner * cols, std::min(block, n - j * block),
+           row * cols + tile.col_begin, tile.cols());
+  }
+}
+
+}  // namespace weft
+
+#endif  // WEFT_OPS_BLOCKS_H_

@@ -1,0 +1,98 @@
+// ops/dropout.cc: y = x / (1 - rate) with probability 1 - rate, else 0 (Srivastava et al., 2014).
+#include <algorithm>
+#include <cmath>
+
+#include "weft/core/status.h"
+#include "weft/ops/all_ops.h"
+#include "weft/ops/kernels/elementwise.h"
+#include "weft/ops/kernels/random_words.h"
+#include "weft/ops/ops.h"
+
+namespace weft {
+namespace {
+
+struct DropoutAttrs {
+  double rate = 0;
+  uint32_t stream = 0;
+  friend bool operator==(const DropoutAttrs&, const DropoutAttrs&) = default;
+  template <class V>
+  void Visit(V&& visit) const {
+    visit("rate", rate);
+    visit("stream", stream);
+  }
+};
+
+absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
+  const double rate = attrs.as<DropoutAttrs>().rate;
+  if (!(rate >= 0 && rate < 1)) return ShapeError("dropout", absl::StrCat("the rate ", rate, " is not in [0, 1)"), in);
+  return Types{in[0]};
+}
+
+RandomStream StreamOf(const DropoutAttrs& attrs, RandomStream random) {
+  random.stream = attrs.stream;
+  return random;
+}
+
+// An element is kept where RandomStream::Uniform(its index) >= rate; said of the word's upper 24 bits here.
+template <class T>
+void Kernel(const KernelArgs& a, Rect tile) {
+  constexpr int64_t kBlocks = 64;
+  const DropoutAttrs attrs = a.attrs.as<DropoutAttrs>();
+  const RandomStream stream = StreamOf(attrs, a.random);
+  const uint32_t threshold = static_cast<uint32_t>(std::ceil(attrs.rate * 0x1p24));
+  const T scale = static_cast<T>(1 / (1 - attrs.rate));
+  const T* x = a.input<T>(0);
+  T* y = a.output<T>(0);
+  ForRuns(a.output_shape(0), tile, [&](int64_t begin, int64_t n) {
+    const int64_t end = begin + n;
+    for (int64_t i = begin; i < end;) {
+      const int64_t first = i / 4, blocks = std::min(kBlocks, (end - 1) / 4 - first + 1);
+      uint32_t words[4 * kBlocks];
+      RandomWords(stream, first, blocks, words);
+      const int64_t stop = std::min(end, 4 * (first + blocks));
+      for (; i < stop; ++i) y[i] = (words[i - 4 * first] >> 8) >= threshold ? x[i] * scale : T{0};
+    }
+  });
+}
+
+// dx = dy, dropped and scaled alike.
+VarList Gradient(const GradientArgs& a) { return {Record(kDropout, {a.grad(0)}, a.attrs)}; }
+
+VarList InEval(const Attrs&, VarSpan in) { return {in[0]}; }
+
+void Reference(const ReferenceArgs& a) {
+  const DropoutAttrs attrs = a.attrs.as<DropoutAttrs>();
+  const RandomStream stream = StreamOf(attrs, a.random);
+  for (size_t i = 0; i < a.outputs[0].size(); ++i) {
+    a.outputs[0][i] = stream.Uniform(i) >= attrs.rate ? a.inputs[0][i] / (1 - attrs.rate) : 0;
+  }
+}
+
+constexpr OpExample kExamples[] = {
+    {.in = "[]", .record = [](VarSpan in) { return VarList{Dropout(in[0], 0.5)}; }},
+    {.in = "[3,37]", .record = [](VarSpan in) { return VarList{Dropout(in[0], 0.1)}; }},
+    {.in = "[2,1001]", .record = [](VarSpan in) { return VarList{Dropout(in[0], 0.9)}; }},
+    {.in = "[0,3]", .record = [](VarSpan in) { return VarList{Dropout(in[0], 0.5)}; }},
+    {.in = "[3]", .record = [](VarSpan in) { return VarList{Dropout(in[0], 1)}; }, .error = "1 is not in [0, 1)"},
+    {.in = "[3]", .record = [](VarSpan in) { return VarList{Dropout(in[0], -0.1)}; }, .error = "not in [0, 1)"},
+};
+
+}  // namespace
+
+constexpr OpDef kDropout = {.name = "dropout",
+                            .infer = Infer,
+                            .kernels = {Kernel<float>, Kernel<double>},
+                            .cut = Cut::kBoth,
+                            .in_place = 0,
+                            .random = true,
+                            .gradient = Gradient,
+                            .in_eval = InEval,
+                            .reference = Reference,
+                            .attrs = AttrOpsOf<DropoutAttrs>(),
+                            .examples = kExamples};
+Var Dropout(Var x, double rate) {
+  if (rate == 0) return x;
+  return Record(kDropout, {x}, Attrs::Of(DropoutAttrs{rate, x.tape->NextStream()}));
+}
+
+}  // namespace weft

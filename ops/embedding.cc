@@ -1,0 +1,74 @@
+// ops/embedding.cc: y[..., :] = table[ids[...], :]. table [V, C], ids i32 [...].
+#include "weft/ops/embedding.h"
+
+#include <algorithm>
+
+#include "weft/core/status.h"
+#include "weft/ops/all_ops.h"
+#include "weft/ops/ops.h"
+
+namespace weft {
+namespace {
+
+absl::StatusOr<Types> Infer(const Attrs&, TypeSpan in) {
+  if (in[0].shape.rank() != 2) return ShapeError("embedding", "the table must have rank 2", in);
+  if (in[0].shape.dim(0) == 0) return ShapeError("embedding", "the table has no rows", in);
+  if (in[1].dtype != kI32) return ShapeError("embedding", "ids must be i32", in);
+  TensorType out = {in[0].dtype, in[1].shape};
+  out.shape.Append(in[0].shape.dim(1));
+  return Types{out};
+}
+
+Rect Access(const OpArgs& args, int operand, Rect tile) {
+  return operand < 2 ? WholeRect(args.inputs[operand].shape) : tile;
+}
+
+template <class T>
+void Kernel(const KernelArgs& a, Rect tile) {
+  const int64_t rows = a.input_shape(0).dim(0), n = a.input_shape(0).dim(1);
+  for (int64_t r = tile.row_begin; r < tile.row_end; ++r) {
+    // Runs check the ids that are fed; one that a graph computes wrongly must not read elsewhere.
+    const int64_t id = std::clamp<int64_t>(a.input<int32_t>(1)[r], 0, rows - 1);
+    std::copy_n(a.input<T>(0) + id * n, n, a.output<T>(0) + r * n);
+  }
+}
+
+// dtable[v] = Σ dy over where ids = v
+VarList Gradient(const GradientArgs& a) {
+  const Attrs attrs = Attrs::Of(EmbeddingGradientAttrs{.rows = a.input(0).dim(0)});
+  return {Record(kEmbeddingGradient, {a.grad(0), a.input(1)}, attrs), Var()};
+}
+
+void Reference(const ReferenceArgs& a) {
+  const int64_t n = a.input_types[0].shape.dim(1);
+  for (size_t e = 0; e < a.outputs[0].size(); ++e) {
+    a.outputs[0][e] = a.inputs[0][static_cast<int64_t>(a.inputs[1][e / n]) * n + e % n];
+  }
+}
+
+constexpr OpExample kExamples[] = {
+    {.in = "[1,1] i32[1]", .below = 1, .out = "[1,1]"},
+    {.in = "[5,3] i32[]", .below = 5, .out = "[3]"},
+    {.in = "[5,3] i32[7]", .below = 5, .out = "[7,3]"},
+    {.in = "[257,17] i32[10,13]", .below = 257, .out = "[10,13,17]"},
+    {.in = "[3,4] i32[3]", .below = 3},  // as many ids as rows
+    {.in = "[5,3] i32[0]", .out = "[0,3]"},
+    {.in = "[5] i32[7]", .error = "the table must have rank 2"},
+    {.in = "[0,3] i32[7]", .error = "the table has no rows"},
+    {.in = "[5,3] [7]", .error = "ids must be i32"},
+};
+
+}  // namespace
+
+constexpr OpDef kEmbedding = {.name = "embedding",
+                              .infer = Infer,
+                              .kernels = {Kernel<float>, Kernel<double>},
+                              .cut = Cut::kRows,
+                              .access = Access,
+                              .gradient = Gradient,
+                              .reference = Reference,
+                              .examples = kExamples};
+
+Var Embedding(Var table, Var ids) { return Record(kEmbedding, {table, ids}); }
+
+}  // namespace weft

@@ -1,0 +1,108 @@
+#include "weft/ops/kernels/elementwise.h"
+
+#include "weft/core/status.h"
+
+namespace weft {
+namespace {
+
+bool Empty(Rect tile) { return tile.rows() <= 0 || tile.cols() <= 0; }
+
+Strides BroadcastStrides(const Shape& out, const Shape& operand) {
+  Strides strides = {};
+  int64_t stride = 1;
+  for (int axis = out.rank() - 1; axis >= 0; --axis) {
+    const int64_t size = operand.dim(axis - out.rank());
+    strides[axis] = size == 1 ? 0 : stride;
+    stride *= size;
+  }
+  return strides;
+}
+
+}  // namespace
+
+RowCursor::RowCursor(const Shape& shape, const Strides& strides, int64_t row)
+    : leading_(std::max(shape.rank() - 1, 0)), shape_(shape), strides_(strides) {
+  for (int axis = leading_ - 1; axis >= 0; --axis) {
+    index_[axis] = row % shape.dim(axis);
+    row /= shape.dim(axis);
+    offset_ += index_[axis] * strides[axis];
+  }
+}
+
+void RowCursor::Next() {
+  for (int axis = leading_ - 1; axis >= 0; --axis) {
+    offset_ += strides_[axis];
+    if (++index_[axis] < shape_.dim(axis)) return;
+    offset_ -= index_[axis] * strides_[axis];
+    index_[axis] = 0;
+  }
+}
+
+void ForRuns(const Shape& out, const Shape& a, const Shape& b, Rect tile, absl::FunctionRef<void(const Run&)> f) {
+  if (Empty(tile)) return;
+  const int64_t cols = out.cols(), elements = out.elements();
+  const auto whole_or_scalar = [&](const Shape& s) { return s.elements() == elements || s.elements() == 1; };
+  if (tile.cols() == cols && whole_or_scalar(a) && whole_or_scalar(b)) {
+    const int64_t begin = tile.row_begin * cols;
+    const int a_step = a.elements() == elements, b_step = b.elements() == elements;
+    f({begin, a_step * begin, b_step * begin, a_step, b_step, tile.rows() * cols});
+    return;
+  }
+  const int a_step = a.cols() == cols, b_step = b.cols() == cols;
+  RowCursor a_row(out, BroadcastStrides(out, a), tile.row_begin), b_row(out, BroadcastStrides(out, b), tile.row_begin);
+  for (int64_t row = tile.row_begin; row < tile.row_end; ++row, a_row.Next(), b_row.Next()) {
+    f({row * cols + tile.col_begin, a_row.offset() + a_step * tile.col_begin, b_row.offset() + b_step * tile.col_begin,
+       a_step, b_step, tile.cols()});
+  }
+}
+
+void ForRuns(const Shape& out, Rect tile, absl::FunctionRef<void(int64_t, int64_t)> f) {
+  if (Empty(tile)) return;
+  const int64_t cols = out.cols();
+  if (tile.cols() == cols) return f(tile.row_begin * cols, tile.rows() * cols);
+  for (int64_t row = tile.row_begin; row < tile.row_end; ++row) f(row * cols + tile.col_begin, tile.cols());
+}
+
+// An operand's sizes are the output's or 1, so equal products mean equal axes.
+Rect BroadcastAccess(const OpArgs& args, int operand, Rect tile) {
+  const int inputs = static_cast<int>(args.inputs.size());
+  if (operand >= inputs) return tile;
+  const Shape& out = args.outputs[0].shape;
+  const Shape& shape = args.inputs[operand].shape;
+  Rect rect = WholeRect(shape);
+  if (shape.rows() == out.rows()) {
+    rect.row_begin = tile.row_begin;
+    rect.row_end = tile.row_end;
+  }
+  if (shape.cols() == out.cols()) {
+    rect.col_begin = tile.col_begin;
+    rect.col_end = tile.col_end;
+  }
+  return rect;
+}
+
+absl::StatusOr<Types> BroadcastTypes(const char* op, TypeSpan in) {
+  if (in[0].dtype != in[1].dtype) return ShapeError(op, "dtypes differ", in);
+  const std::optional<Shape> shape = Broadcast(in[0].shape, in[1].shape);
+  if (!shape.has_value()) return ShapeError(op, "shapes don't broadcast", in);
+  return Types{{in[0].dtype, *shape}};
+}
+
+void BinaryReference(const ReferenceArgs& a, double (*function)(double, double)) {
+  const Shape& out = a.output_types[0].shape;
+  for (int64_t i = 0; i < out.elements(); ++i) {
+    const auto operand = [&](int input) {
+      const Shape& shape = a.input_types[input].shape;
+      int64_t rest = i, stride = 1, offset = 0;
+      for (int axis = -1; axis >= -out.rank(); --axis) {
+        offset += shape.dim(axis) == 1 ? 0 : rest % out.dim(axis) * stride;
+        rest /= out.dim(axis);
+        stride *= shape.dim(axis);
+      }
+      return a.inputs[input][offset];
+    };
+    a.outputs[0][i] = function(operand(0), operand(1));
+  }
+}
+
+}  // namespace weft

@@ -1,0 +1,115 @@
+// What elementwise ops share: the broadcasting rule, the rectangles that a tile reads, and kernels of one and two
+// inputs.
+//
+// A tile of a broadcast op is walked in runs: stretches of output elements along which each operand either advances
+// with the output (step 1) or stays where it is (step 0). A tile of whole rows of equal shapes is a single run.
+#ifndef WEFT_OPS_KERNELS_ELEMENTWISE_H_
+#define WEFT_OPS_KERNELS_ELEMENTWISE_H_
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "absl/functional/function_ref.h"
+#include "weft/core/op.h"
+#include "weft/ops/kernels/vector.h"
+
+namespace weft {
+
+struct Run {
+  int64_t out = 0, a = 0, b = 0;  // the first element of each
+  int a_step = 1, b_step = 1;
+  int64_t n = 0;
+};
+
+// The runs of `tile` of `out`, for operands that broadcast to it.
+void ForRuns(const Shape& out, const Shape& a, const Shape& b, Rect tile, absl::FunctionRef<void(const Run&)> f);
+// The same for operands of out's own shape: f(first element, n).
+void ForRuns(const Shape& out, Rect tile, absl::FunctionRef<void(int64_t, int64_t)> f);
+
+// Elements from one position to the next along each axis of a shape.
+using Strides = std::array<int64_t, Shape::kMaxRank>;
+
+// Walks the rows of `shape`, and with them the place of each row's first element in an array laid out by `strides`.
+class RowCursor {
+ public:
+  RowCursor(const Shape& shape, const Strides& strides, int64_t row);  // shape has elements
+  int64_t offset() const { return offset_; }
+  void Next();
+
+ private:
+  int leading_;
+  Shape shape_;
+  Strides strides_, index_ = {};
+  int64_t offset_ = 0;
+};
+
+// What a tile of the output reads of an operand that broadcasts to it; of an output, the tile itself.
+Rect BroadcastAccess(const OpArgs& args, int operand, Rect tile);
+
+// The type of a binary op: equal dtypes, broadcast shapes.
+absl::StatusOr<Types> BroadcastTypes(const char* op, TypeSpan in);
+
+template <const OpDef& op>
+absl::StatusOr<Types> InferBinary(const Attrs&, TypeSpan in) {
+  return BroadcastTypes(op.name, in);
+}
+inline absl::StatusOr<Types> InferSame(const Attrs&, TypeSpan in) { return Types{in[0]}; }
+
+// Kernels for f32 and f64 of the functions of vector.h.
+template <class T, UnaryFunction function>
+void UnaryKernel(const KernelArgs& a, Rect tile) {
+  ForRuns(a.output_shape(0), tile,
+          [&](int64_t begin, int64_t n) { Map(function, a.input<T>(0) + begin, a.output<T>(0) + begin, n); });
+}
+template <UnaryFunction function>
+inline constexpr std::array<KernelFunction, kDTypeCount> kUnaryKernels = {UnaryKernel<float, function>,
+                                                                          UnaryKernel<double, function>};
+
+template <class T, BinaryFunction function>
+void BinaryKernel(const KernelArgs& a, Rect tile) {
+  ForRuns(a.output_shape(0), a.input_shape(0), a.input_shape(1), tile, [&](const Run& r) {
+    Map(function, a.input<T>(0) + r.a, r.a_step, a.input<T>(1) + r.b, r.b_step, a.output<T>(0) + r.out, r.n);
+  });
+}
+template <BinaryFunction function>
+inline constexpr std::array<KernelFunction, kDTypeCount> kBinaryKernels = {BinaryKernel<float, function>,
+                                                                           BinaryKernel<double, function>};
+
+// References in plain double arithmetic.
+template <double (*function)(double)>
+void UnaryReference(const ReferenceArgs& a) {
+  std::transform(a.inputs[0].begin(), a.inputs[0].end(), a.outputs[0].begin(), function);
+}
+void BinaryReference(const ReferenceArgs& a, double (*function)(double, double));
+template <double (*function)(double, double)>
+void BinaryReference(const ReferenceArgs& a) {
+  BinaryReference(a, function);
+}
+
+// A number as another type: to integers by truncation, saturating, NaN becoming 0; to bool by x != 0.
+template <class To, class From>
+To ConvertTo(From x) {
+  if constexpr (std::is_same_v<To, From>) {
+    return x;
+  } else if constexpr (std::is_same_v<To, bool>) {
+    return x != From{};
+  } else if constexpr (std::is_same_v<To, BF16>) {
+    return BF16(static_cast<float>(x));
+  } else if constexpr (std::is_same_v<To, int32_t> && !std::is_same_v<From, bool>) {
+    const double value = static_cast<double>(x);
+    if (std::isnan(value)) return 0;
+    return static_cast<int32_t>(std::clamp(value, -0x1p31, 0x1p31 - 1));
+  } else {
+    return static_cast<To>(x);
+  }
+}
+
+// One kernel for every dtype: what only moves bytes.
+constexpr std::array<KernelFunction, kDTypeCount> ForAllDTypes(KernelFunction kernel) {
+  return {kernel, kernel, kernel, kernel, kernel};
+}
+
+}  // namespace weft
+
+#endif  // WEFT_OPS_KERNELS_ELEMENTWISE_H_

@@ -1,0 +1,175 @@
+#include "weft/ops/kernels/gemm.h"
+
+#include <algorithm>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "oneapi/dnnl/dnnl.hpp"
+#include "weft/core/arena.h"
+
+// OpenMP's own header is missing where the compiler's OpenMP run time is not installed.
+extern "C" {
+int omp_get_max_threads();
+void omp_set_num_threads(int count);
+}
+
+namespace weft {
+namespace {
+
+using dnnl::memory;
+
+// While it lives, this thread's parallel regions have one thread. oneDNN looks at this both when it creates a
+// primitive, to choose how the sums are split, and when it runs one.
+class OneThread {
+ public:
+  OneThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
+  ~OneThread() { omp_set_num_threads(before_); }
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+
+ private:
+  const int before_;
+};
+
+const dnnl::engine& Engine() {
+  static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  return engine;
+}
+
+// A [rows, cols] matrix stored with `stride` between rows, or its transpose stored so.
+memory::desc Matrix(const GemmShape& shape, int64_t rows, int64_t cols, int64_t stride, int64_t step, bool transposed) {
+  memory::dims dims = {rows, cols};
+  memory::dims strides = transposed ? memory::dims{1, stride} : memory::dims{stride, 1};
+  if (shape.batch > 1) {
+    dims.insert(dims.begin(), step == 0 ? 1 : shape.batch);
+    strides.insert(strides.begin(), step == 0 ? rows * cols : step);
+  }
+  return memory::desc(dims, memory::data_type::f32, strides);
+}
+
+dnnl::matmul::primitive_desc Describe(const GemmShape& shape) {
+  const memory::desc a = Matrix(shape, shape.rows, shape.inner, shape.a_stride, shape.a_step, shape.transpose_a);
+  const memory::desc b = Matrix(shape, shape.inner, shape.cols, shape.b_stride, shape.b_step, shape.transpose_b);
+  const memory::desc c = Matrix(shape, shape.rows, shape.cols, shape.c_stride, shape.c_step, false);
+  dnnl::primitive_attr attr;
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+#if DNNL_VERSION_MAJOR >= 3
+  return dnnl::matmul::primitive_desc(Engine(), a, b, c, attr);
+#else
+  return dnnl::matmul::primitive_desc(dnnl::matmul::desc(a, b, c), attr, Engine());
+#endif
+}
+
+// The largest scratchpad that this thread has needed. A thread runs one product at a time, so that all products share
+// it: it grows in the first run and is never allocated again.
+std::byte* Scratchpad(size_t bytes) {
+  struct Buffer {
+    std::unique_ptr<Arena> arena;
+    std::byte* data = nullptr;
+    size_t bytes = 0;
+  };
+  thread_local Buffer buffer;
+  if (buffer.bytes < bytes) {
+    buffer.arena = std::make_unique<Arena>();
+    buffer.data = buffer.arena->Allocate(bytes);
+    buffer.bytes = bytes;
+  }
+  return buffer.data;
+}
+
+}  // namespace
+
+// oneDNN's handles of one execution. They are made once and kept, because making them allocates.
+struct Gemm::Call {
+  dnnl::stream stream{Engine()};
+  memory a, b, c, scratchpad;
+  std::unordered_map<int, memory> arguments;
+};
+
+struct Gemm::Primitive {
+  explicit Primitive(const GemmShape& shape) : description(Describe(shape)), matmul(description) {}
+
+  std::unique_ptr<Call> Begin() {
+    {
+      std::lock_guard<std::mutex> lock(mutex);
+      if (!idle.empty()) {
+        std::unique_ptr<Call> call = std::move(idle.back());
+        idle.pop_back();
+        return call;
+      }
+    }
+    auto call = std::make_unique<Call>();
+    call->a = memory(description.src_desc(), Engine(), nullptr);
+    call->b = memory(description.weights_desc(), Engine(), nullptr);
+    call->c = memory(description.dst_desc(), Engine(), nullptr);
+    call->scratchpad = memory(description.scratchpad_desc(), Engine(), nullptr);
+    call->arguments = {{DNNL_ARG_SRC, call->a},
+                       {DNNL_ARG_WEIGHTS, call->b},
+                       {DNNL_ARG_DST, call->c},
+                       {DNNL_ARG_SCRATCHPAD, call->scratchpad}};
+    return call;
+  }
+
+  void End(std::unique_ptr<Call> call) {
+    std::lock_guard<std::mutex> lock(mutex);
+    idle.push_back(std::move(call));
+  }
+
+  const dnnl::matmul::primitive_desc description;
+  const dnnl::matmul matmul;
+  std::mutex mutex;
+  std::vector<std::unique_ptr<Call>> idle;  // as many as threads have run this at the same time
+};
+
+Gemm::Gemm(const GemmShape& shape) : shape_(shape) {
+  if (shape.batch == 0 || shape.rows == 0 || shape.cols == 0 || shape.inner == 0) return;
+  const OneThread one_thread;
+  primitive_ = std::make_unique<Primitive>(shape);
+}
+
+Gemm::~Gemm() = default;
+
+std::shared_ptr<const Gemm> Gemm::Create(const GemmShape& shape) {
+  return std::shared_ptr<const Gemm>(new Gemm(shape));
+}
+
+void Gemm::Run(const float* a, const float* b, float* c) const {
+  if (primitive_ == nullptr) {  // sums of nothing
+    for (int64_t m = 0; m < shape_.batch; ++m) {
+      for (int64_t r = 0; r < shape_.rows; ++r)
+        std::fill_n(c + m * shape_.c_step + r * shape_.c_stride, shape_.cols, 0.0f);
+    }
+    return;
+  }
+  const OneThread one_thread;
+  std::unique_ptr<Call> call = primitive_->Begin();
+  call->a.set_data_handle(const_cast<float*>(a));
+  call->b.set_data_handle(const_cast<float*>(b));
+  call->c.set_data_handle(c);
+  call->scratchpad.set_data_handle(Scratchpad(call->scratchpad.get_desc().get_size()));
+  primitive_->matmul.execute(call->stream, call->arguments);
+  primitive_->End(std::move(call));
+}
+
+void PlainGemm(const GemmShape& shape, const double* a, const double* b, double* c) {
+  constexpr int64_t kBlock = 64;  // rows of B' that stay in cache while all rows of A' pass
+  const int64_t a_row = shape.transpose_a ? 1 : shape.a_stride, a_col = shape.transpose_a ? shape.a_stride : 1;
+  const int64_t b_row = shape.transpose_b ? 1 : shape.b_stride, b_col = shape.transpose_b ? shape.b_stride : 1;
+  for (int64_t m = 0; m < shape.batch; ++m, a += shape.a_step, b += shape.b_step, c += shape.c_step) {
+    for (int64_t i = 0; i < shape.rows; ++i) std::fill_n(c + i * shape.c_stride, shape.cols, 0.0);
+    for (int64_t begin = 0; begin < shape.inner; begin += kBlock) {
+      const int64_t end = std::min(begin + kBlock, shape.inner);
+      for (int64_t i = 0; i < shape.rows; ++i) {
+        double* const row = c + i * shape.c_stride;
+        for (int64_t k = begin; k < end; ++k) {
+          const double factor = a[i * a_row + k * a_col];
+          for (int64_t j = 0; j < shape.cols; ++j) row[j] += factor * b[k * b_row + j * b_col];
+        }
+      }
+    }
+  }
+}
+
+}  // namespace weft

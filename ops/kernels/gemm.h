@@ -1,0 +1,48 @@
+// One matrix product of fixed sizes, or a batch of them: C = A' B', where A' is A or Aᵀ and B' is B or Bᵀ.
+//
+// f32 products are oneDNN primitives: they run on the calling thread alone, may be shared by any number of threads, and
+// copy neither operand.
+//
+//   const auto gemm = Gemm::Create({.rows = 8, .cols = 512, .inner = 768, .a_stride = 768, .b_stride = 768,
+//                                   .c_stride = 512, .transpose_b = true});
+//   gemm->Run(a, b, c);
+#ifndef WEFT_OPS_KERNELS_GEMM_H_
+#define WEFT_OPS_KERNELS_GEMM_H_
+
+#include <cstdint>
+#include <memory>
+
+namespace weft {
+
+struct GemmShape {
+  int64_t batch = 1;
+  int64_t rows = 0, cols = 0, inner = 0;             // of C: [rows, cols]; inner is what is summed over
+  int64_t a_stride = 0, b_stride = 0, c_stride = 0;  // elements between the rows as stored
+  int64_t a_step = 0, b_step = 0, c_step = 0;        // elements between the matrices of a batch; 0: all use one
+  bool transpose_a = false, transpose_b = false;     // A is stored as [inner, rows], B as [cols, inner]
+
+  friend bool operator==(const GemmShape&, const GemmShape&) = default;
+};
+
+class Gemm {
+ public:
+  static std::shared_ptr<const Gemm> Create(const GemmShape& shape);
+  ~Gemm();
+
+  void Run(const float* a, const float* b, float* c) const;
+
+ private:
+  struct Primitive;
+  struct Call;
+  explicit Gemm(const GemmShape& shape);
+
+  const GemmShape shape_;
+  std::unique_ptr<Primitive> primitive_;  // null where there is nothing to multiply
+};
+
+// The same in double precision by plain loops, for proofs.
+void PlainGemm(const GemmShape& shape, const double* a, const double* b, double* c);
+
+}  // namespace weft
+
+#endif  // WEFT_OPS_KERNELS_GEMM_H_

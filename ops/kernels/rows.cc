@@ -1,0 +1,338 @@
+#include "weft/ops/kernels/rows.h"
+
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
+// Every AVX2 machine has what SSSE3 has: leaving it out saves compile time.
+#undef HWY_DISABLED_TARGETS
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/kernels/rows.cc"
+#include "hwy/foreach_target.h"
+// After foreach_target.h, which includes this file once for each instruction set.
+#include "hwy/contrib/math/math-inl.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace weft {
+namespace HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <class T>
+using D = hn::ScalableTag<T>;
+template <class T>
+using V = hn::Vec<D<T>>;
+
+// Access to one vector of elements, all of it or its first n: kernels are written once for both, so that the elements
+// at the end of a run get the same instructions as the others.
+template <class T>
+struct Full {
+  HWY_INLINE V<T> Load(const T* p) const { return hn::LoadU(D<T>(), p); }
+  HWY_INLINE void Store(V<T> v, T* p) const { hn::StoreU(v, D<T>(), p); }
+};
+
+template <class T>
+struct Part {
+  size_t n;
+
+#if HWY_MEM_OPS_MIGHT_FAULT  // masked loads read all lanes
+  HWY_INLINE V<T> Load(const T* p) const {
+    HWY_ALIGN T lanes[HWY_MAX_BYTES / sizeof(T)] = {};
+    for (size_t i = 0; i < n; ++i) lanes[i] = p[i];
+    return hn::Load(D<T>(), lanes);
+  }
+  HWY_INLINE void Store(V<T> v, T* p) const {
+    HWY_ALIGN T lanes[HWY_MAX_BYTES / sizeof(T)];
+    hn::Store(v, D<T>(), lanes);
+    for (size_t i = 0; i < n; ++i) p[i] = lanes[i];
+  }
+#else
+  HWY_INLINE V<T> Load(const T* p) const { return hn::MaskedLoad(hn::FirstN(D<T>(), n), D<T>(), p); }
+  HWY_INLINE void Store(V<T> v, T* p) const { hn::BlendedStore(v, hn::FirstN(D<T>(), n), D<T>(), p); }
+#endif
+};
+
+// Calls f(access, i) for each vector of elements i, i + 1, ...
+template <class T, class F>
+HWY_INLINE void ForEachVector(int64_t n, F f) {
+  const int64_t lanes = hn::Lanes(D<T>());
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) f(Full<T>(), i);
+  if (i < n) f(Part<T>{static_cast<size_t>(n - i)}, i);
+}
+
+// The sum of f(access, i) over all elements.
+template <class T, class F>
+HWY_INLINE T SumVectors(int64_t n, F f) {
+  const D<T> d;
+  const int64_t lanes = hn::Lanes(d);
+  const Full<T> full;
+  V<T> s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
+  int64_t i = 0;
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {
+    s0 = hn::Add(s0, f(full, i));
+    s1 = hn::Add(s1, f(full, i + lanes));
+    s2 = hn::Add(s2, f(full, i + 2 * lanes));
+    s3 = hn::Add(s3, f(full, i + 3 * lanes));
+  }
+  for (; i + lanes <= n; i += lanes) s0 = hn::Add(s0, f(full, i));
+  if (i < n) {
+    const Part<T> part = {static_cast<size_t>(n - i)};
+    s1 = hn::Add(s1, hn::IfThenElseZero(hn::FirstN(d, part.n), f(part, i)));
+  }
+  return hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3))));
+}
+
+// For x of at most about 100. Highway's gives 0 for a NaN.
+template <class T>
+HWY_INLINE V<T> Exp(V<T> x) {
+  return hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(D<T>(), x));
+}
+
+// The larger, or a NaN if one is.
+template <class T>
+HWY_INLINE V<T> Larger(V<T> a, V<T> b) {
+  return hn::IfThenElse(hn::IsNaN(a), a, hn::IfThenElse(hn::IsNaN(b), b, hn::Max(a, b)));
+}
+
+template <class T>
+T Sum(const T* x, int64_t n) {
+  return SumVectors<T>(n, [&](auto at, int64_t i) HWY_ATTR { return at.Load(x + i); });
+}
+
+template <class T>
+T SquareSum(const T* x, int64_t n) {
+  return SumVectors<T>(n, [&](auto at, int64_t i) HWY_ATTR {
+    const V<T> v = at.Load(x + i);
+    return hn::Mul(v, v);
+  });
+}
+
+template <class T>
+T Max(const T* x, int64_t n) {
+  const D<T> d;
+  V<T> largest = hn::Set(d, x[0]);
+  auto nan = hn::IsNaN(largest);
+  ForEachVector<T>(n, [&](auto at, int64_t i) HWY_ATTR {
+    V<T> v = at.Load(x + i);
+    if constexpr (std::is_same_v<decltype(at), Part<T>>) v = hn::IfThenElse(hn::FirstN(d, at.n), v, hn::Set(d, x[0]));
+    nan = hn::Or(nan, hn::IsNaN(v));
+    largest = hn::Max(largest, v);
+  });
+  return hn::AllFalse(d, nan) ? hn::GetLane(hn::MaxOfLanes(d, largest)) : std::numeric_limits<T>::quiet_NaN();
+}
+
+template <class T>
+void SumRows(const T* x, int64_t stride, int64_t rows, T* y, int64_t n) {
+  const D<T> d;
+  const int64_t lanes = hn::Lanes(d);
+  const Full<T> full;
+  int64_t i = 0;
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {  // four sums at once hide the latency of the additions
+    V<T> s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
+    for (int64_t r = 0; r < rows; ++r) {
+      const T* row = x + r * stride + i;
+      s0 = hn::Add(s0, full.Load(row));
+      s1 = hn::Add(s1, full.Load(row + lanes));
+      s2 = hn::Add(s2, full.Load(row + 2 * lanes));
+      s3 = hn::Add(s3, full.Load(row + 3 * lanes));
+    }
+    full.Store(s0, y + i);
+    full.Store(s1, y + i + lanes);
+    full.Store(s2, y + i + 2 * lanes);
+    full.Store(s3, y + i + 3 * lanes);
+  }
+  ForEachVector<T>(n - i, [&](auto at, int64_t j) HWY_ATTR {
+    V<T> s = hn::Zero(d);
+    for (int64_t r = 0; r < rows; ++r) s = hn::Add(s, at.Load(x + r * stride + i + j));
+    at.Store(s, y + i + j);
+  });
+}
+
+template <class T>
+void MaxRows(const T* x, int64_t stride, int64_t rows, T* y, int64_t n) {
+  ForEachVector<T>(n, [&](auto at, int64_t i) HWY_ATTR {
+    V<T> largest = at.Load(x + i);
+    for (int64_t r = 1; r < rows; ++r) largest = Larger<T>(largest, at.Load(x + r * stride + i));
+    at.Store(largest, y + i);
+  });
+}
+
+template <class T>
+void AddTo(const T* x, T* y, int64_t n) {
+  ForEachVector<T>(n, [&](auto at, int64_t i) HWY_ATTR { at.Store(hn::Add(at.Load(y + i), at.Load(x + i)), y + i); });
+}
+
+template <class T>
+void Softmax(const T* x, T* y, int64_t n) {
+  if (n == 0) return;
+  const D<T> d;
+  const T max = Max(x, n);
+  if (max == -std::numeric_limits<T>::infinity()) {
+    for (int64_t i = 0; i < n; ++i) y[i] = 0;
+    return;
+  }
+  const V<T> shift = hn::Set(d, max);
+  const T sum = SumVectors<T>(n, [&](auto at, int64_t i) HWY_ATTR {
+    const V<T> e = Exp<T>(hn::Sub(at.Load(x + i), shift));
+    at.Store(e, y + i);
+    return e;
+  });
+  const V<T> scale = hn::Set(d, 1 / sum);
+  ForEachVector<T>(n, [&](auto at, int64_t i) HWY_ATTR { at.Store(hn::Mul(at.Load(y + i), scale), y + i); });
+}
+
+template <class T>
+LogSumExp<T> LogSumExpOf(const T* x, int64_t n) {
+  if (n == 0) return {0, -std::numeric_limits<T>::infinity()};
+  T shift = Max(x, n);
+  if (shift == -std::numeric_limits<T>::infinity()) shift = 0;
+  const V<T> shifts = hn::Set(D<T>(), shift);
+  const T sum = SumVectors<T>(n, [&](auto at, int64_t i) HWY_ATTR { return Exp<T>(hn::Sub(at.Load(x + i), shifts)); });
+  return {shift, std::log(sum)};
+}
+
+template <class T>
+void Subtract(const T* x, T a, T b, T* y, int64_t n) {
+  const V<T> first = hn::Set(D<T>(), a), second = hn::Set(D<T>(), b);
+  ForEachVector<T>(
+      n, [&](auto at, int64_t i) HWY_ATTR { at.Store(hn::Sub(hn::Sub(at.Load(x + i), first), second), y + i); });
+}
+
+template <class T>
+void ExpDifference(const T* x, T lse, T q, T d, T* y, int64_t n) {
+  const D<T> tag;
+  const V<T> shift = hn::Set(tag, lse), less = hn::Set(tag, q), scale = hn::Set(tag, d);
+  ForEachVector<T>(n, [&](auto at, int64_t i) HWY_ATTR {
+    const V<T> p = Exp<T>(hn::Sub(at.Load(x + i), shift));
+    at.Store(hn::Mul(hn::Sub(p, less), scale), y + i);
+  });
+}
+
+template <class T>
+void LayerNorm(const T* x, const T* gain, const T* bias, T epsilon, T* y, T* mean, T* rstd, int64_t n) {
+  const D<T> d;
+  *mean = Sum(x, n) / n;
+  const V<T> means = hn::Set(d, *mean);
+  const T squares = SumVectors<T>(n, [&](auto at, int64_t i) HWY_ATTR {
+    const V<T> v = hn::Sub(at.Load(x + i), means);
+    return hn::Mul(v, v);
+  });
+  *rstd = 1 / std::sqrt(squares / n + epsilon);
+  const V<T> scale = hn::Set(d, *rstd);
+  ForEachVector<T>(n, [&](auto at, int64_t i) HWY_ATTR {
+    const V<T> normal = hn::Mul(hn::Sub(at.Load(x + i), means), scale);
+    at.Store(hn::MulAdd(normal, at.Load(gain + i), at.Load(bias + i)), y + i);
+  });
+}
+
+template <class T>
+void LayerNormGradient(const T* x, const T* gain, T mean, T rstd, const T* dy, T* dx, T* dgain, T* dbias, int64_t n) {
+  const D<T> d;
+  const V<T> means = hn::Set(d, mean), scale = hn::Set(d, rstd);
+  const T a =
+      SumVectors<T>(n, [&](auto at, int64_t i) HWY_ATTR { return hn::Mul(at.Load(dy + i), at.Load(gain + i)); });
+  const T b = SumVectors<T>(n, [&](auto at, int64_t i) HWY_ATTR {
+    const V<T> normal = hn::Mul(hn::Sub(at.Load(x + i), means), scale);
+    return hn::Mul(hn::Mul(at.Load(dy + i), at.Load(gain + i)), normal);
+  });
+  const V<T> mean_a = hn::Set(d, a / n), mean_b = hn::Set(d, b / n);
+  ForEachVector<T>(n, [&](auto at, int64_t i) HWY_ATTR {
+    const V<T> g = at.Load(dy + i);
+    const V<T> normal = hn::Mul(hn::Sub(at.Load(x + i), means), scale);
+    const V<T> centred = hn::Sub(hn::Mul(g, at.Load(gain + i)), mean_a);
+    at.Store(hn::Mul(hn::NegMulAdd(normal, mean_b, centred), scale), dx + i);
+    at.Store(hn::MulAdd(g, normal, at.Load(dgain + i)), dgain + i);
+    at.Store(hn::Add(g, at.Load(dbias + i)), dbias + i);
+  });
+}
+
+template <class T>
+void AdamW(const AdamWStep<T>& step, const T* w, const T* m, const T* v, const T* grad, T* next_w, T* next_m, T* next_v,
+           int64_t n) {
+  const D<T> d;
+  const V<T> keep = hn::Set(d, step.keep), grad_scale = hn::Set(d, step.grad_scale), gain1 = hn::Set(d, step.gain1);
+  const V<T> beta2 = hn::Set(d, step.beta2), gain2 = hn::Set(d, step.gain2), size = hn::Set(d, step.step_size);
+  const V<T> root = hn::Set(d, step.inverse_root_correction), epsilon = hn::Set(d, step.epsilon);
+  ForEachVector<T>(n, [&](auto at, int64_t i) HWY_ATTR {
+    const V<T> g = hn::Mul(at.Load(grad + i), grad_scale);
+    const V<T> first = at.Load(m + i);
+    const V<T> mean = hn::MulAdd(gain1, hn::Sub(g, first), first);
+    const V<T> square = hn::MulAdd(gain2, hn::Mul(g, g), hn::Mul(beta2, at.Load(v + i)));
+    const V<T> denominator = hn::MulAdd(hn::Sqrt(square), root, epsilon);
+    const V<T> update = hn::Div(mean, denominator);
+    at.Store(hn::NegMulAdd(size, update, hn::Mul(at.Load(w + i), keep)), next_w + i);
+    at.Store(mean, next_m + i);
+    at.Store(square, next_v + i);
+  });
+}
+
+template <class T>
+void Sgd(const SgdStep<T>& step, const T* w, const T* m, const T* grad, T* next_w, T* next_m, int64_t n) {
+  const D<T> d;
+  const V<T> grad_scale = hn::Set(d, step.grad_scale), decay = hn::Set(d, step.weight_decay);
+  const V<T> momentum = hn::Set(d, step.momentum), rate = hn::Set(d, step.rate);
+  ForEachVector<T>(n, [&](auto at, int64_t i) HWY_ATTR {
+    const V<T> before = at.Load(w + i);
+    const V<T> g = hn::MulAdd(decay, before, hn::Mul(at.Load(grad + i), grad_scale));
+    const V<T> mean = hn::MulAdd(momentum, at.Load(m + i), g);
+    at.Store(hn::NegMulAdd(rate, mean, before), next_w + i);
+    at.Store(mean, next_m + i);
+  });
+}
+
+template <class T>
+const RowKernels<T>* Table() {
+  static constexpr RowKernels<T> kTable = {
+      .sum = Sum<T>,
+      .square_sum = SquareSum<T>,
+      .max = Max<T>,
+      .sum_rows = SumRows<T>,
+      .max_rows = MaxRows<T>,
+      .add_to = AddTo<T>,
+      .softmax = Softmax<T>,
+      .log_sum_exp = LogSumExpOf<T>,
+      .subtract = Subtract<T>,
+      .exp_difference = ExpDifference<T>,
+      .layer_norm = LayerNorm<T>,
+      .layer_norm_gradient = LayerNormGradient<T>,
+      .adamw = AdamW<T>,
+      .sgd = Sgd<T>,
+  };
+  return &kTable;
+}
+
+const RowKernels<float>* TableF32() { return Table<float>(); }
+const RowKernels<double>* TableF64() { return Table<double>(); }
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace weft
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace weft {
+namespace {
+
+HWY_EXPORT(TableF32);
+HWY_EXPORT(TableF64);
+
+}  // namespace
+
+template <>
+const RowKernels<float>& Rows<float>() {
+  static const RowKernels<float>* const table = HWY_DYNAMIC_DISPATCH(TableF32)();
+  return *table;
+}
+
+template <>
+const RowKernels<double>& Rows<double>() {
+  static const RowKernels<double>* const table = HWY_DYNAMIC_DISPATCH(TableF64)();
+  return *table;
+}
+
+}  // namespace weft
+#endif  // HWY_ONCE

@@ -1,0 +1,85 @@
+// Kernels over rows of contiguous floats, vectorised for the CPU that they run on.
+//
+// Reductions add in an order that only the number of elements and the CPU determine; elementwise kernels give an
+// element the same bits wherever a tile begins. Nothing allocates.
+//
+//   const RowKernels<float>& rows = Rows<float>();
+//   rows.softmax(x, y, n);
+#ifndef WEFT_OPS_KERNELS_ROWS_H_
+#define WEFT_OPS_KERNELS_ROWS_H_
+
+#include <cstdint>
+
+#include "weft/core/op.h"
+
+namespace weft {
+
+template <class T>
+struct LogSumExp {  // log Σ exp(x_i) = shift + log_sum, kept apart because their sum would round
+  T shift = 0, log_sum = 0;
+};
+
+template <class T>
+struct AdamWStep {
+  T keep;  // 1 - rate · decay
+  T grad_scale;
+  T gain1, beta2, gain2;      // 1 - β1, β2, 1 - β2
+  T step_size;                // rate / (1 - β1^step)
+  T inverse_root_correction;  // 1 / sqrt(1 - β2^step)
+  T epsilon;
+};
+
+template <class T>
+struct SgdStep {
+  T grad_scale, weight_decay, momentum, rate;
+};
+
+// Where an output is named y, it may be the same memory as x.
+template <class T>
+struct RowKernels {
+  T (*sum)(const T* x, int64_t n);
+  T (*square_sum)(const T* x, int64_t n);
+  T (*max)(const T* x, int64_t n);  // n >= 1; NaN if any is
+  // y[i] = x[i] + x[stride + i] + ... over `rows` rows; and the largest of them, rows >= 1.
+  void (*sum_rows)(const T* x, int64_t stride, int64_t rows, T* y, int64_t n);
+  void (*max_rows)(const T* x, int64_t stride, int64_t rows, T* y, int64_t n);
+  void (*add_to)(const T* x, T* y, int64_t n);  // y += x
+
+  void (*softmax)(const T* x, T* y, int64_t n);  // a row of only -inf gives zeros
+  LogSumExp<T> (*log_sum_exp)(const T* x, int64_t n);
+  void (*subtract)(const T* x, T a, T b, T* y, int64_t n);  // y = (x - a) - b
+  // y = (exp(x - lse) - q) · d
+  void (*exp_difference)(const T* x, T lse, T q, T d, T* y, int64_t n);
+
+  void (*layer_norm)(const T* x, const T* gain, const T* bias, T epsilon, T* y, T* mean, T* rstd, int64_t n);
+  // dx of one row; adds the row's part to dgain and dbias.
+  void (*layer_norm_gradient)(const T* x, const T* gain, T mean, T rstd, const T* dy, T* dx, T* dgain, T* dbias,
+                              int64_t n);
+
+  // The next versions may be the same memory as the ones before.
+  void (*adamw)(const AdamWStep<T>& step, const T* w, const T* m, const T* v, const T* grad, T* next_w, T* next_m,
+                T* next_v, int64_t n);
+  void (*sgd)(const SgdStep<T>& step, const T* w, const T* m, const T* grad, T* next_w, T* next_m, int64_t n);
+};
+
+template <class T>
+const RowKernels<T>& Rows();
+template <>
+const RowKernels<float>& Rows<float>();
+template <>
+const RowKernels<double>& Rows<double>();
+
+// Calls f(offset, count) for each run of neighbouring elements of `tile`: one run if it has whole rows.
+template <class F>
+void ForEachRun(const Shape& shape, Rect tile, F f) {
+  const int64_t cols = shape.cols();
+  if (tile.cols() == cols) {
+    f(tile.row_begin * cols, tile.rows() * cols);
+    return;
+  }
+  for (int64_t r = tile.row_begin; r < tile.row_end; ++r) f(r * cols + tile.col_begin, tile.cols());
+}
+
+}  // namespace weft
+
+#endif  // WEFT_OPS_KERNELS_ROWS_H_

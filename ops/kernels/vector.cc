@@ -1,0 +1,329 @@
+#include "weft/ops/kernels/vector.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+// Every AVX2 machine has what SSSE3 has: leaving it out saves compile time.
+#undef HWY_DISABLED_TARGETS
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/kernels/vector.cc"
+#include "hwy/foreach_target.h"
+// After foreach_target.h, which includes this file once for each instruction set.
+#include "hwy/contrib/math/math-inl.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace weft {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <class T>
+constexpr T kInfinity = std::numeric_limits<T>::infinity();
+
+// Highway's functions are undefined outside the ranges that they document; these are as <cmath>'s everywhere.
+struct ExpLanes {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    using T = hn::TFromD<D>;
+    const V overflow = hn::Set(d, sizeof(T) == 4 ? static_cast<T>(88.7228393) : static_cast<T>(709.782712893384));
+    V y = hn::Exp(d, hn::Min(x, overflow));
+    y = hn::IfThenElse(hn::Gt(x, overflow), hn::Set(d, kInfinity<T>), y);
+    return hn::IfThenElse(hn::IsNaN(x), x, y);
+  }
+};
+
+struct LogLanes {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    using T = hn::TFromD<D>;
+    const V zero = hn::Zero(d), infinity = hn::Set(d, kInfinity<T>);
+    V y = hn::IfThenElse(hn::Ge(x, infinity), infinity, hn::Log(d, x));
+    y = hn::IfThenElse(hn::Eq(x, zero), hn::Neg(infinity), y);
+    y = hn::IfThenElse(hn::Lt(x, zero), hn::NaN(d), y);
+    return hn::IfThenElse(hn::IsNaN(x), x, y);
+  }
+};
+
+struct SqrtLanes {
+  template <class D, class V>
+  HWY_INLINE V operator()(D, V x) const {
+    return hn::Sqrt(x);
+  }
+};
+
+struct TanhLanes {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    using T = hn::TFromD<D>;
+    const V limit = hn::Set(d, static_cast<T>(20));  // tanh(20) rounds to 1
+    const V y = hn::Tanh(d, hn::Max(hn::Neg(limit), hn::Min(x, limit)));
+    return hn::IfThenElse(hn::IsNaN(x), x, y);
+  }
+};
+
+struct ErfLanes {
+  // Two polynomials, near-minimax by Chebyshev interpolation: erf(x) / x in x² below 1, log(erfc(x)) in x - 1 between 1
+  // and 4, where erf rounds to 1. Absolute error below 2e-7.
+  template <class D>
+  requires(sizeof(hn::TFromD<D>) == 4) HWY_INLINE hn::Vec<D>
+  operator()(D d, hn::Vec<D> x) const {
+    const auto magnitude = hn::Min(hn::Abs(x), hn::Set(d, 4.0f));
+    const auto u = hn::Mul(magnitude, magnitude), t = hn::Sub(magnitude, hn::Set(d, 1.0f));
+    auto inner = hn::Set(d, -9.66704465e-06f);
+    for (float c :
+         {1.12659589e-4f, -8.48408032e-4f, 5.22103161e-3f, -2.68654302e-2f, 0.112837821f, -0.376126379f, 1.12837923f}) {
+      inner = hn::MulAdd(inner, u, hn::Set(d, c));
+    }
+    auto outer = hn::Set(d, 1.6371514e-06f);
+    for (float c : {-3.29608301e-05f, 3.20239575e-4f, -2.05430086e-3f, 1.00778081e-2f, -4.1575741e-2f, -0.84310472f,
+                    -2.63896775f, -1.84960556f}) {
+      outer = hn::MulAdd(outer, t, hn::Set(d, c));
+    }
+    outer = hn::Sub(hn::Set(d, 1.0f), hn::Exp(d, outer));
+    const auto y = hn::IfThenElse(hn::Lt(t, hn::Zero(d)), hn::Mul(inner, magnitude), outer);
+    return hn::IfThenElse(hn::IsNaN(x), x, hn::CopySign(y, x));
+  }
+  template <class D>
+  requires(sizeof(hn::TFromD<D>) == 8) HWY_INLINE hn::Vec<D>
+  operator()(D d, hn::Vec<D> x) const {
+    HWY_ALIGN double lanes[hn::MaxLanes(D())];
+    hn::Store(x, d, lanes);
+    for (size_t i = 0; i < hn::Lanes(d); ++i) lanes[i] = std::erf(lanes[i]);
+    return hn::Load(d, lanes);
+  }
+};
+
+struct ReluLanes {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    return hn::IfThenZeroElse(hn::Lt(x, hn::Zero(d)), x);
+  }
+};
+
+// Φ(x) = (1 + erf(x / √2)) / 2.
+template <class D, class V>
+HWY_INLINE V NormalDistribution(D d, V x) {
+  using T = hn::TFromD<D>;
+  const V half = hn::Set(d, static_cast<T>(0.5));
+  return hn::MulAdd(half, ErfLanes()(d, hn::Mul(x, hn::Set(d, static_cast<T>(0.70710678118654752440)))), half);
+}
+
+// exp(-2u) where u = √(2/π) · (x + 0.044715 x³), so that (1 + tanh(u)) / 2 = 1 / (1 + exp(-2u)).
+template <class D, class V>
+HWY_INLINE V GeluTanhExponential(D d, V x) {
+  using T = hn::TFromD<D>;
+  const V cubic = hn::Set(d, static_cast<T>(0.044715));
+  const V scale = hn::Set(d, static_cast<T>(-2 * 0.79788456080286535588));
+  return ExpLanes()(d, hn::Mul(scale, hn::MulAdd(hn::Mul(cubic, hn::Mul(x, x)), x, x)));
+}
+
+struct GeluErfLanes {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    return hn::Mul(x, NormalDistribution(d, x));
+  }
+};
+
+struct GeluTanhLanes {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    return hn::Div(x, hn::Add(hn::Set(d, static_cast<hn::TFromD<D>>(1)), GeluTanhExponential(d, x)));
+  }
+};
+
+// Beyond ±10 the derivatives below are 0 or 1 within 1e-20; the clamp keeps powers and exponentials from overflowing.
+template <class D, class V>
+HWY_INLINE V ClampGelu(D d, V x) {
+  const V limit = hn::Set(d, static_cast<hn::TFromD<D>>(10));
+  return hn::IfThenElse(hn::IsNaN(x), x, hn::Max(hn::Neg(limit), hn::Min(x, limit)));
+}
+
+// d/dx x · Φ(x) = Φ(x) + x · exp(-x² / 2) / √(2π).
+struct GeluErfGradientLanes {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x, V dy) const {
+    using T = hn::TFromD<D>;
+    x = ClampGelu(d, x);
+    const V density = ExpLanes()(d, hn::Mul(hn::Mul(x, x), hn::Set(d, static_cast<T>(-0.5))));
+    const V scale = hn::Set(d, static_cast<T>(0.39894228040143267794));
+    return hn::Mul(dy, hn::MulAdd(hn::Mul(x, scale), density, NormalDistribution(d, x)));
+  }
+};
+
+// d/dx x · s, where e = exp(-2u) and s = 1 / (1 + e): s + x · 2u' · e · s², with u' = √(2/π) · (1 + 3 · 0.044715 x²).
+struct GeluTanhGradientLanes {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x, V dy) const {
+    using T = hn::TFromD<D>;
+    x = ClampGelu(d, x);
+    const V one = hn::Set(d, static_cast<T>(1)), cubic = hn::Set(d, static_cast<T>(3 * 0.044715));
+    const V scale = hn::Set(d, static_cast<T>(2 * 0.79788456080286535588));
+    const V e = GeluTanhExponential(d, x), s = hn::Div(one, hn::Add(one, e));
+    const V slope = hn::Mul(scale, hn::MulAdd(cubic, hn::Mul(x, x), one));
+    return hn::Mul(dy, hn::MulAdd(hn::Mul(x, slope), hn::Mul(hn::Mul(e, s), s), s));
+  }
+};
+
+struct AddLanes {
+  template <class D, class V>
+  HWY_INLINE V operator()(D, V a, V b) const {
+    return hn::Add(a, b);
+  }
+};
+struct SubLanes {
+  template <class D, class V>
+  HWY_INLINE V operator()(D, V a, V b) const {
+    return hn::Sub(a, b);
+  }
+};
+struct MulLanes {
+  template <class D, class V>
+  HWY_INLINE V operator()(D, V a, V b) const {
+    return hn::Mul(a, b);
+  }
+};
+struct DivLanes {
+  template <class D, class V>
+  HWY_INLINE V operator()(D, V a, V b) const {
+    return hn::Div(a, b);
+  }
+};
+struct MinimumLanes {
+  template <class D, class V>
+  HWY_INLINE V operator()(D, V a, V b) const {
+    return hn::IfThenElse(hn::Or(hn::Lt(b, a), hn::IsNaN(b)), b, a);
+  }
+};
+template <class T>
+struct ScaleLanes {
+  T factor;
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    return hn::Mul(x, hn::Set(d, factor));
+  }
+};
+
+// The last, partial vector goes through buffers, so that all elements see the same instructions.
+template <class T, class F>
+HWY_INLINE void MapUnary(F f, const T* x, T* y, int64_t n) {
+  const hn::ScalableTag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) hn::StoreU(f(d, hn::LoadU(d, x + i)), d, y + i);
+  if (i == n) return;
+  HWY_ALIGN T buffer[hn::MaxLanes(hn::ScalableTag<T>())] = {};
+  std::copy(x + i, x + n, buffer);
+  hn::Store(f(d, hn::Load(d, buffer)), d, buffer);
+  std::copy(buffer, buffer + (n - i), y + i);
+}
+
+template <int kAStep, int kBStep, class T, class F>
+HWY_INLINE void MapBinary(F f, const T* a, const T* b, T* y, int64_t n) {
+  const hn::ScalableTag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto a0 = hn::Set(d, a[0]), b0 = hn::Set(d, b[0]);
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    hn::StoreU(f(d, kAStep ? hn::LoadU(d, a + i) : a0, kBStep ? hn::LoadU(d, b + i) : b0), d, y + i);
+  }
+  if (i == n) return;
+  HWY_ALIGN T a_buffer[hn::MaxLanes(hn::ScalableTag<T>())] = {};
+  HWY_ALIGN T b_buffer[hn::MaxLanes(hn::ScalableTag<T>())] = {};
+  if (kAStep) std::copy(a + i, a + n, a_buffer);
+  if (kBStep) std::copy(b + i, b + n, b_buffer);
+  hn::Store(f(d, kAStep ? hn::Load(d, a_buffer) : a0, kBStep ? hn::Load(d, b_buffer) : b0), d, a_buffer);
+  std::copy(a_buffer, a_buffer + (n - i), y + i);
+}
+
+template <class T, class F>
+HWY_INLINE void MapSteps(F f, const T* a, int a_step, const T* b, int b_step, T* y, int64_t n) {
+  if (n == 0) return;
+  if (a_step != 0 && b_step != 0) return MapBinary<1, 1>(f, a, b, y, n);
+  if (a_step != 0) return MapBinary<1, 0>(f, a, b, y, n);
+  if (b_step != 0) return MapBinary<0, 1>(f, a, b, y, n);
+  MapBinary<0, 0>(f, a, b, y, n);
+}
+
+template <class T>
+HWY_INLINE void DispatchUnary(UnaryFunction f, const T* x, T* y, int64_t n) {
+  switch (f) {
+    case UnaryFunction::kExp:
+      return MapUnary(ExpLanes(), x, y, n);
+    case UnaryFunction::kLog:
+      return MapUnary(LogLanes(), x, y, n);
+    case UnaryFunction::kSqrt:
+      return MapUnary(SqrtLanes(), x, y, n);
+    case UnaryFunction::kTanh:
+      return MapUnary(TanhLanes(), x, y, n);
+    case UnaryFunction::kErf:
+      return MapUnary(ErfLanes(), x, y, n);
+    case UnaryFunction::kRelu:
+      return MapUnary(ReluLanes(), x, y, n);
+    case UnaryFunction::kGeluErf:
+      return MapUnary(GeluErfLanes(), x, y, n);
+    case UnaryFunction::kGeluTanh:
+      return MapUnary(GeluTanhLanes(), x, y, n);
+  }
+}
+
+template <class T>
+HWY_INLINE void DispatchBinary(BinaryFunction f, const T* a, int a_step, const T* b, int b_step, T* y, int64_t n) {
+  switch (f) {
+    case BinaryFunction::kAdd:
+      return MapSteps(AddLanes(), a, a_step, b, b_step, y, n);
+    case BinaryFunction::kSub:
+      return MapSteps(SubLanes(), a, a_step, b, b_step, y, n);
+    case BinaryFunction::kMul:
+      return MapSteps(MulLanes(), a, a_step, b, b_step, y, n);
+    case BinaryFunction::kDiv:
+      return MapSteps(DivLanes(), a, a_step, b, b_step, y, n);
+    case BinaryFunction::kMinimum:
+      return MapSteps(MinimumLanes(), a, a_step, b, b_step, y, n);
+    case BinaryFunction::kGeluErfGradient:
+      return MapSteps(GeluErfGradientLanes(), a, a_step, b, b_step, y, n);
+    case BinaryFunction::kGeluTanhGradient:
+      return MapSteps(GeluTanhGradientLanes(), a, a_step, b, b_step, y, n);
+  }
+}
+
+void UnaryF32(UnaryFunction f, const float* x, float* y, int64_t n) { DispatchUnary(f, x, y, n); }
+void UnaryF64(UnaryFunction f, const double* x, double* y, int64_t n) { DispatchUnary(f, x, y, n); }
+void BinaryF32(BinaryFunction f, const float* a, int a_step, const float* b, int b_step, float* y, int64_t n) {
+  DispatchBinary(f, a, a_step, b, b_step, y, n);
+}
+void BinaryF64(BinaryFunction f, const double* a, int a_step, const double* b, int b_step, double* y, int64_t n) {
+  DispatchBinary(f, a, a_step, b, b_step, y, n);
+}
+void ScaleF32(const float* x, float factor, float* y, int64_t n) { MapUnary(ScaleLanes<float>{factor}, x, y, n); }
+void ScaleF64(const double* x, double factor, double* y, int64_t n) { MapUnary(ScaleLanes<double>{factor}, x, y, n); }
+
+}  // namespace HWY_NAMESPACE
+}  // namespace weft
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace weft {
+
+HWY_EXPORT(UnaryF32);
+HWY_EXPORT(UnaryF64);
+HWY_EXPORT(BinaryF32);
+HWY_EXPORT(BinaryF64);
+HWY_EXPORT(ScaleF32);
+HWY_EXPORT(ScaleF64);
+
+void Map(UnaryFunction f, const float* x, float* y, int64_t n) { HWY_DYNAMIC_DISPATCH(UnaryF32)(f, x, y, n); }
+void Map(UnaryFunction f, const double* x, double* y, int64_t n) { HWY_DYNAMIC_DISPATCH(UnaryF64)(f, x, y, n); }
+void Map(BinaryFunction f, const float* a, int a_step, const float* b, int b_step, float* y, int64_t n) {
+  HWY_DYNAMIC_DISPATCH(BinaryF32)(f, a, a_step, b, b_step, y, n);
+}
+void Map(BinaryFunction f, const double* a, int a_step, const double* b, int b_step, double* y, int64_t n) {
+  HWY_DYNAMIC_DISPATCH(BinaryF64)(f, a, a_step, b, b_step, y, n);
+}
+void Scale(const float* x, float factor, float* y, int64_t n) { HWY_DYNAMIC_DISPATCH(ScaleF32)(x, factor, y, n); }
+void Scale(const double* x, double factor, double* y, int64_t n) { HWY_DYNAMIC_DISPATCH(ScaleF64)(x, factor, y, n); }
+
+}  // namespace weft
+#endif  // HWY_ONCE

@@ -1,0 +1,289 @@
+// ops/matmul.cc: y[..., i, j] = Σ_k a[..., i, k] · b[..., k, j]. Leading axes broadcast; either operand's last two axes
+// may be stored transposed. f32 on oneDNN, without copies (kernels/gemm.h).
+#include "weft/ops/matmul.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "weft/core/status.h"
+#include "weft/ops/all_ops.h"
+#include "weft/ops/kernels/gemm.h"
+#include "weft/ops/ops.h"
+
+namespace weft {
+namespace {
+
+Shape Leading(const Shape& shape) { return Shape(shape.dims().first(shape.rank() - 2)); }
+
+absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
+  const auto [transpose_a, transpose_b] = attrs.as<MatMulAttrs>();
+  const Shape &a = in[0].shape, &b = in[1].shape;
+  if (a.rank() < 2 || b.rank() < 2) return ShapeError("matmul", "both inputs need rank >= 2", in);
+  if (in[0].dtype != in[1].dtype) return ShapeError("matmul", "the inputs' dtypes differ", in);
+  const int64_t a_inner = a.dim(transpose_a ? -2 : -1), b_inner = b.dim(transpose_b ? -1 : -2);
+  if (a_inner != b_inner) {
+    return ShapeError("matmul", absl::StrCat("inner dimensions differ, ", a_inner, " vs ", b_inner), in);
+  }
+  std::optional<Shape> shape = Broadcast(Leading(a), Leading(b));
+  if (!shape) return ShapeError("matmul", "leading axes don't broadcast", in);
+  shape->Append(a.dim(transpose_a ? -1 : -2));
+  shape->Append(b.dim(transpose_b ? -2 : -1));
+  return Types{{in[0].dtype, *shape}};
+}
+
+// How the products lie in memory: `batch` matrices of y, [rows, cols] each. If all of them use one b and a is not
+// transposed, a's leading axes count as rows, and the batch is one matrix.
+struct Layout {
+  static constexpr int64_t kIrregular = -1;
+
+  bool transpose_a, transpose_b;
+  int64_t batch, rows, cols, inner;
+  // Elements from the operand of one matrix of y to that of the next: 0 if all use one; kIrregular if they broadcast
+  // along some of the leading axes only.
+  int64_t a_step, b_step;
+
+  Layout(const Attrs& attrs, const Shape& a, const Shape& b, const Shape& y)
+      : transpose_a(attrs.as<MatMulAttrs>().transpose_a),
+        transpose_b(attrs.as<MatMulAttrs>().transpose_b),
+        batch(y.Product(0, y.rank() - 2)),
+        rows(y.dim(-2)),
+        cols(y.dim(-1)),
+        inner(a.dim(transpose_a ? -2 : -1)) {
+    const int64_t a_count = a.Product(0, a.rank() - 2), b_count = b.Product(0, b.rank() - 2);
+    const auto step = [&](int64_t count, int64_t size) { return count == 1 ? 0 : count == batch ? size : kIrregular; };
+    a_step = step(a_count, rows * inner);
+    b_step = step(b_count, inner * cols);
+    if (b_count == 1 && !transpose_a && a_count == batch) {
+      rows *= batch;
+      batch = 1;
+      a_step = 0;
+    }
+  }
+
+  bool irregular() const { return a_step == kIrregular || b_step == kIrregular; }
+
+  // The product that computes `tile` of y; where the batch is irregular, one matrix of it.
+  GemmShape Of(Rect tile) const {
+    GemmShape shape = {.rows = batch == 1 ? tile.rows() : rows,
+                       .cols = tile.cols(),
+                       .inner = inner,
+                       .a_stride = transpose_a ? rows : inner,
+                       .b_stride = transpose_b ? inner : cols,
+                       .c_stride = cols,
+                       .c_step = rows * cols,
+                       .transpose_a = transpose_a,
+                       .transpose_b = transpose_b};
+    if (batch == 1 || irregular()) return shape;
+    shape.batch = rows == 0 ? 0 : tile.rows() / rows;
+    shape.a_step = a_step;
+    shape.b_step = b_step;
+    return shape;
+  }
+};
+
+// Offset of the matrix of `operand`, `size` elements each, that matrix number `index` of y uses.
+int64_t BroadcastOffset(const Shape& operand, const Shape& y, int64_t index, int64_t size) {
+  int64_t offset = 0, stride = size;
+  for (int axis = -3; axis >= -y.rank(); --axis) {
+    const int64_t i = index % y.dim(axis);
+    index /= y.dim(axis);
+    if (operand.dim(axis) != 1) offset += i * stride;
+    stride *= operand.dim(axis);
+  }
+  return offset;
+}
+
+// Calls run(a, b, c, shape), with offsets of the operands, for each product that makes up `tile`.
+template <class Run>
+void ForEachProduct(const Attrs& attrs, const Shape& a, const Shape& b, const Shape& y, Rect tile, Run run) {
+  const Layout layout(attrs, a, b, y);
+  const GemmShape shape = layout.Of(tile);
+  const int64_t a_row = layout.transpose_a ? 1 : layout.inner;
+  const int64_t b_col = tile.col_begin * (layout.transpose_b ? layout.inner : 1);
+  if (layout.batch == 1) {
+    run(tile.row_begin * a_row, b_col, tile.row_begin * layout.cols + tile.col_begin, shape);
+    return;
+  }
+  if (tile.rows() == 0) return;
+  const int64_t begin = tile.row_begin / layout.rows, end = tile.row_end / layout.rows;
+  if (!layout.irregular()) {
+    run(begin * layout.a_step, begin * layout.b_step + b_col, begin * shape.c_step + tile.col_begin, shape);
+    return;
+  }
+  for (int64_t i = begin; i < end; ++i) {
+    run(BroadcastOffset(a, y, i, layout.rows * layout.inner),
+        BroadcastOffset(b, y, i, layout.inner * layout.cols) + b_col, i * shape.c_step + tile.col_begin, shape);
+  }
+}
+
+// One primitive for each size of tile.
+using Primitives = std::vector<std::pair<GemmShape, std::shared_ptr<const Gemm>>>;
+
+const Gemm* Find(const Primitives& primitives, const GemmShape& shape) {
+  for (const auto& [known, gemm] : primitives) {
+    if (known == shape) return gemm.get();
+  }
+  return nullptr;
+}
+
+std::shared_ptr<const void> Prepare(const OpArgs& args, absl::Span<const Rect> tiles) {
+  auto primitives = std::make_shared<Primitives>();
+  if (args.inputs[0].dtype != kF32) return primitives;
+  const Layout layout(args.attrs, args.inputs[0].shape, args.inputs[1].shape, args.outputs[0].shape);
+  for (const Rect& tile : tiles) {
+    const GemmShape shape = layout.Of(tile);
+    if (Find(*primitives, shape) == nullptr) primitives->emplace_back(shape, Gemm::Create(shape));
+  }
+  return primitives;
+}
+
+void KernelF32(const KernelArgs& args, Rect tile) {
+  static const Primitives none;
+  const Primitives& primitives = args.prepared == nullptr ? none : *static_cast<const Primitives*>(args.prepared);
+  ForEachProduct(args.attrs, args.input_shape(0), args.input_shape(1), args.output_shape(0), tile,
+                 [&](int64_t a, int64_t b, int64_t c, const GemmShape& shape) {
+                   std::shared_ptr<const Gemm> own;
+                   const Gemm* gemm = Find(primitives, shape);
+                   if (gemm == nullptr) {  // a tile that was not announced
+                     own = Gemm::Create(shape);
+                     gemm = own.get();
+                   }
+                   gemm->Run(args.input<float>(0) + a, args.input<float>(1) + b, args.output<float>(0) + c);
+                 });
+}
+
+void KernelF64(const KernelArgs& args, Rect tile) {
+  ForEachProduct(args.attrs, args.input_shape(0), args.input_shape(1), args.output_shape(0), tile,
+                 [&](int64_t a, int64_t b, int64_t c, const GemmShape& shape) {
+                   PlainGemm(shape, args.input<double>(0) + a, args.input<double>(1) + b, args.output<double>(0) + c);
+                 });
+}
+
+// Tiles hold whole matrices of a batch; rows of a single product begin where its kernel's blocks do.
+int64_t Quantum(const OpArgs& args) {
+  constexpr int64_t kRows = 16;
+  const Layout layout(args.attrs, args.inputs[0].shape, args.inputs[1].shape, args.outputs[0].shape);
+  return layout.batch == 1 ? kRows : std::max<int64_t>(1, layout.rows);
+}
+
+Rect Access(const OpArgs& args, int operand, Rect tile) {
+  if (operand == 2) return tile;
+  const Layout layout(args.attrs, args.inputs[0].shape, args.inputs[1].shape, args.outputs[0].shape);
+  Rect rect = WholeRect(args.inputs[operand].shape);
+  if (layout.batch == 1) {
+    if (operand == 0 && layout.transpose_a) return {rect.row_begin, rect.row_end, tile.row_begin, tile.row_end};
+    if (operand == 0) return {tile.row_begin, tile.row_end, rect.col_begin, rect.col_end};
+    if (layout.transpose_b) return {tile.col_begin, tile.col_end, rect.col_begin, rect.col_end};
+    return {rect.row_begin, rect.row_end, tile.col_begin, tile.col_end};
+  }
+  const int64_t step = operand == 0 ? layout.a_step : layout.b_step;
+  if (step <= 0 || layout.rows == 0) return rect;
+  const int64_t stored_rows = args.inputs[operand].shape.dim(-2);
+  rect.row_begin = tile.row_begin / layout.rows * stored_rows;
+  rect.row_end = (tile.row_end + layout.rows - 1) / layout.rows * stored_rows;
+  return rect;
+}
+
+// With A and B as stored, from dY = d(A' B'): of A · B: dA = dY Bᵀ, dB = Aᵀ dY; of A · Bᵀ: dA = dY B, dB = dYᵀ A;
+// of Aᵀ · B: dA = B dYᵀ, dB = A dY; of Aᵀ · Bᵀ: dA = Bᵀ dYᵀ, dB = dYᵀ Aᵀ. Broadcast leading axes are summed.
+VarList Gradient(const GradientArgs& args) {
+  const auto [transpose_a, transpose_b] = args.attrs.as<MatMulAttrs>();
+  Var a = args.input(0), b = args.input(1), dy = args.grad(0);
+  const Shape a_shape = a.shape();
+  if (b.shape().rank() == 2 && !transpose_a) {  // rows of all leading axes in one product
+    a = Reshape(a, {a_shape.rows(), a_shape.cols()});
+    dy = Reshape(dy, {dy.shape().rows(), dy.shape().cols()});
+  }
+  const Var da = transpose_a ? MatMul(b, dy, {.transpose_a = transpose_b, .transpose_b = true})
+                             : MatMul(dy, b, {.transpose_b = !transpose_b});
+  const Var db = transpose_b ? MatMul(dy, a, {.transpose_a = true, .transpose_b = transpose_a})
+                             : MatMul(a, dy, {.transpose_a = !transpose_a});
+  return {Reshape(SumTo(da, a.shape()), a_shape), SumTo(db, b.shape())};
+}
+
+void Reference(const ReferenceArgs& args) {
+  const auto [transpose_a, transpose_b] = args.attrs.as<MatMulAttrs>();
+  const Shape &a = args.input_types[0].shape, &b = args.input_types[1].shape, &y = args.output_types[0].shape;
+  const int64_t rows = y.dim(-2), cols = y.dim(-1), inner = a.dim(transpose_a ? -2 : -1);
+  for (size_t e = 0; e < args.outputs[0].size(); ++e) {
+    const int64_t matrix = e / (rows * cols), i = e / cols % rows, j = e % cols;
+    const double* const a_matrix = args.inputs[0].data() + BroadcastOffset(a, y, matrix, rows * inner);
+    const double* const b_matrix = args.inputs[1].data() + BroadcastOffset(b, y, matrix, inner * cols);
+    for (int64_t k = 0; k < inner; ++k) {
+      args.outputs[0][e] +=
+          a_matrix[transpose_a ? k * rows + i : i * inner + k] * b_matrix[transpose_b ? j * inner + k : k * cols + j];
+    }
+  }
+}
+
+Cost CostOf(const OpArgs& args) {
+  const Layout layout(args.attrs, args.inputs[0].shape, args.inputs[1].shape, args.outputs[0].shape);
+  Cost cost = {.flops = 2.0 * layout.batch * layout.rows * layout.cols * layout.inner};
+  for (const TensorType& t : args.inputs) cost.bytes += t.bytes();
+  cost.bytes += args.outputs[0].bytes();
+  return cost;
+}
+
+template <bool transpose_a, bool transpose_b>
+VarList Example(VarSpan in) {
+  return {MatMul(in[0], in[1], {.transpose_a = transpose_a, .transpose_b = transpose_b})};
+}
+
+constexpr double kManyTerms = 1e-5;  // sums of over a hundred products round more often
+
+constexpr OpExample kExamples[] = {
+    {.in = "[1,1] [1,1]", .record = Example<0, 0>, .out = "[1,1]"},
+    {.in = "[3,5] [5,7]", .record = Example<0, 0>, .out = "[3,7]"},
+    {.in = "[3,5] [7,5]", .record = Example<0, 1>, .out = "[3,7]"},
+    {.in = "[5,3] [5,7]", .record = Example<1, 0>, .out = "[3,7]"},
+    {.in = "[5,3] [7,5]", .record = Example<1, 1>, .out = "[3,7]"},
+    {.in = "[67,130] [130,33]", .record = Example<0, 0>, .tolerance = kManyTerms},
+    {.in = "[67,130] [33,130]", .record = Example<0, 1>, .tolerance = kManyTerms},
+    {.in = "[130,67] [130,33]", .record = Example<1, 0>, .tolerance = kManyTerms},
+    {.in = "[130,67] [33,130]", .record = Example<1, 1>, .tolerance = kManyTerms},
+    {.in = "[1,17] [17,1]", .record = Example<0, 0>, .out = "[1,1]"},
+    {.in = "[2,3,5] [5,7]", .record = Example<0, 0>, .out = "[2,3,7]"},  // leading axes are rows
+    {.in = "[2,3,5] [7,5]", .record = Example<0, 1>, .out = "[2,3,7]"},
+    {.in = "[2,5,3] [5,7]", .record = Example<1, 0>, .out = "[2,3,7]"},  // one b for a batch of transposed a
+    {.in = "[2,5,3] [7,5]", .record = Example<1, 1>, .out = "[2,3,7]"},
+    {.in = "[3,5] [2,5,7]", .record = Example<0, 0>, .out = "[2,3,7]"},  // one a
+    {.in = "[5,3] [2,7,5]", .record = Example<1, 1>, .out = "[2,3,7]"},
+    {.in = "[2,4,3,5] [2,4,5,7]", .record = Example<0, 0>, .out = "[2,4,3,7]"},
+    {.in = "[2,4,3,5] [2,4,7,5]", .record = Example<0, 1>, .out = "[2,4,3,7]"},
+    {.in = "[2,4,5,3] [2,4,5,7]", .record = Example<1, 0>, .out = "[2,4,3,7]"},
+    {.in = "[2,4,5,3] [2,4,7,5]", .record = Example<1, 1>, .out = "[2,4,3,7]"},
+    {.in = "[2,1,3,5] [4,5,7]", .record = Example<0, 0>, .out = "[2,4,3,7]"},  // both broadcast
+    {.in = "[2,1,5,3] [2,4,7,5]", .record = Example<1, 1>, .out = "[2,4,3,7]"},
+    {.in = "[3,0] [0,7]", .record = Example<0, 0>, .out = "[3,7]"},  // sums of nothing
+    {.in = "[0,5] [5,7]", .record = Example<0, 0>, .out = "[0,7]"},
+    {.in = "[2,0,3] [2,0,7]", .record = Example<1, 0>, .out = "[2,3,7]"},
+    {.in = "[8,768] [512,64]", .record = Example<0, 0>, .error = "inner dimensions differ, 768 vs 512"},
+    {.in = "[5] [5,7]", .record = Example<0, 0>, .error = "both inputs need rank >= 2"},
+    {.in = "[2,3,5] [4,5,7]", .record = Example<0, 0>, .error = "leading axes don't broadcast"},
+    {.in = "f32[3,5] f64[5,7]", .record = Example<0, 0>, .error = "dtypes differ"},
+    {.in = "i32[3,5] i32[5,7]", .record = Example<0, 0>, .error = "not defined for i32"},
+};
+
+}  // namespace
+
+constexpr OpDef kMatmul = {.name = "matmul",
+                           .infer = Infer,
+                           .kernels = {KernelF32, KernelF64},
+                           .prepare = Prepare,
+                           .cut = Cut::kBoth,
+                           .quantum = Quantum,
+                           .access = Access,
+                           .gradient = Gradient,
+                           .reference = Reference,
+                           .cost = CostOf,
+                           .attrs = AttrOpsOf<MatMulAttrs>(),
+                           .examples = kExamples};
+
+Var MatMul(Var a, Var b, MatMulOptions options) {
+  const MatMulAttrs attrs = {.transpose_a = options.transpose_a, .transpose_b = options.transpose_b};
+  return Record(kMatmul, {a, b}, Attrs::Of(attrs));
+}
+
+}  // namespace weft

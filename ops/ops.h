@@ -1,0 +1,127 @@
+// The ops: every function records one or more nodes on the tape of its first argument. T is any float type where
+// nothing else is said; shapes are written [..., n] where leading axes are free. Errors are kept by the tape
+// (core/tape.h).
+#ifndef WEFT_OPS_OPS_H_
+#define WEFT_OPS_OPS_H_
+
+#include <cstdint>
+#include <initializer_list>
+
+#include "weft/core/tape.h"
+
+namespace weft {
+
+// Constants.
+Var Fill(Tape* tape, TensorType type, double value);  // every element is `value`
+Var FillLike(Var x, double value);                    // of x's type
+Var Iota(Tape* tape, DType dtype, int64_t n);         // [n]: 0, 1, ..., n - 1
+
+// Shapes. A negative axis counts from the end.
+Var Reshape(Var x, const Shape& shape);                   // the same elements; one size may be -1
+Var Permute(Var x, std::initializer_list<int> axes);      // y.dim(i) = x.dim(axes[i])
+Var Transpose(Var x, int axis_a, int axis_b);             // swaps two axes
+Var BroadcastTo(Var x, const Shape& shape);               // NumPy's broadcast_to
+Var Slice(Var x, int axis, int64_t begin, int64_t end);   // x[..., begin:end, ...]
+Var Pad(Var x, int axis, int64_t before, int64_t after);  // zeros before and after along an axis
+Var Concat(VarSpan parts, int axis);                      // one after the other along an axis
+VarList Split(Var x, int axis, int parts);                // equal parts along an axis
+Var Cast(Var x, DType dtype);                             // to integers by truncation, to bool by x != 0
+
+// Elementwise, with NumPy's broadcasting where there are two inputs.
+Var Add(Var a, Var b);
+Var Sub(Var a, Var b);
+Var Mul(Var a, Var b);
+Var Div(Var a, Var b);
+Var Minimum(Var a, Var b);        // at a tie the gradient goes to a; a NaN wins
+Var Equal(Var a, Var b);          // bool; no gradient
+Var ResidualAdd(Var x, Var y);    // x + y, of equal shapes only
+Var Scale(Var x, double factor);  // factor · x
+Var Exp(Var x);
+Var Log(Var x);
+Var Sqrt(Var x);
+Var Tanh(Var x);
+Var Erf(Var x);
+Var Relu(Var x);  // max(x, 0); gradient 0 at 0
+enum class GeluForm : uint8_t { kErf, kTanh };
+Var Gelu(Var x, GeluForm form = GeluForm::kErf);  // x·Φ(x) (Hendrycks and Gimpel, 2016), or its tanh approximation
+Var MaskFill(Var x, Var mask, double value);      // value where the bool mask (broadcast to x) is true, else x
+Var CausalMask(Var x, double value);              // [..., T, S]: value where column > row + S - T, else x
+// Zeroes each element with probability `rate` and scales the others by 1 / (1 - rate) (Srivastava et al., 2014). The
+// identity in mode kEval. Draws from (seed, stream of this call, step, element index).
+Var Dropout(Var x, double rate);
+
+// Reductions, in a fixed order of 64-element blocks. Without `keep` the axis is dropped.
+Var Sum(Var x);  // [] of everything
+Var Sum(Var x, int axis, bool keep = false);
+Var Mean(Var x);
+Var Mean(Var x, int axis, bool keep = false);
+Var Max(Var x, int axis, bool keep = false);  // equal maxima share the gradient
+Var SumTo(Var x, const Shape& shape);         // sums the axes along which `shape` was broadcast to x's
+
+// Products, normalisation, lookup.
+struct MatMulOptions {
+  bool transpose_a = false, transpose_b = false;  // of the last two axes; nothing is copied
+};
+// [..., M, K] × [..., K, N] = [..., M, N]; leading axes broadcast.
+Var MatMul(Var a, Var b, MatMulOptions options = {});
+Var Softmax(Var x);     // exp(x_i) / Σ_j exp(x_j) along the last axis; a row of only -inf gives zeros
+Var LogSoftmax(Var x);  // x_i - log Σ_j exp(x_j) along the last axis
+// gain · (x - mean) / sqrt(variance + epsilon) + bias along the last axis; gain, bias: [C] (Ba et al., 2016).
+Var LayerNorm(Var x, Var gain, Var bias, double epsilon = 1e-5);
+Var Embedding(Var table, Var ids);  // table [V, C], ids i32 [...] in 0 .. V-1: table[ids], [..., C]
+
+// Losses.
+struct CrossEntropyOptions {
+  int64_t ignore_index = -100;
+  double label_smoothing = 0;
+};
+// logits [..., V], targets i32 [...]: the mean over targets other than ignore_index of -Σ_v q_v · log
+// softmax(logits)_v, where q is 1 - s + s / V at the target and s / V elsewhere for smoothing s. NaN if all are
+// ignored. As PyTorch's.
+Var CrossEntropy(Var logits, Var targets, CrossEntropyOptions options = {});
+
+// Gradients (core/tape.h says more).
+inline VarList Gradient(Var loss, VarSpan wrt) { return loss.tape->Gradient(loss, wrt); }
+Var SquareSum(Var x);             // [] Σ x²
+Var GlobalNorm(VarSpan tensors);  // [] sqrt of the sum of squares of all elements of all tensors
+// [] what gradients of this norm are multiplied by: min(1, max_norm / (norm + 1e-6)), as PyTorch's clip_grad_norm_;
+// 1 if max_norm is 0; NaN if the norm is not finite, which makes the updates below leave everything as it is.
+Var ClipScale(Var norm, double max_norm);
+
+// Updates. Each overwrites state and returns its next version, which later ops may read.
+Var Assign(Var state, Var value);  // value has the state's type
+struct AdamWOptions {
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, weight_decay = 0.01;
+};
+// One step of AdamW (Loshchilov and Hutter, 2019) in one pass, with g = grad · grad_scale:
+//   m ← β1·m + (1-β1)·g;  v ← β2·v + (1-β2)·g²
+//   w ← w - rate·decay·w - rate · (m / (1-β1^step)) / (sqrt(v / (1-β2^step)) + ε)
+// w, m, v, grad: one shape; rate, grad_scale: f32 []; step: i32 [], 1 in the first step. A grad_scale that is not
+// finite changes nothing. Returns the next w, m, v.
+VarList AdamWUpdate(Var w, Var m, Var v, Var grad, Var rate, Var grad_scale, Var step, const AdamWOptions& options);
+struct SgdOptions {
+  double momentum = 0, weight_decay = 0;
+};
+// One step of SGD with momentum, as PyTorch's (dampening 0): g = grad · grad_scale + decay·w; m ← momentum·m + g;
+// w ← w - rate·m. Returns the next w, m.
+VarList SgdUpdate(Var w, Var m, Var grad, Var rate, Var grad_scale, const SgdOptions& options);
+
+// Operators; a number stands for a constant of the other side's dtype.
+inline Var operator+(Var a, Var b) { return Add(a, b); }
+inline Var operator-(Var a, Var b) { return Sub(a, b); }
+inline Var operator*(Var a, Var b) { return Mul(a, b); }
+inline Var operator/(Var a, Var b) { return Div(a, b); }
+inline Var Number(Var like, double value) { return Fill(like.tape, {like.dtype(), {}}, value); }
+inline Var operator+(Var a, double b) { return Add(a, Number(a, b)); }
+inline Var operator+(double a, Var b) { return Add(Number(b, a), b); }
+inline Var operator-(Var a, double b) { return Sub(a, Number(a, b)); }
+inline Var operator-(double a, Var b) { return Sub(Number(b, a), b); }
+inline Var operator*(Var a, double b) { return Scale(a, b); }
+inline Var operator*(double a, Var b) { return Scale(b, a); }
+inline Var operator/(Var a, double b) { return Div(a, Number(a, b)); }
+inline Var operator/(double a, Var b) { return Div(Number(b, a), b); }
+inline Var operator-(Var a) { return Scale(a, -1); }
+
+}  // namespace weft
+
+#endif  // WEFT_OPS_OPS_H_
