@@ -1,0 +1,114 @@
+#include "weft/graph/compile.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "weft/core/status.h"
+#include "weft/graph/evaluate.h"
+#include "weft/graph/memory_plan.h"
+#include "weft/graph/passes/passes.h"
+#include "weft/graph/storage.h"
+
+namespace weft {
+namespace {
+
+struct Stage {
+  const char* name;
+  absl::Status (*run)(Rewrite&);  // null: not there yet
+};
+
+constexpr Stage kStages[] = {
+    {"typecheck", Typecheck},
+    {"cse", ShareCommon},
+    {"dce", DropDead},
+    {"raise", nullptr},
+    {"autocast", nullptr},
+    {"expand gradients", ExpandGradients},
+    {"dce", DropDead},
+    {"fold", FoldConstants},
+    {"cse", ShareCommon},
+    {"dce", DropDead},
+    {"fuse", nullptr},
+    {"rematerialise", nullptr},
+    {"order writes", OrderWrites},
+    {"typecheck", Typecheck},
+};
+
+absl::Status RunStages(Rewrite& rewrite) {
+  for (const Stage& stage : kStages) {
+    if (stage.run == nullptr) continue;
+    WEFT_RETURN_IF_ERROR(stage.run(rewrite));
+#ifndef NDEBUG
+    WEFT_RETURN_IF_ERROR(Annotate(Typecheck(rewrite), stage.name));
+#endif
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Rewrite> Begin(const Tape& tape, const CompileOptions& options) {
+  WEFT_RETURN_IF_ERROR(tape.status());
+  if (options.fetch.empty() && options.update.empty()) {
+    return absl::InvalidArgumentError("compile: nothing to fetch and nothing to update");
+  }
+  Rewrite rewrite = {.program = tape.program(), .mode = options.mode};
+  for (const VarList* roots : {&options.fetch, &options.update}) {
+    for (Var v : *roots) {
+      if (v.tape != &tape) {
+        return absl::InvalidArgumentError(absl::StrCat("compile: a Var to ",
+                                                       roots == &options.fetch ? "fetch" : "update",
+                                                       v.tape == nullptr ? " is empty" : " is from another tape"));
+      }
+      if (roots == &options.fetch && tape.program().producer(v.id).op == &kGroupOp) {
+        return absl::InvalidArgumentError("compile: a group has no value to fetch; name it in `update`");
+      }
+      rewrite.roots.push_back(v.id);
+    }
+  }
+  return rewrite;
+}
+
+// The nodes that run, in program order, with edges from those that make what they read.
+void MakeSteps(CompiledGraph* graph) {
+  const Program& program = graph->program;
+  std::vector<uint32_t> step_of(program.nodes.size(), 0);
+  for (uint32_t n = 0; n < program.nodes.size(); ++n) {
+    const Node& node = program.nodes[n];
+    const Types inputs = program.InputTypes(node), outputs = program.OutputTypes(node);
+    const KernelFunction kernel = KernelFor(*node.op, inputs, outputs);
+    if (kernel == nullptr || node.op->view) continue;
+    const OpArgs args = {node.attrs, inputs, outputs};
+    Step step = {.node = NodeId{n}, .kernel = kernel, .tiles = Tiles(*node.op, args)};
+    if (node.op->prepare != nullptr) step.prepared = node.op->prepare(args, step.tiles);
+    if (node.op->workspace != nullptr) {
+      graph->workspace_bytes = std::max(graph->workspace_bytes, node.op->workspace(args));
+    }
+    graph->updates = graph->updates || node.op->writes > 0;
+    step_of[n] = static_cast<uint32_t>(graph->steps.size());
+    for (ValueId in : node.inputs) {
+      const NodeId producer = program.value(StorageRoot(program, in)).producer;
+      const OpDef* op = program.node(producer).op;
+      if (op == &kInputOp || op == &kParameterOp || op == &kConstantOp) continue;
+      graph->steps[step_of[static_cast<size_t>(producer)]].successors.push_back(step_of[n]);
+    }
+    graph->steps.push_back(std::move(step));
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<Graph> Compile(const Tape& tape, const CompileOptions& options) {
+  WEFT_ASSIGN_OR_RETURN(Rewrite rewrite, Begin(tape, options));
+  WEFT_RETURN_IF_ERROR(RunStages(rewrite));
+  auto graph = std::make_shared<CompiledGraph>();
+  graph->tape_id = tape.id();
+  graph->program = std::move(rewrite.program);
+  for (size_t i = 0; i < options.fetch.size(); ++i) graph->fetches.push_back({options.fetch[i].id, rewrite.roots[i]});
+  MakeSteps(graph.get());
+  PlanMemory(graph.get(), rewrite.roots);
+  for (const Step& step : graph->steps) {
+    for (uint32_t next : step.successors) ++graph->steps[next].waits_for;
+  }
+  return Graph(std::move(graph));
+}
+
+}  // namespace weft

@@ -1,0 +1,29 @@
+// Compile: from a tape to a graph that runs.
+//
+//   absl::StatusOr<Graph> train = Compile(tape, {.fetch = {loss}, .update = {step}});
+//   absl::StatusOr<Graph> validate = Compile(tape, {.fetch = {loss}, .mode = kEval});
+#ifndef WEFT_GRAPH_COMPILE_H_
+#define WEFT_GRAPH_COMPILE_H_
+
+#include "absl/status/statusor.h"
+#include "weft/core/tape.h"
+#include "weft/graph/graph.h"
+
+namespace weft {
+
+enum class Mode : uint8_t { kTrain, kEval };  // kEval: no dropout
+inline constexpr Mode kTrain = Mode::kTrain, kEval = Mode::kEval;
+
+struct CompileOptions {
+  VarList fetch;   // what Run returns
+  VarList update;  // what Run does besides: updates of parameters, or groups of them
+  Mode mode = kTrain;
+};
+
+// The tape's first recording error, if it has one. The roots of the graph are exactly `fetch` and `update`; what they
+// don't need is left out.
+absl::StatusOr<Graph> Compile(const Tape& tape, const CompileOptions& options);
+
+}  // namespace weft
+
+#endif  // WEFT_GRAPH_COMPILE_H_

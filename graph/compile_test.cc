@@ -1,0 +1,103 @@
+#include "weft/graph/compile.h"
+
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "weft/graph/print.h"
+#include "weft/graph/runner.h"
+#include "weft/ops/ops.h"
+
+namespace weft {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::vector<std::string> OpNames(const absl::StatusOr<Graph>& graph) {
+  EXPECT_TRUE(graph.ok()) << graph.status();
+  std::vector<std::string> names;
+  if (!graph.ok()) return names;
+  for (const Node& node : graph->program().nodes) names.push_back(node.op->name);
+  return names;
+}
+
+TEST(CompileTest, ReturnsTheTapesFirstError) {
+  Tape tape;
+  const Var x = tape.Input("x", {kF32, {8, 768}});
+  {
+    const Scope gpt(&tape, "gpt");
+    const Scope layer(&tape, "h.3");
+    MatMul(x, tape.Input("w", {kF32, {512, 64}}));
+  }
+  const Var later = Exp(MatMul(x, x));
+  EXPECT_EQ(Compile(tape, {.fetch = {later}}).status().message(),
+            "matmul: inner dimensions differ, 768 vs 512; inputs f32[8,768], f32[512,64]; at gpt/h.3");
+}
+
+TEST(CompileTest, RefusesNoRootsAndForeignRoots) {
+  Tape tape, other;
+  EXPECT_THAT(Compile(tape, {}).status().message(), HasSubstr("nothing to fetch"));
+  EXPECT_THAT(Compile(tape, {.fetch = {other.Input("x", {kF32, {}})}}).status().message(), HasSubstr("another tape"));
+  EXPECT_THAT(Compile(tape, {.update = {Var{}}}).status().message(), HasSubstr("a Var to update is empty"));
+}
+
+TEST(CompileTest, SharesCommonNodesAndDropsDeadOnes) {
+  Tape tape;
+  const Var x = tape.Input("x", {kF32, {2}});
+  Tanh(x);
+  const Var y = Exp(x) + Exp(x);
+  EXPECT_THAT(OpNames(Compile(tape, {.fetch = {y}})), ElementsAre("input", "exp", "add"));
+}
+
+TEST(CompileTest, KeepsNodesOfOtherAttributesApart) {
+  Tape tape;
+  const Var x = tape.Input("x", {kF32, {2}});
+  const Var y = Scale(x, 2) + Scale(x, 3);
+  EXPECT_THAT(OpNames(Compile(tape, {.fetch = {y}})), ElementsAre("input", "scale", "scale", "add"));
+}
+
+TEST(CompileTest, FoldsConstants) {
+  Tape tape;
+  const Var x = tape.Input("x", {kF32, {2}});
+  const Var y = x * Exp(Reshape(Fill(&tape, {kF32, {2}}, 1), {1, 2}));
+  EXPECT_THAT(OpNames(Compile(tape, {.fetch = {y}})), ElementsAre("input", "constant", "mul"));
+}
+
+TEST(CompileTest, DropoutIsGoneInEval) {
+  Tape tape;
+  const Var x = tape.Input("x", {kF32, {64}});
+  const Var y = Exp(Dropout(x, 0.5));
+  EXPECT_THAT(OpNames(Compile(tape, {.fetch = {y}})), ElementsAre("input", "dropout", "exp"));
+  EXPECT_THAT(OpNames(Compile(tape, {.fetch = {y}, .mode = kEval})), ElementsAre("input", "exp"));
+}
+
+TEST(CompileTest, LeavesNoGradientNode) {
+  Tape tape;
+  const Var w = tape.Parameter("w", {kF32, {3, 2}}, Gaussian(1));
+  const Var gradient = Gradient(Sum(Exp(w)), {w})[0];
+  EXPECT_THAT(OpNames(Compile(tape, {.fetch = {gradient}})), Not(Contains("gradient")));
+}
+
+TEST(PrintTest, GivesALineANodeAndAnEdgeAnInput) {
+  Tape tape;
+  const Var x = tape.Input("tokens", {kF32, {2, 3}});
+  {
+    const Scope scope(&tape, "head");
+    MatMul(x, tape.Parameter("weight", {kF32, {4, 3}}, Zeros()), {.transpose_b = true});
+  }
+  EXPECT_EQ(PrintText(tape.program()),
+            "%1 = input() tokens : f32[2,3]\n"
+            "%2 = parameter() head.weight : f32[4,3] @ head\n"
+            "%3 = matmul(%1, %2) transpose_a=false transpose_b=true : f32[2,4] @ head\n");
+  const std::string dot = PrintDot(tape.program());
+  EXPECT_THAT(dot, HasSubstr("digraph weft {"));
+  EXPECT_THAT(dot, HasSubstr("n0 [label=\"input\\ntokens\\nf32[2,3]\" style=rounded];"));
+  EXPECT_THAT(dot, HasSubstr("n1 -> n2;"));
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,76 @@
+#include "weft/graph/evaluate.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "weft/core/arena.h"
+
+namespace weft {
+namespace {
+
+// What one core does, roughly: it decides how finely work is cut, so it is the same on every machine.
+constexpr double kFlopsPerSecond = 5e10, kBytesPerSecond = 1e10;
+constexpr double kTileSeconds = 40e-6;  // long against the 0.2 µs that a task costs, short against a step
+constexpr int64_t kMostTiles = 64;
+constexpr int64_t kColumnQuantum = 64;  // a cache line or more of any dtype
+
+int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+}  // namespace
+
+std::vector<Rect> Tiles(const OpDef& op, const OpArgs& args) {
+  const Shape& domain = DomainShape(op, args);
+  const int64_t rows = domain.rows(), cols = domain.cols();
+  if (op.cut == Cut::kNone || rows * cols == 0) return {{0, rows, 0, cols}};
+
+  const Cost cost = CostOf(op, args);
+  const double seconds = std::max(cost.flops / kFlopsPerSecond, cost.bytes / kBytesPerSecond);
+  const int64_t wanted =
+      std::bit_ceil(static_cast<uint64_t>(std::clamp<int64_t>(std::ceil(seconds / kTileSeconds), 1, kMostTiles)));
+  const int64_t quantum = op.quantum != nullptr ? op.quantum(args) : 1;
+  const int64_t row_blocks = op.cut == Cut::kCols ? 1 : CeilDiv(rows, quantum);
+  const int64_t col_blocks = op.cut == Cut::kRows ? 1 : CeilDiv(cols, kColumnQuantum);
+
+  // Halve the longer side of the tiles, while it can be cut.
+  int64_t row_parts = 1, col_parts = 1;
+  while (row_parts * col_parts < wanted) {
+    const bool can_rows = 2 * row_parts <= row_blocks, can_cols = 2 * col_parts <= col_blocks;
+    if (!can_rows && !can_cols) break;
+    const bool longer_rows = rows / row_parts >= cols / col_parts;
+    (can_rows && (longer_rows || !can_cols) ? row_parts : col_parts) *= 2;
+  }
+
+  const int64_t row_unit = op.cut == Cut::kCols ? rows : quantum,
+                col_unit = op.cut == Cut::kRows ? cols : kColumnQuantum;
+  std::vector<Rect> tiles;
+  for (int64_t i = 0; i < row_parts; ++i) {
+    for (int64_t j = 0; j < col_parts; ++j) {
+      tiles.push_back(
+          {row_blocks * i / row_parts * row_unit, std::min(rows, row_blocks * (i + 1) / row_parts * row_unit),
+           col_blocks * j / col_parts * col_unit, std::min(cols, col_blocks * (j + 1) / col_parts * col_unit)});
+    }
+  }
+  return tiles;
+}
+
+void Evaluate(const OpDef& op, const Attrs& attrs, absl::Span<const Tensor> inputs, absl::Span<const Tensor> outputs,
+              RandomStream random) {
+  Types input_types, output_types;
+  for (const Tensor& t : inputs) input_types.push_back(t.type);
+  for (const Tensor& t : outputs) output_types.push_back(t.type);
+  const OpArgs args = {attrs, input_types, output_types};
+  const std::vector<Rect> tiles = Tiles(op, args);
+  const std::shared_ptr<const void> prepared = op.prepare != nullptr ? op.prepare(args, tiles) : nullptr;
+  Arena arena;
+  const KernelArgs kernel_args = {.attrs = attrs,
+                                  .inputs = inputs,
+                                  .outputs = outputs,
+                                  .prepared = prepared.get(),
+                                  .workspace = op.workspace != nullptr ? arena.Allocate(op.workspace(args)) : nullptr,
+                                  .random = random};
+  const KernelFunction kernel = KernelFor(op, input_types, output_types);
+  for (const Rect& tile : tiles) kernel(kernel_args, tile);
+}
+
+}  // namespace weft

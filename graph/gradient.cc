@@ -1,0 +1,109 @@
+#include "weft/graph/gradient.h"
+
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "weft/core/status.h"
+#include "weft/ops/ops.h"
+
+namespace weft {
+namespace {
+
+size_t Index(ValueId id) { return static_cast<size_t>(id); }
+
+// d in = d/d in of Σ_i Σ elementary_i(in) · dy_i: for ops that have only an elementary spelling, and so for the second
+// derivative of those whose gradient is an op of its own.
+VarList GradientOfElementary(const OpDef& op, const GradientArgs& args) {
+  Tape* tape = args.inputs[0].tape;
+  const NodeId first{static_cast<uint32_t>(tape->program().nodes.size())};
+  const VarList outputs = op.elementary(args.attrs, args.inputs);
+  Var loss;
+  for (size_t i = 0; i < args.grads.size(); ++i) {
+    if (!args.grads[i]) continue;
+    const Var term = Sum(outputs[i] * args.grads[i]);
+    loss = loss ? loss + term : term;
+  }
+  VarList wrt, gradients(args.inputs.size());
+  for (Var in : args.inputs) {
+    if (IsFloat(in.dtype())) wrt.push_back(in);
+  }
+  const VarList found = Differentiate(loss, wrt, first);
+  for (size_t i = 0, next = 0; i < args.inputs.size(); ++i) {
+    if (IsFloat(args.inputs[i].dtype())) gradients[i] = found[next++];
+  }
+  return gradients;
+}
+
+// The one place that checks what an op's gradient gives: a value of each input's type, or none.
+absl::Status CheckGradients(const OpDef& op, VarSpan inputs, VarSpan gradients) {
+  if (gradients.size() != inputs.size()) {
+    return absl::InternalError(
+        absl::StrCat(op.name, ": its gradient gave ", gradients.size(), " values for ", inputs.size(), " inputs"));
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!gradients[i] || gradients[i].type() == inputs[i].type()) continue;
+    return absl::InternalError(absl::StrCat(op.name, ": its gradient by input ", i, " is ",
+                                            ToString(gradients[i].type()), ", wanted ", ToString(inputs[i].type())));
+  }
+  return absl::OkStatus();
+}
+
+VarList NodeGradients(const OpDef& op, const GradientArgs& args) {
+  Tape* tape = args.inputs[0].tape;
+  if (op.writes > 0 || op.no_gradient != nullptr) {
+    tape->Fail(absl::InvalidArgumentError(absl::StrCat(
+        op.name, ": no gradient, because ", op.writes > 0 ? "a write can't be differentiated" : op.no_gradient)));
+    return {};
+  }
+  VarList gradients = op.gradient != nullptr ? op.gradient(args) : GradientOfElementary(op, args);
+  if (tape->status().ok()) tape->Fail(CheckGradients(op, args.inputs, gradients));
+  return gradients;
+}
+
+}  // namespace
+
+VarList Differentiate(Var loss, VarSpan wrt, NodeId first) {
+  Tape* tape = loss.tape;
+  const auto program = [tape]() -> const Program& { return tape->program(); };
+  const size_t begin = static_cast<size_t>(first), end = program().nodes.size();
+  std::vector<bool> depends(program().values.size(), false);  // on what is differentiated by
+  for (Var v : wrt) depends[Index(v.id)] = true;
+  for (size_t n = begin; n < end; ++n) {
+    const Node& node = program().nodes[n];
+    bool any = false;
+    for (ValueId in : node.inputs) any = any || depends[Index(in)];
+    for (uint32_t i = 0; any && i < node.output_count; ++i) depends[Index(node.output(i))] = true;
+  }
+
+  std::vector<Var> grads(program().values.size());  // what has flowed back into each value
+  grads[Index(loss.id)] = FillLike(loss, 1);
+  for (size_t n = end; n-- > begin && tape->status().ok();) {
+    const Node node = program().nodes[n];  // a copy: recording moves the nodes
+    VarList inputs, outputs, upstream;
+    bool any = false, reached = false;
+    for (ValueId id : node.inputs) {
+      inputs.push_back({tape, id});
+      any = any || depends[Index(id)];
+    }
+    for (uint32_t i = 0; i < node.output_count; ++i) {
+      outputs.push_back({tape, node.output(i)});
+      upstream.push_back(grads[Index(node.output(i))]);
+      reached = reached || upstream.back();
+    }
+    if (!any || !reached) continue;
+    tape->SetScope(node.scope);
+    const VarList gradients = NodeGradients(*node.op, {node.attrs, inputs, outputs, upstream});
+    if (!tape->status().ok()) break;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (!gradients[i] || !depends[Index(inputs[i].id)]) continue;
+      Var& sum = grads[Index(inputs[i].id)];
+      sum = sum ? Add(sum, gradients[i]) : gradients[i];
+    }
+  }
+
+  VarList result;
+  for (Var v : wrt) result.push_back(grads[Index(v.id)] ? grads[Index(v.id)] : FillLike(v, 0));
+  return result;
+}
+
+}  // namespace weft

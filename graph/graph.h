@@ -1,0 +1,63 @@
+// A compiled graph: immutable, cheap to copy, shared freely between threads.
+#ifndef WEFT_GRAPH_GRAPH_H_
+#define WEFT_GRAPH_GRAPH_H_
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "weft/core/program.h"
+
+namespace weft {
+
+// Where a value's bytes are while the graph runs.
+struct Place {
+  enum class Kind : uint8_t { kArena, kInput, kParameter, kConstant };
+
+  Kind kind = Kind::kArena;
+  uint32_t index = 0;  // into the program's inputs, parameters or constants
+  size_t offset = 0;   // bytes from the start of the runner's arena
+};
+
+// One node as the executor sees it.
+struct Step {
+  NodeId node = kNoNode;
+  KernelFunction kernel = nullptr;
+  std::shared_ptr<const void> prepared;
+  std::vector<Rect> tiles;
+  std::vector<uint32_t> successors;  // steps that wait for this one
+  uint32_t waits_for = 0;            // the number of steps that this one waits for
+};
+
+// Bytes of the values between inputs, parameters and outputs.
+struct MemoryFigures {
+  size_t naive = 0;        // a place of its own for every value
+  size_t planned = 0;      // the arena
+  size_t lower_bound = 0;  // the most bytes live at once, in the order of the steps
+};
+
+struct CompiledGraph {
+  Program program;                                   // after all passes
+  std::vector<Step> steps;                           // in a serial order; views, sources and groups have none
+  std::vector<Place> places;                         // one per value
+  std::vector<std::pair<ValueId, ValueId>> fetches;  // (value of the tape, value of the program)
+  uint64_t tape_id = 0;
+  bool updates = false;        // whether a run changes parameters
+  size_t workspace_bytes = 0;  // the largest of all steps, for each worker
+  MemoryFigures memory;
+};
+
+class Graph {
+ public:
+  explicit Graph(std::shared_ptr<const CompiledGraph> compiled) : compiled_(std::move(compiled)) {}
+  const CompiledGraph& compiled() const { return *compiled_; }
+  const Program& program() const { return compiled_->program; }
+
+ private:
+  std::shared_ptr<const CompiledGraph> compiled_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_GRAPH_GRAPH_H_

@@ -1,0 +1,229 @@
+#include "weft/graph/memory_plan.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "weft/core/arena.h"
+#include "weft/core/status.h"
+#include "weft/graph/storage.h"
+
+namespace weft {
+namespace {
+
+// Free ranges of the arena, best fit, merged with their neighbours.
+class FreeList {
+ public:
+  size_t Take(size_t bytes) {
+    const auto fit = by_size_.lower_bound({bytes, 0});
+    if (fit == by_size_.end()) {  // grow, from a free range at the end if there is one
+      size_t begin = end_;
+      if (!by_offset_.empty() && std::prev(by_offset_.end())->first + std::prev(by_offset_.end())->second == end_) {
+        begin = std::prev(by_offset_.end())->first;
+        Remove(std::prev(by_offset_.end()));
+      }
+      end_ = begin + bytes;
+      return begin;
+    }
+    const auto [size, offset] = *fit;
+    Remove(by_offset_.find(offset));
+    if (size > bytes) Insert(offset + bytes, size - bytes);
+    return offset;
+  }
+
+  void Give(size_t offset, size_t bytes) {
+    const auto next = by_offset_.lower_bound(offset);
+    if (next != by_offset_.end() && next->first == offset + bytes) {
+      bytes += next->second;
+      Remove(next);
+    }
+    const auto after = by_offset_.lower_bound(offset);
+    if (after != by_offset_.begin()) {
+      const auto previous = std::prev(after);
+      if (previous->first + previous->second == offset) {
+        offset = previous->first;
+        bytes += previous->second;
+        Remove(previous);
+      }
+    }
+    Insert(offset, bytes);
+  }
+
+  size_t end() const { return end_; }
+
+ private:
+  void Insert(size_t offset, size_t bytes) {
+    by_offset_[offset] = bytes;
+    by_size_.insert({bytes, offset});
+  }
+  void Remove(std::map<size_t, size_t>::iterator it) {
+    by_size_.erase({it->second, it->first});
+    by_offset_.erase(it);
+  }
+
+  std::map<size_t, size_t> by_offset_;
+  std::set<std::pair<size_t, size_t>> by_size_;
+  size_t end_ = 0;
+};
+
+// Bytes that one value, its views and the values that overwrote it in place use, one after the other.
+struct Storage {
+  size_t bytes = 0, offset = 0;
+  uint32_t last_use = 0;        // step
+  std::vector<uint32_t> users;  // steps that read or write it now: those that a next writer waits for
+};
+
+constexpr uint32_t kNone = 0xffffffff, kForever = 0xfffffffe;
+
+class Planner {
+ public:
+  Planner(CompiledGraph* graph, absl::Span<const ValueId> kept) : graph_(*graph), program_(graph->program) {
+    storage_of_.assign(program_.values.size(), kNone);
+    graph_.places.resize(program_.values.size());
+    last_use_.assign(program_.values.size(), kNone);
+    readers_.resize(program_.values.size());
+    for (uint32_t s = 0; s < graph_.steps.size(); ++s) {
+      for (ValueId in : node(s).inputs) {
+        const size_t root = Root(in);
+        last_use_[root] = s;
+        if (readers_[root].empty() || readers_[root].back() != s) readers_[root].push_back(s);
+      }
+    }
+    for (ValueId id : kept) last_use_[Root(id)] = kForever;
+  }
+
+  void Run() {
+    PlaceSources();
+    for (uint32_t s = 0; s < graph_.steps.size(); ++s) {
+      for (uint32_t i = 0; i < node(s).output_count; ++i) PlaceOutput(s, i);
+      FreeUnused(s);
+    }
+    for (uint32_t v = 0; v < program_.values.size(); ++v) {  // views
+      const size_t root = Root(ValueId{v});
+      if (root != v) graph_.places[v] = graph_.places[root];
+    }
+    graph_.memory.planned = free_.end();
+    AddEdges();
+  }
+
+ private:
+  const Node& node(uint32_t step) const { return program_.node(graph_.steps[step].node); }
+  size_t Root(ValueId id) const { return static_cast<size_t>(StorageRoot(program_, id)); }
+
+  void PlaceSources() {
+    for (const Node& node : program_.nodes) {
+      const Place::Kind kind = node.op == &kInputOp       ? Place::Kind::kInput
+                               : node.op == &kParameterOp ? Place::Kind::kParameter
+                                                          : Place::Kind::kConstant;
+      if (node.op != &kInputOp && node.op != &kParameterOp && node.op != &kConstantOp) continue;
+      graph_.places[static_cast<size_t>(node.output(0))] = {kind,
+                                                            static_cast<uint32_t>(node.attrs.as<SourceAttrs>().index)};
+    }
+  }
+
+  void PlaceOutput(uint32_t step, uint32_t output) {
+    const Node& n = node(step);
+    const size_t value = static_cast<size_t>(n.output(output));
+    const size_t bytes = AlignUp(std::max<size_t>(program_.values[value].type.bytes(), 1));
+    if (static_cast<int>(output) < n.op->writes) {  // the next version of a state: the same bytes, once all have read
+      const size_t state = Root(n.inputs[output]);
+      graph_.places[value] = graph_.places[state];
+      for (uint32_t reader : readers_[state]) After(reader, step);
+      return;
+    }
+    graph_.memory.naive += bytes;
+    uint32_t storage = output == 0 ? InPlace(step, bytes) : kNone;
+    if (storage == kNone) {
+      storage = static_cast<uint32_t>(storages_.size());
+      storages_.push_back({.bytes = bytes, .offset = free_.Take(bytes)});
+      Occupy(storage, step);
+      live_ += bytes;
+      graph_.memory.lower_bound = std::max(graph_.memory.lower_bound, live_);
+    }
+    Storage& s = storages_[storage];
+    s.users = readers_[value].empty() ? std::vector<uint32_t>{step} : readers_[value];
+    s.last_use = last_use_[value] == kNone ? step : last_use_[value];
+    if (s.last_use != kForever) dies_at_[s.last_use].push_back(storage);
+    storage_of_[value] = storage;
+    graph_.places[value] = {Place::Kind::kArena, 0, s.offset};
+  }
+
+  // The storage of the input that the op may overwrite, if this step is its last use.
+  uint32_t InPlace(uint32_t step, size_t bytes) {
+    const Node& n = node(step);
+    if (n.op->in_place < 0) return kNone;
+    const size_t root = Root(n.inputs[n.op->in_place]);
+    const uint32_t storage = storage_of_[root];
+    if (storage == kNone || storages_[storage].last_use != step || storages_[storage].bytes != bytes) return kNone;
+    for (ValueId in : n.inputs) {  // another view of the same bytes may be read elsewhere than it is written
+      if (in != n.inputs[n.op->in_place] && Root(in) == root) return kNone;
+    }
+    if (program_.value(n.inputs[n.op->in_place]).type != program_.value(n.output(0)).type) return kNone;
+    for (uint32_t user : storages_[storage].users) After(user, step);
+    std::erase(dies_at_[step], storage);
+    return storage;
+  }
+
+  // Gives the storage's range to it: the users of what was there come before `step`.
+  void Occupy(uint32_t storage, uint32_t step) {
+    const size_t begin = storages_[storage].offset, end = begin + storages_[storage].bytes;
+    auto it = owners_.lower_bound(begin);
+    if (it != owners_.begin() && std::prev(it)->second.end > begin) --it;
+    while (it != owners_.end() && it->first < end) {
+      const auto [from, owner] = *it;
+      for (uint32_t user : storages_[owner.storage].users) After(user, step);
+      it = owners_.erase(it);
+      if (from < begin) owners_[from] = {begin, owner.storage};
+      if (owner.end > end) it = owners_.insert({end, owner}).first;
+    }
+    owners_[begin] = {end, storage};
+  }
+
+  void FreeUnused(uint32_t step) {
+    const auto dying = dies_at_.find(step);
+    if (dying == dies_at_.end()) return;
+    for (uint32_t storage : dying->second) {
+      free_.Give(storages_[storage].offset, storages_[storage].bytes);
+      live_ -= storages_[storage].bytes;
+    }
+    dies_at_.erase(dying);
+  }
+
+  void After(uint32_t before, uint32_t after) {
+    if (before != after) extra_.push_back({before, after});
+  }
+
+  void AddEdges() {
+    for (const auto& [before, after] : extra_) {
+      WEFT_CHECK(before < after);
+      graph_.steps[before].successors.push_back(after);
+    }
+    for (Step& step : graph_.steps) {
+      std::sort(step.successors.begin(), step.successors.end());
+      step.successors.erase(std::unique(step.successors.begin(), step.successors.end()), step.successors.end());
+    }
+  }
+
+  struct Owner {
+    size_t end = 0;
+    uint32_t storage = 0;
+  };
+
+  CompiledGraph& graph_;
+  const Program& program_;
+  std::vector<uint32_t> last_use_;              // step that last reads a root or a view of it
+  std::vector<std::vector<uint32_t>> readers_;  // steps, by root
+  std::vector<uint32_t> storage_of_;            // by root; kNone outside the arena
+  std::vector<Storage> storages_;
+  std::map<uint32_t, std::vector<uint32_t>> dies_at_;  // step → storages
+  std::map<size_t, Owner> owners_;                     // by begin: whose bytes these were last
+  FreeList free_;
+  size_t live_ = 0;
+  std::vector<std::pair<uint32_t, uint32_t>> extra_;
+};
+
+}  // namespace
+
+void PlanMemory(CompiledGraph* graph, absl::Span<const ValueId> kept) { Planner(graph, kept).Run(); }
+
+}  // namespace weft

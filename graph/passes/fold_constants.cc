@@ -1,0 +1,57 @@
+#include <map>
+#include <string>
+#include <utility>
+
+#include "weft/core/arena.h"
+#include "weft/graph/evaluate.h"
+#include "weft/graph/passes/passes.h"
+
+namespace weft {
+namespace {
+
+constexpr size_t kLargest = 4096;  // bytes of a folded value: more would make graphs fat to save little time
+
+bool Folds(const Program& program, const Node& node) {
+  if (node.op->random || node.op->writes > 0 || node.output_count != 1) return false;
+  const Types inputs = program.InputTypes(node), outputs = program.OutputTypes(node);
+  if (outputs[0].bytes() > kLargest || (!node.op->view && KernelFor(*node.op, inputs, outputs) == nullptr))
+    return false;
+  for (ValueId in : node.inputs) {
+    if (program.producer(in).op != &kConstantOp) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+// Rewrite op(constants) to a constant. Equal ones share an entry of the table, so that cse sees them as one.
+absl::Status FoldConstants(Rewrite& rewrite) {
+  Program& program = rewrite.program;
+  std::map<std::pair<std::string, std::vector<std::byte>>, size_t> index_of;
+  for (Node& node : program.nodes) {
+    if (node.op == &kConstantOp || !Folds(program, node)) continue;
+    const TensorType type = program.value(node.output(0)).type;
+    std::vector<Tensor> inputs;
+    Arena arena;  // kernels want aligned bytes
+    for (ValueId in : node.inputs) {
+      const ConstantData& data = program.constants[program.producer(in).attrs.as<SourceAttrs>().index];
+      inputs.push_back({data.type, arena.Allocate(data.type.bytes())});
+      std::copy(data.bytes->begin(), data.bytes->end(), inputs.back().data);
+    }
+    Tensor output = {type, arena.Allocate(type.bytes())};
+    if (node.op->view) {
+      output.data = inputs[0].data;
+    } else {
+      Evaluate(*node.op, node.attrs, inputs, absl::MakeConstSpan(&output, 1));
+    }
+    const std::vector<std::byte> bytes(output.data, output.data + type.bytes());
+    const auto [known, added] = index_of.try_emplace({ToString(type), bytes}, program.constants.size());
+    if (added) program.constants.push_back({type, std::make_shared<const std::vector<std::byte>>(bytes)});
+    node.op = &kConstantOp;
+    node.attrs = Attrs::Of(SourceAttrs{type, static_cast<int32_t>(known->second)});
+    node.inputs.clear();
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace weft

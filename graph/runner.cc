@@ -1,0 +1,259 @@
+#include "weft/graph/runner.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <thread>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "weft/core/arena.h"
+#include "weft/core/status.h"
+#include "weft/graph/executor.h"
+
+namespace weft {
+namespace {
+
+bool HasNan(const Tensor& tensor) {
+  if (!IsFloat(tensor.type.dtype)) return false;
+  return Dispatch(tensor.type.dtype, [&](auto zero) {
+    for (const auto x : tensor.span<decltype(zero)>()) {
+      if (std::isnan(static_cast<double>(x))) return true;
+    }
+    return false;
+  });
+}
+
+// The position of element `i`: "[2,5]".
+std::string Position(const Shape& shape, int64_t i) {
+  Shape position = shape;
+  for (int axis = shape.rank() - 1; axis >= 0; --axis) {
+    position.set_dim(axis, i % shape.dim(axis));
+    i /= shape.dim(axis);
+  }
+  return ToString(position);
+}
+
+absl::Status CheckBounds(const InputSpec& spec, const Tensor& tensor) {
+  if (spec.bounds.below == 0 || spec.type.dtype != kI32) return absl::OkStatus();
+  const absl::Span<const int32_t> values = tensor.span<int32_t>();
+  for (size_t i = 0; i < values.size(); ++i) {
+    const int64_t value = values[i];
+    if ((value >= 0 && value < spec.bounds.below) || value == spec.bounds.ignored) continue;
+    return absl::OutOfRangeError(absl::StrCat("input '", spec.name, "' ", ToString(spec.type), ": ", value, " at ",
+                                              Position(spec.type.shape, static_cast<int64_t>(i)), " is not below ",
+                                              spec.bounds.below, " and at least 0"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Tensor> Feed::As(const TensorType& wanted) const {
+  Tensor tensor = tensor_;
+  if (is_scalar_) tensor.data = reinterpret_cast<std::byte*>(const_cast<float*>(&scalar_));
+  const bool fits =
+      tensor.type.dtype == wanted.dtype &&
+      (typed_ ? tensor.type.shape == wanted.shape : tensor.type.shape.elements() == wanted.shape.elements());
+  if (!fits)
+    return absl::InvalidArgumentError(absl::StrCat("fed ", ToString(tensor.type), ", wanted ", ToString(wanted)));
+  tensor.type = wanted;
+  return tensor;
+}
+
+Tensor Outputs::operator[](Var var) const {
+  const auto it = std::find_if(tensors_.begin(), tensors_.end(), [&](const auto& t) { return t.first == var.id; });
+  WEFT_CHECK(it != tensors_.end() && "this Var was not fetched");
+  return it->second;
+}
+
+double Outputs::Scalar(Var var) const {
+  const Tensor tensor = (*this)[var];
+  return Dispatch(tensor.type.dtype, [&](auto zero) { return static_cast<double>(tensor.as<decltype(zero)>()[0]); });
+}
+
+struct Runner::State {
+  State(Graph g, Parameters* p, RunnerOptions o) : graph(std::move(g)), parameters(p), options(o) {}
+
+  absl::Status Prepare();
+  std::byte* Resolve(ValueId id) const;
+  absl::Status BindFeeds(absl::Span<const FeedPair> feeds);
+  void Execute();
+  void CheckNan(uint32_t step);
+
+  const CompiledGraph& compiled() const { return graph.compiled(); }
+  absl::Span<Tensor> inputs(uint32_t step) { return absl::MakeSpan(operands).subspan(first[step], input_count(step)); }
+  absl::Span<Tensor> outputs(uint32_t step) {
+    return absl::MakeSpan(operands).subspan(first[step] + input_count(step), node(step).output_count);
+  }
+  const Node& node(uint32_t step) const { return compiled().program.node(compiled().steps[step].node); }
+  size_t input_count(uint32_t step) const { return node(step).inputs.size(); }
+
+  Graph graph;
+  Parameters* parameters;
+  RunnerOptions options;
+  absl::Status status;
+  Arena memory;
+  std::byte* arena = nullptr;
+  std::vector<std::byte*> workspaces;                                 // by worker
+  std::vector<std::byte*> parameter_data, constant_data, input_data;  // by index of the program's tables
+  std::vector<bool> input_used;                                       // by index: the graph reads it
+  std::vector<Tensor> operands;                                       // of all steps: inputs, then outputs
+  std::vector<size_t> first;                                          // step → its first operand
+  std::vector<std::pair<size_t, uint32_t>> fed;                       // (operand, input): pointers that each run sets
+  std::unique_ptr<Executor> executor;
+  RandomStream random;
+  std::string first_nan;
+};
+
+absl::Status Runner::State::Prepare() {
+  const Program& program = compiled().program;
+  std::vector<ParameterSpec> specs;
+  input_used.resize(program.inputs.size());
+  for (const Node& node : program.nodes) {
+    if (node.op == &kParameterOp) specs.push_back(program.parameters[node.attrs.as<SourceAttrs>().index]);
+    if (node.op == &kInputOp) input_used[node.attrs.as<SourceAttrs>().index] = true;
+  }
+  WEFT_RETURN_IF_ERROR(parameters->Create(specs));
+  parameter_data.resize(program.parameters.size());
+  for (size_t i = 0; i < program.parameters.size(); ++i) {
+    const absl::StatusOr<Tensor> found = parameters->Find(program.parameters[i].name);
+    if (found.ok()) parameter_data[i] = found->data;
+  }
+  for (const ConstantData& constant : program.constants) {  // copied, for the alignment
+    constant_data.push_back(memory.Allocate(constant.type.bytes()));
+    std::copy(constant.bytes->begin(), constant.bytes->end(), constant_data.back());
+  }
+  input_data.resize(program.inputs.size());
+  arena = memory.Allocate(compiled().memory.planned);
+
+  for (uint32_t s = 0; s < compiled().steps.size(); ++s) {
+    first.push_back(operands.size());
+    std::vector<ValueId> ids(node(s).inputs.begin(), node(s).inputs.end());
+    for (uint32_t i = 0; i < node(s).output_count; ++i) ids.push_back(node(s).output(i));
+    for (ValueId id : ids) {
+      const Place& place = compiled().places[static_cast<size_t>(id)];
+      if (place.kind == Place::Kind::kInput) fed.push_back({operands.size(), place.index});
+      operands.push_back({program.value(id).type, Resolve(id)});
+    }
+  }
+  const int cores = std::max(1u, std::thread::hardware_concurrency());
+  executor = std::make_unique<Executor>(&compiled(), options.threads > 0 ? options.threads : cores);
+  for (int i = 0; i < executor->threads(); ++i) workspaces.push_back(memory.Allocate(compiled().workspace_bytes));
+  return absl::OkStatus();
+}
+
+std::byte* Runner::State::Resolve(ValueId id) const {
+  const Place& place = compiled().places[static_cast<size_t>(id)];
+  switch (place.kind) {
+    case Place::Kind::kArena:
+      return arena + place.offset;
+    case Place::Kind::kInput:
+      return input_data[place.index];
+    case Place::Kind::kParameter:
+      return parameter_data[place.index];
+    case Place::Kind::kConstant:
+      break;
+  }
+  return constant_data[place.index];
+}
+
+absl::Status Runner::State::BindFeeds(absl::Span<const FeedPair> feeds) {
+  const Program& program = compiled().program;
+  std::fill(input_data.begin(), input_data.end(), nullptr);
+  for (const auto& [var, feed] : feeds) {
+    if (var.tape == nullptr || var.tape->id() != compiled().tape_id) {
+      return absl::InvalidArgumentError("run: a feed is for a Var that is not on the graph's tape");
+    }
+    const Node& source = var.tape->program().producer(var.id);
+    if (source.op != &kInputOp) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("run: a feed is for ", source.op->name, " ", ToString(var.type()), ", which is not an input"));
+    }
+    const int32_t index = source.attrs.as<SourceAttrs>().index;
+    const InputSpec& spec = program.inputs[index];
+    const absl::StatusOr<Tensor> tensor = feed.As(spec.type);
+    if (!tensor.ok()) return Annotate(tensor.status(), absl::StrCat("input '", spec.name, "'"));
+    if (input_data[index] != nullptr)
+      return absl::InvalidArgumentError(absl::StrCat("input '", spec.name, "' is fed twice"));
+    WEFT_RETURN_IF_ERROR(CheckBounds(spec, *tensor));
+    input_data[index] = tensor->data;
+  }
+  for (size_t i = 0; i < program.inputs.size(); ++i) {
+    if (!input_used[i] || input_data[i] != nullptr) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("input '", program.inputs[i].name, "' ", ToString(program.inputs[i].type), " was not fed"));
+  }
+  for (const auto& [operand, input] : fed) operands[operand].data = input_data[input];
+  return absl::OkStatus();
+}
+
+void Runner::State::Execute() {
+  const auto run_tile = [this](uint32_t step, const Rect& tile, int worker) {
+    compiled().steps[step].kernel({.attrs = node(step).attrs,
+                                   .inputs = inputs(step),
+                                   .outputs = outputs(step),
+                                   .prepared = compiled().steps[step].prepared.get(),
+                                   .workspace = workspaces[worker],
+                                   .random = random},
+                                  tile);
+  };
+  const auto begin = [this]([[maybe_unused]] uint32_t step) {
+#ifndef NDEBUG  // what a kernel forgets to write is a NaN
+    const Node& n = node(step);
+    for (uint32_t i = n.op->writes; i < n.output_count; ++i) {
+      const Tensor& out = outputs(step)[i];
+      const bool in_place = n.op->in_place >= 0 && inputs(step)[n.op->in_place].data == out.data;
+      if (!in_place) std::memset(out.data, 0xff, out.type.bytes());
+    }
+#endif
+  };
+  if (!options.check_nan) return executor->Run(begin, run_tile);
+  first_nan.clear();
+  for (uint32_t s = 0; s < compiled().steps.size(); ++s) {
+    bool clean = true;  // looked at now: the step may overwrite its inputs
+    for (const Tensor& in : inputs(s)) clean = clean && !HasNan(in);
+    begin(s);
+    for (const Rect& tile : compiled().steps[s].tiles) run_tile(s, tile, 0);
+    if (clean && first_nan.empty()) CheckNan(s);
+  }
+}
+
+void Runner::State::CheckNan(uint32_t step) {
+  for (const Tensor& out : outputs(step)) {
+    if (!HasNan(out)) continue;
+    const std::string& scope = compiled().program.scope(node(step));
+    first_nan = absl::StrCat(node(step).op->name, " ", ToString(out.type), scope.empty() ? "" : " at ", scope);
+    return;
+  }
+}
+
+Runner::Runner(Graph graph, Parameters* parameters, RunnerOptions options)
+    : state_(std::make_unique<State>(std::move(graph), parameters, options)) {
+  state_->status = state_->Prepare();
+}
+
+Runner::~Runner() = default;
+
+absl::StatusOr<Outputs> Runner::Run(absl::Span<const FeedPair> feeds) {
+  State& s = *state_;
+  WEFT_RETURN_IF_ERROR(s.status);
+  WEFT_RETURN_IF_ERROR(s.BindFeeds(feeds));
+  if (!s.parameters->TryLock()) {
+    return absl::FailedPreconditionError("run: another runner is running on these parameters");
+  }
+  const absl::Cleanup unlock = [&] { s.parameters->Unlock(); };
+  s.random = {.seed = s.parameters->seed(), .step = s.parameters->step()};
+  s.Execute();
+  if (s.compiled().updates) s.parameters->set_step(s.parameters->step() + 1);
+  Outputs outputs;
+  for (const auto& [tape_value, value] : s.compiled().fetches) {
+    outputs.tensors_.push_back({tape_value, {s.compiled().program.value(value).type, s.Resolve(value)}});
+  }
+  return outputs;
+}
+
+const absl::Status& Runner::status() const { return state_->status; }
+const std::string& Runner::first_nan() const { return state_->first_nan; }
+
+}  // namespace weft

@@ -1,0 +1,91 @@
+// Runner: runs one graph on one set of parameters, as often as wanted.
+//
+//   Runner runner(*graph, &parameters, {.threads = 2});
+//   absl::StatusOr<Outputs> out = runner.Run({{tokens, batch.tokens}, {rate, 1e-3f}});
+//   double loss = out->Scalar(loss_var);
+#ifndef WEFT_GRAPH_RUNNER_H_
+#define WEFT_GRAPH_RUNNER_H_
+
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "weft/core/parameters.h"
+#include "weft/core/tape.h"
+#include "weft/graph/graph.h"
+
+namespace weft {
+
+// What an input is given for one run. Arrays are not copied: they must last until Run returns.
+class Feed {
+ public:
+  Feed(const Tensor& tensor) : tensor_(tensor), typed_(true) {}  // NOLINT: implicit
+  template <class T>
+  Feed(const std::vector<T>& values) : Feed(absl::MakeConstSpan(values)) {}  // NOLINT: implicit
+  template <class T>
+  Feed(absl::Span<const T> values)  // NOLINT: implicit
+      : tensor_{{kDTypeOf<T>, {static_cast<int64_t>(values.size())}},
+                reinterpret_cast<std::byte*>(const_cast<T*>(values.data()))} {}
+  Feed(float scalar) : scalar_(scalar), is_scalar_(true), tensor_{{kF32, {}}} {}  // NOLINT: implicit
+
+  // The tensor to read: that of the right element count and dtype if the feed gave no shape.
+  absl::StatusOr<Tensor> As(const TensorType& wanted) const;
+
+ private:
+  float scalar_ = 0;
+  bool is_scalar_ = false;
+  Tensor tensor_;
+  bool typed_ = false;  // the shape is the caller's, and must be equal
+};
+using FeedPair = std::pair<Var, Feed>;
+
+// The fetched values of a run: views that the runner's next run overwrites.
+class Outputs {
+ public:
+  // Ends the program if `var` was not fetched.
+  Tensor operator[](Var var) const;
+  double Scalar(Var var) const;  // the first element, as a double
+
+ private:
+  friend class Runner;
+  std::vector<std::pair<ValueId, Tensor>> tensors_;
+};
+
+struct RunnerOptions {
+  int threads = 0;         // workers, the caller among them; 0: as many as there are cores
+  bool check_nan = false;  // look for the first step (in serial order) that makes a NaN; slow, and serial
+};
+
+class Runner {
+ public:
+  // Creates the parameters that are missing. What goes wrong, every Run returns.
+  Runner(Graph graph, Parameters* parameters, RunnerOptions options = {});
+  ~Runner();
+  Runner(const Runner&) = delete;
+  Runner& operator=(const Runner&) = delete;
+
+  // Every input of the graph must be fed once; inputs that the graph doesn't need may be. Checks types and the bounds
+  // that were declared, naming input and position, before anything is run.
+  absl::StatusOr<Outputs> Run(absl::Span<const FeedPair> feeds);
+  absl::StatusOr<Outputs> Run(std::initializer_list<FeedPair> feeds) {
+    return Run(absl::MakeConstSpan(feeds.begin(), feeds.size()));
+  }
+
+  const absl::Status& status() const;
+  // After a run with check_nan: "exp f32[2,3] at mlp" of the first step whose output has a NaN and whose inputs have
+  // none, or "".
+  const std::string& first_nan() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_GRAPH_RUNNER_H_

@@ -1,0 +1,158 @@
+#include "weft/graph/runner.h"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "weft/graph/compile.h"
+#include "weft/ops/ops.h"
+
+namespace weft {
+namespace {
+
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+Graph CompileOrDie(const Tape& tape, const CompileOptions& options) {
+  absl::StatusOr<Graph> graph = Compile(tape, options);
+  EXPECT_TRUE(graph.ok()) << graph.status();
+  return *std::move(graph);
+}
+
+std::vector<float> Floats(const Tensor& tensor) { return {tensor.span<float>().begin(), tensor.span<float>().end()}; }
+
+class FeedTest : public ::testing::Test {
+ protected:
+  std::string Error(std::initializer_list<FeedPair> feeds) {
+    Runner runner(CompileOrDie(tape_, {.fetch = {y_}}), &parameters_, {.threads = 1});
+    return std::string(runner.Run(feeds).status().message());
+  }
+
+  Tape tape_;
+  Var table_ = tape_.Input("table", {kF32, {5, 2}});
+  Var ids_ = tape_.Input("ids", {kI32, {2, 3}}, {.below = 5, .ignored = -1});
+  Var y_ = Embedding(table_, ids_);
+  Parameters parameters_;
+  std::vector<float> values_ = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
+  std::vector<int32_t> good_ = {0, 1, 2, 3, 4, -1};
+};
+
+TEST_F(FeedTest, RunsAndReturnsWhatWasFetched) {
+  Runner runner(CompileOrDie(tape_, {.fetch = {y_}}), &parameters_, {.threads = 1});
+  const absl::StatusOr<Outputs> out = runner.Run({{table_, values_}, {ids_, std::vector<int32_t>{0, 4, 0, 1, 1, 2}}});
+  ASSERT_TRUE(out.ok()) << out.status();
+  EXPECT_THAT(Floats((*out)[y_]), ElementsAre(0, 1, 8, 9, 0, 1, 2, 3, 2, 3, 4, 5));
+}
+
+TEST_F(FeedTest, NamesWhatIsMissingWrongOrTwice) {
+  EXPECT_EQ(Error({{table_, values_}}), "input 'ids' i32[2,3] was not fed");
+  EXPECT_EQ(Error({{table_, good_}, {ids_, good_}}), "input 'table': fed i32[6], wanted f32[5,2]");
+  EXPECT_EQ(Error({{table_, values_}, {table_, values_}, {ids_, good_}}), "input 'table' is fed twice");
+  EXPECT_THAT(Error({{y_, values_}}), HasSubstr("which is not an input"));
+  Tape other;
+  EXPECT_THAT(Error({{other.Input("x", {kF32, {10}}), values_}}), HasSubstr("not on the graph's tape"));
+}
+
+TEST_F(FeedTest, NamesThePositionOfAnIndexOutOfBounds) {
+  EXPECT_EQ(Error({{table_, values_}, {ids_, std::vector<int32_t>{0, 1, 2, 3, 4, 5}}}),
+            "input 'ids' i32[2,3]: 5 at [1,2] is not below 5 and at least 0");
+  EXPECT_THAT(Error({{table_, values_}, {ids_, std::vector<int32_t>{0, -2, 2, 3, 4, 0}}}), HasSubstr("-2 at [0,1]"));
+}
+
+TEST(RunnerTest, WritesStateInOrderAndKeepsOldVersionsForThoseWhoReadThem) {
+  Tape tape;
+  const Var w = tape.Parameter("w", {kF32, {2}}, Ones());
+  const Var before = w * 10.0;
+  const Var next = Assign(w, w * 2.0);
+  const Var after = next * 10.0;
+  const Var late = Exp(Reshape(w, {2, 1}) * 0.0) * Reshape(w, {2, 1});  // the old version, read after its write
+  Parameters parameters;
+  Runner runner(CompileOrDie(tape, {.fetch = {w, before, after, late}, .update = {next}}), &parameters, {.threads = 2});
+  for (int run = 0; run < 5; ++run) {
+    const absl::StatusOr<Outputs> out = runner.Run({});
+    ASSERT_TRUE(out.ok()) << out.status();
+    const float old = static_cast<float>(1 << run);
+    EXPECT_THAT(Floats((*out)[w]), Each(old));
+    EXPECT_THAT(Floats((*out)[before]), Each(10 * old));
+    EXPECT_THAT(Floats((*out)[after]), Each(20 * old));
+    EXPECT_THAT(Floats((*out)[late]), Each(old));
+    EXPECT_EQ(parameters.step(), static_cast<uint32_t>(run + 1));
+  }
+  EXPECT_THAT(Floats(*parameters.Find("w")), Each(32));
+}
+
+TEST(RunnerTest, RefusesASecondRunnerAtOnce) {
+  Tape tape;
+  const Var w = tape.Parameter("w", {kF32, {}}, Ones());
+  Parameters parameters;
+  Runner runner(CompileOrDie(tape, {.fetch = {w * 2.0}}), &parameters);
+  ASSERT_TRUE(parameters.TryLock());
+  EXPECT_THAT(runner.Run({}).status().message(), HasSubstr("another runner is running on these parameters"));
+  parameters.Unlock();
+  EXPECT_TRUE(runner.Run({}).ok());
+}
+
+TEST(RunnerTest, RefusesAParameterOfAnotherType) {
+  Tape first, second;
+  Parameters parameters;
+  Runner a(CompileOrDie(first, {.fetch = {Exp(first.Parameter("w", {kF32, {2}}, Ones()))}}), &parameters);
+  Runner b(CompileOrDie(second, {.fetch = {Exp(second.Parameter("w", {kF32, {3}}, Ones()))}}), &parameters);
+  EXPECT_TRUE(a.Run({}).ok());
+  EXPECT_EQ(b.Run({}).status().message(), "parameter 'w' is f32[2] here, but the graph wants f32[3]");
+}
+
+TEST(RunnerTest, NamesTheFirstOpThatMakesANan) {
+  Tape tape;
+  const Var x = tape.Input("x", {kF32, {2}});
+  Var y;
+  {
+    const Scope scope(&tape, "mlp");
+    y = Exp(Log(x) * 2.0);
+  }
+  Parameters parameters;
+  Runner runner(CompileOrDie(tape, {.fetch = {y}}), &parameters, {.check_nan = true});
+  ASSERT_TRUE(runner.Run({{x, std::vector<float>{1, 0}}}).ok());
+  EXPECT_EQ(runner.first_nan(), "");  // log 0 is -inf, exp of that 0
+  ASSERT_TRUE(runner.Run({{x, std::vector<float>{1, -1}}}).ok());
+  EXPECT_EQ(runner.first_nan(), "log f32[2] at mlp");
+}
+
+// Two layers with dropout, softmax, broadcast sums and an update; the weights after 3 steps.
+std::vector<float> Trained(int threads, uint64_t seed) {
+  Tape tape;
+  const Var x = tape.Input("x", {kF32, {96, 160}});
+  const Var w = tape.Parameter("w", {kF32, {160, 200}}, Gaussian(0.1f));
+  const Var b = tape.Parameter("b", {kF32, {200}}, Zeros());
+  const Var h = Dropout(Gelu(MatMul(x, w) + b), 0.2);
+  const Var loss = Mean(Softmax(h) * h);
+  const VarList gradients = Gradient(loss, {w, b});
+  const Var update = tape.Group({Assign(w, w - gradients[0] * 100.0), Assign(b, b - gradients[1] * 100.0)});
+  Parameters parameters({.seed = seed});
+  Runner runner(CompileOrDie(tape, {.fetch = {loss}, .update = {update}}), &parameters, {.threads = threads});
+  std::vector<float> data(96 * 160);
+  for (size_t i = 0; i < data.size(); ++i) data[i] = std::sin(static_cast<float>(i));
+  for (int step = 0; step < 3; ++step) EXPECT_TRUE(runner.Run({{x, data}}).ok());
+  std::vector<float> weights = Floats(*parameters.Find("w"));
+  const std::vector<float> bias = Floats(*parameters.Find("b"));
+  weights.insert(weights.end(), bias.begin(), bias.end());
+  return weights;
+}
+
+TEST(RunnerTest, GivesTheSameBitsOnAnyNumberOfThreads) {
+  const std::vector<float> one = Trained(1, 7);
+  for (int threads : {2, 3, 4, 8}) {
+    for (int repeat = 0; repeat < 5; ++repeat) {
+      const std::vector<float> many = Trained(threads, 7);
+      ASSERT_EQ(std::memcmp(one.data(), many.data(), one.size() * sizeof(float)), 0) << threads << " threads";
+    }
+  }
+  EXPECT_NE(one, Trained(1, 8));
+}
+
+}  // namespace
+}  // namespace weft
