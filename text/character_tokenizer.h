@@ -1,0 +1,47 @@
+// A vocabulary of single characters (Unicode code points), in the order of their codes.
+//
+//   WEFT_ASSIGN_OR_RETURN(const CharacterTokenizer tokenizer, CharacterTokenizer::FromText(text));
+//   WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> ids, tokenizer.Encode("In the beginning"));
+//   tokenizer.Decode(ids) == "In the beginning"
+#ifndef WEFT_TEXT_CHARACTER_TOKENIZER_H_
+#define WEFT_TEXT_CHARACTER_TOKENIZER_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+namespace weft {
+
+class CharacterTokenizer {
+ public:
+  // The characters that `text` has. InvalidArgument if it is empty or not UTF-8.
+  static absl::StatusOr<CharacterTokenizer> FromText(absl::string_view text);
+  // The contents of a tokenizer.json: {"type":"character","characters":["\n"," ","a"]}; a character's id is its place.
+  static absl::StatusOr<CharacterTokenizer> FromJson(absl::string_view json);
+  std::string ToJson() const;
+
+  // InvalidArgument, naming the character and its byte position, if the vocabulary doesn't have one.
+  absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view text) const;
+  std::string Decode(absl::Span<const int32_t> ids) const;  // each id is in 0 .. vocabulary_size() - 1
+
+  int32_t StartToken() const;  // what a text begins after: a newline or, if there is none, the first character
+  int64_t vocabulary_size() const { return static_cast<int64_t>(characters_.size()); }
+  friend bool operator==(const CharacterTokenizer& a, const CharacterTokenizer& b) {
+    return a.characters_ == b.characters_;
+  }
+
+ private:
+  explicit CharacterTokenizer(std::vector<int32_t> characters);
+
+  std::vector<int32_t> characters_;  // code points by id
+  absl::flat_hash_map<int32_t, int32_t> ids_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_TEXT_CHARACTER_TOKENIZER_H_

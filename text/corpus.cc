@@ -1,0 +1,73 @@
+#include "weft/text/corpus.h"
+
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "weft/core/file.h"
+#include "weft/core/status.h"
+#include "weft/text/utf8.h"
+
+namespace weft {
+namespace {
+
+// Streams of their own, far above those that a tape gives to its random ops.
+constexpr uint32_t kTrainStream = 0xffff0001, kValidationStream = 0xffff0002;
+
+}  // namespace
+
+absl::StatusOr<std::string> ReadText(const std::string& path) {
+  WEFT_ASSIGN_OR_RETURN(std::string text, ReadFile(path));
+  if (text.empty()) return absl::InvalidArgumentError(absl::StrCat(path, ": the file is empty"));
+  WEFT_RETURN_IF_ERROR(Annotate(CheckUtf8(text), path));
+  return text;
+}
+
+absl::StatusOr<std::string> ReadKingJamesBible() {
+  std::string text;
+  std::FILE* pipe = popen("bible -f gen1:1-rev22:21 2>/dev/null", "r");
+  if (pipe == nullptr) return absl::InternalError("can't start a process to read the King James Bible");
+  char buffer[1 << 16];
+  for (size_t size; (size = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) text.append(buffer, size);
+  const int status = pclose(pipe);
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0 || text.empty()) {
+    return absl::NotFoundError(
+        "the default text, the King James Bible, is not installed: run tools/setup (Debian package bible-kjv), or pass "
+        "--data=FILE");
+  }
+  WEFT_RETURN_IF_ERROR(Annotate(CheckUtf8(text), "the output of bible"));
+  return text;
+}
+
+absl::StatusOr<TokenCorpus> TokenCorpus::Create(std::vector<int32_t> tokens, int64_t context) {
+  const size_t cut = tokens.size() - (tokens.size() + 9) / 10;
+  const int64_t shorter = static_cast<int64_t>(tokens.size() - cut);
+  if (shorter <= context || static_cast<int64_t>(cut) <= context) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the text is too short for a context of ", context, ": it has ", tokens.size(), " tokens, of which the last ",
+        shorter, " are for validation, which needs more than ", context, "; take a longer text or a smaller context"));
+  }
+  return TokenCorpus(std::move(tokens), context, cut);
+}
+
+absl::Span<const int32_t> TokenCorpus::tokens(CorpusPart part) const {
+  const absl::Span<const int32_t> all = tokens_;
+  return part == CorpusPart::kTrain ? all.subspan(0, cut_) : all.subspan(cut_);
+}
+
+void TokenCorpus::Sample(CorpusPart part, int64_t rows, RandomStream random, int64_t batch, TokenBatch* out) const {
+  random.stream = part == CorpusPart::kTrain ? kTrainStream : kValidationStream;
+  const absl::Span<const int32_t> all = tokens(part);
+  const uint64_t starts = all.size() - static_cast<size_t>(context_);
+  out->tokens.clear();
+  out->targets.clear();
+  for (int64_t row = 0; row < rows; ++row) {
+    const auto window = all.begin() + random.Below(starts, static_cast<uint64_t>(batch * rows + row));
+    out->tokens.insert(out->tokens.end(), window, window + context_);
+    out->targets.insert(out->targets.end(), window + 1, window + context_ + 1);
+  }
+}
+
+}  // namespace weft

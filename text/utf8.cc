@@ -1,0 +1,59 @@
+#include "weft/text/utf8.h"
+
+#include <utf8proc.h>
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace weft {
+
+Utf8Character CharacterAt(absl::string_view text, size_t offset) {
+  utf8proc_int32_t code_point = -1;
+  const utf8proc_ssize_t bytes = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()) + offset,
+                                                  static_cast<utf8proc_ssize_t>(text.size() - offset), &code_point);
+  if (bytes <= 0) return {};
+  return {code_point, static_cast<size_t>(bytes)};
+}
+
+std::string ToUtf8(int32_t code_point) {
+  utf8proc_uint8_t bytes[4];
+  const utf8proc_ssize_t size = utf8proc_encode_char(code_point, bytes);
+  return std::string(reinterpret_cast<const char*>(bytes), static_cast<size_t>(std::max<utf8proc_ssize_t>(size, 0)));
+}
+
+absl::Status CheckUtf8(absl::string_view text) {
+  for (size_t i = 0; i < text.size();) {
+    const Utf8Character c = CharacterAt(text, i);
+    if (c.bytes == 0) {
+      return absl::InvalidArgumentError(
+          absl::StrFormat("not UTF-8 at byte %d (0x%02X)", i, static_cast<unsigned char>(text[i])));
+    }
+    i += c.bytes;
+  }
+  return absl::OkStatus();
+}
+
+std::string Describe(int32_t code_point) {
+  const std::string code = absl::StrFormat("U+%04X", code_point);
+  switch (utf8proc_category(code_point)) {
+    case UTF8PROC_CATEGORY_CN:
+    case UTF8PROC_CATEGORY_MN:
+    case UTF8PROC_CATEGORY_MC:
+    case UTF8PROC_CATEGORY_ME:
+    case UTF8PROC_CATEGORY_ZL:
+    case UTF8PROC_CATEGORY_ZP:
+    case UTF8PROC_CATEGORY_CC:
+    case UTF8PROC_CATEGORY_CF:
+    case UTF8PROC_CATEGORY_CS:
+    case UTF8PROC_CATEGORY_CO:
+      return code;
+    case UTF8PROC_CATEGORY_ZS:
+      return code_point == ' ' ? absl::StrCat(code, " ' '") : code;
+    default:
+      return absl::StrCat(code, " '", ToUtf8(code_point), "'");
+  }
+}
+
+}  // namespace weft

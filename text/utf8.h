@@ -1,0 +1,36 @@
+// Reads UTF-8 one code point at a time.
+//
+//   for (size_t i = 0; i < text.size();) {
+//     const Utf8Character c = CharacterAt(text, i);
+//     if (c.bytes == 0) ...                            // text is not UTF-8 at byte i
+//     i += c.bytes;
+//   }
+#ifndef WEFT_TEXT_UTF8_H_
+#define WEFT_TEXT_UTF8_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace weft {
+
+inline constexpr int32_t kCodePoints = 0x110000;
+
+struct Utf8Character {
+  int32_t code_point = -1;
+  size_t bytes = 0;  // 0: not UTF-8
+};
+
+Utf8Character CharacterAt(absl::string_view text, size_t offset);
+std::string ToUtf8(int32_t code_point);
+// InvalidArgument "not UTF-8 at byte 12 (0xE9)" for the first byte that isn't.
+absl::Status CheckUtf8(absl::string_view text);
+// "U+00E9 'é'"; the code alone for controls, spaces other than ' ', and combining characters.
+std::string Describe(int32_t code_point);
+
+}  // namespace weft
+
+#endif  // WEFT_TEXT_UTF8_H_

@@ -1,0 +1,42 @@
+#include "weft/text/utf8.h"
+
+#include <gtest/gtest.h>
+
+namespace weft {
+namespace {
+
+TEST(Utf8Test, ReadsCharactersOfEveryLength) {
+  const std::string text = "aé€😀";
+  std::vector<int32_t> found;
+  for (size_t i = 0; i < text.size(); i += CharacterAt(text, i).bytes) found.push_back(CharacterAt(text, i).code_point);
+  EXPECT_EQ(found, (std::vector<int32_t>{'a', 0xE9, 0x20AC, 0x1F600}));
+  std::string again;
+  for (int32_t code_point : found) again += ToUtf8(code_point);
+  EXPECT_EQ(again, text);
+}
+
+TEST(Utf8Test, NamesTheFirstBadByte) {
+  EXPECT_TRUE(CheckUtf8("").ok());
+  EXPECT_TRUE(CheckUtf8("naïve").ok());
+  const struct {
+    std::string text, error;
+  } kRows[] = {
+      {"caf\xE9 latin", "not UTF-8 at byte 3 (0xE9)"},     {"\xFF\xFE", "not UTF-8 at byte 0 (0xFF)"},
+      {"ab\xE2\x82", "not UTF-8 at byte 2 (0xE2)"},         // cut short
+      {"a\xC0\x80", "not UTF-8 at byte 1 (0xC0)"},          // longer than it need be
+      {"\xED\xA0\x80", "not UTF-8 at byte 0 (0xED)"},       // a surrogate
+      {"x\xF4\x90\x80\x80", "not UTF-8 at byte 1 (0xF4)"},  // above U+10FFFF
+  };
+  for (const auto& row : kRows) EXPECT_EQ(CheckUtf8(row.text).message(), row.error);
+}
+
+TEST(Utf8Test, DescribesCharacters) {
+  EXPECT_EQ(Describe('a'), "U+0061 'a'");
+  EXPECT_EQ(Describe(0xE9), "U+00E9 'é'");
+  EXPECT_EQ(Describe('\n'), "U+000A");
+  EXPECT_EQ(Describe(0x301), "U+0301");
+  EXPECT_EQ(Describe(0x1F600), "U+1F600 '😀'");
+}
+
+}  // namespace
+}  // namespace weft
