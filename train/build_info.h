@@ -1,0 +1,16 @@
+// What made this binary and what it runs on: bits are reproducible for one binary on one kind of CPU.
+#ifndef WEFT_TRAIN_BUILD_INFO_H_
+#define WEFT_TRAIN_BUILD_INFO_H_
+
+#include <string>
+
+namespace weft {
+
+inline constexpr char kVersion[] = "0.1.0";
+
+std::string CompilerName();  // "g++ 12.2.0"
+std::string CpuFeatures();   // "avx2 fma avx512f": the vector extensions that kernels choose by
+
+}  // namespace weft
+
+#endif  // WEFT_TRAIN_BUILD_INFO_H_

@@ -1,0 +1,40 @@
+// Checkpoints: CHECKPOINTS/STEP/ with state.safetensors (weights, moments, all state) and checkpoint.json.
+//
+// A checkpoint is written as .writing-STEP, synced, and renamed as one folder: under its own name it is whole.
+#ifndef WEFT_TRAIN_CHECKPOINT_H_
+#define WEFT_TRAIN_CHECKPOINT_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "weft/core/parameters.h"
+
+namespace weft {
+
+struct CheckpointInfo {
+  int64_t step = 0;  // updates that were made
+  uint64_t seed = 0;
+  uint32_t parameters_step = 0;  // Parameters::step()
+  std::string data;              // a fingerprint of the text
+  std::string version, cpu;      // what wrote it
+};
+
+// Writes the checkpoint of info.step (version and cpu are filled in) and removes all but the newest `keep`.
+absl::Status SaveCheckpoint(const std::string& checkpoints, CheckpointInfo info, const Parameters& parameters,
+                            int keep = 2);
+// The steps of the whole checkpoints there are, newest first; none if the folder is missing.
+std::vector<int64_t> ListCheckpoints(const std::string& checkpoints);
+std::string CheckpointFolder(const std::string& checkpoints, int64_t step);
+absl::StatusOr<CheckpointInfo> ReadCheckpointInfo(const std::string& checkpoints, int64_t step);
+// Loads state.safetensors into `parameters`, with their step. Nothing is changed on an error.
+absl::Status LoadCheckpoint(const std::string& checkpoints, const CheckpointInfo& info, Parameters* parameters);
+
+// Loads the weights of a run: of its model.safetensors or, where there is none yet, of its newest checkpoint.
+absl::Status LoadRunWeights(const std::string& run, Parameters* parameters);
+
+}  // namespace weft
+
+#endif  // WEFT_TRAIN_CHECKPOINT_H_

@@ -1,0 +1,95 @@
+#include "weft/train/checkpoint.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+
+class CheckpointTest : public testing::Test {
+ protected:
+  CheckpointTest() : run_(testing::TempDir() + "/checkpoint_test"), folder_(run_ + "/checkpoints") {
+    fs::remove_all(run_);
+    EXPECT_TRUE(Create(&parameters_).ok());
+  }
+  static absl::Status Create(Parameters* parameters) {
+    const ParameterSpec specs[] = {
+        {"w", {kF32, {2, 3}}, Gaussian(1)},
+        {"adamw.m.w", {kF32, {2, 3}}, Zeros(), ParameterKind::kState},
+    };
+    return parameters->Create(specs);
+  }
+  static float& First(Parameters& parameters, const char* name) { return *parameters.Find(name)->as<float>(); }
+
+  absl::Status Save(int64_t step) {
+    return SaveCheckpoint(folder_, {.step = step, .seed = 7, .parameters_step = 9, .data = "abc"}, parameters_);
+  }
+
+  std::string run_, folder_;
+  Parameters parameters_;
+};
+
+TEST_F(CheckpointTest, BringsEverythingBack) {
+  First(parameters_, "w") = 2.5f;
+  First(parameters_, "adamw.m.w") = -1;
+  ASSERT_TRUE(Save(40).ok());
+  const absl::StatusOr<CheckpointInfo> info = ReadCheckpointInfo(folder_, 40);
+  ASSERT_TRUE(info.ok()) << info.status();
+  EXPECT_EQ(info->seed, 7);
+  EXPECT_EQ(info->data, "abc");
+  Parameters other;
+  ASSERT_TRUE(Create(&other).ok());
+  ASSERT_TRUE(LoadCheckpoint(folder_, *info, &other).ok());
+  EXPECT_EQ(First(other, "w"), 2.5f);
+  EXPECT_EQ(First(other, "adamw.m.w"), -1);
+  EXPECT_EQ(other.step(), 9);
+}
+
+TEST_F(CheckpointTest, KeepsTheNewestTwoAndPassesOverWhatIsNotWhole) {
+  EXPECT_TRUE(ListCheckpoints(folder_).empty());
+  for (int64_t step : {5, 50, 500}) ASSERT_TRUE(Save(step).ok());
+  fs::create_directories(folder_ + "/.writing-900");
+  fs::create_directories(folder_ + "/800");  // without its files
+  std::ofstream(folder_ + "/700") << "x";
+  EXPECT_EQ(ListCheckpoints(folder_), (std::vector<int64_t>{500, 50}));
+}
+
+TEST_F(CheckpointTest, ReplacesOneOfTheSameStep) {
+  ASSERT_TRUE(Save(5).ok());
+  First(parameters_, "w") = 8;
+  ASSERT_TRUE(Save(5).ok());
+  Parameters other;
+  ASSERT_TRUE(Create(&other).ok());
+  ASSERT_TRUE(LoadCheckpoint(folder_, *ReadCheckpointInfo(folder_, 5), &other).ok());
+  EXPECT_EQ(First(other, "w"), 8);
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 1);
+}
+
+TEST_F(CheckpointTest, RefusesDamage) {
+  ASSERT_TRUE(Save(5).ok());
+  fs::resize_file(folder_ + "/5/state.safetensors", 60);
+  EXPECT_FALSE(LoadCheckpoint(folder_, *ReadCheckpointInfo(folder_, 5), &parameters_).ok());
+  std::ofstream(folder_ + "/5/checkpoint.json") << "{}";
+  EXPECT_FALSE(ReadCheckpointInfo(folder_, 5).ok());
+}
+
+TEST_F(CheckpointTest, ARunsWeightsComeFromItsModelOrItsNewestCheckpoint) {
+  EXPECT_FALSE(LoadRunWeights(run_, &parameters_).ok());
+  First(parameters_, "w") = 3;
+  ASSERT_TRUE(Save(5).ok());
+  First(parameters_, "w") = 0;
+  ASSERT_TRUE(LoadRunWeights(run_, &parameters_).ok());
+  EXPECT_EQ(First(parameters_, "w"), 3);
+  First(parameters_, "w") = 4;
+  ASSERT_TRUE(parameters_.Save(run_ + "/model.safetensors").ok());
+  First(parameters_, "w") = 0;
+  ASSERT_TRUE(LoadRunWeights(run_, &parameters_).ok());
+  EXPECT_EQ(First(parameters_, "w"), 4);
+}
+
+}  // namespace
+}  // namespace weft

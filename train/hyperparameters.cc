@@ -1,0 +1,117 @@
+#include "weft/train/hyperparameters.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "weft/core/status.h"
+
+namespace weft {
+namespace {
+
+absl::Status CheckRange(double value, const Hyperparameter::Rules& rules, absl::string_view printed) {
+  if (value >= rules.low && value <= rules.high) return absl::OkStatus();
+  if (std::isinf(rules.high)) return absl::InvalidArgumentError(absl::StrCat(printed, " is less than ", rules.low));
+  return absl::InvalidArgumentError(absl::StrCat(printed, " is not in ", rules.low, " .. ", rules.high));
+}
+
+template <class T>
+absl::Status SetInteger(absl::string_view text, T* value, const Hyperparameter::Rules& rules) {
+  T parsed;
+  if (!absl::SimpleAtoi(text, &parsed)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", text, "' is not a whole number", std::is_unsigned_v<T> ? " of 0 or more" : ""));
+  }
+  WEFT_RETURN_IF_ERROR(CheckRange(static_cast<double>(parsed), rules, text));
+  *value = parsed;
+  return absl::OkStatus();
+}
+
+struct Set {
+  absl::string_view text;
+  const Hyperparameter::Rules& rules;
+
+  absl::Status operator()(int64_t* value) const { return SetInteger(text, value, rules); }
+  absl::Status operator()(uint64_t* value) const { return SetInteger(text, value, rules); }
+  absl::Status operator()(double* value) const {
+    double parsed;
+    if (!absl::SimpleAtod(text, &parsed) || !std::isfinite(parsed)) {
+      return absl::InvalidArgumentError(absl::StrCat("'", text, "' is not a number"));
+    }
+    WEFT_RETURN_IF_ERROR(CheckRange(parsed, rules, text));
+    *value = parsed;
+    return absl::OkStatus();
+  }
+  absl::Status operator()(bool* value) const {
+    if (text != "true" && text != "false") {
+      return absl::InvalidArgumentError(absl::StrCat("'", text, "' is not true or false"));
+    }
+    *value = text == "true";
+    return absl::OkStatus();
+  }
+  absl::Status operator()(std::string* value) const {
+    const std::string wanted(text);
+    if (!rules.choices.empty() && std::count(rules.choices.begin(), rules.choices.end(), wanted) == 0) {
+      return absl::InvalidArgumentError(absl::StrCat("'", text, "' is not one of ", absl::StrJoin(rules.choices, ", "),
+                                                     DidYouMean(text, rules.choices)));
+    }
+    *value = wanted;
+    return absl::OkStatus();
+  }
+};
+
+}  // namespace
+
+std::string Hyperparameter::key() const { return absl::StrReplaceAll(flag, {{"-", "_"}}); }
+
+nlohmann::ordered_json Hyperparameter::json() const {
+  return std::visit([](auto* v) { return nlohmann::ordered_json(*v); }, value);
+}
+
+std::string Hyperparameter::text() const {
+  const nlohmann::ordered_json printed = json();
+  return printed.is_string() ? printed.get<std::string>() : printed.dump();
+}
+
+absl::Status SetFromText(absl::string_view text, const Hyperparameter& parameter) {
+  return Annotate(std::visit(Set{text, parameter.rules}, parameter.value), absl::StrCat("--", parameter.flag));
+}
+
+absl::Status SetFromJson(const nlohmann::ordered_json& json, const Hyperparameters& table,
+                         const std::vector<std::string>& annotations) {
+  if (!json.is_object()) return absl::InvalidArgumentError("not a JSON object");
+  std::vector<std::string> known;
+  for (const Hyperparameter& parameter : table) known.push_back(parameter.key());
+  for (const auto& [key, value] : json.items()) {
+    if (std::count(annotations.begin(), annotations.end(), key) > 0) continue;
+    const auto found = std::find(known.begin(), known.end(), key);
+    if (found == known.end()) {
+      return absl::InvalidArgumentError(absl::StrCat("unknown key ", NameAndNearest(key, known)));
+    }
+    const Hyperparameter& parameter = table[static_cast<size_t>(found - known.begin())];
+    const bool wants_text = std::holds_alternative<std::string*>(parameter.value);
+    if (wants_text != value.is_string() || value.is_structured() || value.is_null()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("key '", key, "': ", value.dump(), wants_text ? " is not a text" : " is not of the right type"));
+    }
+    const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+    WEFT_RETURN_IF_ERROR(
+        Annotate(std::visit(Set{text, parameter.rules}, parameter.value), absl::StrCat("key '", key, "'")));
+  }
+  return absl::OkStatus();
+}
+
+nlohmann::ordered_json ToJson(const Hyperparameters& table) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  for (const Hyperparameter& parameter : table) json[parameter.key()] = parameter.json();
+  return json;
+}
+
+std::string NameAndNearest(const std::string& word, const std::vector<std::string>& known) {
+  return absl::StrCat("'", word, "'", DidYouMean(word, known));
+}
+
+}  // namespace weft

@@ -1,0 +1,73 @@
+#include "weft/train/hyperparameters.h"
+
+#include <gtest/gtest.h>
+
+namespace weft {
+namespace {
+
+struct Options {
+  int64_t steps = 10;
+  uint64_t seed = 1;
+  double learning_rate = 0.5;
+  bool bias = true;
+  std::string activation = "relu";
+};
+
+Hyperparameters Table(Options* options) {
+  return {{"steps", "", &options->steps, {.low = 0, .high = 100}},
+          {"seed", "", &options->seed},
+          {"learning-rate", "", &options->learning_rate, {.low = 0}},
+          {"bias", "", &options->bias},
+          {"activation", "", &options->activation, {.choices = {"relu", "gelu"}}}};
+}
+
+TEST(HyperparametersTest, FlagsAndKeysSetTheSame) {
+  Options by_flag, by_key;
+  const char* kTexts[] = {"20", "18446744073709551615", "1e-3", "false", "gelu"};
+  const Hyperparameters table = Table(&by_flag);
+  for (size_t i = 0; i < table.size(); ++i) ASSERT_TRUE(SetFromText(kTexts[i], table[i]).ok()) << table[i].flag;
+  const auto json = nlohmann::ordered_json::parse(
+      R"({"steps":20,"seed":18446744073709551615,"learning_rate":1e-3,"bias":false,"activation":"gelu"})");
+  ASSERT_TRUE(SetFromJson(json, Table(&by_key)).ok());
+  EXPECT_EQ(ToJson(Table(&by_flag)), json);
+  EXPECT_EQ(ToJson(Table(&by_key)), json);
+}
+
+TEST(HyperparametersTest, NamesWhatIsWrong) {
+  Options options;
+  const Hyperparameters table = Table(&options);
+  const struct {
+    size_t row;
+    const char *text, *error;
+  } kFlags[] = {
+      {0, "many", "--steps: 'many' is not a whole number"},
+      {0, "1.5", "--steps: '1.5' is not a whole number"},
+      {0, "101", "--steps: 101 is not in 0 .. 100"},
+      {0, "99999999999999999999", "--steps: '99999999999999999999' is not a whole number"},
+      {1, "-1", "--seed: '-1' is not a whole number of 0 or more"},
+      {2, "nan", "--learning-rate: 'nan' is not a number"},
+      {2, "-1", "--learning-rate: -1 is less than 0"},
+      {3, "maybe", "--bias: 'maybe' is not true or false"},
+      {4, "geluu", "--activation: 'geluu' is not one of relu, gelu, did you mean 'gelu'?"},
+  };
+  for (const auto& row : kFlags) EXPECT_EQ(SetFromText(row.text, table[row.row]).message(), row.error);
+  const struct {
+    const char *json, *error;
+  } kConfigs[] = {
+      {"[]", "not a JSON object"},
+      {R"({"step": 5})", "unknown key 'step', did you mean 'steps'?"},
+      {R"({"steps": "5"})", "key 'steps': \"5\" is not of the right type"},
+      {R"({"steps": true})", "key 'steps': 'true' is not a whole number"},
+      {R"({"steps": null})", "key 'steps': null is not of the right type"},
+      {R"({"steps": -1})", "key 'steps': -1 is not in 0 .. 100"},
+      {R"({"activation": 5})", "key 'activation': 5 is not a text"},
+      {R"({"bias": 1})", "key 'bias': '1' is not true or false"},
+  };
+  for (const auto& row : kConfigs) {
+    EXPECT_EQ(SetFromJson(nlohmann::ordered_json::parse(row.json), table).message(), row.error);
+  }
+  EXPECT_EQ(options.steps, 10);
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,26 @@
+#include "weft/train/interrupt.h"
+
+namespace weft {
+namespace {
+
+volatile std::sig_atomic_t requested_signal = 0;
+
+}  // namespace
+
+Interrupt::Interrupt() {
+  requested_signal = 0;
+  struct sigaction action = {};
+  action.sa_handler = [](int signal) { requested_signal = signal; };
+  action.sa_flags = SA_RESETHAND | SA_RESTART;
+  sigaction(SIGINT, &action, &old_interrupt_);
+  sigaction(SIGTERM, &action, &old_terminate_);
+}
+
+Interrupt::~Interrupt() {
+  sigaction(SIGINT, &old_interrupt_, nullptr);
+  sigaction(SIGTERM, &old_terminate_, nullptr);
+}
+
+bool Interrupt::requested() const { return requested_signal != 0; }
+
+}  // namespace weft

@@ -1,0 +1,25 @@
+// Ctrl-C and SIGTERM as a question: has the user asked to stop?
+#ifndef WEFT_TRAIN_INTERRUPT_H_
+#define WEFT_TRAIN_INTERRUPT_H_
+
+#include <csignal>
+
+namespace weft {
+
+// While one lives, the first SIGINT or SIGTERM is only noted; a second one ends the program as usual.
+class Interrupt {
+ public:
+  Interrupt();
+  ~Interrupt();
+  Interrupt(const Interrupt&) = delete;
+  Interrupt& operator=(const Interrupt&) = delete;
+
+  bool requested() const;
+
+ private:
+  struct sigaction old_interrupt_, old_terminate_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_TRAIN_INTERRUPT_H_

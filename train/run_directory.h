@@ -1,0 +1,58 @@
+// The folder of a training run: config.json, metrics.jsonl, checkpoints/, model.safetensors, tokenizer.json,
+// sample.txt.
+//
+//   WEFT_ASSIGN_OR_RETURN(RunDirectory run, RunDirectory::Find({.name = "gpt", .resume = true}));  // touches nothing
+//   if (run.holds_run()) ...                                                       // continue from run.config()
+//   WEFT_RETURN_IF_ERROR(run.Begin(config));                                       // makes, empties or keeps the
+//   folder
+#ifndef WEFT_TRAIN_RUN_DIRECTORY_H_
+#define WEFT_TRAIN_RUN_DIRECTORY_H_
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace weft {
+
+struct RunDirectoryOptions {
+  std::string name;  // of the kind of run: "gpt"
+  std::string out;   // the folder; empty: runs/NAME-N with the next free N or, to resume, the highest there is
+  bool resume = false, overwrite = false;
+};
+
+class RunDirectory {
+ public:
+  // Chooses the folder and checks that it may be used. AlreadyExists if it holds a run and neither `resume` nor
+  // `overwrite` is set; FailedPrecondition if it is something else than a run of this kind or an empty folder.
+  static absl::StatusOr<RunDirectory> Find(const RunDirectoryOptions& options);
+
+  const std::string& path() const { return path_; }  // "" until Begin, for a new default folder
+  std::string File(absl::string_view name) const;    // PATH/name
+  // Whether there is a run to resume, and its config.json.
+  bool holds_run() const { return holds_run_; }
+  const nlohmann::ordered_json& config() const { return config_; }
+
+  // Makes the folder, or removes from it what a run writes if it is to be overwritten; then writes config.json, unless
+  // the run is resumed with an equal one.
+  absl::Status Begin(const nlohmann::ordered_json& config);
+
+ private:
+  explicit RunDirectory(const RunDirectoryOptions& options) : options_(options), path_(options.out) {}
+  absl::Status Inspect();
+  absl::Status MakeFolder();
+
+  RunDirectoryOptions options_;
+  std::string path_;
+  bool exists_ = false, holds_run_ = false;
+  nlohmann::ordered_json config_;
+};
+
+// Whether a config.json is that of a run: its "command" is "train NAME".
+bool IsRunConfig(const nlohmann::ordered_json& config, absl::string_view name);
+
+}  // namespace weft
+
+#endif  // WEFT_TRAIN_RUN_DIRECTORY_H_

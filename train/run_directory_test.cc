@@ -1,0 +1,120 @@
+#include "weft/train/run_directory.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+const nlohmann::ordered_json kConfig = {{"command", "train gpt"}, {"width", 8}};
+
+class RunDirectoryTest : public testing::Test {
+ protected:
+  RunDirectoryTest() : folder_(fs::path(testing::TempDir()) / "run_directory_test") {
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+    fs::current_path(folder_);
+  }
+  void Touch(const std::string& path) { std::ofstream(folder_ / path) << "x"; }
+
+  // A run that has everything, at `out`.
+  void MakeRun(const std::string& out) {
+    absl::StatusOr<RunDirectory> run = RunDirectory::Find({.name = "gpt", .out = out});
+    ASSERT_TRUE(run.ok()) << run.status();
+    ASSERT_TRUE(run->Begin(kConfig).ok());
+    fs::create_directories(run->File("checkpoints/5"));
+    for (const char* name : {"metrics.jsonl", "model.safetensors", "tokenizer.json", "sample.txt"}) {
+      std::ofstream(run->File(name)) << name;
+    }
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(RunDirectoryTest, TakesTheNextFreeNumber) {
+  for (int i : {1, 2}) {
+    absl::StatusOr<RunDirectory> run = RunDirectory::Find({.name = "gpt"});
+    ASSERT_TRUE(run.ok());
+    ASSERT_TRUE(run->Begin(kConfig).ok());
+    EXPECT_EQ(run->path(), "runs/gpt-" + std::to_string(i));
+    EXPECT_TRUE(fs::exists(run->File("config.json")));
+  }
+  fs::create_directories("runs/gpt-9");
+  fs::create_directories("runs/bert-12");
+  fs::create_directories("runs/gpt-old");
+  absl::StatusOr<RunDirectory> run = RunDirectory::Find({.name = "gpt"});
+  ASSERT_TRUE(run->Begin(kConfig).ok());
+  EXPECT_EQ(run->path(), "runs/gpt-10");
+}
+
+TEST_F(RunDirectoryTest, ResumesTheNewestRun) {
+  MakeRun("runs/gpt-2");
+  MakeRun("runs/gpt-10");
+  const absl::StatusOr<RunDirectory> run = RunDirectory::Find({.name = "gpt", .resume = true});
+  ASSERT_TRUE(run.ok()) << run.status();
+  EXPECT_EQ(run->path(), "runs/gpt-10");
+  EXPECT_TRUE(run->holds_run());
+  EXPECT_EQ(run->config()["width"], 8);
+}
+
+TEST_F(RunDirectoryTest, ResumesNothingWhereNothingIs) {
+  for (const char* out : {"", "mine"}) {
+    absl::StatusOr<RunDirectory> run = RunDirectory::Find({.name = "gpt", .out = out, .resume = true});
+    ASSERT_TRUE(run.ok()) << run.status();
+    EXPECT_FALSE(run->holds_run());
+    EXPECT_TRUE(run->Begin(kConfig).ok());
+  }
+}
+
+TEST_F(RunDirectoryTest, RefusesARunUnlessToldWhatToDo) {
+  MakeRun("mine");
+  const absl::Status refused = RunDirectory::Find({.name = "gpt", .out = "mine"}).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_THAT(std::string(refused.message()), testing::AllOf(HasSubstr("--resume"), HasSubstr("--overwrite")));
+  EXPECT_FALSE(RunDirectory::Find({.name = "gpt", .out = "mine", .resume = true, .overwrite = true}).ok());
+}
+
+TEST_F(RunDirectoryTest, OverwritesOnlyWhatARunWrites) {
+  MakeRun("mine");
+  Touch("mine/notes.txt");
+  absl::StatusOr<RunDirectory> run = RunDirectory::Find({.name = "gpt", .out = "mine", .overwrite = true});
+  ASSERT_TRUE(run.ok());
+  EXPECT_TRUE(fs::exists("mine/metrics.jsonl")) << "Find touches nothing";
+  ASSERT_TRUE(run->Begin(kConfig).ok());
+  std::vector<std::string> left;
+  for (const auto& entry : fs::directory_iterator("mine")) left.push_back(entry.path().filename().string());
+  EXPECT_THAT(left, testing::UnorderedElementsAre("config.json", "notes.txt"));
+}
+
+TEST_F(RunDirectoryTest, NeverTouchesAFolderThatIsNoRun) {
+  fs::create_directories("photos");
+  Touch("photos/holiday.jpg");
+  fs::create_directories("published");  // another program's model
+  std::ofstream("published/config.json") << R"({"model_type": "gpt2"})";
+  fs::create_directories("other");
+  std::ofstream("other/config.json") << R"({"command": "train bert"})";
+  for (const char* out : {"photos", "published", "other"}) {
+    for (const RunDirectoryOptions& options : {RunDirectoryOptions{.name = "gpt", .out = out},
+                                               RunDirectoryOptions{.name = "gpt", .out = out, .resume = true},
+                                               RunDirectoryOptions{.name = "gpt", .out = out, .overwrite = true}}) {
+      const absl::Status refused = RunDirectory::Find(options).status();
+      EXPECT_THAT(std::string(refused.message()), HasSubstr("is not empty and holds no run of train gpt"));
+    }
+  }
+}
+
+TEST_F(RunDirectoryTest, TellsWhatCannotBeWritten) {
+  Touch("file");
+  EXPECT_EQ(RunDirectory::Find({.name = "gpt", .out = "file"}).status().message(), "file is not a folder");
+  const absl::StatusOr<RunDirectory> inside = RunDirectory::Find({.name = "gpt", .out = "file/inside"});
+  EXPECT_TRUE(!inside.ok() || !RunDirectory(*inside).Begin(kConfig).ok());
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,181 @@
+#include "weft/train/trainer.h"
+
+#include <cmath>
+#include <cstdio>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "weft/core/status.h"
+#include "weft/graph/compile.h"
+#include "weft/train/build_info.h"
+#include "weft/train/checkpoint.h"
+#include "weft/train/interrupt.h"
+
+namespace weft {
+namespace {
+
+double SecondsSince(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+double WithoutSign(double x) { return std::isnan(x) ? std::fabs(x) : x; }  // a NaN is printed "nan", not "-nan"
+
+void Warn(const std::string& text) { std::fprintf(stderr, "weft: warning: %s\n", text.c_str()); }
+
+void WarnOfOtherBits(const CheckpointInfo& info) {
+  if (info.version == kVersion && info.cpu == CpuFeatures()) return;
+  Warn(absl::StrCat("the checkpoint of step ", info.step, " was written by Weft ", info.version, " on a CPU with ",
+                    info.cpu, "; this is Weft ", kVersion, " with ", CpuFeatures(),
+                    ": the run goes on, but not with the same bits"));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const TrainerOptions& options, const TrainingProgram& program,
+                                                         const TokenCorpus* corpus, const std::string& data,
+                                                         Parameters* parameters, const RunDirectory* run) {
+  auto trainer = std::unique_ptr<Trainer>(new Trainer(options, program));
+  trainer->schedule_ = {options.learning_rate, options.minimum_learning_rate, options.warmup_steps, options.steps};
+  trainer->corpus_ = corpus;
+  trainer->data_ = data;
+  trainer->parameters_ = parameters;
+  trainer->run_ = run;
+  WEFT_ASSIGN_OR_RETURN(Graph train, Compile(*program.tape, {.fetch = {program.loss, program.gradient_norm},
+                                                             .update = {program.update}}));
+  WEFT_ASSIGN_OR_RETURN(Graph evaluate, Compile(*program.tape, {.fetch = {program.loss}, .mode = kEval}));
+  const RunnerOptions runner_options = {.threads = static_cast<int>(options.threads)};
+  trainer->train_ = std::make_unique<Runner>(std::move(train), parameters, runner_options);
+  WEFT_RETURN_IF_ERROR(trainer->train_->status());
+  trainer->evaluate_ = std::make_unique<Runner>(std::move(evaluate), parameters, runner_options);
+  WEFT_RETURN_IF_ERROR(trainer->evaluate_->status());
+  return trainer;
+}
+
+absl::StatusOr<bool> Trainer::Resume() {
+  const std::string checkpoints = run_->File("checkpoints");
+  absl::Status first_error;
+  for (const int64_t step : ListCheckpoints(checkpoints)) {
+    const absl::StatusOr<CheckpointInfo> info = ReadCheckpointInfo(checkpoints, step);
+    if (info.ok() && info->data != data_) {
+      return absl::FailedPreconditionError(
+          "data: the text is not the one that this run began with; give that one, or begin another run");
+    }
+    const absl::Status loaded = info.ok() ? LoadCheckpoint(checkpoints, *info, parameters_) : info.status();
+    if (loaded.ok()) {
+      WarnOfOtherBits(*info);
+      step_ = step;
+      resumed_ = true;
+      return true;
+    }
+    Warn(absl::StrCat("passing over the checkpoint of step ", step, ": ", loaded.message()));
+    if (first_error.ok()) first_error = loaded;
+  }
+  if (!first_error.ok()) return Annotate(first_error, "no checkpoint can be read");
+  return false;
+}
+
+absl::Status Trainer::Train(Progress* progress) {
+  WEFT_ASSIGN_OR_RETURN(MetricsFile metrics, MetricsFile::Open(run_->File("metrics.jsonl"), resumed_ ? step_ : -1));
+  const Interrupt interrupt;
+  begin_ = std::chrono::steady_clock::now() - std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                                                  std::chrono::duration<double>(metrics.seconds()));
+  progress->Begin(step_, options_.steps);
+  const bool evaluates = options_.eval_every > 0 && options_.eval_batches > 0;
+  if (evaluates && step_ == 0 && !resumed_) {
+    Metrics line;
+    WEFT_ASSIGN_OR_RETURN(line.validation_loss, Evaluate());
+    WEFT_RETURN_IF_ERROR(Report(&metrics, line, progress));
+  }
+  while (step_ < options_.steps) {
+    Metrics line;
+    WEFT_ASSIGN_OR_RETURN(line.training, TrainStep());
+    ++step_;
+    const bool last = step_ == options_.steps;
+    if (evaluates && (last || step_ % options_.eval_every == 0)) {
+      WEFT_ASSIGN_OR_RETURN(line.validation_loss, Evaluate());
+    }
+    WEFT_RETURN_IF_ERROR(Report(&metrics, line, progress));
+    if (last) break;
+    const bool stop = interrupt.requested();
+    if (stop || (options_.checkpoint_every > 0 && step_ % options_.checkpoint_every == 0)) {
+      WEFT_RETURN_IF_ERROR(metrics.Sync());
+      WEFT_RETURN_IF_ERROR(Save());
+    }
+    if (!stop) continue;
+    progress->End();
+    return absl::CancelledError(
+        absl::StrCat("interrupted after step ", step_, " and saved; continue with --resume --out=", run_->path()));
+  }
+  progress->End();
+  WEFT_RETURN_IF_ERROR(metrics.Sync());
+  return Save();
+}
+
+absl::StatusOr<Metrics::Training> Trainer::TrainStep() {
+  const auto begin = std::chrono::steady_clock::now();
+  corpus_->Sample(CorpusPart::kTrain, options_.batch, {.seed = options_.seed, .step = static_cast<uint32_t>(step_)}, 0,
+                  &batch_);
+  Metrics::Training result;
+  result.learning_rate = schedule_.At(step_);
+  const auto rate = static_cast<float>(result.learning_rate);
+  WEFT_ASSIGN_OR_RETURN(
+      const Outputs outputs,
+      train_->Run({{program_.tokens, batch_.tokens}, {program_.targets, batch_.targets}, {program_.rate, rate}}));
+  result.loss = outputs.Scalar(program_.loss);
+  result.gradient_norm = outputs.Scalar(program_.gradient_norm);
+  if (!std::isfinite(result.loss) || !std::isfinite(result.gradient_norm)) {
+    return ExplainNan(result.loss, result.gradient_norm, rate);
+  }
+  result.tokens_per_second = static_cast<double>(batch_.tokens.size()) / SecondsSince(begin);
+  return result;
+}
+
+absl::StatusOr<double> Trainer::Evaluate() {
+  double sum = 0;
+  for (int64_t i = 0; i < options_.eval_batches; ++i) {
+    corpus_->Sample(CorpusPart::kValidation, options_.batch,
+                    {.seed = options_.seed, .step = static_cast<uint32_t>(step_)}, i, &batch_);
+    WEFT_ASSIGN_OR_RETURN(const Outputs outputs,
+                          evaluate_->Run({{program_.tokens, batch_.tokens}, {program_.targets, batch_.targets}}));
+    sum += outputs.Scalar(program_.loss);
+  }
+  return sum / static_cast<double>(options_.eval_batches);
+}
+
+absl::Status Trainer::Report(MetricsFile* file, Metrics metrics, Progress* progress) const {
+  metrics.step = step_;
+  metrics.tokens = step_ * options_.batch * corpus_->context();
+  metrics.seconds = SecondsSince(begin_);
+  if (metrics.training) progress->Step(step_, *metrics.training);
+  if (metrics.validation_loss) progress->Evaluation(step_, *metrics.validation_loss, metrics.seconds);
+  return file->Append(metrics);
+}
+
+absl::Status Trainer::Save() const {
+  WEFT_RETURN_IF_ERROR(SaveCheckpoint(
+      run_->File("checkpoints"),
+      {.step = step_, .seed = parameters_->seed(), .parameters_step = parameters_->step(), .data = data_},
+      *parameters_));
+  return parameters_->Save(run_->File("model.safetensors"), Parameters::kWeights);
+}
+
+// The update left the weights as they were, so the same batch in a graph without it makes the NaN again.
+absl::Status Trainer::ExplainNan(double loss, double gradient_norm, float rate) {
+  std::string cause;
+  absl::StatusOr<Graph> graph = Compile(*program_.tape, {.fetch = {program_.loss, program_.gradient_norm}});
+  if (graph.ok()) {
+    parameters_->set_step(parameters_->step() - 1);
+    Runner check(*std::move(graph), parameters_, {.threads = 1, .check_nan = true});
+    if (check.Run({{program_.tokens, batch_.tokens}, {program_.targets, batch_.targets}, {program_.rate, rate}}).ok() &&
+        !check.first_nan().empty()) {
+      cause = absl::StrCat("; the first op to make a NaN was ", check.first_nan());
+    }
+  }
+  const std::vector<int64_t> saved = ListCheckpoints(run_->File("checkpoints"));
+  return absl::AbortedError(
+      absl::StrFormat("loss %g, gradient norm %g at step %d%s; the update was not made%s", WithoutSign(loss),
+                      WithoutSign(gradient_norm), step_ + 1, cause,
+                      saved.empty() ? "" : absl::StrCat("; the last checkpoint is of step ", saved.front())));
+}
+
+}  // namespace weft

@@ -1,0 +1,87 @@
+// Trainer: the loop that trains a language model on a corpus and keeps its run directory.
+//
+//   WEFT_ASSIGN_OR_RETURN(auto trainer, Trainer::Create(options, program, &corpus, &parameters, &run));
+//   if (resume) WEFT_RETURN_IF_ERROR(trainer->Resume().status());
+//   WEFT_RETURN_IF_ERROR(trainer->Train(&progress));
+//
+// Batches, dropout and initial values depend on (seed, step) only, so that a resumed run ends with the same weights.
+#ifndef WEFT_TRAIN_TRAINER_H_
+#define WEFT_TRAIN_TRAINER_H_
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "weft/core/parameters.h"
+#include "weft/core/tape.h"
+#include "weft/graph/runner.h"
+#include "weft/text/corpus.h"
+#include "weft/train/learning_rate.h"
+#include "weft/train/metrics.h"
+#include "weft/train/progress.h"
+#include "weft/train/run_directory.h"
+
+namespace weft {
+
+struct TrainerOptions {
+  int64_t steps = 2000;
+  int64_t batch = 12;
+  double learning_rate = 1e-3, minimum_learning_rate = 1e-4;
+  int64_t warmup_steps = 100;
+  int64_t eval_every = 500, eval_batches = 200;  // 0: no evaluation
+  int64_t checkpoint_every = 500;                // 0: at the end and when interrupted
+  int64_t log_every = 100;
+  int64_t threads = 0;
+  uint64_t seed = 1;
+};
+
+// What was recorded: a model's loss on tokens and targets [B, T], and the update of its weights.
+struct TrainingProgram {
+  const Tape* tape = nullptr;
+  Var tokens, targets, rate;  // inputs
+  Var loss, gradient_norm, update;
+};
+
+class Trainer {
+ public:
+  // Compiles the program and creates the parameters. `data` is a fingerprint of the text. What is pointed to must
+  // outlive the trainer.
+  static absl::StatusOr<std::unique_ptr<Trainer>> Create(const TrainerOptions& options, const TrainingProgram& program,
+                                                         const TokenCorpus* corpus, const std::string& data,
+                                                         Parameters* parameters, const RunDirectory* run);
+  // Loads the newest checkpoint that can be read; false if there is none at all. Warns on stderr if another version of
+  // Weft or another CPU wrote it.
+  absl::StatusOr<bool> Resume();
+  // Trains up to options.steps and saves. Cancelled, after saving, on Ctrl-C; Aborted, naming the op, on a NaN.
+  absl::Status Train(Progress* progress);
+
+  int64_t step() const { return step_; }  // updates made
+
+ private:
+  Trainer(const TrainerOptions& options, const TrainingProgram& program) : options_(options), program_(program) {}
+  absl::StatusOr<Metrics::Training> TrainStep();
+  absl::StatusOr<double> Evaluate();
+  absl::Status Report(MetricsFile* file, Metrics metrics, Progress* progress) const;
+  absl::Status Save() const;
+  absl::Status ExplainNan(double loss, double gradient_norm, float rate);
+
+  TrainerOptions options_;
+  TrainingProgram program_;
+  WarmupCosine schedule_;
+  const TokenCorpus* corpus_ = nullptr;
+  std::string data_;
+  Parameters* parameters_ = nullptr;
+  const RunDirectory* run_ = nullptr;
+  std::unique_ptr<Runner> train_, evaluate_;
+  TokenBatch batch_;
+  int64_t step_ = 0;
+  bool resumed_ = false;
+  std::chrono::steady_clock::time_point begin_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_TRAIN_TRAINER_H_
