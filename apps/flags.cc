@@ -1,0 +1,82 @@
+#include "weft/apps/flags.h"
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "weft/core/file.h"
+#include "weft/core/status.h"
+
+namespace weft {
+
+absl::Status UsageError(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kNotFound:
+    case absl::StatusCode::kAlreadyExists:
+    case absl::StatusCode::kFailedPrecondition:
+      return absl::InvalidArgumentError(status.message());
+    default:
+      return status;
+  }
+}
+
+absl::Status Failure(const absl::Status& status) {
+  return absl::IsInvalidArgument(status) ? absl::DataLossError(status.message()) : status;
+}
+
+int ExitCode(const absl::Status& status) { return status.ok() ? 0 : absl::IsInvalidArgument(status) ? 2 : 1; }
+
+void AddFlags(CLI::App* app, const Hyperparameters& table, GivenFlags* given) {
+  for (const Hyperparameter& parameter : table) {
+    const auto store = [given, flag = parameter.flag](const std::string& text) { (*given)[flag] = text; };
+    std::string help = parameter.help;
+    for (const std::string& choice : parameter.rules.choices) {
+      absl::StrAppend(&help, choice == parameter.rules.choices.front() ? ": " : ", ", choice);
+    }
+    if (std::holds_alternative<bool*>(parameter.value)) absl::StrAppend(&help, "; off: --", parameter.flag, "=false");
+    const std::string initial = parameter.text();
+    if (!initial.empty()) absl::StrAppend(&help, " [", initial, "]");
+    const std::string name = absl::StrCat("--", parameter.flag);
+    if (std::holds_alternative<bool*>(parameter.value)) {
+      app->add_flag_function(
+          name, [store](int64_t count) { store(count > 0 ? "true" : "false"); }, help);
+    } else {
+      const bool text = std::holds_alternative<std::string*>(parameter.value);
+      app->add_option_function<std::string>(name, store, help)->type_name(text ? "TEXT" : "NUMBER");
+    }
+  }
+}
+
+absl::Status SetFromFlags(const GivenFlags& given, const Hyperparameters& table) {
+  for (const Hyperparameter& parameter : table) {
+    const auto found = given.find(parameter.flag);
+    if (found != given.end()) WEFT_RETURN_IF_ERROR(SetFromText(found->second, parameter));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckNoExtras(const CLI::App& app) {
+  const std::vector<std::string> extras = app.remaining();
+  if (extras.empty()) return absl::OkStatus();
+  const std::string word = extras.front().substr(0, extras.front().find('='));
+  if (!absl::StartsWith(word, "-")) {
+    std::vector<std::string> known;
+    for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
+      known.push_back(sub->get_name());
+    }
+    return absl::InvalidArgumentError(
+        absl::StrCat(known.empty() ? "unexpected argument " : "unknown command ", NameAndNearest(word, known)));
+  }
+  std::vector<std::string> known;
+  for (const CLI::Option* option : app.get_options()) {
+    if (!option->get_lnames().empty()) known.push_back("--" + option->get_lnames().front());
+  }
+  return absl::InvalidArgumentError(absl::StrCat("unknown flag ", NameAndNearest(word, known)));
+}
+
+absl::StatusOr<nlohmann::ordered_json> ReadJsonFile(const std::string& path) {
+  WEFT_ASSIGN_OR_RETURN(const std::string contents, ReadFile(path));
+  auto json = nlohmann::ordered_json::parse(contents, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) return absl::InvalidArgumentError(absl::StrCat(path, ": not a JSON object"));
+  return json;
+}
+
+}  // namespace weft

@@ -1,0 +1,39 @@
+// Flags: the command line's side of the table of hyperparameters, and usage errors.
+#ifndef WEFT_APPS_FLAGS_H_
+#define WEFT_APPS_FLAGS_H_
+
+#include <CLI/CLI.hpp>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "weft/train/hyperparameters.h"
+
+namespace weft {
+
+// `status` as an error of the command line: exit code 2. What the system refused (a full disk) is none, and stays.
+absl::Status UsageError(const absl::Status& status);
+// `status` as a failure at work: exit code 1.
+absl::Status Failure(const absl::Status& status);
+int ExitCode(const absl::Status& status);
+
+// The flags that were given, by name, as texts.
+using GivenFlags = std::map<std::string, std::string>;
+
+// Adds a flag for each row; parsing fills `given`, which outlives `app`, and leaves the rows' values alone.
+void AddFlags(CLI::App* app, const Hyperparameters& table, GivenFlags* given);
+// The value of one flag: from `given`.
+absl::Status SetFromFlags(const GivenFlags& given, const Hyperparameters& table);
+
+// Unknown flags and stray arguments: "unknown flag '--widht', did you mean '--width'?"
+absl::Status CheckNoExtras(const CLI::App& app);
+
+// A file that must be a JSON object.
+absl::StatusOr<nlohmann::ordered_json> ReadJsonFile(const std::string& path);
+
+}  // namespace weft
+
+#endif  // WEFT_APPS_FLAGS_H_

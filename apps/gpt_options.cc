@@ -1,0 +1,97 @@
+#include "weft/apps/gpt_options.h"
+
+#include "absl/strings/str_cat.h"
+#include "weft/core/status.h"
+#include "weft/train/options.h"
+
+namespace weft {
+namespace {
+
+constexpr char kCommand[] = "train gpt";
+
+void Append(Hyperparameters* table, Hyperparameters rows) { table->insert(table->end(), rows.begin(), rows.end()); }
+
+}  // namespace
+
+Hyperparameters ModelHyperparameters(GptOptions* options) {
+  GptConfig& model = options->model;
+  return {
+      {"context", "the tokens that a prediction sees", &model.context, {.low = 1, .high = 1e6}},
+      {"layers", "decoder blocks", &model.layers, {.low = 1, .high = 1e4}},
+      {"heads", "attention heads of a block", &model.heads, {.low = 1, .high = 1e4}},
+      {"width", "of the model, a multiple of heads", &model.width, {.low = 1, .high = 1e6}},
+      {"feed-forward",
+       "width of the feed-forward layers; 0: 4 times width",
+       &model.feed_forward,
+       {.low = 0, .high = 1e7}},
+      {"dropout", "probability", &model.dropout, {.low = 0, .high = 0.99}},
+      {"activation", "of the feed-forward layers", &options->activation, {.choices = {"gelu-tanh", "gelu", "relu"}}},
+      {"pre-norm", "normalise before a block's layers, not after", &model.pre_norm},
+      {"tied-head", "the output layer's weight is the token table", &model.tied_head},
+      {"bias", "linear layers have biases", &model.bias},
+  };
+}
+
+Hyperparameters AllHyperparameters(GptOptions* options) {
+  Hyperparameters table = {{"data", "a UTF-8 text; without it, the King James Bible", &options->data}};
+  Append(&table, ModelHyperparameters(options));
+  Append(&table, TrainerHyperparameters(&options->trainer));
+  Append(&table, AdamWHyperparameters(&options->optimizer));
+  Append(&table, {{"sample-length",
+                   "characters of the sample at the end; 0: none",
+                   &options->sample_length,
+                   {.low = 0, .may_change = true}},
+                  {"sample-temperature",
+                   "of the sample; 0: always the likeliest character",
+                   &options->sample_temperature,
+                   {.low = 0, .may_change = true}}});
+  return table;
+}
+
+absl::Status Finish(GptOptions* options) {
+  GptConfig& model = options->model;
+  model.activation = options->activation == "relu"   ? Activation::kRelu
+                     : options->activation == "gelu" ? Activation::kGelu
+                                                     : Activation::kGeluTanh;
+  GptConfig with_vocabulary = model;
+  if (with_vocabulary.vocabulary == 0) with_vocabulary.vocabulary = 1;  // not known before the text is read
+  WEFT_RETURN_IF_ERROR(Validate(with_vocabulary));
+  const TrainerOptions& trainer = options->trainer;
+  if (trainer.minimum_learning_rate > trainer.learning_rate) {
+    return absl::InvalidArgumentError(absl::StrCat("min-learning-rate ", trainer.minimum_learning_rate,
+                                                   " is more than learning-rate ", trainer.learning_rate));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SetFromConfig(const nlohmann::ordered_json& json, GptOptions* options) {
+  if (json.is_object() && json.contains("command") && json["command"] != kCommand) {
+    return absl::InvalidArgumentError(absl::StrCat("is of another command, ", json["command"].dump()));
+  }
+  return SetFromJson(json, AllHyperparameters(options), {"command"});
+}
+
+nlohmann::ordered_json ToConfig(GptOptions options) {
+  nlohmann::ordered_json json = {{"command", kCommand}};
+  json.update(ToJson(AllHyperparameters(&options)));
+  return json;
+}
+
+std::unique_ptr<GptProgram> RecordTraining(const GptOptions& options) {
+  auto program = std::make_unique<GptProgram>();
+  Tape& tape = program->tape;
+  TrainingProgram& training = program->training;
+  const TensorType windows = {kI32, {options.trainer.batch, options.model.context}};
+  const InputBounds bounds = {.below = options.model.vocabulary};
+  training.tape = &tape;
+  training.tokens = tape.Input("tokens", windows, bounds);
+  training.targets = tape.Input("targets", windows, bounds);
+  training.rate = tape.Input("learning_rate", {kF32, {}});
+  training.loss = CrossEntropy(Gpt(options.model).Logits(training.tokens), training.targets);
+  const Minimized step = AdamW(options.optimizer).Minimize(training.loss, training.rate);
+  training.gradient_norm = step.gradient_norm;
+  training.update = step.update;
+  return program;
+}
+
+}  // namespace weft

@@ -1,0 +1,44 @@
+// What `weft train gpt`, `weft generate` and `weft graph` share: the options of a GPT, and its training program.
+#ifndef WEFT_APPS_GPT_OPTIONS_H_
+#define WEFT_APPS_GPT_OPTIONS_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "weft/core/tape.h"
+#include "weft/models/gpt.h"
+#include "weft/train/hyperparameters.h"
+#include "weft/train/optimizer.h"
+#include "weft/train/trainer.h"
+
+namespace weft {
+
+// The defaults: a character model of 0.8 million parameters.
+struct GptOptions {
+  GptConfig model = {.vocabulary = 0, .context = 64, .layers = 4, .heads = 4, .width = 128};
+  std::string activation = "gelu-tanh";
+  AdamWConfig optimizer = {.beta1 = 0.9, .beta2 = 0.99, .weight_decay = 0.1, .clip = 1.0};
+  TrainerOptions trainer;
+  std::string data;  // a file; empty: the King James Bible
+  int64_t sample_length = 500;
+  double sample_temperature = 0.8;
+};
+
+Hyperparameters ModelHyperparameters(GptOptions* options);  // context, layers, ...
+Hyperparameters AllHyperparameters(GptOptions* options);    // and those of data, training and sample
+// Translates what texts name, and checks what belongs together (width and heads).
+absl::Status Finish(GptOptions* options);
+// Sets what a configuration or a run's config.json has.
+absl::Status SetFromConfig(const nlohmann::ordered_json& json, GptOptions* options);
+nlohmann::ordered_json ToConfig(GptOptions options);  // config.json
+
+struct GptProgram {
+  Tape tape;
+  TrainingProgram training;
+};
+std::unique_ptr<GptProgram> RecordTraining(const GptOptions& options);
+
+}  // namespace weft
+
+#endif  // WEFT_APPS_GPT_OPTIONS_H_

@@ -1,0 +1,73 @@
+#include <cstdio>
+#include <memory>
+
+#include "weft/apps/commands.h"
+#include "weft/apps/flags.h"
+#include "weft/apps/gpt_options.h"
+#include "weft/core/status.h"
+#include "weft/graph/compile.h"
+#include "weft/graph/print.h"
+
+namespace weft {
+namespace {
+
+struct GraphFlags {
+  GptOptions options;
+  int64_t vocabulary = 73;
+  std::string stage = "compiled", format = "text", mode = "train", config;
+  GivenFlags given;
+};
+
+Hyperparameters Table(GraphFlags* flags) {
+  Hyperparameters table = {
+      {"stage", "as it was recorded, or as it runs", &flags->stage, {.choices = {"recorded", "compiled"}}},
+      {"format", "one node a line, or Graphviz's DOT", &flags->format, {.choices = {"text", "dot"}}},
+      {"mode", "the training step, or the loss alone", &flags->mode, {.choices = {"train", "eval"}}},
+      {"vocabulary", "different tokens", &flags->vocabulary, {.low = 1, .high = 1e7}},
+      {"batch", "windows in a batch", &flags->options.trainer.batch, {.low = 1, .high = 1e6}},
+  };
+  const Hyperparameters model = ModelHyperparameters(&flags->options);
+  table.insert(table.end(), model.begin(), model.end());
+  return table;
+}
+
+absl::Status PrintGraph(GraphFlags flags) {
+  if (!flags.config.empty()) {
+    const absl::StatusOr<nlohmann::ordered_json> json = ReadJsonFile(flags.config);
+    if (!json.ok()) return UsageError(json.status());
+    WEFT_RETURN_IF_ERROR(Annotate(SetFromConfig(*json, &flags.options), flags.config));
+  }
+  WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
+  WEFT_RETURN_IF_ERROR(Finish(&flags.options));
+  flags.options.model.vocabulary = flags.vocabulary;
+  const std::unique_ptr<GptProgram> program = RecordTraining(flags.options);
+  WEFT_RETURN_IF_ERROR(program->tape.status());
+  const auto print = flags.format == "dot" ? PrintDot : PrintText;
+  std::string text;
+  if (flags.stage == "recorded") {
+    text = print(program->tape.program());
+  } else {
+    CompileOptions options = {.fetch = {program->training.loss}};
+    if (flags.mode == "train") {
+      options.update = {program->training.update};
+    } else {
+      options.mode = kEval;
+    }
+    WEFT_ASSIGN_OR_RETURN(const Graph graph, Compile(program->tape, options));
+    text = print(graph.program());
+  }
+  std::fputs(text.c_str(), stdout);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Command GraphCommand(CLI::App* weft) {
+  auto flags = std::make_shared<GraphFlags>();
+  CLI::App* app = weft->add_subcommand("graph", "Prints the graph of a GPT's training step.");
+  app->add_option("--config", flags->config, "a JSON file, or the config.json of a run")->type_name("FILE");
+  AddFlags(app, Table(flags.get()), &flags->given);
+  return {"weft graph", app, [flags] { return PrintGraph(*flags); }};
+}
+
+}  // namespace weft

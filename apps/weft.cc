@@ -1,0 +1,85 @@
+// The program `weft`: finds the subcommand, runs it, and turns its status into a line on stderr and an exit code.
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "weft/apps/commands.h"
+#include "weft/apps/flags.h"
+#include "weft/train/build_info.h"
+
+namespace weft {
+namespace {
+
+constexpr char kAbout[] =
+    "Weft trains Transformers on CPUs: it records a graph, differentiates it, compiles it, runs it.";
+
+int Report(const std::string& command, const absl::Status& status) {
+  if (!status.ok()) {
+    const std::string message(status.message());
+    std::fflush(stdout);
+    std::fprintf(stderr, "%s: %s\n", command.c_str(), message.c_str());
+  }
+  return ExitCode(status);
+}
+
+// The innermost subcommand that the command line names.
+const CLI::App* Innermost(const CLI::App& app) {
+  const std::vector<CLI::App*> parsed = app.get_subcommands();
+  return parsed.empty() ? &app : Innermost(*parsed.back());
+}
+
+std::string FullName(const CLI::App& app) {
+  return app.get_parent() == nullptr ? app.get_name() : FullName(*app.get_parent()) + " " + app.get_name();
+}
+
+int Main(int argc, char** argv) {
+  // Under `bazel run` paths are meant from the user's folder.
+  if (const char* folder = std::getenv("BUILD_WORKING_DIRECTORY"); folder != nullptr && chdir(folder) != 0) {
+    return Report("weft", absl::UnavailableError(absl::StrCat("can't enter ", folder)));
+  }
+  CLI::App app(kAbout, "weft");
+  app.footer(kExitCodes);
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // subcommands take this over
+  bool version = false;
+  app.add_flag("--version", version, "print version, compiler and CPU features");
+  CLI::App* train = app.add_subcommand("train", "Trains a model: weft train gpt.");
+  const Command commands[] = {TrainGptCommand(train), GenerateCommand(&app), GraphCommand(&app)};
+  for (CLI::App* each : {&app, train}) each->allow_extras();
+  for (const Command& command : commands) command.app->allow_extras();
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help
+    return Report(FullName(*Innermost(app)), absl::InvalidArgumentError(error.what()));
+  }
+  if (version) {
+    std::printf("weft %s\ncompiler: %s\ncpu: %s\n", kVersion, CompilerName().c_str(), CpuFeatures().c_str());
+    return 0;
+  }
+  const CLI::App* named = Innermost(app);
+  for (const CLI::App* each = named; each != nullptr; each = each->get_parent()) {
+    if (const absl::Status status = CheckNoExtras(*each); !status.ok()) return Report(FullName(*each), status);
+  }
+  for (const Command& command : commands) {
+    if (command.app == named) return Report(command.name, command.run());
+  }
+  std::fputs(named->help().c_str(), stderr);
+  return 2;
+}
+
+}  // namespace
+}  // namespace weft
+
+int main(int argc, char** argv) {
+  try {
+    return weft::Main(argc, argv);
+  } catch (const std::exception& error) {  // of the standard library: out of memory
+    std::fprintf(stderr, "weft: %s\n", error.what());
+    return 1;
+  }
+}
