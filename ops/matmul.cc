@@ -161,9 +161,9 @@ void KernelF64(const KernelArgs& args, Rect tile) {
                  });
 }
 
-// Tiles hold whole matrices of a batch; rows of a single product begin where its kernel's blocks do.
+// Tiles hold whole matrices of a batch, and at least so many rows of a single product that packing B is amortised.
 int64_t Quantum(const OpArgs& args) {
-  constexpr int64_t kRows = 16;
+  constexpr int64_t kRows = 32;
   const Layout layout(args.attrs, args.inputs[0].shape, args.inputs[1].shape, args.outputs[0].shape);
   return layout.batch == 1 ? kRows : std::max<int64_t>(1, layout.rows);
 }
