@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "weft/core/safetensors.h"
 #include "weft/core/status.h"
 
@@ -56,23 +57,27 @@ absl::Status Parameters::Save(const std::string& path, Selection selection) cons
 
 absl::Status Parameters::Load(const std::string& path, Selection selection) {
   WEFT_ASSIGN_OR_RETURN(const SafetensorsFile file, SafetensorsFile::Open(path));
-  std::string problems;
+  std::vector<std::string> problems;
   const std::vector<std::string> names = Names(selection);
   for (const std::string& name : names) {
     const NamedTensor* loaded = file.Find(name);
     const TensorType& type = entries_.find(name)->second.tensor.type;
     if (loaded == nullptr) {
-      absl::StrAppend(&problems, "; missing '", name, "' ", ToString(type));
+      problems.push_back(absl::StrCat("missing '", name, "' ", ToString(type)));
     } else if (loaded->tensor.type != type) {
-      absl::StrAppend(&problems, "; '", name, "' is ", ToString(loaded->tensor.type), ", wanted ", ToString(type));
+      problems.push_back(absl::StrCat("'", name, "' is ", ToString(loaded->tensor.type), ", wanted ", ToString(type)));
     }
   }
   for (const NamedTensor& loaded : file.tensors()) {
     if (std::binary_search(names.begin(), names.end(), loaded.name)) continue;
-    absl::StrAppend(&problems, "; unexpected '", loaded.name, "' ", ToString(loaded.tensor.type));
+    problems.push_back(absl::StrCat("unexpected '", loaded.name, "' ", ToString(loaded.tensor.type)));
   }
   if (!problems.empty()) {
-    return absl::FailedPreconditionError(absl::StrCat(path, " does not fit the model", problems));
+    constexpr size_t kMost = 8;  // lines of them help nobody
+    const size_t more = problems.size() - std::min(problems.size(), kMost);
+    problems.resize(problems.size() - more);
+    return absl::FailedPreconditionError(absl::StrCat(path, " does not fit the model: ", absl::StrJoin(problems, "; "),
+                                                      more > 0 ? absl::StrCat("; and ", more, " more") : ""));
   }
   for (const std::string& name : names) {
     const Tensor& to = entries_.find(name)->second.tensor;

@@ -55,6 +55,11 @@ VarList NodeGradients(const OpDef& op, const GradientArgs& args) {
         op.name, ": no gradient, because ", op.writes > 0 ? "a write can't be differentiated" : op.no_gradient)));
     return {};
   }
+  if (op.gradient == nullptr && op.elementary == nullptr) {
+    tape->Fail(absl::UnimplementedError(absl::StrCat(
+        op.name, ": its OpDef has neither a gradient, nor an elementary spelling, nor a reason for none")));
+    return {};
+  }
   VarList gradients = op.gradient != nullptr ? op.gradient(args) : GradientOfElementary(op, args);
   if (tape->status().ok()) tape->Fail(CheckGradients(op, args.inputs, gradients));
   return gradients;

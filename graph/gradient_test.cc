@@ -86,6 +86,15 @@ constexpr OpDef kWrongType = {
       return VarList{Reshape(a.grad(0), {1})};
     }};
 
+constexpr OpDef kNoRule = {.name = "no_rule", .infer = SameType, .kernels = {Copy}};
+
+TEST(GradientTest, SaysThatAnOpHasNoRule) {
+  Tape tape;
+  const Var x = tape.Input("x", {kF32, {}});
+  const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {Gradient(Record(kNoRule, {x}), {x})[0]}});
+  EXPECT_THAT(graph.status().message(), HasSubstr("no_rule: its OpDef has neither a gradient"));
+}
+
 TEST(GradientTest, CatchesAWrongCountAndAWrongTypeOfAnyOp) {
   for (const OpDef* op : {&kWrongCount, &kWrongType}) {
     Tape tape;

@@ -1,5 +1,6 @@
 #include "weft/models/gpt.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -85,6 +86,16 @@ TEST(GptTest, GivesTheLogitsOfATrainedModel) {
     ASSERT_TRUE(mine.ok()) << mine.status();
     ASSERT_EQ(mine->type, weight.tensor.type) << weight.name;
     std::memcpy(mine->data, weight.tensor.data, weight.tensor.type.bytes());
+  }
+
+  // The biases of c_attn are in its authors' own file only.
+  const nlohmann::json model = nlohmann::json::parse(std::ifstream(folder + "gpt-nano-sort-model.json"));
+  for (int i = 0; i < 3; ++i) {
+    const std::string name = absl::StrCat("h.", i, ".attn.c_attn.bias");
+    const std::vector<float> bias = Decode(model["transformer." + name]);
+    const absl::Span<float> mine = parameters.Find(name)->span<float>();
+    ASSERT_EQ(mine.size(), bias.size());
+    std::copy(bias.begin(), bias.end(), mine.begin());
   }
 
   std::vector<int32_t> ids;

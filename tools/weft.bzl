@@ -14,9 +14,10 @@ def weft_library(name, copts = [], **kwargs):
 def weft_binary(name, **kwargs):
     native.cc_binary(name = name, copts = _COPTS, **kwargs)
 
-def weft_test(name, deps = [], **kwargs):
+def weft_test(name, deps = [], size = "small", **kwargs):
     native.cc_test(
         name = name,
+        size = size,
         srcs = kwargs.pop("srcs", [name + ".cc"]),
         copts = _COPTS,
         linkstatic = True,
