@@ -1,0 +1,309 @@
+// The program `weft` as a user calls it: help, errors, configuration, generation, graphs.
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <sstream>
+
+#include "weft/tests/weft_program.h"
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+
+class CliTest : public WeftProgramTest {};
+
+Arguments Words(const std::string& command) {
+  std::istringstream stream(command);
+  return {std::istream_iterator<std::string>(stream), {}};
+}
+
+bool Contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+TEST_F(CliTest, EveryCommandHasHelp) {
+  for (const char* command : {"", "train", "train gpt", "generate", "graph"}) {
+    for (const char* flag : {"--help", "-h"}) {
+      const CommandResult result = Weft(Words(command) + Arguments{flag});
+      EXPECT_TRUE(Works(result)) << command;
+      EXPECT_TRUE(Contains(result.out, "Usage: weft" + std::string(*command ? " " : "") + command + " ")) << result.out;
+      EXPECT_TRUE(Contains(result.out, "--help")) << result.out;
+    }
+  }
+  EXPECT_TRUE(Contains(Weft({"--help"}).out, "Exit codes: 0"));
+}
+
+TEST_F(CliTest, WithoutACommandHelpGoesToStderr) {
+  for (const char* command : {"", "train"}) {
+    const CommandResult result = Weft(Words(command));
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_EQ(result.out, "");
+    EXPECT_TRUE(Contains(result.err, "Usage: weft")) << result.err;
+  }
+}
+
+TEST_F(CliTest, ReadmesCommandsWork) {
+  const fs::path readme = fs::absolute("README.md");
+  std::ifstream file(readme);
+  int commands = 0;
+  for (std::string line; std::getline(file, line);) {
+    std::smatch row, flag;
+    if (!std::regex_match(line, row, std::regex("\\| `weft ([^`]*)` \\|(.*)"))) continue;
+    ++commands;
+    Arguments arguments;
+    for (std::string word : Words(row[1])) {
+      word = std::regex_replace(word, std::regex("=DIR$"), "=run");
+      arguments.push_back(std::regex_replace(word, std::regex("=TEXT$"), "=line "));
+    }
+    const bool trains = arguments[0] == "train";
+    if (arguments[0] == "graph") arguments = arguments + kTinyModel;
+    EXPECT_TRUE(Works(trains ? Train(Arguments(arguments.begin() + 2, arguments.end()) + Arguments{"--out=run"})
+                             : Weft(arguments)))
+        << line;
+    const std::string help = Weft({arguments[0], trains ? "gpt" : "--help", "--help"}).out;
+    const std::string about = row[2];
+    for (auto at = about.cbegin(); std::regex_search(at, about.cend(), flag, std::regex("--[a-z-]+"));) {
+      EXPECT_TRUE(Contains(help, flag.str() + " ")) << line;
+      at = flag[0].second;
+    }
+  }
+  EXPECT_GE(commands, 5);
+}
+
+TEST_F(CliTest, VersionNamesCompilerAndCpu) {
+  const CommandResult result = Weft({"--version"});
+  EXPECT_TRUE(Works(result));
+  EXPECT_TRUE(std::regex_match(result.out, std::regex("weft [0-9.]+\ncompiler: .+\ncpu: .+\n"))) << result.out;
+}
+
+TEST_F(CliTest, UsageErrorsAreNamed) {
+  const struct {
+    const char *command, *message;
+  } rows[] = {
+      {"trian", "weft: unknown command 'trian', did you mean 'train'?"},
+      {"train gtp", "weft train: unknown command 'gtp', did you mean 'gpt'?"},
+      {"--verison", "weft: unknown flag '--verison', did you mean '--version'?"},
+      {"train gpt --widht=3", "weft train gpt: unknown flag '--widht', did you mean '--width'?"},
+      {"train gpt --learning_rate 3", "unknown flag '--learning_rate', did you mean '--learning-rate'?"},
+      {"generate --promt=a", "weft generate: unknown flag '--promt', did you mean '--prompt'?"},
+      {"graph --formt=dot", "weft graph: unknown flag '--formt', did you mean '--format'?"},
+      {"graph compiled", "unexpected argument 'compiled'"},
+      {"train gpt --steps", "--steps"},
+      {"train gpt --steps=many", "--steps: 'many' is not a whole number"},
+      {"train gpt --steps=1.5", "--steps: '1.5' is not a whole number"},
+      {"train gpt --steps=-1", "--steps: -1 is not in 0"},
+      {"train gpt --seed=-1", "--seed: '-1' is not a whole number of 0 or more"},
+      {"train gpt --batch=0", "--batch: 0 is not in 1"},
+      {"train gpt --learning-rate=fast", "--learning-rate: 'fast' is not a number"},
+      {"train gpt --learning-rate=nan", "--learning-rate: 'nan' is not a number"},
+      {"train gpt --dropout=1", "--dropout: 1 is not in 0"},
+      {"train gpt --activation=rleu", "'rleu' is not one of gelu-tanh, gelu, relu, did you mean 'relu'?"},
+      {"train gpt --width=16 --heads=3", "width 16 is not a multiple of heads 3: each head takes an equal part"},
+      {"train gpt --width=16 --heads=0", "--heads: 0 is not in 1"},
+      {"train gpt --context=0", "--context: 0 is not in 1"},
+      {"train gpt --learning-rate=1e-5", "min-learning-rate 0.0001 is more than learning-rate 1e-05"},
+      {"train gpt --resume --overwrite", "--resume and --overwrite exclude each other"},
+      {"graph --width=16 --heads=3", "width 16 is not a multiple of heads 3"},
+      {"graph --stage=compild", "'compild' is not one of recorded, compiled, did you mean 'compiled'?"},
+      {"generate", "--model=DIR is missing"},
+      {"generate --model=nowhere", "nowhere/config.json"},
+      {"generate --model=nowhere --top-k=-1", "--top-k: -1 is less than 0"},
+  };
+  for (const auto& [command, message] : rows) {
+    const CommandResult result = Weft(Words(command));
+    EXPECT_TRUE(Fails(result, 2, message)) << command;
+    EXPECT_EQ(result.out, "") << command;
+  }
+  EXPECT_FALSE(Exists("runs"));
+}
+
+TEST_F(CliTest, DataThatCannotBeUsed) {
+  fs::create_directory(Path("folder"));
+  Write("empty.txt", "");
+  Write("latin1.txt", "caf\xE9 au lait");
+  Write("short.txt", "too short");
+  Write("binary.txt", std::string("\0\x01\xFF", 3));
+  const struct {
+    const char *data, *message;
+  } rows[] = {
+      {"missing.txt", "missing.txt: No such file"},
+      {"folder", "folder: it is a folder"},
+      {"empty.txt", "empty.txt: the file is empty"},
+      {"latin1.txt", "latin1.txt: not UTF-8 at byte 3 (0xE9)"},
+      {"binary.txt", "binary.txt: not UTF-8 at byte 2 (0xFF)"},
+      {"short.txt", "too short for a context of 8: it has 9 tokens"},
+      {"text.txt/below", "Not a directory"},
+  };
+  for (const auto& [data, message] : rows) {
+    EXPECT_TRUE(Fails(Train({"--out=run", std::string("--data=") + data}), 2, message));
+    EXPECT_FALSE(Exists("run")) << data;
+  }
+  EXPECT_TRUE(Fails(Train({"--out=run", "--context=700"}), 2, "too short for a context of 700"));
+}
+
+TEST_F(CliTest, ConfigurationsThatCannotBeUsed) {
+  fs::create_directory(Path("folder"));
+  const struct {
+    const char *contents, *message;
+  } rows[] = {
+      {"", "config.json: not a JSON object"},
+      {"{\"steps\": 3", "config.json: not a JSON object"},
+      {"[1]", "config.json: not a JSON object"},
+      {"{\"widht\": 16}", "config.json: unknown key 'widht', did you mean 'width'?"},
+      {"{\"learning-rate\": 1}", "unknown key 'learning-rate', did you mean 'learning_rate'?"},
+      {"{\"steps\": \"3\"}", "key 'steps': \"3\" is not of the right type"},
+      {"{\"steps\": [3]}", "key 'steps': [3] is not of the right type"},
+      {"{\"steps\": 1.5}", "key 'steps': '1.5' is not a whole number"},
+      {"{\"batch\": 0}", "key 'batch': 0 is not in 1"},
+      {"{\"data\": null}", "key 'data': null is not a text"},
+      {"{\"activation\": \"rleu\"}", "did you mean 'relu'?"},
+      {"{\"command\": \"train bert\"}", "another command, \"train bert\""},
+  };
+  for (const auto& [contents, message] : rows) {
+    Write("config.json", contents);
+    EXPECT_TRUE(Fails(Train({"--out=run", "--config=config.json"}), 2, message)) << contents;
+    EXPECT_TRUE(Fails(Weft({"graph", "--config=config.json"}), 2, message)) << contents;
+  }
+  EXPECT_TRUE(Fails(Train({"--out=run", "--config=missing.json"}), 2, "missing.json: No such file"));
+  EXPECT_TRUE(Fails(Train({"--out=run", "--config=folder"}), 2, "it is a folder"));
+  EXPECT_FALSE(Exists("run"));
+}
+
+TEST_F(CliTest, FlagsWinOverTheConfiguration) {
+  Write("config.json", R"({"data": "text.txt", "layers": 1, "width": 16, "heads": 2, "context": 8, "batch": 2,
+                           "steps": 5, "bias": false, "learning_rate": 2e-3, "sample_length": 3, "eval_every": 0})");
+  EXPECT_TRUE(Works(Weft({"train", "gpt", "--config=config.json", "--out=run", "--steps=4", "--pre-norm=false"})));
+  const std::string config = Read("run/config.json");
+  for (const char* part : {"\"steps\": 4", "\"bias\": false", "\"pre_norm\": false", "\"learning_rate\": 0.002",
+                           "\"heads\": 2", "\"command\": \"train gpt\"", "/text.txt\""}) {
+    EXPECT_TRUE(Contains(config, part)) << part << " is not in " << config;
+  }
+  EXPECT_EQ(Read("run/sample.txt").size(), 4);  // and a newline
+}
+
+TEST_F(CliTest, ARunsConfigurationMakesTheSameRun) {
+  MakeRun("first", {"--activation=relu", "--dropout=0.1", "--tied-head=false", "--seed=7"});
+  EXPECT_TRUE(Works(Weft({"train", "gpt", "--config=first/config.json", "--out=second"})));
+  EXPECT_EQ(Differences(Results("first"), Results("second")), "");
+  EXPECT_EQ(Read("first/config.json"), Read("second/config.json"));
+  const CommandResult graph = Weft({"graph", "--config=first/config.json", "--stage=recorded"});
+  EXPECT_TRUE(Works(graph));
+  EXPECT_TRUE(Contains(graph.out, "relu")) << graph.out;
+}
+
+TEST_F(CliTest, PathsAreMeantFromTheUsersFolder) {
+  fs::create_directory(Path("user"));
+  fs::copy_file(Path("text.txt"), Path("user/mine.txt"));
+  const CommandResult result =
+      RunCommand(Arguments{"env", "BUILD_WORKING_DIRECTORY=" + Path("user"), fs::absolute("apps/weft").string(),
+                           "train", "gpt", "--data=mine.txt", "--steps=1", "--eval-every=0"} +
+                 kTinyModel);
+  EXPECT_TRUE(Works(result));
+  EXPECT_TRUE(Exists("user/runs/gpt-1/model.safetensors"));
+}
+
+class GenerateTest : public WeftProgramTest {
+ protected:
+  void SetUp() override { MakeRun("run", {"--checkpoint-every=10"}); }
+  CommandResult Generate(const Arguments& more) const { return Weft(Arguments{"generate", "--model=run"} + more); }
+  std::string Generated(const Arguments& more) const {
+    const CommandResult result = Generate(more);
+    EXPECT_TRUE(Works(result));
+    return result.out;
+  }
+};
+
+TEST_F(GenerateTest, ContinuesThePrompt) {
+  const std::string text = Generated({"--prompt=line 1 of", "--length=30"});
+  EXPECT_EQ(text.substr(0, 9), "line 1 of");
+  EXPECT_EQ(text.size(), 9 + 30 + 1);
+  EXPECT_EQ(Generated({"--prompt=line", "--length=0"}), "line\n");
+  EXPECT_EQ(Generated({"--length=25"}).size(), 26);
+  EXPECT_EQ(Generated({}).size(), 501);
+}
+
+TEST_F(GenerateTest, OneSeedGivesOneText) {
+  const std::string text = Generated({"--prompt=a", "--length=200", "--seed=3"});
+  for (const char* threads : {"--threads=1", "--threads=2", "--threads=4"}) {
+    EXPECT_EQ(Generated({"--prompt=a", "--length=200", "--seed=3", threads}), text);
+  }
+  EXPECT_NE(Generated({"--prompt=a", "--length=200", "--seed=4"}), text);
+  EXPECT_NE(Generated({"--prompt=a", "--length=200", "--seed=3", "--temperature=0.2"}), text);
+  EXPECT_NE(Generated({"--prompt=a", "--length=200", "--seed=3", "--top-k=2"}), text);
+}
+
+TEST_F(GenerateTest, WithoutChanceTheLikeliestIsTaken) {
+  const std::string text = Generated({"--temperature=0", "--seed=1"});
+  EXPECT_EQ(Generated({"--temperature=0", "--seed=2"}), text);
+  EXPECT_EQ(Generated({"--top-k=1", "--seed=3"}), text);
+}
+
+TEST_F(GenerateTest, RefusesAPromptOutsideTheVocabulary) {
+  const CommandResult result = Generate({"--prompt=line é"});
+  EXPECT_TRUE(Fails(result, 2, "does not have U+00E9 'é', at byte 5"));
+  EXPECT_EQ(result.out, "");
+  EXPECT_TRUE(Fails(Generate({"--prompt=line \xFF"}), 2, "not UTF-8 at byte 5 (0xFF)"));
+}
+
+TEST_F(GenerateTest, RefusesWeightsThatAreDamagedOrForeign) {
+  MakeRun("wider", {"--width=32"});
+  const std::string weights = Read("run/model.safetensors");
+  const struct {
+    std::string contents, message;
+  } rows[] = {
+      {weights.substr(0, weights.size() / 2), "is no valid safetensors file"},
+      {weights.substr(0, 5), "the file has only 5 bytes"},
+      {"", "the file has only 0 bytes"},
+      {weights + "x", "is no valid safetensors file"},
+      {std::string(1000, 'x'), "bad header"},
+      {Read("wider/model.safetensors"), "16"},
+  };
+  for (const auto& [contents, message] : rows) {
+    Write("run/model.safetensors", contents);
+    const CommandResult result = Generate({});
+    EXPECT_TRUE(Fails(result, 1, message));
+    EXPECT_TRUE(Contains(result.err, "run/model.safetensors")) << result.err;
+    EXPECT_EQ(result.out, "");
+  }
+}
+
+TEST_F(GenerateTest, TakesTheNewestCheckpointWithoutAModel) {
+  const std::string text = Generated({});
+  fs::remove(Path("run/model.safetensors"));
+  EXPECT_EQ(Generated({}), text);
+  fs::remove_all(Path("run/checkpoints"));
+  EXPECT_TRUE(Fails(Generate({}), 1, "neither model.safetensors nor a checkpoint"));
+}
+
+TEST_F(GenerateTest, RefusesAFolderThatHoldsNoRun) {
+  fs::remove(Path("run/tokenizer.json"));
+  EXPECT_TRUE(Fails(Generate({}), 2, "run/tokenizer.json: No such file"));
+  Write("run/tokenizer.json", "{}");
+  EXPECT_TRUE(Fails(Generate({}), 2, "run/tokenizer.json: not a tokenizer"));
+  Write("run/config.json", "{}x");
+  EXPECT_TRUE(Fails(Generate({}), 2, "run/config.json: not a JSON object"));
+  EXPECT_TRUE(Fails(Weft({"generate", "--model=text.txt"}), 2, "text.txt/config.json"));
+}
+
+TEST_F(CliTest, GraphPrintsWhatWasAskedFor) {
+  const auto graph = [&](const Arguments& more) {
+    const CommandResult result = Weft(Arguments{"graph"} + kTinyModel + more);
+    EXPECT_TRUE(Works(result));
+    return result.out;
+  };
+  const std::string recorded = graph({"--stage=recorded"}), compiled = graph({});
+  EXPECT_TRUE(Contains(recorded, "= gradient(")) << recorded;
+  EXPECT_FALSE(Contains(compiled, "= gradient(")) << compiled;
+  EXPECT_TRUE(Contains(compiled, "adamw")) << compiled;
+  EXPECT_TRUE(Contains(compiled, "i32[2,8]")) << compiled;
+  EXPECT_FALSE(Contains(graph({"--mode=eval"}), "adamw"));
+  EXPECT_TRUE(Contains(graph({"--vocabulary=99"}), "f32[99,16]"));
+  EXPECT_EQ(graph({"--stage=compiled", "--format=text"}), compiled);
+  for (const char* stage : {"--stage=recorded", "--stage=compiled"}) {
+    const std::string dot = graph({"--format=dot", stage});
+    EXPECT_EQ(dot.substr(0, 7), "digraph");
+    EXPECT_EQ(dot.substr(dot.size() - 2), "}\n");
+  }
+}
+
+}  // namespace
+}  // namespace weft

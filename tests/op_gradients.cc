@@ -1,0 +1,122 @@
+// The part of CheckOp that compares gradients with central differences.
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <optional>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "weft/ops/ops.h"
+#include "weft/tests/op_check.h"
+
+namespace weft {
+namespace {
+
+constexpr double kStep = 1e-6, kF32Step = 1e-3;  // by the input's dtype
+// Tighter than what is asked of differences in general (1e-3 and 1e-5): these are in f64 and of small tensors.
+constexpr double kRelative = 1e-5, kAbsolute = 1e-6;
+constexpr int64_t kMostElements = 48;  // of each input; more are sampled evenly
+
+// Σ over all of `vars` of var · weights, with weights of both signs, so that no symmetry hides an error.
+Var WeightedSum(Tape* tape, VarSpan vars, uint64_t seed) {
+  std::optional<Var> sum;
+  for (const Var var : vars) {
+    const Buffer weights = RandomBuffer({kF64, var.shape()}, seed++, -1.5, 1.5);
+    const Var term = Sum(Cast(var, kF64) * tape->Constant(weights.tensor()));
+    sum = sum.has_value() ? *sum + term : term;
+  }
+  return *sum;
+}
+
+// d scalar / d inputs[wrt[k]] by central differences against what `gradient` gives. Sets `compared` if any was.
+void ExpectDifferences(CompiledCase& scalar, CompiledCase& gradient, const std::vector<Buffer>& inputs,
+                       const std::vector<int>& wrt, bool* compared) {
+  const auto got = gradient.Run(inputs);
+  ASSERT_TRUE(got.ok()) << got.status();
+  std::vector<Buffer> moved = inputs;
+  for (size_t k = 0; k < wrt.size(); ++k) {
+    Buffer& input = moved[wrt[k]];
+    const int64_t stride = std::max<int64_t>(1, input.elements() / kMostElements);
+    for (int64_t i = 0; i < input.elements(); i += stride) {
+      const double x = input.Get(i);
+      const double step = input.type().dtype == kF64 ? kStep : kF32Step;
+      double sides[2], places[2];
+      for (int side = 0; side < 2; ++side) {
+        input.Set(i, side == 0 ? x - step : x + step);
+        places[side] = input.Get(i);
+        const auto value = scalar.Run(moved);
+        ASSERT_TRUE(value.ok()) << value.status();
+        sides[side] = value->front().Get(0);
+      }
+      input.Set(i, x);
+      if (places[0] == places[1]) continue;  // x is so large that the step is lost in it
+      *compared = true;
+      const double wanted = (sides[1] - sides[0]) / (places[1] - places[0]), is = (*got)[k].Get(i);
+      const double rounding = 1e-9 * std::max(std::abs(sides[0]), std::abs(sides[1]));
+      if (std::abs(is - wanted) <= kAbsolute + rounding + kRelative * std::abs(wanted)) continue;
+      ADD_FAILURE() << "the gradient by input " << wrt[k] << " at " << i << " is " << is << ", differences give "
+                    << wanted;
+      return;
+    }
+  }
+}
+
+// An op without gradient says so, and why, when it is differentiated.
+void ExpectNoGradient(const OpDef& op, const OpCase& c, const VarList& gradients) {
+  const absl::StatusOr<NodeCase> node = FindNode(op, c);
+  if (!node.ok() || node->inputs.empty()) return;  // nothing flows back into it
+  const auto compiled = CompiledCase::Make(*c.tape, gradients, c.inputs);
+  ASSERT_FALSE(compiled.ok()) << op.name << " has a gradient, though it says why it has none";
+  EXPECT_THAT(std::string(compiled.status().message()), ::testing::HasSubstr(op.name));
+}
+
+}  // namespace
+
+void CheckGradients(const OpDef& op, const OpExample& example, OpCheckResult* result) {
+  if (!example.check_gradient) return;
+  absl::StatusOr<OpCase> made = MakeCase(op, example, kF64);
+  if (!made.ok() || !made->tape->status().ok()) return;  // reported already
+  OpCase& c = *made;
+  Tape* tape = c.tape.get();
+  std::vector<int> wrt;
+  VarList differentiated;
+  for (size_t i = 0; i < c.inputs.size(); ++i) {
+    if (!IsFloat(c.inputs[i].dtype())) continue;
+    wrt.push_back(static_cast<int>(i));
+    differentiated.push_back(c.inputs[i]);
+  }
+  VarList outputs;  // those that are exact enough for differences
+  std::copy_if(c.outputs.begin(), c.outputs.end(), std::back_inserter(outputs),
+               [](Var output) { return output.dtype() == kF64; });
+  if (outputs.empty() || wrt.empty()) return;
+  const Var loss = WeightedSum(tape, outputs, 1);
+  const VarList gradients = tape->Gradient(loss, differentiated);
+  if (op.writes > 0 || op.no_gradient != nullptr) return ExpectNoGradient(op, c, gradients);
+
+  const auto scalar = CompiledCase::Make(*tape, {loss}, c.inputs),
+             first = CompiledCase::Make(*tape, gradients, c.inputs);
+  ASSERT_TRUE(scalar.ok()) << scalar.status();
+  ASSERT_TRUE(first.ok()) << first.status();
+  {
+    SCOPED_TRACE("gradient");
+    bool compared = false;
+    ExpectDifferences(**scalar, **first, c.values, wrt, &compared);
+    result->gradients += compared;
+  }
+  SCOPED_TRACE("second gradient");
+  const Var scalar_of_gradients = WeightedSum(tape, gradients, 100);
+  const auto second = CompiledCase::Make(*tape, tape->Gradient(scalar_of_gradients, differentiated), c.inputs);
+  if (!second.ok()) {
+    result->second_missing = std::string(second.status().message());
+    return;
+  }
+  const auto compiled = CompiledCase::Make(*tape, {scalar_of_gradients}, c.inputs);
+  ASSERT_TRUE(compiled.ok()) << compiled.status();
+  bool compared = false;
+  ExpectDifferences(**compiled, **second, c.values, wrt, &compared);
+  result->second_gradients += compared;
+}
+
+}  // namespace weft

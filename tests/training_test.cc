@@ -1,0 +1,254 @@
+// `weft train gpt` as a user calls it: the same bits every time, stopping and resuming, and nothing lost.
+#include <csignal>
+#include <filesystem>
+#include <regex>
+
+#include "weft/tests/weft_program.h"
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool Contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+class TrainingTest : public WeftProgramTest {
+ protected:
+  // Expects `run` to be what a run with these flags makes that nothing stopped.
+  void ExpectLikeUnstopped(const std::string& run, const Arguments& flags) const {
+    MakeRun("unstopped", flags + Arguments{"--overwrite"});
+    Files files = Results(run);
+    std::erase_if(files, [](const auto& file) { return Contains(file.first, ".tmp"); });  // of a save that was killed
+    EXPECT_EQ(Differences(files, Results("unstopped")), "");
+  }
+};
+
+TEST_F(TrainingTest, MakesARun) {
+  const CommandResult result = Train({"--out=run"});
+  EXPECT_TRUE(Works(result));
+  EXPECT_TRUE(std::regex_search(
+      result.out, std::regex("^training a GPT of 3[0-9]{3} parameters on [0-9]+ characters \\([0-9]+ different\\) in "
+                             "run\nstep 0/20  validation loss [0-9.]+ .*\n")))
+      << result.out;
+  EXPECT_TRUE(Contains(result.out, "step 20/20  loss ")) << result.out;
+  EXPECT_TRUE(Contains(result.out, "saved run/model.safetensors\nsample:\n" + Read("run/sample.txt"))) << result.out;
+  const Files files = Snapshot("run");
+  for (const char* name : {"config.json", "metrics.jsonl", "model.safetensors", "sample.txt", "tokenizer.json",
+                           "checkpoints/20/state.safetensors", "checkpoints/20/checkpoint.json"}) {
+    EXPECT_EQ(files.count(name), 1) << name;
+  }
+  EXPECT_EQ(files.size(), 9);  // and the two folders
+  const std::string metrics = files.at("metrics.jsonl");
+  EXPECT_EQ(std::count(metrics.begin(), metrics.end(), '\n'), 21);
+  EXPECT_TRUE(std::regex_search(
+      metrics, std::regex("\n\\{\"step\":10,\"tokens\":160,\"seconds\":[^,]+,\"train_loss\":[^,]+,\"val_loss\":[^,]+,"
+                          "\"learning_rate\":[^,]+,\"grad_norm\":[^,]+,\"tokens_per_second\":[^,]+\\}\n")))
+      << metrics;
+}
+
+TEST_F(TrainingTest, LossFalls) {
+  const CommandResult result = Train({"--out=run", "--steps=300", "--eval-every=300", "--learning-rate=1e-2"});
+  EXPECT_TRUE(Works(result));
+  std::smatch losses;
+  ASSERT_TRUE(
+      std::regex_search(result.out, losses,
+                        std::regex("step 0/300  validation loss ([0-9.]+)[^]*step 300/300  validation loss ([0-9.]+)")))
+      << result.out;
+  EXPECT_LT(std::stod(losses[2]), 0.8 * std::stod(losses[1]));
+}
+
+// Large enough for its products to be cut into tiles, with dropout.
+TEST_F(TrainingTest, TheNumberOfThreadsDoesNotChangeABit) {
+  const Arguments model = {"--layers=2", "--width=128",   "--heads=4", "--context=64",
+                           "--batch=12", "--dropout=0.1", "--steps=8", "--eval-every=4"};
+  Write("text.txt", Read("text.txt") + Read("text.txt"));
+  for (const char* threads : {"1", "2", "4"}) {
+    MakeRun(threads, model + Arguments{std::string("--threads=") + threads});
+  }
+  EXPECT_EQ(Differences(Results("1"), Results("2")), "");
+  EXPECT_EQ(Differences(Results("1"), Results("4")), "");
+  MakeRun("again", model + Arguments{"--threads=4"});
+  EXPECT_EQ(Differences(Results("4"), Results("again")), "");
+}
+
+TEST_F(TrainingTest, AnotherSeedGivesAnotherRun) {
+  MakeRun("one");
+  MakeRun("two", {"--seed=2"});
+  const std::string different = Differences(Results("one"), Results("two"));
+  for (const char* name : {"metrics.jsonl\n", "model.safetensors\n", "sample.txt\n"}) {
+    EXPECT_TRUE(Contains(different, name)) << different;
+  }
+}
+
+TEST_F(TrainingTest, InterruptedItSavesAndCanBeResumed) {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    // Some 60 bytes a line, so that the signal comes before step 300.
+    const Arguments flags = {"--steps=600", "--log-every=1", "--eval-every=100", "--dropout=0.1"};
+    const std::string run = signal == SIGINT ? "interrupted" : "terminated";
+    const CommandResult result =
+        Train(flags + Arguments{"--out=" + run}, {.signal_after = "step 5/600  loss", .signal = signal});
+    EXPECT_TRUE(Fails(result, 1, "interrupted after step "));
+    std::smatch step;
+    ASSERT_TRUE(std::regex_search(result.err, step, std::regex("step ([0-9]+) and saved; continue with (.*)\n")));
+    EXPECT_EQ(step[2], "--resume --out=" + run);
+    EXPECT_TRUE(Exists(run + "/checkpoints/" + step[1].str() + "/state.safetensors"));
+    EXPECT_TRUE(Works(Weft({"generate", "--model=" + run, "--length=5"})));
+
+    const CommandResult resumed = Weft({"train", "gpt", "--resume", "--out=" + run});
+    EXPECT_TRUE(Works(resumed));
+    EXPECT_TRUE(Contains(resumed.out, "resumed after step " + step[1].str() + "\n")) << resumed.out;
+    ExpectLikeUnstopped(run, flags);
+  }
+}
+
+TEST_F(TrainingTest, KilledItGoesOnFromTheLastCheckpoint) {
+  const Arguments flags = {"--steps=600", "--log-every=1", "--eval-every=100", "--checkpoint-every=50"};
+  const CommandResult result =
+      Train(flags + Arguments{"--out=run"}, {.signal_after = "step 120/600  loss", .signal = SIGKILL});
+  EXPECT_EQ(result.exit_code, 128 + SIGKILL);
+  EXPECT_FALSE(Exists("run/sample.txt"));
+  const CommandResult resumed = Weft({"train", "gpt", "--resume", "--out=run"});
+  EXPECT_TRUE(Works(resumed));
+  EXPECT_TRUE(std::regex_search(resumed.out, std::regex("resumed after step [1-5][05]0\n"))) << resumed.out;
+  ExpectLikeUnstopped("run", flags);
+}
+
+TEST_F(TrainingTest, MoreStepsContinueARun) {
+  const Arguments flags = {"--learning-rate=1e-3", "--min-learning-rate=1e-3", "--warmup-steps=0"};
+  MakeRun("run", flags + Arguments{"--steps=10"});
+  const CommandResult resumed = Weft({"train", "gpt", "--resume", "--out=run", "--steps=20"});
+  EXPECT_TRUE(Works(resumed));
+  EXPECT_TRUE(Contains(resumed.out, "resumed after step 10\n")) << resumed.out;
+  MakeRun("unstopped", flags + Arguments{"--checkpoint-every=10"});
+  EXPECT_EQ(Differences(Results("run"), Results("unstopped")), "");
+  EXPECT_TRUE(Contains(Read("run/config.json"), "\"steps\": 20"));
+}
+
+TEST_F(TrainingTest, ResumingAFinishedRunChangesNothing) {
+  MakeRun("run");
+  const Files before = Snapshot("run");
+  EXPECT_TRUE(Works(Weft({"train", "gpt", "--resume", "--out=run"})));
+  EXPECT_EQ(Differences(Snapshot("run"), before), "");
+}
+
+TEST_F(TrainingTest, ResumingWithNothingSavedStartsAtStepZero) {
+  const std::string said = "nothing was saved yet to resume from: starting at step 0\n";
+  const CommandResult missing = Train({"--out=missing", "--resume"});
+  EXPECT_TRUE(Works(missing));
+  EXPECT_TRUE(Contains(missing.out, said)) << missing.out;
+  fs::create_directory(Path("empty"));
+  EXPECT_TRUE(Contains(Train({"--out=empty", "--resume"}).out, said));
+  // Stopped before its first checkpoint.
+  MakeRun("early");
+  fs::remove_all(Path("early/checkpoints"));
+  EXPECT_TRUE(Contains(Train({"--out=early", "--resume"}).out, said));
+  ExpectLikeUnstopped("missing", {});
+  EXPECT_EQ(Differences(Results("missing"), Results("empty")), "");
+  EXPECT_EQ(Differences(Results("missing"), Results("early")), "");
+}
+
+TEST_F(TrainingTest, WithoutAFolderRunsAreNumbered) {
+  EXPECT_TRUE(Works(Train({})));
+  EXPECT_TRUE(Works(Train({"--seed=2", "--steps=10"})));
+  EXPECT_TRUE(Exists("runs/gpt-1/model.safetensors"));
+  const std::string first = Read("runs/gpt-1/metrics.jsonl");
+  const CommandResult resumed = Train({"--resume", "--seed=2"});
+  EXPECT_TRUE(Works(resumed));
+  EXPECT_TRUE(Contains(resumed.out, "in runs/gpt-2\nresumed after step 10\n")) << resumed.out;
+  EXPECT_EQ(Read("runs/gpt-1/metrics.jsonl"), first);
+  EXPECT_FALSE(Exists("runs/gpt-3"));
+}
+
+TEST_F(TrainingTest, ARefusalLeavesTheOldRunAsItWas) {
+  MakeRun("run", {"--steps=10"});
+  Write("other.txt", Read("text.txt") + "more");
+  const Files before = Snapshot("run");
+  const struct {
+    Arguments flags;
+    std::string message;
+  } rows[] = {
+      {{}, "run holds a run: pass --resume to continue it, --overwrite to replace it, or another --out"},
+      {{"--overwrite", "--resume"}, "exclude each other"},
+      {{"--overwrite", "--data=missing.txt"}, "missing.txt"},
+      {{"--overwrite", "--heads=3"}, "not a multiple of heads 3"},
+      {{"--overwrite", "--widht=3"}, "unknown flag"},
+      {{"--overwrite", "--config=missing.json"}, "missing.json"},
+      {{"--resume", "--width=32"}, "a resumed run can't change width: it has '16', asked for is '32'"},
+      {{"--resume", "--seed=2"}, "a resumed run can't change seed"},
+      {{"--resume", "--data=other.txt"}, "a resumed run can't change data"},
+      {{"--resume", "--steps=5"}, "the run has made 10 steps already, more than the 5"},
+  };
+  for (const auto& [flags, message] : rows) {
+    EXPECT_TRUE(Fails(Train(Arguments{"--out=run"} + flags), 2, message));
+    EXPECT_EQ(Differences(Snapshot("run"), before), "") << message;
+  }
+  fs::rename(Path("other.txt"), Path("text.txt"));
+  EXPECT_TRUE(Fails(Train({"--out=run", "--resume"}), 2, "the text is not the one that this run began with"));
+  EXPECT_EQ(Differences(Snapshot("run"), before), "");
+}
+
+TEST_F(TrainingTest, OverwriteReplacesARun) {
+  MakeRun("run", {"--seed=2", "--steps=30", "--checkpoint-every=15"});
+  Write("run/notes.txt", "mine");
+  EXPECT_TRUE(Works(Train({"--out=run", "--overwrite"})));
+  EXPECT_EQ(Read("run/notes.txt"), "mine");
+  fs::remove(Path("run/notes.txt"));
+  ExpectLikeUnstopped("run", {});
+}
+
+TEST_F(TrainingTest, FoldersThatCannotHoldTheRun) {
+  fs::create_directory(Path("mine"));
+  Write("mine/letter.txt", "dear");
+  const struct {
+    std::string out;
+    int exit_code;
+    std::string message;
+  } rows[] = {
+      {"mine", 2, "mine is not empty and holds no run of train gpt"},
+      {"text.txt", 2, "text.txt is not a folder"},
+      {"text.txt/run", 1, "can't create text.txt/run: Not a directory"},
+      {"/proc/run", 1, "can't create /proc/run: "},
+  };
+  const Files before = Snapshot(".");
+  for (const auto& [out, exit_code, message] : rows) {
+    for (const char* how : {"--steps=20", "--overwrite", "--resume"}) {
+      EXPECT_TRUE(Fails(Train({"--out=" + out, how}), exit_code, message)) << how;
+      EXPECT_EQ(Differences(Snapshot("."), before), "") << out << " " << how;
+    }
+  }
+}
+
+TEST_F(TrainingTest, ADamagedCheckpointIsPassedOver) {
+  const Arguments flags = {"--checkpoint-every=10"};
+  MakeRun("run", flags);
+  fs::resize_file(Path("run/checkpoints/20/state.safetensors"), 1000);
+  const CommandResult result = Train({"--out=run", "--resume", "--checkpoint-every=10"});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_TRUE(Contains(result.err, "weft: warning: passing over the checkpoint of step 20: ")) << result.err;
+  EXPECT_TRUE(Contains(result.out, "resumed after step 10\n")) << result.out;
+  ExpectLikeUnstopped("run", flags);
+
+  Write("run/checkpoints/10/checkpoint.json", "{");
+  Write("run/checkpoints/20/state.safetensors", "");
+  const Files before = Snapshot("run");
+  const CommandResult refused = Train({"--out=run", "--resume"});
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_TRUE(Contains(refused.err, "no checkpoint can be read")) << refused.err;
+  EXPECT_EQ(Differences(Snapshot("run"), before), "");
+}
+
+TEST_F(TrainingTest, ANanNamesTheStepAndTheOp) {
+  const CommandResult result = Train({"--out=run", "--learning-rate=1e30", "--min-learning-rate=0", "--warmup-steps=0",
+                                      "--clip=0", "--checkpoint-every=1"});
+  EXPECT_TRUE(Fails(result, 1, "loss nan, gradient norm nan at step 2; the first op to make a NaN was "));
+  EXPECT_TRUE(std::regex_search(result.err, std::regex("NaN was [a-z_]+ f32\\[[0-9,]*\\] at gpt/[^ ]+; the update was "
+                                                       "not made; the last checkpoint is of step 1\n")))
+      << result.err;
+  const std::string metrics = Read("run/metrics.jsonl");
+  EXPECT_EQ(std::count(metrics.begin(), metrics.end(), '\n'), 2);  // before the first step, and after it
+  EXPECT_TRUE(Exists("run/checkpoints/1/state.safetensors"));
+  EXPECT_FALSE(Exists("run/sample.txt"));
+}
+
+}  // namespace
+}  // namespace weft

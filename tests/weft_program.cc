@@ -1,0 +1,114 @@
+#include "weft/tests/weft_program.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <regex>
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string NewFolder() {
+  const testing::TestInfo* test = testing::UnitTest::GetInstance()->current_test_info();
+  const fs::path folder = fs::path(testing::TempDir()) / "weft_program" / test->test_suite_name() / test->name();
+  fs::remove_all(folder);
+  fs::create_directories(folder);
+  return folder.string();
+}
+
+std::string Text() {
+  std::string text;
+  for (int i = 0; i < 200; ++i) text += "line " + std::to_string(i) + " of a text, with words\n";
+  return text;
+}
+
+testing::AssertionResult Failure(const std::string& what, const CommandResult& result) {
+  return testing::AssertionFailure() << what << "; exit code " << result.exit_code << "\nstdout: " << result.out
+                                     << "\nstderr: " << result.err;
+}
+
+}  // namespace
+
+Arguments operator+(Arguments a, const Arguments& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+std::string Differences(const Files& a, const Files& b) {
+  std::string names;
+  for (const auto& [name, contents] : a) {
+    const auto other = b.find(name);
+    if (other == b.end() || other->second != contents) names += name + "\n";
+  }
+  for (const auto& [name, contents] : b) {
+    if (a.count(name) == 0) names += name + "\n";
+  }
+  return names;
+}
+
+WeftProgramTest::WeftProgramTest() : folder_(NewFolder()), program_(fs::absolute("apps/weft").string()) {
+  Write("text.txt", Text());
+}
+
+CommandResult WeftProgramTest::Weft(const Arguments& arguments, CommandOptions options) const {
+  if (options.folder.empty()) options.folder = folder_;
+  return RunCommand(Arguments{program_} + arguments, options);
+}
+
+CommandResult WeftProgramTest::Train(const Arguments& more, CommandOptions options) const {
+  const Arguments small = {"--data=text.txt",  "--steps=20",         "--eval-every=10",
+                           "--eval-batches=2", "--sample-length=40", "--warmup-steps=4"};
+  return Weft(Arguments{"train", "gpt"} + small + kTinyModel + more, options);
+}
+
+void WeftProgramTest::MakeRun(const std::string& name, const Arguments& more) const {
+  ASSERT_TRUE(Works(Train(Arguments{"--out=" + name} + more)));
+}
+
+bool WeftProgramTest::Exists(const std::string& name) const { return fs::exists(Path(name)); }
+
+std::string WeftProgramTest::Read(const std::string& name) const {
+  std::ifstream file(Path(name), std::ios::binary);
+  EXPECT_TRUE(file) << "can't read " << name;
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+void WeftProgramTest::Write(const std::string& name, const std::string& contents) const {
+  std::ofstream(Path(name), std::ios::binary) << contents;
+}
+
+Files WeftProgramTest::Snapshot(const std::string& name) const {
+  Files files;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(Path(name))) {
+    const std::string path = fs::relative(entry.path(), Path(name)).string();
+    files[path] = entry.is_directory() ? "a folder" : Read(name + "/" + path);
+  }
+  return files;
+}
+
+Files WeftProgramTest::Results(const std::string& run) const {
+  static const std::regex times("\"(seconds|tokens_per_second)\":[0-9.e+-]+");
+  Files files = Snapshot(run);
+  files.erase("config.json");
+  std::string& metrics = files["metrics.jsonl"];
+  metrics = std::regex_replace(metrics, times, "\"$1\":0");
+  return files;
+}
+
+testing::AssertionResult Fails(const CommandResult& result, int exit_code, const std::string& message) {
+  if (result.exit_code != exit_code) return Failure("wanted exit code " + std::to_string(exit_code), result);
+  if (result.err.rfind("weft", 0) != 0) return Failure("stderr doesn't begin with the command", result);
+  if (std::count(result.err.begin(), result.err.end(), '\n') != 1) return Failure("stderr isn't one line", result);
+  if (result.err.find(message) == std::string::npos) return Failure("stderr doesn't have '" + message + "'", result);
+  return testing::AssertionSuccess();
+}
+
+testing::AssertionResult Works(const CommandResult& result) {
+  if (result.exit_code != 0 || !result.err.empty()) return Failure("wanted exit code 0 and nothing on stderr", result);
+  return testing::AssertionSuccess();
+}
+
+}  // namespace weft
