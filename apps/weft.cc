@@ -68,7 +68,7 @@ int Main(int argc, char** argv) {
   for (const Command& command : commands) {
     if (command.app == named) return Report(command.name, command.run());
   }
-  std::fputs(named->help().c_str(), stderr);
+  std::fputs(app.help().c_str(), stderr);  // of the innermost command, under its full name
   return 2;
 }
 
