@@ -39,8 +39,9 @@ struct Var {
   ValueId id = kNoValue;
 
   explicit operator bool() const { return tape != nullptr; }
-  const TensorType& type() const;
-  const Shape& shape() const { return type().shape; }
+  // By value: recording moves the values, so that a reference would not last.
+  TensorType type() const;
+  Shape shape() const { return type().shape; }
   int64_t dim(int axis) const { return shape().dim(axis); }
   DType dtype() const { return type().dtype; }
 };

@@ -106,7 +106,7 @@ class Scope {
 Var Record(const OpDef& op, std::initializer_list<Var> inputs, const Attrs& attrs = {});
 VarList RecordAll(const OpDef& op, VarSpan inputs, const Attrs& attrs = {});
 
-inline const TensorType& Var::type() const { return tape->program().value(id).type; }
+inline TensorType Var::type() const { return tape->program().value(id).type; }
 
 }  // namespace weft
 
