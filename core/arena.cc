@@ -3,24 +3,25 @@
 #include <algorithm>
 #include <cstring>
 
-#include "weft/core/status.h"
-
 namespace weft {
 
 std::byte* Arena::Allocate(size_t bytes) {
   constexpr size_t kBlock = size_t{1} << 20;
   bytes = AlignUp(std::max<size_t>(bytes, 1));
   if (bytes > left_) {
-    left_ = std::max(bytes, kBlock);
-    next_ = static_cast<std::byte*>(std::aligned_alloc(kAlignment, left_));
-    WEFT_CHECK(next_ != nullptr);
-    std::memset(next_, 0, left_);
-    blocks_.emplace_back(next_);
+    const bool alone = bytes > kBlock / 4;  // the rest of the block before is still good for small ones
+    const size_t size = alone ? bytes : kBlock;
+    auto* block = static_cast<std::byte*>(std::aligned_alloc(kAlignment, size));
+    if (block == nullptr) return nullptr;
+    std::memset(block, 0, size);
+    blocks_.emplace_back(block);
+    if (alone) return block;
+    next_ = block;
+    left_ = size;
   }
   std::byte* result = next_;
   next_ += bytes;
   left_ -= bytes;
-  allocated_ += bytes;
   return result;
 }
 

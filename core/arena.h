@@ -17,8 +17,7 @@ constexpr size_t AlignUp(size_t bytes) { return (bytes + kAlignment - 1) / kAlig
 
 class Arena {
  public:
-  std::byte* Allocate(size_t bytes);
-  size_t allocated_bytes() const { return allocated_; }
+  std::byte* Allocate(size_t bytes);  // null if the system has no more
 
  private:
   struct Free {
@@ -28,7 +27,6 @@ class Arena {
   std::vector<std::unique_ptr<std::byte[], Free>> blocks_;
   std::byte* next_ = nullptr;
   size_t left_ = 0;
-  size_t allocated_ = 0;
 };
 
 }  // namespace weft

@@ -29,7 +29,9 @@ struct BF16 {
 };
 
 template <class T>
-inline constexpr DType kDTypeOf = DType::kF32;
+extern const DType kDTypeOf;  // of the five types below
+template <>
+inline constexpr DType kDTypeOf<float> = DType::kF32;
 template <>
 inline constexpr DType kDTypeOf<double> = DType::kF64;
 template <>

@@ -10,6 +10,7 @@
 #define WEFT_CORE_OP_H_
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -225,10 +226,21 @@ std::string PrintAttr(const std::array<T, n>& value) {
   return text;
 }
 
+// One bit for each field: whether it is a negative number. -0.0 and 0.0 are equal, but not the same.
+template <class T>
+uint64_t Signs(const T& attrs) {
+  uint64_t signs = 0;
+  attrs.Visit([&](const char*, const auto& field) {
+    if constexpr (std::is_floating_point_v<std::decay_t<decltype(field)>>) signs = 2 * signs + std::signbit(field);
+  });
+  return signs;
+}
+
 template <class T>
 constexpr AttrOps AttrOpsOf() {
   return {
-      .equal = [](const Attrs& a, const Attrs& b) { return a.as<T>() == b.as<T>(); },
+      .equal = [](const Attrs& a,
+                  const Attrs& b) { return a.as<T>() == b.as<T>() && Signs(a.as<T>()) == Signs(b.as<T>()); },
       .hash =
           [](const Attrs& a) {
             size_t hash = 0;

@@ -13,7 +13,14 @@ namespace weft {
 absl::Status Parameters::Create(absl::Span<const ParameterSpec> specs) {
   for (const ParameterSpec& spec : specs) {
     const auto it = entries_.find(spec.name);
-    if (it == entries_.end() || it->second.tensor.type == spec.type) continue;
+    if (it == entries_.end()) continue;
+    if (it->second.tensor.type == spec.type && it->second.kind == spec.kind) continue;
+    if (it->second.kind != spec.kind) {
+      const bool weight = it->second.kind == ParameterKind::kWeight;
+      return absl::FailedPreconditionError(absl::StrCat("parameter '", spec.name, "' is a ",
+                                                        weight ? "weight" : "state", " here, but the graph wants a ",
+                                                        weight ? "state" : "weight"));
+    }
     return absl::FailedPreconditionError(absl::StrCat("parameter '", spec.name, "' is ",
                                                       ToString(it->second.tensor.type), " here, but the graph wants ",
                                                       ToString(spec.type)));
@@ -21,6 +28,10 @@ absl::Status Parameters::Create(absl::Span<const ParameterSpec> specs) {
   for (const ParameterSpec& spec : specs) {
     if (entries_.contains(spec.name)) continue;
     const Tensor tensor = {spec.type, arena_.Allocate(spec.type.bytes())};
+    if (tensor.data == nullptr) {
+      return absl::ResourceExhaustedError(absl::StrCat("parameter '", spec.name, "' ", ToString(spec.type),
+                                                       ": no memory for its ", spec.type.bytes(), " bytes"));
+    }
     Initialize(spec.initializer, options_.seed, spec.name, tensor);
     entries_.emplace(spec.name, Entry{tensor, spec.kind});
   }
@@ -55,7 +66,7 @@ absl::Status Parameters::Save(const std::string& path, Selection selection) cons
   return WriteSafetensors(path, tensors);
 }
 
-absl::Status Parameters::Load(const std::string& path, Selection selection) {
+absl::Status Parameters::Load(const std::string& path, Selection selection, Others others) {
   WEFT_ASSIGN_OR_RETURN(const SafetensorsFile file, SafetensorsFile::Open(path));
   std::vector<std::string> problems;
   const std::vector<std::string> names = Names(selection);
@@ -69,7 +80,7 @@ absl::Status Parameters::Load(const std::string& path, Selection selection) {
     }
   }
   for (const NamedTensor& loaded : file.tensors()) {
-    if (std::binary_search(names.begin(), names.end(), loaded.name)) continue;
+    if (others == kMayHaveMore || std::binary_search(names.begin(), names.end(), loaded.name)) continue;
     problems.push_back(absl::StrCat("unexpected '", loaded.name, "' ", ToString(loaded.tensor.type)));
   }
   if (!problems.empty()) {

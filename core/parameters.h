@@ -28,14 +28,16 @@ class Parameters {
   struct Options {
     uint64_t seed = 0;  // of first values, and of what random ops draw
   };
-  enum Selection { kWeights, kAll };  // kAll: with optimizer moments and other state
+  enum Selection { kWeights, kAll };           // kAll: with optimizer moments and other state
+  enum Others { kNothingElse, kMayHaveMore };  // what a file may have besides the selection
 
   Parameters() : Parameters(Options{}) {}
   explicit Parameters(Options options) : options_(options) {}
   Parameters(const Parameters&) = delete;
   Parameters& operator=(const Parameters&) = delete;
 
-  // Creates those of `specs` that are not there yet. FailedPrecondition if one is there with another type.
+  // Creates those of `specs` that are not there yet. FailedPrecondition if one is there with another type or kind,
+  // ResourceExhausted if there is no memory.
   absl::Status Create(absl::Span<const ParameterSpec> specs);
   // A view of the parameter's bytes, valid as long as this object. NotFound if there is none of this name.
   absl::StatusOr<Tensor> Find(absl::string_view name) const;
@@ -43,10 +45,10 @@ class Parameters {
   int64_t ElementCount(Selection selection = kWeights) const;
 
   // Writes and reads safetensors. Save goes through a temporary file that is renamed. Load fails, changing nothing,
-  // unless the file has exactly the selected parameters with their types; the error lists those that are missing,
-  // unexpected and of another type.
+  // unless the file has exactly the selected parameters with their types (others besides, if they may be there); the
+  // error lists those that are missing, unexpected and of another type.
   absl::Status Save(const std::string& path, Selection selection = kWeights) const;
-  absl::Status Load(const std::string& path, Selection selection = kWeights);
+  absl::Status Load(const std::string& path, Selection selection = kWeights, Others others = kNothingElse);
 
   uint64_t seed() const { return options_.seed; }
   // The number of runs that updated these parameters: the counter of random ops.

@@ -72,6 +72,7 @@ struct Program {
   std::vector<InputSpec> inputs;
   std::vector<ParameterSpec> parameters;
   std::vector<ConstantData> constants;
+  uint32_t streams = 0;  // of random numbers, given out so far
 
   const Node& node(NodeId id) const { return nodes[static_cast<uint32_t>(id)]; }
   Node& node(NodeId id) { return nodes[static_cast<uint32_t>(id)]; }

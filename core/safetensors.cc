@@ -3,21 +3,19 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "nlohmann/json.hpp"
 #include "weft/core/file.h"
+#include "weft/core/json.h"
 #include "weft/core/status.h"
 
 namespace weft {
 namespace {
 
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 
 constexpr uint64_t kLargestHeader = 100'000'000;  // as in the reference implementation
-constexpr int kDeepest = 4;                       // {"name": {"shape": [2]}} is 3 deep
 // By DType.
 constexpr absl::string_view kNames[kDTypeCount] = {"F32", "F64", "BF16", "I32", "BOOL"};
 
@@ -26,28 +24,6 @@ struct Entry {
   TensorType type;
   uint64_t begin = 0, end = 0;  // of its bytes, from the end of the header
 };
-
-// Parses the header, and refuses what the JSON library would let through: an object's key twice, and depths that
-// would exhaust the stack when the document is destroyed.
-absl::StatusOr<Json> ParseHeader(absl::string_view text) {
-  std::vector<std::set<std::string>> keys;
-  std::string problem;
-  const auto check = [&](int depth, Json::parse_event_t event, Json& parsed) {
-    if (depth > kDeepest && problem.empty()) problem = "it is nested too deeply";
-    if (event == Json::parse_event_t::object_start) keys.emplace_back();
-    if (event == Json::parse_event_t::object_end) keys.pop_back();
-    if (event == Json::parse_event_t::key && problem.empty()) {
-      const std::string& key = parsed.get_ref<const std::string&>();
-      if (!keys.back().insert(key).second) problem = absl::StrCat("'", key, "' is there twice");
-    }
-    return problem.empty();  // what comes after a problem is dropped
-  };
-  Json header = Json::parse(text.begin(), text.end(), check, /*allow_exceptions=*/false);
-  if (problem.empty() && header.is_discarded()) problem = "it is not JSON";
-  if (problem.empty() && !header.is_object()) problem = "it is not a JSON object";
-  if (!problem.empty()) return absl::InvalidArgumentError(absl::StrCat("bad header: ", problem));
-  return header;
-}
 
 std::optional<uint64_t> Size(const Json& number) {
   if (!number.is_number_unsigned()) return std::nullopt;
@@ -151,7 +127,9 @@ absl::StatusOr<Json> ReadHeader(absl::string_view bytes, absl::string_view* data
     return absl::InvalidArgumentError(absl::StrCat("bad header: its length ", size, " is over ", kLargestHeader));
   }
   *data = bytes.substr(size);
-  return ParseHeader(bytes.substr(0, size));
+  absl::StatusOr<Json> header = ParseJsonObject(bytes.substr(0, size));
+  if (!header.ok()) return Annotate(header.status(), "bad header");
+  return header;
 }
 
 }  // namespace
@@ -173,6 +151,7 @@ absl::StatusOr<SafetensorsFile> SafetensorsFile::Open(const std::string& path) {
       return absl::InvalidArgumentError(absl::StrCat(where, ": tensor '", entry.name, "': a BOOL is neither 0 nor 1"));
     }
     const Tensor tensor = {entry.type, file.arena_.Allocate(from.size())};
+    if (tensor.data == nullptr) return absl::ResourceExhaustedError(absl::StrCat(path, ": no memory for its tensors"));
     std::copy(from.begin(), from.end(), reinterpret_cast<char*>(tensor.data));
     file.tensors_.push_back({std::move(entry.name), tensor});
   }
@@ -201,8 +180,12 @@ absl::Status WriteSafetensors(const std::string& path, absl::Span<const NamedTen
                     {"shape", std::vector<int64_t>(sizes.begin(), sizes.end())},
                     {"data_offsets", {begin, end}}};
   }
-  using Handler = nlohmann::ordered_json::error_handler_t;
-  std::string text = header.dump(-1, ' ', false, Handler::replace);
+  std::string text;
+  try {
+    text = header.dump();
+  } catch (const Json::type_error&) {
+    return absl::InvalidArgumentError(absl::StrCat("cannot write ", path, ": a tensor's name is not UTF-8"));
+  }
   text.resize((text.size() + 7) / 8 * 8, ' ');
   std::string length(8, '\0');
   for (int i = 0; i < 8; ++i) length[i] = static_cast<char>(text.size() >> (8 * i));

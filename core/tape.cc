@@ -21,6 +21,7 @@ Tape::Tape(const Program& program) : Tape() {
   program_.inputs = program.inputs;
   program_.parameters = program.parameters;
   program_.constants = program.constants;
+  program_.streams = program.streams;
 }
 
 VarList Tape::Copy(const Program& from, const Node& node, VarSpan inputs) {
@@ -41,9 +42,13 @@ void Tape::Fail(const absl::Status& status) {
 
 Var Tape::Input(absl::string_view name, TensorType type, InputBounds bounds) {
   if (!status_.ok()) return Poison();
-  if (!type.shape.valid() || !names_.insert(absl::StrCat("input ", name)).second) {
-    Fail(absl::InvalidArgumentError(absl::StrCat("input '", name, "' ", ToString(type), ": ",
-                                                 type.shape.valid() ? "another input has this name" : "not a shape")));
+  const bool bounded = bounds.below != 0;
+  const char* problem = !type.shape.valid()                                   ? "not a shape"
+                        : bounded && (type.dtype != kI32 || bounds.below < 0) ? "bounds are of i32, and positive"
+                        : !names_.insert(absl::StrCat("input ", name)).second ? "another input has this name"
+                                                                              : nullptr;
+  if (problem != nullptr) {
+    Fail(absl::InvalidArgumentError(absl::StrCat("input '", name, "' ", ToString(type), ": ", problem)));
     return Poison();
   }
   const SourceAttrs attrs = {.type = type, .index = static_cast<int32_t>(program_.inputs.size())};
@@ -53,10 +58,13 @@ Var Tape::Input(absl::string_view name, TensorType type, InputBounds bounds) {
 
 Var Tape::AddParameter(ParameterSpec spec) {
   if (!status_.ok()) return Poison();
-  if (!spec.type.shape.valid() || !names_.insert(spec.name).second) {
-    Fail(absl::InvalidArgumentError(
-        absl::StrCat("parameter '", spec.name, "' ", ToString(spec.type), ": ",
-                     spec.type.shape.valid() ? "another parameter of this tape has this name" : "not a shape")));
+  const bool constant = spec.initializer.kind == Initializer::Kind::kConstant;
+  const char* problem = !spec.type.shape.valid()                 ? "not a shape"
+                        : !IsFloat(spec.type.dtype) && !constant ? "only a constant can initialise it"
+                        : !names_.insert(spec.name).second       ? "another parameter of this tape has this name"
+                                                                 : nullptr;
+  if (problem != nullptr) {
+    Fail(absl::InvalidArgumentError(absl::StrCat("parameter '", spec.name, "' ", ToString(spec.type), ": ", problem)));
     return Poison();
   }
   const SourceAttrs attrs = {.type = spec.type, .index = static_cast<int32_t>(program_.parameters.size())};
@@ -102,6 +110,11 @@ absl::Status Tape::CheckWrites(const OpDef& op, VarSpan inputs) const {
     if (overwritten_.contains(id)) {
       return absl::InvalidArgumentError(absl::StrCat(op.name, ": input ", i, " ", ToString(inputs[i].type()),
                                                      " was already overwritten: write its latest version"));
+    }
+    for (int j = 0; j < i; ++j) {
+      if (inputs[j].id != inputs[i].id) continue;
+      return absl::InvalidArgumentError(absl::StrCat(op.name, ": inputs ", j, " and ", i, " are one state, ",
+                                                     ToString(inputs[i].type()), ", that it would write twice"));
     }
   }
   return absl::OkStatus();
@@ -173,6 +186,7 @@ VarList Tape::Weights() const {
 }
 
 const std::string& Tape::ParameterName(Var parameter) const {
+  WEFT_CHECK(parameter.tape == this && program_.value(parameter.id).producer != kNoNode);
   const Node& node = program_.producer(parameter.id);
   WEFT_CHECK(node.op == &kParameterOp);
   return program_.parameters[node.attrs.as<SourceAttrs>().index].name;

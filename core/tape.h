@@ -51,7 +51,7 @@ class Tape {
   const absl::Status& status() const { return status_; }
   void Fail(const absl::Status& status);  // keeps the first error, with the current scope
 
-  uint32_t NextStream() { return next_stream_++; }  // for a random op's attributes
+  uint32_t NextStream() { return program_.streams++; }  // for a random op's attributes
   const Program& program() const { return program_; }
   uint64_t id() const { return id_; }  // no two tapes of a process have the same
   // The parameters recorded with kind kWeight, in order.
@@ -82,7 +82,6 @@ class Tape {
   absl::flat_hash_set<std::string> names_;
   absl::flat_hash_set<uint32_t> overwritten_;  // versions of state that a later version has replaced
   absl::flat_hash_set<uint32_t> state_;        // values that are versions of state
-  uint32_t next_stream_ = 0;
   uint64_t id_;
 };
 

@@ -1,0 +1,37 @@
+#include "weft/core/json.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace weft {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(JsonTest, ReadsAnObject) {
+  const auto json = ParseJsonObject(R"({"b": [1, {"c": "d"}], "a": 2.5})");
+  ASSERT_TRUE(json.ok()) << json.status();
+  EXPECT_EQ(json->dump(), R"({"b":[1,{"c":"d"}],"a":2.5})");
+}
+
+TEST(JsonTest, SaysWhatIsWrong) {
+  const struct {
+    std::string text, problem;
+  } rows[] = {
+      {"", "it is not JSON: line 1, column 1: "},
+      {"{\"a\": 5,\n}", "it is not JSON: line 2, column 1: "},
+      {"{\"a\": 1e999}", "it is not JSON: number overflow parsing '1e999'"},
+      {"{\"a\xff\": 1}", "it is not JSON: line 1, column 4: "},
+      {"[1]", "it is not a JSON object"},
+      {"{\"a\": {\"b\": 1, \"b\": 2}}", "'b' is there twice"},
+      {"{\"a\": " + std::string(1'000'000, '['), "it is nested too deeply"},
+  };
+  for (const auto& row : rows) {
+    EXPECT_THAT(std::string(ParseJsonObject(row.text).status().message()), HasSubstr(row.problem));
+  }
+}
+
+}  // namespace
+}  // namespace weft
