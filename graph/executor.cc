@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "oneapi/tbb/global_control.h"
 #include "oneapi/tbb/task_group.h"
 
 namespace weft {
@@ -10,16 +11,28 @@ namespace {
 
 constexpr int kSpins = 200;  // looks at the queue before a worker yields its core
 
+// TBB runs no more workers than cores unless it is told to, and of several such controls the least one counts: so there
+// is one for the whole program, and it only grows.
+void AllowThreads(size_t threads) {
+  static std::mutex mutex;
+  static tbb::global_control* control = nullptr;
+  static size_t allowed = std::thread::hardware_concurrency();
+  const std::lock_guard lock(mutex);
+  if (threads <= allowed) return;
+  delete control;
+  control = new tbb::global_control(tbb::global_control::max_allowed_parallelism, threads);
+  allowed = threads;
+}
+
 }  // namespace
 
 Executor::Executor(const CompiledGraph* graph, int threads)
     : graph_(*graph),
       threads_(threads),
-      at_least_(tbb::global_control::max_allowed_parallelism,
-                std::max<size_t>(threads, std::thread::hardware_concurrency())),
       arena_(threads),
       waits_for_(new std::atomic<uint32_t>[graph->steps.size()]),
       tiles_left_(new std::atomic<uint32_t>[graph->steps.size()]) {
+  AllowThreads(static_cast<size_t>(threads));
   ready_.reserve(graph->steps.size());
 }
 

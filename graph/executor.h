@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
-#include "oneapi/tbb/global_control.h"
 #include "oneapi/tbb/task_arena.h"
 #include "weft/graph/graph.h"
 
@@ -39,7 +38,6 @@ class Executor {
 
   const CompiledGraph& graph_;
   const int threads_;
-  tbb::global_control at_least_;  // TBB runs no more workers than cores unless it is told to
   tbb::task_arena arena_;
 
   std::unique_ptr<std::atomic<uint32_t>[]> waits_for_, tiles_left_;  // by step

@@ -1,5 +1,6 @@
 #include "weft/graph/gradient.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -24,13 +25,15 @@ VarList GradientOfElementary(const OpDef& op, const GradientArgs& args) {
     loss = loss ? loss + term : term;
   }
   VarList wrt, gradients(args.inputs.size());
-  for (Var in : args.inputs) {
-    if (IsFloat(in.dtype())) wrt.push_back(in);
+  std::vector<size_t> inputs;  // those that wrt has: a Var that is there twice gets its whole gradient once
+  for (size_t i = 0; i < args.inputs.size(); ++i) {
+    const auto same = [&](size_t j) { return args.inputs[j].id == args.inputs[i].id; };
+    if (!IsFloat(args.inputs[i].dtype()) || std::any_of(inputs.begin(), inputs.end(), same)) continue;
+    inputs.push_back(i);
+    wrt.push_back(args.inputs[i]);
   }
   const VarList found = Differentiate(loss, wrt, first);
-  for (size_t i = 0, next = 0; i < args.inputs.size(); ++i) {
-    if (IsFloat(args.inputs[i].dtype())) gradients[i] = found[next++];
-  }
+  for (size_t k = 0; k < inputs.size(); ++k) gradients[inputs[k]] = found[k];
   return gradients;
 }
 
@@ -51,8 +54,10 @@ absl::Status CheckGradients(const OpDef& op, VarSpan inputs, VarSpan gradients) 
 VarList NodeGradients(const OpDef& op, const GradientArgs& args) {
   Tape* tape = args.inputs[0].tape;
   if (op.writes > 0 || op.no_gradient != nullptr) {
-    tape->Fail(absl::InvalidArgumentError(absl::StrCat(
-        op.name, ": no gradient, because ", op.writes > 0 ? "a write can't be differentiated" : op.no_gradient)));
+    Types inputs;
+    for (Var v : args.inputs) inputs.push_back(v.type());
+    const char* reason = op.writes > 0 ? "a write can't be differentiated" : op.no_gradient;
+    tape->Fail(ShapeError(op.name, absl::StrCat("no gradient, because ", reason), inputs));
     return {};
   }
   if (op.gradient == nullptr && op.elementary == nullptr) {

@@ -107,5 +107,36 @@ TEST(GradientTest, CatchesAWrongCountAndAWrongTypeOfAnyOp) {
   }
 }
 
+TEST(GradientTest, ByEachOfTwoEqualValuesIsOfItsOwnUses) {
+  Tape tape;
+  const Var x = tape.Input("x", {kF32, {}});
+  const Var first = x * 2.0, second = x * 2.0;
+  const VarList gradients = Gradient(first * 3.0 + second * 5.0, {first, second});
+  EXPECT_THAT(Scalars(tape, x, 2, gradients), ElementsAre(3, 5));
+}
+
+TEST(GradientTest, ByWhatEvalModeLeavesOutIsOfItsOwnUses) {
+  Tape tape;
+  const Var x = tape.Input("x", {kF32, {}});
+  const Var dropped = Dropout(x, 0.5);
+  const Var gradient = Gradient(dropped * dropped + x, {dropped})[0];
+  const Graph graph = *Compile(tape, {.fetch = {gradient}, .mode = kEval});
+  Parameters parameters;
+  Runner runner(graph, &parameters);
+  EXPECT_EQ(runner.Run({{x, 3.0f}})->Scalar(gradient), 6);
+}
+
+constexpr OpDef kElementaryProduct = {
+    .name = "elementary_product",
+    .infer = SameType,
+    .kernels = {[](const KernelArgs& a, Rect) { *a.output<float>(0) = *a.input<float>(0) * *a.input<float>(1); }},
+    .elementary = [](const Attrs&, VarSpan in) { return VarList{in[0] * in[1]}; }};
+
+TEST(GradientTest, AnElementarySpellingTakesOneVarTwice) {
+  Tape tape;
+  const Var x = tape.Input("x", {kF32, {}});
+  EXPECT_THAT(Scalars(tape, x, 3, Gradient(Record(kElementaryProduct, {x, x}), {x})), ElementsAre(6));
+}
+
 }  // namespace
 }  // namespace weft

@@ -63,12 +63,13 @@ absl::StatusOr<Tensor> Feed::As(const TensorType& wanted) const {
 
 Tensor Outputs::operator[](Var var) const {
   const auto it = std::find_if(tensors_.begin(), tensors_.end(), [&](const auto& t) { return t.first == var.id; });
-  WEFT_CHECK(it != tensors_.end() && "this Var was not fetched");
+  WEFT_CHECK(var.tape != nullptr && var.tape->id() == tape_id_ && it != tensors_.end() && "this Var was not fetched");
   return it->second;
 }
 
 double Outputs::Scalar(Var var) const {
   const Tensor tensor = (*this)[var];
+  WEFT_CHECK(tensor.type.shape.elements() > 0);
   return Dispatch(tensor.type.dtype, [&](auto zero) { return static_cast<double>(tensor.as<decltype(zero)>()[0]); });
 }
 
@@ -76,9 +77,11 @@ struct Runner::State {
   State(Graph g, Parameters* p, RunnerOptions o) : graph(std::move(g)), parameters(p), options(o) {}
 
   absl::Status Prepare();
+  absl::Status OutOfMemory() const;
   std::byte* Resolve(ValueId id) const;
   absl::Status BindFeeds(absl::Span<const FeedPair> feeds);
   void Execute();
+  std::string SourceWithNan() const;
   void CheckNan(uint32_t step);
 
   const CompiledGraph& compiled() const { return graph.compiled(); }
@@ -97,7 +100,7 @@ struct Runner::State {
   std::byte* arena = nullptr;
   std::vector<std::byte*> workspaces;                                 // by worker
   std::vector<std::byte*> parameter_data, constant_data, input_data;  // by index of the program's tables
-  std::vector<bool> input_used;                                       // by index: the graph reads it
+  std::vector<bool> input_used, input_fed;                            // by index: the graph reads it; this run has it
   std::vector<Tensor> operands;                                       // of all steps: inputs, then outputs
   std::vector<size_t> first;                                          // step → its first operand
   std::vector<std::pair<size_t, uint32_t>> fed;                       // (operand, input): pointers that each run sets
@@ -122,10 +125,13 @@ absl::Status Runner::State::Prepare() {
   }
   for (const ConstantData& constant : program.constants) {  // copied, for the alignment
     constant_data.push_back(memory.Allocate(constant.type.bytes()));
+    if (constant_data.back() == nullptr) return OutOfMemory();
     std::copy(constant.bytes->begin(), constant.bytes->end(), constant_data.back());
   }
   input_data.resize(program.inputs.size());
+  input_fed.resize(program.inputs.size());
   arena = memory.Allocate(compiled().memory.planned);
+  if (arena == nullptr) return OutOfMemory();
 
   for (uint32_t s = 0; s < compiled().steps.size(); ++s) {
     first.push_back(operands.size());
@@ -139,8 +145,16 @@ absl::Status Runner::State::Prepare() {
   }
   const int cores = std::max(1u, std::thread::hardware_concurrency());
   executor = std::make_unique<Executor>(&compiled(), options.threads > 0 ? options.threads : cores);
-  for (int i = 0; i < executor->threads(); ++i) workspaces.push_back(memory.Allocate(compiled().workspace_bytes));
+  for (int i = 0; i < executor->threads(); ++i) {
+    workspaces.push_back(memory.Allocate(compiled().workspace_bytes));
+    if (workspaces.back() == nullptr) return OutOfMemory();
+  }
   return absl::OkStatus();
+}
+
+absl::Status Runner::State::OutOfMemory() const {
+  return absl::ResourceExhaustedError(absl::StrCat("run: no memory for the graph's ", compiled().memory.planned,
+                                                   " bytes of values, its constants and workspaces"));
 }
 
 std::byte* Runner::State::Resolve(ValueId id) const {
@@ -160,27 +174,29 @@ std::byte* Runner::State::Resolve(ValueId id) const {
 
 absl::Status Runner::State::BindFeeds(absl::Span<const FeedPair> feeds) {
   const Program& program = compiled().program;
-  std::fill(input_data.begin(), input_data.end(), nullptr);
+  std::fill(input_fed.begin(), input_fed.end(), false);
   for (const auto& [var, feed] : feeds) {
     if (var.tape == nullptr || var.tape->id() != compiled().tape_id) {
       return absl::InvalidArgumentError("run: a feed is for a Var that is not on the graph's tape");
     }
+    if (var.tape->program().value(var.id).producer == kNoNode) return var.tape->status();
     const Node& source = var.tape->program().producer(var.id);
     if (source.op != &kInputOp) {
       return absl::InvalidArgumentError(
           absl::StrCat("run: a feed is for ", source.op->name, " ", ToString(var.type()), ", which is not an input"));
     }
-    const int32_t index = source.attrs.as<SourceAttrs>().index;
+    const size_t index = source.attrs.as<SourceAttrs>().index;
+    if (index >= program.inputs.size()) continue;  // recorded after the graph was compiled: it doesn't need it
     const InputSpec& spec = program.inputs[index];
     const absl::StatusOr<Tensor> tensor = feed.As(spec.type);
     if (!tensor.ok()) return Annotate(tensor.status(), absl::StrCat("input '", spec.name, "'"));
-    if (input_data[index] != nullptr)
-      return absl::InvalidArgumentError(absl::StrCat("input '", spec.name, "' is fed twice"));
+    if (input_fed[index]) return absl::InvalidArgumentError(absl::StrCat("input '", spec.name, "' is fed twice"));
     WEFT_RETURN_IF_ERROR(CheckBounds(spec, *tensor));
+    input_fed[index] = true;
     input_data[index] = tensor->data;
   }
   for (size_t i = 0; i < program.inputs.size(); ++i) {
-    if (!input_used[i] || input_data[i] != nullptr) continue;
+    if (!input_used[i] || input_fed[i]) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("input '", program.inputs[i].name, "' ", ToString(program.inputs[i].type), " was not fed"));
   }
@@ -209,7 +225,7 @@ void Runner::State::Execute() {
 #endif
   };
   if (!options.check_nan) return executor->Run(begin, run_tile);
-  first_nan.clear();
+  first_nan = SourceWithNan();
   for (uint32_t s = 0; s < compiled().steps.size(); ++s) {
     bool clean = true;  // looked at now: the step may overwrite its inputs
     for (const Tensor& in : inputs(s)) clean = clean && !HasNan(in);
@@ -217,6 +233,22 @@ void Runner::State::Execute() {
     for (const Rect& tile : compiled().steps[s].tiles) run_tile(s, tile, 0);
     if (clean && first_nan.empty()) CheckNan(s);
   }
+}
+
+// "input 'x'" of one that is a NaN before anything is run; "" if none is.
+std::string Runner::State::SourceWithNan() const {
+  const Program& program = compiled().program;
+  for (size_t i = 0; i < program.inputs.size(); ++i) {
+    if (input_used[i] && HasNan({program.inputs[i].type, input_data[i]})) {
+      return absl::StrCat("input '", program.inputs[i].name, "'");
+    }
+  }
+  for (size_t i = 0; i < program.parameters.size(); ++i) {
+    if (parameter_data[i] != nullptr && HasNan({program.parameters[i].type, parameter_data[i]})) {
+      return absl::StrCat("parameter '", program.parameters[i].name, "'");
+    }
+  }
+  return "";
 }
 
 void Runner::State::CheckNan(uint32_t step) {
@@ -238,15 +270,16 @@ Runner::~Runner() = default;
 absl::StatusOr<Outputs> Runner::Run(absl::Span<const FeedPair> feeds) {
   State& s = *state_;
   WEFT_RETURN_IF_ERROR(s.status);
-  WEFT_RETURN_IF_ERROR(s.BindFeeds(feeds));
   if (!s.parameters->TryLock()) {
-    return absl::FailedPreconditionError("run: another runner is running on these parameters");
+    return absl::FailedPreconditionError("run: another run on these parameters has not ended");
   }
   const absl::Cleanup unlock = [&] { s.parameters->Unlock(); };
+  WEFT_RETURN_IF_ERROR(s.BindFeeds(feeds));
   s.random = {.seed = s.parameters->seed(), .step = s.parameters->step()};
   s.Execute();
   if (s.compiled().updates) s.parameters->set_step(s.parameters->step() + 1);
   Outputs outputs;
+  outputs.tape_id_ = s.compiled().tape_id;
   for (const auto& [tape_value, value] : s.compiled().fetches) {
     outputs.tensors_.push_back({tape_value, {s.compiled().program.value(value).type, s.Resolve(value)}});
   }

@@ -44,7 +44,8 @@ class Feed {
 };
 using FeedPair = std::pair<Var, Feed>;
 
-// The fetched values of a run: views that the runner's next run overwrites.
+// The fetched values of a run: views that the runner's next run overwrites, and for a fetched parameter any run that
+// updates it.
 class Outputs {
  public:
   // Ends the program if `var` was not fetched.
@@ -53,6 +54,7 @@ class Outputs {
 
  private:
   friend class Runner;
+  uint64_t tape_id_ = 0;
   std::vector<std::pair<ValueId, Tensor>> tensors_;
 };
 
@@ -69,16 +71,18 @@ class Runner {
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
 
-  // Every input of the graph must be fed once; inputs that the graph doesn't need may be. Checks types and the bounds
-  // that were declared, naming input and position, before anything is run.
+  // What random ops draw depends on the parameters' seed and step, which counts the runs that updated them: without an
+  // update between, two runs draw the same. Every input of the graph must be fed once; inputs that the graph doesn't
+  // need may be. The tape must still be there: Vars belong to it. Checks types and the bounds that were declared,
+  // naming input and position, before anything is run.
   absl::StatusOr<Outputs> Run(absl::Span<const FeedPair> feeds);
   absl::StatusOr<Outputs> Run(std::initializer_list<FeedPair> feeds) {
     return Run(absl::MakeConstSpan(feeds.begin(), feeds.size()));
   }
 
   const absl::Status& status() const;
-  // After a run with check_nan: "exp f32[2,3] at mlp" of the first step whose output has a NaN and whose inputs have
-  // none, or "".
+  // After a run with check_nan: the input or parameter that has a NaN, else "exp f32[2,3] at mlp" of the first step
+  // whose output has one and whose inputs have none, else "".
   const std::string& first_nan() const;
 
  private:

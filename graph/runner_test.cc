@@ -1,5 +1,6 @@
 #include "weft/graph/runner.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -35,11 +36,11 @@ class FeedTest : public ::testing::Test {
 
   Tape tape_;
   Var table_ = tape_.Input("table", {kF32, {5, 2}});
-  Var ids_ = tape_.Input("ids", {kI32, {2, 3}}, {.below = 5, .ignored = -1});
+  Var ids_ = tape_.Input("ids", {kI32, {2, 3}}, {.below = 5});
   Var y_ = Embedding(table_, ids_);
   Parameters parameters_;
   std::vector<float> values_ = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
-  std::vector<int32_t> good_ = {0, 1, 2, 3, 4, -1};
+  std::vector<int32_t> good_ = {0, 1, 2, 3, 4, 0};
 };
 
 TEST_F(FeedTest, RunsAndReturnsWhatWasFetched) {
@@ -62,6 +63,50 @@ TEST_F(FeedTest, NamesThePositionOfAnIndexOutOfBounds) {
   EXPECT_EQ(Error({{table_, values_}, {ids_, std::vector<int32_t>{0, 1, 2, 3, 4, 5}}}),
             "input 'ids' i32[2,3]: 5 at [1,2] is not below 5 and at least 0");
   EXPECT_THAT(Error({{table_, values_}, {ids_, std::vector<int32_t>{0, -2, 2, 3, 4, 0}}}), HasSubstr("-2 at [0,1]"));
+}
+
+TEST_F(FeedTest, TakesTheIgnoredIndexThatWasDeclared) {
+  const Var targets = tape_.Input("targets", {kI32, {5}}, {.below = 2, .ignored = -1});
+  y_ = CrossEntropy(table_, targets, {.ignore_index = -1});
+  EXPECT_EQ(Error({{table_, values_}, {targets, std::vector<int32_t>{0, 1, -1, 1, -1}}}), "");
+  EXPECT_THAT(Error({{table_, values_}, {targets, std::vector<int32_t>{0, 1, -1, 1, -2}}}), HasSubstr("-2 at [4]"));
+}
+
+TEST_F(FeedTest, VarsRecordedLaterAreNoInputsOfTheGraph) {
+  Runner runner(CompileOrDie(tape_, {.fetch = {y_}}), &parameters_, {.threads = 1});
+  const Var late = tape_.Input("late", {kF32, {}});
+  EXPECT_TRUE(runner.Run({{table_, values_}, {ids_, good_}, {late, 1.0f}}).ok());
+  const Var bad = tape_.Input("late", {kF32, {}});
+  EXPECT_THAT(runner.Run({{table_, values_}, {ids_, good_}, {bad, 1.0f}}).status().message(),
+              HasSubstr("another input has this name"));
+}
+
+TEST(RunnerTest, AnInputWithoutElementsIsFedByAnEmptyArray) {
+  Tape tape;
+  const Var x = tape.Input("x", {kF32, {0, 3}});
+  const Var y = Sum(x);
+  Parameters parameters;
+  Runner runner(CompileOrDie(tape, {.fetch = {y}}), &parameters);
+  const std::vector<float> nothing;
+  EXPECT_EQ(runner.Run({{x, nothing}})->Scalar(y), 0);
+  EXPECT_EQ(runner.Run({{x, nothing}, {x, nothing}}).status().message(), "input 'x' is fed twice");
+  EXPECT_THAT(runner.Run({}).status().message(), HasSubstr("was not fed"));
+}
+
+TEST(RunnerTest, WhatIsFetchedOutlivesWhatWasFed) {
+  Tape tape;
+  const Var x = tape.Input("x", {kF32, {2}});
+  const Var y = Dropout(x, 0.5), z = Reshape(x, {2, 1});
+  Parameters parameters;
+  Runner runner(CompileOrDie(tape, {.fetch = {x, y, z}, .mode = kEval}), &parameters);
+  absl::StatusOr<Outputs> out;
+  {
+    std::vector<float> fed = {1, 2};
+    out = runner.Run({{x, fed}});
+    ASSERT_TRUE(out.ok()) << out.status();
+    fed = {3, 4};
+  }
+  for (Var v : {x, y, z}) EXPECT_THAT(Floats((*out)[v]), ElementsAre(1, 2));
 }
 
 TEST(RunnerTest, WritesStateInOrderAndKeepsOldVersionsForThoseWhoReadThem) {
@@ -92,7 +137,7 @@ TEST(RunnerTest, RefusesASecondRunnerAtOnce) {
   Parameters parameters;
   Runner runner(CompileOrDie(tape, {.fetch = {w * 2.0}}), &parameters);
   ASSERT_TRUE(parameters.TryLock());
-  EXPECT_THAT(runner.Run({}).status().message(), HasSubstr("another runner is running on these parameters"));
+  EXPECT_THAT(runner.Run({}).status().message(), HasSubstr("another run on these parameters has not ended"));
   parameters.Unlock();
   EXPECT_TRUE(runner.Run({}).ok());
 }
@@ -120,21 +165,26 @@ TEST(RunnerTest, NamesTheFirstOpThatMakesANan) {
   EXPECT_EQ(runner.first_nan(), "");  // log 0 is -inf, exp of that 0
   ASSERT_TRUE(runner.Run({{x, std::vector<float>{1, -1}}}).ok());
   EXPECT_EQ(runner.first_nan(), "log f32[2] at mlp");
+  ASSERT_TRUE(runner.Run({{x, std::vector<float>{1, std::nanf("")}}}).ok());
+  EXPECT_EQ(runner.first_nan(), "input 'x'");
 }
 
 // Two layers with dropout, softmax, broadcast sums and an update; the weights after 3 steps.
 std::vector<float> Trained(int threads, uint64_t seed) {
   Tape tape;
-  const Var x = tape.Input("x", {kF32, {96, 160}});
-  const Var w = tape.Parameter("w", {kF32, {160, 200}}, Gaussian(0.1f));
-  const Var b = tape.Parameter("b", {kF32, {200}}, Zeros());
+  const Var x = tape.Input("x", {kF32, {1024, 160}});
+  const Var w = tape.Parameter("w", {kF32, {160, 512}}, Gaussian(0.1f));
+  const Var b = tape.Parameter("b", {kF32, {512}}, Zeros());
   const Var h = Dropout(Gelu(MatMul(x, w) + b), 0.2);
   const Var loss = Mean(Softmax(h) * h);
   const VarList gradients = Gradient(loss, {w, b});
   const Var update = tape.Group({Assign(w, w - gradients[0] * 100.0), Assign(b, b - gradients[1] * 100.0)});
   Parameters parameters({.seed = seed});
-  Runner runner(CompileOrDie(tape, {.fetch = {loss}, .update = {update}}), &parameters, {.threads = threads});
-  std::vector<float> data(96 * 160);
+  const Graph graph = CompileOrDie(tape, {.fetch = {loss}, .update = {update}});
+  const auto& steps = graph.compiled().steps;
+  EXPECT_GT(std::count_if(steps.begin(), steps.end(), [](const Step& s) { return s.tiles.size() > 2; }), 5);
+  Runner runner(graph, &parameters, {.threads = threads});
+  std::vector<float> data(1024 * 160);
   for (size_t i = 0; i < data.size(); ++i) data[i] = std::sin(static_cast<float>(i));
   for (int step = 0; step < 3; ++step) EXPECT_TRUE(runner.Run({{x, data}}).ok());
   std::vector<float> weights = Floats(*parameters.Find("w"));

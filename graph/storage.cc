@@ -18,7 +18,7 @@ constexpr OpDef kCopyOp = {.name = "copy",
                            .infer = Infer,
                            .kernels = {Kernel, Kernel, Kernel, Kernel, Kernel},
                            .cut = Cut::kRows,
-                           .no_gradient = "the compiler makes it after gradients are expanded"};
+                           .gradient = [](const GradientArgs& a) { return VarList{a.grad(0)}; }};
 
 ValueId StorageRoot(const Program& program, ValueId id) {
   for (;;) {

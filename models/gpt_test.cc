@@ -25,13 +25,14 @@ using ::testing::HasSubstr;
 
 std::string ErrorOf(const GptConfig& config, TensorType tokens = {kI32, {2, 8}}) {
   Tape tape;
-  Gpt(config).Logits(tape.Input("tokens", tokens));
+  const int64_t below = tokens.dtype == kI32 ? std::max<int64_t>(config.vocabulary, 1) : 0;
+  Gpt(config).Logits(tape.Input("tokens", tokens, {.below = below}));
   return std::string(tape.status().message());
 }
 
 TEST(GptTest, HasGpt2sParameterNames) {
   Tape tape;
-  const Var tokens = tape.Input("tokens", {kI32, {2, 8}});
+  const Var tokens = tape.Input("tokens", {kI32, {2, 8}}, {.below = 5});
   const Var logits = Gpt({.vocabulary = 5, .context = 8, .layers = 1, .heads = 2, .width = 4}).Logits(tokens);
   ASSERT_TRUE(tape.status().ok()) << tape.status();
   EXPECT_EQ(ToString(logits.type()), "f32[2,8,5]");

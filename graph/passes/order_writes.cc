@@ -9,6 +9,8 @@ namespace weft {
 // A write overwrites the bytes of the version before it. Readers recorded earlier run before it (the schedule sees to
 // that); for those recorded later:
 // Rewrite write(w), f(w) to c = copy(w), write(w), f(c).
+// A fed array lasts until the run ends, so what is fetched must not be one:
+// Rewrite fetch(input) to fetch(copy(input)).
 absl::Status OrderWrites(Rewrite& rewrite) {
   Program& program = rewrite.program;
   absl::flat_hash_map<uint32_t, uint32_t> written_at;  // the value that holds an old version → the node that ends it
@@ -17,18 +19,15 @@ absl::Status OrderWrites(Rewrite& rewrite) {
       written_at[static_cast<uint32_t>(StorageRoot(program, program.nodes[n].inputs[i]))] = n;
     }
   }
-  if (written_at.empty()) return absl::OkStatus();
 
   absl::flat_hash_map<uint32_t, ValueId> copies;    // an old version, or a view of one → its copy
   std::vector<std::pair<uint32_t, Node>> inserted;  // a copy goes before this node
-  const auto read_at = [&](ValueId& id, uint32_t reader) {
-    const auto write = written_at.find(static_cast<uint32_t>(StorageRoot(program, id)));
-    if (write == written_at.end() || reader <= write->second) return;
+  const auto copy_before = [&](ValueId& id, uint32_t node) {
     const auto [copy, added] =
         copies.try_emplace(static_cast<uint32_t>(id), ValueId{static_cast<uint32_t>(program.values.size())});
     if (added) {
       const Value value = program.value(id);
-      inserted.push_back({write->second,
+      inserted.push_back({node,
                           {.op = &kCopyOp,
                            .inputs = {id},
                            .first_output = copy->second,
@@ -38,18 +37,27 @@ absl::Status OrderWrites(Rewrite& rewrite) {
     }
     id = copy->second;
   };
+  const auto read_at = [&](ValueId& id, uint32_t reader) {
+    const auto write = written_at.find(static_cast<uint32_t>(StorageRoot(program, id)));
+    if (write != written_at.end() && reader > write->second) copy_before(id, write->second);
+  };
   for (uint32_t n = 0; n < program.nodes.size(); ++n) {
     for (ValueId& in : program.nodes[n].inputs) read_at(in, n);
   }
-  for (ValueId& root : rewrite.roots) read_at(root, static_cast<uint32_t>(program.nodes.size()));
+  const uint32_t end = static_cast<uint32_t>(program.nodes.size());
+  for (ValueId& root : rewrite.roots) {
+    if (program.producer(StorageRoot(program, root)).op == &kInputOp) copy_before(root, end);
+    read_at(root, end);
+  }
+  if (inserted.empty()) return absl::OkStatus();
 
   std::stable_sort(inserted.begin(), inserted.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<Node> nodes;
   size_t next = 0;
-  for (uint32_t n = 0; n < program.nodes.size(); ++n) {
+  for (uint32_t n = 0; n <= end; ++n) {
     for (; next < inserted.size() && inserted[next].first == n; ++next)
       nodes.push_back(std::move(inserted[next].second));
-    nodes.push_back(std::move(program.nodes[n]));
+    if (n < end) nodes.push_back(std::move(program.nodes[n]));
   }
   program.nodes = std::move(nodes);
   for (uint32_t n = 0; n < program.nodes.size(); ++n) {

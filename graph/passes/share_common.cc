@@ -23,18 +23,27 @@ struct NodeEqual {
 
 }  // namespace
 
-// Rewrite op(x; a), op(x; a) to one node. Random ops too: their attributes hold the stream they draw from.
+// Rewrite op(x; a), op(x; a) to one node. Random ops too: their attributes hold the stream they draw from. What a
+// gradient is taken by stays a node of its own, because the gradient is of its own uses.
 absl::Status ShareCommon(Rewrite& rewrite) {
   Program& program = rewrite.program;
   std::vector<ValueId> now(program.values.size());
   for (uint32_t v = 0; v < now.size(); ++v) now[v] = ValueId{v};
   const auto resolve = [&](ValueId& id) { id = now[static_cast<uint32_t>(id)]; };
 
+  std::vector<bool> alone(program.values.size(), false);
+  for (const Node& node : program.nodes) {
+    if (node.op != &kGradientOp) continue;
+    for (size_t i = 1; i < node.inputs.size(); ++i) alone[static_cast<uint32_t>(node.inputs[i])] = true;
+  }
+
   absl::flat_hash_set<uint32_t, NodeHash, NodeEqual> seen(0, NodeHash{&program}, NodeEqual{&program});
   for (uint32_t n = 0; n < program.nodes.size(); ++n) {
     Node& node = program.nodes[n];
     for (ValueId& in : node.inputs) resolve(in);
-    if (node.op->writes > 0) continue;
+    bool shared = node.op->writes == 0;
+    for (uint32_t i = 0; i < node.output_count; ++i) shared = shared && !alone[static_cast<uint32_t>(node.output(i))];
+    if (!shared) continue;
     const auto [it, added] = seen.insert(n);
     if (added) continue;
     const Node& first = program.nodes[*it];
