@@ -1,8 +1,11 @@
 #include "weft/apps/flags.h"
 
+#include <utility>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "weft/core/file.h"
+#include "weft/core/json.h"
 #include "weft/core/status.h"
 
 namespace weft {
@@ -12,6 +15,7 @@ absl::Status UsageError(const absl::Status& status) {
     case absl::StatusCode::kNotFound:
     case absl::StatusCode::kAlreadyExists:
     case absl::StatusCode::kFailedPrecondition:
+    case absl::StatusCode::kPermissionDenied:
       return absl::InvalidArgumentError(status.message());
     default:
       return status;
@@ -23,6 +27,17 @@ absl::Status Failure(const absl::Status& status) {
 }
 
 int ExitCode(const absl::Status& status) { return status.ok() ? 0 : absl::IsInvalidArgument(status) ? 2 : 1; }
+
+std::vector<std::string> Words(int argc, char** argv) {
+  std::vector<std::string> words;
+  for (int i = 1; i < argc; ++i) {
+    const absl::string_view word = argv[i];
+    const bool empty_value = absl::StartsWith(word, "--") && word.find('=') == word.size() - 1;
+    words.emplace_back(empty_value ? word.substr(0, word.size() - 1) : word);
+    if (empty_value) words.emplace_back();
+  }
+  return words;
+}
 
 void AddFlags(CLI::App* app, const Hyperparameters& table, GivenFlags* given) {
   for (const Hyperparameter& parameter : table) {
@@ -36,8 +51,7 @@ void AddFlags(CLI::App* app, const Hyperparameters& table, GivenFlags* given) {
     if (!initial.empty()) absl::StrAppend(&help, " [", initial, "]");
     const std::string name = absl::StrCat("--", parameter.flag);
     if (std::holds_alternative<bool*>(parameter.value)) {
-      app->add_flag_function(
-          name, [store](int64_t count) { store(count > 0 ? "true" : "false"); }, help);
+      app->add_flag(name, std::as_const(help))->each(store);  // one that is not const would be the value's place
     } else {
       const bool text = std::holds_alternative<std::string*>(parameter.value);
       app->add_option_function<std::string>(name, store, help)->type_name(text ? "TEXT" : "NUMBER");
@@ -74,8 +88,8 @@ absl::Status CheckNoExtras(const CLI::App& app) {
 
 absl::StatusOr<nlohmann::ordered_json> ReadJsonFile(const std::string& path) {
   WEFT_ASSIGN_OR_RETURN(const std::string contents, ReadFile(path));
-  auto json = nlohmann::ordered_json::parse(contents, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object()) return absl::InvalidArgumentError(absl::StrCat(path, ": not a JSON object"));
+  absl::StatusOr<nlohmann::ordered_json> json = ParseJsonObject(contents);
+  if (!json.ok()) return Annotate(json.status(), path);
   return json;
 }
 

@@ -4,7 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -19,6 +18,9 @@ absl::Status UsageError(const absl::Status& status);
 // `status` as a failure at work: exit code 1.
 absl::Status Failure(const absl::Status& status);
 int ExitCode(const absl::Status& status);
+
+// The command line, with the value of `--flag=` as a word of its own: CLI11 takes it for a flag without one.
+std::vector<std::string> Words(int argc, char** argv);
 
 // The flags that were given, by name, as texts.
 using GivenFlags = std::map<std::string, std::string>;

@@ -24,7 +24,7 @@ struct GenerateFlags {
 Hyperparameters Table(GenerateFlags* flags) {
   return {
       {"model", "the folder of a run of weft train gpt", &flags->model},
-      {"prompt", "the text to continue; empty: a new line", &flags->prompt},
+      {"prompt", "the text to continue; empty: a new line", &flags->prompt, {.may_be_empty = true}},
       {"length", "characters to add", &flags->options.length, {.low = 0}},
       {"temperature", "divides the logits; 0: always the likeliest character", &flags->options.temperature, {.low = 0}},
       {"top-k", "draw among the k likeliest; 0: among all", &flags->options.top_k, {.low = 0}},
@@ -62,14 +62,15 @@ absl::Status Generate(GenerateFlags flags) {
   Parameters parameters;
   WEFT_ASSIGN_OR_RETURN(const auto generator,
                         Generator::Create(model->options.model, &parameters, static_cast<int>(flags.threads)));
-  WEFT_RETURN_IF_ERROR(Failure(LoadRunWeights(flags.model, &parameters)));
-  std::fputs(flags.prompt.c_str(), stdout);
-  const auto print = [&](int32_t token) {
-    std::fputs(model->tokenizer.Decode({token}).c_str(), stdout);
+  WEFT_RETURN_IF_ERROR(UsageError(LoadRunWeights(flags.model, &parameters)));
+  const auto write = [](const std::string& text) {
+    std::fwrite(text.data(), 1, text.size(), stdout);
     std::fflush(stdout);
   };
+  write(flags.prompt);
+  const auto print = [&](int32_t token) { write(model->tokenizer.Decode({token})); };
   const absl::Status status = Failure(generator->Generate(prompt, flags.options, print).status());
-  std::fputs("\n", stdout);
+  write("\n");
   return status;
 }
 

@@ -33,7 +33,8 @@ Hyperparameters ModelHyperparameters(GptOptions* options) {
 }
 
 Hyperparameters AllHyperparameters(GptOptions* options) {
-  Hyperparameters table = {{"data", "a UTF-8 text; without it, the King James Bible", &options->data}};
+  Hyperparameters table = {
+      {"data", "a UTF-8 text; without it, the King James Bible", &options->data, {.may_change = true}}};
   Append(&table, ModelHyperparameters(options));
   Append(&table, TrainerHyperparameters(&options->trainer));
   Append(&table, AdamWHyperparameters(&options->optimizer));
@@ -59,7 +60,8 @@ absl::Status Finish(GptOptions* options) {
   const TrainerOptions& trainer = options->trainer;
   if (trainer.minimum_learning_rate > trainer.learning_rate) {
     return absl::InvalidArgumentError(absl::StrCat("min-learning-rate ", trainer.minimum_learning_rate,
-                                                   " is more than learning-rate ", trainer.learning_rate));
+                                                   " is more than learning-rate ", trainer.learning_rate,
+                                                   "; give both"));
   }
   return absl::OkStatus();
 }

@@ -23,21 +23,31 @@ Hyperparameters Table(GraphFlags* flags) {
       {"stage", "as it was recorded, or as it runs", &flags->stage, {.choices = {"recorded", "compiled"}}},
       {"format", "one node a line, or Graphviz's DOT", &flags->format, {.choices = {"text", "dot"}}},
       {"mode", "the training step, or the loss alone", &flags->mode, {.choices = {"train", "eval"}}},
-      {"vocabulary", "different tokens", &flags->vocabulary, {.low = 1, .high = 1e7}},
+      {"vocabulary",
+       "different tokens; as given: those of the King James Bible",
+       &flags->vocabulary,
+       {.low = 1, .high = 1e7}},
       {"batch", "windows in a batch", &flags->options.trainer.batch, {.low = 1, .high = 1e6}},
   };
+  table.insert(table.begin(), {"config", "a JSON file, or the config.json of a run", &flags->config});
   const Hyperparameters model = ModelHyperparameters(&flags->options);
   table.insert(table.end(), model.begin(), model.end());
   return table;
 }
 
 absl::Status PrintGraph(GraphFlags flags) {
-  if (!flags.config.empty()) {
+  const Hyperparameters table = Table(&flags);
+  GivenFlags given = flags.given;
+  if (const auto config = given.extract("config")) {
+    WEFT_RETURN_IF_ERROR(SetFromText(config.mapped(), table.front()));
     const absl::StatusOr<nlohmann::ordered_json> json = ReadJsonFile(flags.config);
     if (!json.ok()) return UsageError(json.status());
     WEFT_RETURN_IF_ERROR(Annotate(SetFromConfig(*json, &flags.options), flags.config));
   }
-  WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
+  WEFT_RETURN_IF_ERROR(SetFromFlags(given, table));
+  if (flags.stage == "recorded" && given.count("mode") > 0) {
+    return absl::InvalidArgumentError("--mode is of the compiled graph; --stage=recorded has both");
+  }
   WEFT_RETURN_IF_ERROR(Finish(&flags.options));
   flags.options.model.vocabulary = flags.vocabulary;
   const std::unique_ptr<GptProgram> program = RecordTraining(flags.options);
@@ -65,7 +75,6 @@ absl::Status PrintGraph(GraphFlags flags) {
 Command GraphCommand(CLI::App* weft) {
   auto flags = std::make_shared<GraphFlags>();
   CLI::App* app = weft->add_subcommand("graph", "Prints the graph of a GPT's training step.");
-  app->add_option("--config", flags->config, "a JSON file, or the config.json of a run")->type_name("FILE");
   AddFlags(app, Table(flags.get()), &flags->given);
   return {"weft graph", app, [flags] { return PrintGraph(*flags); }};
 }

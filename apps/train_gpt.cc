@@ -1,8 +1,10 @@
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -14,6 +16,7 @@
 #include "weft/models/generate.h"
 #include "weft/text/character_tokenizer.h"
 #include "weft/text/corpus.h"
+#include "weft/text/utf8.h"
 #include "weft/train/run_directory.h"
 
 namespace weft {
@@ -25,6 +28,15 @@ struct TrainGptFlags {
   std::string config;
   RunDirectoryOptions run = {.name = "gpt"};
 };
+
+Hyperparameters RunTable(TrainGptFlags* flags) {
+  return {
+      {"config", "a JSON file: {\"steps\": 100, \"learning_rate\": 3e-4, ...}", &flags->config},
+      {"out", "the run's folder; without it, runs/gpt-N with the next free N", &flags->run.out},
+      {"resume", "continue a run: that of --out, or the newest of runs/gpt-N", &flags->run.resume},
+      {"overwrite", "replace the run that --out holds", &flags->run.overwrite},
+  };
+}
 
 // A resumed run keeps what its config.json says, but for the rows that may change.
 absl::Status CheckUnchanged(GptOptions before, GptOptions now) {
@@ -40,8 +52,7 @@ absl::Status CheckUnchanged(GptOptions before, GptOptions now) {
 // Defaults, then a resumed run's own config.json, then --config, then flags.
 absl::StatusOr<GptOptions> ReadOptions(const TrainGptFlags& flags, const RunDirectory& run) {
   GptOptions options;
-  const bool resumes = flags.run.resume && run.holds_run();
-  if (resumes) {
+  if (flags.run.resume) {
     WEFT_RETURN_IF_ERROR(Annotate(SetFromConfig(run.config(), &options), run.File("config.json")));
   }
   const GptOptions before = options;
@@ -50,8 +61,15 @@ absl::StatusOr<GptOptions> ReadOptions(const TrainGptFlags& flags, const RunDire
     WEFT_RETURN_IF_ERROR(Annotate(SetFromConfig(json, &options), flags.config));
   }
   WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, AllHyperparameters(&options)));
-  if (!options.data.empty()) options.data = std::filesystem::absolute(options.data).lexically_normal().string();
-  if (resumes) WEFT_RETURN_IF_ERROR(CheckUnchanged(before, options));
+  if (!options.data.empty()) {
+    std::error_code error;
+    options.data = std::filesystem::absolute(options.data, error).string();
+    WEFT_RETURN_IF_ERROR(SystemStatus("find", options.data, error.value()));
+    if (!CheckUtf8(options.data).ok()) {
+      return absl::InvalidArgumentError("--data: the path is not UTF-8, as config.json needs it");
+    }
+  }
+  if (flags.run.resume) WEFT_RETURN_IF_ERROR(CheckUnchanged(before, options));
   WEFT_RETURN_IF_ERROR(Finish(&options));
   return options;
 }
@@ -81,11 +99,13 @@ absl::Status Sample(const GptOptions& options, const CharacterTokenizer& tokeniz
                                                                        .temperature = options.sample_temperature,
                                                                        .seed = options.trainer.seed}));
   const std::string text = tokenizer.Decode(tokens) + "\n";
-  std::printf("sample:\n%s", text.c_str());
+  std::printf("sample:\n");
+  std::fwrite(text.data(), 1, text.size(), stdout);
   return WriteFile(run.File("sample.txt"), {text});
 }
 
-absl::Status TrainGpt(const TrainGptFlags& flags) {
+absl::Status TrainGpt(TrainGptFlags flags) {
+  WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, RunTable(&flags)));
   absl::StatusOr<RunDirectory> run = RunDirectory::Find(flags.run);
   if (!run.ok()) return UsageError(run.status());
   absl::StatusOr<GptOptions> options = ReadOptions(flags, *run);
@@ -101,7 +121,7 @@ absl::Status TrainGpt(const TrainGptFlags& flags) {
       const std::unique_ptr<Trainer> trainer,
       Trainer::Create(options->trainer, program->training, &data->corpus, data->fingerprint, &parameters, &*run));
   bool resumed = false;
-  if (flags.run.resume && run->holds_run()) {
+  if (flags.run.resume) {
     absl::StatusOr<bool> found = trainer->Resume();
     if (!found.ok())
       return absl::IsFailedPrecondition(found.status()) ? UsageError(found.status()) : Failure(found.status());
@@ -112,9 +132,11 @@ absl::Status TrainGpt(const TrainGptFlags& flags) {
                                                      " that it should have"));
     }
   }
-  WEFT_RETURN_IF_ERROR(Failure(run->Begin(ToConfig(*options))));
+  WEFT_RETURN_IF_ERROR(UsageError(run->Begin(ToConfig(*options))));
   WEFT_RETURN_IF_ERROR(Failure(WriteFile(run->File("tokenizer.json"), {data->tokenizer.ToJson()})));
 
+  std::signal(SIGPIPE, SIG_IGN);  // whoever reads along may leave
+  std::signal(SIGXFSZ, SIG_IGN);  // a file at its limit is an error like a full disk
   Progress progress({.terminal = isatty(STDOUT_FILENO) != 0, .log_every = options->trainer.log_every});
   progress.Say(absl::StrCat("training a GPT of ", parameters.ElementCount(), " parameters on ",
                             data->corpus.tokens(CorpusPart::kTrain).size(), " characters (", options->model.vocabulary,
@@ -132,11 +154,7 @@ Command TrainGptCommand(CLI::App* train) {
   auto flags = std::make_shared<TrainGptFlags>();
   CLI::App* app = train->add_subcommand(
       "gpt", "Trains a character GPT: without a flag, 0.8 million parameters on the King James Bible.");
-  app->add_option("--config", flags->config, "a JSON file: {\"steps\": 100, \"learning_rate\": 3e-4, ...}")
-      ->type_name("FILE");
-  app->add_option("--out", flags->run.out, "the run's folder [runs/gpt-N, the next free N]")->type_name("DIR");
-  app->add_flag("--resume", flags->run.resume, "continue a run: that of --out, or the newest of runs/gpt-N");
-  app->add_flag("--overwrite", flags->run.overwrite, "replace the run that --out holds");
+  AddFlags(app, RunTable(flags.get()), &flags->given);
   AddFlags(app, AllHyperparameters(&flags->defaults), &flags->given);
   return {"weft train gpt", app, [flags] { return TrainGpt(*flags); }};
 }

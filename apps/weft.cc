@@ -1,9 +1,13 @@
 // The program `weft`: finds the subcommand, runs it, and turns its status into a line on stderr and an exit code.
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -26,6 +30,12 @@ int Report(const std::string& command, const absl::Status& status) {
   return ExitCode(status);
 }
 
+// Whether all that was printed has arrived.
+absl::Status FinishOutput() {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return absl::OkStatus();
+  return absl::UnavailableError("standard output could not be written");
+}
+
 // The innermost subcommand that the command line names.
 const CLI::App* Innermost(const CLI::App& app) {
   const std::vector<CLI::App*> parsed = app.get_subcommands();
@@ -36,7 +46,15 @@ std::string FullName(const CLI::App& app) {
   return app.get_parent() == nullptr ? app.get_name() : FullName(*app.get_parent()) + " " + app.get_name();
 }
 
+// A standard stream that the caller closed would be the number of the next file that is opened.
+void OpenStandardStreams() {
+  for (int fd = 0; fd <= 2; ++fd) {
+    if (fcntl(fd, F_GETFD) < 0) open("/dev/null", O_RDWR);  // takes the lowest free number
+  }
+}
+
 int Main(int argc, char** argv) {
+  OpenStandardStreams();
   // Under `bazel run` paths are meant from the user's folder.
   if (const char* folder = std::getenv("BUILD_WORKING_DIRECTORY"); folder != nullptr && chdir(folder) != 0) {
     return Report("weft", absl::UnavailableError(absl::StrCat("can't enter ", folder)));
@@ -51,22 +69,27 @@ int Main(int argc, char** argv) {
   for (CLI::App* each : {&app, train}) each->allow_extras();
   for (const Command& command : commands) command.app->allow_extras();
 
+  std::vector<std::string> words = Words(argc, argv);
+  std::reverse(words.begin(), words.end());  // as CLI11 wants them
   try {
-    app.parse(argc, argv);
+    app.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help
     return Report(FullName(*Innermost(app)), absl::InvalidArgumentError(error.what()));
-  }
-  if (version) {
-    std::printf("weft %s\ncompiler: %s\ncpu: %s\n", kVersion, CompilerName().c_str(), CpuFeatures().c_str());
-    return 0;
   }
   const CLI::App* named = Innermost(app);
   for (const CLI::App* each = named; each != nullptr; each = each->get_parent()) {
     if (const absl::Status status = CheckNoExtras(*each); !status.ok()) return Report(FullName(*each), status);
   }
+  if (version) {
+    std::printf("weft %s\ncompiler: %s\ncpu: %s\n", kVersion, CompilerName().c_str(), CpuFeatures().c_str());
+    return Report("weft", FinishOutput());
+  }
   for (const Command& command : commands) {
-    if (command.app == named) return Report(command.name, command.run());
+    if (command.app != named) continue;
+    absl::Status status = command.run();
+    if (status.ok()) status = FinishOutput();
+    return Report(command.name, status);
   }
   std::fputs(app.help().c_str(), stderr);  // of the innermost command, under its full name
   return 2;

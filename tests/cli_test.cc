@@ -90,8 +90,20 @@ TEST_F(CliTest, UsageErrorsAreNamed) {
       {"train gpt --steps", "--steps"},
       {"train gpt --steps=many", "--steps: 'many' is not a whole number"},
       {"train gpt --steps=1.5", "--steps: '1.5' is not a whole number"},
-      {"train gpt --steps=-1", "--steps: -1 is not in 0"},
-      {"train gpt --seed=-1", "--seed: '-1' is not a whole number of 0 or more"},
+      {"train gpt --steps=-1", "--steps: -1 is not in 0 .. 16777216"},
+      {"train gpt --bias=maybe", "--bias: 'maybe' is not true or false"},
+      {"train gpt --bias=7", "--bias: '7' is not true or false"},
+      {"train gpt --resume=maybe", "--resume: 'maybe' is not true or false"},
+      {"train gpt --out= --overwrite", "--out is empty"},
+      {"train gpt --data= --steps=1", "--data is empty"},
+      {"train gpt --steps= --batch=1", "--steps: '' is not a whole number"},
+      {"train gpt --overwrite", "--overwrite needs --out"},
+      {"train gpt --resume", "runs/gpt-N: no run to resume"},
+      {"train gpt --resume --out=nowhere", "nowhere: no run to resume"},
+      {"train gpt --warmup-steps=9223372036854775807", "is not in 0 .. 16777216"},
+      {"--version --foo", "weft: unknown flag '--foo'"},
+      {"graph --stage=recorded --mode=eval", "--mode is of the compiled graph"},
+      {"train gpt --seed=-1", "--seed: '-1' is not a whole number from 0 to 2^64 - 1"},
       {"train gpt --batch=0", "--batch: 0 is not in 1"},
       {"train gpt --learning-rate=fast", "--learning-rate: 'fast' is not a number"},
       {"train gpt --learning-rate=nan", "--learning-rate: 'nan' is not a number"},
@@ -145,9 +157,10 @@ TEST_F(CliTest, ConfigurationsThatCannotBeUsed) {
   const struct {
     const char *contents, *message;
   } rows[] = {
-      {"", "config.json: not a JSON object"},
-      {"{\"steps\": 3", "config.json: not a JSON object"},
-      {"[1]", "config.json: not a JSON object"},
+      {"", "config.json: it is not JSON: line 1, column 1"},
+      {"{\"steps\": 3", "config.json: it is not JSON: line 1, column 12"},
+      {"{\"steps\": 3, \"steps\": 4}", "config.json: 'steps' is there twice"},
+      {"[1]", "config.json: it is not a JSON object"},
       {"{\"widht\": 16}", "config.json: unknown key 'widht', did you mean 'width'?"},
       {"{\"learning-rate\": 1}", "unknown key 'learning-rate', did you mean 'learning_rate'?"},
       {"{\"steps\": \"3\"}", "key 'steps': \"3\" is not of the right type"},
@@ -190,6 +203,46 @@ TEST_F(CliTest, ARunsConfigurationMakesTheSameRun) {
   EXPECT_TRUE(Contains(graph.out, "relu")) << graph.out;
 }
 
+// What `weft train gpt` promises without a flag.
+TEST_F(CliTest, TheDefaultsAreThoseOfTheReadme) {
+  EXPECT_TRUE(Works(Weft({"train", "gpt", "--steps=0", "--eval-every=0", "--sample-length=0", "--out=run"})));
+  EXPECT_EQ(Read("run/config.json"), R"({
+  "command": "train gpt",
+  "data": "",
+  "context": 64,
+  "layers": 4,
+  "heads": 4,
+  "width": 128,
+  "feed_forward": 0,
+  "dropout": 0.0,
+  "activation": "gelu-tanh",
+  "pre_norm": true,
+  "tied_head": true,
+  "bias": true,
+  "steps": 0,
+  "batch": 12,
+  "learning_rate": 0.001,
+  "min_learning_rate": 0.0001,
+  "warmup_steps": 100,
+  "eval_every": 0,
+  "eval_batches": 200,
+  "checkpoint_every": 500,
+  "log_every": 100,
+  "threads": 0,
+  "seed": 1,
+  "beta1": 0.9,
+  "beta2": 0.99,
+  "epsilon": 1e-08,
+  "weight_decay": 0.1,
+  "clip": 1.0,
+  "sample_length": 0,
+  "sample_temperature": 0.8
+}
+)");
+  const std::string tokenizer = Read("run/tokenizer.json");
+  EXPECT_EQ(std::count(tokenizer.begin(), tokenizer.end(), '"'), 2 * (3 + 73)) << "the King James Bible has 73";
+}
+
 TEST_F(CliTest, PathsAreMeantFromTheUsersFolder) {
   fs::create_directory(Path("user"));
   fs::copy_file(Path("text.txt"), Path("user/mine.txt"));
@@ -219,6 +272,7 @@ TEST_F(GenerateTest, ContinuesThePrompt) {
   EXPECT_EQ(Generated({"--prompt=line", "--length=0"}), "line\n");
   EXPECT_EQ(Generated({"--length=25"}).size(), 26);
   EXPECT_EQ(Generated({}).size(), 501);
+  EXPECT_EQ(Generated({"--prompt=", "--length=5"}), Generated({"--length=5"}));
 }
 
 TEST_F(GenerateTest, OneSeedGivesOneText) {
@@ -260,7 +314,7 @@ TEST_F(GenerateTest, RefusesWeightsThatAreDamagedOrForeign) {
   for (const auto& [contents, message] : rows) {
     Write("run/model.safetensors", contents);
     const CommandResult result = Generate({});
-    EXPECT_TRUE(Fails(result, 1, message));
+    EXPECT_TRUE(Fails(result, 2, message));
     EXPECT_TRUE(Contains(result.err, "run/model.safetensors")) << result.err;
     EXPECT_EQ(result.out, "");
   }
@@ -271,7 +325,7 @@ TEST_F(GenerateTest, TakesTheNewestCheckpointWithoutAModel) {
   fs::remove(Path("run/model.safetensors"));
   EXPECT_EQ(Generated({}), text);
   fs::remove_all(Path("run/checkpoints"));
-  EXPECT_TRUE(Fails(Generate({}), 1, "neither model.safetensors nor a checkpoint"));
+  EXPECT_TRUE(Fails(Generate({}), 2, "neither model.safetensors nor a checkpoint"));
 }
 
 TEST_F(GenerateTest, RefusesAFolderThatHoldsNoRun) {
@@ -280,7 +334,7 @@ TEST_F(GenerateTest, RefusesAFolderThatHoldsNoRun) {
   Write("run/tokenizer.json", "{}");
   EXPECT_TRUE(Fails(Generate({}), 2, "run/tokenizer.json: not a tokenizer"));
   Write("run/config.json", "{}x");
-  EXPECT_TRUE(Fails(Generate({}), 2, "run/config.json: not a JSON object"));
+  EXPECT_TRUE(Fails(Generate({}), 2, "run/config.json: it is not JSON: line 1, column 3"));
   EXPECT_TRUE(Fails(Weft({"generate", "--model=text.txt"}), 2, "text.txt/config.json"));
 }
 

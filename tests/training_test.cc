@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <regex>
 
+#include "weft/core/file.h"
 #include "weft/tests/weft_program.h"
 
 namespace weft {
@@ -17,8 +18,7 @@ class TrainingTest : public WeftProgramTest {
   // Expects `run` to be what a run with these flags makes that nothing stopped.
   void ExpectLikeUnstopped(const std::string& run, const Arguments& flags) const {
     MakeRun("unstopped", flags + Arguments{"--overwrite"});
-    Files files = Results(run);
-    std::erase_if(files, [](const auto& file) { return Contains(file.first, ".tmp"); });  // of a save that was killed
+    const Files files = Results(run);
     EXPECT_EQ(Differences(files, Results("unstopped")), "");
   }
 };
@@ -131,20 +131,82 @@ TEST_F(TrainingTest, ResumingAFinishedRunChangesNothing) {
   EXPECT_EQ(Differences(Snapshot("run"), before), "");
 }
 
-TEST_F(TrainingTest, ResumingWithNothingSavedStartsAtStepZero) {
-  const std::string said = "nothing was saved yet to resume from: starting at step 0\n";
-  const CommandResult missing = Train({"--out=missing", "--resume"});
-  EXPECT_TRUE(Works(missing));
-  EXPECT_TRUE(Contains(missing.out, said)) << missing.out;
-  fs::create_directory(Path("empty"));
-  EXPECT_TRUE(Contains(Train({"--out=empty", "--resume"}).out, said));
-  // Stopped before its first checkpoint.
-  MakeRun("early");
-  fs::remove_all(Path("early/checkpoints"));
-  EXPECT_TRUE(Contains(Train({"--out=early", "--resume"}).out, said));
-  ExpectLikeUnstopped("missing", {});
-  EXPECT_EQ(Differences(Results("missing"), Results("empty")), "");
-  EXPECT_EQ(Differences(Results("missing"), Results("early")), "");
+TEST_F(TrainingTest, ResumingARunThatSavedNothingStartsAtStepZero) {
+  MakeRun("run");
+  fs::remove_all(Path("run/checkpoints"));
+  fs::remove(Path("run/model.safetensors"));
+  const CommandResult result = Train({"--out=run", "--resume"});
+  EXPECT_TRUE(Contains(result.out, "nothing was saved yet to resume from: starting at step 0\n")) << result.out;
+  ExpectLikeUnstopped("run", {});
+}
+
+TEST_F(TrainingTest, WeightsWithoutACheckpointAreNotReplaced) {
+  MakeRun("run");
+  fs::remove_all(Path("run/checkpoints"));
+  const Files before = Snapshot("run");
+  EXPECT_TRUE(Fails(Train({"--out=run", "--resume"}), 2, "run has a model.safetensors, but no checkpoint to continue"));
+  Write("run/checkpoints", "no folder");
+  EXPECT_TRUE(Fails(Train({"--out=run", "--resume"}), 2, "cannot read run/checkpoints: Not a directory"));
+  fs::remove(Path("run/checkpoints"));
+  EXPECT_EQ(Differences(Snapshot("run"), before), "");
+}
+
+TEST_F(TrainingTest, WhatAKilledSaveLeftIsPutInOrder) {
+  MakeRun("run");
+  fs::rename(Path("run/checkpoints/20"), Path("run/checkpoints/.replaced-20"));
+  fs::create_directory(Path("run/checkpoints/.writing-20"));
+  EXPECT_TRUE(Contains(Train({"--out=run", "--resume"}).out, "resumed after step 20\n"));
+  EXPECT_FALSE(Exists("run/checkpoints/.writing-20"));
+  ExpectLikeUnstopped("run", {});
+}
+
+TEST_F(TrainingTest, ATextMayMove) {
+  MakeRun("run");
+  fs::rename(Path("text.txt"), Path("moved.txt"));
+  const CommandResult result = Weft({"train", "gpt", "--resume", "--out=run", "--data=moved.txt"});
+  EXPECT_TRUE(Works(result));
+  EXPECT_TRUE(Contains(Read("run/config.json"), "/moved.txt\"")) << Read("run/config.json");
+}
+
+TEST_F(TrainingTest, AnotherSeedInTheConfigurationIsRefused) {
+  MakeRun("run");
+  Write("run/config.json", std::regex_replace(Read("run/config.json"), std::regex("\"seed\": 1"), "\"seed\": 5"));
+  EXPECT_TRUE(Fails(Weft({"train", "gpt", "--resume", "--out=run"}), 2,
+                    "seed: the checkpoint of step 20 is of a run with seed 1, asked for is 5"));
+}
+
+TEST_F(TrainingTest, AnotherBinaryIsWarnedOf) {
+  MakeRun("run");
+  const std::string info = Read("run/checkpoints/20/checkpoint.json");
+  Write("run/checkpoints/20/checkpoint.json",
+        std::regex_replace(info, std::regex("\"version\": \"[^\"]*\""), "\"version\": \"0.0.1, g++ 3\""));
+  const CommandResult result = Weft({"train", "gpt", "--resume", "--out=run"});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_TRUE(
+      Contains(result.err, "weft: warning: the checkpoint of step 20 was written by Weft 0.0.1, g++ 3 on a CPU"))
+      << result.err;
+}
+
+TEST_F(TrainingTest, ARunIsTrainedByOneProcessAtATime) {
+  MakeRun("run");
+  const auto held = LockFolder(Path("run"));
+  ASSERT_TRUE(held.ok()) << held.status();
+  for (const char* how : {"--resume", "--overwrite"}) {
+    EXPECT_TRUE(Fails(Train({"--out=run", how}), 2, "run is in use by another process"));
+  }
+}
+
+TEST_F(TrainingTest, OutputThatNobodyReadsIsAnError) {
+  const CommandResult full =
+      RunCommand({"sh", "-c", fs::absolute("apps/weft").string() + " graph --layers=1 >/dev/full"});
+  EXPECT_TRUE(Fails(full, 1, "weft graph: standard output could not be written"));
+  // Training goes on when its reader has left, and closed streams don't end up in its files.
+  const std::string train = fs::absolute("apps/weft").string() + " train gpt --data=" + Path("text.txt") +
+                            " --layers=1 --width=16 --heads=2 --context=8 --batch=2 --steps=200 --log-every=1";
+  RunCommand({"sh", "-c", train + " --out=" + Path("left") + " | head -n 1"});
+  EXPECT_TRUE(Exists("left/model.safetensors"));
+  RunCommand({"sh", "-c", train + " --out=" + Path("closed") + " >&- 2>&-"});
+  EXPECT_EQ(Differences(Results("left"), Results("closed")), "");
 }
 
 TEST_F(TrainingTest, WithoutAFolderRunsAreNumbered) {
@@ -175,7 +237,7 @@ TEST_F(TrainingTest, ARefusalLeavesTheOldRunAsItWas) {
       {{"--overwrite", "--config=missing.json"}, "missing.json"},
       {{"--resume", "--width=32"}, "a resumed run can't change width: it has '16', asked for is '32'"},
       {{"--resume", "--seed=2"}, "a resumed run can't change seed"},
-      {{"--resume", "--data=other.txt"}, "a resumed run can't change data"},
+      {{"--resume", "--data=other.txt"}, "the text is not the one that this run began with"},
       {{"--resume", "--steps=5"}, "the run has made 10 steps already, more than the 5"},
   };
   for (const auto& [flags, message] : rows) {
@@ -206,8 +268,8 @@ TEST_F(TrainingTest, FoldersThatCannotHoldTheRun) {
   } rows[] = {
       {"mine", 2, "mine is not empty and holds no run of train gpt"},
       {"text.txt", 2, "text.txt is not a folder"},
-      {"text.txt/run", 1, "can't create text.txt/run: Not a directory"},
-      {"/proc/run", 1, "can't create /proc/run: "},
+      {"text.txt/run", 2, "text.txt/run: "},
+      {"/proc/run", 2, "/proc/run: "},
   };
   const Files before = Snapshot(".");
   for (const auto& [out, exit_code, message] : rows) {
@@ -241,13 +303,29 @@ TEST_F(TrainingTest, ANanNamesTheStepAndTheOp) {
   const CommandResult result = Train({"--out=run", "--learning-rate=1e30", "--min-learning-rate=0", "--warmup-steps=0",
                                       "--clip=0", "--checkpoint-every=1"});
   EXPECT_TRUE(Fails(result, 1, "loss nan, gradient norm nan at step 2; the first op to make a NaN was "));
-  EXPECT_TRUE(std::regex_search(result.err, std::regex("NaN was [a-z_]+ f32\\[[0-9,]*\\] at gpt/[^ ]+; the update was "
-                                                       "not made; the last checkpoint is of step 1\n")))
+  EXPECT_TRUE(std::regex_search(result.err, std::regex("NaN was [a-z_]+ f32\\[[0-9,]*\\] at gpt/[^ ]+; no weight was "
+                                                       "changed; the last checkpoint is of step 1\n")))
       << result.err;
   const std::string metrics = Read("run/metrics.jsonl");
   EXPECT_EQ(std::count(metrics.begin(), metrics.end(), '\n'), 2);  // before the first step, and after it
   EXPECT_TRUE(Exists("run/checkpoints/1/state.safetensors"));
   EXPECT_FALSE(Exists("run/sample.txt"));
+}
+
+TEST_F(TrainingTest, WeightsThatAreNotFiniteAreNotSaved) {
+  const struct {
+    Arguments flags;
+    std::string message;
+  } rows[] = {
+      {{"--steps=1", "--learning-rate=1e300", "--warmup-steps=0"},
+       "adamw made 'h.0.attn.c_attn.bias' infinite or NaN at step 1"},
+      {{"--epsilon=0", "--tied-head=false", "--eval-every=0"}, "adamw made "},
+  };
+  for (const auto& [flags, message] : rows) {
+    EXPECT_TRUE(Fails(Train(flags + Arguments{"--out=run", "--overwrite", "--checkpoint-every=1"}), 1, message));
+    EXPECT_FALSE(Exists("run/model.safetensors"));
+    EXPECT_FALSE(Exists("run/checkpoints/1"));
+  }
 }
 
 }  // namespace

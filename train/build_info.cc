@@ -12,6 +12,8 @@ std::string CompilerName() {
 #endif
 }
 
+std::string BuildName() { return absl::StrCat(kVersion, ", ", CompilerName()); }
+
 std::string CpuFeatures() {
   std::string features;
 #if defined(__x86_64__)

@@ -9,6 +9,7 @@ namespace weft {
 inline constexpr char kVersion[] = "0.1.0";
 
 std::string CompilerName();  // "g++ 12.2.0"
+std::string BuildName();     // "0.1.0, g++ 12.2.0": version and compiler
 std::string CpuFeatures();   // "avx2 fma avx512f": the vector extensions that kernels choose by
 
 }  // namespace weft

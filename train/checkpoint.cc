@@ -1,16 +1,16 @@
 #include "weft/train/checkpoint.h"
 
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <system_error>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "weft/core/file.h"
-#include "weft/core/safetensors.h"
+#include "weft/core/json.h"
 #include "weft/core/status.h"
 #include "weft/train/build_info.h"
 
@@ -20,25 +20,34 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kState[] = "/state.safetensors", kInfo[] = "/checkpoint.json";
+constexpr char kWriting[] = ".writing-", kReplaced[] = ".replaced-";
 
-absl::Status Check(absl::string_view action, const std::string& path, const std::error_code& error) {
-  if (!error) return absl::OkStatus();
-  return absl::UnavailableError(absl::StrCat("can't ", action, " ", path, ": ", error.message()));
+bool Exists(const std::string& path) {
+  std::error_code error;
+  return fs::exists(path, error);
 }
 
-// Puts the whole folder `written` in the place of `path`.
-absl::Status Replace(const std::string& written, const std::string& path, const std::string& aside) {
+absl::Status Remove(const std::string& path) {
   std::error_code error;
-  fs::remove_all(aside, error);
-  WEFT_RETURN_IF_ERROR(Check("remove", aside, error));
-  if (fs::exists(path)) {
-    fs::rename(path, aside, error);
-    WEFT_RETURN_IF_ERROR(Check("rename", path, error));
-  }
-  fs::rename(written, path, error);
-  WEFT_RETURN_IF_ERROR(Check("rename", written, error));
-  fs::remove_all(aside, error);
-  return Check("remove", aside, error);
+  fs::remove_all(path, error);
+  return SystemStatus("remove", path, error.value());
+}
+
+absl::Status Rename(const std::string& from, const std::string& to) {
+  std::error_code error;
+  fs::rename(from, to, error);
+  return SystemStatus("rename", from, error.value());
+}
+
+// The names in a folder; none if it is missing.
+absl::StatusOr<std::vector<std::string>> NamesIn(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  fs::directory_iterator i(folder, error);
+  if (error == std::errc::no_such_file_or_directory) return names;
+  for (; !error && i != fs::directory_iterator(); i.increment(error)) names.push_back(i->path().filename().string());
+  if (error) return SystemStatus("read", folder, error.value());
+  return names;
 }
 
 }  // namespace
@@ -47,41 +56,55 @@ std::string CheckpointFolder(const std::string& checkpoints, int64_t step) {
   return absl::StrCat(checkpoints, "/", step);
 }
 
+absl::Status TidyCheckpoints(const std::string& checkpoints) {
+  WEFT_ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesIn(checkpoints));
+  for (const std::string& name : names) {
+    const std::string path = absl::StrCat(checkpoints, "/", name);
+    absl::string_view step = name;
+    if (absl::StartsWith(name, kWriting)) WEFT_RETURN_IF_ERROR(Remove(path));
+    if (!absl::ConsumePrefix(&step, kReplaced)) continue;
+    const std::string wanted = absl::StrCat(checkpoints, "/", step);
+    WEFT_RETURN_IF_ERROR(Exists(wanted) ? Remove(path) : Rename(path, wanted));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status SaveCheckpoint(const std::string& checkpoints, CheckpointInfo info, const Parameters& parameters,
                             int keep) {
-  const std::string writing = absl::StrCat(checkpoints, "/.writing-", info.step);
+  const std::string writing = absl::StrCat(checkpoints, "/", kWriting, info.step);
+  WEFT_RETURN_IF_ERROR(Remove(writing));
   std::error_code error;
-  fs::remove_all(writing, error);
-  WEFT_RETURN_IF_ERROR(Check("remove", writing, error));
   fs::create_directories(writing, error);
-  WEFT_RETURN_IF_ERROR(Check("create", writing, error));
+  WEFT_RETURN_IF_ERROR(SystemStatus("create", writing, error.value()));
   WEFT_RETURN_IF_ERROR(parameters.Save(writing + kState, Parameters::kAll));
   const nlohmann::ordered_json json = {
-      {"step", info.step}, {"seed", info.seed},   {"parameters_step", info.parameters_step},
-      {"data", info.data}, {"version", kVersion}, {"cpu", CpuFeatures()}};
+      {"step", info.step}, {"seed", info.seed},      {"parameters_step", info.parameters_step},
+      {"data", info.data}, {"version", BuildName()}, {"cpu", CpuFeatures()}};
   WEFT_RETURN_IF_ERROR(WriteFile(writing + kInfo, {json.dump(2), "\n"}));
   WEFT_RETURN_IF_ERROR(SyncFolder(writing));
-  WEFT_RETURN_IF_ERROR(
-      Replace(writing, CheckpointFolder(checkpoints, info.step), absl::StrCat(checkpoints, "/.replaced-", info.step)));
+  const std::string path = CheckpointFolder(checkpoints, info.step);
+  const std::string replaced = absl::StrCat(checkpoints, "/", kReplaced, info.step);
+  WEFT_RETURN_IF_ERROR(Remove(replaced));
+  if (Exists(path)) WEFT_RETURN_IF_ERROR(Rename(path, replaced));
+  WEFT_RETURN_IF_ERROR(Rename(writing, path));
   WEFT_RETURN_IF_ERROR(SyncFolder(checkpoints));
+  WEFT_RETURN_IF_ERROR(Remove(replaced));
 
   const std::vector<int64_t> steps = ListCheckpoints(checkpoints);
   for (size_t i = static_cast<size_t>(keep); i < steps.size(); ++i) {
-    const std::string old = CheckpointFolder(checkpoints, steps[i]);
-    fs::remove_all(old, error);
-    WEFT_RETURN_IF_ERROR(Check("remove", old, error));
+    WEFT_RETURN_IF_ERROR(Remove(CheckpointFolder(checkpoints, steps[i])));
   }
   return absl::OkStatus();
 }
 
 std::vector<int64_t> ListCheckpoints(const std::string& checkpoints) {
   std::vector<int64_t> steps;
-  std::error_code error;
-  for (fs::directory_iterator i(checkpoints, error), end; !error && i != end; i.increment(error)) {
+  const absl::StatusOr<std::vector<std::string>> names = NamesIn(checkpoints);
+  if (!names.ok()) return steps;
+  for (const std::string& name : *names) {
     int64_t step;
-    const std::string path = i->path().string();
-    if (absl::SimpleAtoi(i->path().filename().string(), &step) && step >= 0 && fs::exists(path + kState) &&
-        fs::exists(path + kInfo)) {
+    const std::string path = absl::StrCat(checkpoints, "/", name);
+    if (absl::SimpleAtoi(name, &step) && step >= 0 && Exists(path + kState) && Exists(path + kInfo)) {
       steps.push_back(step);
     }
   }
@@ -92,9 +115,11 @@ std::vector<int64_t> ListCheckpoints(const std::string& checkpoints) {
 absl::StatusOr<CheckpointInfo> ReadCheckpointInfo(const std::string& checkpoints, int64_t step) {
   const std::string path = CheckpointFolder(checkpoints, step) + kInfo;
   WEFT_ASSIGN_OR_RETURN(const std::string contents, ReadFile(path));
-  const auto json = nlohmann::json::parse(contents, nullptr, /*allow_exceptions=*/false);
+  const absl::StatusOr<nlohmann::ordered_json> parsed = ParseJsonObject(contents);
+  if (!parsed.ok()) return absl::DataLossError(absl::StrCat(path, ": ", parsed.status().message()));
+  const nlohmann::ordered_json& json = *parsed;
   for (const char* key : {"step", "seed", "parameters_step"}) {
-    if (!json.is_object() || !json.contains(key) || !json[key].is_number_integer()) {
+    if (!json.contains(key) || !json[key].is_number_integer()) {
       return absl::DataLossError(absl::StrCat(path, ": no whole number '", key, "'"));
     }
   }
@@ -120,20 +145,15 @@ absl::Status LoadCheckpoint(const std::string& checkpoints, const CheckpointInfo
 
 absl::Status LoadRunWeights(const std::string& run, Parameters* parameters) {
   const std::string weights = run + "/model.safetensors", checkpoints = run + "/checkpoints";
-  if (fs::exists(weights)) return parameters->Load(weights, Parameters::kWeights);
-  const std::vector<int64_t> steps = ListCheckpoints(checkpoints);
-  if (steps.empty()) return absl::NotFoundError(absl::StrCat(run, ": neither model.safetensors nor a checkpoint"));
-  const std::string state = CheckpointFolder(checkpoints, steps.front()) + kState;
-  WEFT_ASSIGN_OR_RETURN(const SafetensorsFile file, SafetensorsFile::Open(state));
-  for (const std::string& name : parameters->Names(Parameters::kWeights)) {
-    const NamedTensor* saved = file.Find(name);
-    WEFT_ASSIGN_OR_RETURN(const Tensor weight, parameters->Find(name));
-    if (saved == nullptr || saved->tensor.type != weight.type) {
-      return absl::DataLossError(absl::StrCat(state, ": no ", ToString(weight.type), " '", name, "'"));
-    }
-    std::memcpy(weight.data, saved->tensor.data, weight.type.bytes());
+  if (Exists(weights)) return parameters->Load(weights, Parameters::kWeights);
+  absl::Status first_error = absl::NotFoundError(absl::StrCat(run, ": neither model.safetensors nor a checkpoint"));
+  for (const int64_t step : ListCheckpoints(checkpoints)) {
+    const absl::Status loaded =
+        parameters->Load(CheckpointFolder(checkpoints, step) + kState, Parameters::kWeights, Parameters::kMayHaveMore);
+    if (loaded.ok()) return loaded;
+    if (absl::IsNotFound(first_error)) first_error = loaded;
   }
-  return absl::OkStatus();
+  return first_error;
 }
 
 }  // namespace weft

@@ -1,6 +1,7 @@
 // Checkpoints: CHECKPOINTS/STEP/ with state.safetensors (weights, moments, all state) and checkpoint.json.
 //
-// A checkpoint is written as .writing-STEP, synced, and renamed as one folder: under its own name it is whole.
+// A checkpoint is written as .writing-STEP, synced, and renamed as one folder: under its own name it is whole. One that
+// it replaces waits as .replaced-STEP meanwhile.
 #ifndef WEFT_TRAIN_CHECKPOINT_H_
 #define WEFT_TRAIN_CHECKPOINT_H_
 
@@ -22,6 +23,8 @@ struct CheckpointInfo {
   std::string version, cpu;      // what wrote it
 };
 
+// Puts in order what a program that was killed while it saved has left in the folder. Fails if it can't be read.
+absl::Status TidyCheckpoints(const std::string& checkpoints);
 // Writes the checkpoint of info.step (version and cpu are filled in) and removes all but the newest `keep`.
 absl::Status SaveCheckpoint(const std::string& checkpoints, CheckpointInfo info, const Parameters& parameters,
                             int keep = 2);
@@ -32,7 +35,8 @@ absl::StatusOr<CheckpointInfo> ReadCheckpointInfo(const std::string& checkpoints
 // Loads state.safetensors into `parameters`, with their step. Nothing is changed on an error.
 absl::Status LoadCheckpoint(const std::string& checkpoints, const CheckpointInfo& info, Parameters* parameters);
 
-// Loads the weights of a run: of its model.safetensors or, where there is none yet, of its newest checkpoint.
+// Loads the weights of a run: of its model.safetensors or, where there is none yet, of the newest checkpoint that can
+// be read.
 absl::Status LoadRunWeights(const std::string& run, Parameters* parameters);
 
 }  // namespace weft

@@ -5,6 +5,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "weft/core/status.h"
@@ -15,15 +16,15 @@ namespace {
 absl::Status CheckRange(double value, const Hyperparameter::Rules& rules, absl::string_view printed) {
   if (value >= rules.low && value <= rules.high) return absl::OkStatus();
   if (std::isinf(rules.high)) return absl::InvalidArgumentError(absl::StrCat(printed, " is less than ", rules.low));
-  return absl::InvalidArgumentError(absl::StrCat(printed, " is not in ", rules.low, " .. ", rules.high));
+  return absl::InvalidArgumentError(absl::StrFormat("%s is not in %.10g .. %.10g", printed, rules.low, rules.high));
 }
 
 template <class T>
 absl::Status SetInteger(absl::string_view text, T* value, const Hyperparameter::Rules& rules) {
   T parsed;
   if (!absl::SimpleAtoi(text, &parsed)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("'", text, "' is not a whole number", std::is_unsigned_v<T> ? " of 0 or more" : ""));
+    return absl::InvalidArgumentError(absl::StrCat("'", text, "' is not a whole number ",
+                                                   std::is_unsigned_v<T> ? "from 0 to 2^64 - 1" : "below 2^63"));
   }
   WEFT_RETURN_IF_ERROR(CheckRange(static_cast<double>(parsed), rules, text));
   *value = parsed;
@@ -77,6 +78,9 @@ std::string Hyperparameter::text() const {
 }
 
 absl::Status SetFromText(absl::string_view text, const Hyperparameter& parameter) {
+  if (text.empty() && std::holds_alternative<std::string*>(parameter.value) && !parameter.rules.may_be_empty) {
+    return absl::InvalidArgumentError(absl::StrCat("--", parameter.flag, " is empty"));
+  }
   return Annotate(std::visit(Set{text, parameter.rules}, parameter.value), absl::StrCat("--", parameter.flag));
 }
 

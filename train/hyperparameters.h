@@ -1,8 +1,8 @@
 // Hyperparameters: one table that --flags, --config=FILE.json and a run's config.json share.
 //
 //   Hyperparameters table = {{"batch", "windows in a batch", &options.batch, {.low = 1}}};
-//   WEFT_RETURN_IF_ERROR(ReadJson(contents, table));                       // {"batch": 12}
-//   WEFT_RETURN_IF_ERROR(SetFromText("12", table[0]));                     // --batch=12
+//   WEFT_RETURN_IF_ERROR(SetFromJson(json, table));     // {"batch": 12}
+//   WEFT_RETURN_IF_ERROR(SetFromText("12", table[0]));  // --batch=12
 //
 // A key is a flag's name with '_' for '-'.
 #ifndef WEFT_TRAIN_HYPERPARAMETERS_H_
@@ -25,6 +25,7 @@ struct Hyperparameter {
     double low = -std::numeric_limits<double>::infinity(), high = std::numeric_limits<double>::infinity();
     std::vector<std::string> choices = {};  // of a text; empty: any
     bool may_change = false;                // when a run is resumed
+    bool may_be_empty = false;              // a text that a flag gives
   };
 
   std::string flag;  // "learning-rate"

@@ -40,11 +40,11 @@ TEST(HyperparametersTest, NamesWhatIsWrong) {
     size_t row;
     const char *text, *error;
   } kFlags[] = {
-      {0, "many", "--steps: 'many' is not a whole number"},
-      {0, "1.5", "--steps: '1.5' is not a whole number"},
+      {0, "many", "--steps: 'many' is not a whole number below 2^63"},
+      {0, "1.5", "--steps: '1.5' is not a whole number below 2^63"},
       {0, "101", "--steps: 101 is not in 0 .. 100"},
-      {0, "99999999999999999999", "--steps: '99999999999999999999' is not a whole number"},
-      {1, "-1", "--seed: '-1' is not a whole number of 0 or more"},
+      {0, "99999999999999999999", "--steps: '99999999999999999999' is not a whole number below 2^63"},
+      {1, "-1", "--seed: '-1' is not a whole number from 0 to 2^64 - 1"},
       {2, "nan", "--learning-rate: 'nan' is not a number"},
       {2, "-1", "--learning-rate: -1 is less than 0"},
       {3, "maybe", "--bias: 'maybe' is not true or false"},
@@ -57,7 +57,7 @@ TEST(HyperparametersTest, NamesWhatIsWrong) {
       {"[]", "not a JSON object"},
       {R"({"step": 5})", "unknown key 'step', did you mean 'steps'?"},
       {R"({"steps": "5"})", "key 'steps': \"5\" is not of the right type"},
-      {R"({"steps": true})", "key 'steps': 'true' is not a whole number"},
+      {R"({"steps": true})", "key 'steps': 'true' is not a whole number below 2^63"},
       {R"({"steps": null})", "key 'steps': null is not of the right type"},
       {R"({"steps": -1})", "key 'steps': -1 is not in 0 .. 100"},
       {R"({"activation": 5})", "key 'activation': 5 is not a text"},

@@ -14,11 +14,13 @@ Interrupt::Interrupt() {
   action.sa_flags = SA_RESETHAND | SA_RESTART;
   sigaction(SIGINT, &action, &old_interrupt_);
   sigaction(SIGTERM, &action, &old_terminate_);
+  sigaction(SIGHUP, &action, &old_hang_up_);
 }
 
 Interrupt::~Interrupt() {
   sigaction(SIGINT, &old_interrupt_, nullptr);
   sigaction(SIGTERM, &old_terminate_, nullptr);
+  sigaction(SIGHUP, &old_hang_up_, nullptr);
 }
 
 bool Interrupt::requested() const { return requested_signal != 0; }

@@ -1,4 +1,4 @@
-// Ctrl-C and SIGTERM as a question: has the user asked to stop?
+// Ctrl-C, SIGTERM and a lost terminal as a question: has the user asked to stop?
 #ifndef WEFT_TRAIN_INTERRUPT_H_
 #define WEFT_TRAIN_INTERRUPT_H_
 
@@ -6,7 +6,8 @@
 
 namespace weft {
 
-// While one lives, the first SIGINT or SIGTERM is only noted; a second one ends the program as usual.
+// While one lives, the first SIGINT, SIGTERM and SIGHUP are only noted; a second one ends the program as
+// usual.
 class Interrupt {
  public:
   Interrupt();
@@ -17,7 +18,7 @@ class Interrupt {
   bool requested() const;
 
  private:
-  struct sigaction old_interrupt_, old_terminate_;
+  struct sigaction old_interrupt_, old_terminate_, old_hang_up_;
 };
 
 }  // namespace weft

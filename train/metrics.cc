@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
@@ -14,9 +13,7 @@
 namespace weft {
 namespace {
 
-absl::Status WriteError(const std::string& path) {
-  return absl::UnavailableError(absl::StrCat("can't write ", path, ": ", std::strerror(errno)));
-}
+absl::Status WriteError(const std::string& path) { return SystemStatus("write", path, errno); }
 
 }  // namespace
 
@@ -41,8 +38,8 @@ absl::StatusOr<MetricsFile> MetricsFile::Open(const std::string& path, int64_t s
   if (contents.ok()) {
     for (absl::string_view line : absl::StrSplit(*contents, '\n', absl::SkipEmpty())) {
       const auto json = nlohmann::json::parse(line.begin(), line.end(), nullptr, /*allow_exceptions=*/false);
-      if (!json.is_object() || !json.contains("step") || !json["step"].is_number_integer()) break;
-      if (json["step"].get<int64_t>() > step) break;
+      if (!json.is_object() || !json.contains("step") || !json["step"].is_number_integer()) continue;
+      if (json["step"].get<int64_t>() > step) continue;
       absl::StrAppend(&kept, line, "\n");
       if (json.contains("seconds") && json["seconds"].is_number()) metrics.seconds_ = json["seconds"].get<double>();
     }

@@ -36,7 +36,7 @@ std::string ToJsonLine(const Metrics& metrics);
 
 class MetricsFile {
  public:
-  // Opens `path` to append lines after that of `step`; later ones, and one that was cut short, are dropped. Everything
+  // Opens `path` to append lines after that of `step`; later ones, and what is no such line, are dropped. Everything
   // is if `step` is negative.
   static absl::StatusOr<MetricsFile> Open(const std::string& path, int64_t step);
 

@@ -32,7 +32,7 @@ class AdamW {
   AdamWConfig config_;
 };
 
-struct SgdConfig {
+struct SgdConfig {  // the decay is of all weights, biases and gains too
   double momentum = 0, weight_decay = 0, clip = 0;
 };
 

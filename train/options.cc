@@ -9,7 +9,7 @@ Hyperparameters TrainerHyperparameters(TrainerOptions* options) {
       {"batch", "windows of text in a batch", &options->batch, {.low = 1, .high = 1e6}},
       {"learning-rate", "the highest learning rate, reached after the warm-up", &options->learning_rate, {.low = 0}},
       {"min-learning-rate", "the learning rate at the end", &options->minimum_learning_rate, {.low = 0}},
-      {"warmup-steps", "steps of linear warm-up", &options->warmup_steps, {.low = 0}},
+      {"warmup-steps", "steps of linear warm-up", &options->warmup_steps, {.low = 0, .high = kMostSteps}},
       {"eval-every",
        "steps between evaluations on the validation text; 0: none",
        &options->eval_every,

@@ -6,7 +6,6 @@ namespace weft {
 namespace {
 
 constexpr char kRewrite[] = "\r\x1b[K";  // back to the line's start, and erase it
-constexpr auto kBetween = std::chrono::milliseconds(100);
 
 }  // namespace
 
@@ -29,12 +28,14 @@ void Progress::Begin(int64_t first_step, int64_t steps) {
   first_step_ = first_step;
   steps_ = steps;
   begin_ = Clock::now();
-  shown_ = begin_ - kBetween;
+  shown_ = Clock::time_point::min();
 }
 
 void Progress::Step(int64_t step, const Metrics::Training& training) {
   const auto now = Clock::now();
-  if (options_.terminal ? now - shown_ < kBetween && step < steps_
+  const bool soon =
+      shown_ != Clock::time_point::min() && now - shown_ < std::chrono::duration<double>(options_.between);
+  if (options_.terminal ? soon && step < steps_
                         : options_.log_every == 0 || (step % options_.log_every != 0 && step < steps_)) {
     return;
   }

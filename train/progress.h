@@ -15,12 +15,16 @@ namespace weft {
 struct ProgressOptions {
   std::FILE* out = stdout;
   bool terminal = false;    // whether `out` is one
+  double between = 0.1;     // seconds that a line on a terminal lasts at least
   int64_t log_every = 100;  // steps between plain lines; 0: none
 };
 
 class Progress {
  public:
   explicit Progress(const ProgressOptions& options) : options_(options) {}
+  ~Progress() { End(); }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
 
   void Begin(int64_t first_step, int64_t steps);
   void Step(int64_t step, const Metrics::Training& training);

@@ -41,7 +41,7 @@ TEST(ProgressTest, WritesPlainLinesToAFile) {
 }
 
 TEST(ProgressTest, RewritesOneLineOnATerminal) {
-  const std::string text = Printed({.terminal = true}, [](Progress& progress) {
+  const std::string text = Printed({.terminal = true, .between = 1e6}, [](Progress& progress) {
     progress.Step(1, {});
     progress.Step(2, {});  // too soon to show
     progress.Say("hello");

@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "weft/core/file.h"
+#include "weft/core/json.h"
 #include "weft/core/status.h"
 
 namespace weft {
@@ -35,8 +36,9 @@ int64_t HighestNumber(const std::string& name) {
   return highest;
 }
 
-absl::Status SystemError(absl::string_view action, const std::string& path, const std::error_code& error) {
-  return absl::UnavailableError(absl::StrCat("can't ", action, " ", path, ": ", error.message()));
+// So that the folder itself lasts.
+absl::Status SyncParent(const std::string& path) {
+  return SyncFolder(fs::path(path).parent_path().empty() ? "." : fs::path(path).parent_path().string());
 }
 
 }  // namespace
@@ -49,6 +51,9 @@ absl::StatusOr<RunDirectory> RunDirectory::Find(const RunDirectoryOptions& optio
   if (options.resume && options.overwrite) {
     return absl::InvalidArgumentError("--resume and --overwrite exclude each other");
   }
+  if (options.overwrite && options.out.empty()) {
+    return absl::InvalidArgumentError("--overwrite needs --out: the folder of the run to replace");
+  }
   RunDirectory run(options);
   if (run.path_.empty() && options.resume) {
     if (const int64_t highest = HighestNumber(options.name); highest > 0) {
@@ -56,6 +61,10 @@ absl::StatusOr<RunDirectory> RunDirectory::Find(const RunDirectoryOptions& optio
     }
   }
   if (!run.path_.empty()) WEFT_RETURN_IF_ERROR(run.Inspect());
+  if (options.resume && !run.holds_run_) {
+    return absl::NotFoundError(absl::StrCat(run.path_.empty() ? absl::StrCat("runs/", options.name, "-N") : run.path_,
+                                            ": no run to resume; without --resume one begins"));
+  }
   return run;
 }
 
@@ -64,22 +73,26 @@ absl::Status RunDirectory::Inspect() {
   const fs::file_status status = fs::status(path_, error);
   if (!fs::exists(status)) {
     if (status.type() == fs::file_type::not_found) return absl::OkStatus();
-    return SystemError("read", path_, error);
+    return SystemStatus("read", path_, error.value());
   }
   if (!fs::is_directory(status)) return absl::FailedPreconditionError(absl::StrCat(path_, " is not a folder"));
   const bool empty = fs::is_empty(path_, error);
-  if (error) return SystemError("read", path_, error);
+  if (error) return SystemStatus("read", path_, error.value());
   exists_ = true;
-  if (empty) return absl::OkStatus();
+  if (empty) return Lock();
   if (const absl::StatusOr<std::string> contents = ReadFile(File(kConfig)); contents.ok()) {
-    config_ = nlohmann::ordered_json::parse(*contents, nullptr, /*allow_exceptions=*/false);
+    absl::StatusOr<nlohmann::ordered_json> config = ParseJsonObject(*contents);
+    if (!config.ok()) return Annotate(config.status(), File(kConfig));
+    config_ = *std::move(config);
+  } else if (!absl::IsNotFound(contents.status())) {
+    return contents.status();
   }
   if (!IsRunConfig(config_, options_.name)) {
     return absl::FailedPreconditionError(
         absl::StrCat(path_, " is not empty and holds no run of train ", options_.name, "; choose another --out"));
   }
   holds_run_ = true;
-  if (options_.resume || options_.overwrite) return absl::OkStatus();
+  if (options_.resume || options_.overwrite) return Lock();
   return absl::AlreadyExistsError(
       absl::StrCat(path_, " holds a run: pass --resume to continue it, --overwrite to replace it, or another --out"));
 }
@@ -90,33 +103,53 @@ absl::Status RunDirectory::MakeFolder() {
   std::error_code error;
   if (!path_.empty()) {
     fs::create_directories(path_, error);
-    return error ? SystemError("create", path_, error) : absl::OkStatus();
+    if (error) return SystemStatus("create", path_, error.value());
+    WEFT_RETURN_IF_ERROR(Lock());
+    if (!fs::is_empty(path_, error)) return absl::AlreadyExistsError(path_ + " holds another run by now");
+    return SyncParent(path_);
   }
   fs::create_directories("runs", error);
-  if (error) return SystemError("create", "runs", error);
+  if (error) return SystemStatus("create", "runs", error.value());
   // Another run may take a number first: a folder that this call didn't make isn't ours.
   for (int64_t number = HighestNumber(options_.name) + 1;; ++number) {
     const std::string path = DefaultPath(options_.name, number);
     const bool made = fs::create_directory(path, error);
-    if (error && error != std::errc::file_exists) return SystemError("create", path, error);
+    if (error && error != std::errc::file_exists) return SystemStatus("create", path, error.value());
     if (!made) continue;
     path_ = path;
-    return absl::OkStatus();
+    WEFT_RETURN_IF_ERROR(Lock());
+    return SyncParent(path_);
   }
 }
 
-absl::Status RunDirectory::Begin(const nlohmann::ordered_json& config) {
-  if (!exists_) WEFT_RETURN_IF_ERROR(MakeFolder());
-  if (options_.overwrite) {  // config.json stays until it is replaced: it shows that the folder is a run
-    for (const char* name : kWritten) {
-      std::error_code error;
-      fs::remove_all(File(name), error);
-      if (error) return SystemError("remove", File(name), error);
-    }
+absl::Status RunDirectory::Lock() {
+  WEFT_ASSIGN_OR_RETURN(lock_, LockFolder(path_));
+  return absl::OkStatus();
+}
+
+// config.json stays until it is replaced: it shows that the folder is a run.
+absl::Status RunDirectory::Clear() const {
+  std::vector<std::string> names;
+  if (options_.overwrite) names.assign(std::begin(kWritten), std::end(kWritten));
+  std::error_code error;
+  for (fs::directory_iterator i(path_, error), end; !error && i != end; i.increment(error)) {
+    const std::string name = i->path().filename().string();
+    if (absl::EndsWith(name, kTemporarySuffix)) names.push_back(name);
   }
+  for (const std::string& name : names) {
+    fs::remove_all(File(name), error);
+    if (error) return SystemStatus("remove", File(name), error.value());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RunDirectory::Begin(const nlohmann::ordered_json& config) {
+  const std::string text = config.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  if (!exists_) WEFT_RETURN_IF_ERROR(MakeFolder());
+  WEFT_RETURN_IF_ERROR(Clear());
   if (options_.resume && holds_run_ && config == config_) return absl::OkStatus();
   config_ = config;
-  return WriteFile(File(kConfig), {config.dump(2), "\n"});
+  return WriteFile(File(kConfig), {text, "\n"});
 }
 
 }  // namespace weft

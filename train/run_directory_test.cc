@@ -59,17 +59,57 @@ TEST_F(RunDirectoryTest, ResumesTheNewestRun) {
   const absl::StatusOr<RunDirectory> run = RunDirectory::Find({.name = "gpt", .resume = true});
   ASSERT_TRUE(run.ok()) << run.status();
   EXPECT_EQ(run->path(), "runs/gpt-10");
-  EXPECT_TRUE(run->holds_run());
   EXPECT_EQ(run->config()["width"], 8);
 }
 
-TEST_F(RunDirectoryTest, ResumesNothingWhereNothingIs) {
-  for (const char* out : {"", "mine"}) {
-    absl::StatusOr<RunDirectory> run = RunDirectory::Find({.name = "gpt", .out = out, .resume = true});
-    ASSERT_TRUE(run.ok()) << run.status();
-    EXPECT_FALSE(run->holds_run());
-    EXPECT_TRUE(run->Begin(kConfig).ok());
+TEST_F(RunDirectoryTest, ThereMustBeARunToResume) {
+  fs::create_directories("empty");
+  for (const char* out : {"", "missing", "empty"}) {
+    const absl::Status refused = RunDirectory::Find({.name = "gpt", .out = out, .resume = true}).status();
+    EXPECT_EQ(refused.code(), absl::StatusCode::kNotFound);
+    EXPECT_THAT(std::string(refused.message()), HasSubstr(": no run to resume"));
   }
+  EXPECT_FALSE(fs::exists("missing"));
+}
+
+TEST_F(RunDirectoryTest, IsHeldByOneAtATime) {
+  MakeRun("mine");
+  {
+    const absl::StatusOr<RunDirectory> run = RunDirectory::Find({.name = "gpt", .out = "mine", .resume = true});
+    ASSERT_TRUE(run.ok()) << run.status();
+    for (const bool resume : {true, false}) {
+      const RunDirectoryOptions options = {.name = "gpt", .out = "mine", .resume = resume, .overwrite = !resume};
+      EXPECT_EQ(RunDirectory::Find(options).status().message(), "mine is in use by another process");
+    }
+  }
+  EXPECT_TRUE(RunDirectory::Find({.name = "gpt", .out = "mine", .resume = true}).ok());
+}
+
+TEST_F(RunDirectoryTest, ANewFolderIsLockedAndMustStillBeFree) {
+  absl::StatusOr<RunDirectory> first = RunDirectory::Find({.name = "gpt", .out = "mine"});
+  absl::StatusOr<RunDirectory> second = RunDirectory::Find({.name = "gpt", .out = "mine"});
+  ASSERT_TRUE(first->Begin(kConfig).ok());
+  EXPECT_EQ(second->Begin(kConfig).message(), "mine is in use by another process");
+  first = absl::CancelledError();
+  EXPECT_EQ(second->Begin(kConfig).message(), "mine holds another run by now");
+}
+
+TEST_F(RunDirectoryTest, RemovesWhatAKilledRunLeftHalfWritten) {
+  MakeRun("mine");
+  Touch("mine/model.safetensors.123.tmp");
+  absl::StatusOr<RunDirectory> run = RunDirectory::Find({.name = "gpt", .out = "mine", .resume = true});
+  ASSERT_TRUE(run.ok()) << run.status();
+  EXPECT_TRUE(fs::exists("mine/model.safetensors.123.tmp"));
+  ASSERT_TRUE(run->Begin(kConfig).ok());
+  EXPECT_FALSE(fs::exists("mine/model.safetensors.123.tmp"));
+  EXPECT_TRUE(fs::exists("mine/model.safetensors"));
+}
+
+TEST_F(RunDirectoryTest, SaysWhyAConfigurationCannotBeRead) {
+  MakeRun("mine");
+  std::ofstream("mine/config.json") << "{\"command\": ";
+  EXPECT_THAT(std::string(RunDirectory::Find({.name = "gpt", .out = "mine", .resume = true}).status().message()),
+              HasSubstr("mine/config.json: it is not JSON: line 1, column "));
 }
 
 TEST_F(RunDirectoryTest, RefusesARunUnlessToldWhatToDo) {
@@ -78,6 +118,8 @@ TEST_F(RunDirectoryTest, RefusesARunUnlessToldWhatToDo) {
   EXPECT_EQ(refused.code(), absl::StatusCode::kAlreadyExists);
   EXPECT_THAT(std::string(refused.message()), testing::AllOf(HasSubstr("--resume"), HasSubstr("--overwrite")));
   EXPECT_FALSE(RunDirectory::Find({.name = "gpt", .out = "mine", .resume = true, .overwrite = true}).ok());
+  EXPECT_EQ(RunDirectory::Find({.name = "gpt", .overwrite = true}).status().message(),
+            "--overwrite needs --out: the folder of the run to replace");
 }
 
 TEST_F(RunDirectoryTest, OverwritesOnlyWhatARunWrites) {
@@ -112,8 +154,9 @@ TEST_F(RunDirectoryTest, NeverTouchesAFolderThatIsNoRun) {
 TEST_F(RunDirectoryTest, TellsWhatCannotBeWritten) {
   Touch("file");
   EXPECT_EQ(RunDirectory::Find({.name = "gpt", .out = "file"}).status().message(), "file is not a folder");
-  const absl::StatusOr<RunDirectory> inside = RunDirectory::Find({.name = "gpt", .out = "file/inside"});
-  EXPECT_TRUE(!inside.ok() || !RunDirectory(*inside).Begin(kConfig).ok());
+  absl::StatusOr<RunDirectory> inside = RunDirectory::Find({.name = "gpt", .out = "file/inside"});
+  ASSERT_TRUE(inside.ok()) << inside.status();
+  EXPECT_EQ(inside->Begin(kConfig).message(), "cannot create file/inside: Not a directory");
 }
 
 }  // namespace

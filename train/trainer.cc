@@ -1,7 +1,10 @@
 #include "weft/train/trainer.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -23,10 +26,37 @@ double WithoutSign(double x) { return std::isnan(x) ? std::fabs(x) : x; }  // a 
 void Warn(const std::string& text) { std::fprintf(stderr, "weft: warning: %s\n", text.c_str()); }
 
 void WarnOfOtherBits(const CheckpointInfo& info) {
-  if (info.version == kVersion && info.cpu == CpuFeatures()) return;
+  if (info.version == BuildName() && info.cpu == CpuFeatures()) return;
   Warn(absl::StrCat("the checkpoint of step ", info.step, " was written by Weft ", info.version, " on a CPU with ",
-                    info.cpu, "; this is Weft ", kVersion, " with ", CpuFeatures(),
+                    info.cpu, "; this is Weft ", BuildName(), " with ", CpuFeatures(),
                     ": the run goes on, but not with the same bits"));
+}
+
+// The first parameter with a value that is not finite; "" if there is none.
+std::string FirstNotFinite(const Parameters& parameters) {
+  for (const std::string& name : parameters.Names()) {
+    const absl::StatusOr<Tensor> tensor = parameters.Find(name);
+    if (!tensor.ok() || !IsFloat(tensor->type.dtype)) continue;
+    const bool finite = Dispatch(tensor->type.dtype, [&](auto zero) {
+      const auto values = tensor->span<decltype(zero)>();
+      return std::all_of(values.begin(), values.end(), [](auto x) { return std::isfinite(static_cast<double>(x)); });
+    });
+    if (!finite) return name;
+  }
+  return "";
+}
+
+// The op that writes the parameter of this name.
+std::string WriterOf(const Program& program, const std::string& name) {
+  for (const Node& node : program.nodes) {
+    for (int i = 0; i < node.op->writes; ++i) {
+      const Node& source = program.producer(node.inputs[i]);
+      if (source.op == &kParameterOp && program.parameters[source.attrs.as<SourceAttrs>().index].name == name) {
+        return std::string(node.op->name);
+      }
+    }
+  }
+  return "the start";
 }
 
 }  // namespace
@@ -53,6 +83,7 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const TrainerOptions& o
 
 absl::StatusOr<bool> Trainer::Resume() {
   const std::string checkpoints = run_->File("checkpoints");
+  WEFT_RETURN_IF_ERROR(TidyCheckpoints(checkpoints));
   absl::Status first_error;
   for (const int64_t step : ListCheckpoints(checkpoints)) {
     const absl::StatusOr<CheckpointInfo> info = ReadCheckpointInfo(checkpoints, step);
@@ -60,10 +91,15 @@ absl::StatusOr<bool> Trainer::Resume() {
       return absl::FailedPreconditionError(
           "data: the text is not the one that this run began with; give that one, or begin another run");
     }
+    if (info.ok() && info->seed != parameters_->seed()) {
+      return absl::FailedPreconditionError(absl::StrCat("seed: the checkpoint of step ", step,
+                                                        " is of a run with seed ", info->seed, ", asked for is ",
+                                                        parameters_->seed()));
+    }
     const absl::Status loaded = info.ok() ? LoadCheckpoint(checkpoints, *info, parameters_) : info.status();
     if (loaded.ok()) {
       WarnOfOtherBits(*info);
-      step_ = step;
+      step_ = saved_step_ = step;
       resumed_ = true;
       return true;
     }
@@ -71,6 +107,12 @@ absl::StatusOr<bool> Trainer::Resume() {
     if (first_error.ok()) first_error = loaded;
   }
   if (!first_error.ok()) return Annotate(first_error, "no checkpoint can be read");
+  std::error_code error;
+  if (std::filesystem::exists(run_->File("model.safetensors"), error)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(run_->path(), " has a model.safetensors, but no checkpoint to continue from; pass --overwrite to ",
+                     "begin anew, or another --out"));
+  }
   return false;
 }
 
@@ -139,7 +181,10 @@ absl::StatusOr<double> Trainer::Evaluate() {
                           evaluate_->Run({{program_.tokens, batch_.tokens}, {program_.targets, batch_.targets}}));
     sum += outputs.Scalar(program_.loss);
   }
-  return sum / static_cast<double>(options_.eval_batches);
+  const double loss = sum / static_cast<double>(options_.eval_batches);
+  if (std::isfinite(loss)) return loss;
+  WEFT_RETURN_IF_ERROR(CheckWeights());
+  return Stopped(absl::StrFormat("validation loss %g after step %d", WithoutSign(loss), step_));
 }
 
 absl::Status Trainer::Report(MetricsFile* file, Metrics metrics, Progress* progress) const {
@@ -151,16 +196,28 @@ absl::Status Trainer::Report(MetricsFile* file, Metrics metrics, Progress* progr
   return file->Append(metrics);
 }
 
-absl::Status Trainer::Save() const {
-  WEFT_RETURN_IF_ERROR(SaveCheckpoint(
-      run_->File("checkpoints"),
-      {.step = step_, .seed = parameters_->seed(), .parameters_step = parameters_->step(), .data = data_},
-      *parameters_));
+absl::Status Trainer::Save() {
+  WEFT_RETURN_IF_ERROR(CheckWeights());
+  if (saved_step_ != step_) {
+    WEFT_RETURN_IF_ERROR(SaveCheckpoint(
+        run_->File("checkpoints"),
+        {.step = step_, .seed = parameters_->seed(), .parameters_step = parameters_->step(), .data = data_},
+        *parameters_));
+    saved_step_ = step_;
+  }
   return parameters_->Save(run_->File("model.safetensors"), Parameters::kWeights);
+}
+
+absl::Status Trainer::CheckWeights() const {
+  const std::string name = FirstNotFinite(*parameters_);
+  if (name.empty()) return absl::OkStatus();
+  return Stopped(absl::StrCat(WriterOf(program_.tape->program(), name), " made '", name, "' infinite or NaN at step ",
+                              step_, " or before"));
 }
 
 // The update left the weights as they were, so the same batch in a graph without it makes the NaN again.
 absl::Status Trainer::ExplainNan(double loss, double gradient_norm, float rate) {
+  WEFT_RETURN_IF_ERROR(CheckWeights());
   std::string cause;
   absl::StatusOr<Graph> graph = Compile(*program_.tape, {.fetch = {program_.loss, program_.gradient_norm}});
   if (graph.ok()) {
@@ -171,11 +228,14 @@ absl::Status Trainer::ExplainNan(double loss, double gradient_norm, float rate) 
       cause = absl::StrCat("; the first op to make a NaN was ", check.first_nan());
     }
   }
+  return Stopped(absl::StrFormat("loss %g, gradient norm %g at step %d%s; no weight was changed", WithoutSign(loss),
+                                 WithoutSign(gradient_norm), step_ + 1, cause));
+}
+
+absl::Status Trainer::Stopped(const std::string& why) const {
   const std::vector<int64_t> saved = ListCheckpoints(run_->File("checkpoints"));
-  return absl::AbortedError(
-      absl::StrFormat("loss %g, gradient norm %g at step %d%s; the update was not made%s", WithoutSign(loss),
-                      WithoutSign(gradient_norm), step_ + 1, cause,
-                      saved.empty() ? "" : absl::StrCat("; the last checkpoint is of step ", saved.front())));
+  return absl::AbortedError(saved.empty() ? why
+                                          : absl::StrCat(why, "; the last checkpoint is of step ", saved.front()));
 }
 
 }  // namespace weft

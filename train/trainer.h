@@ -1,6 +1,6 @@
 // Trainer: the loop that trains a language model on a corpus and keeps its run directory.
 //
-//   WEFT_ASSIGN_OR_RETURN(auto trainer, Trainer::Create(options, program, &corpus, &parameters, &run));
+//   WEFT_ASSIGN_OR_RETURN(auto trainer, Trainer::Create(options, program, &corpus, data, &parameters, &run));
 //   if (resume) WEFT_RETURN_IF_ERROR(trainer->Resume().status());
 //   WEFT_RETURN_IF_ERROR(trainer->Train(&progress));
 //
@@ -52,10 +52,12 @@ class Trainer {
   static absl::StatusOr<std::unique_ptr<Trainer>> Create(const TrainerOptions& options, const TrainingProgram& program,
                                                          const TokenCorpus* corpus, const std::string& data,
                                                          Parameters* parameters, const RunDirectory* run);
-  // Loads the newest checkpoint that can be read; false if there is none at all. Warns on stderr if another version of
-  // Weft or another CPU wrote it.
+  // Loads the newest checkpoint that can be read; false if nothing was ever saved. Warns on stderr if another version
+  // of Weft or another CPU wrote it. FailedPrecondition if it is of another text or seed, or if there are weights
+  // without a checkpoint, which training would replace.
   absl::StatusOr<bool> Resume();
-  // Trains up to options.steps and saves. Cancelled, after saving, on Ctrl-C; Aborted, naming the op, on a NaN.
+  // Trains up to options.steps and saves. Cancelled, after saving, on Ctrl-C; Aborted, naming the op, when a loss, a
+  // norm or a weight is not finite any more, which is not saved.
   absl::Status Train(Progress* progress);
 
   int64_t step() const { return step_; }  // updates made
@@ -65,8 +67,10 @@ class Trainer {
   absl::StatusOr<Metrics::Training> TrainStep();
   absl::StatusOr<double> Evaluate();
   absl::Status Report(MetricsFile* file, Metrics metrics, Progress* progress) const;
-  absl::Status Save() const;
+  absl::Status Save();
+  absl::Status CheckWeights() const;
   absl::Status ExplainNan(double loss, double gradient_norm, float rate);
+  absl::Status Stopped(const std::string& why) const;
 
   TrainerOptions options_;
   TrainingProgram program_;
@@ -78,6 +82,7 @@ class Trainer {
   std::unique_ptr<Runner> train_, evaluate_;
   TokenBatch batch_;
   int64_t step_ = 0;
+  int64_t saved_step_ = -1;  // the newest checkpoint, if it was written or loaded here
   bool resumed_ = false;
   std::chrono::steady_clock::time_point begin_;
 };
