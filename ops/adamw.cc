@@ -9,6 +9,7 @@
 
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
+#include "weft/ops/kernels/elementwise.h"
 #include "weft/ops/kernels/rows.h"
 #include "weft/ops/ops.h"
 
@@ -37,7 +38,13 @@ absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
   if (in[6] != TensorType{kI32, {}}) return ShapeError("adamw", "step must be i32[]", in);
   const auto is_beta = [](double beta) { return beta >= 0 && beta < 1; };
   if (!is_beta(options.beta1) || !is_beta(options.beta2)) {
-    return ShapeError("adamw", "beta1 and beta2 must be in [0, 1)", in);
+    return ShapeError("adamw",
+                      absl::StrCat("beta1 = ", options.beta1, ", beta2 = ", options.beta2, ", wanted in [0, 1)"), in);
+  }
+  if (!(options.epsilon >= 0))
+    return ShapeError("adamw", absl::StrCat("epsilon = ", options.epsilon, ", wanted >= 0"), in);
+  if (!(options.weight_decay >= 0)) {
+    return ShapeError("adamw", absl::StrCat("weight_decay = ", options.weight_decay, ", wanted >= 0"), in);
   }
   return Types{in[0], in[0], in[0]};
 }
@@ -61,7 +68,7 @@ template <class T>
 void Kernel(const KernelArgs& a, Rect tile) {
   const AdamWStep<T> step = StepOf<T>(a);
   const bool update = std::isfinite(*a.input<float>(5));
-  ForEachRun(a.output_shape(0), tile, [&](int64_t begin, int64_t count) {
+  ForRuns(a.output_shape(0), tile, [&](int64_t begin, int64_t count) {
     if (update) {
       Rows<T>().adamw(step, a.input<T>(0) + begin, a.input<T>(1) + begin, a.input<T>(2) + begin, a.input<T>(3) + begin,
                       a.output<T>(0) + begin, a.output<T>(1) + begin, a.output<T>(2) + begin, count);
@@ -85,9 +92,10 @@ void Reference(const ReferenceArgs& a) {
   }
 }
 
-VarList Example(VarSpan in) { return AdamWUpdate(in[0], in[1], in[2], in[3], in[4], in[5], in[6], {}); }
-
-VarList BadBeta(VarSpan in) { return AdamWUpdate(in[0], in[1], in[2], in[3], in[4], in[5], in[6], {.beta1 = 1}); }
+VarList Update(VarSpan in, const AdamWOptions& options) {
+  return AdamWUpdate(in[0], in[1], in[2], in[3], in[4], in[5], in[6], options);
+}
+VarList Example(VarSpan in) { return Update(in, {}); }
 
 constexpr OpExample kExamples[] = {
     {.in = "[] [] [] [] f32[] f32[] i32[]", .record = Example, .low = 0.1, .below = 10, .out = "[]"},
@@ -97,7 +105,18 @@ constexpr OpExample kExamples[] = {
     {.in = "[3] [3] [3] [2] f32[] f32[] i32[]", .record = Example, .error = "w, m, v and grad must have one type"},
     {.in = "[3] [3] [3] [3] f32[1] f32[] i32[]", .record = Example, .error = "rate and grad_scale must be f32[]"},
     {.in = "[3] [3] [3] [3] f32[] f32[] f32[]", .record = Example, .error = "step must be i32[]"},
-    {.in = "[3] [3] [3] [3] f32[] f32[] i32[]", .record = BadBeta, .error = "must be in [0, 1)"},
+    {.in = "[3] [3] [3] [3] f32[] f32[] i32[]",
+     .record = [](VarSpan in) { return Update(in, {.beta1 = 1}); },
+     .error = "beta1 = 1, beta2 = 0.999, wanted in [0, 1)"},
+    {.in = "[3] [3] [3] [3] f32[] f32[] i32[]",
+     .record = [](VarSpan in) { return Update(in, {.beta2 = -0.1}); },
+     .error = "beta2 = -0.1, wanted in [0, 1)"},
+    {.in = "[3] [3] [3] [3] f32[] f32[] i32[]",
+     .record = [](VarSpan in) { return Update(in, {.epsilon = -1e-8}); },
+     .error = "epsilon = -1e-08, wanted >= 0"},
+    {.in = "[3] [3] [3] [3] f32[] f32[] i32[]",
+     .record = [](VarSpan in) { return Update(in, {.weight_decay = -0.01}); },
+     .error = "weight_decay = -0.01, wanted >= 0"},
 };
 
 }  // namespace

@@ -3,7 +3,7 @@
 
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
-#include "weft/ops/kernels/rows.h"
+#include "weft/ops/kernels/elementwise.h"
 #include "weft/ops/ops.h"
 
 namespace weft {
@@ -16,7 +16,7 @@ absl::StatusOr<Types> Infer(const Attrs&, TypeSpan in) {
 
 template <class T>
 void Kernel(const KernelArgs& a, Rect tile) {
-  ForEachRun(a.output_shape(0), tile, [&](int64_t begin, int64_t count) {
+  ForRuns(a.output_shape(0), tile, [&](int64_t begin, int64_t count) {
     std::memmove(a.output<T>(0) + begin, a.input<T>(1) + begin, count * sizeof(T));
   });
 }

@@ -1,4 +1,5 @@
-// ops/cast.cc: x as another dtype: to integers by truncation, saturating, NaN to 0; to bool by x != 0.
+// ops/cast.cc: x as another dtype: to floats rounded once, to nearest even; to integers by truncation, saturating, NaN
+// to 0; to bool by x != 0.
 #include <algorithm>
 
 #include "weft/core/status.h"

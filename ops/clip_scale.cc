@@ -22,7 +22,8 @@ struct ClipScaleAttrs {
 
 absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
   if (in[0].shape.rank() != 0) return ShapeError("clip_scale", "the norm must be a scalar", in);
-  if (!(attrs.as<ClipScaleAttrs>().max_norm >= 0)) return ShapeError("clip_scale", "max_norm must be >= 0", in);
+  const double max_norm = attrs.as<ClipScaleAttrs>().max_norm;
+  if (!(max_norm >= 0)) return ShapeError("clip_scale", absl::StrCat("max_norm = ", max_norm, ", wanted >= 0"), in);
   return Types{in[0]};
 }
 
@@ -51,7 +52,7 @@ constexpr OpExample kExamples[] = {
     {.in = "[]", .record = Example<1>, .low = 0, .high = 0.9},
     {.in = "[]", .record = Example<1>, .low = 1e30, .high = 2e30},
     {.in = "[1]", .record = Example<1>, .error = "the norm must be a scalar"},
-    {.in = "[]", .record = Example<-1>, .error = "max_norm must be >= 0"},
+    {.in = "[]", .record = Example<-1>, .error = "max_norm = -1, wanted >= 0"},
 };
 
 }  // namespace

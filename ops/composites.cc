@@ -1,28 +1,30 @@
-// ops/composites.cc: reductions that are spelt in other ops.
-#include <cmath>
-
+// ops/composites.cc: what is spelt in other ops.
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
+#include "weft/ops/all_ops.h"
 #include "weft/ops/blocks.h"
+#include "weft/ops/kernels/axis.h"
 #include "weft/ops/ops.h"
 
 namespace weft {
 
+Var Not(Var x) { return Equal(x, FillLike(x, false)); }
+
+Var IsNan(Var x) { return Not(Equal(x, x)); }
+
 Var Sum(Var x) { return Sum(Reshape(x, {x.shape().elements()}), 0); }
 
 Var Sum(Var x, int axis, bool keep) {
-  const std::optional<int> from_front = NormalAxis(x.shape(), axis);
-  if (!from_front) {
-    const TensorType type = x.type();
-    x.tape->Fail(ShapeError("sum", absl::StrCat("axis ", axis, " is outside rank ", type.shape.rank()), {type}));
-    return x;
+  const TensorType type = x.type();
+  const int from_front = FrontAxis(type.shape, axis);
+  x.tape->Fail(CheckAxis("sum", from_front, {type}));
+  // An axis of size 1 needs no sum, and so nobody else to say this.
+  if (KernelFor(kSumBlocks, {type}, {type}) == nullptr) {
+    x.tape->Fail(ShapeError("sum", absl::StrCat("not defined for ", Name(type.dtype)), {type}));
   }
-  Shape shape;
-  for (int i = 0; i < x.shape().rank(); ++i) {
-    if (i != *from_front) shape.Append(x.dim(i));
-  }
-  while (x.dim(*from_front) != 1) x = SumBlocks(x, *from_front);
-  return keep ? x : Reshape(x, shape);
+  if (!x.tape->status().ok()) return x;
+  while (x.dim(from_front) != 1) x = SumBlocks(x, from_front);
+  return keep ? x : Reshape(x, WithoutAxis(type.shape, from_front));
 }
 
 Var Mean(Var x) {
@@ -69,7 +71,9 @@ Var GlobalNorm(VarSpan tensors) {
   WEFT_CHECK(!tensors.empty());
   VarList squares;
   for (Var x : tensors) squares.push_back(Reshape(SquareSum(x), {1}));
-  return Sqrt(Sum(Concat(squares, 0)));
+  // The root of 0 has no slope that 0 · slope would be 0 of: it is masked on both sides.
+  const Var sum = Sum(Concat(squares, 0)), zero = Equal(sum, FillLike(sum, 0));
+  return MaskFill(Sqrt(MaskFill(sum, zero, 1)), zero, 0);
 }
 
 }  // namespace weft

@@ -38,7 +38,7 @@ absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
 // f(i, where input i lies in the output).
 template <class F>
 void ForParts(int axis, const Shape& whole, int count, const auto& shape_of, F f) {
-  Part part = {.whole = whole, .axis = FrontAxis(whole, axis)};
+  Part part = {.whole = whole, .axis = axis};
   for (int i = 0; i < count; ++i) {
     part.part = shape_of(i);
     f(i, part);
@@ -79,7 +79,7 @@ VarList Gradient(const GradientArgs& a) {
 void Reference(const ReferenceArgs& a) {
   const int axis = a.attrs.as<ConcatAttrs>().axis;
   const Shape& out = a.output_types[0].shape;
-  const int64_t inner = out.Product(FrontAxis(out, axis) + 1, out.rank());
+  const int64_t inner = out.Product(axis + 1, out.rank());
   for (size_t to = 0; to < a.outputs[0].size(); ++to) {
     int64_t position = to / inner % out.dim(axis);
     size_t input = 0;
@@ -100,7 +100,13 @@ constexpr OpExample kExamples[] = {
     {.in = "[2,3] [3,3]", .record = [](VarSpan in) { return VarList{Concat(in, 1)}; }, .error = "more than axis 1"},
     {.in = "[2] i32[2]", .record = [](VarSpan in) { return VarList{Concat(in, 0)}; }, .error = "more than axis 0"},
     {.in = "[2] [2,2]", .record = [](VarSpan in) { return VarList{Concat(in, 0)}; }, .error = "more than axis 0"},
-    {.in = "[2] [2]", .record = [](VarSpan in) { return VarList{Concat(in, 1)}; }, .error = "axis 1 is out of range"},
+    {.in = "[2] [2]", .record = [](VarSpan in) { return VarList{Concat(in, 1)}; }, .error = "axis 1 is outside rank 1"},
+    {.in = "[2]",
+     .record =
+         [](VarSpan in) {
+           return VarList{Concat({Var(), in[0]}, 0)};
+         },
+     .error = "input 0 is an empty Var"},
 };
 
 }  // namespace
@@ -115,8 +121,9 @@ constexpr OpDef kConcat = {.name = "concat",
                            .attrs = AttrOpsOf<ConcatAttrs>(),
                            .examples = kExamples};
 Var Concat(VarSpan parts, int axis) {
-  const int front = parts.empty() || !parts[0] ? axis : FrontAxis(parts[0].shape(), axis);
-  return RecordAll(kConcat, parts, Attrs::Of(ConcatAttrs{front}))[0];
+  const auto any = std::find_if(parts.begin(), parts.end(), [](Var part) { return static_cast<bool>(part); });
+  WEFT_CHECK(any != parts.end());
+  return any->tape->Record(kConcat, Attrs::Of(ConcatAttrs{FrontAxis(any->shape(), axis)}), parts)[0];
 }
 
 }  // namespace weft

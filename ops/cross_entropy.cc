@@ -1,6 +1,7 @@
 // ops/cross_entropy.cc: of logits [..., V] and targets i32 [...], each [..., 1]:
 //   row_loss = -Σ_v q_v · (logits_v - lse), where q is 1 - s + s / V at the target and s / V elsewhere; 0 if ignored,
 //   lse = log Σ_v exp(logits_v), and valid = 1, or 0 if ignored.
+// Ignored are targets equal to ignore_index or outside 0 .. V-1.
 #include "weft/ops/cross_entropy.h"
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
+#include "weft/ops/index_bounds.h"
 #include "weft/ops/kernels/rows.h"
 #include "weft/ops/ops.h"
 
@@ -67,7 +69,7 @@ void Reference(const ReferenceArgs& a) {
     for (int64_t v = 0; v < n; ++v) sum += std::exp(x[v] - max);
     const double lse = max + std::log(sum);
     const int64_t target = static_cast<int64_t>(a.inputs[1][r]);
-    const bool valid = target != attrs.ignore_index;
+    const bool valid = target != attrs.ignore_index && target >= 0 && target < n;
     for (int64_t v = 0; valid && v < n; ++v) {
       const double q = attrs.label_smoothing / n + (v == target ? 1 - attrs.label_smoothing : 0);
       a.outputs[0][r] -= q * (x[v] - lse);
@@ -87,17 +89,23 @@ VarList Example(VarSpan in) {
   return RecordAll(kCrossEntropy, in, Attrs::Of(attrs));
 }
 
+// By the recording function, which asks for bounds: the other examples record the op alone.
+VarList LossExample(VarSpan in) { return {CrossEntropy(in[0], in[1], {.ignore_index = 1})}; }
+
 constexpr OpExample kExamples[] = {
     {.in = "[1] i32[]", .record = Example<-100, 0>, .below = 1, .out = "[1]"},
     {.in = "[7,5] i32[7]", .record = Example<-100, 0>, .low = -3, .high = 3, .below = 5, .out = "[7,1]"},
     {.in = "[2,3,17] i32[2,3]", .record = Example<-100, 10>, .low = -3, .high = 3, .below = 17},
-    {.in = "[130,5] i32[130]", .record = Example<1, 10>, .below = 3},  // a third is ignored
+    {.in = "[130,5] i32[130]", .record = Example<1, 10>, .below = 3},   // a third is ignored
+    {.in = "[37,5] i32[37]", .record = Example<-100, 10>, .below = 9},  // some targets are no class
+    {.in = "[7,5] i32[7]", .record = LossExample, .below = 5, .out = "[]"},
     {.in = "[3,257] i32[3]", .record = Example<-100, 0>, .low = -90, .high = 90, .below = 257},
     {.in = "[0,5] i32[0]", .record = Example<-100, 0>},
     {.in = "[] i32[]", .record = Example<-100, 0>, .error = "logits need rank >= 1"},
     {.in = "[2,0] i32[2]", .record = Example<-100, 0>, .error = "no classes"},
     {.in = "[2,3] [2]", .record = Example<-100, 0>, .error = "targets must be i32[2]"},
     {.in = "[2,3] i32[3]", .record = Example<-100, 0>, .error = "targets must be i32[2]"},
+    {.in = "[2,3] i32[2]", .record = LossExample, .below = 4, .error = "below = 4, wanted below <= 3"},
     {.in = "[2,3] i32[2]", .record = Example<-100, 101>, .error = "label_smoothing 1.01 is outside [0, 1]"},
     {.in = "[2,3] i32[2]", .record = Example<int64_t{1} << 40, 0>, .error = "does not fit i32"},
 };
@@ -133,6 +141,7 @@ constexpr OpDef kCrossEntropy = {.name = "cross_entropy",
 Var CrossEntropy(Var logits, Var targets, CrossEntropyOptions options) {
   const CrossEntropyAttrs attrs = {.ignore_index = options.ignore_index, .label_smoothing = options.label_smoothing};
   const VarList out = RecordAll(kCrossEntropy, {logits, targets}, Attrs::Of(attrs));
+  RequireBounds("cross_entropy", targets, logits.dim(-1), "classes", options.ignore_index);
   return Sum(out[0]) / Sum(out[2]);
 }
 

@@ -20,7 +20,7 @@ struct CrossEntropyAttrs {
   }
 };
 
-// Whether a target counts. One outside 0 .. vocabulary - 1 does not: runs find it when it is fed.
+// Whether a target counts.
 constexpr bool IsValidTarget(int64_t target, const CrossEntropyAttrs& attrs, int64_t vocabulary) {
   return target != attrs.ignore_index && target >= 0 && target < vocabulary;
 }

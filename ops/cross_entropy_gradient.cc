@@ -1,5 +1,5 @@
 // ops/cross_entropy_gradient.cc: dlogits = (exp(logits - lse) - q) · drow, and 0 where the target is ignored. Of logits
-// [..., V], targets i32 [...], lse and drow [..., 1]; q as in cross_entropy.cc.
+// [..., V], targets i32 [...], lse and drow [..., 1]; q, and what is ignored, as in cross_entropy.cc.
 #include <algorithm>
 #include <cmath>
 
@@ -47,7 +47,8 @@ VarList Gradient(const GradientArgs& a) {
   const Var logits = a.input(0), targets = a.input(1), lse = a.input(2), drow = a.input(3), u = a.grad(0);
   const double ignore_index = static_cast<double>(a.attrs.as<CrossEntropyAttrs>().ignore_index);
   const Var ignored = Equal(targets, Fill(targets.tape, {kI32, {}}, ignore_index));
-  const Var counts = 1 - Reshape(Cast(ignored, drow.dtype()), drow.shape());
+  const Var in_range = Record(kEmbedding, {Fill(logits.tape, {drow.dtype(), {logits.dim(-1), 1}}, 1), targets});
+  const Var counts = MaskFill(in_range, Reshape(ignored, drow.shape()), 0);
   const Var dlogits = Exp(logits - lse) * u * (drow * counts);
   const Var unit = Record(kCrossEntropyGradient, {logits, targets, lse, FillLike(drow, 1)}, a.attrs);
   return {dlogits, Var(), Scale(Sum(dlogits, -1, true), -1), Sum(u * unit, -1, true)};
@@ -59,7 +60,7 @@ void Reference(const ReferenceArgs& a) {
   for (size_t e = 0; e < a.outputs[0].size(); ++e) {
     const size_t r = e / n;
     const int64_t v = e % n, target = static_cast<int64_t>(a.inputs[1][r]);
-    if (target == attrs.ignore_index) continue;
+    if (target == attrs.ignore_index || target < 0 || target >= n) continue;
     const double q = attrs.label_smoothing / n + (v == target ? 1 - attrs.label_smoothing : 0);
     a.outputs[0][e] = (std::exp(a.inputs[0][e] - a.inputs[2][r]) - q) * a.inputs[3][r];
   }
@@ -76,6 +77,7 @@ constexpr OpExample kExamples[] = {
     {.in = "[7,5] i32[7] [7,1] [7,1]", .record = Example<-100, 0>, .below = 5, .out = "[7,5]"},
     {.in = "[2,3,17] i32[2,3] [2,3,1] [2,3,1]", .record = Example<-100, 10>, .below = 17},
     {.in = "[130,5] i32[130] [130,1] [130,1]", .record = Example<1, 10>, .below = 3},  // a third is ignored
+    {.in = "[37,5] i32[37] [37,1] [37,1]", .record = Example<-100, 10>, .below = 9},   // some targets are no class
     {.in = "[3,257] i32[3] [3,1] [3,1]", .record = Example<-100, 0>, .low = -3, .high = 3, .below = 257},
     {.in = "[0,5] i32[0] [0,1] [0,1]", .record = Example<-100, 0>},
     {.in = "[2,3] i32[3] [2,1] [2,1]", .record = Example<-100, 0>, .error = "targets must be i32[2]"},

@@ -1,10 +1,11 @@
-// ops/embedding.cc: y[..., :] = table[ids[...], :]. table [V, C], ids i32 [...].
+// ops/embedding.cc: y[..., :] = table[ids[...], :], and 0 where an id is outside 0 .. V-1. table [V, C], ids i32 [...].
 #include "weft/ops/embedding.h"
 
 #include <algorithm>
 
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
+#include "weft/ops/index_bounds.h"
 #include "weft/ops/ops.h"
 
 namespace weft {
@@ -27,13 +28,17 @@ template <class T>
 void Kernel(const KernelArgs& a, Rect tile) {
   const int64_t rows = a.input_shape(0).dim(0), n = a.input_shape(0).dim(1);
   for (int64_t r = tile.row_begin; r < tile.row_end; ++r) {
-    // Runs check the ids that are fed; one that a graph computes wrongly must not read elsewhere.
-    const int64_t id = std::clamp<int64_t>(a.input<int32_t>(1)[r], 0, rows - 1);
-    std::copy_n(a.input<T>(0) + id * n, n, a.output<T>(0) + r * n);
+    const int64_t id = a.input<int32_t>(1)[r];
+    T* const y = a.output<T>(0) + r * n;
+    if (id >= 0 && id < rows) {
+      std::copy_n(a.input<T>(0) + id * n, n, y);
+    } else {
+      std::fill_n(y, n, T{0});
+    }
   }
 }
 
-// dtable[v] = Σ dy over where ids = v
+// dtable[v] = Σ dy over where ids = v; ids outside the table have none.
 VarList Gradient(const GradientArgs& a) {
   const Attrs attrs = Attrs::Of(EmbeddingGradientAttrs{.rows = a.input(0).dim(0)});
   return {Record(kEmbeddingGradient, {a.grad(0), a.input(1)}, attrs), Var()};
@@ -42,20 +47,27 @@ VarList Gradient(const GradientArgs& a) {
 void Reference(const ReferenceArgs& a) {
   const int64_t n = a.input_types[0].shape.dim(1);
   for (size_t e = 0; e < a.outputs[0].size(); ++e) {
-    a.outputs[0][e] = a.inputs[0][static_cast<int64_t>(a.inputs[1][e / n]) * n + e % n];
+    const int64_t id = static_cast<int64_t>(a.inputs[1][e / n]);
+    if (id >= 0 && id < a.input_types[0].shape.dim(0)) a.outputs[0][e] = a.inputs[0][id * n + e % n];
   }
 }
+
+// By the recording function, which asks for bounds: the other examples record the op alone.
+VarList Example(VarSpan in) { return {Embedding(in[0], in[1])}; }
 
 constexpr OpExample kExamples[] = {
     {.in = "[1,1] i32[1]", .below = 1, .out = "[1,1]"},
     {.in = "[5,3] i32[]", .below = 5, .out = "[3]"},
     {.in = "[5,3] i32[7]", .below = 5, .out = "[7,3]"},
     {.in = "[257,17] i32[10,13]", .below = 257, .out = "[10,13,17]"},
-    {.in = "[3,4] i32[3]", .below = 3},  // as many ids as rows
+    {.in = "[3,4] i32[3]", .below = 3},   // as many ids as rows
+    {.in = "[5,3] i32[37]", .below = 9},  // some ids outside the table
+    {.in = "[5,3] i32[7]", .record = Example, .below = 5},
     {.in = "[5,3] i32[0]", .out = "[0,3]"},
     {.in = "[5] i32[7]", .error = "the table must have rank 2"},
     {.in = "[0,3] i32[7]", .error = "the table has no rows"},
     {.in = "[5,3] [7]", .error = "ids must be i32"},
+    {.in = "[5,3] i32[7]", .record = Example, .below = 6, .error = "below = 6, wanted below <= 5"},
 };
 
 }  // namespace
@@ -69,6 +81,10 @@ constexpr OpDef kEmbedding = {.name = "embedding",
                               .reference = Reference,
                               .examples = kExamples};
 
-Var Embedding(Var table, Var ids) { return Record(kEmbedding, {table, ids}); }
+Var Embedding(Var table, Var ids) {
+  const Var y = Record(kEmbedding, {table, ids});
+  RequireBounds("embedding", ids, table.dim(0), "rows of the table");
+  return y;
+}
 
 }  // namespace weft

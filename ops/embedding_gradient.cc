@@ -1,5 +1,6 @@
-// ops/embedding_gradient.cc: dtable[v, :] = Σ dy[i, :] over the i with ids[i] = v. dy [..., C], ids i32 [...],
-// dtable [V, C]. Each tile of dtable's rows looks at all ids in order, so that a row's sum has one order.
+// ops/embedding_gradient.cc: dtable[v, :] = Σ dy[i, :] over the i with ids[i] = v; ids outside 0 .. V-1 add
+// nothing. dy [..., C], ids i32 [...], dtable [V, C]. Each tile of dtable's rows looks at all ids in order, so that a
+// row's sum has one order.
 #include <algorithm>
 
 #include "weft/core/status.h"
@@ -38,12 +39,13 @@ void Kernel(const KernelArgs& a, Rect tile) {
 }
 
 // d(dy) = d(dtable)[ids]
-VarList Gradient(const GradientArgs& a) { return {Embedding(a.grad(0), a.input(1)), Var()}; }
+VarList Gradient(const GradientArgs& a) { return {Record(kEmbedding, {a.grad(0), a.input(1)}), Var()}; }
 
 void Reference(const ReferenceArgs& a) {
   const int64_t n = a.output_types[0].shape.dim(1);
   for (size_t e = 0; e < a.inputs[0].size(); ++e) {
-    a.outputs[0][static_cast<int64_t>(a.inputs[1][e / n]) * n + e % n] += a.inputs[0][e];
+    const int64_t id = static_cast<int64_t>(a.inputs[1][e / n]);
+    if (id >= 0 && id < a.output_types[0].shape.dim(0)) a.outputs[0][id * n + e % n] += a.inputs[0][e];
   }
 }
 
@@ -62,7 +64,8 @@ constexpr OpExample kExamples[] = {
     {.in = "[3] i32[]", .record = Example<5>, .below = 5, .out = "[5,3]"},
     {.in = "[7,3] i32[7]", .record = Example<5>, .below = 5, .out = "[5,3]"},
     {.in = "[10,13,17] i32[10,13]", .record = Example<257>, .below = 257, .out = "[257,17]"},
-    {.in = "[3,4] i32[3]", .record = Example<3>, .below = 3},  // as many ids as rows
+    {.in = "[3,4] i32[3]", .record = Example<3>, .below = 3},    // as many ids as rows
+    {.in = "[37,3] i32[37]", .record = Example<5>, .below = 9},  // some ids outside the table
     {.in = "[0,3] i32[0]", .record = Example<5>, .out = "[5,3]"},
     {.in = "[7,3] [7]", .record = Example<5>, .error = "ids must be i32"},
     {.in = "[6,3] i32[7]", .record = Example<5>, .error = "dy must have ids' shape"},

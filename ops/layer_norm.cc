@@ -18,12 +18,14 @@ struct LayerNormAttrs {
   }
 };
 
-absl::StatusOr<Types> Infer(const Attrs&, TypeSpan in) {
+absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
   if (in[0].shape.rank() < 1) return ShapeError("layer_norm", "x needs rank >= 1", in);
   const TensorType vector = {in[0].dtype, {in[0].shape.dim(-1)}};
   if (in[1] != vector || in[2] != vector) {
     return ShapeError("layer_norm", absl::StrCat("gain and bias must be ", ToString(vector)), in);
   }
+  const double epsilon = attrs.as<LayerNormAttrs>().epsilon;
+  if (!(epsilon > 0)) return ShapeError("layer_norm", absl::StrCat("epsilon = ", epsilon, ", wanted > 0"), in);
   TensorType statistics = in[0];
   statistics.shape.set_dim(-1, 1);
   return Types{in[0], statistics, statistics};
@@ -62,7 +64,10 @@ VarList Elementary(const Attrs& attrs, VarSpan in) {
   return {centred * rstd * in[1] + in[2], mean, rstd};
 }
 
-VarList Example(VarSpan in) { return RecordAll(kLayerNorm, in, Attrs::Of(LayerNormAttrs{.epsilon = 1e-3})); }
+VarList Recorded(VarSpan in, double epsilon) {
+  return RecordAll(kLayerNorm, in, Attrs::Of(LayerNormAttrs{.epsilon = epsilon}));
+}
+VarList Example(VarSpan in) { return Recorded(in, 1e-3); }
 
 constexpr OpExample kExamples[] = {
     {.in = "[1] [1] [1]", .record = Example},
@@ -72,8 +77,9 @@ constexpr OpExample kExamples[] = {
     // The mean is far from zero: E[x²] - E[x]² would lose the variance. What is left is the rounding of x - mean.
     {.in = "[3,257] [257] [257]", .record = Example, .low = 1, .high = 9, .tolerance = 1e-5},
     {.in = "[0,4] [4] [4]", .record = Example},
-    {.in = "[] [1] [1]", .error = "rank >= 1"},
-    {.in = "[2,3] [2] [3]", .error = "gain and bias must be f32[3]"},
+    {.in = "[] [1] [1]", .record = Example, .error = "rank >= 1"},
+    {.in = "[2,3] [2] [3]", .record = Example, .error = "gain and bias must be f32[3]"},
+    {.in = "[3] [3] [3]", .record = [](VarSpan in) { return Recorded(in, 0); }, .error = "epsilon = 0, wanted > 0"},
 };
 
 }  // namespace

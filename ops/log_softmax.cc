@@ -1,4 +1,6 @@
-// ops/log_softmax.cc: y[i] = x[i] - log Σ_j exp(x[j]), along the last axis.
+// ops/log_softmax.cc: y[i] = x[i] - log Σ_j exp(x[j]), along the last axis. A row of only -inf stays as it is.
+#include <cmath>
+
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/kernels/rows.h"
@@ -18,8 +20,8 @@ void Kernel(const KernelArgs& a, Rect tile) {
   const int64_t n = a.output_shape(0).cols();
   for (int64_t r = tile.row_begin; r < tile.row_end; ++r) {
     const T* const x = a.input<T>(0) + r * n;
-    const LogSumExp<T> lse = rows.log_sum_exp(x, n);
-    rows.subtract(x, lse.shift, lse.log_sum, a.output<T>(0) + r * n, n);
+    const auto [shift, log_sum] = rows.log_sum_exp(x, n);
+    rows.subtract(x, shift, std::isinf(log_sum) ? 0 : log_sum, a.output<T>(0) + r * n, n);
   }
 }
 

@@ -5,6 +5,7 @@
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/blocks.h"
+#include "weft/ops/kernels/axis.h"
 #include "weft/ops/kernels/rows.h"
 #include "weft/ops/ops.h"
 
@@ -28,9 +29,7 @@ BlockAttrs WholeAxis(const Attrs& attrs, const Shape& shape) {
 
 absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
   const int axis = attrs.as<MaxAttrs>().axis;
-  if (axis < 0 || axis >= in[0].shape.rank()) {
-    return ShapeError("max", absl::StrCat("axis ", axis, " is outside rank ", in[0].shape.rank()), in);
-  }
+  WEFT_RETURN_IF_ERROR(CheckAxis("max", axis, in));
   if (in[0].shape.dim(axis) == 0) return ShapeError("max", absl::StrCat("nothing along axis ", axis), in);
   TensorType out = in[0];
   out.shape.set_dim(axis, 1);
@@ -55,10 +54,11 @@ void Kernel(const KernelArgs& a, Rect tile) {
       });
 }
 
-// dx = [x = y] · dy / (how many are equal to y)
+// dx = [x = y] · dy / (how many are equal to y), where a NaN is equal to a NaN.
 VarList Gradient(const GradientArgs& a) {
   const int axis = a.attrs.as<MaxAttrs>().axis;
-  const Var equal = Cast(Equal(a.input(0), a.output(0)), a.input(0).dtype());
+  const Var x = a.input(0);
+  const Var equal = Cast(MaskFill(Equal(x, a.output(0)), IsNan(x), true), x.dtype());
   return {equal * (a.grad(0) / Sum(equal, axis, true))};
 }
 
@@ -88,6 +88,11 @@ constexpr OpExample kExamples[] = {
     {.in = "[3,257]", .record = Example<-1, true>, .out = "[3,1]"},
     {.in = "[257,3]", .record = Example<0, false>, .out = "[3]"},
     {.in = "[2,7,3,5]", .record = Example<1, true>, .low = -90, .high = -80, .out = "[2,1,3,5]"},
+    {.in = "[7,3]",
+     .record =
+         [](VarSpan in) {
+           return VarList{Max(Concat({in[0], in[0]}, 0), 0)};
+         }},  // ties
     {.in = "[0,4]", .record = Example<1, true>, .out = "[0,1]"},
     {.in = "[4,0]", .record = Example<1, true>, .error = "nothing along axis 1"},
     {.in = "[3]", .record = Example<1, true>, .error = "axis 1 is outside rank 1"},
@@ -107,14 +112,9 @@ constexpr OpDef kMax = {.name = "max",
                         .examples = kExamples};
 
 Var Max(Var x, int axis, bool keep) {
-  const int from_front = NormalAxis(x.shape(), axis).value_or(axis);
+  const int from_front = FrontAxis(x.shape(), axis);
   const Var y = Record(kMax, {x}, Attrs::Of(MaxAttrs{.axis = from_front}));
-  if (keep || !x.tape->status().ok()) return y;
-  Shape shape;
-  for (int i = 0; i < x.shape().rank(); ++i) {
-    if (i != from_front) shape.Append(x.dim(i));
-  }
-  return Reshape(y, shape);
+  return keep || !x.tape->status().ok() ? y : Reshape(y, WithoutAxis(x.shape(), from_front));
 }
 
 }  // namespace weft

@@ -6,11 +6,12 @@
 namespace weft {
 namespace {
 
-// dy goes to b where y differs from a, else to a.
+// dy goes to b where b is NaN or less than a, else to a.
 VarList Gradient(const GradientArgs& g) {
   const Var a = g.input(0), b = g.input(1), dy = g.grad(0);
-  const Var a_won = Equal(g.output(0), a), b_won = Equal(a_won, FillLike(a_won, 0));
-  return {SumTo(MaskFill(dy, b_won, 0), a.shape()), SumTo(MaskFill(dy, a_won, 0), b.shape())};
+  const Var b_less = MaskFill(Equal(g.output(0), b), Equal(g.output(0), a), false);
+  const Var b_won = MaskFill(b_less, IsNan(b), true);
+  return {SumTo(MaskFill(dy, b_won, 0), a.shape()), SumTo(MaskFill(dy, Not(b_won), 0), b.shape())};
 }
 
 double Reference(double a, double b) { return b < a || b != b ? b : a; }

@@ -1,6 +1,6 @@
-// The ops: every function records one or more nodes on the tape of its first argument. T is any float type where
-// nothing else is said; shapes are written [..., n] where leading axes are free. Errors are kept by the tape
-// (core/tape.h).
+// The ops: every function records one or more nodes on the tape of its first argument. Values are f32 or f64 where
+// nothing else is said: bf16, like i32 and bool, can be made, moved, compared, masked and cast, not computed with.
+// Shapes are written [..., n] where leading axes are free. Errors are kept by the tape (core/tape.h).
 #ifndef WEFT_OPS_OPS_H_
 #define WEFT_OPS_OPS_H_
 
@@ -11,21 +11,21 @@
 
 namespace weft {
 
-// Constants.
+// Constants, of any dtype (Iota: not bool).
 Var Fill(Tape* tape, TensorType type, double value);  // every element is `value`
 Var FillLike(Var x, double value);                    // of x's type
 Var Iota(Tape* tape, DType dtype, int64_t n);         // [n]: 0, 1, ..., n - 1
 
-// Shapes. A negative axis counts from the end.
+// Shapes, of any dtype. A negative axis counts from the end.
 Var Reshape(Var x, const Shape& shape);                   // the same elements; one size may be -1
 Var Permute(Var x, std::initializer_list<int> axes);      // y.dim(i) = x.dim(axes[i])
 Var Transpose(Var x, int axis_a, int axis_b);             // swaps two axes
 Var BroadcastTo(Var x, const Shape& shape);               // NumPy's broadcast_to
 Var Slice(Var x, int axis, int64_t begin, int64_t end);   // x[..., begin:end, ...]
 Var Pad(Var x, int axis, int64_t before, int64_t after);  // zeros before and after along an axis
-Var Concat(VarSpan parts, int axis);                      // one after the other along an axis
+Var Concat(VarSpan parts, int axis);                      // one after the other along an axis; at least one part
 VarList Split(Var x, int axis, int parts);                // equal parts along an axis
-Var Cast(Var x, DType dtype);                             // to integers by truncation, to bool by x != 0
+Var Cast(Var x, DType dtype);  // floats rounded to nearest even, integers truncated, bool x != 0
 
 // Elementwise, with NumPy's broadcasting where there are two inputs.
 Var Add(Var a, Var b);
@@ -33,7 +33,9 @@ Var Sub(Var a, Var b);
 Var Mul(Var a, Var b);
 Var Div(Var a, Var b);
 Var Minimum(Var a, Var b);        // at a tie the gradient goes to a; a NaN wins
-Var Equal(Var a, Var b);          // bool; no gradient
+Var Equal(Var a, Var b);          // bool, of any dtype; no gradient
+Var Not(Var x);                   // of bools
+Var IsNan(Var x);                 // bool
 Var ResidualAdd(Var x, Var y);    // x + y, of equal shapes only
 Var Scale(Var x, double factor);  // factor · x
 Var Exp(Var x);
@@ -44,8 +46,8 @@ Var Erf(Var x);
 Var Relu(Var x);  // max(x, 0); gradient 0 at 0
 enum class GeluForm : uint8_t { kErf, kTanh };
 Var Gelu(Var x, GeluForm form = GeluForm::kErf);  // x·Φ(x) (Hendrycks and Gimpel, 2016), or its tanh approximation
-Var MaskFill(Var x, Var mask, double value);      // value where the bool mask (broadcast to x) is true, else x
-Var CausalMask(Var x, double value);              // [..., T, S]: value where column > row + S - T, else x
+Var MaskFill(Var x, Var mask, double value);  // value where the bool mask (broadcast to x) is true, else x of any dtype
+Var CausalMask(Var x, double value);          // [..., T, S]: value where column > row + S - T, else x; also bf16, i32
 // Zeroes each element with probability `rate` and scales the others by 1 / (1 - rate) (Srivastava et al., 2014). The
 // identity in mode kEval. Draws from (seed, stream of this call, step, element index).
 Var Dropout(Var x, double rate);
@@ -64,11 +66,15 @@ struct MatMulOptions {
 };
 // [..., M, K] × [..., K, N] = [..., M, N]; leading axes broadcast.
 Var MatMul(Var a, Var b, MatMulOptions options = {});
-Var Softmax(Var x);     // exp(x_i) / Σ_j exp(x_j) along the last axis; a row of only -inf gives zeros
-Var LogSoftmax(Var x);  // x_i - log Σ_j exp(x_j) along the last axis
+// Along the last axis: exp(x_i) / Σ_j exp(x_j), and its logarithm. A row of only -inf gives zeros, and their
+// logarithms; one with a NaN or +inf, NaNs.
+Var Softmax(Var x);
+Var LogSoftmax(Var x);
 // gain · (x - mean) / sqrt(variance + epsilon) + bias along the last axis; gain, bias: [C] (Ba et al., 2016).
 Var LayerNorm(Var x, Var gain, Var bias, double epsilon = 1e-5);
-Var Embedding(Var table, Var ids);  // table [V, C], ids i32 [...] in 0 .. V-1: table[ids], [..., C]
+// table [V, C], ids i32 [...]: table[ids], [..., C]. An id outside 0 .. V-1 gives zeros and no gradient; where ids is
+// an Input, its bounds must exclude that: 0 < below <= V, and no ignored value.
+Var Embedding(Var table, Var ids);
 
 // Losses.
 struct CrossEntropyOptions {
@@ -77,19 +83,20 @@ struct CrossEntropyOptions {
 };
 // logits [..., V], targets i32 [...]: the mean over targets other than ignore_index of -Σ_v q_v · log
 // softmax(logits)_v, where q is 1 - s + s / V at the target and s / V elsewhere for smoothing s. NaN if all are
-// ignored. As PyTorch's.
+// ignored. As PyTorch's, but that a target outside 0 .. V-1 is ignored, too; where targets is an Input, its bounds must
+// exclude that: 0 < below <= V, and ignored, where declared, is ignore_index.
 Var CrossEntropy(Var logits, Var targets, CrossEntropyOptions options = {});
 
 // Gradients (core/tape.h says more).
 inline VarList Gradient(Var loss, VarSpan wrt) { return loss.tape->Gradient(loss, wrt); }
 Var SquareSum(Var x);             // [] Σ x²
-Var GlobalNorm(VarSpan tensors);  // [] sqrt of the sum of squares of all elements of all tensors
+Var GlobalNorm(VarSpan tensors);  // [] root of the sum of all elements' squares, gradient 0 at 0; at least one
 // [] what gradients of this norm are multiplied by: min(1, max_norm / (norm + 1e-6)), as PyTorch's clip_grad_norm_;
 // 1 if max_norm is 0; NaN if the norm is not finite, which makes the updates below leave everything as it is.
 Var ClipScale(Var norm, double max_norm);
 
 // Updates. Each overwrites state and returns its next version, which later ops may read.
-Var Assign(Var state, Var value);  // value has the state's type
+Var Assign(Var state, Var value);  // value has the state's type, of any dtype
 struct AdamWOptions {
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, weight_decay = 0.01;
 };

@@ -38,7 +38,7 @@ absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
 Part PartOf(const OpArgs& args) {
   const PadAttrs attrs = args.attrs.as<PadAttrs>();
   const Shape& part = args.inputs[0].shape;
-  return {args.outputs[0].shape, part, FrontAxis(part, attrs.axis), attrs.before};
+  return {args.outputs[0].shape, part, attrs.axis, attrs.before};
 }
 
 Rect Access(const OpArgs& args, int operand, Rect tile) { return operand == 0 ? PartOf(args).InPart(tile) : tile; }
@@ -60,7 +60,7 @@ void Reference(const ReferenceArgs& a) {
   const auto [axis, before, after] = a.attrs.as<PadAttrs>();
   const Shape& shape = a.output_types[0].shape;
   const int64_t size = shape.dim(axis);
-  const int64_t inner = shape.Product(FrontAxis(shape, axis) + 1, shape.rank());
+  const int64_t inner = shape.Product(axis + 1, shape.rank());
   size_t from = 0;
   for (size_t to = 0; to < a.outputs[0].size(); ++to) {
     const int64_t position = to / inner % size;
@@ -78,7 +78,7 @@ constexpr OpExample kExamples[] = {
     {.in = "bool[7]", .record = [](VarSpan in) { return VarList{Pad(in[0], 0, 1, 3)}; }, .out = "bool[11]"},
     {.in = "[4,3]",
      .record = [](VarSpan in) { return VarList{Pad(in[0], -3, 0, 1)}; },
-     .error = "axis -3 is out of range"},
+     .error = "axis -3 is outside rank 2"},
     {.in = "[4,3]",
      .record = [](VarSpan in) { return VarList{Pad(in[0], 1, -1, 4)}; },
      .error = "can't pad by -1 and 4"},

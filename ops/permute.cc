@@ -4,6 +4,7 @@
 
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
+#include "weft/ops/kernels/axis.h"
 #include "weft/ops/kernels/elementwise.h"
 #include "weft/ops/ops.h"
 
@@ -126,7 +127,9 @@ constexpr OpExample kExamples[] = {
     {.in = "[2,3]",
      .record = [](VarSpan in) { return VarList{Permute(in[0], {0})}; },
      .error = "no permutation of 2 axes"},
-    {.in = "[2,3]", .record = [](VarSpan in) { return VarList{Transpose(in[0], 0, 2)}; }, .error = "2 is out of range"},
+    {.in = "[2,3]",
+     .record = [](VarSpan in) { return VarList{Transpose(in[0], 0, 2)}; },
+     .error = "axis 2 is outside rank 2"},
 };
 
 }  // namespace
@@ -151,15 +154,12 @@ Var Permute(Var x, std::initializer_list<int> axes) {
 }
 
 Var Transpose(Var x, int axis_a, int axis_b) {
-  const std::optional<int> a = NormalAxis(x.shape(), axis_a), b = NormalAxis(x.shape(), axis_b);
-  if (!a.has_value() || !b.has_value()) {
-    const int wrong = a.has_value() ? axis_b : axis_a;
-    x.tape->Fail(ShapeError("permute", absl::StrCat("axis ", wrong, " is out of range"), {x.type()}));
-    return x;
-  }
+  const int a = FrontAxis(x.shape(), axis_a), b = FrontAxis(x.shape(), axis_b);
+  for (const int axis : {a, b}) x.tape->Fail(CheckAxis("permute", axis, {x.type()}));
+  if (!x.tape->status().ok()) return x;
   PermuteAttrs attrs = {.rank = x.shape().rank()};
   std::iota(attrs.axes.begin(), attrs.axes.begin() + attrs.rank, 0);
-  std::swap(attrs.axes[*a], attrs.axes[*b]);
+  std::swap(attrs.axes[a], attrs.axes[b]);
   return RecordPermute(x, attrs);
 }
 

@@ -6,6 +6,7 @@
 
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
+#include "weft/ops/kernels/elementwise.h"
 #include "weft/ops/kernels/rows.h"
 #include "weft/ops/ops.h"
 
@@ -22,10 +23,13 @@ struct SgdAttrs {
   }
 };
 
-absl::StatusOr<Types> Infer(const Attrs&, TypeSpan in) {
+absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
   if (in[1] != in[0] || in[2] != in[0]) return ShapeError("sgd", "w, m and grad must have one type", in);
   const TensorType scalar = {kF32, {}};
   if (in[3] != scalar || in[4] != scalar) return ShapeError("sgd", "rate and grad_scale must be f32[]", in);
+  const auto [momentum, decay] = attrs.as<SgdAttrs>();
+  if (!(momentum >= 0)) return ShapeError("sgd", absl::StrCat("momentum = ", momentum, ", wanted >= 0"), in);
+  if (!(decay >= 0)) return ShapeError("sgd", absl::StrCat("weight_decay = ", decay, ", wanted >= 0"), in);
   return Types{in[0], in[0]};
 }
 
@@ -37,7 +41,7 @@ void Kernel(const KernelArgs& a, Rect tile) {
                            .momentum = static_cast<T>(options.momentum),
                            .rate = static_cast<T>(*a.input<float>(3))};
   const bool update = std::isfinite(*a.input<float>(4));
-  ForEachRun(a.output_shape(0), tile, [&](int64_t begin, int64_t count) {
+  ForRuns(a.output_shape(0), tile, [&](int64_t begin, int64_t count) {
     if (update) {
       Rows<T>().sgd(step, a.input<T>(0) + begin, a.input<T>(1) + begin, a.input<T>(2) + begin, a.output<T>(0) + begin,
                     a.output<T>(1) + begin, count);
@@ -58,9 +62,8 @@ void Reference(const ReferenceArgs& a) {
   }
 }
 
-VarList Example(VarSpan in) {
-  return SgdUpdate(in[0], in[1], in[2], in[3], in[4], {.momentum = 0.9, .weight_decay = 0.01});
-}
+VarList Update(VarSpan in, const SgdOptions& options) { return SgdUpdate(in[0], in[1], in[2], in[3], in[4], options); }
+VarList Example(VarSpan in) { return Update(in, {.momentum = 0.9, .weight_decay = 0.01}); }
 
 constexpr OpExample kExamples[] = {
     {.in = "[] [] [] f32[] f32[]", .record = Example, .out = "[]"},
@@ -69,6 +72,12 @@ constexpr OpExample kExamples[] = {
     {.in = "[0,3] [0,3] [0,3] f32[] f32[]", .record = Example},
     {.in = "[3] [3] [2] f32[] f32[]", .record = Example, .error = "w, m and grad must have one type"},
     {.in = "[3] [3] [3] f32[] f32[1]", .record = Example, .error = "rate and grad_scale must be f32[]"},
+    {.in = "[3] [3] [3] f32[] f32[]",
+     .record = [](VarSpan in) { return Update(in, {.momentum = -0.9}); },
+     .error = "momentum = -0.9, wanted >= 0"},
+    {.in = "[3] [3] [3] f32[] f32[]",
+     .record = [](VarSpan in) { return Update(in, {.weight_decay = -0.01}); },
+     .error = "weight_decay = -0.01, wanted >= 0"},
 };
 
 }  // namespace

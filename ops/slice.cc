@@ -35,7 +35,7 @@ absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
 Part PartOf(const OpArgs& args) {
   const SliceAttrs attrs = args.attrs.as<SliceAttrs>();
   const Shape& whole = args.inputs[0].shape;
-  return {whole, args.outputs[0].shape, FrontAxis(whole, attrs.axis), attrs.begin};
+  return {whole, args.outputs[0].shape, attrs.axis, attrs.begin};
 }
 
 Rect Access(const OpArgs& args, int operand, Rect tile) { return operand == 0 ? PartOf(args).InWhole(tile) : tile; }
@@ -55,7 +55,7 @@ void Reference(const ReferenceArgs& a) {
   const auto [axis, begin, end] = a.attrs.as<SliceAttrs>();
   const Shape& shape = a.input_types[0].shape;
   const int64_t size = shape.dim(axis);
-  const int64_t inner = shape.Product(FrontAxis(shape, axis) + 1, shape.rank());
+  const int64_t inner = shape.Product(axis + 1, shape.rank());
   size_t to = 0;
   for (size_t from = 0; from < a.inputs[0].size(); ++from) {
     const int64_t position = from / inner % size;
@@ -73,7 +73,7 @@ constexpr OpExample kExamples[] = {
     {.in = "i32[7]", .record = [](VarSpan in) { return VarList{Slice(in[0], 0, 1, 3)}; }, .below = 50, .out = "i32[2]"},
     {.in = "[4,3]",
      .record = [](VarSpan in) { return VarList{Slice(in[0], 2, 0, 1)}; },
-     .error = "axis 2 is out of range"},
+     .error = "axis 2 is outside rank 2"},
     {.in = "[4,3]",
      .record = [](VarSpan in) { return VarList{Slice(in[0], 1, 1, 4)}; },
      .error = "1:4 does not lie in 0:3"},

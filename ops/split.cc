@@ -34,7 +34,7 @@ absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
 }
 
 Part PartOf(const Attrs& attrs, const Shape& whole, const Shape& part, int index) {
-  const int axis = FrontAxis(whole, attrs.as<SplitAttrs>().axis);
+  const int axis = attrs.as<SplitAttrs>().axis;
   return {whole, part, axis, index * part.dim(axis)};
 }
 
@@ -63,7 +63,7 @@ void Reference(const ReferenceArgs& a) {
   const auto [axis, parts] = a.attrs.as<SplitAttrs>();
   const Shape& in = a.input_types[0].shape;
   const int64_t size = in.dim(axis) / parts;
-  const int64_t inner = in.Product(FrontAxis(in, axis) + 1, in.rank());
+  const int64_t inner = in.Product(axis + 1, in.rank());
   std::vector<size_t> next(parts);
   for (size_t from = 0; from < a.inputs[0].size(); ++from) {
     const int64_t part = from / inner % in.dim(axis) / size;
@@ -79,7 +79,7 @@ constexpr OpExample kExamples[] = {
     {.in = "[10,3]", .record = [](VarSpan in) { return Split(in[0], 0, 10); }, .out = "[1,3]"},
     {.in = "[4,0]", .record = [](VarSpan in) { return Split(in[0], 0, 2); }, .out = "[2,0]"},
     {.in = "i32[6]", .record = [](VarSpan in) { return Split(in[0], 0, 2); }, .below = 50, .out = "i32[3]"},
-    {.in = "[6]", .record = [](VarSpan in) { return Split(in[0], 1, 2); }, .error = "axis 1 is out of range"},
+    {.in = "[6]", .record = [](VarSpan in) { return Split(in[0], 1, 2); }, .error = "axis 1 is outside rank 1"},
     {.in = "[6]", .record = [](VarSpan in) { return Split(in[0], 0, 4); }, .error = "does not fall into 4 equal parts"},
     {.in = "[6]", .record = [](VarSpan in) { return Split(in[0], 0, 0); }, .error = "0 equal parts"},
 };

@@ -3,6 +3,7 @@
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/blocks.h"
+#include "weft/ops/kernels/axis.h"
 #include "weft/ops/kernels/rows.h"
 #include "weft/ops/ops.h"
 
@@ -11,9 +12,7 @@ namespace {
 
 absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
   const auto [axis, block] = attrs.as<BlockAttrs>();
-  if (axis < 0 || axis >= in[0].shape.rank()) {
-    return ShapeError("sum_blocks", absl::StrCat("axis ", axis, " is outside rank ", in[0].shape.rank()), in);
-  }
+  WEFT_RETURN_IF_ERROR(CheckAxis("sum_blocks", axis, in));
   if (block < 1) return ShapeError("sum_blocks", absl::StrCat("a block of ", block, " elements"), in);
   TensorType out = in[0];
   out.shape.set_dim(axis, std::max<int64_t>(1, BlockCount(in[0].shape.dim(axis), block)));
@@ -76,6 +75,11 @@ constexpr OpExample kExamples[] = {
     {.in = "[0,4]", .record = Example<0, 64>, .out = "[1,4]"},
     {.in = "[0,4]", .record = Example<1, 64>, .out = "[0,1]"},
     {.in = "[3]", .record = Example<1, 64>, .error = "axis 1 is outside rank 1"},
+    {.in = "[3]",
+     .record = [](VarSpan in) { return VarList{Sum(in[0], -2)}; },
+     .error = "sum: axis -2 is outside rank 1"},
+    {.in = "i32[1]", .record = [](VarSpan in) { return VarList{Sum(in[0], 0)}; }, .error = "sum: not defined for i32"},
+    {.in = "i32[2]", .record = [](VarSpan in) { return VarList{Sum(in[0])}; }, .error = "sum: not defined for i32"},
     {.in = "[3]", .record = Example<0, 0>, .error = "a block of 0 elements"},
 };
 

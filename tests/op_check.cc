@@ -32,7 +32,7 @@ void CheckErrorRow(const OpDef& op, const OpExample& example) {
   const std::string message(c->tape->status().message());
   EXPECT_EQ(c->tape->status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(message, HasSubstr(example.error));
-  // A function that records the op may speak for itself: "transpose: axis 2 is out of range".
+  // A function that records the op may speak for itself: "sum: axis 2 is outside rank 2".
   if (!absl::StrContains(example.error, ": ")) {
     EXPECT_THAT(message, StartsWith(absl::StrCat(op.name, ": ")));
   }
@@ -71,6 +71,7 @@ void CheckExample(const OpDef& op, const OpExample& example, DType dtype) {
   CheckValues(example, *node, WithValues(*twin_node, *node));
   CheckTiles(*node);
   CheckInPlace(*node);
+  CheckConcurrentTiles(*node);
   CheckThreads(*c);
 }
 

@@ -3,7 +3,8 @@
 //   TEST(Silu, FollowsTheRules) { CheckOp(kSilu); }
 //
 // For each example, in f32 and f64: the shape rule; values against the elementary spelling or the reference; every
-// tile, in another order and alone, for what it reads and writes; in-place runs; one thread against four, bit for bit.
+// tile, in another order and alone, for what it reads and writes; in-place runs; one thread against four, bit for bit,
+// in the smallest tiles and as compiled.
 // In f64: gradients of first and second order against central differences. Error rows. What is missing in the OpDef
 // fails, too.
 #ifndef WEFT_TESTS_OP_CHECK_H_
@@ -28,6 +29,7 @@ OpCheckResult CheckOp(const OpDef& op);
 void CheckValues(const OpExample& example, const NodeCase& node, const NodeCase& twin);
 void CheckTiles(const NodeCase& node);
 void CheckInPlace(const NodeCase& node);
+void CheckConcurrentTiles(const NodeCase& node);
 void CheckThreads(const OpCase& c);
 void CheckGradients(const OpDef& op, const OpExample& example, OpCheckResult* result);
 

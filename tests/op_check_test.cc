@@ -2,7 +2,10 @@
 #include "weft/tests/op_check.h"
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <string>
+#include <thread>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest-spi.h"
@@ -187,6 +190,18 @@ TEST(OpCheckTest, FindsOpsThatDontWorkInPlace) {
     };
   });
   EXPECT_THAT(FailuresOf(kOp), HasSubstr("in place, it gets other bits"));
+}
+
+TEST(OpCheckTest, FindsWhatTilesShare) {
+  // Each tile leaves its first row in the same place for a while. One after the other, tiles are right.
+  static constexpr KernelFunction kShared = [](const KernelArgs& a, Rect tile) {
+    static std::atomic<int64_t> row;
+    row = tile.row_begin;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    Cube<float>(a, {row, row + tile.rows(), tile.col_begin, tile.col_end});
+  };
+  static constexpr OpDef kOp = Changed([](OpDef& op) { op.kernels[0] = kShared; });
+  EXPECT_THAT(FailuresOf(kOp), HasSubstr("small tiles on four threads at once give other bits"));
 }
 
 TEST(OpCheckTest, FindsBitsThatDependOnTheTiles) {

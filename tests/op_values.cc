@@ -1,7 +1,10 @@
 // The parts of CheckOp that run kernels: values, tiles, in place, threads.
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <latch>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -89,17 +92,19 @@ std::vector<Rect> SmallestTiles(const NodeCase& node) {
   return tiles;
 }
 
-// Runs single tiles of a node on the caller's inputs and outputs.
+// Runs single tiles of a node on the caller's inputs and outputs, as one of its workers.
 class TileRunner {
  public:
-  TileRunner(const NodeCase& node, std::vector<Rect> tiles) : node_(node), tiles_(std::move(tiles)) {
+  TileRunner(const NodeCase& node, std::vector<Rect> tiles, int workers = 1) : node_(node), tiles_(std::move(tiles)) {
     if (node.op->prepare != nullptr) prepared_ = node.op->prepare(node.args(), tiles_);
-    if (node.op->workspace != nullptr) workspace_ = arena_.Allocate(node.op->workspace(node.args()));
+    const size_t bytes = node.op->workspace != nullptr ? node.op->workspace(node.args()) : 0;
+    for (int i = 0; i < workers; ++i) workspaces_.push_back(bytes > 0 ? arena_.Allocate(bytes) : nullptr);
   }
 
   absl::Span<const Rect> tiles() const { return tiles_; }
   // The outputs that replace state overwrite their own copy of it; `in_place` is that of the op, or -1.
-  void Run(const Rect& tile, absl::Span<const Buffer> inputs, absl::Span<const Buffer> outputs, int in_place = -1) {
+  void Run(const Rect& tile, absl::Span<const Buffer> inputs, absl::Span<const Buffer> outputs, int in_place = -1,
+           int worker = 0) const {
     std::vector<Tensor> in, out;
     for (const Buffer& input : inputs) in.push_back(input.tensor());
     for (const Buffer& output : outputs) out.push_back(output.tensor());
@@ -109,7 +114,7 @@ class TileRunner {
                              .inputs = in,
                              .outputs = out,
                              .prepared = prepared_.get(),
-                             .workspace = workspace_,
+                             .workspace = workspaces_[worker],
                              .random = kExampleRandom};
     KernelFor(*node_.op, node_.input_types, node_.output_types)(args, tile);
   }
@@ -128,7 +133,7 @@ class TileRunner {
   std::vector<Rect> tiles_;
   std::shared_ptr<const void> prepared_;
   Arena arena_;
-  std::byte* workspace_ = nullptr;
+  std::vector<std::byte*> workspaces_;
 };
 
 bool Inside(const Rect& rect, const Shape& shape, int64_t element) {
@@ -242,6 +247,34 @@ void CheckInPlace(const NodeCase& node) {
   for (const Rect& tile : runner.tiles()) runner.Run(tile, node.inputs, outputs, input);
   for (size_t k = 0; k < wanted.size(); ++k) {
     EXPECT_TRUE(outputs[k].SameBits(wanted[k])) << "output " << k << ": in place, it gets other bits";
+  }
+}
+
+void CheckConcurrentTiles(const NodeCase& node) {
+  constexpr int kWorkers = 4, kRounds = 4;
+  if (node.op->view) return;
+  const TileRunner runner(node, SmallestTiles(node), kWorkers);
+  const std::vector<Buffer> wanted = runner.Outputs(std::byte{0x5a});
+  for (const Rect& tile : runner.tiles()) runner.Run(tile, node.inputs, wanted);
+  for (int round = 0; round < kRounds; ++round) {
+    const std::vector<Buffer> outputs = runner.Outputs(std::byte{0xc3});
+    std::atomic<size_t> next{0};
+    std::latch start(kWorkers);
+    std::vector<std::thread> workers;
+    for (int worker = 0; worker < kWorkers; ++worker) {
+      workers.emplace_back([&, worker] {
+        start.arrive_and_wait();
+        for (size_t t = next++; t < runner.tiles().size(); t = next++) {
+          runner.Run(runner.tiles()[t], node.inputs, outputs, /*in_place=*/-1, worker);
+        }
+      });
+    }
+    for (std::thread& worker : workers) worker.join();
+    for (size_t k = 0; k < wanted.size(); ++k) {
+      if (outputs[k].SameBits(wanted[k])) continue;
+      ADD_FAILURE() << "output " << k << ": small tiles on four threads at once give other bits";
+      return;
+    }
   }
 }
 

@@ -72,8 +72,17 @@ void CopyToWhole(const Part& part, Rect of_whole, const Tensor& from_part, const
 }
 
 absl::Status CheckAxis(const char* op, int axis, TypeSpan in) {
-  if (NormalAxis(in[0].shape, axis).has_value()) return absl::OkStatus();
-  return ShapeError(op, absl::StrCat("axis ", axis, " is out of range"), in);
+  const int rank = in[0].shape.rank();
+  if (axis >= 0 && axis < rank) return absl::OkStatus();
+  return ShapeError(op, absl::StrCat("axis ", axis, " is outside rank ", rank), in);
+}
+
+Shape WithoutAxis(const Shape& shape, int axis) {
+  Shape rest;
+  for (int i = 0; i < shape.rank(); ++i) {
+    if (i != axis) rest.Append(shape.dim(i));
+  }
+  return rest;
 }
 
 }  // namespace weft

@@ -33,8 +33,9 @@ void CopyToWhole(const Part& part, Rect of_whole, const Tensor& from_part, const
 
 // `axis` counted from the front, or as it is if it lies outside: the shape rule will say so.
 inline int FrontAxis(const Shape& shape, int axis) { return NormalAxis(shape, axis).value_or(axis); }
-// "axis 3 is out of range" for `axis` and the first input, or OK.
+// "axis 3 is outside rank 3" for `axis`, counted from the front, and the first input; or OK.
 absl::Status CheckAxis(const char* op, int axis, TypeSpan in);
+Shape WithoutAxis(const Shape& shape, int axis);  // counted from the front
 
 }  // namespace weft
 

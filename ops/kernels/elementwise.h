@@ -7,6 +7,7 @@
 #define WEFT_OPS_KERNELS_ELEMENTWISE_H_
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -87,7 +88,17 @@ void BinaryReference(const ReferenceArgs& a) {
   BinaryReference(a, function);
 }
 
-// A number as another type: to integers by truncation, saturating, NaN becoming 0; to bool by x != 0.
+// x as f32, rounded to odd: the neighbour with an odd last bit if x lies between two. Rounding that to bf16 gives what
+// rounding x at once would (Boldo and Melquiond, 2008).
+inline float RoundToOdd(double x) {
+  const float nearest = static_cast<float>(x);
+  const uint32_t bits = std::bit_cast<uint32_t>(nearest);
+  if (nearest == x || std::isnan(x) || bits % 2 == 1) return nearest;
+  return std::bit_cast<float>(std::abs(nearest) > std::abs(x) ? bits - 1 : bits + 1);
+}
+
+// A number as another type, rounded once to nearest, ties to even; to integers by truncation, saturating, NaN becoming
+// 0; to bool by x != 0.
 template <class To, class From>
 To ConvertTo(From x) {
   if constexpr (std::is_same_v<To, From>) {
@@ -95,7 +106,7 @@ To ConvertTo(From x) {
   } else if constexpr (std::is_same_v<To, bool>) {
     return x != From{};
   } else if constexpr (std::is_same_v<To, BF16>) {
-    return BF16(static_cast<float>(x));
+    return BF16(RoundToOdd(static_cast<double>(x)));
   } else if constexpr (std::is_same_v<To, int32_t> && !std::is_same_v<From, bool>) {
     const double value = static_cast<double>(x);
     if (std::isnan(value)) return 0;

@@ -35,7 +35,7 @@ struct Full {
 };
 
 template <class T>
-struct Part {
+struct Partial {
   size_t n;
 
 #if HWY_MEM_OPS_MIGHT_FAULT  // masked loads read all lanes
@@ -61,7 +61,7 @@ HWY_INLINE void ForEachVector(int64_t n, F f) {
   const int64_t lanes = hn::Lanes(D<T>());
   int64_t i = 0;
   for (; i + lanes <= n; i += lanes) f(Full<T>(), i);
-  if (i < n) f(Part<T>{static_cast<size_t>(n - i)}, i);
+  if (i < n) f(Partial<T>{static_cast<size_t>(n - i)}, i);
 }
 
 // The sum of f(access, i) over all elements.
@@ -80,7 +80,7 @@ HWY_INLINE T SumVectors(int64_t n, F f) {
   }
   for (; i + lanes <= n; i += lanes) s0 = hn::Add(s0, f(full, i));
   if (i < n) {
-    const Part<T> part = {static_cast<size_t>(n - i)};
+    const Partial<T> part = {static_cast<size_t>(n - i)};
     s1 = hn::Add(s1, hn::IfThenElseZero(hn::FirstN(d, part.n), f(part, i)));
   }
   return hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3))));
@@ -118,7 +118,8 @@ T Max(const T* x, int64_t n) {
   auto nan = hn::IsNaN(largest);
   ForEachVector<T>(n, [&](auto at, int64_t i) HWY_ATTR {
     V<T> v = at.Load(x + i);
-    if constexpr (std::is_same_v<decltype(at), Part<T>>) v = hn::IfThenElse(hn::FirstN(d, at.n), v, hn::Set(d, x[0]));
+    if constexpr (std::is_same_v<decltype(at), Partial<T>>)
+      v = hn::IfThenElse(hn::FirstN(d, at.n), v, hn::Set(d, x[0]));
     nan = hn::Or(nan, hn::IsNaN(v));
     largest = hn::Max(largest, v);
   });

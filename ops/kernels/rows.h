@@ -69,17 +69,6 @@ const RowKernels<float>& Rows<float>();
 template <>
 const RowKernels<double>& Rows<double>();
 
-// Calls f(offset, count) for each run of neighbouring elements of `tile`: one run if it has whole rows.
-template <class F>
-void ForEachRun(const Shape& shape, Rect tile, F f) {
-  const int64_t cols = shape.cols();
-  if (tile.cols() == cols) {
-    f(tile.row_begin * cols, tile.rows() * cols);
-    return;
-  }
-  for (int64_t r = tile.row_begin; r < tile.row_end; ++r) f(r * cols + tile.col_begin, tile.cols());
-}
-
 }  // namespace weft
 
 #endif  // WEFT_OPS_KERNELS_ROWS_H_

@@ -1,12 +1,12 @@
 // Vector mathematics on contiguous arrays, on Highway: one build holds code for several instruction sets and takes the
-// best that the CPU has. T is float or double.
+// best that the CPU has.
 //
 // y may be x (or a, or b): results are written where they were read. The bits of an element depend on its operands
 // only, not on its place in the array. Special values are those of <cmath>: exp(-inf) = 0, log(0) = -inf, NaN stays
 // NaN.
 //
-//   Exp(x, y, n);                        // y[i] = exp(x[i])
-//   Multiply(a, 1, b, 0, y, n);          // y[i] = a[i] * b[0]
+//   Map(UnaryFunction::kExp, x, y, n);            // y[i] = exp(x[i])
+//   Map(BinaryFunction::kMul, a, 1, b, 0, y, n);  // y[i] = a[i] * b[0]
 #ifndef WEFT_OPS_KERNELS_VECTOR_H_
 #define WEFT_OPS_KERNELS_VECTOR_H_
 
@@ -46,63 +46,6 @@ void Map(BinaryFunction f, const double* a, int a_step, const double* b, int b_s
 // y[i] = factor * x[i].
 void Scale(const float* x, float factor, float* y, int64_t n);
 void Scale(const double* x, double factor, double* y, int64_t n);
-
-template <class T>
-void Exp(const T* x, T* y, int64_t n) {
-  Map(UnaryFunction::kExp, x, y, n);
-}
-template <class T>
-void Log(const T* x, T* y, int64_t n) {
-  Map(UnaryFunction::kLog, x, y, n);
-}
-template <class T>
-void Sqrt(const T* x, T* y, int64_t n) {
-  Map(UnaryFunction::kSqrt, x, y, n);
-}
-template <class T>
-void Tanh(const T* x, T* y, int64_t n) {
-  Map(UnaryFunction::kTanh, x, y, n);
-}
-template <class T>
-void Erf(const T* x, T* y, int64_t n) {
-  Map(UnaryFunction::kErf, x, y, n);
-}
-template <class T>
-void Relu(const T* x, T* y, int64_t n) {
-  Map(UnaryFunction::kRelu, x, y, n);
-}
-template <class T>
-void GeluErf(const T* x, T* y, int64_t n) {
-  Map(UnaryFunction::kGeluErf, x, y, n);
-}
-template <class T>
-void GeluTanh(const T* x, T* y, int64_t n) {
-  Map(UnaryFunction::kGeluTanh, x, y, n);
-}
-template <class T>
-void GeluErfGradient(const T* x, const T* dy, T* dx, int64_t n) {
-  Map(BinaryFunction::kGeluErfGradient, x, 1, dy, 1, dx, n);
-}
-template <class T>
-void GeluTanhGradient(const T* x, const T* dy, T* dx, int64_t n) {
-  Map(BinaryFunction::kGeluTanhGradient, x, 1, dy, 1, dx, n);
-}
-template <class T>
-void Add(const T* a, int a_step, const T* b, int b_step, T* y, int64_t n) {
-  Map(BinaryFunction::kAdd, a, a_step, b, b_step, y, n);
-}
-template <class T>
-void Subtract(const T* a, int a_step, const T* b, int b_step, T* y, int64_t n) {
-  Map(BinaryFunction::kSub, a, a_step, b, b_step, y, n);
-}
-template <class T>
-void Multiply(const T* a, int a_step, const T* b, int b_step, T* y, int64_t n) {
-  Map(BinaryFunction::kMul, a, a_step, b, b_step, y, n);
-}
-template <class T>
-void Divide(const T* a, int a_step, const T* b, int b_step, T* y, int64_t n) {
-  Map(BinaryFunction::kDiv, a, a_step, b, b_step, y, n);
-}
 
 }  // namespace weft
 

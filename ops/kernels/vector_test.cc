@@ -1,0 +1,194 @@
+// Special values: those of <cmath>, whichever vector of an array they fall into.
+#include "weft/ops/kernels/vector.h"
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace weft {
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity(), kNan = std::numeric_limits<double>::quiet_NaN();
+
+template <class T>
+bool Same(T got, T wanted, T tolerance) {
+  if (std::isnan(wanted)) return std::isnan(got);
+  if (wanted == 0) return got == 0 && std::signbit(got) == std::signbit(wanted);
+  return got == wanted || std::abs(got - wanted) <= tolerance * std::abs(wanted) + std::numeric_limits<T>::denorm_min();
+}
+
+struct UnaryRow {
+  const char* name;
+  UnaryFunction function;
+  double x, wanted;
+};
+constexpr UnaryRow kUnaryRows[] = {
+    {"exp", UnaryFunction::kExp, kInf, kInf},
+    {"exp", UnaryFunction::kExp, -kInf, 0},
+    {"exp", UnaryFunction::kExp, kNan, kNan},
+    {"exp", UnaryFunction::kExp, 0, 1},
+    {"exp", UnaryFunction::kExp, -0.0, 1},
+    {"exp", UnaryFunction::kExp, 1e-40, 1},
+    {"exp", UnaryFunction::kExp, 1e30, kInf},
+    {"exp", UnaryFunction::kExp, -1e30, 0},
+    {"log", UnaryFunction::kLog, kInf, kInf},
+    {"log", UnaryFunction::kLog, -kInf, kNan},
+    {"log", UnaryFunction::kLog, kNan, kNan},
+    {"log", UnaryFunction::kLog, 0, -kInf},
+    {"log", UnaryFunction::kLog, -0.0, -kInf},
+    {"log", UnaryFunction::kLog, 1, 0},
+    {"log", UnaryFunction::kLog, -1, kNan},
+    {"log", UnaryFunction::kLog, 0x1p-140, -97.04060527839234},  // subnormal in f32
+    {"sqrt", UnaryFunction::kSqrt, kInf, kInf},
+    {"sqrt", UnaryFunction::kSqrt, -kInf, kNan},
+    {"sqrt", UnaryFunction::kSqrt, kNan, kNan},
+    {"sqrt", UnaryFunction::kSqrt, 0, 0},
+    {"sqrt", UnaryFunction::kSqrt, -0.0, -0.0},
+    {"sqrt", UnaryFunction::kSqrt, -1, kNan},
+    {"sqrt", UnaryFunction::kSqrt, 0x1p-140, 0x1p-70},
+    {"tanh", UnaryFunction::kTanh, kInf, 1},
+    {"tanh", UnaryFunction::kTanh, -kInf, -1},
+    {"tanh", UnaryFunction::kTanh, kNan, kNan},
+    {"tanh", UnaryFunction::kTanh, 0, 0},
+    {"tanh", UnaryFunction::kTanh, -0.0, -0.0},
+    {"tanh", UnaryFunction::kTanh, 0x1p-140, 0x1p-140},
+    {"tanh", UnaryFunction::kTanh, -1e30, -1},
+    {"erf", UnaryFunction::kErf, kInf, 1},
+    {"erf", UnaryFunction::kErf, -kInf, -1},
+    {"erf", UnaryFunction::kErf, kNan, kNan},
+    {"erf", UnaryFunction::kErf, 0, 0},
+    {"erf", UnaryFunction::kErf, -0.0, -0.0},
+    {"erf", UnaryFunction::kErf, 0x1p-140, 0x1.20dd750429b6dp-140},
+    {"erf", UnaryFunction::kErf, -1e30, -1},
+    {"relu", UnaryFunction::kRelu, kInf, kInf},
+    {"relu", UnaryFunction::kRelu, -kInf, 0},
+    {"relu", UnaryFunction::kRelu, kNan, kNan},
+    {"relu", UnaryFunction::kRelu, 0, 0},
+    {"relu", UnaryFunction::kRelu, 0x1p-140, 0x1p-140},
+    // x · Φ(x) as it stands: -inf · 0 is NaN, as PyTorch's.
+    {"gelu erf", UnaryFunction::kGeluErf, kInf, kInf},
+    {"gelu erf", UnaryFunction::kGeluErf, -kInf, kNan},
+    {"gelu erf", UnaryFunction::kGeluErf, kNan, kNan},
+    {"gelu erf", UnaryFunction::kGeluErf, 0, 0},
+    {"gelu erf", UnaryFunction::kGeluErf, -0.0, -0.0},
+    {"gelu erf", UnaryFunction::kGeluErf, 0x1p-140, 0x1p-141},
+    {"gelu erf", UnaryFunction::kGeluErf, 1e30, 1e30},
+    {"gelu erf", UnaryFunction::kGeluErf, -1e30, -0.0},
+    {"gelu tanh", UnaryFunction::kGeluTanh, kInf, kInf},
+    {"gelu tanh", UnaryFunction::kGeluTanh, -kInf, kNan},
+    {"gelu tanh", UnaryFunction::kGeluTanh, kNan, kNan},
+    {"gelu tanh", UnaryFunction::kGeluTanh, 0, 0},
+    {"gelu tanh", UnaryFunction::kGeluTanh, -0.0, -0.0},
+    {"gelu tanh", UnaryFunction::kGeluTanh, 0x1p-140, 0x1p-141},
+    {"gelu tanh", UnaryFunction::kGeluTanh, 1e30, 1e30},
+    {"gelu tanh", UnaryFunction::kGeluTanh, -1e30, -0.0},
+};
+
+struct BinaryRow {
+  const char* name;
+  BinaryFunction function;
+  double a, b, wanted;
+};
+constexpr BinaryRow kBinaryRows[] = {
+    {"add", BinaryFunction::kAdd, kInf, -kInf, kNan},
+    {"add", BinaryFunction::kAdd, kNan, 1, kNan},
+    {"sub", BinaryFunction::kSub, kInf, kInf, kNan},
+    {"sub", BinaryFunction::kSub, 0x1p-140, 0x1p-141, 0x1p-141},
+    {"mul", BinaryFunction::kMul, kInf, 0, kNan},
+    {"mul", BinaryFunction::kMul, -0.0, 1, -0.0},
+    {"div", BinaryFunction::kDiv, 0, 0, kNan},
+    {"div", BinaryFunction::kDiv, -1, 0, -kInf},
+    {"div", BinaryFunction::kDiv, -1, kInf, -0.0},
+    {"minimum", BinaryFunction::kMinimum, kNan, 1, kNan},
+    {"minimum", BinaryFunction::kMinimum, 1, kNan, kNan},
+    {"minimum", BinaryFunction::kMinimum, kNan, -kInf, kNan},
+    {"minimum", BinaryFunction::kMinimum, kInf, -kInf, -kInf},
+    {"minimum", BinaryFunction::kMinimum, -0.0, 0, -0.0},  // a tie: a
+    {"minimum", BinaryFunction::kMinimum, 0, -0.0, 0},
+    {"gelu erf gradient", BinaryFunction::kGeluErfGradient, kInf, 3, 3},
+    {"gelu erf gradient", BinaryFunction::kGeluErfGradient, kNan, 3, kNan},
+    {"gelu erf gradient", BinaryFunction::kGeluErfGradient, 0, 3, 1.5},
+    {"gelu erf gradient", BinaryFunction::kGeluErfGradient, 1e30, 3, 3},
+    {"gelu tanh gradient", BinaryFunction::kGeluTanhGradient, kInf, 3, 3},
+    {"gelu tanh gradient", BinaryFunction::kGeluTanhGradient, kNan, 3, kNan},
+    {"gelu tanh gradient", BinaryFunction::kGeluTanhGradient, -0.0, 3, 1.5},
+    {"gelu tanh gradient", BinaryFunction::kGeluTanhGradient, 1e30, 3, 3},
+};
+
+constexpr int64_t kSizes[] = {1, 3, 8, 19, 64};  // whole vectors, the rest of one, both
+
+template <class T>
+class VectorTest : public ::testing::Test {
+ protected:
+  static constexpr T kTolerance = sizeof(T) == 4 ? static_cast<T>(2e-6) : static_cast<T>(1e-12);
+};
+using Floats = ::testing::Types<float, double>;
+TYPED_TEST_SUITE(VectorTest, Floats);
+
+TYPED_TEST(VectorTest, UnarySpecialValues) {
+  using T = TypeParam;
+  for (const auto& [name, function, x, wanted] : kUnaryRows) {
+    for (const int64_t n : kSizes) {
+      std::vector<T> y(n, static_cast<T>(x));
+      Map(function, y.data(), y.data(), n);
+      for (const T got : y) {
+        ASSERT_TRUE(Same(got, static_cast<T>(wanted), this->kTolerance))
+            << name << "(" << x << ") of " << n << ": got " << got << ", wanted " << wanted;
+      }
+    }
+  }
+}
+
+TYPED_TEST(VectorTest, BinarySpecialValues) {
+  using T = TypeParam;
+  for (const auto& [name, function, a, b, wanted] : kBinaryRows) {
+    for (const int64_t n : kSizes) {
+      for (const int a_step : {0, 1}) {
+        for (const int b_step : {0, 1}) {
+          const std::vector<T> left(n, static_cast<T>(a)), right(n, static_cast<T>(b));
+          std::vector<T> y(n);
+          Map(function, left.data(), a_step, right.data(), b_step, y.data(), n);
+          for (const T got : y) {
+            ASSERT_TRUE(Same(got, static_cast<T>(wanted), this->kTolerance))
+                << name << "(" << a << ", " << b << ") of " << n << ": got " << got << ", wanted " << wanted;
+          }
+        }
+      }
+    }
+  }
+}
+
+// Against <cmath>, from the smallest subnormal to the largest number.
+TYPED_TEST(VectorTest, FollowsTheStandardLibrary) {
+  using T = TypeParam;
+  using Limits = std::numeric_limits<T>;
+  const struct {
+    const char* name;
+    UnaryFunction function;
+    T (*reference)(T);
+  } kRows[] = {
+      {"exp", UnaryFunction::kExp, [](T x) { return std::exp(x); }},
+      {"log", UnaryFunction::kLog, [](T x) { return std::log(x); }},
+      {"sqrt", UnaryFunction::kSqrt, [](T x) { return std::sqrt(x); }},
+      {"tanh", UnaryFunction::kTanh, [](T x) { return std::tanh(x); }},
+      {"erf", UnaryFunction::kErf, [](T x) { return std::erf(x); }},
+  };
+  std::vector<T> xs = {Limits::denorm_min(), Limits::min(), Limits::min() / 3, Limits::epsilon(), Limits::max()};
+  for (T x = static_cast<T>(1e-30); x < static_cast<T>(1e30); x *= static_cast<T>(1.7)) xs.push_back(x);
+  for (size_t i = 0, n = xs.size(); i < n; ++i) xs.push_back(-xs[i]);
+  for (const auto& [name, function, reference] : kRows) {
+    std::vector<T> y(xs.size());
+    Map(function, xs.data(), y.data(), static_cast<int64_t>(xs.size()));
+    for (size_t i = 0; i < xs.size(); ++i) {
+      const T wanted = reference(xs[i]);
+      EXPECT_TRUE(Same(y[i], wanted, this->kTolerance))
+          << name << "(" << xs[i] << "): got " << y[i] << ", wanted " << wanted;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weft
