@@ -7,7 +7,7 @@
 #include "weft/graph/evaluate.h"
 #include "weft/graph/memory_plan.h"
 #include "weft/graph/passes/passes.h"
-#include "weft/graph/storage.h"
+#include "weft/graph/tasks.h"
 
 namespace weft {
 namespace {
@@ -67,29 +67,25 @@ absl::StatusOr<Rewrite> Begin(const Tape& tape, const CompileOptions& options) {
   return rewrite;
 }
 
-// The nodes that run, in program order, with edges from those that make what they read.
-void MakeSteps(CompiledGraph* graph) {
+// The nodes that run, in program order, and their tiles.
+void MakeSteps(double tile_seconds, CompiledGraph* graph) {
   const Program& program = graph->program;
-  std::vector<uint32_t> step_of(program.nodes.size(), 0);
   for (uint32_t n = 0; n < program.nodes.size(); ++n) {
     const Node& node = program.nodes[n];
     const Types inputs = program.InputTypes(node), outputs = program.OutputTypes(node);
     const KernelFunction kernel = KernelFor(*node.op, inputs, outputs);
     if (kernel == nullptr || node.op->view) continue;
     const OpArgs args = {node.attrs, inputs, outputs};
-    Step step = {.node = NodeId{n}, .kernel = kernel, .tiles = Tiles(*node.op, args)};
-    if (node.op->prepare != nullptr) step.prepared = node.op->prepare(args, step.tiles);
+    const std::vector<Rect> tiles = Tiles(*node.op, args, tile_seconds);
+    Step step = {.node = NodeId{n}, .kernel = kernel};
+    if (node.op->prepare != nullptr) step.prepared = node.op->prepare(args, tiles);
     if (node.op->workspace != nullptr) {
       graph->workspace_bytes = std::max(graph->workspace_bytes, node.op->workspace(args));
     }
     graph->updates = graph->updates || node.op->writes > 0;
-    step_of[n] = static_cast<uint32_t>(graph->steps.size());
-    for (ValueId in : node.inputs) {
-      const NodeId producer = program.value(StorageRoot(program, in)).producer;
-      const OpDef* op = program.node(producer).op;
-      if (op == &kInputOp || op == &kParameterOp || op == &kConstantOp) continue;
-      graph->steps[step_of[static_cast<size_t>(producer)]].successors.push_back(step_of[n]);
-    }
+    step.first_tile = static_cast<uint32_t>(graph->tiles.size());
+    step.tile_count = static_cast<uint32_t>(tiles.size());
+    graph->tiles.insert(graph->tiles.end(), tiles.begin(), tiles.end());
     graph->steps.push_back(std::move(step));
   }
 }
@@ -103,11 +99,8 @@ absl::StatusOr<Graph> Compile(const Tape& tape, const CompileOptions& options) {
   graph->tape_id = tape.id();
   graph->program = std::move(rewrite.program);
   for (size_t i = 0; i < options.fetch.size(); ++i) graph->fetches.push_back({options.fetch[i].id, rewrite.roots[i]});
-  MakeSteps(graph.get());
-  PlanMemory(graph.get(), rewrite.roots);
-  for (const Step& step : graph->steps) {
-    for (uint32_t next : step.successors) ++graph->steps[next].waits_for;
-  }
+  MakeSteps(options.tile_seconds, graph.get());
+  MakeTasks(graph.get(), PlanMemory(graph.get(), rewrite.roots));
   return Graph(std::move(graph));
 }
 

@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "weft/core/tape.h"
+#include "weft/graph/cost.h"
 #include "weft/graph/graph.h"
 
 namespace weft {
@@ -18,6 +19,7 @@ struct CompileOptions {
   VarList fetch;   // what Run returns
   VarList update;  // what Run does besides: updates of parameters, or groups of them
   Mode mode = kTrain;
+  double tile_seconds = kTileSeconds;  // another value cuts products elsewhere, and so gives other bits
 };
 
 // The tape's first recording error, if it has one. The roots of the graph are exactly `fetch` and `update`; what they

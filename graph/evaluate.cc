@@ -5,14 +5,11 @@
 #include <cmath>
 
 #include "weft/core/arena.h"
+#include "weft/graph/cost.h"
 
 namespace weft {
 namespace {
 
-// What one core does, roughly: it decides how finely work is cut, so it is the same on every machine.
-constexpr double kFlopsPerSecond = 1e11, kBytesPerSecond = 5e9;
-// Long against the 0.2 µs that a task costs and against what a product packs at its start, short against a step.
-constexpr double kTileSeconds = 150e-6;
 constexpr int64_t kMostTiles = 64;
 constexpr int64_t kColumnQuantum = 64;  // a cache line or more of any dtype
 
@@ -20,15 +17,13 @@ int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace
 
-std::vector<Rect> Tiles(const OpDef& op, const OpArgs& args) {
+std::vector<Rect> Tiles(const OpDef& op, const OpArgs& args, double tile_seconds) {
   const Shape& domain = DomainShape(op, args);
   const int64_t rows = domain.rows(), cols = domain.cols();
   if (op.cut == Cut::kNone || rows * cols == 0) return {{0, rows, 0, cols}};
 
-  const Cost cost = CostOf(op, args);
-  const double seconds = std::max(cost.flops / kFlopsPerSecond, cost.bytes / kBytesPerSecond);
-  const int64_t wanted =
-      std::bit_ceil(static_cast<uint64_t>(std::clamp<int64_t>(std::ceil(seconds / kTileSeconds), 1, kMostTiles)));
+  const int64_t wanted = std::bit_ceil(
+      static_cast<uint64_t>(std::clamp<int64_t>(std::ceil(Seconds(op, args) / tile_seconds), 1, kMostTiles)));
   const int64_t quantum = op.quantum != nullptr ? op.quantum(args) : 1;
   const int64_t row_blocks = op.cut == Cut::kCols ? 1 : CeilDiv(rows, quantum);
   const int64_t col_blocks = op.cut == Cut::kRows ? 1 : CeilDiv(cols, kColumnQuantum);

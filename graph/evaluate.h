@@ -4,11 +4,12 @@
 
 #include "absl/types/span.h"
 #include "weft/core/op.h"
+#include "weft/graph/cost.h"
 
 namespace weft {
 
 // The tiles of a node: they depend on the op, its attributes and its types only.
-std::vector<Rect> Tiles(const OpDef& op, const OpArgs& args);
+std::vector<Rect> Tiles(const OpDef& op, const OpArgs& args, double tile_seconds = kTileSeconds);
 
 // Runs every tile of `op`, in order. The outputs' bytes are the caller's.
 void Evaluate(const OpDef& op, const Attrs& attrs, absl::Span<const Tensor> inputs, absl::Span<const Tensor> outputs,

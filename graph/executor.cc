@@ -1,15 +1,40 @@
 #include "weft/graph/executor.h"
 
 #include <algorithm>
+#include <chrono>
+#include <deque>
+#include <mutex>
 #include <thread>
+#include <utility>
 
+#include "absl/base/dynamic_annotations.h"
 #include "oneapi/tbb/global_control.h"
-#include "oneapi/tbb/task_group.h"
 
 namespace weft {
 namespace {
 
-constexpr int kSpins = 200;  // looks at the queue before a worker yields its core
+constexpr uint32_t kNone = 0xffffffff;
+constexpr uint32_t kOpen = 0x80000000;
+constexpr uint32_t kSliceLength = 8;  // of successors that are looked at one by one; longer slices are halved
+// Looks around before a worker yields its core, and before it sleeps for a while.
+constexpr int kSpins = 200, kYields = 2000;
+
+// An entry of a deque: a ready task, or a slice of successors whose counts are still to be lowered.
+constexpr uint64_t kSlice = uint64_t{1} << 63;
+constexpr uint64_t SliceEntry(uint32_t begin, uint32_t end) { return kSlice | uint64_t{begin} << 32 | end; }
+
+void Pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+// Waits a little, and longer the more often it was done.
+void Wait(int times) {
+  if (times < kSpins) return Pause();
+  if (times < kSpins + kYields) return std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::microseconds(20));
+}
 
 // TBB runs no more workers than cores unless it is told to, and of several such controls the least one counts: so there
 // is one for the whole program, and it only grows.
@@ -26,74 +51,157 @@ void AllowThreads(size_t threads) {
 
 }  // namespace
 
-Executor::Executor(const CompiledGraph* graph, int threads)
-    : graph_(*graph),
+// The calls that no worker has answered yet, of all executors. The task that TBB is given has no state of its own: what
+// it is to do lies here, so that an executor can be gone when its turn comes, and so that all that passes between the
+// two threads passes under this mutex, where ThreadSanitizer sees it.
+struct Executor::Calls {
+  std::mutex mutex;
+  std::deque<std::pair<Executor*, int>> waiting;
+};
+
+Executor::Calls& Executor::AllCalls() {
+  static Calls* calls = new Calls;
+  return *calls;
+}
+
+Executor::Executor(const Schedule* schedule, int threads)
+    : schedule_(*schedule),
       threads_(threads),
-      arena_(threads),
-      waits_for_(new std::atomic<uint32_t>[graph->steps.size()]),
-      tiles_left_(new std::atomic<uint32_t>[graph->steps.size()]) {
+      arena_(threads, /*reserved_for_masters=*/1),
+      workers_(new Worker[static_cast<size_t>(threads)]),
+      counts_(new Count[schedule->size()]) {
   AllowThreads(static_cast<size_t>(threads));
-  ready_.reserve(graph->steps.size());
-}
-
-void Executor::Run(BeginStep begin, RunTile run_tile) {
-  const uint32_t steps = static_cast<uint32_t>(graph_.steps.size());
-  for (uint32_t s = 0; s < steps; ++s) {
-    waits_for_[s].store(graph_.steps[s].waits_for, std::memory_order_relaxed);
-    tiles_left_[s].store(static_cast<uint32_t>(graph_.steps[s].tiles.size()), std::memory_order_relaxed);
-  }
-  steps_left_.store(steps, std::memory_order_release);
-  for (uint32_t s = 0; s < steps; ++s) {
-    if (graph_.steps[s].waits_for == 0) MakeReady(s, begin);
-  }
-  if (threads_ == 1) return Work(0, begin, run_tile);
-  arena_.execute([&] {
-    tbb::task_group workers;
-    for (int worker = 1; worker < threads_; ++worker) workers.run([&, worker] { Work(worker, begin, run_tile); });
-    Work(0, begin, run_tile);
-    workers.wait();
-  });
-}
-
-void Executor::Work(int worker, BeginStep begin, RunTile run_tile) {
-  Task task;
-  while (Take(&task)) {
-    run_tile(task.step, graph_.steps[task.step].tiles[task.tile], worker);
-    if (tiles_left_[task.step].fetch_sub(1, std::memory_order_acq_rel) == 1) Finish(task.step, begin);
+  for (uint32_t t = 0; t < schedule_.size(); ++t) {
+    counts_[t].waits_for = schedule_.waits_for[t];
+    counts_[t].left.store(counts_[t].waits_for, std::memory_order_relaxed);
   }
 }
 
-bool Executor::Take(Task* task) {
-  for (int spins = 0;; ++spins) {
-    if (ready_count_.load(std::memory_order_relaxed) > 0) {
-      const std::lock_guard lock(mutex_);
-      if (!ready_.empty()) {
-        *task = ready_.front();
-        if (++ready_.front().tile < graph_.steps[task->step].tiles.size()) return true;
-        std::pop_heap(ready_.begin(), ready_.end(), [](const Task& a, const Task& b) { return a.step > b.step; });
-        ready_.pop_back();
-        ready_count_.store(static_cast<uint32_t>(ready_.size()), std::memory_order_relaxed);
-        return true;
-      }
+Executor::~Executor() {
+  for (bool all_gone = false; !all_gone; std::this_thread::yield()) {
+    const std::lock_guard lock(AllCalls().mutex);
+    std::erase_if(AllCalls().waiting, [&](const auto& call) {
+      if (call.first == this) workers_[call.second].called = workers_[call.second].again = false;
+      return call.first == this;
+    });
+    all_gone = std::none_of(workers_.get(), workers_.get() + threads_, [](const Worker& w) { return w.called; });
+  }
+}
+
+void Executor::Run(Body body) {
+  entered_.store(1, std::memory_order_relaxed);
+  if (threads_ == 1) {
+    for (uint32_t task = 0; task < schedule_.task_count; ++task) body(task, 0);
+    return;
+  }
+  body_ = &body;
+  done_.store(false, std::memory_order_relaxed);
+  shared_.store(false, std::memory_order_relaxed);
+  inside_.store(kOpen, std::memory_order_release);
+  const uint32_t start = schedule_.start();
+  Work(0, SliceEntry(schedule_.first_successor[start], schedule_.first_successor[start + 1]));
+  inside_.fetch_and(~kOpen, std::memory_order_relaxed);
+  for (int times = 0; inside_.load(std::memory_order_acquire) != 0; ++times) Wait(times);
+}
+
+void Executor::CallWorkers() {
+  if (shared_.exchange(true, std::memory_order_relaxed)) return;
+  Calls& calls = AllCalls();
+  const std::lock_guard lock(calls.mutex);
+  for (int worker = 1; worker < threads_; ++worker) {
+    if (std::exchange(workers_[worker].called, true)) {
+      workers_[worker].again = true;
+      continue;
     }
-    if (steps_left_.load(std::memory_order_acquire) == 0) return false;
-    if (spins >= kSpins) std::this_thread::yield();
+    calls.waiting.push_back({this, worker});
+    ABSL_ANNOTATE_IGNORE_READS_AND_WRITES_BEGIN();  // TBB's task object: its library passes it on unseen
+    arena_.enqueue(AnswerCall);
+    ABSL_ANNOTATE_IGNORE_READS_AND_WRITES_END();
   }
 }
 
-void Executor::Finish(uint32_t step, BeginStep begin) {
-  for (uint32_t next : graph_.steps[step].successors) {
-    if (waits_for_[next].fetch_sub(1, std::memory_order_acq_rel) == 1) MakeReady(next, begin);
-  }
-  steps_left_.fetch_sub(1, std::memory_order_acq_rel);
+void Executor::AnswerCall() {
+  Calls& calls = AllCalls();
+  std::unique_lock lock(calls.mutex);
+  if (calls.waiting.empty()) return;
+  const auto [executor, worker] = calls.waiting.front();
+  calls.waiting.pop_front();
+  Worker& me = executor->workers_[worker];
+  do {
+    lock.unlock();
+    executor->Enter(worker);
+    lock.lock();
+  } while (std::exchange(me.again, false));
+  me.called = false;
 }
 
-void Executor::MakeReady(uint32_t step, BeginStep begin) {
-  begin(step);
-  const std::lock_guard lock(mutex_);
-  ready_.push_back({step, 0});
-  std::push_heap(ready_.begin(), ready_.end(), [](const Task& a, const Task& b) { return a.step > b.step; });
-  ready_count_.store(static_cast<uint32_t>(ready_.size()), std::memory_order_relaxed);
+void Executor::Enter(int worker) {
+  uint32_t inside = inside_.load(std::memory_order_relaxed);
+  do {
+    if ((inside & kOpen) == 0) return;
+  } while (!inside_.compare_exchange_weak(inside, inside + 1, std::memory_order_acquire, std::memory_order_relaxed));
+  entered_.fetch_add(1, std::memory_order_relaxed);
+  Work(worker, SliceEntry(0, 0));
+  inside_.fetch_sub(1, std::memory_order_release);
+}
+
+void Executor::Work(int worker, uint64_t entry) {
+  Worker& me = workers_[worker];
+  const Body& body = *body_;
+  const uint32_t task_count = schedule_.task_count, end = schedule_.end;
+  for (;;) {
+    uint32_t task = static_cast<uint32_t>(entry);
+    if ((entry & kSlice) != 0) task = Release(me, static_cast<uint32_t>((entry & ~kSlice) >> 32), task);
+    while (task != kNone) {
+      if (task < task_count) {
+        body(task, worker);
+      } else if (task == end) {
+        done_.store(true, std::memory_order_release);
+        return;
+      }
+      task = Release(me, schedule_.first_successor[task], schedule_.first_successor[task + 1]);
+    }
+    for (int times = 0; !me.deque.Pop(&entry) && !Steal(worker, &entry); ++times) {
+      if (done_.load(std::memory_order_acquire)) return;
+      Wait(times);
+    }
+  }
+}
+
+bool Executor::Steal(int worker, uint64_t* entry) {
+  for (int i = 1; i < threads_; ++i) {
+    if (workers_[(worker + i) % threads_].deque.Steal(entry)) return true;
+  }
+  return false;
+}
+
+// Lowers the counts of a slice of successors. Returns the most critical one that became ready; shares the others.
+uint32_t Executor::Release(Worker& me, uint32_t begin, uint32_t end) {
+  while (end - begin > kSliceLength) {
+    const uint32_t middle = begin + (end - begin) / 2;
+    Share(me, SliceEntry(begin, middle));
+    begin = middle;
+  }
+  uint32_t kept = kNone;
+  for (uint32_t i = begin; i < end; ++i) {
+    const uint32_t task = schedule_.successors[i];
+    Count& count = counts_[task];
+    if (count.waits_for > 1) {
+      // Whoever finds a one is the last, and needs no exchange.
+      if (count.left.load(std::memory_order_acquire) != 1 && count.left.fetch_sub(1, std::memory_order_acq_rel) != 1) {
+        continue;
+      }
+      count.left.store(count.waits_for, std::memory_order_relaxed);  // for the next run
+    }
+    if (kept != kNone) Share(me, kept);
+    kept = task;
+  }
+  return kept;
+}
+
+void Executor::Share(Worker& me, uint64_t entry) {
+  me.deque.Push(entry);
+  if (!shared_.load(std::memory_order_relaxed)) CallWorkers();
 }
 
 }  // namespace weft

@@ -1,50 +1,73 @@
-// The executor: workers of one TBB arena take tiles of ready steps until all are done.
+// The executor: workers of one TBB arena run the tasks of a schedule, each once, after all that it waits for.
+//
+//   Executor executor(&schedule, /*threads=*/4);
+//   executor.Run([&](uint32_t task, int worker) { ... });
+//
+// A worker that finishes a task lowers the counts of those that wait for it, goes on with the most critical one that
+// became ready, and puts the others on its own deque, where workers that have nothing take the oldest. The first time
+// that there is something to share, the other workers are called; so a run without parallelism costs none.
 #ifndef WEFT_GRAPH_EXECUTOR_H_
 #define WEFT_GRAPH_EXECUTOR_H_
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
-#include <mutex>
-#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "oneapi/tbb/task_arena.h"
-#include "weft/graph/graph.h"
+#include "weft/graph/deque.h"
+#include "weft/graph/schedule.h"
 
 namespace weft {
 
 class Executor {
  public:
-  Executor(const CompiledGraph* graph, int threads);
+  // The schedule must outlive the executor. `threads` counts the caller of Run.
+  Executor(const Schedule* schedule, int threads);
+  ~Executor();
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
 
-  using RunTile = absl::FunctionRef<void(uint32_t step, const Rect& tile, int worker)>;
-  using BeginStep = absl::FunctionRef<void(uint32_t step)>;
-  // Runs every tile of every step once, after all that the step waits for. `begin` is called once for each step, before
-  // its first tile. Workers are numbered 0 .. threads - 1; the caller is 0.
-  void Run(BeginStep begin, RunTile run_tile);
+  // Called with joins too, if they were added by the schedule's owner.
+  using Body = absl::FunctionRef<void(uint32_t task, int worker)>;
+  // Runs every task once. Workers are numbered 0 .. threads - 1; the caller is 0. One Run at a time.
+  void Run(Body body);
 
   int threads() const { return threads_; }
+  int workers_entered() const { return entered_.load(std::memory_order_relaxed); }  // the last run, with the caller
 
  private:
-  struct Task {
-    uint32_t step = 0;
-    uint32_t tile = 0;
+  struct alignas(64) Worker {
+    Deque deque;
+    // Guarded by the mutex of calls: it is to come, or hasn't left yet; and was called again meanwhile.
+    bool called = false, again = false;
   };
+  struct Count {
+    std::atomic<uint32_t> left;  // how many it still waits for
+    uint32_t waits_for;          // at the start of a run
+  };
+  struct Calls;
+  static Calls& AllCalls();
+  static void AnswerCall();
 
-  void Work(int worker, BeginStep begin, RunTile run_tile);
-  bool Take(Task* task);
-  void Finish(uint32_t step, BeginStep begin);
-  void MakeReady(uint32_t step, BeginStep begin);
+  void CallWorkers();
+  void Enter(int worker);
+  void Work(int worker, uint64_t entry);
+  bool Steal(int worker, uint64_t* entry);
+  uint32_t Release(Worker& me, uint32_t begin, uint32_t end);
+  void Share(Worker& me, uint64_t entry);
 
-  const CompiledGraph& graph_;
+  const Schedule& schedule_;
   const int threads_;
   tbb::task_arena arena_;
+  std::unique_ptr<Worker[]> workers_;
+  std::unique_ptr<Count[]> counts_;  // by task
+  const Body* body_ = nullptr;
 
-  std::unique_ptr<std::atomic<uint32_t>[]> waits_for_, tiles_left_;  // by step
-  std::atomic<uint32_t> steps_left_{0};
-  std::atomic<uint32_t> ready_count_{0};  // of ready_, to look at without the lock
-  std::mutex mutex_;
-  std::vector<Task> ready_;  // a heap: the first step of the serial order on top, with its next tile
+  alignas(64) std::atomic<uint32_t> inside_{0};  // workers in the run besides the caller; kOpen while more may come
+  std::atomic<bool> shared_{false};              // workers were called
+  std::atomic<bool> done_{false};
+  std::atomic<int> entered_{0};
 };
 
 }  // namespace weft

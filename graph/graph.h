@@ -7,7 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "weft/core/program.h"
+#include "weft/graph/schedule.h"
 
 namespace weft {
 
@@ -20,14 +22,21 @@ struct Place {
   size_t offset = 0;   // bytes from the start of the runner's arena
 };
 
-// One node as the executor sees it.
+// One node as it runs: its tiles are consecutive, and so are the tasks that run them.
 struct Step {
   NodeId node = kNoNode;
   KernelFunction kernel = nullptr;
   std::shared_ptr<const void> prepared;
-  std::vector<Rect> tiles;
-  std::vector<uint32_t> successors;  // steps that wait for this one
-  uint32_t waits_for = 0;            // the number of steps that this one waits for
+  uint32_t first_tile = 0, tile_count = 0;
+  uint32_t first_task = 0;
+};
+
+// One tile of one step, or a join: a task that only waits.
+struct Task {
+  static constexpr uint32_t kJoin = 0xffffffff;
+
+  uint32_t step = kJoin;
+  uint32_t tile = 0;  // in CompiledGraph::tiles
 };
 
 // Bytes of the values between inputs, parameters and outputs.
@@ -38,14 +47,21 @@ struct MemoryFigures {
 };
 
 struct CompiledGraph {
-  Program program;                                   // after all passes
-  std::vector<Step> steps;                           // in a serial order; views, sources and groups have none
+  Program program;          // after all passes
+  std::vector<Step> steps;  // in a serial order; views, sources and groups have none
+  std::vector<Rect> tiles;  // of all steps, by step
+  std::vector<Task> tasks;
+  Schedule schedule;                                 // of the tasks
   std::vector<Place> places;                         // one per value
   std::vector<std::pair<ValueId, ValueId>> fetches;  // (value of the tape, value of the program)
   uint64_t tape_id = 0;
   bool updates = false;        // whether a run changes parameters
   size_t workspace_bytes = 0;  // the largest of all steps, for each worker
   MemoryFigures memory;
+
+  absl::Span<const Rect> tiles_of(uint32_t step) const {
+    return absl::MakeConstSpan(tiles).subspan(steps[step].first_tile, steps[step].tile_count);
+  }
 };
 
 class Graph {

@@ -69,8 +69,9 @@ class FreeList {
 // Bytes that one value, its views and the values that overwrote it in place use, one after the other.
 struct Storage {
   size_t bytes = 0, offset = 0;
-  uint32_t last_use = 0;        // step
-  std::vector<uint32_t> users;  // steps that read or write it now: those that a next writer waits for
+  uint32_t last_use = 0;          // step
+  uint32_t maker = 0;             // the step that made what is there now
+  std::vector<uint32_t> readers;  // the steps that read it
 };
 
 constexpr uint32_t kNone = 0xffffffff, kForever = 0xfffffffe;
@@ -92,7 +93,7 @@ class Planner {
     for (ValueId id : kept) last_use_[Root(id)] = kForever;
   }
 
-  void Run() {
+  std::vector<Reuse> Run() {
     PlaceSources();
     for (uint32_t s = 0; s < graph_.steps.size(); ++s) {
       for (uint32_t i = 0; i < node(s).output_count; ++i) PlaceOutput(s, i);
@@ -103,7 +104,7 @@ class Planner {
       if (root != v) graph_.places[v] = graph_.places[root];
     }
     graph_.memory.planned = free_.end();
-    AddEdges();
+    return std::move(reuses_);
   }
 
  private:
@@ -128,7 +129,7 @@ class Planner {
     if (static_cast<int>(output) < n.op->writes) {  // the next version of a state: the same bytes, once all have read
       const size_t state = Root(n.inputs[output]);
       graph_.places[value] = graph_.places[state];
-      for (uint32_t reader : readers_[state]) After(reader, step);
+      Order(readers_[state], step);
       return;
     }
     graph_.memory.naive += bytes;
@@ -141,7 +142,8 @@ class Planner {
       graph_.memory.lower_bound = std::max(graph_.memory.lower_bound, live_);
     }
     Storage& s = storages_[storage];
-    s.users = readers_[value].empty() ? std::vector<uint32_t>{step} : readers_[value];
+    s.maker = step;
+    s.readers = std::move(readers_[value]);
     s.last_use = last_use_[value] == kNone ? step : last_use_[value];
     if (s.last_use != kForever) dies_at_[s.last_use].push_back(storage);
     storage_of_[value] = storage;
@@ -159,7 +161,7 @@ class Planner {
       if (in != n.inputs[n.op->in_place] && Root(in) == root) return kNone;
     }
     if (program_.value(n.inputs[n.op->in_place]).type != program_.value(n.output(0)).type) return kNone;
-    for (uint32_t user : storages_[storage].users) After(user, step);
+    Order(storages_[storage].readers, step);  // the maker comes before it tile by tile, as the op reads what it made
     std::erase(dies_at_[step], storage);
     return storage;
   }
@@ -171,7 +173,8 @@ class Planner {
     if (it != owners_.begin() && std::prev(it)->second.end > begin) --it;
     while (it != owners_.end() && it->first < end) {
       const auto [from, owner] = *it;
-      for (uint32_t user : storages_[owner.storage].users) After(user, step);
+      Order(storages_[owner.storage].readers, step);
+      reuses_.back().users.push_back(storages_[owner.storage].maker);  // some of its tiles may have no reader
       it = owners_.erase(it);
       if (from < begin) owners_[from] = {begin, owner.storage};
       if (owner.end > end) it = owners_.insert({end, owner}).first;
@@ -189,19 +192,8 @@ class Planner {
     dies_at_.erase(dying);
   }
 
-  void After(uint32_t before, uint32_t after) {
-    if (before != after) extra_.push_back({before, after});
-  }
-
-  void AddEdges() {
-    for (const auto& [before, after] : extra_) {
-      WEFT_CHECK(before < after);
-      graph_.steps[before].successors.push_back(after);
-    }
-    for (Step& step : graph_.steps) {
-      std::sort(step.successors.begin(), step.successors.end());
-      step.successors.erase(std::unique(step.successors.begin(), step.successors.end()), step.successors.end());
-    }
+  void Order(const std::vector<uint32_t>& users, uint32_t step) {
+    reuses_.push_back({step, {users.begin(), users.end()}});
   }
 
   struct Owner {
@@ -219,11 +211,13 @@ class Planner {
   std::map<size_t, Owner> owners_;                     // by begin: whose bytes these were last
   FreeList free_;
   size_t live_ = 0;
-  std::vector<std::pair<uint32_t, uint32_t>> extra_;
+  std::vector<Reuse> reuses_;
 };
 
 }  // namespace
 
-void PlanMemory(CompiledGraph* graph, absl::Span<const ValueId> kept) { Planner(graph, kept).Run(); }
+std::vector<Reuse> PlanMemory(CompiledGraph* graph, absl::Span<const ValueId> kept) {
+  return Planner(graph, kept).Run();
+}
 
 }  // namespace weft

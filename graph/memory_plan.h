@@ -1,16 +1,24 @@
 // The memory plan: a place for every value, such that no two that live at once share bytes, whatever order the executor
-// runs independent steps in.
+// runs independent tasks in.
 #ifndef WEFT_GRAPH_MEMORY_PLAN_H_
 #define WEFT_GRAPH_MEMORY_PLAN_H_
 
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
 #include "weft/graph/graph.h"
 
 namespace weft {
 
-// Fills in places and memory figures of a graph whose program and steps (node, successors by data) are there, and adds
-// the edges that reuse needs: a step that overwrites bytes waits for every step that reads what was there. `kept` lasts
-// to the end of the run.
-void PlanMemory(CompiledGraph* graph, absl::Span<const ValueId> kept);
+// A step overwrites bytes that others use: all of these come before any tile of it.
+struct Reuse {
+  uint32_t step = 0;
+  absl::InlinedVector<uint32_t, 4> users;
+};
+
+// Fills in places and memory figures of a graph whose program and steps are there. Returns the orders that its reuse of
+// bytes asks for, by step. `kept` lasts to the end of the run.
+std::vector<Reuse> PlanMemory(CompiledGraph* graph, absl::Span<const ValueId> kept);
 
 }  // namespace weft
 

@@ -81,6 +81,9 @@ struct Runner::State {
   std::byte* Resolve(ValueId id) const;
   absl::Status BindFeeds(absl::Span<const FeedPair> feeds);
   void Execute();
+  void ExecuteAndCheckNan();
+  void RunTile(uint32_t step, const Rect& tile, int worker);
+  void MakeNan(uint32_t step, const Rect& tile);
   std::string SourceWithNan() const;
   void CheckNan(uint32_t step);
 
@@ -106,6 +109,8 @@ struct Runner::State {
   std::vector<std::pair<size_t, uint32_t>> fed;                       // (operand, input): pointers that each run sets
   std::unique_ptr<Executor> executor;
   RandomStream random;
+  Gate gate;
+  std::vector<std::pair<ValueId, Tensor>> fetched;  // (value of the tape, where it is)
   std::string first_nan;
 };
 
@@ -143,8 +148,11 @@ absl::Status Runner::State::Prepare() {
       operands.push_back({program.value(id).type, Resolve(id)});
     }
   }
+  for (const auto& [tape_value, value] : compiled().fetches) {
+    fetched.push_back({tape_value, {program.value(value).type, Resolve(value)}});
+  }
   const int cores = std::max(1u, std::thread::hardware_concurrency());
-  executor = std::make_unique<Executor>(&compiled(), options.threads > 0 ? options.threads : cores);
+  executor = std::make_unique<Executor>(&compiled().schedule, options.threads > 0 ? options.threads : cores);
   for (int i = 0; i < executor->threads(); ++i) {
     workspaces.push_back(memory.Allocate(compiled().workspace_bytes));
     if (workspaces.back() == nullptr) return OutOfMemory();
@@ -204,34 +212,53 @@ absl::Status Runner::State::BindFeeds(absl::Span<const FeedPair> feeds) {
   return absl::OkStatus();
 }
 
-void Runner::State::Execute() {
-  const auto run_tile = [this](uint32_t step, const Rect& tile, int worker) {
-    compiled().steps[step].kernel({.attrs = node(step).attrs,
-                                   .inputs = inputs(step),
-                                   .outputs = outputs(step),
-                                   .prepared = compiled().steps[step].prepared.get(),
-                                   .workspace = workspaces[worker],
-                                   .random = random},
-                                  tile);
-  };
-  const auto begin = [this]([[maybe_unused]] uint32_t step) {
-#ifndef NDEBUG  // what a kernel forgets to write is a NaN
-    const Node& n = node(step);
-    for (uint32_t i = n.op->writes; i < n.output_count; ++i) {
-      const Tensor& out = outputs(step)[i];
-      const bool in_place = n.op->in_place >= 0 && inputs(step)[n.op->in_place].data == out.data;
-      if (!in_place) std::memset(out.data, 0xff, out.type.bytes());
-    }
+void Runner::State::RunTile(uint32_t step, const Rect& tile, int worker) {
+#ifndef NDEBUG
+  MakeNan(step, tile);
 #endif
-  };
-  if (!options.check_nan) return executor->Run(begin, run_tile);
+  compiled().steps[step].kernel({.attrs = node(step).attrs,
+                                 .inputs = inputs(step),
+                                 .outputs = outputs(step),
+                                 .prepared = compiled().steps[step].prepared.get(),
+                                 .workspace = workspaces[worker],
+                                 .random = random},
+                                tile);
+}
+
+void Runner::State::Execute() {
+  if (options.check_nan) return ExecuteAndCheckNan();
+  executor->Run([this](uint32_t t, int worker) {
+    const Task& task = compiled().tasks[t];
+    if (task.step == Task::kJoin || !gate.Passes(node(task.step).op->writes > 0)) return;
+    RunTile(task.step, compiled().tiles[task.tile], worker);
+  });
+}
+
+// One step after the other, in serial order.
+void Runner::State::ExecuteAndCheckNan() {
   first_nan = SourceWithNan();
   for (uint32_t s = 0; s < compiled().steps.size(); ++s) {
+    if (!gate.Passes(node(s).op->writes > 0)) return;
     bool clean = true;  // looked at now: the step may overwrite its inputs
     for (const Tensor& in : inputs(s)) clean = clean && !HasNan(in);
-    begin(s);
-    for (const Rect& tile : compiled().steps[s].tiles) run_tile(s, tile, 0);
+    for (const Rect& tile : compiled().tiles_of(s)) RunTile(s, tile, 0);
     if (clean && first_nan.empty()) CheckNan(s);
+  }
+}
+
+// So that what a kernel forgets to write of its tile is a NaN.
+void Runner::State::MakeNan(uint32_t step, const Rect& tile) {
+  const Node& n = node(step);
+  const Types input_types = compiled().program.InputTypes(n), output_types = compiled().program.OutputTypes(n);
+  for (uint32_t i = n.op->writes; i < n.output_count; ++i) {
+    const Tensor& out = outputs(step)[i];
+    if (n.op->in_place >= 0 && inputs(step)[n.op->in_place].data == out.data) continue;
+    const int operand = static_cast<int>(input_types.size() + i);
+    const Rect rect = Access(*n.op, {n.attrs, input_types, output_types}, operand, tile);
+    const size_t size = SizeOf(out.type.dtype);
+    for (int64_t row = rect.row_begin; row < rect.row_end; ++row) {
+      std::memset(out.data + (row * out.type.shape.cols() + rect.col_begin) * size, 0xff, rect.cols() * size);
+    }
   }
 }
 
@@ -267,7 +294,7 @@ Runner::Runner(Graph graph, Parameters* parameters, RunnerOptions options)
 
 Runner::~Runner() = default;
 
-absl::StatusOr<Outputs> Runner::Run(absl::Span<const FeedPair> feeds) {
+absl::StatusOr<Outputs> Runner::Run(absl::Span<const FeedPair> feeds, const RunOptions& options) {
   State& s = *state_;
   WEFT_RETURN_IF_ERROR(s.status);
   if (!s.parameters->TryLock()) {
@@ -276,13 +303,17 @@ absl::StatusOr<Outputs> Runner::Run(absl::Span<const FeedPair> feeds) {
   const absl::Cleanup unlock = [&] { s.parameters->Unlock(); };
   WEFT_RETURN_IF_ERROR(s.BindFeeds(feeds));
   s.random = {.seed = s.parameters->seed(), .step = s.parameters->step()};
+  s.gate.Open(options);
   s.Execute();
+  if (s.gate.closed()) {
+    const bool cancelled = options.cancellation != nullptr && options.cancellation->cancelled();
+    return cancelled ? absl::CancelledError("run: cancelled; nothing was changed")
+                     : absl::DeadlineExceededError("run: the deadline has passed; nothing was changed");
+  }
   if (s.compiled().updates) s.parameters->set_step(s.parameters->step() + 1);
   Outputs outputs;
   outputs.tape_id_ = s.compiled().tape_id;
-  for (const auto& [tape_value, value] : s.compiled().fetches) {
-    outputs.tensors_.push_back({tape_value, {s.compiled().program.value(value).type, s.Resolve(value)}});
-  }
+  outputs.tensors_ = s.fetched;
   return outputs;
 }
 

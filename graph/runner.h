@@ -17,6 +17,7 @@
 #include "absl/types/span.h"
 #include "weft/core/parameters.h"
 #include "weft/core/tape.h"
+#include "weft/graph/cancellation.h"
 #include "weft/graph/graph.h"
 
 namespace weft {
@@ -44,8 +45,8 @@ class Feed {
 };
 using FeedPair = std::pair<Var, Feed>;
 
-// The fetched values of a run: views that the runner's next run overwrites, and for a fetched parameter any run that
-// updates it.
+// The fetched values of a run: views that the runner's next run overwrites (for a fetched parameter, any run that
+// updates it), and that last as long as the runner.
 class Outputs {
  public:
   // Ends the program if `var` was not fetched.
@@ -55,7 +56,7 @@ class Outputs {
  private:
   friend class Runner;
   uint64_t tape_id_ = 0;
-  std::vector<std::pair<ValueId, Tensor>> tensors_;
+  absl::Span<const std::pair<ValueId, Tensor>> tensors_;
 };
 
 struct RunnerOptions {
@@ -75,9 +76,11 @@ class Runner {
   // update between, two runs draw the same. Every input of the graph must be fed once; inputs that the graph doesn't
   // need may be. The tape must still be there: Vars belong to it. Checks types and the bounds that were declared,
   // naming input and position, before anything is run.
-  absl::StatusOr<Outputs> Run(absl::Span<const FeedPair> feeds);
-  absl::StatusOr<Outputs> Run(std::initializer_list<FeedPair> feeds) {
-    return Run(absl::MakeConstSpan(feeds.begin(), feeds.size()));
+  // Cancelled or DeadlineExceeded if `options` stopped it, which changed nothing; FailedPrecondition while another
+  // thread runs on the same parameters.
+  absl::StatusOr<Outputs> Run(absl::Span<const FeedPair> feeds, const RunOptions& options = {});
+  absl::StatusOr<Outputs> Run(std::initializer_list<FeedPair> feeds, const RunOptions& options = {}) {
+    return Run(absl::MakeConstSpan(feeds.begin(), feeds.size()), options);
   }
 
   const absl::Status& status() const;

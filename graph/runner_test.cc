@@ -182,7 +182,7 @@ std::vector<float> Trained(int threads, uint64_t seed) {
   Parameters parameters({.seed = seed});
   const Graph graph = CompileOrDie(tape, {.fetch = {loss}, .update = {update}});
   const auto& steps = graph.compiled().steps;
-  EXPECT_GT(std::count_if(steps.begin(), steps.end(), [](const Step& s) { return s.tiles.size() > 2; }), 5);
+  EXPECT_GT(std::count_if(steps.begin(), steps.end(), [](const Step& s) { return s.tile_count > 2; }), 5);
   Runner runner(graph, &parameters, {.threads = threads});
   std::vector<float> data(1024 * 160);
   for (size_t i = 0; i < data.size(); ++i) data[i] = std::sin(static_cast<float>(i));

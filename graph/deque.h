@@ -1,0 +1,81 @@
+// A work-stealing deque: its owner pushes and pops at one end, thieves take from the other.
+//
+// Chase and Lev, "Dynamic circular work-stealing deque", SPAA 2005; without fences, which ThreadSanitizer doesn't
+// model: where order matters between the two ends, both are accessed sequentially consistently.
+#ifndef WEFT_GRAPH_DEQUE_H_
+#define WEFT_GRAPH_DEQUE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace weft {
+
+class Deque {
+ public:
+  Deque() { Grow(0, 0); }
+
+  // The owner's.
+  void Push(uint64_t entry) {
+    const int64_t end = end_.load(std::memory_order_relaxed), begin = begin_.load(std::memory_order_acquire);
+    Ring* ring = ring_.load(std::memory_order_relaxed);
+    if (end - begin >= ring->size) ring = Grow(begin, end);
+    ring->at(end).store(entry, std::memory_order_relaxed);
+    end_.store(end + 1, std::memory_order_release);
+  }
+  bool Pop(uint64_t* entry) {
+    const int64_t end = end_.load(std::memory_order_relaxed) - 1;
+    if (begin_.load(std::memory_order_relaxed) > end) return false;  // empty: thieves only move it on
+    end_.store(end, std::memory_order_seq_cst);
+    int64_t begin = begin_.load(std::memory_order_seq_cst);
+    if (begin < end) {
+      *entry = ring_.load(std::memory_order_relaxed)->at(end).load(std::memory_order_relaxed);
+      return true;
+    }
+    bool won = false;
+    if (begin == end) {  // the last one: a thief may want it too
+      *entry = ring_.load(std::memory_order_relaxed)->at(end).load(std::memory_order_relaxed);
+      won = begin_.compare_exchange_strong(begin, begin + 1, std::memory_order_seq_cst);
+    }
+    end_.store(end + 1, std::memory_order_relaxed);
+    return won;
+  }
+
+  // Anyone's. May fail though there is something, when another was quicker.
+  bool Steal(uint64_t* entry) {
+    int64_t begin = begin_.load(std::memory_order_seq_cst);
+    if (begin >= end_.load(std::memory_order_seq_cst)) return false;
+    *entry = ring_.load(std::memory_order_acquire)->at(begin).load(std::memory_order_relaxed);
+    return begin_.compare_exchange_strong(begin, begin + 1, std::memory_order_seq_cst);
+  }
+
+ private:
+  struct Ring {
+    int64_t size;  // a power of two
+    std::unique_ptr<std::atomic<uint64_t>[]> entries;
+
+    std::atomic<uint64_t>& at(int64_t i) { return entries[static_cast<size_t>(i & (size - 1))]; }
+  };
+
+  Ring* Grow(int64_t begin, int64_t end) {
+    const int64_t size = rings_.empty() ? 256 : 2 * rings_.back()->size;
+    rings_.push_back(
+        std::make_unique<Ring>(Ring{size, std::make_unique<std::atomic<uint64_t>[]>(static_cast<size_t>(size))}));
+    Ring* ring = rings_.back().get();
+    for (int64_t i = begin; i < end; ++i) {
+      ring->at(i).store(rings_[rings_.size() - 2]->at(i).load(std::memory_order_relaxed), std::memory_order_relaxed);
+    }
+    ring_.store(ring, std::memory_order_release);
+    return ring;
+  }
+
+  alignas(64) std::atomic<int64_t> begin_{0};
+  alignas(64) std::atomic<int64_t> end_{0};
+  std::atomic<Ring*> ring_{nullptr};
+  std::vector<std::unique_ptr<Ring>> rings_;  // older ones stay: a thief may still read one
+};
+
+}  // namespace weft
+
+#endif  // WEFT_GRAPH_DEQUE_H_

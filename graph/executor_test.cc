@@ -1,0 +1,283 @@
+// Random graphs on plain memory: nodes with tiles, some of which overwrite what they read, write the next version of a
+// state, or take the bytes of a value that nobody needs any more. ThreadSanitizer sees every order that is missing.
+#include "weft/graph/executor.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "weft/graph/deque.h"
+
+namespace weft {
+namespace {
+
+constexpr int kCells = 8;  // of a buffer; a tile has a part of them
+
+struct Range {
+  int begin = 0, end = 0;
+};
+
+struct Read {
+  int buffer = 0;
+  Range cells;
+};
+
+struct TileWork {
+  uint64_t salt = 0;
+  int spins = 0;
+  std::vector<Read> reads;
+  Read writes;
+};
+
+class RandomGraph {
+ public:
+  explicit RandomGraph(uint32_t seed) : random_(seed) {
+    const int nodes = 1 + Below(300), states = Below(4);
+    for (int i = 0; i < states; ++i) AddNode(NewBuffer(), {});
+    for (int i = 0; i < nodes; ++i) {
+      const int from = Below(4);
+      std::vector<int> inputs;
+      for (int k = 0; k < from && !values_.empty(); ++k) inputs.push_back(RecentValue());
+      const int kind = Below(6);
+      if (kind == 0 && !inputs.empty()) {  // in place, or the next version of a state
+        AddNode(values_[inputs[0]].buffer, inputs);
+      } else if (kind <= 2 && !values_.empty()) {  // the bytes of another value
+        AddNode(values_[RecentValue()].buffer, inputs);
+      } else {
+        AddNode(NewBuffer(), inputs);
+      }
+    }
+  }
+
+  Schedule Build(int threads) {
+    meetings_ = threads;
+    first_meeting_ = static_cast<uint32_t>(work_.size());
+    for (int i = 0; i < threads; ++i) builder_.AddTask(0);
+    return std::move(builder_).Build();
+  }
+
+  // The work of task `t`: cells that it reads make those that it writes.
+  static void Do(const TileWork& work, std::vector<uint64_t>* cells) {
+    uint64_t sum = work.salt;
+    for (const Read& read : work.reads) {
+      for (int c = read.cells.begin; c < read.cells.end; ++c) sum = Mix(sum ^ (*cells)[read.buffer * kCells + c]);
+    }
+    for (int i = 0; i < work.spins; ++i) sum = Mix(sum);
+    for (int c = work.writes.cells.begin; c < work.writes.cells.end; ++c) {
+      (*cells)[work.writes.buffer * kCells + c] = Mix(sum + c);
+    }
+  }
+
+  const std::vector<TileWork>& work() const { return work_; }
+  const std::vector<std::vector<uint32_t>>& before() const { return before_; }
+  size_t cells() const { return static_cast<size_t>(buffers_) * kCells; }
+  uint32_t first_meeting() const { return first_meeting_; }
+  int meetings() const { return meetings_; }
+
+ private:
+  struct Val {
+    int buffer = 0;
+    std::vector<uint32_t> makers, readers;  // tasks
+    bool alive = true;
+  };
+
+  static uint64_t Mix(uint64_t x) {
+    x = (x ^ (x >> 31)) * 0x9e3779b97f4a7c15u;
+    return x ^ (x >> 29);
+  }
+  int Below(int n) { return static_cast<int>(random_() % static_cast<uint32_t>(n)); }
+  int NewBuffer() { return buffers_++; }
+  int RecentValue() {  // one that is still there
+    for (;;) {
+      const int v = static_cast<int>(values_.size()) - 1 - Below(std::min<int>(20, static_cast<int>(values_.size())));
+      if (values_[v].alive) return v;
+    }
+  }
+
+  void Edge(uint32_t before, uint32_t after) {
+    builder_.AddEdge(before, after);
+    before_[after].push_back(before);
+  }
+
+  // A node whose tiles write `buffer`. Whoever used the bytes before comes before all of it, by a join.
+  void AddNode(int buffer, const std::vector<int>& inputs) {
+    std::vector<uint32_t> users;
+    for (Val& v : values_) {
+      if (!v.alive || v.buffer != buffer) continue;
+      v.alive = false;
+      users.insert(users.end(), v.readers.begin(), v.readers.end());
+      users.insert(users.end(), v.makers.begin(), v.makers.end());
+    }
+    const bool joins = users.size() > 2;
+    const uint32_t join = static_cast<uint32_t>(work_.size());
+    if (joins) {
+      AddTask({});
+      for (uint32_t user : users) Edge(user, join);
+      users.assign(1, join);
+    }
+    Val made = {.buffer = buffer};
+    const int tiles = 1 << Below(4);
+    const int spins = Below(8) == 0 ? 2000 : Below(20);
+    std::vector<bool> whole;
+    for (size_t k = 0; k < inputs.size(); ++k) {
+      whole.push_back(Below(2) == 0 && values_[inputs[k]].buffer != buffer);  // its own bytes only where it writes
+    }
+    for (int t = 0; t < tiles; ++t) {
+      const Range part = {kCells * t / tiles, kCells * (t + 1) / tiles};
+      TileWork work = {.salt = random_(), .spins = spins, .writes = {buffer, part}};
+      const uint32_t task = static_cast<uint32_t>(work_.size());
+      for (size_t k = 0; k < inputs.size(); ++k) {
+        work.reads.push_back({values_[inputs[k]].buffer, whole[k] ? Range{0, kCells} : part});
+      }
+      AddTask(work);
+      for (uint32_t user : users) Edge(user, task);
+      for (size_t k = 0; k < inputs.size(); ++k) {
+        Val& v = values_[inputs[k]];
+        for (uint32_t maker : v.makers) {
+          const Range made_part = work_[maker].writes.cells, read = work.reads[k].cells;
+          if (made_part.begin < read.end && read.begin < made_part.end) Edge(maker, task);
+        }
+        v.readers.push_back(task);
+      }
+      made.makers.push_back(task);
+    }
+    values_.push_back(std::move(made));
+  }
+
+  void AddTask(TileWork work) {
+    builder_.AddTask(static_cast<double>(work.spins + 1) * 1e-9);
+    work_.push_back(std::move(work));
+    before_.emplace_back();
+  }
+
+  std::mt19937 random_;
+  ScheduleBuilder builder_;
+  int buffers_ = 0, meetings_ = 0;
+  uint32_t first_meeting_ = 0;
+  std::vector<Val> values_;
+  std::vector<TileWork> work_;
+  std::vector<std::vector<uint32_t>> before_;
+};
+
+// Runs the graph twice on so many threads, and expects what a run in the order of the tasks gives.
+void CheckGraph(uint32_t seed) {
+  SCOPED_TRACE("repeat with WEFT_SEED=" + std::to_string(seed));
+  RandomGraph graph(seed);
+  const int threads = 1 + static_cast<int>(seed % 8);
+  const Schedule schedule = graph.Build(threads);
+  const uint32_t tasks = static_cast<uint32_t>(graph.work().size());
+  std::vector<uint64_t> wanted(graph.cells(), 0), cells(graph.cells(), 0);
+  Executor executor(&schedule, threads);
+  for (int run = 0; run < 2; ++run) {
+    for (const TileWork& work : graph.work()) RandomGraph::Do(work, &wanted);
+    std::vector<std::atomic<int>> times(schedule.task_count);
+    std::atomic<int> too_early{0}, met{0};
+    executor.Run([&](uint32_t task, int worker) {
+      ASSERT_LT(worker, threads);
+      ASSERT_EQ(times[task].fetch_add(1, std::memory_order_relaxed), 0);
+      if (task >= tasks) {  // they wait for each other: so every worker must come, if only for these
+        met.fetch_add(1, std::memory_order_relaxed);
+        while (threads > 1 && met.load(std::memory_order_relaxed) < threads) std::this_thread::yield();
+        return;
+      }
+      for (uint32_t before : graph.before()[task]) {
+        if (times[before].load(std::memory_order_relaxed) == 0) too_early.fetch_add(1, std::memory_order_relaxed);
+      }
+      RandomGraph::Do(graph.work()[task], &cells);
+    });
+    for (const auto& count : times) ASSERT_EQ(count.load(), 1);
+    ASSERT_EQ(too_early.load(), 0);
+    ASSERT_EQ(cells, wanted);
+    ASSERT_EQ(executor.workers_entered(), threads);
+  }
+}
+
+TEST(ExecutorTest, RandomGraphsGiveWhatASerialRunGives) {
+  if (const char* seed = std::getenv("WEFT_SEED")) return CheckGraph(static_cast<uint32_t>(std::atoll(seed)));
+  for (uint32_t seed = 0; seed < 10'000 && !HasFatalFailure(); ++seed) CheckGraph(seed);
+}
+
+TEST(ExecutorTest, RunsOneTaskWithoutCallingAnyone) {
+  ScheduleBuilder builder;
+  builder.AddTask(1);
+  const Schedule schedule = std::move(builder).Build();
+  Executor executor(&schedule, 8);
+  int runs = 0;
+  for (int i = 0; i < 100; ++i) {
+    executor.Run([&](uint32_t task, int worker) { runs += task == 0 && worker == 0; });
+    EXPECT_EQ(executor.workers_entered(), 1);
+  }
+  EXPECT_EQ(runs, 100);
+}
+
+TEST(ExecutorTest, RunsAScheduleWithoutTasks) {
+  const Schedule schedule = ScheduleBuilder().Build();
+  for (int threads : {1, 2}) {
+    Executor(&schedule, threads).Run([](uint32_t, int) { FAIL(); });
+  }
+}
+
+TEST(ExecutorTest, ExecutorsComeAndGoWhileOthersRun) {
+  std::vector<std::thread> users;
+  for (int user = 0; user < 4; ++user) {
+    users.emplace_back([user] {
+      for (uint32_t i = 0; i < 100; ++i) CheckGraph(static_cast<uint32_t>(user) * 1000 + 8 * i + 1);
+    });
+  }
+  for (std::thread& user : users) user.join();
+}
+
+TEST(ScheduleTest, PutsTheMostCriticalLast) {
+  ScheduleBuilder builder;
+  for (double seconds : {1., 1., 5., 2.}) builder.AddTask(seconds);
+  for (uint32_t t : {1, 2, 3}) builder.AddEdge(0, t);
+  const uint32_t tail = builder.AddTask(7);
+  builder.AddEdge(1, tail);
+  const Schedule schedule = std::move(builder).Build();
+  EXPECT_THAT(std::vector<uint32_t>(schedule.successors.begin(), schedule.successors.begin() + 3),
+              testing::ElementsAre(3, 2, 1));
+}
+
+TEST(ScheduleTest, NoTaskWaitsForVeryMany) {
+  ScheduleBuilder builder;
+  builder.AddTask(1);
+  for (uint32_t i = 1; i <= 10'000; ++i) builder.AddEdge(0, builder.AddTask(1));
+  const uint32_t last = builder.AddTask(1);
+  for (uint32_t i = 1; i <= 10'000; ++i) builder.AddEdge(i, last);
+  const Schedule schedule = std::move(builder).Build();
+  EXPECT_EQ(schedule.task_count, 10'002u);
+  EXPECT_LE(*std::max_element(schedule.waits_for.begin(), schedule.waits_for.end()), 64u);
+  EXPECT_LT(schedule.size(), 10'002u + 10'000 / 64 + 10);
+  EXPECT_EQ(schedule.waits_for[last], 3u);
+}
+
+TEST(ScheduleTest, AnEdgeTwiceIsOne) {
+  ScheduleBuilder builder;
+  builder.AddTask(1);
+  builder.AddTask(1);
+  for (int i = 0; i < 3; ++i) builder.AddEdge(0, 1);
+  EXPECT_EQ(std::move(builder).Build().waits_for[1], 1u);
+}
+
+TEST(DequeTest, GrowsAndKeepsItsOrder) {
+  Deque deque;
+  uint64_t entry = 0;
+  EXPECT_FALSE(deque.Pop(&entry));
+  EXPECT_FALSE(deque.Steal(&entry));
+  for (uint64_t i = 0; i < 1000; ++i) deque.Push(i);
+  EXPECT_TRUE(deque.Steal(&entry));
+  EXPECT_EQ(entry, 0u);
+  for (uint64_t i = 999; i >= 1; --i) {
+    ASSERT_TRUE(deque.Pop(&entry));
+    ASSERT_EQ(entry, i);
+  }
+  EXPECT_FALSE(deque.Pop(&entry));
+}
+
+}  // namespace
+}  // namespace weft

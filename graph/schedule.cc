@@ -1,0 +1,120 @@
+#include "weft/graph/schedule.h"
+
+#include <algorithm>
+
+#include "weft/core/status.h"
+
+namespace weft {
+namespace {
+
+using Edge = std::pair<uint32_t, uint32_t>;
+
+constexpr size_t kWidest = 64;  // a count that more than so many tasks lower is a place where workers meet too often
+
+// The edges by where they begin: slice `t` of `targets` is [first[t], first[t + 1]).
+struct Slices {
+  std::vector<uint32_t> first, targets;
+};
+
+Slices ByBegin(const std::vector<Edge>& edges, uint32_t count) {
+  Slices slices;
+  slices.first.assign(count + 1, 0);
+  for (const Edge& edge : edges) ++slices.first[edge.first + 1];
+  for (uint32_t t = 0; t < count; ++t) slices.first[t + 1] += slices.first[t];
+  slices.targets.resize(edges.size());
+  std::vector<uint32_t> next(slices.first.begin(), slices.first.end() - 1);
+  for (const auto& [before, after] : edges) slices.targets[next[before]++] = after;
+  return slices;
+}
+
+}  // namespace
+
+uint32_t ScheduleBuilder::AddTask(double seconds) {
+  seconds_.push_back(static_cast<float>(seconds));
+  return static_cast<uint32_t>(seconds_.size() - 1);
+}
+
+void ScheduleBuilder::AddEdge(uint32_t before, uint32_t after) {
+  WEFT_CHECK(before < after && after < seconds_.size());
+  edges_.push_back({before, after});
+}
+
+Schedule ScheduleBuilder::Build() && {
+  const uint32_t count = static_cast<uint32_t>(seconds_.size());
+  Slices slices = ByBegin(edges_, count);
+  edges_.clear();
+  std::vector<float> length = std::move(seconds_);  // of the longest path from a task to the end
+  std::vector<uint32_t> waits(count + 1, 0);
+  Schedule schedule = {.task_count = count, .end = count};
+  for (uint32_t t = count; t-- > 0;) {
+    const auto begin = slices.targets.begin() + slices.first[t], end = slices.targets.begin() + slices.first[t + 1];
+    std::sort(begin, end);
+    float longest = 0;
+    uint32_t last = count;
+    for (auto i = begin; i != end; ++i) {
+      if (*i == last) continue;
+      last = *i;
+      longest = std::max(longest, length[last]);
+      edges_.push_back({t, last});
+      ++waits[last];
+    }
+    length[t] += longest;
+    if (begin != end) continue;
+    edges_.push_back({t, schedule.end});
+    ++waits[schedule.end];
+  }
+  length.push_back(0);
+
+  // Rewrite many to one to many to joins to one.
+  std::vector<std::vector<uint32_t>> wide;
+  std::vector<uint32_t> wide_of;  // by task, where there are any
+  if (std::any_of(waits.begin(), waits.end(), [](uint32_t n) { return n > kWidest; })) {
+    wide_of.assign(waits.size(), 0);
+    std::erase_if(edges_, [&](const Edge& edge) {
+      if (waits[edge.second] <= kWidest) return false;
+      uint32_t& index = wide_of[edge.second];
+      if (index == 0) {
+        wide.emplace_back();
+        index = static_cast<uint32_t>(wide.size());
+      }
+      wide[index - 1].push_back(edge.first);
+      return true;
+    });
+  }
+  for (uint32_t t = 0; t < wide_of.size(); ++t) {
+    if (wide_of[t] == 0) continue;
+    std::vector<uint32_t>& before = wide[wide_of[t] - 1];
+    while (before.size() > kWidest) {
+      std::vector<uint32_t> joins;
+      for (size_t i = 0; i < before.size(); i += kWidest) {
+        const size_t n = std::min(kWidest, before.size() - i);
+        joins.push_back(static_cast<uint32_t>(waits.size()));
+        waits.push_back(static_cast<uint32_t>(n));
+        length.push_back(length[t]);
+        for (size_t k = 0; k < n; ++k) edges_.push_back({before[i + k], joins.back()});
+      }
+      before = std::move(joins);
+    }
+    for (uint32_t join : before) edges_.push_back({join, t});
+    waits[t] = static_cast<uint32_t>(before.size());
+  }
+
+  const uint32_t start = static_cast<uint32_t>(waits.size());
+  for (uint32_t t = 0; t < start; ++t) {
+    if (waits[t] > 0) continue;
+    edges_.push_back({start, t});
+    waits[t] = 1;
+  }
+  slices = ByBegin(edges_, start + 1);
+  edges_ = {};
+  for (uint32_t t = 0; t <= start; ++t) {
+    std::sort(slices.targets.begin() + slices.first[t], slices.targets.begin() + slices.first[t + 1],
+              [&](uint32_t a, uint32_t b) { return length[a] != length[b] ? length[a] < length[b] : a > b; });
+  }
+  schedule.waits_for = std::move(waits);
+  schedule.first_successor = std::move(slices.first);
+  schedule.successors = std::move(slices.targets);
+  return schedule;
+}
+
+}  // namespace weft
