@@ -15,6 +15,7 @@ struct GraphFlags {
   GptOptions options;
   int64_t vocabulary = 73;
   std::string stage = "compiled", format = "text", mode = "train", config;
+  bool memory = false;
   GivenFlags given;
 };
 
@@ -23,6 +24,7 @@ Hyperparameters Table(GraphFlags* flags) {
       {"stage", "as it was recorded, or as it runs", &flags->stage, {.choices = {"recorded", "compiled"}}},
       {"format", "one node a line, or Graphviz's DOT", &flags->format, {.choices = {"text", "dot"}}},
       {"mode", "the training step, or the loss alone", &flags->mode, {.choices = {"train", "eval"}}},
+      {"memory", "print what memory the compiled graph takes, and not the graph", &flags->memory},
       {"vocabulary",
        "different tokens; as given: those of the King James Bible",
        &flags->vocabulary,
@@ -45,8 +47,8 @@ absl::Status PrintGraph(GraphFlags flags) {
     WEFT_RETURN_IF_ERROR(Annotate(SetFromConfig(*json, &flags.options), flags.config));
   }
   WEFT_RETURN_IF_ERROR(SetFromFlags(given, table));
-  if (flags.stage == "recorded" && given.count("mode") > 0) {
-    return absl::InvalidArgumentError("--mode is of the compiled graph; --stage=recorded has both");
+  if (flags.stage == "recorded" && (given.count("mode") > 0 || flags.memory)) {
+    return absl::InvalidArgumentError("--mode and --memory are of the compiled graph, not of --stage=recorded");
   }
   WEFT_RETURN_IF_ERROR(Finish(&flags.options));
   flags.options.model.vocabulary = flags.vocabulary;
@@ -64,7 +66,7 @@ absl::Status PrintGraph(GraphFlags flags) {
       options.mode = kEval;
     }
     WEFT_ASSIGN_OR_RETURN(const Graph graph, Compile(program->tape, options));
-    text = print(graph.program());
+    text = flags.memory ? PrintMemory(graph) : print(graph.program());
   }
   std::fputs(text.c_str(), stdout);
   return absl::OkStatus();

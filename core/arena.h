@@ -18,11 +18,15 @@ constexpr size_t AlignUp(size_t bytes) { return (bytes + kAlignment - 1) / kAlig
 class Arena {
  public:
   std::byte* Allocate(size_t bytes);  // null if the system has no more
+  // Makes room for so many bytes in one block, so that what is allocated next stands together. False if there is none.
+  bool Reserve(size_t bytes);
 
  private:
   struct Free {
     void operator()(std::byte* block) const { std::free(block); }
   };
+
+  std::byte* NewBlock(size_t bytes);  // zeroed; of huge pages, if it is large and the system has them
 
   std::vector<std::unique_ptr<std::byte[], Free>> blocks_;
   std::byte* next_ = nullptr;

@@ -25,13 +25,16 @@ absl::Status Parameters::Create(absl::Span<const ParameterSpec> specs) {
                                                       ToString(it->second.tensor.type), " here, but the graph wants ",
                                                       ToString(spec.type)));
   }
+  size_t bytes = 0;
+  for (const ParameterSpec& spec : specs) {
+    if (!entries_.contains(spec.name)) bytes += AlignUp(std::max<size_t>(spec.type.bytes(), 1));
+  }
+  if (!arena_.Reserve(bytes)) {
+    return absl::ResourceExhaustedError(absl::StrCat("parameters: no memory for ", bytes, " bytes"));
+  }
   for (const ParameterSpec& spec : specs) {
     if (entries_.contains(spec.name)) continue;
     const Tensor tensor = {spec.type, arena_.Allocate(spec.type.bytes())};
-    if (tensor.data == nullptr) {
-      return absl::ResourceExhaustedError(absl::StrCat("parameter '", spec.name, "' ", ToString(spec.type),
-                                                       ": no memory for its ", spec.type.bytes(), " bytes"));
-    }
     Initialize(spec.initializer, options_.seed, spec.name, tensor);
     entries_.emplace(spec.name, Entry{tensor, spec.kind});
   }

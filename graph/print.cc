@@ -1,6 +1,7 @@
 #include "weft/graph/print.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 
@@ -20,7 +21,30 @@ std::string Prefixed(absl::string_view prefix, absl::string_view text) {
   return text.empty() ? "" : absl::StrCat(prefix, text);
 }
 
+std::string Megabytes(size_t bytes) { return absl::StrFormat("%9.3f MB", static_cast<double>(bytes) * 1e-6); }
+
 }  // namespace
+
+std::string PrintMemory(const Graph& graph) {
+  const CompiledGraph& compiled = graph.compiled();
+  size_t weights = 0, state = 0, constants = 0;
+  for (const Node& node : compiled.program.nodes) {
+    if (node.op == &kConstantOp) constants += node.attrs.as<SourceAttrs>().type.bytes();
+    if (node.op != &kParameterOp) continue;
+    const ParameterSpec& spec = compiled.program.parameters[node.attrs.as<SourceAttrs>().index];
+    (spec.kind == ParameterKind::kWeight ? weights : state) += spec.type.bytes();
+  }
+  const auto [naive, planned, bound] = compiled.memory;
+  return absl::StrCat(
+      "values, each with a place of its own  ", Megabytes(naive), "\n", "values, as planned                    ",
+      Megabytes(planned), "\n", "values, most live at once             ", Megabytes(bound),
+      absl::StrFormat("  (planned is %.3f of it)\n", bound == 0 ? 1 : static_cast<double>(planned) / bound),
+      "constants                             ", Megabytes(constants), "\n", "weights                               ",
+      Megabytes(weights), "\n", "optimizer and other state             ", Megabytes(state), "\n",
+      "workspace of each worker              ", Megabytes(compiled.workspace_bytes), "\n",
+      absl::StrFormat("%d steps, %d tasks, %d edges\n", compiled.steps.size(), compiled.tasks.size(),
+                      compiled.schedule.successors.size()));
+}
 
 // %9 = matmul(%3, %7) transpose_a=false transpose_b=true : f32[768,512] @ h.0/mlp
 std::string PrintText(const Program& program) {

@@ -1,15 +1,17 @@
-// Programs as text, one node a line, and as Graphviz's DOT.
+// Programs as text, one node a line, and as Graphviz's DOT; and what a graph takes of memory.
 #ifndef WEFT_GRAPH_PRINT_H_
 #define WEFT_GRAPH_PRINT_H_
 
 #include <string>
 
-#include "weft/core/program.h"
+#include "weft/graph/graph.h"
 
 namespace weft {
 
 std::string PrintText(const Program& program);
 std::string PrintDot(const Program& program);
+// A table: the values' three figures, parameters, constants, workspaces, and the counts of steps, tasks and edges.
+std::string PrintMemory(const Graph& graph);
 
 }  // namespace weft
 

@@ -102,7 +102,8 @@ TEST_F(CliTest, UsageErrorsAreNamed) {
       {"train gpt --resume --out=nowhere", "nowhere: no run to resume"},
       {"train gpt --warmup-steps=9223372036854775807", "is not in 0 .. 16777216"},
       {"--version --foo", "weft: unknown flag '--foo'"},
-      {"graph --stage=recorded --mode=eval", "--mode is of the compiled graph"},
+      {"graph --stage=recorded --mode=eval", "--mode and --memory are of the compiled graph"},
+      {"graph --stage=recorded --memory", "--mode and --memory are of the compiled graph"},
       {"train gpt --seed=-1", "--seed: '-1' is not a whole number from 0 to 2^64 - 1"},
       {"train gpt --batch=0", "--batch: 0 is not in 1"},
       {"train gpt --learning-rate=fast", "--learning-rate: 'fast' is not a number"},
@@ -352,6 +353,10 @@ TEST_F(CliTest, GraphPrintsWhatWasAskedFor) {
   EXPECT_FALSE(Contains(graph({"--mode=eval"}), "adamw"));
   EXPECT_TRUE(Contains(graph({"--vocabulary=99"}), "f32[99,16]"));
   EXPECT_EQ(graph({"--stage=compiled", "--format=text"}), compiled);
+  const std::string memory = graph({"--memory"});
+  for (const char* line : {"values, as planned  ", "values, most live at once  ", "weights  ", " steps, "}) {
+    EXPECT_TRUE(Contains(memory, line)) << memory;
+  }
   for (const char* stage : {"--stage=recorded", "--stage=compiled"}) {
     const std::string dot = graph({"--format=dot", stage});
     EXPECT_EQ(dot.substr(0, 7), "digraph");

@@ -1,13 +1,15 @@
 #include "weft/ops/kernels/gemm.h"
 
 #include <algorithm>
+#include <array>
 #include <mutex>
-#include <unordered_map>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "oneapi/dnnl/dnnl.hpp"
 #include "weft/core/arena.h"
+#include "weft/core/status.h"
 
 // OpenMP's own header is missing where the compiler's OpenMP run time is not installed.
 extern "C" {
@@ -62,65 +64,87 @@ dnnl::matmul::primitive_desc Describe(const GemmShape& shape) {
 #endif
 }
 
-// The largest scratchpad that this thread has needed. A thread runs one product at a time, so that all products share
-// it: it grows in the first run and is never allocated again.
-std::byte* Scratchpad(size_t bytes) {
-  struct Buffer {
-    std::unique_ptr<Arena> arena;
-    std::byte* data = nullptr;
-    size_t bytes = 0;
-  };
-  thread_local Buffer buffer;
-  if (buffer.bytes < bytes) {
-    buffer.arena = std::make_unique<Arena>();
-    buffer.data = buffer.arena->Allocate(bytes);
-    buffer.bytes = bytes;
+// As many threads as run at once, where nobody asks for more than there are cores.
+size_t Cores() { return std::max(1u, std::thread::hardware_concurrency()); }
+
+// Things that a thread uses for a while and gives back.
+template <class T>
+class Pool {
+ public:
+  // Null if all are in use.
+  std::unique_ptr<T> Take() {
+    const std::lock_guard lock(mutex_);
+    if (idle_.empty()) return nullptr;
+    std::unique_ptr<T> taken = std::move(idle_.back());
+    idle_.pop_back();
+    return taken;
   }
-  return buffer.data;
+  void Give(std::unique_ptr<T> thing) {
+    const std::lock_guard lock(mutex_);
+    idle_.push_back(std::move(thing));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<T>> idle_;
+};
+
+// Working memory of a product. A thread runs one product at a time, so that all products share one pool.
+struct Scratchpad {
+  explicit Scratchpad(size_t size) : bytes(size), data(arena.Allocate(size)) { WEFT_CHECK(data != nullptr); }
+
+  Arena arena;
+  size_t bytes;
+  std::byte* data;
+};
+
+Pool<Scratchpad>& Scratchpads() {
+  static auto* const pool = new Pool<Scratchpad>;
+  return *pool;
+}
+
+// Sees to it that as many scratchpads of this size are there as there are cores.
+void ReserveScratchpads(size_t bytes) {
+  static std::mutex mutex;
+  static size_t largest = 0;
+  const std::lock_guard lock(mutex);
+  if (bytes <= largest) return;
+  largest = bytes;
+  for (size_t i = 0; i < Cores(); ++i) Scratchpads().Take();  // those that are too small
+  for (size_t i = 0; i < Cores(); ++i) Scratchpads().Give(std::make_unique<Scratchpad>(bytes));
 }
 
 }  // namespace
 
-// oneDNN's handles of one execution. They are made once and kept, because making them allocates.
+// oneDNN's handles of one execution. They are kept, because making them allocates.
 struct Gemm::Call {
   dnnl::stream stream{Engine()};
   memory a, b, c, scratchpad;
-  std::unordered_map<int, memory> arguments;
+  std::array<dnnl_exec_arg_t, 4> arguments;
 };
 
 struct Gemm::Primitive {
-  explicit Primitive(const GemmShape& shape) : description(Describe(shape)), matmul(description) {}
+  explicit Primitive(const GemmShape& shape) : description(Describe(shape)), matmul(description) {
+    for (size_t i = 0; i < Cores(); ++i) calls.Give(MakeCall());
+    ReserveScratchpads(description.scratchpad_desc().get_size());
+  }
 
-  std::unique_ptr<Call> Begin() {
-    {
-      std::lock_guard<std::mutex> lock(mutex);
-      if (!idle.empty()) {
-        std::unique_ptr<Call> call = std::move(idle.back());
-        idle.pop_back();
-        return call;
-      }
-    }
+  std::unique_ptr<Call> MakeCall() const {
     auto call = std::make_unique<Call>();
     call->a = memory(description.src_desc(), Engine(), nullptr);
     call->b = memory(description.weights_desc(), Engine(), nullptr);
     call->c = memory(description.dst_desc(), Engine(), nullptr);
     call->scratchpad = memory(description.scratchpad_desc(), Engine(), nullptr);
-    call->arguments = {{DNNL_ARG_SRC, call->a},
-                       {DNNL_ARG_WEIGHTS, call->b},
-                       {DNNL_ARG_DST, call->c},
-                       {DNNL_ARG_SCRATCHPAD, call->scratchpad}};
+    call->arguments = {{{DNNL_ARG_SRC, call->a.get()},
+                        {DNNL_ARG_WEIGHTS, call->b.get()},
+                        {DNNL_ARG_DST, call->c.get()},
+                        {DNNL_ARG_SCRATCHPAD, call->scratchpad.get()}}};
     return call;
-  }
-
-  void End(std::unique_ptr<Call> call) {
-    std::lock_guard<std::mutex> lock(mutex);
-    idle.push_back(std::move(call));
   }
 
   const dnnl::matmul::primitive_desc description;
   const dnnl::matmul matmul;
-  std::mutex mutex;
-  std::vector<std::unique_ptr<Call>> idle;  // as many as threads have run this at the same time
+  Pool<Call> calls;
 };
 
 Gemm::Gemm(const GemmShape& shape) : shape_(shape) {
@@ -144,13 +168,21 @@ void Gemm::Run(const float* a, const float* b, float* c) const {
     return;
   }
   const OneThread one_thread;
-  std::unique_ptr<Call> call = primitive_->Begin();
+  std::unique_ptr<Call> call = primitive_->calls.Take();
+  if (call == nullptr) call = primitive_->MakeCall();
+  const size_t bytes = call->scratchpad.get_desc().get_size();
+  std::unique_ptr<Scratchpad> scratchpad = Scratchpads().Take();
+  if (scratchpad == nullptr || scratchpad->bytes < bytes) scratchpad = std::make_unique<Scratchpad>(bytes);
   call->a.set_data_handle(const_cast<float*>(a));
   call->b.set_data_handle(const_cast<float*>(b));
   call->c.set_data_handle(c);
-  call->scratchpad.set_data_handle(Scratchpad(call->scratchpad.get_desc().get_size()));
-  primitive_->matmul.execute(call->stream, call->arguments);
-  primitive_->End(std::move(call));
+  call->scratchpad.set_data_handle(scratchpad->data);
+  // The C++ interface would make a vector of the arguments each time.
+  const dnnl_status_t status = dnnl_primitive_execute(primitive_->matmul.get(), call->stream.get(),
+                                                      static_cast<int>(call->arguments.size()), call->arguments.data());
+  WEFT_CHECK(status == dnnl_success);
+  Scratchpads().Give(std::move(scratchpad));
+  primitive_->calls.Give(std::move(call));
 }
 
 void PlainGemm(const GemmShape& shape, const double* a, const double* b, double* c) {

@@ -1,0 +1,145 @@
+// Runs, cancels and repeats training steps from four threads, for as long as it is told, and watches that nothing
+// leaks and nothing hangs.
+//
+//   bazel run -c opt //tests:soak -- 3600    (seconds)
+//
+// Two threads have parameters of their own; two share theirs, so that each is refused while the other runs.
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "weft/graph/compile.h"
+#include "weft/graph/runner.h"
+#include "weft/models/gpt.h"
+#include "weft/train/optimizer.h"
+
+namespace weft {
+namespace {
+
+constexpr int kThreads = 4;
+constexpr double kWarmUpSeconds = 60, kHangSeconds = 60;
+constexpr int64_t kBatch = 4, kLength = 32, kVocabulary = 65;
+
+using Clock = std::chrono::steady_clock;
+double Since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+
+double ResidentMegabytes() {
+  int64_t total = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> total >> resident;
+  return static_cast<double>(resident * sysconf(_SC_PAGESIZE)) / 1e6;
+}
+
+struct Program {
+  Program()
+      : tokens(tape.Input("tokens", {kI32, {kBatch, kLength}}, {.below = kVocabulary})),
+        targets(tape.Input("targets", {kI32, {kBatch, kLength}}, {.below = kVocabulary})),
+        rate(tape.Input("learning_rate", {kF32, {}})),
+        loss(CrossEntropy(
+            Gpt({.vocabulary = kVocabulary, .context = kLength, .layers = 2, .heads = 4, .width = 64}).Logits(tokens),
+            targets)),
+        step(AdamW({}).Minimize(loss, rate)),
+        graph(Compile(tape, {.fetch = {loss}, .update = {step}, .tile_seconds = 10e-6})) {}
+
+  Tape tape;
+  Var tokens, targets, rate, loss, step;
+  absl::StatusOr<Graph> graph;
+};
+
+struct Counts {
+  std::atomic<int64_t> finished{0}, cancelled{0}, late{0}, refused{0}, runners{0};
+};
+
+// Runs with and without a token and a deadline, on a runner that is made anew now and then.
+void Use(int thread, const Program& program, Parameters* parameters, const std::atomic<bool>* stop, Cancellation* token,
+         Counts* counts, std::atomic<int64_t>* beats) {
+  std::mt19937 random(static_cast<uint32_t>(thread));
+  const std::vector<int32_t> tokens(kBatch * kLength, thread);
+  while (!stop->load()) {
+    Runner runner(*program.graph, parameters, {.threads = 1 + static_cast<int>(random() % 4)});
+    ++counts->runners;
+    for (int i = 0; i < 200 && !stop->load(); ++i, ++*beats) {
+      RunOptions options;
+      if (random() % 2 == 0) options.cancellation = token;
+      if (random() % 2 == 0) options.deadline = absl::Now() + absl::Microseconds(random() % 4000);
+      const absl::Status status =
+          runner.Run({{program.tokens, tokens}, {program.targets, tokens}, {program.rate, 1e-3f}}, options).status();
+      if (status.ok()) {
+        ++counts->finished;
+      } else if (absl::IsCancelled(status)) {
+        ++counts->cancelled;
+      } else if (absl::IsDeadlineExceeded(status)) {
+        ++counts->late;
+      } else if (absl::IsFailedPrecondition(status)) {
+        ++counts->refused;
+        std::this_thread::yield();
+      } else {
+        std::fprintf(stderr, "soak: %s\n", std::string(status.message()).c_str());
+        std::abort();
+      }
+    }
+  }
+}
+
+int Soak(double seconds) {
+  const Program program;
+  if (!program.graph.ok()) return std::fprintf(stderr, "soak: %s\n", program.graph.status().ToString().c_str()), 1;
+  Parameters own[2], shared;
+  std::atomic<bool> stop{false};
+  std::atomic<int64_t> beats[kThreads] = {};
+  Cancellation tokens[kThreads];
+  Counts counts;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back(Use, t, std::cref(program), t < 2 ? &own[t] : &shared, &stop, &tokens[t], &counts, &beats[t]);
+  }
+
+  const auto begin = Clock::now();
+  double after_warm_up = 0, most = 0, said = 0;
+  int64_t last_beats[kThreads] = {};
+  double last_change[kThreads] = {};
+  std::mt19937 random(9);
+  for (double now = 0; now < seconds; now = Since(begin)) {
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % 5000));
+    Cancellation& token = tokens[random() % kThreads];
+    token.cancelled() ? token.Reset() : token.Cancel();
+    if (after_warm_up == 0 && now >= std::min(kWarmUpSeconds, seconds / 2)) after_warm_up = ResidentMegabytes();
+    if (after_warm_up > 0) most = std::max(most, ResidentMegabytes());
+    for (int t = 0; t < kThreads; ++t) {
+      const int64_t beat = beats[t];
+      if (beat != last_beats[t]) last_change[t] = now;
+      last_beats[t] = beat;
+      if (now - last_change[t] < kHangSeconds) continue;
+      std::fprintf(stderr, "soak: thread %d hangs\n", t);
+      std::abort();
+    }
+    if (now - said < 60) continue;
+    said = now;
+    std::printf("%6.0f s: %ld finished, %ld cancelled, %ld late, %ld refused, %ld runners, %.1f MB\n", now,
+                counts.finished.load(), counts.cancelled.load(), counts.late.load(), counts.refused.load(),
+                counts.runners.load(), ResidentMegabytes());
+    std::fflush(stdout);
+  }
+  stop = true;
+  for (std::thread& thread : threads) thread.join();
+  std::printf("resident: %.1f MB after the warm-up, at most %.1f MB later (%+.2f%%)\n", after_warm_up, most,
+              100 * (most / after_warm_up - 1));
+  return most <= 1.01 * after_warm_up ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace weft
+
+int main(int argc, char** argv) {
+  const double seconds = argc == 2 ? std::atof(argv[1]) : 0;
+  if (seconds > 0) return weft::Soak(seconds);
+  std::fprintf(stderr, "usage: soak SECONDS\n");
+  return 2;
+}
