@@ -23,9 +23,10 @@ constexpr int kSpins = 200, kYields = 2000;
 constexpr uint64_t kSlice = uint64_t{1} << 63;
 constexpr uint64_t SliceEntry(uint32_t begin, uint32_t end) { return kSlice | uint64_t{begin} << 32 | end; }
 
+// Long enough that a worker with nothing to do doesn't take the ends of the others' deques from them all the time.
 void Pause() {
 #if defined(__x86_64__)
-  __builtin_ia32_pause();
+  for (int i = 0; i < 8; ++i) __builtin_ia32_pause();
 #endif
 }
 

@@ -1,0 +1,81 @@
+// What Compile takes a node, for graphs of up to a million nodes: it should not depend on their number.
+//
+//   bazel run -c opt //bench:compile_bench
+#include <unistd.h>
+
+#include <fstream>
+#include <memory>
+#include <string>
+
+#include "benchmark/benchmark.h"
+#include "weft/graph/compile.h"
+#include "weft/ops/ops.h"
+
+namespace weft {
+namespace {
+
+Var Chain(Tape* tape, int64_t nodes) {
+  Var x = tape->Input("x", {kF32, {4}});
+  for (int64_t i = 0; i < nodes; ++i) x = Tanh(x);
+  return x;
+}
+
+// The sum of as many leaves as there are sums, less one.
+Var Tree(Tape* tape, int64_t nodes) {
+  const Var x = tape->Input("x", {kF32, {4}});
+  std::vector<Var> level;
+  Var leaf = x;
+  for (int64_t i = 0; i < nodes / 2; ++i) level.push_back(leaf = Tanh(leaf));
+  while (level.size() > 1) {
+    std::vector<Var> next;
+    for (size_t i = 0; i + 1 < level.size(); i += 2) next.push_back(level[i] + level[i + 1]);
+    if (level.size() % 2 == 1) next.push_back(level.back());
+    level = std::move(next);
+  }
+  return level[0];
+}
+
+// Each node of a square is the sum of the ones above and to the left.
+Var Wavefront(Tape* tape, int64_t nodes) {
+  const Var x = tape->Input("x", {kF32, {4}});
+  int64_t side = 1;
+  while ((side + 1) * (side + 1) <= nodes) ++side;
+  std::vector<Var> row(static_cast<size_t>(side), x);
+  for (int64_t i = 0; i < side; ++i) {
+    Var left = x;
+    for (Var& above : row) left = above = above + left;
+  }
+  return row.back();
+}
+
+double ResidentMegabytes() {
+  int64_t total = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> total >> resident;
+  return static_cast<double>(resident * sysconf(_SC_PAGESIZE)) / 1e6;
+}
+
+template <Var (*record)(Tape*, int64_t)>
+void CompileGraph(benchmark::State& state) {
+  Tape tape;
+  const Var root = record(&tape, state.range(0));
+  const double before = ResidentMegabytes();
+  double steps = 0, memory = 0;
+  for (auto _ : state) {
+    const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {root}});
+    if (!graph.ok()) return state.SkipWithError(std::string(graph.status().message()).c_str());
+    steps = static_cast<double>(graph->compiled().steps.size());
+    memory = ResidentMegabytes() - before;
+  }
+  state.counters["us_per_node"] =
+      benchmark::Counter(steps * 1e-6, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+  state.counters["bytes_per_node"] = memory * 1e6 / steps;
+  state.counters["steps"] = steps;
+}
+BENCHMARK(CompileGraph<Chain>)->Arg(10'000)->Arg(100'000)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
+BENCHMARK(CompileGraph<Tree>)->Arg(10'000)->Arg(100'000)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
+BENCHMARK(CompileGraph<Wavefront>)->Arg(10'000)->Arg(100'000)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace weft
+
+BENCHMARK_MAIN();

@@ -1,0 +1,197 @@
+// What scheduling costs: synthetic graphs under our executor, and as baselines under TBB's flow graph and OpenMP tasks.
+//
+//   bazel run -c opt //bench:schedule_bench -- --nodes=10000 --threads=2
+//   bazel run -c opt //bench:schedule_bench -- --graphs=wavefront --work=10 --policy=critical-path --json
+//
+// The policies of a graph take turns, --repeats times. In its turn a policy runs the graph for a few milliseconds
+// untimed, because training runs one graph over and over; then a run is timed, or many if the graph is small. Medians
+// are reported.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "oneapi/tbb/global_control.h"
+#include "weft/bench/policies.h"
+
+namespace weft {
+namespace {
+
+constexpr struct {
+  const char* name;
+  std::unique_ptr<Policy> (*make)(const PolicyInput&);
+  uint32_t most_nodes;  // unless it is asked for by name: a flow graph of a million nodes takes a gigabyte
+} kPolicies[] = {{"serial", SerialPolicy, 0xffffffff},
+                 {"critical-path", CriticalPathPolicy, 0xffffffff},
+                 {"flow-graph", FlowGraphPolicy, 200'000},
+                 {"openmp", OpenMpPolicy, 200'000}};
+
+struct Options {
+  std::string graphs = "synthetic", policy = "all";
+  uint32_t nodes = 10'000;
+  double work = 0;  // microseconds
+  int threads = 2, repeats = 20;
+  bool json = false;
+};
+
+double Median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const size_t n = values.size();
+  return (values[(n - 1) / 2] + values[n / 2]) / 2;
+}
+
+Schedule BuildSchedule(const TaskGraph& graph, double seconds) {
+  ScheduleBuilder builder;
+  for (uint32_t t = 0; t < graph.nodes; ++t) builder.AddTask(seconds);
+  for (const auto& [before, after] : graph.edges) builder.AddEdge(before, after);
+  return std::move(builder).Build();
+}
+
+struct Row {
+  std::string policy;
+  int threads = 1;
+  std::unique_ptr<Policy> run;
+  std::vector<double> seconds = {}, utilization = {};  // of a run, by turn
+  uint64_t executed = 0;                               // nodes by a run
+  bool wrong = false;                                  // some runs executed more or fewer than there are
+};
+
+// Takes account of the nodes that so many runs have executed. Returns what they were at work for.
+double Account(uint64_t runs, uint32_t nodes, Row* row) {
+  const Tally tally = TakeTally();
+  const bool wrong = tally.executed != runs * nodes;
+  if (wrong || !row->wrong) row->executed = tally.executed / runs;
+  if (wrong) {
+    std::fprintf(stderr, "schedule_bench: %s: %llu nodes were executed in %llu runs of a graph of %u\n",
+                 row->policy.c_str(), static_cast<unsigned long long>(tally.executed),
+                 static_cast<unsigned long long>(runs), nodes);
+  }
+  row->wrong |= wrong;
+  return tally.busy_seconds;
+}
+
+void TakeTurn(uint32_t nodes, Row* row) {
+  // The threads of the policy before, above all OpenMP's, look for work for some milliseconds before they sleep.
+  std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  uint64_t runs = 0;
+  for (const Clock::time_point start = Clock::now(); SecondsSince(start) < 2e-3; ++runs) row->run->Run();
+  Account(runs, nodes, row);
+
+  runs = std::max<uint64_t>(1, std::min<uint64_t>(runs / 2, 10'000 / nodes));
+  const Clock::time_point start = Clock::now();
+  for (uint64_t i = 0; i < runs; ++i) row->run->Run();
+  const double seconds = SecondsSince(start), busy_seconds = Account(runs, nodes, row);
+  row->seconds.push_back(seconds / static_cast<double>(runs));
+  row->utilization.push_back(busy_seconds / (row->threads * seconds));
+}
+
+void PrintRow(const std::string& graph, uint32_t nodes, const Options& options, const Row& row, double build_seconds) {
+  const double seconds = Median(row.seconds), utilization = Median(row.utilization);
+  const bool ours = row.policy == "critical-path";
+  if (!options.json) {
+    std::printf("%-10s %9u %-14s %7d %10.1f %12.2f", graph.c_str(), nodes, row.policy.c_str(), row.threads,
+                seconds / nodes * 1e9, seconds * 1e6);
+    options.work > 0 ? std::printf(" %11.3f", utilization) : std::printf(" %11s", "-");
+    if (ours) std::printf(" %9.1f", build_seconds / nodes * 1e9);
+    std::printf("\n");
+    return;
+  }
+  nlohmann::ordered_json json = {{"graph", graph},
+                                 {"nodes", nodes},
+                                 {"work_us", options.work},
+                                 {"threads", row.threads},
+                                 {"policy", row.policy},
+                                 {"ns_per_node", seconds / nodes * 1e9},
+                                 {"makespan_us", seconds * 1e6},
+                                 {"utilization", nullptr},
+                                 {"executed", row.executed}};
+  if (options.work > 0) json["utilization"] = utilization;
+  if (ours) json["build_ns_per_node"] = build_seconds / nodes * 1e9;
+  std::printf("%s\n", json.dump().c_str());
+}
+
+// Whether every run executed every node.
+bool Measure(const std::string& name, const Options& options, NodeWork work) {
+  const TaskGraph graph = MakeTaskGraph(name, options.nodes);
+  Schedule schedule;
+  std::vector<double> build_seconds;
+  for (int i = 0; i < std::min(5, options.repeats); ++i) {
+    const Clock::time_point start = Clock::now();
+    schedule = BuildSchedule(graph, std::max(options.work, 1e-3) * 1e-6);
+    build_seconds.push_back(SecondsSince(start));
+  }
+  std::vector<Row> rows;
+  for (const auto& policy : kPolicies) {
+    if (options.policy == "all" ? graph.nodes > policy.most_nodes : options.policy != policy.name) continue;
+    const int threads = policy.make == SerialPolicy ? 1 : options.threads;
+    rows.push_back({policy.name, threads, policy.make({&graph, &schedule, work, threads})});
+  }
+  for (int repeat = 0; repeat < options.repeats; ++repeat) {
+    for (Row& row : rows) TakeTurn(graph.nodes, &row);
+  }
+  for (const Row& row : rows) PrintRow(name, graph.nodes, options, row, Median(build_seconds));
+  std::fflush(stdout);
+  return std::none_of(rows.begin(), rows.end(), [](const Row& row) { return row.wrong; });
+}
+
+int Main(int argc, char** argv) {
+  std::vector<std::string> graphs = TaskGraphNames(), policies = {"all"};
+  for (const auto& policy : kPolicies) policies.push_back(policy.name);
+  graphs.insert(graphs.begin(), "synthetic");
+
+  Options options;
+  CLI::App app("Measures what it costs to schedule graphs of small tasks.", "schedule_bench");
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)->always_capture_default();
+  app.add_option("--graphs", options.graphs, "one graph, or all that are made up")->check(CLI::IsMember(graphs));
+  app.add_option("--nodes", options.nodes, "of a graph, or as near as its form allows")
+      ->check(CLI::Range(1, 100'000'000));
+  app.add_option("--work", options.work, "microseconds that each node keeps its thread busy")
+      ->check(CLI::Range(0., 1e6));
+  app.add_option("--threads", options.threads, "of every policy but serial")->check(CLI::Range(1, 256));
+  app.add_option("--policy", options.policy, "one policy, or all")->check(CLI::IsMember(policies));
+  app.add_option("--repeats", options.repeats, "turns that each policy takes")->check(CLI::Range(1, 100'000));
+  app.add_flag("--json", options.json, "an object a line in place of a table");
+  try {
+    app.parse(argc, argv);
+    if (!(options.work >= 0)) throw CLI::ValidationError("--work", "not a number");
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help
+    std::fprintf(stderr, "schedule_bench: %s\n", error.what());
+    return 2;
+  }
+
+  const size_t threads = std::max<size_t>(static_cast<size_t>(options.threads), std::thread::hardware_concurrency());
+  const tbb::global_control control(tbb::global_control::max_allowed_parallelism, threads);
+  if (!options.json) {
+    std::printf("%-10s %9s %-14s %7s %10s %12s %11s %9s\n", "graph", "nodes", "policy", "threads", "ns/node",
+                "makespan_us", "utilization", "build_ns");
+  }
+  const NodeWork work(options.work);
+  bool right = true;
+  for (size_t i = 1; i < graphs.size(); ++i) {
+    if (options.graphs == "synthetic" || options.graphs == graphs[i]) right &= Measure(graphs[i], options, work);
+  }
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    std::fprintf(stderr, "schedule_bench: standard output could not be written\n");
+    return 1;
+  }
+  return right ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace weft
+
+int main(int argc, char** argv) {
+  try {
+    return weft::Main(argc, argv);
+  } catch (const std::exception& error) {  // of the standard library: out of memory
+    std::fprintf(stderr, "schedule_bench: %s\n", error.what());
+    return 1;
+  }
+}

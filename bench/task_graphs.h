@@ -1,0 +1,31 @@
+// Graphs of small tasks, to measure what their scheduling costs.
+//
+//   chain      t -> t + 1
+//   fan        one -> n - 2 others -> one
+//   tree       t -> 2t + 1, 2t + 2
+//   wavefront  a square: each waits for those above and to the left
+//   random     √n layers of √n: each waits for up to three of the layer before, the same ones in every run
+//   diamond    one -> two -> one -> two -> ... -> one
+//   one        a graph of one node: what it costs to start
+#ifndef WEFT_BENCH_TASK_GRAPHS_H_
+#define WEFT_BENCH_TASK_GRAPHS_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace weft {
+
+struct TaskGraph {
+  uint32_t nodes = 0;
+  std::vector<std::pair<uint32_t, uint32_t>> edges;  // (before, after) with before < after, each once
+};
+
+std::vector<std::string> TaskGraphNames();
+// With `nodes` nodes, or as near as its form allows; `name` is one of TaskGraphNames().
+TaskGraph MakeTaskGraph(const std::string& name, uint32_t nodes);
+
+}  // namespace weft
+
+#endif  // WEFT_BENCH_TASK_GRAPHS_H_
