@@ -1,11 +1,11 @@
 // Random graphs, and an oracle that knows nothing of the planner: whatever two tasks touch the same bytes of two
 // different values, the edges say which comes first, and it is the same way for all tasks of the two values.
 #include <algorithm>
-#include <random>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "weft/graph/compile.h"
+#include "weft/graph/random_program.h"
 #include "weft/graph/storage.h"
 #include "weft/ops/ops.h"
 
@@ -96,67 +96,12 @@ void ExpectOrders(const CompiledGraph& graph, size_t* shared) {
   }
 }
 
-VarList RecordRandom(Tape* tape, std::mt19937* random, VarList* updates) {
-  const int64_t rows = 16 << (*random)() % 4, cols = 64;
-  VarList vars = {tape->Input("x", {kF32, {rows, cols}}), tape->Input("y", {kF32, {rows, cols}})};
-  VarList states;
-  for (int i = 0; i < 3; ++i) {
-    states.push_back(tape->State("s" + std::to_string(i), {kF32, {rows, cols}}, Zeros()));
-    vars.push_back(states.back());
-  }
-  const Var square = tape->Parameter("w", {kF32, {cols, cols}}, Gaussian(0.1f));
-  const auto any = [&] {
-    const size_t recent = std::min<size_t>(vars.size(), 8);
-    return (*random)() % 4 == 0 ? vars[(*random)() % vars.size()] : vars[vars.size() - 1 - (*random)() % recent];
-  };
-  for (int i = 0; i < 50; ++i) {
-    switch ((*random)() % 10) {
-      case 0:
-        vars.push_back(Exp(any()));
-        break;
-      case 1:
-        vars.push_back(any() + any());
-        break;
-      case 2:
-        vars.push_back(MatMul(any(), square));
-        break;
-      case 3:
-        vars.push_back(Softmax(any()));
-        break;
-      case 4:
-        vars.push_back(Reshape(Tanh(Reshape(any(), {rows * cols / 16, 16})), {rows, cols}));
-        break;
-      case 5:
-        vars.push_back(any() * Sum(any(), 0));
-        break;
-      case 6:
-        vars.push_back(MatMul(any(), MatMul(any(), any(), {.transpose_a = true})));
-        break;
-      case 7: {
-        Var& state = states[(*random)() % states.size()];
-        state = Assign(state, any());
-        updates->push_back(state);
-        vars.push_back(state);
-        break;
-      }
-      case 8:
-        vars.push_back(Transpose(Transpose(any() * 0.5, 0, 1), 0, 1));
-        break;
-      default:
-        vars.push_back(ResidualAdd(Reshape(Reshape(any(), {rows * cols / 32, 32}), {rows, cols}), any()));
-    }
-  }
-  return {any(), any(), any()};
-}
-
 TEST(MemoryPlanTest, NoInterleavingThatTheEdgesAllowMixesValues) {
   size_t shared = 0, tiles = 0;
   for (uint32_t seed = 0; seed < 2000 && !HasFatalFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    std::mt19937 random(seed);
     Tape tape;
-    VarList updates;
-    const VarList fetch = RecordRandom(&tape, &random, &updates);
+    const auto [fetch, updates] = RecordRandomProgram(seed, &tape);
     const absl::StatusOr<Graph> graph =
         Compile(tape, {.fetch = fetch, .update = updates, .tile_seconds = seed % 4 == 0 ? 150e-6 : 1e-7 * (seed % 32)});
     ASSERT_TRUE(graph.ok()) << graph.status();

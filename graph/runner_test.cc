@@ -10,6 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "weft/graph/compile.h"
+#include "weft/graph/random_program.h"
 #include "weft/ops/ops.h"
 
 namespace weft {
@@ -202,6 +203,44 @@ TEST(RunnerTest, GivesTheSameBitsOnAnyNumberOfThreads) {
     }
   }
   EXPECT_NE(one, Trained(1, 8));
+}
+
+// What three runs of a random program fetch, and the states that they leave.
+std::vector<float> RunRandomProgram(uint32_t seed, int threads) {
+  Tape tape;
+  const auto [fetch, updates] = RecordRandomProgram(seed, &tape);
+  const Graph graph = CompileOrDie(tape, {.fetch = fetch, .update = updates, .tile_seconds = 1e-7 * (1 + seed % 32)});
+  Parameters parameters({.seed = seed});
+  Runner runner(graph, &parameters, {.threads = threads});
+  std::vector<float> values(static_cast<size_t>(fetch[0].shape().elements())), result;
+  for (size_t i = 0; i < values.size(); ++i) values[i] = std::sin(static_cast<float>(i + seed));
+  std::vector<FeedPair> feeds;
+  for (const Node& node : tape.program().nodes) {
+    if (node.op == &kInputOp) feeds.push_back({Var{&tape, node.output(0)}, values});
+  }
+  for (int run = 0; run < 3; ++run) {
+    const absl::StatusOr<Outputs> out = runner.Run(feeds);
+    EXPECT_TRUE(out.ok()) << out.status();
+    for (Var v : fetch) {
+      const std::vector<float> fetched = Floats((*out)[v]);
+      result.insert(result.end(), fetched.begin(), fetched.end());
+    }
+  }
+  for (const std::string& name : parameters.Names()) {
+    const std::vector<float> state = Floats(*parameters.Find(name));
+    result.insert(result.end(), state.begin(), state.end());
+  }
+  return result;
+}
+
+TEST(RunnerTest, RandomProgramsGiveTheBitsOfASerialRun) {
+  for (uint32_t seed = 0; seed < 500 && !HasFailure(); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const std::vector<float> serial = RunRandomProgram(seed, 1);
+    const std::vector<float> parallel = RunRandomProgram(seed, 2 + static_cast<int>(seed % 7));
+    ASSERT_EQ(serial.size(), parallel.size());
+    EXPECT_EQ(std::memcmp(serial.data(), parallel.data(), serial.size() * sizeof(float)), 0);
+  }
 }
 
 }  // namespace

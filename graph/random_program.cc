@@ -1,0 +1,66 @@
+#include "weft/graph/random_program.h"
+
+#include <algorithm>
+#include <random>
+#include <string>
+
+#include "weft/ops/ops.h"
+
+namespace weft {
+
+RandomProgram RecordRandomProgram(uint32_t seed, Tape* tape) {
+  std::mt19937 random(seed);
+  VarList updates;
+  const int64_t rows = 16 << random() % 4, cols = 64;
+  VarList vars = {tape->Input("x", {kF32, {rows, cols}}), tape->Input("y", {kF32, {rows, cols}})};
+  VarList states;
+  for (int i = 0; i < 3; ++i) {
+    states.push_back(tape->State("s" + std::to_string(i), {kF32, {rows, cols}}, Zeros()));
+    vars.push_back(states.back());
+  }
+  const Var square = tape->Parameter("w", {kF32, {cols, cols}}, Gaussian(0.1f));
+  const auto any = [&] {
+    const size_t recent = std::min<size_t>(vars.size(), 8);
+    return random() % 4 == 0 ? vars[random() % vars.size()] : vars[vars.size() - 1 - random() % recent];
+  };
+  for (int i = 0; i < 50; ++i) {
+    switch (random() % 10) {
+      case 0:
+        vars.push_back(Exp(any()));
+        break;
+      case 1:
+        vars.push_back(any() + any());
+        break;
+      case 2:
+        vars.push_back(MatMul(any(), square));
+        break;
+      case 3:
+        vars.push_back(Softmax(any()));
+        break;
+      case 4:
+        vars.push_back(Reshape(Tanh(Reshape(any(), {rows * cols / 16, 16})), {rows, cols}));
+        break;
+      case 5:
+        vars.push_back(any() * Sum(any(), 0));
+        break;
+      case 6:
+        vars.push_back(MatMul(any(), MatMul(any(), any(), {.transpose_a = true})));
+        break;
+      case 7: {
+        Var& state = states[random() % states.size()];
+        state = Assign(state, any());
+        updates.push_back(state);
+        vars.push_back(state);
+        break;
+      }
+      case 8:
+        vars.push_back(Transpose(Transpose(any() * 0.5, 0, 1), 0, 1));
+        break;
+      default:
+        vars.push_back(ResidualAdd(Reshape(Reshape(any(), {rows * cols / 32, 32}), {rows, cols}), any()));
+    }
+  }
+  return {{any(), any(), any()}, updates};
+}
+
+}  // namespace weft
