@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Every block of code on the page that names a file, as in "```cpp two_layers.cc", must stand in that file, line by line.
+# On the page Weft lies at ../weft, here at ../.. .
+set -euo pipefail
+
+awk '
+  function read(path,    line, text) {
+    while ((getline line <path) > 0) text = text line "\n"
+    close(path)
+    return text
+  }
+  /^```/ && !inside { inside = 1; file = $2; block = ""; start = NR; next }
+  /^```/ {
+    inside = 0
+    if (file == "") next
+    blocks++
+    gsub(/\.\.\/weft/, "../..", block)
+    if (index("\n" read(file), "\n" block) == 0) {
+      print FILENAME ":" start ": this is not in " file
+      wrong++
+    }
+    next
+  }
+  inside { block = block $0 "\n" }
+  END {
+    print blocks + 0 " blocks, " wrong + 0 " differ"
+    exit blocks == 0 || wrong > 0 || inside
+  }' "$1" >&2
