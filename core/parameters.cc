@@ -3,14 +3,24 @@
 #include <algorithm>
 #include <cstring>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "weft/core/safetensors.h"
 #include "weft/core/status.h"
 
 namespace weft {
+namespace {
+
+absl::Status Busy(absl::string_view what, const std::string& path) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("cannot ", what, " ", path, ": a run on these parameters has not ended"));
+}
+
+}  // namespace
 
 absl::Status Parameters::Create(absl::Span<const ParameterSpec> specs) {
+  const std::lock_guard lock(mutex_);
   for (const ParameterSpec& spec : specs) {
     const auto it = entries_.find(spec.name);
     if (it == entries_.end()) continue;
@@ -42,13 +52,17 @@ absl::Status Parameters::Create(absl::Span<const ParameterSpec> specs) {
 }
 
 absl::StatusOr<Tensor> Parameters::Find(absl::string_view name) const {
-  const auto it = entries_.find(name);
-  if (it != entries_.end()) return it->second.tensor;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto it = entries_.find(name);
+    if (it != entries_.end()) return it->second.tensor;
+  }
   return absl::NotFoundError(absl::StrCat("no parameter '", name, "'", DidYouMean(name, Names())));
 }
 
 std::vector<std::string> Parameters::Names(Selection selection) const {
   std::vector<std::string> names;
+  const std::lock_guard lock(mutex_);
   for (const auto& [name, entry] : entries_) {
     if (selection == kAll || entry.kind == ParameterKind::kWeight) names.push_back(name);
   }
@@ -57,6 +71,7 @@ std::vector<std::string> Parameters::Names(Selection selection) const {
 
 int64_t Parameters::ElementCount(Selection selection) const {
   int64_t count = 0;
+  const std::lock_guard lock(mutex_);
   for (const auto& [name, entry] : entries_) {
     if (selection == kAll || entry.kind == ParameterKind::kWeight) count += entry.tensor.type.shape.elements();
   }
@@ -64,18 +79,22 @@ int64_t Parameters::ElementCount(Selection selection) const {
 }
 
 absl::Status Parameters::Save(const std::string& path, Selection selection) const {
+  if (!TryLock()) return Busy("save", path);
+  const absl::Cleanup unlock = [this] { Unlock(); };
   std::vector<NamedTensor> tensors;
-  for (const std::string& name : Names(selection)) tensors.push_back({name, entries_.find(name)->second.tensor});
+  for (const std::string& name : Names(selection)) tensors.push_back({name, *Find(name)});
   return WriteSafetensors(path, tensors);
 }
 
 absl::Status Parameters::Load(const std::string& path, Selection selection, Others others) {
   WEFT_ASSIGN_OR_RETURN(const SafetensorsFile file, SafetensorsFile::Open(path));
+  if (!TryLock()) return Busy("load", path);
+  const absl::Cleanup unlock = [this] { Unlock(); };
   std::vector<std::string> problems;
   const std::vector<std::string> names = Names(selection);
   for (const std::string& name : names) {
     const NamedTensor* loaded = file.Find(name);
-    const TensorType& type = entries_.find(name)->second.tensor.type;
+    const TensorType type = Find(name)->type;
     if (loaded == nullptr) {
       problems.push_back(absl::StrCat("missing '", name, "' ", ToString(type)));
     } else if (loaded->tensor.type != type) {
@@ -94,7 +113,7 @@ absl::Status Parameters::Load(const std::string& path, Selection selection, Othe
                                                       more > 0 ? absl::StrCat("; and ", more, " more") : ""));
   }
   for (const std::string& name : names) {
-    const Tensor& to = entries_.find(name)->second.tensor;
+    const Tensor to = *Find(name);
     std::memcpy(to.data, file.Find(name)->tensor.data, to.type.bytes());
   }
   return absl::OkStatus();

@@ -1,7 +1,7 @@
 // Parameters: the weights, optimizer moments and other state of a model, by name.
 //
 // Graphs say which parameters they need; the first that does creates one, with first values that depend on (seed, name)
-// only. Many runners share one Parameters, one of them running at a time.
+// only. Many runners, on many threads, share one Parameters, one of them running at a time.
 //
 //   Parameters parameters({.seed = 1});
 //   Runner runner(graph, &parameters);                              // creates what the graph needs
@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <map>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -44,9 +45,9 @@ class Parameters {
   std::vector<std::string> Names(Selection selection = kAll) const;  // sorted
   int64_t ElementCount(Selection selection = kWeights) const;
 
-  // Writes and reads safetensors. Save goes through a temporary file that is renamed. Load fails, changing nothing,
-  // unless the file has exactly the selected parameters with their types (others besides, if they may be there); the
-  // error lists those that are missing, unexpected and of another type.
+  // Writes and reads safetensors; FailedPrecondition while a run has not ended. Save goes through a temporary file that
+  // is renamed. Load fails, changing nothing, unless the file has exactly the selected parameters with their types
+  // (others besides, if they may be there); the error lists those that are missing, unexpected and of another type.
   absl::Status Save(const std::string& path, Selection selection = kWeights) const;
   absl::Status Load(const std::string& path, Selection selection = kWeights, Others others = kNothingElse);
 
@@ -56,8 +57,8 @@ class Parameters {
   void set_step(uint32_t step) { step_ = step; }
 
   // One runner at a time: TryLock says whether the caller has it now.
-  bool TryLock() { return !locked_.exchange(true, std::memory_order_acquire); }
-  void Unlock() { locked_.store(false, std::memory_order_release); }
+  bool TryLock() const { return !locked_.exchange(true, std::memory_order_acquire); }
+  void Unlock() const { locked_.store(false, std::memory_order_release); }
 
  private:
   struct Entry {
@@ -67,9 +68,10 @@ class Parameters {
 
   Options options_;
   Arena arena_;
+  mutable std::mutex mutex_;  // of entries_, which only grows, and whose names and types stay
   std::map<std::string, Entry, std::less<>> entries_;
   uint32_t step_ = 0;
-  std::atomic<bool> locked_{false};
+  mutable std::atomic<bool> locked_{false};
 };
 
 }  // namespace weft

@@ -115,5 +115,17 @@ TEST(ParametersTest, OneRunnerAtATime) {
   EXPECT_TRUE(parameters.TryLock());
 }
 
+TEST(ParametersTest, IsNeitherSavedNorLoadedWhileARunHasNotEnded) {
+  Parameters parameters;
+  ASSERT_TRUE(parameters.Create({{"w", {kF32, {2}}, Ones()}}).ok());
+  const std::string path = testing::TempDir() + "/busy.safetensors";
+  ASSERT_TRUE(parameters.Save(path).ok());
+  ASSERT_TRUE(parameters.TryLock());
+  EXPECT_EQ(parameters.Save(path).message(), "cannot save " + path + ": a run on these parameters has not ended");
+  EXPECT_EQ(parameters.Load(path).message(), "cannot load " + path + ": a run on these parameters has not ended");
+  parameters.Unlock();
+  EXPECT_TRUE(parameters.Load(path).ok());
+}
+
 }  // namespace
 }  // namespace weft

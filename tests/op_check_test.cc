@@ -193,12 +193,14 @@ TEST(OpCheckTest, FindsOpsThatDontWorkInPlace) {
 }
 
 TEST(OpCheckTest, FindsWhatTilesShare) {
-  // Each tile leaves its first row in the same place for a while. One after the other, tiles are right.
+  // Each tile leaves its first row in the same place, and looks again after a while. One after the other, tiles are
+  // right.
   static constexpr KernelFunction kShared = [](const KernelArgs& a, Rect tile) {
     static std::atomic<int64_t> row;
     row = tile.row_begin;
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    Cube<float>(a, {row, row + tile.rows(), tile.col_begin, tile.col_end});
+    Cube<float>(a, tile);
+    if (row != tile.row_begin) a.output<float>(0)[tile.row_begin * a.output_shape(0).cols() + tile.col_begin] += 1;
   };
   static constexpr OpDef kOp = Changed([](OpDef& op) { op.kernels[0] = kShared; });
   EXPECT_THAT(FailuresOf(kOp), HasSubstr("small tiles on four threads at once give other bits"));
