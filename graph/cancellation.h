@@ -22,7 +22,7 @@ class Cancellation {
   std::atomic<bool> cancelled_{false};
 };
 
-// A run that is stopped before its first write of state changed nothing; once it has written, it is finished.
+// A run that is stopped before its first write of state changed nothing; once it has begun to write, it is finished.
 struct RunOptions {
   const Cancellation* cancellation = nullptr;
   absl::Time deadline = absl::InfiniteFuture();
