@@ -3,19 +3,30 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <cstring>
+#include <cstdint>
 
 namespace weft {
 
+void Arena::Unmap::operator()(std::byte* block) const { munmap(block, bytes); }
+
+// Blocks are pages of the system's own, not malloc's: what is freed goes back at once, and no wish for huge pages stays
+// behind on the heap.
 std::byte* Arena::NewBlock(size_t bytes) {
-  constexpr size_t kHugePage = size_t{1} << 21;
-  const size_t alignment = bytes >= kHugePage ? kHugePage : kAlignment;
-  const size_t size = (bytes + alignment - 1) / alignment * alignment;
-  auto* block = static_cast<std::byte*>(std::aligned_alloc(alignment, size));
-  if (block == nullptr) return nullptr;
-  if (bytes >= kHugePage) madvise(block, size, MADV_HUGEPAGE);  // a wish: where the system grants none, all is well
-  std::memset(block, 0, bytes);
-  blocks_.emplace_back(block);
+  constexpr size_t kHugePage = size_t{1} << 21, kPage = size_t{1} << 16;  // kPage: a multiple of every system's
+  if (bytes > SIZE_MAX - 2 * kHugePage) return nullptr;
+  bytes = (bytes + kPage - 1) / kPage * kPage;
+  const size_t spare = bytes >= kHugePage ? kHugePage : 0;  // so that it can begin where a huge page does
+  void* const all = mmap(nullptr, bytes + spare, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (all == MAP_FAILED) return nullptr;
+  auto* block = static_cast<std::byte*>(all);
+  if (spare > 0) {
+    const size_t before = (kHugePage - reinterpret_cast<uintptr_t>(all) % kHugePage) % kHugePage;
+    if (before > 0) munmap(block, before);
+    block += before;
+    munmap(block + bytes, spare - before);
+    madvise(block, bytes, MADV_HUGEPAGE);  // a wish: where the system grants none, all is well
+  }
+  blocks_.emplace_back(block, Unmap{bytes});
   return block;
 }
 

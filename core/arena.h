@@ -6,7 +6,6 @@
 #define WEFT_CORE_ARENA_H_
 
 #include <cstddef>
-#include <cstdlib>
 #include <memory>
 #include <vector>
 
@@ -22,13 +21,14 @@ class Arena {
   bool Reserve(size_t bytes);
 
  private:
-  struct Free {
-    void operator()(std::byte* block) const { std::free(block); }
+  struct Unmap {
+    size_t bytes = 0;
+    void operator()(std::byte* block) const;
   };
 
   std::byte* NewBlock(size_t bytes);  // zeroed; of huge pages, if it is large and the system has them
 
-  std::vector<std::unique_ptr<std::byte[], Free>> blocks_;
+  std::vector<std::unique_ptr<std::byte[], Unmap>> blocks_;
   std::byte* next_ = nullptr;
   size_t left_ = 0;
 };

@@ -104,8 +104,8 @@ struct OpArgs {  // what is known of a node when it is compiled
 struct KernelArgs {
   const Attrs& attrs;
   absl::Span<const Tensor> inputs, outputs;
-  const void* prepared = nullptr;  // what OpDef::prepare returned
-  std::byte* workspace = nullptr;  // OpDef::workspace bytes of this worker's own
+  const void* prepared = nullptr;  // Prepared::state
+  std::byte* workspace = nullptr;  // Prepared::workspace bytes of this worker's own
   RandomStream random;             // seed and step of this run; a random op's attributes hold its stream
 
   template <class T>
@@ -143,6 +143,12 @@ struct ReferenceArgs {
 
 enum class Cut : uint8_t { kNone, kRows, kCols, kBoth };
 
+// What an op makes ready at compile time, knowing its tiles.
+struct Prepared {
+  std::shared_ptr<const void> state;
+  size_t workspace = 0;  // bytes that each worker needs while it runs a tile
+};
+
 struct Cost {
   double flops = 0, bytes = 0;
 };
@@ -164,8 +170,7 @@ struct OpDef {
   absl::StatusOr<Types> (*infer)(const Attrs&, TypeSpan inputs) = nullptr;  // one type per output
   // By the dtype of input 0 (of output 0 where there are no inputs): f32, f64, bf16, i32, bool.
   std::array<KernelFunction, kDTypeCount> kernels = {};
-  std::shared_ptr<const void> (*prepare)(const OpArgs&, absl::Span<const Rect> tiles) = nullptr;  // at compile time
-  size_t (*workspace)(const OpArgs&) = nullptr;                                                   // bytes a worker
+  Prepared (*prepare)(const OpArgs&, absl::Span<const Rect> tiles) = nullptr;
 
   int domain = -1;  // what the tiles cut: -1 output 0, else this input
   Cut cut = Cut::kNone;

@@ -79,9 +79,7 @@ void MakeSteps(double tile_seconds, CompiledGraph* graph) {
     const std::vector<Rect> tiles = Tiles(*node.op, args, tile_seconds);
     Step step = {.node = NodeId{n}, .kernel = kernel};
     if (node.op->prepare != nullptr) step.prepared = node.op->prepare(args, tiles);
-    if (node.op->workspace != nullptr) {
-      graph->workspace_bytes = std::max(graph->workspace_bytes, node.op->workspace(args));
-    }
+    graph->workspace_bytes = std::max(graph->workspace_bytes, step.prepared.workspace);
     graph->updates = graph->updates || node.op->writes > 0;
     step.first_tile = static_cast<uint32_t>(graph->tiles.size());
     step.tile_count = static_cast<uint32_t>(tiles.size());

@@ -26,7 +26,7 @@ struct Place {
 struct Step {
   NodeId node = kNoNode;
   KernelFunction kernel = nullptr;
-  std::shared_ptr<const void> prepared;
+  Prepared prepared;
   uint32_t first_tile = 0, tile_count = 0;
   uint32_t first_task = 0;
 };

@@ -219,7 +219,7 @@ void Runner::State::RunTile(uint32_t step, const Rect& tile, int worker) {
   compiled().steps[step].kernel({.attrs = node(step).attrs,
                                  .inputs = inputs(step),
                                  .outputs = outputs(step),
-                                 .prepared = compiled().steps[step].prepared.get(),
+                                 .prepared = compiled().steps[step].prepared.state.get(),
                                  .workspace = workspaces[worker],
                                  .random = random},
                                 tile);

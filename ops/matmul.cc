@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "weft/core/arena.h"
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/kernels/gemm.h"
@@ -128,15 +129,18 @@ const Gemm* Find(const Primitives& primitives, const GemmShape& shape) {
   return nullptr;
 }
 
-std::shared_ptr<const void> Prepare(const OpArgs& args, absl::Span<const Rect> tiles) {
+Prepared Prepare(const OpArgs& args, absl::Span<const Rect> tiles) {
   auto primitives = std::make_shared<Primitives>();
-  if (args.inputs[0].dtype != kF32) return primitives;
+  size_t workspace = 0;
+  if (args.inputs[0].dtype != kF32) return {};
   const Layout layout(args.attrs, args.inputs[0].shape, args.inputs[1].shape, args.outputs[0].shape);
   for (const Rect& tile : tiles) {
     const GemmShape shape = layout.Of(tile);
-    if (Find(*primitives, shape) == nullptr) primitives->emplace_back(shape, Gemm::Create(shape));
+    if (Find(*primitives, shape) != nullptr) continue;
+    primitives->emplace_back(shape, Gemm::Create(shape));
+    workspace = std::max(workspace, primitives->back().second->workspace());
   }
-  return primitives;
+  return {std::move(primitives), workspace};
 }
 
 void KernelF32(const KernelArgs& args, Rect tile) {
@@ -144,13 +148,16 @@ void KernelF32(const KernelArgs& args, Rect tile) {
   const Primitives& primitives = args.prepared == nullptr ? none : *static_cast<const Primitives*>(args.prepared);
   ForEachProduct(args.attrs, args.input_shape(0), args.input_shape(1), args.output_shape(0), tile,
                  [&](int64_t a, int64_t b, int64_t c, const GemmShape& shape) {
-                   std::shared_ptr<const Gemm> own;
                    const Gemm* gemm = Find(primitives, shape);
+                   std::byte* workspace = args.workspace;
+                   std::shared_ptr<const Gemm> own;
+                   Arena arena;
                    if (gemm == nullptr) {  // a tile that was not announced
                      own = Gemm::Create(shape);
                      gemm = own.get();
+                     workspace = arena.Allocate(gemm->workspace());
                    }
-                   gemm->Run(args.input<float>(0) + a, args.input<float>(1) + b, args.output<float>(0) + c);
+                   gemm->Run(args.input<float>(0) + a, args.input<float>(1) + b, args.output<float>(0) + c, workspace);
                  });
 }
 

@@ -97,8 +97,7 @@ class TileRunner {
  public:
   TileRunner(const NodeCase& node, std::vector<Rect> tiles, int workers = 1) : node_(node), tiles_(std::move(tiles)) {
     if (node.op->prepare != nullptr) prepared_ = node.op->prepare(node.args(), tiles_);
-    const size_t bytes = node.op->workspace != nullptr ? node.op->workspace(node.args()) : 0;
-    for (int i = 0; i < workers; ++i) workspaces_.push_back(bytes > 0 ? arena_.Allocate(bytes) : nullptr);
+    for (int i = 0; i < workers; ++i) workspaces_.push_back(arena_.Allocate(prepared_.workspace));
   }
 
   absl::Span<const Rect> tiles() const { return tiles_; }
@@ -113,7 +112,7 @@ class TileRunner {
     const KernelArgs args = {.attrs = node_.attrs,
                              .inputs = in,
                              .outputs = out,
-                             .prepared = prepared_.get(),
+                             .prepared = prepared_.state.get(),
                              .workspace = workspaces_[worker],
                              .random = kExampleRandom};
     KernelFor(*node_.op, node_.input_types, node_.output_types)(args, tile);
@@ -131,7 +130,7 @@ class TileRunner {
  private:
   const NodeCase& node_;
   std::vector<Rect> tiles_;
-  std::shared_ptr<const void> prepared_;
+  Prepared prepared_;
   Arena arena_;
   std::vector<std::byte*> workspaces_;
 };

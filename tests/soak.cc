@@ -4,6 +4,7 @@
 //   bazel run -c opt //tests:soak -- 3600    (seconds)
 //
 // Two threads have parameters of their own; two share theirs, so that each is refused while the other runs.
+#include <malloc.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -25,7 +26,7 @@ namespace weft {
 namespace {
 
 constexpr int kThreads = 4;
-constexpr double kWarmUpSeconds = 60, kHangSeconds = 60;
+constexpr double kRoundSeconds = 60, kHangSeconds = 30;
 constexpr int64_t kBatch = 4, kLength = 32, kVocabulary = 65;
 
 using Clock = std::chrono::steady_clock;
@@ -35,6 +36,11 @@ double ResidentMegabytes() {
   int64_t total = 0, resident = 0;
   std::ifstream("/proc/self/statm") >> total >> resident;
   return static_cast<double>(resident * sysconf(_SC_PAGESIZE)) / 1e6;
+}
+
+double HeapMegabytes() {
+  const struct mallinfo2 info = mallinfo2();
+  return static_cast<double>(info.uordblks + info.hblkhd) / 1e6;
 }
 
 struct Program {
@@ -79,7 +85,7 @@ void Use(int thread, const Program& program, Parameters* parameters, const std::
         ++counts->late;
       } else if (absl::IsFailedPrecondition(status)) {
         ++counts->refused;
-        std::this_thread::yield();
+        std::this_thread::sleep_for(std::chrono::microseconds(100));
       } else {
         std::fprintf(stderr, "soak: %s\n", std::string(status.message()).c_str());
         std::abort();
@@ -88,30 +94,23 @@ void Use(int thread, const Program& program, Parameters* parameters, const std::
   }
 }
 
-int Soak(double seconds) {
-  const Program program;
-  if (!program.graph.ok()) return std::fprintf(stderr, "soak: %s\n", program.graph.status().ToString().c_str()), 1;
-  Parameters own[2], shared;
+// Four threads at work, for so many seconds.
+void WorkFor(double seconds, const Program& program, absl::Span<Parameters* const> parameters, Counts* counts) {
   std::atomic<bool> stop{false};
   std::atomic<int64_t> beats[kThreads] = {};
   Cancellation tokens[kThreads];
-  Counts counts;
   std::vector<std::thread> threads;
   for (int t = 0; t < kThreads; ++t) {
-    threads.emplace_back(Use, t, std::cref(program), t < 2 ? &own[t] : &shared, &stop, &tokens[t], &counts, &beats[t]);
+    threads.emplace_back(Use, t, std::cref(program), parameters[t], &stop, &tokens[t], counts, &beats[t]);
   }
-
-  const auto begin = Clock::now();
-  double after_warm_up = 0, most = 0, said = 0;
   int64_t last_beats[kThreads] = {};
   double last_change[kThreads] = {};
   std::mt19937 random(9);
+  const auto begin = Clock::now();
   for (double now = 0; now < seconds; now = Since(begin)) {
     std::this_thread::sleep_for(std::chrono::microseconds(random() % 5000));
     Cancellation& token = tokens[random() % kThreads];
     token.cancelled() ? token.Reset() : token.Cancel();
-    if (after_warm_up == 0 && now >= std::min(kWarmUpSeconds, seconds / 2)) after_warm_up = ResidentMegabytes();
-    if (after_warm_up > 0) most = std::max(most, ResidentMegabytes());
     for (int t = 0; t < kThreads; ++t) {
       const int64_t beat = beats[t];
       if (beat != last_beats[t]) last_change[t] = now;
@@ -120,18 +119,37 @@ int Soak(double seconds) {
       std::fprintf(stderr, "soak: thread %d hangs\n", t);
       std::abort();
     }
-    if (now - said < 60) continue;
-    said = now;
-    std::printf("%6.0f s: %ld finished, %ld cancelled, %ld late, %ld refused, %ld runners, %.1f MB\n", now,
-                counts.finished.load(), counts.cancelled.load(), counts.late.load(), counts.refused.load(),
-                counts.runners.load(), ResidentMegabytes());
-    std::fflush(stdout);
   }
   stop = true;
   for (std::thread& thread : threads) thread.join();
-  std::printf("resident: %.1f MB after the warm-up, at most %.1f MB later (%+.2f%%)\n", after_warm_up, most,
-              100 * (most / after_warm_up - 1));
-  return most <= 1.01 * after_warm_up ? 0 : 1;
+}
+
+// Memory is measured between rounds, when the threads and their runners are gone and malloc has given back what is free:
+// what is left then grows only if something leaks.
+int Soak(double seconds) {
+  const Program program;
+  if (!program.graph.ok()) return std::fprintf(stderr, "soak: %s\n", program.graph.status().ToString().c_str()), 1;
+  Parameters own[2], shared;
+  Parameters* const parameters[kThreads] = {&own[0], &own[1], &shared, &shared};
+  Counts counts;
+  double first = 0, most = 0;
+  const auto begin = Clock::now();
+  for (double now = 0; now < seconds; now = Since(begin)) {
+    WorkFor(std::min(kRoundSeconds, seconds / 2), program, parameters, &counts);
+    const double untrimmed = ResidentMegabytes();
+    malloc_trim(0);
+    most = std::max(most, ResidentMegabytes());
+    if (first == 0) first = most;
+    std::printf("%6.0f s: %ld finished, %ld cancelled, %ld late, %ld refused, %ld runners; ", Since(begin),
+                counts.finished.load(), counts.cancelled.load(), counts.late.load(), counts.refused.load(),
+                counts.runners.load());
+    std::printf("%.2f MB resident, %.2f MB before trimming, %.3f MB on the heap\n", ResidentMegabytes(), untrimmed,
+                HeapMegabytes());
+    std::fflush(stdout);
+  }
+  std::printf("resident: %.2f MB after the first round, at most %.2f MB later (%+.2f%%)\n", first, most,
+              100 * (most / first - 1));
+  return most <= 1.01 * first ? 0 : 1;
 }
 
 }  // namespace

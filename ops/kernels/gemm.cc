@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "oneapi/dnnl/dnnl.hpp"
-#include "weft/core/arena.h"
 #include "weft/core/status.h"
 
 // OpenMP's own header is missing where the compiler's OpenMP run time is not installed.
@@ -65,9 +64,13 @@ dnnl::matmul::primitive_desc Describe(const GemmShape& shape) {
 }
 
 // As many threads as run at once, where nobody asks for more than there are cores.
-size_t Cores() { return std::max(1u, std::thread::hardware_concurrency()); }
+size_t Cores() {
+  static const size_t cores = std::max(1u, std::thread::hardware_concurrency());  // the system takes its time to say
+  return cores;
+}
 
-// Things that a thread uses for a while and gives back.
+// Things that a thread uses for a while and gives back. As many are kept as there are cores: a program of more threads
+// than that would keep one for the worst moment of all its days.
 template <class T>
 class Pool {
  public:
@@ -81,7 +84,7 @@ class Pool {
   }
   void Give(std::unique_ptr<T> thing) {
     const std::lock_guard lock(mutex_);
-    idle_.push_back(std::move(thing));
+    if (idle_.size() < Cores()) idle_.push_back(std::move(thing));
   }
 
  private:
@@ -89,44 +92,18 @@ class Pool {
   std::vector<std::unique_ptr<T>> idle_;
 };
 
-// Working memory of a product. A thread runs one product at a time, so that all products share one pool.
-struct Scratchpad {
-  explicit Scratchpad(size_t size) : bytes(size), data(arena.Allocate(size)) { WEFT_CHECK(data != nullptr); }
-
-  Arena arena;
-  size_t bytes;
-  std::byte* data;
-};
-
-Pool<Scratchpad>& Scratchpads() {
-  static auto* const pool = new Pool<Scratchpad>;
-  return *pool;
-}
-
-// Sees to it that as many scratchpads of this size are there as there are cores.
-void ReserveScratchpads(size_t bytes) {
-  static std::mutex mutex;
-  static size_t largest = 0;
-  const std::lock_guard lock(mutex);
-  if (bytes <= largest) return;
-  largest = bytes;
-  for (size_t i = 0; i < Cores(); ++i) Scratchpads().Take();  // those that are too small
-  for (size_t i = 0; i < Cores(); ++i) Scratchpads().Give(std::make_unique<Scratchpad>(bytes));
-}
-
 }  // namespace
 
 // oneDNN's handles of one execution. They are kept, because making them allocates.
 struct Gemm::Call {
   dnnl::stream stream{Engine()};
-  memory a, b, c, scratchpad;
+  memory a, b, c, workspace;
   std::array<dnnl_exec_arg_t, 4> arguments;
 };
 
 struct Gemm::Primitive {
   explicit Primitive(const GemmShape& shape) : description(Describe(shape)), matmul(description) {
     for (size_t i = 0; i < Cores(); ++i) calls.Give(MakeCall());
-    ReserveScratchpads(description.scratchpad_desc().get_size());
   }
 
   std::unique_ptr<Call> MakeCall() const {
@@ -134,11 +111,11 @@ struct Gemm::Primitive {
     call->a = memory(description.src_desc(), Engine(), nullptr);
     call->b = memory(description.weights_desc(), Engine(), nullptr);
     call->c = memory(description.dst_desc(), Engine(), nullptr);
-    call->scratchpad = memory(description.scratchpad_desc(), Engine(), nullptr);
+    call->workspace = memory(description.scratchpad_desc(), Engine(), nullptr);
     call->arguments = {{{DNNL_ARG_SRC, call->a.get()},
                         {DNNL_ARG_WEIGHTS, call->b.get()},
                         {DNNL_ARG_DST, call->c.get()},
-                        {DNNL_ARG_SCRATCHPAD, call->scratchpad.get()}}};
+                        {DNNL_ARG_SCRATCHPAD, call->workspace.get()}}};
     return call;
   }
 
@@ -151,6 +128,7 @@ Gemm::Gemm(const GemmShape& shape) : shape_(shape) {
   if (shape.batch == 0 || shape.rows == 0 || shape.cols == 0 || shape.inner == 0) return;
   const OneThread one_thread;
   primitive_ = std::make_unique<Primitive>(shape);
+  workspace_ = primitive_->description.scratchpad_desc().get_size();
 }
 
 Gemm::~Gemm() = default;
@@ -159,7 +137,7 @@ std::shared_ptr<const Gemm> Gemm::Create(const GemmShape& shape) {
   return std::shared_ptr<const Gemm>(new Gemm(shape));
 }
 
-void Gemm::Run(const float* a, const float* b, float* c) const {
+void Gemm::Run(const float* a, const float* b, float* c, std::byte* workspace) const {
   if (primitive_ == nullptr) {  // sums of nothing
     for (int64_t m = 0; m < shape_.batch; ++m) {
       for (int64_t r = 0; r < shape_.rows; ++r)
@@ -170,18 +148,14 @@ void Gemm::Run(const float* a, const float* b, float* c) const {
   const OneThread one_thread;
   std::unique_ptr<Call> call = primitive_->calls.Take();
   if (call == nullptr) call = primitive_->MakeCall();
-  const size_t bytes = call->scratchpad.get_desc().get_size();
-  std::unique_ptr<Scratchpad> scratchpad = Scratchpads().Take();
-  if (scratchpad == nullptr || scratchpad->bytes < bytes) scratchpad = std::make_unique<Scratchpad>(bytes);
   call->a.set_data_handle(const_cast<float*>(a));
   call->b.set_data_handle(const_cast<float*>(b));
   call->c.set_data_handle(c);
-  call->scratchpad.set_data_handle(scratchpad->data);
+  call->workspace.set_data_handle(workspace);
   // The C++ interface would make a vector of the arguments each time.
   const dnnl_status_t status = dnnl_primitive_execute(primitive_->matmul.get(), call->stream.get(),
                                                       static_cast<int>(call->arguments.size()), call->arguments.data());
   WEFT_CHECK(status == dnnl_success);
-  Scratchpads().Give(std::move(scratchpad));
   primitive_->calls.Give(std::move(call));
 }
 

@@ -1,14 +1,15 @@
 // One matrix product of fixed sizes, or a batch of them: C = A' B', where A' is A or Aᵀ and B' is B or Bᵀ.
 //
 // f32 products are oneDNN primitives: they run on the calling thread alone, may be shared by any number of threads, and
-// copy neither operand.
+// copy neither operand. Each thread brings working memory of its own.
 //
 //   const auto gemm = Gemm::Create({.rows = 8, .cols = 512, .inner = 768, .a_stride = 768, .b_stride = 768,
 //                                   .c_stride = 512, .transpose_b = true});
-//   gemm->Run(a, b, c);
+//   gemm->Run(a, b, c, workspace);
 #ifndef WEFT_OPS_KERNELS_GEMM_H_
 #define WEFT_OPS_KERNELS_GEMM_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 
@@ -29,7 +30,8 @@ class Gemm {
   static std::shared_ptr<const Gemm> Create(const GemmShape& shape);
   ~Gemm();
 
-  void Run(const float* a, const float* b, float* c) const;
+  size_t workspace() const { return workspace_; }  // bytes, at a boundary of kAlignment
+  void Run(const float* a, const float* b, float* c, std::byte* workspace) const;
 
  private:
   struct Primitive;
@@ -38,6 +40,7 @@ class Gemm {
 
   const GemmShape shape_;
   std::unique_ptr<Primitive> primitive_;  // null where there is nothing to multiply
+  size_t workspace_ = 0;
 };
 
 // The same in double precision by plain loops, for proofs.
