@@ -160,7 +160,9 @@ void Executor::Work(int worker, uint64_t entry) {
         done_.store(true, std::memory_order_release);
         return;
       }
-      task = Release(me, schedule_.first_successor[task], schedule_.first_successor[task + 1]);
+      const uint32_t begin = schedule_.first_successor[task], stop = schedule_.first_successor[task + 1];
+      const bool chain = stop - begin == 1 && (schedule_.successors[begin] & Schedule::kAlone) != 0;
+      task = chain ? schedule_.successors[begin] & ~Schedule::kAlone : Release(me, begin, stop);
     }
     for (int times = 0; !me.deque.Pop(&entry) && !Steal(worker, &entry); ++times) {
       if (done_.load(std::memory_order_acquire)) return;
@@ -185,13 +187,10 @@ uint32_t Executor::Release(Worker& me, uint32_t begin, uint32_t end) {
   }
   uint32_t kept = kNone;
   for (uint32_t i = begin; i < end; ++i) {
-    const uint32_t task = schedule_.successors[i];
-    Count& count = counts_[task];
-    if (count.waits_for > 1) {
-      // Whoever finds a one is the last, and needs no exchange.
-      if (count.left.load(std::memory_order_acquire) != 1 && count.left.fetch_sub(1, std::memory_order_acq_rel) != 1) {
-        continue;
-      }
+    const uint32_t task = schedule_.successors[i] & ~Schedule::kAlone;
+    if (task == schedule_.successors[i]) {
+      Count& count = counts_[task];
+      if (count.left.fetch_sub(1, std::memory_order_acq_rel) != 1) continue;
       count.left.store(count.waits_for, std::memory_order_relaxed);  // for the next run
     }
     if (kept != kNone) Share(me, kept);

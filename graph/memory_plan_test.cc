@@ -22,7 +22,7 @@ std::vector<TaskSet> Ancestors(const Schedule& schedule) {
   std::vector<uint32_t> left = schedule.waits_for, ready;
   const auto release = [&](uint32_t task) {
     for (uint32_t i = schedule.first_successor[task]; i < schedule.first_successor[task + 1]; ++i) {
-      const uint32_t next = schedule.successors[i];
+      const uint32_t next = schedule.successors[i] & ~Schedule::kAlone;
       if (task < schedule.size()) {
         for (size_t w = 0; w < before[next].size(); ++w) before[next][w] |= before[task][w];
         before[next][task / 64] |= uint64_t{1} << (task % 64);

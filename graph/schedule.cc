@@ -111,6 +111,7 @@ Schedule ScheduleBuilder::Build() && {
     std::sort(slices.targets.begin() + slices.first[t], slices.targets.begin() + slices.first[t + 1],
               [&](uint32_t a, uint32_t b) { return length[a] != length[b] ? length[a] < length[b] : a > b; });
   }
+  for (uint32_t& task : slices.targets) task |= waits[task] == 1 ? Schedule::kAlone : 0;
   schedule.waits_for = std::move(waits);
   schedule.first_successor = std::move(slices.first);
   schedule.successors = std::move(slices.targets);

@@ -22,7 +22,8 @@ struct Schedule {
   // By task, and then for the start: where its slice of `successors` begins; and the end of the last slice. A slice is
   // in the order of rising length of the longest path that hangs on a task.
   std::vector<uint32_t> first_successor;
-  std::vector<uint32_t> successors;
+  std::vector<uint32_t> successors;  // tasks, with kAlone set on one that waits for no other
+  static constexpr uint32_t kAlone = 0x80000000;
 
   uint32_t size() const { return static_cast<uint32_t>(waits_for.size()); }
   uint32_t start() const { return size(); }  // the index in first_successor of what waits for nothing
