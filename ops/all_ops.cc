@@ -9,12 +9,14 @@ absl::Span<const OpDef* const> AllOps() {
       &kAdd,
       &kAssign,
       &kBroadcastTo,
+      &kCacheAppend,
       &kCast,
       &kCausalMask,
       &kClipScale,
       &kConcat,
       &kCrossEntropy,
       &kCrossEntropyGradient,
+      &kCumulativeSum,
       &kDiv,
       &kDropout,
       &kEmbedding,
@@ -28,6 +30,7 @@ absl::Span<const OpDef* const> AllOps() {
       &kIota,
       &kLayerNorm,
       &kLayerNormGradient,
+      &kLess,
       &kLog,
       &kLogSoftmax,
       &kMaskFill,
@@ -42,6 +45,7 @@ absl::Span<const OpDef* const> AllOps() {
       &kResidualAdd,
       &kScale,
       &kSgd,
+      &kSigmoid,
       &kSlice,
       &kSoftmax,
       &kSplit,
@@ -50,6 +54,7 @@ absl::Span<const OpDef* const> AllOps() {
       &kSub,
       &kSumBlocks,
       &kTanh,
+      &kTopK,
   };
   // clang-format on
   return kOps;

@@ -13,12 +13,14 @@ extern const OpDef
     kAdd,
     kAssign,
     kBroadcastTo,
+    kCacheAppend,
     kCast,
     kCausalMask,
     kClipScale,
     kConcat,
     kCrossEntropy,
     kCrossEntropyGradient,
+    kCumulativeSum,
     kDiv,
     kDropout,
     kEmbedding,
@@ -32,6 +34,7 @@ extern const OpDef
     kIota,
     kLayerNorm,
     kLayerNormGradient,
+    kLess,
     kLog,
     kLogSoftmax,
     kMaskFill,
@@ -46,6 +49,7 @@ extern const OpDef
     kResidualAdd,
     kScale,
     kSgd,
+    kSigmoid,
     kSlice,
     kSoftmax,
     kSplit,
@@ -53,7 +57,8 @@ extern const OpDef
     kSquareSumBlocks,
     kSub,
     kSumBlocks,
-    kTanh;
+    kTanh,
+    kTopK;
 // clang-format on
 
 absl::Span<const OpDef* const> AllOps();

@@ -34,6 +34,7 @@ Var Mul(Var a, Var b);
 Var Div(Var a, Var b);
 Var Minimum(Var a, Var b);        // at a tie the gradient goes to a; a NaN wins
 Var Equal(Var a, Var b);          // bool, of any dtype; no gradient
+Var Less(Var a, Var b);           // bool: a < b, of f32, f64 or i32; no gradient
 Var Not(Var x);                   // of bools
 Var IsNan(Var x);                 // bool
 Var ResidualAdd(Var x, Var y);    // x + y, of equal shapes only
@@ -43,11 +44,14 @@ Var Log(Var x);
 Var Sqrt(Var x);
 Var Tanh(Var x);
 Var Erf(Var x);
-Var Relu(Var x);  // max(x, 0); gradient 0 at 0
+Var Relu(Var x);     // max(x, 0); gradient 0 at 0
+Var Sigmoid(Var x);  // 1 / (1 + exp(-x))
+Var Silu(Var x);     // x · sigmoid(x) (Elfwing et al., 2018)
 enum class GeluForm : uint8_t { kErf, kTanh };
 Var Gelu(Var x, GeluForm form = GeluForm::kErf);  // x·Φ(x) (Hendrycks and Gimpel, 2016), or its tanh approximation
 Var MaskFill(Var x, Var mask, double value);  // value where the bool mask (broadcast to x) is true, else x of any dtype
 Var CausalMask(Var x, double value);          // [..., T, S]: value where column > row + S - T, else x; also bf16, i32
+Var Where(Var mask, Var a, Var b);            // a where the bool mask is true, else b; all three broadcast
 // Zeroes each element with probability `rate` and scales the others by 1 / (1 - rate) (Srivastava et al., 2014). The
 // identity in mode kEval. Draws from (seed, stream of this call, step, element index).
 Var Dropout(Var x, double rate);
@@ -57,8 +61,14 @@ Var Sum(Var x);  // [] of everything
 Var Sum(Var x, int axis, bool keep = false);
 Var Mean(Var x);
 Var Mean(Var x, int axis, bool keep = false);
-Var Max(Var x, int axis, bool keep = false);  // equal maxima share the gradient
-Var SumTo(Var x, const Shape& shape);         // sums the axes along which `shape` was broadcast to x's
+Var Max(Var x, int axis, bool keep = false);        // equal maxima share the gradient
+Var SumTo(Var x, const Shape& shape);               // sums the axes along which `shape` was broadcast to x's
+Var LogSumExp(Var x, int axis, bool keep = false);  // log Σ exp(x), without overflow
+Var CumulativeSum(Var x);                           // y[..., i] = Σ_{j ≤ i} x[..., j]; f32, f64, i32
+// Of each row along the last axis the k greatest values, greatest first, and their places, i32: two of [..., k]. Equal
+// values stand in the order of their places. f32, f64, i32.
+VarList TopK(Var x, int64_t k);
+Var ArgMax(Var x);  // [..., n] → i32 [...]: where the greatest value of a row stands; the first of equals
 
 // Products, normalisation, lookup.
 struct MatMulOptions {
@@ -72,9 +82,17 @@ Var Softmax(Var x);
 Var LogSoftmax(Var x);
 // gain · (x - mean) / sqrt(variance + epsilon) + bias along the last axis; gain, bias: [C] (Ba et al., 2016).
 Var LayerNorm(Var x, Var gain, Var bias, double epsilon = 1e-5);
+// gain · x / sqrt(mean(x²) + epsilon) along the last axis; gain: [C] (Zhang and Sennrich, 2019).
+Var RmsNorm(Var x, Var gain, double epsilon = 1e-5);
 // table [V, C], ids i32 [...]: table[ids], [..., C]. An id outside 0 .. V-1 gives zeros and no gradient; where ids is
 // an Input, its bounds must exclude that: 0 < below <= V, and no ignored value.
 Var Embedding(Var table, Var ids);
+Var Gather(Var x, Var ids, int axis);         // NumPy's take: slices of x along the axis, at ids i32 of any shape
+Var OneHot(Var ids, int64_t n, DType dtype);  // ids i32 [...] → [..., n]: 1 at the id, else 0
+// Position-dependent turns of pairs of features (Su et al., 2021). x [..., T, D]; cosine, sine [T, D/2] or whatever
+// broadcasts so: feature pairs (i, i + D/2) for kHalves, as Hugging Face stores them, (2i, 2i + 1) for kPairs.
+enum class RotaryLayout : uint8_t { kHalves, kPairs };
+Var Rotary(Var x, Var cosine, Var sine, RotaryLayout layout);
 
 // Losses.
 struct CrossEntropyOptions {
@@ -94,6 +112,10 @@ Var GlobalNorm(VarSpan tensors);  // [] root of the sum of all elements' squares
 // [] what gradients of this norm are multiplied by: min(1, max_norm / (norm + 1e-6)), as PyTorch's clip_grad_norm_;
 // 1 if max_norm is 0; NaN if the norm is not finite, which makes the updates below leave everything as it is.
 Var ClipScale(Var norm, double max_norm);
+
+// The next version of a cache [B, H, S, D], with rows [B, H, T, D] at positions i32 [B, T] of S; rows whose position is
+// outside it (padding: -1) are left out.
+Var CacheAppend(Var cache, Var rows, Var positions);
 
 // Updates. Each overwrites state and returns its next version, which later ops may read.
 Var Assign(Var state, Var value);  // value has the state's type, of any dtype

@@ -187,7 +187,7 @@ void Softmax(const T* x, T* y, int64_t n) {
 }
 
 template <class T>
-LogSumExp<T> LogSumExpOf(const T* x, int64_t n) {
+ShiftedLogSum<T> LogSumExpOf(const T* x, int64_t n) {
   if (n == 0) return {0, -std::numeric_limits<T>::infinity()};
   T shift = Max(x, n);
   if (shift == -std::numeric_limits<T>::infinity()) shift = 0;

@@ -15,7 +15,7 @@
 namespace weft {
 
 template <class T>
-struct LogSumExp {  // log Σ exp(x_i) = shift + log_sum, kept apart because their sum would round
+struct ShiftedLogSum {  // log Σ exp(x_i) = shift + log_sum, kept apart because their sum would round
   T shift = 0, log_sum = 0;
 };
 
@@ -46,7 +46,7 @@ struct RowKernels {
   void (*add_to)(const T* x, T* y, int64_t n);  // y += x
 
   void (*softmax)(const T* x, T* y, int64_t n);  // a row of only -inf gives zeros
-  LogSumExp<T> (*log_sum_exp)(const T* x, int64_t n);
+  ShiftedLogSum<T> (*log_sum_exp)(const T* x, int64_t n);
   void (*subtract)(const T* x, T a, T b, T* y, int64_t n);  // y = (x - a) - b
   // y = (exp(x - lse) - q) · d
   void (*exp_difference)(const T* x, T lse, T q, T d, T* y, int64_t n);

@@ -103,6 +103,14 @@ struct ReluLanes {
   }
 };
 
+struct SigmoidLanes {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    const V one = hn::Set(d, static_cast<hn::TFromD<D>>(1));
+    return hn::Div(one, hn::Add(one, ExpLanes()(d, hn::Neg(x))));
+  }
+};
+
 // Φ(x) = (1 + erf(x / √2)) / 2.
 template <class D, class V>
 HWY_INLINE V NormalDistribution(D d, V x) {
@@ -262,6 +270,8 @@ HWY_INLINE void DispatchUnary(UnaryFunction f, const T* x, T* y, int64_t n) {
       return MapUnary(ErfLanes(), x, y, n);
     case UnaryFunction::kRelu:
       return MapUnary(ReluLanes(), x, y, n);
+    case UnaryFunction::kSigmoid:
+      return MapUnary(SigmoidLanes(), x, y, n);
     case UnaryFunction::kGeluErf:
       return MapUnary(GeluErfLanes(), x, y, n);
     case UnaryFunction::kGeluTanh:

@@ -21,6 +21,7 @@ enum class UnaryFunction : uint8_t {
   kTanh,
   kErf,
   kRelu,      // max(x, 0)
+  kSigmoid,   // 1 / (1 + exp(-x))
   kGeluErf,   // x · Φ(x)
   kGeluTanh,  // its approximation by tanh
 };

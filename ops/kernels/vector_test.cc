@@ -68,6 +68,12 @@ constexpr UnaryRow kUnaryRows[] = {
     {"relu", UnaryFunction::kRelu, kNan, kNan},
     {"relu", UnaryFunction::kRelu, 0, 0},
     {"relu", UnaryFunction::kRelu, 0x1p-140, 0x1p-140},
+    {"sigmoid", UnaryFunction::kSigmoid, kInf, 1},
+    {"sigmoid", UnaryFunction::kSigmoid, -kInf, 0},
+    {"sigmoid", UnaryFunction::kSigmoid, kNan, kNan},
+    {"sigmoid", UnaryFunction::kSigmoid, -0.0, 0.5},
+    {"sigmoid", UnaryFunction::kSigmoid, -1e30, 0},
+    {"sigmoid", UnaryFunction::kSigmoid, -20, 2.0611536181902037e-09},
     // x · Φ(x) as it stands: -inf · 0 is NaN, as PyTorch's.
     {"gelu erf", UnaryFunction::kGeluErf, kInf, kInf},
     {"gelu erf", UnaryFunction::kGeluErf, -kInf, kNan},

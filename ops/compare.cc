@@ -1,0 +1,83 @@
+// ops/compare.cc: y = (a == b) and y = (a < b), as bool; NaN equals nothing and is less than nothing.
+#include <functional>
+
+#include "weft/ops/all_ops.h"
+#include "weft/ops/kernels/elementwise.h"
+#include "weft/ops/ops.h"
+
+namespace weft {
+namespace {
+
+template <const OpDef& op>
+absl::StatusOr<Types> Infer(const Attrs&, TypeSpan in) {
+  absl::StatusOr<Types> types = BroadcastTypes(op.name, in);
+  if (types.ok()) types->front().dtype = kBool;
+  return types;
+}
+
+template <class T, class Compare>
+void Kernel(const KernelArgs& a, Rect tile) {
+  const auto run = [&](const Run& r) {
+    const T* x = a.input<T>(0) + r.a;
+    const T* y = a.input<T>(1) + r.b;
+    bool* out = a.output<bool>(0) + r.out;
+    for (int64_t i = 0; i < r.n; ++i) out[i] = Compare()(x[i * r.a_step], y[i * r.b_step]);
+  };
+  ForRuns(a.output_shape(0), a.input_shape(0), a.input_shape(1), tile, run);
+}
+
+template <class Compare>
+double Reference(double a, double b) {
+  return Compare()(a, b);
+}
+
+constexpr OpExample kEqualExamples[] = {
+    {.in = "i32[] i32[]", .out = "bool[]"},
+    {.in = "i32[5,19] i32[19]", .below = 3},
+    {.in = "i32[7] i32[3,1,1]", .below = 3, .out = "bool[3,1,7]"},
+    {.in = "bool[4,5] bool[4,1]"},
+    {.in = "[3,7]", .record = [](VarSpan in) { return VarList{Equal(in[0], in[0])}; }},
+    {.in = "[3,7] [7]"},
+    {.in = "[0,3] [3]", .out = "bool[0,3]"},
+    {.in = "[2,3] [4]", .error = "don't broadcast"},
+    {.in = "[2] i32[2]", .error = "dtypes differ"},
+};
+
+constexpr OpExample kLessExamples[] = {
+    {.in = "i32[] i32[]", .out = "bool[]"},
+    {.in = "i32[5,19] i32[5,1]", .below = 9},
+    {.in = "[3,7] [7]"},
+    {.in = "[3,7]", .record = [](VarSpan in) { return VarList{Less(in[0], in[0])}; }},
+    {.in = "[0,3] [3]", .out = "bool[0,3]"},
+    {.in = "[2,3] [4]", .error = "don't broadcast"},
+    {.in = "bool[2] bool[2]", .error = "not defined for bool"},
+};
+
+constexpr const char* kJumps = "it is constant but for jumps";
+
+}  // namespace
+
+constexpr OpDef kEqual = {
+    .name = "equal",
+    .infer = Infer<kEqual>,
+    .kernels = {Kernel<float, std::equal_to<>>, Kernel<double, std::equal_to<>>, Kernel<BF16, std::equal_to<>>,
+                Kernel<int32_t, std::equal_to<>>, Kernel<bool, std::equal_to<>>},
+    .cut = Cut::kBoth,
+    .access = BroadcastAccess,
+    .no_gradient = kJumps,
+    .reference = BinaryReference<Reference<std::equal_to<>>>,
+    .examples = kEqualExamples};
+Var Equal(Var a, Var b) { return Record(kEqual, {a, b}); }
+
+constexpr OpDef kLess = {
+    .name = "less",
+    .infer = Infer<kLess>,
+    .kernels = {Kernel<float, std::less<>>, Kernel<double, std::less<>>, nullptr, Kernel<int32_t, std::less<>>},
+    .cut = Cut::kBoth,
+    .access = BroadcastAccess,
+    .no_gradient = kJumps,
+    .reference = BinaryReference<Reference<std::less<>>>,
+    .examples = kLessExamples};
+Var Less(Var a, Var b) { return Record(kLess, {a, b}); }
+
+}  // namespace weft
