@@ -50,6 +50,9 @@ absl::Status PrintGraph(GraphFlags flags) {
   if (flags.stage == "recorded" && (given.count("mode") > 0 || flags.memory)) {
     return absl::InvalidArgumentError("--mode and --memory are of the compiled graph, not of --stage=recorded");
   }
+  if (flags.memory && given.count("format") > 0) {
+    return absl::InvalidArgumentError("--format is of the graph, which --memory doesn't print");
+  }
   WEFT_RETURN_IF_ERROR(Finish(&flags.options));
   flags.options.model.vocabulary = flags.vocabulary;
   const std::unique_ptr<GptProgram> program = RecordTraining(flags.options);

@@ -42,7 +42,7 @@ Var Chain(Tape* tape, int64_t nodes) {
   return x;
 }
 
-// The sum of as many leaves as there are sums, less one.
+// The sum of a chain of leaves, by pairs: one leaf more than there are sums.
 Var Tree(Tape* tape, int64_t nodes) {
   const Var x = tape->Input("x", {kF32, {4}});
   std::vector<Var> level;

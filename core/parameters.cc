@@ -14,7 +14,7 @@ namespace {
 
 absl::Status Busy(absl::string_view what, const std::string& path) {
   return absl::FailedPreconditionError(
-      absl::StrCat("cannot ", what, " ", path, ": a run on these parameters has not ended"));
+      absl::StrCat("cannot ", what, " ", path, ": these parameters are in use: a run, save or load has not ended"));
 }
 
 }  // namespace

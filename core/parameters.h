@@ -1,7 +1,8 @@
 // Parameters: the weights, optimizer moments and other state of a model, by name.
 //
 // Graphs say which parameters they need; the first that does creates one, with first values that depend on (seed, name)
-// only. Many runners, on many threads, share one Parameters, one of them running at a time.
+// only. Many runners, on many threads, share one Parameters, one of them running at a time; what Find
+// returns is that run's to read and write until it ends.
 //
 //   Parameters parameters({.seed = 1});
 //   Runner runner(graph, &parameters);                              // creates what the graph needs
@@ -70,7 +71,7 @@ class Parameters {
   Arena arena_;
   mutable std::mutex mutex_;  // of entries_, which only grows, and whose names and types stay
   std::map<std::string, Entry, std::less<>> entries_;
-  uint32_t step_ = 0;
+  std::atomic<uint32_t> step_{0};
   mutable std::atomic<bool> locked_{false};
 };
 

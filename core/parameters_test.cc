@@ -121,8 +121,10 @@ TEST(ParametersTest, IsNeitherSavedNorLoadedWhileARunHasNotEnded) {
   const std::string path = testing::TempDir() + "/busy.safetensors";
   ASSERT_TRUE(parameters.Save(path).ok());
   ASSERT_TRUE(parameters.TryLock());
-  EXPECT_EQ(parameters.Save(path).message(), "cannot save " + path + ": a run on these parameters has not ended");
-  EXPECT_EQ(parameters.Load(path).message(), "cannot load " + path + ": a run on these parameters has not ended");
+  EXPECT_EQ(parameters.Save(path).message(),
+            "cannot save " + path + ": these parameters are in use: a run, save or load has not ended");
+  EXPECT_EQ(parameters.Load(path).message(),
+            "cannot load " + path + ": these parameters are in use: a run, save or load has not ended");
   parameters.Unlock();
   EXPECT_TRUE(parameters.Load(path).ok());
 }

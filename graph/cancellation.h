@@ -12,6 +12,8 @@
 
 namespace weft {
 
+// A flag that one thread raises and runs look at. It must outlive the runs that were given it. After a Reset() runs go
+// on as if it had never been raised, but those that have noticed it are stopped all the same.
 class Cancellation {
  public:
   void Cancel() { cancelled_.store(true, std::memory_order_relaxed); }
@@ -22,42 +24,11 @@ class Cancellation {
   std::atomic<bool> cancelled_{false};
 };
 
-// A run that is stopped before its first write of state changed nothing; once it has begun to write, it is finished.
+// A run that is stopped before its first write of state has changed no parameter; once it has begun to write, it is
+// finished. The Outputs of earlier runs are overwritten in either case.
 struct RunOptions {
   const Cancellation* cancellation = nullptr;
   absl::Time deadline = absl::InfiniteFuture();
-};
-
-// Of one run: whether its tasks are still to be done. They ask from many threads.
-class Gate {
- public:
-  void Open(const RunOptions& options) {
-    options_ = options;
-    const bool closable = options.cancellation != nullptr || options.deadline != absl::InfiniteFuture();
-    state_.store(closable ? kClosable : kMustFinish, std::memory_order_relaxed);
-  }
-  // Whether the next task may run; `writes`: it writes state.
-  bool Passes(bool writes) {
-    State state = state_.load(std::memory_order_acquire);
-    if (state == kClosable) {
-      const bool stop = StopIsWanted();
-      if (!stop && !writes) return true;
-      if (state_.compare_exchange_strong(state, stop ? kClosed : kMustFinish, std::memory_order_acq_rel)) return !stop;
-    }
-    return state == kMustFinish;
-  }
-  bool closed() const { return state_.load(std::memory_order_relaxed) == kClosed; }
-
- private:
-  enum State : int { kClosable, kMustFinish, kClosed };
-
-  bool StopIsWanted() const {
-    return (options_.cancellation != nullptr && options_.cancellation->cancelled()) ||
-           (options_.deadline != absl::InfiniteFuture() && absl::Now() >= options_.deadline);
-  }
-
-  RunOptions options_;
-  std::atomic<State> state_{kMustFinish};
 };
 
 }  // namespace weft

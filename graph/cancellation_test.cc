@@ -4,6 +4,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "weft/graph/compile.h"
@@ -57,7 +58,7 @@ TEST_F(CancellationTest, BeforeTheFirstWriteItChangesNothing) {
     const uint32_t step = parameters_.step();
     hook = [] { token.Cancel(); };
     const absl::Status status = Run(&runner, {.cancellation = &token});
-    EXPECT_EQ(status, absl::CancelledError("run: cancelled; nothing was changed"));
+    EXPECT_EQ(status, absl::CancelledError("run: cancelled; no parameter was changed"));
     EXPECT_EQ(Value("b"), before);
     EXPECT_EQ(parameters_.step(), step);
     hook = nullptr;
@@ -83,9 +84,61 @@ TEST_F(CancellationTest, ADeadlineThatHasPassed) {
   const Graph graph = Compiled(false);
   Runner runner(graph, &parameters_, {.threads = 2});
   const absl::Status status = Run(&runner, {.deadline = absl::Now() - absl::Seconds(1)});
-  EXPECT_EQ(status, absl::DeadlineExceededError("run: the deadline has passed; nothing was changed"));
+  EXPECT_EQ(status, absl::DeadlineExceededError("run: the deadline has passed; no parameter was changed"));
   EXPECT_EQ(Value("b"), 0);
   EXPECT_TRUE(Run(&runner, {.deadline = absl::Now() + absl::Hours(1)}).ok());
+}
+
+TEST(CancellationOnManyThreadsTest, AStepIsDoneAsAWholeOrNotAtAll) {
+  Tape tape;
+  const Var x = tape.Input("x", {kF32, {64, 64}});
+  VarList updates;
+  for (int i = 0; i < 12; ++i) {  // each from a product of its own, so that some write while others compute
+    const Var w = tape.Parameter(absl::StrCat("w", i), {kF32, {64, 64}}, Zeros());
+    Var change = w;
+    for (int k = 0; k <= i; ++k) change = MatMul(x, change);
+    updates.push_back(Assign(w, w + change * 0.0 + 1.0));
+  }
+  const absl::StatusOr<Graph> graph = Compile(tape, {.update = updates, .tile_seconds = 1e-7});
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  Parameters parameters;
+  Runner runner(*graph, &parameters, {.threads = 4});
+  const std::vector<float> zeros(64 * 64);
+  Cancellation stop;
+  std::atomic<bool> done{false};
+  std::atomic<int> microseconds{0};
+  std::thread canceller([&] {
+    while (!done) {
+      stop.Reset();
+      for (const auto begin = absl::Now(); absl::Now() < begin + absl::Microseconds(microseconds.load());) continue;
+      stop.Cancel();
+      std::this_thread::yield();
+    }
+  });
+  int finished = 0, stopped = 0, on_many = 0;
+  for (int i = 0; i < 3000; ++i) {
+    microseconds = 20 * (i % 40);
+    RunOptions options = {.cancellation = &stop};
+    if (i % 3 == 0) options = {.deadline = absl::Now() + absl::Microseconds(10 * (i % 50))};
+    const absl::Status status = runner.Run({{x, zeros}}, options).status();
+    on_many += runner.workers_entered() > 1;
+    if (status.ok()) {
+      ++finished;
+    } else {
+      ++stopped;
+      ASSERT_TRUE(i % 3 == 0 ? absl::IsDeadlineExceeded(status) : absl::IsCancelled(status)) << status;
+    }
+    for (const std::string& name : parameters.Names()) {
+      for (float value : parameters.Find(name)->span<const float>())
+        ASSERT_EQ(value, finished) << name << ", run " << i;
+    }
+    ASSERT_EQ(parameters.step(), static_cast<uint32_t>(finished));
+  }
+  done = true;
+  canceller.join();
+  EXPECT_GT(finished, 100);
+  EXPECT_GT(stopped, 100);
+  EXPECT_GT(on_many, 100);
 }
 
 TEST_F(CancellationTest, ManyRunnersOnManyThreadsTakeTurns) {
@@ -99,7 +152,8 @@ TEST_F(CancellationTest, ManyRunnersOnManyThreadsTakeTurns) {
         const absl::Status status = Run(&runner, {});
         done += status.ok();
         if (!status.ok()) {
-          ASSERT_EQ(status, absl::FailedPreconditionError("run: another run on these parameters has not ended"));
+          ASSERT_EQ(status, absl::FailedPreconditionError(
+                                "run: these parameters are in use: a run, save or load has not ended"));
         }
       }
     });

@@ -1,6 +1,7 @@
 #include "weft/graph/compile.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
@@ -49,6 +50,10 @@ absl::StatusOr<Rewrite> Begin(const Tape& tape, const CompileOptions& options) {
   WEFT_RETURN_IF_ERROR(tape.status());
   if (options.fetch.empty() && options.update.empty()) {
     return absl::InvalidArgumentError("compile: nothing to fetch and nothing to update");
+  }
+  if (!(options.tile_seconds > 0 && std::isfinite(options.tile_seconds))) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("compile: tile_seconds is ", options.tile_seconds, ", but must be above 0 and finite"));
   }
   Rewrite rewrite = {.program = tape.program(), .mode = options.mode};
   for (const VarList* roots : {&options.fetch, &options.update}) {

@@ -19,7 +19,8 @@ struct CompileOptions {
   VarList fetch;   // what Run returns
   VarList update;  // what Run does besides: updates of parameters, or groups of them
   Mode mode = kTrain;
-  double tile_seconds = kTileSeconds;  // another value cuts products elsewhere, and so gives other bits
+  // How long a tile should take; finite and above 0. Another value cuts products elsewhere, and so gives other bits.
+  double tile_seconds = kTileSeconds;
 };
 
 // The tape's first recording error, if it has one. The roots of the graph are exactly `fetch` and `update`; what they

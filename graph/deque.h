@@ -6,6 +6,8 @@
 #define WEFT_GRAPH_DEQUE_H_
 
 #include <atomic>
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -14,7 +16,8 @@ namespace weft {
 
 class Deque {
  public:
-  Deque() { Grow(0, 0); }
+  // Grows where more than `capacity` entries, rounded up to a power of two, are in it.
+  explicit Deque(size_t capacity) : first_size_(static_cast<int64_t>(std::bit_ceil(capacity))) { Grow(0, 0); }
 
   // The owner's.
   void Push(uint64_t entry) {
@@ -59,7 +62,7 @@ class Deque {
   };
 
   Ring* Grow(int64_t begin, int64_t end) {
-    const int64_t size = rings_.empty() ? 256 : 2 * rings_.back()->size;
+    const int64_t size = rings_.empty() ? first_size_ : 2 * rings_.back()->size;
     rings_.push_back(
         std::make_unique<Ring>(Ring{size, std::make_unique<std::atomic<uint64_t>[]>(static_cast<size_t>(size))}));
     Ring* ring = rings_.back().get();
@@ -70,6 +73,7 @@ class Deque {
     return ring;
   }
 
+  const int64_t first_size_;
   alignas(64) std::atomic<int64_t> begin_{0};
   alignas(64) std::atomic<int64_t> end_{0};
   std::atomic<Ring*> ring_{nullptr};

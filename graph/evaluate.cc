@@ -23,7 +23,7 @@ std::vector<Rect> Tiles(const OpDef& op, const OpArgs& args, double tile_seconds
   if (op.cut == Cut::kNone || rows * cols == 0) return {{0, rows, 0, cols}};
 
   const int64_t wanted = std::bit_ceil(
-      static_cast<uint64_t>(std::clamp<int64_t>(std::ceil(Seconds(op, args) / tile_seconds), 1, kMostTiles)));
+      static_cast<uint64_t>(std::clamp<double>(std::ceil(Seconds(op, args) / tile_seconds), 1, kMostTiles)));
   const int64_t quantum = op.quantum != nullptr ? op.quantum(args) : 1;
   const int64_t row_blocks = op.cut == Cut::kCols ? 1 : CeilDiv(rows, quantum);
   const int64_t col_blocks = op.cut == Cut::kRows ? 1 : CeilDiv(cols, kColumnQuantum);

@@ -4,14 +4,17 @@
 //   executor.Run([&](uint32_t task, int worker) { ... });
 //
 // A worker that finishes a task lowers the counts of those that wait for it, goes on with the most critical one that
-// became ready, and puts the others on its own deque, where workers that have nothing take the oldest. The first time
-// that there is something to share, the other workers are called; so a run without parallelism costs none.
+// became ready (of the last few, where very many wait), and puts the others on its own deque, where workers that have
+// nothing take the oldest. The first time that there is something to share, the other workers are called; so a run
+// without parallelism costs none. A worker that finds nothing for long leaves, for other executors to have the thread,
+// and is called again.
 #ifndef WEFT_GRAPH_EXECUTOR_H_
 #define WEFT_GRAPH_EXECUTOR_H_
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "oneapi/tbb/task_arena.h"
@@ -22,7 +25,7 @@ namespace weft {
 
 class Executor {
  public:
-  // The schedule must outlive the executor. `threads` counts the caller of Run.
+  // The schedule must outlive the executor. `threads`, at least 1, counts the caller of Run.
   Executor(const Schedule* schedule, int threads);
   ~Executor();
   Executor(const Executor&) = delete;
@@ -34,13 +37,20 @@ class Executor {
   void Run(Body body);
 
   int threads() const { return threads_; }
-  int workers_entered() const { return entered_.load(std::memory_order_relaxed); }  // the last run, with the caller
+  int workers_entered() const;  // into the last run, with the caller
 
  private:
   struct alignas(64) Worker {
+    explicit Worker(size_t capacity) : deque(capacity) {}
+
     Deque deque;
-    // Guarded by the mutex of calls: it is to come, or hasn't left yet; and was called again meanwhile.
+    bool entered = false;  // this run
+    // Guarded by the mutex of calls: it is to come, or hasn't left yet; was called again meanwhile; and, while it waits
+    // for someone to come, the next in line.
     bool called = false, again = false;
+    Executor* executor = nullptr;
+    int number = 0;
+    Worker* next = nullptr;
   };
   struct Count {
     std::atomic<uint32_t> left;  // how many it still waits for
@@ -53,6 +63,7 @@ class Executor {
   void CallWorkers();
   void Enter(int worker);
   void Work(int worker, uint64_t entry);
+  bool FindEntry(int worker, uint64_t* entry);
   bool Steal(int worker, uint64_t* entry);
   uint32_t Release(Worker& me, uint32_t begin, uint32_t end);
   void Share(Worker& me, uint64_t entry);
@@ -60,14 +71,13 @@ class Executor {
   const Schedule& schedule_;
   const int threads_;
   tbb::task_arena arena_;
-  std::unique_ptr<Worker[]> workers_;
+  std::vector<std::unique_ptr<Worker>> workers_;
   std::unique_ptr<Count[]> counts_;  // by task
   const Body* body_ = nullptr;
 
   alignas(64) std::atomic<uint32_t> inside_{0};  // workers in the run besides the caller; kOpen while more may come
   std::atomic<bool> shared_{false};              // workers were called
   std::atomic<bool> done_{false};
-  std::atomic<int> entered_{0};
 };
 
 }  // namespace weft

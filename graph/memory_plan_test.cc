@@ -39,18 +39,35 @@ std::vector<TaskSet> Ancestors(const Schedule& schedule) {
   return before;
 }
 
-// Bytes that a task reads or writes of a value: all from the first to the last.
+// Bytes that a task reads or writes of a value.
 struct Touch {
   uint32_t task = 0;
   size_t value = 0;  // the node that made it, or made what it is a view of
   bool writes = false;
   Place::Kind kind = Place::Kind::kArena;
   uint32_t index = 0;
-  size_t begin = 0, end = 0;
+  int64_t base = 0, row_bytes = 0;  // of the value, as the task sees it
+  Rect rect;                        // of it, in bytes across
+
+  int64_t begin(int64_t row) const { return base + row * row_bytes + rect.col_begin; }
+  int64_t end(int64_t row) const { return base + row * row_bytes + rect.col_end; }
 };
 
+// Whether any row of one has a byte of any row of the other, however each sees the bytes as rows.
 bool Overlap(const Touch& a, const Touch& b) {
-  return a.kind == b.kind && a.index == b.index && a.begin < b.end && b.begin < a.end;
+  if (a.kind != b.kind || a.index != b.index || a.begin(a.rect.row_begin) >= b.end(b.rect.row_end - 1) ||
+      b.begin(b.rect.row_begin) >= a.end(a.rect.row_end - 1)) {
+    return false;
+  }
+  if (a.rect.rows() > b.rect.rows()) return Overlap(b, a);
+  for (int64_t row = a.rect.row_begin; row < a.rect.row_end; ++row) {
+    const int64_t first = std::max(b.rect.row_begin, (a.begin(row) - b.base) / b.row_bytes);
+    const int64_t last = std::min(b.rect.row_end - 1, (a.end(row) - 1 - b.base) / b.row_bytes);
+    for (int64_t other = first; other <= last; ++other) {
+      if (a.begin(row) < b.end(other) && b.begin(other) < a.end(row)) return true;
+    }
+  }
+  return false;
 }
 
 std::vector<Touch> Touches(const CompiledGraph& graph) {
@@ -69,10 +86,15 @@ std::vector<Touch> Touches(const CompiledGraph& graph) {
       const TensorType& type = writes ? outputs[k - inputs.size()] : inputs[k];
       const Rect rect = Access(*node.op, {node.attrs, inputs, outputs}, static_cast<int>(k), graph.tiles[task.tile]);
       if (rect.rows() <= 0 || rect.cols() <= 0) continue;
-      const size_t size = SizeOf(type.dtype), cols = static_cast<size_t>(type.shape.cols());
-      touches.push_back({t, static_cast<size_t>(program.value(StorageRoot(program, id)).producer), writes, place.kind,
-                         place.index, place.offset + (rect.row_begin * cols + rect.col_begin) * size,
-                         place.offset + ((rect.row_end - 1) * cols + rect.col_end) * size});
+      const int64_t size = static_cast<int64_t>(SizeOf(type.dtype));
+      touches.push_back({t,
+                         static_cast<size_t>(program.value(StorageRoot(program, id)).producer),
+                         writes,
+                         place.kind,
+                         place.index,
+                         static_cast<int64_t>(place.offset),
+                         type.shape.cols() * size,
+                         {rect.row_begin, rect.row_end, rect.col_begin * size, rect.col_end * size}});
     }
   }
   return touches;

@@ -1,6 +1,7 @@
 #include "weft/graph/random_program.h"
 
 #include <algorithm>
+#include <array>
 #include <random>
 #include <string>
 
@@ -11,7 +12,7 @@ namespace weft {
 RandomProgram RecordRandomProgram(uint32_t seed, Tape* tape) {
   std::mt19937 random(seed);
   VarList updates;
-  const int64_t rows = 16 << random() % 4, cols = 64;
+  const int64_t rows = 16 << random() % 4, cols = std::array{64, 96, 200}[random() % 3];  // cut by columns, or not
   VarList vars = {tape->Input("x", {kF32, {rows, cols}}), tape->Input("y", {kF32, {rows, cols}})};
   VarList states;
   for (int i = 0; i < 3; ++i) {
@@ -24,7 +25,7 @@ RandomProgram RecordRandomProgram(uint32_t seed, Tape* tape) {
     return random() % 4 == 0 ? vars[random() % vars.size()] : vars[vars.size() - 1 - random() % recent];
   };
   for (int i = 0; i < 50; ++i) {
-    switch (random() % 10) {
+    switch (random() % 12) {
       case 0:
         vars.push_back(Exp(any()));
         break;
@@ -55,6 +56,14 @@ RandomProgram RecordRandomProgram(uint32_t seed, Tape* tape) {
       }
       case 8:
         vars.push_back(Transpose(Transpose(any() * 0.5, 0, 1), 0, 1));
+        break;
+      case 9: {
+        const VarList parts = Split(any(), 1, 2);
+        vars.push_back(Concat({parts[1], parts[0]}, 1));
+        break;
+      }
+      case 10:
+        vars.push_back(Concat({Slice(any(), 0, rows / 2, rows), Slice(any(), 0, 0, rows / 2)}, 0));
         break;
       default:
         vars.push_back(ResidualAdd(Reshape(Reshape(any(), {rows * cols / 32, 32}), {rows, cols}), any()));

@@ -3,16 +3,19 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <thread>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "weft/core/arena.h"
+#include "weft/core/cores.h"
 #include "weft/core/status.h"
 #include "weft/graph/executor.h"
+#include "weft/graph/gate.h"
 
 namespace weft {
 namespace {
+
+constexpr int kMostThreads = 1024;
 
 bool HasNan(const Tensor& tensor) {
   if (!IsFloat(tensor.type.dtype)) return false;
@@ -115,6 +118,10 @@ struct Runner::State {
 };
 
 absl::Status Runner::State::Prepare() {
+  if (options.threads < 0 || options.threads > kMostThreads) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("run: threads is ", options.threads, ", but must be in 0 .. ", kMostThreads));
+  }
   const Program& program = compiled().program;
   std::vector<ParameterSpec> specs;
   input_used.resize(program.inputs.size());
@@ -123,10 +130,11 @@ absl::Status Runner::State::Prepare() {
     if (node.op == &kInputOp) input_used[node.attrs.as<SourceAttrs>().index] = true;
   }
   WEFT_RETURN_IF_ERROR(parameters->Create(specs));
-  parameter_data.resize(program.parameters.size());
-  for (size_t i = 0; i < program.parameters.size(); ++i) {
-    const absl::StatusOr<Tensor> found = parameters->Find(program.parameters[i].name);
-    if (found.ok()) parameter_data[i] = found->data;
+  parameter_data.resize(program.parameters.size());  // null where the graph doesn't need it
+  for (const Node& node : program.nodes) {
+    if (node.op != &kParameterOp) continue;
+    const uint32_t i = node.attrs.as<SourceAttrs>().index;
+    parameter_data[i] = parameters->Find(program.parameters[i].name)->data;
   }
   for (const ConstantData& constant : program.constants) {  // copied, for the alignment
     constant_data.push_back(memory.Allocate(constant.type.bytes()));
@@ -151,8 +159,7 @@ absl::Status Runner::State::Prepare() {
   for (const auto& [tape_value, value] : compiled().fetches) {
     fetched.push_back({tape_value, {program.value(value).type, Resolve(value)}});
   }
-  const int cores = std::max(1u, std::thread::hardware_concurrency());
-  executor = std::make_unique<Executor>(&compiled().schedule, options.threads > 0 ? options.threads : cores);
+  executor = std::make_unique<Executor>(&compiled().schedule, options.threads > 0 ? options.threads : Cores());
   for (int i = 0; i < executor->threads(); ++i) {
     workspaces.push_back(memory.Allocate(compiled().workspace_bytes));
     if (workspaces.back() == nullptr) return OutOfMemory();
@@ -298,18 +305,14 @@ absl::StatusOr<Outputs> Runner::Run(absl::Span<const FeedPair> feeds, const RunO
   State& s = *state_;
   WEFT_RETURN_IF_ERROR(s.status);
   if (!s.parameters->TryLock()) {
-    return absl::FailedPreconditionError("run: another run on these parameters has not ended");
+    return absl::FailedPreconditionError("run: these parameters are in use: a run, save or load has not ended");
   }
   const absl::Cleanup unlock = [&] { s.parameters->Unlock(); };
   WEFT_RETURN_IF_ERROR(s.BindFeeds(feeds));
   s.random = {.seed = s.parameters->seed(), .step = s.parameters->step()};
   s.gate.Open(options);
   s.Execute();
-  if (s.gate.closed()) {
-    const bool cancelled = options.cancellation != nullptr && options.cancellation->cancelled();
-    return cancelled ? absl::CancelledError("run: cancelled; nothing was changed")
-                     : absl::DeadlineExceededError("run: the deadline has passed; nothing was changed");
-  }
+  WEFT_RETURN_IF_ERROR(s.gate.status());
   if (s.compiled().updates) s.parameters->set_step(s.parameters->step() + 1);
   Outputs outputs;
   outputs.tape_id_ = s.compiled().tape_id;
@@ -318,6 +321,7 @@ absl::StatusOr<Outputs> Runner::Run(absl::Span<const FeedPair> feeds, const RunO
 }
 
 const absl::Status& Runner::status() const { return state_->status; }
+int Runner::workers_entered() const { return state_->executor == nullptr ? 0 : state_->executor->workers_entered(); }
 const std::string& Runner::first_nan() const { return state_->first_nan; }
 
 }  // namespace weft

@@ -46,7 +46,7 @@ class Feed {
 using FeedPair = std::pair<Var, Feed>;
 
 // The fetched values of a run: views that the runner's next run overwrites (for a fetched parameter, any run that
-// updates it), and that last as long as the runner.
+// updates it), also if that one is cancelled, and that last as long as the runner.
 class Outputs {
  public:
   // Ends the program if `var` was not fetched.
@@ -60,7 +60,7 @@ class Outputs {
 };
 
 struct RunnerOptions {
-  int threads = 0;         // workers, the caller among them; 0: as many as there are cores
+  int threads = 0;         // workers, the caller among them, at most 1024; 0: as many as there are cores
   bool check_nan = false;  // look for the first step (in serial order) that makes a NaN; slow, and serial
 };
 
@@ -76,14 +76,15 @@ class Runner {
   // update between, two runs draw the same. Every input of the graph must be fed once; inputs that the graph doesn't
   // need may be. The tape must still be there: Vars belong to it. Checks types and the bounds that were declared,
   // naming input and position, before anything is run.
-  // Cancelled or DeadlineExceeded if `options` stopped it, which changed nothing; FailedPrecondition while another
-  // thread runs on the same parameters.
+  // Cancelled or DeadlineExceeded if `options` stopped it, which changed no parameter; FailedPrecondition while another
+  // thread runs on the same parameters, or saves or loads them.
   absl::StatusOr<Outputs> Run(absl::Span<const FeedPair> feeds, const RunOptions& options = {});
   absl::StatusOr<Outputs> Run(std::initializer_list<FeedPair> feeds, const RunOptions& options = {}) {
     return Run(absl::MakeConstSpan(feeds.begin(), feeds.size()), options);
   }
 
   const absl::Status& status() const;
+  int workers_entered() const;  // into the last run, with the caller; 1 if there was nothing to share
   // After a run with check_nan: the input or parameter that has a NaN, else "exp f32[2,3] at mlp" of the first step
   // whose output has one and whose inputs have none, else "".
   const std::string& first_nan() const;

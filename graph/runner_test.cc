@@ -138,7 +138,7 @@ TEST(RunnerTest, RefusesASecondRunnerAtOnce) {
   Parameters parameters;
   Runner runner(CompileOrDie(tape, {.fetch = {w * 2.0}}), &parameters);
   ASSERT_TRUE(parameters.TryLock());
-  EXPECT_THAT(runner.Run({}).status().message(), HasSubstr("another run on these parameters has not ended"));
+  EXPECT_THAT(runner.Run({}).status().message(), HasSubstr("these parameters are in use"));
   parameters.Unlock();
   EXPECT_TRUE(runner.Run({}).ok());
 }
@@ -171,7 +171,7 @@ TEST(RunnerTest, NamesTheFirstOpThatMakesANan) {
 }
 
 // Two layers with dropout, softmax, broadcast sums and an update; the weights after 3 steps.
-std::vector<float> Trained(int threads, uint64_t seed) {
+std::vector<float> Trained(int threads, uint64_t seed, int* most_workers) {
   Tape tape;
   const Var x = tape.Input("x", {kF32, {1024, 160}});
   const Var w = tape.Parameter("w", {kF32, {160, 512}}, Gaussian(0.1f));
@@ -187,7 +187,10 @@ std::vector<float> Trained(int threads, uint64_t seed) {
   Runner runner(graph, &parameters, {.threads = threads});
   std::vector<float> data(1024 * 160);
   for (size_t i = 0; i < data.size(); ++i) data[i] = std::sin(static_cast<float>(i));
-  for (int step = 0; step < 3; ++step) EXPECT_TRUE(runner.Run({{x, data}}).ok());
+  for (int step = 0; step < 3; ++step) {
+    EXPECT_TRUE(runner.Run({{x, data}}).ok());
+    *most_workers = std::max(*most_workers, runner.workers_entered());
+  }
   std::vector<float> weights = Floats(*parameters.Find("w"));
   const std::vector<float> bias = Floats(*parameters.Find("b"));
   weights.insert(weights.end(), bias.begin(), bias.end());
@@ -195,14 +198,17 @@ std::vector<float> Trained(int threads, uint64_t seed) {
 }
 
 TEST(RunnerTest, GivesTheSameBitsOnAnyNumberOfThreads) {
-  const std::vector<float> one = Trained(1, 7);
+  int alone = 0, together = 0;  // the most workers that came into a run
+  const std::vector<float> one = Trained(1, 7, &alone);
   for (int threads : {2, 3, 4, 8}) {
     for (int repeat = 0; repeat < 5; ++repeat) {
-      const std::vector<float> many = Trained(threads, 7);
+      const std::vector<float> many = Trained(threads, 7, &together);
       ASSERT_EQ(std::memcmp(one.data(), many.data(), one.size() * sizeof(float)), 0) << threads << " threads";
     }
   }
-  EXPECT_NE(one, Trained(1, 8));
+  EXPECT_NE(one, Trained(1, 8, &alone));
+  EXPECT_EQ(alone, 1);
+  EXPECT_GT(together, 1);
 }
 
 // What three runs of a random program fetch, and the states that they leave.

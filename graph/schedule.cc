@@ -100,6 +100,7 @@ Schedule ScheduleBuilder::Build() && {
   }
 
   const uint32_t start = static_cast<uint32_t>(waits.size());
+  WEFT_CHECK(start < Schedule::kAlone && edges_.size() + start < Schedule::kAlone);
   for (uint32_t t = 0; t < start; ++t) {
     if (waits[t] > 0) continue;
     edges_.push_back({start, t});

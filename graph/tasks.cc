@@ -110,7 +110,7 @@ class TaskMaker {
   // All tiles of `s` wait for all tiles of the steps that used the bytes before, where the data's edges don't say so.
   void WaitForUsers(uint32_t s, const Reuse& reuse) {
     users_.clear();
-    uint32_t tasks = 0;
+    uint64_t tasks = 0;
     for (uint32_t user : reuse.users) {
       if (user == s || IsBefore(user, s)) continue;
       users_.push_back(user);

@@ -156,6 +156,7 @@ void KernelF32(const KernelArgs& args, Rect tile) {
                      own = Gemm::Create(shape);
                      gemm = own.get();
                      workspace = arena.Allocate(gemm->workspace());
+                     WEFT_CHECK(workspace != nullptr);
                    }
                    gemm->Run(args.input<float>(0) + a, args.input<float>(1) + b, args.output<float>(0) + c, workspace);
                  });

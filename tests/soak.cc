@@ -25,7 +25,7 @@
 namespace weft {
 namespace {
 
-constexpr int kThreads = 4;
+constexpr int kThreads = 4, kAlone = 2;
 constexpr double kRoundSeconds = 60, kHangSeconds = 30;
 constexpr int64_t kBatch = 4, kLength = 32, kVocabulary = 65;
 
@@ -66,6 +66,8 @@ struct Counts {
 // Runs with and without a token and a deadline, on a runner that is made anew now and then.
 void Use(int thread, const Program& program, Parameters* parameters, const std::atomic<bool>* stop, Cancellation* token,
          Counts* counts, std::atomic<int64_t>* beats) {
+  const uint32_t first_step = parameters->step();
+  int64_t finished = 0;
   std::mt19937 random(static_cast<uint32_t>(thread));
   const std::vector<int32_t> tokens(kBatch * kLength, thread);
   while (!stop->load()) {
@@ -79,6 +81,7 @@ void Use(int thread, const Program& program, Parameters* parameters, const std::
           runner.Run({{program.tokens, tokens}, {program.targets, tokens}, {program.rate, 1e-3f}}, options).status();
       if (status.ok()) {
         ++counts->finished;
+        ++finished;
       } else if (absl::IsCancelled(status)) {
         ++counts->cancelled;
       } else if (absl::IsDeadlineExceeded(status)) {
@@ -91,6 +94,10 @@ void Use(int thread, const Program& program, Parameters* parameters, const std::
         std::abort();
       }
     }
+  }
+  if (thread < kAlone && parameters->step() - first_step != finished) {
+    std::fprintf(stderr, "soak: %u steps are counted, %ld were finished\n", parameters->step() - first_step, finished);
+    std::abort();
   }
 }
 
@@ -124,12 +131,12 @@ void WorkFor(double seconds, const Program& program, absl::Span<Parameters* cons
   for (std::thread& thread : threads) thread.join();
 }
 
-// Memory is measured between rounds, when the threads and their runners are gone and malloc has given back what is free:
-// what is left then grows only if something leaks.
+// Memory is measured between rounds, when the threads and their runners are gone and malloc has given back what is
+// free: what is left then grows only if something leaks.
 int Soak(double seconds) {
   const Program program;
   if (!program.graph.ok()) return std::fprintf(stderr, "soak: %s\n", program.graph.status().ToString().c_str()), 1;
-  Parameters own[2], shared;
+  Parameters own[kAlone], shared;
   Parameters* const parameters[kThreads] = {&own[0], &own[1], &shared, &shared};
   Counts counts;
   double first = 0, most = 0;

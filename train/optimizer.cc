@@ -39,7 +39,10 @@ Minimized AdamW::Minimize(Var loss, Var rate) const {
   if (c.weights.empty()) return {loss, loss};
   // Counted in f32, where + is: exact for 2^24 steps.
   const Var count = tape->State("adamw.step", {kF32, {}}, Zeros());
-  const Var next = Assign(count, count + 1.0);
+  // Not where the gradients are not finite, when nothing is changed; and so after all of them, like the other writes,
+  // because a run can be cancelled until the first.
+  const Var finite = Cast(Equal(c.scale, c.scale), kF32);
+  const Var next = Assign(count, count + finite);
   const Var step = Cast(next, kI32);
   VarList updates = {next};
   for (size_t i = 0; i < c.weights.size(); ++i) {

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <mutex>
-#include <thread>
-#include <utility>
+#include <atomic>
+#include <optional>
 #include <vector>
 
 #include "oneapi/dnnl/dnnl.hpp"
+#include "weft/core/cores.h"
 #include "weft/core/status.h"
 
 // OpenMP's own header is missing where the compiler's OpenMP run time is not installed.
@@ -63,65 +63,42 @@ dnnl::matmul::primitive_desc Describe(const GemmShape& shape) {
 #endif
 }
 
-// As many threads as run at once, where nobody asks for more than there are cores.
-size_t Cores() {
-  static const size_t cores = std::max(1u, std::thread::hardware_concurrency());  // the system takes its time to say
-  return cores;
-}
-
-// Things that a thread uses for a while and gives back. As many are kept as there are cores: a program of more threads
-// than that would keep one for the worst moment of all its days.
-template <class T>
-class Pool {
- public:
-  // Null if all are in use.
-  std::unique_ptr<T> Take() {
-    const std::lock_guard lock(mutex_);
-    if (idle_.empty()) return nullptr;
-    std::unique_ptr<T> taken = std::move(idle_.back());
-    idle_.pop_back();
-    return taken;
-  }
-  void Give(std::unique_ptr<T> thing) {
-    const std::lock_guard lock(mutex_);
-    if (idle_.size() < Cores()) idle_.push_back(std::move(thing));
-  }
-
- private:
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<T>> idle_;
-};
-
 }  // namespace
 
-// oneDNN's handles of one execution. They are kept, because making them allocates.
+// oneDNN's handles of one execution.
 struct Gemm::Call {
+  explicit Call(const dnnl::matmul::primitive_desc& d)
+      : a(d.src_desc(), Engine(), nullptr),
+        b(d.weights_desc(), Engine(), nullptr),
+        c(d.dst_desc(), Engine(), nullptr),
+        workspace(d.scratchpad_desc(), Engine(), nullptr),
+        arguments{{{DNNL_ARG_SRC, a.get()},
+                   {DNNL_ARG_WEIGHTS, b.get()},
+                   {DNNL_ARG_DST, c.get()},
+                   {DNNL_ARG_SCRATCHPAD, workspace.get()}}} {}
+
   dnnl::stream stream{Engine()};
   memory a, b, c, workspace;
   std::array<dnnl_exec_arg_t, 4> arguments;
+  std::atomic<bool> taken{false};
 };
 
 struct Gemm::Primitive {
   explicit Primitive(const GemmShape& shape) : description(Describe(shape)), matmul(description) {
-    for (size_t i = 0; i < Cores(); ++i) calls.Give(MakeCall());
+    for (int i = 0; i < Cores(); ++i) calls.push_back(std::make_unique<Call>(description));
   }
 
-  std::unique_ptr<Call> MakeCall() const {
-    auto call = std::make_unique<Call>();
-    call->a = memory(description.src_desc(), Engine(), nullptr);
-    call->b = memory(description.weights_desc(), Engine(), nullptr);
-    call->c = memory(description.dst_desc(), Engine(), nullptr);
-    call->workspace = memory(description.scratchpad_desc(), Engine(), nullptr);
-    call->arguments = {{{DNNL_ARG_SRC, call->a.get()},
-                        {DNNL_ARG_WEIGHTS, call->b.get()},
-                        {DNNL_ARG_DST, call->c.get()},
-                        {DNNL_ARG_SCRATCHPAD, call->workspace.get()}}};
-    return call;
+  // One for the caller alone, until `taken` is false again; null if all are taken.
+  Call* Take() const {
+    for (const std::unique_ptr<Call>& call : calls) {
+      if (!call->taken.exchange(true, std::memory_order_acquire)) return call.get();
+    }
+    return nullptr;
   }
 
   const dnnl::matmul::primitive_desc description;
   const dnnl::matmul matmul;
-  Pool<Call> calls;
+  std::vector<std::unique_ptr<Call>> calls;  // made once, because making them allocates: one for each core
 };
 
 Gemm::Gemm(const GemmShape& shape) : shape_(shape) {
@@ -146,8 +123,9 @@ void Gemm::Run(const float* a, const float* b, float* c, std::byte* workspace) c
     return;
   }
   const OneThread one_thread;
-  std::unique_ptr<Call> call = primitive_->calls.Take();
-  if (call == nullptr) call = primitive_->MakeCall();
+  std::optional<Call> own;  // where more threads are at it than there are cores
+  Call* call = primitive_->Take();
+  if (call == nullptr) call = &own.emplace(primitive_->description);
   call->a.set_data_handle(const_cast<float*>(a));
   call->b.set_data_handle(const_cast<float*>(b));
   call->c.set_data_handle(c);
@@ -156,7 +134,7 @@ void Gemm::Run(const float* a, const float* b, float* c, std::byte* workspace) c
   const dnnl_status_t status = dnnl_primitive_execute(primitive_->matmul.get(), call->stream.get(),
                                                       static_cast<int>(call->arguments.size()), call->arguments.data());
   WEFT_CHECK(status == dnnl_success);
-  primitive_->calls.Give(std::move(call));
+  call->taken.store(false, std::memory_order_release);
 }
 
 void PlainGemm(const GemmShape& shape, const double* a, const double* b, double* c) {

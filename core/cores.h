@@ -1,0 +1,26 @@
+// How many threads of this process can run at once.
+#ifndef WEFT_CORE_CORES_H_
+#define WEFT_CORE_CORES_H_
+
+#include <sched.h>
+
+#include <algorithm>
+#include <thread>
+
+namespace weft {
+
+// The cores that the process may use, by its affinity, as TBB counts them; at least 1. Asked of the system once.
+inline int Cores() {
+  static const int cores = [] {
+    cpu_set_t set;
+    const int allowed = sched_getaffinity(0, sizeof(set), &set) == 0
+                            ? CPU_COUNT(&set)
+                            : static_cast<int>(std::thread::hardware_concurrency());
+    return std::max(1, allowed);
+  }();
+  return cores;
+}
+
+}  // namespace weft
+
+#endif  // WEFT_CORE_CORES_H_
