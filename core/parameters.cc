@@ -4,9 +4,9 @@
 #include <cstring>
 
 #include "absl/cleanup/cleanup.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "weft/core/safetensors.h"
 #include "weft/core/status.h"
 
 namespace weft {
@@ -88,20 +88,27 @@ absl::Status Parameters::Save(const std::string& path, Selection selection) cons
 
 absl::Status Parameters::Load(const std::string& path, Selection selection, Others others) {
   WEFT_ASSIGN_OR_RETURN(const SafetensorsFile file, SafetensorsFile::Open(path));
+  return Set(path, file.tensors(), selection, others);
+}
+
+absl::Status Parameters::Set(const std::string& path, absl::Span<const NamedTensor> tensors, Selection selection,
+                             Others others) {
+  absl::flat_hash_map<absl::string_view, Tensor> found;
+  for (const NamedTensor& named : tensors) found[named.name] = named.tensor;
   if (!TryLock()) return Busy("load", path);
   const absl::Cleanup unlock = [this] { Unlock(); };
   std::vector<std::string> problems;
   const std::vector<std::string> names = Names(selection);
   for (const std::string& name : names) {
-    const NamedTensor* loaded = file.Find(name);
+    const auto loaded = found.find(name);
     const TensorType type = Find(name)->type;
-    if (loaded == nullptr) {
+    if (loaded == found.end()) {
       problems.push_back(absl::StrCat("missing '", name, "' ", ToString(type)));
-    } else if (loaded->tensor.type != type) {
-      problems.push_back(absl::StrCat("'", name, "' is ", ToString(loaded->tensor.type), ", wanted ", ToString(type)));
+    } else if (loaded->second.type != type) {
+      problems.push_back(absl::StrCat("'", name, "' is ", ToString(loaded->second.type), ", wanted ", ToString(type)));
     }
   }
-  for (const NamedTensor& loaded : file.tensors()) {
+  for (const NamedTensor& loaded : tensors) {
     if (others == kMayHaveMore || std::binary_search(names.begin(), names.end(), loaded.name)) continue;
     problems.push_back(absl::StrCat("unexpected '", loaded.name, "' ", ToString(loaded.tensor.type)));
   }
@@ -114,7 +121,7 @@ absl::Status Parameters::Load(const std::string& path, Selection selection, Othe
   }
   for (const std::string& name : names) {
     const Tensor to = *Find(name);
-    std::memcpy(to.data, file.Find(name)->tensor.data, to.type.bytes());
+    std::memcpy(to.data, found[name].data, to.type.bytes());
   }
   return absl::OkStatus();
 }

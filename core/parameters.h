@@ -22,6 +22,7 @@
 #include "absl/types/span.h"
 #include "weft/core/arena.h"
 #include "weft/core/program.h"
+#include "weft/core/safetensors.h"
 
 namespace weft {
 
@@ -51,6 +52,9 @@ class Parameters {
   // (others besides, if they may be there); the error lists those that are missing, unexpected and of another type.
   absl::Status Save(const std::string& path, Selection selection = kWeights) const;
   absl::Status Load(const std::string& path, Selection selection = kWeights, Others others = kNothingElse);
+  // The same with tensors that were read already; `path` is for errors.
+  absl::Status Set(const std::string& path, absl::Span<const NamedTensor> tensors, Selection selection = kWeights,
+                   Others others = kNothingElse);
 
   uint64_t seed() const { return options_.seed; }
   // The number of runs that updated these parameters: the counter of random ops.

@@ -1,6 +1,8 @@
 #include "weft/core/safetensors.h"
 
 #include <algorithm>
+#include <cmath>
+#include <iterator>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -19,9 +21,13 @@ constexpr uint64_t kLargestHeader = 100'000'000;  // as in the reference impleme
 // By DType.
 constexpr absl::string_view kNames[kDTypeCount] = {"F32", "F64", "BF16", "I32", "BOOL"};
 
+// What a file may hold besides, and is converted as it is read.
+enum class Stored : uint8_t { kAsItIs, kF16, kI64 };
+
 struct Entry {
   std::string name;
   TensorType type;
+  Stored stored = Stored::kAsItIs;
   uint64_t begin = 0, end = 0;  // of its bytes, from the end of the header
 };
 
@@ -47,13 +53,69 @@ absl::StatusOr<Shape> ReadShape(const Json& sizes) {
   return shape;
 }
 
-absl::StatusOr<DType> ReadDType(const Json& name) {
+absl::Status ReadDType(const Json& name, Entry* entry) {
   if (!name.is_string()) return absl::InvalidArgumentError("its dtype is no string");
   const std::string& text = name.get_ref<const std::string&>();
-  for (int i = 0; i < kDTypeCount; ++i) {
-    if (absl::string_view(text) == kNames[i]) return static_cast<DType>(i);
+  const auto known = std::find(std::begin(kNames), std::end(kNames), text);
+  if (known != std::end(kNames)) {
+    entry->type.dtype = static_cast<DType>(known - std::begin(kNames));
+  } else if (text == "F16") {
+    entry->type.dtype = kF32;
+    entry->stored = Stored::kF16;
+  } else if (text == "I64") {
+    entry->type.dtype = kI32;
+    entry->stored = Stored::kI64;
+  } else {
+    return absl::InvalidArgumentError(
+        absl::StrCat("its dtype ", text, " is not one of F32, F64, BF16, I32, BOOL, F16, I64"));
   }
-  return absl::InvalidArgumentError(absl::StrCat("its dtype ", text, " is not one of F32, F64, BF16, I32, BOOL"));
+  return absl::OkStatus();
+}
+
+uint64_t StoredBytes(const Entry& entry) {
+  const uint64_t bytes = entry.type.bytes();
+  return entry.stored == Stored::kF16 ? bytes / 2 : entry.stored == Stored::kI64 ? bytes * 2 : bytes;
+}
+
+template <class T>
+T LittleEndian(absl::string_view bytes) {
+  T value = 0;
+  for (size_t i = sizeof(T); i-- > 0;) value = static_cast<T>(value << 8 | static_cast<uint8_t>(bytes[i]));
+  return value;
+}
+
+// IEEE 754 binary16.
+float FromHalf(uint16_t half) {
+  const int exponent = half >> 10 & 31;
+  const float sign = (half & 0x8000) != 0 ? -1.0f : 1.0f, fraction = static_cast<float>(half & 1023) / 1024;
+  if (exponent == 31) return fraction == 0 ? sign * std::numeric_limits<float>::infinity() : std::nanf("");
+  return exponent == 0 ? sign * std::ldexp(fraction, -14) : sign * std::ldexp(1 + fraction, exponent - 15);
+}
+
+absl::Status Copy(absl::string_view from, const Entry& entry, std::byte* to) {
+  const int64_t count = entry.type.shape.elements();
+  switch (entry.stored) {
+    case Stored::kAsItIs:
+      if (entry.type.dtype == kBool && std::any_of(from.begin(), from.end(), [](char c) { return c != 0 && c != 1; })) {
+        return absl::InvalidArgumentError("a BOOL is neither 0 nor 1");
+      }
+      std::copy(from.begin(), from.end(), reinterpret_cast<char*>(to));
+      break;
+    case Stored::kF16:
+      for (int64_t i = 0; i < count; ++i) {
+        reinterpret_cast<float*>(to)[i] = FromHalf(LittleEndian<uint16_t>(from.substr(2 * i, 2)));
+      }
+      break;
+    case Stored::kI64:
+      for (int64_t i = 0; i < count; ++i) {
+        const int64_t value = static_cast<int64_t>(LittleEndian<uint64_t>(from.substr(8 * i, 8)));
+        if (value != static_cast<int32_t>(value)) {
+          return absl::OutOfRangeError(absl::StrCat("element ", i, " is ", value, ", which does not fit i32"));
+        }
+        reinterpret_cast<int32_t*>(to)[i] = static_cast<int32_t>(value);
+      }
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Entry> ReadEntry(const std::string& name, const Json& json, uint64_t data_bytes) {
@@ -63,7 +125,7 @@ absl::StatusOr<Entry> ReadEntry(const std::string& name, const Json& json, uint6
   }
   if (json.size() != 3) return absl::InvalidArgumentError("it has more than dtype, shape and data_offsets");
   Entry entry = {.name = name};
-  WEFT_ASSIGN_OR_RETURN(entry.type.dtype, ReadDType(json["dtype"]));
+  WEFT_RETURN_IF_ERROR(ReadDType(json["dtype"], &entry));
   WEFT_ASSIGN_OR_RETURN(entry.type.shape, ReadShape(json["shape"]));
   const Json& offsets = json["data_offsets"];
   const bool pair = offsets.is_array() && offsets.size() == 2;
@@ -76,9 +138,10 @@ absl::StatusOr<Entry> ReadEntry(const std::string& name, const Json& json, uint6
                                                    " run past the end of the file, which has ", data_bytes,
                                                    " after the header"));
   }
-  if (*end - *begin != entry.type.bytes()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(ToString(entry.type), " takes ", entry.type.bytes(), " bytes, but it has ", *end - *begin));
+  if (*end - *begin != StoredBytes(entry)) {
+    return absl::InvalidArgumentError(absl::StrCat(json["dtype"].get_ref<const std::string&>(),
+                                                   ToString(entry.type.shape), " takes ", StoredBytes(entry),
+                                                   " bytes, but it has ", *end - *begin));
   }
   entry.begin = *begin;
   entry.end = *end;
@@ -146,13 +209,11 @@ absl::StatusOr<SafetensorsFile> SafetensorsFile::Open(const std::string& path) {
   SafetensorsFile file;
   for (Entry& entry : *entries) {
     const absl::string_view from = data.substr(entry.begin, entry.end - entry.begin);
-    const bool is_bool = entry.type.dtype == kBool;
-    if (is_bool && std::any_of(from.begin(), from.end(), [](char c) { return c != 0 && c != 1; })) {
-      return absl::InvalidArgumentError(absl::StrCat(where, ": tensor '", entry.name, "': a BOOL is neither 0 nor 1"));
-    }
-    const Tensor tensor = {entry.type, file.arena_.Allocate(from.size())};
+    const Tensor tensor = {entry.type, file.arena_.Allocate(entry.type.bytes())};
     if (tensor.data == nullptr) return absl::ResourceExhaustedError(absl::StrCat(path, ": no memory for its tensors"));
-    std::copy(from.begin(), from.end(), reinterpret_cast<char*>(tensor.data));
+    if (absl::Status status = Copy(from, entry, tensor.data); !status.ok()) {
+      return Annotate(status, absl::StrCat(where, ": tensor '", entry.name, "'"));
+    }
     file.tensors_.push_back({std::move(entry.name), tensor});
   }
   return file;

@@ -23,7 +23,8 @@ struct NamedTensor {
 class SafetensorsFile {
  public:
   // Reads a whole file and checks it: a header that is JSON and in bounds, known dtypes, byte ranges that fit their
-  // shapes, follow each other without hole or overlap and end with the file. The error names file and tensor.
+  // shapes, follow each other without hole or overlap and end with the file. The error names file and tensor. F16 is
+  // read as f32, and I64 as i32, if every value fits.
   static absl::StatusOr<SafetensorsFile> Open(const std::string& path);
 
   absl::Span<const NamedTensor> tensors() const { return tensors_; }  // in the order of their bytes

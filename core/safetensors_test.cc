@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -96,8 +97,8 @@ TEST(SafetensorsTest, RefusesHostileHeaders) {
       {"{\"a\":1}", 0, "tensor 'a': it is no JSON object"},
       {"{\"a\":{}}", 0, "tensor 'a': it has no dtype"},
       {"{\"a\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[0,4],\"x\":0}}", 4, "it has more than"},
-      {"{" + Tensor32("a", "[2]", "[0,4]", "F16") + "}", 4, "tensor 'a': its dtype F16 is not one of"},
-      {"{" + Tensor32("a", "[1]", "[0,8]", "I64") + "}", 8, "tensor 'a': its dtype I64 is not one of"},
+      {"{" + Tensor32("a", "[2]", "[0,2]", "F8_E5M2") + "}", 2, "tensor 'a': its dtype F8_E5M2 is not one of"},
+      {"{" + Tensor32("a", "[2]", "[0,8]", "F16") + "}", 8, "F16[2] takes 4 bytes, but it has 8"},
       {"{\"a\":{\"dtype\":1,\"shape\":[],\"data_offsets\":[0,4]}}", 4, "its dtype is no string"},
       {"{" + Tensor32("a", "{}", "[0,4]") + "}", 4, "its shape is no array"},
       {"{" + Tensor32("a", "[-1]", "[0,4]") + "}", 4, "no natural number"},
@@ -106,7 +107,7 @@ TEST(SafetensorsTest, RefusesHostileHeaders) {
       {"{" + Tensor32("a", "[4294967296,4294967296]", "[0,0]") + "}", 0, "is too large"},
       {"{" + Tensor32("a", "[0,9223372036854775807,9]", "[0,0]") + "}", 0, "is too large"},
       {"{" + Tensor32("a", "[1,1,1,1,1,1,1]", "[0,4]") + "}", 4, "it has rank 7"},
-      {"{" + Tensor32("a", "[2]", "[0,4]") + "}", 4, "f32[2] takes 8 bytes, but it has 4"},
+      {"{" + Tensor32("a", "[2]", "[0,4]") + "}", 4, "F32[2] takes 8 bytes, but it has 4"},
       {"{" + Tensor32("a", "[2]", "[8,0]") + "}", 8, "not two natural numbers in order"},
       {"{" + Tensor32("a", "[2]", "[-8,0]") + "}", 8, "not two natural numbers in order"},
       {"{" + Tensor32("a", "[2]", "[0]") + "}", 8, "not two natural numbers in order"},
@@ -132,6 +133,33 @@ TEST(SafetensorsTest, RefusesABoolThatIsNone) {
   const std::string path = Path("bool.safetensors"), header = "{" + Tensor32("a", "[2]", "[0,2]", "BOOL") + "}";
   ASSERT_TRUE(WriteFile(path, {Length(header.size()), header, "\1\2"}).ok());
   EXPECT_THAT(std::string(SafetensorsFile::Open(path).status().message()), HasSubstr("neither 0 nor 1"));
+}
+
+TEST(SafetensorsTest, ReadsHalvesAsF32) {
+  const uint16_t halves[] = {0x3c00, 0xc000, 0x7bff, 0x0001, 0x8000, 0x7c00, 0xfc00, 0x3555};
+  const std::string path = Path("half.safetensors"), header = "{" + Tensor32("a", "[8]", "[0,16]", "F16") + "}";
+  ASSERT_TRUE(WriteFile(path, {Length(header.size()), header, {reinterpret_cast<const char*>(halves), 16}}).ok());
+  const absl::StatusOr<SafetensorsFile> file = SafetensorsFile::Open(path);
+  ASSERT_TRUE(file.ok()) << file.status();
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  EXPECT_THAT(file->tensors()[0].tensor.span<const float>(),
+              testing::ElementsAre(1, -2, 65504, 0x1p-24f, 0, kInf, -kInf, 0.333251953125f));
+}
+
+TEST(SafetensorsTest, Reads64BitIntegersAsI32WhereTheyFit) {
+  const std::string path = Path("i64.safetensors"), header = "{" + Tensor32("a", "[2]", "[0,16]", "I64") + "}";
+  for (const int64_t last : {int64_t{-7}, int64_t{1} << 31}) {
+    const int64_t values[] = {0x7fffffff, last};
+    ASSERT_TRUE(WriteFile(path, {Length(header.size()), header, {reinterpret_cast<const char*>(values), 16}}).ok());
+    const absl::StatusOr<SafetensorsFile> file = SafetensorsFile::Open(path);
+    if (last > 0) {
+      EXPECT_THAT(std::string(file.status().message()),
+                  HasSubstr("tensor 'a': element 1 is 2147483648, which does not fit i32"));
+    } else {
+      ASSERT_TRUE(file.ok()) << file.status();
+      EXPECT_THAT(file->tensors()[0].tensor.span<const int32_t>(), testing::ElementsAre(0x7fffffff, -7));
+    }
+  }
 }
 
 TEST(SafetensorsTest, RefusesHeaderLengthsThatDontFit) {

@@ -185,6 +185,16 @@ VarList Tape::Weights() const {
   return weights;
 }
 
+Var Tape::FindParameter(absl::string_view full_name) {
+  for (const Node& node : program_.nodes) {
+    if (node.op == &kParameterOp && program_.parameters[node.attrs.as<SourceAttrs>().index].name == full_name) {
+      return {this, node.output(0)};
+    }
+  }
+  Fail(absl::InvalidArgumentError(absl::StrCat("no parameter '", full_name, "' was recorded before")));
+  return Poison();
+}
+
 const std::string& Tape::ParameterName(Var parameter) const {
   WEFT_CHECK(parameter.tape == this && program_.value(parameter.id).producer != kNoNode);
   const Node& node = program_.producer(parameter.id);
@@ -195,12 +205,12 @@ const std::string& Tape::ParameterName(Var parameter) const {
 Scope::Scope(Tape* tape, absl::string_view name, Naming naming)
     : tape_(tape), outer_(tape->scope_), outer_prefix_(tape->name_prefix_.size()) {
   const std::string& outer = tape->program_.scopes[static_cast<uint32_t>(outer_)];
-  const std::string path = outer.empty() ? std::string(name) : absl::StrCat(outer, "/", name);
+  const std::string path = name.empty() ? outer : outer.empty() ? std::string(name) : absl::StrCat(outer, "/", name);
   const auto [entry, added] =
       tape->scope_ids_.try_emplace(path, ScopeId{static_cast<uint32_t>(tape->program_.scopes.size())});
   if (added) tape->program_.scopes.push_back(path);
   tape->scope_ = entry->second;
-  if (naming == kNames) absl::StrAppend(&tape->name_prefix_, name, ".");
+  if (naming == kNames && !name.empty()) absl::StrAppend(&tape->name_prefix_, name, ".");
 }
 
 Scope::~Scope() {

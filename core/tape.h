@@ -35,6 +35,8 @@ class Tape {
   // A weight, named by the scopes it is recorded in: "h.0.mlp.c_fc.weight". Its first values depend on the seed of the
   // Parameters it will live in and on its name. A name used twice is an error.
   Var Parameter(absl::string_view name, TensorType type, Initializer initializer);
+  // The one of this full name that was recorded before, for weights that are used twice; an error if there is none.
+  Var FindParameter(absl::string_view full_name);
   // State that is not learnt (an optimizer's moments, running statistics), under its full name.
   Var State(absl::string_view full_name, TensorType type, Initializer initializer);
   // A tensor of constants: the bytes are copied.
@@ -85,7 +87,8 @@ class Tape {
   uint64_t id_;
 };
 
-// Names what is recorded while it lives: for errors and prints "outer/inner", for parameters "outer.inner.name".
+// Names what is recorded while it lives: for errors and prints "outer/inner", for parameters "outer.inner.name". An
+// empty name adds nothing.
 class Scope {
  public:
   enum Naming { kNames, kNoNames };  // kNoNames: not a part of parameters' names
