@@ -54,6 +54,9 @@ namespace weft {
 namespace {
 
 TEST(AllocationTest, ATrainingStepAllocatesNothingAfterTheFirst) {
+#ifndef NDEBUG
+  GTEST_SKIP() << "debug builds work out what each tile writes, to fill it with NaN, and allocate for that";
+#endif
   constexpr int64_t kBatch = 12, kLength = 64, kVocabulary = 73;
   Tape tape;
   const Var tokens = tape.Input("tokens", {kI32, {kBatch, kLength}}, {.below = kVocabulary});
