@@ -1,6 +1,7 @@
 #include "weft/models/attention.h"
 
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
@@ -8,31 +9,209 @@
 #include "weft/models/layers.h"
 
 namespace weft {
+namespace {
 
-Var MultiHeadAttention(absl::string_view name, Var x, const AttentionOptions& options) {
-  const Scope scope(x.tape, name);
-  const int64_t batch = x.dim(0), length = x.dim(1), width = x.dim(2), heads = options.heads;
-  if (x.shape().rank() != 3 || heads < 1 || width % heads != 0) {
-    x.tape->Fail(
-        ShapeError("attention", absl::StrCat("x must be [B, T, C] with C a multiple of heads ", heads), {x.type()}));
-    return x;
+constexpr double kHidden = -std::numeric_limits<double>::infinity();
+
+// The options with all widths said.
+AttentionOptions WithWidths(AttentionOptions options, int64_t width) {
+  const auto set = [](int64_t* option, int64_t value) { *option = *option > 0 ? *option : value; };
+  set(&options.key_value_heads, options.heads);
+  set(&options.key_width, options.query_width > 0 ? options.query_width : width / std::max<int64_t>(options.heads, 1));
+  set(&options.query_width, options.key_width);
+  set(&options.value_width, options.merge == HeadMerge::kAverage ? width : options.key_width);
+  set(&options.score_width, options.key_width);
+  return options;
+}
+
+// What is wrong with x, memory or options, of which `o` is the full form; "" if nothing.
+std::string Problem(Var x, Var memory, const AttentionOptions& options, const AttentionOptions& o) {
+  if (x.shape().rank() != 3 || memory.shape().rank() != 3) return "x must be [B,T,C], and memory [B,S,C]";
+  if (x.dim(0) != memory.dim(0)) return "x and memory must have the same batch";
+  if (o.heads < 1) return absl::StrCat("heads is ", o.heads);
+  if (options.key_width == 0 && options.query_width == 0 && x.dim(2) % o.heads != 0) {
+    return absl::StrCat("C must be a multiple of heads ", o.heads);
   }
-  const int64_t head_width = width / heads;
-  const Var packed = Linear("c_attn", x, 3 * width, {.bias = options.bias});  // [B, T, 3C]
-  const auto by_head = [&](Var v) {                                           // [B, T, C] → [B, H, T, D]
-    return Permute(Reshape(v, {batch, length, heads, head_width}), {0, 2, 1, 3});
-  };
-  const VarList parts = Split(packed, -1, 3);
-  const Var query = by_head(parts[0]), key = by_head(parts[1]), value = by_head(parts[2]);
+  if (o.heads % o.key_value_heads != 0) {
+    return absl::StrCat("heads ", o.heads, " is not a multiple of key_value_heads ", o.key_value_heads);
+  }
+  if (o.score == ScoreFunction::kDot && o.query_width != o.key_width) {
+    return absl::StrCat("a product needs queries as wide as keys, not ", o.query_width, " and ", o.key_width);
+  }
+  if (o.merge == HeadMerge::kAverage && o.value_width != x.dim(2)) {
+    return absl::StrCat("the mean of heads needs values as wide as x, not ", o.value_width);
+  }
+  return "";
+}
 
-  Var scores = MatMul(query, key, {.transpose_b = true});  // [B, H, T, T]
-  scores = Scale(scores, 1 / std::sqrt(static_cast<double>(head_width)));
-  if (options.causal) scores = CausalMask(scores, -std::numeric_limits<double>::infinity());
-  const Var weights = Dropout(Softmax(scores), options.dropout);
-  const Var mixed = Permute(MatMul(weights, value), {0, 2, 1, 3});  // [B, T, H, D]
-  const Var y = Linear("c_proj", Reshape(mixed, x.shape()), width,
-                       {.bias = options.bias, .initializer = options.output_initializer});
-  return Dropout(y, options.residual_dropout);
+// [B, T, heads · D] → [B, heads, T, D].
+Var ByHead(Var x, int64_t heads) {
+  return Permute(Reshape(x, {x.dim(0), x.dim(1), heads, x.dim(2) / heads}), {0, 2, 1, 3});
+}
+
+struct Projections {
+  Var query, key, value;  // [B, H, T, d_q], [B, G, S, d_k], [B, G, S, d_v]; null where there is no x or memory
+};
+
+Projections Project(Var x, Var memory, const AttentionOptions& o) {
+  const LinearOptions linear = {.bias = o.bias, .initializer = o.initializer};
+  const int64_t query = o.heads * o.query_width, key = o.key_value_heads * o.key_width,
+                value = o.key_value_heads * o.value_width;
+  Projections p;
+  if (o.packed != nullptr && x.tape != nullptr && memory.tape != nullptr && x.id == memory.id) {
+    const Var all = Linear(o.packed, x, query + key + value, linear);
+    p.query = ByHead(Slice(all, -1, 0, query), o.heads);
+    p.key = ByHead(Slice(all, -1, query, query + key), o.key_value_heads);
+    p.value = ByHead(Slice(all, -1, query + key, query + key + value), o.key_value_heads);
+    return p;
+  }
+  if (x.tape != nullptr) p.query = ByHead(Linear(o.query, x, query, linear), o.heads);
+  if (memory.tape != nullptr) {
+    p.key = ByHead(Linear(o.key, memory, key, linear), o.key_value_heads);
+    p.value = ByHead(Linear(o.value, memory, value, linear), o.key_value_heads);
+  }
+  return p;
+}
+
+// [T, S]: 1 where the pattern of options hides a source, else 0; the last target meets the last source.
+Var Pattern(Tape* tape, DType dtype, const AttentionOptions& o, int64_t targets, int64_t sources) {
+  return ConstantTable(tape, dtype, targets, sources, [&](int64_t t, int64_t s) {
+    const int64_t distance = std::abs(t + sources - targets - s);
+    const bool near = o.window > 0 && distance<o.window, on_stride = o.stride> 0 && distance % o.stride == 0;
+    return near || on_stride ? 0.0 : 1.0;
+  });
+}
+
+// [B, H, T, S], with what the rows of a cache may not see masked: those behind a row's own, and what the pattern hides.
+Var MaskCache(Var scores, const AttentionOptions& o, const AttentionCache& cache) {
+  Tape* const tape = scores.tape;
+  const int64_t batch = scores.dim(0), length = scores.dim(2);
+  const Var own = Cast(Reshape(cache.positions, {batch, 1, length, 1}), kF32);
+  scores = MaskFill(scores, Less(own, Iota(tape, kF32, cache.capacity)), kHidden);
+  if (o.window == 0 && o.stride == 0) return scores;
+  const Var pattern = Embedding(Pattern(tape, kF32, o, cache.capacity, cache.capacity), cache.positions);
+  return MaskFill(scores, Cast(Reshape(pattern, {batch, 1, length, cache.capacity}), kBool), kHidden);
+}
+
+// Turns queries and keys by their positions: 0, 1, ... or those of the cache.
+void ApplyRotary(const AttentionOptions& o, const AttentionCache* cache, Projections* p) {
+  const auto turn = [&](Var x) {
+    const int64_t length = cache != nullptr ? cache->capacity : x.dim(2);
+    VarList tables = RotaryTables(x.tape, x.dtype(), length, o.key_width, o.rotary_base);
+    if (cache != nullptr) {
+      for (Var& table : tables) {  // [B, 1, T, D/2]
+        table = Reshape(Embedding(table, cache->positions), {x.dim(0), 1, x.dim(2), o.key_width / 2});
+      }
+    }
+    return Rotary(x, tables[0], tables[1], *o.rotary);
+  };
+  p->query = turn(p->query);
+  p->key = turn(p->key);
+}
+
+// [B, H, T, d_q] against [B, G, S, d_k] → [B, H, T, S].
+Var Scores(Var query, Var key, const AttentionOptions& o) {
+  const int64_t batch = query.dim(0), length = query.dim(2), sources = key.dim(2), groups = o.key_value_heads;
+  if (o.score == ScoreFunction::kDot) {
+    // The heads of a group, one below the other, share one product.
+    query = Reshape(query, {batch, groups, o.heads / groups * length, o.query_width});
+    const Var scores = MatMul(query, key, {.transpose_b = true});
+    return Scale(Reshape(scores, {batch, o.heads, length, sources}), 1 / std::sqrt(static_cast<double>(o.key_width)));
+  }
+  Tape* const tape = query.tape;
+  const Scope scope(tape, "score");
+  const DType dtype = query.dtype();
+  const int64_t hidden = o.score_width;
+  const Var from_query = tape->Parameter("query.weight", {dtype, {o.heads, o.query_width, hidden}}, o.initializer);
+  const Var from_key = tape->Parameter("key.weight", {dtype, {groups, o.key_width, hidden}}, o.initializer);
+  const Var output = tape->Parameter("output.weight", {dtype, {o.heads, 1, hidden}}, o.initializer);
+  Var keys = Reshape(MatMul(key, from_key), {batch, groups, 1, sources, hidden});
+  keys = BroadcastTo(keys, {batch, groups, o.heads / groups, sources, hidden});
+  const Var sum = Reshape(MatMul(query, from_query), {batch, o.heads, length, 1, hidden}) +
+                  Reshape(keys, {batch, o.heads, 1, sources, hidden});
+  return Sum(Tanh(sum) * Reshape(output, {1, o.heads, 1, 1, hidden}), -1);
+}
+
+// The weights applied to the values [B, G, S, d_v], and the heads merged: [B, T, width].
+Var Mix(Var scores, Var value, int64_t width, const AttentionOptions& o) {
+  const int64_t batch = scores.dim(0), length = scores.dim(2), sources = scores.dim(3), groups = o.key_value_heads;
+  const Var weights = Dropout(Softmax(scores), o.dropout);
+  Var mixed = MatMul(Reshape(weights, {batch, groups, o.heads / groups * length, sources}), value);
+  mixed = Reshape(mixed, {batch, o.heads, length, o.value_width});
+  if (o.merge == HeadMerge::kAverage) return Dropout(Mean(mixed, 1), o.residual_dropout);
+  const Var y = Linear(o.output, Reshape(Permute(mixed, {0, 2, 1, 3}), {batch, length, o.heads * o.value_width}), width,
+                       {.bias = o.bias && o.output_bias, .initializer = o.output_initializer});
+  return Dropout(y, o.residual_dropout);
+}
+
+VarList CacheState(Tape* tape, const std::string& prefix, DType dtype, int64_t batch, int64_t capacity,
+                   const AttentionOptions& o) {
+  const int64_t groups = o.key_value_heads;
+  return {
+      tape->State(absl::StrCat(prefix, ".key"), {dtype, {batch, groups, capacity, o.key_width}}, Zeros()),
+      tape->State(absl::StrCat(prefix, ".value"), {dtype, {batch, groups, capacity, o.value_width}}, Zeros()),
+  };
+}
+
+}  // namespace
+
+Var MultiHeadAttention(absl::string_view name, Var x, const AttentionOptions& options, const AttentionInputs& inputs) {
+  const Scope scope(x.tape, name);
+  const Var memory = inputs.memory.tape != nullptr ? inputs.memory : x;
+  const AttentionOptions o = WithWidths(options, x.shape().rank() > 0 ? x.dim(-1) : 0);
+  if (const std::string problem = Problem(x, memory, options, o); !problem.empty()) {
+    x.tape->Fail(ShapeError("attention", problem, {x.type(), memory.type()}));
+  }
+  if (!x.tape->status().ok()) return x;
+  Projections p = Project(x, memory, o);
+  if (o.rotary) ApplyRotary(o, inputs.cache, &p);
+  if (inputs.cache != nullptr) {
+    const AttentionCache& cache = *inputs.cache;
+    const VarList state = CacheState(x.tape, cache.prefix, x.dtype(), x.dim(0), cache.capacity, o);
+    p.key = CacheAppend(state[0], p.key, cache.positions);
+    p.value = CacheAppend(state[1], p.value, cache.positions);
+  }
+  Var scores = Scores(p.query, p.key, o);  // [B, H, T, S]
+  if (inputs.cache != nullptr) {
+    scores = MaskCache(scores, o, *inputs.cache);
+  } else {
+    if (o.window > 0 || o.stride > 0) {
+      scores = MaskFill(scores, Pattern(x.tape, kBool, o, scores.dim(2), scores.dim(3)), kHidden);
+    }
+    if (o.causal) scores = CausalMask(scores, kHidden);
+  }
+  if (inputs.mask.tape != nullptr) scores = MaskFill(scores, inputs.mask, kHidden);
+  return Mix(scores, p.value, x.dim(2), o);
+}
+
+VarList StoreMemory(absl::string_view name, Var memory, const AttentionOptions& options, const std::string& prefix) {
+  const Scope scope(memory.tape, name);
+  const AttentionOptions o = WithWidths(options, memory.dim(-1));
+  if (!memory.tape->status().ok()) return {memory, memory};
+  const Projections p = Project({}, memory, o);
+  const VarList state = CacheState(memory.tape, prefix, memory.dtype(), memory.dim(0), memory.dim(1), o);
+  return {Assign(state[0], p.key), Assign(state[1], p.value)};
+}
+
+Var AttendToStored(absl::string_view name, Var x, const AttentionOptions& options, const std::string& prefix,
+                   int64_t memory_length, Var mask) {
+  const Scope scope(x.tape, name);
+  const AttentionOptions o = WithWidths(options, x.dim(-1));
+  if (!x.tape->status().ok()) return x;
+  const Projections p = Project(x, {}, o);
+  const VarList state = CacheState(x.tape, prefix, x.dtype(), x.dim(0), memory_length, o);
+  Var scores = Scores(p.query, state[0], o);
+  if (mask.tape != nullptr) scores = MaskFill(scores, mask, kHidden);
+  return Mix(scores, state[1], x.dim(2), o);
+}
+
+VarList RotaryTables(Tape* tape, DType dtype, int64_t length, int64_t width, double base) {
+  const auto angle = [&](int64_t position, int64_t i) {
+    return static_cast<double>(position) * std::pow(base, -2.0 * static_cast<double>(i) / static_cast<double>(width));
+  };
+  const auto cosine = [&](int64_t position, int64_t i) { return std::cos(angle(position, i)); };
+  const auto sine = [&](int64_t position, int64_t i) { return std::sin(angle(position, i)); };
+  return {ConstantTable(tape, dtype, length, width / 2, cosine), ConstantTable(tape, dtype, length, width / 2, sine)};
 }
 
 }  // namespace weft

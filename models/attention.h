@@ -3,23 +3,72 @@
 #define WEFT_MODELS_ATTENTION_H_
 
 #include <cstdint>
+#include <optional>
+#include <string>
 
 #include "absl/strings/string_view.h"
 #include "weft/ops/ops.h"
 
 namespace weft {
 
+// How well a query fits a key: q·k / √d_k (Vaswani), or u·tanh(W q + U k) with one hidden layer a head, which lets
+// their widths differ (Bahdanau et al., 2015).
+enum class ScoreFunction : uint8_t { kDot, kAdditive };
+// What becomes of the heads' results: side by side through one more layer W_O, or their mean, of values as wide as x.
+enum class HeadMerge : uint8_t { kProject, kAverage };
+
 struct AttentionOptions {
   int64_t heads = 1;
-  bool causal = false;
+  int64_t key_value_heads = 0;  // G: each serves heads / G heads of queries (Ainslie et al., 2023); 0: heads
+  // d_q, d_k and d_v of one head; 0: C / heads (d_q: d_k; d_v of kAverage: C). d_q and d_k differ for kAdditive only.
+  int64_t query_width = 0, key_width = 0, value_width = 0;
+  ScoreFunction score = ScoreFunction::kDot;
+  int64_t score_width = 0;  // of the hidden layer of kAdditive; 0: d_k
+  HeadMerge merge = HeadMerge::kProject;
+
+  bool causal = false;  // no target sees a later source
+  // Where one is set, a target sees sources less than `window` away, and those a multiple of `stride` away (Child et
+  // al., 2019). 0: not set.
+  int64_t window = 0, stride = 0;
+  std::optional<RotaryLayout> rotary;  // of queries and keys
+  double rotary_base = 10000;
+
   double dropout = 0;           // of the attention weights
   double residual_dropout = 0;  // of the result
-  bool bias = true;
-  Initializer output_initializer = Gaussian(0.02f);
+  bool bias = true, output_bias = true;
+  Initializer initializer = Gaussian(0.02f), output_initializer = Gaussian(0.02f);
+
+  // Names of the layers. Where `packed` is one, it gives queries, keys and values in one product.
+  const char *packed = "c_attn", *query = "q_proj", *key = "k_proj", *value = "v_proj", *output = "c_proj";
 };
-// x [B, T, C] → "c_attn" [B, T, 3C] → softmax(q·kᵀ / √D)·v for each head → "c_proj" [B, T, C]. C must be a multiple of
-// heads.
-Var MultiHeadAttention(absl::string_view name, Var x, const AttentionOptions& options);
+
+// Keys and values of earlier calls, kept as state: [B, G, capacity, d] each, named PREFIX.key and PREFIX.value.
+struct AttentionCache {
+  std::string prefix;
+  int64_t capacity = 0;
+  Var positions;  // i32 [B, T]: where in the cache x's rows belong; a row at -1 is padding, and sees nothing
+};
+
+struct AttentionInputs {
+  Var memory;  // [B, S, C']: what is attended to; null: x itself
+  Var mask;    // bool, broadcasts to [B, H, T, S]: true where a source can't be seen; null: none
+  const AttentionCache* cache = nullptr;
+};
+
+// x [B, T, C] → queries; x or memory → keys and values → softmax(scores)·values for each head → [B, T, C]. A target
+// that sees no source gets zeros from each head. With a cache, x's keys and values are added to it, and all that it
+// holds up to a row's own position is attended to.
+Var MultiHeadAttention(absl::string_view name, Var x, const AttentionOptions& options,
+                       const AttentionInputs& inputs = {});
+
+// Attention to a memory over many calls: the first writes its keys and values [B, G, S, d] to the state of `prefix`,
+// whose next versions are returned; the second reads them.
+VarList StoreMemory(absl::string_view name, Var memory, const AttentionOptions& options, const std::string& prefix);
+Var AttendToStored(absl::string_view name, Var x, const AttentionOptions& options, const std::string& prefix,
+                   int64_t memory_length, Var mask = {});
+
+// cosine and sine of position · base^(-2i / width), [length, width / 2] each.
+VarList RotaryTables(Tape* tape, DType dtype, int64_t length, int64_t width, double base);
 
 }  // namespace weft
 

@@ -4,37 +4,70 @@
 
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
-#include "weft/models/decoder_block.h"
+#include "weft/models/block.h"
+#include "weft/models/validate.h"
 
 namespace weft {
 
 absl::Status Validate(const GptConfig& config) {
-  const struct {
-    const char* name;
-    int64_t value;
-  } sizes[] = {{"vocabulary", config.vocabulary},
-               {"context", config.context},
-               {"layers", config.layers},
-               {"heads", config.heads},
-               {"width", config.width}};
-  for (const auto& [name, value] : sizes) {
-    if (value < 1) return absl::InvalidArgumentError(absl::StrCat(name, " is ", value, ", but must be at least 1"));
+  WEFT_RETURN_IF_ERROR(CheckSizes({{"vocabulary", config.vocabulary, 1},
+                                   {"context", config.context, 1},
+                                   {"layers", config.layers, 1},
+                                   {"heads", config.heads, 1},
+                                   {"width", config.width, 1},
+                                   {"feed_forward", config.feed_forward, 0},
+                                   {"key_value_heads", config.key_value_heads, 0},
+                                   {"window", config.window, 0}}));
+  WEFT_RETURN_IF_ERROR(CheckHeads(config.width, config.heads));
+  if (config.key_value_heads > 0 && config.heads % config.key_value_heads != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("heads ", config.heads, " is not a multiple of key_value_heads ",
+                                                   config.key_value_heads, ": each serves an equal part of them"));
   }
-  if (config.width % config.heads != 0) {
-    return absl::InvalidArgumentError(absl::StrCat("width ", config.width, " is not a multiple of heads ", config.heads,
-                                                   ": each head takes an equal part of the width"));
+  if (config.rotary && config.width / config.heads % 2 != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("a head's width is ", config.width / config.heads,
+                                                   ", but rotary positions turn pairs of features"));
   }
-  if (config.feed_forward < 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("feed_forward is ", config.feed_forward, ", but must be at least 0"));
-  }
-  if (!(config.dropout >= 0 && config.dropout < 1)) {
-    return absl::InvalidArgumentError(absl::StrCat("dropout is ", config.dropout, ", but must be in [0, 1)"));
-  }
-  return absl::OkStatus();
+  return CheckDropout(config.dropout);
 }
 
-Var Gpt::Logits(Var tokens) const {
+namespace {
+
+BlockOptions BlockOf(const GptConfig& config) {
+  // The sum of 2·layers residual branches keeps its variance (Radford et al., 2019, 2.3).
+  const Initializer output = Gaussian(0.02f / std::sqrt(2.0f * static_cast<float>(config.layers)));
+  BlockOptions block = {.attention = {.heads = config.heads,
+                                      .key_value_heads = config.key_value_heads,
+                                      .causal = true,
+                                      .window = config.window,
+                                      .rotary = config.rotary,
+                                      .rotary_base = config.rotary_base,
+                                      .dropout = config.dropout,
+                                      .residual_dropout = config.dropout,
+                                      .bias = config.bias,
+                                      .output_initializer = output},
+                        .feed_forward = {.width = config.feed_forward,
+                                         .activation = config.activation,
+                                         .dropout = config.dropout,
+                                         .bias = config.bias,
+                                         .output_initializer = output,
+                                         .gate = config.gated ? "c_gate" : nullptr},
+                        .norm = config.norm,
+                        .pre_norm = config.pre_norm};
+  if (config.names == GptConfig::Names::kGpt2) return block;
+  block.attention_name = "self_attn";
+  block.attention.packed = nullptr;
+  block.attention.output = "o_proj";
+  block.attention_norm = "input_layernorm";
+  block.feed_forward_norm = "post_attention_layernorm";
+  block.feed_forward.up = "up_proj";
+  block.feed_forward.gate = config.gated ? "gate_proj" : nullptr;
+  block.feed_forward.down = "down_proj";
+  return block;
+}
+
+}  // namespace
+
+Var Gpt::Logits(Var tokens, const AttentionCache* cache) const {
   Tape* tape = tokens.tape;
   const Scope scope(tape, "gpt", Scope::kNoNames);
   if (absl::Status valid = Validate(config_); !valid.ok()) tape->Fail(Annotate(valid, "gpt"));
@@ -45,27 +78,25 @@ Var Gpt::Logits(Var tokens) const {
   }
   if (!tape->status().ok()) return tokens;
 
-  // The sum of 2·layers residual branches keeps its variance (Radford et al., 2019, 2.3).
-  const Initializer output = Gaussian(0.02f / std::sqrt(2.0f * static_cast<float>(config_.layers)));
-  const DecoderBlockOptions block = {.attention = {.heads = config_.heads,
-                                                   .causal = true,
-                                                   .dropout = config_.dropout,
-                                                   .residual_dropout = config_.dropout,
-                                                   .bias = config_.bias,
-                                                   .output_initializer = output},
-                                     .feed_forward = {.width = config_.feed_forward,
-                                                      .activation = config_.activation,
-                                                      .dropout = config_.dropout,
-                                                      .bias = config_.bias,
-                                                      .output_initializer = output},
-                                     .pre_norm = config_.pre_norm};
-
-  const Var table = EmbeddingTable("wte", tape, config_.vocabulary, config_.width);   // [V, C]
-  const Var positions = EmbeddingTable("wpe", tape, config_.context, config_.width);  // [context, C]
-  Var x = Embedding(table, tokens) + Slice(positions, 0, 0, length);                  // [B, T, C]
+  const BlockOptions block = BlockOf(config_);
+  const bool llama = config_.names == GptConfig::Names::kLlama;
+  const Var table = EmbeddingTable(llama ? "model.embed_tokens" : "wte", tape, config_.vocabulary, config_.width);
+  Var x = Embedding(table, tokens);  // [B, T, C]
+  if (!config_.rotary) {
+    const Var positions = EmbeddingTable("wpe", tape, config_.context, config_.width);  // [context, C]
+    x = x + (cache != nullptr ? Embedding(positions, cache->positions) : Slice(positions, 0, 0, length));
+  }
   x = Dropout(x, config_.dropout);
-  for (int64_t i = 0; i < config_.layers; ++i) x = DecoderBlock(absl::StrCat("h.", i), x, block);
-  if (config_.pre_norm) x = LayerNorm("ln_f", x);
+  for (int64_t i = 0; i < config_.layers; ++i) {
+    AttentionCache own;
+    if (cache != nullptr) {
+      own = *cache;
+      absl::StrAppend(&own.prefix, ".", i);
+    }
+    const BlockInputs inputs = {.attention = {.cache = cache != nullptr ? &own : nullptr}};
+    x = Block(absl::StrCat(llama ? "model.layers." : "h.", i), x, block, inputs);
+  }
+  if (config_.pre_norm) x = Norm(llama ? "model.norm" : "ln_f", x, config_.norm);
   if (config_.tied_head) return MatMul(x, table, {.transpose_b = true});  // [B, T, V]
   return Linear("lm_head", x, config_.vocabulary, {.bias = false});
 }

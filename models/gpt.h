@@ -1,4 +1,6 @@
-// GPT-style decoders (Radford et al., 2019): learned positions, causal attention, one stack of blocks.
+// GPT-style decoders: causal attention, one stack of blocks. As GPT-2 is (Radford et al., 2019), and by configuration
+// the modern form: RMSNorm, rotary positions, fewer heads of keys and values, gated feed-forward layers, no biases, a
+// sliding window (Touvron et al., 2023; Jiang et al., 2023).
 //
 //   Gpt gpt({.vocabulary = 73, .context = 64, .layers = 4, .heads = 4, .width = 128});
 //   Var logits = gpt.Logits(tokens);   // tokens i32 [B, T] → [B, T, V]
@@ -6,8 +8,10 @@
 #define WEFT_MODELS_GPT_H_
 
 #include <cstdint>
+#include <optional>
 
 #include "absl/status/status.h"
+#include "weft/models/attention.h"
 #include "weft/models/layers.h"
 
 namespace weft {
@@ -24,6 +28,15 @@ struct GptConfig {
   bool pre_norm = true;   // false: normalise after the residual, as in Vaswani et al., 2017
   bool tied_head = true;  // the head's weight is the token table
   bool bias = true;       // of the linear layers
+
+  int64_t key_value_heads = 0;  // each serves heads / key_value_heads heads; 0: heads
+  int64_t window = 0;           // how many positions a token sees, with its own; 0: all
+  NormOptions norm;
+  bool gated = false;                  // feed-forward layers with a gate; kSilu makes them SwiGLU
+  std::optional<RotaryLayout> rotary;  // turns queries and keys, in place of learned positions
+  double rotary_base = 10000;
+  enum class Names : uint8_t { kGpt2, kLlama };
+  Names names = Names::kGpt2;  // of the parameters, as Hugging Face has them; kLlama: separate queries, keys, values
 };
 
 // What doesn't fit, and why: "width 100 is not a multiple of heads 3".
@@ -32,9 +45,10 @@ absl::Status Validate(const GptConfig& config);
 class Gpt {
  public:
   explicit Gpt(const GptConfig& config) : config_(config) {}
-  // The parameters have GPT-2's published names: wte.weight, wpe.weight, h.0.ln_1.weight, ..., ln_f.bias. tokens i32
-  // [B, T] with T at most the context.
-  Var Logits(Var tokens) const;  // [B, T, V]
+  // The parameters have the published names: wte.weight, wpe.weight, h.0.ln_1.weight, ..., ln_f.bias of GPT-2;
+  // model.embed_tokens.weight, model.layers.0.self_attn.q_proj.weight, ... of Llama. tokens i32 [B, T] with T at most
+  // the context. With a cache the tokens stand at its positions, after those of earlier runs.
+  Var Logits(Var tokens, const AttentionCache* cache = nullptr) const;  // [B, T, V]
 
   const GptConfig& config() const { return config_; }
 

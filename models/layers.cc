@@ -1,5 +1,9 @@
 #include "weft/models/layers.h"
 
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
 namespace weft {
 
 Var Linear(absl::string_view name, Var x, int64_t width, const LinearOptions& options) {
@@ -21,12 +25,42 @@ Var EmbeddingTable(absl::string_view name, Tape* tape, int64_t vocabulary, int64
   return tape->Parameter("weight", {kF32, {vocabulary, width}}, initializer);
 }
 
+Var ConstantTable(Tape* tape, DType dtype, int64_t rows, int64_t cols,
+                  absl::FunctionRef<double(int64_t, int64_t)> value) {
+  std::vector<double> values;
+  values.reserve(static_cast<size_t>(rows * cols));
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t col = 0; col < cols; ++col) values.push_back(value(row, col));
+  }
+  return Cast(tape->Constant({{kF64, {rows, cols}}, reinterpret_cast<std::byte*>(values.data())}), dtype);
+}
+
+Var SinusoidalPositions(Tape* tape, int64_t length, int64_t width, SinusoidLayout layout, int64_t first) {
+  const int64_t half = width / 2;
+  return ConstantTable(tape, kF32, length, width, [&](int64_t row, int64_t col) {
+    const bool halves = layout == SinusoidLayout::kHalves;
+    const int64_t i = halves ? col % half : col / 2;
+    const double exponent = static_cast<double>(i) / (halves ? static_cast<double>(std::max<int64_t>(half - 1, 1))
+                                                             : static_cast<double>(width) / 2);
+    const double angle = static_cast<double>(row + first) * std::pow(10000.0, -exponent);
+    return (halves ? col < half : col % 2 == 0) ? std::sin(angle) : std::cos(angle);
+  });
+}
+
+Var Norm(absl::string_view name, Var x, const NormOptions& options) {
+  if (options.kind == NormKind::kLayerNorm) return LayerNorm(name, x, options.epsilon);
+  const Scope scope(x.tape, name);
+  return RmsNorm(x, x.tape->Parameter("weight", {x.dtype(), {x.dim(-1)}}, Ones()), options.epsilon);
+}
+
 Var Activate(Var x, Activation activation) {
   switch (activation) {
     case Activation::kRelu:
       return Relu(x);
     case Activation::kGelu:
       return Gelu(x, GeluForm::kErf);
+    case Activation::kSilu:
+      return Silu(x);
     case Activation::kGeluTanh:
       break;
   }
@@ -36,8 +70,12 @@ Var Activate(Var x, Activation activation) {
 Var FeedForward(absl::string_view name, Var x, const FeedForwardOptions& options) {
   const Scope scope(x.tape, name);
   const int64_t width = options.width > 0 ? options.width : 4 * x.dim(-1);
-  const Var h = Activate(Linear("c_fc", x, width, {.bias = options.bias}), options.activation);  // [..., F]
-  const Var y = Linear("c_proj", h, x.dim(-1), {.bias = options.bias, .initializer = options.output_initializer});
+  const LinearOptions linear = {.bias = options.bias, .initializer = options.initializer};
+  Var h = Linear(options.up, x, width, linear);  // [..., F]
+  h = options.gate != nullptr ? Activate(Linear(options.gate, x, width, linear), options.activation) * h
+                              : Activate(h, options.activation);
+  const Var y = Linear(options.down, Dropout(h, options.hidden_dropout), x.dim(-1),
+                       {.bias = options.bias, .initializer = options.output_initializer});
   return Dropout(y, options.dropout);
 }
 

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
 #include "weft/ops/ops.h"
 
@@ -26,17 +27,36 @@ Var LayerNorm(absl::string_view name, Var x, double epsilon = 1e-5);
 Var EmbeddingTable(absl::string_view name, Tape* tape, int64_t vocabulary, int64_t width,
                    Initializer initializer = Gaussian(0.02f));
 
-enum class Activation : uint8_t { kRelu, kGelu, kGeluTanh };
+// A constant [rows, cols] of value(row, column).
+Var ConstantTable(Tape* tape, DType dtype, int64_t rows, int64_t cols,
+                  absl::FunctionRef<double(int64_t, int64_t)> value);
+// [length, C] of sin and cos(position / base^(2i / C)), as published (Vaswani et al., 2017, 3.5): sines at even
+// features and cosines at odd ones. kHalves has all sines first, and base^(i / (C/2 - 1)), as Tensor2Tensor computed
+// them.
+enum class SinusoidLayout : uint8_t { kInterleaved, kHalves };
+Var SinusoidalPositions(Tape* tape, int64_t length, int64_t width, SinusoidLayout layout = SinusoidLayout::kInterleaved,
+                        int64_t first = 0);
+
+enum class NormKind : uint8_t { kLayerNorm, kRmsNorm };
+struct NormOptions {
+  NormKind kind = NormKind::kLayerNorm;
+  double epsilon = 1e-5;
+};
+Var Norm(absl::string_view name, Var x, const NormOptions& options);
+
+enum class Activation : uint8_t { kRelu, kGelu, kGeluTanh, kSilu };
 Var Activate(Var x, Activation activation);
 
 struct FeedForwardOptions {
   int64_t width = 0;  // F; 0: 4·C
   Activation activation = Activation::kGeluTanh;
-  double dropout = 0;
+  double dropout = 0, hidden_dropout = 0;  // of the result; of what the activation gives
   bool bias = true;
-  Initializer output_initializer = Gaussian(0.02f);
+  Initializer initializer = Gaussian(0.02f), output_initializer = Gaussian(0.02f);
+  // Names of the layers; with a gate, SwiGLU and its like (Shazeer, 2020): activation(gate) · up in between.
+  const char *up = "c_fc", *gate = nullptr, *down = "c_proj";
 };
-// x [..., C] → "c_fc" [..., F] → activation → "c_proj" [..., C] → dropout (Vaswani et al., 2017, 3.3).
+// x [..., C] → up [..., F] → activation → down [..., C] → dropout (Vaswani et al., 2017, 3.3).
 Var FeedForward(absl::string_view name, Var x, const FeedForwardOptions& options);
 
 }  // namespace weft

@@ -1,0 +1,105 @@
+#include "weft/models/bert.h"
+
+#include "absl/strings/str_cat.h"
+#include "weft/core/status.h"
+#include "weft/models/block.h"
+#include "weft/models/validate.h"
+
+namespace weft {
+namespace {
+
+constexpr char kTokenTable[] = "embeddings.word_embeddings";
+
+BlockOptions BlockOf(const BertConfig& config) {
+  return {.attention = {.heads = config.heads,
+                        .dropout = config.dropout,
+                        .residual_dropout = config.dropout,
+                        .packed = nullptr,
+                        .query = "self.query",
+                        .key = "self.key",
+                        .value = "self.value",
+                        .output = "output.dense"},
+          .feed_forward = {.width = config.feed_forward,
+                           .activation = config.activation,
+                           .dropout = config.dropout,
+                           .up = "intermediate.dense",
+                           .down = "output.dense"},
+          .norm = {.epsilon = config.norm_epsilon},
+          .pre_norm = false,
+          .attention_name = "attention",
+          .attention_norm = "attention.output.LayerNorm",
+          .feed_forward_name = "",
+          .feed_forward_norm = "output.LayerNorm"};
+}
+
+}  // namespace
+
+absl::Status Validate(const BertConfig& config) {
+  WEFT_RETURN_IF_ERROR(CheckSizes({{"vocabulary", config.vocabulary, 1},
+                                   {"context", config.context, 1},
+                                   {"segments", config.segments, 1},
+                                   {"layers", config.layers, 1},
+                                   {"heads", config.heads, 1},
+                                   {"width", config.width, 1},
+                                   {"feed_forward", config.feed_forward, 0}}));
+  WEFT_RETURN_IF_ERROR(CheckHeads(config.width, config.heads));
+  return CheckDropout(config.dropout);
+}
+
+Var PaddingMask(Var lengths, int64_t length) {
+  const Var positions = Iota(lengths.tape, kI32, length);
+  return Not(Less(positions, Reshape(lengths, {lengths.dim(0), 1, 1, 1})));
+}
+
+Var Bert::Encode(Var tokens, const BertInputs& inputs) const {
+  Tape* const tape = tokens.tape;
+  const Scope scope(tape, "bert", Scope::kNoNames);
+  if (absl::Status valid = Validate(config_); !valid.ok()) tape->Fail(Annotate(valid, "bert"));
+  if (tokens.shape().rank() != 2 || tokens.dtype() != kI32 || tokens.dim(1) > config_.context) {
+    tape->Fail(ShapeError("bert", absl::StrCat("tokens must be i32[B,T] with T at most the context ", config_.context),
+                          {tokens.type()}));
+  }
+  if (!tape->status().ok()) return tokens;
+  const int64_t length = tokens.dim(1);
+  const auto table = [&](const char* name, int64_t rows) { return EmbeddingTable(name, tape, rows, config_.width); };
+  Var x = Embedding(table(kTokenTable, config_.vocabulary), tokens);  // [B, T, C]
+  x = x + Slice(table("embeddings.position_embeddings", config_.context), 0, 0, length);
+  const Var segments = table("embeddings.token_type_embeddings", config_.segments);
+  x = x + (inputs.segments.tape != nullptr ? Embedding(segments, inputs.segments) : Slice(segments, 0, 0, 1));
+  x = Dropout(LayerNorm("embeddings.LayerNorm", x, config_.norm_epsilon), config_.dropout);
+
+  BlockInputs block;
+  if (inputs.lengths.tape != nullptr) block.attention.mask = PaddingMask(inputs.lengths, length);
+  for (int64_t i = 0; i < config_.layers; ++i) x = Block(absl::StrCat("encoder.layer.", i), x, BlockOf(config_), block);
+  return x;
+}
+
+Var Bert::Pool(Var hidden) const {
+  const Var first = Reshape(Slice(hidden, 1, 0, 1), {hidden.dim(0), config_.width});
+  return Tanh(Linear("pooler.dense", first, config_.width));
+}
+
+Var Bert::MaskedTokens(Var hidden) const {
+  Tape* const tape = hidden.tape;
+  const Scope scope(tape, "cls.predictions");
+  Var x = Activate(Linear("transform.dense", hidden, config_.width), config_.activation);
+  x = LayerNorm("transform.LayerNorm", x, config_.norm_epsilon);
+  const Var table = tape->FindParameter(absl::StrCat(kTokenTable, ".weight"));
+  return MatMul(x, table, {.transpose_b = true}) + tape->Parameter("bias", {x.dtype(), {config_.vocabulary}}, Zeros());
+}
+
+Var Bert::NextSentence(Var pooled) const { return Linear("cls.seq_relationship", pooled, 2); }
+
+Var Bert::Classify(Var x, int64_t classes) const { return Linear("classifier", Dropout(x, config_.dropout), classes); }
+
+Var Bert::SentenceEmbedding(Var hidden, Var lengths) const {
+  Var sum = hidden;
+  if (lengths.tape != nullptr) {
+    const Var padding = PaddingMask(lengths, hidden.dim(1));
+    sum = MaskFill(hidden, Reshape(padding, {hidden.dim(0), hidden.dim(1), 1}), 0);
+  }
+  sum = Sum(sum, 1);  // [B, C]; its direction is the mean's
+  return sum / Sqrt(Sum(sum * sum, -1, /*keep=*/true) + 1e-24);
+}
+
+}  // namespace weft

