@@ -37,6 +37,7 @@ class Tape {
   Var Parameter(absl::string_view name, TensorType type, Initializer initializer);
   // The one of this full name that was recorded before, for weights that are used twice; an error if there is none.
   Var FindParameter(absl::string_view full_name);
+  bool HasParameter(absl::string_view full_name) const { return names_.contains(full_name); }
   // State that is not learnt (an optimizer's moments, running statistics), under its full name.
   Var State(absl::string_view full_name, TensorType type, Initializer initializer);
   // A tensor of constants: the bytes are copied.

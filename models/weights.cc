@@ -131,7 +131,7 @@ absl::Status Weights::Apply(const std::vector<Rule>& rules) {
       }
     }
     if (parts > 1) tensor.type.shape.set_dim(0, shape.dim(0) / parts);
-    for (const char* to : rule->to) {
+    for (const std::string& to : rule->to) {
       tensors_.push_back({absl::StrReplaceAll(to, {{"#", *text}}), tensor});
       tensor.data += tensor.type.bytes();
     }
@@ -289,6 +289,56 @@ absl::StatusOr<PublishedGpt> ReadLlama2c(const std::string& path) {
                                                    " bytes, but its header asks for ", at));
   }
   return gpt;
+}
+
+absl::StatusOr<PublishedTransformer> ReadCTranslate2(const std::string& folder) {
+  WEFT_ASSIGN_OR_RETURN(Config json, Config::Read(folder + "/config.json"));
+  PublishedTransformer model;
+  TransformerConfig& config = model.config;
+  json.Get({"source_vocab"}, &config.source_vocabulary);
+  json.Get({"target_vocab"}, &config.target_vocabulary);
+  json.Get({"encoder_layers"}, &config.encoder_layers);
+  json.Get({"decoder_layers"}, &config.decoder_layers);
+  json.Get({"num_heads"}, &config.heads);
+  json.Get({"d_model"}, &config.width);
+  json.Get({"ffn_dim"}, &config.feed_forward);
+  json.Get({"layer_norm_eps"}, &config.norm.epsilon);
+  json.GetActivation({"activation"}, &config.activation);
+  WEFT_RETURN_IF_ERROR(json.status());
+  // What OpenNMT trains, and CTranslate2 runs.
+  config.pre_norm = config.head_bias = true;
+  config.tied_head = false;
+  config.positions = TransformerConfig::Positions::kSinusoidalHalves;
+  config.first_position = 1;
+  WEFT_RETURN_IF_ERROR(Annotate(Validate(config), folder + "/config.json"));
+  WEFT_ASSIGN_OR_RETURN(model.weights, Weights::ReadSafetensors(folder + "/model.safetensors"));
+  // Step by step, since a rule stands for one part of a name.
+  const std::vector<Weights::Rule> steps[] = {
+      {{"#/gamma", {"#/weight"}}, {"#/beta", {"#/bias"}}},
+      {{"encoder/layer_norm/#", {"encoder.layer_norm.#"}},
+       {"decoder/layer_norm/#", {"decoder.layer_norm.#"}},
+       {"encoder/layer_#", {"encoder.layers.#"}},
+       {"decoder/layer_#", {"decoder.layers.#"}},
+       {"#/embeddings/weight", {"#.embed_tokens.weight"}},
+       {"decoder/projection/#", {"lm_head.#"}}},
+  };
+  for (const std::vector<Weights::Rule>& rules : steps) WEFT_RETURN_IF_ERROR(model.weights.Apply(rules));
+  for (const char* array : {"weight", "bias"}) {
+    const auto rule = [&](absl::string_view from, std::initializer_list<absl::string_view> to) {
+      std::vector<std::string> names;
+      for (absl::string_view name : to) names.push_back(absl::StrCat("#.", name, ".", array));
+      return Weights::Rule{absl::StrCat("#/", from, "/", array), std::move(names)};
+    };
+    WEFT_RETURN_IF_ERROR(model.weights.Apply(
+        {rule("self_attention/layer_norm", {"self_attn_layer_norm"}),
+         rule("self_attention/linear_0", {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"}),
+         rule("self_attention/linear_1", {"self_attn.out_proj"}),
+         rule("attention/layer_norm", {"encoder_attn_layer_norm"}), rule("attention/linear_0", {"encoder_attn.q_proj"}),
+         rule("attention/linear_1", {"encoder_attn.k_proj", "encoder_attn.v_proj"}),
+         rule("attention/linear_2", {"encoder_attn.out_proj"}), rule("ffn/layer_norm", {"final_layer_norm"}),
+         rule("ffn/linear_0", {"fc1"}), rule("ffn/linear_1", {"fc2"})}));
+  }
+  return model;
 }
 
 }  // namespace weft

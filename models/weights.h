@@ -17,6 +17,7 @@
 #include "weft/core/safetensors.h"
 #include "weft/models/bert.h"
 #include "weft/models/gpt.h"
+#include "weft/models/transformer.h"
 
 namespace weft {
 
@@ -28,9 +29,9 @@ class Weights {
   Tensor Add(std::string name, TensorType type);  // a new one, of zeros
 
   struct Rule {
-    const char* from;             // a name, in which the first # stands for any text
-    std::vector<const char*> to;  // the new name, in which # is that text; several: of equal parts of the rows;
-                                  // none: the tensor is left out
+    std::string from;             // a name, in which the first # stands for any text
+    std::vector<std::string> to;  // the new name, in which # is that text; several: of equal parts of the rows; none: the
+                                  // tensor is left out
     bool transpose = false;
   };
   // Does what the first rule that fits says, for each tensor; those that none fits stay as they are.
@@ -56,6 +57,12 @@ struct PublishedGpt {
 absl::StatusOr<PublishedGpt> ReadGpt(const std::string& folder);  // of model_type gpt2, llama or minGPT's gpt-nano
 // A checkpoint of llama2.c: a header of 7 numbers (or of 256 bytes, version 1), then the weights in f32.
 absl::StatusOr<PublishedGpt> ReadLlama2c(const std::string& path);
+struct PublishedTransformer {
+  TransformerConfig config;
+  Weights weights;
+};
+// A folder with config.json (d_model, num_heads, ffn_dim, ...) and model.safetensors of CTranslate2's names.
+absl::StatusOr<PublishedTransformer> ReadCTranslate2(const std::string& folder);
 
 }  // namespace weft
 

@@ -90,13 +90,13 @@ void ExpectGreedy(const PublishedGpt& published, const Json& expected) {
   const Var position = tape.Input("position", {kI32, {1, 1}}, {.below = published.config.context});
   const AttentionCache cache = {.prefix = "cache", .capacity = published.config.context, .positions = position};
   const Var logits = Gpt(published.config).Logits(token, &cache);
-  const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {logits, ArgMax(logits)}, .mode = kEval});
+  const Var best = ArgMax(logits);
+  const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {logits, best}, .mode = kEval});
   ASSERT_TRUE(graph.ok()) << graph.status();
   Parameters parameters;
   Runner runner(*graph, &parameters);
   const absl::Status set = parameters.Set("stories260K", published.weights.tensors());
   ASSERT_TRUE(set.ok()) << set;
-  const Var best = {&tape, graph->compiled().fetches[1].first};
   std::vector<int32_t> got = {wanted[0]};
   for (int32_t i = 0; i + 1 < static_cast<int32_t>(wanted.size()); ++i) {
     const std::vector<int32_t> input = {got.back()}, at = {i};
@@ -144,6 +144,66 @@ TEST(WeightsTest, AllAtOnceAndOneByOneGiveTheSameLogits) {
   const absl::StatusOr<Outputs> out = runner.Run({{tokens, all.first(length)}, {targets, all.subspan(1)}});
   ASSERT_TRUE(out.ok()) << out.status();
   EXPECT_NEAR(out->Scalar(loss), 0.45734623699803334, 1e-5);  // mean_nll_of_greedy_ids
+}
+
+// Greedy, one character a run: the memory is stored once, and the decoder's keys and values are kept.
+TEST(WeightsTest, ArabicNamesAreTransliterated) {
+  const std::string folder = Data("aren-transliteration");
+  if (folder.empty()) GTEST_SKIP() << "WEFT_DATA is not set";
+  const absl::StatusOr<PublishedTransformer> published = ReadCTranslate2(folder);
+  ASSERT_TRUE(published.ok()) << published.status();
+  const Json items = Json::parse(std::ifstream(folder + "/expected.json"))["items"];
+  constexpr int64_t kBegin = 1, kEnd = 2, kCapacity = 32;
+  const int64_t batch = static_cast<int64_t>(items.size());
+  int64_t longest = 0;
+  for (const Json& item : items) longest = std::max(longest, static_cast<int64_t>(item["source_ids"].size()));
+
+  const Transformer model(published->config);
+  Tape encode, decode;
+  const Var source = encode.Input("source", {kI32, {batch, longest}}, {.below = published->config.source_vocabulary});
+  const Var lengths = encode.Input("lengths", {kI32, {batch}}, {.below = longest + 1});
+  const VarList stored = model.StoreMemory(model.Encode(source, lengths), "cache");
+  const absl::StatusOr<Graph> encoder = Compile(encode, {.update = stored, .mode = kEval});
+  ASSERT_TRUE(encoder.ok()) << encoder.status();
+  const Var token = decode.Input("token", {kI32, {batch, 1}}, {.below = published->config.target_vocabulary});
+  const Var position = decode.Input("position", {kI32, {batch, 1}}, {.below = kCapacity});
+  const Var counts = decode.Input("lengths", {kI32, {batch}}, {.below = longest + 1});
+  const AttentionCache cache = {.prefix = "cache", .capacity = kCapacity, .positions = position};
+  const Var chances = LogSoftmax(model.DecodeNext(token, cache, longest, counts));
+  const VarList best = TopK(chances, 1);
+  const absl::StatusOr<Graph> decoder = Compile(decode, {.fetch = best, .mode = kEval});
+  ASSERT_TRUE(decoder.ok()) << decoder.status();
+
+  Parameters parameters;
+  Runner encoding(*encoder, &parameters), decoding(*decoder, &parameters);
+  const absl::Status set = parameters.Set(folder, published->weights.tensors());
+  ASSERT_TRUE(set.ok()) << set;
+  std::vector<int32_t> ids(static_cast<size_t>(batch * longest)), source_lengths, last(items.size(), kBegin);
+  for (const Json& item : items) {
+    const std::vector<int32_t> own = item["source_ids"];
+    std::copy(own.begin(), own.end(), ids.begin() + static_cast<int64_t>(source_lengths.size()) * longest);
+    source_lengths.push_back(static_cast<int32_t>(own.size()));
+  }
+  const absl::StatusOr<Outputs> encoded = encoding.Run({{source, ids}, {lengths, source_lengths}});
+  ASSERT_TRUE(encoded.ok()) << encoded.status();
+  std::vector<std::vector<int32_t>> got(items.size());
+  std::vector<std::vector<double>> log_probabilities(items.size());
+  for (int32_t t = 0; t < 16; ++t) {
+    const std::vector<int32_t> at(items.size(), t);
+    const absl::StatusOr<Outputs> out = decoding.Run({{token, last}, {position, at}, {counts, source_lengths}});
+    ASSERT_TRUE(out.ok()) << out.status();
+    for (size_t i = 0; i < items.size(); ++i) {
+      if (t > 0 && last[i] == kEnd) continue;
+      last[i] = (*out)[best[1]].as<int32_t>()[i];
+      log_probabilities[i].push_back((*out)[best[0]].as<float>()[i]);
+      if (last[i] != kEnd) got[i].push_back(last[i]);
+    }
+  }
+  for (size_t i = 0; i < items.size(); ++i) {
+    EXPECT_EQ(got[i], items[i]["greedy_ids"].get<std::vector<int32_t>>());
+    EXPECT_THAT(log_probabilities[i],
+                ::testing::Pointwise(::testing::DoubleNear(1e-4), items[i]["greedy_logprobs_with_eos"].get<std::vector<double>>()));
+  }
 }
 
 }  // namespace

@@ -1,0 +1,209 @@
+#include "weft/models/transformer.h"
+
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "weft/core/status.h"
+#include "weft/models/bert.h"
+#include "weft/models/block.h"
+#include "weft/models/validate.h"
+
+namespace weft {
+namespace {
+
+using Positions = TransformerConfig::Positions;
+
+// Glorot and Bengio, 2010: for layers of as many inputs as outputs, as large as PyTorch's xavier_uniform.
+Initializer InitializerOf(const TransformerConfig& config) {
+  return Gaussian(1.0f / std::sqrt(static_cast<float>(config.width)));
+}
+
+AttentionOptions AttentionOf(const TransformerConfig& config) {
+  return {.heads = config.heads,
+          .query_width = config.query_width,
+          .key_width = config.key_width,
+          .value_width = config.value_width,
+          .score = config.score,
+          .score_width = config.score_width,
+          .merge = config.merge,
+          .dropout = config.attention_dropout,
+          .residual_dropout = config.dropout,
+          .bias = config.bias,
+          .initializer = InitializerOf(config),
+          .output_initializer = InitializerOf(config),
+          .packed = nullptr,
+          .output = "out_proj"};
+}
+
+BlockOptions BlockOf(const TransformerConfig& config, int64_t layer, bool decoder) {
+  BlockOptions block = {.attention = AttentionOf(config),
+                        .feed_forward = {.width = config.feed_forward,
+                                         .activation = config.activation,
+                                         .dropout = config.dropout,
+                                         .hidden_dropout = config.activation_dropout,
+                                         .bias = config.bias,
+                                         .initializer = InitializerOf(config),
+                                         .output_initializer = InitializerOf(config),
+                                         .up = "fc1",
+                                         .down = "fc2"},
+                        .norm = config.norm,
+                        .pre_norm = config.pre_norm,
+                        .attention_name = "self_attn",
+                        .attention_norm = "self_attn_layer_norm",
+                        .cross_name = "encoder_attn",
+                        .cross_norm = "encoder_attn_layer_norm",
+                        .feed_forward_name = "",
+                        .feed_forward_norm = "final_layer_norm"};
+  if (!config.patterns.empty()) {
+    const auto& [window, stride] = config.patterns[static_cast<size_t>(layer) % config.patterns.size()];
+    block.attention.window = window;
+    block.attention.stride = stride;
+  }
+  if (decoder) {
+    block.attention.causal = true;
+    block.cross_attention = AttentionOf(config);
+  }
+  return block;
+}
+
+std::string LayerName(const char* side, int64_t i) { return absl::StrCat(side, ".layers.", i); }
+std::string MemoryPrefix(const std::string& prefix, int64_t i) { return absl::StrCat(prefix, ".", i, ".memory"); }
+
+}  // namespace
+
+absl::Status Validate(const TransformerConfig& config) {
+  WEFT_RETURN_IF_ERROR(CheckSizes({{"source_vocabulary", config.source_vocabulary, 1},
+                                   {"target_vocabulary", config.target_vocabulary, 1},
+                                   {"context", config.context, 1},
+                                   {"encoder_layers", config.encoder_layers, 1},
+                                   {"decoder_layers", config.decoder_layers, 1},
+                                   {"heads", config.heads, 1},
+                                   {"width", config.width, 1},
+                                   {"feed_forward", config.feed_forward, 0}}));
+  if (config.query_width == 0 && config.key_width == 0) WEFT_RETURN_IF_ERROR(CheckHeads(config.width, config.heads));
+  if (config.positions != Positions::kLearned && config.width % 2 != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("width ", config.width, " is odd, but sinusoids come in pairs"));
+  }
+  if (config.shared_embeddings && config.source_vocabulary != config.target_vocabulary) {
+    return absl::InvalidArgumentError(absl::StrCat("source_vocabulary ", config.source_vocabulary,
+                                                   " and target_vocabulary ", config.target_vocabulary,
+                                                   " differ, but share their embeddings"));
+  }
+  if (config.memory == TransformerConfig::Memory::kSameLayer && config.encoder_layers != config.decoder_layers) {
+    return absl::InvalidArgumentError(absl::StrCat("encoder_layers ", config.encoder_layers, " and decoder_layers ",
+                                                   config.decoder_layers,
+                                                   " differ, but each decoder layer attends to its own encoder layer"));
+  }
+  for (double dropout : {config.dropout, config.attention_dropout, config.activation_dropout}) {
+    WEFT_RETURN_IF_ERROR(CheckDropout(dropout));
+  }
+  return absl::OkStatus();
+}
+
+Var Transformer::Embed(const char* side, Var tokens, int64_t vocabulary, const AttentionCache* cache) const {
+  Tape* const tape = tokens.tape;
+  if (absl::Status valid = Validate(config_); !valid.ok()) tape->Fail(Annotate(valid, "transformer"));
+  if (tokens.shape().rank() != 2 || tokens.dtype() != kI32 || tokens.dim(1) > config_.context) {
+    tape->Fail(ShapeError(
+        "transformer", absl::StrCat(side, "'s tokens must be i32[B,T] with T at most the context ", config_.context),
+        {tokens.type()}));
+  }
+  if (!tape->status().ok()) return tokens;
+  const Initializer initializer = InitializerOf(config_);
+  const bool second = config_.shared_embeddings && tape->HasParameter("shared.weight");
+  const Var table = second ? tape->FindParameter("shared.weight")
+                           : EmbeddingTable(config_.shared_embeddings ? "shared" : absl::StrCat(side, ".embed_tokens"),
+                                            tape, vocabulary, config_.width, initializer);
+  Var x = Embedding(table, tokens);  // [B, T, C]
+  if (config_.scale_embeddings) x = Scale(x, std::sqrt(static_cast<double>(config_.width)));
+  const Var positions =
+      config_.positions == Positions::kLearned
+          ? EmbeddingTable(absl::StrCat(side, ".embed_positions"), tape, config_.context, config_.width)
+          : SinusoidalPositions(tape, cache != nullptr ? cache->capacity : tokens.dim(1), config_.width,
+                                config_.positions == Positions::kSinusoidal ? SinusoidLayout::kInterleaved
+                                                                            : SinusoidLayout::kHalves,
+                                config_.first_position);
+  x = x + (cache != nullptr ? Embedding(positions, cache->positions) : Slice(positions, 0, 0, tokens.dim(1)));
+  return Dropout(x, config_.dropout);
+}
+
+VarList Transformer::Encode(Var source, Var source_lengths) const {
+  const Scope scope(source.tape, "transformer", Scope::kNoNames);
+  Var x = Embed("encoder", source, config_.source_vocabulary, nullptr);
+  VarList memory(static_cast<size_t>(std::max<int64_t>(config_.decoder_layers, 1)), x);
+  if (!source.tape->status().ok()) return memory;
+  BlockInputs inputs;
+  if (source_lengths.tape != nullptr) inputs.attention.mask = PaddingMask(source_lengths, source.dim(1));
+  VarList layers;
+  for (int64_t i = 0; i < config_.encoder_layers; ++i) {
+    x = Block(LayerName("encoder", i), x, BlockOf(config_, i, /*decoder=*/false), inputs);
+    layers.push_back(x);
+  }
+  if (config_.pre_norm) layers.back() = Norm("encoder.layer_norm", layers.back(), config_.norm);
+  for (size_t i = 0; i < memory.size(); ++i) {
+    memory[i] = config_.memory == TransformerConfig::Memory::kSameLayer ? layers[i] : layers.back();
+  }
+  return memory;
+}
+
+template <class Inputs>
+Var Transformer::RunDecoder(Var target, const AttentionCache* cache, Inputs inputs) const {
+  Tape* const tape = target.tape;
+  const Scope scope(tape, "transformer", Scope::kNoNames);
+  Var x = Embed("decoder", target, config_.target_vocabulary, cache);
+  if (!tape->status().ok()) return target;
+  for (int64_t i = 0; i < config_.decoder_layers; ++i) {
+    AttentionCache own;
+    BlockInputs block = inputs(i);
+    if (cache != nullptr) {
+      own = *cache;
+      absl::StrAppend(&own.prefix, ".", i);
+      block.attention.cache = &own;
+    }
+    x = Block(LayerName("decoder", i), x, BlockOf(config_, i, /*decoder=*/true), block);
+  }
+  if (config_.pre_norm) x = Norm("decoder.layer_norm", x, config_.norm);
+  if (!config_.tied_head) return Linear("lm_head", x, config_.target_vocabulary, {.bias = config_.head_bias});
+  const Var table = tape->FindParameter(config_.shared_embeddings ? "shared.weight" : "decoder.embed_tokens.weight");
+  const Var logits = MatMul(x, table, {.transpose_b = true});  // [B, T, V]
+  if (!config_.head_bias) return logits;
+  return logits + tape->Parameter("lm_head.bias", {x.dtype(), {config_.target_vocabulary}}, Zeros());
+}
+
+Var Transformer::Decode(Var target, VarSpan memory, Var source_lengths) const {
+  BlockInputs inputs;
+  if (source_lengths.tape != nullptr) inputs.cross.mask = PaddingMask(source_lengths, memory[0].dim(1));
+  return RunDecoder(target, nullptr, [&](int64_t i) {
+    inputs.cross.memory = memory[static_cast<size_t>(i)];
+    return inputs;
+  });
+}
+
+Var Transformer::DecodeNext(Var target, const AttentionCache& cache, int64_t source_length, Var source_lengths) const {
+  BlockInputs inputs = {.stored_length = source_length};
+  if (source_lengths.tape != nullptr) inputs.cross.mask = PaddingMask(source_lengths, source_length);
+  return RunDecoder(target, &cache, [&](int64_t i) {
+    inputs.stored_memory = MemoryPrefix(cache.prefix, i);
+    return inputs;
+  });
+}
+
+VarList Transformer::StoreMemory(VarSpan memory, const std::string& prefix) const {
+  VarList states;
+  for (int64_t i = 0; i < config_.decoder_layers; ++i) {
+    const VarList stored = weft::StoreMemory(LayerName("decoder", i), memory[static_cast<size_t>(i)],
+                                             BlockOf(config_, i, /*decoder=*/true), MemoryPrefix(prefix, i));
+    states.insert(states.end(), stored.begin(), stored.end());
+  }
+  return states;
+}
+
+Var Transformer::Logits(Var source, Var target, Var source_lengths) const {
+  return Decode(target, Encode(source, source_lengths), source_lengths);
+}
+
+Var Transformer::Loss(Var logits, Var next) const {
+  return CrossEntropy(logits, next, {.label_smoothing = config_.label_smoothing});
+}
+
+}  // namespace weft

@@ -1,0 +1,93 @@
+// The encoder-decoder Transformer (Vaswani et al., "Attention is all you need", 2017).
+//
+//   Transformer model({.source_vocabulary = 8000, .target_vocabulary = 8000});
+//   Var logits = model.Logits(source, target);                  // i32 [B, S], i32 [B, T] → [B, T, V]
+//   Var loss = model.Loss(logits, next);                        // with label smoothing
+#ifndef WEFT_MODELS_TRANSFORMER_H_
+#define WEFT_MODELS_TRANSFORMER_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "weft/models/attention.h"
+#include "weft/models/layers.h"
+
+namespace weft {
+
+struct TransformerConfig {
+  int64_t source_vocabulary = 37000, target_vocabulary = 37000;
+  int64_t context = 1024;  // the most positions, on either side
+  int64_t encoder_layers = 6, decoder_layers = 6;
+  int64_t heads = 8;
+  int64_t width = 512;          // C
+  int64_t feed_forward = 2048;  // F; 0: 4·C
+  double dropout = 0.1;
+  double attention_dropout = 0, activation_dropout = 0;  // of attention weights; between the feed-forward layers
+  double label_smoothing = 0.1;
+  Activation activation = Activation::kRelu;
+  bool pre_norm = false;  // then both stacks end with a norm, too
+  NormOptions norm;
+  bool bias = true;
+
+  enum class Positions : uint8_t { kSinusoidal, kSinusoidalHalves, kLearned };
+  Positions positions = Positions::kSinusoidal;
+  int64_t first_position = 0;    // of sinusoids
+  bool scale_embeddings = true;  // by √C
+  bool shared_embeddings = false;  // one token table for both sides; the vocabularies are equal
+  bool tied_head = true;           // the output layer's weight is the target's token table
+  bool head_bias = false;
+
+  // What a decoder block attends to: the encoder's last layer, or its layer of the same number.
+  enum class Memory : uint8_t { kLast, kSameLayer };
+  Memory memory = Memory::kLast;
+
+  // Of each head (attention.h); 0: width / heads.
+  int64_t query_width = 0, key_width = 0, value_width = 0;
+  ScoreFunction score = ScoreFunction::kDot;
+  int64_t score_width = 0;
+  HeadMerge merge = HeadMerge::kProject;
+  // What layer i's self-attention sees is patterns[i % size]; none: everything.
+  struct Pattern {
+    int64_t window = 0, stride = 0;
+  };
+  std::vector<Pattern> patterns;
+};
+
+absl::Status Validate(const TransformerConfig& config);
+
+// Parameters have the names of Hugging Face's encoder-decoder models: encoder.embed_tokens.weight (shared.weight where
+// shared), encoder.layers.0.self_attn.q_proj.weight, decoder.layers.0.encoder_attn.k_proj.weight, ..., lm_head.weight.
+class Transformer {
+ public:
+  explicit Transformer(const TransformerConfig& config) : config_(config) {}
+
+  // source i32 [B, S], source_lengths i32 [B]: tokens from there on are padding; null: none is. target i32 [B, T]: what
+  // a position sees, itself included. All targets at once, as they are trained.
+  Var Logits(Var source, Var target, Var source_lengths = {}) const;  // [B, T, V]
+  // The mean over the targets other than -100, of next i32 [B, T], with the configuration's label smoothing.
+  Var Loss(Var logits, Var next) const;
+
+  // The two halves: what each decoder block attends to, [B, S, C]; and the decoder.
+  VarList Encode(Var source, Var source_lengths = {}) const;
+  Var Decode(Var target, VarSpan memory, Var source_lengths = {}) const;
+
+  // The decoder over many runs. The first writes the memory's keys and values as state, to be updated; the second takes
+  // the next tokens i32 [B, T] at the cache's positions. S is the memory's length.
+  VarList StoreMemory(VarSpan memory, const std::string& prefix) const;
+  Var DecodeNext(Var target, const AttentionCache& cache, int64_t source_length, Var source_lengths = {}) const;
+
+  const TransformerConfig& config() const { return config_; }
+
+ private:
+  Var Embed(const char* side, Var tokens, int64_t vocabulary, const AttentionCache* cache) const;
+  template <class Inputs>
+  Var RunDecoder(Var target, const AttentionCache* cache, Inputs inputs) const;
+
+  TransformerConfig config_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_MODELS_TRANSFORMER_H_
