@@ -104,9 +104,9 @@ Var Transformer::Embed(const char* side, Var tokens, int64_t vocabulary, const A
   Tape* const tape = tokens.tape;
   if (absl::Status valid = Validate(config_); !valid.ok()) tape->Fail(Annotate(valid, "transformer"));
   if (tokens.shape().rank() != 2 || tokens.dtype() != kI32 || tokens.dim(1) > config_.context) {
-    tape->Fail(ShapeError(
-        "transformer", absl::StrCat(side, "'s tokens must be i32[B,T] with T at most the context ", config_.context),
-        {tokens.type()}));
+    tape->Fail(ShapeError("transformer",
+                          absl::StrCat(side, "'s tokens must be i32[B,T] with T at most the context ", config_.context),
+                          {tokens.type()}));
   }
   if (!tape->status().ok()) return tokens;
   const Initializer initializer = InitializerOf(config_);
@@ -119,10 +119,10 @@ Var Transformer::Embed(const char* side, Var tokens, int64_t vocabulary, const A
   const Var positions =
       config_.positions == Positions::kLearned
           ? EmbeddingTable(absl::StrCat(side, ".embed_positions"), tape, config_.context, config_.width)
-          : SinusoidalPositions(tape, cache != nullptr ? cache->capacity : tokens.dim(1), config_.width,
-                                config_.positions == Positions::kSinusoidal ? SinusoidLayout::kInterleaved
-                                                                            : SinusoidLayout::kHalves,
-                                config_.first_position);
+          : SinusoidalPositions(
+                tape, cache != nullptr ? cache->capacity : tokens.dim(1), config_.width,
+                config_.positions == Positions::kSinusoidal ? SinusoidLayout::kInterleaved : SinusoidLayout::kHalves,
+                config_.first_position);
   x = x + (cache != nullptr ? Embedding(positions, cache->positions) : Slice(positions, 0, 0, tokens.dim(1)));
   return Dropout(x, config_.dropout);
 }

@@ -33,8 +33,8 @@ struct TransformerConfig {
 
   enum class Positions : uint8_t { kSinusoidal, kSinusoidalHalves, kLearned };
   Positions positions = Positions::kSinusoidal;
-  int64_t first_position = 0;    // of sinusoids
-  bool scale_embeddings = true;  // by √C
+  int64_t first_position = 0;      // of sinusoids
+  bool scale_embeddings = true;    // by √C
   bool shared_embeddings = false;  // one token table for both sides; the vocabularies are equal
   bool tied_head = true;           // the output layer's weight is the target's token table
   bool head_bias = false;

@@ -30,8 +30,8 @@ class Weights {
 
   struct Rule {
     std::string from;             // a name, in which the first # stands for any text
-    std::vector<std::string> to;  // the new name, in which # is that text; several: of equal parts of the rows; none: the
-                                  // tensor is left out
+    std::vector<std::string> to;  // the new name, in which # is that text; several: of equal parts of the rows; none:
+                                  // the tensor is left out
     bool transpose = false;
   };
   // Does what the first rule that fits says, for each tensor; those that none fits stay as they are.

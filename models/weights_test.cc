@@ -202,7 +202,8 @@ TEST(WeightsTest, ArabicNamesAreTransliterated) {
   for (size_t i = 0; i < items.size(); ++i) {
     EXPECT_EQ(got[i], items[i]["greedy_ids"].get<std::vector<int32_t>>());
     EXPECT_THAT(log_probabilities[i],
-                ::testing::Pointwise(::testing::DoubleNear(1e-4), items[i]["greedy_logprobs_with_eos"].get<std::vector<double>>()));
+                ::testing::Pointwise(::testing::DoubleNear(1e-4),
+                                     items[i]["greedy_logprobs_with_eos"].get<std::vector<double>>()));
   }
 }
 
