@@ -68,7 +68,7 @@ absl::Status Generate(GenerateFlags flags) {
     std::fflush(stdout);
   };
   write(flags.prompt);
-  const auto print = [&](int32_t token) { write(model->tokenizer.Decode({token})); };
+  const auto print = [&](int32_t token) { write(*model->tokenizer.Decode({token})); };
   const absl::Status status = Failure(generator->Generate(prompt, flags.options, print).status());
   write("\n");
   return status;

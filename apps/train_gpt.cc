@@ -98,7 +98,8 @@ absl::Status Sample(const GptOptions& options, const CharacterTokenizer& tokeniz
                         generator->Generate({tokenizer.StartToken()}, {.length = options.sample_length,
                                                                        .temperature = options.sample_temperature,
                                                                        .seed = options.trainer.seed}));
-  const std::string text = tokenizer.Decode(tokens) + "\n";
+  WEFT_ASSIGN_OR_RETURN(std::string text, tokenizer.Decode(tokens));
+  text += "\n";
   std::printf("sample:\n");
   std::fwrite(text.data(), 1, text.size(), stdout);
   return WriteFile(run.File("sample.txt"), {text});

@@ -9,8 +9,6 @@
 namespace weft {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr int kDeepest = 16;
 
 // "line 1, column 12: ..." out of "[json.exception.parse_error.101] parse error at line 1, column 12: ...".
@@ -21,17 +19,16 @@ std::string Cause(absl::string_view message) {
   return std::string(message);
 }
 
-}  // namespace
-
-absl::StatusOr<Json> ParseJsonObject(absl::string_view text) {
+template <class Json>
+absl::StatusOr<Json> Parse(absl::string_view text) {
   std::vector<std::set<std::string>> keys;
   std::string problem;
-  const auto check = [&](int depth, Json::parse_event_t event, Json& parsed) {
+  const auto check = [&](int depth, typename Json::parse_event_t event, Json& parsed) {
     if (depth > kDeepest && problem.empty()) problem = "it is nested too deeply";
     if (event == Json::parse_event_t::object_start) keys.emplace_back();
     if (event == Json::parse_event_t::object_end) keys.pop_back();
     if (event == Json::parse_event_t::key && problem.empty()) {
-      const std::string& key = parsed.get_ref<const std::string&>();
+      const std::string& key = parsed.template get_ref<const std::string&>();
       if (!keys.back().insert(key).second) problem = absl::StrCat("'", key, "' is there twice");
     }
     return problem.empty();  // what comes after a problem is dropped
@@ -39,12 +36,20 @@ absl::StatusOr<Json> ParseJsonObject(absl::string_view text) {
   Json json;
   try {
     json = Json::parse(text.begin(), text.end(), check);
-  } catch (const Json::exception& error) {
+  } catch (const typename Json::exception& error) {
     if (problem.empty()) problem = absl::StrCat("it is not JSON: ", Cause(error.what()));
   }
   if (problem.empty() && !json.is_object()) problem = "it is not a JSON object";
   if (!problem.empty()) return absl::InvalidArgumentError(problem);
   return json;
 }
+
+}  // namespace
+
+absl::StatusOr<nlohmann::ordered_json> ParseJsonObject(absl::string_view text) {
+  return Parse<nlohmann::ordered_json>(text);
+}
+
+absl::StatusOr<nlohmann::json> ParseLargeJsonObject(absl::string_view text) { return Parse<nlohmann::json>(text); }
 
 }  // namespace weft

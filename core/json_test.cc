@@ -16,6 +16,16 @@ TEST(JsonTest, ReadsAnObject) {
   EXPECT_EQ(json->dump(), R"({"b":[1,{"c":"d"}],"a":2.5})");
 }
 
+TEST(JsonTest, ReadsALargeObjectInReasonableTime) {
+  std::string text = "{\"a\": 0";
+  for (int i = 0; i < 200'000; ++i) text += ", \"" + std::to_string(i) + "\": " + std::to_string(i);
+  const auto json = ParseLargeJsonObject(text + "}");
+  ASSERT_TRUE(json.ok()) << json.status();
+  EXPECT_EQ(json->size(), 200'001);
+  EXPECT_THAT(std::string(ParseLargeJsonObject(text + ", \"7\": 7}").status().message()),
+              HasSubstr("'7' is there twice"));
+}
+
 TEST(JsonTest, SaysWhatIsWrong) {
   const struct {
     std::string text, problem;

@@ -80,12 +80,9 @@ int32_t CharacterTokenizer::StartToken() const {
   return newline == ids_.end() ? 0 : newline->second;
 }
 
-std::string CharacterTokenizer::Decode(absl::Span<const int32_t> ids) const {
+std::string CharacterTokenizer::Join(absl::Span<const int32_t> ids) const {
   std::string text;
-  for (const int32_t id : ids) {
-    WEFT_CHECK(id >= 0 && id < vocabulary_size());
-    text += ToUtf8(characters_[static_cast<size_t>(id)]);
-  }
+  for (const int32_t id : ids) text += ToUtf8(characters_[static_cast<size_t>(id)]);
   return text;
 }
 

@@ -2,7 +2,7 @@
 //
 //   WEFT_ASSIGN_OR_RETURN(const CharacterTokenizer tokenizer, CharacterTokenizer::FromText(text));
 //   WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> ids, tokenizer.Encode("In the beginning"));
-//   tokenizer.Decode(ids) == "In the beginning"
+//   *tokenizer.Decode(ids) == "In the beginning"
 #ifndef WEFT_TEXT_CHARACTER_TOKENIZER_H_
 #define WEFT_TEXT_CHARACTER_TOKENIZER_H_
 
@@ -14,10 +14,11 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "weft/text/tokenizer.h"
 
 namespace weft {
 
-class CharacterTokenizer {
+class CharacterTokenizer final : public Tokenizer {
  public:
   // The characters that `text` has. InvalidArgument if it is empty or not UTF-8.
   static absl::StatusOr<CharacterTokenizer> FromText(absl::string_view text);
@@ -26,14 +27,16 @@ class CharacterTokenizer {
   std::string ToJson() const;
 
   // InvalidArgument, naming the character and its byte position, if the vocabulary doesn't have one.
-  absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view text) const;
-  std::string Decode(absl::Span<const int32_t> ids) const;  // each id is in 0 .. vocabulary_size() - 1
+  absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view text) const override;
 
   int32_t StartToken() const;  // what a text begins after: a newline or, if there is none, the first character
-  int64_t vocabulary_size() const { return static_cast<int64_t>(characters_.size()); }
+  int64_t vocabulary_size() const override { return static_cast<int64_t>(characters_.size()); }
   friend bool operator==(const CharacterTokenizer& a, const CharacterTokenizer& b) {
     return a.characters_ == b.characters_;
   }
+
+ protected:
+  std::string Join(absl::Span<const int32_t> ids) const override;
 
  private:
   explicit CharacterTokenizer(std::vector<int32_t> characters);

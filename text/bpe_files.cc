@@ -1,0 +1,77 @@
+#include "weft/text/bpe_files.h"
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "weft/core/json.h"
+#include "weft/core/status.h"
+#include "weft/text/byte_alphabet.h"
+
+namespace weft {
+
+absl::StatusOr<TokenIds> ReadTokenIds(const nlohmann::json& object) {
+  if (!object.is_object()) return absl::InvalidArgumentError("not an object of tokens and their ids");
+  TokenIds tokens;
+  for (const auto& [token, id] : object.items()) {
+    if (!id.is_number_integer()) {
+      return absl::InvalidArgumentError(absl::StrCat("the id of ", Quoted(token), " is not a whole number"));
+    }
+    tokens.emplace_back(token, id.get<int64_t>());
+  }
+  if (tokens.empty()) return absl::InvalidArgumentError("it has no tokens");
+  return tokens;
+}
+
+absl::StatusOr<TokenPair> ReadMerge(absl::string_view left, absl::string_view right) {
+  TokenPair merge;
+  for (auto& [text, bytes] : {std::pair(left, &merge.first), std::pair(right, &merge.second)}) {
+    if (text.empty()) return absl::InvalidArgumentError("a token of the merge is empty");
+    WEFT_ASSIGN_OR_RETURN(*bytes, FromByteAlphabet(text));
+  }
+  return merge;
+}
+
+absl::StatusOr<TokenPair> ReadMerge(absl::string_view left_space_right) {
+  const std::vector<absl::string_view> tokens = absl::StrSplit(left_space_right, ' ');
+  if (tokens.size() != 2) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(Quoted(left_space_right), " is not two tokens with a space between them"));
+  }
+  return ReadMerge(tokens[0], tokens[1]);
+}
+
+absl::StatusOr<Vocabulary> ReadBpeVocabulary(absl::string_view json) {
+  WEFT_ASSIGN_OR_RETURN(const nlohmann::json parsed, ParseLargeJsonObject(json));
+  WEFT_ASSIGN_OR_RETURN(TokenIds tokens, ReadTokenIds(parsed));
+  for (auto& [token, id] : tokens) {
+    const absl::StatusOr<std::string> bytes = FromByteAlphabet(token);
+    if (!bytes.ok()) return Annotate(bytes.status(), absl::StrCat("token ", Quoted(token)));
+    token = *bytes;
+  }
+  return Vocabulary::FromIds(std::move(tokens));
+}
+
+absl::StatusOr<std::vector<TokenPair>> ReadBpeMerges(absl::string_view text) {
+  std::vector<TokenPair> merges;
+  int64_t number = 0;
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    ++number;
+    line = absl::StripSuffix(line, "\r");
+    if (line.empty() || (number == 1 && absl::StartsWith(line, "#version"))) continue;
+    const absl::StatusOr<TokenPair> merge = ReadMerge(line);
+    if (!merge.ok()) return Annotate(merge.status(), absl::StrCat("line ", number));
+    merges.push_back(*merge);
+  }
+  return merges;
+}
+
+BpeModel Gpt2Model(Vocabulary vocabulary, std::vector<TokenPair> merges) {
+  absl::flat_hash_set<std::string> merged;
+  for (const auto& [left, right] : merges) merged.insert(left + right);
+  std::vector<SpecialToken> special = UsualSpecialTokens(vocabulary);
+  std::erase_if(special, [&](const SpecialToken& token) { return merged.contains(token.text); });
+  return {.vocabulary = std::move(vocabulary), .merges = std::move(merges), .special = std::move(special)};
+}
+
+}  // namespace weft

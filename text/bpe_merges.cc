@@ -1,0 +1,70 @@
+#include "weft/text/bpe_merges.h"
+
+#include <functional>
+#include <queue>
+#include <tuple>
+
+namespace weft {
+namespace {
+
+constexpr size_t kShort = 16;  // up to which looking at all pairs again after each merge is faster than a heap
+
+struct Candidate {  // a merge of the neighbours that stood at `place` and after it
+  int32_t rank, place, left, right, id;
+  friend bool operator>(const Candidate& a, const Candidate& b) {
+    return std::tie(a.rank, a.place) > std::tie(b.rank, b.place);
+  }
+};
+
+}  // namespace
+
+void MergeTable::Apply(std::vector<int32_t>* ids) const {
+  if (ids->size() > kShort) return ApplyToLong(ids);
+  while (true) {
+    const Merge* best = nullptr;
+    size_t place = 0;
+    for (size_t i = 0; i + 1 < ids->size(); ++i) {
+      const Merge* merge = Find((*ids)[i], (*ids)[i + 1]);
+      if (merge == nullptr || (best != nullptr && merge->rank >= best->rank)) continue;
+      best = merge;
+      place = i;
+    }
+    if (best == nullptr) return;
+    (*ids)[place] = best->id;
+    ids->erase(ids->begin() + static_cast<std::ptrdiff_t>(place) + 1);
+  }
+}
+
+// A linked list of the ids, and a heap of the merges that can be made. One whose ids are gone when its turn comes is
+// dropped.
+void MergeTable::ApplyToLong(std::vector<int32_t>* ids) const {
+  constexpr int32_t kNone = -1;
+  const int32_t size = static_cast<int32_t>(ids->size());
+  std::vector<int32_t> next(ids->size()), previous(ids->size());
+  std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> heap;
+  const auto consider = [&](int32_t place) {
+    if (place == kNone || next[place] == kNone) return;
+    const int32_t left = (*ids)[place], right = (*ids)[next[place]];
+    if (const Merge* merge = Find(left, right)) heap.push({merge->rank, place, left, right, merge->id});
+  };
+  for (int32_t i = 0; i < size; ++i) {
+    previous[i] = i - 1;
+    next[i] = i + 1 < size ? i + 1 : kNone;
+  }
+  for (int32_t i = 0; i < size; ++i) consider(i);
+  while (!heap.empty()) {
+    const Candidate best = heap.top();
+    heap.pop();
+    const int32_t right = next[best.place];
+    if (right == kNone || (*ids)[best.place] != best.left || (*ids)[right] != best.right) continue;
+    (*ids)[best.place] = best.id;
+    (*ids)[right] = kNone;
+    next[best.place] = next[right];
+    if (next[right] != kNone) previous[next[right]] = best.place;
+    consider(previous[best.place]);
+    consider(best.place);
+  }
+  std::erase(*ids, kNone);
+}
+
+}  // namespace weft

@@ -1,0 +1,46 @@
+// Byte-pair encoding of one word: neighbours that have a merge are replaced by one token, the best merge first.
+//
+//   MergeTable merges;
+//   merges.Add(l, o, {.rank = 0, .id = lo});
+//   merges.Add(lo, w, {.rank = 1, .id = low});
+//   std::vector<int32_t> ids = {l, o, w};
+//   merges.Apply(&ids);                       // {low}
+#ifndef WEFT_TEXT_BPE_MERGES_H_
+#define WEFT_TEXT_BPE_MERGES_H_
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+
+namespace weft {
+
+struct Merge {
+  int32_t rank;  // lower goes first; among equals, the leftmost
+  int32_t id;    // what the two become
+};
+
+class MergeTable {
+ public:
+  // Whether the pair had no merge yet; a second one is ignored.
+  bool Add(int32_t left, int32_t right, Merge merge) { return merges_.emplace(Key(left, right), merge).second; }
+  const Merge* Find(int32_t left, int32_t right) const {
+    const auto found = merges_.find(Key(left, right));
+    return found == merges_.end() ? nullptr : &found->second;
+  }
+  // O(n log n) for n ids.
+  void Apply(std::vector<int32_t>* ids) const;
+
+ private:
+  static uint64_t Key(int32_t left, int32_t right) {
+    return static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32 | static_cast<uint32_t>(right);
+  }
+  void ApplyToLong(std::vector<int32_t>* ids) const;
+
+  absl::flat_hash_map<uint64_t, Merge> merges_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_TEXT_BPE_MERGES_H_

@@ -1,0 +1,101 @@
+#include "weft/text/byte_level_bpe.h"
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "weft/core/status.h"
+#include "weft/text/gpt2_words.h"
+#include "weft/text/unicode.h"
+#include "weft/text/utf8.h"
+
+namespace weft {
+
+ByteLevelBpe::ByteLevelBpe(BpeModel model) : model_(std::move(model)) {
+  for (size_t byte = 0; byte < byte_ids_.size(); ++byte) {
+    byte_ids_[byte] = model_.vocabulary.Find(std::string(1, static_cast<char>(byte))).value_or(-1);
+  }
+  SetSpecial(model_.special);
+  SetFormat(model_.single, model_.pair);
+}
+
+absl::StatusOr<std::unique_ptr<ByteLevelBpe>> ByteLevelBpe::Create(BpeModel model) {
+  auto tokenizer = std::unique_ptr<ByteLevelBpe>(new ByteLevelBpe(std::move(model)));
+  const Vocabulary& vocabulary = tokenizer->model_.vocabulary;
+  int32_t rank = 0;
+  for (const auto& [left, right] : tokenizer->model_.merges) {
+    int32_t ids[3];
+    int count = 0;
+    for (const std::string& token : {left, right, left + right}) {
+      const std::optional<int32_t> id = vocabulary.Find(token);
+      if (!id.has_value()) {
+        return absl::InvalidArgumentError(absl::StrCat("merge ", rank, ", ", Quoted(left), " ", Quoted(right), ": ",
+                                                       Quoted(token), " is not in the vocabulary"));
+      }
+      ids[count++] = *id;
+    }
+    if (!tokenizer->merges_.Add(ids[0], ids[1], {.rank = rank, .id = ids[2]})) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("merge ", rank, ", ", Quoted(left), " ", Quoted(right), ": it is there twice"));
+    }
+    ++rank;
+  }
+  return tokenizer;
+}
+
+absl::StatusOr<std::vector<int32_t>> ByteLevelBpe::Encode(absl::string_view text) const {
+  WEFT_RETURN_IF_ERROR(CheckUtf8(text));
+  std::string prefixed;
+  if (model_.prefix_space && !text.empty() && !IsSpace(CharacterAt(text, 0).code_point)) {
+    prefixed = absl::StrCat(" ", text);
+    text = prefixed;
+  }
+  std::vector<int32_t> ids;
+  struct Range {
+    size_t begin, size;
+  };
+  absl::flat_hash_map<absl::string_view, Range> known;  // where in `ids` a word is that was there before
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = Gpt2WordEnd(text, begin);
+    const absl::string_view word = text.substr(begin, end - begin);
+    const auto [place, added] = known.emplace(word, Range{ids.size(), 0});
+    Range& range = place->second;
+    if (added) {
+      if (const absl::Status status = AppendWord(word, &ids); !status.ok()) {
+        return Annotate(status, absl::StrCat("at byte ", begin - (prefixed.empty() || begin == 0 ? 0 : 1)));
+      }
+      range.size = ids.size() - range.begin;
+    } else {
+      for (size_t i = 0; i < range.size; ++i) ids.push_back(ids[range.begin + i]);
+    }
+    begin = end;
+  }
+  return ids;
+}
+
+absl::Status ByteLevelBpe::AppendWord(absl::string_view word, std::vector<int32_t>* ids) const {
+  if (model_.whole_words) {
+    if (const std::optional<int32_t> id = model_.vocabulary.Find(word)) {
+      ids->push_back(*id);
+      return absl::OkStatus();
+    }
+  }
+  std::vector<int32_t> pieces;
+  for (const char byte : word) {
+    pieces.push_back(byte_ids_[static_cast<uint8_t>(byte)]);
+    if (pieces.back() < 0) {
+      return absl::InvalidArgumentError(absl::StrFormat(
+          "the word %s has the byte 0x%02X, which is not in the vocabulary", Quoted(word), static_cast<uint8_t>(byte)));
+    }
+  }
+  merges_.Apply(&pieces);
+  ids->insert(ids->end(), pieces.begin(), pieces.end());
+  return absl::OkStatus();
+}
+
+std::string ByteLevelBpe::Join(absl::Span<const int32_t> ids) const {
+  std::string text;
+  for (const int32_t id : ids) text += model_.vocabulary.token(id);
+  return text;
+}
+
+}  // namespace weft

@@ -1,0 +1,56 @@
+// Byte-pair encoding as in GPT-2: a text is cut into words, and the bytes of a word are merged by rank.
+//
+//   WEFT_ASSIGN_OR_RETURN(Vocabulary vocabulary, ReadBpeVocabulary(encoder_json));         // bpe_files.h
+//   WEFT_ASSIGN_OR_RETURN(std::vector<TokenPair> merges, ReadBpeMerges(vocab_bpe));
+//   WEFT_ASSIGN_OR_RETURN(const auto tokenizer, ByteLevelBpe::Create(Gpt2Model(vocabulary, merges)));
+//   tokenizer->Encode("Hello world")                     // {15496, 995}
+#ifndef WEFT_TEXT_BYTE_LEVEL_BPE_H_
+#define WEFT_TEXT_BYTE_LEVEL_BPE_H_
+
+#include <array>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "weft/text/bpe_merges.h"
+#include "weft/text/tokenizer.h"
+#include "weft/text/vocabulary.h"
+
+namespace weft {
+
+using TokenPair = std::pair<std::string, std::string>;
+
+struct BpeModel {
+  Vocabulary vocabulary;          // tokens as bytes: " the", not "Ġthe"
+  std::vector<TokenPair> merges;  // best first; the parts and what they become are tokens
+  std::vector<SpecialToken> special;
+  bool prefix_space = false;  // a text that begins with no white space is read as if with ' '
+  bool whole_words = false;   // a word that is a token is taken as it is, merges or not
+  WrapFormat single = {{WrapPart::kFirst}}, pair;
+};
+
+class ByteLevelBpe final : public Tokenizer {
+ public:
+  // InvalidArgument "merge 12, 'a' 'b': 'ab' is not in the vocabulary" and the like.
+  static absl::StatusOr<std::unique_ptr<ByteLevelBpe>> Create(BpeModel model);
+
+  absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view text) const override;
+  int64_t vocabulary_size() const override { return model_.vocabulary.size(); }
+  const BpeModel& model() const { return model_; }
+
+ protected:
+  std::string Join(absl::Span<const int32_t> ids) const override;
+
+ private:
+  explicit ByteLevelBpe(BpeModel model);
+  absl::Status AppendWord(absl::string_view word, std::vector<int32_t>* ids) const;
+
+  BpeModel model_;
+  MergeTable merges_;
+  std::array<int32_t, 256> byte_ids_;  // -1: the vocabulary has no such token
+};
+
+}  // namespace weft
+
+#endif  // WEFT_TEXT_BYTE_LEVEL_BPE_H_

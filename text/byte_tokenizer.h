@@ -1,0 +1,30 @@
+// Bytes as tokens: 256 of them, for any text, UTF-8 or not.
+#ifndef WEFT_TEXT_BYTE_TOKENIZER_H_
+#define WEFT_TEXT_BYTE_TOKENIZER_H_
+
+#include <string>
+#include <vector>
+
+#include "weft/text/tokenizer.h"
+
+namespace weft {
+
+class ByteTokenizer final : public Tokenizer {
+ public:
+  // The contents of its tokenizer.json, {"type":"byte"}.
+  static std::string ToJson() { return "{\"type\":\"byte\"}\n"; }
+
+  absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view text) const override {
+    std::vector<int32_t> ids;
+    for (const char byte : text) ids.push_back(static_cast<unsigned char>(byte));
+    return ids;
+  }
+  int64_t vocabulary_size() const override { return 256; }
+
+ protected:
+  std::string Join(absl::Span<const int32_t> ids) const override { return std::string(ids.begin(), ids.end()); }
+};
+
+}  // namespace weft
+
+#endif  // WEFT_TEXT_BYTE_TOKENIZER_H_

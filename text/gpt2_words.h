@@ -1,0 +1,24 @@
+// Cuts a text into the words that GPT-2 tokenizes one by one.
+//
+//   for (size_t begin = 0; begin < text.size();) {
+//     const size_t end = Gpt2WordEnd(text, begin);
+//     ... text.substr(begin, end - begin) ...
+//     begin = end;
+//   }
+#ifndef WEFT_TEXT_GPT2_WORDS_H_
+#define WEFT_TEXT_GPT2_WORDS_H_
+
+#include <cstddef>
+
+#include "absl/strings/string_view.h"
+
+namespace weft {
+
+// Where the word that begins at byte `begin` ends: after the first of these that matches there (encoder.py of GPT-2)
+//   's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
+// `text` is UTF-8 and begin < text.size().
+size_t Gpt2WordEnd(absl::string_view text, size_t begin);
+
+}  // namespace weft
+
+#endif  // WEFT_TEXT_GPT2_WORDS_H_

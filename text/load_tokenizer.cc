@@ -1,0 +1,88 @@
+#include "weft/text/load_tokenizer.h"
+
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "weft/core/file.h"
+#include "weft/core/json.h"
+#include "weft/core/status.h"
+#include "weft/text/bpe_files.h"
+#include "weft/text/byte_level_bpe.h"
+#include "weft/text/byte_tokenizer.h"
+#include "weft/text/character_tokenizer.h"
+#include "weft/text/word_piece.h"
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+
+using Loaded = absl::StatusOr<std::unique_ptr<Tokenizer>>;
+
+// The result with the path before its error.
+template <class T>
+absl::StatusOr<T> Of(const std::string& path, absl::StatusOr<T> result) {
+  if (!result.ok()) return Annotate(result.status(), path);
+  return result;
+}
+
+constexpr struct {
+  const char *vocabulary, *merges;
+} kBpeNames[] = {{"encoder.json", "vocab.bpe"}, {"vocab.json", "merges.txt"}};
+
+Loaded LoadGpt2(const std::string& vocabulary_path, const std::string& merges_path) {
+  WEFT_ASSIGN_OR_RETURN(const std::string vocabulary_file, ReadFile(vocabulary_path));
+  WEFT_ASSIGN_OR_RETURN(const std::string merges_file, ReadFile(merges_path));
+  WEFT_ASSIGN_OR_RETURN(Vocabulary vocabulary, Of(vocabulary_path, ReadBpeVocabulary(vocabulary_file)));
+  WEFT_ASSIGN_OR_RETURN(std::vector<TokenPair> merges, Of(merges_path, ReadBpeMerges(merges_file)));
+  return Of(merges_path, ByteLevelBpe::Create(Gpt2Model(std::move(vocabulary), std::move(merges))));
+}
+
+Loaded LoadVocabularyText(const std::string& path) {
+  WEFT_ASSIGN_OR_RETURN(const std::string file, ReadFile(path));
+  WEFT_ASSIGN_OR_RETURN(Vocabulary vocabulary, Of(path, ReadVocabularyText(file)));
+  return Of(path, WordPiece::Create(BertModel(std::move(vocabulary))));
+}
+
+Loaded FromTokenizerJson(absl::string_view contents) {
+  WEFT_ASSIGN_OR_RETURN(const nlohmann::json json, ParseLargeJsonObject(contents));
+  if (json.contains("type")) {
+    if (json["type"] == "byte") return std::make_unique<ByteTokenizer>();
+    WEFT_ASSIGN_OR_RETURN(CharacterTokenizer tokenizer, CharacterTokenizer::FromJson(contents));
+    return std::make_unique<CharacterTokenizer>(std::move(tokenizer));
+  }
+  return absl::InvalidArgumentError("no tokenizer: it has no \"type\"");
+}
+
+Loaded LoadFile(const fs::path& path) {
+  const std::string name = path.filename().string();
+  for (const auto& [vocabulary, merges] : kBpeNames) {
+    if (name != vocabulary && name != merges) continue;
+    return LoadGpt2((path.parent_path() / vocabulary).string(), (path.parent_path() / merges).string());
+  }
+  if (absl::EndsWith(name, ".txt")) return LoadVocabularyText(path.string());
+  WEFT_ASSIGN_OR_RETURN(const std::string contents, ReadFile(path.string()));
+  if (absl::EndsWith(name, ".json")) return Of(path.string(), FromTokenizerJson(contents));
+  return absl::InvalidArgumentError(
+      absl::StrCat(path.string(), ": no tokenizer that its name tells: tokenizer.json, vocab.bpe, merges.txt, *.txt"));
+}
+
+}  // namespace
+
+Loaded LoadTokenizer(const std::string& path) {
+  std::error_code error;
+  const fs::file_status about = fs::status(path, error);
+  if (!fs::exists(about)) return SystemStatus("find", path, error ? error.value() : ENOENT);
+  if (!fs::is_directory(about)) return LoadFile(path);
+  for (const char* name : {"tokenizer.json", "vocab.bpe", "merges.txt", "vocab.txt"}) {
+    const fs::path file = fs::path(path) / name;
+    if (fs::exists(file, error)) return LoadFile(file);
+  }
+  return absl::NotFoundError(
+      absl::StrCat(path, ": the folder has none of tokenizer.json, vocab.bpe, merges.txt, vocab.txt"));
+}
+
+}  // namespace weft

@@ -1,0 +1,22 @@
+// Tokenizers from the files of published models, and from Weft's own.
+#ifndef WEFT_TEXT_LOAD_TOKENIZER_H_
+#define WEFT_TEXT_LOAD_TOKENIZER_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "weft/text/tokenizer.h"
+
+namespace weft {
+
+// The tokenizer in a file, or in the first of these that a folder has:
+//   tokenizer.json             Weft's own, or Hugging Face's of the kinds byte-level BPE and WordPiece
+//   vocab.bpe, encoder.json    GPT-2; also as merges.txt, vocab.json. Either of the two files names both.
+//   vocab.txt                  WordPiece, lowercased as BERT does it
+// NotFound if there is none; InvalidArgument, with file and place, if one can't be used.
+absl::StatusOr<std::unique_ptr<Tokenizer>> LoadTokenizer(const std::string& path);
+
+}  // namespace weft
+
+#endif  // WEFT_TEXT_LOAD_TOKENIZER_H_

@@ -1,0 +1,150 @@
+#include "weft/text/tokenizer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "weft/core/status.h"
+#include "weft/text/utf8.h"
+
+namespace weft {
+namespace {
+
+using Role = std::optional<int32_t> SpecialTokens::*;
+
+constexpr struct {
+  absl::string_view text;
+  Role role;
+} kUsualNames[] = {
+    {"<s>", &SpecialTokens::begin},
+    {"<bos>", &SpecialTokens::begin},
+    {"<|startoftext|>", &SpecialTokens::begin},
+    {"<|endoftext|>", &SpecialTokens::begin},  // GPT-2 has it between texts
+    {"</s>", &SpecialTokens::end},
+    {"<eos>", &SpecialTokens::end},
+    {"<|endoftext|>", &SpecialTokens::end},
+    {"<pad>", &SpecialTokens::padding},
+    {"[PAD]", &SpecialTokens::padding},
+    {"<unk>", &SpecialTokens::unknown},
+    {"[UNK]", &SpecialTokens::unknown},
+    {"<mask>", &SpecialTokens::mask},
+    {"[MASK]", &SpecialTokens::mask},
+    {"[CLS]", &SpecialTokens::classification},
+    {"[SEP]", &SpecialTokens::separator},
+};
+
+ModelInput Fill(const WrapFormat& format, absl::Span<const int32_t> first, absl::Span<const int32_t> second) {
+  ModelInput input;
+  for (const WrapPart& part : format) {
+    const absl::Span<const int32_t> ids = part.kind == WrapPart::kToken   ? absl::MakeConstSpan(&part.id, 1)
+                                          : part.kind == WrapPart::kFirst ? first
+                                                                          : second;
+    input.ids.insert(input.ids.end(), ids.begin(), ids.end());
+    input.segments.resize(input.ids.size(), part.segment);
+  }
+  return input;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<int32_t>> Tokenizer::EncodeWithSpecial(absl::string_view text) const {
+  WEFT_RETURN_IF_ERROR(CheckUtf8(text));  // here, because Encode would count the byte from the last special token
+  std::vector<int32_t> ids;
+  while (!text.empty()) {
+    size_t at = text.size();
+    const SpecialToken* next = nullptr;
+    for (const SpecialToken& token : special_list_) {
+      const size_t found = text.find(token.text);
+      if (found > at || found == text.npos) continue;
+      if (found == at && next != nullptr && token.text.size() <= next->text.size()) continue;
+      at = found;
+      next = &token;
+    }
+    WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> ordinary, Encode(text.substr(0, at)));
+    ids.insert(ids.end(), ordinary.begin(), ordinary.end());
+    if (next == nullptr) break;
+    ids.push_back(next->id);
+    text.remove_prefix(at + next->text.size());
+  }
+  return ids;
+}
+
+ModelInput Tokenizer::Wrap(absl::Span<const int32_t> ids) const { return Fill(single_, ids, {}); }
+
+absl::StatusOr<ModelInput> Tokenizer::WrapPair(absl::Span<const int32_t> first,
+                                               absl::Span<const int32_t> second) const {
+  if (pair_.empty()) return absl::InvalidArgumentError("the tokenizer's format has no pairs of texts");
+  return Fill(pair_, first, second);
+}
+
+absl::StatusOr<std::string> Tokenizer::Decode(absl::Span<const int32_t> ids) const {
+  WEFT_RETURN_IF_ERROR(CheckIds(ids));
+  if (special_list_.empty()) return Join(ids);
+  std::vector<int32_t> ordinary;
+  std::copy_if(ids.begin(), ids.end(), std::back_inserter(ordinary),
+               [this](int32_t id) { return id == special_.unknown || !IsSpecial(id); });
+  return Join(ordinary);
+}
+
+absl::StatusOr<std::string> Tokenizer::DecodeWithSpecial(absl::Span<const int32_t> ids) const {
+  WEFT_RETURN_IF_ERROR(CheckIds(ids));
+  return Join(ids);
+}
+
+void Tokenizer::SetSpecial(std::vector<SpecialToken> tokens) {
+  special_list_ = std::move(tokens);
+  std::sort(special_list_.begin(), special_list_.end(),
+            [](const SpecialToken& a, const SpecialToken& b) { return a.id < b.id; });
+  special_ = {};
+  for (const auto& [name, role] : kUsualNames) {
+    for (const SpecialToken& token : special_list_) {
+      if (token.text == name && !(special_.*role).has_value()) special_.*role = token.id;
+    }
+  }
+}
+
+void Tokenizer::SetFormat(WrapFormat single, WrapFormat pair) {
+  single_ = std::move(single);
+  pair_ = std::move(pair);
+}
+
+absl::Status Tokenizer::CheckIds(absl::Span<const int32_t> ids) const {
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i] >= 0 && ids[i] < vocabulary_size()) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("id ", ids[i], ", at place ", i, ", is not in 0 .. ", vocabulary_size() - 1));
+  }
+  return absl::OkStatus();
+}
+
+bool Tokenizer::IsSpecial(int32_t id) const {
+  const auto place = std::lower_bound(special_list_.begin(), special_list_.end(), id,
+                                      [](const SpecialToken& token, int32_t id) { return token.id < id; });
+  return place != special_list_.end() && place->id == id;
+}
+
+std::vector<SpecialToken> UsualSpecialTokens(const Vocabulary& vocabulary) {
+  std::vector<SpecialToken> special;
+  for (const auto& [name, role] : kUsualNames) {
+    const std::optional<int32_t> id = vocabulary.Find(name);
+    const bool listed = std::any_of(special.begin(), special.end(), [&](const auto& token) { return token.id == id; });
+    if (id.has_value() && !listed) special.push_back({std::string(name), *id});
+  }
+  return special;
+}
+
+WrapFormat BertSingle(int32_t classification, int32_t separator) {
+  return {{WrapPart::kToken, classification}, {WrapPart::kFirst}, {WrapPart::kToken, separator}};
+}
+
+WrapFormat BertPair(int32_t classification, int32_t separator) {
+  return {{WrapPart::kToken, classification},
+          {WrapPart::kFirst},
+          {WrapPart::kToken, separator},
+          {WrapPart::kSecond, 0, 1},
+          {WrapPart::kToken, separator, 1}};
+}
+
+WrapFormat BeginText(int32_t begin) { return {{WrapPart::kToken, begin}, {WrapPart::kFirst}}; }
+
+}  // namespace weft

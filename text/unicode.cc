@@ -1,0 +1,39 @@
+#include "weft/text/unicode.h"
+
+#include <utf8proc.h>
+
+#include <algorithm>
+#include <iterator>
+
+namespace weft {
+namespace {
+
+// utf8proc numbers the categories in the order of their names: all L*, all M*, and so on.
+bool IsBetween(int32_t code_point, utf8proc_category_t first, utf8proc_category_t last) {
+  const utf8proc_category_t category = utf8proc_category(code_point);
+  return first <= category && category <= last;
+}
+
+}  // namespace
+
+bool IsLetter(int32_t code_point) { return IsBetween(code_point, UTF8PROC_CATEGORY_LU, UTF8PROC_CATEGORY_LO); }
+bool IsNumber(int32_t code_point) { return IsBetween(code_point, UTF8PROC_CATEGORY_ND, UTF8PROC_CATEGORY_NO); }
+bool IsPunctuation(int32_t code_point) { return IsBetween(code_point, UTF8PROC_CATEGORY_PC, UTF8PROC_CATEGORY_PO); }
+bool IsMark(int32_t code_point) { return utf8proc_category(code_point) == UTF8PROC_CATEGORY_MN; }
+bool IsControl(int32_t code_point) { return IsBetween(code_point, UTF8PROC_CATEGORY_CC, UTF8PROC_CATEGORY_CO); }
+
+bool IsSpace(int32_t code_point) {
+  return (code_point >= '\t' && code_point <= '\r') || code_point == 0x85 ||
+         IsBetween(code_point, UTF8PROC_CATEGORY_ZS, UTF8PROC_CATEGORY_ZP);
+}
+
+bool IsCjk(int32_t code_point) {
+  constexpr struct {
+    int32_t first, last;
+  } kBlocks[] = {{0x4E00, 0x9FFF},   {0x3400, 0x4DBF},   {0x20000, 0x2A6DF}, {0x2A700, 0x2B73F},
+                 {0x2B740, 0x2B81F}, {0x2B820, 0x2CEAF}, {0xF900, 0xFAFF},   {0x2F800, 0x2FA1F}};
+  return std::any_of(std::begin(kBlocks), std::end(kBlocks),
+                     [code_point](const auto& block) { return block.first <= code_point && code_point <= block.last; });
+}
+
+}  // namespace weft

@@ -1,0 +1,19 @@
+// What kind of character a code point is, by Unicode's general categories.
+#ifndef WEFT_TEXT_UNICODE_H_
+#define WEFT_TEXT_UNICODE_H_
+
+#include <cstdint>
+
+namespace weft {
+
+bool IsLetter(int32_t code_point);       // L*
+bool IsNumber(int32_t code_point);       // N*
+bool IsPunctuation(int32_t code_point);  // P*
+bool IsMark(int32_t code_point);         // Mn: accents, vowel signs and the like that take no room
+bool IsControl(int32_t code_point);      // Cc, Cf, Co, Cs: controls, formatting, private use
+bool IsSpace(int32_t code_point);        // the property White_Space
+bool IsCjk(int32_t code_point);          // an ideograph, of which none ends a word; neither Hangul nor kana
+
+}  // namespace weft
+
+#endif  // WEFT_TEXT_UNICODE_H_

@@ -1,0 +1,57 @@
+#include "weft/text/vocabulary.h"
+
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "weft/core/status.h"
+#include "weft/text/utf8.h"
+
+namespace weft {
+
+std::string Quoted(absl::string_view token) {
+  return absl::StrCat("'", CheckUtf8(token).ok() ? absl::Utf8SafeCEscape(token) : absl::CHexEscape(token), "'");
+}
+
+absl::StatusOr<Vocabulary> Vocabulary::Create(std::vector<std::string> tokens) {
+  Vocabulary vocabulary;
+  for (std::string& token : tokens) WEFT_RETURN_IF_ERROR(vocabulary.Add(std::move(token)));
+  return vocabulary;
+}
+
+absl::StatusOr<Vocabulary> Vocabulary::FromIds(std::vector<std::pair<std::string, int64_t>> tokens) {
+  std::vector<const std::string*> by_id(tokens.size());
+  for (const auto& [token, id] : tokens) {
+    if (id < 0 || id >= static_cast<int64_t>(tokens.size())) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("token ", Quoted(token), " has id ", id, ", but there are ", tokens.size(), " tokens"));
+    }
+    const std::string*& place = by_id[static_cast<size_t>(id)];
+    if (place != nullptr) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("tokens ", Quoted(*place), " and ", Quoted(token), " both have id ", id));
+    }
+    place = &token;
+  }
+  Vocabulary vocabulary;
+  for (const std::string* token : by_id) WEFT_RETURN_IF_ERROR(vocabulary.Add(*token));
+  return vocabulary;
+}
+
+std::optional<int32_t> Vocabulary::Find(absl::string_view token) const {
+  const auto found = ids_.find(token);
+  if (found == ids_.end()) return std::nullopt;
+  return found->second;
+}
+
+absl::Status Vocabulary::Add(std::string token) {
+  const auto [place, added] = ids_.emplace(token, size());
+  if (!added) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("token ", Quoted(token), " is there twice, with ids ", place->second, " and ", size()));
+  }
+  tokens_.push_back(std::move(token));
+  return absl::OkStatus();
+}
+
+}  // namespace weft

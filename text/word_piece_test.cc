@@ -1,0 +1,124 @@
+#include "weft/text/word_piece.h"
+
+#include <gtest/gtest.h>
+
+namespace weft {
+namespace {
+
+using Words = std::vector<std::string>;
+
+TEST(BertWordsTest, MakesTextUniform) {
+  const struct {
+    std::string text;
+    Words words;
+  } rows[] = {
+      {"", {}},
+      {" \t\n\u00A0\u3000", {}},
+      {"Hello, World!", {"hello", ",", "world", "!"}},
+      {"Élan É", {"elan", "e"}},
+      {"e\u0301\u0323", {"e"}},  // accents of their own
+      {"İstanbul ıI", {"istanbul", "ıi"}},
+      {"ÇİĞ", {"cig"}},
+      {"a\u200Db\u00ADc", {"abc"}},  // formatting
+      {std::string("a\0b\x01"
+                   "c\x7F",
+                   6),
+       {"abc"}},  // controls
+      {"a\uFFFDb\uE000c", {"abc"}},
+      {"a\tb\rc\nd\u2003e\v\f\u0085f", {"a", "b", "c", "d", "ef"}},
+      {"a日本b", {"a", "日", "本", "b"}},
+      {"かな한", {"かな\u1112\u1161\u11AB"}},  // kana and Hangul are no ideographs; NFD takes syllables apart
+      {"$5^2~x_y|z`", {"$", "5", "^", "2", "~", "x", "_", "y", "|", "z", "`"}},
+      {"«a»—b…", {"«", "a", "»", "—", "b", "…"}},
+      {"€5 £x", {"€5", "£x"}},  // symbols outside ASCII don't end a word
+      {"ΑΣ", {"ασ"}},           // no final sigma
+      {"ﬁ ẞ", {"ﬁ", "ß"}},
+  };
+  for (const auto& row : rows) EXPECT_EQ(BertWords(row.text, {}), row.words) << row.text;
+}
+
+TEST(BertWordsTest, EachStepCanBeLeftOut) {
+  EXPECT_EQ(BertWords("Élan", {.strip_accents = false}), Words{"élan"});
+  EXPECT_EQ(BertWords("İ", {.strip_accents = false}), Words{"i\u0307"});
+  EXPECT_EQ(BertWords("Élan", {.lowercase = false}), Words{"Elan"});
+  EXPECT_EQ(BertWords("Élan", {.strip_accents = false, .lowercase = false}), Words{"Élan"});
+  EXPECT_EQ(BertWords("a日b", {.separate_cjk = false}), Words{"a日b"});
+  EXPECT_EQ(BertWords("a\u200Db c", {.clean_text = false}), (Words{"a\u200Db", "c"}));
+}
+
+std::unique_ptr<WordPiece> Small() {
+  auto vocabulary =
+      ReadVocabularyText("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nem\n##bed\n##ding\n##s\nbed\n,\nword\n日\n##é\n");
+  EXPECT_TRUE(vocabulary.ok()) << vocabulary.status();
+  auto tokenizer = WordPiece::Create(BertModel(*std::move(vocabulary)));
+  EXPECT_TRUE(tokenizer.ok()) << tokenizer.status();
+  return *std::move(tokenizer);
+}
+
+TEST(WordPieceTest, TakesTheLongestPieces) {
+  const auto tokenizer = Small();
+  const struct {
+    std::string text;
+    std::vector<int32_t> ids;
+  } rows[] = {
+      {"", {}},
+      {"Embeddings", {5, 6, 7, 8}},
+      {"embed, bed,words", {5, 6, 10, 9, 10, 11, 8}},
+      {"bedding bedem", {9, 7, 1}},  // one part unknown: the whole word
+      {"x 日日", {1, 12, 12}},
+      {std::string(100, 'x'), {1}},
+      {"bed" + std::string(49, 's') + std::string(48, 's'), std::vector<int32_t>(98, 8)},
+      {"bed" + std::string(98, 's'), {1}},  // 101 characters
+      {"[MASK]", {1, 1, 1}},                // only for those who ask
+  };
+  for (auto row : rows) {
+    if (row.ids.size() == 98) row.ids[0] = 9;
+    EXPECT_EQ(*tokenizer->Encode(row.text), row.ids) << row.text;
+  }
+  EXPECT_EQ(tokenizer->Encode("bed \xFF").status().message(), "not UTF-8 at byte 4 (0xFF)");
+}
+
+TEST(WordPieceTest, KnowsBertsFormat) {
+  const auto tokenizer = Small();
+  const SpecialTokens& special = tokenizer->special_tokens();
+  EXPECT_EQ(special.padding, 0);
+  EXPECT_EQ(special.unknown, 1);
+  EXPECT_EQ(special.classification, 2);
+  EXPECT_EQ(special.separator, 3);
+  EXPECT_EQ(special.mask, 4);
+  EXPECT_EQ(special.begin, std::nullopt);
+  EXPECT_EQ(special.end, std::nullopt);
+  EXPECT_EQ(*tokenizer->EncodeWithSpecial("bed [MASK]s, [mask]"), (std::vector<int32_t>{9, 4, 1, 10, 1, 1, 1}));
+  EXPECT_EQ(tokenizer->Wrap({5, 6}).ids, (std::vector<int32_t>{2, 5, 6, 3}));
+  EXPECT_EQ(tokenizer->Wrap({}).segments, (std::vector<int32_t>{0, 0}));
+  const auto pair = tokenizer->WrapPair({5, 6}, {9});
+  ASSERT_TRUE(pair.ok());
+  EXPECT_EQ(pair->ids, (std::vector<int32_t>{2, 5, 6, 3, 9, 3}));
+  EXPECT_EQ(pair->segments, (std::vector<int32_t>{0, 0, 0, 0, 1, 1}));
+}
+
+TEST(WordPieceTest, Decodes) {
+  const auto tokenizer = Small();
+  EXPECT_EQ(*tokenizer->Decode({2, 5, 6, 7, 8, 10, 9, 1, 3, 0, 0}), "embeddings , bed [UNK]");
+  EXPECT_EQ(*tokenizer->DecodeWithSpecial({2, 9, 3}), "[CLS] bed [SEP]");
+  EXPECT_EQ(*tokenizer->Decode({8}), "s");
+  EXPECT_EQ(tokenizer->Decode({5, 14}).status().message(), "id 14, at place 1, is not in 0 .. 13");
+}
+
+TEST(WordPieceTest, RefusesVocabulariesThatCannotBeUsed) {
+  const struct {
+    std::string text, message;
+  } rows[] = {
+      {"", "line 1: the token is empty"},
+      {"a\n\nb\n", "line 2: the token is empty"},
+      {"a\nb\na\n", "line 3: token 'a' is there twice, with ids 0 and 2"},
+      {"a\nb\xFF\n", "line 2: not UTF-8 at byte 1 (0xFF)"},
+  };
+  for (const auto& row : rows) EXPECT_EQ(ReadVocabularyText(row.text).status().message(), row.message);
+  EXPECT_EQ(ReadVocabularyText("a\r\nb")->token(1), "b");
+  EXPECT_EQ(WordPiece::Create(BertModel(*ReadVocabularyText("a\nb"))).status().message(),
+            "the vocabulary does not have '[UNK]'");
+}
+
+}  // namespace
+}  // namespace weft
