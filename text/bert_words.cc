@@ -52,24 +52,11 @@ CodePoints StripAccents(const CodePoints& text) {
   return decomposed;
 }
 
-CodePoints Lowercase(const CodePoints& text) {
-  CodePoints lower;
-  for (const int32_t c : text) {
-    if (c == 0x130) {  // 'İ', the one letter that becomes two
-      lower.insert(lower.end(), {'i', 0x307});
-    } else {
-      lower.push_back(utf8proc_tolower(c));
-    }
-  }
-  return lower;
-}
-
 }  // namespace
 
 std::vector<std::string> BertWords(absl::string_view text, const BertNormalizer& normalizer) {
   CodePoints points = Clean(text, normalizer);
   if (normalizer.strip_accents) points = StripAccents(points);
-  if (normalizer.lowercase) points = Lowercase(points);
   std::vector<std::string> words;
   bool inside = false;
   for (const int32_t c : points) {
@@ -79,7 +66,11 @@ std::vector<std::string> BertWords(absl::string_view text, const BertNormalizer&
     }
     const bool alone = EndsWord(c);
     if (!inside || alone) words.emplace_back();
-    words.back() += ToUtf8(c);
+    if (normalizer.lowercase) {
+      AppendLowercase(c, &words.back());
+    } else {
+      words.back() += ToUtf8(c);
+    }
     inside = !alone;
   }
   return words;

@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "weft/core/file.h"
 #include "weft/core/json.h"
 #include "weft/core/status.h"
@@ -13,6 +14,7 @@
 #include "weft/text/byte_level_bpe.h"
 #include "weft/text/byte_tokenizer.h"
 #include "weft/text/character_tokenizer.h"
+#include "weft/text/scored_bpe.h"
 #include "weft/text/word_piece.h"
 
 namespace weft {
@@ -28,6 +30,9 @@ absl::StatusOr<T> Of(const std::string& path, absl::StatusOr<T> result) {
   if (!result.ok()) return Annotate(result.status(), path);
   return result;
 }
+
+// What a folder is searched for, in this order.
+constexpr const char* kNames[] = {"tokenizer.json", "vocab.bpe", "merges.txt", "vocab.txt", "tokenizer.bin"};
 
 constexpr struct {
   const char *vocabulary, *merges;
@@ -57,6 +62,11 @@ Loaded FromTokenizerJson(absl::string_view contents) {
   return absl::InvalidArgumentError("no tokenizer: it has no \"type\"");
 }
 
+Loaded FromLlama2cFile(absl::string_view contents) {
+  WEFT_ASSIGN_OR_RETURN(std::vector<ScoredPiece> pieces, ReadLlama2cFile(contents));
+  return ScoredBpe::Create(std::move(pieces));
+}
+
 Loaded LoadFile(const fs::path& path) {
   const std::string name = path.filename().string();
   for (const auto& [vocabulary, merges] : kBpeNames) {
@@ -65,9 +75,10 @@ Loaded LoadFile(const fs::path& path) {
   }
   if (absl::EndsWith(name, ".txt")) return LoadVocabularyText(path.string());
   WEFT_ASSIGN_OR_RETURN(const std::string contents, ReadFile(path.string()));
+  if (absl::EndsWith(name, ".bin")) return Of(path.string(), FromLlama2cFile(contents));
   if (absl::EndsWith(name, ".json")) return Of(path.string(), FromTokenizerJson(contents));
   return absl::InvalidArgumentError(
-      absl::StrCat(path.string(), ": no tokenizer that its name tells: tokenizer.json, vocab.bpe, merges.txt, *.txt"));
+      absl::StrCat(path.string(), ": its name is none of a tokenizer's: ", absl::StrJoin(kNames, ", ")));
 }
 
 }  // namespace
@@ -77,12 +88,11 @@ Loaded LoadTokenizer(const std::string& path) {
   const fs::file_status about = fs::status(path, error);
   if (!fs::exists(about)) return SystemStatus("find", path, error ? error.value() : ENOENT);
   if (!fs::is_directory(about)) return LoadFile(path);
-  for (const char* name : {"tokenizer.json", "vocab.bpe", "merges.txt", "vocab.txt"}) {
+  for (const char* name : kNames) {
     const fs::path file = fs::path(path) / name;
     if (fs::exists(file, error)) return LoadFile(file);
   }
-  return absl::NotFoundError(
-      absl::StrCat(path, ": the folder has none of tokenizer.json, vocab.bpe, merges.txt, vocab.txt"));
+  return absl::NotFoundError(absl::StrCat(path, ": the folder has none of ", absl::StrJoin(kNames, ", ")));
 }
 
 }  // namespace weft

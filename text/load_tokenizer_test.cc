@@ -44,5 +44,19 @@ TEST(LoadTokenizerTest, PublishedTokenizersGiveThePublishedIds) {
   CheckVectors(data, "/bert-uncased-vocab/vocab.txt", "bert_uncased_ids");
 }
 
+TEST(LoadTokenizerTest, AStoryOfLlama2c) {
+  const char* data = std::getenv("WEFT_DATA");
+  if (data == nullptr) GTEST_SKIP() << "WEFT_DATA is not set";
+  const std::string folder = absl::StrCat(data, "/stories260K");
+  const auto tokenizer = Load(folder);
+  ASSERT_NE(tokenizer, nullptr);
+  EXPECT_EQ(tokenizer->vocabulary_size(), 512);
+  const nlohmann::json expected = nlohmann::json::parse(std::ifstream(folder + "/expected.json"));
+  const std::string text = expected["greedy_text"];
+  const std::vector<int32_t> ids = expected["greedy_ids"];
+  EXPECT_EQ(*tokenizer->Decode(ids), text);
+  EXPECT_EQ(tokenizer->Wrap(*tokenizer->Encode(text)).ids, ids);
+}
+
 }  // namespace
 }  // namespace weft

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "weft/text/utf8.h"
+
 namespace weft {
 namespace {
 
@@ -34,6 +36,14 @@ bool IsCjk(int32_t code_point) {
                  {0x2B740, 0x2B81F}, {0x2B820, 0x2CEAF}, {0xF900, 0xFAFF},   {0x2F800, 0x2FA1F}};
   return std::any_of(std::begin(kBlocks), std::end(kBlocks),
                      [code_point](const auto& block) { return block.first <= code_point && code_point <= block.last; });
+}
+
+void AppendLowercase(int32_t code_point, std::string* text) {
+  if (code_point == 0x130) {  // 'İ', the one letter that becomes two code points
+    *text += "i\u0307";
+  } else {
+    *text += ToUtf8(utf8proc_tolower(code_point));
+  }
 }
 
 }  // namespace weft

@@ -1,8 +1,9 @@
-// What kind of character a code point is, by Unicode's general categories.
+// What kind of character a code point is, by Unicode's general categories, and its lower case.
 #ifndef WEFT_TEXT_UNICODE_H_
 #define WEFT_TEXT_UNICODE_H_
 
 #include <cstdint>
+#include <string>
 
 namespace weft {
 
@@ -13,6 +14,8 @@ bool IsMark(int32_t code_point);         // Mn: accents, vowel signs and the lik
 bool IsControl(int32_t code_point);      // Cc, Cf, Co, Cs: controls, formatting, private use
 bool IsSpace(int32_t code_point);        // the property White_Space
 bool IsCjk(int32_t code_point);          // an ideograph, of which none ends a word; neither Hangul nor kana
+// Appends its lower case, by itself: 'Σ' is 'σ' also at the end of a word.
+void AppendLowercase(int32_t code_point, std::string* text);
 
 }  // namespace weft
 
