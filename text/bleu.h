@@ -1,0 +1,47 @@
+// Corpus BLEU, the number that sacreBLEU 2.6 prints for one reference.
+//
+//   WEFT_ASSIGN_OR_RETURN(const BleuScore bleu, CorpusBleu(translations, references));
+//   bleu.ToString()   // "BLEU = 36.51 68.0/43.2/29.6/20.7 (BP = 0.998 ratio = 0.998 hyp_len = ... ref_len = ...)"
+//
+// Papineni et al. 2002, over whole words as mteval-v13a cuts them. An order without a match counts as half a match, the
+// next as a quarter, and so on (Chen and Cherry 2014, method 3).
+#ifndef WEFT_TEXT_BLEU_H_
+#define WEFT_TEXT_BLEU_H_
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+namespace weft {
+
+struct BleuOptions {
+  bool lowercase = false;
+};
+
+struct BleuScore {
+  double score = 0;                                      // 0 .. 100
+  std::array<double, 4> precisions = {};                 // of n-grams of 1 to 4 words, in percent
+  std::array<int64_t, 4> matches = {}, totals = {};      // what they are the quotients of
+  double brevity_penalty = 0;                            // 1 if the translations are no shorter than the references
+  int64_t translation_length = 0, reference_length = 0;  // words
+
+  std::string ToString() const;
+};
+
+// InvalidArgument if there are not as many references as translations.
+absl::StatusOr<BleuScore> CorpusBleu(absl::Span<const std::string> translations,
+                                     absl::Span<const std::string> references, const BleuOptions& options = {});
+
+// How the number was found, as papers give it: "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0".
+std::string BleuSignature(const BleuOptions& options = {});
+
+// The words of a line as mteval-v13a cuts them, with a space between two.
+std::string TokenizeForBleu(absl::string_view line);
+
+}  // namespace weft
+
+#endif  // WEFT_TEXT_BLEU_H_
