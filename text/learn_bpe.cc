@@ -160,6 +160,7 @@ absl::StatusOr<BpeModel> LearnByteLevelBpe(absl::string_view text, const LearnBy
     if (!model.vocabulary.Find(left + right)) WEFT_RETURN_IF_ERROR(model.vocabulary.Add(left + right));
   }
   for (const std::string& token : options.special) {
+    WEFT_RETURN_IF_ERROR(Annotate(CheckUtf8(token), absl::StrCat("special token ", model.special.size())));
     model.special.push_back({token, model.vocabulary.size()});
     WEFT_RETURN_IF_ERROR(model.vocabulary.Add(token));
   }

@@ -15,6 +15,7 @@
 #include "weft/text/byte_tokenizer.h"
 #include "weft/text/character_tokenizer.h"
 #include "weft/text/scored_bpe.h"
+#include "weft/text/tokenizer_json.h"
 #include "weft/text/word_piece.h"
 
 namespace weft {
@@ -59,7 +60,8 @@ Loaded FromTokenizerJson(absl::string_view contents) {
     WEFT_ASSIGN_OR_RETURN(CharacterTokenizer tokenizer, CharacterTokenizer::FromJson(contents));
     return std::make_unique<CharacterTokenizer>(std::move(tokenizer));
   }
-  return absl::InvalidArgumentError("no tokenizer: it has no \"type\"");
+  if (json.contains("model")) return ReadTokenizerJson(json);
+  return absl::InvalidArgumentError("it has neither the \"type\" nor the \"model\" of a tokenizer");
 }
 
 Loaded FromLlama2cFile(absl::string_view contents) {

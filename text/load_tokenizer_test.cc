@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -42,6 +44,28 @@ TEST(LoadTokenizerTest, PublishedTokenizersGiveThePublishedIds) {
   CheckVectors(data, "/gpt2-bpe", "gpt2_ids");
   CheckVectors(data, "/gpt2-bpe/encoder.json", "gpt2_ids");
   CheckVectors(data, "/bert-uncased-vocab/vocab.txt", "bert_uncased_ids");
+  CheckVectors(data, "/minilm-l6-v2", "bert_uncased_ids");  // tokenizer.json
+}
+
+TEST(LoadTokenizerTest, OneBertFromTwoKindsOfFiles) {
+  const char* data = std::getenv("WEFT_DATA");
+  if (data == nullptr) GTEST_SKIP() << "WEFT_DATA is not set";
+  for (const char* path : {"/minilm-l6-v2/tokenizer.json", "/minilm-l6-v2/vocab.txt"}) {
+    const auto bert = Load(absl::StrCat(data, path));
+    ASSERT_NE(bert, nullptr);
+    EXPECT_EQ(bert->vocabulary_size(), 30522);
+    EXPECT_EQ(bert->special_tokens().padding, 0);
+    EXPECT_EQ(bert->special_tokens().unknown, 100);
+    EXPECT_EQ(bert->special_tokens().classification, 101);
+    EXPECT_EQ(bert->special_tokens().separator, 102);
+    EXPECT_EQ(bert->special_tokens().mask, 103);
+    const auto pair = bert->WrapPair(*bert->Encode("Is it?"), *bert->Encode("Yes."));
+    ASSERT_TRUE(pair.ok()) << pair.status();
+    EXPECT_EQ(pair->ids, (std::vector<int32_t>{101, 2003, 2009, 1029, 102, 2748, 1012, 102}));
+    EXPECT_EQ(pair->segments, (std::vector<int32_t>{0, 0, 0, 0, 0, 1, 1, 1}));
+    EXPECT_EQ(*bert->Decode(pair->ids), "is it ? yes .");
+    EXPECT_EQ(*bert->EncodeWithSpecial("a [MASK]."), (std::vector<int32_t>{1037, 103, 1012}));
+  }
 }
 
 TEST(LoadTokenizerTest, AStoryOfLlama2c) {
@@ -56,6 +80,68 @@ TEST(LoadTokenizerTest, AStoryOfLlama2c) {
   const std::vector<int32_t> ids = expected["greedy_ids"];
   EXPECT_EQ(*tokenizer->Decode(ids), text);
   EXPECT_EQ(tokenizer->Wrap(*tokenizer->Encode(text)).ids, ids);
+}
+
+class FilesTest : public testing::Test {
+ protected:
+  FilesTest() : folder_(absl::StrCat(testing::TempDir(), "/tokenizer")) {
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directory(folder_);
+  }
+  std::string Write(const std::string& name, const std::string& contents) const {
+    std::ofstream(folder_ + "/" + name, std::ios::binary) << contents;
+    return folder_ + "/" + name;
+  }
+  // The error of `path`, which begins with the file's name, without that name.
+  std::string Error(const std::string& path) const {
+    const absl::Status status = LoadTokenizer(path).status();
+    EXPECT_FALSE(status.ok()) << path;
+    EXPECT_EQ(status.message().find(folder_), 0) << status;
+    return std::string(status.message().substr(std::min(folder_.size() + 1, status.message().size())));
+  }
+  const std::string folder_;
+};
+
+TEST_F(FilesTest, OursAreKnownByTheirType) {
+  Write("tokenizer.json", R"({"type":"character","characters":["a","b"]})");
+  EXPECT_EQ(*Load(folder_)->Encode("ba"), (std::vector<int32_t>{1, 0}));
+  const auto bytes = Load(Write("bytes.json", R"({"type":"byte"})"));
+  EXPECT_EQ(*bytes->Encode("a\xFF"), (std::vector<int32_t>{'a', 0xFF}));
+  EXPECT_EQ(*bytes->Decode({'a', 0xFF}), "a\xFF");
+  EXPECT_EQ(bytes->vocabulary_size(), 256);
+  EXPECT_FALSE(bytes->Decode({256}).ok());
+}
+
+TEST_F(FilesTest, AFolderIsSearched) {
+  EXPECT_EQ(Error(folder_), " the folder has none of tokenizer.json, vocab.bpe, merges.txt, vocab.txt, tokenizer.bin");
+  Write("vocab.txt", "[UNK]\na\n");
+  EXPECT_EQ(*Load(folder_)->Encode("A b"), (std::vector<int32_t>{1, 0}));
+  Write("vocab.json", R"({"a":0,"b":1,"ab":2})");
+  Write("merges.txt", "#version: 0.2\na b\n");
+  EXPECT_EQ(*Load(folder_)->Encode("ab"), std::vector<int32_t>{2});
+  EXPECT_EQ(*Load(folder_ + "/vocab.json")->Encode("ab"), std::vector<int32_t>{2});
+  EXPECT_EQ(*Load(folder_ + "/vocab.txt")->Encode("ab"), std::vector<int32_t>{0});
+  Write("tokenizer.json", R"({"type":"byte"})");
+  EXPECT_EQ(*Load(folder_)->Encode("ab"), (std::vector<int32_t>{'a', 'b'}));
+}
+
+TEST_F(FilesTest, ErrorsNameFileAndPlace) {
+  EXPECT_EQ(LoadTokenizer("/no/such/file.json").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(Error(Write("a.json", "{\"type\": \"byte\"")).substr(0, 23), "a.json: it is not JSON:");
+  EXPECT_EQ(Error(Write("a.json", "{}")), "a.json: it has neither the \"type\" nor the \"model\" of a tokenizer");
+  EXPECT_EQ(Error(Write("a.json", R"({"type":"unigram"})")).substr(0, 23), "a.json: not a tokenizer");
+  EXPECT_EQ(Error(Write("a.json", R"({"model":{"type":"Unigram"}})")),
+            "a.json: model: its type is 'Unigram', not BPE or WordPiece");
+  EXPECT_EQ(Error(Write("a.txt", "[UNK]\na\na\n")), "a.txt: line 3: token 'a' is there twice, with ids 1 and 2");
+  EXPECT_EQ(Error(Write("a.bin", "1234567")), "a.bin: piece 0, at byte 4: the file ends there");
+  EXPECT_EQ(Error(Write("a.xyz", "")).substr(0, 38), "a.xyz: its name is none of a tokenizer");
+  Write("vocab.json", R"({"a":0,"b":1,"ab":1})");
+  EXPECT_NE(LoadTokenizer(folder_ + "/vocab.json").status().message().find("merges.txt: No such file"),
+            std::string::npos);
+  Write("merges.txt", "a b\nb c\n");
+  EXPECT_EQ(Error(folder_), "vocab.json: tokens 'ab' and 'b' both have id 1");
+  Write("vocab.json", R"({"a":0,"b":1,"ab":2})");
+  EXPECT_EQ(Error(folder_), "merges.txt: merge 1, 'b' 'c': 'c' is not in the vocabulary");
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/text/utf8.h"
@@ -60,11 +61,14 @@ absl::StatusOr<std::vector<int32_t>> Tokenizer::EncodeWithSpecial(absl::string_v
       at = found;
       next = &token;
     }
-    WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> ordinary, Encode(text.substr(0, at)));
+    absl::string_view before = text.substr(0, at);
+    if (next != nullptr && next->strip_before) before = absl::StripTrailingAsciiWhitespace(before);
+    WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> ordinary, Encode(before));
     ids.insert(ids.end(), ordinary.begin(), ordinary.end());
     if (next == nullptr) break;
     ids.push_back(next->id);
     text.remove_prefix(at + next->text.size());
+    if (next->strip_after) text = absl::StripLeadingAsciiWhitespace(text);
   }
   return ids;
 }
@@ -143,6 +147,11 @@ WrapFormat BertPair(int32_t classification, int32_t separator) {
           {WrapPart::kToken, separator},
           {WrapPart::kSecond, 0, 1},
           {WrapPart::kToken, separator, 1}};
+}
+
+WrapFormat RobertaPair(int32_t begin, int32_t end) {
+  return {{WrapPart::kToken, begin}, {WrapPart::kFirst},  {WrapPart::kToken, end},
+          {WrapPart::kToken, end},   {WrapPart::kSecond}, {WrapPart::kToken, end}};
 }
 
 WrapFormat BeginText(int32_t begin) { return {{WrapPart::kToken, begin}, {WrapPart::kFirst}}; }

@@ -25,6 +25,7 @@ namespace weft {
 struct SpecialToken {
   std::string text;  // as it is written: "[CLS]"
   int32_t id;
+  bool strip_before = false, strip_after = false;  // whether the white space beside it belongs to it
 };
 
 // The special tokens that a vocabulary has, by what they are for.
@@ -92,6 +93,7 @@ std::vector<SpecialToken> UsualSpecialTokens(const Vocabulary& vocabulary);
 // The formats that most models have.
 WrapFormat BertSingle(int32_t classification, int32_t separator);  // [CLS] a [SEP]
 WrapFormat BertPair(int32_t classification, int32_t separator);    // [CLS] a [SEP] b [SEP]; segments 0 and 1
+WrapFormat RobertaPair(int32_t begin, int32_t end);                // <s> a </s></s> b </s>; segments 0
 WrapFormat BeginText(int32_t begin);                               // <s> a
 
 }  // namespace weft

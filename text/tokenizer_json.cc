@@ -1,0 +1,266 @@
+#include "weft/text/tokenizer_json.h"
+
+#include <algorithm>
+#include <set>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "weft/core/status.h"
+#include "weft/text/bpe_files.h"
+#include "weft/text/byte_alphabet.h"
+#include "weft/text/word_piece.h"
+
+namespace weft {
+namespace {
+
+using Json = nlohmann::json;
+
+// The member of an object, or null.
+const Json& Member(const Json& object, const std::string& key) {
+  static const Json kNull;
+  const auto found = object.is_object() ? object.find(key) : object.end();
+  return found == object.end() ? kNull : *found;
+}
+
+template <class T>
+bool Fits(const Json& value) {
+  if constexpr (std::is_same_v<T, bool>) return value.is_boolean();
+  if constexpr (std::is_same_v<T, std::string>) return value.is_string();
+  if constexpr (std::is_integral_v<T>) return value.is_number_integer() && value.get<int64_t>() == value.get<T>();
+}
+
+// A member that may be left out.
+template <class T>
+absl::StatusOr<T> Get(const Json& object, const std::string& key, T otherwise) {
+  const Json& value = Member(object, key);
+  if (value.is_null()) return otherwise;
+  if (!Fits<T>(value))
+    return absl::InvalidArgumentError(absl::StrCat(key, ": ", value.dump(), " is not of the right type"));
+  return value.get<T>();
+}
+
+std::string TypeOf(const Json& object) {
+  const Json& type = Member(object, "type");
+  return object.is_null() ? "null" : type.is_string() ? type.get<std::string>() : object.dump().substr(0, 60);
+}
+
+absl::Status UnknownType(const Json& object, const char* known) {
+  return absl::InvalidArgumentError(absl::StrCat("its type is '", TypeOf(object), "', not ", known));
+}
+
+absl::Status Unknown(const char* place, const Json& object, const char* known) {
+  return Annotate(UnknownType(object, known), place);
+}
+
+// InvalidArgument if a member that changes the ids is there and not off.
+absl::Status CheckOff(const Json& object, std::initializer_list<const char*> keys) {
+  for (const char* key : keys) {
+    const Json& value = Member(object, key);
+    if (value.is_null() || value == false || value == "" || value == 0) continue;
+    return absl::InvalidArgumentError(absl::StrCat(key, ": ", value.dump(), " is not supported"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<SpecialToken>> ReadAddedTokens(const Json& list) {
+  std::vector<SpecialToken> tokens;
+  if (list.is_null()) return tokens;
+  if (!list.is_array()) return absl::InvalidArgumentError("added_tokens: it is not a list");
+  for (const Json& entry : list) {
+    const std::string place = absl::StrCat("added_tokens[", tokens.size(), "]");
+    const auto read = [&]() -> absl::StatusOr<SpecialToken> {
+      WEFT_ASSIGN_OR_RETURN(const std::string text, Get<std::string>(entry, "content", ""));
+      WEFT_ASSIGN_OR_RETURN(const int32_t id, Get<int32_t>(entry, "id", -1));
+      WEFT_ASSIGN_OR_RETURN(const bool special, Get(entry, "special", false));
+      WEFT_ASSIGN_OR_RETURN(const bool strip_before, Get(entry, "lstrip", false));
+      WEFT_ASSIGN_OR_RETURN(const bool strip_after, Get(entry, "rstrip", false));
+      if (text.empty() || id < 0) return absl::InvalidArgumentError("it has no content or no id");
+      if (!special) {
+        return absl::InvalidArgumentError(absl::StrCat(Quoted(text), " is not special, which is not supported"));
+      }
+      WEFT_RETURN_IF_ERROR(CheckOff(entry, {"single_word"}));
+      return SpecialToken{text, id, strip_before, strip_after};
+    };
+    absl::StatusOr<SpecialToken> token = read();
+    if (!token.ok()) return Annotate(token.status(), place);
+    tokens.push_back(*std::move(token));
+  }
+  return tokens;
+}
+
+// The vocabulary of the model and the tokens that were added to it.
+absl::StatusOr<Vocabulary> ReadVocabulary(const Json& list, const std::vector<SpecialToken>& added, bool as_bytes) {
+  WEFT_ASSIGN_OR_RETURN(TokenIds tokens, ReadTokenIds(list));
+  std::set<std::string> listed;
+  for (auto& [token, id] : tokens) {
+    const auto is_this = [&token](const SpecialToken& special) { return special.text == token; };
+    const auto special = std::find_if(added.begin(), added.end(), is_this);
+    if (special != added.end()) {
+      if (special->id != id) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("token ", Quoted(token), " has id ", id, ", but in added_tokens ", special->id));
+      }
+      listed.insert(token);
+    } else if (as_bytes) {
+      absl::StatusOr<std::string> bytes = FromByteAlphabet(token);
+      if (!bytes.ok()) return Annotate(bytes.status(), absl::StrCat("token ", Quoted(token)));
+      token = *std::move(bytes);
+    }
+  }
+  for (const SpecialToken& token : added) {
+    if (listed.count(token.text) == 0) tokens.emplace_back(token.text, token.id);
+  }
+  return Vocabulary::FromIds(std::move(tokens));
+}
+
+absl::StatusOr<std::vector<TokenPair>> ReadMerges(const Json& list) {
+  if (!list.is_array()) return absl::InvalidArgumentError("it is not a list");
+  std::vector<TokenPair> merges;
+  for (const Json& entry : list) {
+    const bool pair = entry.is_array() && entry.size() == 2 && entry[0].is_string() && entry[1].is_string();
+    absl::StatusOr<TokenPair> merge =
+        pair                ? ReadMerge(entry[0].get_ref<const std::string&>(), entry[1].get_ref<const std::string&>())
+        : entry.is_string() ? ReadMerge(entry.get_ref<const std::string&>())
+                            : absl::InvalidArgumentError(absl::StrCat(entry.dump(), " is not two tokens"));
+    if (!merge.ok()) return Annotate(merge.status(), absl::StrCat("entry ", merges.size()));
+    merges.push_back(*std::move(merge));
+  }
+  return merges;
+}
+
+struct Formats {
+  WrapFormat single = {{WrapPart::kFirst}}, pair;
+};
+
+absl::StatusOr<WrapFormat> ReadTemplate(const Json& list, const Json& special) {
+  WrapFormat format;
+  for (const Json& entry : list) {
+    const Json &sequence = Member(entry, "Sequence"), &token = Member(entry, "SpecialToken");
+    const Json& part = sequence.is_null() ? token : sequence;
+    WEFT_ASSIGN_OR_RETURN(const std::string id, Get<std::string>(part, "id", ""));
+    WEFT_ASSIGN_OR_RETURN(const int32_t segment, Get<int32_t>(part, "type_id", 0));
+    if (!sequence.is_null()) {
+      if (id != "A" && id != "B")
+        return absl::InvalidArgumentError(absl::StrCat("its sequence ", Quoted(id), " is neither A nor B"));
+      format.push_back({id == "A" ? WrapPart::kFirst : WrapPart::kSecond, 0, segment});
+      continue;
+    }
+    const Json& ids = Member(Member(special, id), "ids");
+    if (!ids.is_array()) return absl::InvalidArgumentError(absl::StrCat("special token ", Quoted(id), " has no ids"));
+    for (const Json& each : ids) {
+      if (!Fits<int32_t>(each)) return absl::InvalidArgumentError(absl::StrCat(each.dump(), " is not an id"));
+      format.push_back({WrapPart::kToken, each.get<int32_t>(), segment});
+    }
+  }
+  return format;
+}
+
+absl::StatusOr<Formats> ReadPostProcessor(const Json& json) {
+  const std::string type = TypeOf(json);
+  if (json.is_null() || type == "ByteLevel") return Formats();
+  if (type == "TemplateProcessing") {
+    const Json& special = Member(json, "special_tokens");
+    WEFT_ASSIGN_OR_RETURN(WrapFormat single, ReadTemplate(Member(json, "single"), special));
+    WEFT_ASSIGN_OR_RETURN(WrapFormat pair, ReadTemplate(Member(json, "pair"), special));
+    return Formats{std::move(single), std::move(pair)};
+  }
+  if (type != "BertProcessing" && type != "RobertaProcessing") {
+    return UnknownType(json, "TemplateProcessing, BertProcessing, RobertaProcessing or ByteLevel");
+  }
+  int32_t ids[2];
+  for (int i = 0; i < 2; ++i) {
+    const Json& token = Member(json, i == 0 ? "cls" : "sep");
+    if (!token.is_array() || token.size() != 2 || !Fits<int32_t>(token[1])) {
+      return absl::InvalidArgumentError("cls and sep are not lists of a token and its id");
+    }
+    ids[i] = token[1].get<int32_t>();
+  }
+  if (type == "BertProcessing") return Formats{BertSingle(ids[0], ids[1]), BertPair(ids[0], ids[1])};
+  return Formats{BertSingle(ids[0], ids[1]), RobertaPair(ids[0], ids[1])};
+}
+
+absl::Status CheckFormats(const Formats& formats, int32_t vocabulary_size) {
+  for (const WrapFormat* format : {&formats.single, &formats.pair}) {
+    for (const WrapPart& part : *format) {
+      if (part.id >= 0 && part.id < vocabulary_size) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("post_processor: id ", part.id, " is not in 0 .. ", vocabulary_size - 1));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Result with a place before its error.
+template <class T>
+absl::StatusOr<T> At(const char* place, absl::StatusOr<T> result) {
+  if (!result.ok()) return Annotate(result.status(), place);
+  return result;
+}
+
+absl::StatusOr<std::unique_ptr<Tokenizer>> ReadBpe(const Json& json, std::vector<SpecialToken> added) {
+  const Json &model = Member(json, "model"), &pre_tokenizer = Member(json, "pre_tokenizer");
+  if (!Member(json, "normalizer").is_null()) return Unknown("normalizer", Member(json, "normalizer"), "null");
+  if (TypeOf(pre_tokenizer) != "ByteLevel") return Unknown("pre_tokenizer", pre_tokenizer, "ByteLevel");
+  BpeModel bpe;
+  WEFT_ASSIGN_OR_RETURN(bpe.prefix_space, At("pre_tokenizer", Get(pre_tokenizer, "add_prefix_space", true)));
+  WEFT_ASSIGN_OR_RETURN(const bool use_regex, At("pre_tokenizer", Get(pre_tokenizer, "use_regex", true)));
+  if (!use_regex) return absl::InvalidArgumentError("pre_tokenizer: use_regex: false is not supported");
+  WEFT_RETURN_IF_ERROR(Annotate(
+      CheckOff(model, {"dropout", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback"}), "model"));
+  WEFT_ASSIGN_OR_RETURN(bpe.whole_words, At("model", Get(model, "ignore_merges", false)));
+  WEFT_ASSIGN_OR_RETURN(bpe.vocabulary, At("model.vocab", ReadVocabulary(Member(model, "vocab"), added, true)));
+  WEFT_ASSIGN_OR_RETURN(bpe.merges, At("model.merges", ReadMerges(Member(model, "merges"))));
+  WEFT_ASSIGN_OR_RETURN(Formats formats, At("post_processor", ReadPostProcessor(Member(json, "post_processor"))));
+  WEFT_RETURN_IF_ERROR(CheckFormats(formats, bpe.vocabulary.size()));
+  bpe.special = std::move(added);
+  bpe.single = std::move(formats.single);
+  bpe.pair = std::move(formats.pair);
+  return At("model.merges", ByteLevelBpe::Create(std::move(bpe)));
+}
+
+absl::StatusOr<BertNormalizer> ReadNormalizer(const Json& json) {
+  if (json.is_null()) {
+    return BertNormalizer{.clean_text = false, .separate_cjk = false, .strip_accents = false, .lowercase = false};
+  }
+  if (TypeOf(json) != "BertNormalizer") return Unknown("normalizer", json, "BertNormalizer or null");
+  BertNormalizer normalizer;
+  const auto get = [&json](const char* key, bool otherwise) { return At("normalizer", Get(json, key, otherwise)); };
+  WEFT_ASSIGN_OR_RETURN(normalizer.clean_text, get("clean_text", true));
+  WEFT_ASSIGN_OR_RETURN(normalizer.separate_cjk, get("handle_chinese_chars", true));
+  WEFT_ASSIGN_OR_RETURN(normalizer.lowercase, get("lowercase", true));
+  WEFT_ASSIGN_OR_RETURN(normalizer.strip_accents, get("strip_accents", normalizer.lowercase));
+  return normalizer;
+}
+
+absl::StatusOr<std::unique_ptr<Tokenizer>> ReadWordPiece(const Json& json, std::vector<SpecialToken> added) {
+  const Json &model = Member(json, "model"), &pre_tokenizer = Member(json, "pre_tokenizer");
+  if (TypeOf(pre_tokenizer) != "BertPreTokenizer") return Unknown("pre_tokenizer", pre_tokenizer, "BertPreTokenizer");
+  WordPieceModel pieces;
+  WEFT_ASSIGN_OR_RETURN(pieces.normalizer, ReadNormalizer(Member(json, "normalizer")));
+  WEFT_ASSIGN_OR_RETURN(pieces.unknown, At("model", Get(model, "unk_token", pieces.unknown)));
+  WEFT_ASSIGN_OR_RETURN(pieces.prefix, At("model", Get(model, "continuing_subword_prefix", pieces.prefix)));
+  WEFT_ASSIGN_OR_RETURN(pieces.longest_word, At("model", Get(model, "max_input_chars_per_word", pieces.longest_word)));
+  WEFT_ASSIGN_OR_RETURN(pieces.vocabulary, At("model.vocab", ReadVocabulary(Member(model, "vocab"), added, false)));
+  WEFT_ASSIGN_OR_RETURN(Formats formats, At("post_processor", ReadPostProcessor(Member(json, "post_processor"))));
+  WEFT_RETURN_IF_ERROR(CheckFormats(formats, pieces.vocabulary.size()));
+  pieces.special = std::move(added);
+  pieces.single = std::move(formats.single);
+  pieces.pair = std::move(formats.pair);
+  return At("model", WordPiece::Create(std::move(pieces)));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Tokenizer>> ReadTokenizerJson(const Json& json) {
+  const Json& model = Member(json, "model");
+  // Older files of the two kinds don't name it; only one has merges.
+  const std::string type =
+      Member(model, "type").is_null() ? model.contains("merges") ? "BPE" : "WordPiece" : TypeOf(model);
+  if (!model.is_object() || (type != "BPE" && type != "WordPiece")) return Unknown("model", model, "BPE or WordPiece");
+  WEFT_ASSIGN_OR_RETURN(std::vector<SpecialToken> added, ReadAddedTokens(Member(json, "added_tokens")));
+  return type == "BPE" ? ReadBpe(json, std::move(added)) : ReadWordPiece(json, std::move(added));
+}
+
+}  // namespace weft

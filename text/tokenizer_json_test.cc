@@ -1,0 +1,156 @@
+#include "weft/text/tokenizer_json.h"
+
+#include <gtest/gtest.h>
+
+#include "weft/core/json.h"
+#include "weft/text/learn_bpe.h"
+
+namespace weft {
+namespace {
+
+using Json = nlohmann::json;
+
+Json WordPieceJson() {
+  return Json::parse(R"({
+    "version": "1.0",
+    "truncation": {"max_length": 2, "strategy": "LongestFirst", "stride": 0},
+    "padding": {"strategy": {"Fixed": 128}, "pad_id": 0},
+    "added_tokens": [{"id": 0, "special": true, "content": "[UNK]"}, {"id": 1, "special": true, "content": "<B>"},
+                     {"id": 5, "special": true, "content": "<M>", "lstrip": true}],
+    "normalizer": {"type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true, "strip_accents": null,
+                   "lowercase": false},
+    "pre_tokenizer": {"type": "BertPreTokenizer"},
+    "post_processor": {"type": "TemplateProcessing",
+      "single": [{"SpecialToken": {"id": "<B>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
+      "pair": [{"Sequence": {"id": "B", "type_id": 1}}, {"SpecialToken": {"id": "<B>", "type_id": 2}},
+               {"Sequence": {"id": "A", "type_id": 0}}],
+      "special_tokens": {"<B>": {"id": "<B>", "ids": [1, 1], "tokens": ["<B>", "<B>"]}}},
+    "decoder": {"type": "WordPiece"},
+    "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "@@",
+              "max_input_chars_per_word": 3, "vocab": {"[UNK]": 0, "<B>": 1, "É": 2, "a": 3, "@@b": 4}}
+  })");
+}
+
+TEST(TokenizerJsonTest, ReadsWordPiece) {
+  const auto tokenizer = ReadTokenizerJson(WordPieceJson());
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  EXPECT_EQ((*tokenizer)->vocabulary_size(), 6);
+  EXPECT_EQ(*(*tokenizer)->Encode("É ab abb abbb A"), (std::vector<int32_t>{2, 3, 4, 3, 4, 4, 0, 0}));
+  EXPECT_EQ((*tokenizer)->Wrap({3, 4}).ids, (std::vector<int32_t>{1, 1, 3, 4}));
+  const auto pair = (*tokenizer)->WrapPair({3}, {4});
+  ASSERT_TRUE(pair.ok());
+  EXPECT_EQ(pair->ids, (std::vector<int32_t>{4, 1, 1, 3}));
+  EXPECT_EQ(pair->segments, (std::vector<int32_t>{1, 2, 2, 0}));
+  EXPECT_EQ(*(*tokenizer)->EncodeWithSpecial("a <M>a"), (std::vector<int32_t>{3, 5, 3}));
+  EXPECT_EQ(*(*tokenizer)->Decode({1, 3, 4, 2}), "ab É");
+}
+
+Json BpeJson() {
+  return Json::parse(R"({
+    "added_tokens": [{"id": 4, "special": true, "content": "<s>"}, {"id": 5, "special": true, "content": "</s>"}],
+    "normalizer": null,
+    "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true},
+    "post_processor": {"type": "RobertaProcessing", "sep": ["</s>", 5], "cls": ["<s>", 4]},
+    "model": {"type": "BPE", "dropout": null, "unk_token": null, "continuing_subword_prefix": "",
+              "vocab": {"a": 0, "Ġ": 1, "Ġa": 2, "aĠa": 3, "<s>": 4}, "merges": ["Ġ a"]}
+  })");
+}
+
+TEST(TokenizerJsonTest, ReadsByteLevelBpe) {
+  Json json = BpeJson();
+  auto tokenizer = ReadTokenizerJson(json);
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  EXPECT_EQ(*(*tokenizer)->Encode("a a"), (std::vector<int32_t>{0, 2}));
+  EXPECT_EQ((*tokenizer)->special_tokens().end, 5);
+  EXPECT_EQ((*tokenizer)->Wrap({0}).ids, (std::vector<int32_t>{4, 0, 5}));
+  EXPECT_EQ((*tokenizer)->WrapPair({0}, {2})->ids, (std::vector<int32_t>{4, 0, 5, 5, 2, 5}));
+  json["post_processor"]["type"] = "BertProcessing";
+  EXPECT_EQ((*ReadTokenizerJson(json))->WrapPair({0}, {2})->segments, (std::vector<int32_t>{0, 0, 0, 1, 1}));
+  json["post_processor"] = {{"type", "ByteLevel"}};
+  json["model"]["merges"] = Json::parse(R"([["Ġ", "a"]])");  // as newer versions write it
+  json["pre_tokenizer"]["add_prefix_space"] = true;
+  tokenizer = ReadTokenizerJson(json);
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  EXPECT_EQ(*(*tokenizer)->Encode("a"), std::vector<int32_t>{2});
+  EXPECT_EQ((*tokenizer)->Wrap({0}).ids, std::vector<int32_t>{0});
+}
+
+TEST(TokenizerJsonTest, NamesWhatItCannotUse) {
+  const struct {
+    bool bpe;
+    const char *at, *value, *message;
+  } rows[] = {
+      {true, "/model/type", R"("Unigram")", "model: its type is 'Unigram', not BPE or WordPiece"},
+      {true, "/model/vocab", "null", "model.vocab: not an object of tokens and their ids"},
+      {true, "/model/vocab/a", "0.5", "model.vocab: the id of 'a' is not a whole number"},
+      {true, "/model/vocab/a", "9", "model.vocab: token 'a' has id 9, but there are 6 tokens"},
+      {true, "/model/vocab/<s>", "3", "model.vocab: token '<s>' has id 3, but in added_tokens 4"},
+      {true, "/model/vocab/日", "6", "model.vocab: token '日': U+65E5 '日' stands for no byte"},
+      {true, "/model/merges", "null", "model.merges: it is not a list"},
+      {true, "/model/merges/0", R"("Ġa")", "model.merges: entry 0: 'Ġa' is not two tokens with a space between them"},
+      {true, "/model/merges/0", "7", "model.merges: entry 0: 7 is not two tokens"},
+      {true, "/model/merges/0", R"("a b")", "model.merges: merge 0, 'a' 'b': 'b' is not in the vocabulary"},
+      {true, "/model/byte_fallback", "true", "model: byte_fallback: true is not supported"},
+      {true, "/model/end_of_word_suffix", R"("</w>")", R"(model: end_of_word_suffix: "</w>" is not supported)"},
+      {true, "/model/ignore_merges", "1", "model: ignore_merges: 1 is not of the right type"},
+      {true, "/normalizer", R"({"type":"NFC"})", "normalizer: its type is 'NFC', not null"},
+      {true, "/pre_tokenizer", "null", "pre_tokenizer: its type is 'null', not ByteLevel"},
+      {true, "/pre_tokenizer/use_regex", "false", "pre_tokenizer: use_regex: false is not supported"},
+      {true, "/post_processor/sep", "[5]", "post_processor: cls and sep are not lists of a token and its id"},
+      {true, "/post_processor/sep/1", "6", "post_processor: id 6 is not in 0 .. 5"},
+      {true, "/added_tokens", "{}", "added_tokens: it is not a list"},
+      {true, "/added_tokens/1/id", "null", "added_tokens[1]: it has no content or no id"},
+      {true, "/added_tokens/1/special", "false", "added_tokens[1]: '</s>' is not special, which is not supported"},
+      {true, "/added_tokens/1/single_word", "true", "added_tokens[1]: single_word: true is not supported"},
+      {false, "/model/unk_token", R"("<unk>")", "model: the vocabulary does not have '<unk>'"},
+      {false, "/model/max_input_chars_per_word", R"("3")",
+       R"(model: max_input_chars_per_word: "3" is not of the right type)"},
+      {false, "/normalizer", R"({"type":"Lowercase"})",
+       "normalizer: its type is 'Lowercase', not BertNormalizer or null"},
+      {false, "/pre_tokenizer/type", R"("Whitespace")",
+       "pre_tokenizer: its type is 'Whitespace', not BertPreTokenizer"},
+      {false, "/post_processor/type", R"("Sequence")",
+       "post_processor: its type is 'Sequence', not TemplateProcessing, BertProcessing, RobertaProcessing or "
+       "ByteLevel"},
+      {false, "/post_processor/single/1/Sequence/id", R"("C")", "post_processor: its sequence 'C' is neither A nor B"},
+      {false, "/post_processor/special_tokens", "{}", "post_processor: special token '<B>' has no ids"},
+      {false, "/post_processor/special_tokens/<B>/ids/0", "77", "post_processor: id 77 is not in 0 .. 5"},
+      {false, "/post_processor/special_tokens/<B>/ids/0", "4294967297", "post_processor: 4294967297 is not an id"},
+  };
+  for (const auto& row : rows) {
+    Json json = row.bpe ? BpeJson() : WordPieceJson();
+    json[Json::json_pointer(row.at)] = Json::parse(row.value);
+    EXPECT_EQ(ReadTokenizerJson(json).status().message(), row.message);
+  }
+  EXPECT_FALSE(ReadTokenizerJson(Json::object()).ok());
+  EXPECT_FALSE(ReadTokenizerJson({{"model", 7}}).ok());
+}
+
+TEST(TokenizerJsonTest, WritesWhatItReads) {
+  std::string text;
+  for (int i = 0; i < 100; ++i) text += "the cat, " + std::to_string(i) + " naïve\n dogs; ";
+  absl::StatusOr<BpeModel> model = LearnByteLevelBpe(text, {.vocabulary = 280, .special = {"<pad>", "<s>", "日"}});
+  ASSERT_TRUE(model.ok()) << model.status();
+  const auto read = [](const BpeModel& model) {
+    const auto json = ParseLargeJsonObject(WriteTokenizerJson(model));
+    EXPECT_TRUE(json.ok()) << json.status();
+    auto tokenizer = ReadTokenizerJson(*json);
+    EXPECT_TRUE(tokenizer.ok()) << tokenizer.status();
+    return *std::move(tokenizer);
+  };
+  const auto tokenizer = ByteLevelBpe::Create(*model);
+  auto again = read(*model);
+  EXPECT_EQ(*again->Encode(text), *(*tokenizer)->Encode(text));
+  EXPECT_EQ(again->special_tokens().padding, 277);
+  EXPECT_EQ(*again->DecodeWithSpecial({279}), "日");
+  EXPECT_EQ(again->Wrap({5}).ids, std::vector<int32_t>{5});
+  model->single = BertSingle(278, 279);
+  model->pair = BertPair(278, 279);
+  again = read(*model);
+  EXPECT_EQ(again->Wrap({5}).ids, (std::vector<int32_t>{278, 5, 279}));
+  EXPECT_EQ(again->WrapPair({5}, {6})->ids, (std::vector<int32_t>{278, 5, 279, 6, 279}));
+  EXPECT_EQ(WriteTokenizerJson(dynamic_cast<const ByteLevelBpe&>(*again).model()), WriteTokenizerJson(*model));
+}
+
+}  // namespace
+}  // namespace weft
