@@ -21,7 +21,7 @@ Arguments Words(const std::string& command) {
 bool Contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 TEST_F(CliTest, EveryCommandHasHelp) {
-  for (const char* command : {"", "train", "train gpt", "generate", "graph"}) {
+  for (const char* command : {"", "train", "train gpt", "generate", "graph", "tokenize"}) {
     for (const char* flag : {"--help", "-h"}) {
       const CommandResult result = Weft(Words(command) + Arguments{flag});
       EXPECT_TRUE(Works(result)) << command;
@@ -51,7 +51,7 @@ TEST_F(CliTest, ReadmesCommandsWork) {
     ++commands;
     Arguments arguments;
     for (std::string word : Words(row[1])) {
-      word = std::regex_replace(word, std::regex("=DIR$"), "=run");
+      word = std::regex_replace(word, std::regex("=(DIR|FILE_OR_FOLDER)$"), "=run");
       arguments.push_back(std::regex_replace(word, std::regex("=TEXT$"), "=line "));
     }
     const bool trains = arguments[0] == "train";
@@ -119,6 +119,10 @@ TEST_F(CliTest, UsageErrorsAreNamed) {
       {"graph --stage=compild", "'compild' is not one of recorded, compiled, did you mean 'compiled'?"},
       {"generate", "--model=DIR is missing"},
       {"generate --model=nowhere", "nowhere/config.json"},
+      {"tokenize", "--tokenizer=FILE_OR_FOLDER is missing"},
+      {"tokenize --tokenizer=nowhere", "cannot find nowhere: No such file"},
+      {"tokenize --tokenizer=text.txt text.txt", "text.txt: the vocabulary does not have '[UNK]'"},
+      {"tokenize --tokeniser=a", "weft tokenize: unknown flag '--tokeniser', did you mean '--tokenizer'?"},
       {"generate --model=nowhere --top-k=-1", "--top-k: -1 is less than 0"},
   };
   for (const auto& [command, message] : rows) {

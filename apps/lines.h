@@ -1,0 +1,22 @@
+// The lines of a command's input: of the files that its command line names or, if there are none, of standard input.
+#ifndef WEFT_APPS_LINES_H_
+#define WEFT_APPS_LINES_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace weft {
+
+// Calls `line` for each line, without its line break, and flushes standard output after each of standard input, so that
+// another program can talk with this one. The first error ends it, with "FILE: line 7: " before its text; one in a file
+// is a usage error, as the command line names the file.
+absl::Status ForEachLine(const std::vector<std::string>& files,
+                         const std::function<absl::Status(absl::string_view)>& line);
+
+}  // namespace weft
+
+#endif  // WEFT_APPS_LINES_H_

@@ -1,0 +1,75 @@
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "weft/apps/commands.h"
+#include "weft/apps/flags.h"
+#include "weft/apps/lines.h"
+#include "weft/core/status.h"
+#include "weft/text/load_tokenizer.h"
+
+namespace weft {
+namespace {
+
+struct TokenizeFlags {
+  std::string tokenizer;
+  bool special = false, decode = false;
+  std::vector<std::string> files;
+  GivenFlags given;
+};
+
+Hyperparameters Table(TokenizeFlags* flags) {
+  return {
+      {"tokenizer", "a tokenizer.json, vocab.bpe, merges.txt, vocab.txt or tokenizer.bin, or the folder of one",
+       &flags->tokenizer},
+      {"special", "with the special tokens of the model's format, and those that are written out in the text",
+       &flags->special},
+      {"decode", "the other way: a line of text for each JSON array of ids", &flags->decode},
+  };
+}
+
+absl::StatusOr<std::string> Encode(const Tokenizer& tokenizer, absl::string_view line, bool special) {
+  WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> ids,
+                        special ? tokenizer.EncodeWithSpecial(line) : tokenizer.Encode(line));
+  return nlohmann::json(special ? tokenizer.Wrap(ids).ids : ids).dump();
+}
+
+absl::StatusOr<std::string> Decode(const Tokenizer& tokenizer, absl::string_view line, bool special) {
+  const auto json = nlohmann::json::parse(line.begin(), line.end(), nullptr, /*allow_exceptions=*/false);
+  if (!json.is_array()) return absl::InvalidArgumentError("it is not a JSON array of ids");
+  std::vector<int32_t> ids;
+  for (const nlohmann::json& id : json) {
+    if (!id.is_number_integer() || id.get<int64_t>() != id.get<int32_t>()) {
+      return absl::InvalidArgumentError("entry " + std::to_string(ids.size()) + " is not an id");
+    }
+    ids.push_back(id.get<int32_t>());
+  }
+  return special ? tokenizer.DecodeWithSpecial(ids) : tokenizer.Decode(ids);
+}
+
+absl::Status Tokenize(TokenizeFlags flags) {
+  WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
+  if (flags.tokenizer.empty()) return absl::InvalidArgumentError("--tokenizer=FILE_OR_FOLDER is missing");
+  const absl::StatusOr<std::unique_ptr<Tokenizer>> tokenizer = LoadTokenizer(flags.tokenizer);
+  if (!tokenizer.ok()) return UsageError(tokenizer.status());
+  return ForEachLine(flags.files, [&](absl::string_view line) -> absl::Status {
+    WEFT_ASSIGN_OR_RETURN(const std::string text, (flags.decode ? Decode : Encode)(**tokenizer, line, flags.special));
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    std::fputc('\n', stdout);
+    return absl::OkStatus();
+  });
+}
+
+}  // namespace
+
+Command TokenizeCommand(CLI::App* weft) {
+  auto flags = std::make_shared<TokenizeFlags>();
+  CLI::App* app = weft->add_subcommand("tokenize", "Prints a JSON array of token ids for each line of text.");
+  AddFlags(app, Table(flags.get()), &flags->given);
+  app->add_option("files", flags->files, "texts; none: standard input")
+      ->type_name("FILE")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  return {"weft tokenize", app, [flags] { return Tokenize(*flags); }};
+}
+
+}  // namespace weft
