@@ -20,7 +20,7 @@ struct TokenizeFlags {
 
 Hyperparameters Table(TokenizeFlags* flags) {
   return {
-      {"tokenizer", "a tokenizer.json, vocab.bpe, merges.txt, vocab.txt or tokenizer.bin, or the folder of one",
+      {"tokenizer", "a tokenizer.json, vocab.bpe, merges.txt, vocab.txt, *.bin or *.model, or the folder of one",
        &flags->tokenizer},
       {"special", "with the special tokens of the model's format, and those that are written out in the text",
        &flags->special},

@@ -15,6 +15,7 @@
 #include "weft/text/byte_tokenizer.h"
 #include "weft/text/character_tokenizer.h"
 #include "weft/text/scored_bpe.h"
+#include "weft/text/sentencepiece_tokenizer.h"
 #include "weft/text/tokenizer_json.h"
 #include "weft/text/word_piece.h"
 
@@ -33,7 +34,8 @@ absl::StatusOr<T> Of(const std::string& path, absl::StatusOr<T> result) {
 }
 
 // What a folder is searched for, in this order.
-constexpr const char* kNames[] = {"tokenizer.json", "vocab.bpe", "merges.txt", "vocab.txt", "tokenizer.bin"};
+constexpr const char* kNames[] = {"tokenizer.json", "vocab.bpe",       "merges.txt",  "vocab.txt",
+                                  "tokenizer.bin",  "tokenizer.model", "spiece.model"};
 
 constexpr struct {
   const char *vocabulary, *merges;
@@ -69,6 +71,8 @@ Loaded FromLlama2cFile(absl::string_view contents) {
   return ScoredBpe::Create(std::move(pieces));
 }
 
+Loaded FromSentencePieceModel(absl::string_view contents) { return SentencePieceTokenizer::Create(contents); }
+
 Loaded LoadFile(const fs::path& path) {
   const std::string name = path.filename().string();
   for (const auto& [vocabulary, merges] : kBpeNames) {
@@ -77,6 +81,7 @@ Loaded LoadFile(const fs::path& path) {
   }
   if (absl::EndsWith(name, ".txt")) return LoadVocabularyText(path.string());
   WEFT_ASSIGN_OR_RETURN(const std::string contents, ReadFile(path.string()));
+  if (absl::EndsWith(name, ".model")) return Of(path.string(), FromSentencePieceModel(contents));
   if (absl::EndsWith(name, ".bin")) return Of(path.string(), FromLlama2cFile(contents));
   if (absl::EndsWith(name, ".json")) return Of(path.string(), FromTokenizerJson(contents));
   return absl::InvalidArgumentError(

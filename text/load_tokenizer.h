@@ -15,6 +15,7 @@ namespace weft {
 //   vocab.bpe, encoder.json    GPT-2; also as merges.txt, vocab.json. Either of the two files names both.
 //   vocab.txt                  WordPiece, lowercased as BERT does it; a file of another name that ends in .txt too
 //   tokenizer.bin              llama2.c's; a file of another name that ends in .bin too
+//   tokenizer.model            SentencePiece's, also as spiece.model; a file of another name that ends in .model too
 // NotFound if there is none; InvalidArgument, with file and place, if one can't be used.
 absl::StatusOr<std::unique_ptr<Tokenizer>> LoadTokenizer(const std::string& path);
 

@@ -113,7 +113,9 @@ TEST_F(FilesTest, OursAreKnownByTheirType) {
 }
 
 TEST_F(FilesTest, AFolderIsSearched) {
-  EXPECT_EQ(Error(folder_), " the folder has none of tokenizer.json, vocab.bpe, merges.txt, vocab.txt, tokenizer.bin");
+  EXPECT_EQ(Error(folder_),
+            " the folder has none of tokenizer.json, vocab.bpe, merges.txt, vocab.txt, tokenizer.bin, tokenizer.model, "
+            "spiece.model");
   Write("vocab.txt", "[UNK]\na\n");
   EXPECT_EQ(*Load(folder_)->Encode("A b"), (std::vector<int32_t>{1, 0}));
   Write("vocab.json", R"({"a":0,"b":1,"ab":2})");
@@ -134,6 +136,7 @@ TEST_F(FilesTest, ErrorsNameFileAndPlace) {
             "a.json: model: its type is 'Unigram', not BPE or WordPiece");
   EXPECT_EQ(Error(Write("a.txt", "[UNK]\na\na\n")), "a.txt: line 3: token 'a' is there twice, with ids 1 and 2");
   EXPECT_EQ(Error(Write("a.bin", "1234567")), "a.bin: piece 0, at byte 4: the file ends there");
+  EXPECT_EQ(Error(Write("a.model", "garbage")), "a.model: not a SentencePiece model");
   EXPECT_EQ(Error(Write("a.xyz", "")).substr(0, 38), "a.xyz: its name is none of a tokenizer");
   Write("vocab.json", R"({"a":0,"b":1,"ab":1})");
   EXPECT_NE(LoadTokenizer(folder_ + "/vocab.json").status().message().find("merges.txt: No such file"),

@@ -76,6 +76,7 @@ class Tokenizer {
 
   // `tokens` that no ordinary text gives. Those with a usual name, "<s>" or "[MASK]", get their role.
   void SetSpecial(std::vector<SpecialToken> tokens);
+  void SetRoles(const SpecialTokens& special) { special_ = special; }  // where the file says which is which
   void SetFormat(WrapFormat single, WrapFormat pair);
 
  private:

@@ -1,0 +1,37 @@
+// A SentencePiece .model, of either kind (unigram or BPE), by Google's own library.
+//
+//   WEFT_ASSIGN_OR_RETURN(const auto tokenizer, SentencePieceTokenizer::Create(contents_of_model));
+#ifndef WEFT_TEXT_SENTENCEPIECE_TOKENIZER_H_
+#define WEFT_TEXT_SENTENCEPIECE_TOKENIZER_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "weft/text/sentencepiece_model.h"
+#include "weft/text/tokenizer.h"
+
+namespace weft {
+
+class SentencePieceTokenizer final : public Tokenizer {
+ public:
+  // InvalidArgument if `model` is something else. A file doesn't say what its model's format is: Wrap puts the token
+  // that begins a text before it (as Llama wants it) or, without one, the token that ends it behind it (as T5 does).
+  static absl::StatusOr<std::unique_ptr<SentencePieceTokenizer>> Create(absl::string_view model);
+
+  absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view text) const override;
+  int64_t vocabulary_size() const override { return model_.size(); }
+
+ protected:
+  std::string Join(absl::Span<const int32_t> ids) const override;
+
+ private:
+  explicit SentencePieceTokenizer(SentencePieceModel model);
+
+  SentencePieceModel model_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_TEXT_SENTENCEPIECE_TOKENIZER_H_

@@ -1,0 +1,68 @@
+#include "weft/text/sentencepiece_tokenizer.h"
+
+#include <gtest/gtest.h>
+
+#include "weft/text/learn_sentencepiece.h"
+
+namespace weft {
+namespace {
+
+std::unique_ptr<SentencePieceTokenizer> Learn(const std::string& options) {
+  std::vector<std::string> lines;
+  for (int i = 0; i < 200; ++i) lines.push_back("the cat number " + std::to_string(i) + " sat on the other mats");
+  auto tokenizer = SentencePieceTokenizer::Create(LearnSentencePiece(lines, options));
+  EXPECT_TRUE(tokenizer.ok()) << tokenizer.status();
+  return tokenizer.ok() ? *std::move(tokenizer) : nullptr;
+}
+
+TEST(SentencePieceTokenizerTest, BytePairsWithBytes) {
+  const auto tokenizer = Learn("--model_type=bpe --byte_fallback --vocab_size=320");
+  ASSERT_NE(tokenizer, nullptr);
+  EXPECT_EQ(tokenizer->vocabulary_size(), 320);
+  EXPECT_EQ(tokenizer->special_tokens().unknown, 0);
+  EXPECT_EQ(tokenizer->special_tokens().begin, 1);
+  EXPECT_EQ(tokenizer->special_tokens().end, 2);
+  EXPECT_EQ(tokenizer->special_tokens().padding, std::nullopt);
+  for (const char* text : {"", "the cat", "the other number 7", "日本 é", "<s>", "</s> the"}) {
+    const auto ids = tokenizer->Encode(text);
+    ASSERT_TRUE(ids.ok()) << ids.status();
+    EXPECT_EQ(*tokenizer->Decode(*ids), text);
+    for (const int32_t id : *ids) EXPECT_GT(id, 2) << text;
+  }
+  EXPECT_LT(tokenizer->Encode("the cat number")->size(), 6);
+  const std::vector<int32_t> bytes = *tokenizer->Encode("日");
+  EXPECT_EQ(std::vector<int32_t>(bytes.end() - 3, bytes.end()), (std::vector<int32_t>{3 + 0xE6, 3 + 0x97, 3 + 0xA5}));
+  const std::vector<int32_t> ids = *tokenizer->Encode("the cat"), wrapped = tokenizer->Wrap(ids).ids;
+  EXPECT_EQ(wrapped.front(), 1);
+  EXPECT_EQ(wrapped.size(), ids.size() + 1);
+  EXPECT_EQ(*tokenizer->EncodeWithSpecial("<s>the cat"), wrapped);
+  EXPECT_EQ(*tokenizer->Decode(wrapped), "the cat");
+  EXPECT_EQ(*tokenizer->DecodeWithSpecial(wrapped), "<s>the cat");
+  EXPECT_EQ(tokenizer->Encode("the \xFF").status().message(), "not UTF-8 at byte 4 (0xFF)");
+  EXPECT_EQ(tokenizer->Decode({5, 320}).status().message(), "id 320, at place 1, is not in 0 .. 319");
+}
+
+TEST(SentencePieceTokenizerTest, UnigramAsT5HasIt) {
+  const auto tokenizer = Learn(
+      "--model_type=unigram --vocab_size=40 --hard_vocab_limit=false --bos_id=-1 --pad_id=0 --eos_id=1 --unk_id=2");
+  ASSERT_NE(tokenizer, nullptr);
+  EXPECT_EQ(tokenizer->special_tokens().begin, std::nullopt);
+  EXPECT_EQ(tokenizer->special_tokens().padding, 0);
+  EXPECT_EQ(tokenizer->special_tokens().end, 1);
+  EXPECT_EQ(tokenizer->special_tokens().unknown, 2);
+  const std::vector<int32_t> ids = *tokenizer->Encode("the cat");
+  const std::vector<int32_t> wrapped = tokenizer->Wrap(ids).ids;
+  EXPECT_EQ(wrapped.back(), 1);
+  EXPECT_EQ(wrapped.size(), ids.size() + 1);
+  EXPECT_EQ(*tokenizer->Decode(wrapped), "the cat");
+  EXPECT_EQ(tokenizer->Encode("日")->back(), 2);
+}
+
+TEST(SentencePieceTokenizerTest, RefusesWhatIsNoModel) {
+  for (const char* contents : {"", "garbage", "{}", "\n\x05"}) {
+    EXPECT_EQ(SentencePieceTokenizer::Create(contents).status().message(), "not a SentencePiece model");
+  }
+}
+
+}  // namespace
+}  // namespace weft
