@@ -49,10 +49,18 @@ Loaded LoadGpt2(const std::string& vocabulary_path, const std::string& merges_pa
   return Of(merges_path, ByteLevelBpe::Create(Gpt2Model(std::move(vocabulary), std::move(merges))));
 }
 
-Loaded LoadVocabularyText(const std::string& path) {
-  WEFT_ASSIGN_OR_RETURN(const std::string file, ReadFile(path));
-  WEFT_ASSIGN_OR_RETURN(Vocabulary vocabulary, Of(path, ReadVocabularyText(file)));
-  return Of(path, WordPiece::Create(BertModel(std::move(vocabulary))));
+Loaded LoadVocabularyText(const fs::path& path) {
+  WEFT_ASSIGN_OR_RETURN(const std::string file, ReadFile(path.string()));
+  WEFT_ASSIGN_OR_RETURN(Vocabulary vocabulary, Of(path.string(), ReadVocabularyText(file)));
+  WordPieceModel model = BertModel(std::move(vocabulary));
+  const std::string settings = (path.parent_path() / "tokenizer_config.json").string();
+  std::error_code error;
+  if (fs::exists(settings, error)) {
+    WEFT_ASSIGN_OR_RETURN(const std::string contents, ReadFile(settings));
+    WEFT_ASSIGN_OR_RETURN(const nlohmann::json json, Of(settings, ParseLargeJsonObject(contents)));
+    WEFT_ASSIGN_OR_RETURN(model.normalizer, Of(settings, ReadBertSettings(json)));
+  }
+  return Of(path.string(), WordPiece::Create(std::move(model)));
 }
 
 Loaded FromTokenizerJson(absl::string_view contents) {
@@ -79,7 +87,7 @@ Loaded LoadFile(const fs::path& path) {
     if (name != vocabulary && name != merges) continue;
     return LoadGpt2((path.parent_path() / vocabulary).string(), (path.parent_path() / merges).string());
   }
-  if (absl::EndsWith(name, ".txt")) return LoadVocabularyText(path.string());
+  if (absl::EndsWith(name, ".txt")) return LoadVocabularyText(path);
   WEFT_ASSIGN_OR_RETURN(const std::string contents, ReadFile(path.string()));
   if (absl::EndsWith(name, ".model")) return Of(path.string(), FromSentencePieceModel(contents));
   if (absl::EndsWith(name, ".bin")) return Of(path.string(), FromLlama2cFile(contents));

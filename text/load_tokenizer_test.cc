@@ -127,6 +127,17 @@ TEST_F(FilesTest, AFolderIsSearched) {
   EXPECT_EQ(*Load(folder_)->Encode("ab"), (std::vector<int32_t>{'a', 'b'}));
 }
 
+TEST_F(FilesTest, ACasedBertSaysSoBesideItsVocabulary) {
+  Write("vocab.txt", "[UNK]\na\nA\nÉ\nE\n");
+  EXPECT_EQ(*Load(folder_)->Encode("A a"), (std::vector<int32_t>{1, 1}));
+  Write("tokenizer_config.json", R"({"do_lower_case": false, "model_max_length": 512})");
+  EXPECT_EQ(*Load(folder_)->Encode("A a É"), (std::vector<int32_t>{2, 1, 3}));
+  Write("tokenizer_config.json", R"({"do_lower_case": false, "strip_accents": true})");
+  EXPECT_EQ(*Load(folder_ + "/vocab.txt")->Encode("É"), std::vector<int32_t>{4});
+  Write("tokenizer_config.json", R"({"do_lower_case": "no"})");
+  EXPECT_EQ(Error(folder_), "tokenizer_config.json: do_lower_case: \"no\" is not of the right type");
+}
+
 TEST_F(FilesTest, ErrorsNameFileAndPlace) {
   EXPECT_EQ(LoadTokenizer("/no/such/file.json").status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(Error(Write("a.json", "{\"type\": \"byte\"")).substr(0, 23), "a.json: it is not JSON:");

@@ -4,8 +4,10 @@
 
 #include <cmath>
 #include <cstring>
+#include <random>
 
 #include "absl/strings/str_format.h"
+#include "weft/text/utf8.h"
 
 namespace weft {
 namespace {
@@ -60,6 +62,22 @@ TEST(ScoredBpeTest, BeginsATextWithItsToken) {
   EXPECT_EQ(*tokenizer->Decode({1, 264, 264, 2, 1, 264}), "a a a");
   EXPECT_EQ(*tokenizer->DecodeWithSpecial({1, 264, 264, 2, 1, 264}), "<s>a a</s><s>a");
   EXPECT_EQ(*tokenizer->EncodeWithSpecial("<s>a"), (std::vector<int32_t>{1, 264}));
+}
+
+TEST(ScoredBpeTest, GivesBackEveryText) {
+  const auto tokenizer = Small();
+  std::mt19937 random(11);
+  for (int round = 0; round < 500; ++round) {
+    std::string text;
+    for (uint32_t i = random() % 60; i > 0; --i) {
+      const int32_t c = static_cast<int32_t>(random() % (random() % 3 == 0 ? kCodePoints : 0x100));
+      if (c < 0xD800 || c > 0xDFFF) text += random() % 2 == 0 ? std::string(1, "abc <"[random() % 5]) : ToUtf8(c);
+    }
+    const auto ids = tokenizer->Encode(text);
+    ASSERT_TRUE(ids.ok()) << ids.status();
+    EXPECT_EQ(*tokenizer->Decode(*ids), text);
+    EXPECT_EQ(*tokenizer->Decode(tokenizer->Wrap(*ids).ids), text);
+  }
 }
 
 TEST(ScoredBpeTest, WithoutBytesACharacterIsUnknown) {

@@ -253,6 +253,14 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> ReadWordPiece(const Json& json, std::
 
 }  // namespace
 
+absl::StatusOr<BertNormalizer> ReadBertSettings(const Json& json) {
+  BertNormalizer normalizer;
+  WEFT_ASSIGN_OR_RETURN(normalizer.lowercase, Get(json, "do_lower_case", true));
+  WEFT_ASSIGN_OR_RETURN(normalizer.strip_accents, Get(json, "strip_accents", normalizer.lowercase));
+  WEFT_ASSIGN_OR_RETURN(normalizer.separate_cjk, Get(json, "tokenize_chinese_chars", true));
+  return normalizer;
+}
+
 absl::StatusOr<std::unique_ptr<Tokenizer>> ReadTokenizerJson(const Json& json) {
   const Json& model = Member(json, "model");
   // Older files of the two kinds don't name it; only one has merges.

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "weft/text/bert_words.h"
 #include "weft/text/byte_level_bpe.h"
 #include "weft/text/tokenizer.h"
 
@@ -16,6 +17,9 @@ namespace weft {
 
 // InvalidArgument "model.merges[7]: ..." and the like.
 absl::StatusOr<std::unique_ptr<Tokenizer>> ReadTokenizerJson(const nlohmann::json& json);
+
+// What tokenizer_config.json, in older folders beside a vocab.txt, says of BERT's words: "do_lower_case" and the like.
+absl::StatusOr<BertNormalizer> ReadBertSettings(const nlohmann::json& json);
 
 // The tokenizer as such a file, which other programs can read as well.
 std::string WriteTokenizerJson(const BpeModel& model);
