@@ -69,6 +69,26 @@ TEST(ByteLevelBpeTest, SpecialTokensAreForThoseWhoAsk) {
   EXPECT_FALSE(tokenizer->WrapPair({257}, {258}).ok());
 }
 
+TEST(ByteLevelBpeTest, TheLongestSpecialTokenIsRead) {
+  BpeModel model = SmallModel({});
+  for (const char* token : {"<a>", "<a><b>", "<b>"}) {
+    model.special.push_back({token, model.vocabulary.size()});
+    ASSERT_TRUE(model.vocabulary.Add(token).ok());
+  }
+  const auto tokenizer = ByteLevelBpe::Create(model);
+  EXPECT_EQ(*(*tokenizer)->EncodeWithSpecial("<a>x<b><a><b>"), (std::vector<int32_t>{257, 'x', 259, 258}));
+}
+
+TEST(ByteLevelBpeTest, ManySpecialTokensTakeNoQuadraticTime) {
+  BpeModel model = SmallModel({});
+  model.special.push_back({"<never>", model.vocabulary.size()});
+  ASSERT_TRUE(model.vocabulary.Add("<never>").ok());
+  std::string text;
+  for (int i = 0; i < 200'000; ++i) text += "some<|endoftext|>";
+  const auto tokenizer = ByteLevelBpe::Create(model);
+  EXPECT_EQ((*tokenizer)->EncodeWithSpecial(text)->size(), 5 * 200'000);
+}
+
 TEST(ByteLevelBpeTest, OptionsOfThePublishedFiles) {
   BpeModel model = SmallModel({{" ", "l"}, {"o", "w"}, {" l", "ow"}});
   model.prefix_space = true;
@@ -115,6 +135,10 @@ TEST(ByteLevelBpeTest, RefusesMergesThatTheVocabularyLacks) {
   const auto tokenizer = ByteLevelBpe::Create(model);
   EXPECT_EQ((*tokenizer)->Encode("a ab").status().message(),
             "at byte 1: the word ' ab' has the byte 0x20, which is not in the vocabulary");
+  model.prefix_space = true;
+  ASSERT_TRUE(model.vocabulary.Add(" ").ok());
+  EXPECT_EQ((*ByteLevelBpe::Create(model))->Encode("a b").status().message(),
+            "at byte 1: the word ' b' has the byte 0x62, which is not in the vocabulary");
 }
 
 TEST(BpeFilesTest, ReadsAndRefuses) {

@@ -156,7 +156,7 @@ absl::StatusOr<BpeModel> LearnByteLevelBpe(absl::string_view text, const LearnBy
   }
   model.merges = LearnMerges(words, {.symbols = options.vocabulary - special});
   for (const auto& [left, right] : model.merges) {
-    // Two merges can give the same token.
+    // Two merges could give the same token.
     if (!model.vocabulary.Find(left + right)) WEFT_RETURN_IF_ERROR(model.vocabulary.Add(left + right));
   }
   for (const std::string& token : options.special) {

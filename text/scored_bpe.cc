@@ -19,7 +19,6 @@ std::vector<int32_t> Ranks(const std::vector<ScoredPiece>& pieces) {
   std::vector<float> scores;
   for (const ScoredPiece& piece : pieces) scores.push_back(piece.score);
   std::sort(scores.begin(), scores.end(), std::greater<>());
-  scores.erase(std::unique(scores.begin(), scores.end()), scores.end());
   std::vector<int32_t> ranks;
   for (const ScoredPiece& piece : pieces) {
     const auto place = std::lower_bound(scores.begin(), scores.end(), piece.score, std::greater<>());
@@ -53,13 +52,12 @@ absl::StatusOr<std::unique_ptr<ScoredBpe>> ScoredBpe::Create(std::vector<ScoredP
   auto tokenizer = std::unique_ptr<ScoredBpe>(new ScoredBpe(std::move(vocabulary)));
   const std::vector<int32_t> ranks = Ranks(pieces);
   for (int32_t id = 0; id < tokenizer->vocabulary_.size(); ++id) {
-    if (!tokenizer->IsOrdinary(id)) continue;
+    if (tokenizer->kinds_[static_cast<size_t>(id)] != kOrdinary) continue;  // no text spells "<s>" or "<0x0A>"
     const absl::string_view text = tokenizer->vocabulary_.token(id);
     for (size_t cut = 1; cut < text.size(); ++cut) {
       const std::optional<int32_t> left = tokenizer->vocabulary_.Find(text.substr(0, cut)),
                                    right = tokenizer->vocabulary_.Find(text.substr(cut));
       if (!left.has_value() || !right.has_value()) continue;
-      if (!tokenizer->IsOrdinary(*left) || !tokenizer->IsOrdinary(*right)) continue;
       tokenizer->merges_.Add(*left, *right, {.rank = ranks[static_cast<size_t>(id)], .id = id});
     }
   }

@@ -40,7 +40,6 @@ class ScoredBpe final : public Tokenizer {
  private:
   explicit ScoredBpe(Vocabulary vocabulary);
   absl::Status AppendCharacter(absl::string_view character, std::vector<int32_t>* ids) const;
-  bool IsOrdinary(int32_t id) const { return kinds_[static_cast<size_t>(id)] == kOrdinary; }
 
   static constexpr int16_t kOrdinary = -1, kSpecial = -2;
 

@@ -20,6 +20,9 @@ std::vector<ScoredPiece> SmallPieces() {
   for (const auto& [text, score] : {std::pair(" a", -1.f), {"bc", -2.f}, {" ab", -3.f}, {"abc", -2.5f}, {"aa", -4.f}}) {
     pieces.push_back({text, score});
   }
+  // 269 ..
+  for (const char* text : {"x", "y", "z", "<", "s", ">"}) pieces.push_back({text, -100});
+  for (const auto& [text, score] : {std::pair("xy", -9.f), {"yz", -8.f}, {"s>", -7.f}}) pieces.push_back({text, score});
   return pieces;
 }
 
@@ -44,7 +47,8 @@ TEST(ScoredBpeTest, TheBestScoreMergesFirst) {
       {"caaa", {259, 262, 268, 260}},  // among equals the leftmost
       {"é日", {259, 263, 3 + 0xE6, 3 + 0x97, 3 + 0xA5}},
       {"\n", {259, 3 + 0x0A}},
-      {"<s>", {259, 3 + '<', 3 + 's', 3 + '>'}},
+      {"xyz", {259, 269, 276}},  // "yz" has the better score, though "xy" comes first
+      {"<s>", {259, 272, 277}},
   };
   for (const auto& row : rows) {
     EXPECT_EQ(*tokenizer->Encode(row.text), row.ids) << row.text;

@@ -56,6 +56,7 @@ TEST(SentencePieceTokenizerTest, UnigramAsT5HasIt) {
   EXPECT_EQ(wrapped.size(), ids.size() + 1);
   EXPECT_EQ(*tokenizer->Decode(wrapped), "the cat");
   EXPECT_EQ(tokenizer->Encode("日")->back(), 2);
+  EXPECT_EQ(*tokenizer->DecodeWithSpecial(*tokenizer->Encode("the 日")), "the  ⁇ ");
 }
 
 TEST(SentencePieceTokenizerTest, RefusesWhatIsNoModel) {

@@ -51,24 +51,27 @@ ModelInput Fill(const WrapFormat& format, absl::Span<const int32_t> first, absl:
 absl::StatusOr<std::vector<int32_t>> Tokenizer::EncodeWithSpecial(absl::string_view text) const {
   WEFT_RETURN_IF_ERROR(CheckUtf8(text));  // here, because Encode would count the byte from the last special token
   std::vector<int32_t> ids;
-  while (!text.empty()) {
+  std::vector<size_t> places(special_list_.size(), 0);  // where each special token is next
+  for (size_t begin = 0, end = 0; begin < text.size(); begin = end) {
     size_t at = text.size();
     const SpecialToken* next = nullptr;
-    for (const SpecialToken& token : special_list_) {
-      const size_t found = text.find(token.text);
-      if (found > at || found == text.npos) continue;
-      if (found == at && next != nullptr && token.text.size() <= next->text.size()) continue;
-      at = found;
+    for (size_t i = 0; i < places.size(); ++i) {
+      const SpecialToken& token = special_list_[i];
+      if (begin == 0 || places[i] < begin) places[i] = std::min(text.find(token.text, begin), text.size());
+      if (places[i] == text.size() || places[i] > at) continue;
+      if (places[i] == at && next != nullptr && token.text.size() <= next->text.size()) continue;
+      at = places[i];
       next = &token;
     }
-    absl::string_view before = text.substr(0, at);
+    absl::string_view before = text.substr(begin, at - begin);
     if (next != nullptr && next->strip_before) before = absl::StripTrailingAsciiWhitespace(before);
     WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> ordinary, Encode(before));
     ids.insert(ids.end(), ordinary.begin(), ordinary.end());
-    if (next == nullptr) break;
+    end = at;
+    if (next == nullptr) continue;
     ids.push_back(next->id);
-    text.remove_prefix(at + next->text.size());
-    if (next->strip_after) text = absl::StripLeadingAsciiWhitespace(text);
+    end += next->text.size();
+    if (next->strip_after) end = text.size() - absl::StripLeadingAsciiWhitespace(text.substr(end)).size();
   }
   return ids;
 }

@@ -64,6 +64,11 @@ TEST(TokenizerJsonTest, ReadsByteLevelBpe) {
   EXPECT_EQ((*tokenizer)->special_tokens().end, 5);
   EXPECT_EQ((*tokenizer)->Wrap({0}).ids, (std::vector<int32_t>{4, 0, 5}));
   EXPECT_EQ((*tokenizer)->WrapPair({0}, {2})->ids, (std::vector<int32_t>{4, 0, 5, 5, 2, 5}));
+  EXPECT_EQ(*(*tokenizer)->EncodeWithSpecial("a </s> a"), (std::vector<int32_t>{0, 1, 5, 2}));
+  json["added_tokens"][1]["lstrip"] = true;
+  EXPECT_EQ(*(*ReadTokenizerJson(json))->EncodeWithSpecial("a </s> a"), (std::vector<int32_t>{0, 5, 2}));
+  json["added_tokens"][1]["rstrip"] = true;
+  EXPECT_EQ(*(*ReadTokenizerJson(json))->EncodeWithSpecial("a </s> a"), (std::vector<int32_t>{0, 5, 0}));
   json["post_processor"]["type"] = "BertProcessing";
   EXPECT_EQ((*ReadTokenizerJson(json))->WrapPair({0}, {2})->segments, (std::vector<int32_t>{0, 0, 0, 1, 1}));
   json["post_processor"] = {{"type", "ByteLevel"}};
@@ -148,6 +153,7 @@ TEST(TokenizerJsonTest, WritesWhatItReads) {
   model->pair = BertPair(278, 279);
   again = read(*model);
   EXPECT_EQ(again->Wrap({5}).ids, (std::vector<int32_t>{278, 5, 279}));
+  EXPECT_EQ(again->WrapPair({5}, {6})->segments, (std::vector<int32_t>{0, 0, 0, 1, 1}));
   EXPECT_EQ(again->WrapPair({5}, {6})->ids, (std::vector<int32_t>{278, 5, 279, 6, 279}));
   EXPECT_EQ(WriteTokenizerJson(dynamic_cast<const ByteLevelBpe&>(*again).model()), WriteTokenizerJson(*model));
 }

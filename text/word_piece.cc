@@ -13,15 +13,9 @@
 namespace weft {
 namespace {
 
-// Whether `offset` is between two characters of a text that is UTF-8, or at an end.
-bool IsBoundary(absl::string_view text, size_t offset) {
-  return offset == text.size() || (static_cast<uint8_t>(text[offset]) & 0xC0) != 0x80;
-}
-
+// Of a text that is UTF-8: its bytes without those that go on with a character.
 int64_t CharacterCount(absl::string_view text) {
-  int64_t count = 0;
-  for (size_t i = 0; i < text.size(); ++i) count += IsBoundary(text, i);
-  return count;
+  return std::count_if(text.begin(), text.end(), [](char byte) { return (byte & 0xC0) != 0x80; });
 }
 
 }  // namespace
@@ -62,7 +56,6 @@ void WordPiece::AppendWord(absl::string_view word, std::vector<int32_t>* ids) co
     size_t end = std::min(word.size(), begin + longest_piece_);
     auto found = pieces.end();
     for (; end > begin; --end) {
-      if (!IsBoundary(word, end)) continue;
       found = pieces.find(word.substr(begin, end - begin));
       if (found != pieces.end()) break;
     }
