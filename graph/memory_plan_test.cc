@@ -5,9 +5,9 @@
 
 #include "gtest/gtest.h"
 #include "weft/graph/compile.h"
-#include "weft/graph/random_program.h"
 #include "weft/graph/storage.h"
 #include "weft/ops/ops.h"
+#include "weft/tests/random_program.h"
 
 namespace weft {
 namespace {

@@ -10,8 +10,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "weft/graph/compile.h"
-#include "weft/graph/random_program.h"
 #include "weft/ops/ops.h"
+#include "weft/tests/random_program.h"
 
 namespace weft {
 namespace {

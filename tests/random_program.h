@@ -1,7 +1,7 @@
 // Random programs for tests: products, reductions, chains of elementwise ops, views, and states that are written while
 // others still read their old versions.
-#ifndef WEFT_GRAPH_RANDOM_PROGRAM_H_
-#define WEFT_GRAPH_RANDOM_PROGRAM_H_
+#ifndef WEFT_TESTS_RANDOM_PROGRAM_H_
+#define WEFT_TESTS_RANDOM_PROGRAM_H_
 
 #include "weft/core/tape.h"
 
@@ -16,4 +16,4 @@ RandomProgram RecordRandomProgram(uint32_t seed, Tape* tape);
 
 }  // namespace weft
 
-#endif  // WEFT_GRAPH_RANDOM_PROGRAM_H_
+#endif  // WEFT_TESTS_RANDOM_PROGRAM_H_

@@ -1,4 +1,4 @@
-#include "weft/graph/random_program.h"
+#include "weft/tests/random_program.h"
 
 #include <algorithm>
 #include <array>
