@@ -1,21 +1,11 @@
 #include "weft/models/gpt.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
-#include <fstream>
 #include <string>
 #include <vector>
 
-#include "absl/strings/escaping.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "nlohmann/json.hpp"
-#include "weft/core/safetensors.h"
-#include "weft/graph/compile.h"
-#include "weft/graph/runner.h"
 
 namespace weft {
 namespace {
@@ -54,57 +44,6 @@ TEST(GptTest, SaysWhatDoesNotFit) {
   EXPECT_THAT(ErrorOf({.context = 4}), HasSubstr("T at most the context 4; inputs i32[2,8]; at gpt"));
   EXPECT_THAT(ErrorOf({}, {kF32, {2, 8}}), HasSubstr("tokens must be i32[B,T]"));
   EXPECT_THAT(ErrorOf({}, {kI32, {}}), HasSubstr("tokens must be i32[B,T]"));
-}
-
-// The array "data" of a tensor of partials.json: base64 of little-endian f32.
-std::vector<float> Decode(const nlohmann::json& tensor) {
-  std::string bytes;
-  EXPECT_TRUE(absl::Base64Unescape(tensor["data"].get<std::string>(), &bytes));
-  std::vector<float> values(bytes.size() / sizeof(float));
-  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
-  return values;
-}
-
-// A minGPT that others trained to sort six digits: its logits on the three inputs that its authors published.
-TEST(GptTest, GivesTheLogitsOfATrainedModel) {
-  const char* data = std::getenv("WEFT_DATA");
-  if (data == nullptr) GTEST_SKIP() << "WEFT_DATA is not set";
-  const std::string folder = absl::StrCat(data, "/gpt-nano-sort/");
-  const nlohmann::json partials = nlohmann::json::parse(std::ifstream(folder + "gpt-nano-sort-t0-partials.json"));
-
-  Tape tape;
-  const Var tokens = tape.Input("tokens", {kI32, {3, 11}}, {.below = 3});
-  const Gpt gpt({.vocabulary = 3, .context = 11, .layers = 3, .heads = 3, .width = 48, .tied_head = false});
-  const Var logits = gpt.Logits(tokens);
-  const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {logits}, .mode = kEval});
-  ASSERT_TRUE(graph.ok()) << graph.status();
-  Parameters parameters;
-  Runner runner(*graph, &parameters);
-  const absl::StatusOr<SafetensorsFile> file = SafetensorsFile::Open(folder + "model.safetensors");
-  ASSERT_TRUE(file.ok()) << file.status();
-  for (const NamedTensor& weight : file->tensors()) {
-    const absl::StatusOr<Tensor> mine = parameters.Find(absl::StripPrefix(weight.name, "transformer."));
-    ASSERT_TRUE(mine.ok()) << mine.status();
-    ASSERT_EQ(mine->type, weight.tensor.type) << weight.name;
-    std::memcpy(mine->data, weight.tensor.data, weight.tensor.type.bytes());
-  }
-
-  // The biases of c_attn are in its authors' own file only.
-  const nlohmann::json model = nlohmann::json::parse(std::ifstream(folder + "gpt-nano-sort-model.json"));
-  for (int i = 0; i < 3; ++i) {
-    const std::string name = absl::StrCat("h.", i, ".attn.c_attn.bias");
-    const std::vector<float> bias = Decode(model["transformer." + name]);
-    const absl::Span<float> mine = parameters.Find(name)->span<float>();
-    ASSERT_EQ(mine.size(), bias.size());
-    std::copy(bias.begin(), bias.end(), mine.begin());
-  }
-
-  std::vector<int32_t> ids;
-  for (float id : Decode(partials["idx"])) ids.push_back(static_cast<int32_t>(id));
-  const absl::StatusOr<Outputs> out = runner.Run({{tokens, ids}});
-  ASSERT_TRUE(out.ok()) << out.status();
-  EXPECT_THAT((*out)[logits].span<float>(),
-              ::testing::Pointwise(::testing::FloatNear(1e-4f), Decode(partials["lm_head"])));
 }
 
 }  // namespace

@@ -1,12 +1,15 @@
 // Models that others trained, against the numbers that others computed with them.
 #include "weft/models/weights.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <string>
 #include <vector>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -79,6 +82,106 @@ TEST(WeightsTest, MiniLmGivesTheSentenceEmbeddingsOfItsAuthors) {
   }
   EXPECT_LT(worst, 1e-4);
   std::printf("largest difference from expected.json: %.2e\n", worst);
+}
+
+// The array "data" of a tensor of partials.json: base64 of little-endian f32.
+std::vector<float> Decode(const Json& tensor) {
+  std::string bytes;
+  EXPECT_TRUE(absl::Base64Unescape(tensor["data"].get<std::string>(), &bytes));
+  std::vector<float> values(bytes.size() / sizeof(float));
+  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
+  return values;
+}
+
+// minGPT's model that sorts six digits. The biases of c_attn are in its authors' own file only.
+absl::StatusOr<PublishedGpt> SortingGpt(const std::string& folder) {
+  absl::StatusOr<PublishedGpt> published = ReadGpt(folder);
+  if (!published.ok()) return published;
+  const Json model = Json::parse(std::ifstream(folder + "/gpt-nano-sort-model.json"));
+  for (int64_t i = 0; i < published->config.layers; ++i) {
+    const std::string name = absl::StrCat("h.", i, ".attn.c_attn.bias");
+    const std::vector<float> bias = Decode(model["transformer." + name]);
+    const Tensor tensor = published->weights.Add(name, {kF32, {static_cast<int64_t>(bias.size())}});
+    std::copy(bias.begin(), bias.end(), tensor.as<float>());
+  }
+  return published;
+}
+
+bool Equal(absl::Span<const float> got, absl::Span<const float> wanted) {
+  return got.size() == wanted.size() && std::equal(got.begin(), got.end(), wanted.begin(), [](float a, float b) {
+           return a == b || std::abs(a - b) <= 1e-5f;  // equal: of what is masked, minus infinity
+         });
+}
+
+TEST(WeightsTest, EveryActivationOfTheSortingGptIsAsPublished) {
+  const std::string folder = Data("gpt-nano-sort");
+  if (folder.empty()) GTEST_SKIP() << "WEFT_DATA is not set";
+  const absl::StatusOr<PublishedGpt> published = SortingGpt(folder);
+  ASSERT_TRUE(published.ok()) << published.status();
+  const Json partials = Json::parse(std::ifstream(folder + "/gpt-nano-sort-t0-partials.json"));
+  Tape tape;
+  const Var tokens = tape.Input("tokens", {kI32, {3, 11}}, {.below = 3});
+  Softmax(Gpt(published->config).Logits(tokens));
+  VarList all;  // that is computed
+  for (const Node& node : tape.program().nodes) {
+    for (uint32_t i = 0; i < node.output_count; ++i) {
+      const Var v = {&tape, node.output(i)};
+      if (!node.inputs.empty() && v.dtype() == kF32) all.push_back(v);
+    }
+  }
+  const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = all, .mode = kEval});
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  Parameters parameters;
+  Runner runner(*graph, &parameters);
+  const absl::Status set = parameters.Set(folder, published->weights.tensors());
+  ASSERT_TRUE(set.ok()) << set;
+  std::vector<int32_t> ids;
+  for (float id : Decode(partials["idx"])) ids.push_back(static_cast<int32_t>(id));
+  const absl::StatusOr<Outputs> out = runner.Run({{tokens, ids}});
+  ASSERT_TRUE(out.ok()) << out.status();
+  int compared = 0;
+  for (const auto& [name, tensor] : partials.items()) {
+    if (name == "config" || name == "idx") continue;
+    const std::vector<float> wanted = Decode(tensor);
+    EXPECT_TRUE(std::any_of(all.begin(), all.end(), [&](Var v) { return Equal((*out)[v].span<float>(), wanted); }))
+        << name << " is no value of the graph";
+    ++compared;
+  }
+  EXPECT_EQ(compared, 24);
+}
+
+TEST(WeightsTest, TheSortingGptSortsAllInputs) {
+  const std::string folder = Data("gpt-nano-sort");
+  if (folder.empty()) GTEST_SKIP() << "WEFT_DATA is not set";
+  const absl::StatusOr<PublishedGpt> published = SortingGpt(folder);
+  ASSERT_TRUE(published.ok()) << published.status();
+  constexpr int64_t kInputs = 729, kDigits = 6, kLength = 11;
+  Tape tape;
+  const Var tokens = tape.Input("tokens", {kI32, {kInputs, kLength}}, {.below = 3});
+  const Var best = ArgMax(Gpt(published->config).Logits(tokens));
+  const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {best}, .mode = kEval});
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  Parameters parameters;
+  Runner runner(*graph, &parameters);
+  ASSERT_TRUE(parameters.Set(folder, published->weights.tensors()).ok());
+  std::vector<int32_t> ids(kInputs * kLength), wanted, got(kInputs * kDigits);
+  for (int64_t i = 0; i < kInputs; ++i) {
+    int64_t rest = i;
+    for (int64_t d = 0; d < kDigits; ++d, rest /= 3) ids[i * kLength + d] = static_cast<int32_t>(rest % 3);
+    std::vector<int32_t> digits(ids.begin() + i * kLength, ids.begin() + i * kLength + kDigits);
+    std::sort(digits.begin(), digits.end());
+    wanted.insert(wanted.end(), digits.begin(), digits.end());
+  }
+  for (int64_t d = 0; d < kDigits; ++d) {
+    const absl::StatusOr<Outputs> out = runner.Run({{tokens, ids}});
+    ASSERT_TRUE(out.ok()) << out.status();
+    for (int64_t i = 0; i < kInputs; ++i) {
+      const int32_t next = (*out)[best].as<int32_t>()[i * kLength + kDigits - 1 + d];
+      got[i * kDigits + d] = next;
+      if (kDigits + d < kLength) ids[i * kLength + kDigits + d] = next;
+    }
+  }
+  EXPECT_EQ(got, wanted);
 }
 
 // Greedy text, through the cache, one token a run.

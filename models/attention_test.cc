@@ -1,0 +1,186 @@
+#include "weft/models/attention.h"
+
+#include <array>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "weft/graph/compile.h"
+#include "weft/graph/runner.h"
+
+namespace weft {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::vector<float> Waves(int64_t n, float shift = 0) {
+  std::vector<float> values(static_cast<size_t>(n));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = std::sin(0.7f * static_cast<float>(i) + shift);
+  return values;
+}
+
+// Attention over x [B, T, C] = Waves, with parameters of seed 1.
+class Attention {
+ public:
+  Attention(const AttentionOptions& options, Shape shape, AttentionInputs inputs = {}) {
+    const Var x = tape_.Input("x", {kF32, shape});
+    y_ = MultiHeadAttention("", x, options, inputs);
+    const absl::StatusOr<Graph> graph = Compile(tape_, {.fetch = {y_}});
+    status_ = graph.status();
+    if (!graph.ok()) return;
+    Runner runner(*graph, &parameters_);
+    const std::vector<float> data = Waves(shape.elements());
+    const absl::StatusOr<Outputs> out = runner.Run({{x, data}});
+    status_ = out.status();
+    if (!out.ok()) return;
+    const absl::Span<const float> y = (*out)[y_].span<const float>();
+    values_.assign(y.begin(), y.end());
+  }
+  const absl::Status& status() const { return status_; }
+  const std::vector<float>& values() const { return values_; }
+  const Parameters& parameters() const { return parameters_; }
+
+ private:
+  Tape tape_;
+  Parameters parameters_{{.seed = 1}};
+  Var y_;
+  absl::Status status_;
+  std::vector<float> values_;
+};
+
+TEST(AttentionTest, HasAsManyParametersAsPublished) {
+  constexpr int64_t kWidth = 12, kHeads = 3, kQuery = 5, kKey = 5, kValue = 2;
+  AttentionOptions options = {.heads = kHeads, .key_width = kKey, .value_width = kValue, .bias = false};
+  for (const char* packed : {"c_attn", static_cast<const char*>(nullptr)}) {
+    options.packed = packed;
+    const Attention attention(options, {2, 4, kWidth});
+    ASSERT_TRUE(attention.status().ok()) << attention.status();
+    EXPECT_EQ(attention.parameters().ElementCount(), kHeads * kWidth * (kQuery + kKey + 2 * kValue));
+  }
+  // The heads' mean, and a single head: each with a value matrix [C, C] and no output layer.
+  for (int64_t heads : {1, 3}) {
+    const Attention attention({.heads = heads, .key_width = kKey, .merge = HeadMerge::kAverage, .bias = false},
+                              {2, 4, kWidth});
+    ASSERT_TRUE(attention.status().ok()) << attention.status();
+    EXPECT_EQ(attention.parameters().ElementCount(), heads * kWidth * (kQuery + kKey + kWidth));
+  }
+  // Additive scores: queries and keys of different widths, and a hidden layer for each head.
+  const Attention additive({.heads = kHeads,
+                            .query_width = 4,
+                            .key_width = 7,
+                            .value_width = kValue,
+                            .score = ScoreFunction::kAdditive,
+                            .score_width = 6,
+                            .bias = false},
+                           {2, 4, kWidth});
+  ASSERT_TRUE(additive.status().ok()) << additive.status();
+  EXPECT_EQ(additive.parameters().ElementCount(), kHeads * kWidth * (4 + 7 + 2 * kValue) + kHeads * 6 * (4 + 7 + 1));
+}
+
+// One head of additive scores and averaged values, by plain loops.
+TEST(AttentionTest, AdditiveScoresAreWhatTheFormulaSays) {
+  constexpr int64_t kT = 4, kC = 5, kQ = 3, kK = 2, kA = 6;
+  const Attention attention({.query_width = kQ,
+                             .key_width = kK,
+                             .score = ScoreFunction::kAdditive,
+                             .score_width = kA,
+                             .merge = HeadMerge::kAverage,
+                             .bias = false,
+                             .initializer = Gaussian(0.7f),
+                             .packed = nullptr},
+                            {1, kT, kC});
+  ASSERT_TRUE(attention.status().ok()) << attention.status();
+  const auto weight = [&](const char* name, int64_t i) { return attention.parameters().Find(name)->as<float>()[i]; };
+  const std::vector<float> x = Waves(kT * kC);
+  const auto project = [&](const char* name, int64_t t, int64_t i) {
+    double sum = 0;
+    for (int64_t c = 0; c < kC; ++c) sum += x[t * kC + c] * weight(name, i * kC + c);
+    return sum;
+  };
+  for (int64_t t = 0; t < kT; ++t) {
+    double total = 0, mixed[kC] = {};
+    for (int64_t s = 0; s < kT; ++s) {
+      double score = 0;
+      for (int64_t a = 0; a < kA; ++a) {
+        double hidden = 0;
+        for (int64_t i = 0; i < kQ; ++i)
+          hidden += project("q_proj.weight", t, i) * weight("score.query.weight", i * kA + a);
+        for (int64_t i = 0; i < kK; ++i)
+          hidden += project("k_proj.weight", s, i) * weight("score.key.weight", i * kA + a);
+        score += std::tanh(hidden) * weight("score.output.weight", a);
+      }
+      total += std::exp(score);
+      for (int64_t c = 0; c < kC; ++c) mixed[c] += std::exp(score) * project("v_proj.weight", s, c);
+    }
+    for (int64_t c = 0; c < kC; ++c) EXPECT_NEAR(attention.values()[t * kC + c], mixed[c] / total, 1e-5);
+  }
+}
+
+// What is learnt of x row by row, through a cache, is what all rows at once give.
+TEST(AttentionTest, ACacheGivesWhatAllRowsAtOnceGive) {
+  constexpr int64_t kT = 9, kC = 12;
+  AttentionOptions options = {.heads = 6, .causal = true, .initializer = Gaussian(0.5f)};
+  for (const auto& [groups, window, stride] :
+       std::vector<std::array<int64_t, 3>>{{6, 0, 0}, {2, 3, 0}, {3, 0, 2}, {1, 2, 4}}) {
+    for (const bool rotary : {false, true}) {
+      options.key_value_heads = groups;
+      options.window = window;
+      options.stride = stride;
+      options.rotary = rotary ? std::optional(RotaryLayout::kHalves) : std::nullopt;
+      const Attention whole(options, {1, kT, kC});
+      ASSERT_TRUE(whole.status().ok()) << whole.status();
+
+      Tape tape;
+      const Var x = tape.Input("x", {kF32, {1, 1, kC}});
+      const AttentionCache cache = {"cache", kT + 3, tape.Input("position", {kI32, {1, 1}}, {.below = kT})};
+      const Var y = MultiHeadAttention("", x, options, {.cache = &cache});
+      const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {y}});
+      ASSERT_TRUE(graph.ok()) << graph.status();
+      Parameters parameters({.seed = 1});
+      Runner runner(*graph, &parameters);
+      const std::vector<float> all = Waves(kT * kC);
+      for (int32_t t = 0; t < kT; ++t) {
+        const std::vector<float> row(all.begin() + t * kC, all.begin() + (t + 1) * kC);
+        const std::vector<int32_t> position = {t};
+        const absl::StatusOr<Outputs> out = runner.Run({{x, row}, {cache.positions, position}});
+        ASSERT_TRUE(out.ok()) << out.status();
+        for (int64_t c = 0; c < kC; ++c) {
+          ASSERT_NEAR((*out)[y].as<float>()[c], whole.values()[t * kC + c], 2e-6) << groups << " " << t;
+        }
+      }
+    }
+  }
+}
+
+TEST(AttentionTest, ARowThatSeesNothingGetsZeros) {
+  Tape tape;
+  const Var x = tape.Input("x", {kF32, {1, 3, 4}});
+  const Var y = MultiHeadAttention("", x, {.heads = 2, .bias = false}, {.mask = Fill(&tape, {kBool, {}}, 1)});
+  const VarList gradients = Gradient(Sum(y * y), {x});
+  const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {y, gradients[0]}});
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  Parameters parameters;
+  Runner runner(*graph, &parameters);
+  const std::vector<float> data = Waves(12);
+  const absl::StatusOr<Outputs> out = runner.Run({{x, data}});
+  ASSERT_TRUE(out.ok()) << out.status();
+  for (Var v : {y, gradients[0]}) EXPECT_THAT((*out)[v].span<const float>(), testing::Each(0.0f));
+}
+
+TEST(AttentionTest, SaysWhatDoesNotFit) {
+  const auto error = [](const AttentionOptions& options) {
+    return std::string(Attention(options, {2, 3, 10}).status().message());
+  };
+  EXPECT_THAT(error({.heads = 3}), HasSubstr("attention: C must be a multiple of heads 3; inputs f32[2,3,10]"));
+  EXPECT_THAT(error({.heads = 0}), HasSubstr("heads is 0"));
+  EXPECT_THAT(error({.heads = 5, .key_value_heads = 2}), HasSubstr("heads 5 is not a multiple of key_value_heads 2"));
+  EXPECT_THAT(error({.query_width = 3, .key_width = 4}), HasSubstr("queries as wide as keys, not 3 and 4"));
+  EXPECT_THAT(error({.value_width = 4, .merge = HeadMerge::kAverage}), HasSubstr("values as wide as x, not 4"));
+  EXPECT_THAT(error({.heads = 2, .rotary = RotaryLayout::kPairs}), HasSubstr("rotary: the last axis must be even"));
+}
+
+}  // namespace
+}  // namespace weft
