@@ -23,6 +23,7 @@ Command TrainGptCommand(CLI::App* train);
 Command GenerateCommand(CLI::App* weft);
 Command GraphCommand(CLI::App* weft);
 Command TokenizeCommand(CLI::App* weft);
+Command EmbedCommand(CLI::App* weft);
 
 inline constexpr char kExitCodes[] =
     "Exit codes: 0 done; 2 a flag, a configuration key or a file they name can't be used; 1 anything else.";

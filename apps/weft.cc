@@ -65,7 +65,8 @@ int Main(int argc, char** argv) {
   bool version = false;
   app.add_flag("--version", version, "print version, compiler and CPU features");
   CLI::App* train = app.add_subcommand("train", "Trains a model: weft train gpt.");
-  const Command commands[] = {TrainGptCommand(train), GenerateCommand(&app), GraphCommand(&app), TokenizeCommand(&app)};
+  const Command commands[] = {TrainGptCommand(train), GenerateCommand(&app), GraphCommand(&app), TokenizeCommand(&app),
+                              EmbedCommand(&app)};
   for (CLI::App* each : {&app, train}) each->allow_extras();
   for (const Command& command : commands) command.app->allow_extras();
 

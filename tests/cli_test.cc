@@ -45,6 +45,7 @@ TEST_F(CliTest, ReadmesCommandsWork) {
   const fs::path readme = fs::absolute("README.md");
   std::ifstream file(readme);
   int commands = 0;
+  WriteBert("bert");
   for (std::string line; std::getline(file, line);) {
     std::smatch row, flag;
     if (!std::regex_match(line, row, std::regex("\\| `weft ([^`]*)` \\|(.*)"))) continue;
@@ -52,6 +53,7 @@ TEST_F(CliTest, ReadmesCommandsWork) {
     Arguments arguments;
     for (std::string word : Words(row[1])) {
       word = std::regex_replace(word, std::regex("=(DIR|FILE_OR_FOLDER)$"), "=run");
+      word = std::regex_replace(word, std::regex("=FOLDER$"), "=bert");
       arguments.push_back(std::regex_replace(word, std::regex("=TEXT$"), "=line "));
     }
     const bool trains = arguments[0] == "train";

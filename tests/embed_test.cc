@@ -1,0 +1,87 @@
+// `weft embed` as a user calls it.
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "nlohmann/json.hpp"
+#include "weft/graph/compile.h"
+#include "weft/graph/runner.h"
+#include "weft/models/bert.h"
+#include "weft/tests/weft_program.h"
+
+namespace weft {
+namespace {
+
+using Json = nlohmann::json;
+
+class EmbedTest : public WeftProgramTest {};
+
+TEST_F(EmbedTest, PaddingChangesNothing) {
+  WriteBert("model");
+  const Bert bert({.vocabulary = 6, .context = 20, .layers = 2, .heads = 2, .width = 8, .feed_forward = 12});
+  Tape tape;
+  const Var tokens = tape.Input("tokens", {kI32, {1, 5}}, {.below = 6});
+  const Var embedding = bert.SentenceEmbedding(bert.Encode(tokens));
+  const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {embedding}, .mode = kEval});
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  Parameters parameters;
+  Runner runner(*graph, &parameters);
+  ASSERT_TRUE(parameters.Load(Path("model/model.safetensors")).ok());
+  const std::vector<int32_t> ids = {1, 4, 4, 5, 2};  // [CLS] a a ##b [SEP]
+  const absl::StatusOr<Outputs> out = runner.Run({{tokens, ids}});
+  ASSERT_TRUE(out.ok()) << out.status();
+  const absl::Span<const float> wanted = (*out)[embedding].span<const float>();
+
+  Write("texts.txt", "A ab\n\na\n");
+  const CommandResult result = Weft({"embed", "--model=model", "texts.txt"});
+  ASSERT_TRUE(Works(result));
+  const std::vector<std::string> lines = absl::StrSplit(result.out, '\n', absl::SkipEmpty());
+  ASSERT_EQ(lines.size(), 3u);
+  const std::vector<double> got = Json::parse(lines[0]);
+  ASSERT_EQ(got.size(), wanted.size());
+  double squares = 0;
+  for (size_t i = 0; i < got.size(); ++i) {
+    EXPECT_NEAR(got[i], wanted[i], 1e-6);
+    squares += got[i] * got[i];
+  }
+  EXPECT_NEAR(squares, 1, 1e-5);
+}
+
+TEST_F(EmbedTest, SaysWhatDoesNotFit) {
+  WriteBert("model");
+  Write("long.txt", "a\n" + std::string(40, 'a') + "\na a a a a a a a a a a a a a a a a a a\n");
+  const CommandResult result = Weft({"embed", "--model=model", "long.txt"});
+  EXPECT_TRUE(Fails(result, 2, "long.txt: line 3: it has 21 tokens, but the model's context is 20; --truncate cuts"));
+  EXPECT_TRUE(Works(Weft({"embed", "--model=model", "--truncate", "long.txt"})));
+  EXPECT_TRUE(Fails(Weft({"embed"}), 2, "--model=FOLDER is missing"));
+  EXPECT_TRUE(Fails(Weft({"embed", "--model=missing"}), 2, "missing"));
+  Write("model/vocab.txt", "[UNK]\n[CLS]\n[SEP]\n[PAD]\na\n##b\nc\n");
+  EXPECT_TRUE(Fails(Weft({"embed", "--model=model"}), 2, "the tokenizer has 7 tokens, but the model's table 6"));
+  Write("model/config.json", "{\"model_type\":\"roberta\"}");
+  EXPECT_TRUE(
+      Fails(Weft({"embed", "--model=model"}), 2, "model_type is \"roberta\", which is not supported; wanted bert"));
+}
+
+TEST_F(EmbedTest, GivesMiniLmsEmbeddings) {
+  const char *minilm = std::getenv("WEFT_MINILM"), *data = std::getenv("WEFT_DATA");
+  if (minilm == nullptr || data == nullptr) GTEST_SKIP() << "WEFT_MINILM or WEFT_DATA is not set";
+  const Json items = Json::parse(std::ifstream(absl::StrCat(data, "/minilm-l6-v2/expected.json")))["items"];
+  std::string text;
+  for (const Json& item : items) absl::StrAppend(&text, item["text"].get<std::string>(), "\n");
+  Write("texts.txt", text);
+  const CommandResult result = Weft({"embed", absl::StrCat("--model=", minilm), "texts.txt"});
+  ASSERT_TRUE(Works(result));
+  const std::vector<std::string> lines = absl::StrSplit(result.out, '\n', absl::SkipEmpty());
+  ASSERT_EQ(lines.size(), items.size());
+  for (size_t i = 0; i < lines.size(); ++i) {
+    const std::vector<double> got = Json::parse(lines[i]), wanted = items[i]["sentence_embedding"];
+    ASSERT_EQ(got.size(), wanted.size());
+    for (size_t c = 0; c < got.size(); ++c) ASSERT_NEAR(got[c], wanted[c], 1e-4) << items[i]["text"];
+  }
+}
+
+}  // namespace
+}  // namespace weft
