@@ -60,9 +60,14 @@ Projections Project(Var x, Var memory, const AttentionOptions& o) {
   Projections p;
   if (o.packed != nullptr && x.tape != nullptr && memory.tape != nullptr && x.id == memory.id) {
     const Var all = Linear(o.packed, x, query + key + value, linear);
-    p.query = ByHead(Slice(all, -1, 0, query), o.heads);
-    p.key = ByHead(Slice(all, -1, query, query + key), o.key_value_heads);
-    p.value = ByHead(Slice(all, -1, query + key, query + key + value), o.key_value_heads);
+    // The gradient of a split is one concatenation; those of slices are added up.
+    const VarList parts = query == key && key == value
+                              ? Split(all, -1, 3)
+                              : VarList{Slice(all, -1, 0, query), Slice(all, -1, query, query + key),
+                                        Slice(all, -1, query + key, query + key + value)};
+    p.query = ByHead(parts[0], o.heads);
+    p.key = ByHead(parts[1], o.key_value_heads);
+    p.value = ByHead(parts[2], o.key_value_heads);
     return p;
   }
   if (x.tape != nullptr) p.query = ByHead(Linear(o.query, x, query, linear), o.heads);
