@@ -89,6 +89,14 @@ TEST_F(CancellationTest, ADeadlineThatHasPassed) {
   EXPECT_TRUE(Run(&runner, {.deadline = absl::Now() + absl::Hours(1)}).ok());
 }
 
+TEST_F(CancellationTest, OfAGraphThatDoesNothing) {
+  const Var a = tape_.Parameter("a", {kF32, {4}}, Zeros());
+  Runner runner(*Compile(tape_, {.fetch = {a}}), &parameters_);
+  token.Cancel();
+  EXPECT_TRUE(absl::IsCancelled(runner.Run({}, {.cancellation = &token}).status()));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(runner.Run({}, {.deadline = absl::InfinitePast()}).status()));
+}
+
 TEST(CancellationOnManyThreadsTest, AStepIsDoneAsAWholeOrNotAtAll) {
   Tape tape;
   const Var x = tape.Input("x", {kF32, {64, 64}});

@@ -99,5 +99,14 @@ TEST(PrintTest, GivesALineANodeAndAnEdgeAnInput) {
   EXPECT_THAT(dot, HasSubstr("n1 -> n2;"));
 }
 
+TEST(CompileTest, ProductsThatOneDnnSumsWrongAreErrors) {
+  constexpr int64_t kInner = int64_t{1} << 32;
+  Tape tape;
+  MatMul(tape.Input("a", {kF32, {1, kInner}}), tape.Input("b", {kF32, {kInner, 1}}));
+  EXPECT_EQ(tape.status().message(),
+            "matmul: the inner dimension is 4294967296, wanted less than 2^31; inputs f32[1,4294967296], "
+            "f32[4294967296,1]");
+}
+
 }  // namespace
 }  // namespace weft

@@ -311,6 +311,7 @@ absl::StatusOr<Outputs> Runner::Run(absl::Span<const FeedPair> feeds, const RunO
   WEFT_RETURN_IF_ERROR(s.BindFeeds(feeds));
   s.random = {.seed = s.parameters->seed(), .step = s.parameters->step()};
   s.gate.Open(options);
+  s.gate.Passes(/*writes=*/false);  // of graphs without tasks, too
   s.Execute();
   WEFT_RETURN_IF_ERROR(s.gate.status());
   if (s.compiled().updates) s.parameters->set_step(s.parameters->step() + 1);
@@ -321,7 +322,10 @@ absl::StatusOr<Outputs> Runner::Run(absl::Span<const FeedPair> feeds, const RunO
 }
 
 const absl::Status& Runner::status() const { return state_->status; }
-int Runner::workers_entered() const { return state_->executor == nullptr ? 0 : state_->executor->workers_entered(); }
+int Runner::workers_entered() const {
+  if (state_->executor == nullptr) return 0;
+  return state_->options.check_nan ? 1 : state_->executor->workers_entered();
+}
 const std::string& Runner::first_nan() const { return state_->first_nan; }
 
 }  // namespace weft

@@ -84,7 +84,7 @@ class Runner {
   }
 
   const absl::Status& status() const;
-  int workers_entered() const;  // into the last run, with the caller; 1 if there was nothing to share
+  int workers_entered() const;  // into the last run, with the caller; 1 if there was nothing to share, 0 before any
   // After a run with check_nan: the input or parameter that has a NaN, else "exp f32[2,3] at mlp" of the first step
   // whose output has one and whose inputs have none, else "".
   const std::string& first_nan() const;

@@ -1,12 +1,12 @@
 #include "weft/models/attention.h"
 
 #include <cmath>
-#include <cstdlib>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/models/layers.h"
+#include "weft/models/validate.h"
 
 namespace weft {
 namespace {
@@ -15,9 +15,9 @@ constexpr double kHidden = -std::numeric_limits<double>::infinity();
 
 // The options with all widths said.
 AttentionOptions WithWidths(AttentionOptions options, int64_t width) {
-  const auto set = [](int64_t* option, int64_t value) { *option = *option > 0 ? *option : value; };
+  const auto set = [](int64_t* option, int64_t value) { *option = *option != 0 ? *option : value; };
   set(&options.key_value_heads, options.heads);
-  set(&options.key_width, options.query_width > 0 ? options.query_width : width / std::max<int64_t>(options.heads, 1));
+  set(&options.key_width, options.query_width != 0 ? options.query_width : width / std::max<int64_t>(options.heads, 1));
   set(&options.query_width, options.key_width);
   set(&options.value_width, options.merge == HeadMerge::kAverage ? width : options.key_width);
   set(&options.score_width, options.key_width);
@@ -28,7 +28,16 @@ AttentionOptions WithWidths(AttentionOptions options, int64_t width) {
 std::string Problem(Var x, Var memory, const AttentionOptions& options, const AttentionOptions& o) {
   if (x.shape().rank() != 3 || memory.shape().rank() != 3) return "x must be [B,T,C], and memory [B,S,C]";
   if (x.dim(0) != memory.dim(0)) return "x and memory must have the same batch";
-  if (o.heads < 1) return absl::StrCat("heads is ", o.heads);
+  for (const auto& [name, value, least] : {SizeCheck{"heads", o.heads, 1},
+                                           {"key_value_heads", o.key_value_heads, 1},
+                                           {"query_width", o.query_width, 1},
+                                           {"key_width", o.key_width, 1},
+                                           {"value_width", o.value_width, 1},
+                                           {"score_width", o.score_width, 1},
+                                           {"window", o.window, 0},
+                                           {"stride", o.stride, 0}}) {
+    if (value < least) return absl::StrCat(name, " is ", value, ", but must be at least ", least);
+  }
   if (options.key_width == 0 && options.query_width == 0 && x.dim(2) % o.heads != 0) {
     return absl::StrCat("C must be a multiple of heads ", o.heads);
   }
@@ -42,6 +51,15 @@ std::string Problem(Var x, Var memory, const AttentionOptions& options, const At
     return absl::StrCat("the mean of heads needs values as wide as x, not ", o.value_width);
   }
   return "";
+}
+
+// The options with all widths said; fails the tape if they don't fit.
+AttentionOptions Checked(Var x, Var memory, const AttentionOptions& options) {
+  const AttentionOptions o = WithWidths(options, x.shape().rank() > 0 ? x.dim(-1) : 0);
+  if (const std::string problem = Problem(x, memory, options, o); !problem.empty()) {
+    x.tape->Fail(ShapeError("attention", problem, {x.type(), memory.type()}));
+  }
+  return o;
 }
 
 // [B, T, heads · D] → [B, heads, T, D].
@@ -78,40 +96,62 @@ Projections Project(Var x, Var memory, const AttentionOptions& o) {
   return p;
 }
 
-// [T, S]: 1 where the pattern of options hides a source, else 0; the last target meets the last source.
-Var Pattern(Tape* tape, DType dtype, const AttentionOptions& o, int64_t targets, int64_t sources) {
-  return ConstantTable(tape, dtype, targets, sources, [&](int64_t t, int64_t s) {
-    const int64_t distance = std::abs(t + sources - targets - s);
-    const bool near = o.window > 0 && distance<o.window, on_stride = o.stride> 0 && distance % o.stride == 0;
-    return near || on_stride ? 0.0 : 1.0;
+// [n, 1]: the positions first, first + 1, ... modulo the stride.
+Var Phases(Tape* tape, int64_t n, int64_t stride, int64_t first = 0) {
+  return ConstantTable(tape, kF32, n, 1, [&](int64_t i, int64_t) {
+    return static_cast<double>(((i + first) % stride + stride) % stride);
   });
 }
 
-// [B, H, T, S], with what the rows of a cache may not see masked: those behind a row's own, and what the pattern hides.
+// bool: true where the pattern of options hides a source in [S] from a target at `position`, f32 [..., T, 1], whose
+// phase of the stride is `phase`. What is nearer than the window or on the stride is seen.
+Var HiddenByPattern(Var position, Var phase, int64_t sources, const AttentionOptions& o) {
+  Tape* const tape = position.tape;
+  const Var source = Iota(tape, kF32, sources);
+  Var hidden;
+  if (o.stride > 0) hidden = Not(Equal(phase, Reshape(Phases(tape, sources, o.stride), {sources})));
+  if (o.window == 0) return hidden;
+  const double window = static_cast<double>(o.window);
+  const Var near = Equal(Less(source, position + window), Less(position, source + window));  // one is true, or both
+  return o.stride > 0 ? MaskFill(hidden, near, 0) : Not(near);
+}
+
+// [B, H, T, S] with what a target may not see masked; the last target meets the last source.
+Var MaskScores(Var scores, const AttentionOptions& o) {
+  Tape* const tape = scores.tape;
+  const int64_t targets = scores.dim(2), sources = scores.dim(3), first = sources - targets;
+  if (o.window > 0 || o.stride > 0) {
+    const Var position = Reshape(Iota(tape, kF32, targets) + static_cast<double>(first), {targets, 1});
+    const Var phase = o.stride > 0 ? Phases(tape, targets, o.stride, first) : Var{};
+    scores = MaskFill(scores, HiddenByPattern(position, phase, sources, o), kHidden);
+  }
+  return o.causal ? CausalMask(scores, kHidden) : scores;
+}
+
+// The same for the rows of a cache: those behind a target's own are hidden, too.
 Var MaskCache(Var scores, const AttentionOptions& o, const AttentionCache& cache) {
   Tape* const tape = scores.tape;
   const int64_t batch = scores.dim(0), length = scores.dim(2);
-  const Var own = Cast(Reshape(cache.positions, {batch, 1, length, 1}), kF32);
-  scores = MaskFill(scores, Less(own, Iota(tape, kF32, cache.capacity)), kHidden);
+  const auto by_target = [&](Var v) { return Reshape(v, {batch, 1, length, 1}); };
+  const Var position = Cast(by_target(cache.positions), kF32);
+  scores = MaskFill(scores, Less(position, Iota(tape, kF32, cache.capacity)), kHidden);
   if (o.window == 0 && o.stride == 0) return scores;
-  const Var pattern = Embedding(Pattern(tape, kF32, o, cache.capacity, cache.capacity), cache.positions);
-  return MaskFill(scores, Cast(Reshape(pattern, {batch, 1, length, cache.capacity}), kBool), kHidden);
+  const Var phase =
+      o.stride > 0 ? by_target(Embedding(Phases(tape, cache.capacity, o.stride), cache.positions)) : Var{};
+  return MaskFill(scores, HiddenByPattern(position, phase, cache.capacity, o), kHidden);
 }
 
 // Turns queries and keys by their positions: 0, 1, ... or those of the cache.
 void ApplyRotary(const AttentionOptions& o, const AttentionCache* cache, Projections* p) {
-  const auto turn = [&](Var x) {
-    const int64_t length = cache != nullptr ? cache->capacity : x.dim(2);
-    VarList tables = RotaryTables(x.tape, x.dtype(), length, o.key_width, o.rotary_base);
-    if (cache != nullptr) {
-      for (Var& table : tables) {  // [B, 1, T, D/2]
-        table = Reshape(Embedding(table, cache->positions), {x.dim(0), 1, x.dim(2), o.key_width / 2});
-      }
+  const Var x = p->query;
+  VarList tables =
+      RotaryTables(x.tape, x.dtype(), cache != nullptr ? cache->capacity : x.dim(2), o.key_width, o.rotary_base);
+  if (cache != nullptr) {
+    for (Var& table : tables) {  // [B, 1, T, D/2]
+      table = Reshape(Embedding(table, cache->positions), {x.dim(0), 1, x.dim(2), o.key_width / 2});
     }
-    return Rotary(x, tables[0], tables[1], *o.rotary);
-  };
-  p->query = turn(p->query);
-  p->key = turn(p->key);
+  }
+  for (Var* v : {&p->query, &p->key}) *v = Rotary(*v, tables[0], tables[1], *o.rotary);
 }
 
 // [B, H, T, d_q] against [B, G, S, d_k] → [B, H, T, S].
@@ -163,9 +203,9 @@ VarList CacheState(Tape* tape, const std::string& prefix, DType dtype, int64_t b
 Var MultiHeadAttention(absl::string_view name, Var x, const AttentionOptions& options, const AttentionInputs& inputs) {
   const Scope scope(x.tape, name);
   const Var memory = inputs.memory.tape != nullptr ? inputs.memory : x;
-  const AttentionOptions o = WithWidths(options, x.shape().rank() > 0 ? x.dim(-1) : 0);
-  if (const std::string problem = Problem(x, memory, options, o); !problem.empty()) {
-    x.tape->Fail(ShapeError("attention", problem, {x.type(), memory.type()}));
+  const AttentionOptions o = Checked(x, memory, options);
+  if (inputs.cache != nullptr && inputs.cache->positions.tape != x.tape) {
+    x.tape->Fail(ShapeError("attention", "the cache's positions are not on the tape of x", {x.type()}));
   }
   if (!x.tape->status().ok()) return x;
   Projections p = Project(x, memory, o);
@@ -180,10 +220,7 @@ Var MultiHeadAttention(absl::string_view name, Var x, const AttentionOptions& op
   if (inputs.cache != nullptr) {
     scores = MaskCache(scores, o, *inputs.cache);
   } else {
-    if (o.window > 0 || o.stride > 0) {
-      scores = MaskFill(scores, Pattern(x.tape, kBool, o, scores.dim(2), scores.dim(3)), kHidden);
-    }
-    if (o.causal) scores = CausalMask(scores, kHidden);
+    scores = MaskScores(scores, o);
   }
   if (inputs.mask.tape != nullptr) scores = MaskFill(scores, inputs.mask, kHidden);
   return Mix(scores, p.value, x.dim(2), o);
@@ -191,7 +228,7 @@ Var MultiHeadAttention(absl::string_view name, Var x, const AttentionOptions& op
 
 VarList StoreMemory(absl::string_view name, Var memory, const AttentionOptions& options, const std::string& prefix) {
   const Scope scope(memory.tape, name);
-  const AttentionOptions o = WithWidths(options, memory.dim(-1));
+  const AttentionOptions o = Checked(memory, memory, options);
   if (!memory.tape->status().ok()) return {memory, memory};
   const Projections p = Project({}, memory, o);
   const VarList state = CacheState(memory.tape, prefix, memory.dtype(), memory.dim(0), memory.dim(1), o);
@@ -201,7 +238,7 @@ VarList StoreMemory(absl::string_view name, Var memory, const AttentionOptions& 
 Var AttendToStored(absl::string_view name, Var x, const AttentionOptions& options, const std::string& prefix,
                    int64_t memory_length, Var mask) {
   const Scope scope(x.tape, name);
-  const AttentionOptions o = WithWidths(options, x.dim(-1));
+  const AttentionOptions o = Checked(x, x, options);
   if (!x.tape->status().ok()) return x;
   const Projections p = Project(x, {}, o);
   const VarList state = CacheState(x.tape, prefix, x.dtype(), x.dim(0), memory_length, o);

@@ -46,7 +46,9 @@ struct AttentionOptions {
 struct AttentionCache {
   std::string prefix;
   int64_t capacity = 0;
-  Var positions;  // i32 [B, T]: where in the cache x's rows belong; a row at -1 is padding, and sees nothing
+  // i32 [B, T]: where in the cache x's rows belong; a row at -1 is padding, and sees nothing. If it is an Input, its
+  // bounds are 0 < below <= capacity, and ignored may be -1.
+  Var positions;
 };
 
 struct AttentionInputs {

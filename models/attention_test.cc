@@ -155,6 +155,39 @@ TEST(AttentionTest, ACacheGivesWhatAllRowsAtOnceGive) {
   }
 }
 
+// A row of padding, at -1, sees nothing and is not kept; the others are as they are without it.
+TEST(AttentionTest, PaddingInACacheChangesNothing) {
+  const AttentionOptions options = {
+      .heads = 2, .window = 3, .stride = 2, .rotary = RotaryLayout::kPairs, .bias = false};
+  const auto run = [&](const std::vector<int32_t>& positions, const std::vector<float>& data) {
+    const int64_t length = static_cast<int64_t>(positions.size());
+    Tape tape;
+    const Var x = tape.Input("x", {kF32, {1, length, 8}});
+    const AttentionCache cache = {"cache", 6, tape.Input("at", {kI32, {1, length}}, {.below = 6, .ignored = -1})};
+    const Var y = MultiHeadAttention("", x, options, {.cache = &cache});
+    const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {y}});
+    EXPECT_TRUE(graph.ok()) << graph.status();
+    Parameters parameters({.seed = 1});
+    Runner runner(*graph, &parameters);
+    const absl::StatusOr<Outputs> out = runner.Run({{x, data}, {cache.positions, positions}});
+    EXPECT_TRUE(out.ok()) << out.status();
+    const absl::Span<const float> values = (*out)[y].span<const float>();
+    return std::vector<float>(values.begin(), values.end());
+  };
+  const std::vector<float> row = Waves(8), padding = Waves(8, 2);
+  std::vector<float> both = padding;
+  both.insert(both.end(), row.begin(), row.end());
+  std::vector<float> wanted(8, 0), alone = run({0}, row);
+  wanted.insert(wanted.end(), alone.begin(), alone.end());
+  EXPECT_EQ(run({-1, 0}, both), wanted);
+}
+
+TEST(AttentionTest, AnEmptyCacheIsAnError) {
+  const AttentionCache cache = {"cache", 6, Var{}};
+  EXPECT_THAT(std::string(Attention({}, {1, 2, 4}, {.cache = &cache}).status().message()),
+              HasSubstr("the cache's positions are not on the tape of x"));
+}
+
 TEST(AttentionTest, ARowThatSeesNothingGetsZeros) {
   Tape tape;
   const Var x = tape.Input("x", {kF32, {1, 3, 4}});
@@ -176,6 +209,8 @@ TEST(AttentionTest, SaysWhatDoesNotFit) {
   };
   EXPECT_THAT(error({.heads = 3}), HasSubstr("attention: C must be a multiple of heads 3; inputs f32[2,3,10]"));
   EXPECT_THAT(error({.heads = 0}), HasSubstr("heads is 0"));
+  EXPECT_THAT(error({.window = -1}), HasSubstr("window is -1, but must be at least 0"));
+  EXPECT_THAT(error({.key_width = -4}), HasSubstr("query_width is -4, but must be at least 1"));
   EXPECT_THAT(error({.heads = 5, .key_value_heads = 2}), HasSubstr("heads 5 is not a multiple of key_value_heads 2"));
   EXPECT_THAT(error({.query_width = 3, .key_width = 4}), HasSubstr("queries as wide as keys, not 3 and 4"));
   EXPECT_THAT(error({.value_width = 4, .merge = HeadMerge::kAverage}), HasSubstr("values as wide as x, not 4"));

@@ -27,12 +27,14 @@ Var EmbeddingTable(absl::string_view name, Tape* tape, int64_t vocabulary, int64
 
 Var ConstantTable(Tape* tape, DType dtype, int64_t rows, int64_t cols,
                   absl::FunctionRef<double(int64_t, int64_t)> value) {
-  std::vector<double> values;
-  values.reserve(static_cast<size_t>(rows * cols));
-  for (int64_t row = 0; row < rows; ++row) {
-    for (int64_t col = 0; col < cols; ++col) values.push_back(value(row, col));
-  }
-  return Cast(tape->Constant({{kF64, {rows, cols}}, reinterpret_cast<std::byte*>(values.data())}), dtype);
+  const auto record = [&](auto zero) {
+    std::vector<decltype(zero)> values;
+    for (int64_t row = 0; row < rows; ++row) {
+      for (int64_t col = 0; col < cols; ++col) values.push_back(static_cast<decltype(zero)>(value(row, col)));
+    }
+    return tape->Constant({{kDTypeOf<decltype(zero)>, {rows, cols}}, reinterpret_cast<std::byte*>(values.data())});
+  };
+  return dtype == kF64 ? record(0.0) : record(0.0f);
 }
 
 Var SinusoidalPositions(Tape* tape, int64_t length, int64_t width, SinusoidLayout layout, int64_t first) {

@@ -27,7 +27,7 @@ Var LayerNorm(absl::string_view name, Var x, double epsilon = 1e-5);
 Var EmbeddingTable(absl::string_view name, Tape* tape, int64_t vocabulary, int64_t width,
                    Initializer initializer = Gaussian(0.02f));
 
-// A constant [rows, cols] of value(row, column).
+// A constant [rows, cols] of value(row, column), f32 or f64.
 Var ConstantTable(Tape* tape, DType dtype, int64_t rows, int64_t cols,
                   absl::FunctionRef<double(int64_t, int64_t)> value);
 // [length, C] of sin and cos(position / base^(2i / C)), as published (Vaswani et al., 2017, 3.5): sines at even

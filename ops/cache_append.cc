@@ -4,6 +4,7 @@
 
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
+#include "weft/ops/index_bounds.h"
 #include "weft/ops/ops.h"
 
 namespace weft {
@@ -67,6 +68,10 @@ constexpr OpDef kCacheAppend = {.name = "cache_append",
                                 .reference = Reference,
                                 .examples = kExamples};
 
-Var CacheAppend(Var cache, Var rows, Var positions) { return Record(kCacheAppend, {cache, rows, positions}); }
+Var CacheAppend(Var cache, Var rows, Var positions) {
+  const Var next = Record(kCacheAppend, {cache, rows, positions});
+  if (cache.tape->status().ok()) RequireBounds("cache_append", positions, cache.dim(2), "rows of the cache", -1);
+  return next;
+}
 
 }  // namespace weft

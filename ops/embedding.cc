@@ -83,7 +83,7 @@ constexpr OpDef kEmbedding = {.name = "embedding",
 
 Var Embedding(Var table, Var ids) {
   const Var y = Record(kEmbedding, {table, ids});
-  RequireBounds("embedding", ids, table.dim(0), "rows of the table");
+  RequireBounds("embedding", ids, table.dim(0), "rows of the table", /*ignored=*/-1);
   return y;
 }
 

@@ -25,7 +25,9 @@ TEST(IndexBoundsTest, EmbeddingWantsRowsOnly) {
       {{.below = 5}, ""},
       {{}, "embedding: input 'ids' has no range, wanted below <= 5" + end},
       {{.below = 6}, "embedding: input 'ids' is declared with below = 6, wanted below <= 5" + end},
-      {{.below = 5, .ignored = -1}, "embedding: input 'ids' is declared with ignored = -1, wanted none" + end},
+      {{.below = 5, .ignored = -1}, ""},
+      {{.below = 5, .ignored = -2},
+       "embedding: input 'ids' is declared with ignored = -2, wanted -1 as in the op" + end},
   };
   for (const auto& [bounds, error] : kCases) EXPECT_EQ(EmbeddingError(bounds), error);
 }

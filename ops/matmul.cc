@@ -3,6 +3,7 @@
 #include "weft/ops/matmul.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -26,6 +27,9 @@ absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
   const int64_t a_inner = a.dim(transpose_a ? -2 : -1), b_inner = b.dim(transpose_b ? -1 : -2);
   if (a_inner != b_inner) {
     return ShapeError("matmul", absl::StrCat("inner dimensions differ, ", a_inner, " vs ", b_inner), in);
+  }
+  if (a_inner > std::numeric_limits<int32_t>::max()) {  // more than oneDNN sums up right
+    return ShapeError("matmul", absl::StrCat("the inner dimension is ", a_inner, ", wanted less than 2^31"), in);
   }
   std::optional<Shape> shape = Broadcast(Leading(a), Leading(b));
   if (!shape) return ShapeError("matmul", "leading axes don't broadcast", in);

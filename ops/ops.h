@@ -85,7 +85,7 @@ Var LayerNorm(Var x, Var gain, Var bias, double epsilon = 1e-5);
 // gain · x / sqrt(mean(x²) + epsilon) along the last axis; gain: [C] (Zhang and Sennrich, 2019).
 Var RmsNorm(Var x, Var gain, double epsilon = 1e-5);
 // table [V, C], ids i32 [...]: table[ids], [..., C]. An id outside 0 .. V-1 gives zeros and no gradient; where ids is
-// an Input, its bounds must exclude that: 0 < below <= V, and no ignored value.
+// an Input, its bounds must exclude that, but for padding: 0 < below <= V, and ignored, where declared, is -1.
 Var Embedding(Var table, Var ids);
 Var Gather(Var x, Var ids, int axis);         // NumPy's take: slices of x along the axis, at ids i32 of any shape
 Var OneHot(Var ids, int64_t n, DType dtype);  // ids i32 [...] → [..., n]: 1 at the id, else 0
@@ -114,7 +114,8 @@ Var GlobalNorm(VarSpan tensors);  // [] root of the sum of all elements' squares
 Var ClipScale(Var norm, double max_norm);
 
 // The next version of a cache [B, H, S, D], with rows [B, H, T, D] at positions i32 [B, T] of S; rows whose position is
-// outside it (padding: -1) are left out.
+// outside it (padding: -1) are left out. Where positions is an Input, its bounds are 0 < below <= S, and ignored, where
+// declared, is -1.
 Var CacheAppend(Var cache, Var rows, Var positions);
 
 // Updates. Each overwrites state and returns its next version, which later ops may read.

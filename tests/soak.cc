@@ -18,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "weft/graph/compile.h"
 #include "weft/graph/runner.h"
 #include "weft/models/gpt.h"
@@ -172,8 +173,11 @@ int Soak(double seconds) {
 }  // namespace weft
 
 int main(int argc, char** argv) {
-  const double seconds = argc == 2 ? std::atof(argv[1]) : 0;
-  if (seconds > 0) return weft::Soak(seconds);
-  std::fprintf(stderr, "usage: soak SECONDS\n");
+  double seconds = 0;
+  if (argc == 2 && absl::SimpleAtod(argv[1], &seconds) && seconds >= 1 && seconds < 1e7) {
+    const int result = weft::Soak(seconds);
+    return std::fflush(stdout) == 0 ? result : 1;
+  }
+  std::fprintf(stderr, "usage: soak SECONDS, of 1 or more\n");
   return 2;
 }
