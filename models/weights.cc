@@ -221,8 +221,7 @@ absl::StatusOr<PublishedGpt> ReadGpt(const std::string& folder) {
 
 absl::StatusOr<PublishedGpt> ReadLlama2c(const std::string& path) {
   WEFT_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
-  constexpr uint32_t kMagic = 0x616b3432;  // version 1 begins with it
-  constexpr size_t kVersionHeader = 256;
+  constexpr uint32_t kMagic = 0x616b3432, kVersionHeader = 256;  // which version 1 begins with; bytes of its header
   std::array<int32_t, 9> header = {};
   std::memcpy(header.data(), bytes.data(), std::min(bytes.size(), sizeof(header)));
   const bool versioned = static_cast<uint32_t>(header[0]) == kMagic;
@@ -250,7 +249,7 @@ absl::StatusOr<PublishedGpt> ReadLlama2c(const std::string& path) {
     return Annotate(valid, absl::StrCat(path, " is no checkpoint of llama2.c"));
   }
   const int64_t width = config.width, hidden = config.feed_forward,
-                keys = width / config.heads * config.key_value_heads;
+                keys = width / config.heads * (sizes[4] > 0 ? sizes[4] : config.heads);
   const struct {
     const char* name;  // # is the layer
     Shape shape;
@@ -267,11 +266,21 @@ absl::StatusOr<PublishedGpt> ReadLlama2c(const std::string& path) {
                  {"model.layers.#.mlp.up_proj.weight", {hidden, width}, {9, 10}},
                  {"model.norm.weight", {width}, {10, 2}}};
   size_t at = versioned ? kVersionHeader : 28;
+  const double tables = versioned ? 0 : static_cast<double>(config.context) * static_cast<double>(width / config.heads);
+  double wanted = static_cast<double>(at) + 4 * tables;  // no header makes it overflow
+  for (const auto& array : kArrays) {
+    double numbers = absl::StrContains(array.name, '#') ? static_cast<double>(config.layers) : 1;
+    if (!config.tied_head && &array == kArrays) numbers = 2;  // the head is as large as the token table
+    for (int64_t size : array.shape.dims()) numbers *= static_cast<double>(size);
+    wanted += 4 * numbers;
+  }
+  if (wanted != static_cast<double>(bytes.size())) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " is no checkpoint of llama2.c: it has ", bytes.size(),
+                                                   " bytes, but its header asks for ", wanted));
+  }
   const auto read = [&](const std::string& name, const Shape& shape) {
     const TensorType type = {kF32, shape};
-    if (at + type.bytes() <= bytes.size()) {
-      std::memcpy(gpt.weights.Add(name, type).data, bytes.data() + at, type.bytes());
-    }
+    std::memcpy(gpt.weights.Add(name, type).data, bytes.data() + at, type.bytes());
     at += type.bytes();
   };
   for (int place = 0; place < static_cast<int>(std::size(kArrays)); ++place) {
@@ -282,12 +291,8 @@ absl::StatusOr<PublishedGpt> ReadLlama2c(const std::string& path) {
       read(absl::StrReplaceAll(array.name, {{"#", absl::StrCat(i)}}), array.shape);
     }
   }
-  if (!versioned) at += 4 * static_cast<size_t>(config.context * (width / config.heads));  // tables of the positions
+  at += 4 * static_cast<size_t>(tables);  // of the positions: cosines and sines
   if (!config.tied_head) read("lm_head.weight", {config.vocabulary, width});
-  if (at != bytes.size()) {
-    return absl::InvalidArgumentError(absl::StrCat(path, " is no checkpoint of llama2.c: it has ", bytes.size(),
-                                                   " bytes, but its header asks for ", at));
-  }
   return gpt;
 }
 

@@ -249,6 +249,41 @@ TEST(WeightsTest, AllAtOnceAndOneByOneGiveTheSameLogits) {
   EXPECT_NEAR(out->Scalar(loss), 0.45734623699803334, 1e-5);  // mean_nll_of_greedy_ids
 }
 
+// A llama2.c file of a header and as many zeros as it takes, or some more or fewer.
+std::string Llama2cFile(const std::vector<int32_t>& header, int64_t floats) {
+  const std::string path = absl::StrCat(::testing::TempDir(), "/llama2c.bin");
+  std::ofstream file(path, std::ios::binary);
+  file.write(reinterpret_cast<const char*>(header.data()), static_cast<int64_t>(4 * header.size()));
+  const std::vector<float> zeros(static_cast<size_t>(floats));
+  file.write(reinterpret_cast<const char*>(zeros.data()), 4 * floats);
+  return path;
+}
+
+TEST(WeightsTest, RefusesLlama2cFilesThatAreNone) {
+  // width, hidden, layers, heads, key-value heads, vocabulary (below 0: a head of its own), context
+  constexpr int64_t kFloats = 5 * 4 + 2 * (4 + 16 + 8 + 8 + 16 + 4 + 12 + 12 + 12) + 4 + 7 * 2;
+  EXPECT_TRUE(ReadLlama2c(Llama2cFile({4, 3, 2, 2, 1, 5, 7}, kFloats)).ok());
+  EXPECT_TRUE(ReadLlama2c(Llama2cFile({4, 3, 2, 2, 1, -5, 7}, kFloats + 20)).ok());
+  const struct {
+    std::vector<int32_t> header;
+    int64_t floats;
+    const char* error;
+  } cases[] = {
+      {{}, 0, "vocabulary is 0, but must be at least 1"},
+      {{4, 3, 2, 2, 1, 5, 7}, kFloats - 1, "but its header asks for 916"},
+      {{4, 3, 2, 2, 1, 5, 7}, kFloats + 1, "but its header asks for 916"},
+      {{4, 3, 0x7fffffff, 2, 1, 5, 7}, kFloats, "but its header asks for"},
+      {{0x7ffffffc, 0x7fffffff, 0x7fffffff, 2, 1, 0x7fffffff, 0x7fffffff}, kFloats, "but its header asks for"},
+      {{4, 3, 2, 2, -1, 5, 7}, kFloats, "key_value_heads is -1"},
+      {{4, 3, 2, 3, 1, 5, 7}, kFloats, "width 4 is not a multiple of heads 3"},
+      {{0x616b3432, 2, 4, 3, 2, 2, 1, 5, 7}, kFloats, "version 2 of llama2.c's files, wanted 1"},
+  };
+  for (const auto& [header, floats, error] : cases) {
+    const absl::Status status = ReadLlama2c(Llama2cFile(header, floats)).status();
+    EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr(error));
+  }
+}
+
 // Greedy, one character a run: the memory is stored once, and the decoder's keys and values are kept.
 TEST(WeightsTest, ArabicNamesAreTransliterated) {
   const std::string folder = Data("aren-transliteration");
