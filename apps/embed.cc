@@ -63,6 +63,11 @@ class Embedder {
                                                      embedder->tokenizer_->vocabulary_size(),
                                                      " tokens, but the model's table ", published.config.vocabulary));
     }
+    const int64_t around = static_cast<int64_t>(embedder->tokenizer_->Wrap({}).ids.size());
+    if (published.config.context <= around) {
+      return absl::InvalidArgumentError(absl::StrCat(flags.model, ": the model's context is ", published.config.context,
+                                                     ", but the format's special tokens are ", around));
+    }
     WEFT_RETURN_IF_ERROR(embedder->BucketOf(1).status());  // creates the weights
     // Heads that embeddings don't need may be there, too.
     WEFT_RETURN_IF_ERROR(embedder->parameters_.Set(flags.model + "/model.safetensors", published.weights.tensors(),

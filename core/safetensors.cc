@@ -15,7 +15,7 @@
 namespace weft {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::json;
 
 constexpr uint64_t kLargestHeader = 100'000'000;  // as in the reference implementation
 // By DType.
@@ -190,7 +190,7 @@ absl::StatusOr<Json> ReadHeader(absl::string_view bytes, absl::string_view* data
     return absl::InvalidArgumentError(absl::StrCat("bad header: its length ", size, " is over ", kLargestHeader));
   }
   *data = bytes.substr(size);
-  absl::StatusOr<Json> header = ParseJsonObject(bytes.substr(0, size));
+  absl::StatusOr<Json> header = ParseLargeJsonObject(bytes.substr(0, size));
   if (!header.ok()) return Annotate(header.status(), "bad header");
   return header;
 }

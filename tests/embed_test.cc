@@ -60,6 +60,8 @@ TEST_F(EmbedTest, SaysWhatDoesNotFit) {
   EXPECT_TRUE(Fails(Weft({"embed", "--model=missing"}), 2, "missing"));
   Write("model/vocab.txt", "[UNK]\n[CLS]\n[SEP]\n[PAD]\na\n##b\nc\n");
   EXPECT_TRUE(Fails(Weft({"embed", "--model=model"}), 2, "the tokenizer has 7 tokens, but the model's table 6"));
+  Write("model/config.json", "{\"model_type\":\"bert\",\"vocab_size\":9,\"max_position_embeddings\":2}");
+  EXPECT_TRUE(Fails(Weft({"embed", "--model=model", "--truncate"}), 2, "the model's context is 2, but the format's"));
   Write("model/config.json", "{\"model_type\":\"roberta\"}");
   EXPECT_TRUE(
       Fails(Weft({"embed", "--model=model"}), 2, "model_type is \"roberta\", which is not supported; wanted bert"));
