@@ -142,9 +142,7 @@ Command EmbedCommand(CLI::App* weft) {
   CLI::App* app = weft->add_subcommand(
       "embed", "Prints a sentence embedding, a JSON array of numbers whose squares sum to 1, for each line of text.");
   AddFlags(app, Table(flags.get()), &flags->given);
-  app->add_option("files", flags->files, "texts; none: standard input")
-      ->type_name("FILE")
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  AddFiles(app, &flags->files);
   return {"weft embed", app, [flags] { return Embed(*flags); }};
 }
 

@@ -39,6 +39,12 @@ absl::Status OfFile(const std::string& path, const Function& line) {
 
 }  // namespace
 
+void AddFiles(CLI::App* app, std::vector<std::string>* files) {
+  app->add_option("files", *files, "texts; none: standard input")
+      ->type_name("FILE")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
 absl::Status ForEachLine(const std::vector<std::string>& files, const Function& line) {
   if (files.empty()) return OfStandardInput(line);
   for (const std::string& path : files) WEFT_RETURN_IF_ERROR(OfFile(path, line));

@@ -2,6 +2,7 @@
 #ifndef WEFT_APPS_LINES_H_
 #define WEFT_APPS_LINES_H_
 
+#include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
 #include <vector>
@@ -10,6 +11,9 @@
 #include "absl/strings/string_view.h"
 
 namespace weft {
+
+// Lets the command line name files.
+void AddFiles(CLI::App* app, std::vector<std::string>* files);
 
 // Calls `line` for each line, without its line break, and flushes standard output after each of standard input, so that
 // another program can talk with this one. The first error ends it, with "FILE: line 7: " before its text; one in a file

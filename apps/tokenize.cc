@@ -66,9 +66,7 @@ Command TokenizeCommand(CLI::App* weft) {
   auto flags = std::make_shared<TokenizeFlags>();
   CLI::App* app = weft->add_subcommand("tokenize", "Prints a JSON array of token ids for each line of text.");
   AddFlags(app, Table(flags.get()), &flags->given);
-  app->add_option("files", flags->files, "texts; none: standard input")
-      ->type_name("FILE")
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  AddFiles(app, &flags->files);
   return {"weft tokenize", app, [flags] { return Tokenize(*flags); }};
 }
 

@@ -1,8 +1,8 @@
 // Parameters: the weights, optimizer moments and other state of a model, by name.
 //
 // Graphs say which parameters they need; the first that does creates one, with first values that depend on (seed, name)
-// only. Many runners, on many threads, share one Parameters, one of them running at a time; what Find
-// returns is that run's to read and write until it ends.
+// only. Many runners, on many threads, share one Parameters, one of them running at a time; what
+// Find returns is that run's to read and write until it ends.
 //
 //   Parameters parameters({.seed = 1});
 //   Runner runner(graph, &parameters);                              // creates what the graph needs

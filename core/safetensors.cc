@@ -176,11 +176,10 @@ absl::StatusOr<std::vector<Entry>> ReadEntries(const Json& header, uint64_t data
 }
 
 absl::StatusOr<Json> ReadHeader(absl::string_view bytes, absl::string_view* data) {
-  uint64_t size = 0;
-  if (bytes.size() < sizeof(size)) {
+  if (bytes.size() < sizeof(uint64_t)) {
     return absl::InvalidArgumentError(absl::StrCat("the file has only ", bytes.size(), " bytes"));
   }
-  for (int i = 7; i >= 0; --i) size = size << 8 | static_cast<uint8_t>(bytes[i]);
+  const uint64_t size = LittleEndian<uint64_t>(bytes);
   bytes.remove_prefix(sizeof(size));
   if (size > bytes.size()) {
     return absl::InvalidArgumentError(absl::StrCat("bad header: its length is given as ", size, ", but ", bytes.size(),

@@ -185,7 +185,7 @@ Var Mix(Var scores, Var value, int64_t width, const AttentionOptions& o) {
   mixed = Reshape(mixed, {batch, o.heads, length, o.value_width});
   if (o.merge == HeadMerge::kAverage) return Dropout(Mean(mixed, 1), o.residual_dropout);
   const Var y = Linear(o.output, Reshape(Permute(mixed, {0, 2, 1, 3}), {batch, length, o.heads * o.value_width}), width,
-                       {.bias = o.bias && o.output_bias, .initializer = o.output_initializer});
+                       {.bias = o.bias, .initializer = o.output_initializer});
   return Dropout(y, o.residual_dropout);
 }
 
@@ -245,6 +245,11 @@ Var AttendToStored(absl::string_view name, Var x, const AttentionOptions& option
   Var scores = Scores(p.query, state[0], o);
   if (mask.tape != nullptr) scores = MaskFill(scores, mask, kHidden);
   return Mix(scores, state[1], x.dim(2), o);
+}
+
+Var PaddingMask(Var lengths, int64_t sources) {
+  const Var positions = Iota(lengths.tape, kI32, sources);
+  return Not(Less(positions, Reshape(lengths, {lengths.dim(0), 1, 1, 1})));
 }
 
 VarList RotaryTables(Tape* tape, DType dtype, int64_t length, int64_t width, double base) {

@@ -35,7 +35,7 @@ struct AttentionOptions {
 
   double dropout = 0;           // of the attention weights
   double residual_dropout = 0;  // of the result
-  bool bias = true, output_bias = true;
+  bool bias = true;
   Initializer initializer = Gaussian(0.02f), output_initializer = Gaussian(0.02f);
 
   // Names of the layers. Where `packed` is one, it gives queries, keys and values in one product.
@@ -68,6 +68,9 @@ Var MultiHeadAttention(absl::string_view name, Var x, const AttentionOptions& op
 VarList StoreMemory(absl::string_view name, Var memory, const AttentionOptions& options, const std::string& prefix);
 Var AttendToStored(absl::string_view name, Var x, const AttentionOptions& options, const std::string& prefix,
                    int64_t memory_length, Var mask = {});
+
+// A mask for AttentionInputs, bool [B, 1, 1, S]: true where a position of S is at or beyond lengths, i32 [B].
+Var PaddingMask(Var lengths, int64_t sources);
 
 // cosine and sine of position · base^(-2i / width), [length, width / 2] each.
 VarList RotaryTables(Tape* tape, DType dtype, int64_t length, int64_t width, double base);

@@ -46,19 +46,11 @@ absl::Status Validate(const BertConfig& config) {
   return CheckDropout(config.dropout);
 }
 
-Var PaddingMask(Var lengths, int64_t length) {
-  const Var positions = Iota(lengths.tape, kI32, length);
-  return Not(Less(positions, Reshape(lengths, {lengths.dim(0), 1, 1, 1})));
-}
-
 Var Bert::Encode(Var tokens, const BertInputs& inputs) const {
   Tape* const tape = tokens.tape;
   const Scope scope(tape, "bert", Scope::kNoNames);
   if (absl::Status valid = Validate(config_); !valid.ok()) tape->Fail(Annotate(valid, "bert"));
-  if (tokens.shape().rank() != 2 || tokens.dtype() != kI32 || tokens.dim(1) > config_.context) {
-    tape->Fail(ShapeError("bert", absl::StrCat("tokens must be i32[B,T] with T at most the context ", config_.context),
-                          {tokens.type()}));
-  }
+  RequireTokens("bert", "tokens", tokens, config_.context);
   if (!tape->status().ok()) return tokens;
   const int64_t length = tokens.dim(1);
   const auto table = [&](const char* name, int64_t rows) { return EmbeddingTable(name, tape, rows, config_.width); };

@@ -54,9 +54,6 @@ class Bert {
   BertConfig config_;
 };
 
-// bool [B, 1, 1, T]: true where position t is at or beyond lengths, i32 [B].
-Var PaddingMask(Var lengths, int64_t length);
-
 }  // namespace weft
 
 #endif  // WEFT_MODELS_BERT_H_

@@ -71,11 +71,7 @@ Var Gpt::Logits(Var tokens, const AttentionCache* cache) const {
   Tape* tape = tokens.tape;
   const Scope scope(tape, "gpt", Scope::kNoNames);
   if (absl::Status valid = Validate(config_); !valid.ok()) tape->Fail(Annotate(valid, "gpt"));
-  const int64_t length = tokens.dim(1);
-  if (tokens.shape().rank() != 2 || tokens.dtype() != kI32 || length > config_.context) {
-    tape->Fail(ShapeError("gpt", absl::StrCat("tokens must be i32[B,T] with T at most the context ", config_.context),
-                          {tokens.type()}));
-  }
+  RequireTokens("gpt", "tokens", tokens, config_.context);
   if (!tape->status().ok()) return tokens;
 
   const BlockOptions block = BlockOf(config_);
@@ -84,7 +80,7 @@ Var Gpt::Logits(Var tokens, const AttentionCache* cache) const {
   Var x = Embedding(table, tokens);  // [B, T, C]
   if (!config_.rotary) {
     const Var positions = EmbeddingTable("wpe", tape, config_.context, config_.width);  // [context, C]
-    x = x + (cache != nullptr ? Embedding(positions, cache->positions) : Slice(positions, 0, 0, length));
+    x = x + (cache != nullptr ? Embedding(positions, cache->positions) : Slice(positions, 0, 0, tokens.dim(1)));
   }
   x = Dropout(x, config_.dropout);
   for (int64_t i = 0; i < config_.layers; ++i) {

@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
-#include "weft/models/bert.h"
 #include "weft/models/block.h"
 #include "weft/models/validate.h"
 
@@ -103,11 +102,7 @@ absl::Status Validate(const TransformerConfig& config) {
 Var Transformer::Embed(const char* side, Var tokens, int64_t vocabulary, const AttentionCache* cache) const {
   Tape* const tape = tokens.tape;
   if (absl::Status valid = Validate(config_); !valid.ok()) tape->Fail(Annotate(valid, "transformer"));
-  if (tokens.shape().rank() != 2 || tokens.dtype() != kI32 || tokens.dim(1) > config_.context) {
-    tape->Fail(ShapeError("transformer",
-                          absl::StrCat(side, "'s tokens must be i32[B,T] with T at most the context ", config_.context),
-                          {tokens.type()}));
-  }
+  RequireTokens("transformer", absl::StrCat(side, "'s tokens"), tokens, config_.context);
   if (!tape->status().ok()) return tokens;
   const Initializer initializer = InitializerOf(config_);
   const bool second = config_.shared_embeddings && tape->HasParameter("shared.weight");

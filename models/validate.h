@@ -7,6 +7,9 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "weft/core/status.h"
+#include "weft/core/tape.h"
 
 namespace weft {
 
@@ -31,6 +34,13 @@ inline absl::Status CheckHeads(int64_t width, int64_t heads) {
 inline absl::Status CheckDropout(double dropout) {
   if (dropout >= 0 && dropout < 1) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("dropout is ", dropout, ", but must be in [0, 1)"));
+}
+
+// Fails the tape of a model's tokens unless they are i32 [B, T] with T at most the context.
+inline void RequireTokens(const char* model, absl::string_view what, Var tokens, int64_t context) {
+  if (tokens.shape().rank() == 2 && tokens.dtype() == kI32 && tokens.dim(1) <= context) return;
+  tokens.tape->Fail(
+      ShapeError(model, absl::StrCat(what, " must be i32[B,T] with T at most the context ", context), {tokens.type()}));
 }
 
 }  // namespace weft

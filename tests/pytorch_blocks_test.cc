@@ -12,7 +12,6 @@
 #include "weft/core/safetensors.h"
 #include "weft/graph/compile.h"
 #include "weft/graph/runner.h"
-#include "weft/models/bert.h"
 #include "weft/models/block.h"
 
 namespace weft {
