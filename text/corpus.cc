@@ -6,8 +6,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "weft/core/file.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "weft/core/status.h"
+#include "weft/text/gzip.h"
 #include "weft/text/utf8.h"
 
 namespace weft {
@@ -19,10 +21,19 @@ constexpr uint32_t kTrainStream = 0xffff0001, kValidationStream = 0xffff0002;
 }  // namespace
 
 absl::StatusOr<std::string> ReadText(const std::string& path) {
-  WEFT_ASSIGN_OR_RETURN(std::string text, ReadFile(path));
+  WEFT_ASSIGN_OR_RETURN(std::string text, ReadMaybeGzip(path));
   if (text.empty()) return absl::InvalidArgumentError(absl::StrCat(path, ": the file is empty"));
   WEFT_RETURN_IF_ERROR(Annotate(CheckUtf8(text), path));
   return text;
+}
+
+absl::StatusOr<std::vector<std::string>> ReadLines(const std::string& path) {
+  WEFT_ASSIGN_OR_RETURN(const std::string text, ReadText(path));
+  std::vector<std::string> lines;
+  for (absl::string_view line : absl::StrSplit(absl::StripSuffix(text, "\n"), '\n')) {
+    lines.emplace_back(absl::StripSuffix(line, "\r"));
+  }
+  return lines;
 }
 
 absl::StatusOr<std::string> ReadKingJamesBible() {

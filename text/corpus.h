@@ -16,8 +16,11 @@
 
 namespace weft {
 
-// The text of a file. NotFound if it is missing; InvalidArgument, naming it, if it is a folder, empty or not UTF-8.
+// The text of a file, which gzip may have compressed. NotFound if it is missing; InvalidArgument, naming it, if it is a
+// folder, empty or not UTF-8.
 absl::StatusOr<std::string> ReadText(const std::string& path);
+// Its lines, without their ends ("\n" or "\r\n").
+absl::StatusOr<std::vector<std::string>> ReadLines(const std::string& path);
 // The King James Bible, one verse a line, from Debian's package bible-kjv. NotFound if that is not installed.
 absl::StatusOr<std::string> ReadKingJamesBible();
 

@@ -37,6 +37,8 @@ absl::StatusOr<T> Of(const std::string& path, absl::StatusOr<T> result) {
 constexpr const char* kNames[] = {"tokenizer.json", "vocab.bpe",       "merges.txt",  "vocab.txt",
                                   "tokenizer.bin",  "tokenizer.model", "spiece.model"};
 
+constexpr char kSettings[] = "tokenizer_config.json";  // of a vocab.txt
+
 constexpr struct {
   const char *vocabulary, *merges;
 } kBpeNames[] = {{"encoder.json", "vocab.bpe"}, {"vocab.json", "merges.txt"}};
@@ -53,7 +55,7 @@ Loaded LoadVocabularyText(const fs::path& path) {
   WEFT_ASSIGN_OR_RETURN(const std::string file, ReadFile(path.string()));
   WEFT_ASSIGN_OR_RETURN(Vocabulary vocabulary, Of(path.string(), ReadVocabularyText(file)));
   WordPieceModel model = BertModel(std::move(vocabulary));
-  const std::string settings = (path.parent_path() / "tokenizer_config.json").string();
+  const std::string settings = (path.parent_path() / kSettings).string();
   std::error_code error;
   if (fs::exists(settings, error)) {
     WEFT_ASSIGN_OR_RETURN(const std::string contents, ReadFile(settings));
@@ -96,18 +98,38 @@ Loaded LoadFile(const fs::path& path) {
       absl::StrCat(path.string(), ": its name is none of a tokenizer's: ", absl::StrJoin(kNames, ", ")));
 }
 
-}  // namespace
-
-Loaded LoadTokenizer(const std::string& path) {
+// The file that a path means: itself, or the first that a folder has.
+absl::StatusOr<fs::path> FindFile(const std::string& path) {
   std::error_code error;
   const fs::file_status about = fs::status(path, error);
   if (!fs::exists(about)) return SystemStatus("find", path, error ? error.value() : ENOENT);
-  if (!fs::is_directory(about)) return LoadFile(path);
+  if (!fs::is_directory(about)) return fs::path(path);
   for (const char* name : kNames) {
-    const fs::path file = fs::path(path) / name;
-    if (fs::exists(file, error)) return LoadFile(file);
+    fs::path file = fs::path(path) / name;
+    if (fs::exists(file, error)) return file;
   }
   return absl::NotFoundError(absl::StrCat(path, ": the folder has none of ", absl::StrJoin(kNames, ", ")));
+}
+
+}  // namespace
+
+Loaded LoadTokenizer(const std::string& path) {
+  WEFT_ASSIGN_OR_RETURN(const fs::path file, FindFile(path));
+  return LoadFile(file);
+}
+
+absl::StatusOr<std::vector<TokenizerFile>> TokenizerFiles(const std::string& path) {
+  WEFT_ASSIGN_OR_RETURN(const fs::path file, FindFile(path));
+  const fs::path folder = file.parent_path();
+  const auto in_folder = [&](const char* name) { return TokenizerFile{(folder / name).string(), name}; };
+  for (const auto& [vocabulary, merges] : kBpeNames) {
+    if (file.filename() == vocabulary || file.filename() == merges) return {{in_folder(vocabulary), in_folder(merges)}};
+  }
+  const std::string extension = file.extension().string();
+  std::vector<TokenizerFile> files = {{file.string(), extension == ".txt" ? "vocab.txt" : "tokenizer" + extension}};
+  std::error_code error;
+  if (extension == ".txt" && fs::exists(folder / kSettings, error)) files.push_back(in_folder(kSettings));
+  return files;
 }
 
 }  // namespace weft

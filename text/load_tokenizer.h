@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "weft/text/tokenizer.h"
@@ -19,6 +20,13 @@ namespace weft {
 //   tokenizer.model            SentencePiece's, also as spiece.model; a file of another name that ends in .model too
 // NotFound if there is none; InvalidArgument, with file and place, if one can't be used.
 absl::StatusOr<std::unique_ptr<Tokenizer>> LoadTokenizer(const std::string& path);
+
+// The files that LoadTokenizer(path) reads, and the names under which it finds them in a folder that they are copied
+// to.
+struct TokenizerFile {
+  std::string path, name;
+};
+absl::StatusOr<std::vector<TokenizerFile>> TokenizerFiles(const std::string& path);
 
 }  // namespace weft
 

@@ -3,8 +3,11 @@
 _COPTS = ["-Wall", "-Wextra", "-Wno-missing-field-initializers", "-Wno-sign-compare"]
 
 def weft_library(name, copts = [], **kwargs):
+    """A library of NAME.cc and NAME.h, those that are there, unless srcs and hdrs say otherwise."""
     native.cc_library(
         name = name,
+        srcs = kwargs.pop("srcs", native.glob([name + ".cc"])),
+        hdrs = kwargs.pop("hdrs", native.glob([name + ".h"])),
         copts = _COPTS + copts,
         include_prefix = "weft/" + native.package_name(),
         linkstatic = True,

@@ -1,0 +1,67 @@
+#include "weft/text/buckets.h"
+
+#include <algorithm>
+#include <map>
+
+namespace weft {
+namespace {
+
+constexpr uint32_t kShuffleStream = 0xffff0005;  // far above those that a tape gives to its random ops
+
+// Fisher and Yates; takes the numbers from `next` on.
+template <class T>
+void ShuffleWith(const RandomStream& random, uint64_t* next, std::vector<T>* items) {
+  for (size_t left = items->size(); left > 1; --left)
+    std::swap((*items)[left - 1], (*items)[random.Below(left, (*next)++)]);
+}
+
+}  // namespace
+
+std::vector<int64_t> BucketLengths(absl::Span<const int64_t> lengths, const BucketOptions& options) {
+  std::map<int64_t, int64_t> counts;  // by bucket length
+  for (const int64_t length : lengths) {
+    const int64_t rounded = std::max<int64_t>((length + options.step - 1) / options.step, 1) * options.step;
+    ++counts[options.longest > 0 ? std::min(rounded, options.longest) : rounded];
+  }
+  std::vector<int64_t> buckets;
+  int64_t waiting = 0;
+  for (const auto& [length, count] : counts) {
+    waiting += count;
+    if (2 * waiting < options.rows && length != counts.rbegin()->first) continue;
+    buckets.push_back(length);
+    waiting = 0;
+  }
+  return buckets;
+}
+
+BucketBatches::BucketBatches(absl::Span<const int64_t> buckets, absl::Span<const int64_t> lengths, int64_t rows)
+    : buckets_(buckets.size()) {
+  for (size_t i = 0; i < lengths.size(); ++i) {
+    const auto bucket = std::lower_bound(buckets.begin(), buckets.end(), lengths[i]) - buckets.begin();
+    buckets_[static_cast<size_t>(bucket)].push_back(static_cast<int32_t>(i));
+  }
+  const auto step = static_cast<size_t>(rows);
+  for (size_t b = 0; b < buckets_.size(); ++b) {
+    for (size_t begin = 0; begin < buckets_[b].size(); begin += step) {
+      in_order_.push_back({b, begin, std::min(begin + step, buckets_[b].size())});
+    }
+  }
+  shuffled_ = buckets_;
+  batches_ = in_order_;
+}
+
+BucketBatch BucketBatches::operator[](int64_t index) const {
+  const Batch& batch = batches_[static_cast<size_t>(index)];
+  return {batch.bucket, absl::MakeConstSpan(shuffled_[batch.bucket]).subspan(batch.begin, batch.end - batch.begin)};
+}
+
+void BucketBatches::Shuffle(RandomStream random) {
+  random.stream = kShuffleStream;
+  uint64_t next = 0;
+  shuffled_ = buckets_;
+  batches_ = in_order_;
+  for (std::vector<int32_t>& examples : shuffled_) ShuffleWith(random, &next, &examples);
+  ShuffleWith(random, &next, &batches_);
+}
+
+}  // namespace weft

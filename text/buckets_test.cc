@@ -1,0 +1,74 @@
+#include "weft/text/buckets.h"
+
+#include <algorithm>
+#include <set>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace weft {
+namespace {
+
+using testing::ElementsAre;
+
+TEST(BucketLengthsTest, AreMultiplesOfTheStepThatHaveExamples) {
+  EXPECT_THAT(BucketLengths({1, 8, 9, 30}, {.rows = 1, .step = 8}), ElementsAre(8, 16, 32));
+  EXPECT_THAT(BucketLengths({}, {.rows = 1}), ElementsAre());
+  EXPECT_THAT(BucketLengths({0}, {.rows = 1, .step = 4}), ElementsAre(4));
+}
+
+TEST(BucketLengthsTest, FewExamplesGoToTheNextLongerBucket) {
+  EXPECT_THAT(BucketLengths({1, 9, 10, 30}, {.rows = 4, .step = 8}), ElementsAre(16, 32));
+  EXPECT_THAT(BucketLengths({1, 2, 3, 4, 30}, {.rows = 4, .step = 8}), ElementsAre(8, 32)) << "the last one stays";
+}
+
+TEST(BucketLengthsTest, StayWithinTheLimit) {
+  EXPECT_THAT(BucketLengths({3, 10}, {.rows = 1, .step = 8, .longest = 10}), ElementsAre(8, 10));
+}
+
+class BucketBatchesTest : public testing::Test {
+ protected:
+  // The examples of all batches, and what each batch must be.
+  std::vector<int32_t> Examples(const BucketBatches& batches) const {
+    std::vector<int32_t> all;
+    for (int64_t i = 0; i < batches.size(); ++i) {
+      const BucketBatch batch = batches[i];
+      EXPECT_GE(batch.examples.size(), 1);
+      EXPECT_LE(batch.examples.size(), 3);
+      for (const int32_t example : batch.examples) {
+        EXPECT_EQ(batch.bucket, lengths_[static_cast<size_t>(example)] <= 8 ? 0 : 1);
+        all.push_back(example);
+      }
+    }
+    return all;
+  }
+
+  const std::vector<int64_t> lengths_ = {3, 12, 8, 9, 1, 16, 2, 2, 14, 5};
+  BucketBatches batches_{{8, 16}, lengths_, 3};
+};
+
+TEST_F(BucketBatchesTest, HaveEachExampleOnce) {
+  EXPECT_EQ(batches_.size(), 4);  // 6 short ones, 4 long ones
+  EXPECT_THAT(Examples(batches_), ElementsAre(0, 2, 4, 6, 7, 9, 1, 3, 5, 8));
+  batches_.Shuffle({.seed = 1, .step = 0});
+  std::vector<int32_t> all = Examples(batches_);
+  EXPECT_FALSE(std::is_sorted(all.begin(), all.end()));
+  std::sort(all.begin(), all.end());
+  EXPECT_THAT(all, ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9));
+}
+
+TEST_F(BucketBatchesTest, AreShuffledBySeedAndStepAlone) {
+  std::set<std::vector<int32_t>> orders;
+  for (uint32_t epoch = 0; epoch < 8; ++epoch) {
+    batches_.Shuffle({.seed = 1, .step = epoch});
+    orders.insert(Examples(batches_));
+  }
+  EXPECT_EQ(orders.size(), 8);
+  batches_.Shuffle({.seed = 1, .step = 3});
+  EXPECT_EQ(orders.count(Examples(batches_)), 1) << "whatever was shuffled before";
+  batches_.Shuffle({.seed = 2, .step = 3});
+  EXPECT_EQ(orders.count(Examples(batches_)), 0);
+}
+
+}  // namespace
+}  // namespace weft

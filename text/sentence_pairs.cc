@@ -1,0 +1,85 @@
+#include "weft/text/sentence_pairs.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "weft/core/status.h"
+#include "weft/text/corpus.h"
+
+namespace weft {
+namespace {
+
+constexpr int32_t kIgnored = -100;  // as cross_entropy has it
+
+}  // namespace
+
+absl::StatusOr<ParallelText> ReadParallelText(const std::string& source, const std::string& target) {
+  ParallelText text = {{source, {}}, {target, {}}};
+  for (TextLines* side : {&text.source, &text.target}) {
+    WEFT_ASSIGN_OR_RETURN(side->lines, ReadLines(side->path));
+  }
+  if (text.source.lines.size() == text.target.lines.size()) return text;
+  return absl::InvalidArgumentError(absl::StrCat(source, " has ", text.source.lines.size(), " lines, but ", target,
+                                                 " has ", text.target.lines.size(),
+                                                 ": each line needs its translation"));
+}
+
+int64_t SentencePair::length() const { return static_cast<int64_t>(std::max(source.size(), target.size()) + 1); }
+
+absl::StatusOr<std::vector<int32_t>> EncodeLine(const TextLines& text, size_t index, const Tokenizer& tokenizer,
+                                                const EncodeLimits& limits, int64_t reserved) {
+  const std::string place = absl::StrCat(text.path, ", line ", index + 1);
+  absl::StatusOr<std::vector<int32_t>> ids = tokenizer.Encode(text.lines[index]);
+  if (!ids.ok()) return Annotate(ids.status(), place);
+  if (ids->empty()) return absl::InvalidArgumentError(absl::StrCat(place, ": the line is empty"));
+  const auto room = static_cast<size_t>(limits.context - reserved);
+  if (ids->size() > room && !limits.truncate) {
+    return absl::InvalidArgumentError(absl::StrCat(place, ": ", ids->size(), " tokens, but the context of ",
+                                                   limits.context, " has room for ", room,
+                                                   "; pass --truncate to cut such lines, or a larger --context"));
+  }
+  if (ids->size() > room) ids->resize(room);
+  return ids;
+}
+
+absl::StatusOr<std::vector<SentencePair>> EncodePairs(const ParallelText& text, const Tokenizer& tokenizer,
+                                                      const EncodeLimits& limits) {
+  std::vector<SentencePair> pairs(text.source.lines.size());
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    WEFT_ASSIGN_OR_RETURN(pairs[i].source, EncodeLine(text.source, i, tokenizer, limits, 1));
+    WEFT_ASSIGN_OR_RETURN(pairs[i].target, EncodeLine(text.target, i, tokenizer, limits, 1));
+  }
+  return pairs;
+}
+
+std::vector<int64_t> Lengths(absl::Span<const SentencePair> pairs) {
+  std::vector<int64_t> lengths;
+  for (const SentencePair& pair : pairs) lengths.push_back(pair.length());
+  return lengths;
+}
+
+void PairRows::Fill(absl::Span<const SentencePair> pairs, absl::Span<const int32_t> examples, int64_t rows,
+                    int64_t length, const PairTokens& tokens) {
+  const auto size = static_cast<size_t>(rows * length);
+  source.assign(size, tokens.padding);
+  input.assign(size, tokens.padding);
+  target.assign(size, kIgnored);
+  source_lengths.assign(static_cast<size_t>(rows), 0);
+  sources = targets = 0;
+  size_t at = 0;  // where a row begins
+  for (size_t row = 0; row < examples.size(); ++row, at += static_cast<size_t>(length)) {
+    const SentencePair& pair = pairs[static_cast<size_t>(examples[row])];
+    std::copy(pair.source.begin(), pair.source.end(), &source[at]);
+    source[at + pair.source.size()] = tokens.end;
+    source_lengths[row] = static_cast<int32_t>(pair.source.size() + 1);
+    input[at] = tokens.begin;
+    std::copy(pair.target.begin(), pair.target.end(), &input[at] + 1);
+    std::copy(pair.target.begin(), pair.target.end(), &target[at]);
+    target[at + pair.target.size()] = tokens.end;
+    sources += static_cast<int64_t>(pair.source.size()) + 1;
+    targets += static_cast<int64_t>(pair.target.size()) + 1;
+  }
+}
+
+}  // namespace weft
