@@ -20,6 +20,7 @@ struct Command {
 };
 
 Command TrainGptCommand(CLI::App* train);
+Command TrainTranslateCommand(CLI::App* train);
 Command GenerateCommand(CLI::App* weft);
 Command GraphCommand(CLI::App* weft);
 Command TokenizeCommand(CLI::App* weft);

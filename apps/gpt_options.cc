@@ -1,13 +1,11 @@
 #include "weft/apps/gpt_options.h"
 
-#include "absl/strings/str_cat.h"
+#include "weft/apps/training_command.h"
 #include "weft/core/status.h"
 #include "weft/train/options.h"
 
 namespace weft {
 namespace {
-
-constexpr char kCommand[] = "train gpt";
 
 void Append(Hyperparameters* table, Hyperparameters rows) { table->insert(table->end(), rows.begin(), rows.end()); }
 
@@ -33,9 +31,18 @@ Hyperparameters ModelHyperparameters(GptOptions* options) {
 }
 
 Hyperparameters AllHyperparameters(GptOptions* options) {
-  Hyperparameters table = {
-      {"data", "a UTF-8 text; without it, the King James Bible", &options->data, {.may_change = true}}};
+  Hyperparameters table = {{"data",
+                            "a UTF-8 text; without it, the King James Bible",
+                            &options->data,
+                            {.may_change = true, .is_path = true}}};
   Append(&table, ModelHyperparameters(options));
+  Append(&table,
+         {{"batch", "windows of text in a batch", &options->batch, {.low = 1, .high = 1e6}},
+          {"eval-batches", "batches in an evaluation", &options->eval_batches, {.low = 0, .may_change = true}},
+          {"input-noise",
+           "the part of the input tokens that are drawn at random in training, as a model's own text has mistakes",
+           &options->input_noise,
+           {.low = 0, .high = 1}}});
   Append(&table, TrainerHyperparameters(&options->trainer));
   Append(&table, AdamWHyperparameters(&options->optimizer));
   Append(&table, {{"sample-length",
@@ -56,40 +63,24 @@ absl::Status Finish(GptOptions* options) {
                                                      : Activation::kGeluTanh;
   GptConfig with_vocabulary = model;
   if (with_vocabulary.vocabulary == 0) with_vocabulary.vocabulary = 1;  // not known before the text is read
-  WEFT_RETURN_IF_ERROR(Validate(with_vocabulary));
-  const TrainerOptions& trainer = options->trainer;
-  if (trainer.minimum_learning_rate > trainer.learning_rate) {
-    return absl::InvalidArgumentError(absl::StrCat("min-learning-rate ", trainer.minimum_learning_rate,
-                                                   " is more than learning-rate ", trainer.learning_rate,
-                                                   "; give both"));
-  }
-  return absl::OkStatus();
+  return Validate(with_vocabulary);
 }
 
 absl::Status SetFromConfig(const nlohmann::ordered_json& json, GptOptions* options) {
-  if (json.is_object() && json.contains("command") && json["command"] != kCommand) {
-    return absl::InvalidArgumentError(absl::StrCat("is of another command, ", json["command"].dump()));
-  }
-  return SetFromJson(json, AllHyperparameters(options), {"command"});
-}
-
-nlohmann::ordered_json ToConfig(GptOptions options) {
-  nlohmann::ordered_json json = {{"command", kCommand}};
-  json.update(ToJson(AllHyperparameters(&options)));
-  return json;
+  return SetFromConfig(json, "gpt", AllHyperparameters(options));
 }
 
 std::unique_ptr<GptProgram> RecordTraining(const GptOptions& options) {
   auto program = std::make_unique<GptProgram>();
   Tape& tape = program->tape;
   TrainingProgram& training = program->training;
-  const TensorType windows = {kI32, {options.trainer.batch, options.model.context}};
+  const TensorType windows = {kI32, {options.batch, options.model.context}};
   const InputBounds bounds = {.below = options.model.vocabulary};
   training.tape = &tape;
-  training.tokens = tape.Input("tokens", windows, bounds);
-  training.targets = tape.Input("targets", windows, bounds);
+  program->tokens = tape.Input("tokens", windows, bounds);
+  program->targets = tape.Input("targets", windows, bounds);
   training.rate = tape.Input("learning_rate", {kF32, {}});
-  training.loss = CrossEntropy(Gpt(options.model).Logits(training.tokens), training.targets);
+  training.loss = CrossEntropy(Gpt(options.model).Logits(program->tokens), program->targets);
   const Minimized step = AdamW(options.optimizer).Minimize(training.loss, training.rate);
   training.gradient_norm = step.gradient_norm;
   training.update = step.update;

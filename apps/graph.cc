@@ -29,7 +29,7 @@ Hyperparameters Table(GraphFlags* flags) {
        "different tokens; as given: those of the King James Bible",
        &flags->vocabulary,
        {.low = 1, .high = 1e7}},
-      {"batch", "windows in a batch", &flags->options.trainer.batch, {.low = 1, .high = 1e6}},
+      {"batch", "windows in a batch", &flags->options.batch, {.low = 1, .high = 1e6}},
   };
   table.insert(table.begin(), {"config", "a JSON file, or the config.json of a run", &flags->config});
   const Hyperparameters model = ModelHyperparameters(&flags->options);

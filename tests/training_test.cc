@@ -237,7 +237,7 @@ TEST_F(TrainingTest, ARefusalLeavesTheOldRunAsItWas) {
       {{"--overwrite", "--config=missing.json"}, "missing.json"},
       {{"--resume", "--width=32"}, "a resumed run can't change width: it has '16', asked for is '32'"},
       {{"--resume", "--seed=2"}, "a resumed run can't change seed"},
-      {{"--resume", "--data=other.txt"}, "the text is not the one that this run began with"},
+      {{"--resume", "--data=other.txt"}, "they are not those that this run began with"},
       {{"--resume", "--steps=5"}, "the run has made 10 steps already, more than the 5"},
   };
   for (const auto& [flags, message] : rows) {
@@ -245,7 +245,7 @@ TEST_F(TrainingTest, ARefusalLeavesTheOldRunAsItWas) {
     EXPECT_EQ(Differences(Snapshot("run"), before), "") << message;
   }
   fs::rename(Path("other.txt"), Path("text.txt"));
-  EXPECT_TRUE(Fails(Train({"--out=run", "--resume"}), 2, "the text is not the one that this run began with"));
+  EXPECT_TRUE(Fails(Train({"--out=run", "--resume"}), 2, "they are not those that this run began with"));
   EXPECT_EQ(Differences(Snapshot("run"), before), "");
 }
 

@@ -26,6 +26,7 @@ struct Hyperparameter {
     std::vector<std::string> choices = {};  // of a text; empty: any
     bool may_change = false;                // when a run is resumed
     bool may_be_empty = false;              // a text that a flag gives
+    bool is_path = false;                   // a text that a run keeps as an absolute path
   };
 
   std::string flag;  // "learning-rate"

@@ -20,7 +20,8 @@ absl::Status WriteError(const std::string& path) { return SystemStatus("write", 
 std::string ToJsonLine(const Metrics& metrics) {
   nlohmann::ordered_json json = {{"step", metrics.step}, {"tokens", metrics.tokens}, {"seconds", metrics.seconds}};
   if (metrics.training) json["train_loss"] = metrics.training->loss;
-  if (metrics.validation_loss) json["val_loss"] = *metrics.validation_loss;
+  if (metrics.validation) json["val_loss"] = metrics.validation->loss;
+  if (metrics.validation && metrics.validation->accuracy) json["val_accuracy"] = *metrics.validation->accuracy;
   if (metrics.training) {
     json["learning_rate"] = metrics.training->learning_rate;
     json["grad_norm"] = metrics.training->gradient_norm;
@@ -42,6 +43,7 @@ absl::StatusOr<MetricsFile> MetricsFile::Open(const std::string& path, int64_t s
       if (json["step"].get<int64_t>() > step) continue;
       absl::StrAppend(&kept, line, "\n");
       if (json.contains("seconds") && json["seconds"].is_number()) metrics.seconds_ = json["seconds"].get<double>();
+      if (json.contains("tokens") && json["tokens"].is_number()) metrics.tokens_ = json["tokens"].get<int64_t>();
     }
     if (kept != *contents) WEFT_RETURN_IF_ERROR(WriteFile(path, {kept}));
   }

@@ -23,11 +23,16 @@ struct Metrics {
     double tokens_per_second = 0;
   };
 
+  struct Validation {
+    double loss = 0;                 // the mean over the validation data, after the update
+    std::optional<double> accuracy;  // the part of the targets that the model guesses, where they are counted
+  };
+
   int64_t step = 0;    // updates that were made
   int64_t tokens = 0;  // that were trained on so far
   double seconds = 0;  // since the run began, the time between a stop and its resumption left out
   std::optional<Training> training;
-  std::optional<double> validation_loss;  // after the update
+  std::optional<Validation> validation;
 };
 
 // {"step":1,"tokens":768,"seconds":0.02,"train_loss":4.3,"val_loss":4.2,...} without newline. Numbers are the shortest
@@ -41,8 +46,10 @@ class MetricsFile {
   static absl::StatusOr<MetricsFile> Open(const std::string& path, int64_t step);
 
   absl::Status Append(const Metrics& metrics);
-  absl::Status Sync();                         // what was appended lasts
-  double seconds() const { return seconds_; }  // of the last line that was kept
+  absl::Status Sync();  // what was appended lasts
+  // Of the last line that was kept.
+  double seconds() const { return seconds_; }
+  int64_t tokens() const { return tokens_; }
 
  private:
   struct Close {
@@ -52,6 +59,7 @@ class MetricsFile {
   std::string path_;
   std::unique_ptr<std::FILE, Close> file_;
   double seconds_ = 0;
+  int64_t tokens_ = 0;
 };
 
 }  // namespace weft

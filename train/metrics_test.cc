@@ -23,7 +23,7 @@ TEST(MetricsTest, PrintsALineThatReadsBack) {
   EXPECT_EQ(ToJsonLine(line),
             R"({"step":3,"tokens":2304,"seconds":1.5,"train_loss":4.1,"learning_rate":0.001,"grad_norm":0.1,)"
             R"("tokens_per_second":30000.0})");
-  line.validation_loss = 1.0 / 3;
+  line.validation = {.loss = 1.0 / 3};
   EXPECT_EQ(
       ToJsonLine(line),
       R"({"step":3,"tokens":2304,"seconds":1.5,"train_loss":4.1,"val_loss":0.3333333333333333,"learning_rate":0.001,)"

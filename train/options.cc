@@ -2,23 +2,26 @@
 
 namespace weft {
 
-Hyperparameters TrainerHyperparameters(TrainerOptions* options) {
+Hyperparameters TrainerHyperparameters(TrainerOptions* options, int64_t* epochs) {
   constexpr double kMostSteps = 1 << 24;  // the optimizer counts in f32
-  return {
-      {"steps", "updates to make", &options->steps, {.low = 0, .high = kMostSteps, .may_change = true}},
-      {"batch", "windows of text in a batch", &options->batch, {.low = 1, .high = 1e6}},
+  const double least = epochs != nullptr ? -1 : 0;
+  const std::string each = epochs != nullptr ? "; -1: each epoch" : "";
+  Hyperparameters table = {
+      {"steps",
+       epochs != nullptr ? "updates to make; 0: those of the epochs" : "updates to make",
+       &options->steps,
+       {.low = 0, .high = kMostSteps, .may_change = true}},
       {"learning-rate", "the highest learning rate, reached after the warm-up", &options->learning_rate, {.low = 0}},
       {"min-learning-rate", "the learning rate at the end", &options->minimum_learning_rate, {.low = 0}},
       {"warmup-steps", "steps of linear warm-up", &options->warmup_steps, {.low = 0, .high = kMostSteps}},
       {"eval-every",
-       "steps between evaluations on the validation text; 0: none",
+       "steps between evaluations on the validation data; 0: none" + each,
        &options->eval_every,
-       {.low = 0, .may_change = true}},
-      {"eval-batches", "batches in an evaluation", &options->eval_batches, {.low = 0, .may_change = true}},
+       {.low = least, .may_change = true}},
       {"checkpoint-every",
-       "steps between checkpoints; 0: only at the end and on Ctrl-C",
+       "steps between checkpoints; 0: only at the end and on Ctrl-C" + each,
        &options->checkpoint_every,
-       {.low = 0, .may_change = true}},
+       {.low = least, .may_change = true}},
       {"log-every",
        "steps between lines when the output is a file; 0: none",
        &options->log_every,
@@ -29,6 +32,19 @@ Hyperparameters TrainerHyperparameters(TrainerOptions* options) {
        {.low = 0, .high = 1024, .may_change = true}},
       {"seed", "of initial weights, batches and dropout", &options->seed},
   };
+  if (epochs != nullptr) {
+    table.insert(table.begin(),
+                 {"epochs", "passes over the data", epochs, {.low = 0, .high = 1e6, .may_change = true}});
+  }
+  return table;
+}
+
+TrainerOptions InSteps(TrainerOptions options, int64_t epochs, int64_t batches) {
+  if (options.steps == 0) options.steps = epochs * batches;
+  for (int64_t* every : {&options.eval_every, &options.checkpoint_every}) {
+    if (*every < 0) *every = batches;
+  }
+  return options;
 }
 
 Hyperparameters AdamWHyperparameters(AdamWConfig* config) {

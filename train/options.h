@@ -8,8 +8,11 @@
 
 namespace weft {
 
-// The rows point into `options` and `config`.
-Hyperparameters TrainerHyperparameters(TrainerOptions* options);
+// The rows point into `options` and `config`. With `epochs`, a row of that name, too: then no steps mean as many as the
+// epochs have, and where something is done each so many steps, -1 is at the end of each epoch.
+Hyperparameters TrainerHyperparameters(TrainerOptions* options, int64_t* epochs = nullptr);
+// The same options in steps, for epochs of so many batches.
+TrainerOptions InSteps(TrainerOptions options, int64_t epochs, int64_t batches);
 Hyperparameters AdamWHyperparameters(AdamWConfig* config);
 
 }  // namespace weft

@@ -48,8 +48,11 @@ void Progress::Step(int64_t step, const Metrics::Training& training) {
   line_open_ = options_.terminal;
 }
 
-void Progress::Evaluation(int64_t step, double loss, double seconds) {
-  Say(absl::StrFormat("step %d/%d  validation loss %.4f  after %s", step, steps_, loss, FormatDuration(seconds)));
+void Progress::Evaluation(int64_t step, const Metrics::Validation& validation, double seconds) {
+  const std::string accuracy =
+      validation.accuracy ? absl::StrFormat("  accuracy %.2f%%", 100 * *validation.accuracy) : "";
+  Say(absl::StrFormat("step %d/%d  validation loss %.4f%s  after %s", step, steps_, validation.loss, accuracy,
+                      FormatDuration(seconds)));
 }
 
 void Progress::Say(absl::string_view line) {

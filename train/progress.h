@@ -28,7 +28,7 @@ class Progress {
 
   void Begin(int64_t first_step, int64_t steps);
   void Step(int64_t step, const Metrics::Training& training);
-  void Evaluation(int64_t step, double loss, double seconds);
+  void Evaluation(int64_t step, const Metrics::Validation& validation, double seconds);
   void Say(absl::string_view line);  // a line of its own
   void End();                        // ends the rewritten line
 

@@ -31,7 +31,7 @@ TEST(ProgressTest, FormatsALine) {
 TEST(ProgressTest, WritesPlainLinesToAFile) {
   const std::string text = Printed({.log_every = 4}, [](Progress& progress) {
     for (int64_t step = 1; step <= 10; ++step) progress.Step(step, {});
-    progress.Evaluation(10, 1.5, 3);
+    progress.Evaluation(10, {.loss = 1.5}, 3);
     progress.End();
   });
   EXPECT_EQ(text.find("step 4/10"), 0);

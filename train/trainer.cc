@@ -61,23 +61,21 @@ std::string WriterOf(const Program& program, const std::string& name) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const TrainerOptions& options, const TrainingProgram& program,
-                                                         const TokenCorpus* corpus, const std::string& data,
+absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const TrainerOptions& options, TrainingTask* task,
                                                          Parameters* parameters, const RunDirectory* run) {
-  auto trainer = std::unique_ptr<Trainer>(new Trainer(options, program));
+  auto trainer = std::unique_ptr<Trainer>(new Trainer(options));
   trainer->schedule_ = {options.learning_rate, options.minimum_learning_rate, options.warmup_steps, options.steps};
-  trainer->corpus_ = corpus;
-  trainer->data_ = data;
+  trainer->task_ = task;
   trainer->parameters_ = parameters;
   trainer->run_ = run;
-  WEFT_ASSIGN_OR_RETURN(Graph train, Compile(*program.tape, {.fetch = {program.loss, program.gradient_norm},
-                                                             .update = {program.update}}));
-  WEFT_ASSIGN_OR_RETURN(Graph evaluate, Compile(*program.tape, {.fetch = {program.loss}, .mode = kEval}));
-  const RunnerOptions runner_options = {.threads = static_cast<int>(options.threads)};
-  trainer->train_ = std::make_unique<Runner>(std::move(train), parameters, runner_options);
-  WEFT_RETURN_IF_ERROR(trainer->train_->status());
-  trainer->evaluate_ = std::make_unique<Runner>(std::move(evaluate), parameters, runner_options);
-  WEFT_RETURN_IF_ERROR(trainer->evaluate_->status());
+  for (const TrainingProgram& program : task->programs()) {
+    WEFT_ASSIGN_OR_RETURN(Graph train, Compile(*program.tape, {.fetch = {program.loss, program.gradient_norm},
+                                                               .update = {program.update}}));
+    auto runner = std::make_unique<Runner>(std::move(train), parameters,
+                                           RunnerOptions{.threads = static_cast<int>(options.threads)});
+    WEFT_RETURN_IF_ERROR(runner->status());
+    trainer->graphs_.push_back({.train = std::move(runner)});
+  }
   return trainer;
 }
 
@@ -87,9 +85,9 @@ absl::StatusOr<bool> Trainer::Resume() {
   absl::Status first_error;
   for (const int64_t step : ListCheckpoints(checkpoints)) {
     const absl::StatusOr<CheckpointInfo> info = ReadCheckpointInfo(checkpoints, step);
-    if (info.ok() && info->data != data_) {
+    if (info.ok() && info->data != task_->data()) {
       return absl::FailedPreconditionError(
-          "data: the text is not the one that this run began with; give that one, or begin another run");
+          "data: they are not those that this run began with; give those, or begin another run");
     }
     if (info.ok() && info->seed != parameters_->seed()) {
       return absl::FailedPreconditionError(absl::StrCat("seed: the checkpoint of step ", step,
@@ -119,13 +117,14 @@ absl::StatusOr<bool> Trainer::Resume() {
 absl::Status Trainer::Train(Progress* progress) {
   WEFT_ASSIGN_OR_RETURN(MetricsFile metrics, MetricsFile::Open(run_->File("metrics.jsonl"), resumed_ ? step_ : -1));
   const Interrupt interrupt;
+  tokens_ = metrics.tokens();
   begin_ = std::chrono::steady_clock::now() - std::chrono::duration_cast<std::chrono::steady_clock::duration>(
                                                   std::chrono::duration<double>(metrics.seconds()));
   progress->Begin(step_, options_.steps);
-  const bool evaluates = options_.eval_every > 0 && options_.eval_batches > 0;
+  const bool evaluates = options_.eval_every > 0 && task_->validation_batches() > 0;
   if (evaluates && step_ == 0 && !resumed_) {
     Metrics line;
-    WEFT_ASSIGN_OR_RETURN(line.validation_loss, Evaluate());
+    WEFT_ASSIGN_OR_RETURN(line.validation, Evaluate());
     WEFT_RETURN_IF_ERROR(Report(&metrics, line, progress));
   }
   while (step_ < options_.steps) {
@@ -134,7 +133,7 @@ absl::Status Trainer::Train(Progress* progress) {
     ++step_;
     const bool last = step_ == options_.steps;
     if (evaluates && (last || step_ % options_.eval_every == 0)) {
-      WEFT_ASSIGN_OR_RETURN(line.validation_loss, Evaluate());
+      WEFT_ASSIGN_OR_RETURN(line.validation, Evaluate());
     }
     WEFT_RETURN_IF_ERROR(Report(&metrics, line, progress));
     if (last) break;
@@ -155,44 +154,62 @@ absl::Status Trainer::Train(Progress* progress) {
 
 absl::StatusOr<Metrics::Training> Trainer::TrainStep() {
   const auto begin = std::chrono::steady_clock::now();
-  corpus_->Sample(CorpusPart::kTrain, options_.batch, {.seed = options_.seed, .step = static_cast<uint32_t>(step_)}, 0,
-                  &batch_);
+  WEFT_ASSIGN_OR_RETURN(TrainingBatch batch, task_->Train(step_));
+  const TrainingProgram& program = Program(batch);
   Metrics::Training result;
   result.learning_rate = schedule_.At(step_);
-  const auto rate = static_cast<float>(result.learning_rate);
-  WEFT_ASSIGN_OR_RETURN(
-      const Outputs outputs,
-      train_->Run({{program_.tokens, batch_.tokens}, {program_.targets, batch_.targets}, {program_.rate, rate}}));
-  result.loss = outputs.Scalar(program_.loss);
-  result.gradient_norm = outputs.Scalar(program_.gradient_norm);
+  batch.feeds.push_back({program.rate, static_cast<float>(result.learning_rate)});
+  WEFT_ASSIGN_OR_RETURN(const Outputs outputs, graphs_[batch.program].train->Run(batch.feeds));
+  result.loss = outputs.Scalar(program.loss);
+  result.gradient_norm = outputs.Scalar(program.gradient_norm);
   if (!std::isfinite(result.loss) || !std::isfinite(result.gradient_norm)) {
-    return ExplainNan(result.loss, result.gradient_norm, rate);
+    return ExplainNan(batch, result.loss, result.gradient_norm);
   }
-  result.tokens_per_second = static_cast<double>(batch_.tokens.size()) / SecondsSince(begin);
+  tokens_ += batch.tokens;
+  result.tokens_per_second = static_cast<double>(batch.tokens) / SecondsSince(begin);
   return result;
 }
 
-absl::StatusOr<double> Trainer::Evaluate() {
-  double sum = 0;
-  for (int64_t i = 0; i < options_.eval_batches; ++i) {
-    corpus_->Sample(CorpusPart::kValidation, options_.batch,
-                    {.seed = options_.seed, .step = static_cast<uint32_t>(step_)}, i, &batch_);
-    WEFT_ASSIGN_OR_RETURN(const Outputs outputs,
-                          evaluate_->Run({{program_.tokens, batch_.tokens}, {program_.targets, batch_.targets}}));
-    sum += outputs.Scalar(program_.loss);
+absl::StatusOr<Runner*> Trainer::Evaluator(size_t index) {
+  std::unique_ptr<Runner>& runner = graphs_[index].evaluate;
+  if (runner != nullptr) return runner.get();
+  const TrainingProgram& program = task_->programs()[index];
+  CompileOptions options = {.fetch = {program.loss}, .mode = kEval};
+  if (program.correct.tape != nullptr) options.fetch.push_back(program.correct);
+  WEFT_ASSIGN_OR_RETURN(Graph graph, Compile(*program.tape, options));
+  runner = std::make_unique<Runner>(std::move(graph), parameters_,
+                                    RunnerOptions{.threads = static_cast<int>(options_.threads)});
+  WEFT_RETURN_IF_ERROR(runner->status());
+  return runner.get();
+}
+
+absl::StatusOr<Metrics::Validation> Trainer::Evaluate() {
+  double loss = 0, correct = 0, targets = 0;
+  bool counted = false;
+  for (int64_t i = 0; i < task_->validation_batches(); ++i) {
+    const TrainingBatch batch = task_->Validate(step_, i);
+    const TrainingProgram& program = Program(batch);
+    WEFT_ASSIGN_OR_RETURN(Runner* const runner, Evaluator(batch.program));
+    WEFT_ASSIGN_OR_RETURN(const Outputs outputs, runner->Run(batch.feeds));
+    const auto weight = static_cast<double>(batch.targets);
+    loss += weight * outputs.Scalar(program.loss);
+    targets += weight;
+    counted = program.correct.tape != nullptr;
+    if (counted) correct += outputs.Scalar(program.correct);
   }
-  const double loss = sum / static_cast<double>(options_.eval_batches);
-  if (std::isfinite(loss)) return loss;
+  Metrics::Validation result = {.loss = loss / targets};
+  if (counted) result.accuracy = correct / targets;
+  if (std::isfinite(result.loss)) return result;
   WEFT_RETURN_IF_ERROR(CheckWeights());
-  return Stopped(absl::StrFormat("validation loss %g after step %d", WithoutSign(loss), step_));
+  return Stopped(absl::StrFormat("validation loss %g after step %d", WithoutSign(result.loss), step_));
 }
 
 absl::Status Trainer::Report(MetricsFile* file, Metrics metrics, Progress* progress) const {
   metrics.step = step_;
-  metrics.tokens = step_ * options_.batch * corpus_->context();
+  metrics.tokens = tokens_;
   metrics.seconds = SecondsSince(begin_);
   if (metrics.training) progress->Step(step_, *metrics.training);
-  if (metrics.validation_loss) progress->Evaluation(step_, *metrics.validation_loss, metrics.seconds);
+  if (metrics.validation) progress->Evaluation(step_, *metrics.validation, metrics.seconds);
   return file->Append(metrics);
 }
 
@@ -201,7 +218,7 @@ absl::Status Trainer::Save() {
   if (saved_step_ != step_) {
     WEFT_RETURN_IF_ERROR(SaveCheckpoint(
         run_->File("checkpoints"),
-        {.step = step_, .seed = parameters_->seed(), .parameters_step = parameters_->step(), .data = data_},
+        {.step = step_, .seed = parameters_->seed(), .parameters_step = parameters_->step(), .data = task_->data()},
         *parameters_));
     saved_step_ = step_;
   }
@@ -211,20 +228,20 @@ absl::Status Trainer::Save() {
 absl::Status Trainer::CheckWeights() const {
   const std::string name = FirstNotFinite(*parameters_);
   if (name.empty()) return absl::OkStatus();
-  return Stopped(absl::StrCat(WriterOf(program_.tape->program(), name), " made '", name, "' infinite or NaN at step ",
-                              step_, " or before"));
+  return Stopped(absl::StrCat(WriterOf(task_->programs()[0].tape->program(), name), " made '", name,
+                              "' infinite or NaN at step ", step_, " or before"));
 }
 
 // The update left the weights as they were, so the same batch in a graph without it makes the NaN again.
-absl::Status Trainer::ExplainNan(double loss, double gradient_norm, float rate) {
+absl::Status Trainer::ExplainNan(const TrainingBatch& batch, double loss, double gradient_norm) {
   WEFT_RETURN_IF_ERROR(CheckWeights());
   std::string cause;
-  absl::StatusOr<Graph> graph = Compile(*program_.tape, {.fetch = {program_.loss, program_.gradient_norm}});
+  const TrainingProgram& program = Program(batch);
+  absl::StatusOr<Graph> graph = Compile(*program.tape, {.fetch = {program.loss, program.gradient_norm}});
   if (graph.ok()) {
     parameters_->set_step(parameters_->step() - 1);
     Runner check(*std::move(graph), parameters_, {.threads = 1, .check_nan = true});
-    if (check.Run({{program_.tokens, batch_.tokens}, {program_.targets, batch_.targets}, {program_.rate, rate}}).ok() &&
-        !check.first_nan().empty()) {
+    if (check.Run(batch.feeds).ok() && !check.first_nan().empty()) {
       cause = absl::StrCat("; the first op to make a NaN was ", check.first_nan());
     }
   }

@@ -1,0 +1,52 @@
+// What the commands `weft train ...` have in common: flags, configuration, run folder, progress, resuming.
+#ifndef WEFT_APPS_TRAINING_COMMAND_H_
+#define WEFT_APPS_TRAINING_COMMAND_H_
+
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "absl/status/status.h"
+#include "weft/apps/commands.h"
+#include "weft/core/parameters.h"
+#include "weft/train/hyperparameters.h"
+#include "weft/train/run_directory.h"
+#include "weft/train/task.h"
+#include "weft/train/trainer.h"
+
+namespace weft {
+
+// One kind of training: its options, and its task.
+class TrainingJob : public TrainingTask {
+ public:
+  // Rows for all that a flag or a configuration sets; they point into the job, and are the same before each call below.
+  virtual Hyperparameters Table() = 0;
+  // Checks what belongs together, when everything was set.
+  virtual absl::Status Check() = 0;
+  // Reads the data, and records the programs.
+  virtual absl::Status Prepare(Parameters* parameters) = 0;
+  virtual TrainerOptions trainer() const = 0;
+  // What config.json has under "model": the configuration as the field writes it.
+  virtual nlohmann::ordered_json Model() const = 0;
+  // "a GPT of 809856 parameters on 3840000 characters"
+  virtual std::string Title(const Parameters& parameters) const = 0;
+
+  // Gives weights that others trained to a run that begins.
+  virtual absl::Status Initialize(Parameters* /*parameters*/) { return absl::OkStatus(); }
+  // Writes what belongs to the model besides its weights: tokenizer.json.
+  virtual absl::Status WriteFiles(const RunDirectory& run) const = 0;
+  // After the training: a sample, a test.
+  virtual absl::Status Conclude(const RunDirectory& /*run*/, Parameters* /*parameters*/) { return absl::OkStatus(); }
+};
+
+// `weft train NAME`, with the flags of the job's table and those of runs.
+Command TrainingCommand(CLI::App* train, const std::string& name, const std::string& about,
+                        std::function<std::unique_ptr<TrainingJob>()> make);
+
+// Sets what a configuration or a run's config.json has; an error if that is of another command than "train NAME".
+absl::Status SetFromConfig(const nlohmann::ordered_json& json, const std::string& name, const Hyperparameters& table);
+
+}  // namespace weft
+
+#endif  // WEFT_APPS_TRAINING_COMMAND_H_

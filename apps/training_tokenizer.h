@@ -1,0 +1,56 @@
+// The tokenizer of a training on text: one that is given, or one that is learnt from the data.
+#ifndef WEFT_APPS_TRAINING_TOKENIZER_H_
+#define WEFT_APPS_TRAINING_TOKENIZER_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "weft/text/byte_level_bpe.h"
+#include "weft/text/tokenizer.h"
+#include "weft/train/hyperparameters.h"
+#include "weft/train/run_directory.h"
+
+namespace weft {
+
+class TrainingTokenizer {
+ public:
+  // A learnt one has `special` tokens, and what `set_format` gives it.
+  TrainingTokenizer(int64_t vocabulary, std::vector<std::string> special,
+                    std::function<void(BpeModel*)> set_format = nullptr)
+      : vocabulary_(vocabulary), special_(std::move(special)), set_format_(std::move(set_format)) {}
+
+  Hyperparameters Table();  // --tokenizer and --vocabulary
+  const std::string& path() const { return path_; }
+  void set_path(const std::string& path) { path_ = path; }
+
+  // Reads the one that was given, or learns one from `text`.
+  absl::Status Prepare(absl::string_view text);
+  // Puts its files into the run's folder.
+  absl::Status Write(const RunDirectory& run) const;
+
+  const Tokenizer* operator->() const { return tokenizer_.get(); }
+  const Tokenizer& operator*() const { return *tokenizer_; }
+
+ private:
+  std::string path_;
+  int64_t vocabulary_;
+  std::vector<std::string> special_;
+  std::function<void(BpeModel*)> set_format_;
+  std::unique_ptr<Tokenizer> tokenizer_;
+  std::vector<std::pair<std::string, std::string>> files_;  // names and contents
+};
+
+// A special token that the training can't do without: InvalidArgument "the tokenizer has no mask token" if it is unset.
+absl::StatusOr<int32_t> NeededToken(const std::optional<int32_t>& id, absl::string_view what);
+
+}  // namespace weft
+
+#endif  // WEFT_APPS_TRAINING_TOKENIZER_H_
