@@ -59,18 +59,18 @@ def run(c):
     return out
 
 
-def main():
+def save(path, tensors):
     header, parts, at = {}, [], 0
-    for i in range(20):
-        for name, tensor in run(draw(i)).items():
-            data = tensor.contiguous().numpy().tobytes()
-            header[f"{i}.{name}"] = {"dtype": "I32" if name == "config" else "F64", "shape": list(tensor.shape),
-                                     "data_offsets": [at, at + len(data)]}
-            parts.append(data)
-            at += len(data)
+    for name, tensor in tensors:
+        data = tensor.contiguous().numpy().tobytes()
+        header[name] = {"dtype": "I32" if tensor.dtype == torch.int32 else "F64", "shape": list(tensor.shape),
+                        "data_offsets": [at, at + len(data)]}
+        parts.append(data)
+        at += len(data)
     text = json.dumps(header, separators=(",", ":")).encode()
-    with open(sys.argv[1], "wb") as f:
+    with open(path, "wb") as f:
         f.write(struct.pack("<Q", len(text)) + text + b"".join(parts))
 
 
-main()
+if __name__ == "__main__":
+    save(sys.argv[1], ((f"{i}.{name}", tensor) for i in range(20) for name, tensor in run(draw(i)).items()))

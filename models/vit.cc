@@ -1,0 +1,111 @@
+#include "weft/models/vit.h"
+
+#include "absl/strings/str_cat.h"
+#include "weft/core/status.h"
+#include "weft/models/block.h"
+#include "weft/models/validate.h"
+
+namespace weft {
+namespace {
+
+constexpr Initializer kInitializer = Gaussian(0.02f);
+
+BlockOptions BlockOf(const VitConfig& config) {
+  return {.attention = {.heads = config.heads,
+                        .residual_dropout = config.dropout,
+                        .packed = nullptr,
+                        .query = "attention.query",
+                        .key = "attention.key",
+                        .value = "attention.value",
+                        .output = "output.dense"},
+          .feed_forward = {.width = config.feed_forward,
+                           .activation = config.activation,
+                           .dropout = config.dropout,
+                           .hidden_dropout = config.dropout,
+                           .up = "intermediate.dense",
+                           .down = "output.dense"},
+          .norm = {.epsilon = config.norm_epsilon},
+          .attention_name = "attention",
+          .attention_norm = "layernorm_before",
+          .feed_forward_name = "",
+          .feed_forward_norm = "layernorm_after"};
+}
+
+// Fails the tape unless the configuration is valid and the images are of it.
+void Check(const VitConfig& config, Var images) {
+  if (absl::Status valid = Validate(config); !valid.ok()) return images.tape->Fail(Annotate(valid, "vit"));
+  const Shape wanted = {images.dim(0), config.image_height, config.image_width, config.channels};
+  if ((images.dtype() == kF32 || images.dtype() == kF64) && images.shape() == wanted) return;
+  images.tape->Fail(ShapeError("vit",
+                               absl::StrCat("images must be f32 or f64 [B,", config.image_height, ",",
+                                            config.image_width, ",", config.channels, "]: height, width, channels"),
+                               {images.type()}));
+}
+
+// [B, height, width, Ch] → [B, N, Ch·P·P], each patch in the order of a convolution's weight: channel, row, column.
+Var Patches(Var images, const VitConfig& config) {
+  const int64_t patch = config.patch_size, channels = config.channels;
+  const Var cut =
+      Reshape(images, {images.dim(0), config.image_height / patch, patch, config.image_width / patch, patch, channels});
+  return Reshape(Permute(cut, {0, 1, 3, 5, 2, 4}), {images.dim(0), config.patches(), channels * patch * patch});
+}
+
+// [B, N, Ch·P·P] → [B, N, C].
+Var Project(Var patches, const VitConfig& config) {
+  Tape* const tape = patches.tape;
+  const Scope scope(tape, "patch_embeddings.projection");
+  const Shape convolution = {config.width, config.channels, config.patch_size, config.patch_size};
+  const Var weight = tape->Parameter("weight", {patches.dtype(), convolution}, LeCunGaussian());
+  const Var bias = tape->Parameter("bias", {patches.dtype(), {config.width}}, Zeros());
+  return MatMul(patches, Reshape(weight, {config.width, -1}), {.transpose_b = true}) + bias;
+}
+
+Var Embed(Var images, const VitConfig& config) {
+  Tape* const tape = images.tape;
+  const Scope scope(tape, "embeddings");
+  const Var patches = Project(Patches(images, config), config);
+  const Var token = tape->Parameter("cls_token", {images.dtype(), {1, 1, config.width}}, kInitializer);
+  const Var first = BroadcastTo(token, {images.dim(0), 1, config.width});
+  const TensorType positions = {images.dtype(), {1, config.patches() + 1, config.width}};
+  const Var x = Concat({first, patches}, 1) + tape->Parameter("position_embeddings", positions, kInitializer);
+  return Dropout(x, config.dropout);  // [B, N + 1, C]
+}
+
+}  // namespace
+
+absl::Status Validate(const VitConfig& config) {
+  WEFT_RETURN_IF_ERROR(CheckSizes({{"image_height", config.image_height, 1},
+                                   {"image_width", config.image_width, 1},
+                                   {"channels", config.channels, 1},
+                                   {"patch_size", config.patch_size, 1},
+                                   {"classes", config.classes, 1},
+                                   {"layers", config.layers, 1},
+                                   {"heads", config.heads, 1},
+                                   {"width", config.width, 1},
+                                   {"feed_forward", config.feed_forward, 0}}));
+  if (config.image_height % config.patch_size != 0 || config.image_width % config.patch_size != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("an image of height ", config.image_height, " and width ",
+                                                   config.image_width, " can't be cut into patches of patch_size ",
+                                                   config.patch_size, ": both must be multiples of it"));
+  }
+  WEFT_RETURN_IF_ERROR(CheckHeads(config.width, config.heads));
+  return CheckDropout(config.dropout);
+}
+
+Var Vit::Encode(Var images) const {
+  Tape* const tape = images.tape;
+  const Scope scope(tape, "vit");
+  Check(config_, images);
+  if (!tape->status().ok()) return images;
+  Var x = Embed(images, config_);
+  for (int64_t i = 0; i < config_.layers; ++i) x = Block(absl::StrCat("encoder.layer.", i), x, BlockOf(config_));
+  return LayerNorm("layernorm", x, config_.norm_epsilon);
+}
+
+Var Vit::Classify(Var hidden) const {
+  if (!hidden.tape->status().ok()) return hidden;
+  const Var first = Reshape(Slice(hidden, 1, 0, 1), {hidden.dim(0), config_.width});
+  return Linear("classifier", first, config_.classes);
+}
+
+}  // namespace weft

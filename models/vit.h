@@ -1,0 +1,57 @@
+// The Vision Transformer (Dosovitskiy et al., "An image is worth 16x16 words", 2021): an image is cut into patches,
+// each becomes a token, and a stack of pre-norm blocks reads them behind a class token.
+//
+//   Vit vit({.image_height = 28, .image_width = 28, .channels = 1, .patch_size = 4, .classes = 10});
+//   Var logits = vit.Logits(images);   // images f32 [B, 28, 28, 1] → [B, 10]
+#ifndef WEFT_MODELS_VIT_H_
+#define WEFT_MODELS_VIT_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "weft/models/layers.h"
+
+namespace weft {
+
+struct VitConfig {
+  int64_t image_height = 224, image_width = 224;  // in pixels, multiples of patch_size
+  int64_t channels = 3;
+  int64_t patch_size = 16;  // the height and width of a patch
+  int64_t classes = 1000;
+  int64_t layers = 12;
+  int64_t heads = 12;
+  int64_t width = 768;       // C, a multiple of heads
+  int64_t feed_forward = 0;  // F; 0: 4·C
+  // After every linear layer but those of queries, keys and values, and after the positions are added.
+  double dropout = 0;
+  double norm_epsilon = 1e-12;
+  Activation activation = Activation::kGelu;
+
+  int64_t patches() const { return (image_height / patch_size) * (image_width / patch_size); }
+};
+
+absl::Status Validate(const VitConfig& config);
+
+// Parameters have the names and shapes of Hugging Face's ViTForImageClassification: vit.embeddings.cls_token [1, 1, C],
+// vit.embeddings.position_embeddings [1, N + 1, C], vit.embeddings.patch_embeddings.projection.weight [C, Ch, P, P] (a
+// convolution's, read here as a matrix [C, Ch·P·P]), vit.encoder.layer.0.attention.attention.query.weight, ...,
+// vit.layernorm.weight, classifier.weight.
+class Vit {
+ public:
+  explicit Vit(const VitConfig& config) : config_(config) {}
+
+  // images, f32 or f64 [B, height, width, channels], rows from the top → [B, N + 1, C], with N = patches(): the class
+  // token, then the patches row by row.
+  Var Encode(Var images) const;
+  Var Classify(Var hidden) const;  // [B, N + 1, C] → logits [B, classes], from the class token
+  Var Logits(Var images) const { return Classify(Encode(images)); }
+
+  const VitConfig& config() const { return config_; }
+
+ private:
+  VitConfig config_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_MODELS_VIT_H_
