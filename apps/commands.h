@@ -20,7 +20,10 @@ struct Command {
 };
 
 Command TrainGptCommand(CLI::App* train);
+Command TrainBertCommand(CLI::App* train);
 Command TrainTranslateCommand(CLI::App* train);
+Command TrainClassifyCommand(CLI::App* train);
+Command TrainVitCommand(CLI::App* train);
 Command GenerateCommand(CLI::App* weft);
 Command GraphCommand(CLI::App* weft);
 Command TokenizeCommand(CLI::App* weft);

@@ -73,17 +73,12 @@ absl::Status SetFromConfig(const nlohmann::ordered_json& json, GptOptions* optio
 std::unique_ptr<GptProgram> RecordTraining(const GptOptions& options) {
   auto program = std::make_unique<GptProgram>();
   Tape& tape = program->tape;
-  TrainingProgram& training = program->training;
   const TensorType windows = {kI32, {options.batch, options.model.context}};
   const InputBounds bounds = {.below = options.model.vocabulary};
-  training.tape = &tape;
   program->tokens = tape.Input("tokens", windows, bounds);
   program->targets = tape.Input("targets", windows, bounds);
-  training.rate = tape.Input("learning_rate", {kF32, {}});
-  training.loss = CrossEntropy(Gpt(options.model).Logits(program->tokens), program->targets);
-  const Minimized step = AdamW(options.optimizer).Minimize(training.loss, training.rate);
-  training.gradient_norm = step.gradient_norm;
-  training.update = step.update;
+  const Var loss = CrossEntropy(Gpt(options.model).Logits(program->tokens), program->targets);
+  program->training = RecordUpdate(loss, options.optimizer);
   return program;
 }
 

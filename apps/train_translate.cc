@@ -101,7 +101,6 @@ class TranslateJob final : public TrainingJob {
   std::vector<SentencePair> pairs_, held_;  // for training and for validation
   std::vector<int64_t> lengths_;            // of the buckets
   std::unique_ptr<BucketBatches> train_, validate_;
-  int64_t epoch_ = -1;  // that `train_` is shuffled for
   std::vector<std::unique_ptr<BucketProgram>> recorded_;
   std::vector<TrainingProgram> programs_;
   PairRows rows_;
@@ -234,12 +233,7 @@ void TranslateJob::Record(int64_t length) {
   const Var logits = record(tape, &program->inputs);
   program->target =
       tape->Input("target", {kI32, {batch_, length}}, {.below = model_.target_vocabulary, .ignored = kIgnored});
-  TrainingProgram training = {.tape = tape, .rate = tape->Input("learning_rate", {kF32, {}})};
-  training.loss = model.Loss(logits, program->target);
-  const Minimized step = AdamW(optimizer_).Minimize(training.loss, training.rate);
-  training.gradient_norm = step.gradient_norm;
-  training.update = step.update;
-  programs_.push_back(training);
+  programs_.push_back(RecordUpdate(model.Loss(logits, program->target), optimizer_));
   recorded_.push_back(std::move(program));
 }
 
@@ -257,11 +251,7 @@ TrainingBatch TranslateJob::Fill(absl::Span<const SentencePair> pairs, const Buc
 }
 
 absl::StatusOr<TrainingBatch> TranslateJob::Train(int64_t step) {
-  if (const int64_t epoch = step / train_->size(); epoch != epoch_) {
-    train_->Shuffle({.seed = trainer_.seed, .step = static_cast<uint32_t>(epoch)});
-    epoch_ = epoch;
-  }
-  TrainingBatch batch = Fill(pairs_, (*train_)[step % train_->size()]);
+  TrainingBatch batch = Fill(pairs_, train_->AtStep(trainer_.seed, step));
   WEFT_RETURN_IF_ERROR(Sample(recorded_[batch.program].get(), step));
   AddNoise(absl::MakeSpan(rows_.input), input_noise_, model_.target_vocabulary,
            {.seed = trainer_.seed, .step = static_cast<uint32_t>(step)});

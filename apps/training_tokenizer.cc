@@ -43,6 +43,15 @@ absl::Status TrainingTokenizer::Write(const RunDirectory& run) const {
   return absl::OkStatus();
 }
 
+TrainingTokenizer BertTokenizer(int64_t vocabulary) {
+  return {vocabulary, {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}, [](BpeModel* model) {
+            const int32_t classification = *model->vocabulary.Find("[CLS]"),
+                          separator = *model->vocabulary.Find("[SEP]");
+            model->single = BertSingle(classification, separator);
+            model->pair = BertPair(classification, separator);
+          }};
+}
+
 absl::StatusOr<int32_t> NeededToken(const std::optional<int32_t>& id, absl::string_view what) {
   if (id) return *id;
   return absl::InvalidArgumentError(absl::StrCat("the tokenizer has no ", what, " token"));

@@ -48,6 +48,9 @@ class TrainingTokenizer {
   std::vector<std::pair<std::string, std::string>> files_;  // names and contents
 };
 
+// One for BERTs: learnt, it has their special tokens and format.
+TrainingTokenizer BertTokenizer(int64_t vocabulary);
+
 // A special token that the training can't do without: InvalidArgument "the tokenizer has no mask token" if it is unset.
 absl::StatusOr<int32_t> NeededToken(const std::optional<int32_t>& id, absl::string_view what);
 

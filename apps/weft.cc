@@ -64,9 +64,10 @@ int Main(int argc, char** argv) {
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // subcommands take this over
   bool version = false;
   app.add_flag("--version", version, "print version, compiler and CPU features");
-  CLI::App* train = app.add_subcommand("train", "Trains a model: weft train gpt, translate.");
-  const Command commands[] = {TrainGptCommand(train), TrainTranslateCommand(train), GenerateCommand(&app),
-                              GraphCommand(&app),     TokenizeCommand(&app),        EmbedCommand(&app)};
+  CLI::App* train = app.add_subcommand("train", "Trains a model: weft train gpt, bert, translate, classify, vit.");
+  const Command commands[] = {TrainGptCommand(train),      TrainBertCommand(train), TrainTranslateCommand(train),
+                              TrainClassifyCommand(train), TrainVitCommand(train),  GenerateCommand(&app),
+                              GraphCommand(&app),          TokenizeCommand(&app),   EmbedCommand(&app)};
   for (CLI::App* each : {&app, train}) each->allow_extras();
   for (const Command& command : commands) command.app->allow_extras();
 

@@ -84,14 +84,17 @@ Var Bert::NextSentence(Var pooled) const { return Linear("cls.seq_relationship",
 
 Var Bert::Classify(Var x, int64_t classes) const { return Linear("classifier", Dropout(x, config_.dropout), classes); }
 
+Var Bert::Mean(Var hidden, Var lengths) const {
+  if (lengths.tape == nullptr) return weft::Mean(hidden, 1);
+  const int64_t batch = hidden.dim(0), length = hidden.dim(1);
+  const Var padding = Reshape(PaddingMask(lengths, length), {batch, length, 1});
+  const Var count = Reshape(Cast(lengths, hidden.dtype()), {batch, 1}) + 1e-12;  // a row without tokens gives zeros
+  return Sum(MaskFill(hidden, padding, 0), 1) / count;
+}
+
 Var Bert::SentenceEmbedding(Var hidden, Var lengths) const {
-  Var sum = hidden;
-  if (lengths.tape != nullptr) {
-    const Var padding = PaddingMask(lengths, hidden.dim(1));
-    sum = MaskFill(hidden, Reshape(padding, {hidden.dim(0), hidden.dim(1), 1}), 0);
-  }
-  sum = Sum(sum, 1);  // [B, C]; its direction is the mean's
-  return sum / Sqrt(Sum(sum * sum, -1, /*keep=*/true) + 1e-24);
+  const Var mean = Mean(hidden, lengths);
+  return mean / Sqrt(Sum(mean * mean, -1, /*keep=*/true) + 1e-24);
 }
 
 }  // namespace weft

@@ -44,8 +44,9 @@ class Bert {
   Var Pool(Var hidden) const;                                   // [B, T, C] → [B, C], from the first token
   Var MaskedTokens(Var hidden) const;  // [B, T, C] → logits [B, T, V]; the head's weight is the token table
   Var NextSentence(Var pooled) const;  // [B, C] → logits [B, 2]: 0 where the second sentence follows the first
-  Var Classify(Var x, int64_t classes) const;  // [..., C] → logits [..., classes], after dropout
-  // The mean over the tokens that are not padding, of length 1: [B, T, C] → [B, C] (Reimers and Gurevych, 2019).
+  Var Classify(Var x, int64_t classes) const;    // [..., C] → logits [..., classes], after dropout
+  Var Mean(Var hidden, Var lengths = {}) const;  // over the tokens that are not padding: [B, T, C] → [B, C]
+  // The same, of length 1: [B, T, C] → [B, C] (Reimers and Gurevych, 2019).
   Var SentenceEmbedding(Var hidden, Var lengths = {}) const;
 
   const BertConfig& config() const { return config_; }

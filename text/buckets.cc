@@ -55,6 +55,13 @@ BucketBatch BucketBatches::operator[](int64_t index) const {
   return {batch.bucket, absl::MakeConstSpan(shuffled_[batch.bucket]).subspan(batch.begin, batch.end - batch.begin)};
 }
 
+BucketBatch BucketBatches::AtStep(uint64_t seed, int64_t step) {
+  const std::pair<uint64_t, int64_t> wanted = {seed, step / size()};
+  if (shuffled_for_ != wanted) Shuffle({.seed = seed, .step = static_cast<uint32_t>(wanted.second)});
+  shuffled_for_ = wanted;
+  return (*this)[step % size()];
+}
+
 void BucketBatches::Shuffle(RandomStream random) {
   random.stream = kShuffleStream;
   uint64_t next = 0;

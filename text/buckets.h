@@ -2,12 +2,13 @@
 //
 //   const std::vector<int64_t> lengths = BucketLengths(lengths_of_examples, {.rows = 64});   // a program for each
 //   BucketBatches batches(lengths, lengths_of_examples, 64);
-//   batches.Shuffle({.seed = 1, .step = epoch});
-//   for (int64_t i = 0; i < batches.size(); ++i) ... batches[i].examples ...
+//   for (int64_t step = 0; step < 10 * batches.size(); ++step) ... batches.AtStep(seed, step).examples ...
 #ifndef WEFT_TEXT_BUCKETS_H_
 #define WEFT_TEXT_BUCKETS_H_
 
 #include <cstdint>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -36,16 +37,20 @@ class BucketBatches {
   BucketBatches(absl::Span<const int64_t> buckets, absl::Span<const int64_t> lengths, int64_t rows);
 
   int64_t size() const { return static_cast<int64_t>(batches_.size()); }
-  BucketBatch operator[](int64_t index) const;
-  // Puts the examples of each bucket, and the batches, into an order of this seed and step, whatever the one before.
-  void Shuffle(RandomStream random);
+  BucketBatch operator[](int64_t index) const;  // in the order of the last AtStep; else in that of the data
+  // The batch of a step of training: each epoch of size() steps has the batches in an order of its own, in which the
+  // examples of each bucket are, too. It depends on seed and step alone.
+  BucketBatch AtStep(uint64_t seed, int64_t step);
 
  private:
+  void Shuffle(RandomStream random);
+
   struct Batch {
     size_t bucket, begin, end;  // examples begin .. end - 1 of the bucket
   };
   std::vector<std::vector<int32_t>> buckets_, shuffled_;  // examples
   std::vector<Batch> in_order_, batches_;
+  std::optional<std::pair<uint64_t, int64_t>> shuffled_for_;  // seed and epoch
 };
 
 }  // namespace weft

@@ -50,7 +50,7 @@ class BucketBatchesTest : public testing::Test {
 TEST_F(BucketBatchesTest, HaveEachExampleOnce) {
   EXPECT_EQ(batches_.size(), 4);  // 6 short ones, 4 long ones
   EXPECT_THAT(Examples(batches_), ElementsAre(0, 2, 4, 6, 7, 9, 1, 3, 5, 8));
-  batches_.Shuffle({.seed = 1, .step = 0});
+  batches_.AtStep(1, 0);
   std::vector<int32_t> all = Examples(batches_);
   EXPECT_FALSE(std::is_sorted(all.begin(), all.end()));
   std::sort(all.begin(), all.end());
@@ -59,14 +59,15 @@ TEST_F(BucketBatchesTest, HaveEachExampleOnce) {
 
 TEST_F(BucketBatchesTest, AreShuffledBySeedAndStepAlone) {
   std::set<std::vector<int32_t>> orders;
-  for (uint32_t epoch = 0; epoch < 8; ++epoch) {
-    batches_.Shuffle({.seed = 1, .step = epoch});
+  for (int64_t epoch = 0; epoch < 8; ++epoch) {
+    batches_.AtStep(1, 4 * epoch);
     orders.insert(Examples(batches_));
   }
   EXPECT_EQ(orders.size(), 8);
-  batches_.Shuffle({.seed = 1, .step = 3});
+  const BucketBatch third = batches_.AtStep(1, 14);
+  EXPECT_EQ(third.examples, batches_[2].examples);
   EXPECT_EQ(orders.count(Examples(batches_)), 1) << "whatever was shuffled before";
-  batches_.Shuffle({.seed = 2, .step = 3});
+  batches_.AtStep(2, 12);
   EXPECT_EQ(orders.count(Examples(batches_)), 0);
 }
 

@@ -63,6 +63,18 @@ absl::StatusOr<TokenCorpus> TokenCorpus::Create(std::vector<int32_t> tokens, int
   return TokenCorpus(std::move(tokens), context, cut);
 }
 
+absl::StatusOr<TokenCorpus> TokenCorpus::Create(std::vector<int32_t> train, absl::Span<const int32_t> validation,
+                                                int64_t context) {
+  const size_t cut = train.size();
+  for (const auto& [what, size] : {std::pair{"text", cut}, std::pair{"validation text", validation.size()}}) {
+    if (static_cast<int64_t>(size) > context) continue;
+    return absl::InvalidArgumentError(absl::StrCat("the ", what, " is too short: it has ", size,
+                                                   " tokens, but a context of ", context, " needs more than that"));
+  }
+  train.insert(train.end(), validation.begin(), validation.end());
+  return TokenCorpus(std::move(train), context, cut);
+}
+
 absl::Span<const int32_t> TokenCorpus::tokens(CorpusPart part) const {
   const absl::Span<const int32_t> all = tokens_;
   return part == CorpusPart::kTrain ? all.subspan(0, cut_) : all.subspan(cut_);

@@ -34,6 +34,9 @@ class TokenCorpus {
  public:
   // The last tenth is for validation. InvalidArgument if a part has no more tokens than `context`.
   static absl::StatusOr<TokenCorpus> Create(std::vector<int32_t> tokens, int64_t context);
+  // With a text of its own for validation.
+  static absl::StatusOr<TokenCorpus> Create(std::vector<int32_t> train, absl::Span<const int32_t> validation,
+                                            int64_t context);
 
   // `rows` windows that begin anywhere in the part. They depend on the part, `random`'s seed and step, and the batch's
   // number within the step: a sampler without state, so a resumed run continues where it was.

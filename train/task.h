@@ -14,6 +14,7 @@
 #include "absl/types/span.h"
 #include "weft/core/tape.h"
 #include "weft/graph/runner.h"
+#include "weft/train/optimizer.h"
 
 namespace weft {
 
@@ -26,6 +27,11 @@ struct TrainingProgram {
   Var gradient_norm, update;
   Var correct;  // f32 []: how many targets the model guesses; null: they are not counted
 };
+
+// Records what follows a loss: the input "learning_rate", the gradients and AdamW's update.
+TrainingProgram RecordUpdate(Var loss, const AdamWConfig& optimizer, Var correct = {});
+// f32 []: how many rows of logits [..., V] are greatest at their target, i32 [...]. An ignored target is never met.
+Var CountCorrect(Var logits, Var targets);
 
 struct TrainingBatch {
   size_t program = 0;           // the one that it is for

@@ -1,0 +1,34 @@
+// Texts with labels: "a text<TAB>its label", one a line.
+//
+//   WEFT_ASSIGN_OR_RETURN(const LabelledText train, ReadLabelledText("train.tsv"));
+//   const std::vector<std::string> names = LabelNames(train);
+//   WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> classes, LabelIds(train, names));
+#ifndef WEFT_TEXT_LABELLED_TEXT_H_
+#define WEFT_TEXT_LABELLED_TEXT_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "weft/text/sentence_pairs.h"
+
+namespace weft {
+
+struct LabelledText {
+  TextLines text;
+  std::vector<std::string> labels;
+};
+// The label is what follows a line's last tab. InvalidArgument, with file and line, where there is no tab, no text or
+// no label.
+absl::StatusOr<LabelledText> ReadLabelledText(const std::string& path);
+
+// The different labels: by value if all are whole numbers, else by their bytes.
+std::vector<std::string> LabelNames(const LabelledText& text);
+// Of each line, its label's place in `names`. InvalidArgument, with file and line, for a label that is not in the set.
+absl::StatusOr<std::vector<int32_t>> LabelIds(const LabelledText& text, absl::Span<const std::string> names);
+
+}  // namespace weft
+
+#endif  // WEFT_TEXT_LABELLED_TEXT_H_

@@ -1,0 +1,44 @@
+#include "weft/text/masking.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace weft {
+namespace {
+
+constexpr uint32_t kMaskStream = 0xffff0008;  // far above those that a tape gives to its random ops
+constexpr int32_t kIgnored = -100;            // as cross_entropy has it
+
+}  // namespace
+
+void MaskTokens(const std::vector<bool>& may, int64_t rows, const MaskingOptions& options, RandomStream random,
+                absl::Span<int32_t> tokens, MaskedPositions* out) {
+  random.stream = kMaskStream;
+  const size_t length = tokens.size() / static_cast<size_t>(rows), count = static_cast<size_t>(options.count);
+  out->places.assign(static_cast<size_t>(rows) * count, 0);
+  out->targets.assign(static_cast<size_t>(rows) * count, kIgnored);
+  out->chosen = 0;
+  std::vector<int32_t> places;
+  for (size_t row = 0; row < static_cast<size_t>(rows); ++row) {
+    places.clear();
+    for (size_t i = row * length; i < (row + 1) * length; ++i) {
+      if (may[i]) places.push_back(static_cast<int32_t>(i));
+    }
+    const size_t chosen = std::min(count, places.size());
+    uint64_t next = row * 4 * count;  // three numbers for each, and one to spare
+    for (size_t i = 0; i < chosen; ++i, next += 4) {
+      std::swap(places[i], places[i + random.Below(places.size() - i, next)]);
+      int32_t& token = tokens[static_cast<size_t>(places[i])];
+      out->places[row * count + i] = places[i];
+      out->targets[row * count + i] = token;
+      const uint64_t tenth = random.Below(10, next + 1);
+      if (tenth < 8) token = options.mask;
+      if (tenth == 8) {
+        token = static_cast<int32_t>(random.Below(static_cast<uint64_t>(options.vocabulary), next + 2));
+      }
+    }
+    out->chosen += static_cast<int64_t>(chosen);
+  }
+}
+
+}  // namespace weft

@@ -1,0 +1,18 @@
+#include "weft/train/task.h"
+
+namespace weft {
+
+TrainingProgram RecordUpdate(Var loss, const AdamWConfig& optimizer, Var correct) {
+  const Var rate = loss.tape->Input("learning_rate", {kF32, {}});
+  const Minimized step = AdamW(optimizer).Minimize(loss, rate);
+  return {.tape = loss.tape,
+          .rate = rate,
+          .loss = loss,
+          .gradient_norm = step.gradient_norm,
+          .update = step.update,
+          .correct = correct};
+}
+
+Var CountCorrect(Var logits, Var targets) { return Sum(Cast(Equal(ArgMax(logits), targets), kF32)); }
+
+}  // namespace weft
