@@ -52,11 +52,11 @@ class VitJob final : public TrainingJob {
 
   // Options.
   std::string images_path_, labels_path_, validation_path_, validation_labels_path_;
-  VitConfig model_ = {.patch_size = 2, .layers = 4, .heads = 4, .width = 64, .dropout = 0.1};
-  int64_t batch_ = 64, epochs_ = 40, shift_ = 0;
+  VitConfig model_ = {.patch_size = 4, .layers = 4, .heads = 4, .width = 64, .dropout = 0.1};
+  int64_t batch_ = 32, epochs_ = 20, shift_ = 0;
   AdamWConfig optimizer_ = {.beta1 = 0.9, .beta2 = 0.99, .weight_decay = 0.05, .clip = 1.0};
   TrainerOptions trainer_ = {.steps = 0,
-                             .learning_rate = 1e-3,
+                             .learning_rate = 2e-3,
                              .minimum_learning_rate = 1e-5,
                              .warmup_steps = 50,
                              .eval_every = -1,

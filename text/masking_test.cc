@@ -45,7 +45,9 @@ TEST(MaskingTest, ChoosesDifferentPlacesOfEachRow) {
     EXPECT_EQ(masked.positions.targets[i], masked.before[place]);
   }
   for (size_t i = 0; i < chosen.size(); ++i) {
-    if (!chosen[i]) EXPECT_EQ(masked.after[i], masked.before[i]);
+    if (!chosen[i]) {
+      EXPECT_EQ(masked.after[i], masked.before[i]);
+    }
   }
 }
 

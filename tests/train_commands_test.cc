@@ -1,0 +1,176 @@
+// `weft train translate`, `bert`, `classify` and `vit` as a user calls them, on small data: they learn, give the same
+// bits for any number of threads, go on where they were stopped, and say what is wrong with their data.
+#include <csignal>
+#include <regex>
+
+#include "weft/tests/weft_program.h"
+
+namespace weft {
+namespace {
+
+bool Contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+struct TrainCase {
+  std::string name;
+  Arguments flags;
+};
+
+// Small models on the data that WriteData writes: a run takes a second or less.
+const TrainCase kCases[] = {
+    {"translate",
+     {"--source=a.txt", "--target=b.txt", "--vocabulary=300", "--encoder-layers=1", "--decoder-layers=1", "--width=32",
+      "--heads=2", "--feed-forward=64", "--batch=8", "--dropout=0.1", "--scheduled-sampling=linear",
+      "--sampling-steps=10", "--input-noise=0.05"}},
+    {"bert",
+     {"--data=text.txt", "--vocabulary=300", "--layers=1", "--width=32", "--heads=2", "--feed-forward=64",
+      "--context=24", "--batch=4", "--eval-batches=2", "--next-sentence", "--min-learning-rate=0"}},
+    {"classify",
+     {"--data=labelled.tsv", "--vocabulary=300", "--layers=1", "--width=32", "--heads=2", "--feed-forward=64",
+      "--batch=4", "--pooling=mean"}},
+    {"vit",
+     {"--data=pictures.csv", "--patch-size=2", "--layers=1", "--width=32", "--heads=2", "--batch=4", "--shift=1",
+      "--dropout=0.1"}},
+};
+
+class TrainCommandsTest : public WeftProgramTest, public testing::WithParamInterface<TrainCase> {
+ protected:
+  TrainCommandsTest() {
+    std::string source, target, labelled, pictures;
+    for (int i = 0; i < 40; ++i) {
+      const std::string first(1, static_cast<char>('a' + i % 7)), second(1, static_cast<char>('k' + i % 5));
+      std::string words = first, reversed = first;
+      for (int j = 0; j < i % 9; ++j) {
+        words += " " + second;
+        reversed = second + " " + reversed;
+      }
+      source += words + "\n";
+      target += reversed + "\n";
+      labelled += (i % 2 == 0 ? "a good " : "the bad ") + words + "\t" + (i % 2 == 0 ? "pos" : "neg") + "\n";
+      for (int pixel = 0; pixel < 16; ++pixel) pictures += pixel / 8 == i % 2 ? "9," : "1,";
+      pictures += std::to_string(i % 2) + "\n";
+    }
+    Write("a.txt", source);
+    Write("b.txt", target);
+    Write("labelled.tsv", labelled);
+    Write("pictures.csv", pictures);
+  }
+
+  CommandResult Run(const std::string& out, const Arguments& more, CommandOptions options = {}) const {
+    return Weft(Arguments{"train", GetParam().name, "--out=" + out} + GetParam().flags + more, options);
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Commands, TrainCommandsTest, testing::ValuesIn(kCases),
+                         [](const auto& info) { return info.param.name; });
+
+TEST_P(TrainCommandsTest, Learns) {
+  const CommandResult result =
+      Run("run", {"--steps=150", "--learning-rate=5e-3", "--warmup-steps=10", "--eval-every=150"});
+  EXPECT_TRUE(Works(result));
+  std::smatch losses;
+  ASSERT_TRUE(
+      std::regex_search(result.out, losses,
+                        std::regex("step 0/150  validation loss ([0-9.]+)[^]*step 150/150  validation loss ([0-9.]+)")))
+      << result.out;
+  EXPECT_LT(std::stod(losses[2]), 0.8 * std::stod(losses[1])) << result.out;
+  EXPECT_TRUE(Exists("run/model.safetensors"));
+  EXPECT_TRUE(Contains(Read("run/config.json"), "\"command\": \"train " + GetParam().name + "\""));
+}
+
+TEST_P(TrainCommandsTest, TheNumberOfThreadsDoesNotChangeABit) {
+  for (const char* threads : {"1", "2", "4"}) {
+    ASSERT_TRUE(Works(Run(threads, {"--steps=25", "--eval-every=10", std::string("--threads=") + threads})));
+  }
+  EXPECT_EQ(Differences(Results("1"), Results("2")), "");
+  EXPECT_EQ(Differences(Results("1"), Results("4")), "");
+}
+
+TEST_P(TrainCommandsTest, StoppedItGoesOnToTheSameWeights) {
+  const Arguments flags = {"--steps=200", "--log-every=1", "--eval-every=50"};
+  const CommandResult stopped = Run("stopped", flags, {.signal_after = "step 7/200  loss", .signal = SIGINT});
+  EXPECT_TRUE(Fails(stopped, 1, "continue with --resume --out=stopped"));
+  EXPECT_TRUE(Works(Weft({"train", GetParam().name, "--resume", "--out=stopped"})));
+  ASSERT_TRUE(Works(Run("whole", flags)));
+  const Files files = Results("stopped");
+  EXPECT_EQ(Differences(files, Results("whole")), "");
+}
+
+TEST_P(TrainCommandsTest, EpochsAndTheDataAreChecked) {
+  if (GetParam().name != "bert") {
+    const CommandResult result = Run("epochs", {"--epochs=2", "--log-every=0"});
+    EXPECT_TRUE(Works(result));
+    const std::string metrics = Read("epochs/metrics.jsonl");
+    const std::regex evaluation("val_loss");
+    EXPECT_EQ(std::distance(std::sregex_iterator(metrics.begin(), metrics.end(), evaluation), {}), 3)
+        << "before, after the first and after the second epoch:\n"
+        << metrics;
+  }
+  ASSERT_TRUE(Works(Run("run", {"--steps=5"})));
+  for (const char* name : {"a.txt", "text.txt", "labelled.tsv", "pictures.csv"}) Write(name, Read(name) + Read(name));
+  Write("b.txt", Read("b.txt") + Read("b.txt"));
+  EXPECT_TRUE(Fails(Run("run", {"--resume", "--steps=9"}), 2, "data: they are not those that this run began with"));
+}
+
+struct BadData {
+  std::string file, contents;
+  Arguments flags;
+  std::string error;
+};
+
+TEST_F(WeftProgramTest, DataThatCannotBeTrainedOnAreNamed) {
+  const std::string good = "a b c\nd e f\n";
+  const BadData kBad[] = {
+      {"b.txt", "x y\n", {"translate", "--source=a.txt", "--target=b.txt"}, "a.txt has 2 lines, but "},
+      {"b.txt", "x\n\n", {"translate", "--source=a.txt", "--target=b.txt"}, "b.txt, line 2: the line is empty"},
+      {"b.txt", "x\n\xff\n", {"translate", "--source=a.txt", "--target=b.txt"}, "b.txt: "},
+      {"b.txt", "", {"translate", "--source=a.txt", "--target=b.txt"}, "b.txt: the file is empty"},
+      {"b.txt",
+       "x\n" + std::string(400, 'y') + " z\n",
+       {"translate", "--source=a.txt", "--target=b.txt", "--context=9"},
+       "b.txt, line 2: "},
+      {"b.txt", good, {"translate", "--source=a.txt"}, "--target=FILE is missing"},
+      {"b.txt",
+       good,
+       {"translate", "--source=a.txt", "--target=b.txt", "--validation-source=a.txt"},
+       "belong together"},
+      {"b.txt",
+       good,
+       {"translate", "--source=a.txt", "--target=b.txt", "--tokenizer=vocab.txt"},
+       "the tokenizer has no begin token"},
+      {"c.tsv", "no label\n", {"classify", "--data=c.tsv"}, "c.tsv, line 1: there is no tab"},
+      {"c.tsv",
+       "a\t1\n",
+       {"classify", "--data=c.tsv", "--validation=d.tsv"},
+       "d.tsv, line 2: the label '7' is none of the 1: 1"},
+      {"c.tsv", std::string(900, 'x') + "\t1\n", {"classify", "--data=c.tsv", "--context=8"}, "pass --truncate"},
+      {"c.tsv", "a\t1\n", {"classify", "--data=c.tsv", "--init=nothing"}, "nothing/config.json"},
+      {"c.csv", "1,2,3\n", {"vit", "--data=c.csv"}, "c.csv, line 1: 2 pixels before the label are no square"},
+      {"c.csv", "1,2,3,4,0\n", {"vit", "--data=c.csv", "--patch-size=3"}, "patch_size"},
+      {"t.txt", "too short", {"bert", "--data=t.txt", "--context=128"}, "the text is too short for a context of"},
+  };
+  Write("a.txt", good);
+  Write("vocab.txt", "[UNK]\na\n");
+  Write("d.tsv", "a\t1\nb\t7\n");
+  for (const auto& [file, contents, flags, error] : kBad) {
+    Write(file, contents);
+    EXPECT_TRUE(Fails(Weft(Arguments{"train"} + flags + Arguments{"--out=run"}), 2, error));
+    EXPECT_FALSE(Exists("run")) << error;
+  }
+}
+
+TEST_F(WeftProgramTest, AClassifierBeginsWithPublishedWeights) {
+  WriteBert("bert");
+  std::string text;
+  for (int i = 0; i < 20; ++i) text += i % 2 == 0 ? "a\tyes\n" : "ab\tno\n";
+  Write("c.tsv", text);
+  const Arguments flags = {"train", "classify", "--data=c.tsv", "--init=bert", "--steps=3", "--out=run"};
+  EXPECT_TRUE(Fails(Weft(flags + Arguments{"--layers=3"}), 2, "--layers is 3, but the weights of "));
+  EXPECT_TRUE(Works(Weft(flags + Arguments{"--learning-rate=0", "--min-learning-rate=0"})));
+  EXPECT_TRUE(Exists("run/vocab.txt"));
+  EXPECT_TRUE(Contains(Read("run/model.safetensors"), "classifier.weight"));
+  Write("bert/vocab.txt", "[UNK]\n[CLS]\n[SEP]\n[PAD]\na\n##b\nc\n");
+  EXPECT_TRUE(Fails(Weft(flags + Arguments{"--overwrite"}), 2, "the tokenizer has 7 tokens, but the weights of "));
+}
+
+}  // namespace
+}  // namespace weft
