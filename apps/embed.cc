@@ -117,7 +117,7 @@ class Embedder {
   const EmbedFlags flags_;
   std::unique_ptr<Tokenizer> tokenizer_;
   BertConfig config_;
-  Parameters parameters_;
+  Parameters parameters_{{.draw = false}};
   std::map<int64_t, std::unique_ptr<Bucket>> buckets_;  // by length
 };
 

@@ -59,7 +59,7 @@ absl::Status Generate(GenerateFlags flags) {
   WEFT_ASSIGN_OR_RETURN(std::vector<int32_t> prompt, model->tokenizer.Encode(flags.prompt));
   if (prompt.empty()) prompt = {model->tokenizer.StartToken()};
 
-  Parameters parameters;
+  Parameters parameters({.draw = false});
   WEFT_ASSIGN_OR_RETURN(const auto generator,
                         Generator::Create(model->options.model, &parameters, static_cast<int>(flags.threads)));
   WEFT_RETURN_IF_ERROR(UsageError(LoadRunWeights(flags.model, &parameters)));

@@ -5,6 +5,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "weft/core/status.h"
@@ -45,7 +46,8 @@ absl::Status Parameters::Create(absl::Span<const ParameterSpec> specs) {
   for (const ParameterSpec& spec : specs) {
     if (entries_.contains(spec.name)) continue;
     const Tensor tensor = {spec.type, arena_.Allocate(spec.type.bytes())};
-    Initialize(spec.initializer, options_.seed, spec.name, tensor);
+    const bool drawn = spec.initializer.kind != Initializer::Kind::kConstant;
+    if (options_.draw || !drawn) Initialize(spec.initializer, options_.seed, spec.name, tensor);
     entries_.emplace(spec.name, Entry{tensor, spec.kind});
   }
   return absl::OkStatus();
@@ -93,37 +95,44 @@ absl::Status Parameters::Load(const std::string& path, Selection selection, Othe
 
 absl::Status Parameters::Set(const std::string& path, absl::Span<const NamedTensor> tensors, Selection selection,
                              Others others) {
-  absl::flat_hash_map<absl::string_view, Tensor> found;
-  for (const NamedTensor& named : tensors) found[named.name] = named.tensor;
   if (!TryLock()) return Busy("load", path);
   const absl::Cleanup unlock = [this] { Unlock(); };
-  std::vector<std::string> problems;
-  const std::vector<std::string> names = Names(selection);
-  for (const std::string& name : names) {
-    const auto loaded = found.find(name);
-    const TensorType type = Find(name)->type;
-    if (loaded == found.end()) {
-      problems.push_back(absl::StrCat("missing '", name, "' ", ToString(type)));
-    } else if (loaded->second.type != type) {
-      problems.push_back(absl::StrCat("'", name, "' is ", ToString(loaded->second.type), ", wanted ", ToString(type)));
-    }
-  }
-  for (const NamedTensor& loaded : tensors) {
-    if (others == kMayHaveMore || std::binary_search(names.begin(), names.end(), loaded.name)) continue;
-    problems.push_back(absl::StrCat("unexpected '", loaded.name, "' ", ToString(loaded.tensor.type)));
-  }
-  if (!problems.empty()) {
-    constexpr size_t kMost = 8;  // lines of them help nobody
-    const size_t more = problems.size() - std::min(problems.size(), kMost);
-    problems.resize(problems.size() - more);
-    return absl::FailedPreconditionError(absl::StrCat(path, " does not fit the model: ", absl::StrJoin(problems, "; "),
-                                                      more > 0 ? absl::StrCat("; and ", more, " more") : ""));
-  }
-  for (const std::string& name : names) {
-    const Tensor to = *Find(name);
-    std::memcpy(to.data, found[name].data, to.type.bytes());
+  std::vector<ParameterSpec> wanted;
+  for (const std::string& name : Names(selection)) wanted.push_back({.name = name, .type = Find(name)->type});
+  WEFT_RETURN_IF_ERROR(Check(path, tensors, wanted, others));
+  absl::flat_hash_map<absl::string_view, Tensor> found;
+  for (const NamedTensor& named : tensors) found[named.name] = named.tensor;
+  for (const ParameterSpec& spec : wanted) {
+    std::memcpy(Find(spec.name)->data, found[spec.name].data, spec.type.bytes());
   }
   return absl::OkStatus();
+}
+
+absl::Status Parameters::Check(const std::string& path, absl::Span<const NamedTensor> tensors,
+                               absl::Span<const ParameterSpec> wanted, Others others) {
+  absl::flat_hash_map<absl::string_view, TensorType> found;
+  for (const NamedTensor& named : tensors) found[named.name] = named.tensor.type;
+  std::vector<std::string> problems;
+  for (const ParameterSpec& spec : wanted) {
+    const auto it = found.find(spec.name);
+    if (it == found.end()) {
+      problems.push_back(absl::StrCat("missing '", spec.name, "' ", ToString(spec.type)));
+    } else if (it->second != spec.type) {
+      problems.push_back(absl::StrCat("'", spec.name, "' is ", ToString(it->second), ", wanted ", ToString(spec.type)));
+    }
+  }
+  absl::flat_hash_set<absl::string_view> names;
+  for (const ParameterSpec& spec : wanted) names.insert(spec.name);
+  for (const auto& [name, tensor] : tensors) {
+    if (others == kMayHaveMore || names.contains(name)) continue;
+    problems.push_back(absl::StrCat("unexpected '", name, "' ", ToString(tensor.type)));
+  }
+  if (problems.empty()) return absl::OkStatus();
+  constexpr size_t kMost = 8;  // lines of them help nobody
+  const size_t more = problems.size() - std::min(problems.size(), kMost);
+  problems.resize(problems.size() - more);
+  return absl::FailedPreconditionError(absl::StrCat(path, " does not fit the model: ", absl::StrJoin(problems, "; "),
+                                                    more > 0 ? absl::StrCat("; and ", more, " more") : ""));
 }
 
 }  // namespace weft

@@ -30,6 +30,7 @@ class Parameters {
  public:
   struct Options {
     uint64_t seed = 0;  // of first values, and of what random ops draw
+    bool draw = true;   // false: first values that would be drawn are 0, as Load or Set replaces them before they count
   };
   enum Selection { kWeights, kAll };           // kAll: with optimizer moments and other state
   enum Others { kNothingElse, kMayHaveMore };  // what a file may have besides the selection
@@ -55,6 +56,10 @@ class Parameters {
   // The same with tensors that were read already; `path` is for errors.
   absl::Status Set(const std::string& path, absl::Span<const NamedTensor> tensors, Selection selection = kWeights,
                    Others others = kNothingElse);
+
+  // FailedPrecondition "PATH does not fit the model: ...", with such a list, unless `tensors` are those of `wanted`.
+  static absl::Status Check(const std::string& path, absl::Span<const NamedTensor> tensors,
+                            absl::Span<const ParameterSpec> wanted, Others others = kNothingElse);
 
   uint64_t seed() const { return options_.seed; }
   // The number of runs that updated these parameters: the counter of random ops.

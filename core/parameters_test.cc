@@ -107,6 +107,13 @@ TEST(ParametersTest, LoadListsWhatDoesNotFitAndChangesNothing) {
   EXPECT_EQ(Values(parameters, "mlp.weight"), before);
 }
 
+TEST(ParametersTest, WhatWouldBeDrawnIsZeroWhereValuesFollow) {
+  Parameters parameters({.seed = 3, .draw = false});
+  ASSERT_TRUE(parameters.Create({{"a", {kF32, {3}}, Gaussian(1)}, {"b", {kF32, {2}}, Ones()}}).ok());
+  EXPECT_EQ(Values(parameters, "a"), std::vector<float>(3, 0));
+  EXPECT_EQ(Values(parameters, "b"), std::vector<float>(2, 1));
+}
+
 TEST(ParametersTest, OneRunnerAtATime) {
   Parameters parameters;
   EXPECT_TRUE(parameters.TryLock());
