@@ -64,7 +64,8 @@ Var Mean(Var x, int axis, bool keep = false);
 Var Max(Var x, int axis, bool keep = false);        // equal maxima share the gradient
 Var SumTo(Var x, const Shape& shape);               // sums the axes along which `shape` was broadcast to x's
 Var LogSumExp(Var x, int axis, bool keep = false);  // log Σ exp(x), without overflow
-Var CumulativeSum(Var x);                           // y[..., i] = Σ_{j ≤ i} x[..., j]; f32, f64, i32
+// y[..., i] = Σ_{j ≤ i} x[..., j], reversed Σ_{j ≥ i}; f32, f64, i32
+Var CumulativeSum(Var x, bool reverse = false);
 // Of each row along the last axis the k greatest values, greatest first, and their places, i32: two of [..., k]. Equal
 // values stand in the order of their places. f32, f64, i32.
 VarList TopK(Var x, int64_t k);

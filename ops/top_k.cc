@@ -61,13 +61,13 @@ void Kernel(const KernelArgs& a, Rect tile) {
   }
 }
 
-// dx is dy where it was taken from, and 0 elsewhere.
+// dx is dy where it was taken from, and 0 elsewhere: masked, as 0 · dy would be NaN where dy is infinite.
 VarList Gradient(const GradientArgs& a) {
-  const int64_t n = a.input(0).dim(-1);
-  const Var dy = a.grad(0), at = OneHot(a.output(1), n, dy.dtype());  // [..., k], [..., k, n]
-  Shape shape = dy.shape();
-  shape.Append(1);
-  return {Sum(at * Reshape(dy, shape), -2)};
+  const Shape shape = a.input(0).shape(), taken = a.output(1).shape();
+  const int64_t k = taken.cols(), n = shape.cols(), rows = taken.rows();
+  const Var at = Equal(Reshape(a.output(1), {rows, k, 1}), Iota(a.output(1).tape, kI32, n));  // [rows, k, n]
+  const Var dy = BroadcastTo(Reshape(a.grad(0), {rows, k, 1}), {rows, k, n});
+  return {Reshape(Sum(MaskFill(dy, Not(at), 0), 1), shape)};
 }
 
 void Reference(const ReferenceArgs& a) {
@@ -95,6 +95,7 @@ constexpr OpExample kExamples[] = {
     {.in = "[2,17,67]", .record = Example<4>, .out = "[2,17,4]"},
     {.in = "i32[6,9]", .record = Example<3>, .below = 4},  // with equal values
     {.in = "[0,3]", .record = Example<2>},
+    {.in = "[2,1,2,1,2,5]", .record = Example<3>, .out = "[2,1,2,1,2,3]"},
     {.in = "[3,4]", .record = Example<5>, .error = "k is 5, wanted 1 .. 4"},
     {.in = "[3,4]", .record = Example<0>, .error = "k is 0, wanted 1 .. 4"},
     {.in = "[]", .record = Example<1>, .error = "x needs rank >= 1"},

@@ -45,6 +45,23 @@ const Row kRows[] = {
      [](Var x) { return GradientOf(Softmax(x) * Iota(x.tape, x.dtype(), 3), x); },
      {0, -kInf, 0},
      {-0.5, 0, 0.5}},
+    {"log_sum_exp", [](Var x) { return LogSumExp(x, 0); }, {-kInf, -kInf}, {-kInf}},
+    {"log_sum_exp gradient", [](Var x) { return GradientOf(LogSumExp(x, 0), x); }, {-kInf, -kInf}, {0, 0}},
+    {"log_sum_exp gradient", [](Var x) { return GradientOf(LogSumExp(x, 0), x); }, {-kInf, 3}, {0, 1}},
+    {"top_k gradient",  // of x², at infinity
+     [](Var x) {
+       const Var best = TopK(x, 1)[0];
+       return GradientOf(best * best, x);
+     },
+     {1, kInf, -kInf},
+     {0, kInf, 0}},
+    {"cumulative_sum gradient",  // the sums from the end of 2^70, 1, 1, none of them a difference
+     [](Var x) {
+       const Var first = Equal(x, FillLike(x, 1));
+       return GradientOf(CumulativeSum(x) * MaskFill(FillLike(x, 1), first, 0x1p70), x);
+     },
+     {1, 0, 0},
+     {0x1p70, 2, 1}},
     {"log_softmax", [](Var x) { return LogSoftmax(x); }, {-kInf, -kInf}, {-kInf, -kInf}},
     {"log_softmax", [](Var x) { return LogSoftmax(x); }, {-kInf, 3}, {-kInf, 0}},
     {"log_softmax", [](Var x) { return LogSoftmax(x); }, {kInf, 3}, {kNan, kNan}},
