@@ -28,16 +28,15 @@ AttentionOptions WithWidths(AttentionOptions options, int64_t width) {
 std::string Problem(Var x, Var memory, const AttentionOptions& options, const AttentionOptions& o) {
   if (x.shape().rank() != 3 || memory.shape().rank() != 3) return "x must be [B,T,C], and memory [B,S,C]";
   if (x.dim(0) != memory.dim(0)) return "x and memory must have the same batch";
-  for (const auto& [name, value, least] : {SizeCheck{"heads", o.heads, 1},
-                                           {"key_value_heads", o.key_value_heads, 1},
-                                           {"query_width", o.query_width, 1},
-                                           {"key_width", o.key_width, 1},
-                                           {"value_width", o.value_width, 1},
-                                           {"score_width", o.score_width, 1},
-                                           {"window", o.window, 0},
-                                           {"stride", o.stride, 0}}) {
-    if (value < least) return absl::StrCat(name, " is ", value, ", but must be at least ", least);
-  }
+  const absl::Status sizes = CheckSizes({{"heads", o.heads, 1, kMostFeatures},
+                                         {"key_value_heads", o.key_value_heads, 1, kMostFeatures},
+                                         {"query_width", o.query_width, 1, kMostFeatures},
+                                         {"key_width", o.key_width, 1, kMostFeatures},
+                                         {"value_width", o.value_width, 1, kMostFeatures},
+                                         {"score_width", o.score_width, 1, kMostFeatures},
+                                         {"window", o.window, 0, kMostPositions},
+                                         {"stride", o.stride, 0, kMostPositions}});
+  if (!sizes.ok()) return std::string(sizes.message());
   if (options.key_width == 0 && options.query_width == 0 && x.dim(2) % o.heads != 0) {
     return absl::StrCat("C must be a multiple of heads ", o.heads);
   }

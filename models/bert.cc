@@ -12,7 +12,7 @@ constexpr char kTokenTable[] = "embeddings.word_embeddings";
 
 BlockOptions BlockOf(const BertConfig& config) {
   return {.attention = {.heads = config.heads,
-                        .dropout = config.dropout,
+                        .dropout = config.attention_dropout.value_or(config.dropout),
                         .residual_dropout = config.dropout,
                         .packed = nullptr,
                         .query = "self.query",
@@ -35,14 +35,17 @@ BlockOptions BlockOf(const BertConfig& config) {
 }  // namespace
 
 absl::Status Validate(const BertConfig& config) {
-  WEFT_RETURN_IF_ERROR(CheckSizes({{"vocabulary", config.vocabulary, 1},
-                                   {"context", config.context, 1},
-                                   {"segments", config.segments, 1},
-                                   {"layers", config.layers, 1},
-                                   {"heads", config.heads, 1},
-                                   {"width", config.width, 1},
-                                   {"feed_forward", config.feed_forward, 0}}));
+  WEFT_RETURN_IF_ERROR(CheckSizes({{"vocabulary", config.vocabulary, 1, kMostTokens},
+                                   {"context", config.context, 1, kMostPositions},
+                                   {"segments", config.segments, 1, kMostTokens},
+                                   {"layers", config.layers, 1, kMostLayers},
+                                   {"heads", config.heads, 1, kMostFeatures},
+                                   {"width", config.width, 1, kMostFeatures},
+                                   {"feed_forward", config.feed_forward, 0, 16 * kMostFeatures}}));
   WEFT_RETURN_IF_ERROR(CheckHeads(config.width, config.heads));
+  WEFT_RETURN_IF_ERROR(CheckPositive("norm's epsilon", config.norm_epsilon));
+  WEFT_RETURN_IF_ERROR(CheckDropout(config.attention_dropout.value_or(0), "attention_dropout"));
+  WEFT_RETURN_IF_ERROR(CheckDropout(config.classifier_dropout.value_or(0), "classifier_dropout"));
   return CheckDropout(config.dropout);
 }
 
@@ -82,7 +85,7 @@ Var Bert::MaskedTokens(Var hidden) const {
 
 Var Bert::NextSentence(Var pooled) const { return Linear("cls.seq_relationship", pooled, 2); }
 
-Var Bert::Classify(Var x, int64_t classes) const { return Linear("classifier", Dropout(x, config_.dropout), classes); }
+Var Bert::Classify(Var x, int64_t classes) const { return Linear("classifier", Dropout(x, config_.classifier_dropout.value_or(config_.dropout)), classes); }
 
 Var Bert::Mean(Var hidden, Var lengths) const {
   if (lengths.tape == nullptr) return weft::Mean(hidden, 1);

@@ -8,6 +8,7 @@
 #define WEFT_MODELS_BERT_H_
 
 #include <cstdint>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "weft/models/layers.h"
@@ -22,7 +23,8 @@ struct BertConfig {
   int64_t heads = 12;
   int64_t width = 768;       // C, a multiple of heads
   int64_t feed_forward = 0;  // F; 0: 4·C
-  double dropout = 0.1;      // also of attention weights
+  double dropout = 0.1;
+  std::optional<double> attention_dropout, classifier_dropout;  // where they differ from dropout
   double norm_epsilon = 1e-12;
   Activation activation = Activation::kGelu;
 };

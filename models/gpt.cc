@@ -9,15 +9,17 @@
 
 namespace weft {
 
+constexpr int64_t kMostAngles = int64_t{1} << 28;
+
 absl::Status Validate(const GptConfig& config) {
-  WEFT_RETURN_IF_ERROR(CheckSizes({{"vocabulary", config.vocabulary, 1},
-                                   {"context", config.context, 1},
-                                   {"layers", config.layers, 1},
-                                   {"heads", config.heads, 1},
-                                   {"width", config.width, 1},
-                                   {"feed_forward", config.feed_forward, 0},
-                                   {"key_value_heads", config.key_value_heads, 0},
-                                   {"window", config.window, 0}}));
+  WEFT_RETURN_IF_ERROR(CheckSizes({{"vocabulary", config.vocabulary, 1, kMostTokens},
+                                   {"context", config.context, 1, kMostPositions},
+                                   {"layers", config.layers, 1, kMostLayers},
+                                   {"heads", config.heads, 1, kMostFeatures},
+                                   {"width", config.width, 1, kMostFeatures},
+                                   {"feed_forward", config.feed_forward, 0, 16 * kMostFeatures},
+                                   {"key_value_heads", config.key_value_heads, 0, kMostFeatures},
+                                   {"window", config.window, 0, kMostPositions}}));
   WEFT_RETURN_IF_ERROR(CheckHeads(config.width, config.heads));
   if (config.key_value_heads > 0 && config.heads % config.key_value_heads != 0) {
     return absl::InvalidArgumentError(absl::StrCat("heads ", config.heads, " is not a multiple of key_value_heads ",
@@ -27,6 +29,15 @@ absl::Status Validate(const GptConfig& config) {
     return absl::InvalidArgumentError(absl::StrCat("a head's width is ", config.width / config.heads,
                                                    ", but rotary positions turn pairs of features"));
   }
+  if (config.rotary && config.context * (config.width / config.heads) > kMostAngles) {
+    return absl::InvalidArgumentError(absl::StrCat("context ", config.context, " times a head's width ",
+                                                   config.width / config.heads, " is over ", kMostAngles,
+                                                   ", the most angles of rotary positions"));
+  }
+  WEFT_RETURN_IF_ERROR(CheckPositive("rotary_base", config.rotary_base));
+  WEFT_RETURN_IF_ERROR(CheckPositive("norm's epsilon", config.norm.epsilon));
+  WEFT_RETURN_IF_ERROR(CheckDropout(config.attention_dropout.value_or(0), "attention_dropout"));
+  WEFT_RETURN_IF_ERROR(CheckDropout(config.embedding_dropout.value_or(0), "embedding_dropout"));
   return CheckDropout(config.dropout);
 }
 
@@ -41,7 +52,7 @@ BlockOptions BlockOf(const GptConfig& config) {
                                       .window = config.window,
                                       .rotary = config.rotary,
                                       .rotary_base = config.rotary_base,
-                                      .dropout = config.dropout,
+                                      .dropout = config.attention_dropout.value_or(config.dropout),
                                       .residual_dropout = config.dropout,
                                       .bias = config.bias,
                                       .output_initializer = output},
@@ -82,7 +93,7 @@ Var Gpt::Logits(Var tokens, const AttentionCache* cache) const {
     const Var positions = EmbeddingTable("wpe", tape, config_.context, config_.width);  // [context, C]
     x = x + (cache != nullptr ? Embedding(positions, cache->positions) : Slice(positions, 0, 0, tokens.dim(1)));
   }
-  x = Dropout(x, config_.dropout);
+  x = Dropout(x, config_.embedding_dropout.value_or(config_.dropout));
   for (int64_t i = 0; i < config_.layers; ++i) {
     AttentionCache own;
     if (cache != nullptr) {

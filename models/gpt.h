@@ -24,6 +24,7 @@ struct GptConfig {
   int64_t width = 768;       // C, a multiple of heads
   int64_t feed_forward = 0;  // F; 0: 4·C
   double dropout = 0;
+  std::optional<double> attention_dropout, embedding_dropout;  // where they differ from dropout
   Activation activation = Activation::kGeluTanh;
   bool pre_norm = true;   // false: normalise after the residual, as in Vaswani et al., 2017
   bool tied_head = true;  // the head's weight is the token table

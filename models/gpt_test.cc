@@ -1,6 +1,7 @@
 #include "weft/models/gpt.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,14 @@ TEST(GptTest, SaysWhatDoesNotFit) {
   EXPECT_THAT(ErrorOf({.heads = 3, .width = 100}), HasSubstr("width 100 is not a multiple of heads 3"));
   EXPECT_THAT(ErrorOf({.layers = 0}), HasSubstr("layers is 0, but must be at least 1"));
   EXPECT_THAT(ErrorOf({.dropout = 1}), HasSubstr("dropout is 1, but must be in [0, 1)"));
+  EXPECT_THAT(ErrorOf({.layers = 1 << 30}), HasSubstr("layers is 1073741824, but may be 4096 at most"));
+  EXPECT_THAT(ErrorOf({.vocabulary = int64_t{1} << 40}), HasSubstr("vocabulary is 1099511627776, but may be"));
+  EXPECT_THAT(ErrorOf({.norm = {.epsilon = 0}}), HasSubstr("norm's epsilon is 0, but must be above 0"));
+  EXPECT_THAT(ErrorOf({.norm = {.epsilon = std::nan("")}}), HasSubstr("norm's epsilon is nan, but must be above 0"));
+  EXPECT_THAT(ErrorOf({.rotary = RotaryLayout::kHalves, .rotary_base = -1}), HasSubstr("rotary_base is -1, but must"));
+  EXPECT_THAT(ErrorOf({.context = 1 << 20, .heads = 1, .width = 1024, .rotary = RotaryLayout::kHalves}),
+              HasSubstr("context 1048576 times a head's width 1024 is over 268435456"));
+  EXPECT_THAT(ErrorOf({.attention_dropout = 1.5}), HasSubstr("attention_dropout is 1.5, but must be in [0, 1)"));
   EXPECT_THAT(ErrorOf({.context = 4}), HasSubstr("T at most the context 4; inputs i32[2,8]; at gpt"));
   EXPECT_THAT(ErrorOf({}, {kF32, {2, 8}}), HasSubstr("tokens must be i32[B,T]"));
   EXPECT_THAT(ErrorOf({}, {kI32, {}}), HasSubstr("tokens must be i32[B,T]"));

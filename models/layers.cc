@@ -38,7 +38,7 @@ Var ConstantTable(Tape* tape, DType dtype, int64_t rows, int64_t cols,
 }
 
 Var SinusoidalPositions(Tape* tape, int64_t length, int64_t width, SinusoidLayout layout, int64_t first) {
-  const int64_t half = width / 2;
+  const int64_t half = std::max<int64_t>(width / 2, 1);
   return ConstantTable(tape, kF32, length, width, [&](int64_t row, int64_t col) {
     const bool halves = layout == SinusoidLayout::kHalves;
     const int64_t i = halves ? col % half : col / 2;

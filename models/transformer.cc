@@ -71,14 +71,14 @@ std::string MemoryPrefix(const std::string& prefix, int64_t i) { return absl::St
 }  // namespace
 
 absl::Status Validate(const TransformerConfig& config) {
-  WEFT_RETURN_IF_ERROR(CheckSizes({{"source_vocabulary", config.source_vocabulary, 1},
-                                   {"target_vocabulary", config.target_vocabulary, 1},
-                                   {"context", config.context, 1},
-                                   {"encoder_layers", config.encoder_layers, 1},
-                                   {"decoder_layers", config.decoder_layers, 1},
-                                   {"heads", config.heads, 1},
-                                   {"width", config.width, 1},
-                                   {"feed_forward", config.feed_forward, 0}}));
+  WEFT_RETURN_IF_ERROR(CheckSizes({{"source_vocabulary", config.source_vocabulary, 1, kMostTokens},
+                                   {"target_vocabulary", config.target_vocabulary, 1, kMostTokens},
+                                   {"context", config.context, 1, kMostPositions},
+                                   {"encoder_layers", config.encoder_layers, 1, kMostLayers},
+                                   {"decoder_layers", config.decoder_layers, 1, kMostLayers},
+                                   {"heads", config.heads, 1, kMostFeatures},
+                                   {"width", config.width, 1, kMostFeatures},
+                                   {"feed_forward", config.feed_forward, 0, 16 * kMostFeatures}}));
   if (config.query_width == 0 && config.key_width == 0) WEFT_RETURN_IF_ERROR(CheckHeads(config.width, config.heads));
   if (config.positions != Positions::kLearned && config.width % 2 != 0) {
     return absl::InvalidArgumentError(absl::StrCat("width ", config.width, " is odd, but sinusoids come in pairs"));
@@ -93,10 +93,20 @@ absl::Status Validate(const TransformerConfig& config) {
                                                    config.decoder_layers,
                                                    " differ, but each decoder layer attends to its own encoder layer"));
   }
-  for (double dropout : {config.dropout, config.attention_dropout, config.activation_dropout}) {
-    WEFT_RETURN_IF_ERROR(CheckDropout(dropout));
+  WEFT_RETURN_IF_ERROR(CheckSizes({{"query_width", config.query_width, 0, kMostFeatures},
+                                   {"key_width", config.key_width, 0, kMostFeatures},
+                                   {"value_width", config.value_width, 0, kMostFeatures},
+                                   {"score_width", config.score_width, 0, kMostFeatures},
+                                   {"first_position", config.first_position, 0, kMostPositions}}));
+  for (const auto& [window, stride] : config.patterns) {
+    WEFT_RETURN_IF_ERROR(
+        CheckSizes({{"a pattern's window", window, 0, kMostPositions}, {"its stride", stride, 0, kMostPositions}}));
   }
-  return absl::OkStatus();
+  WEFT_RETURN_IF_ERROR(CheckPositive("norm's epsilon", config.norm.epsilon));
+  WEFT_RETURN_IF_ERROR(CheckDropout(config.label_smoothing, "label_smoothing"));
+  WEFT_RETURN_IF_ERROR(CheckDropout(config.attention_dropout, "attention_dropout"));
+  WEFT_RETURN_IF_ERROR(CheckDropout(config.activation_dropout, "activation_dropout"));
+  return CheckDropout(config.dropout);
 }
 
 Var Transformer::Embed(const char* side, Var tokens, int64_t vocabulary, const AttentionCache* cache) const {

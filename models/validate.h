@@ -2,6 +2,7 @@
 #ifndef WEFT_MODELS_VALIDATE_H_
 #define WEFT_MODELS_VALIDATE_H_
 
+#include <cmath>
 #include <cstdint>
 #include <initializer_list>
 
@@ -13,16 +14,31 @@
 
 namespace weft {
 
+// The most that a configuration may ask for, so that none that anyone may have written hangs the program: recording a
+// model takes time and memory in proportion to its layers, and tables of positions to context and width.
+inline constexpr int64_t kMostLayers = 4096, kMostPositions = int64_t{1} << 20, kMostFeatures = 1 << 16,
+                         kMostTokens = 1 << 24;
+
 struct SizeCheck {
   const char* name;
-  int64_t value, least;
+  int64_t value, least, most;
 };
 inline absl::Status CheckSizes(std::initializer_list<SizeCheck> checks) {
-  for (const auto& [name, value, least] : checks) {
-    if (value >= least) continue;
-    return absl::InvalidArgumentError(absl::StrCat(name, " is ", value, ", but must be at least ", least));
+  for (const auto& [name, value, least, most] : checks) {
+    if (value < least) {
+      return absl::InvalidArgumentError(absl::StrCat(name, " is ", value, ", but must be at least ", least));
+    }
+    if (value > most) {
+      return absl::InvalidArgumentError(absl::StrCat(name, " is ", value, ", but may be ", most, " at most"));
+    }
   }
   return absl::OkStatus();
+}
+
+// A number that must be above 0: a norm's epsilon, or what rotary positions are powers of.
+inline absl::Status CheckPositive(const char* name, double value) {
+  if (value > 0 && std::isfinite(value)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(name, " is ", value, ", but must be above 0"));
 }
 
 inline absl::Status CheckHeads(int64_t width, int64_t heads) {
@@ -31,9 +47,9 @@ inline absl::Status CheckHeads(int64_t width, int64_t heads) {
                                                  ": each head takes an equal part of the width"));
 }
 
-inline absl::Status CheckDropout(double dropout) {
+inline absl::Status CheckDropout(double dropout, const char* name = "dropout") {
   if (dropout >= 0 && dropout < 1) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("dropout is ", dropout, ", but must be in [0, 1)"));
+  return absl::InvalidArgumentError(absl::StrCat(name, " is ", dropout, ", but must be in [0, 1)"));
 }
 
 // Fails the tape of a model's tokens unless they are i32 [B, T] with T at most the context.
