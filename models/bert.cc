@@ -85,7 +85,9 @@ Var Bert::MaskedTokens(Var hidden) const {
 
 Var Bert::NextSentence(Var pooled) const { return Linear("cls.seq_relationship", pooled, 2); }
 
-Var Bert::Classify(Var x, int64_t classes) const { return Linear("classifier", Dropout(x, config_.classifier_dropout.value_or(config_.dropout)), classes); }
+Var Bert::Classify(Var x, int64_t classes) const {
+  return Linear("classifier", Dropout(x, config_.classifier_dropout.value_or(config_.dropout)), classes);
+}
 
 Var Bert::Mean(Var hidden, Var lengths) const {
   if (lengths.tape == nullptr) return weft::Mean(hidden, 1);

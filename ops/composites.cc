@@ -90,8 +90,8 @@ Var Where(Var mask, Var a, Var b) {
   return MaskFill(BroadcastTo(a, *shape), Not(mask), 0) + MaskFill(BroadcastTo(b, *shape), mask, 0);
 }
 
-// The shift is 0 where the maximum is infinite: inf - inf would be NaN. Where all of a row is -inf, the logarithm of the
-// sum 0 has no slope that 0 · slope would be 0 of: it is masked on both sides.
+// The shift is 0 where the maximum is infinite: inf - inf would be NaN. Where all of a row is -inf, the logarithm of
+// the sum 0 has no slope that 0 · slope would be 0 of: it is masked on both sides.
 Var LogSumExp(Var x, int axis, bool keep) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   Var shift = Max(x, axis, /*keep=*/true);
