@@ -28,6 +28,8 @@ Command GenerateCommand(CLI::App* weft);
 Command GraphCommand(CLI::App* weft);
 Command TokenizeCommand(CLI::App* weft);
 Command EmbedCommand(CLI::App* weft);
+Command ImportCommand(CLI::App* weft);
+Command ExportCommand(CLI::App* weft);
 
 inline constexpr char kExitCodes[] =
     "Exit codes: 0 done; 2 a flag, a configuration key or a file they name can't be used; 1 anything else.";

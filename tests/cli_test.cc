@@ -1,4 +1,5 @@
 // The program `weft` as a user calls it: help, errors, configuration, generation, graphs.
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <regex>
@@ -21,7 +22,7 @@ Arguments Words(const std::string& command) {
 bool Contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 TEST_F(CliTest, EveryCommandHasHelp) {
-  for (const char* command : {"", "train", "train gpt", "generate", "graph", "tokenize"}) {
+  for (const char* command : {"", "train", "train gpt", "generate", "graph", "tokenize", "embed", "import", "export"}) {
     for (const char* flag : {"--help", "-h"}) {
       const CommandResult result = Weft(Words(command) + Arguments{flag});
       EXPECT_TRUE(Works(result)) << command;
@@ -54,7 +55,11 @@ TEST_F(CliTest, ReadmesCommandsWork) {
     for (std::string word : Words(row[1])) {
       word = std::regex_replace(word, std::regex("=(DIR|FILE_OR_FOLDER)$"), "=run");
       word = std::regex_replace(word, std::regex("=FOLDER$"), "=bert");
+      word = std::regex_replace(word, std::regex("=LAYOUT$"), "=huggingface");
       arguments.push_back(std::regex_replace(word, std::regex("=TEXT$"), "=line "));
+    }
+    if (arguments[0] == "import" || arguments[0] == "export") {
+      std::replace(arguments.begin(), arguments.end(), std::string("--out=run"), "--out=" + arguments[0] + "ed");
     }
     const bool trains = arguments[0] == "train";
     if (arguments[0] == "graph") arguments = arguments + kTinyModel;

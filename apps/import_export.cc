@@ -1,0 +1,195 @@
+// `weft import` and `weft export`: a model from one layout to another.
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "weft/apps/commands.h"
+#include "weft/apps/flags.h"
+#include "weft/apps/open_published.h"
+#include "weft/core/file.h"
+#include "weft/core/status.h"
+#include "weft/models/write_weights.h"
+#include "weft/text/load_tokenizer.h"
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kHuggingFace[] = "huggingface", kNanoGpt[] = "nanogpt", kLlama2c[] = "llama2.c",
+               kCTranslate2[] = "ctranslate2";
+
+struct ConvertFlags {
+  std::string model, out, tokenizer, layout = kHuggingFace;
+  int64_t file_version = 0;
+  bool overwrite = false;
+  GivenFlags given;
+};
+
+Hyperparameters ImportTable(ConvertFlags* flags) {
+  return {
+      {"model", "a folder of Hugging Face, nanoGPT or CTranslate2, a file of llama2.c, or a run's folder",
+       &flags->model},
+      {"out", "the folder to write: config.json, model.safetensors and the tokenizer's files", &flags->out},
+      {"tokenizer", "the tokenizer's file or folder; without it, what lies beside the model", &flags->tokenizer},
+      {"overwrite", "write into a folder that has files, over those of the same names", &flags->overwrite},
+  };
+}
+
+Hyperparameters ExportTable(ConvertFlags* flags) {
+  Hyperparameters table = ImportTable(flags);
+  table[1].help = "the folder to write: the model and the tokenizer's files";
+  table.push_back({"layout",
+                   "how to write the model",
+                   &flags->layout,
+                   {.choices = {kHuggingFace, kNanoGpt, kLlama2c, kCTranslate2}}});
+  table.push_back({"file-version", "of llama2.c's model.bin", &flags->file_version, {.low = 0, .high = 1}});
+  return table;
+}
+
+// What belongs to a model besides its configuration and weights, and is copied as it is.
+constexpr const char* kCompanions[] = {
+    "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.json",
+    "merges.txt", "encoder.json", "vocab.bpe", "vocab.txt", "tokenizer.bin", "tokenizer.model", "spiece.model",
+    "source_vocabulary.txt", "target_vocabulary.txt", "shared_vocabulary.txt", "generation_config.json",
+    // Of sentence-transformers.
+    "modules.json", "sentence_bert_config.json", "config_sentence_transformers.json", "1_Pooling/config.json"};
+
+absl::StatusOr<std::vector<TokenizerFile>> CompanionsOf(const ConvertFlags& flags) {
+  if (!flags.tokenizer.empty()) return TokenizerFiles(flags.tokenizer);
+  std::error_code error;
+  std::vector<TokenizerFile> files;
+  const bool folder = fs::is_directory(flags.model, error);
+  const fs::path beside = folder ? fs::path(flags.model) : fs::path(flags.model).parent_path();
+  for (const char* name : kCompanions) {
+    if (!folder && absl::string_view(name) != "tokenizer.bin") continue;
+    if (fs::is_regular_file(beside / name, error)) files.push_back({(beside / name).string(), name});
+  }
+  return files;
+}
+
+// Whether the folder may be written; nothing is changed.
+absl::Status CheckOutput(const ConvertFlags& flags) {
+  std::error_code error;
+  if (!fs::exists(flags.out, error)) return absl::OkStatus();
+  if (!fs::is_directory(flags.out, error)) {
+    return absl::AlreadyExistsError(absl::StrCat(flags.out, " is there, and is no folder"));
+  }
+  if (fs::equivalent(flags.out, flags.model, error)) {
+    return absl::AlreadyExistsError(absl::StrCat("--out is the model's own folder, ", flags.out));
+  }
+  if (flags.overwrite || fs::is_empty(flags.out, error)) return absl::OkStatus();
+  return absl::AlreadyExistsError(
+      absl::StrCat(flags.out, " is there, and not empty: --overwrite writes over files of the same names"));
+}
+
+struct Writer {
+  const ConvertFlags& flags;
+
+  absl::Status NoLayout(const char* model, const char* layouts) const {
+    return absl::InvalidArgumentError(absl::StrCat(model, " can't be written as ", flags.layout, ", but as ", layouts));
+  }
+  absl::Status operator()(const PublishedGpt& gpt) const {
+    if (flags.layout == kHuggingFace) return WriteHuggingFace(flags.out, gpt);
+    if (flags.layout == kNanoGpt) return WriteNanoGpt(flags.out, gpt);
+    if (flags.layout != kLlama2c) return NoLayout("a GPT", "huggingface, nanogpt or llama2.c");
+    return WriteLlama2c(flags.out + "/model.bin", gpt, static_cast<int>(flags.file_version));
+  }
+  absl::Status operator()(const PublishedBert& bert) const {
+    if (flags.layout == kHuggingFace) return WriteHuggingFace(flags.out, bert);
+    return NoLayout("a BERT", kHuggingFace);
+  }
+  absl::Status operator()(const PublishedTransformer& model) const {
+    if (flags.layout == kHuggingFace) return WriteHuggingFace(flags.out, model);
+    if (flags.layout == kCTranslate2) return WriteCTranslate2(flags.out, model);
+    return NoLayout("an encoder-decoder", "huggingface or ctranslate2");
+  }
+};
+
+absl::Status CheckTokenizer(const std::vector<TokenizerFile>& files, const PublishedModel& model) {
+  const PublishedGpt* const gpt = std::get_if<PublishedGpt>(&model);
+  const PublishedBert* const bert = std::get_if<PublishedBert>(&model);
+  if (gpt == nullptr && bert == nullptr) return absl::OkStatus();
+  const int64_t vocabulary = gpt != nullptr ? gpt->config.vocabulary : bert->config.vocabulary;
+  for (const TokenizerFile& file : files) {
+    // Of a kind that is not known here, it is copied all the same.
+    const absl::StatusOr<std::unique_ptr<Tokenizer>> tokenizer = LoadTokenizer(file.path);
+    if (!tokenizer.ok() || (*tokenizer)->vocabulary_size() <= vocabulary) continue;
+    return absl::InvalidArgumentError(absl::StrCat(file.path, ": the tokenizer has ", (*tokenizer)->vocabulary_size(),
+                                                   " tokens, but the model's table ", vocabulary));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Write(const ConvertFlags& flags, const PublishedModel& model, const std::vector<TokenizerFile>& files) {
+  WEFT_RETURN_IF_ERROR(std::visit(Writer{flags}, model));
+  for (const auto& [path, name] : files) {
+    WEFT_ASSIGN_OR_RETURN(const std::string contents, ReadFile(path));
+    const fs::path to = fs::path(flags.out) / name;
+    std::error_code error;
+    fs::create_directories(to.parent_path(), error);
+    if (error) return SystemStatus("create", to.parent_path().string(), error.value());
+    WEFT_RETURN_IF_ERROR(WriteFile(to.string(), {contents}));
+  }
+  return absl::OkStatus();
+}
+
+int64_t CountNumbers(const PublishedModel& model) {
+  int64_t count = 0;
+  const auto add = [&](const auto& published) {
+    for (const auto& [name, tensor] : published.weights.tensors()) count += tensor.type.shape.elements();
+  };
+  std::visit(add, model);
+  return count;
+}
+
+absl::Status Convert(const ConvertFlags& flags) {
+  if (flags.model.empty()) return absl::InvalidArgumentError("--model is missing: a folder, or a file of llama2.c");
+  if (flags.out.empty()) return absl::InvalidArgumentError("--out=DIR is missing");
+  WEFT_RETURN_IF_ERROR(UsageError(CheckOutput(flags)));
+  const absl::StatusOr<PublishedModel> model = OpenPublished(flags.model);
+  if (!model.ok()) return UsageError(model.status());
+  const absl::StatusOr<std::vector<TokenizerFile>> files = CompanionsOf(flags);
+  if (!files.ok()) return UsageError(files.status());
+  WEFT_RETURN_IF_ERROR(CheckTokenizer(*files, *model));
+
+  std::error_code error;
+  const bool made = fs::create_directories(flags.out, error);
+  if (error) return UsageError(SystemStatus("create", flags.out, error.value()));
+  if (absl::Status status = Write(flags, *model, *files); !status.ok()) {
+    if (made) fs::remove(flags.out, error);  // if nothing was written
+    return status;
+  }
+  std::printf("%s: %lld numbers%s\n", flags.out.c_str(), static_cast<long long>(CountNumbers(*model)),
+              files->empty() ? ", and no tokenizer, as none lies beside the model" : "");
+  return absl::OkStatus();
+}
+
+Command MakeCommand(CLI::App* weft, const char* name, const char* about, Hyperparameters (*table)(ConvertFlags*)) {
+  auto flags = std::make_shared<ConvertFlags>();
+  CLI::App* app = weft->add_subcommand(name, about);
+  AddFlags(app, table(flags.get()), &flags->given);
+  return {absl::StrCat("weft ", name), app, [flags, table]() -> absl::Status {
+            ConvertFlags own = *flags;
+            WEFT_RETURN_IF_ERROR(SetFromFlags(own.given, table(&own)));
+            return Convert(own);
+          }};
+}
+
+}  // namespace
+
+Command ImportCommand(CLI::App* weft) {
+  return MakeCommand(weft, "import",
+                     "Writes a model of another layout as a folder of Hugging Face's layout, in f32, after checking "
+                     "every key and every tensor.",
+                     ImportTable);
+}
+
+Command ExportCommand(CLI::App* weft) {
+  return MakeCommand(weft, "export", "Writes a model in the layout of another program.", ExportTable);
+}
+
+}  // namespace weft

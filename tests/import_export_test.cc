@@ -1,0 +1,131 @@
+// `weft import` and `weft export` as a user calls them.
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+#include "nlohmann/json.hpp"
+#include "weft/models/weights.h"
+#include "weft/tests/weft_program.h"
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+class ImportExportTest : public WeftProgramTest {
+ protected:
+  CommandResult Import(const std::string& model, const std::string& out, const Arguments& more = {}) const {
+    return Weft(Arguments{"import", "--model=" + model, "--out=" + out} + more);
+  }
+  CommandResult Export(const std::string& model, const std::string& out, const std::string& layout,
+                       const Arguments& more = {}) const {
+    return Weft(Arguments{"export", "--model=" + model, "--out=" + out, "--layout=" + layout} + more);
+  }
+  // Names, types and bytes of a folder's tensors.
+  std::map<std::string, std::string> Tensors(const std::string& folder) const {
+    const absl::StatusOr<Weights> weights =
+        Weights::ReadSafetensors((folder[0] == '/' ? folder : Path(folder)) + "/model.safetensors");
+    EXPECT_TRUE(weights.ok()) << weights.status();
+    std::map<std::string, std::string> tensors;
+    for (const auto& [name, tensor] : weights->tensors()) {
+      tensors[absl::StrCat(name, " ", ToString(tensor.type))] =
+          std::string(reinterpret_cast<const char*>(tensor.data), tensor.type.bytes());
+    }
+    return tensors;
+  }
+};
+
+TEST_F(ImportExportTest, ARunBecomesAFolderAndNanoGpts) {
+  MakeRun("run", {"--activation=gelu"});
+  ASSERT_TRUE(Works(Export("run", "gpt2", "huggingface")));
+  EXPECT_EQ(Json::parse(Read("gpt2/config.json"))["model_type"], "gpt2");
+  EXPECT_EQ(Read("gpt2/tokenizer.json"), Read("run/tokenizer.json"));
+  ASSERT_TRUE(Works(Export("gpt2", "nanogpt", "nanogpt")));
+  ASSERT_TRUE(Works(Import("nanogpt", "again")));
+  EXPECT_EQ(Read("again/config.json"), Read("gpt2/config.json"));
+  EXPECT_TRUE(Tensors("again") == Tensors("gpt2"));
+  EXPECT_EQ(Tensors("nanogpt").count("transformer.h.0.attn.c_attn.weight f32[48,16]"), 1u);
+  EXPECT_EQ(Tensors("gpt2").count("transformer.h.0.attn.c_attn.weight f32[16,48]"), 1u);
+
+  EXPECT_TRUE(Fails(Export("run", "bin", "llama2.c"), 2, "llama2.c cannot say that the model is GPT-2's"));
+  EXPECT_FALSE(Exists("bin"));
+  EXPECT_TRUE(Fails(Export("run", "ct2", "ctranslate2"), 2, "a GPT can't be written as ctranslate2, but as hugg"));
+  MakeRun("post", {"--pre-norm=false"});
+  EXPECT_TRUE(Fails(Export("post", "out", "huggingface"), 2, "gpt2 cannot say that pre_norm is false"));
+  MakeRun("tanh");
+  EXPECT_TRUE(Fails(Export("tanh", "out", "nanogpt"), 2, "the activation is another than the exact gelu"));
+}
+
+TEST_F(ImportExportTest, BertAndWhatLiesBesideIt) {
+  WriteBert("bert");
+  fs::create_directories(Path("bert/1_Pooling"));
+  Write("bert/modules.json", "[]");
+  Write("bert/1_Pooling/config.json", "{}");
+  ASSERT_TRUE(Works(Import("bert", "out")));
+  EXPECT_TRUE(Tensors("out") == Tensors("bert"));
+  for (const char* name : {"vocab.txt", "modules.json", "1_Pooling/config.json"}) {
+    EXPECT_EQ(Read(std::string("out/") + name), Read(std::string("bert/") + name));
+  }
+  Write("bert/vocab.txt", "[UNK]\n[CLS]\n[SEP]\n[PAD]\na\n##b\nc\n");
+  EXPECT_TRUE(Fails(Import("bert", "more"), 2, "the tokenizer has 7 tokens, but the model's table 6"));
+  EXPECT_FALSE(Exists("more"));
+}
+
+TEST_F(ImportExportTest, NothingIsWrittenOver) {
+  WriteBert("bert");
+  fs::create_directories(Path("empty"));
+  EXPECT_TRUE(Works(Import("bert", "empty")));
+  const Files before = Snapshot("empty");
+  EXPECT_TRUE(Fails(Import("bert", "empty"), 2, "empty is there, and not empty: --overwrite writes over files of the"));
+  EXPECT_TRUE(Fails(Import("bert", "text.txt"), 2, "text.txt is there, and is no folder"));
+  EXPECT_TRUE(Fails(Import("bert", "bert", {"--overwrite"}), 2, "--out is the model's own folder"));
+  EXPECT_EQ(Differences(before, Snapshot("empty")), "");
+  Write("empty/config.json", "old");
+  Write("empty/notes.txt", "kept");
+  EXPECT_TRUE(Works(Import("bert", "empty", {"--overwrite"})));
+  EXPECT_EQ(Differences(before, Snapshot("empty")), "notes.txt\n");
+}
+
+TEST_F(ImportExportTest, SaysWhatIsWrong) {
+  WriteBert("bert");
+  EXPECT_TRUE(Fails(Weft({"import", "--out=out"}), 2, "--model is missing"));
+  EXPECT_TRUE(Fails(Weft({"import", "--model=bert"}), 2, "--out=DIR is missing"));
+  EXPECT_TRUE(Fails(Import("nowhere", "out"), 2, "nowhere"));
+  EXPECT_TRUE(Fails(Export("bert", "out", "nanogpt"), 2, "a BERT can't be written as nanogpt, but as huggingface"));
+  EXPECT_TRUE(Fails(Export("bert", "out", "pickle"), 2, "pickle"));
+  Write("bert/config.json",
+        "{\"model_type\":\"bert\",\"vocab_size\":6,\"max_position_embeddings\":20,"
+        "\"num_hidden_layers\":1,\"num_attention_heads\":2,\"hidden_size\":8,"
+        "\"intermediate_size\":13}");
+  EXPECT_TRUE(Fails(Import("bert", "out"), 2, "bert/model.safetensors does not fit the model: "));
+  EXPECT_TRUE(Fails(Import("bert", "out"), 2, "intermediate.dense.weight' is f32[12,8], wanted f32[13,8]"));
+  EXPECT_TRUE(Fails(Import("bert", "out"), 2, "unexpected 'encoder.layer.1."));
+  EXPECT_FALSE(Exists("out"));
+}
+
+TEST_F(ImportExportTest, PublishedModelsAreThemselvesAgain) {
+  const char* const data = std::getenv("WEFT_DATA");
+  if (data == nullptr) GTEST_SKIP() << "WEFT_DATA is not set";
+  const std::string stories = absl::StrCat(data, "/stories260K/");
+  ASSERT_TRUE(Works(Import(stories + "checkpoint_v1.bin", "stories")));
+  ASSERT_TRUE(Works(Export("stories", "llama2c", "llama2.c", {"--file-version=1"})));
+  const auto read = [](const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  EXPECT_TRUE(Read("llama2c/model.bin") == read(stories + "checkpoint_v1.bin"));
+  EXPECT_TRUE(Read("llama2c/tokenizer.bin") == read(stories + "tokenizer.bin"));
+  ASSERT_TRUE(Works(Export("llama2c/model.bin", "legacy", "llama2.c")));
+  EXPECT_EQ(Read("legacy/model.bin").size(), read(stories + "checkpoint_legacy.bin").size());
+
+  const std::string aren = absl::StrCat(data, "/aren-transliteration");
+  ASSERT_TRUE(Works(Import(aren, "aren")));
+  ASSERT_TRUE(Works(Export("aren", "ctranslate2", "ctranslate2")));
+  EXPECT_TRUE(Tensors("ctranslate2") == Tensors(aren));
+  EXPECT_EQ(Read("ctranslate2/source_vocabulary.txt"), read(aren + "/source_vocabulary.txt"));
+}
+
+}  // namespace
+}  // namespace weft
