@@ -39,11 +39,11 @@ Hyperparameters Table(EmbedFlags* flags) {
 
 // A graph for texts of up to so many tokens. All of them share the weights.
 struct Bucket {
-  Bucket(const BertConfig& config, int64_t length) {
+  Bucket(const BertConfig& config, Pooling pooling, int64_t length) {
     tokens = tape.Input("tokens", {kI32, {1, length}}, {.below = config.vocabulary});
     lengths = tape.Input("lengths", {kI32, {1}}, {.below = length + 1});
     const Bert bert(config);
-    embedding = bert.SentenceEmbedding(bert.Encode(tokens, {.lengths = lengths}), lengths);
+    embedding = bert.SentenceEmbedding(bert.Encode(tokens, {.lengths = lengths}), lengths, pooling);
   }
 
   Tape tape;
@@ -58,6 +58,7 @@ class Embedder {
     WEFT_ASSIGN_OR_RETURN(embedder->tokenizer_, LoadTokenizer(flags.model));
     WEFT_ASSIGN_OR_RETURN(const PublishedBert published, ReadBert(flags.model));
     embedder->config_ = published.config;
+    WEFT_ASSIGN_OR_RETURN(embedder->pooling_, ReadPooling(flags.model, published.config.width));
     if (embedder->tokenizer_->vocabulary_size() > published.config.vocabulary) {
       return absl::InvalidArgumentError(absl::StrCat(flags.model, ": the tokenizer has ",
                                                      embedder->tokenizer_->vocabulary_size(),
@@ -104,7 +105,7 @@ class Embedder {
     const int64_t length = std::min(static_cast<int64_t>(rounded), config_.context);
     std::unique_ptr<Bucket>& bucket = buckets_[length];
     if (bucket == nullptr) {
-      auto made = std::make_unique<Bucket>(config_, length);
+      auto made = std::make_unique<Bucket>(config_, pooling_, length);
       WEFT_ASSIGN_OR_RETURN(Graph graph, Compile(made->tape, {.fetch = {made->embedding}, .mode = kEval}));
       made->runner = std::make_unique<Runner>(std::move(graph), &parameters_,
                                               RunnerOptions{.threads = static_cast<int>(flags_.threads)});
@@ -117,6 +118,7 @@ class Embedder {
   const EmbedFlags flags_;
   std::unique_ptr<Tokenizer> tokenizer_;
   BertConfig config_;
+  Pooling pooling_ = Pooling::kMean;
   Parameters parameters_{{.draw = false}};
   std::map<int64_t, std::unique_ptr<Bucket>> buckets_;  // by length
 };

@@ -164,7 +164,7 @@ TEST(SafetensorsTest, Reads64BitIntegersAsI32WhereTheyFit) {
 
 TEST(SafetensorsTest, RefusesHeaderLengthsThatDontFit) {
   const std::string path = Path("length.safetensors");
-  for (const uint64_t length : {uint64_t{3}, uint64_t{1} << 40, ~uint64_t{0}, ~uint64_t{7}}) {
+  for (const uint64_t length : {uint64_t{3}, uint64_t{1} << 40, uint64_t{1} << 60, ~uint64_t{0}, ~uint64_t{7}}) {
     ASSERT_TRUE(WriteFile(path, {Length(length), "{}"}).ok());
     EXPECT_THAT(std::string(SafetensorsFile::Open(path).status().message()), HasSubstr("2 bytes are left"));
   }

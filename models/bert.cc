@@ -97,9 +97,10 @@ Var Bert::Mean(Var hidden, Var lengths) const {
   return Sum(MaskFill(hidden, padding, 0), 1) / count;
 }
 
-Var Bert::SentenceEmbedding(Var hidden, Var lengths) const {
-  const Var mean = Mean(hidden, lengths);
-  return mean / Sqrt(Sum(mean * mean, -1, /*keep=*/true) + 1e-24);
+Var Bert::SentenceEmbedding(Var hidden, Var lengths, Pooling pooling) const {
+  const Var x = pooling == Pooling::kFirst ? Reshape(Slice(hidden, 1, 0, 1), {hidden.dim(0), config_.width})
+                                           : Mean(hidden, lengths);  // [B, C]
+  return x / Sqrt(Sum(x * x, -1, /*keep=*/true) + 1e-24);
 }
 
 }  // namespace weft

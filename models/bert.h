@@ -31,6 +31,9 @@ struct BertConfig {
 
 absl::Status Validate(const BertConfig& config);
 
+// What a text's vector is: the mean of its tokens' (Reimers and Gurevych, 2019), or the first one's.
+enum class Pooling : uint8_t { kMean, kFirst };
+
 struct BertInputs {
   Var segments;  // i32 [B, T]; null: all 0
   Var lengths;   // i32 [B]: tokens from there on are padding, which nobody attends to; null: none is
@@ -48,8 +51,8 @@ class Bert {
   Var NextSentence(Var pooled) const;  // [B, C] → logits [B, 2]: 0 where the second sentence follows the first
   Var Classify(Var x, int64_t classes) const;    // [..., C] → logits [..., classes], after dropout
   Var Mean(Var hidden, Var lengths = {}) const;  // over the tokens that are not padding: [B, T, C] → [B, C]
-  // The same, of length 1: [B, T, C] → [B, C] (Reimers and Gurevych, 2019).
-  Var SentenceEmbedding(Var hidden, Var lengths = {}) const;
+  // Of the tokens that are not padding, scaled to length 1: [B, T, C] → [B, C].
+  Var SentenceEmbedding(Var hidden, Var lengths = {}, Pooling pooling = Pooling::kMean) const;
 
   const BertConfig& config() const { return config_; }
 

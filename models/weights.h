@@ -77,6 +77,9 @@ struct PublishedTransformer {
 absl::StatusOr<PublishedGpt> ReadGpt(const std::string& folder);
 absl::StatusOr<PublishedBert> ReadBert(const std::string& folder);
 absl::StatusOr<PublishedTransformer> ReadTransformer(const std::string& folder);
+// How a folder of sentence-transformers makes a text's vector of its tokens': what the pooling's config.json says that
+// modules.json names; the mean without one. InvalidArgument for what Pooling has not.
+absl::StatusOr<Pooling> ReadPooling(const std::string& folder, int64_t width);
 // A folder with nanoGPT's model_args as config.json, and its model's state as model.safetensors. Norms without biases
 // get biases of zeros.
 absl::StatusOr<PublishedGpt> ReadNanoGpt(const std::string& folder);

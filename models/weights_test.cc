@@ -17,6 +17,7 @@
 #include "nlohmann/json.hpp"
 #include "weft/graph/compile.h"
 #include "weft/graph/runner.h"
+#include "weft/models/write_weights.h"
 
 namespace weft {
 namespace {
@@ -233,6 +234,15 @@ TEST(WeightsTest, Stories260kTellsItsStory) {
     ASSERT_TRUE(published.ok()) << published.status();
     EXPECT_EQ(published->config.key_value_heads, 4);
     ExpectGreedy(*published, expected);
+    // The same with queries and keys in the order of Hugging Face.
+    const std::string converted = absl::StrCat(::testing::TempDir(), "/stories260K");
+    std::filesystem::create_directories(converted);
+    const absl::Status written = WriteHuggingFace(converted, *published);
+    ASSERT_TRUE(written.ok()) << written;
+    const absl::StatusOr<PublishedGpt> halves = ReadGpt(converted);
+    ASSERT_TRUE(halves.ok()) << halves.status();
+    EXPECT_EQ(halves->config.rotary, RotaryLayout::kHalves);
+    ExpectGreedy(*halves, expected);
   }
 }
 

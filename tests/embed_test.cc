@@ -1,6 +1,7 @@
 // `weft embed` as a user calls it.
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -60,11 +61,39 @@ TEST_F(EmbedTest, SaysWhatDoesNotFit) {
   EXPECT_TRUE(Fails(Weft({"embed", "--model=missing"}), 2, "missing"));
   Write("model/vocab.txt", "[UNK]\n[CLS]\n[SEP]\n[PAD]\na\n##b\nc\n");
   EXPECT_TRUE(Fails(Weft({"embed", "--model=model"}), 2, "the tokenizer has 7 tokens, but the model's table 6"));
-  Write("model/config.json", "{\"model_type\":\"bert\",\"vocab_size\":9,\"max_position_embeddings\":2}");
+  WriteBert("model", /*context=*/2);
   EXPECT_TRUE(Fails(Weft({"embed", "--model=model", "--truncate"}), 2, "the model's context is 2, but the format's"));
   Write("model/config.json", "{\"model_type\":\"roberta\"}");
   EXPECT_TRUE(
-      Fails(Weft({"embed", "--model=model"}), 2, "model_type is \"roberta\", which is not supported; wanted bert"));
+      Fails(Weft({"embed", "--model=model"}), 2, "model_type is \"roberta\", which is not supported; wanted \"bert\""));
+}
+
+TEST_F(EmbedTest, PoolsAsTheFolderSays) {
+  WriteBert("model");
+  Write("texts.txt", "a ab\n");
+  const CommandResult mean = Weft({"embed", "--model=model", "texts.txt"});
+  std::filesystem::create_directories(Path("model/1_Pooling"));
+  const auto embed = [&](const std::string& pooling, const std::string& more = "") {
+    Write("model/modules.json",
+          "[{\"path\":\"\",\"type\":\"sentence_transformers.models.Transformer\"},"
+          "{\"path\":\"1_Pooling\",\"type\":\"sentence_transformers.models.Pooling\"}" +
+              more + "]");
+    Write("model/1_Pooling/config.json", "{\"word_embedding_dimension\":8," + pooling + "}");
+    return Weft({"embed", "--model=model", "texts.txt"});
+  };
+  EXPECT_EQ(embed("\"pooling_mode_mean_tokens\":true,\"pooling_mode_cls_token\":false").out, mean.out);
+  EXPECT_EQ(embed("\"pooling_mode\":\"mean\"").out, mean.out);
+  const CommandResult first = embed("\"pooling_mode_cls_token\":true,\"pooling_mode_mean_tokens\":false");
+  EXPECT_TRUE(Works(first));
+  EXPECT_NE(first.out, mean.out);
+  EXPECT_TRUE(Fails(embed("\"pooling_mode_max_tokens\":true,\"pooling_mode_mean_tokens\":true"), 2,
+                    "model/1_Pooling/config.json: 'pooling_mode_max_tokens' is true, but no key that is known"));
+  EXPECT_TRUE(Fails(embed("\"pooling_mode_cls_token\":true,\"pooling_mode_mean_tokens\":true"), 2, "both or none"));
+  EXPECT_TRUE(Fails(embed("\"pooling_mode\":\"max\""), 2, "pooling_mode is \"max\", which is not supported"));
+  EXPECT_TRUE(Fails(embed("\"pooling_mode\":\"cls\"", ",{\"path\":\"2\",\"type\":\"x.models.Dense\"}"), 2,
+                    "model/modules.json: the module {\"path\":\"2\",\"type\":\"x.models.Dense\"} is not supported"));
+  Write("model/modules.json", "[7]");
+  EXPECT_TRUE(Fails(Weft({"embed", "--model=model", "texts.txt"}), 2, "the module 7 is not supported"));
 }
 
 TEST_F(EmbedTest, GivesMiniLmsEmbeddings) {

@@ -72,15 +72,15 @@ void WeftProgramTest::MakeRun(const std::string& name, const Arguments& more) co
   ASSERT_TRUE(Works(Train(Arguments{"--out=" + name} + more)));
 }
 
-void WeftProgramTest::WriteBert(const std::string& folder) const {
+void WeftProgramTest::WriteBert(const std::string& folder, int64_t context) const {
   fs::create_directories(Path(folder));
   Write(folder + "/vocab.txt", "[UNK]\n[CLS]\n[SEP]\n[PAD]\na\n##b\n");
   Write(folder + "/config.json",
-        "{\"model_type\":\"bert\",\"vocab_size\":6,\"max_position_embeddings\":20,\"num_hidden_layers\":2,"
-        "\"num_attention_heads\":2,\"hidden_size\":8,\"intermediate_size\":12}");
+        "{\"model_type\":\"bert\",\"vocab_size\":6,\"max_position_embeddings\":" + std::to_string(context) +
+            ",\"num_hidden_layers\":2,\"num_attention_heads\":2,\"hidden_size\":8,\"intermediate_size\":12}");
   Tape tape;
-  const Var tokens = tape.Input("tokens", {kI32, {1, 5}}, {.below = 6});
-  const Bert bert({.vocabulary = 6, .context = 20, .layers = 2, .heads = 2, .width = 8, .feed_forward = 12});
+  const Var tokens = tape.Input("tokens", {kI32, {1, 2}}, {.below = 6});
+  const Bert bert({.vocabulary = 6, .context = context, .layers = 2, .heads = 2, .width = 8, .feed_forward = 12});
   const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {bert.Encode(tokens)}});
   ASSERT_TRUE(graph.ok()) << graph.status();
   Parameters parameters({.seed = 5});

@@ -32,8 +32,8 @@ class WeftProgramTest : public testing::Test {
   void MakeRun(const std::string& name, const Arguments& more = {}) const;
 
   std::string Path(const std::string& name) const { return folder_ + "/" + name; }
-  // A folder with a BERT of 6 tokens, 2 layers of width 8 with 2 heads, and a context of 20, as it is first made.
-  void WriteBert(const std::string& folder) const;
+  // A folder with a BERT of 6 tokens, 2 layers of width 8 with 2 heads, as it is first made.
+  void WriteBert(const std::string& folder, int64_t context = 20) const;
   bool Exists(const std::string& name) const;
   std::string Read(const std::string& name) const;
   void Write(const std::string& name, const std::string& contents) const;
