@@ -225,8 +225,10 @@ const NamedTensor* SafetensorsFile::Find(absl::string_view name) const {
   return nullptr;
 }
 
-absl::Status WriteSafetensors(const std::string& path, absl::Span<const NamedTensor> tensors) {
+absl::Status WriteSafetensors(const std::string& path, absl::Span<const NamedTensor> tensors,
+                              const std::map<std::string, std::string>& metadata) {
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
+  if (!metadata.empty()) header["__metadata__"] = metadata;
   uint64_t end = 0;
   for (const auto& [name, tensor] : tensors) {
     const uint64_t begin = end;

@@ -3,6 +3,7 @@
 #ifndef WEFT_CORE_SAFETENSORS_H_
 #define WEFT_CORE_SAFETENSORS_H_
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -36,7 +37,9 @@ class SafetensorsFile {
 };
 
 // Writes `tensors` in the given order through a temporary file in the same folder, which is synced and renamed.
-absl::Status WriteSafetensors(const std::string& path, absl::Span<const NamedTensor> tensors);
+// `metadata` is what other programs want to be told: {"format", "pt"} for Hugging Face's.
+absl::Status WriteSafetensors(const std::string& path, absl::Span<const NamedTensor> tensors,
+                              const std::map<std::string, std::string>& metadata = {});
 
 }  // namespace weft
 

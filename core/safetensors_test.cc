@@ -186,6 +186,12 @@ TEST(SafetensorsTest, RefusesEveryTruncation) {
   }
 }
 
+TEST(SafetensorsTest, WritesMetadata) {
+  ASSERT_TRUE(WriteSafetensors(Path("metadata"), {}, {{"format", "pt"}}).ok());
+  EXPECT_THAT(*ReadFile(Path("metadata")), HasSubstr(R"({"__metadata__":{"format":"pt"}})"));
+  EXPECT_TRUE(SafetensorsFile::Open(Path("metadata")).ok());
+}
+
 TEST(SafetensorsTest, WriteRefusesANameTwice) {
   Arena arena;
   const NamedTensor tensor = {"a", {{kF32, {}}, arena.Allocate(4)}};

@@ -38,7 +38,7 @@ const std::vector<Weights::Rule>& Gpt2Prefix() {  // of all but the head
 absl::Status WriteModelFolder(const std::string& folder, const Json& config, const Weights& weights) {
   WEFT_RETURN_IF_ERROR(
       WriteFile(ConfigPath(folder), {config.dump(2, ' ', false, Json::error_handler_t::replace), "\n"}));
-  return WriteSafetensors(WeightsPath(folder), weights.tensors());
+  return WriteSafetensors(WeightsPath(folder), weights.tensors(), {{"format", "pt"}});
 }
 
 absl::Status WriteHuggingFace(const std::string& folder, const PublishedGpt& gpt) {

@@ -1,10 +1,13 @@
-// What docs/using_weft.md says of texts. Prints tokens, and a translation's score.
+// What docs/using_weft.md says of texts and published weights. Prints tokens, a translation's score, and an error.
 #include <cstdio>
 #include <string>
 #include <vector>
 
 #include "core/status.h"
 #include "weft/core/status.h"
+#include "weft/graph/compile.h"
+#include "weft/graph/runner.h"
+#include "weft/models/weights.h"
 #include "weft/text/bleu.h"
 #include "weft/text/byte_level_bpe.h"
 #include "weft/text/learn_bpe.h"
@@ -30,8 +33,21 @@ absl::Status Score() {
   return absl::OkStatus();
 }
 
+absl::Status RunGpt(const std::string& folder) {
+  WEFT_ASSIGN_OR_RETURN(weft::PublishedGpt gpt, weft::ReadGpt(folder));
+  weft::Tape tape;
+  weft::Var tokens = tape.Input("tokens", {weft::kI32, {1, 3}}, {.below = gpt.config.vocabulary});
+  weft::Var logits = weft::Gpt(gpt.config).Logits(tokens);  // [1, 3, V]
+  WEFT_ASSIGN_OR_RETURN(weft::Graph graph, weft::Compile(tape, {.fetch = {logits}, .mode = weft::kEval}));
+  weft::Parameters parameters({.draw = false});
+  weft::Runner runner(graph, &parameters);
+  WEFT_RETURN_IF_ERROR(parameters.Set(folder, gpt.weights.tensors()));
+  return runner.Run({{tokens, std::vector<int32_t>{0, 1, 2}}}).status();
+}
+
 int main() {
   absl::Status status = Tokenize();
   if (status.ok()) status = Score();
+  std::printf("%s\n", RunGpt("nowhere").ToString().c_str());
   return ExitCode(status);
 }
