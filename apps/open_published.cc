@@ -39,6 +39,28 @@ absl::StatusOr<PublishedGpt> OpenGptRun(const std::string& folder, const nlohman
   return PublishedGpt{options.model, std::move(weights)};
 }
 
+absl::StatusOr<PublishedBert> OpenBertRun(const std::string& folder, const nlohmann::ordered_json& json) {
+  const nlohmann::ordered_json& model = json.at("model");
+  PublishedBert bert;
+  WEFT_ASSIGN_OR_RETURN(bert.config, BertConfigFromJson(model));
+  WEFT_ASSIGN_OR_RETURN(bert.labels, LabelsFromJson(model));
+  const int64_t width = bert.config.width, classes = static_cast<int64_t>(bert.labels.size());
+  Weights heads;  // those that the run has trained, by one tensor of each
+  if (classes > 0) {
+    WEFT_RETURN_IF_ERROR(heads.Add("classifier.weight", {kF32, {classes, width}}).status());
+    if (bert.config.classifier_pooling == Pooling::kFirst) {
+      WEFT_RETURN_IF_ERROR(heads.Add("pooler.dense.bias", {kF32, {width}}).status());
+    }
+  } else {
+    WEFT_RETURN_IF_ERROR(heads.Add("cls.predictions.bias", {kF32, {bert.config.vocabulary}}).status());
+    if (json.contains("next_sentence") && json["next_sentence"] == true) {
+      WEFT_RETURN_IF_ERROR(heads.Add("cls.seq_relationship.bias", {kF32, {2}}).status());
+    }
+  }
+  WEFT_ASSIGN_OR_RETURN(bert.weights, RunWeights(folder, ParametersOf(bert.config, heads)));
+  return bert;
+}
+
 }  // namespace
 
 absl::StatusOr<PublishedModel> OpenPublished(const std::string& path) {
@@ -57,6 +79,11 @@ absl::StatusOr<PublishedModel> OpenPublished(const std::string& path) {
     if (!form.ok()) return Annotate(form.status(), config);
     WEFT_ASSIGN_OR_RETURN(Weights weights, RunWeights(path, ParametersOf(*form)));
     return PublishedModel(PublishedTransformer{*form, std::move(weights)});
+  }
+  if (type == "bert") {
+    absl::StatusOr<PublishedBert> bert = OpenBertRun(path, *json);
+    if (!bert.ok()) return Annotate(bert.status(), config);
+    return PublishedModel(*std::move(bert));
   }
   return absl::InvalidArgumentError(
       absl::StrCat(config, " is of ", (*json)["command"].dump(), ", whose models can't be exported"));

@@ -12,6 +12,7 @@
 #include "weft/apps/training_command.h"
 #include "weft/apps/training_tokenizer.h"
 #include "weft/core/status.h"
+#include "weft/models/config_json.h"
 #include "weft/text/corpus.h"
 #include "weft/text/masking.h"
 #include "weft/train/optimizer.h"
@@ -28,7 +29,7 @@ class BertJob final : public TrainingJob {
   absl::Status Check() override { return source_.Read(); }
   absl::Status Prepare(Parameters* parameters) override;
   TrainerOptions trainer() const override { return trainer_; }
-  nlohmann::ordered_json Model() const override { return {}; }
+  nlohmann::ordered_json Model() const override { return ToJson(source_.config()).value_or(nlohmann::ordered_json()); }
   std::string Title(const Parameters& parameters) const override;
   absl::Status Initialize(Parameters* parameters) override {
     return source_.Initialize({"cls.", "pooler."}, parameters);

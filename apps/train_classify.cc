@@ -11,6 +11,7 @@
 #include "weft/apps/training_command.h"
 #include "weft/apps/training_tokenizer.h"
 #include "weft/core/status.h"
+#include "weft/models/config_json.h"
 #include "weft/text/buckets.h"
 #include "weft/text/labelled_text.h"
 #include "weft/train/optimizer.h"
@@ -46,7 +47,11 @@ class ClassifyJob final : public TrainingJob {
   TrainerOptions trainer() const override {
     return train_ == nullptr ? trainer_ : InSteps(trainer_, epochs_, train_->size());
   }
-  nlohmann::ordered_json Model() const override { return {}; }
+  nlohmann::ordered_json Model() const override {
+    nlohmann::ordered_json json = ToJson(config_).value_or(nlohmann::ordered_json());
+    AddLabels(names_, &json);
+    return json;
+  }
   std::string Title(const Parameters& parameters) const override {
     return absl::StrCat("a classifier of ", parameters.ElementCount(), " parameters on ", examples_.labels.size(),
                         " texts (", tokenizer_->vocabulary_size(), " tokens, ", names_.size(), " labels, ",
@@ -86,6 +91,7 @@ class ClassifyJob final : public TrainingJob {
                              .checkpoint_every = 0};
 
   std::string fingerprint_;
+  BertConfig config_;
   std::vector<std::string> names_;  // of the labels
   Examples examples_, held_;        // for training and for validation
   std::vector<int64_t> lengths_;    // of the buckets
@@ -161,6 +167,8 @@ absl::Status ClassifyJob::Prepare(Parameters* /*parameters*/) {
   if (tokenizer_.path().empty() && !source_.init().empty()) tokenizer_.set_path(source_.init());
   WEFT_RETURN_IF_ERROR(tokenizer_.Prepare(all));
   WEFT_RETURN_IF_ERROR(source_.SetVocabulary(*tokenizer_));
+  config_ = source_.config();
+  config_.classifier_pooling = pooling_ == "mean" ? Pooling::kMean : Pooling::kFirst;
   WEFT_ASSIGN_OR_RETURN(examples_, Encode(text));
   WEFT_ASSIGN_OR_RETURN(held_, Encode(held));
 
@@ -181,10 +189,9 @@ void ClassifyJob::Record(int64_t length) {
   program->tokens = tape->Input("tokens", {kI32, {batch_, length}}, {.below = source_.config().vocabulary});
   program->lengths = tape->Input("lengths", {kI32, {batch_}}, {.below = length + 1});
   program->targets = tape->Input("targets", {kI32, {batch_}}, {.below = classes, .ignored = kIgnored});
-  const Bert bert(source_.config());
+  const Bert bert(config_);
   const Var hidden = bert.Encode(program->tokens, {.lengths = program->lengths});
-  const Var pooled = pooling_ == "mean" ? bert.Mean(hidden, program->lengths) : bert.Pool(hidden);  // [B, C]
-  const Var logits = bert.Classify(pooled, classes);
+  const Var logits = bert.ClassifyText(hidden, program->lengths, classes);  // [B, classes]
   programs_.push_back(
       RecordUpdate(CrossEntropy(logits, program->targets), optimizer_, CountCorrect(logits, program->targets)));
   recorded_.push_back(std::move(program));

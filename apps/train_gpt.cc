@@ -8,6 +8,7 @@
 #include "weft/apps/training_command.h"
 #include "weft/core/file.h"
 #include "weft/core/status.h"
+#include "weft/models/config_json.h"
 #include "weft/models/generate.h"
 #include "weft/text/character_tokenizer.h"
 #include "weft/text/corpus.h"
@@ -21,7 +22,9 @@ class GptJob final : public TrainingJob {
   Hyperparameters Table() override { return AllHyperparameters(&options_); }
   absl::Status Check() override { return Finish(&options_); }
   TrainerOptions trainer() const override { return options_.trainer; }
-  nlohmann::ordered_json Model() const override { return {}; }
+  nlohmann::ordered_json Model() const override {  // nothing for a form that no published key can express
+    return ToJson(options_.model).value_or(nlohmann::ordered_json());
+  }
 
   absl::Status Prepare(Parameters* /*parameters*/) override {
     const std::string& path = options_.data;

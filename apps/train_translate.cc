@@ -10,6 +10,7 @@
 #include "weft/apps/training_tokenizer.h"
 #include "weft/core/status.h"
 #include "weft/graph/compile.h"
+#include "weft/models/config_json.h"
 #include "weft/models/transformer.h"
 #include "weft/text/buckets.h"
 #include "weft/text/noise.h"
@@ -51,7 +52,7 @@ class TranslateJob final : public TrainingJob {
   TrainerOptions trainer() const override {
     return train_ == nullptr ? trainer_ : InSteps(trainer_, epochs_, train_->size());
   }
-  nlohmann::ordered_json Model() const override { return {}; }
+  nlohmann::ordered_json Model() const override { return ToJson(model_).value_or(nlohmann::ordered_json()); }
   std::string Title(const Parameters& parameters) const override {
     return absl::StrCat("a Transformer of ", parameters.ElementCount(), " parameters on ", pairs_.size(),
                         " pairs of sentences (", tokenizer_->vocabulary_size(), " tokens, ", train_->size(),

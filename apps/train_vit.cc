@@ -6,7 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "weft/apps/training_command.h"
+#include "weft/core/file.h"
 #include "weft/core/status.h"
+#include "weft/models/config_json.h"
 #include "weft/models/vit.h"
 #include "weft/text/buckets.h"
 #include "weft/train/images.h"
@@ -28,13 +30,19 @@ class VitJob final : public TrainingJob {
   TrainerOptions trainer() const override {
     return batches_ == nullptr ? trainer_ : InSteps(trainer_, epochs_, batches_->size());
   }
-  nlohmann::ordered_json Model() const override { return {}; }
+  nlohmann::ordered_json Model() const override { return ToJson(model_).value_or(nlohmann::ordered_json()); }
   std::string Title(const Parameters& parameters) const override {
     return absl::StrCat("a Vision Transformer of ", parameters.ElementCount(), " parameters on ", images_.size(),
                         " pictures of ", images_.height, " x ", images_.width, " pixels (", model_.classes,
                         " classes)");
   }
-  absl::Status WriteFiles(const RunDirectory& /*run*/) const override { return absl::OkStatus(); }
+  // How pixels become the model's input, as Hugging Face writes it: 0 becomes -1, the brightest 1.
+  absl::Status WriteFiles(const RunDirectory& run) const override {
+    const nlohmann::ordered_json json = {
+        {"do_resize", false},   {"do_rescale", true},  {"rescale_factor", 1.0 / static_cast<double>(brightest_)},
+        {"do_normalize", true}, {"image_mean", {0.5}}, {"image_std", {0.5}}};
+    return WriteFile(run.File("preprocessor_config.json"), {json.dump(2) + "\n"});
+  }
 
   absl::Span<const TrainingProgram> programs() const override { return {&program_, 1}; }
   std::string data() const override { return fingerprint_; }

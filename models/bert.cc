@@ -97,6 +97,10 @@ Var Bert::Mean(Var hidden, Var lengths) const {
   return Sum(MaskFill(hidden, padding, 0), 1) / count;
 }
 
+Var Bert::ClassifyText(Var hidden, Var lengths, int64_t classes) const {
+  return Classify(config_.classifier_pooling == Pooling::kMean ? Mean(hidden, lengths) : Pool(hidden), classes);
+}
+
 Var Bert::SentenceEmbedding(Var hidden, Var lengths, Pooling pooling) const {
   const Var x = pooling == Pooling::kFirst ? Reshape(Slice(hidden, 1, 0, 1), {hidden.dim(0), config_.width})
                                            : Mean(hidden, lengths);  // [B, C]

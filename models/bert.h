@@ -15,6 +15,9 @@
 
 namespace weft {
 
+// What a text's vector is: the mean of its tokens' (Reimers and Gurevych, 2019), or the first one's.
+enum class Pooling : uint8_t { kMean, kFirst };
+
 struct BertConfig {
   int64_t vocabulary = 30522;
   int64_t context = 512;  // the most positions
@@ -27,12 +30,10 @@ struct BertConfig {
   std::optional<double> attention_dropout, classifier_dropout;  // where they differ from dropout
   double norm_epsilon = 1e-12;
   Activation activation = Activation::kGelu;
+  Pooling classifier_pooling = Pooling::kFirst;  // what of a text is classified: kFirst is what Pool gives
 };
 
 absl::Status Validate(const BertConfig& config);
-
-// What a text's vector is: the mean of its tokens' (Reimers and Gurevych, 2019), or the first one's.
-enum class Pooling : uint8_t { kMean, kFirst };
 
 struct BertInputs {
   Var segments;  // i32 [B, T]; null: all 0
@@ -51,6 +52,8 @@ class Bert {
   Var NextSentence(Var pooled) const;  // [B, C] → logits [B, 2]: 0 where the second sentence follows the first
   Var Classify(Var x, int64_t classes) const;    // [..., C] → logits [..., classes], after dropout
   Var Mean(Var hidden, Var lengths = {}) const;  // over the tokens that are not padding: [B, T, C] → [B, C]
+  // Of a whole text, pooled as the configuration says: [B, T, C] → logits [B, classes].
+  Var ClassifyText(Var hidden, Var lengths, int64_t classes) const;
   // Of the tokens that are not padding, scaled to length 1: [B, T, C] → [B, C].
   Var SentenceEmbedding(Var hidden, Var lengths = {}, Pooling pooling = Pooling::kMean) const;
 

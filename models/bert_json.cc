@@ -11,6 +11,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr std::pair<const char*, Pooling> kPoolings[] = {{"cls", Pooling::kFirst}, {"mean", Pooling::kMean}};
+
 template <class Keys, class Config>
 void ListBert(Keys& keys, Config& config) {
   keys.Field("vocab_size", config.vocabulary);
@@ -44,6 +46,7 @@ absl::StatusOr<BertConfig> BertConfigFromJson(const Json& json) {
     keys.Field("classifier_dropout", config.classifier_dropout, config.dropout);
   }
   if (config.attention_dropout == config.dropout) config.attention_dropout.reset();
+  keys.Choice("classifier_pooling", Choices<Pooling>(kPoolings), config.classifier_pooling);
   ReadUsualKeys(keys);
   WEFT_RETURN_IF_ERROR(keys.Finish());
   WEFT_RETURN_IF_ERROR(Validate(config));
@@ -59,6 +62,9 @@ absl::StatusOr<Json> ToJson(const BertConfig& config) {
   if (full.feed_forward == 0) full.feed_forward = 4 * full.width;
   ListBert(keys, full);
   keys.Field("position_embedding_type", "absolute");
+  if (config.classifier_pooling != Pooling::kFirst) {  // a key of newer encoders than BERT
+    keys.Choice("classifier_pooling", Choices<Pooling>(kPoolings), config.classifier_pooling);
+  }
   if (config.classifier_dropout) keys.Field("classifier_dropout", *config.classifier_dropout);
   return std::move(keys).Finish();
 }

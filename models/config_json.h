@@ -18,6 +18,7 @@
 #include "weft/models/bert.h"
 #include "weft/models/gpt.h"
 #include "weft/models/transformer.h"
+#include "weft/models/vit.h"
 
 namespace weft {
 
@@ -36,6 +37,10 @@ absl::StatusOr<nlohmann::ordered_json> ToJson(const BertConfig& config);
 // The names of a classifier's classes, id2label: those of 0, 1, ...; none where there is no such key.
 absl::StatusOr<std::vector<std::string>> LabelsFromJson(const nlohmann::ordered_json& json);
 void AddLabels(const std::vector<std::string>& labels, nlohmann::ordered_json* json);
+
+// Of model_type vit. The classes are those of id2label; where no such key is, two, as Hugging Face has it.
+absl::StatusOr<VitConfig> VitConfigFromJson(const nlohmann::ordered_json& json);
+absl::StatusOr<nlohmann::ordered_json> ToJson(const VitConfig& config);
 
 // Of model_type transformer, our own: the keys of Hugging Face's Marian and BART, and for what those don't have, the
 // names of TransformerConfig.

@@ -198,6 +198,44 @@ TEST(ConfigJsonTest, BertIsReadAsItWasWritten) {
   EXPECT_EQ(read->attention_dropout, 0.1);
 }
 
+TEST(ConfigJsonTest, AClassifierSaysWhatItPools) {
+  EXPECT_EQ(BertConfigFromJson(With(kBert, "classifier_pooling", "\"mean\""))->classifier_pooling, Pooling::kMean);
+  EXPECT_THAT(std::string(BertConfigFromJson(With(kBert, "classifier_pooling", "\"max\"")).status().message()),
+              HasSubstr("classifier_pooling is \"max\""));
+  const BertConfig mean = {.layers = 1, .heads = 2, .width = 8, .classifier_pooling = Pooling::kMean};
+  EXPECT_EQ(BertConfigFromJson(*ToJson(mean))->classifier_pooling, Pooling::kMean);
+  EXPECT_FALSE(ToJson(BertConfig())->contains("classifier_pooling"));
+}
+
+TEST(ConfigJsonTest, VitIsReadAsItWasWritten) {
+  const VitConfig vit = {.image_height = 8,
+                         .image_width = 12,
+                         .channels = 1,
+                         .patch_size = 4,
+                         .classes = 3,
+                         .layers = 2,
+                         .heads = 2,
+                         .width = 16,
+                         .dropout = 0.25,
+                         .norm_epsilon = 1e-6,
+                         .activation = Activation::kRelu};
+  const absl::StatusOr<Json> json = ToJson(vit);
+  ASSERT_TRUE(json.ok()) << json.status();
+  EXPECT_EQ((*json)["image_size"], Json::parse("[8, 12]"));
+  const absl::StatusOr<VitConfig> read = VitConfigFromJson(*json);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(*ToJson(*read), *json);
+  EXPECT_EQ(read->classes, 3);
+  EXPECT_EQ(read->image_width, 12);
+  EXPECT_EQ(read->feed_forward, 64);
+  constexpr char kVit[] = R"({"model_type": "vit"})";
+  EXPECT_EQ(VitConfigFromJson(Json::parse(kVit))->patches(), 196);
+  for (const auto& [key, value] : {std::pair{"image_size", "[8]"}, std::pair{"qkv_bias", "false"},
+                                   std::pair{"attention_probs_dropout_prob", "0.1"}, std::pair{"patch_size", "13"}}) {
+    EXPECT_FALSE(VitConfigFromJson(With(kVit, key, value)).ok()) << key;
+  }
+}
+
 TEST(ConfigJsonTest, LabelsStandInTheOrderOfTheirIds) {
   EXPECT_THAT(*LabelsFromJson(Json::parse(R"({"id2label": {"1": "good", "0": "bad"}})")), ElementsAre("bad", "good"));
   Json json;

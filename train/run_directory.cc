@@ -17,10 +17,20 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kConfig[] = "config.json";
-constexpr const char* kWritten[] = {
-    "checkpoints",    "metrics.jsonl", "model.safetensors", "sample.txt", "tokenizer.json",        "vocab.txt",
-    "vocab.bpe",      "encoder.json",  "merges.txt",        "vocab.json", "tokenizer_config.json", "tokenizer.bin",
-    "tokenizer.model"};
+constexpr const char* kWritten[] = {"checkpoints",
+                                    "metrics.jsonl",
+                                    "model.safetensors",
+                                    "sample.txt",
+                                    "tokenizer.json",
+                                    "vocab.txt",
+                                    "vocab.bpe",
+                                    "encoder.json",
+                                    "merges.txt",
+                                    "vocab.json",
+                                    "tokenizer_config.json",
+                                    "tokenizer.bin",
+                                    "tokenizer.model",
+                                    "preprocessor_config.json"};
 
 std::string DefaultPath(const std::string& name, int64_t number) { return absl::StrCat("runs/", name, "-", number); }
 
