@@ -24,9 +24,9 @@ AttentionOptions WithWidths(AttentionOptions options, int64_t width) {
   return options;
 }
 
-// What is wrong with x, memory or options, of which `o` is the full form; "" if nothing.
-std::string Problem(Var x, Var memory, const AttentionOptions& options, const AttentionOptions& o) {
-  if (x.shape().rank() != 3 || memory.shape().rank() != 3) return "x must be [B,T,C], and memory [B,S,C]";
+// What is wrong with the types of x and memory, or with the options, of which `o` is the full form; "" if nothing.
+std::string Problem(const Shape& x, const Shape& memory, const AttentionOptions& options, const AttentionOptions& o) {
+  if (x.rank() != 3 || memory.rank() != 3) return "x must be [B,T,C], and memory [B,S,C]";
   if (x.dim(0) != memory.dim(0)) return "x and memory must have the same batch";
   const absl::Status sizes = CheckSizes({{"heads", o.heads, 1, kMostFeatures},
                                          {"key_value_heads", o.key_value_heads, 1, kMostFeatures},
@@ -53,12 +53,36 @@ std::string Problem(Var x, Var memory, const AttentionOptions& options, const At
 }
 
 // The options with all widths said; fails the tape if they don't fit.
-AttentionOptions Checked(Var x, Var memory, const AttentionOptions& options) {
-  const AttentionOptions o = WithWidths(options, x.shape().rank() > 0 ? x.dim(-1) : 0);
-  if (const std::string problem = Problem(x, memory, options, o); !problem.empty()) {
-    x.tape->Fail(ShapeError("attention", problem, {x.type(), memory.type()}));
+AttentionOptions Checked(Tape* tape, const TensorType& x, const TensorType& memory, const AttentionOptions& options) {
+  const AttentionOptions o = WithWidths(options, x.shape.rank() > 0 ? x.shape.dim(-1) : 0);
+  if (const std::string problem = Problem(x.shape, memory.shape, options, o); !problem.empty()) {
+    tape->Fail(ShapeError("attention", problem, {x, memory}));
   }
   return o;
+}
+
+// The same where the memory is stored, whose places mean nothing.
+AttentionOptions CheckedStored(Tape* tape, const TensorType& x, const TensorType& memory,
+                               const AttentionOptions& options) {
+  if (options.causal || options.window != 0 || options.stride != 0 || options.rotary) {
+    const char* what = options.causal        ? "causal"
+                       : options.window != 0 ? "window"
+                       : options.stride != 0 ? "stride"
+                                             : "rotary";
+    tape->Fail(ShapeError("attention", absl::StrCat("a stored memory has no positions, as ", what, " needs them"),
+                          {x, memory}));
+  }
+  return Checked(tape, x, memory, options);
+}
+
+// What is wrong with the cache; "" if nothing.
+std::string CacheProblem(Tape* tape, const AttentionCache& cache) {
+  if (cache.positions.tape != tape) return "the cache's positions are not on the tape of x";
+  if (cache.beams < 1) return absl::StrCat("the cache has ", cache.beams, " beams");
+  if ((cache.rows.tape == nullptr) != (cache.hidden.tape == nullptr) || (cache.beams > 1 && cache.rows.tape != tape)) {
+    return absl::StrCat("a cache of ", cache.beams, " beams needs both rows and hidden, on the tape of x");
+  }
+  return "";
 }
 
 // [B, T, heads · D] → [B, heads, T, D].
@@ -95,20 +119,27 @@ Projections Project(Var x, Var memory, const AttentionOptions& o) {
   return p;
 }
 
-// [n, 1]: the positions first, first + 1, ... modulo the stride.
-Var Phases(Tape* tape, int64_t n, int64_t stride, int64_t first = 0) {
+// [n, 1]: the positions of n rows, of which `beams` stand at each, modulo the stride.
+Var Phases(Tape* tape, int64_t n, int64_t stride, int64_t first = 0, int64_t beams = 1) {
   return ConstantTable(tape, kF32, n, 1, [&](int64_t i, int64_t) {
-    return static_cast<double>(((i + first) % stride + stride) % stride);
+    return static_cast<double>(((i / beams + first) % stride + stride) % stride);
   });
 }
 
 // bool: true where the pattern of options hides a source in [S] from a target at `position`, f32 [..., T, 1], whose
 // phase of the stride is `phase`. What is nearer than the window or on the stride is seen.
-Var HiddenByPattern(Var position, Var phase, int64_t sources, const AttentionOptions& o) {
+Var HiddenByPattern(Var position, Var phase, int64_t sources, const AttentionOptions& o, int64_t beams = 1) {
   Tape* const tape = position.tape;
-  const Var source = Iota(tape, kF32, sources);
+  Var source = Iota(tape, kF32, sources);
+  if (beams > 1) {
+    source = Reshape(
+        ConstantTable(tape, kF32, 1, sources, [&](int64_t, int64_t i) { return static_cast<double>(i / beams); }),
+        {sources});
+  }
   Var hidden;
-  if (o.stride > 0) hidden = Not(Equal(phase, Reshape(Phases(tape, sources, o.stride), {sources})));
+  if (o.stride > 0) {
+    hidden = Not(Equal(phase, Reshape(Phases(tape, sources, o.stride, /*first=*/0, beams), {sources})));
+  }
   if (o.window == 0) return hidden;
   const double window = static_cast<double>(o.window);
   const Var near = Equal(Less(source, position + window), Less(position, source + window));  // one is true, or both
@@ -127,17 +158,18 @@ Var MaskScores(Var scores, const AttentionOptions& o) {
   return o.causal ? CausalMask(scores, kHidden) : scores;
 }
 
-// The same for the rows of a cache: those behind a target's own are hidden, too.
+// The same for the rows of a cache: of one beam, those behind a target's own are hidden, too.
 Var MaskCache(Var scores, const AttentionOptions& o, const AttentionCache& cache) {
   Tape* const tape = scores.tape;
-  const int64_t batch = scores.dim(0), length = scores.dim(2);
+  const int64_t batch = scores.dim(0), length = scores.dim(2), sources = scores.dim(3);
   const auto by_target = [&](Var v) { return Reshape(v, {batch, 1, length, 1}); };
   const Var position = Cast(by_target(cache.positions), kF32);
-  scores = MaskFill(scores, Less(position, Iota(tape, kF32, cache.capacity)), kHidden);
+  const bool own = cache.hidden.tape == nullptr;
+  scores = MaskFill(scores, own ? Less(position, Iota(tape, kF32, sources)) : cache.hidden, kHidden);
   if (o.window == 0 && o.stride == 0) return scores;
   const Var phase =
       o.stride > 0 ? by_target(Embedding(Phases(tape, cache.capacity, o.stride), cache.positions)) : Var{};
-  return MaskFill(scores, HiddenByPattern(position, phase, cache.capacity, o), kHidden);
+  return MaskFill(scores, HiddenByPattern(position, phase, sources, o, cache.beams), kHidden);
 }
 
 // Turns queries and keys by their positions: 0, 1, ... or those of the cache.
@@ -202,18 +234,24 @@ VarList CacheState(Tape* tape, const std::string& prefix, DType dtype, int64_t b
 Var MultiHeadAttention(absl::string_view name, Var x, const AttentionOptions& options, const AttentionInputs& inputs) {
   const Scope scope(x.tape, name);
   const Var memory = inputs.memory.tape != nullptr ? inputs.memory : x;
-  const AttentionOptions o = Checked(x, memory, options);
-  if (inputs.cache != nullptr && inputs.cache->positions.tape != x.tape) {
-    x.tape->Fail(ShapeError("attention", "the cache's positions are not on the tape of x", {x.type()}));
+  const AttentionOptions o = Checked(x.tape, x.type(), memory.type(), options);
+  const auto fail = [&](absl::string_view problem) {
+    x.tape->Fail(ShapeError("attention", problem, {x.type(), memory.type()}));
+  };
+  if (inputs.cache != nullptr) {
+    if (const std::string problem = CacheProblem(x.tape, *inputs.cache); !problem.empty()) fail(problem);
+    if (memory.id != x.id) fail("a cache holds the keys and values of x, not of a memory");
   }
+  if (o.rotary && memory.id != x.id) fail("rotary turns by positions of x, which a memory does not share");
   if (!x.tape->status().ok()) return x;
   Projections p = Project(x, memory, o);
   if (o.rotary) ApplyRotary(o, inputs.cache, &p);
   if (inputs.cache != nullptr) {
     const AttentionCache& cache = *inputs.cache;
-    const VarList state = CacheState(x.tape, cache.prefix, x.dtype(), x.dim(0), cache.capacity, o);
-    p.key = CacheAppend(state[0], p.key, cache.positions);
-    p.value = CacheAppend(state[1], p.value, cache.positions);
+    const VarList state = CacheState(x.tape, cache.prefix, x.dtype(), x.dim(0), cache.capacity * cache.beams, o);
+    const Var rows = cache.rows.tape != nullptr ? cache.rows : cache.positions;
+    p.key = CacheAppend(state[0], p.key, rows);
+    p.value = CacheAppend(state[1], p.value, rows);
   }
   Var scores = Scores(p.query, p.key, o);  // [B, H, T, S]
   if (inputs.cache != nullptr) {
@@ -225,9 +263,12 @@ Var MultiHeadAttention(absl::string_view name, Var x, const AttentionOptions& op
   return Mix(scores, p.value, x.dim(2), o);
 }
 
-VarList StoreMemory(absl::string_view name, Var memory, const AttentionOptions& options, const std::string& prefix) {
+VarList StoreMemory(absl::string_view name, Var memory, int64_t width, const AttentionOptions& options,
+                    const std::string& prefix) {
   const Scope scope(memory.tape, name);
-  const AttentionOptions o = Checked(memory, memory, options);
+  TensorType x = memory.type();
+  if (x.shape.rank() > 0) x.shape.set_dim(-1, width);
+  const AttentionOptions o = CheckedStored(memory.tape, x, memory.type(), options);
   if (!memory.tape->status().ok()) return {memory, memory};
   const Projections p = Project({}, memory, o);
   const VarList state = CacheState(memory.tape, prefix, memory.dtype(), memory.dim(0), memory.dim(1), o);
@@ -237,7 +278,7 @@ VarList StoreMemory(absl::string_view name, Var memory, const AttentionOptions& 
 Var AttendToStored(absl::string_view name, Var x, const AttentionOptions& options, const std::string& prefix,
                    int64_t memory_length, Var mask) {
   const Scope scope(x.tape, name);
-  const AttentionOptions o = Checked(x, x, options);
+  const AttentionOptions o = CheckedStored(x.tape, x.type(), x.type(), options);
   if (!x.tape->status().ok()) return x;
   const Projections p = Project(x, {}, o);
   const VarList state = CacheState(x.tape, prefix, x.dtype(), x.dim(0), memory_length, o);

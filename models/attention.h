@@ -42,19 +42,25 @@ struct AttentionOptions {
   const char *packed = "c_attn", *query = "q_proj", *key = "k_proj", *value = "v_proj", *output = "c_proj";
 };
 
-// Keys and values of earlier calls, kept as state: [B, G, capacity, d] each, named PREFIX.key and PREFIX.value.
+// Keys and values of earlier calls, kept as state: [B, G, capacity · beams, d] each, named PREFIX.key and PREFIX.value.
 struct AttentionCache {
   std::string prefix;
-  int64_t capacity = 0;
-  // i32 [B, T]: where in the cache x's rows belong; a row at -1 is padding, and sees nothing. If it is an Input, its
+  int64_t capacity = 0;  // positions
+  // i32 [B, T]: where in the sequence x's rows stand; a row at -1 is padding, and sees nothing. If it is an Input, its
   // bounds are 0 < below <= capacity, and ignored may be -1.
   Var positions;
+  // Beam search: so many continuations of one text share its cache, which has a row for each of them at each position.
+  // Continuations are rows of x at one position, so that choosing among them moves nothing: a mask says which rows of
+  // the cache each descends from. With more than one beam both of these are wanted.
+  int64_t beams = 1;
+  Var rows;    // i32 [B, T], of the cache, for x's rows: position · beams + beam; -1: padding
+  Var hidden;  // bool [B, 1, T, capacity · beams]: true where a row of the cache can't be seen
 };
 
 struct AttentionInputs {
   Var memory;  // [B, S, C']: what is attended to; null: x itself
   Var mask;    // bool, broadcasts to [B, H, T, S]: true where a source can't be seen; null: none
-  const AttentionCache* cache = nullptr;
+  const AttentionCache* cache = nullptr;  // not with a memory
 };
 
 // x [B, T, C] → queries; x or memory → keys and values → softmax(scores)·values for each head → [B, T, C]. A target
@@ -64,8 +70,10 @@ Var MultiHeadAttention(absl::string_view name, Var x, const AttentionOptions& op
                        const AttentionInputs& inputs = {});
 
 // Attention to a memory over many calls: the first writes its keys and values [B, G, S, d] to the state of `prefix`,
-// whose next versions are returned; the second reads them.
-VarList StoreMemory(absl::string_view name, Var memory, const AttentionOptions& options, const std::string& prefix);
+// whose next versions are returned; the second reads them. `width` is that of the x that will attend. A memory has no
+// positions: causal, window, stride and rotary are errors.
+VarList StoreMemory(absl::string_view name, Var memory, int64_t width, const AttentionOptions& options,
+                    const std::string& prefix);
 Var AttendToStored(absl::string_view name, Var x, const AttentionOptions& options, const std::string& prefix,
                    int64_t memory_length, Var mask = {});
 

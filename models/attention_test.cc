@@ -182,10 +182,136 @@ TEST(AttentionTest, PaddingInACacheChangesNothing) {
   EXPECT_EQ(run({-1, 0}, both), wanted);
 }
 
-TEST(AttentionTest, AnEmptyCacheIsAnError) {
-  const AttentionCache cache = {"cache", 6, Var{}};
-  EXPECT_THAT(std::string(Attention({}, {1, 2, 4}, {.cache = &cache}).status().message()),
+// Two texts of one beginning, as beams that share a cache, get what each alone gets.
+TEST(AttentionTest, BeamsOfACacheSeeTheirOwnRows) {
+  constexpr int64_t kT = 5, kC = 8, kBeams = 2;
+  const AttentionOptions options = {
+      .heads = 2, .causal = true, .window = 4, .stride = 2, .rotary = RotaryLayout::kHalves, .packed = nullptr};
+  const std::vector<float> shared = Waves(2 * kC), own[] = {Waves(3 * kC, 1), Waves(3 * kC, 2)};
+  Tape tape;
+  const Var x = tape.Input("x", {kF32, {1, kBeams, kC}});
+  const AttentionCache cache = {.prefix = "cache",
+                                .capacity = kT,
+                                .positions = tape.Input("position", {kI32, {1, kBeams}}, {.below = kT, .ignored = -1}),
+                                .beams = kBeams,
+                                .rows = tape.Input("row", {kI32, {1, kBeams}}, {.below = kT * kBeams, .ignored = -1}),
+                                .hidden = tape.Input("hidden", {kBool, {1, 1, kBeams, kT * kBeams}})};
+  const Var y = MultiHeadAttention("", x, options, {.cache = &cache});
+  const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {y}});
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  Parameters parameters({.seed = 1});
+  Runner runner(*graph, &parameters);
+  // The beginning is the first beam's; then the texts change places at each step.
+  const auto place = [](int32_t text, int32_t step) { return step < 2 ? 0 : (text + step) % 2; };
+  std::vector<float> got[kBeams];
+  for (int32_t t = 0; t < kT; ++t) {
+    std::vector<float> rows;
+    std::vector<int32_t> positions, slots;
+    bool hidden[kBeams * kT * kBeams];
+    std::fill(std::begin(hidden), std::end(hidden), true);
+    for (int32_t k = 0; k < kBeams; ++k) {
+      const bool padding = t < 2 && k > 0;
+      const int32_t text = place(k, t);  // that this row continues
+      const float* const from = t < 2 ? &shared[t * kC] : &own[text][(t - 2) * kC];
+      rows.insert(rows.end(), from, from + kC);
+      positions.push_back(padding ? -1 : t);
+      slots.push_back(padding ? -1 : t * kBeams + k);
+      if (padding) continue;
+      for (int32_t step = 0; step <= t; ++step) hidden[(k * kT + step) * kBeams + place(text, step)] = false;
+    }
+    const absl::StatusOr<Outputs> out = runner.Run({{x, rows},
+                                                    {cache.positions, positions},
+                                                    {cache.rows, slots},
+                                                    {cache.hidden, absl::Span<const bool>(hidden, std::size(hidden))}});
+    ASSERT_TRUE(out.ok()) << out.status();
+    for (int32_t text = 0; text < kBeams; ++text) {
+      const float* const row = (*out)[y].as<float>() + place(text, t) * kC;
+      got[text].insert(got[text].end(), row, row + kC);
+    }
+  }
+  for (int32_t text = 0; text < kBeams; ++text) {
+    Tape whole;
+    const Var all = whole.Input("x", {kF32, {1, kT, kC}});
+    const Var wanted = MultiHeadAttention("", all, options);
+    const absl::StatusOr<Graph> at_once = Compile(whole, {.fetch = {wanted}});
+    ASSERT_TRUE(at_once.ok()) << at_once.status();
+    Runner reference(*at_once, &parameters);
+    std::vector<float> data = shared;
+    data.insert(data.end(), own[text].begin(), own[text].end());
+    const absl::StatusOr<Outputs> out = reference.Run({{all, data}});
+    ASSERT_TRUE(out.ok()) << out.status();
+    EXPECT_THAT(got[text], testing::Pointwise(testing::FloatNear(2e-6f), (*out)[wanted].span<const float>()));
+  }
+}
+
+TEST(AttentionTest, SaysWhatIsWrongWithACache) {
+  const AttentionCache none = {"cache", 6, Var{}};
+  EXPECT_THAT(std::string(Attention({}, {1, 2, 4}, {.cache = &none}).status().message()),
               HasSubstr("the cache's positions are not on the tape of x"));
+  const auto error = [](auto change, AttentionOptions options = {}) {
+    Tape tape;
+    const Var x = tape.Input("x", {kF32, {1, 2, 4}});
+    AttentionCache cache = {"cache", 6, tape.Input("at", {kI32, {1, 2}}, {.below = 6})};
+    AttentionInputs inputs = {.cache = &cache};
+    change(&cache, &inputs);
+    MultiHeadAttention("", x, options, inputs);
+    return std::string(tape.status().message());
+  };
+  EXPECT_EQ(error([](auto*, auto*) {}), "");
+  EXPECT_THAT(error([](AttentionCache* cache, auto*) { cache->beams = 2; }),
+              HasSubstr("a cache of 2 beams needs both"));
+  EXPECT_THAT(error([](AttentionCache* cache, auto*) { cache->beams = 0; }), HasSubstr("the cache has 0 beams"));
+  EXPECT_THAT(error([](AttentionCache* cache, auto*) { cache->rows = cache->positions; }),
+              HasSubstr("a cache of 1 beams needs both rows and hidden"));
+  const auto with_memory = [](AttentionCache* cache, AttentionInputs* inputs) {
+    inputs->memory = cache->positions.tape->Input("memory", {kF32, {1, 3, 4}});
+  };
+  EXPECT_THAT(error(with_memory), HasSubstr("a cache holds the keys and values of x, not of a memory"));
+}
+
+TEST(AttentionTest, AMemoryHasNoPositions) {
+  const auto error = [](const AttentionOptions& options, bool stored, bool attend) {
+    Tape tape;
+    const Var x = tape.Input("x", {kF32, {1, 2, 4}}), memory = tape.Input("memory", {kF32, {1, 3, 6}});
+    if (stored && attend) AttendToStored("", x, options, "stored", 3);
+    if (stored && !attend) StoreMemory("", memory, 4, options, "stored");
+    if (!stored) MultiHeadAttention("", x, options, {.memory = memory});
+    return std::string(tape.status().message());
+  };
+  EXPECT_THAT(error({.rotary = RotaryLayout::kPairs}, false, false), HasSubstr("rotary turns by positions of x"));
+  for (const bool attend : {false, true}) {
+    EXPECT_EQ(error({.heads = 2}, true, attend), "");
+    EXPECT_THAT(error({.causal = true}, true, attend), HasSubstr("no positions, as causal needs them"));
+    EXPECT_THAT(error({.window = 2}, true, attend), HasSubstr("as window needs them"));
+    EXPECT_THAT(error({.stride = 2}, true, attend), HasSubstr("as stride needs them"));
+    EXPECT_THAT(error({.rotary = RotaryLayout::kPairs}, true, attend), HasSubstr("as rotary needs them"));
+  }
+}
+
+// A memory may be wider than what attends to it: the heads' widths follow from x.
+TEST(AttentionTest, AStoredMemoryGivesWhatAMemoryGives) {
+  const AttentionOptions options = {.heads = 2, .packed = nullptr};
+  Tape at_once, store, attend;
+  const auto x_of = [](Tape* tape) { return tape->Input("x", {kF32, {2, 3, 4}}); };
+  const auto memory_of = [](Tape* tape) { return tape->Input("memory", {kF32, {2, 5, 6}}); };
+  const Var x = x_of(&at_once), memory = memory_of(&at_once),
+            wanted = MultiHeadAttention("", x, options, {.memory = memory});
+  const Var memory_to_store = memory_of(&store);
+  const VarList stored = StoreMemory("", memory_to_store, 4, options, "stored");
+  const Var x_again = x_of(&attend), got = AttendToStored("", x_again, options, "stored", 5);
+  const absl::StatusOr<Graph> graphs[] = {Compile(at_once, {.fetch = {wanted}}), Compile(store, {.update = stored}),
+                                          Compile(attend, {.fetch = {got}})};
+  for (const auto& graph : graphs) ASSERT_TRUE(graph.ok()) << graph.status();
+  Parameters parameters({.seed = 1});
+  Runner reference(*graphs[0], &parameters), storing(*graphs[1], &parameters), attending(*graphs[2], &parameters);
+  const std::vector<float> rows = Waves(24), sources = Waves(60, 1);
+  const auto one = reference.Run({{x, rows}, {memory, sources}});
+  ASSERT_TRUE(one.ok()) << one.status();
+  ASSERT_TRUE(storing.Run({{memory_to_store, sources}}).ok());
+  const auto two = attending.Run({{x_again, rows}});
+  ASSERT_TRUE(two.ok()) << two.status();
+  EXPECT_THAT((*two)[got].span<const float>(),
+              testing::Pointwise(testing::FloatNear(2e-6f), (*one)[wanted].span<const float>()));
 }
 
 TEST(AttentionTest, ARowThatSeesNothingGetsZeros) {

@@ -24,9 +24,10 @@ Var Block(absl::string_view name, Var x, const BlockOptions& options, const Bloc
   return x;
 }
 
-VarList StoreMemory(absl::string_view name, Var memory, const BlockOptions& options, const std::string& prefix) {
+VarList StoreMemory(absl::string_view name, Var memory, int64_t width, const BlockOptions& options,
+                    const std::string& prefix) {
   const Scope scope(memory.tape, name);
-  return StoreMemory(options.cross_name, memory, *options.cross_attention, prefix);
+  return StoreMemory(options.cross_name, memory, width, *options.cross_attention, prefix);
 }
 
 }  // namespace weft

@@ -36,8 +36,9 @@ struct BlockInputs {
 // with cross-attention between the two, done likewise. x, y: [B, T, C].
 Var Block(absl::string_view name, Var x, const BlockOptions& options, const BlockInputs& inputs = {});
 
-// What StoreMemory does for the block's cross-attention.
-VarList StoreMemory(absl::string_view name, Var memory, const BlockOptions& options, const std::string& prefix);
+// What StoreMemory does for the block's cross-attention; `width` is that of the block's x.
+VarList StoreMemory(absl::string_view name, Var memory, int64_t width, const BlockOptions& options,
+                    const std::string& prefix);
 
 }  // namespace weft
 

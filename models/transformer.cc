@@ -66,7 +66,7 @@ BlockOptions BlockOf(const TransformerConfig& config, int64_t layer, bool decode
 }
 
 std::string LayerName(const char* side, int64_t i) { return absl::StrCat(side, ".layers.", i); }
-std::string MemoryPrefix(const std::string& prefix, int64_t i) { return absl::StrCat(prefix, ".", i, ".memory"); }
+std::string Numbered(const std::string& prefix, int64_t i) { return absl::StrCat(prefix, ".", i); }
 
 }  // namespace
 
@@ -112,7 +112,8 @@ absl::Status Validate(const TransformerConfig& config) {
 Var Transformer::Embed(const char* side, Var tokens, int64_t vocabulary, const AttentionCache* cache) const {
   Tape* const tape = tokens.tape;
   if (absl::Status valid = Validate(config_); !valid.ok()) tape->Fail(Annotate(valid, "transformer"));
-  RequireTokens("transformer", absl::StrCat(side, "'s tokens"), tokens, config_.context);
+  RequireTokens("transformer", absl::StrCat(side, "'s tokens"), tokens,
+                config_.context * (cache != nullptr ? cache->beams : 1));
   if (!tape->status().ok()) return tokens;
   const Initializer initializer = InitializerOf(config_);
   const bool second = config_.shared_embeddings && tape->HasParameter("shared.weight");
@@ -162,7 +163,7 @@ Var Transformer::RunDecoder(Var target, const AttentionCache* cache, Inputs inpu
     BlockInputs block = inputs(i);
     if (cache != nullptr) {
       own = *cache;
-      absl::StrAppend(&own.prefix, ".", i);
+      own.prefix = Numbered(cache->prefix, i);
       block.attention.cache = &own;
     }
     x = Block(LayerName("decoder", i), x, BlockOf(config_, i, /*decoder=*/true), block);
@@ -175,7 +176,17 @@ Var Transformer::RunDecoder(Var target, const AttentionCache* cache, Inputs inpu
   return logits + tape->Parameter("lm_head.bias", {x.dtype(), {config_.target_vocabulary}}, Zeros());
 }
 
+// Whether there is a memory for each decoder block; fails the tape if not.
+bool Transformer::CheckMemory(Tape* tape, VarSpan memory) const {
+  if (static_cast<int64_t>(memory.size()) == config_.decoder_layers) return true;
+  tape->Fail(absl::InvalidArgumentError(absl::StrCat("transformer: the memory has ", memory.size(),
+                                                     " parts, wanted one for each of ", config_.decoder_layers,
+                                                     " decoder layers")));
+  return false;
+}
+
 Var Transformer::Decode(Var target, VarSpan memory, Var source_lengths) const {
+  if (!CheckMemory(target.tape, memory)) return target;
   BlockInputs inputs;
   if (source_lengths.tape != nullptr) inputs.cross.mask = PaddingMask(source_lengths, memory[0].dim(1));
   return RunDecoder(target, nullptr, [&](int64_t i) {
@@ -184,20 +195,21 @@ Var Transformer::Decode(Var target, VarSpan memory, Var source_lengths) const {
   });
 }
 
-Var Transformer::DecodeNext(Var target, const AttentionCache& cache, int64_t source_length, Var source_lengths) const {
-  BlockInputs inputs = {.stored_length = source_length};
-  if (source_lengths.tape != nullptr) inputs.cross.mask = PaddingMask(source_lengths, source_length);
+Var Transformer::DecodeNext(Var target, const AttentionCache& cache, const StoredMemory& memory) const {
+  BlockInputs inputs = {.stored_length = memory.length};
+  if (memory.lengths.tape != nullptr) inputs.cross.mask = PaddingMask(memory.lengths, memory.length);
   return RunDecoder(target, &cache, [&](int64_t i) {
-    inputs.stored_memory = MemoryPrefix(cache.prefix, i);
+    inputs.stored_memory = Numbered(memory.prefix, i);
     return inputs;
   });
 }
 
 VarList Transformer::StoreMemory(VarSpan memory, const std::string& prefix) const {
   VarList states;
+  if (memory.empty() || !CheckMemory(memory[0].tape, memory)) return states;
   for (int64_t i = 0; i < config_.decoder_layers; ++i) {
-    const VarList stored = weft::StoreMemory(LayerName("decoder", i), memory[static_cast<size_t>(i)],
-                                             BlockOf(config_, i, /*decoder=*/true), MemoryPrefix(prefix, i));
+    const VarList stored = weft::StoreMemory(LayerName("decoder", i), memory[static_cast<size_t>(i)], config_.width,
+                                             BlockOf(config_, i, /*decoder=*/true), Numbered(prefix, i));
     states.insert(states.end(), stored.begin(), stored.end());
   }
   return states;

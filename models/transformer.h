@@ -69,19 +69,25 @@ class Transformer {
   // The mean over the targets other than -100, of next i32 [B, T], with the configuration's label smoothing.
   Var Loss(Var logits, Var next) const;
 
-  // The two halves: what each decoder block attends to, [B, S, C]; and the decoder.
+  // The two halves: what each decoder block attends to, [B, S, C], one for each of them; and the decoder.
   VarList Encode(Var source, Var source_lengths = {}) const;
   Var Decode(Var target, VarSpan memory, Var source_lengths = {}) const;
 
   // The decoder over many runs. The first writes the memory's keys and values as state, to be updated; the second takes
-  // the next tokens i32 [B, T] at the cache's positions. S is the memory's length.
+  // the next tokens i32 [B, T] at the cache's positions.
+  struct StoredMemory {
+    std::string prefix;
+    int64_t length = 0;  // S
+    Var lengths;         // i32 [B]: of the sources; null: S
+  };
   VarList StoreMemory(VarSpan memory, const std::string& prefix) const;
-  Var DecodeNext(Var target, const AttentionCache& cache, int64_t source_length, Var source_lengths = {}) const;
+  Var DecodeNext(Var target, const AttentionCache& cache, const StoredMemory& memory) const;
 
   const TransformerConfig& config() const { return config_; }
 
  private:
   Var Embed(const char* side, Var tokens, int64_t vocabulary, const AttentionCache* cache) const;
+  bool CheckMemory(Tape* tape, VarSpan memory) const;
   template <class Inputs>
   Var RunDecoder(Var target, const AttentionCache* cache, Inputs inputs) const;
 

@@ -148,5 +148,21 @@ TEST(TransformerTest, SaysWhatDoesNotFit) {
               HasSubstr("encoder_layers 3 and decoder_layers 2 differ"));
 }
 
+TEST(TransformerTest, EachDecoderLayerNeedsItsMemory) {
+  for (const bool store : {false, true}) {
+    Tape tape;
+    const Var tokens = tape.Input("tokens", {kI32, {kBatch, kSource}}, {.below = kVocabulary});
+    const Transformer model(Small());
+    const VarList memory = {model.Encode(tokens)[0]};
+    if (store) {
+      model.StoreMemory(memory, "memory");
+    } else {
+      model.Decode(tokens, memory);
+    }
+    EXPECT_THAT(std::string(tape.status().message()),
+                HasSubstr("the memory has 1 parts, wanted one for each of 2 decoder layers"));
+  }
+}
+
 }  // namespace
 }  // namespace weft

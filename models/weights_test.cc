@@ -17,6 +17,7 @@
 #include "nlohmann/json.hpp"
 #include "weft/graph/compile.h"
 #include "weft/graph/runner.h"
+#include "weft/models/translate.h"
 #include "weft/models/write_weights.h"
 
 namespace weft {
@@ -305,65 +306,47 @@ TEST(WeightsTest, RefusesLlama2cFilesThatAreNone) {
   }
 }
 
-// Greedy, one character a run: the memory is stored once, and the decoder's keys and values are kept.
 TEST(WeightsTest, ArabicNamesAreTransliterated) {
   const std::string folder = Data("aren-transliteration");
   if (folder.empty()) GTEST_SKIP() << "WEFT_DATA is not set";
   const absl::StatusOr<PublishedTransformer> published = ReadCTranslate2(folder);
   ASSERT_TRUE(published.ok()) << published.status();
-  const Json items = Json::parse(std::ifstream(folder + "/expected.json"))["items"];
-  constexpr int64_t kBegin = 1, kEnd = 2, kCapacity = 32;
-  const int64_t batch = static_cast<int64_t>(items.size());
-  int64_t longest = 0;
-  for (const Json& item : items) longest = std::max(longest, static_cast<int64_t>(item["source_ids"].size()));
-
-  const Transformer model(published->config);
-  Tape encode, decode;
-  const Var source = encode.Input("source", {kI32, {batch, longest}}, {.below = published->config.source_vocabulary});
-  const Var lengths = encode.Input("lengths", {kI32, {batch}}, {.below = longest + 1});
-  const VarList stored = model.StoreMemory(model.Encode(source, lengths), "cache");
-  const absl::StatusOr<Graph> encoder = Compile(encode, {.update = stored, .mode = kEval});
-  ASSERT_TRUE(encoder.ok()) << encoder.status();
-  const Var token = decode.Input("token", {kI32, {batch, 1}}, {.below = published->config.target_vocabulary});
-  const Var position = decode.Input("position", {kI32, {batch, 1}}, {.below = kCapacity});
-  const Var counts = decode.Input("lengths", {kI32, {batch}}, {.below = longest + 1});
-  const AttentionCache cache = {.prefix = "cache", .capacity = kCapacity, .positions = position};
-  const Var chances = LogSoftmax(model.DecodeNext(token, cache, longest, counts));
-  const VarList best = TopK(chances, 1);
-  const absl::StatusOr<Graph> decoder = Compile(decode, {.fetch = best, .mode = kEval});
-  ASSERT_TRUE(decoder.ok()) << decoder.status();
-
   Parameters parameters;
-  Runner encoding(*encoder, &parameters), decoding(*decoder, &parameters);
+  const absl::StatusOr<std::unique_ptr<Translator>> translator = Translator::Create(published->config, &parameters);
+  ASSERT_TRUE(translator.ok()) << translator.status();
   const absl::Status set = parameters.Set(folder, published->weights.tensors());
   ASSERT_TRUE(set.ok()) << set;
-  std::vector<int32_t> ids(static_cast<size_t>(batch * longest)), source_lengths, last(items.size(), kBegin);
-  for (const Json& item : items) {
-    const std::vector<int32_t> own = item["source_ids"];
-    std::copy(own.begin(), own.end(), ids.begin() + static_cast<int64_t>(source_lengths.size()) * longest);
-    source_lengths.push_back(static_cast<int32_t>(own.size()));
+  const Json items = Json::parse(std::ifstream(folder + "/expected.json"))["items"];
+  std::vector<std::vector<int32_t>> sources;
+  for (const Json& item : items) sources.push_back(item["source_ids"]);
+
+  const auto greedy = (*translator)->Translate(sources);
+  ASSERT_TRUE(greedy.ok()) << greedy.status();
+  for (size_t i = 0; i < items.size(); ++i) {
+    EXPECT_EQ((*greedy)[i][0].tokens, items[i]["greedy_ids"].get<std::vector<int32_t>>());
+    double sum = 0;
+    for (double log_probability : items[i]["greedy_logprobs_with_eos"]) sum += log_probability;
+    EXPECT_NEAR((*greedy)[i][0].log_probability, sum, 1e-4);
   }
-  const absl::StatusOr<Outputs> encoded = encoding.Run({{source, ids}, {lengths, source_lengths}});
-  ASSERT_TRUE(encoded.ok()) << encoded.status();
-  std::vector<std::vector<int32_t>> got(items.size());
-  std::vector<std::vector<double>> log_probabilities(items.size());
-  for (int32_t t = 0; t < 16; ++t) {
-    const std::vector<int32_t> at(items.size(), t);
-    const absl::StatusOr<Outputs> out = decoding.Run({{token, last}, {position, at}, {counts, source_lengths}});
-    ASSERT_TRUE(out.ok()) << out.status();
-    for (size_t i = 0; i < items.size(); ++i) {
-      if (t > 0 && last[i] == kEnd) continue;
-      last[i] = (*out)[best[1]].as<int32_t>()[i];
-      log_probabilities[i].push_back((*out)[best[0]].as<float>()[i]);
-      if (last[i] != kEnd) got[i].push_back(last[i]);
+
+  std::vector<std::string> letters;
+  std::ifstream vocabulary(folder + "/target_vocabulary.txt");
+  for (std::string line; std::getline(vocabulary, line);) letters.push_back(line);
+  const auto best = (*translator)->Translate(sources, {{.beam = 5, .n_best = 5}});
+  ASSERT_TRUE(best.ok()) << best.status();
+  double worst = 0;
+  for (size_t i = 0; i < items.size(); ++i) {
+    ASSERT_EQ((*best)[i].size(), 5);
+    for (size_t n = 0; n < 5; ++n) {
+      std::string text;
+      for (int32_t token : (*best)[i][n].tokens) text += letters[static_cast<size_t>(token)];
+      EXPECT_EQ(text, items[i]["beam5"][n]);
+      worst = std::max(worst, std::abs((*best)[i][n].score - items[i]["beam5_scores_len_norm"][n].get<double>()));
     }
   }
-  for (size_t i = 0; i < items.size(); ++i) {
-    EXPECT_EQ(got[i], items[i]["greedy_ids"].get<std::vector<int32_t>>());
-    EXPECT_THAT(log_probabilities[i],
-                ::testing::Pointwise(::testing::DoubleNear(1e-4),
-                                     items[i]["greedy_logprobs_with_eos"].get<std::vector<double>>()));
-  }
+  // For one name the file's own log-probabilities, in f64, differ by 1.33e-4 from CTranslate2's score of the same text.
+  EXPECT_LT(worst, 1.5e-4);
+  std::printf("largest difference of a score from expected.json: %.2e\n", worst);
 }
 
 }  // namespace
