@@ -1,85 +1,183 @@
 #include "weft/models/generate.h"
 
-#include <cstdio>
-#include <memory>
+#include <unistd.h>
 
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
 #include "weft/apps/commands.h"
 #include "weft/apps/flags.h"
-#include "weft/apps/gpt_options.h"
-#include "weft/core/file.h"
+#include "weft/apps/lines.h"
+#include "weft/apps/open_model.h"
 #include "weft/core/status.h"
-#include "weft/text/character_tokenizer.h"
-#include "weft/train/checkpoint.h"
+#include "weft/text/text_stream.h"
 
 namespace weft {
 namespace {
 
 struct GenerateFlags {
-  std::string model, prompt;
-  GenerateOptions options = {.length = 500, .temperature = 0.8, .seed = 1};
-  int64_t threads = 0;
+  std::string model, tokenizer, prompt, stop;
+  GenerateOptions options = {.sampling = {.temperature = 0.8, .seed = 1}, .length = 500};
+  int64_t threads = 0, batch = 8;
+  std::vector<std::string> files;
   GivenFlags given;
 };
 
 Hyperparameters Table(GenerateFlags* flags) {
+  SamplingOptions& sampling = flags->options.sampling;
   return {
-      {"model", "the folder of a run of weft train gpt", &flags->model},
-      {"prompt", "the text to continue; empty: a new line", &flags->prompt, {.may_be_empty = true}},
-      {"length", "characters to add", &flags->options.length, {.low = 0}},
-      {"temperature", "divides the logits; 0: always the likeliest character", &flags->options.temperature, {.low = 0}},
-      {"top-k", "draw among the k likeliest; 0: among all", &flags->options.top_k, {.low = 0}},
-      {"seed", "one seed gives one text", &flags->options.seed},
+      {"model", "a run of weft train gpt, a Hugging Face folder of GPT-2 or Llama, or a file of llama2.c",
+       &flags->model},
+      {"tokenizer", "another than the model's: weft tokenize takes the same", &flags->tokenizer},
+      {"prompt",
+       "the text to continue, in place of files; empty: from a beginning",
+       &flags->prompt,
+       {.may_be_empty = true}},
+      {"length", "the most tokens to add", &flags->options.length, {.low = 0}},
+      {"temperature", "divides the logits; 0: always the likeliest token", &sampling.temperature, {.low = 0}},
+      {"top-k", "draw among the k likeliest; 0: among all", &sampling.top_k, {.low = 0}},
+      {"top-p", "draw among the fewest that have this probability together", &sampling.top_p, {.low = 0, .high = 1}},
+      {"repetition-penalty", "divides logits above 0 of tokens that were there, multiplies those below",
+       &sampling.repetition_penalty},
+      {"stop", "a text before which the continuation ends", &flags->stop},
+      {"truncate", "of prompts longer than the model's context take the end, else they are errors",
+       &flags->options.truncate},
+      {"seed", "one seed gives one text", &sampling.seed},
+      {"batch", "the most prompts that are continued at once", &flags->batch, {.low = 1, .high = 4096}},
       {"threads", "threads to compute with; 0: one a core", &flags->threads, {.low = 0, .high = 1024}},
   };
 }
 
-struct Model {
-  GptOptions options;
-  CharacterTokenizer tokenizer;
-};
+void Write(absl::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
-absl::StatusOr<Model> ReadModel(const std::string& folder) {
-  if (folder.empty()) return absl::InvalidArgumentError("--model=DIR is missing: the folder of a run");
-  GptOptions options;
-  const std::string config = folder + "/config.json", vocabulary = folder + "/tokenizer.json";
-  WEFT_ASSIGN_OR_RETURN(const nlohmann::ordered_json json, ReadJsonFile(config));
-  WEFT_RETURN_IF_ERROR(Annotate(SetFromConfig(json, &options), config));
-  WEFT_RETURN_IF_ERROR(Annotate(Finish(&options), config));
-  WEFT_ASSIGN_OR_RETURN(const std::string contents, ReadFile(vocabulary));
-  absl::StatusOr<CharacterTokenizer> tokenizer = CharacterTokenizer::FromJson(contents);
-  WEFT_RETURN_IF_ERROR(Annotate(tokenizer.status(), vocabulary));
-  options.model.vocabulary = tokenizer->vocabulary_size();
-  return Model{options, *std::move(tokenizer)};
-}
+class Continuer {
+ public:
+  static absl::StatusOr<std::unique_ptr<Continuer>> Create(const GenerateFlags& flags) {
+    WEFT_ASSIGN_OR_RETURN(OpenedGpt gpt, OpenGpt(flags.model, flags.tokenizer));
+    auto continuer = std::unique_ptr<Continuer>(new Continuer(flags, std::move(gpt)));
+    WEFT_ASSIGN_OR_RETURN(continuer->generator_,
+                          Generator::Create(continuer->gpt_.model.config, &continuer->parameters_,
+                                            {.batch = flags.batch, .threads = static_cast<int>(flags.threads)}));
+    WEFT_RETURN_IF_ERROR(continuer->parameters_.Set(flags.model, continuer->gpt_.model.weights.tensors()));
+    // Between two texts there is an end, or a beginning.
+    const SpecialTokens& special = continuer->gpt_.tokenizer->special_tokens();
+    for (const auto& id : {special.end, special.begin}) {
+      if (id.has_value()) continuer->options_.stop.push_back(*id);
+    }
+    return continuer;
+  }
+
+  // The tokens of a prompt, as the model's format begins.
+  absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view prompt) const {
+    const Tokenizer& tokenizer = *gpt_.tokenizer;
+    WEFT_ASSIGN_OR_RETURN(std::vector<int32_t> ids, tokenizer.Encode(prompt));
+    if (ids.empty()) return BeginningOfText(tokenizer);
+    ids = tokenizer.Wrap(ids).ids;
+    if (ids.back() == tokenizer.special_tokens().end) ids.pop_back();
+    const int64_t count = static_cast<int64_t>(ids.size());
+    if (count <= gpt_.model.config.context || options_.truncate) return ids;
+    return absl::InvalidArgumentError(absl::StrCat("it has ", count, " tokens, but the model's context is ",
+                                                   gpt_.model.config.context,
+                                                   "; --truncate takes the end of such texts"));
+  }
+
+  // Prints the prompt and what follows as it comes.
+  absl::Status Stream(const std::string& prompt) {
+    WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> ids, Encode(prompt));
+    Write(prompt);
+    const absl::Status status = Continue({ids}, [](size_t, const std::string& text) {
+      Write(text);
+      std::fflush(stdout);
+    });
+    Write("\n");
+    return Failure(status);
+  }
+
+  // Prints a text for each line: those before the first that can't be used, and then returns what is wrong with that.
+  absl::Status Lines(absl::Span<const Line> lines) {
+    std::vector<std::vector<int32_t>> prompts;
+    absl::Status wrong;
+    for (const Line& line : lines) {
+      absl::StatusOr<std::vector<int32_t>> ids =
+          line.text.empty() ? absl::InvalidArgumentError("it is empty, but a prompt is wanted") : Encode(line.text);
+      wrong = Annotate(ids.status(), line.place);
+      if (!wrong.ok()) break;
+      prompts.push_back(*std::move(ids));
+    }
+    std::vector<std::string> texts;
+    for (size_t i = 0; i < prompts.size(); ++i) texts.push_back(lines[i].text);
+    WEFT_RETURN_IF_ERROR(Failure(Continue(prompts, [&](size_t i, const std::string& text) { texts[i] += text; })));
+    for (const std::string& text : texts) Write(absl::StrCat(text, "\n"));
+    return wrong;
+  }
+
+ private:
+  Continuer(const GenerateFlags& flags, OpenedGpt gpt)
+      : gpt_(std::move(gpt)), options_(flags.options), stop_(flags.stop) {}
+
+  absl::Status Continue(const std::vector<std::vector<int32_t>>& prompts,
+                        const std::function<void(size_t, const std::string&)>& print) {
+    std::vector<TextStream> streams;
+    for (const auto& prompt : prompts) streams.emplace_back(*gpt_.tokenizer, prompt, stop_);
+    absl::Status status;
+    const auto sink = [&](size_t i, int32_t token) {
+      // A model may have rows beyond the tokenizer's tokens; what they would say is nothing.
+      const bool known = token < gpt_.tokenizer->vocabulary_size();
+      const absl::StatusOr<std::string> text = known ? streams[i].Add(token) : std::string();
+      if (!text.ok()) {
+        status = text.status();
+        return false;
+      }
+      print(i, *text);
+      return !streams[i].stopped();
+    };
+    WEFT_RETURN_IF_ERROR(generator_->Generate(prompts, options_, sink).status());
+    for (size_t i = 0; i < streams.size(); ++i) print(i, streams[i].Finish());
+    return status;
+  }
+
+  const OpenedGpt gpt_;
+  GenerateOptions options_;
+  const std::string stop_;
+  Parameters parameters_{{.draw = false}};
+  std::unique_ptr<Generator> generator_;
+};
 
 absl::Status Generate(GenerateFlags flags) {
   WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
-  const absl::StatusOr<Model> model = ReadModel(flags.model);
-  if (!model.ok()) return UsageError(model.status());
-  WEFT_ASSIGN_OR_RETURN(std::vector<int32_t> prompt, model->tokenizer.Encode(flags.prompt));
-  if (prompt.empty()) prompt = {model->tokenizer.StartToken()};
-
-  Parameters parameters({.draw = false});
-  WEFT_ASSIGN_OR_RETURN(const auto generator,
-                        Generator::Create(model->options.model, &parameters, static_cast<int>(flags.threads)));
-  WEFT_RETURN_IF_ERROR(UsageError(LoadRunWeights(flags.model, &parameters)));
-  const auto write = [](const std::string& text) {
-    std::fwrite(text.data(), 1, text.size(), stdout);
-    std::fflush(stdout);
-  };
-  write(flags.prompt);
-  const auto print = [&](int32_t token) { write(*model->tokenizer.Decode({token})); };
-  const absl::Status status = Failure(generator->Generate(prompt, flags.options, print).status());
-  write("\n");
-  return status;
+  if (flags.model.empty()) return absl::InvalidArgumentError("--model=DIR is missing: a run, or a published model");
+  WEFT_RETURN_IF_ERROR(Validate(flags.options.sampling));
+  const bool prompt = flags.given.count("prompt") > 0;
+  if (prompt && !flags.files.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("--prompt and the file ", flags.files[0], " exclude each other"));
+  }
+  const absl::StatusOr<std::unique_ptr<Continuer>> continuer = Continuer::Create(flags);
+  if (!continuer.ok()) return UsageError(continuer.status());
+  if (prompt || (flags.files.empty() && isatty(STDIN_FILENO) != 0)) return (*continuer)->Stream(flags.prompt);
+  bool any = false;
+  WEFT_RETURN_IF_ERROR(ForEachBatch(flags.files, static_cast<size_t>(flags.batch), [&](absl::Span<const Line> lines) {
+    any = true;
+    return (*continuer)->Lines(lines);
+  }));
+  return any || !flags.files.empty() ? absl::OkStatus() : (*continuer)->Stream("");
 }
 
 }  // namespace
 
 Command GenerateCommand(CLI::App* weft) {
   auto flags = std::make_shared<GenerateFlags>();
-  CLI::App* app = weft->add_subcommand("generate", "Continues a text with a model that weft train gpt made.");
+  CLI::App* app = weft->add_subcommand(
+      "generate",
+      "Continues --prompt, or each line of files or of standard input, with a GPT: a text for each, in their order. "
+      "Without any of them it begins a text. A text ends at the model's end token, at --stop or after --length "
+      "tokens.");
   AddFlags(app, Table(flags.get()), &flags->given);
+  AddFiles(app, &flags->files);
   return {"weft generate", app, [flags] { return Generate(*flags); }};
 }
 

@@ -1,7 +1,10 @@
 #include "weft/apps/lines.h"
 
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstdio>
-#include <iostream>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -13,28 +16,79 @@
 namespace weft {
 namespace {
 
-using Function = std::function<absl::Status(absl::string_view)>;
+using Function = std::function<absl::Status(absl::Span<const Line>)>;
 
-absl::Status OfStandardInput(const Function& line) {
-  int64_t number = 0;
-  for (std::string text; std::getline(std::cin, text);) {
-    ++number;
-    WEFT_RETURN_IF_ERROR(Failure(Annotate(line(text), absl::StrCat("standard input: line ", number))));
-    std::fflush(stdout);
+// Standard input in lines, read without waiting for more than one of them.
+class InputLines {
+ public:
+  // Whether there is another line, and that line. Waits for it.
+  absl::StatusOr<bool> Next(std::string* line) {
+    size_t end = 0;
+    while ((end = buffer_.find('\n', begin_)) == std::string::npos) {
+      WEFT_ASSIGN_OR_RETURN(const bool more, ReadMore());
+      if (more) continue;
+      *line = buffer_.substr(begin_);
+      begin_ = buffer_.size();
+      return !line->empty();
+    }
+    *line = buffer_.substr(begin_, end - begin_);
+    begin_ = end + 1;
+    return true;
   }
-  return std::cin.bad() ? absl::UnavailableError("standard input could not be read") : absl::OkStatus();
+  // Whether Next would have something to read.
+  bool Ready() const {
+    if (buffer_.find('\n', begin_) != std::string::npos) return true;
+    pollfd input = {.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
+    return poll(&input, 1, /*timeout=*/0) > 0;
+  }
+
+ private:
+  absl::StatusOr<bool> ReadMore() {
+    buffer_.erase(0, begin_);
+    begin_ = 0;
+    char bytes[1 << 16];
+    while (true) {
+      const ssize_t count = read(STDIN_FILENO, bytes, sizeof bytes);
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) return absl::UnavailableError("standard input could not be read");
+      buffer_.append(bytes, static_cast<size_t>(count));
+      return count > 0;
+    }
+  }
+
+  std::string buffer_;
+  size_t begin_ = 0;  // of what was not given out yet
+};
+
+absl::Status OfStandardInput(size_t most, const Function& batch) {
+  InputLines input;
+  std::vector<Line> lines;
+  int64_t number = 0;
+  for (std::string text;;) {
+    WEFT_ASSIGN_OR_RETURN(const bool more, input.Next(&text));
+    if (more) lines.push_back({text, absl::StrCat("standard input: line ", ++number)});
+    if (!lines.empty() && (!more || lines.size() == most || !input.Ready())) {
+      WEFT_RETURN_IF_ERROR(Failure(batch(lines)));
+      std::fflush(stdout);
+      lines.clear();
+    }
+    if (!more) return absl::OkStatus();
+  }
 }
 
-absl::Status OfFile(const std::string& path, const Function& line) {
+absl::Status OfFile(const std::string& path, size_t most, const Function& batch) {
   const absl::StatusOr<std::string> contents = ReadFile(path);
   if (!contents.ok()) return UsageError(contents.status());
   if (contents->empty()) return absl::OkStatus();
   int64_t number = 0;
+  std::vector<Line> lines;
   for (const absl::string_view text : absl::StrSplit(absl::StripSuffix(*contents, "\n"), '\n')) {
-    ++number;
-    WEFT_RETURN_IF_ERROR(Annotate(line(text), absl::StrCat(path, ": line ", number)));
+    lines.push_back({std::string(text), absl::StrCat(path, ": line ", ++number)});
+    if (lines.size() < most) continue;
+    WEFT_RETURN_IF_ERROR(batch(lines));
+    lines.clear();
   }
-  return absl::OkStatus();
+  return lines.empty() ? absl::OkStatus() : batch(lines);
 }
 
 }  // namespace
@@ -45,10 +99,16 @@ void AddFiles(CLI::App* app, std::vector<std::string>* files) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
-absl::Status ForEachLine(const std::vector<std::string>& files, const Function& line) {
-  if (files.empty()) return OfStandardInput(line);
-  for (const std::string& path : files) WEFT_RETURN_IF_ERROR(OfFile(path, line));
+absl::Status ForEachBatch(const std::vector<std::string>& files, size_t most, const Function& batch) {
+  if (files.empty()) return OfStandardInput(most, batch);
+  for (const std::string& path : files) WEFT_RETURN_IF_ERROR(OfFile(path, most, batch));
   return absl::OkStatus();
+}
+
+absl::Status ForEachLine(const std::vector<std::string>& files,
+                         const std::function<absl::Status(absl::string_view)>& line) {
+  return ForEachBatch(files, /*most=*/1,
+                      [&](absl::Span<const Line> lines) { return Annotate(line(lines[0].text), lines[0].place); });
 }
 
 }  // namespace weft

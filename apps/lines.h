@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 
 namespace weft {
 
@@ -20,6 +21,13 @@ void AddFiles(CLI::App* app, std::vector<std::string>* files);
 // is a usage error, as the command line names the file.
 absl::Status ForEachLine(const std::vector<std::string>& files,
                          const std::function<absl::Status(absl::string_view)>& line);
+
+struct Line {
+  std::string text, place;  // place: "FILE: line 7", which errors begin with
+};
+// The same with up to `most` lines of one file at a time; of standard input with as many as are there without waiting.
+absl::Status ForEachBatch(const std::vector<std::string>& files, size_t most,
+                          const std::function<absl::Status(absl::Span<const Line>)>& batch);
 
 }  // namespace weft
 

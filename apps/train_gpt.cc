@@ -61,13 +61,14 @@ class GptJob final : public TrainingJob {
   // Prints what the model writes after a newline, and keeps it in sample.txt.
   absl::Status Conclude(const RunDirectory& run, Parameters* parameters) override {
     if (options_.sample_length == 0) return absl::OkStatus();
-    WEFT_ASSIGN_OR_RETURN(const auto generator,
-                          Generator::Create(options_.model, parameters, static_cast<int>(options_.trainer.threads)));
-    WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> tokens,
-                          generator->Generate({tokenizer_->StartToken()}, {.length = options_.sample_length,
-                                                                           .temperature = options_.sample_temperature,
-                                                                           .seed = options_.trainer.seed}));
-    WEFT_ASSIGN_OR_RETURN(std::string text, tokenizer_->Decode(tokens));
+    WEFT_ASSIGN_OR_RETURN(
+        const auto generator,
+        Generator::Create(options_.model, parameters, {.threads = static_cast<int>(options_.trainer.threads)}));
+    const GenerateOptions how = {
+        .sampling = {.temperature = options_.sample_temperature, .seed = options_.trainer.seed},
+        .length = options_.sample_length};
+    WEFT_ASSIGN_OR_RETURN(const auto continued, generator->Generate({{tokenizer_->StartToken()}}, how));
+    WEFT_ASSIGN_OR_RETURN(std::string text, tokenizer_->Decode(continued[0]));
     text += "\n";
     std::printf("sample:\n");
     std::fwrite(text.data(), 1, text.size(), stdout);

@@ -252,6 +252,7 @@ Var MultiHeadAttention(absl::string_view name, Var x, const AttentionOptions& op
     const Var rows = cache.rows.tape != nullptr ? cache.rows : cache.positions;
     p.key = CacheAppend(state[0], p.key, rows);
     p.value = CacheAppend(state[1], p.value, rows);
+    if (cache.written != nullptr) cache.written->insert(cache.written->end(), {p.key, p.value});
   }
   Var scores = Scores(p.query, p.key, o);  // [B, H, T, S]
   if (inputs.cache != nullptr) {

@@ -53,8 +53,9 @@ struct AttentionCache {
   // Continuations are rows of x at one position, so that choosing among them moves nothing: a mask says which rows of
   // the cache each descends from. With more than one beam both of these are wanted.
   int64_t beams = 1;
-  Var rows;    // i32 [B, T], of the cache, for x's rows: position · beams + beam; -1: padding
-  Var hidden;  // bool [B, 1, T, capacity · beams]: true where a row of the cache can't be seen
+  Var rows;                    // i32 [B, T], of the cache, for x's rows: position · beams + beam; -1: padding
+  Var hidden;                  // bool [B, 1, T, capacity · beams]: true where a row of the cache can't be seen
+  VarList* written = nullptr;  // gets the next versions of the state, for graphs that do nothing but write it
 };
 
 struct AttentionInputs {

@@ -1,11 +1,17 @@
-// Generation of tokens by a GPT, one after the other.
+// Generation of text by a GPT, token by token, for several prompts at once.
 //
 //   WEFT_ASSIGN_OR_RETURN(auto generator, Generator::Create(config, &parameters));
-//   WEFT_ASSIGN_OR_RETURN(std::vector<int32_t> tokens, generator->Generate(prompt, {.length = 200, .top_k = 10}));
+//   WEFT_ASSIGN_OR_RETURN(auto texts, generator->Generate({prompt}, {.sampling = {.top_k = 10}, .length = 200}));
+//
+// Keys and values are kept: a prompt is read in chunks, and from then on each step computes one token of each text.
+// Where a text has as many tokens as the context, its older half is forgotten and the newer one is read again, so that
+// a token is drawn from at least half a context before it, and the cost of a step stays what it is.
 #ifndef WEFT_MODELS_GENERATE_H_
 #define WEFT_MODELS_GENERATE_H_
 
+#include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -14,40 +20,53 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "weft/core/parameters.h"
-#include "weft/core/random.h"
-#include "weft/core/tape.h"
-#include "weft/graph/runner.h"
 #include "weft/models/gpt.h"
+#include "weft/models/sampling.h"
 
 namespace weft {
 
-struct GenerateOptions {
-  int64_t length = 100;    // tokens to add
-  double temperature = 1;  // divides the logits; 0: always the likeliest token
-  int64_t top_k = 0;       // draw among the k likeliest; 0: among all
-  uint64_t seed = 0;       // one seed gives one text
+struct GeneratorOptions {
+  int64_t batch = 8;   // the most texts of one run
+  int64_t chunk = 32;  // tokens of a prompt that are read at once
+  int threads = 0;
 };
 
-// Draws from softmax(logits / temperature) over the top k with `uniform` of [0, 1). Equal logits rank by their index.
-int32_t SampleToken(absl::Span<const float> logits, const GenerateOptions& options, double uniform);
+struct GenerateOptions {
+  SamplingOptions sampling;
+  int64_t length = 100;       // the most tokens to add
+  std::vector<int32_t> stop;  // tokens that end a text, and are no part of it
+  bool truncate = false;      // of a prompt longer than the context take the end; an error else
+};
 
 class Generator {
  public:
-  // Compiles a graph over a window of config.context tokens. `parameters` gets the weights it doesn't have yet.
+  // `parameters` gets the weights it doesn't have yet, and the caches; it outlives the generator.
   static absl::StatusOr<std::unique_ptr<Generator>> Create(const GptConfig& config, Parameters* parameters,
-                                                           int threads = 0);
-  // The tokens that follow `prompt`, which has at least one; each is drawn from the last config.context tokens before
-  // it, and given to `sink` at once.
-  absl::StatusOr<std::vector<int32_t>> Generate(
-      absl::Span<const int32_t> prompt, const GenerateOptions& options,
-      absl::FunctionRef<void(int32_t)> sink = [](int32_t) {});
+                                                           const GeneratorOptions& options = {});
+  ~Generator();
+
+  // Called with a prompt's place and each token that follows it, as soon as there is one; returns whether to go on.
+  using Sink = absl::FunctionRef<bool(size_t, int32_t)>;
+  // The tokens that follow each of `prompts`. A prompt is continued as it is in any other company. InvalidArgument,
+  // with its number from 0, for one that has no tokens, more than the context, or one outside the vocabulary.
+  absl::StatusOr<std::vector<std::vector<int32_t>>> Generate(
+      absl::Span<const std::vector<int32_t>> prompts, const GenerateOptions& options,
+      Sink sink = [](size_t, int32_t) { return true; });
 
  private:
-  Generator() = default;
+  struct Graphs;
+  struct Text;
 
-  Tape tape_;
-  Var tokens_, logits_;  // [1, T], [1, T, V]
-  std::unique_ptr<Runner> runner_;
+  Generator(const GptConfig& config, Parameters* parameters, const GeneratorOptions& options);
+  absl::Status Check(absl::Span<const std::vector<int32_t>> prompts, const GenerateOptions& options) const;
+  absl::StatusOr<Graphs*> GraphsOf(int64_t rows, int64_t capacity);
+  absl::Status Read(Graphs* graphs, absl::Span<Text> texts) const;
+  absl::Status GenerateBatch(absl::Span<Text> texts, const GenerateOptions& options, Sink sink);
+
+  const GptConfig config_;
+  Parameters* const parameters_;
+  const GeneratorOptions options_;
+  std::map<std::array<int64_t, 2>, std::unique_ptr<Graphs>> graphs_;  // by rows and capacity
 };
 
 }  // namespace weft

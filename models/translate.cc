@@ -8,8 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
-#include "weft/graph/compile.h"
-#include "weft/graph/runner.h"
+#include "weft/models/eval_runner.h"
 
 namespace weft {
 namespace {
@@ -28,15 +27,6 @@ absl::Status CheckTokens(absl::string_view what, absl::Span<const int32_t> token
         absl::StrCat(what, " has the token ", token, ", but the vocabulary ends at ", vocabulary - 1));
   }
   return absl::OkStatus();
-}
-
-absl::StatusOr<std::unique_ptr<Runner>> MakeRunner(const Tape& tape, CompileOptions what, Parameters* parameters,
-                                                   int threads) {
-  what.mode = kEval;
-  WEFT_ASSIGN_OR_RETURN(Graph graph, Compile(tape, what));
-  auto runner = std::make_unique<Runner>(std::move(graph), parameters, RunnerOptions{.threads = threads});
-  WEFT_RETURN_IF_ERROR(runner->status());
-  return runner;
 }
 
 }  // namespace
@@ -85,7 +75,7 @@ absl::StatusOr<Translator::Encoder*> Translator::EncoderOf(int64_t rows, int64_t
   made->lengths = made->tape.Input("lengths", {kI32, {rows}}, {.below = length + 1});
   const Transformer model(config_);
   const VarList stored = model.StoreMemory(model.Encode(made->source, made->lengths), MemoryPrefix(rows, length));
-  WEFT_ASSIGN_OR_RETURN(made->runner, MakeRunner(made->tape, {.update = stored}, parameters_, options_.threads));
+  WEFT_ASSIGN_OR_RETURN(made->runner, EvalRunner(made->tape, {.update = stored}, parameters_, options_.threads));
   encoder = std::move(made);
   return encoder.get();
 }
@@ -115,7 +105,7 @@ absl::StatusOr<Translator::Decoder*> Translator::DecoderOf(int64_t rows, int64_t
   const VarList best = TopK(LogSoftmax(logits), std::min(BeamSearch::Candidates(options), config_.target_vocabulary));
   made->log_probability = best[0];
   made->next = best[1];
-  WEFT_ASSIGN_OR_RETURN(made->runner, MakeRunner(tape, {.fetch = best}, parameters_, options_.threads));
+  WEFT_ASSIGN_OR_RETURN(made->runner, EvalRunner(tape, {.fetch = best}, parameters_, options_.threads));
   decoder = std::move(made);
   return decoder.get();
 }

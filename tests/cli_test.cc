@@ -1,4 +1,4 @@
-// The program `weft` as a user calls it: help, errors, configuration, generation, graphs.
+// The program `weft` as a user calls it: help, errors, configuration, graphs.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -125,7 +125,9 @@ TEST_F(CliTest, UsageErrorsAreNamed) {
       {"graph --width=16 --heads=3", "width 16 is not a multiple of heads 3"},
       {"graph --stage=compild", "'compild' is not one of recorded, compiled, did you mean 'compiled'?"},
       {"generate", "--model=DIR is missing"},
-      {"generate --model=nowhere", "nowhere/config.json"},
+      {"generate --model=nowhere", "cannot find nowhere: No such file"},
+      {"generate --model=nowhere --top-p=0", "top_p is 0, wanted a number in (0, 1]"},
+      {"generate --model=nowhere --prompt=a text.txt", "--prompt and the file text.txt exclude each other"},
       {"tokenize", "--tokenizer=FILE_OR_FOLDER is missing"},
       {"tokenize --tokenizer=nowhere", "cannot find nowhere: No such file"},
       {"tokenize --tokenizer=text.txt text.txt", "text.txt: the vocabulary does not have '[UNK]'"},
@@ -265,90 +267,6 @@ TEST_F(CliTest, PathsAreMeantFromTheUsersFolder) {
                  kTinyModel);
   EXPECT_TRUE(Works(result));
   EXPECT_TRUE(Exists("user/runs/gpt-1/model.safetensors"));
-}
-
-class GenerateTest : public WeftProgramTest {
- protected:
-  void SetUp() override { MakeRun("run", {"--checkpoint-every=10"}); }
-  CommandResult Generate(const Arguments& more) const { return Weft(Arguments{"generate", "--model=run"} + more); }
-  std::string Generated(const Arguments& more) const {
-    const CommandResult result = Generate(more);
-    EXPECT_TRUE(Works(result));
-    return result.out;
-  }
-};
-
-TEST_F(GenerateTest, ContinuesThePrompt) {
-  const std::string text = Generated({"--prompt=line 1 of", "--length=30"});
-  EXPECT_EQ(text.substr(0, 9), "line 1 of");
-  EXPECT_EQ(text.size(), 9 + 30 + 1);
-  EXPECT_EQ(Generated({"--prompt=line", "--length=0"}), "line\n");
-  EXPECT_EQ(Generated({"--length=25"}).size(), 26);
-  EXPECT_EQ(Generated({}).size(), 501);
-  EXPECT_EQ(Generated({"--prompt=", "--length=5"}), Generated({"--length=5"}));
-}
-
-TEST_F(GenerateTest, OneSeedGivesOneText) {
-  const std::string text = Generated({"--prompt=a", "--length=200", "--seed=3"});
-  for (const char* threads : {"--threads=1", "--threads=2", "--threads=4"}) {
-    EXPECT_EQ(Generated({"--prompt=a", "--length=200", "--seed=3", threads}), text);
-  }
-  EXPECT_NE(Generated({"--prompt=a", "--length=200", "--seed=4"}), text);
-  EXPECT_NE(Generated({"--prompt=a", "--length=200", "--seed=3", "--temperature=0.2"}), text);
-  EXPECT_NE(Generated({"--prompt=a", "--length=200", "--seed=3", "--top-k=2"}), text);
-}
-
-TEST_F(GenerateTest, WithoutChanceTheLikeliestIsTaken) {
-  const std::string text = Generated({"--temperature=0", "--seed=1"});
-  EXPECT_EQ(Generated({"--temperature=0", "--seed=2"}), text);
-  EXPECT_EQ(Generated({"--top-k=1", "--seed=3"}), text);
-}
-
-TEST_F(GenerateTest, RefusesAPromptOutsideTheVocabulary) {
-  const CommandResult result = Generate({"--prompt=line é"});
-  EXPECT_TRUE(Fails(result, 2, "does not have U+00E9 'é', at byte 5"));
-  EXPECT_EQ(result.out, "");
-  EXPECT_TRUE(Fails(Generate({"--prompt=line \xFF"}), 2, "not UTF-8 at byte 5 (0xFF)"));
-}
-
-TEST_F(GenerateTest, RefusesWeightsThatAreDamagedOrForeign) {
-  MakeRun("wider", {"--width=32"});
-  const std::string weights = Read("run/model.safetensors");
-  const struct {
-    std::string contents, message;
-  } rows[] = {
-      {weights.substr(0, weights.size() / 2), "is no valid safetensors file"},
-      {weights.substr(0, 5), "the file has only 5 bytes"},
-      {"", "the file has only 0 bytes"},
-      {weights + "x", "is no valid safetensors file"},
-      {std::string(1000, 'x'), "bad header"},
-      {Read("wider/model.safetensors"), "16"},
-  };
-  for (const auto& [contents, message] : rows) {
-    Write("run/model.safetensors", contents);
-    const CommandResult result = Generate({});
-    EXPECT_TRUE(Fails(result, 2, message));
-    EXPECT_TRUE(Contains(result.err, "run/model.safetensors")) << result.err;
-    EXPECT_EQ(result.out, "");
-  }
-}
-
-TEST_F(GenerateTest, TakesTheNewestCheckpointWithoutAModel) {
-  const std::string text = Generated({});
-  fs::remove(Path("run/model.safetensors"));
-  EXPECT_EQ(Generated({}), text);
-  fs::remove_all(Path("run/checkpoints"));
-  EXPECT_TRUE(Fails(Generate({}), 2, "neither model.safetensors nor a checkpoint"));
-}
-
-TEST_F(GenerateTest, RefusesAFolderThatHoldsNoRun) {
-  fs::remove(Path("run/tokenizer.json"));
-  EXPECT_TRUE(Fails(Generate({}), 2, "run/tokenizer.json: No such file"));
-  Write("run/tokenizer.json", "{}");
-  EXPECT_TRUE(Fails(Generate({}), 2, "run/tokenizer.json: not a tokenizer"));
-  Write("run/config.json", "{}x");
-  EXPECT_TRUE(Fails(Generate({}), 2, "run/config.json: it is not JSON: line 1, column 3"));
-  EXPECT_TRUE(Fails(Weft({"generate", "--model=text.txt"}), 2, "text.txt/config.json"));
 }
 
 TEST_F(CliTest, GraphPrintsWhatWasAskedFor) {

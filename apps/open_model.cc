@@ -1,0 +1,102 @@
+#include "weft/apps/open_model.h"
+
+#include <filesystem>
+#include <optional>
+#include <system_error>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "weft/apps/open_published.h"
+#include "weft/core/file.h"
+#include "weft/core/status.h"
+#include "weft/text/load_tokenizer.h"
+#include "weft/text/token_list.h"
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Rows beyond the tokenizer's tokens are padding, which is allowed: tables are often made rounder.
+absl::Status CheckVocabulary(const std::string& path, const char* which, const Tokenizer& tokenizer, int64_t rows) {
+  if (tokenizer.vocabulary_size() <= rows) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(path, ": the ", which, "tokenizer has ", tokenizer.vocabulary_size(),
+                                                 " tokens, but the model's table ", rows));
+}
+
+// The model at `path`, if it is a `Model`.
+template <class Model>
+absl::StatusOr<Model> Open(const std::string& path, const char* wanted) {
+  std::error_code error;
+  const fs::file_status about = fs::status(path, error);
+  if (!fs::exists(about)) return SystemStatus("find", path, error ? error.value() : ENOENT);
+  WEFT_ASSIGN_OR_RETURN(PublishedModel model, OpenPublished(path));
+  if (Model* const own = std::get_if<Model>(&model)) return std::move(*own);
+  return absl::InvalidArgumentError(absl::StrCat(path, ": the model is no ", wanted));
+}
+
+absl::StatusOr<std::shared_ptr<const Tokenizer>> ReadTokenList(const std::string& path) {
+  WEFT_ASSIGN_OR_RETURN(const std::string contents, ReadFile(path));
+  absl::StatusOr<std::unique_ptr<Tokenizer>> list = TokenList::Create(contents);
+  if (!list.ok()) return Annotate(list.status(), path);
+  return *std::move(list);
+}
+
+}  // namespace
+
+absl::StatusOr<OpenedGpt> OpenGpt(const std::string& path, const std::string& tokenizer) {
+  WEFT_ASSIGN_OR_RETURN(PublishedGpt model, Open<PublishedGpt>(path, "GPT"));
+  std::string beside = path;
+  std::error_code error;
+  if (fs::is_regular_file(path, error)) {
+    const std::string folder = fs::path(path).parent_path().string();
+    beside = absl::StrCat(folder.empty() ? "." : folder, "/tokenizer.bin");
+  }
+  OpenedGpt gpt = {std::move(model), nullptr};
+  WEFT_ASSIGN_OR_RETURN(gpt.tokenizer, LoadTokenizer(tokenizer.empty() ? beside : tokenizer));
+  WEFT_RETURN_IF_ERROR(CheckVocabulary(path, "", *gpt.tokenizer, gpt.model.config.vocabulary));
+  return gpt;
+}
+
+absl::StatusOr<std::vector<int32_t>> BeginningOfText(const Tokenizer& tokenizer) {
+  std::vector<int32_t> ids = tokenizer.Wrap({}).ids;
+  const SpecialTokens& special = tokenizer.special_tokens();
+  if (!ids.empty() && ids.back() == special.end && special.end != special.begin) ids.pop_back();
+  for (const std::optional<int32_t>& id : {special.begin, special.end}) {
+    if (ids.empty() && id.has_value()) ids.push_back(*id);
+  }
+  if (!ids.empty()) return ids;
+  const absl::StatusOr<std::vector<int32_t>> newline = tokenizer.Encode("\n");
+  if (newline.ok() && !newline->empty()) return newline;
+  return std::vector<int32_t>{0};
+}
+
+absl::StatusOr<OpenedTransformer> OpenTransformer(const std::string& path) {
+  WEFT_ASSIGN_OR_RETURN(PublishedTransformer model, Open<PublishedTransformer>(path, "encoder-decoder Transformer"));
+  OpenedTransformer transformer = {.model = std::move(model)};
+  std::shared_ptr<const Tokenizer>&source = transformer.source, &target = transformer.target;
+  const std::string lists = path + "/source_vocabulary.txt";
+  std::error_code error;
+  if (fs::exists(lists, error)) {
+    WEFT_ASSIGN_OR_RETURN(source, ReadTokenList(lists));
+    WEFT_ASSIGN_OR_RETURN(target, ReadTokenList(path + "/target_vocabulary.txt"));
+  } else {
+    WEFT_ASSIGN_OR_RETURN(source, LoadTokenizer(path));
+    target = source;
+    transformer.sources_end = true;
+  }
+  const TransformerConfig& config = transformer.model.config;
+  WEFT_RETURN_IF_ERROR(CheckVocabulary(path, "source ", *source, config.source_vocabulary));
+  WEFT_RETURN_IF_ERROR(CheckVocabulary(path, "target ", *target, config.target_vocabulary));
+  const SpecialTokens& special = target->special_tokens();
+  if (!special.begin.has_value() || !special.end.has_value()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": the target tokenizer has no begin or no end token, which translations are made between"));
+  }
+  transformer.begin = *special.begin;
+  transformer.end = *special.end;
+  return transformer;
+}
+
+}  // namespace weft

@@ -1,0 +1,88 @@
+#include "weft/text/text_stream.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "weft/core/status.h"
+#include "weft/text/utf8.h"
+
+namespace weft {
+namespace {
+
+constexpr char kReplacement[] = "\xEF\xBF\xBD";  // U+FFFD
+constexpr size_t kLongestCharacter = 4;          // bytes
+
+// Whether more bytes could make a character of these, which are none.
+bool BeginsCharacter(absl::string_view bytes) {
+  const auto lead = static_cast<uint8_t>(bytes[0]);
+  const size_t wanted = lead >= 0xC2 && lead <= 0xDF   ? 2
+                        : lead >= 0xE0 && lead <= 0xEF ? 3
+                        : lead >= 0xF0 && lead <= 0xF4 ? 4
+                                                       : 0;
+  return bytes.size() < wanted &&
+         std::all_of(bytes.begin() + 1, bytes.end(), [](char c) { return (static_cast<uint8_t>(c) & 0xC0) == 0x80; });
+}
+
+// How many bytes at the end of `text` are the beginning of `stop`.
+size_t BeginningAtEnd(absl::string_view text, absl::string_view stop) {
+  for (size_t n = std::min(text.size(), stop.size()); n > 0; --n) {
+    if (absl::EndsWith(text, stop.substr(0, n))) return n;
+  }
+  return 0;
+}
+
+}  // namespace
+
+TextStream::TextStream(const Tokenizer& tokenizer, absl::Span<const int32_t> prompt, std::string stop)
+    : tokenizer_(tokenizer), stop_(std::move(stop)) {
+  if (!prompt.empty()) ids_.push_back(prompt.back());
+  known_ = ids_.size();
+}
+
+absl::StatusOr<std::string> TextStream::Add(int32_t token) {
+  if (stopped_) return std::string();
+  ids_.push_back(token);
+  const absl::Span<const int32_t> ids(ids_);
+  WEFT_ASSIGN_OR_RETURN(const std::string before, tokenizer_.Decode(ids.first(known_)));
+  WEFT_ASSIGN_OR_RETURN(const std::string after, tokenizer_.Decode(ids));
+  // Some tokenizers write U+FFFD for the bytes of a character that is not whole yet.
+  if (absl::EndsWith(after, kReplacement) && ids_.size() - known_ < kLongestCharacter) return std::string();
+  bytes_ += absl::StartsWith(after, before) ? after.substr(before.size()) : after;
+  ids_.erase(ids_.begin(), ids_.begin() + static_cast<std::ptrdiff_t>(known_));
+  known_ = ids_.size();
+  return Release(/*all=*/false);
+}
+
+std::string TextStream::Release(bool all) {
+  size_t at = 0;
+  while (at < bytes_.size()) {
+    const size_t size = CharacterAt(bytes_, at).bytes;
+    if (size == 0 && !all && BeginsCharacter(absl::string_view(bytes_).substr(at))) break;
+    text_ += size == 0 ? kReplacement : bytes_.substr(at, size);
+    at += std::max<size_t>(size, 1);
+  }
+  bytes_.erase(0, at);
+  if (const size_t end = stop_.empty() ? std::string::npos : text_.find(stop_); end != std::string::npos) {
+    stopped_ = true;
+    text_.resize(end);
+    bytes_.clear();
+    all = true;
+  }
+  const size_t held = all ? 0 : BeginningAtEnd(text_, stop_);
+  std::string released = text_.substr(0, text_.size() - held);
+  text_.erase(0, released.size());
+  return released;
+}
+
+std::string TextStream::Finish() {
+  if (stopped_) return "";
+  if (known_ < ids_.size()) {
+    const absl::Span<const int32_t> ids(ids_);
+    const std::string before = *tokenizer_.Decode(ids.first(known_)), after = *tokenizer_.Decode(ids);
+    bytes_ += absl::StartsWith(after, before) ? after.substr(before.size()) : after;
+  }
+  return Release(/*all=*/true);
+}
+
+}  // namespace weft

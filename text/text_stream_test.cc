@@ -1,0 +1,61 @@
+#include "weft/text/text_stream.h"
+
+#include <memory>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "weft/text/byte_tokenizer.h"
+#include "weft/text/scored_bpe.h"
+
+namespace weft {
+namespace {
+
+using ::testing::ElementsAre;
+
+// What comes after each byte of `text`, and at the end.
+std::vector<std::string> Parts(const std::string& text, const std::string& stop = "") {
+  const ByteTokenizer tokenizer;
+  TextStream stream(tokenizer, {}, stop);
+  std::vector<std::string> parts;
+  for (const char byte : text) parts.push_back(*stream.Add(static_cast<unsigned char>(byte)));
+  parts.push_back(stream.Finish());
+  return parts;
+}
+
+TEST(TextStreamTest, CharactersComeWhole) {
+  EXPECT_THAT(Parts("a\xC3\xA9z"), ElementsAre("a", "", "\xC3\xA9", "z", ""));
+  EXPECT_THAT(Parts("\xF0\x9F\x98\x80"), ElementsAre("", "", "", "\xF0\x9F\x98\x80", ""));
+}
+
+TEST(TextStreamTest, WhatIsNoUtf8IsReplaced) {
+  const std::string replacement = "\xEF\xBF\xBD";
+  EXPECT_THAT(Parts("\xFFz"), ElementsAre(replacement, "z", ""));
+  EXPECT_THAT(Parts("\xC3z"), ElementsAre("", replacement + "z", ""));
+  EXPECT_THAT(Parts("z\xE2\x82"), ElementsAre("z", "", "", replacement + replacement));
+}
+
+TEST(TextStreamTest, EndsBeforeTheStop) {
+  EXPECT_THAT(Parts("abcd", "bc"), ElementsAre("a", "", "", "", ""));
+  EXPECT_THAT(Parts("abbd", "bc"), ElementsAre("a", "", "b", "bd", ""));
+  EXPECT_THAT(Parts("ab", "bc"), ElementsAre("a", "", "b"));
+  const ByteTokenizer tokenizer;
+  TextStream stream(tokenizer, {}, "a");
+  EXPECT_EQ(*stream.Add('a'), "");
+  EXPECT_TRUE(stream.stopped());
+}
+
+// A space before a word is lost at the beginning of a text only.
+TEST(TextStreamTest, SpacesAreThoseOfTheWholeText) {
+  const absl::StatusOr<std::unique_ptr<Tokenizer>> tokenizer =
+      ScoredBpe::Create({{"<unk>", 0}, {"<s>", 0}, {"</s>", 0}, {" once", -1}, {" upon", -2}, {"s", -3}});
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  TextStream from_the_beginning(**tokenizer, {1}), continued(**tokenizer, {1, 3});
+  for (const auto& [token, text] : {std::pair{3, "once"}, {4, " upon"}, {5, "s"}, {3, " once"}}) {
+    EXPECT_EQ(*from_the_beginning.Add(token), text);
+  }
+  EXPECT_EQ(*continued.Add(4), " upon");
+  EXPECT_FALSE(continued.Add(6).ok());
+}
+
+}  // namespace
+}  // namespace weft

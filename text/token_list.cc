@@ -1,0 +1,61 @@
+#include "weft/text/token_list.h"
+
+#include <utility>
+
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "weft/core/status.h"
+#include "weft/text/utf8.h"
+
+namespace weft {
+
+absl::StatusOr<std::unique_ptr<Tokenizer>> TokenList::Create(absl::string_view file) {
+  WEFT_RETURN_IF_ERROR(CheckUtf8(file));
+  std::vector<std::string> tokens;
+  if (!file.empty()) tokens = absl::StrSplit(absl::StripSuffix(file, "\n"), '\n');
+  auto list = std::make_unique<TokenList>();
+  WEFT_ASSIGN_OR_RETURN(list->vocabulary_, Vocabulary::Create(std::move(tokens)));
+  if (!list->vocabulary_.Find("<unk>").has_value()) WEFT_RETURN_IF_ERROR(list->vocabulary_.Add("<unk>"));
+  std::vector<SpecialToken> special;
+  for (int32_t id = 0; id < list->vocabulary_.size(); ++id) {
+    const std::string& token = list->vocabulary_.token(id);
+    if (token == "<blank>" || token == "<s>" || token == "</s>" || token == "<unk>") {
+      special.push_back({token, id});
+    } else if (token.empty() || CharacterAt(token, 0).bytes != token.size()) {
+      list->characters_ = false;
+    }
+  }
+  list->SetSpecial(std::move(special));
+  return list;
+}
+
+absl::StatusOr<std::vector<int32_t>> TokenList::Encode(absl::string_view text) const {
+  WEFT_RETURN_IF_ERROR(CheckUtf8(text));
+  std::vector<int32_t> ids;
+  const int32_t unknown = *special_tokens().unknown;
+  const auto add = [&](absl::string_view token) {
+    const std::optional<int32_t> id = vocabulary_.Find(token);
+    bool special = false;
+    for (const SpecialToken& each : special_token_list()) special = special || each.id == id;
+    ids.push_back(id.has_value() && !special ? *id : unknown);
+  };
+  for (const absl::string_view word : absl::StrSplit(text, absl::ByAnyChar(" \t\r\n"), absl::SkipEmpty())) {
+    if (!characters_) add(word);
+    for (size_t i = 0, bytes = 0; characters_ && i < word.size(); i += bytes) {
+      bytes = CharacterAt(word, i).bytes;
+      add(word.substr(i, bytes));
+    }
+  }
+  return ids;
+}
+
+std::string TokenList::Join(absl::Span<const int32_t> ids) const {
+  std::string text;
+  for (const int32_t id : ids) {
+    if (!characters_ && !text.empty()) text += ' ';
+    text += vocabulary_.token(id);
+  }
+  return text;
+}
+
+}  // namespace weft
