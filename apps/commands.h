@@ -25,6 +25,7 @@ Command TrainTranslateCommand(CLI::App* train);
 Command TrainClassifyCommand(CLI::App* train);
 Command TrainVitCommand(CLI::App* train);
 Command GenerateCommand(CLI::App* weft);
+Command TranslateCommand(CLI::App* weft);
 Command GraphCommand(CLI::App* weft);
 Command TokenizeCommand(CLI::App* weft);
 Command EmbedCommand(CLI::App* weft);

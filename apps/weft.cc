@@ -67,8 +67,8 @@ int Main(int argc, char** argv) {
   CLI::App* train = app.add_subcommand("train", "Trains a model: weft train gpt, bert, translate, classify, vit.");
   const Command commands[] = {
       TrainGptCommand(train), TrainBertCommand(train), TrainTranslateCommand(train), TrainClassifyCommand(train),
-      TrainVitCommand(train), GenerateCommand(&app),   GraphCommand(&app),           TokenizeCommand(&app),
-      EmbedCommand(&app),     ImportCommand(&app),     ExportCommand(&app),
+      TrainVitCommand(train), GenerateCommand(&app),   TranslateCommand(&app),       GraphCommand(&app),
+      TokenizeCommand(&app),  EmbedCommand(&app),      ImportCommand(&app),          ExportCommand(&app),
   };
   for (CLI::App* each : {&app, train}) each->allow_extras();
   for (const Command& command : commands) command.app->allow_extras();

@@ -22,7 +22,8 @@ Arguments Words(const std::string& command) {
 bool Contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 TEST_F(CliTest, EveryCommandHasHelp) {
-  for (const char* command : {"", "train", "train gpt", "generate", "graph", "tokenize", "embed", "import", "export"}) {
+  for (const char* command :
+       {"", "train", "train gpt", "generate", "translate", "graph", "tokenize", "embed", "import", "export"}) {
     for (const char* flag : {"--help", "-h"}) {
       const CommandResult result = Weft(Words(command) + Arguments{flag});
       EXPECT_TRUE(Works(result)) << command;
@@ -47,6 +48,7 @@ TEST_F(CliTest, ReadmesCommandsWork) {
   std::ifstream file(readme);
   int commands = 0;
   WriteBert("bert");
+  WriteTransformer("transformer");
   for (std::string line; std::getline(file, line);) {
     std::smatch row, flag;
     if (!std::regex_match(line, row, std::regex("\\| `weft ([^`]*)` \\|(.*)"))) continue;
@@ -54,7 +56,8 @@ TEST_F(CliTest, ReadmesCommandsWork) {
     Arguments arguments;
     for (std::string word : Words(row[1])) {
       word = std::regex_replace(word, std::regex("=(DIR|FILE_OR_FOLDER)$"), "=run");
-      word = std::regex_replace(word, std::regex("=FOLDER$"), "=bert");
+      word = std::regex_replace(word, std::regex("=FOLDER$"),
+                                row.str(1).rfind("translate", 0) == 0 ? "=transformer" : "=bert");
       word = std::regex_replace(word, std::regex("=LAYOUT$"), "=huggingface");
       arguments.push_back(std::regex_replace(word, std::regex("=TEXT$"), "=line "));
     }
@@ -128,6 +131,9 @@ TEST_F(CliTest, UsageErrorsAreNamed) {
       {"generate --model=nowhere", "cannot find nowhere: No such file"},
       {"generate --model=nowhere --top-p=0", "top_p is 0, wanted a number in (0, 1]"},
       {"generate --model=nowhere --prompt=a text.txt", "--prompt and the file text.txt exclude each other"},
+      {"translate", "--model=DIR is missing"},
+      {"translate --model=nowhere", "nowhere/config.json"},
+      {"translate --model=nowhere --beam=2 --n-best=3", "--n-best: 3 is more than the 2 of --beam"},
       {"tokenize", "--tokenizer=FILE_OR_FOLDER is missing"},
       {"tokenize --tokenizer=nowhere", "cannot find nowhere: No such file"},
       {"tokenize --tokenizer=text.txt text.txt", "text.txt: the vocabulary does not have '[UNK]'"},

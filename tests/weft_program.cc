@@ -89,6 +89,50 @@ void WeftProgramTest::WriteBert(const std::string& folder, int64_t context) cons
   ASSERT_TRUE(saved.ok()) << saved;
 }
 
+void WeftProgramTest::WriteTransformer(const std::string& folder) const {
+  constexpr int64_t kWidth = 8, kInner = 12, kTokens = 9;  // <blank>, <s>, </s>, five letters, and the unknown one
+  fs::create_directories(Path(folder));
+  for (const char* side : {"source", "target"}) {
+    Write(folder + "/" + side + "_vocabulary.txt", "<blank>\n<s>\n</s>\na\nb\nc\nd\ne\n");
+  }
+  Write(folder + "/config.json",
+        "{\"d_model\":8,\"num_heads\":2,\"ffn_dim\":12,\"encoder_layers\":2,\"decoder_layers\":2,"
+        "\"activation\":\"relu\",\"source_vocab\":9,\"target_vocab\":9}");
+  std::vector<std::pair<std::string, Shape>> shapes = {{"encoder/embeddings/weight", {kTokens, kWidth}},
+                                                       {"decoder/embeddings/weight", {kTokens, kWidth}}};
+  const auto add = [&](const std::string& name, int64_t out, int64_t in) {
+    shapes.push_back({name + "/weight", {out, in}});
+    shapes.push_back({name + "/bias", {out}});
+  };
+  const auto add_norm = [&](const std::string& name) {
+    for (const char* part : {"/gamma", "/beta"}) shapes.push_back({name + part, {kWidth}});
+  };
+  add("decoder/projection", kTokens, kWidth);
+  for (const std::string side : {"encoder", "decoder"}) {
+    add_norm(side + "/layer_norm");
+    for (const std::string layer : {"/layer_0", "/layer_1"}) {
+      const std::string name = side + layer;
+      add_norm(name + "/self_attention/layer_norm");
+      add(name + "/self_attention/linear_0", 3 * kWidth, kWidth);
+      add(name + "/self_attention/linear_1", kWidth, kWidth);
+      add_norm(name + "/ffn/layer_norm");
+      add(name + "/ffn/linear_0", kInner, kWidth);
+      add(name + "/ffn/linear_1", kWidth, kInner);
+      if (side == "encoder") continue;
+      add_norm(name + "/attention/layer_norm");
+      add(name + "/attention/linear_0", kWidth, kWidth);
+      add(name + "/attention/linear_1", 2 * kWidth, kWidth);
+      add(name + "/attention/linear_2", kWidth, kWidth);
+    }
+  }
+  Parameters parameters({.seed = 5});
+  std::vector<ParameterSpec> specs;
+  for (const auto& [name, shape] : shapes) specs.push_back({name, {kF32, shape}, Gaussian(0.5f)});
+  ASSERT_TRUE(parameters.Create(specs).ok());
+  const absl::Status saved = parameters.Save(Path(folder + "/model.safetensors"));
+  ASSERT_TRUE(saved.ok()) << saved;
+}
+
 bool WeftProgramTest::Exists(const std::string& name) const { return fs::exists(Path(name)); }
 
 std::string WeftProgramTest::Read(const std::string& name) const {

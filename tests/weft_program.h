@@ -34,6 +34,8 @@ class WeftProgramTest : public testing::Test {
   std::string Path(const std::string& name) const { return folder_ + "/" + name; }
   // A folder with a BERT of 6 tokens, 2 layers of width 8 with 2 heads, as it is first made.
   void WriteBert(const std::string& folder, int64_t context = 20) const;
+  // A folder as CTranslate2 has them, with a Transformer of 2 layers of width 8 and the letters a to e, untrained.
+  void WriteTransformer(const std::string& folder) const;
   bool Exists(const std::string& name) const;
   std::string Read(const std::string& name) const;
   void Write(const std::string& name, const std::string& contents) const;

@@ -1,0 +1,134 @@
+// `weft translate` as a user calls it.
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "nlohmann/json.hpp"
+#include "weft/tests/weft_program.h"
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+class TranslateTest : public WeftProgramTest {
+ protected:
+  void SetUp() override { WriteTransformer("model"); }
+  CommandResult Translate(const Arguments& more) const { return Weft(Arguments{"translate", "--model=model"} + more); }
+  std::string Translated(const Arguments& more) const {
+    const CommandResult result = Translate(more);
+    EXPECT_TRUE(Works(result));
+    return result.out;
+  }
+};
+
+TEST_F(TranslateTest, EachLineIsTranslatedAsIfItWereAlone) {
+  const std::vector<std::string> lines = {"abc", "", "e", "dddddddddddd", "  ", "a b c", "xyz", "bad", "cab"};
+  std::string all, wanted;
+  for (const std::string& line : lines) {
+    Write("line.txt", line + "\n");
+    absl::StrAppend(&all, line, "\n");
+    wanted += Translated({"--max-length=9", "line.txt"});
+  }
+  Write("lines.txt", all);
+  for (const char* batch : {"--batch=1", "--batch=3", "--batch=32"}) {
+    EXPECT_EQ(Translated({"--max-length=9", batch, "lines.txt"}), wanted) << batch;
+  }
+  const std::vector<std::string> translations = absl::StrSplit(wanted, '\n');
+  ASSERT_EQ(translations.size(), lines.size() + 1);
+  EXPECT_EQ(translations[1], "") << "an empty line gives one";
+  EXPECT_EQ(translations[4], "");
+  EXPECT_NE(translations[0], "");
+  EXPECT_EQ(translations[5], translations[0]) << "spaces are no tokens of a list of characters";
+  const std::string weft = fs::absolute("apps/weft").string() + " translate --max-length=9 --model=" + Path("model");
+  EXPECT_EQ(RunCommand({"sh", "-c", weft + " <" + Path("lines.txt")}).out, wanted);
+}
+
+// Whoever waits for an answer before the next question gets it.
+TEST_F(TranslateTest, AnswersALineAtOnce) {
+  const std::string weft = fs::absolute("apps/weft").string() + " translate --max-length=5 --model=" + Path("model");
+  const std::string script = "mkfifo to from; " + weft +
+                             " <to >from & exec 3>to 4<from; echo abc >&3; read one <&4; "
+                             "echo cab >&3; read two <&4; exec 3>&-; wait; echo $one; echo $two";
+  const CommandResult result = RunCommand({"sh", "-c", script}, {.folder = folder_});
+  Write("lines.txt", "abc\ncab\n");
+  EXPECT_EQ(result.out, Translated({"--max-length=5", "lines.txt"}));
+}
+
+TEST_F(TranslateTest, PrintsAsManyAsWereAskedFor) {
+  Write("lines.txt", "abc\n\nde\n");
+  const std::vector<std::string> lines =
+      absl::StrSplit(Translated({"--n-best=3", "--beam=4", "--scores", "--max-length=6", "lines.txt"}), '\n');
+  ASSERT_EQ(lines.size(), 3 * 3 + 1);
+  double last = 0;
+  for (size_t i = 0; i < 9; ++i) {
+    const std::vector<std::string> parts = absl::StrSplit(lines[i], '\t');
+    ASSERT_EQ(parts.size(), 2) << lines[i];
+    double log_probability = 1;
+    ASSERT_TRUE(absl::SimpleAtod(parts[1], &log_probability)) << lines[i];
+    EXPECT_LE(log_probability, 0);
+    EXPECT_TRUE(i / 3 != 1 || parts[0].empty()) << "of the empty line";
+    last = log_probability;
+  }
+  EXPECT_LT(last, 0);
+  EXPECT_EQ(lines[3], "\t0.000000");
+  const std::string one = Translated({"--beam=1", "lines.txt"});
+  for (const char* threads : {"--threads=1", "--threads=2", "--threads=4"}) {
+    EXPECT_EQ(Translated({"--beam=1", threads, "lines.txt"}), one);
+  }
+}
+
+TEST_F(TranslateTest, LinesThatCannotBeTranslatedAreNamed) {
+  Write("lines.txt", "abc\na\xFF\nabc\n");
+  const CommandResult result = Translate({"--max-length=4", "lines.txt"});
+  EXPECT_TRUE(Fails(result, 2, "lines.txt: line 2: not UTF-8 at byte 1 (0xFF)"));
+  Write("first.txt", "abc\n");
+  EXPECT_EQ(result.out, Translated({"--max-length=4", "first.txt"})) << "what comes before it is translated";
+  Write("lines.txt", "a\n" + std::string(1025, 'a') + "\n");
+  EXPECT_TRUE(Fails(Translate({"--max-length=4", "lines.txt"}), 2,
+                    "lines.txt: line 2: it has 1025 tokens, but the model's context is 1024; --truncate cuts"));
+  EXPECT_TRUE(Works(Translate({"--max-length=4", "--beam=1", "--truncate", "lines.txt"})));
+  EXPECT_TRUE(Fails(Translate({"--max-length=1025"}), 2, "--max-length: 1025 is more than the model's context 1024"));
+}
+
+TEST_F(TranslateTest, RefusesVocabulariesThatDoNotFit) {
+  Write("model/target_vocabulary.txt", "<blank>\n<s>\n</s>\na\nb\nc\nd\ne\nf\n");
+  EXPECT_TRUE(Fails(Translate({}), 2, "model: the target tokenizer has 10 tokens, but the model's table 9"));
+  Write("model/target_vocabulary.txt", "<blank>\na\n");
+  EXPECT_TRUE(Fails(Translate({}), 2, "model/target_vocabulary.txt: it has no <s> or no </s>"));
+  fs::remove(Path("model/source_vocabulary.txt"));
+  EXPECT_TRUE(Fails(Translate({}), 2, "model/source_vocabulary.txt: No such file"));
+}
+
+TEST_F(TranslateTest, WritesArabicNamesInLatinLetters) {
+  const char* data = std::getenv("WEFT_DATA");
+  if (data == nullptr) GTEST_SKIP() << "WEFT_DATA is not set";
+  const std::string folder = absl::StrCat(data, "/aren-transliteration");
+  const Json items = Json::parse(std::ifstream(folder + "/expected.json"))["items"];
+  std::string names, greedy, best;
+  for (const Json& item : items) {
+    absl::StrAppend(&names, item["source"].get<std::string>(), "\n");
+    absl::StrAppend(&greedy, item["greedy"].get<std::string>(), "\n");
+    for (const Json& name : item["beam5"]) absl::StrAppend(&best, name.get<std::string>(), "\n");
+  }
+  Write("names.txt", names);
+  const std::string model = absl::StrCat("--model=", folder);
+  EXPECT_EQ(Weft({"translate", model, "--beam=1", "names.txt"}).out, greedy);
+  EXPECT_EQ(Weft({"translate", model, "--beam=5", "--n-best=5", "names.txt"}).out, best);
+  const CommandResult scored = Weft({"translate", model, "--beam=1", "--scores", "names.txt"});
+  const std::vector<std::string> lines = absl::StrSplit(scored.out, '\n', absl::SkipEmpty());
+  ASSERT_EQ(lines.size(), items.size());
+  for (size_t i = 0; i < lines.size(); ++i) {
+    double wanted = 0, got = 1;
+    for (double log_probability : items[i]["greedy_logprobs_with_eos"]) wanted += log_probability;
+    ASSERT_TRUE(absl::SimpleAtod(lines[i].substr(lines[i].find('\t') + 1), &got));
+    EXPECT_NEAR(got, wanted, 1e-4);
+  }
+}
+
+}  // namespace
+}  // namespace weft
