@@ -29,6 +29,7 @@ Command TranslateCommand(CLI::App* weft);
 Command GraphCommand(CLI::App* weft);
 Command TokenizeCommand(CLI::App* weft);
 Command EmbedCommand(CLI::App* weft);
+Command WordVectorsCommand(CLI::App* weft);
 Command ImportCommand(CLI::App* weft);
 Command ExportCommand(CLI::App* weft);
 

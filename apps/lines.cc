@@ -18,6 +18,9 @@ namespace {
 
 using Function = std::function<absl::Status(absl::Span<const Line>)>;
 
+// A line whose "\n" is gone, without the "\r" of "\r\n".
+std::string WithoutReturn(absl::string_view line) { return std::string(absl::StripSuffix(line, "\r")); }
+
 // Standard input in lines, read without waiting for more than one of them.
 class InputLines {
  public:
@@ -66,7 +69,7 @@ absl::Status OfStandardInput(size_t most, const Function& batch) {
   int64_t number = 0;
   for (std::string text;;) {
     WEFT_ASSIGN_OR_RETURN(const bool more, input.Next(&text));
-    if (more) lines.push_back({text, absl::StrCat("standard input: line ", ++number)});
+    if (more) lines.push_back({WithoutReturn(text), absl::StrCat("standard input: line ", ++number)});
     if (!lines.empty() && (!more || lines.size() == most || !input.Ready())) {
       WEFT_RETURN_IF_ERROR(Failure(batch(lines)));
       std::fflush(stdout);
@@ -83,7 +86,7 @@ absl::Status OfFile(const std::string& path, size_t most, const Function& batch)
   int64_t number = 0;
   std::vector<Line> lines;
   for (const absl::string_view text : absl::StrSplit(absl::StripSuffix(*contents, "\n"), '\n')) {
-    lines.push_back({std::string(text), absl::StrCat(path, ": line ", ++number)});
+    lines.push_back({WithoutReturn(text), absl::StrCat(path, ": line ", ++number)});
     if (lines.size() < most) continue;
     WEFT_RETURN_IF_ERROR(batch(lines));
     lines.clear();

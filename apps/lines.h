@@ -16,9 +16,9 @@ namespace weft {
 // Lets the command line name files.
 void AddFiles(CLI::App* app, std::vector<std::string>* files);
 
-// Calls `line` for each line, without its line break, and flushes standard output after each of standard input, so that
-// another program can talk with this one. The first error ends it, with "FILE: line 7: " before its text; one in a file
-// is a usage error, as the command line names the file.
+// Calls `line` for each line, without its line break, "\n" or "\r\n", and flushes standard output after each of
+// standard input, so that another program can talk with this one. The first error ends it, with "FILE: line 7: " before
+// its text; one in a file is a usage error, as the command line names the file.
 absl::Status ForEachLine(const std::vector<std::string>& files,
                          const std::function<absl::Status(absl::string_view)>& line);
 

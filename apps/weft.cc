@@ -68,7 +68,8 @@ int Main(int argc, char** argv) {
   const Command commands[] = {
       TrainGptCommand(train), TrainBertCommand(train), TrainTranslateCommand(train), TrainClassifyCommand(train),
       TrainVitCommand(train), GenerateCommand(&app),   TranslateCommand(&app),       GraphCommand(&app),
-      TokenizeCommand(&app),  EmbedCommand(&app),      ImportCommand(&app),          ExportCommand(&app),
+      TokenizeCommand(&app),  EmbedCommand(&app),      WordVectorsCommand(&app),     ImportCommand(&app),
+      ExportCommand(&app),
   };
   for (CLI::App* each : {&app, train}) each->allow_extras();
   for (const Command& command : commands) command.app->allow_extras();

@@ -22,8 +22,8 @@ Arguments Words(const std::string& command) {
 bool Contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 TEST_F(CliTest, EveryCommandHasHelp) {
-  for (const char* command :
-       {"", "train", "train gpt", "generate", "translate", "graph", "tokenize", "embed", "import", "export"}) {
+  for (const char* command : {"", "train", "train gpt", "generate", "translate", "graph", "tokenize", "embed",
+                              "word-vectors", "import", "export"}) {
     for (const char* flag : {"--help", "-h"}) {
       const CommandResult result = Weft(Words(command) + Arguments{flag});
       EXPECT_TRUE(Works(result)) << command;
@@ -59,6 +59,7 @@ TEST_F(CliTest, ReadmesCommandsWork) {
       word = std::regex_replace(word, std::regex("=FOLDER$"),
                                 row.str(1).rfind("translate", 0) == 0 ? "=transformer" : "=bert");
       word = std::regex_replace(word, std::regex("=LAYOUT$"), "=huggingface");
+      word = std::regex_replace(word, std::regex("=WORD$"), "=a");
       arguments.push_back(std::regex_replace(word, std::regex("=TEXT$"), "=line "));
     }
     if (arguments[0] == "import" || arguments[0] == "export") {

@@ -1,0 +1,120 @@
+// What every command does that computes on lines of text, of files or of standard input.
+#include <filesystem>
+
+#include "weft/tests/weft_program.h"
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+
+class LinesTest : public WeftProgramTest {
+ protected:
+  void SetUp() override { WriteBert("model"); }
+
+  // `weft COMMAND < input`, where the input is the contents of a file, or a folder.
+  CommandResult Piped(const Arguments& command, const std::string& input) const {
+    const Arguments shell = {"sh", "-c", "input=$1; shift; \"$@\" <\"$input\"", "sh", Path(input), Program()};
+    return RunCommand(shell + command, {.folder = folder_});
+  }
+  static std::string Program() { return fs::absolute("apps/weft").string(); }
+
+  const std::vector<Arguments> kCommands = {{"tokenize", "--tokenizer=model"},
+                                            {"tokenize", "--special", "--tokenizer=model"},
+                                            {"embed", "--model=model"},
+                                            {"word-vectors", "--model=model", "--word=a"},
+                                            {"word-vectors", "--model=model", "--word=a", "--vectors"}};
+};
+
+TEST_F(LinesTest, EveryKindOfLineBreakWorks) {
+  Write("unix.txt", "a ab\na\na b\n");
+  Write("no_newline.txt", "a ab\na\na b");
+  Write("windows.txt", "a ab\r\na\r\na b\r\n");
+  Write("empty.txt", "");
+  for (const Arguments& command : kCommands) {
+    SCOPED_TRACE(command[0]);
+    const CommandResult wanted = Weft(command + Arguments{"unix.txt"});
+    ASSERT_TRUE(Works(wanted));
+    for (const char* name : {"unix.txt", "no_newline.txt", "windows.txt"}) {
+      EXPECT_EQ(Weft(command + Arguments{name}).out, wanted.out) << name;
+      EXPECT_EQ(Piped(command, name).out, wanted.out) << name;
+    }
+    const CommandResult nothing = Weft(command + Arguments{"empty.txt"});
+    EXPECT_TRUE(Works(nothing));
+    EXPECT_EQ(nothing.out, "");
+    EXPECT_TRUE(Works(Piped(command, "empty.txt")));
+  }
+}
+
+TEST_F(LinesTest, LineBreaksAreNoPartOfTheText) {
+  Write("tokenizer.json", "{\"type\": \"byte\"}");
+  Write("windows.txt", "a\r\n\r\nb\rc\r\n");
+  EXPECT_EQ(Weft({"tokenize", "--tokenizer=tokenizer.json", "windows.txt"}).out, "[97]\n[]\n[98,13,99]\n");
+}
+
+TEST_F(LinesTest, ByteZeroIsACharacter) {
+  Write("tokenizer.json", "{\"type\": \"byte\"}");
+  Write("zeros.txt", std::string("a\0b\n\0", 5));
+  EXPECT_EQ(Weft({"tokenize", "--tokenizer=tokenizer.json", "zeros.txt"}).out, "[97,0,98]\n[0]\n");
+  Write("inside.txt", std::string("a \0 ab\n", 7));  // BERT's normalisation drops it
+  Write("without.txt", "a ab\n");
+  for (const char* command : {"tokenize --tokenizer", "embed --model"}) {
+    const std::string words = command;
+    const size_t space = words.find(' ');
+    const Arguments arguments = {words.substr(0, space), words.substr(space + 1) + "=model"};
+    const CommandResult result = Weft(arguments + Arguments{"inside.txt"});
+    EXPECT_TRUE(Works(result));
+    EXPECT_EQ(result.out, Weft(arguments + Arguments{"without.txt"}).out);
+  }
+}
+
+TEST_F(LinesTest, WhatIsWrongIsNamedWithItsPlace) {
+  fs::create_directory(Path("folder"));
+  Write("good.txt", "a\n");
+  Write("latin1.txt", "a\na\na caf\xE9\n");
+  Write("cut.txt", "a\na \xE2\x82");  // in the middle of a character
+  const Files before = Snapshot(".");
+  for (const Arguments& command : kCommands) {
+    SCOPED_TRACE(command[0]);
+    const auto fails = [&](const Arguments& files, const std::string& message) {
+      EXPECT_TRUE(Fails(Weft(command + files), 2, "weft " + command[0] + ": " + message));
+    };
+    fails({"latin1.txt"}, "latin1.txt: line 3: not UTF-8 at byte 5 (0xE9)");
+    fails({"good.txt", "latin1.txt"}, "latin1.txt: line 3: not UTF-8 at byte 5 (0xE9)");
+    fails({"cut.txt"}, "cut.txt: line 2: not UTF-8 at byte 2 (0xE2)");
+    fails({"missing.txt"}, "cannot open missing.txt: No such file or directory");
+    fails({"good.txt", "missing.txt"}, "cannot open missing.txt: No such file or directory");
+    fails({"folder"}, "cannot read folder: it is a folder, not a file");
+    fails({""}, "cannot open : No such file or directory");
+    EXPECT_TRUE(Fails(Piped(command, "latin1.txt"), 1, "standard input: line 3: not UTF-8 at byte 5 (0xE9)"));
+    EXPECT_TRUE(Fails(Piped(command, "folder"), 1, "standard input could not be read"));
+  }
+  EXPECT_EQ(Differences(Snapshot("."), before), "");
+}
+
+TEST_F(LinesTest, OfModelsTheVocabularyMustFitTheWeights) {
+  Write("good.txt", "a\n");
+  const std::string config = Read("model/config.json");
+  const auto with_vocabulary = [&](const std::string& size) {
+    std::string text = config;
+    Write("model/config.json", text.replace(text.find("\"vocab_size\":6"), 14, "\"vocab_size\":" + size));
+  };
+  const std::vector<Arguments> commands(kCommands.begin() + 2, kCommands.end());
+  for (const Arguments& command : commands) {
+    SCOPED_TRACE(command[0]);
+    const auto fails = [&](const std::string& message) {
+      EXPECT_TRUE(Fails(Weft(command + Arguments{"good.txt"}), 2, message));
+    };
+    with_vocabulary("5");
+    fails("model: the tokenizer has 6 tokens, but the model's table 5");
+    with_vocabulary("7");
+    fails(
+        "model/model.safetensors does not fit the model: 'embeddings.word_embeddings.weight' is f32[6,8], wanted "
+        "f32[7");
+    with_vocabulary("6");
+    EXPECT_TRUE(Works(Weft(command + Arguments{"good.txt"})));
+  }
+}
+
+}  // namespace
+}  // namespace weft
