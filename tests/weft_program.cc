@@ -72,6 +72,46 @@ void WeftProgramTest::MakeRun(const std::string& name, const Arguments& more) co
   ASSERT_TRUE(Works(Train(Arguments{"--out=" + name} + more)));
 }
 
+void WeftProgramTest::WriteTrainingData() const {
+  std::string source, target, labelled, pictures;
+  for (int i = 0; i < 40; ++i) {
+    const std::string first(1, static_cast<char>('a' + i % 7)), second(1, static_cast<char>('k' + i % 5));
+    std::string words = first, reversed = first;
+    for (int j = 0; j < i % 9; ++j) {
+      words += " " + second;
+      reversed = second + " " + reversed;
+    }
+    source += words + "\n";
+    target += reversed + "\n";
+    labelled += (i % 2 == 0 ? "a good " : "the bad ") + words + "\t" + (i % 2 == 0 ? "pos" : "neg") + "\n";
+    for (int pixel = 0; pixel < 16; ++pixel) pictures += pixel / 8 == i % 2 ? "9," : "1,";
+    pictures += std::to_string(i % 2) + "\n";
+  }
+  Write("a.txt", source);
+  Write("b.txt", target);
+  Write("labelled.tsv", labelled);
+  Write("pictures.csv", pictures);
+}
+
+Arguments WeftProgramTest::SmallTraining(const std::string& name) {
+  static const std::map<std::string, Arguments> flags = {
+      {"translate",
+       {"--source=a.txt", "--target=b.txt", "--vocabulary=300", "--encoder-layers=1", "--decoder-layers=1",
+        "--width=32", "--heads=2", "--feed-forward=64", "--batch=8", "--dropout=0.1", "--scheduled-sampling=linear",
+        "--sampling-steps=10", "--input-noise=0.05"}},
+      {"bert",
+       {"--data=text.txt", "--vocabulary=300", "--layers=1", "--width=32", "--heads=2", "--feed-forward=64",
+        "--context=24", "--batch=4", "--eval-batches=2", "--next-sentence", "--min-learning-rate=0"}},
+      {"classify",
+       {"--data=labelled.tsv", "--vocabulary=300", "--layers=1", "--width=32", "--heads=2", "--feed-forward=64",
+        "--batch=4", "--pooling=mean"}},
+      {"vit",
+       {"--data=pictures.csv", "--patch-size=2", "--layers=1", "--width=32", "--heads=2", "--batch=4", "--shift=1",
+        "--dropout=0.1"}},
+  };
+  return Arguments{"train", name} + flags.at(name);
+}
+
 void WeftProgramTest::WriteBert(const std::string& folder, int64_t context) const {
   fs::create_directories(Path(folder));
   Write(folder + "/vocab.txt", "[UNK]\n[CLS]\n[SEP]\n[PAD]\na\n##b\n");

@@ -31,6 +31,11 @@ class WeftProgramTest : public testing::Test {
   // Trains the run `name`, and expects that to work.
   void MakeRun(const std::string& name, const Arguments& more = {}) const;
 
+  // Small data for the trainings below: a.txt and b.txt of sentence pairs, labelled.tsv, pictures.csv.
+  void WriteTrainingData() const;
+  // `train NAME` with a small model on that data, for gpt and bert on text.txt: a run takes a second or less.
+  static Arguments SmallTraining(const std::string& name);
+
   std::string Path(const std::string& name) const { return folder_ + "/" + name; }
   // A folder with a BERT of 6 tokens, 2 layers of width 8 with 2 heads, as it is first made.
   void WriteBert(const std::string& folder, int64_t context = 20) const;
