@@ -45,7 +45,7 @@ TEST_P(TrainCommandsTest, TheNumberOfThreadsDoesNotChangeABit) {
 }
 
 TEST_P(TrainCommandsTest, StoppedItGoesOnToTheSameWeights) {
-  const Arguments flags = {"--steps=200", "--log-every=1", "--eval-every=50"};
+  const Arguments flags = {"--steps=200", "--log-every=1", "--eval-every=50", "--checkpoint-every=100"};
   const CommandResult stopped = Run("stopped", flags, {.signal_after = "step 7/200  loss", .signal = SIGINT});
   EXPECT_TRUE(Fails(stopped, 1, "continue with --resume --out=stopped"));
   EXPECT_TRUE(Works(Weft({"train", GetParam(), "--resume", "--out=stopped"})));
@@ -78,13 +78,15 @@ struct BadData {
 
 TEST_F(WeftProgramTest, DataThatCannotBeTrainedOnAreNamed) {
   const std::string good = "a b c\nd e f\n";
+  std::string long_line;
+  for (int i = 0; i < 300; ++i) long_line += i % 2 == 0 ? " x" : " y";
   const BadData kBad[] = {
       {"b.txt", "x y\n", {"translate", "--source=a.txt", "--target=b.txt"}, "a.txt has 2 lines, but "},
       {"b.txt", "x\n\n", {"translate", "--source=a.txt", "--target=b.txt"}, "b.txt, line 2: the line is empty"},
       {"b.txt", "x\n\xff\n", {"translate", "--source=a.txt", "--target=b.txt"}, "b.txt: "},
       {"b.txt", "", {"translate", "--source=a.txt", "--target=b.txt"}, "b.txt: the file is empty"},
       {"b.txt",
-       "x\n" + std::string(400, 'y') + " z\n",
+       "x\n" + long_line + "\n",
        {"translate", "--source=a.txt", "--target=b.txt", "--context=9"},
        "b.txt, line 2: "},
       {"b.txt", good, {"translate", "--source=a.txt"}, "--target=FILE is missing"},
@@ -101,7 +103,7 @@ TEST_F(WeftProgramTest, DataThatCannotBeTrainedOnAreNamed) {
        "a\t1\n",
        {"classify", "--data=c.tsv", "--validation=d.tsv"},
        "d.tsv, line 2: the label '7' is none of the 1: 1"},
-      {"c.tsv", std::string(900, 'x') + "\t1\n", {"classify", "--data=c.tsv", "--context=8"}, "pass --truncate"},
+      {"c.tsv", long_line + "\t1\n", {"classify", "--data=c.tsv", "--context=8"}, "pass --truncate"},
       {"c.tsv", "a\t1\n", {"classify", "--data=c.tsv", "--init=nothing"}, "nothing/config.json"},
       {"c.csv", "1,2,3\n", {"vit", "--data=c.csv"}, "c.csv, line 1: 2 pixels before the label are no square"},
       {"c.csv", "1,2,3,4,0\n", {"vit", "--data=c.csv", "--patch-size=3"}, "patch_size"},
