@@ -98,6 +98,16 @@ absl::Status Validate(const TransformerConfig& config) {
                                    {"value_width", config.value_width, 0, kMostFeatures},
                                    {"score_width", config.score_width, 0, kMostFeatures},
                                    {"first_position", config.first_position, 0, kMostPositions}}));
+  if (config.score == ScoreFunction::kDot && config.query_width != 0 && config.key_width != 0 &&
+      config.query_width != config.key_width) {
+    return absl::InvalidArgumentError(absl::StrCat("query_width ", config.query_width, " and key_width ",
+                                                   config.key_width, " differ, which only additive attention allows"));
+  }
+  if (config.merge == HeadMerge::kAverage && config.value_width != 0 && config.value_width != config.width) {
+    return absl::InvalidArgumentError(absl::StrCat("value_width is ", config.value_width,
+                                                   ", but the mean of heads needs values as wide as the model, ",
+                                                   config.width));
+  }
   for (const auto& [window, stride] : config.patterns) {
     WEFT_RETURN_IF_ERROR(
         CheckSizes({{"a pattern's window", window, 0, kMostPositions}, {"its stride", stride, 0, kMostPositions}}));

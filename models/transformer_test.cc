@@ -136,6 +136,10 @@ TEST(TransformerTest, SaysWhatDoesNotFit) {
   EXPECT_THAT(error([](TransformerConfig* c) { c->context = 4; }), HasSubstr("encoder's tokens must be i32[B,T]"));
   EXPECT_THAT(error([](TransformerConfig* c) { c->decoder_layers = 0; }), HasSubstr("decoder_layers is 0"));
   EXPECT_THAT(error([](TransformerConfig* c) { c->dropout = 1; }), HasSubstr("dropout is 1"));
+  EXPECT_THAT(error([](TransformerConfig* c) { c->query_width = 3, c->key_width = 4; }),
+              HasSubstr("query_width 3 and key_width 4 differ, which only additive attention allows"));
+  EXPECT_THAT(error([](TransformerConfig* c) { c->merge = HeadMerge::kAverage, c->value_width = 3; }),
+              HasSubstr("value_width is 3, but the mean of heads needs values as wide as the model, 8"));
   EXPECT_THAT(error([](TransformerConfig* c) {
                 c->shared_embeddings = true;
                 c->target_vocabulary = 10;

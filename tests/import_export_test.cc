@@ -58,6 +58,35 @@ TEST_F(ImportExportTest, ARunBecomesAFolderAndNanoGpts) {
   EXPECT_TRUE(Fails(Export("tanh", "out", "nanogpt"), 2, "the activation is another than the exact gelu"));
 }
 
+TEST_F(ImportExportTest, RunsOfOtherTrainings) {
+  std::string labelled, source, target;
+  for (int i = 0; i < 60; ++i) {
+    absl::StrAppend(&labelled, i % 2 == 0 ? "a good day\tgood\n" : "the bad night\tbad\n");
+    absl::StrAppend(&source, "eins zwei drei\n");
+    absl::StrAppend(&target, "one two three\n");
+  }
+  Write("labelled.txt", labelled);
+  Write("source.txt", source);
+  Write("target.txt", target);
+  const Arguments small = {"--steps=2", "--width=8", "--heads=2", "--feed-forward=8", "--vocabulary=300", "--batch=4"};
+  ASSERT_TRUE(
+      Works(Weft(Arguments{"train", "classify", "--data=labelled.txt", "--out=classify", "--layers=1"} + small)));
+  ASSERT_TRUE(Works(Export("classify", "bert", "huggingface")));
+  const Json config = Json::parse(Read("bert/config.json"));
+  EXPECT_EQ(config["architectures"][0], "BertForSequenceClassification");
+  EXPECT_EQ(config["id2label"].size(), 2u);
+  EXPECT_TRUE(Works(Import("bert", "again")));
+  EXPECT_EQ(Read("again/config.json"), Read("bert/config.json"));
+
+  ASSERT_TRUE(Works(Weft(Arguments{"train", "translate", "--source=source.txt", "--target=target.txt",
+                                   "--out=translate", "--encoder-layers=1", "--decoder-layers=1"} +
+                         small)));
+  ASSERT_TRUE(Works(Export("translate", "transformer", "huggingface")));
+  EXPECT_TRUE(Works(Import("transformer", "transformer2")));
+  EXPECT_TRUE(Tensors("transformer2") == Tensors("translate"));
+  EXPECT_TRUE(Fails(Export("translate", "ct2", "ctranslate2"), 2, "Transformer cannot say that positions are no sinu"));
+}
+
 TEST_F(ImportExportTest, BertAndWhatLiesBesideIt) {
   WriteBert("bert");
   fs::create_directories(Path("bert/1_Pooling"));
