@@ -139,7 +139,7 @@ TEST_F(CliTest, UsageErrorsAreNamed) {
       {"generate --model=nowhere --top-p=0", "top_p is 0, wanted a number in (0, 1]"},
       {"generate --model=nowhere --prompt=a text.txt", "--prompt and the file text.txt exclude each other"},
       {"translate", "--model=DIR is missing"},
-      {"translate --model=nowhere", "nowhere/config.json"},
+      {"translate --model=nowhere", "cannot find nowhere: No such file"},
       {"translate --model=nowhere --beam=2 --n-best=3", "--n-best: 3 is more than the 2 of --beam"},
       {"tokenize", "--tokenizer=FILE_OR_FOLDER is missing"},
       {"tokenize --tokenizer=nowhere", "cannot find nowhere: No such file"},
@@ -264,7 +264,25 @@ TEST_F(CliTest, TheDefaultsAreThoseOfTheReadme) {
   "weight_decay": 0.1,
   "clip": 1.0,
   "sample_length": 0,
-  "sample_temperature": 0.8
+  "sample_temperature": 0.8,
+  "model": {
+    "model_type": "gpt2",
+    "architectures": [
+      "GPT2LMHeadModel"
+    ],
+    "vocab_size": 73,
+    "n_positions": 64,
+    "n_embd": 128,
+    "n_layer": 4,
+    "n_head": 4,
+    "n_inner": null,
+    "activation_function": "gelu_new",
+    "resid_pdrop": 0.0,
+    "embd_pdrop": 0.0,
+    "attn_pdrop": 0.0,
+    "layer_norm_epsilon": 1e-05,
+    "tie_word_embeddings": true
+  }
 }
 )");
   const std::string tokenizer = Read("run/tokenizer.json");
