@@ -18,6 +18,10 @@ absl::Status Busy(absl::string_view what, const std::string& path) {
       absl::StrCat("cannot ", what, " ", path, ": these parameters are in use: a run, save or load has not ended"));
 }
 
+const char* Name(ParameterKind kind) {
+  return kind == ParameterKind::kWeight ? "weight" : kind == ParameterKind::kState ? "state" : "cache";
+}
+
 }  // namespace
 
 absl::Status Parameters::Create(absl::Span<const ParameterSpec> specs) {
@@ -27,10 +31,8 @@ absl::Status Parameters::Create(absl::Span<const ParameterSpec> specs) {
     if (it == entries_.end()) continue;
     if (it->second.tensor.type == spec.type && it->second.kind == spec.kind) continue;
     if (it->second.kind != spec.kind) {
-      const bool weight = it->second.kind == ParameterKind::kWeight;
-      return absl::FailedPreconditionError(absl::StrCat("parameter '", spec.name, "' is a ",
-                                                        weight ? "weight" : "state", " here, but the graph wants a ",
-                                                        weight ? "state" : "weight"));
+      return absl::FailedPreconditionError(absl::StrCat("parameter '", spec.name, "' is a ", Name(it->second.kind),
+                                                        " here, but the graph wants a ", Name(spec.kind)));
     }
     return absl::FailedPreconditionError(absl::StrCat("parameter '", spec.name, "' is ",
                                                       ToString(it->second.tensor.type), " here, but the graph wants ",
@@ -66,7 +68,7 @@ std::vector<std::string> Parameters::Names(Selection selection) const {
   std::vector<std::string> names;
   const std::lock_guard lock(mutex_);
   for (const auto& [name, entry] : entries_) {
-    if (selection == kAll || entry.kind == ParameterKind::kWeight) names.push_back(name);
+    if (Selects(selection, entry)) names.push_back(name);
   }
   return names;
 }
@@ -75,7 +77,7 @@ int64_t Parameters::ElementCount(Selection selection) const {
   int64_t count = 0;
   const std::lock_guard lock(mutex_);
   for (const auto& [name, entry] : entries_) {
-    if (selection == kAll || entry.kind == ParameterKind::kWeight) count += entry.tensor.type.shape.elements();
+    if (Selects(selection, entry)) count += entry.tensor.type.shape.elements();
   }
   return count;
 }

@@ -32,7 +32,7 @@ class Parameters {
     uint64_t seed = 0;  // of first values, and of what random ops draw
     bool draw = true;   // false: first values that would be drawn are 0, as Load or Set replaces them before they count
   };
-  enum Selection { kWeights, kAll };           // kAll: with optimizer moments and other state
+  enum Selection { kWeights, kAll };           // kAll: with optimizer moments and other state, but no caches
   enum Others { kNothingElse, kMayHaveMore };  // what a file may have besides the selection
 
   Parameters() : Parameters(Options{}) {}
@@ -75,6 +75,9 @@ class Parameters {
     Tensor tensor;
     ParameterKind kind;
   };
+  static bool Selects(Selection selection, const Entry& entry) {
+    return entry.kind == ParameterKind::kWeight || (selection == kAll && entry.kind == ParameterKind::kState);
+  }
 
   Options options_;
   Arena arena_;

@@ -23,6 +23,24 @@ std::vector<ParameterSpec> Specs() {
           {"adamw.m.mlp.bias", {kF32, {4}}, Zeros(), ParameterKind::kState}};
 }
 
+// Caches are neither counted nor saved, and a file without them is whole.
+TEST(ParametersTest, CachesAreNotSaved) {
+  Parameters with, without;
+  std::vector<ParameterSpec> specs = {{"w", {kF32, {4}}, Gaussian(1)},
+                                      {"m", {kF32, {4}}, Zeros(), ParameterKind::kState}};
+  ASSERT_TRUE(without.Create(specs).ok());
+  specs.push_back({"cache", {kF32, {1000}}, Zeros(), ParameterKind::kCache});
+  ASSERT_TRUE(with.Create(specs).ok());
+  EXPECT_EQ(with.ElementCount(Parameters::kAll), 8);
+  const std::string path = Path("without_caches.safetensors");
+  ASSERT_TRUE(with.Save(path, Parameters::kAll).ok());
+  EXPECT_TRUE(without.Load(path, Parameters::kAll).ok());
+  EXPECT_TRUE(with.Load(path, Parameters::kAll).ok());
+  EXPECT_TRUE(with.Find("cache").ok());
+  specs.back().kind = ParameterKind::kState;
+  EXPECT_EQ(with.Create(specs).message(), "parameter 'cache' is a cache here, but the graph wants a state");
+}
+
 std::vector<float> Values(const Parameters& parameters, absl::string_view name) {
   const absl::StatusOr<Tensor> tensor = parameters.Find(name);
   EXPECT_TRUE(tensor.ok()) << tensor.status();

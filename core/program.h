@@ -49,7 +49,8 @@ struct InputSpec {
 
 enum class ParameterKind : uint8_t {
   kWeight,  // learnt: saved in model.safetensors
-  kState    // an optimizer's moments, running statistics, caches: saved in checkpoints only
+  kState,   // an optimizer's moments, running statistics: saved in checkpoints only
+  kCache    // what a text that is being generated needs: never saved, and writing it is no update
 };
 
 struct ParameterSpec {

@@ -79,8 +79,8 @@ Var Tape::Parameter(absl::string_view name, TensorType type, Initializer initial
   return AddParameter({absl::StrCat(name_prefix_, name), type, initializer, ParameterKind::kWeight});
 }
 
-Var Tape::State(absl::string_view full_name, TensorType type, Initializer initializer) {
-  return AddParameter({std::string(full_name), type, initializer, ParameterKind::kState});
+Var Tape::State(absl::string_view full_name, TensorType type, Initializer initializer, ParameterKind kind) {
+  return AddParameter({std::string(full_name), type, initializer, kind});
 }
 
 Var Tape::Constant(const Tensor& tensor) {

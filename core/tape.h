@@ -38,8 +38,9 @@ class Tape {
   // The one of this full name that was recorded before, for weights that are used twice; an error if there is none.
   Var FindParameter(absl::string_view full_name);
   bool HasParameter(absl::string_view full_name) const { return names_.contains(full_name); }
-  // State that is not learnt (an optimizer's moments, running statistics), under its full name.
-  Var State(absl::string_view full_name, TensorType type, Initializer initializer);
+  // State that is not learnt (an optimizer's moments, running statistics, caches), under its full name.
+  Var State(absl::string_view full_name, TensorType type, Initializer initializer,
+            ParameterKind kind = ParameterKind::kState);
   // A tensor of constants: the bytes are copied.
   Var Constant(const Tensor& tensor);
 

@@ -72,6 +72,18 @@ absl::StatusOr<Rewrite> Begin(const Tape& tape, const CompileOptions& options) {
   return rewrite;
 }
 
+// The kind of the parameter that a node writes.
+ParameterKind WrittenKind(const Program& program, const Node& node) {
+  ValueId state = node.inputs[0];
+  while (program.producer(state).op->writes > 0) {  // an earlier version
+    const Node& writer = program.producer(state);
+    state = writer.inputs[static_cast<uint32_t>(state) - static_cast<uint32_t>(writer.first_output)];
+  }
+  const Node& source = program.producer(state);
+  if (source.op != &kParameterOp) return ParameterKind::kState;
+  return program.parameters[static_cast<size_t>(source.attrs.as<SourceAttrs>().index)].kind;
+}
+
 // The nodes that run, in program order, and their tiles.
 void MakeSteps(double tile_seconds, CompiledGraph* graph) {
   const Program& program = graph->program;
@@ -85,7 +97,7 @@ void MakeSteps(double tile_seconds, CompiledGraph* graph) {
     Step step = {.node = NodeId{n}, .kernel = kernel};
     if (node.op->prepare != nullptr) step.prepared = node.op->prepare(args, tiles);
     graph->workspace_bytes = std::max(graph->workspace_bytes, step.prepared.workspace);
-    graph->updates = graph->updates || node.op->writes > 0;
+    graph->updates = graph->updates || (node.op->writes > 0 && WrittenKind(program, node) != ParameterKind::kCache);
     step.first_tile = static_cast<uint32_t>(graph->tiles.size());
     step.tile_count = static_cast<uint32_t>(tiles.size());
     graph->tiles.insert(graph->tiles.end(), tiles.begin(), tiles.end());

@@ -55,7 +55,7 @@ struct CompiledGraph {
   std::vector<Place> places;                         // one per value
   std::vector<std::pair<ValueId, ValueId>> fetches;  // (value of the tape, value of the program)
   uint64_t tape_id = 0;
-  bool updates = false;        // whether a run changes parameters
+  bool updates = false;        // whether a run changes parameters other than caches
   size_t workspace_bytes = 0;  // the largest of all steps, for each worker
   MemoryFigures memory;
 

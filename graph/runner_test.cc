@@ -132,6 +132,23 @@ TEST(RunnerTest, WritesStateInOrderAndKeepsOldVersionsForThoseWhoReadThem) {
   EXPECT_THAT(Floats(*parameters.Find("w")), Each(32));
 }
 
+// So that what is generated in between does not change what a training draws.
+TEST(RunnerTest, WritingACacheIsNoUpdate) {
+  for (const bool with_state : {false, true}) {
+    Tape tape;
+    Var cache = tape.State("cache", {kF32, {2}}, Zeros(), ParameterKind::kCache);
+    for (int i = 0; i < 2; ++i) cache = Assign(cache, cache + 1.0);
+    VarList updates = {cache};
+    const Var state = tape.State("state", {kF32, {2}}, Zeros());
+    if (with_state) updates.push_back(Assign(state, cache));
+    Parameters parameters;
+    Runner runner(CompileOrDie(tape, {.update = updates}), &parameters);
+    ASSERT_TRUE(runner.Run({}).ok());
+    EXPECT_THAT(Floats(*parameters.Find("cache")), Each(2));
+    EXPECT_EQ(parameters.step(), with_state ? 1 : 0);
+  }
+}
+
 TEST(RunnerTest, RefusesASecondRunnerAtOnce) {
   Tape tape;
   const Var w = tape.Parameter("w", {kF32, {}}, Ones());

@@ -224,8 +224,10 @@ VarList CacheState(Tape* tape, const std::string& prefix, DType dtype, int64_t b
                    const AttentionOptions& o) {
   const int64_t groups = o.key_value_heads;
   return {
-      tape->State(absl::StrCat(prefix, ".key"), {dtype, {batch, groups, capacity, o.key_width}}, Zeros()),
-      tape->State(absl::StrCat(prefix, ".value"), {dtype, {batch, groups, capacity, o.value_width}}, Zeros()),
+      tape->State(absl::StrCat(prefix, ".key"), {dtype, {batch, groups, capacity, o.key_width}}, Zeros(),
+                  ParameterKind::kCache),
+      tape->State(absl::StrCat(prefix, ".value"), {dtype, {batch, groups, capacity, o.value_width}}, Zeros(),
+                  ParameterKind::kCache),
   };
 }
 

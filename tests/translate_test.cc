@@ -99,9 +99,11 @@ TEST_F(TranslateTest, RefusesVocabulariesThatDoNotFit) {
   Write("model/target_vocabulary.txt", "<blank>\n<s>\n</s>\na\nb\nc\nd\ne\nf\n");
   EXPECT_TRUE(Fails(Translate({}), 2, "model: the target tokenizer has 10 tokens, but the model's table 9"));
   Write("model/target_vocabulary.txt", "<blank>\na\n");
-  EXPECT_TRUE(Fails(Translate({}), 2, "model/target_vocabulary.txt: it has no <s> or no </s>"));
+  EXPECT_TRUE(Fails(Translate({}), 2, "model: the target tokenizer has no begin or no end token"));
+  fs::remove(Path("model/target_vocabulary.txt"));
+  EXPECT_TRUE(Fails(Translate({}), 2, "model/target_vocabulary.txt: No such file"));
   fs::remove(Path("model/source_vocabulary.txt"));
-  EXPECT_TRUE(Fails(Translate({}), 2, "model/source_vocabulary.txt: No such file"));
+  EXPECT_TRUE(Fails(Translate({}), 2, "model: the folder has none of tokenizer.json"));
 }
 
 TEST_F(TranslateTest, WritesArabicNamesInLatinLetters) {
