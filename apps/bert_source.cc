@@ -2,12 +2,24 @@
 
 #include <algorithm>
 #include <utility>
+#include <variant>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "weft/apps/open_published.h"
 #include "weft/core/status.h"
+#include "weft/models/config_json.h"
 
 namespace weft {
+namespace {
+
+absl::StatusOr<PublishedBert> ReadInit(const std::string& path) {
+  WEFT_ASSIGN_OR_RETURN(PublishedModel model, OpenPublished(path));
+  if (PublishedBert* const bert = std::get_if<PublishedBert>(&model)) return std::move(*bert);
+  return absl::InvalidArgumentError(absl::StrCat(path, ": the model is no BERT"));
+}
+
+}  // namespace
 
 Hyperparameters BertSource::Table() {
   const auto size = [](const char* flag, const char* what, int64_t value, int64_t* to, double high) {
@@ -28,13 +40,18 @@ Hyperparameters BertSource::Table() {
   };
 }
 
-absl::Status BertSource::Read() {
+absl::Status BertSource::Read(const nlohmann::ordered_json& model) {
   config_ = defaults_;
-  if (!init_.empty()) {
-    WEFT_ASSIGN_OR_RETURN(PublishedBert published, ReadBert(init_));
+  std::string whose = init_;
+  if (!model.empty()) {
+    whose = "the run";
+    WEFT_ASSIGN_OR_RETURN(config_, BertConfigFromJson(model));
+  } else if (!init_.empty()) {
+    WEFT_ASSIGN_OR_RETURN(PublishedBert published, ReadInit(init_));
     published_.emplace(std::move(published));
     config_ = published_->config;
   }
+  settled_ = !whose.empty();
   const struct {
     const char* name;
     int64_t asked;
@@ -46,40 +63,47 @@ absl::Status BertSource::Read() {
                 {"context", context_, &config_.context}};
   for (const auto& [name, asked, size] : kSizes) {
     if (asked == 0) continue;
-    if (published_ && asked != *size) {
+    if (settled_ && asked != *size) {
       return absl::InvalidArgumentError(
-          absl::StrCat("--", name, " is ", asked, ", but the weights of ", init_, " are for ", *size));
+          absl::StrCat("--", name, " is ", asked, ", but the weights of ", whose, " are for ", *size));
     }
     *size = asked;
   }
   config_.dropout = dropout_;
+  config_.attention_dropout.reset();
+  config_.classifier_dropout.reset();
   BertConfig with_vocabulary = config_;
   with_vocabulary.vocabulary = std::max<int64_t>(config_.vocabulary, 1);
   return Validate(with_vocabulary);
 }
 
 absl::Status BertSource::SetVocabulary(const Tokenizer& tokenizer) {
-  if (!published_) {
+  if (!settled_) {
     config_.vocabulary = tokenizer.vocabulary_size();
     return absl::OkStatus();
   }
   if (tokenizer.vocabulary_size() <= config_.vocabulary) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("the tokenizer has ", tokenizer.vocabulary_size(),
-                                                 " tokens, but the weights of ", init_, " are for ",
-                                                 config_.vocabulary));
+                                                 " tokens, but the weights ", init_.empty() ? "" : "of ", init_,
+                                                 " are for ", config_.vocabulary));
 }
 
-absl::Status BertSource::Initialize(const std::vector<std::string>& heads, Parameters* parameters) const {
-  if (!published_) return absl::OkStatus();
+absl::Status BertSource::Initialize(const std::vector<std::string>& heads, const std::vector<std::string>& labels,
+                                    Parameters* parameters) {
+  if (init_.empty()) return absl::OkStatus();
+  if (!published_) {  // a run that goes on from nothing
+    WEFT_ASSIGN_OR_RETURN(PublishedBert published, ReadInit(init_));
+    published_.emplace(std::move(published));
+  }
   std::vector<NamedTensor> tensors;
   std::vector<std::vector<std::byte>> kept;  // what the heads have
   for (const std::string& name : parameters->Names(Parameters::kWeights)) {
-    const auto& all = published_->weights.tensors();
-    const auto found = std::find_if(all.begin(), all.end(), [&](const NamedTensor& t) { return t.name == name; });
+    const Tensor* const found = published_->weights.Find(name);
     const bool is_head =
         std::any_of(heads.begin(), heads.end(), [&](const std::string& head) { return absl::StartsWith(name, head); });
-    if (found != all.end()) {
-      tensors.push_back(*found);
+    const bool other_classes = absl::StartsWith(name, "classifier.") && published_->labels != labels;
+    if (found != nullptr && !other_classes) {
+      tensors.push_back({name, *found});
     } else if (is_head) {
       WEFT_ASSIGN_OR_RETURN(const Tensor own, parameters->Find(name));
       kept.emplace_back(own.data, own.data + own.type.bytes());

@@ -4,6 +4,7 @@
 #define WEFT_APPS_BERT_SOURCE_H_
 
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,13 +25,15 @@ class BertSource {
 
   Hyperparameters Table();  // --init, --context, --layers, ...
   const std::string& init() const { return init_; }
-  // Reads the weights of --init, and settles the sizes. InvalidArgument for a flag that they contradict.
-  absl::Status Read();
+  // Settles the sizes: those of `model`, the configuration of a run that goes on, if that says any; else reads the
+  // weights of --init. InvalidArgument for a flag that they contradict.
+  absl::Status Read(const nlohmann::ordered_json& model);
   // After Read: takes the vocabulary, or checks that it fits the weights.
   absl::Status SetVocabulary(const Tokenizer& tokenizer);
-  // Gives the weights to parameters. Those whose names begin with one of `heads` stay as they are where the folder has
-  // none; what else it has is left out.
-  absl::Status Initialize(const std::vector<std::string>& heads, Parameters* parameters) const;
+  // Gives the weights of --init to a run that begins. Those whose names begin with one of `heads` stay as they are
+  // where the folder has none; what else it has is left out. A classifier is taken only if it is of these labels.
+  absl::Status Initialize(const std::vector<std::string>& heads, const std::vector<std::string>& labels,
+                          Parameters* parameters);
 
   const BertConfig& config() const { return config_; }
 
@@ -40,6 +43,7 @@ class BertSource {
   int64_t context_ = 0, layers_ = 0, heads_ = 0, width_ = 0, feed_forward_ = 0;  // 0: as the source has it
   double dropout_;
   std::optional<PublishedBert> published_;
+  bool settled_ = false;  // by weights, or by a run
 };
 
 }  // namespace weft

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "weft/apps/bert_source.h"
 #include "weft/apps/training_command.h"
 #include "weft/apps/training_tokenizer.h"
@@ -26,13 +27,16 @@ constexpr uint32_t kSecondStream = 0xffff0009;  // far above those that a tape g
 class BertJob final : public TrainingJob {
  public:
   Hyperparameters Table() override;
-  absl::Status Check() override { return source_.Read(); }
+  absl::Status Check(const RunDirectory* resumed) override {
+    if (resumed != nullptr) tokenizer_.set_run(resumed->path());
+    return source_.Read(ModelOf(resumed));
+  }
   absl::Status Prepare(Parameters* parameters) override;
   TrainerOptions trainer() const override { return trainer_; }
   nlohmann::ordered_json Model() const override { return ToJson(source_.config()).value_or(nlohmann::ordered_json()); }
   std::string Title(const Parameters& parameters) const override;
   absl::Status Initialize(Parameters* parameters) override {
-    return source_.Initialize({"cls.", "pooler."}, parameters);
+    return source_.Initialize({"cls.", "pooler."}, {}, parameters);
   }
   absl::Status WriteFiles(const RunDirectory& run) const override { return tokenizer_.Write(run); }
 
@@ -102,7 +106,7 @@ absl::StatusOr<std::vector<int32_t>> BertJob::Encode(const std::string& path, ab
   int64_t number = 0;
   for (const absl::string_view line : absl::StrSplit(text, '\n')) {
     ++number;
-    absl::StatusOr<std::vector<int32_t>> ids = tokenizer_->Encode(line);
+    absl::StatusOr<std::vector<int32_t>> ids = tokenizer_->Encode(absl::StripSuffix(line, "\r"));
     if (!ids.ok()) return Annotate(ids.status(), absl::StrCat(path, ", line ", number));
     tokens.insert(tokens.end(), ids->begin(), ids->end());
   }
@@ -130,8 +134,7 @@ std::string BertJob::Title(const Parameters& parameters) const {
 
 absl::Status BertJob::Prepare(Parameters* /*parameters*/) {
   WEFT_ASSIGN_OR_RETURN(const std::string text, data_.empty() ? ReadKingJamesBible() : ReadText(data_));
-  fingerprint_ = absl::StrFormat("%016x", HashName(text));
-  if (tokenizer_.path().empty() && !source_.init().empty()) tokenizer_.set_path(source_.init());
+  tokenizer_.set_default(source_.init());
   WEFT_RETURN_IF_ERROR(tokenizer_.Prepare(text));
   WEFT_RETURN_IF_ERROR(source_.SetVocabulary(*tokenizer_));
   const SpecialTokens& special = tokenizer_->special_tokens();
@@ -154,6 +157,7 @@ absl::Status BertJob::Prepare(Parameters* /*parameters*/) {
   }
   if (!corpus.ok()) return corpus.status();
   corpus_.emplace(*std::move(corpus));
+  fingerprint_ = Fingerprint<int32_t>(corpus_->tokens(CorpusPart::kTrain));
   Record();
   return absl::OkStatus();
 }
@@ -171,12 +175,14 @@ void BertJob::Record() {
   // Only what is to be guessed goes through the head.
   const Var chosen = Embedding(Reshape(hidden, {batch_ * length(), config.width}), places_);
   const Var logits = bert.MaskedTokens(chosen);  // [B·M, V]
-  Var loss = CrossEntropy(logits, targets_);
+  const Var masked = CrossEntropy(logits, targets_);
+  Var loss = masked;
   if (next_sentence_) {
     follows_ = tape_.Input("follows", {kI32, {batch_}}, {.below = 2});
     loss = loss + CrossEntropy(bert.NextSentence(bert.Pool(hidden)), follows_);
   }
   program_ = RecordUpdate(loss, optimizer_, CountCorrect(logits, targets_));
+  program_.held = masked;
 }
 
 // Appends [CLS] window [SEP] or, with a second text in place of the window's second half, [CLS] half [SEP] second

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "weft/apps/bert_source.h"
 #include "weft/apps/training_command.h"
@@ -42,7 +41,7 @@ struct BucketProgram {
 class ClassifyJob final : public TrainingJob {
  public:
   Hyperparameters Table() override;
-  absl::Status Check() override;
+  absl::Status Check(const RunDirectory* resumed) override;
   absl::Status Prepare(Parameters* parameters) override;
   TrainerOptions trainer() const override {
     return train_ == nullptr ? trainer_ : InSteps(trainer_, epochs_, train_->size());
@@ -58,7 +57,7 @@ class ClassifyJob final : public TrainingJob {
                         train_->size(), " batches an epoch)");
   }
   absl::Status Initialize(Parameters* parameters) override {
-    return source_.Initialize({"classifier.", "pooler."}, parameters);
+    return source_.Initialize({"classifier.", "pooler."}, names_, parameters);
   }
   absl::Status WriteFiles(const RunDirectory& run) const override { return tokenizer_.Write(run); }
 
@@ -124,9 +123,10 @@ Hyperparameters ClassifyJob::Table() {
   return table;
 }
 
-absl::Status ClassifyJob::Check() {
+absl::Status ClassifyJob::Check(const RunDirectory* resumed) {
   if (data_.empty()) return absl::InvalidArgumentError("--data=FILE is missing");
-  return source_.Read();
+  if (resumed != nullptr) tokenizer_.set_run(resumed->path());
+  return source_.Read(ModelOf(resumed));
 }
 
 absl::StatusOr<Examples> ClassifyJob::Encode(const LabelledText& text) const {
@@ -146,7 +146,7 @@ LabelledText HoldOut(LabelledText* text) {
   LabelledText kept = {.text = {.path = text->text.path}}, held = kept;
   for (size_t i = 0; i < text->labels.size(); ++i) {
     LabelledText& to = i % 10 == 9 ? held : kept;
-    to.text.lines.push_back(std::move(text->text.lines[i]));
+    to.text.Take(text->text, i);
     to.labels.push_back(std::move(text->labels[i]));
   }
   *text = std::move(kept);
@@ -163,8 +163,7 @@ absl::Status ClassifyJob::Prepare(Parameters* /*parameters*/) {
   }
   names_ = LabelNames(text);
   const std::string all = absl::StrJoin(text.text.lines, "\n");
-  fingerprint_ = absl::StrFormat("%016x", HashName(absl::StrCat(all, "\t", absl::StrJoin(text.labels, "\n"))));
-  if (tokenizer_.path().empty() && !source_.init().empty()) tokenizer_.set_path(source_.init());
+  tokenizer_.set_default(source_.init());
   WEFT_RETURN_IF_ERROR(tokenizer_.Prepare(all));
   WEFT_RETURN_IF_ERROR(source_.SetVocabulary(*tokenizer_));
   config_ = source_.config();
@@ -172,10 +171,10 @@ absl::Status ClassifyJob::Prepare(Parameters* /*parameters*/) {
   WEFT_ASSIGN_OR_RETURN(examples_, Encode(text));
   WEFT_ASSIGN_OR_RETURN(held_, Encode(held));
 
+  fingerprint_ = Fingerprint<int32_t>(examples_.labels, absl::StrJoin(names_, "\t"));
+  for (const std::vector<int32_t>& tokens : examples_.tokens) fingerprint_ = Fingerprint<int32_t>(tokens, fingerprint_);
   const std::vector<int64_t> lengths = examples_.Lengths(), held_lengths = held_.Lengths();
-  std::vector<int64_t> both = lengths;
-  both.insert(both.end(), held_lengths.begin(), held_lengths.end());
-  lengths_ = BucketLengths(both, {.rows = batch_, .longest = source_.config().context});
+  lengths_ = BucketLengths(lengths, held_lengths, {.rows = batch_, .longest = source_.config().context});
   train_ = std::make_unique<BucketBatches>(lengths_, lengths, batch_);
   validate_ = std::make_unique<BucketBatches>(lengths_, held_lengths, batch_);
   for (const int64_t length : lengths_) Record(length);

@@ -20,7 +20,7 @@ namespace {
 class GptJob final : public TrainingJob {
  public:
   Hyperparameters Table() override { return AllHyperparameters(&options_); }
-  absl::Status Check() override { return Finish(&options_); }
+  absl::Status Check(const RunDirectory* /*resumed*/) override { return Finish(&options_); }
   TrainerOptions trainer() const override { return options_.trainer; }
   nlohmann::ordered_json Model() const override {  // nothing for a form that no published key can express
     return ToJson(options_.model).value_or(nlohmann::ordered_json());

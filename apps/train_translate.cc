@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "weft/apps/training_command.h"
 #include "weft/apps/training_tokenizer.h"
@@ -22,8 +21,7 @@
 namespace weft {
 namespace {
 
-constexpr int32_t kIgnored = -100;                // of targets
-constexpr uint32_t kSamplingStream = 0xffff0006;  // far above those that a tape gives to its random ops
+constexpr int32_t kIgnored = -100;  // of targets
 
 using Decay = ScheduledSampling::Decay;
 
@@ -47,7 +45,7 @@ struct BucketProgram {
 class TranslateJob final : public TrainingJob {
  public:
   Hyperparameters Table() override;
-  absl::Status Check() override;
+  absl::Status Check(const RunDirectory* resumed) override;
   absl::Status Prepare(Parameters* parameters) override;
   TrainerOptions trainer() const override {
     return train_ == nullptr ? trainer_ : InSteps(trainer_, epochs_, train_->size());
@@ -156,7 +154,8 @@ Hyperparameters TranslateJob::Table() {
   return table;
 }
 
-absl::Status TranslateJob::Check() {
+absl::Status TranslateJob::Check(const RunDirectory* resumed) {
+  if (resumed != nullptr) tokenizer_.set_run(resumed->path());
   for (const auto& [flag, path] : {std::pair{"source", &source_}, std::pair{"target", &target_}}) {
     if (path->empty()) return absl::InvalidArgumentError(absl::StrCat("--", flag, "=FILE is missing"));
   }
@@ -176,11 +175,11 @@ absl::Status TranslateJob::Check() {
 // The validation text: the files for it, or the last pairs of `text`, which are taken from it.
 absl::StatusOr<ParallelText> HoldOut(const std::string& source, const std::string& target, ParallelText* text) {
   if (!source.empty()) return ReadParallelText(source, target);
-  ParallelText held = {{text->source.path, {}}, {text->target.path, {}}};
-  const auto count = static_cast<std::ptrdiff_t>(std::min<size_t>(text->source.lines.size() / 10, 1000));
+  ParallelText held = {{.path = text->source.path}, {.path = text->target.path}};
+  const size_t count = std::min<size_t>(text->source.lines.size() / 10, 1000);
   for (const auto& [from, to] : {std::pair{&text->source, &held.source}, std::pair{&text->target, &held.target}}) {
-    to->lines.assign(from->lines.end() - count, from->lines.end());
-    from->lines.erase(from->lines.end() - count, from->lines.end());
+    for (size_t i = from->lines.size() - count; i < from->lines.size(); ++i) to->Take(*from, i);
+    from->lines.resize(from->lines.size() - count);
   }
   return held;
 }
@@ -191,7 +190,6 @@ absl::Status TranslateJob::Prepare(Parameters* parameters) {
   WEFT_ASSIGN_OR_RETURN(const ParallelText held, HoldOut(validation_source_, validation_target_, &text));
   const std::string both =
       absl::StrCat(absl::StrJoin(text.source.lines, "\n"), "\n", absl::StrJoin(text.target.lines, "\n"), "\n");
-  fingerprint_ = absl::StrFormat("%016x", HashName(both));
   WEFT_RETURN_IF_ERROR(tokenizer_.Prepare(both));
   const SpecialTokens& special = tokenizer_->special_tokens();
   WEFT_ASSIGN_OR_RETURN(tokens_.begin, NeededToken(special.begin, "begin"));
@@ -202,10 +200,11 @@ absl::Status TranslateJob::Prepare(Parameters* parameters) {
   WEFT_ASSIGN_OR_RETURN(held_, EncodePairs(held, *tokenizer_, limits));
 
   model_.source_vocabulary = model_.target_vocabulary = tokenizer_->vocabulary_size();
+  for (const SentencePair& pair : pairs_) {
+    fingerprint_ = Fingerprint<int32_t>(pair.target, Fingerprint<int32_t>(pair.source, fingerprint_));
+  }
   const std::vector<int64_t> lengths = Lengths(pairs_), held_lengths = Lengths(held_);
-  std::vector<int64_t> all = lengths;
-  all.insert(all.end(), held_lengths.begin(), held_lengths.end());
-  lengths_ = BucketLengths(all, {.rows = batch_, .longest = model_.context});
+  lengths_ = BucketLengths(lengths, held_lengths, {.rows = batch_, .longest = model_.context});
   train_ = std::make_unique<BucketBatches>(lengths_, lengths, batch_);
   validate_ = std::make_unique<BucketBatches>(lengths_, held_lengths, batch_);
   for (const int64_t length : lengths_) Record(length);
@@ -255,7 +254,7 @@ absl::StatusOr<TrainingBatch> TranslateJob::Train(int64_t step) {
   TrainingBatch batch = Fill(pairs_, train_->AtStep(trainer_.seed, step));
   WEFT_RETURN_IF_ERROR(Sample(recorded_[batch.program].get(), step));
   AddNoise(absl::MakeSpan(rows_.input), input_noise_, model_.target_vocabulary,
-           {.seed = trainer_.seed, .step = static_cast<uint32_t>(step)});
+           {.seed = trainer_.seed, .step = static_cast<uint32_t>(step)}, rows_.is_text);
   return batch;
 }
 
@@ -272,12 +271,8 @@ absl::Status TranslateJob::Sample(BucketProgram* program, int64_t step) {
   WEFT_ASSIGN_OR_RETURN(const Outputs outputs, program->sampler->Run({{inputs.source, rows_.source},
                                                                       {inputs.source_lengths, rows_.source_lengths},
                                                                       {inputs.input, rows_.input}}));
-  const absl::Span<const int32_t> said = outputs[program->said].span<const int32_t>();
-  const RandomStream random = {.seed = trainer_.seed, .stream = kSamplingStream, .step = static_cast<uint32_t>(step)};
-  for (size_t i = 1; i < rows_.input.size(); ++i) {
-    const bool follows = rows_.target[i - 1] >= 0 && rows_.target[i] >= 0;  // the input is the target before it
-    if (follows && static_cast<double>(random.Uniform(i)) < part) rows_.input[i] = said[i - 1];
-  }
+  rows_.Replace(outputs[program->said].span<const int32_t>(), part,
+                {.seed = trainer_.seed, .step = static_cast<uint32_t>(step)});
   return absl::OkStatus();
 }
 

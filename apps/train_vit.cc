@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "weft/apps/training_command.h"
 #include "weft/core/file.h"
 #include "weft/core/status.h"
@@ -25,7 +24,7 @@ constexpr int64_t kHeldOut = 5;                // one in five pictures, where no
 class VitJob final : public TrainingJob {
  public:
   Hyperparameters Table() override;
-  absl::Status Check() override;
+  absl::Status Check(const RunDirectory* resumed) override;
   absl::Status Prepare(Parameters* parameters) override;
   TrainerOptions trainer() const override {
     return batches_ == nullptr ? trainer_ : InSteps(trainer_, epochs_, batches_->size());
@@ -114,7 +113,7 @@ Hyperparameters VitJob::Table() {
   return table;
 }
 
-absl::Status VitJob::Check() {
+absl::Status VitJob::Check(const RunDirectory* /*resumed*/) {
   if (images_path_.empty()) return absl::InvalidArgumentError("--data=FILE is missing");
   VitConfig config = model_;  // the pictures' sizes are not known before they are read
   config.image_height = config.image_width = config.patch_size;
@@ -124,14 +123,12 @@ absl::Status VitJob::Check() {
 
 absl::Status VitJob::Prepare(Parameters* /*parameters*/) {
   WEFT_ASSIGN_OR_RETURN(images_, ReadImages(images_path_, labels_path_));
-  fingerprint_ =
-      absl::StrFormat("%016x", HashName(absl::string_view(reinterpret_cast<const char*>(images_.pixels.data()),
-                                                          images_.pixels.size() * sizeof(float))));
   if (validation_path_.empty()) {
     held_ = HoldOut(&images_, kHeldOut);
   } else {
     WEFT_ASSIGN_OR_RETURN(held_, ReadImages(validation_path_, validation_labels_path_));
   }
+  fingerprint_ = Fingerprint<float>(images_.pixels, Fingerprint<int32_t>(images_.labels));
   if (images_.size() == 0) return absl::InvalidArgumentError(absl::StrCat(images_.path, ": too few pictures"));
   if (held_.size() > 0 && (held_.height != images_.height || held_.width != images_.width)) {
     return absl::InvalidArgumentError(absl::StrCat(held_.path, " has pictures of ", held_.height, " x ", held_.width,
@@ -148,7 +145,8 @@ absl::Status VitJob::Prepare(Parameters* /*parameters*/) {
                                                    model_.classes, " that ", images_.path, " has"));
   }
   WEFT_RETURN_IF_ERROR(weft::Validate(model_));
-  brightest_ = std::max(*std::max_element(images_.pixels.begin(), images_.pixels.end()), 1e-30f);
+  brightest_ = *std::max_element(images_.pixels.begin(), images_.pixels.end());
+  if (brightest_ == 0) return absl::InvalidArgumentError(absl::StrCat(images_.path, ": all pixels are 0"));
   const std::vector<int64_t> lengths(static_cast<size_t>(images_.size()), 1);
   batches_ = std::make_unique<BucketBatches>(absl::Span<const int64_t>{1}, lengths, batch_);
   Record();

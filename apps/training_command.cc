@@ -89,7 +89,7 @@ absl::StatusOr<std::unique_ptr<TrainingJob>> ReadJob(const RunFlags& flags, cons
                                                    " is more than learning-rate ", trainer.learning_rate,
                                                    "; give both"));
   }
-  WEFT_RETURN_IF_ERROR(job->Check());
+  WEFT_RETURN_IF_ERROR(job->Check(flags.run.resume ? &run : nullptr));
   return job;
 }
 
@@ -110,6 +110,10 @@ absl::Status Run(RunFlags flags, const MakeJob& make) {
   Parameters parameters({.seed = job->trainer().seed});
   WEFT_RETURN_IF_ERROR(UsageError(job->Prepare(&parameters)));
   const TrainerOptions options = job->trainer();
+  if (options.steps > kMostSteps) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--epochs: they take ", options.steps, " steps, more than the ", kMostSteps, " there may be"));
+  }
   for (const TrainingProgram& program : job->programs()) WEFT_RETURN_IF_ERROR(program.tape->status());
   WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer, Trainer::Create(options, job, &parameters, &*run));
   bool resumed = false;
@@ -149,6 +153,12 @@ Command TrainingCommand(CLI::App* train, const std::string& name, const std::str
   AddFlags(app, RunTable(flags.get()), &flags->given);
   AddFlags(app, make()->Table(), &flags->given);  // copies what it needs of the rows
   return {absl::StrCat("weft train ", name), app, [flags, make = std::move(make)] { return Run(*flags, make); }};
+}
+
+nlohmann::ordered_json ModelOf(const RunDirectory* resumed) {
+  if (resumed == nullptr) return nlohmann::ordered_json::object();
+  const auto found = resumed->config().find(kModelKey);
+  return found != resumed->config().end() && found->is_object() ? *found : nlohmann::ordered_json::object();
 }
 
 absl::Status SetFromConfig(const nlohmann::ordered_json& json, const std::string& name, const Hyperparameters& table) {

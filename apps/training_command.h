@@ -8,8 +8,12 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/types/span.h"
 #include "weft/apps/commands.h"
 #include "weft/core/parameters.h"
+#include "weft/core/random.h"
 #include "weft/train/hyperparameters.h"
 #include "weft/train/run_directory.h"
 #include "weft/train/task.h"
@@ -22,8 +26,9 @@ class TrainingJob : public TrainingTask {
  public:
   // Rows for all that a flag or a configuration sets; they point into the job, and are the same before each call below.
   virtual Hyperparameters Table() = 0;
-  // Checks what belongs together, when everything was set.
-  virtual absl::Status Check() = 0;
+  // Checks what belongs together, when everything was set. `resumed` is the run that goes on, with the model and the
+  // tokenizer that it has; null for one that begins.
+  virtual absl::Status Check(const RunDirectory* resumed) = 0;
   // Reads the data, and records the programs.
   virtual absl::Status Prepare(Parameters* parameters) = 0;
   virtual TrainerOptions trainer() const = 0;
@@ -43,6 +48,16 @@ class TrainingJob : public TrainingTask {
 // `weft train NAME`, with the flags of the job's table and those of runs.
 Command TrainingCommand(CLI::App* train, const std::string& name, const std::string& about,
                         std::function<std::unique_ptr<TrainingJob>()> make);
+
+// config.json's "model" of a run that goes on; an empty object for one that begins.
+nlohmann::ordered_json ModelOf(const RunDirectory* resumed);
+
+// A fingerprint of what a model is trained on: of numbers, and of what other fingerprints say.
+template <class T>
+std::string Fingerprint(absl::Span<const T> values, absl::string_view others = "") {
+  const absl::string_view bytes(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
+  return absl::StrFormat("%016x", HashName(absl::StrCat(others, "\n", bytes)));
+}
 
 // Sets what a configuration or a run's config.json has; an error if that is of another command than "train NAME".
 absl::Status SetFromConfig(const nlohmann::ordered_json& json, const std::string& name, const Hyperparameters& table);

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "weft/core/file.h"
 #include "weft/core/status.h"
@@ -16,21 +17,25 @@ Hyperparameters TrainingTokenizer::Table() {
       {"tokenizer",
        "the file or folder of a tokenizer (weft tokenize takes the same); without it, byte pairs learnt from the data",
        &path_,
-       {.is_path = true}},
+       {.may_change = true, .is_path = true}},
       {"vocabulary", "the most tokens that are learnt", &vocabulary_, {.low = 300, .high = 1e6}},
   };
 }
 
-absl::Status TrainingTokenizer::Prepare(absl::string_view text) {
-  if (!path_.empty()) {
-    WEFT_ASSIGN_OR_RETURN(tokenizer_, LoadTokenizer(path_));
-    WEFT_ASSIGN_OR_RETURN(const std::vector<TokenizerFile> files, TokenizerFiles(path_));
-    for (const auto& [path, name] : files) {
-      WEFT_ASSIGN_OR_RETURN(std::string contents, ReadFile(path));
-      files_.emplace_back(name, std::move(contents));
-    }
-    return absl::OkStatus();
+absl::Status TrainingTokenizer::Read(const std::string& path) {
+  WEFT_ASSIGN_OR_RETURN(tokenizer_, LoadTokenizer(path));
+  WEFT_ASSIGN_OR_RETURN(const std::vector<TokenizerFile> files, TokenizerFiles(path));
+  for (const auto& [file, name] : files) {
+    WEFT_ASSIGN_OR_RETURN(std::string contents, ReadFile(file));
+    files_.emplace_back(name, std::move(contents));
   }
+  return absl::OkStatus();
+}
+
+absl::Status TrainingTokenizer::Prepare(absl::string_view text) {
+  // A run that was killed as it began may have none yet.
+  if (!run_.empty() && !absl::IsNotFound(TokenizerFiles(run_).status())) return Read(run_);
+  if (const std::string& path = path_.empty() ? default_ : path_; !path.empty()) return Read(path);
   WEFT_ASSIGN_OR_RETURN(BpeModel model, LearnByteLevelBpe(text, {.vocabulary = vocabulary_, .special = special_}));
   if (set_format_ != nullptr) set_format_(&model);
   files_.emplace_back("tokenizer.json", WriteTokenizerJson(model));

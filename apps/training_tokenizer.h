@@ -28,10 +28,12 @@ class TrainingTokenizer {
       : vocabulary_(vocabulary), special_(std::move(special)), set_format_(std::move(set_format)) {}
 
   Hyperparameters Table();  // --tokenizer and --vocabulary
-  const std::string& path() const { return path_; }
-  void set_path(const std::string& path) { path_ = path; }
+  // Where it lies if no flag says so: in the folder of a run that goes on, or of the weights to begin with.
+  void set_default(const std::string& folder) { default_ = folder; }
+  // The tokenizer of this run goes on, whatever the flags say, if it has one by now.
+  void set_run(const std::string& folder) { run_ = folder; }
 
-  // Reads the one that was given, or learns one from `text`.
+  // Reads the run's own, the one that was given, or the default; else learns one from `text`.
   absl::Status Prepare(absl::string_view text);
   // Puts its files into the run's folder.
   absl::Status Write(const RunDirectory& run) const;
@@ -40,7 +42,9 @@ class TrainingTokenizer {
   const Tokenizer& operator*() const { return *tokenizer_; }
 
  private:
-  std::string path_;
+  absl::Status Read(const std::string& path);
+
+  std::string path_, default_, run_;
   int64_t vocabulary_;
   std::vector<std::string> special_;
   std::function<void(BpeModel*)> set_format_;

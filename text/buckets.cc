@@ -17,12 +17,14 @@ void ShuffleWith(const RandomStream& random, uint64_t* next, std::vector<T>* ite
 
 }  // namespace
 
-std::vector<int64_t> BucketLengths(absl::Span<const int64_t> lengths, const BucketOptions& options) {
-  std::map<int64_t, int64_t> counts;  // by bucket length
-  for (const int64_t length : lengths) {
+std::vector<int64_t> BucketLengths(absl::Span<const int64_t> lengths, absl::Span<const int64_t> held_out,
+                                   const BucketOptions& options) {
+  const auto bucket_of = [&](int64_t length) {
     const int64_t rounded = std::max<int64_t>((length + options.step - 1) / options.step, 1) * options.step;
-    ++counts[options.longest > 0 ? std::min(rounded, options.longest) : rounded];
-  }
+    return options.longest > 0 ? std::min(rounded, options.longest) : rounded;
+  };
+  std::map<int64_t, int64_t> counts;  // by bucket length
+  for (const int64_t length : lengths) ++counts[bucket_of(length)];
   std::vector<int64_t> buckets;
   int64_t waiting = 0;
   for (const auto& [length, count] : counts) {
@@ -31,6 +33,8 @@ std::vector<int64_t> BucketLengths(absl::Span<const int64_t> lengths, const Buck
     buckets.push_back(length);
     waiting = 0;
   }
+  const int64_t longest = held_out.empty() ? 0 : bucket_of(*std::max_element(held_out.begin(), held_out.end()));
+  if (buckets.empty() ? longest > 0 : longest > buckets.back()) buckets.push_back(longest);
   return buckets;
 }
 

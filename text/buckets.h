@@ -22,8 +22,10 @@ struct BucketOptions {
   int64_t longest = 0;  // but none is above this, which no example exceeds; 0: no limit
 };
 // The lengths of buckets for examples of these lengths, rising: multiples of `step`, without those that less than half
-// a batch of examples would be in, which the next longer one takes.
-std::vector<int64_t> BucketLengths(absl::Span<const int64_t> lengths, const BucketOptions& options);
+// a batch of examples would be in, which the next longer one takes. Examples that are held out for validation change
+// none of these; if one is longer than all, there is one bucket more.
+std::vector<int64_t> BucketLengths(absl::Span<const int64_t> lengths, absl::Span<const int64_t> held_out,
+                                   const BucketOptions& options);
 
 struct BucketBatch {
   size_t bucket = 0;

@@ -10,12 +10,13 @@
 namespace weft {
 namespace {
 
-constexpr int32_t kIgnored = -100;  // as cross_entropy has it
+constexpr int32_t kIgnored = -100;                // as cross_entropy has it
+constexpr uint32_t kSamplingStream = 0xffff0006;  // far above those that a tape gives to its random ops
 
 }  // namespace
 
 absl::StatusOr<ParallelText> ReadParallelText(const std::string& source, const std::string& target) {
-  ParallelText text = {{source, {}}, {target, {}}};
+  ParallelText text = {{.path = source}, {.path = target}};
   for (TextLines* side : {&text.source, &text.target}) {
     WEFT_ASSIGN_OR_RETURN(side->lines, ReadLines(side->path));
   }
@@ -25,11 +26,24 @@ absl::StatusOr<ParallelText> ReadParallelText(const std::string& source, const s
                                                  ": each line needs its translation"));
 }
 
+std::string TextLines::Place(size_t index) const {
+  return absl::StrCat(path, ", line ", numbers.empty() ? index + 1 : numbers[index]);
+}
+
+void TextLines::Take(const TextLines& from, size_t index) {
+  lines.push_back(from.lines[index]);
+  numbers.push_back(from.numbers.empty() ? index + 1 : from.numbers[index]);
+}
+
 int64_t SentencePair::length() const { return static_cast<int64_t>(std::max(source.size(), target.size()) + 1); }
 
 absl::StatusOr<std::vector<int32_t>> EncodeLine(const TextLines& text, size_t index, const Tokenizer& tokenizer,
                                                 const EncodeLimits& limits, int64_t reserved) {
-  const std::string place = absl::StrCat(text.path, ", line ", index + 1);
+  const std::string place = text.Place(index);
+  if (limits.context <= reserved) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a context of ", limits.context, " has no room for text beside ", reserved, " special tokens"));
+  }
   absl::StatusOr<std::vector<int32_t>> ids = tokenizer.Encode(text.lines[index]);
   if (!ids.ok()) return Annotate(ids.status(), place);
   if (ids->empty()) return absl::InvalidArgumentError(absl::StrCat(place, ": the line is empty"));
@@ -65,6 +79,7 @@ void PairRows::Fill(absl::Span<const SentencePair> pairs, absl::Span<const int32
   source.assign(size, tokens.padding);
   input.assign(size, tokens.padding);
   target.assign(size, kIgnored);
+  is_text.assign(size, false);
   source_lengths.assign(static_cast<size_t>(rows), 0);
   sources = targets = 0;
   size_t at = 0;  // where a row begins
@@ -75,10 +90,18 @@ void PairRows::Fill(absl::Span<const SentencePair> pairs, absl::Span<const int32
     source_lengths[row] = static_cast<int32_t>(pair.source.size() + 1);
     input[at] = tokens.begin;
     std::copy(pair.target.begin(), pair.target.end(), &input[at] + 1);
+    std::fill_n(is_text.begin() + static_cast<std::ptrdiff_t>(at) + 1, pair.target.size(), true);
     std::copy(pair.target.begin(), pair.target.end(), &target[at]);
     target[at + pair.target.size()] = tokens.end;
     sources += static_cast<int64_t>(pair.source.size()) + 1;
     targets += static_cast<int64_t>(pair.target.size()) + 1;
+  }
+}
+
+void PairRows::Replace(absl::Span<const int32_t> said, double part, RandomStream random) {
+  random.stream = kSamplingStream;
+  for (size_t i = 1; i < input.size(); ++i) {
+    if (is_text[i] && static_cast<double>(random.Uniform(i)) < part) input[i] = said[i - 1];
   }
 }
 

@@ -12,6 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "weft/core/random.h"
 #include "weft/text/tokenizer.h"
 
 namespace weft {
@@ -19,6 +20,11 @@ namespace weft {
 struct TextLines {
   std::string path;  // for errors
   std::vector<std::string> lines;
+  std::vector<size_t> numbers = {};  // of the lines in the file, from 1; empty: 1, 2, ...
+
+  std::string Place(size_t index) const;  // "FILE, line 7"
+  // Appends line `index` of another part of the same file.
+  void Take(const TextLines& from, size_t index);
 };
 struct ParallelText {
   TextLines source, target;  // of as many lines
@@ -36,7 +42,7 @@ struct EncodeLimits {
   bool truncate = false;  // what is longer is cut, which else is an error
 };
 // The ids of line `index` of a text, with room for `reserved` more tokens in the context. InvalidArgument, with file
-// and line, for an empty line, one that is not UTF-8, and one that is too long.
+// and line, for an empty line, one that is not UTF-8, and one that is too long; also for a context without room.
 absl::StatusOr<std::vector<int32_t>> EncodeLine(const TextLines& text, size_t index, const Tokenizer& tokenizer,
                                                 const EncodeLimits& limits, int64_t reserved);
 absl::StatusOr<std::vector<SentencePair>> EncodePairs(const ParallelText& text, const Tokenizer& tokenizer,
@@ -53,10 +59,14 @@ struct PairRows {
   std::vector<int32_t> input;                   // [B, L]: what the decoder sees: begin, then the translation
   std::vector<int32_t> target;                  // [B, L]: what it should say: the translation, then end; -100 where no
                                                 // token is
+  std::vector<bool> is_text;                    // [B, L]: where the input is a token of the translation
   int64_t sources = 0, targets = 0;             // tokens that are not padding
 
   void Fill(absl::Span<const SentencePair> pairs, absl::Span<const int32_t> examples, int64_t rows, int64_t length,
             const PairTokens& tokens);
+  // Scheduled sampling: puts what the model would say, i32 [B, L], in place of `part` of the translations' tokens in
+  // the input: said[t] is its guess of what input[t + 1] is.
+  void Replace(absl::Span<const int32_t> said, double part, RandomStream random);
 };
 
 }  // namespace weft

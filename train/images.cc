@@ -43,6 +43,9 @@ absl::StatusOr<Images> ReadCsv(const std::string& path, absl::string_view text) 
       if (!absl::SimpleAtof(fields[static_cast<size_t>(i)], &value) || !std::isfinite(value)) {
         return Bad(images, number, absl::StrCat("'", fields[static_cast<size_t>(i)], "' is not a number"));
       }
+      if (value < 0) {
+        return Bad(images, number, absl::StrCat("the pixel ", fields[static_cast<size_t>(i)], " is less than 0"));
+      }
       images.pixels.push_back(value);
     }
     double label;  // "3" or "3.0"

@@ -29,7 +29,7 @@ struct Images {
 
 // CSV: a picture a line, its pixels row by row, then its label; pictures are square. IDX (LeCun's, of 8-bit pixels):
 // `path` has the pictures, `labels` their labels. InvalidArgument, with file and line or place, for what is neither,
-// for labels that are no whole numbers of 0 .. 65535, and for files that differ in how many they have.
+// for pixels below 0, labels that are no whole numbers of 0 .. 65535, and for files that differ in how many they have.
 absl::StatusOr<Images> ReadImages(const std::string& path, const std::string& labels = "");
 
 // Every n-th picture is taken from `images`, for validation.

@@ -49,6 +49,7 @@ TEST(ImagesTest, SaysWhatCannotBeRead) {
       {Write("b.csv", "1,2\n1,2,3\n"), "", "b.csv, line 2: 2 pixels, but the pictures before have 1"},
       {Write("b.csv", "1,2\n\nx,3\n"), "", "b.csv, line 3: 'x' is not a number"},
       {Write("b.csv", "nan,3\n"), "", "b.csv, line 1: 'nan' is not a number"},
+      {Write("b.csv", "-1,1\n"), "", "b.csv, line 1: the pixel -1 is less than 0"},
       {Write("b.csv", "1,-1\n"), "", "the label '-1' is not a whole number of 0 .. 65535"},
       {Write("b.csv", "1,1.5\n"), "", "the label '1.5' is not a whole number"},
       {Write("b.csv", "\n"), "", "b.csv: there are no pictures in it"},

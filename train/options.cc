@@ -3,17 +3,19 @@
 namespace weft {
 
 Hyperparameters TrainerHyperparameters(TrainerOptions* options, int64_t* epochs) {
-  constexpr double kMostSteps = 1 << 24;  // the optimizer counts in f32
   const double least = epochs != nullptr ? -1 : 0;
   const std::string each = epochs != nullptr ? "; -1: each epoch" : "";
   Hyperparameters table = {
       {"steps",
        epochs != nullptr ? "updates to make; 0: those of the epochs" : "updates to make",
        &options->steps,
-       {.low = 0, .high = kMostSteps, .may_change = true}},
+       {.low = 0, .high = static_cast<double>(kMostSteps), .may_change = true}},
       {"learning-rate", "the highest learning rate, reached after the warm-up", &options->learning_rate, {.low = 0}},
       {"min-learning-rate", "the learning rate at the end", &options->minimum_learning_rate, {.low = 0}},
-      {"warmup-steps", "steps of linear warm-up", &options->warmup_steps, {.low = 0, .high = kMostSteps}},
+      {"warmup-steps",
+       "steps of linear warm-up",
+       &options->warmup_steps,
+       {.low = 0, .high = static_cast<double>(kMostSteps)}},
       {"eval-every",
        "steps between evaluations on the validation data; 0: none" + each,
        &options->eval_every,

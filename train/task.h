@@ -26,6 +26,7 @@ struct TrainingProgram {
   Var loss;  // f32 []: the mean over the batch's targets
   Var gradient_norm, update;
   Var correct;  // f32 []: how many targets the model guesses; null: they are not counted
+  Var held;     // f32 []: what is measured on validation data in place of the loss; null: the loss
 };
 
 // Records what follows a loss: the input "learning_rate", the gradients and AdamW's update.

@@ -59,6 +59,8 @@ std::string WriterOf(const Program& program, const std::string& name) {
   return "the start";
 }
 
+Var Measured(const TrainingProgram& program) { return program.held.tape != nullptr ? program.held : program.loss; }
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const TrainerOptions& options, TrainingTask* task,
@@ -174,7 +176,7 @@ absl::StatusOr<Runner*> Trainer::Evaluator(size_t index) {
   std::unique_ptr<Runner>& runner = graphs_[index].evaluate;
   if (runner != nullptr) return runner.get();
   const TrainingProgram& program = task_->programs()[index];
-  CompileOptions options = {.fetch = {program.loss}, .mode = kEval};
+  CompileOptions options = {.fetch = {Measured(program)}, .mode = kEval};
   if (program.correct.tape != nullptr) options.fetch.push_back(program.correct);
   WEFT_ASSIGN_OR_RETURN(Graph graph, Compile(*program.tape, options));
   runner = std::make_unique<Runner>(std::move(graph), parameters_,
@@ -192,7 +194,7 @@ absl::StatusOr<Metrics::Validation> Trainer::Evaluate() {
     WEFT_ASSIGN_OR_RETURN(Runner* const runner, Evaluator(batch.program));
     WEFT_ASSIGN_OR_RETURN(const Outputs outputs, runner->Run(batch.feeds));
     const auto weight = static_cast<double>(batch.targets);
-    loss += weight * outputs.Scalar(program.loss);
+    loss += weight * outputs.Scalar(Measured(program));
     targets += weight;
     counted = program.correct.tape != nullptr;
     if (counted) correct += outputs.Scalar(program.correct);
