@@ -20,15 +20,18 @@ absl::Status Bad(const Images& images, size_t line, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat(images.path, ", line ", line, ": ", what));
 }
 
-absl::StatusOr<Images> ReadCsv(const std::string& path, absl::string_view text) {
-  Images images = {.path = path};
+// Without labels if the height and the width are known, those of the pictures that are wanted.
+absl::StatusOr<Images> ReadCsv(const std::string& path, absl::string_view text, int64_t height = 0, int64_t width = 0) {
+  const bool labelled = height == 0;
+  Images images = {.path = path, .height = height, .width = width};
   size_t number = 0;
   for (absl::string_view line : absl::StrSplit(text, '\n')) {
     ++number;
     line = absl::StripAsciiWhitespace(line);
     if (line.empty()) continue;
     const std::vector<absl::string_view> fields = absl::StrSplit(line, ',');
-    const auto pixels = static_cast<int64_t>(fields.size()) - 1;
+    const auto count = static_cast<int64_t>(fields.size());
+    const int64_t pixels = labelled || count == images.pixels_each() + 1 ? count - 1 : count;
     if (images.height == 0) {
       images.height = images.width = std::llround(std::sqrt(static_cast<double>(pixels)));
       if (pixels < 1 || images.pixels_each() != pixels) {
@@ -36,7 +39,9 @@ absl::StatusOr<Images> ReadCsv(const std::string& path, absl::string_view text) 
       }
     }
     if (pixels != images.pixels_each()) {
-      return Bad(images, number, absl::StrCat(pixels, " pixels, but the pictures before have ", images.pixels_each()));
+      return Bad(images, number,
+                 absl::StrCat(pixels, " pixels, but ", labelled ? "the pictures before have " : "the model's have ",
+                              images.pixels_each()));
     }
     for (int64_t i = 0; i < pixels; ++i) {
       float value;
@@ -48,13 +53,14 @@ absl::StatusOr<Images> ReadCsv(const std::string& path, absl::string_view text) 
       }
       images.pixels.push_back(value);
     }
+    if (!labelled) continue;
     double label;  // "3" or "3.0"
     if (!absl::SimpleAtod(fields.back(), &label) || label < 0 || label >= kMostClasses || label != std::floor(label)) {
       return Bad(images, number, absl::StrCat("the label '", fields.back(), "' is not a whole number of 0 .. 65535"));
     }
     images.labels.push_back(static_cast<int32_t>(label));
   }
-  if (images.labels.empty()) return absl::InvalidArgumentError(absl::StrCat(path, ": there are no pictures in it"));
+  if (images.pixels.empty()) return absl::InvalidArgumentError(absl::StrCat(path, ": there are no pictures in it"));
   return images;
 }
 
@@ -110,6 +116,15 @@ absl::StatusOr<Images> ReadImages(const std::string& path, const std::string& la
   if (IsIdx(file)) return ReadIdx(path, file, labels);
   if (labels.empty()) return ReadCsv(path, file);
   return absl::InvalidArgumentError(absl::StrCat(path, ": it is no IDX file, which alone has its labels apart"));
+}
+
+absl::StatusOr<Images> ReadUnlabelledImages(const std::string& path, int64_t height, int64_t width) {
+  WEFT_ASSIGN_OR_RETURN(const std::string file, ReadMaybeGzip(path));
+  if (!IsIdx(file)) return ReadCsv(path, file, height, width);
+  WEFT_ASSIGN_OR_RETURN(const Idx pictures, ParseIdx(path, file, 3));
+  Images images = {.path = path, .height = pictures.sizes[1], .width = pictures.sizes[2]};
+  for (const char c : pictures.bytes) images.pixels.push_back(static_cast<uint8_t>(c));
+  return images;
 }
 
 Images HoldOut(Images* images, int64_t n) {

@@ -17,9 +17,9 @@ struct Images {
   std::string path;  // for errors
   int64_t height = 0, width = 0;
   std::vector<float> pixels;    // [N, height, width], as the file has them
-  std::vector<int32_t> labels;  // [N], from 0
+  std::vector<int32_t> labels;  // [N], from 0; none of pictures without labels
 
-  int64_t size() const { return static_cast<int64_t>(labels.size()); }
+  int64_t size() const { return pixels.empty() ? 0 : static_cast<int64_t>(pixels.size()) / pixels_each(); }
   int64_t pixels_each() const { return height * width; }
   absl::Span<const float> operator[](int64_t i) const {
     return absl::MakeConstSpan(pixels).subspan(static_cast<size_t>(i * pixels_each()),
@@ -31,6 +31,9 @@ struct Images {
 // `path` has the pictures, `labels` their labels. InvalidArgument, with file and line or place, for what is neither,
 // for pixels below 0, labels that are no whole numbers of 0 .. 65535, and for files that differ in how many they have.
 absl::StatusOr<Images> ReadImages(const std::string& path, const std::string& labels = "");
+
+// The same of pictures of so many pixels: CSV may be without labels, and IDX needs none. No label is read.
+absl::StatusOr<Images> ReadUnlabelledImages(const std::string& path, int64_t height, int64_t width);
 
 // Every n-th picture is taken from `images`, for validation.
 Images HoldOut(Images* images, int64_t n);

@@ -1,5 +1,6 @@
 #include "weft/train/images.h"
 
+#include <filesystem>
 #include <fstream>
 
 #include "absl/strings/match.h"
@@ -11,8 +12,12 @@ namespace {
 
 using testing::ElementsAre;
 
+// Each time in a folder of its own, so that the rows of a table can have files of one name.
 std::string Write(const std::string& name, const std::string& contents) {
-  const std::string path = testing::TempDir() + "/" + name;
+  static int files = 0;
+  const std::string folder = testing::TempDir() + "/images_test-" + std::to_string(++files);
+  std::filesystem::create_directories(folder);
+  const std::string path = folder + "/" + name;
   std::ofstream(path, std::ios::binary) << contents;
   return path;
 }
@@ -38,6 +43,22 @@ TEST(ImagesTest, ReadsIdx) {
   EXPECT_EQ(images->width, 3);
   EXPECT_THAT(images->labels, ElementsAre(7, 9));
   EXPECT_THAT((*images)[1], ElementsAre(4, 5, 255));
+}
+
+TEST(ImagesTest, ReadsPicturesWithoutLabels) {
+  for (const char* text : {"1,2,3,4\n5,6,7,8\n", "1,2,3,4,0\n5,6,7,8,x\n"}) {
+    const absl::StatusOr<Images> images = ReadUnlabelledImages(Write("a.csv", text), 2, 2);
+    ASSERT_TRUE(images.ok()) << images.status();
+    EXPECT_EQ(images->size(), 2);
+    EXPECT_TRUE(images->labels.empty());
+    EXPECT_THAT((*images)[1], ElementsAre(5, 6, 7, 8));
+  }
+  const absl::StatusOr<Images> idx = ReadUnlabelledImages(Write("p.idx", kPictures), 1, 3);
+  ASSERT_TRUE(idx.ok()) << idx.status();
+  EXPECT_EQ(idx->size(), 2);
+  EXPECT_THAT((*idx)[1], ElementsAre(4, 5, 255));
+  const absl::Status status = ReadUnlabelledImages(Write("a.csv", "1,2,3\n"), 2, 2).status();
+  EXPECT_TRUE(absl::StrContains(status.message(), "a.csv, line 1: 3 pixels, but the model's have 4")) << status;
 }
 
 TEST(ImagesTest, SaysWhatCannotBeRead) {
