@@ -5,35 +5,17 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "weft/apps/flags.h"
 #include "weft/core/status.h"
-#include "weft/graph/compile.h"
-#include "weft/graph/runner.h"
-#include "weft/models/weights.h"
-#include "weft/text/load_tokenizer.h"
+#include "weft/models/eval_runner.h"
+#include "weft/text/buckets.h"
 
 namespace weft {
-namespace {
 
-// Whether the tokenizer's ids and special tokens fit the model.
-absl::Status CheckTokenizer(const std::string& folder, const Tokenizer& tokenizer, const BertConfig& config) {
-  if (tokenizer.vocabulary_size() > config.vocabulary) {
-    return absl::InvalidArgumentError(absl::StrCat(folder, ": the tokenizer has ", tokenizer.vocabulary_size(),
-                                                   " tokens, but the model's table ", config.vocabulary));
-  }
-  const int64_t around = static_cast<int64_t>(tokenizer.Wrap({}).ids.size());
-  if (config.context > around) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(folder, ": the model's context is ", config.context,
-                                                 ", but the format's special tokens are ", around));
-}
-
-}  // namespace
-
-// A graph for texts of up to so many tokens. All of them share the weights.
+// A graph for so many texts of up to so many tokens. All of them share the weights.
 struct BertEncoder::Bucket {
-  Bucket(const BertConfig& config, int64_t length, const Record& record) {
-    tokens = tape.Input("tokens", {kI32, {1, length}}, {.below = config.vocabulary});
-    lengths = tape.Input("lengths", {kI32, {1}}, {.below = length + 1});
+  Bucket(const BertConfig& config, int64_t rows, int64_t length, const Record& record) {
+    tokens = tape.Input("tokens", {kI32, {rows, length}}, {.below = config.vocabulary});
+    lengths = tape.Input("lengths", {kI32, {rows}}, {.below = length + 1});
     result = record(Bert(config), tokens, lengths);
   }
 
@@ -42,34 +24,34 @@ struct BertEncoder::Bucket {
   std::unique_ptr<Runner> runner;
 };
 
-BertEncoder::BertEncoder(const BertEncoderOptions& options, Record record)
-    : options_(options), record_(std::move(record)) {}
+BertEncoder::BertEncoder(OpenedBert bert, const BertEncoderOptions& options, Record record)
+    : options_(options),
+      record_(std::move(record)),
+      tokenizer_(std::move(bert.tokenizer)),
+      config_(bert.model.config),
+      labels_(std::move(bert.model.labels)) {
+  if (options.layers > 0) config_.layers = options.layers;
+}
 
 BertEncoder::~BertEncoder() = default;
 
-absl::StatusOr<std::unique_ptr<BertEncoder>> BertEncoder::Create(const BertEncoderOptions& options, Record record) {
-  auto encoder = std::unique_ptr<BertEncoder>(new BertEncoder(options, std::move(record)));
-  const auto load = [&]() -> absl::Status {
-    WEFT_ASSIGN_OR_RETURN(encoder->tokenizer_, LoadTokenizer(options.folder));
-    WEFT_ASSIGN_OR_RETURN(const PublishedBert published, ReadBert(options.folder));
-    WEFT_RETURN_IF_ERROR(CheckTokenizer(options.folder, *encoder->tokenizer_, published.config));
-    if (options.layers > published.config.layers) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(options.folder, ": the model has ", published.config.layers, " layers, not ", options.layers));
-    }
-    encoder->config_ = published.config;
-    if (options.layers > 0) encoder->config_.layers = options.layers;
-    WEFT_RETURN_IF_ERROR(encoder->BucketOf(1).status());  // creates the weights
-    // Heads and layers that aren't needed may be there, too.
-    return encoder->parameters_.Set(options.folder + "/model.safetensors", published.weights.tensors(),
-                                    Parameters::kWeights, Parameters::kMayHaveMore);
-  };
-  WEFT_RETURN_IF_ERROR(UsageError(load()));
+absl::StatusOr<std::unique_ptr<BertEncoder>> BertEncoder::Create(OpenedBert bert, const BertEncoderOptions& options,
+                                                                 Record record) {
+  const std::string path = bert.path;
+  const PublishedBert model = bert.model;
+  if (options.layers > model.config.layers) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": the model has ", model.config.layers, " layers, not ", options.layers));
+  }
+  auto encoder = std::unique_ptr<BertEncoder>(new BertEncoder(std::move(bert), options, std::move(record)));
+  WEFT_RETURN_IF_ERROR(encoder->parameters_.Create(ParametersOf(model.config, model.weights)));
+  WEFT_RETURN_IF_ERROR(encoder->parameters_.Set(path + "/model.safetensors", model.weights.tensors()));
   return encoder;
 }
 
-absl::StatusOr<std::vector<int32_t>> BertEncoder::Tokens(absl::string_view text) const {
-  WEFT_ASSIGN_OR_RETURN(std::vector<int32_t> ids, tokenizer_->Encode(text));
+absl::StatusOr<std::vector<int32_t>> BertEncoder::Tokens(absl::string_view text, bool special) const {
+  WEFT_ASSIGN_OR_RETURN(std::vector<int32_t> ids,
+                        special ? tokenizer_->EncodeWithSpecial(text) : tokenizer_->Encode(text));
   const size_t context = static_cast<size_t>(config_.context), around = tokenizer_->Wrap({}).ids.size();
   if (ids.size() + around <= context) return ids;
   if (!options_.truncate) {
@@ -81,13 +63,40 @@ absl::StatusOr<std::vector<int32_t>> BertEncoder::Tokens(absl::string_view text)
   return ids;
 }
 
-absl::StatusOr<absl::Span<const float>> BertEncoder::Run(absl::Span<const int32_t> ids) {
-  std::vector<int32_t> tokens = tokenizer_->Wrap(ids).ids;
-  WEFT_ASSIGN_OR_RETURN(Bucket* const bucket, BucketOf(static_cast<int64_t>(tokens.size())));
-  const std::vector<int32_t> length = {static_cast<int32_t>(tokens.size())};
-  tokens.resize(static_cast<size_t>(bucket->tokens.dim(1)));
-  WEFT_ASSIGN_OR_RETURN(const Outputs out, bucket->runner->Run({{bucket->tokens, tokens}, {bucket->lengths, length}}));
-  return out[bucket->result].span<const float>();
+absl::StatusOr<std::vector<std::vector<float>>> BertEncoder::Run(absl::Span<const std::vector<int32_t>> texts) {
+  std::vector<std::vector<int32_t>> inputs;
+  std::vector<int64_t> lengths, buckets;
+  for (const std::vector<int32_t>& text : texts) {
+    inputs.push_back(tokenizer_->Wrap(text).ids);
+    lengths.push_back(static_cast<int64_t>(inputs.back().size()));
+    buckets.push_back(BucketLength(lengths.back()));
+  }
+  std::sort(buckets.begin(), buckets.end());
+  buckets.erase(std::unique(buckets.begin(), buckets.end()), buckets.end());
+  const BucketBatches batches(buckets, lengths, options_.batch);
+  std::vector<std::vector<float>> results(texts.size());
+  std::vector<int32_t> tokens, token_counts;
+  for (int64_t i = 0; i < batches.size(); ++i) {
+    const BucketBatch batch = batches[i];
+    const size_t length = static_cast<size_t>(buckets[batch.bucket]);
+    const size_t rows = std::min(std::bit_ceil(batch.examples.size()), static_cast<size_t>(options_.batch));
+    WEFT_ASSIGN_OR_RETURN(Bucket* const bucket, BucketOf(static_cast<int64_t>(rows), buckets[batch.bucket]));
+    tokens.assign(rows * length, 0);
+    token_counts.assign(rows, 0);
+    for (size_t row = 0; row < batch.examples.size(); ++row) {
+      const std::vector<int32_t>& ids = inputs[static_cast<size_t>(batch.examples[row])];
+      std::copy(ids.begin(), ids.end(), &tokens[row * length]);
+      token_counts[row] = static_cast<int32_t>(ids.size());
+    }
+    WEFT_ASSIGN_OR_RETURN(const Outputs out,
+                          bucket->runner->Run({{bucket->tokens, tokens}, {bucket->lengths, token_counts}}));
+    const absl::Span<const float> all = out[bucket->result].span<const float>();
+    for (size_t row = 0; row < batch.examples.size(); ++row) {
+      const absl::Span<const float> one = all.subspan(row * (all.size() / rows), all.size() / rows);
+      results[static_cast<size_t>(batch.examples[row])].assign(one.begin(), one.end());
+    }
+  }
+  return results;
 }
 
 absl::Span<const float> BertEncoder::TokenEmbedding(int32_t id) const {
@@ -97,17 +106,18 @@ absl::Span<const float> BertEncoder::TokenEmbedding(int32_t id) const {
   return table->span<const float>().subspan(static_cast<size_t>(id) * width, width);
 }
 
-absl::StatusOr<BertEncoder::Bucket*> BertEncoder::BucketOf(int64_t tokens) {
+int64_t BertEncoder::BucketLength(int64_t tokens) const {
   constexpr uint64_t kShortest = 16;
   const uint64_t rounded = std::bit_ceil(std::max(kShortest, static_cast<uint64_t>(tokens)));
-  const int64_t length = std::min(static_cast<int64_t>(rounded), config_.context);
-  std::unique_ptr<Bucket>& bucket = buckets_[length];
+  return std::min(static_cast<int64_t>(rounded), config_.context);
+}
+
+absl::StatusOr<BertEncoder::Bucket*> BertEncoder::BucketOf(int64_t rows, int64_t length) {
+  std::unique_ptr<Bucket>& bucket = buckets_[{rows, length}];
   if (bucket == nullptr) {
-    auto made = std::make_unique<Bucket>(config_, length, record_);
-    WEFT_ASSIGN_OR_RETURN(Graph graph, Compile(made->tape, {.fetch = {made->result}, .mode = kEval}));
-    made->runner = std::make_unique<Runner>(std::move(graph), &parameters_,
-                                            RunnerOptions{.threads = static_cast<int>(options_.threads)});
-    WEFT_RETURN_IF_ERROR(made->runner->status());
+    auto made = std::make_unique<Bucket>(config_, rows, length, record_);
+    WEFT_ASSIGN_OR_RETURN(made->runner, EvalRunner(made->tape, {.fetch = {made->result}}, &parameters_,
+                                                   static_cast<int>(options_.threads)));
     bucket = std::move(made);
   }
   return bucket.get();

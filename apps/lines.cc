@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "weft/apps/flags.h"
@@ -112,6 +113,12 @@ absl::Status ForEachLine(const std::vector<std::string>& files,
                          const std::function<absl::Status(absl::string_view)>& line) {
   return ForEachBatch(files, /*most=*/1,
                       [&](absl::Span<const Line> lines) { return Annotate(line(lines[0].text), lines[0].place); });
+}
+
+std::string JsonArray(absl::Span<const float> numbers) {
+  std::string text = "[";
+  for (const float x : numbers) absl::StrAppendFormat(&text, "%s%.7g", text.size() == 1 ? "" : ",", x);
+  return text + "]";
 }
 
 }  // namespace weft

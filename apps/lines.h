@@ -29,6 +29,9 @@ struct Line {
 absl::Status ForEachBatch(const std::vector<std::string>& files, size_t most,
                           const std::function<absl::Status(absl::Span<const Line>)>& batch);
 
+// "[0.25,-1e-05]"
+std::string JsonArray(absl::Span<const float> numbers);
+
 }  // namespace weft
 
 #endif  // WEFT_APPS_LINES_H_

@@ -45,6 +45,31 @@ absl::StatusOr<std::shared_ptr<const Tokenizer>> ReadTokenList(const std::string
 
 }  // namespace
 
+absl::StatusOr<OpenedBert> OpenBert(const std::string& path) {
+  OpenedBert bert = {.path = path};
+  WEFT_ASSIGN_OR_RETURN(bert.tokenizer, LoadTokenizer(path));
+  WEFT_ASSIGN_OR_RETURN(const ModelKind kind, KindOf(path));
+  if (IsRun(path)) {
+    if (kind != ModelKind::kBert) return absl::InvalidArgumentError(absl::StrCat(path, ": the model is no BERT"));
+    WEFT_ASSIGN_OR_RETURN(bert.model, Open<PublishedBert>(path, "BERT"));
+  } else {
+    WEFT_ASSIGN_OR_RETURN(bert.model, ReadBert(path));
+  }
+  const BertConfig& config = bert.model.config;
+  WEFT_RETURN_IF_ERROR(CheckVocabulary(path, "", *bert.tokenizer, config.vocabulary));
+  const int64_t around = static_cast<int64_t>(bert.tokenizer->Wrap({}).ids.size());
+  if (config.context > around) return bert;
+  return absl::InvalidArgumentError(absl::StrCat(path, ": the model's context is ", config.context,
+                                                 ", but the format's special tokens are ", around));
+}
+
+absl::Status CheckGuessesMasked(const OpenedBert& bert) {
+  const bool head = bert.model.weights.Has("cls.predictions.");
+  if (head && bert.tokenizer->special_tokens().mask) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      bert.path, head ? ": the tokenizer has no mask token" : ": the model has no head that guesses masked tokens"));
+}
+
 absl::StatusOr<OpenedGpt> OpenGpt(const std::string& path, const std::string& tokenizer) {
   WEFT_ASSIGN_OR_RETURN(PublishedGpt model, Open<PublishedGpt>(path, "GPT"));
   std::string beside = path;

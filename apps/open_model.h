@@ -1,5 +1,4 @@
-// What `weft generate` and `weft translate` take as --model: a published model or a run of `weft train`, with its
-// tokenizer.
+// What commands take as --model: a published model or a run of `weft train`, with its tokenizer.
 //
 //   WEFT_ASSIGN_OR_RETURN(const OpenedGpt gpt, OpenGpt(flags.model, flags.tokenizer));
 //   ...  // graphs of Gpt(gpt.model.config), whose runners create the parameters
@@ -17,6 +16,16 @@
 #include "weft/text/tokenizer.h"
 
 namespace weft {
+
+struct OpenedBert {
+  std::string path;
+  PublishedBert model;
+  std::unique_ptr<Tokenizer> tokenizer;
+};
+// A folder of Hugging Face's layout or a run. InvalidArgument if the tokenizer does not fit the model.
+absl::StatusOr<OpenedBert> OpenBert(const std::string& path);
+// InvalidArgument unless the model has the head for masked tokens, and the tokenizer the mask.
+absl::Status CheckGuessesMasked(const OpenedBert& bert);
 
 struct OpenedGpt {
   PublishedGpt model;

@@ -1,11 +1,15 @@
 #include "weft/apps/open_published.h"
 
+#include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <memory>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "weft/apps/flags.h"
 #include "weft/apps/gpt_options.h"
+#include "weft/core/file.h"
 #include "weft/core/status.h"
 #include "weft/models/config_json.h"
 #include "weft/text/load_tokenizer.h"
@@ -61,7 +65,50 @@ absl::StatusOr<PublishedBert> OpenBertRun(const std::string& folder, const nlohm
   return bert;
 }
 
+// The model's own configuration in that of a run; null if there is none.
+nlohmann::ordered_json ModelOf(const nlohmann::ordered_json& run) {
+  const auto model = run.find("model");
+  return model != run.end() && model->is_object() ? *model : nlohmann::ordered_json();
+}
+
+std::string TypeOf(const nlohmann::ordered_json& model) {
+  const auto type = model.find("model_type");
+  return type != model.end() && type->is_string() ? type->get<std::string>() : "";
+}
+
 }  // namespace
+
+absl::StatusOr<ModelKind> KindOf(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::file_status about = std::filesystem::status(path, error);
+  if (!std::filesystem::exists(about)) return SystemStatus("find", path, error ? error.value() : ENOENT);
+  if (!std::filesystem::is_directory(about)) return ModelKind::kGpt;
+  WEFT_ASSIGN_OR_RETURN(nlohmann::ordered_json json, ReadJsonFile(path + "/config.json"));
+  if (IsRunConfig(json, "gpt")) return ModelKind::kGpt;
+  if (json.contains("command")) json = ModelOf(json);
+  const std::string type = TypeOf(json);
+  if (type == "bert") return ModelKind::kBert;
+  if (type == "vit") return ModelKind::kVit;
+  return type == "transformer" || json.contains("ffn_dim") ? ModelKind::kTransformer : ModelKind::kGpt;
+}
+
+bool IsRun(const std::string& path) {
+  const absl::StatusOr<nlohmann::ordered_json> json = ReadJsonFile(path + "/config.json");
+  return json.ok() && json->contains("command");
+}
+
+absl::StatusOr<PublishedVit> OpenPublishedVit(const std::string& path) {
+  if (!IsRun(path)) return ReadVit(path);
+  const std::string config = path + "/config.json";
+  WEFT_ASSIGN_OR_RETURN(const nlohmann::ordered_json json, ReadJsonFile(config));
+  const nlohmann::ordered_json model = ModelOf(json);
+  const absl::StatusOr<VitConfig> form = VitConfigFromJson(model);
+  if (!form.ok()) return Annotate(form.status(), config);
+  PublishedVit vit = {.config = *form};
+  WEFT_ASSIGN_OR_RETURN(vit.labels, VitLabelsFromJson(model));
+  WEFT_ASSIGN_OR_RETURN(vit.weights, RunWeights(path, ParametersOf(vit.config)));
+  return vit;
+}
 
 absl::StatusOr<PublishedModel> OpenPublished(const std::string& path) {
   const std::string config = path + "/config.json";
@@ -71,11 +118,10 @@ absl::StatusOr<PublishedModel> OpenPublished(const std::string& path) {
     WEFT_ASSIGN_OR_RETURN(PublishedGpt gpt, OpenGptRun(path, *json));
     return PublishedModel(std::move(gpt));
   }
-  // Of other trainings the model's own configuration.
-  const auto model = json->find("model");
-  const std::string type = model != json->end() && model->is_object() ? model->value("model_type", "") : "";
+  const nlohmann::ordered_json model = ModelOf(*json);  // of other trainings
+  const std::string type = TypeOf(model);
   if (type == "transformer") {
-    const absl::StatusOr<TransformerConfig> form = TransformerConfigFromJson(*model);
+    const absl::StatusOr<TransformerConfig> form = TransformerConfigFromJson(model);
     if (!form.ok()) return Annotate(form.status(), config);
     WEFT_ASSIGN_OR_RETURN(Weights weights, RunWeights(path, ParametersOf(*form)));
     return PublishedModel(PublishedTransformer{*form, std::move(weights)});
@@ -86,7 +132,7 @@ absl::StatusOr<PublishedModel> OpenPublished(const std::string& path) {
     return PublishedModel(*std::move(bert));
   }
   return absl::InvalidArgumentError(
-      absl::StrCat(config, " is of ", (*json)["command"].dump(), ", whose models can't be exported"));
+      absl::StrCat(config, " is of ", (*json)["command"].dump(), "; wanted a GPT, a BERT or a Transformer"));
 }
 
 }  // namespace weft

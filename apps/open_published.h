@@ -1,7 +1,8 @@
-// What `weft import` and `weft export` take as --model.
+// What the commands of weft take as --model: models that others published, and runs.
 #ifndef WEFT_APPS_OPEN_PUBLISHED_H_
 #define WEFT_APPS_OPEN_PUBLISHED_H_
 
+#include <cstdint>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -9,8 +10,16 @@
 
 namespace weft {
 
+enum class ModelKind : uint8_t { kGpt, kBert, kTransformer, kVit };
+// By the config.json of a folder. What is no folder is a GPT's file of llama2.c; NotFound if it is nothing.
+absl::StatusOr<ModelKind> KindOf(const std::string& path);
+// Whether the folder is that of a run of weft train.
+bool IsRun(const std::string& path);
+
 // A model that ReadModel knows, or the folder of a run: its newest weights.
 absl::StatusOr<PublishedModel> OpenPublished(const std::string& path);
+// A folder that ReadVit knows, or a run of weft train vit.
+absl::StatusOr<PublishedVit> OpenPublishedVit(const std::string& path);
 
 }  // namespace weft
 

@@ -54,6 +54,8 @@ TrainingTokenizer BertTokenizer(int64_t vocabulary) {
                           separator = *model->vocabulary.Find("[SEP]");
             model->single = BertSingle(classification, separator);
             model->pair = BertPair(classification, separator);
+            // Words of byte pairs have the space before them, and so has what stands for one.
+            for (SpecialToken& token : model->special) token.strip_before = token.text == "[MASK]";
           }};
 }
 

@@ -66,10 +66,10 @@ int Main(int argc, char** argv) {
   app.add_flag("--version", version, "print version, compiler and CPU features");
   CLI::App* train = app.add_subcommand("train", "Trains a model: weft train gpt, bert, translate, classify, vit.");
   const Command commands[] = {
-      TrainGptCommand(train), TrainBertCommand(train), TrainTranslateCommand(train), TrainClassifyCommand(train),
-      TrainVitCommand(train), GenerateCommand(&app),   TranslateCommand(&app),       GraphCommand(&app),
-      TokenizeCommand(&app),  EmbedCommand(&app),      WordVectorsCommand(&app),     ImportCommand(&app),
-      ExportCommand(&app),
+      TrainGptCommand(train), TrainBertCommand(train),  TrainTranslateCommand(train), TrainClassifyCommand(train),
+      TrainVitCommand(train), GenerateCommand(&app),    TranslateCommand(&app),       GraphCommand(&app),
+      TokenizeCommand(&app),  ClassifyCommand(&app),    EvaluateCommand(&app),        FillMaskCommand(&app),
+      EmbedCommand(&app),     WordVectorsCommand(&app), ImportCommand(&app),          ExportCommand(&app),
   };
   for (CLI::App* each : {&app, train}) each->allow_extras();
   for (const Command& command : commands) command.app->allow_extras();

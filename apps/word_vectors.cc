@@ -34,7 +34,7 @@ struct WordVectorsFlags {
 
 Hyperparameters Table(WordVectorsFlags* flags) {
   return {
-      {"model", "a folder with the config.json, model.safetensors and tokenizer of a BERT", &flags->model},
+      {"model", "a folder with the config.json, model.safetensors and tokenizer of a BERT, or a run", &flags->model},
       {"word", "the word, which every line must have as a whole word", &flags->word},
       {"layer", "the layer whose hidden states are taken, from 1; 0: the last", &flags->layer, {.low = 0}},
       {"vectors", "print the vectors, a JSON object for each place of the word, not their cosines", &flags->vectors},
@@ -71,24 +71,20 @@ double Cosine(const Vector& a, const Vector& b) {
   return ab / std::sqrt(aa * bb);
 }
 
-std::string JsonArray(const Vector& vector) {
-  std::string text = "[";
-  for (const float x : vector) absl::StrAppendFormat(&text, "%s%.7g", text.size() == 1 ? "" : ",", x);
-  return text + "]";
-}
-
 class WordVectors {
  public:
+  // Errors are usage errors.
   static absl::StatusOr<WordVectors> Create(const WordVectorsFlags& flags) {
     WordVectors vectors(flags.word);
+    absl::StatusOr<OpenedBert> bert = OpenBert(flags.model);
+    if (!bert.ok()) return UsageError(bert.status());
     const auto hidden = [](const Bert& bert, Var tokens, Var lengths) {
       return bert.Encode(tokens, {.lengths = lengths});  // [1, T, C]
     };
     WEFT_ASSIGN_OR_RETURN(
         vectors.encoder_,
-        BertEncoder::Create(
-            {.folder = flags.model, .layers = flags.layer, .truncate = flags.truncate, .threads = flags.threads},
-            hidden));
+        BertEncoder::Create(*std::move(bert),
+                            {.layers = flags.layer, .truncate = flags.truncate, .threads = flags.threads}, hidden));
     const BertEncoder& encoder = *vectors.encoder_;
     absl::StatusOr<std::vector<int32_t>> pieces = encoder.tokenizer().Encode(flags.word);
     if (!pieces.ok()) return Annotate(pieces.status(), "--word");
@@ -116,7 +112,8 @@ class WordVectors {
     }
     const std::vector<int32_t> wrapped = encoder_->tokenizer().Wrap(ids).ids;
     const size_t before = absl::c_search(wrapped, ids) - wrapped.begin();  // special tokens
-    WEFT_ASSIGN_OR_RETURN(const absl::Span<const float> hidden, encoder_->Run(ids));
+    WEFT_ASSIGN_OR_RETURN(const std::vector<Vector> results, encoder_->Run({ids}));
+    const absl::Span<const float> hidden = results[0];  // [T, C]
     std::vector<Occurrence> occurrences;
     for (const size_t place : places) {
       const size_t width = static_cast<size_t>(encoder_->config().width);

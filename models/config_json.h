@@ -41,6 +41,8 @@ void AddLabels(const std::vector<std::string>& labels, nlohmann::ordered_json* j
 // Of model_type vit. The classes are those of id2label; where no such key is, two, as Hugging Face has it.
 absl::StatusOr<VitConfig> VitConfigFromJson(const nlohmann::ordered_json& json);
 absl::StatusOr<nlohmann::ordered_json> ToJson(const VitConfig& config);
+// The names of its classes: where there is no id2label, LABEL_0 and LABEL_1.
+absl::StatusOr<std::vector<std::string>> VitLabelsFromJson(const nlohmann::ordered_json& json);
 
 // Of model_type transformer, our own: the keys of Hugging Face's Marian and BART, and for what those don't have, the
 // names of TransformerConfig.

@@ -50,4 +50,10 @@ std::vector<ParameterSpec> ParametersOf(const TransformerConfig& config) {
   return WeightsOf(tape);
 }
 
+std::vector<ParameterSpec> ParametersOf(const VitConfig& config) {
+  Tape tape;
+  Vit(config).Logits(tape.Input("images", {kF32, {1, config.image_height, config.image_width, config.channels}}));
+  return WeightsOf(tape);
+}
+
 }  // namespace weft

@@ -56,6 +56,12 @@ absl::StatusOr<VitConfig> VitConfigFromJson(const Json& json) {
   return config;
 }
 
+absl::StatusOr<std::vector<std::string>> VitLabelsFromJson(const Json& json) {
+  WEFT_ASSIGN_OR_RETURN(std::vector<std::string> labels, LabelsFromJson(json));
+  if (labels.empty()) labels = {"LABEL_0", "LABEL_1"};
+  return labels;
+}
+
 absl::StatusOr<Json> ToJson(const VitConfig& config) {
   WEFT_RETURN_IF_ERROR(Validate(config));
   KeyWriter keys;

@@ -25,6 +25,7 @@
 #include "weft/models/bert.h"
 #include "weft/models/gpt.h"
 #include "weft/models/transformer.h"
+#include "weft/models/vit.h"
 
 namespace weft {
 
@@ -71,12 +72,19 @@ struct PublishedTransformer {
   TransformerConfig config;
   Weights weights;
 };
+struct PublishedVit {
+  VitConfig config;
+  Weights weights;
+  std::vector<std::string> labels;
+};
 
 // Folders of Hugging Face's layout, config.json and model.safetensors: of model_type gpt2, llama, mistral or minGPT's
 // gpt-nano; of bert, with or without heads; and of our own transformer, in names like Marian's.
 absl::StatusOr<PublishedGpt> ReadGpt(const std::string& folder);
 absl::StatusOr<PublishedBert> ReadBert(const std::string& folder);
 absl::StatusOr<PublishedTransformer> ReadTransformer(const std::string& folder);
+// Such a folder of model_type vit, with ViTForImageClassification's head.
+absl::StatusOr<PublishedVit> ReadVit(const std::string& folder);
 // How a folder of sentence-transformers makes a text's vector of its tokens': what the pooling's config.json says that
 // modules.json names; the mean without one. InvalidArgument for what Pooling has not.
 absl::StatusOr<Pooling> ReadPooling(const std::string& folder, int64_t width);
@@ -96,6 +104,7 @@ absl::StatusOr<PublishedModel> ReadModel(const std::string& path);
 std::vector<ParameterSpec> ParametersOf(const GptConfig& config);
 std::vector<ParameterSpec> ParametersOf(const BertConfig& config, const Weights& weights);
 std::vector<ParameterSpec> ParametersOf(const TransformerConfig& config);
+std::vector<ParameterSpec> ParametersOf(const VitConfig& config);
 
 }  // namespace weft
 

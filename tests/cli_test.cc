@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <regex>
 #include <sstream>
 
@@ -23,7 +24,7 @@ bool Contains(const std::string& text, const std::string& part) { return text.fi
 
 TEST_F(CliTest, EveryCommandHasHelp) {
   for (const char* command : {"", "train", "train gpt", "generate", "translate", "graph", "tokenize", "embed",
-                              "word-vectors", "import", "export"}) {
+                              "classify", "fill-mask", "evaluate", "word-vectors", "import", "export"}) {
     for (const char* flag : {"--help", "-h"}) {
       const CommandResult result = Weft(Words(command) + Arguments{flag});
       EXPECT_TRUE(Works(result)) << command;
@@ -50,12 +51,17 @@ TEST_F(CliTest, ReadmesCommandsWork) {
   WriteBert("bert");
   WriteTransformer("transformer");
   WriteTrainingData();
+  // Runs that the rows of training leave.
+  const std::map<std::string, std::string> folders = {{"classify", "=classify-run"}, {"fill-mask", "=bert-run"}};
   for (std::string line; std::getline(file, line);) {
     std::smatch row, flag;
     if (!std::regex_match(line, row, std::regex("\\| `weft ([^`]*)` \\|(.*)"))) continue;
     ++commands;
     Arguments arguments;
+    const auto folder = folders.find(Words(row[1])[0]);
     for (std::string word : Words(row[1])) {
+      if (folder != folders.end()) word = std::regex_replace(word, std::regex("=DIR$"), folder->second);
+      word = std::regex_replace(word, std::regex("(^|=)FILE$"), "$1text.txt");
       word = std::regex_replace(word, std::regex("=(DIR|FILE_OR_FOLDER)$"), "=run");
       word = std::regex_replace(word, std::regex("=FOLDER$"),
                                 row.str(1).rfind("translate", 0) == 0 ? "=transformer" : "=bert");

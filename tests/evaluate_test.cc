@@ -1,0 +1,268 @@
+// `weft evaluate` as a user calls it. Its figures are compared with those that training wrote of the same data.
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "nlohmann/json.hpp"
+#include "weft/tests/weft_program.h"
+#include "weft/text/bleu.h"
+
+namespace weft {
+namespace {
+
+using Json = nlohmann::json;
+
+class EvaluateTest : public WeftProgramTest {
+ protected:
+  Json Evaluate(const Arguments& more) const {
+    const CommandResult result = Weft(Arguments{"evaluate", "--json"} + more);
+    EXPECT_TRUE(Works(result));
+    return result.exit_code == 0 ? Json::parse(result.out) : Json();
+  }
+  // What training wrote after its last step.
+  Json LastMetrics(const std::string& run) const {
+    const std::vector<std::string> lines = absl::StrSplit(Read(run + "/metrics.jsonl"), '\n', absl::SkipEmpty());
+    return Json::parse(lines.back());
+  }
+  void ExpectAsTrained(const Json& figures, const std::string& run) const {
+    const Json metrics = LastMetrics(run);
+    EXPECT_NEAR(figures["loss"].get<double>(), metrics["val_loss"].get<double>(), 2e-5);
+    if (metrics.contains("val_accuracy")) {
+      EXPECT_NEAR(figures["accuracy"].get<double>(), metrics["val_accuracy"].get<double>(), 1e-9);
+    }
+  }
+};
+
+// Of 90 characters 9 are for validation, in which there is one window of 8.
+TEST_F(EvaluateTest, AGptsLossIsThatOfItsTraining) {
+  std::string text;
+  while (text.size() < 81) text += "ab cab, ";
+  text.resize(81);
+  text += "\ncab ab, ";
+  ASSERT_EQ(text.size(), 90);
+  Write("text.txt", text);
+  MakeRun("run");
+  Write("held.txt", "cab ab, ");  // what comes first sees a newline
+  const Json figures = Evaluate({"--model=run", "held.txt"});
+  ExpectAsTrained(figures, "run");
+  const double loss = figures["loss"];
+  EXPECT_EQ(figures["tokens"], 8);
+  EXPECT_EQ(figures["bytes"], 8);
+  EXPECT_NEAR(figures["perplexity"].get<double>(), std::exp(loss), 1e-9);
+  EXPECT_NEAR(figures["bits_per_byte"].get<double>(), loss / std::log(2), 1e-9);
+
+  // A text of more windows: the mean over its windows, each of which sees the character before it.
+  Write("two.txt", "cab ab, ab c");
+  const Json two = Evaluate({"--model=run", "two.txt"}), both = Evaluate({"--model=run", "held.txt", "two.txt"});
+  EXPECT_EQ(two["tokens"], 12);
+  EXPECT_EQ(both["tokens"], 20);
+  EXPECT_NEAR(both["loss"].get<double>() * 20, loss * 8 + two["loss"].get<double>() * 12, 1e-5);
+  EXPECT_GT(two["loss"].get<double>() * 12, loss * 8);
+  const CommandResult result = Weft({"evaluate", "--model=run", "held.txt"});
+  ASSERT_TRUE(Works(result));
+  EXPECT_EQ(result.out.substr(0, result.out.find('\n')), "tokens         8");
+  EXPECT_NE(result.out.find(" nats a token\nperplexity "), std::string::npos) << result.out;
+}
+
+TEST_F(EvaluateTest, AClassifiersFiguresAreThoseOfItsTraining) {
+  std::string labelled, held;
+  for (int i = 0; i < 60; ++i) {
+    std::string& to = i % 3 == 0 ? held : labelled;
+    for (int j = 0; j < i % 11; ++j) to += "so ";
+    to += absl::StrCat(i % 7 < 3 ? "good" : "bad", i % 5 == 0 ? "\tpos\n" : "\tneg\n");
+  }
+  Write("labelled.tsv", labelled);
+  Write("held.tsv", held);
+  ASSERT_TRUE(Works(Weft({"train", "classify", "--data=labelled.tsv", "--validation=held.tsv", "--vocabulary=300",
+                          "--layers=1", "--width=32", "--heads=2", "--feed-forward=64", "--batch=8", "--steps=20",
+                          "--eval-every=20", "--out=run"})));
+  const Json figures = Evaluate({"--model=run", "held.tsv"});
+  EXPECT_EQ(figures["texts"], 20);
+  ExpectAsTrained(figures, "run");
+  const Json twice = Evaluate({"--model=run", "--batch=3", "held.tsv", "held.tsv"});
+  EXPECT_EQ(twice["texts"], 40);
+  ExpectAsTrained(twice, "run");
+  Write("other.tsv", "good\tpos\nbad\tnone\n");
+  EXPECT_TRUE(Fails(Weft({"evaluate", "--model=run", "other.tsv"}), 2,
+                    "other.tsv, line 2: the label 'none' is none of the 2: neg, pos"));
+  Write("other.tsv", "good\tpos\n" + std::string(900, 'x') + "\tpos\n");
+  EXPECT_TRUE(Fails(Weft({"evaluate", "--model=run", "other.tsv"}), 2, "other.tsv: line 2: it has "));
+  EXPECT_EQ(Evaluate({"--model=run", "--truncate", "other.tsv"})["texts"], 2);
+}
+
+TEST_F(EvaluateTest, AVitsFiguresAreThoseOfItsTraining) {
+  std::string pictures, held;
+  for (int i = 0; i < 60; ++i) {
+    std::string& to = i % 3 == 0 ? held : pictures;
+    for (int pixel = 0; pixel < 16; ++pixel) absl::StrAppend(&to, (7 * i + pixel * pixel) % (5 + i % 2 * 8), ",");
+    absl::StrAppend(&to, i % 4 < 2 ? 0 : i % 4 - 1, "\n");
+  }
+  Write("pictures.csv", pictures);
+  Write("held.csv", held);
+  ASSERT_TRUE(
+      Works(Weft({"train", "vit", "--data=pictures.csv", "--validation=held.csv", "--patch-size=2", "--layers=1",
+                  "--width=32", "--heads=2", "--batch=8", "--steps=20", "--eval-every=20", "--out=run"})));
+  const Json figures = Evaluate({"--model=run", "held.csv"});
+  EXPECT_EQ(figures["pictures"], 20);
+  ExpectAsTrained(figures, "run");
+  ExpectAsTrained(Evaluate({"--model=run", "--batch=7", "held.csv"}), "run");
+  Write("other.csv", "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,7\n");
+  EXPECT_TRUE(
+      Fails(Weft({"evaluate", "--model=run", "other.csv"}), 2, "other.csv: the label 7 is none of the model's 3"));
+  Write("other.csv", "1,1,1,1,0\n");
+  EXPECT_TRUE(Fails(Weft({"evaluate", "--model=run", "other.csv"}), 2,
+                    "other.csv has pictures of 2 x 2 pixels, but the model takes 4 x 4"));
+}
+
+// A validation text of one token more than a window has one window only.
+TEST_F(EvaluateTest, AMaskedModelsFiguresAreThoseOfItsTraining) {
+  Write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nc\nd\ne\n");
+  std::string text, held;
+  for (int i = 0; i < 300; ++i)
+    absl::StrAppend(&text, std::string(1, static_cast<char>('a' + i * i % 5)), i % 10 == 9 ? "\n" : " ");
+  for (int i = 0; i < 15; ++i) absl::StrAppend(&held, std::string(1, static_cast<char>('a' + i * i % 5)), " ");
+  Write("text.txt", text);
+  Write("held.txt", held);
+  const Arguments train = {"train",
+                           "bert",
+                           "--data=text.txt",
+                           "--validation=held.txt",
+                           "--tokenizer=vocab.txt",
+                           "--layers=1",
+                           "--width=32",
+                           "--heads=2",
+                           "--feed-forward=64",
+                           "--context=16",
+                           "--masked=0.4",
+                           "--batch=1",
+                           "--eval-batches=1",
+                           "--steps=30",
+                           "--eval-every=30",
+                           "--min-learning-rate=0"};
+  for (const char* seed : {"--seed=1", "--seed=7"}) {
+    ASSERT_TRUE(Works(Weft(train + Arguments{"--out=run", "--overwrite", seed})));
+    const Json figures = Evaluate({"--model=run", "--masked=0.4", seed, "held.txt"});
+    EXPECT_EQ(figures["masked_tokens"], 6);
+    ExpectAsTrained(figures, "run");
+  }
+  // Whole windows of 14, whatever the batch.
+  const Json all = Evaluate({"--model=run", "text.txt"}), other = Evaluate({"--model=run", "--batch=4", "text.txt"});
+  EXPECT_EQ(all["masked_tokens"], 2 * (300 / 14));
+  EXPECT_NEAR(all["loss"].get<double>(), other["loss"].get<double>(), 1e-5);
+  EXPECT_EQ(all["accuracy"], other["accuracy"]);
+  Write("short.txt", "a b c");
+  EXPECT_EQ(Evaluate({"--model=run", "short.txt"})["masked_tokens"], 1);
+  Write("none.txt", " \n");
+  EXPECT_TRUE(Fails(Weft({"evaluate", "--model=run", "none.txt"}), 2, "none.txt: there are no tokens in it"));
+  WriteBert("headless");
+  EXPECT_TRUE(Fails(Weft({"evaluate", "--model=headless", "text.txt"}), 2, "headless: the model has no head that"));
+}
+
+TEST_F(EvaluateTest, TranslationsGetTheirBleu) {
+  WriteTransformer("model");
+  Write("source.txt", "abc\nde\ncabbage\nbade\n");
+  const CommandResult translated = Weft({"translate", "--model=model", "--beam=2", "source.txt"});
+  ASSERT_TRUE(Works(translated));
+  const std::vector<std::string> translations =
+      absl::StrSplit(translated.out.substr(0, translated.out.size() - 1), '\n');
+  std::vector<std::string> references = {"a b c d e f", "The Cat sat on the mat.", "d e", "one two three four five"};
+  references[3] = translations[3] + " A b c d e";
+  std::string lines;
+  for (const std::string& line : references) absl::StrAppend(&lines, line, "\n");
+  Write("references.txt", lines);
+  Write("translations.txt", translated.out);
+  for (const bool lowercase : {false, true}) {
+    const absl::StatusOr<BleuScore> wanted = CorpusBleu(translations, references, {.lowercase = lowercase});
+    ASSERT_TRUE(wanted.ok());
+    const Arguments more = {"--references=references.txt", absl::StrCat("--lowercase=", lowercase ? "true" : "false")};
+    const Json figures = Evaluate(Arguments{"--model=model", "--beam=2", "--source=source.txt"} + more);
+    EXPECT_EQ(figures["bleu"].get<double>(), wanted->score);
+    EXPECT_EQ(figures["lines"], 4);
+    EXPECT_EQ(figures["precisions"][0].get<double>(), wanted->precisions[0]);
+    EXPECT_EQ(figures["signature"], BleuSignature({.lowercase = lowercase}));
+    EXPECT_EQ(Evaluate(Arguments{"--translations=translations.txt"} + more), figures);
+    const CommandResult text = Weft(Arguments{"evaluate", "--translations=translations.txt"} + more);
+    EXPECT_NE(("BLEU = " + text.out.substr(text.out.find("bleu ") + 15)).find(wanted->ToString() + "\n"),
+              std::string::npos)
+        << text.out;
+  }
+  Write("finished.txt", "the cat sat on the mat today\n");
+  Write("wanted.txt", "the cat sat on the mat today\n");
+  EXPECT_NEAR(Evaluate({"--translations=finished.txt", "--references=wanted.txt"})["bleu"].get<double>(), 100, 1e-9);
+  EXPECT_TRUE(Fails(Weft({"evaluate", "--translations=finished.txt", "--references=references.txt"}), 2,
+                    "finished.txt has 1 lines, but references.txt has 4"));
+  EXPECT_TRUE(Fails(Weft({"evaluate", "--model=model", "--source=finished.txt", "--references=references.txt"}), 2,
+                    "finished.txt has 1 lines, but references.txt has 4"));
+}
+
+TEST_F(EvaluateTest, SaysWhatIsMissing) {
+  MakeRun("gpt");
+  WriteTransformer("transformer");
+  Write("latin1.txt", "line \xE9\n");
+  Write("unknown.txt", "line \xC3\xA9\n");
+  const struct {
+    Arguments arguments;
+    const char* message;
+  } rows[] = {
+      {{}, "--model=DIR is missing, or --translations=FILE and --references=FILE"},
+      {{"--translations=text.txt"}, "--references=FILE is missing, to evaluate translations"},
+      {{"--translations=text.txt", "--model=gpt"}, "--translations has no use in evaluating a GPT"},
+      {{"--model=missing", "text.txt"}, "cannot find missing"},
+      {{"--model=gpt"}, "to evaluate a GPT, name a file of data"},
+      {{"--model=gpt", "--source=text.txt"}, "--source has no use in evaluating a GPT"},
+      {{"--model=gpt", "missing.txt"}, "missing.txt: No such file"},
+      {{"--model=gpt", "latin1.txt"}, "latin1.txt: not UTF-8 at byte 5"},
+      {{"--model=gpt", "unknown.txt"}, "unknown.txt: "},
+      {{"--model=transformer", "--references=text.txt"}, "--source=FILE is missing, to evaluate a Transformer"},
+      {{"--model=transformer", "--source=text.txt"}, "--references=FILE is missing, to evaluate a Transformer"},
+      {{"--model=transformer", "--source=text.txt", "--references=text.txt", "text.txt"},
+       "the file text.txt has no use in evaluating a Transformer"},
+  };
+  for (const auto& [arguments, message] : rows) {
+    const CommandResult result = Weft(Arguments{"evaluate"} + arguments);
+    EXPECT_TRUE(Fails(result, 2, message));
+    EXPECT_EQ(result.out, "") << message;
+  }
+}
+
+TEST_F(EvaluateTest, PublishedModels) {
+  const char* data = std::getenv("WEFT_DATA");
+  if (data == nullptr) GTEST_SKIP() << "WEFT_DATA is not set";
+  // What a model finds likeliest itself surprises it little.
+  const std::string stories = absl::StrCat("--model=", data, "/stories260K/checkpoint_v1.bin");
+  const CommandResult story =
+      Weft({"generate", stories, "--temperature=0", "--prompt=Once upon a time", "--length=150"});
+  ASSERT_TRUE(Works(story));
+  Write("story.txt", story.out);
+  const Json figures = Evaluate({stories, "story.txt"});
+  EXPECT_LT(figures["loss"].get<double>(), 0.9);
+  EXPECT_GT(figures["tokens"].get<int64_t>(), 100);
+  Write("words.txt", "mat on cat the sat. upon day, a Once a time was There\n");
+  EXPECT_GT(Evaluate({stories, "words.txt"})["loss"].get<double>(), 2);
+
+  const std::string names = absl::StrCat(data, "/aren-transliteration");
+  std::string source, greedy;
+  const Json items = Json::parse(std::ifstream(names + "/expected.json"))["items"];
+  for (const Json& item : items) {
+    absl::StrAppend(&source, item["source"].get<std::string>(), "\n");
+    absl::StrAppend(&greedy, item["greedy"].get<std::string>(), "\n");
+  }
+  Write("source.txt", source);
+  Write("greedy.txt", greedy);
+  const Json same = Evaluate({"--model=" + names, "--beam=1", "--source=source.txt", "--references=greedy.txt"});
+  EXPECT_EQ(same["precisions"][0], 100);
+  EXPECT_EQ(same["brevity_penalty"], 1);
+
+  const char* minilm = std::getenv("WEFT_MINILM");
+  if (minilm == nullptr) return;
+  const std::string model = absl::StrCat("--model=", minilm);
+  EXPECT_TRUE(Fails(Weft({"evaluate", model, "story.txt"}), 2, "the model has no head that guesses masked tokens"));
+  EXPECT_TRUE(Fails(Weft({"classify", model, "story.txt"}), 2, "the model has no classifier"));
+  EXPECT_TRUE(Fails(Weft({"fill-mask", model, "story.txt"}), 2, "the model has no head that guesses masked tokens"));
+}
+
+}  // namespace
+}  // namespace weft
