@@ -105,13 +105,17 @@ TEST_F(LinesTest, OfModelsTheVocabularyMustFitTheWeights) {
     const auto fails = [&](const std::string& message) {
       EXPECT_TRUE(Fails(Weft(command + Arguments{"good.txt"}), 2, message));
     };
-    with_vocabulary("5");
-    fails("model: the tokenizer has 6 tokens, but the model's table 5");
-    with_vocabulary("7");
-    fails(
-        "model/model.safetensors does not fit the model: 'embeddings.word_embeddings.weight' is f32[6,8], wanted "
-        "f32[7");
+    for (const std::string size : {"5", "7"}) {
+      with_vocabulary(size);
+      fails("model/model.safetensors does not fit the model: 'embeddings.word_embeddings.weight' is f32[6,8], wanted "
+            "f32[" +
+            size);
+    }
     with_vocabulary("6");
+    const std::string vocabulary = Read("model/vocab.txt");
+    Write("model/vocab.txt", vocabulary + "more\n");
+    fails("the tokenizer has 7 tokens, but the model's table 6");
+    Write("model/vocab.txt", vocabulary);
     EXPECT_TRUE(Works(Weft(command + Arguments{"good.txt"})));
   }
 }
