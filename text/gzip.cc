@@ -15,14 +15,14 @@ namespace weft {
 
 bool IsGzip(absl::string_view bytes) { return absl::StartsWith(bytes, "\x1f\x8b"); }
 
-absl::StatusOr<std::string> Gunzip(absl::string_view bytes) {
+absl::StatusOr<std::string> Gunzip(absl::string_view bytes, size_t most) {
   constexpr int kGzipWindow = 16 + MAX_WBITS;
   z_stream stream = {};
   if (inflateInit2(&stream, kGzipWindow) != Z_OK) return absl::ResourceExhaustedError("no memory to decompress");
   std::string text;
   std::array<char, 1 << 16> buffer;
   int result = Z_OK;
-  while (result != Z_STREAM_END || !bytes.empty()) {
+  while (result != Z_STREAM_END || bytes.find_first_not_of('\0') != absl::string_view::npos) {
     if (result == Z_STREAM_END) inflateReset(&stream);  // a file may have several parts, one after the other
     const size_t taken = std::min<size_t>(bytes.size(), std::numeric_limits<uInt>::max());
     stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
@@ -32,8 +32,12 @@ absl::StatusOr<std::string> Gunzip(absl::string_view bytes) {
     result = inflate(&stream, Z_NO_FLUSH);
     bytes.remove_prefix(taken - stream.avail_in);
     text.append(buffer.data(), buffer.size() - stream.avail_out);
-    if (result == Z_OK || result == Z_STREAM_END) continue;
-    const std::string reason = result == Z_BUF_ERROR ? "it is cut off" : stream.msg != nullptr ? stream.msg : "damaged";
+    const bool too_long = text.size() > most;
+    if (!too_long && (result == Z_OK || result == Z_STREAM_END)) continue;
+    const std::string reason = too_long ? absl::StrCat("it has more than the ", most, " that are allowed")
+                               : result == Z_BUF_ERROR ? "it is cut off"
+                               : stream.msg != nullptr ? stream.msg
+                                                       : "damaged";
     inflateEnd(&stream);
     return absl::InvalidArgumentError(absl::StrCat("can't decompress it after ", text.size(), " bytes: ", reason));
   }

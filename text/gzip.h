@@ -2,6 +2,7 @@
 #ifndef WEFT_TEXT_GZIP_H_
 #define WEFT_TEXT_GZIP_H_
 
+#include <cstddef>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -11,10 +12,12 @@ namespace weft {
 
 // Whether a file's bytes begin as gzip's do.
 bool IsGzip(absl::string_view bytes);
-// What they decompress to. InvalidArgument if they are damaged or cut off.
-absl::StatusOr<std::string> Gunzip(absl::string_view bytes);
+// What they decompress to: all parts, one after the other. Zeros after the last are padding. InvalidArgument if they
+// are damaged or cut off, or decompress to more than `most` bytes.
+inline constexpr size_t kMostDecompressed = size_t{4} << 30;
+absl::StatusOr<std::string> Gunzip(absl::string_view bytes, size_t most = kMostDecompressed);
 
-// A file's bytes, decompressed if they are gzip's; errors name the file.
+// A file's bytes, decompressed if they are gzip's, up to kMostDecompressed; errors name the file.
 absl::StatusOr<std::string> ReadMaybeGzip(const std::string& path);
 
 }  // namespace weft

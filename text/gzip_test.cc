@@ -29,6 +29,23 @@ TEST(GzipTest, GivesWhatWasCompressed) {
   EXPECT_EQ(*Gunzip(bytes + Compressed("more")), text + "more") << "a file of several parts";
 }
 
+TEST(GzipTest, ZerosAfterTheLastPartArePadding) {
+  const std::string bytes = Compressed("text"), zeros(700, '\0');
+  EXPECT_EQ(*Gunzip(bytes + zeros), "text");
+  EXPECT_EQ(*Gunzip(bytes + bytes + zeros), "texttext");
+  EXPECT_FALSE(Gunzip(bytes + zeros + "x").ok());
+  EXPECT_FALSE(Gunzip(bytes + zeros + bytes).ok());
+}
+
+TEST(GzipTest, WhatIsTooLongIsAnError) {
+  const std::string bytes = Compressed(std::string(1000, 'a'));
+  EXPECT_EQ(Gunzip(bytes, /*most=*/1000)->size(), 1000u);
+  for (const std::string& long_one : {bytes, Compressed(std::string(1 << 20, 'a'))}) {
+    const absl::Status error = Gunzip(long_one, /*most=*/999).status();
+    EXPECT_TRUE(absl::StrContains(error.message(), "it has more than the 999 that are allowed")) << error;
+  }
+}
+
 TEST(GzipTest, DamageIsAnError) {
   std::string bytes = Compressed("some text that is long enough to be cut");
   const absl::Status cut = Gunzip(absl::string_view(bytes).substr(0, bytes.size() - 9)).status();
