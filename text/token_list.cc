@@ -13,6 +13,9 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> TokenList::Create(absl::string_view f
   WEFT_RETURN_IF_ERROR(CheckUtf8(file));
   std::vector<std::string> tokens;
   if (!file.empty()) tokens = absl::StrSplit(absl::StripSuffix(file, "\n"), '\n');
+  for (std::string& token : tokens) {
+    if (token.size() > 1 && token.back() == '\r') token.pop_back();
+  }
   auto list = std::make_unique<TokenList>();
   WEFT_ASSIGN_OR_RETURN(list->vocabulary_, Vocabulary::Create(std::move(tokens)));
   if (!list->vocabulary_.Find("<unk>").has_value()) WEFT_RETURN_IF_ERROR(list->vocabulary_.Add("<unk>"));

@@ -15,7 +15,8 @@ namespace weft {
 // them. What the vocabulary doesn't have is <unk>, which comes last if the list doesn't have it.
 class TokenList final : public Tokenizer {
  public:
-  // The contents of a file. InvalidArgument if it is not UTF-8, or has a token twice.
+  // The contents of a file, whose lines end in "\n" or "\r\n". InvalidArgument if it is not UTF-8, or has a token
+  // twice.
   static absl::StatusOr<std::unique_ptr<Tokenizer>> Create(absl::string_view file);
 
   absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view text) const override;

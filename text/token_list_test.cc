@@ -30,6 +30,14 @@ TEST(TokenListTest, WordsAreTokensElse) {
   EXPECT_EQ(*list->Decode({3, 4, 3}), "ab c ab");
 }
 
+TEST(TokenListTest, LinesMayEndAsWindowsEndsThem) {
+  const auto list = List("<s>\r\n</s>\r\na\r\n\xC3\xA9\r\n");
+  EXPECT_EQ(list->vocabulary_size(), 5);
+  EXPECT_THAT(*list->Encode("a\xC3\xA9"), ElementsAre(2, 3));
+  EXPECT_EQ(*list->Decode({2, 3}), "a\xC3\xA9");
+  EXPECT_EQ(list->special_tokens().begin, 0);
+}
+
 TEST(TokenListTest, SaysWhatIsWrong) {
   EXPECT_THAT(std::string(TokenList::Create("a\nb\na\n").status().message()), HasSubstr("'a' is there twice"));
   EXPECT_THAT(std::string(TokenList::Create("a\xFF").status().message()), HasSubstr("not UTF-8 at byte 1"));
