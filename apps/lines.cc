@@ -39,29 +39,36 @@ class InputLines {
     begin_ = end + 1;
     return true;
   }
-  // Whether Next would have something to read.
-  bool Ready() const {
-    if (buffer_.find('\n', begin_) != std::string::npos) return true;
-    pollfd input = {.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
-    return poll(&input, 1, /*timeout=*/0) > 0;
+  // Whether Next would not wait: a whole line, the end or an error is there.
+  bool Ready() {
+    while (buffer_.find('\n', begin_) == std::string::npos) {
+      pollfd input = {.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
+      if (poll(&input, 1, /*timeout=*/0) <= 0) return false;
+      const absl::StatusOr<bool> more = ReadMore();
+      if (!more.ok() || !*more) break;
+    }
+    return true;
   }
 
  private:
   absl::StatusOr<bool> ReadMore() {
     buffer_.erase(0, begin_);
     begin_ = 0;
+    if (ended_) return false;
     char bytes[1 << 16];
     while (true) {
       const ssize_t count = read(STDIN_FILENO, bytes, sizeof bytes);
       if (count < 0 && errno == EINTR) continue;
       if (count < 0) return absl::UnavailableError("standard input could not be read");
       buffer_.append(bytes, static_cast<size_t>(count));
-      return count > 0;
+      ended_ = count == 0;
+      return !ended_;
     }
   }
 
   std::string buffer_;
-  size_t begin_ = 0;  // of what was not given out yet
+  size_t begin_ = 0;    // of what was not given out yet
+  bool ended_ = false;  // a terminal would go on after its end
 };
 
 absl::Status OfStandardInput(size_t most, const Function& batch) {

@@ -25,7 +25,8 @@ absl::Status ForEachLine(const std::vector<std::string>& files,
 struct Line {
   std::string text, place;  // place: "FILE: line 7", which errors begin with
 };
-// The same with up to `most` lines of one file at a time; of standard input with as many as are there without waiting.
+// The same with up to `most` lines of one file at a time; of standard input with as many whole lines as are there
+// without waiting.
 absl::Status ForEachBatch(const std::vector<std::string>& files, size_t most,
                           const std::function<absl::Status(absl::Span<const Line>)>& batch);
 
