@@ -26,6 +26,7 @@ absl::StatusOr<std::unique_ptr<LineTranslator>> LineTranslator::Open(const std::
   WEFT_ASSIGN_OR_RETURN(translator->translator_,
                         Translator::Create(translator->opened_.model.config, &translator->parameters_,
                                            {.batch = options.batch, .threads = static_cast<int>(options.threads)}));
+  WEFT_RETURN_IF_ERROR(translator->translator_->Translate({}, translator->options_.translate).status());  // checks them
   WEFT_RETURN_IF_ERROR(translator->parameters_.Set(path, translator->opened_.model.weights.tensors()));
   return translator;
 }

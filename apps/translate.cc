@@ -30,7 +30,10 @@ Hyperparameters Table(TranslateFlags* flags) {
   return {
       {"model", "a run of weft train translate, or a folder of CTranslate2 with model.safetensors and vocabularies",
        &flags->model},
-      {"beam", "translations that are followed at once; 1: greedy", &search.beam, {.low = 1, .high = 1024}},
+      {"beam",
+       "translations that are followed at once; 1: greedy. batch * beam^2 * max-length is at most 67108864",
+       &search.beam,
+       {.low = 1, .high = 1024}},
       {"n-best", "translations to print for each line, at most beam", &search.n_best, {.low = 1, .high = 1024}},
       {"length-penalty", "the score is log-probability / length^this", &search.length_penalty, {.low = 0, .high = 10}},
       {"max-length",

@@ -14,9 +14,16 @@ namespace weft {
 namespace {
 
 constexpr int64_t kLonger = 50;        // than the source a translation may be
-constexpr int64_t kCapacityStep = 32;  // capacities are multiples of it, so that lengths share caches
+constexpr int64_t kCapacityStep = 32;  // of the sizes of caches
 
-int64_t RoundUp(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
+// The least of 1, 2, 3, 4, 6, 8, 12, ... steps that `n` fits in: so few sizes that a graph and its caches can be kept
+// for each, and all together are not many times as large as the largest.
+int64_t RoundUp(int64_t n, int64_t step) {
+  int64_t size = step;
+  while (size < n) size *= 2;
+  const int64_t smaller = size / 4 * 3;
+  return smaller >= n && smaller % step == 0 ? smaller : size;
+}
 
 std::string MemoryPrefix(int64_t rows, int64_t length) { return absl::StrCat("translate.memory.", rows, "x", length); }
 
@@ -118,6 +125,11 @@ absl::Status Translator::Check(absl::Span<const Tokens> sources, const Translate
   }
   if (options.max_length < 0 || options.max_length > config_.context) {
     return invalid("max_length is ", options.max_length, ", but the model's context is ", config_.context);
+  }
+  const int64_t longest = options.max_length > 0 ? options.max_length : config_.context;
+  if (longest > kMostPlaces / options_.batch / search.beam / search.beam) {
+    return invalid("batch ", options_.batch, " with beam ", search.beam, " and up to ", longest,
+                   " tokens: the beams of a step look at batch * beam * beam * tokens places, at most ", kMostPlaces);
   }
   if (search.min_length < 0 || (options.max_length > 0 && search.min_length > options.max_length)) {
     return invalid("min_length is ", search.min_length, ", wanted 0 .. max_length");

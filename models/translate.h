@@ -5,7 +5,7 @@
 //   translations[i][0].tokens   // of sources[i] the best
 //
 // The encoder runs once for each sentence, and its keys and values are kept; the decoder takes one token at a time.
-// Sentences are put together by length, so that one graph serves all whose lengths round up to the same multiple.
+// Sentences are put together by length, so that one graph serves all whose lengths round up to the same.
 #ifndef WEFT_MODELS_TRANSLATE_H_
 #define WEFT_MODELS_TRANSLATE_H_
 
@@ -26,7 +26,7 @@ namespace weft {
 
 struct TranslatorOptions {
   int64_t batch = 32;       // the most sentences of one run
-  int64_t length_step = 8;  // lengths of sources are rounded up to its multiples
+  int64_t length_step = 8;  // lengths of sources are rounded up to 1, 2, 3, 4, 6, 8, 12, ... times this
   int threads = 0;
 };
 
@@ -35,6 +35,10 @@ struct TranslateOptions {
   // The most tokens of a translation; 0: 50 more than its source has (Vaswani et al., 2017, 6.1), within the context.
   int64_t max_length = 0;
 };
+
+// batch * beam^2 * the most tokens of a translation (the context, if max_length is 0): what the beams of a step look
+// at, of which a head's scores take 4 bytes each.
+inline constexpr int64_t kMostPlaces = int64_t{1} << 26;
 
 class Translator {
  public:
@@ -45,7 +49,7 @@ class Translator {
 
   // Of each source the n_best translations, best first: fewer only if there are no more. A sentence has the same
   // translations in any company. InvalidArgument, with its number from 0, for a source that has no tokens, more than
-  // the context, or one outside the vocabulary.
+  // the context, or one outside the vocabulary, and for options that take more than kMostPlaces.
   absl::StatusOr<std::vector<std::vector<Hypothesis>>> Translate(absl::Span<const std::vector<int32_t>> sources,
                                                                  const TranslateOptions& options = {});
 

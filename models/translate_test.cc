@@ -204,6 +204,22 @@ TEST(TranslateTest, OneTranslatorServesManyCalls) {
   }
 }
 
+// However many lengths there are, graphs and their caches are of few.
+TEST(TranslateTest, CachesAreOfFewLengths) {
+  TransformerConfig config = Small();
+  config.context = 200;
+  Parameters parameters;
+  const auto translator = Translator::Create(config, &parameters);
+  ASSERT_TRUE(translator.ok()) << translator.status();
+  std::vector<int64_t> lengths;
+  for (int64_t length = 1; length <= 200; ++length) {
+    const Tokens source(static_cast<size_t>(length), 3);
+    ASSERT_TRUE((*translator)->Translate({source}, {{}, /*max_length=*/1}).ok());
+    if (parameters.Find("translate.memory.1x" + std::to_string(length) + ".0.key").ok()) lengths.push_back(length);
+  }
+  EXPECT_THAT(lengths, testing::ElementsAre(8, 16, 24, 32, 48, 64, 96, 128, 192, 200));
+}
+
 TEST(TranslateTest, SaysWhatDoesNotFit) {
   Parameters parameters;
   const auto translator = Translator::Create(Small(), &parameters);
@@ -218,6 +234,9 @@ TEST(TranslateTest, SaysWhatDoesNotFit) {
   EXPECT_THAT(error({{1}}, {{.beam = 2, .n_best = 3}}), HasSubstr("beam 2 and n_best 3"));
   EXPECT_THAT(error({{1}}, {{}, /*max_length=*/25}), HasSubstr("max_length is 25, but the model's context is 24"));
   EXPECT_THAT(error({{1}}, {{.min_length = 4}, /*max_length=*/3}), HasSubstr("min_length is 4"));
+  EXPECT_THAT(error({{1}}, {{.beam = 300, .n_best = 1}}),
+              HasSubstr("batch 32 with beam 300 and up to 24 tokens: the beams of a step look at "));
+  EXPECT_THAT(error({}, {{.beam = int64_t{1} << 60}}), HasSubstr("at most 67108864"));
   EXPECT_THAT(error({{1}}, {{.end = 5}}), HasSubstr("has the token 5, but the vocabulary ends at 4"));
   EXPECT_FALSE(Translator::Create(Small(), &parameters, {.batch = 0}).ok());
 }
