@@ -34,7 +34,10 @@ struct WordVectorsFlags {
 
 Hyperparameters Table(WordVectorsFlags* flags) {
   return {
-      {"model", "a folder with the config.json, model.safetensors and tokenizer of a BERT, or a run", &flags->model},
+      {"model",
+       "a folder with the config.json, model.safetensors and WordPiece tokenizer of a BERT, or a run with such a "
+       "tokenizer",
+       &flags->model},
       {"word", "the word, which every line must have as a whole word", &flags->word},
       {"layer", "the layer whose hidden states are taken, from 1; 0: the last", &flags->layer, {.low = 0}},
       {"vectors", "print the vectors, a JSON object for each place of the word, not their cosines", &flags->vectors},
@@ -94,6 +97,14 @@ class WordVectors {
           absl::StrCat("--word: ", flags.model, "'s vocabulary has no pieces for '", flags.word, "'"));
     }
     vectors.pieces_ = *std::move(pieces);
+    const absl::StatusOr<std::vector<int32_t>> twice =
+        encoder.tokenizer().Encode(absl::StrCat(flags.word, " ", flags.word));
+    if (!twice.ok() || vectors.Places(*twice).size() != 2) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(flags.model,
+                       ": its tokenizer gives a word other pieces after a space, or does not mark the pieces within "
+                       "words, so that words can't be told apart; wanted one of WordPiece"));
+    }
     std::vector<absl::Span<const float>> rows;
     for (const int32_t piece : vectors.pieces_) rows.push_back(encoder.TokenEmbedding(piece));
     vectors.static_ = Mean(rows);

@@ -107,9 +107,10 @@ TEST_F(LinesTest, OfModelsTheVocabularyMustFitTheWeights) {
     };
     for (const std::string size : {"5", "7"}) {
       with_vocabulary(size);
-      fails("model/model.safetensors does not fit the model: 'embeddings.word_embeddings.weight' is f32[6,8], wanted "
-            "f32[" +
-            size);
+      fails(
+          "model/model.safetensors does not fit the model: 'embeddings.word_embeddings.weight' is f32[6,8], wanted "
+          "f32[" +
+          size);
     }
     with_vocabulary("6");
     const std::string vocabulary = Read("model/vocab.txt");

@@ -120,6 +120,22 @@ TEST_F(WordVectorsTest, PrintsATableOfCosines) {
   EXPECT_EQ(WordVectors({"--word=a", "empty.txt"}).out, "");
 }
 
+// Pieces that are not marked as the beginning or the rest of a word are no words: the "a" of "ba" would be one.
+TEST_F(WordVectorsTest, RefusesTokenizersThatDoNotMarkWords) {
+  std::filesystem::remove(Path("model/vocab.txt"));
+  Write("texts.txt", "ba\n");
+  const char* const byte_level =
+      "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1,\"\u0120\":2,\"\u0120a\":3},\"merges\":[\"\u0120 a\"]},"
+      "\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"trim_offsets\":true,\"use_regex\":true},"
+      "\"decoder\":{\"type\":\"ByteLevel\"}}";
+  for (const char* tokenizer : {byte_level, "{\"type\":\"character\",\"characters\":[\" \",\"a\",\"b\"]}"}) {
+    Write("model/tokenizer.json", tokenizer);
+    const CommandResult result = WordVectors({"--word=a", "texts.txt"});
+    EXPECT_TRUE(Fails(result, 2, "model: its tokenizer gives a word other pieces after a space"));
+    EXPECT_EQ(result.out, "");
+  }
+}
+
 TEST_F(WordVectorsTest, SaysWhatDoesNotFit) {
   Write("texts.txt", "a\nab\n");
   Write("empty_line.txt", "a\n\na\n");
