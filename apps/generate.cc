@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <functional>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,6 +25,7 @@ struct GenerateFlags {
   std::string model, tokenizer, prompt, stop;
   GenerateOptions options = {.sampling = {.temperature = 0.8, .seed = 1}, .length = 500};
   int64_t threads = 0, batch = 8;
+  bool json = false;
   std::vector<std::string> files;
   GivenFlags given;
 };
@@ -47,6 +49,7 @@ Hyperparameters Table(GenerateFlags* flags) {
       {"stop", "a text before which the continuation ends", &flags->stop},
       {"truncate", "of prompts longer than the model's context take the end, else they are errors",
        &flags->options.truncate},
+      {"json", "print each text as a JSON string in a line of its own: texts may have line breaks", &flags->json},
       {"seed", "one seed gives one text", &sampling.seed},
       {"batch", "the most prompts that are continued at once", &flags->batch, {.low = 1, .high = 4096}},
       {"threads", "threads to compute with; 0: one a core", &flags->threads, {.low = 0, .high = 1024}},
@@ -89,6 +92,7 @@ class Continuer {
   // Prints the prompt and what follows as it comes.
   absl::Status Stream(const std::string& prompt) {
     WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> ids, Encode(prompt));
+    if (json_) return Print({prompt}, {ids});
     Write(prompt);
     const absl::Status status = Continue({ids}, [](size_t, const std::string& text) {
       Write(text);
@@ -111,14 +115,25 @@ class Continuer {
     }
     std::vector<std::string> texts;
     for (size_t i = 0; i < prompts.size(); ++i) texts.push_back(lines[i].text);
-    WEFT_RETURN_IF_ERROR(Failure(Continue(prompts, [&](size_t i, const std::string& text) { texts[i] += text; })));
-    for (const std::string& text : texts) Write(absl::StrCat(text, "\n"));
+    WEFT_RETURN_IF_ERROR(Print(std::move(texts), prompts));
     return wrong;
   }
 
  private:
   Continuer(const GenerateFlags& flags, OpenedGpt gpt)
-      : gpt_(std::move(gpt)), options_(flags.options), stop_(flags.stop) {}
+      : gpt_(std::move(gpt)), options_(flags.options), stop_(flags.stop), json_(flags.json) {}
+
+  // `texts` with what follows each, whose tokens are `prompts`.
+  absl::Status Print(std::vector<std::string> texts, const std::vector<std::vector<int32_t>>& prompts) {
+    WEFT_RETURN_IF_ERROR(Failure(Continue(prompts, [&](size_t i, const std::string& text) { texts[i] += text; })));
+    for (const std::string& text : texts) {
+      const auto quoted = [&] {
+        return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+      };
+      Write(absl::StrCat(json_ ? quoted() : text, "\n"));
+    }
+    return absl::OkStatus();
+  }
 
   absl::Status Continue(const std::vector<std::vector<int32_t>>& prompts,
                         const std::function<void(size_t, const std::string&)>& print) {
@@ -144,6 +159,7 @@ class Continuer {
   const OpenedGpt gpt_;
   GenerateOptions options_;
   const std::string stop_;
+  const bool json_;
   Parameters parameters_{{.draw = false}};
   std::unique_ptr<Generator> generator_;
 };

@@ -117,6 +117,21 @@ TEST_F(GenerateTest, ContinuesEachLineAsIfItWereAlone) {
   EXPECT_EQ(RunCommand({"sh", "-c", weft + " <" + Path("prompts.txt")}).out, wanted);
 }
 
+TEST_F(GenerateTest, JsonTellsTextsWithLineBreaksApart) {
+  Write("prompts.txt", "line 1\na\n");
+  std::string wanted;
+  bool breaks = false;
+  for (const char* prompt : {"line 1", "a"}) {
+    std::string text = Generated({absl::StrCat("--prompt=", prompt), "--length=60", "--temperature=2"});
+    text.pop_back();
+    breaks = breaks || Contains(text, "\n");
+    wanted += nlohmann::json(text).dump() + "\n";
+  }
+  EXPECT_TRUE(breaks);
+  EXPECT_EQ(Generated({"--json", "--length=60", "--temperature=2", "prompts.txt"}), wanted);
+  EXPECT_EQ(Generated({"--json", "--length=0", "--prompt=a"}), "\"a\"\n");
+}
+
 TEST_F(GenerateTest, LinesThatCannotBeContinuedAreNamed) {
   Write("prompts.txt", "a\n\nb\n");
   const CommandResult empty = Generate({"--length=3", "prompts.txt"});
