@@ -48,7 +48,8 @@ class Generator {
   // Called with a prompt's place and each token that follows it, as soon as there is one; returns whether to go on.
   using Sink = absl::FunctionRef<bool(size_t, int32_t)>;
   // The tokens that follow each of `prompts`. A prompt is continued as it is in any other company. InvalidArgument,
-  // with its number from 0, for one that has no tokens, more than the context, or one outside the vocabulary.
+  // with its number from 0, for one that has no tokens, one outside the vocabulary or, unless `truncate` says to take
+  // their end, more than the context.
   absl::StatusOr<std::vector<std::vector<int32_t>>> Generate(
       absl::Span<const std::vector<int32_t>> prompts, const GenerateOptions& options,
       Sink sink = [](size_t, int32_t) { return true; });
