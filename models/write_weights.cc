@@ -59,6 +59,12 @@ absl::Status WriteHuggingFace(const std::string& folder, const PublishedBert& be
   Weights weights = bert.weights;
   const bool masked = weights.Has("cls.predictions."), next = weights.Has("cls.seq_relationship."),
              classifier = weights.Has("classifier.");
+  if (classifier && bert.config.classifier_pooling == Pooling::kMean) {
+    return absl::InvalidArgumentError(
+        "classifier_pooling (--pooling of weft train classify) is mean: Hugging Face's BERT has no such classifier, "
+        "and "
+        "would take it for one of single tokens; wanted cls");
+  }
   if (masked || next || classifier) {
     WEFT_RETURN_IF_ERROR(weights.Apply({{"cls.#", {"cls.#"}}, {"classifier.#", {"classifier.#"}}, {"#", {"bert.#"}}}));
     const char* const name = masked && next                      ? "BertForPreTraining"

@@ -19,7 +19,8 @@ namespace weft {
 // MistralForCausalLM. A GPT-2 without biases gets biases of zeros; queries and keys of rotary positions in pairs are
 // ordered for halves.
 absl::Status WriteHuggingFace(const std::string& folder, const PublishedGpt& gpt);
-// Of BertModel, or with heads of BertForPreTraining and its like, with the prefix "bert." and the labels.
+// Of BertModel, or with heads of BertForPreTraining and its like, with the prefix "bert." and the labels. A classifier
+// of the mean (Pooling::kMean) has no class there, and is refused.
 absl::Status WriteHuggingFace(const std::string& folder, const PublishedBert& bert);
 // Our own model_type "transformer", in names like Marian's.
 absl::Status WriteHuggingFace(const std::string& folder, const PublishedTransformer& model);

@@ -258,6 +258,15 @@ TEST(WriteWeightsTest, BertWithAndWithoutHeads) {
   EXPECT_EQ(read->labels, bert.labels);
 }
 
+TEST(WriteWeightsTest, AClassifierOfTheMeanIsRefused) {
+  const std::string folder = Folder("bert");
+  PublishedBert bert = SmallBert({"classifier."});
+  ASSERT_TRUE(WriteHuggingFace(folder, bert).ok()) << "one of single tokens";
+  bert.config.classifier_pooling = Pooling::kMean;
+  EXPECT_THAT(std::string(WriteHuggingFace(folder, bert).message()),
+              HasSubstr("classifier_pooling (--pooling of weft train classify) is mean"));
+}
+
 TEST(WriteWeightsTest, WhatDoesNotFitIsListed) {
   const std::string folder = Folder("bert"), path = folder + "/model.safetensors";
   ASSERT_TRUE(WriteHuggingFace(folder, SmallBert({"pooler.dense."})).ok());
