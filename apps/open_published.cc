@@ -131,8 +131,11 @@ absl::StatusOr<PublishedModel> OpenPublished(const std::string& path) {
     if (!bert.ok()) return Annotate(bert.status(), config);
     return PublishedModel(*std::move(bert));
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat(config, " is of ", (*json)["command"].dump(), "; wanted a GPT, a BERT or a Transformer"));
+  const auto found = model.find("model_type");
+  return absl::InvalidArgumentError(absl::StrCat(
+      config, ": the run is of ", (*json)["command"].dump(), ", and model.model_type is ",
+      found == model.end() ? "null" : found->dump(),
+      ", which can be neither exported nor used here; wanted a run of train gpt, \"bert\" or \"transformer\""));
 }
 
 }  // namespace weft

@@ -27,7 +27,7 @@ absl::StatusOr<PublishedGpt> ReadGpt(const std::string& folder) {
   if (config->names == GptConfig::Names::kLlama) {
     rules = {{{"#.rotary_emb.inv_freq", {}}}};
     if (config->tied_head) rules[0].push_back({"lm_head.weight", {}});
-  } else if (json.value("model_type", "gpt2") == "gpt2") {
+  } else if (const auto type = json.find("model_type"); type == json.end() || type->is_null() || *type == "gpt2") {
     rules.push_back(TransposeGpt2());
   }
   WEFT_ASSIGN_OR_RETURN(Weights weights, ReadFolderWeights(folder, rules));

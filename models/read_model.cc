@@ -21,7 +21,7 @@ absl::StatusOr<PublishedModel> ReadModel(const std::string& path) {
   if (std::filesystem::is_regular_file(path, error)) return Any(ReadLlama2c(path));
   WEFT_ASSIGN_OR_RETURN(const nlohmann::ordered_json json, ReadConfig(path));
   const auto type = json.find("model_type");
-  if (type != json.end()) {
+  if (type != json.end() && !type->is_null()) {
     if (*type == "bert") return Any(ReadBert(path));
     if (*type == "transformer") return Any(ReadTransformer(path));
     return Any(ReadGpt(path));

@@ -46,9 +46,14 @@ absl::StatusOr<Pooling> ReadPooling(const std::string& folder, int64_t width) {
   if (!parsed.ok()) return Annotate(parsed.status(), path);
   Pooling pooling = Pooling::kMean;
   for (const Json& module : (*parsed)["modules"]) {
-    const std::string type = module.is_object() ? module.value("type", "") : "";
+    std::string type, place;
+    if (module.is_object()) {
+      KeyReader keys(module);
+      keys.Field("type", type);
+      keys.Field("path", place);
+      if (!keys.Refused().ok()) return Annotate(keys.Refused(), path);
+    }
     const std::string name = type.substr(type.rfind('.') + 1);
-    const std::string place = module.is_object() ? module.value("path", "") : "";
     if (name == "Pooling") {
       WEFT_ASSIGN_OR_RETURN(const Json json, ReadConfig(absl::StrCat(folder, "/", place)));
       const absl::StatusOr<Pooling> read = PoolingFromJson(json, width);

@@ -267,6 +267,28 @@ TEST(WriteWeightsTest, AClassifierOfTheMeanIsRefused) {
               HasSubstr("classifier_pooling (--pooling of weft train classify) is mean"));
 }
 
+TEST(WriteWeightsTest, WithoutAModelTypeAFolderIsGpt2s) {
+  const std::string folder = Folder("gpt2");
+  const PublishedGpt gpt = SmallGpt2();
+  ASSERT_TRUE(WriteHuggingFace(folder, gpt).ok());
+  Json config = Json::parse(*ReadFile(folder + "/config.json"));
+  config["model_type"] = nullptr;
+  ASSERT_TRUE(WriteFile(folder + "/config.json", {config.dump()}).ok());
+  const absl::StatusOr<PublishedGpt> read = ReadGpt(folder);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(Contents(read->weights), Contents(gpt.weights));
+}
+
+TEST(WriteWeightsTest, ModulesOfTheWrongKindAreNamed) {
+  const std::string folder = Folder("modules");
+  for (const char* key : {"type", "path"}) {
+    ASSERT_TRUE(WriteFile(folder + "/modules.json", {"[{\"", key, "\": 5}]"}).ok());
+    EXPECT_THAT(
+        std::string(ReadPooling(folder, 4).status().message()),
+        HasSubstr(absl::StrCat(folder, "/modules.json: ", key, " is 5, which is not supported; wanted a text")));
+  }
+}
+
 TEST(WriteWeightsTest, WhatDoesNotFitIsListed) {
   const std::string folder = Folder("bert"), path = folder + "/model.safetensors";
   ASSERT_TRUE(WriteHuggingFace(folder, SmallBert({"pooler.dense."})).ok());
