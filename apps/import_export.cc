@@ -1,7 +1,9 @@
 // `weft import` and `weft export`: a model from one layout to another.
 #include <cstdio>
 #include <filesystem>
+#include <iterator>
 #include <memory>
+#include <set>
 #include <string>
 #include <system_error>
 
@@ -35,7 +37,7 @@ Hyperparameters ImportTable(ConvertFlags* flags) {
        &flags->model},
       {"out", "the folder to write: config.json, model.safetensors and the tokenizer's files", &flags->out},
       {"tokenizer", "the tokenizer's file or folder; without it, what lies beside the model", &flags->tokenizer},
-      {"overwrite", "write into a folder that has files, over those of the same names", &flags->overwrite},
+      {"overwrite", "write into a folder that has files, in place of those of a model", &flags->overwrite},
   };
 }
 
@@ -58,12 +60,23 @@ constexpr const char* kCompanions[] = {
     // Of sentence-transformers.
     "modules.json", "sentence_bert_config.json", "config_sentence_transformers.json", "1_Pooling/config.json"};
 
+// The files of the layouts themselves.
+constexpr const char* kModelFiles[] = {"config.json", "model.safetensors", "model.bin"};
+
+// The folder that a model, a file or a folder, lies in.
+fs::path FolderOf(const std::string& model) {
+  std::error_code error;
+  if (fs::is_directory(model, error)) return model;
+  const fs::path parent = fs::path(model).parent_path();
+  return parent.empty() ? "." : parent;
+}
+
 absl::StatusOr<std::vector<TokenizerFile>> CompanionsOf(const ConvertFlags& flags) {
   if (!flags.tokenizer.empty()) return TokenizerFiles(flags.tokenizer);
   std::error_code error;
   std::vector<TokenizerFile> files;
   const bool folder = fs::is_directory(flags.model, error);
-  const fs::path beside = folder ? fs::path(flags.model) : fs::path(flags.model).parent_path();
+  const fs::path beside = FolderOf(flags.model);
   for (const char* name : kCompanions) {
     if (!folder && absl::string_view(name) != "tokenizer.bin") continue;
     if (fs::is_regular_file(beside / name, error)) files.push_back({(beside / name).string(), name});
@@ -78,12 +91,16 @@ absl::Status CheckOutput(const ConvertFlags& flags) {
   if (!fs::is_directory(flags.out, error)) {
     return absl::AlreadyExistsError(absl::StrCat(flags.out, " is there, and is no folder"));
   }
-  if (fs::equivalent(flags.out, flags.model, error)) {
+  if (fs::equivalent(flags.out, FolderOf(flags.model), error)) {
     return absl::AlreadyExistsError(absl::StrCat("--out is the model's own folder, ", flags.out));
+  }
+  if (const auto config = ReadJsonFile(flags.out + "/config.json"); config.ok() && config->contains("command")) {
+    return absl::AlreadyExistsError(
+        absl::StrCat("--out: ", flags.out, " is the run of a training, which no model is written over"));
   }
   if (flags.overwrite || fs::is_empty(flags.out, error)) return absl::OkStatus();
   return absl::AlreadyExistsError(
-      absl::StrCat(flags.out, " is there, and not empty: --overwrite writes over files of the same names"));
+      absl::StrCat(flags.out, " is there, and not empty: --overwrite replaces the files of a model there"));
 }
 
 struct Writer {
@@ -137,6 +154,24 @@ absl::Status Write(const ConvertFlags& flags, const PublishedModel& model, const
   return absl::OkStatus();
 }
 
+// Removes what another model has left under names that this one has no file of: it would be taken for this one's.
+absl::Status RemoveStale(const ConvertFlags& flags, const std::vector<TokenizerFile>& files) {
+  std::set<std::string> stale(std::begin(kCompanions), std::end(kCompanions));
+  stale.insert(std::begin(kModelFiles), std::end(kModelFiles));
+  for (const TokenizerFile& file : files) stale.erase(file.name);
+  const bool one_file = flags.layout == kLlama2c;
+  for (const char* name : kModelFiles) {
+    if (one_file == (absl::string_view(name) == "model.bin")) stale.erase(name);
+  }
+  for (const std::string& name : stale) {
+    std::error_code error;
+    const fs::path path = fs::path(flags.out) / name;
+    if (!fs::is_regular_file(path, error)) continue;
+    if (!fs::remove(path, error) && error) return SystemStatus("remove", path.string(), error.value());
+  }
+  return absl::OkStatus();
+}
+
 int64_t CountNumbers(const PublishedModel& model) {
   int64_t count = 0;
   const auto add = [&](const auto& published) {
@@ -157,10 +192,13 @@ absl::Status Convert(const ConvertFlags& flags) {
   WEFT_RETURN_IF_ERROR(CheckTokenizer(*files, *model));
 
   std::error_code error;
-  const bool made = fs::create_directories(flags.out, error);
+  const bool was_there = fs::exists(flags.out, error);
+  fs::create_directories(flags.out, error);
   if (error) return UsageError(SystemStatus("create", flags.out, error.value()));
-  if (absl::Status status = Write(flags, *model, *files); !status.ok()) {
-    if (made) fs::remove(flags.out, error);  // if nothing was written
+  absl::Status status = Write(flags, *model, *files);
+  if (status.ok()) status = RemoveStale(flags, *files);
+  if (!status.ok()) {
+    if (!was_there) fs::remove_all(flags.out, error);
     return status;
   }
   std::printf("%s: %lld numbers%s\n", flags.out.c_str(), static_cast<long long>(CountNumbers(*model)),

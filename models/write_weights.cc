@@ -36,9 +36,8 @@ const std::vector<Weights::Rule>& Gpt2Prefix() {  // of all but the head
 }  // namespace
 
 absl::Status WriteModelFolder(const std::string& folder, const Json& config, const Weights& weights) {
-  WEFT_RETURN_IF_ERROR(
-      WriteFile(ConfigPath(folder), {config.dump(2, ' ', false, Json::error_handler_t::replace), "\n"}));
-  return WriteSafetensors(WeightsPath(folder), weights.tensors(), {{"format", "pt"}});
+  WEFT_RETURN_IF_ERROR(WriteSafetensors(WeightsPath(folder), weights.tensors(), {{"format", "pt"}}));
+  return WriteFile(ConfigPath(folder), {config.dump(2, ' ', false, Json::error_handler_t::replace), "\n"});
 }
 
 absl::Status WriteHuggingFace(const std::string& folder, const PublishedGpt& gpt) {

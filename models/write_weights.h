@@ -33,7 +33,7 @@ absl::Status WriteLlama2c(const std::string& path, const PublishedGpt& gpt, int 
 // As ReadCTranslate2 reads it.
 absl::Status WriteCTranslate2(const std::string& folder, const PublishedTransformer& model);
 
-// The two files of a folder.
+// The two files of a folder, the weights first: where these can't be written, the folder is as it was.
 absl::Status WriteModelFolder(const std::string& folder, const nlohmann::ordered_json& config, const Weights& weights);
 
 }  // namespace weft

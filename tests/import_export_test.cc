@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
 #include "weft/models/weights.h"
+#include "weft/models/write_weights.h"
 #include "weft/tests/weft_program.h"
 
 namespace weft {
@@ -22,6 +23,26 @@ class ImportExportTest : public WeftProgramTest {
   CommandResult Export(const std::string& model, const std::string& out, const std::string& layout,
                        const Arguments& more = {}) const {
     return Weft(Arguments{"export", "--model=" + model, "--out=" + out, "--layout=" + layout} + more);
+  }
+  // A Llama as Hugging Face has them, whose weights are 0.
+  void WriteLlama(const std::string& folder) const {
+    const GptConfig config = {.vocabulary = 7,
+                              .context = 6,
+                              .layers = 1,
+                              .heads = 2,
+                              .width = 8,
+                              .feed_forward = 12,
+                              .activation = Activation::kSilu,
+                              .bias = false,
+                              .norm = {.kind = NormKind::kRmsNorm},
+                              .gated = true,
+                              .rotary = RotaryLayout::kHalves,
+                              .names = GptConfig::Names::kLlama};
+    Weights weights;
+    for (const ParameterSpec& spec : ParametersOf(config)) ASSERT_TRUE(weights.Add(spec.name, spec.type).ok());
+    fs::create_directories(Path(folder));
+    const absl::Status status = WriteHuggingFace(Path(folder), PublishedGpt{config, std::move(weights)});
+    ASSERT_TRUE(status.ok()) << status;
   }
   // Names, types and bytes of a folder's tensors.
   std::map<std::string, std::string> Tensors(const std::string& folder) const {
@@ -107,14 +128,73 @@ TEST_F(ImportExportTest, NothingIsWrittenOver) {
   fs::create_directories(Path("empty"));
   EXPECT_TRUE(Works(Import("bert", "empty")));
   const Files before = Snapshot("empty");
-  EXPECT_TRUE(Fails(Import("bert", "empty"), 2, "empty is there, and not empty: --overwrite writes over files of the"));
+  EXPECT_TRUE(Fails(Import("bert", "empty"), 2, "empty is there, and not empty: --overwrite replaces the files of a"));
   EXPECT_TRUE(Fails(Import("bert", "text.txt"), 2, "text.txt is there, and is no folder"));
   EXPECT_TRUE(Fails(Import("bert", "bert", {"--overwrite"}), 2, "--out is the model's own folder"));
   EXPECT_EQ(Differences(before, Snapshot("empty")), "");
   Write("empty/config.json", "old");
   Write("empty/notes.txt", "kept");
+  fs::create_directories(Path("empty/1_Pooling"));
+  for (const char* name : {"tokenizer.json", "modules.json", "1_Pooling/config.json", "model.bin"}) {
+    Write(std::string("empty/") + name, "of another model");
+  }
   EXPECT_TRUE(Works(Import("bert", "empty", {"--overwrite"})));
+  fs::remove(Path("empty/1_Pooling"));
   EXPECT_EQ(Differences(before, Snapshot("empty")), "notes.txt\n");
+}
+
+// Also where the model is a file in the folder, or the folder is a run.
+TEST_F(ImportExportTest, ASourceAndARunAreNotWrittenOver) {
+  WriteLlama("llama");
+  ASSERT_TRUE(Works(Export("llama", "s", "llama2.c")));
+  MakeRun("run");
+  const Files source = Snapshot("s"), run = Snapshot("run");
+  EXPECT_TRUE(Fails(Import("s/model.bin", "s", {"--overwrite"}), 2, "--out is the model's own folder, s"));
+  EXPECT_EQ(Differences(source, Snapshot("s")), "");
+  EXPECT_TRUE(Fails(Import("llama", "run", {"--overwrite"}), 2, "--out: run is the run of a training"));
+  EXPECT_EQ(Differences(run, Snapshot("run")), "");
+  EXPECT_TRUE(Works(Import("llama", "s", {"--overwrite"})));
+  EXPECT_FALSE(Exists("s/model.bin")) << "a file of another layout";
+}
+
+TEST_F(ImportExportTest, AFailureLeavesNothingHalf) {
+  WriteBert("bert");
+  fs::create_directories(Path("old/model.safetensors"));
+  Write("old/config.json", "old");
+  EXPECT_EQ(Import("bert", "old", {"--overwrite"}).exit_code, 1);
+  EXPECT_EQ(Read("old/config.json"), "old") << "no new configuration beside other weights";
+  Write("bert/spiece.model", std::string(1 << 20, 'x'));  // more than the shell below lets a file have
+  const std::string script =
+      "trap '' XFSZ; ulimit -f 400; exec " + fs::absolute("apps/weft").string() + " import --model=bert --out=new/made";
+  fs::create_directories(Path("new"));
+  EXPECT_TRUE(Fails(RunCommand({"sh", "-c", script}, {.folder = folder_}), 1, "spiece.model"));
+  EXPECT_FALSE(Exists("new/made"));
+}
+
+TEST_F(ImportExportTest, RunsThatNoLayoutHasAreNamed) {
+  WriteTrainingData();
+  ASSERT_TRUE(Works(Weft(SmallTraining("vit") + Arguments{"--steps=2", "--out=vit"})));
+  const char* const wanted =
+      "vit/config.json: the run is of \"train vit\", and model.model_type is \"vit\", which can be neither exported";
+  EXPECT_TRUE(Fails(Export("vit", "out", "huggingface"), 2, wanted));
+  EXPECT_TRUE(Fails(Import("vit", "out"), 2, wanted));
+  ASSERT_TRUE(Works(Weft(SmallTraining("classify") + Arguments{"--steps=2", "--out=mean"})));
+  EXPECT_TRUE(Fails(Export("mean", "out", "huggingface"), 2, "(--pooling of weft train classify) is mean"));
+  EXPECT_FALSE(Exists("out"));
+}
+
+TEST_F(ImportExportTest, ValuesOfTheWrongKindAreNamed) {
+  WriteBert("bert");
+  fs::create_directories(Path("run"));
+  for (const char* model : {"5", "null", "[]", "{}", "{\"model_type\": 5}", "{\"model_type\": null}"}) {
+    Write("run/config.json", absl::StrCat("{\"command\": \"train bert\", \"model\": ", model, "}"));
+    EXPECT_TRUE(
+        Fails(Import("run", "out"), 2, "run/config.json: the run is of \"train bert\", and model.model_type is "));
+  }
+  Write("bert/config.json", "{\"model_type\": null}");
+  EXPECT_TRUE(Fails(Import("bert", "out"), 2, "bert/config.json is of no model that is known"));
+  Write("bert/config.json", "{\"model_type\": 5}");
+  EXPECT_TRUE(Fails(Import("bert", "out"), 2, "bert/config.json: model_type is 5"));
 }
 
 TEST_F(ImportExportTest, SaysWhatIsWrong) {
