@@ -82,10 +82,7 @@ absl::Status BertSource::SetVocabulary(const Tokenizer& tokenizer) {
     config_.vocabulary = tokenizer.vocabulary_size();
     return absl::OkStatus();
   }
-  if (tokenizer.vocabulary_size() <= config_.vocabulary) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("the tokenizer has ", tokenizer.vocabulary_size(),
-                                                 " tokens, but the weights ", init_.empty() ? "" : "of ", init_,
-                                                 " are for ", config_.vocabulary));
+  return CheckVocabulary(init_.empty() ? "the run" : init_, tokenizer.vocabulary_size(), config_.vocabulary);
 }
 
 absl::Status BertSource::Initialize(const std::vector<std::string>& heads, const std::vector<std::string>& labels,

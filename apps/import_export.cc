@@ -134,9 +134,8 @@ absl::Status CheckTokenizer(const std::vector<TokenizerFile>& files, const Publi
   for (const TokenizerFile& file : files) {
     // Of a kind that is not known here, it is copied all the same.
     const absl::StatusOr<std::unique_ptr<Tokenizer>> tokenizer = LoadTokenizer(file.path);
-    if (!tokenizer.ok() || (*tokenizer)->vocabulary_size() <= vocabulary) continue;
-    return absl::InvalidArgumentError(absl::StrCat(file.path, ": the tokenizer has ", (*tokenizer)->vocabulary_size(),
-                                                   " tokens, but the model's table ", vocabulary));
+    if (!tokenizer.ok()) continue;
+    WEFT_RETURN_IF_ERROR(CheckVocabulary(file.path, (*tokenizer)->vocabulary_size(), vocabulary));
   }
   return absl::OkStatus();
 }

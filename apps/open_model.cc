@@ -18,13 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Rows beyond the tokenizer's tokens are padding, which is allowed: tables are often made rounder.
-absl::Status CheckVocabulary(const std::string& path, const char* which, const Tokenizer& tokenizer, int64_t rows) {
-  if (tokenizer.vocabulary_size() <= rows) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(path, ": the ", which, "tokenizer has ", tokenizer.vocabulary_size(),
-                                                 " tokens, but the model's table ", rows));
-}
-
 // The model at `path`, if it is a `Model`.
 template <class Model>
 absl::StatusOr<Model> Open(const std::string& path, const char* wanted) {
@@ -56,7 +49,7 @@ absl::StatusOr<OpenedBert> OpenBert(const std::string& path) {
     WEFT_ASSIGN_OR_RETURN(bert.model, ReadBert(path));
   }
   const BertConfig& config = bert.model.config;
-  WEFT_RETURN_IF_ERROR(CheckVocabulary(path, "", *bert.tokenizer, config.vocabulary));
+  WEFT_RETURN_IF_ERROR(CheckVocabulary(path, bert.tokenizer->vocabulary_size(), config.vocabulary));
   const int64_t around = static_cast<int64_t>(bert.tokenizer->Wrap({}).ids.size());
   if (config.context > around) return bert;
   return absl::InvalidArgumentError(absl::StrCat(path, ": the model's context is ", config.context,
@@ -80,7 +73,7 @@ absl::StatusOr<OpenedGpt> OpenGpt(const std::string& path, const std::string& to
   }
   OpenedGpt gpt = {std::move(model), nullptr};
   WEFT_ASSIGN_OR_RETURN(gpt.tokenizer, LoadTokenizer(tokenizer.empty() ? beside : tokenizer));
-  WEFT_RETURN_IF_ERROR(CheckVocabulary(path, "", *gpt.tokenizer, gpt.model.config.vocabulary));
+  WEFT_RETURN_IF_ERROR(CheckVocabulary(path, gpt.tokenizer->vocabulary_size(), gpt.model.config.vocabulary));
   return gpt;
 }
 
@@ -112,8 +105,8 @@ absl::StatusOr<OpenedTransformer> OpenTransformer(const std::string& path) {
     transformer.sources_end = true;
   }
   const TransformerConfig& config = transformer.model.config;
-  WEFT_RETURN_IF_ERROR(CheckVocabulary(path, "source ", *source, config.source_vocabulary));
-  WEFT_RETURN_IF_ERROR(CheckVocabulary(path, "target ", *target, config.target_vocabulary));
+  WEFT_RETURN_IF_ERROR(CheckVocabulary(path + ", sources", source->vocabulary_size(), config.source_vocabulary));
+  WEFT_RETURN_IF_ERROR(CheckVocabulary(path + ", targets", target->vocabulary_size(), config.target_vocabulary));
   const SpecialTokens& special = target->special_tokens();
   if (!special.begin.has_value() || !special.end.has_value()) {
     return absl::InvalidArgumentError(

@@ -138,4 +138,10 @@ absl::StatusOr<PublishedModel> OpenPublished(const std::string& path) {
       ", which can be neither exported nor used here; wanted a run of train gpt, \"bert\" or \"transformer\""));
 }
 
+absl::Status CheckVocabulary(const std::string& whose, int64_t tokens, int64_t rows) {
+  if (tokens <= rows && 2 * tokens > rows) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(whose, ": the tokenizer has ", tokens, " tokens, but the model's table ", rows));
+}
+
 }  // namespace weft

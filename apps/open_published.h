@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "weft/models/weights.h"
 
@@ -20,6 +21,11 @@ bool IsRun(const std::string& path);
 absl::StatusOr<PublishedModel> OpenPublished(const std::string& path);
 // A folder that ReadVit knows, or a run of weft train vit.
 absl::StatusOr<PublishedVit> OpenPublishedVit(const std::string& path);
+
+// InvalidArgument "WHOSE: the tokenizer has 9 tokens, but the model's table 7" unless a vocabulary fits a table of
+// embeddings: it has no more tokens than the table has rows, and more than half as many. Some rows beyond are padding:
+// tables are often made rounder.
+absl::Status CheckVocabulary(const std::string& whose, int64_t tokens, int64_t rows);
 
 }  // namespace weft
 

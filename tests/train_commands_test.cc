@@ -130,7 +130,7 @@ TEST_F(WeftProgramTest, AClassifierBeginsWithPublishedWeights) {
   EXPECT_TRUE(Exists("run/vocab.txt"));
   EXPECT_TRUE(Contains(Read("run/model.safetensors"), "classifier.weight"));
   Write("bert/vocab.txt", "[UNK]\n[CLS]\n[SEP]\n[PAD]\na\n##b\nc\n");
-  EXPECT_TRUE(Fails(Weft(flags + Arguments{"--overwrite"}), 2, "the tokenizer has 7 tokens, but the weights of "));
+  EXPECT_TRUE(Fails(Weft(flags + Arguments{"--overwrite"}), 2, "the tokenizer has 7 tokens, but the model's table 6"));
 }
 
 }  // namespace

@@ -109,7 +109,7 @@ TEST_F(TranslateTest, LinesThatCannotBeTranslatedAreNamed) {
 
 TEST_F(TranslateTest, RefusesVocabulariesThatDoNotFit) {
   Write("model/target_vocabulary.txt", "<blank>\n<s>\n</s>\na\nb\nc\nd\ne\nf\n");
-  EXPECT_TRUE(Fails(Translate({}), 2, "model: the target tokenizer has 10 tokens, but the model's table 9"));
+  EXPECT_TRUE(Fails(Translate({}), 2, "model, targets: the tokenizer has 10 tokens, but the model's table 9"));
   Write("model/target_vocabulary.txt", "<blank>\na\n");
   EXPECT_TRUE(Fails(Translate({}), 2, "model: the target tokenizer has no begin or no end token"));
   fs::remove(Path("model/target_vocabulary.txt"));
