@@ -64,7 +64,7 @@ TEST_F(TranslateTest, HalfALineHoldsUpNoAnswer) {
   const std::string script =
       "{ head -c 65536 /dev/zero | tr '\\0' '\\n'; printf a; for i in $(seq 100); do "
       "[ $(wc -c <out) = 65536 ] && touch answered && break; sleep 0.1; done; echo; } | " +
-      fs::absolute("apps/weft").string() + " translate --max-length=5 --batch=4096 --model=model >out; wc -l <out";
+      fs::absolute("apps/weft").string() + " translate --max-length=5 --batch=3000 --model=model >out; wc -l <out";
   Write("out", "");
   EXPECT_EQ(RunCommand({"sh", "-c", script}, {.folder = folder_}).out, "65537\n");
   EXPECT_TRUE(Exists("answered"));
