@@ -12,6 +12,7 @@
 #include "weft/core/file.h"
 #include "weft/core/status.h"
 #include "weft/text/utf8.h"
+#include "weft/train/options.h"
 
 namespace weft {
 namespace {
