@@ -111,6 +111,8 @@ TEST_F(TranslateTest, RefusesVocabulariesThatDoNotFit) {
   Write("model/target_vocabulary.txt", "<blank>\n<s>\n</s>\na\nb\nc\nd\ne\nf\n");
   EXPECT_TRUE(Fails(Translate({}), 2, "model, targets: the tokenizer has 10 tokens, but the model's table 9"));
   Write("model/target_vocabulary.txt", "<blank>\na\n");
+  EXPECT_TRUE(Fails(Translate({}), 2, "model, targets: the tokenizer has 3 tokens, but the model's table 9"));
+  Write("model/target_vocabulary.txt", "<blank>\na\nb\nc\nd\ne\n");
   EXPECT_TRUE(Fails(Translate({}), 2, "model: the target tokenizer has no begin or no end token"));
   fs::remove(Path("model/target_vocabulary.txt"));
   EXPECT_TRUE(Fails(Translate({}), 2, "model/target_vocabulary.txt: No such file"));

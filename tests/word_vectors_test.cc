@@ -128,7 +128,8 @@ TEST_F(WordVectorsTest, RefusesTokenizersThatDoNotMarkWords) {
       "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1,\"\u0120\":2,\"\u0120a\":3},\"merges\":[\"\u0120 a\"]},"
       "\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"trim_offsets\":true,\"use_regex\":true},"
       "\"decoder\":{\"type\":\"ByteLevel\"}}";
-  for (const char* tokenizer : {byte_level, "{\"type\":\"character\",\"characters\":[\" \",\"a\",\"b\"]}"}) {
+  for (const char* tokenizer :
+       {byte_level, "{\"type\":\"character\",\"characters\":[\" \",\"a\",\"b\",\"c\",\"d\"]}"}) {
     Write("model/tokenizer.json", tokenizer);
     const CommandResult result = WordVectors({"--word=a", "texts.txt"});
     EXPECT_TRUE(Fails(result, 2, "model: its tokenizer gives a word other pieces after a space"));
