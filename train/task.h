@@ -48,8 +48,8 @@ class TrainingTask {
   virtual absl::Span<const TrainingProgram> programs() const = 0;
   // A fingerprint of the data: a run goes on with the same only.
   virtual std::string data() const = 0;
-  // The batch of the update after `step` others: a function of the seed and of `step`, so that a resumed run goes on
-  // as if it had not been stopped.
+  // The batch of the update after `step` others: a function of the seed and of `step`, and at most of the weights, so
+  // that a resumed run goes on as if it had not been stopped.
   virtual absl::StatusOr<TrainingBatch> Train(int64_t step) = 0;
   virtual int64_t validation_batches() const = 0;
   virtual TrainingBatch Validate(int64_t step, int64_t index) = 0;  // after `step` updates

@@ -4,7 +4,8 @@
 //   if (resume) WEFT_RETURN_IF_ERROR(trainer->Resume().status());
 //   WEFT_RETURN_IF_ERROR(trainer->Train(&progress));
 //
-// Batches, dropout and initial values depend on (seed, step) only, so that a resumed run ends with the same weights.
+// Batches, dropout and initial values depend on (seed, step) only, those of scheduled sampling on the weights, too, so
+// that a resumed run ends with the same weights.
 #ifndef WEFT_TRAIN_TRAINER_H_
 #define WEFT_TRAIN_TRAINER_H_
 
