@@ -16,8 +16,6 @@
 namespace weft {
 namespace {
 
-constexpr int32_t kIgnored = -100;  // as cross_entropy has it
-
 // The tokens of a text, line by line, so that an error can name the line.
 absl::StatusOr<std::vector<int32_t>> EncodeText(const std::string& path, const Tokenizer& tokenizer) {
   const absl::StatusOr<std::vector<std::string>> lines = ReadLines(path);
@@ -45,7 +43,7 @@ class MaskedWindows {
     const int64_t guessed = rows * masking_.count;
     tokens_ = tape_.Input("tokens", {kI32, {rows, length_}}, {.below = config.vocabulary});
     places_ = tape_.Input("places", {kI32, {guessed}}, {.below = rows * length_});
-    targets_ = tape_.Input("targets", {kI32, {guessed}}, {.below = config.vocabulary, .ignored = kIgnored});
+    targets_ = tape_.Input("targets", {kI32, {guessed}}, {.below = config.vocabulary, .ignored = kIgnoredTarget});
     const Bert model(config);
     const Var hidden = Reshape(model.Encode(tokens_), {rows * length_, config.width});
     const Var logits = model.MaskedTokens(Embedding(hidden, places_));  // [B·M, V]
@@ -78,7 +76,7 @@ class MaskedWindows {
     }
     tokens.resize(static_cast<size_t>(rows_ * length_));
     places.resize(static_cast<size_t>(rows_ * masking_.count));
-    targets.resize(static_cast<size_t>(rows_ * masking_.count), kIgnored);
+    targets.resize(static_cast<size_t>(rows_ * masking_.count), kIgnoredTarget);
     WEFT_ASSIGN_OR_RETURN(const Outputs out, runner_->Run({{tokens_, tokens}, {places_, places}, {targets_, targets}}));
     sum_ += static_cast<double>(chosen) * out.Scalar(loss_);
     right_ += out.Scalar(correct_);

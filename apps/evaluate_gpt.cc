@@ -15,8 +15,6 @@
 namespace weft {
 namespace {
 
-constexpr int32_t kIgnored = -100;  // as cross_entropy has it
-
 struct Sums {
   double loss = 0;
   int64_t count = 0, bytes = 0;  // tokens that were predicted; bytes of the texts
@@ -31,7 +29,7 @@ class Windows {
     Tape* const tape = &windows->tape_;
     windows->tokens_ = tape->Input("tokens", {kI32, {rows, length}}, {.below = config.vocabulary});
     windows->targets_ =
-        tape->Input("targets", {kI32, {rows, length}}, {.below = config.vocabulary, .ignored = kIgnored});
+        tape->Input("targets", {kI32, {rows, length}}, {.below = config.vocabulary, .ignored = kIgnoredTarget});
     windows->loss_ = CrossEntropy(Gpt(config).Logits(windows->tokens_), windows->targets_);
     WEFT_ASSIGN_OR_RETURN(windows->runner_,
                           EvalRunner(*tape, {.fetch = {windows->loss_}}, parameters, static_cast<int>(threads)));
@@ -42,7 +40,7 @@ class Windows {
   absl::Status Add(absl::Span<const int32_t> stream, size_t known, Sums* sums) {
     const auto size = static_cast<size_t>(tokens_.shape().elements());
     for (size_t begin = 0; begin + 1 < stream.size(); begin += size) {
-      std::vector<int32_t> tokens(size, 0), targets(size, kIgnored);
+      std::vector<int32_t> tokens(size, 0), targets(size, kIgnoredTarget);
       int64_t count = 0;
       for (size_t i = 0; i < size && begin + i + 1 < stream.size(); ++i) {
         tokens[i] = stream[begin + i];

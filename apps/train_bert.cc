@@ -22,8 +22,6 @@
 namespace weft {
 namespace {
 
-constexpr uint32_t kSecondStream = 0xffff0009;  // far above those that a tape gives to its random ops
-
 class BertJob final : public TrainingJob {
  public:
   Hyperparameters Table() override;

@@ -19,8 +19,6 @@
 namespace weft {
 namespace {
 
-constexpr int32_t kIgnored = -100;  // of targets
-
 struct Examples {
   std::vector<std::vector<int32_t>> tokens;  // with the special ones
   std::vector<int32_t> labels;
@@ -187,7 +185,7 @@ void ClassifyJob::Record(int64_t length) {
   const auto classes = static_cast<int64_t>(names_.size());
   program->tokens = tape->Input("tokens", {kI32, {batch_, length}}, {.below = source_.config().vocabulary});
   program->lengths = tape->Input("lengths", {kI32, {batch_}}, {.below = length + 1});
-  program->targets = tape->Input("targets", {kI32, {batch_}}, {.below = classes, .ignored = kIgnored});
+  program->targets = tape->Input("targets", {kI32, {batch_}}, {.below = classes, .ignored = kIgnoredTarget});
   const Bert bert(config_);
   const Var hidden = bert.Encode(program->tokens, {.lengths = program->lengths});
   const Var logits = bert.ClassifyText(hidden, program->lengths, classes);  // [B, classes]
@@ -201,7 +199,7 @@ TrainingBatch ClassifyJob::Fill(const Examples& examples, const BucketBatch& bat
   const auto rows = static_cast<size_t>(batch_);
   rows_.assign(rows * static_cast<size_t>(length), tokenizer_->special_tokens().padding.value_or(0));
   row_lengths_.assign(rows, 0);
-  targets_.assign(rows, kIgnored);
+  targets_.assign(rows, kIgnoredTarget);
   const BucketProgram& program = *recorded_[batch.bucket];
   TrainingBatch result = {
       .program = batch.bucket,

@@ -21,8 +21,6 @@
 namespace weft {
 namespace {
 
-constexpr int32_t kIgnored = -100;  // of targets
-
 using Decay = ScheduledSampling::Decay;
 
 // What is fed for a batch [B, L], but the targets.
@@ -232,7 +230,7 @@ void TranslateJob::Record(int64_t length) {
   Tape* const tape = &program->tape;
   const Var logits = record(tape, &program->inputs);
   program->target =
-      tape->Input("target", {kI32, {batch_, length}}, {.below = model_.target_vocabulary, .ignored = kIgnored});
+      tape->Input("target", {kI32, {batch_, length}}, {.below = model_.target_vocabulary, .ignored = kIgnoredTarget});
   programs_.push_back(RecordUpdate(model.Loss(logits, program->target), optimizer_));
   recorded_.push_back(std::move(program));
 }

@@ -17,9 +17,7 @@
 namespace weft {
 namespace {
 
-constexpr int32_t kIgnored = -100;             // of targets
-constexpr uint32_t kShiftStream = 0xffff0007;  // far above those that a tape gives to its random ops
-constexpr int64_t kHeldOut = 5;                // one in five pictures, where none are given for validation
+constexpr int64_t kHeldOut = 5;  // one in five pictures, where none are given for validation
 
 class VitJob final : public TrainingJob {
  public:
@@ -155,7 +153,7 @@ absl::Status VitJob::Prepare(Parameters* /*parameters*/) {
 
 void VitJob::Record() {
   input_ = tape_.Input("images", {kF32, {batch_, model_.image_height, model_.image_width, 1}});
-  target_ = tape_.Input("targets", {kI32, {batch_}}, {.below = model_.classes, .ignored = kIgnored});
+  target_ = tape_.Input("targets", {kI32, {batch_}}, {.below = model_.classes, .ignored = kIgnoredTarget});
   const Var logits = Vit(model_).Logits(input_);  // [B, classes]
   program_ = RecordUpdate(CrossEntropy(logits, target_), optimizer_, CountCorrect(logits, target_));
 }
@@ -165,7 +163,7 @@ TrainingBatch VitJob::Fill(const Images& images, absl::Span<const int32_t> examp
   random.stream = kShiftStream;
   const int64_t height = images.height, width = images.width;
   pixels_.assign(static_cast<size_t>(batch_ * images.pixels_each()), -1);  // the darkest
-  labels_.assign(static_cast<size_t>(batch_), kIgnored);
+  labels_.assign(static_cast<size_t>(batch_), kIgnoredTarget);
   for (size_t row = 0; row < examples.size(); ++row) {
     const absl::Span<const float> picture = images[examples[row]];
     const auto draw = [&](uint64_t which) {

@@ -35,6 +35,9 @@ struct Value {
   NodeId producer = kNoNode;
 };
 
+// A target that a loss leaves out, unless it is told another (PyTorch's number).
+inline constexpr int32_t kIgnoredTarget = -100;
+
 // What is known of the integers that will be fed to an input: each is in [0, below), or is `ignored`.
 struct InputBounds {
   int64_t below = 0;  // 0: not checked

@@ -25,6 +25,19 @@ constexpr Philox4 Philox(Philox4 counter, std::array<uint32_t, 2> key) {
   return counter;
 }
 
+// Streams outside of any tape; a tape gives its random ops 0, 1, 2, ...
+enum HostStream : uint32_t {
+  kTrainPlaceStream = 0xffff0001,
+  kValidationPlaceStream,
+  kSampleStream,
+  kNoiseStream,
+  kShuffleStream,
+  kScheduledSamplingStream,
+  kShiftStream,
+  kMaskStream,
+  kSecondStream,
+};
+
 // A sequence of numbers that can be read at any index.
 struct RandomStream {
   uint64_t seed = 0;

@@ -14,7 +14,6 @@
 namespace weft {
 namespace {
 
-constexpr uint32_t kSampleStream = 0xffff0003;  // far above those that a tape gives to its random ops
 constexpr int64_t kSmallestCapacity = 64;
 
 }  // namespace

@@ -5,12 +5,13 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
+#include "weft/core/program.h"
 #include "weft/core/tensor.h"
 
 namespace weft {
 
 struct CrossEntropyAttrs {
-  int64_t ignore_index = -100;
+  int64_t ignore_index = kIgnoredTarget;
   double label_smoothing = 0;
   friend bool operator==(const CrossEntropyAttrs&, const CrossEntropyAttrs&) = default;
   template <class V>

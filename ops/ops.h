@@ -97,7 +97,7 @@ Var Rotary(Var x, Var cosine, Var sine, RotaryLayout layout);
 
 // Losses.
 struct CrossEntropyOptions {
-  int64_t ignore_index = -100;
+  int64_t ignore_index = kIgnoredTarget;
   double label_smoothing = 0;
 };
 // logits [..., V], targets i32 [...]: the mean over targets other than ignore_index of -Σ_v q_v · log

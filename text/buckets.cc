@@ -6,8 +6,6 @@
 namespace weft {
 namespace {
 
-constexpr uint32_t kShuffleStream = 0xffff0005;  // far above those that a tape gives to its random ops
-
 // Fisher and Yates; takes the numbers from `next` on.
 template <class T>
 void ShuffleWith(const RandomStream& random, uint64_t* next, std::vector<T>* items) {

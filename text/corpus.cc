@@ -13,12 +13,6 @@
 #include "weft/text/utf8.h"
 
 namespace weft {
-namespace {
-
-// Streams of their own, far above those that a tape gives to its random ops.
-constexpr uint32_t kTrainStream = 0xffff0001, kValidationStream = 0xffff0002;
-
-}  // namespace
 
 absl::StatusOr<std::string> ReadText(const std::string& path) {
   WEFT_ASSIGN_OR_RETURN(std::string text, ReadMaybeGzip(path));
@@ -81,7 +75,7 @@ absl::Span<const int32_t> TokenCorpus::tokens(CorpusPart part) const {
 }
 
 void TokenCorpus::Sample(CorpusPart part, int64_t rows, RandomStream random, int64_t batch, TokenBatch* out) const {
-  random.stream = part == CorpusPart::kTrain ? kTrainStream : kValidationStream;
+  random.stream = part == CorpusPart::kTrain ? kTrainPlaceStream : kValidationPlaceStream;
   const absl::Span<const int32_t> all = tokens(part);
   const uint64_t starts = all.size() - static_cast<size_t>(context_);
   out->tokens.clear();

@@ -3,20 +3,16 @@
 #include <algorithm>
 #include <utility>
 
+#include "weft/core/program.h"
+
 namespace weft {
-namespace {
-
-constexpr uint32_t kMaskStream = 0xffff0008;  // far above those that a tape gives to its random ops
-constexpr int32_t kIgnored = -100;            // as cross_entropy has it
-
-}  // namespace
 
 void MaskTokens(const std::vector<bool>& may, int64_t rows, const MaskingOptions& options, RandomStream random,
                 absl::Span<int32_t> tokens, MaskedPositions* out) {
   random.stream = kMaskStream;
   const size_t length = tokens.size() / static_cast<size_t>(rows), count = static_cast<size_t>(options.count);
   out->places.assign(static_cast<size_t>(rows) * count, 0);
-  out->targets.assign(static_cast<size_t>(rows) * count, kIgnored);
+  out->targets.assign(static_cast<size_t>(rows) * count, kIgnoredTarget);
   out->chosen = 0;
   std::vector<int32_t> places;
   for (size_t row = 0; row < static_cast<size_t>(rows); ++row) {

@@ -1,11 +1,6 @@
 #include "weft/text/noise.h"
 
 namespace weft {
-namespace {
-
-constexpr uint32_t kNoiseStream = 0xffff0004;  // far above those that a tape gives to its random ops
-
-}  // namespace
 
 void AddNoise(absl::Span<int32_t> tokens, double part, int64_t vocabulary, RandomStream random,
               const std::vector<bool>& may) {

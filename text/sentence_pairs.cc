@@ -4,16 +4,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "weft/core/program.h"
 #include "weft/core/status.h"
 #include "weft/text/corpus.h"
 
 namespace weft {
-namespace {
-
-constexpr int32_t kIgnored = -100;                // as cross_entropy has it
-constexpr uint32_t kSamplingStream = 0xffff0006;  // far above those that a tape gives to its random ops
-
-}  // namespace
 
 absl::StatusOr<ParallelText> ReadParallelText(const std::string& source, const std::string& target) {
   ParallelText text = {{.path = source}, {.path = target}};
@@ -78,7 +73,7 @@ void PairRows::Fill(absl::Span<const SentencePair> pairs, absl::Span<const int32
   const auto size = static_cast<size_t>(rows * length);
   source.assign(size, tokens.padding);
   input.assign(size, tokens.padding);
-  target.assign(size, kIgnored);
+  target.assign(size, kIgnoredTarget);
   is_text.assign(size, false);
   source_lengths.assign(static_cast<size_t>(rows), 0);
   sources = targets = 0;
@@ -99,7 +94,7 @@ void PairRows::Fill(absl::Span<const SentencePair> pairs, absl::Span<const int32
 }
 
 void PairRows::Replace(absl::Span<const int32_t> said, double part, RandomStream random) {
-  random.stream = kSamplingStream;
+  random.stream = kScheduledSamplingStream;
   for (size_t i = 1; i < input.size(); ++i) {
     if (is_text[i] && static_cast<double>(random.Uniform(i)) < part) input[i] = said[i - 1];
   }
