@@ -174,7 +174,8 @@ struct OpDef {
 
   int domain = -1;  // what the tiles cut: -1 output 0, else this input
   Cut cut = Cut::kNone;
-  int64_t (*quantum)(const OpArgs&) = nullptr;  // tiles begin at multiples of this many rows; null: 1
+  int64_t (*quantum)(const OpArgs&) = nullptr;         // tiles begin at multiples of this many rows; null: 1
+  int64_t (*column_quantum)(const OpArgs&) = nullptr;  // and columns; null: 64
   // What `tile` reads of input `operand`, or writes of output `operand - inputs.size()`. Null: see DefaultAccess.
   Rect (*access)(const OpArgs&, int operand, Rect tile) = nullptr;
   int in_place = -1;  // output 0 may overwrite this input, because a tile reads of it only what it writes

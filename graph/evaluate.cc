@@ -25,8 +25,9 @@ std::vector<Rect> Tiles(const OpDef& op, const OpArgs& args, double tile_seconds
   const int64_t wanted = std::bit_ceil(
       static_cast<uint64_t>(std::clamp<double>(std::ceil(Seconds(op, args) / tile_seconds), 1, kMostTiles)));
   const int64_t quantum = op.quantum != nullptr ? op.quantum(args) : 1;
+  const int64_t column_quantum = op.column_quantum != nullptr ? op.column_quantum(args) : kColumnQuantum;
   const int64_t row_blocks = op.cut == Cut::kCols ? 1 : CeilDiv(rows, quantum);
-  const int64_t col_blocks = op.cut == Cut::kRows ? 1 : CeilDiv(cols, kColumnQuantum);
+  const int64_t col_blocks = op.cut == Cut::kRows ? 1 : CeilDiv(cols, column_quantum);
 
   // Rows first: a tile of whole rows is contiguous, and products are fastest on it.
   int64_t row_parts = 1, col_parts = 1;
@@ -34,7 +35,7 @@ std::vector<Rect> Tiles(const OpDef& op, const OpArgs& args, double tile_seconds
   while (row_parts * col_parts < wanted && 2 * col_parts <= col_blocks) col_parts *= 2;
 
   const int64_t row_unit = op.cut == Cut::kCols ? rows : quantum,
-                col_unit = op.cut == Cut::kRows ? cols : kColumnQuantum;
+                col_unit = op.cut == Cut::kRows ? cols : column_quantum;
   std::vector<Rect> tiles;
   for (int64_t i = 0; i < row_parts; ++i) {
     for (int64_t j = 0; j < col_parts; ++j) {

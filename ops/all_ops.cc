@@ -8,6 +8,8 @@ absl::Span<const OpDef* const> AllOps() {
       &kAdamw,
       &kAdd,
       &kAssign,
+      &kAttention,
+      &kAttentionGradient,
       &kBroadcastTo,
       &kCacheAppend,
       &kCast,

@@ -12,6 +12,8 @@ extern const OpDef
     kAdamw,
     kAdd,
     kAssign,
+    kAttention,
+    kAttentionGradient,
     kBroadcastTo,
     kCacheAppend,
     kCast,

@@ -1,4 +1,6 @@
 // ops/dropout.cc: y = x / (1 - rate) with probability 1 - rate, else 0 (Srivastava et al., 2014).
+#include "weft/ops/dropout.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -10,17 +12,6 @@
 
 namespace weft {
 namespace {
-
-struct DropoutAttrs {
-  double rate = 0;
-  uint32_t stream = 0;
-  friend bool operator==(const DropoutAttrs&, const DropoutAttrs&) = default;
-  template <class V>
-  void Visit(V&& visit) const {
-    visit("rate", rate);
-    visit("stream", stream);
-  }
-};
 
 absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
   const double rate = attrs.as<DropoutAttrs>().rate;

@@ -77,6 +77,19 @@ struct MatMulOptions {
 };
 // [..., M, K] × [..., K, N] = [..., M, N]; leading axes broadcast.
 Var MatMul(Var a, Var b, MatMulOptions options = {});
+// softmax(scale · query keyᵀ, masked) · value for each head, dropped out before the last product (Vaswani et al.,
+// 2017); the matrix of scores is never whole. query [B, T, heads · D], key [B, S, G · D], value [B, S, G · E], or each
+// by head, [B, heads, T, D]; up to four masks that broadcast to [B, heads, T, S]: a bool hides a source where it is
+// true, a number is added to the scores. → [B, T, heads · E]; zeros for a target that sees nothing.
+struct ScaledDotProductOptions {
+  int64_t heads = 1;
+  int64_t key_value_heads = 0;  // G, a divisor of heads; 0: heads
+  double scale = 0;             // 0: 1 / sqrt(D)
+  double dropout = 0;           // of the weights
+  bool causal = false;          // the last target meets the last source
+};
+Var ScaledDotProductAttention(Var query, Var key, Var value, const ScaledDotProductOptions& options,
+                              VarSpan masks = {});
 // Along the last axis: exp(x_i) / Σ_j exp(x_j), and its logarithm. A row of only -inf gives zeros, and their
 // logarithms; one with a NaN or +inf, NaNs.
 Var Softmax(Var x);

@@ -1,0 +1,417 @@
+#include "weft/ops/kernels/attention.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "weft/ops/kernels/attention_block.h"
+#include "weft/ops/kernels/attention_space.h"
+
+// Every AVX2 machine has what SSSE3 has: leaving it out saves compile time.
+#undef HWY_DISABLED_TARGETS
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/kernels/attention.cc"
+#include "hwy/foreach_target.h"
+// After foreach_target.h, which includes this file once for each instruction set.
+#include "hwy/contrib/math/math-inl.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace weft {
+namespace HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <class W>
+using D = hn::ScalableTag<W>;
+template <class W>
+using V = hn::Vec<D<W>>;
+
+using Block = AttentionBlock;
+constexpr int64_t kBlock = kAttentionBlock;
+constexpr int64_t kGroup = 8;  // rows of a product that share what is loaded of its second operand
+
+template <class W>
+int64_t WholeVectors(int64_t n) {
+  const int64_t lanes = hn::Lanes(D<W>());
+  return (n + lanes - 1) / lanes * lanes;
+}
+
+// kRows rows and kVectors vectors of c = a b, or c += a b. Element (i, k) of a is at a[i * a_row + k * a_col].
+template <int kRows, int kVectors, class W>
+HWY_INLINE void Panel(const W* a, int64_t a_row, int64_t a_col, const W* b, int64_t b_row, W* c, int64_t c_row,
+                      int64_t inner, bool add) {
+  const D<W> d;
+  const int64_t lanes = hn::Lanes(d);
+  V<W> sums[kRows][kVectors];
+  HWY_UNROLL(8)
+  for (int i = 0; i < kRows; ++i) {
+    HWY_UNROLL(2)
+    for (int j = 0; j < kVectors; ++j) sums[i][j] = add ? hn::Load(d, c + i * c_row + j * lanes) : hn::Zero(d);
+  }
+  for (int64_t k = 0; k < inner; ++k) {
+    V<W> row[kVectors];
+    HWY_UNROLL(2)
+    for (int j = 0; j < kVectors; ++j) row[j] = hn::Load(d, b + k * b_row + j * lanes);
+    HWY_UNROLL(8)
+    for (int i = 0; i < kRows; ++i) {
+      const V<W> factor = hn::Set(d, a[i * a_row + k * a_col]);
+      HWY_UNROLL(2)
+      for (int j = 0; j < kVectors; ++j) sums[i][j] = hn::MulAdd(factor, row[j], sums[i][j]);
+    }
+  }
+  HWY_UNROLL(8)
+  for (int i = 0; i < kRows; ++i) {
+    HWY_UNROLL(2)
+    for (int j = 0; j < kVectors; ++j) hn::Store(sums[i][j], d, c + i * c_row + j * lanes);
+  }
+}
+
+// A matrix in the workspace: a row for each position of a block, or transposed, a row for each feature.
+template <class W>
+struct Matrix {
+  W* data;
+  int64_t stride;
+};
+// An operand of which (i, k) is at data[i * row + k * col].
+template <class W>
+struct Factor {
+  const W* data;
+  int64_t row, col;
+};
+
+template <int kRows, class W>
+HWY_INLINE void PanelRows(Factor<W> a, Matrix<const W> b, Matrix<W> c, int64_t cols, int64_t inner, bool add) {
+  const int64_t lanes = hn::Lanes(D<W>());
+  int64_t j = 0;
+  for (; j + 2 * lanes <= cols; j += 2 * lanes) {
+    Panel<kRows, 2>(a.data, a.row, a.col, b.data + j, b.stride, c.data + j, c.stride, inner, add);
+  }
+  if (j < cols) Panel<kRows, 1>(a.data, a.row, a.col, b.data + j, b.stride, c.data + j, c.stride, inner, add);
+}
+
+// c = a b or c += a b for up to kGroup rows; cols are whole vectors. Each element is one sum in the order of k.
+template <class W>
+void Multiply(Factor<W> a, Matrix<const W> b, Matrix<W> c, int64_t rows, int64_t cols, int64_t inner, bool add) {
+  if (rows == kGroup) return PanelRows<kGroup>(a, b, c, cols, inner, add);
+  for (int64_t i = 0; i < rows; ++i) {
+    PanelRows<1, W>({a.data + i * a.row, a.row, a.col}, b, {c.data + i * c.stride, c.stride}, cols, inner, add);
+  }
+}
+
+// Positions begin .. begin + count - 1, as numbers of the workspace.
+template <class T, class W>
+void CopyRows(Positions<const T> from, int64_t begin, int64_t count, int64_t width, Matrix<W> to) {
+  for (int64_t i = 0; i < count; ++i) {
+    const T* const row = from[begin + i];
+    W* const out = to.data + i * to.stride;
+    for (int64_t c = 0; c < width; ++c) out[c] = static_cast<W>(row[c]);
+    std::fill(out + width, out + to.stride, W{0});
+  }
+}
+template <class T, class W>
+void CopyTransposed(Positions<const T> from, int64_t begin, int64_t count, int64_t width, W* to) {
+  for (int64_t i = 0; i < count; ++i) {
+    const T* const row = from[begin + i];
+    for (int64_t c = 0; c < width; ++c) to[c * kBlock + i] = static_cast<W>(row[c]);
+  }
+  for (int64_t c = 0; c < width; ++c) std::fill(to + c * kBlock + count, to + (c + 1) * kBlock, W{0});
+}
+
+// scores [rows, kBlock] = scale · q kᵀ + masks; -inf where a source is hidden, and from the block's end on.
+template <class T, class W>
+void Scores(const AttentionHead<T>& head, const Block& block, Matrix<const W> q, const W* k_transposed, W* scores) {
+  const D<W> d;
+  const int64_t lanes = hn::Lanes(d);
+  const V<W> scale = hn::Set(d, static_cast<W>(head.scale));
+  HWY_ALIGN W added[kBlock];
+  bool by_target = false;
+  for (int m = 0; m < head.mask_count; ++m) by_target = by_target || head.masks[m].target_step != 0;
+  if (head.mask_count > 0 && !by_target) MaskRow(head, block, 0, added);
+  for (int64_t group = 0; group < block.rows; group += kGroup) {
+    const int64_t rows = std::min(kGroup, block.rows - group);
+    const int64_t cols = WholeVectors<W>(Visible(head, block, group + rows - 1));
+    Multiply<W>({q.data + group * q.stride, q.stride, 1}, {k_transposed, kBlock}, {scores + group * kBlock, kBlock},
+                rows, cols, head.key_width, false);
+    for (int64_t i = group; i < group + rows; ++i) {
+      W* const row = scores + i * kBlock;
+      const int64_t visible = Visible(head, block, i);
+      if (by_target) MaskRow(head, block, i, added);
+      for (int64_t j = 0; j < visible; j += lanes) {
+        V<W> score = hn::Mul(hn::Load(d, row + j), scale);
+        if (head.mask_count > 0) score = hn::Add(score, hn::Load(d, added + j));
+        hn::Store(score, d, row + j);
+      }
+      std::fill(row + visible, row + kBlock, -std::numeric_limits<W>::infinity());
+    }
+  }
+}
+
+// Highway's gives 0 for a NaN.
+template <class W>
+HWY_INLINE V<W> Exp(V<W> x) {
+  return hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(D<W>(), x));
+}
+
+// row = exp(row - shift), and its sum; visible numbers of it are not -inf.
+template <class W>
+W ExpRow(W shift, int64_t visible, W* row) {
+  const D<W> d;
+  const int64_t lanes = hn::Lanes(d);
+  const V<W> shifts = hn::Set(d, shift);
+  V<W> sum = hn::Zero(d);
+  int64_t j = 0;
+  for (; j < visible; j += lanes) {
+    const V<W> e = Exp<W>(hn::Sub(hn::Load(d, row + j), shifts));
+    hn::Store(e, d, row + j);
+    sum = hn::Add(sum, e);
+  }
+  for (; j < kBlock; j += lanes) hn::Store(hn::Zero(d), d, row + j);
+  return hn::GetLane(hn::SumOfLanes(d, sum));
+}
+
+template <class W>
+W MaxOfRow(const W* row) {
+  const D<W> d;
+  const int64_t lanes = hn::Lanes(d);
+  V<W> largest = hn::Load(d, row);
+  for (int64_t j = lanes; j < kBlock; j += lanes) largest = hn::Max(largest, hn::Load(d, row + j));
+  return hn::GetLane(hn::MaxOfLanes(d, largest));
+}
+
+template <class W>
+HWY_INLINE void MultiplyRow(const W* factor, W* row) {
+  const D<W> d;
+  const int64_t lanes = hn::Lanes(d);
+  for (int64_t j = 0; j < kBlock; j += lanes) {
+    hn::Store(hn::Mul(hn::Load(d, row + j), hn::Load(d, factor + j)), d, row + j);
+  }
+}
+
+template <class T>
+void Forward(const AttentionHead<T>& head, int64_t begin, int64_t end, Positions<T> y, Positions<Wide<T>> lse,
+             std::byte* workspace) {
+  using W = Wide<T>;
+  constexpr W kInfinity = std::numeric_limits<W>::infinity();
+  SpaceTaker space = {workspace};
+  const ForwardSpace<W> at(&space, head.key_width, head.value_width);
+  const auto [key_stride, value_stride, query, key, value, sums, scores] = at;
+  HWY_ALIGN W max[kBlock], total[kBlock], keep[kBlock];
+  for (int64_t t = begin; t < end; t += kBlock) {
+    const int64_t rows = std::min(kBlock, end - t);
+    CopyRows<T, W>(head.query, t, rows, head.key_width, {query, key_stride});
+    std::fill_n(max, rows, -kInfinity);
+    std::fill_n(total, rows, W{0});
+    bool first = true;
+    for (int64_t s = 0; s < head.sources; s += kBlock) {
+      const Block block = {t, rows, s, std::min(kBlock, head.sources - s)};
+      if (IsHidden(head, block)) continue;
+      CopyTransposed(head.key, s, block.cols, head.key_width, key);
+      CopyRows<T, W>(head.value, s, block.cols, head.value_width, {value, value_stride});
+      Scores<T, W>(head, block, {query, key_stride}, key, scores);
+      for (int64_t i = 0; i < rows; ++i) {
+        W* const row = scores + i * kBlock;
+        const W larger = std::max(max[i], MaxOfRow(row)), shift = larger == -kInfinity ? 0 : larger;
+        const W sum = ExpRow(shift, Visible(head, block, i), row);
+        const W correction = first ? 0 : std::exp(max[i] - shift);
+        max[i] = larger;
+        total[i] = total[i] * correction + sum;
+        if (!first && correction != 1) {
+          for (int64_t c = 0; c < value_stride; ++c) sums[i * value_stride + c] *= correction;
+        }
+        if (head.dropout.rate > 0) {
+          KeepRow(head, block, i, keep);
+          MultiplyRow(keep, row);
+        }
+      }
+      for (int64_t group = 0; group < rows; group += kGroup) {
+        const int64_t group_rows = std::min(kGroup, rows - group);
+        Multiply<W>({scores + group * kBlock, kBlock, 1}, {value, value_stride},
+                    {sums + group * value_stride, value_stride}, group_rows, WholeVectors<W>(head.value_width),
+                    Visible(head, block, group + group_rows - 1), !first);
+      }
+      first = false;
+    }
+    for (int64_t i = 0; i < rows; ++i) {
+      const bool any = !first && total[i] != 0;
+      const W scale = any ? 1 / total[i] : 0;
+      *lse[t + i] = any ? max[i] + std::log(total[i]) : -kInfinity;
+      T* const row = y[t + i];
+      for (int64_t c = 0; c < head.value_width; ++c) {
+        row[c] = static_cast<T>(any ? sums[i * value_stride + c] * scale : W{0});
+      }
+    }
+  }
+}
+
+// Turns weights and d weights, which `dscores` holds, into dropped weights and d scores.
+template <class T, class W>
+void ScoreGradients(const AttentionHead<T>& head, const Block& block, const W* delta, W* weights, W* dscores) {
+  const D<W> d;
+  const int64_t lanes = hn::Lanes(d);
+  const V<W> scale = hn::Set(d, static_cast<W>(head.scale));
+  HWY_ALIGN W keep[kBlock];
+  for (int64_t i = 0; i < block.rows; ++i) {
+    W *const p = weights + i * kBlock, *const ds = dscores + i * kBlock;
+    const int64_t visible = Visible(head, block, i);
+    if (head.dropout.rate > 0) {
+      KeepRow(head, block, i, keep);
+      MultiplyRow(keep, ds);
+    }
+    const V<W> shift = hn::Set(d, delta[block.t + i]);
+    int64_t j = 0;
+    for (; j < visible; j += lanes) {
+      const V<W> weight = hn::Load(d, p + j);
+      // What is hidden has no gradient, whatever an infinite value would make of 0 · inf.
+      const V<W> ds_j = hn::Mul(hn::Mul(weight, hn::Sub(hn::Load(d, ds + j), shift)), scale);
+      hn::Store(hn::IfThenElse(hn::Eq(weight, hn::Zero(d)), hn::Zero(d), ds_j), d, ds + j);
+    }
+    for (; j < kBlock; j += lanes) hn::Store(hn::Zero(d), d, ds + j);
+    if (head.dropout.rate > 0) MultiplyRow(keep, p);
+  }
+}
+
+template <class T, class W>
+void GradientOfBlock(const AttentionHead<T>& head, const AttentionGradient<T>& gradient, const Block& block,
+                     const BackwardSpace<W>& at) {
+  const int64_t key_stride = at.key_stride, value_stride = at.value_stride;
+  const int64_t key_cols = WholeVectors<W>(head.key_width), value_cols = WholeVectors<W>(head.value_width);
+  CopyRows<T, W>(head.query, block.t, block.rows, head.key_width, {at.query, key_stride});
+  CopyRows<T, W>(gradient.dy, block.t, block.rows, head.value_width, {at.dy, value_stride});
+  Scores<T, W>(head, block, {at.query, key_stride}, at.key_transposed, at.weights);
+  for (int64_t i = 0; i < block.rows; ++i) {
+    const W lse = *gradient.lse[block.t + i];
+    constexpr W kInfinity = std::numeric_limits<W>::infinity();  // less which all scores are hidden ones
+    ExpRow(lse == -kInfinity ? kInfinity : lse, Visible(head, block, i), at.weights + i * kBlock);
+  }
+  for (int64_t group = 0; group < block.rows; group += kGroup) {
+    const int64_t rows = std::min(kGroup, block.rows - group);
+    Multiply<W>({at.dy + group * value_stride, value_stride, 1}, {at.value_transposed, kBlock},
+                {at.dscores + group * kBlock, kBlock}, rows, WholeVectors<W>(Visible(head, block, group + rows - 1)),
+                head.value_width, false);
+  }
+  ScoreGradients(head, block, at.delta, at.weights, at.dscores);
+  for (int64_t group = 0; group < block.rows; group += kGroup) {
+    const int64_t rows = std::min(kGroup, block.rows - group);
+    Multiply<W>({at.dscores + group * kBlock, kBlock, 1}, {at.key, key_stride},
+                {at.dquery + (block.t + group) * key_stride, key_stride}, rows, key_cols,
+                Visible(head, block, group + rows - 1), true);
+  }
+  for (int64_t group = 0; group < block.cols; group += kGroup) {
+    const int64_t rows = std::min(kGroup, block.cols - group), first = FirstTarget(head, block, group);
+    const auto transposed = [&](const W* scores) { return Factor<W>{scores + first * kBlock + group, 1, kBlock}; };
+    Multiply<W>(transposed(at.weights), {at.dy + first * value_stride, value_stride},
+                {at.dvalue + (block.s + group) * value_stride, value_stride}, rows, value_cols, block.rows - first,
+                true);
+    Multiply<W>(transposed(at.dscores), {at.query + first * key_stride, key_stride},
+                {at.dkey + (block.s + group) * key_stride, key_stride}, rows, key_cols, block.rows - first, true);
+  }
+}
+
+template <class T, class W>
+void StoreRows(Matrix<const W> from, int64_t count, int64_t width, Positions<T> to) {
+  for (int64_t i = 0; i < count; ++i) {
+    for (int64_t c = 0; c < width; ++c) to[i][c] = static_cast<T>(from.data[i * from.stride + c]);
+  }
+}
+
+template <class T>
+void Backward(const AttentionHead<T>& head, const AttentionGradient<T>& gradient, GroupPart part, Positions<T> dkey,
+              Positions<T> dvalue, std::byte* workspace) {
+  using W = Wide<T>;
+  SpaceTaker space = {workspace};
+  const int64_t targets = head.targets, sources = head.sources;
+  const BackwardSpace<W> at(&space, targets, sources, head.key_width, head.value_width);
+  if (part.first) {
+    std::fill_n(at.dkey, sources * at.key_stride, W{0});
+    std::fill_n(at.dvalue, sources * at.value_stride, W{0});
+  }
+  std::fill_n(at.dquery, targets * at.key_stride, W{0});
+  for (int64_t t = 0; t < targets; ++t) {
+    at.delta[t] = gradient.dlse.data == nullptr ? 0 : -*gradient.dlse[t];
+    for (int64_t c = 0; c < head.value_width; ++c) {
+      at.delta[t] += static_cast<W>(gradient.dy[t][c]) * static_cast<W>(gradient.y[t][c]);
+    }
+  }
+  for (int64_t s = 0; s < sources; s += kBlock) {
+    Block block = {.s = s, .cols = std::min(kBlock, sources - s)};
+    CopyRows<T, W>(head.key, s, block.cols, head.key_width, {at.key, at.key_stride});
+    CopyTransposed(head.key, s, block.cols, head.key_width, at.key_transposed);
+    CopyTransposed(head.value, s, block.cols, head.value_width, at.value_transposed);
+    for (block.t = 0; block.t < targets; block.t += kBlock) {
+      block.rows = std::min(kBlock, targets - block.t);
+      if (!IsHidden(head, block)) GradientOfBlock(head, gradient, block, at);
+    }
+  }
+  StoreRows<T, W>({at.dquery, at.key_stride}, targets, head.key_width, gradient.dquery);
+  if (!part.last) return;
+  StoreRows<T, W>({at.dkey, at.key_stride}, sources, head.key_width, dkey);
+  StoreRows<T, W>({at.dvalue, at.value_stride}, sources, head.value_width, dvalue);
+}
+
+template <class T>
+const AttentionKernels<T>* Table() {
+  static constexpr AttentionKernels<T> kTable = {Forward<T>, Backward<T>};
+  return &kTable;
+}
+
+const AttentionKernels<float>* TableF32() { return Table<float>(); }
+const AttentionKernels<double>* TableF64() { return Table<double>(); }
+const AttentionKernels<BF16>* TableBF16() { return Table<BF16>(); }
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace weft
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace weft {
+namespace {
+
+HWY_EXPORT(TableF32);
+HWY_EXPORT(TableF64);
+HWY_EXPORT(TableBF16);
+
+}  // namespace
+
+template <>
+const AttentionKernels<float>& AttentionKernelsOf<float>() {
+  static const AttentionKernels<float>* const table = HWY_DYNAMIC_DISPATCH(TableF32)();
+  return *table;
+}
+template <>
+const AttentionKernels<double>& AttentionKernelsOf<double>() {
+  static const AttentionKernels<double>* const table = HWY_DYNAMIC_DISPATCH(TableF64)();
+  return *table;
+}
+template <>
+const AttentionKernels<BF16>& AttentionKernelsOf<BF16>() {
+  static const AttentionKernels<BF16>* const table = HWY_DYNAMIC_DISPATCH(TableBF16)();
+  return *table;
+}
+
+size_t AttentionWorkspace(DType dtype, int64_t key_width, int64_t value_width) {
+  SpaceTaker space;
+  if (dtype == kF64) {
+    ForwardSpace<double>(&space, key_width, value_width);
+  } else {
+    ForwardSpace<float>(&space, key_width, value_width);
+  }
+  return space.used;
+}
+
+size_t AttentionGradientWorkspace(DType dtype, int64_t targets, int64_t sources, int64_t key_width,
+                                  int64_t value_width) {
+  SpaceTaker space;
+  if (dtype == kF64) {
+    BackwardSpace<double>(&space, targets, sources, key_width, value_width);
+  } else {
+    BackwardSpace<float>(&space, targets, sources, key_width, value_width);
+  }
+  return space.used;
+}
+
+}  // namespace weft
+#endif  // HWY_ONCE

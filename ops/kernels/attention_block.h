@@ -1,0 +1,86 @@
+// Which sources the targets of a block see, and with which dropout.
+#ifndef WEFT_OPS_KERNELS_ATTENTION_BLOCK_H_
+#define WEFT_OPS_KERNELS_ATTENTION_BLOCK_H_
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "weft/ops/kernels/attention.h"
+#include "weft/ops/kernels/random_words.h"
+
+namespace weft {
+
+// A block of scores: targets t .. t + rows - 1 against sources s .. s + cols - 1.
+struct AttentionBlock {
+  int64_t t, rows, s, cols;
+};
+
+// How many of the block's sources target t + i sees, as far as causality goes.
+template <class T>
+int64_t Visible(const AttentionHead<T>& head, const AttentionBlock& block, int64_t i) {
+  if (!head.causal) return block.cols;
+  return std::clamp<int64_t>(block.t + i + head.sources - head.targets + 1 - block.s, 0, block.cols);
+}
+// The first target of the block that sees source s + j, from the block's beginning.
+template <class T>
+int64_t FirstTarget(const AttentionHead<T>& head, const AttentionBlock& block, int64_t j) {
+  if (!head.causal) return 0;
+  return std::clamp<int64_t>(block.s + j - (head.sources - head.targets) - block.t, 0, block.rows);
+}
+
+inline bool IsHidden(const AttentionMask& mask, const AttentionBlock& block) {
+  if (mask.adds) return false;
+  const bool* const hides = static_cast<const bool*>(mask.data);
+  const int64_t rows = mask.target_step == 0 ? 1 : block.rows, cols = mask.source_step == 0 ? 1 : block.cols;
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t j = 0; j < cols; ++j) {
+      if (!hides[(block.t + i) * mask.target_step + (block.s + j) * mask.source_step]) return false;
+    }
+  }
+  return true;
+}
+
+// Whether no target of the block sees any source of it.
+template <class T>
+bool IsHidden(const AttentionHead<T>& head, const AttentionBlock& block) {
+  if (Visible(head, block, block.rows - 1) == 0) return true;
+  return std::any_of(head.masks.begin(), head.masks.begin() + head.mask_count,
+                     [&](const AttentionMask& mask) { return IsHidden(mask, block); });
+}
+
+// What the masks add to a target's scores: kAttentionBlock numbers.
+template <class T, class W>
+void MaskRow(const AttentionHead<T>& head, const AttentionBlock& block, int64_t i, W* added) {
+  std::fill_n(added, kAttentionBlock, W{0});
+  for (int m = 0; m < head.mask_count; ++m) {
+    const AttentionMask& mask = head.masks[m];
+    const int64_t first = (block.t + i) * mask.target_step + block.s * mask.source_step;
+    for (int64_t j = 0; j < block.cols; ++j) {
+      const int64_t at = first + j * mask.source_step;
+      if (mask.adds) {
+        added[j] += static_cast<W>(static_cast<const T*>(mask.data)[at]);
+      } else if (static_cast<const bool*>(mask.data)[at]) {
+        added[j] = -std::numeric_limits<W>::infinity();
+      }
+    }
+  }
+}
+
+// What dropout multiplies a target's weights with: kAttentionBlock numbers.
+template <class T, class W>
+void KeepRow(const AttentionHead<T>& head, const AttentionBlock& block, int64_t i, W* keep) {
+  const AttentionDropout& dropout = head.dropout;
+  const uint32_t threshold = static_cast<uint32_t>(std::ceil(dropout.rate * 0x1p24));
+  const W scale = static_cast<W>(1 / (1 - dropout.rate));
+  const int64_t begin = dropout.first + (block.t + i) * head.sources + block.s, first = begin / 4;
+  uint32_t words[kAttentionBlock + 8];
+  RandomWords(dropout.random, static_cast<uint64_t>(first), (begin + block.cols - 1) / 4 - first + 1, words);
+  for (int64_t j = 0; j < block.cols; ++j) keep[j] = (words[begin - 4 * first + j] >> 8) >= threshold ? scale : W{0};
+  std::fill(keep + block.cols, keep + kAttentionBlock, W{0});
+}
+
+}  // namespace weft
+
+#endif  // WEFT_OPS_KERNELS_ATTENTION_BLOCK_H_
