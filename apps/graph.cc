@@ -15,7 +15,7 @@ struct GraphFlags {
   GptOptions options;
   int64_t vocabulary = 73;
   std::string stage = "compiled", format = "text", mode = "train", config;
-  bool memory = false;
+  bool memory = false, explain = false;
   GivenFlags given;
 };
 
@@ -25,6 +25,8 @@ Hyperparameters Table(GraphFlags* flags) {
       {"format", "one node a line, or Graphviz's DOT", &flags->format, {.choices = {"text", "dot"}}},
       {"mode", "the training step, or the loss alone", &flags->mode, {.choices = {"train", "eval"}}},
       {"memory", "print what memory the compiled graph takes, and not the graph", &flags->memory},
+      {"explain", "print which patterns became ops of their own, or why they did not, and not the graph",
+       &flags->explain},
       {"vocabulary",
        "different tokens; as given: those of the King James Bible",
        &flags->vocabulary,
@@ -47,11 +49,12 @@ absl::Status PrintGraph(GraphFlags flags) {
     WEFT_RETURN_IF_ERROR(Annotate(SetFromConfig(*json, &flags.options), flags.config));
   }
   WEFT_RETURN_IF_ERROR(SetFromFlags(given, table));
-  if (flags.stage == "recorded" && (given.count("mode") > 0 || flags.memory)) {
-    return absl::InvalidArgumentError("--mode and --memory are of the compiled graph, not of --stage=recorded");
+  if (flags.stage == "recorded" && (given.count("mode") > 0 || flags.memory || flags.explain)) {
+    return absl::InvalidArgumentError(
+        "--mode, --memory and --explain are of the compiled graph, not of --stage=recorded");
   }
-  if (flags.memory && given.count("format") > 0) {
-    return absl::InvalidArgumentError("--format is of the graph, which --memory doesn't print");
+  if ((flags.memory || flags.explain) && given.count("format") > 0) {
+    return absl::InvalidArgumentError("--format is of the graph, which --memory and --explain don't print");
   }
   WEFT_RETURN_IF_ERROR(Finish(&flags.options));
   flags.options.model.vocabulary = flags.vocabulary;
@@ -69,7 +72,9 @@ absl::Status PrintGraph(GraphFlags flags) {
       options.mode = kEval;
     }
     WEFT_ASSIGN_OR_RETURN(const Graph graph, Compile(program->tape, options));
-    text = flags.memory ? PrintMemory(graph) : print(graph.program());
+    if (flags.memory) text += PrintMemory(graph);
+    if (flags.explain) text += PrintExplanations(graph);
+    if (!flags.memory && !flags.explain) text = print(graph.program());
   }
   std::fputs(text.c_str(), stdout);
   return absl::OkStatus();

@@ -22,7 +22,7 @@ constexpr Stage kStages[] = {
     {"typecheck", Typecheck},
     {"cse", ShareCommon},
     {"dce", DropDead},
-    {"raise", nullptr},
+    {"raise", Raise},
     {"autocast", nullptr},
     {"expand gradients", ExpandGradients},
     {"dce", DropDead},
@@ -113,6 +113,7 @@ absl::StatusOr<Graph> Compile(const Tape& tape, const CompileOptions& options) {
   auto graph = std::make_shared<CompiledGraph>();
   graph->tape_id = tape.id();
   graph->program = std::move(rewrite.program);
+  graph->explanations = std::move(rewrite.explanations);
   for (size_t i = 0; i < options.fetch.size(); ++i) graph->fetches.push_back({options.fetch[i].id, rewrite.roots[i]});
   MakeSteps(options.tile_seconds, graph.get());
   MakeTasks(graph.get(), PlanMemory(graph.get(), rewrite.roots));

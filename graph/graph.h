@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -46,6 +47,12 @@ struct MemoryFigures {
   size_t lower_bound = 0;  // the most bytes live at once, in the order of the steps
 };
 
+// What the compiler says of a pattern that it knows (`weft graph --explain`).
+struct Explanation {
+  std::string scope, pattern;
+  std::string declined;  // why it was left as it was; empty where it was raised
+};
+
 struct CompiledGraph {
   Program program;          // after all passes
   std::vector<Step> steps;  // in a serial order; views, sources and groups have none
@@ -58,6 +65,7 @@ struct CompiledGraph {
   bool updates = false;        // whether a run changes parameters other than caches
   size_t workspace_bytes = 0;  // the largest of all steps, for each worker
   MemoryFigures memory;
+  std::vector<Explanation> explanations;
 
   absl::Span<const Rect> tiles_of(uint32_t step) const {
     return absl::MakeConstSpan(tiles).subspan(steps[step].first_tile, steps[step].tile_count);

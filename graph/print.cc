@@ -1,5 +1,9 @@
 #include "weft/graph/print.h"
 
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -44,6 +48,26 @@ std::string PrintMemory(const Graph& graph) {
       "workspace of each worker              ", Megabytes(compiled.workspace_bytes), "\n",
       absl::StrFormat("%d steps, %d tasks, %d edges\n", compiled.steps.size(), compiled.tasks.size(),
                       compiled.schedule.successors.size()));
+}
+
+// h.0/attn: attention: raised
+std::string PrintExplanations(const Graph& graph) {
+  std::vector<std::pair<std::string, int>> lines;  // equal ones are counted
+  for (const Explanation& e : graph.compiled().explanations) {
+    std::string line = absl::StrCat(e.scope, e.scope.empty() ? "" : ": ", e.pattern, ": ",
+                                    e.declined.empty() ? "raised" : absl::StrCat("left alone, because ", e.declined));
+    const auto same = std::find_if(lines.begin(), lines.end(), [&](const auto& known) { return known.first == line; });
+    if (same == lines.end()) {
+      lines.push_back({std::move(line), 1});
+    } else {
+      ++same->second;
+    }
+  }
+  std::string text;
+  for (const auto& [line, times] : lines) {
+    absl::StrAppend(&text, line, times == 1 ? "" : absl::StrCat(" (", times, " times)"), "\n");
+  }
+  return text.empty() ? "no pattern was recognised\n" : text;
 }
 
 // %9 = matmul(%3, %7) transpose_a=false transpose_b=true : f32[768,512] @ h.0/mlp

@@ -12,6 +12,8 @@ std::string PrintText(const Program& program);
 std::string PrintDot(const Program& program);
 // A table: the values' three figures, parameters, constants, workspaces, and the counts of steps, tasks and edges.
 std::string PrintMemory(const Graph& graph);
+// A line for each pattern that was recognised, and how often: "raised", or why it was left as it was.
+std::string PrintExplanations(const Graph& graph);
 
 }  // namespace weft
 

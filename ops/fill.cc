@@ -3,23 +3,12 @@
 
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
+#include "weft/ops/attributes.h"
 #include "weft/ops/kernels/elementwise.h"
 #include "weft/ops/ops.h"
 
 namespace weft {
 namespace {
-
-struct FillAttrs {
-  TensorType type;
-  double value = 0;
-  friend bool operator==(const FillAttrs&, const FillAttrs&) = default;
-  template <class V>
-  void Visit(V&& visit) const {
-    visit("dtype", type.dtype);
-    visit("shape", type.shape);
-    visit("value", value);
-  }
-};
 
 absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
   const TensorType type = attrs.as<FillAttrs>().type;

@@ -1,19 +1,11 @@
 // ops/scale.cc: y = factor · x.
 #include "weft/ops/all_ops.h"
+#include "weft/ops/attributes.h"
 #include "weft/ops/kernels/elementwise.h"
 #include "weft/ops/ops.h"
 
 namespace weft {
 namespace {
-
-struct ScaleAttrs {
-  double factor = 1;
-  friend bool operator==(const ScaleAttrs&, const ScaleAttrs&) = default;
-  template <class V>
-  void Visit(V&& visit) const {
-    visit("factor", factor);
-  }
-};
 
 template <class T>
 void Kernel(const KernelArgs& a, Rect tile) {
