@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
-#include "weft/ops/dropout.h"
+#include "weft/ops/attributes.h"
 #include "weft/ops/ops.h"
 
 namespace weft {
@@ -223,6 +223,12 @@ VarList Gradient(const GradientArgs& args) {
   return gradients;
 }
 
+VarList InEval(const Attrs& attrs, VarSpan in) {
+  AttentionAttrs without_dropout = attrs.as<AttentionAttrs>();
+  without_dropout.dropout = 0;
+  return RecordAll(kAttention, in, Attrs::Of(without_dropout));
+}
+
 VarList Elementary(const Attrs& attrs, VarSpan in) {
   const ElementaryAttention e = SpellAttention(attrs, in, kFirstMask);
   const Var y = ByRow(MatMul(DropWeights(attrs, Softmax(e.scores)), e.value));
@@ -298,6 +304,7 @@ constexpr OpDef kAttention = {.name = "attention",
                               .random = true,
                               .gradient = Gradient,
                               .elementary = Elementary,
+                              .in_eval = InEval,
                               .cost = CostOf,
                               .attrs = AttrOpsOf<AttentionAttrs>(),
                               .examples = kExamples};

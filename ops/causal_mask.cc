@@ -3,20 +3,12 @@
 
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
+#include "weft/ops/attributes.h"
 #include "weft/ops/kernels/elementwise.h"
 #include "weft/ops/ops.h"
 
 namespace weft {
 namespace {
-
-struct CausalMaskAttrs {
-  double value = 0;
-  friend bool operator==(const CausalMaskAttrs&, const CausalMaskAttrs&) = default;
-  template <class V>
-  void Visit(V&& visit) const {
-    visit("value", value);
-  }
-};
 
 absl::StatusOr<Types> Infer(const Attrs&, TypeSpan in) {
   if (in[0].shape.rank() < 2) return ShapeError("causal_mask", "x needs rank >= 2", in);
@@ -32,7 +24,7 @@ int64_t Visible(const Shape& shape, int64_t row) {
 template <class T>
 void Kernel(const KernelArgs& a, Rect tile) {
   const Shape& shape = a.output_shape(0);
-  const T value = ConvertTo<T>(a.attrs.as<CausalMaskAttrs>().value);
+  const T value = ConvertTo<T>(a.attrs.as<MaskAttrs>().value);
   for (int64_t row = tile.row_begin; row < tile.row_end; ++row) {
     const T* x = a.input<T>(0) + row * shape.cols();
     T* y = a.output<T>(0) + row * shape.cols();
@@ -50,7 +42,7 @@ void Reference(const ReferenceArgs& a) {
   const int64_t target = shape.dim(-2), source = shape.dim(-1);
   for (int64_t i = 0; i < shape.elements(); ++i) {
     const bool masked = i % source > i / source % target + source - target;
-    a.outputs[0][i] = masked ? a.attrs.as<CausalMaskAttrs>().value : a.inputs[0][i];
+    a.outputs[0][i] = masked ? a.attrs.as<MaskAttrs>().value : a.inputs[0][i];
   }
 }
 
@@ -72,8 +64,8 @@ constexpr OpDef kCausalMask = {.name = "causal_mask",
                                .in_place = 0,
                                .gradient = Gradient,
                                .reference = Reference,
-                               .attrs = AttrOpsOf<CausalMaskAttrs>(),
+                               .attrs = AttrOpsOf<MaskAttrs>(),
                                .examples = kExamples};
-Var CausalMask(Var x, double value) { return Record(kCausalMask, {x}, Attrs::Of(CausalMaskAttrs{value})); }
+Var CausalMask(Var x, double value) { return Record(kCausalMask, {x}, Attrs::Of(MaskAttrs{value})); }
 
 }  // namespace weft

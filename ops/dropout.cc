@@ -1,11 +1,10 @@
 // ops/dropout.cc: y = x / (1 - rate) with probability 1 - rate, else 0 (Srivastava et al., 2014).
-#include "weft/ops/dropout.h"
-
 #include <algorithm>
 #include <cmath>
 
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
+#include "weft/ops/attributes.h"
 #include "weft/ops/kernels/elementwise.h"
 #include "weft/ops/kernels/random_words.h"
 #include "weft/ops/ops.h"

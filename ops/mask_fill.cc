@@ -4,20 +4,12 @@
 
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
+#include "weft/ops/attributes.h"
 #include "weft/ops/kernels/elementwise.h"
 #include "weft/ops/ops.h"
 
 namespace weft {
 namespace {
-
-struct MaskFillAttrs {
-  double value = 0;
-  friend bool operator==(const MaskFillAttrs&, const MaskFillAttrs&) = default;
-  template <class V>
-  void Visit(V&& visit) const {
-    visit("value", value);
-  }
-};
 
 absl::StatusOr<Types> Infer(const Attrs&, TypeSpan in) {
   if (in[1].dtype != kBool) return ShapeError("mask_fill", "the mask must be bool", in);
@@ -29,7 +21,7 @@ absl::StatusOr<Types> Infer(const Attrs&, TypeSpan in) {
 
 template <class T>
 void Kernel(const KernelArgs& a, Rect tile) {
-  const T value = ConvertTo<T>(a.attrs.as<MaskFillAttrs>().value);
+  const T value = ConvertTo<T>(a.attrs.as<MaskAttrs>().value);
   ForRuns(a.output_shape(0), a.input_shape(0), a.input_shape(1), tile, [&](const Run& r) {
     const T* x = a.input<T>(0) + r.a;
     const bool* mask = a.input<bool>(1) + r.b;
@@ -51,7 +43,7 @@ VarList Gradient(const GradientArgs& a) { return {MaskFill(a.grad(0), a.input(1)
 double Chosen(double x, double mask) { return mask != 0 ? std::nan("") : x; }
 void Reference(const ReferenceArgs& a) {
   BinaryReference(a, Chosen);
-  for (double& y : a.outputs[0]) y = std::isnan(y) ? a.attrs.as<MaskFillAttrs>().value : y;
+  for (double& y : a.outputs[0]) y = std::isnan(y) ? a.attrs.as<MaskAttrs>().value : y;
 }
 
 constexpr OpExample kExamples[] = {
@@ -81,8 +73,8 @@ constexpr OpDef kMaskFill = {.name = "mask_fill",
                              .in_place = 0,
                              .gradient = Gradient,
                              .reference = Reference,
-                             .attrs = AttrOpsOf<MaskFillAttrs>(),
+                             .attrs = AttrOpsOf<MaskAttrs>(),
                              .examples = kExamples};
-Var MaskFill(Var x, Var mask, double value) { return Record(kMaskFill, {x, mask}, Attrs::Of(MaskFillAttrs{value})); }
+Var MaskFill(Var x, Var mask, double value) { return Record(kMaskFill, {x, mask}, Attrs::Of(MaskAttrs{value})); }
 
 }  // namespace weft

@@ -4,23 +4,13 @@
 
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
+#include "weft/ops/attributes.h"
 #include "weft/ops/kernels/axis.h"
 #include "weft/ops/kernels/elementwise.h"
 #include "weft/ops/ops.h"
 
 namespace weft {
 namespace {
-
-struct PermuteAttrs {
-  int32_t rank = 0;
-  std::array<int32_t, Shape::kMaxRank> axes = {};
-  friend bool operator==(const PermuteAttrs&, const PermuteAttrs&) = default;
-  template <class V>
-  void Visit(V&& visit) const {
-    visit("rank", rank);
-    visit("axes", axes);
-  }
-};
 
 absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
   const PermuteAttrs p = attrs.as<PermuteAttrs>();

@@ -1,25 +1,13 @@
 // ops/slice.cc: y = x[..., begin:end, ...] along one axis.
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
+#include "weft/ops/attributes.h"
 #include "weft/ops/kernels/axis.h"
 #include "weft/ops/kernels/elementwise.h"
 #include "weft/ops/ops.h"
 
 namespace weft {
 namespace {
-
-struct SliceAttrs {
-  int32_t axis = 0;
-  int64_t begin = 0;
-  int64_t end = 0;
-  friend bool operator==(const SliceAttrs&, const SliceAttrs&) = default;
-  template <class V>
-  void Visit(V&& visit) const {
-    visit("axis", axis);
-    visit("begin", begin);
-    visit("end", end);
-  }
-};
 
 absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
   const auto [axis, begin, end] = attrs.as<SliceAttrs>();

@@ -3,23 +3,13 @@
 
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
+#include "weft/ops/attributes.h"
 #include "weft/ops/kernels/axis.h"
 #include "weft/ops/kernels/elementwise.h"
 #include "weft/ops/ops.h"
 
 namespace weft {
 namespace {
-
-struct SplitAttrs {
-  int32_t axis = 0;
-  int32_t parts = 1;
-  friend bool operator==(const SplitAttrs&, const SplitAttrs&) = default;
-  template <class V>
-  void Visit(V&& visit) const {
-    visit("axis", axis);
-    visit("parts", parts);
-  }
-};
 
 absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
   const auto [axis, parts] = attrs.as<SplitAttrs>();

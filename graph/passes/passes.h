@@ -21,6 +21,7 @@ absl::Status Typecheck(Rewrite& rewrite);        // every node's types are what 
 absl::Status ShareCommon(Rewrite& rewrite);      // nodes of equal op, attributes and inputs become one
 absl::Status DropDead(Rewrite& rewrite);         // what no root needs goes, and ids become dense
 absl::Status Raise(Rewrite& rewrite);            // patterns become ops with kernels and gradients of their own
+absl::Status RaiseAttention(Rewrite& rewrite);   // softmax(q kᵀ) v
 absl::Status ExpandGradients(Rewrite& rewrite);  // gradient nodes become ordinary ops; mode kEval takes effect
 absl::Status FoldConstants(Rewrite& rewrite);    // small values that depend on constants only are computed
 absl::Status OrderWrites(Rewrite& rewrite);      // what reads a state's old version later than its write reads a copy

@@ -29,9 +29,13 @@ PatternRewriter::PatternRewriter(Rewrite& rewrite)
       tape_(rewrite.program),
       recorded_(rewrite.program.values.size()),
       uses_(rewrite.program.values.size(), 0),
+      user_(rewrite.program.values.size(), kNoNode),
       fetched_(rewrite.program.values.size(), false) {
-  for (const Node& node : program_.nodes) {
-    for (ValueId in : node.inputs) ++uses_[Index(in)];
+  for (uint32_t n = 0; n < program_.nodes.size(); ++n) {
+    for (ValueId in : program_.nodes[n].inputs) {
+      ++uses_[Index(in)];
+      user_[Index(in)] = NodeId{n};
+    }
   }
   for (ValueId root : rewrite.roots) {
     ++uses_[Index(root)];
@@ -65,6 +69,22 @@ ValueId PatternRewriter::BeforeReshapes(ValueId id) const {
   return id;
 }
 
+const Node* PatternRewriter::OnlyUser(ValueId id) const {
+  return OnlyUse(id) && !Fetched(id) ? &program_.node(user_[Index(id)]) : nullptr;
+}
+
+ValueId PatternRewriter::UsedElsewhere(absl::Span<const ValueId> inside, const Node& last) const {
+  for (ValueId id : inside) {
+    int uses_inside = static_cast<int>(std::count(last.inputs.begin(), last.inputs.end(), id));
+    for (ValueId other : inside) {
+      const auto& inputs = producer(other).inputs;
+      uses_inside += static_cast<int>(std::count(inputs.begin(), inputs.end(), id));
+    }
+    if (uses(id) != uses_inside) return id;
+  }
+  return kNoValue;
+}
+
 absl::optional<double> PatternRewriter::Number(ValueId id) const {
   const Node& node = producer(id);
   if (node.op == &kFill) return node.attrs.as<FillAttrs>().value;
@@ -92,14 +112,14 @@ VarList PatternRewriter::Try(const Node& node, absl::Span<const PatternRule> rul
     tape_.SetScope(node.scope);
     VarList outputs = rule.rewrite(*this, node);
     if (outputs.empty()) continue;
-    rewrite_.explanations.push_back({program_.scope(node), rule.pattern, ""});
+    if (rule.pattern != nullptr) rewrite_.explanations.push_back({program_.scope(node), rule.pattern, ""});
     changed_ = true;
     if (!tape_.status().ok()) return outputs;
     for (uint32_t i = 0; i < node.output_count; ++i) {
       const bool fits =
           i < outputs.size() && (outputs[i] ? outputs[i].type() == type(node.output(i)) : uses(node.output(i)) == 0);
       if (fits) continue;
-      tape_.Fail(absl::InternalError(absl::StrCat("raising ", rule.pattern, ": output ", i, " of ", node.op->name,
+      tape_.Fail(absl::InternalError(absl::StrCat("a rule of ", node.op->name, ": output ", i,
                                                   " became another type, or is used and nothing stands for it")));
     }
     return outputs;

@@ -26,8 +26,8 @@ namespace weft {
 class PatternRewriter;
 
 struct PatternRule {
-  const OpDef* last;  // the op of the pattern's last node
-  const char* pattern;
+  const OpDef* last;    // the op of the pattern's last node
+  const char* pattern;  // its name in explanations; null for none
   // What stands for the node's outputs from now on, of their types; a null Var where nobody uses one. Nothing: the
   // node stays.
   VarList (*rewrite)(PatternRewriter& rewriter, const Node& last);
@@ -50,7 +50,11 @@ class PatternRewriter {
   // How often the value is read: by nodes, gradients that are taken by it included, and by who fetches it.
   int uses(ValueId id) const { return uses_[static_cast<size_t>(id)]; }
   bool OnlyUse(ValueId id) const { return uses(id) == 1; }
+  const Node* OnlyUser(ValueId id) const;  // the node that reads it, once; null if there are others or it is fetched
   bool Fetched(ValueId id) const { return fetched_[static_cast<size_t>(id)]; }
+  // Of the values inside a pattern, one that is also used elsewhere than inside or by its last node; kNoValue if there
+  // is none. Such a value must be there, and differentiated, whatever becomes of the pattern.
+  ValueId UsedElsewhere(absl::Span<const ValueId> inside, const Node& last) const;
   // Whether the node is differentiated twice or more: by the gradient of a gradient of something that it leads to.
   bool UnderTwoGradients(const Node& node) const;
   // The number that `id` holds in every element: that of a fill or of a constant, seen through reshapes, broadcasts,
@@ -75,6 +79,7 @@ class PatternRewriter {
   Tape tape_;
   std::vector<Var> recorded_;
   std::vector<int> uses_;
+  std::vector<NodeId> user_;  // the last one
   std::vector<bool> fetched_;
   std::vector<uint8_t> gradients_;  // by node: how many gradients of one another it lies under; 2 for more
   bool changed_ = false;

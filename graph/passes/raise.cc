@@ -3,6 +3,6 @@
 namespace weft {
 
 // The raising passes, in order: each sees what those before it recorded.
-absl::Status Raise(Rewrite&) { return absl::OkStatus(); }
+absl::Status Raise(Rewrite& rewrite) { return RaiseAttention(rewrite); }
 
 }  // namespace weft
