@@ -16,98 +16,46 @@
 // After foreach_target.h, which includes this file once for each instruction set.
 #include "hwy/contrib/math/math-inl.h"
 #include "hwy/highway.h"
+#include "weft/ops/kernels/product-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace weft {
 namespace HWY_NAMESPACE {
 namespace {
 
-namespace hn = hwy::HWY_NAMESPACE;
-
-template <class W>
-using D = hn::ScalableTag<W>;
-template <class W>
-using V = hn::Vec<D<W>>;
-
 using Block = AttentionBlock;
 constexpr int64_t kBlock = kAttentionBlock;
-constexpr int64_t kGroup = 8;  // rows of a product that share what is loaded of its second operand
-
 template <class W>
 int64_t WholeVectors(int64_t n) {
   const int64_t lanes = hn::Lanes(D<W>());
   return (n + lanes - 1) / lanes * lanes;
 }
 
-// kRows rows and kVectors vectors of c = a b, or c += a b. Element (i, k) of a is at a[i * a_row + k * a_col].
-template <int kRows, int kVectors, class W>
-HWY_INLINE void Panel(const W* a, int64_t a_row, int64_t a_col, const W* b, int64_t b_row, W* c, int64_t c_row,
-                      int64_t inner, bool add) {
+// to = from, converted.
+template <class From, class To>
+void Convert(const From* from, int64_t n, To* to) {
+  if constexpr (std::is_same_v<From, To>) {
+    std::copy_n(from, n, to);
+  } else {
+    for (int64_t i = 0; i < n; ++i) to[i] = static_cast<To>(from[i]);
+  }
+}
+
+// row *= factor, whole vectors of it.
+template <class W>
+HWY_INLINE void ScaleRow(W factor, int64_t n, W* row) {
   const D<W> d;
   const int64_t lanes = hn::Lanes(d);
-  V<W> sums[kRows][kVectors];
-  HWY_UNROLL(8)
-  for (int i = 0; i < kRows; ++i) {
-    HWY_UNROLL(2)
-    for (int j = 0; j < kVectors; ++j) sums[i][j] = add ? hn::Load(d, c + i * c_row + j * lanes) : hn::Zero(d);
-  }
-  for (int64_t k = 0; k < inner; ++k) {
-    V<W> row[kVectors];
-    HWY_UNROLL(2)
-    for (int j = 0; j < kVectors; ++j) row[j] = hn::Load(d, b + k * b_row + j * lanes);
-    HWY_UNROLL(8)
-    for (int i = 0; i < kRows; ++i) {
-      const V<W> factor = hn::Set(d, a[i * a_row + k * a_col]);
-      HWY_UNROLL(2)
-      for (int j = 0; j < kVectors; ++j) sums[i][j] = hn::MulAdd(factor, row[j], sums[i][j]);
-    }
-  }
-  HWY_UNROLL(8)
-  for (int i = 0; i < kRows; ++i) {
-    HWY_UNROLL(2)
-    for (int j = 0; j < kVectors; ++j) hn::Store(sums[i][j], d, c + i * c_row + j * lanes);
-  }
-}
-
-// A matrix in the workspace: a row for each position of a block, or transposed, a row for each feature.
-template <class W>
-struct Matrix {
-  W* data;
-  int64_t stride;
-};
-// An operand of which (i, k) is at data[i * row + k * col].
-template <class W>
-struct Factor {
-  const W* data;
-  int64_t row, col;
-};
-
-template <int kRows, class W>
-HWY_INLINE void PanelRows(Factor<W> a, Matrix<const W> b, Matrix<W> c, int64_t cols, int64_t inner, bool add) {
-  const int64_t lanes = hn::Lanes(D<W>());
-  int64_t j = 0;
-  for (; j + 2 * lanes <= cols; j += 2 * lanes) {
-    Panel<kRows, 2>(a.data, a.row, a.col, b.data + j, b.stride, c.data + j, c.stride, inner, add);
-  }
-  if (j < cols) Panel<kRows, 1>(a.data, a.row, a.col, b.data + j, b.stride, c.data + j, c.stride, inner, add);
-}
-
-// c = a b or c += a b for up to kGroup rows; cols are whole vectors. Each element is one sum in the order of k.
-template <class W>
-void Multiply(Factor<W> a, Matrix<const W> b, Matrix<W> c, int64_t rows, int64_t cols, int64_t inner, bool add) {
-  if (rows == kGroup) return PanelRows<kGroup>(a, b, c, cols, inner, add);
-  for (int64_t i = 0; i < rows; ++i) {
-    PanelRows<1, W>({a.data + i * a.row, a.row, a.col}, b, {c.data + i * c.stride, c.stride}, cols, inner, add);
-  }
+  const V<W> factors = hn::Set(d, factor);
+  for (int64_t j = 0; j < n; j += lanes) hn::Store(hn::Mul(hn::Load(d, row + j), factors), d, row + j);
 }
 
 // Positions begin .. begin + count - 1, as numbers of the workspace.
 template <class T, class W>
 void CopyRows(Positions<const T> from, int64_t begin, int64_t count, int64_t width, Matrix<W> to) {
   for (int64_t i = 0; i < count; ++i) {
-    const T* const row = from[begin + i];
     W* const out = to.data + i * to.stride;
-    for (int64_t c = 0; c < width; ++c) out[c] = static_cast<W>(row[c]);
+    Convert(from[begin + i], width, out);
     std::fill(out + width, out + to.stride, W{0});
   }
 }
@@ -219,7 +167,7 @@ void Forward(const AttentionHead<T>& head, int64_t begin, int64_t end, Positions
         max[i] = larger;
         total[i] = total[i] * correction + sum;
         if (!first && correction != 1) {
-          for (int64_t c = 0; c < value_stride; ++c) sums[i * value_stride + c] *= correction;
+          ScaleRow(correction, value_stride, sums + i * value_stride);
         }
         if (head.dropout.rate > 0) {
           KeepRow(head, block, i, keep);
@@ -236,11 +184,12 @@ void Forward(const AttentionHead<T>& head, int64_t begin, int64_t end, Positions
     }
     for (int64_t i = 0; i < rows; ++i) {
       const bool any = !first && total[i] != 0;
-      const W scale = any ? 1 / total[i] : 0;
       *lse[t + i] = any ? max[i] + std::log(total[i]) : -kInfinity;
-      T* const row = y[t + i];
-      for (int64_t c = 0; c < head.value_width; ++c) {
-        row[c] = static_cast<T>(any ? sums[i * value_stride + c] * scale : W{0});
+      if (any) {
+        ScaleRow(1 / total[i], value_stride, sums + i * value_stride);
+        Convert(sums + i * value_stride, head.value_width, y[t + i]);
+      } else {
+        std::fill_n(y[t + i], head.value_width, T{});
       }
     }
   }
@@ -312,9 +261,7 @@ void GradientOfBlock(const AttentionHead<T>& head, const AttentionGradient<T>& g
 
 template <class T, class W>
 void StoreRows(Matrix<const W> from, int64_t count, int64_t width, Positions<T> to) {
-  for (int64_t i = 0; i < count; ++i) {
-    for (int64_t c = 0; c < width; ++c) to[i][c] = static_cast<T>(from.data[i * from.stride + c]);
-  }
+  for (int64_t i = 0; i < count; ++i) Convert(from.data + i * from.stride, width, to[i]);
 }
 
 template <class T>
