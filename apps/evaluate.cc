@@ -124,10 +124,9 @@ Command EvaluateCommand(CLI::App* weft) {
       "evaluate",
       "Measures a model on data. A GPT on texts: loss, perplexity and bits per byte, over windows of its context that "
       "do not overlap; a token sees those before it in its window, and the first one the beginning of a text. A BERT "
-      "on "
-      "texts: loss and accuracy of masked tokens, in whole windows of its context; the rest of a text, shorter than a "
-      "window, is left out. A BERT with a classifier on lines \"a text<TAB>its label\", a ViT on pictures with labels: "
-      "loss and accuracy. A Transformer on --source and --references: BLEU.");
+      "on texts: loss and accuracy of masked tokens, over such windows. A BERT with a classifier on lines \"a "
+      "text<TAB>its label\", a ViT on pictures with labels: loss and accuracy. A Transformer on --source and "
+      "--references: BLEU.");
   AddFlags(app, Table(flags.get()), &flags->given);
   AddFiles(app, &flags->files);
   return {"weft evaluate", app, [flags] { return Evaluate(*flags); }};

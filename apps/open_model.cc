@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "weft/apps/flags.h"
 #include "weft/apps/open_published.h"
 #include "weft/core/file.h"
 #include "weft/core/status.h"
@@ -34,6 +35,14 @@ absl::StatusOr<std::shared_ptr<const Tokenizer>> ReadTokenList(const std::string
   absl::StatusOr<std::unique_ptr<Tokenizer>> list = TokenList::Create(contents);
   if (!list.ok()) return Annotate(list.status(), path);
   return *std::move(list);
+}
+
+// A folder of CTranslate2 may say, too, which ids begin and end targets.
+absl::Status CheckId(const nlohmann::ordered_json& config, const char* key, int32_t id) {
+  const auto found = config.find(key);
+  if (found == config.end() || *found == id) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(key, " is ", found->dump(), ", but target_vocabulary.txt has that token at ", id));
 }
 
 }  // namespace
@@ -114,6 +123,11 @@ absl::StatusOr<OpenedTransformer> OpenTransformer(const std::string& path) {
   }
   transformer.begin = *special.begin;
   transformer.end = *special.end;
+  if (transformer.sources_end) return transformer;
+  const std::string path_of_config = path + "/config.json";
+  WEFT_ASSIGN_OR_RETURN(const nlohmann::ordered_json json, ReadJsonFile(path_of_config));
+  WEFT_RETURN_IF_ERROR(Annotate(CheckId(json, "bos_id", transformer.begin), path_of_config));
+  WEFT_RETURN_IF_ERROR(Annotate(CheckId(json, "eos_id", transformer.end), path_of_config));
   return transformer;
 }
 

@@ -170,7 +170,12 @@ absl::StatusOr<std::vector<std::vector<Hypothesis>>> Translator::Translate(absl:
         searches.emplace_back(options.search, MaxLength(static_cast<int64_t>(sources[i].size()), options));
       }
       WEFT_RETURN_IF_ERROR(TranslateBatch(own, length, options, absl::MakeSpan(searches)));
-      for (size_t i = 0; i < batch.size(); ++i) translations[batch[i]] = searches[i].Best();
+      for (size_t i = 0; i < batch.size(); ++i) {
+        translations[batch[i]] = searches[i].Best();
+        if (!translations[batch[i]].empty()) continue;
+        return absl::FailedPreconditionError(
+            absl::StrCat("translate: source ", batch[i], ": the model's probabilities are not numbers"));
+      }
     }
   }
   return translations;

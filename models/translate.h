@@ -49,7 +49,8 @@ class Translator {
 
   // Of each source the n_best translations, best first: fewer only if there are no more. A sentence has the same
   // translations in any company. InvalidArgument, with its number from 0, for a source that has no tokens, more than
-  // the context, or one outside the vocabulary, and for options that take more than kMostPlaces.
+  // the context, or one outside the vocabulary, and for options that take more than kMostPlaces;
+  // FailedPrecondition if the model's probabilities are not numbers, so that no text has one.
   absl::StatusOr<std::vector<std::vector<Hypothesis>>> Translate(absl::Span<const std::vector<int32_t>> sources,
                                                                  const TranslateOptions& options = {});
 

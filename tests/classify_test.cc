@@ -120,6 +120,10 @@ TEST_F(ClassifyTest, PicturesGetTheirLabels) {
       Fails(Weft({"classify", "--model=run", "small.csv"}), 2, "small.csv, line 1: 4 pixels, but the model's have 16"));
   EXPECT_TRUE(Fails(Weft({"embed", "--model=run"}), 2, "run: the folder has none of"));
 
+  fs::rename(Path("run/preprocessor_config.json"), Path("preprocessor_config.json"));
+  EXPECT_TRUE(Fails(Weft({"classify", "--model=run", "pictures.csv"}), 2, "run/preprocessor_config.json: No such"));
+  fs::rename(Path("preprocessor_config.json"), Path("run/preprocessor_config.json"));
+
   // The same without run: as Hugging Face has it.
   fs::create_directory(Path("published"));
   Write("published/config.json", Json::parse(Read("run/config.json"))["model"].dump());
