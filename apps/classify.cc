@@ -86,6 +86,7 @@ absl::Status ClassifyTexts(const ClassifyFlags& flags) {
 
 absl::Status ClassifyPictures(const ClassifyFlags& flags) {
   if (flags.files.empty()) return absl::InvalidArgumentError("a ViT classifies pictures: name a file of them");
+  if (flags.truncate) return absl::InvalidArgumentError("--truncate has no use in classifying pictures");
   const auto classifier = PictureClassifier::Open(flags.model, {.batch = flags.batch, .threads = flags.threads});
   if (!classifier.ok()) return UsageError(classifier.status());
   const VitConfig& config = (*classifier)->config();

@@ -69,7 +69,7 @@ const Kind& KindFor(std::optional<ModelKind> model) {
 absl::Status CheckFlags(const EvaluateFlags& flags, const Kind& kind) {
   for (const auto& [flag, value] : flags.given) {
     if (flag == "model" || flag == "json" || flag == "threads" || absl::c_linear_search(kind.flags, flag)) continue;
-    return absl::InvalidArgumentError(absl::StrCat("--", flag, " has no use in evaluating ", kind.name));
+    return NoUse(flag, kind.name);
   }
   for (const char* flag : {"source", "references"}) {
     if (!absl::c_linear_search(kind.flags, flag) || flags.given.count(flag) > 0) continue;
@@ -111,6 +111,10 @@ absl::Status Evaluate(EvaluateFlags flags) {
 }
 
 }  // namespace
+
+absl::Status NoUse(const std::string& flag, const std::string& kind) {
+  return absl::InvalidArgumentError(absl::StrCat("--", flag, " has no use in evaluating ", kind));
+}
 
 Figure Count(const std::string& name, int64_t count) { return {name, count, absl::StrCat(count)}; }
 

@@ -145,8 +145,14 @@ absl::StatusOr<Figures> EvaluateMaskedTokens(const OpenedBert& bert, const Evalu
 absl::StatusOr<Figures> EvaluateBert(const EvaluateFlags& flags) {
   absl::StatusOr<OpenedBert> bert = OpenBert(flags.model);
   if (!bert.ok()) return UsageError(bert.status());
-  return bert->model.labels.empty() ? EvaluateMaskedTokens(*bert, flags)
-                                    : EvaluateTextClassifier(*std::move(bert), flags);
+  if (bert->model.labels.empty()) {
+    if (flags.given.count("truncate") > 0) return NoUse("truncate", "a BERT that guesses masked tokens");
+    return EvaluateMaskedTokens(*bert, flags);
+  }
+  for (const char* flag : {"masked", "seed"}) {
+    if (flags.given.count(flag) > 0) return NoUse(flag, "a BERT with a classifier");
+  }
+  return EvaluateTextClassifier(*std::move(bert), flags);
 }
 
 }  // namespace weft

@@ -89,8 +89,9 @@ class MaskFiller {
     if (absl::c_count(all, mask_) == 0) return absl::InvalidArgumentError(absl::StrCat("there is no ", mask, " in it"));
     WEFT_ASSIGN_OR_RETURN(std::vector<int32_t> ids, encoder_->Tokens(line, /*special=*/true));
     if (absl::c_count(ids, mask_) == absl::c_count(all, mask_)) return ids;
-    return absl::InvalidArgumentError(absl::StrCat("it has ", all.size(), " tokens, and --truncate would cut away a ",
-                                                   mask, ": the model's context is ", encoder_->config().context));
+    return absl::InvalidArgumentError(absl::StrCat("it has ", encoder_->tokenizer().Wrap(all).ids.size(),
+                                                   " tokens, and --truncate would cut away a ", mask,
+                                                   ": the model's context is ", encoder_->config().context));
   }
 
   // For each mask of a text a line: the likeliest tokens as a JSON array.

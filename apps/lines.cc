@@ -11,8 +11,8 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "weft/apps/flags.h"
-#include "weft/core/file.h"
 #include "weft/core/status.h"
+#include "weft/text/gzip.h"
 
 namespace weft {
 namespace {
@@ -77,7 +77,7 @@ absl::Status OfStandardInput(size_t most, const Function& batch) {
   int64_t number = 0;
   for (std::string text;;) {
     WEFT_ASSIGN_OR_RETURN(const bool more, input.Next(&text));
-    if (more) lines.push_back({WithoutReturn(text), absl::StrCat("standard input: line ", ++number)});
+    if (more) lines.push_back({WithoutReturn(text), absl::StrCat("standard input, line ", ++number)});
     if (!lines.empty() && (!more || lines.size() == most || !input.Ready())) {
       WEFT_RETURN_IF_ERROR(Failure(batch(lines)));
       std::fflush(stdout);
@@ -88,13 +88,13 @@ absl::Status OfStandardInput(size_t most, const Function& batch) {
 }
 
 absl::Status OfFile(const std::string& path, size_t most, const Function& batch) {
-  const absl::StatusOr<std::string> contents = ReadFile(path);
+  const absl::StatusOr<std::string> contents = ReadMaybeGzip(path);
   if (!contents.ok()) return UsageError(contents.status());
   if (contents->empty()) return absl::OkStatus();
   int64_t number = 0;
   std::vector<Line> lines;
   for (const absl::string_view text : absl::StrSplit(absl::StripSuffix(*contents, "\n"), '\n')) {
-    lines.push_back({WithoutReturn(text), absl::StrCat(path, ": line ", ++number)});
+    lines.push_back({WithoutReturn(text), absl::StrCat(path, ", line ", ++number)});
     if (lines.size() < most) continue;
     WEFT_RETURN_IF_ERROR(batch(lines));
     lines.clear();

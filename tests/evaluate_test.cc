@@ -102,8 +102,10 @@ TEST_F(EvaluateTest, AClassifiersFiguresAreThoseOfItsTraining) {
   EXPECT_TRUE(Fails(Weft({"evaluate", "--model=run", "other.tsv"}), 2,
                     "other.tsv, line 2: the label 'none' is none of the 2: neg, pos"));
   Write("other.tsv", "good\tpos\n" + std::string(900, 'x') + "\tpos\n");
-  EXPECT_TRUE(Fails(Weft({"evaluate", "--model=run", "other.tsv"}), 2, "other.tsv: line 2: it has "));
+  EXPECT_TRUE(Fails(Weft({"evaluate", "--model=run", "other.tsv"}), 2, "other.tsv, line 2: it has "));
   EXPECT_EQ(Evaluate({"--model=run", "--truncate", "other.tsv"})["texts"], 2);
+  EXPECT_TRUE(Fails(Weft({"evaluate", "--model=run", "--seed=2", "held.tsv"}), 2,
+                    "--seed has no use in evaluating a BERT with a classifier"));
 }
 
 TEST_F(EvaluateTest, AVitsFiguresAreThoseOfItsTraining) {
@@ -174,6 +176,8 @@ TEST_F(EvaluateTest, AMaskedModelsFiguresAreThoseOfItsTraining) {
   EXPECT_NE(both["loss"], all["loss"]);
   Write("none.txt", " \n");
   EXPECT_TRUE(Fails(Weft({"evaluate", "--model=run", "none.txt"}), 2, "none.txt: there are no tokens in it"));
+  EXPECT_TRUE(Fails(Weft({"evaluate", "--model=run", "--truncate", "text.txt"}), 2,
+                    "--truncate has no use in evaluating a BERT that guesses masked tokens"));
   WriteBert("headless");
   EXPECT_TRUE(Fails(Weft({"evaluate", "--model=headless", "text.txt"}), 2, "headless: the model has no head that"));
 }

@@ -217,7 +217,7 @@ TEST_F(ImportExportTest, ValuesOfTheWrongKindAreNamed) {
         Fails(Import("run", "out"), 2, "run/config.json: the run is of \"train bert\", and model.model_type is "));
   }
   Write("bert/config.json", "{\"model_type\": null}");
-  EXPECT_TRUE(Fails(Import("bert", "out"), 2, "bert/config.json is of no model that is known"));
+  EXPECT_TRUE(Fails(Import("bert", "out"), 2, "bert/config.json: it is of no model that is known"));
   Write("bert/config.json", "{\"model_type\": 5}");
   EXPECT_TRUE(Fails(Import("bert", "out"), 2, "bert/config.json: model_type is 5"));
 }

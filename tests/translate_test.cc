@@ -99,12 +99,12 @@ TEST_F(TranslateTest, PrintsAsManyAsWereAskedFor) {
 TEST_F(TranslateTest, LinesThatCannotBeTranslatedAreNamed) {
   Write("lines.txt", "abc\na\xFF\nabc\n");
   const CommandResult result = Translate({"--max-length=4", "lines.txt"});
-  EXPECT_TRUE(Fails(result, 2, "lines.txt: line 2: not UTF-8 at byte 1 (0xFF)"));
+  EXPECT_TRUE(Fails(result, 2, "lines.txt, line 2: not UTF-8 at byte 1 (0xFF)"));
   Write("first.txt", "abc\n");
   EXPECT_EQ(result.out, Translated({"--max-length=4", "first.txt"})) << "what comes before it is translated";
   Write("lines.txt", "a\n" + std::string(1025, 'a') + "\n");
   EXPECT_TRUE(Fails(Translate({"--max-length=4", "lines.txt"}), 2,
-                    "lines.txt: line 2: it has 1025 tokens, but the model's context is 1024; --truncate cuts"));
+                    "lines.txt, line 2: it has 1025 tokens, but the model's context is 1024; --truncate cuts"));
   EXPECT_TRUE(Works(Translate({"--max-length=4", "--beam=1", "--truncate", "lines.txt"})));
   EXPECT_TRUE(Fails(Translate({"--beam=64"}), 2, "batch 32 with beam 64 and up to 1024 tokens: the beams of a step"));
   EXPECT_TRUE(Fails(Translate({"--max-length=1025"}), 2, "--max-length: 1025 is more than the model's context 1024"));
