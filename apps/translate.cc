@@ -31,7 +31,9 @@ Hyperparameters Table(TranslateFlags* flags) {
       {"model", "a run of weft train translate, or a folder of CTranslate2 with model.safetensors and vocabularies",
        &flags->model},
       {"beam",
-       "translations that are followed at once; 1: greedy. batch * beam^2 * max-length is at most 67108864",
+       absl::StrCat("translations that are followed at once; 1: greedy. Where batch * beam^2 * the most tokens of a "
+                    "translation, rounded up, is more than ",
+                    kMostPlaces, ", fewer lines are translated at once"),
        &search.beam,
        {.low = 1, .high = 1024}},
       {"n-best", "translations to print for each line, at most beam", &search.n_best, {.low = 1, .high = 1024}},

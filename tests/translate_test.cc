@@ -106,7 +106,8 @@ TEST_F(TranslateTest, LinesThatCannotBeTranslatedAreNamed) {
   EXPECT_TRUE(Fails(Translate({"--max-length=4", "lines.txt"}), 2,
                     "lines.txt, line 2: it has 1025 tokens, but the model's context is 1024; --truncate cuts"));
   EXPECT_TRUE(Works(Translate({"--max-length=4", "--beam=1", "--truncate", "lines.txt"})));
-  EXPECT_TRUE(Fails(Translate({"--beam=64"}), 2, "batch 32 with beam 64 and up to 1024 tokens: the beams of a step"));
+  EXPECT_TRUE(Fails(Translate({"--beam=1024", "--max-length=65"}), 2,
+                    "beam 1024 with caches of 96 tokens: the beams of a step look at"));
   EXPECT_TRUE(Fails(Translate({"--max-length=1025"}), 2, "--max-length: 1025 is more than the model's context 1024"));
 }
 
