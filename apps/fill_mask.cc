@@ -74,9 +74,10 @@ class MaskFiller {
       if (!wrong.ok()) break;
       texts.push_back(*std::move(ids));
     }
-    const absl::StatusOr<std::vector<std::vector<float>>> hidden = encoder_->Run(texts);
-    if (!hidden.ok()) return Failure(hidden.status());
-    for (size_t i = 0; i < texts.size(); ++i) WEFT_RETURN_IF_ERROR(Failure(Print(texts[i], (*hidden)[i])));
+    std::vector<std::vector<float>> at_masks(texts.size());
+    WEFT_RETURN_IF_ERROR(Failure(encoder_->Run(
+        texts, [&](size_t i, absl::Span<const float> hidden) { at_masks[i] = AtMasks(texts[i], hidden); })));
+    for (size_t i = 0; i < texts.size(); ++i) WEFT_RETURN_IF_ERROR(Failure(Print(texts[i], at_masks[i])));
     return wrong;
   }
 
@@ -94,16 +95,28 @@ class MaskFiller {
                                                    ": the model's context is ", encoder_->config().context));
   }
 
-  // For each mask of a text a line: the likeliest tokens as a JSON array.
-  absl::Status Print(std::vector<int32_t> ids, absl::Span<const float> hidden) {
+  // Of a text's hidden states [T, C] those of its masks, one after the other. A batch's lines have many more.
+  std::vector<float> AtMasks(const std::vector<int32_t>& ids, absl::Span<const float> hidden) const {
     const auto width = static_cast<size_t>(encoder_->config().width);
     const std::vector<int32_t> wrapped = encoder_->tokenizer().Wrap(ids).ids;
     const size_t before = static_cast<size_t>(absl::c_search(wrapped, ids) - wrapped.begin());  // special tokens
+    std::vector<float> at_masks;
+    for (size_t place = 0; place < ids.size(); ++place) {
+      if (ids[place] != mask_) continue;
+      const absl::Span<const float> row = hidden.subspan((before + place) * width, width);
+      at_masks.insert(at_masks.end(), row.begin(), row.end());
+    }
+    return at_masks;
+  }
+
+  // For each mask of a text a line: the likeliest tokens as a JSON array.
+  absl::Status Print(const std::vector<int32_t>& ids, absl::Span<const float> at_masks) {
     const bool several = absl::c_count(ids, mask_) > 1;
     for (size_t place = 0; place < ids.size(); ++place) {
       if (ids[place] != mask_) continue;
-      WEFT_ASSIGN_OR_RETURN(const Outputs out,
-                            runner_->Run({{hidden_, hidden.subspan((before + place) * width, width)}}));
+      const auto width = static_cast<size_t>(encoder_->config().width);
+      WEFT_ASSIGN_OR_RETURN(const Outputs out, runner_->Run({{hidden_, at_masks.subspan(0, width)}}));
+      at_masks.remove_prefix(width);
       const std::vector<double> scores = Probabilities(out[logits_].span<const float>());
       std::vector<std::string> candidates;
       for (const int32_t token : Likeliest(scores)) {
