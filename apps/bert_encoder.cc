@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "weft/apps/lines.h"
 #include "weft/core/status.h"
 #include "weft/models/eval_runner.h"
 #include "weft/text/buckets.h"
@@ -45,21 +46,14 @@ absl::StatusOr<std::unique_ptr<BertEncoder>> BertEncoder::Create(OpenedBert bert
   }
   auto encoder = std::unique_ptr<BertEncoder>(new BertEncoder(std::move(bert), options, std::move(record)));
   WEFT_RETURN_IF_ERROR(encoder->parameters_.Create(ParametersOf(model.config, model.weights)));
-  WEFT_RETURN_IF_ERROR(encoder->parameters_.Set(path + "/model.safetensors", model.weights.tensors()));
+  WEFT_RETURN_IF_ERROR(encoder->parameters_.Set(path, model.weights.tensors()));
   return encoder;
 }
 
 absl::StatusOr<std::vector<int32_t>> BertEncoder::Tokens(absl::string_view text, bool special) const {
   WEFT_ASSIGN_OR_RETURN(std::vector<int32_t> ids,
                         special ? tokenizer_->EncodeWithSpecial(text) : tokenizer_->Encode(text));
-  const size_t context = static_cast<size_t>(config_.context), around = tokenizer_->Wrap({}).ids.size();
-  if (ids.size() + around <= context) return ids;
-  if (!options_.truncate) {
-    return absl::InvalidArgumentError(absl::StrCat("it has ", ids.size() + around,
-                                                   " tokens, but the model's context is ", context,
-                                                   "; --truncate cuts such lines"));
-  }
-  ids.resize(context - around);
+  WEFT_RETURN_IF_ERROR(FitContext(tokenizer_->Wrap({}).ids.size(), config_.context, options_.truncate, &ids));
   return ids;
 }
 

@@ -16,18 +16,12 @@
 namespace weft {
 namespace {
 
-// The tokens of a text, line by line, so that an error can name the line.
-absl::StatusOr<std::vector<int32_t>> EncodeText(const std::string& path, const Tokenizer& tokenizer) {
-  const absl::StatusOr<std::vector<std::string>> lines = ReadLines(path);
-  if (!lines.ok()) return UsageError(lines.status());
-  std::vector<int32_t> text;
-  for (size_t i = 0; i < lines->size(); ++i) {
-    const absl::StatusOr<std::vector<int32_t>> ids = tokenizer.Encode((*lines)[i]);
-    if (!ids.ok()) return Annotate(ids.status(), absl::StrCat(path, ": line ", i + 1));
-    text.insert(text.end(), ids->begin(), ids->end());
-  }
-  if (text.empty()) return absl::InvalidArgumentError(absl::StrCat(path, ": there are no tokens in it"));
-  return text;
+absl::StatusOr<std::vector<int32_t>> ReadTokens(const std::string& path, const Tokenizer& tokenizer) {
+  const absl::StatusOr<std::string> text = ReadText(path);
+  if (!text.ok()) return UsageError(text.status());
+  absl::StatusOr<std::vector<int32_t>> ids = EncodeText(path, *text, tokenizer);
+  if (!ids.ok() || !ids->empty()) return ids;
+  return absl::InvalidArgumentError(absl::StrCat(path, ": there are no tokens in it"));
 }
 
 // Windows of up to so many tokens, so many at once, of which some are masked.
@@ -119,7 +113,7 @@ absl::StatusOr<Figures> EvaluateMaskedTokens(const OpenedBert& bert, const Evalu
   const auto most = static_cast<size_t>(bert.model.config.context) - bert.tokenizer->Wrap({}).ids.size();
   size_t window = 0;
   for (const std::string& path : flags.files) {
-    WEFT_ASSIGN_OR_RETURN(texts.emplace_back(), EncodeText(path, *bert.tokenizer));
+    WEFT_ASSIGN_OR_RETURN(texts.emplace_back(), ReadTokens(path, *bert.tokenizer));
     window = std::min(std::max(window, texts.back().size()), most);
   }
   std::vector<absl::Span<const int32_t>> windows;

@@ -18,7 +18,7 @@ absl::StatusOr<Figures> Bleu(const EvaluateFlags& flags, absl::Span<const std::s
   WEFT_ASSIGN_OR_RETURN(const BleuScore bleu, CorpusBleu(translations, references, options));
   const std::string signature = BleuSignature(options);
   return Figures{
-      {"lines", translations.size(), absl::StrCat(translations.size())},
+      Count("lines", static_cast<int64_t>(translations.size())),
       {"bleu", bleu.score, bleu.ToString().substr(std::string("BLEU = ").size())},
       {"precisions", bleu.precisions, ""},
       {"brevity_penalty", bleu.brevity_penalty, ""},

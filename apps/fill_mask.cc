@@ -14,7 +14,7 @@
 #include "weft/apps/commands.h"
 #include "weft/apps/flags.h"
 #include "weft/apps/lines.h"
-#include "weft/apps/text_classifier.h"
+#include "weft/apps/probabilities.h"
 #include "weft/core/status.h"
 #include "weft/models/eval_runner.h"
 #include "weft/models/layers.h"
@@ -66,19 +66,15 @@ class MaskFiller {
 
   // Prints the tokens for the lines before the first that can't be used, and then returns what is wrong with that.
   absl::Status Lines(absl::Span<const Line> lines) {
-    std::vector<std::vector<int32_t>> texts;
-    absl::Status wrong;
-    for (const Line& line : lines) {
-      absl::StatusOr<std::vector<int32_t>> ids = Encode(line.text);
-      wrong = Annotate(ids.status(), line.place);
-      if (!wrong.ok()) break;
-      texts.push_back(*std::move(ids));
-    }
-    std::vector<std::vector<float>> at_masks(texts.size());
-    WEFT_RETURN_IF_ERROR(Failure(encoder_->Run(
-        texts, [&](size_t i, absl::Span<const float> hidden) { at_masks[i] = AtMasks(texts[i], hidden); })));
-    for (size_t i = 0; i < texts.size(); ++i) WEFT_RETURN_IF_ERROR(Failure(Print(texts[i], at_masks[i])));
-    return wrong;
+    return AnswerLines(
+        lines, [this](absl::string_view line) { return Encode(line); },
+        [this](absl::Span<const TokenIds> texts) -> absl::Status {
+          std::vector<std::vector<float>> at_masks(texts.size());
+          WEFT_RETURN_IF_ERROR(encoder_->Run(
+              texts, [&](size_t i, absl::Span<const float> hidden) { at_masks[i] = AtMasks(texts[i], hidden); }));
+          for (size_t i = 0; i < texts.size(); ++i) WEFT_RETURN_IF_ERROR(Print(texts[i], at_masks[i]));
+          return absl::OkStatus();
+        });
   }
 
  private:
@@ -165,8 +161,7 @@ absl::Status FillMask(FillMaskFlags flags) {
   if (flags.model.empty()) return absl::InvalidArgumentError("--model=DIR is missing");
   const absl::StatusOr<std::unique_ptr<MaskFiller>> filler = MaskFiller::Create(flags);
   if (!filler.ok()) return UsageError(filler.status());
-  constexpr size_t kBatches = 8;  // so that lines of like lengths can be put together
-  return ForEachBatch(flags.files, kBatches * static_cast<size_t>(flags.batch),
+  return ForEachBatch(flags.files, kBatchesAtOnce * static_cast<size_t>(flags.batch),
                       [&](absl::Span<const Line> lines) { return (*filler)->Lines(lines); });
 }
 

@@ -3,8 +3,10 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -120,6 +122,32 @@ absl::Status ForEachLine(const std::vector<std::string>& files,
                          const std::function<absl::Status(absl::string_view)>& line) {
   return ForEachBatch(files, /*most=*/1,
                       [&](absl::Span<const Line> lines) { return Annotate(line(lines[0].text), lines[0].place); });
+}
+
+absl::Status AnswerLines(absl::Span<const Line> lines,
+                         const std::function<absl::StatusOr<TokenIds>(absl::string_view line)>& encode,
+                         const std::function<absl::Status(absl::Span<const TokenIds>)>& answer) {
+  std::vector<TokenIds> texts;
+  absl::Status wrong;
+  for (const Line& line : lines) {
+    absl::StatusOr<TokenIds> ids = encode(line.text);
+    wrong = Annotate(ids.status(), line.place);
+    if (!wrong.ok()) break;
+    texts.push_back(*std::move(ids));
+  }
+  WEFT_RETURN_IF_ERROR(Failure(answer(texts)));
+  return wrong;
+}
+
+absl::Status FitContext(size_t around, int64_t context, bool truncate, TokenIds* ids) {
+  const size_t room = static_cast<size_t>(context) - around;
+  if (ids->size() > room && !truncate) {
+    return absl::InvalidArgumentError(absl::StrCat("it has ", ids->size() + around,
+                                                   " tokens, but the model's context is ", context,
+                                                   "; --truncate cuts such lines"));
+  }
+  ids->resize(std::min(ids->size(), room));
+  return absl::OkStatus();
 }
 
 std::string JsonArray(absl::Span<const float> numbers) {

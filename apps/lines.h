@@ -4,11 +4,14 @@
 #define WEFT_APPS_LINES_H_
 
 #include <CLI/CLI.hpp>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 
@@ -30,6 +33,20 @@ struct Line {
 // without waiting.
 absl::Status ForEachBatch(const std::vector<std::string>& files, size_t most,
                           const std::function<absl::Status(absl::Span<const Line>)>& batch);
+
+// So many batches are read at a time by commands that put lines of like lengths together.
+inline constexpr size_t kBatchesAtOnce = 8;
+
+using TokenIds = std::vector<int32_t>;
+// Gives `answer` the ids of the lines before the first that `encode` can't use, and then returns what is wrong with
+// that one, and its place. An error of `answer` is a failure at work.
+absl::Status AnswerLines(absl::Span<const Line> lines,
+                         const std::function<absl::StatusOr<TokenIds>(absl::string_view line)>& encode,
+                         const std::function<absl::Status(absl::Span<const TokenIds>)>& answer);
+
+// Makes room in a context for so many special tokens around `ids`: cuts them if that is asked for, and is
+// InvalidArgument else.
+absl::Status FitContext(size_t around, int64_t context, bool truncate, TokenIds* ids);
 
 // "[0.25,-1e-05]"
 std::string JsonArray(absl::Span<const float> numbers);

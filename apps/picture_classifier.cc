@@ -76,7 +76,7 @@ absl::StatusOr<std::unique_ptr<PictureClassifier>> PictureClassifier::Open(const
   classifier->logits_ = Vit(config).Logits(classifier->input_);
   WEFT_ASSIGN_OR_RETURN(classifier->runner_, EvalRunner(classifier->tape_, {.fetch = {classifier->logits_}},
                                                         &classifier->parameters_, static_cast<int>(options.threads)));
-  WEFT_RETURN_IF_ERROR(classifier->parameters_.Set(path + "/model.safetensors", vit.weights.tensors()));
+  WEFT_RETURN_IF_ERROR(classifier->parameters_.Set(path, vit.weights.tensors()));
   return classifier;
 }
 
