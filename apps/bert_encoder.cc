@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "weft/apps/lines.h"
 #include "weft/core/status.h"
 #include "weft/models/eval_runner.h"
 #include "weft/text/buckets.h"
@@ -45,25 +46,25 @@ absl::StatusOr<std::unique_ptr<BertEncoder>> BertEncoder::Create(OpenedBert bert
   }
   auto encoder = std::unique_ptr<BertEncoder>(new BertEncoder(std::move(bert), options, std::move(record)));
   WEFT_RETURN_IF_ERROR(encoder->parameters_.Create(ParametersOf(model.config, model.weights)));
-  WEFT_RETURN_IF_ERROR(encoder->parameters_.Set(path + "/model.safetensors", model.weights.tensors()));
+  WEFT_RETURN_IF_ERROR(encoder->parameters_.Set(path, model.weights.tensors()));
   return encoder;
 }
 
 absl::StatusOr<std::vector<int32_t>> BertEncoder::Tokens(absl::string_view text, bool special) const {
   WEFT_ASSIGN_OR_RETURN(std::vector<int32_t> ids,
                         special ? tokenizer_->EncodeWithSpecial(text) : tokenizer_->Encode(text));
-  const size_t context = static_cast<size_t>(config_.context), around = tokenizer_->Wrap({}).ids.size();
-  if (ids.size() + around <= context) return ids;
-  if (!options_.truncate) {
-    return absl::InvalidArgumentError(absl::StrCat("it has ", ids.size() + around,
-                                                   " tokens, but the model's context is ", context,
-                                                   "; --truncate cuts such lines"));
-  }
-  ids.resize(context - around);
+  WEFT_RETURN_IF_ERROR(FitContext(tokenizer_->Wrap({}).ids.size(), config_.context, options_.truncate, &ids));
   return ids;
 }
 
 absl::StatusOr<std::vector<std::vector<float>>> BertEncoder::Run(absl::Span<const std::vector<int32_t>> texts) {
+  std::vector<std::vector<float>> results(texts.size());
+  WEFT_RETURN_IF_ERROR(Run(
+      texts, [&](size_t text, absl::Span<const float> result) { results[text].assign(result.begin(), result.end()); }));
+  return results;
+}
+
+absl::Status BertEncoder::Run(absl::Span<const std::vector<int32_t>> texts, const Take& take) {
   std::vector<std::vector<int32_t>> inputs;
   std::vector<int64_t> lengths, buckets;
   for (const std::vector<int32_t>& text : texts) {
@@ -74,7 +75,6 @@ absl::StatusOr<std::vector<std::vector<float>>> BertEncoder::Run(absl::Span<cons
   std::sort(buckets.begin(), buckets.end());
   buckets.erase(std::unique(buckets.begin(), buckets.end()), buckets.end());
   const BucketBatches batches(buckets, lengths, options_.batch);
-  std::vector<std::vector<float>> results(texts.size());
   std::vector<int32_t> tokens, token_counts;
   for (int64_t i = 0; i < batches.size(); ++i) {
     const BucketBatch batch = batches[i];
@@ -92,11 +92,11 @@ absl::StatusOr<std::vector<std::vector<float>>> BertEncoder::Run(absl::Span<cons
                           bucket->runner->Run({{bucket->tokens, tokens}, {bucket->lengths, token_counts}}));
     const absl::Span<const float> all = out[bucket->result].span<const float>();
     for (size_t row = 0; row < batch.examples.size(); ++row) {
-      const absl::Span<const float> one = all.subspan(row * (all.size() / rows), all.size() / rows);
-      results[static_cast<size_t>(batch.examples[row])].assign(one.begin(), one.end());
+      const size_t each = all.size() / rows;
+      take(static_cast<size_t>(batch.examples[row]), all.subspan(row * each, each));
     }
   }
-  return results;
+  return absl::OkStatus();
 }
 
 absl::Span<const float> BertEncoder::TokenEmbedding(int32_t id) const {

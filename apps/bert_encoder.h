@@ -46,6 +46,9 @@ class BertEncoder {
   // What was recorded, of each text, ids without the special tokens that the model's format puts around them. Results
   // that have a row for each token have more of them, for padding. Texts of like length are run together.
   absl::StatusOr<std::vector<std::vector<float>>> Run(absl::Span<const std::vector<int32_t>> texts);
+  // The same, given to `take` text by text, in any order, with the text's index.
+  using Take = std::function<void(size_t text, absl::Span<const float> result)>;
+  absl::Status Run(absl::Span<const std::vector<int32_t>> texts, const Take& take);
   // The row of an id in the table of token embeddings: [C].
   absl::Span<const float> TokenEmbedding(int32_t id) const;
 

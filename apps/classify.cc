@@ -13,6 +13,7 @@
 #include "weft/apps/lines.h"
 #include "weft/apps/open_published.h"
 #include "weft/apps/picture_classifier.h"
+#include "weft/apps/probabilities.h"
 #include "weft/apps/text_classifier.h"
 #include "weft/core/status.h"
 
@@ -56,36 +57,25 @@ void Print(const std::vector<std::string>& labels, absl::Span<const float> logit
   std::printf("%s}\n", line.c_str());
 }
 
-// Prints the labels of the lines before the first that can't be used, and then returns what is wrong with that.
-absl::Status ClassifyLines(const ClassifyFlags& flags, absl::Span<const Line> lines, BertEncoder* encoder) {
-  std::vector<std::vector<int32_t>> texts;
-  absl::Status wrong;
-  for (const Line& line : lines) {
-    absl::StatusOr<std::vector<int32_t>> ids = encoder->Tokens(line.text);
-    wrong = Annotate(ids.status(), line.place);
-    if (!wrong.ok()) break;
-    texts.push_back(*std::move(ids));
-  }
-  const absl::StatusOr<std::vector<std::vector<float>>> logits = encoder->Run(texts);
-  if (!logits.ok()) return Failure(logits.status());
-  for (const std::vector<float>& each : *logits) Print(encoder->labels(), each, flags.scores);
-  return wrong;
-}
-
 absl::Status ClassifyTexts(const ClassifyFlags& flags) {
   absl::StatusOr<OpenedBert> bert = OpenBert(flags.model);
   if (!bert.ok()) return UsageError(bert.status());
   const BertEncoderOptions options = {.truncate = flags.truncate, .batch = flags.batch, .threads = flags.threads};
   const absl::StatusOr<std::unique_ptr<BertEncoder>> encoder = TextClassifier(*std::move(bert), options);
   if (!encoder.ok()) return UsageError(encoder.status());
-  // More lines than a batch, so that those of like lengths can be put together.
-  constexpr size_t kBatches = 8;
-  return ForEachBatch(flags.files, kBatches * static_cast<size_t>(flags.batch),
-                      [&](absl::Span<const Line> lines) { return ClassifyLines(flags, lines, encoder->get()); });
+  const auto encode = [&](absl::string_view line) { return (*encoder)->Tokens(line); };
+  const auto print = [&](absl::Span<const TokenIds> texts) -> absl::Status {
+    WEFT_ASSIGN_OR_RETURN(const std::vector<std::vector<float>> logits, (*encoder)->Run(texts));
+    for (const std::vector<float>& each : logits) Print((*encoder)->labels(), each, flags.scores);
+    return absl::OkStatus();
+  };
+  return ForEachBatch(flags.files, kBatchesAtOnce * static_cast<size_t>(flags.batch),
+                      [&](absl::Span<const Line> lines) { return AnswerLines(lines, encode, print); });
 }
 
 absl::Status ClassifyPictures(const ClassifyFlags& flags) {
   if (flags.files.empty()) return absl::InvalidArgumentError("a ViT classifies pictures: name a file of them");
+  if (flags.truncate) return absl::InvalidArgumentError("--truncate has no use in classifying pictures");
   const auto classifier = PictureClassifier::Open(flags.model, {.batch = flags.batch, .threads = flags.threads});
   if (!classifier.ok()) return UsageError(classifier.status());
   const VitConfig& config = (*classifier)->config();

@@ -47,8 +47,9 @@ absl::Status Embed(EmbedFlags flags) {
   if (!encoder.ok()) return UsageError(encoder.status());
   return ForEachLine(flags.files, [&](absl::string_view line) -> absl::Status {
     WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> ids, (*encoder)->Tokens(line));
-    WEFT_ASSIGN_OR_RETURN(const std::vector<std::vector<float>> embeddings, (*encoder)->Run({ids}));
-    std::printf("%s\n", JsonArray(embeddings[0]).c_str());
+    const absl::StatusOr<std::vector<std::vector<float>>> embeddings = (*encoder)->Run({ids});
+    if (!embeddings.ok()) return Failure(embeddings.status());
+    std::printf("%s\n", JsonArray((*embeddings)[0]).c_str());
     return absl::OkStatus();
   });
 }

@@ -69,7 +69,7 @@ const Kind& KindFor(std::optional<ModelKind> model) {
 absl::Status CheckFlags(const EvaluateFlags& flags, const Kind& kind) {
   for (const auto& [flag, value] : flags.given) {
     if (flag == "model" || flag == "json" || flag == "threads" || absl::c_linear_search(kind.flags, flag)) continue;
-    return absl::InvalidArgumentError(absl::StrCat("--", flag, " has no use in evaluating ", kind.name));
+    return NoUse(flag, kind.name);
   }
   for (const char* flag : {"source", "references"}) {
     if (!absl::c_linear_search(kind.flags, flag) || flags.given.count(flag) > 0) continue;
@@ -112,6 +112,10 @@ absl::Status Evaluate(EvaluateFlags flags) {
 
 }  // namespace
 
+absl::Status NoUse(const std::string& flag, const std::string& kind) {
+  return absl::InvalidArgumentError(absl::StrCat("--", flag, " has no use in evaluating ", kind));
+}
+
 Figure Count(const std::string& name, int64_t count) { return {name, count, absl::StrCat(count)}; }
 
 Figure Accuracy(double part) { return {"accuracy", part, absl::StrFormat("%.2f %%", 100 * part)}; }
@@ -124,10 +128,9 @@ Command EvaluateCommand(CLI::App* weft) {
       "evaluate",
       "Measures a model on data. A GPT on texts: loss, perplexity and bits per byte, over windows of its context that "
       "do not overlap; a token sees those before it in its window, and the first one the beginning of a text. A BERT "
-      "on "
-      "texts: loss and accuracy of masked tokens, in whole windows of its context; the rest of a text, shorter than a "
-      "window, is left out. A BERT with a classifier on lines \"a text<TAB>its label\", a ViT on pictures with labels: "
-      "loss and accuracy. A Transformer on --source and --references: BLEU.");
+      "on texts: loss and accuracy of masked tokens, over such windows. A BERT with a classifier on lines \"a "
+      "text<TAB>its label\", a ViT on pictures with labels: loss and accuracy. A Transformer on --source and "
+      "--references: BLEU.");
   AddFlags(app, Table(flags.get()), &flags->given);
   AddFiles(app, &flags->files);
   return {"weft evaluate", app, [flags] { return Evaluate(*flags); }};

@@ -31,6 +31,9 @@ struct Figure {
 };
 using Figures = std::vector<Figure>;
 
+// The error for a flag that was given, but does nothing for this kind of model.
+absl::Status NoUse(const std::string& flag, const std::string& kind);
+
 Figure Count(const std::string& name, int64_t count);
 Figure Loss(double loss, const std::string& of);  // the mean, in nats
 Figure Accuracy(double part);                     // a part of 1

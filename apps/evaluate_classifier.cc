@@ -48,7 +48,7 @@ absl::StatusOr<Figures> EvaluateTextClassifier(OpenedBert bert, const EvaluateFl
     std::vector<std::vector<int32_t>> texts;
     for (size_t i = 0; i < labels.size(); ++i) {
       absl::StatusOr<std::vector<int32_t>> ids = (*encoder)->Tokens(text->text.lines[i]);
-      if (!ids.ok()) return Annotate(ids.status(), absl::StrCat(path, ": line ", i + 1));
+      if (!ids.ok()) return Annotate(ids.status(), text->text.Place(i));
       texts.push_back(*std::move(ids));
     }
     const absl::StatusOr<std::vector<std::vector<float>>> logits = (*encoder)->Run(texts);

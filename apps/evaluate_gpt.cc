@@ -5,6 +5,7 @@
 #include <numbers>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "weft/apps/evaluate.h"
 #include "weft/apps/open_model.h"
@@ -76,6 +77,7 @@ absl::StatusOr<Figures> EvaluateGpt(const EvaluateFlags& flags) {
     if (!text.ok()) return UsageError(text.status());
     const absl::StatusOr<std::vector<int32_t>> ids = gpt->tokenizer->Encode(*text);
     if (!ids.ok()) return Annotate(ids.status(), path);
+    if (ids->empty()) return absl::InvalidArgumentError(absl::StrCat(path, ": there are no tokens in it"));
     streams.push_back(beginning);
     streams.back().insert(streams.back().end(), ids->begin(), ids->end());
     sums.bytes += static_cast<int64_t>(text->size());

@@ -18,7 +18,7 @@ absl::StatusOr<Figures> Bleu(const EvaluateFlags& flags, absl::Span<const std::s
   WEFT_ASSIGN_OR_RETURN(const BleuScore bleu, CorpusBleu(translations, references, options));
   const std::string signature = BleuSignature(options);
   return Figures{
-      {"lines", translations.size(), absl::StrCat(translations.size())},
+      Count("lines", static_cast<int64_t>(translations.size())),
       {"bleu", bleu.score, bleu.ToString().substr(std::string("BLEU = ").size())},
       {"precisions", bleu.precisions, ""},
       {"brevity_penalty", bleu.brevity_penalty, ""},
@@ -46,14 +46,16 @@ absl::StatusOr<Figures> EvaluateTransformer(const EvaluateFlags& flags) {
   std::vector<std::vector<int32_t>> sources;
   for (size_t i = 0; i < text->source.lines.size(); ++i) {
     absl::StatusOr<std::vector<int32_t>> ids = (*translator)->Encode(text->source.lines[i]);
-    if (!ids.ok()) return Annotate(ids.status(), absl::StrCat(flags.source, ": line ", i + 1));
+    if (!ids.ok()) return Annotate(ids.status(), text->source.Place(i));
     sources.push_back(*std::move(ids));
   }
   const auto translations = (*translator)->Translate(sources);
   if (!translations.ok()) return Failure(translations.status());
   std::vector<std::string> lines;
   for (const std::vector<Hypothesis>& best : *translations) {
-    WEFT_ASSIGN_OR_RETURN(lines.emplace_back(), (*translator)->Text(best[0]));
+    absl::StatusOr<std::string> line = (*translator)->Text(best[0]);
+    if (!line.ok()) return Failure(line.status());
+    lines.push_back(*std::move(line));
   }
   return Bleu(flags, lines, text->target.lines);
 }

@@ -14,7 +14,7 @@
 #include "weft/apps/commands.h"
 #include "weft/apps/flags.h"
 #include "weft/apps/lines.h"
-#include "weft/apps/text_classifier.h"
+#include "weft/apps/probabilities.h"
 #include "weft/core/status.h"
 #include "weft/models/eval_runner.h"
 #include "weft/models/layers.h"
@@ -66,18 +66,15 @@ class MaskFiller {
 
   // Prints the tokens for the lines before the first that can't be used, and then returns what is wrong with that.
   absl::Status Lines(absl::Span<const Line> lines) {
-    std::vector<std::vector<int32_t>> texts;
-    absl::Status wrong;
-    for (const Line& line : lines) {
-      absl::StatusOr<std::vector<int32_t>> ids = Encode(line.text);
-      wrong = Annotate(ids.status(), line.place);
-      if (!wrong.ok()) break;
-      texts.push_back(*std::move(ids));
-    }
-    const absl::StatusOr<std::vector<std::vector<float>>> hidden = encoder_->Run(texts);
-    if (!hidden.ok()) return Failure(hidden.status());
-    for (size_t i = 0; i < texts.size(); ++i) WEFT_RETURN_IF_ERROR(Failure(Print(texts[i], (*hidden)[i])));
-    return wrong;
+    return AnswerLines(
+        lines, [this](absl::string_view line) { return Encode(line); },
+        [this](absl::Span<const TokenIds> texts) -> absl::Status {
+          std::vector<std::vector<float>> at_masks(texts.size());
+          WEFT_RETURN_IF_ERROR(encoder_->Run(
+              texts, [&](size_t i, absl::Span<const float> hidden) { at_masks[i] = AtMasks(texts[i], hidden); }));
+          for (size_t i = 0; i < texts.size(); ++i) WEFT_RETURN_IF_ERROR(Print(texts[i], at_masks[i]));
+          return absl::OkStatus();
+        });
   }
 
  private:
@@ -89,20 +86,33 @@ class MaskFiller {
     if (absl::c_count(all, mask_) == 0) return absl::InvalidArgumentError(absl::StrCat("there is no ", mask, " in it"));
     WEFT_ASSIGN_OR_RETURN(std::vector<int32_t> ids, encoder_->Tokens(line, /*special=*/true));
     if (absl::c_count(ids, mask_) == absl::c_count(all, mask_)) return ids;
-    return absl::InvalidArgumentError(absl::StrCat("it has ", all.size(), " tokens, and --truncate would cut away a ",
-                                                   mask, ": the model's context is ", encoder_->config().context));
+    return absl::InvalidArgumentError(absl::StrCat("it has ", encoder_->tokenizer().Wrap(all).ids.size(),
+                                                   " tokens, and --truncate would cut away a ", mask,
+                                                   ": the model's context is ", encoder_->config().context));
   }
 
-  // For each mask of a text a line: the likeliest tokens as a JSON array.
-  absl::Status Print(std::vector<int32_t> ids, absl::Span<const float> hidden) {
+  // Of a text's hidden states [T, C] those of its masks, one after the other. A batch's lines have many more.
+  std::vector<float> AtMasks(const std::vector<int32_t>& ids, absl::Span<const float> hidden) const {
     const auto width = static_cast<size_t>(encoder_->config().width);
     const std::vector<int32_t> wrapped = encoder_->tokenizer().Wrap(ids).ids;
     const size_t before = static_cast<size_t>(absl::c_search(wrapped, ids) - wrapped.begin());  // special tokens
+    std::vector<float> at_masks;
+    for (size_t place = 0; place < ids.size(); ++place) {
+      if (ids[place] != mask_) continue;
+      const absl::Span<const float> row = hidden.subspan((before + place) * width, width);
+      at_masks.insert(at_masks.end(), row.begin(), row.end());
+    }
+    return at_masks;
+  }
+
+  // For each mask of a text a line: the likeliest tokens as a JSON array.
+  absl::Status Print(const std::vector<int32_t>& ids, absl::Span<const float> at_masks) {
     const bool several = absl::c_count(ids, mask_) > 1;
     for (size_t place = 0; place < ids.size(); ++place) {
       if (ids[place] != mask_) continue;
-      WEFT_ASSIGN_OR_RETURN(const Outputs out,
-                            runner_->Run({{hidden_, hidden.subspan((before + place) * width, width)}}));
+      const auto width = static_cast<size_t>(encoder_->config().width);
+      WEFT_ASSIGN_OR_RETURN(const Outputs out, runner_->Run({{hidden_, at_masks.subspan(0, width)}}));
+      at_masks.remove_prefix(width);
       const std::vector<double> scores = Probabilities(out[logits_].span<const float>());
       std::vector<std::string> candidates;
       for (const int32_t token : Likeliest(scores)) {
@@ -151,8 +161,7 @@ absl::Status FillMask(FillMaskFlags flags) {
   if (flags.model.empty()) return absl::InvalidArgumentError("--model=DIR is missing");
   const absl::StatusOr<std::unique_ptr<MaskFiller>> filler = MaskFiller::Create(flags);
   if (!filler.ok()) return UsageError(filler.status());
-  constexpr size_t kBatches = 8;  // so that lines of like lengths can be put together
-  return ForEachBatch(flags.files, kBatches * static_cast<size_t>(flags.batch),
+  return ForEachBatch(flags.files, kBatchesAtOnce * static_cast<size_t>(flags.batch),
                       [&](absl::Span<const Line> lines) { return (*filler)->Lines(lines); });
 }
 

@@ -104,19 +104,15 @@ class Continuer {
 
   // Prints a text for each line: those before the first that can't be used, and then returns what is wrong with that.
   absl::Status Lines(absl::Span<const Line> lines) {
-    std::vector<std::vector<int32_t>> prompts;
-    absl::Status wrong;
-    for (const Line& line : lines) {
-      absl::StatusOr<std::vector<int32_t>> ids =
-          line.text.empty() ? absl::InvalidArgumentError("it is empty, but a prompt is wanted") : Encode(line.text);
-      wrong = Annotate(ids.status(), line.place);
-      if (!wrong.ok()) break;
-      prompts.push_back(*std::move(ids));
-    }
-    std::vector<std::string> texts;
-    for (size_t i = 0; i < prompts.size(); ++i) texts.push_back(lines[i].text);
-    WEFT_RETURN_IF_ERROR(Print(std::move(texts), prompts));
-    return wrong;
+    const auto encode = [this](absl::string_view line) -> absl::StatusOr<TokenIds> {
+      if (line.empty()) return absl::InvalidArgumentError("it is empty, but a prompt is wanted");
+      return Encode(line);
+    };
+    return AnswerLines(lines, encode, [&](absl::Span<const TokenIds> prompts) {
+      std::vector<std::string> texts;
+      for (size_t i = 0; i < prompts.size(); ++i) texts.push_back(lines[i].text);
+      return Print(std::move(texts), prompts);
+    });
   }
 
  private:
@@ -124,7 +120,7 @@ class Continuer {
       : gpt_(std::move(gpt)), options_(flags.options), stop_(flags.stop), json_(flags.json) {}
 
   // `texts` with what follows each, whose tokens are `prompts`.
-  absl::Status Print(std::vector<std::string> texts, const std::vector<std::vector<int32_t>>& prompts) {
+  absl::Status Print(std::vector<std::string> texts, absl::Span<const TokenIds> prompts) {
     WEFT_RETURN_IF_ERROR(Failure(Continue(prompts, [&](size_t i, const std::string& text) { texts[i] += text; })));
     for (const std::string& text : texts) {
       const auto quoted = [&] {
@@ -135,7 +131,7 @@ class Continuer {
     return absl::OkStatus();
   }
 
-  absl::Status Continue(const std::vector<std::vector<int32_t>>& prompts,
+  absl::Status Continue(absl::Span<const TokenIds> prompts,
                         const std::function<void(size_t, const std::string&)>& print) {
     std::vector<TextStream> streams;
     for (const auto& prompt : prompts) streams.emplace_back(*gpt_.tokenizer, prompt, stop_);

@@ -1,4 +1,7 @@
 // `weft import` and `weft export`: a model from one layout to another.
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstdio>
 #include <filesystem>
 #include <iterator>
@@ -63,11 +66,11 @@ constexpr const char* kCompanions[] = {
 // The files of the layouts themselves.
 constexpr const char* kModelFiles[] = {"config.json", "model.safetensors", "model.bin"};
 
-// The folder that a model, a file or a folder, lies in.
-fs::path FolderOf(const std::string& model) {
+// The folder that a path, of a file or a folder, means.
+fs::path FolderOf(const fs::path& path) {
   std::error_code error;
-  if (fs::is_directory(model, error)) return model;
-  const fs::path parent = fs::path(model).parent_path();
+  if (fs::is_directory(path, error)) return path;
+  const fs::path parent = path.parent_path();
   return parent.empty() ? "." : parent;
 }
 
@@ -84,15 +87,24 @@ absl::StatusOr<std::vector<TokenizerFile>> CompanionsOf(const ConvertFlags& flag
   return files;
 }
 
-// Whether the folder may be written; nothing is changed.
-absl::Status CheckOutput(const ConvertFlags& flags) {
+// Whether the folder may be written, and has nothing of what is read; nothing is changed.
+absl::Status CheckOutput(const ConvertFlags& flags, const std::vector<TokenizerFile>& files) {
   std::error_code error;
   if (!fs::exists(flags.out, error)) return absl::OkStatus();
   if (!fs::is_directory(flags.out, error)) {
     return absl::AlreadyExistsError(absl::StrCat(flags.out, " is there, and is no folder"));
   }
-  if (fs::equivalent(flags.out, FolderOf(flags.model), error)) {
+  // As it is named, and where links lead.
+  const auto is_out = [&](const fs::path& path) {
+    return fs::equivalent(flags.out, FolderOf(path), error) ||
+           fs::equivalent(flags.out, FolderOf(fs::canonical(path, error)), error);
+  };
+  if (is_out(flags.model)) {
     return absl::AlreadyExistsError(absl::StrCat("--out is the model's own folder, ", flags.out));
+  }
+  for (const TokenizerFile& file : files) {
+    if (!is_out(file.path)) continue;
+    return absl::AlreadyExistsError(absl::StrCat("--out, ", flags.out, ", is the folder of ", file.path));
   }
   if (const auto config = ReadJsonFile(flags.out + "/config.json"); config.ok() && config->contains("command")) {
     return absl::AlreadyExistsError(
@@ -140,7 +152,8 @@ absl::Status CheckTokenizer(const std::vector<TokenizerFile>& files, const Publi
   return absl::OkStatus();
 }
 
-absl::Status Write(const ConvertFlags& flags, const PublishedModel& model, const std::vector<TokenizerFile>& files) {
+absl::Status WriteFiles(const ConvertFlags& flags, const PublishedModel& model,
+                        const std::vector<TokenizerFile>& files) {
   WEFT_RETURN_IF_ERROR(std::visit(Writer{flags}, model));
   for (const auto& [path, name] : files) {
     WEFT_ASSIGN_OR_RETURN(const std::string contents, ReadFile(path));
@@ -151,6 +164,38 @@ absl::Status Write(const ConvertFlags& flags, const PublishedModel& model, const
     WEFT_RETURN_IF_ERROR(WriteFile(to.string(), {contents}));
   }
   return absl::OkStatus();
+}
+
+// Moves all files of one folder into another; none if a folder is in the place of one.
+absl::Status MoveFiles(const fs::path& from, const fs::path& to) {
+  std::error_code error;
+  std::vector<fs::path> files;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(from, error)) {
+    const fs::path file = entry.path().lexically_relative(from), target = to / file;
+    if (entry.is_directory(error)) continue;
+    files.push_back(file);
+    if (fs::is_directory(target, error)) return SystemStatus("write", target.string(), EISDIR);
+    fs::create_directories(target.parent_path(), error);
+    if (error) return SystemStatus("create", target.parent_path().string(), error.value());
+  }
+  for (const fs::path& file : files) {
+    fs::rename(from / file, to / file, error);
+    if (error) return SystemStatus("write", (to / file).string(), error.value());
+  }
+  return SyncFolder(to.string());
+}
+
+// Writes all or, but for a failure between two files' renaming, nothing.
+absl::Status Write(const ConvertFlags& flags, const PublishedModel& model, const std::vector<TokenizerFile>& files) {
+  ConvertFlags temporary = flags;
+  temporary.out = absl::StrCat(flags.out, "/", getpid(), kTemporarySuffix);
+  std::error_code error;
+  fs::create_directories(temporary.out, error);
+  if (error) return SystemStatus("create", temporary.out, error.value());
+  absl::Status status = WriteFiles(temporary, model, files);
+  if (status.ok()) status = MoveFiles(temporary.out, flags.out);
+  fs::remove_all(temporary.out, error);
+  return status;
 }
 
 // Removes what another model has left under names that this one has no file of: it would be taken for this one's.
@@ -183,11 +228,11 @@ int64_t CountNumbers(const PublishedModel& model) {
 absl::Status Convert(const ConvertFlags& flags) {
   if (flags.model.empty()) return absl::InvalidArgumentError("--model is missing: a folder, or a file of llama2.c");
   if (flags.out.empty()) return absl::InvalidArgumentError("--out=DIR is missing");
-  WEFT_RETURN_IF_ERROR(UsageError(CheckOutput(flags)));
-  const absl::StatusOr<PublishedModel> model = OpenPublished(flags.model);
-  if (!model.ok()) return UsageError(model.status());
   const absl::StatusOr<std::vector<TokenizerFile>> files = CompanionsOf(flags);
   if (!files.ok()) return UsageError(files.status());
+  WEFT_RETURN_IF_ERROR(UsageError(CheckOutput(flags, *files)));
+  const absl::StatusOr<PublishedModel> model = OpenPublished(flags.model);
+  if (!model.ok()) return UsageError(model.status());
   WEFT_RETURN_IF_ERROR(CheckTokenizer(*files, *model));
 
   std::error_code error;

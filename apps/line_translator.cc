@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "weft/apps/lines.h"
 #include "weft/core/status.h"
 #include "weft/text/text_stream.h"
 
@@ -34,15 +35,8 @@ absl::StatusOr<std::unique_ptr<LineTranslator>> LineTranslator::Open(const std::
 absl::StatusOr<std::vector<int32_t>> LineTranslator::Encode(absl::string_view line) const {
   WEFT_ASSIGN_OR_RETURN(std::vector<int32_t> ids, opened_.source->Encode(line));
   if (ids.empty()) return ids;
-  const size_t around = opened_.sources_end ? 1 : 0, context = static_cast<size_t>(opened_.model.config.context);
-  if (ids.size() + around > context) {
-    if (!options_.truncate) {
-      return absl::InvalidArgumentError(absl::StrCat("it has ", ids.size() + around,
-                                                     " tokens, but the model's context is ", context,
-                                                     "; --truncate cuts such lines"));
-    }
-    ids.resize(context - around);
-  }
+  const size_t around = opened_.sources_end ? 1 : 0;
+  WEFT_RETURN_IF_ERROR(FitContext(around, opened_.model.config.context, options_.truncate, &ids));
   if (opened_.sources_end) ids.push_back(opened_.end);
   return ids;
 }

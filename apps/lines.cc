@@ -3,16 +3,18 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "weft/apps/flags.h"
-#include "weft/core/file.h"
 #include "weft/core/status.h"
+#include "weft/text/gzip.h"
 
 namespace weft {
 namespace {
@@ -77,7 +79,7 @@ absl::Status OfStandardInput(size_t most, const Function& batch) {
   int64_t number = 0;
   for (std::string text;;) {
     WEFT_ASSIGN_OR_RETURN(const bool more, input.Next(&text));
-    if (more) lines.push_back({WithoutReturn(text), absl::StrCat("standard input: line ", ++number)});
+    if (more) lines.push_back({WithoutReturn(text), absl::StrCat("standard input, line ", ++number)});
     if (!lines.empty() && (!more || lines.size() == most || !input.Ready())) {
       WEFT_RETURN_IF_ERROR(Failure(batch(lines)));
       std::fflush(stdout);
@@ -88,13 +90,13 @@ absl::Status OfStandardInput(size_t most, const Function& batch) {
 }
 
 absl::Status OfFile(const std::string& path, size_t most, const Function& batch) {
-  const absl::StatusOr<std::string> contents = ReadFile(path);
+  const absl::StatusOr<std::string> contents = ReadMaybeGzip(path);
   if (!contents.ok()) return UsageError(contents.status());
   if (contents->empty()) return absl::OkStatus();
   int64_t number = 0;
   std::vector<Line> lines;
   for (const absl::string_view text : absl::StrSplit(absl::StripSuffix(*contents, "\n"), '\n')) {
-    lines.push_back({WithoutReturn(text), absl::StrCat(path, ": line ", ++number)});
+    lines.push_back({WithoutReturn(text), absl::StrCat(path, ", line ", ++number)});
     if (lines.size() < most) continue;
     WEFT_RETURN_IF_ERROR(batch(lines));
     lines.clear();
@@ -120,6 +122,32 @@ absl::Status ForEachLine(const std::vector<std::string>& files,
                          const std::function<absl::Status(absl::string_view)>& line) {
   return ForEachBatch(files, /*most=*/1,
                       [&](absl::Span<const Line> lines) { return Annotate(line(lines[0].text), lines[0].place); });
+}
+
+absl::Status AnswerLines(absl::Span<const Line> lines,
+                         const std::function<absl::StatusOr<TokenIds>(absl::string_view line)>& encode,
+                         const std::function<absl::Status(absl::Span<const TokenIds>)>& answer) {
+  std::vector<TokenIds> texts;
+  absl::Status wrong;
+  for (const Line& line : lines) {
+    absl::StatusOr<TokenIds> ids = encode(line.text);
+    wrong = Annotate(ids.status(), line.place);
+    if (!wrong.ok()) break;
+    texts.push_back(*std::move(ids));
+  }
+  WEFT_RETURN_IF_ERROR(Failure(answer(texts)));
+  return wrong;
+}
+
+absl::Status FitContext(size_t around, int64_t context, bool truncate, TokenIds* ids) {
+  const size_t room = static_cast<size_t>(context) - around;
+  if (ids->size() > room && !truncate) {
+    return absl::InvalidArgumentError(absl::StrCat("it has ", ids->size() + around,
+                                                   " tokens, but the model's context is ", context,
+                                                   "; --truncate cuts such lines"));
+  }
+  ids->resize(std::min(ids->size(), room));
+  return absl::OkStatus();
 }
 
 std::string JsonArray(absl::Span<const float> numbers) {

@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "weft/apps/flags.h"
 #include "weft/apps/open_published.h"
 #include "weft/core/file.h"
 #include "weft/core/status.h"
@@ -20,13 +21,11 @@ namespace fs = std::filesystem;
 
 // The model at `path`, if it is a `Model`.
 template <class Model>
-absl::StatusOr<Model> Open(const std::string& path, const char* wanted) {
-  std::error_code error;
-  const fs::file_status about = fs::status(path, error);
-  if (!fs::exists(about)) return SystemStatus("find", path, error ? error.value() : ENOENT);
+absl::StatusOr<Model> Open(const std::string& path, ModelKind wanted, const char* name) {
+  WEFT_ASSIGN_OR_RETURN(const ModelKind kind, KindOf(path));
+  if (kind != wanted) return absl::InvalidArgumentError(absl::StrCat(path, ": the model is no ", name));
   WEFT_ASSIGN_OR_RETURN(PublishedModel model, OpenPublished(path));
-  if (Model* const own = std::get_if<Model>(&model)) return std::move(*own);
-  return absl::InvalidArgumentError(absl::StrCat(path, ": the model is no ", wanted));
+  return std::get<Model>(std::move(model));
 }
 
 absl::StatusOr<std::shared_ptr<const Tokenizer>> ReadTokenList(const std::string& path) {
@@ -36,18 +35,20 @@ absl::StatusOr<std::shared_ptr<const Tokenizer>> ReadTokenList(const std::string
   return *std::move(list);
 }
 
+// A folder of CTranslate2 may say, too, which ids begin and end targets.
+absl::Status CheckId(const nlohmann::ordered_json& config, const char* key, int32_t id) {
+  const auto found = config.find(key);
+  if (found == config.end() || *found == id) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(key, " is ", found->dump(), ", but target_vocabulary.txt has that token at ", id));
+}
+
 }  // namespace
 
 absl::StatusOr<OpenedBert> OpenBert(const std::string& path) {
   OpenedBert bert = {.path = path};
+  WEFT_ASSIGN_OR_RETURN(bert.model, Open<PublishedBert>(path, ModelKind::kBert, "BERT"));
   WEFT_ASSIGN_OR_RETURN(bert.tokenizer, LoadTokenizer(path));
-  WEFT_ASSIGN_OR_RETURN(const ModelKind kind, KindOf(path));
-  if (IsRun(path)) {
-    if (kind != ModelKind::kBert) return absl::InvalidArgumentError(absl::StrCat(path, ": the model is no BERT"));
-    WEFT_ASSIGN_OR_RETURN(bert.model, Open<PublishedBert>(path, "BERT"));
-  } else {
-    WEFT_ASSIGN_OR_RETURN(bert.model, ReadBert(path));
-  }
   const BertConfig& config = bert.model.config;
   WEFT_RETURN_IF_ERROR(CheckVocabulary(path, bert.tokenizer->vocabulary_size(), config.vocabulary));
   const int64_t around = static_cast<int64_t>(bert.tokenizer->Wrap({}).ids.size());
@@ -64,7 +65,7 @@ absl::Status CheckGuessesMasked(const OpenedBert& bert) {
 }
 
 absl::StatusOr<OpenedGpt> OpenGpt(const std::string& path, const std::string& tokenizer) {
-  WEFT_ASSIGN_OR_RETURN(PublishedGpt model, Open<PublishedGpt>(path, "GPT"));
+  WEFT_ASSIGN_OR_RETURN(PublishedGpt model, Open<PublishedGpt>(path, ModelKind::kGpt, "GPT"));
   std::string beside = path;
   std::error_code error;
   if (fs::is_regular_file(path, error)) {
@@ -91,7 +92,8 @@ absl::StatusOr<std::vector<int32_t>> BeginningOfText(const Tokenizer& tokenizer)
 }
 
 absl::StatusOr<OpenedTransformer> OpenTransformer(const std::string& path) {
-  WEFT_ASSIGN_OR_RETURN(PublishedTransformer model, Open<PublishedTransformer>(path, "encoder-decoder Transformer"));
+  WEFT_ASSIGN_OR_RETURN(PublishedTransformer model,
+                        Open<PublishedTransformer>(path, ModelKind::kTransformer, "encoder-decoder Transformer"));
   OpenedTransformer transformer = {.model = std::move(model)};
   std::shared_ptr<const Tokenizer>&source = transformer.source, &target = transformer.target;
   const std::string lists = path + "/source_vocabulary.txt";
@@ -114,6 +116,11 @@ absl::StatusOr<OpenedTransformer> OpenTransformer(const std::string& path) {
   }
   transformer.begin = *special.begin;
   transformer.end = *special.end;
+  if (transformer.sources_end) return transformer;
+  const std::string path_of_config = path + "/config.json";
+  WEFT_ASSIGN_OR_RETURN(const nlohmann::ordered_json json, ReadJsonFile(path_of_config));
+  WEFT_RETURN_IF_ERROR(Annotate(CheckId(json, "bos_id", transformer.begin), path_of_config));
+  WEFT_RETURN_IF_ERROR(Annotate(CheckId(json, "eos_id", transformer.end), path_of_config));
   return transformer;
 }
 

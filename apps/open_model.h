@@ -22,7 +22,8 @@ struct OpenedBert {
   PublishedBert model;
   std::unique_ptr<Tokenizer> tokenizer;
 };
-// A folder of Hugging Face's layout or a run. InvalidArgument if the tokenizer does not fit the model.
+// A folder of Hugging Face's layout or a run. InvalidArgument if the tokenizer does not fit the model
+// (CheckVocabulary).
 absl::StatusOr<OpenedBert> OpenBert(const std::string& path);
 // InvalidArgument unless the model has the head for masked tokens, and the tokenizer the mask.
 absl::Status CheckGuessesMasked(const OpenedBert& bert);
@@ -32,7 +33,7 @@ struct OpenedGpt {
   std::unique_ptr<Tokenizer> tokenizer;
 };
 // `path` is what OpenPublished takes. The tokenizer is the one of the folder, or tokenizer.bin beside a file, unless
-// `tokenizer` names another. InvalidArgument if the tokenizer has more tokens than the model.
+// `tokenizer` names another. InvalidArgument if the tokenizer does not fit the model (CheckVocabulary).
 absl::StatusOr<OpenedGpt> OpenGpt(const std::string& path, const std::string& tokenizer);
 // The ids that a text of the model begins with if nothing is before it: one at least.
 absl::StatusOr<std::vector<int32_t>> BeginningOfText(const Tokenizer& tokenizer);
@@ -44,7 +45,7 @@ struct OpenedTransformer {
   bool sources_end = false;    // sources have the end token, too, as those of weft train translate
 };
 // The tokenizers are source_vocabulary.txt and target_vocabulary.txt, as CTranslate2 has them, or else the folder's one
-// for both.
+// for both. InvalidArgument if they do not fit the model or its bos_id and eos_id.
 absl::StatusOr<OpenedTransformer> OpenTransformer(const std::string& path);
 
 }  // namespace weft

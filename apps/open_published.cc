@@ -71,11 +71,6 @@ nlohmann::ordered_json ModelOf(const nlohmann::ordered_json& run) {
   return model != run.end() && model->is_object() ? *model : nlohmann::ordered_json();
 }
 
-std::string TypeOf(const nlohmann::ordered_json& model) {
-  const auto type = model.find("model_type");
-  return type != model.end() && type->is_string() ? type->get<std::string>() : "";
-}
-
 }  // namespace
 
 absl::StatusOr<ModelKind> KindOf(const std::string& path) {
@@ -83,13 +78,12 @@ absl::StatusOr<ModelKind> KindOf(const std::string& path) {
   const std::filesystem::file_status about = std::filesystem::status(path, error);
   if (!std::filesystem::exists(about)) return SystemStatus("find", path, error ? error.value() : ENOENT);
   if (!std::filesystem::is_directory(about)) return ModelKind::kGpt;
-  WEFT_ASSIGN_OR_RETURN(nlohmann::ordered_json json, ReadJsonFile(path + "/config.json"));
+  const std::string config = path + "/config.json";
+  WEFT_ASSIGN_OR_RETURN(const nlohmann::ordered_json json, ReadJsonFile(config));
   if (IsRunConfig(json, "gpt")) return ModelKind::kGpt;
-  if (json.contains("command")) json = ModelOf(json);
-  const std::string type = TypeOf(json);
-  if (type == "bert") return ModelKind::kBert;
-  if (type == "vit") return ModelKind::kVit;
-  return type == "transformer" || json.contains("ffn_dim") ? ModelKind::kTransformer : ModelKind::kGpt;
+  const absl::StatusOr<ModelKind> kind = KindOfConfig(json.contains("command") ? ModelOf(json) : json);
+  if (!kind.ok()) return Annotate(kind.status(), config);
+  return kind;
 }
 
 bool IsRun(const std::string& path) {
@@ -119,14 +113,14 @@ absl::StatusOr<PublishedModel> OpenPublished(const std::string& path) {
     return PublishedModel(std::move(gpt));
   }
   const nlohmann::ordered_json model = ModelOf(*json);  // of other trainings
-  const std::string type = TypeOf(model);
-  if (type == "transformer") {
+  const absl::StatusOr<ModelKind> kind = KindOfConfig(model);
+  if (kind.ok() && *kind == ModelKind::kTransformer) {
     const absl::StatusOr<TransformerConfig> form = TransformerConfigFromJson(model);
     if (!form.ok()) return Annotate(form.status(), config);
     WEFT_ASSIGN_OR_RETURN(Weights weights, RunWeights(path, ParametersOf(*form)));
     return PublishedModel(PublishedTransformer{*form, std::move(weights)});
   }
-  if (type == "bert") {
+  if (kind.ok() && *kind == ModelKind::kBert) {
     absl::StatusOr<PublishedBert> bert = OpenBertRun(path, *json);
     if (!bert.ok()) return Annotate(bert.status(), config);
     return PublishedModel(*std::move(bert));

@@ -7,12 +7,13 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "weft/models/published.h"
 #include "weft/models/weights.h"
 
 namespace weft {
 
-enum class ModelKind : uint8_t { kGpt, kBert, kTransformer, kVit };
-// By the config.json of a folder. What is no folder is a GPT's file of llama2.c; NotFound if it is nothing.
+// By the config.json of a folder (KindOfConfig), in a run that of its model. What is no folder is a GPT's file of
+// llama2.c; NotFound if it is nothing.
 absl::StatusOr<ModelKind> KindOf(const std::string& path);
 // Whether the folder is that of a run of weft train.
 bool IsRun(const std::string& path);

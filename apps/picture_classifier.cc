@@ -1,9 +1,7 @@
 #include "weft/apps/picture_classifier.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <nlohmann/json.hpp>
-#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -43,11 +41,12 @@ absl::StatusOr<bool> Does(const Json& json, const char* key) {
 
 }  // namespace
 
-absl::Status PictureClassifier::ReadPreprocessor(const std::string& path) {
-  std::error_code error;
-  if (!std::filesystem::exists(path, error)) return absl::OkStatus();
-  WEFT_ASSIGN_OR_RETURN(const Json json, ReadJsonFile(path));
-  const auto read = [&]() -> absl::Status {
+absl::Status PictureClassifier::ReadPreprocessor(const std::string& folder) {
+  const std::string path = folder + "/preprocessor_config.json";
+  const absl::StatusOr<Json> file = ReadJsonFile(path);
+  if (absl::IsNotFound(file.status()) && !IsRun(folder)) return absl::OkStatus();
+  WEFT_RETURN_IF_ERROR(file.status());
+  const auto read = [&, &json = *file]() -> absl::Status {
     WEFT_RETURN_IF_ERROR(ReadNumber(json, "rescale_factor", &rescale_));
     WEFT_RETURN_IF_ERROR(ReadNumber(json, "image_mean", &mean_));
     WEFT_RETURN_IF_ERROR(ReadNumber(json, "image_std", &deviation_));
@@ -68,7 +67,7 @@ absl::StatusOr<std::unique_ptr<PictureClassifier>> PictureClassifier::Open(const
                                                    " channels, but those that can be read have one"));
   }
   auto classifier = std::unique_ptr<PictureClassifier>(new PictureClassifier());
-  WEFT_RETURN_IF_ERROR(classifier->ReadPreprocessor(path + "/preprocessor_config.json"));
+  WEFT_RETURN_IF_ERROR(classifier->ReadPreprocessor(path));
   const VitConfig& config = classifier->config_ = vit.config;
   classifier->labels_ = std::move(vit.labels);
   classifier->batch_ = options.batch;
@@ -77,7 +76,7 @@ absl::StatusOr<std::unique_ptr<PictureClassifier>> PictureClassifier::Open(const
   classifier->logits_ = Vit(config).Logits(classifier->input_);
   WEFT_ASSIGN_OR_RETURN(classifier->runner_, EvalRunner(classifier->tape_, {.fetch = {classifier->logits_}},
                                                         &classifier->parameters_, static_cast<int>(options.threads)));
-  WEFT_RETURN_IF_ERROR(classifier->parameters_.Set(path + "/model.safetensors", vit.weights.tensors()));
+  WEFT_RETURN_IF_ERROR(classifier->parameters_.Set(path, vit.weights.tensors()));
   return classifier;
 }
 

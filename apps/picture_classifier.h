@@ -25,8 +25,8 @@ struct PictureClassifierOptions {
 
 class PictureClassifier {
  public:
-  // `path` is what OpenPublishedVit takes; its preprocessor_config.json says what pixels become. InvalidArgument for a
-  // model of colours, as Images have none.
+  // `path` is what OpenPublishedVit takes; its preprocessor_config.json says what pixels become; without one, which a
+  // run must have, they become -1 .. 1. InvalidArgument for a model of colours, as Images have none.
   static absl::StatusOr<std::unique_ptr<PictureClassifier>> Open(const std::string& path,
                                                                  const PictureClassifierOptions& options);
 
@@ -38,7 +38,7 @@ class PictureClassifier {
 
  private:
   PictureClassifier() = default;
-  absl::Status ReadPreprocessor(const std::string& path);
+  absl::Status ReadPreprocessor(const std::string& folder);
 
   VitConfig config_;
   std::vector<std::string> labels_;

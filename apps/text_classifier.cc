@@ -1,7 +1,5 @@
 #include "weft/apps/text_classifier.h"
 
-#include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -17,15 +15,6 @@ absl::StatusOr<std::unique_ptr<BertEncoder>> TextClassifier(OpenedBert bert, con
   return BertEncoder::Create(std::move(bert), options, [classes](const Bert& model, Var tokens, Var lengths) {
     return model.ClassifyText(model.Encode(tokens, {.lengths = lengths}), lengths, classes);
   });
-}
-
-std::vector<double> Probabilities(absl::Span<const float> logits) {
-  const double most = *std::max_element(logits.begin(), logits.end());
-  std::vector<double> probabilities;
-  double sum = 0;
-  for (const float logit : logits) sum += probabilities.emplace_back(std::exp(logit - most));
-  for (double& each : probabilities) each /= sum;
-  return probabilities;
 }
 
 }  // namespace weft

@@ -3,19 +3,14 @@
 #define WEFT_APPS_TEXT_CLASSIFIER_H_
 
 #include <memory>
-#include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/types/span.h"
 #include "weft/apps/bert_encoder.h"
 
 namespace weft {
 
 // An encoder whose results are the logits of bert.model.labels. InvalidArgument if the model has no classifier.
 absl::StatusOr<std::unique_ptr<BertEncoder>> TextClassifier(OpenedBert bert, const BertEncoderOptions& options);
-
-// softmax(logits).
-std::vector<double> Probabilities(absl::Span<const float> logits);
 
 }  // namespace weft
 

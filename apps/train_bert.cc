@@ -7,8 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
 #include "weft/apps/bert_source.h"
 #include "weft/apps/training_command.h"
 #include "weft/apps/training_tokenizer.h"
@@ -49,7 +47,6 @@ class BertJob final : public TrainingJob {
   }
 
  private:
-  absl::StatusOr<std::vector<int32_t>> Encode(const std::string& path, absl::string_view text) const;
   void Record();
   TrainingBatch Sample(CorpusPart part, int64_t index, RandomStream random);
   void PutRow(absl::Span<const int32_t> window, absl::Span<const int32_t> second);
@@ -98,19 +95,6 @@ Hyperparameters BertJob::Table() {
   return table;
 }
 
-// The tokens of a text, line by line, so that an error can name the line.
-absl::StatusOr<std::vector<int32_t>> BertJob::Encode(const std::string& path, absl::string_view text) const {
-  std::vector<int32_t> tokens;
-  int64_t number = 0;
-  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
-    ++number;
-    absl::StatusOr<std::vector<int32_t>> ids = tokenizer_->Encode(absl::StripSuffix(line, "\r"));
-    if (!ids.ok()) return Annotate(ids.status(), absl::StrCat(path, ", line ", number));
-    tokens.insert(tokens.end(), ids->begin(), ids->end());
-  }
-  return tokens;
-}
-
 // What a model that knows only how frequent tokens are could not go below, in nats a token.
 double UnigramEntropy(absl::Span<const int32_t> tokens, int64_t vocabulary) {
   std::vector<double> counts(static_cast<size_t>(vocabulary));
@@ -144,13 +128,13 @@ absl::Status BertJob::Prepare(Parameters* /*parameters*/) {
   masking_.vocabulary = source_.config().vocabulary;
   masking_.count = std::max<int64_t>(1, std::llround(masked_ * static_cast<double>(window)));
 
-  WEFT_ASSIGN_OR_RETURN(std::vector<int32_t> tokens, Encode(data_, text));
+  WEFT_ASSIGN_OR_RETURN(std::vector<int32_t> tokens, EncodeText(data_, text, *tokenizer_));
   absl::StatusOr<TokenCorpus> corpus;
   if (validation_.empty()) {
     corpus = TokenCorpus::Create(std::move(tokens), window);
   } else {
     WEFT_ASSIGN_OR_RETURN(const std::string held, ReadText(validation_));
-    WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> held_tokens, Encode(validation_, held));
+    WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> held_tokens, EncodeText(validation_, held, *tokenizer_));
     corpus = TokenCorpus::Create(std::move(tokens), held_tokens, window);
   }
   if (!corpus.ok()) return corpus.status();

@@ -31,7 +31,9 @@ Hyperparameters Table(TranslateFlags* flags) {
       {"model", "a run of weft train translate, or a folder of CTranslate2 with model.safetensors and vocabularies",
        &flags->model},
       {"beam",
-       "translations that are followed at once; 1: greedy. batch * beam^2 * max-length is at most 67108864",
+       absl::StrCat("translations that are followed at once; 1: greedy. Where batch * beam^2 * the most tokens of a "
+                    "translation, rounded up, is more than ",
+                    kMostPlaces, ", fewer lines are translated at once"),
        &search.beam,
        {.low = 1, .high = 1024}},
       {"n-best", "translations to print for each line, at most beam", &search.n_best, {.low = 1, .high = 1024}},
@@ -65,24 +67,6 @@ absl::Status Print(const TranslateFlags& flags, const LineTranslator& translator
   return absl::OkStatus();
 }
 
-// Prints the translations of the lines before the first that can't be used, and then returns what is wrong with that.
-absl::Status TranslateLines(const TranslateFlags& flags, absl::Span<const Line> lines, LineTranslator* translator) {
-  std::vector<std::vector<int32_t>> sources;
-  absl::Status wrong;
-  for (const Line& line : lines) {
-    absl::StatusOr<std::vector<int32_t>> ids = translator->Encode(line.text);
-    wrong = Annotate(ids.status(), line.place);
-    if (!wrong.ok()) break;
-    sources.push_back(*std::move(ids));
-  }
-  const auto translations = translator->Translate(sources);
-  WEFT_RETURN_IF_ERROR(Failure(translations.status()));
-  for (const std::vector<Hypothesis>& each : *translations) {
-    WEFT_RETURN_IF_ERROR(Failure(Print(flags, *translator, each)));
-  }
-  return wrong;
-}
-
 absl::Status Translate(TranslateFlags flags) {
   WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
   if (flags.model.empty()) return absl::InvalidArgumentError("--model=DIR is missing");
@@ -94,10 +78,14 @@ absl::Status Translate(TranslateFlags flags) {
   }
   const absl::StatusOr<std::unique_ptr<LineTranslator>> translator = LineTranslator::Open(flags.model, flags.options);
   if (!translator.ok()) return UsageError(translator.status());
-  // More lines than a batch, so that those of like lengths can be put together.
-  constexpr size_t kBatches = 8;
-  return ForEachBatch(flags.files, kBatches * static_cast<size_t>(flags.options.batch),
-                      [&](absl::Span<const Line> lines) { return TranslateLines(flags, lines, translator->get()); });
+  const auto encode = [&](absl::string_view line) { return (*translator)->Encode(line); };
+  const auto print = [&](absl::Span<const TokenIds> sources) -> absl::Status {
+    WEFT_ASSIGN_OR_RETURN(const auto translations, (*translator)->Translate(sources));
+    for (const std::vector<Hypothesis>& each : translations) WEFT_RETURN_IF_ERROR(Print(flags, **translator, each));
+    return absl::OkStatus();
+  };
+  return ForEachBatch(flags.files, kBatchesAtOnce * static_cast<size_t>(flags.options.batch),
+                      [&](absl::Span<const Line> lines) { return AnswerLines(lines, encode, print); });
 }
 
 }  // namespace

@@ -123,8 +123,9 @@ class WordVectors {
     }
     const std::vector<int32_t> wrapped = encoder_->tokenizer().Wrap(ids).ids;
     const size_t before = absl::c_search(wrapped, ids) - wrapped.begin();  // special tokens
-    WEFT_ASSIGN_OR_RETURN(const std::vector<Vector> results, encoder_->Run({ids}));
-    const absl::Span<const float> hidden = results[0];  // [T, C]
+    const absl::StatusOr<std::vector<Vector>> results = encoder_->Run({ids});
+    if (!results.ok()) return Failure(results.status());
+    const absl::Span<const float> hidden = (*results)[0];  // [T, C]
     std::vector<Occurrence> occurrences;
     for (const size_t place : places) {
       const size_t width = static_cast<size_t>(encoder_->config().width);

@@ -49,7 +49,8 @@ absl::StatusOr<std::vector<std::string>> VitLabelsFromJson(const nlohmann::order
 absl::StatusOr<TransformerConfig> TransformerConfigFromJson(const nlohmann::ordered_json& json);
 absl::StatusOr<nlohmann::ordered_json> ToJson(const TransformerConfig& config);
 // A description of a model of CTranslate2: d_model, num_heads, ffn_dim, encoder_layers, ...; the form is the one that
-// OpenNMT trains: pre-norm, sinusoids in halves from position 1, a separate output layer with a bias.
+// OpenNMT trains: pre-norm, sinusoids in halves from position 1, a separate output layer with a bias. Its bos_id and
+// eos_id are the vocabulary's matter.
 absl::StatusOr<TransformerConfig> CTranslate2ConfigFromJson(const nlohmann::ordered_json& json);
 absl::StatusOr<nlohmann::ordered_json> ToCTranslate2Json(const TransformerConfig& config);
 

@@ -2,6 +2,7 @@
 #ifndef WEFT_MODELS_PUBLISHED_H_
 #define WEFT_MODELS_PUBLISHED_H_
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -9,6 +10,11 @@
 #include "weft/models/weights.h"
 
 namespace weft {
+
+enum class ModelKind : uint8_t { kGpt, kBert, kTransformer, kVit };
+// By model_type, as Hugging Face has it, where one that is not known is left to GPTs, which name it; without it, by
+// keys of nanoGPT or CTranslate2. InvalidArgument for a config.json of none of them.
+absl::StatusOr<ModelKind> KindOfConfig(const nlohmann::ordered_json& config);
 
 // The config.json of a folder, and the names of its files.
 std::string ConfigPath(const std::string& folder);

@@ -1,6 +1,5 @@
 #include <filesystem>
 
-#include "absl/strings/match.h"
 #include "weft/core/status.h"
 #include "weft/models/published.h"
 #include "weft/models/weights.h"
@@ -14,23 +13,37 @@ absl::StatusOr<PublishedModel> Any(absl::StatusOr<T> model) {
   return PublishedModel(*std::move(model));
 }
 
+const nlohmann::ordered_json* TypeIn(const nlohmann::ordered_json& config) {
+  const auto type = config.find("model_type");
+  return type != config.end() && !type->is_null() ? &*type : nullptr;
+}
+
 }  // namespace
+
+absl::StatusOr<ModelKind> KindOfConfig(const nlohmann::ordered_json& config) {
+  if (const nlohmann::ordered_json* const type = TypeIn(config)) {
+    return *type == "bert"          ? ModelKind::kBert
+           : *type == "transformer" ? ModelKind::kTransformer
+           : *type == "vit"         ? ModelKind::kVit
+                                    : ModelKind::kGpt;
+  }
+  if (config.contains("model_args") || config.contains("block_size")) return ModelKind::kGpt;
+  if (config.contains("ffn_dim")) return ModelKind::kTransformer;
+  return absl::InvalidArgumentError(
+      "it is of no model that is known: it has no model_type (Hugging Face), block_size (nanoGPT) or ffn_dim "
+      "(CTranslate2)");
+}
 
 absl::StatusOr<PublishedModel> ReadModel(const std::string& path) {
   std::error_code error;
   if (std::filesystem::is_regular_file(path, error)) return Any(ReadLlama2c(path));
   WEFT_ASSIGN_OR_RETURN(const nlohmann::ordered_json json, ReadConfig(path));
-  const auto type = json.find("model_type");
-  if (type != json.end() && !type->is_null()) {
-    if (*type == "bert") return Any(ReadBert(path));
-    if (*type == "transformer") return Any(ReadTransformer(path));
-    return Any(ReadGpt(path));
-  }
-  if (json.contains("model_args") || json.contains("block_size")) return Any(ReadNanoGpt(path));
-  if (json.contains("ffn_dim")) return Any(ReadCTranslate2(path));
-  return absl::InvalidArgumentError(ConfigPath(path) +
-                                    " is of no model that is known: it has no model_type (Hugging Face), block_size "
-                                    "(nanoGPT) or ffn_dim (CTranslate2)");
+  const absl::StatusOr<ModelKind> kind = KindOfConfig(json);
+  if (!kind.ok()) return Annotate(kind.status(), ConfigPath(path));
+  const bool hugging_face = TypeIn(json) != nullptr;
+  if (*kind == ModelKind::kBert) return Any(ReadBert(path));
+  if (*kind == ModelKind::kTransformer) return hugging_face ? Any(ReadTransformer(path)) : Any(ReadCTranslate2(path));
+  return hugging_face ? Any(ReadGpt(path)) : Any(ReadNanoGpt(path));
 }
 
 }  // namespace weft

@@ -125,8 +125,6 @@ absl::StatusOr<TransformerConfig> CTranslate2ConfigFromJson(const Json& json) {
                               .head_bias = true};
   ListCTranslate2(keys, config);
   keys.Only("source_has_bos_eos", false);
-  keys.Only("bos_id", 1);
-  keys.Only("eos_id", 2);
   WEFT_RETURN_IF_ERROR(keys.Refused());  // its other keys are notes in words
   WEFT_RETURN_IF_ERROR(Validate(config));
   return config;

@@ -25,6 +25,9 @@ int64_t RoundUp(int64_t n, int64_t step) {
   return smaller >= n && smaller % step == 0 ? smaller : size;
 }
 
+// The most sentences of a run, whose caches have room for so many tokens: kMostPlaces.
+int64_t MostRows(int64_t capacity, int64_t beam) { return kMostPlaces / capacity / beam / beam; }
+
 std::string MemoryPrefix(int64_t rows, int64_t length) { return absl::StrCat("translate.memory.", rows, "x", length); }
 
 absl::Status CheckTokens(absl::string_view what, absl::Span<const int32_t> tokens, int64_t vocabulary) {
@@ -126,10 +129,13 @@ absl::Status Translator::Check(absl::Span<const Tokens> sources, const Translate
   if (options.max_length < 0 || options.max_length > config_.context) {
     return invalid("max_length is ", options.max_length, ", but the model's context is ", config_.context);
   }
-  const int64_t longest = options.max_length > 0 ? options.max_length : config_.context;
-  if (longest > kMostPlaces / options_.batch / search.beam / search.beam) {
-    return invalid("batch ", options_.batch, " with beam ", search.beam, " and up to ", longest,
-                   " tokens: the beams of a step look at batch * beam * beam * tokens places, at most ", kMostPlaces);
+  int64_t capacity = Capacity(1, options);
+  for (const Tokens& source : sources) {
+    capacity = std::max(capacity, Capacity(SourceLength(source), options));
+  }
+  if (MostRows(capacity, search.beam) < 1) {
+    return invalid("beam ", search.beam, " with caches of ", capacity,
+                   " tokens: the beams of a step look at beam * beam * tokens places, at most ", kMostPlaces);
   }
   if (search.min_length < 0 || (options.max_length > 0 && search.min_length > options.max_length)) {
     return invalid("min_length is ", search.min_length, ", wanted 0 .. max_length");
@@ -147,8 +153,16 @@ absl::Status Translator::Check(absl::Span<const Tokens> sources, const Translate
   return absl::OkStatus();
 }
 
+int64_t Translator::SourceLength(const Tokens& source) const {
+  return std::min(RoundUp(static_cast<int64_t>(source.size()), options_.length_step), config_.context);
+}
+
 int64_t Translator::MaxLength(int64_t source_length, const TranslateOptions& options) const {
   return options.max_length > 0 ? options.max_length : std::min(source_length + kLonger, config_.context);
+}
+
+int64_t Translator::Capacity(int64_t source_length, const TranslateOptions& options) const {
+  return std::min(RoundUp(MaxLength(source_length, options), kCapacityStep), config_.context);
 }
 
 absl::StatusOr<std::vector<std::vector<Hypothesis>>> Translator::Translate(absl::Span<const Tokens> sources,
@@ -156,31 +170,35 @@ absl::StatusOr<std::vector<std::vector<Hypothesis>>> Translator::Translate(absl:
   WEFT_RETURN_IF_ERROR(Check(sources, options));
   std::map<int64_t, std::vector<size_t>> by_length;  // rounded up
   for (size_t i = 0; i < sources.size(); ++i) {
-    const int64_t length = RoundUp(static_cast<int64_t>(sources[i].size()), options_.length_step);
-    by_length[std::min(length, config_.context)].push_back(i);
+    by_length[SourceLength(sources[i])].push_back(i);
   }
   std::vector<std::vector<Hypothesis>> translations(sources.size());
   for (const auto& [length, members] : by_length) {
-    for (size_t begin = 0; begin < members.size(); begin += static_cast<size_t>(options_.batch)) {
-      const auto batch = absl::MakeConstSpan(members).subspan(begin, static_cast<size_t>(options_.batch));
+    const int64_t most = std::min(options_.batch, MostRows(Capacity(length, options), options.search.beam));
+    for (size_t begin = 0; begin < members.size(); begin += static_cast<size_t>(most)) {
+      const auto batch = absl::MakeConstSpan(members).subspan(begin, static_cast<size_t>(most));
       std::vector<const Tokens*> own;
       std::vector<BeamSearch> searches;
       for (size_t i : batch) {
         own.push_back(&sources[i]);
         searches.emplace_back(options.search, MaxLength(static_cast<int64_t>(sources[i].size()), options));
       }
-      WEFT_RETURN_IF_ERROR(TranslateBatch(own, length, options, absl::MakeSpan(searches)));
-      for (size_t i = 0; i < batch.size(); ++i) translations[batch[i]] = searches[i].Best();
+      WEFT_RETURN_IF_ERROR(TranslateBatch(own, length, most, options, absl::MakeSpan(searches)));
+      for (size_t i = 0; i < batch.size(); ++i) {
+        translations[batch[i]] = searches[i].Best();
+        if (!translations[batch[i]].empty()) continue;
+        return absl::FailedPreconditionError(
+            absl::StrCat("translate: source ", batch[i], ": the model's probabilities are not numbers"));
+      }
     }
   }
   return translations;
 }
 
-absl::Status Translator::TranslateBatch(absl::Span<const Tokens* const> sources, int64_t length,
+absl::Status Translator::TranslateBatch(absl::Span<const Tokens* const> sources, int64_t length, int64_t most_rows,
                                         const TranslateOptions& options, absl::Span<BeamSearch> searches) {
-  const int64_t rows = std::min(static_cast<int64_t>(std::bit_ceil(sources.size())), options_.batch);
-  const int64_t beam = options.search.beam;
-  const int64_t capacity = std::min(RoundUp(MaxLength(length, options), kCapacityStep), config_.context);
+  const int64_t rows = std::min(static_cast<int64_t>(std::bit_ceil(sources.size())), most_rows);
+  const int64_t beam = options.search.beam, capacity = Capacity(length, options);
   WEFT_ASSIGN_OR_RETURN(Encoder* const encoder, EncoderOf(rows, length));
   WEFT_ASSIGN_OR_RETURN(Decoder* const decoder, DecoderOf(rows, length, capacity, options.search));
 

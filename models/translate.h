@@ -36,8 +36,9 @@ struct TranslateOptions {
   int64_t max_length = 0;
 };
 
-// batch * beam^2 * the most tokens of a translation (the context, if max_length is 0): what the beams of a step look
-// at, of which a head's scores take 4 bytes each.
+// batch * beam^2 * the places of a cache (the most tokens of a translation, rounded up): what the beams of a step look
+// at, of which a head's scores take 4 bytes each. With more, fewer sentences are in a run than TranslatorOptions'
+// batch.
 inline constexpr int64_t kMostPlaces = int64_t{1} << 26;
 
 class Translator {
@@ -49,7 +50,8 @@ class Translator {
 
   // Of each source the n_best translations, best first: fewer only if there are no more. A sentence has the same
   // translations in any company. InvalidArgument, with its number from 0, for a source that has no tokens, more than
-  // the context, or one outside the vocabulary, and for options that take more than kMostPlaces.
+  // the context, or one outside the vocabulary, and for beams of which one sentence's take more than kMostPlaces;
+  // FailedPrecondition if the model's probabilities are not numbers, so that no text has one.
   absl::StatusOr<std::vector<std::vector<Hypothesis>>> Translate(absl::Span<const std::vector<int32_t>> sources,
                                                                  const TranslateOptions& options = {});
 
@@ -60,11 +62,13 @@ class Translator {
 
   Translator(const TransformerConfig& config, Parameters* parameters, const TranslatorOptions& options);
   absl::Status Check(absl::Span<const Tokens> sources, const TranslateOptions& options) const;
+  int64_t SourceLength(const Tokens& source) const;  // rounded up
   int64_t MaxLength(int64_t source_length, const TranslateOptions& options) const;
+  int64_t Capacity(int64_t source_length, const TranslateOptions& options) const;  // of caches
   absl::StatusOr<Encoder*> EncoderOf(int64_t rows, int64_t length);
   absl::StatusOr<Decoder*> DecoderOf(int64_t rows, int64_t length, int64_t capacity, const BeamSearchOptions& options);
-  absl::Status TranslateBatch(absl::Span<const Tokens* const> sources, int64_t length, const TranslateOptions& options,
-                              absl::Span<BeamSearch> searches);
+  absl::Status TranslateBatch(absl::Span<const Tokens* const> sources, int64_t length, int64_t most_rows,
+                              const TranslateOptions& options, absl::Span<BeamSearch> searches);
 
   const TransformerConfig config_;
   Parameters* const parameters_;

@@ -234,8 +234,8 @@ TEST(TranslateTest, SaysWhatDoesNotFit) {
   EXPECT_THAT(error({{1}}, {{.beam = 2, .n_best = 3}}), HasSubstr("beam 2 and n_best 3"));
   EXPECT_THAT(error({{1}}, {{}, /*max_length=*/25}), HasSubstr("max_length is 25, but the model's context is 24"));
   EXPECT_THAT(error({{1}}, {{.min_length = 4}, /*max_length=*/3}), HasSubstr("min_length is 4"));
-  EXPECT_THAT(error({{1}}, {{.beam = 300, .n_best = 1}}),
-              HasSubstr("batch 32 with beam 300 and up to 24 tokens: the beams of a step look at "));
+  EXPECT_THAT(error({{1}}, {{.beam = 3000, .n_best = 1}}),
+              HasSubstr("beam 3000 with caches of 24 tokens: the beams of a step look at "));
   EXPECT_THAT(error({}, {{.beam = int64_t{1} << 60}}), HasSubstr("at most 67108864"));
   EXPECT_THAT(error({{1}}, {{.end = 5}}), HasSubstr("has the token 5, but the vocabulary ends at 4"));
   EXPECT_FALSE(Translator::Create(Small(), &parameters, {.batch = 0}).ok());

@@ -61,8 +61,7 @@ absl::Status WriteHuggingFace(const std::string& folder, const PublishedBert& be
   if (classifier && bert.config.classifier_pooling == Pooling::kMean) {
     return absl::InvalidArgumentError(
         "classifier_pooling (--pooling of weft train classify) is mean: Hugging Face's BERT has no such classifier, "
-        "and "
-        "would take it for one of single tokens; wanted cls");
+        "and would take it for one of single tokens; wanted cls");
   }
   if (masked || next || classifier) {
     WEFT_RETURN_IF_ERROR(weights.Apply({{"cls.#", {"cls.#"}}, {"classifier.#", {"classifier.#"}}, {"#", {"bert.#"}}}));

@@ -389,7 +389,8 @@ TEST(WriteWeightsTest, ReadsBf16AndF64AsF32) {
 TEST(WriteWeightsTest, UnknownFoldersAreNamed) {
   const std::string folder = Folder("unknown");
   std::ofstream(folder + "/config.json") << "{\"layers\": 3}";
-  EXPECT_THAT(std::string(ReadModel(folder).status().message()), HasSubstr("config.json is of no model that is known"));
+  EXPECT_THAT(std::string(ReadModel(folder).status().message()),
+              HasSubstr("config.json: it is of no model that is known"));
   std::ofstream(folder + "/config.json") << "{\"model_type\": \"t5\"}";
   EXPECT_THAT(std::string(ReadModel(folder).status().message()),
               HasSubstr("config.json: model_type is \"t5\", which is not supported"));

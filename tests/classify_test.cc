@@ -115,10 +115,15 @@ TEST_F(ClassifyTest, PicturesGetTheirLabels) {
   EXPECT_EQ(Weft({"classify", "--model=run", "labelled.csv"}).out, result.out) << "a label behind is passed over";
   EXPECT_EQ(Guesses(Weft({"classify", "--model=run", "--batch=7", "pictures.csv", "labelled.csv"})).size(), 80);
   EXPECT_TRUE(Fails(Weft({"classify", "--model=run"}), 2, "a ViT classifies pictures: name a file of them"));
+  EXPECT_TRUE(Fails(Weft({"classify", "--model=run", "--truncate", "pictures.csv"}), 2, "--truncate has no use in"));
   Write("small.csv", "1,2,3,4\n");
   EXPECT_TRUE(
       Fails(Weft({"classify", "--model=run", "small.csv"}), 2, "small.csv, line 1: 4 pixels, but the model's have 16"));
-  EXPECT_TRUE(Fails(Weft({"embed", "--model=run"}), 2, "run: the folder has none of"));
+  EXPECT_TRUE(Fails(Weft({"embed", "--model=run"}), 2, "run: the model is no BERT"));
+
+  fs::rename(Path("run/preprocessor_config.json"), Path("preprocessor_config.json"));
+  EXPECT_TRUE(Fails(Weft({"classify", "--model=run", "pictures.csv"}), 2, "run/preprocessor_config.json: No such"));
+  fs::rename(Path("preprocessor_config.json"), Path("run/preprocessor_config.json"));
 
   // The same without run: as Hugging Face has it.
   fs::create_directory(Path("published"));
@@ -142,7 +147,7 @@ TEST_F(ClassifyTest, SaysWhatDoesNotFit) {
   TrainOnTexts("mean");
   Write("latin1.txt", "it is good\nso \xE9\n");
   const CommandResult result = Weft({"classify", "--model=mean", "latin1.txt"});
-  EXPECT_TRUE(Fails(result, 2, "latin1.txt: line 2: not UTF-8 at byte 3"));
+  EXPECT_TRUE(Fails(result, 2, "latin1.txt, line 2: not UTF-8 at byte 3"));
   EXPECT_EQ(result.out.substr(0, 4), "pos\t") << "what comes before is classified";
   Write("long.txt", "good " + std::string(90, 'x') + "\n");
   EXPECT_TRUE(
@@ -221,12 +226,12 @@ TEST_F(FillMaskTest, SaysWhatDoesNotFit) {
     Arguments arguments;
     const char* message;
   } rows[] = {
-      {{"--model=model", "plain.txt"}, "plain.txt: line 2: there is no [MASK] in it"},
-      {{"--model=model", "latin1.txt"}, "latin1.txt: line 1: not UTF-8"},
+      {{"--model=model", "plain.txt"}, "plain.txt, line 2: there is no [MASK] in it"},
+      {{"--model=model", "latin1.txt"}, "latin1.txt, line 1: not UTF-8"},
       {{"--model=model", "early.txt"},
-       "early.txt: line 1: it has 24 tokens, but the model's context is 20; --truncate"},
+       "early.txt, line 1: it has 24 tokens, but the model's context is 20; --truncate"},
       {{"--model=model", "--truncate", "late.txt"},
-       "late.txt: line 1: it has 22 tokens, and --truncate would cut away"},
+       "late.txt, line 1: it has 24 tokens, and --truncate would cut away"},
       {{"--model=headless", "plain.txt"}, "headless: the model has no head that guesses masked tokens"},
       {{"--model=model", "--top-k=0"}, "--top-k: 0 is less than 1"},
       {{}, "--model=DIR is missing"},

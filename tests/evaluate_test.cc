@@ -67,6 +67,19 @@ TEST_F(EvaluateTest, AGptsLossIsThatOfItsTraining) {
   EXPECT_NE(result.out.find(" nats a token\nperplexity "), std::string::npos) << result.out;
 }
 
+// A tokenizer of words has no tokens for white space.
+TEST_F(EvaluateTest, ATextWithoutTokensIsNamed) {
+  MakeRun("run");  // of 28 tokens
+  std::string vocabulary = "[UNK]\n[CLS]\n[SEP]\n[PAD]\n";
+  for (char letter = 'a'; letter < 'a' + 20; ++letter) absl::StrAppend(&vocabulary, std::string(1, letter), "\n");
+  Write("vocab.txt", vocabulary);
+  Write("blank.txt", " \n  \n");
+  Write("letter.txt", "a");
+  const Arguments evaluate = {"evaluate", "--model=run", "--tokenizer=vocab.txt", "letter.txt"};
+  EXPECT_TRUE(Works(Weft(evaluate)));
+  EXPECT_TRUE(Fails(Weft(evaluate + Arguments{"blank.txt"}), 2, "blank.txt: there are no tokens in it"));
+}
+
 TEST_F(EvaluateTest, AClassifiersFiguresAreThoseOfItsTraining) {
   std::string labelled, held;
   for (int i = 0; i < 60; ++i) {
@@ -89,8 +102,10 @@ TEST_F(EvaluateTest, AClassifiersFiguresAreThoseOfItsTraining) {
   EXPECT_TRUE(Fails(Weft({"evaluate", "--model=run", "other.tsv"}), 2,
                     "other.tsv, line 2: the label 'none' is none of the 2: neg, pos"));
   Write("other.tsv", "good\tpos\n" + std::string(900, 'x') + "\tpos\n");
-  EXPECT_TRUE(Fails(Weft({"evaluate", "--model=run", "other.tsv"}), 2, "other.tsv: line 2: it has "));
+  EXPECT_TRUE(Fails(Weft({"evaluate", "--model=run", "other.tsv"}), 2, "other.tsv, line 2: it has "));
   EXPECT_EQ(Evaluate({"--model=run", "--truncate", "other.tsv"})["texts"], 2);
+  EXPECT_TRUE(Fails(Weft({"evaluate", "--model=run", "--seed=2", "held.tsv"}), 2,
+                    "--seed has no use in evaluating a BERT with a classifier"));
 }
 
 TEST_F(EvaluateTest, AVitsFiguresAreThoseOfItsTraining) {
@@ -126,6 +141,7 @@ TEST_F(EvaluateTest, AMaskedModelsFiguresAreThoseOfItsTraining) {
   for (int i = 0; i < 15; ++i) absl::StrAppend(&held, std::string(1, static_cast<char>('a' + i * i % 5)), " ");
   Write("text.txt", text);
   Write("held.txt", held);
+  Write("window.txt", held.substr(0, 2 * 14));
   const Arguments train = {"train",
                            "bert",
                            "--data=text.txt",
@@ -144,19 +160,24 @@ TEST_F(EvaluateTest, AMaskedModelsFiguresAreThoseOfItsTraining) {
                            "--min-learning-rate=0"};
   for (const char* seed : {"--seed=1", "--seed=7"}) {
     ASSERT_TRUE(Works(Weft(train + Arguments{"--out=run", "--overwrite", seed})));
-    const Json figures = Evaluate({"--model=run", "--masked=0.4", seed, "held.txt"});
+    const Json figures = Evaluate({"--model=run", "--masked=0.4", seed, "window.txt"});
     EXPECT_EQ(figures["masked_tokens"], 6);
     ExpectAsTrained(figures, "run");
   }
-  // Whole windows of 14, whatever the batch.
+  // Windows of 14, and one of what is left, whatever the batch.
   const Json all = Evaluate({"--model=run", "text.txt"}), other = Evaluate({"--model=run", "--batch=4", "text.txt"});
-  EXPECT_EQ(all["masked_tokens"], 2 * (300 / 14));
+  EXPECT_EQ(all["masked_tokens"], 2 * (300 / 14) + 1);
   EXPECT_NEAR(all["loss"].get<double>(), other["loss"].get<double>(), 1e-5);
   EXPECT_EQ(all["accuracy"], other["accuracy"]);
   Write("short.txt", "a b c");
   EXPECT_EQ(Evaluate({"--model=run", "short.txt"})["masked_tokens"], 1);
+  const Json both = Evaluate({"--model=run", "--batch=4", "text.txt", "short.txt"});
+  EXPECT_EQ(both["masked_tokens"], all["masked_tokens"].get<int>() + 1);
+  EXPECT_NE(both["loss"], all["loss"]);
   Write("none.txt", " \n");
   EXPECT_TRUE(Fails(Weft({"evaluate", "--model=run", "none.txt"}), 2, "none.txt: there are no tokens in it"));
+  EXPECT_TRUE(Fails(Weft({"evaluate", "--model=run", "--truncate", "text.txt"}), 2,
+                    "--truncate has no use in evaluating a BERT that guesses masked tokens"));
   WriteBert("headless");
   EXPECT_TRUE(Fails(Weft({"evaluate", "--model=headless", "text.txt"}), 2, "headless: the model has no head that"));
 }
@@ -201,6 +222,8 @@ TEST_F(EvaluateTest, TranslationsGetTheirBleu) {
 TEST_F(EvaluateTest, SaysWhatIsMissing) {
   MakeRun("gpt");
   WriteTransformer("transformer");
+  std::filesystem::create_directory(Path("opt"));
+  Write("opt/config.json", "{\"model_type\": \"opt\", \"ffn_dim\": 8}");
   Write("latin1.txt", "line \xE9\n");
   Write("unknown.txt", "line \xC3\xA9\n");
   const struct {
@@ -211,6 +234,7 @@ TEST_F(EvaluateTest, SaysWhatIsMissing) {
       {{"--translations=text.txt"}, "--references=FILE is missing, to evaluate translations"},
       {{"--translations=text.txt", "--model=gpt"}, "--translations has no use in evaluating a GPT"},
       {{"--model=missing", "text.txt"}, "cannot find missing"},
+      {{"--model=opt", "text.txt"}, "opt/config.json: model_type is \"opt\""},
       {{"--model=gpt"}, "to evaluate a GPT, name a file of data"},
       {{"--model=gpt", "--source=text.txt"}, "--source has no use in evaluating a GPT"},
       {{"--model=gpt", "missing.txt"}, "missing.txt: No such file"},

@@ -135,13 +135,13 @@ TEST_F(GenerateTest, JsonTellsTextsWithLineBreaksApart) {
 TEST_F(GenerateTest, LinesThatCannotBeContinuedAreNamed) {
   Write("prompts.txt", "a\n\nb\n");
   const CommandResult empty = Generate({"--length=3", "prompts.txt"});
-  EXPECT_TRUE(Fails(empty, 2, "prompts.txt: line 2: it is empty, but a prompt is wanted"));
+  EXPECT_TRUE(Fails(empty, 2, "prompts.txt, line 2: it is empty, but a prompt is wanted"));
   EXPECT_EQ(empty.out, Generated({"--length=3", "--prompt=a"})) << "what comes before it is continued";
   Write("prompts.txt", "a\nline \xFF\n");
-  EXPECT_TRUE(Fails(Generate({"prompts.txt"}), 2, "prompts.txt: line 2: not UTF-8 at byte 5 (0xFF)"));
+  EXPECT_TRUE(Fails(Generate({"prompts.txt"}), 2, "prompts.txt, line 2: not UTF-8 at byte 5 (0xFF)"));
   Write("prompts.txt", "line 1 of a text\n");
   EXPECT_TRUE(Fails(Generate({"prompts.txt"}), 2,
-                    "prompts.txt: line 1: it has 16 tokens, but the model's context is 8; --truncate takes the end"));
+                    "prompts.txt, line 1: it has 16 tokens, but the model's context is 8; --truncate takes the end"));
   EXPECT_EQ(Generated({"--truncate", "--length=0", "prompts.txt"}), "line 1 of a text\n");
   EXPECT_TRUE(Fails(Generate({"--prompt=line 1 of a text"}), 2, "it has 16 tokens"));
 }

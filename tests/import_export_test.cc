@@ -150,11 +150,31 @@ TEST_F(ImportExportTest, ASourceAndARunAreNotWrittenOver) {
   MakeRun("run");
   const Files source = Snapshot("s"), run = Snapshot("run");
   EXPECT_TRUE(Fails(Import("s/model.bin", "s", {"--overwrite"}), 2, "--out is the model's own folder, s"));
+  fs::create_symlink("s/model.bin", Path("m.bin"));
+  EXPECT_TRUE(Fails(Import("m.bin", "s", {"--overwrite"}), 2, "--out is the model's own folder, s"));
   EXPECT_EQ(Differences(source, Snapshot("s")), "");
   EXPECT_TRUE(Fails(Import("llama", "run", {"--overwrite"}), 2, "--out: run is the run of a training"));
   EXPECT_EQ(Differences(run, Snapshot("run")), "");
   EXPECT_TRUE(Works(Import("llama", "s", {"--overwrite"})));
   EXPECT_FALSE(Exists("s/model.bin")) << "a file of another layout";
+}
+
+TEST_F(ImportExportTest, ATokenizerAndWhatLiesInTheModelAreNotWrittenOver) {
+  WriteBert("bert");
+  fs::create_directories(Path("bert/1_Pooling"));
+  Write("bert/1_Pooling/config.json", "{}");
+  fs::create_directories(Path("tok"));
+  Write("tok/letters.txt", Read("bert/vocab.txt"));
+  Write("tok/vocab.txt", "other");
+  Write("tok/tokenizer.model", "other");
+  const Files model = Snapshot("bert"), tokenizer = Snapshot("tok");
+  EXPECT_TRUE(Fails(Import("bert", "bert/1_Pooling", {"--overwrite"}), 2,
+                    "--out, bert/1_Pooling, is the folder of bert/1_Pooling/config.json"));
+  EXPECT_TRUE(Fails(Import("bert", "tok", {"--overwrite", "--tokenizer=tok/letters.txt"}), 2,
+                    "--out, tok, is the folder of tok/letters.txt"));
+  EXPECT_EQ(Differences(model, Snapshot("bert")), "");
+  EXPECT_EQ(Differences(tokenizer, Snapshot("tok")), "");
+  EXPECT_TRUE(Works(Import("bert", "out", {"--tokenizer=tok/letters.txt"})));
 }
 
 TEST_F(ImportExportTest, AFailureLeavesNothingHalf) {
@@ -163,6 +183,11 @@ TEST_F(ImportExportTest, AFailureLeavesNothingHalf) {
   Write("old/config.json", "old");
   EXPECT_EQ(Import("bert", "old", {"--overwrite"}).exit_code, 1);
   EXPECT_EQ(Read("old/config.json"), "old") << "no new configuration beside other weights";
+  fs::create_directories(Path("half/vocab.txt"));
+  Write("half/config.json", "old");
+  const Files before = Snapshot("half");
+  EXPECT_TRUE(Fails(Import("bert", "half", {"--overwrite"}), 1, "cannot write half/vocab.txt: Is a directory"));
+  EXPECT_EQ(Differences(before, Snapshot("half")), "");
   Write("bert/spiece.model", std::string(1 << 20, 'x'));  // more than the shell below lets a file have
   const std::string script =
       "trap '' XFSZ; ulimit -f 400; exec " + fs::absolute("apps/weft").string() + " import --model=bert --out=new/made";
@@ -192,7 +217,7 @@ TEST_F(ImportExportTest, ValuesOfTheWrongKindAreNamed) {
         Fails(Import("run", "out"), 2, "run/config.json: the run is of \"train bert\", and model.model_type is "));
   }
   Write("bert/config.json", "{\"model_type\": null}");
-  EXPECT_TRUE(Fails(Import("bert", "out"), 2, "bert/config.json is of no model that is known"));
+  EXPECT_TRUE(Fails(Import("bert", "out"), 2, "bert/config.json: it is of no model that is known"));
   Write("bert/config.json", "{\"model_type\": 5}");
   EXPECT_TRUE(Fails(Import("bert", "out"), 2, "bert/config.json: model_type is 5"));
 }

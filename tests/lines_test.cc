@@ -31,6 +31,7 @@ TEST_F(LinesTest, EveryKindOfLineBreakWorks) {
   Write("no_newline.txt", "a ab\na\na b");
   Write("windows.txt", "a ab\r\na\r\na b\r\n");
   Write("empty.txt", "");
+  ASSERT_EQ(RunCommand({"gzip", "-k", "unix.txt"}, {.folder = folder_}).exit_code, 0);
   for (const Arguments& command : kCommands) {
     SCOPED_TRACE(command[0]);
     const CommandResult wanted = Weft(command + Arguments{"unix.txt"});
@@ -39,6 +40,7 @@ TEST_F(LinesTest, EveryKindOfLineBreakWorks) {
       EXPECT_EQ(Weft(command + Arguments{name}).out, wanted.out) << name;
       EXPECT_EQ(Piped(command, name).out, wanted.out) << name;
     }
+    EXPECT_EQ(Weft(command + Arguments{"unix.txt.gz"}).out, wanted.out);
     const CommandResult nothing = Weft(command + Arguments{"empty.txt"});
     EXPECT_TRUE(Works(nothing));
     EXPECT_EQ(nothing.out, "");
@@ -79,14 +81,14 @@ TEST_F(LinesTest, WhatIsWrongIsNamedWithItsPlace) {
     const auto fails = [&](const Arguments& files, const std::string& message) {
       EXPECT_TRUE(Fails(Weft(command + files), 2, "weft " + command[0] + ": " + message));
     };
-    fails({"latin1.txt"}, "latin1.txt: line 3: not UTF-8 at byte 5 (0xE9)");
-    fails({"good.txt", "latin1.txt"}, "latin1.txt: line 3: not UTF-8 at byte 5 (0xE9)");
-    fails({"cut.txt"}, "cut.txt: line 2: not UTF-8 at byte 2 (0xE2)");
+    fails({"latin1.txt"}, "latin1.txt, line 3: not UTF-8 at byte 5 (0xE9)");
+    fails({"good.txt", "latin1.txt"}, "latin1.txt, line 3: not UTF-8 at byte 5 (0xE9)");
+    fails({"cut.txt"}, "cut.txt, line 2: not UTF-8 at byte 2 (0xE2)");
     fails({"missing.txt"}, "cannot open missing.txt: No such file or directory");
     fails({"good.txt", "missing.txt"}, "cannot open missing.txt: No such file or directory");
     fails({"folder"}, "cannot read folder: it is a folder, not a file");
     fails({""}, "cannot open : No such file or directory");
-    EXPECT_TRUE(Fails(Piped(command, "latin1.txt"), 1, "standard input: line 3: not UTF-8 at byte 5 (0xE9)"));
+    EXPECT_TRUE(Fails(Piped(command, "latin1.txt"), 1, "standard input, line 3: not UTF-8 at byte 5 (0xE9)"));
     EXPECT_TRUE(Fails(Piped(command, "folder"), 1, "standard input could not be read"));
   }
   EXPECT_EQ(Differences(Snapshot("."), before), "");

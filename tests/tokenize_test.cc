@@ -34,16 +34,16 @@ TEST_F(TokenizeTest, ReadsStandardInput) {
   EXPECT_EQ(pipe("a\\nbc", "").out, "[97]\n[98,99]\n");
   EXPECT_EQ(pipe("[97]\\n[98,99]\\n", "--decode").out, "a\nbc\n");
   EXPECT_TRUE(
-      Fails(pipe("[97]\\n[256]", "--decode"), 1, "standard input: line 2: id 256, at place 0, is not in 0 .. 255"));
-  EXPECT_TRUE(Fails(pipe("97", "--decode"), 1, "standard input: line 1: it is not a JSON array of ids"));
-  EXPECT_TRUE(Fails(pipe("[1,0.5]", "--decode"), 1, "standard input: line 1: entry 1 is not an id"));
+      Fails(pipe("[97]\\n[256]", "--decode"), 1, "standard input, line 2: id 256, at place 0, is not in 0 .. 255"));
+  EXPECT_TRUE(Fails(pipe("97", "--decode"), 1, "standard input, line 1: it is not a JSON array of ids"));
+  EXPECT_TRUE(Fails(pipe("[1,0.5]", "--decode"), 1, "standard input, line 1: entry 1 is not an id"));
 }
 
 TEST_F(TokenizeTest, NamesFileAndLine) {
   Write("vocab.txt", "[UNK]\na\n");
   Write("latin1.txt", "caf\u00E9\ncaf\xE9\n");
   CommandResult result = Weft({"tokenize", "--tokenizer=vocab.txt", "latin1.txt"});
-  EXPECT_TRUE(Fails(result, 2, "latin1.txt: line 2: not UTF-8 at byte 3 (0xE9)"));
+  EXPECT_TRUE(Fails(result, 2, "latin1.txt, line 2: not UTF-8 at byte 3 (0xE9)"));
   EXPECT_EQ(result.out, "[0]\n");
   EXPECT_TRUE(Fails(Weft({"tokenize", "--tokenizer=vocab.txt", "missing.txt"}), 2, "missing.txt: No such file"));
   EXPECT_TRUE(Fails(Weft({"tokenize", "--tokenizer=vocab.txt", "."}), 2, "it is a folder"));

@@ -1,4 +1,5 @@
 // `weft translate` as a user calls it.
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -7,6 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "nlohmann/json.hpp"
+#include "weft/core/safetensors.h"
+#include "weft/models/weights.h"
 #include "weft/tests/weft_program.h"
 
 namespace weft {
@@ -62,7 +65,7 @@ TEST_F(TranslateTest, AnswersALineAtOnce) {
 // Also if the beginning of the next question is there: 65,536 empty lines fill the pipe, and "a" comes after them.
 TEST_F(TranslateTest, HalfALineHoldsUpNoAnswer) {
   const std::string script =
-      "{ head -c 65536 /dev/zero | tr '\\0' '\\n'; printf a; for i in $(seq 100); do "
+      "{ head -c 65536 /dev/zero | tr '\\0' '\\n'; printf a; for i in $(seq 1200); do "
       "[ $(wc -c <out) = 65536 ] && touch answered && break; sleep 0.1; done; echo; } | " +
       fs::absolute("apps/weft").string() + " translate --max-length=5 --batch=3000 --model=model >out; wc -l <out";
   Write("out", "");
@@ -96,14 +99,15 @@ TEST_F(TranslateTest, PrintsAsManyAsWereAskedFor) {
 TEST_F(TranslateTest, LinesThatCannotBeTranslatedAreNamed) {
   Write("lines.txt", "abc\na\xFF\nabc\n");
   const CommandResult result = Translate({"--max-length=4", "lines.txt"});
-  EXPECT_TRUE(Fails(result, 2, "lines.txt: line 2: not UTF-8 at byte 1 (0xFF)"));
+  EXPECT_TRUE(Fails(result, 2, "lines.txt, line 2: not UTF-8 at byte 1 (0xFF)"));
   Write("first.txt", "abc\n");
   EXPECT_EQ(result.out, Translated({"--max-length=4", "first.txt"})) << "what comes before it is translated";
   Write("lines.txt", "a\n" + std::string(1025, 'a') + "\n");
   EXPECT_TRUE(Fails(Translate({"--max-length=4", "lines.txt"}), 2,
-                    "lines.txt: line 2: it has 1025 tokens, but the model's context is 1024; --truncate cuts"));
+                    "lines.txt, line 2: it has 1025 tokens, but the model's context is 1024; --truncate cuts"));
   EXPECT_TRUE(Works(Translate({"--max-length=4", "--beam=1", "--truncate", "lines.txt"})));
-  EXPECT_TRUE(Fails(Translate({"--beam=64"}), 2, "batch 32 with beam 64 and up to 1024 tokens: the beams of a step"));
+  EXPECT_TRUE(Fails(Translate({"--beam=1024", "--max-length=65"}), 2,
+                    "beam 1024 with caches of 96 tokens: the beams of a step look at"));
   EXPECT_TRUE(Fails(Translate({"--max-length=1025"}), 2, "--max-length: 1025 is more than the model's context 1024"));
 }
 
@@ -118,6 +122,42 @@ TEST_F(TranslateTest, RefusesVocabulariesThatDoNotFit) {
   EXPECT_TRUE(Fails(Translate({}), 2, "model/target_vocabulary.txt: No such file"));
   fs::remove(Path("model/source_vocabulary.txt"));
   EXPECT_TRUE(Fails(Translate({}), 2, "model: the folder has none of tokenizer.json"));
+}
+
+TEST_F(TranslateTest, ItsConfigurationAndItsVocabularyAgree) {
+  Write("lines.txt", "abc\n");
+  const std::string wanted = Translated({"--beam=1", "lines.txt"});
+  std::string config = Read("model/config.json");
+  config.pop_back();
+  Write("model/config.json", config + ",\"bos_id\":1,\"eos_id\":2}");
+  EXPECT_EQ(Translated({"--beam=1", "lines.txt"}), wanted);
+  Write("model/target_vocabulary.txt", "<blank>\n</s>\n<s>\na\nb\nc\nd\ne\n");
+  EXPECT_TRUE(Fails(Translate({}), 2, "model/config.json: bos_id is 1, but target_vocabulary.txt has that token at 2"));
+  Write("model/config.json", config + ",\"bos_id\":0,\"eos_id\":\"2\"}");
+  Write("model/target_vocabulary.txt", "<s>\n<blank>\n</s>\na\nb\nc\nd\ne\n");
+  EXPECT_TRUE(Fails(Translate({}), 2, "model/config.json: eos_id is \"2\", but target_vocabulary.txt has that token"));
+  Write("model/config.json", config + ",\"bos_id\":0,\"eos_id\":2}");
+  EXPECT_TRUE(Works(Translate({"lines.txt"})));
+}
+
+TEST_F(TranslateTest, AModelWhoseProbabilitiesAreNotNumbersTranslatesNothing) {
+  absl::StatusOr<Weights> weights = Weights::ReadSafetensors(Path("model/model.safetensors"));
+  ASSERT_TRUE(weights.ok()) << weights.status();
+  std::vector<NamedTensor> tensors(weights->tensors().begin(), weights->tensors().end());
+  std::vector<float> bias(9, std::nanf(""));
+  for (auto& [name, tensor] : tensors) {
+    if (name == "decoder/projection/bias") tensor.data = reinterpret_cast<std::byte*>(bias.data());
+  }
+  ASSERT_TRUE(WriteSafetensors(Path("model/model.safetensors"), tensors).ok());
+  Write("lines.txt", "abc\n");
+  const char* const wanted = "the model's probabilities are not numbers";
+  for (const char* beam : {"--beam=1", "--beam=3"}) {
+    const CommandResult result = Translate({beam, "lines.txt"});
+    EXPECT_TRUE(Fails(result, 1, wanted));
+    EXPECT_EQ(result.out, "");
+    const Arguments evaluate = {"evaluate", "--model=model", "--source=lines.txt", "--references=lines.txt"};
+    EXPECT_TRUE(Fails(Weft(evaluate + Arguments{beam}), 1, wanted));
+  }
 }
 
 TEST_F(TranslateTest, WritesArabicNamesInLatinLetters) {

@@ -147,11 +147,11 @@ TEST_F(WordVectorsTest, SaysWhatDoesNotFit) {
     Arguments arguments;
     const char* message;
   } rows[] = {
-      {{"--word=a", "texts.txt"}, "texts.txt: line 2: it does not have the word 'a'"},
-      {{"--word=a", "empty_line.txt"}, "empty_line.txt: line 2: it does not have the word 'a'"},
-      {{"--word=a", "latin1.txt"}, "latin1.txt: line 2: not UTF-8 at byte 2 (0xE9)"},
-      {{"--word=a", "long.txt"}, "long.txt: line 2: it has 29 tokens, but the model's context is 20; --truncate cuts"},
-      {{"--word=a", "--truncate", "long.txt"}, "long.txt: line 2: it does not have the word 'a' before the cut"},
+      {{"--word=a", "texts.txt"}, "texts.txt, line 2: it does not have the word 'a'"},
+      {{"--word=a", "empty_line.txt"}, "empty_line.txt, line 2: it does not have the word 'a'"},
+      {{"--word=a", "latin1.txt"}, "latin1.txt, line 2: not UTF-8 at byte 2 (0xE9)"},
+      {{"--word=a", "long.txt"}, "long.txt, line 2: it has 29 tokens, but the model's context is 20; --truncate cuts"},
+      {{"--word=a", "--truncate", "long.txt"}, "long.txt, line 2: it does not have the word 'a' before the cut"},
       {{"--word=a", "missing.txt"}, "missing.txt: No such file"},
       {{"--word=a", "folder"}, "folder: it is a folder"},
       {{"--word=c", "texts.txt"}, "--word: model's vocabulary has no pieces for 'c'"},
@@ -170,7 +170,7 @@ TEST_F(WordVectorsTest, SaysWhatDoesNotFit) {
     EXPECT_EQ(result.out, "") << message;
   }
   const CommandResult cut = WordVectors({"--word=ab", "--truncate", "long.txt"});
-  EXPECT_TRUE(Fails(cut, 2, "long.txt: line 1: it does not have the word 'ab'"));
+  EXPECT_TRUE(Fails(cut, 2, "long.txt, line 1: it does not have the word 'ab'"));
   Write("model/vocab.txt", "[UNK]\n[CLS]\n[SEP]\n[PAD]\na\n##b\nc\n");
   EXPECT_TRUE(Fails(WordVectors({"--word=a"}), 2, "model: the tokenizer has 7 tokens, but the model's table 6"));
 }

@@ -30,6 +30,19 @@ absl::StatusOr<std::vector<std::string>> ReadLines(const std::string& path) {
   return lines;
 }
 
+absl::StatusOr<std::vector<int32_t>> EncodeText(const std::string& path, absl::string_view text,
+                                                const Tokenizer& tokenizer) {
+  std::vector<int32_t> tokens;
+  int64_t number = 0;
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    ++number;
+    const absl::StatusOr<std::vector<int32_t>> ids = tokenizer.Encode(absl::StripSuffix(line, "\r"));
+    if (!ids.ok()) return Annotate(ids.status(), absl::StrCat(path, ", line ", number));
+    tokens.insert(tokens.end(), ids->begin(), ids->end());
+  }
+  return tokens;
+}
+
 absl::StatusOr<std::string> ReadKingJamesBible() {
   std::string text;
   std::FILE* pipe = popen("bible -f gen1:1-rev22:21 2>/dev/null", "r");

@@ -11,8 +11,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "weft/core/random.h"
+#include "weft/text/tokenizer.h"
 
 namespace weft {
 
@@ -21,6 +23,9 @@ namespace weft {
 absl::StatusOr<std::string> ReadText(const std::string& path);
 // Its lines, without their ends ("\n" or "\r\n").
 absl::StatusOr<std::vector<std::string>> ReadLines(const std::string& path);
+// A text's tokens, line by line: an error begins with "PATH, line 7".
+absl::StatusOr<std::vector<int32_t>> EncodeText(const std::string& path, absl::string_view text,
+                                                const Tokenizer& tokenizer);
 // The King James Bible, one verse a line, from Debian's package bible-kjv. NotFound if that is not installed.
 absl::StatusOr<std::string> ReadKingJamesBible();
 
