@@ -80,5 +80,57 @@ TEST(TrainBenchTest, Help) {
   }
 }
 
+TEST(CeilingTest, PeaksAndTheFloorOfAStep) {
+  const CommandResult peaks = RunBench("ceiling --json --seconds=1e-3 --threads=1");
+  ASSERT_EQ(peaks.exit_code, 0) << peaks.err;
+  const nlohmann::json row = nlohmann::json::parse(peaks.out);
+  EXPECT_EQ(row.at("threads"), 1);
+  EXPECT_GT(row.at("f32_gflops"), 0);
+  EXPECT_TRUE(row.at("bf16_gflops").is_null() || row.at("bf16_gflops") > 0);
+  for (const char* key : {"read_gb_per_second", "write_gb_per_second", "copy_gb_per_second"}) EXPECT_GT(row.at(key), 0);
+  EXPECT_FALSE(row.contains("floor_ms"));
+
+  for (const char* model : {"charcpu", "minilm-forward"}) {
+    const CommandResult floor =
+        RunBench(std::string("ceiling --json --seconds=1e-3 --threads=2 --batch=1 --length=8 --model=") + model);
+    ASSERT_EQ(floor.exit_code, 0) << floor.err;
+    const nlohmann::json step = nlohmann::json::parse(floor.out);
+    EXPECT_EQ(step.at("model"), model);
+    EXPECT_GT(step.at("products_ms"), 0);
+    EXPECT_EQ(step.at("adamw_ms") > 0, std::string(model) == "charcpu");
+    EXPECT_NEAR(step.at("floor_ms").get<double>(),
+                step.at("products_ms").get<double>() + step.at("adamw_ms").get<double>(), 1e-6);
+    double sum = 0;
+    for (const nlohmann::json& product : step.at("products")) {
+      sum += product.at("count").get<double>() * product.at("ms").get<double>();
+    }
+    EXPECT_NEAR(step.at("products_ms"), sum, 1e-6);
+  }
+}
+
+TEST(CeilingTest, PrintsATable) {
+  const CommandResult result =
+      RunBench("ceiling --seconds=1e-3 --threads=1 --batch=1 --length=8 --model=charcpu --precision=f32");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  for (const char* part : {"f32_gflops ", "floor_ms ", "GFLOP/s\n", "\n1 x [8,128] [128,384]' "}) {
+    EXPECT_THAT(result.out, HasSubstr(part));
+  }
+}
+
+TEST(CeilingTest, UsageErrors) {
+  for (const char* flags : {"--foo", "gpt2", "--model=gtp2", "--batch=-1", "--length=x", "--precision=bf16",
+                            "--threads=-1", "--seconds=0", "--seconds=nan"}) {
+    ExpectUsageError("ceiling", flags);
+  }
+}
+
+TEST(CeilingTest, Help) {
+  const CommandResult result = RunBench("ceiling --help");
+  EXPECT_EQ(result.exit_code, 0);
+  for (const char* part : {"--model", "--batch", "--length", "--precision", "--threads", "--json", "--seconds"}) {
+    EXPECT_THAT(result.out, HasSubstr(part));
+  }
+}
+
 }  // namespace
 }  // namespace weft
