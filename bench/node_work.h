@@ -2,15 +2,11 @@
 #ifndef WEFT_BENCH_NODE_WORK_H_
 #define WEFT_BENCH_NODE_WORK_H_
 
-#include <chrono>
 #include <cstdint>
 
-namespace weft {
+#include "weft/bench/measure.h"
 
-using Clock = std::chrono::steady_clock;
-inline double SecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
+namespace weft {
 
 // Of one thread, on a cache line of its own.
 struct alignas(64) Tally {

@@ -6,10 +6,8 @@
 // The policies of a graph take turns, --repeats times. In its turn a policy runs the graph for a few milliseconds
 // untimed, because training runs one graph over and over; then a run is timed, or many if the graph is small. Medians
 // are reported.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <exception>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -18,6 +16,8 @@
 #include <vector>
 
 #include "oneapi/tbb/global_control.h"
+#include "weft/bench/command_line.h"
+#include "weft/bench/measure.h"
 #include "weft/bench/policies.h"
 
 namespace weft {
@@ -39,12 +39,6 @@ struct Options {
   int threads = 2, repeats = 20;
   bool json = false;
 };
-
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const size_t n = values.size();
-  return (values[(n - 1) / 2] + values[n / 2]) / 2;
-}
 
 Schedule BuildSchedule(const TaskGraph& graph, double seconds) {
   ScheduleBuilder builder;
@@ -147,7 +141,7 @@ int Main(int argc, char** argv) {
 
   Options options;
   CLI::App app("Measures what it costs to schedule graphs of small tasks.", "schedule_bench");
-  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)->always_capture_default();
+  SetUp(&app);
   app.add_option("--graphs", options.graphs, "one graph, or all that are made up")->check(CLI::IsMember(graphs));
   app.add_option("--nodes", options.nodes, "of a graph, or as near as its form allows")
       ->check(CLI::Range(1, 100'000'000));
@@ -157,41 +151,24 @@ int Main(int argc, char** argv) {
   app.add_option("--policy", options.policy, "one policy, or all")->check(CLI::IsMember(policies));
   app.add_option("--repeats", options.repeats, "turns that each policy takes")->check(CLI::Range(1, 100'000));
   app.add_flag("--json", options.json, "an object a line in place of a table");
-  try {
-    app.parse(argc, argv);
+  return RunProgram(&app, argc, argv, [&] {
     if (!(options.work >= 0)) throw CLI::ValidationError("--work", "not a number");
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help
-    std::fprintf(stderr, "schedule_bench: %s\n", error.what());
-    return 2;
-  }
-
-  const size_t threads = std::max<size_t>(static_cast<size_t>(options.threads), std::thread::hardware_concurrency());
-  const tbb::global_control control(tbb::global_control::max_allowed_parallelism, threads);
-  if (!options.json) {
-    std::printf("%-10s %9s %-14s %7s %10s %12s %11s %9s\n", "graph", "nodes", "policy", "threads", "ns/node",
-                "makespan_us", "utilization", "build_ns");
-  }
-  const NodeWork work(options.work);
-  bool right = true;
-  for (size_t i = 1; i < graphs.size(); ++i) {
-    if (options.graphs == "synthetic" || options.graphs == graphs[i]) right &= Measure(graphs[i], options, work);
-  }
-  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-    std::fprintf(stderr, "schedule_bench: standard output could not be written\n");
-    return 1;
-  }
-  return right ? 0 : 1;
+    const size_t threads = std::max<size_t>(static_cast<size_t>(options.threads), std::thread::hardware_concurrency());
+    const tbb::global_control control(tbb::global_control::max_allowed_parallelism, threads);
+    if (!options.json) {
+      std::printf("%-10s %9s %-14s %7s %10s %12s %11s %9s\n", "graph", "nodes", "policy", "threads", "ns/node",
+                  "makespan_us", "utilization", "build_ns");
+    }
+    const NodeWork work(options.work);
+    bool right = true;
+    for (size_t i = 1; i < graphs.size(); ++i) {
+      if (options.graphs == "synthetic" || options.graphs == graphs[i]) right &= Measure(graphs[i], options, work);
+    }
+    return right ? 0 : 1;
+  });
 }
 
 }  // namespace
 }  // namespace weft
 
-int main(int argc, char** argv) {
-  try {
-    return weft::Main(argc, argv);
-  } catch (const std::exception& error) {  // of the standard library: out of memory
-    std::fprintf(stderr, "schedule_bench: %s\n", error.what());
-    return 1;
-  }
-}
+int main(int argc, char** argv) { return weft::Main(argc, argv); }

@@ -1,0 +1,25 @@
+// What benchmarks time with, and what they make of many times.
+#ifndef WEFT_BENCH_MEASURE_H_
+#define WEFT_BENCH_MEASURE_H_
+
+#include <algorithm>
+#include <chrono>
+#include <vector>
+
+namespace weft {
+
+using Clock = std::chrono::steady_clock;
+inline double SecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// Of at least one value; the mean of the two in the middle if their number is even.
+inline double Median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const size_t n = values.size();
+  return (values[(n - 1) / 2] + values[n / 2]) / 2;
+}
+
+}  // namespace weft
+
+#endif  // WEFT_BENCH_MEASURE_H_
