@@ -185,9 +185,8 @@ struct OpDef {
 
   GradientFunction gradient = nullptr;  // null with an `elementary`: the elementary spelling is differentiated
   const char* no_gradient = nullptr;    // the reason, for an op that has none
-  // Recorded by the forward op when the upstream gradient is known to be 1 (raised losses).
-  GradientFunction unit_gradient = nullptr;
-  VarList (*lower)(const Attrs&, VarSpan inputs) = nullptr;       // ordinary nodes, when one kernel would not tile
+  // Ordinary nodes that take its place once gradients are expanded: for an op that has no kernels.
+  VarList (*lower)(const Attrs&, VarSpan inputs) = nullptr;
   VarList (*elementary)(const Attrs&, VarSpan inputs) = nullptr;  // the same mathematics in smaller ops
   VarList (*in_eval)(const Attrs&, VarSpan inputs) = nullptr;     // what stands in for it in mode kEval
   void (*reference)(const ReferenceArgs&) = nullptr;              // scalar loops, where there is no elementary spelling

@@ -19,19 +19,13 @@ struct Stage {
 };
 
 constexpr Stage kStages[] = {
-    {"typecheck", Typecheck},
-    {"cse", ShareCommon},
-    {"dce", DropDead},
-    {"raise", Raise},
-    {"autocast", nullptr},
-    {"expand gradients", ExpandGradients},
-    {"dce", DropDead},
-    {"fold", FoldConstants},
-    {"cse", ShareCommon},
-    {"dce", DropDead},
-    {"fuse", nullptr},
-    {"rematerialise", nullptr},
-    {"order writes", OrderWrites},
+    {"typecheck", Typecheck},   {"cse", ShareCommon},
+    {"dce", DropDead},          {"raise", Raise},
+    {"autocast", nullptr},      {"expand gradients", ExpandGradients},
+    {"dce", DropDead},          {"fold", FoldConstants},
+    {"cse", ShareCommon},       {"dce", DropDead},
+    {"lower", Lower},           {"fuse", nullptr},
+    {"rematerialise", nullptr}, {"order writes", OrderWrites},
     {"typecheck", Typecheck},
 };
 
@@ -55,7 +49,7 @@ absl::StatusOr<Rewrite> Begin(const Tape& tape, const CompileOptions& options) {
     return absl::InvalidArgumentError(
         absl::StrCat("compile: tile_seconds is ", options.tile_seconds, ", but must be above 0 and finite"));
   }
-  Rewrite rewrite = {.program = tape.program(), .mode = options.mode};
+  Rewrite rewrite = {.program = tape.program(), .mode = options.mode, .raise = options.raise};
   for (const VarList* roots : {&options.fetch, &options.update}) {
     for (Var v : *roots) {
       if (v.tape != &tape) {

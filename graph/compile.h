@@ -19,6 +19,8 @@ struct CompileOptions {
   VarList fetch;   // what Run returns
   VarList update;  // what Run does besides: updates of parameters, or groups of them
   Mode mode = kTrain;
+  // Whether patterns of elementary ops become ops with kernels and gradients of their own. false is for comparing.
+  bool raise = true;
   // How long a tile should take; finite and above 0. Another value cuts products elsewhere, and so gives other bits.
   double tile_seconds = kTileSeconds;
 };

@@ -85,6 +85,15 @@ struct DropoutAttrs {
   }
 };
 
+struct NormAttrs {  // of layer_norm and rms_norm
+  double epsilon = 1e-5;
+  friend bool operator==(const NormAttrs&, const NormAttrs&) = default;
+  template <class V>
+  void Visit(V&& visit) const {
+    visit("epsilon", epsilon);
+  }
+};
+
 }  // namespace weft
 
 #endif  // WEFT_OPS_ATTRIBUTES_H_

@@ -101,8 +101,6 @@ Var LogSumExp(Var x, int axis, bool keep) {
   return keep ? y : Reshape(y, WithoutAxis(y.shape(), FrontAxis(y.shape(), axis)));
 }
 
-Var RmsNorm(Var x, Var gain, double epsilon) { return x / Sqrt(Mean(x * x, -1, /*keep=*/true) + epsilon) * gain; }
-
 Var Gather(Var x, Var ids, int axis) {
   const Shape shape = x.shape(), ids_shape = ids.shape();
   const int front = FrontAxis(shape, axis);

@@ -3,20 +3,12 @@
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
+#include "weft/ops/attributes.h"
 #include "weft/ops/kernels/rows.h"
 #include "weft/ops/ops.h"
 
 namespace weft {
 namespace {
-
-struct LayerNormAttrs {
-  double epsilon = 1e-5;
-  friend bool operator==(const LayerNormAttrs&, const LayerNormAttrs&) = default;
-  template <class V>
-  void Visit(V&& visit) const {
-    visit("epsilon", epsilon);
-  }
-};
 
 absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
   if (in[0].shape.rank() < 1) return ShapeError("layer_norm", "x needs rank >= 1", in);
@@ -24,7 +16,7 @@ absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
   if (in[1] != vector || in[2] != vector) {
     return ShapeError("layer_norm", absl::StrCat("gain and bias must be ", ToString(vector)), in);
   }
-  const double epsilon = attrs.as<LayerNormAttrs>().epsilon;
+  const double epsilon = attrs.as<NormAttrs>().epsilon;
   if (!(epsilon > 0)) return ShapeError("layer_norm", absl::StrCat("epsilon = ", epsilon, ", wanted > 0"), in);
   TensorType statistics = in[0];
   statistics.shape.set_dim(-1, 1);
@@ -33,7 +25,7 @@ absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
 
 template <class T>
 void Kernel(const KernelArgs& a, Rect tile) {
-  const T epsilon = static_cast<T>(a.attrs.as<LayerNormAttrs>().epsilon);
+  const T epsilon = static_cast<T>(a.attrs.as<NormAttrs>().epsilon);
   const int64_t n = a.output_shape(0).cols();
   for (int64_t r = tile.row_begin; r < tile.row_end; ++r) {
     Rows<T>().layer_norm(a.input<T>(0) + r * n, a.input<T>(1), a.input<T>(2), epsilon, a.output<T>(0) + r * n,
@@ -60,12 +52,12 @@ VarList Elementary(const Attrs& attrs, VarSpan in) {
   const Var mean = Mean(in[0], -1, true);
   const Var centred = in[0] - mean;
   const Var variance = Mean(centred * centred, -1, true);
-  const Var rstd = 1 / Sqrt(variance + attrs.as<LayerNormAttrs>().epsilon);
+  const Var rstd = 1 / Sqrt(variance + attrs.as<NormAttrs>().epsilon);
   return {centred * rstd * in[1] + in[2], mean, rstd};
 }
 
 VarList Recorded(VarSpan in, double epsilon) {
-  return RecordAll(kLayerNorm, in, Attrs::Of(LayerNormAttrs{.epsilon = epsilon}));
+  return RecordAll(kLayerNorm, in, Attrs::Of(NormAttrs{.epsilon = epsilon}));
 }
 VarList Example(VarSpan in) { return Recorded(in, 1e-3); }
 
@@ -92,11 +84,11 @@ constexpr OpDef kLayerNorm = {.name = "layer_norm",
                               .gradient = Gradient,
                               .elementary = Elementary,
                               .cost = FlopsPerElement<8>,
-                              .attrs = AttrOpsOf<LayerNormAttrs>(),
+                              .attrs = AttrOpsOf<NormAttrs>(),
                               .examples = kExamples};
 
 Var LayerNorm(Var x, Var gain, Var bias, double epsilon) {
-  return Record(kLayerNorm, {x, gain, bias}, Attrs::Of(LayerNormAttrs{.epsilon = epsilon}));
+  return Record(kLayerNorm, {x, gain, bias}, Attrs::Of(NormAttrs{.epsilon = epsilon}));
 }
 
 }  // namespace weft

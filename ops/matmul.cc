@@ -1,8 +1,10 @@
 // ops/matmul.cc: y[..., i, j] = Σ_k a[..., i, k] · b[..., k, j]. Leading axes broadcast; either operand's last two axes
-// may be stored transposed. f32 on oneDNN, without copies (kernels/gemm.h).
+// may be stored transposed. f32 on oneDNN, without copies (kernels/gemm.h). matmul_add adds the product to a third
+// input of y's type.
 #include "weft/ops/matmul.h"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -38,6 +40,12 @@ absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
   return Types{{in[0].dtype, *shape}};
 }
 
+absl::StatusOr<Types> InferAdd(const Attrs& attrs, TypeSpan in) {
+  WEFT_ASSIGN_OR_RETURN(const Types types, Infer(attrs, in.first(2)));
+  if (in[2] == types[0]) return types;
+  return ShapeError("matmul_add", absl::StrCat("what is added to must be ", ToString(types[0])), in);
+}
+
 // How the products lie in memory: `batch` matrices of y, [rows, cols] each. If all of them use one b and a is not
 // transposed, a's leading axes count as rows, and the batch is one matrix.
 struct Layout {
@@ -48,14 +56,16 @@ struct Layout {
   // Elements from the operand of one matrix of y to that of the next: 0 if all use one; kIrregular if they broadcast
   // along some of the leading axes only.
   int64_t a_step, b_step;
+  bool accumulate;
 
-  Layout(const Attrs& attrs, const Shape& a, const Shape& b, const Shape& y)
+  Layout(const Attrs& attrs, const Shape& a, const Shape& b, const Shape& y, bool add = false)
       : transpose_a(attrs.as<MatMulAttrs>().transpose_a),
         transpose_b(attrs.as<MatMulAttrs>().transpose_b),
         batch(y.Product(0, y.rank() - 2)),
         rows(y.dim(-2)),
         cols(y.dim(-1)),
-        inner(a.dim(transpose_a ? -2 : -1)) {
+        inner(a.dim(transpose_a ? -2 : -1)),
+        accumulate(add) {
     const int64_t a_count = a.Product(0, a.rank() - 2), b_count = b.Product(0, b.rank() - 2);
     const auto step = [&](int64_t count, int64_t size) { return count == 1 ? 0 : count == batch ? size : kIrregular; };
     a_step = step(a_count, rows * inner);
@@ -79,7 +89,8 @@ struct Layout {
                        .c_stride = cols,
                        .c_step = rows * cols,
                        .transpose_a = transpose_a,
-                       .transpose_b = transpose_b};
+                       .transpose_b = transpose_b,
+                       .accumulate = accumulate};
     if (batch == 1 || irregular()) return shape;
     shape.batch = rows == 0 ? 0 : tile.rows() / rows;
     shape.a_step = a_step;
@@ -100,10 +111,23 @@ int64_t BroadcastOffset(const Shape& operand, const Shape& y, int64_t index, int
   return offset;
 }
 
+bool IsAdd(absl::Span<const Tensor> inputs) { return inputs.size() == 3; }
+
+// What the product of a tile is added to goes to where the sum will be, unless it is there.
+void CopyAddend(const KernelArgs& args, Rect tile) {
+  if (!IsAdd(args.inputs) || args.inputs[2].data == args.outputs[0].data) return;
+  const size_t size = SizeOf(args.outputs[0].type.dtype), row = size * args.output_shape(0).cols();
+  for (int64_t r = tile.row_begin; r < tile.row_end; ++r) {
+    const size_t offset = r * row + tile.col_begin * size;
+    std::memcpy(args.outputs[0].data + offset, args.inputs[2].data + offset, tile.cols() * size);
+  }
+}
+
 // Calls run(a, b, c, shape), with offsets of the operands, for each product that makes up `tile`.
 template <class Run>
-void ForEachProduct(const Attrs& attrs, const Shape& a, const Shape& b, const Shape& y, Rect tile, Run run) {
-  const Layout layout(attrs, a, b, y);
+void ForEachProduct(const KernelArgs& args, Rect tile, Run run) {
+  const Shape &a = args.input_shape(0), &b = args.input_shape(1), &y = args.output_shape(0);
+  const Layout layout(args.attrs, a, b, y, IsAdd(args.inputs));
   const GemmShape shape = layout.Of(tile);
   const int64_t a_row = layout.transpose_a ? 1 : layout.inner;
   const int64_t b_col = tile.col_begin * (layout.transpose_b ? layout.inner : 1);
@@ -137,7 +161,8 @@ Prepared Prepare(const OpArgs& args, absl::Span<const Rect> tiles) {
   auto primitives = std::make_shared<Primitives>();
   size_t workspace = 0;
   if (args.inputs[0].dtype != kF32) return {};
-  const Layout layout(args.attrs, args.inputs[0].shape, args.inputs[1].shape, args.outputs[0].shape);
+  const Layout layout(args.attrs, args.inputs[0].shape, args.inputs[1].shape, args.outputs[0].shape,
+                      args.inputs.size() == 3);
   for (const Rect& tile : tiles) {
     const GemmShape shape = layout.Of(tile);
     if (Find(*primitives, shape) != nullptr) continue;
@@ -150,27 +175,27 @@ Prepared Prepare(const OpArgs& args, absl::Span<const Rect> tiles) {
 void KernelF32(const KernelArgs& args, Rect tile) {
   static const Primitives none;
   const Primitives& primitives = args.prepared == nullptr ? none : *static_cast<const Primitives*>(args.prepared);
-  ForEachProduct(args.attrs, args.input_shape(0), args.input_shape(1), args.output_shape(0), tile,
-                 [&](int64_t a, int64_t b, int64_t c, const GemmShape& shape) {
-                   const Gemm* gemm = Find(primitives, shape);
-                   std::byte* workspace = args.workspace;
-                   std::shared_ptr<const Gemm> own;
-                   Arena arena;
-                   if (gemm == nullptr) {  // a tile that was not announced
-                     own = Gemm::Create(shape);
-                     gemm = own.get();
-                     workspace = arena.Allocate(gemm->workspace());
-                     WEFT_CHECK(workspace != nullptr);
-                   }
-                   gemm->Run(args.input<float>(0) + a, args.input<float>(1) + b, args.output<float>(0) + c, workspace);
-                 });
+  CopyAddend(args, tile);
+  ForEachProduct(args, tile, [&](int64_t a, int64_t b, int64_t c, const GemmShape& shape) {
+    const Gemm* gemm = Find(primitives, shape);
+    std::byte* workspace = args.workspace;
+    std::shared_ptr<const Gemm> own;
+    Arena arena;
+    if (gemm == nullptr) {  // a tile that was not announced
+      own = Gemm::Create(shape);
+      gemm = own.get();
+      workspace = arena.Allocate(gemm->workspace());
+      WEFT_CHECK(workspace != nullptr);
+    }
+    gemm->Run(args.input<float>(0) + a, args.input<float>(1) + b, args.output<float>(0) + c, workspace);
+  });
 }
 
 void KernelF64(const KernelArgs& args, Rect tile) {
-  ForEachProduct(args.attrs, args.input_shape(0), args.input_shape(1), args.output_shape(0), tile,
-                 [&](int64_t a, int64_t b, int64_t c, const GemmShape& shape) {
-                   PlainGemm(shape, args.input<double>(0) + a, args.input<double>(1) + b, args.output<double>(0) + c);
-                 });
+  CopyAddend(args, tile);
+  ForEachProduct(args, tile, [&](int64_t a, int64_t b, int64_t c, const GemmShape& shape) {
+    PlainGemm(shape, args.input<double>(0) + a, args.input<double>(1) + b, args.output<double>(0) + c);
+  });
 }
 
 // Tiles hold whole matrices of a batch, and at least so many rows of a single product that packing B is amortised.
@@ -181,7 +206,7 @@ int64_t Quantum(const OpArgs& args) {
 }
 
 Rect Access(const OpArgs& args, int operand, Rect tile) {
-  if (operand == 2) return tile;
+  if (operand >= 2) return tile;
   const Layout layout(args.attrs, args.inputs[0].shape, args.inputs[1].shape, args.outputs[0].shape);
   Rect rect = WholeRect(args.inputs[operand].shape);
   if (layout.batch == 1) {
@@ -215,6 +240,13 @@ VarList Gradient(const GradientArgs& args) {
   return {Reshape(SumTo(da, a.shape()), a_shape), SumTo(db, b.shape())};
 }
 
+// The same, and dC = dY.
+VarList GradientAdd(const GradientArgs& args) {
+  VarList gradients = Gradient(args);
+  gradients.push_back(args.grad(0));
+  return gradients;
+}
+
 void Reference(const ReferenceArgs& args) {
   const auto [transpose_a, transpose_b] = args.attrs.as<MatMulAttrs>();
   const Shape &a = args.input_types[0].shape, &b = args.input_types[1].shape, &y = args.output_types[0].shape;
@@ -223,6 +255,7 @@ void Reference(const ReferenceArgs& args) {
     const int64_t matrix = e / (rows * cols), i = e / cols % rows, j = e % cols;
     const double* const a_matrix = args.inputs[0].data() + BroadcastOffset(a, y, matrix, rows * inner);
     const double* const b_matrix = args.inputs[1].data() + BroadcastOffset(b, y, matrix, inner * cols);
+    if (args.inputs.size() == 3) args.outputs[0][e] = args.inputs[2][e];
     for (int64_t k = 0; k < inner; ++k) {
       args.outputs[0][e] +=
           a_matrix[transpose_a ? k * rows + i : i * inner + k] * b_matrix[transpose_b ? j * inner + k : k * cols + j];
@@ -278,6 +311,22 @@ constexpr OpExample kExamples[] = {
     {.in = "i32[3,5] i32[5,7]", .record = Example<0, 0>, .error = "not defined for i32"},
 };
 
+template <bool transpose_a, bool transpose_b>
+VarList AddExample(VarSpan in) {
+  return {MatMulAdd(in[0], in[1], in[2], {.transpose_a = transpose_a, .transpose_b = transpose_b})};
+}
+
+constexpr OpExample kAddExamples[] = {
+    {.in = "[1,1] [1,1] [1,1]", .record = AddExample<0, 0>, .out = "[1,1]"},
+    {.in = "[70,37] [37,200] [70,200]", .record = AddExample<0, 0>},
+    {.in = "[70,37] [200,37] [70,200]", .record = AddExample<0, 1>},
+    {.in = "[37,70] [37,200] [70,200]", .record = AddExample<1, 0>},
+    {.in = "[2,3,5] [2,5,7] [2,3,7]", .record = AddExample<0, 0>},
+    {.in = "[2,1,3,5] [4,5,7] [2,4,3,7]", .record = AddExample<0, 0>},  // both broadcast
+    {.in = "[3,0] [0,7] [3,7]", .record = AddExample<0, 0>},            // sums of nothing
+    {.in = "[3,5] [5,7] [7]", .record = AddExample<0, 0>, .error = "what is added to must be f32[3,7]"},
+};
+
 }  // namespace
 
 constexpr OpDef kMatmul = {.name = "matmul",
@@ -292,6 +341,25 @@ constexpr OpDef kMatmul = {.name = "matmul",
                            .cost = CostOf,
                            .attrs = AttrOpsOf<MatMulAttrs>(),
                            .examples = kExamples};
+
+constexpr OpDef kMatmulAdd = {.name = "matmul_add",
+                              .infer = InferAdd,
+                              .kernels = {KernelF32, KernelF64},
+                              .prepare = Prepare,
+                              .cut = Cut::kBoth,
+                              .quantum = Quantum,
+                              .access = Access,
+                              .in_place = 2,
+                              .gradient = GradientAdd,
+                              .reference = Reference,
+                              .cost = CostOf,
+                              .attrs = AttrOpsOf<MatMulAttrs>(),
+                              .examples = kAddExamples};
+
+Var MatMulAdd(Var a, Var b, Var c, MatMulOptions options) {
+  const MatMulAttrs attrs = {.transpose_a = options.transpose_a, .transpose_b = options.transpose_b};
+  return Record(kMatmulAdd, {a, b, c}, Attrs::Of(attrs));
+}
 
 Var MatMul(Var a, Var b, MatMulOptions options) {
   const MatMulAttrs attrs = {.transpose_a = options.transpose_a, .transpose_b = options.transpose_b};

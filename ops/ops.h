@@ -77,6 +77,7 @@ struct MatMulOptions {
 };
 // [..., M, K] × [..., K, N] = [..., M, N]; leading axes broadcast.
 Var MatMul(Var a, Var b, MatMulOptions options = {});
+Var MatMulAdd(Var a, Var b, Var c, MatMulOptions options = {});  // the same + c; in c's bytes, if nobody else reads c
 // softmax(scale · query keyᵀ, masked) · value for each head, dropped out before the last product (Vaswani et al.,
 // 2017); the matrix of scores is never whole. query [B, T, heads · D], key [B, S, G · D], value [B, S, G · E], or each
 // by head, [B, heads, T, D]; up to four masks that broadcast to [B, heads, T, S]: a bool hides a source where it is

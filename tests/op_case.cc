@@ -100,7 +100,20 @@ absl::StatusOr<NodeCase> FindNode(const OpDef& op, const OpCase& c) {
   return absl::InternalError("the node was there");
 }
 
+// By what the compiler makes of an op that has no kernels.
+std::vector<Buffer> EvaluateLowered(const NodeCase& node) {
+  Tape tape;
+  const VarList inputs = RecordInputs(&tape, node.input_types, /*states=*/0, /*below=*/0);
+  VarList outputs = tape.Record(*node.op, node.attrs, inputs);
+  const auto compiled = CompiledCase::Make(tape, outputs, inputs);
+  WEFT_CHECK(compiled.ok());
+  const auto values = (*compiled)->Run(node.inputs);
+  WEFT_CHECK(values.ok());
+  return *values;
+}
+
 std::vector<Buffer> EvaluateNode(const NodeCase& node) {
+  if (node.op->lower != nullptr) return EvaluateLowered(node);
   std::vector<Buffer> outputs;
   std::vector<Tensor> in, out;
   for (const Buffer& input : node.inputs) in.push_back(input.tensor());
@@ -116,9 +129,9 @@ std::vector<Buffer> EvaluateNode(const NodeCase& node) {
 }
 
 absl::StatusOr<std::unique_ptr<CompiledCase>> CompiledCase::Make(const Tape& tape, const VarList& fetch, VarSpan inputs,
-                                                                 int threads) {
-  WEFT_ASSIGN_OR_RETURN(const Graph graph, Compile(tape, {.fetch = fetch}));
-  std::unique_ptr<CompiledCase> made(new CompiledCase(tape, fetch, inputs));
+                                                                 int threads, bool raise) {
+  WEFT_ASSIGN_OR_RETURN(const Graph graph, Compile(tape, {.fetch = fetch, .raise = raise}));
+  std::unique_ptr<CompiledCase> made(new CompiledCase(tape, graph, fetch, inputs));
   made->runner_ = std::make_unique<Runner>(graph, &made->parameters_, RunnerOptions{.threads = threads});
   WEFT_RETURN_IF_ERROR(made->runner_->status());
   return made;

@@ -50,16 +50,23 @@ std::vector<Buffer> EvaluateNode(const NodeCase& node);
 // A compiled part of a tape that is run again and again on other values.
 class CompiledCase {
  public:
+  // Nothing is raised, unless that is asked for: an elementary spelling is to run as it stands.
   static absl::StatusOr<std::unique_ptr<CompiledCase>> Make(const Tape& tape, const VarList& fetch, VarSpan inputs,
-                                                            int threads = 1);
+                                                            int threads = 1, bool raise = false);
+  const Graph& graph() const { return graph_; }
   // The fetched values. State is set to the given values before each run.
   absl::StatusOr<std::vector<Buffer>> Run(absl::Span<const Buffer> values);
 
  private:
-  CompiledCase(const Tape& tape, const VarList& fetch, VarSpan inputs)
-      : tape_(tape), fetch_(fetch), inputs_(inputs.begin(), inputs.end()), parameters_({.seed = kExampleRandom.seed}) {}
+  CompiledCase(const Tape& tape, Graph graph, const VarList& fetch, VarSpan inputs)
+      : tape_(tape),
+        graph_(std::move(graph)),
+        fetch_(fetch),
+        inputs_(inputs.begin(), inputs.end()),
+        parameters_({.seed = kExampleRandom.seed}) {}
 
   const Tape& tape_;
+  Graph graph_;
   VarList fetch_, inputs_;
   Parameters parameters_;
   std::unique_ptr<Runner> runner_;

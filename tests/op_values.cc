@@ -190,6 +190,8 @@ std::vector<std::vector<bool>> CheckOneTile(const NodeCase& node, TileRunner& ru
   return written;
 }
 
+bool HasTiles(const NodeCase& node) { return !node.op->view && node.op->lower == nullptr; }
+
 }  // namespace
 
 void CheckValues(const OpExample& example, const NodeCase& node, const NodeCase& twin) {
@@ -210,7 +212,7 @@ void CheckValues(const OpExample& example, const NodeCase& node, const NodeCase&
 }
 
 void CheckTiles(const NodeCase& node) {
-  if (node.op->view) return;
+  if (!HasTiles(node)) return;
   const std::vector<Buffer> wanted = EvaluateNode(node);
   TileRunner runner(node, SmallestTiles(node));
   const std::vector<Buffer> backwards = runner.Outputs(std::byte{0x5a});
@@ -238,7 +240,7 @@ void CheckTiles(const NodeCase& node) {
 
 void CheckInPlace(const NodeCase& node) {
   const int input = node.op->in_place;
-  if (node.op->view || input < 0 || node.input_types[input] != node.output_types[0]) return;
+  if (!HasTiles(node) || input < 0 || node.input_types[input] != node.output_types[0]) return;
   const std::vector<Buffer> wanted = EvaluateNode(node);
   TileRunner runner(node, SmallestTiles(node));
   std::vector<Buffer> outputs = runner.Outputs(std::byte{0x5a});
@@ -251,7 +253,7 @@ void CheckInPlace(const NodeCase& node) {
 
 void CheckConcurrentTiles(const NodeCase& node) {
   constexpr int kWorkers = 4, kRounds = 4;
-  if (node.op->view) return;
+  if (!HasTiles(node)) return;
   const TileRunner runner(node, SmallestTiles(node), kWorkers);
   const std::vector<Buffer> wanted = runner.Outputs(std::byte{0x5a});
   for (const Rect& tile : runner.tiles()) runner.Run(tile, node.inputs, wanted);

@@ -14,16 +14,20 @@ struct Rewrite {
   Program program;
   std::vector<ValueId> roots;  // what must be there at the end: the fetched values, then the updates
   Mode mode = kTrain;
+  bool raise = true;
   std::vector<Explanation> explanations;  // what was raised, and what was not and why
 };
 
-absl::Status Typecheck(Rewrite& rewrite);        // every node's types are what its shape rule gives
-absl::Status ShareCommon(Rewrite& rewrite);      // nodes of equal op, attributes and inputs become one
-absl::Status DropDead(Rewrite& rewrite);         // what no root needs goes, and ids become dense
-absl::Status Raise(Rewrite& rewrite);            // patterns become ops with kernels and gradients of their own
-absl::Status RaiseAttention(Rewrite& rewrite);   // softmax(q kᵀ) v
+absl::Status Typecheck(Rewrite& rewrite);       // every node's types are what its shape rule gives
+absl::Status ShareCommon(Rewrite& rewrite);     // nodes of equal op, attributes and inputs become one
+absl::Status DropDead(Rewrite& rewrite);        // what no root needs goes, and ids become dense
+absl::Status Raise(Rewrite& rewrite);           // patterns become ops with kernels and gradients of their own
+absl::Status RaiseAttention(Rewrite& rewrite);  // softmax(q kᵀ) v
+absl::Status RaiseNorms(Rewrite& rewrite);      // (x - mean) / sqrt(variance + ε), x / sqrt(mean(x²) + ε)
+absl::Status RaiseLinearCrossEntropy(Rewrite& rewrite);
 absl::Status ExpandGradients(Rewrite& rewrite);  // gradient nodes become ordinary ops; mode kEval takes effect
 absl::Status FoldConstants(Rewrite& rewrite);    // small values that depend on constants only are computed
+absl::Status Lower(Rewrite& rewrite);            // ops without kernels become ordinary ones
 absl::Status OrderWrites(Rewrite& rewrite);      // what reads a state's old version later than its write reads a copy
 
 }  // namespace weft

@@ -56,6 +56,11 @@ dnnl::matmul::primitive_desc Describe(const GemmShape& shape) {
   const memory::desc c = Matrix(shape, shape.rows, shape.cols, shape.c_stride, shape.c_step, false);
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  if (shape.accumulate) {
+    dnnl::post_ops sum;
+    sum.append_sum();
+    attr.set_post_ops(sum);
+  }
 #if DNNL_VERSION_MAJOR >= 3
   return dnnl::matmul::primitive_desc(Engine(), a, b, c, attr);
 #else
@@ -116,6 +121,7 @@ std::shared_ptr<const Gemm> Gemm::Create(const GemmShape& shape) {
 
 void Gemm::Run(const float* a, const float* b, float* c, std::byte* workspace) const {
   if (primitive_ == nullptr) {  // sums of nothing
+    if (shape_.accumulate) return;
     for (int64_t m = 0; m < shape_.batch; ++m) {
       for (int64_t r = 0; r < shape_.rows; ++r)
         std::fill_n(c + m * shape_.c_step + r * shape_.c_stride, shape_.cols, 0.0f);
@@ -142,7 +148,7 @@ void PlainGemm(const GemmShape& shape, const double* a, const double* b, double*
   const int64_t a_row = shape.transpose_a ? 1 : shape.a_stride, a_col = shape.transpose_a ? shape.a_stride : 1;
   const int64_t b_row = shape.transpose_b ? 1 : shape.b_stride, b_col = shape.transpose_b ? shape.b_stride : 1;
   for (int64_t m = 0; m < shape.batch; ++m, a += shape.a_step, b += shape.b_step, c += shape.c_step) {
-    for (int64_t i = 0; i < shape.rows; ++i) std::fill_n(c + i * shape.c_stride, shape.cols, 0.0);
+    for (int64_t i = 0; i < shape.rows && !shape.accumulate; ++i) std::fill_n(c + i * shape.c_stride, shape.cols, 0.0);
     for (int64_t begin = 0; begin < shape.inner; begin += kBlock) {
       const int64_t end = std::min(begin + kBlock, shape.inner);
       for (int64_t i = 0; i < shape.rows; ++i) {

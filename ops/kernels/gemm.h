@@ -21,6 +21,7 @@ struct GemmShape {
   int64_t a_stride = 0, b_stride = 0, c_stride = 0;  // elements between the rows as stored
   int64_t a_step = 0, b_step = 0, c_step = 0;        // elements between the matrices of a batch; 0: all use one
   bool transpose_a = false, transpose_b = false;     // A is stored as [inner, rows], B as [cols, inner]
+  bool accumulate = false;                           // C += A' B'
 
   friend bool operator==(const GemmShape&, const GemmShape&) = default;
 };

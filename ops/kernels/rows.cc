@@ -213,42 +213,66 @@ void ExpDifference(const T* x, T lse, T q, T d, T* y, int64_t n) {
   });
 }
 
-template <class T>
-void LayerNorm(const T* x, const T* gain, const T* bias, T epsilon, T* y, T* mean, T* rstd, int64_t n) {
+// Layer norm; without `centred`, RMS norm: the mean is taken to be 0, and there is no bias.
+template <bool centred, class T>
+HWY_INLINE void Normalize(const T* x, const T* gain, const T* bias, T epsilon, T* y, T mean, T* rstd, int64_t n) {
   const D<T> d;
-  *mean = Sum(x, n) / n;
-  const V<T> means = hn::Set(d, *mean);
+  const V<T> means = hn::Set(d, mean);
+  const auto from_mean = [&](V<T> v) HWY_ATTR { return centred ? hn::Sub(v, means) : v; };
   const T squares = SumVectors<T>(n, [&](auto at, int64_t i) HWY_ATTR {
-    const V<T> v = hn::Sub(at.Load(x + i), means);
+    const V<T> v = from_mean(at.Load(x + i));
     return hn::Mul(v, v);
   });
   *rstd = 1 / std::sqrt(squares / n + epsilon);
   const V<T> scale = hn::Set(d, *rstd);
   ForEachVector<T>(n, [&](auto at, int64_t i) HWY_ATTR {
-    const V<T> normal = hn::Mul(hn::Sub(at.Load(x + i), means), scale);
-    at.Store(hn::MulAdd(normal, at.Load(gain + i), at.Load(bias + i)), y + i);
+    const V<T> normal = hn::Mul(from_mean(at.Load(x + i)), scale);
+    const V<T> gains = at.Load(gain + i);
+    at.Store(centred ? hn::MulAdd(normal, gains, at.Load(bias + i)) : hn::Mul(normal, gains), y + i);
+  });
+}
+
+template <class T>
+void LayerNorm(const T* x, const T* gain, const T* bias, T epsilon, T* y, T* mean, T* rstd, int64_t n) {
+  *mean = Sum(x, n) / n;
+  Normalize<true>(x, gain, bias, epsilon, y, *mean, rstd, n);
+}
+
+template <class T>
+void RmsNorm(const T* x, const T* gain, T epsilon, T* y, T* rstd, int64_t n) {
+  Normalize<false>(x, gain, x, epsilon, y, T{0}, rstd, n);
+}
+
+template <bool centred, class T>
+HWY_INLINE void NormalizeGradient(const T* x, const T* gain, T mean, T rstd, const T* dy, T* dx, T* dgain, T* dbias,
+                                  int64_t n) {
+  const D<T> d;
+  const V<T> means = hn::Set(d, mean), scale = hn::Set(d, rstd);
+  const auto normal_of = [&](V<T> v) HWY_ATTR { return hn::Mul(centred ? hn::Sub(v, means) : v, scale); };
+  T a = 0;
+  if (centred)
+    a = SumVectors<T>(n, [&](auto at, int64_t i) HWY_ATTR { return hn::Mul(at.Load(dy + i), at.Load(gain + i)); });
+  const T b = SumVectors<T>(n, [&](auto at, int64_t i) HWY_ATTR {
+    return hn::Mul(hn::Mul(at.Load(dy + i), at.Load(gain + i)), normal_of(at.Load(x + i)));
+  });
+  const V<T> mean_a = hn::Set(d, a / n), mean_b = hn::Set(d, b / n);
+  ForEachVector<T>(n, [&](auto at, int64_t i) HWY_ATTR {
+    const V<T> g = at.Load(dy + i), normal = normal_of(at.Load(x + i));
+    const V<T> h = hn::Mul(g, at.Load(gain + i));
+    at.Store(hn::Mul(hn::NegMulAdd(normal, mean_b, centred ? hn::Sub(h, mean_a) : h), scale), dx + i);
+    at.Store(hn::MulAdd(g, normal, at.Load(dgain + i)), dgain + i);
+    if (centred) at.Store(hn::Add(g, at.Load(dbias + i)), dbias + i);
   });
 }
 
 template <class T>
 void LayerNormGradient(const T* x, const T* gain, T mean, T rstd, const T* dy, T* dx, T* dgain, T* dbias, int64_t n) {
-  const D<T> d;
-  const V<T> means = hn::Set(d, mean), scale = hn::Set(d, rstd);
-  const T a =
-      SumVectors<T>(n, [&](auto at, int64_t i) HWY_ATTR { return hn::Mul(at.Load(dy + i), at.Load(gain + i)); });
-  const T b = SumVectors<T>(n, [&](auto at, int64_t i) HWY_ATTR {
-    const V<T> normal = hn::Mul(hn::Sub(at.Load(x + i), means), scale);
-    return hn::Mul(hn::Mul(at.Load(dy + i), at.Load(gain + i)), normal);
-  });
-  const V<T> mean_a = hn::Set(d, a / n), mean_b = hn::Set(d, b / n);
-  ForEachVector<T>(n, [&](auto at, int64_t i) HWY_ATTR {
-    const V<T> g = at.Load(dy + i);
-    const V<T> normal = hn::Mul(hn::Sub(at.Load(x + i), means), scale);
-    const V<T> centred = hn::Sub(hn::Mul(g, at.Load(gain + i)), mean_a);
-    at.Store(hn::Mul(hn::NegMulAdd(normal, mean_b, centred), scale), dx + i);
-    at.Store(hn::MulAdd(g, normal, at.Load(dgain + i)), dgain + i);
-    at.Store(hn::Add(g, at.Load(dbias + i)), dbias + i);
-  });
+  NormalizeGradient<true>(x, gain, mean, rstd, dy, dx, dgain, dbias, n);
+}
+
+template <class T>
+void RmsNormGradient(const T* x, const T* gain, T rstd, const T* dy, T* dx, T* dgain, int64_t n) {
+  NormalizeGradient<false>(x, gain, T{0}, rstd, dy, dx, dgain, dgain, n);
 }
 
 template <class T>
@@ -300,6 +324,8 @@ const RowKernels<T>* Table() {
       .exp_difference = ExpDifference<T>,
       .layer_norm = LayerNorm<T>,
       .layer_norm_gradient = LayerNormGradient<T>,
+      .rms_norm = RmsNorm<T>,
+      .rms_norm_gradient = RmsNormGradient<T>,
       .adamw = AdamW<T>,
       .sgd = Sgd<T>,
   };

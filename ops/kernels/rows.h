@@ -55,6 +55,9 @@ struct RowKernels {
   // dx of one row; adds the row's part to dgain and dbias.
   void (*layer_norm_gradient)(const T* x, const T* gain, T mean, T rstd, const T* dy, T* dx, T* dgain, T* dbias,
                               int64_t n);
+  // The same without mean and bias.
+  void (*rms_norm)(const T* x, const T* gain, T epsilon, T* y, T* rstd, int64_t n);
+  void (*rms_norm_gradient)(const T* x, const T* gain, T rstd, const T* dy, T* dx, T* dgain, int64_t n);
 
   // The next versions may be the same memory as the ones before.
   void (*adamw)(const AdamWStep<T>& step, const T* w, const T* m, const T* v, const T* grad, T* next_w, T* next_m,

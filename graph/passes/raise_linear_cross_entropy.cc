@@ -1,0 +1,75 @@
+#include "absl/strings/str_cat.h"
+#include "weft/graph/passes/pattern.h"
+#include "weft/ops/all_ops.h"
+#include "weft/ops/linear_cross_entropy.h"
+#include "weft/ops/matmul.h"
+#include "weft/ops/ops.h"
+
+namespace weft {
+namespace {
+
+constexpr char kPattern[] = "linear + cross-entropy";
+
+// Rewrite cross_entropy(reshape?(matmul(x, w) [+ bias]), t) to linear_cross_entropy(x, w, t [, bias]), and what it says
+// of the targets that count to ops of the targets alone, so that the gradient's factor 1 / count needs no logits.
+VarList RaiseLoss(PatternRewriter& r, const Node& loss) {
+  std::vector<ValueId> inside;
+  const auto enter = [&](ValueId id) {  // through reshapes
+    inside.push_back(id);
+    for (; r.producer(id).op == &kReshape; inside.push_back(id)) id = r.producer(id).inputs[0];
+    return id;
+  };
+  const ValueId logits = enter(loss.inputs[0]);
+  ValueId product = logits, bias = kNoValue;
+  const auto is_product = [&](ValueId id) { return r.producer(r.BeforeReshapes(id)).op == &kMatmul; };
+  if (const Node& sum = r.producer(logits); sum.op == &kAdd) {
+    const int i = is_product(sum.inputs[0]) ? 0 : 1;
+    if (!is_product(sum.inputs[i])) return {};
+    bias = sum.inputs[1 - i];
+    product = enter(sum.inputs[i]);
+  }
+  const Node& matmul = r.producer(product);
+  if (matmul.op != &kMatmul) return {};
+
+  const auto decline = [&](const std::string& reason) { return r.Decline(loss, kPattern, reason); };
+  const auto [transpose_x, transpose_w] = matmul.attrs.as<MatMulAttrs>();
+  const TensorType &x = r.type(matmul.inputs[0]), &w = r.type(matmul.inputs[1]);
+  const int64_t vocabulary = r.type(loss.inputs[0]).shape.dim(-1);
+  if (transpose_x || w.shape.rank() != 2 || r.type(product).shape.dim(-1) != vocabulary) {
+    return decline("the logits are not x · w with one matrix of weights and a column for each class");
+  }
+  if (bias != kNoValue && r.type(bias).shape != Shape{vocabulary}) {
+    return decline(
+        absl::StrCat("what is added to the product is ", ToString(r.type(bias)), ", no bias of [", vocabulary, "]"));
+  }
+  for (ValueId id : inside) {
+    if (r.Fetched(id)) return decline("the logits are fetched");
+  }
+  if (r.UsedElsewhere(inside, loss) != kNoValue) return decline("the logits have other users");
+  if (r.uses(loss.output(1)) > 0) return decline("the logarithms of the sums have users");
+  if (r.UnderTwoGradients(loss)) return decline("it is differentiated twice");
+
+  const auto attrs = loss.attrs.as<CrossEntropyAttrs>();
+  const Var targets = r.Now(loss.inputs[1]);
+  Shape rows = targets.shape();  // [..., C]
+  rows.Append(x.shape.dim(-1));
+  VarList inputs = {Reshape(r.Now(matmul.inputs[0]), rows), r.Now(matmul.inputs[1]), targets};
+  if (rows.rank() == 1) {  // one row of logits [V]
+    inputs[0] = Reshape(inputs[0], {1, rows.dim(0)});
+    inputs[2] = Reshape(targets, {1});
+  }
+  if (bias != kNoValue) inputs.push_back(r.Now(bias));
+  const Var row_loss = RecordAll(kLinearCrossEntropy, inputs,
+                                 Attrs::Of(LinearCrossEntropyAttrs{.transpose_w = transpose_w,
+                                                                   .ignore_index = attrs.ignore_index,
+                                                                   .label_smoothing = attrs.label_smoothing}))[0];
+  return {Reshape(row_loss, r.type(loss.output(0)).shape), Var(), CountedTargets(targets, x.dtype, attrs, vocabulary)};
+}
+
+}  // namespace
+
+absl::Status RaiseLinearCrossEntropy(Rewrite& rewrite) {
+  return RewritePatterns(rewrite, {{&kCrossEntropy, kPattern, RaiseLoss}});
+}
+
+}  // namespace weft
