@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
+#include "weft/graph/cost.h"
 #include "weft/graph/evaluate.h"
 #include "weft/graph/memory_plan.h"
 #include "weft/graph/passes/passes.h"
@@ -26,11 +27,13 @@ constexpr Stage kStages[] = {
     {"autocast", nullptr},
     {"expand gradients", ExpandGradients},
     {"dce", DropDead},
+    {"scatter rows", ScatterRows},
     {"fold", FoldConstants},
     {"cse", ShareCommon},
     {"dce", DropDead},
     {"fuse", nullptr},
-    {"rematerialise", nullptr},
+    {"advance writes", AdvanceWrites},
+    {"rematerialise", Rematerialise},
     {"order writes", OrderWrites},
     {"typecheck", Typecheck},
 };
@@ -55,7 +58,7 @@ absl::StatusOr<Rewrite> Begin(const Tape& tape, const CompileOptions& options) {
     return absl::InvalidArgumentError(
         absl::StrCat("compile: tile_seconds is ", options.tile_seconds, ", but must be above 0 and finite"));
   }
-  Rewrite rewrite = {.program = tape.program(), .mode = options.mode};
+  Rewrite rewrite = {.program = tape.program(), .mode = options.mode, .memory_budget = options.memory_budget};
   for (const VarList* roots : {&options.fetch, &options.update}) {
     for (Var v : *roots) {
       if (v.tape != &tape) {
@@ -105,6 +108,16 @@ void MakeSteps(double tile_seconds, CompiledGraph* graph) {
   }
 }
 
+double ExpectedSeconds(const CompiledGraph& graph) {
+  double seconds = 0;
+  for (const Step& step : graph.steps) {
+    const Node& node = graph.program.node(step.node);
+    const Types inputs = graph.program.InputTypes(node), outputs = graph.program.OutputTypes(node);
+    seconds += Seconds(*node.op, {node.attrs, inputs, outputs});
+  }
+  return seconds;
+}
+
 }  // namespace
 
 absl::StatusOr<Graph> Compile(const Tape& tape, const CompileOptions& options) {
@@ -117,6 +130,7 @@ absl::StatusOr<Graph> Compile(const Tape& tape, const CompileOptions& options) {
   for (size_t i = 0; i < options.fetch.size(); ++i) graph->fetches.push_back({options.fetch[i].id, rewrite.roots[i]});
   MakeSteps(options.tile_seconds, graph.get());
   MakeTasks(graph.get(), PlanMemory(graph.get(), rewrite.roots));
+  if (rewrite.recomputed_seconds > 0) graph->memory.recomputed = rewrite.recomputed_seconds / ExpectedSeconds(*graph);
   return Graph(std::move(graph));
 }
 

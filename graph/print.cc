@@ -38,7 +38,7 @@ std::string PrintMemory(const Graph& graph) {
     const ParameterSpec& spec = compiled.program.parameters[node.attrs.as<SourceAttrs>().index];
     (spec.kind == ParameterKind::kWeight ? weights : state) += spec.type.bytes();
   }
-  const auto [naive, planned, bound] = compiled.memory;
+  const auto [naive, planned, bound, recomputed] = compiled.memory;
   return absl::StrCat(
       "values, each with a place of its own  ", Megabytes(naive), "\n", "values, as planned                    ",
       Megabytes(planned), "\n", "values, most live at once             ", Megabytes(bound),
@@ -47,7 +47,10 @@ std::string PrintMemory(const Graph& graph) {
       Megabytes(weights), "\n", "optimizer and other state             ", Megabytes(state), "\n",
       "workspace of each worker              ", Megabytes(compiled.workspace_bytes), "\n",
       absl::StrFormat("%d steps, %d tasks, %d edges\n", compiled.steps.size(), compiled.tasks.size(),
-                      compiled.schedule.successors.size()));
+                      compiled.schedule.successors.size()),
+      recomputed > 0
+          ? absl::StrFormat("%.1f%% of the time expected goes into computing values again\n", 100 * recomputed)
+          : "");
 }
 
 // h.0/attn: attention: raised

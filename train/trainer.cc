@@ -234,7 +234,8 @@ absl::Status Trainer::CheckWeights() const {
                               "' infinite or NaN at step ", step_, " or before"));
 }
 
-// The update left the weights as they were, so the same batch in a graph without it makes the NaN again.
+// The update left weights without finite gradients as they were, so the same batch in a graph without it makes the NaN
+// again.
 absl::Status Trainer::ExplainNan(const TrainingBatch& batch, double loss, double gradient_norm) {
   WEFT_RETURN_IF_ERROR(CheckWeights());
   std::string cause;
@@ -247,8 +248,8 @@ absl::Status Trainer::ExplainNan(const TrainingBatch& batch, double loss, double
       cause = absl::StrCat("; the first op to make a NaN was ", check.first_nan());
     }
   }
-  return Stopped(absl::StrFormat("loss %g, gradient norm %g at step %d%s; no weight was changed", WithoutSign(loss),
-                                 WithoutSign(gradient_norm), step_ + 1, cause));
+  return Stopped(absl::StrFormat("loss %g, gradient norm %g at step %d%s; no weight became infinite or NaN",
+                                 WithoutSign(loss), WithoutSign(gradient_norm), step_ + 1, cause));
 }
 
 absl::Status Trainer::Stopped(const std::string& why) const {

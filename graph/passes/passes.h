@@ -14,6 +14,8 @@ struct Rewrite {
   Program program;
   std::vector<ValueId> roots;  // what must be there at the end: the fetched values, then the updates
   Mode mode = kTrain;
+  size_t memory_budget = 0;               // as in CompileOptions
+  double recomputed_seconds = 0;          // what is computed twice takes, by the cost model
   std::vector<Explanation> explanations;  // what was raised, and what was not and why
 };
 
@@ -23,8 +25,16 @@ absl::Status DropDead(Rewrite& rewrite);         // what no root needs goes, and
 absl::Status Raise(Rewrite& rewrite);            // patterns become ops with kernels and gradients of their own
 absl::Status RaiseAttention(Rewrite& rewrite);   // softmax(q kᵀ) v
 absl::Status ExpandGradients(Rewrite& rewrite);  // gradient nodes become ordinary ops; mode kEval takes effect
+absl::Status ScatterRows(Rewrite& rewrite);      // an embedding's gradient is added to another one in place
 absl::Status FoldConstants(Rewrite& rewrite);    // small values that depend on constants only are computed
+absl::Status AdvanceWrites(Rewrite& rewrite);    // updates move up to where their gradients are made
+absl::Status Rematerialise(Rewrite& rewrite);    // what a memory budget leaves no room for is computed twice
 absl::Status OrderWrites(Rewrite& rewrite);      // what reads a state's old version later than its write reads a copy
+
+// How many nodes and roots read each value.
+std::vector<uint32_t> CountUses(const Rewrite& rewrite);
+// Says of each value which node makes it, when nodes have moved.
+void NumberProducers(Program* program);
 
 }  // namespace weft
 
