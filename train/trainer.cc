@@ -72,7 +72,8 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const TrainerOptions& o
   trainer->run_ = run;
   for (const TrainingProgram& program : task->programs()) {
     WEFT_ASSIGN_OR_RETURN(Graph train, Compile(*program.tape, {.fetch = {program.loss, program.gradient_norm},
-                                                               .update = {program.update}}));
+                                                               .update = {program.update},
+                                                               .memory_budget = options.memory_budget}));
     auto runner = std::make_unique<Runner>(std::move(train), parameters,
                                            RunnerOptions{.threads = static_cast<int>(options.threads)});
     WEFT_RETURN_IF_ERROR(runner->status());
