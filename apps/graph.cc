@@ -25,6 +25,10 @@ Hyperparameters Table(GraphFlags* flags) {
       {"format", "one node a line, or Graphviz's DOT", &flags->format, {.choices = {"text", "dot"}}},
       {"mode", "the training step, or the loss alone", &flags->mode, {.choices = {"train", "eval"}}},
       {"memory", "print what memory the compiled graph takes, and not the graph", &flags->memory},
+      {"memory-budget",
+       "the most bytes that its values may take, like 500M; 0: no limit",
+       &flags->options.trainer.memory_budget,
+       {.is_bytes = true}},
       {"explain", "print which patterns became ops of their own, or why they did not, and not the graph",
        &flags->explain},
       {"vocabulary",
@@ -65,7 +69,7 @@ absl::Status PrintGraph(GraphFlags flags) {
   if (flags.stage == "recorded") {
     text = print(program->tape.program());
   } else {
-    CompileOptions options = {.fetch = {program->training.loss}};
+    CompileOptions options = {.fetch = {program->training.loss}, .memory_budget = flags.options.trainer.memory_budget};
     if (flags.mode == "train") {
       options.update = {program->training.update};
     } else {

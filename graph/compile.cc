@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
+#include "weft/graph/cost.h"
 #include "weft/graph/evaluate.h"
 #include "weft/graph/memory_plan.h"
 #include "weft/graph/passes/passes.h"
@@ -19,13 +20,22 @@ struct Stage {
 };
 
 constexpr Stage kStages[] = {
-    {"typecheck", Typecheck},   {"cse", ShareCommon},
-    {"dce", DropDead},          {"raise", Raise},
-    {"autocast", nullptr},      {"expand gradients", ExpandGradients},
-    {"dce", DropDead},          {"fold", FoldConstants},
-    {"cse", ShareCommon},       {"dce", DropDead},
-    {"lower", Lower},           {"fuse", nullptr},
-    {"rematerialise", nullptr}, {"order writes", OrderWrites},
+    {"typecheck", Typecheck},
+    {"cse", ShareCommon},
+    {"dce", DropDead},
+    {"raise", Raise},
+    {"autocast", nullptr},
+    {"expand gradients", ExpandGradients},
+    {"dce", DropDead},
+    {"scatter rows", ScatterRows},
+    {"fold", FoldConstants},
+    {"cse", ShareCommon},
+    {"dce", DropDead},
+    {"lower", Lower},
+    {"fuse", nullptr},
+    {"advance writes", AdvanceWrites},
+    {"rematerialise", Rematerialise},
+    {"order writes", OrderWrites},
     {"typecheck", Typecheck},
 };
 
@@ -49,7 +59,10 @@ absl::StatusOr<Rewrite> Begin(const Tape& tape, const CompileOptions& options) {
     return absl::InvalidArgumentError(
         absl::StrCat("compile: tile_seconds is ", options.tile_seconds, ", but must be above 0 and finite"));
   }
-  Rewrite rewrite = {.program = tape.program(), .mode = options.mode, .raise = options.raise};
+  Rewrite rewrite = {.program = tape.program(),
+                     .mode = options.mode,
+                     .raise = options.raise,
+                     .memory_budget = options.memory_budget};
   for (const VarList* roots : {&options.fetch, &options.update}) {
     for (Var v : *roots) {
       if (v.tape != &tape) {
@@ -99,6 +112,16 @@ void MakeSteps(double tile_seconds, CompiledGraph* graph) {
   }
 }
 
+double ExpectedSeconds(const CompiledGraph& graph) {
+  double seconds = 0;
+  for (const Step& step : graph.steps) {
+    const Node& node = graph.program.node(step.node);
+    const Types inputs = graph.program.InputTypes(node), outputs = graph.program.OutputTypes(node);
+    seconds += Seconds(*node.op, {node.attrs, inputs, outputs});
+  }
+  return seconds;
+}
+
 }  // namespace
 
 absl::StatusOr<Graph> Compile(const Tape& tape, const CompileOptions& options) {
@@ -111,6 +134,8 @@ absl::StatusOr<Graph> Compile(const Tape& tape, const CompileOptions& options) {
   for (size_t i = 0; i < options.fetch.size(); ++i) graph->fetches.push_back({options.fetch[i].id, rewrite.roots[i]});
   MakeSteps(options.tile_seconds, graph.get());
   MakeTasks(graph.get(), PlanMemory(graph.get(), rewrite.roots));
+  graph->memory.budget = options.memory_budget;
+  if (rewrite.recomputed_seconds > 0) graph->memory.recomputed = rewrite.recomputed_seconds / ExpectedSeconds(*graph);
   return Graph(std::move(graph));
 }
 

@@ -23,6 +23,9 @@ struct CompileOptions {
   bool raise = true;
   // How long a tile should take; finite and above 0. Another value cuts products elsewhere, and so gives other bits.
   double tile_seconds = kTileSeconds;
+  // The most bytes that the values between inputs, parameters and outputs may take, as planned; 0: no limit. Where they
+  // would take more, some are computed twice, with the same bits; ResourceExhausted, with the least, if that won't do.
+  size_t memory_budget = 0;
 };
 
 // The tape's first recording error, if it has one. The roots of the graph are exactly `fetch` and `update`; what they

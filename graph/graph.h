@@ -45,6 +45,8 @@ struct MemoryFigures {
   size_t naive = 0;        // a place of its own for every value
   size_t planned = 0;      // the arena
   size_t lower_bound = 0;  // the most bytes live at once, in the order of the steps
+  size_t budget = 0;       // what was asked for; 0: no limit
+  double recomputed = 0;   // the part of a run's time, by the cost model, in which values are computed again
 };
 
 // What the compiler says of a pattern that it knows (`weft graph --explain`).

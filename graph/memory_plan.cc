@@ -216,6 +216,18 @@ class Planner {
 
 }  // namespace
 
+size_t PlannedBytes(const Program& program, absl::Span<const ValueId> kept) {
+  CompiledGraph graph;
+  graph.program = program;
+  for (uint32_t n = 0; n < program.nodes.size(); ++n) {
+    const Node& node = program.nodes[n];
+    if (node.op->view || !KernelFor(*node.op, program.InputTypes(node), program.OutputTypes(node))) continue;
+    graph.steps.push_back({.node = NodeId{n}});
+  }
+  PlanMemory(&graph, kept);
+  return graph.memory.planned;
+}
+
 std::vector<Reuse> PlanMemory(CompiledGraph* graph, absl::Span<const ValueId> kept) {
   return Planner(graph, kept).Run();
 }

@@ -20,6 +20,9 @@ struct Reuse {
 // bytes asks for, by step. `kept` lasts to the end of the run.
 std::vector<Reuse> PlanMemory(CompiledGraph* graph, absl::Span<const ValueId> kept);
 
+// The bytes of the arena that PlanMemory would give this program, if it runs in the order of its nodes.
+size_t PlannedBytes(const Program& program, absl::Span<const ValueId> kept);
+
 }  // namespace weft
 
 #endif  // WEFT_GRAPH_MEMORY_PLAN_H_

@@ -38,11 +38,16 @@ std::string PrintMemory(const Graph& graph) {
     const ParameterSpec& spec = compiled.program.parameters[node.attrs.as<SourceAttrs>().index];
     (spec.kind == ParameterKind::kWeight ? weights : state) += spec.type.bytes();
   }
-  const auto [naive, planned, bound] = compiled.memory;
+  const auto [naive, planned, bound, budget, recomputed] = compiled.memory;
+  const std::string limit =
+      budget == 0 ? ""
+                  : absl::StrCat("values, the most that was asked for   ", Megabytes(budget),
+                                 absl::StrFormat("  (%.1f%% of the time expected is for what is computed again)\n",
+                                                 100 * recomputed));
   return absl::StrCat(
       "values, each with a place of its own  ", Megabytes(naive), "\n", "values, as planned                    ",
       Megabytes(planned), "\n", "values, most live at once             ", Megabytes(bound),
-      absl::StrFormat("  (planned is %.3f of it)\n", bound == 0 ? 1 : static_cast<double>(planned) / bound),
+      absl::StrFormat("  (planned is %.3f of it)\n", bound == 0 ? 1 : static_cast<double>(planned) / bound), limit,
       "constants                             ", Megabytes(constants), "\n", "weights                               ",
       Megabytes(weights), "\n", "optimizer and other state             ", Megabytes(state), "\n",
       "workspace of each worker              ", Megabytes(compiled.workspace_bytes), "\n",

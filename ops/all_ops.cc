@@ -23,6 +23,7 @@ absl::Span<const OpDef* const> AllOps() {
       &kDropout,
       &kEmbedding,
       &kEmbeddingGradient,
+      &kEmbeddingGradientAdd,
       &kEqual,
       &kErf,
       &kExp,

@@ -27,6 +27,7 @@ extern const OpDef
     kDropout,
     kEmbedding,
     kEmbeddingGradient,
+    kEmbeddingGradientAdd,
     kEqual,
     kErf,
     kExp,

@@ -324,6 +324,11 @@ TEST_F(CliTest, GraphPrintsWhatWasAskedFor) {
   for (const char* line : {"values, as planned  ", "values, most live at once  ", "weights  ", " steps, "}) {
     EXPECT_TRUE(Contains(memory, line)) << memory;
   }
+  EXPECT_TRUE(
+      Contains(graph({"--memory", "--memory-budget=1G"}), "values, the most that was asked for    1000.000 MB"));
+  const CommandResult least = Weft(Arguments{"graph", "--memory-budget=1K"} + kTinyModel);
+  EXPECT_EQ(least.exit_code, 1);
+  EXPECT_TRUE(Contains(least.err, "memory_budget is 1000 bytes, but the least for the values of this graph is "));
   for (const char* stage : {"--stage=recorded", "--stage=compiled"}) {
     const std::string dot = graph({"--format=dot", stage});
     EXPECT_EQ(dot.substr(0, 7), "digraph");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -31,12 +32,29 @@ absl::Status SetInteger(absl::string_view text, T* value, const Hyperparameter::
   return absl::OkStatus();
 }
 
+// "500M": 500 million.
+absl::Status SetBytes(absl::string_view text, uint64_t* value) {
+  constexpr absl::string_view kUnits = "KMG";
+  const size_t unit = text.empty() ? kUnits.npos : kUnits.find(text.back());
+  uint64_t scale = 1, count = 0;
+  for (size_t i = 0; unit != kUnits.npos && i <= unit; ++i) scale *= 1000;
+  const absl::string_view digits = text.substr(0, text.size() - (scale > 1 ? 1 : 0));
+  if (!absl::SimpleAtoi(digits, &count) || count > std::numeric_limits<uint64_t>::max() / scale) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", text, "' is not a number of bytes, like 500000000, 500M or 2G"));
+  }
+  *value = count * scale;
+  return absl::OkStatus();
+}
+
 struct Set {
   absl::string_view text;
   const Hyperparameter::Rules& rules;
 
   absl::Status operator()(int64_t* value) const { return SetInteger(text, value, rules); }
-  absl::Status operator()(uint64_t* value) const { return SetInteger(text, value, rules); }
+  absl::Status operator()(uint64_t* value) const {
+    return rules.is_bytes ? SetBytes(text, value) : SetInteger(text, value, rules);
+  }
   absl::Status operator()(double* value) const {
     double parsed;
     if (!absl::SimpleAtod(text, &parsed) || !std::isfinite(parsed)) {

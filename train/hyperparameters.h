@@ -27,6 +27,7 @@ struct Hyperparameter {
     bool may_change = false;                // when a run is resumed
     bool may_be_empty = false;              // a text that a flag gives
     bool is_path = false;                   // a text that a run keeps as an absolute path
+    bool is_bytes = false;                  // a whole number that a flag may give in K, M or G: thousands and so on
   };
 
   std::string flag;  // "learning-rate"

@@ -69,5 +69,21 @@ TEST(HyperparametersTest, NamesWhatIsWrong) {
   EXPECT_EQ(options.steps, 10);
 }
 
+TEST(HyperparametersTest, BytesMayHaveAUnit) {
+  uint64_t bytes = 0;
+  const Hyperparameter row = {"memory-budget", "", &bytes, {.is_bytes = true}};
+  const std::pair<const char*, uint64_t> kTexts[] = {
+      {"0", 0}, {"12", 12}, {"3K", 3000}, {"500M", 500'000'000}, {"2G", 2'000'000'000}};
+  for (const auto& [text, expected] : kTexts) {
+    EXPECT_TRUE(SetFromText(text, row).ok()) << text;
+    EXPECT_EQ(bytes, expected);
+  }
+  for (const char* text : {"", "M", "5X", "-1", "1.5G", "99999999999999999G"}) {
+    EXPECT_EQ(SetFromText(text, row).message(),
+              "--memory-budget: '" + std::string(text) + "' is not a number of bytes, like 500000000, 500M or 2G");
+  }
+  EXPECT_EQ(bytes, 2'000'000'000);
+}
+
 }  // namespace
 }  // namespace weft

@@ -5,10 +5,12 @@
 namespace weft {
 namespace {
 
-// What every optimizer begins with: the weights, their gradients, and the factor that clips these.
+// What every optimizer begins with: the weights, their gradients, and the factors that clip these. Without a limit a
+// gradient's factor is of itself alone, so that its update need not wait for the others.
 struct Clipped {
   VarList weights, gradients;
-  Var norm, scale;  // f32 []
+  VarList scales;   // f32 []: 1 or less; NaN where nothing is to change
+  Var norm, scale;  // f32 [], of all
 };
 
 Clipped ClippedGradients(const char* optimizer, Var loss, double clip) {
@@ -22,6 +24,9 @@ Clipped ClippedGradients(const char* optimizer, Var loss, double clip) {
   c.norm = GlobalNorm(c.gradients);
   if (c.norm.dtype() != kF32) c.norm = Cast(c.norm, kF32);
   c.scale = ClipScale(c.norm, clip);
+  for (Var gradient : c.gradients) {
+    c.scales.push_back(clip > 0 ? c.scale : ClipScale(SquareSum(gradient), 0));
+  }
   return c;
 }
 
@@ -39,12 +44,11 @@ Minimized AdamW::Minimize(Var loss, Var rate) const {
   if (c.weights.empty()) return {loss, loss};
   // Counted in f32, where + is: exact for 2^24 steps.
   const Var count = tape->State("adamw.step", {kF32, {}}, Zeros());
-  // Not where the gradients are not finite, when nothing is changed; and so after all of them, like the other writes,
-  // because a run can be cancelled until the first.
+  // Not where the gradients are not finite; and so after all of them, because a run can be cancelled until the first
+  // write.
   const Var finite = Cast(Equal(c.scale, c.scale), kF32);
-  const Var next = Assign(count, count + finite);
-  const Var step = Cast(next, kI32);
-  VarList updates = {next};
+  const Var step = Cast(count + 1.0, kI32);
+  VarList updates = {Assign(count, count + finite)};
   for (size_t i = 0; i < c.weights.size(); ++i) {
     const Var w = c.weights[i];
     const AdamWOptions options = {.beta1 = config_.beta1,
@@ -52,7 +56,7 @@ Minimized AdamW::Minimize(Var loss, Var rate) const {
                                   .epsilon = config_.epsilon,
                                   .weight_decay = w.shape().rank() >= 2 ? config_.weight_decay : 0};
     const VarList updated = AdamWUpdate(w, StateLike("adamw.m.", w), StateLike("adamw.v.", w), c.gradients[i], rate,
-                                        c.scale, step, options);
+                                        c.scales[i], step, options);
     updates.insert(updates.end(), updated.begin(), updated.end());
   }
   return {tape->Group(updates), c.norm};
@@ -66,7 +70,7 @@ Minimized Sgd::Minimize(Var loss, Var rate) const {
   VarList updates;
   for (size_t i = 0; i < c.weights.size(); ++i) {
     const Var w = c.weights[i];
-    const VarList updated = SgdUpdate(w, StateLike("sgd.m.", w), c.gradients[i], rate, c.scale, options);
+    const VarList updated = SgdUpdate(w, StateLike("sgd.m.", w), c.gradients[i], rate, c.scales[i], options);
     updates.insert(updates.end(), updated.begin(), updated.end());
   }
   return {loss.tape->Group(updates), c.norm};

@@ -32,6 +32,10 @@ Hyperparameters TrainerHyperparameters(TrainerOptions* options, int64_t* epochs)
        "threads to compute with; 0: one a core. Results do not depend on it",
        &options->threads,
        {.low = 0, .high = 1024, .may_change = true}},
+      {"memory-budget",
+       "the most bytes that a step's values may take, like 500M; 0: no limit. Results do not depend on it",
+       &options->memory_budget,
+       {.may_change = true, .is_bytes = true}},
       {"seed", "of initial weights, batches and dropout", &options->seed},
   };
   if (epochs != nullptr) {

@@ -72,7 +72,8 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const TrainerOptions& o
   trainer->run_ = run;
   for (const TrainingProgram& program : task->programs()) {
     WEFT_ASSIGN_OR_RETURN(Graph train, Compile(*program.tape, {.fetch = {program.loss, program.gradient_norm},
-                                                               .update = {program.update}}));
+                                                               .update = {program.update},
+                                                               .memory_budget = options.memory_budget}));
     auto runner = std::make_unique<Runner>(std::move(train), parameters,
                                            RunnerOptions{.threads = static_cast<int>(options.threads)});
     WEFT_RETURN_IF_ERROR(runner->status());
@@ -234,7 +235,8 @@ absl::Status Trainer::CheckWeights() const {
                               "' infinite or NaN at step ", step_, " or before"));
 }
 
-// The update left the weights as they were, so the same batch in a graph without it makes the NaN again.
+// The update left weights without finite gradients as they were, so the same batch in a graph without it makes the NaN
+// again.
 absl::Status Trainer::ExplainNan(const TrainingBatch& batch, double loss, double gradient_norm) {
   WEFT_RETURN_IF_ERROR(CheckWeights());
   std::string cause;
@@ -247,8 +249,8 @@ absl::Status Trainer::ExplainNan(const TrainingBatch& batch, double loss, double
       cause = absl::StrCat("; the first op to make a NaN was ", check.first_nan());
     }
   }
-  return Stopped(absl::StrFormat("loss %g, gradient norm %g at step %d%s; no weight was changed", WithoutSign(loss),
-                                 WithoutSign(gradient_norm), step_ + 1, cause));
+  return Stopped(absl::StrFormat("loss %g, gradient norm %g at step %d%s; no weight became infinite or NaN",
+                                 WithoutSign(loss), WithoutSign(gradient_norm), step_ + 1, cause));
 }
 
 absl::Status Trainer::Stopped(const std::string& why) const {

@@ -35,6 +35,7 @@ struct TrainerOptions {
   int64_t checkpoint_every = 500;  // 0: at the end and when interrupted
   int64_t log_every = 100;
   int64_t threads = 0;
+  uint64_t memory_budget = 0;  // as in CompileOptions, of each training step
   uint64_t seed = 1;
 };
 

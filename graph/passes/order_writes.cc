@@ -6,6 +6,14 @@
 
 namespace weft {
 
+void NumberProducers(Program* program) {
+  for (uint32_t n = 0; n < program->nodes.size(); ++n) {
+    for (uint32_t i = 0; i < program->nodes[n].output_count; ++i) {
+      program->values[static_cast<uint32_t>(program->nodes[n].output(i))].producer = NodeId{n};
+    }
+  }
+}
+
 // A write overwrites the bytes of the version before it. Readers recorded earlier run before it (the schedule sees to
 // that); for those recorded later:
 // Rewrite write(w), f(w) to c = copy(w), write(w), f(c).
@@ -60,11 +68,7 @@ absl::Status OrderWrites(Rewrite& rewrite) {
     if (n < end) nodes.push_back(std::move(program.nodes[n]));
   }
   program.nodes = std::move(nodes);
-  for (uint32_t n = 0; n < program.nodes.size(); ++n) {
-    for (uint32_t i = 0; i < program.nodes[n].output_count; ++i) {
-      program.values[static_cast<uint32_t>(program.nodes[n].output(i))].producer = NodeId{n};
-    }
-  }
+  NumberProducers(&program);
   return absl::OkStatus();
 }
 

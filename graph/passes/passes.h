@@ -15,6 +15,8 @@ struct Rewrite {
   std::vector<ValueId> roots;  // what must be there at the end: the fetched values, then the updates
   Mode mode = kTrain;
   bool raise = true;
+  size_t memory_budget = 0;               // as in CompileOptions
+  double recomputed_seconds = 0;          // what is computed twice takes, by the cost model
   std::vector<Explanation> explanations;  // what was raised, and what was not and why
 };
 
@@ -26,9 +28,17 @@ absl::Status RaiseAttention(Rewrite& rewrite);  // softmax(q kᵀ) v
 absl::Status RaiseNorms(Rewrite& rewrite);      // (x - mean) / sqrt(variance + ε), x / sqrt(mean(x²) + ε)
 absl::Status RaiseLinearCrossEntropy(Rewrite& rewrite);
 absl::Status ExpandGradients(Rewrite& rewrite);  // gradient nodes become ordinary ops; mode kEval takes effect
+absl::Status ScatterRows(Rewrite& rewrite);      // an embedding's gradient is added to another one in place
 absl::Status FoldConstants(Rewrite& rewrite);    // small values that depend on constants only are computed
 absl::Status Lower(Rewrite& rewrite);            // ops without kernels become ordinary ones
+absl::Status AdvanceWrites(Rewrite& rewrite);    // updates move up to where their gradients are made
+absl::Status Rematerialise(Rewrite& rewrite);    // what a memory budget leaves no room for is computed twice
 absl::Status OrderWrites(Rewrite& rewrite);      // what reads a state's old version later than its write reads a copy
+
+// How many nodes and roots read each value.
+std::vector<uint32_t> CountUses(const Rewrite& rewrite);
+// Says of each value which node makes it, when nodes have moved.
+void NumberProducers(Program* program);
 
 }  // namespace weft
 

@@ -1,0 +1,147 @@
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "weft/graph/compile.h"
+#include "weft/graph/runner.h"
+#include "weft/ops/ops.h"
+#include "weft/tests/random_program.h"
+
+namespace weft {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr size_t kValue = 64 * 64 * sizeof(float);
+
+// x, tanh 1 .. n, and then what reads them in the opposite order, as a backward pass does.
+struct Ladder {
+  explicit Ladder(int rungs) {
+    VarList values = {Exp(x)};
+    for (int i = 0; i < rungs; ++i) values.push_back(Tanh(values.back()));
+    y = values.back();
+    for (int i = rungs; i-- > 0;) y = MatMul(y, values[i]);
+  }
+
+  Tape tape;
+  Var x = tape.Input("x", {kF32, {64, 64}});
+  Var y;
+};
+
+std::vector<std::string> OpNames(const Graph& graph) {
+  std::vector<std::string> names;
+  for (const Node& node : graph.program().nodes) names.push_back(node.op->name);
+  return names;
+}
+
+TEST(RematerialiseTest, ComputesAgainBeforeTheFirstReaderAfterTheGap) {
+  const Ladder ladder(3);
+  EXPECT_THAT(OpNames(*Compile(ladder.tape, {.fetch = {ladder.y}})),
+              ElementsAre("input", "exp", "tanh", "tanh", "tanh", "matmul", "matmul", "matmul"));
+  const absl::StatusOr<Graph> graph = Compile(ladder.tape, {.fetch = {ladder.y}, .memory_budget = 4 * kValue});
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  EXPECT_LE(graph->compiled().memory.planned, 4 * kValue);
+  EXPECT_THAT(OpNames(*graph),
+              ElementsAre("input", "exp", "tanh", "tanh", "tanh", "matmul", "matmul", "exp", "matmul"));
+  EXPECT_GT(graph->compiled().memory.recomputed, 0);
+}
+
+TEST(RematerialiseTest, DoesNothingWithinTheBudget) {
+  const Ladder ladder(10);
+  const absl::StatusOr<Graph> free = Compile(ladder.tape, {.fetch = {ladder.y}});
+  ASSERT_TRUE(free.ok()) << free.status();
+  const size_t planned = free->compiled().memory.planned;
+  const absl::StatusOr<Graph> same = Compile(ladder.tape, {.fetch = {ladder.y}, .memory_budget = planned});
+  ASSERT_TRUE(same.ok()) << same.status();
+  EXPECT_EQ(OpNames(*same), OpNames(*free));
+  EXPECT_EQ(same->compiled().memory.recomputed, 0);
+}
+
+TEST(RematerialiseTest, SaysTheLeastWhichIsThenEnough) {
+  const Ladder ladder(40);
+  const absl::StatusOr<Graph> none = Compile(ladder.tape, {.fetch = {ladder.y}, .memory_budget = 1});
+  EXPECT_EQ(none.status().code(), absl::StatusCode::kResourceExhausted);
+  const std::string message(none.status().message());
+  ASSERT_THAT(message, HasSubstr("memory_budget is 1 bytes, but the least for the values of this graph is "));
+  const size_t least = std::stoul(message.substr(message.find("graph is ") + std::strlen("graph is ")));
+  EXPECT_LT(least, 20 * kValue);
+  const absl::StatusOr<Graph> graph = Compile(ladder.tape, {.fetch = {ladder.y}, .memory_budget = least});
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  EXPECT_EQ(graph->compiled().memory.planned, least);
+  EXPECT_FALSE(Compile(ladder.tape, {.fetch = {ladder.y}, .memory_budget = least - 1}).ok());
+}
+
+TEST(RematerialiseTest, NothingIsComputedAgainFromAStateThatWasWritten) {
+  Tape tape;
+  const Var x = tape.Input("x", {kF32, {64, 64}});
+  const Var w = tape.State("w", {kF32, {64, 64}}, Zeros());
+  const Var old = Exp(w);  // can only be kept
+  Var y = MatMul(x, old);
+  const Var written = Assign(w, y);
+  VarList kept;
+  for (int i = 0; i < 6; ++i) kept.push_back(y = Tanh(y));
+  for (int i = 5; i-- > 0;) y = MatMul(y, kept[i]);
+  y = y + old;
+  const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {y}, .update = {written}, .memory_budget = 6 * kValue});
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  EXPECT_THAT(OpNames(*graph), ::testing::Not(::testing::Contains("copy")));
+}
+
+// The bytes of what is fetched and of the states after two runs.
+std::vector<std::byte> Results(const Graph& graph, const Tape& tape, const VarList& fetch, int threads) {
+  Parameters parameters({.seed = 5});
+  Runner runner(graph, &parameters, {.threads = threads});
+  const Shape shape = fetch[0].shape();
+  std::vector<float> x(shape.elements()), y(shape.elements());
+  for (size_t i = 0; i < x.size(); ++i) {
+    x[i] = static_cast<float>(i % 13) * 0.1f - 0.6f;
+    y[i] = static_cast<float>(i % 7) * 0.1f - 0.3f;
+  }
+  std::vector<std::byte> bytes;
+  const auto add = [&](const Tensor& t) { bytes.insert(bytes.end(), t.data, t.data + t.type.bytes()); };
+  for (int run = 0; run < 2; ++run) {
+    std::vector<FeedPair> feeds;
+    for (const Node& node : tape.program().nodes) {
+      if (node.op != &kInputOp) continue;
+      feeds.push_back({{const_cast<Tape*>(&tape), node.output(0)}, feeds.empty() ? x : y});
+    }
+    const absl::StatusOr<Outputs> out = runner.Run(feeds);
+    EXPECT_TRUE(out.ok()) << out.status();
+    if (!out.ok()) return {};
+    for (Var v : fetch) add((*out)[v]);
+  }
+  for (const char* state : {"s0", "s1", "s2"}) {
+    if (const absl::StatusOr<Tensor> t = parameters.Find(state); t.ok()) add(*t);
+  }
+  return bytes;
+}
+
+TEST(RematerialiseTest, RandomProgramsGiveTheSameBits) {
+  int changed = 0;
+  for (uint32_t seed = 0; seed < 300; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Tape tape;
+    const auto [fetch, updates] = RecordRandomProgram(seed, &tape);
+    const absl::StatusOr<Graph> whole = Compile(tape, {.fetch = fetch, .update = updates});
+    ASSERT_TRUE(whole.ok()) << whole.status();
+    const size_t planned = whole->compiled().memory.planned;
+    for (const double part : {0.9, 0.75}) {
+      const size_t budget = static_cast<size_t>(part * static_cast<double>(planned));
+      const absl::StatusOr<Graph> less = Compile(tape, {.fetch = fetch, .update = updates, .memory_budget = budget});
+      if (!less.ok()) {
+        EXPECT_THAT(less.status().message(), HasSubstr("the least"));
+        break;
+      }
+      EXPECT_LE(less->compiled().memory.planned, budget);
+      changed += less->compiled().memory.recomputed > 0;
+      ASSERT_EQ(Results(*whole, tape, fetch, 1), Results(*less, tape, fetch, 1 + static_cast<int>(seed % 4)));
+    }
+  }
+  EXPECT_GT(changed, 100);
+}
+
+}  // namespace
+}  // namespace weft
