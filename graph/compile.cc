@@ -59,10 +59,8 @@ absl::StatusOr<Rewrite> Begin(const Tape& tape, const CompileOptions& options) {
     return absl::InvalidArgumentError(
         absl::StrCat("compile: tile_seconds is ", options.tile_seconds, ", but must be above 0 and finite"));
   }
-  Rewrite rewrite = {.program = tape.program(),
-                     .mode = options.mode,
-                     .raise = options.raise,
-                     .memory_budget = options.memory_budget};
+  Rewrite rewrite = {
+      .program = tape.program(), .mode = options.mode, .raise = options.raise, .memory_budget = options.memory_budget};
   for (const VarList* roots : {&options.fetch, &options.update}) {
     for (Var v : *roots) {
       if (v.tape != &tape) {
