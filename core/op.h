@@ -155,7 +155,8 @@ struct Cost {
 
 // One row of the op table test.
 struct OpExample {
-  const char* in = "";  // the inputs' types: "[2,3] i32[4]"; f32, run as f64 too, where none is said
+  // The inputs' types: "[2,3] i32[4]". Where no dtype is said, f32 and f64, and bf16 if there is a kernel.
+  const char* in = "";
   VarList (*record)(VarSpan in) = nullptr;  // records the op; null: the op without attributes
   double low = -1, high = 1;                // float inputs are uniform over [low, high)
   int below = 2;                            // integer inputs are drawn from 0 .. below - 1
@@ -168,7 +169,8 @@ struct OpExample {
 struct OpDef {
   const char* name;
   absl::StatusOr<Types> (*infer)(const Attrs&, TypeSpan inputs) = nullptr;  // one type per output
-  // By the dtype of input 0 (of output 0 where there are no inputs): f32, f64, bf16, i32, bool.
+  // By the dtype of input 0 (of output 0 where there are no inputs): f32, f64, bf16, i32, bool. One for bf16 computes
+  // in f32 and rounds once; other inputs and outputs of it may be f32, as `infer` says.
   std::array<KernelFunction, kDTypeCount> kernels = {};
   Prepared (*prepare)(const OpArgs&, absl::Span<const Rect> tiles) = nullptr;
 

@@ -41,7 +41,7 @@ constexpr OpExample kExamples[] = {
 
 constexpr OpDef kGelu = {.name = "gelu",
                          .infer = InferSame,
-                         .kernels = {Kernel<float>, Kernel<double>},
+                         .kernels = {Kernel<float>, Kernel<double>, Kernel<BF16>},
                          .cut = Cut::kBoth,
                          .in_place = 0,
                          .gradient = Gradient,
