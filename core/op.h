@@ -143,6 +143,14 @@ struct ReferenceArgs {
 
 enum class Cut : uint8_t { kNone, kRows, kCols, kBoth };
 
+// In which dtype an op gets its f32 inputs when a program is compiled in bf16 (CompileOptions::precision).
+enum class Autocast : uint8_t {
+  kAsRecorded,  // f32
+  kProduct,     // bf16
+  kFollow,      // bf16 if one of them is: what moves values, or maps each to one
+  kFirst,       // the first as it is, the others f32: what takes bf16, but computes and keeps sums in f32
+};
+
 // What an op makes ready at compile time, knowing its tiles.
 struct Prepared {
   std::shared_ptr<const void> state;
@@ -193,6 +201,7 @@ struct OpDef {
   VarList (*elementary)(const Attrs&, VarSpan inputs) = nullptr;  // the same mathematics in smaller ops
   VarList (*in_eval)(const Attrs&, VarSpan inputs) = nullptr;     // what stands in for it in mode kEval
   void (*reference)(const ReferenceArgs&) = nullptr;              // scalar loops, where there is no elementary spelling
+  Autocast autocast = Autocast::kAsRecorded;
 
   Cost (*cost)(const OpArgs&) = nullptr;  // null: one flop an output element, each operand's bytes once
   AttrOps attrs = {};                     // AttrOpsOf<T>(), or nothing where there are no attributes

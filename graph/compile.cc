@@ -19,19 +19,14 @@ struct Stage {
 };
 
 constexpr Stage kStages[] = {
-    {"typecheck", Typecheck},
-    {"cse", ShareCommon},
-    {"dce", DropDead},
-    {"raise", Raise},
-    {"autocast", nullptr},
-    {"expand gradients", ExpandGradients},
-    {"dce", DropDead},
-    {"fold", FoldConstants},
-    {"cse", ShareCommon},
-    {"dce", DropDead},
-    {"fuse", nullptr},
-    {"rematerialise", nullptr},
-    {"order writes", OrderWrites},
+    {"typecheck", Typecheck},    {"cse", ShareCommon},
+    {"dce", DropDead},           {"raise", Raise},
+    {"autocast", ApplyAutocast}, {"expand gradients", ExpandGradients},
+    {"dce", DropDead},           {"fold", FoldConstants},
+    {"cse", ShareCommon},        {"dce", DropDead},
+    {"fold casts", FoldCasts},  // leaves dead ones
+    {"dce", DropDead},           {"fuse", nullptr},
+    {"rematerialise", nullptr},  {"order writes", OrderWrites},
     {"typecheck", Typecheck},
 };
 
@@ -55,7 +50,11 @@ absl::StatusOr<Rewrite> Begin(const Tape& tape, const CompileOptions& options) {
     return absl::InvalidArgumentError(
         absl::StrCat("compile: tile_seconds is ", options.tile_seconds, ", but must be above 0 and finite"));
   }
-  Rewrite rewrite = {.program = tape.program(), .mode = options.mode};
+  if (options.precision != kF32 && options.precision != kBF16) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("compile: precision is ", Name(options.precision), ", wanted f32 or bf16"));
+  }
+  Rewrite rewrite = {.program = tape.program(), .mode = options.mode, .precision = options.precision};
   for (const VarList* roots : {&options.fetch, &options.update}) {
     for (Var v : *roots) {
       if (v.tape != &tape) {

@@ -88,6 +88,7 @@ constexpr OpDef kCast = {.name = "cast",
                          .cut = Cut::kBoth,
                          .gradient = Gradient,
                          .reference = Reference,
+                         .autocast = Autocast::kFirst,
                          .attrs = AttrOpsOf<CastAttrs>(),
                          .examples = kExamples};
 Var Cast(Var x, DType dtype) { return x.dtype() == dtype ? x : Record(kCast, {x}, Attrs::Of(CastAttrs{dtype})); }

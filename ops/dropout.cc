@@ -78,6 +78,7 @@ constexpr OpDef kDropout = {.name = "dropout",
                             .gradient = Gradient,
                             .in_eval = InEval,
                             .reference = Reference,
+                            .autocast = Autocast::kFollow,
                             .attrs = AttrOpsOf<DropoutAttrs>(),
                             .examples = kExamples};
 Var Dropout(Var x, double rate) {

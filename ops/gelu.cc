@@ -46,6 +46,7 @@ constexpr OpDef kGelu = {.name = "gelu",
                          .in_place = 0,
                          .gradient = Gradient,
                          .elementary = Elementary,
+                         .autocast = Autocast::kFollow,
                          .cost = FlopsPerElement<30>,
                          .attrs = AttrOpsOf<GeluAttrs>(),
                          .examples = kExamples};

@@ -99,6 +99,7 @@ constexpr OpDef kLayerNorm = {.name = "layer_norm",
                               .in_place = 0,
                               .gradient = Gradient,
                               .elementary = Elementary,
+                              .autocast = Autocast::kFirst,
                               .cost = FlopsPerElement<8>,
                               .attrs = AttrOpsOf<LayerNormAttrs>(),
                               .examples = kExamples};

@@ -307,6 +307,7 @@ constexpr OpDef kMatmul = {.name = "matmul",
                            .access = Access,
                            .gradient = Gradient,
                            .reference = Reference,
+                           .autocast = Autocast::kProduct,
                            .cost = CostOf,
                            .attrs = AttrOpsOf<MatMulAttrs>(),
                            .examples = kExamples};

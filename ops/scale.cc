@@ -39,6 +39,7 @@ constexpr OpDef kScale = {.name = "scale",
                           .in_place = 0,
                           .gradient = Gradient,
                           .reference = Reference,
+                          .autocast = Autocast::kFollow,
                           .attrs = AttrOpsOf<ScaleAttrs>(),
                           .examples = kExamples};
 Var Scale(Var x, double factor) { return Record(kScale, {x}, Attrs::Of(ScaleAttrs{factor})); }

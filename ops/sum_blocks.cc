@@ -93,6 +93,7 @@ constexpr OpDef kSumBlocks = {.name = "sum_blocks",
                               .access = Access,
                               .gradient = Gradient,
                               .reference = Reference,
+                              .autocast = Autocast::kFirst,
                               .cost = CostOf,
                               .attrs = AttrOpsOf<BlockAttrs>(),
                               .examples = kExamples};
