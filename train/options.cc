@@ -32,6 +32,10 @@ Hyperparameters TrainerHyperparameters(TrainerOptions* options, int64_t* epochs)
        "threads to compute with; 0: one a core. Results do not depend on it",
        &options->threads,
        {.low = 0, .high = 1024, .may_change = true}},
+      {"precision",
+       "bf16: products take numbers of 16 bits, and give them on; weights, their updates and the loss stay f32",
+       &options->precision,
+       {.choices = {"f32", "bf16"}}},
       {"seed", "of initial weights, batches and dropout", &options->seed},
   };
   if (epochs != nullptr) {
