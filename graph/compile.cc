@@ -19,15 +19,11 @@ struct Stage {
 };
 
 constexpr Stage kStages[] = {
-    {"typecheck", Typecheck},    {"cse", ShareCommon},
-    {"dce", DropDead},           {"raise", Raise},
-    {"autocast", ApplyAutocast}, {"expand gradients", ExpandGradients},
-    {"dce", DropDead},           {"fold", FoldConstants},
-    {"cse", ShareCommon},        {"dce", DropDead},
-    {"fold casts", FoldCasts},  // leaves dead ones
-    {"dce", DropDead},           {"fuse", nullptr},
-    {"rematerialise", nullptr},  {"order writes", OrderWrites},
-    {"typecheck", Typecheck},
+    {"typecheck", Typecheck},   {"cse", ShareCommon},          {"dce", DropDead},
+    {"raise", Raise},           {"autocast", ApplyAutocast},   {"expand gradients", ExpandGradients},
+    {"dce", DropDead},          {"fold", FoldConstants},       {"cse", ShareCommon},
+    {"dce", DropDead},          {"fold casts", FoldCasts},     {"fuse", nullptr},
+    {"rematerialise", nullptr}, {"order writes", OrderWrites}, {"typecheck", Typecheck},
 };
 
 absl::Status RunStages(Rewrite& rewrite) {

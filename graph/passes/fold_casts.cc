@@ -37,7 +37,7 @@ absl::Status FoldCasts(Rewrite& rewrite) {
     }
   }
   for (ValueId& root : rewrite.roots) resolve(root);
-  return absl::OkStatus();
+  return DropDead(rewrite);
 }
 
 }  // namespace weft
