@@ -24,6 +24,10 @@ Hyperparameters Table(GraphFlags* flags) {
       {"stage", "as it was recorded, or as it runs", &flags->stage, {.choices = {"recorded", "compiled"}}},
       {"format", "one node a line, or Graphviz's DOT", &flags->format, {.choices = {"text", "dot"}}},
       {"mode", "the training step, or the loss alone", &flags->mode, {.choices = {"train", "eval"}}},
+      {"precision",
+       "of products and what lies between them",
+       &flags->options.trainer.precision,
+       {.choices = {"f32", "bf16"}}},
       {"memory", "print what memory the compiled graph takes, and not the graph", &flags->memory},
       {"memory-budget",
        "the most bytes that its values may take, like 500M; 0: no limit",
@@ -53,9 +57,10 @@ absl::Status PrintGraph(GraphFlags flags) {
     WEFT_RETURN_IF_ERROR(Annotate(SetFromConfig(*json, &flags.options), flags.config));
   }
   WEFT_RETURN_IF_ERROR(SetFromFlags(given, table));
-  if (flags.stage == "recorded" && (given.count("mode") > 0 || flags.memory || flags.explain)) {
+  const size_t of_compiled = given.count("mode") + given.count("precision");
+  if (flags.stage == "recorded" && (of_compiled > 0 || flags.memory || flags.explain)) {
     return absl::InvalidArgumentError(
-        "--mode, --memory and --explain are of the compiled graph, not of --stage=recorded");
+        "--mode, --precision, --memory and --explain are of the compiled graph, not of --stage=recorded");
   }
   if ((flags.memory || flags.explain) && given.count("format") > 0) {
     return absl::InvalidArgumentError("--format is of the graph, which --memory and --explain don't print");
@@ -70,6 +75,7 @@ absl::Status PrintGraph(GraphFlags flags) {
     text = print(program->tape.program());
   } else {
     CompileOptions options = {.fetch = {program->training.loss}, .memory_budget = flags.options.trainer.memory_budget};
+    if (flags.options.trainer.precision == "bf16") options.precision = kBF16;
     if (flags.mode == "train") {
       options.update = {program->training.update};
     } else {

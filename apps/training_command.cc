@@ -11,6 +11,7 @@
 #include "weft/apps/flags.h"
 #include "weft/core/file.h"
 #include "weft/core/status.h"
+#include "weft/ops/ops.h"
 #include "weft/text/utf8.h"
 #include "weft/train/options.h"
 
@@ -138,6 +139,9 @@ absl::Status Run(RunFlags flags, const MakeJob& make) {
   std::signal(SIGXFSZ, SIG_IGN);  // a file at its limit is an error like a full disk
   Progress progress({.terminal = isatty(STDOUT_FILENO) != 0, .log_every = options.log_every});
   progress.Say(absl::StrCat("training ", job->Title(parameters), " in ", run->path()));
+  if (options.precision == "bf16" && !HasBF16Products()) {
+    progress.Say("this CPU has no bf16 products: they are computed in f32, which takes longer than --precision=f32");
+  }
   if (resumed) progress.Say(absl::StrCat("resumed after step ", trainer->step()));
   if (flags.run.resume && !resumed) progress.Say("nothing was saved yet to resume from: starting at step 0");
   WEFT_RETURN_IF_ERROR(Failure(trainer->Train(&progress)));

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "absl/strings/string_view.h"
 
@@ -27,6 +28,11 @@ struct BF16 {
   }
   operator float() const { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
 };
+
+// What numbers stored as T are computed in.
+template <class T>
+using Computed = std::conditional_t<std::is_same_v<T, BF16>, float, T>;
+constexpr DType ComputedIn(DType dtype) { return dtype == kBF16 ? kF32 : dtype; }
 
 template <class T>
 extern const DType kDTypeOf;  // of the five types below

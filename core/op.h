@@ -143,6 +143,14 @@ struct ReferenceArgs {
 
 enum class Cut : uint8_t { kNone, kRows, kCols, kBoth };
 
+// In which dtype an op gets its f32 inputs when a program is compiled in bf16 (CompileOptions::precision).
+enum class Autocast : uint8_t {
+  kAsRecorded,  // f32
+  kProduct,     // bf16
+  kFollow,      // bf16 if one of them is: what moves values, or maps each to one
+  kFirst,       // the first as it is, the others f32: what takes bf16, but computes and keeps sums in f32
+};
+
 // What an op makes ready at compile time, knowing its tiles.
 struct Prepared {
   std::shared_ptr<const void> state;
@@ -155,7 +163,8 @@ struct Cost {
 
 // One row of the op table test.
 struct OpExample {
-  const char* in = "";  // the inputs' types: "[2,3] i32[4]"; f32, run as f64 too, where none is said
+  // The inputs' types: "[2,3] i32[4]". Where no dtype is said, f32 and f64, and bf16 if there is a kernel.
+  const char* in = "";
   VarList (*record)(VarSpan in) = nullptr;  // records the op; null: the op without attributes
   double low = -1, high = 1;                // float inputs are uniform over [low, high)
   int below = 2;                            // integer inputs are drawn from 0 .. below - 1
@@ -168,7 +177,8 @@ struct OpExample {
 struct OpDef {
   const char* name;
   absl::StatusOr<Types> (*infer)(const Attrs&, TypeSpan inputs) = nullptr;  // one type per output
-  // By the dtype of input 0 (of output 0 where there are no inputs): f32, f64, bf16, i32, bool.
+  // By the dtype of input 0 (of output 0 where there are no inputs): f32, f64, bf16, i32, bool. One for bf16 computes
+  // in f32 and rounds once; other inputs and outputs of it may be f32, as `infer` says.
   std::array<KernelFunction, kDTypeCount> kernels = {};
   Prepared (*prepare)(const OpArgs&, absl::Span<const Rect> tiles) = nullptr;
 
@@ -190,6 +200,7 @@ struct OpDef {
   VarList (*elementary)(const Attrs&, VarSpan inputs) = nullptr;  // the same mathematics in smaller ops
   VarList (*in_eval)(const Attrs&, VarSpan inputs) = nullptr;     // what stands in for it in mode kEval
   void (*reference)(const ReferenceArgs&) = nullptr;              // scalar loops, where there is no elementary spelling
+  Autocast autocast = Autocast::kAsRecorded;
 
   Cost (*cost)(const OpArgs&) = nullptr;  // null: one flop an output element, each operand's bytes once
   AttrOps attrs = {};                     // AttrOpsOf<T>(), or nothing where there are no attributes

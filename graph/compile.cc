@@ -24,7 +24,7 @@ constexpr Stage kStages[] = {
     {"cse", ShareCommon},
     {"dce", DropDead},
     {"raise", Raise},
-    {"autocast", nullptr},
+    {"autocast", ApplyAutocast},
     {"expand gradients", ExpandGradients},
     {"dce", DropDead},
     {"scatter rows", ScatterRows},
@@ -32,6 +32,7 @@ constexpr Stage kStages[] = {
     {"cse", ShareCommon},
     {"dce", DropDead},
     {"lower", Lower},
+    {"fold casts", FoldCasts},
     {"fuse", nullptr},
     {"advance writes", AdvanceWrites},
     {"rematerialise", Rematerialise},
@@ -59,8 +60,15 @@ absl::StatusOr<Rewrite> Begin(const Tape& tape, const CompileOptions& options) {
     return absl::InvalidArgumentError(
         absl::StrCat("compile: tile_seconds is ", options.tile_seconds, ", but must be above 0 and finite"));
   }
-  Rewrite rewrite = {
-      .program = tape.program(), .mode = options.mode, .raise = options.raise, .memory_budget = options.memory_budget};
+  if (options.precision != kF32 && options.precision != kBF16) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("compile: precision is ", Name(options.precision), ", wanted f32 or bf16"));
+  }
+  Rewrite rewrite = {.program = tape.program(),
+                     .mode = options.mode,
+                     .precision = options.precision,
+                     .raise = options.raise,
+                     .memory_budget = options.memory_budget};
   for (const VarList* roots : {&options.fetch, &options.update}) {
     for (Var v : *roots) {
       if (v.tape != &tape) {

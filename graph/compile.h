@@ -1,6 +1,7 @@
 // Compile: from a tape to a graph that runs.
 //
 //   absl::StatusOr<Graph> train = Compile(tape, {.fetch = {loss}, .update = {step}});
+//   absl::StatusOr<Graph> faster = Compile(tape, {.fetch = {loss}, .update = {step}, .precision = kBF16});
 //   absl::StatusOr<Graph> validate = Compile(tape, {.fetch = {loss}, .mode = kEval});
 #ifndef WEFT_GRAPH_COMPILE_H_
 #define WEFT_GRAPH_COMPILE_H_
@@ -19,6 +20,10 @@ struct CompileOptions {
   VarList fetch;   // what Run returns
   VarList update;  // what Run does besides: updates of parameters, or groups of them
   Mode mode = kTrain;
+  // kF32: everything as recorded. kBF16: products take bf16, and what moves or maps their results stays in it; weights,
+  // optimizers, norms' statistics, softmax, losses and sums stay f32 (Autocast in core/op.h), and so does all that is
+  // fetched, written or differentiated by. Rounding to bf16 and back that no op needs is left out.
+  DType precision = kF32;
   // Whether patterns of elementary ops become ops with kernels and gradients of their own. false is for comparing.
   bool raise = true;
   // How long a tile should take; finite and above 0. Another value cuts products elsewhere, and so gives other bits.

@@ -17,7 +17,9 @@ inline constexpr double kTileSeconds = 150e-6;
 
 inline double Seconds(const OpDef& op, const OpArgs& args) {
   const Cost cost = CostOf(op, args);
-  return std::max(cost.flops / kFlopsPerSecond, cost.bytes / kBytesPerSecond);
+  const bool bf16 =
+      !args.inputs.empty() && args.inputs[0].dtype == kBF16;  // half as long, where there are products of it
+  return std::max(cost.flops / (bf16 ? 2 * kFlopsPerSecond : kFlopsPerSecond), cost.bytes / kBytesPerSecond);
 }
 
 }  // namespace weft

@@ -40,6 +40,7 @@ constexpr OpDef kAdd = {.name = "add",
                         .in_place = 0,
                         .gradient = Gradient,
                         .reference = BinaryReference<Reference>,
+                        .autocast = Autocast::kFollow,
                         .examples = kExamples};
 Var Add(Var a, Var b) { return Record(kAdd, {a, b}); }
 

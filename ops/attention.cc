@@ -138,13 +138,13 @@ constexpr size_t kFirstMask = 3;
 absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
   WEFT_RETURN_IF_ERROR(CheckAttention("attention", attrs, in, kFirstMask));
   const AttentionSizes sizes(attrs, in);
-  return Types{{in[0].dtype, sizes.y()}, {in[0].dtype == kF64 ? kF64 : kF32, sizes.lse()}};
+  return Types{{in[0].dtype, sizes.y()}, {ComputedIn(in[0].dtype), sizes.lse()}};
 }
 
 template <class T>
 void Kernel(const KernelArgs& args, Rect tile) {
   const AttentionSizes sizes(args.attrs, {args.inputs[0].type, args.inputs[1].type});
-  Wide<T>* const lse = args.output<Wide<T>>(1);
+  Computed<T>* const lse = args.output<Computed<T>>(1);
   const int64_t columns = sizes.heads * sizes.value_width;
   for (int64_t begin = tile.row_begin; begin < tile.row_end;) {
     const int64_t b = begin / sizes.targets, end = std::min(tile.row_end, (b + 1) * sizes.targets);
@@ -305,6 +305,7 @@ constexpr OpDef kAttention = {.name = "attention",
                               .gradient = Gradient,
                               .elementary = Elementary,
                               .in_eval = InEval,
+                              .autocast = Autocast::kProduct,
                               .cost = CostOf,
                               .attrs = AttrOpsOf<AttentionAttrs>(),
                               .examples = kExamples};

@@ -23,7 +23,7 @@ absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
     if (in[i].shape.rank() != 3) return ShapeError("attention_gradient", "query, key and value need rank 3", in);
   }
   const DType dtype = in[0].dtype;
-  const TensorType y = {dtype, sizes.y()}, lse = {dtype == kF64 ? kF64 : kF32, sizes.lse()};
+  const TensorType y = {dtype, sizes.y()}, lse = {ComputedIn(dtype), sizes.lse()};
   if (in[kY] != y || in[kDy] != y) return ShapeError("attention_gradient", "y and dy must be " + ToString(y), in);
   for (size_t i : {size_t{kLse}, FirstMask(attrs) - 1}) {
     if (i != kDy && in[i] != lse) return ShapeError("attention_gradient", "lse and dlse must be " + ToString(lse), in);
@@ -93,9 +93,9 @@ void Kernel(const KernelArgs& args, Rect tile) {
         AttentionGradient<T> gradient = {
             .y = of_head(args.input<T>(kY), kY),
             .dy = of_head(args.input<T>(kDy), kDy),
-            .lse = of_head(args.input<Wide<T>>(kLse), kLse),
+            .lse = of_head(args.input<Computed<T>>(kLse), kLse),
             .dquery = HeadPositions(args.output<T>(2), args.output_shape(2), b, head, 0, sizes.key_width)};
-        if (first_mask > kDy + 1) gradient.dlse = of_head(args.input<Wide<T>>(kDy + 1), kDy + 1);
+        if (first_mask > kDy + 1) gradient.dlse = of_head(args.input<Computed<T>>(kDy + 1), kDy + 1);
         AttentionKernelsOf<T>().backward(
             HeadOf<T>(args, sizes, first_mask, b, head), gradient, {i == 0, i + 1 == sizes.group_heads()},
             HeadPositions(args.output<T>(0), args.output_shape(0), b, group, 0, sizes.key_width),

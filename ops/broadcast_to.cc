@@ -110,6 +110,7 @@ constexpr OpDef kBroadcastTo = {.name = "broadcast_to",
                                 .access = BroadcastAccess,
                                 .gradient = Gradient,
                                 .reference = Reference,
+                                .autocast = Autocast::kFollow,
                                 .attrs = AttrOpsOf<BroadcastAttrs>(),
                                 .examples = kExamples};
 Var BroadcastTo(Var x, const Shape& shape) {

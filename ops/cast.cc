@@ -31,7 +31,13 @@ void Kernel(const KernelArgs& a, Rect tile) {
     using To = decltype(zero);
     ForRuns(a.output_shape(0), tile, [&](int64_t begin, int64_t n) {
       const From* x = a.input<From>(0) + begin;
-      std::transform(x, x + n, a.output<To>(0) + begin, ConvertTo<To, From>);
+      To* y = a.output<To>(0) + begin;
+      if constexpr (!std::is_same_v<From, To> && std::is_same_v<Computed<From>, float> &&
+                    std::is_same_v<Computed<To>, float>) {
+        Convert(x, y, n);
+      } else {
+        std::transform(x, x + n, y, ConvertTo<To, From>);
+      }
     });
   });
 }
@@ -53,6 +59,7 @@ void Reference(const ReferenceArgs& a) {
 
 constexpr OpExample kExamples[] = {
     {.in = "[]", .record = [](VarSpan in) { return VarList{Cast(in[0], kBF16)}; }, .out = "bf16[]"},
+    {.in = "bf16[3,37]", .record = [](VarSpan in) { return VarList{Cast(in[0], kF32)}; }, .out = "f32[3,37]"},
     {.in = "f32[3,37]", .record = [](VarSpan in) { return VarList{Cast(in[0], kF64)}; }, .out = "f64[3,37]"},
     {.in = "f64[3,37]", .record = [](VarSpan in) { return VarList{Cast(in[0], kF32)}; }, .out = "f32[3,37]"},
     {.in = "f64[3,37]",
@@ -81,6 +88,7 @@ constexpr OpDef kCast = {.name = "cast",
                          .cut = Cut::kBoth,
                          .gradient = Gradient,
                          .reference = Reference,
+                         .autocast = Autocast::kFirst,
                          .attrs = AttrOpsOf<CastAttrs>(),
                          .examples = kExamples};
 Var Cast(Var x, DType dtype) { return x.dtype() == dtype ? x : Record(kCast, {x}, Attrs::Of(CastAttrs{dtype})); }

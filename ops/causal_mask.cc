@@ -64,6 +64,7 @@ constexpr OpDef kCausalMask = {.name = "causal_mask",
                                .in_place = 0,
                                .gradient = Gradient,
                                .reference = Reference,
+                               .autocast = Autocast::kFollow,
                                .attrs = AttrOpsOf<MaskAttrs>(),
                                .examples = kExamples};
 Var CausalMask(Var x, double value) { return Record(kCausalMask, {x}, Attrs::Of(MaskAttrs{value})); }

@@ -26,6 +26,7 @@ Var Sum(Var x, int axis, bool keep) {
   }
   if (!x.tape->status().ok()) return x;
   while (x.dim(from_front) != 1) x = SumBlocks(x, from_front);
+  x = Cast(x, ComputedIn(type.dtype));
   return keep ? x : Reshape(x, WithoutAxis(type.shape, from_front));
 }
 
@@ -41,6 +42,7 @@ Var Mean(Var x, int axis, bool keep) {
 
 Var SumTo(Var x, const Shape& shape) {
   const Shape from = x.shape();
+  const DType dtype = x.dtype();
   if (from == shape || !x.tape->status().ok()) return x;
   const std::optional<Shape> broadcast = Broadcast(from, shape);
   if (!broadcast || *broadcast != from) {
@@ -66,7 +68,7 @@ Var SumTo(Var x, const Shape& shape) {
   for (int i = 0; i < static_cast<int>(summed.size()); ++i) {
     if (summed[i]) x = Sum(x, i, /*keep=*/true);
   }
-  return Reshape(x, shape);
+  return Cast(Reshape(x, shape), dtype);
 }
 
 Var GlobalNorm(VarSpan tensors) {

@@ -118,6 +118,7 @@ constexpr OpDef kConcat = {.name = "concat",
                            .access = Access,
                            .gradient = Gradient,
                            .reference = Reference,
+                           .autocast = Autocast::kFollow,
                            .attrs = AttrOpsOf<ConcatAttrs>(),
                            .examples = kExamples};
 Var Concat(VarSpan parts, int axis) {

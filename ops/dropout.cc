@@ -30,7 +30,7 @@ void Kernel(const KernelArgs& a, Rect tile) {
   const DropoutAttrs attrs = a.attrs.as<DropoutAttrs>();
   const RandomStream stream = StreamOf(attrs, a.random);
   const uint32_t threshold = static_cast<uint32_t>(std::ceil(attrs.rate * 0x1p24));
-  const T scale = static_cast<T>(1 / (1 - attrs.rate));
+  const Computed<T> scale = static_cast<Computed<T>>(1 / (1 - attrs.rate));
   const T* x = a.input<T>(0);
   T* y = a.output<T>(0);
   ForRuns(a.output_shape(0), tile, [&](int64_t begin, int64_t n) {
@@ -40,7 +40,7 @@ void Kernel(const KernelArgs& a, Rect tile) {
       uint32_t words[4 * kBlocks];
       RandomWords(stream, first, blocks, words);
       const int64_t stop = std::min(end, 4 * (first + blocks));
-      for (; i < stop; ++i) y[i] = (words[i - 4 * first] >> 8) >= threshold ? x[i] * scale : T{0};
+      for (; i < stop; ++i) y[i] = (words[i - 4 * first] >> 8) >= threshold ? T(x[i] * scale) : T{};
     }
   });
 }
@@ -71,13 +71,14 @@ constexpr OpExample kExamples[] = {
 
 constexpr OpDef kDropout = {.name = "dropout",
                             .infer = Infer,
-                            .kernels = {Kernel<float>, Kernel<double>},
+                            .kernels = {Kernel<float>, Kernel<double>, Kernel<BF16>},
                             .cut = Cut::kBoth,
                             .in_place = 0,
                             .random = true,
                             .gradient = Gradient,
                             .in_eval = InEval,
                             .reference = Reference,
+                            .autocast = Autocast::kFollow,
                             .attrs = AttrOpsOf<DropoutAttrs>(),
                             .examples = kExamples};
 Var Dropout(Var x, double rate) {

@@ -41,11 +41,12 @@ constexpr OpExample kExamples[] = {
 
 constexpr OpDef kGelu = {.name = "gelu",
                          .infer = InferSame,
-                         .kernels = {Kernel<float>, Kernel<double>},
+                         .kernels = {Kernel<float>, Kernel<double>, Kernel<BF16>},
                          .cut = Cut::kBoth,
                          .in_place = 0,
                          .gradient = Gradient,
                          .elementary = Elementary,
+                         .autocast = Autocast::kFollow,
                          .cost = FlopsPerElement<30>,
                          .attrs = AttrOpsOf<GeluAttrs>(),
                          .examples = kExamples};

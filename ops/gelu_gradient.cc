@@ -65,7 +65,7 @@ constexpr OpExample kExamples[] = {
 
 constexpr OpDef kGeluGradient = {.name = "gelu_gradient",
                                  .infer = Infer,
-                                 .kernels = {Kernel<float>, Kernel<double>},
+                                 .kernels = {Kernel<float>, Kernel<double>, Kernel<BF16>},
                                  .cut = Cut::kBoth,
                                  .in_place = 1,
                                  .elementary = Elementary,

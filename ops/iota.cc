@@ -38,6 +38,7 @@ constexpr OpExample kExamples[] = {
     {.in = "i32[1]", .record = [](VarSpan in) { return VarList{Iota(in[0].tape, kI32, 1)}; }, .out = "i32[1]"},
     {.in = "i32[1]", .record = [](VarSpan in) { return VarList{Iota(in[0].tape, kF32, 1001)}; }, .out = "f32[1001]"},
     {.in = "i32[1]", .record = [](VarSpan in) { return VarList{Iota(in[0].tape, kF64, 37)}; }, .out = "f64[37]"},
+    {.in = "bf16[1]", .record = [](VarSpan in) { return VarList{Iota(in[0].tape, kBF16, 37)}; }, .out = "bf16[37]"},
     {.in = "i32[1]", .record = [](VarSpan in) { return VarList{Iota(in[0].tape, kI32, 0)}; }, .out = "i32[0]"},
     {.in = "i32[1]",
      .record = [](VarSpan in) { return VarList{Iota(in[0].tape, kI32, -1)}; },

@@ -1,6 +1,7 @@
 // ops/layer_norm_gradient.cc: of (x, gain, mean, rstd, dy), with x̂ = (x - mean) · rstd and h = gain · dy:
 //   dx = rstd · (h - mean(h) - x̂ · mean(h · x̂)), along the last axis,
 //   and the sums of dy · x̂ and of dy over blocks of 64 rows, [blocks, C] each: parts of dgain and dbias.
+// x, dy and dx may be bf16, where the others are f32.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -15,15 +16,16 @@ namespace {
 
 absl::StatusOr<Types> Infer(const Attrs&, TypeSpan in) {
   if (in[0].shape.rank() < 1) return ShapeError("layer_norm_gradient", "x needs rank >= 1", in);
-  const TensorType vector = {in[0].dtype, {in[0].shape.dim(-1)}};
-  TensorType statistics = in[0];
+  const DType computed = ComputedIn(in[0].dtype);
+  const TensorType vector = {computed, {in[0].shape.dim(-1)}};
+  TensorType statistics = {computed, in[0].shape};
   statistics.shape.set_dim(-1, 1);
   if (in[1] != vector) return ShapeError("layer_norm_gradient", absl::StrCat("gain must be ", ToString(vector)), in);
   if (in[2] != statistics || in[3] != statistics) {
     return ShapeError("layer_norm_gradient", absl::StrCat("mean and rstd must be ", ToString(statistics)), in);
   }
   if (in[4] != in[0]) return ShapeError("layer_norm_gradient", "dy must have x's type", in);
-  const TensorType partial = {in[0].dtype, {BlockCount(in[0].shape.rows(), kSumBlock), in[0].shape.dim(-1)}};
+  const TensorType partial = {computed, {BlockCount(in[0].shape.rows(), kSumBlock), in[0].shape.dim(-1)}};
   return Types{in[0], partial, partial};
 }
 
@@ -37,21 +39,23 @@ Rect Access(const OpArgs& args, int operand, Rect tile) {
 
 template <class T>
 void Kernel(const KernelArgs& a, Rect tile) {
+  using C = Computed<T>;
   const int64_t n = a.output_shape(0).cols();
   for (int64_t begin = tile.row_begin; begin < tile.row_end; begin += kSumBlock) {
-    T* const dgain = a.output<T>(1) + begin / kSumBlock * n;
-    T* const dbias = a.output<T>(2) + begin / kSumBlock * n;
-    std::fill_n(dgain, n, T{0});
-    std::fill_n(dbias, n, T{0});
+    C* const dgain = a.output<C>(1) + begin / kSumBlock * n;
+    C* const dbias = a.output<C>(2) + begin / kSumBlock * n;
+    std::fill_n(dgain, n, C{0});
+    std::fill_n(dbias, n, C{0});
     for (int64_t r = begin; r < std::min(begin + kSumBlock, tile.row_end); ++r) {
-      Rows<T>().layer_norm_gradient(a.input<T>(0) + r * n, a.input<T>(1), a.input<T>(2)[r], a.input<T>(3)[r],
+      Rows<T>().layer_norm_gradient(a.input<T>(0) + r * n, a.input<C>(1), a.input<C>(2)[r], a.input<C>(3)[r],
                                     a.input<T>(4) + r * n, a.output<T>(0) + r * n, dgain, dbias, n);
     }
   }
 }
 
 VarList Elementary(const Attrs&, VarSpan in) {
-  const Var x = in[0], gain = in[1], mean = in[2], rstd = in[3], dy = in[4];
+  const Var gain = in[1], mean = in[2], rstd = in[3];
+  const Var x = Cast(in[0], gain.dtype()), dy = Cast(in[4], gain.dtype());
   const int64_t rows = x.shape().rows(), n = x.dim(-1);
   const Var normal = (x - mean) * rstd;
   const Var h = dy * gain;
@@ -60,7 +64,7 @@ VarList Elementary(const Attrs&, VarSpan in) {
     const Var by_row = Reshape(terms, {rows, n});
     return rows == 0 ? by_row : SumBlocks(by_row, 0);
   };
-  return {dx, partial(dy * normal), partial(dy)};
+  return {Cast(dx, in[0].dtype()), partial(dy * normal), partial(dy)};
 }
 
 constexpr OpExample kExamples[] = {
@@ -71,6 +75,7 @@ constexpr OpExample kExamples[] = {
     // Terms of up to 8 cancel in sums of 64.
     {.in = "[65,257] [257] [65,1] [65,1] [65,257]", .low = -2, .high = 2, .tolerance = 2e-5},
     {.in = "[0,4] [4] [0,1] [0,1] [0,4]"},
+    {.in = "bf16[130,67] f32[67] f32[130,1] f32[130,1] bf16[130,67]", .out = "bf16[130,67]"},
     {.in = "[] [1] [1] [1] []", .error = "rank >= 1"},
     {.in = "[2,3] [2] [2,1] [2,1] [2,3]", .error = "gain must be f32[3]"},
     {.in = "[2,3] [3] [2] [2] [2,3]", .error = "mean and rstd must be f32[2,1]"},
@@ -81,7 +86,7 @@ constexpr OpExample kExamples[] = {
 
 constexpr OpDef kLayerNormGradient = {.name = "layer_norm_gradient",
                                       .infer = Infer,
-                                      .kernels = {Kernel<float>, Kernel<double>},
+                                      .kernels = {Kernel<float>, Kernel<double>, Kernel<BF16>},
                                       .cut = Cut::kRows,
                                       .quantum = Quantum,
                                       .access = Access,

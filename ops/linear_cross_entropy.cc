@@ -15,7 +15,7 @@ namespace {
 
 absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
   WEFT_RETURN_IF_ERROR(CheckLinearCrossEntropy("linear_cross_entropy", attrs.as<LinearCrossEntropyAttrs>(), in));
-  TensorType column = in[0];
+  TensorType column = {ComputedIn(in[0].dtype), in[0].shape};
   column.shape.set_dim(-1, 1);
   return Types{column};
 }
@@ -32,8 +32,8 @@ VarList Gradient(const GradientArgs& a) {
 
 VarList Elementary(const Attrs& attrs, VarSpan in) {
   const auto own = attrs.as<LinearCrossEntropyAttrs>();
-  Var logits = MatMul(in[0], in[1], {.transpose_b = own.transpose_w});
-  if (in.size() > 3) logits = logits + in[3];
+  Var logits = MatMul(in[0], in[1], {.transpose_b = own.transpose_w, .f32_output = in[0].dtype() == kBF16});
+  if (in.size() > 3) logits = logits + Cast(in[3], logits.dtype());
   return {RecordAll(kCrossEntropy, {logits, in[2]}, Attrs::Of(own.loss()))[0]};
 }
 
@@ -83,6 +83,8 @@ LinearCrossEntropyParts LinearCrossEntropyByBlocks(const LinearCrossEntropyAttrs
   const int64_t rows = shape.rows(), vocabulary = inputs[1].dim(attrs.transpose_w ? 0 : 1);
   const int64_t block = BlockRows(rows, vocabulary, attrs.block);
   const Var all = Reshape(inputs[0], {rows, shape.cols()}), w = inputs[1], bias = inputs.size() > 3 ? inputs[3] : Var();
+  const DType products = w.dtype();
+  const bool f32_output = products == kBF16;  // of bf16 products: logits, and the sums of dw
   const Var all_targets = Reshape(inputs[2], {rows}), all_drow = drow ? Reshape(drow, {rows, 1}) : Var();
   const Attrs loss = Attrs::Of(attrs.loss());
   LinearCrossEntropyParts parts;
@@ -90,18 +92,21 @@ LinearCrossEntropyParts LinearCrossEntropyByBlocks(const LinearCrossEntropyAttrs
   for (int64_t begin = 0; begin == 0 || begin < rows; begin += std::max<int64_t>(block, 1)) {
     const auto block_of = [&](Var v) { return block == rows ? v : Slice(v, 0, begin, std::min(begin + block, rows)); };
     const Var x = block_of(all), targets = block_of(all_targets);
-    Var logits = MatMul(x, w, {.transpose_b = attrs.transpose_w});  // [R, V]
-    if (bias) logits = logits + bias;
+    Var logits = MatMul(x, w, {.transpose_b = attrs.transpose_w, .f32_output = f32_output});  // [R, V]
+    if (bias) logits = logits + Cast(bias, logits.dtype());
     const VarList losses = RecordAll(kCrossEntropy, {logits, targets}, loss);
     row_loss.push_back(losses[0]);
     if (!drow) continue;
-    const Var dlogits = Record(kCrossEntropyGradient, {logits, targets, losses[1], block_of(all_drow)}, loss);
+    const Var exact = Record(kCrossEntropyGradient, {logits, targets, losses[1], block_of(all_drow)}, loss);
+    const Var dlogits = Cast(exact, products);
     dx.push_back(MatMul(dlogits, w, {.transpose_b = !attrs.transpose_w}));
     const Var left = attrs.transpose_w ? dlogits : x, right = attrs.transpose_w ? x : dlogits;
-    parts.dw =
-        parts.dw ? MatMulAdd(left, right, parts.dw, {.transpose_a = true}) : MatMul(left, right, {.transpose_a = true});
-    if (bias) parts.dbias = AddTo(parts.dbias, SumTo(dlogits, bias.shape()));
+    const MatMulOptions options = {.transpose_a = true, .f32_output = f32_output};
+    parts.dw = parts.dw ? MatMulAdd(left, right, parts.dw, options) : MatMul(left, right, options);
+    if (bias) parts.dbias = AddTo(parts.dbias, SumTo(exact, bias.shape()));
   }
+  if (parts.dw) parts.dw = Cast(parts.dw, products);
+  if (parts.dbias) parts.dbias = Cast(parts.dbias, bias.dtype());
   const auto whole = [](const VarList& blocks, const Shape& of) {
     return Reshape(blocks.size() == 1 ? blocks[0] : Concat(blocks, 0), of);
   };
@@ -125,7 +130,7 @@ Var CountedTargets(Var targets, DType dtype, const CrossEntropyAttrs& attrs, int
 
 absl::Status CheckLinearCrossEntropy(const char* op, const LinearCrossEntropyAttrs& attrs, TypeSpan in) {
   const Shape &x = in[0].shape, &w = in[1].shape;
-  if (in[0].dtype != kF32 && in[0].dtype != kF64) {
+  if (!IsFloat(in[0].dtype)) {
     return ShapeError(op, absl::StrCat("not defined for ", Name(in[0].dtype)), in);
   }
   if (x.rank() < 2) return ShapeError(op, "x needs rank >= 2", in);
@@ -134,7 +139,7 @@ absl::Status CheckLinearCrossEntropy(const char* op, const LinearCrossEntropyAtt
         attrs.transpose_w ? absl::StrCat("[V, ", x.dim(-1), "]") : absl::StrCat("[", x.dim(-1), ", V]");
     return ShapeError(op, absl::StrCat("w must be ", wanted, ", of x's dtype"), in);
   }
-  TensorType logits = in[0];
+  TensorType logits = {ComputedIn(in[0].dtype), in[0].shape};
   logits.shape.set_dim(-1, w.dim(attrs.transpose_w ? 0 : 1));
   const TensorType bias = {in[0].dtype, {logits.shape.dim(-1)}};
   if (in.size() > 3 && in[3] != bias) return ShapeError(op, absl::StrCat("the bias must be ", ToString(bias)), in);
@@ -146,6 +151,7 @@ constexpr OpDef kLinearCrossEntropy = {.name = "linear_cross_entropy",
                                        .gradient = Gradient,
                                        .lower = Lower,
                                        .elementary = Elementary,
+                                       .autocast = Autocast::kProduct,
                                        .attrs = AttrOpsOf<LinearCrossEntropyAttrs>(),
                                        .examples = kExamples};
 

@@ -21,7 +21,7 @@ List WithoutDrow(absl::Span<const typename List::value_type> in) {
 absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
   constexpr char kOp[] = "linear_cross_entropy_gradient";
   WEFT_RETURN_IF_ERROR(CheckLinearCrossEntropy(kOp, attrs.as<LinearCrossEntropyAttrs>(), WithoutDrow<Types>(in)));
-  TensorType column = in[0];
+  TensorType column = {ComputedIn(in[0].dtype), in[0].shape};
   column.shape.set_dim(-1, 1);
   if (in[3] != column) return ShapeError(kOp, absl::StrCat("drow must be ", ToString(column)), in);
   if (in.size() > 4) return Types{in[0], in[1], in[4]};
@@ -33,16 +33,17 @@ VarList Elementary(const Attrs& attrs, VarSpan in) {
   const Shape shape = in[0].shape();
   const int64_t rows = shape.rows();
   const Var x = Reshape(in[0], {rows, shape.cols()}), w = in[1], targets = Reshape(in[2], {rows});
-  Var logits = MatMul(x, w, {.transpose_b = own.transpose_w});
-  if (in.size() > 4) logits = logits + in[4];
+  Var logits = MatMul(x, w, {.transpose_b = own.transpose_w, .f32_output = x.dtype() == kBF16});
+  if (in.size() > 4) logits = logits + Cast(in[4], logits.dtype());
   const Attrs loss = Attrs::Of(own.loss());
   const Var lse = RecordAll(kCrossEntropy, {logits, targets}, loss)[1];
-  const Var dlogits = Record(kCrossEntropyGradient, {logits, targets, lse, Reshape(in[3], {rows, 1})}, loss);
+  const Var exact = Record(kCrossEntropyGradient, {logits, targets, lse, Reshape(in[3], {rows, 1})}, loss);
+  const Var dlogits = Cast(exact, w.dtype());
   const Var dx = MatMul(dlogits, w, {.transpose_b = !own.transpose_w});
   const Var dw =
       own.transpose_w ? MatMul(dlogits, x, {.transpose_a = true}) : MatMul(x, dlogits, {.transpose_a = true});
   VarList gradients = {Reshape(dx, shape), dw};
-  if (in.size() > 4) gradients.push_back(SumTo(dlogits, in[4].shape()));
+  if (in.size() > 4) gradients.push_back(Cast(SumTo(exact, in[4].shape()), in[4].dtype()));
   return gradients;
 }
 

@@ -73,6 +73,7 @@ constexpr OpDef kMaskFill = {.name = "mask_fill",
                              .in_place = 0,
                              .gradient = Gradient,
                              .reference = Reference,
+                             .autocast = Autocast::kFollow,
                              .attrs = AttrOpsOf<MaskAttrs>(),
                              .examples = kExamples};
 Var MaskFill(Var x, Var mask, double value) { return Record(kMaskFill, {x, mask}, Attrs::Of(MaskAttrs{value})); }

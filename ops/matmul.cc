@@ -1,6 +1,6 @@
 // ops/matmul.cc: y[..., i, j] = Σ_k a[..., i, k] · b[..., k, j]. Leading axes broadcast; either operand's last two axes
-// may be stored transposed. f32 on oneDNN, without copies (kernels/gemm.h). matmul_add adds the product to a third
-// input of y's type.
+// may be stored transposed. f32 and bf16 on oneDNN, without copies (kernels/gemm.h). matmul_add adds the product to a
+// third input of y's type.
 #include "weft/ops/matmul.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ namespace {
 Shape Leading(const Shape& shape) { return Shape(shape.dims().first(shape.rank() - 2)); }
 
 absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
-  const auto [transpose_a, transpose_b] = attrs.as<MatMulAttrs>();
+  const auto [transpose_a, transpose_b, f32_output] = attrs.as<MatMulAttrs>();
   const Shape &a = in[0].shape, &b = in[1].shape;
   if (a.rank() < 2 || b.rank() < 2) return ShapeError("matmul", "both inputs need rank >= 2", in);
   if (in[0].dtype != in[1].dtype) return ShapeError("matmul", "the inputs' dtypes differ", in);
@@ -37,12 +37,13 @@ absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
   if (!shape) return ShapeError("matmul", "leading axes don't broadcast", in);
   shape->Append(a.dim(transpose_a ? -1 : -2));
   shape->Append(b.dim(transpose_b ? -2 : -1));
-  return Types{{in[0].dtype, *shape}};
+  return Types{{in[0].dtype == kBF16 && f32_output ? kF32 : in[0].dtype, *shape}};
 }
 
 absl::StatusOr<Types> InferAdd(const Attrs& attrs, TypeSpan in) {
   WEFT_ASSIGN_OR_RETURN(const Types types, Infer(attrs, in.first(2)));
-  if (in[2] == types[0]) return types;
+  if (in[2] == types[0] && in[2].dtype != kBF16) return types;
+  if (types[0].dtype == kBF16) return ShapeError("matmul_add", "sums are not kept in bf16: f32_output is wanted", in);
   return ShapeError("matmul_add", absl::StrCat("what is added to must be ", ToString(types[0])), in);
 }
 
@@ -79,7 +80,7 @@ struct Layout {
 
   bool irregular() const { return a_step == kIrregular || b_step == kIrregular; }
 
-  // The product that computes `tile` of y; where the batch is irregular, one matrix of it.
+  // The f32 product that computes `tile` of y; where the batch is irregular, one matrix of it.
   GemmShape Of(Rect tile) const {
     GemmShape shape = {.rows = batch == 1 ? tile.rows() : rows,
                        .cols = tile.cols(),
@@ -150,6 +151,12 @@ void ForEachProduct(const KernelArgs& args, Rect tile, Run run) {
 // One primitive for each size of tile.
 using Primitives = std::vector<std::pair<GemmShape, std::shared_ptr<const Gemm>>>;
 
+GemmShape WithTypes(GemmShape shape, DType in, DType out) {
+  shape.in = in;
+  shape.out = out;
+  return shape;
+}
+
 const Gemm* Find(const Primitives& primitives, const GemmShape& shape) {
   for (const auto& [known, gemm] : primitives) {
     if (known == shape) return gemm.get();
@@ -160,11 +167,12 @@ const Gemm* Find(const Primitives& primitives, const GemmShape& shape) {
 Prepared Prepare(const OpArgs& args, absl::Span<const Rect> tiles) {
   auto primitives = std::make_shared<Primitives>();
   size_t workspace = 0;
-  if (args.inputs[0].dtype != kF32) return {};
+  const DType in = args.inputs[0].dtype, out = args.outputs[0].dtype;
+  if (in == kF64) return {};
   const Layout layout(args.attrs, args.inputs[0].shape, args.inputs[1].shape, args.outputs[0].shape,
                       args.inputs.size() == 3);
   for (const Rect& tile : tiles) {
-    const GemmShape shape = layout.Of(tile);
+    const GemmShape shape = WithTypes(layout.Of(tile), in, out);
     if (Find(*primitives, shape) != nullptr) continue;
     primitives->emplace_back(shape, Gemm::Create(shape));
     workspace = std::max(workspace, primitives->back().second->workspace());
@@ -172,11 +180,13 @@ Prepared Prepare(const OpArgs& args, absl::Span<const Rect> tiles) {
   return {std::move(primitives), workspace};
 }
 
-void KernelF32(const KernelArgs& args, Rect tile) {
+void Kernel(const KernelArgs& args, Rect tile) {
   static const Primitives none;
   const Primitives& primitives = args.prepared == nullptr ? none : *static_cast<const Primitives*>(args.prepared);
   CopyAddend(args, tile);
-  ForEachProduct(args, tile, [&](int64_t a, int64_t b, int64_t c, const GemmShape& shape) {
+  const DType in = args.inputs[0].type.dtype, out = args.outputs[0].type.dtype;
+  ForEachProduct(args, tile, [&](int64_t a, int64_t b, int64_t c, const GemmShape& f32_shape) {
+    const GemmShape shape = WithTypes(f32_shape, in, out);
     const Gemm* gemm = Find(primitives, shape);
     std::byte* workspace = args.workspace;
     std::shared_ptr<const Gemm> own;
@@ -187,7 +197,9 @@ void KernelF32(const KernelArgs& args, Rect tile) {
       workspace = arena.Allocate(gemm->workspace());
       WEFT_CHECK(workspace != nullptr);
     }
-    gemm->Run(args.input<float>(0) + a, args.input<float>(1) + b, args.output<float>(0) + c, workspace);
+    const int64_t size = static_cast<int64_t>(SizeOf(in));
+    gemm->Run(args.inputs[0].data + a * size, args.inputs[1].data + b * size,
+              args.outputs[0].data + c * static_cast<int64_t>(SizeOf(out)), workspace);
   });
 }
 
@@ -226,8 +238,8 @@ Rect Access(const OpArgs& args, int operand, Rect tile) {
 // With A and B as stored, from dY = d(A' B'): of A · B: dA = dY Bᵀ, dB = Aᵀ dY; of A · Bᵀ: dA = dY B, dB = dYᵀ A;
 // of Aᵀ · B: dA = B dYᵀ, dB = A dY; of Aᵀ · Bᵀ: dA = Bᵀ dYᵀ, dB = dYᵀ Aᵀ. Broadcast leading axes are summed.
 VarList Gradient(const GradientArgs& args) {
-  const auto [transpose_a, transpose_b] = args.attrs.as<MatMulAttrs>();
-  Var a = args.input(0), b = args.input(1), dy = args.grad(0);
+  const auto [transpose_a, transpose_b, f32_output] = args.attrs.as<MatMulAttrs>();
+  Var a = args.input(0), b = args.input(1), dy = Cast(args.grad(0), a.dtype());
   const Shape a_shape = a.shape();
   if (b.shape().rank() == 2 && !transpose_a) {  // rows of all leading axes in one product
     a = Reshape(a, {a_shape.rows(), a_shape.cols()});
@@ -248,7 +260,7 @@ VarList GradientAdd(const GradientArgs& args) {
 }
 
 void Reference(const ReferenceArgs& args) {
-  const auto [transpose_a, transpose_b] = args.attrs.as<MatMulAttrs>();
+  const auto [transpose_a, transpose_b, f32_output] = args.attrs.as<MatMulAttrs>();
   const Shape &a = args.input_types[0].shape, &b = args.input_types[1].shape, &y = args.output_types[0].shape;
   const int64_t rows = y.dim(-2), cols = y.dim(-1), inner = a.dim(transpose_a ? -2 : -1);
   for (size_t e = 0; e < args.outputs[0].size(); ++e) {
@@ -275,6 +287,8 @@ template <bool transpose_a, bool transpose_b>
 VarList Example(VarSpan in) {
   return {MatMul(in[0], in[1], {.transpose_a = transpose_a, .transpose_b = transpose_b})};
 }
+
+VarList F32Output(VarSpan in) { return {MatMul(in[0], in[1], {.transpose_b = true, .f32_output = true})}; }
 
 constexpr double kManyTerms = 1e-5;  // sums of over a hundred products round more often
 
@@ -304,6 +318,11 @@ constexpr OpExample kExamples[] = {
     {.in = "[3,0] [0,7]", .record = Example<0, 0>, .out = "[3,7]"},  // sums of nothing
     {.in = "[0,5] [5,7]", .record = Example<0, 0>, .out = "[0,7]"},
     {.in = "[2,0,3] [2,0,7]", .record = Example<1, 0>, .out = "[2,3,7]"},
+    {.in = "bf16[3,5] bf16[7,5]", .record = F32Output, .out = "f32[3,7]"},
+    {.in = "bf16[2,67,130] bf16[33,130]", .record = F32Output, .tolerance = kManyTerms},
+    {.in = "bf16[2,4,3,5] bf16[2,4,7,5]", .record = F32Output, .out = "f32[2,4,3,7]"},
+    {.in = "bf16[3,0] bf16[7,0]", .record = F32Output, .out = "f32[3,7]"},
+    {.in = "f32[3,5] f32[7,5]", .record = F32Output, .out = "f32[3,7]"},
     {.in = "[8,768] [512,64]", .record = Example<0, 0>, .error = "inner dimensions differ, 768 vs 512"},
     {.in = "[5] [5,7]", .record = Example<0, 0>, .error = "both inputs need rank >= 2"},
     {.in = "[2,3,5] [4,5,7]", .record = Example<0, 0>, .error = "leading axes don't broadcast"},
@@ -331,20 +350,21 @@ constexpr OpExample kAddExamples[] = {
 
 constexpr OpDef kMatmul = {.name = "matmul",
                            .infer = Infer,
-                           .kernels = {KernelF32, KernelF64},
+                           .kernels = {Kernel, KernelF64, Kernel},
                            .prepare = Prepare,
                            .cut = Cut::kBoth,
                            .quantum = Quantum,
                            .access = Access,
                            .gradient = Gradient,
                            .reference = Reference,
+                           .autocast = Autocast::kProduct,
                            .cost = CostOf,
                            .attrs = AttrOpsOf<MatMulAttrs>(),
                            .examples = kExamples};
 
 constexpr OpDef kMatmulAdd = {.name = "matmul_add",
                               .infer = InferAdd,
-                              .kernels = {KernelF32, KernelF64},
+                              .kernels = {Kernel, KernelF64, Kernel},
                               .prepare = Prepare,
                               .cut = Cut::kBoth,
                               .quantum = Quantum,
@@ -357,12 +377,14 @@ constexpr OpDef kMatmulAdd = {.name = "matmul_add",
                               .examples = kAddExamples};
 
 Var MatMulAdd(Var a, Var b, Var c, MatMulOptions options) {
-  const MatMulAttrs attrs = {.transpose_a = options.transpose_a, .transpose_b = options.transpose_b};
+  const MatMulAttrs attrs = {
+      .transpose_a = options.transpose_a, .transpose_b = options.transpose_b, .f32_output = options.f32_output};
   return Record(kMatmulAdd, {a, b, c}, Attrs::Of(attrs));
 }
 
 Var MatMul(Var a, Var b, MatMulOptions options) {
-  const MatMulAttrs attrs = {.transpose_a = options.transpose_a, .transpose_b = options.transpose_b};
+  const MatMulAttrs attrs = {
+      .transpose_a = options.transpose_a, .transpose_b = options.transpose_b, .f32_output = options.f32_output};
   return Record(kMatmul, {a, b}, Attrs::Of(attrs));
 }
 

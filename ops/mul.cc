@@ -40,6 +40,7 @@ constexpr OpDef kMul = {.name = "mul",
                         .in_place = 0,
                         .gradient = Gradient,
                         .reference = BinaryReference<Reference>,
+                        .autocast = Autocast::kFollow,
                         .examples = kExamples};
 Var Mul(Var a, Var b) { return Record(kMul, {a, b}); }
 

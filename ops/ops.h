@@ -1,5 +1,6 @@
 // The ops: every function records one or more nodes on the tape of its first argument. Values are f32 or f64 where
-// nothing else is said: bf16, like i32 and bool, can be made, moved, compared, masked and cast, not computed with.
+// nothing else is said; i32 and bool can be made, moved, compared, masked and cast, not computed with. So can bf16, and
+// it has elementwise functions, Dropout, MatMul, Sum, Mean and LayerNorm, which compute in f32 and round once.
 // Shapes are written [..., n] where leading axes are free. Errors are kept by the tape (core/tape.h).
 #ifndef WEFT_OPS_OPS_H_
 #define WEFT_OPS_OPS_H_
@@ -56,13 +57,13 @@ Var Where(Var mask, Var a, Var b);            // a where the bool mask is true, 
 // identity in mode kEval. Draws from (seed, stream of this call, step, element index).
 Var Dropout(Var x, double rate);
 
-// Reductions, in a fixed order of 64-element blocks. Without `keep` the axis is dropped.
+// Reductions, in a fixed order of 64-element blocks. Without `keep` the axis is dropped. Sums of bf16 are f32.
 Var Sum(Var x);  // [] of everything
 Var Sum(Var x, int axis, bool keep = false);
 Var Mean(Var x);
 Var Mean(Var x, int axis, bool keep = false);
 Var Max(Var x, int axis, bool keep = false);        // equal maxima share the gradient
-Var SumTo(Var x, const Shape& shape);               // sums the axes along which `shape` was broadcast to x's
+Var SumTo(Var x, const Shape& shape);               // sums the axes along which `shape` was broadcast to x's; x's dtype
 Var LogSumExp(Var x, int axis, bool keep = false);  // log Σ exp(x), without overflow
 // y[..., i] = Σ_{j ≤ i} x[..., j], reversed Σ_{j ≥ i}; f32, f64, i32
 Var CumulativeSum(Var x, bool reverse = false);
@@ -74,7 +75,9 @@ Var ArgMax(Var x);  // [..., n] → i32 [...]: where the greatest value of a row
 // Products, normalisation, lookup.
 struct MatMulOptions {
   bool transpose_a = false, transpose_b = false;  // of the last two axes; nothing is copied
+  bool f32_output = false;                        // of bf16 inputs: sums are f32 in any case, and stay so
 };
+bool HasBF16Products();  // whether the CPU multiplies bf16; MatMul of bf16 is slower than that of f32 where it doesn't
 // [..., M, K] × [..., K, N] = [..., M, N]; leading axes broadcast.
 Var MatMul(Var a, Var b, MatMulOptions options = {});
 Var MatMulAdd(Var a, Var b, Var c, MatMulOptions options = {});  // the same + c; in c's bytes, if nobody else reads c
@@ -95,7 +98,8 @@ Var ScaledDotProductAttention(Var query, Var key, Var value, const ScaledDotProd
 // logarithms; one with a NaN or +inf, NaNs.
 Var Softmax(Var x);
 Var LogSoftmax(Var x);
-// gain · (x - mean) / sqrt(variance + epsilon) + bias along the last axis; gain, bias: [C] (Ba et al., 2016).
+// gain · (x - mean) / sqrt(variance + epsilon) + bias along the last axis; gain, bias: [C] (Ba et al., 2016), f32 where
+// x is bf16.
 Var LayerNorm(Var x, Var gain, Var bias, double epsilon = 1e-5);
 // gain · x / sqrt(mean(x²) + epsilon) along the last axis; gain: [C] (Zhang and Sennrich, 2019).
 Var RmsNorm(Var x, Var gain, double epsilon = 1e-5);

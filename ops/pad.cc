@@ -93,6 +93,7 @@ constexpr OpDef kPad = {.name = "pad",
                         .access = Access,
                         .gradient = Gradient,
                         .reference = Reference,
+                        .autocast = Autocast::kFollow,
                         .attrs = AttrOpsOf<PadAttrs>(),
                         .examples = kExamples};
 Var Pad(Var x, int axis, int64_t before, int64_t after) {

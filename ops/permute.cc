@@ -131,6 +131,7 @@ constexpr OpDef kPermute = {.name = "permute",
                             .access = Access,
                             .gradient = Gradient,
                             .reference = Reference,
+                            .autocast = Autocast::kFollow,
                             .attrs = AttrOpsOf<PermuteAttrs>(),
                             .examples = kExamples};
 

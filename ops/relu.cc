@@ -32,6 +32,7 @@ constexpr OpDef kRelu = {.name = "relu",
                          .in_place = 0,
                          .gradient = Gradient,
                          .reference = UnaryReference<Reference>,
+                         .autocast = Autocast::kFollow,
                          .cost = FlopsPerElement<1>,
                          .examples = kExamples};
 Var Relu(Var x) { return Record(kRelu, {x}); }

@@ -102,6 +102,7 @@ constexpr OpDef kReshape = {.name = "reshape",
                             .view = true,
                             .gradient = Gradient,
                             .reference = Reference,
+                            .autocast = Autocast::kFollow,
                             .attrs = AttrOpsOf<ReshapeAttrs>(),
                             .examples = kExamples};
 Var Reshape(Var x, const Shape& shape) {

@@ -33,6 +33,7 @@ constexpr OpDef kResidualAdd = {.name = "residual_add",
                                 .in_place = 0,
                                 .gradient = Gradient,
                                 .elementary = Elementary,
+                                .autocast = Autocast::kFollow,
                                 .examples = kExamples};
 Var ResidualAdd(Var x, Var y) { return Record(kResidualAdd, {x, y}); }
 

@@ -9,7 +9,7 @@ namespace {
 
 template <class T>
 void Kernel(const KernelArgs& a, Rect tile) {
-  const T factor = static_cast<T>(a.attrs.as<ScaleAttrs>().factor);
+  const Computed<T> factor = static_cast<Computed<T>>(a.attrs.as<ScaleAttrs>().factor);
   ForRuns(a.output_shape(0), tile,
           [&](int64_t begin, int64_t n) { Scale(a.input<T>(0) + begin, factor, a.output<T>(0) + begin, n); });
 }
@@ -34,11 +34,12 @@ constexpr OpExample kExamples[] = {
 
 constexpr OpDef kScale = {.name = "scale",
                           .infer = InferSame,
-                          .kernels = {Kernel<float>, Kernel<double>},
+                          .kernels = {Kernel<float>, Kernel<double>, Kernel<BF16>},
                           .cut = Cut::kBoth,
                           .in_place = 0,
                           .gradient = Gradient,
                           .reference = Reference,
+                          .autocast = Autocast::kFollow,
                           .attrs = AttrOpsOf<ScaleAttrs>(),
                           .examples = kExamples};
 Var Scale(Var x, double factor) { return Record(kScale, {x}, Attrs::Of(ScaleAttrs{factor})); }

@@ -30,6 +30,7 @@ constexpr OpDef kSigmoid = {.name = "sigmoid",
                             .in_place = 0,
                             .gradient = Gradient,
                             .reference = UnaryReference<Reference>,
+                            .autocast = Autocast::kFollow,
                             .cost = FlopsPerElement<12>,
                             .examples = kExamples};
 Var Sigmoid(Var x) { return Record(kSigmoid, {x}); }

@@ -77,6 +77,7 @@ constexpr OpDef kSlice = {.name = "slice",
                           .access = Access,
                           .gradient = Gradient,
                           .reference = Reference,
+                          .autocast = Autocast::kFollow,
                           .attrs = AttrOpsOf<SliceAttrs>(),
                           .examples = kExamples};
 Var Slice(Var x, int axis, int64_t begin, int64_t end) {

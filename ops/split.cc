@@ -84,6 +84,7 @@ constexpr OpDef kSplit = {.name = "split",
                           .access = Access,
                           .gradient = Gradient,
                           .reference = Reference,
+                          .autocast = Autocast::kFollow,
                           .attrs = AttrOpsOf<SplitAttrs>(),
                           .examples = kExamples};
 VarList Split(Var x, int axis, int parts) {

@@ -1,4 +1,5 @@
 // ops/sum_blocks.cc: y[o, j, i] = Σ x[o, k, i] over the k of block j of one axis. Sum (composites.cc) repeats it.
+// Of bf16 the sums are f32.
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
@@ -14,7 +15,7 @@ absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
   const auto [axis, block] = attrs.as<BlockAttrs>();
   WEFT_RETURN_IF_ERROR(CheckAxis("sum_blocks", axis, in));
   if (block < 1) return ShapeError("sum_blocks", absl::StrCat("a block of ", block, " elements"), in);
-  TensorType out = in[0];
+  TensorType out = {ComputedIn(in[0].dtype), in[0].shape};
   out.shape.set_dim(axis, std::max<int64_t>(1, BlockCount(in[0].shape.dim(axis), block)));
   return Types{out};
 }
@@ -27,7 +28,7 @@ template <class T>
 void Kernel(const KernelArgs& a, Rect tile) {
   const RowKernels<T>& rows = Rows<T>();
   const T* const x = a.input<T>(0);
-  T* const y = a.output<T>(0);
+  Computed<T>* const y = a.output<Computed<T>>(0);
   ForEachBlock(
       a.attrs.as<BlockAttrs>(), a.input_shape(0), tile,
       [&](int64_t from, int64_t count, int64_t to) { y[to] = rows.sum(x + from, count); },
@@ -39,7 +40,7 @@ void Kernel(const KernelArgs& a, Rect tile) {
 // dx[o, k, i] = dy[o, block of k, i]
 VarList Gradient(const GradientArgs& a) {
   const auto [axis, block] = a.attrs.as<BlockAttrs>();
-  return {RepeatBlocks(a.grad(0), a.input(0).shape(), axis, block)};
+  return {RepeatBlocks(Cast(a.grad(0), a.input(0).dtype()), a.input(0).shape(), axis, block)};
 }
 
 void Reference(const ReferenceArgs& a) {
@@ -87,11 +88,12 @@ constexpr OpExample kExamples[] = {
 
 constexpr OpDef kSumBlocks = {.name = "sum_blocks",
                               .infer = Infer,
-                              .kernels = {Kernel<float>, Kernel<double>},
+                              .kernels = {Kernel<float>, Kernel<double>, Kernel<BF16>},
                               .cut = Cut::kBoth,
                               .access = Access,
                               .gradient = Gradient,
                               .reference = Reference,
+                              .autocast = Autocast::kFirst,
                               .cost = CostOf,
                               .attrs = AttrOpsOf<BlockAttrs>(),
                               .examples = kExamples};

@@ -15,6 +15,16 @@ namespace {
 
 uint32_t Index(ValueId id) { return static_cast<uint32_t>(id); }
 
+OpCase Recorded(const OpDef& op, const OpExample& example, TypeSpan types) {
+  OpCase c;
+  c.inputs = RecordInputs(c.tape.get(), types, op.writes, example.below);
+  for (size_t i = 0; i < types.size(); ++i) {
+    c.values.push_back(RandomBuffer(types[i], HashName(op.name) + i, example.low, example.high, example.below));
+  }
+  c.outputs = example.record != nullptr ? example.record(c.inputs) : c.tape->Record(op, {}, c.inputs);
+  return c;
+}
+
 }  // namespace
 
 absl::StatusOr<Types> ParseTypes(const char* text, DType dtype) {
@@ -63,13 +73,16 @@ Buffer RandomBuffer(const TensorType& type, uint64_t seed, double low, double hi
 
 absl::StatusOr<OpCase> MakeCase(const OpDef& op, const OpExample& example, DType dtype) {
   WEFT_ASSIGN_OR_RETURN(const Types types, ParseTypes(example.in, dtype));
-  OpCase c;
-  c.inputs = RecordInputs(c.tape.get(), types, op.writes, example.below);
-  for (size_t i = 0; i < types.size(); ++i) {
-    c.values.push_back(RandomBuffer(types[i], HashName(op.name) + i, example.low, example.high, example.below));
+  return Recorded(op, example, types);
+}
+
+absl::StatusOr<OpCase> MakeTwin(const OpDef& op, const OpExample& example) {
+  WEFT_ASSIGN_OR_RETURN(Types types, ParseTypes(example.in, kF64));
+  const auto is_bf16 = [](const TensorType& type) { return type.dtype == kBF16; };
+  if (std::any_of(types.begin(), types.end(), is_bf16)) {
+    for (TensorType& type : types) type.dtype = IsFloat(type.dtype) ? kF64 : type.dtype;
   }
-  c.outputs = example.record != nullptr ? example.record(c.inputs) : c.tape->Record(op, {}, c.inputs);
-  return c;
+  return Recorded(op, example, types);
 }
 
 absl::StatusOr<NodeCase> FindNode(const OpDef& op, const OpCase& c) {

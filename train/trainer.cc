@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "weft/core/status.h"
-#include "weft/graph/compile.h"
 #include "weft/train/build_info.h"
 #include "weft/train/checkpoint.h"
 #include "weft/train/interrupt.h"
@@ -71,9 +70,9 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const TrainerOptions& o
   trainer->parameters_ = parameters;
   trainer->run_ = run;
   for (const TrainingProgram& program : task->programs()) {
-    WEFT_ASSIGN_OR_RETURN(Graph train, Compile(*program.tape, {.fetch = {program.loss, program.gradient_norm},
-                                                               .update = {program.update},
-                                                               .memory_budget = options.memory_budget}));
+    WEFT_ASSIGN_OR_RETURN(Graph train, trainer->Compiled(program, {.fetch = {program.loss, program.gradient_norm},
+                                                                   .update = {program.update},
+                                                                   .memory_budget = options.memory_budget}));
     auto runner = std::make_unique<Runner>(std::move(train), parameters,
                                            RunnerOptions{.threads = static_cast<int>(options.threads)});
     WEFT_RETURN_IF_ERROR(runner->status());
@@ -173,13 +172,20 @@ absl::StatusOr<Metrics::Training> Trainer::TrainStep() {
   return result;
 }
 
+absl::StatusOr<Graph> Trainer::Compiled(const TrainingProgram& program, CompileOptions options) const {
+  if (!ParseDType(options_.precision, &options.precision)) {
+    return absl::InvalidArgumentError(absl::StrCat("precision: '", options_.precision, "' is no dtype"));
+  }
+  return Compile(*program.tape, options);
+}
+
 absl::StatusOr<Runner*> Trainer::Evaluator(size_t index) {
   std::unique_ptr<Runner>& runner = graphs_[index].evaluate;
   if (runner != nullptr) return runner.get();
   const TrainingProgram& program = task_->programs()[index];
   CompileOptions options = {.fetch = {Measured(program)}, .mode = kEval};
   if (program.correct.tape != nullptr) options.fetch.push_back(program.correct);
-  WEFT_ASSIGN_OR_RETURN(Graph graph, Compile(*program.tape, options));
+  WEFT_ASSIGN_OR_RETURN(Graph graph, Compiled(program, options));
   runner = std::make_unique<Runner>(std::move(graph), parameters_,
                                     RunnerOptions{.threads = static_cast<int>(options_.threads)});
   WEFT_RETURN_IF_ERROR(runner->status());
@@ -241,7 +247,7 @@ absl::Status Trainer::ExplainNan(const TrainingBatch& batch, double loss, double
   WEFT_RETURN_IF_ERROR(CheckWeights());
   std::string cause;
   const TrainingProgram& program = Program(batch);
-  absl::StatusOr<Graph> graph = Compile(*program.tape, {.fetch = {program.loss, program.gradient_norm}});
+  absl::StatusOr<Graph> graph = Compiled(program, {.fetch = {program.loss, program.gradient_norm}});
   if (graph.ok()) {
     parameters_->set_step(parameters_->step() - 1);
     Runner check(*std::move(graph), parameters_, {.threads = 1, .check_nan = true});

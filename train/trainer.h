@@ -18,6 +18,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "weft/core/parameters.h"
+#include "weft/graph/compile.h"
 #include "weft/graph/runner.h"
 #include "weft/train/learning_rate.h"
 #include "weft/train/metrics.h"
@@ -35,7 +36,8 @@ struct TrainerOptions {
   int64_t checkpoint_every = 500;  // 0: at the end and when interrupted
   int64_t log_every = 100;
   int64_t threads = 0;
-  uint64_t memory_budget = 0;  // as in CompileOptions, of each training step
+  std::string precision = "f32";  // a dtype's name: CompileOptions::precision, of evaluations, too
+  uint64_t memory_budget = 0;     // as in CompileOptions, of each training step
   uint64_t seed = 1;
 };
 
@@ -62,6 +64,7 @@ class Trainer {
 
   explicit Trainer(const TrainerOptions& options) : options_(options) {}
   const TrainingProgram& Program(const TrainingBatch& batch) const { return task_->programs()[batch.program]; }
+  absl::StatusOr<Graph> Compiled(const TrainingProgram& program, CompileOptions options) const;
   absl::StatusOr<Runner*> Evaluator(size_t program);
   absl::StatusOr<Metrics::Training> TrainStep();
   absl::StatusOr<Metrics::Validation> Evaluate();

@@ -14,6 +14,7 @@ struct Rewrite {
   Program program;
   std::vector<ValueId> roots;  // what must be there at the end: the fetched values, then the updates
   Mode mode = kTrain;
+  DType precision = kF32;
   bool raise = true;
   size_t memory_budget = 0;               // as in CompileOptions
   double recomputed_seconds = 0;          // what is computed twice takes, by the cost model
@@ -27,10 +28,12 @@ absl::Status Raise(Rewrite& rewrite);           // patterns become ops with kern
 absl::Status RaiseAttention(Rewrite& rewrite);  // softmax(q kᵀ) v
 absl::Status RaiseNorms(Rewrite& rewrite);      // (x - mean) / sqrt(variance + ε), x / sqrt(mean(x²) + ε)
 absl::Status RaiseLinearCrossEntropy(Rewrite& rewrite);
+absl::Status ApplyAutocast(Rewrite& rewrite);    // in bf16, values get the dtypes that ops compute best with
 absl::Status ExpandGradients(Rewrite& rewrite);  // gradient nodes become ordinary ops; mode kEval takes effect
 absl::Status ScatterRows(Rewrite& rewrite);      // an embedding's gradient is added to another one in place
 absl::Status FoldConstants(Rewrite& rewrite);    // small values that depend on constants only are computed
 absl::Status Lower(Rewrite& rewrite);            // ops without kernels become ordinary ones
+absl::Status FoldCasts(Rewrite& rewrite);        // in bf16, casts that undo each other go, or join products
 absl::Status AdvanceWrites(Rewrite& rewrite);    // updates move up to where their gradients are made
 absl::Status Rematerialise(Rewrite& rewrite);    // what a memory budget leaves no room for is computed twice
 absl::Status OrderWrites(Rewrite& rewrite);      // what reads a state's old version later than its write reads a copy

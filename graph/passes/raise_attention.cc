@@ -61,7 +61,7 @@ class AttentionMatch {
   std::string Shapes() {
     if (scores_.rank() < 2 || scores_.rank() > 4) return absl::StrCat("the scores have rank ", scores_.rank());
     if (scores_.elements() == 0) return "there are no scores";
-    const auto [transpose_a, transpose_b] = last_.attrs.as<MatMulAttrs>();
+    const auto [transpose_a, transpose_b, f32_output] = last_.attrs.as<MatMulAttrs>();
     if (transpose_a || transpose_b) return "the last product takes a transposed factor";
     batch_ = scores_.rank() == 2 ? 1 : scores_.dim(0);
     heads_ = scores_.rank() == 4 ? scores_.dim(1) : 1;
@@ -146,7 +146,7 @@ class AttentionMatch {
 
   std::string Operands() {
     const Node& product = r_.producer(next_);
-    auto [transpose_a, transpose_b] = product.attrs.as<MatMulAttrs>();
+    const auto [transpose_a, transpose_b, f32_output] = product.attrs.as<MatMulAttrs>();
     if (transpose_a) return "the queries are transposed";
     ValueId query = product.inputs[0], key = product.inputs[1], value = last_.inputs[1];
     const auto permutes = [&](const Node& node, absl::Span<const int32_t> axes) {

@@ -32,7 +32,7 @@ VarList RaiseLoss(PatternRewriter& r, const Node& loss) {
   if (matmul.op != &kMatmul) return {};
 
   const auto decline = [&](const std::string& reason) { return r.Decline(loss, kPattern, reason); };
-  const auto [transpose_x, transpose_w] = matmul.attrs.as<MatMulAttrs>();
+  const auto [transpose_x, transpose_w, f32_output] = matmul.attrs.as<MatMulAttrs>();
   const TensorType &x = r.type(matmul.inputs[0]), &w = r.type(matmul.inputs[1]);
   const int64_t vocabulary = r.type(loss.inputs[0]).shape.dim(-1);
   if (transpose_x || w.shape.rank() != 2 || r.type(product).shape.dim(-1) != vocabulary) {

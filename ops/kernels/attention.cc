@@ -37,7 +37,10 @@ void Convert(const From* from, int64_t n, To* to) {
   if constexpr (std::is_same_v<From, To>) {
     std::copy_n(from, n, to);
   } else {
-    for (int64_t i = 0; i < n; ++i) to[i] = static_cast<To>(from[i]);
+    const int64_t lanes = hn::Lanes(D<From>());
+    int64_t i = 0;
+    for (; i + lanes <= n; i += lanes) StoreLanes<To>(LoadLanes<From>(from + i), to + i);
+    for (; i < n; ++i) to[i] = static_cast<To>(from[i]);
   }
 }
 
@@ -139,9 +142,9 @@ HWY_INLINE void MultiplyRow(const W* factor, W* row) {
 }
 
 template <class T>
-void Forward(const AttentionHead<T>& head, int64_t begin, int64_t end, Positions<T> y, Positions<Wide<T>> lse,
+void Forward(const AttentionHead<T>& head, int64_t begin, int64_t end, Positions<T> y, Positions<Computed<T>> lse,
              std::byte* workspace) {
-  using W = Wide<T>;
+  using W = Computed<T>;
   constexpr W kInfinity = std::numeric_limits<W>::infinity();
   SpaceTaker space = {workspace};
   const ForwardSpace<W> at(&space, head.key_width, head.value_width);
@@ -267,7 +270,7 @@ void StoreRows(Matrix<const W> from, int64_t count, int64_t width, Positions<T> 
 template <class T>
 void Backward(const AttentionHead<T>& head, const AttentionGradient<T>& gradient, GroupPart part, Positions<T> dkey,
               Positions<T> dvalue, std::byte* workspace) {
-  using W = Wide<T>;
+  using W = Computed<T>;
   SpaceTaker space = {workspace};
   const int64_t targets = head.targets, sources = head.sources;
   const BackwardSpace<W> at(&space, targets, sources, head.key_width, head.value_width);

@@ -9,7 +9,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <type_traits>
 
 #include "weft/core/random.h"
 #include "weft/core/tensor.h"
@@ -18,10 +17,6 @@ namespace weft {
 
 inline constexpr int64_t kAttentionBlock = 64;
 inline constexpr int kMostAttentionMasks = 4;
-
-// What is computed in.
-template <class T>
-using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
 // A matrix of which one row belongs to one position.
 template <class T>
@@ -61,7 +56,7 @@ struct AttentionHead {
 template <class T>
 struct AttentionGradient {
   Positions<const T> y, dy;
-  Positions<const Wide<T>> lse, dlse;  // dlse may be null
+  Positions<const Computed<T>> lse, dlse;  // dlse may be null
   Positions<T> dquery;
 };
 
@@ -73,7 +68,7 @@ template <class T>
 struct AttentionKernels {
   // For targets begin .. end - 1, where begin is a multiple of kAttentionBlock: y, and log Σ exp(score) in lse, one
   // column. A row that sees nothing gives y = 0 and lse = -inf.
-  void (*forward)(const AttentionHead<T>& head, int64_t begin, int64_t end, Positions<T> y, Positions<Wide<T>> lse,
+  void (*forward)(const AttentionHead<T>& head, int64_t begin, int64_t end, Positions<T> y, Positions<Computed<T>> lse,
                   std::byte* workspace);
   // dquery of a head; and, once the last of the heads that share a key and a value is done, the sums of their dkey and
   // dvalue, which stay in the workspace from the first of them on.

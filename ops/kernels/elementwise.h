@@ -57,15 +57,15 @@ absl::StatusOr<Types> InferBinary(const Attrs&, TypeSpan in) {
 }
 inline absl::StatusOr<Types> InferSame(const Attrs&, TypeSpan in) { return Types{in[0]}; }
 
-// Kernels for f32 and f64 of the functions of vector.h.
+// Kernels for f32, f64 and bf16 of the functions of vector.h.
 template <class T, UnaryFunction function>
 void UnaryKernel(const KernelArgs& a, Rect tile) {
   ForRuns(a.output_shape(0), tile,
           [&](int64_t begin, int64_t n) { Map(function, a.input<T>(0) + begin, a.output<T>(0) + begin, n); });
 }
 template <UnaryFunction function>
-inline constexpr std::array<KernelFunction, kDTypeCount> kUnaryKernels = {UnaryKernel<float, function>,
-                                                                          UnaryKernel<double, function>};
+inline constexpr std::array<KernelFunction, kDTypeCount> kUnaryKernels = {
+    UnaryKernel<float, function>, UnaryKernel<double, function>, UnaryKernel<BF16, function>};
 
 template <class T, BinaryFunction function>
 void BinaryKernel(const KernelArgs& a, Rect tile) {
@@ -74,8 +74,8 @@ void BinaryKernel(const KernelArgs& a, Rect tile) {
   });
 }
 template <BinaryFunction function>
-inline constexpr std::array<KernelFunction, kDTypeCount> kBinaryKernels = {BinaryKernel<float, function>,
-                                                                           BinaryKernel<double, function>};
+inline constexpr std::array<KernelFunction, kDTypeCount> kBinaryKernels = {
+    BinaryKernel<float, function>, BinaryKernel<double, function>, BinaryKernel<BF16, function>};
 
 // References in plain double arithmetic.
 template <double (*function)(double)>

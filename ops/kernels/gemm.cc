@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstring>
 #include <optional>
 #include <vector>
 
 #include "oneapi/dnnl/dnnl.hpp"
+#include "weft/core/arena.h"
 #include "weft/core/cores.h"
 #include "weft/core/status.h"
+#include "weft/ops/kernels/vector.h"
 
 // OpenMP's own header is missing where the compiler's OpenMP run time is not installed.
 extern "C" {
@@ -40,20 +43,22 @@ const dnnl::engine& Engine() {
 }
 
 // A [rows, cols] matrix stored with `stride` between rows, or its transpose stored so.
-memory::desc Matrix(const GemmShape& shape, int64_t rows, int64_t cols, int64_t stride, int64_t step, bool transposed) {
+memory::desc Matrix(const GemmShape& shape, DType dtype, int64_t rows, int64_t cols, int64_t stride, int64_t step,
+                    bool transposed) {
   memory::dims dims = {rows, cols};
   memory::dims strides = transposed ? memory::dims{1, stride} : memory::dims{stride, 1};
   if (shape.batch > 1) {
     dims.insert(dims.begin(), step == 0 ? 1 : shape.batch);
     strides.insert(strides.begin(), step == 0 ? rows * cols : step);
   }
-  return memory::desc(dims, memory::data_type::f32, strides);
+  return memory::desc(dims, dtype == kBF16 ? memory::data_type::bf16 : memory::data_type::f32, strides);
 }
 
 dnnl::matmul::primitive_desc Describe(const GemmShape& shape) {
-  const memory::desc a = Matrix(shape, shape.rows, shape.inner, shape.a_stride, shape.a_step, shape.transpose_a);
-  const memory::desc b = Matrix(shape, shape.inner, shape.cols, shape.b_stride, shape.b_step, shape.transpose_b);
-  const memory::desc c = Matrix(shape, shape.rows, shape.cols, shape.c_stride, shape.c_step, false);
+  const int64_t rows = shape.rows, cols = shape.cols, inner = shape.inner;
+  const memory::desc a = Matrix(shape, shape.in, rows, inner, shape.a_stride, shape.a_step, shape.transpose_a);
+  const memory::desc b = Matrix(shape, shape.in, inner, cols, shape.b_stride, shape.b_step, shape.transpose_b);
+  const memory::desc c = Matrix(shape, shape.out, rows, cols, shape.c_stride, shape.c_step, false);
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   if (shape.accumulate) {
@@ -68,7 +73,31 @@ dnnl::matmul::primitive_desc Describe(const GemmShape& shape) {
 #endif
 }
 
+// The product of one matrix in f32, of operands without gaps between their rows; into C itself if that is of f32.
+GemmShape Widened(GemmShape shape) {
+  shape.batch = 1;
+  shape.a_step = shape.b_step = shape.c_step = 0;
+  shape.a_stride = shape.transpose_a ? shape.rows : shape.inner;
+  shape.b_stride = shape.transpose_b ? shape.inner : shape.cols;
+  if (shape.out == kBF16) shape.c_stride = shape.cols;
+  shape.in = shape.out = kF32;
+  return shape;
+}
+
+size_t Floats(int64_t count) { return AlignUp(sizeof(float) * static_cast<size_t>(count)); }
+
+// Each row of `from`, `stride` elements apart, to the rows of `to`, without gaps.
+void WidenRows(const BF16* from, int64_t stride, int64_t rows, int64_t cols, float* to) {
+  for (int64_t r = 0; r < rows; ++r) Convert(from + r * stride, to + r * cols, cols);
+}
+
 }  // namespace
+
+bool HasBF16Products() {
+  static const bool has = (static_cast<int>(dnnl::get_effective_cpu_isa()) & dnnl_cpu_isa_avx512_core_bf16) ==
+                          dnnl_cpu_isa_avx512_core_bf16;
+  return has;
+}
 
 // oneDNN's handles of one execution.
 struct Gemm::Call {
@@ -108,6 +137,12 @@ struct Gemm::Primitive {
 
 Gemm::Gemm(const GemmShape& shape) : shape_(shape) {
   if (shape.batch == 0 || shape.rows == 0 || shape.cols == 0 || shape.inner == 0) return;
+  if (shape.in == kBF16 && !HasBF16Products()) {
+    widened_ = Create(Widened(shape));
+    workspace_ = AlignUp(widened_->workspace()) + Floats(shape.rows * shape.inner) + Floats(shape.inner * shape.cols);
+    if (shape.out == kBF16) workspace_ += Floats(shape.rows * shape.cols);
+    return;
+  }
   const OneThread one_thread;
   primitive_ = std::make_unique<Primitive>(shape);
   workspace_ = primitive_->description.scratchpad_desc().get_size();
@@ -119,12 +154,38 @@ std::shared_ptr<const Gemm> Gemm::Create(const GemmShape& shape) {
   return std::shared_ptr<const Gemm>(new Gemm(shape));
 }
 
-void Gemm::Run(const float* a, const float* b, float* c, std::byte* workspace) const {
+void Gemm::RunWidened(const BF16* a, const BF16* b, std::byte* c, std::byte* workspace) const {
+  const GemmShape& wide = widened_->shape_;
+  std::byte* memory = workspace + AlignUp(widened_->workspace());
+  float* const wide_a = reinterpret_cast<float*>(memory);
+  float* const wide_b = reinterpret_cast<float*>(memory += Floats(shape_.rows * shape_.inner));
+  float* const wide_c = reinterpret_cast<float*>(memory += Floats(shape_.inner * shape_.cols));
+  for (int64_t m = 0; m < shape_.batch; ++m) {
+    WidenRows(a + m * shape_.a_step, shape_.a_stride, shape_.transpose_a ? shape_.inner : shape_.rows, wide.a_stride,
+              wide_a);
+    WidenRows(b + m * shape_.b_step, shape_.b_stride, shape_.transpose_b ? shape_.cols : shape_.inner, wide.b_stride,
+              wide_b);
+    std::byte* const result = c + m * shape_.c_step * static_cast<int64_t>(SizeOf(shape_.out));
+    const bool rounds = shape_.out == kBF16;
+    widened_->Run(reinterpret_cast<std::byte*>(wide_a), reinterpret_cast<std::byte*>(wide_b),
+                  rounds ? reinterpret_cast<std::byte*>(wide_c) : result, workspace);
+    for (int64_t r = 0; rounds && r < shape_.rows; ++r) {
+      Convert(wide_c + r * shape_.cols, reinterpret_cast<BF16*>(result) + r * shape_.c_stride, shape_.cols);
+    }
+  }
+}
+
+void Gemm::Run(const std::byte* a, const std::byte* b, std::byte* c, std::byte* workspace) const {
+  if (widened_ != nullptr) {
+    return RunWidened(reinterpret_cast<const BF16*>(a), reinterpret_cast<const BF16*>(b), c, workspace);
+  }
   if (primitive_ == nullptr) {  // sums of nothing
     if (shape_.accumulate) return;
+    const size_t size = SizeOf(shape_.out);
     for (int64_t m = 0; m < shape_.batch; ++m) {
-      for (int64_t r = 0; r < shape_.rows; ++r)
-        std::fill_n(c + m * shape_.c_step + r * shape_.c_stride, shape_.cols, 0.0f);
+      for (int64_t r = 0; r < shape_.rows; ++r) {
+        std::memset(c + (m * shape_.c_step + r * shape_.c_stride) * size, 0, shape_.cols * size);
+      }
     }
     return;
   }
@@ -132,8 +193,8 @@ void Gemm::Run(const float* a, const float* b, float* c, std::byte* workspace) c
   std::optional<Call> own;  // where more threads are at it than there are cores
   Call* call = primitive_->Take();
   if (call == nullptr) call = &own.emplace(primitive_->description);
-  call->a.set_data_handle(const_cast<float*>(a));
-  call->b.set_data_handle(const_cast<float*>(b));
+  call->a.set_data_handle(const_cast<std::byte*>(a));
+  call->b.set_data_handle(const_cast<std::byte*>(b));
   call->c.set_data_handle(c);
   call->workspace.set_data_handle(workspace);
   // The C++ interface would make a vector of the arguments each time.

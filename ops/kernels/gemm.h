@@ -1,7 +1,8 @@
 // One matrix product of fixed sizes, or a batch of them: C = A' B', where A' is A or Aᵀ and B' is B or Bᵀ.
 //
-// f32 products are oneDNN primitives: they run on the calling thread alone, may be shared by any number of threads, and
-// copy neither operand. Each thread brings working memory of its own.
+// f32 and bf16 products are oneDNN primitives: they run on the calling thread alone, may be shared by any number of
+// threads, and copy neither operand. Each thread brings working memory of its own. Where the CPU has no products of
+// bf16, its operands are widened into that memory and multiplied in f32.
 //
 //   const auto gemm = Gemm::Create({.rows = 8, .cols = 512, .inner = 768, .a_stride = 768, .b_stride = 768,
 //                                   .c_stride = 512, .transpose_b = true});
@@ -13,6 +14,8 @@
 #include <cstdint>
 #include <memory>
 
+#include "weft/core/dtype.h"
+
 namespace weft {
 
 struct GemmShape {
@@ -22,9 +25,12 @@ struct GemmShape {
   int64_t a_step = 0, b_step = 0, c_step = 0;        // elements between the matrices of a batch; 0: all use one
   bool transpose_a = false, transpose_b = false;     // A is stored as [inner, rows], B as [cols, inner]
   bool accumulate = false;                           // C += A' B'
+  DType in = kF32, out = kF32;                       // of A and B, and of C: f32, or bf16 operands and either result
 
   friend bool operator==(const GemmShape&, const GemmShape&) = default;
 };
+
+bool HasBF16Products();  // of the CPU
 
 class Gemm {
  public:
@@ -32,15 +38,17 @@ class Gemm {
   ~Gemm();
 
   size_t workspace() const { return workspace_; }  // bytes, at a boundary of kAlignment
-  void Run(const float* a, const float* b, float* c, std::byte* workspace) const;
+  void Run(const std::byte* a, const std::byte* b, std::byte* c, std::byte* workspace) const;
 
  private:
   struct Primitive;
   struct Call;
   explicit Gemm(const GemmShape& shape);
+  void RunWidened(const BF16* a, const BF16* b, std::byte* c, std::byte* workspace) const;
 
   const GemmShape shape_;
-  std::unique_ptr<Primitive> primitive_;  // null where there is nothing to multiply
+  std::unique_ptr<Primitive> primitive_;  // null where there is nothing to multiply, or no product of bf16
+  std::shared_ptr<const Gemm> widened_;   // in place of the latter: the product of one matrix in f32
   size_t workspace_ = 0;
 };
 

@@ -10,18 +10,12 @@
 #include <cstdint>
 
 #include "hwy/highway.h"
+#include "weft/ops/kernels/lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace weft {
 namespace HWY_NAMESPACE {
 namespace {
-
-namespace hn = hwy::HWY_NAMESPACE;
-
-template <class W>
-using D = hn::ScalableTag<W>;
-template <class W>
-using V = hn::Vec<D<W>>;
 
 constexpr int64_t kGroup = 8;  // rows of a product that share what is loaded of its second operand
 

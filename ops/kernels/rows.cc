@@ -13,63 +13,19 @@
 // After foreach_target.h, which includes this file once for each instruction set.
 #include "hwy/contrib/math/math-inl.h"
 #include "hwy/highway.h"
+#include "weft/ops/kernels/lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace weft {
 namespace HWY_NAMESPACE {
 namespace {
 
-namespace hn = hwy::HWY_NAMESPACE;
-
-template <class T>
-using D = hn::ScalableTag<T>;
-template <class T>
-using V = hn::Vec<D<T>>;
-
-// Access to one vector of elements, all of it or its first n: kernels are written once for both, so that the elements
-// at the end of a run get the same instructions as the others.
-template <class T>
-struct Full {
-  HWY_INLINE V<T> Load(const T* p) const { return hn::LoadU(D<T>(), p); }
-  HWY_INLINE void Store(V<T> v, T* p) const { hn::StoreU(v, D<T>(), p); }
-};
-
-template <class T>
-struct Partial {
-  size_t n;
-
-#if HWY_MEM_OPS_MIGHT_FAULT  // masked loads read all lanes
-  HWY_INLINE V<T> Load(const T* p) const {
-    HWY_ALIGN T lanes[HWY_MAX_BYTES / sizeof(T)] = {};
-    for (size_t i = 0; i < n; ++i) lanes[i] = p[i];
-    return hn::Load(D<T>(), lanes);
-  }
-  HWY_INLINE void Store(V<T> v, T* p) const {
-    HWY_ALIGN T lanes[HWY_MAX_BYTES / sizeof(T)];
-    hn::Store(v, D<T>(), lanes);
-    for (size_t i = 0; i < n; ++i) p[i] = lanes[i];
-  }
-#else
-  HWY_INLINE V<T> Load(const T* p) const { return hn::MaskedLoad(hn::FirstN(D<T>(), n), D<T>(), p); }
-  HWY_INLINE void Store(V<T> v, T* p) const { hn::BlendedStore(v, hn::FirstN(D<T>(), n), D<T>(), p); }
-#endif
-};
-
-// Calls f(access, i) for each vector of elements i, i + 1, ...
-template <class T, class F>
-HWY_INLINE void ForEachVector(int64_t n, F f) {
-  const int64_t lanes = hn::Lanes(D<T>());
-  int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) f(Full<T>(), i);
-  if (i < n) f(Partial<T>{static_cast<size_t>(n - i)}, i);
-}
-
 // The sum of f(access, i) over all elements.
 template <class T, class F>
-HWY_INLINE T SumVectors(int64_t n, F f) {
+HWY_INLINE Computed<T> SumVectors(int64_t n, F f) {
   const D<T> d;
   const int64_t lanes = hn::Lanes(d);
-  const Full<T> full;
+  const Full full;
   V<T> s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
   int64_t i = 0;
   for (; i + 4 * lanes <= n; i += 4 * lanes) {
@@ -80,7 +36,7 @@ HWY_INLINE T SumVectors(int64_t n, F f) {
   }
   for (; i + lanes <= n; i += lanes) s0 = hn::Add(s0, f(full, i));
   if (i < n) {
-    const Partial<T> part = {static_cast<size_t>(n - i)};
+    const Partial part = {static_cast<size_t>(n - i)};
     s1 = hn::Add(s1, hn::IfThenElseZero(hn::FirstN(d, part.n), f(part, i)));
   }
   return hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3))));
@@ -99,7 +55,7 @@ HWY_INLINE V<T> Larger(V<T> a, V<T> b) {
 }
 
 template <class T>
-T Sum(const T* x, int64_t n) {
+Computed<T> Sum(const T* x, int64_t n) {
   return SumVectors<T>(n, [&](auto at, int64_t i) HWY_ATTR { return at.Load(x + i); });
 }
 
@@ -118,8 +74,7 @@ T Max(const T* x, int64_t n) {
   auto nan = hn::IsNaN(largest);
   ForEachVector<T>(n, [&](auto at, int64_t i) HWY_ATTR {
     V<T> v = at.Load(x + i);
-    if constexpr (std::is_same_v<decltype(at), Partial<T>>)
-      v = hn::IfThenElse(hn::FirstN(d, at.n), v, hn::Set(d, x[0]));
+    if constexpr (std::is_same_v<decltype(at), Partial>) v = hn::IfThenElse(hn::FirstN(d, at.n), v, hn::Set(d, x[0]));
     nan = hn::Or(nan, hn::IsNaN(v));
     largest = hn::Max(largest, v);
   });
@@ -127,10 +82,10 @@ T Max(const T* x, int64_t n) {
 }
 
 template <class T>
-void SumRows(const T* x, int64_t stride, int64_t rows, T* y, int64_t n) {
+void SumRows(const T* x, int64_t stride, int64_t rows, Computed<T>* y, int64_t n) {
   const D<T> d;
   const int64_t lanes = hn::Lanes(d);
-  const Full<T> full;
+  const Full full;
   int64_t i = 0;
   for (; i + 4 * lanes <= n; i += 4 * lanes) {  // four sums at once hide the latency of the additions
     V<T> s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
@@ -215,11 +170,12 @@ void ExpDifference(const T* x, T lse, T q, T d, T* y, int64_t n) {
 
 // Layer norm; without `centred`, RMS norm: the mean is taken to be 0, and there is no bias.
 template <bool centred, class T>
-HWY_INLINE void Normalize(const T* x, const T* gain, const T* bias, T epsilon, T* y, T mean, T* rstd, int64_t n) {
+HWY_INLINE void Normalize(const T* x, const Computed<T>* gain, const Computed<T>* bias, Computed<T> epsilon, T* y,
+                          Computed<T> mean, Computed<T>* rstd, int64_t n) {
   const D<T> d;
   const V<T> means = hn::Set(d, mean);
   const auto from_mean = [&](V<T> v) HWY_ATTR { return centred ? hn::Sub(v, means) : v; };
-  const T squares = SumVectors<T>(n, [&](auto at, int64_t i) HWY_ATTR {
+  const Computed<T> squares = SumVectors<T>(n, [&](auto at, int64_t i) HWY_ATTR {
     const V<T> v = from_mean(at.Load(x + i));
     return hn::Mul(v, v);
   });
@@ -233,26 +189,27 @@ HWY_INLINE void Normalize(const T* x, const T* gain, const T* bias, T epsilon, T
 }
 
 template <class T>
-void LayerNorm(const T* x, const T* gain, const T* bias, T epsilon, T* y, T* mean, T* rstd, int64_t n) {
+void LayerNorm(const T* x, const Computed<T>* gain, const Computed<T>* bias, Computed<T> epsilon, T* y,
+               Computed<T>* mean, Computed<T>* rstd, int64_t n) {
   *mean = Sum(x, n) / n;
   Normalize<true>(x, gain, bias, epsilon, y, *mean, rstd, n);
 }
 
 template <class T>
-void RmsNorm(const T* x, const T* gain, T epsilon, T* y, T* rstd, int64_t n) {
-  Normalize<false>(x, gain, x, epsilon, y, T{0}, rstd, n);
+void RmsNorm(const T* x, const Computed<T>* gain, Computed<T> epsilon, T* y, Computed<T>* rstd, int64_t n) {
+  Normalize<false>(x, gain, gain, epsilon, y, Computed<T>{0}, rstd, n);
 }
 
 template <bool centred, class T>
-HWY_INLINE void NormalizeGradient(const T* x, const T* gain, T mean, T rstd, const T* dy, T* dx, T* dgain, T* dbias,
-                                  int64_t n) {
+HWY_INLINE void NormalizeGradient(const T* x, const Computed<T>* gain, Computed<T> mean, Computed<T> rstd, const T* dy,
+                                  T* dx, Computed<T>* dgain, Computed<T>* dbias, int64_t n) {
   const D<T> d;
   const V<T> means = hn::Set(d, mean), scale = hn::Set(d, rstd);
   const auto normal_of = [&](V<T> v) HWY_ATTR { return hn::Mul(centred ? hn::Sub(v, means) : v, scale); };
-  T a = 0;
+  Computed<T> a = 0;
   if (centred)
     a = SumVectors<T>(n, [&](auto at, int64_t i) HWY_ATTR { return hn::Mul(at.Load(dy + i), at.Load(gain + i)); });
-  const T b = SumVectors<T>(n, [&](auto at, int64_t i) HWY_ATTR {
+  const Computed<T> b = SumVectors<T>(n, [&](auto at, int64_t i) HWY_ATTR {
     return hn::Mul(hn::Mul(at.Load(dy + i), at.Load(gain + i)), normal_of(at.Load(x + i)));
   });
   const V<T> mean_a = hn::Set(d, a / n), mean_b = hn::Set(d, b / n);
@@ -266,13 +223,15 @@ HWY_INLINE void NormalizeGradient(const T* x, const T* gain, T mean, T rstd, con
 }
 
 template <class T>
-void LayerNormGradient(const T* x, const T* gain, T mean, T rstd, const T* dy, T* dx, T* dgain, T* dbias, int64_t n) {
+void LayerNormGradient(const T* x, const Computed<T>* gain, Computed<T> mean, Computed<T> rstd, const T* dy, T* dx,
+                       Computed<T>* dgain, Computed<T>* dbias, int64_t n) {
   NormalizeGradient<true>(x, gain, mean, rstd, dy, dx, dgain, dbias, n);
 }
 
 template <class T>
-void RmsNormGradient(const T* x, const T* gain, T rstd, const T* dy, T* dx, T* dgain, int64_t n) {
-  NormalizeGradient<false>(x, gain, T{0}, rstd, dy, dx, dgain, dgain, n);
+void RmsNormGradient(const T* x, const Computed<T>* gain, Computed<T> rstd, const T* dy, T* dx, Computed<T>* dgain,
+                     int64_t n) {
+  NormalizeGradient<false>(x, gain, Computed<T>{0}, rstd, dy, dx, dgain, dgain, n);
 }
 
 template <class T>
@@ -332,8 +291,18 @@ const RowKernels<T>* Table() {
   return &kTable;
 }
 
+template <>
+const RowKernels<BF16>* Table<BF16>() {
+  static constexpr RowKernels<BF16> kTable = {.sum = Sum<BF16>,
+                                              .sum_rows = SumRows<BF16>,
+                                              .layer_norm = LayerNorm<BF16>,
+                                              .layer_norm_gradient = LayerNormGradient<BF16>};
+  return &kTable;
+}
+
 const RowKernels<float>* TableF32() { return Table<float>(); }
 const RowKernels<double>* TableF64() { return Table<double>(); }
+const RowKernels<BF16>* TableBF16() { return Table<BF16>(); }
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -346,6 +315,7 @@ namespace {
 
 HWY_EXPORT(TableF32);
 HWY_EXPORT(TableF64);
+HWY_EXPORT(TableBF16);
 
 }  // namespace
 
@@ -358,6 +328,12 @@ const RowKernels<float>& Rows<float>() {
 template <>
 const RowKernels<double>& Rows<double>() {
   static const RowKernels<double>* const table = HWY_DYNAMIC_DISPATCH(TableF64)();
+  return *table;
+}
+
+template <>
+const RowKernels<BF16>& Rows<BF16>() {
+  static const RowKernels<BF16>* const table = HWY_DYNAMIC_DISPATCH(TableBF16)();
   return *table;
 }
 

@@ -34,14 +34,17 @@ struct SgdStep {
   T grad_scale, weight_decay, momentum, rate;
 };
 
-// Where an output is named y, it may be the same memory as x.
+// Where an output is named y, it may be the same memory as x, if their types are equal. Of bf16 there are sum,
+// sum_rows, layer_norm and layer_norm_gradient only; sums, statistics, gains and biases are f32 then.
 template <class T>
 struct RowKernels {
-  T (*sum)(const T* x, int64_t n);
+  using C = Computed<T>;
+
+  C (*sum)(const T* x, int64_t n);
   T (*square_sum)(const T* x, int64_t n);
   T (*max)(const T* x, int64_t n);  // n >= 1; NaN if any is
   // y[i] = x[i] + x[stride + i] + ... over `rows` rows; and the largest of them, rows >= 1.
-  void (*sum_rows)(const T* x, int64_t stride, int64_t rows, T* y, int64_t n);
+  void (*sum_rows)(const T* x, int64_t stride, int64_t rows, C* y, int64_t n);
   void (*max_rows)(const T* x, int64_t stride, int64_t rows, T* y, int64_t n);
   void (*add_to)(const T* x, T* y, int64_t n);  // y += x
 
@@ -51,13 +54,13 @@ struct RowKernels {
   // y = (exp(x - lse) - q) · d
   void (*exp_difference)(const T* x, T lse, T q, T d, T* y, int64_t n);
 
-  void (*layer_norm)(const T* x, const T* gain, const T* bias, T epsilon, T* y, T* mean, T* rstd, int64_t n);
+  void (*layer_norm)(const T* x, const C* gain, const C* bias, C epsilon, T* y, C* mean, C* rstd, int64_t n);
   // dx of one row; adds the row's part to dgain and dbias.
-  void (*layer_norm_gradient)(const T* x, const T* gain, T mean, T rstd, const T* dy, T* dx, T* dgain, T* dbias,
+  void (*layer_norm_gradient)(const T* x, const C* gain, C mean, C rstd, const T* dy, T* dx, C* dgain, C* dbias,
                               int64_t n);
   // The same without mean and bias.
-  void (*rms_norm)(const T* x, const T* gain, T epsilon, T* y, T* rstd, int64_t n);
-  void (*rms_norm_gradient)(const T* x, const T* gain, T rstd, const T* dy, T* dx, T* dgain, int64_t n);
+  void (*rms_norm)(const T* x, const C* gain, C epsilon, T* y, C* rstd, int64_t n);
+  void (*rms_norm_gradient)(const T* x, const C* gain, C rstd, const T* dy, T* dx, C* dgain, int64_t n);
 
   // The next versions may be the same memory as the ones before.
   void (*adamw)(const AdamWStep<T>& step, const T* w, const T* m, const T* v, const T* grad, T* next_w, T* next_m,
@@ -71,6 +74,8 @@ template <>
 const RowKernels<float>& Rows<float>();
 template <>
 const RowKernels<double>& Rows<double>();
+template <>
+const RowKernels<BF16>& Rows<BF16>();
 
 }  // namespace weft
 

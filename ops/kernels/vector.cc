@@ -13,12 +13,11 @@
 // After foreach_target.h, which includes this file once for each instruction set.
 #include "hwy/contrib/math/math-inl.h"
 #include "hwy/highway.h"
+#include "weft/ops/kernels/lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace weft {
 namespace HWY_NAMESPACE {
-
-namespace hn = hwy::HWY_NAMESPACE;
 
 template <class T>
 constexpr T kInfinity = std::numeric_limits<T>::infinity();
@@ -214,36 +213,18 @@ struct ScaleLanes {
   }
 };
 
-// The last, partial vector goes through buffers, so that all elements see the same instructions.
 template <class T, class F>
 HWY_INLINE void MapUnary(F f, const T* x, T* y, int64_t n) {
-  const hn::ScalableTag<T> d;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) hn::StoreU(f(d, hn::LoadU(d, x + i)), d, y + i);
-  if (i == n) return;
-  HWY_ALIGN T buffer[hn::MaxLanes(hn::ScalableTag<T>())] = {};
-  std::copy(x + i, x + n, buffer);
-  hn::Store(f(d, hn::Load(d, buffer)), d, buffer);
-  std::copy(buffer, buffer + (n - i), y + i);
+  ForEachVector<T>(n, [&](auto at, int64_t i) HWY_ATTR { at.Store(f(D<T>(), at.Load(x + i)), y + i); });
 }
 
 template <int kAStep, int kBStep, class T, class F>
 HWY_INLINE void MapBinary(F f, const T* a, const T* b, T* y, int64_t n) {
-  const hn::ScalableTag<T> d;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  const auto a0 = hn::Set(d, a[0]), b0 = hn::Set(d, b[0]);
-  int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) {
-    hn::StoreU(f(d, kAStep ? hn::LoadU(d, a + i) : a0, kBStep ? hn::LoadU(d, b + i) : b0), d, y + i);
-  }
-  if (i == n) return;
-  HWY_ALIGN T a_buffer[hn::MaxLanes(hn::ScalableTag<T>())] = {};
-  HWY_ALIGN T b_buffer[hn::MaxLanes(hn::ScalableTag<T>())] = {};
-  if (kAStep) std::copy(a + i, a + n, a_buffer);
-  if (kBStep) std::copy(b + i, b + n, b_buffer);
-  hn::Store(f(d, kAStep ? hn::Load(d, a_buffer) : a0, kBStep ? hn::Load(d, b_buffer) : b0), d, a_buffer);
-  std::copy(a_buffer, a_buffer + (n - i), y + i);
+  const D<T> d;
+  const V<T> a0 = hn::Set(d, a[0]), b0 = hn::Set(d, b[0]);
+  ForEachVector<T>(n, [&](auto at, int64_t i) HWY_ATTR {
+    at.Store(f(d, kAStep ? at.Load(a + i) : a0, kBStep ? at.Load(b + i) : b0), y + i);
+  });
 }
 
 template <class T, class F>
@@ -300,15 +281,29 @@ HWY_INLINE void DispatchBinary(BinaryFunction f, const T* a, int a_step, const T
 }
 
 void UnaryF32(UnaryFunction f, const float* x, float* y, int64_t n) { DispatchUnary(f, x, y, n); }
-void UnaryF64(UnaryFunction f, const double* x, double* y, int64_t n) { DispatchUnary(f, x, y, n); }
 void BinaryF32(BinaryFunction f, const float* a, int a_step, const float* b, int b_step, float* y, int64_t n) {
   DispatchBinary(f, a, a_step, b, b_step, y, n);
 }
+void ScaleF32(const float* x, float factor, float* y, int64_t n) { MapUnary(ScaleLanes<float>{factor}, x, y, n); }
+
+void UnaryF64(UnaryFunction f, const double* x, double* y, int64_t n) { DispatchUnary(f, x, y, n); }
 void BinaryF64(BinaryFunction f, const double* a, int a_step, const double* b, int b_step, double* y, int64_t n) {
   DispatchBinary(f, a, a_step, b, b_step, y, n);
 }
-void ScaleF32(const float* x, float factor, float* y, int64_t n) { MapUnary(ScaleLanes<float>{factor}, x, y, n); }
 void ScaleF64(const double* x, double factor, double* y, int64_t n) { MapUnary(ScaleLanes<double>{factor}, x, y, n); }
+
+void UnaryBF16(UnaryFunction f, const BF16* x, BF16* y, int64_t n) { DispatchUnary(f, x, y, n); }
+void BinaryBF16(BinaryFunction f, const BF16* a, int a_step, const BF16* b, int b_step, BF16* y, int64_t n) {
+  DispatchBinary(f, a, a_step, b, b_step, y, n);
+}
+void ScaleBF16(const BF16* x, float factor, BF16* y, int64_t n) { MapUnary(ScaleLanes<float>{factor}, x, y, n); }
+
+template <class From, class To>
+HWY_INLINE void ConvertLanes(const From* x, To* y, int64_t n) {
+  ForEachVector<float>(n, [&](auto at, int64_t i) HWY_ATTR { at.Store(at.Load(x + i), y + i); });
+}
+void RoundToBF16(const float* x, BF16* y, int64_t n) { ConvertLanes(x, y, n); }
+void WidenBF16(const BF16* x, float* y, int64_t n) { ConvertLanes(x, y, n); }
 
 }  // namespace HWY_NAMESPACE
 }  // namespace weft
@@ -318,22 +313,37 @@ HWY_AFTER_NAMESPACE();
 namespace weft {
 
 HWY_EXPORT(UnaryF32);
-HWY_EXPORT(UnaryF64);
 HWY_EXPORT(BinaryF32);
-HWY_EXPORT(BinaryF64);
 HWY_EXPORT(ScaleF32);
+HWY_EXPORT(UnaryF64);
+HWY_EXPORT(BinaryF64);
 HWY_EXPORT(ScaleF64);
+HWY_EXPORT(UnaryBF16);
+HWY_EXPORT(BinaryBF16);
+HWY_EXPORT(ScaleBF16);
+HWY_EXPORT(RoundToBF16);
+HWY_EXPORT(WidenBF16);
 
 void Map(UnaryFunction f, const float* x, float* y, int64_t n) { HWY_DYNAMIC_DISPATCH(UnaryF32)(f, x, y, n); }
-void Map(UnaryFunction f, const double* x, double* y, int64_t n) { HWY_DYNAMIC_DISPATCH(UnaryF64)(f, x, y, n); }
 void Map(BinaryFunction f, const float* a, int a_step, const float* b, int b_step, float* y, int64_t n) {
   HWY_DYNAMIC_DISPATCH(BinaryF32)(f, a, a_step, b, b_step, y, n);
 }
+void Scale(const float* x, float factor, float* y, int64_t n) { HWY_DYNAMIC_DISPATCH(ScaleF32)(x, factor, y, n); }
+
+void Map(UnaryFunction f, const double* x, double* y, int64_t n) { HWY_DYNAMIC_DISPATCH(UnaryF64)(f, x, y, n); }
 void Map(BinaryFunction f, const double* a, int a_step, const double* b, int b_step, double* y, int64_t n) {
   HWY_DYNAMIC_DISPATCH(BinaryF64)(f, a, a_step, b, b_step, y, n);
 }
-void Scale(const float* x, float factor, float* y, int64_t n) { HWY_DYNAMIC_DISPATCH(ScaleF32)(x, factor, y, n); }
 void Scale(const double* x, double factor, double* y, int64_t n) { HWY_DYNAMIC_DISPATCH(ScaleF64)(x, factor, y, n); }
+
+void Map(UnaryFunction f, const BF16* x, BF16* y, int64_t n) { HWY_DYNAMIC_DISPATCH(UnaryBF16)(f, x, y, n); }
+void Map(BinaryFunction f, const BF16* a, int a_step, const BF16* b, int b_step, BF16* y, int64_t n) {
+  HWY_DYNAMIC_DISPATCH(BinaryBF16)(f, a, a_step, b, b_step, y, n);
+}
+void Scale(const BF16* x, float factor, BF16* y, int64_t n) { HWY_DYNAMIC_DISPATCH(ScaleBF16)(x, factor, y, n); }
+
+void Convert(const float* x, BF16* y, int64_t n) { HWY_DYNAMIC_DISPATCH(RoundToBF16)(x, y, n); }
+void Convert(const BF16* x, float* y, int64_t n) { HWY_DYNAMIC_DISPATCH(WidenBF16)(x, y, n); }
 
 }  // namespace weft
 #endif  // HWY_ONCE

@@ -3,7 +3,7 @@
 //
 // y may be x (or a, or b): results are written where they were read. The bits of an element depend on its operands
 // only, not on its place in the array. Special values are those of <cmath>: exp(-inf) = 0, log(0) = -inf, NaN stays
-// NaN.
+// NaN. bf16 is computed in f32 and rounded once, to nearest even.
 //
 //   Map(UnaryFunction::kExp, x, y, n);            // y[i] = exp(x[i])
 //   Map(BinaryFunction::kMul, a, 1, b, 0, y, n);  // y[i] = a[i] * b[0]
@@ -11,6 +11,8 @@
 #define WEFT_OPS_KERNELS_VECTOR_H_
 
 #include <cstdint>
+
+#include "weft/core/dtype.h"
 
 namespace weft {
 
@@ -39,14 +41,21 @@ enum class BinaryFunction : uint8_t {
 // y[i] = f(x[i]) for i < n.
 void Map(UnaryFunction f, const float* x, float* y, int64_t n);
 void Map(UnaryFunction f, const double* x, double* y, int64_t n);
+void Map(UnaryFunction f, const BF16* x, BF16* y, int64_t n);
 
 // y[i] = f(a[i * a_step], b[i * b_step]) for i < n, where steps are 0 or 1.
 void Map(BinaryFunction f, const float* a, int a_step, const float* b, int b_step, float* y, int64_t n);
 void Map(BinaryFunction f, const double* a, int a_step, const double* b, int b_step, double* y, int64_t n);
+void Map(BinaryFunction f, const BF16* a, int a_step, const BF16* b, int b_step, BF16* y, int64_t n);
 
 // y[i] = factor * x[i].
 void Scale(const float* x, float factor, float* y, int64_t n);
 void Scale(const double* x, double factor, double* y, int64_t n);
+void Scale(const BF16* x, float factor, BF16* y, int64_t n);
+
+// y[i] = x[i], rounded to nearest even or exact.
+void Convert(const float* x, BF16* y, int64_t n);
+void Convert(const BF16* x, float* y, int64_t n);
 
 }  // namespace weft
 

@@ -1,6 +1,7 @@
 // Special values: those of <cmath>, whichever vector of an array they fall into.
 #include "weft/ops/kernels/vector.h"
 
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -193,6 +194,62 @@ TYPED_TEST(VectorTest, FollowsTheStandardLibrary) {
       EXPECT_TRUE(Same(y[i], wanted, this->kTolerance))
           << name << "(" << xs[i] << "): got " << y[i] << ", wanted " << wanted;
     }
+  }
+}
+
+std::vector<BF16> AllOfBF16() {
+  std::vector<BF16> all(1 << 16);
+  for (size_t i = 0; i < all.size(); ++i) all[i].bits = static_cast<uint16_t>(i);
+  return all;
+}
+bool SameBits(BF16 got, BF16 wanted) {
+  return got.bits == wanted.bits || (std::isnan(float{got}) && std::isnan(float{wanted}));
+}
+
+TEST(BF16Test, FunctionsAreThoseOfF32RoundedOnce) {
+  const std::vector<BF16> x = AllOfBF16();
+  const auto n = static_cast<int64_t>(x.size());
+  const std::vector<float> wide(x.begin(), x.end());
+  std::vector<BF16> y(x.size());
+  std::vector<float> wanted(x.size());
+  for (int f = 0; f <= static_cast<int>(UnaryFunction::kGeluTanh); ++f) {
+    Map(static_cast<UnaryFunction>(f), x.data(), y.data(), n);
+    Map(static_cast<UnaryFunction>(f), wide.data(), wanted.data(), n);
+    for (size_t i = 0; i < x.size(); ++i) ASSERT_TRUE(SameBits(y[i], BF16(wanted[i]))) << f << " of " << wide[i];
+  }
+  const std::vector<BF16> b = {x.rbegin(), x.rend()};
+  const std::vector<float> wide_b(b.begin(), b.end());
+  for (int f = 0; f <= static_cast<int>(BinaryFunction::kGeluTanhGradient); ++f) {
+    for (const int b_step : {0, 1}) {
+      Map(static_cast<BinaryFunction>(f), x.data(), 1, &b[77 * (1 - b_step)], b_step, y.data(), n);
+      Map(static_cast<BinaryFunction>(f), wide.data(), 1, &wide_b[77 * (1 - b_step)], b_step, wanted.data(), n);
+      for (size_t i = 0; i < x.size(); ++i) ASSERT_TRUE(SameBits(y[i], BF16(wanted[i]))) << f << " of " << wide[i];
+    }
+  }
+  Scale(x.data(), 0.3f, y.data(), n);
+  for (size_t i = 0; i < x.size(); ++i) ASSERT_TRUE(SameBits(y[i], BF16(wide[i] * 0.3f))) << wide[i];
+}
+
+TEST(BF16Test, ConversionsAreThoseOfOneNumber) {
+  const std::vector<BF16> all = AllOfBF16();
+  std::vector<float> wide(all.size());
+  Convert(all.data(), wide.data(), static_cast<int64_t>(all.size()));
+  std::vector<float> between;  // ties, and what lies beside them
+  for (size_t i = 0; i < all.size(); ++i) {
+    const auto bits = static_cast<uint32_t>(all[i].bits) << 16;
+    ASSERT_EQ(std::bit_cast<uint32_t>(wide[i]), bits);
+    for (const uint32_t lower : {0u, 1u, 0x7fffu, 0x8000u, 0x8001u, 0xffffu}) {
+      between.push_back(std::bit_cast<float>(bits | lower));
+    }
+  }
+  for (const size_t n : {between.size(), size_t{1}, size_t{7}, size_t{16}, size_t{37}}) {
+    std::vector<BF16> rounded(n + 1);
+    rounded[n].bits = 0x1234;
+    Convert(between.data(), rounded.data(), static_cast<int64_t>(n));
+    for (size_t i = 0; i < n; ++i) {
+      ASSERT_EQ(rounded[i].bits, BF16(between[i]).bits) << std::bit_cast<uint32_t>(between[i]);
+    }
+    ASSERT_EQ(rounded[n].bits, 0x1234) << "written behind the end";
   }
 }
 

@@ -1,0 +1,96 @@
+// Products of bf16, against sums of doubles: as the CPU does them and, in a target of its own, as one without does.
+#include "weft/ops/kernels/gemm.h"
+
+#include <cmath>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "weft/core/arena.h"
+#include "weft/core/random.h"
+
+namespace weft {
+namespace {
+
+std::vector<BF16> RandomNumbers(int64_t n, uint64_t seed) {
+  const RandomStream random = {.seed = seed};
+  std::vector<BF16> numbers;
+  for (int64_t i = 0; i < n; ++i) numbers.emplace_back(static_cast<float>(2 * random.Uniform(i) - 1));
+  return numbers;
+}
+
+// The product, with gaps between the rows that nothing may touch.
+void ExpectProduct(GemmShape shape) {
+  shape.a_stride = (shape.transpose_a ? shape.rows : shape.inner) + 3;
+  shape.b_stride = (shape.transpose_b ? shape.inner : shape.cols) + 2;
+  shape.c_stride = shape.cols + 1;
+  shape.a_step = shape.a_stride * (shape.transpose_a ? shape.inner : shape.rows);
+  shape.b_step = shape.batch > 2 ? 0 : shape.b_stride * (shape.transpose_b ? shape.cols : shape.inner);
+  shape.c_step = shape.c_stride * shape.rows;
+  const auto size = [](const GemmShape& s, int64_t step) { return s.batch * step + 1; };
+  const std::vector<BF16> a = RandomNumbers(size(shape, shape.a_step), 1);
+  const std::vector<BF16> b =
+      RandomNumbers(size(shape, shape.b_stride * (shape.transpose_b ? shape.cols : shape.inner)), 2);
+  std::vector<float> c(static_cast<size_t>(size(shape, shape.c_step)), 77);
+  std::vector<BF16> rounded(c.begin(), c.end());
+
+  const auto gemm = Gemm::Create(shape);
+  Arena arena;
+  const bool rounds = shape.out == kBF16;
+  gemm->Run(reinterpret_cast<const std::byte*>(a.data()), reinterpret_cast<const std::byte*>(b.data()),
+            rounds ? reinterpret_cast<std::byte*>(rounded.data()) : reinterpret_cast<std::byte*>(c.data()),
+            arena.Allocate(gemm->workspace()));
+  const double tolerance = rounds ? 0x1p-8 : 1e-6;
+  for (int64_t m = 0; m < shape.batch; ++m) {
+    for (int64_t i = 0; i < shape.rows; ++i) {
+      const int64_t row = m * shape.c_step + i * shape.c_stride;
+      for (int64_t j = 0; j < shape.cols; ++j) {
+        double sum = 0, scale = 1e-30;
+        for (int64_t k = 0; k < shape.inner; ++k) {
+          const int64_t at_a = shape.transpose_a ? k * shape.a_stride + i : i * shape.a_stride + k;
+          const int64_t at_b = shape.transpose_b ? j * shape.b_stride + k : k * shape.b_stride + j;
+          const double term = double{a[m * shape.a_step + at_a]} * double{b[m * shape.b_step + at_b]};
+          sum += term;
+          scale += std::abs(term);
+        }
+        const double got = rounds ? double{rounded[row + j]} : double{c[row + j]};
+        ASSERT_NEAR(got, sum, tolerance * (rounds ? std::abs(sum) + 1e-5 * scale : scale)) << m << " " << i << " " << j;
+      }
+      ASSERT_EQ(rounds ? float{rounded[row + shape.cols]} : c[row + shape.cols], 77) << "written between the rows";
+    }
+  }
+}
+
+TEST(GemmTest, ProductsOfBF16) {
+  for (const DType out : {kBF16, kF32}) {
+    for (const bool transpose_a : {false, true}) {
+      for (const bool transpose_b : {false, true}) {
+        for (const int64_t batch : {1, 2, 3}) {
+          for (const auto& [rows, cols, inner] : {std::array<int64_t, 3>{1, 1, 1}, {3, 7, 5}, {67, 33, 130}}) {
+            SCOPED_TRACE(testing::Message() << batch << " of " << rows << "x" << cols << "x" << inner << " "
+                                            << transpose_a << transpose_b << " to " << Name(out));
+            ExpectProduct({.batch = batch,
+                           .rows = rows,
+                           .cols = cols,
+                           .inner = inner,
+                           .transpose_a = transpose_a,
+                           .transpose_b = transpose_b,
+                           .in = kBF16,
+                           .out = out});
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(GemmTest, SumsOfNothingAreZero) {
+  const auto gemm = Gemm::Create({.rows = 1, .cols = 2, .c_stride = 2, .in = kBF16, .out = kF32});
+  float c[] = {1, 1, 1};
+  gemm->Run(nullptr, nullptr, reinterpret_cast<std::byte*>(c), nullptr);
+  EXPECT_EQ(c[0], 0);
+  EXPECT_EQ(c[1], 0);
+  EXPECT_EQ(c[2], 1);
+}
+
+}  // namespace
+}  // namespace weft

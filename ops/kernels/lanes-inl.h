@@ -1,0 +1,127 @@
+// Vectors of floats and the memory that they come from: f32 and f64 as they are, bf16 widened to f32 where it is read
+// and rounded to nearest even where it is written. Included once for each instruction set, after Highway's
+// foreach_target.h.
+#if defined(WEFT_OPS_KERNELS_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef WEFT_OPS_KERNELS_LANES_INL_H_
+#undef WEFT_OPS_KERNELS_LANES_INL_H_
+#else
+#define WEFT_OPS_KERNELS_LANES_INL_H_
+#endif
+
+#include <cstdint>
+#include <type_traits>
+
+#include "hwy/highway.h"
+#include "weft/core/dtype.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace weft {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <class T>
+using D = hn::ScalableTag<Computed<T>>;
+template <class T>
+using V = hn::Vec<D<T>>;
+
+using BitsOfBF16 = hn::Rebind<uint16_t, hn::ScalableTag<float>>;
+
+HWY_INLINE V<float> Widen(hn::Vec<BitsOfBF16> x) {
+  const hn::RebindToUnsigned<D<float>> d32;
+  return hn::BitCast(D<float>(), hn::ShiftLeft<16>(hn::PromoteTo(d32, x)));
+}
+
+// As BF16's constructor.
+HWY_INLINE hn::Vec<BitsOfBF16> Narrow(V<float> x) {
+  const hn::RebindToUnsigned<D<float>> d32;
+  const hn::RebindToSigned<D<float>> i32;
+  const auto bits = hn::BitCast(d32, x), upper = hn::ShiftRight<16>(bits);
+  const auto odd = hn::And(upper, hn::Set(d32, 1));
+  const auto rounded = hn::ShiftRight<16>(hn::Add(bits, hn::Add(odd, hn::Set(d32, 0x7fff))));
+  const auto quiet = hn::Or(upper, hn::Set(d32, 0x40));
+  const auto result = hn::IfThenElse(hn::RebindMask(d32, hn::IsNaN(x)), quiet, rounded);
+  return hn::DemoteTo(BitsOfBF16(), hn::BitCast(i32, result));
+}
+
+template <class T>
+HWY_INLINE V<T> LoadLanes(const T* p) {
+  if constexpr (std::is_same_v<T, BF16>) {
+    return Widen(hn::LoadU(BitsOfBF16(), &p->bits));
+  } else {
+    return hn::LoadU(D<T>(), p);
+  }
+}
+
+template <class T>
+HWY_INLINE void StoreLanes(V<T> v, T* p) {
+  if constexpr (std::is_same_v<T, BF16>) {
+    hn::StoreU(Narrow(v), BitsOfBF16(), &p->bits);
+  } else {
+    hn::StoreU(v, D<T>(), p);
+  }
+}
+
+// Access to one vector of elements, all of it or its first n: kernels are written once for both, so that the elements
+// at the end of a run get the same instructions as the others.
+struct Full {
+  template <class T>
+  HWY_INLINE V<T> Load(const T* p) const {
+    return LoadLanes(p);
+  }
+  template <class T>
+  HWY_INLINE void Store(V<T> v, T* p) const {
+    StoreLanes(v, p);
+  }
+};
+
+struct Partial {
+  size_t n;
+
+#if HWY_MEM_OPS_MIGHT_FAULT  // masked loads read all lanes
+  template <class T>
+  HWY_INLINE V<T> Load(const T* p) const {
+    HWY_ALIGN T lanes[HWY_MAX_BYTES / sizeof(T)] = {};
+    for (size_t i = 0; i < n; ++i) lanes[i] = p[i];
+    return LoadLanes(lanes);
+  }
+  template <class T>
+  HWY_INLINE void Store(V<T> v, T* p) const {
+    HWY_ALIGN T lanes[HWY_MAX_BYTES / sizeof(T)];
+    StoreLanes(v, lanes);
+    for (size_t i = 0; i < n; ++i) p[i] = lanes[i];
+  }
+#else
+  template <class T>
+  HWY_INLINE V<T> Load(const T* p) const {
+    if constexpr (std::is_same_v<T, BF16>) {
+      return Widen(hn::MaskedLoad(hn::FirstN(BitsOfBF16(), n), BitsOfBF16(), &p->bits));
+    } else {
+      return hn::MaskedLoad(hn::FirstN(D<T>(), n), D<T>(), p);
+    }
+  }
+  template <class T>
+  HWY_INLINE void Store(V<T> v, T* p) const {
+    if constexpr (std::is_same_v<T, BF16>) {
+      hn::BlendedStore(Narrow(v), hn::FirstN(BitsOfBF16(), n), BitsOfBF16(), &p->bits);
+    } else {
+      hn::BlendedStore(v, hn::FirstN(D<T>(), n), D<T>(), p);
+    }
+  }
+#endif
+};
+
+// Calls f(access, i) for each vector of elements i, i + 1, ...
+template <class T, class F>
+HWY_INLINE void ForEachVector(int64_t n, F f) {
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(D<T>()));
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) f(Full(), i);
+  if (i < n) f(Partial{static_cast<size_t>(n - i)}, i);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace weft
+HWY_AFTER_NAMESPACE();
+
+#endif  // per target
