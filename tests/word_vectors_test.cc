@@ -162,7 +162,7 @@ TEST_F(WordVectorsTest, SaysWhatDoesNotFit) {
       {{"--word=a", "--layer=-1", "texts.txt"}, "--layer: -1 is less than 0"},
       {{"--word=a", "--model=", "texts.txt"}, "--model"},
       {{"--word=a", "--model=missing", "texts.txt"}, "missing"},
-      {{"--word=a", "--model=folder", "texts.txt"}, "folder: the folder has none of tokenizer.json"},
+      {{"--word=a", "--model=folder", "texts.txt"}, "cannot open folder/config.json: No such file"},
   };
   for (const auto& [arguments, message] : rows) {
     const CommandResult result = WordVectors(arguments);
