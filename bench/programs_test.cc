@@ -78,6 +78,32 @@ TEST(TrainBenchTest, SameLossOnAnyNumberOfThreads) {
   EXPECT_EQ(nlohmann::json::parse(one.out).at("loss"), nlohmann::json::parse(three.out).at("loss"));
 }
 
+TEST(TrainBenchTest, AMemoryBudgetIsKeptAndGivesTheSameLoss) {
+  const std::string command = "train_bench --json --model=charcpu --batch=4 --steps=3";
+  const CommandResult all = RunBench(command);
+  ASSERT_EQ(all.exit_code, 0) << all.err;
+  const nlohmann::json row = nlohmann::json::parse(all.out);
+  const double budget = row.at("planned_mb").get<double>() * 0.75;
+  const CommandResult less =
+      RunBench(command + " --memory-budget=" + std::to_string(static_cast<int>(budget * 1024)) + "KiB");
+  ASSERT_EQ(less.exit_code, 0) << less.err;
+  const nlohmann::json same = nlohmann::json::parse(less.out);
+  EXPECT_LE(same.at("planned_mb"), budget);
+  EXPECT_EQ(same.at("loss"), row.at("loss"));
+
+  const CommandResult none = RunBench(command + " --memory-budget=1K");
+  EXPECT_EQ(none.exit_code, 1);
+  EXPECT_THAT(none.err, HasSubstr("memory_budget is 1000 bytes"));
+}
+
+TEST(TrainBenchTest, RaisedAndNot) {
+  const std::string command = "train_bench --json --model=charcpu --layers=1 --batch=1 --steps=3 --raise=";
+  const CommandResult raised = RunBench(command + "true"), elementary = RunBench(command + "false");
+  ASSERT_EQ(raised.exit_code, 0) << raised.err;
+  ASSERT_EQ(elementary.exit_code, 0) << elementary.err;
+  EXPECT_LT(nlohmann::json::parse(raised.out).at("nodes"), nlohmann::json::parse(elementary.out).at("nodes"));
+}
+
 TEST(TrainBenchTest, ProfileNamesTheOps) {
   const CommandResult result = RunBench("train_bench --profile --model=charcpu --layers=1 --batch=2 --steps=3");
   ASSERT_EQ(result.exit_code, 0) << result.err;
@@ -87,9 +113,9 @@ TEST(TrainBenchTest, ProfileNamesTheOps) {
 }
 
 TEST(TrainBenchTest, UsageErrors) {
-  for (const char* flags :
-       {"--foo", "gpt2", "--model=gtp2", "--batch=-1", "--batch=many", "--length=-1", "--precision=f16",
-        "--precision=bf16", "--threads=-1", "--threads=2000", "--steps=2", "--heads=3", "--json --profile"}) {
+  for (const char* flags : {"--foo", "gpt2", "--model=gtp2", "--batch=-1", "--batch=many", "--length=-1",
+                            "--precision=f16", "--precision=bf16", "--threads=-1", "--threads=2000", "--steps=2",
+                            "--heads=3", "--json --profile", "--memory-budget=much", "--raise=maybe"}) {
     ExpectUsageError("train_bench", flags);
   }
   EXPECT_THAT(RunBench("train_bench --heads=3").err, HasSubstr("width 128 is not a multiple of heads 3"));
