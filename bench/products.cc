@@ -176,8 +176,8 @@ std::vector<StepProduct> ProductsOf(const Tape& tape, const BenchModel& model) {
   const Program& program = tape.program();
   for (const Node& node : program.nodes) {
     if (node.op != &kMatmul) continue;
-    const auto [transpose_a, transpose_b] = node.attrs.as<MatMulAttrs>();
-    WEFT_CHECK(!transpose_a);
+    const bool transpose_b = node.attrs.as<MatMulAttrs>().transpose_b;
+    WEFT_CHECK(!node.attrs.as<MatMulAttrs>().transpose_a);
     const Types in = program.InputTypes(node);
     const bool shared = in[1].shape.rank() == 2;  // one b for all rows
     const int64_t batch = shared ? 1 : in[1].shape.Product(0, in[1].shape.rank() - 2);

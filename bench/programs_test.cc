@@ -1,5 +1,9 @@
-// train_bench and ceiling as their user calls them.
+// The programs as their user calls them, and as docs/performance.md does.
+#include <filesystem>
+#include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <sstream>
 #include <string>
 
@@ -12,6 +16,26 @@ namespace {
 
 using testing::HasSubstr;
 using testing::StartsWith;
+
+namespace fs = std::filesystem;
+
+std::string WriteProgram(const std::string& name, const std::string& script) {
+  const std::string path = testing::TempDir() + "/" + name;
+  std::ofstream(path) << "#!/bin/sh\n" << script;
+  fs::permissions(path, fs::perms::owner_all);
+  return path;
+}
+
+// A Python whose PyTorch takes 600 ms and 100 MB for whatever it is given, compiled half of that time.
+std::string FakePython() {
+  return WriteProgram("fake_python", R"(
+case "$*" in
+  *pytorch_step.py*--mode=compile*) echo '{"median_ms": 300, "peak_rss_mb": 100}';;
+  *pytorch_step.py*--mode=eager*) echo 'a warning'; echo '{"median_ms": 600, "peak_rss_mb": 100}';;
+  *) exit 1;;
+esac
+)");
+}
 
 CommandResult RunBench(const std::string& command) {
   std::istringstream words("bench/" + command);
@@ -54,6 +78,32 @@ TEST(TrainBenchTest, SameLossOnAnyNumberOfThreads) {
   EXPECT_EQ(nlohmann::json::parse(one.out).at("loss"), nlohmann::json::parse(three.out).at("loss"));
 }
 
+TEST(TrainBenchTest, AMemoryBudgetIsKeptAndGivesTheSameLoss) {
+  const std::string command = "train_bench --json --model=charcpu --batch=4 --steps=3";
+  const CommandResult all = RunBench(command);
+  ASSERT_EQ(all.exit_code, 0) << all.err;
+  const nlohmann::json row = nlohmann::json::parse(all.out);
+  const double budget = row.at("planned_mb").get<double>() * 0.75;
+  const CommandResult less =
+      RunBench(command + " --memory-budget=" + std::to_string(static_cast<int>(budget * 1024)) + "KiB");
+  ASSERT_EQ(less.exit_code, 0) << less.err;
+  const nlohmann::json same = nlohmann::json::parse(less.out);
+  EXPECT_LE(same.at("planned_mb"), budget);
+  EXPECT_EQ(same.at("loss"), row.at("loss"));
+
+  const CommandResult none = RunBench(command + " --memory-budget=1K");
+  EXPECT_EQ(none.exit_code, 1);
+  EXPECT_THAT(none.err, HasSubstr("memory_budget is 1000 bytes"));
+}
+
+TEST(TrainBenchTest, RaisedAndNot) {
+  const std::string command = "train_bench --json --model=charcpu --layers=1 --batch=1 --steps=3 --raise=";
+  const CommandResult raised = RunBench(command + "true"), elementary = RunBench(command + "false");
+  ASSERT_EQ(raised.exit_code, 0) << raised.err;
+  ASSERT_EQ(elementary.exit_code, 0) << elementary.err;
+  EXPECT_LT(nlohmann::json::parse(raised.out).at("nodes"), nlohmann::json::parse(elementary.out).at("nodes"));
+}
+
 TEST(TrainBenchTest, ProfileNamesTheOps) {
   const CommandResult result = RunBench("train_bench --profile --model=charcpu --layers=1 --batch=2 --steps=3");
   ASSERT_EQ(result.exit_code, 0) << result.err;
@@ -63,9 +113,9 @@ TEST(TrainBenchTest, ProfileNamesTheOps) {
 }
 
 TEST(TrainBenchTest, UsageErrors) {
-  for (const char* flags :
-       {"--foo", "gpt2", "--model=gtp2", "--batch=-1", "--batch=many", "--length=-1", "--precision=f16",
-        "--precision=bf16", "--threads=-1", "--threads=2000", "--steps=2", "--heads=3", "--json --profile"}) {
+  for (const char* flags : {"--foo", "gpt2", "--model=gtp2", "--batch=-1", "--batch=many", "--length=-1",
+                            "--precision=f16", "--precision=bf16", "--threads=-1", "--threads=2000", "--steps=2",
+                            "--heads=3", "--json --profile", "--memory-budget=much", "--raise=maybe"}) {
     ExpectUsageError("train_bench", flags);
   }
   EXPECT_THAT(RunBench("train_bench --heads=3").err, HasSubstr("width 128 is not a multiple of heads 3"));
@@ -130,6 +180,106 @@ TEST(CeilingTest, Help) {
   for (const char* part : {"--model", "--batch", "--length", "--precision", "--threads", "--json", "--seconds"}) {
     EXPECT_THAT(result.out, HasSubstr(part));
   }
+}
+
+TEST(OpBenchTest, OpsAgainstTheMachine) {
+  const CommandResult result = RunBench(
+      "op_bench --threads=2 --benchmark_min_time=1e-3 --benchmark_format=json --benchmark_filter=[sx]/real|gpt2");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const nlohmann::json all = nlohmann::json::parse(result.out);
+  EXPECT_EQ(all.at("context").at("threads"), "2");
+  std::map<std::string, nlohmann::json> rows;
+  for (const nlohmann::json& row : all.at("benchmarks")) rows[row.at("name")] = row;
+  ASSERT_TRUE(rows.count("softmax/real_time")) << result.out;
+  for (const char* key : {"GB/s", "%_of_memory", "%_of_copy"}) EXPECT_GT(rows["softmax/real_time"].at(key), 0);
+  for (const char* name : {"attention/gpt2/real_time", "attention/gpt2/gradient/real_time",
+                           "matmul/gpt2/forward/real_time", "matmul/gpt2/weights/real_time"}) {
+    ASSERT_TRUE(rows.count(name)) << name;
+    for (const char* key : {"GFLOP/s", "%_of_peak"}) EXPECT_GT(rows[name].at(key), 0);
+  }
+}
+
+TEST(OpBenchTest, UsageErrors) {
+  for (const char* flags : {"--foo", "softmax", "--threads=-1", "--benchmark_foo=1"}) {
+    ExpectUsageError("op_bench", flags);
+  }
+  const CommandResult help = RunBench("op_bench --help");
+  EXPECT_EQ(help.exit_code, 0);
+  EXPECT_THAT(help.out, HasSubstr("--threads"));
+}
+
+TEST(CompareTest, TakesPyTorchsFasterMode) {
+  const std::string json = testing::TempDir() + "/comparison.json";
+  const std::string ceiling = WriteProgram("fake_ceiling", "echo '{\"floor_ms\": 10}'");
+  const std::string programs = " --train-bench=bench/train_bench --ceiling=" + ceiling + " --python=" + FakePython();
+  const CommandResult result =
+      RunBench("compare --rows=charcpu-f32 --steps=3 --rounds=2 --threads=2 --json=" + json + programs);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, StartsWith("| work | Weft ms | PyTorch ms | mode | faster | asked |"));
+  EXPECT_THAT(result.out, HasSubstr("\n| charcpu-f32 | "));
+  EXPECT_THAT(result.out, HasSubstr(" | 300.0 | compile | "));
+  EXPECT_THAT(result.out, HasSubstr("x | 1.50x | "));
+
+  std::ifstream file(json);
+  const nlohmann::json row = nlohmann::json::parse(file).at(0);
+  EXPECT_EQ(row.at("row"), "charcpu-f32");
+  EXPECT_EQ(row.at("pytorch_mode"), "compile");
+  EXPECT_EQ(row.at("threads"), 2);
+  EXPECT_NEAR(row.at("ratio"), 300 / row.at("weft_ms").get<double>(), 1e-6);
+  EXPECT_NEAR(row.at("memory_ratio"), row.at("weft_peak_mb").get<double>() / 100, 1e-6);
+  EXPECT_NEAR(row.at("of_floor"), row.at("weft_ms").get<double>() / 10, 1e-6);
+  for (const char* name : {"weft", "eager", "compile"}) EXPECT_EQ(row.at("runs").at(name).size(), 2) << name;
+}
+
+TEST(CompareTest, ARowThatFailsIsLeftOut) {
+  const std::string programs = " --train-bench=bench/train_bench --ceiling= --python=";
+  const CommandResult result =
+      RunBench("compare --rows=charcpu-f32 --steps=3 --rounds=1 --modes=eager" + programs + "/bin/false");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(result.out, "");
+  EXPECT_THAT(result.err, HasSubstr("compare: charcpu-f32 is left out: /bin/false "));
+}
+
+TEST(CompareTest, UsageErrors) {
+  for (const char* flags : {"--foo", "gpt2", "--rows=gpt3-f32", "--rows=", "--rounds=0", "--steps=2", "--steps=many",
+                            "--threads=0", "--modes=fast"}) {
+    const CommandResult result = RunBench(std::string("compare ") + flags);
+    EXPECT_EQ(result.exit_code, 2) << flags << "\n" << result.err;
+    EXPECT_EQ(result.out, "") << flags;
+    EXPECT_THAT(result.err, StartsWith("usage: compare ")) << flags;
+  }
+  const CommandResult help = RunBench("compare --help");
+  EXPECT_EQ(help.exit_code, 0);
+  for (const char* part : {"--rows", "--python", "--rounds", "--json", "minilm-forward-f32"}) {
+    EXPECT_THAT(help.out, HasSubstr(part));
+  }
+}
+
+// What is shown is run, on the smallest model and in no time.
+TEST(PerformancePageTest, ItsCommandsWork) {
+  const std::map<std::string, std::string> quick = {
+      {"train_bench", " --model=charcpu --batch=1 --length=8 --layers=1 --steps=3"},
+      {"ceiling", " --batch=1 --length=8 --seconds=1e-3"},
+      {"op_bench", " --benchmark_filter=softmax --benchmark_min_time=1e-3"},
+      {"compare", " --rows=charcpu-f32 --rounds=1 --steps=3 --train-bench=bench/train_bench --ceiling="}};
+  std::ifstream page("docs/performance.md");
+  ASSERT_TRUE(page.good());
+  std::map<std::string, int> commands;
+  for (std::string line; std::getline(page, line);) {
+    std::smatch match;
+    if (!std::regex_match(line, match, std::regex("(?:bazel run -c opt //bench:|bench/)(\\w+)(?: --)?( .*)?")))
+      continue;
+    const std::string program = match[1];
+    ASSERT_TRUE(quick.count(program)) << line;
+    std::string flags = match[2];
+    flags = std::regex_replace(flags, std::regex("PYTHON"), FakePython());
+    flags = std::regex_replace(flags, std::regex("--model=gpt2"), "--model=charcpu");
+    flags = std::regex_replace(flags, std::regex("--json=comparison.json"), "--json=" + testing::TempDir() + "/c.json");
+    const CommandResult result = RunBench(program + flags + quick.at(program));
+    EXPECT_EQ(result.exit_code, 0) << line << "\n" << result.err;
+    ++commands[program];
+  }
+  for (const auto& [program, flags] : quick) EXPECT_GE(commands[program], 1) << program;
 }
 
 }  // namespace

@@ -29,7 +29,8 @@ struct Options {
   std::string model = "charcpu", precision = "f32";
   int64_t batch = 0, length = 0, layers = 0, heads = 0, width = 0;  // 0: the model's
   int threads = 0, steps = 10;
-  bool json = false, profile = false;
+  uint64_t memory_budget = 0;  // bytes; 0: no limit
+  bool raise = true, json = false, profile = false;
 };
 
 std::vector<int32_t> RandomTokens(const BenchModel& model, int64_t count, uint32_t stream) {
@@ -125,8 +126,11 @@ int Measure(Options options) {
   Tape tape;
   const BenchStep step = RecordStep(&tape, model, options.batch, options.length);
   if (!tape.status().ok()) return Fail(tape.status(), 2);  // a width that the heads don't divide, ...
+  CompileOptions compile_options = OptionsFor(step);
+  compile_options.raise = options.raise;
+  compile_options.memory_budget = options.memory_budget;
   const Clock::time_point start = Clock::now();
-  const absl::StatusOr<Graph> graph = Compile(tape, OptionsFor(step));
+  const absl::StatusOr<Graph> graph = Compile(tape, compile_options);
   const double compile_seconds = SecondsSince(start);
   if (!graph.ok()) return Fail(graph.status(), 1);
 
@@ -185,6 +189,9 @@ int Main(int argc, char** argv) {
       ->check(CLI::IsMember({"f32", "bf16"}));
   app.add_option("--threads", options.threads, "0: as many as there are cores")->check(CLI::Range(0, 1024));
   app.add_option("--steps", options.steps, "to run; the first two don't count")->check(CLI::Range(3, 1'000'000));
+  app.add_option("--memory-budget", options.memory_budget, "bytes that values may take, like 500M; 0: no limit")
+      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/true));
+  app.add_option("--raise", options.raise, "whether patterns become ops of their own");
   app.add_flag("--json", options.json, "one object in place of a table");
   app.add_flag("--profile", options.profile, "prints a table of where the time goes, op by op")->excludes("--json");
   return RunProgram(&app, argc, argv, [&] { return Measure(options); });

@@ -1,0 +1,193 @@
+// How fast single ops run, as graphs run them, against what the machine does on the same threads in the same run: row
+// ops in GB/s, against the memory's bandwidth and that of a copy of arrays of the op's size, which may be in the cache;
+// attention and products in GFLOP/s, against the peak.
+//
+//   bazel run -c opt //bench:op_bench
+//   bazel run -c opt //bench:op_bench -- --threads=1 --benchmark_filter=softmax
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "benchmark/benchmark.h"
+#include "weft/bench/command_line.h"
+#include "weft/bench/peak.h"
+#include "weft/core/cores.h"
+#include "weft/core/random.h"
+#include "weft/graph/compile.h"
+#include "weft/graph/runner.h"
+#include "weft/ops/ops.h"
+
+namespace weft {
+namespace {
+
+constexpr int64_t kRows = 4096, kCols = 768;
+constexpr size_t kBeyondCaches = size_t{256} << 20;  // bytes
+constexpr double kPeakSeconds = 0.3;                 // to measure each
+
+using Operands = std::vector<std::pair<Var, std::vector<float>>>;
+
+// Inputs of these shapes, with values to feed them.
+Operands Inputs(Tape* tape, std::initializer_list<Shape> shapes) {
+  Operands operands;
+  for (const Shape& shape : shapes) {
+    const RandomStream random = {.stream = static_cast<uint32_t>(operands.size())};
+    std::vector<float> values(static_cast<size_t>(shape.elements()));
+    for (size_t i = 0; i < values.size(); ++i) values[i] = 2 * random.Uniform(i) - 1;
+    operands.emplace_back(tape->Input(std::string(1, static_cast<char>('a' + operands.size())), {kF32, shape}),
+                          std::move(values));
+  }
+  return operands;
+}
+
+// Runs what computes `results` as often as the benchmark wants. Returns the seconds of a run.
+double RunGraph(benchmark::State& state, const Tape& tape, const Operands& operands, const VarList& results,
+                int threads) {
+  const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = results});
+  const auto fail = [&](const absl::Status& status) {
+    state.SkipWithError(std::string(status.message()).c_str());
+    return 1.0;
+  };
+  if (!graph.ok()) return fail(graph.status());
+  Parameters parameters;
+  Runner runner(*graph, &parameters, {.threads = threads});
+  const std::vector<FeedPair> feeds(operands.begin(), operands.end());
+  const Clock::time_point start = Clock::now();
+  for (auto _ : state) {
+    const absl::StatusOr<Outputs> out = runner.Run(feeds);
+    if (!out.ok()) return fail(out.status());
+  }
+  return SecondsSince(start) / static_cast<double>(state.iterations());
+}
+
+// The peaks of the threads that all benchmarks run on.
+struct Peaks {
+  int threads = 1;
+  double flops = 0, memory = 0;
+  std::map<int64_t, double> copies;  // by bytes of an array
+
+  explicit Peaks(int wanted) : threads(wanted > 0 ? wanted : Cores()) {
+    Team team(threads);
+    flops = PeakF32(&team, kPeakSeconds);
+    memory = PeakBandwidth(&team, kBeyondCaches, kPeakSeconds).read;
+  }
+  double Copy(int64_t bytes) {
+    double& copy = copies[bytes];
+    if (copy == 0) {
+      Team team(threads);
+      copy = PeakBandwidth(&team, static_cast<size_t>(bytes), kPeakSeconds).copy;
+    }
+    return copy;
+  }
+};
+
+void Register(const std::string& name, const std::function<void(benchmark::State&)>& run) {
+  benchmark::RegisterBenchmark(name.c_str(), run)->UseRealTime()->Unit(benchmark::kMicrosecond);
+}
+
+// `record` of arrays [4096, 768], of which it reads so many and writes one.
+void RegisterRowOp(const char* name, Peaks* peaks, int reads, const std::function<Var(VarSpan)>& record) {
+  Register(name, [=](benchmark::State& state) {
+    Tape tape;
+    const Shape shape = {kRows, kCols};
+    const Operands operands = reads == 1 ? Inputs(&tape, {shape}) : Inputs(&tape, {shape, shape});
+    VarList inputs;
+    for (const auto& [input, values] : operands) inputs.push_back(input);
+    const int64_t array = shape.elements() * static_cast<int64_t>(sizeof(float));
+    const double copy = peaks->Copy(array);
+    const double seconds = RunGraph(state, tape, operands, {record(inputs)}, peaks->threads);
+    const double bandwidth = static_cast<double>((reads + 1) * array) / seconds;
+    state.counters["GB/s"] = bandwidth * 1e-9;
+    state.counters["%_of_memory"] = 100 * bandwidth / peaks->memory;
+    state.counters["%_of_copy"] = 100 * bandwidth / copy;
+  });
+}
+
+void AddFlops(benchmark::State& state, const Peaks& peaks, double flops_per_second) {
+  state.counters["GFLOP/s"] = flops_per_second * 1e-9;
+  state.counters["%_of_peak"] = 100 * flops_per_second / peaks.flops;
+}
+
+// Attention by itself, and with the gradients of queries, keys and values. Four flops a pair of positions and feature,
+// and of the gradient eight; what a causal mask hides counts as well.
+void RegisterAttention(const char* of, Peaks* peaks, const Shape& shape, bool causal, bool gradient) {
+  Register(std::string("attention/") + of + (gradient ? "/gradient" : ""), [=](benchmark::State& state) {
+    Tape tape;
+    const Operands operands = Inputs(&tape, {shape, shape, shape});  // [B, H, T, D]
+    const Var query = operands[0].first, key = operands[1].first, value = operands[2].first;
+    Var scores = Scale(MatMul(query, key, {.transpose_b = true}), 1 / std::sqrt(static_cast<double>(shape.dim(-1))));
+    if (causal) scores = CausalMask(scores, -std::numeric_limits<double>::infinity());
+    const Var result = MatMul(Softmax(scores), value);
+    const VarList fetch = gradient ? Gradient(Sum(result * result), {query, key, value}) : VarList{result};
+    const double seconds = RunGraph(state, tape, operands, fetch, peaks->threads);
+    AddFlops(state, *peaks, (gradient ? 12 : 4) * static_cast<double>(shape.elements() * shape.dim(-2)) / seconds);
+  });
+}
+
+void RegisterProduct(const char* of, Peaks* peaks, const Shape& a, const Shape& b, MatMulOptions options) {
+  Register(std::string("matmul/") + of, [=](benchmark::State& state) {
+    Tape tape;
+    const Operands operands = Inputs(&tape, {a, b});
+    const Var result = MatMul(operands[0].first, operands[1].first, options);
+    const double seconds = RunGraph(state, tape, operands, {result}, peaks->threads);
+    AddFlops(state, *peaks, 2 * static_cast<double>(a.elements() * b.dim(options.transpose_b ? -2 : -1)) / seconds);
+  });
+}
+
+void RegisterAll(Peaks* peaks) {
+  RegisterRowOp("softmax", peaks, 1, [](VarSpan in) { return Softmax(in[0]); });
+  RegisterRowOp("layer_norm", peaks, 1, [](VarSpan in) {
+    const TensorType type = {kF32, {kCols}};
+    return LayerNorm(in[0], Fill(in[0].tape, type, 1), Fill(in[0].tape, type, 0));
+  });
+  RegisterRowOp("gelu", peaks, 1, [](VarSpan in) { return Gelu(in[0], GeluForm::kTanh); });
+  RegisterRowOp("gelu_erf", peaks, 1, [](VarSpan in) { return Gelu(in[0], GeluForm::kErf); });
+  RegisterRowOp("dropout", peaks, 1, [](VarSpan in) { return Dropout(in[0], 0.1); });
+  RegisterRowOp("residual_add", peaks, 2, [](VarSpan in) { return ResidualAdd(in[0], in[1]); });
+
+  for (const bool gradient : {false, true}) {
+    RegisterAttention("gpt2", peaks, {4, 12, 64, 64}, /*causal=*/true, gradient);
+    RegisterAttention("bert", peaks, {8, 12, 128, 64}, /*causal=*/false, gradient);
+    RegisterAttention("babygpt", peaks, {8, 6, 256, 64}, /*causal=*/true, gradient);
+    RegisterAttention("charcpu", peaks, {12, 4, 64, 32}, /*causal=*/true, gradient);
+  }
+  // The three layouts of a training step: forward, and the gradients of the activations and of the weights.
+  RegisterProduct("gpt2/forward", peaks, {256, 768}, {3072, 768}, {.transpose_b = true});
+  RegisterProduct("gpt2/activations", peaks, {256, 3072}, {3072, 768}, {});
+  RegisterProduct("gpt2/weights", peaks, {256, 3072}, {256, 768}, {.transpose_a = true});
+  RegisterProduct("charcpu/forward", peaks, {768, 128}, {512, 128}, {.transpose_b = true});
+  RegisterProduct("64x64x64", peaks, {128, 64, 64}, {128, 64, 64}, {});
+}
+
+int Main(int argc, char** argv) {
+  int threads = 0;
+  CLI::App app("Measures single ops. Flags that begin with --benchmark_ are Google Benchmark's.", "op_bench");
+  SetUp(&app);
+  app.add_option("--threads", threads, "0: as many as there are cores")->check(CLI::Range(0, 1024));
+  std::vector<char*> ours = {argv[0]}, theirs = {argv[0]};
+  for (int i = 1; i < argc; ++i) {
+    (std::string(argv[i]).starts_with("--benchmark_") ? theirs : ours).push_back(argv[i]);
+  }
+  return RunProgram(&app, static_cast<int>(ours.size()), ours.data(), [&] {
+    int count = static_cast<int>(theirs.size());
+    benchmark::Initialize(&count, theirs.data());
+    if (count > 1) throw CLI::ExtrasError({theirs[1]});
+    Peaks peaks(threads);
+    benchmark::AddCustomContext("threads", std::to_string(peaks.threads));
+    benchmark::AddCustomContext("memory GB/s, read", std::to_string(peaks.memory * 1e-9));
+    benchmark::AddCustomContext("peak GFLOP/s, f32", std::to_string(peaks.flops * 1e-9));
+    RegisterAll(&peaks);
+    benchmark::RunSpecifiedBenchmarks();
+    benchmark::Shutdown();
+    return 0;
+  });
+}
+
+}  // namespace
+}  // namespace weft
+
+int main(int argc, char** argv) { return weft::Main(argc, argv); }
