@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "weft/core/arena.h"
@@ -69,12 +70,14 @@ class FreeList {
 // Bytes that one value, its views and the values that overwrote it in place use, one after the other.
 struct Storage {
   size_t bytes = 0, offset = 0;
-  uint32_t last_use = 0;          // step
-  uint32_t maker = 0;             // the step that made what is there now
-  std::vector<uint32_t> readers;  // the steps that read it
+  uint32_t first_use = 0, last_use = 0;  // steps
+  uint32_t maker = 0;                    // the step that made what is there now
+  std::vector<uint32_t> readers;         // the steps that read it
 };
 
 constexpr uint32_t kNone = 0xffffffff, kForever = 0xfffffffe;
+constexpr double kWaste = 1.05;          // of the most bytes live: where the arena is larger, it is arranged again
+constexpr size_t kMostBySize = 1 << 13;  // storages: the time goes with their square
 
 class Planner {
  public:
@@ -99,11 +102,15 @@ class Planner {
       for (uint32_t i = 0; i < node(s).output_count; ++i) PlaceOutput(s, i);
       FreeUnused(s);
     }
-    for (uint32_t v = 0; v < program_.values.size(); ++v) {  // views
-      const size_t root = Root(ValueId{v});
-      if (root != v) graph_.places[v] = graph_.places[root];
-    }
     graph_.memory.planned = free_.end();
+    if (static_cast<double>(free_.end()) > kWaste * static_cast<double>(graph_.memory.lower_bound)) ArrangeBySize();
+    for (uint32_t s = 0; s < storages_.size(); ++s) Occupy(s);
+    std::stable_sort(reuses_.begin(), reuses_.end(), [](const Reuse& a, const Reuse& b) { return a.step < b.step; });
+    for (uint32_t v = 0; v < program_.values.size(); ++v) {
+      const size_t root = Root(ValueId{v});
+      graph_.places[v] = graph_.places[root];
+      if (storage_of_[root] != kNone) graph_.places[v].offset = storages_[storage_of_[root]].offset;
+    }
     return std::move(reuses_);
   }
 
@@ -136,8 +143,7 @@ class Planner {
     uint32_t storage = output == 0 ? InPlace(step, bytes) : kNone;
     if (storage == kNone) {
       storage = static_cast<uint32_t>(storages_.size());
-      storages_.push_back({.bytes = bytes, .offset = free_.Take(bytes)});
-      Occupy(storage, step);
+      storages_.push_back({.bytes = bytes, .offset = free_.Take(bytes), .first_use = step});
       live_ += bytes;
       graph_.memory.lower_bound = std::max(graph_.memory.lower_bound, live_);
     }
@@ -147,7 +153,6 @@ class Planner {
     s.last_use = last_use_[value] == kNone ? step : last_use_[value];
     if (s.last_use != kForever) dies_at_[s.last_use].push_back(storage);
     storage_of_[value] = storage;
-    graph_.places[value] = {Place::Kind::kArena, 0, s.offset};
   }
 
   // The storage of the input that the op may overwrite, if this step is its last use.
@@ -166,8 +171,38 @@ class Planner {
     return storage;
   }
 
-  // Gives the storage's range to it: the users of what was there come before `step`.
-  void Occupy(uint32_t storage, uint32_t step) {
+  // Largest first, each at the lowest place that is free for as long as it lives; unless that takes more.
+  void ArrangeBySize() {
+    if (storages_.size() > kMostBySize) return;
+    std::vector<uint32_t> order(storages_.size()), placed;
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(),
+                     [&](uint32_t a, uint32_t b) { return storages_[a].bytes > storages_[b].bytes; });
+    std::vector<size_t> offsets(storages_.size());
+    size_t end = 0;
+    for (uint32_t s : order) {
+      const Storage& storage = storages_[s];
+      size_t offset = 0;
+      for (uint32_t p : placed) {  // by rising offset
+        const Storage& other = storages_[p];
+        if (other.first_use > storage.last_use || storage.first_use > other.last_use) continue;
+        if (offsets[p] >= offset + storage.bytes) break;
+        offset = std::max(offset, offsets[p] + other.bytes);
+      }
+      offsets[s] = offset;
+      end = std::max(end, offset + storage.bytes);
+      placed.insert(std::upper_bound(placed.begin(), placed.end(), s,
+                                     [&](uint32_t a, uint32_t b) { return offsets[a] < offsets[b]; }),
+                    s);
+    }
+    if (end >= graph_.memory.planned) return;
+    graph_.memory.planned = end;
+    for (uint32_t s = 0; s < storages_.size(); ++s) storages_[s].offset = offsets[s];
+  }
+
+  // Gives the storage's range to it: the users of what was there come before its first step.
+  void Occupy(uint32_t storage) {
+    const uint32_t step = storages_[storage].first_use;
     const size_t begin = storages_[storage].offset, end = begin + storages_[storage].bytes;
     auto it = owners_.lower_bound(begin);
     if (it != owners_.begin() && std::prev(it)->second.end > begin) --it;

@@ -119,19 +119,27 @@ void ExpectOrders(const CompiledGraph& graph, size_t* shared) {
 }
 
 TEST(MemoryPlanTest, NoInterleavingThatTheEdgesAllowMixesValues) {
-  size_t shared = 0, tiles = 0;
+  size_t shared = 0, tiles = 0, budgets = 0;
   for (uint32_t seed = 0; seed < 2000 && !HasFatalFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Tape tape;
     const auto [fetch, updates] = RecordRandomProgram(seed, &tape);
-    const absl::StatusOr<Graph> graph =
-        Compile(tape, {.fetch = fetch, .update = updates, .tile_seconds = seed % 4 == 0 ? 150e-6 : 1e-7 * (seed % 32)});
+    CompileOptions options = {
+        .fetch = fetch, .update = updates, .tile_seconds = seed % 4 == 0 ? 150e-6 : 1e-7 * (seed % 32)};
+    const absl::StatusOr<Graph> graph = Compile(tape, options);
     ASSERT_TRUE(graph.ok()) << graph.status();
     ExpectOrders(graph->compiled(), &shared);
     tiles += graph->compiled().tiles.size() - graph->compiled().steps.size();
+    if (seed % 5 != 1) continue;
+    options.memory_budget = graph->compiled().memory.planned * 7 / 8;
+    const absl::StatusOr<Graph> within = Compile(tape, options);
+    if (!within.ok()) continue;  // nothing can be computed again
+    ++budgets;
+    ExpectOrders(within->compiled(), &shared);
   }
   EXPECT_GT(shared, 100'000u);  // the graphs do reuse bytes
   EXPECT_GT(tiles, 100'000u);   // and are cut
+  EXPECT_GT(budgets, 100u);
 }
 
 TEST(MemoryPlanTest, ReusesTheBytesOfAChain) {

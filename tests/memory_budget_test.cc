@@ -62,6 +62,7 @@ TEST(MemoryBudgetTest, TrainsToTheSameBitsOnAnyNumberOfThreads) {
     ASSERT_TRUE(free.ok()) << free.status();
     const std::string expected = step.Train(*free, 2);
     const size_t planned = free->compiled().memory.planned;
+    EXPECT_LE(static_cast<double>(planned), 1.05 * static_cast<double>(free->compiled().memory.lower_bound));
     for (const double part : {0.8, 0.6, 0.5}) {
       const absl::StatusOr<Graph> less = step.Compiled(static_cast<size_t>(part * static_cast<double>(planned)));
       ASSERT_TRUE(less.ok()) << less.status();

@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-constexpr int kMostTries = 4;      // to meet a budget that the plan misses by what lies unused between its ranges
+constexpr int kMostTries = 8;      // to meet a budget that the plan misses by what lies unused between its ranges
 constexpr int kMostHalvings = 10;  // of the span in which the least is looked for
 
 // Records the program again, with the clones.
@@ -82,13 +82,13 @@ class Rematerialiser {
 
   // The first trial within the budget, else the one that needs least.
   absl::StatusOr<Trial> Run(size_t budget) {
-    size_t target = budget;
+    size_t target = budget, less = 0;
     for (int i = 0; i < kMostTries; ++i) {
       WEFT_ASSIGN_OR_RETURN(Trial trial, Try(target));
       if (trial.planned <= budget) return trial;
-      const size_t over = trial.planned - budget;
-      if (!trial.fits || over >= target) break;
-      target -= over;
+      less = std::max(2 * less, trial.planned - budget);
+      if (!trial.fits || less >= target) break;
+      target -= less;
     }
     return Least();
   }
