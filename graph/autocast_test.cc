@@ -1,5 +1,6 @@
 // What compiling in bf16 makes of programs.
 #include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 namespace weft {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -73,9 +75,9 @@ TEST_F(AutocastTest, AWeightsGradientIsSummedIntoF32) {
   const VarList gradients = Gradient(loss, {w_, bias_});
   EXPECT_EQ(gradients[0].type(), w_.type());
   const std::vector<std::string> nodes = NodesOf(gradients);
-  EXPECT_THAT(nodes, ::testing::Contains("matmul f32[3,3]"));
-  EXPECT_THAT(nodes, ::testing::Not(::testing::Contains("cast f32[3,3]")));
-  EXPECT_THAT(nodes, ::testing::Not(::testing::Contains("cast f32[3]"))) << "sums of bf16 are f32";
+  EXPECT_THAT(nodes, Contains("matmul f32[3,3]"));
+  EXPECT_THAT(nodes, ::testing::Not(Contains("cast f32[3,3]")));
+  EXPECT_THAT(nodes, ::testing::Not(Contains("cast f32[3]"))) << "sums of bf16 are f32";
 }
 
 // The gradient by a value in the middle is that of all that reads it, and f32.
@@ -114,8 +116,8 @@ TEST_F(AutocastTest, AnotherPrecisionIsRefused) {
               HasSubstr("precision is f64, wanted f32 or bf16"));
 }
 
-// First and second gradients of all that may run in bf16, against those in f32.
-TEST(AutocastValuesTest, AreNearThoseOfF32) {
+// First and, of elementary ops, second gradients of what may run in bf16, against those in f32.
+void ExpectNearF32(bool second_gradient) {
   constexpr int64_t kRows = 6, kCols = 64;
   Tape tape;
   const Var x = tape.Input("x", {kF32, {2, kRows, kCols}});
@@ -124,14 +126,16 @@ TEST(AutocastValuesTest, AreNearThoseOfF32) {
             bias = tape.Parameter("bias", {kF32, {kCols}}, Gaussian(1));
   Var y = ResidualAdd(x, MatMul(LayerNorm(x, gain, bias), w) + bias);
   const VarList parts = Split(Permute(Reshape(MatMul(y, w), {2, kRows, 2, kCols / 2}), {0, 2, 1, 3}), -1, 2);
-  const Var scores = CausalMask(Scale(MatMul(parts[0], parts[1], {.transpose_b = true}), 0.2), -1e9);
+  const Var distances = tape.Parameter("distances", {kF32, {kRows, kRows}}, Gaussian(1));
+  const Var products = MatMul(parts[0], parts[1], {.transpose_b = true});
+  const Var scores = CausalMask(Scale(products, 0.2) + distances, -std::numeric_limits<double>::infinity());
   y = MatMul(Softmax(scores), Concat({parts[1], Gelu(parts[0])}, -1));  // [2, 2, rows, cols / 2]
   y = Reshape(Permute(y, {0, 2, 1, 3}), {2, kRows, kCols});
   y = LayerNorm(ResidualAdd(y, Silu(MatMul(y, w)) * MatMul(y, w, {.transpose_b = true})), gain, bias);
   const Var loss = Mean(y * y * y);
-  const VarList first = Gradient(loss, {w, gain, bias});
-  const VarList second = Gradient(SquareSum(first[1]), {gain});
-  const VarList fetch = {loss, first[0], first[1], first[2], second[0]};
+  const VarList first = Gradient(loss, {w, gain, bias, distances});
+  VarList fetch = {loss, first[0], first[1], first[2], first[3]};
+  if (second_gradient) fetch.push_back(Gradient(SquareSum(first[1]), {gain})[0]);
   std::vector<float> values;
   for (int64_t i = 0; i < x.shape().elements(); ++i) {
     values.push_back(static_cast<float>(4 * RandomStream{.seed = 3}.Uniform(static_cast<uint64_t>(i)) - 2));
@@ -140,6 +144,8 @@ TEST(AutocastValuesTest, AreNearThoseOfF32) {
   for (const DType precision : {kF32, kBF16}) {
     const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = fetch, .precision = precision});
     ASSERT_TRUE(graph.ok()) << graph.status();
+    const std::string type = std::string(Name(precision)) + "[2,6,64]";
+    if (!second_gradient) EXPECT_THAT(Nodes(graph), Contains("attention " + type));
     Parameters parameters({.seed = 1});
     Runner runner(*graph, &parameters);
     const absl::StatusOr<Outputs> out = runner.Run({{x, values}});
@@ -160,6 +166,9 @@ TEST(AutocastValuesTest, AreNearThoseOfF32) {
     EXPECT_LT(std::sqrt(difference), 0.03 * std::sqrt(norm)) << k;  // each rounding is 0.004, and there are a dozen
   }
 }
+
+TEST(AutocastValuesTest, OfRaisedOpsAreNearThoseOfF32) { ExpectNearF32(/*second_gradient=*/false); }
+TEST(AutocastValuesTest, OfElementaryOpsAreNearThoseOfF32) { ExpectNearF32(/*second_gradient=*/true); }
 
 }  // namespace
 }  // namespace weft

@@ -97,6 +97,9 @@ Var ByHead(Var x, int64_t heads, int64_t column, int64_t width) {
   return Permute(Reshape(x, {x.dim(0), x.dim(1), heads, width}), {0, 2, 1, 3});
 }
 
+// As what bf16 is computed in.
+Var Widened(Var x) { return Cast(x, ComputedIn(x.dtype())); }
+
 // Each of [B, G, n, width] for all heads that it serves.
 Var RepeatHeads(Var x, int64_t times) {
   if (times == 1) return x;
@@ -110,13 +113,14 @@ Var RepeatHeads(Var x, int64_t times) {
 ElementaryAttention SpellAttention(const Attrs& attrs, VarSpan inputs, size_t first_mask) {
   const AttentionAttrs a = attrs.as<AttentionAttrs>();
   const int64_t times = a.heads / a.groups;
-  ElementaryAttention e = {.query = ByHead(inputs[0], a.heads, a.query_column, a.key_width),
-                           .key = RepeatHeads(ByHead(inputs[1], a.groups, a.key_column, a.key_width), times),
-                           .value = RepeatHeads(ByHead(inputs[2], a.groups, a.value_column, a.value_width), times)};
+  const Var query = Widened(inputs[0]), key = Widened(inputs[1]), value = Widened(inputs[2]);
+  ElementaryAttention e = {.query = ByHead(query, a.heads, a.query_column, a.key_width),
+                           .key = RepeatHeads(ByHead(key, a.groups, a.key_column, a.key_width), times),
+                           .value = RepeatHeads(ByHead(value, a.groups, a.value_column, a.value_width), times)};
   e.scores = Scale(MatMul(e.query, e.key, {.transpose_b = true}), a.scale);
   constexpr double kHidden = -std::numeric_limits<double>::infinity();
   for (size_t i = first_mask; i < inputs.size(); ++i) {
-    e.scores = inputs[i].dtype() == kBool ? MaskFill(e.scores, inputs[i], kHidden) : e.scores + inputs[i];
+    e.scores = inputs[i].dtype() == kBool ? MaskFill(e.scores, inputs[i], kHidden) : e.scores + Widened(inputs[i]);
   }
   if (a.causal) e.scores = CausalMask(e.scores, kHidden);
   return e;
@@ -218,7 +222,7 @@ VarList Gradient(const GradientArgs& args) {
   }
   for (size_t i = kFirstMask; i < args.inputs.size(); ++i) {
     if (args.input(i).dtype() == kBool) continue;
-    gradients[i] = SumTo(ScoreGradient(attrs, inputs), args.input(i).shape());
+    gradients[i] = Cast(SumTo(ScoreGradient(attrs, inputs), args.input(i).shape()), args.input(i).dtype());
   }
   return gradients;
 }
@@ -232,8 +236,7 @@ VarList InEval(const Attrs& attrs, VarSpan in) {
 VarList Elementary(const Attrs& attrs, VarSpan in) {
   const ElementaryAttention e = SpellAttention(attrs, in, kFirstMask);
   const Var y = ByRow(MatMul(DropWeights(attrs, Softmax(e.scores)), e.value));
-  const Var lse = Permute(LogSumExp(e.scores, -1), {0, 2, 1});
-  return {y, e.scores.dtype() == kF64 ? lse : Cast(lse, kF32)};
+  return {Cast(y, in[0].dtype()), Permute(LogSumExp(e.scores, -1), {0, 2, 1})};
 }
 
 Cost CostOf(const OpArgs& args) {

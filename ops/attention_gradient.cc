@@ -116,10 +116,9 @@ ElementaryGradient SpellGradient(const AttentionAttrs& a, VarSpan in) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   ElementaryGradient e = {.forward = SpellAttention(attrs, in, FirstMask(attrs))};
   const Shape by_head = {in[kY].dim(0), in[kY].dim(1), a.heads, a.value_width};
-  const auto heads_first = [&](Var x) { return Permute(Reshape(x, by_head), {0, 2, 1, 3}); };
-  const auto by_target = [&](Var x) {
-    return Cast(Reshape(Permute(x, {0, 2, 1}), {x.dim(0), x.dim(2), x.dim(1), 1}), in[kY].dtype());
-  };
+  const DType dtype = e.forward.scores.dtype();
+  const auto heads_first = [&](Var x) { return Cast(Permute(Reshape(x, by_head), {0, 2, 1, 3}), dtype); };
+  const auto by_target = [&](Var x) { return Reshape(Permute(x, {0, 2, 1}), {x.dim(0), x.dim(2), x.dim(1), 1}); };
   e.dy = heads_first(in[kDy]);
   Var lse = by_target(in[kLse]);
   lse = MaskFill(lse, Equal(lse, FillLike(lse, -kInfinity)), kInfinity);  // of a target that sees nothing
@@ -139,7 +138,9 @@ VarList Elementary(const Attrs& attrs, VarSpan in) {
   };
   const Var dkey = Scale(MatMul(e.dscores, e.forward.query, {.transpose_a = true}), a.scale);
   const Var dvalue = MatMul(DropWeights(attrs, e.weights), e.dy, {.transpose_a = true});
-  return {sum_groups(dkey), sum_groups(dvalue), ByRow(Scale(MatMul(e.dscores, e.forward.key), a.scale))};
+  const Var dquery = Scale(MatMul(e.dscores, e.forward.key), a.scale);
+  const DType dtype = in[0].dtype();
+  return {Cast(sum_groups(dkey), dtype), Cast(sum_groups(dvalue), dtype), Cast(ByRow(dquery), dtype)};
 }
 
 Cost CostOf(const OpArgs& args) {
@@ -167,6 +168,9 @@ constexpr OpExample kExamples[] = {
      .record = Example<true, false>,
      .tolerance = 2e-5},  // sums of 70 terms
     {.in = "[2,3,6] [2,5,3] [2,5,2] [2,3,4] [2,3,2] [2,3,4] [3,5]", .record = Example<false, false>},  // a bias
+    {.in = "bf16[2,3,6] bf16[2,5,3] bf16[2,5,2] bf16[2,3,4] f32[2,3,2] bf16[2,3,4] bf16[3,5]",
+     .record = Example<false, false>,
+     .out = "bf16[2,5,3]"},
     {.in = "[0,3,6] [0,5,3] [0,5,2] [0,3,4] [0,3,2] [0,3,4]", .record = Example<false, false>},
     {.in = "[2,0,6] [2,5,3] [2,5,2] [2,0,4] [2,0,2] [2,0,4]", .record = Example<false, false>},
     {.in = "[2,2,3,3] [2,5,3] [2,5,2] [2,3,4] [2,3,2] [2,3,4]", .record = Example<false, false>, .error = "rank 3"},
