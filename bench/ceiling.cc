@@ -55,7 +55,7 @@ void AddFloor(Team* team, const Options& options, nlohmann::ordered_json* row) {
   const BenchStep step = RecordStep(&tape, model, batch, length);
   double products_seconds = 0, adamw_seconds = 0;
   nlohmann::ordered_json products = nlohmann::ordered_json::array();
-  for (const StepProduct& product : ProductsOf(tape, model)) {
+  for (const StepProduct& product : ProductsOf(tape, model, options.precision == "bf16" ? kBF16 : kF32)) {
     const Tiling best = BestTiling(team, product, options.seconds);
     products_seconds += best.seconds * static_cast<double>(product.count);
     products.push_back({{"product", Name(product.shape)},
@@ -95,7 +95,6 @@ void PrintTable(const nlohmann::ordered_json& row) {
 }
 
 int Measure(Options options) {
-  if (options.precision == "bf16") throw CLI::ValidationError("--precision", "bf16 is not there yet");
   if (!(options.seconds > 0)) throw CLI::ValidationError("--seconds", "not a number");
   Team team(options.threads > 0 ? options.threads : Cores());
   nlohmann::ordered_json row = MeasurePeaks(&team, options.seconds);

@@ -18,7 +18,8 @@ namespace weft {
 namespace {
 
 // C [rows, cols], all operands one after the other in memory.
-GemmShape Dense(int64_t batch, int64_t rows, int64_t cols, int64_t inner, bool transpose_a, bool transpose_b) {
+GemmShape Dense(int64_t batch, int64_t rows, int64_t cols, int64_t inner, bool transpose_a, bool transpose_b,
+                DType precision) {
   return {.batch = batch,
           .rows = rows,
           .cols = cols,
@@ -30,7 +31,9 @@ GemmShape Dense(int64_t batch, int64_t rows, int64_t cols, int64_t inner, bool t
           .b_step = inner * cols,
           .c_step = rows * cols,
           .transpose_a = transpose_a,
-          .transpose_b = transpose_b};
+          .transpose_b = transpose_b,
+          .in = precision,
+          .out = precision};
 }
 
 void AddProduct(const StepProduct& product, std::vector<StepProduct>* products) {
@@ -81,33 +84,48 @@ struct Tiled {
   }
 };
 
-// Operands of some products of one shape, one after the other.
+// Matrices of one operand of some products of one shape, one after the other.
+struct Matrices {
+  std::byte* data = nullptr;
+  int64_t elements = 0;  // of each
+  int64_t size = 0;      // bytes of an element
+
+  const std::byte* at(int64_t copy, int64_t offset) const { return data + (copy * elements + offset) * size; }
+  std::byte* at(int64_t copy, int64_t offset) { return data + (copy * elements + offset) * size; }
+};
+
 struct Operands {
   static constexpr int64_t kBeyondCaches = int64_t{64} << 20;  // bytes
 
-  int64_t copies, a_size, b_size, c_size;
+  int64_t copies = 1;
   Arena arena;
-  float *a, *b, *c;
+  Matrices a, b, c;
 
   explicit Operands(const StepProduct& product) {
     const GemmShape& shape = product.shape;
-    a_size = shape.batch * shape.rows * shape.inner;
-    b_size = shape.batch * shape.inner * shape.cols;
-    c_size = shape.batch * shape.rows * shape.cols;
-    const int64_t bytes = (a_size + b_size + c_size) * static_cast<int64_t>(sizeof(float));
+    const auto matrices = [&](int64_t rows, int64_t cols, DType dtype) {
+      return Matrices{.elements = shape.batch * rows * cols, .size = static_cast<int64_t>(SizeOf(dtype))};
+    };
+    a = matrices(shape.rows, shape.inner, shape.in);
+    b = matrices(shape.inner, shape.cols, shape.in);
+    c = matrices(shape.rows, shape.cols, shape.out);
+    int64_t bytes = 0;
+    for (const Matrices* m : {&a, &b, &c}) bytes += m->elements * m->size;
     copies = std::min(product.count, (kBeyondCaches + bytes - 1) / bytes);
-    a = Array(a_size, 0);
-    b = Array(b_size, 1);
-    c = Array(c_size, 2);
+    for (Matrices* m : {&a, &b, &c}) {
+      const size_t count = static_cast<size_t>(copies * m->elements);
+      m->data = arena.Allocate(AlignUp(count * static_cast<size_t>(m->size)));
+      WEFT_CHECK(m->data != nullptr);
+      m->size == sizeof(float) ? Fill<float>(m->data, count) : Fill<BF16>(m->data, count);
+    }
   }
 
-  float* Array(int64_t size, uint32_t stream) {
-    const size_t count = static_cast<size_t>(copies * size);
-    float* values = reinterpret_cast<float*>(arena.Allocate(AlignUp(count * sizeof(float))));
-    WEFT_CHECK(values != nullptr);
-    const RandomStream random = {.stream = stream};
-    for (size_t i = 0; i < count; ++i) values[i] = i < 4096 ? 2 * random.Uniform(i) - 1 : values[i - 4096];
-    return values;
+  template <class T>
+  static void Fill(std::byte* data, size_t count) {
+    T* const values = reinterpret_cast<T*>(data);
+    for (size_t i = 0; i < count; ++i) {
+      values[i] = i < 4096 ? static_cast<T>(2 * RandomStream{}.Uniform(i) - 1) : values[i - 4096];
+    }
   }
 };
 
@@ -123,14 +141,15 @@ class Multiplier {
     const int64_t count = passes * operands_.copies * per_copy;
     std::atomic<int64_t> next{0};
     Arena arena;
+    Matrices c = operands_.c;
     std::vector<std::byte*> workspaces;
     for (int t = 0; t < team_->threads(); ++t) workspaces.push_back(arena.Allocate(AlignUp(tiled.workspace + 1)));
     const double seconds = team_->Run([&](int t) {
       for (int64_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < count;) {
         const Tile& tile = tiled.tiles[static_cast<size_t>(i % per_copy)];
         const int64_t copy = i / per_copy % operands_.copies;
-        tile.gemm->Run(operands_.a + copy * operands_.a_size + tile.a, operands_.b + copy * operands_.b_size + tile.b,
-                       operands_.c + copy * operands_.c_size + tile.c, workspaces[static_cast<size_t>(t)]);
+        tile.gemm->Run(operands_.a.at(copy, tile.a), operands_.b.at(copy, tile.b), c.at(copy, tile.c),
+                       workspaces[static_cast<size_t>(t)]);
       }
     });
     return seconds / static_cast<double>(passes * operands_.copies);
@@ -171,7 +190,7 @@ std::vector<Tiling> Tilings(const GemmShape& shape, int threads) {
 
 }  // namespace
 
-std::vector<StepProduct> ProductsOf(const Tape& tape, const BenchModel& model) {
+std::vector<StepProduct> ProductsOf(const Tape& tape, const BenchModel& model, DType precision) {
   std::vector<StepProduct> products;
   const Program& program = tape.program();
   for (const Node& node : program.nodes) {
@@ -186,11 +205,11 @@ std::vector<StepProduct> ProductsOf(const Tape& tape, const BenchModel& model) {
     const double blocks = static_cast<double>((rows + 63) / 64);
     const double share = !shared && model.causal ? (blocks + 1) / (2 * blocks) : 1;
     const auto add = [&](const GemmShape& shape) { AddProduct({.shape = shape, .share = share}, &products); };
-    add(Dense(batch, rows, cols, inner, false, transpose_b));
+    add(Dense(batch, rows, cols, inner, false, transpose_b, precision));
     if (!model.trains) continue;
-    add(Dense(batch, rows, inner, cols, false, !transpose_b));  // dA = dY B'ᵀ
-    add(transpose_b ? Dense(batch, cols, inner, rows, true, false)
-                    : Dense(batch, inner, cols, rows, true, false));  // dB = dYᵀ A or Aᵀ dY
+    add(Dense(batch, rows, inner, cols, false, !transpose_b, precision));  // dA = dY B'ᵀ
+    add(transpose_b ? Dense(batch, cols, inner, rows, true, false, precision)
+                    : Dense(batch, inner, cols, rows, true, false, precision));  // dB = dYᵀ A or Aᵀ dY
   }
   return products;
 }

@@ -20,8 +20,8 @@ struct StepProduct {
     return 2.0 * static_cast<double>(shape.batch * shape.rows * shape.cols * shape.inner) * share;
   }
 };
-// Those recorded on the tape, and where the model is trained the two of each one's gradient.
-std::vector<StepProduct> ProductsOf(const Tape& tape, const BenchModel& model);
+// Those recorded on the tape, and where the model is trained the two of each one's gradient; f32, or bf16 throughout.
+std::vector<StepProduct> ProductsOf(const Tape& tape, const BenchModel& model, DType precision = kF32);
 
 struct Tiling {
   int64_t batch = 0, rows = 0, cols = 0;  // of a tile

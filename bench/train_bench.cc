@@ -114,7 +114,6 @@ int Fail(const absl::Status& status, int code) {
 
 int Measure(Options options) {
   BenchModel model = *FindBenchModel(options.model);
-  if (options.precision == "bf16") throw CLI::ValidationError("--precision", "bf16 is not there yet");
   const auto take = [](int64_t flag, int64_t* of_model) { *of_model = flag > 0 ? flag : *of_model; };
   take(options.layers, &model.layers);
   take(options.heads, &model.heads);
@@ -128,6 +127,7 @@ int Measure(Options options) {
   if (!tape.status().ok()) return Fail(tape.status(), 2);  // a width that the heads don't divide, ...
   CompileOptions compile_options = OptionsFor(step);
   compile_options.raise = options.raise;
+  if (options.precision == "bf16") compile_options.precision = kBF16;
   compile_options.memory_budget = options.memory_budget;
   const Clock::time_point start = Clock::now();
   const absl::StatusOr<Graph> graph = Compile(tape, compile_options);
