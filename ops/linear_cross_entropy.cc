@@ -59,6 +59,10 @@ constexpr OpExample kExamples[] = {
     {.in = "[130,3] [5,3] i32[130] [5]", .record = Example<true, 1, 10, 1>, .below = 7},  // 3 blocks; some ignored
     {.in = "[2,70,3] [3,5] i32[2,70]", .record = Example<false, -100, 0, 1>, .below = 5},
     {.in = "[0,3] [5,3] i32[0]", .record = Example<true, -100, 0, kOne>},
+    {.in = "bf16[130,3] bf16[5,3] i32[130] bf16[5]",
+     .record = Example<true, 1, 10, 1>,
+     .below = 5,
+     .out = "f32[130,1]"},
     {.in = "[3] [5,3] i32[]", .record = Example<true, -100, 0, kOne>, .error = "x needs rank >= 2"},
     {.in = "[7,3] [3,5] i32[7]", .record = Example<true, -100, 0, kOne>, .error = "w must be [V, 3]"},
     {.in = "[7,3] [5,3] i32[7] [4]", .record = Example<true, -100, 0, kOne>, .error = "the bias must be f32[5]"},

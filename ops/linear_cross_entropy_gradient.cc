@@ -70,6 +70,7 @@ constexpr OpExample kExamples[] = {
     {.in = "[2,3,5] [17,5] i32[2,3] [2,3,1] [17]", .record = Example<true, -100, 10, kOne>, .below = 17},
     {.in = "[130,3] [5,3] i32[130] [130,1] [5]", .record = Example<true, 1, 10, 1>, .below = 7},  // 3 blocks
     {.in = "[2,70,3] [3,5] i32[2,70] [2,70,1]", .record = Example<false, -100, 0, 1>, .below = 5},
+    {.in = "bf16[130,3] bf16[5,3] i32[130] f32[130,1] bf16[5]", .record = Example<true, 1, 10, 1>, .below = 5},
     {.in = "[0,3] [5,3] i32[0] [0,1]", .record = Example<true, -100, 0, kOne>},
     {.in = "[7,3] [3,5] i32[7] [7,1]", .record = Example<true, -100, 0, kOne>, .error = "w must be [V, 3]"},
     {.in = "[7,3] [5,3] i32[7] [7]", .record = Example<true, -100, 0, kOne>, .error = "drow must be f32[7,1]"},

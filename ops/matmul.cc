@@ -335,6 +335,8 @@ VarList AddExample(VarSpan in) {
   return {MatMulAdd(in[0], in[1], in[2], {.transpose_a = transpose_a, .transpose_b = transpose_b})};
 }
 
+VarList AddToF32(VarSpan in) { return {MatMulAdd(in[0], in[1], in[2], {.transpose_b = true, .f32_output = true})}; }
+
 constexpr OpExample kAddExamples[] = {
     {.in = "[1,1] [1,1] [1,1]", .record = AddExample<0, 0>, .out = "[1,1]"},
     {.in = "[70,37] [37,200] [70,200]", .record = AddExample<0, 0>},
@@ -343,7 +345,10 @@ constexpr OpExample kAddExamples[] = {
     {.in = "[2,3,5] [2,5,7] [2,3,7]", .record = AddExample<0, 0>},
     {.in = "[2,1,3,5] [4,5,7] [2,4,3,7]", .record = AddExample<0, 0>},  // both broadcast
     {.in = "[3,0] [0,7] [3,7]", .record = AddExample<0, 0>},            // sums of nothing
+    {.in = "bf16[70,37] bf16[200,37] f32[70,200]", .record = AddToF32},
+    {.in = "bf16[2,3,5] bf16[2,7,5] f32[2,3,7]", .record = AddToF32},
     {.in = "[3,5] [5,7] [7]", .record = AddExample<0, 0>, .error = "what is added to must be f32[3,7]"},
+    {.in = "bf16[3,5] bf16[5,7] bf16[3,7]", .record = AddExample<0, 0>, .error = "sums are not kept in bf16"},
 };
 
 }  // namespace

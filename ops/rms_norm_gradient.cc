@@ -1,6 +1,7 @@
 // ops/rms_norm_gradient.cc: of (x, gain, rstd, dy), with x̂ = x · rstd and h = gain · dy:
 //   dx = rstd · (h - x̂ · mean(h · x̂)), along the last axis,
-//   and the sums of dy · x̂ over blocks of 64 rows, [blocks, C]: parts of dgain.
+//   and the sums of dy · x̂ over blocks of 64 rows, [blocks, C]: parts of dgain. x, dy and dx may be bf16,
+// where the others are f32.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -15,15 +16,16 @@ namespace {
 
 absl::StatusOr<Types> Infer(const Attrs&, TypeSpan in) {
   if (in[0].shape.rank() < 1) return ShapeError("rms_norm_gradient", "x needs rank >= 1", in);
-  const TensorType vector = {in[0].dtype, {in[0].shape.dim(-1)}};
-  TensorType statistics = in[0];
+  const DType computed = ComputedIn(in[0].dtype);
+  const TensorType vector = {computed, {in[0].shape.dim(-1)}};
+  TensorType statistics = {computed, in[0].shape};
   statistics.shape.set_dim(-1, 1);
   if (in[1] != vector) return ShapeError("rms_norm_gradient", absl::StrCat("gain must be ", ToString(vector)), in);
   if (in[2] != statistics) {
     return ShapeError("rms_norm_gradient", absl::StrCat("rstd must be ", ToString(statistics)), in);
   }
   if (in[3] != in[0]) return ShapeError("rms_norm_gradient", "dy must have x's type", in);
-  return Types{in[0], {in[0].dtype, {BlockCount(in[0].shape.rows(), kSumBlock), in[0].shape.dim(-1)}}};
+  return Types{in[0], {computed, {BlockCount(in[0].shape.rows(), kSumBlock), in[0].shape.dim(-1)}}};
 }
 
 int64_t Quantum(const OpArgs&) { return kSumBlock; }
@@ -36,23 +38,25 @@ Rect Access(const OpArgs& args, int operand, Rect tile) {
 
 template <class T>
 void Kernel(const KernelArgs& a, Rect tile) {
+  using C = Computed<T>;
   const int64_t n = a.output_shape(0).cols();
   for (int64_t begin = tile.row_begin; begin < tile.row_end; begin += kSumBlock) {
-    T* const dgain = a.output<T>(1) + begin / kSumBlock * n;
-    std::fill_n(dgain, n, T{0});
+    C* const dgain = a.output<C>(1) + begin / kSumBlock * n;
+    std::fill_n(dgain, n, C{0});
     for (int64_t r = begin; r < std::min(begin + kSumBlock, tile.row_end); ++r) {
-      Rows<T>().rms_norm_gradient(a.input<T>(0) + r * n, a.input<T>(1), a.input<T>(2)[r], a.input<T>(3) + r * n,
+      Rows<T>().rms_norm_gradient(a.input<T>(0) + r * n, a.input<C>(1), a.input<C>(2)[r], a.input<T>(3) + r * n,
                                   a.output<T>(0) + r * n, dgain, n);
     }
   }
 }
 
 VarList Elementary(const Attrs&, VarSpan in) {
-  const Var x = in[0], rstd = in[2], dy = in[3];
+  const Var rstd = in[2], x = Cast(in[0], rstd.dtype()), dy = Cast(in[3], rstd.dtype());
   const int64_t rows = x.shape().rows();
   const Var normal = x * rstd, h = dy * in[1];
   const Var terms = Reshape(dy * normal, {rows, x.dim(-1)});
-  return {rstd * (h - normal * Mean(h * normal, -1, true)), rows == 0 ? terms : SumBlocks(terms, 0)};
+  const Var dx = rstd * (h - normal * Mean(h * normal, -1, true));
+  return {Cast(dx, in[0].dtype()), rows == 0 ? terms : SumBlocks(terms, 0)};
 }
 
 constexpr OpExample kExamples[] = {
@@ -63,6 +67,7 @@ constexpr OpExample kExamples[] = {
     // Terms of up to 8 cancel in sums of 64.
     {.in = "[65,257] [257] [65,1] [65,257]", .low = -2, .high = 2, .tolerance = 2e-5},
     {.in = "[0,4] [4] [0,1] [0,4]"},
+    {.in = "bf16[130,67] f32[67] f32[130,1] bf16[130,67]", .out = "bf16[130,67]"},
     {.in = "[] [1] [1] []", .error = "rank >= 1"},
     {.in = "[2,3] [2] [2,1] [2,3]", .error = "gain must be f32[3]"},
     {.in = "[2,3] [3] [2] [2,3]", .error = "rstd must be f32[2,1]"},
@@ -73,7 +78,7 @@ constexpr OpExample kExamples[] = {
 
 constexpr OpDef kRmsNormGradient = {.name = "rms_norm_gradient",
                                     .infer = Infer,
-                                    .kernels = {Kernel<float>, Kernel<double>},
+                                    .kernels = {Kernel<float>, Kernel<double>, Kernel<BF16>},
                                     .cut = Cut::kRows,
                                     .quantum = Quantum,
                                     .access = Access,

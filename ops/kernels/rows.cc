@@ -296,7 +296,9 @@ const RowKernels<BF16>* Table<BF16>() {
   static constexpr RowKernels<BF16> kTable = {.sum = Sum<BF16>,
                                               .sum_rows = SumRows<BF16>,
                                               .layer_norm = LayerNorm<BF16>,
-                                              .layer_norm_gradient = LayerNormGradient<BF16>};
+                                              .layer_norm_gradient = LayerNormGradient<BF16>,
+                                              .rms_norm = RmsNorm<BF16>,
+                                              .rms_norm_gradient = RmsNormGradient<BF16>};
   return &kTable;
 }
 

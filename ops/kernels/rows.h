@@ -35,7 +35,7 @@ struct SgdStep {
 };
 
 // Where an output is named y, it may be the same memory as x, if their types are equal. Of bf16 there are sum,
-// sum_rows, layer_norm and layer_norm_gradient only; sums, statistics, gains and biases are f32 then.
+// sum_rows and the norms with their gradients only; sums, statistics, gains and biases are f32 then.
 template <class T>
 struct RowKernels {
   using C = Computed<T>;
