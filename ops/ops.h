@@ -1,6 +1,6 @@
 // The ops: every function records one or more nodes on the tape of its first argument. Values are f32 or f64 where
 // nothing else is said; i32 and bool can be made, moved, compared, masked and cast, not computed with. So can bf16, and
-// it has elementwise functions, Dropout, MatMul, Sum, Mean and LayerNorm, which compute in f32 and round once.
+// it has elementwise functions, Dropout, MatMul, Sum, Mean, attention and norms, which compute in f32 and round once.
 // Shapes are written [..., n] where leading axes are free. Errors are kept by the tape (core/tape.h).
 #ifndef WEFT_OPS_OPS_H_
 #define WEFT_OPS_OPS_H_
@@ -101,7 +101,8 @@ Var LogSoftmax(Var x);
 // gain · (x - mean) / sqrt(variance + epsilon) + bias along the last axis; gain, bias: [C] (Ba et al., 2016), f32 where
 // x is bf16.
 Var LayerNorm(Var x, Var gain, Var bias, double epsilon = 1e-5);
-// gain · x / sqrt(mean(x²) + epsilon) along the last axis; gain: [C] (Zhang and Sennrich, 2019).
+// gain · x / sqrt(mean(x²) + epsilon) along the last axis; gain: [C] (Zhang and Sennrich, 2019), f32 where x is
+// bf16.
 Var RmsNorm(Var x, Var gain, double epsilon = 1e-5);
 // table [V, C], ids i32 [...]: table[ids], [..., C]. An id outside 0 .. V-1 gives zeros and no gradient; where ids is
 // an Input, its bounds must exclude that, but for padding: 0 < below <= V, and ignored, where declared, is -1.
