@@ -340,7 +340,7 @@ VarList AddToF32(VarSpan in) { return {MatMulAdd(in[0], in[1], in[2], {.transpos
 constexpr OpExample kAddExamples[] = {
     {.in = "[1,1] [1,1] [1,1]", .record = AddExample<0, 0>, .out = "[1,1]"},
     {.in = "[70,37] [37,200] [70,200]", .record = AddExample<0, 0>},
-    {.in = "[70,37] [200,37] [70,200]", .record = AddExample<0, 1>},
+    {.in = "[67,130] [33,130] [67,33]", .record = AddExample<0, 1>, .tolerance = kManyTerms},
     {.in = "[37,70] [37,200] [70,200]", .record = AddExample<1, 0>},
     {.in = "[2,3,5] [2,5,7] [2,3,7]", .record = AddExample<0, 0>},
     {.in = "[2,1,3,5] [4,5,7] [2,4,3,7]", .record = AddExample<0, 0>},  // both broadcast
