@@ -17,7 +17,11 @@ class Lowering {
         program_(rewrite.program),
         tape_(rewrite.program),
         recorded_(rewrite.program.values.size()),
-        done_(rewrite.program.nodes.size(), false) {}
+        done_(rewrite.program.nodes.size(), false) {
+    for (uint32_t n = 0; n < program_.nodes.size(); ++n) {
+      if (program_.nodes[n].op == &kLinearCrossEntropyGradient) gradients_.push_back(n);
+    }
+  }
 
   absl::Status Run() {
     for (uint32_t n = 0; n < program_.nodes.size(); ++n) {
@@ -51,10 +55,10 @@ class Lowering {
   bool LossWithGradient(uint32_t n) {
     const Node& loss = program_.nodes[n];
     if (loss.op != &kLinearCrossEntropy) return false;
-    for (uint32_t g = n + 1; g < program_.nodes.size(); ++g) {
+    for (const uint32_t g : gradients_) {
       const Node& gradient = program_.nodes[g];
       std::vector<uint32_t> between;
-      if (!IsGradientOf(gradient, loss) || !Between(n, g, &between)) continue;
+      if (g < n || done_[g] || !IsGradientOf(gradient, loss) || !Between(n, g, &between)) continue;
       for (uint32_t b : between) Became(b, tape_.Copy(program_, program_.nodes[b], Now(program_.nodes[b].inputs)));
       tape_.SetScope(loss.scope);
       const LinearCrossEntropyParts parts = LinearCrossEntropyByBlocks(loss.attrs.as<LinearCrossEntropyAttrs>(),
@@ -96,7 +100,8 @@ class Lowering {
   const Program& program_;
   Tape tape_;
   std::vector<Var> recorded_;
-  std::vector<bool> done_;  // by node
+  std::vector<bool> done_;           // by node
+  std::vector<uint32_t> gradients_;  // nodes linear_cross_entropy_gradient
 };
 
 }  // namespace

@@ -38,9 +38,9 @@ VarList RaiseLoss(PatternRewriter& r, const Node& loss) {
   if (transpose_x || w.shape.rank() != 2 || r.type(product).shape.dim(-1) != vocabulary) {
     return decline("the logits are not x · w with one matrix of weights and a column for each class");
   }
-  if (bias != kNoValue && r.type(bias).shape != Shape{vocabulary}) {
-    return decline(
-        absl::StrCat("what is added to the product is ", ToString(r.type(bias)), ", no bias of [", vocabulary, "]"));
+  if (bias != kNoValue && r.type(bias) != TensorType{x.dtype, {vocabulary}}) {
+    return decline(absl::StrCat("what is added to the product is ", ToString(r.type(bias)), ", no bias ",
+                                ToString(TensorType{x.dtype, {vocabulary}})));
   }
   for (ValueId id : inside) {
     if (r.Fetched(id)) return decline("the logits are fetched");
@@ -63,7 +63,8 @@ VarList RaiseLoss(PatternRewriter& r, const Node& loss) {
                                  Attrs::Of(LinearCrossEntropyAttrs{.transpose_w = transpose_w,
                                                                    .ignore_index = attrs.ignore_index,
                                                                    .label_smoothing = attrs.label_smoothing}))[0];
-  return {Reshape(row_loss, r.type(loss.output(0)).shape), Var(), CountedTargets(targets, x.dtype, attrs, vocabulary)};
+  return {Reshape(row_loss, r.type(loss.output(0)).shape), Var(),
+          CountedTargets(targets, r.type(loss.output(2)).dtype, attrs, vocabulary)};
 }
 
 }  // namespace

@@ -189,6 +189,7 @@ class NormMatch {
 VarList Raised(PatternRewriter& r, const Node& last, NormMatch& match, ValueId bias) {
   std::erase(match.inside, last.output(0));
   const ValueId shared = r.UsedElsewhere(match.inside, last);
+  if (match.problem.empty() && r.type(match.x).dtype == kBF16) match.problem = "each step of it is rounded to bf16";
   if (match.problem.empty() && shared != kNoValue) {
     match.problem = absl::StrCat("its ", r.producer(shared).op->name, " has other users");
   }
@@ -230,6 +231,10 @@ VarList RaiseSum(PatternRewriter& r, const Node& last) {
 }  // namespace
 
 absl::Status RaiseNorms(Rewrite& rewrite) {
+  const std::vector<Node>& nodes = rewrite.program.nodes;
+  if (std::none_of(nodes.begin(), nodes.end(), [](const Node& node) { return node.op == &kSqrt; })) {
+    return absl::OkStatus();  // programs with additions and products, but no root, are not recorded again
+  }
   return RewritePatterns(
       rewrite, {{&kMul, kPattern, RaiseProduct}, {&kDiv, kPattern, RaiseProduct}, {&kAdd, kPattern, RaiseSum}});
 }
