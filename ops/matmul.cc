@@ -4,6 +4,7 @@
 #include "weft/ops/matmul.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <limits>
 #include <utility>
@@ -210,12 +211,19 @@ void KernelF64(const KernelArgs& args, Rect tile) {
   });
 }
 
-// Tiles hold whole matrices of a batch, and at least so many rows of a single product that packing B is amortised.
-int64_t Quantum(const OpArgs& args) {
-  constexpr int64_t kRows = 32;
-  const Layout layout(args.attrs, args.inputs[0].shape, args.inputs[1].shape, args.outputs[0].shape);
-  return layout.batch == 1 ? kRows : std::max<int64_t>(1, layout.rows);
+// A power of two of equal parts of at least `least`, which begin at multiples of `unit`.
+int64_t EqualParts(int64_t size, int64_t least, int64_t unit) {
+  const int64_t parts = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::max<int64_t>(1, size / least))));
+  return std::max<int64_t>(unit, (size + parts * unit - 1) / (parts * unit) * unit);
 }
+
+// Tiles hold whole matrices of a batch. Those of a single product have so many rows that packing B is amortised, and so
+// many columns that reading A is.
+int64_t Quantum(const OpArgs& args) {
+  const Layout layout(args.attrs, args.inputs[0].shape, args.inputs[1].shape, args.outputs[0].shape);
+  return layout.batch == 1 ? EqualParts(layout.rows, 128, 32) : std::max<int64_t>(1, layout.rows);
+}
+int64_t ColumnQuantum(const OpArgs& args) { return EqualParts(args.outputs[0].shape.cols(), 256, 64); }
 
 Rect Access(const OpArgs& args, int operand, Rect tile) {
   if (operand >= 2) return tile;
@@ -359,6 +367,7 @@ constexpr OpDef kMatmul = {.name = "matmul",
                            .prepare = Prepare,
                            .cut = Cut::kBoth,
                            .quantum = Quantum,
+                           .column_quantum = ColumnQuantum,
                            .access = Access,
                            .gradient = Gradient,
                            .reference = Reference,
@@ -373,6 +382,7 @@ constexpr OpDef kMatmulAdd = {.name = "matmul_add",
                               .prepare = Prepare,
                               .cut = Cut::kBoth,
                               .quantum = Quantum,
+                              .column_quantum = ColumnQuantum,
                               .access = Access,
                               .in_place = 2,
                               .gradient = GradientAdd,
