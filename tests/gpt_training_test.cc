@@ -71,8 +71,10 @@ void ExpectTrainsAsInPyTorch(bool pre_norm, bool tied, absl::Span<const Row> exp
   for (const Row& row : expected) {
     const absl::StatusOr<Outputs> out = runner.Run({{tokens, x}, {targets, y}, {rate, 1e-2f}});
     ASSERT_TRUE(out.ok()) << out.status();
-    EXPECT_NEAR(out->Scalar(loss), row.loss, 2e-5);  // f32 here, f64 there
-    EXPECT_NEAR(out->Scalar(step.gradient_norm), row.norm, 1e-4 * row.norm);
+    // f32 here, f64 there; AdamW's first steps are as long for small gradients as for large ones, so rounding grows.
+    const double tolerance = &row - expected.data() < 4 ? 1e-5 : 5e-4;
+    EXPECT_NEAR(out->Scalar(loss), row.loss, 3e-5);
+    EXPECT_NEAR(out->Scalar(step.gradient_norm), row.norm, tolerance * row.norm);
   }
 }
 
