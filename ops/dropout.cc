@@ -40,7 +40,8 @@ void Kernel(const KernelArgs& a, Rect tile) {
       uint32_t words[4 * kBlocks];
       RandomWords(stream, first, blocks, words);
       const int64_t stop = std::min(end, 4 * (first + blocks));
-      for (; i < stop; ++i) y[i] = (words[i - 4 * first] >> 8) >= threshold ? T(x[i] * scale) : T{};
+      KeepWhere(words + (i - 4 * first), threshold, scale, x + i, y + i, stop - i);
+      i = stop;
     }
   });
 }

@@ -1,6 +1,7 @@
 #include "weft/ops/kernels/random_words.h"
 
 #include <algorithm>
+#include <cstring>
 
 // Every AVX2 machine has what SSSE3 has: leaving it out saves compile time.
 #undef HWY_DISABLED_TARGETS
@@ -10,12 +11,11 @@
 #include "hwy/foreach_target.h"
 // After foreach_target.h, which includes this file once for each instruction set.
 #include "hwy/highway.h"
+#include "weft/ops/kernels/lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace weft {
 namespace HWY_NAMESPACE {
-
-namespace hn = hwy::HWY_NAMESPACE;
 
 // Philox4x32-10 with a block in each 64-bit lane. Only the lower halves count: MulEven reads nothing else.
 void Words(const RandomStream& stream, uint64_t first, int64_t blocks, uint32_t* words) {
@@ -40,19 +40,40 @@ void Words(const RandomStream& stream, uint64_t first, int64_t blocks, uint32_t*
       key1 += 0xBB67AE85;
     }
     const auto low = hn::Set(d, uint64_t{0xffffffff});
-    HWY_ALIGN uint64_t pairs[2 * hn::MaxLanes(hn::ScalableTag<uint64_t>())];
+    HWY_ALIGN uint64_t pairs[2 * hn::MaxLanes(hn::ScalableTag<uint64_t>())];  // little-endian, as all that has AVX2
     hn::StoreInterleaved2(hn::Or(hn::And(c0, low), hn::ShiftLeft<32>(c1)),
                           hn::Or(hn::And(c2, low), hn::ShiftLeft<32>(c3)), d, pairs);
-    for (int64_t k = 0; k < 2 * lanes; ++k) {
-      words[4 * i + 2 * k] = static_cast<uint32_t>(pairs[k]);
-      words[4 * i + 2 * k + 1] = static_cast<uint32_t>(pairs[k] >> 32);
-    }
+    std::memcpy(words + 4 * i, pairs, 2 * static_cast<size_t>(lanes) * sizeof(uint64_t));
   }
 #endif
   for (; i < blocks; ++i) {
     const Philox4 block = stream.Block(first + static_cast<uint64_t>(i));
     std::copy(block.begin(), block.end(), words + 4 * i);
   }
+}
+
+template <class T>
+void Keep(const uint32_t* words, uint32_t threshold, float scale, const T* x, T* y, int64_t n) {
+  const D<T> d;
+  const hn::RebindToSigned<D<T>> integers;
+  const hn::RebindToUnsigned<D<T>> bits;
+  const int64_t lanes = hn::Lanes(d);
+  const auto least = hn::Set(integers, static_cast<int32_t>(threshold));
+  const auto factor = hn::Set(d, scale);
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    const auto upper = hn::BitCast(integers, hn::ShiftRight<8>(hn::LoadU(bits, words + i)));
+    const auto kept = hn::RebindMask(d, hn::Ge(upper, least));
+    StoreLanes<T>(hn::IfThenElseZero(kept, hn::Mul(LoadLanes<T>(x + i), factor)), y + i);
+  }
+  for (; i < n; ++i) y[i] = (words[i] >> 8) >= threshold ? static_cast<T>(static_cast<float>(x[i]) * scale) : T{};
+}
+
+void KeepF32(const uint32_t* words, uint32_t threshold, float scale, const float* x, float* y, int64_t n) {
+  Keep(words, threshold, scale, x, y, n);
+}
+void KeepBF16(const uint32_t* words, uint32_t threshold, float scale, const BF16* x, BF16* y, int64_t n) {
+  Keep(words, threshold, scale, x, y, n);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -63,9 +84,21 @@ HWY_AFTER_NAMESPACE();
 namespace weft {
 
 HWY_EXPORT(Words);
+HWY_EXPORT(KeepF32);
+HWY_EXPORT(KeepBF16);
 
 void RandomWords(const RandomStream& stream, uint64_t first, int64_t blocks, uint32_t* words) {
   HWY_DYNAMIC_DISPATCH(Words)(stream, first, blocks, words);
+}
+
+void KeepWhere(const uint32_t* words, uint32_t threshold, float scale, const float* x, float* y, int64_t n) {
+  HWY_DYNAMIC_DISPATCH(KeepF32)(words, threshold, scale, x, y, n);
+}
+void KeepWhere(const uint32_t* words, uint32_t threshold, float scale, const BF16* x, BF16* y, int64_t n) {
+  HWY_DYNAMIC_DISPATCH(KeepBF16)(words, threshold, scale, x, y, n);
+}
+void KeepWhere(const uint32_t* words, uint32_t threshold, double scale, const double* x, double* y, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) y[i] = (words[i] >> 8) >= threshold ? x[i] * scale : 0;
 }
 
 }  // namespace weft

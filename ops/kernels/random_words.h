@@ -4,12 +4,18 @@
 
 #include <cstdint>
 
+#include "weft/core/dtype.h"
 #include "weft/core/random.h"
 
 namespace weft {
 
 // Words 4 * first .. 4 * (first + blocks) - 1.
 void RandomWords(const RandomStream& stream, uint64_t first, int64_t blocks, uint32_t* words);
+
+// y[i] = scale · x[i] where the upper 24 bits of words[i] are at least `threshold`, else 0; y may be x.
+void KeepWhere(const uint32_t* words, uint32_t threshold, float scale, const float* x, float* y, int64_t n);
+void KeepWhere(const uint32_t* words, uint32_t threshold, float scale, const BF16* x, BF16* y, int64_t n);
+void KeepWhere(const uint32_t* words, uint32_t threshold, double scale, const double* x, double* y, int64_t n);
 
 }  // namespace weft
 
