@@ -58,12 +58,12 @@ void Keep(const uint32_t* words, uint32_t threshold, float scale, const T* x, T*
   const hn::RebindToSigned<D<T>> integers;
   const hn::RebindToUnsigned<D<T>> bits;
   const int64_t lanes = hn::Lanes(d);
-  const auto least = hn::Set(integers, static_cast<int32_t>(threshold));
+  const auto below = hn::Set(integers, static_cast<int32_t>(threshold) - 1);
   const auto factor = hn::Set(d, scale);
   int64_t i = 0;
   for (; i + lanes <= n; i += lanes) {
     const auto upper = hn::BitCast(integers, hn::ShiftRight<8>(hn::LoadU(bits, words + i)));
-    const auto kept = hn::RebindMask(d, hn::Ge(upper, least));
+    const auto kept = hn::RebindMask(d, hn::Gt(upper, below));
     StoreLanes<T>(hn::IfThenElseZero(kept, hn::Mul(LoadLanes<T>(x + i), factor)), y + i);
   }
   for (; i < n; ++i) y[i] = (words[i] >> 8) >= threshold ? static_cast<T>(static_cast<float>(x[i]) * scale) : T{};
