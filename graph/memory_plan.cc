@@ -77,7 +77,7 @@ struct Storage {
 
 constexpr uint32_t kNone = 0xffffffff, kForever = 0xfffffffe;
 constexpr double kWaste = 1.05;          // of the most bytes live: where the arena is larger, it is arranged again
-constexpr size_t kMostBySize = 1 << 13;  // storages: the time goes with their square
+constexpr size_t kMostBySize = 1 << 12;  // storages: the time goes with their square
 
 class Planner {
  public:

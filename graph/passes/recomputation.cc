@@ -11,6 +11,7 @@ namespace {
 
 constexpr int kMostChain = 256;     // nodes that one choice looks at
 constexpr int64_t kSmallPart = 16;  // an input is kept, not computed again, if it has so many times fewer bytes
+constexpr double kAged = 1.1;       // so many times dearer than it was known to be, a choice waits for cheaper ones
 constexpr double kNone = std::numeric_limits<double>::infinity();
 
 enum class Dead { kClone, kKeep };  // what is done about inputs that a clone needs and that are dead
@@ -243,11 +244,11 @@ Recomputation RecomputationChooser::State::Choose(int64_t limit) {
     progress = false;
     for (uint32_t n = 0; n < lifetimes.end; ++n) offer(n);
     while (!queue.empty() && live.excess() > 0) {
-      const uint32_t node = queue.top().second;
+      const auto [known, node] = queue.top();
       queue.pop();
       const double score = Score(node);
       if (score == kNone) continue;
-      if (!queue.empty() && score > queue.top().first) {
+      if (!queue.empty() && score > queue.top().first && score > kAged * known) {
         queue.push({score, node});
         continue;
       }
