@@ -58,8 +58,7 @@ class NormMatch {
   void Flatten(ValueId id, bool inverse) {
     const Node& node = r_.producer(id);
     const bool product = node.op == &kMul || node.op == &kDiv;
-    if (product && numerators_.size() + denominators_.size() < 4 && (inside.empty() || r_.OnlyUse(id)) &&
-        node.inputs[0] != node.inputs[1]) {
+    if (product && inside.size() < 4 && (inside.empty() || r_.OnlyUse(id)) && node.inputs[0] != node.inputs[1]) {
       Enter(id);
       Flatten(node.inputs[0], inverse);
       Flatten(node.inputs[1], inverse != (node.op == &kDiv));
