@@ -4,6 +4,7 @@
 #define WEFT_OPS_BLOCKS_H_
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 
 #include "weft/core/op.h"
@@ -53,6 +54,12 @@ void ForEachBlock(BlockAttrs attrs, const Shape& in, Rect tile, Along along, Acr
     across(((o * n + j * block) * inner + i) * cols + tile.col_begin, inner * cols, std::min(block, n - j * block),
            row * cols + tile.col_begin, tile.cols());
   }
+}
+
+// The length of the parts that a power of two of equal ones cut `size` into: at least `least`, a multiple of `unit`.
+inline int64_t EqualParts(int64_t size, int64_t least, int64_t unit) {
+  const int64_t parts = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::max<int64_t>(1, size / least))));
+  return std::max<int64_t>(unit, (size + parts * unit - 1) / (parts * unit) * unit);
 }
 
 }  // namespace weft

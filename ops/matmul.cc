@@ -4,7 +4,6 @@
 #include "weft/ops/matmul.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <limits>
 #include <utility>
@@ -14,6 +13,7 @@
 #include "weft/core/arena.h"
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
+#include "weft/ops/blocks.h"
 #include "weft/ops/kernels/gemm.h"
 #include "weft/ops/ops.h"
 
@@ -209,12 +209,6 @@ void KernelF64(const KernelArgs& args, Rect tile) {
   ForEachProduct(args, tile, [&](int64_t a, int64_t b, int64_t c, const GemmShape& shape) {
     PlainGemm(shape, args.input<double>(0) + a, args.input<double>(1) + b, args.output<double>(0) + c);
   });
-}
-
-// A power of two of equal parts of at least `least`, which begin at multiples of `unit`.
-int64_t EqualParts(int64_t size, int64_t least, int64_t unit) {
-  const int64_t parts = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::max<int64_t>(1, size / least))));
-  return std::max<int64_t>(unit, (size + parts * unit - 1) / (parts * unit) * unit);
 }
 
 // Tiles hold whole matrices of a batch. Those of a single product have so many rows that packing B is amortised, and so

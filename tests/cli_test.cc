@@ -267,7 +267,6 @@ TEST_F(CliTest, TheDefaultsAreThoseOfTheReadme) {
   "threads": 0,
   "precision": "f32",
   "memory_budget": 0,
-  "precision": "f32",
   "seed": 1,
   "beta1": 0.9,
   "beta2": 0.99,
