@@ -131,6 +131,14 @@ std::vector<Spelling> Spellings() {
          const Var weights = Softmax(CausalMask(MatMul(q, k, {.transpose_b = true}), kHidden));
          return Spelt{MatMul(weights, v), weights};
        }},
+      {"a memory for each head",
+       [](Tape* tape) {
+         const Var q = Parameter(tape, "q", {2, 2, kTargets, kWidth}), k = Parameter(tape, "k", {2, kSources, kWidth}),
+                   v = Parameter(tape, "v", {2, kSources, kWidth});
+         const Var weights = Softmax(MatMul(q, k, {.transpose_b = true}));
+         return Spelt{MatMul(weights, v), weights};
+       },
+       "broadcast against one another"},
       separate(
           "hidden by a finite number", [](Tape*, const Operands& o) { return CausalMask(Product(o), -1e9); },
           "hidden scores are -1e+09"),
@@ -164,7 +172,7 @@ Result Evaluate(const Spelling& spelling, bool elementary, int threads) {
     const Node& node = tape.program().nodes[i];
     if (node.op == &kParameterOp) parameters.push_back({&tape, node.output(0)});
   }
-  CompileOptions options = {.fetch = {spelt.y}};
+  CompileOptions options = {.fetch = {spelt.y}, .tile_seconds = 1e-9};  // as many tiles as there can be
   for (Var d : Gradient(loss, parameters)) options.fetch.push_back(d);
   const size_t compared = options.fetch.size();
   if (elementary) options.fetch.push_back(spelt.weights);
@@ -209,6 +217,35 @@ TEST_P(RaiseAttentionTest, GivesWhatItsElementarySpellingGives) {
     EXPECT_THAT(raised.values[i], ::testing::Pointwise(::testing::DoubleNear(1e-12), elementary.values[i])) << i;
   }
   EXPECT_EQ(raised.values, Evaluate(GetParam(), false, 3).values);
+}
+
+// What a gradient is taken by stays, and what the raised op reads depends on it.
+TEST(RaiseAttentionGradientTest, ByValuesInFrontOfTheProducts) {
+  for (size_t which = 0; which < 4; ++which) {
+    SCOPED_TRACE(which);
+    std::vector<std::vector<double>> results[2];
+    for (const bool raise : {true, false}) {
+      Tape tape;
+      const Var all = Parameter(&tape, "all", {kBatch, kTargets, 3 * kHeads * kWidth});
+      const VarList parts = Split(all, -1, 3);
+      const Operands o = {ByHead(parts[0], kHeads), ByHead(parts[1], kHeads), ByHead(parts[2], kHeads)};
+      const Var scaled = o.q * 0.4, weights = Softmax(Product({scaled, o.k, o.v}));
+      const Var mixed = MatMul(weights, o.v), twice = Permute(Permute(mixed, {0, 2, 1, 3}), {0, 2, 1, 3});
+      const Var by = VarList{scaled, o.q, parts[0], twice}[which];
+      const Var loss = Sum(twice * Sigmoid(twice)) + Sum(mixed);
+      const VarList gradient = Gradient(loss, {by});
+      const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = gradient, .raise = raise});
+      ASSERT_TRUE(graph.ok()) << graph.status();
+      Parameters values({.seed = 3});
+      Runner runner(*graph, &values, {.threads = 1});
+      const absl::StatusOr<Outputs> out = runner.Run({});
+      ASSERT_TRUE(out.ok()) << out.status();
+      const auto span = (*out)[gradient[0]].span<const double>();
+      results[raise].emplace_back(span.begin(), span.end());
+    }
+    EXPECT_THAT(results[1][0], ::testing::Pointwise(::testing::DoubleNear(1e-12), results[0][0]));
+    EXPECT_THAT(results[1][0], Contains(::testing::Ne(0.0)));
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Spellings, RaiseAttentionTest, ::testing::ValuesIn(Spellings()), [](const auto& info) {

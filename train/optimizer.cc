@@ -22,10 +22,10 @@ Clipped ClippedGradients(const char* optimizer, Var loss, double clip) {
   }
   c.gradients = Gradient(loss, c.weights);
   c.norm = GlobalNorm(c.gradients);
-  if (c.norm.dtype() != kF32) c.norm = Cast(c.norm, kF32);
+  c.norm = Cast(c.norm, kF32);
   c.scale = ClipScale(c.norm, clip);
   for (Var gradient : c.gradients) {
-    c.scales.push_back(clip > 0 ? c.scale : ClipScale(SquareSum(gradient), 0));
+    c.scales.push_back(clip > 0 ? c.scale : ClipScale(Cast(SquareSum(gradient), kF32), 0));
   }
   return c;
 }
@@ -44,9 +44,10 @@ Minimized AdamW::Minimize(Var loss, Var rate) const {
   if (c.weights.empty()) return {loss, loss};
   // Counted in f32, where + is: exact for 2^24 steps.
   const Var count = tape->State("adamw.step", {kF32, {}}, Zeros());
-  // Not where the gradients are not finite; and so after all of them, because a run can be cancelled until the first
-  // write.
-  const Var finite = Cast(Equal(c.scale, c.scale), kF32);
+  // Not where clipping finds the gradients not finite; without it the weights whose gradients are finite go on. In both
+  // cases after all gradients, because a run can be cancelled until the first write.
+  const Var known = config_.clip > 0 ? c.scale : Cast(Equal(c.norm, c.norm), kF32);
+  const Var finite = Cast(Equal(known, known), kF32);
   const Var step = Cast(count + 1.0, kI32);
   VarList updates = {Assign(count, count + finite)};
   for (size_t i = 0; i < c.weights.size(); ++i) {

@@ -30,11 +30,15 @@ PatternRewriter::PatternRewriter(Rewrite& rewrite)
       recorded_(rewrite.program.values.size()),
       uses_(rewrite.program.values.size(), 0),
       user_(rewrite.program.values.size(), kNoNode),
-      fetched_(rewrite.program.values.size(), false) {
+      fetched_(rewrite.program.values.size(), false),
+      differentiated_by_(rewrite.program.values.size(), false) {
   for (uint32_t n = 0; n < program_.nodes.size(); ++n) {
-    for (ValueId in : program_.nodes[n].inputs) {
-      ++uses_[Index(in)];
-      user_[Index(in)] = NodeId{n};
+    const Node& node = program_.nodes[n];
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      const size_t in = Index(node.inputs[i]);
+      ++uses_[in];
+      user_[in] = NodeId{n};
+      if (node.op == &kGradientOp && i > 0) differentiated_by_[in] = true;
     }
   }
   for (ValueId root : rewrite.roots) {

@@ -52,6 +52,8 @@ class PatternRewriter {
   bool OnlyUse(ValueId id) const { return uses(id) == 1; }
   const Node* OnlyUser(ValueId id) const;  // the node that reads it, once; null if there are others or it is fetched
   bool Fetched(ValueId id) const { return fetched_[static_cast<size_t>(id)]; }
+  // Whether a gradient is taken by the value: what stands for its reader must go on reading it.
+  bool DifferentiatedBy(ValueId id) const { return differentiated_by_[static_cast<size_t>(id)]; }
   // Of the values inside a pattern, one that is also used elsewhere than inside or by its last node; kNoValue if there
   // is none. Such a value must be there, and differentiated, whatever becomes of the pattern.
   ValueId UsedElsewhere(absl::Span<const ValueId> inside, const Node& last) const;
@@ -80,7 +82,7 @@ class PatternRewriter {
   std::vector<Var> recorded_;
   std::vector<int> uses_;
   std::vector<NodeId> user_;  // the last one
-  std::vector<bool> fetched_;
+  std::vector<bool> fetched_, differentiated_by_;
   std::vector<uint8_t> gradients_;  // by node: how many gradients of one another it lies under; 2 for more
   bool changed_ = false;
 };

@@ -16,6 +16,16 @@ namespace {
 
 constexpr const char* kPattern = "attention";
 
+// The value before the reshapes that `id` ends, but for those that a gradient is taken by.
+ValueId BeforeReshapes(const PatternRewriter& rewriter, ValueId id) {
+  while (rewriter.producer(id).op == &kReshape && !rewriter.DifferentiatedBy(id)) id = rewriter.producer(id).inputs[0];
+  return id;
+}
+
+bool SameLeadingAxes(const Shape& a, const Shape& b) {
+  return a.dims().first(a.rank() - 2) == b.dims().first(b.rank() - 2);
+}
+
 // What has been found of softmax(scores) · value, on the way from its last product upwards.
 class AttentionMatch {
  public:
@@ -107,6 +117,9 @@ class AttentionMatch {
     }
     attrs_.scale = factor;
     if (masks_.size() > kMostAttentionMasks) return absl::StrCat("there are ", masks_.size(), " masks");
+    for (const Mask& mask : masks_) {
+      if (r_.type(mask.id).shape.rank() > scores_.rank()) return "a mask has more axes than the scores";
+    }
     return "";
   }
 
@@ -133,13 +146,13 @@ class AttentionMatch {
   ValueId SkipScales(ValueId id) {
     while (true) {
       const Node& node = r_.producer(id);
-      if (node.op == &kScale) {
-        attrs_.scale *= node.attrs.as<ScaleAttrs>().factor;
-      } else if (const absl::optional<double> by = NumberOf(node)) {
-        attrs_.scale *= *by;
-      } else {
+      absl::optional<double> by = NumberOf(node);
+      if (node.op == &kScale) by = node.attrs.as<ScaleAttrs>().factor;
+      if (!by.has_value() || !std::isfinite(attrs_.scale * *by) || r_.DifferentiatedBy(id) ||
+          r_.type(node.inputs[0]) != r_.type(id)) {
         return id;
       }
+      attrs_.scale *= *by;
       id = node.inputs[0];
     }
   }
@@ -148,6 +161,16 @@ class AttentionMatch {
     const Node& product = r_.producer(next_);
     const auto [transpose_a, transpose_b, f32_output] = product.attrs.as<MatMulAttrs>();
     if (transpose_a) return "the queries are transposed";
+    if (!std::isfinite(attrs_.scale)) return "the scores are scaled by a number that is not finite";
+    for (const Node* each : {&product, &last_}) {
+      const TensorType &a = r_.type(each->inputs[0]), &b = r_.type(each->inputs[1]);
+      if (a.shape.rank() != b.shape.rank() || !SameLeadingAxes(a.shape, b.shape)) {
+        return "queries, keys and values broadcast against one another";
+      }
+      if (a.dtype != r_.type(product.inputs[0]).dtype || r_.type(each->output(0)).dtype != a.dtype) {
+        return "queries, keys, values and weights have several dtypes";
+      }
+    }
     ValueId query = product.inputs[0], key = product.inputs[1], value = last_.inputs[1];
     const auto permutes = [&](const Node& node, absl::Span<const int32_t> axes) {
       if (node.op != &kPermute) return false;
@@ -157,7 +180,8 @@ class AttentionMatch {
     key = SkipScales(key);
     if (!transpose_b) {  // the keys are transposed by a permute
       const Node& node = r_.producer(key);
-      if (!permutes(node, {0, 1, 3, 2}) && !permutes(node, {0, 2, 1}) && !permutes(node, {1, 0})) {
+      const bool transposed = permutes(node, {0, 1, 3, 2}) || permutes(node, {0, 2, 1}) || permutes(node, {1, 0});
+      if (!transposed || r_.DifferentiatedBy(key)) {
         return "the keys are not transposed";
       }
       key = SkipScales(node.inputs[0]);
@@ -192,20 +216,21 @@ class AttentionMatch {
   // taken along; or the operand by head.
   Var RecordOperand(const Operand& operand, int64_t* column) {
     const int64_t columns = operand.heads * operand.width;
-    ValueId id = r_.BeforeReshapes(operand.id);
+    ValueId id = BeforeReshapes(r_, operand.id);
     const Node& permute = r_.producer(id);
     const Shape split = {batch_, operand.positions, operand.heads, operand.width};
-    const bool by_row = permute.op == &kPermute && r_.type(permute.inputs[0]).shape == split &&
+    const bool by_row = permute.op == &kPermute && !r_.DifferentiatedBy(id) &&
+                        r_.type(permute.inputs[0]).shape == split &&
                         permute.attrs.as<PermuteAttrs>().axes == PermuteAttrs{4, {0, 2, 1, 3}}.axes;
     if (!by_row && operand.heads > 1) {
       return Reshape(r_.Now(id), {batch_, operand.heads, operand.positions, operand.width});
     }
-    if (by_row) id = r_.BeforeReshapes(permute.inputs[0]);
-    if (operand.in_scores) id = r_.BeforeReshapes(SkipScales(id));
+    if (by_row) id = BeforeReshapes(r_, permute.inputs[0]);
+    if (operand.in_scores) id = BeforeReshapes(r_, SkipScales(id));
     const Node& part = r_.producer(id);
     const Shape& shape = r_.type(id).shape;
     const int last = shape.rank() - 1;
-    const bool whole_rows = shape.rank() >= 2 && shape.dim(-1) == columns;
+    const bool whole_rows = shape.rank() >= 2 && shape.dim(-1) == columns && !r_.DifferentiatedBy(id);
     if (whole_rows && part.op == &kSplit && part.attrs.as<SplitAttrs>().axis == last) {
       *column = (static_cast<int64_t>(id) - static_cast<int64_t>(part.first_output)) * columns;
     } else if (whole_rows && part.op == &kSlice && part.attrs.as<SliceAttrs>().axis == last) {
@@ -265,8 +290,9 @@ VarList ToAttention(PatternRewriter& rewriter, const Node& last) {
 
 // Rewrite permute(permute(x)) to permute(x), or to x
 VarList ToOnePermute(PatternRewriter& rewriter, const Node& outer) {
-  const ValueId between = rewriter.BeforeReshapes(outer.inputs[0]);
+  const ValueId between = BeforeReshapes(rewriter, outer.inputs[0]);
   const Node& inner = rewriter.producer(between);
+  if (rewriter.DifferentiatedBy(between) || rewriter.DifferentiatedBy(outer.output(0))) return {};
   if (inner.op != &kPermute || rewriter.type(between) != rewriter.type(outer.inputs[0])) return {};
   const PermuteAttrs a = inner.attrs.as<PermuteAttrs>(), b = outer.attrs.as<PermuteAttrs>();
   PermuteAttrs both = {.rank = b.rank};

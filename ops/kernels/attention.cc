@@ -108,6 +108,7 @@ void Scores(const AttentionHead<T>& head, const Block& block, Matrix<const W> q,
   const D<W> d;
   const int64_t lanes = hn::Lanes(d);
   const V<W> scale = hn::Set(d, static_cast<W>(head.scale));
+  const V<W> hidden = hn::Set(d, -std::numeric_limits<W>::infinity());
   HWY_ALIGN W added[kBlock];
   bool by_target = false;
   for (int m = 0; m < head.mask_count; ++m) by_target = by_target || head.masks[m].target_step != 0;
@@ -123,7 +124,10 @@ void Scores(const AttentionHead<T>& head, const Block& block, Matrix<const W> q,
       if (by_target) MaskRow(head, block, i, added);
       for (int64_t j = 0; j < visible; j += lanes) {
         V<W> score = hn::Mul(hn::Load(d, row + j), scale);
-        if (head.mask_count > 0) score = hn::Add(score, hn::Load(d, added + j));
+        if (head.mask_count > 0) {
+          const V<W> mask = hn::Load(d, added + j);
+          score = hn::IfThenElse(hn::Eq(mask, hidden), hidden, hn::Add(score, mask));
+        }
         hn::Store(score, d, row + j);
       }
       std::fill(row + visible, row + kBlock, -std::numeric_limits<W>::infinity());
@@ -201,7 +205,7 @@ void Forward(const AttentionHead<T>& head, int64_t begin, int64_t end, Positions
         max[i] = larger;
         total[i] = total[i] * correction + sum;
         if (!first && correction != 1) {
-          ScaleRow(correction, value_stride, sums + i * value_stride);
+          ScaleRow(correction, WholeVectors<W>(head.value_width), sums + i * value_stride);
         }
         if (head.dropout.rate > 0) {
           KeepRow(head, block, i, keep);
@@ -220,7 +224,7 @@ void Forward(const AttentionHead<T>& head, int64_t begin, int64_t end, Positions
       const bool any = !first && total[i] != 0;
       *lse[t + i] = any ? max[i] + std::log(total[i]) : -kInfinity;
       if (any) {
-        ScaleRow(1 / total[i], value_stride, sums + i * value_stride);
+        ScaleRow(1 / total[i], WholeVectors<W>(head.value_width), sums + i * value_stride);
         Convert(sums + i * value_stride, head.value_width, y[t + i]);
       } else {
         std::fill_n(y[t + i], head.value_width, T{});

@@ -54,15 +54,18 @@ bool IsHidden(const AttentionHead<T>& head, const AttentionBlock& block) {
 template <class T, class W>
 void MaskRow(const AttentionHead<T>& head, const AttentionBlock& block, int64_t i, W* added) {
   std::fill_n(added, kAttentionBlock, W{0});
-  for (int m = 0; m < head.mask_count; ++m) {
-    const AttentionMask& mask = head.masks[m];
-    const int64_t first = (block.t + i) * mask.target_step + block.s * mask.source_step;
-    for (int64_t j = 0; j < block.cols; ++j) {
-      const int64_t at = first + j * mask.source_step;
-      if (mask.adds) {
-        added[j] += static_cast<W>(static_cast<const T*>(mask.data)[at]);
-      } else if (static_cast<const bool*>(mask.data)[at]) {
-        added[j] = -std::numeric_limits<W>::infinity();
+  for (const bool adds : {true, false}) {  // what is hidden stays so, whatever is added
+    for (int m = 0; m < head.mask_count; ++m) {
+      const AttentionMask& mask = head.masks[m];
+      if (mask.adds != adds) continue;
+      const int64_t first = (block.t + i) * mask.target_step + block.s * mask.source_step;
+      for (int64_t j = 0; j < block.cols; ++j) {
+        const int64_t at = first + j * mask.source_step;
+        if (adds) {
+          added[j] += static_cast<W>(static_cast<const T*>(mask.data)[at]);
+        } else if (static_cast<const bool*>(mask.data)[at]) {
+          added[j] = -std::numeric_limits<W>::infinity();
+        }
       }
     }
   }
