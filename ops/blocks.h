@@ -34,6 +34,10 @@ Var RepeatBlocks(Var y, const Shape& shape, int axis, int64_t block);
 // What a tile of [outer, blocks, inner] reads of [outer, n, inner] = `in`.
 Rect BlockAccess(BlockAttrs attrs, const Shape& in, Rect tile);
 
+// For ops whose tiles are rows of output 0, and whose further outputs are sums over blocks of its rows, [blocks, C].
+inline int64_t RowSumsQuantum(const OpArgs&) { return kSumBlock; }
+Rect RowSumsAccess(const OpArgs& args, int operand, Rect tile);
+
 // For each element of a tile of [outer, blocks, inner], calls along(x, count, y), if the axis is the last, for the
 // `count` elements at offset x that are reduced into the one at offset y; if not, for each row of the tile, across(x,
 // stride, count, y, n): n elements at y, each reduced from `count` that are `stride` apart.

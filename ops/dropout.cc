@@ -29,7 +29,7 @@ void Kernel(const KernelArgs& a, Rect tile) {
   constexpr int64_t kBlocks = 64;
   const DropoutAttrs attrs = a.attrs.as<DropoutAttrs>();
   const RandomStream stream = StreamOf(attrs, a.random);
-  const uint32_t threshold = static_cast<uint32_t>(std::ceil(attrs.rate * 0x1p24));
+  const uint32_t threshold = DropThreshold(attrs.rate);
   const Computed<T> scale = static_cast<Computed<T>>(1 / (1 - attrs.rate));
   const T* x = a.input<T>(0);
   T* y = a.output<T>(0);

@@ -29,14 +29,6 @@ absl::StatusOr<Types> Infer(const Attrs&, TypeSpan in) {
   return Types{in[0], partial, partial};
 }
 
-int64_t Quantum(const OpArgs&) { return kSumBlock; }
-
-Rect Access(const OpArgs& args, int operand, Rect tile) {
-  constexpr int kPartials = 6;  // the second output
-  if (operand < kPartials) return DefaultAccess(args, args.outputs[0].shape, operand, tile);
-  return {tile.row_begin / kSumBlock, BlockCount(tile.row_end, kSumBlock), tile.col_begin, tile.col_end};
-}
-
 template <class T>
 void Kernel(const KernelArgs& a, Rect tile) {
   using C = Computed<T>;
@@ -88,8 +80,8 @@ constexpr OpDef kLayerNormGradient = {.name = "layer_norm_gradient",
                                       .infer = Infer,
                                       .kernels = {Kernel<float>, Kernel<double>, Kernel<BF16>},
                                       .cut = Cut::kRows,
-                                      .quantum = Quantum,
-                                      .access = Access,
+                                      .quantum = RowSumsQuantum,
+                                      .access = RowSumsAccess,
                                       .in_place = 4,
                                       .elementary = Elementary,
                                       .cost = FlopsPerElement<16>,

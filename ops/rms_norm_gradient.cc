@@ -28,14 +28,6 @@ absl::StatusOr<Types> Infer(const Attrs&, TypeSpan in) {
   return Types{in[0], {computed, {BlockCount(in[0].shape.rows(), kSumBlock), in[0].shape.dim(-1)}}};
 }
 
-int64_t Quantum(const OpArgs&) { return kSumBlock; }
-
-Rect Access(const OpArgs& args, int operand, Rect tile) {
-  constexpr int kPartials = 5;  // the second output
-  if (operand < kPartials) return DefaultAccess(args, args.outputs[0].shape, operand, tile);
-  return {tile.row_begin / kSumBlock, BlockCount(tile.row_end, kSumBlock), tile.col_begin, tile.col_end};
-}
-
 template <class T>
 void Kernel(const KernelArgs& a, Rect tile) {
   using C = Computed<T>;
@@ -80,8 +72,8 @@ constexpr OpDef kRmsNormGradient = {.name = "rms_norm_gradient",
                                     .infer = Infer,
                                     .kernels = {Kernel<float>, Kernel<double>, Kernel<BF16>},
                                     .cut = Cut::kRows,
-                                    .quantum = Quantum,
-                                    .access = Access,
+                                    .quantum = RowSumsQuantum,
+                                    .access = RowSumsAccess,
                                     .in_place = 3,
                                     .elementary = Elementary,
                                     .cost = FlopsPerElement<12>,

@@ -126,4 +126,11 @@ Rect BlockAccess(BlockAttrs attrs, const Shape& in, Rect tile) {
   return {first_row(tile.row_begin / inner), end, tile.col_begin, tile.col_end};
 }
 
+Rect RowSumsAccess(const OpArgs& args, int operand, Rect tile) {
+  if (operand <= static_cast<int>(args.inputs.size())) {
+    return DefaultAccess(args, args.outputs[0].shape, operand, tile);
+  }
+  return {tile.row_begin / kSumBlock, BlockCount(tile.row_end, kSumBlock), tile.col_begin, tile.col_end};
+}
+
 }  // namespace weft

@@ -8,15 +8,12 @@
 #include "weft/ops/kernels/attention_block.h"
 #include "weft/ops/kernels/attention_space.h"
 
-// Every AVX2 machine has what SSSE3 has: leaving it out saves compile time.
-#undef HWY_DISABLED_TARGETS
-#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/kernels/attention.cc"
 #include "hwy/foreach_target.h"
 // After foreach_target.h, which includes this file once for each instruction set.
-#include "hwy/contrib/math/math-inl.h"
 #include "hwy/highway.h"
+#include "weft/ops/kernels/exp-inl.h"
 #include "weft/ops/kernels/product-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -133,12 +130,6 @@ void Scores(const AttentionHead<T>& head, const Block& block, Matrix<const W> q,
       std::fill(row + visible, row + kBlock, -std::numeric_limits<W>::infinity());
     }
   }
-}
-
-// Highway's gives 0 for a NaN.
-template <class W>
-HWY_INLINE V<W> Exp(V<W> x) {
-  return hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(D<W>(), x));
 }
 
 // row = exp(row - shift), and its sum; visible numbers of it are not -inf.

@@ -75,12 +75,12 @@ void MaskRow(const AttentionHead<T>& head, const AttentionBlock& block, int64_t 
 template <class T, class W>
 void KeepRow(const AttentionHead<T>& head, const AttentionBlock& block, int64_t i, W* keep) {
   const AttentionDropout& dropout = head.dropout;
-  const uint32_t threshold = static_cast<uint32_t>(std::ceil(dropout.rate * 0x1p24));
   const W scale = static_cast<W>(1 / (1 - dropout.rate));
   const int64_t begin = dropout.first + (block.t + i) * head.sources + block.s, first = begin / 4;
   uint32_t words[kAttentionBlock + 8];
   RandomWords(dropout.random, static_cast<uint64_t>(first), (begin + block.cols - 1) / 4 - first + 1, words);
-  for (int64_t j = 0; j < block.cols; ++j) keep[j] = (words[begin - 4 * first + j] >> 8) >= threshold ? scale : W{0};
+  std::fill_n(keep, block.cols, W{1});
+  KeepWhere(words + (begin - 4 * first), DropThreshold(dropout.rate), scale, keep, keep, block.cols);
   std::fill(keep + block.cols, keep + kAttentionBlock, W{0});
 }
 

@@ -3,9 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-// Every AVX2 machine has what SSSE3 has: leaving it out saves compile time.
-#undef HWY_DISABLED_TARGETS
-#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/kernels/random_words.cc"
 #include "hwy/foreach_target.h"

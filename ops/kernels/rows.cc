@@ -4,15 +4,12 @@
 #include <limits>
 #include <type_traits>
 
-// Every AVX2 machine has what SSSE3 has: leaving it out saves compile time.
-#undef HWY_DISABLED_TARGETS
-#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/kernels/rows.cc"
 #include "hwy/foreach_target.h"
 // After foreach_target.h, which includes this file once for each instruction set.
-#include "hwy/contrib/math/math-inl.h"
 #include "hwy/highway.h"
+#include "weft/ops/kernels/exp-inl.h"
 #include "weft/ops/kernels/lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -40,12 +37,6 @@ HWY_INLINE Computed<T> SumVectors(int64_t n, F f) {
     s1 = hn::Add(s1, hn::IfThenElseZero(hn::FirstN(d, part.n), f(part, i)));
   }
   return hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3))));
-}
-
-// For x of at most about 100. Highway's gives 0 for a NaN.
-template <class T>
-HWY_INLINE V<T> Exp(V<T> x) {
-  return hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(D<T>(), x));
 }
 
 // The larger, or a NaN if one is.

@@ -4,9 +4,6 @@
 #include <cmath>
 #include <limits>
 
-// Every AVX2 machine has what SSSE3 has: leaving it out saves compile time.
-#undef HWY_DISABLED_TARGETS
-#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/kernels/vector.cc"
 #include "hwy/foreach_target.h"

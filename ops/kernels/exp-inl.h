@@ -1,0 +1,26 @@
+// The exponential of vectors, NaN included. Included once for each instruction set, as lanes-inl.h.
+#if defined(WEFT_OPS_KERNELS_EXP_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef WEFT_OPS_KERNELS_EXP_INL_H_
+#undef WEFT_OPS_KERNELS_EXP_INL_H_
+#else
+#define WEFT_OPS_KERNELS_EXP_INL_H_
+#endif
+
+#include "hwy/contrib/math/math-inl.h"
+#include "weft/ops/kernels/lanes-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace weft {
+namespace HWY_NAMESPACE {
+
+// For x of at most about 100. Highway's gives 0 for a NaN.
+template <class T>
+HWY_INLINE V<T> Exp(V<T> x) {
+  return hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(D<T>(), x));
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace weft
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard
