@@ -33,6 +33,7 @@ constexpr Stage kStages[] = {
     {"dce", DropDead},
     {"lower", Lower},
     {"fold casts", FoldCasts},
+    {"pack weights", PackWeights},
     {"fuse", nullptr},
     {"advance writes", AdvanceWrites},
     {"rematerialise", Rematerialise},
@@ -68,6 +69,7 @@ absl::StatusOr<Rewrite> Begin(const Tape& tape, const CompileOptions& options) {
                      .mode = options.mode,
                      .precision = options.precision,
                      .raise = options.raise,
+                     .pack = options.pack,
                      .memory_budget = options.memory_budget};
   for (const VarList* roots : {&options.fetch, &options.update}) {
     for (Var v : *roots) {

@@ -44,6 +44,8 @@ absl::Span<const OpDef* const> AllOps() {
       &kMax,
       &kMinimum,
       &kMul,
+      &kPack,
+      &kPackedMatmul,
       &kPad,
       &kPermute,
       &kRelu,

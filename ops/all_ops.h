@@ -48,6 +48,8 @@ extern const OpDef
     kMax,
     kMinimum,
     kMul,
+    kPack,
+    kPackedMatmul,
     kPad,
     kPermute,
     kRelu,

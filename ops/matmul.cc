@@ -7,10 +7,8 @@
 #include <cstring>
 #include <limits>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "weft/core/arena.h"
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/blocks.h"
@@ -149,58 +147,32 @@ void ForEachProduct(const KernelArgs& args, Rect tile, Run run) {
   }
 }
 
-// One primitive for each size of tile.
-using Primitives = std::vector<std::pair<GemmShape, std::shared_ptr<const Gemm>>>;
-
 GemmShape WithTypes(GemmShape shape, DType in, DType out) {
   shape.in = in;
   shape.out = out;
   return shape;
 }
 
-const Gemm* Find(const Primitives& primitives, const GemmShape& shape) {
-  for (const auto& [known, gemm] : primitives) {
-    if (known == shape) return gemm.get();
-  }
-  return nullptr;
-}
-
 Prepared Prepare(const OpArgs& args, absl::Span<const Rect> tiles) {
-  auto primitives = std::make_shared<Primitives>();
-  size_t workspace = 0;
   const DType in = args.inputs[0].dtype, out = args.outputs[0].dtype;
   if (in == kF64) return {};
+  auto gemms = std::make_shared<GemmSet>();
   const Layout layout(args.attrs, args.inputs[0].shape, args.inputs[1].shape, args.outputs[0].shape,
                       args.inputs.size() == 3);
-  for (const Rect& tile : tiles) {
-    const GemmShape shape = WithTypes(layout.Of(tile), in, out);
-    if (Find(*primitives, shape) != nullptr) continue;
-    primitives->emplace_back(shape, Gemm::Create(shape));
-    workspace = std::max(workspace, primitives->back().second->workspace());
-  }
-  return {std::move(primitives), workspace};
+  for (const Rect& tile : tiles) gemms->Add(WithTypes(layout.Of(tile), in, out));
+  const size_t workspace = gemms->workspace();
+  return {std::move(gemms), workspace};
 }
 
 void Kernel(const KernelArgs& args, Rect tile) {
-  static const Primitives none;
-  const Primitives& primitives = args.prepared == nullptr ? none : *static_cast<const Primitives*>(args.prepared);
+  static const GemmSet none;
+  const GemmSet& gemms = args.prepared == nullptr ? none : *static_cast<const GemmSet*>(args.prepared);
   CopyAddend(args, tile);
   const DType in = args.inputs[0].type.dtype, out = args.outputs[0].type.dtype;
-  ForEachProduct(args, tile, [&](int64_t a, int64_t b, int64_t c, const GemmShape& f32_shape) {
-    const GemmShape shape = WithTypes(f32_shape, in, out);
-    const Gemm* gemm = Find(primitives, shape);
-    std::byte* workspace = args.workspace;
-    std::shared_ptr<const Gemm> own;
-    Arena arena;
-    if (gemm == nullptr) {  // a tile that was not announced
-      own = Gemm::Create(shape);
-      gemm = own.get();
-      workspace = arena.Allocate(gemm->workspace());
-      WEFT_CHECK(workspace != nullptr);
-    }
-    const int64_t size = static_cast<int64_t>(SizeOf(in));
-    gemm->Run(args.inputs[0].data + a * size, args.inputs[1].data + b * size,
-              args.outputs[0].data + c * static_cast<int64_t>(SizeOf(out)), workspace);
+  const int64_t size = static_cast<int64_t>(SizeOf(in));
+  ForEachProduct(args, tile, [&](int64_t a, int64_t b, int64_t c, const GemmShape& shape) {
+    gemms.Run(WithTypes(shape, in, out), args.inputs[0].data + a * size, args.inputs[1].data + b * size,
+              args.outputs[0].data + c * static_cast<int64_t>(SizeOf(out)), args.workspace);
   });
 }
 

@@ -15,7 +15,7 @@ struct Rewrite {
   std::vector<ValueId> roots;  // what must be there at the end: the fetched values, then the updates
   Mode mode = kTrain;
   DType precision = kF32;
-  bool raise = true;
+  bool raise = true, pack = true;
   size_t memory_budget = 0;               // as in CompileOptions
   double recomputed_seconds = 0;          // what is computed twice takes, by the cost model
   std::vector<Explanation> explanations;  // what was raised, and what was not and why
@@ -34,6 +34,7 @@ absl::Status ScatterRows(Rewrite& rewrite);      // an embedding's gradient is a
 absl::Status FoldConstants(Rewrite& rewrite);    // small values that depend on constants only are computed
 absl::Status Lower(Rewrite& rewrite);            // ops without kernels become ordinary ones
 absl::Status FoldCasts(Rewrite& rewrite);        // in bf16, casts that undo each other go, or join products
+absl::Status PackWeights(Rewrite& rewrite);      // the weights of large products, once a run
 absl::Status AdvanceWrites(Rewrite& rewrite);    // updates move up to where their gradients are made
 absl::Status Rematerialise(Rewrite& rewrite);    // what a memory budget leaves no room for is computed twice
 absl::Status OrderWrites(Rewrite& rewrite);      // what reads a state's old version later than its write reads a copy

@@ -11,6 +11,7 @@
 #include "weft/core/arena.h"
 #include "weft/core/cores.h"
 #include "weft/core/status.h"
+#include "weft/ops/kernels/pack.h"
 #include "weft/ops/kernels/vector.h"
 
 // OpenMP's own header is missing where the compiler's OpenMP run time is not installed.
@@ -54,11 +55,34 @@ memory::desc Matrix(const GemmShape& shape, DType dtype, int64_t rows, int64_t c
   return memory::desc(dims, dtype == kBF16 ? memory::data_type::bf16 : memory::data_type::f32, strides);
 }
 
+// The panels of B [rows, cols] in bf16.
+memory::desc Panels(int64_t rows, int64_t cols) {
+  return memory::desc({rows, cols}, memory::data_type::bf16, memory::format_tag::BA16a64b2a);
+}
+
+dnnl::matmul::primitive_desc Describe(const dnnl::primitive_attr& attr, const memory::desc& a, const memory::desc& b,
+                                      const memory::desc& c) {
+#if DNNL_VERSION_MAJOR >= 3
+  return dnnl::matmul::primitive_desc(Engine(), a, b, c, attr);
+#else
+  return dnnl::matmul::primitive_desc(dnnl::matmul::desc(a, b, c), attr, Engine());
+#endif
+}
+
+// oneDNN's fastest products of bf16 write rows without gaps between them, which then are copied.
+bool CopiesRows(const GemmShape& shape) {
+  return (shape.out == kBF16 || shape.packed_b) && shape.batch == 1 && shape.c_stride != shape.cols;
+}
+size_t RowBytes(const GemmShape& shape) { return SizeOf(shape.out) * static_cast<size_t>(shape.cols); }
+
 dnnl::matmul::primitive_desc Describe(const GemmShape& shape) {
   const int64_t rows = shape.rows, cols = shape.cols, inner = shape.inner;
   const memory::desc a = Matrix(shape, shape.in, rows, inner, shape.a_stride, shape.a_step, shape.transpose_a);
-  const memory::desc b = Matrix(shape, shape.in, inner, cols, shape.b_stride, shape.b_step, shape.transpose_b);
-  const memory::desc c = Matrix(shape, shape.out, rows, cols, shape.c_stride, shape.c_step, false);
+  const memory::desc b = shape.packed_b
+                             ? Panels(inner, cols)
+                             : Matrix(shape, shape.in, inner, cols, shape.b_stride, shape.b_step, shape.transpose_b);
+  const int64_t c_stride = CopiesRows(shape) ? cols : shape.c_stride;
+  const memory::desc c = Matrix(shape, shape.out, rows, cols, c_stride, shape.c_step, false);
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   if (shape.accumulate) {
@@ -66,11 +90,7 @@ dnnl::matmul::primitive_desc Describe(const GemmShape& shape) {
     sum.append_sum();
     attr.set_post_ops(sum);
   }
-#if DNNL_VERSION_MAJOR >= 3
-  return dnnl::matmul::primitive_desc(Engine(), a, b, c, attr);
-#else
-  return dnnl::matmul::primitive_desc(dnnl::matmul::desc(a, b, c), attr, Engine());
-#endif
+  return Describe(attr, a, b, c);
 }
 
 // The product of one matrix in f32, of operands without gaps between their rows; into C itself if that is of f32.
@@ -79,6 +99,7 @@ GemmShape Widened(GemmShape shape) {
   shape.a_step = shape.b_step = shape.c_step = 0;
   shape.a_stride = shape.transpose_a ? shape.rows : shape.inner;
   shape.b_stride = shape.transpose_b ? shape.inner : shape.cols;
+  shape.packed_b = false;
   if (shape.out == kBF16) shape.c_stride = shape.cols;
   shape.in = shape.out = kF32;
   return shape;
@@ -96,6 +117,17 @@ void WidenRows(const BF16* from, int64_t stride, int64_t rows, int64_t cols, flo
 bool HasBF16Products() {
   static const bool has = (static_cast<int>(dnnl::get_effective_cpu_isa()) & dnnl_cpu_isa_avx512_core_bf16) ==
                           dnnl_cpu_isa_avx512_core_bf16;
+  return has;
+}
+
+bool HasPackedBF16Products() {
+  static const bool has = HasBF16Products() && [] {
+    const memory::dims square = {128, 128};
+    const memory::desc plain(square, memory::data_type::bf16, memory::format_tag::ab);
+    const memory::desc any(square, memory::data_type::bf16, memory::format_tag::any);
+    const OneThread one_thread;
+    return Describe({}, plain, any, plain).weights_desc() == Panels(128, 128);
+  }();
   return has;
 }
 
@@ -146,6 +178,7 @@ Gemm::Gemm(const GemmShape& shape) : shape_(shape) {
   const OneThread one_thread;
   primitive_ = std::make_unique<Primitive>(shape);
   workspace_ = primitive_->description.scratchpad_desc().get_size();
+  if (CopiesRows(shape)) workspace_ = AlignUp(workspace_) + static_cast<size_t>(shape.rows) * RowBytes(shape);
 }
 
 Gemm::~Gemm() = default;
@@ -163,8 +196,15 @@ void Gemm::RunWidened(const BF16* a, const BF16* b, std::byte* c, std::byte* wor
   for (int64_t m = 0; m < shape_.batch; ++m) {
     WidenRows(a + m * shape_.a_step, shape_.a_stride, shape_.transpose_a ? shape_.inner : shape_.rows, wide.a_stride,
               wide_a);
-    WidenRows(b + m * shape_.b_step, shape_.b_stride, shape_.transpose_b ? shape_.cols : shape_.inner, wide.b_stride,
-              wide_b);
+    if (shape_.packed_b) {
+      const PanelShape panels = {.inner = shape_.inner, .cols = shape_.cols, .dtype = kBF16};
+      for (int64_t i = 0; i < shape_.inner * shape_.cols; ++i) {
+        wide_b[i] = static_cast<float>(b[panels.Offset(i / shape_.cols, i % shape_.cols)]);
+      }
+    } else {
+      WidenRows(b + m * shape_.b_step, shape_.b_stride, shape_.transpose_b ? shape_.cols : shape_.inner, wide.b_stride,
+                wide_b);
+    }
     std::byte* const result = c + m * shape_.c_step * static_cast<int64_t>(SizeOf(shape_.out));
     const bool rounds = shape_.out == kBF16;
     widened_->Run(reinterpret_cast<std::byte*>(wide_a), reinterpret_cast<std::byte*>(wide_b),
@@ -195,13 +235,46 @@ void Gemm::Run(const std::byte* a, const std::byte* b, std::byte* c, std::byte* 
   if (call == nullptr) call = &own.emplace(primitive_->description);
   call->a.set_data_handle(const_cast<std::byte*>(a));
   call->b.set_data_handle(const_cast<std::byte*>(b));
-  call->c.set_data_handle(c);
+  const bool copies_rows = CopiesRows(shape_);
+  const size_t row = RowBytes(shape_);
+  std::byte* const dense = workspace + workspace_ - shape_.rows * row;
+  call->c.set_data_handle(copies_rows ? dense : c);
   call->workspace.set_data_handle(workspace);
   // The C++ interface would make a vector of the arguments each time.
   const dnnl_status_t status = dnnl_primitive_execute(primitive_->matmul.get(), call->stream.get(),
                                                       static_cast<int>(call->arguments.size()), call->arguments.data());
   WEFT_CHECK(status == dnnl_success);
   call->taken.store(false, std::memory_order_release);
+  for (int64_t r = 0; copies_rows && r < shape_.rows; ++r) {
+    std::memcpy(c + r * shape_.c_stride * static_cast<int64_t>(SizeOf(shape_.out)), dense + r * row, row);
+  }
+}
+
+const Gemm* GemmSet::Find(const GemmShape& shape) const {
+  for (const auto& [known, gemm] : gemms_) {
+    if (known == shape) return gemm.get();
+  }
+  return nullptr;
+}
+
+void GemmSet::Add(const GemmShape& shape) {
+  if (Find(shape) != nullptr) return;
+  gemms_.emplace_back(shape, Gemm::Create(shape));
+  workspace_ = std::max(workspace_, gemms_.back().second->workspace());
+}
+
+void GemmSet::Run(const GemmShape& shape, const std::byte* a, const std::byte* b, std::byte* c,
+                  std::byte* workspace) const {
+  const Gemm* gemm = Find(shape);
+  std::shared_ptr<const Gemm> own;
+  Arena arena;
+  if (gemm == nullptr) {
+    own = Gemm::Create(shape);
+    gemm = own.get();
+    workspace = arena.Allocate(gemm->workspace());
+    WEFT_CHECK(workspace != nullptr);
+  }
+  gemm->Run(a, b, c, workspace);
 }
 
 void PlainGemm(const GemmShape& shape, const double* a, const double* b, double* c) {

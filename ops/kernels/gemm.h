@@ -13,6 +13,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "weft/core/dtype.h"
 
@@ -24,13 +26,15 @@ struct GemmShape {
   int64_t a_stride = 0, b_stride = 0, c_stride = 0;  // elements between the rows as stored
   int64_t a_step = 0, b_step = 0, c_step = 0;        // elements between the matrices of a batch; 0: all use one
   bool transpose_a = false, transpose_b = false;     // A is stored as [inner, rows], B as [cols, inner]
+  bool packed_b = false;                             // B, of bf16, lies in panels (kernels/pack.h)
   bool accumulate = false;                           // C += A' B'
   DType in = kF32, out = kF32;                       // of A and B, and of C: f32, or bf16 operands and either result
 
   friend bool operator==(const GemmShape&, const GemmShape&) = default;
 };
 
-bool HasBF16Products();  // of the CPU
+bool HasBF16Products();        // of the CPU
+bool HasPackedBF16Products();  // whether it has some that take panels as they lie: without, panels are slow
 
 class Gemm {
  public:
@@ -49,6 +53,21 @@ class Gemm {
   const GemmShape shape_;
   std::unique_ptr<Primitive> primitive_;  // null where there is nothing to multiply, or no product of bf16
   std::shared_ptr<const Gemm> widened_;   // in place of the latter: the product of one matrix in f32
+  size_t workspace_ = 0;
+};
+
+// The products of a node's tiles, one for each size.
+class GemmSet {
+ public:
+  void Add(const GemmShape& shape);
+  size_t workspace() const { return workspace_; }  // of the largest
+  // One that was not added is made for this call.
+  void Run(const GemmShape& shape, const std::byte* a, const std::byte* b, std::byte* c, std::byte* workspace) const;
+
+ private:
+  const Gemm* Find(const GemmShape& shape) const;
+
+  std::vector<std::pair<GemmShape, std::shared_ptr<const Gemm>>> gemms_;
   size_t workspace_ = 0;
 };
 

@@ -1,0 +1,178 @@
+#include "weft/ops/kernels/pack.h"
+
+#include <algorithm>
+#include <cstring>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/kernels/pack.cc"
+#include "hwy/foreach_target.h"
+// After foreach_target.h, which includes this file once for each instruction set.
+#include "hwy/highway.h"
+#include "weft/ops/kernels/lanes-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace weft {
+namespace HWY_NAMESPACE {
+
+// Both layouts are rows of words of 32 bits: of f32 one element each, of bf16 two that are neighbours along inner.
+struct Source {
+  const PanelShape& shape;
+  const float* b;
+  bool transposed;
+};
+
+template <class T>
+constexpr int64_t kPerWord = sizeof(uint32_t) / sizeof(T);
+
+template <class VF>
+HWY_INLINE auto RoundedBits(VF x) {
+  const hn::RebindToUnsigned<hn::DFromV<VF>> d32;
+  const auto bits = hn::BitCast(d32, x);
+  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(d32, 1));
+  const auto rounded = hn::Add(bits, hn::Add(odd, hn::Set(d32, 0x7fff)));
+  return hn::IfThenElse(hn::RebindMask(d32, hn::IsNaN(x)), hn::Or(bits, hn::Set(d32, 0x400000)), rounded);
+}
+
+template <class VF>
+HWY_INLINE auto Pair(VF even, VF odd) {
+  const hn::RebindToUnsigned<hn::DFromV<VF>> d32;
+  return hn::Or(hn::ShiftRight<16>(RoundedBits(even)), hn::And(RoundedBits(odd), hn::Set(d32, 0xffff0000)));
+}
+
+template <class T>
+HWY_INLINE uint32_t WordAt(const Source& source, int64_t row, int64_t j) {
+  const PanelShape& shape = source.shape;
+  T parts[kPerWord<T>];
+  for (int64_t i = 0; i < kPerWord<T>; ++i) {
+    const int64_t k = row * kPerWord<T> + i;
+    const bool inside = k < shape.inner && j < shape.cols;
+    parts[i] = T(inside ? source.b[source.transposed ? j * shape.inner + k : k * shape.cols + j] : 0.0f);
+  }
+  uint32_t word;
+  std::memcpy(&word, parts, sizeof(word));
+  return word;
+}
+
+// Row after row, so that B is read as it lies in memory.
+template <class T>
+void PackRows(const Source& source, int64_t first, int64_t last, uint32_t* panels) {
+  const PanelShape& shape = source.shape;
+  const hn::ScalableTag<float> d;
+  const hn::RebindToUnsigned<decltype(d)> d32;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d)), width = shape.width;
+  const int64_t rows = shape.rows() / kPerWord<T>, whole_rows = shape.inner / kPerWord<T>;
+  for (int64_t row = 0; row < rows; ++row) {
+    const float* const from = source.b + row * kPerWord<T> * shape.cols;
+    for (int64_t p = first; p < last; ++p) {
+      uint32_t* const to = panels + (p * rows + row) * width;
+      if (row >= whole_rows || (p + 1) * width > shape.cols) {
+        for (int64_t j = 0; j < width; ++j) to[j] = WordAt<T>(source, row, p * width + j);
+        continue;
+      }
+      for (int64_t j = 0; j < width; j += lanes) {
+        const auto even = hn::LoadU(d, from + p * width + j);
+        if constexpr (kPerWord<T> == 1) {
+          hn::StoreU(hn::BitCast(d32, even), d32, to + j);
+        } else {
+          hn::StoreU(Pair(even, hn::LoadU(d, from + shape.cols + p * width + j)), d32, to + j);
+        }
+      }
+    }
+  }
+}
+
+#if HWY_TARGET != HWY_SCALAR
+// A vector of words along inner from one row of Bᵀ.
+template <class T>
+HWY_INLINE hn::Vec<hn::ScalableTag<uint32_t>> Words(const float* b) {
+  const hn::ScalableTag<float> d;
+  const auto low = hn::LoadU(d, b);
+  if constexpr (kPerWord<T> == 1) {
+    return hn::BitCast(hn::ScalableTag<uint32_t>(), low);
+  } else {
+    const auto high = hn::LoadU(d, b + hn::Lanes(d));
+    return Pair(hn::ConcatEven(d, high, low), hn::ConcatOdd(d, high, low));
+  }
+}
+
+// Row 4q + i of the panel gets the q-th four words, in its columns 0 .. 3.
+HWY_INLINE void StoreFours(hn::Vec<hn::ScalableTag<uint64_t>> words, int64_t i, int64_t width, uint32_t* panel) {
+  const hn::ScalableTag<uint64_t> d;
+  HWY_ALIGN uint64_t fours[HWY_MAX_BYTES / sizeof(uint64_t)];
+  hn::Store(words, d, fours);
+  for (size_t q = 0; 2 * q < hn::Lanes(d); ++q) {
+    std::memcpy(panel + static_cast<int64_t>(4 * q + i) * width, fours + 2 * q, 4 * sizeof(uint32_t));
+  }
+}
+
+// Blocks of 4 × 4 words, transposed in registers: 16 columns along all of inner, so that few rows are read at a time.
+template <class T>
+void PackTransposed(const Source& source, int64_t first, int64_t last, uint32_t* panels) {
+  constexpr int64_t kBlock = 16;
+  const PanelShape& shape = source.shape;
+  const hn::ScalableTag<uint32_t> d;
+  const hn::ScalableTag<uint64_t> d64;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d)), inner = shape.inner, width = shape.width;
+  const int64_t rows = shape.rows() / kPerWord<T>, whole_rows = inner / kPerWord<T>;
+  for (int64_t column = first * width; column < last * width; column += kBlock) {
+    uint32_t* const strip = panels + column / width * rows * width + column % width;
+    for (int64_t begin = 0; begin < rows; begin += kBlock) {
+      const bool whole = begin + kBlock <= whole_rows && column + kBlock <= shape.cols;
+      for (int64_t row = begin; !whole && row < std::min(begin + kBlock, rows); ++row) {
+        for (int64_t j = 0; j < kBlock; ++j) strip[row * width + j] = WordAt<T>(source, row, column + j);
+      }
+      for (int64_t j = 0; whole && j < kBlock; j += 4) {
+        const float* from = source.b + (column + j) * inner + begin * kPerWord<T>;
+        for (int64_t row = begin; row < begin + kBlock; row += lanes, from += lanes * kPerWord<T>) {
+          const auto a0 = Words<T>(from), a1 = Words<T>(from + inner), a2 = Words<T>(from + 2 * inner),
+                     a3 = Words<T>(from + 3 * inner);
+          const auto b0 = hn::BitCast(d64, hn::InterleaveLower(d, a0, a1)),
+                     b1 = hn::BitCast(d64, hn::InterleaveLower(d, a2, a3)),
+                     b2 = hn::BitCast(d64, hn::InterleaveUpper(d, a0, a1)),
+                     b3 = hn::BitCast(d64, hn::InterleaveUpper(d, a2, a3));
+          uint32_t* const to = strip + row * width + j;
+          StoreFours(hn::InterleaveLower(d64, b0, b1), 0, width, to);
+          StoreFours(hn::InterleaveUpper(d64, b0, b1), 1, width, to);
+          StoreFours(hn::InterleaveLower(d64, b2, b3), 2, width, to);
+          StoreFours(hn::InterleaveUpper(d64, b2, b3), 3, width, to);
+        }
+      }
+    }
+  }
+}
+#else
+template <class T>
+void PackTransposed(const Source& source, int64_t first, int64_t last, uint32_t* panels) {
+  const int64_t rows = source.shape.rows() / kPerWord<T>, width = source.shape.width;
+  for (int64_t i = first * rows * width; i < last * rows * width; ++i) {
+    panels[i] = WordAt<T>(source, i / width % rows, i / width / rows * width + i % width);
+  }
+}
+#endif
+
+template <class T>
+void Pack(const Source& source, int64_t first, int64_t last, uint32_t* panels) {
+  source.transposed ? PackTransposed<T>(source, first, last, panels) : PackRows<T>(source, first, last, panels);
+}
+void PackWords(const PanelShape& shape, bool transposed, const float* b, int64_t first, int64_t last,
+               uint32_t* panels) {
+  const Source source = {shape, b, transposed};
+  shape.dtype == kBF16 ? Pack<BF16>(source, first, last, panels) : Pack<float>(source, first, last, panels);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace weft
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace weft {
+
+HWY_EXPORT(PackWords);
+
+void PackPanels(const PanelShape& shape, bool transposed, const float* b, int64_t first, int64_t last,
+                std::byte* panels) {
+  HWY_DYNAMIC_DISPATCH(PackWords)(shape, transposed, b, first, last, reinterpret_cast<uint32_t*>(panels));
+}
+
+}  // namespace weft
+#endif  // HWY_ONCE
