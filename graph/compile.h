@@ -26,6 +26,9 @@ struct CompileOptions {
   DType precision = kF32;
   // Whether patterns of elementary ops become ops with kernels and gradients of their own. false is for comparing.
   bool raise = true;
+  // Whether neighbours run together, tile by tile, while their values are in cache. false gives the same bits, and is
+  // for comparing.
+  bool fuse = true;
   // How long a tile should take; finite and above 0. Another value cuts products elsewhere, and so gives other bits.
   double tile_seconds = kTileSeconds;
   // The most bytes that the values between inputs, parameters and outputs may take, as planned; 0: no limit. Where they
