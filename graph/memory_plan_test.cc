@@ -169,6 +169,18 @@ TEST(MemoryPlanTest, ReusesTheBytesOfAChain) {
   EXPECT_EQ(one_task->compiled().memory.planned, 2u * 1024);
 }
 
+// The sum joins the product, whose tiles all read all of what the sum may overwrite.
+TEST(MemoryPlanTest, NoTileOverwritesWhatAnotherOfItsGroupReads) {
+  Tape tape;
+  const Var x = tape.Input("x", {kF32, {512, 512}});
+  const Var w = Tanh(x);
+  const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {w + MatMul(x, w)}});
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  ASSERT_EQ(graph->compiled().groups.size(), 2u);
+  size_t shared = 0;
+  ExpectOrders(graph->compiled(), &shared);
+}
+
 TEST(MemoryPlanTest, WorksInPlaceWhereItMay) {
   Tape tape;
   Var x = MatMul(tape.Input("x", {kF32, {16, 16}}), tape.Input("y", {kF32, {16, 16}}));
