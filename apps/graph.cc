@@ -69,10 +69,10 @@ absl::Status PrintGraph(GraphFlags flags) {
   flags.options.model.vocabulary = flags.vocabulary;
   const std::unique_ptr<GptProgram> program = RecordTraining(flags.options);
   WEFT_RETURN_IF_ERROR(program->tape.status());
-  const auto print = flags.format == "dot" ? PrintDot : PrintText;
+  const bool dot = flags.format == "dot";
   std::string text;
   if (flags.stage == "recorded") {
-    text = print(program->tape.program());
+    text = dot ? PrintDot(program->tape.program()) : PrintText(program->tape.program());
   } else {
     CompileOptions options = {.fetch = {program->training.loss}, .memory_budget = flags.options.trainer.memory_budget};
     if (flags.options.trainer.precision == "bf16") options.precision = kBF16;
@@ -84,7 +84,7 @@ absl::Status PrintGraph(GraphFlags flags) {
     WEFT_ASSIGN_OR_RETURN(const Graph graph, Compile(program->tape, options));
     if (flags.memory) text += PrintMemory(graph);
     if (flags.explain) text += PrintExplanations(graph);
-    if (!flags.memory && !flags.explain) text = print(graph.program());
+    if (!flags.memory && !flags.explain) text = dot ? PrintDot(graph.program()) : PrintText(graph);
   }
   std::fputs(text.c_str(), stdout);
   return absl::OkStatus();

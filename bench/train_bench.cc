@@ -30,7 +30,7 @@ struct Options {
   int64_t batch = 0, length = 0, layers = 0, heads = 0, width = 0;  // 0: the model's
   int threads = 0, steps = 10;
   uint64_t memory_budget = 0;  // bytes; 0: no limit
-  bool raise = true, pack = true, json = false, profile = false;
+  bool raise = true, pack = true, fuse = true, json = false, profile = false;
 };
 
 std::vector<int32_t> RandomTokens(const BenchModel& model, int64_t count, uint32_t stream) {
@@ -128,6 +128,7 @@ int Measure(Options options) {
   CompileOptions compile_options = OptionsFor(step);
   compile_options.raise = options.raise;
   compile_options.pack = options.pack;
+  compile_options.fuse = options.fuse;
   if (options.precision == "bf16") compile_options.precision = kBF16;
   compile_options.memory_budget = options.memory_budget;
   const Clock::time_point start = Clock::now();
@@ -157,6 +158,8 @@ int Measure(Options options) {
       {"peak_rss_mb", PeakMegabytes()},
       {"compile_ms", compile_seconds * 1e3},
       {"nodes", graph->compiled().steps.size()},
+      {"groups", graph->compiled().groups.size()},
+      {"tasks", graph->compiled().tasks.size()},
       {"planned_mb", Megabytes(memory.planned)},
       {"lower_bound_mb", Megabytes(memory.lower_bound)},
       {model.trains ? "loss" : "result", times->result},
@@ -194,6 +197,7 @@ int Main(int argc, char** argv) {
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/true));
   app.add_option("--raise", options.raise, "whether patterns become ops of their own");
   app.add_option("--pack", options.pack, "whether weights are brought into the products' order once a step");
+  app.add_option("--fuse", options.fuse, "whether neighbours run together, tile by tile");
   app.add_flag("--json", options.json, "one object in place of a table");
   app.add_flag("--profile", options.profile, "prints a table of where the time goes, op by op")->excludes("--json");
   return RunProgram(&app, argc, argv, [&] { return Measure(options); });

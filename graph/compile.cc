@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/graph/cost.h"
-#include "weft/graph/evaluate.h"
+#include "weft/graph/fuse.h"
 #include "weft/graph/memory_plan.h"
 #include "weft/graph/passes/passes.h"
 #include "weft/graph/tasks.h"
@@ -16,7 +16,7 @@ namespace {
 
 struct Stage {
   const char* name;
-  absl::Status (*run)(Rewrite&);  // null: not there yet
+  absl::Status (*run)(Rewrite&);
 };
 
 constexpr Stage kStages[] = {
@@ -34,7 +34,6 @@ constexpr Stage kStages[] = {
     {"lower", Lower},
     {"fold casts", FoldCasts},
     {"pack weights", PackWeights},
-    {"fuse", nullptr},
     {"advance writes", AdvanceWrites},
     {"rematerialise", Rematerialise},
     {"order writes", OrderWrites},
@@ -43,7 +42,6 @@ constexpr Stage kStages[] = {
 
 absl::Status RunStages(Rewrite& rewrite) {
   for (const Stage& stage : kStages) {
-    if (stage.run == nullptr) continue;
     WEFT_RETURN_IF_ERROR(stage.run(rewrite));
 #ifndef NDEBUG
     WEFT_RETURN_IF_ERROR(Annotate(Typecheck(rewrite), stage.name));
@@ -70,6 +68,8 @@ absl::StatusOr<Rewrite> Begin(const Tape& tape, const CompileOptions& options) {
                      .precision = options.precision,
                      .raise = options.raise,
                      .pack = options.pack,
+                     .fuse = options.fuse,
+                     .tile_seconds = options.tile_seconds,
                      .memory_budget = options.memory_budget};
   for (const VarList* roots : {&options.fetch, &options.update}) {
     for (Var v : *roots) {
@@ -99,24 +99,17 @@ ParameterKind WrittenKind(const Program& program, const Node& node) {
   return program.parameters[static_cast<size_t>(source.attrs.as<SourceAttrs>().index)].kind;
 }
 
-// The nodes that run, in program order, and their tiles.
-void MakeSteps(double tile_seconds, CompiledGraph* graph) {
+// What kernels need made ready for the tiles that their steps have.
+void Prepare(CompiledGraph* graph) {
   const Program& program = graph->program;
-  for (uint32_t n = 0; n < program.nodes.size(); ++n) {
-    const Node& node = program.nodes[n];
-    const Types inputs = program.InputTypes(node), outputs = program.OutputTypes(node);
-    const KernelFunction kernel = KernelFor(*node.op, inputs, outputs);
-    if (kernel == nullptr || node.op->view) continue;
-    const OpArgs args = {node.attrs, inputs, outputs};
-    const std::vector<Rect> tiles = Tiles(*node.op, args, tile_seconds);
-    Step step = {.node = NodeId{n}, .kernel = kernel};
-    if (node.op->prepare != nullptr) step.prepared = node.op->prepare(args, tiles);
-    graph->workspace_bytes = std::max(graph->workspace_bytes, step.prepared.workspace);
+  for (uint32_t s = 0; s < graph->steps.size(); ++s) {
+    Step& step = graph->steps[s];
+    const Node& node = program.node(step.node);
     graph->updates = graph->updates || (node.op->writes > 0 && WrittenKind(program, node) != ParameterKind::kCache);
-    step.first_tile = static_cast<uint32_t>(graph->tiles.size());
-    step.tile_count = static_cast<uint32_t>(tiles.size());
-    graph->tiles.insert(graph->tiles.end(), tiles.begin(), tiles.end());
-    graph->steps.push_back(std::move(step));
+    if (node.op->prepare == nullptr) continue;
+    const Types inputs = program.InputTypes(node), outputs = program.OutputTypes(node);
+    step.prepared = node.op->prepare({node.attrs, inputs, outputs}, graph->tiles_of(s));
+    graph->workspace_bytes = std::max(graph->workspace_bytes, step.prepared.workspace);
   }
 }
 
@@ -140,7 +133,8 @@ absl::StatusOr<Graph> Compile(const Tape& tape, const CompileOptions& options) {
   graph->program = std::move(rewrite.program);
   graph->explanations = std::move(rewrite.explanations);
   for (size_t i = 0; i < options.fetch.size(); ++i) graph->fetches.push_back({options.fetch[i].id, rewrite.roots[i]});
-  MakeSteps(options.tile_seconds, graph.get());
+  MakeSteps(options.tile_seconds, options.fuse, graph.get());
+  Prepare(graph.get());
   MakeTasks(graph.get(), PlanMemory(graph.get(), rewrite.roots));
   graph->memory.budget = options.memory_budget;
   if (rewrite.recomputed_seconds > 0) graph->memory.recomputed = rewrite.recomputed_seconds / ExpectedSeconds(*graph);

@@ -29,6 +29,9 @@ struct CompileOptions {
   // Whether the weights of products of many rows are brought into the products' order once a run, where the CPU gains
   // by it. false is for comparing: sums are rounded otherwise.
   bool pack = true;
+  // Whether neighbours run together, tile by tile, while their values are in cache. false gives the same bits, and is
+  // for comparing.
+  bool fuse = true;
   // How long a tile should take; finite and above 0. Another value cuts products elsewhere, and so gives other bits.
   double tile_seconds = kTileSeconds;
   // The most bytes that the values between inputs, parameters and outputs may take, as planned; 0: no limit. Where they

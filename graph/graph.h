@@ -23,21 +23,31 @@ struct Place {
   size_t offset = 0;   // bytes from the start of the runner's arena
 };
 
-// One node as it runs: its tiles are consecutive, and so are the tasks that run them.
+// One node as it runs: its tiles are consecutive.
 struct Step {
   NodeId node = kNoNode;
   KernelFunction kernel = nullptr;
   Prepared prepared;
+  uint32_t group = 0;
   uint32_t first_tile = 0, tile_count = 0;
-  uint32_t first_task = 0;
 };
 
-// One tile of one step, or a join: a task that only waits.
+// Consecutive steps with one number of tiles. Tile i of each of them, one after the other, is one task, so that they
+// find each other's values in cache. The tasks of a group are consecutive.
+struct Group {
+  uint32_t first_step = 0, step_count = 0;
+  uint32_t tile_count = 0;
+  uint32_t first_task = 0;
+
+  uint32_t end_step() const { return first_step + step_count; }
+};
+
+// One tile of each step of a group, or a join: a task that only waits.
 struct Task {
   static constexpr uint32_t kJoin = 0xffffffff;
 
-  uint32_t step = kJoin;
-  uint32_t tile = 0;  // in CompiledGraph::tiles
+  uint32_t group = kJoin;
+  uint32_t tile = 0;  // of each step
 };
 
 // Bytes of the values between inputs, parameters and outputs.
@@ -57,7 +67,8 @@ struct Explanation {
 
 struct CompiledGraph {
   Program program;          // after all passes
-  std::vector<Step> steps;  // in a serial order; views, sources and groups have none
+  std::vector<Step> steps;  // in a serial order; views, sources and groups of updates have none
+  std::vector<Group> groups;
   std::vector<Rect> tiles;  // of all steps, by step
   std::vector<Task> tasks;
   Schedule schedule;                                 // of the tasks

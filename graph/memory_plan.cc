@@ -7,6 +7,7 @@
 
 #include "weft/core/arena.h"
 #include "weft/core/status.h"
+#include "weft/graph/fuse.h"
 #include "weft/graph/storage.h"
 
 namespace weft {
@@ -70,7 +71,7 @@ class FreeList {
 // Bytes that one value, its views and the values that overwrote it in place use, one after the other.
 struct Storage {
   size_t bytes = 0, offset = 0;
-  uint32_t first_use = 0, last_use = 0;  // steps
+  uint32_t first_use = 0, last_use = 0;  // steps; of a group of several tiles, its first and its last
   uint32_t maker = 0;                    // the step that made what is there now
   std::vector<uint32_t> readers;         // the steps that read it
 };
@@ -117,6 +118,10 @@ class Planner {
  private:
   const Node& node(uint32_t step) const { return program_.node(graph_.steps[step].node); }
   size_t Root(ValueId id) const { return static_cast<size_t>(StorageRoot(program_, id)); }
+  const Group& group(uint32_t step) const { return graph_.groups[graph_.steps[step].group]; }
+  // Within a group, one tile may be at its last step while another is at its first; a task's own steps are in order.
+  uint32_t Begin(uint32_t step) const { return group(step).tile_count == 1 ? step : group(step).first_step; }
+  uint32_t End(uint32_t step) const { return group(step).tile_count == 1 ? step : group(step).end_step() - 1; }
 
   void PlaceSources() {
     for (const Node& node : program_.nodes) {
@@ -143,14 +148,14 @@ class Planner {
     uint32_t storage = output == 0 ? InPlace(step, bytes) : kNone;
     if (storage == kNone) {
       storage = static_cast<uint32_t>(storages_.size());
-      storages_.push_back({.bytes = bytes, .offset = free_.Take(bytes), .first_use = step});
+      storages_.push_back({.bytes = bytes, .offset = free_.Take(bytes), .first_use = Begin(step)});
       live_ += bytes;
       graph_.memory.lower_bound = std::max(graph_.memory.lower_bound, live_);
     }
     Storage& s = storages_[storage];
     s.maker = step;
     s.readers = std::move(readers_[value]);
-    s.last_use = last_use_[value] == kNone ? step : last_use_[value];
+    s.last_use = last_use_[value] == kForever ? kForever : End(last_use_[value] == kNone ? step : last_use_[value]);
     if (s.last_use != kForever) dies_at_[s.last_use].push_back(storage);
     storage_of_[value] = storage;
   }
@@ -161,14 +166,35 @@ class Planner {
     if (n.op->in_place < 0) return kNone;
     const size_t root = Root(n.inputs[n.op->in_place]);
     const uint32_t storage = storage_of_[root];
-    if (storage == kNone || storages_[storage].last_use != step || storages_[storage].bytes != bytes) return kNone;
+    if (storage == kNone || last_use_[root] != step || storages_[storage].bytes != bytes) return kNone;
     for (ValueId in : n.inputs) {  // another view of the same bytes may be read elsewhere than it is written
       if (in != n.inputs[n.op->in_place] && Root(in) == root) return kNone;
     }
     if (program_.value(n.inputs[n.op->in_place]).type != program_.value(n.output(0)).type) return kNone;
+    if (!OverwritesByTile(step, storages_[storage])) return kNone;
     Order(storages_[storage].readers, step);  // the maker comes before it tile by tile, as the op reads what it made
-    std::erase(dies_at_[step], storage);
+    std::erase(dies_at_[End(step)], storage);
     return storage;
+  }
+
+  // Whether each tile of the step overwrites all that the same tile of its group wrote or read there before.
+  bool OverwritesByTile(uint32_t step, const Storage& storage) const {
+    if (group(step).tile_count == 1) return true;
+    const Node& n = node(step);
+    const size_t root = Root(n.inputs[n.op->in_place]);
+    const auto covers = [&](uint32_t other) {
+      if (other == step || graph_.steps[other].group != graph_.steps[step].group) return true;
+      const Node& o = node(other);
+      for (size_t k = 0; k < o.inputs.size() + o.output_count; ++k) {
+        const ValueId id = k < o.inputs.size() ? o.inputs[k] : o.output(static_cast<uint32_t>(k - o.inputs.size()));
+        if (Root(id) != root) continue;
+        if (!TileByTile(program_, {o, k, graph_.tiles_of(other)}, {n, n.inputs.size(), graph_.tiles_of(step)})) {
+          return false;
+        }
+      }
+      return true;
+    };
+    return covers(storage.maker) && std::all_of(storage.readers.begin(), storage.readers.end(), covers);
   }
 
   // Largest first, each at the lowest place that is free for as long as it lives; unless that takes more.
@@ -251,14 +277,10 @@ class Planner {
 
 }  // namespace
 
-size_t PlannedBytes(const Program& program, absl::Span<const ValueId> kept) {
+size_t PlannedBytes(const Program& program, absl::Span<const ValueId> kept, double tile_seconds, bool fuse) {
   CompiledGraph graph;
   graph.program = program;
-  for (uint32_t n = 0; n < program.nodes.size(); ++n) {
-    const Node& node = program.nodes[n];
-    if (node.op->view || !KernelFor(*node.op, program.InputTypes(node), program.OutputTypes(node))) continue;
-    graph.steps.push_back({.node = NodeId{n}});
-  }
+  MakeSteps(tile_seconds, fuse, &graph);
   PlanMemory(&graph, kept);
   return graph.memory.planned;
 }

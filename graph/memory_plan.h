@@ -10,18 +10,19 @@
 
 namespace weft {
 
-// A step overwrites bytes that others use: all of these come before any tile of it.
+// A step overwrites bytes that others use: all of these come before any tile of it, but for those of its own group,
+// which come before it tile by tile.
 struct Reuse {
   uint32_t step = 0;
   absl::InlinedVector<uint32_t, 4> users;
 };
 
-// Fills in places and memory figures of a graph whose program and steps are there. Returns the orders that its reuse of
-// bytes asks for, by step. `kept` lasts to the end of the run.
+// Fills in places and memory figures of a graph whose program, steps and groups are there. Returns the orders that its
+// reuse of bytes asks for, by step. `kept` lasts to the end of the run.
 std::vector<Reuse> PlanMemory(CompiledGraph* graph, absl::Span<const ValueId> kept);
 
-// The bytes of the arena that PlanMemory would give this program, if it runs in the order of its nodes.
-size_t PlannedBytes(const Program& program, absl::Span<const ValueId> kept);
+// The bytes of the arena that PlanMemory would give this program, with the groups of MakeSteps (graph/fuse.h).
+size_t PlannedBytes(const Program& program, absl::Span<const ValueId> kept, double tile_seconds, bool fuse);
 
 }  // namespace weft
 

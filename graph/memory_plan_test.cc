@@ -41,8 +41,8 @@ std::vector<TaskSet> Ancestors(const Schedule& schedule) {
 
 // Bytes that a task reads or writes of a value.
 struct Touch {
-  uint32_t task = 0;
-  size_t value = 0;  // the node that made it, or made what it is a view of
+  uint32_t task = 0, step = 0;
+  size_t value = 0;  // the place, among the steps, of what made it or what it is a view of; 0: a source
   bool writes = false;
   Place::Kind kind = Place::Kind::kArena;
   uint32_t index = 0;
@@ -73,22 +73,24 @@ bool Overlap(const Touch& a, const Touch& b) {
 std::vector<Touch> Touches(const CompiledGraph& graph) {
   const Program& program = graph.program;
   std::vector<Touch> touches;
-  for (uint32_t t = 0; t < graph.tasks.size(); ++t) {
-    const Task& task = graph.tasks[t];
-    if (task.step == Task::kJoin) continue;
-    const Node& node = program.node(graph.steps[task.step].node);
+  std::vector<size_t> place_of(program.nodes.size());
+  for (size_t s = 0; s < graph.steps.size(); ++s) place_of[static_cast<size_t>(graph.steps[s].node)] = s + 1;
+  const auto add = [&](uint32_t t, uint32_t step) {
+    const Node& node = program.node(graph.steps[step].node);
     const Types inputs = program.InputTypes(node), outputs = program.OutputTypes(node);
+    const Rect tile = graph.tiles_of(step)[graph.tasks[t].tile];
     for (size_t k = 0; k < inputs.size() + outputs.size(); ++k) {
       const bool writes = k >= inputs.size();
       const ValueId id = writes ? node.output(static_cast<uint32_t>(k - inputs.size())) : node.inputs[k];
       const Place& place = graph.places[static_cast<size_t>(id)];
       if (place.kind == Place::Kind::kInput || place.kind == Place::Kind::kConstant) continue;
       const TensorType& type = writes ? outputs[k - inputs.size()] : inputs[k];
-      const Rect rect = Access(*node.op, {node.attrs, inputs, outputs}, static_cast<int>(k), graph.tiles[task.tile]);
+      const Rect rect = Access(*node.op, {node.attrs, inputs, outputs}, static_cast<int>(k), tile);
       if (rect.rows() <= 0 || rect.cols() <= 0) continue;
       const int64_t size = static_cast<int64_t>(SizeOf(type.dtype));
       touches.push_back({t,
-                         static_cast<size_t>(program.value(StorageRoot(program, id)).producer),
+                         step,
+                         place_of[static_cast<size_t>(program.value(StorageRoot(program, id)).producer)],
                          writes,
                          place.kind,
                          place.index,
@@ -96,6 +98,11 @@ std::vector<Touch> Touches(const CompiledGraph& graph) {
                          type.shape.cols() * size,
                          {rect.row_begin, rect.row_end, rect.col_begin * size, rect.col_end * size}});
     }
+  };
+  for (uint32_t t = 0; t < graph.tasks.size(); ++t) {
+    if (graph.tasks[t].group == Task::kJoin) continue;
+    const Group& group = graph.groups[graph.tasks[t].group];
+    for (uint32_t s = group.first_step; s < group.end_step(); ++s) add(t, s);
   }
   return touches;
 }
@@ -107,19 +114,21 @@ void ExpectOrders(const CompiledGraph& graph, size_t* shared) {
   const std::vector<Touch> touches = Touches(graph);
   for (const Touch& a : touches) {
     for (const Touch& b : touches) {
-      if (!a.writes || a.task == b.task || !Overlap(a, b)) continue;
-      // Programs are in order: what an older node made is done with before a younger one writes there.
+      if (!a.writes || (a.step == b.step && a.task == b.task) || !Overlap(a, b)) continue;
+      // Steps are in order: what an older one made is done with before a younger one writes there.
       const bool a_first = a.value <= b.value;
       *shared += a.value != b.value;
-      ASSERT_TRUE(a_first ? Has(before[b.task], a.task) : Has(before[a.task], b.task))
-          << "task " << a.task << " writes value " << a.value << ", task " << b.task
-          << (b.writes ? " writes" : " reads") << " value " << b.value;
+      const bool in_order = a.task == b.task ? a_first == (a.step < b.step)
+                            : a_first        ? Has(before[b.task], a.task)
+                                             : Has(before[a.task], b.task);
+      ASSERT_TRUE(in_order) << "task " << a.task << " writes value " << a.value << ", task " << b.task
+                            << (b.writes ? " writes" : " reads") << " value " << b.value;
     }
   }
 }
 
 TEST(MemoryPlanTest, NoInterleavingThatTheEdgesAllowMixesValues) {
-  size_t shared = 0, tiles = 0, budgets = 0;
+  size_t shared = 0, tiles = 0, joined = 0, budgets = 0;
   for (uint32_t seed = 0; seed < 2000 && !HasFatalFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Tape tape;
@@ -130,6 +139,7 @@ TEST(MemoryPlanTest, NoInterleavingThatTheEdgesAllowMixesValues) {
     ASSERT_TRUE(graph.ok()) << graph.status();
     ExpectOrders(graph->compiled(), &shared);
     tiles += graph->compiled().tiles.size() - graph->compiled().steps.size();
+    joined += graph->compiled().steps.size() - graph->compiled().groups.size();
     if (seed % 5 != 1) continue;
     options.memory_budget = graph->compiled().memory.planned * 7 / 8;
     const absl::StatusOr<Graph> within = Compile(tape, options);
@@ -139,6 +149,7 @@ TEST(MemoryPlanTest, NoInterleavingThatTheEdgesAllowMixesValues) {
   }
   EXPECT_GT(shared, 100'000u);  // the graphs do reuse bytes
   EXPECT_GT(tiles, 100'000u);   // and are cut
+  EXPECT_GT(joined, 10'000u);   // and run together
   EXPECT_GT(budgets, 100u);
 }
 
@@ -146,12 +157,28 @@ TEST(MemoryPlanTest, ReusesTheBytesOfAChain) {
   Tape tape;
   Var x = tape.Input("x", {kF32, {16, 16}});
   for (int i = 0; i < 20; ++i) x = MatMul(x, x);
-  const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {x}});
+  const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {x}, .fuse = false});
   ASSERT_TRUE(graph.ok()) << graph.status();
   EXPECT_EQ(graph->compiled().memory.naive, 20u * 1024);
   EXPECT_EQ(graph->compiled().memory.lower_bound, 2u * 1024);
   EXPECT_EQ(graph->compiled().memory.planned, 2u * 1024);
   EXPECT_EQ(graph->compiled().schedule.successors.size(), 20u + 1);  // the data's order is enough
+  const absl::StatusOr<Graph> one_task = Compile(tape, {.fetch = {x}});
+  ASSERT_TRUE(one_task.ok()) << one_task.status();
+  EXPECT_EQ(one_task->compiled().tasks.size(), 1u);
+  EXPECT_EQ(one_task->compiled().memory.planned, 2u * 1024);
+}
+
+// The sum joins the product, whose tiles all read all of what the sum may overwrite.
+TEST(MemoryPlanTest, NoTileOverwritesWhatAnotherOfItsGroupReads) {
+  Tape tape;
+  const Var x = tape.Input("x", {kF32, {512, 512}});
+  const Var w = Tanh(x);
+  const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {w + MatMul(x, w)}});
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  ASSERT_EQ(graph->compiled().groups.size(), 2u);
+  size_t shared = 0;
+  ExpectOrders(graph->compiled(), &shared);
 }
 
 TEST(MemoryPlanTest, WorksInPlaceWhereItMay) {

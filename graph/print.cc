@@ -27,6 +27,17 @@ std::string Prefixed(absl::string_view prefix, absl::string_view text) {
 
 std::string Megabytes(size_t bytes) { return absl::StrFormat("%9.3f MB", static_cast<double>(bytes) * 1e-6); }
 
+// %9 = matmul(%3, %7) transpose_a=false transpose_b=true : f32[768,512] @ h.0/mlp
+std::string Line(const Program& program, const Node& node) {
+  std::vector<std::string> outputs;
+  for (uint32_t i = 0; i < node.output_count; ++i) outputs.push_back(ValueName(node.output(i)));
+  const std::string inputs =
+      absl::StrJoin(node.inputs, ", ", [](std::string* out, ValueId id) { out->append(ValueName(id)); });
+  return absl::StrCat(absl::StrJoin(outputs, ", "), " = ", node.op->name, "(", inputs, ")",
+                      Prefixed(" ", Detail(program, node)), " : ", ToString(TypeSpan(program.OutputTypes(node))),
+                      Prefixed(" @ ", program.scope(node)));
+}
+
 }  // namespace
 
 std::string PrintMemory(const Graph& graph) {
@@ -51,8 +62,8 @@ std::string PrintMemory(const Graph& graph) {
       "constants                             ", Megabytes(constants), "\n", "weights                               ",
       Megabytes(weights), "\n", "optimizer and other state             ", Megabytes(state), "\n",
       "workspace of each worker              ", Megabytes(compiled.workspace_bytes), "\n",
-      absl::StrFormat("%d steps, %d tasks, %d edges\n", compiled.steps.size(), compiled.tasks.size(),
-                      compiled.schedule.successors.size()));
+      absl::StrFormat("%d steps, %d groups, %d tasks, %d edges\n", compiled.steps.size(), compiled.groups.size(),
+                      compiled.tasks.size(), compiled.schedule.successors.size()));
 }
 
 // h.0/attn: attention: raised
@@ -75,19 +86,22 @@ std::string PrintExplanations(const Graph& graph) {
   return text.empty() ? "no pattern was recognised\n" : text;
 }
 
-// %9 = matmul(%3, %7) transpose_a=false transpose_b=true : f32[768,512] @ h.0/mlp
 std::string PrintText(const Program& program) {
   std::string text;
-  for (const Node& node : program.nodes) {
-    std::vector<std::string> outputs;
-    for (uint32_t i = 0; i < node.output_count; ++i) outputs.push_back(ValueName(node.output(i)));
-    const std::string inputs =
-        absl::StrJoin(node.inputs, ", ", [](std::string* out, ValueId id) { out->append(ValueName(id)); });
-    absl::StrAppend(&text, absl::StrJoin(outputs, ", "), " = ", node.op->name, "(", inputs, ")",
-                    Prefixed(" ", Detail(program, node)), " : ", ToString(TypeSpan(program.OutputTypes(node))),
-                    Prefixed(" @ ", program.scope(node)), "\n");
-  }
+  for (const Node& node : program.nodes) absl::StrAppend(&text, Line(program, node), "\n");
   return text;
+}
+
+// %9 = matmul(%3, %7) transpose_a=false transpose_b=true : f32[768,512] @ h.0/mlp, in group 3
+std::string PrintText(const Graph& graph) {
+  const CompiledGraph& compiled = graph.compiled();
+  std::vector<std::string> lines;
+  for (const Node& node : compiled.program.nodes) lines.push_back(Line(compiled.program, node));
+  for (const Step& step : compiled.steps) {
+    if (compiled.groups[step.group].step_count == 1) continue;
+    absl::StrAppend(&lines[static_cast<size_t>(step.node)], ", in group ", step.group);
+  }
+  return absl::StrJoin(lines, "\n") + "\n";
 }
 
 std::string PrintDot(const Program& program) {

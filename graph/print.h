@@ -9,8 +9,10 @@
 namespace weft {
 
 std::string PrintText(const Program& program);
+std::string PrintText(const Graph& graph);  // says of nodes that run together which group they are in
 std::string PrintDot(const Program& program);
-// A table: the values' three figures, parameters, constants, workspaces, and the counts of steps, tasks and edges.
+// A table: the values' three figures, parameters, constants, workspaces, and the counts of steps, groups, tasks and
+// edges.
 std::string PrintMemory(const Graph& graph);
 // A line for each pattern that was recognised, and how often: "raised", or why it was left as it was.
 std::string PrintExplanations(const Graph& graph);

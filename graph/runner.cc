@@ -236,8 +236,12 @@ void Runner::State::Execute() {
   if (options.check_nan) return ExecuteAndCheckNan();
   executor->Run([this](uint32_t t, int worker) {
     const Task& task = compiled().tasks[t];
-    if (task.step == Task::kJoin || !gate.Passes(node(task.step).op->writes > 0)) return;
-    RunTile(task.step, compiled().tiles[task.tile], worker);
+    if (task.group == Task::kJoin) return;
+    const Group& group = compiled().groups[task.group];
+    for (uint32_t s = group.first_step; s < group.end_step(); ++s) {
+      if (!gate.Passes(node(s).op->writes > 0)) return;
+      RunTile(s, compiled().tiles_of(s)[task.tile], worker);
+    }
   });
 }
 

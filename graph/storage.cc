@@ -12,6 +12,29 @@ void Kernel(const KernelArgs& a, Rect tile) {
   std::memcpy(a.outputs[0].data + tile.row_begin * row, a.inputs[0].data + tile.row_begin * row, tile.rows() * row);
 }
 
+bool IsInside(const Rect& part, const Rect& whole) {
+  return part.rows() <= 0 || part.cols() <= 0 ||
+         (part.row_begin >= whole.row_begin && part.row_end <= whole.row_end && part.col_begin >= whole.col_begin &&
+          part.col_end <= whole.col_end);
+}
+
+struct Operands {
+  Operands(const Program& program, const Touches& t)
+      : touches(t), inputs(program.InputTypes(t.node)), outputs(program.OutputTypes(t.node)) {}
+
+  const Shape& shape() const {
+    return touches.operand < inputs.size() ? inputs[touches.operand].shape
+                                           : outputs[touches.operand - inputs.size()].shape;
+  }
+  Rect Touched(size_t tile) const {
+    return Access(*touches.node.op, {touches.node.attrs, inputs, outputs}, static_cast<int>(touches.operand),
+                  touches.tiles[tile]);
+  }
+
+  const Touches& touches;
+  const Types inputs, outputs;
+};
+
 }  // namespace
 
 constexpr OpDef kCopyOp = {.name = "copy",
@@ -26,6 +49,22 @@ ValueId StorageRoot(const Program& program, ValueId id) {
     if (producer == kNoNode || !program.node(producer).op->view) return id;
     id = program.node(producer).inputs[0];
   }
+}
+
+Rect SeenAs(const Rect& rect, const Shape& view, const Shape& shape) {
+  if (view.cols() == shape.cols() || rect.rows() == 0 || rect.cols() == 0) return rect;
+  const int64_t begin = rect.row_begin * view.cols() + rect.col_begin;
+  const int64_t last = (rect.row_end - 1) * view.cols() + rect.col_end - 1;
+  return {begin / shape.cols(), last / shape.cols() + 1, 0, shape.cols()};
+}
+
+bool TileByTile(const Program& program, const Touches& inner, const Touches& outer) {
+  const Operands in(program, inner), out(program, outer);
+  for (size_t t = 0; t < inner.tiles.size(); ++t) {
+    const Rect part = SeenAs(in.Touched(t), in.shape(), out.shape()), whole = out.Touched(t);
+    if (!IsInside(part, whole)) return false;
+  }
+  return true;
 }
 
 }  // namespace weft

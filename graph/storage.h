@@ -2,12 +2,25 @@
 #ifndef WEFT_GRAPH_STORAGE_H_
 #define WEFT_GRAPH_STORAGE_H_
 
+#include "absl/types/span.h"
 #include "weft/core/program.h"
 
 namespace weft {
 
 // The value at the start of the chain of views that `id` ends.
 ValueId StorageRoot(const Program& program, ValueId id);
+
+// What a rectangle of a value seen as `view` touches of the same bytes seen as `shape`: more, where the columns differ.
+Rect SeenAs(const Rect& rect, const Shape& view, const Shape& shape);
+
+// What the tiles of a node touch of one operand, of those that Access counts.
+struct Touches {
+  const Node& node;
+  size_t operand = 0;
+  absl::Span<const Rect> tiles;
+};
+// Whether each tile of `inner` touches nothing that the same tile of `outer` doesn't. Both operands are the same bytes.
+bool TileByTile(const Program& program, const Touches& inner, const Touches& outer);
 
 extern const OpDef kCopyOp;  // the compiler's own: the same bytes in another place
 

@@ -9,18 +9,10 @@ namespace weft {
 namespace {
 
 constexpr uint32_t kNone = 0xffffffff;
-constexpr int kMostVisits = 16;  // steps that the search for an order looks at before it gives up
+constexpr int kMostVisits = 16;  // groups that the search for an order looks at before it gives up
 
 bool Overlap(const Rect& a, const Rect& b) {
   return a.row_begin < b.row_end && b.row_begin < a.row_end && a.col_begin < b.col_end && b.col_begin < a.col_end;
-}
-
-// What a rectangle of a value seen as `view` touches of the same bytes seen as `shape`: more, where the columns differ.
-Rect SeenAs(const Rect& rect, const Shape& view, const Shape& shape) {
-  if (view.cols() == shape.cols() || rect.rows() == 0 || rect.cols() == 0) return rect;
-  const int64_t begin = rect.row_begin * view.cols() + rect.col_begin;
-  const int64_t last = (rect.row_end - 1) * view.cols() + rect.col_end - 1;
-  return {begin / shape.cols(), last / shape.cols() + 1, 0, shape.cols()};
 }
 
 class TaskMaker {
@@ -28,52 +20,62 @@ class TaskMaker {
   explicit TaskMaker(CompiledGraph* graph) : graph_(*graph), program_(graph->program) {
     step_of_.assign(program_.nodes.size(), kNone);
     for (uint32_t s = 0; s < graph_.steps.size(); ++s) step_of_[static_cast<size_t>(graph_.steps[s].node)] = s;
-    done_.assign(graph_.steps.size(), kNone);
+    done_.assign(graph_.groups.size(), kNone);
     first_whole_.assign(1, 0);
   }
 
   void Run(const std::vector<Reuse>& reuses) {
     auto reuse = reuses.begin();
-    for (uint32_t s = 0; s < graph_.steps.size(); ++s) {
+    for (uint32_t g = 0; g < graph_.groups.size(); ++g) {
       for_all_.clear();
       edges_.clear();
-      const Node& node = program_.node(graph_.steps[s].node);
-      const Types inputs = program_.InputTypes(node), outputs = program_.OutputTypes(node);
-      const OpArgs args = {node.attrs, inputs, outputs};
-      for (size_t k = 0; k < node.inputs.size(); ++k) WaitForInput(s, args, k);
+      double seconds = 0;
+      const uint32_t end = graph_.groups[g].end_step();
+      for (uint32_t s = graph_.groups[g].first_step; s < end; ++s) {
+        const Node& node = program_.node(graph_.steps[s].node);
+        const Types inputs = program_.InputTypes(node), outputs = program_.OutputTypes(node);
+        const OpArgs args = {node.attrs, inputs, outputs};
+        for (size_t k = 0; k < node.inputs.size(); ++k) WaitForInput(s, args, k);
+        seconds += Seconds(*node.op, args);
+      }
       first_whole_.push_back(static_cast<uint32_t>(whole_.size()));
-      for (; reuse != reuses.end() && reuse->step == s; ++reuse) WaitForUsers(s, *reuse);
-      AddTiles(s, args);
+      users_.clear();
+      for (; reuse != reuses.end() && reuse->step < end; ++reuse) AddUsers(g, *reuse);
+      WaitForUsers(g);
+      AddTiles(g, seconds / tile_count(g) + kTaskSeconds);
     }
     graph_.schedule = std::move(builder_).Build();
   }
 
  private:
-  uint32_t AddTask(uint32_t step, uint32_t tile, double seconds) {
-    graph_.tasks.push_back({step, tile});
+  uint32_t AddTask(uint32_t group, uint32_t tile, double seconds) {
+    graph_.tasks.push_back({group, tile});
     return builder_.AddTask(seconds);
   }
   uint32_t AddJoin() { return AddTask(Task::kJoin, 0, 0); }
-  uint32_t tile_count(uint32_t step) const { return graph_.steps[step].tile_count; }
+  uint32_t tile_count(uint32_t group) const { return graph_.groups[group].tile_count; }
+  uint32_t first_task(uint32_t group) const { return graph_.groups[group].first_task; }
 
-  // The task that waits for all tiles of a step: its one tile, or a join.
-  uint32_t Done(uint32_t step) {
-    if (tile_count(step) == 1) return graph_.steps[step].first_task;
-    if (done_[step] == kNone) {
-      done_[step] = AddJoin();
-      for (uint32_t t = 0; t < tile_count(step); ++t) builder_.AddEdge(graph_.steps[step].first_task + t, done_[step]);
+  // The task that waits for all tiles of a group: its one tile, or a join.
+  uint32_t Done(uint32_t group) {
+    if (tile_count(group) == 1) return first_task(group);
+    if (done_[group] == kNone) {
+      done_[group] = AddJoin();
+      for (uint32_t t = 0; t < tile_count(group); ++t) builder_.AddEdge(first_task(group) + t, done_[group]);
     }
-    return done_[step];
+    return done_[group];
   }
 
-  // Tile by tile, for what step `s` reads as operand `k`.
+  // Tile by tile, for what step `s` reads as operand `k`; unless its own group makes it.
   void WaitForInput(uint32_t s, const OpArgs& args, size_t k) {
     const Node& node = program_.node(graph_.steps[s].node);
     const ValueId value = StorageRoot(program_, node.inputs[k]);
     const NodeId producer = program_.value(value).producer;
-    const uint32_t before = step_of_[static_cast<size_t>(producer)];
-    if (before == kNone) return;  // an input, a parameter, a constant
-    const uint32_t tiles = tile_count(s), made = tile_count(before);
+    const uint32_t step = step_of_[static_cast<size_t>(producer)];
+    if (step == kNone) return;  // an input, a parameter, a constant
+    const uint32_t before = graph_.steps[step].group, group = graph_.steps[s].group;
+    if (before == group) return;
+    const uint32_t tiles = tile_count(group), made = tile_count(before);
     if (made == 1) return WaitForAll(before);
 
     const Node& maker = program_.node(producer);
@@ -81,7 +83,7 @@ class TaskMaker {
     const OpArgs maker_args = {maker.attrs, maker_inputs, maker_outputs};
     const int output = static_cast<int>(static_cast<uint32_t>(value) - static_cast<uint32_t>(maker.first_output));
     written_.clear();
-    for (const Rect& tile : graph_.tiles_of(before)) {
+    for (const Rect& tile : graph_.tiles_of(step)) {
       written_.push_back(Access(*maker.op, maker_args, static_cast<int>(maker_inputs.size()) + output, tile));
     }
     bool all_read_all = true;
@@ -92,7 +94,7 @@ class TaskMaker {
       uint32_t count = 0;
       for (uint32_t m = 0; m < made; ++m) {
         if (!Overlap(read, written_[m])) continue;
-        edges_.push_back({graph_.steps[before].first_task + m, t});
+        edges_.push_back({first_task(before) + m, t});
         ++count;
       }
       all_read_all = all_read_all && count == made;
@@ -107,39 +109,44 @@ class TaskMaker {
     whole_.push_back(before);
   }
 
-  // All tiles of `s` wait for all tiles of the steps that used the bytes before, where the data's edges don't say so.
-  void WaitForUsers(uint32_t s, const Reuse& reuse) {
-    users_.clear();
-    uint64_t tasks = 0;
-    for (uint32_t user : reuse.users) {
-      if (user == s || IsBefore(user, s)) continue;
-      users_.push_back(user);
-      tasks += tile_count(user);
+  // Those that the data's edges don't put before `group`. Uses in `group` itself are in order, tile by tile.
+  void AddUsers(uint32_t group, const Reuse& reuse) {
+    for (uint32_t step : reuse.users) {
+      const uint32_t user = graph_.steps[step].group;
+      if (user != group && !IsBefore(user, group)) users_.push_back(user);
     }
+  }
+
+  // All tiles of `group` wait for all tiles of the groups that used bytes before it.
+  void WaitForUsers(uint32_t group) {
+    std::sort(users_.begin(), users_.end());
+    users_.erase(std::unique(users_.begin(), users_.end()), users_.end());
+    uint64_t tasks = 0;
+    for (uint32_t user : users_) tasks += tile_count(user);
     if (users_.empty()) return;
     if (users_.size() == 1) return for_all_.push_back(Done(users_[0]));
-    const bool join = tasks * tile_count(s) > tasks + tile_count(s);
+    const bool join = tasks * tile_count(group) > tasks + tile_count(group);
     const uint32_t all = join ? AddJoin() : kNone;
     for (uint32_t user : users_) {
       for (uint32_t t = 0; t < tile_count(user); ++t) {
         if (join) {
-          builder_.AddEdge(graph_.steps[user].first_task + t, all);
+          builder_.AddEdge(first_task(user) + t, all);
         } else {
-          for_all_.push_back(graph_.steps[user].first_task + t);
+          for_all_.push_back(first_task(user) + t);
         }
       }
     }
     if (join) for_all_.push_back(all);
   }
 
-  // Whether all of `before` comes before all of `after`, by steps that wait for all tiles of another. May miss some.
+  // Whether all of `before` comes before all of `after`, by groups that wait for all tiles of another. May miss some.
   bool IsBefore(uint32_t before, uint32_t after) {
     int visits = 0;
     search_.assign(1, after);
     while (!search_.empty() && ++visits <= kMostVisits) {
-      const uint32_t step = search_.back();
+      const uint32_t group = search_.back();
       search_.pop_back();
-      for (uint32_t i = first_whole_[step]; i < first_whole_[step + 1]; ++i) {
+      for (uint32_t i = first_whole_[group]; i < first_whole_[group + 1]; ++i) {
         if (whole_[i] == before) return true;
         if (whole_[i] > before) search_.push_back(whole_[i]);
       }
@@ -147,12 +154,11 @@ class TaskMaker {
     return false;
   }
 
-  void AddTiles(uint32_t s, const OpArgs& args) {
-    const double seconds = Seconds(*program_.node(graph_.steps[s].node).op, args);
+  void AddTiles(uint32_t group, double seconds) {
     const uint32_t first = static_cast<uint32_t>(graph_.tasks.size());
-    graph_.steps[s].first_task = first;
-    for (uint32_t t = 0; t < tile_count(s); ++t) {
-      AddTask(s, graph_.steps[s].first_tile + t, seconds / tile_count(s) + kTaskSeconds);
+    graph_.groups[group].first_task = first;
+    for (uint32_t t = 0; t < tile_count(group); ++t) {
+      AddTask(group, t, seconds);
       for (uint32_t before : for_all_) builder_.AddEdge(before, first + t);
     }
     for (const auto& [before, tile] : edges_) builder_.AddEdge(before, first + tile);
@@ -162,12 +168,13 @@ class TaskMaker {
   const Program& program_;
   ScheduleBuilder builder_;
   std::vector<uint32_t> step_of_;                     // by node
-  std::vector<uint32_t> done_;                        // by step: the join of its tiles
-  std::vector<uint32_t> first_whole_, whole_;         // by step: where those that it waits for as a whole begin
-  std::vector<uint32_t> for_all_;                     // of this step: tasks that every tile waits for
-  std::vector<std::pair<uint32_t, uint32_t>> edges_;  // of this step: (task, tile)
+  std::vector<uint32_t> done_;                        // by group: the join of its tiles
+  std::vector<uint32_t> first_whole_, whole_;         // by group: where those that it waits for as a whole begin
+  std::vector<uint32_t> for_all_;                     // of this group: tasks that every tile waits for
+  std::vector<std::pair<uint32_t, uint32_t>> edges_;  // of this group: (task, tile)
   std::vector<Rect> written_;
-  std::vector<uint32_t> users_, search_;
+  std::vector<uint32_t> users_;  // of this group: groups that used its bytes before
+  std::vector<uint32_t> search_;
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Tasks: the tiles of all steps, and which waits for which, from the rectangles that they read and write.
+// Tasks: the tiles of all groups, and which waits for which, from the rectangles that they read and write.
 #ifndef WEFT_GRAPH_TASKS_H_
 #define WEFT_GRAPH_TASKS_H_
 
@@ -7,7 +7,7 @@
 
 namespace weft {
 
-// Fills in tasks and schedule of a graph whose steps are there.
+// Fills in tasks and schedule of a graph whose steps and groups are there.
 void MakeTasks(CompiledGraph* graph, const std::vector<Reuse>& reuses);
 
 }  // namespace weft

@@ -14,7 +14,7 @@ namespace {
 using ::testing::Contains;
 using ::testing::Not;
 
-constexpr int64_t kWidth = 64;
+constexpr int64_t kWidth = 128;
 constexpr int kLayers = 8;
 constexpr size_t kMatrix = kWidth * kWidth * sizeof(float);
 

@@ -69,6 +69,10 @@ class Cloner {
   std::vector<ValueId> clones_;  // by value
 };
 
+size_t Planned(const Rewrite& rewrite) {
+  return PlannedBytes(rewrite.program, rewrite.roots, rewrite.tile_seconds, rewrite.fuse);
+}
+
 struct Trial {
   Rewrite rewrite;
   size_t planned = 0;
@@ -99,7 +103,7 @@ class Rematerialiser {
     Trial trial = {.rewrite = Cloner(rewrite_, choice.from).Run(), .seconds = choice.seconds, .fits = choice.fits};
     WEFT_RETURN_IF_ERROR(DropDead(trial.rewrite));
     WEFT_RETURN_IF_ERROR(OrderWrites(trial.rewrite));
-    trial.planned = PlannedBytes(trial.rewrite.program, trial.rewrite.roots);
+    trial.planned = Planned(trial.rewrite);
     return trial;
   }
 
@@ -129,7 +133,7 @@ absl::Status Rematerialise(Rewrite& rewrite) {
   if (budget == 0) return absl::OkStatus();
   Rewrite ordered = rewrite;
   WEFT_RETURN_IF_ERROR(OrderWrites(ordered));
-  const size_t needed = PlannedBytes(ordered.program, ordered.roots);
+  const size_t needed = Planned(ordered);
   if (needed <= budget) return absl::OkStatus();
   WEFT_ASSIGN_OR_RETURN(Trial trial, Rematerialiser(rewrite).Run(budget));
   if (trial.planned > budget) {

@@ -1,0 +1,290 @@
+#include "weft/graph/fuse.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "weft/graph/cost.h"
+#include "weft/graph/evaluate.h"
+#include "weft/graph/storage.h"
+
+namespace weft {
+namespace {
+
+constexpr uint32_t kNone = 0xffffffff;
+constexpr double kMostTaskSeconds = 300e-6;  // longer ones would leave other workers waiting
+constexpr double kMostGrowth = 1.5;          // of the time of a product whose tiles take longer anyway
+constexpr double kSmallSeconds = 20e-6;      // a task that others can wait for
+constexpr double kStepSeconds = 0.1e-6;      // to call a kernel
+constexpr size_t kRecent = 16;               // groups: what is made much earlier than it was to be lives longer
+constexpr size_t kShrinks = 64;              // so many times less than what it is made of may live longer
+constexpr uint32_t kMostMoved = 16;          // members whose tiles are tried again for one op
+
+struct Member {  // a step
+  NodeId node = kNoNode;
+  KernelFunction kernel = nullptr;
+  std::vector<Rect> tiles;
+  int64_t rows = 0, cols = 0;  // that they cut
+  double seconds = 0;          // of all tiles
+  uint32_t group = kNone;
+  uint32_t next = kNone;  // in its group
+};
+
+struct Forming {  // a group
+  uint32_t first = kNone, last = kNone, count = 0;
+  uint32_t tile_count = 0;
+  bool writes = true;        // there are only writes, of one tile
+  double seconds = 0;        // of all tiles
+  double fixed_seconds = 0;  // of the longest op that has prepared for its tiles; 0: none has
+  uint32_t readers = 0;      // outside it, of each of its values
+};
+
+// The same rectangles of another domain. False where there is nothing like them.
+bool Derive(const Member& from, int64_t rows, int64_t cols, std::vector<Rect>* tiles) {
+  if (from.rows != rows) return false;
+  *tiles = from.tiles;
+  if (from.cols == cols) return true;
+  for (Rect& tile : *tiles) {
+    if (tile.cols() != from.cols) return false;
+    tile.col_end = cols;
+  }
+  return true;
+}
+
+bool Allows(const OpDef& op, const OpArgs& args, absl::Span<const Rect> tiles) {
+  if (tiles.size() == 1) return true;
+  if (op.cut == Cut::kNone) return false;
+  const Shape& domain = DomainShape(op, args);
+  const int64_t quantum = op.quantum != nullptr ? op.quantum(args) : 1;
+  const int64_t column_quantum = op.column_quantum != nullptr ? op.column_quantum(args) : 1;
+  return std::all_of(tiles.begin(), tiles.end(), [&](const Rect& tile) {
+    const bool rows = op.cut == Cut::kCols ? tile.rows() == domain.rows() : tile.row_begin % quantum == 0;
+    const bool cols = op.cut == Cut::kRows ? tile.cols() == domain.cols() : tile.col_begin % column_quantum == 0;
+    return rows && cols;
+  });
+}
+
+class Fuser {
+ public:
+  Fuser(double tile_seconds, bool fuse, CompiledGraph* graph)
+      : fuse_(fuse),
+        graph_(*graph),
+        program_(graph->program),
+        member_of_(program_.nodes.size(), kNone),
+        readers_(program_.values.size()),
+        last_reader_(program_.values.size()) {
+    for (uint32_t n = 0; n < program_.nodes.size(); ++n) {
+      const Node& node = program_.nodes[n];
+      const Types inputs = program_.InputTypes(node), outputs = program_.OutputTypes(node);
+      const KernelFunction kernel = KernelFor(*node.op, inputs, outputs);
+      if (kernel == nullptr || node.op->view) continue;
+      const OpArgs args = {node.attrs, inputs, outputs};
+      const Shape& domain = DomainShape(*node.op, args);
+      member_of_[n] = static_cast<uint32_t>(members_.size());
+      members_.push_back({.node = NodeId{n},
+                          .kernel = kernel,
+                          .tiles = Tiles(*node.op, args, tile_seconds),
+                          .rows = domain.rows(),
+                          .cols = domain.cols(),
+                          .seconds = Seconds(*node.op, args) + kStepSeconds});
+      ForEachRead(node, [&](ValueId value) { ++readers_[static_cast<size_t>(value)]; });
+    }
+  }
+
+  void Run() {
+    for (uint32_t m = 0; m < members_.size(); ++m) Add(m, GroupFor(m));
+    for (uint32_t g = 0; g < groups_.size(); ++g) {
+      graph_.groups.push_back({.first_step = static_cast<uint32_t>(graph_.steps.size()),
+                               .step_count = groups_[g].count,
+                               .tile_count = groups_[g].tile_count});
+      for (uint32_t m = groups_[g].first; m != kNone; m = members_[m].next) {
+        const Member& member = members_[m];
+        graph_.steps.push_back({.node = member.node,
+                                .kernel = member.kernel,
+                                .group = g,
+                                .first_tile = static_cast<uint32_t>(graph_.tiles.size()),
+                                .tile_count = groups_[g].tile_count});
+        graph_.tiles.insert(graph_.tiles.end(), member.tiles.begin(), member.tiles.end());
+      }
+    }
+  }
+
+ private:
+  const Node& node(uint32_t member) const { return program_.node(members_[member].node); }
+
+  // Once for each value, whatever views it is read through.
+  template <class Function>
+  void ForEachRead(const Node& node, Function function) const {
+    for (size_t k = 0; k < node.inputs.size(); ++k) {
+      const ValueId value = StorageRoot(program_, node.inputs[k]);
+      const auto same = [&](ValueId id) { return StorageRoot(program_, id) == value; };
+      if (std::none_of(node.inputs.begin(), node.inputs.begin() + k, same)) function(value);
+    }
+  }
+  // Who makes a value: kNone for sources.
+  uint32_t Maker(ValueId value) const {
+    return member_of_[static_cast<size_t>(program_.value(StorageRoot(program_, value)).producer)];
+  }
+  uint32_t GroupOf(ValueId value) const {
+    const uint32_t maker = Maker(value);
+    return maker == kNone ? kNone : members_[maker].group;
+  }
+  uint32_t ReadsOf(const Node& node, uint32_t group) const {
+    uint32_t reads = 0;
+    ForEachRead(node, [&](ValueId value) { reads += GroupOf(value) == group; });
+    return reads;
+  }
+
+  // The group that a member joins, or the number of a new one.
+  uint32_t GroupFor(uint32_t m) {
+    const uint32_t made = static_cast<uint32_t>(groups_.size());
+    if (!fuse_) return made;
+    uint32_t latest = kNone;
+    for (ValueId in : node(m).inputs) {
+      const uint32_t group = GroupOf(in);
+      if (group != kNone && (latest == kNone || group > latest)) latest = group;
+    }
+    if (latest != kNone && Joins(m, latest)) return latest;
+    return JoinsBatch(m, latest) ? batch_ : made;
+  }
+
+  bool Joins(uint32_t m, uint32_t g) {
+    const Node& n = node(m);
+    if (n.op->writes > 0 ? !WritesAfterReaders(n, g) : groups_.size() - g > kRecent && !Shrinks(n)) return false;
+    const Forming& group = groups_[g];
+    Member& member = members_[m];
+    const size_t tiles = member.tiles.size();
+    const double seconds = group.seconds + member.seconds, fixed = n.op->prepare == nullptr ? 0 : member.seconds;
+    const auto short_enough = [&](size_t count) {
+      return seconds <= std::max(count * kMostTaskSeconds, kMostGrowth * std::max(group.fixed_seconds, fixed));
+    };
+    if (group.tile_count == 1 && tiles == 1) {
+      if (ReadsOf(n, g) == group.readers) return short_enough(1);
+      return n.op->writes == 0 && seconds <= kSmallSeconds;  // others wait for it, too
+    }
+    if (group.tile_count > 1 && short_enough(group.tile_count) &&
+        ((n.op->prepare == nullptr && TakesTilesOf(m, g)) || (tiles == group.tile_count && Follows(m, g)))) {
+      return true;
+    }
+    return n.op->prepare != nullptr && tiles >= group.tile_count && short_enough(tiles) && GivesTilesTo(m, g);
+  }
+
+  // Many small updates are one task: a write of one tile joins the latest group of such.
+  bool JoinsBatch(uint32_t m, uint32_t latest) const {
+    const Node& n = node(m);
+    if (n.op->writes == 0 || members_[m].tiles.size() > 1 || batch_ == kNone || !groups_[batch_].writes) return false;
+    if (latest != kNone && latest >= batch_) return false;
+    return groups_[batch_].seconds + members_[m].seconds <= kSmallSeconds && WritesAfterReaders(n, batch_);
+  }
+
+  // Whether all that read what a node overwrites are in groups before `g`.
+  bool WritesAfterReaders(const Node& n, uint32_t g) const {
+    return std::all_of(n.inputs.begin(), n.inputs.begin() + n.op->writes, [&](ValueId state) {
+      return last_reader_[static_cast<size_t>(StorageRoot(program_, state))] <= g;
+    });
+  }
+
+  bool Shrinks(const Node& n) const {
+    size_t read = 0, made = 0;
+    for (ValueId in : n.inputs) read += program_.value(in).type.bytes();
+    for (uint32_t i = 0; i < n.output_count; ++i) made += program_.value(n.output(i)).type.bytes();
+    return made <= read / kShrinks;
+  }
+
+  // Whether what a member's tiles read of the group, the same tiles of the group made.
+  bool Follows(uint32_t m, uint32_t g) const {
+    const Node& n = node(m);
+    for (size_t k = 0; k < n.inputs.size(); ++k) {
+      if (GroupOf(n.inputs[k]) != g) continue;
+      const Member& maker = members_[Maker(n.inputs[k])];
+      const Node& made_by = program_.node(maker.node);
+      const uint32_t output =
+          static_cast<uint32_t>(StorageRoot(program_, n.inputs[k])) - static_cast<uint32_t>(made_by.first_output);
+      const Touches written = {made_by, made_by.inputs.size() + output, maker.tiles};
+      if (!TileByTile(program_, {n, k, members_[m].tiles}, written)) return false;
+    }
+    return true;
+  }
+
+  bool Allowed(uint32_t m) const {
+    const Node& n = node(m);
+    const Types inputs = program_.InputTypes(n), outputs = program_.OutputTypes(n);
+    return Allows(*n.op, {n.attrs, inputs, outputs}, members_[m].tiles);
+  }
+
+  bool TakesTilesOf(uint32_t m, uint32_t g) {
+    Member& member = members_[m];
+    std::vector<Rect> tiles;
+    for (ValueId in : node(m).inputs) {
+      if (GroupOf(in) != g || !Derive(members_[Maker(in)], member.rows, member.cols, &tiles)) continue;
+      std::swap(member.tiles, tiles);
+      if (Allowed(m) && Follows(m, g)) return true;
+      std::swap(member.tiles, tiles);
+    }
+    return false;
+  }
+
+  // The members of a group take the tiles of an op that prepares for its own, if all may.
+  bool GivesTilesTo(uint32_t m, uint32_t g) {
+    Forming& group = groups_[g];
+    if (group.fixed_seconds > 0 || group.count > kMostMoved) return false;
+    std::vector<std::vector<Rect>> before;
+    bool all = true;
+    for (uint32_t i = group.first; i != kNone && all; i = members_[i].next) {
+      std::vector<Rect> tiles;
+      all = Derive(members_[m], members_[i].rows, members_[i].cols, &tiles);
+      if (!all) break;
+      before.push_back(std::exchange(members_[i].tiles, std::move(tiles)));
+      all = Allowed(i) && Follows(i, g);
+    }
+    if (all && Follows(m, g)) {
+      group.tile_count = static_cast<uint32_t>(members_[m].tiles.size());
+      return true;
+    }
+    uint32_t i = group.first;
+    for (std::vector<Rect>& tiles : before) {
+      members_[i].tiles = std::move(tiles);
+      i = members_[i].next;
+    }
+    return false;
+  }
+
+  void Add(uint32_t m, uint32_t g) {
+    Member& member = members_[m];
+    const Node& n = node(m);
+    if (g == groups_.size()) {
+      groups_.push_back({.first = m, .tile_count = static_cast<uint32_t>(member.tiles.size())});
+      if (n.op->writes > 0 && member.tiles.size() == 1) batch_ = g;
+    } else {
+      members_[groups_[g].last].next = m;
+    }
+    Forming& group = groups_[g];
+    group.readers -= ReadsOf(n, g);
+    member.group = g;
+    group.last = m;
+    ++group.count;
+    group.writes = group.writes && n.op->writes > 0 && group.tile_count == 1;
+    group.seconds += member.seconds;
+    if (n.op->prepare != nullptr) group.fixed_seconds = std::max(group.fixed_seconds, member.seconds);
+    for (uint32_t i = 0; i < n.output_count; ++i) group.readers += readers_[static_cast<size_t>(n.output(i))];
+    ForEachRead(n, [&](ValueId value) {
+      uint32_t& last = last_reader_[static_cast<size_t>(value)];
+      last = std::max(last, g + 1);
+    });
+  }
+
+  const bool fuse_;
+  CompiledGraph& graph_;
+  const Program& program_;
+  std::vector<uint32_t> member_of_;    // by node
+  std::vector<uint32_t> readers_;      // by value: how many nodes read it
+  std::vector<uint32_t> last_reader_;  // by value: the number after the last group so far that reads it
+  std::vector<Member> members_;        // in program order
+  std::vector<Forming> groups_;
+  uint32_t batch_ = kNone;  // the latest group that began with a write of one tile
+};
+
+}  // namespace
+
+void MakeSteps(double tile_seconds, bool fuse, CompiledGraph* graph) { Fuser(tile_seconds, fuse, graph).Run(); }
+
+}  // namespace weft
