@@ -1,12 +1,9 @@
 // ops/dropout.cc: y = x / (1 - rate) with probability 1 - rate, else 0 (Srivastava et al., 2014).
-#include <algorithm>
-#include <cmath>
-
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/attributes.h"
+#include "weft/ops/kernels/drop.h"
 #include "weft/ops/kernels/elementwise.h"
-#include "weft/ops/kernels/random_words.h"
 #include "weft/ops/ops.h"
 
 namespace weft {
@@ -23,26 +20,12 @@ RandomStream StreamOf(const DropoutAttrs& attrs, RandomStream random) {
   return random;
 }
 
-// An element is kept where RandomStream::Uniform(its index) >= rate; said of the word's upper 24 bits here.
 template <class T>
 void Kernel(const KernelArgs& a, Rect tile) {
-  constexpr int64_t kBlocks = 64;
   const DropoutAttrs attrs = a.attrs.as<DropoutAttrs>();
   const RandomStream stream = StreamOf(attrs, a.random);
-  const uint32_t threshold = DropThreshold(attrs.rate);
-  const Computed<T> scale = static_cast<Computed<T>>(1 / (1 - attrs.rate));
-  const T* x = a.input<T>(0);
-  T* y = a.output<T>(0);
   ForRuns(a.output_shape(0), tile, [&](int64_t begin, int64_t n) {
-    const int64_t end = begin + n;
-    for (int64_t i = begin; i < end;) {
-      const int64_t first = i / 4, blocks = std::min(kBlocks, (end - 1) / 4 - first + 1);
-      uint32_t words[4 * kBlocks];
-      RandomWords(stream, first, blocks, words);
-      const int64_t stop = std::min(end, 4 * (first + blocks));
-      KeepWhere(words + (i - 4 * first), threshold, scale, x + i, y + i, stop - i);
-      i = stop;
-    }
+    Drop(stream, static_cast<uint64_t>(begin), attrs.rate, a.input<T>(0) + begin, a.output<T>(0) + begin, n);
   });
 }
 

@@ -3,12 +3,11 @@
 #define WEFT_OPS_KERNELS_ATTENTION_BLOCK_H_
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <limits>
 
 #include "weft/ops/kernels/attention.h"
-#include "weft/ops/kernels/random_words.h"
+#include "weft/ops/kernels/drop.h"
 
 namespace weft {
 
@@ -75,12 +74,9 @@ void MaskRow(const AttentionHead<T>& head, const AttentionBlock& block, int64_t 
 template <class T, class W>
 void KeepRow(const AttentionHead<T>& head, const AttentionBlock& block, int64_t i, W* keep) {
   const AttentionDropout& dropout = head.dropout;
-  const W scale = static_cast<W>(1 / (1 - dropout.rate));
-  const int64_t begin = dropout.first + (block.t + i) * head.sources + block.s, first = begin / 4;
-  uint32_t words[kAttentionBlock + 8];
-  RandomWords(dropout.random, static_cast<uint64_t>(first), (begin + block.cols - 1) / 4 - first + 1, words);
+  const int64_t first = dropout.first + (block.t + i) * head.sources + block.s;
   std::fill_n(keep, block.cols, W{1});
-  KeepWhere(words + (begin - 4 * first), DropThreshold(dropout.rate), scale, keep, keep, block.cols);
+  Drop(dropout.random, static_cast<uint64_t>(first), dropout.rate, keep, keep, block.cols);
   std::fill(keep + block.cols, keep + kAttentionBlock, W{0});
 }
 
