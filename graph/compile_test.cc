@@ -99,6 +99,16 @@ TEST(PrintTest, GivesALineANodeAndAnEdgeAnInput) {
   EXPECT_THAT(dot, HasSubstr("n1 -> n2;"));
 }
 
+TEST(PrintTest, SaysWhatRunsTogether) {
+  Tape tape;
+  const Var y = Tanh(Exp(tape.Input("x", {kF32, {2, 3}})));
+  const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {y}});
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  EXPECT_THAT(PrintText(*graph), HasSubstr(" = input() x : f32[2,3]\n"));
+  EXPECT_THAT(PrintText(*graph), HasSubstr(" : f32[2,3], in group 0\n"));
+  EXPECT_THAT(PrintMemory(*graph), HasSubstr("2 steps, 1 groups, 1 tasks, "));
+}
+
 TEST(CompileTest, ProductsThatOneDnnSumsWrongAreErrors) {
   constexpr int64_t kInner = int64_t{1} << 32;
   Tape tape;
