@@ -109,6 +109,41 @@ TEST(PrintTest, SaysWhatRunsTogether) {
   EXPECT_THAT(PrintMemory(*graph), HasSubstr("2 steps, 1 groups, 1 tasks, "));
 }
 
+TEST(PrintTest, ExplainsWhatBecameOfPatterns) {
+  Tape tape;
+  const auto input = [&](const char* name, DType dtype, const Shape& shape) {
+    return tape.Input(name, {dtype, shape});
+  };
+  const auto attention = [](Var query, Var key, Var value, Var* weights) {
+    *weights = Softmax(MatMul(query, key, {.transpose_b = true}));
+    return MatMul(*weights, value);
+  };
+  const TensorType type = {kF32, {2, 9, 4}};
+  const Var x = tape.Input("x", type), key = tape.Input("key", type), head = tape.Input("head", {kF32, {17, 4}});
+  const Var targets = tape.Input("targets", {kI32, {2, 9}}, {.below = 17});
+  Var y = x, weights;
+  const auto in_scope = [&](const char* name, auto record) {
+    const Scope scope(&tape, name);
+    record();
+  };
+  in_scope("twice", [&] {
+    y = attention(y, key, key, &weights);
+    y = attention(y, key, key, &weights);
+  });
+  in_scope("seen", [&] { y = attention(y, key, key, &weights); });
+  const Var logits = MatMul(y, head, {.transpose_b = true}), loss = CrossEntropy(logits, targets);
+  const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {loss, logits, weights}});
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  EXPECT_EQ(PrintExplanations(*graph),
+            "twice: attention: raised (2 times)\n"
+            "seen: attention: left alone, because a value inside it is used elsewhere\n"
+            "linear + cross-entropy: left alone, because the logits are fetched\n");
+
+  const absl::StatusOr<Graph> none = Compile(tape, {.fetch = {key * 2}});
+  ASSERT_TRUE(none.ok()) << none.status();
+  EXPECT_EQ(PrintExplanations(*none), "no pattern was recognised\n");
+}
+
 TEST(CompileTest, ProductsThatOneDnnSumsWrongAreErrors) {
   constexpr int64_t kInner = int64_t{1} << 32;
   Tape tape;

@@ -333,6 +333,7 @@ TEST_F(CliTest, GraphPrintsWhatWasAskedFor) {
   const CommandResult least = Weft(Arguments{"graph", "--memory-budget=1K"} + kTinyModel);
   EXPECT_EQ(least.exit_code, 1);
   EXPECT_TRUE(Contains(least.err, "memory_budget is 1000 bytes, but the least for the values of this graph is "));
+  EXPECT_EQ(graph({"--explain"}), "gpt/h.0/attn: attention: raised\nlinear + cross-entropy: raised\n");
   for (const char* stage : {"--stage=recorded", "--stage=compiled"}) {
     const std::string dot = graph({"--format=dot", stage});
     EXPECT_EQ(dot.substr(0, 7), "digraph");
