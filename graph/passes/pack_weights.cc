@@ -9,12 +9,12 @@
 namespace weft {
 namespace {
 
-// Rows of a product from which on packing pays. In f32, what lies as the product reads it is left as it is.
-constexpr int64_t kRowsF32 = 512, kRowsBF16 = 192;
-constexpr int64_t kLeast = 64;  // of a weight's rows and columns
+constexpr int64_t kEnoughRows = 512;  // rows of a product from which on packing pays
+constexpr int64_t kLeast = 64;        // of a weight's rows and columns
 
 // Rewrite matmul(a, w) to packed_matmul(a, pack(w)), and the cast of w to bf16 between them to a pack to bf16, where w
-// is a weight in f32 and a has so many rows that the product gains more than the pack costs.
+// is a weight in f32 and a has so many rows that the product gains more than the pack costs. Left alone: few rows,
+// small weights, and in f32 a weight that lies as the product reads it.
 VarList PackWeight(PatternRewriter& r, const Node& matmul) {
   const MatMulAttrs attrs = matmul.attrs.as<MatMulAttrs>();
   const TensorType &a = r.type(matmul.inputs[0]), &b = r.type(matmul.inputs[1]);
@@ -22,7 +22,7 @@ VarList PackWeight(PatternRewriter& r, const Node& matmul) {
   if (b.dtype == kBF16 && r.producer(weight).op == &kCast) weight = r.producer(weight).inputs[0];
   if (r.producer(weight).op != &kParameterOp || r.type(weight).dtype != kF32) return {};
   if (attrs.transpose_a || b.shape.rank() != 2 || b.shape.dim(0) < kLeast || b.shape.dim(1) < kLeast) return {};
-  if (a.shape.rows() < (b.dtype == kBF16 ? kRowsBF16 : kRowsF32)) return {};
+  if (a.shape.rows() < kEnoughRows) return {};
   if (b.dtype == kF32 && !attrs.transpose_b) return {};
   if (b.dtype == kBF16 && !PacksBF16()) return {};
   const int64_t cols = b.shape.dim(attrs.transpose_b ? 0 : 1);
