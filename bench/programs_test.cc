@@ -271,7 +271,8 @@ TEST(PerformancePageTest, ItsCommandsWork) {
       {"train_bench", " --model=charcpu --batch=1 --length=8 --layers=1 --steps=3"},
       {"ceiling", " --batch=1 --length=8 --seconds=1e-3"},
       {"op_bench", " --benchmark_filter=softmax --benchmark_min_time=1e-3"},
-      {"compare", " --rows=charcpu-f32 --rounds=1 --steps=3 --train-bench=bench/train_bench --ceiling="}};
+      {"compare", " --rows=charcpu-f32 --rounds=1 --steps=3 --train-bench=bench/train_bench --ceiling="},
+      {"scaling", " --largest=64 --steps=3 --train-bench=bench/train_bench"}};
   std::ifstream page("docs/performance.md");
   ASSERT_TRUE(page.good());
   std::map<std::string, int> commands;
@@ -285,6 +286,7 @@ TEST(PerformancePageTest, ItsCommandsWork) {
     flags = std::regex_replace(flags, std::regex("PYTHON"), FakePython());
     flags = std::regex_replace(flags, std::regex("--model=gpt2"), "--model=charcpu");
     flags = std::regex_replace(flags, std::regex("--json=comparison.json"), "--json=" + testing::TempDir() + "/c.json");
+    flags = std::regex_replace(flags, std::regex("--svg=scaling.svg"), "--svg=" + testing::TempDir() + "/s.svg");
     const CommandResult result = RunBench(program + flags + quick.at(program));
     EXPECT_EQ(result.exit_code, 0) << line << "\n" << result.err;
     ++commands[program];

@@ -11,7 +11,6 @@ namespace weft {
 namespace {
 
 constexpr int64_t kMostTiles = 64;
-constexpr int64_t kColumnQuantum = 64;  // a cache line or more of any dtype
 
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 

@@ -8,6 +8,8 @@
 
 namespace weft {
 
+inline constexpr int64_t kColumnQuantum = 64;  // of ops that name none: a cache line or more of any dtype
+
 // The tiles of a node: they depend on the op, its attributes and its types only.
 std::vector<Rect> Tiles(const OpDef& op, const OpArgs& args, double tile_seconds = kTileSeconds);
 

@@ -55,7 +55,7 @@ bool Allows(const OpDef& op, const OpArgs& args, absl::Span<const Rect> tiles) {
   if (op.cut == Cut::kNone) return false;
   const Shape& domain = DomainShape(op, args);
   const int64_t quantum = op.quantum != nullptr ? op.quantum(args) : 1;
-  const int64_t column_quantum = op.column_quantum != nullptr ? op.column_quantum(args) : 1;
+  const int64_t column_quantum = op.column_quantum != nullptr ? op.column_quantum(args) : kColumnQuantum;
   return std::all_of(tiles.begin(), tiles.end(), [&](const Rect& tile) {
     const bool rows = op.cut == Cut::kCols ? tile.rows() == domain.rows() : tile.row_begin % quantum == 0;
     const bool cols = op.cut == Cut::kRows ? tile.cols() == domain.cols() : tile.col_begin % column_quantum == 0;
@@ -71,7 +71,8 @@ class Fuser {
         program_(graph->program),
         member_of_(program_.nodes.size(), kNone),
         readers_(program_.values.size()),
-        last_reader_(program_.values.size()) {
+        last_reader_(program_.values.size()),
+        seen_(program_.values.size()) {
     for (uint32_t n = 0; n < program_.nodes.size(); ++n) {
       const Node& node = program_.nodes[n];
       const Types inputs = program_.InputTypes(node), outputs = program_.OutputTypes(node);
@@ -114,10 +115,10 @@ class Fuser {
   // Once for each value, whatever views it is read through.
   template <class Function>
   void ForEachRead(const Node& node, Function function) const {
-    for (size_t k = 0; k < node.inputs.size(); ++k) {
-      const ValueId value = StorageRoot(program_, node.inputs[k]);
-      const auto same = [&](ValueId id) { return StorageRoot(program_, id) == value; };
-      if (std::none_of(node.inputs.begin(), node.inputs.begin() + k, same)) function(value);
+    ++round_;
+    for (ValueId in : node.inputs) {
+      const ValueId value = StorageRoot(program_, in);
+      if (std::exchange(seen_[static_cast<size_t>(value)], round_) != round_) function(value);
     }
   }
   // Who makes a value: kNone for sources.
@@ -275,10 +276,12 @@ class Fuser {
   const bool fuse_;
   CompiledGraph& graph_;
   const Program& program_;
-  std::vector<uint32_t> member_of_;    // by node
-  std::vector<uint32_t> readers_;      // by value: how many nodes read it
-  std::vector<uint32_t> last_reader_;  // by value: the number after the last group so far that reads it
-  std::vector<Member> members_;        // in program order
+  std::vector<uint32_t> member_of_;     // by node
+  std::vector<uint32_t> readers_;       // by value: how many nodes read it
+  std::vector<uint32_t> last_reader_;   // by value: the number after the last group so far that reads it
+  mutable std::vector<uint64_t> seen_;  // by value: the last round of ForEachRead that met it
+  mutable uint64_t round_ = 0;
+  std::vector<Member> members_;  // in program order
   std::vector<Forming> groups_;
   uint32_t batch_ = kNone;  // the latest group that began with a write of one tile
 };

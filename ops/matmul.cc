@@ -184,12 +184,18 @@ void KernelF64(const KernelArgs& args, Rect tile) {
 }
 
 // Tiles hold whole matrices of a batch. Those of a single product have so many rows that packing B is amortised, and so
-// many columns that reading A is.
+// many columns that reading A is. Of Bᵀ in f32, more has to be put in order for each column.
+bool IsTransposedF32(const OpArgs& args) {
+  return args.inputs[0].dtype == kF32 && args.attrs.as<MatMulAttrs>().transpose_b;
+}
 int64_t Quantum(const OpArgs& args) {
   const Layout layout(args.attrs, args.inputs[0].shape, args.inputs[1].shape, args.outputs[0].shape);
-  return layout.batch == 1 ? EqualParts(layout.rows, 128, 32) : std::max<int64_t>(1, layout.rows);
+  if (layout.batch > 1) return std::max<int64_t>(1, layout.rows);
+  return EqualParts(layout.rows, IsTransposedF32(args) ? 256 : 128, 32);
 }
-int64_t ColumnQuantum(const OpArgs& args) { return EqualParts(args.outputs[0].shape.cols(), 256, 64); }
+int64_t ColumnQuantum(const OpArgs& args) {
+  return EqualParts(args.outputs[0].shape.cols(), IsTransposedF32(args) ? 128 : 256, 64);
+}
 
 Rect Access(const OpArgs& args, int operand, Rect tile) {
   if (operand >= 2) return tile;

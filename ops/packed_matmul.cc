@@ -131,6 +131,8 @@ constexpr OpExample kExamples[] = {
     {.in = "[3,5] [7,5]", .record = Example<1, 0>, .out = "[3,7]"},
     {.in = "f32[2,67,130] f32[130,200]", .record = Example<0, 0>, .out = "f32[2,67,200]", .tolerance = kManyTerms},
     {.in = "f32[67,130] f32[200,130]", .record = Example<1, 0>, .tolerance = kManyTerms},
+    {.in = "[33,40] [40,700]", .record = Example<0, 0>, .out = "[33,700]"},  // panels of 384 columns
+    {.in = "[33,40] [700,40]", .record = Example<1, 0>, .out = "[33,700]"},
     {.in = "bf16[67,130] f32[200,130]", .record = Example<1, 0>, .out = "bf16[67,200]"},
     {.in = "bf16[2,67,130] f32[130,200]", .record = Example<0, 1>, .out = "f32[2,67,200]", .tolerance = kManyTerms},
     {.in = "f32[0,5] f32[5,7]", .record = Example<0, 0>, .out = "f32[0,7]"},

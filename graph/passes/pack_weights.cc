@@ -1,3 +1,7 @@
+#include <algorithm>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
 #include "weft/core/status.h"
 #include "weft/graph/passes/passes.h"
 #include "weft/graph/passes/pattern.h"
@@ -30,12 +34,32 @@ VarList PackWeight(PatternRewriter& r, const Node& matmul) {
   return {PackedMatMul(r.Now(matmul.inputs[0]), panels, cols, attrs.f32_output)};
 }
 
+// Rewrite two packs of one weight to one.
+void SharePacks(Rewrite& rewrite) {
+  Program& program = rewrite.program;
+  absl::flat_hash_map<ValueId, absl::InlinedVector<ValueId, 2>> packs;  // of a weight: one for each kind
+  absl::flat_hash_map<ValueId, ValueId> first;
+  for (Node& node : program.nodes) {
+    for (ValueId& in : node.inputs) {
+      const auto found = first.find(in);
+      if (found != first.end()) in = found->second;
+    }
+    if (node.op != &kPack) continue;
+    auto& known = packs[node.inputs[0]];
+    const auto same = std::find_if(known.begin(), known.end(), [&](ValueId id) {
+      return kPack.attrs.equal(program.producer(id).attrs, node.attrs);
+    });
+    same == known.end() ? known.push_back(node.output(0)) : void(first[node.output(0)] = *same);
+  }
+}
+
 }  // namespace
 
 absl::Status PackWeights(Rewrite& rewrite) {
   if (!rewrite.pack) return absl::OkStatus();
   WEFT_RETURN_IF_ERROR(RewritePatterns(rewrite, {{&kMatmul, nullptr, PackWeight}}));
-  return ShareCommon(rewrite);  // one pack for all products of a weight
+  SharePacks(rewrite);
+  return DropDead(rewrite);
 }
 
 }  // namespace weft

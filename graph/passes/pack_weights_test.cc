@@ -86,6 +86,16 @@ TEST(PackWeightsTest, PacksInPlaceOfTheCastToBF16) {
   }
 }
 
+TEST(PackWeightsTest, PacksOnceForAllProducts) {
+  Tape tape;
+  const Var x = tape.Input("x", {kF32, {600, 96}}), w = tape.Parameter("w", {kF32, {200, 96}}, Gaussian(0.1));
+  const Var y = MatMul(x, w, {.transpose_b = true}), z = MatMul(Exp(x), w, {.transpose_b = true});
+  const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {y, z}});
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  EXPECT_EQ(Count(*graph, "pack"), 1);
+  EXPECT_EQ(Count(*graph, "packed_matmul"), 2);
+}
+
 TEST(PackWeightsTest, LeavesFewRowsAndWhatIsToldNotTo) {
   for (const auto& [rows, outputs, pack] : {std::tuple(100, 200, true), {600, 20, true}, {600, 200, false}}) {
     const absl::StatusOr<Graph> graph = Product(rows, outputs).Compiled(pack, kF32);

@@ -55,8 +55,8 @@ memory::desc Matrix(const GemmShape& shape, DType dtype, int64_t rows, int64_t c
   return memory::desc(dims, dtype == kBF16 ? memory::data_type::bf16 : memory::data_type::f32, strides);
 }
 
-// The panels of B [rows, cols] in bf16.
-memory::desc Panels(int64_t rows, int64_t cols) {
+// B [rows, cols] of bf16 in panels.
+memory::desc Packed(int64_t rows, int64_t cols) {
   return memory::desc({rows, cols}, memory::data_type::bf16, memory::format_tag::BA16a64b2a);
 }
 
@@ -69,9 +69,12 @@ dnnl::matmul::primitive_desc Describe(const dnnl::primitive_attr& attr, const me
 #endif
 }
 
-// oneDNN's fastest products of bf16 write rows without gaps between them, which then are copied.
+// oneDNN's fastest products of bf16, and of f32 with Bᵀ, write rows without gaps between them, which then are copied.
 bool CopiesRows(const GemmShape& shape) {
-  return (shape.out == kBF16 || shape.packed_b) && shape.batch == 1 && shape.c_stride != shape.cols;
+  constexpr int64_t kEnoughRows = 64;  // to be worth what such a product of f32 does first
+  if (shape.batch != 1 || shape.c_stride == shape.cols || shape.accumulate) return false;
+  return shape.out == kBF16 || shape.packed_b ||
+         (shape.in == kF32 && shape.transpose_b && !shape.transpose_a && shape.rows >= kEnoughRows);
 }
 size_t RowBytes(const GemmShape& shape) { return SizeOf(shape.out) * static_cast<size_t>(shape.cols); }
 
@@ -79,7 +82,7 @@ dnnl::matmul::primitive_desc Describe(const GemmShape& shape) {
   const int64_t rows = shape.rows, cols = shape.cols, inner = shape.inner;
   const memory::desc a = Matrix(shape, shape.in, rows, inner, shape.a_stride, shape.a_step, shape.transpose_a);
   const memory::desc b = shape.packed_b
-                             ? Panels(inner, cols)
+                             ? Packed(inner, cols)
                              : Matrix(shape, shape.in, inner, cols, shape.b_stride, shape.b_step, shape.transpose_b);
   const int64_t c_stride = CopiesRows(shape) ? cols : shape.c_stride;
   const memory::desc c = Matrix(shape, shape.out, rows, cols, c_stride, shape.c_step, false);
@@ -126,7 +129,7 @@ bool HasPackedBF16Products() {
     const memory::desc plain(square, memory::data_type::bf16, memory::format_tag::ab);
     const memory::desc any(square, memory::data_type::bf16, memory::format_tag::any);
     const OneThread one_thread;
-    return Describe({}, plain, any, plain).weights_desc() == Panels(128, 128);
+    return Describe({}, plain, any, plain).weights_desc() == Packed(128, 128);
   }();
   return has;
 }

@@ -32,16 +32,18 @@ HWY_INLINE V<float> Widen(hn::Vec<BitsOfBF16> x) {
   return hn::BitCast(D<float>(), hn::ShiftLeft<16>(hn::PromoteTo(d32, x)));
 }
 
-// As BF16's constructor.
-HWY_INLINE hn::Vec<BitsOfBF16> Narrow(V<float> x) {
+// As BF16's constructor, in the upper halves.
+HWY_INLINE hn::Vec<hn::RebindToUnsigned<D<float>>> RoundedBits(V<float> x) {
   const hn::RebindToUnsigned<D<float>> d32;
+  const auto bits = hn::BitCast(d32, x);
+  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(d32, 1));
+  const auto rounded = hn::Add(bits, hn::Add(odd, hn::Set(d32, 0x7fff)));
+  return hn::IfThenElse(hn::RebindMask(d32, hn::IsNaN(x)), hn::Or(bits, hn::Set(d32, 0x400000)), rounded);
+}
+
+HWY_INLINE hn::Vec<BitsOfBF16> Narrow(V<float> x) {
   const hn::RebindToSigned<D<float>> i32;
-  const auto bits = hn::BitCast(d32, x), upper = hn::ShiftRight<16>(bits);
-  const auto odd = hn::And(upper, hn::Set(d32, 1));
-  const auto rounded = hn::ShiftRight<16>(hn::Add(bits, hn::Add(odd, hn::Set(d32, 0x7fff))));
-  const auto quiet = hn::Or(upper, hn::Set(d32, 0x40));
-  const auto result = hn::IfThenElse(hn::RebindMask(d32, hn::IsNaN(x)), quiet, rounded);
-  return hn::DemoteTo(BitsOfBF16(), hn::BitCast(i32, result));
+  return hn::DemoteTo(BitsOfBF16(), hn::BitCast(i32, hn::ShiftRight<16>(RoundedBits(x))));
 }
 
 template <class T>

@@ -24,19 +24,9 @@ struct Source {
 template <class T>
 constexpr int64_t kPerWord = sizeof(uint32_t) / sizeof(T);
 
-template <class VF>
-HWY_INLINE auto RoundedBits(VF x) {
-  const hn::RebindToUnsigned<hn::DFromV<VF>> d32;
-  const auto bits = hn::BitCast(d32, x);
-  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(d32, 1));
-  const auto rounded = hn::Add(bits, hn::Add(odd, hn::Set(d32, 0x7fff)));
-  return hn::IfThenElse(hn::RebindMask(d32, hn::IsNaN(x)), hn::Or(bits, hn::Set(d32, 0x400000)), rounded);
-}
-
-template <class VF>
-HWY_INLINE auto Pair(VF even, VF odd) {
-  const hn::RebindToUnsigned<hn::DFromV<VF>> d32;
-  return hn::Or(hn::ShiftRight<16>(RoundedBits(even)), hn::And(RoundedBits(odd), hn::Set(d32, 0xffff0000)));
+HWY_INLINE hn::Vec<hn::RebindToUnsigned<D<float>>> Pair(V<float> even, V<float> odd) {
+  const auto upper = hn::Set(hn::RebindToUnsigned<D<float>>(), 0xffff0000);
+  return hn::Or(hn::ShiftRight<16>(RoundedBits(even)), hn::And(RoundedBits(odd), upper));
 }
 
 template <class T>
@@ -154,6 +144,7 @@ template <class T>
 void Pack(const Source& source, int64_t first, int64_t last, uint32_t* panels) {
   source.transposed ? PackTransposed<T>(source, first, last, panels) : PackRows<T>(source, first, last, panels);
 }
+
 void PackWords(const PanelShape& shape, bool transposed, const float* b, int64_t first, int64_t last,
                uint32_t* panels) {
   const Source source = {shape, b, transposed};

@@ -75,7 +75,9 @@ struct ErfLanes {
       q = hn::MulAdd(q, u, hn::Set(d, c));
     }
     const auto y = hn::Mul(hn::Add(hn::Div(p, q), hn::Set(d, 0.3125f)), x);
-    return hn::IfThenElse(hn::Ge(u, hn::Set(d, 3.92f * 3.92f)), hn::CopySign(hn::Set(d, 1.0f), x), y);
+    const auto one = hn::CopySign(hn::Set(d, 1.0f), x);  // nowhere exceeded
+    const auto beyond = hn::Or(hn::Ge(u, hn::Set(d, 3.92f * 3.92f)), hn::Gt(hn::Abs(y), hn::Set(d, 1.0f)));
+    return hn::IfThenElse(beyond, one, y);
   }
   template <class D>
   requires(sizeof(hn::TFromD<D>) == 8) HWY_INLINE hn::Vec<D>
