@@ -16,7 +16,6 @@ constexpr double kMostGrowth = 1.5;          // of the time of a product whose t
 constexpr double kSmallSeconds = 20e-6;      // a task that others can wait for
 constexpr double kStepSeconds = 0.1e-6;      // to call a kernel
 constexpr size_t kRecent = 16;               // groups: what is made much earlier than it was to be lives longer
-constexpr size_t kShrinks = 64;              // so many times less than what it is made of may live longer
 constexpr uint32_t kMostMoved = 16;          // members whose tiles are tried again for one op
 
 struct Member {  // a step
@@ -73,6 +72,7 @@ class Fuser {
         readers_(program_.values.size()),
         last_reader_(program_.values.size()),
         seen_(program_.values.size()) {
+    graph_.storage_roots = StorageRoots(program_);
     for (uint32_t n = 0; n < program_.nodes.size(); ++n) {
       const Node& node = program_.nodes[n];
       const Types inputs = program_.InputTypes(node), outputs = program_.OutputTypes(node);
@@ -111,20 +111,19 @@ class Fuser {
 
  private:
   const Node& node(uint32_t member) const { return program_.node(members_[member].node); }
+  ValueId Root(ValueId id) const { return graph_.storage_roots[static_cast<size_t>(id)]; }
 
   // Once for each value, whatever views it is read through.
   template <class Function>
   void ForEachRead(const Node& node, Function function) const {
     ++round_;
     for (ValueId in : node.inputs) {
-      const ValueId value = StorageRoot(program_, in);
+      const ValueId value = Root(in);
       if (std::exchange(seen_[static_cast<size_t>(value)], round_) != round_) function(value);
     }
   }
   // Who makes a value: kNone for sources.
-  uint32_t Maker(ValueId value) const {
-    return member_of_[static_cast<size_t>(program_.value(StorageRoot(program_, value)).producer)];
-  }
+  uint32_t Maker(ValueId value) const { return member_of_[static_cast<size_t>(program_.value(Root(value)).producer)]; }
   uint32_t GroupOf(ValueId value) const {
     const uint32_t maker = Maker(value);
     return maker == kNone ? kNone : members_[maker].group;
@@ -150,7 +149,8 @@ class Fuser {
 
   bool Joins(uint32_t m, uint32_t g) {
     const Node& n = node(m);
-    if (n.op->writes > 0 ? !WritesAfterReaders(n, g) : groups_.size() - g > kRecent && !Shrinks(n)) return false;
+    if (n.op->writes > 0 ? !WritesAfterReaders(n, g) : groups_.size() - g > kRecent && !Shrinks(program_, n))
+      return false;
     const Forming& group = groups_[g];
     Member& member = members_[m];
     const size_t tiles = member.tiles.size();
@@ -179,16 +179,8 @@ class Fuser {
 
   // Whether all that read what a node overwrites are in groups before `g`.
   bool WritesAfterReaders(const Node& n, uint32_t g) const {
-    return std::all_of(n.inputs.begin(), n.inputs.begin() + n.op->writes, [&](ValueId state) {
-      return last_reader_[static_cast<size_t>(StorageRoot(program_, state))] <= g;
-    });
-  }
-
-  bool Shrinks(const Node& n) const {
-    size_t read = 0, made = 0;
-    for (ValueId in : n.inputs) read += program_.value(in).type.bytes();
-    for (uint32_t i = 0; i < n.output_count; ++i) made += program_.value(n.output(i)).type.bytes();
-    return made <= read / kShrinks;
+    return std::all_of(n.inputs.begin(), n.inputs.begin() + n.op->writes,
+                       [&](ValueId state) { return last_reader_[static_cast<size_t>(Root(state))] <= g; });
   }
 
   // Whether what a member's tiles read of the group, the same tiles of the group made.
@@ -198,8 +190,7 @@ class Fuser {
       if (GroupOf(n.inputs[k]) != g) continue;
       const Member& maker = members_[Maker(n.inputs[k])];
       const Node& made_by = program_.node(maker.node);
-      const uint32_t output =
-          static_cast<uint32_t>(StorageRoot(program_, n.inputs[k])) - static_cast<uint32_t>(made_by.first_output);
+      const uint32_t output = static_cast<uint32_t>(Root(n.inputs[k])) - static_cast<uint32_t>(made_by.first_output);
       const Touches written = {made_by, made_by.inputs.size() + output, maker.tiles};
       if (!TileByTile(program_, {n, k, members_[m].tiles}, written)) return false;
     }

@@ -10,8 +10,8 @@
 
 namespace weft {
 
-// Fills in steps, tiles and groups of a graph whose program is there. Tiles take about `tile_seconds`, above 0; unless
-// `fuse`, every step is a group.
+// Fills in storage roots, steps, tiles and groups of a graph whose program is there. Tiles take about `tile_seconds`,
+// above 0; unless `fuse`, every step is a group.
 void MakeSteps(double tile_seconds, bool fuse, CompiledGraph* graph);
 
 }  // namespace weft

@@ -66,8 +66,9 @@ struct Explanation {
 };
 
 struct CompiledGraph {
-  Program program;          // after all passes
-  std::vector<Step> steps;  // in a serial order; views, sources and groups of updates have none
+  Program program;                     // after all passes
+  std::vector<ValueId> storage_roots;  // by value: whose bytes it uses (graph/storage.h)
+  std::vector<Step> steps;             // in a serial order; views, sources and groups of updates have none
   std::vector<Group> groups;
   std::vector<Rect> tiles;  // of all steps, by step
   std::vector<Task> tasks;

@@ -117,7 +117,7 @@ class Planner {
 
  private:
   const Node& node(uint32_t step) const { return program_.node(graph_.steps[step].node); }
-  size_t Root(ValueId id) const { return static_cast<size_t>(StorageRoot(program_, id)); }
+  size_t Root(ValueId id) const { return static_cast<size_t>(graph_.storage_roots[static_cast<size_t>(id)]); }
   const Group& group(uint32_t step) const { return graph_.groups[graph_.steps[step].group]; }
   // Within a group, one tile may be at its last step while another is at its first; a task's own steps are in order.
   uint32_t Begin(uint32_t step) const { return group(step).tile_count == 1 ? step : group(step).first_step; }

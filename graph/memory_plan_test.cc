@@ -88,15 +88,16 @@ std::vector<Touch> Touches(const CompiledGraph& graph) {
       const Rect rect = Access(*node.op, {node.attrs, inputs, outputs}, static_cast<int>(k), tile);
       if (rect.rows() <= 0 || rect.cols() <= 0) continue;
       const int64_t size = static_cast<int64_t>(SizeOf(type.dtype));
-      touches.push_back({t,
-                         step,
-                         place_of[static_cast<size_t>(program.value(StorageRoot(program, id)).producer)],
-                         writes,
-                         place.kind,
-                         place.index,
-                         static_cast<int64_t>(place.offset),
-                         type.shape.cols() * size,
-                         {rect.row_begin, rect.row_end, rect.col_begin * size, rect.col_end * size}});
+      touches.push_back(
+          {t,
+           step,
+           place_of[static_cast<size_t>(program.value(graph.storage_roots[static_cast<size_t>(id)]).producer)],
+           writes,
+           place.kind,
+           place.index,
+           static_cast<int64_t>(place.offset),
+           type.shape.cols() * size,
+           {rect.row_begin, rect.row_end, rect.col_begin * size, rect.col_end * size}});
     }
   };
   for (uint32_t t = 0; t < graph.tasks.size(); ++t) {

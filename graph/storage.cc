@@ -1,5 +1,6 @@
 #include "weft/graph/storage.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace weft {
@@ -43,12 +44,21 @@ constexpr OpDef kCopyOp = {.name = "copy",
                            .cut = Cut::kRows,
                            .gradient = [](const GradientArgs& a) { return VarList{a.grad(0)}; }};
 
-ValueId StorageRoot(const Program& program, ValueId id) {
-  for (;;) {
-    const NodeId producer = program.value(id).producer;
-    if (producer == kNoNode || !program.node(producer).op->view) return id;
-    id = program.node(producer).inputs[0];
+std::vector<ValueId> StorageRoots(const Program& program) {
+  std::vector<ValueId> roots;
+  for (uint32_t v = 0; v < program.values.size(); ++v) roots.push_back(ValueId{v});
+  for (const Node& node : program.nodes) {
+    if (node.op->view) roots[static_cast<size_t>(node.output(0))] = roots[static_cast<size_t>(node.inputs[0])];
   }
+  return roots;
+}
+
+bool Shrinks(const Program& program, const Node& node, size_t small) {
+  constexpr size_t kTimes = 64;
+  size_t read = 0, made = 0;
+  for (ValueId in : node.inputs) read += program.value(in).type.bytes();
+  for (uint32_t i = 0; i < node.output_count; ++i) made += program.value(node.output(i)).type.bytes();
+  return made <= std::max(small, read / kTimes);
 }
 
 Rect SeenAs(const Rect& rect, const Shape& view, const Shape& shape) {

@@ -2,13 +2,17 @@
 #ifndef WEFT_GRAPH_STORAGE_H_
 #define WEFT_GRAPH_STORAGE_H_
 
+#include <vector>
+
 #include "absl/types/span.h"
 #include "weft/core/program.h"
 
 namespace weft {
 
-// The value at the start of the chain of views that `id` ends.
-ValueId StorageRoot(const Program& program, ValueId id);
+// By value: the one at the start of the chain of views that it ends.
+std::vector<ValueId> StorageRoots(const Program& program);
+// Whether a node makes so little of what it reads, or no more than `small` bytes, that it may well live longer.
+bool Shrinks(const Program& program, const Node& node, size_t small = 0);
 
 // What a rectangle of a value seen as `view` touches of the same bytes seen as `shape`: more, where the columns differ.
 Rect SeenAs(const Rect& rect, const Shape& view, const Shape& shape);

@@ -69,7 +69,7 @@ class TaskMaker {
   // Tile by tile, for what step `s` reads as operand `k`; unless its own group makes it.
   void WaitForInput(uint32_t s, const OpArgs& args, size_t k) {
     const Node& node = program_.node(graph_.steps[s].node);
-    const ValueId value = StorageRoot(program_, node.inputs[k]);
+    const ValueId value = graph_.storage_roots[static_cast<size_t>(node.inputs[k])];
     const NodeId producer = program_.value(value).producer;
     const uint32_t step = step_of_[static_cast<size_t>(producer)];
     if (step == kNone) return;  // an input, a parameter, a constant

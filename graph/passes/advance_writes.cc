@@ -8,17 +8,13 @@
 namespace weft {
 namespace {
 
-constexpr size_t kSmall = 4096;  // bytes of a value that may wait for a write
-constexpr size_t kShrinks = 64;  // so many times less than what it is made of is small, too
+constexpr size_t kSmall = 4096;  // bytes of values that may wait for a write
 
 // Whether a node goes to where it can run first: a write, what it reads that takes no bytes of the plan, and the little
 // that stands between a gradient and its update.
 bool Advances(const Program& program, const Node& node) {
   if (node.op->writes > 0 || node.op == &kParameterOp || node.op == &kInputOp || node.op == &kConstantOp) return true;
-  size_t read = 0, made = 0;
-  for (ValueId in : node.inputs) read += program.value(in).type.bytes();
-  for (uint32_t i = 0; i < node.output_count; ++i) made += program.value(node.output(i)).type.bytes();
-  return made <= std::max(kSmall, read / kShrinks);
+  return Shrinks(program, node, kSmall);
 }
 
 }  // namespace
@@ -28,10 +24,12 @@ bool Advances(const Program& program, const Node& node) {
 absl::Status AdvanceWrites(Rewrite& rewrite) {
   Program& program = rewrite.program;
   const uint32_t count = static_cast<uint32_t>(program.nodes.size());
+  const std::vector<ValueId> roots = StorageRoots(program);
+  const auto root = [&](ValueId id) { return static_cast<uint32_t>(roots[static_cast<size_t>(id)]); };
   absl::flat_hash_map<uint32_t, uint32_t> last_reader;  // an old version → the place of the last node before its write
   for (const Node& node : program.nodes) {
     for (int i = 0; i < node.op->writes; ++i) {
-      last_reader[static_cast<uint32_t>(StorageRoot(program, node.inputs[i]))] = 0;
+      last_reader[root(node.inputs[i])] = 0;
     }
   }
   if (last_reader.empty()) return absl::OkStatus();
@@ -46,12 +44,11 @@ absl::Status AdvanceWrites(Rewrite& rewrite) {
         place[n] = std::max(place[n], place[static_cast<uint32_t>(program.value(in).producer)]);
       }
       for (int i = 0; i < node.op->writes; ++i) {
-        const ValueId state = StorageRoot(program, node.inputs[i]);
-        place[n] = std::max(place[n], last_reader[static_cast<uint32_t>(state)]);
+        place[n] = std::max(place[n], last_reader[root(node.inputs[i])]);
       }
     }
     for (ValueId in : node.inputs) {
-      const auto reader = last_reader.find(static_cast<uint32_t>(StorageRoot(program, in)));
+      const auto reader = last_reader.find(root(in));
       if (reader != last_reader.end()) reader->second = std::max(reader->second, place[n]);
     }
   }

@@ -2,6 +2,7 @@
 
 #include "weft/core/arena.h"
 #include "weft/graph/passes/recomputation.h"
+#include "weft/graph/storage.h"
 
 namespace weft {
 namespace {
@@ -12,24 +13,23 @@ constexpr uint32_t kMostBuckets = 4096;
 bool TakesOver(const Program& program, const Lifetimes& lifetimes, const Node& node, size_t input) {
   if (node.op->in_place != static_cast<int>(input) || node.op->writes > 0) return false;
   if (program.value(node.inputs[input]).type != program.value(node.output(0)).type) return false;
-  const auto root = [&](ValueId id) { return lifetimes.root[static_cast<size_t>(id)]; };
   for (ValueId in : node.inputs) {
-    if (in != node.inputs[input] && root(in) == root(node.inputs[input])) return false;
+    if (in != node.inputs[input] && lifetimes.root(in) == lifetimes.root(node.inputs[input])) return false;
   }
   return true;
 }
 
 }  // namespace
 
-Lifetimes::Lifetimes(const Rewrite& rewrite) : end(static_cast<uint32_t>(rewrite.program.nodes.size())) {
+Lifetimes::Lifetimes(const Rewrite& rewrite)
+    : end(static_cast<uint32_t>(rewrite.program.nodes.size())), roots(StorageRoots(rewrite.program)) {
   const Program& program = rewrite.program;
-  root.resize(program.values.size());
   bytes.assign(program.values.size(), 0);
   last.assign(program.values.size(), 0);
   written.assign(program.values.size(), kNever);
   reads.resize(end);
   const auto read = [&](ValueId id, uint32_t time) {
-    const uint32_t r = root[static_cast<size_t>(id)];
+    const size_t r = root(id);
     last[r] = time;
     std::vector<uint32_t>& times = reads[static_cast<size_t>(program.values[r].producer)];
     if (times.empty() || times.back() != time) times.push_back(time);
@@ -39,7 +39,6 @@ Lifetimes::Lifetimes(const Rewrite& rewrite) : end(static_cast<uint32_t>(rewrite
     const bool placed = !node.op->view && KernelFor(*node.op, program.InputTypes(node), program.OutputTypes(node));
     for (uint32_t i = 0; i < node.output_count; ++i) {
       const size_t v = static_cast<size_t>(node.output(i));
-      root[v] = node.op->view ? root[static_cast<size_t>(node.inputs[0])] : static_cast<uint32_t>(v);
       last[v] = n;
       if (placed && static_cast<int>(i) >= node.op->writes) {
         bytes[v] = static_cast<int64_t>(AlignUp(std::max<size_t>(program.values[v].type.bytes(), 1)));
@@ -48,14 +47,14 @@ Lifetimes::Lifetimes(const Rewrite& rewrite) : end(static_cast<uint32_t>(rewrite
     if (placed) {  // a group only orders
       for (ValueId in : node.inputs) read(in, n);
     }
-    for (int i = 0; i < node.op->writes; ++i) written[root[static_cast<size_t>(node.inputs[i])]] = n;
+    for (int i = 0; i < node.op->writes; ++i) written[root(node.inputs[i])] = n;
   }
   for (ValueId id : rewrite.roots) read(id, end);
   until = last;
   for (uint32_t n = 0; n < end; ++n) {
     const Node& node = program.nodes[n];
     for (size_t i = 0; i < node.inputs.size(); ++i) {
-      const uint32_t r = root[static_cast<size_t>(node.inputs[i])];
+      const size_t r = root(node.inputs[i]);
       if (last[r] == n && TakesOver(program, *this, node, i)) until[r] = n - 1;
     }
   }

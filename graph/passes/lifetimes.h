@@ -17,8 +17,10 @@ namespace weft {
 struct Lifetimes {
   explicit Lifetimes(const Rewrite& rewrite);
 
+  size_t root(ValueId id) const { return static_cast<size_t>(roots[static_cast<size_t>(id)]); }
+
   uint32_t end = 0;            // the end of the run
-  std::vector<uint32_t> root;  // by value
+  std::vector<ValueId> roots;  // by value
   std::vector<int64_t> bytes;  // by root; 0 of what has a place outside the arena
   std::vector<uint32_t> last;  // by root: its last reader
   std::vector<uint32_t>

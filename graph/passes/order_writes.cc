@@ -21,10 +21,12 @@ void NumberProducers(Program* program) {
 // Rewrite fetch(input) to fetch(copy(input)).
 absl::Status OrderWrites(Rewrite& rewrite) {
   Program& program = rewrite.program;
+  std::vector<ValueId> roots = StorageRoots(program);
+  const auto root_of = [&](ValueId id) { return static_cast<uint32_t>(roots[static_cast<size_t>(id)]); };
   absl::flat_hash_map<uint32_t, uint32_t> written_at;  // the value that holds an old version → the node that ends it
   for (uint32_t n = 0; n < program.nodes.size(); ++n) {
     for (int i = 0; i < program.nodes[n].op->writes; ++i) {
-      written_at[static_cast<uint32_t>(StorageRoot(program, program.nodes[n].inputs[i]))] = n;
+      written_at[root_of(program.nodes[n].inputs[i])] = n;
     }
   }
 
@@ -42,19 +44,23 @@ absl::Status OrderWrites(Rewrite& rewrite) {
                            .output_count = 1,
                            .scope = program.node(value.producer).scope}});
       program.values.push_back({value.type, kNoNode});
+      roots.push_back(copy->second);
     }
     id = copy->second;
   };
   const auto read_at = [&](ValueId& id, uint32_t reader) {
-    const auto write = written_at.find(static_cast<uint32_t>(StorageRoot(program, id)));
+    const auto write = written_at.find(root_of(id));
     if (write != written_at.end() && reader > write->second) copy_before(id, write->second);
   };
   for (uint32_t n = 0; n < program.nodes.size(); ++n) {
-    for (ValueId& in : program.nodes[n].inputs) read_at(in, n);
+    Node& node = program.nodes[n];
+    for (ValueId& in : node.inputs) read_at(in, n);
+    if (node.op->view) roots[static_cast<size_t>(node.output(0))] = ValueId{root_of(node.inputs[0])};  // now a copy's
   }
   const uint32_t end = static_cast<uint32_t>(program.nodes.size());
   for (ValueId& root : rewrite.roots) {
-    if (program.producer(StorageRoot(program, root)).op == &kInputOp) copy_before(root, end);
+    const NodeId producer = program.value(ValueId{root_of(root)}).producer;  // of copies, there is none yet
+    if (producer != kNoNode && program.node(producer).op == &kInputOp) copy_before(root, end);
     read_at(root, end);
   }
   if (inserted.empty()) return absl::OkStatus();

@@ -89,7 +89,7 @@ struct RecomputationChooser::State {
 
 // An input that a clone made at `time` reads.
 bool RecomputationChooser::State::Need(ValueId input, uint32_t time, Dead dead) {
-  const uint32_t v = lifetimes.root[static_cast<size_t>(input)];
+  const size_t v = lifetimes.root(input);
   if (lifetimes.written[v] < time) return false;  // the state has its next version by then
   if (lifetimes.bytes[v] == 0) return true;
   if (++chain > kMostChain) return false;
@@ -140,7 +140,7 @@ bool RecomputationChooser::State::Clone(uint32_t node, uint32_t time, Dead dead)
   int64_t bytes = BytesOf(node);
   for (size_t i = 0; i < program.nodes[node].inputs.size(); ++i) {
     const ValueId in = program.nodes[node].inputs[i];
-    const uint32_t v = lifetimes.root[static_cast<size_t>(in)];
+    const size_t v = lifetimes.root(in);
     if (!Need(in, time, dead)) return false;
     const bool transient = clone_last[v] == time && from[static_cast<size_t>(program.values[v].producer)] == time;
     if (transient && program.nodes[node].op->in_place != static_cast<int>(i)) bytes += lifetimes.bytes[v];
@@ -256,7 +256,7 @@ Recomputation RecomputationChooser::State::Choose(int64_t limit) {
       result.seconds += cost;
       progress = true;
       for (ValueId in : program.nodes[node].inputs) {  // these may be cheaper now
-        offer(static_cast<uint32_t>(program.values[lifetimes.root[static_cast<size_t>(in)]].producer));
+        offer(static_cast<uint32_t>(program.values[lifetimes.root(in)].producer));
       }
       for (uint32_t reader : lifetimes.reads[node]) {
         if (reader < lifetimes.end) offer(reader);
