@@ -33,6 +33,14 @@ Cost CostOf(const OpDef& op, const OpArgs& args) {
   return op.cost != nullptr ? op.cost(args) : FlopsPerElement<1>(args);
 }
 
+double OperandBytes(const OpArgs& args) {
+  size_t bytes = 0;
+  for (TypeSpan types : {TypeSpan(args.inputs), TypeSpan(args.outputs)}) {
+    for (const TensorType& type : types) bytes += type.bytes();
+  }
+  return static_cast<double>(bytes);
+}
+
 std::string PrintAttrs(const OpDef& op, const Attrs& attrs) {
   return op.attrs.print == nullptr ? "" : op.attrs.print(attrs);
 }

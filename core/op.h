@@ -216,15 +216,12 @@ Rect Access(const OpDef& op, const OpArgs& args, int operand, Rect tile);
 const Shape& DomainShape(const OpDef& op, const OpArgs& args);
 KernelFunction KernelFor(const OpDef& op, TypeSpan inputs, TypeSpan outputs);  // null if there is none
 Cost CostOf(const OpDef& op, const OpArgs& args);
+double OperandBytes(const OpArgs& args);  // of all inputs and outputs
 std::string PrintAttrs(const OpDef& op, const Attrs& attrs);
 
 template <int64_t kFlops>  // a cost of so many flops for each element of output 0
 Cost FlopsPerElement(const OpArgs& args) {
-  Cost cost;
-  for (const TensorType& t : args.inputs) cost.bytes += t.bytes();
-  for (const TensorType& t : args.outputs) cost.bytes += t.bytes();
-  cost.flops = static_cast<double>(kFlops) * args.outputs[0].shape.elements();
-  return cost;
+  return {.flops = static_cast<double>(kFlops) * args.outputs[0].shape.elements(), .bytes = OperandBytes(args)};
 }
 
 std::string PrintAttr(bool value);

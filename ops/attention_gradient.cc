@@ -146,10 +146,9 @@ VarList Elementary(const Attrs& attrs, VarSpan in) {
 Cost CostOf(const OpArgs& args) {
   const AttentionSizes sizes(args.attrs, args.inputs);
   Cost cost = {.flops = 2.0 * static_cast<double>(sizes.scores().elements()) *
-                        static_cast<double>(3 * sizes.key_width + 2 * sizes.value_width)};
+                        static_cast<double>(3 * sizes.key_width + 2 * sizes.value_width),
+               .bytes = OperandBytes(args)};
   if (args.attrs.as<AttentionAttrs>().causal && sizes.targets == sizes.sources) cost.flops /= 2;
-  for (const TensorType& t : args.inputs) cost.bytes += t.bytes();
-  for (const TensorType& t : args.outputs) cost.bytes += t.bytes();
   return cost;
 }
 

@@ -66,6 +66,11 @@ inline int64_t EqualParts(int64_t size, int64_t least, int64_t unit) {
   return std::max<int64_t>(unit, (size + parts * unit - 1) / (parts * unit) * unit);
 }
 
+// Tiles of a product have so many rows that what is done once for B is amortised, and so many columns that reading A
+// is.
+inline int64_t ProductRows(int64_t rows, int64_t least = 128) { return EqualParts(rows, least, 32); }
+inline int64_t ProductColumns(int64_t cols, int64_t least = 256) { return EqualParts(cols, least, 64); }
+
 }  // namespace weft
 
 #endif  // WEFT_OPS_BLOCKS_H_

@@ -1,5 +1,5 @@
 // ops/matmul.cc: y[..., i, j] = Σ_k a[..., i, k] · b[..., k, j]. Leading axes broadcast; either operand's last two axes
-// may be stored transposed. f32 and bf16 on oneDNN, without copies (kernels/gemm.h). matmul_add adds the product to a
+// may be stored transposed. f32 and bf16 on oneDNN (kernels/gemm.h). matmul_add adds the product to a
 // third input of y's type.
 #include "weft/ops/matmul.h"
 
@@ -183,18 +183,18 @@ void KernelF64(const KernelArgs& args, Rect tile) {
   });
 }
 
-// Tiles hold whole matrices of a batch. Those of a single product have so many rows that packing B is amortised, and so
-// many columns that reading A is. Of Bᵀ in f32, more has to be put in order for each column.
+// Tiles hold whole matrices of a batch. Of Bᵀ in f32, more has to be put in order for each column.
 bool IsTransposedF32(const OpArgs& args) {
   return args.inputs[0].dtype == kF32 && args.attrs.as<MatMulAttrs>().transpose_b;
 }
 int64_t Quantum(const OpArgs& args) {
   const Layout layout(args.attrs, args.inputs[0].shape, args.inputs[1].shape, args.outputs[0].shape);
   if (layout.batch > 1) return std::max<int64_t>(1, layout.rows);
-  return EqualParts(layout.rows, IsTransposedF32(args) ? 256 : 128, 32);
+  return IsTransposedF32(args) ? ProductRows(layout.rows, 256) : ProductRows(layout.rows);
 }
 int64_t ColumnQuantum(const OpArgs& args) {
-  return EqualParts(args.outputs[0].shape.cols(), IsTransposedF32(args) ? 128 : 256, 64);
+  const int64_t cols = args.outputs[0].shape.cols();
+  return IsTransposedF32(args) ? ProductColumns(cols, 128) : ProductColumns(cols);
 }
 
 Rect Access(const OpArgs& args, int operand, Rect tile) {
@@ -257,10 +257,7 @@ void Reference(const ReferenceArgs& args) {
 
 Cost CostOf(const OpArgs& args) {
   const Layout layout(args.attrs, args.inputs[0].shape, args.inputs[1].shape, args.outputs[0].shape);
-  Cost cost = {.flops = 2.0 * layout.batch * layout.rows * layout.cols * layout.inner};
-  for (const TensorType& t : args.inputs) cost.bytes += t.bytes();
-  cost.bytes += args.outputs[0].bytes();
-  return cost;
+  return {.flops = 2.0 * layout.batch * layout.rows * layout.cols * layout.inner, .bytes = OperandBytes(args)};
 }
 
 template <bool transpose_a, bool transpose_b>

@@ -14,7 +14,7 @@
 namespace weft {
 
 PanelShape Panels(int64_t inner, int64_t cols, DType dtype) {
-  return {.inner = inner, .cols = cols, .width = dtype == kBF16 ? 64 : EqualParts(cols, 256, 64), .dtype = dtype};
+  return {.inner = inner, .cols = cols, .width = dtype == kBF16 ? 64 : ProductColumns(cols), .dtype = dtype};
 }
 
 namespace {

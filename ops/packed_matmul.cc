@@ -89,8 +89,8 @@ void KernelF64(const KernelArgs& args, Rect tile) {
   });
 }
 
-int64_t Quantum(const OpArgs& args) { return EqualParts(args.outputs[0].shape.rows(), 128, 32); }
-int64_t ColumnQuantum(const OpArgs& args) { return EqualParts(args.outputs[0].shape.cols(), 256, 64); }
+int64_t Quantum(const OpArgs& args) { return ProductRows(args.outputs[0].shape.rows()); }
+int64_t ColumnQuantum(const OpArgs& args) { return ProductColumns(args.outputs[0].shape.cols()); }
 
 Rect Access(const OpArgs& args, int operand, Rect tile) {
   if (operand == 0) return {tile.row_begin, tile.row_end, 0, args.inputs[0].shape.cols()};
@@ -112,10 +112,7 @@ void Reference(const ReferenceArgs& args) {
 }
 
 Cost CostOf(const OpArgs& args) {
-  Cost cost = {.flops = 2.0 * args.outputs[0].shape.elements() * args.inputs[0].shape.dim(-1)};
-  for (const TensorType& t : args.inputs) cost.bytes += t.bytes();
-  cost.bytes += args.outputs[0].bytes();
-  return cost;
+  return {.flops = 2.0 * args.outputs[0].shape.elements() * args.inputs[0].shape.dim(-1), .bytes = OperandBytes(args)};
 }
 
 template <bool transposed, bool f32_output>
