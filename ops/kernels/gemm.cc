@@ -181,7 +181,8 @@ Gemm::Gemm(const GemmShape& shape) : shape_(shape) {
   const OneThread one_thread;
   primitive_ = std::make_unique<Primitive>(shape);
   workspace_ = primitive_->description.scratchpad_desc().get_size();
-  if (CopiesRows(shape)) workspace_ = AlignUp(workspace_) + static_cast<size_t>(shape.rows) * RowBytes(shape);
+  copies_rows_ = CopiesRows(shape);
+  if (copies_rows_) workspace_ = AlignUp(workspace_) + static_cast<size_t>(shape.rows) * RowBytes(shape);
 }
 
 Gemm::~Gemm() = default;
@@ -238,17 +239,16 @@ void Gemm::Run(const std::byte* a, const std::byte* b, std::byte* c, std::byte* 
   if (call == nullptr) call = &own.emplace(primitive_->description);
   call->a.set_data_handle(const_cast<std::byte*>(a));
   call->b.set_data_handle(const_cast<std::byte*>(b));
-  const bool copies_rows = CopiesRows(shape_);
   const size_t row = RowBytes(shape_);
   std::byte* const dense = workspace + workspace_ - shape_.rows * row;
-  call->c.set_data_handle(copies_rows ? dense : c);
+  call->c.set_data_handle(copies_rows_ ? dense : c);
   call->workspace.set_data_handle(workspace);
   // The C++ interface would make a vector of the arguments each time.
   const dnnl_status_t status = dnnl_primitive_execute(primitive_->matmul.get(), call->stream.get(),
                                                       static_cast<int>(call->arguments.size()), call->arguments.data());
   WEFT_CHECK(status == dnnl_success);
   call->taken.store(false, std::memory_order_release);
-  for (int64_t r = 0; copies_rows && r < shape_.rows; ++r) {
+  for (int64_t r = 0; copies_rows_ && r < shape_.rows; ++r) {
     std::memcpy(c + r * shape_.c_stride * static_cast<int64_t>(SizeOf(shape_.out)), dense + r * row, row);
   }
 }

@@ -1,8 +1,9 @@
 // One matrix product of fixed sizes, or a batch of them: C = A' B', where A' is A or Aᵀ and B' is B or Bᵀ.
 //
-// f32 and bf16 products are oneDNN primitives: they run on the calling thread alone, may be shared by any number of
-// threads, and copy neither operand. Each thread brings working memory of its own. Where the CPU has no products of
-// bf16, its operands are widened into that memory and multiplied in f32.
+// f32 and bf16 products are oneDNN primitives: they run on the calling thread alone and may be shared by any number of
+// threads. They take the operands as they lie. Each thread brings working memory of its own: where oneDNN is faster at
+// a result without gaps between its rows, it is made there and copied. Where the CPU has no products of bf16, operands
+// are widened into that memory and multiplied in f32.
 //
 //   const auto gemm = Gemm::Create({.rows = 8, .cols = 512, .inner = 768, .a_stride = 768, .b_stride = 768,
 //                                   .c_stride = 512, .transpose_b = true});
@@ -53,6 +54,7 @@ class Gemm {
   const GemmShape shape_;
   std::unique_ptr<Primitive> primitive_;  // null where there is nothing to multiply, or no product of bf16
   std::shared_ptr<const Gemm> widened_;   // in place of the latter: the product of one matrix in f32
+  bool copies_rows_ = false;              // from the end of the workspace to C
   size_t workspace_ = 0;
 };
 
