@@ -145,7 +145,9 @@ void ExpectNearF32(bool second_gradient) {
     const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = fetch, .precision = precision});
     ASSERT_TRUE(graph.ok()) << graph.status();
     const std::string type = std::string(Name(precision)) + "[2,6,64]";
-    if (!second_gradient) EXPECT_THAT(Nodes(graph), Contains("attention " + type));
+    if (!second_gradient) {
+      EXPECT_THAT(Nodes(graph), Contains("attention " + type));
+    }
     Parameters parameters({.seed = 1});
     Runner runner(*graph, &parameters);
     const absl::StatusOr<Outputs> out = runner.Run({{x, values}});

@@ -8,6 +8,7 @@
 #include "weft/graph/print.h"
 #include "weft/graph/runner.h"
 #include "weft/ops/ops.h"
+#include "weft/tests/op_names.h"
 
 namespace weft {
 namespace {
@@ -19,10 +20,7 @@ using ::testing::Not;
 
 std::vector<std::string> OpNames(const absl::StatusOr<Graph>& graph) {
   EXPECT_TRUE(graph.ok()) << graph.status();
-  std::vector<std::string> names;
-  if (!graph.ok()) return names;
-  for (const Node& node : graph->program().nodes) names.push_back(node.op->name);
-  return names;
+  return graph.ok() ? weft::OpNames(graph->program()) : std::vector<std::string>();
 }
 
 TEST(CompileTest, ReturnsTheTapesFirstError) {

@@ -13,6 +13,7 @@
 #include "weft/graph/compile.h"
 #include "weft/graph/runner.h"
 #include "weft/ops/ops.h"
+#include "weft/tests/op_names.h"
 
 namespace weft {
 namespace {
@@ -180,7 +181,7 @@ Result Evaluate(const Spelling& spelling, bool elementary, int threads) {
   EXPECT_TRUE(graph.ok()) << graph.status();
   Result result;
   if (!graph.ok()) return result;
-  for (const Node& node : graph->program().nodes) result.ops.push_back(node.op->name);
+  result.ops = OpNames(graph->program());
   for (const Explanation& e : graph->compiled().explanations) {
     if (!e.declined.empty()) result.declined.push_back(e.declined);
   }

@@ -5,6 +5,9 @@
 #include <random>
 #include <string>
 
+#include "gtest/gtest.h"
+#include "weft/core/parameters.h"
+#include "weft/graph/runner.h"
 #include "weft/ops/ops.h"
 
 namespace weft {
@@ -70,6 +73,32 @@ RandomProgram RecordRandomProgram(uint32_t seed, Tape* tape) {
     }
   }
   return {{any(), any(), any()}, updates};
+}
+
+std::vector<std::byte> RunTwice(const Graph& graph, const Tape& tape, const VarList& fetch, int threads) {
+  Parameters parameters({.seed = 5});
+  Runner runner(graph, &parameters, {.threads = threads});
+  const Shape shape = fetch[0].shape();
+  std::vector<float> x(shape.elements()), y(shape.elements());
+  for (size_t i = 0; i < x.size(); ++i) {
+    x[i] = static_cast<float>(i % 13) * 0.1f - 0.6f;
+    y[i] = static_cast<float>(i % 7) * 0.1f - 0.3f;
+  }
+  std::vector<std::byte> bytes;
+  const auto add = [&](const Tensor& t) { bytes.insert(bytes.end(), t.data, t.data + t.type.bytes()); };
+  for (int run = 0; run < 2; ++run) {
+    std::vector<FeedPair> feeds;
+    for (const Node& node : tape.program().nodes) {
+      if (node.op != &kInputOp) continue;
+      feeds.push_back({{const_cast<Tape*>(&tape), node.output(0)}, feeds.empty() ? x : y});
+    }
+    const absl::StatusOr<Outputs> out = runner.Run(feeds);
+    EXPECT_TRUE(out.ok()) << out.status();
+    if (!out.ok()) return {};
+    for (Var v : fetch) add((*out)[v]);
+  }
+  for (const std::string& name : parameters.Names()) add(*parameters.Find(name));
+  return bytes;
 }
 
 }  // namespace weft

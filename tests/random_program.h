@@ -3,7 +3,11 @@
 #ifndef WEFT_TESTS_RANDOM_PROGRAM_H_
 #define WEFT_TESTS_RANDOM_PROGRAM_H_
 
+#include <cstddef>
+#include <vector>
+
 #include "weft/core/tape.h"
+#include "weft/graph/graph.h"
 
 namespace weft {
 
@@ -13,6 +17,9 @@ struct RandomProgram {
 
 // Records on an empty tape. Inputs "x" and "y" have the shape of the first fetched value.
 RandomProgram RecordRandomProgram(uint32_t seed, Tape* tape);
+
+// The bytes of what is fetched in two runs, and of the parameters after them. Empty, with a failure, where one fails.
+std::vector<std::byte> RunTwice(const Graph& graph, const Tape& tape, const VarList& fetch, int threads);
 
 }  // namespace weft
 

@@ -7,6 +7,7 @@
 #include "gtest/gtest.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/ops.h"
+#include "weft/tests/op_names.h"
 
 namespace weft {
 namespace {
@@ -31,8 +32,7 @@ Result Apply(const Tape& tape, std::vector<ValueId> roots, const PatternRule& ru
   const absl::Status status = RewritePatterns(rewrite, {rule});
   EXPECT_TRUE(status.ok()) << status;
   EXPECT_TRUE(Typecheck(rewrite).ok());
-  Result result;
-  for (const Node& node : rewrite.program.nodes) result.ops.push_back(node.op->name);
+  Result result = {.ops = OpNames(rewrite.program)};
   for (const Explanation& e : rewrite.explanations) {
     result.explanations.push_back(e.scope + ": " + (e.declined.empty() ? "raised" : e.declined));
   }

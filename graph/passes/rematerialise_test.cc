@@ -5,8 +5,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "weft/graph/compile.h"
-#include "weft/graph/runner.h"
 #include "weft/ops/ops.h"
+#include "weft/tests/op_names.h"
 #include "weft/tests/random_program.h"
 
 namespace weft {
@@ -31,20 +31,14 @@ struct Ladder {
   Var y;
 };
 
-std::vector<std::string> OpNames(const Graph& graph) {
-  std::vector<std::string> names;
-  for (const Node& node : graph.program().nodes) names.push_back(node.op->name);
-  return names;
-}
-
 TEST(RematerialiseTest, ComputesAgainBeforeTheFirstReaderAfterTheGap) {
   const Ladder ladder(3);
-  EXPECT_THAT(OpNames(*Compile(ladder.tape, {.fetch = {ladder.y}})),
+  EXPECT_THAT(OpNames(Compile(ladder.tape, {.fetch = {ladder.y}})->program()),
               ElementsAre("input", "exp", "tanh", "tanh", "tanh", "matmul", "matmul", "matmul"));
   const absl::StatusOr<Graph> graph = Compile(ladder.tape, {.fetch = {ladder.y}, .memory_budget = 4 * kValue});
   ASSERT_TRUE(graph.ok()) << graph.status();
   EXPECT_LE(graph->compiled().memory.planned, 4 * kValue);
-  EXPECT_THAT(OpNames(*graph),
+  EXPECT_THAT(OpNames(graph->program()),
               ElementsAre("input", "exp", "tanh", "tanh", "tanh", "matmul", "matmul", "exp", "matmul"));
   EXPECT_GT(graph->compiled().memory.recomputed, 0);
 }
@@ -56,7 +50,7 @@ TEST(RematerialiseTest, DoesNothingWithinTheBudget) {
   const size_t planned = free->compiled().memory.planned;
   const absl::StatusOr<Graph> same = Compile(ladder.tape, {.fetch = {ladder.y}, .memory_budget = planned});
   ASSERT_TRUE(same.ok()) << same.status();
-  EXPECT_EQ(OpNames(*same), OpNames(*free));
+  EXPECT_EQ(OpNames(same->program()), OpNames(free->program()));
   EXPECT_EQ(same->compiled().memory.recomputed, 0);
 }
 
@@ -87,36 +81,7 @@ TEST(RematerialiseTest, NothingIsComputedAgainFromAStateThatWasWritten) {
   y = y + old;
   const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {y}, .update = {written}, .memory_budget = 6 * kValue});
   ASSERT_TRUE(graph.ok()) << graph.status();
-  EXPECT_THAT(OpNames(*graph), ::testing::Not(::testing::Contains("copy")));
-}
-
-// The bytes of what is fetched and of the states after two runs.
-std::vector<std::byte> Results(const Graph& graph, const Tape& tape, const VarList& fetch, int threads) {
-  Parameters parameters({.seed = 5});
-  Runner runner(graph, &parameters, {.threads = threads});
-  const Shape shape = fetch[0].shape();
-  std::vector<float> x(shape.elements()), y(shape.elements());
-  for (size_t i = 0; i < x.size(); ++i) {
-    x[i] = static_cast<float>(i % 13) * 0.1f - 0.6f;
-    y[i] = static_cast<float>(i % 7) * 0.1f - 0.3f;
-  }
-  std::vector<std::byte> bytes;
-  const auto add = [&](const Tensor& t) { bytes.insert(bytes.end(), t.data, t.data + t.type.bytes()); };
-  for (int run = 0; run < 2; ++run) {
-    std::vector<FeedPair> feeds;
-    for (const Node& node : tape.program().nodes) {
-      if (node.op != &kInputOp) continue;
-      feeds.push_back({{const_cast<Tape*>(&tape), node.output(0)}, feeds.empty() ? x : y});
-    }
-    const absl::StatusOr<Outputs> out = runner.Run(feeds);
-    EXPECT_TRUE(out.ok()) << out.status();
-    if (!out.ok()) return {};
-    for (Var v : fetch) add((*out)[v]);
-  }
-  for (const char* state : {"s0", "s1", "s2"}) {
-    if (const absl::StatusOr<Tensor> t = parameters.Find(state); t.ok()) add(*t);
-  }
-  return bytes;
+  EXPECT_THAT(OpNames(graph->program()), ::testing::Not(::testing::Contains("copy")));
 }
 
 TEST(RematerialiseTest, RandomProgramsGiveTheSameBits) {
@@ -137,7 +102,7 @@ TEST(RematerialiseTest, RandomProgramsGiveTheSameBits) {
       }
       EXPECT_LE(less->compiled().memory.planned, budget);
       changed += less->compiled().memory.recomputed > 0;
-      ASSERT_EQ(Results(*whole, tape, fetch, 1), Results(*less, tape, fetch, 1 + static_cast<int>(seed % 4)));
+      ASSERT_EQ(RunTwice(*whole, tape, fetch, 1), RunTwice(*less, tape, fetch, 1 + static_cast<int>(seed % 4)));
     }
   }
   EXPECT_GT(changed, 100);
