@@ -29,7 +29,7 @@ class GptJob final : public TrainingJob {
   absl::Status Prepare(Parameters* /*parameters*/) override {
     const std::string& path = options_.data;
     WEFT_ASSIGN_OR_RETURN(const std::string text, path.empty() ? ReadKingJamesBible() : ReadText(path));
-    fingerprint_ = absl::StrFormat("%016x", HashName(text));
+    fingerprint_ = absl::StrFormat("%016x", StableHash(text));
     WEFT_ASSIGN_OR_RETURN(tokenizer_, CharacterTokenizer::FromText(text));
     WEFT_ASSIGN_OR_RETURN(std::vector<int32_t> tokens, tokenizer_->Encode(text));
     WEFT_ASSIGN_OR_RETURN(corpus_, TokenCorpus::Create(std::move(tokens), options_.model.context));

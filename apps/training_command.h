@@ -56,7 +56,7 @@ nlohmann::ordered_json ModelOf(const RunDirectory* resumed);
 template <class T>
 std::string Fingerprint(absl::Span<const T> values, absl::string_view others = "") {
   const absl::string_view bytes(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
-  return absl::StrFormat("%016x", HashName(absl::StrCat(others, "\n", bytes)));
+  return absl::StrFormat("%016x", StableHash(absl::StrCat(others, "\n", bytes)));
 }
 
 // Sets what a configuration or a run's config.json has; an error if that is of another command than "train NAME".

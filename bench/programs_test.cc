@@ -70,12 +70,40 @@ TEST(TrainBenchTest, PrintsOneObject) {
   }
 }
 
-TEST(TrainBenchTest, SameLossOnAnyNumberOfThreads) {
-  const std::string command = "train_bench --json --model=charcpu --layers=1 --batch=2 --steps=3 --threads=";
-  const CommandResult one = RunBench(command + "1"), three = RunBench(command + "3");
-  ASSERT_EQ(one.exit_code, 0) << one.err;
-  ASSERT_EQ(three.exit_code, 0) << three.err;
-  EXPECT_EQ(nlohmann::json::parse(one.out).at("loss"), nlohmann::json::parse(three.out).at("loss"));
+TEST(TrainBenchTest, SameBitsOnAnyNumberOfThreads) {
+  for (const std::string model : {"charcpu", "minilm-forward"}) {
+    const auto checksum = [&](const char* flags) {
+      const CommandResult result =
+          RunBench("train_bench --json --layers=1 --batch=2 --length=32 --model=" + model + flags);
+      EXPECT_EQ(result.exit_code, 0) << result.err;
+      return nlohmann::json::parse(result.out).at("checksum");
+    };
+    const nlohmann::json wanted = checksum(" --steps=3 --threads=1");
+    EXPECT_EQ(checksum(" --steps=3 --threads=3"), wanted);
+    EXPECT_EQ(checksum(" --steps=4 --threads=1") == wanted, model == "minilm-forward");  // which nothing trains
+  }
+}
+
+TEST(TrainBenchTest, TrainsOnTheBytesOfAText) {
+  const std::string path = ::testing::TempDir() + "/text";
+  std::string text;
+  for (int i = 0; i < 100; ++i) text += "to be or not to be, ";
+  std::ofstream(path) << text;
+  const std::string command = "train_bench --json --model=gpt2 --layers=1 --heads=2 --width=32 --batch=2 --length=8 ";
+  const CommandResult few = RunBench(command + "--steps=3 --text=" + path);
+  const CommandResult many = RunBench(command + "--steps=60 --text=" + path);
+  ASSERT_EQ(few.exit_code, 0) << few.err;
+  ASSERT_EQ(many.exit_code, 0) << many.err;
+  EXPECT_NEAR(nlohmann::json::parse(few.out).at("mean_loss"), 10.8, 0.1);  // log(50257)
+  EXPECT_LT(nlohmann::json::parse(many.out).at("loss"), nlohmann::json::parse(many.out).at("mean_loss"));
+
+  const CommandResult above = RunBench("train_bench --model=charcpu --batch=1 --length=8 --text=" + path);
+  EXPECT_EQ(above.exit_code, 1);
+  EXPECT_THAT(above.err, HasSubstr("65"));
+  const CommandResult small = RunBench("train_bench --model=gpt2 --length=2000 --text=" + path);
+  EXPECT_EQ(small.exit_code, 1);
+  EXPECT_THAT(small.err, HasSubstr("has 2000 bytes, wanted more than the 2000 of one text"));
+  EXPECT_THAT(RunBench("train_bench --text=missing").err, HasSubstr("missing"));
 }
 
 TEST(TrainBenchTest, AMemoryBudgetIsKeptAndGivesTheSameLoss) {
@@ -275,6 +303,8 @@ TEST(PerformancePageTest, ItsCommandsWork) {
       {"scaling", " --largest=64 --steps=3 --train-bench=bench/train_bench"}};
   std::ifstream page("docs/performance.md");
   ASSERT_TRUE(page.good());
+  const std::string text = testing::TempDir() + "/small_bytes";
+  std::ofstream(text) << std::string(100, '!');
   std::map<std::string, int> commands;
   for (std::string line; std::getline(page, line);) {
     std::smatch match;
@@ -285,6 +315,7 @@ TEST(PerformancePageTest, ItsCommandsWork) {
     std::string flags = match[2];
     flags = std::regex_replace(flags, std::regex("PYTHON"), FakePython());
     flags = std::regex_replace(flags, std::regex("--model=gpt2"), "--model=charcpu");
+    flags = std::regex_replace(flags, std::regex("TEXT"), text);
     flags = std::regex_replace(flags, std::regex("--json=comparison.json"), "--json=" + testing::TempDir() + "/c.json");
     flags = std::regex_replace(flags, std::regex("--svg=scaling.svg"), "--svg=" + testing::TempDir() + "/s.svg");
     const CommandResult result = RunBench(program + flags + quick.at(program));

@@ -3,6 +3,7 @@
 //   bazel run -c opt //bench:train_bench -- --model=gpt2 --threads=2 --steps=10
 //   bazel run -c opt //bench:train_bench -- --model=charcpu --json
 //   bazel run -c opt //bench:train_bench -- --model=babygpt --profile
+//   bazel run -c opt //bench:train_bench -- --model=gpt2 --precision=bf16 --steps=200 --text=FILE
 //
 // The first two steps are left out of the median, the first one of the best.
 #include <sys/resource.h>
@@ -10,15 +11,19 @@
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "weft/bench/command_line.h"
 #include "weft/bench/measure.h"
 #include "weft/bench/models.h"
 #include "weft/bench/op_times.h"
 #include "weft/core/cores.h"
+#include "weft/core/file.h"
 #include "weft/core/random.h"
 #include "weft/graph/runner.h"
 
@@ -26,21 +31,45 @@ namespace weft {
 namespace {
 
 struct Options {
-  std::string model = "charcpu", precision = "f32";
+  std::string model = "charcpu", precision = "f32", text;
   int64_t batch = 0, length = 0, layers = 0, heads = 0, width = 0;  // 0: the model's
   int threads = 0, steps = 10;
   uint64_t memory_budget = 0;  // bytes; 0: no limit
   bool raise = true, pack = true, fuse = true, json = false, profile = false;
 };
 
-std::vector<int32_t> RandomTokens(const BenchModel& model, int64_t count, uint32_t stream) {
-  const RandomStream random = {.seed = 1, .stream = stream};
-  std::vector<int32_t> tokens(static_cast<size_t>(count));
-  for (size_t i = 0; i < tokens.size(); ++i) {
-    tokens[i] = static_cast<int32_t>(random.Below(static_cast<uint64_t>(model.vocabulary), i));
+// What the steps train on: one batch of random tokens, or the bytes of a text from another place in each step.
+class Batches {
+ public:
+  Batches(const BenchModel& model, const Options& options, std::string text)
+      : batch_(options.batch), length_(options.length), text_(std::move(text)) {
+    x_.resize(static_cast<size_t>(batch_ * length_));
+    y_.resize(x_.size());
+    for (size_t i = 0; i < x_.size() && text_.empty(); ++i) {
+      const uint64_t below = static_cast<uint64_t>(model.vocabulary);
+      x_[i] = static_cast<int32_t>(RandomStream{.seed = 1, .stream = 0}.Below(below, i));
+      y_[i] = static_cast<int32_t>(RandomStream{.seed = 1, .stream = 1}.Below(below, i));
+    }
   }
-  return tokens;
-}
+
+  void Next() {
+    for (int64_t b = 0; b < batch_ && !text_.empty(); ++b) {
+      const uint64_t places = text_.size() - static_cast<size_t>(length_);
+      const unsigned char* const from =
+          reinterpret_cast<const unsigned char*>(text_.data()) + RandomStream{.seed = 1}.Below(places, drawn_++);
+      std::copy_n(from, length_, x_.begin() + b * length_);
+      std::copy_n(from + 1, length_, y_.begin() + b * length_);
+    }
+  }
+  const std::vector<int32_t>& tokens() const { return x_; }
+  const std::vector<int32_t>& targets() const { return y_; }
+
+ private:
+  const int64_t batch_, length_;
+  const std::string text_;
+  std::vector<int32_t> x_, y_;
+  uint64_t drawn_ = 0;
+};
 
 double PeakMegabytes() {
   rusage usage = {};
@@ -52,25 +81,37 @@ double Megabytes(size_t bytes) { return static_cast<double>(bytes) / (1 << 20); 
 
 struct Times {
   std::vector<double> seconds;  // of each step
-  double result = 0;            // the last loss; of a forward pass an element of what it gives
+  std::vector<double> results;  // the losses; of forward passes an element of what they give
+  uint64_t checksum = 0;        // of all parameters and states at the end; of a forward pass what it gives
 };
 
-absl::StatusOr<Times> RunSteps(const Graph& graph, const BenchModel& model, const BenchStep& step,
-                               const Options& options, OpTimes* op_times) {
+double Mean(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+uint64_t Checksum(const Tensor& tensor) {
+  return StableHash({reinterpret_cast<const char*>(tensor.data), tensor.type.bytes()});
+}
+
+absl::StatusOr<Times> RunSteps(const Graph& graph, const BenchStep& step, const Options& options, Batches* batches,
+                               OpTimes* op_times) {
   Parameters parameters({.seed = 1});
   Runner runner(graph, &parameters, {.threads = options.threads});
-  const int64_t count = options.batch * options.length;
-  const std::vector<int32_t> x = RandomTokens(model, count, 0), y = RandomTokens(model, count, 1);
-  std::vector<FeedPair> feeds = {{step.tokens, x}};
-  if (step.targets) feeds.insert(feeds.end(), {{step.targets, y}, {step.rate, 3e-4f}});
+  std::vector<FeedPair> feeds = {{step.tokens, batches->tokens()}};
+  if (step.targets) feeds.insert(feeds.end(), {{step.targets, batches->targets()}, {step.rate, 3e-4f}});
   Times times;
   for (int i = 0; i < options.steps; ++i) {
     if (i == 2 && op_times != nullptr) op_times->Reset();
+    batches->Next();
     const Clock::time_point start = Clock::now();
     const absl::StatusOr<Outputs> out = runner.Run(feeds);
     times.seconds.push_back(SecondsSince(start));
     if (!out.ok()) return out.status();
-    times.result = out->Scalar(step.result);
+    times.results.push_back(out->Scalar(step.result));
+    if (i + 1 == options.steps) times.checksum = Checksum((*out)[step.result]);
+  }
+  for (const std::string& name : parameters.Names()) {
+    if (step.update) times.checksum = 31 * times.checksum + Checksum(*parameters.Find(name));
   }
   return times;
 }
@@ -121,6 +162,19 @@ int Measure(Options options) {
   if (options.batch == 0) options.batch = model.batch;
   if (options.length == 0) options.length = model.length;
   if (options.threads == 0) options.threads = Cores();
+  std::string text;
+  if (!options.text.empty()) {
+    absl::StatusOr<std::string> read = ReadFile(options.text);
+    if (!read.ok()) return Fail(read.status(), 1);
+    text = *std::move(read);
+    if (text.size() <= static_cast<size_t>(options.length)) {
+      return Fail(
+          absl::InvalidArgumentError(absl::StrCat(options.text, " has ", text.size(), " bytes, wanted more than the ",
+                                                  options.length, " of one text")),
+          1);
+    }
+  }
+  Batches batches(model, options, std::move(text));
 
   Tape tape;
   const BenchStep step = RecordStep(&tape, model, options.batch, options.length);
@@ -139,12 +193,12 @@ int Measure(Options options) {
   std::optional<OpTimes> op_times;
   if (options.profile) op_times.emplace(*graph);
   const absl::StatusOr<Times> times =
-      RunSteps(op_times ? op_times->graph() : *graph, model, step, options, op_times ? &*op_times : nullptr);
+      RunSteps(op_times ? op_times->graph() : *graph, step, options, &batches, op_times ? &*op_times : nullptr);
   if (!times.ok()) return Fail(times.status(), 1);
 
   const double median = Median({times->seconds.begin() + 2, times->seconds.end()});
   const MemoryFigures& memory = graph->compiled().memory;
-  const nlohmann::ordered_json row = {
+  nlohmann::ordered_json row = {
       {"model", model.name},
       {"batch", options.batch},
       {"length", options.length},
@@ -162,8 +216,10 @@ int Measure(Options options) {
       {"tasks", graph->compiled().tasks.size()},
       {"planned_mb", Megabytes(memory.planned)},
       {"lower_bound_mb", Megabytes(memory.lower_bound)},
-      {model.trains ? "loss" : "result", times->result},
+      {model.trains ? "loss" : "result", times->results.back()},
+      {"checksum", absl::StrCat(absl::Hex(times->checksum, absl::kZeroPad16))},
   };
+  if (!options.text.empty()) row["mean_loss"] = Mean(times->results);
   if (options.json) {
     std::printf("%s\n", row.dump().c_str());
   } else {
@@ -178,7 +234,8 @@ int Measure(Options options) {
 
 int Main(int argc, char** argv) {
   Options options;
-  CLI::App app("Measures training steps of models of published sizes, on random tokens.", "train_bench");
+  CLI::App app("Measures training steps of models of published sizes, on one batch of random tokens or a text.",
+               "train_bench");
   SetUp(&app);
   const auto size = [&](const char* flag, int64_t* value, const char* what, int64_t most) {
     app.add_option(flag, *value, std::string(what) + "; 0: the model's own")->check(CLI::Range(int64_t{0}, most));
@@ -198,6 +255,7 @@ int Main(int argc, char** argv) {
   app.add_option("--raise", options.raise, "whether patterns become ops of their own");
   app.add_option("--pack", options.pack, "whether weights are brought into the products' order once a step");
   app.add_option("--fuse", options.fuse, "whether neighbours run together, tile by tile");
+  app.add_option("--text", options.text, "trains on the bytes of this file, from other places in each step");
   app.add_flag("--json", options.json, "one object in place of a table");
   app.add_flag("--profile", options.profile, "prints a table of where the time goes, op by op")->excludes("--json");
   return RunProgram(&app, argc, argv, [&] { return Measure(options); });

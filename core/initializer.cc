@@ -28,7 +28,7 @@ double Gaussian(const RandomStream& random, uint64_t i) {
 
 void Initialize(const Initializer& initializer, uint64_t seed, absl::string_view name, const Tensor& tensor) {
   using Kind = Initializer::Kind;
-  const RandomStream random = {.seed = seed ^ HashName(name)};
+  const RandomStream random = {.seed = seed ^ StableHash(name)};
   const bool fan = initializer.kind == Kind::kFanGaussian || initializer.kind == Kind::kFanUniform;
   const double deviation = fan ? Deviation(initializer, tensor.type.shape) : 0;
   const double a = initializer.a, b = initializer.b;

@@ -55,10 +55,10 @@ struct RandomStream {
   constexpr uint64_t Below(uint64_t n, uint64_t index) const { return (Word(index) * n) >> 32; }
 };
 
-// A stable 64-bit hash of a name (FNV-1a, then SplitMix64's finish), to derive seeds from names.
-constexpr uint64_t HashName(absl::string_view name) {
+// A 64-bit hash that stays the same (FNV-1a, then SplitMix64's finish): to derive seeds from names, or for a checksum.
+constexpr uint64_t StableHash(absl::string_view bytes) {
   uint64_t h = 0xcbf29ce484222325;
-  for (char c : name) h = (h ^ static_cast<uint8_t>(c)) * 0x100000001b3;
+  for (char c : bytes) h = (h ^ static_cast<uint8_t>(c)) * 0x100000001b3;
   h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9;
   h = (h ^ (h >> 27)) * 0x94d049bb133111eb;
   return h ^ (h >> 31);

@@ -57,10 +57,10 @@ TEST(RandomStreamTest, BelowIsEven) {
   for (const int count : counts) EXPECT_NEAR(count, kDraws / kSides, 600);  // 4.7 deviations
 }
 
-TEST(HashNameTest, TellsNamesApart) {
-  EXPECT_EQ(HashName("wte.weight"), HashName("wte.weight"));
-  EXPECT_NE(HashName("wte.weight"), HashName("wpe.weight"));
-  EXPECT_NE(HashName(""), HashName("a"));
+TEST(StableHashTest, TellsNamesApart) {
+  EXPECT_EQ(StableHash("wte.weight"), StableHash("wte.weight"));
+  EXPECT_NE(StableHash("wte.weight"), StableHash("wpe.weight"));
+  EXPECT_NE(StableHash(""), StableHash("a"));
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ OpCase Recorded(const OpDef& op, const OpExample& example, TypeSpan types) {
   OpCase c;
   c.inputs = RecordInputs(c.tape.get(), types, op.writes, example.below);
   for (size_t i = 0; i < types.size(); ++i) {
-    c.values.push_back(RandomBuffer(types[i], HashName(op.name) + i, example.low, example.high, example.below));
+    c.values.push_back(RandomBuffer(types[i], StableHash(op.name) + i, example.low, example.high, example.below));
   }
   c.outputs = example.record != nullptr ? example.record(c.inputs) : c.tape->Record(op, {}, c.inputs);
   return c;
