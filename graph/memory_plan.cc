@@ -68,15 +68,17 @@ class FreeList {
   size_t end_ = 0;
 };
 
+constexpr uint32_t kNone = 0xffffffff, kForever = 0xfffffffe;
+
 // Bytes that one value, its views and the values that overwrote it in place use, one after the other.
 struct Storage {
   size_t bytes = 0, offset = 0;
   uint32_t first_use = 0, last_use = 0;  // steps; of a group of several tiles, its first and its last
   uint32_t maker = 0;                    // the step that made what is there now
   std::vector<uint32_t> readers;         // the steps that read it
+  uint32_t users = kNone;                // the set of both, once it was asked for
 };
 
-constexpr uint32_t kNone = 0xffffffff, kForever = 0xfffffffe;
 constexpr double kWaste = 1.05;          // of the most bytes live: where the arena is larger, it is arranged again
 constexpr size_t kMostBySize = 1 << 12;  // storages: the time goes with their square
 
@@ -97,7 +99,7 @@ class Planner {
     for (ValueId id : kept) last_use_[Root(id)] = kForever;
   }
 
-  std::vector<Reuse> Run() {
+  Reuses Run() {
     PlaceSources();
     for (uint32_t s = 0; s < graph_.steps.size(); ++s) {
       for (uint32_t i = 0; i < node(s).output_count; ++i) PlaceOutput(s, i);
@@ -106,7 +108,8 @@ class Planner {
     graph_.memory.planned = free_.end();
     if (static_cast<double>(free_.end()) > kWaste * static_cast<double>(graph_.memory.lower_bound)) ArrangeBySize();
     for (uint32_t s = 0; s < storages_.size(); ++s) Occupy(s);
-    std::stable_sort(reuses_.begin(), reuses_.end(), [](const Reuse& a, const Reuse& b) { return a.step < b.step; });
+    std::stable_sort(reuses_.reuses.begin(), reuses_.reuses.end(),
+                     [](const Reuse& a, const Reuse& b) { return a.step < b.step; });
     for (uint32_t v = 0; v < program_.values.size(); ++v) {
       const size_t root = Root(ValueId{v});
       graph_.places[v] = graph_.places[root];
@@ -141,7 +144,7 @@ class Planner {
     if (static_cast<int>(output) < n.op->writes) {  // the next version of a state: the same bytes, once all have read
       const size_t state = Root(n.inputs[output]);
       graph_.places[value] = graph_.places[state];
-      Order(readers_[state], step);
+      Order(AddUsers(readers_[state]), step);
       return;
     }
     graph_.memory.naive += bytes;
@@ -172,7 +175,8 @@ class Planner {
     }
     if (program_.value(n.inputs[n.op->in_place]).type != program_.value(n.output(0)).type) return kNone;
     if (!OverwritesByTile(step, storages_[storage])) return kNone;
-    Order(storages_[storage].readers, step);  // the maker comes before it tile by tile, as the op reads what it made
+    Order(AddUsers(storages_[storage].readers),
+          step);  // the maker comes before it tile by tile, as the op reads what it made
     std::erase(dies_at_[End(step)], storage);
     return storage;
   }
@@ -234,8 +238,7 @@ class Planner {
     if (it != owners_.begin() && std::prev(it)->second.end > begin) --it;
     while (it != owners_.end() && it->first < end) {
       const auto [from, owner] = *it;
-      Order(storages_[owner.storage].readers, step);
-      reuses_.back().users.push_back(storages_[owner.storage].maker);  // some of its tiles may have no reader
+      Order(UsersOf(owner.storage), step);
       it = owners_.erase(it);
       if (from < begin) owners_[from] = {begin, owner.storage};
       if (owner.end > end) it = owners_.insert({end, owner}).first;
@@ -253,8 +256,18 @@ class Planner {
     dies_at_.erase(dying);
   }
 
-  void Order(const std::vector<uint32_t>& users, uint32_t step) {
-    reuses_.push_back({step, {users.begin(), users.end()}});
+  void Order(uint32_t users, uint32_t step) { reuses_.reuses.push_back({step, users}); }
+  uint32_t AddUsers(std::vector<uint32_t> users) {
+    reuses_.users.push_back(std::move(users));
+    return static_cast<uint32_t>(reuses_.users.size() - 1);
+  }
+  uint32_t UsersOf(uint32_t storage) {
+    Storage& s = storages_[storage];
+    if (s.users == kNone) {
+      s.users = AddUsers(s.readers);
+      reuses_.users.back().insert(reuses_.users.back().begin(), s.maker);  // some of its tiles may have no reader
+    }
+    return s.users;
   }
 
   struct Owner {
@@ -272,7 +285,7 @@ class Planner {
   std::map<size_t, Owner> owners_;                     // by begin: whose bytes these were last
   FreeList free_;
   size_t live_ = 0;
-  std::vector<Reuse> reuses_;
+  Reuses reuses_;
 };
 
 }  // namespace
@@ -285,8 +298,6 @@ size_t PlannedBytes(const Program& program, absl::Span<const ValueId> kept, doub
   return graph.memory.planned;
 }
 
-std::vector<Reuse> PlanMemory(CompiledGraph* graph, absl::Span<const ValueId> kept) {
-  return Planner(graph, kept).Run();
-}
+Reuses PlanMemory(CompiledGraph* graph, absl::Span<const ValueId> kept) { return Planner(graph, kept).Run(); }
 
 }  // namespace weft

@@ -5,7 +5,6 @@
 
 #include <vector>
 
-#include "absl/container/inlined_vector.h"
 #include "weft/graph/graph.h"
 
 namespace weft {
@@ -14,12 +13,16 @@ namespace weft {
 // which come before it tile by tile.
 struct Reuse {
   uint32_t step = 0;
-  absl::InlinedVector<uint32_t, 4> users;
+  uint32_t users = 0;  // Reuses::users
+};
+struct Reuses {
+  std::vector<Reuse> reuses;                 // by step
+  std::vector<std::vector<uint32_t>> users;  // sets of steps, rising
 };
 
 // Fills in places and memory figures of a graph whose program, steps and groups are there. Returns the orders that its
-// reuse of bytes asks for, by step. `kept` lasts to the end of the run.
-std::vector<Reuse> PlanMemory(CompiledGraph* graph, absl::Span<const ValueId> kept);
+// reuse of bytes asks for. `kept` lasts to the end of the run.
+Reuses PlanMemory(CompiledGraph* graph, absl::Span<const ValueId> kept);
 
 // The bytes of the arena that PlanMemory would give this program, with the groups of MakeSteps (graph/fuse.h).
 size_t PlannedBytes(const Program& program, absl::Span<const ValueId> kept, double tile_seconds, bool fuse);

@@ -170,6 +170,24 @@ TEST(MemoryPlanTest, ReusesTheBytesOfAChain) {
   EXPECT_EQ(one_task->compiled().memory.planned, 2u * 1024);
 }
 
+// Many values take the bytes of one that many have read: each waits for all of these, by one join for all of them.
+TEST(MemoryPlanTest, EdgesAreLinearInReadersAndThoseWhoOverwrite) {
+  constexpr int kCount = 500;
+  Tape tape;
+  const Var y = Tanh(tape.Input("x", {kF32, {kCount, 64}})), row = tape.Input("row", {kF32, {64}});
+  VarList sums, small;
+  for (int i = 0; i < kCount; ++i) sums.push_back(Sum(Slice(y, 0, i, i + 1)));
+  for (Var sum : sums) small.push_back(row * sum);
+  const absl::StatusOr<Graph> graph =
+      Compile(tape, {.fetch = {small.begin(), small.end()}, .fuse = false, .tile_seconds = 1e-6});
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  EXPECT_LT(graph->compiled().memory.planned, graph->compiled().memory.naive * 3 / 4);
+  EXPECT_LT(graph->compiled().schedule.successors.size(), 20u * kCount);
+  size_t shared = 0;
+  ExpectOrders(graph->compiled(), &shared);
+  EXPECT_GT(shared, 0u);
+}
+
 // The sum joins the product, whose tiles all read all of what the sum may overwrite.
 TEST(MemoryPlanTest, NoTileOverwritesWhatAnotherOfItsGroupReads) {
   Tape tape;

@@ -9,7 +9,8 @@ namespace weft {
 namespace {
 
 constexpr uint32_t kNone = 0xffffffff;
-constexpr int kMostVisits = 16;  // groups that the search for an order looks at before it gives up
+constexpr int kMostVisits = 16;      // groups that the search for an order looks at before it gives up
+constexpr uint64_t kMostTimes = 16;  // as many edges without a join for users as with one
 
 bool Overlap(const Rect& a, const Rect& b) {
   return a.row_begin < b.row_end && b.row_begin < a.row_end && a.col_begin < b.col_end && b.col_begin < a.col_end;
@@ -24,8 +25,10 @@ class TaskMaker {
     first_whole_.assign(1, 0);
   }
 
-  void Run(const std::vector<Reuse>& reuses) {
-    auto reuse = reuses.begin();
+  void Run(const Reuses& reuses) {
+    user_sets_.resize(reuses.users.size());
+    for (const Reuse& reuse : reuses.reuses) ++user_sets_[reuse.users].waiters;
+    auto reuse = reuses.reuses.begin();
     for (uint32_t g = 0; g < graph_.groups.size(); ++g) {
       for_all_.clear();
       edges_.clear();
@@ -40,7 +43,9 @@ class TaskMaker {
       }
       first_whole_.push_back(static_cast<uint32_t>(whole_.size()));
       users_.clear();
-      for (; reuse != reuses.end() && reuse->step < end; ++reuse) AddUsers(g, *reuse);
+      for (; reuse != reuses.reuses.end() && reuse->step < end; ++reuse) {
+        AddUsers(g, reuses.users[reuse->users], &user_sets_[reuse->users]);
+      }
       WaitForUsers(g);
       AddTiles(g, seconds / tile_count(g) + kTaskSeconds);
     }
@@ -109,12 +114,30 @@ class TaskMaker {
     whole_.push_back(before);
   }
 
+  struct UserSet {
+    uint32_t waiters = 0;   // steps that wait for it
+    uint32_t done = kNone;  // the task that waits for all of it, where that saves edges
+  };
+
   // Those that the data's edges don't put before `group`. Uses in `group` itself are in order, tile by tile.
-  void AddUsers(uint32_t group, const Reuse& reuse) {
-    for (uint32_t step : reuse.users) {
+  void AddUsers(uint32_t group, const std::vector<uint32_t>& steps, UserSet* set) {
+    const uint64_t count = steps.size();
+    if (count * set->waiters > kMostTimes * (count + set->waiters) && graph_.steps[steps.back()].group != group) {
+      if (set->done == kNone) set->done = AllOf(steps);
+      return for_all_.push_back(set->done);
+    }
+    for (uint32_t step : steps) {
       const uint32_t user = graph_.steps[step].group;
       if (user != group && !IsBefore(user, group)) users_.push_back(user);
     }
+  }
+
+  uint32_t AllOf(const std::vector<uint32_t>& steps) {
+    std::vector<uint32_t> tasks;
+    for (uint32_t step : steps) tasks.push_back(Done(graph_.steps[step].group));
+    const uint32_t all = AddJoin();
+    for (uint32_t task : tasks) builder_.AddEdge(task, all);  // the same one twice is one
+    return all;
   }
 
   // All tiles of `group` wait for all tiles of the groups that used bytes before it.
@@ -173,12 +196,13 @@ class TaskMaker {
   std::vector<uint32_t> for_all_;                     // of this group: tasks that every tile waits for
   std::vector<std::pair<uint32_t, uint32_t>> edges_;  // of this group: (task, tile)
   std::vector<Rect> written_;
+  std::vector<UserSet> user_sets_;
   std::vector<uint32_t> users_;  // of this group: groups that used its bytes before
   std::vector<uint32_t> search_;
 };
 
 }  // namespace
 
-void MakeTasks(CompiledGraph* graph, const std::vector<Reuse>& reuses) { TaskMaker(graph).Run(reuses); }
+void MakeTasks(CompiledGraph* graph, const Reuses& reuses) { TaskMaker(graph).Run(reuses); }
 
 }  // namespace weft

@@ -8,7 +8,7 @@
 namespace weft {
 
 // Fills in tasks and schedule of a graph whose steps and groups are there.
-void MakeTasks(CompiledGraph* graph, const std::vector<Reuse>& reuses);
+void MakeTasks(CompiledGraph* graph, const Reuses& reuses);
 
 }  // namespace weft
 
