@@ -57,10 +57,11 @@ absl::Status PrintGraph(GraphFlags flags) {
     WEFT_RETURN_IF_ERROR(Annotate(SetFromConfig(*json, &flags.options), flags.config));
   }
   WEFT_RETURN_IF_ERROR(SetFromFlags(given, table));
-  const size_t of_compiled = given.count("mode") + given.count("precision");
+  const size_t of_compiled = given.count("mode") + given.count("precision") + given.count("memory-budget");
   if (flags.stage == "recorded" && (of_compiled > 0 || flags.memory || flags.explain)) {
     return absl::InvalidArgumentError(
-        "--mode, --precision, --memory and --explain are of the compiled graph, not of --stage=recorded");
+        "--mode, --precision, --memory, --memory-budget and --explain are of the compiled graph, not of "
+        "--stage=recorded");
   }
   if ((flags.memory || flags.explain) && given.count("format") > 0) {
     return absl::InvalidArgumentError("--format is of the graph, which --memory and --explain don't print");
