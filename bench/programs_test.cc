@@ -85,7 +85,7 @@ TEST(TrainBenchTest, SameBitsOnAnyNumberOfThreads) {
 }
 
 TEST(TrainBenchTest, TrainsOnTheBytesOfAText) {
-  const std::string path = ::testing::TempDir() + "/text";
+  const std::string path = ::testing::TempDir() + "/small_text";
   std::string text;
   for (int i = 0; i < 100; ++i) text += "to be or not to be, ";
   std::ofstream(path) << text;
@@ -99,7 +99,7 @@ TEST(TrainBenchTest, TrainsOnTheBytesOfAText) {
 
   const CommandResult above = RunBench("train_bench --model=charcpu --batch=1 --length=8 --text=" + path);
   EXPECT_EQ(above.exit_code, 1);
-  EXPECT_THAT(above.err, HasSubstr("65"));
+  EXPECT_THAT(above.err, HasSubstr("small_text: byte 0 is 116, but charcpu has 65 tokens"));
   const CommandResult small = RunBench("train_bench --model=gpt2 --length=2000 --text=" + path);
   EXPECT_EQ(small.exit_code, 1);
   EXPECT_THAT(small.err, HasSubstr("has 2000 bytes, wanted more than the 2000 of one text"));
@@ -151,9 +151,9 @@ TEST(TrainBenchTest, ProfileNamesTheOps) {
 }
 
 TEST(TrainBenchTest, UsageErrors) {
-  for (const char* flags :
-       {"--foo", "gpt2", "--model=gtp2", "--batch=-1", "--batch=many", "--length=-1", "--precision=f16", "--threads=-1",
-        "--threads=2000", "--steps=2", "--heads=3", "--json --profile", "--memory-budget=much", "--raise=maybe"}) {
+  for (const char* flags : {"--foo", "gpt2", "--model=gtp2", "--batch=-1", "--batch=many", "--length=-1",
+                            "--precision=f16", "--threads=-1", "--threads=2000", "--steps=2", "--heads=3",
+                            "--json --profile", "--memory-budget=much", "--memory-budget=-1", "--raise=maybe"}) {
     ExpectUsageError("train_bench", flags);
   }
   EXPECT_THAT(RunBench("train_bench --heads=3").err, HasSubstr("width 128 is not a multiple of heads 3"));
@@ -280,7 +280,7 @@ TEST(CompareTest, ARowThatFailsIsLeftOut) {
 
 TEST(CompareTest, UsageErrors) {
   for (const char* flags : {"--foo", "gpt2", "--rows=gpt3-f32", "--rows=", "--rounds=0", "--steps=2", "--steps=many",
-                            "--threads=0", "--modes=fast"}) {
+                            "--threads=0", "--modes=fast", "--json=/nowhere/file"}) {
     const CommandResult result = RunBench(std::string("compare ") + flags);
     EXPECT_EQ(result.exit_code, 2) << flags << "\n" << result.err;
     EXPECT_EQ(result.out, "") << flags;
@@ -290,6 +290,19 @@ TEST(CompareTest, UsageErrors) {
   EXPECT_EQ(help.exit_code, 0);
   for (const char* part : {"--rows", "--python", "--rounds", "--json", "minilm-forward-f32"}) {
     EXPECT_THAT(help.out, HasSubstr(part));
+  }
+}
+
+TEST(ScalingTest, UsageErrorsAndProgramsThatFail) {
+  for (const char* flags : {"--foo", "--steps=2", "--largest=63", "--threads=many", "--svg=/nowhere/file"}) {
+    const CommandResult result = RunBench(std::string("scaling ") + flags);
+    EXPECT_EQ(result.exit_code, 2) << flags << "\n" << result.err;
+    EXPECT_THAT(result.err, StartsWith("usage: scaling ")) << flags;
+  }
+  for (const char* program : {"/bin/true", "/bin/false", "/nowhere/train_bench"}) {
+    const CommandResult result = RunBench(std::string("scaling --train-bench=") + program);
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_THAT(result.err, StartsWith(std::string("scaling: ") + program));
   }
 }
 

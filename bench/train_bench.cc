@@ -25,6 +25,7 @@
 #include "weft/core/cores.h"
 #include "weft/core/file.h"
 #include "weft/core/random.h"
+#include "weft/core/status.h"
 #include "weft/graph/runner.h"
 
 namespace weft {
@@ -70,6 +71,23 @@ class Batches {
   std::vector<int32_t> x_, y_;
   uint64_t drawn_ = 0;
 };
+
+// The bytes of the file that was asked for, if one was; they are tokens of the model.
+absl::StatusOr<std::string> ReadText(const Options& options, const BenchModel& model) {
+  if (options.text.empty()) return std::string();
+  WEFT_ASSIGN_OR_RETURN(std::string text, ReadFile(options.text));
+  if (text.size() <= static_cast<size_t>(options.length)) {
+    return absl::InvalidArgumentError(absl::StrCat(options.text, " has ", text.size(), " bytes, wanted more than the ",
+                                                   options.length, " of one text"));
+  }
+  for (size_t i = 0; i < text.size(); ++i) {
+    const int byte = static_cast<unsigned char>(text[i]);
+    if (byte < model.vocabulary) continue;
+    return absl::InvalidArgumentError(absl::StrCat(options.text, ": byte ", i, " is ", byte, ", but ", model.name,
+                                                   " has ", model.vocabulary, " tokens"));
+  }
+  return text;
+}
 
 double PeakMegabytes() {
   rusage usage = {};
@@ -162,19 +180,9 @@ int Measure(Options options) {
   if (options.batch == 0) options.batch = model.batch;
   if (options.length == 0) options.length = model.length;
   if (options.threads == 0) options.threads = Cores();
-  std::string text;
-  if (!options.text.empty()) {
-    absl::StatusOr<std::string> read = ReadFile(options.text);
-    if (!read.ok()) return Fail(read.status(), 1);
-    text = *std::move(read);
-    if (text.size() <= static_cast<size_t>(options.length)) {
-      return Fail(
-          absl::InvalidArgumentError(absl::StrCat(options.text, " has ", text.size(), " bytes, wanted more than the ",
-                                                  options.length, " of one text")),
-          1);
-    }
-  }
-  Batches batches(model, options, std::move(text));
+  absl::StatusOr<std::string> text = ReadText(options, model);
+  if (!text.ok()) return Fail(text.status(), 1);
+  Batches batches(model, options, *std::move(text));
 
   Tape tape;
   const BenchStep step = RecordStep(&tape, model, options.batch, options.length);
@@ -232,6 +240,10 @@ int Measure(Options options) {
   return 0;
 }
 
+std::string NotNegative(const std::string& text) {
+  return text.find('-') == std::string::npos ? "" : "'" + text + "' is negative";
+}
+
 int Main(int argc, char** argv) {
   Options options;
   CLI::App app("Measures training steps of models of published sizes, on one batch of random tokens or a text.",
@@ -251,7 +263,8 @@ int Main(int argc, char** argv) {
   app.add_option("--threads", options.threads, "0: as many as there are cores")->check(CLI::Range(0, 1024));
   app.add_option("--steps", options.steps, "to run; the first two don't count")->check(CLI::Range(3, 1'000'000));
   app.add_option("--memory-budget", options.memory_budget, "bytes that values may take, like 500M; 0: no limit")
-      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/true));
+      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/true))
+      ->transform(CLI::Validator(NotNegative, ""));  // before the other, which takes -1 for the largest number
   app.add_option("--raise", options.raise, "whether patterns become ops of their own");
   app.add_option("--pack", options.pack, "whether weights are brought into the products' order once a step");
   app.add_option("--fuse", options.fuse, "whether neighbours run together, tile by tile");
