@@ -1,42 +1,42 @@
 // Where the time of a graph's runs goes, op by op.
 //
 //   OpTimes times(graph);
-//   Runner runner(times.graph(), &parameters);   // the same graph, but that each tile is timed
+//   Runner runner(graph, &parameters, {.timed = true});
 //   ...
+//   times.Add(runner.tile_times());   // after each run that counts
 //   for (const OpTimes::Row& row : times.Rows()) ...
 #ifndef WEFT_BENCH_OP_TIMES_H_
 #define WEFT_BENCH_OP_TIMES_H_
 
 #include <cstdint>
-#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "weft/graph/graph.h"
+#include "weft/graph/runner.h"
 
 namespace weft {
 
 class OpTimes {
  public:
-  explicit OpTimes(const Graph& graph);
-  ~OpTimes();
+  explicit OpTimes(Graph graph) : graph_(std::move(graph)), seconds_(graph_.compiled().steps.size(), 0) {}
 
-  Graph graph() const { return graph_; }  // not to be run after this object's end
-  void Reset();
+  void Add(absl::Span<const TileTime> tiles);  // of one run
 
   // All steps of one op whose first output has one type.
   struct Row {
     std::string op, type;
-    double seconds = 0;           // at work, of all workers together, since Reset
+    double seconds = 0;           // at work, of all workers together, in all runs
     double flops = 0, bytes = 0;  // of a run, by the op's own count
     int64_t tiles = 0;            // of a run
   };
   std::vector<Row> Rows() const;  // those of one op together; within and among ops those that take longest first
 
  private:
-  struct TimedStep;
-  std::vector<std::unique_ptr<TimedStep>> steps_;
   Graph graph_;
+  std::vector<double> seconds_;  // by step
 };
 
 }  // namespace weft

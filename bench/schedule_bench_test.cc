@@ -61,7 +61,7 @@ void CheckRows(const std::string& flags, double work) {
       EXPECT_LE(row.at("utilization"), 1);
     }
   }
-  EXPECT_EQ(rows.size(), nodes.size() * 4);
+  EXPECT_EQ(rows.size(), nodes.size() * 8);
 }
 
 TEST(ScheduleBenchTest, EveryPolicyRunsEveryNode) {
@@ -74,7 +74,7 @@ TEST(ScheduleBenchTest, OneGraphUnderOnePolicyAsATable) {
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_EQ(std::count(result.out.begin(), result.out.end(), '\n'), 2) << result.out;
   EXPECT_THAT(result.out, HasSubstr("ns/node"));
-  EXPECT_THAT(result.out, HasSubstr("tree             100 openmp               2"));
+  EXPECT_THAT(result.out, HasSubstr("tree             100 openmp                       2"));
 }
 
 TEST(ScheduleBenchTest, SmallestGraphs) {

@@ -114,17 +114,17 @@ uint64_t Checksum(const Tensor& tensor) {
 absl::StatusOr<Times> RunSteps(const Graph& graph, const BenchStep& step, const Options& options, Batches* batches,
                                OpTimes* op_times) {
   Parameters parameters({.seed = 1});
-  Runner runner(graph, &parameters, {.threads = options.threads});
+  Runner runner(graph, &parameters, {.threads = options.threads, .timed = op_times != nullptr});
   std::vector<FeedPair> feeds = {{step.tokens, batches->tokens()}};
   if (step.targets) feeds.insert(feeds.end(), {{step.targets, batches->targets()}, {step.rate, 3e-4f}});
   Times times;
   for (int i = 0; i < options.steps; ++i) {
-    if (i == 2 && op_times != nullptr) op_times->Reset();
     batches->Next();
     const Clock::time_point start = Clock::now();
     const absl::StatusOr<Outputs> out = runner.Run(feeds);
     times.seconds.push_back(SecondsSince(start));
     if (!out.ok()) return out.status();
+    if (i >= 2 && op_times != nullptr) op_times->Add(runner.tile_times());
     times.results.push_back(out->Scalar(step.result));
     if (i + 1 == options.steps) times.checksum = Checksum((*out)[step.result]);
   }
@@ -200,8 +200,7 @@ int Measure(Options options) {
 
   std::optional<OpTimes> op_times;
   if (options.profile) op_times.emplace(*graph);
-  const absl::StatusOr<Times> times =
-      RunSteps(op_times ? op_times->graph() : *graph, step, options, &batches, op_times ? &*op_times : nullptr);
+  const absl::StatusOr<Times> times = RunSteps(*graph, step, options, &batches, op_times ? &*op_times : nullptr);
   if (!times.ok()) return Fail(times.status(), 1);
 
   const double median = Median({times->seconds.begin() + 2, times->seconds.end()});

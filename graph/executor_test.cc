@@ -14,6 +14,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "weft/graph/deque.h"
+#include "weft/graph/policies/policies.h"
+#include "weft/graph/stealing_executor.h"
 
 namespace weft {
 namespace {
@@ -185,20 +187,20 @@ class Meeting {
 };
 
 // Runs the graph twice on so many threads, and expects what a run in the order of the tasks gives.
-void CheckGraph(uint32_t seed, bool meet = true) {
-  SCOPED_TRACE("repeat with WEFT_SEED=" + std::to_string(seed));
+void CheckGraph(uint32_t seed, const Policy& policy = kCriticalPath, bool meet = true) {
+  SCOPED_TRACE("repeat with WEFT_SEED=" + std::to_string(seed) + " under " + policy.name);
   RandomGraph graph(seed);
-  const int threads = 1 + static_cast<int>(seed % 8);
+  const int threads = &policy == &kSerial ? 1 : 1 + static_cast<int>(seed % 8);
   const Schedule schedule = graph.Build(threads);
   const uint32_t tasks = static_cast<uint32_t>(graph.work().size());
   std::vector<uint64_t> wanted(graph.cells(), 0), cells(graph.cells(), 0);
-  Executor executor(&schedule, threads);
+  const std::unique_ptr<Executor> executor = MakeExecutor(policy, &schedule, threads);
   for (int run = 0; run < 2; ++run) {
     for (const TileWork& work : graph.work()) RandomGraph::Do(work, &wanted);
     std::vector<std::atomic<int>> times(schedule.task_count);
     std::atomic<int> too_early{0};
     Meeting meeting;
-    executor.Run([&](uint32_t task, int worker) {
+    executor->Run([&](uint32_t task, int worker) {
       ASSERT_LT(worker, threads);
       ASSERT_EQ(times[task].fetch_add(1, std::memory_order_relaxed), 0);
       if (task >= tasks) {
@@ -214,7 +216,7 @@ void CheckGraph(uint32_t seed, bool meet = true) {
     ASSERT_EQ(too_early.load(), 0);
     ASSERT_EQ(cells, wanted);
     if (meet) {
-      ASSERT_EQ(executor.workers_entered(), threads);
+      ASSERT_EQ(executor->workers_entered(), threads);
     }
   }
 }
@@ -224,11 +226,17 @@ TEST(ExecutorTest, RandomGraphsGiveWhatASerialRunGives) {
   for (uint32_t seed = 0; seed < 10'000 && !HasFatalFailure(); ++seed) CheckGraph(seed);
 }
 
+TEST(ExecutorTest, RandomGraphsGiveTheSameUnderEveryPolicy) {
+  for (const Policy* policy : Policies()) {
+    for (uint32_t seed = 0; seed < 1000 && !HasFatalFailure(); ++seed) CheckGraph(seed, *policy);
+  }
+}
+
 TEST(ExecutorTest, RunsOneTaskWithoutCallingAnyone) {
   ScheduleBuilder builder;
   builder.AddTask(1);
   const Schedule schedule = std::move(builder).Build();
-  Executor executor(&schedule, 8);
+  StealingExecutor executor(&schedule, 8);
   int runs = 0;
   for (int i = 0; i < 100; ++i) {
     executor.Run([&](uint32_t task, int worker) { runs += task == 0 && worker == 0; });
@@ -239,8 +247,8 @@ TEST(ExecutorTest, RunsOneTaskWithoutCallingAnyone) {
 
 TEST(ExecutorTest, RunsAScheduleWithoutTasks) {
   const Schedule schedule = ScheduleBuilder().Build();
-  for (int threads : {1, 2}) {
-    Executor(&schedule, threads).Run([](uint32_t, int) { FAIL(); });
+  for (const Policy* policy : Policies()) {
+    for (int threads : {1, 2}) MakeExecutor(*policy, &schedule, threads)->Run([](uint32_t, int) { FAIL(); });
   }
 }
 
@@ -248,7 +256,8 @@ TEST(ExecutorTest, ExecutorsComeAndGoWhileOthersRun) {
   std::vector<std::thread> users;
   for (int user = 0; user < 4; ++user) {
     users.emplace_back([user] {
-      for (uint32_t i = 0; i < 100; ++i) CheckGraph(static_cast<uint32_t>(user) * 1000 + i, /*meet=*/false);
+      for (uint32_t i = 0; i < 100; ++i)
+        CheckGraph(static_cast<uint32_t>(user) * 1000 + i, kCriticalPath, /*meet=*/false);
     });
   }
   for (std::thread& user : users) user.join();
@@ -262,7 +271,7 @@ TEST(ExecutorTest, WorkersThatFoundNothingForLongComeAgain) {
   for (uint32_t t = 0; t < kThreads; ++t) builder.AddEdge(t, pause);
   for (uint32_t t = 0; t < kThreads; ++t) builder.AddEdge(pause, builder.AddTask(1));  // at which they meet again
   const Schedule schedule = std::move(builder).Build();
-  Executor executor(&schedule, kThreads);
+  StealingExecutor executor(&schedule, kThreads);
   for (int run = 0; run < 20; ++run) {
     Meeting first, second;
     executor.Run([&](uint32_t task, int) {

@@ -1,6 +1,7 @@
 #include "weft/graph/runner.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstring>
 
@@ -9,7 +10,6 @@
 #include "weft/core/arena.h"
 #include "weft/core/cores.h"
 #include "weft/core/status.h"
-#include "weft/graph/executor.h"
 #include "weft/graph/gate.h"
 
 namespace weft {
@@ -76,6 +76,14 @@ double Outputs::Scalar(Var var) const {
   return Dispatch(tensor.type.dtype, [&](auto zero) { return static_cast<double>(tensor.as<decltype(zero)>()[0]); });
 }
 
+namespace {
+
+int64_t Now() {  // nanoseconds
+  return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
 struct Runner::State {
   State(Graph g, Parameters* p, RunnerOptions o) : graph(std::move(g)), parameters(p), options(o) {}
 
@@ -111,6 +119,8 @@ struct Runner::State {
   std::vector<size_t> first;                                          // step → its first operand
   std::vector<std::pair<size_t, uint32_t>> fed;                       // (operand, input): pointers that each run sets
   std::unique_ptr<Executor> executor;
+  std::vector<TileTime> tile_times;
+  int64_t run_began = 0;  // by Now
   RandomStream random;
   Gate gate;
   std::vector<std::pair<ValueId, Tensor>> fetched;  // (value of the tape, where it is)
@@ -159,7 +169,8 @@ absl::Status Runner::State::Prepare() {
   for (const auto& [tape_value, value] : compiled().fetches) {
     fetched.push_back({tape_value, {program.value(value).type, Resolve(value)}});
   }
-  executor = std::make_unique<Executor>(&compiled().schedule, options.threads > 0 ? options.threads : Cores());
+  executor = MakeExecutor(*options.policy, &compiled().schedule, options.threads > 0 ? options.threads : Cores());
+  if (options.timed) tile_times.resize(compiled().tiles.size());
   for (int i = 0; i < executor->threads(); ++i) {
     workspaces.push_back(memory.Allocate(compiled().workspace_bytes));
     if (workspaces.back() == nullptr) return OutOfMemory();
@@ -234,13 +245,20 @@ void Runner::State::RunTile(uint32_t step, const Rect& tile, int worker) {
 
 void Runner::State::Execute() {
   if (options.check_nan) return ExecuteAndCheckNan();
+  if (options.timed) {
+    std::fill(tile_times.begin(), tile_times.end(), TileTime{});
+    run_began = Now();
+  }
   executor->Run([this](uint32_t t, int worker) {
     const Task& task = compiled().tasks[t];
     if (task.group == Task::kJoin) return;
     const Group& group = compiled().groups[task.group];
     for (uint32_t s = group.first_step; s < group.end_step(); ++s) {
       if (!gate.Passes(node(s).op->writes > 0)) return;
-      RunTile(s, compiled().tiles_of(s)[task.tile], worker);
+      const uint32_t tile = compiled().steps[s].first_tile + task.tile;
+      const int64_t begin = options.timed ? Now() : 0;
+      RunTile(s, compiled().tiles[tile], worker);
+      if (options.timed) tile_times[tile] = {begin - run_began, Now() - run_began, worker};
     }
   });
 }
@@ -325,6 +343,7 @@ absl::StatusOr<Outputs> Runner::Run(absl::Span<const FeedPair> feeds, const RunO
   return outputs;
 }
 
+absl::Span<const TileTime> Runner::tile_times() const { return state_->tile_times; }
 const absl::Status& Runner::status() const { return state_->status; }
 int Runner::workers_entered() const {
   if (state_->executor == nullptr) return 0;

@@ -19,6 +19,7 @@
 #include "weft/core/tape.h"
 #include "weft/graph/cancellation.h"
 #include "weft/graph/graph.h"
+#include "weft/graph/policies/policies.h"
 
 namespace weft {
 
@@ -62,6 +63,14 @@ class Outputs {
 struct RunnerOptions {
   int threads = 0;         // workers, the caller among them, at most 1024; 0: as many as there are cores
   bool check_nan = false;  // look for the first step (in serial order) that makes a NaN; slow, and serial
+  const Policy* policy = &kCriticalPath;  // which ready task comes next: no policy changes any bit
+  bool timed = false;                     // take the time of every tile
+};
+
+// When a tile of a step ran, in nanoseconds since the run began, and where.
+struct TileTime {
+  int64_t begin = 0, end = 0;
+  int worker = 0;
 };
 
 class Runner {
@@ -83,6 +92,8 @@ class Runner {
     return Run(absl::MakeConstSpan(feeds.begin(), feeds.size()), options);
   }
 
+  // Of the last run with RunnerOptions::timed: one for each tile of the compiled graph, in its order.
+  absl::Span<const TileTime> tile_times() const;
   const absl::Status& status() const;
   int workers_entered() const;  // into the last run, with the caller; 1 if there was nothing to share, 0 before any
   // After a run with check_nan: the input or parameter that has a NaN, else "exp f32[2,3] at mlp" of the first step

@@ -27,7 +27,46 @@ Slices ByBegin(const std::vector<Edge>& edges, uint32_t count) {
   return slices;
 }
 
+// Each slice in the order of rising length of the longest path from its tasks on.
+void SortSlices(const std::vector<float>& length, const std::vector<uint32_t>& first, std::vector<uint32_t>* tasks) {
+  for (size_t t = 0; t + 1 < first.size(); ++t) {
+    std::sort(tasks->begin() + first[t], tasks->begin() + first[t + 1],
+              [&](uint32_t a, uint32_t b) { return length[a] != length[b] ? length[a] < length[b] : a > b; });
+  }
+}
+
 }  // namespace
+
+std::vector<uint32_t> SerialOrder(const Schedule& schedule) {
+  std::vector<uint32_t> left = schedule.waits_for, order;
+  order.reserve(left.size());
+  const auto release = [&](uint32_t task) {
+    for (uint32_t i = schedule.first_successor[task]; i < schedule.first_successor[task + 1]; ++i) {
+      const uint32_t next = schedule.successors[i] & ~Schedule::kAlone;
+      if (--left[next] == 0) order.push_back(next);
+    }
+  };
+  release(schedule.start());
+  for (size_t i = 0; i < order.size(); ++i) release(order[i]);
+  return order;
+}
+
+Schedule WithSeconds(Schedule schedule, absl::Span<const double> seconds) {
+  WEFT_CHECK(seconds.size() == schedule.task_count);
+  std::vector<float> length(schedule.size(), 0);
+  const std::vector<uint32_t> order = SerialOrder(schedule);
+  for (size_t i = order.size(); i-- > 0;) {
+    const uint32_t task = order[i];
+    for (uint32_t k = schedule.first_successor[task]; k < schedule.first_successor[task + 1]; ++k) {
+      length[task] = std::max(length[task], length[schedule.successors[k] & ~Schedule::kAlone]);
+    }
+    if (task < schedule.task_count) length[task] += static_cast<float>(seconds[task]);
+  }
+  for (uint32_t& task : schedule.successors) task &= ~Schedule::kAlone;
+  SortSlices(length, schedule.first_successor, &schedule.successors);
+  for (uint32_t& task : schedule.successors) task |= schedule.waits_for[task] == 1 ? Schedule::kAlone : 0;
+  return schedule;
+}
 
 uint32_t ScheduleBuilder::AddTask(double seconds) {
   seconds_.push_back(static_cast<float>(seconds));
@@ -108,10 +147,7 @@ Schedule ScheduleBuilder::Build() && {
   }
   slices = ByBegin(edges_, start + 1);
   edges_ = {};
-  for (uint32_t t = 0; t <= start; ++t) {
-    std::sort(slices.targets.begin() + slices.first[t], slices.targets.begin() + slices.first[t + 1],
-              [&](uint32_t a, uint32_t b) { return length[a] != length[b] ? length[a] < length[b] : a > b; });
-  }
+  SortSlices(length, slices.first, &slices.targets);
   for (uint32_t& task : slices.targets) task |= waits[task] == 1 ? Schedule::kAlone : 0;
   schedule.waits_for = std::move(waits);
   schedule.first_successor = std::move(slices.first);

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/types/span.h"
+
 namespace weft {
 
 // Tasks 0 .. task_count - 1 are those that were added, in an order that respects the edges. Those from there on are
@@ -28,6 +30,11 @@ struct Schedule {
   uint32_t size() const { return static_cast<uint32_t>(waits_for.size()); }
   uint32_t start() const { return size(); }  // the index in first_successor of what waits for nothing
 };
+
+// All tasks and joins, each after those that it waits for.
+std::vector<uint32_t> SerialOrder(const Schedule& schedule);
+// The same schedule for tasks that take so many seconds: what is most critical is found anew.
+Schedule WithSeconds(Schedule schedule, absl::Span<const double> seconds);
 
 class ScheduleBuilder {
  public:

@@ -1,4 +1,4 @@
-#include "weft/graph/executor.h"
+#include "weft/graph/crew.h"
 
 #include <algorithm>
 #include <chrono>
@@ -13,16 +13,9 @@
 namespace weft {
 namespace {
 
-constexpr uint32_t kNone = 0xffffffff;
 constexpr uint32_t kOpen = 0x80000000;
-constexpr uint32_t kSliceLength = 8;  // of successors that are looked at one by one; longer slices are halved
 // Looks around before a worker yields its core, before it sleeps for a while, and before it leaves.
 constexpr int kSpins = 200, kYields = 2000, kSleeps = 20;
-constexpr size_t kMostEntries = 1 << 16;  // that a deque has room for from the start
-
-// An entry of a deque: a ready task, or a slice of successors whose counts are still to be lowered.
-constexpr uint64_t kSlice = uint64_t{1} << 63;
-constexpr uint64_t SliceEntry(uint32_t begin, uint32_t end) { return kSlice | uint64_t{begin} << 32 | end; }
 
 // Long enough that a worker with nothing to do doesn't take the ends of the others' deques from them all the time.
 void Pause() {
@@ -56,7 +49,7 @@ void AllowThreads(size_t threads) {
 // The calls that no worker has answered yet, of all executors. The task that TBB is given has no state of its own: what
 // it is to do lies here, so that an executor can be gone when its turn comes, and so that all that passes between the
 // two threads passes under this mutex, where ThreadSanitizer sees it.
-struct Executor::Calls {
+struct Crew::Calls {
   std::mutex mutex;
   Worker *first = nullptr, *last = nullptr;  // in line
 
@@ -71,65 +64,53 @@ struct Executor::Calls {
   }
 };
 
-Executor::Calls& Executor::AllCalls() {
+Crew::Calls& Crew::AllCalls() {
   static Calls* calls = new Calls;
   return *calls;
 }
 
-Executor::Executor(const Schedule* schedule, int threads)
-    : schedule_(*schedule),
-      threads_(threads),
-      arena_(threads, /*reserved_for_masters=*/1),
-      counts_(new Count[schedule->size()]) {
+Crew::Crew(const Schedule* schedule, int threads)
+    : schedule_(*schedule), threads_(threads), arena_(threads, /*reserved_for_masters=*/1) {
   WEFT_CHECK(threads >= 1);
   AllowThreads(static_cast<size_t>(threads));
   for (int i = 0; i < threads; ++i) {
-    workers_.push_back(std::make_unique<Worker>(std::clamp<size_t>(schedule->size(), 256, kMostEntries)));
-    workers_.back()->executor = this;
+    workers_.push_back(std::make_unique<Worker>());
+    workers_.back()->crew = this;
     workers_.back()->number = i;
-  }
-  for (uint32_t t = 0; t < schedule_.size(); ++t) {
-    counts_[t].waits_for = schedule_.waits_for[t];
-    counts_[t].left.store(counts_[t].waits_for, std::memory_order_relaxed);
   }
 }
 
-Executor::~Executor() {
+Crew::~Crew() {
   for (bool all_gone = false; !all_gone; std::this_thread::yield()) {
     Calls& calls = AllCalls();
     const std::lock_guard lock(calls.mutex);
     Worker* worker = std::exchange(calls.first, nullptr);
     while (worker != nullptr) {
       Worker* const next = std::exchange(worker->next, nullptr);
-      worker->executor == this ? void(worker->called = worker->again = false) : calls.Append(worker);
+      worker->crew == this ? void(worker->called = worker->again = false) : calls.Append(worker);
       worker = next;
     }
     all_gone = std::none_of(workers_.begin(), workers_.end(), [](const auto& w) { return w->called; });
   }
 }
 
-void Executor::Run(Body body) {
-  workers_[0]->entered = true;
-  if (threads_ == 1) {
-    for (uint32_t task = 0; task < schedule_.task_count; ++task) body(task, 0);
-    return;
-  }
+void Crew::Run(Body body) {
+  EnterAlone();
   body_ = &body;
   done_.store(false, std::memory_order_relaxed);
   shared_.store(false, std::memory_order_relaxed);
   for (int i = 1; i < threads_; ++i) workers_[i]->entered = false;
   inside_.store(kOpen, std::memory_order_release);
-  const uint32_t start = schedule_.start();
-  Work(0, SliceEntry(schedule_.first_successor[start], schedule_.first_successor[start + 1]));
+  Work(0);
   inside_.fetch_and(~kOpen, std::memory_order_relaxed);
   for (int times = 0; inside_.load(std::memory_order_acquire) != 0; ++times) Wait(times);
 }
 
-int Executor::workers_entered() const {
+int Crew::workers_entered() const {
   return static_cast<int>(std::count_if(workers_.begin(), workers_.end(), [](const auto& w) { return w->entered; }));
 }
 
-void Executor::CallWorkers() {
+void Crew::CallWorkers() {
   if (shared_.exchange(true, std::memory_order_relaxed)) return;
   Calls& calls = AllCalls();
   const std::lock_guard lock(calls.mutex);
@@ -146,94 +127,35 @@ void Executor::CallWorkers() {
   }
 }
 
-void Executor::AnswerCall() {
+void Crew::AnswerCall() {
   Calls& calls = AllCalls();
   std::unique_lock lock(calls.mutex);
   Worker* const me = calls.TakeFirst();
   if (me == nullptr) return;
   do {
     lock.unlock();
-    me->executor->Enter(me->number);
+    me->crew->Enter(me->number);
     lock.lock();
   } while (std::exchange(me->again, false));
   me->called = false;
 }
 
-void Executor::Enter(int worker) {
+void Crew::Enter(int worker) {
   uint32_t inside = inside_.load(std::memory_order_relaxed);
   do {
     if ((inside & kOpen) == 0) return;
   } while (!inside_.compare_exchange_weak(inside, inside + 1, std::memory_order_acquire, std::memory_order_relaxed));
   workers_[worker]->entered = true;
-  Work(worker, SliceEntry(0, 0));
+  Work(worker);
   inside_.fetch_sub(1, std::memory_order_release);
 }
 
-void Executor::Work(int worker, uint64_t entry) {
-  Worker& me = *workers_[worker];
-  const Body& body = *body_;
-  const uint32_t task_count = schedule_.task_count, end = schedule_.end;
-  for (;;) {
-    uint32_t task = static_cast<uint32_t>(entry);
-    if ((entry & kSlice) != 0) task = Release(me, static_cast<uint32_t>((entry & ~kSlice) >> 32), task);
-    while (task != kNone) {
-      if (task < task_count) {
-        body(task, worker);
-      } else if (task == end) {
-        done_.store(true, std::memory_order_release);
-        return;
-      }
-      const uint32_t begin = schedule_.first_successor[task], stop = schedule_.first_successor[task + 1];
-      const bool chain = stop - begin == 1 && (schedule_.successors[begin] & Schedule::kAlone) != 0;
-      task = chain ? schedule_.successors[begin] & ~Schedule::kAlone : Release(me, begin, stop);
-    }
-    if (!FindEntry(worker, &entry)) return;
-  }
-}
-
-// False once the run is done or, for a worker that was called, when nothing was found for long. It says so before its
-// last look, so that whoever shares later calls it again.
-bool Executor::FindEntry(int worker, uint64_t* entry) {
+bool Crew::Stays(int worker, int looks) {
   constexpr int kLooks = kSpins + kYields + kSleeps;
-  for (int times = 0; !workers_[worker]->deque.Pop(entry) && !Steal(worker, entry); ++times) {
-    if (done_.load(std::memory_order_acquire) || (worker > 0 && times > kLooks)) return false;
-    if (worker > 0 && times == kLooks) shared_.store(false, std::memory_order_relaxed);
-    Wait(times);
-  }
+  if (done_.load(std::memory_order_acquire) || (worker > 0 && looks > kLooks)) return false;
+  if (worker > 0 && looks == kLooks) shared_.store(false, std::memory_order_relaxed);
+  Wait(looks);
   return true;
-}
-
-bool Executor::Steal(int worker, uint64_t* entry) {
-  for (int i = 1; i < threads_; ++i) {
-    if (workers_[(worker + i) % threads_]->deque.Steal(entry)) return true;
-  }
-  return false;
-}
-
-// Lowers the counts of a slice of successors. Returns the most critical one that became ready; shares the others.
-uint32_t Executor::Release(Worker& me, uint32_t begin, uint32_t end) {
-  while (end - begin > kSliceLength) {
-    const uint32_t middle = begin + (end - begin) / 2;
-    Share(me, SliceEntry(begin, middle));
-    begin = middle;
-  }
-  uint32_t kept = kNone;
-  for (uint32_t i = begin; i < end; ++i) {
-    const uint32_t task = schedule_.successors[i] & ~Schedule::kAlone;
-    if (task == schedule_.successors[i]) {
-      Count& count = counts_[task];
-      if (count.left.fetch_sub(1, std::memory_order_acq_rel) != 1) continue;
-      count.left.store(count.waits_for, std::memory_order_relaxed);  // for the next run
-    }
-    if (kept != kNone) Share(me, kept);
-    kept = task;
-  }
-  return kept;
-}
-
-void Executor::Share(Worker& me, uint64_t entry) {
-  me.deque.Push(entry);
-  if (!shared_.load(std::memory_order_relaxed)) CallWorkers();
 }
 
 }  // namespace weft

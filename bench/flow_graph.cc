@@ -1,0 +1,82 @@
+#include "oneapi/tbb/flow_graph.h"
+
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "oneapi/tbb/task_arena.h"
+#include "weft/bench/baselines.h"
+
+namespace weft {
+namespace {
+
+class FlowGraph : public Executor {
+ public:
+  FlowGraph(const Schedule* schedule, int threads) : threads_(threads), entered_(threads), arena_(threads) {
+    arena_.execute([&] { Build(*schedule); });
+  }
+  ~FlowGraph() override {
+    arena_.execute([&] {
+      nodes_.clear();
+      graph_.reset();
+    });
+  }
+
+  void Run(Body body) override {
+    body_ = &body;
+    std::fill(entered_.begin(), entered_.end(), Entered{});
+    arena_.execute([&] {
+      for (Node* source : sources_) source->try_put({});
+      graph_->wait_for_all();
+    });
+  }
+  int threads() const override { return threads_; }
+  int workers_entered() const override {
+    return static_cast<int>(std::count_if(entered_.begin(), entered_.end(), [](const Entered& e) { return e.value; }));
+  }
+
+ private:
+  using Node = tbb::flow::continue_node<tbb::flow::continue_msg>;
+  struct alignas(64) Entered {
+    bool value = false;
+  };
+
+  void Build(const Schedule& schedule) {
+    graph_.emplace();  // it belongs to the arena where it is made
+    for (uint32_t t = 0; t < schedule.size(); ++t) {
+      if (t >= schedule.task_count) {
+        nodes_.emplace_back(*graph_, [](const tbb::flow::continue_msg&) {});
+        continue;
+      }
+      nodes_.emplace_back(*graph_, [this, t](const tbb::flow::continue_msg&) {
+        const int worker = tbb::this_task_arena::current_thread_index();
+        entered_[static_cast<size_t>(worker)].value = true;
+        (*body_)(t, worker);
+      });
+    }
+    for (uint32_t t = 0; t <= schedule.start(); ++t) {
+      for (uint32_t i = schedule.first_successor[t]; i < schedule.first_successor[t + 1]; ++i) {
+        Node& after = nodes_[schedule.successors[i] & ~Schedule::kAlone];
+        t == schedule.start() ? sources_.push_back(&after) : tbb::flow::make_edge(nodes_[t], after);
+      }
+    }
+  }
+
+  const int threads_;
+  std::vector<Entered> entered_;  // by worker
+  tbb::task_arena arena_;
+  std::optional<tbb::flow::graph> graph_;
+  std::deque<Node> nodes_;
+  std::vector<Node*> sources_;
+  const Body* body_ = nullptr;
+};
+
+}  // namespace
+
+constexpr Policy kFlowGraph = {.name = "flow-graph",
+                               .summary = "TBB's flow graph",
+                               .executor = [](const Schedule* schedule, int threads) -> std::unique_ptr<Executor> {
+                                 return std::make_unique<FlowGraph>(schedule, threads);
+                               }};
+
+}  // namespace weft

@@ -1,0 +1,35 @@
+// Training steps whose schedules are worth a look.
+//
+//   gpt2, bert    as in bench/models.h
+//   transformer   the encoder-decoder Transformer's base model, 8 pairs of 64 tokens
+//   towers        8 chains of products side by side, 4 to 32 layers deep: what begins late ends late
+//   lstm          an LSTM unrolled over 64 tokens, with attention over its outputs
+//   encoder       a Transformer block of the LSTM's width on the same tokens: what the recurrence costs in parallelism
+#ifndef WEFT_BENCH_REAL_GRAPHS_H_
+#define WEFT_BENCH_REAL_GRAPHS_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "weft/core/tape.h"
+#include "weft/graph/compile.h"
+#include "weft/graph/runner.h"
+
+namespace weft {
+
+struct RealGraph {
+  Tape tape;
+  CompileOptions options;       // of a step
+  std::vector<FeedPair> feeds;  // random tokens, and a small learning rate
+  std::vector<std::vector<int32_t>> tokens;
+};
+
+std::vector<std::string> RealGraphNames();
+// `name` is one of these.
+std::unique_ptr<RealGraph> RecordRealGraph(const std::string& name);
+
+}  // namespace weft
+
+#endif  // WEFT_BENCH_REAL_GRAPHS_H_

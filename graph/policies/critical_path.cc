@@ -1,0 +1,56 @@
+#include <deque>
+#include <vector>
+
+#include "weft/graph/policies/policies.h"
+#include "weft/graph/stealing_executor.h"
+
+namespace weft {
+namespace {
+
+// What StealingExecutor does: each worker goes on with the most critical of what it made ready, and takes another's
+// oldest when it has nothing left.
+class Stealing : public ReadyQueue {
+ public:
+  explicit Stealing(int workers) : deques_(static_cast<size_t>(workers)) {}
+
+  void Push(uint32_t task, int worker) override { deques_[static_cast<size_t>(worker)].push_back(task); }
+  std::optional<uint32_t> Pop(int worker) override {
+    std::deque<uint32_t>& own = deques_[static_cast<size_t>(worker)];
+    if (!own.empty()) {
+      const uint32_t task = own.back();
+      own.pop_back();
+      return task;
+    }
+    for (size_t i = 1; i < deques_.size(); ++i) {
+      std::deque<uint32_t>& other = deques_[(static_cast<size_t>(worker) + i) % deques_.size()];
+      if (other.empty()) continue;
+      const uint32_t task = other.front();
+      other.pop_front();
+      return task;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  std::vector<std::deque<uint32_t>> deques_;  // by worker
+};
+
+std::unique_ptr<ReadyQueue> MakeQueue(const Schedule*, int workers) { return std::make_unique<Stealing>(workers); }
+std::unique_ptr<Executor> MakeStealing(const Schedule* schedule, int threads) {
+  return std::make_unique<StealingExecutor>(schedule, threads);
+}
+
+}  // namespace
+
+constexpr Policy kCriticalPath = {.name = "critical-path",
+                                  .summary = "what the longest path hangs on, by the cost model; idle workers steal",
+                                  .queue = MakeQueue,
+                                  .executor = MakeStealing};
+
+constexpr Policy kCriticalPathMeasured = {.name = "critical-path-measured",
+                                          .summary = "the same, by measured times",
+                                          .queue = MakeQueue,
+                                          .executor = MakeStealing,
+                                          .measured = true};
+
+}  // namespace weft

@@ -1,0 +1,39 @@
+// Policies: in which order the ready tasks of a schedule run. docs/tutorials/write_a_scheduler.md adds one.
+//
+//   const Policy* policy = FindPolicy("critical-path");
+//   std::unique_ptr<Executor> executor = MakeExecutor(*policy, &schedule, /*threads=*/4);
+#ifndef WEFT_GRAPH_POLICIES_POLICIES_H_
+#define WEFT_GRAPH_POLICIES_POLICIES_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "weft/graph/executor.h"
+#include "weft/graph/ready_queue.h"
+#include "weft/graph/schedule.h"
+
+namespace weft {
+
+struct Policy {
+  const char* name;
+  const char* summary;  // in half a line
+  // The queue of one executor or simulation. The schedule outlives it. Null: the policy can't be simulated.
+  std::unique_ptr<ReadyQueue> (*queue)(const Schedule* schedule, int workers) = nullptr;
+  // Null: workers that share the queue.
+  std::unique_ptr<Executor> (*executor)(const Schedule* schedule, int threads) = nullptr;
+  bool measured = false;  // wants a schedule with measured times (WithSeconds)
+};
+
+extern const Policy kSerial, kFifo, kLifo, kLevel, kCriticalPath, kCriticalPathMeasured;
+
+absl::Span<const Policy* const> Policies();
+std::vector<std::string> PolicyNames();
+const Policy* FindPolicy(absl::string_view name);  // null if there is none
+std::unique_ptr<Executor> MakeExecutor(const Policy& policy, const Schedule* schedule, int threads);
+
+}  // namespace weft
+
+#endif  // WEFT_GRAPH_POLICIES_POLICIES_H_

@@ -1,0 +1,51 @@
+#include "weft/graph/queue_executor.h"
+
+#include <optional>
+
+namespace weft {
+
+bool ReadyCounts::Finish(uint32_t task, int worker, ReadyQueue* queue) {
+  bool last = false;
+  for (finished_.assign(1, task); !finished_.empty();) {  // with the joins that are done by that
+    const uint32_t done = finished_.back();
+    finished_.pop_back();
+    for (uint32_t i = schedule_.first_successor[done]; i < schedule_.first_successor[done + 1]; ++i) {
+      const uint32_t next = schedule_.successors[i] & ~Schedule::kAlone;
+      if (--left_[next] > 0) continue;
+      left_[next] = schedule_.waits_for[next];  // for the next run
+      if (next < schedule_.task_count) {
+        queue->Push(next, worker);
+      } else if (next == schedule_.end) {
+        last = true;
+      } else {
+        finished_.push_back(next);
+      }
+    }
+  }
+  return last;
+}
+
+void QueueExecutor::Run(Body body) {
+  if (counts_.Finish(schedule().start(), 0, queue_.get())) return;  // there are no tasks
+  Crew::Run(body);
+}
+
+void QueueExecutor::Work(int worker) {
+  std::unique_lock lock(mutex_);
+  for (int looks = 0;; ++looks) {
+    while (const std::optional<uint32_t> task = queue_->Pop(worker)) {
+      Share();  // there may be more
+      lock.unlock();
+      RunTask(*task, worker);
+      lock.lock();
+      queue_->Finish(*task);
+      if (counts_.Finish(*task, worker, queue_.get())) return Finish();
+      looks = 0;
+    }
+    lock.unlock();
+    if (!Stays(worker, looks)) return;
+    lock.lock();
+  }
+}
+
+}  // namespace weft

@@ -1,0 +1,85 @@
+#include "weft/graph/simulate.h"
+
+#include <cmath>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace weft {
+namespace {
+
+// Tasks of so many seconds; (before, after).
+Schedule Build(const std::vector<double>& seconds, const std::vector<std::pair<uint32_t, uint32_t>>& edges) {
+  ScheduleBuilder builder;
+  for (double s : seconds) builder.AddTask(s);
+  for (const auto& [before, after] : edges) builder.AddEdge(before, after);
+  return std::move(builder).Build();
+}
+
+std::vector<TaskCost> Costs(const std::vector<double>& seconds) {
+  std::vector<TaskCost> costs;
+  for (double s : seconds) costs.push_back({.seconds = s});
+  return costs;
+}
+
+SimulatedMachine Machine(int workers) { return {.workers = workers, .task_seconds = 0}; }
+
+TEST(SimulateTest, ChainsTakeTheirSumAndIndependentTasksShare) {
+  const std::vector<double> seconds = {1, 2, 3, 4};
+  const Schedule chain = Build(seconds, {{0, 1}, {1, 2}, {2, 3}}), apart = Build(seconds, {});
+  for (const Policy* policy : Policies()) {
+    SCOPED_TRACE(policy->name);
+    for (int workers : {1, 2, 8}) {
+      EXPECT_DOUBLE_EQ(Simulate(chain, Costs(seconds), *policy, Machine(workers)).makespan, 10);
+      EXPECT_DOUBLE_EQ(Simulate(apart, Costs(seconds), *policy, Machine(workers)).busy, 10);
+    }
+    EXPECT_DOUBLE_EQ(Simulate(apart, Costs(seconds), *policy, Machine(1)).utilization, 1);
+    EXPECT_DOUBLE_EQ(Simulate(apart, Costs(seconds), *policy, Machine(4)).makespan, policy == &kSerial ? 10 : 4);
+  }
+  EXPECT_DOUBLE_EQ(FindCriticalPath(chain, Costs(seconds)).seconds, 10);
+  EXPECT_THAT(FindCriticalPath(chain, Costs(seconds)).tasks, testing::ElementsAre(0, 1, 2, 3));
+  EXPECT_DOUBLE_EQ(FindCriticalPath(apart, Costs(seconds)).seconds, 4);
+  EXPECT_THAT(FindCriticalPath(apart, Costs(seconds)).tasks, testing::ElementsAre(3));
+}
+
+// A long chain beside many short tasks: to begin it late costs its length.
+TEST(SimulateTest, PoliciesDiffer) {
+  std::vector<double> seconds(11, 1);
+  for (int i = 0; i < 5; ++i) seconds.push_back(2);
+  std::vector<std::pair<uint32_t, uint32_t>> edges;
+  for (uint32_t t = 1; t < seconds.size(); ++t) edges.push_back({t > 11 ? t - 1 : 0, t});
+  const Schedule schedule = Build(seconds, edges);
+  const auto makespan = [&](const Policy& policy) {
+    return Simulate(schedule, Costs(seconds), policy, Machine(2)).makespan;
+  };
+  EXPECT_DOUBLE_EQ(FindCriticalPath(schedule, Costs(seconds)).seconds, 11);
+  EXPECT_DOUBLE_EQ(makespan(kSerial), 21);
+  EXPECT_DOUBLE_EQ(makespan(kCriticalPath), 11);  // 1, then 5 times 2 beside ten of 1
+  EXPECT_GT(makespan(kLevel), 14);                // the barriers leave one worker idle for most of the chain
+}
+
+TEST(SimulateTest, TasksThatWantMoreThanTheMemoryGivesWaitForEachOther) {
+  const Schedule schedule = Build({1, 1}, {});
+  const std::vector<TaskCost> costs = {{.seconds = 1, .bytes = 10}, {.seconds = 1, .bytes = 10}};
+  SimulatedMachine machine = {.workers = 2, .task_seconds = 0, .worker_bandwidth = 10, .bandwidth = 20};
+  EXPECT_DOUBLE_EQ(Simulate(schedule, costs, kFifo, machine).makespan, 1);
+  machine.bandwidth = 10;
+  EXPECT_NEAR(Simulate(schedule, costs, kFifo, machine).makespan, 2, 1e-6);
+  machine.worker_bandwidth = 20;  // half of each task's time is waiting
+  EXPECT_NEAR(Simulate(schedule, costs, kFifo, machine).makespan, 2, 1e-6);
+}
+
+TEST(SimulateTest, ATaskCostsWhatItTakesToBegin) {
+  const Schedule schedule = Build({1, 1, 1}, {{0, 1}, {1, 2}});
+  EXPECT_DOUBLE_EQ(Simulate(schedule, Costs({1, 1, 1}), kLifo, {.workers = 2, .task_seconds = 0.5}).makespan, 4.5);
+}
+
+TEST(SimulateTest, NothingTakesNoTime) {
+  const Schedule schedule = ScheduleBuilder().Build();
+  for (const Policy* policy : Policies()) EXPECT_EQ(Simulate(schedule, {}, *policy, Machine(2)).makespan, 0);
+  EXPECT_EQ(FindCriticalPath(schedule, {}).seconds, 0);
+}
+
+}  // namespace
+}  // namespace weft

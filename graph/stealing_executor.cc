@@ -1,0 +1,100 @@
+#include "weft/graph/stealing_executor.h"
+
+#include <algorithm>
+
+namespace weft {
+namespace {
+
+constexpr uint32_t kNone = 0xffffffff;
+constexpr uint32_t kSliceLength = 8;      // of successors that are looked at one by one; longer slices are halved
+constexpr size_t kMostEntries = 1 << 16;  // that a deque has room for from the start
+
+// An entry of a deque: a ready task, or a slice of successors whose counts are still to be lowered.
+constexpr uint64_t kSlice = uint64_t{1} << 63;
+constexpr uint64_t SliceEntry(uint32_t begin, uint32_t end) { return kSlice | uint64_t{begin} << 32 | end; }
+
+}  // namespace
+
+StealingExecutor::StealingExecutor(const Schedule* schedule, int threads)
+    : Crew(schedule, threads), counts_(new Count[schedule->size()]) {
+  for (int i = 0; i < threads; ++i) {
+    workers_.push_back(std::make_unique<Worker>(std::clamp<size_t>(schedule->size(), 256, kMostEntries)));
+  }
+  for (uint32_t t = 0; t < schedule->size(); ++t) {
+    counts_[t].waits_for = schedule->waits_for[t];
+    counts_[t].left.store(counts_[t].waits_for, std::memory_order_relaxed);
+  }
+}
+
+void StealingExecutor::Run(Body body) {
+  if (threads() > 1) return Crew::Run(body);
+  EnterAlone();
+  for (uint32_t task = 0; task < schedule().task_count; ++task) body(task, 0);
+}
+
+void StealingExecutor::Work(int worker) {
+  Worker& me = *workers_[worker];
+  const Schedule& schedule = this->schedule();
+  const uint32_t task_count = schedule.task_count, end = schedule.end, start = schedule.start();
+  uint64_t entry =
+      worker > 0 ? SliceEntry(0, 0) : SliceEntry(schedule.first_successor[start], schedule.first_successor[start + 1]);
+  for (;;) {
+    uint32_t task = static_cast<uint32_t>(entry);
+    if ((entry & kSlice) != 0) task = Release(me, static_cast<uint32_t>((entry & ~kSlice) >> 32), task);
+    while (task != kNone) {
+      if (task < task_count) {
+        RunTask(task, worker);
+      } else if (task == end) {
+        Finish();
+        return;
+      }
+      const uint32_t begin = schedule.first_successor[task], stop = schedule.first_successor[task + 1];
+      const bool chain = stop - begin == 1 && (schedule.successors[begin] & Schedule::kAlone) != 0;
+      task = chain ? schedule.successors[begin] & ~Schedule::kAlone : Release(me, begin, stop);
+    }
+    if (!FindEntry(worker, &entry)) return;
+  }
+}
+
+bool StealingExecutor::FindEntry(int worker, uint64_t* entry) {
+  for (int looks = 0; !workers_[worker]->deque.Pop(entry) && !Steal(worker, entry); ++looks) {
+    if (!Stays(worker, looks)) return false;
+  }
+  return true;
+}
+
+bool StealingExecutor::Steal(int worker, uint64_t* entry) {
+  for (int i = 1; i < threads(); ++i) {
+    if (workers_[(worker + i) % threads()]->deque.Steal(entry)) return true;
+  }
+  return false;
+}
+
+// Lowers the counts of a slice of successors. Returns the most critical one that became ready; shares the others.
+uint32_t StealingExecutor::Release(Worker& me, uint32_t begin, uint32_t end) {
+  while (end - begin > kSliceLength) {
+    const uint32_t middle = begin + (end - begin) / 2;
+    Put(me, SliceEntry(begin, middle));
+    begin = middle;
+  }
+  const Schedule& schedule = this->schedule();
+  uint32_t kept = kNone;
+  for (uint32_t i = begin; i < end; ++i) {
+    const uint32_t task = schedule.successors[i] & ~Schedule::kAlone;
+    if (task == schedule.successors[i]) {
+      Count& count = counts_[task];
+      if (count.left.fetch_sub(1, std::memory_order_acq_rel) != 1) continue;
+      count.left.store(count.waits_for, std::memory_order_relaxed);  // for the next run
+    }
+    if (kept != kNone) Put(me, kept);
+    kept = task;
+  }
+  return kept;
+}
+
+void StealingExecutor::Put(Worker& me, uint64_t entry) {
+  me.deque.Push(entry);
+  Share();
+}
+
+}  // namespace weft
