@@ -27,6 +27,8 @@ Command TrainVitCommand(CLI::App* train);
 Command GenerateCommand(CLI::App* weft);
 Command TranslateCommand(CLI::App* weft);
 Command GraphCommand(CLI::App* weft);
+Command SimulateCommand(CLI::App* weft);
+Command ProfileCommand(CLI::App* weft);
 Command TokenizeCommand(CLI::App* weft);
 Command ClassifyCommand(CLI::App* weft);
 Command EmbedCommand(CLI::App* weft);
