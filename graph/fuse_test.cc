@@ -154,9 +154,9 @@ TEST(FuseTest, GivesTheSameBitsOnAnyNumberOfThreads) {
     options.fuse = true;
     const Graph together = CompileOrDie(tape, options);
     for (const Group& group : together.compiled().groups) joined += group.tile_count > 1 && group.step_count > 1;
-    const std::vector<std::byte> wanted = RunTwice(apart, tape, fetch, 1);
-    ASSERT_EQ(RunTwice(together, tape, fetch, 1), wanted);
-    ASSERT_EQ(RunTwice(together, tape, fetch, 2 + static_cast<int>(seed % 3)), wanted);
+    const std::vector<std::byte> wanted = RunTwice(apart, tape, fetch, {.threads = 1});
+    ASSERT_EQ(RunTwice(together, tape, fetch, {.threads = 1}), wanted);
+    ASSERT_EQ(RunTwice(together, tape, fetch, {.threads = 2 + static_cast<int>(seed % 3)}), wanted);
   }
   EXPECT_GT(joined, 1000u);
 }

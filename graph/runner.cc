@@ -132,6 +132,7 @@ absl::Status Runner::State::Prepare() {
     return absl::InvalidArgumentError(
         absl::StrCat("run: threads is ", options.threads, ", but must be in 0 .. ", kMostThreads));
   }
+  if (options.policy == nullptr) return absl::InvalidArgumentError("run: policy is null");
   const Program& program = compiled().program;
   std::vector<ParameterSpec> specs;
   input_used.resize(program.inputs.size());

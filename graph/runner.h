@@ -63,8 +63,8 @@ class Outputs {
 struct RunnerOptions {
   int threads = 0;         // workers, the caller among them, at most 1024; 0: as many as there are cores
   bool check_nan = false;  // look for the first step (in serial order) that makes a NaN; slow, and serial
-  const Policy* policy = &kCriticalPath;  // which ready task comes next: no policy changes any bit
-  bool timed = false;                     // take the time of every tile
+  const Policy* policy = &kCriticalPath;  // which ready task comes next: none changes any bit (graph/policies/)
+  bool timed = false;                     // take the time of every tile, but in runs with check_nan
 };
 
 // When a tile of a step ran, in nanoseconds since the run began, and where.

@@ -134,6 +134,14 @@ TEST(RunnerTest, WritesStateInOrderAndKeepsOldVersionsForThoseWhoReadThem) {
   EXPECT_THAT(Floats(*parameters.Find("w")), Each(32));
 }
 
+TEST(RunnerTest, RefusesANullPolicy) {
+  Tape tape;
+  const Var x = tape.Input("x", {kF32, {2}});
+  Parameters parameters;
+  Runner runner(CompileOrDie(tape, {.fetch = {Tanh(x)}}), &parameters, {.policy = nullptr});
+  EXPECT_THAT(std::string(runner.status().message()), HasSubstr("policy is null"));
+}
+
 // So that what is generated in between does not change what a training draws.
 TEST(RunnerTest, WritingACacheIsNoUpdate) {
   for (const bool with_state : {false, true}) {
@@ -230,13 +238,18 @@ TEST(RunnerTest, GivesTheSameBitsOnAnyNumberOfThreads) {
   EXPECT_GT(together, 1);
 }
 
-TEST(RunnerTest, RandomProgramsGiveTheBitsOfASerialRun) {
+TEST(RunnerTest, RandomProgramsGiveTheBitsOfASerialRunUnderEveryPolicy) {
   for (uint32_t seed = 0; seed < 500 && !HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Tape tape;
     const auto [fetch, updates] = RecordRandomProgram(seed, &tape);
     const Graph graph = CompileOrDie(tape, {.fetch = fetch, .update = updates, .tile_seconds = 1e-7 * (1 + seed % 32)});
-    EXPECT_EQ(RunTwice(graph, tape, fetch, 2 + static_cast<int>(seed % 7)), RunTwice(graph, tape, fetch, 1));
+    const std::vector<std::byte> serial = RunTwice(graph, tape, fetch, {.threads = 1, .policy = &kSerial});
+    for (const Policy* policy : Policies()) {
+      SCOPED_TRACE(policy->name);
+      const int threads = 2 + static_cast<int>(seed % 7);
+      EXPECT_EQ(RunTwice(graph, tape, fetch, {.threads = threads, .policy = policy, .timed = seed % 2 == 0}), serial);
+    }
   }
 }
 

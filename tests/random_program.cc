@@ -7,7 +7,6 @@
 
 #include "gtest/gtest.h"
 #include "weft/core/parameters.h"
-#include "weft/graph/runner.h"
 #include "weft/ops/ops.h"
 
 namespace weft {
@@ -75,9 +74,10 @@ RandomProgram RecordRandomProgram(uint32_t seed, Tape* tape) {
   return {{any(), any(), any()}, updates};
 }
 
-std::vector<std::byte> RunTwice(const Graph& graph, const Tape& tape, const VarList& fetch, int threads) {
+std::vector<std::byte> RunTwice(const Graph& graph, const Tape& tape, const VarList& fetch,
+                                const RunnerOptions& options) {
   Parameters parameters({.seed = 5});
-  Runner runner(graph, &parameters, {.threads = threads});
+  Runner runner(graph, &parameters, options);
   const Shape shape = fetch[0].shape();
   std::vector<float> x(shape.elements()), y(shape.elements());
   for (size_t i = 0; i < x.size(); ++i) {

@@ -8,6 +8,7 @@
 
 #include "weft/core/tape.h"
 #include "weft/graph/graph.h"
+#include "weft/graph/runner.h"
 
 namespace weft {
 
@@ -19,7 +20,8 @@ struct RandomProgram {
 RandomProgram RecordRandomProgram(uint32_t seed, Tape* tape);
 
 // The bytes of what is fetched in two runs, and of the parameters after them. Empty, with a failure, where one fails.
-std::vector<std::byte> RunTwice(const Graph& graph, const Tape& tape, const VarList& fetch, int threads);
+std::vector<std::byte> RunTwice(const Graph& graph, const Tape& tape, const VarList& fetch,
+                                const RunnerOptions& options);
 
 }  // namespace weft
 

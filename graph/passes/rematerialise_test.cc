@@ -102,7 +102,8 @@ TEST(RematerialiseTest, RandomProgramsGiveTheSameBits) {
       }
       EXPECT_LE(less->compiled().memory.planned, budget);
       changed += less->compiled().memory.recomputed > 0;
-      ASSERT_EQ(RunTwice(*whole, tape, fetch, 1), RunTwice(*less, tape, fetch, 1 + static_cast<int>(seed % 4)));
+      ASSERT_EQ(RunTwice(*whole, tape, fetch, {.threads = 1}),
+                RunTwice(*less, tape, fetch, {.threads = 1 + static_cast<int>(seed % 4)}));
     }
   }
   EXPECT_GT(changed, 100);
