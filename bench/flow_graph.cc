@@ -24,22 +24,17 @@ class FlowGraph : public Executor {
 
   void Run(Body body) override {
     body_ = &body;
-    std::fill(entered_.begin(), entered_.end(), Entered{});
+    entered_.Reset();
     arena_.execute([&] {
       for (Node* source : sources_) source->try_put({});
       graph_->wait_for_all();
     });
   }
   int threads() const override { return threads_; }
-  int workers_entered() const override {
-    return static_cast<int>(std::count_if(entered_.begin(), entered_.end(), [](const Entered& e) { return e.value; }));
-  }
+  int workers_entered() const override { return entered_.count(); }
 
  private:
   using Node = tbb::flow::continue_node<tbb::flow::continue_msg>;
-  struct alignas(64) Entered {
-    bool value = false;
-  };
 
   void Build(const Schedule& schedule) {
     graph_.emplace();  // it belongs to the arena where it is made
@@ -50,7 +45,7 @@ class FlowGraph : public Executor {
       }
       nodes_.emplace_back(*graph_, [this, t](const tbb::flow::continue_msg&) {
         const int worker = tbb::this_task_arena::current_thread_index();
-        entered_[static_cast<size_t>(worker)].value = true;
+        entered_.Enter(worker);
         (*body_)(t, worker);
       });
     }
@@ -63,7 +58,7 @@ class FlowGraph : public Executor {
   }
 
   const int threads_;
-  std::vector<Entered> entered_;  // by worker
+  EnteredWorkers entered_;
   tbb::task_arena arena_;
   std::optional<tbb::flow::graph> graph_;
   std::deque<Node> nodes_;

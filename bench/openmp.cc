@@ -1,7 +1,6 @@
 // The only file that is compiled with -fopenmp.
 #include <omp.h>
 
-#include <algorithm>
 #include <atomic>
 #include <vector>
 
@@ -13,28 +12,22 @@ namespace {
 class OpenMp : public Executor {
  public:
   OpenMp(const Schedule* schedule, int threads)
-      : schedule_(*schedule), threads_(threads), entered_(static_cast<size_t>(threads)), left_(schedule->size()) {
+      : schedule_(*schedule), threads_(threads), entered_(threads), left_(schedule->size()) {
     for (uint32_t t = 0; t < schedule->size(); ++t) left_[t] = schedule->waits_for[t];
     omp_set_dynamic(0);
   }
 
   void Run(Body body) override {
     body_ = &body;
-    std::fill(entered_.begin(), entered_.end(), Entered{});
+    entered_.Reset();
 #pragma omp parallel num_threads(threads_)
 #pragma omp single
     Release(schedule_.start());
   }
   int threads() const override { return threads_; }
-  int workers_entered() const override {
-    return static_cast<int>(std::count_if(entered_.begin(), entered_.end(), [](const Entered& e) { return e.value; }));
-  }
+  int workers_entered() const override { return entered_.count(); }
 
  private:
-  struct alignas(64) Entered {
-    bool value = false;
-  };
-
   void Spawn(uint32_t task) {
 #pragma omp task firstprivate(task)
     RunTask(task);
@@ -43,7 +36,7 @@ class OpenMp : public Executor {
   void RunTask(uint32_t task) {
     if (task < schedule_.task_count) {
       const int worker = omp_get_thread_num();
-      entered_[static_cast<size_t>(worker)].value = true;
+      entered_.Enter(worker);
       (*body_)(task, worker);
     }
     Release(task);
@@ -62,7 +55,7 @@ class OpenMp : public Executor {
 
   const Schedule& schedule_;
   const int threads_;
-  std::vector<Entered> entered_;             // by worker
+  EnteredWorkers entered_;
   std::vector<std::atomic<uint32_t>> left_;  // by task: how many others it still waits for
   const Body* body_ = nullptr;
 };
