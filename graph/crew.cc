@@ -95,7 +95,7 @@ Crew::~Crew() {
 }
 
 void Crew::Run(Body body) {
-  EnterAlone();
+  EnterCaller();
   body_ = &body;
   done_.store(false, std::memory_order_relaxed);
   shared_.store(false, std::memory_order_relaxed);

@@ -33,7 +33,7 @@ class Crew : public Executor {
 
   const Schedule& schedule() const { return schedule_; }
   void RunTask(uint32_t task, int worker) { (*body_)(task, worker); }
-  void EnterAlone() { workers_[0]->entered = true; }
+  void EnterCaller() { workers_[0]->entered = true; }
   void Finish() { done_.store(true, std::memory_order_release); }  // all tasks have run
   // There is something for others.
   void Share() {

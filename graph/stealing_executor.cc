@@ -28,7 +28,7 @@ StealingExecutor::StealingExecutor(const Schedule* schedule, int threads)
 
 void StealingExecutor::Run(Body body) {
   if (threads() > 1) return Crew::Run(body);
-  EnterAlone();
+  EnterCaller();
   for (uint32_t task = 0; task < schedule().task_count; ++task) body(task, 0);
 }
 
