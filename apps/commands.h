@@ -29,6 +29,8 @@ Command TranslateCommand(CLI::App* weft);
 Command GraphCommand(CLI::App* weft);
 Command SimulateCommand(CLI::App* weft);
 Command ProfileCommand(CLI::App* weft);
+Command ReportCommand(CLI::App* weft);
+Command CalibrateCommand(CLI::App* weft);
 Command TokenizeCommand(CLI::App* weft);
 Command ClassifyCommand(CLI::App* weft);
 Command EmbedCommand(CLI::App* weft);

@@ -70,7 +70,7 @@ int Main(int argc, char** argv) {
       TrainVitCommand(train), GenerateCommand(&app),    TranslateCommand(&app),       GraphCommand(&app),
       TokenizeCommand(&app),  ClassifyCommand(&app),    EvaluateCommand(&app),        FillMaskCommand(&app),
       EmbedCommand(&app),     WordVectorsCommand(&app), ImportCommand(&app),          ExportCommand(&app),
-      SimulateCommand(&app),  ProfileCommand(&app),
+      SimulateCommand(&app),  ProfileCommand(&app),     ReportCommand(&app),          CalibrateCommand(&app),
   };
   for (CLI::App* each : {&app, train}) each->allow_extras();
   for (const Command& command : commands) command.app->allow_extras();

@@ -4,6 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "weft/core/random.h"
 #include "weft/models/bert.h"
 #include "weft/models/block.h"
 #include "weft/models/gpt.h"
@@ -74,6 +75,15 @@ const BenchModel* FindBenchModel(absl::string_view name) {
     if (name == model.name) return &model;
   }
   return nullptr;
+}
+
+std::vector<int32_t> RandomTokens(int64_t count, int64_t below, uint32_t stream) {
+  const RandomStream random = {.seed = 1, .stream = stream};
+  std::vector<int32_t> tokens(static_cast<size_t>(count));
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    tokens[i] = static_cast<int32_t>(random.Below(static_cast<uint64_t>(below), i));
+  }
+  return tokens;
 }
 
 BenchStep RecordStep(Tape* tape, const BenchModel& sizes, int64_t batch, int64_t length) {

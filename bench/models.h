@@ -40,6 +40,9 @@ struct BenchStep {
   double flops = 0;   // 6 for each weight and token; of a forward pass 2 for each weight outside the embeddings
 };
 
+// The same ones in every program: 0 .. below - 1, of one of many streams.
+std::vector<int32_t> RandomTokens(int64_t count, int64_t below, uint32_t stream);
+
 // length may be above the model's context, which then grows.
 BenchStep RecordStep(Tape* tape, const BenchModel& model, int64_t batch, int64_t length);
 CompileOptions OptionsFor(const BenchStep& step);

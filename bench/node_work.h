@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "weft/bench/measure.h"
+#include "weft/lab/measure.h"
 
 namespace weft {
 

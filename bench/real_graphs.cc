@@ -1,9 +1,9 @@
 #include "weft/bench/real_graphs.h"
 
+#include <iterator>
 #include <map>
 
 #include "weft/bench/models.h"
-#include "weft/core/random.h"
 #include "weft/models/transformer.h"
 #include "weft/ops/ops.h"
 #include "weft/train/optimizer.h"
@@ -18,10 +18,11 @@ Var Weight(Tape* tape, const std::string& name, const Shape& shape) {
 }
 
 // [B, T, C] from tokens [B, T].
-Var Embedded(Tape* tape) {
-  const Var tokens = tape->Input("tokens", {kI32, {kBatch, kLength}}, {.below = kVocabulary});
-  return Embedding(Weight(tape, "table", {kVocabulary, kWidth}), tokens);
+Var Embedded(Tape* tape, int64_t batch, int64_t width) {
+  const Var tokens = tape->Input("tokens", {kI32, {batch, kLength}}, {.below = kVocabulary});
+  return Embedding(Weight(tape, "table", {kVocabulary, width}), tokens);
 }
+Var Words(Tape* tape) { return Embedded(tape, kBatch, kWidth); }
 
 // The loss of predicting targets from y [B, T, C].
 Var Predict(Tape* tape, Var y) {
@@ -57,18 +58,22 @@ Var Encoder(Tape* tape, Var x) {
   return y + MatMul(hidden, Weight(tape, "down", {4 * kWidth, kWidth}));
 }
 
+// Each product is one tile. The deepest tower, forth and back, takes about half of all the time: so it must never wait.
 Var Towers(Tape* tape) {
-  const Var x = Reshape(Embedded(tape), {kBatch * kLength, kWidth});
-  VarList ends;
-  for (int depth : {4, 4, 4, 4, 8, 8, 16, 32}) {
-    const Scope scope(tape, "tower" + std::to_string(ends.size()));
-    Var y = Slice(x, 0, 0, 64);
-    for (int i = 0; i < depth; ++i) y = Tanh(MatMul(y, Weight(tape, "w" + std::to_string(i), {kWidth, kWidth})));
-    ends.push_back(y);
+  constexpr int64_t kTowerBatch = 6, kTowerWidth = 128;
+  const Var x = Reshape(Embedded(tape, kTowerBatch, kTowerWidth), {kTowerBatch * kLength, kTowerWidth});
+  constexpr int kDepths[] = {1, 1, 2, 2, 2, 3, 3, 42};
+  Var sum;
+  for (size_t t = 0; t < std::size(kDepths); ++t) {
+    const Scope scope(tape, "tower" + std::to_string(t));
+    Var y = x;
+    for (int i = 0; i < kDepths[t]; ++i) {
+      y = Tanh(MatMul(y, Weight(tape, "w" + std::to_string(i), {kTowerWidth, kTowerWidth})));
+    }
+    const Var loss = Mean(y * y);
+    sum = sum ? sum + loss : loss;
   }
-  Var sum = ends[0];
-  for (size_t i = 1; i < ends.size(); ++i) sum = sum + ends[i];
-  return Mean(sum * sum);
+  return sum;
 }
 
 Var TransformerLoss(Tape* tape) {
@@ -78,9 +83,10 @@ Var TransformerLoss(Tape* tape) {
   return model.Loss(model.Logits(tokens("source"), tokens("target")), tokens("next"));
 }
 
-void Train(Var loss, RealGraph* graph) {
+template <class Optimizer>
+void Train(Var loss, const Optimizer& optimizer, RealGraph* graph) {
   const Var rate = graph->tape.Input("learning_rate", {kF32, {}});
-  graph->options = {.fetch = {loss}, .update = {Var(AdamW({.clip = 1}).Minimize(loss, rate))}};
+  graph->options = {.fetch = {loss}, .update = {Var(optimizer.Minimize(loss, rate))}};
 }
 
 void RecordBenchModel(const char* name, RealGraph* graph) {
@@ -88,28 +94,54 @@ void RecordBenchModel(const char* name, RealGraph* graph) {
   graph->options = OptionsFor(RecordStep(&graph->tape, model, model.batch, model.length));
 }
 
-const std::map<std::string, void (*)(RealGraph*)>& Recorders() {
-  static const auto& recorders = *new std::map<std::string, void (*)(RealGraph*)>{
+// Two layers have every kind of node that twelve have.
+void RecordTwoLayers(const char* name, RealGraph* graph) {
+  BenchModel model = *FindBenchModel(name);
+  model.layers = 2;
+  graph->options = OptionsFor(RecordStep(&graph->tape, model, model.batch, model.length));
+}
+
+using Recorders = std::map<std::string, void (*)(RealGraph*)>;
+
+const Recorders& RealGraphs() {
+  static const AdamW adamw({.clip = 1});
+  static const auto& recorders = *new Recorders{
       {"gpt2", [](RealGraph* g) { RecordBenchModel("gpt2", g); }},
       {"bert", [](RealGraph* g) { RecordBenchModel("bert", g); }},
-      {"transformer", [](RealGraph* g) { Train(TransformerLoss(&g->tape), g); }},
-      {"towers", [](RealGraph* g) { Train(Towers(&g->tape), g); }},
-      {"lstm", [](RealGraph* g) { Train(Predict(&g->tape, Attend(Lstm(&g->tape, Embedded(&g->tape)))), g); }},
-      {"encoder", [](RealGraph* g) { Train(Predict(&g->tape, Encoder(&g->tape, Embedded(&g->tape))), g); }}};
+      {"transformer", [](RealGraph* g) { Train(TransformerLoss(&g->tape), adamw, g); }},
+      {"towers", [](RealGraph* g) { Train(Towers(&g->tape), Sgd({}), g); }},
+      {"lstm", [](RealGraph* g) { Train(Predict(&g->tape, Attend(Lstm(&g->tape, Words(&g->tape)))), adamw, g); }},
+      {"encoder", [](RealGraph* g) { Train(Predict(&g->tape, Encoder(&g->tape, Words(&g->tape))), adamw, g); }}};
   return recorders;
+}
+
+const Recorders& CalibrationGraphs() {
+  static const auto& recorders =
+      *new Recorders{{"gpt2 of two layers", [](RealGraph* g) { RecordTwoLayers("gpt2", g); }},
+                     {"bert of two layers", [](RealGraph* g) { RecordTwoLayers("bert", g); }},
+                     {"babygpt of two layers", [](RealGraph* g) { RecordTwoLayers("babygpt", g); }},
+                     {"charcpu", [](RealGraph* g) { RecordBenchModel("charcpu", g); }},
+                     {"encoder", RealGraphs().at("encoder")},
+                     {"lstm", RealGraphs().at("lstm")},
+                     {"towers", RealGraphs().at("towers")}};
+  return recorders;
+}
+
+std::vector<std::string> Names(const Recorders& recorders) {
+  std::vector<std::string> names;
+  for (const auto& [name, record] : recorders) names.push_back(name);
+  return names;
 }
 
 }  // namespace
 
-std::vector<std::string> RealGraphNames() {
-  std::vector<std::string> names;
-  for (const auto& [name, record] : Recorders()) names.push_back(name);
-  return names;
-}
+std::vector<std::string> RealGraphNames() { return Names(RealGraphs()); }
+std::vector<std::string> CalibrationGraphNames() { return Names(CalibrationGraphs()); }
 
 std::unique_ptr<RealGraph> RecordRealGraph(const std::string& name) {
   auto graph = std::make_unique<RealGraph>();
-  Recorders().at(name)(graph.get());
+  const auto real = RealGraphs().find(name);
+  (real != RealGraphs().end() ? real->second : CalibrationGraphs().at(name))(graph.get());
   const Program& program = graph->tape.program();
   graph->tokens.reserve(program.inputs.size());  // feeds point into it
   for (const Node& node : program.nodes) {
@@ -120,12 +152,9 @@ std::unique_ptr<RealGraph> RecordRealGraph(const std::string& name) {
       graph->feeds.push_back({var, 1e-4f});
       continue;
     }
-    const RandomStream random = {.seed = 1, .stream = static_cast<uint32_t>(graph->tokens.size())};
-    std::vector<int32_t>& tokens = graph->tokens.emplace_back(static_cast<size_t>(input.type.shape.elements()));
-    for (size_t i = 0; i < tokens.size(); ++i) {
-      tokens[i] = static_cast<int32_t>(random.Below(static_cast<uint64_t>(input.bounds.below), i));
-    }
-    graph->feeds.push_back({var, tokens});
+    const uint32_t stream = static_cast<uint32_t>(graph->tokens.size());
+    graph->tokens.push_back(RandomTokens(input.type.shape.elements(), input.bounds.below, stream));
+    graph->feeds.push_back({var, graph->tokens.back()});
   }
   return graph;
 }

@@ -2,7 +2,7 @@
 //
 //   gpt2, bert    as in bench/models.h
 //   transformer   the encoder-decoder Transformer's base model, 8 pairs of 64 tokens
-//   towers        8 chains of products side by side, 4 to 32 layers deep: what begins late ends late
+//   towers        8 chains of products side by side, of which one is far deeper: what begins late ends late
 //   lstm          an LSTM unrolled over 64 tokens, with attention over its outputs
 //   encoder       a Transformer block of the LSTM's width on the same tokens: what the recurrence costs in parallelism
 #ifndef WEFT_BENCH_REAL_GRAPHS_H_
@@ -27,7 +27,9 @@ struct RealGraph {
 };
 
 std::vector<std::string> RealGraphNames();
-// `name` is one of these.
+// Small ones, with the kinds and sizes of nodes that the models of bench/models.h have.
+std::vector<std::string> CalibrationGraphNames();
+// `name` is one of either.
 std::unique_ptr<RealGraph> RecordRealGraph(const std::string& name);
 
 }  // namespace weft

@@ -6,8 +6,8 @@
 //   bazel run -c opt //bench:schedule_bench -- --graphs=towers --repeats=5
 //
 // The policies of a graph take turns, --repeats times. In its turn a policy runs the graph for a few milliseconds
-// untimed, because training runs one graph over and over; then a run is timed, or many if the graph is small. Medians
-// are reported.
+// untimed (a training step once), because training runs one graph over and over; then a run is timed, or many if the
+// graph is small. Medians are reported.
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -20,12 +20,12 @@
 #include "oneapi/tbb/global_control.h"
 #include "weft/bench/baselines.h"
 #include "weft/bench/command_line.h"
-#include "weft/bench/measure.h"
 #include "weft/bench/node_work.h"
 #include "weft/bench/real_graphs.h"
 #include "weft/bench/task_graphs.h"
 #include "weft/core/status.h"
-#include "weft/graph/measured.h"
+#include "weft/lab/measure.h"
+#include "weft/lab/measured.h"
 
 namespace weft {
 namespace {
@@ -79,9 +79,11 @@ double Account(uint64_t runs, uint32_t nodes, Row* row) {
   return tally.busy_seconds;
 }
 
+// The threads of the policy before, above all OpenMP's, look for work for some milliseconds before they sleep.
+void LetOthersSleep() { std::this_thread::sleep_for(std::chrono::milliseconds(10)); }
+
 void TakeTurn(uint32_t nodes, const NodeWork& work, Row* row) {
-  // The threads of the policy before, above all OpenMP's, look for work for some milliseconds before they sleep.
-  std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  LetOthersSleep();
   const auto run = [&] { row->executor->Run([&work](uint32_t, int) { work(); }); };
   uint64_t runs = 0;
   for (const Clock::time_point start = Clock::now(); SecondsSince(start) < 2e-3; ++runs) run();
@@ -97,7 +99,7 @@ void TakeTurn(uint32_t nodes, const NodeWork& work, Row* row) {
 
 // One run untimed, one timed.
 absl::Status TakeTurn(const Graph& graph, const std::vector<FeedPair>& feeds, Row* row) {
-  std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  LetOthersSleep();
   WEFT_RETURN_IF_ERROR(row->runner->Run(feeds).status());
   const Clock::time_point start = Clock::now();
   WEFT_RETURN_IF_ERROR(row->runner->Run(feeds).status());

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "weft/bench/measure.h"
+#include "weft/lab/measure.h"
 
 namespace weft {
 

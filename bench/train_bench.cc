@@ -19,7 +19,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "weft/bench/command_line.h"
-#include "weft/bench/measure.h"
 #include "weft/bench/models.h"
 #include "weft/bench/op_times.h"
 #include "weft/core/cores.h"
@@ -27,6 +26,7 @@
 #include "weft/core/random.h"
 #include "weft/core/status.h"
 #include "weft/graph/runner.h"
+#include "weft/lab/measure.h"
 
 namespace weft {
 namespace {
@@ -43,15 +43,11 @@ struct Options {
 class Batches {
  public:
   Batches(const BenchModel& model, const Options& options, std::string text)
-      : batch_(options.batch), length_(options.length), text_(std::move(text)) {
-    x_.resize(static_cast<size_t>(batch_ * length_));
-    y_.resize(x_.size());
-    for (size_t i = 0; i < x_.size() && text_.empty(); ++i) {
-      const uint64_t below = static_cast<uint64_t>(model.vocabulary);
-      x_[i] = static_cast<int32_t>(RandomStream{.seed = 1, .stream = 0}.Below(below, i));
-      y_[i] = static_cast<int32_t>(RandomStream{.seed = 1, .stream = 1}.Below(below, i));
-    }
-  }
+      : batch_(options.batch),
+        length_(options.length),
+        text_(std::move(text)),
+        x_(RandomTokens(batch_ * length_, model.vocabulary, 0)),
+        y_(RandomTokens(batch_ * length_, model.vocabulary, 1)) {}
 
   void Next() {
     for (int64_t b = 0; b < batch_ && !text_.empty(); ++b) {

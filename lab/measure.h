@@ -1,6 +1,6 @@
-// What benchmarks time with, and what they make of many times.
-#ifndef WEFT_BENCH_MEASURE_H_
-#define WEFT_BENCH_MEASURE_H_
+// What measurements time with, and what they make of many times.
+#ifndef WEFT_LAB_MEASURE_H_
+#define WEFT_LAB_MEASURE_H_
 
 #include <algorithm>
 #include <chrono>
@@ -22,4 +22,4 @@ inline double Median(std::vector<double> values) {
 
 }  // namespace weft
 
-#endif  // WEFT_BENCH_MEASURE_H_
+#endif  // WEFT_LAB_MEASURE_H_

@@ -1,12 +1,43 @@
-#include "weft/graph/measured.h"
+#include "weft/lab/measured.h"
 
+#include <cmath>
 #include <tuple>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "weft/core/status.h"
+#include "weft/graph/tasks.h"
+#include "weft/lab/measure.h"
 
 namespace weft {
+void RunTimes::Add(double seconds, absl::Span<const TileTime> tiles) {
+  seconds_.push_back(seconds);
+  tiles_.resize(tiles.size());
+  for (size_t t = 0; t < tiles.size(); ++t) tiles_[t].push_back(tiles[t].end - tiles[t].begin);
+}
+
+double RunTimes::seconds() const { return Median(seconds_); }
+
+std::vector<TileTime> RunTimes::tiles() const {
+  std::vector<TileTime> medians;
+  for (const std::vector<int64_t>& times : tiles_) {
+    medians.push_back({.end = std::llround(Median({times.begin(), times.end()}))});
+  }
+  return medians;
+}
+
+absl::StatusOr<RunTimes> MeasureOnOneWorker(const Graph& graph, absl::Span<const FeedPair> feeds,
+                                            Parameters* parameters, int64_t runs) {
+  Runner runner(graph, parameters, {.threads = 1, .timed = true});
+  WEFT_RETURN_IF_ERROR(runner.Run(feeds).status());
+  RunTimes times;
+  while (times.runs() < runs) {
+    const Clock::time_point start = Clock::now();
+    WEFT_RETURN_IF_ERROR(runner.Run(feeds).status());
+    times.Add(SecondsSince(start), runner.tile_times());
+  }
+  return times;
+}
 
 std::vector<double> TaskSeconds(const Graph& graph, absl::Span<const TileTime> tiles) {
   const CompiledGraph& compiled = graph.compiled();
@@ -19,6 +50,16 @@ std::vector<double> TaskSeconds(const Graph& graph, absl::Span<const TileTime> t
       const TileTime& tile = tiles[compiled.steps[s].first_tile + task.tile];
       seconds[t] += static_cast<double>(tile.end - tile.begin) * 1e-9;
     }
+  }
+  return seconds;
+}
+
+std::vector<double> StepSeconds(const Graph& graph, absl::Span<const TileTime> tiles) {
+  std::vector<double> seconds;
+  for (const Step& step : graph.compiled().steps) {
+    int64_t sum = 0;
+    for (const TileTime& tile : tiles.subspan(step.first_tile, step.tile_count)) sum += tile.end - tile.begin;
+    seconds.push_back(static_cast<double>(sum) * 1e-9);
   }
   return seconds;
 }
@@ -56,9 +97,15 @@ Graph WithTimes(const Graph& graph, absl::Span<const double> task_seconds) {
 }
 
 absl::StatusOr<Graph> WithMeasuredTimes(const Graph& graph, absl::Span<const FeedPair> feeds, Parameters* parameters) {
-  Runner runner(graph, parameters, {.threads = 1, .timed = true});
-  for (int run = 0; run < 2; ++run) WEFT_RETURN_IF_ERROR(runner.Run(feeds).status());
-  return WithTimes(graph, TaskSeconds(graph, runner.tile_times()));
+  WEFT_ASSIGN_OR_RETURN(const RunTimes times, MeasureOnOneWorker(graph, feeds, parameters, /*runs=*/1));
+  return WithTimes(graph, TaskSeconds(graph, times.tiles()));
+}
+
+Graph WithoutReuse(const Graph& graph) {
+  auto free = std::make_shared<CompiledGraph>(graph.compiled());
+  free->tasks.clear();
+  MakeTasks(free.get(), Reuses{});
+  return Graph(std::move(free));
 }
 
 }  // namespace weft

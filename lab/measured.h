@@ -1,9 +1,9 @@
-// What tasks really took, for priorities in place of the cost model's and for simulations.
+// What tiles and tasks really took, for priorities in place of the cost model's and for simulations.
 //
 //   absl::StatusOr<Graph> measured = WithMeasuredTimes(*graph, feeds, &parameters);
 //   Runner runner(*measured, &parameters, {.policy = &kCriticalPathMeasured});
-#ifndef WEFT_GRAPH_MEASURED_H_
-#define WEFT_GRAPH_MEASURED_H_
+#ifndef WEFT_LAB_MEASURED_H_
+#define WEFT_LAB_MEASURED_H_
 
 #include <vector>
 
@@ -11,20 +11,42 @@
 #include "absl/types/span.h"
 #include "weft/graph/graph.h"
 #include "weft/graph/runner.h"
-#include "weft/graph/simulate.h"
+#include "weft/lab/simulate.h"
 
 namespace weft {
 
-// By task of the graph: the tiles of its steps, added up; 0 for joins.
+// The medians of some runs of one graph.
+class RunTimes {
+ public:
+  void Add(double seconds, absl::Span<const TileTime> tiles);
+
+  int64_t runs() const { return static_cast<int64_t>(seconds_.size()); }
+  double seconds() const;               // of a run; there was one
+  std::vector<TileTime> tiles() const;  // each from 0 on
+
+ private:
+  std::vector<double> seconds_;
+  std::vector<std::vector<int64_t>> tiles_;  // nanoseconds
+};
+// Of so many runs on one worker, after one that touches memory for the first time.
+absl::StatusOr<RunTimes> MeasureOnOneWorker(const Graph& graph, absl::Span<const FeedPair> feeds,
+                                            Parameters* parameters, int64_t runs);
+
+// The tiles' times, added up. By task of the graph, 0 for joins; by step.
 std::vector<double> TaskSeconds(const Graph& graph, absl::Span<const TileTime> tiles);
-// With what each reads from memory: operands that were not touched while less than `cache` other bytes were, in the
-// order of the program.
+std::vector<double> StepSeconds(const Graph& graph, absl::Span<const TileTime> tiles);
+// With what each task reads from memory: operands that were not touched while less than `cache` other bytes were, in
+// the order of the program.
 std::vector<TaskCost> TaskCosts(const Graph& graph, absl::Span<const double> task_seconds, double cache);
+
 // The same tasks and edges, with priorities by these times.
 Graph WithTimes(const Graph& graph, absl::Span<const double> task_seconds);
-// By those of the second of two runs on one worker.
+// By those of a run on one worker.
 absl::StatusOr<Graph> WithMeasuredTimes(const Graph& graph, absl::Span<const FeedPair> feeds, Parameters* parameters);
+// The same steps and tiles, without the edges that let values share bytes: to simulate only, because in a run they
+// would overwrite each other.
+Graph WithoutReuse(const Graph& graph);
 
 }  // namespace weft
 
-#endif  // WEFT_GRAPH_MEASURED_H_
+#endif  // WEFT_LAB_MEASURED_H_

@@ -1,4 +1,4 @@
-#include "weft/graph/simulate.h"
+#include "weft/lab/simulate.h"
 
 #include <algorithm>
 #include <optional>

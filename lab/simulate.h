@@ -2,8 +2,8 @@
 //
 //   const Simulation run = Simulate(graph.compiled().schedule, costs, kCriticalPath, {.workers = 64});
 //   std::printf("%.1f ms\n", run.makespan * 1e3);
-#ifndef WEFT_GRAPH_SIMULATE_H_
-#define WEFT_GRAPH_SIMULATE_H_
+#ifndef WEFT_LAB_SIMULATE_H_
+#define WEFT_LAB_SIMULATE_H_
 
 #include <limits>
 #include <vector>
@@ -46,4 +46,4 @@ CriticalPath FindCriticalPath(const Schedule& schedule, absl::Span<const TaskCos
 
 }  // namespace weft
 
-#endif  // WEFT_GRAPH_SIMULATE_H_
+#endif  // WEFT_LAB_SIMULATE_H_

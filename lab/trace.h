@@ -3,8 +3,8 @@
 //   Runner runner(graph, &parameters, {.timed = true});
 //   ...
 //   WriteFile("trace.json", {ChromeTrace(graph, runner.tile_times())});
-#ifndef WEFT_GRAPH_TRACE_H_
-#define WEFT_GRAPH_TRACE_H_
+#ifndef WEFT_LAB_TRACE_H_
+#define WEFT_LAB_TRACE_H_
 
 #include <string>
 
@@ -21,4 +21,4 @@ std::string ChromeTrace(const Graph& graph, absl::Span<const TileTime> tiles);
 
 }  // namespace weft
 
-#endif  // WEFT_GRAPH_TRACE_H_
+#endif  // WEFT_LAB_TRACE_H_

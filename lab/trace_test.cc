@@ -1,4 +1,4 @@
-#include "weft/graph/trace.h"
+#include "weft/lab/trace.h"
 
 #include <map>
 #include <nlohmann/json.hpp>

@@ -27,3 +27,17 @@ def weft_test(name, deps = [], size = "small", **kwargs):
         deps = deps + ["//third_party:gtest_main"],
         **kwargs
     )
+
+def weft_page(name, constant, **kwargs):
+    """A header NAME.h with the text of NAME.html: `inline constexpr char CONSTANT[]` in namespace weft."""
+    native.genrule(
+        name = name + "_text",
+        srcs = [name + ".html"],
+        outs = [name + ".h"],
+        cmd = """(
+            printf '// The text of {name}.html.\\nnamespace weft {{\\ninline constexpr char {constant}[] = R"page('
+            cat $<
+            printf ')page";\\n}}\\n'
+        ) > $@""".format(name = name, constant = constant),
+    )
+    weft_library(name = name, srcs = [], hdrs = [name + ".h"], **kwargs)

@@ -4,15 +4,18 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "weft/apps/commands.h"
-#include "weft/apps/flags.h"
-#include "weft/bench/measure.h"
+#include "weft/apps/scheduling/timed_step.h"
 #include "weft/bench/peak.h"
-#include "weft/bench/real_graphs.h"
 #include "weft/core/cores.h"
+#include "weft/core/file.h"
 #include "weft/core/status.h"
-#include "weft/graph/measured.h"
+#include "weft/graph/compile.h"
+#include "weft/lab/measure.h"
+#include "weft/lab/measured.h"
+#include "weft/lab/task_file.h"
 
 namespace weft {
 namespace {
@@ -21,30 +24,35 @@ constexpr int kMostWorkers = 4096;
 constexpr double kHelps = 1.05;  // times as fast: else more workers don't help
 
 struct SimulateFlags {
-  std::string graph = "gpt2", workers = "1,2,4,8,16,32,64,128", policy = "critical-path";
+  std::string graph = "gpt2", tasks, save, workers = "1,2,4,8,16,32,64,128", policy = "critical-path";
   int64_t runs = 5;
   double bandwidth = 0, cache = 32;
   double tile = 0;  // microseconds
-  bool validate = false, json = false;
+  bool no_reuse = false, validate = false, json = false, overwrite = false;
   GivenFlags given;
 };
 
 Hyperparameters Table(SimulateFlags* flags) {
   std::vector<std::string> policies = PolicyNames();
   policies.push_back("all");
-  return {{"graph", "whose training step is run and simulated", &flags->graph, {.choices = RealGraphNames()}},
-          {"workers", "how many there are, in turn: whole numbers with commas between", &flags->workers},
-          {"policy", "which ready task comes next", &flags->policy, {.choices = policies}},
-          {"runs", "measured, on one worker", &flags->runs, {.low = 1, .high = 1000}},
-          {"tile-us", "microseconds that a tile takes at least; 0: as always", &flags->tile, {.low = 0, .high = 1e9}},
-          {"bandwidth",
-           "GB/s of the memory, of all workers together; 0: what this machine's cores get, for each as "
-           "many workers as it has",
-           &flags->bandwidth,
-           {.low = 0, .high = 1e6}},
-          {"cache", "MB that are not read from memory again", &flags->cache, {.low = 0, .high = 1e6}},
-          {"validate", "also run on as many of the workers as there are cores, and compare", &flags->validate},
-          {"json", "an object a line in place of a table", &flags->json}};
+  return {
+      {"graph", "whose training step is run and simulated", &flags->graph, {.choices = RealGraphNames()}},
+      {"tasks", "a file of tasks that is simulated instead (docs/scheduling.md)", &flags->tasks, {.is_path = true}},
+      {"save-tasks", "write what was measured as such a file", &flags->save, {.is_path = true}},
+      {"overwrite", "with --save-tasks: in place of a file that is there", &flags->overwrite},
+      {"workers", "how many there are, in turn: whole numbers with commas between", &flags->workers},
+      {"policy", "which ready task comes next", &flags->policy, {.choices = policies}},
+      {"runs", "measured, on one worker", &flags->runs, {.low = 1, .high = 1000}},
+      {"tile-us", "microseconds that a tile takes at least; 0: as always", &flags->tile, {.low = 0, .high = 1e9}},
+      {"no-reuse", "without the edges that let values share bytes", &flags->no_reuse},
+      {"bandwidth",
+       "GB/s of the memory, of all workers together; 0: what this machine's cores get, for each as "
+       "many workers as it has",
+       &flags->bandwidth,
+       {.low = 0, .high = 1e6}},
+      {"cache", "MB that are not read from memory again", &flags->cache, {.low = 0, .high = 1e6}},
+      {"validate", "also run on as many of the workers as there are cores, in turns, and compare", &flags->validate},
+      {"json", "an object a line in place of a table", &flags->json}};
 }
 
 absl::StatusOr<std::vector<int>> WorkerCounts(const std::string& text) {
@@ -60,103 +68,176 @@ absl::StatusOr<std::vector<int>> WorkerCounts(const std::string& text) {
   return counts;
 }
 
-struct Measured {
-  Graph graph;
+absl::Status CheckFlags(const SimulateFlags& flags) {
+  if (!flags.tasks.empty()) {
+    for (const char* other : {"graph", "save-tasks", "runs", "tile-us", "no-reuse", "cache", "validate"}) {
+      if (flags.given.count(other) == 0) continue;
+      return absl::InvalidArgumentError(absl::StrCat("--", other, " is of a training step, not of --tasks"));
+    }
+  }
+  if (flags.validate && flags.no_reuse) {
+    return absl::InvalidArgumentError("--no-reuse can't be run: values would overwrite each other");
+  }
+  return flags.save.empty() ? absl::OkStatus() : CheckOut("save-tasks", flags.save, flags.overwrite);
+}
+
+// What is simulated.
+struct Subject {
+  std::string name;
+  Schedule schedule, by_measured_times;
   std::vector<TaskCost> costs;
   double seconds = 0;  // of a run on one worker
 };
 
-// The median over runs of each task, and of the whole.
-absl::StatusOr<Measured> MeasureTasks(const RealGraph& recorded, const Graph& graph, const SimulateFlags& flags,
-                                      Parameters* parameters) {
-  Runner runner(graph, parameters, {.threads = 1, .timed = true});
-  std::vector<std::vector<double>> by_task(graph.compiled().tasks.size());
-  std::vector<double> whole;
-  for (int64_t run = 0; run <= flags.runs; ++run) {
-    const Clock::time_point start = Clock::now();
-    WEFT_RETURN_IF_ERROR(runner.Run(recorded.feeds).status());
-    if (run == 0) continue;  // which touches memory for the first time
-    whole.push_back(SecondsSince(start));
-    const std::vector<double> seconds = TaskSeconds(graph, runner.tile_times());
-    for (size_t t = 0; t < seconds.size(); ++t) by_task[t].push_back(seconds[t]);
+// A policy on a number of workers: simulated and, to validate that, run.
+struct Row {
+  const Policy* policy = nullptr;
+  int workers = 1;
+  std::unique_ptr<Runner> runner;
+  std::vector<double> seconds = {};  // of its runs
+};
+
+std::vector<Row> Rows(const std::string& policy, const std::vector<int>& workers) {
+  std::vector<Row> rows;
+  for (const Policy* each : Policies()) {
+    if (policy != "all" && policy != each->name) continue;
+    for (int count : workers) rows.push_back({.policy = each, .workers = count});
   }
-  std::vector<double> seconds;
-  for (std::vector<double>& times : by_task) seconds.push_back(Median(std::move(times)));
-  return Measured{WithTimes(graph, seconds), TaskCosts(graph, seconds, flags.cache * 1e6), Median(whole)};
+  return rows;
 }
 
-// Seconds of a run on real workers.
-absl::StatusOr<double> RunOn(const RealGraph& recorded, const Graph& graph, const Policy& policy, int workers,
-                             int64_t runs, Parameters* parameters) {
-  Runner runner(graph, parameters, {.threads = workers, .policy = &policy});
-  std::vector<double> seconds;
-  for (int64_t run = 0; run <= runs; ++run) {
-    const Clock::time_point start = Clock::now();
-    WEFT_RETURN_IF_ERROR(runner.Run(recorded.feeds).status());
-    if (run > 0) seconds.push_back(SecondsSince(start));
+absl::StatusOr<double> TimedRun(Runner* runner, const RealGraph& recorded) {
+  const Clock::time_point start = Clock::now();
+  WEFT_RETURN_IF_ERROR(runner->Run(recorded.feeds).status());
+  return SecondsSince(start);
+}
+
+std::vector<std::string> TaskNames(const Graph& graph) {
+  const CompiledGraph& compiled = graph.compiled();
+  std::vector<std::string> names;
+  for (const Task& task : compiled.tasks) {
+    std::string& name = names.emplace_back(task.group == Task::kJoin ? "join" : "");
+    if (task.group == Task::kJoin) continue;
+    const Group& group = compiled.groups[task.group];
+    for (uint32_t s = group.first_step; s < group.end_step(); ++s) {
+      absl::StrAppend(&name, s == group.first_step ? "" : " + ",
+                      compiled.program.node(compiled.steps[s].node).op->name);
+    }
+    absl::StrAppend(&name, " @ ", compiled.program.scope(compiled.program.node(compiled.steps[group.first_step].node)));
   }
-  return Median(std::move(seconds));
+  return names;
+}
+
+// Runs on one worker and those of `rows` that are to be validated take turns, so that all meet the same machine.
+absl::StatusOr<Subject> Measure(const SimulateFlags& flags, std::vector<Row>* rows) {
+  const std::unique_ptr<RealGraph> recorded = RecordRealGraph(flags.graph);
+  WEFT_RETURN_IF_ERROR(recorded->tape.status());
+  if (flags.tile > 0) recorded->options.tile_seconds = flags.tile * 1e-6;
+  WEFT_ASSIGN_OR_RETURN(Graph graph, Compile(recorded->tape, recorded->options));
+  Parameters parameters({.seed = 1});
+  WEFT_ASSIGN_OR_RETURN(const Graph measured, WithMeasuredTimes(graph, recorded->feeds, &parameters));
+  Runner one(graph, &parameters, {.threads = 1, .timed = true});
+  RunTimes times;
+  for (Row& row : *rows) {
+    if (!flags.validate || row.workers > Cores()) continue;
+    row.runner = std::make_unique<Runner>(row.policy->measured ? measured : graph, &parameters,
+                                          RunnerOptions{.threads = row.workers, .policy = row.policy});
+  }
+  for (int64_t run = 0; run <= flags.runs; ++run) {  // the first touches memory for the first time
+    WEFT_ASSIGN_OR_RETURN(const double seconds, TimedRun(&one, *recorded));
+    if (run > 0) times.Add(seconds, one.tile_times());
+    for (Row& row : *rows) {
+      if (row.runner == nullptr) continue;
+      WEFT_ASSIGN_OR_RETURN(const double of_row, TimedRun(row.runner.get(), *recorded));
+      if (run > 0) row.seconds.push_back(of_row);
+    }
+  }
+  if (flags.no_reuse) graph = WithoutReuse(graph);
+  const std::vector<double> seconds = TaskSeconds(graph, times.tiles());
+  Subject subject = {.name = flags.graph,
+                     .schedule = graph.compiled().schedule,
+                     .by_measured_times = WithTimes(graph, seconds).compiled().schedule,
+                     .costs = TaskCosts(graph, seconds, flags.cache * 1e6),
+                     .seconds = times.seconds()};
+  if (!flags.save.empty()) {
+    const std::string text = PrintTasks(ListTasks(subject.schedule, TaskNames(graph), subject.costs));
+    WEFT_RETURN_IF_ERROR(UsageError(WriteFile(flags.save, {text})));
+  }
+  return subject;
+}
+
+absl::StatusOr<Subject> Load(const std::string& path) {
+  const absl::StatusOr<std::string> text = ReadFile(path);
+  if (!text.ok()) return UsageError(text.status());
+  WEFT_ASSIGN_OR_RETURN(const TaskList tasks, ParseTasks(*text, path));
+  const Schedule schedule = tasks.schedule();
+  double seconds = 0;
+  for (const TaskCost& cost : tasks.costs) seconds += cost.seconds;
+  return Subject{
+      .name = path, .schedule = schedule, .by_measured_times = schedule, .costs = tasks.costs, .seconds = seconds};
+}
+
+struct Bandwidth {  // bytes a second
+  double of_one = 0, of_each = 0;
+};
+Bandwidth MeasureBandwidth() {
+  constexpr size_t kBeyondCaches = size_t{256} << 20;  // bytes
+  Team one(1), all(Cores());
+  return {.of_one = PeakBandwidth(&one, kBeyondCaches, 0.2).copy,
+          .of_each = PeakBandwidth(&all, kBeyondCaches, 0.2).copy / Cores()};
+}
+
+void Print(const SimulateFlags& flags, const Subject& subject, double critical_path, const Simulation& run,
+           const Row& row) {
+  const double measured = row.seconds.empty() ? 0 : Median(row.seconds);
+  if (flags.json) {
+    nlohmann::ordered_json json = {{"graph", subject.name},
+                                   {"policy", row.policy->name},
+                                   {"workers", row.workers},
+                                   {"makespan_ms", run.makespan * 1e3},
+                                   {"speedup", subject.seconds / run.makespan},
+                                   {"utilization", run.utilization},
+                                   {"critical_path_ms", critical_path * 1e3},
+                                   {"measured_ms", nullptr}};
+    if (measured > 0) json["measured_ms"] = measured * 1e3;
+    std::printf("%s\n", json.dump().c_str());
+    return;
+  }
+  std::printf("%-22s %7d %12.2f %8.2f %11.3f", row.policy->name, row.workers, run.makespan * 1e3,
+              subject.seconds / run.makespan, run.utilization);
+  measured > 0 ? std::printf(" %11.2f %+6.1f%%\n", measured * 1e3, 100 * (run.makespan / measured - 1))
+               : std::printf(" %11s %7s\n", "-", "-");
 }
 
 absl::Status Simulate(SimulateFlags flags) {
   WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
-  WEFT_ASSIGN_OR_RETURN(std::vector<int> workers, WorkerCounts(flags.workers));
-  const std::unique_ptr<RealGraph> recorded = RecordRealGraph(flags.graph);
-  WEFT_RETURN_IF_ERROR(recorded->tape.status());
-  if (flags.tile > 0) recorded->options.tile_seconds = flags.tile * 1e-6;
-  WEFT_ASSIGN_OR_RETURN(const Graph graph, Compile(recorded->tape, recorded->options));
-  Parameters parameters({.seed = 1});
-  WEFT_ASSIGN_OR_RETURN(const Measured measured, MeasureTasks(*recorded, graph, flags, &parameters));
-
-  Team one(1), all(Cores());
-  constexpr size_t kBeyondCaches = size_t{256} << 20;  // bytes
-  const double of_one = PeakBandwidth(&one, kBeyondCaches, 0.2).copy;
-  const double of_core = PeakBandwidth(&all, kBeyondCaches, 0.2).copy / Cores();
-  const double critical_path = FindCriticalPath(graph.compiled().schedule, measured.costs).seconds;
+  WEFT_ASSIGN_OR_RETURN(const std::vector<int> workers, WorkerCounts(flags.workers));
+  WEFT_RETURN_IF_ERROR(CheckFlags(flags));
+  std::vector<Row> rows = Rows(flags.policy, workers);
+  WEFT_ASSIGN_OR_RETURN(const Subject subject, flags.tasks.empty() ? Measure(flags, &rows) : Load(flags.tasks));
+  const Bandwidth bandwidth = MeasureBandwidth();
+  const double critical_path = FindCriticalPath(subject.schedule, subject.costs).seconds;
   if (!flags.json) {
-    std::printf("%s: %zu tasks, %.2f ms of work on one worker, %.2f ms on the critical path\n\n", flags.graph.c_str(),
-                graph.compiled().tasks.size(), measured.seconds * 1e3, critical_path * 1e3);
+    std::printf("%s: %zu tasks, %.2f ms of work on one worker, %.2f ms on the critical path\n\n", subject.name.c_str(),
+                subject.costs.size(), subject.seconds * 1e3, critical_path * 1e3);
     std::printf("%-22s %7s %12s %8s %11s %11s %7s\n", "policy", "workers", "makespan_ms", "speedup", "utilization",
                 "measured_ms", "off");
   }
-  for (const Policy* policy : Policies()) {
-    if (flags.policy != "all" && flags.policy != policy->name) continue;
-    const Graph& scheduled = policy->measured ? measured.graph : graph;
-    int enough = 0;
-    double before = 0;  // the makespan of fewer workers
-    for (int count : workers) {
-      const double bandwidth = flags.bandwidth > 0 ? flags.bandwidth * 1e9 : of_core * count;
-      const SimulatedMachine machine = {
-          .workers = count, .worker_bandwidth = of_one, .bandwidth = std::max(bandwidth, of_one)};
-      const Simulation run = Simulate(scheduled.compiled().schedule, measured.costs, *policy, machine);
-      if (before > 0 && enough == 0 && before / run.makespan < kHelps) enough = count;
-      before = run.makespan;
-      nlohmann::ordered_json row = {{"graph", flags.graph},
-                                    {"policy", policy->name},
-                                    {"workers", count},
-                                    {"makespan_ms", run.makespan * 1e3},
-                                    {"speedup", measured.seconds / run.makespan},
-                                    {"utilization", run.utilization},
-                                    {"critical_path_ms", critical_path * 1e3},
-                                    {"measured_ms", nullptr}};
-      if (flags.validate && count <= Cores()) {
-        WEFT_ASSIGN_OR_RETURN(const double seconds,
-                              RunOn(*recorded, scheduled, *policy, count, flags.runs, &parameters));
-        row["measured_ms"] = seconds * 1e3;
-      }
-      if (flags.json) {
-        std::printf("%s\n", row.dump().c_str());
-        continue;
-      }
-      std::printf("%-22s %7d %12.2f %8.2f %11.3f", policy->name, count, run.makespan * 1e3,
-                  measured.seconds / run.makespan, run.utilization);
-      if (row["measured_ms"].is_number()) {
-        const double ms = row["measured_ms"];
-        std::printf(" %11.2f %+6.1f%%", ms, (run.makespan * 1e3 / ms - 1) * 100);
-      }
-      std::printf("\n");
+  double before = 0;  // the makespan of fewer workers
+  bool enough = false;
+  for (const Row& row : rows) {
+    if (&row == rows.data() || (&row - 1)->policy != row.policy) before = 0, enough = false;
+    const double shared = flags.bandwidth > 0 ? flags.bandwidth * 1e9 : bandwidth.of_each * row.workers;
+    const SimulatedMachine machine = {
+        .workers = row.workers, .worker_bandwidth = bandwidth.of_one, .bandwidth = std::max(shared, bandwidth.of_one)};
+    const Simulation run = Simulate(row.policy->measured ? subject.by_measured_times : subject.schedule, subject.costs,
+                                    *row.policy, machine);
+    Print(flags, subject, critical_path, run, row);
+    if (!flags.json && !enough && before > 0 && before / run.makespan < kHelps) {
+      std::printf("  %d workers are less than %.0f%% faster than fewer\n", row.workers, (kHelps - 1) * 100);
+      enough = true;
     }
-    if (!flags.json && enough > 0) std::printf("%-22s %d workers are less than 5%% faster than fewer\n", "", enough);
+    before = run.makespan;
   }
   return absl::OkStatus();
 }

@@ -1,0 +1,51 @@
+#include <cstdio>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "weft/apps/commands.h"
+#include "weft/apps/scheduling/timed_step.h"
+#include "weft/core/file.h"
+#include "weft/core/status.h"
+#include "weft/lab/schedule_report.h"
+
+namespace weft {
+namespace {
+
+struct ReportFlags : StepFlags {
+  bool schedule = false;
+};
+
+Hyperparameters Table(ReportFlags* flags) {
+  Hyperparameters table = StepTable(flags, "the page");
+  table.insert(table.begin(), {"schedule", "report how a training step runs", &flags->schedule});
+  return table;
+}
+
+absl::Status Report(ReportFlags flags) {
+  const auto schedule = flags.given.extract("schedule");
+  if (schedule) WEFT_RETURN_IF_ERROR(SetFromText(schedule.mapped(), Table(&flags).front()));
+  if (!flags.schedule) return absl::InvalidArgumentError("say what is to be reported: --schedule");
+  WEFT_ASSIGN_OR_RETURN(const TimedStep step, RunTimedStep(&flags));
+  const ReportOptions options = {
+      .title = absl::StrCat("A training step of ", flags.graph, " in ", flags.precision, " on ", step.threads,
+                            step.threads == 1 ? " worker" : " workers"),
+      .policy = step.policy,
+      .workers = step.threads,
+      .calibration = step.calibration ? &*step.calibration : nullptr};
+  WEFT_RETURN_IF_ERROR(UsageError(WriteFile(flags.out, {ScheduleReport(*step.graph, step.tiles, options)})));
+  std::printf("%s: %.2f ms on %d workers; the page is %s\n", flags.graph.c_str(), step.seconds * 1e3, step.threads,
+              flags.out.c_str());
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Command ReportCommand(CLI::App* weft) {
+  auto flags = std::make_shared<ReportFlags>();
+  flags->out = "report.html";
+  CLI::App* app = weft->add_subcommand("report", "Runs a training step and draws a page of how it was scheduled.");
+  AddFlags(app, Table(flags.get()), &flags->given);
+  return {"weft report", app, [flags] { return Report(*flags); }};
+}
+
+}  // namespace weft

@@ -1,0 +1,201 @@
+#include "weft/lab/calibration.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "weft/core/op.h"
+#include "weft/graph/cost.h"
+#include "weft/lab/measure.h"
+
+namespace weft {
+namespace {
+
+constexpr int kTerms = 3;
+using Terms = std::array<double, kTerms>;
+
+double Dot(const Terms& a, const Terms& b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
+
+// A sample's terms, divided by what it took: the rates should bring their sum to 1.
+Terms Relative(const TileSample& sample) {
+  return {1 / sample.seconds, sample.flops / sample.seconds, sample.bytes / sample.seconds};
+}
+
+// The least squares of 1 - rates · row over the terms of `mask` alone, by elimination; none if they are not
+// independent.
+std::optional<Terms> Solve(const std::vector<Terms>& rows, const std::vector<double>& weights, unsigned mask) {
+  double matrix[kTerms][kTerms + 1] = {};
+  for (size_t r = 0; r < rows.size(); ++r) {
+    for (int i = 0; i < kTerms; ++i) {
+      for (int j = 0; j < kTerms; ++j) matrix[i][j] += weights[r] * rows[r][i] * rows[r][j];
+      matrix[i][kTerms] += weights[r] * rows[r][i];
+    }
+  }
+  Terms rates = {};
+  for (int i = 0; i < kTerms; ++i) {
+    if ((mask >> i & 1) == 0) continue;
+    const double before = matrix[i][i];
+    for (int k = 0; k < i; ++k) {
+      if ((mask >> k & 1) == 0) continue;
+      const double factor = matrix[i][k] / matrix[k][k];
+      for (int j = k; j <= kTerms; ++j) matrix[i][j] -= factor * matrix[k][j];
+    }
+    if (!(matrix[i][i] > 1e-9 * before)) return std::nullopt;
+  }
+  for (int i = kTerms - 1; i >= 0; --i) {
+    if ((mask >> i & 1) == 0) continue;
+    double sum = matrix[i][kTerms];
+    for (int j = i + 1; j < kTerms; ++j) sum -= matrix[i][j] * rates[j];
+    rates[i] = sum / matrix[i][i];
+    if (rates[i] < 0) return std::nullopt;
+  }
+  return rates;
+}
+
+// The rates, none below zero, whose errors |1 - rates · row| have the least sum: least squares, weighted again and
+// again by how far off each row was.
+Terms LeastAbsolute(const std::vector<Terms>& rows) {
+  constexpr int kRounds = 30;
+  constexpr double kSmall = 1e-3;
+  Terms best = {};
+  double least = static_cast<double>(rows.size());  // of zero rates
+  for (unsigned mask = 1; mask < 1u << kTerms; ++mask) {
+    std::vector<double> weights(rows.size(), 1);
+    for (int round = 0; round < kRounds; ++round) {
+      const std::optional<Terms> rates = Solve(rows, weights, mask);
+      if (!rates) break;
+      double sum = 0;
+      for (size_t r = 0; r < rows.size(); ++r) {
+        const double off = std::abs(1 - Dot(*rates, rows[r]));
+        sum += off;
+        weights[r] = 1 / std::max(off, kSmall);
+      }
+      if (sum < least * (1 - 1e-6)) {
+        least = sum;
+        best = *rates;
+      }
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+std::vector<TileSample> Samples(const Graph& graph, absl::Span<const double> step_seconds) {
+  const CompiledGraph& compiled = graph.compiled();
+  std::vector<TileSample> samples;
+  for (size_t s = 0; s < compiled.steps.size(); ++s) {
+    const Node& node = compiled.program.node(compiled.steps[s].node);
+    const Types inputs = compiled.program.InputTypes(node), outputs = compiled.program.OutputTypes(node);
+    const OpArgs args = {node.attrs, inputs, outputs};
+    const Cost cost = CostOf(*node.op, args);
+    const uint32_t tiles = compiled.steps[s].tile_count;
+    const DType dtype = inputs.empty() ? outputs[0].dtype : inputs[0].dtype;
+    samples.push_back({.kind = absl::StrCat(node.op->name, " ", Name(dtype)),
+                       .flops = cost.flops / tiles,
+                       .bytes = cost.bytes / tiles,
+                       .model_seconds = weft::Seconds(*node.op, args) / tiles,
+                       .seconds = s < step_seconds.size() ? step_seconds[s] / tiles : 0,
+                       .tiles = tiles});
+  }
+  return samples;
+}
+
+Calibration Calibration::Fit(absl::Span<const TileSample> samples) {
+  std::map<std::string, std::vector<Terms>> rows;
+  std::vector<double> ratios;
+  for (const TileSample& sample : samples) {
+    if (!(sample.seconds > 0)) continue;  // shorter than the clock can tell
+    rows[sample.kind].push_back(Relative(sample));
+    if (sample.model_seconds > 0) ratios.push_back(sample.seconds / sample.model_seconds);
+  }
+  Calibration calibration;
+  for (const auto& [kind, of_kind] : rows) {
+    const Terms rates = LeastAbsolute(of_kind);
+    calibration.rates_[kind] = {rates[0], rates[1], rates[2]};
+  }
+  if (!ratios.empty()) calibration.others_ = Median(std::move(ratios));
+  return calibration;
+}
+
+std::string Calibration::ToJson() const {
+  nlohmann::ordered_json ops = nlohmann::ordered_json::object();
+  for (const auto& [kind, rates] : rates_) {
+    ops[kind] = {{"tile_seconds", rates.tile}, {"flop_seconds", rates.flop}, {"byte_seconds", rates.byte}};
+  }
+  return nlohmann::ordered_json{{"weft_calibration", 1}, {"ops", ops}, {"others", others_}}.dump(1) + "\n";
+}
+
+absl::StatusOr<Calibration> Calibration::FromJson(const std::string& text, const std::string& from) {
+  const auto wrong = [&](absl::string_view what) {
+    return absl::InvalidArgumentError(absl::StrCat(from, " is not what `weft calibrate` writes: ", what));
+  };
+  const nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) return wrong("no JSON object");
+  const auto number = [](const nlohmann::json& object, const char* key) -> double {
+    const auto it = object.find(key);
+    return it != object.end() && it->is_number() && it->get<double>() >= 0 ? it->get<double>() : -1;
+  };
+  const auto ops = json.find("ops");
+  if (number(json, "weft_calibration") != 1) return wrong("\"weft_calibration\" is not 1");
+  if (ops == json.end() || !ops->is_object()) return wrong("\"ops\" is not an object");
+  Calibration calibration;
+  calibration.others_ = number(json, "others");
+  if (calibration.others_ < 0) return wrong("\"others\" is not a number of at least 0");
+  for (const auto& [kind, value] : ops->items()) {
+    if (!value.is_object()) return wrong(absl::StrCat("\"", kind, "\" is not an object"));
+    const Rates rates = {number(value, "tile_seconds"), number(value, "flop_seconds"), number(value, "byte_seconds")};
+    if (rates.tile < 0 || rates.flop < 0 || rates.byte < 0) {
+      return wrong(absl::StrCat("\"", kind, "\" needs tile_seconds, flop_seconds and byte_seconds of at least 0"));
+    }
+    calibration.rates_[kind] = rates;
+  }
+  return calibration;
+}
+
+double Calibration::Seconds(const TileSample& sample) const {
+  const auto it = rates_.find(sample.kind);
+  if (it == rates_.end()) return others_ * sample.model_seconds;
+  const auto& [tile, flop, byte] = it->second;
+  return tile + flop * sample.flops + byte * sample.bytes;
+}
+
+std::vector<double> Calibration::TaskSeconds(const Graph& graph) const {
+  const CompiledGraph& compiled = graph.compiled();
+  const std::vector<TileSample> samples = Samples(graph, {});
+  std::vector<double> seconds(compiled.tasks.size(), 0);
+  for (const Group& group : compiled.groups) {
+    double sum = 0;
+    for (uint32_t s = group.first_step; s < group.end_step(); ++s) sum += Seconds(samples[s]);
+    for (uint32_t t = 0; t < group.tile_count; ++t) seconds[group.first_task + t] = sum;
+  }
+  return seconds;
+}
+
+EstimateErrors CompareEstimates(absl::Span<const TileSample> samples, const Calibration* calibration) {
+  std::map<std::string, std::pair<KindError, std::vector<double>>> by_kind;
+  std::vector<double> all;
+  for (const TileSample& sample : samples) {
+    if (!(sample.seconds > 0)) continue;
+    const double estimate = calibration != nullptr ? calibration->Seconds(sample) : sample.model_seconds;
+    auto& [error, offs] = by_kind[sample.kind];
+    ++error.steps;
+    error.seconds += sample.seconds * sample.tiles;
+    error.estimate += estimate * sample.tiles;
+    offs.push_back(std::abs(estimate / sample.seconds - 1));
+    all.push_back(offs.back());
+  }
+  EstimateErrors errors = {.median_off = all.empty() ? 0 : Median(std::move(all))};
+  for (auto& [kind, entry] : by_kind) {
+    entry.first.kind = kind;
+    entry.first.median_off = Median(std::move(entry.second));
+    errors.kinds.push_back(entry.first);
+  }
+  std::sort(errors.kinds.begin(), errors.kinds.end(), [](auto& a, auto& b) { return a.seconds > b.seconds; });
+  return errors;
+}
+
+}  // namespace weft

@@ -1,0 +1,92 @@
+#include "weft/lab/calibration.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "weft/graph/compile.h"
+#include "weft/lab/measured.h"
+#include "weft/ops/ops.h"
+
+namespace weft {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(CalibrationTest, FindsTheRatesThatMadeTheTimesWhateverAFewOutliersSay) {
+  std::vector<TileSample> samples;
+  for (int i = 1; i <= 60; ++i) {
+    const double flops = 1e6 * i, bytes = 1e5 * (1 + i * 7 % 11);
+    const double seconds = 2e-6 + 1e-11 * flops + 1e-10 * bytes;
+    samples.push_back({.kind = "matmul f32",
+                       .flops = flops,
+                       .bytes = bytes,
+                       .model_seconds = seconds / 2,
+                       .seconds = i % 10 == 0 ? 5 * seconds : seconds});
+    samples.push_back({.kind = "add f32", .bytes = bytes, .model_seconds = bytes, .seconds = 3e-10 * bytes});
+  }
+  const Calibration calibration = Calibration::Fit(samples);
+  EXPECT_NEAR(calibration.Seconds({.kind = "matmul f32", .flops = 1e8, .bytes = 1e4}), 1e-3 + 3e-6, 2e-6);
+  EXPECT_NEAR(calibration.Seconds({.kind = "add f32", .flops = 1e9, .bytes = 1e6}), 3e-4, 1e-7);
+
+  const EstimateErrors errors = CompareEstimates(samples, &calibration);
+  EXPECT_LT(errors.median_off, 1e-3);
+  ASSERT_EQ(errors.kinds.size(), 2u);
+  EXPECT_EQ(errors.kinds[0].steps, 60);
+  EXPECT_GT(errors.kinds[0].seconds, errors.kinds[1].seconds);
+
+  const absl::StatusOr<Calibration> again = Calibration::FromJson(calibration.ToJson(), "here");
+  ASSERT_TRUE(again.ok()) << again.status();
+  for (const TileSample& sample : samples) EXPECT_EQ(again->Seconds(sample), calibration.Seconds(sample));
+  const TileSample unknown = {.kind = "exp f32", .model_seconds = 1};
+  EXPECT_EQ(again->Seconds(unknown), calibration.Seconds(unknown));
+}
+
+TEST(CalibrationTest, RatesAreNeverNegativeAndOneSampleIsEnough) {
+  // Time falls with the bytes: only a constant fits.
+  std::vector<TileSample> samples;
+  for (int i = 1; i <= 9; ++i) samples.push_back({.kind = "k", .bytes = 1e3 * i, .seconds = 1e-5 / i});
+  const Calibration falling = Calibration::Fit(samples);
+  EXPECT_GE(falling.Seconds({.kind = "k", .bytes = 1e9}), 0);
+  const Calibration one = Calibration::Fit({{.kind = "k", .flops = 1e6, .bytes = 1e3, .seconds = 1e-5}});
+  EXPECT_NEAR(one.Seconds({.kind = "k", .flops = 1e6, .bytes = 1e3}), 1e-5, 1e-12);
+  EXPECT_EQ(Calibration::Fit({}).Seconds({.kind = "k", .model_seconds = 2}), 2);
+}
+
+// What it is for: the priorities of a graph that was never run.
+TEST(CalibrationTest, GivesEveryTaskOfAGraphItsTime) {
+  Tape tape;
+  const Var x = tape.Input("x", {kF32, {512, 512}}), w = tape.Parameter("w", {kF32, {512, 512}}, Gaussian(0.1f));
+  const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {Sum(Tanh(MatMul(x, w)))}});
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  const std::vector<float> values(512 * 512, 0.5f);
+  Parameters parameters({.seed = 1});
+  const absl::StatusOr<RunTimes> times = MeasureOnOneWorker(*graph, {{x, values}}, &parameters, 3);
+  ASSERT_TRUE(times.ok()) << times.status();
+  EXPECT_EQ(times->runs(), 3);
+  const std::vector<TileSample> samples = Samples(*graph, StepSeconds(*graph, times->tiles()));
+  const Calibration calibration = Calibration::Fit(samples);
+  EXPECT_LT(CompareEstimates(samples, &calibration).median_off, 0.01);  // hardly more steps than kinds
+  const std::vector<double> estimates = calibration.TaskSeconds(*graph), tasks = TaskSeconds(*graph, times->tiles());
+  double estimate = 0, measured = 0;
+  for (size_t t = 0; t < tasks.size(); ++t) {
+    EXPECT_EQ(estimates[t] > 0, graph->compiled().tasks[t].group != Task::kJoin);
+    estimate += estimates[t];
+    measured += tasks[t];
+  }
+  EXPECT_NEAR(estimate, measured, 0.05 * measured);
+  EXPECT_EQ(WithTimes(*graph, estimates).compiled().tasks.size(), tasks.size());
+}
+
+TEST(CalibrationTest, SaysWhatIsWrongWithAFile) {
+  const auto error = [](const std::string& text) {
+    return std::string(Calibration::FromJson(text, "costs.json").status().message());
+  };
+  EXPECT_THAT(error("{"), HasSubstr("costs.json is not what `weft calibrate` writes: no JSON object"));
+  EXPECT_THAT(error("{}"), HasSubstr("\"weft_calibration\" is not 1"));
+  EXPECT_THAT(error(R"({"weft_calibration": 1, "others": 1})"), HasSubstr("\"ops\" is not an object"));
+  EXPECT_THAT(error(R"({"weft_calibration": 1, "ops": {}, "others": "x"})"), HasSubstr("\"others\""));
+  EXPECT_THAT(error(R"({"weft_calibration": 1, "others": 1, "ops": {"exp f32": {"tile_seconds": -1}}})"),
+              HasSubstr("\"exp f32\" needs tile_seconds"));
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,178 @@
+#include "weft/lab/schedule_report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "weft/core/op.h"
+#include "weft/lab/measured.h"
+#include "weft/lab/schedule_page.h"
+#include "weft/lab/simulate.h"
+#include "weft/lab/timeline.h"
+
+namespace weft {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr size_t kFreeNodes = 10;
+constexpr size_t kSimulatedNodes = 40;  // of those that could shorten the run most
+
+// Microseconds, to the nanosecond.
+double Microseconds(int64_t nanoseconds) { return static_cast<double>(nanoseconds) * 1e-3; }
+double Rounded(double seconds) { return std::round(seconds * 1e9) * 1e-3; }  // to microseconds
+
+class Reporter {
+ public:
+  Reporter(const Graph& graph, absl::Span<const TileTime> tiles, const ReportOptions& options)
+      : graph_(graph), compiled_(graph.compiled()), tiles_(tiles), options_(options), timeline_(graph, tiles) {}
+
+  Json Run() {
+    const std::vector<double> steps = StepSeconds(graph_, tiles_);
+    double busy = 0;
+    for (double seconds : steps) busy += seconds;
+    const MemoryFigures& memory = compiled_.memory;
+    return {{"title", options_.title},
+            {"policy", options_.policy->name},
+            {"workers", options_.workers},
+            {"span_us", Microseconds(timeline_.end())},
+            {"busy_us", Rounded(busy)},
+            {"nodes", Nodes()},
+            {"slices", Slices()},
+            {"path", Path()},
+            {"live", Levels(timeline_.LiveBytes())},
+            {"ready", Levels(timeline_.ReadyTasks())},
+            {"planned", memory.planned},
+            {"naive", memory.naive},
+            {"lower_bound", memory.lower_bound},
+            {"free", Free()},
+            {"costs", Costs(steps)}};
+  }
+
+ private:
+  // By step: op, scope, types, FLOPs, bytes.
+  Json Nodes() const {
+    Json nodes = Json::array();
+    for (const Step& step : compiled_.steps) {
+      const Node& node = compiled_.program.node(step.node);
+      const Types inputs = compiled_.program.InputTypes(node), outputs = compiled_.program.OutputTypes(node);
+      const Cost cost = CostOf(*node.op, {node.attrs, inputs, outputs});
+      const std::string types =
+          absl::StrCat(ToString(TypeSpan(inputs)), inputs.empty() ? "" : " ", "→ ", ToString(TypeSpan(outputs)));
+      nodes.push_back({node.op->name, compiled_.program.scope(node), types, cost.flops, cost.bytes, step.tile_count});
+    }
+    return nodes;
+  }
+
+  // Of each tile: worker, begin, duration, step, and 1 if it is on the critical path.
+  Json Slices() const {
+    std::vector<char> critical(compiled_.tasks.size(), 0);
+    for (uint32_t task : timeline_.critical_path()) critical[task] = 1;
+    Json slices = Json::array();
+    for (uint32_t s = 0; s < compiled_.steps.size(); ++s) {
+      const Step& step = compiled_.steps[s];
+      for (uint32_t t = 0; t < step.tile_count; ++t) {
+        const TileTime& tile = tiles_[step.first_tile + t];
+        slices.push_back({tile.worker, Microseconds(tile.begin), Microseconds(tile.end - tile.begin), s,
+                          static_cast<int>(critical[compiled_.groups[step.group].first_task + t])});
+      }
+    }
+    return slices;
+  }
+
+  // Of each task: its first step and how many there are, tile, begin, duration, and how long it had been ready.
+  Json Path() const {
+    Json path = Json::array();
+    for (uint32_t task : timeline_.critical_path()) {
+      const Group& group = compiled_.groups[compiled_.tasks[task].group];
+      const Period period = timeline_.period(task);
+      path.push_back({group.first_step, group.step_count, compiled_.tasks[task].tile, Microseconds(period.begin),
+                      Microseconds(period.end - period.begin),
+                      Microseconds(std::max<int64_t>(0, period.begin - timeline_.ready(task)))});
+    }
+    return path;
+  }
+
+  static Json Levels(const std::map<int64_t, int64_t>& levels) {
+    Json json = Json::array();
+    for (const auto& [time, level] : levels) json.push_back({Microseconds(time), level});
+    return json;
+  }
+
+  Json Free() const {
+    const FreeNodes free = FindFreeNodes(graph_, tiles_, *options_.policy, options_.workers, kFreeNodes);
+    Json nodes = Json::array();
+    for (const FreeNode& node : free.nodes) {
+      nodes.push_back({node.step, Rounded(node.seconds), Rounded(node.makespan)});
+    }
+    return {{"makespan_us", Rounded(free.makespan)}, {"nodes", std::move(nodes)}};
+  }
+
+  Json Costs(const std::vector<double>& steps) const {
+    const EstimateErrors errors = CompareEstimates(Samples(graph_, steps), options_.calibration);
+    Json kinds = Json::array();
+    for (const KindError& kind : errors.kinds) {
+      kinds.push_back({kind.kind, kind.steps, Rounded(kind.seconds), Rounded(kind.estimate), kind.median_off});
+    }
+    return {{"calibrated", options_.calibration != nullptr}, {"median_off", errors.median_off}, {"kinds", kinds}};
+  }
+
+  const Graph& graph_;
+  const CompiledGraph& compiled_;
+  const absl::Span<const TileTime> tiles_;
+  const ReportOptions& options_;
+  const Timeline timeline_;
+};
+
+}  // namespace
+
+FreeNodes FindFreeNodes(const Graph& graph, absl::Span<const TileTime> tiles, const Policy& policy, int workers,
+                        size_t count) {
+  const CompiledGraph& compiled = graph.compiled();
+  std::vector<TaskCost> costs;
+  for (double seconds : TaskSeconds(graph, tiles)) costs.push_back({.seconds = seconds});
+  const SimulatedMachine machine = {.workers = workers};
+  FreeNodes free = {.makespan = Simulate(compiled.schedule, costs, policy, machine).makespan};
+
+  // No node brings more than its share of the workers' time and its part of the longest path together.
+  const std::vector<double> seconds = StepSeconds(graph, tiles);
+  std::vector<double> most(seconds.size());
+  for (size_t s = 0; s < seconds.size(); ++s) most[s] = seconds[s] / workers;
+  for (uint32_t task : FindCriticalPath(compiled.schedule, costs).tasks) {
+    if (compiled.tasks[task].group == Task::kJoin) continue;
+    const Group& group = compiled.groups[compiled.tasks[task].group];
+    for (uint32_t s = group.first_step; s < group.end_step(); ++s) {
+      const TileTime& tile = tiles[compiled.steps[s].first_tile + compiled.tasks[task].tile];
+      most[s] += static_cast<double>(tile.end - tile.begin) * 1e-9;
+    }
+  }
+  std::vector<uint32_t> candidates(seconds.size());
+  for (uint32_t s = 0; s < candidates.size(); ++s) candidates[s] = s;
+  std::sort(candidates.begin(), candidates.end(), [&](uint32_t a, uint32_t b) { return most[a] > most[b]; });
+  candidates.resize(std::min(candidates.size(), std::max(kSimulatedNodes, count)));
+
+  for (uint32_t s : candidates) {
+    const Step& step = compiled.steps[s];
+    std::vector<TaskCost> without = costs;
+    for (uint32_t t = 0; t < step.tile_count; ++t) {
+      const TileTime& tile = tiles[step.first_tile + t];
+      double& left = without[compiled.groups[step.group].first_task + t].seconds;
+      left = std::max(0.0, left - static_cast<double>(tile.end - tile.begin) * 1e-9);
+    }
+    free.nodes.push_back({s, seconds[s], Simulate(compiled.schedule, without, policy, machine).makespan});
+  }
+  std::sort(free.nodes.begin(), free.nodes.end(), [](auto& a, auto& b) { return a.makespan < b.makespan; });
+  free.nodes.resize(std::min(free.nodes.size(), count));
+  return free;
+}
+
+std::string ScheduleReport(const Graph& graph, absl::Span<const TileTime> tiles, const ReportOptions& options) {
+  // "<" only ever stands in texts, where JSON can write it so that no tag ends the script.
+  const std::string data = absl::StrReplaceAll(Reporter(graph, tiles, options).Run().dump(), {{"<", "\\u003c"}});
+  return absl::StrReplaceAll(kSchedulePage, {{"/*DATA*/", data}});
+}
+
+}  // namespace weft

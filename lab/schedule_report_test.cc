@@ -1,0 +1,82 @@
+#include "weft/lab/schedule_report.h"
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "weft/graph/compile.h"
+#include "weft/ops/ops.h"
+
+namespace weft {
+namespace {
+
+// A chain of two large products beside a small one.
+class ScheduleReportTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const Var x = tape_.Input("x", {kF32, {512, 512}}), w = tape_.Parameter("w", {kF32, {512, 512}}, Gaussian(0.1f));
+    Var y;
+    {
+      const Scope scope(&tape_, "</script> & \"deep\"");
+      y = MatMul(MatMul(Tanh(Tanh(x)), w), w);  // the second tanh in place of the first
+    }
+    absl::StatusOr<Graph> graph = Compile(tape_, {.fetch = {Sum(y), Sum(Exp(Slice(x, 0, 0, 8)))}, .fuse = false});
+    ASSERT_TRUE(graph.ok()) << graph.status();
+    graph_ = std::make_unique<Graph>(*graph);
+    runner_ = std::make_unique<Runner>(*graph_, &parameters_, RunnerOptions{.threads = 2, .timed = true});
+    const std::vector<float> values(512 * 512, 0.5f);
+    for (int run = 0; run < 2; ++run) ASSERT_TRUE(runner_->Run({{x, values}}).ok());
+  }
+
+  Tape tape_;
+  std::unique_ptr<Graph> graph_;
+  Parameters parameters_{{.seed = 1}};
+  std::unique_ptr<Runner> runner_;
+};
+
+TEST_F(ScheduleReportTest, ThePageHoldsTheRunAndNoTextEndsItsScript) {
+  const std::string page =
+      ScheduleReport(*graph_, runner_->tile_times(), {.title = "two products", .policy = &kFifo, .workers = 2});
+  constexpr char kOpen[] = "<script id=\"data\" type=\"application/json\">";
+  const size_t begin = page.find(kOpen) + sizeof kOpen - 1, end = page.find("</script>", begin);
+  const nlohmann::json data = nlohmann::json::parse(page.substr(begin, end - begin));
+  EXPECT_EQ(data.at("title"), "two products");
+  EXPECT_EQ(data.at("policy"), "fifo");
+  EXPECT_EQ(data.at("slices").size(), graph_->compiled().tiles.size());
+  EXPECT_EQ(data.at("nodes").size(), graph_->compiled().steps.size());
+  EXPECT_EQ(data.at("live").back().at(1), 0);
+  for (const auto& level : data.at("live")) EXPECT_LE(level.at(1), data.at("planned"));
+  EXPECT_EQ(data.at("ready").back().at(1), 0);
+  EXPECT_LE(data.at("busy_us"), 2 * data.at("span_us").get<double>());
+  EXPECT_GE(data.at("planned"), data.at("lower_bound"));
+  double path = 0;
+  bool deep = false;
+  for (const auto& task : data.at("path")) {
+    path += task.at(4).get<double>();
+    deep |= data.at("nodes").at(task.at(0).get<size_t>()).at(1) == "</script> & \"deep\"";
+  }
+  EXPECT_TRUE(deep);
+  EXPECT_LE(path, data.at("span_us"));
+  double took = 0;
+  for (const auto& kind : data.at("costs").at("kinds")) took += kind.at(2).get<double>();
+  EXPECT_NEAR(took, data.at("busy_us"), 1);
+}
+
+TEST_F(ScheduleReportTest, WhatIsFreeShortensTheRunAndTheLongestFirst) {
+  const FreeNodes free = FindFreeNodes(*graph_, runner_->tile_times(), kCriticalPath, 2, 3);
+  ASSERT_EQ(free.nodes.size(), 3u);
+  const CompiledGraph& compiled = graph_->compiled();
+  for (int i : {0, 1}) EXPECT_STREQ(compiled.program.node(compiled.steps[free.nodes[i].step].node).op->name, "matmul");
+  double before = 0;
+  for (const FreeNode& node : free.nodes) {
+    EXPECT_GE(node.makespan, before);
+    EXPECT_LE(node.makespan, free.makespan * 1.001);
+    EXPECT_GE(node.makespan, free.makespan - node.seconds - 1e-9);  // on two workers it can't save more than it took
+    before = node.makespan;
+  }
+}
+
+}  // namespace
+}  // namespace weft

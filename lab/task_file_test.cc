@@ -1,0 +1,69 @@
+#include "weft/lab/task_file.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace weft {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr char kTwo[] =
+    R"({"weft_tasks": 1, "tasks": [{"name": "load", "seconds": 2, "bytes": 5}, {"seconds": 1}], "edges": [[0, 1]]})";
+
+TEST(TaskFileTest, ReadsTasksAndEdges) {
+  const absl::StatusOr<TaskList> tasks = ParseTasks(kTwo, "two.json");
+  ASSERT_TRUE(tasks.ok()) << tasks.status();
+  EXPECT_THAT(tasks->names, testing::ElementsAre("load", ""));
+  EXPECT_EQ(tasks->costs[0].bytes, 5);
+  const Schedule schedule = tasks->schedule();
+  EXPECT_EQ(schedule.task_count, 2u);
+  EXPECT_DOUBLE_EQ(FindCriticalPath(schedule, tasks->costs).seconds, 3);
+  EXPECT_DOUBLE_EQ(Simulate(schedule, tasks->costs, kFifo, {.workers = 2, .task_seconds = 0}).makespan, 3);
+}
+
+// Also with the joins that a builder adds where very many wait for very many.
+TEST(TaskFileTest, AWrittenScheduleTakesAsLong) {
+  ScheduleBuilder builder;
+  std::vector<std::string> names;
+  std::vector<TaskCost> costs;
+  for (int t = 0; t < 200; ++t) {
+    names.push_back(std::to_string(t));
+    costs.push_back({.seconds = 1.0 + t % 7, .bytes = 100.0 * t});
+    builder.AddTask(costs.back().seconds);
+  }
+  for (uint32_t before = 0; before < 100; ++before) {
+    for (uint32_t after = 100; after < 200; after += 1 + before % 3) builder.AddEdge(before, after);
+  }
+  const Schedule schedule = std::move(builder).Build();
+  const absl::StatusOr<TaskList> read = ParseTasks(PrintTasks(ListTasks(schedule, names, costs)), "written");
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_DOUBLE_EQ(FindCriticalPath(read->schedule(), read->costs).seconds, FindCriticalPath(schedule, costs).seconds);
+  double bytes = 0;
+  for (const TaskCost& cost : read->costs) bytes += cost.bytes;
+  EXPECT_DOUBLE_EQ(bytes, 100.0 * 199 * 200 / 2);
+}
+
+TEST(TaskFileTest, SaysWhatIsWrongAndWhere) {
+  const auto error = [](const std::string& text) {
+    return std::string(ParseTasks(text, "bad.json").status().message());
+  };
+  EXPECT_THAT(error("tasks"), HasSubstr("bad.json is not a file of tasks: it is not JSON"));
+  EXPECT_THAT(error("[]"), HasSubstr("\"weft_tasks\" is not 1"));
+  EXPECT_THAT(error(R"({"weft_tasks": 1, "tasks": [], "edges": []})"), HasSubstr("\"tasks\" is not a list of some"));
+  EXPECT_THAT(error(R"({"weft_tasks": 1, "tasks": [{"seconds": 1}]})"), HasSubstr("\"edges\" is not a list"));
+  const auto edge = [&](const std::string& pair) {
+    return error(R"({"weft_tasks": 1, "tasks": [{"seconds": 1}, {"seconds": 1}], "edges": [)" + pair + "]}");
+  };
+  EXPECT_THAT(edge("[1, 0]"), HasSubstr("edge 0 leads from 1 to 0, but must lead to a later one of the 2 tasks"));
+  EXPECT_THAT(edge("[0, 1], [0, 2]"), HasSubstr("edge 1 leads from 0 to 2"));
+  EXPECT_THAT(edge("[0, -1]"), HasSubstr("edge 0 is not a pair"));
+  EXPECT_THAT(edge("[0, 0.5]"), HasSubstr("edge 0 is not a pair"));
+  for (const char* task : {R"({"seconds": -1})", R"({"seconds": "1"})", R"({})", R"({"seconds": 1, "bytes": -1})"}) {
+    EXPECT_THAT(error(std::string(R"({"weft_tasks": 1, "tasks": [)") + task + R"(], "edges": []})"),
+                HasSubstr("task 0 needs \"seconds\""));
+  }
+}
+
+}  // namespace
+}  // namespace weft

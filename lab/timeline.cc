@@ -1,0 +1,127 @@
+#include "weft/lab/timeline.h"
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <utility>
+
+#include "weft/lab/measured.h"
+#include "weft/lab/simulate.h"
+
+namespace weft {
+namespace {
+
+// How many bytes of the arena somebody uses; what two use, as an output in place of its input, counts once.
+class Coverage {
+ public:
+  void Add(size_t offset, size_t size, int times) {
+    const auto end = Split(offset + size);
+    for (auto it = Split(offset); it != end; ++it) {
+      const int before = it->second;
+      it->second += times;
+      if ((before == 0) == (it->second == 0)) continue;
+      bytes_ += (before == 0 ? 1 : -1) * static_cast<int64_t>(std::next(it)->first - it->first);
+    }
+  }
+  int64_t bytes() const { return bytes_; }
+
+ private:
+  using Users = std::map<size_t, int>;  // from an offset to the next one
+
+  Users::iterator Split(size_t offset) {
+    const auto next = users_.upper_bound(offset);
+    const int users = next == users_.begin() ? 0 : std::prev(next)->second;
+    return users_.try_emplace(next, offset, users);
+  }
+
+  Users users_;
+  int64_t bytes_ = 0;
+};
+
+// Sums of changes, at the moments where they are not zero.
+std::map<int64_t, int64_t> Levels(const std::map<int64_t, int64_t>& changes) {
+  std::map<int64_t, int64_t> levels;
+  int64_t level = 0;
+  for (const auto& [time, change] : changes) {
+    if (change != 0) levels[time] = level += change;
+  }
+  return levels;
+}
+
+}  // namespace
+
+Timeline::Timeline(const Graph& graph, absl::Span<const TileTime> tiles)
+    : graph_(graph.compiled()), tiles_(tiles), periods_(graph_.schedule.size()), ready_(graph_.schedule.size(), 0) {
+  for (const TileTime& tile : tiles) {
+    workers_ = std::max(workers_, tile.worker + 1);
+    end_ = std::max(end_, tile.end);
+  }
+  std::vector<TaskCost> costs;
+  for (double seconds : TaskSeconds(graph, tiles)) costs.push_back({.seconds = seconds});
+  for (uint32_t task : FindCriticalPath(graph_.schedule, costs).tasks) {
+    if (graph_.tasks[task].group != Task::kJoin) critical_path_.push_back(task);
+  }
+  for (uint32_t task : SerialOrder(graph_.schedule)) {
+    periods_[task] = PeriodOf(task);
+    for (uint32_t i = graph_.schedule.first_successor[task]; i < graph_.schedule.first_successor[task + 1]; ++i) {
+      int64_t& ready = ready_[graph_.schedule.successors[i] & ~Schedule::kAlone];
+      ready = std::max(ready, periods_[task].end);
+    }
+  }
+}
+
+Period Timeline::PeriodOf(uint32_t task) const {
+  if (task >= graph_.tasks.size() || graph_.tasks[task].group == Task::kJoin) return {ready_[task], ready_[task]};
+  const auto [group_number, tile] = graph_.tasks[task];
+  const Group& group = graph_.groups[group_number];
+  return {tiles_[graph_.steps[group.first_step].first_tile + tile].begin,
+          tiles_[graph_.steps[group.end_step() - 1].first_tile + tile].end};
+}
+
+Period Timeline::StepPeriod(uint32_t s) const {
+  Period period = {std::numeric_limits<int64_t>::max(), 0};
+  for (uint32_t t = 0; t < graph_.steps[s].tile_count; ++t) {
+    const TileTime& tile = tiles_[graph_.steps[s].first_tile + t];
+    period = {std::min(period.begin, tile.begin), std::max(period.end, tile.end)};
+  }
+  return period;
+}
+
+std::map<int64_t, int64_t> Timeline::ReadyTasks() const {
+  std::map<int64_t, int64_t> changes;
+  for (uint32_t t = 0; t < graph_.tasks.size(); ++t) {
+    if (graph_.tasks[t].group == Task::kJoin) continue;
+    ++changes[std::min(ready_[t], periods_[t].begin)];
+    --changes[periods_[t].begin];
+  }
+  return Levels(changes);
+}
+
+std::map<int64_t, int64_t> Timeline::LiveBytes() const {
+  std::vector<Period> live(graph_.program.values.size(), {-1, -1});  // by storage root
+  for (uint32_t s = 0; s < graph_.steps.size(); ++s) {
+    const Node& node = graph_.program.node(graph_.steps[s].node);
+    const Period step = StepPeriod(s);
+    for (uint32_t i = 0; i < node.output_count; ++i) live[static_cast<size_t>(node.output(i))] = step;
+    for (ValueId in : node.inputs) {
+      Period& read = live[static_cast<size_t>(graph_.storage_roots[static_cast<size_t>(in)])];
+      read.end = std::max(read.end, step.end);
+    }
+  }
+  std::multimap<int64_t, std::pair<size_t, int>> changes;  // when a value, by number, begins (1) or ceases (-1) to live
+  for (size_t v = 0; v < live.size(); ++v) {
+    if (live[v].begin < 0 || graph_.places[v].kind != Place::Kind::kArena) continue;
+    changes.insert({live[v].begin, {v, 1}});
+    changes.insert({live[v].end, {v, -1}});
+  }
+  Coverage coverage;
+  std::map<int64_t, int64_t> levels;
+  for (const auto& [time, change] : changes) {
+    const auto [v, times] = change;
+    coverage.Add(graph_.places[v].offset, graph_.program.values[v].type.bytes(), times);
+    levels[time] = coverage.bytes();
+  }
+  return levels;
+}
+
+}  // namespace weft
