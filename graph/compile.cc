@@ -135,8 +135,8 @@ absl::StatusOr<Graph> Compile(const Tape& tape, const CompileOptions& options) {
   for (size_t i = 0; i < options.fetch.size(); ++i) graph->fetches.push_back({options.fetch[i].id, rewrite.roots[i]});
   MakeSteps(options.tile_seconds, options.fuse, graph.get());
   Prepare(graph.get());
-  MakeTasks(graph.get(), PlanMemory(graph.get(), rewrite.roots));
   graph->memory.budget = options.memory_budget;
+  MakeTasks(graph.get(), PlanMemory(graph.get(), rewrite.roots));
   if (rewrite.recomputed_seconds > 0) graph->memory.recomputed = rewrite.recomputed_seconds / ExpectedSeconds(*graph);
   return Graph(std::move(graph));
 }

@@ -1,72 +1,20 @@
 #include "weft/graph/memory_plan.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <numeric>
-#include <set>
+#include <optional>
 
 #include "weft/core/arena.h"
 #include "weft/core/status.h"
+#include "weft/graph/cost.h"
+#include "weft/graph/free_ranges.h"
 #include "weft/graph/fuse.h"
 #include "weft/graph/storage.h"
 
 namespace weft {
 namespace {
-
-// Free ranges of the arena, best fit, merged with their neighbours.
-class FreeList {
- public:
-  size_t Take(size_t bytes) {
-    const auto fit = by_size_.lower_bound({bytes, 0});
-    if (fit == by_size_.end()) {  // grow, from a free range at the end if there is one
-      size_t begin = end_;
-      if (!by_offset_.empty() && std::prev(by_offset_.end())->first + std::prev(by_offset_.end())->second == end_) {
-        begin = std::prev(by_offset_.end())->first;
-        Remove(std::prev(by_offset_.end()));
-      }
-      end_ = begin + bytes;
-      return begin;
-    }
-    const auto [size, offset] = *fit;
-    Remove(by_offset_.find(offset));
-    if (size > bytes) Insert(offset + bytes, size - bytes);
-    return offset;
-  }
-
-  void Give(size_t offset, size_t bytes) {
-    const auto next = by_offset_.lower_bound(offset);
-    if (next != by_offset_.end() && next->first == offset + bytes) {
-      bytes += next->second;
-      Remove(next);
-    }
-    const auto after = by_offset_.lower_bound(offset);
-    if (after != by_offset_.begin()) {
-      const auto previous = std::prev(after);
-      if (previous->first + previous->second == offset) {
-        offset = previous->first;
-        bytes += previous->second;
-        Remove(previous);
-      }
-    }
-    Insert(offset, bytes);
-  }
-
-  size_t end() const { return end_; }
-
- private:
-  void Insert(size_t offset, size_t bytes) {
-    by_offset_[offset] = bytes;
-    by_size_.insert({bytes, offset});
-  }
-  void Remove(std::map<size_t, size_t>::iterator it) {
-    by_size_.erase({it->second, it->first});
-    by_offset_.erase(it);
-  }
-
-  std::map<size_t, size_t> by_offset_;
-  std::set<std::pair<size_t, size_t>> by_size_;
-  size_t end_ = 0;
-};
 
 constexpr uint32_t kNone = 0xffffffff, kForever = 0xfffffffe;
 
@@ -79,14 +27,35 @@ struct Storage {
   uint32_t users = kNone;                // the set of both, once it was asked for
 };
 
-constexpr double kWaste = 1.05;          // of the most bytes live: where the arena is larger, it is arranged again
+constexpr double kWaste = 1.05;      // of the most bytes live: where the arena is larger, it is arranged again
+constexpr double kLonger = 1.05;     // times the longest path of data: what reuse may make of it without a second look
+constexpr double kMostWaste = 1.25;  // of the most bytes live, where that shortens the longest path to
+constexpr double kShorter = 0.9;     // of what it was
 constexpr size_t kMostBySize = 1 << 12;  // storages: the time goes with their square
+
+enum class Fit {
+  kSmallest,     // the smallest free range
+  kInTime,       // the smallest whose users are done when the step could begin
+  kExactInTime,  // the same, of those of the very size if there are any
+};
+
+struct Plan {
+  std::vector<Place> places;
+  MemoryFigures memory;
+  Reuses reuses;
+  double path = 0, data_path = 0;  // seconds of the longest path, and without reuse, by the cost model
+};
 
 class Planner {
  public:
-  Planner(CompiledGraph* graph, absl::Span<const ValueId> kept) : graph_(*graph), program_(graph->program) {
+  Planner(const CompiledGraph& graph, absl::Span<const ValueId> kept, Fit fit, size_t limit)
+      : graph_(graph), program_(graph.program), fit_(fit), limit_(limit) {
     storage_of_.assign(program_.values.size(), kNone);
-    graph_.places.resize(program_.values.size());
+    plan_.memory = graph.memory;
+    plan_.memory.naive = plan_.memory.lower_bound = 0;
+    plan_.places.resize(program_.values.size());
+    step_of_.assign(program_.nodes.size(), kNone);
+    for (uint32_t s = 0; s < graph_.steps.size(); ++s) step_of_[static_cast<size_t>(graph_.steps[s].node)] = s;
     last_use_.assign(program_.values.size(), kNone);
     readers_.resize(program_.values.size());
     for (uint32_t s = 0; s < graph_.steps.size(); ++s) {
@@ -99,23 +68,30 @@ class Planner {
     for (ValueId id : kept) last_use_[Root(id)] = kForever;
   }
 
-  Reuses Run() {
+  Plan Run() {
     PlaceSources();
     for (uint32_t s = 0; s < graph_.steps.size(); ++s) {
+      FindBegin(s);
       for (uint32_t i = 0; i < node(s).output_count; ++i) PlaceOutput(s, i);
+      const double seconds = TileSeconds(s);
+      plan_.path = std::max(plan_.path, done_.emplace_back(begin_ + seconds));
+      plan_.data_path = std::max(plan_.data_path, data_done_.emplace_back(data_begin_ + seconds));
       FreeUnused(s);
     }
-    graph_.memory.planned = free_.end();
-    if (static_cast<double>(free_.end()) > kWaste * static_cast<double>(graph_.memory.lower_bound)) ArrangeBySize();
+    plan_.memory.planned = free_.end();
+    if (fit_ == Fit::kSmallest &&
+        static_cast<double>(free_.end()) > kWaste * static_cast<double>(plan_.memory.lower_bound)) {
+      ArrangeBySize();
+    }
     for (uint32_t s = 0; s < storages_.size(); ++s) Occupy(s);
-    std::stable_sort(reuses_.reuses.begin(), reuses_.reuses.end(),
+    std::stable_sort(plan_.reuses.reuses.begin(), plan_.reuses.reuses.end(),
                      [](const Reuse& a, const Reuse& b) { return a.step < b.step; });
     for (uint32_t v = 0; v < program_.values.size(); ++v) {
       const size_t root = Root(ValueId{v});
-      graph_.places[v] = graph_.places[root];
-      if (storage_of_[root] != kNone) graph_.places[v].offset = storages_[storage_of_[root]].offset;
+      plan_.places[v] = plan_.places[root];
+      if (storage_of_[root] != kNone) plan_.places[v].offset = storages_[storage_of_[root]].offset;
     }
-    return std::move(reuses_);
+    return std::move(plan_);
   }
 
  private:
@@ -132,9 +108,45 @@ class Planner {
                                : node.op == &kParameterOp ? Place::Kind::kParameter
                                                           : Place::Kind::kConstant;
       if (node.op != &kInputOp && node.op != &kParameterOp && node.op != &kConstantOp) continue;
-      graph_.places[static_cast<size_t>(node.output(0))] = {kind,
-                                                            static_cast<uint32_t>(node.attrs.as<SourceAttrs>().index)};
+      plan_.places[static_cast<size_t>(node.output(0))] = {kind,
+                                                           static_cast<uint32_t>(node.attrs.as<SourceAttrs>().index)};
     }
+  }
+
+  // By the cost model.
+  double TileSeconds(uint32_t step) const {
+    const Types inputs = program_.InputTypes(node(step)), outputs = program_.OutputTypes(node(step));
+    return Seconds(*node(step).op, {node(step).attrs, inputs, outputs}) / graph_.steps[step].tile_count;
+  }
+
+  // When a step could begin, with as many workers as there are tiles.
+  void FindBegin(uint32_t step) {
+    begin_ = data_begin_ = 0;
+    for (ValueId in : node(step).inputs) {
+      const uint32_t maker = step_of_[static_cast<size_t>(program_.values[Root(in)].producer)];
+      if (maker == kNone) continue;  // an input, a parameter, a constant
+      begin_ = std::max(begin_, done_[maker]);
+      data_begin_ = std::max(data_begin_, data_done_[maker]);
+    }
+  }
+
+  // When all of these are done, but for one.
+  double DoneBy(const std::vector<uint32_t>& steps, uint32_t but) const {
+    double latest = 0;
+    for (uint32_t step : steps) {
+      if (step != but) latest = std::max(latest, done_[step]);
+    }
+    return latest;
+  }
+  void WaitFor(const std::vector<uint32_t>& steps) {
+    begin_ = std::max(begin_, DoneBy(steps, static_cast<uint32_t>(done_.size())));
+  }
+
+  size_t Take(size_t bytes) {
+    const double by = fit_ == Fit::kSmallest ? std::numeric_limits<double>::infinity() : begin_;
+    const size_t offset = free_.Take(bytes, by, fit_ == Fit::kExactInTime, limit_);
+    begin_ = std::max(begin_, free_.Done(offset, bytes));
+    return offset;
   }
 
   void PlaceOutput(uint32_t step, uint32_t output) {
@@ -143,17 +155,18 @@ class Planner {
     const size_t bytes = AlignUp(std::max<size_t>(program_.values[value].type.bytes(), 1));
     if (static_cast<int>(output) < n.op->writes) {  // the next version of a state: the same bytes, once all have read
       const size_t state = Root(n.inputs[output]);
-      graph_.places[value] = graph_.places[state];
+      plan_.places[value] = plan_.places[state];
+      WaitFor(readers_[state]);
       Order(AddUsers(readers_[state]), step);
       return;
     }
-    graph_.memory.naive += bytes;
+    plan_.memory.naive += bytes;
     uint32_t storage = output == 0 ? InPlace(step, bytes) : kNone;
     if (storage == kNone) {
       storage = static_cast<uint32_t>(storages_.size());
-      storages_.push_back({.bytes = bytes, .offset = free_.Take(bytes), .first_use = Begin(step)});
+      storages_.push_back({.bytes = bytes, .offset = Take(bytes), .first_use = Begin(step)});
       live_ += bytes;
-      graph_.memory.lower_bound = std::max(graph_.memory.lower_bound, live_);
+      plan_.memory.lower_bound = std::max(plan_.memory.lower_bound, live_);
     }
     Storage& s = storages_[storage];
     s.maker = step;
@@ -175,6 +188,8 @@ class Planner {
     }
     if (program_.value(n.inputs[n.op->in_place]).type != program_.value(n.output(0)).type) return kNone;
     if (!OverwritesByTile(step, storages_[storage])) return kNone;
+    if (fit_ != Fit::kSmallest && DoneBy(storages_[storage].readers, step) > begin_) return kNone;
+    WaitFor(storages_[storage].readers);
     Order(AddUsers(storages_[storage].readers),
           step);  // the maker comes before it tile by tile, as the op reads what it made
     std::erase(dies_at_[End(step)], storage);
@@ -225,8 +240,8 @@ class Planner {
                                      [&](uint32_t a, uint32_t b) { return offsets[a] < offsets[b]; }),
                     s);
     }
-    if (end >= graph_.memory.planned) return;
-    graph_.memory.planned = end;
+    if (end >= plan_.memory.planned) return;
+    plan_.memory.planned = end;
     for (uint32_t s = 0; s < storages_.size(); ++s) storages_[s].offset = offsets[s];
   }
 
@@ -250,22 +265,24 @@ class Planner {
     const auto dying = dies_at_.find(step);
     if (dying == dies_at_.end()) return;
     for (uint32_t storage : dying->second) {
-      free_.Give(storages_[storage].offset, storages_[storage].bytes);
+      const double done = std::max(done_[storages_[storage].maker], DoneBy(storages_[storage].readers, kNone));
+      free_.Give(storages_[storage].offset, storages_[storage].bytes, done);
       live_ -= storages_[storage].bytes;
     }
     dies_at_.erase(dying);
   }
 
-  void Order(uint32_t users, uint32_t step) { reuses_.reuses.push_back({step, users}); }
+  void Order(uint32_t users, uint32_t step) { plan_.reuses.reuses.push_back({step, users}); }
   uint32_t AddUsers(std::vector<uint32_t> users) {
-    reuses_.users.push_back(std::move(users));
-    return static_cast<uint32_t>(reuses_.users.size() - 1);
+    plan_.reuses.users.push_back(std::move(users));
+    return static_cast<uint32_t>(plan_.reuses.users.size() - 1);
   }
   uint32_t UsersOf(uint32_t storage) {
     Storage& s = storages_[storage];
     if (s.users == kNone) {
       s.users = AddUsers(s.readers);
-      reuses_.users.back().insert(reuses_.users.back().begin(), s.maker);  // some of its tiles may have no reader
+      plan_.reuses.users.back().insert(plan_.reuses.users.back().begin(),
+                                       s.maker);  // some of its tiles may have no reader
     }
     return s.users;
   }
@@ -275,18 +292,45 @@ class Planner {
     uint32_t storage = 0;
   };
 
-  CompiledGraph& graph_;
+  const CompiledGraph& graph_;
   const Program& program_;
+  const Fit fit_;
+  const size_t limit_;  // up to which the arena grows so that nobody waits
+  Plan plan_;
+  std::vector<uint32_t> step_of_;               // by node
   std::vector<uint32_t> last_use_;              // step that last reads a root or a view of it
   std::vector<std::vector<uint32_t>> readers_;  // steps, by root
   std::vector<uint32_t> storage_of_;            // by root; kNone outside the arena
   std::vector<Storage> storages_;
   std::map<uint32_t, std::vector<uint32_t>> dies_at_;  // step → storages
   std::map<size_t, Owner> owners_;                     // by begin: whose bytes these were last
-  FreeList free_;
+  FreeRanges free_;
+  std::vector<double> done_, data_done_;  // by step: seconds, the latter without reuse
+  double begin_ = 0, data_begin_ = 0;     // of the step that is being placed
   size_t live_ = 0;
-  Reuses reuses_;
 };
+
+// The smallest plan; but where its reuse of bytes makes the longest path much longer, one in time that takes little
+// more.
+Plan BestPlan(const CompiledGraph& graph, absl::Span<const ValueId> kept) {
+  Plan smallest = Planner(graph, kept, Fit::kSmallest, 0).Run();
+  if (smallest.path <= kLonger * smallest.data_path) return smallest;
+  const size_t bound = smallest.memory.lower_bound, budget = graph.memory.budget;
+  const size_t little = static_cast<size_t>(kWaste * static_cast<double>(bound));
+  std::optional<Plan> best;
+  for (const auto& [fit, limit] :
+       {std::pair{Fit::kInTime, little}, {Fit::kExactInTime, little}, {Fit::kInTime, size_t{0}}}) {
+    Plan plan = Planner(graph, kept, fit, limit).Run();
+    const size_t planned = plan.memory.planned;
+    if (plan.path > kShorter * smallest.path || (budget > 0 && planned > budget)) continue;
+    if (static_cast<double>(planned) > kMostWaste * static_cast<double>(bound)) continue;
+    if (best && planned >= best->memory.planned) continue;
+    best = std::move(plan);
+    best->memory.lower_bound = bound;  // outputs that overwrite no input because they would have to wait don't raise it
+    if (planned <= little) break;
+  }
+  return best ? *std::move(best) : std::move(smallest);
+}
 
 }  // namespace
 
@@ -294,10 +338,14 @@ size_t PlannedBytes(const Program& program, absl::Span<const ValueId> kept, doub
   CompiledGraph graph;
   graph.program = program;
   MakeSteps(tile_seconds, fuse, &graph);
-  PlanMemory(&graph, kept);
-  return graph.memory.planned;
+  return Planner(graph, kept, Fit::kSmallest, 0).Run().memory.planned;
 }
 
-Reuses PlanMemory(CompiledGraph* graph, absl::Span<const ValueId> kept) { return Planner(graph, kept).Run(); }
+Reuses PlanMemory(CompiledGraph* graph, absl::Span<const ValueId> kept) {
+  Plan plan = BestPlan(*graph, kept);
+  graph->places = std::move(plan.places);
+  graph->memory = plan.memory;
+  return std::move(plan.reuses);
+}
 
 }  // namespace weft
