@@ -28,16 +28,45 @@ def weft_test(name, deps = [], size = "small", **kwargs):
         **kwargs
     )
 
-def weft_page(name, constant, **kwargs):
-    """A header NAME.h with the text of NAME.html: `inline constexpr char CONSTANT[]` in namespace weft."""
+def weft_page(name, src = None, scripts = []):
+    """A page of HTML as a library: NAME.h declares its text, as kGraphPage if NAME is graph_page.
+
+    FillPage of apps/page.h puts data in place of its /*DATA*/.
+
+    Args:
+      name: the target's name, and the header's.
+      src: the page; NAME.html unless it is said.
+      scripts: files that take the place of the page's line /*SCRIPTS*/, one after the other.
+    """
+    folder, constant = native.package_name(), "k" + "".join([word.capitalize() for word in name.split("_")])
+    page = src or name + ".html"
     native.genrule(
-        name = name + "_text",
-        srcs = [name + ".html"],
-        outs = [name + ".h"],
-        cmd = """(
-            printf '// The text of {name}.html.\\nnamespace weft {{\\ninline constexpr char {constant}[] = R"page('
-            cat $<
-            printf ')page";\\n}}\\n'
-        ) > $@""".format(name = name, constant = constant),
+        name = name + "_source",
+        srcs = [page] + scripts,
+        outs = [name + ".h", name + ".cc"],
+        cmd = """
+            {{
+                echo '// What a browser shows, as text.'
+                echo '#ifndef {guard}'
+                echo '#define {guard}'
+                echo 'namespace weft {{ extern const char {constant}[]; }}'
+                echo '#endif'
+            }} > $(location {name}.h)
+            {{
+                echo '#include "weft/{folder}/{name}.h"'
+                echo 'const char weft::{constant}[] ='
+                awk '$$0 == "/*SCRIPTS*/" {{ while (getline line < "/dev/stdin") print line; next }} {{ print }}' \\
+                    $(location {page}) < <(cat /dev/null {scripts}) |
+                    od -An -v -tx1 | sed 's/ /\\\\x/g; s/.*/    "&"/'
+                echo '    "";'
+            }} > $(location {name}.cc)
+        """.format(
+            constant = constant,
+            folder = folder,
+            guard = "WEFT_{}_{}_H_".format(folder, name).upper().replace("/", "_"),
+            name = name,
+            page = page,
+            scripts = " ".join(["$(location {})".format(script) for script in scripts]),
+        ),
     )
-    weft_library(name = name, srcs = [], hdrs = [name + ".h"], **kwargs)
+    weft_library(name = name, srcs = [name + ".cc"], hdrs = [name + ".h"])
