@@ -14,13 +14,6 @@ namespace {
 
 std::string ValueName(ValueId id) { return absl::StrCat("%", static_cast<uint32_t>(id)); }
 
-// "tokens" of an input, "h.0.mlp.c_fc.weight" of a parameter, else the attributes.
-std::string Detail(const Program& program, const Node& node) {
-  if (node.op == &kInputOp) return program.inputs[node.attrs.as<SourceAttrs>().index].name;
-  if (node.op == &kParameterOp) return program.parameters[node.attrs.as<SourceAttrs>().index].name;
-  return PrintAttrs(*node.op, node.attrs);
-}
-
 std::string Prefixed(absl::string_view prefix, absl::string_view text) {
   return text.empty() ? "" : absl::StrCat(prefix, text);
 }
@@ -34,11 +27,17 @@ std::string Line(const Program& program, const Node& node) {
   const std::string inputs =
       absl::StrJoin(node.inputs, ", ", [](std::string* out, ValueId id) { out->append(ValueName(id)); });
   return absl::StrCat(absl::StrJoin(outputs, ", "), " = ", node.op->name, "(", inputs, ")",
-                      Prefixed(" ", Detail(program, node)), " : ", ToString(TypeSpan(program.OutputTypes(node))),
+                      Prefixed(" ", PrintDetail(program, node)), " : ", ToString(TypeSpan(program.OutputTypes(node))),
                       Prefixed(" @ ", program.scope(node)));
 }
 
 }  // namespace
+
+std::string PrintDetail(const Program& program, const Node& node) {
+  if (node.op == &kInputOp) return program.inputs[node.attrs.as<SourceAttrs>().index].name;
+  if (node.op == &kParameterOp) return program.parameters[node.attrs.as<SourceAttrs>().index].name;
+  return PrintAttrs(*node.op, node.attrs);
+}
 
 std::string PrintMemory(const Graph& graph) {
   const CompiledGraph& compiled = graph.compiled();
@@ -110,7 +109,7 @@ std::string PrintDot(const Program& program) {
     const Node& node = program.nodes[n];
     const bool source = node.inputs.empty();
     const std::string label =
-        absl::StrCat(node.op->name, Prefixed("\n", Detail(program, node)), "\n",
+        absl::StrCat(node.op->name, Prefixed("\n", PrintDetail(program, node)), "\n",
                      ToString(TypeSpan(program.OutputTypes(node))), Prefixed("\n", program.scope(node)));
     absl::StrAppend(&text, "  n", n, " [label=\"",
                     absl::StrReplaceAll(label, {{"\\", "\\\\"}, {"\"", "\\\""}, {"\n", "\\n"}}), "\"",

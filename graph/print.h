@@ -11,6 +11,8 @@ namespace weft {
 std::string PrintText(const Program& program);
 std::string PrintText(const Graph& graph);  // says of nodes that run together which group they are in
 std::string PrintDot(const Program& program);
+// The name of an input or parameter, or the attributes of any other node: "axis=1 keep=true".
+std::string PrintDetail(const Program& program, const Node& node);
 // A table: the values' three figures, parameters, constants, workspaces, and the counts of steps, groups, tasks and
 // edges.
 std::string PrintMemory(const Graph& graph);

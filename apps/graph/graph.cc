@@ -4,6 +4,10 @@
 #include "weft/apps/commands.h"
 #include "weft/apps/flags.h"
 #include "weft/apps/gpt_options.h"
+#include "weft/apps/graph/fold.h"
+#include "weft/apps/graph/folded_print.h"
+#include "weft/apps/graph/graph_page.h"
+#include "weft/apps/page.h"
 #include "weft/core/status.h"
 #include "weft/graph/compile.h"
 #include "weft/graph/print.h"
@@ -14,6 +18,7 @@ namespace {
 struct GraphFlags {
   GptOptions options;
   int64_t vocabulary = 73;
+  int64_t depth = 2;  // "gpt/h.0": a box a block
   std::string stage = "compiled", format = "text", mode = "train", config;
   bool memory = false, explain = false;
   GivenFlags given;
@@ -22,7 +27,14 @@ struct GraphFlags {
 Hyperparameters Table(GraphFlags* flags) {
   Hyperparameters table = {
       {"stage", "as it was recorded, or as it runs", &flags->stage, {.choices = {"recorded", "compiled"}}},
-      {"format", "one node a line, or Graphviz's DOT", &flags->format, {.choices = {"text", "dot"}}},
+      {"format",
+       "one node a line, or folded: Graphviz's DOT, JSON, or a page to look at in a browser",
+       &flags->format,
+       {.choices = {"text", "dot", "json", "html"}}},
+      {"depth",
+       "levels of scope at which dot, json and html fold nodes into boxes; 0: a box for each node",
+       &flags->depth,
+       {.low = 0, .high = 100}},
       {"mode", "the training step, or the loss alone", &flags->mode, {.choices = {"train", "eval"}}},
       {"precision",
        "of products and what lies between them",
@@ -47,6 +59,18 @@ Hyperparameters Table(GraphFlags* flags) {
   return table;
 }
 
+// In the format that was asked for. `graph` is null for a program that isn't compiled.
+std::string Print(const Program& program, const Graph* graph, const GraphFlags& flags) {
+  if (flags.format == "text") return graph == nullptr ? PrintText(program) : PrintText(*graph);
+  if (flags.format == "dot" && flags.depth == 0) return PrintDot(program);
+  const CompiledGraph* compiled = graph == nullptr ? nullptr : &graph->compiled();
+  const int depth = static_cast<int>(flags.depth);
+  const Fold fold = FoldByScope(program, compiled == nullptr ? RecordedPhases(program) : Phases(*compiled), depth);
+  if (flags.format == "dot") return PrintDot(fold);
+  const std::string json = PrintJson(program, compiled, fold, depth);
+  return flags.format == "json" ? json : FillPage(kGraphPage, json);
+}
+
 absl::Status PrintGraph(GraphFlags flags) {
   const Hyperparameters table = Table(&flags);
   GivenFlags given = flags.given;
@@ -63,17 +87,21 @@ absl::Status PrintGraph(GraphFlags flags) {
         "--mode, --precision, --memory, --memory-budget and --explain are of the compiled graph, not of "
         "--stage=recorded");
   }
-  if ((flags.memory || flags.explain) && given.count("format") > 0) {
-    return absl::InvalidArgumentError("--format is of the graph, which --memory and --explain don't print");
+  if ((flags.memory || flags.explain) && given.count("format") + given.count("depth") > 0) {
+    return absl::InvalidArgumentError(
+        "--format and --depth are of the graph, which --memory and --explain don't print");
+  }
+  if (flags.format == "text" && given.count("depth") > 0) {
+    return absl::InvalidArgumentError(
+        "--depth folds nodes, which --format=text prints one by one: dot, json and html fold");
   }
   WEFT_RETURN_IF_ERROR(Finish(&flags.options));
   flags.options.model.vocabulary = flags.vocabulary;
   const std::unique_ptr<GptProgram> program = RecordTraining(flags.options);
   WEFT_RETURN_IF_ERROR(program->tape.status());
-  const bool dot = flags.format == "dot";
   std::string text;
   if (flags.stage == "recorded") {
-    text = dot ? PrintDot(program->tape.program()) : PrintText(program->tape.program());
+    text = Print(program->tape.program(), nullptr, flags);
   } else {
     CompileOptions options = {.fetch = {program->training.loss}, .memory_budget = flags.options.trainer.memory_budget};
     if (flags.options.trainer.precision == "bf16") options.precision = kBF16;
@@ -85,7 +113,7 @@ absl::Status PrintGraph(GraphFlags flags) {
     WEFT_ASSIGN_OR_RETURN(const Graph graph, Compile(program->tape, options));
     if (flags.memory) text += PrintMemory(graph);
     if (flags.explain) text += PrintExplanations(graph);
-    if (!flags.memory && !flags.explain) text = dot ? PrintDot(graph.program()) : PrintText(graph);
+    if (!flags.memory && !flags.explain) text = Print(graph.program(), &graph, flags);
   }
   std::fputs(text.c_str(), stdout);
   return absl::OkStatus();
