@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "weft/core/op.h"
 #include "weft/lab/measured.h"
+#include "weft/lab/page.h"
 #include "weft/lab/schedule_page.h"
 #include "weft/lab/simulate.h"
 #include "weft/lab/timeline.h"
@@ -170,9 +170,7 @@ FreeNodes FindFreeNodes(const Graph& graph, absl::Span<const TileTime> tiles, co
 }
 
 std::string ScheduleReport(const Graph& graph, absl::Span<const TileTime> tiles, const ReportOptions& options) {
-  // "<" only ever stands in texts, where JSON can write it so that no tag ends the script.
-  const std::string data = absl::StrReplaceAll(Reporter(graph, tiles, options).Run().dump(), {{"<", "\\u003c"}});
-  return absl::StrReplaceAll(kSchedulePage, {{"/*DATA*/", data}});
+  return FillPage(kSchedulePage, Reporter(graph, tiles, options).Run().dump());
 }
 
 }  // namespace weft

@@ -31,7 +31,7 @@ def weft_test(name, deps = [], size = "small", **kwargs):
 def weft_page(name, src = None, scripts = []):
     """A page of HTML as a library: NAME.h declares its text, as kGraphPage if NAME is graph_page.
 
-    FillPage of apps/page.h puts data in place of its /*DATA*/.
+    FillPage of lab/page.h puts data in place of its /*DATA*/.
 
     Args:
       name: the target's name, and the header's.

@@ -7,10 +7,10 @@
 #include "weft/apps/graph/fold.h"
 #include "weft/apps/graph/folded_print.h"
 #include "weft/apps/graph/graph_page.h"
-#include "weft/apps/page.h"
 #include "weft/core/status.h"
 #include "weft/graph/compile.h"
 #include "weft/graph/print.h"
+#include "weft/lab/page.h"
 
 namespace weft {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "gmock/gmock.h"
-#include "weft/apps/page.h"
+#include "weft/lab/page.h"
 #include "weft/tests/weft_program.h"
 
 namespace weft {

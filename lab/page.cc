@@ -1,4 +1,4 @@
-#include "weft/apps/page.h"
+#include "weft/lab/page.h"
 
 #include "absl/strings/str_replace.h"
 

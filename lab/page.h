@@ -1,8 +1,8 @@
 // Pages that show data: one file of HTML with the data in it, which needs nothing else.
 //
 //   std::fputs(FillPage(kGraphPage, json.dump()).c_str(), stdout);  // kGraphPage: weft_page of tools/weft.bzl
-#ifndef WEFT_APPS_PAGE_H_
-#define WEFT_APPS_PAGE_H_
+#ifndef WEFT_LAB_PAGE_H_
+#define WEFT_LAB_PAGE_H_
 
 #include <string>
 
@@ -16,4 +16,4 @@ std::string FillPage(absl::string_view page, absl::string_view json);
 
 }  // namespace weft
 
-#endif  // WEFT_APPS_PAGE_H_
+#endif  // WEFT_LAB_PAGE_H_
