@@ -35,7 +35,7 @@ constexpr size_t kMostBySize = 1 << 12;  // storages: the time goes with their s
 
 enum class Fit {
   kSmallest,     // the smallest free range
-  kInTime,       // the smallest whose users are done when the step could begin
+  kInTime,       // the smallest whose users are done before the longest path has to wait
   kExactInTime,  // the same, of those of the very size if there are any
 };
 
@@ -70,12 +70,12 @@ class Planner {
 
   Plan Run() {
     PlaceSources();
+    FindTails();
     for (uint32_t s = 0; s < graph_.steps.size(); ++s) {
       FindBegin(s);
       for (uint32_t i = 0; i < node(s).output_count; ++i) PlaceOutput(s, i);
-      const double seconds = TileSeconds(s);
-      plan_.path = std::max(plan_.path, done_.emplace_back(begin_ + seconds));
-      plan_.data_path = std::max(plan_.data_path, data_done_.emplace_back(data_begin_ + seconds));
+      plan_.path = std::max(plan_.path, begin_ + tails_[s]);
+      done_.push_back(begin_ + TileSeconds(s));
       FreeUnused(s);
     }
     plan_.memory.planned = free_.end();
@@ -121,29 +121,42 @@ class Planner {
 
   // When a step could begin, with as many workers as there are tiles.
   void FindBegin(uint32_t step) {
-    begin_ = data_begin_ = 0;
+    begin_ = 0;
     for (ValueId in : node(step).inputs) {
       const uint32_t maker = step_of_[static_cast<size_t>(program_.values[Root(in)].producer)];
-      if (maker == kNone) continue;  // an input, a parameter, a constant
-      begin_ = std::max(begin_, done_[maker]);
-      data_begin_ = std::max(data_begin_, data_done_[maker]);
+      if (maker != kNone) begin_ = std::max(begin_, done_[maker]);  // else an input, a parameter, a constant
     }
   }
 
-  // When all of these are done, but for one.
-  double DoneBy(const std::vector<uint32_t>& steps, uint32_t but) const {
+  // The longest path of data that hangs on each step.
+  void FindTails() {
+    tails_.assign(graph_.steps.size(), 0);
+    for (uint32_t s = static_cast<uint32_t>(graph_.steps.size()); s-- > 0;) {
+      for (uint32_t i = 0; i < node(s).output_count; ++i) {
+        for (uint32_t reader : readers_[static_cast<size_t>(node(s).output(i))]) {
+          tails_[s] = std::max(tails_[s], tails_[reader]);
+        }
+      }
+      tails_[s] += TileSeconds(s);
+      plan_.data_path = std::max(plan_.data_path, tails_[s]);
+    }
+  }
+
+  // When all of these are done, but for the step that is being placed.
+  double DoneBy(const std::vector<uint32_t>& steps) const {
     double latest = 0;
     for (uint32_t step : steps) {
-      if (step != but) latest = std::max(latest, done_[step]);
+      if (step < done_.size()) latest = std::max(latest, done_[step]);
     }
     return latest;
   }
-  void WaitFor(const std::vector<uint32_t>& steps) {
-    begin_ = std::max(begin_, DoneBy(steps, static_cast<uint32_t>(done_.size())));
-  }
+  void WaitFor(const std::vector<uint32_t>& steps) { begin_ = std::max(begin_, DoneBy(steps)); }
+
+  // When the step that is being placed can begin without making the longest path longer, or as soon as it could.
+  double Latest() const { return std::max(begin_, plan_.data_path - tails_[done_.size()]); }
 
   size_t Take(size_t bytes) {
-    const double by = fit_ == Fit::kSmallest ? std::numeric_limits<double>::infinity() : begin_;
+    const double by = fit_ == Fit::kSmallest ? std::numeric_limits<double>::infinity() : Latest();
     const size_t offset = free_.Take(bytes, by, fit_ == Fit::kExactInTime, limit_);
     begin_ = std::max(begin_, free_.Done(offset, bytes));
     return offset;
@@ -188,7 +201,7 @@ class Planner {
     }
     if (program_.value(n.inputs[n.op->in_place]).type != program_.value(n.output(0)).type) return kNone;
     if (!OverwritesByTile(step, storages_[storage])) return kNone;
-    if (fit_ != Fit::kSmallest && DoneBy(storages_[storage].readers, step) > begin_) return kNone;
+    if (fit_ != Fit::kSmallest && DoneBy(storages_[storage].readers) > Latest()) return kNone;
     WaitFor(storages_[storage].readers);
     Order(AddUsers(storages_[storage].readers),
           step);  // the maker comes before it tile by tile, as the op reads what it made
@@ -265,7 +278,7 @@ class Planner {
     const auto dying = dies_at_.find(step);
     if (dying == dies_at_.end()) return;
     for (uint32_t storage : dying->second) {
-      const double done = std::max(done_[storages_[storage].maker], DoneBy(storages_[storage].readers, kNone));
+      const double done = std::max(done_[storages_[storage].maker], DoneBy(storages_[storage].readers));
       free_.Give(storages_[storage].offset, storages_[storage].bytes, done);
       live_ -= storages_[storage].bytes;
     }
@@ -305,8 +318,9 @@ class Planner {
   std::map<uint32_t, std::vector<uint32_t>> dies_at_;  // step → storages
   std::map<size_t, Owner> owners_;                     // by begin: whose bytes these were last
   FreeRanges free_;
-  std::vector<double> done_, data_done_;  // by step: seconds, the latter without reuse
-  double begin_ = 0, data_begin_ = 0;     // of the step that is being placed
+  std::vector<double> done_;   // by step: seconds
+  std::vector<double> tails_;  // by step: seconds of the longest path of data from its beginning
+  double begin_ = 0;           // of the step that is being placed
   size_t live_ = 0;
 };
 

@@ -62,14 +62,14 @@ absl::StatusOr<TimedStep> RunTimedStep(StepFlags* flags) {
   WEFT_RETURN_IF_ERROR(recorded.tape.status());
   if (flags->precision == "bf16") recorded.options.precision = kBF16;
   WEFT_ASSIGN_OR_RETURN(step.graph, Compile(recorded.tape, recorded.options));
-  Parameters parameters({.seed = 1});
+  step.parameters = std::make_unique<Parameters>(Parameters::Options{.seed = 1});
   if (step.policy->measured) {
-    WEFT_ASSIGN_OR_RETURN(step.graph, WithMeasuredTimes(*step.graph, recorded.feeds, &parameters));
+    WEFT_ASSIGN_OR_RETURN(step.graph, WithMeasuredTimes(*step.graph, recorded.feeds, step.parameters.get()));
   } else if (step.calibration) {
     step.graph = WithTimes(*step.graph, step.calibration->TaskSeconds(*step.graph));
   }
   step.threads = flags->threads > 0 ? static_cast<int>(flags->threads) : Cores();
-  Runner runner(*step.graph, &parameters, {.threads = step.threads, .policy = step.policy, .timed = true});
+  Runner runner(*step.graph, step.parameters.get(), {.threads = step.threads, .policy = step.policy, .timed = true});
   for (int64_t run = 0; run < flags->runs; ++run) {
     const Clock::time_point start = Clock::now();
     WEFT_RETURN_IF_ERROR(runner.Run(recorded.feeds).status());

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "weft/apps/flags.h"
 #include "weft/bench/real_graphs.h"
+#include "weft/core/parameters.h"
 #include "weft/graph/graph.h"
 #include "weft/graph/runner.h"
 #include "weft/lab/calibration.h"
@@ -27,6 +28,7 @@ Hyperparameters StepTable(StepFlags* flags, const std::string& out_help);
 
 struct TimedStep {
   std::unique_ptr<RealGraph> recorded;
+  std::unique_ptr<Parameters> parameters;
   std::optional<Graph> graph;  // with the priorities that it ran by
   std::optional<Calibration> calibration;
   const Policy* policy = nullptr;

@@ -1,0 +1,64 @@
+#include "weft/lab/measured.h"
+
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "weft/graph/compile.h"
+#include "weft/lab/calibration.h"
+#include "weft/ops/ops.h"
+#include "weft/train/optimizer.h"
+
+namespace weft {
+namespace {
+
+// Seconds of the longest path, by the cost model.
+double PathSeconds(const Graph& graph) {
+  std::vector<TaskCost> costs;
+  for (double seconds : Calibration::Fit({}).TaskSeconds(graph)) costs.push_back({.seconds = seconds});
+  return FindCriticalPath(graph.compiled().schedule, costs).seconds;
+}
+
+// The step of a deep chain of products: going back, the gradients of weights are work that the chain needs not wait
+// for, unless it takes over the bytes that they read.
+TEST(MeasuredTest, ReuseOfBytesHardlyMakesTheLongestPathLonger) {
+  Tape tape;
+  const Var x = tape.Input("x", {kF32, {384, 128}}), rate = tape.Input("rate", {kF32, {}});
+  Var y = x;
+  for (int i = 0; i < 24; ++i)
+    y = Gelu(MatMul(y, tape.Parameter("w" + std::to_string(i), {kF32, {128, 128}}, Gaussian(0.15f))));
+  const Var loss = Mean(y * y);
+  const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {loss}, .update = {Var(Sgd({}).Minimize(loss, rate))}});
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  const Graph free = WithoutReuse(*graph);
+  EXPECT_EQ(free.compiled().steps.size(), graph->compiled().steps.size());
+  EXPECT_LT(free.compiled().schedule.successors.size(), graph->compiled().schedule.successors.size());
+  EXPECT_LE(PathSeconds(free), PathSeconds(*graph) + 1e-12);
+  EXPECT_LE(PathSeconds(*graph), 1.1 * PathSeconds(free));
+  const MemoryFigures& memory = graph->compiled().memory;
+  EXPECT_LE(static_cast<double>(memory.planned), 1.2 * static_cast<double>(memory.lower_bound));
+}
+
+TEST(MeasuredTest, MediansAreOfEachTileAndSumUpToTasksAndSteps) {
+  Tape tape;
+  const Var x = tape.Input("x", {kF32, {512, 512}});
+  const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {Sum(MatMul(x, x))}});
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  const CompiledGraph& compiled = graph->compiled();
+  RunTimes times;
+  for (int64_t run : {3, 1, 2}) {
+    std::vector<TileTime> tiles(compiled.tiles.size());
+    for (TileTime& tile : tiles) tile = {.begin = 7, .end = 7 + run * 1000};
+    times.Add(static_cast<double>(run), tiles);
+  }
+  EXPECT_EQ(times.runs(), 3);
+  EXPECT_EQ(times.seconds(), 2);
+  double tasks = 0, steps = 0;
+  for (double seconds : TaskSeconds(*graph, times.tiles())) tasks += seconds;
+  for (double seconds : StepSeconds(*graph, times.tiles())) steps += seconds;
+  EXPECT_NEAR(tasks, 2e-6 * static_cast<double>(compiled.tiles.size()), 1e-12);
+  EXPECT_NEAR(steps, tasks, 1e-12);
+}
+
+}  // namespace
+}  // namespace weft
