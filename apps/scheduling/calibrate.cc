@@ -13,7 +13,7 @@ namespace weft {
 namespace {
 
 struct CalibrateFlags {
-  std::string out = "costs.json", check = "gpt2", precision = "f32";
+  std::string out = "costs.json", graph = "gpt2", precision = "f32";
   int64_t runs = 5;
   bool overwrite = false;
   GivenFlags given;
@@ -22,7 +22,10 @@ struct CalibrateFlags {
 Hyperparameters Table(CalibrateFlags* flags) {
   return {{"out", "what ops take on this machine", &flags->out, {.is_path = true}},
           {"overwrite", "in place of a file that is there", &flags->overwrite},
-          {"check", "the training step that is measured and compared", &flags->check, {.choices = RealGraphNames()}},
+          {"graph",
+           "the training step whose costs are compared with what was measured",
+           &flags->graph,
+           {.choices = RealGraphNames()}},
           {"precision", "of that step", &flags->precision, {.choices = {"f32", "bf16"}}},
           {"runs", "of each graph, of which the medians count", &flags->runs, {.low = 1, .high = 1000}}};
 }
@@ -59,7 +62,7 @@ absl::Status Calibrate(CalibrateFlags flags) {
   const Calibration calibration = Calibration::Fit(samples);
   WEFT_RETURN_IF_ERROR(UsageError(WriteFile(flags.out, {calibration.ToJson()})));
 
-  const std::unique_ptr<RealGraph> check = RecordRealGraph(flags.check);
+  const std::unique_ptr<RealGraph> check = RecordRealGraph(flags.graph);
   WEFT_ASSIGN_OR_RETURN(const std::vector<TileSample> checked,
                         MeasureSamples(check.get(), flags.precision == "bf16" ? kBF16 : kF32, flags.runs));
   const EstimateErrors errors = CompareEstimates(checked, &calibration);
@@ -67,7 +70,7 @@ absl::Status Calibrate(CalibrateFlags flags) {
   std::printf(
       "\nthe median node of %s is off by %.1f%% of what it took (by the cost model that cuts tiles %.1f%%); %s has the "
       "costs of %zu nodes\n",
-      flags.check.c_str(), errors.median_off * 100, CompareEstimates(checked, nullptr).median_off * 100,
+      flags.graph.c_str(), errors.median_off * 100, CompareEstimates(checked, nullptr).median_off * 100,
       flags.out.c_str(), samples.size());
   return absl::OkStatus();
 }

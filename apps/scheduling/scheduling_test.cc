@@ -1,4 +1,5 @@
-// `weft profile` and `weft simulate` as a user calls them, and what docs/scheduling.md shows.
+// The commands that measure, draw and predict a schedule as a user calls them, and what docs/scheduling.md shows.
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -31,7 +32,7 @@ TEST_F(SchedulingTest, ProfileWritesATrace) {
   for (const auto& event : trace.at("traceEvents")) {
     if (event.at("ph") == "X" && event.at("args").at("critical") == true) ++critical;
   }
-  EXPECT_GE(critical, 32);  // the deepest tower
+  EXPECT_GE(critical, 84);  // the deepest tower, forth and back
 
   const std::string before = Read("trace.json");
   EXPECT_TRUE(Fails(Weft(command), 2, "trace.json is there: --overwrite replaces it"));
@@ -65,6 +66,73 @@ TEST_F(SchedulingTest, SimulateSaysWhatMoreWorkersBring) {
   EXPECT_THAT(table.out, HasSubstr("128 workers are less than 5% faster than fewer"));
 }
 
+TEST_F(SchedulingTest, ReportDrawsAPage) {
+  const Arguments command = Words("report --schedule --graph=towers --runs=1 --threads=2");
+  const CommandResult result = Weft(command);
+  ASSERT_TRUE(Works(result));
+  EXPECT_THAT(result.out, HasSubstr("the page is report.html"));
+  const std::string page = Read("report.html");
+  EXPECT_THAT(page, HasSubstr("A training step of towers in f32 on 2 workers"));
+  EXPECT_THAT(page, testing::Not(HasSubstr("/*DATA*/")));
+  EXPECT_THAT(page, testing::Not(HasSubstr("http")));  // it needs nothing else
+  EXPECT_TRUE(Fails(Weft(command), 2, "report.html is there: --overwrite replaces it"));
+  EXPECT_TRUE(Fails(Weft(Words("report --graph=towers")), 2, "say what is to be reported: --schedule"));
+}
+
+TEST_F(SchedulingTest, CalibrateWritesCostsThatOthersRead) {
+  const CommandResult result = Weft(Words("calibrate --graph=towers --runs=1 --out=costs.json"));
+  ASSERT_TRUE(Works(result));
+  EXPECT_THAT(result.out, HasSubstr("the median node of towers is off by"));
+  EXPECT_THAT(result.out, testing::ContainsRegex("matmul f32 +[0-9]+"));
+  EXPECT_TRUE(Works(Weft(Words("report --schedule --graph=towers --runs=1 --costs=costs.json --out=a.html"))));
+  EXPECT_THAT(Read("a.html"), HasSubstr("\"calibrated\":true"));
+  EXPECT_TRUE(Works(Weft(Words("profile --graph=towers --runs=1 --costs=costs.json --cost=2"))));
+}
+
+TEST_F(SchedulingTest, TasksThatWereSavedAreSimulatedAgain) {
+  const CommandResult saved =
+      Weft(Words("simulate --graph=towers --workers=2,4 --runs=1 --save-tasks=tasks.json --json"));
+  ASSERT_TRUE(Works(saved));
+  const CommandResult loaded = Weft(Words("simulate --tasks=tasks.json --workers=2,4 --json"));
+  ASSERT_TRUE(Works(loaded));
+  std::istringstream first(saved.out), second(loaded.out);
+  int rows = 0;
+  for (std::string a, b; std::getline(first, a) && std::getline(second, b); ++rows) {
+    const double path = nlohmann::json::parse(a).at("critical_path_ms");
+    EXPECT_NEAR(nlohmann::json::parse(b).at("critical_path_ms"), path, 1e-9 * path);
+  }
+  EXPECT_EQ(rows, 2);
+  const CommandResult apart = Weft(Words("simulate --graph=towers --workers=64 --runs=1 --no-reuse"));
+  EXPECT_TRUE(Works(apart));
+}
+
+TEST_F(SchedulingTest, SaysWhatIsWrong) {
+  Write("text.json", "no tasks");
+  Write("other.json", "{\"layers\": 2}");
+  const std::pair<const char*, const char*> errors[] = {
+      {"simulate --workers=0", "--workers: '0' is not a whole number from 1 to 4096"},
+      {"simulate --workers=2,x", "--workers: 'x' is not a whole number"},
+      {"simulate --workers=2,", "--workers: '' is not a whole number"},
+      {"simulate --policy=critical", "critical-path"},
+      {"profile --policy=levle", "level"},
+      {"simulate --tasks=text.json", "text.json is not a file of tasks: it is not JSON"},
+      {"simulate --tasks=other.json", "other.json is not a file of tasks: \"weft_tasks\" is not 1"},
+      {"simulate --tasks=none.json", "none.json"},
+      {"simulate --tasks=text.json --graph=gpt2", "--graph is of a training step, not of --tasks"},
+      {"simulate --no-reuse --validate", "--no-reuse can't be run"},
+      {"simulate --graph=towers --save-tasks=other.json", "other.json is there: --overwrite replaces it"},
+      {"profile --out=none/trace.json", "there is no folder"},
+      {"profile --out=.", "is not a file"},
+      {"report --schedule --graph=gpt3", "gpt2"},
+      {"report --schedule --out=none/report.html", "there is no folder"},
+      {"report --schedule --costs=other.json", "other.json is not what `weft calibrate` writes"},
+      {"profile --costs=none.json", "none.json"},
+      {"calibrate --out=none/costs.json", "there is no folder"},
+  };
+  for (const auto& [command, error] : errors) EXPECT_TRUE(Fails(Weft(Words(command)), 2, error)) << command;
+  EXPECT_EQ(Read("other.json"), "{\"layers\": 2}");
+}
+
 TEST_F(SchedulingTest, ThePagesCommandsWork) {
   std::ifstream page("docs/scheduling.md");
   ASSERT_TRUE(page.good());
@@ -77,7 +145,10 @@ TEST_F(SchedulingTest, ThePagesCommandsWork) {
     CommandResult result;
     if (match[1] == "apps:weft") {
       const Arguments words = Words(std::regex_replace(match[2].str(), std::regex(" > .*"), ""));
-      result = Weft(words + (words[0] == "graph" ? kTinyModel : Words("--graph=towers --runs=1")));
+      const bool saved = std::find(words.begin(), words.end(), "--tasks=tasks.json") != words.end();
+      result = Weft(words + (saved                 ? Arguments{}
+                             : words[0] == "graph" ? kTinyModel
+                                                   : Words("--graph=towers --runs=1")));
     } else {
       result = RunCommand(Words("bench/schedule_bench " + match[2].str() + " --graphs=towers --nodes=100 --repeats=1"));
     }
