@@ -5,6 +5,7 @@
 #define WEFT_GRAPH_EXECUTOR_H_
 
 #include <cstdint>
+#include <optional>
 
 #include "absl/functional/function_ref.h"
 
@@ -25,6 +26,9 @@ class Executor {
 
   virtual int threads() const = 0;
   virtual int workers_entered() const = 0;  // into the last run, with the caller
+  // What workers took from each other in the last run: tasks, or slices of what a task made ready. None where nobody
+  // steals.
+  virtual std::optional<uint64_t> steals() const { return std::nullopt; }
 };
 
 }  // namespace weft

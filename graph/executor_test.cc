@@ -283,6 +283,34 @@ TEST(ExecutorTest, WorkersThatFoundNothingForLongComeAgain) {
   }
 }
 
+TEST(ExecutorTest, CountsWhatWasStolen) {
+  constexpr uint32_t kThreads = 4;
+  ScheduleBuilder builder;
+  for (uint32_t t = 0; t < kThreads; ++t) builder.AddTask(1);  // at which all meet: the caller has all but those stolen
+  const Schedule schedule = std::move(builder).Build();
+  StealingExecutor executor(&schedule, kThreads), alone(&schedule, 1);
+  for (int run = 0; run < 3; ++run) {
+    Meeting meeting;
+    executor.Run([&](uint32_t, int) { meeting.Attend(kThreads); });
+    EXPECT_EQ(executor.steals(), kThreads - 1);
+  }
+  alone.Run([](uint32_t, int) {});
+  EXPECT_EQ(alone.steals(), std::nullopt);
+  EXPECT_EQ(MakeExecutor(kFifo, &schedule, kThreads)->steals(), std::nullopt);
+}
+
+TEST(ExecutorTest, NothingIsStolenFromAChain) {
+  ScheduleBuilder builder;
+  for (uint32_t t = 0; t < 100; ++t) {
+    builder.AddTask(1);
+    if (t > 0) builder.AddEdge(t - 1, t);
+  }
+  const Schedule schedule = std::move(builder).Build();
+  StealingExecutor executor(&schedule, 4);
+  executor.Run([](uint32_t, int) {});
+  EXPECT_EQ(executor.steals(), 0u);
+}
+
 TEST(ScheduleTest, PutsTheMostCriticalLast) {
   ScheduleBuilder builder;
   for (double seconds : {1., 1., 5., 2.}) builder.AddTask(seconds);

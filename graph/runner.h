@@ -8,6 +8,7 @@
 
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -96,6 +97,7 @@ class Runner {
   absl::Span<const TileTime> tile_times() const;
   const absl::Status& status() const;
   int workers_entered() const;  // into the last run, with the caller; 1 if there was nothing to share, 0 before any
+  std::optional<uint64_t> steals() const;  // of the last run; none where nobody steals (graph/executor.h)
   // After a run with check_nan: the input or parameter that has a NaN, else "exp f32[2,3] at mlp" of the first step
   // whose output has one and whose inputs have none, else "".
   const std::string& first_nan() const;

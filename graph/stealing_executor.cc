@@ -27,9 +27,19 @@ StealingExecutor::StealingExecutor(const Schedule* schedule, int threads)
 }
 
 void StealingExecutor::Run(Body body) {
-  if (threads() > 1) return Crew::Run(body);
+  if (threads() > 1) {
+    for (const auto& worker : workers_) worker->steals = 0;
+    return Crew::Run(body);
+  }
   EnterCaller();
   for (uint32_t task = 0; task < schedule().task_count; ++task) body(task, 0);
+}
+
+std::optional<uint64_t> StealingExecutor::steals() const {
+  if (threads() == 1) return std::nullopt;
+  uint64_t sum = 0;
+  for (const auto& worker : workers_) sum += worker->steals;
+  return sum;
 }
 
 void StealingExecutor::Work(int worker) {
@@ -65,7 +75,9 @@ bool StealingExecutor::FindEntry(int worker, uint64_t* entry) {
 
 bool StealingExecutor::Steal(int worker, uint64_t* entry) {
   for (int i = 1; i < threads(); ++i) {
-    if (workers_[(worker + i) % threads()]->deque.Steal(entry)) return true;
+    if (!workers_[(worker + i) % threads()]->deque.Steal(entry)) continue;
+    ++workers_[worker]->steals;
+    return true;
   }
   return false;
 }

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "weft/graph/crew.h"
@@ -21,12 +22,14 @@ class StealingExecutor : public Crew {
   StealingExecutor(const Schedule* schedule, int threads);
 
   void Run(Body body) override;
+  std::optional<uint64_t> steals() const override;
 
  private:
   struct alignas(64) Worker {
     explicit Worker(size_t capacity) : deque(capacity) {}
 
     Deque deque;
+    uint64_t steals = 0;  // its own from others, this run
   };
   struct Count {
     std::atomic<uint32_t> left;  // how many it still waits for
