@@ -1,12 +1,66 @@
 #include "weft/bench/command_line.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "weft/core/status.h"
+
 namespace weft {
+namespace {
+
+// `parse` sets a value from a word, or says what is wrong with the word.
+template <class T>
+void AddList(CLI::App* app, const std::string& name, const std::string& description, const std::string& type,
+             std::vector<T>* values, const std::function<std::string(const std::string& word, T* value)>& parse) {
+  const auto set = [=](const std::string& text) {
+    values->clear();
+    const std::vector<std::string> words = absl::StrSplit(text, ',');
+    for (const std::string& word : words) {
+      const std::string error = parse(word, &values->emplace_back());
+      if (!error.empty()) throw CLI::ValidationError(name, absl::StrCat("'", word, "' ", error));
+    }
+  };
+  app->add_option_function<std::string>(name, set, description)
+      ->type_name(absl::StrCat(type, ",..."))
+      ->default_str(absl::StrJoin(*values, ","));
+}
+
+}  // namespace
 
 void SetUp(CLI::App* app) {
   app->option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)->always_capture_default();
+}
+
+void AddWholeNumbers(CLI::App* app, const std::string& name, const std::string& description,
+                     std::vector<int64_t>* values, int64_t low, int64_t high) {
+  AddList<int64_t>(app, name, description, "INT", values, [=](const std::string& word, int64_t* value) -> std::string {
+    if (absl::SimpleAtoi(word, value) && *value >= low && *value <= high) return "";
+    return absl::StrCat("is not a whole number from ", low, " to ", high);
+  });
+}
+
+void AddNumbers(CLI::App* app, const std::string& name, const std::string& description, std::vector<double>* values,
+                double low, double high) {
+  AddList<double>(app, name, description, "FLOAT", values, [=](const std::string& word, double* value) -> std::string {
+    if (absl::SimpleAtod(word, value) && *value >= low && *value <= high) return "";
+    return absl::StrCat("is not a number from ", low, " to ", high);
+  });
+}
+
+void AddNames(CLI::App* app, const std::string& name, const std::string& description, std::vector<std::string>* values,
+              const std::vector<std::string>& known) {
+  const std::string all = absl::StrCat("{", absl::StrJoin(known, ","), "}");
+  AddList<std::string>(app, name, description, all, values, [=](const std::string& word, std::string* value) {
+    *value = word;
+    if (std::count(known.begin(), known.end(), word) > 0) return std::string();
+    const std::string nearest = DidYouMean(word, known);
+    return absl::StrCat("is not one of ", absl::StrJoin(known, ", "), nearest);
+  });
 }
 
 int RunProgram(CLI::App* app, int argc, char** argv, const std::function<int()>& run) {
