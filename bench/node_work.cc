@@ -44,7 +44,7 @@ void NodeWork::Spin(uint64_t times) {
   }
 }
 
-NodeWork::NodeWork(double microseconds) {
+NodeWork::NodeWork(double microseconds) : microseconds_(microseconds) {
   if (microseconds == 0) return;
   constexpr uint64_t kSpins = 1'000'000;
   double best = 1;

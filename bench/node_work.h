@@ -22,6 +22,8 @@ class NodeWork {
   // Finds out how often to spin for so many microseconds. Zero: nodes do nothing, and busy times are not taken.
   explicit NodeWork(double microseconds);
 
+  double microseconds() const { return microseconds_; }
+
   void operator()() const {
     Tally& mine = my_tally_ != nullptr ? *my_tally_ : AddTally();
     ++mine.executed;
@@ -36,6 +38,7 @@ class NodeWork {
   static void Spin(uint64_t times);
 
   inline static thread_local constinit Tally* my_tally_ = nullptr;
+  double microseconds_ = 0;
   uint64_t spins_ = 0;
 };
 

@@ -1,0 +1,163 @@
+#include "weft/bench/policy_runs.h"
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "weft/core/status.h"
+#include "weft/lab/measure.h"
+#include "weft/lab/measured.h"
+#include "weft/lab/simulate.h"
+
+namespace weft {
+namespace {
+
+constexpr double kWarmSeconds = 2e-3, kLongSeconds = 1;
+constexpr uint64_t kTimedNodes = 10'000, kMostFirstNodes = 100;
+
+// The threads of the policy before, above all OpenMP's, look for work for some milliseconds before they sleep.
+void LetOthersSleep() { std::this_thread::sleep_for(std::chrono::milliseconds(10)); }
+
+std::optional<double> Find(const Turn& turn, const std::string& name) {
+  const auto found = turn.others.find(name);
+  return found == turn.others.end() ? std::nullopt : std::optional(found->second);
+}
+
+// The turn whose nodes took least: what they take when nothing else slows them.
+Turn LeastBusy(const std::vector<Turn>& turns) {
+  return *std::min_element(turns.begin(), turns.end(),
+                           [](const Turn& a, const Turn& b) { return Find(a, "busy") < Find(b, "busy"); });
+}
+
+// The number of nodes, or what a turn executed instead.
+double Executed(const std::vector<Turn>& turns, uint32_t nodes) {
+  for (const Turn& turn : turns) {
+    if (turn.others.at("executed") != nodes) return turn.others.at("executed");
+  }
+  return nodes;
+}
+
+}  // namespace
+
+SyntheticRuns::SyntheticRuns(const Policy* policy, int threads, const Schedule* schedule, double path_nodes,
+                             const NodeWork* work)
+    : PolicyRuns(policy, threads),
+      nodes_(schedule->task_count),
+      path_nodes_(path_nodes),
+      work_(*work),
+      executor_(MakeExecutor(*policy, schedule, threads)) {}
+
+inline void SyntheticRuns::Run(uint64_t times) {
+  const NodeWork& work = work_;
+  Executor& executor = *executor_;
+  for (uint64_t i = 0; i < times; ++i) executor.Run([&work](uint32_t, int) { work(); });
+}
+
+absl::StatusOr<Turn> SyntheticRuns::TakeTurn() {
+  LetOthersSleep();
+  executed_ = nodes_;
+  const uint64_t runs = std::max<uint64_t>(1, std::min<uint64_t>(WarmUp() / 2, kTimedNodes / nodes_));
+  const Clock::time_point start = Clock::now();
+  Run(runs);
+  Turn turn = {.seconds = SecondsSince(start) / static_cast<double>(runs)};
+
+  if (const std::optional<uint64_t> steals = executor_->steals()) turn.others["steals"] = static_cast<double>(*steals);
+  const double busy = CountAndTakeBusySeconds(runs) / static_cast<double>(runs);
+  if (work_.microseconds() > 0) turn.others["busy"] = busy;
+  if (work_.microseconds() > 0 && &policy() == &kSerial) turn.others["path"] = busy / nodes_ * path_nodes_;
+  turn.others["first_node"] = FirstNodeSeconds(std::min(runs, kMostFirstNodes));
+  turn.others["executed"] = executed_;
+  return turn;
+}
+
+// Returns how many runs that were.
+uint64_t SyntheticRuns::WarmUp() {
+  if (nodes_ * work_.microseconds() * 1e-6 > kLongSeconds) return 0;
+  uint64_t runs = 0;
+  for (const Clock::time_point start = Clock::now(); SecondsSince(start) < kWarmSeconds; ++runs) Run(1);
+  CountAndTakeBusySeconds(runs);
+  return runs;
+}
+
+// After so many runs.
+double SyntheticRuns::CountAndTakeBusySeconds(uint64_t runs) {
+  const Tally tally = TakeTally();
+  if (tally.executed != runs * nodes_) executed_ = static_cast<double>(tally.executed) / static_cast<double>(runs);
+  return tally.busy_seconds;
+}
+
+// Nodes do nothing else in these runs than to look who is the first.
+double SyntheticRuns::FirstNodeSeconds(uint64_t runs) {
+  std::vector<double> seconds;
+  while (seconds.size() < runs) {
+    std::atomic<bool> begun{false};
+    double first = 0;
+    const Clock::time_point start = Clock::now();
+    executor_->Run([&](uint32_t, int) {
+      if (begun.load(std::memory_order_relaxed) || begun.exchange(true, std::memory_order_relaxed)) return;
+      first = SecondsSince(start);
+    });
+    seconds.push_back(first);
+  }
+  return Median(std::move(seconds));
+}
+
+RealRuns::RealRuns(const Policy* policy, int threads, const Graph& graph, std::vector<FeedPair> feeds,
+                   Parameters* parameters)
+    : PolicyRuns(policy, threads),
+      graph_(graph),
+      feeds_(std::move(feeds)),
+      runner_(graph, parameters, {.threads = threads, .policy = policy, .timed = true}) {}
+
+absl::StatusOr<Turn> RealRuns::TakeTurn() {
+  LetOthersSleep();
+  WEFT_RETURN_IF_ERROR(runner_.Run(feeds_).status());
+  const Clock::time_point start = Clock::now();
+  WEFT_RETURN_IF_ERROR(runner_.Run(feeds_).status());
+  Turn turn = {.seconds = SecondsSince(start)};
+
+  double busy = 0, executed = 0;
+  std::vector<TaskCost> costs;
+  for (const double seconds : TaskSeconds(graph_, runner_.tile_times())) {
+    busy += seconds;
+    executed += seconds > 0;
+    costs.push_back({.seconds = seconds});
+  }
+  turn.others = {{"busy", busy}, {"executed", executed}};
+  if (&policy() == &kSerial) turn.others["path"] = FindCriticalPath(graph_.compiled().schedule, costs).seconds;
+  if (const std::optional<uint64_t> steals = runner_.steals()) turn.others["steals"] = static_cast<double>(*steals);
+  const absl::Span<const TileTime> tiles = runner_.tile_times();
+  const auto first = std::min_element(tiles.begin(), tiles.end(), [](auto& a, auto& b) { return a.begin < b.begin; });
+  if (first != tiles.end()) turn.others["first_node"] = static_cast<double>(first->begin) * 1e-9;
+  return turn;
+}
+
+absl::StatusOr<std::vector<ScheduleRow>> Measure(const PolicyGroup& group, int repeats, ScheduleRow row) {
+  std::vector<std::function<absl::StatusOr<Turn>()>> ways;
+  for (const auto& runs : group) ways.push_back([&runs] { return runs->TakeTurn(); });
+  WEFT_ASSIGN_OR_RETURN(const std::vector<std::vector<Turn>> turns, TakeTurns(ways, repeats));
+  const Turn serial = Median(turns[0]), least = LeastBusy(turns[0]);
+  const std::optional<double> work = Find(least, "busy");
+  std::vector<ScheduleRow> rows;
+  for (size_t i = 0; i < group.size(); ++i) {
+    const Turn median = Median(turns[i]);
+    row.policy = group[i]->policy().name;
+    row.threads = group[i]->threads();
+    row.makespan = median.seconds;
+    row.speedup = serial.seconds / median.seconds;
+    row.executed = Executed(turns[i], row.nodes);
+    row.busy = Find(median, "busy");
+    row.steals = Find(median, "steals");
+    row.first_node = Find(median, "first_node");
+    row.bound_work = work ? std::optional(*work / row.threads) : std::nullopt;
+    row.bound_path = Find(least, "path");
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+}  // namespace weft

@@ -1,0 +1,86 @@
+#include "weft/bench/turns.h"
+
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "benchmark/benchmark.h"
+#include "weft/core/status.h"
+#include "weft/lab/measure.h"
+
+namespace weft {
+namespace {
+
+// Benchmarks are called by their way's number.
+class Collector : public benchmark::BenchmarkReporter {
+ public:
+  explicit Collector(size_t ways) : turns_(ways) {}
+
+  bool ReportContext(const Context&) override { return true; }
+  void ReportRuns(const std::vector<Run>& runs) override {
+    for (const Run& run : runs) {
+      size_t way = 0;
+      WEFT_CHECK(absl::SimpleAtoi(run.run_name.function_name, &way) && way < turns_.size());
+      turns_[way].push_back({.seconds = run.real_accumulated_time / static_cast<double>(run.iterations),
+                             .others = {run.counters.begin(), run.counters.end()}});
+    }
+  }
+
+  std::vector<std::vector<Turn>> Take() { return std::move(turns_); }
+
+ private:
+  std::vector<std::vector<Turn>> turns_;
+};
+
+void InitializeOnce() {
+  static const bool done = [] {
+    char program[] = "", random[] = "--benchmark_enable_random_interleaving=true";
+    char* arguments[] = {program, random, nullptr};
+    int count = 2;
+    benchmark::Initialize(&count, arguments);
+    return true;
+  }();
+  WEFT_CHECK(done);
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<std::vector<Turn>>> TakeTurns(const std::vector<std::function<absl::StatusOr<Turn>()>>& ways,
+                                                         int rounds) {
+  InitializeOnce();
+  absl::Status status;
+  for (size_t way = 0; way < ways.size(); ++way) {
+    const auto run = [&status, &ways, way](benchmark::State& state) {
+      for (auto _ : state) {
+        const absl::StatusOr<Turn> turn = status.ok() ? ways[way]() : status;
+        if (!turn.ok()) {
+          status = turn.status();
+          return state.SkipWithError("");
+        }
+        state.SetIterationTime(turn->seconds);
+        for (const auto& [name, value] : turn->others) state.counters[name] = value;
+      }
+    };
+    benchmark::RegisterBenchmark(std::to_string(way).c_str(), run)->Iterations(1)->UseManualTime();
+  }
+  Collector collector(ways.size());
+  // A round by itself: the repetitions of Google Benchmark would be shuffled as a whole, and all turns of one way could
+  // come first.
+  for (int round = 0; round < rounds && status.ok(); ++round) benchmark::RunSpecifiedBenchmarks(&collector);
+  benchmark::ClearRegisteredBenchmarks();
+  WEFT_RETURN_IF_ERROR(status);
+  return collector.Take();
+}
+
+Turn Median(const std::vector<Turn>& turns) {
+  std::vector<double> seconds;
+  std::map<std::string, std::vector<double>> others;
+  for (const Turn& turn : turns) {
+    seconds.push_back(turn.seconds);
+    for (const auto& [name, value] : turn.others) others[name].push_back(value);
+  }
+  Turn median = {.seconds = Median(std::move(seconds))};
+  for (auto& [name, values] : others) median.others[name] = Median(std::move(values));
+  return median;
+}
+
+}  // namespace weft
