@@ -22,6 +22,12 @@ constexpr uint64_t kTimedNodes = 10'000, kMostFirstNodes = 100;
 // The threads of the policy before, above all OpenMP's, look for work for some milliseconds before they sleep.
 void LetOthersSleep() { std::this_thread::sleep_for(std::chrono::milliseconds(10)); }
 
+// Whether the last tile of a task ran; false of joins.
+bool Ended(const CompiledGraph& graph, const Task& task, absl::Span<const TileTime> tiles) {
+  if (task.group == Task::kJoin) return false;
+  return tiles[graph.steps[graph.groups[task.group].end_step() - 1].first_tile + task.tile].end > 0;
+}
+
 std::optional<double> Find(const Turn& turn, const std::string& name) {
   const auto found = turn.others.find(name);
   return found == turn.others.end() ? std::nullopt : std::optional(found->second);
@@ -108,29 +114,28 @@ double SyntheticRuns::FirstNodeSeconds(uint64_t runs) {
 
 RealRuns::RealRuns(const Policy* policy, int threads, const Graph& graph, std::vector<FeedPair> feeds,
                    Parameters* parameters)
-    : PolicyRuns(policy, threads),
-      graph_(graph),
-      feeds_(std::move(feeds)),
-      runner_(graph, parameters, {.threads = threads, .policy = policy, .timed = true}) {}
+    : PolicyRuns(policy, threads), graph_(graph), feeds_(std::move(feeds)), parameters_(*parameters) {}
 
 absl::StatusOr<Turn> RealRuns::TakeTurn() {
   LetOthersSleep();
-  WEFT_RETURN_IF_ERROR(runner_.Run(feeds_).status());
+  Runner runner(graph_, &parameters_, {.threads = threads(), .policy = &policy(), .timed = true});
+  WEFT_RETURN_IF_ERROR(runner.Run(feeds_).status());
   const Clock::time_point start = Clock::now();
-  WEFT_RETURN_IF_ERROR(runner_.Run(feeds_).status());
+  WEFT_RETURN_IF_ERROR(runner.Run(feeds_).status());
   Turn turn = {.seconds = SecondsSince(start)};
 
   double busy = 0, executed = 0;
   std::vector<TaskCost> costs;
-  for (const double seconds : TaskSeconds(graph_, runner_.tile_times())) {
-    busy += seconds;
-    executed += seconds > 0;
-    costs.push_back({.seconds = seconds});
+  const std::vector<double> task_seconds = TaskSeconds(graph_, runner.tile_times());
+  for (size_t t = 0; t < task_seconds.size(); ++t) {
+    busy += task_seconds[t];
+    executed += Ended(graph_.compiled(), graph_.compiled().tasks[t], runner.tile_times());
+    costs.push_back({.seconds = task_seconds[t]});
   }
   turn.others = {{"busy", busy}, {"executed", executed}};
   if (&policy() == &kSerial) turn.others["path"] = FindCriticalPath(graph_.compiled().schedule, costs).seconds;
-  if (const std::optional<uint64_t> steals = runner_.steals()) turn.others["steals"] = static_cast<double>(*steals);
-  const absl::Span<const TileTime> tiles = runner_.tile_times();
+  if (const std::optional<uint64_t> steals = runner.steals()) turn.others["steals"] = static_cast<double>(*steals);
+  const absl::Span<const TileTime> tiles = runner.tile_times();
   const auto first = std::min_element(tiles.begin(), tiles.end(), [](auto& a, auto& b) { return a.begin < b.begin; });
   if (first != tiles.end()) turn.others["first_node"] = static_cast<double>(first->begin) * 1e-9;
   return turn;
@@ -148,6 +153,9 @@ absl::StatusOr<std::vector<ScheduleRow>> Measure(const PolicyGroup& group, int r
     row.policy = group[i]->policy().name;
     row.threads = group[i]->threads();
     row.makespan = median.seconds;
+    row.best = std::min_element(turns[i].begin(), turns[i].end(), [](auto& a, auto& b) {
+                 return a.seconds < b.seconds;
+               })->seconds;
     row.speedup = serial.seconds / median.seconds;
     row.executed = Executed(turns[i], row.nodes);
     row.busy = Find(median, "busy");

@@ -62,7 +62,8 @@ class SyntheticRuns : public PolicyRuns {
   double executed_ = 0;  // by a run
 };
 
-// Of a compiled graph. In a turn one run is untimed, one timed.
+// Of a compiled graph. In a turn one run is untimed, one timed, by a runner of its own: where its values lie in memory
+// makes a difference, which must not be a policy's.
 class RealRuns : public PolicyRuns {
  public:
   // `parameters` and what the feeds point to must last.
@@ -73,7 +74,7 @@ class RealRuns : public PolicyRuns {
  private:
   const Graph graph_;
   const std::vector<FeedPair> feeds_;
-  Runner runner_;
+  Parameters& parameters_;
 };
 
 // Those of one graph that take turns. The first is under policy serial.

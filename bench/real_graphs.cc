@@ -90,15 +90,10 @@ void Train(Var loss, const Optimizer& optimizer, RealGraph* graph) {
   graph->options = {.fetch = {loss}, .update = {Var(optimizer.Minimize(loss, rate))}};
 }
 
-void RecordBenchModel(const char* name, RealGraph* graph) {
-  const BenchModel& model = *FindBenchModel(name);
-  graph->options = OptionsFor(RecordStep(&graph->tape, model, model.batch, model.length));
-}
-
-// Two layers have every kind of node that twelve have.
-void RecordTwoLayers(const char* name, RealGraph* graph) {
+// Two layers have every kind of node that twelve have; 0: as many as the model has.
+void RecordBenchModel(const char* name, int64_t layers, RealGraph* graph) {
   BenchModel model = *FindBenchModel(name);
-  model.layers = 2;
+  if (layers > 0) model.layers = layers;
   graph->options = OptionsFor(RecordStep(&graph->tape, model, model.batch, model.length));
 }
 
@@ -107,8 +102,8 @@ using Recorders = std::map<std::string, void (*)(RealGraph*)>;
 const Recorders& RealGraphs() {
   static const AdamW adamw({.clip = 1});
   static const auto& recorders = *new Recorders{
-      {"gpt2", [](RealGraph* g) { RecordBenchModel("gpt2", g); }},
-      {"bert", [](RealGraph* g) { RecordBenchModel("bert", g); }},
+      {"gpt2", [](RealGraph* g) { RecordBenchModel("gpt2", 0, g); }},
+      {"bert", [](RealGraph* g) { RecordBenchModel("bert", 0, g); }},
       {"transformer", [](RealGraph* g) { Train(TransformerLoss(&g->tape), adamw, g); }},
       {"towers", [](RealGraph* g) { Train(Towers(&g->tape), Sgd({}), g); }},
       {"lstm", [](RealGraph* g) { Train(Predict(&g->tape, Attend(Lstm(&g->tape, Words(&g->tape)))), adamw, g); }},
@@ -118,10 +113,10 @@ const Recorders& RealGraphs() {
 
 const Recorders& CalibrationGraphs() {
   static const auto& recorders =
-      *new Recorders{{"gpt2 of two layers", [](RealGraph* g) { RecordTwoLayers("gpt2", g); }},
-                     {"bert of two layers", [](RealGraph* g) { RecordTwoLayers("bert", g); }},
-                     {"babygpt of two layers", [](RealGraph* g) { RecordTwoLayers("babygpt", g); }},
-                     {"charcpu", [](RealGraph* g) { RecordBenchModel("charcpu", g); }},
+      *new Recorders{{"gpt2 of two layers", [](RealGraph* g) { RecordBenchModel("gpt2", 2, g); }},
+                     {"bert of two layers", [](RealGraph* g) { RecordBenchModel("bert", 2, g); }},
+                     {"babygpt of two layers", [](RealGraph* g) { RecordBenchModel("babygpt", 2, g); }},
+                     {"charcpu", [](RealGraph* g) { RecordBenchModel("charcpu", 0, g); }},
                      {"encoder", RealGraphs().at("encoder")},
                      {"lstm", RealGraphs().at("lstm")},
                      {"towers", RealGraphs().at("towers")}};

@@ -15,6 +15,7 @@ struct ScheduleRow {
   int threads = 1;
   double work_us = 0;                              // of a node
   double makespan = 0;                             // from its beginning to its end
+  double best = 0;                                 // the same, of the best turn
   double speedup = 0;                              // over policy serial
   double executed = 0;                             // nodes
   std::optional<double> busy, steals, first_node;  // as in bench/policy_runs.h

@@ -6,6 +6,11 @@
 #include <optional>
 
 namespace weft {
+namespace {
+
+constexpr int kMostLooks = 64;  // at ranges, for one that is done in time
+
+}  // namespace
 
 size_t FreeRanges::Take(size_t bytes, double by, bool exact, size_t limit) {
   struct Choice {
@@ -13,7 +18,8 @@ size_t FreeRanges::Take(size_t bytes, double by, bool exact, size_t limit) {
   };
   std::optional<Choice> first;  // that is done first
   double least = std::numeric_limits<double>::infinity();
-  for (auto it = by_size_.lower_bound({bytes, 0}); it != by_size_.end(); ++it) {
+  int looks = 0;
+  for (auto it = by_size_.lower_bound({bytes, 0}); it != by_size_.end() && ++looks <= kMostLooks; ++it) {
     const auto [size, range] = *it;
     if (exact && first && size > bytes) break;
     for (const size_t offset : {range, range + size - bytes}) {  // at either end
@@ -24,15 +30,16 @@ size_t FreeRanges::Take(size_t bytes, double by, bool exact, size_t limit) {
       first = {range, offset};
     }
   }
-  return first && end_ + bytes > limit ? Use(first->range, first->offset, bytes) : Grow(bytes);
+  const bool grow_for_time = first && end_ + bytes <= limit;
+  return first && !grow_for_time ? Use(first->range, first->offset, bytes) : Grow(bytes, grow_for_time);
 }
 
-// From a free range at the end, if there is one.
-size_t FreeRanges::Grow(size_t bytes) {
+// From a free range at the end on, if there is one and nobody is to wait for it.
+size_t FreeRanges::Grow(size_t bytes, bool for_time) {
   size_t begin = end_;
-  if (!by_offset_.empty() && std::prev(by_offset_.end())->first + std::prev(by_offset_.end())->second == end_) {
+  if (!for_time && !by_offset_.empty()) {
     const auto last = std::prev(by_offset_.end());
-    if (last->second < bytes) {
+    if (last->first + last->second == end_) {
       begin = last->first;
       Remove(last);
     }

@@ -28,7 +28,7 @@ class FreeRanges {
   void Insert(size_t offset, size_t bytes);
   void Remove(Ranges::iterator it);
   size_t Use(size_t free_offset, size_t offset, size_t bytes);
-  size_t Grow(size_t bytes);
+  size_t Grow(size_t bytes, bool for_time);
 
   Ranges by_offset_;
   std::set<std::pair<size_t, size_t>> by_size_;

@@ -8,7 +8,6 @@
 
 #include "weft/core/arena.h"
 #include "weft/core/status.h"
-#include "weft/graph/cost.h"
 #include "weft/graph/free_ranges.h"
 #include "weft/graph/fuse.h"
 #include "weft/graph/storage.h"
@@ -27,10 +26,10 @@ struct Storage {
   uint32_t users = kNone;                // the set of both, once it was asked for
 };
 
-constexpr double kWaste = 1.05;      // of the most bytes live: where the arena is larger, it is arranged again
-constexpr double kLonger = 1.05;     // times the longest path of data: what reuse may make of it without a second look
-constexpr double kMostWaste = 1.25;  // of the most bytes live, where that shortens the longest path to
-constexpr double kShorter = 0.9;     // of what it was
+constexpr double kWaste = 1.05;     // of the most bytes live: where the arena is larger, it is arranged again
+constexpr double kLonger = 1.05;    // times the longest path of data: what reuse may make of it without a second look
+constexpr double kShorter = 0.9;    // of the longest path: what a plan in time has to bring
+constexpr double kMostWaste = 1.2;  // of the most bytes live: what such a plan may take
 constexpr size_t kMostBySize = 1 << 12;  // storages: the time goes with their square
 
 enum class Fit {
@@ -43,19 +42,19 @@ struct Plan {
   std::vector<Place> places;
   MemoryFigures memory;
   Reuses reuses;
-  double path = 0, data_path = 0;  // seconds of the longest path, and without reuse, by the cost model
 };
 
 class Planner {
  public:
-  Planner(const CompiledGraph& graph, absl::Span<const ValueId> kept, Fit fit, size_t limit)
-      : graph_(graph), program_(graph.program), fit_(fit), limit_(limit) {
+  Planner(const CompiledGraph& graph, absl::Span<const ValueId> kept)
+      : Planner(graph, kept, Fit::kSmallest, nullptr, 0) {}
+  // The times are for fits in time; for these the arena grows up to `limit` so that nobody waits.
+  Planner(const CompiledGraph& graph, absl::Span<const ValueId> kept, Fit fit, const StepTimes* times, size_t limit)
+      : graph_(graph), program_(graph.program), fit_(fit), times_(times), limit_(limit) {
     storage_of_.assign(program_.values.size(), kNone);
     plan_.memory = graph.memory;
     plan_.memory.naive = plan_.memory.lower_bound = 0;
     plan_.places.resize(program_.values.size());
-    step_of_.assign(program_.nodes.size(), kNone);
-    for (uint32_t s = 0; s < graph_.steps.size(); ++s) step_of_[static_cast<size_t>(graph_.steps[s].node)] = s;
     last_use_.assign(program_.values.size(), kNone);
     readers_.resize(program_.values.size());
     for (uint32_t s = 0; s < graph_.steps.size(); ++s) {
@@ -70,12 +69,10 @@ class Planner {
 
   Plan Run() {
     PlaceSources();
-    FindTails();
     for (uint32_t s = 0; s < graph_.steps.size(); ++s) {
-      FindBegin(s);
+      if (times_ != nullptr) begin_ = times_->Begin(s, done_);
       for (uint32_t i = 0; i < node(s).output_count; ++i) PlaceOutput(s, i);
-      plan_.path = std::max(plan_.path, begin_ + tails_[s]);
-      done_.push_back(begin_ + TileSeconds(s));
+      if (times_ != nullptr) done_.push_back(begin_ + times_->seconds(s));
       FreeUnused(s);
     }
     plan_.memory.planned = free_.end();
@@ -113,51 +110,15 @@ class Planner {
     }
   }
 
-  // By the cost model.
-  double TileSeconds(uint32_t step) const {
-    const Types inputs = program_.InputTypes(node(step)), outputs = program_.OutputTypes(node(step));
-    return Seconds(*node(step).op, {node(step).attrs, inputs, outputs}) / graph_.steps[step].tile_count;
-  }
-
-  // When a step could begin, with as many workers as there are tiles.
-  void FindBegin(uint32_t step) {
-    begin_ = 0;
-    for (ValueId in : node(step).inputs) {
-      const uint32_t maker = step_of_[static_cast<size_t>(program_.values[Root(in)].producer)];
-      if (maker != kNone) begin_ = std::max(begin_, done_[maker]);  // else an input, a parameter, a constant
-    }
-  }
-
-  // The longest path of data that hangs on each step.
-  void FindTails() {
-    tails_.assign(graph_.steps.size(), 0);
-    for (uint32_t s = static_cast<uint32_t>(graph_.steps.size()); s-- > 0;) {
-      for (uint32_t i = 0; i < node(s).output_count; ++i) {
-        for (uint32_t reader : readers_[static_cast<size_t>(node(s).output(i))]) {
-          tails_[s] = std::max(tails_[s], tails_[reader]);
-        }
-      }
-      tails_[s] += TileSeconds(s);
-      plan_.data_path = std::max(plan_.data_path, tails_[s]);
-    }
-  }
-
-  // When all of these are done, but for the step that is being placed.
-  double DoneBy(const std::vector<uint32_t>& steps) const {
-    double latest = 0;
-    for (uint32_t step : steps) {
-      if (step < done_.size()) latest = std::max(latest, done_[step]);
-    }
-    return latest;
-  }
-  void WaitFor(const std::vector<uint32_t>& steps) { begin_ = std::max(begin_, DoneBy(steps)); }
-
+  void WaitFor(const std::vector<uint32_t>& steps) { begin_ = std::max(begin_, StepTimes::Latest(steps, done_)); }
   // When the step that is being placed can begin without making the longest path longer, or as soon as it could.
-  double Latest() const { return std::max(begin_, plan_.data_path - tails_[done_.size()]); }
+  double Deadline(uint32_t step) const {
+    if (times_ == nullptr) return std::numeric_limits<double>::infinity();
+    return std::max(begin_, times_->data_path() - times_->tail(step));
+  }
 
-  size_t Take(size_t bytes) {
-    const double by = fit_ == Fit::kSmallest ? std::numeric_limits<double>::infinity() : Latest();
-    const size_t offset = free_.Take(bytes, by, fit_ == Fit::kExactInTime, limit_);
+  size_t Take(uint32_t step, size_t bytes) {
+    const size_t offset = free_.Take(bytes, Deadline(step), fit_ == Fit::kExactInTime, limit_);
     begin_ = std::max(begin_, free_.Done(offset, bytes));
     return offset;
   }
@@ -177,7 +138,7 @@ class Planner {
     uint32_t storage = output == 0 ? InPlace(step, bytes) : kNone;
     if (storage == kNone) {
       storage = static_cast<uint32_t>(storages_.size());
-      storages_.push_back({.bytes = bytes, .offset = Take(bytes), .first_use = Begin(step)});
+      storages_.push_back({.bytes = bytes, .offset = Take(step, bytes), .first_use = Begin(step)});
       live_ += bytes;
       plan_.memory.lower_bound = std::max(plan_.memory.lower_bound, live_);
     }
@@ -201,7 +162,7 @@ class Planner {
     }
     if (program_.value(n.inputs[n.op->in_place]).type != program_.value(n.output(0)).type) return kNone;
     if (!OverwritesByTile(step, storages_[storage])) return kNone;
-    if (fit_ != Fit::kSmallest && DoneBy(storages_[storage].readers) > Latest()) return kNone;
+    if (StepTimes::Latest(storages_[storage].readers, done_) > Deadline(step)) return kNone;
     WaitFor(storages_[storage].readers);
     Order(AddUsers(storages_[storage].readers),
           step);  // the maker comes before it tile by tile, as the op reads what it made
@@ -278,7 +239,8 @@ class Planner {
     const auto dying = dies_at_.find(step);
     if (dying == dies_at_.end()) return;
     for (uint32_t storage : dying->second) {
-      const double done = std::max(done_[storages_[storage].maker], DoneBy(storages_[storage].readers));
+      const Storage& s = storages_[storage];
+      const double done = std::max(StepTimes::Latest({s.maker}, done_), StepTimes::Latest(s.readers, done_));
       free_.Give(storages_[storage].offset, storages_[storage].bytes, done);
       live_ -= storages_[storage].bytes;
     }
@@ -308,9 +270,9 @@ class Planner {
   const CompiledGraph& graph_;
   const Program& program_;
   const Fit fit_;
-  const size_t limit_;  // up to which the arena grows so that nobody waits
+  const StepTimes* const times_;
+  const size_t limit_;
   Plan plan_;
-  std::vector<uint32_t> step_of_;               // by node
   std::vector<uint32_t> last_use_;              // step that last reads a root or a view of it
   std::vector<std::vector<uint32_t>> readers_;  // steps, by root
   std::vector<uint32_t> storage_of_;            // by root; kNone outside the arena
@@ -318,27 +280,30 @@ class Planner {
   std::map<uint32_t, std::vector<uint32_t>> dies_at_;  // step → storages
   std::map<size_t, Owner> owners_;                     // by begin: whose bytes these were last
   FreeRanges free_;
-  std::vector<double> done_;   // by step: seconds
-  std::vector<double> tails_;  // by step: seconds of the longest path of data from its beginning
-  double begin_ = 0;           // of the step that is being placed
+  std::vector<double> done_;  // by step: seconds; none without times
+  double begin_ = 0;          // of the step that is being placed
   size_t live_ = 0;
 };
 
 // The smallest plan; but where its reuse of bytes makes the longest path much longer, one in time that takes little
 // more.
 Plan BestPlan(const CompiledGraph& graph, absl::Span<const ValueId> kept) {
-  Plan smallest = Planner(graph, kept, Fit::kSmallest, 0).Run();
-  if (smallest.path <= kLonger * smallest.data_path) return smallest;
+  Plan smallest = Planner(graph, kept).Run();
+  const StepTimes times(graph);
+  const double path = times.Path(smallest.reuses);
+  if (path <= kLonger * times.data_path()) return smallest;
   const size_t bound = smallest.memory.lower_bound, budget = graph.memory.budget;
   const size_t little = static_cast<size_t>(kWaste * static_cast<double>(bound));
   std::optional<Plan> best;
+  double shortest = kShorter * path;
   for (const auto& [fit, limit] :
        {std::pair{Fit::kInTime, little}, {Fit::kExactInTime, little}, {Fit::kInTime, size_t{0}}}) {
-    Plan plan = Planner(graph, kept, fit, limit).Run();
+    Plan plan = Planner(graph, kept, fit, &times, limit).Run();
     const size_t planned = plan.memory.planned;
-    if (plan.path > kShorter * smallest.path || (budget > 0 && planned > budget)) continue;
     if (static_cast<double>(planned) > kMostWaste * static_cast<double>(bound)) continue;
-    if (best && planned >= best->memory.planned) continue;
+    const double in_time = times.Path(plan.reuses);
+    if (in_time > shortest || (budget > 0 && planned > budget)) continue;
+    shortest = in_time;
     best = std::move(plan);
     best->memory.lower_bound = bound;  // outputs that overwrite no input because they would have to wait don't raise it
     if (planned <= little) break;
@@ -352,7 +317,7 @@ size_t PlannedBytes(const Program& program, absl::Span<const ValueId> kept, doub
   CompiledGraph graph;
   graph.program = program;
   MakeSteps(tile_seconds, fuse, &graph);
-  return Planner(graph, kept, Fit::kSmallest, 0).Run().memory.planned;
+  return Planner(graph, kept).Run().memory.planned;
 }
 
 Reuses PlanMemory(CompiledGraph* graph, absl::Span<const ValueId> kept) {

@@ -50,7 +50,6 @@ std::optional<Terms> Solve(const std::vector<Terms>& rows, const std::vector<dou
     double sum = matrix[i][kTerms];
     for (int j = i + 1; j < kTerms; ++j) sum -= matrix[i][j] * rates[j];
     rates[i] = sum / matrix[i][i];
-    if (rates[i] < 0) return std::nullopt;
   }
   return rates;
 }
@@ -73,7 +72,8 @@ Terms LeastAbsolute(const std::vector<Terms>& rows) {
         sum += off;
         weights[r] = 1 / std::max(off, kSmall);
       }
-      if (sum < least * (1 - 1e-6)) {
+      const bool positive = std::all_of(rates->begin(), rates->end(), [](double rate) { return rate >= 0; });
+      if (positive && sum < least * (1 - 1e-6)) {
         least = sum;
         best = *rates;
       }

@@ -5,6 +5,7 @@
 #ifndef WEFT_LAB_CALIBRATION_H_
 #define WEFT_LAB_CALIBRATION_H_
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -15,7 +16,7 @@
 
 namespace weft {
 
-// One step of a graph, by tile.
+// One step of a graph: a tile of it, at the mean.
 struct TileSample {
   std::string kind;             // the op and what it reads first: "matmul f32"
   double flops = 0, bytes = 0;  // by the op's own count
@@ -23,6 +24,7 @@ struct TileSample {
   double seconds = 0;           // what it took
   uint32_t tiles = 1;           // of the step
 };
+// By step; without what they took if `step_seconds` is empty.
 std::vector<TileSample> Samples(const Graph& graph, absl::Span<const double> step_seconds);
 
 class Calibration {
@@ -32,7 +34,8 @@ class Calibration {
     double tile = 0, flop = 0, byte = 0;
   };
 
-  // For each kind the rates whose error, as a part of what a step took, is least in sum over its samples.
+  // For each kind the rates whose error, as a part of what a step took, is least in sum over its samples. Of samples
+  // that no rates fit, the faster ones count for more.
   static Calibration Fit(absl::Span<const TileSample> samples);
   // As ToJson made it, else InvalidArgument; `from` is named in errors.
   static absl::StatusOr<Calibration> FromJson(const std::string& text, const std::string& from);

@@ -28,6 +28,7 @@ std::vector<TileTime> RunTimes::tiles() const {
 
 absl::StatusOr<RunTimes> MeasureOnOneWorker(const Graph& graph, absl::Span<const FeedPair> feeds,
                                             Parameters* parameters, int64_t runs) {
+  WEFT_CHECK(runs >= 1);
   Runner runner(graph, parameters, {.threads = 1, .timed = true});
   WEFT_RETURN_IF_ERROR(runner.Run(feeds).status());
   RunTimes times;
@@ -41,6 +42,7 @@ absl::StatusOr<RunTimes> MeasureOnOneWorker(const Graph& graph, absl::Span<const
 
 std::vector<double> TaskSeconds(const Graph& graph, absl::Span<const TileTime> tiles) {
   const CompiledGraph& compiled = graph.compiled();
+  WEFT_CHECK(tiles.size() == compiled.tiles.size());  // of a run with RunnerOptions::timed
   std::vector<double> seconds(compiled.tasks.size(), 0);
   for (size_t t = 0; t < seconds.size(); ++t) {
     const Task& task = compiled.tasks[t];
@@ -55,6 +57,7 @@ std::vector<double> TaskSeconds(const Graph& graph, absl::Span<const TileTime> t
 }
 
 std::vector<double> StepSeconds(const Graph& graph, absl::Span<const TileTime> tiles) {
+  WEFT_CHECK(tiles.size() == graph.compiled().tiles.size());
   std::vector<double> seconds;
   for (const Step& step : graph.compiled().steps) {
     int64_t sum = 0;
@@ -103,8 +106,19 @@ absl::StatusOr<Graph> WithMeasuredTimes(const Graph& graph, absl::Span<const Fee
 
 Graph WithoutReuse(const Graph& graph) {
   auto free = std::make_shared<CompiledGraph>(graph.compiled());
+  const auto root = [&](ValueId id) { return static_cast<size_t>(free->storage_roots[static_cast<size_t>(id)]); };
+  Reuses states;  // what is left: who reads a state comes before who writes its next version
+  std::vector<std::vector<uint32_t>> readers(free->program.values.size());
+  for (uint32_t s = 0; s < free->steps.size(); ++s) {
+    const Node& node = free->program.node(free->steps[s].node);
+    for (uint32_t i = 0; i < node.op->writes; ++i) {
+      states.reuses.push_back({s, static_cast<uint32_t>(states.users.size())});
+      states.users.push_back(readers[root(node.inputs[i])]);
+    }
+    for (ValueId in : node.inputs) readers[root(in)].push_back(s);
+  }
   free->tasks.clear();
-  MakeTasks(free.get(), Reuses{});
+  MakeTasks(free.get(), states);
   return Graph(std::move(free));
 }
 

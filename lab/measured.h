@@ -43,8 +43,8 @@ std::vector<TaskCost> TaskCosts(const Graph& graph, absl::Span<const double> tas
 Graph WithTimes(const Graph& graph, absl::Span<const double> task_seconds);
 // By those of a run on one worker.
 absl::StatusOr<Graph> WithMeasuredTimes(const Graph& graph, absl::Span<const FeedPair> feeds, Parameters* parameters);
-// The same steps and tiles, without the edges that let values share bytes: to simulate only, because in a run they
-// would overwrite each other.
+// The same steps and tiles, without the edges that let values share bytes, but for states and their next versions: to
+// simulate only, because in a run values would overwrite each other.
 Graph WithoutReuse(const Graph& graph);
 
 }  // namespace weft

@@ -7,7 +7,6 @@
 #include "weft/graph/compile.h"
 #include "weft/lab/calibration.h"
 #include "weft/ops/ops.h"
-#include "weft/train/optimizer.h"
 
 namespace weft {
 namespace {
@@ -23,12 +22,17 @@ double PathSeconds(const Graph& graph) {
 // for, unless it takes over the bytes that they read.
 TEST(MeasuredTest, ReuseOfBytesHardlyMakesTheLongestPathLonger) {
   Tape tape;
-  const Var x = tape.Input("x", {kF32, {384, 128}}), rate = tape.Input("rate", {kF32, {}});
-  Var y = x;
-  for (int i = 0; i < 24; ++i)
-    y = Gelu(MatMul(y, tape.Parameter("w" + std::to_string(i), {kF32, {128, 128}}, Gaussian(0.15f))));
+  Var y = tape.Input("x", {kF32, {384, 128}});
+  VarList weights;
+  for (int i = 0; i < 24; ++i) {
+    weights.push_back(tape.Parameter("w" + std::to_string(i), {kF32, {128, 128}}, Gaussian(0.15f)));
+    y = Gelu(MatMul(y, weights.back()));
+  }
   const Var loss = Mean(y * y);
-  const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {loss}, .update = {Var(Sgd({}).Minimize(loss, rate))}});
+  const VarList gradients = Gradient(loss, weights);
+  VarList updates;
+  for (size_t i = 0; i < weights.size(); ++i) updates.push_back(Assign(weights[i], weights[i] - 0.01 * gradients[i]));
+  const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {loss}, .update = {updates.begin(), updates.end()}});
   ASSERT_TRUE(graph.ok()) << graph.status();
   const Graph free = WithoutReuse(*graph);
   EXPECT_EQ(free.compiled().steps.size(), graph->compiled().steps.size());
@@ -37,6 +41,12 @@ TEST(MeasuredTest, ReuseOfBytesHardlyMakesTheLongestPathLonger) {
   EXPECT_LE(PathSeconds(*graph), 1.1 * PathSeconds(free));
   const MemoryFigures& memory = graph->compiled().memory;
   EXPECT_LE(static_cast<double>(memory.planned), 1.2 * static_cast<double>(memory.lower_bound));
+
+  // Under a budget memory comes first.
+  const absl::StatusOr<Graph> tight =
+      Compile(tape, {.fetch = {loss}, .update = {updates.begin(), updates.end()}, .memory_budget = memory.planned - 1});
+  ASSERT_TRUE(tight.ok()) << tight.status();
+  EXPECT_LT(tight->compiled().memory.planned, memory.planned);
 }
 
 TEST(MeasuredTest, MediansAreOfEachTileAndSumUpToTasksAndSteps) {

@@ -28,7 +28,9 @@ double Rounded(double seconds) { return std::round(seconds * 1e9) * 1e-3; }  // 
 class Reporter {
  public:
   Reporter(const Graph& graph, absl::Span<const TileTime> tiles, const ReportOptions& options)
-      : graph_(graph), compiled_(graph.compiled()), tiles_(tiles), options_(options), timeline_(graph, tiles) {}
+      : graph_(graph), compiled_(graph.compiled()), tiles_(tiles), options_(options), timeline_(graph, tiles) {
+    workers_ = std::max(options.workers, timeline_.workers());
+  }
 
   Json Run() {
     const std::vector<double> steps = StepSeconds(graph_, tiles_);
@@ -37,7 +39,7 @@ class Reporter {
     const MemoryFigures& memory = compiled_.memory;
     return {{"title", options_.title},
             {"policy", options_.policy->name},
-            {"workers", options_.workers},
+            {"workers", workers_},
             {"span_us", Microseconds(timeline_.end())},
             {"busy_us", Rounded(busy)},
             {"nodes", Nodes()},
@@ -46,7 +48,6 @@ class Reporter {
             {"live", Levels(timeline_.LiveBytes())},
             {"ready", Levels(timeline_.ReadyTasks())},
             {"planned", memory.planned},
-            {"naive", memory.naive},
             {"lower_bound", memory.lower_bound},
             {"free", Free()},
             {"costs", Costs(steps)}};
@@ -103,7 +104,7 @@ class Reporter {
   }
 
   Json Free() const {
-    const FreeNodes free = FindFreeNodes(graph_, tiles_, *options_.policy, options_.workers, kFreeNodes);
+    const FreeNodes free = FindFreeNodes(graph_, tiles_, *options_.policy, workers_, kFreeNodes);
     Json nodes = Json::array();
     for (const FreeNode& node : free.nodes) {
       nodes.push_back({node.step, Rounded(node.seconds), Rounded(node.makespan)});
@@ -125,6 +126,7 @@ class Reporter {
   const absl::Span<const TileTime> tiles_;
   const ReportOptions& options_;
   const Timeline timeline_;
+  int workers_ = 1;
 };
 
 }  // namespace
@@ -137,7 +139,7 @@ FreeNodes FindFreeNodes(const Graph& graph, absl::Span<const TileTime> tiles, co
   const SimulatedMachine machine = {.workers = workers};
   FreeNodes free = {.makespan = Simulate(compiled.schedule, costs, policy, machine).makespan};
 
-  // No node brings more than its share of the workers' time and its part of the longest path together.
+  // Those that bring most are likely among those with the largest parts of the workers' time and of the longest path.
   const std::vector<double> seconds = StepSeconds(graph, tiles);
   std::vector<double> most(seconds.size());
   for (size_t s = 0; s < seconds.size(); ++s) most[s] = seconds[s] / workers;
@@ -162,7 +164,8 @@ FreeNodes FindFreeNodes(const Graph& graph, absl::Span<const TileTime> tiles, co
       double& left = without[compiled.groups[step.group].first_task + t].seconds;
       left = std::max(0.0, left - static_cast<double>(tile.end - tile.begin) * 1e-9);
     }
-    free.nodes.push_back({s, seconds[s], Simulate(compiled.schedule, without, policy, machine).makespan});
+    const double makespan = Simulate(compiled.schedule, without, policy, machine).makespan;
+    if (makespan < free.makespan) free.nodes.push_back({s, seconds[s], makespan});
   }
   std::sort(free.nodes.begin(), free.nodes.end(), [](auto& a, auto& b) { return a.makespan < b.makespan; });
   free.nodes.resize(std::min(free.nodes.size(), count));
@@ -170,7 +173,8 @@ FreeNodes FindFreeNodes(const Graph& graph, absl::Span<const TileTime> tiles, co
 }
 
 std::string ScheduleReport(const Graph& graph, absl::Span<const TileTime> tiles, const ReportOptions& options) {
-  return FillPage(kSchedulePage, Reporter(graph, tiles, options).Run().dump());
+  return FillPage(kSchedulePage,
+                  Reporter(graph, tiles, options).Run().dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
 }  // namespace weft

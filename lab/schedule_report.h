@@ -3,7 +3,8 @@
 //
 //   Runner runner(graph, &parameters, {.policy = &policy, .timed = true});
 //   ...
-//   WriteFile("report.html", {ScheduleReport(graph, runner.tile_times(), {.title = "gpt2", .policy = &policy})});
+//   WriteFile("report.html", {ScheduleReport(graph, runner.tile_times(),
+//                                          {.title = "gpt2", .policy = &policy, .workers = 2})});
 #ifndef WEFT_LAB_SCHEDULE_REPORT_H_
 #define WEFT_LAB_SCHEDULE_REPORT_H_
 
@@ -37,6 +38,7 @@ struct FreeNodes {
   double makespan = 0;          // of a simulation with all of them
   std::vector<FreeNode> nodes;  // at most `count`, what shortens the run most first
 };
+// The policy is one that has a queue.
 FreeNodes FindFreeNodes(const Graph& graph, absl::Span<const TileTime> tiles, const Policy& policy, int workers,
                         size_t count);
 

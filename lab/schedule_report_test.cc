@@ -65,15 +65,23 @@ TEST_F(ScheduleReportTest, ThePageHoldsTheRunAndNoTextEndsItsScript) {
 }
 
 TEST_F(ScheduleReportTest, WhatIsFreeShortensTheRunAndTheLongestFirst) {
-  const FreeNodes free = FindFreeNodes(*graph_, runner_->tile_times(), kCriticalPath, 2, 3);
-  ASSERT_EQ(free.nodes.size(), 3u);
   const CompiledGraph& compiled = graph_->compiled();
-  for (int i : {0, 1}) EXPECT_STREQ(compiled.program.node(compiled.steps[free.nodes[i].step].node).op->name, "matmul");
+  const auto name = [&](uint32_t step) {
+    return std::string(compiled.program.node(compiled.steps[step].node).op->name);
+  };
+  std::vector<TileTime> tiles(compiled.tiles.size());
+  for (uint32_t s = 0; s < compiled.steps.size(); ++s) {
+    for (uint32_t t = 0; t < compiled.steps[s].tile_count; ++t) {
+      tiles[compiled.steps[s].first_tile + t].end = name(s) == "matmul" ? 1'000'000 : 10'000;
+    }
+  }
+  const FreeNodes free = FindFreeNodes(*graph_, tiles, kCriticalPath, 2, 3);
+  ASSERT_EQ(free.nodes.size(), 3u);
+  for (int i : {0, 1}) EXPECT_EQ(name(free.nodes[i].step), "matmul");
   double before = 0;
   for (const FreeNode& node : free.nodes) {
     EXPECT_GE(node.makespan, before);
-    EXPECT_LE(node.makespan, free.makespan * 1.001);
-    EXPECT_GE(node.makespan, free.makespan - node.seconds - 1e-9);  // on two workers it can't save more than it took
+    EXPECT_LT(node.makespan, free.makespan);
     before = node.makespan;
   }
 }

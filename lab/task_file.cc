@@ -37,7 +37,8 @@ absl::StatusOr<TaskList> ParseTasks(const std::string& text, const std::string& 
   if (json.is_discarded()) return wrong("it is not JSON");
   if (!json.is_object() || json.value("weft_tasks", nlohmann::json()) != 1) return wrong("\"weft_tasks\" is not 1");
   const auto tasks = json.find("tasks"), edges = json.find("edges");
-  if (tasks == json.end() || !tasks->is_array() || tasks->empty()) return wrong("\"tasks\" is not a list of some");
+  if (tasks == json.end() || !tasks->is_array() || tasks->empty())
+    return wrong("\"tasks\" is not a list of at least one");
   if (tasks->size() > kMostTasks) return wrong("it has more than ", kMostTasks, " tasks");
   if (edges == json.end() || !edges->is_array()) return wrong("\"edges\" is not a list");
   TaskList list;
@@ -46,7 +47,8 @@ absl::StatusOr<TaskList> ParseTasks(const std::string& text, const std::string& 
     if (!task.is_object()) return wrong("task ", i, " is not an object");
     const TaskCost cost = {.seconds = Number(task, "seconds", true), .bytes = Number(task, "bytes", false)};
     if (cost.seconds < 0 || cost.bytes < 0) {
-      return wrong("task ", i, " needs \"seconds\", and if it has \"bytes\" those, of at least 0");
+      return wrong("task ", i, " needs \"seconds\", and if it has \"bytes\" those, of at least 0, but is ",
+                   task.dump());
     }
     const auto name = task.find("name");
     if (name != task.end() && !name->is_string()) return wrong("the name of task ", i, " is not a text");
@@ -73,7 +75,8 @@ std::string PrintTasks(const TaskList& list) {
   for (size_t t = 0; t < list.costs.size(); ++t) {
     tasks.push_back({{"name", list.names[t]}, {"seconds", list.costs[t].seconds}, {"bytes", list.costs[t].bytes}});
   }
-  return nlohmann::ordered_json{{"weft_tasks", 1}, {"tasks", std::move(tasks)}, {"edges", list.edges}}.dump() + "\n";
+  const nlohmann::ordered_json json = {{"weft_tasks", 1}, {"tasks", std::move(tasks)}, {"edges", list.edges}};
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
 TaskList ListTasks(const Schedule& schedule, absl::Span<const std::string> names, absl::Span<const TaskCost> costs) {

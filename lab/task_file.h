@@ -31,7 +31,7 @@ struct TaskList {
 // InvalidArgument that says where, if the text is no such file; `from` is named in it.
 absl::StatusOr<TaskList> ParseTasks(const std::string& text, const std::string& from);
 std::string PrintTasks(const TaskList& tasks);
-// With joins as tasks that take no time. Names and costs are by task of the schedule.
+// With joins as tasks of 0 seconds. Names and costs are by task of the schedule.
 TaskList ListTasks(const Schedule& schedule, absl::Span<const std::string> names, absl::Span<const TaskCost> costs);
 
 }  // namespace weft

@@ -50,7 +50,8 @@ TEST(TaskFileTest, SaysWhatIsWrongAndWhere) {
   };
   EXPECT_THAT(error("tasks"), HasSubstr("bad.json is not a file of tasks: it is not JSON"));
   EXPECT_THAT(error("[]"), HasSubstr("\"weft_tasks\" is not 1"));
-  EXPECT_THAT(error(R"({"weft_tasks": 1, "tasks": [], "edges": []})"), HasSubstr("\"tasks\" is not a list of some"));
+  EXPECT_THAT(error(R"({"weft_tasks": 1, "tasks": [], "edges": []})"),
+              HasSubstr("\"tasks\" is not a list of at least one"));
   EXPECT_THAT(error(R"({"weft_tasks": 1, "tasks": [{"seconds": 1}]})"), HasSubstr("\"edges\" is not a list"));
   const auto edge = [&](const std::string& pair) {
     return error(R"({"weft_tasks": 1, "tasks": [{"seconds": 1}, {"seconds": 1}], "edges": [)" + pair + "]}");

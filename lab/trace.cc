@@ -5,6 +5,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "weft/core/op.h"
 #include "weft/lab/timeline.h"
 
 namespace weft {
@@ -26,7 +27,8 @@ class Tracer {
     for (uint32_t s = 0; s < graph_.steps.size(); ++s) AddStep(s);
     AddCounter("ready tasks", "tasks", timeline_.ReadyTasks());
     AddCounter("live values", "bytes", timeline_.LiveBytes());
-    return Json{{"traceEvents", std::move(events_)}, {"displayTimeUnit", "ms"}}.dump();
+    return Json{{"traceEvents", std::move(events_)}, {"displayTimeUnit", "ms"}}.dump(-1, ' ', false,
+                                                                                     Json::error_handler_t::replace);
   }
 
  private:

@@ -55,7 +55,7 @@ def weft_page(name, src = None, scripts = []):
             {{
                 echo '#include "weft/{folder}/{name}.h"'
                 echo 'const char weft::{constant}[] ='
-                awk '$$0 == "/*SCRIPTS*/" {{ while (getline line < "/dev/stdin") print line; next }} {{ print }}' \\
+                awk '$$0 == "/*SCRIPTS*/" {{ while ((getline line < "/dev/stdin") > 0) print line; next }} {{ print }}' \\
                     $(location {page}) < <(cat /dev/null {scripts}) |
                     od -An -v -tx1 | sed 's/ /\\\\x/g; s/.*/    "&"/'
                 echo '    "";'

@@ -70,7 +70,7 @@ Boxes DivideNodes(const Program& program, absl::Span<const Phase> phases, int de
     const auto [known, is_new] = newest.try_emplace({phases[n], scope}, kNoBox);
     std::set<uint32_t> others = read;
     others.erase(known->second);
-    if (is_new || depth == 0 || b.Reaches(known->second, others)) {
+    if (is_new || depth == 0 || (!others.empty() && b.Reaches(known->second, others))) {
       const uint32_t part = is_new ? 0 : b.boxes[known->second].part + 1;
       known->second = static_cast<uint32_t>(b.boxes.size());
       b.boxes.push_back({.scope = std::move(scope), .phase = phases[n], .part = part});

@@ -4,7 +4,6 @@
 #include <string>
 
 #include "gmock/gmock.h"
-#include "weft/lab/page.h"
 #include "weft/tests/weft_program.h"
 
 namespace weft {
@@ -96,11 +95,6 @@ TEST_F(GraphTest, UsageErrorsAreNamed) {
                     "--format: 'jsno' is not one of text, dot, json, html, did you mean 'json'?"));
   EXPECT_TRUE(Fails(Weft({"graph", "--format=dot", "--depth=-1"}), 2, "--depth: -1 is not in 0 .. 100"));
   EXPECT_TRUE(Fails(Weft({"graph", "--memory", "--depth=1"}), 2, "--format and --depth are of the graph"));
-}
-
-TEST(PageTest, NoTextOfTheDataEndsTheScript) {
-  EXPECT_EQ(FillPage("<script>/*DATA*/</script>", R"({"a": "</script><!-- $& \\"})"),
-            R"(<script>{"a": "\u003c/script>\u003c!-- $& \\"}</script>)");
 }
 
 }  // namespace

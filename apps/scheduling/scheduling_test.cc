@@ -104,6 +104,7 @@ TEST_F(SchedulingTest, TasksThatWereSavedAreSimulatedAgain) {
   EXPECT_EQ(rows, 2);
   const CommandResult apart = Weft(Words("simulate --graph=towers --workers=64 --runs=1 --no-reuse"));
   EXPECT_TRUE(Works(apart));
+  EXPECT_TRUE(Fails(Weft(Words("simulate --graph=towers --overwrite")), 2, "--overwrite is for --save-tasks"));
 }
 
 TEST_F(SchedulingTest, SaysWhatIsWrong) {
@@ -127,6 +128,7 @@ TEST_F(SchedulingTest, SaysWhatIsWrong) {
       {"report --schedule --out=none/report.html", "there is no folder"},
       {"report --schedule --costs=other.json", "other.json is not what `weft calibrate` writes"},
       {"profile --costs=none.json", "none.json"},
+      {"profile --costs=other.json --policy=critical-path-measured", "--costs sets priorities"},
       {"calibrate --out=none/costs.json", "there is no folder"},
   };
   for (const auto& [command, error] : errors) EXPECT_TRUE(Fails(Weft(Words(command)), 2, error)) << command;

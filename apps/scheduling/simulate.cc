@@ -40,7 +40,7 @@ Hyperparameters Table(SimulateFlags* flags) {
       {"tasks", "a file of tasks that is simulated instead (docs/scheduling.md)", &flags->tasks, {.is_path = true}},
       {"save-tasks", "write what was measured as such a file", &flags->save, {.is_path = true}},
       {"overwrite", "with --save-tasks: in place of a file that is there", &flags->overwrite},
-      {"workers", "how many there are, in turn: whole numbers with commas between", &flags->workers},
+      {"workers", "how many there are: whole numbers with commas between", &flags->workers},
       {"policy", "which ready task comes next", &flags->policy, {.choices = policies}},
       {"runs", "measured, on one worker", &flags->runs, {.low = 1, .high = 1000}},
       {"tile-us", "microseconds that a tile takes at least; 0: as always", &flags->tile, {.low = 0, .high = 1e9}},
@@ -65,6 +65,8 @@ absl::StatusOr<std::vector<int>> WorkerCounts(const std::string& text) {
     }
     counts.push_back(count);
   }
+  std::sort(counts.begin(), counts.end());
+  counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
   return counts;
 }
 
@@ -77,6 +79,9 @@ absl::Status CheckFlags(const SimulateFlags& flags) {
   }
   if (flags.validate && flags.no_reuse) {
     return absl::InvalidArgumentError("--no-reuse can't be run: values would overwrite each other");
+  }
+  if (flags.overwrite && flags.save.empty()) {
+    return absl::InvalidArgumentError("--overwrite is for --save-tasks, which was not given");
   }
   return flags.save.empty() ? absl::OkStatus() : CheckOut("save-tasks", flags.save, flags.overwrite);
 }
@@ -93,7 +98,6 @@ struct Subject {
 struct Row {
   const Policy* policy = nullptr;
   int workers = 1;
-  std::unique_ptr<Runner> runner;
   std::vector<double> seconds = {};  // of its runs
 };
 
@@ -106,10 +110,18 @@ std::vector<Row> Rows(const std::string& policy, const std::vector<int>& workers
   return rows;
 }
 
-absl::StatusOr<double> TimedRun(Runner* runner, const RealGraph& recorded) {
+// Seconds of a run, after one that touches memory for the first time; its tiles' times are added to `times` unless
+// null.
+absl::StatusOr<double> TimedRun(const Graph& graph, const RealGraph& recorded, Parameters* parameters,
+                                RunnerOptions options, RunTimes* times) {
+  options.timed = times != nullptr;
+  Runner runner(graph, parameters, options);
+  WEFT_RETURN_IF_ERROR(runner.Run(recorded.feeds).status());
   const Clock::time_point start = Clock::now();
-  WEFT_RETURN_IF_ERROR(runner->Run(recorded.feeds).status());
-  return SecondsSince(start);
+  WEFT_RETURN_IF_ERROR(runner.Run(recorded.feeds).status());
+  const double seconds = SecondsSince(start);
+  if (times != nullptr) times->Add(seconds, runner.tile_times());
+  return seconds;
 }
 
 std::vector<std::string> TaskNames(const Graph& graph) {
@@ -136,20 +148,15 @@ absl::StatusOr<Subject> Measure(const SimulateFlags& flags, std::vector<Row>* ro
   WEFT_ASSIGN_OR_RETURN(Graph graph, Compile(recorded->tape, recorded->options));
   Parameters parameters({.seed = 1});
   WEFT_ASSIGN_OR_RETURN(const Graph measured, WithMeasuredTimes(graph, recorded->feeds, &parameters));
-  Runner one(graph, &parameters, {.threads = 1, .timed = true});
   RunTimes times;
-  for (Row& row : *rows) {
-    if (!flags.validate || row.workers > Cores()) continue;
-    row.runner = std::make_unique<Runner>(row.policy->measured ? measured : graph, &parameters,
-                                          RunnerOptions{.threads = row.workers, .policy = row.policy});
-  }
-  for (int64_t run = 0; run <= flags.runs; ++run) {  // the first touches memory for the first time
-    WEFT_ASSIGN_OR_RETURN(const double seconds, TimedRun(&one, *recorded));
-    if (run > 0) times.Add(seconds, one.tile_times());
+  while (times.runs() < flags.runs) {
+    WEFT_RETURN_IF_ERROR(TimedRun(graph, *recorded, &parameters, {.threads = 1}, &times).status());
     for (Row& row : *rows) {
-      if (row.runner == nullptr) continue;
-      WEFT_ASSIGN_OR_RETURN(const double of_row, TimedRun(row.runner.get(), *recorded));
-      if (run > 0) row.seconds.push_back(of_row);
+      if (!flags.validate || row.workers > Cores()) continue;
+      WEFT_ASSIGN_OR_RETURN(const double seconds,
+                            TimedRun(row.policy->measured ? measured : graph, *recorded, &parameters,
+                                     {.threads = row.workers, .policy = row.policy}, nullptr));
+      row.seconds.push_back(seconds);
     }
   }
   if (flags.no_reuse) graph = WithoutReuse(graph);
@@ -177,10 +184,10 @@ absl::StatusOr<Subject> Load(const std::string& path) {
       .name = path, .schedule = schedule, .by_measured_times = schedule, .costs = tasks.costs, .seconds = seconds};
 }
 
-struct Bandwidth {  // bytes a second
+struct CopyBandwidth {  // bytes a second
   double of_one = 0, of_each = 0;
 };
-Bandwidth MeasureBandwidth() {
+CopyBandwidth MeasureBandwidth() {
   constexpr size_t kBeyondCaches = size_t{256} << 20;  // bytes
   Team one(1), all(Cores());
   return {.of_one = PeakBandwidth(&one, kBeyondCaches, 0.2).copy,
@@ -215,7 +222,7 @@ absl::Status Simulate(SimulateFlags flags) {
   WEFT_RETURN_IF_ERROR(CheckFlags(flags));
   std::vector<Row> rows = Rows(flags.policy, workers);
   WEFT_ASSIGN_OR_RETURN(const Subject subject, flags.tasks.empty() ? Measure(flags, &rows) : Load(flags.tasks));
-  const Bandwidth bandwidth = MeasureBandwidth();
+  const CopyBandwidth bandwidth = MeasureBandwidth();
   const double critical_path = FindCriticalPath(subject.schedule, subject.costs).seconds;
   if (!flags.json) {
     std::printf("%s: %zu tasks, %.2f ms of work on one worker, %.2f ms on the critical path\n\n", subject.name.c_str(),

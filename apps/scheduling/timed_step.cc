@@ -55,6 +55,10 @@ absl::StatusOr<TimedStep> RunTimedStep(StepFlags* flags) {
   WEFT_RETURN_IF_ERROR(SetFromFlags(flags->given, StepTable(flags, "")));
   WEFT_RETURN_IF_ERROR(CheckOut("out", flags->out, flags->overwrite));
   TimedStep step = {.recorded = RecordRealGraph(flags->graph), .policy = FindPolicy(flags->policy)};
+  if (!flags->costs.empty() && step.policy->measured) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--costs sets priorities, but --policy=", flags->policy, " takes measured ones"));
+  }
   if (!flags->costs.empty()) {
     WEFT_ASSIGN_OR_RETURN(step.calibration, ReadCalibration(flags->costs));
   }
@@ -69,6 +73,7 @@ absl::StatusOr<TimedStep> RunTimedStep(StepFlags* flags) {
     step.graph = WithTimes(*step.graph, step.calibration->TaskSeconds(*step.graph));
   }
   step.threads = flags->threads > 0 ? static_cast<int>(flags->threads) : Cores();
+  if (step.policy == &kSerial) step.threads = 1;
   Runner runner(*step.graph, step.parameters.get(), {.threads = step.threads, .policy = step.policy, .timed = true});
   for (int64_t run = 0; run < flags->runs; ++run) {
     const Clock::time_point start = Clock::now();

@@ -1,0 +1,14 @@
+#include "weft/lab/page.h"
+
+#include "gtest/gtest.h"
+
+namespace weft {
+namespace {
+
+TEST(PageTest, NoTextOfTheDataEndsTheScript) {
+  EXPECT_EQ(FillPage("<script>/*DATA*/</script>", R"({"a": "</script><!-- $& \\"})"),
+            R"(<script>{"a": "\u003c/script>\u003c!-- $& \\"}</script>)");
+}
+
+}  // namespace
+}  // namespace weft
