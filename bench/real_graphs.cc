@@ -104,6 +104,9 @@ const Recorders& RealGraphs() {
   static const auto& recorders = *new Recorders{
       {"gpt2", [](RealGraph* g) { RecordBenchModel("gpt2", 0, g); }},
       {"bert", [](RealGraph* g) { RecordBenchModel("bert", 0, g); }},
+      {"babygpt", [](RealGraph* g) { RecordBenchModel("babygpt", 0, g); }},
+      {"charcpu", [](RealGraph* g) { RecordBenchModel("charcpu", 0, g); }},
+      {"minilm-forward", [](RealGraph* g) { RecordBenchModel("minilm-forward", 0, g); }},
       {"transformer", [](RealGraph* g) { Train(TransformerLoss(&g->tape), adamw, g); }},
       {"towers", [](RealGraph* g) { Train(Towers(&g->tape), Sgd({}), g); }},
       {"lstm", [](RealGraph* g) { Train(Predict(&g->tape, Attend(Lstm(&g->tape, Words(&g->tape)))), adamw, g); }},

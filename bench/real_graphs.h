@@ -1,6 +1,7 @@
-// Training steps whose schedules are worth a look.
+// Steps whose schedules are worth a look.
 //
-//   gpt2, bert    as in bench/models.h
+//   gpt2, bert, babygpt, charcpu, minilm-forward: as in bench/models.h; the last is a forward pass
+//
 //   transformer   the encoder-decoder Transformer's base model, 8 pairs of 64 tokens
 //   towers        8 chains of products side by side, of which one is far deeper: what begins late ends late
 //   lstm          an LSTM unrolled over 64 tokens, with attention over its outputs

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -10,18 +11,21 @@
 #include "weft/core/op.h"
 #include "weft/graph/cost.h"
 #include "weft/lab/measure.h"
+#include "weft/lab/measured.h"
 
 namespace weft {
 namespace {
 
-constexpr int kTerms = 3;
+constexpr double kCacheBytes = 32e6;
+constexpr int kTerms = 4;
 using Terms = std::array<double, kTerms>;
 
-double Dot(const Terms& a, const Terms& b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
+double Dot(const Terms& a, const Terms& b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3]; }
 
 // A sample's terms, divided by what it took: the rates should bring their sum to 1.
 Terms Relative(const TileSample& sample) {
-  return {1 / sample.seconds, sample.flops / sample.seconds, sample.bytes / sample.seconds};
+  return {1 / sample.seconds, sample.flops / sample.seconds, sample.bytes / sample.seconds,
+          sample.memory_bytes / sample.seconds};
 }
 
 // The least squares of 1 - rates · row over the terms of `mask` alone, by elimination; none if they are not
@@ -54,23 +58,24 @@ std::optional<Terms> Solve(const std::vector<Terms>& rows, const std::vector<dou
   return rates;
 }
 
-// The rates, none below zero, whose errors |1 - rates · row| have the least sum: least squares, weighted again and
-// again by how far off each row was.
-Terms LeastAbsolute(const std::vector<Terms>& rows) {
-  constexpr int kRounds = 30;
+// The rates, none below zero, whose errors |log(rates · row)| have the least weighted sum: least squares, weighted
+// again and again by how far off each row was.
+Terms LeastErrors(const std::vector<Terms>& rows, const std::vector<double>& row_weights) {
+  constexpr int kRounds = 40;
   constexpr double kSmall = 1e-3;
   Terms best = {};
-  double least = static_cast<double>(rows.size());  // of zero rates
+  double least = std::numeric_limits<double>::infinity();
   for (unsigned mask = 1; mask < 1u << kTerms; ++mask) {
-    std::vector<double> weights(rows.size(), 1);
+    std::vector<double> weights = row_weights;
     for (int round = 0; round < kRounds; ++round) {
       const std::optional<Terms> rates = Solve(rows, weights, mask);
       if (!rates) break;
       double sum = 0;
       for (size_t r = 0; r < rows.size(); ++r) {
-        const double off = std::abs(1 - Dot(*rates, rows[r]));
-        sum += off;
-        weights[r] = 1 / std::max(off, kSmall);
+        const double ratio = std::max(Dot(*rates, rows[r]), kSmall);  // expected / measured
+        const double off = std::max(std::abs(std::log(ratio)), kSmall), square = (1 - ratio) * (1 - ratio);
+        sum += row_weights[r] * off;
+        weights[r] = row_weights[r] * off / std::max(square, kSmall * kSmall);
       }
       const bool positive = std::all_of(rates->begin(), rates->end(), [](double rate) { return rate >= 0; });
       if (positive && sum < least * (1 - 1e-6)) {
@@ -86,6 +91,8 @@ Terms LeastAbsolute(const std::vector<Terms>& rows) {
 
 std::vector<TileSample> Samples(const Graph& graph, absl::Span<const double> step_seconds) {
   const CompiledGraph& compiled = graph.compiled();
+  const std::vector<double> memory_bytes = MemoryBytes(graph, kCacheBytes);
+  std::map<std::string, double> count;
   std::vector<TileSample> samples;
   for (size_t s = 0; s < compiled.steps.size(); ++s) {
     const Node& node = compiled.program.node(compiled.steps[s].node);
@@ -97,25 +104,30 @@ std::vector<TileSample> Samples(const Graph& graph, absl::Span<const double> ste
     samples.push_back({.kind = absl::StrCat(node.op->name, " ", Name(dtype)),
                        .flops = cost.flops / tiles,
                        .bytes = cost.bytes / tiles,
+                       .memory_bytes = memory_bytes[s] / tiles,
                        .model_seconds = weft::Seconds(*node.op, args) / tiles,
                        .seconds = s < step_seconds.size() ? step_seconds[s] / tiles : 0,
                        .tiles = tiles});
+    ++count[samples.back().kind];
   }
+  for (TileSample& sample : samples) sample.weight = 1 / count[sample.kind];
   return samples;
 }
 
 Calibration Calibration::Fit(absl::Span<const TileSample> samples) {
-  std::map<std::string, std::vector<Terms>> rows;
+  std::map<std::string, std::pair<std::vector<Terms>, std::vector<double>>> rows;  // by kind, with weights
   std::vector<double> ratios;
   for (const TileSample& sample : samples) {
     if (!(sample.seconds > 0)) continue;  // shorter than the clock can tell
-    rows[sample.kind].push_back(Relative(sample));
+    auto& [of_kind, weights] = rows[sample.kind];
+    of_kind.push_back(Relative(sample));
+    weights.push_back(sample.weight);
     if (sample.model_seconds > 0) ratios.push_back(sample.seconds / sample.model_seconds);
   }
   Calibration calibration;
   for (const auto& [kind, of_kind] : rows) {
-    const Terms rates = LeastAbsolute(of_kind);
-    calibration.rates_[kind] = {rates[0], rates[1], rates[2]};
+    const Terms rates = LeastErrors(of_kind.first, of_kind.second);
+    calibration.rates_[kind] = {rates[0], rates[1], rates[2], rates[3]};
   }
   if (!ratios.empty()) calibration.others_ = Median(std::move(ratios));
   return calibration;
@@ -124,7 +136,10 @@ Calibration Calibration::Fit(absl::Span<const TileSample> samples) {
 std::string Calibration::ToJson() const {
   nlohmann::ordered_json ops = nlohmann::ordered_json::object();
   for (const auto& [kind, rates] : rates_) {
-    ops[kind] = {{"tile_seconds", rates.tile}, {"flop_seconds", rates.flop}, {"byte_seconds", rates.byte}};
+    ops[kind] = {{"tile_seconds", rates.tile},
+                 {"flop_seconds", rates.flop},
+                 {"byte_seconds", rates.byte},
+                 {"memory_byte_seconds", rates.memory_byte}};
   }
   return nlohmann::ordered_json{{"weft_calibration", 1}, {"ops", ops}, {"others", others_}}.dump(1) + "\n";
 }
@@ -147,9 +162,11 @@ absl::StatusOr<Calibration> Calibration::FromJson(const std::string& text, const
   if (calibration.others_ < 0) return wrong("\"others\" is not a number of at least 0");
   for (const auto& [kind, value] : ops->items()) {
     if (!value.is_object()) return wrong(absl::StrCat("\"", kind, "\" is not an object"));
-    const Rates rates = {number(value, "tile_seconds"), number(value, "flop_seconds"), number(value, "byte_seconds")};
-    if (rates.tile < 0 || rates.flop < 0 || rates.byte < 0) {
-      return wrong(absl::StrCat("\"", kind, "\" needs tile_seconds, flop_seconds and byte_seconds of at least 0"));
+    const Rates rates = {number(value, "tile_seconds"), number(value, "flop_seconds"), number(value, "byte_seconds"),
+                         number(value, "memory_byte_seconds")};
+    if (std::min({rates.tile, rates.flop, rates.byte, rates.memory_byte}) < 0) {
+      return wrong(absl::StrCat(
+          "\"", kind, "\" needs tile_seconds, flop_seconds, byte_seconds and memory_byte_seconds of at least 0"));
     }
     calibration.rates_[kind] = rates;
   }
@@ -159,8 +176,8 @@ absl::StatusOr<Calibration> Calibration::FromJson(const std::string& text, const
 double Calibration::Seconds(const TileSample& sample) const {
   const auto it = rates_.find(sample.kind);
   if (it == rates_.end()) return others_ * sample.model_seconds;
-  const auto& [tile, flop, byte] = it->second;
-  return tile + flop * sample.flops + byte * sample.bytes;
+  const auto& [tile, flop, byte, memory_byte] = it->second;
+  return tile + flop * sample.flops + byte * sample.bytes + memory_byte * sample.memory_bytes;
 }
 
 std::vector<double> Calibration::TaskSeconds(const Graph& graph) const {

@@ -20,22 +20,23 @@ namespace weft {
 struct TileSample {
   std::string kind;             // the op and what it reads first: "matmul f32"
   double flops = 0, bytes = 0;  // by the op's own count
+  double memory_bytes = 0;      // of operands that are in no cache
   double model_seconds = 0;     // by the cost model that cuts tiles (graph/cost.h)
   double seconds = 0;           // what it took
   uint32_t tiles = 1;           // of the step
+  double weight = 1;            // in a fit: all steps of a kind in a graph count as much as one
 };
 // By step; without what they took if `step_seconds` is empty.
 std::vector<TileSample> Samples(const Graph& graph, absl::Span<const double> step_seconds);
 
 class Calibration {
  public:
-  // Seconds of a tile = tile + flop * FLOPs + byte * bytes, none of the three below zero.
+  // Seconds of a tile = tile + flop * FLOPs + byte * bytes + memory_byte * memory_bytes; none of them is below zero.
   struct Rates {
-    double tile = 0, flop = 0, byte = 0;
+    double tile = 0, flop = 0, byte = 0, memory_byte = 0;
   };
 
-  // For each kind the rates whose error, as a part of what a step took, is least in sum over its samples. Of samples
-  // that no rates fit, the faster ones count for more.
+  // For each kind the rates whose errors, |log(expected / measured)|, have the least sum over its samples.
   static Calibration Fit(absl::Span<const TileSample> samples);
   // As ToJson made it, else InvalidArgument; `from` is named in errors.
   static absl::StatusOr<Calibration> FromJson(const std::string& text, const std::string& from);

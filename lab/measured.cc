@@ -67,28 +67,36 @@ std::vector<double> StepSeconds(const Graph& graph, absl::Span<const TileTime> t
   return seconds;
 }
 
-std::vector<TaskCost> TaskCosts(const Graph& graph, absl::Span<const double> task_seconds, double cache) {
+std::vector<double> MemoryBytes(const Graph& graph, double cache) {
   const CompiledGraph& compiled = graph.compiled();
-  std::vector<TaskCost> costs;
-  for (double seconds : task_seconds) costs.push_back({.seconds = seconds});
+  std::vector<double> bytes(compiled.steps.size(), 0);
   absl::flat_hash_map<std::tuple<Place::Kind, uint32_t, size_t>, double> touched;  // a place → when, in bytes before it
   double now = 0;
+  for (size_t s = 0; s < bytes.size(); ++s) {
+    const Node& node = compiled.program.node(compiled.steps[s].node);
+    const auto touch = [&](ValueId id) {
+      const Place& place = compiled.places[static_cast<size_t>(id)];
+      const double size = static_cast<double>(compiled.program.value(id).type.bytes());
+      const auto [last, first] = touched.try_emplace({place.kind, place.index, place.offset}, now);
+      if (first || now - last->second > cache) bytes[s] += size;
+      now += size;
+      last->second = now;
+    };
+    for (ValueId in : node.inputs) touch(in);
+    for (uint32_t i = 0; i < node.output_count; ++i) touch(node.output(i));
+  }
+  return bytes;
+}
+
+std::vector<TaskCost> TaskCosts(const Graph& graph, absl::Span<const double> task_seconds, double cache) {
+  const CompiledGraph& compiled = graph.compiled();
+  const std::vector<double> bytes = MemoryBytes(graph, cache);
+  std::vector<TaskCost> costs;
+  for (double seconds : task_seconds) costs.push_back({.seconds = seconds});
   for (const Group& group : compiled.groups) {
-    double bytes = 0;
-    for (uint32_t s = group.first_step; s < group.end_step(); ++s) {
-      const Node& node = compiled.program.node(compiled.steps[s].node);
-      const auto touch = [&](ValueId id) {
-        const Place& place = compiled.places[static_cast<size_t>(id)];
-        const double size = static_cast<double>(compiled.program.value(id).type.bytes());
-        const auto [last, first] = touched.try_emplace({place.kind, place.index, place.offset}, now);
-        if (first || now - last->second > cache) bytes += size;
-        now += size;
-        last->second = now;
-      };
-      for (ValueId in : node.inputs) touch(in);
-      for (uint32_t i = 0; i < node.output_count; ++i) touch(node.output(i));
-    }
-    for (uint32_t t = 0; t < group.tile_count; ++t) costs[group.first_task + t].bytes = bytes / group.tile_count;
+    double sum = 0;
+    for (uint32_t s = group.first_step; s < group.end_step(); ++s) sum += bytes[s];
+    for (uint32_t t = 0; t < group.tile_count; ++t) costs[group.first_task + t].bytes = sum / group.tile_count;
   }
   return costs;
 }

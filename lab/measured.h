@@ -35,8 +35,10 @@ absl::StatusOr<RunTimes> MeasureOnOneWorker(const Graph& graph, absl::Span<const
 // The tiles' times, added up. By task of the graph, 0 for joins; by step.
 std::vector<double> TaskSeconds(const Graph& graph, absl::Span<const TileTime> tiles);
 std::vector<double> StepSeconds(const Graph& graph, absl::Span<const TileTime> tiles);
-// With what each task reads from memory: operands that were not touched while less than `cache` other bytes were, in
-// the order of the program.
+// By step: bytes that its operands bring from memory, being those that were not touched while less than `cache` other
+// bytes were, in the order of the program.
+std::vector<double> MemoryBytes(const Graph& graph, double cache);
+// With what each task brings from memory.
 std::vector<TaskCost> TaskCosts(const Graph& graph, absl::Span<const double> task_seconds, double cache);
 
 // The same tasks and edges, with priorities by these times.

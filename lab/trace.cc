@@ -1,5 +1,6 @@
 #include "weft/lab/trace.h"
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -14,6 +15,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int kProcess = 1;
+constexpr double kRounding = 0.0005;  // microseconds that a slice is shorter, so that none reaches into the next
 double Microseconds(int64_t nanoseconds) { return static_cast<double>(nanoseconds) * 1e-3; }
 
 class Tracer {
@@ -65,7 +67,7 @@ class Tracer {
       Json event = {{"name", node.op->name},
                     {"ph", "X"},
                     {"ts", Microseconds(time.begin)},
-                    {"dur", Microseconds(time.end - time.begin)},
+                    {"dur", std::max(0.0, Microseconds(time.end - time.begin) - kRounding)},
                     {"pid", kProcess},
                     {"tid", time.worker},
                     {"args", std::move(args)}};
