@@ -16,7 +16,6 @@
 namespace weft {
 namespace {
 
-constexpr double kCacheBytes = 32e6;
 constexpr int kTerms = 4;
 using Terms = std::array<double, kTerms>;
 

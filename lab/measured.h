@@ -35,6 +35,7 @@ absl::StatusOr<RunTimes> MeasureOnOneWorker(const Graph& graph, absl::Span<const
 // The tiles' times, added up. By task of the graph, 0 for joins; by step.
 std::vector<double> TaskSeconds(const Graph& graph, absl::Span<const TileTime> tiles);
 std::vector<double> StepSeconds(const Graph& graph, absl::Span<const TileTime> tiles);
+inline constexpr double kCacheBytes = 32e6;  // as if nobody else used it
 // By step: bytes that its operands bring from memory, being those that were not touched while less than `cache` other
 // bytes were, in the order of the program.
 std::vector<double> MemoryBytes(const Graph& graph, double cache);

@@ -1,6 +1,5 @@
 #include "weft/lab/trace.h"
 
-#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -15,7 +14,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int kProcess = 1;
-constexpr double kRounding = 0.0005;  // microseconds that a slice is shorter, so that none reaches into the next
 double Microseconds(int64_t nanoseconds) { return static_cast<double>(nanoseconds) * 1e-3; }
 
 class Tracer {
@@ -67,7 +65,7 @@ class Tracer {
       Json event = {{"name", node.op->name},
                     {"ph", "X"},
                     {"ts", Microseconds(time.begin)},
-                    {"dur", std::max(0.0, Microseconds(time.end - time.begin) - kRounding)},
+                    {"dur", Microseconds(time.end - time.begin)},
                     {"pid", kProcess},
                     {"tid", time.worker},
                     {"args", std::move(args)}};

@@ -57,9 +57,8 @@ absl::Status PrintCost(const TimedStep& step, int64_t pairs) {
 }
 
 absl::Status Profile(ProfileFlags flags) {
-  const auto cost = flags.given.extract("cost");
-  if (cost) WEFT_RETURN_IF_ERROR(SetFromText(cost.mapped(), Table(&flags).back()));
-  WEFT_ASSIGN_OR_RETURN(const TimedStep step, RunTimedStep(&flags));
+  WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
+  WEFT_ASSIGN_OR_RETURN(const TimedStep step, RunTimedStep(flags));
   double busy = 0;
   for (double task : TaskSeconds(*step.graph, step.tiles)) busy += task;
   WEFT_RETURN_IF_ERROR(UsageError(WriteFile(flags.out, {ChromeTrace(*step.graph, step.tiles)})));

@@ -22,10 +22,9 @@ Hyperparameters Table(ReportFlags* flags) {
 }
 
 absl::Status Report(ReportFlags flags) {
-  const auto schedule = flags.given.extract("schedule");
-  if (schedule) WEFT_RETURN_IF_ERROR(SetFromText(schedule.mapped(), Table(&flags).front()));
+  WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
   if (!flags.schedule) return absl::InvalidArgumentError("say what is to be reported: --schedule");
-  WEFT_ASSIGN_OR_RETURN(const TimedStep step, RunTimedStep(&flags));
+  WEFT_ASSIGN_OR_RETURN(const TimedStep step, RunTimedStep(flags));
   const ReportOptions options = {
       .title = absl::StrCat("A training step of ", flags.graph, " in ", flags.precision, " on ", step.threads,
                             step.threads == 1 ? " worker" : " workers"),

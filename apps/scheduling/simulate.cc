@@ -26,8 +26,8 @@ constexpr double kHelps = 1.05;  // times as fast: else more workers don't help
 struct SimulateFlags {
   std::string graph = "gpt2", tasks, save, workers = "1,2,4,8,16,32,64,128", policy = "critical-path";
   int64_t runs = 5;
-  double bandwidth = 0, cache = 32;
-  double tile = 0;  // microseconds
+  double bandwidth = 0, cache = kCacheBytes * 1e-6;  // GB/s, MB
+  double tile = 0;                                   // microseconds
   bool no_reuse = false, validate = false, json = false, overwrite = false;
   GivenFlags given;
 };

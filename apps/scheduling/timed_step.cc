@@ -51,20 +51,19 @@ absl::StatusOr<Calibration> ReadCalibration(const std::string& path) {
   return Calibration::FromJson(*text, path);
 }
 
-absl::StatusOr<TimedStep> RunTimedStep(StepFlags* flags) {
-  WEFT_RETURN_IF_ERROR(SetFromFlags(flags->given, StepTable(flags, "")));
-  WEFT_RETURN_IF_ERROR(CheckOut("out", flags->out, flags->overwrite));
-  TimedStep step = {.recorded = RecordRealGraph(flags->graph), .policy = FindPolicy(flags->policy)};
-  if (!flags->costs.empty() && step.policy->measured) {
+absl::StatusOr<TimedStep> RunTimedStep(const StepFlags& flags) {
+  WEFT_RETURN_IF_ERROR(CheckOut("out", flags.out, flags.overwrite));
+  TimedStep step = {.recorded = RecordRealGraph(flags.graph), .policy = FindPolicy(flags.policy)};
+  if (!flags.costs.empty() && step.policy->measured) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--costs sets priorities, but --policy=", flags->policy, " takes measured ones"));
+        absl::StrCat("--costs sets priorities, but --policy=", flags.policy, " takes measured ones"));
   }
-  if (!flags->costs.empty()) {
-    WEFT_ASSIGN_OR_RETURN(step.calibration, ReadCalibration(flags->costs));
+  if (!flags.costs.empty()) {
+    WEFT_ASSIGN_OR_RETURN(step.calibration, ReadCalibration(flags.costs));
   }
   RealGraph& recorded = *step.recorded;
   WEFT_RETURN_IF_ERROR(recorded.tape.status());
-  if (flags->precision == "bf16") recorded.options.precision = kBF16;
+  if (flags.precision == "bf16") recorded.options.precision = kBF16;
   WEFT_ASSIGN_OR_RETURN(step.graph, Compile(recorded.tape, recorded.options));
   step.parameters = std::make_unique<Parameters>(Parameters::Options{.seed = 1});
   if (step.policy->measured) {
@@ -72,10 +71,10 @@ absl::StatusOr<TimedStep> RunTimedStep(StepFlags* flags) {
   } else if (step.calibration) {
     step.graph = WithTimes(*step.graph, step.calibration->TaskSeconds(*step.graph));
   }
-  step.threads = flags->threads > 0 ? static_cast<int>(flags->threads) : Cores();
+  step.threads = flags.threads > 0 ? static_cast<int>(flags.threads) : Cores();
   if (step.policy == &kSerial) step.threads = 1;
   Runner runner(*step.graph, step.parameters.get(), {.threads = step.threads, .policy = step.policy, .timed = true});
-  for (int64_t run = 0; run < flags->runs; ++run) {
+  for (int64_t run = 0; run < flags.runs; ++run) {
     const Clock::time_point start = Clock::now();
     WEFT_RETURN_IF_ERROR(runner.Run(recorded.feeds).status());
     step.seconds = SecondsSince(start);

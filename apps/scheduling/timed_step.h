@@ -36,8 +36,8 @@ struct TimedStep {
   double seconds = 0;           // of the last run
   std::vector<TileTime> tiles;  // of it
 };
-// Checks the flags and that `flags.out` can be written, then runs the step.
-absl::StatusOr<TimedStep> RunTimedStep(StepFlags* flags);
+// Checks that `flags.out` can be written, then runs the step.
+absl::StatusOr<TimedStep> RunTimedStep(const StepFlags& flags);
 
 // InvalidArgument unless `flag`=`out` can be made or, if it is there, may be replaced.
 absl::Status CheckOut(const std::string& flag, const std::string& out, bool overwrite);
