@@ -31,8 +31,18 @@ absl::Status WriteAll(int fd, absl::string_view part, const std::string& path) {
   return absl::OkStatus();
 }
 
+std::string TemporaryFor(const std::string& path) { return absl::StrCat(path, ".", getpid(), kTemporarySuffix); }
+
+// A new file: what another process of this number left behind, or a link that lies there, is removed, not written to.
+Descriptor Create(const std::string& path) {
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
+  Descriptor file(open(path.c_str(), kFlags, 0666));
+  if (file.get() >= 0 || errno != EEXIST || unlink(path.c_str()) != 0) return file;
+  return Descriptor(open(path.c_str(), kFlags, 0666));
+}
+
 absl::Status WriteAndSync(const std::string& path, absl::Span<const absl::string_view> parts) {
-  Descriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  Descriptor file = Create(path);
   if (file.get() < 0) return LastError("create", path);
   for (absl::string_view part : parts) WEFT_RETURN_IF_ERROR(WriteAll(file.get(), part, path));
   if (fsync(file.get()) != 0 || !file.Close()) return LastError("write", path);
@@ -72,16 +82,25 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
   return bytes;
 }
 
-absl::Status WriteFile(const std::string& path, absl::Span<const absl::string_view> parts) {
-  const std::string temporary = absl::StrCat(path, ".", getpid(), kTemporarySuffix);
+absl::Status WriteFile(const std::string& path, absl::Span<const absl::string_view> parts, IfThere if_there) {
+  const std::string temporary = TemporaryFor(path);
+  const bool replace = if_there == IfThere::kReplace;
   absl::Status status = WriteAndSync(temporary, parts);
-  if (status.ok() && rename(temporary.c_str(), path.c_str()) != 0) status = LastError("write", path);
-  if (!status.ok()) {
-    unlink(temporary.c_str());
-    return status;
+  if (status.ok() && (replace ? rename : link)(temporary.c_str(), path.c_str()) != 0) {
+    status = LastError("write", path);
   }
+  if (!replace || !status.ok()) unlink(temporary.c_str());
+  WEFT_RETURN_IF_ERROR(status);
   const size_t slash = path.rfind('/');
   return SyncFolder(slash == std::string::npos ? "." : path.substr(0, std::max<size_t>(slash, 1)));
+}
+
+absl::Status CheckWritable(const std::string& path) {
+  const std::string temporary = TemporaryFor(path);
+  const bool created = Create(temporary).get() >= 0;
+  const absl::Status status = created ? absl::OkStatus() : LastError("write", path);
+  if (created) unlink(temporary.c_str());
+  return status;
 }
 
 absl::Status SyncFolder(const std::string& path) {

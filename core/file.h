@@ -16,9 +16,14 @@ namespace weft {
 absl::StatusOr<std::string> ReadFile(const std::string& path);
 
 // Writes `parts` one after the other to a temporary file beside `path`, syncs it and renames it: `path` is either the
-// old file or the whole new one. A process that is killed meanwhile leaves a file PATH.PID.tmp.
+// old file or the whole new one. A process that is killed meanwhile leaves a file PATH.PID.tmp. With kFail
+// AlreadyExists if there is something at `path` by then, which stays as it is.
 inline constexpr char kTemporarySuffix[] = ".tmp";
-absl::Status WriteFile(const std::string& path, absl::Span<const absl::string_view> parts);
+enum class IfThere { kReplace, kFail };
+absl::Status WriteFile(const std::string& path, absl::Span<const absl::string_view> parts,
+                       IfThere if_there = IfThere::kReplace);
+// Whether WriteFile can make its temporary file, which is gone again: for those that want to know before long work.
+absl::Status CheckWritable(const std::string& path);
 
 // "cannot WHAT PATH: REASON", with the code that fits `error`, an errno; OK if that is 0.
 absl::Status SystemStatus(absl::string_view what, const std::string& path, int error);

@@ -30,6 +30,32 @@ TEST(FileTest, WriteReplaces) {
   EXPECT_EQ(*ReadFile(path), "b");
 }
 
+TEST(FileTest, FailsWhereAskedToIfSomethingIsThere) {
+  const std::string path = Path("taken"), link = Path("dangling");
+  ASSERT_TRUE(WriteFile(path, {"a"}, IfThere::kFail).ok());
+  EXPECT_EQ(WriteFile(path, {"b"}, IfThere::kFail).code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(*ReadFile(path), "a");
+  ASSERT_EQ(symlink("nowhere", link.c_str()), 0);
+  EXPECT_EQ(WriteFile(link, {"b"}, IfThere::kFail).code(), absl::StatusCode::kAlreadyExists);
+}
+
+TEST(FileTest, DoesNotWriteThroughALinkInTheTemporaryFilesPlace) {
+  const std::string path = Path("out"), victim = Path("victim");
+  const std::string temporary = path + "." + std::to_string(getpid()) + kTemporarySuffix;
+  ASSERT_TRUE(WriteFile(victim, {"kept"}).ok());
+  ASSERT_EQ(symlink(victim.c_str(), temporary.c_str()), 0);
+  EXPECT_TRUE(WriteFile(path, {"new"}).ok());
+  EXPECT_EQ(*ReadFile(victim), "kept");
+  EXPECT_EQ(*ReadFile(path), "new");
+}
+
+TEST(FileTest, SaysBeforehandWhetherItCanWrite) {
+  const std::string path = Path("later");
+  EXPECT_TRUE(CheckWritable(path).ok());
+  EXPECT_EQ(ReadFile(path).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(CheckWritable(Path("no/such/folder")).message()), HasSubstr("no/such/folder"));
+}
+
 TEST(FileTest, ReadsWhatHasNoSize) {
   const absl::StatusOr<std::string> bytes = ReadFile("/proc/self/maps");
   ASSERT_TRUE(bytes.ok()) << bytes.status();

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 namespace weft {
@@ -46,7 +47,9 @@ std::string DidYouMean(absl::string_view word, absl::Span<const std::string> kno
   const std::string* best = nullptr;
   size_t best_distance = std::max<size_t>(2, word.size() / 3) + 1;
   for (const std::string& candidate : known) {
-    const size_t distance = EditDistance(word, candidate);
+    // A beginning of it is as near as one wrong letter.
+    const bool begins = word.size() >= 3 && absl::StartsWith(candidate, word);
+    const size_t distance = begins ? 1 : EditDistance(word, candidate);
     if (distance >= best_distance) continue;
     best = &candidate;
     best_distance = distance;

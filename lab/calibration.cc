@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "weft/core/json.h"
 #include "weft/core/op.h"
 #include "weft/graph/cost.h"
 #include "weft/lab/measure.h"
@@ -17,6 +18,7 @@ namespace weft {
 namespace {
 
 constexpr int kTerms = 4;
+constexpr double kMostRate = 1e6;
 using Terms = std::array<double, kTerms>;
 
 double Dot(const Terms& a, const Terms& b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3]; }
@@ -147,25 +149,29 @@ absl::StatusOr<Calibration> Calibration::FromJson(const std::string& text, const
   const auto wrong = [&](absl::string_view what) {
     return absl::InvalidArgumentError(absl::StrCat(from, " is not what `weft calibrate` writes: ", what));
   };
-  const nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object()) return wrong("no JSON object");
+  const absl::StatusOr<nlohmann::json> parsed = ParseLargeJsonObject(text);
+  if (!parsed.ok()) return wrong(parsed.status().message());
+  const nlohmann::json& json = *parsed;
   const auto number = [](const nlohmann::json& object, const char* key) -> double {
     const auto it = object.find(key);
-    return it != object.end() && it->is_number() && it->get<double>() >= 0 ? it->get<double>() : -1;
+    if (it == object.end() || !it->is_number()) return -1;
+    const double value = it->get<double>();
+    return value >= 0 && value <= kMostRate ? value : -1;
   };
   const auto ops = json.find("ops");
   if (number(json, "weft_calibration") != 1) return wrong("\"weft_calibration\" is not 1");
   if (ops == json.end() || !ops->is_object()) return wrong("\"ops\" is not an object");
   Calibration calibration;
   calibration.others_ = number(json, "others");
-  if (calibration.others_ < 0) return wrong("\"others\" is not a number of at least 0");
+  if (calibration.others_ < 0) return wrong(absl::StrCat("\"others\" is not a number from 0 to ", kMostRate));
   for (const auto& [kind, value] : ops->items()) {
     if (!value.is_object()) return wrong(absl::StrCat("\"", kind, "\" is not an object"));
     const Rates rates = {number(value, "tile_seconds"), number(value, "flop_seconds"), number(value, "byte_seconds"),
                          number(value, "memory_byte_seconds")};
     if (std::min({rates.tile, rates.flop, rates.byte, rates.memory_byte}) < 0) {
-      return wrong(absl::StrCat(
-          "\"", kind, "\" needs tile_seconds, flop_seconds, byte_seconds and memory_byte_seconds of at least 0"));
+      return wrong(absl::StrCat("\"", kind,
+                                "\" needs tile_seconds, flop_seconds, byte_seconds and memory_byte_seconds from 0 to ",
+                                kMostRate));
     }
     calibration.rates_[kind] = rates;
   }

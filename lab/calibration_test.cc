@@ -87,10 +87,12 @@ TEST(CalibrationTest, SaysWhatIsWrongWithAFile) {
   const auto error = [](const std::string& text) {
     return std::string(Calibration::FromJson(text, "costs.json").status().message());
   };
-  EXPECT_THAT(error("{"), HasSubstr("costs.json is not what `weft calibrate` writes: no JSON object"));
+  EXPECT_THAT(error("{"),
+              HasSubstr("costs.json is not what `weft calibrate` writes: it is not JSON: line 1, column 2"));
   EXPECT_THAT(error("{}"), HasSubstr("\"weft_calibration\" is not 1"));
   EXPECT_THAT(error(R"({"weft_calibration": 1, "others": 1})"), HasSubstr("\"ops\" is not an object"));
   EXPECT_THAT(error(R"({"weft_calibration": 1, "ops": {}, "others": "x"})"), HasSubstr("\"others\""));
+  EXPECT_THAT(error(R"({"weft_calibration": 1, "ops": {}, "others": 1e308})"), HasSubstr("\"others\""));
   EXPECT_THAT(error(R"({"weft_calibration": 1, "others": 1, "ops": {"exp f32": {"tile_seconds": -1}}})"),
               HasSubstr("\"exp f32\" needs tile_seconds"));
 }

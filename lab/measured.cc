@@ -67,6 +67,20 @@ std::vector<double> StepSeconds(const Graph& graph, absl::Span<const TileTime> t
   return seconds;
 }
 
+std::vector<double> TileShares(const Graph& graph) {
+  const CompiledGraph& compiled = graph.compiled();
+  std::vector<double> shares(compiled.tiles.size(), 1);
+  for (uint32_t s = 0; s < compiled.steps.size(); ++s) {
+    double whole = 0;
+    for (const Rect& tile : compiled.tiles_of(s)) whole += static_cast<double>(tile.rows() * tile.cols());
+    for (uint32_t t = 0; whole > 0 && t < compiled.steps[s].tile_count; ++t) {
+      const Rect& tile = compiled.tiles[compiled.steps[s].first_tile + t];
+      shares[compiled.steps[s].first_tile + t] = static_cast<double>(tile.rows() * tile.cols()) / whole;
+    }
+  }
+  return shares;
+}
+
 std::vector<double> MemoryBytes(const Graph& graph, double cache) {
   const CompiledGraph& compiled = graph.compiled();
   std::vector<double> bytes(compiled.steps.size(), 0);

@@ -35,6 +35,8 @@ absl::StatusOr<RunTimes> MeasureOnOneWorker(const Graph& graph, absl::Span<const
 // The tiles' times, added up. By task of the graph, 0 for joins; by step.
 std::vector<double> TaskSeconds(const Graph& graph, absl::Span<const TileTime> tiles);
 std::vector<double> StepSeconds(const Graph& graph, absl::Span<const TileTime> tiles);
+// By tile: how much of its node it is, of 1.
+std::vector<double> TileShares(const Graph& graph);
 inline constexpr double kCacheBytes = 32e6;  // as if nobody else used it
 // By step: bytes that its operands bring from memory, being those that were not touched while less than `cache` other
 // bytes were, in the order of the program.

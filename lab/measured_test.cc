@@ -70,5 +70,19 @@ TEST(MeasuredTest, MediansAreOfEachTileAndSumUpToTasksAndSteps) {
   EXPECT_NEAR(steps, tasks, 1e-12);
 }
 
+TEST(MeasuredTest, SharesOfTilesFollowTheirSizes) {
+  Tape tape;
+  const Var x = tape.Input("x", {kF32, {1100, 700}});
+  const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {Exp(x)}, .tile_seconds = 1e-5});
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  const CompiledGraph& compiled = graph->compiled();
+  ASSERT_GT(compiled.tiles.size(), 1u);
+  const std::vector<double> shares = TileShares(*graph);
+  for (size_t t = 0; t < shares.size(); ++t) {
+    EXPECT_DOUBLE_EQ(shares[t],
+                     static_cast<double>(compiled.tiles[t].rows() * compiled.tiles[t].cols()) / (1100 * 700));
+  }
+}
+
 }  // namespace
 }  // namespace weft

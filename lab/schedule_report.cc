@@ -54,7 +54,7 @@ class Reporter {
   }
 
  private:
-  // By step: op, scope, types, FLOPs, bytes.
+  // By step: op, scope, types, FLOPs, bytes, number of tiles.
   Json Nodes() const {
     Json nodes = Json::array();
     for (const Step& step : compiled_.steps) {
@@ -68,8 +68,9 @@ class Reporter {
     return nodes;
   }
 
-  // Of each tile: worker, begin, duration, step, and 1 if it is on the critical path.
+  // Of each tile: worker, begin, duration, step, 1 if it is on the critical path, and how much of its node it is.
   Json Slices() const {
+    const std::vector<double> shares = TileShares(graph_);
     std::vector<char> critical(compiled_.tasks.size(), 0);
     for (uint32_t task : timeline_.critical_path()) critical[task] = 1;
     Json slices = Json::array();
@@ -78,7 +79,8 @@ class Reporter {
       for (uint32_t t = 0; t < step.tile_count; ++t) {
         const TileTime& tile = tiles_[step.first_tile + t];
         slices.push_back({tile.worker, Microseconds(tile.begin), Microseconds(tile.end - tile.begin), s,
-                          static_cast<int>(critical[compiled_.groups[step.group].first_task + t])});
+                          static_cast<int>(critical[compiled_.groups[step.group].first_task + t]),
+                          std::round(shares[step.first_tile + t] * 1e4) * 1e-4});
       }
     }
     return slices;

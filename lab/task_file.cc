@@ -1,23 +1,40 @@
 #include "weft/lab/task_file.h"
 
-#include <cmath>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "weft/core/json.h"
 #include "weft/core/status.h"
 
 namespace weft {
 namespace {
 
 constexpr size_t kMostTasks = 100'000'000;
+constexpr double kMostSeconds = 1e6, kMostBytes = 1e15;  // of a task
+constexpr size_t kShown = 60;                            // characters of what was got
 
-// "seconds" or "bytes" of a task: at least 0, and 0 where `needed` is false and it is not there; else -1.
-double Number(const nlohmann::json& task, const char* key, bool needed) {
+std::string Shown(const nlohmann::json& value) {
+  std::string text = value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  if (text.size() > kShown) text = text.substr(0, kShown) + "...";
+  return text;
+}
+
+// A number from 0 to `most`, also where there is none and none is needed; else -1.
+double Number(const nlohmann::json& task, const char* key, double most, bool needed) {
   const auto it = task.find(key);
   if (it == task.end()) return needed ? -1 : 0;
   if (!it->is_number()) return -1;
   const double value = it->get<double>();
-  return std::isfinite(value) ? value : -1;
+  return value >= 0 && value <= most ? value : -1;
+}
+
+// The first key of `object` that is none of `known`, or "".
+std::string UnknownKey(const nlohmann::json& object, std::initializer_list<const char*> known) {
+  for (const auto& [key, value] : object.items()) {
+    if (std::find(known.begin(), known.end(), key) == known.end()) return key;
+  }
+  return "";
 }
 
 }  // namespace
@@ -33,9 +50,14 @@ absl::StatusOr<TaskList> ParseTasks(const std::string& text, const std::string& 
   const auto wrong = [&](const auto&... what) {
     return absl::InvalidArgumentError(absl::StrCat(from, " is not a file of tasks: ", what...));
   };
-  const nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (json.is_discarded()) return wrong("it is not JSON");
-  if (!json.is_object() || json.value("weft_tasks", nlohmann::json()) != 1) return wrong("\"weft_tasks\" is not 1");
+  const absl::StatusOr<nlohmann::json> parsed = ParseLargeJsonObject(text);
+  if (!parsed.ok()) return wrong(parsed.status().message());
+  const nlohmann::json& json = *parsed;
+  const nlohmann::json version = json.value("weft_tasks", nlohmann::json());
+  if (version != 1) return wrong("\"weft_tasks\" is ", Shown(version), ", not 1");
+  if (const std::string key = UnknownKey(json, {"weft_tasks", "tasks", "edges"}); !key.empty()) {
+    return wrong("it has an unknown key '", key, "'");
+  }
   const auto tasks = json.find("tasks"), edges = json.find("edges");
   if (tasks == json.end() || !tasks->is_array() || tasks->empty())
     return wrong("\"tasks\" is not a list of at least one");
@@ -44,14 +66,19 @@ absl::StatusOr<TaskList> ParseTasks(const std::string& text, const std::string& 
   TaskList list;
   for (const nlohmann::json& task : *tasks) {
     const size_t i = list.costs.size();
-    if (!task.is_object()) return wrong("task ", i, " is not an object");
-    const TaskCost cost = {.seconds = Number(task, "seconds", true), .bytes = Number(task, "bytes", false)};
+    if (!task.is_object()) return wrong("task ", i, " is ", Shown(task), ", not an object");
+    const TaskCost cost = {.seconds = Number(task, "seconds", kMostSeconds, /*needed=*/true),
+                           .bytes = Number(task, "bytes", kMostBytes, /*needed=*/false)};
     if (cost.seconds < 0 || cost.bytes < 0) {
-      return wrong("task ", i, " needs \"seconds\", and if it has \"bytes\" those, of at least 0, but is ",
-                   task.dump());
+      return wrong("task ", i, " needs \"seconds\" from 0 to ", kMostSeconds,
+                   ", and if it has \"bytes\" those from 0 to ", kMostBytes, ", but is ", Shown(task));
+    }
+    if (const std::string key = UnknownKey(task, {"name", "seconds", "bytes"}); !key.empty()) {
+      return wrong("task ", i, " has an unknown key '", key, "'");
     }
     const auto name = task.find("name");
-    if (name != task.end() && !name->is_string()) return wrong("the name of task ", i, " is not a text");
+    if (name != task.end() && !name->is_string())
+      return wrong("the name of task ", i, " is ", Shown(*name), ", not a text");
     list.names.push_back(name != task.end() ? name->get<std::string>() : "");
     list.costs.push_back(cost);
   }
@@ -59,7 +86,7 @@ absl::StatusOr<TaskList> ParseTasks(const std::string& text, const std::string& 
     const size_t i = list.edges.size();
     const bool pair =
         edge.is_array() && edge.size() == 2 && edge[0].is_number_unsigned() && edge[1].is_number_unsigned();
-    if (!pair) return wrong("edge ", i, " is not a pair of tasks' numbers");
+    if (!pair) return wrong("edge ", i, " is ", Shown(edge), ", not a pair of tasks' numbers");
     const uint64_t before = edge[0].get<uint64_t>(), after = edge[1].get<uint64_t>();
     if (before >= after || after >= list.costs.size()) {
       return wrong("edge ", i, " leads from ", before, " to ", after, ", but must lead to a later one of the ",

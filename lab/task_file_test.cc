@@ -49,7 +49,11 @@ TEST(TaskFileTest, SaysWhatIsWrongAndWhere) {
     return std::string(ParseTasks(text, "bad.json").status().message());
   };
   EXPECT_THAT(error("tasks"), HasSubstr("bad.json is not a file of tasks: it is not JSON"));
-  EXPECT_THAT(error("[]"), HasSubstr("\"weft_tasks\" is not 1"));
+  EXPECT_THAT(error("[]"), HasSubstr("it is not a JSON object"));
+  EXPECT_THAT(error(std::string(100'000, '[')), HasSubstr("nested too deeply"));
+  EXPECT_THAT(error(R"({"weft_tasks": 2})"), HasSubstr("\"weft_tasks\" is 2, not 1"));
+  EXPECT_THAT(error(R"({"weft_tasks": 1, "weft_tasks": 1})"), HasSubstr("'weft_tasks' is there twice"));
+  EXPECT_THAT(error(R"({"weft_tasks": 1, "edge": []})"), HasSubstr("unknown key 'edge'"));
   EXPECT_THAT(error(R"({"weft_tasks": 1, "tasks": [], "edges": []})"),
               HasSubstr("\"tasks\" is not a list of at least one"));
   EXPECT_THAT(error(R"({"weft_tasks": 1, "tasks": [{"seconds": 1}]})"), HasSubstr("\"edges\" is not a list"));
@@ -58,12 +62,15 @@ TEST(TaskFileTest, SaysWhatIsWrongAndWhere) {
   };
   EXPECT_THAT(edge("[1, 0]"), HasSubstr("edge 0 leads from 1 to 0, but must lead to a later one of the 2 tasks"));
   EXPECT_THAT(edge("[0, 1], [0, 2]"), HasSubstr("edge 1 leads from 0 to 2"));
-  EXPECT_THAT(edge("[0, -1]"), HasSubstr("edge 0 is not a pair"));
-  EXPECT_THAT(edge("[0, 0.5]"), HasSubstr("edge 0 is not a pair"));
-  for (const char* task : {R"({"seconds": -1})", R"({"seconds": "1"})", R"({})", R"({"seconds": 1, "bytes": -1})"}) {
+  EXPECT_THAT(edge("[0, -1]"), HasSubstr("not a pair of tasks' numbers"));
+  EXPECT_THAT(edge("[0, 0.5]"), HasSubstr("not a pair of tasks' numbers"));
+  for (const char* task : {R"({"seconds": -1})", R"({"seconds": "1"})", R"({})", R"({"seconds": 1, "bytes": -1})",
+                           R"({"seconds": 1e308})", R"({"seconds": 1, "bytes": 1e300})"}) {
     EXPECT_THAT(error(std::string(R"({"weft_tasks": 1, "tasks": [)") + task + R"(], "edges": []})"),
                 HasSubstr("task 0 needs \"seconds\""));
   }
+  EXPECT_THAT(error(R"({"weft_tasks": 1, "tasks": [{"seconds": 1, "byte": 1}], "edges": []})"),
+              HasSubstr("task 0 has an unknown key 'byte'"));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "weft/core/op.h"
+#include "weft/lab/measured.h"
 #include "weft/lab/timeline.h"
 
 namespace weft {
@@ -19,7 +20,7 @@ double Microseconds(int64_t nanoseconds) { return static_cast<double>(nanosecond
 class Tracer {
  public:
   Tracer(const Graph& graph, absl::Span<const TileTime> tiles)
-      : graph_(graph.compiled()), tiles_(tiles), timeline_(graph, tiles) {}
+      : graph_(graph.compiled()), tiles_(tiles), shares_(TileShares(graph)), timeline_(graph, tiles) {}
 
   std::string Run() {
     critical_.insert(timeline_.critical_path().begin(), timeline_.critical_path().end());
@@ -54,12 +55,13 @@ class Tracer {
     for (uint32_t t = 0; t < step.tile_count; ++t) {
       const TileTime& time = tiles_[step.first_tile + t];
       const Rect& rect = graph_.tiles[step.first_tile + t];
-      const double flops = cost.flops / step.tile_count, nanoseconds = static_cast<double>(time.end - time.begin);
+      const double share = shares_[step.first_tile + t];
+      const double flops = cost.flops * share, nanoseconds = static_cast<double>(time.end - time.begin);
       Json args = {{"scope", graph_.program.scope(node)},
                    {"types", types},
                    {"rows", absl::StrCat(rect.row_begin, "..", rect.row_end)},
                    {"cols", absl::StrCat(rect.col_begin, "..", rect.col_end)},
-                   {"bytes", static_cast<int64_t>(cost.bytes / step.tile_count)},
+                   {"bytes", static_cast<int64_t>(cost.bytes * share)},
                    {"gflops", nanoseconds > 0 ? flops / nanoseconds : 0},
                    {"critical", critical_.contains(graph_.groups[step.group].first_task + t)}};
       Json event = {{"name", node.op->name},
@@ -83,6 +85,7 @@ class Tracer {
 
   const CompiledGraph& graph_;
   const absl::Span<const TileTime> tiles_;
+  const std::vector<double> shares_;  // by tile
   const Timeline timeline_;
   std::set<uint32_t> critical_;
   Json events_ = Json::array();

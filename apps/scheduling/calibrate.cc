@@ -60,7 +60,7 @@ absl::Status Calibrate(CalibrateFlags flags) {
     }
   }
   const Calibration calibration = Calibration::Fit(samples);
-  WEFT_RETURN_IF_ERROR(UsageError(WriteFile(flags.out, {calibration.ToJson()})));
+  WEFT_RETURN_IF_ERROR(WriteOut(flags.out, flags.overwrite, calibration.ToJson()));
 
   const std::unique_ptr<RealGraph> check = RecordRealGraph(flags.graph);
   WEFT_ASSIGN_OR_RETURN(const std::vector<TileSample> checked,

@@ -61,7 +61,7 @@ absl::Status Profile(ProfileFlags flags) {
   WEFT_ASSIGN_OR_RETURN(const TimedStep step, RunTimedStep(flags));
   double busy = 0;
   for (double task : TaskSeconds(*step.graph, step.tiles)) busy += task;
-  WEFT_RETURN_IF_ERROR(UsageError(WriteFile(flags.out, {ChromeTrace(*step.graph, step.tiles)})));
+  WEFT_RETURN_IF_ERROR(WriteOut(flags.out, flags.overwrite, ChromeTrace(*step.graph, step.tiles)));
   std::printf("%s: %.2f ms on %d workers, at work %.1f%% of their time; the trace is in %s\n", flags.graph.c_str(),
               step.seconds * 1e3, step.threads, busy / (step.threads * step.seconds) * 100, flags.out.c_str());
   return flags.cost > 0 ? PrintCost(step, flags.cost) : absl::OkStatus();

@@ -31,7 +31,7 @@ absl::Status Report(ReportFlags flags) {
       .policy = step.policy,
       .workers = step.threads,
       .calibration = step.calibration ? &*step.calibration : nullptr};
-  WEFT_RETURN_IF_ERROR(UsageError(WriteFile(flags.out, {ScheduleReport(*step.graph, step.tiles, options)})));
+  WEFT_RETURN_IF_ERROR(WriteOut(flags.out, flags.overwrite, ScheduleReport(*step.graph, step.tiles, options)));
   std::printf("%s: %.2f ms on %d workers; the page is %s\n", flags.graph.c_str(), step.seconds * 1e3, step.threads,
               flags.out.c_str());
   return absl::OkStatus();

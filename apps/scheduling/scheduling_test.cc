@@ -110,6 +110,7 @@ TEST_F(SchedulingTest, TasksThatWereSavedAreSimulatedAgain) {
 TEST_F(SchedulingTest, SaysWhatIsWrong) {
   Write("text.json", "no tasks");
   Write("other.json", "{\"layers\": 2}");
+  ASSERT_EQ(symlink("nowhere", Path("link").c_str()), 0);
   const std::pair<const char*, const char*> errors[] = {
       {"simulate --workers=0", "--workers: '0' is not a whole number from 1 to 4096"},
       {"simulate --workers=2,x", "--workers: 'x' is not a whole number"},
@@ -117,13 +118,16 @@ TEST_F(SchedulingTest, SaysWhatIsWrong) {
       {"simulate --policy=critical", "critical-path"},
       {"profile --policy=levle", "level"},
       {"simulate --tasks=text.json", "text.json is not a file of tasks: it is not JSON"},
-      {"simulate --tasks=other.json", "other.json is not a file of tasks: \"weft_tasks\" is not 1"},
+      {"simulate --tasks=other.json", "other.json is not a file of tasks: \"weft_tasks\" is null, not 1"},
       {"simulate --tasks=none.json", "none.json"},
       {"simulate --tasks=text.json --graph=gpt2", "--graph is of a training step, not of --tasks"},
       {"simulate --no-reuse --validate", "--no-reuse can't be run"},
       {"simulate --graph=towers --save-tasks=other.json", "other.json is there: --overwrite replaces it"},
       {"profile --out=none/trace.json", "there is no folder"},
       {"profile --out=.", "is not a file"},
+      {"profile --out=link", "is not a file"},
+      {"profile --costs=other.json --out=other.json --overwrite", "--costs and --out are one file"},
+      {"simulate --graph=towers --workers=4096 --validate", "--workers begins at 4096"},
       {"report --schedule --graph=gpt3", "gpt2"},
       {"report --schedule --out=none/report.html", "there is no folder"},
       {"report --schedule --costs=other.json", "other.json is not what `weft calibrate` writes"},

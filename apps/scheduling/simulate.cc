@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -46,8 +47,8 @@ Hyperparameters Table(SimulateFlags* flags) {
       {"tile-us", "microseconds that a tile takes at least; 0: as always", &flags->tile, {.low = 0, .high = 1e9}},
       {"no-reuse", "without the edges that let values share bytes", &flags->no_reuse},
       {"bandwidth",
-       "GB/s of the memory, of all workers together; 0: what this machine's cores get, for each as "
-       "many workers as it has",
+       "GB/s of the memory, of all workers together, and the most that one gets; 0: what this machine's cores get, for "
+       "each as many workers as it has",
        &flags->bandwidth,
        {.low = 0, .high = 1e6}},
       {"cache", "MB that are not read from memory again", &flags->cache, {.low = 0, .high = 1e6}},
@@ -70,7 +71,7 @@ absl::StatusOr<std::vector<int>> WorkerCounts(const std::string& text) {
   return counts;
 }
 
-absl::Status CheckFlags(const SimulateFlags& flags) {
+absl::Status CheckFlags(const SimulateFlags& flags, const std::vector<int>& workers) {
   if (!flags.tasks.empty()) {
     for (const char* other : {"graph", "save-tasks", "runs", "tile-us", "no-reuse", "cache", "validate"}) {
       if (flags.given.count(other) == 0) continue;
@@ -83,6 +84,11 @@ absl::Status CheckFlags(const SimulateFlags& flags) {
   if (flags.overwrite && flags.save.empty()) {
     return absl::InvalidArgumentError("--overwrite is for --save-tasks, which was not given");
   }
+  if (flags.validate && workers.front() > Cores()) {
+    return absl::InvalidArgumentError(absl::StrCat("--validate runs on up to ", Cores(),
+                                                   " workers, as there are cores, but --workers begins at ",
+                                                   workers.front()));
+  }
   return flags.save.empty() ? absl::OkStatus() : CheckOut("save-tasks", flags.save, flags.overwrite);
 }
 
@@ -91,7 +97,7 @@ struct Subject {
   std::string name;
   Schedule schedule, by_measured_times;
   std::vector<TaskCost> costs;
-  double seconds = 0;  // of a run on one worker
+  double seconds = 0;  // of all tasks
 };
 
 // A policy on a number of workers: simulated and, to validate that, run.
@@ -165,10 +171,10 @@ absl::StatusOr<Subject> Measure(const SimulateFlags& flags, std::vector<Row>* ro
                      .schedule = graph.compiled().schedule,
                      .by_measured_times = WithTimes(graph, seconds).compiled().schedule,
                      .costs = TaskCosts(graph, seconds, flags.cache * 1e6),
-                     .seconds = times.seconds()};
+                     .seconds = std::accumulate(seconds.begin(), seconds.end(), 0.0)};
   if (!flags.save.empty()) {
     const std::string text = PrintTasks(ListTasks(subject.schedule, TaskNames(graph), subject.costs));
-    WEFT_RETURN_IF_ERROR(UsageError(WriteFile(flags.save, {text})));
+    WEFT_RETURN_IF_ERROR(WriteOut(flags.save, flags.overwrite, text));
   }
   return subject;
 }
@@ -207,7 +213,7 @@ void Print(const SimulateFlags& flags, const Subject& subject, double critical_p
                                    {"critical_path_ms", critical_path * 1e3},
                                    {"measured_ms", nullptr}};
     if (measured > 0) json["measured_ms"] = measured * 1e3;
-    std::printf("%s\n", json.dump().c_str());
+    std::printf("%s\n", json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace).c_str());
     return;
   }
   std::printf("%-22s %7d %12.2f %8.2f %11.3f", row.policy->name, row.workers, run.makespan * 1e3,
@@ -219,10 +225,10 @@ void Print(const SimulateFlags& flags, const Subject& subject, double critical_p
 absl::Status Simulate(SimulateFlags flags) {
   WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
   WEFT_ASSIGN_OR_RETURN(const std::vector<int> workers, WorkerCounts(flags.workers));
-  WEFT_RETURN_IF_ERROR(CheckFlags(flags));
+  WEFT_RETURN_IF_ERROR(CheckFlags(flags, workers));
   std::vector<Row> rows = Rows(flags.policy, workers);
   WEFT_ASSIGN_OR_RETURN(const Subject subject, flags.tasks.empty() ? Measure(flags, &rows) : Load(flags.tasks));
-  const CopyBandwidth bandwidth = MeasureBandwidth();
+  const CopyBandwidth bandwidth = flags.bandwidth > 0 ? CopyBandwidth{flags.bandwidth * 1e9} : MeasureBandwidth();
   const double critical_path = FindCriticalPath(subject.schedule, subject.costs).seconds;
   if (!flags.json) {
     std::printf("%s: %zu tasks, %.2f ms of work on one worker, %.2f ms on the critical path\n\n", subject.name.c_str(),

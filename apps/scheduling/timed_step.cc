@@ -31,18 +31,22 @@ Hyperparameters StepTable(StepFlags* flags, const std::string& out_help) {
 
 absl::Status CheckOut(const std::string& flag, const std::string& out, bool overwrite) {
   std::error_code error;
-  const fs::file_status status = fs::status(out, error);
+  const fs::file_status status = fs::symlink_status(out, error);  // a link would be replaced, not followed
   if (fs::exists(status) && !fs::is_regular_file(status)) {
     return absl::InvalidArgumentError(absl::StrCat("--", flag, ": ", out, " is not a file"));
   }
   if (fs::exists(status) && !overwrite) {
     return absl::InvalidArgumentError(absl::StrCat("--", flag, ": ", out, " is there: --overwrite replaces it"));
   }
-  const fs::path folder = fs::absolute(out).parent_path();
-  if (!fs::is_directory(folder, error)) {
+  const fs::path folder = fs::absolute(out, error).parent_path();
+  if (error || !fs::is_directory(folder, error)) {
     return absl::InvalidArgumentError(absl::StrCat("--", flag, ": there is no folder ", folder.string()));
   }
-  return absl::OkStatus();
+  return UsageError(CheckWritable(out));
+}
+
+absl::Status WriteOut(const std::string& out, bool overwrite, absl::string_view text) {
+  return UsageError(WriteFile(out, {text}, overwrite ? IfThere::kReplace : IfThere::kFail));
 }
 
 absl::StatusOr<Calibration> ReadCalibration(const std::string& path) {
@@ -53,6 +57,10 @@ absl::StatusOr<Calibration> ReadCalibration(const std::string& path) {
 
 absl::StatusOr<TimedStep> RunTimedStep(const StepFlags& flags) {
   WEFT_RETURN_IF_ERROR(CheckOut("out", flags.out, flags.overwrite));
+  std::error_code error;
+  if (!flags.costs.empty() && fs::equivalent(flags.costs, flags.out, error)) {
+    return absl::InvalidArgumentError(absl::StrCat("--costs and --out are one file, ", flags.out));
+  }
   TimedStep step = {.recorded = RecordRealGraph(flags.graph), .policy = FindPolicy(flags.policy)};
   if (!flags.costs.empty() && step.policy->measured) {
     return absl::InvalidArgumentError(

@@ -41,6 +41,8 @@ absl::StatusOr<TimedStep> RunTimedStep(const StepFlags& flags);
 
 // InvalidArgument unless `flag`=`out` can be made or, if it is there, may be replaced.
 absl::Status CheckOut(const std::string& flag, const std::string& out, bool overwrite);
+// Writes it. Without `overwrite` an error if it came to be there meanwhile.
+absl::Status WriteOut(const std::string& out, bool overwrite, absl::string_view text);
 // Usage errors if it can't be read or isn't what `weft calibrate` writes.
 absl::StatusOr<Calibration> ReadCalibration(const std::string& path);
 

@@ -13,8 +13,13 @@ class Stealing : public ReadyQueue {
  public:
   explicit Stealing(int workers) : deques_(static_cast<size_t>(workers)) {}
 
-  void Push(uint32_t task, int worker) override { deques_[static_cast<size_t>(worker)].push_back(task); }
+  void Push(uint32_t task, int worker) override {
+    deques_[static_cast<size_t>(worker)].push_back(task);
+    ++ready_;
+  }
   std::optional<uint32_t> Pop(int worker) override {
+    if (ready_ == 0) return std::nullopt;
+    --ready_;
     std::deque<uint32_t>& own = deques_[static_cast<size_t>(worker)];
     if (!own.empty()) {
       const uint32_t task = own.back();
@@ -33,6 +38,7 @@ class Stealing : public ReadyQueue {
 
  private:
   std::vector<std::deque<uint32_t>> deques_;  // by worker
+  size_t ready_ = 0;                          // in all of them
 };
 
 std::unique_ptr<ReadyQueue> MakeQueue(const Schedule*, int workers) { return std::make_unique<Stealing>(workers); }
