@@ -1,7 +1,10 @@
 #include "weft/core/initializer.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <numeric>
+#include <vector>
 
 #include "weft/core/random.h"
 
@@ -24,6 +27,38 @@ double Gaussian(const RandomStream& random, uint64_t i) {
   return std::sqrt(-2 * std::log(u)) * std::cos(2 * std::numbers::pi * v);
 }
 
+double TruncatedGaussian(const RandomStream& random, uint64_t i) {
+  constexpr uint64_t kAttempt = uint64_t{1} << 48;  // more than a tensor has elements
+  for (uint64_t index = i;; index += kAttempt) {
+    if (const double x = Gaussian(random, index); std::abs(x) <= 2) return x;
+  }
+}
+
+// Orthonormal vectors: of a Gaussian matrix the shorter side's, each freed of those before it (Gram and Schmidt's
+// method, twice, which keeps them orthogonal to the last bits). [out, in], row by row.
+std::vector<double> OrthogonalMatrix(const RandomStream& random, int64_t out, int64_t in) {
+  const bool by_row = out <= in;
+  const int64_t count = std::min(out, in), size = std::max(out, in);
+  std::vector<double> vectors(static_cast<size_t>(count * size));
+  for (int64_t v = 0; v < count; ++v) {
+    double* const x = vectors.data() + v * size;
+    for (int64_t i = 0; i < size; ++i) x[i] = Gaussian(random, static_cast<uint64_t>(v * size + i));
+    for (int64_t before = 0; before < 2 * v; ++before) {
+      const double* const y = vectors.data() + before % v * size;
+      const double product = std::inner_product(x, x + size, y, 0.0);
+      for (int64_t i = 0; i < size; ++i) x[i] -= product * y[i];
+    }
+    const double norm = std::sqrt(std::inner_product(x, x + size, x, 0.0));
+    for (int64_t i = 0; i < size; ++i) x[i] /= norm;
+  }
+  if (by_row) return vectors;
+  std::vector<double> columns(vectors.size());
+  for (int64_t v = 0; v < count; ++v) {
+    for (int64_t i = 0; i < size; ++i) columns[i * count + v] = vectors[v * size + i];
+  }
+  return columns;
+}
+
 }  // namespace
 
 void Initialize(const Initializer& initializer, uint64_t seed, absl::string_view name, const Tensor& tensor) {
@@ -32,12 +67,21 @@ void Initialize(const Initializer& initializer, uint64_t seed, absl::string_view
   const bool fan = initializer.kind == Kind::kFanGaussian || initializer.kind == Kind::kFanUniform;
   const double deviation = fan ? Deviation(initializer, tensor.type.shape) : 0;
   const double a = initializer.a, b = initializer.b;
+  std::vector<double> matrix;
+  if (initializer.kind == Kind::kOrthogonal && tensor.type.shape.elements() > 0) {
+    const int64_t out = tensor.type.shape.dim(0);
+    matrix = OrthogonalMatrix(random, out, tensor.type.shape.elements() / out);
+  }
   const auto value = [&](uint64_t i) -> double {
     switch (initializer.kind) {
       case Kind::kConstant:
         return a;
       case Kind::kGaussian:
         return a + b * Gaussian(random, i);
+      case Kind::kTruncated:
+        return a + b * TruncatedGaussian(random, i);
+      case Kind::kOrthogonal:
+        return a * matrix[i];
       case Kind::kUniform:
         return a + (b - a) * random.Uniform(i);
       case Kind::kFanGaussian:

@@ -12,12 +12,13 @@
 namespace weft {
 
 struct Initializer {
-  enum class Kind : uint8_t { kConstant, kGaussian, kUniform, kFanGaussian, kFanUniform };
+  enum class Kind : uint8_t { kConstant, kGaussian, kTruncated, kUniform, kFanGaussian, kFanUniform, kOrthogonal };
   enum class Fan : uint8_t { kIn, kOut, kAverage };
 
   Kind kind = Kind::kConstant;
   Fan fan = Fan::kIn;
-  float a = 0, b = 0;  // the constant; mean and deviation; low and high; or the gain g of variance g² / fan
+  // The constant; mean and deviation; low and high; the gain g of variance g² / fan, or of an orthogonal matrix.
+  float a = 0, b = 0;
 
   friend bool operator==(const Initializer&, const Initializer&) = default;
 };
@@ -27,6 +28,10 @@ constexpr Initializer Zeros() { return Constant(0); }
 constexpr Initializer Ones() { return Constant(1); }
 constexpr Initializer Gaussian(float deviation, float mean = 0) {
   return {.kind = Initializer::Kind::kGaussian, .a = mean, .b = deviation};
+}
+// A Gaussian of which what is more than two deviations from the mean is drawn again. `deviation` is that before.
+constexpr Initializer TruncatedGaussian(float deviation, float mean = 0) {
+  return {.kind = Initializer::Kind::kTruncated, .a = mean, .b = deviation};
 }
 constexpr Initializer Uniform(float low, float high) {
   return {.kind = Initializer::Kind::kUniform, .a = low, .b = high};
@@ -44,6 +49,9 @@ constexpr Initializer HeUniform() { return {.kind = Initializer::Kind::kFanUnifo
 // Variance 1 / fan_in: LeCun et al., "Efficient BackProp", 1998.
 constexpr Initializer LeCunGaussian() { return {.kind = Initializer::Kind::kFanGaussian, .a = 1}; }
 constexpr Initializer LeCunUniform() { return {.kind = Initializer::Kind::kFanUniform, .a = 1}; }
+
+// gain times a matrix [out, in·k] with orthonormal rows, or columns if there are fewer of them: Saxe et al., 2014.
+constexpr Initializer Orthogonal(float gain = 1) { return {.kind = Initializer::Kind::kOrthogonal, .a = gain}; }
 
 // Writes the first values of the parameter `name`. Integers and booleans take a constant only.
 void Initialize(const Initializer& initializer, uint64_t seed, absl::string_view name, const Tensor& tensor);

@@ -48,6 +48,35 @@ TEST(InitializerTest, GaussianMoments) {
   EXPECT_NEAR(static_cast<double>(std::count_if(values.begin(), values.end(), inside)) / values.size(), 0.6827, 0.006);
 }
 
+// Of a Gaussian within two deviations: 1 - 4 φ(2) / (Φ(2) - Φ(-2)) of its variance is left.
+TEST(InitializerTest, TruncatedGaussianMoments) {
+  const Moments m = MomentsOf(Values(TruncatedGaussian(0.5f, 2), {300, 400}));
+  EXPECT_NEAR(m.mean, 2, 0.006);
+  EXPECT_NEAR(m.deviation, 0.5 * 0.87963, 0.005);
+  EXPECT_GE(m.low, 1);
+  EXPECT_LE(m.high, 3);
+  EXPECT_LT(m.low, 1.001);
+  EXPECT_GT(m.high, 2.999);
+}
+
+TEST(InitializerTest, OrthogonalMatricesAre) {
+  for (const auto& [out, in] : {std::pair<int64_t, int64_t>{40, 70}, {70, 40}, {50, 50}, {1, 9}}) {
+    const std::vector<float> w = Values(Orthogonal(2), {out, in});
+    const int64_t count = std::min(out, in), size = std::max(out, in);
+    for (int64_t a = 0; a < count; ++a) {
+      for (int64_t b = 0; b <= a; ++b) {
+        double product = 0;
+        for (int64_t i = 0; i < size; ++i) {
+          const auto at = [&](int64_t v) { return out <= in ? w[v * in + i] : w[i * in + v]; };
+          product += static_cast<double>(at(a)) * at(b);
+        }
+        EXPECT_NEAR(product, a == b ? 4 : 0, 1e-5) << out << " by " << in << ": " << a << ", " << b;
+      }
+    }
+  }
+  EXPECT_NEAR(MomentsOf(Values(Orthogonal(), {400, 400})).deviation, 1 / 20.0, 0.001);
+}
+
 TEST(InitializerTest, UniformMoments) {
   const Moments m = MomentsOf(Values(Uniform(-1, 3), {300, 400}));
   EXPECT_NEAR(m.mean, 1, 0.015);
