@@ -50,7 +50,7 @@ class Shape {
 
   constexpr void Append(int64_t size) {
     if (rank_ == kMaxRank) {
-      dims_[0] = -1;
+      dims_[0] = -2;  // not -1, which Reshape would infer
       return;
     }
     dims_[rank_++] = size;

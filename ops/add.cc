@@ -27,14 +27,15 @@ constexpr OpExample kExamples[] = {
     {.in = "[3,70] [3,70]", .low = -1e30, .high = 1e30, .check_gradient = false},  // differences would round to 0
     {.in = "[2,3] [4]", .error = "don't broadcast"},
     {.in = "[2] i32[2]", .error = "dtypes differ"},
-    {.in = "i32[2] i32[2]", .error = "not defined for i32"},
+    {.in = "i32[5,19] i32[19]", .below = 9},
+    {.in = "bool[2] bool[2]", .error = "not defined for bool"},
 };
 
 }  // namespace
 
 constexpr OpDef kAdd = {.name = "add",
                         .infer = InferBinary<kAdd>,
-                        .kernels = kBinaryKernels<BinaryFunction::kAdd>,
+                        .kernels = kNumberKernels<BinaryFunction::kAdd>,
                         .cut = Cut::kBoth,
                         .access = BroadcastAccess,
                         .in_place = 0,

@@ -9,11 +9,14 @@ namespace weft {
 
 // clang-format off
 extern const OpDef
+    kAbs,
     kAdamw,
     kAdd,
+    kAnd,
     kAssign,
     kAttention,
     kAttentionGradient,
+    kBatchNorm,
     kBroadcastTo,
     kCacheAppend,
     kCast,
@@ -32,12 +35,14 @@ extern const OpDef
     kErf,
     kExp,
     kFill,
+    kFlip,
     kGelu,
     kGeluGradient,
     kIota,
     kLayerNorm,
     kLayerNormGradient,
     kLess,
+    kLessEqual,
     kLinearCrossEntropy,
     kLinearCrossEntropyGradient,
     kLog,
@@ -46,12 +51,15 @@ extern const OpDef
     kMatmul,
     kMatmulAdd,
     kMax,
+    kMaximum,
     kMinimum,
     kMul,
+    kOr,
     kPack,
     kPackedMatmul,
     kPad,
     kPermute,
+    kPow,
     kRelu,
     kReshape,
     kResidualAdd,
@@ -62,13 +70,15 @@ extern const OpDef
     kSigmoid,
     kSlice,
     kSoftmax,
+    kSoftplus,
     kSplit,
     kSqrt,
     kSquareSumBlocks,
     kSub,
     kSumBlocks,
     kTanh,
-    kTopK;
+    kTopK,
+    kWhere;
 // clang-format on
 
 absl::Span<const OpDef* const> AllOps();

@@ -1,7 +1,7 @@
-// ops/attention.cc: y = softmax(scale · q kᵀ, masked) · v for each head, and lse = log Σ exp(score) (Vaswani et al.,
-// 2017), streamed over blocks of keys. Inputs query, key, value and up to four masks that broadcast to [B, H, T, S]:
-// bools hide a source from a target, numbers are added to the scores. Outputs y [B, T, H · value_width] and lse
-// [B, T, H]; a target that sees nothing gets zeros and -inf.
+// ops/attention.cc: y = softmax(scale · q kᵀ, capped, masked) · v for each head, and lse = log Σ exp(score) (Vaswani et
+// al., 2017), streamed over blocks of keys. Inputs query, key, value and up to four masks that broadcast to [B, H, T,
+// S]: bools hide a source from a target, numbers are added to the scores. Outputs y [B, T, H · value_width] and lse [B,
+// T, H]; a target that sees nothing gets zeros and -inf.
 #include "weft/ops/attention.h"
 
 #include <cmath>
@@ -35,6 +35,7 @@ absl::Status CheckAttention(const char* op, const Attrs& attrs, TypeSpan in, siz
   if (a.key_width < 1 || a.value_width < 1) return error("a head has no features");
   if (!(a.dropout >= 0 && a.dropout < 1)) return error("the rate ", a.dropout, " is not in [0, 1)");
   if (!std::isfinite(a.scale)) return error("scale = ", a.scale, ", wanted a finite number");
+  if (!(a.soft_cap >= 0 && std::isfinite(a.soft_cap))) return error("soft_cap = ", a.soft_cap, ", wanted >= 0");
   const struct {
     const char* name;
     int64_t heads, width, column;
@@ -118,6 +119,11 @@ ElementaryAttention SpellAttention(const Attrs& attrs, VarSpan inputs, size_t fi
                            .key = RepeatHeads(ByHead(key, a.groups, a.key_column, a.key_width), times),
                            .value = RepeatHeads(ByHead(value, a.groups, a.value_column, a.value_width), times)};
   e.scores = Scale(MatMul(e.query, e.key, {.transpose_b = true}), a.scale);
+  if (a.soft_cap > 0) {
+    const Var capped = Tanh(Scale(e.scores, 1 / a.soft_cap));
+    e.scores = Scale(capped, a.soft_cap);
+    e.slope = 1 - capped * capped;
+  }
   constexpr double kHidden = -std::numeric_limits<double>::infinity();
   for (size_t i = first_mask; i < inputs.size(); ++i) {
     e.scores = inputs[i].dtype() == kBool ? MaskFill(e.scores, inputs[i], kHidden) : e.scores + Widened(inputs[i]);
@@ -268,6 +274,11 @@ VarList PackedExample(VarSpan in) {
                                             .value_column = 20,
                                             .causal = true}));
 }
+VarList SoftCapExample(VarSpan in) {
+  const AttentionAttrs attrs = {
+      .heads = 2, .key_width = 3, .value_width = 2, .scale = 2, .soft_cap = 1.5, .causal = true};
+  return RecordAll(kAttention, in, Attrs::Of(attrs));
+}
 VarList DropoutExample(VarSpan in) {
   return RecordAll(kAttention, in, Attrs::Of(AttentionAttrs{.key_width = 3, .value_width = 2, .dropout = 0.3}));
 }
@@ -278,6 +289,9 @@ constexpr OpExample kExamples[] = {
     {.in = "[1,70,6] [1,130,3] [1,130,2]", .record = Heads2<true>, .tolerance = 1e-5},  // blocks of keys and queries
     {.in = "[2,3,6] [2,5,3] [2,5,2] [2,1,3,5]", .record = Heads2<false>},               // a bias of the scores
     {.in = "[2,3,6] [2,5,3] [2,5,2] [5] [2,3,1]", .record = Heads2<true>},
+    {.in = "[2,3,6] [2,5,3] [2,5,2]", .record = SoftCapExample},
+    {.in = "[2,3,6] [2,5,3] [2,5,2] [2,1,3,5]", .record = SoftCapExample},
+    {.in = "[1,70,6] [1,130,3] [1,130,2]", .record = SoftCapExample, .tolerance = 1e-5},
     {.in = "[2,4,3,3] [2,2,5,3] [2,2,5,3]", .record = ByHeadExample, .out = "[2,3,12]"},
     {.in = "[2,7,30]", .record = PackedExample, .out = "[2,7,10]"},
     {.in = "[2,5,3] [2,7,3] [2,7,2]", .record = DropoutExample},
@@ -314,13 +328,14 @@ constexpr OpDef kAttention = {.name = "attention",
 
 Var ScaledDotProductAttention(Var query, Var key, Var value, const ScaledDotProductOptions& options, VarSpan masks) {
   const auto width = [](Var x, int64_t heads) {
-    return x.shape().rank() == 0 ? 0 : x.dim(-1) / (x.shape().rank() == 3 ? heads : 1);
+    return x.shape().rank() == 0 ? 0 : x.dim(-1) / (x.shape().rank() == 3 ? std::max<int64_t>(heads, 1) : 1);
   };
   const int64_t heads = options.heads, groups = options.key_value_heads > 0 ? options.key_value_heads : heads;
   AttentionAttrs attrs = {.heads = static_cast<int32_t>(heads),
                           .groups = static_cast<int32_t>(groups),
                           .key_width = static_cast<int32_t>(width(key, groups)),
                           .value_width = static_cast<int32_t>(width(value, groups)),
+                          .soft_cap = options.soft_cap,
                           .dropout = options.dropout,
                           .causal = options.causal};
   attrs.scale = options.scale != 0 ? options.scale : 1 / std::sqrt(std::max(1.0, static_cast<double>(attrs.key_width)));

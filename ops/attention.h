@@ -17,6 +17,7 @@ struct AttentionAttrs {
   int32_t key_width = 1, value_width = 1;
   int64_t query_column = 0, key_column = 0, value_column = 0;
   double scale = 1;
+  double soft_cap = 0;
   double dropout = 0;
   uint32_t stream = 0;
   bool causal = false;  // the last target meets the last source
@@ -32,6 +33,7 @@ struct AttentionAttrs {
     visit("key_column", key_column);
     visit("value_column", value_column);
     visit("scale", scale);
+    visit("soft_cap", soft_cap);
     visit("dropout", dropout);
     visit("stream", stream);
     visit("causal", causal);
@@ -84,6 +86,7 @@ AttentionHead<T> HeadOf(const KernelArgs& args, const AttentionSizes& sizes, siz
       .key_width = sizes.key_width,
       .value_width = sizes.value_width,
       .scale = attrs.scale,
+      .soft_cap = attrs.soft_cap,
       .causal = attrs.causal,
       .dropout = {.rate = attrs.dropout,
                   .random = args.random,
@@ -99,6 +102,7 @@ AttentionHead<T> HeadOf(const KernelArgs& args, const AttentionSizes& sizes, siz
 // [B, H, T, S] with masks.
 struct ElementaryAttention {
   Var query, key, value, scores;
+  Var slope;  // of the soft cap, [B, H, T, S]; null without one
 };
 ElementaryAttention SpellAttention(const Attrs& attrs, VarSpan inputs, size_t first_mask);
 Var DropWeights(const Attrs& attrs, Var weights);  // the dropout of the attributes

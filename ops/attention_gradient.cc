@@ -1,7 +1,7 @@
 // ops/attention_gradient.cc: of (query, key, value, y, lse, dy, dlse where by_lse, masks), all of rank 3: dkey, dvalue
 // [B, S, G · width] and dquery [B, T, H · key_width]. Scores and weights are computed again, block by block:
 //   P = exp(scores - lse), dP = dy vᵀ dropped as P was, dS = P · (dP - Σ dy · y + dlse), dq = scale · dS k,
-//   dk = scale · dSᵀ q, dv = (dropped P)ᵀ dy (Dao et al., 2022).
+//   dk = scale · dSᵀ q, dv = (dropped P)ᵀ dy (Dao et al., 2022); with a soft cap c, dS · (1 - tanh²) in place of dS.
 #include <limits>
 
 #include "weft/core/status.h"
@@ -136,9 +136,10 @@ VarList Elementary(const Attrs& attrs, VarSpan in) {
   const auto sum_groups = [&](Var x) {  // [B, H, S, width] → [B, S, G · width]
     return ByRow(Sum(Reshape(x, {x.dim(0), a.groups, a.heads / a.groups, x.dim(2), x.dim(3)}), 2));
   };
-  const Var dkey = Scale(MatMul(e.dscores, e.forward.query, {.transpose_a = true}), a.scale);
+  const Var dproducts = e.forward.slope ? e.dscores * e.forward.slope : e.dscores;
+  const Var dkey = Scale(MatMul(dproducts, e.forward.query, {.transpose_a = true}), a.scale);
   const Var dvalue = MatMul(DropWeights(attrs, e.weights), e.dy, {.transpose_a = true});
-  const Var dquery = Scale(MatMul(e.dscores, e.forward.key), a.scale);
+  const Var dquery = Scale(MatMul(dproducts, e.forward.key), a.scale);
   const DType dtype = in[0].dtype();
   return {Cast(sum_groups(dkey), dtype), Cast(sum_groups(dvalue), dtype), Cast(ByRow(dquery), dtype)};
 }
@@ -160,6 +161,12 @@ VarList Example(VarSpan in) {
   return RecordAll(kAttentionGradient, in, Attrs::Of(attrs));
 }
 
+VarList SoftCapExample(VarSpan in) {
+  const AttentionAttrs attrs = {
+      .heads = 2, .key_width = 3, .value_width = 2, .scale = 2, .soft_cap = 1.5, .causal = true};
+  return RecordAll(kAttentionGradient, in, Attrs::Of(attrs));
+}
+
 constexpr OpExample kExamples[] = {
     {.in = "[2,3,6] [2,5,3] [2,5,2] [2,3,4] [2,3,2] [2,3,4]", .record = Example<false, false>, .out = "[2,5,3]"},
     {.in = "[2,3,6] [2,5,3] [2,5,2] [2,3,4] [2,3,2] [2,3,4] [2,3,2]", .record = Example<true, true>},
@@ -167,6 +174,10 @@ constexpr OpExample kExamples[] = {
      .record = Example<true, false>,
      .tolerance = 2e-5},  // sums of 70 terms
     {.in = "[2,3,6] [2,5,3] [2,5,2] [2,3,4] [2,3,2] [2,3,4] [3,5]", .record = Example<false, false>},  // a bias
+    {.in = "[2,3,6] [2,5,3] [2,5,2] [2,3,4] [2,3,2] [2,3,4]", .record = SoftCapExample},
+    {.in = "[1,70,6] [1,130,3] [1,130,2] [1,70,4] [1,70,2] [1,70,4]",
+     .record = SoftCapExample,
+     .tolerance = 2e-5},  // sums of 70 terms
     {.in = "bf16[2,3,6] bf16[2,5,3] bf16[2,5,2] bf16[2,3,4] f32[2,3,2] bf16[2,3,4] bf16[3,5]",
      .record = Example<false, false>,
      .out = "bf16[2,5,3]"},

@@ -85,7 +85,7 @@ struct DropoutAttrs {
   }
 };
 
-struct NormAttrs {  // of layer_norm and rms_norm
+struct NormAttrs {  // of layer_norm, rms_norm and batch_norm
   double epsilon = 1e-5;
   friend bool operator==(const NormAttrs&, const NormAttrs&) = default;
   template <class V>

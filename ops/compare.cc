@@ -1,4 +1,4 @@
-// ops/compare.cc: y = (a == b) and y = (a < b), as bool; NaN equals nothing and is less than nothing.
+// ops/compare.cc: y = (a == b), y = (a < b) and y = (a <= b), as bool; all false where one is NaN.
 #include <functional>
 
 #include "weft/ops/all_ops.h"
@@ -43,11 +43,12 @@ constexpr OpExample kEqualExamples[] = {
     {.in = "[2] i32[2]", .error = "dtypes differ"},
 };
 
-constexpr OpExample kLessExamples[] = {
+template <Var (*op)(Var, Var)>
+constexpr OpExample kOrderExamples[] = {
     {.in = "i32[] i32[]", .out = "bool[]"},
     {.in = "i32[5,19] i32[5,1]", .below = 9},
     {.in = "[3,7] [7]"},
-    {.in = "[3,7]", .record = [](VarSpan in) { return VarList{Less(in[0], in[0])}; }},
+    {.in = "[3,7]", .record = [](VarSpan in) { return VarList{op(in[0], in[0])}; }},
     {.in = "[0,3] [3]", .out = "bool[0,3]"},
     {.in = "[2,3] [4]", .error = "don't broadcast"},
     {.in = "bool[2] bool[2]", .error = "not defined for bool"},
@@ -69,15 +70,26 @@ constexpr OpDef kEqual = {
     .examples = kEqualExamples};
 Var Equal(Var a, Var b) { return Record(kEqual, {a, b}); }
 
-constexpr OpDef kLess = {
-    .name = "less",
-    .infer = Infer<kLess>,
-    .kernels = {Kernel<float, std::less<>>, Kernel<double, std::less<>>, nullptr, Kernel<int32_t, std::less<>>},
-    .cut = Cut::kBoth,
-    .access = BroadcastAccess,
-    .no_gradient = kJumps,
-    .reference = BinaryReference<Reference<std::less<>>>,
-    .examples = kLessExamples};
+constexpr OpDef kLess = {.name = "less",
+                         .infer = Infer<kLess>,
+                         .kernels = {Kernel<float, std::less<>>, Kernel<double, std::less<>>, Kernel<BF16, std::less<>>,
+                                     Kernel<int32_t, std::less<>>},
+                         .cut = Cut::kBoth,
+                         .access = BroadcastAccess,
+                         .no_gradient = kJumps,
+                         .reference = BinaryReference<Reference<std::less<>>>,
+                         .examples = kOrderExamples<Less>};
 Var Less(Var a, Var b) { return Record(kLess, {a, b}); }
+
+constexpr OpDef kLessEqual = {.name = "less_equal",
+                              .infer = Infer<kLessEqual>,
+                              .kernels = {Kernel<float, std::less_equal<>>, Kernel<double, std::less_equal<>>,
+                                          Kernel<BF16, std::less_equal<>>, Kernel<int32_t, std::less_equal<>>},
+                              .cut = Cut::kBoth,
+                              .access = BroadcastAccess,
+                              .no_gradient = kJumps,
+                              .reference = BinaryReference<Reference<std::less_equal<>>>,
+                              .examples = kOrderExamples<LessEqual>};
+Var LessEqual(Var a, Var b) { return Record(kLessEqual, {a, b}); }
 
 }  // namespace weft

@@ -1,10 +1,10 @@
-// ops/composites.cc: what is spelt in other ops.
+// ops/composites.cc: elementwise functions, look-ups and rotations that are spelt in other ops.
 #include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
-#include "weft/ops/blocks.h"
+#include "weft/ops/embedding.h"
 #include "weft/ops/kernels/axis.h"
 #include "weft/ops/ops.h"
 
@@ -12,96 +12,38 @@ namespace weft {
 
 Var Not(Var x) { return Equal(x, FillLike(x, false)); }
 
-Var IsNan(Var x) { return Not(Equal(x, x)); }
+Var Xor(Var a, Var b) { return NotEqual(a, b); }
 
-Var Sum(Var x) { return Sum(Reshape(x, {x.shape().elements()}), 0); }
+Var NotEqual(Var a, Var b) { return Not(Equal(a, b)); }
 
-Var Sum(Var x, int axis, bool keep) {
-  const TensorType type = x.type();
-  const int from_front = FrontAxis(type.shape, axis);
-  x.tape->Fail(CheckAxis("sum", from_front, {type}));
-  // An axis of size 1 needs no sum, and so nobody else to say this.
-  if (KernelFor(kSumBlocks, {type}, {type}) == nullptr) {
-    x.tape->Fail(ShapeError("sum", absl::StrCat("not defined for ", Name(type.dtype)), {type}));
-  }
-  if (!x.tape->status().ok()) return x;
-  while (x.dim(from_front) != 1) x = SumBlocks(x, from_front);
-  x = Cast(x, ComputedIn(type.dtype));
-  return keep ? x : Reshape(x, WithoutAxis(type.shape, from_front));
+Var Greater(Var a, Var b) { return Less(b, a); }
+
+Var GreaterEqual(Var a, Var b) { return LessEqual(b, a); }
+
+Var IsNan(Var x) { return NotEqual(x, x); }
+
+Var Neg(Var x) { return x.dtype() == kI32 ? FillLike(x, 0) - x : Scale(x, -1); }
+
+Var Sign(Var x) {
+  const Var zero = Number(x, 0);
+  return Cast(Greater(x, zero), x.dtype()) - Cast(Less(x, zero), x.dtype());
 }
 
-Var Mean(Var x) {
-  const double n = static_cast<double>(x.shape().elements());
-  return Scale(Sum(x), 1 / n);
-}
+Var Square(Var x) { return x * x; }
 
-Var Mean(Var x, int axis, bool keep) {
-  const double n = static_cast<double>(x.dim(axis));
-  return Scale(Sum(x, axis, keep), 1 / n);
-}
+Var Rsqrt(Var x) { return 1 / Sqrt(x); }
 
-Var SumTo(Var x, const Shape& shape) {
-  const Shape from = x.shape();
-  const DType dtype = x.dtype();
-  if (from == shape || !x.tape->status().ok()) return x;
-  const std::optional<Shape> broadcast = Broadcast(from, shape);
-  if (!broadcast || *broadcast != from) {
-    const absl::Status error =
-        ShapeError("sum_to", absl::StrCat(ToString(shape), " does not broadcast to x"), {x.type()});
-    x.tape->Fail(error);
-    return x;
-  }
-  // Neighbouring axes that are summed become one axis, and so do those that are kept.
-  Shape merged;
-  absl::InlinedVector<bool, Shape::kMaxRank> summed;
-  for (int i = 0; i < from.rank(); ++i) {
-    if (from.dim(i) == 1) continue;
-    const bool sum = shape.dim(i - from.rank()) == 1;
-    if (summed.empty() || summed.back() != sum) {
-      merged.Append(from.dim(i));
-      summed.push_back(sum);
-    } else {
-      merged.set_dim(-1, merged.dim(-1) * from.dim(i));
-    }
-  }
-  x = Reshape(x, merged);
-  for (int i = 0; i < static_cast<int>(summed.size()); ++i) {
-    if (summed[i]) x = Sum(x, i, /*keep=*/true);
-  }
-  return Cast(Reshape(x, shape), dtype);
-}
+Var Clamp(Var x, double low, double high) { return Minimum(Maximum(x, Number(x, low)), Number(x, high)); }
 
-Var GlobalNorm(VarSpan tensors) {
-  WEFT_CHECK(!tensors.empty());
-  VarList squares;
-  for (Var x : tensors) squares.push_back(Reshape(SquareSum(x), {1}));
-  // The root of 0 has no slope that 0 · slope would be 0 of: it is masked on both sides.
-  const Var sum = Sum(Concat(squares, 0)), zero = Equal(sum, FillLike(sum, 0));
-  return MaskFill(Sqrt(MaskFill(sum, zero, 1)), zero, 0);
+Var Pow(Var x, double exponent) {
+  if (exponent == 2) return x * x;
+  if (exponent == 3) return x * x * x;
+  if (exponent == 0.5) return Sqrt(x);
+  if (exponent == -1) return 1 / x;
+  return Pow(x, Number(x, exponent));
 }
 
 Var Silu(Var x) { return x * Sigmoid(x); }
-
-Var Where(Var mask, Var a, Var b) {
-  const std::optional<Shape> values = Broadcast(a.shape(), b.shape());
-  const std::optional<Shape> shape = values ? Broadcast(*values, mask.shape()) : std::nullopt;
-  if (!shape) {
-    a.tape->Fail(ShapeError("where", "the inputs don't broadcast", {mask.type(), a.type(), b.type()}));
-    return a;
-  }
-  return MaskFill(BroadcastTo(a, *shape), Not(mask), 0) + MaskFill(BroadcastTo(b, *shape), mask, 0);
-}
-
-// The shift is 0 where the maximum is infinite: inf - inf would be NaN. Where all of a row is -inf, the logarithm of
-// the sum 0 has no slope that 0 · slope would be 0 of: it is masked on both sides.
-Var LogSumExp(Var x, int axis, bool keep) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  Var shift = Max(x, axis, /*keep=*/true);
-  for (double infinity : {kInfinity, -kInfinity}) shift = MaskFill(shift, Equal(shift, FillLike(shift, infinity)), 0);
-  const Var sum = Sum(Exp(x - shift), axis, /*keep=*/true), zero = Equal(sum, FillLike(sum, 0));
-  const Var y = MaskFill(Log(MaskFill(sum, zero, 1)), zero, -kInfinity) + shift;
-  return keep ? y : Reshape(y, WithoutAxis(y.shape(), FrontAxis(y.shape(), axis)));
-}
 
 Var Gather(Var x, Var ids, int axis) {
   const Shape shape = x.shape(), ids_shape = ids.shape();
@@ -116,6 +58,61 @@ Var Gather(Var x, Var ids, int axis) {
   for (int64_t dim : ids_shape.dims()) result.Append(dim);
   for (int64_t dim : shape.dims().subspan(front + 1)) result.Append(dim);
   return Reshape(Transpose(rows, 0, 1), result);
+}
+
+namespace {
+
+// For each of `ids`, which name positions along `axis` of x: the place of x's element in the order of all of them; -1
+// for an id outside the axis.
+Var PlacesAlong(Var x, Var ids, int axis) {
+  const Shape shape = x.shape(), at = ids.shape();
+  const int64_t n = shape.dim(axis);
+  Var place = ids * Number(ids, static_cast<double>(shape.Product(axis + 1, shape.rank())));
+  for (int i = 0; i < shape.rank(); ++i) {
+    if (i == axis) continue;
+    Shape along;
+    for (int j = 0; j < shape.rank(); ++j) along.Append(j == i ? at.dim(i) : 1);
+    const double stride = static_cast<double>(shape.Product(i + 1, shape.rank()));
+    const Var steps = Iota(x.tape, kI32, at.dim(i));
+    place = place + Reshape(steps * Number(steps, stride), along);
+  }
+  return MaskFill(place, Or(Less(ids, Number(ids, 0)), GreaterEqual(ids, Number(ids, static_cast<double>(n)))), -1);
+}
+
+absl::Status CheckAlong(const char* op, Var x, Var ids, int axis) {
+  WEFT_RETURN_IF_ERROR(CheckAxis(op, axis, {x.type(), ids.type()}));
+  const auto error = [&](const auto&... parts) {
+    return ShapeError(op, absl::StrCat(parts...), {x.type(), ids.type()});
+  };
+  if (ids.dtype() != kI32) return error("ids must be i32");
+  if (ids.shape().rank() != x.shape().rank()) return error("x and ids differ in rank");
+  for (int i = 0; i < x.shape().rank(); ++i) {
+    if (i != axis && ids.dim(i) > x.dim(i)) return error("ids have ", ids.dim(i), " along axis ", i, " of ", x.dim(i));
+  }
+  if (x.shape().elements() > std::numeric_limits<int32_t>::max()) return error("x has more than 2^31 - 1 elements");
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Var TakeAlong(Var x, Var ids, int axis) {
+  axis = FrontAxis(x.shape(), axis);
+  x.tape->Fail(CheckAlong("take_along", x, ids, axis));
+  if (!x.tape->status().ok()) return x;
+  return Reshape(Embedding(Reshape(x, {x.shape().elements(), 1}), PlacesAlong(x, ids, axis)), ids.shape());
+}
+
+Var ScatterAdd(Var x, Var ids, Var updates, int axis) {
+  axis = FrontAxis(x.shape(), axis);
+  x.tape->Fail(CheckAlong("scatter_add", x, ids, axis));
+  if (updates.shape() != ids.shape()) {
+    x.tape->Fail(ShapeError("scatter_add", "ids and updates differ in shape", {x.type(), ids.type(), updates.type()}));
+  }
+  if (!x.tape->status().ok()) return x;
+  const int64_t n = ids.shape().elements();
+  const Var rows = Reshape(updates, {n, 1}), places = Reshape(PlacesAlong(x, ids, axis), {n});
+  const Attrs attrs = Attrs::Of(EmbeddingGradientAttrs{.rows = x.shape().elements()});
+  return x + Reshape(Record(kEmbeddingGradient, {rows, places}, attrs), x.shape());
 }
 
 Var OneHot(Var ids, int64_t n, DType dtype) {

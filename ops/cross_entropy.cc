@@ -138,11 +138,14 @@ constexpr OpDef kCrossEntropy = {.name = "cross_entropy",
                                  .attrs = AttrOpsOf<CrossEntropyAttrs>(),
                                  .examples = kExamples};
 
-Var CrossEntropy(Var logits, Var targets, CrossEntropyOptions options) {
+Var CrossEntropy(Var logits, Var targets, const CrossEntropyOptions& options) {
+  if (options.weights || IsFloat(targets.dtype())) return SpeltCrossEntropy(logits, targets, options);
   const CrossEntropyAttrs attrs = {.ignore_index = options.ignore_index, .label_smoothing = options.label_smoothing};
   const VarList out = RecordAll(kCrossEntropy, {logits, targets}, Attrs::Of(attrs));
   RequireBounds("cross_entropy", targets, logits.dim(-1), "classes", options.ignore_index);
-  return Sum(out[0]) / Sum(out[2]);
+  if (!logits.tape->status().ok()) return logits;
+  if (options.reduction == Reduction::kNone) return Reshape(out[0], targets.shape());
+  return options.reduction == Reduction::kSum ? Sum(out[0]) : Sum(out[0]) / Sum(out[2]);
 }
 
 }  // namespace weft

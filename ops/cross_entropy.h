@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "weft/core/program.h"
 #include "weft/core/tensor.h"
+#include "weft/ops/ops.h"
 
 namespace weft {
 
@@ -25,6 +26,9 @@ struct CrossEntropyAttrs {
 constexpr bool IsValidTarget(int64_t target, const CrossEntropyAttrs& attrs, int64_t vocabulary) {
   return target != attrs.ignore_index && target >= 0 && target < vocabulary;
 }
+
+// Of class weights, or of targets that are probabilities, spelt in other ops.
+Var SpeltCrossEntropy(Var logits, Var targets, const CrossEntropyOptions& options);
 
 // What both ops ask of logits [..., V] and targets i32 [...].
 absl::Status CheckCrossEntropy(const char* op, const CrossEntropyAttrs& attrs, TypeSpan in);

@@ -1,4 +1,6 @@
-// ops/div.cc: y = a / b.
+// ops/div.cc: y = a / b; of i32 truncated, and 0 where b is 0.
+#include <cmath>
+
 #include "weft/ops/all_ops.h"
 #include "weft/ops/kernels/elementwise.h"
 #include "weft/ops/ops.h"
@@ -12,7 +14,9 @@ VarList Gradient(const GradientArgs& g) {
   return {SumTo(da, a.shape()), SumTo(-(da * y), b.shape())};
 }
 
-double Reference(double a, double b) { return a / b; }
+double Quotient(double a, double b) { return a / b; }
+double Truncated(double a, double b) { return b == 0 ? 0 : std::trunc(a / b); }
+void Reference(const ReferenceArgs& a) { BinaryReference(a, a.output_types[0].dtype == kI32 ? Truncated : Quotient); }
 
 constexpr OpExample kExamples[] = {
     {.in = "[] []", .low = 0.5, .high = 2, .out = "[]"},
@@ -26,19 +30,20 @@ constexpr OpExample kExamples[] = {
     {.in = "[0,3] [3]", .low = 0.5, .high = 2, .out = "[0,3]"},
     {.in = "[2,3] [4]", .error = "don't broadcast"},
     {.in = "[2] i32[2]", .error = "dtypes differ"},
-    {.in = "i32[2] i32[2]", .error = "not defined for i32"},
+    {.in = "i32[5,19] i32[19]", .below = 9},  // by 0, too
+    {.in = "bool[2] bool[2]", .error = "not defined for bool"},
 };
 
 }  // namespace
 
 constexpr OpDef kDiv = {.name = "div",
                         .infer = InferBinary<kDiv>,
-                        .kernels = kBinaryKernels<BinaryFunction::kDiv>,
+                        .kernels = kNumberKernels<BinaryFunction::kDiv>,
                         .cut = Cut::kBoth,
                         .access = BroadcastAccess,
                         .in_place = 0,
                         .gradient = Gradient,
-                        .reference = BinaryReference<Reference>,
+                        .reference = Reference,
                         .examples = kExamples};
 Var Div(Var a, Var b) { return Record(kDiv, {a, b}); }
 

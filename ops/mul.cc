@@ -27,14 +27,15 @@ constexpr OpExample kExamples[] = {
     {.in = "[6]", .record = [](VarSpan in) { return VarList{in[0] * in[0]}; }},
     {.in = "[2,3] [4]", .error = "don't broadcast"},
     {.in = "[2] i32[2]", .error = "dtypes differ"},
-    {.in = "i32[2] i32[2]", .error = "not defined for i32"},
+    {.in = "i32[5,19] i32[19]", .below = 9},
+    {.in = "bool[2] bool[2]", .error = "not defined for bool"},
 };
 
 }  // namespace
 
 constexpr OpDef kMul = {.name = "mul",
                         .infer = InferBinary<kMul>,
-                        .kernels = kBinaryKernels<BinaryFunction::kMul>,
+                        .kernels = kNumberKernels<BinaryFunction::kMul>,
                         .cut = Cut::kBoth,
                         .access = BroadcastAccess,
                         .in_place = 0,

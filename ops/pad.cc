@@ -1,5 +1,5 @@
-// ops/pad.cc: x with zeros before and after along one axis.
-#include <cstring>
+// ops/pad.cc: x with a value before and after along one axis.
+#include <algorithm>
 
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
@@ -14,18 +14,20 @@ struct PadAttrs {
   int32_t axis = 0;
   int64_t before = 0;
   int64_t after = 0;
+  double value = 0;
   friend bool operator==(const PadAttrs&, const PadAttrs&) = default;
   template <class V>
   void Visit(V&& visit) const {
     visit("axis", axis);
     visit("before", before);
     visit("after", after);
+    visit("value", value);
   }
 };
 
 absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
   constexpr int64_t kMost = int64_t{1} << 48;
-  const auto [axis, before, after] = attrs.as<PadAttrs>();
+  const auto [axis, before, after, value] = attrs.as<PadAttrs>();
   WEFT_RETURN_IF_ERROR(CheckAxis("pad", axis, in));
   if (before < 0 || after < 0 || before > kMost || after > kMost) {
     return ShapeError("pad", absl::StrCat("can't pad by ", before, " and ", after), in);
@@ -45,26 +47,29 @@ Rect Access(const OpArgs& args, int operand, Rect tile) { return operand == 0 ? 
 
 void Kernel(const KernelArgs& a, Rect tile) {
   const Tensor& y = a.outputs[0];
-  const size_t size = SizeOf(y.type.dtype);
-  ForRuns(y.type.shape, tile, [&](int64_t begin, int64_t n) { std::memset(y.data + begin * size, 0, n * size); });
+  Dispatch(y.type.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    const T value = ConvertTo<T>(a.attrs.as<PadAttrs>().value);
+    ForRuns(y.type.shape, tile, [&](int64_t begin, int64_t n) { std::fill_n(a.output<T>(0) + begin, n, value); });
+  });
   CopyToWhole(PartOf({a.attrs, {&a.inputs[0].type, 1}, {&y.type, 1}}), tile, a.inputs[0], y);
 }
 
 // dx = dy without the padding.
 VarList Gradient(const GradientArgs& a) {
-  const auto [axis, before, after] = a.attrs.as<PadAttrs>();
+  const auto [axis, before, after, value] = a.attrs.as<PadAttrs>();
   return {Slice(a.grad(0), axis, before, before + a.input(0).dim(axis))};
 }
 
 void Reference(const ReferenceArgs& a) {
-  const auto [axis, before, after] = a.attrs.as<PadAttrs>();
+  const auto [axis, before, after, value] = a.attrs.as<PadAttrs>();
   const Shape& shape = a.output_types[0].shape;
   const int64_t size = shape.dim(axis);
   const int64_t inner = shape.Product(axis + 1, shape.rank());
   size_t from = 0;
   for (size_t to = 0; to < a.outputs[0].size(); ++to) {
     const int64_t position = to / inner % size;
-    if (position >= before && position < size - after) a.outputs[0][to] = a.inputs[0][from++];
+    a.outputs[0][to] = position >= before && position < size - after ? a.inputs[0][from++] : value;
   }
 }
 
@@ -75,6 +80,7 @@ constexpr OpExample kExamples[] = {
     {.in = "[2,3,3]", .record = [](VarSpan in) { return VarList{Pad(in[0], 1, 1, 2)}; }, .out = "[2,6,3]"},
     {.in = "[1,2,3,5]", .record = [](VarSpan in) { return VarList{Pad(in[0], 0, 3, 0)}; }, .out = "[4,2,3,5]"},
     {.in = "[0,3]", .record = [](VarSpan in) { return VarList{Pad(in[0], 0, 1, 1)}; }, .out = "[2,3]"},
+    {.in = "[5,17]", .record = [](VarSpan in) { return VarList{Pad(in[0], 1, 2, 1, -2.5)}; }, .out = "[5,20]"},
     {.in = "bool[7]", .record = [](VarSpan in) { return VarList{Pad(in[0], 0, 1, 3)}; }, .out = "bool[11]"},
     {.in = "[4,3]",
      .record = [](VarSpan in) { return VarList{Pad(in[0], -3, 0, 1)}; },
@@ -96,8 +102,8 @@ constexpr OpDef kPad = {.name = "pad",
                         .autocast = Autocast::kFollow,
                         .attrs = AttrOpsOf<PadAttrs>(),
                         .examples = kExamples};
-Var Pad(Var x, int axis, int64_t before, int64_t after) {
-  return Record(kPad, {x}, Attrs::Of(PadAttrs{FrontAxis(x.shape(), axis), before, after}));
+Var Pad(Var x, int axis, int64_t before, int64_t after, double value) {
+  return Record(kPad, {x}, Attrs::Of(PadAttrs{FrontAxis(x.shape(), axis), before, after, value}));
 }
 
 }  // namespace weft

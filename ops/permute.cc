@@ -135,7 +135,7 @@ constexpr OpDef kPermute = {.name = "permute",
                             .attrs = AttrOpsOf<PermuteAttrs>(),
                             .examples = kExamples};
 
-Var Permute(Var x, std::initializer_list<int> axes) {
+Var Permute(Var x, AxisSpan axes) {
   PermuteAttrs attrs = {.rank = static_cast<int32_t>(axes.size())};
   int i = 0;
   for (int axis : axes) {

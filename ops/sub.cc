@@ -26,14 +26,15 @@ constexpr OpExample kExamples[] = {
     {.in = "[0,3] [3]", .out = "[0,3]"},
     {.in = "[2,3] [4]", .error = "don't broadcast"},
     {.in = "[2] i32[2]", .error = "dtypes differ"},
-    {.in = "i32[2] i32[2]", .error = "not defined for i32"},
+    {.in = "i32[5,19] i32[19]", .below = 9},
+    {.in = "bool[2] bool[2]", .error = "not defined for bool"},
 };
 
 }  // namespace
 
 constexpr OpDef kSub = {.name = "sub",
                         .infer = InferBinary<kSub>,
-                        .kernels = kBinaryKernels<BinaryFunction::kSub>,
+                        .kernels = kNumberKernels<BinaryFunction::kSub>,
                         .cut = Cut::kBoth,
                         .access = BroadcastAccess,
                         .in_place = 0,

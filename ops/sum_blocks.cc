@@ -1,4 +1,4 @@
-// ops/sum_blocks.cc: y[o, j, i] = Σ x[o, k, i] over the k of block j of one axis. Sum (composites.cc) repeats it.
+// ops/sum_blocks.cc: y[o, j, i] = Σ x[o, k, i] over the k of block j of one axis. Sum (reductions.cc) repeats it.
 // Of bf16 the sums are f32.
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"

@@ -27,6 +27,10 @@ Var MinimumOf(Var x) {
   const VarList parts = Split(x, 0, 2);
   return Minimum(parts[0], parts[1]);
 }
+Var MaximumOf(Var x) {
+  const VarList parts = Split(x, 0, 2);
+  return Maximum(parts[0], parts[1]);
+}
 Var NormOf(Var x) {
   const VarList parts = Split(x, 0, 2);
   return GlobalNorm({parts[0], parts[1]});
@@ -76,6 +80,30 @@ const Row kRows[] = {
     {"minimum", MinimumOf, {1, kNan}, {kNan}},
     {"minimum", MinimumOf, {kInf, -kInf}, {-kInf}},
     {"minimum gradient", [](Var x) { return GradientOf(MinimumOf(x), x); }, {2, 1}, {0, 1}},
+    {"maximum", MaximumOf, {kNan, 1}, {kNan}},
+    {"maximum", MaximumOf, {kInf, -kInf}, {kInf}},
+    {"maximum gradient", [](Var x) { return GradientOf(MaximumOf(x), x); }, {1, 1}, {1, 0}},
+    {"maximum gradient", [](Var x) { return GradientOf(MaximumOf(x), x); }, {1, 2}, {0, 1}},
+    {"clamp", [](Var x) { return Clamp(x, -1, 1); }, {kNan, kInf, -kInf, 0.5}, {kNan, 1, -1, 0.5}},
+    {"clamp gradient", [](Var x) { return GradientOf(Clamp(x, -1, 1), x); }, {-1, 1, 2, 0}, {1, 1, 0, 1}},
+    {"abs", [](Var x) { return Abs(x); }, {kNan, -kInf, -0.0}, {kNan, kInf, 0}},
+    {"abs gradient", [](Var x) { return GradientOf(Abs(x), x); }, {-2, 0, 2}, {-1, 0, 1}},
+    {"softplus", [](Var x) { return Softplus(x); }, {kNan, kInf, -kInf, 1000}, {kNan, kInf, 0, 1000}},
+    {"softplus gradient", [](Var x) { return GradientOf(Softplus(x), x); }, {kInf, -kInf, 0}, {1, 0, 0.5}},
+    {"pow", [](Var x) { return Pow(x, Number(x, 0)); }, {0, kNan, kInf}, {1, 1, 1}},
+    {"pow gradient", [](Var x) { return GradientOf(Pow(x, Number(x, 0)), x); }, {0, 2, -3}, {0, 0, 0}},
+    {"pow gradient by the exponent",  // 0^b
+     [](Var b) { return GradientOf(Pow(Number(b, 0), b), b); },
+     {0, 3},
+     {0, 0}},
+    {"less_equal", [](Var x) { return Cast(LessEqual(x, x), x.dtype()); }, {kNan, kInf, 1}, {0, 1, 1}},
+    {"norm gradient", [](Var x) { return GradientOf(Norm(x, {0}), x); }, {0, 0}, {0, 0}},
+    {"soft cross_entropy of a hidden class",
+     [](Var x) {
+       return CrossEntropy(Reshape(x, {1, 2}), Reshape(Cast(Greater(x, Number(x, -5)), x.dtype()), {1, 2}));
+     },
+     {-kInf, 3},
+     {0}},
     {"minimum gradient", [](Var x) { return GradientOf(MinimumOf(x), x); }, {1, 2}, {1, 0}},
     {"minimum gradient", [](Var x) { return GradientOf(MinimumOf(x), x); }, {1, 1}, {1, 0}},
     {"minimum gradient", [](Var x) { return GradientOf(MinimumOf(x), x); }, {kNan, 1}, {1, 0}},

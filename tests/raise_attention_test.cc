@@ -144,8 +144,19 @@ std::vector<Spelling> Spellings() {
           "hidden by a finite number", [](Tape*, const Operands& o) { return CausalMask(Product(o), -1e9); },
           "hidden scores are -1e+09"),
       separate(
-          "scores of a network", [](Tape*, const Operands& o) { return Tanh(Product(o)); },
-          "the scores are no product, but tanh"),
+          "scores of a network", [](Tape*, const Operands& o) { return Sigmoid(Product(o)); },
+          "the scores are no product, but sigmoid"),
+      separate("capped",
+               [](Tape* tape, const Operands& o) {
+                 return MaskFill(CausalMask(Tanh(Scaled(Product(o)) / 1.5) * 1.5, kHidden), PaddingOf(tape), kHidden);
+               }),
+      separate("capped and cooled", [](Tape*, const Operands& o) { return Tanh(Product(o) * 0.3) * 2 * 0.5; }),
+      separate(
+          "masked before the cap",
+          [](Tape* tape, const Operands& o) {
+            return Tanh(Product(o) + Parameter(tape, "bias", {kTargets, kSources}));
+          },
+          "no product where they are capped, but add"),
       separate(
           "scaled by a value",
           [](Tape* tape, const Operands& o) { return Product(o) * Parameter(tape, "temperature", {}); },

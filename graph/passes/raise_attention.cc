@@ -80,7 +80,7 @@ class AttentionMatch {
     return "";
   }
 
-  // Upwards from the softmax: scales and masks, down to the product of queries and keys.
+  // Upwards from the softmax: masks, a cap c · tanh(score / c), and scales, down to the product of queries and keys.
   std::string Scores() {
     double factor = 1;  // of what `next_` names, on its way to the softmax
     for (;; next_ = Inside(next_)) {
@@ -92,6 +92,13 @@ class AttentionMatch {
       } else if (const absl::optional<double> by = NumberOf(node)) {
         factor *= *by;
         next_ = node.inputs[0];
+      } else if (node.op == &kTanh) {
+        if (attrs_.soft_cap > 0) return "scores are capped twice";
+        if (!(factor > 0 && std::isfinite(factor))) return "scores are capped by a number that is not positive";
+        attrs_.soft_cap = factor;
+        next_ = node.inputs[0];
+      } else if (attrs_.soft_cap > 0) {
+        return absl::StrCat("the scores are no product where they are capped, but ", node.op->name);
       } else if (node.op == &kMaskFill || node.op == &kCausalMask) {
         const double value = node.attrs.as<MaskAttrs>().value;
         if (value != -std::numeric_limits<double>::infinity()) {
@@ -136,7 +143,8 @@ class AttentionMatch {
       const Node& node = r_.producer(id);
       if (node.op == &kMatmul) return true;
       const bool passes = node.op == &kReshape || node.op == &kScale || node.op == &kMaskFill ||
-                          node.op == &kCausalMask || node.op == &kAdd || NumberOf(node).has_value();
+                          node.op == &kCausalMask || node.op == &kAdd || node.op == &kTanh ||
+                          NumberOf(node).has_value();
       if (!passes) return false;
       id = node.inputs[0];
     }
@@ -281,7 +289,7 @@ class AttentionMatch {
   Var rows_;
 };
 
-// Rewrite softmax(scale · q kᵀ, masked) · v to attention(q, k, v, masks)
+// Rewrite softmax(scale · q kᵀ, capped, masked) · v to attention(q, k, v, masks)
 VarList ToAttention(PatternRewriter& rewriter, const Node& last) {
   AttentionMatch match(rewriter, last);
   if (!match.FindSoftmax()) return {};

@@ -13,6 +13,7 @@
 #include "hwy/foreach_target.h"
 // After foreach_target.h, which includes this file once for each instruction set.
 #include "hwy/highway.h"
+#include "weft/ops/kernels/copy-inl.h"
 #include "weft/ops/kernels/exp-inl.h"
 #include "weft/ops/kernels/product-inl.h"
 
@@ -27,15 +28,6 @@ template <class W>
 int64_t WholeVectors(int64_t n) {
   const int64_t lanes = hn::Lanes(D<W>());
   return (n + lanes - 1) / lanes * lanes;
-}
-
-// to = from, converted.
-template <class From, class To>
-void Convert(const From* from, int64_t n, To* to) {
-  const int64_t lanes = hn::Lanes(D<From>());
-  int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) StoreLanes<To>(LoadLanes<From>(from + i), to + i);
-  for (; i < n; ++i) to[i] = static_cast<To>(from[i]);
 }
 
 template <class T, class W>
@@ -59,52 +51,24 @@ HWY_INLINE void ScaleRow(W factor, int64_t n, W* row) {
   for (int64_t j = 0; j < n; j += lanes) hn::Store(hn::Mul(hn::Load(d, row + j), factors), d, row + j);
 }
 
-// Positions begin .. begin + count - 1, as numbers of the workspace.
-template <class T, class W>
-void CopyRows(Positions<const T> from, int64_t begin, int64_t count, int64_t width, Matrix<W> to) {
-  for (int64_t i = 0; i < count; ++i) {
-    W* const out = to.data + i * to.stride;
-    Convert(from[begin + i], width, out);
-    std::fill(out + width, out + to.stride, W{0});
-  }
-}
-// The same with a row for each feature. Four positions at a time, as their features stand side by side then.
-template <class T, class W>
-void CopyTransposed(Positions<const T> from, int64_t begin, int64_t count, int64_t width, W* to) {
+// row = cap · tanh(row / cap), whole vectors of it; and, if there is room for it, the slope 1 - tanh².
+template <class W>
+void CapRow(double cap, int64_t n, W* row, W* slopes) {
   const D<W> d;
-  const int64_t lanes = hn::Lanes(d);
-  HWY_ALIGN W together[4 * hn::MaxLanes(D<W>())];
-  int64_t i = 0;
-  for (; i + 4 <= count; i += 4) {
-    const T *const row0 = from[begin + i], *const row1 = from[begin + i + 1];
-    const T *const row2 = from[begin + i + 2], *const row3 = from[begin + i + 3];
-    int64_t c = 0;
-    for (; c + lanes <= width; c += lanes) {
-      hn::StoreInterleaved4(LoadLanes<T>(row0 + c), LoadLanes<T>(row1 + c), LoadLanes<T>(row2 + c),
-                            LoadLanes<T>(row3 + c), d, together);
-      for (int64_t k = 0; k < lanes; ++k) std::memcpy(to + (c + k) * kBlock + i, together + 4 * k, 4 * sizeof(W));
-    }
-    for (; c < width; ++c) {
-      W* const out = to + c * kBlock + i;
-      out[0] = static_cast<W>(row0[c]);
-      out[1] = static_cast<W>(row1[c]);
-      out[2] = static_cast<W>(row2[c]);
-      out[3] = static_cast<W>(row3[c]);
-    }
+  const V<W> caps = hn::Set(d, static_cast<W>(cap)), one = hn::Set(d, W{1});
+  for (int64_t j = 0; j < n; j += hn::Lanes(d)) {
+    const V<W> tanh = Tanh<W>(hn::Div(hn::Load(d, row + j), caps));
+    hn::Store(hn::Mul(caps, tanh), d, row + j);
+    if (slopes != nullptr) hn::Store(hn::NegMulAdd(tanh, tanh, one), d, slopes + j);
   }
-  for (; i < count; ++i) {
-    for (int64_t c = 0; c < width; ++c) to[c * kBlock + i] = static_cast<W>(from[begin + i][c]);
-  }
-  if (count == kBlock) return;
-  for (int64_t c = 0; c < width; ++c) std::fill(to + c * kBlock + count, to + (c + 1) * kBlock, W{0});
 }
 
-// scores [rows, kBlock] = scale · q kᵀ + masks; -inf where a source is hidden, and from the block's end on.
+// scores [rows, kBlock] = scale · q kᵀ, capped, + masks; -inf where a source is hidden, and from the block's end on.
 template <class T, class W>
-void Scores(const AttentionHead<T>& head, const Block& block, Matrix<const W> q, const W* k_transposed, W* scores) {
+void Scores(const AttentionHead<T>& head, const Block& block, Matrix<const W> q, const W* k_transposed, W* scores,
+            W* slopes = nullptr) {
   const D<W> d;
   const int64_t lanes = hn::Lanes(d);
-  const V<W> scale = hn::Set(d, static_cast<W>(head.scale));
   const V<W> hidden = hn::Set(d, -std::numeric_limits<W>::infinity());
   HWY_ALIGN W added[kBlock];
   bool by_target = false;
@@ -119,13 +83,11 @@ void Scores(const AttentionHead<T>& head, const Block& block, Matrix<const W> q,
       W* const row = scores + i * kBlock;
       const int64_t visible = Visible(head, block, i);
       if (by_target) MaskRow(head, block, i, added);
-      for (int64_t j = 0; j < visible; j += lanes) {
-        V<W> score = hn::Mul(hn::Load(d, row + j), scale);
-        if (head.mask_count > 0) {
-          const V<W> mask = hn::Load(d, added + j);
-          score = hn::IfThenElse(hn::Eq(mask, hidden), hidden, hn::Add(score, mask));
-        }
-        hn::Store(score, d, row + j);
+      ScaleRow(static_cast<W>(head.scale), visible, row);
+      if (head.soft_cap > 0) CapRow(head.soft_cap, visible, row, slopes == nullptr ? nullptr : slopes + i * kBlock);
+      for (int64_t j = 0; head.mask_count > 0 && j < visible; j += lanes) {
+        const V<W> mask = hn::Load(d, added + j);
+        hn::Store(hn::IfThenElse(hn::Eq(mask, hidden), hidden, hn::Add(hn::Load(d, row + j), mask)), d, row + j);
       }
       std::fill(row + visible, row + kBlock, -std::numeric_limits<W>::infinity());
     }
@@ -226,7 +188,8 @@ void Forward(const AttentionHead<T>& head, int64_t begin, int64_t end, Positions
 
 // Turns weights and d weights, which `dscores` holds, into dropped weights and d scores.
 template <class T, class W>
-void ScoreGradients(const AttentionHead<T>& head, const Block& block, const W* delta, W* weights, W* dscores) {
+void ScoreGradients(const AttentionHead<T>& head, const Block& block, const W* delta, const W* slopes, W* weights,
+                    W* dscores) {
   const D<W> d;
   const int64_t lanes = hn::Lanes(d);
   const V<W> scale = hn::Set(d, static_cast<W>(head.scale));
@@ -243,7 +206,8 @@ void ScoreGradients(const AttentionHead<T>& head, const Block& block, const W* d
     for (; j < visible; j += lanes) {
       const V<W> weight = hn::Load(d, p + j);
       // What is hidden has no gradient, whatever an infinite value would make of 0 · inf.
-      const V<W> ds_j = hn::Mul(hn::Mul(weight, hn::Sub(hn::Load(d, ds + j), shift)), scale);
+      V<W> ds_j = hn::Mul(hn::Mul(weight, hn::Sub(hn::Load(d, ds + j), shift)), scale);
+      if (head.soft_cap > 0) ds_j = hn::Mul(ds_j, hn::Load(d, slopes + i * kBlock + j));
       hn::Store(hn::IfThenElse(hn::Eq(weight, hn::Zero(d)), hn::Zero(d), ds_j), d, ds + j);
     }
     for (; j < kBlock; j += lanes) hn::Store(hn::Zero(d), d, ds + j);
@@ -258,7 +222,7 @@ void GradientOfBlock(const AttentionHead<T>& head, const AttentionGradient<T>& g
   const int64_t key_cols = WholeVectors<W>(head.key_width), value_cols = WholeVectors<W>(head.value_width);
   CopyRows<T, W>(head.query, block.t, block.rows, head.key_width, {at.query, key_stride});
   CopyRows<T, W>(gradient.dy, block.t, block.rows, head.value_width, {at.dy, value_stride});
-  Scores<T, W>(head, block, {at.query, key_stride}, at.key_transposed, at.weights);
+  Scores<T, W>(head, block, {at.query, key_stride}, at.key_transposed, at.weights, at.slopes);
   for (int64_t i = 0; i < block.rows; ++i) {
     const W lse = *gradient.lse[block.t + i];
     constexpr W kInfinity = std::numeric_limits<W>::infinity();  // less which all scores are hidden ones
@@ -270,7 +234,7 @@ void GradientOfBlock(const AttentionHead<T>& head, const AttentionGradient<T>& g
                 {at.dscores + group * kBlock, kBlock}, rows, WholeVectors<W>(Visible(head, block, group + rows - 1)),
                 head.value_width, false);
   }
-  ScoreGradients(head, block, at.delta, at.weights, at.dscores);
+  ScoreGradients<T, W>(head, block, at.delta, at.slopes, at.weights, at.dscores);
   for (int64_t group = 0; group < block.rows; group += kGroup) {
     const int64_t rows = std::min(kGroup, block.rows - group);
     Multiply<W>({at.dscores + group * kBlock, kBlock, 1}, {at.key, key_stride},

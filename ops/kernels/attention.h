@@ -46,6 +46,7 @@ struct AttentionHead {
   Positions<const T> query, key, value;  // key_width, key_width and value_width columns
   int64_t targets = 0, sources = 0, key_width = 0, value_width = 0;
   double scale = 1;
+  double soft_cap = 0;  // c: scores are c · tanh(score / c) before they are masked; 0: as they are
   bool causal = false;  // the last target meets the last source
   std::array<AttentionMask, kMostAttentionMasks> masks = {};
   int mask_count = 0;

@@ -45,8 +45,8 @@ struct ForwardSpace {
 template <class W>
 struct BackwardSpace {
   int64_t key_stride, value_stride;
-  W *query, *dy, *key, *key_transposed, *value_transposed, *weights, *dscores;  // of one block
-  W *delta, *dquery, *dkey, *dvalue;                                            // of all positions
+  W *query, *dy, *key, *key_transposed, *value_transposed, *weights, *slopes, *dscores;  // of one block
+  W *delta, *dquery, *dkey, *dvalue;                                                     // of all positions
 
   BackwardSpace(SpaceTaker* space, int64_t targets, int64_t sources, int64_t key_width, int64_t value_width)
       : key_stride(PaddedWidth(key_width)),
@@ -57,6 +57,7 @@ struct BackwardSpace {
         key_transposed(space->Take<W>(kAttentionBlock * key_stride)),
         value_transposed(space->Take<W>(kAttentionBlock * value_stride)),
         weights(space->Take<W>(kAttentionBlock * kAttentionBlock)),
+        slopes(space->Take<W>(kAttentionBlock * kAttentionBlock)),
         dscores(space->Take<W>(kAttentionBlock * kAttentionBlock)),
         delta(space->Take<W>(targets)),
         dquery(space->Take<W>(targets * key_stride)),

@@ -76,6 +76,11 @@ void BinaryKernel(const KernelArgs& a, Rect tile) {
 template <BinaryFunction function>
 inline constexpr std::array<KernelFunction, kDTypeCount> kBinaryKernels = {
     BinaryKernel<float, function>, BinaryKernel<double, function>, BinaryKernel<BF16, function>};
+// And for i32, of its first six.
+template <BinaryFunction function>
+inline constexpr std::array<KernelFunction, kDTypeCount> kNumberKernels = {
+    BinaryKernel<float, function>, BinaryKernel<double, function>, BinaryKernel<BF16, function>,
+    BinaryKernel<int32_t, function>};
 
 // References in plain double arithmetic.
 template <double (*function)(double)>

@@ -1,4 +1,5 @@
-// The exponential of vectors, NaN included. Included once for each instruction set, as lanes-inl.h.
+// The exponential and the hyperbolic tangent of vectors, NaN included. Included once for each instruction set, as
+// lanes-inl.h.
 #if defined(WEFT_OPS_KERNELS_EXP_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef WEFT_OPS_KERNELS_EXP_INL_H_
 #undef WEFT_OPS_KERNELS_EXP_INL_H_
@@ -17,6 +18,14 @@ namespace HWY_NAMESPACE {
 template <class T>
 HWY_INLINE V<T> Exp(V<T> x) {
   return hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(D<T>(), x));
+}
+
+template <class T>
+HWY_INLINE V<T> Tanh(V<T> x) {
+  const D<T> d;
+  const V<T> limit = hn::Set(d, static_cast<Computed<T>>(20));  // tanh(20) rounds to 1
+  const V<T> y = hn::Tanh(d, hn::Max(hn::Neg(limit), hn::Min(x, limit)));
+  return hn::IfThenElse(hn::IsNaN(x), x, y);
 }
 
 }  // namespace HWY_NAMESPACE

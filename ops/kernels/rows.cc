@@ -254,7 +254,8 @@ void Sgd(const SgdStep<T>& step, const T* w, const T* m, const T* grad, T* next_
     const V<T> before = at.Load(w + i);
     const V<T> g = hn::MulAdd(decay, before, hn::Mul(at.Load(grad + i), grad_scale));
     const V<T> mean = hn::MulAdd(momentum, at.Load(m + i), g);
-    at.Store(hn::NegMulAdd(rate, mean, before), next_w + i);
+    const V<T> change = step.nesterov ? hn::MulAdd(momentum, mean, g) : mean;
+    at.Store(hn::NegMulAdd(rate, change, before), next_w + i);
     at.Store(mean, next_m + i);
   });
 }

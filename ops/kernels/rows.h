@@ -32,6 +32,7 @@ struct AdamWStep {
 template <class T>
 struct SgdStep {
   T grad_scale, weight_decay, momentum, rate;
+  bool nesterov;
 };
 
 // Where an output is named y, it may be the same memory as x, if their types are equal. Of bf16 there are sum,

@@ -10,6 +10,7 @@
 // After foreach_target.h, which includes this file once for each instruction set.
 #include "hwy/contrib/math/math-inl.h"
 #include "hwy/highway.h"
+#include "weft/ops/kernels/exp-inl.h"
 #include "weft/ops/kernels/lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -52,11 +53,8 @@ struct SqrtLanes {
 
 struct TanhLanes {
   template <class D, class V>
-  HWY_INLINE V operator()(D d, V x) const {
-    using T = hn::TFromD<D>;
-    const V limit = hn::Set(d, static_cast<T>(20));  // tanh(20) rounds to 1
-    const V y = hn::Tanh(d, hn::Max(hn::Neg(limit), hn::Min(x, limit)));
-    return hn::IfThenElse(hn::IsNaN(x), x, y);
+  HWY_INLINE V operator()(D, V x) const {
+    return Tanh<hn::TFromD<D>>(x);
   }
 };
 
@@ -101,6 +99,22 @@ struct SigmoidLanes {
   HWY_INLINE V operator()(D d, V x) const {
     const V one = hn::Set(d, static_cast<hn::TFromD<D>>(1));
     return hn::Div(one, hn::Add(one, ExpLanes()(d, hn::Neg(x))));
+  }
+};
+
+// max(x, 0) + log(1 + exp(-|x|)), where exp never overflows.
+struct SoftplusLanes {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    const V tail = hn::Log1p(d, ExpLanes()(d, hn::Neg(hn::Abs(x))));
+    return hn::IfThenElse(hn::IsNaN(x), x, hn::Add(hn::Max(x, hn::Zero(d)), tail));
+  }
+};
+
+struct AbsLanes {
+  template <class D, class V>
+  HWY_INLINE V operator()(D, V x) const {
+    return hn::Abs(x);
   }
 };
 
@@ -198,6 +212,12 @@ struct MinimumLanes {
     return hn::IfThenElse(hn::Or(hn::Lt(b, a), hn::IsNaN(b)), b, a);
   }
 };
+struct MaximumLanes {
+  template <class D, class V>
+  HWY_INLINE V operator()(D, V a, V b) const {
+    return hn::IfThenElse(hn::Or(hn::Lt(a, b), hn::IsNaN(b)), b, a);
+  }
+};
 template <class T>
 struct ScaleLanes {
   T factor;
@@ -247,6 +267,10 @@ HWY_INLINE void DispatchUnary(UnaryFunction f, const T* x, T* y, int64_t n) {
       return MapUnary(ReluLanes(), x, y, n);
     case UnaryFunction::kSigmoid:
       return MapUnary(SigmoidLanes(), x, y, n);
+    case UnaryFunction::kSoftplus:
+      return MapUnary(SoftplusLanes(), x, y, n);
+    case UnaryFunction::kAbs:
+      return MapUnary(AbsLanes(), x, y, n);
     case UnaryFunction::kGeluErf:
       return MapUnary(GeluErfLanes(), x, y, n);
     case UnaryFunction::kGeluTanh:
@@ -267,6 +291,8 @@ HWY_INLINE void DispatchBinary(BinaryFunction f, const T* a, int a_step, const T
       return MapSteps(DivLanes(), a, a_step, b, b_step, y, n);
     case BinaryFunction::kMinimum:
       return MapSteps(MinimumLanes(), a, a_step, b, b_step, y, n);
+    case BinaryFunction::kMaximum:
+      return MapSteps(MaximumLanes(), a, a_step, b, b_step, y, n);
     case BinaryFunction::kGeluErfGradient:
       return MapSteps(GeluErfGradientLanes(), a, a_step, b, b_step, y, n);
     case BinaryFunction::kGeluTanhGradient:
@@ -335,6 +361,37 @@ void Map(BinaryFunction f, const BF16* a, int a_step, const BF16* b, int b_step,
   HWY_DYNAMIC_DISPATCH(BinaryBF16)(f, a, a_step, b, b_step, y, n);
 }
 void Scale(const BF16* x, float factor, BF16* y, int64_t n) { HWY_DYNAMIC_DISPATCH(ScaleBF16)(x, factor, y, n); }
+
+namespace {
+
+// In 64 bits, where nothing overflows; the lower half is what wraps around.
+template <class F>
+void MapIntegers(F f, const int32_t* a, int a_step, const int32_t* b, int b_step, int32_t* y, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) y[i] = static_cast<int32_t>(f(int64_t{a[i * a_step]}, int64_t{b[i * b_step]}));
+}
+
+}  // namespace
+
+void Map(BinaryFunction f, const int32_t* a, int a_step, const int32_t* b, int b_step, int32_t* y, int64_t n) {
+  const auto map = [&](auto function) { MapIntegers(function, a, a_step, b, b_step, y, n); };
+  switch (f) {
+    case BinaryFunction::kAdd:
+      return map([](int64_t x, int64_t z) { return x + z; });
+    case BinaryFunction::kSub:
+      return map([](int64_t x, int64_t z) { return x - z; });
+    case BinaryFunction::kMul:
+      return map([](int64_t x, int64_t z) { return x * z; });
+    case BinaryFunction::kDiv:
+      return map([](int64_t x, int64_t z) { return z == 0 ? 0 : x / z; });
+    case BinaryFunction::kMinimum:
+      return map([](int64_t x, int64_t z) { return std::min(x, z); });
+    case BinaryFunction::kMaximum:
+      return map([](int64_t x, int64_t z) { return std::max(x, z); });
+    case BinaryFunction::kGeluErfGradient:
+    case BinaryFunction::kGeluTanhGradient:
+      break;  // of floats only
+  }
+}
 
 void Convert(const float* x, BF16* y, int64_t n) { HWY_DYNAMIC_DISPATCH(RoundToBF16)(x, y, n); }
 void Convert(const BF16* x, float* y, int64_t n) { HWY_DYNAMIC_DISPATCH(WidenBF16)(x, y, n); }

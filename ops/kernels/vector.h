@@ -24,6 +24,8 @@ enum class UnaryFunction : uint8_t {
   kErf,
   kRelu,      // max(x, 0)
   kSigmoid,   // 1 / (1 + exp(-x))
+  kSoftplus,  // log(1 + exp(x))
+  kAbs,
   kGeluErf,   // x · Φ(x)
   kGeluTanh,  // its approximation by tanh
 };
@@ -33,7 +35,8 @@ enum class BinaryFunction : uint8_t {
   kSub,
   kMul,
   kDiv,
-  kMinimum,          // a NaN wins; at a tie a
+  kMinimum,  // a NaN wins; at a tie a
+  kMaximum,
   kGeluErfGradient,  // b · d gelu(a) / da
   kGeluTanhGradient,
 };
@@ -47,6 +50,8 @@ void Map(UnaryFunction f, const BF16* x, BF16* y, int64_t n);
 void Map(BinaryFunction f, const float* a, int a_step, const float* b, int b_step, float* y, int64_t n);
 void Map(BinaryFunction f, const double* a, int a_step, const double* b, int b_step, double* y, int64_t n);
 void Map(BinaryFunction f, const BF16* a, int a_step, const BF16* b, int b_step, BF16* y, int64_t n);
+// The first six. What does not fit 32 bits wraps around; quotients are truncated, and 0 if b is 0.
+void Map(BinaryFunction f, const int32_t* a, int a_step, const int32_t* b, int b_step, int32_t* y, int64_t n);
 
 // y[i] = factor * x[i].
 void Scale(const float* x, float factor, float* y, int64_t n);

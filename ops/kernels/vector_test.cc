@@ -267,5 +267,22 @@ TEST(BF16Test, ConversionsAreThoseOfOneNumber) {
   }
 }
 
+TEST(VectorTest, IntegersWrapAroundAndQuotientsAreTruncated) {
+  constexpr int32_t kLow = std::numeric_limits<int32_t>::min(), kHigh = std::numeric_limits<int32_t>::max();
+  const int32_t a[] = {kHigh, kLow, -7, 7, 7, 65536}, b[] = {1, -1, 2, -2, 0, 65536};
+  const std::pair<BinaryFunction, std::vector<int32_t>> wanted[] = {
+      {BinaryFunction::kAdd, {kLow, kHigh, -5, 5, 7, 131072}},
+      {BinaryFunction::kSub, {kHigh - 1, kLow + 1, -9, 9, 7, 0}},
+      {BinaryFunction::kMul, {kHigh, kLow, -14, -14, 0, 0}},
+      {BinaryFunction::kDiv, {kHigh, kLow, -3, -3, 0, 1}},
+      {BinaryFunction::kMinimum, {1, kLow, -7, -2, 0, 65536}},
+      {BinaryFunction::kMaximum, {kHigh, -1, 2, 7, 7, 65536}}};
+  for (const auto& [function, values] : wanted) {
+    std::vector<int32_t> y(values.size());
+    Map(function, a, 1, b, 1, y.data(), static_cast<int64_t>(y.size()));
+    EXPECT_EQ(y, values) << static_cast<int>(function);
+  }
+}
+
 }  // namespace
 }  // namespace weft

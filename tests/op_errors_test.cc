@@ -1,0 +1,125 @@
+// What the ops that are spelt in others say of inputs that don't fit: op, what was got and wanted, types, scope.
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "weft/ops/ops.h"
+
+namespace weft {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct Row {
+  Var (*record)(Var x, Var ids);  // f32 [2,3,4], i32 [2,3]
+  const char* error;
+};
+
+const Row kRows[] = {
+    {[](Var x, Var) {
+       return Sum(x, {0, 3});
+     },
+     "sum: axis 3 is outside rank 3; inputs f32[2,3,4]"},
+    {[](Var x, Var) {
+       return Sum(x, {1, -2});
+     },
+     "sum: axis -2 is named twice"},
+    {[](Var x, Var) {
+       return Mean(x, {0, -4});
+     },
+     "mean: axis -4 is outside rank 3"},
+    {[](Var x, Var) {
+       return Variance(x, {0, 0});
+     },
+     "variance: axis 0 is named twice"},
+    {[](Var x, Var) {
+       return Max(x, {2, 2});
+     },
+     "max: axis 2 is named twice"},
+    {[](Var x, Var) { return Min(Slice(x, 0, 0, 0), {0}); }, "max: nothing along axis"},
+    {[](Var x, Var) { return Prod(x, {5}); }, "prod: axis 5 is outside rank 3"},
+    {[](Var x, Var) { return Norm(x, {0}, 0); }, "norm: order = 0, wanted > 0"},
+    {[](Var x, Var) {
+       return LogSumExp(x, {1, 1});
+     },
+     "log_sum_exp: axis 1 is named twice"},
+    {[](Var x, Var) { return Squeeze(x, {1}); }, "squeeze: axis 1 has size 3"},
+    {[](Var x, Var) { return Squeeze(x, {3}); }, "squeeze: axis 3 is outside rank 3"},
+    {[](Var x, Var) {
+       return Squeeze(Unsqueeze(x, 0), {0, -4});
+     },
+     "squeeze: axis -4 is named twice"},
+    {[](Var x, Var) { return Unsqueeze(x, 4); }, "unsqueeze: axis 4 is outside rank 4"},
+    {[](Var x, Var) { return Unsqueeze(x, -5); }, "unsqueeze: axis -5 is outside rank 4"},
+    {[](Var x, Var) {
+       return Stack({x, Slice(x, 0, 0, 1)}, 0);
+     },
+     "concat"},
+    {[](Var x, Var) {
+       return Permute(x, {0, 0, 1});
+     },
+     "permute"},
+    {[](Var x, Var) {
+       return Triu(Sum(x, {0, 1}));
+     },
+     "triu: x needs rank >= 2"},
+    {[](Var x, Var) { return Pad(x, 0, -1, 0); }, "pad: can't pad by -1 and 0"},
+    {[](Var x, Var) { return Pad(x, 0, int64_t{1} << 60, 0); }, "pad: can't pad by"},
+    {[](Var x, Var) {
+       return Reshape(x, {int64_t{1} << 40, int64_t{1} << 40});
+     },
+     "reshape"},
+    {[](Var x, Var ids) { return x + ids; }, "add: dtypes differ"},
+    {[](Var x, Var) { return Where(Equal(x, x), x, Sum(x, 2)); }, "where: the inputs don't broadcast"},
+    {[](Var x, Var) { return And(x, x); }, "and: not defined for f32"},
+    {[](Var x, Var) { return Less(Equal(x, x), Equal(x, x)); }, "less: not defined for bool"},
+    {[](Var x, Var) { return TakeAlong(x, x, 0); }, "take_along: ids must be i32"},
+    {[](Var x, Var ids) { return TakeAlong(x, ids, 0); }, "take_along: x and ids differ in rank"},
+    {[](Var x, Var ids) { return TakeAlong(Slice(Sum(x, 2), 1, 0, 2), ids, 0); }, "ids have 3 along axis 1 of 2"},
+    {[](Var x, Var ids) { return ScatterAdd(Sum(x, 2), ids, x, 0); }, "scatter_add: ids and updates differ in shape"},
+    {[](Var x, Var ids) { return ScatterAdd(Sum(x, 2), ids, Sum(x, 2), 2); }, "scatter_add: axis 2 is outside rank 2"},
+    {[](Var x, Var) { return BinaryCrossEntropy(x, Sum(x, 0)); }, "binary_cross_entropy: logits and targets must have"},
+    {[](Var x, Var) { return MeanSquaredError(x, Sum(x, 0)); }, "mean_squared_error: the inputs must have one type"},
+    {[](Var x, Var) { return KlDivergence(x, Cast(x, kF64)); }, "kl_divergence: log_q and p must have one type"},
+    {[](Var x, Var ids) { return NegativeLogLikelihood(Sum(x, 0), ids); },
+     "wanted log_p [..., V] and targets i32 [...]"},
+    {[](Var x, Var ids) { return CrossEntropy(x, ids, {.weights = Sum(x, 0)}); },
+     "cross_entropy: weights must be f32[4]"},
+    {[](Var x, Var) { return CrossEntropy(x, Sum(x, 0)); }, "cross_entropy: soft targets must have the logits' type"},
+    {[](Var x, Var) {
+       return Unsqueeze(Reshape(x, {1, 1, 1, 2, 3, 4}), 0);
+     },
+     "reshape"},
+    {[](Var x, Var) { return ScaledDotProductAttention(x, x, x, {.heads = 0}); }, "heads = 0"},
+    {[](Var x, Var) {
+       return Stack({Var(), x}, 0);
+     },
+     "input 0 is an empty Var"},
+    {[](Var x, Var) { return CrossEntropy(x, x, {.label_smoothing = 2}); }, "label_smoothing = 2, wanted in [0, 1]"},
+};
+
+TEST(OpErrorsTest, SayWhatWasGotAndWantedAndWhere) {
+  for (const Row& row : kRows) {
+    Tape tape;
+    const Scope scope(&tape, "here");
+    const Var x = tape.Input("x", {kF32, {2, 3, 4}}), ids = tape.Input("ids", {kI32, {2, 3}}, {.below = 4});
+    row.record(x, ids);
+    EXPECT_THAT(std::string(tape.status().message()), HasSubstr(row.error));
+    EXPECT_THAT(std::string(tape.status().message()), HasSubstr("; at here"));
+    EXPECT_EQ(tape.status().code(), absl::StatusCode::kInvalidArgument);
+  }
+}
+
+// After an error recording goes on, and the first one stays.
+TEST(OpErrorsTest, TheFirstErrorStays) {
+  for (const Row& row : kRows) {
+    Tape tape;
+    const Var x = tape.Input("x", {kF32, {2, 3, 4}}), ids = tape.Input("ids", {kI32, {2, 3}}, {.below = 4});
+    tape.Fail(absl::InvalidArgumentError("the first"));
+    row.record(x, ids);
+    EXPECT_THAT(std::string(tape.status().message()), HasSubstr("the first"));
+  }
+}
+
+}  // namespace
+}  // namespace weft
