@@ -35,46 +35,87 @@ Var StateLike(const char* prefix, Var weight) {
   return tape->State(absl::StrCat(prefix, tape->ParameterName(weight)), weight.type(), Zeros());
 }
 
+// The number of this step, from 1 on, i32 [], and the update that counts it.
+struct Counted {
+  Var step, update;
+};
+Counted CountSteps(const char* name, const Clipped& c, bool clips) {
+  // Counted in f32, where it is exact for 2^24 steps.
+  const Var count = c.norm.tape->State(name, {kF32, {}}, Zeros());
+  // Not where clipping finds the gradients not finite; without it the weights whose gradients are finite go on. In both
+  // cases after all gradients, because a run can be cancelled until the first write.
+  const Var known = clips ? c.scale : c.norm - c.norm;  // NaN if it is not
+  const Var finite = Cast(Equal(known, known), kF32);
+  return {Cast(count + 1.0, kI32), Assign(count, count + finite)};
+}
+
+// What all have in common: `update` gives the next versions of weight i and its states.
+template <class Update>
+Minimized MinimizeEach(const Clipped& c, VarList updates, Update update) {
+  for (size_t i = 0; i < c.weights.size(); ++i) {
+    const VarList updated = update(c.weights[i], c.gradients[i], c.scales[i]);
+    updates.insert(updates.end(), updated.begin(), updated.end());
+  }
+  return {c.norm.tape->Group(updates), c.norm};
+}
+
+// Biases and gains are not decayed.
+double DecayOf(Var weight, double decay) { return weight.shape().rank() >= 2 ? decay : 0; }
+
 }  // namespace
 
 Minimized AdamW::Minimize(Var loss, Var rate) const {
-  Tape* tape = loss.tape;
-  const Scope scope(tape, "adamw", Scope::kNoNames);
+  const Scope scope(loss.tape, "adamw", Scope::kNoNames);
   const Clipped c = ClippedGradients("AdamW", loss, config_.clip);
   if (c.weights.empty()) return {loss, loss};
-  // Counted in f32, where + is: exact for 2^24 steps.
-  const Var count = tape->State("adamw.step", {kF32, {}}, Zeros());
-  // Not where clipping finds the gradients not finite; without it the weights whose gradients are finite go on. In both
-  // cases after all gradients, because a run can be cancelled until the first write.
-  const Var known = config_.clip > 0 ? c.scale : Cast(Equal(c.norm, c.norm), kF32);
-  const Var finite = Cast(Equal(known, known), kF32);
-  const Var step = Cast(count + 1.0, kI32);
-  VarList updates = {Assign(count, count + finite)};
-  for (size_t i = 0; i < c.weights.size(); ++i) {
-    const Var w = c.weights[i];
-    const AdamWOptions options = {.beta1 = config_.beta1,
-                                  .beta2 = config_.beta2,
-                                  .epsilon = config_.epsilon,
-                                  .weight_decay = w.shape().rank() >= 2 ? config_.weight_decay : 0};
-    const VarList updated = AdamWUpdate(w, StateLike("adamw.m.", w), StateLike("adamw.v.", w), c.gradients[i], rate,
-                                        c.scales[i], step, options);
-    updates.insert(updates.end(), updated.begin(), updated.end());
-  }
-  return {tape->Group(updates), c.norm};
+  const Counted count = CountSteps("adamw.step", c, config_.clip > 0);
+  return MinimizeEach(c, {count.update}, [&](Var w, Var gradient, Var scale) {
+    const AdamWOptions options = {config_.beta1, config_.beta2, config_.epsilon, DecayOf(w, config_.weight_decay)};
+    return AdamWUpdate(w, StateLike("adamw.m.", w), StateLike("adamw.v.", w), gradient, rate, scale, count.step,
+                       options);
+  });
+}
+
+Minimized Adam::Minimize(Var loss, Var rate) const {
+  const Scope scope(loss.tape, "adam", Scope::kNoNames);
+  const Clipped c = ClippedGradients("Adam", loss, config_.clip);
+  if (c.weights.empty()) return {loss, loss};
+  const Counted count = CountSteps("adam.step", c, config_.clip > 0);
+  const AdamWOptions options = {config_.beta1, config_.beta2, config_.epsilon, config_.weight_decay};
+  return MinimizeEach(c, {count.update}, [&](Var w, Var gradient, Var scale) {
+    return AdamUpdate(w, StateLike("adam.m.", w), StateLike("adam.v.", w), gradient, rate, scale, count.step, options);
+  });
 }
 
 Minimized Sgd::Minimize(Var loss, Var rate) const {
   const Scope scope(loss.tape, "sgd", Scope::kNoNames);
   const Clipped c = ClippedGradients("Sgd", loss, config_.clip);
   if (c.weights.empty()) return {loss, loss};
-  const SgdOptions options = {.momentum = config_.momentum, .weight_decay = config_.weight_decay};
-  VarList updates;
-  for (size_t i = 0; i < c.weights.size(); ++i) {
-    const Var w = c.weights[i];
-    const VarList updated = SgdUpdate(w, StateLike("sgd.m.", w), c.gradients[i], rate, c.scales[i], options);
-    updates.insert(updates.end(), updated.begin(), updated.end());
-  }
-  return {loss.tape->Group(updates), c.norm};
+  const SgdOptions options = {config_.momentum, config_.weight_decay, config_.nesterov};
+  return MinimizeEach(c, {}, [&](Var w, Var gradient, Var scale) {
+    return SgdUpdate(w, StateLike("sgd.m.", w), gradient, rate, scale, options);
+  });
+}
+
+Minimized Adagrad::Minimize(Var loss, Var rate) const {
+  const Scope scope(loss.tape, "adagrad", Scope::kNoNames);
+  const Clipped c = ClippedGradients("Adagrad", loss, config_.clip);
+  if (c.weights.empty()) return {loss, loss};
+  const Counted count = CountSteps("adagrad.step", c, config_.clip > 0);
+  const AdagradOptions options = {config_.epsilon, config_.weight_decay, config_.rate_decay};
+  return MinimizeEach(c, {count.update}, [&](Var w, Var gradient, Var scale) {
+    return AdagradUpdate(w, StateLike("adagrad.sum.", w), gradient, rate, scale, count.step, options);
+  });
+}
+
+Minimized Lion::Minimize(Var loss, Var rate) const {
+  const Scope scope(loss.tape, "lion", Scope::kNoNames);
+  const Clipped c = ClippedGradients("Lion", loss, config_.clip);
+  if (c.weights.empty()) return {loss, loss};
+  return MinimizeEach(c, {}, [&](Var w, Var gradient, Var scale) {
+    const LionOptions options = {config_.beta1, config_.beta2, DecayOf(w, config_.weight_decay)};
+    return LionUpdate(w, StateLike("lion.m.", w), gradient, rate, scale, options);
+  });
 }
 
 }  // namespace weft

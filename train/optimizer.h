@@ -32,8 +32,20 @@ class AdamW {
   AdamWConfig config_;
 };
 
+// Adam (Kingma and Ba, 2015): as AdamW, but that the decay is added to the gradients, of all weights. States
+// "adam.m.NAME", "adam.v.NAME", "adam.step".
+class Adam {
+ public:
+  explicit Adam(const AdamWConfig& config) : config_(config) {}
+  Minimized Minimize(Var loss, Var rate) const;
+
+ private:
+  AdamWConfig config_;
+};
+
 struct SgdConfig {  // the decay is of all weights, biases and gains too
   double momentum = 0, weight_decay = 0, clip = 0;
+  bool nesterov = false;
 };
 
 class Sgd {
@@ -43,6 +55,34 @@ class Sgd {
 
  private:
   SgdConfig config_;
+};
+
+struct AdagradConfig {  // the decay is of all weights
+  double epsilon = 1e-10, weight_decay = 0, rate_decay = 0, clip = 0;
+};
+
+class Adagrad {
+ public:
+  explicit Adagrad(const AdagradConfig& config) : config_(config) {}
+  Minimized Minimize(Var loss, Var rate) const;  // states "adagrad.sum.NAME" and "adagrad.step"
+
+ private:
+  AdagradConfig config_;
+};
+
+struct LionConfig {
+  double beta1 = 0.9, beta2 = 0.99;
+  double weight_decay = 0;  // of tensors of rank 2 and more
+  double clip = 0;
+};
+
+class Lion {
+ public:
+  explicit Lion(const LionConfig& config) : config_(config) {}
+  Minimized Minimize(Var loss, Var rate) const;  // the momenta are states "lion.m.NAME"
+
+ private:
+  LionConfig config_;
 };
 
 }  // namespace weft
