@@ -35,8 +35,13 @@ std::string Problem(const Shape& x, const Shape& memory, const AttentionOptions&
                                          {"value_width", o.value_width, 1, kMostFeatures},
                                          {"score_width", o.score_width, 1, kMostFeatures},
                                          {"window", o.window, 0, kMostPositions},
-                                         {"stride", o.stride, 0, kMostPositions}});
+                                         {"stride", o.stride, 0, kMostPositions},
+                                         {"dilation", o.dilation, 1, kMostPositions},
+                                         {"buckets", o.buckets, 4, kMostPositions},
+                                         {"most_distance", o.most_distance, o.buckets, kMostPositions}});
   if (!sizes.ok()) return std::string(sizes.message());
+  if (o.dilation > 1 && (o.window == 0 || o.stride > 0)) return "a dilation is of a window, without a stride";
+  if (!(o.soft_cap >= 0 && std::isfinite(o.soft_cap))) return absl::StrCat("soft_cap is ", o.soft_cap, ", wanted >= 0");
   if (options.key_width == 0 && options.query_width == 0 && x.dim(2) % o.heads != 0) {
     return absl::StrCat("C must be a multiple of heads ", o.heads);
   }
@@ -64,8 +69,10 @@ AttentionOptions Checked(Tape* tape, const TensorType& x, const TensorType& memo
 // The same where the memory is stored, whose places mean nothing.
 AttentionOptions CheckedStored(Tape* tape, const TensorType& x, const TensorType& memory,
                                const AttentionOptions& options) {
-  if (options.causal || options.window != 0 || options.stride != 0 || options.rotary) {
+  const bool biased = options.distance_bias != DistanceBias::kNone;
+  if (options.causal || options.window != 0 || options.stride != 0 || options.rotary || biased) {
     const char* what = options.causal        ? "causal"
+                       : biased              ? "distance_bias"
                        : options.window != 0 ? "window"
                        : options.stride != 0 ? "stride"
                                              : "rotary";
@@ -126,6 +133,9 @@ Var Phases(Tape* tape, int64_t n, int64_t stride, int64_t first = 0, int64_t bea
   });
 }
 
+// A pattern repeats after so many positions; 0: it does not.
+int64_t Period(const AttentionOptions& o) { return o.dilation > 1 ? o.dilation : o.stride; }
+
 // bool: true where the pattern of options hides a source in [S] from a target at `position`, f32 [..., T, 1], whose
 // phase of the stride is `phase`. What is nearer than the window or on the stride is seen.
 Var HiddenByPattern(Var position, Var phase, int64_t sources, const AttentionOptions& o, int64_t beams = 1) {
@@ -137,22 +147,59 @@ Var HiddenByPattern(Var position, Var phase, int64_t sources, const AttentionOpt
         {sources});
   }
   Var hidden;
-  if (o.stride > 0) {
-    hidden = Not(Equal(phase, Reshape(Phases(tape, sources, o.stride, /*first=*/0, beams), {sources})));
+  if (Period(o) > 0) {
+    hidden = Not(Equal(phase, Reshape(Phases(tape, sources, Period(o), /*first=*/0, beams), {sources})));
   }
   if (o.window == 0) return hidden;
-  const double window = static_cast<double>(o.window);
+  const double window = static_cast<double>(o.window * o.dilation);
   const Var near = Equal(Less(source, position + window), Less(position, source + window));  // one is true, or both
+  if (o.dilation > 1) return Or(hidden, Not(near));
   return o.stride > 0 ? MaskFill(hidden, near, 0) : Not(near);
+}
+
+// [B, H, T, S] or [H, T, S], what is added to the scores of sources at 0, 1, ... S - 1, of which `beams` stand at each,
+// for targets at `position`, i32 [B, 1, T, 1] or [T, 1], which are below `positions`; negative where there are more
+// targets than sources.
+Var BiasOfDistance(DType dtype, Var position, int64_t positions, int64_t sources, const AttentionOptions& o,
+                   int64_t beams = 1) {
+  Tape* const tape = position.tape;
+  Var source = Iota(tape, kI32, sources);
+  if (beams > 1) source = source / Number(source, static_cast<double>(beams));
+  const Var distance = source - position;  // [B, 1, T, S] or [T, S]
+  if (o.distance_bias == DistanceBias::kAlibi) {
+    const Var slopes = ConstantTable(tape, dtype, o.heads, 1, [&](int64_t head, int64_t) {
+      return -std::exp2(-8.0 * static_cast<double>(head + 1) / static_cast<double>(o.heads));
+    });
+    return Cast(Abs(distance), dtype) * Reshape(slopes, {o.heads, 1, 1});
+  }
+  const Scope scope(tape, "relative_attention_bias");
+  const Var table = tape->Parameter("weight", {dtype, {o.buckets, o.heads}}, o.initializer);
+  const int64_t reach = std::max({positions, sources, position.dim(-2)});
+  const Var bucket =
+      Cast(ConstantTable(tape, kF32, 2 * reach + 1, 1,
+                         [&](int64_t i, int64_t) {
+                           return static_cast<double>(DistanceBucket(i - reach, o.buckets, o.most_distance, !o.causal));
+                         }),
+           kI32);
+  const Var by_distance = Embedding(table, Reshape(bucket, {2 * reach + 1}));                        // [2 reach + 1, H]
+  const Var bias = Embedding(by_distance, distance + Number(distance, static_cast<double>(reach)));  // [..., S, H]
+  const Shape shape = bias.shape();
+  if (shape.rank() == 3) return Permute(bias, {2, 0, 1});
+  return Reshape(Permute(bias, {0, 1, 4, 2, 3}), {shape.dim(0), o.heads, shape.dim(2), shape.dim(3)});
 }
 
 // [B, H, T, S] with what a target may not see masked; the last target meets the last source.
 Var MaskScores(Var scores, const AttentionOptions& o) {
   Tape* const tape = scores.tape;
   const int64_t targets = scores.dim(2), sources = scores.dim(3), first = sources - targets;
+  if (o.distance_bias != DistanceBias::kNone) {
+    const Var position = Reshape(Iota(tape, kI32, targets), {targets, 1});
+    const Var at = position + Number(position, static_cast<double>(first));
+    scores = scores + BiasOfDistance(scores.dtype(), at, sources, sources, o);
+  }
   if (o.window > 0 || o.stride > 0) {
     const Var position = Reshape(Iota(tape, kF32, targets) + static_cast<double>(first), {targets, 1});
-    const Var phase = o.stride > 0 ? Phases(tape, targets, o.stride, first) : Var{};
+    const Var phase = Period(o) > 0 ? Phases(tape, targets, Period(o), first) : Var{};
     scores = MaskFill(scores, HiddenByPattern(position, phase, sources, o), kHidden);
   }
   return o.causal ? CausalMask(scores, kHidden) : scores;
@@ -165,10 +212,14 @@ Var MaskCache(Var scores, const AttentionOptions& o, const AttentionCache& cache
   const auto by_target = [&](Var v) { return Reshape(v, {batch, 1, length, 1}); };
   const Var position = Cast(by_target(cache.positions), kF32);
   const bool own = cache.hidden.tape == nullptr;
+  if (o.distance_bias != DistanceBias::kNone) {
+    const Var at = by_target(cache.positions);
+    scores = scores + BiasOfDistance(scores.dtype(), at, cache.capacity, sources, o, cache.beams);
+  }
   scores = MaskFill(scores, own ? Less(position, Iota(tape, kF32, sources)) : cache.hidden, kHidden);
   if (o.window == 0 && o.stride == 0) return scores;
   const Var phase =
-      o.stride > 0 ? by_target(Embedding(Phases(tape, cache.capacity, o.stride), cache.positions)) : Var{};
+      Period(o) > 0 ? by_target(Embedding(Phases(tape, cache.capacity, Period(o)), cache.positions)) : Var{};
   return MaskFill(scores, HiddenByPattern(position, phase, sources, o, cache.beams), kHidden);
 }
 
@@ -206,6 +257,10 @@ Var Scores(Var query, Var key, const AttentionOptions& o) {
   const Var sum = Reshape(MatMul(query, from_query), {batch, o.heads, length, 1, hidden}) +
                   Reshape(keys, {batch, o.heads, 1, sources, hidden});
   return Sum(Tanh(sum) * Reshape(output, {1, o.heads, 1, 1, hidden}), -1);
+}
+
+Var Capped(Var scores, const AttentionOptions& o) {
+  return o.soft_cap > 0 ? Scale(Tanh(Scale(scores, 1 / o.soft_cap)), o.soft_cap) : scores;
 }
 
 // The weights applied to the values [B, G, S, d_v], and the heads merged: [B, T, width].
@@ -256,7 +311,7 @@ Var MultiHeadAttention(absl::string_view name, Var x, const AttentionOptions& op
     p.value = CacheAppend(state[1], p.value, rows);
     if (cache.written != nullptr) cache.written->insert(cache.written->end(), {p.key, p.value});
   }
-  Var scores = Scores(p.query, p.key, o);  // [B, H, T, S]
+  Var scores = Capped(Scores(p.query, p.key, o), o);  // [B, H, T, S]
   if (inputs.cache != nullptr) {
     scores = MaskCache(scores, o, *inputs.cache);
   } else {
@@ -285,9 +340,25 @@ Var AttendToStored(absl::string_view name, Var x, const AttentionOptions& option
   if (!x.tape->status().ok()) return x;
   const Projections p = Project(x, {}, o);
   const VarList state = CacheState(x.tape, prefix, x.dtype(), x.dim(0), memory_length, o);
-  Var scores = Scores(p.query, state[0], o);
+  Var scores = Capped(Scores(p.query, state[0], o), o);
   if (mask.tape != nullptr) scores = MaskFill(scores, mask, kHidden);
   return Mix(scores, state[1], x.dim(2), o);
+}
+
+int64_t DistanceBucket(int64_t distance, int64_t buckets, int64_t most_distance, bool both_sides) {
+  int64_t first = 0;
+  if (both_sides) {
+    buckets /= 2;
+    first = distance > 0 ? buckets : 0;
+    distance = std::abs(distance);
+  } else {
+    distance = std::max<int64_t>(0, -distance);
+  }
+  const int64_t exact = buckets / 2;
+  if (distance < exact) return first + distance;
+  const double share = std::log(static_cast<double>(distance) / static_cast<double>(exact)) /
+                       std::log(static_cast<double>(most_distance) / static_cast<double>(exact));
+  return first + std::min(buckets - 1, exact + static_cast<int64_t>(share * static_cast<double>(buckets - exact)));
 }
 
 Var PaddingMask(Var lengths, int64_t sources) {

@@ -16,6 +16,10 @@ namespace weft {
 enum class ScoreFunction : uint8_t { kDot, kAdditive };
 // What becomes of the heads' results: side by side through one more layer W_O, or their mean, of values as wide as x.
 enum class HeadMerge : uint8_t { kProject, kAverage };
+// What is added to a score by how far its source is from its target: -slope · distance, with the slopes 2^(-8 h / H) of
+// head h of H from 1 on (ALiBi: Press et al., 2022), or a learnt number of each head and range of distances (T5: Raffel
+// et al., 2020), "relative_attention_bias.weight" [buckets, H].
+enum class DistanceBias : uint8_t { kNone, kAlibi, kBuckets };
 
 struct AttentionOptions {
   int64_t heads = 1;
@@ -30,6 +34,14 @@ struct AttentionOptions {
   // Where one is set, a target sees sources less than `window` away, and those a multiple of `stride` away (Child et
   // al., 2019). 0: not set.
   int64_t window = 0, stride = 0;
+  // d: of the window's reach d times as far, only sources a multiple of d away (Beltagy et al., 2020); without a
+  // stride.
+  int64_t dilation = 1;
+  DistanceBias distance_bias = DistanceBias::kNone;
+  // Half of them for sources behind the target, unless it is causal; of each side half one distance each, the others
+  // ever longer ranges up to most_distance, from where on there is one.
+  int64_t buckets = 32, most_distance = 128;
+  double soft_cap = 0;                 // c: scores become c · tanh(score / c) before anything is added; 0: as they are
   std::optional<RotaryLayout> rotary;  // of queries and keys
   double rotary_base = 10000;
 
@@ -77,6 +89,10 @@ VarList StoreMemory(absl::string_view name, Var memory, int64_t width, const Att
                     const std::string& prefix);
 Var AttendToStored(absl::string_view name, Var x, const AttentionOptions& options, const std::string& prefix,
                    int64_t memory_length, Var mask = {});
+
+// The range that a source's distance (its position less the target's) is in, of DistanceBias::kBuckets: 0 .. buckets -
+// 1, of at least 4 buckets and a most_distance of at least their number.
+int64_t DistanceBucket(int64_t distance, int64_t buckets, int64_t most_distance, bool both_sides);
 
 // A mask for AttentionInputs, bool [B, 1, 1, S]: true where a position of S is at or beyond lengths, i32 [B].
 Var PaddingMask(Var lengths, int64_t sources);

@@ -123,12 +123,19 @@ TEST(AttentionTest, AdditiveScoresAreWhatTheFormulaSays) {
 TEST(AttentionTest, ACacheGivesWhatAllRowsAtOnceGive) {
   constexpr int64_t kT = 9, kC = 12;
   AttentionOptions options = {.heads = 6, .causal = true, .initializer = Gaussian(0.5f)};
-  for (const auto& [groups, window, stride] :
-       std::vector<std::array<int64_t, 3>>{{6, 0, 0}, {2, 3, 0}, {3, 0, 2}, {1, 2, 4}}) {
+  for (const auto& [groups, window, stride, dilation] :
+       std::vector<std::array<int64_t, 4>>{{6, 0, 0, 1}, {2, 3, 0, 1}, {3, 0, 2, 1}, {1, 2, 4, 1}, {2, 2, 0, 3}}) {
     for (const bool rotary : {false, true}) {
       options.key_value_heads = groups;
       options.window = window;
       options.stride = stride;
+      options.dilation = dilation;
+      options.soft_cap = dilation > 1 ? 0.5 : 0;
+      options.distance_bias = groups == 3   ? DistanceBias::kAlibi
+                              : groups == 2 ? DistanceBias::kBuckets
+                                            : DistanceBias::kNone;
+      options.buckets = 6;
+      options.most_distance = 8;
       options.rotary = rotary ? std::optional(RotaryLayout::kHalves) : std::nullopt;
       const Attention whole(options, {1, kT, kC});
       ASSERT_TRUE(whole.status().ok()) << whole.status();
@@ -189,8 +196,16 @@ TEST(AttentionTest, PaddingInACacheChangesNothing) {
 // Two texts of one beginning, as beams that share a cache, get what each alone gets.
 TEST(AttentionTest, BeamsOfACacheSeeTheirOwnRows) {
   constexpr int64_t kT = 5, kC = 8, kBeams = 2;
-  const AttentionOptions options = {
-      .heads = 2, .causal = true, .window = 4, .stride = 2, .rotary = RotaryLayout::kHalves, .packed = nullptr};
+  const AttentionOptions options = {.heads = 2,
+                                    .causal = true,
+                                    .window = 4,
+                                    .stride = 2,
+                                    .distance_bias = DistanceBias::kBuckets,
+                                    .buckets = 4,
+                                    .most_distance = 4,
+                                    .rotary = RotaryLayout::kHalves,
+                                    .initializer = Gaussian(0.5f),
+                                    .packed = nullptr};
   const std::vector<float> shared = Waves(2 * kC), own[] = {Waves(3 * kC, 1), Waves(3 * kC, 2)};
   Tape tape;
   const Var x = tape.Input("x", {kF32, {1, kBeams, kC}});

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace weft {
@@ -18,6 +20,24 @@ Var LayerNorm(absl::string_view name, Var x, double epsilon) {
   const TensorType type = {x.dtype(), {x.dim(-1)}};
   const Var gain = x.tape->Parameter("weight", type, Ones());
   return LayerNorm(x, gain, x.tape->Parameter("bias", type, Zeros()), epsilon);
+}
+
+Var BatchNorm(absl::string_view name, Var x, const BatchNormOptions& options, VarList* updates) {
+  Tape* const tape = x.tape;
+  const Scope scope(tape, name);
+  const TensorType type = {x.dtype(), {x.dim(-1)}};
+  const Var gain = tape->Parameter("weight", type, Ones()), bias = tape->Parameter("bias", type, Zeros());
+  if (!tape->status().ok()) return x;
+  const std::string weight = tape->ParameterName(gain), prefix = weight.substr(0, weight.rfind("weight"));
+  const Var mean = tape->State(prefix + "running_mean", type, Zeros());
+  const Var variance = tape->State(prefix + "running_var", type, Ones());
+  const BatchNormResult batch = BatchNorm(x, gain, bias, mean, variance, options.epsilon);
+  const double n = static_cast<double>(x.shape().elements()) / std::max<double>(1, static_cast<double>(x.dim(-1)));
+  const Var unbiased = Scale(batch.variance, n / std::max(1.0, n - 1));
+  for (const auto& [running, of_batch] : {std::pair{mean, batch.mean}, {variance, unbiased}}) {
+    updates->push_back(Assign(running, running + Scale(of_batch - running, options.momentum)));
+  }
+  return batch.y;
 }
 
 Var EmbeddingTable(absl::string_view name, Tape* tape, int64_t vocabulary, int64_t width, Initializer initializer) {

@@ -23,6 +23,16 @@ Var Linear(absl::string_view name, Var x, int64_t width, const LinearOptions& op
 // LayerNorm over the last axis, with gain ("weight") 1 and bias 0 at the start.
 Var LayerNorm(absl::string_view name, Var x, double epsilon = 1e-5);
 
+struct BatchNormOptions {
+  double epsilon = 1e-5;
+  double momentum = 0.1;  // of a batch's mean and variance (that divided by n - 1) in the running ones
+};
+// BatchNorm over all axes but the last, with gain ("weight") 1 and bias 0 at the start. The running statistics, which
+// stand in for the batch's in mode kEval, are states "NAME.running_mean" and "NAME.running_var"; their next versions
+// are added to `updates`, for CompileOptions::update. Padding counts as any row does: models/batch_norm_test.cc
+// measures what that does to the sentences of a batch, which is why Transformers have LayerNorm.
+Var BatchNorm(absl::string_view name, Var x, const BatchNormOptions& options, VarList* updates);
+
 // A table [V, C] of its own scope, for Embedding(table, ids) and for a tied head.
 Var EmbeddingTable(absl::string_view name, Tape* tape, int64_t vocabulary, int64_t width,
                    Initializer initializer = Gaussian(0.02f));

@@ -1,0 +1,142 @@
+// ONNX's attention in its forms, and rotary positions.
+#include <cmath>
+#include <limits>
+
+#include "weft/tests/onnx/tables.h"
+
+namespace weft {
+namespace {
+
+constexpr double kHidden = -std::numeric_limits<double>::infinity();
+
+// [B, T, heads · D] → [B, heads, T, D].
+Var ByHead(Var x, int64_t heads) {
+  if (x.shape().rank() == 4) return x;
+  return Permute(Reshape(x, {x.dim(0), x.dim(1), heads, x.dim(2) / heads}), {0, 2, 1, 3});
+}
+Var ByRow(Var x) { return Reshape(Permute(x, {0, 2, 1, 3}), {x.dim(0), x.dim(2), x.dim(1) * x.dim(3)}); }
+Var RepeatHeads(Var x, int64_t times) {
+  const Shape shape = x.shape();
+  const Var apart = BroadcastTo(Unsqueeze(x, 2), {shape.dim(0), shape.dim(1), times, shape.dim(2), shape.dim(3)});
+  return Reshape(apart, {shape.dim(0), shape.dim(1) * times, shape.dim(2), shape.dim(3)});
+}
+
+struct Problem {
+  Var query, key, value;  // by head
+  double scale, soft_cap;
+  VarList masks;  // bools that hide, numbers that are added
+};
+
+// A mask is true where a source is seen; sources that it does not reach are hidden.
+Var Hides(Var mask, int64_t sources) {
+  const int64_t missing = sources - mask.dim(-1);
+  if (mask.dtype() == kBool) return Pad(Not(mask), -1, 0, missing, 1);
+  return Pad(mask, -1, 0, missing, kHidden);
+}
+Var AtLeastRank(Var x, int rank) {
+  while (x.tape->status().ok() && x.shape().rank() < rank) x = Unsqueeze(x, 0);
+  return x;
+}
+
+Problem ProblemOf(const CaseNode& node) {
+  Problem p = {.soft_cap = node.Float("softcap", 0)};
+  const int64_t groups = node.Int("kv_num_heads", 1);
+  p.query = ByHead(node.in(0), node.Int("q_num_heads", 1));
+  p.key = ByHead(node.in(1), groups);
+  p.value = ByHead(node.in(2), groups);
+  int64_t past = 0;
+  if (node.has(4)) {
+    past = node.in(4).dim(2);
+    p.key = Concat({node.in(4), p.key}, 2);
+    p.value = Concat({node.in(5), p.value}, 2);
+  }
+  p.scale = node.Float("scale", 1 / std::sqrt(static_cast<double>(p.query.dim(3))));
+  const int64_t targets = p.query.dim(2), sources = p.key.dim(2);
+  if (node.has(3)) p.masks.push_back(AtLeastRank(Hides(node.in(3), sources), 2));
+  const Var column = Iota(node.tape(), kI32, sources);
+  if (node.Int("is_causal", 0) != 0) {
+    const Var row = Reshape(Iota(node.tape(), kI32, targets), {targets, 1});
+    p.masks.push_back(Greater(column, row + Number(row, static_cast<double>(past))));
+  }
+  if (node.has(6)) {
+    const Var length = node.in(6);
+    p.masks.push_back(GreaterEqual(column, Reshape(length, {length.dim(0), 1, 1, 1})));
+  }
+  return p;
+}
+
+// What else the node gives of the scores: as they are, with masks, or their softmax.
+Var Scores(const Problem& p, int64_t mode) {
+  const Var key = RepeatHeads(p.key, p.query.dim(1) / p.key.dim(1));
+  Var scores = p.scale * MatMul(p.query, key, {.transpose_b = true});
+  if (p.soft_cap > 0) scores = p.soft_cap * Tanh(scores / p.soft_cap);
+  if (mode < 2) return scores;
+  for (Var mask : p.masks) {
+    scores = mask.dtype() == kBool ? Where(mask, Number(scores, kHidden), scores) : scores + mask;
+  }
+  return mode == 2 ? scores : Softmax(scores);
+}
+
+CaseResult Attention(const CaseNode& node) {
+  const Problem p = ProblemOf(node);
+  const int64_t heads = p.query.dim(1);
+  const ScaledDotProductOptions options = {
+      .heads = heads, .key_value_heads = p.key.dim(1), .scale = p.scale, .soft_cap = p.soft_cap};
+  const Var y = ScaledDotProductAttention(p.query, p.key, p.value, options, p.masks);
+  VarList outputs = {node.in(0).shape().rank() == 4 ? ByHead(y, heads) : y};
+  if (node.output_count() > 1) outputs.push_back(p.key + 0);
+  if (node.output_count() > 2) outputs.push_back(p.value + 0);
+  if (node.output_count() > 3) outputs.push_back(Scores(p, node.Int("qk_matmul_output_mode", 0)));
+  return outputs;
+}
+
+CaseResult Rotation(const CaseNode& node) {
+  const bool by_head = node.in(0).shape().rank() == 4;
+  const Var x = ByHead(node.in(0), node.Int("num_heads", 1));
+  int64_t width = node.Int("rotary_embedding_dim", 0);
+  if (width == 0) width = x.dim(3);
+  Var cosine = node.in(1), sine = node.in(2);  // [B, T, width / 2], or of all positions
+  if (node.has(3)) {
+    const Var positions = node.ids(3);
+    cosine = Gather(cosine, positions, 0);
+    sine = Gather(sine, positions, 0);
+  }
+  const RotaryLayout layout = node.Int("interleaved", 0) != 0 ? RotaryLayout::kPairs : RotaryLayout::kHalves;
+  Var y = Rotary(Slice(x, 3, 0, width), Unsqueeze(cosine, 1), Unsqueeze(sine, 1), layout);
+  if (width < x.dim(3)) y = Concat({y, Slice(x, 3, width, x.dim(3))}, 3);
+  return VarList{by_head ? y : ByRow(y)};
+}
+
+// state ← exp(decay) · state + k (β · (v - stateᵀ k))ᵀ, y = scale · stateᵀ q, position by position; without decay or β
+// where there are none.
+CaseResult LinearAttention(const CaseNode& node) {
+  const int64_t heads = node.Int("q_num_heads", 1), groups = node.Int("kv_num_heads", 1);
+  const Var query = ByHead(node.in(0), heads), key = ByHead(node.in(1), groups), value = ByHead(node.in(2), groups);
+  const int64_t batch = query.dim(0), positions = query.dim(2), width = query.dim(3);
+  const double scale = node.Float("scale", 0) != 0 ? node.Float("scale", 0) : 1 / std::sqrt(width);
+  const auto at = [](Var x, int64_t t) { return Slice(x, 2, t, t + 1); };  // a row
+  Var state = node.has(3) ? node.in(3) : Fill(query.tape, {query.dtype(), {batch, groups, width, value.dim(3)}}, 0);
+  VarList rows;
+  for (int64_t t = 0; t < positions; ++t) {
+    const Var k = at(key, t);
+    Var v = at(value, t);
+    if (node.has(4)) state = state * Transpose(Exp(at(ByHead(node.in(4), groups), t)), 2, 3);
+    if (node.has(5)) v = at(ByHead(node.in(5), node.in(5).dim(2)), t) * (v - MatMul(k, state));
+    state = state + MatMul(k, v, {.transpose_a = true});
+    rows.push_back(scale * MatMul(at(query, t), RepeatHeads(state, heads / groups)));
+  }
+  return VarList{ByRow(Concat(rows, 2)), state};
+}
+
+constexpr CaseOp kOps[] = {
+    {"Attention", Attention},
+    {"FlexAttention", Attention},
+    {"LinearAttention", LinearAttention},
+    {"RotaryEmbedding", Rotation},
+};
+
+}  // namespace
+
+absl::Span<const CaseOp> OnnxAttention() { return kOps; }
+
+}  // namespace weft

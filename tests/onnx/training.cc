@@ -1,0 +1,78 @@
+// ONNX's optimizer steps: inputs rate, number of steps done, and of each tensor its values, gradient and states, all of
+// one kind after the other; outputs the next values and states. The states that Weft's updates write are set to the
+// inputs first.
+#include <cmath>
+#include <functional>
+
+#include "absl/strings/str_cat.h"
+#include "weft/tests/onnx/tables.h"
+
+namespace weft {
+namespace {
+
+using CaseResult = absl::StatusOr<VarList>;
+using Update = std::function<VarList(Var w, VarSpan states, Var grad)>;
+
+CaseResult ForEachTensor(const CaseNode& node, size_t states, const Update& update) {
+  const size_t count = (node.input_count() - 2) / (2 + states);
+  VarList outputs((1 + states) * count);
+  for (size_t i = 0; i < count; ++i) {
+    const auto state = [&](size_t kind) {
+      const Var value = node.in(2 + kind * count + i);
+      return Assign(node.tape()->State(absl::StrCat("s", kind, ".", i), value.type(), Zeros()), value);
+    };
+    VarList of_tensor;
+    for (size_t s = 0; s < states; ++s) of_tensor.push_back(state(2 + s));
+    const VarList next = update(state(0), of_tensor, node.in(2 + count + i));
+    for (size_t kind = 0; kind < next.size(); ++kind) outputs[kind * count + i] = next[kind];
+  }
+  return outputs;
+}
+
+Var One(const CaseNode& node) { return Fill(node.tape(), {kF32, {}}, 1); }
+
+CaseResult Adagrad(const CaseNode& node) {
+  const AdagradOptions options = {.epsilon = node.Float("epsilon", 1e-6),
+                                  .weight_decay = node.Float("norm_coefficient", 0),
+                                  .rate_decay = node.Float("decay_factor", 0)};
+  const Var step = node.in(1) + Number(node.in(1), 1);
+  return ForEachTensor(node, 1, [&](Var w, VarSpan states, Var grad) {
+    return AdagradUpdate(w, states[0], grad, node.in(0), One(node), step, options);
+  });
+}
+
+// Its ε is added before the second moment's bias is corrected; ours after that. It corrects nothing at step 0.
+CaseResult Adam(const CaseNode& node) {
+  const double beta1 = node.Float("alpha", 0.9), beta2 = node.Float("beta", 0.999), step = node.Number(1);
+  if (step == 0) return absl::UnimplementedError("Adam without correction of its bias");
+  const AdamWOptions options = {.beta1 = beta1,
+                                .beta2 = beta2,
+                                .epsilon = node.Float("epsilon", 1e-6) / std::sqrt(1 - std::pow(beta2, step)),
+                                .weight_decay = node.Float("norm_coefficient", 0)};
+  return ForEachTensor(node, 2, [&](Var w, VarSpan states, Var grad) {
+    return AdamUpdate(w, states[0], states[1], grad, node.in(0), One(node), node.in(1), options);
+  });
+}
+
+// The gradient, decay included, counts β times in the momentum, but for the first step.
+CaseResult Momentum(const CaseNode& node) {
+  const double beta = node.Number(1) > 0 ? node.Float("beta", 1) : 1, decay = node.Float("norm_coefficient", 0);
+  const bool nesterov = node.String("mode", "standard") == "nesterov";
+  if (nesterov && beta != 1) return absl::UnimplementedError("Nesterov's momentum of a scaled gradient");
+  const SgdOptions options = {.momentum = node.Float("alpha", 0.9), .weight_decay = beta * decay, .nesterov = nesterov};
+  return ForEachTensor(node, 1, [&](Var w, VarSpan states, Var grad) {
+    return SgdUpdate(w, states[0], grad, node.in(0), Scale(One(node), beta), options);
+  });
+}
+
+constexpr CaseOp kOps[] = {
+    {"Adagrad", Adagrad},
+    {"Adam", Adam},
+    {"Momentum", Momentum},
+};
+
+}  // namespace
+
+absl::Span<const CaseOp> OnnxTraining() { return kOps; }
+
+}  // namespace weft
