@@ -1,4 +1,5 @@
-// ops/compare.cc: y = (a == b), y = (a < b) and y = (a <= b), as bool; all false where one is NaN.
+// ops/compare.cc: y = (a == b), y = (a < b) and y = (a <= b), as bool; all false where one is NaN. Of bools y = (a and
+// b), y = (a or b).
 #include <functional>
 
 #include "weft/ops/all_ops.h"
@@ -54,6 +55,16 @@ constexpr OpExample kOrderExamples[] = {
     {.in = "bool[2] bool[2]", .error = "not defined for bool"},
 };
 
+constexpr OpExample kLogicExamples[] = {
+    {.in = "bool[] bool[]", .out = "bool[]"},
+    {.in = "bool[5,19] bool[19]"},
+    {.in = "bool[7] bool[3,1,1]", .out = "bool[3,1,7]"},
+    {.in = "bool[0,3] bool[3]", .out = "bool[0,3]"},
+    {.in = "bool[2,3] bool[4]", .error = "don't broadcast"},
+    {.in = "[2] bool[2]", .error = "dtypes differ"},
+    {.in = "i32[2] i32[2]", .error = "not defined for i32"},
+};
+
 constexpr const char* kJumps = "it is constant but for jumps";
 
 }  // namespace
@@ -91,5 +102,27 @@ constexpr OpDef kLessEqual = {.name = "less_equal",
                               .reference = BinaryReference<Reference<std::less_equal<>>>,
                               .examples = kOrderExamples<LessEqual>};
 Var LessEqual(Var a, Var b) { return Record(kLessEqual, {a, b}); }
+
+constexpr OpDef kAnd = {.name = "and",
+                        .infer = InferBinary<kAnd>,
+                        .kernels = {nullptr, nullptr, nullptr, nullptr, Kernel<bool, std::logical_and<>>},
+                        .cut = Cut::kBoth,
+                        .access = BroadcastAccess,
+                        .in_place = 0,
+                        .no_gradient = kJumps,
+                        .reference = BinaryReference<Reference<std::logical_and<>>>,
+                        .examples = kLogicExamples};
+Var And(Var a, Var b) { return Record(kAnd, {a, b}); }
+
+constexpr OpDef kOr = {.name = "or",
+                       .infer = InferBinary<kOr>,
+                       .kernels = {nullptr, nullptr, nullptr, nullptr, Kernel<bool, std::logical_or<>>},
+                       .cut = Cut::kBoth,
+                       .access = BroadcastAccess,
+                       .in_place = 0,
+                       .no_gradient = kJumps,
+                       .reference = BinaryReference<Reference<std::logical_or<>>>,
+                       .examples = kLogicExamples};
+Var Or(Var a, Var b) { return Record(kOr, {a, b}); }
 
 }  // namespace weft
