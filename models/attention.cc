@@ -164,7 +164,7 @@ Var BiasOfDistance(DType dtype, Var position, int64_t positions, int64_t sources
                    int64_t beams = 1) {
   Tape* const tape = position.tape;
   Var source = Iota(tape, kI32, sources);
-  if (beams > 1) source = source / Number(source, static_cast<double>(beams));
+  if (beams > 1) source = source / static_cast<double>(beams);
   const Var distance = source - position;  // [B, 1, T, S] or [T, S]
   if (o.distance_bias == DistanceBias::kAlibi) {
     const Var slopes = ConstantTable(tape, dtype, o.heads, 1, [&](int64_t head, int64_t) {
@@ -181,8 +181,8 @@ Var BiasOfDistance(DType dtype, Var position, int64_t positions, int64_t sources
                            return static_cast<double>(DistanceBucket(i - reach, o.buckets, o.most_distance, !o.causal));
                          }),
            kI32);
-  const Var by_distance = Embedding(table, Reshape(bucket, {2 * reach + 1}));                        // [2 reach + 1, H]
-  const Var bias = Embedding(by_distance, distance + Number(distance, static_cast<double>(reach)));  // [..., S, H]
+  const Var by_distance = Embedding(table, Reshape(bucket, {2 * reach + 1}));      // [2 reach + 1, H]
+  const Var bias = Embedding(by_distance, distance + static_cast<double>(reach));  // [..., S, H]
   const Shape shape = bias.shape();
   if (shape.rank() == 3) return Permute(bias, {2, 0, 1});
   return Reshape(Permute(bias, {0, 1, 4, 2, 3}), {shape.dim(0), o.heads, shape.dim(2), shape.dim(3)});
@@ -194,7 +194,7 @@ Var MaskScores(Var scores, const AttentionOptions& o) {
   const int64_t targets = scores.dim(2), sources = scores.dim(3), first = sources - targets;
   if (o.distance_bias != DistanceBias::kNone) {
     const Var position = Reshape(Iota(tape, kI32, targets), {targets, 1});
-    const Var at = position + Number(position, static_cast<double>(first));
+    const Var at = position + static_cast<double>(first);
     scores = scores + BiasOfDistance(scores.dtype(), at, sources, sources, o);
   }
   if (o.window > 0 || o.stride > 0) {

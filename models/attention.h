@@ -17,8 +17,8 @@ enum class ScoreFunction : uint8_t { kDot, kAdditive };
 // What becomes of the heads' results: side by side through one more layer W_O, or their mean, of values as wide as x.
 enum class HeadMerge : uint8_t { kProject, kAverage };
 // What is added to a score by how far its source is from its target: -slope · distance, with the slopes 2^(-8 h / H) of
-// head h of H from 1 on (ALiBi: Press et al., 2022), or a learnt number of each head and range of distances (T5: Raffel
-// et al., 2020), "relative_attention_bias.weight" [buckets, H].
+// head h of H from 1 on (ALiBi: Press et al., 2022, for powers of two), or a learnt number of each head and range of
+// distances (T5: Raffel et al., 2020), "relative_attention_bias.weight" [buckets, H].
 enum class DistanceBias : uint8_t { kNone, kAlibi, kBuckets };
 
 struct AttentionOptions {

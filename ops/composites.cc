@@ -67,14 +67,13 @@ namespace {
 Var PlacesAlong(Var x, Var ids, int axis) {
   const Shape shape = x.shape(), at = ids.shape();
   const int64_t n = shape.dim(axis);
-  Var place = ids * Number(ids, static_cast<double>(shape.Product(axis + 1, shape.rank())));
+  Var place = ids * static_cast<double>(shape.Product(axis + 1, shape.rank()));
   for (int i = 0; i < shape.rank(); ++i) {
     if (i == axis) continue;
     Shape along;
     for (int j = 0; j < shape.rank(); ++j) along.Append(j == i ? at.dim(i) : 1);
     const double stride = static_cast<double>(shape.Product(i + 1, shape.rank()));
-    const Var steps = Iota(x.tape, kI32, at.dim(i));
-    place = place + Reshape(steps * Number(steps, stride), along);
+    place = place + Reshape(Iota(x.tape, kI32, at.dim(i)) * stride, along);
   }
   return MaskFill(place, Or(Less(ids, Number(ids, 0)), GreaterEqual(ids, Number(ids, static_cast<double>(n)))), -1);
 }

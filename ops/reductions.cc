@@ -1,9 +1,7 @@
 // ops/reductions.cc: sums, means, extremes, products and norms along axes, spelt in sums of blocks and maxima.
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
@@ -15,43 +13,25 @@
 namespace weft {
 namespace {
 
-using Reduced = std::array<bool, Shape::kMaxRank>;  // by axis
-
-// Which axes of x are meant; fails on the tape where one is none of x's, or is named twice.
-Reduced AxesOf(const char* op, Var x, AxisSpan axes) {
-  Reduced reduced = {};
-  const TensorType type = x.type();
-  for (int axis : axes) {
-    const int front = FrontAxis(type.shape, axis);
-    if (const absl::Status status = CheckAxis(op, front, {type}); !status.ok()) {
-      x.tape->Fail(status);
-    } else if (std::exchange(reduced[front], true)) {
-      x.tape->Fail(ShapeError(op, absl::StrCat("axis ", axis, " is named twice"), {type}));
-    }
-  }
-  return reduced;
+// Which axes of x are meant; fails on the tape where that is not to be told.
+AxisSet AxesOf(const char* op, Var x, AxisSpan axes) {
+  const absl::StatusOr<AxisSet> marked = MarkAxes(op, axes, x.type());
+  x.tape->Fail(marked.status());
+  return marked.value_or(AxisSet{});
 }
 
-Shape WithOnes(Shape shape, const Reduced& reduced) {
+Shape WithOnes(Shape shape, const AxisSet& reduced) {
   for (int i = 0; i < shape.rank(); ++i) {
     if (reduced[i]) shape.set_dim(i, 1);
   }
   return shape;
 }
 
-Shape Without(const Shape& shape, const Reduced& reduced) {
-  Shape kept;
-  for (int i = 0; i < shape.rank(); ++i) {
-    if (!reduced[i]) kept.Append(shape.dim(i));
-  }
-  return kept;
-}
-
 // x with the reduced axes as its last one.
-Var ReducedLast(Var x, const Reduced& reduced) {
+Var ReducedLast(Var x, const AxisSet& reduced) {
   const Shape shape = x.shape();
   absl::InlinedVector<int, Shape::kMaxRank> order;
-  Shape merged = Without(shape, reduced);
+  Shape merged = WithoutAxes(shape, reduced);
   int64_t n = 1;
   for (bool pass : {false, true}) {
     for (int i = 0; i < shape.rank(); ++i) {
@@ -65,7 +45,7 @@ Var ReducedLast(Var x, const Reduced& reduced) {
 
 // `reduce` drops the last axis.
 Var Over(const char* op, Var x, AxisSpan axes, bool keep, Var (*reduce)(Var)) {
-  const Reduced reduced = AxesOf(op, x, axes);
+  const AxisSet reduced = AxesOf(op, x, axes);
   if (!x.tape->status().ok()) return x;
   const Shape shape = x.shape();
   const Var y = reduce(ReducedLast(x, reduced));
@@ -101,7 +81,7 @@ void CheckSummed(Var x) {
   x.tape->Fail(ShapeError("sum", absl::StrCat("not defined for ", Name(x.dtype())), {x.type()}));
 }
 
-double Count(const Shape& shape, const Reduced& reduced) {
+double Count(const Shape& shape, const AxisSet& reduced) {
   double n = 1;
   for (int i = 0; i < shape.rank(); ++i) n *= reduced[i] ? static_cast<double>(shape.dim(i)) : 1;
   return n;
@@ -123,12 +103,12 @@ Var Sum(Var x, int axis, bool keep) {
 }
 
 Var Sum(Var x, AxisSpan axes, bool keep) {
-  const Reduced reduced = AxesOf("sum", x, axes);
+  const AxisSet reduced = AxesOf("sum", x, axes);
   CheckSummed(x);
   if (!x.tape->status().ok()) return x;
   const Shape shape = x.shape();
   const Var y = SumKept(x, WithOnes(shape, reduced));
-  return keep ? y : Reshape(y, Without(shape, reduced));
+  return keep ? y : Reshape(y, WithoutAxes(shape, reduced));
 }
 
 Var Mean(Var x) {
@@ -142,12 +122,12 @@ Var Mean(Var x, int axis, bool keep) {
 }
 
 Var Mean(Var x, AxisSpan axes, bool keep) {
-  const Reduced reduced = AxesOf("mean", x, axes);
+  const AxisSet reduced = AxesOf("mean", x, axes);
   return Scale(Sum(x, axes, keep), 1 / Count(x.shape(), reduced));
 }
 
 Var Variance(Var x, AxisSpan axes, double correction, bool keep) {
-  const Reduced reduced = AxesOf("variance", x, axes);
+  const AxisSet reduced = AxesOf("variance", x, axes);
   const double n = Count(x.shape(), reduced);
   return Scale(Sum(Square(x - Mean(x, axes, /*keep=*/true)), axes, keep), 1 / std::max(0.0, n - correction));
 }
@@ -218,13 +198,13 @@ Var GlobalNorm(VarSpan tensors) {
 // the sum 0 has no slope that 0 · slope would be 0 of: it is masked on both sides.
 Var LogSumExp(Var x, AxisSpan axes, bool keep) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  const Reduced reduced = AxesOf("log_sum_exp", x, axes);
+  const AxisSet reduced = AxesOf("log_sum_exp", x, axes);
   if (!x.tape->status().ok()) return x;
   Var shift = Max(x, axes, /*keep=*/true);
   for (double infinity : {kInfinity, -kInfinity}) shift = MaskFill(shift, Equal(shift, FillLike(shift, infinity)), 0);
   const Var sum = Sum(Exp(x - shift), axes, /*keep=*/true), zero = Equal(sum, FillLike(sum, 0));
   const Var y = MaskFill(Log(MaskFill(sum, zero, 1)), zero, -kInfinity) + shift;
-  return keep ? y : Reshape(y, Without(y.shape(), reduced));
+  return keep ? y : Reshape(y, WithoutAxes(y.shape(), reduced));
 }
 
 Var LogSumExp(Var x, int axis, bool keep) { return LogSumExp(x, AxisSpan(&axis, 1), keep); }

@@ -1,7 +1,5 @@
 // ops/shapes.cc: squeezing, stacking and triangles, spelt in other ops.
 #include <algorithm>
-#include <array>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
@@ -12,23 +10,14 @@ namespace weft {
 
 Var Squeeze(Var x, AxisSpan axes) {
   const TensorType type = x.type();
-  std::array<bool, Shape::kMaxRank> dropped = {};
+  const absl::StatusOr<AxisSet> dropped = MarkAxes("squeeze", axes, type);
+  x.tape->Fail(dropped.status());
+  if (!x.tape->status().ok()) return x;
   for (int axis : axes) {
-    const int front = FrontAxis(type.shape, axis);
-    x.tape->Fail(CheckAxis("squeeze", front, {type}));
-    if (!x.tape->status().ok()) return x;
-    if (type.shape.dim(front) != 1) {
-      x.tape->Fail(ShapeError("squeeze", absl::StrCat("axis ", axis, " has size ", type.shape.dim(front)), {type}));
-    }
-    if (std::exchange(dropped[front], true)) {
-      x.tape->Fail(ShapeError("squeeze", absl::StrCat("axis ", axis, " is named twice"), {type}));
-    }
+    if (type.shape.dim(axis) == 1) continue;
+    x.tape->Fail(ShapeError("squeeze", absl::StrCat("axis ", axis, " has size ", type.shape.dim(axis)), {type}));
   }
-  Shape shape;
-  for (int i = 0; i < type.shape.rank(); ++i) {
-    if (!dropped[i]) shape.Append(type.shape.dim(i));
-  }
-  return Reshape(x, shape);
+  return Reshape(x, WithoutAxes(type.shape, *dropped));
 }
 
 Var Unsqueeze(Var x, int axis) {

@@ -3,6 +3,7 @@
 #include <limits>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/ops/ops.h"
 
@@ -49,7 +50,7 @@ VarList AdagradUpdate(Var w, Var sum, Var grad, Var rate, Var grad_scale, Var st
   if (!w.tape->status().ok()) return {w, sum};
   const Var g = scaled.gradient + Scale(w, options.weight_decay);
   const Var next_sum = sum + MaskFill(Square(g), scaled.skip, 0);
-  const Var done = Cast(step - Number(step, 1), w.dtype());
+  const Var done = Cast(step - 1, w.dtype());
   const Var change = scaled.rate / (1 + Scale(done, options.rate_decay)) * g / (Sqrt(next_sum) + options.epsilon);
   return {Assign(w, w - MaskFill(change, scaled.skip, 0)), Assign(sum, next_sum)};
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
@@ -83,6 +84,25 @@ Shape WithoutAxis(const Shape& shape, int axis) {
     if (i != axis) rest.Append(shape.dim(i));
   }
   return rest;
+}
+
+absl::StatusOr<AxisSet> MarkAxes(const char* op, absl::Span<const int> axes, const TensorType& type) {
+  AxisSet marked = {};
+  for (int axis : axes) {
+    const int front = FrontAxis(type.shape, axis);
+    WEFT_RETURN_IF_ERROR(CheckAxis(op, front, {type}));
+    if (std::exchange(marked[front], true))
+      return ShapeError(op, absl::StrCat("axis ", axis, " is named twice"), {type});
+  }
+  return marked;
+}
+
+Shape WithoutAxes(const Shape& shape, const AxisSet& axes) {
+  Shape kept;
+  for (int i = 0; i < shape.rank(); ++i) {
+    if (!axes[i]) kept.Append(shape.dim(i));
+  }
+  return kept;
 }
 
 }  // namespace weft

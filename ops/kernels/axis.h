@@ -37,6 +37,11 @@ inline int FrontAxis(const Shape& shape, int axis) { return NormalAxis(shape, ax
 absl::Status CheckAxis(const char* op, int axis, TypeSpan in);
 Shape WithoutAxis(const Shape& shape, int axis);  // counted from the front
 
+using AxisSet = std::array<bool, Shape::kMaxRank>;  // by axis, counted from the front
+// Which axes of an input of `type` are named; an error where one is none of it, or is named twice.
+absl::StatusOr<AxisSet> MarkAxes(const char* op, absl::Span<const int> axes, const TensorType& type);
+Shape WithoutAxes(const Shape& shape, const AxisSet& axes);
+
 }  // namespace weft
 
 #endif  // WEFT_OPS_KERNELS_AXIS_H_

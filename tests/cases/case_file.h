@@ -54,7 +54,7 @@ class CaseNode {
   bool has(size_t i) const { return i < inputs_.size() && inputs_[i]; }
   Var in(size_t i) const { return i < inputs_.size() ? inputs_[i] : Var{}; }
   // An input of ids that declares no bounds: in a sum, which ops take without.
-  Var ids(size_t i) const { return in(i) + weft::Number(in(i), 0); }
+  Var ids(size_t i) const { return in(i) + 0; }
   // An input's numbers, where an op wants constants.
   std::vector<int64_t> Integers(size_t i) const;
   double Number(size_t i) const { return Doubles(*case_.inputs[i])[0]; }

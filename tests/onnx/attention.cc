@@ -56,7 +56,7 @@ Problem ProblemOf(const CaseNode& node) {
   const Var column = Iota(node.tape(), kI32, sources);
   if (node.Int("is_causal", 0) != 0) {
     const Var row = Reshape(Iota(node.tape(), kI32, targets), {targets, 1});
-    p.masks.push_back(Greater(column, row + Number(row, static_cast<double>(past))));
+    p.masks.push_back(Greater(column, row + static_cast<double>(past)));
   }
   if (node.has(6)) {
     const Var length = node.in(6);

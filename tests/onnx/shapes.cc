@@ -143,7 +143,7 @@ CaseResult Range(const CaseNode& node) {
   const int64_t n = std::max<int64_t>(0, static_cast<int64_t>(std::ceil((node.Number(1) - start) / delta)));
   const DType dtype = node.in(0).dtype();
   const Var steps = Cast(Iota(node.tape(), kI32, n), ComputedIn(dtype));
-  return VarList{Cast(Number(steps, start) + steps * Number(steps, delta), dtype)};
+  return VarList{Cast(start + steps * delta, dtype)};
 }
 
 CaseResult Trilu(const CaseNode& node) {
@@ -152,9 +152,7 @@ CaseResult Trilu(const CaseNode& node) {
 }
 
 // A negative index counts from the end.
-Var Positive(Var ids, int64_t n) {
-  return Where(Less(ids, Number(ids, 0)), ids + Number(ids, static_cast<double>(n)), ids);
-}
+Var Positive(Var ids, int64_t n) { return Where(Less(ids, Number(ids, 0)), ids + static_cast<double>(n), ids); }
 
 CaseResult GatherOf(const CaseNode& node) {
   const int axis = Axis(node, 0);
@@ -183,14 +181,14 @@ Rows RowsOf(Var x, Var ids, int batch) {
   for (int i = 0; i < k; ++i) {
     const int64_t n = shape.dim(batch + i);
     const Var part = Positive(Squeeze(parts[i], {-1}), n);
-    rows.ids = i == 0 ? part : rows.ids * Number(part, static_cast<double>(n)) + part;
+    rows.ids = i == 0 ? part : rows.ids * static_cast<double>(n) + part;
   }
   int64_t stride = shape.Product(batch, batch + k);
   for (int i = batch - 1; i >= 0; --i) {  // ids has the batch's axes, too
     Shape along;
     for (int j = 0; j < rows.ids.shape().rank(); ++j) along.Append(j == i ? shape.dim(i) : 1);
     const Var steps = Iota(x.tape, kI32, shape.dim(i));
-    rows.ids = rows.ids + Reshape(steps * Number(steps, static_cast<double>(stride)), along);
+    rows.ids = rows.ids + Reshape(steps * static_cast<double>(stride), along);
     stride *= shape.dim(i);
   }
   return rows;

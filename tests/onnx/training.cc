@@ -35,7 +35,7 @@ CaseResult Adagrad(const CaseNode& node) {
   const AdagradOptions options = {.epsilon = node.Float("epsilon", 1e-6),
                                   .weight_decay = node.Float("norm_coefficient", 0),
                                   .rate_decay = node.Float("decay_factor", 0)};
-  const Var step = node.in(1) + Number(node.in(1), 1);
+  const Var step = node.in(1) + 1;
   return ForEachTensor(node, 1, [&](Var w, VarSpan states, Var grad) {
     return AdagradUpdate(w, states[0], grad, node.in(0), One(node), step, options);
   });

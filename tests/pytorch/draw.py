@@ -191,21 +191,24 @@ def gather(d):
     return [d.floats(shape), ids], {"axis": axis}, lambda x, i: x.index_select(axis, i)
 
 
-@case
-def take_along(d):
+def elements_along(d):
+    """A shape, an axis of it, and the shape of ids that name places along it."""
     shape = d.shape(1, 3)
     axis = d.r.randrange(len(shape))
     at = [d.r.randint(1, n) for n in shape]
     at[axis] = d.r.randint(1, 6)
+    return shape, axis, at
+
+
+@case
+def take_along(d):
+    shape, axis, at = elements_along(d)
     return [d.floats(shape), d.ints(at, shape[axis])], {"axis": axis}, lambda x, i: x.gather(axis, i)
 
 
 @case
 def scatter_add(d):
-    shape = d.shape(1, 3)
-    axis = d.r.randrange(len(shape))
-    at = [d.r.randint(1, n) for n in shape]
-    at[axis] = d.r.randint(1, 6)
+    shape, axis, at = elements_along(d)
     return ([d.floats(shape), d.ints(at, shape[axis]), d.floats(at)], {"axis": axis},
             lambda x, i, u: x.scatter_add(axis, i, u))
 
