@@ -184,9 +184,9 @@ int Measure(Options options) {
   const BenchStep step = RecordStep(&tape, model, options.batch, options.length);
   if (!tape.status().ok()) return Fail(tape.status(), 2);  // a width that the heads don't divide, ...
   CompileOptions compile_options = OptionsFor(step);
-  compile_options.raise = options.raise;
-  compile_options.pack = options.pack;
-  compile_options.fuse = options.fuse;
+  if (!options.raise) compile_options.without.Add(Pass::kRaise);
+  if (!options.pack) compile_options.without.Add(Pass::kPack);
+  if (!options.fuse) compile_options.without.Add(Pass::kFuse);
   if (options.precision == "bf16") compile_options.precision = kBF16;
   compile_options.memory_budget = options.memory_budget;
   const Clock::time_point start = Clock::now();

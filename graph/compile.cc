@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
@@ -17,31 +18,33 @@ namespace {
 struct Stage {
   const char* name;
   absl::Status (*run)(Rewrite&);
+  std::optional<Pass> optional;
 };
 
 constexpr Stage kStages[] = {
     {"typecheck", Typecheck},
-    {"cse", ShareCommon},
+    {"cse", ShareCommon, Pass::kShare},
     {"dce", DropDead},
-    {"raise", Raise},
+    {"raise", Raise, Pass::kRaise},
     {"autocast", ApplyAutocast},
     {"expand gradients", ExpandGradients},
     {"dce", DropDead},
-    {"scatter rows", ScatterRows},
-    {"fold", FoldConstants},
-    {"cse", ShareCommon},
+    {"scatter rows", ScatterRows, Pass::kScatterRows},
+    {"fold", FoldConstants, Pass::kFold},
+    {"cse", ShareCommon, Pass::kShare},
     {"dce", DropDead},
     {"lower", Lower},
-    {"fold casts", FoldCasts},
-    {"pack weights", PackWeights},
-    {"advance writes", AdvanceWrites},
+    {"fold casts", FoldCasts, Pass::kFoldCasts},
+    {"pack weights", PackWeights, Pass::kPack},
+    {"advance writes", AdvanceWrites, Pass::kAdvanceWrites},
     {"rematerialise", Rematerialise},
     {"order writes", OrderWrites},
     {"typecheck", Typecheck},
 };
 
-absl::Status RunStages(Rewrite& rewrite) {
+absl::Status RunStages(Rewrite& rewrite, PassSet without) {
   for (const Stage& stage : kStages) {
+    if (stage.optional.has_value() && without.Has(*stage.optional)) continue;
     WEFT_RETURN_IF_ERROR(stage.run(rewrite));
 #ifndef NDEBUG
     WEFT_RETURN_IF_ERROR(Annotate(Typecheck(rewrite), stage.name));
@@ -66,9 +69,7 @@ absl::StatusOr<Rewrite> Begin(const Tape& tape, const CompileOptions& options) {
   Rewrite rewrite = {.program = tape.program(),
                      .mode = options.mode,
                      .precision = options.precision,
-                     .raise = options.raise,
-                     .pack = options.pack,
-                     .fuse = options.fuse,
+                     .fuse = !options.without.Has(Pass::kFuse),
                      .tile_seconds = options.tile_seconds,
                      .memory_budget = options.memory_budget};
   for (const VarList* roots : {&options.fetch, &options.update}) {
@@ -127,13 +128,13 @@ double ExpectedSeconds(const CompiledGraph& graph) {
 
 absl::StatusOr<Graph> Compile(const Tape& tape, const CompileOptions& options) {
   WEFT_ASSIGN_OR_RETURN(Rewrite rewrite, Begin(tape, options));
-  WEFT_RETURN_IF_ERROR(RunStages(rewrite));
+  WEFT_RETURN_IF_ERROR(RunStages(rewrite, options.without));
   auto graph = std::make_shared<CompiledGraph>();
   graph->tape_id = tape.id();
   graph->program = std::move(rewrite.program);
   graph->explanations = std::move(rewrite.explanations);
   for (size_t i = 0; i < options.fetch.size(); ++i) graph->fetches.push_back({options.fetch[i].id, rewrite.roots[i]});
-  MakeSteps(options.tile_seconds, options.fuse, graph.get());
+  MakeSteps(options.tile_seconds, rewrite.fuse, graph.get());
   Prepare(graph.get());
   graph->memory.budget = options.memory_budget;
   MakeTasks(graph.get(), PlanMemory(graph.get(), rewrite.roots));

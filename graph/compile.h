@@ -6,6 +6,8 @@
 #ifndef WEFT_GRAPH_COMPILE_H_
 #define WEFT_GRAPH_COMPILE_H_
 
+#include <initializer_list>
+
 #include "absl/status/statusor.h"
 #include "weft/core/tape.h"
 #include "weft/graph/cost.h"
@@ -16,22 +18,41 @@ namespace weft {
 enum class Mode : uint8_t { kTrain, kEval };  // kEval: no dropout
 inline constexpr Mode kTrain = Mode::kTrain, kEval = Mode::kEval;
 
+// The passes that only make a graph better: CompileOptions::without leaves them out, for comparing. kFold,
+// kAdvanceWrites and kFuse change no bit; the others may round sums otherwise.
+enum class Pass : uint8_t {
+  kShare,        // equal nodes become one
+  kRaise,        // patterns of elementary ops become ops with kernels and gradients of their own
+  kScatterRows,  // an embedding's gradient is added to another one in place
+  kFold,         // small values that depend on constants only are computed at once
+  kFoldCasts,    // in bf16, rounding that no op needs is left out
+  kPack,         // the weights of products of many rows, once a run, in the products' order, where the CPU gains by it
+  kAdvanceWrites,  // updates move up to where their gradients are made
+  kFuse,           // neighbours run together, tile by tile, while their values are in cache
+};
+inline constexpr int kPassCount = 8;
+
+class PassSet {
+ public:
+  constexpr PassSet(std::initializer_list<Pass> passes = {}) {
+    for (Pass pass : passes) Add(pass);
+  }
+  constexpr void Add(Pass pass) { bits_ |= 1u << static_cast<int>(pass); }
+  constexpr bool Has(Pass pass) const { return (bits_ >> static_cast<int>(pass) & 1u) != 0; }
+
+ private:
+  uint32_t bits_ = 0;
+};
+
 struct CompileOptions {
   VarList fetch;   // what Run returns
   VarList update;  // what Run does besides: updates of parameters, or groups of them
   Mode mode = kTrain;
   // kF32: everything as recorded. kBF16: products take bf16, and what moves or maps their results stays in it; weights,
   // optimizers, norms' statistics, softmax, losses and sums stay f32 (Autocast in core/op.h), and so does all that is
-  // fetched, written or differentiated by. Rounding to bf16 and back that no op needs is left out.
+  // fetched, written or differentiated by.
   DType precision = kF32;
-  // Whether patterns of elementary ops become ops with kernels and gradients of their own. false is for comparing.
-  bool raise = true;
-  // Whether the weights of products of many rows are brought into the products' order once a run, where the CPU gains
-  // by it. false is for comparing: sums are rounded otherwise.
-  bool pack = true;
-  // Whether neighbours run together, tile by tile, while their values are in cache. false gives the same bits, and is
-  // for comparing.
-  bool fuse = true;
+  PassSet without;
   // How long a tile should take; finite and above 0. Another value cuts products elsewhere, and so gives other bits.
   double tile_seconds = kTileSeconds;
   // The most bytes that the values between inputs, parameters and outputs may take, as planned; 0: no limit. Where they

@@ -53,7 +53,7 @@ TEST(FuseTest, BiasAndActivationRunInTheTilesOfTheProduct) {
   EXPECT_LT(compiled.tiles_of(0)[0].cols(), 1024);
   EXPECT_EQ(compiled.tiles_of(0), compiled.tiles_of(2));
   EXPECT_EQ(compiled.tasks.size(), compiled.groups[0].tile_count);
-  const Graph apart = CompileOrDie(product.tape, {.fetch = {Gelu(product.y + bias)}, .fuse = false});
+  const Graph apart = CompileOrDie(product.tape, {.fetch = {Gelu(product.y + bias)}, .without = {Pass::kFuse}});
   EXPECT_EQ(apart.compiled().tiles_of(0), compiled.tiles_of(0));
 }
 
@@ -81,7 +81,7 @@ TEST(FuseTest, MembersTakeTheTilesOfAProductThatReadsThem) {
   Tape tape;
   const Var x = tape.Input("x", {kF32, {1024, 256}}), w = tape.Input("w", {kF32, {256, 128}});
   const Graph graph = CompileOrDie(tape, {.fetch = {MatMul(Softmax(Tanh(x)), w)}});
-  const Graph apart = CompileOrDie(tape, {.fetch = {MatMul(Softmax(Tanh(x)), w)}, .fuse = false});
+  const Graph apart = CompileOrDie(tape, {.fetch = {MatMul(Softmax(Tanh(x)), w)}, .without = {Pass::kFuse}});
   EXPECT_THAT(Groups(graph), ElementsAre(ElementsAre("tanh", "softmax", "matmul")));
   EXPECT_EQ(graph.compiled().tiles_of(2), apart.compiled().tiles_of(2));
   EXPECT_EQ(graph.compiled().tiles_of(0)[1].row_begin, graph.compiled().tiles_of(2)[1].row_begin);
@@ -149,9 +149,10 @@ TEST(FuseTest, GivesTheSameBitsOnAnyNumberOfThreads) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Tape tape;
     const auto [fetch, updates] = RecordRandomProgram(seed, &tape);
-    CompileOptions options = {.fetch = fetch, .update = updates, .fuse = false, .tile_seconds = 1e-7 * (1 + seed % 32)};
+    CompileOptions options = {
+        .fetch = fetch, .update = updates, .without = {Pass::kFuse}, .tile_seconds = 1e-7 * (1 + seed % 32)};
     const Graph apart = CompileOrDie(tape, options);
-    options.fuse = true;
+    options.without = {};
     const Graph together = CompileOrDie(tape, options);
     for (const Group& group : together.compiled().groups) joined += group.tile_count > 1 && group.step_count > 1;
     const std::vector<std::byte> wanted = RunTwice(apart, tape, fetch, {.threads = 1});

@@ -22,7 +22,8 @@ class ScheduleReportTest : public testing::Test {
       const Scope scope(&tape_, "</script> & \"deep\"");
       y = MatMul(MatMul(Tanh(Tanh(x)), w), w);  // the second tanh in place of the first
     }
-    absl::StatusOr<Graph> graph = Compile(tape_, {.fetch = {Sum(y), Sum(Exp(Slice(x, 0, 0, 8)))}, .fuse = false});
+    absl::StatusOr<Graph> graph =
+        Compile(tape_, {.fetch = {Sum(y), Sum(Exp(Slice(x, 0, 0, 8)))}, .without = {Pass::kFuse}});
     ASSERT_TRUE(graph.ok()) << graph.status();
     graph_ = std::make_unique<Graph>(*graph);
     runner_ = std::make_unique<Runner>(*graph_, &parameters_, RunnerOptions{.threads = 2, .timed = true});

@@ -19,7 +19,7 @@ TEST(TimelineTest, SaysWhatWasReadyWhatLivedAndWhatHeldTheRunUp) {
   Tape tape;
   const Var x = tape.Input("x", {kF32, {16, 16}});
   const Var a = MatMul(x, x), b = MatMul(a, x), c = MatMul(x, a);
-  const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {b, c}, .fuse = false});
+  const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {b, c}, .without = {Pass::kFuse}});
   ASSERT_TRUE(graph.ok()) << graph.status();
   ASSERT_EQ(graph->compiled().tiles.size(), 3u);
   const std::vector<TileTime> tiles = {{10, 110, 0}, {120, 220, 0}, {130, 330, 1}};
@@ -42,7 +42,7 @@ TEST(TimelineTest, BytesThatTwoValuesShareCountOnce) {
   Tape tape;
   Var y = MatMul(tape.Input("x", {kF32, {16, 16}}), tape.Input("w", {kF32, {16, 16}}));
   for (int i = 0; i < 3; ++i) y = Tanh(y);
-  const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {y}, .fuse = false});
+  const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {y}, .without = {Pass::kFuse}});
   ASSERT_TRUE(graph.ok()) << graph.status();
   std::vector<TileTime> tiles;
   for (int64_t t = 0; t < 4; ++t) tiles.push_back({t * 10, t * 10 + 10, 0});

@@ -21,7 +21,7 @@ TEST(TraceTest, HasASliceForEachTileAndCountersThatEndAtZero) {
     const Scope scope(&tape, "a \"quoted\" scope");
     y = Exp(MatMul(Tanh(x), w)) + Sum(x);
   }
-  const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {Sum(y)}, .fuse = false});
+  const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {Sum(y)}, .without = {Pass::kFuse}});
   ASSERT_TRUE(graph.ok()) << graph.status();
   Parameters parameters({.seed = 1});
   Runner runner(*graph, &parameters, {.threads = 2, .timed = true});

@@ -143,7 +143,8 @@ std::vector<Buffer> EvaluateNode(const NodeCase& node) {
 
 absl::StatusOr<std::unique_ptr<CompiledCase>> CompiledCase::Make(const Tape& tape, const VarList& fetch, VarSpan inputs,
                                                                  int threads, bool raise) {
-  WEFT_ASSIGN_OR_RETURN(const Graph graph, Compile(tape, {.fetch = fetch, .raise = raise}));
+  const PassSet without = raise ? PassSet() : PassSet({Pass::kRaise});
+  WEFT_ASSIGN_OR_RETURN(const Graph graph, Compile(tape, {.fetch = fetch, .without = without}));
   std::unique_ptr<CompiledCase> made(new CompiledCase(tape, graph, fetch, inputs));
   made->runner_ = std::make_unique<Runner>(graph, &made->parameters_, RunnerOptions{.threads = threads});
   WEFT_RETURN_IF_ERROR(made->runner_->status());

@@ -246,7 +246,8 @@ TEST(RaiseAttentionGradientTest, ByValuesInFrontOfTheProducts) {
       const Var by = VarList{scaled, o.q, parts[0], twice}[which];
       const Var loss = Sum(twice * Sigmoid(twice)) + Sum(mixed);
       const VarList gradient = Gradient(loss, {by});
-      const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = gradient, .raise = raise});
+      const absl::StatusOr<Graph> graph =
+          Compile(tape, {.fetch = gradient, .without = raise ? PassSet() : PassSet({Pass::kRaise})});
       ASSERT_TRUE(graph.ok()) << graph.status();
       Parameters values({.seed = 3});
       Runner runner(*graph, &values, {.threads = 1});

@@ -66,7 +66,8 @@ struct Net {
 
 TEST(FoldTest, BoxesAreOfOneScopeAndPhase) {
   Net net;
-  const absl::StatusOr<Graph> graph = Compile(net.tape, {.fetch = {net.loss}, .update = {net.step}, .pack = false});
+  const absl::StatusOr<Graph> graph =
+      Compile(net.tape, {.fetch = {net.loss}, .update = {net.step}, .without = {Pass::kPack}});
   ASSERT_TRUE(graph.ok()) << graph.status();
   const Fold fold = FoldByScope(graph->program(), Phases(graph->compiled()), 2);
   EXPECT_THAT(Boxes(fold),

@@ -56,7 +56,6 @@ void SharePacks(Rewrite& rewrite) {
 }  // namespace
 
 absl::Status PackWeights(Rewrite& rewrite) {
-  if (!rewrite.pack) return absl::OkStatus();
   WEFT_RETURN_IF_ERROR(RewritePatterns(rewrite, {{&kMatmul, nullptr, PackWeight}}));
   SharePacks(rewrite);
   return DropDead(rewrite);

@@ -36,7 +36,8 @@ struct Product {
   }
 
   absl::StatusOr<Graph> Compiled(bool pack, DType precision) const {
-    return Compile(tape, {.fetch = fetch, .update = update, .precision = precision, .pack = pack});
+    const PassSet without = pack ? PassSet() : PassSet({Pass::kPack});
+    return Compile(tape, {.fetch = fetch, .update = update, .precision = precision, .without = without});
   }
   std::vector<std::vector<float>> Run(const Graph& graph, int threads = 1) const {
     std::vector<float> numbers(static_cast<size_t>(rows * 96));

@@ -15,7 +15,7 @@ struct Rewrite {
   std::vector<ValueId> roots;  // what must be there at the end: the fetched values, then the updates
   Mode mode = kTrain;
   DType precision = kF32;
-  bool raise = true, pack = true, fuse = true;
+  bool fuse = true;
   double tile_seconds = kTileSeconds;
   size_t memory_budget = 0;               // as in CompileOptions, and so are those above
   double recomputed_seconds = 0;          // what is computed twice takes, by the cost model

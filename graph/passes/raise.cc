@@ -5,7 +5,6 @@ namespace weft {
 
 // The raising passes, in order: each sees what those before it recorded.
 absl::Status Raise(Rewrite& rewrite) {
-  if (!rewrite.raise) return absl::OkStatus();
   WEFT_RETURN_IF_ERROR(RaiseAttention(rewrite));
   WEFT_RETURN_IF_ERROR(RaiseNorms(rewrite));
   return RaiseLinearCrossEntropy(rewrite);

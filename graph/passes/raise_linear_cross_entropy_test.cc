@@ -148,7 +148,7 @@ TEST(RaiseLinearCrossEntropyTest, HoldsTheLogitsOfOneBlock) {
   };
   EXPECT_LT(planned({.fetch = {loss.loss}, .update = {loss.step}}), size_t{90} << 20);
   EXPECT_LT(planned({.fetch = {loss.loss}, .mode = kEval}), size_t{80} << 20);
-  EXPECT_GT(planned({.fetch = {loss.loss}, .update = {loss.step}, .raise = false}), size_t{1500} << 20);
+  EXPECT_GT(planned({.fetch = {loss.loss}, .update = {loss.step}, .without = {Pass::kRaise}}), size_t{1500} << 20);
 }
 
 // Several blocks: the same bits on any number of threads, and the loss as spelt.
@@ -159,8 +159,8 @@ TEST(RaiseLinearCrossEntropyTest, BlocksGiveTheSameBitsOnAnyThreads) {
   std::vector<double> losses;
   for (const int threads : {1, 4, 1}) {
     const Loss loss(kRows, 3, kVocabulary);
-    const bool raise = losses.size() < 2;
-    const Graph graph = *Compile(loss.tape, {.fetch = {loss.loss}, .update = {loss.step}, .raise = raise});
+    const PassSet without = losses.size() < 2 ? PassSet() : PassSet({Pass::kRaise});
+    const Graph graph = *Compile(loss.tape, {.fetch = {loss.loss}, .update = {loss.step}, .without = without});
     Parameters parameters({.seed = 1});
     Runner runner(graph, &parameters, {.threads = threads});
     double value = 0;
