@@ -153,14 +153,10 @@ class Planner {
   // The storage of the input that the op may overwrite, if this step is its last use.
   uint32_t InPlace(uint32_t step, size_t bytes) {
     const Node& n = node(step);
-    if (n.op->in_place < 0) return kNone;
+    if (!MayOverwrite(program_, n, graph_.storage_roots)) return kNone;
     const size_t root = Root(n.inputs[n.op->in_place]);
     const uint32_t storage = storage_of_[root];
     if (storage == kNone || last_use_[root] != step || storages_[storage].bytes != bytes) return kNone;
-    for (ValueId in : n.inputs) {  // another view of the same bytes may be read elsewhere than it is written
-      if (in != n.inputs[n.op->in_place] && Root(in) == root) return kNone;
-    }
-    if (program_.value(n.inputs[n.op->in_place]).type != program_.value(n.output(0)).type) return kNone;
     if (!OverwritesByTile(step, storages_[storage])) return kNone;
     if (StepTimes::Latest(storages_[storage].readers, done_) > Deadline(step)) return kNone;
     WaitFor(storages_[storage].readers);

@@ -158,7 +158,7 @@ TEST(MemoryPlanTest, ReusesTheBytesOfAChain) {
   Tape tape;
   Var x = tape.Input("x", {kF32, {16, 16}});
   for (int i = 0; i < 20; ++i) x = MatMul(x, x);
-  const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {x}, .fuse = false});
+  const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {x}, .without = {Pass::kFuse}});
   ASSERT_TRUE(graph.ok()) << graph.status();
   EXPECT_EQ(graph->compiled().memory.naive, 20u * 1024);
   EXPECT_EQ(graph->compiled().memory.lower_bound, 2u * 1024);
@@ -170,6 +170,21 @@ TEST(MemoryPlanTest, ReusesTheBytesOfAChain) {
   EXPECT_EQ(one_task->compiled().memory.planned, 2u * 1024);
 }
 
+// The addend's bytes are free after the product, but they are those of a factor.
+TEST(MemoryPlanTest, AProductIsNotAddedToItsOwnFactor) {
+  Tape tape;
+  const Var x = tape.Input("x", {kF32, {8, 8}}), w = Tanh(tape.Input("w", {kF32, {8, 8}}));
+  const Var made = Tanh(x);
+  for (const Var y : {MatMulAdd(made, w, made), MatMulAdd(w, made, made), MatMulAdd(made, made, made)}) {
+    const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {y}});
+    ASSERT_TRUE(graph.ok()) << graph.status();
+    EXPECT_EQ(graph->compiled().memory.planned, graph->compiled().memory.naive) << "the sum took a factor's bytes";
+  }
+  const absl::StatusOr<Graph> square = Compile(tape, {.fetch = {Sum(made * made)}, .without = {Pass::kFuse}});
+  ASSERT_TRUE(square.ok()) << square.status();
+  EXPECT_EQ(square->compiled().memory.planned, 256u + 64) << "an elementwise op may overwrite what it reads twice";
+}
+
 // Many values take the bytes of one that many have read: each waits for all of these, by one join for all of them.
 TEST(MemoryPlanTest, EdgesAreLinearInReadersAndThoseWhoOverwrite) {
   constexpr int kCount = 500;
@@ -179,7 +194,7 @@ TEST(MemoryPlanTest, EdgesAreLinearInReadersAndThoseWhoOverwrite) {
   for (int i = 0; i < kCount; ++i) sums.push_back(Sum(Slice(y, 0, i, i + 1)));
   for (Var sum : sums) small.push_back(row * sum);
   const absl::StatusOr<Graph> graph =
-      Compile(tape, {.fetch = {small.begin(), small.end()}, .fuse = false, .tile_seconds = 1e-6});
+      Compile(tape, {.fetch = {small.begin(), small.end()}, .without = {Pass::kFuse}, .tile_seconds = 1e-6});
   ASSERT_TRUE(graph.ok()) << graph.status();
   EXPECT_LT(graph->compiled().memory.planned, graph->compiled().memory.naive * 3 / 4);
   EXPECT_LT(graph->compiled().schedule.successors.size(), 20u * kCount);

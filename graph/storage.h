@@ -11,6 +11,10 @@ namespace weft {
 
 // By value: the one at the start of the chain of views that it ends.
 std::vector<ValueId> StorageRoots(const Program& program);
+// Whether output 0 of a node may have the bytes of the input that its op may overwrite (OpDef::in_place), if nothing
+// else needs them: they have one type, and no other operand is in the same bytes. A second reading of the same value is
+// fine for an elementwise op only: a product would find sums in its factor.
+bool MayOverwrite(const Program& program, const Node& node, absl::Span<const ValueId> roots);
 // Whether a node makes so little of what it reads, or no more than `small` bytes, that it may well live longer.
 bool Shrinks(const Program& program, const Node& node, size_t small = 0);
 

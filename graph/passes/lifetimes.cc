@@ -11,12 +11,8 @@ constexpr uint32_t kMostBuckets = 4096;
 
 // Whether output 0 of a node takes over the bytes of `input`, as the memory plan lets it at the last use.
 bool TakesOver(const Program& program, const Lifetimes& lifetimes, const Node& node, size_t input) {
-  if (node.op->in_place != static_cast<int>(input) || node.op->writes > 0) return false;
-  if (program.value(node.inputs[input]).type != program.value(node.output(0)).type) return false;
-  for (ValueId in : node.inputs) {
-    if (in != node.inputs[input] && lifetimes.root(in) == lifetimes.root(node.inputs[input])) return false;
-  }
-  return true;
+  return node.op->in_place == static_cast<int>(input) && node.op->writes == 0 &&
+         MayOverwrite(program, node, lifetimes.roots);
 }
 
 }  // namespace
