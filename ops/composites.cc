@@ -49,6 +49,11 @@ Var Gather(Var x, Var ids, int axis) {
   const Shape shape = x.shape(), ids_shape = ids.shape();
   const int front = FrontAxis(shape, axis);
   x.tape->Fail(CheckAxis("gather", front, {x.type(), ids.type()}));
+  if (ids.dtype() != kI32) x.tape->Fail(ShapeError("gather", "ids must be i32", {x.type(), ids.type()}));
+  if (shape.dim(front) == 0 && ids_shape.elements() > 0) {
+    x.tape->Fail(
+        ShapeError("gather", absl::StrCat("axis ", front, " has nothing that ids could name"), {x.type(), ids.type()}));
+  }
   if (!x.tape->status().ok()) return x;
   // [outer, n, inner] → [n, outer, inner] → rows by id → [outer, ids, inner].
   const int64_t n = shape.dim(front), outer = shape.Product(0, front), inner = shape.Product(front + 1, shape.rank());
@@ -84,6 +89,7 @@ absl::Status CheckAlong(const char* op, Var x, Var ids, int axis) {
     return ShapeError(op, absl::StrCat(parts...), {x.type(), ids.type()});
   };
   if (ids.dtype() != kI32) return error("ids must be i32");
+  if (x.dim(axis) == 0 && ids.shape().elements() > 0) return error("axis ", axis, " has nothing that ids could name");
   if (ids.shape().rank() != x.shape().rank()) return error("x and ids differ in rank");
   for (int i = 0; i < x.shape().rank(); ++i) {
     if (i != axis && ids.dim(i) > x.dim(i)) return error("ids have ", ids.dim(i), " along axis ", i, " of ", x.dim(i));
@@ -104,8 +110,10 @@ Var TakeAlong(Var x, Var ids, int axis) {
 Var ScatterAdd(Var x, Var ids, Var updates, int axis) {
   axis = FrontAxis(x.shape(), axis);
   x.tape->Fail(CheckAlong("scatter_add", x, ids, axis));
-  if (updates.shape() != ids.shape()) {
-    x.tape->Fail(ShapeError("scatter_add", "ids and updates differ in shape", {x.type(), ids.type(), updates.type()}));
+  const Types types = {x.type(), ids.type(), updates.type()};
+  if (updates.shape() != ids.shape()) x.tape->Fail(ShapeError("scatter_add", "ids and updates differ in shape", types));
+  if (updates.dtype() != x.dtype() || (x.dtype() != kF32 && x.dtype() != kF64)) {
+    x.tape->Fail(ShapeError("scatter_add", "x and updates must be both f32 or both f64", types));
   }
   if (!x.tape->status().ok()) return x;
   const int64_t n = ids.shape().elements();

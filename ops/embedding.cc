@@ -13,8 +13,10 @@ namespace {
 
 absl::StatusOr<Types> Infer(const Attrs&, TypeSpan in) {
   if (in[0].shape.rank() != 2) return ShapeError("embedding", "the table must have rank 2", in);
-  if (in[0].shape.dim(0) == 0) return ShapeError("embedding", "the table has no rows", in);
   if (in[1].dtype != kI32) return ShapeError("embedding", "ids must be i32", in);
+  if (in[0].shape.dim(0) == 0 && in[1].shape.elements() > 0) {
+    return ShapeError("embedding", "the table has no rows", in);
+  }
   TensorType out = {in[0].dtype, in[1].shape};
   out.shape.Append(in[0].shape.dim(1));
   return Types{out};
@@ -65,6 +67,7 @@ constexpr OpExample kExamples[] = {
     {.in = "[5,3] i32[7]", .record = Example, .below = 5},
     {.in = "[5,3] i32[0]", .out = "[0,3]"},
     {.in = "[5] i32[7]", .error = "the table must have rank 2"},
+    {.in = "[0,3] i32[2,0]", .record = Example, .out = "[2,0,3]"},
     {.in = "[0,3] i32[7]", .error = "the table has no rows"},
     {.in = "[5,3] [7]", .error = "ids must be i32"},
     {.in = "[5,3] i32[7]", .record = Example, .below = 6, .error = "below = 6, wanted below <= 5"},

@@ -200,6 +200,10 @@ Var LogSumExp(Var x, AxisSpan axes, bool keep) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const AxisSet reduced = AxesOf("log_sum_exp", x, axes);
   if (!x.tape->status().ok()) return x;
+  if (Count(x.shape(), reduced) == 0) {
+    const Shape shape = keep ? WithOnes(x.shape(), reduced) : WithoutAxes(x.shape(), reduced);
+    return Fill(x.tape, {x.dtype(), shape}, -kInfinity);
+  }
   Var shift = Max(x, axes, /*keep=*/true);
   for (double infinity : {kInfinity, -kInfinity}) shift = MaskFill(shift, Equal(shift, FillLike(shift, infinity)), 0);
   const Var sum = Sum(Exp(x - shift), axes, /*keep=*/true), zero = Equal(sum, FillLike(sum, 0));

@@ -11,11 +11,13 @@
 namespace weft {
 namespace {
 
+constexpr int64_t kMostOfNothing = 1024;  // parts of an axis of size 0
+
 absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
   const auto [axis, parts] = attrs.as<SplitAttrs>();
   WEFT_RETURN_IF_ERROR(CheckAxis("split", axis, in));
   const int64_t size = in[0].shape.dim(axis);
-  if (parts < 1 || parts > std::max<int64_t>(size, 1) || size % parts != 0) {
+  if (parts < 1 || parts > std::max(size, kMostOfNothing) || size % parts != 0) {
     return ShapeError("split", absl::StrCat("axis ", axis, " does not fall into ", parts, " equal parts"), in);
   }
   Shape shape = in[0].shape;
@@ -68,6 +70,7 @@ constexpr OpExample kExamples[] = {
     {.in = "[2,6,5]", .record = [](VarSpan in) { return Split(in[0], 1, 3); }, .out = "[2,2,5]"},
     {.in = "[10,3]", .record = [](VarSpan in) { return Split(in[0], 0, 10); }, .out = "[1,3]"},
     {.in = "[4,0]", .record = [](VarSpan in) { return Split(in[0], 0, 2); }, .out = "[2,0]"},
+    {.in = "[4,0]", .record = [](VarSpan in) { return Split(in[0], 1, 3); }, .out = "[4,0]"},
     {.in = "i32[6]", .record = [](VarSpan in) { return Split(in[0], 0, 2); }, .below = 50, .out = "i32[3]"},
     {.in = "[6]", .record = [](VarSpan in) { return Split(in[0], 1, 2); }, .error = "axis 1 is outside rank 1"},
     {.in = "[6]", .record = [](VarSpan in) { return Split(in[0], 0, 4); }, .error = "does not fall into 4 equal parts"},

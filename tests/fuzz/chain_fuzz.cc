@@ -1,0 +1,89 @@
+// Draws chains of ops until the time is over, and checks that they compute the same however they are compiled and run
+// (chain_check.h). Exit code 1 at the first that doesn't, with the shortest chain of its seed that still fails.
+//
+//   bazel run -c opt //tests/fuzz:chain_fuzz -- --seconds=3600 --seed=1000000
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <iostream>
+
+#include "weft/graph/print.h"
+#include "weft/tests/fuzz/chain_check.h"
+
+namespace weft {
+namespace {
+
+char current_seed[64];  // what a signal handler may read
+
+void SayWhereAndEnd(int signal) {
+  [[maybe_unused]] const auto written = write(STDERR_FILENO, current_seed, std::strlen(current_seed));
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);
+}
+
+// One program in three is in f32, half of those compiled in bf16: these are not compared within a tolerance.
+ChainCheck CheckOf(uint32_t seed, int ops, uint32_t builds) {
+  ChainCheck check = {.chain = {.seed = seed, .ops = ops}};
+  if (seed % 3 == 0) check.chain.dtype = kF32;
+  if (seed % 6 == 0) check.precision = kBF16;
+  check.builds = builds;
+  check.first_build = seed * builds;
+  return check;
+}
+
+struct FuzzOptions {
+  double seconds = 60;
+  uint32_t seed = 1, programs = 0, builds = 4;
+  int ops = 0;
+};
+
+int Fuzz(const FuzzOptions& options) {
+  const auto start = std::chrono::steady_clock::now();
+  const auto elapsed = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
+  uint32_t programs = 0;
+  while (elapsed() < options.seconds && (options.programs == 0 || programs < options.programs)) {
+    const uint32_t seed = options.seed + programs++;
+    int ops = options.ops > 0 ? options.ops : 1 + static_cast<int>(seed * 7 % 40);
+    std::snprintf(current_seed, sizeof current_seed, "chain_fuzz: at --seed=%u --ops=%d\n", seed, ops);
+    absl::Status status = CheckChain(CheckOf(seed, ops, options.builds));
+    if (status.ok()) continue;
+    for (int fewer = 1; fewer < ops; ++fewer) {
+      const absl::Status again = CheckChain(CheckOf(seed, fewer, options.builds));
+      if (again.ok()) continue;
+      status = again;
+      ops = fewer;
+    }
+    Tape tape;
+    RecordRandomChain(CheckOf(seed, ops, 1).chain, &tape);
+    std::cerr << PrintText(tape.program()) << "chain_fuzz: " << status
+              << "\nchain_fuzz: again with --programs=1 --seed=" << seed << " --ops=" << ops
+              << " --builds=" << options.builds << "\n";
+    return 1;
+  }
+  std::cout << programs << " programs, each compiled with " << options.builds << " of " << kBuildCount
+            << " sets of passes, in " << static_cast<int>(elapsed()) << " s: no difference\n";
+  return 0;
+}
+
+}  // namespace
+}  // namespace weft
+
+int main(int argc, char** argv) {
+  weft::FuzzOptions options;
+  CLI::App app("Checks that random chains of ops compute the same however they are compiled and run.");
+  app.option_defaults()->always_capture_default()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  app.add_option("--seconds", options.seconds, "when no new program is begun")->check(CLI::NonNegativeNumber);
+  app.add_option("--seed", options.seed, "of the first program; each has the next one");
+  app.add_option("--programs", options.programs, "the most programs; 0: as many as there is time for");
+  app.add_option("--ops", options.ops, "how many ops a chain draws; 0: 1 to 40, by the seed")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--builds", options.builds, "with how many sets of passes each is compiled")
+      ->check(CLI::PositiveNumber);
+  CLI11_PARSE(app, argc, argv);
+  for (const int signal : {SIGABRT, SIGSEGV, SIGFPE}) std::signal(signal, weft::SayWhereAndEnd);
+  return weft::Fuzz(options);
+}

@@ -1,0 +1,102 @@
+#include "weft/tests/fuzz/random_chain.h"
+
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "weft/ops/ops.h"
+#include "weft/tests/fuzz/drawing.h"
+
+namespace weft {
+namespace {
+
+Drawn ApplyAny(Drawing& draw) {
+  using RulesOf = absl::Span<const Rule> (*)();
+  static constexpr RulesOf kRules[] = {ElementwiseRules, ShapeRules, ReductionRules, NetworkRules};
+  for (int tries = 0; tries < 8; ++tries) {
+    const Drawn drawn = draw.OneOf<Rule>(draw.OneOf<RulesOf>(kRules)())(draw);
+    if (drawn.var) return drawn;
+  }
+  return draw.Leaf(draw.AnyShape());
+}
+
+bool Contains(const VarList& vars, Var var) {
+  return std::any_of(vars.begin(), vars.end(), [&](Var known) { return known.id == var.id; });
+}
+
+// Some of those that gradients can be taken by: inputs, weights, and mostly a value between.
+VarList AnySources(Drawing& draw) {
+  VarList sources;
+  for (const Var leaf : draw.leaves()) {
+    if (sources.size() < 6 && !draw.Chance(3)) sources.push_back(leaf);
+  }
+  const Var between = draw.Any().var;
+  if (!Contains(draw.leaves(), between)) sources.push_back(between);
+  return sources;
+}
+
+// A number that depends on all of them, of about the size of 1.
+Var Blend(Drawing& draw, const VarList& values) {
+  Var loss = Fill(draw.tape(), {draw.dtype(), {}}, 0);
+  for (const Var value : values) {
+    const double count = static_cast<double>(std::max<int64_t>(1, value.shape().elements()));
+    loss = loss + Sum(Tanh(value * 0.3)) * (draw.Uniform(0.5, 1.5) / count);
+  }
+  return loss;
+}
+
+Var Updated(Drawing& draw, Var weight, Var gradient) {
+  Tape* tape = draw.tape();
+  const std::string name = tape->ParameterName(weight);  // a copy: state is added
+  const auto state = [&](const char* which) {
+    return tape->State(absl::StrCat(name, ".", which), weight.type(), Zeros());
+  };
+  const Var rate = Fill(tape, {kF32, {}}, 0.05), one = Fill(tape, {kF32, {}}, 1), step = Fill(tape, {kI32, {}}, 2);
+  switch (draw.Below(6)) {
+    case 0:
+      return SgdUpdate(weight, state("m"), gradient, rate, one, {.momentum = 0.9, .nesterov = draw.Chance(2)})[0];
+    case 1:
+      return AdamWUpdate(weight, state("m"), state("v"), gradient, rate, one, step, {.epsilon = 1e-2})[0];
+    case 2:
+      return AdamUpdate(weight, state("m"), state("v"), gradient, rate, one, step, {.epsilon = 1e-2})[0];
+    case 3:  // its root is steep at 0, where gradients are that should be 0
+      return AdagradUpdate(weight, state("sum"), gradient, rate, one, step, {.epsilon = 1e-2})[0];
+    case 4: {  // by the sign of what lies at no jump
+      const Drawn apart = draw.Apart({gradient});
+      return LionUpdate(weight, state("m"), apart.var, rate, one, {})[0];
+    }
+    default:
+      return Assign(weight, weight - 0.1 * gradient);
+  }
+}
+
+}  // namespace
+
+RandomChain RecordRandomChain(const ChainOptions& options, Tape* tape) {
+  Drawing draw(options.seed, options.dtype, tape);
+  draw.Keep(draw.Leaf(draw.AnyShape()));
+  for (int i = 0; i < options.ops; ++i) draw.Keep(ApplyAny(draw));
+  if (!tape->status().ok()) return {};
+
+  RandomChain chain;
+  for (int i = 0; i < 3; ++i) chain.fetch.push_back(draw.Any().var);
+  const VarList sources = AnySources(draw);
+  if (!sources.empty()) {
+    const Var loss = Blend(draw, chain.fetch);
+    chain.fetch.push_back(loss);
+    const VarList gradients = Gradient(loss, sources);
+    chain.fetch.insert(chain.fetch.end(), gradients.begin(), gradients.end());
+    if (draw.Chance(3)) {
+      const VarList second = Gradient(Blend(draw, gradients), sources);
+      chain.fetch.insert(chain.fetch.end(), second.begin(), second.end());
+    }
+    for (size_t i = 0; i < sources.size(); ++i) {
+      if (Contains(draw.weights(), sources[i]) && !draw.Chance(3))
+        chain.updates.push_back(Updated(draw, sources[i], gradients[i]));
+    }
+  }
+  chain.feeds = std::move(draw.feeds());
+  return chain;
+}
+
+}  // namespace weft
