@@ -67,7 +67,7 @@ TEST(InitializerTest, OrthogonalMatricesAre) {
       for (int64_t b = 0; b <= a; ++b) {
         double product = 0;
         for (int64_t i = 0; i < size; ++i) {
-          const auto at = [&](int64_t v) { return out <= in ? w[v * in + i] : w[i * in + v]; };
+          const auto at = [&, out = out, in = in](int64_t v) { return out <= in ? w[v * in + i] : w[i * in + v]; };
           product += static_cast<double>(at(a)) * at(b);
         }
         EXPECT_NEAR(product, a == b ? 4 : 0, 1e-5) << out << " by " << in << ": " << a << ", " << b;

@@ -95,7 +95,7 @@ absl::StatusOr<Vocabulary> ReadVocabulary(const Json& list, const std::vector<Sp
   WEFT_ASSIGN_OR_RETURN(TokenIds tokens, ReadTokenIds(list));
   std::set<std::string> listed;
   for (auto& [token, id] : tokens) {
-    const auto is_this = [&token](const SpecialToken& special) { return special.text == token; };
+    const auto is_this = [&text = token](const SpecialToken& special) { return special.text == text; };
     const auto special = std::find_if(added.begin(), added.end(), is_this);
     if (special != added.end()) {
       if (special->id != id) {
