@@ -28,10 +28,11 @@ void Kernel(const KernelArgs& a, Rect tile) {
   for (int64_t row = tile.row_begin; row < tile.row_end; ++row) {
     const T* const x = a.input<T>(0) + row * n;
     T* const y = a.output<T>(0) + row * n;
-    T sum = 0;
+    std::conditional_t<std::is_same_v<T, float>, double, T> sum = 0;  // a long row has more digits
     for (int64_t i = 0; i < n; ++i) {
       const int64_t at = reverse ? n - 1 - i : i;
-      y[at] = sum += x[at];
+      sum += x[at];
+      y[at] = static_cast<T>(sum);
     }
   }
 }

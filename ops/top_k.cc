@@ -24,8 +24,8 @@ struct TopKAttrs {
 absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
   const int64_t k = attrs.as<TopKAttrs>().k;
   if (in[0].shape.rank() < 1) return ShapeError("top_k", "x needs rank >= 1", in);
-  if (k < 1 || k > in[0].shape.dim(-1)) {
-    return ShapeError("top_k", absl::StrCat("k is ", k, ", wanted 1 .. ", in[0].shape.dim(-1)), in);
+  if (k < 0 || k > in[0].shape.dim(-1)) {
+    return ShapeError("top_k", absl::StrCat("k is ", k, ", wanted 0 .. ", in[0].shape.dim(-1)), in);
   }
   TensorType values = in[0];
   values.shape.set_dim(-1, k);
@@ -37,7 +37,26 @@ bool Greater(T a, T b) {
   return a > b || (std::isnan(static_cast<double>(a)) && !std::isnan(static_cast<double>(b)));
 }
 
-// Keeps the greatest so far in order: most elements are compared with the least of them only.
+// Of up to so many, the greatest so far are kept in order: most elements are compared with the least of them only. More
+// are sorted by their places, in a workspace.
+constexpr int64_t kMostInOrder = 64;
+
+Prepared Prepare(const OpArgs& args, absl::Span<const Rect>) {
+  const bool sorts = args.attrs.as<TopKAttrs>().k > kMostInOrder;
+  return {.workspace = sorts ? static_cast<size_t>(args.inputs[0].shape.cols()) * sizeof(int32_t) : 0};
+}
+
+template <class T>
+void SortRow(const T* x, int64_t n, int64_t k, T* values, int32_t* indices, int32_t* order) {
+  std::iota(order, order + n, 0);
+  std::partial_sort(order, order + k, order + n,
+                    [x](int32_t i, int32_t j) { return Greater(x[i], x[j]) || (i < j && !Greater(x[j], x[i])); });
+  for (int64_t j = 0; j < k; ++j) {
+    values[j] = x[order[j]];
+    indices[j] = order[j];
+  }
+}
+
 template <class T>
 void TopKOfRow(const T* x, int64_t n, int64_t k, T* values, int32_t* indices) {
   int64_t kept = 0;
@@ -57,7 +76,14 @@ template <class T>
 void Kernel(const KernelArgs& a, Rect tile) {
   const int64_t n = a.input_shape(0).cols(), k = a.output_shape(0).cols();
   for (int64_t row = tile.row_begin; row < tile.row_end; ++row) {
-    TopKOfRow(a.input<T>(0) + row * n, n, k, a.output<T>(0) + row * k, a.output<int32_t>(1) + row * k);
+    const T* const x = a.input<T>(0) + row * n;
+    T* const values = a.output<T>(0) + row * k;
+    int32_t* const indices = a.output<int32_t>(1) + row * k;
+    if (k > kMostInOrder) {
+      SortRow(x, n, k, values, indices, reinterpret_cast<int32_t*>(a.workspace));
+    } else if (k > 0) {
+      TopKOfRow(x, n, k, values, indices);
+    }
   }
 }
 
@@ -96,8 +122,11 @@ constexpr OpExample kExamples[] = {
     {.in = "i32[6,9]", .record = Example<3>, .below = 4},  // with equal values
     {.in = "[0,3]", .record = Example<2>},
     {.in = "[2,1,2,1,2,5]", .record = Example<3>, .out = "[2,1,2,1,2,3]"},
-    {.in = "[3,4]", .record = Example<5>, .error = "k is 5, wanted 1 .. 4"},
-    {.in = "[3,4]", .record = Example<0>, .error = "k is 0, wanted 1 .. 4"},
+    {.in = "[3,4]", .record = Example<0>, .out = "[3,0]"},
+    {.in = "[2,300]", .record = Example<130>},
+    {.in = "i32[2,300]", .record = Example<300>, .below = 20},
+    {.in = "[3,4]", .record = Example<5>, .error = "k is 5, wanted 0 .. 4"},
+    {.in = "[3,4]", .record = Example<-1>, .error = "k is -1, wanted 0 .. 4"},
     {.in = "[]", .record = Example<1>, .error = "x needs rank >= 1"},
     {.in = "bool[3]", .record = Example<1>, .error = "not defined for bool"},
 };
@@ -107,6 +136,7 @@ constexpr OpExample kExamples[] = {
 constexpr OpDef kTopK = {.name = "top_k",
                          .infer = Infer,
                          .kernels = {Kernel<float>, Kernel<double>, nullptr, Kernel<int32_t>},
+                         .prepare = Prepare,
                          .cut = Cut::kRows,
                          .gradient = Gradient,
                          .reference = Reference,
@@ -115,6 +145,7 @@ constexpr OpDef kTopK = {.name = "top_k",
 VarList TopK(Var x, int64_t k) { return RecordAll(kTopK, {x}, Attrs::Of(TopKAttrs{.k = k})); }
 
 Var ArgMax(Var x) {
+  const Calling calling("arg_max", {x});
   const Var indices = TopK(x, 1)[1];
   return Reshape(indices, Shape(indices.shape().dims().first(indices.shape().rank() - 1)));
 }

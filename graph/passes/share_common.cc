@@ -16,8 +16,9 @@ struct NodeEqual {
   const Program* program;
   bool operator()(uint32_t i, uint32_t j) const {
     const Node &a = program->nodes[i], &b = program->nodes[j];
-    return a.op == b.op && a.inputs == b.inputs &&
-           (a.op->attrs.equal == nullptr || a.op->attrs.equal(a.attrs, b.attrs));
+    return i == j ||  // also where an attribute is NaN, which equals nothing
+           (a.op == b.op && a.inputs == b.inputs &&
+            (a.op->attrs.equal == nullptr || a.op->attrs.equal(a.attrs, b.attrs)));
   }
 };
 
