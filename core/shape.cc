@@ -20,7 +20,10 @@ bool Shape::valid() const {
   return true;
 }
 
-std::string ToString(const Shape& shape) { return absl::StrCat("[", absl::StrJoin(shape.dims(), ","), "]"); }
+std::string ToString(const Shape& shape) {
+  if (shape.too_long()) return "a shape of more than 6 axes";
+  return absl::StrCat("[", absl::StrJoin(shape.dims(), ","), "]");
+}
 
 std::optional<Shape> ParseShape(absl::string_view text) {
   if (!absl::ConsumePrefix(&text, "[") || !absl::ConsumeSuffix(&text, "]")) return std::nullopt;

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdint>
 #include <initializer_list>
+#include <limits>
 #include <optional>
 #include <string>
 
@@ -50,11 +51,12 @@ class Shape {
 
   constexpr void Append(int64_t size) {
     if (rank_ == kMaxRank) {
-      dims_[0] = -2;  // not -1, which Reshape would infer
+      dims_[0] = kTooLong;
       return;
     }
     dims_[rank_++] = size;
   }
+  constexpr bool too_long() const { return dims_[0] == kTooLong; }
   bool valid() const;  // no size negative, rank at most 6, and the number of elements fits 2^48
 
   friend constexpr bool operator==(const Shape&, const Shape&) = default;  // sizes past the rank are zero
@@ -64,6 +66,8 @@ class Shape {
   }
 
  private:
+  static constexpr int64_t kTooLong = std::numeric_limits<int64_t>::min();  // the first size, after a seventh
+
   std::array<int64_t, kMaxRank> dims_ = {};
   int8_t rank_ = 0;
 };

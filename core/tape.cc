@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 
@@ -37,7 +38,9 @@ VarList Tape::Copy(const Program& from, const Node& node, VarSpan inputs) {
 void Tape::Fail(const absl::Status& status) {
   if (!status_.ok() || status.ok()) return;
   const std::string& scope = program_.scopes[static_cast<uint32_t>(scope_)];
-  status_ = scope.empty() ? status : absl::Status(status.code(), absl::StrCat(status.message(), "; at ", scope));
+  const bool named = called_ == nullptr || absl::StartsWith(status.message(), absl::StrCat(called_, ":"));
+  status_ = named ? status : Annotate(status, called_);
+  if (!scope.empty()) status_ = absl::Status(status.code(), absl::StrCat(status_.message(), "; at ", scope));
 }
 
 Var Tape::Input(absl::string_view name, TensorType type, InputBounds bounds) {
@@ -84,6 +87,9 @@ Var Tape::State(absl::string_view full_name, TensorType type, Initializer initia
 }
 
 Var Tape::Constant(const Tensor& tensor) {
+  if (!tensor.type.shape.valid()) {
+    Fail(absl::InvalidArgumentError(absl::StrCat("constant ", ToString(tensor.type), ": not a shape")));
+  }
   if (!status_.ok()) return Poison();
   const SourceAttrs attrs = {.type = tensor.type, .index = static_cast<int32_t>(program_.constants.size())};
   program_.constants.push_back(
@@ -91,11 +97,11 @@ Var Tape::Constant(const Tensor& tensor) {
   return {this, program_.node(program_.Append(kConstantOp, Attrs::Of(attrs), {}, {tensor.type}, scope_)).output(0)};
 }
 
-absl::Status Tape::CheckInputs(const OpDef& op, VarSpan inputs) const {
+absl::Status Tape::CheckInputs(const char* op, VarSpan inputs) const {
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].tape == this) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat(op.name, ": input ", i, inputs[i].tape == nullptr ? " is an empty Var" : " is from another tape"));
+        absl::StrCat(op, ": input ", i, inputs[i].tape == nullptr ? " is an empty Var" : " is from another tape"));
   }
   return absl::OkStatus();
 }
@@ -122,7 +128,7 @@ absl::Status Tape::CheckWrites(const OpDef& op, VarSpan inputs) const {
 
 VarList Tape::Record(const OpDef& op, const Attrs& attrs, VarSpan inputs) {
   constexpr int kPoisoned = 8;  // no op with a fixed number of outputs has more
-  if (status_.ok()) Fail(CheckInputs(op, inputs));
+  if (status_.ok()) Fail(CheckInputs(op.name, inputs));
   if (!status_.ok()) return VarList(kPoisoned, Poison());
   Types input_types;
   absl::InlinedVector<ValueId, 4> ids;
@@ -160,7 +166,7 @@ Var Tape::Group(VarSpan vars) { return Record(kGroupOp, {}, vars)[0]; }
 VarList Tape::Gradient(Var loss, VarSpan wrt) {
   VarList inputs = {loss};
   inputs.insert(inputs.end(), wrt.begin(), wrt.end());
-  if (status_.ok()) Fail(CheckInputs(kGradientOp, inputs));
+  if (status_.ok()) Fail(CheckInputs(kGradientOp.name, inputs));
   if (status_.ok() && (loss.shape().rank() != 0 || !IsFloat(loss.dtype()))) {
     Fail(absl::InvalidArgumentError(
         absl::StrCat("gradient: the loss must be a float scalar, not ", ToString(loss.type()))));
@@ -202,6 +208,17 @@ const std::string& Tape::ParameterName(Var parameter) const {
   return program_.parameters[node.attrs.as<SourceAttrs>().index].name;
 }
 
+Calling::Calling(const char* function, VarSpan inputs)
+    : tape_(inputs.empty() ? nullptr : inputs[0].tape), outermost_(tape_ != nullptr && tape_->called_ == nullptr) {
+  WEFT_CHECK(tape_ != nullptr && "the first input, whose tape is recorded on, is an empty Var");
+  if (outermost_) tape_->called_ = function;
+  if (ok()) tape_->Fail(tape_->CheckInputs(function, inputs));
+}
+
+Calling::~Calling() {
+  if (outermost_) tape_->called_ = nullptr;
+}
+
 Scope::Scope(Tape* tape, absl::string_view name, Naming naming)
     : tape_(tape), outer_(tape->scope_), outer_prefix_(tape->name_prefix_.size()) {
   const std::string& outer = tape->program_.scopes[static_cast<uint32_t>(outer_)];
@@ -219,8 +236,9 @@ Scope::~Scope() {
 }
 
 VarList RecordAll(const OpDef& op, VarSpan inputs, const Attrs& attrs) {
-  WEFT_CHECK(!inputs.empty() && inputs[0]);
-  return inputs[0].tape->Record(op, attrs, inputs);
+  const auto there = std::find_if(inputs.begin(), inputs.end(), [](Var v) { return static_cast<bool>(v); });
+  WEFT_CHECK(there != inputs.end() && "all inputs are empty Vars, so that there is no tape to record on");
+  return there->tape->Record(op, attrs, inputs);
 }
 
 Var Record(const OpDef& op, std::initializer_list<Var> inputs, const Attrs& attrs) {

@@ -71,10 +71,11 @@ class Tape {
 
  private:
   friend class Scope;
+  friend class Calling;
 
   Var Poison() { return {this, poison_}; }
   Var AddParameter(ParameterSpec spec);
-  absl::Status CheckInputs(const OpDef& op, VarSpan inputs) const;
+  absl::Status CheckInputs(const char* op, VarSpan inputs) const;
   absl::Status CheckWrites(const OpDef& op, VarSpan inputs) const;
 
   Program program_;
@@ -87,6 +88,30 @@ class Tape {
   absl::flat_hash_set<uint32_t> overwritten_;  // versions of state that a later version has replaced
   absl::flat_hash_set<uint32_t> state_;        // values that are versions of state
   uint64_t id_;
+  const char* called_ = nullptr;  // see Calling
+};
+
+// The function that a user called, where it records ops of other names: errors name it first, "min: max: ...". Fails
+// the tape of the first input, which no empty Var can stand for, if another one is empty or from another tape.
+//
+//   Var Greater(Var a, Var b) {
+//     const Calling calling("greater", {a, b});
+//     return calling.ok() ? Less(b, a) : a;
+//   }
+class Calling {
+ public:
+  Calling(const char* function, VarSpan inputs);
+  Calling(const char* function, std::initializer_list<Var> inputs)
+      : Calling(function, VarSpan(inputs.begin(), inputs.size())) {}
+  ~Calling();
+  Calling(const Calling&) = delete;
+  Calling& operator=(const Calling&) = delete;
+
+  bool ok() const { return tape_->status().ok(); }
+
+ private:
+  Tape* tape_;
+  bool outermost_;
 };
 
 // Names what is recorded while it lives: for errors and prints "outer/inner", for parameters "outer.inner.name". An
@@ -106,11 +131,15 @@ class Scope {
   size_t outer_prefix_;
 };
 
-// Records one op that has one output (its first is returned). The tape is that of the first input.
+// Records one op that has one output (its first is returned). The tape is that of the first input that is
+// not empty.
 Var Record(const OpDef& op, std::initializer_list<Var> inputs, const Attrs& attrs = {});
 VarList RecordAll(const OpDef& op, VarSpan inputs, const Attrs& attrs = {});
 
-inline TensorType Var::type() const { return tape->program().value(id).type; }
+// An empty Var is taken for a value of any op after an error, so that the op that gets it can say so.
+inline TensorType Var::type() const {
+  return tape != nullptr ? tape->program().value(id).type : TensorType{kF32, {1, 1, 1, 1, 1, 1}};
+}
 
 }  // namespace weft
 

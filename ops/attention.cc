@@ -330,10 +330,27 @@ constexpr OpDef kAttention = {.name = "attention",
                               .examples = kExamples};
 
 Var ScaledDotProductAttention(Var query, Var key, Var value, const ScaledDotProductOptions& options, VarSpan masks) {
-  const auto width = [](Var x, int64_t heads) {
-    return x.shape().rank() == 0 ? 0 : x.dim(-1) / (x.shape().rank() == 3 ? std::max<int64_t>(heads, 1) : 1);
+  const Calling calling("attention", {query, key, value});
+  const int64_t heads = options.heads, groups = options.key_value_heads != 0 ? options.key_value_heads : heads;
+  constexpr int64_t kMostHeads = 1 << 20;
+  if (heads < 1 || heads > kMostHeads || groups < 1 || groups > heads) {
+    const std::string got = absl::StrCat("heads = ", heads, ", key_value_heads = ", groups);
+    query.tape->Fail(ShapeError("attention",
+                                absl::StrCat(got, ", wanted 1 <= key_value_heads <= heads <= ", kMostHeads),
+                                {query.type(), key.type(), value.type()}));
+  }
+  if (!calling.ok()) return query;
+  const auto width = [&](Var x, int64_t in_x) -> int64_t {
+    if (x.shape().rank() != 3) return x.dim(-1);
+    if (x.dim(-1) % in_x != 0) {
+      const std::string wrong = absl::StrCat("the last axis of ", ToString(x.type()), " does not fall into ", in_x);
+      query.tape->Fail(ShapeError("attention", wrong + " heads", {query.type(), key.type(), value.type()}));
+    }
+    return x.dim(-1) / in_x;
   };
-  const int64_t heads = options.heads, groups = options.key_value_heads > 0 ? options.key_value_heads : heads;
+  if (width(query, heads) != width(key, groups) && calling.ok()) {
+    query.tape->Fail(ShapeError("attention", "heads of queries and keys differ in width", {query.type(), key.type()}));
+  }
   AttentionAttrs attrs = {.heads = static_cast<int32_t>(heads),
                           .groups = static_cast<int32_t>(groups),
                           .key_width = static_cast<int32_t>(width(key, groups)),

@@ -10,7 +10,8 @@
 namespace weft {
 namespace {
 
-absl::StatusOr<Types> Infer(const Attrs&, TypeSpan in) {
+absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
+  WEFT_RETURN_IF_ERROR(CheckNumber("causal_mask", attrs.as<MaskAttrs>().value, in[0].dtype, in));
   if (in[0].shape.rank() < 2) return ShapeError("causal_mask", "x needs rank >= 2", in);
   return Types{in[0]};
 }

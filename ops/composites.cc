@@ -10,42 +10,90 @@
 
 namespace weft {
 
-Var Not(Var x) { return Equal(x, FillLike(x, false)); }
+namespace {
 
-Var Xor(Var a, Var b) { return NotEqual(a, b); }
+void WantBools(const char* op, VarSpan inputs) {
+  for (Var x : inputs) {
+    if (x.dtype() != kBool) x.tape->Fail(ShapeError(op, "not defined for " + std::string(Name(x.dtype())), {x.type()}));
+  }
+}
 
-Var NotEqual(Var a, Var b) { return Not(Equal(a, b)); }
+}  // namespace
 
-Var Greater(Var a, Var b) { return Less(b, a); }
+Var Not(Var x) {
+  const Calling calling("not", {x});
+  WantBools("not", {x});
+  return Equal(x, FillLike(x, false));
+}
 
-Var GreaterEqual(Var a, Var b) { return LessEqual(b, a); }
+Var Xor(Var a, Var b) {
+  const Calling calling("xor", {a, b});
+  if (calling.ok()) WantBools("xor", {a, b});
+  return NotEqual(a, b);
+}
 
-Var IsNan(Var x) { return NotEqual(x, x); }
+Var NotEqual(Var a, Var b) {
+  const Calling calling("not_equal", {a, b});
+  return Not(Equal(a, b));
+}
 
-Var Neg(Var x) { return x.dtype() == kI32 ? FillLike(x, 0) - x : Scale(x, -1); }
+Var Greater(Var a, Var b) {
+  const Calling calling("greater", {a, b});
+  return calling.ok() ? Less(b, a) : a;
+}
+
+Var GreaterEqual(Var a, Var b) {
+  const Calling calling("greater_equal", {a, b});
+  return calling.ok() ? LessEqual(b, a) : a;
+}
+
+Var IsNan(Var x) {
+  const Calling calling("is_nan", {x});
+  return NotEqual(x, x);
+}
+
+Var Neg(Var x) {
+  const Calling calling("neg", {x});
+  return x.dtype() == kI32 ? FillLike(x, 0) - x : Scale(x, -1);
+}
 
 Var Sign(Var x) {
+  const Calling calling("sign", {x});
   const Var zero = Number(x, 0);
   return Cast(Greater(x, zero), x.dtype()) - Cast(Less(x, zero), x.dtype());
 }
 
-Var Square(Var x) { return x * x; }
+Var Square(Var x) {
+  const Calling calling("square", {x});
+  return x * x;
+}
 
-Var Rsqrt(Var x) { return 1 / Sqrt(x); }
+Var Rsqrt(Var x) {
+  const Calling calling("rsqrt", {x});
+  return 1 / Sqrt(x);
+}
 
-Var Clamp(Var x, double low, double high) { return Minimum(Maximum(x, Number(x, low)), Number(x, high)); }
+Var Clamp(Var x, double low, double high) {
+  const Calling calling("clamp", {x});
+  return Minimum(Maximum(x, Number(x, low)), Number(x, high));
+}
 
 Var Pow(Var x, double exponent) {
+  const Calling calling("pow", {x});
   if (exponent == 2) return x * x;
   if (exponent == 3) return x * x * x;
   if (exponent == 0.5) return Sqrt(x);
-  if (exponent == -1) return 1 / x;
+  if (exponent == -1 && x.dtype() != kI32) return 1 / x;
   return Pow(x, Number(x, exponent));
 }
 
-Var Silu(Var x) { return x * Sigmoid(x); }
+Var Silu(Var x) {
+  const Calling calling("silu", {x});
+  return x * Sigmoid(x);
+}
 
 Var Gather(Var x, Var ids, int axis) {
+  const Calling calling("gather", {x, ids});
   const Shape shape = x.shape(), ids_shape = ids.shape();
   const int front = FrontAxis(shape, axis);
   x.tape->Fail(CheckAxis("gather", front, {x.type(), ids.type()}));
@@ -101,6 +149,7 @@ absl::Status CheckAlong(const char* op, Var x, Var ids, int axis) {
 }  // namespace
 
 Var TakeAlong(Var x, Var ids, int axis) {
+  const Calling calling("take_along", {x, ids});
   axis = FrontAxis(x.shape(), axis);
   x.tape->Fail(CheckAlong("take_along", x, ids, axis));
   if (!x.tape->status().ok()) return x;
@@ -108,6 +157,7 @@ Var TakeAlong(Var x, Var ids, int axis) {
 }
 
 Var ScatterAdd(Var x, Var ids, Var updates, int axis) {
+  const Calling calling("scatter_add", {x, ids, updates});
   axis = FrontAxis(x.shape(), axis);
   x.tape->Fail(CheckAlong("scatter_add", x, ids, axis));
   const Types types = {x.type(), ids.type(), updates.type()};
@@ -123,18 +173,25 @@ Var ScatterAdd(Var x, Var ids, Var updates, int axis) {
 }
 
 Var OneHot(Var ids, int64_t n, DType dtype) {
+  const Calling calling("one_hot", {ids});
   Shape shape = ids.shape();
   shape.Append(1);
   return Cast(Equal(Reshape(ids, shape), Iota(ids.tape, kI32, n)), dtype);
 }
 
 Var Rotary(Var x, Var cosine, Var sine, RotaryLayout layout) {
+  const Calling calling("rotary", {x, cosine, sine});
   const Shape shape = x.shape();
   const int64_t half = shape.dim(-1) / 2;
-  if (shape.dim(-1) % 2 != 0) {
+  Shape turned = shape;
+  if (shape.rank() > 0) turned.set_dim(-1, half);
+  if (shape.rank() == 0 || shape.dim(-1) % 2 != 0) {
     x.tape->Fail(ShapeError("rotary", "the last axis must be even", {x.type()}));
-    return x;
+  } else if (Broadcast(cosine.shape(), turned) != turned || Broadcast(sine.shape(), turned) != turned) {
+    x.tape->Fail(ShapeError("rotary", absl::StrCat("cosine and sine must broadcast to ", ToString(turned)),
+                            {x.type(), cosine.type(), sine.type()}));
   }
+  if (!calling.ok()) return x;
   const bool pairs = layout == RotaryLayout::kPairs;
   Shape split(shape.dims().first(shape.rank() - 1)), part = split;
   for (int64_t dim : {half, int64_t{2}}) split.Append(dim);

@@ -139,6 +139,8 @@ constexpr OpDef kCrossEntropy = {.name = "cross_entropy",
                                  .examples = kExamples};
 
 Var CrossEntropy(Var logits, Var targets, const CrossEntropyOptions& options) {
+  const Calling calling("cross_entropy", {logits, targets});
+  if (!calling.ok()) return logits;
   if (options.weights || IsFloat(targets.dtype())) return SpeltCrossEntropy(logits, targets, options);
   const CrossEntropyAttrs attrs = {.ignore_index = options.ignore_index, .label_smoothing = options.label_smoothing};
   const VarList out = RecordAll(kCrossEntropy, {logits, targets}, Attrs::Of(attrs));

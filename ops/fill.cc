@@ -13,6 +13,7 @@ namespace {
 absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
   const TensorType type = attrs.as<FillAttrs>().type;
   if (!type.shape.valid()) return ShapeError("fill", absl::StrCat(ToString(type.shape), " is not a shape"), in);
+  WEFT_RETURN_IF_ERROR(CheckNumber("fill", attrs.as<FillAttrs>().value, type.dtype, {type}));
   return Types{type};
 }
 
@@ -40,7 +41,7 @@ constexpr OpExample kExamples[] = {
     {.in = "i32[1]",
      .record =
          [](VarSpan in) {
-           return VarList{Fill(in[0].tape, {kI32, {5}}, 2.9)};
+           return VarList{Fill(in[0].tape, {kI32, {5}}, -2.0)};
          },
      .out = "i32[5]"},
     {.in = "i32[1]",

@@ -7,7 +7,7 @@ namespace weft {
 
 void RequireBounds(const char* op, Var indices, int64_t count, absl::string_view what, std::optional<int64_t> ignored) {
   Tape* const tape = indices.tape;
-  if (!tape->status().ok() || indices.shape().elements() == 0) return;
+  if (tape == nullptr || !tape->status().ok() || indices.shape().elements() == 0) return;
   const Program& program = tape->program();
   const Node& source = program.producer(indices.id);
   if (source.op != &kInputOp) return;

@@ -30,17 +30,21 @@ absl::StatusOr<Var> WeightsOf(const char* op, Var x, Var weights) {
 }  // namespace
 
 Var BinaryCrossEntropy(Var logits, Var targets, Reduction reduction) {
+  const Calling calling("binary_cross_entropy", {logits, targets});
   if (!SameTypes("binary_cross_entropy", "logits and targets", logits, targets)) return logits;
   return Reduce(Softplus(logits) - logits * targets, reduction);
 }
 
 Var MeanSquaredError(Var x, Var y, Reduction reduction) {
+  const Calling calling("mean_squared_error", {x, y});
   if (!SameTypes("mean_squared_error", "the inputs", x, y)) return x;
   return Reduce(Square(x - y), reduction);
 }
 
 // p · log p is 0 at 0, where its slope is not asked for.
 Var KlDivergence(Var log_q, Var p, Reduction reduction) {
+  const Calling calling("kl_divergence", {log_q, p});
+  if (!calling.ok()) return log_q;
   if (!SameTypes("kl_divergence", "log_q and p", log_q, p)) return p;
   const Var zero = Equal(p, FillLike(p, 0));
   const Var log_p = Log(MaskFill(p, zero, 1));
@@ -49,6 +53,11 @@ Var KlDivergence(Var log_q, Var p, Reduction reduction) {
 
 Var NegativeLogLikelihood(Var log_p, Var targets, const CrossEntropyOptions& options) {
   const char* const op = "negative_log_likelihood";
+  const Calling calling(op, {log_p, targets});
+  if (!calling.ok()) return log_p;
+  if (options.label_smoothing != 0) {
+    log_p.tape->Fail(ShapeError(op, "label_smoothing is of cross_entropy alone", {log_p.type()}));
+  }
   if (targets.dtype() != kI32 || log_p.shape().rank() < 1 ||
       targets.shape() != Shape(log_p.shape().dims().first(log_p.shape().rank() - 1))) {
     log_p.tape->Fail(ShapeError(op, "wanted log_p [..., V] and targets i32 [...]", {log_p.type(), targets.type()}));
@@ -91,6 +100,7 @@ Var SpeltCrossEntropy(Var logits, Var targets, const CrossEntropyOptions& option
   }
   CrossEntropyOptions each = options;
   each.reduction = Reduction::kNone;
+  each.label_smoothing = 0;
   const Var no_class =
       Or(Less(targets, Number(targets, 0)), GreaterEqual(targets, Number(targets, static_cast<double>(shape.dim(-1)))));
   const Var ignored = Or(no_class, Equal(targets, Number(targets, static_cast<double>(options.ignore_index))));

@@ -11,7 +11,8 @@
 namespace weft {
 namespace {
 
-absl::StatusOr<Types> Infer(const Attrs&, TypeSpan in) {
+absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
+  WEFT_RETURN_IF_ERROR(CheckNumber("mask_fill", attrs.as<MaskAttrs>().value, in[0].dtype, in));
   if (in[1].dtype != kBool) return ShapeError("mask_fill", "the mask must be bool", in);
   if (Broadcast(in[0].shape, in[1].shape) != in[0].shape) {
     return ShapeError("mask_fill", "the mask does not broadcast to x", in);

@@ -361,6 +361,7 @@ constexpr OpDef kMatmulAdd = {.name = "matmul_add",
                               .examples = kAddExamples};
 
 Var MatMulAdd(Var a, Var b, Var c, MatMulOptions options) {
+  const Calling calling("matmul_add", {a, b, c});
   const MatMulAttrs attrs = {
       .transpose_a = options.transpose_a, .transpose_b = options.transpose_b, .f32_output = options.f32_output};
   return Record(kMatmulAdd, {a, b, c}, Attrs::Of(attrs));

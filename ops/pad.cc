@@ -29,6 +29,7 @@ absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
   constexpr int64_t kMost = int64_t{1} << 48;
   const auto [axis, before, after, value] = attrs.as<PadAttrs>();
   WEFT_RETURN_IF_ERROR(CheckAxis("pad", axis, in));
+  WEFT_RETURN_IF_ERROR(CheckNumber("pad", value, in[0].dtype, in));
   if (before < 0 || after < 0 || before > kMost || after > kMost) {
     return ShapeError("pad", absl::StrCat("can't pad by ", before, " and ", after), in);
   }

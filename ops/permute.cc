@@ -113,12 +113,13 @@ constexpr OpExample kExamples[] = {
          [](VarSpan in) {
            return VarList{Permute(in[0], {1, 1})};
          },
-     .error = "(1,1) is no permutation of 2 axes"},
+     .error = "axis 1 is named twice"},
+    {.in = "[2,3]", .record = [](VarSpan in) { return VarList{Permute(in[0], {0})}; }, .error = "1 axes, wanted all 2"},
     {.in = "[2,3]",
-     .record = [](VarSpan in) { return VarList{Permute(in[0], {0})}; },
-     .error = "no permutation of 2 axes"},
-    {.in = "[2,3]",
-     .record = [](VarSpan in) { return VarList{Transpose(in[0], 0, 2)}; },
+     .record =
+         [](VarSpan in) {
+           return VarList{Permute(in[0], {0, 2})};
+         },
      .error = "axis 2 is outside rank 2"},
 };
 
@@ -136,17 +137,21 @@ constexpr OpDef kPermute = {.name = "permute",
                             .examples = kExamples};
 
 Var Permute(Var x, AxisSpan axes) {
-  PermuteAttrs attrs = {.rank = static_cast<int32_t>(axes.size())};
-  int i = 0;
-  for (int axis : axes) {
-    if (i < Shape::kMaxRank) attrs.axes[i++] = axis < 0 ? axis + attrs.rank : axis;
+  const Calling calling("permute", {x});
+  const absl::StatusOr<AxisSet> named = MarkAxes("permute", axes, x.type());
+  x.tape->Fail(named.status());
+  if (static_cast<int>(axes.size()) != x.shape().rank()) {
+    x.tape->Fail(ShapeError("permute", absl::StrCat(axes.size(), " axes, wanted all ", x.shape().rank()), {x.type()}));
   }
+  if (!calling.ok()) return x;
+  PermuteAttrs attrs = {.rank = x.shape().rank()};
+  for (int i = 0; i < attrs.rank; ++i) attrs.axes[i] = FrontAxis(x.shape(), axes[i]);
   return RecordPermute(x, attrs);
 }
 
 Var Transpose(Var x, int axis_a, int axis_b) {
   const int a = FrontAxis(x.shape(), axis_a), b = FrontAxis(x.shape(), axis_b);
-  for (const int axis : {a, b}) x.tape->Fail(CheckAxis("permute", axis, {x.type()}));
+  for (const int axis : {a, b}) x.tape->Fail(CheckAxis("transpose", axis, {x.type()}));
   if (!x.tape->status().ok()) return x;
   PermuteAttrs attrs = {.rank = x.shape().rank()};
   std::iota(attrs.axes.begin(), attrs.axes.begin() + attrs.rank, 0);

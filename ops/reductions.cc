@@ -48,6 +48,7 @@ Var Over(const char* op, Var x, AxisSpan axes, bool keep, Var (*reduce)(Var)) {
   const AxisSet reduced = AxesOf(op, x, axes);
   if (!x.tape->status().ok()) return x;
   const Shape shape = x.shape();
+  if (axes.empty() && shape.rank() == Shape::kMaxRank) return x;  // there is no axis left for one element
   const Var y = reduce(ReducedLast(x, reduced));
   return y.tape->status().ok() && keep ? Reshape(y, WithOnes(shape, reduced)) : y;
 }
@@ -112,27 +113,37 @@ Var Sum(Var x, AxisSpan axes, bool keep) {
 }
 
 Var Mean(Var x) {
+  const Calling calling("mean", {x});
   const double n = static_cast<double>(x.shape().elements());
   return Scale(Sum(x), 1 / n);
 }
 
 Var Mean(Var x, int axis, bool keep) {
+  const Calling calling("mean", {x});
   const double n = static_cast<double>(x.dim(axis));
   return Scale(Sum(x, axis, keep), 1 / n);
 }
 
 Var Mean(Var x, AxisSpan axes, bool keep) {
+  const Calling calling("mean", {x});
   const AxisSet reduced = AxesOf("mean", x, axes);
   return Scale(Sum(x, axes, keep), 1 / Count(x.shape(), reduced));
 }
 
 Var Variance(Var x, AxisSpan axes, double correction, bool keep) {
+  const Calling calling("variance", {x});
   const AxisSet reduced = AxesOf("variance", x, axes);
+  if (!(correction >= 0 && std::isfinite(correction))) {
+    x.tape->Fail(
+        ShapeError("variance", absl::StrCat("correction = ", correction, ", wanted >= 0, finite"), {x.type()}));
+  }
   const double n = Count(x.shape(), reduced);
-  return Scale(Sum(Square(x - Mean(x, axes, /*keep=*/true)), axes, keep), 1 / std::max(0.0, n - correction));
+  const Var mean = Mean(x, axes, /*keep=*/true);
+  return Scale(Sum(Square(Cast(x, mean.dtype()) - mean), axes, keep), 1 / std::max(0.0, n - correction));
 }
 
 Var SumTo(Var x, const Shape& shape) {
+  const Calling calling("sum_to", {x});
   const Shape from = x.shape();
   const DType dtype = x.dtype();
   if (from == shape || !x.tape->status().ok()) return x;
@@ -147,13 +158,25 @@ Var SumTo(Var x, const Shape& shape) {
 }
 
 Var Max(Var x, AxisSpan axes, bool keep) {
+  const Calling calling("max", {x});
+  const AxisSet reduced = AxesOf("max", x, axes);
+  if (calling.ok() && Count(x.shape(), reduced) == 0 && WithoutAxes(x.shape(), reduced).elements() > 0) {
+    x.tape->Fail(ShapeError("max", "nothing along the axes", {x.type()}));
+  }
   return Over("max", x, axes, keep, [](Var y) { return Max(y, -1); });
 }
 
-Var Min(Var x, AxisSpan axes, bool keep) { return -Max(-x, axes, keep); }
+Var Min(Var x, AxisSpan axes, bool keep) {
+  const Calling calling("min", {x});
+  return -Max(-x, axes, keep);
+}
 
 // Half of the factors times the other half, until one is left.
 Var Prod(Var x, AxisSpan axes, bool keep) {
+  const Calling calling("prod", {x});
+  if (KernelFor(kMul, {x.type(), x.type()}, {x.type()}) == nullptr) {
+    x.tape->Fail(ShapeError("prod", absl::StrCat("not defined for ", Name(x.dtype())), {x.type()}));
+  }
   return Over("prod", x, axes, keep, [](Var y) {
     const Shape shape = y.shape();
     if (shape.dim(-1) == 0) y = Pad(y, -1, 0, 1, 1);
@@ -168,36 +191,37 @@ Var Prod(Var x, AxisSpan axes, bool keep) {
 
 namespace {
 
-// The root of 0 has no slope that 0 · slope would be 0 of: it is masked on both sides.
-Var RootOfSquares(Var sum) {
-  const Var zero = Equal(sum, FillLike(sum, 0));
-  return MaskFill(Sqrt(MaskFill(sum, zero, 1)), zero, 0);
+// Powers of x >= 0 that are 0 at 0, where they have no slope that 0 · slope would be 0 of: masked on both sides.
+Var PowFromZero(Var x, double exponent) {
+  const Var zero = Equal(x, FillLike(x, 0));
+  return MaskFill(Pow(MaskFill(x, zero, 1), exponent), zero, 0);
 }
 
 }  // namespace
 
 Var Norm(Var x, AxisSpan axes, double order, bool keep) {
-  if (!(order > 0)) {
-    x.tape->Fail(ShapeError("norm", absl::StrCat("order = ", order, ", wanted > 0"), {x.type()}));
-    return x;
-  }
-  if (order == 1) return Sum(Abs(x), axes, keep);
-  if (order == 2) return RootOfSquares(Sum(Square(x), axes, keep));
+  const Calling calling("norm", {x});
+  if (!(order > 0)) x.tape->Fail(ShapeError("norm", absl::StrCat("order = ", order, ", wanted > 0"), {x.type()}));
+  const AxisSet reduced = AxesOf("norm", x, axes);
+  if (!calling.ok()) return x;
+  if (order == 1 || Count(x.shape(), reduced) == 0) return Sum(Abs(x), axes, keep);
+  if (order == 2) return PowFromZero(Sum(Square(x), axes, keep), 0.5);
   if (std::isinf(order)) return Max(Abs(x), axes, keep);
-  return Pow(Sum(Pow(Abs(x), order), axes, keep), 1 / order);
+  return PowFromZero(Sum(PowFromZero(Abs(x), order), axes, keep), 1 / order);
 }
 
 Var GlobalNorm(VarSpan tensors) {
-  WEFT_CHECK(!tensors.empty());
+  const Calling calling("global_norm", tensors);
   VarList squares;
   for (Var x : tensors) squares.push_back(Reshape(SquareSum(x), {1}));
-  return RootOfSquares(Sum(Concat(squares, 0)));
+  return PowFromZero(Sum(Concat(squares, 0)), 0.5);
 }
 
 // The shift is 0 where the maximum is infinite: inf - inf would be NaN. Where all of a row is -inf, the logarithm of
 // the sum 0 has no slope that 0 · slope would be 0 of: it is masked on both sides.
 Var LogSumExp(Var x, AxisSpan axes, bool keep) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const Calling calling("log_sum_exp", {x});
   const AxisSet reduced = AxesOf("log_sum_exp", x, axes);
   if (!x.tape->status().ok()) return x;
   if (Count(x.shape(), reduced) == 0) {

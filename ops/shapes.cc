@@ -21,6 +21,7 @@ Var Squeeze(Var x, AxisSpan axes) {
 }
 
 Var Unsqueeze(Var x, int axis) {
+  const Calling calling("unsqueeze", {x});
   const TensorType type = x.type();
   const int rank = type.shape.rank(), front = axis < 0 ? axis + rank + 1 : axis;
   if (front < 0 || front > rank) {
@@ -34,8 +35,9 @@ Var Unsqueeze(Var x, int axis) {
 }
 
 Var Stack(VarSpan parts, int axis) {
+  const Calling calling("stack", parts);
   VarList unsqueezed;
-  for (Var part : parts) unsqueezed.push_back(part ? Unsqueeze(part, axis) : part);  // Concat says which is empty
+  for (Var part : parts) unsqueezed.push_back(calling.ok() ? Unsqueeze(part, axis) : part);
   return Concat(unsqueezed, axis);
 }
 

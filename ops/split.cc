@@ -92,7 +92,8 @@ constexpr OpDef kSplit = {.name = "split",
                           .examples = kExamples};
 VarList Split(Var x, int axis, int parts) {
   VarList outputs = RecordAll(kSplit, {x}, Attrs::Of(SplitAttrs{FrontAxis(x.shape(), axis), parts}));
-  if (parts > static_cast<int>(outputs.size())) outputs.resize(parts, outputs[0]);  // after an error
+  constexpr int kMostPoisoned = 1 << 16;
+  if (parts > static_cast<int>(outputs.size())) outputs.resize(std::min(parts, kMostPoisoned), outputs[0]);  // an error
   return outputs;
 }
 

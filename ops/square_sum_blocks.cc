@@ -79,6 +79,9 @@ constexpr OpDef kSquareSumBlocks = {.name = "square_sum_blocks",
                                     .cost = CostOf,
                                     .examples = kExamples};
 
-Var SquareSum(Var x) { return Sum(Record(kSquareSumBlocks, {x})); }
+Var SquareSum(Var x) {
+  const Calling calling("square_sum", {x});
+  return Sum(Record(kSquareSumBlocks, {x}));
+}
 
 }  // namespace weft

@@ -32,7 +32,7 @@ Scaled ScaleGradient(const char* op, Var w, Var state, Var grad, Var rate, Var g
   }
   for (const auto& [name, value, most] : options) {
     if (value >= 0 && value < most) continue;
-    const std::string wanted = most < 2 ? absl::StrCat("in [0, ", most, ")") : ">= 0";
+    const std::string wanted = most < 2 ? absl::StrCat("in [0, ", most, ")") : ">= 0, finite";
     w.tape->Fail(ShapeError(op, absl::StrCat(name, " = ", value, ", wanted ", wanted), {type}));
   }
   return {.gradient = grad * Cast(grad_scale, type.dtype),
@@ -43,6 +43,7 @@ Scaled ScaleGradient(const char* op, Var w, Var state, Var grad, Var rate, Var g
 }  // namespace
 
 VarList AdagradUpdate(Var w, Var sum, Var grad, Var rate, Var grad_scale, Var step, const AdagradOptions& options) {
+  const Calling calling("adagrad", {w, sum, grad, rate, grad_scale, step});
   const Scaled scaled = ScaleGradient(
       "adagrad", w, sum, grad, rate, grad_scale,
       {{"epsilon", options.epsilon}, {"weight_decay", options.weight_decay}, {"rate_decay", options.rate_decay}});
@@ -56,6 +57,7 @@ VarList AdagradUpdate(Var w, Var sum, Var grad, Var rate, Var grad_scale, Var st
 }
 
 VarList LionUpdate(Var w, Var m, Var grad, Var rate, Var grad_scale, const LionOptions& options) {
+  const Calling calling("lion", {w, m, grad, rate, grad_scale});
   const auto [gradient, w_rate, skip] =
       ScaleGradient("lion", w, m, grad, rate, grad_scale,
                     {{"beta1", options.beta1, 1}, {"beta2", options.beta2, 1}, {"weight_decay", options.weight_decay}});
@@ -68,6 +70,7 @@ VarList LionUpdate(Var w, Var m, Var grad, Var rate, Var grad_scale, const LionO
 
 // AdamW without a decay of its own.
 VarList AdamUpdate(Var w, Var m, Var v, Var grad, Var rate, Var grad_scale, Var step, const AdamWOptions& options) {
+  const Calling calling("adam", {w, m, v, grad, rate, grad_scale, step});
   const Scaled scaled = ScaleGradient("adam", w, m, grad, rate, grad_scale, {{"weight_decay", options.weight_decay}});
   if (!w.tape->status().ok()) return {w, m, v};
   AdamWOptions plain = options;

@@ -62,6 +62,8 @@ constexpr OpDef kWhere = {.name = "where",
                           .examples = kExamples};
 
 Var Where(Var mask, Var a, Var b) {
+  const Calling calling("where", {mask, a, b});
+  if (!calling.ok()) return mask;
   const std::optional<Shape> values = Broadcast(a.shape(), b.shape());
   const std::optional<Shape> shape = values ? Broadcast(*values, mask.shape()) : std::nullopt;
   if (!shape) {

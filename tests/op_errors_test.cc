@@ -1,4 +1,5 @@
 // What the ops that are spelt in others say of inputs that don't fit: op, what was got and wanted, types, scope.
+#include <limits>
 #include <string>
 
 #include "gmock/gmock.h"
@@ -36,7 +37,7 @@ const Row kRows[] = {
        return Max(x, {2, 2});
      },
      "max: axis 2 is named twice"},
-    {[](Var x, Var) { return Min(Slice(x, 0, 0, 0), {0}); }, "max: nothing along axis"},
+    {[](Var x, Var) { return Min(Slice(x, 0, 0, 0), {0}); }, "min: max: nothing along the axes; inputs f32[0,3,4]"},
     {[](Var x, Var) { return Prod(x, {5}); }, "prod: axis 5 is outside rank 3"},
     {[](Var x, Var) { return Norm(x, {0}, 0); }, "norm: order = 0, wanted > 0"},
     {[](Var x, Var) {
@@ -92,9 +93,46 @@ const Row kRows[] = {
      "reshape"},
     {[](Var x, Var) { return ScaledDotProductAttention(x, x, x, {.heads = 0}); }, "heads = 0"},
     {[](Var x, Var) {
-       return Stack({Var(), x}, 0);
+       return Stack({x, Var()}, 0);
      },
-     "input 0 is an empty Var"},
+     "stack: input 1 is an empty Var"},
+    {[](Var x, Var) { return Greater(x, Var()); }, "greater: input 1 is an empty Var"},
+    {[](Var x, Var) { return Where(Equal(x, x), x, Var()); }, "where: input 2 is an empty Var"},
+    {[](Var x, Var) { return CrossEntropy(x, Var()); }, "cross_entropy: input 1 is an empty Var"},
+    {[](Var x, Var) { return Embedding(Sum(x, 0), Var()); }, "embedding: input 1 is an empty Var"},
+    {[](Var x, Var) { return ScaledDotProductAttention(x, x, Var(), {}); }, "attention: input 2 is an empty Var"},
+    {[](Var x, Var) { return Split(x, 1, std::numeric_limits<int>::max())[0]; }, "split: axis 1 does not fall into"},
+    {[](Var x, Var) {
+       return Reshape(x, {1, 1, 1, 1, 2, 3, 4});
+     },
+     "can't be seen as a shape of more than 6 axes"},
+    {[](Var x, Var) {
+       return Permute(x, {0, 1, -5});
+     },
+     "permute: axis -5 is outside rank 3"},
+    {[](Var x, Var) { return Variance(x, {0}, std::numeric_limits<double>::quiet_NaN()); },
+     "variance: correction = nan, wanted >= 0, finite"},
+    {[](Var, Var ids) { return ids + 0.5; }, "fill: the number 0.5 is no i32"},
+    {[](Var, Var ids) { return MaskFill(ids, Less(ids, ids), 1e20); }, "mask_fill: the number 1e+20 is no i32"},
+    {[](Var x, Var) { return Not(x); }, "not: not defined for f32"},
+    {[](Var x, Var ids) { return Xor(Less(x, x), ids); }, "xor: not defined for i32"},
+    {[](Var, Var ids) { return Pow(ids, -1); }, "pow: not defined for i32"},
+    {[](Var x, Var) { return Rotary(x, x, x, RotaryLayout::kHalves); },
+     "rotary: cosine and sine must broadcast to [2,3,2]"},
+    {[](Var x, Var) { return ScaledDotProductAttention(x, x, x, {.heads = 3}); },
+     "f32[2,3,4] does not fall into 3 heads"},
+    {[](Var x, Var) { return ScaledDotProductAttention(x, Slice(x, 2, 0, 2), Slice(x, 2, 0, 2), {.heads = 2}); },
+     "attention: heads of queries and keys differ in width"},
+    {[](Var x, Var) { return ScaledDotProductAttention(x, x, x, {.heads = 2, .key_value_heads = -2}); },
+     "heads = 2, key_value_heads = -2, wanted"},
+    {[](Var x, Var) { return Gather(x, x, 0); }, "gather: ids must be i32"},
+    {[](Var x, Var ids) { return Gather(Slice(x, 0, 0, 0), ids, 0); },
+     "gather: axis 0 has nothing that ids could name"},
+    {[](Var x, Var ids) { return ScatterAdd(Sum(x, 2), ids, Cast(Sum(x, 2), kF64), 0); },
+     "scatter_add: x and updates must be both f32"},
+    {[](Var x, Var ids) { return NegativeLogLikelihood(x, ids, {.label_smoothing = 0.1}); },
+     "negative_log_likelihood: label_smoothing is of cross_entropy alone"},
+    {[](Var x, Var) { return Neg(Equal(x, x)); }, "neg: scale: not defined for bool"},
     {[](Var x, Var) { return CrossEntropy(x, x, {.label_smoothing = 2}); }, "label_smoothing = 2, wanted in [0, 1]"},
 };
 

@@ -105,4 +105,9 @@ void BinaryReference(const ReferenceArgs& a, double (*function)(double, double))
   }
 }
 
+absl::Status CheckNumber(const char* op, double value, DType dtype, TypeSpan in) {
+  if (dtype != kI32 || value == static_cast<double>(ConvertTo<int32_t>(value))) return absl::OkStatus();
+  return ShapeError(op, absl::StrCat("the number ", value, " is no i32"), in);
+}
+
 }  // namespace weft

@@ -102,6 +102,8 @@ inline float RoundToOdd(double x) {
   return std::bit_cast<float>(std::abs(nearest) > std::abs(x) ? bits - 1 : bits + 1);
 }
 
+// An error where `value`, which is said beside values of `dtype`, is no i32 and should be one.
+absl::Status CheckNumber(const char* op, double value, DType dtype, TypeSpan in);
 // A number as another type, rounded once to nearest, ties to even; to integers by truncation, saturating, NaN becoming
 // 0; to bool by x != 0.
 template <class To, class From>

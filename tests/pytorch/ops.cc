@@ -106,7 +106,9 @@ CaseResult SoftCrossEntropy(const CaseNode& node) {
   return VarList{CrossEntropy(node.in(0), node.in(1), ClassOptions(node))};
 }
 CaseResult Nll(const CaseNode& node) {
-  return VarList{NegativeLogLikelihood(LogSoftmax(node.in(0)), node.ids(1), ClassOptions(node))};
+  CrossEntropyOptions options = ClassOptions(node);
+  options.label_smoothing = 0;  // drawn for cross entropy, which has these options, too
+  return VarList{NegativeLogLikelihood(LogSoftmax(node.in(0)), node.ids(1), options)};
 }
 template <Var (*function)(Var, Var, Reduction)>
 CaseResult Loss(const CaseNode& node) {
