@@ -46,6 +46,7 @@ absl::Status Validate(const BertConfig& config) {
   WEFT_RETURN_IF_ERROR(CheckPositive("norm's epsilon", config.norm_epsilon));
   WEFT_RETURN_IF_ERROR(CheckDropout(config.attention_dropout.value_or(0), "attention_dropout"));
   WEFT_RETURN_IF_ERROR(CheckDropout(config.classifier_dropout.value_or(0), "classifier_dropout"));
+  WEFT_RETURN_IF_ERROR(CheckDType(config.dtype));
   return CheckDropout(config.dropout);
 }
 
@@ -56,7 +57,9 @@ Var Bert::Encode(Var tokens, const BertInputs& inputs) const {
   RequireTokens("bert", "tokens", tokens, config_.context);
   if (!tape->status().ok()) return tokens;
   const int64_t length = tokens.dim(1);
-  const auto table = [&](const char* name, int64_t rows) { return EmbeddingTable(name, tape, rows, config_.width); };
+  const auto table = [&](const char* name, int64_t rows) {
+    return EmbeddingTable(name, tape, rows, config_.width, {.dtype = config_.dtype});
+  };
   Var x = Embedding(table(kTokenTable, config_.vocabulary), tokens);  // [B, T, C]
   x = x + Slice(table("embeddings.position_embeddings", config_.context), 0, 0, length);
   const Var segments = table("embeddings.token_type_embeddings", config_.segments);

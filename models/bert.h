@@ -31,6 +31,7 @@ struct BertConfig {
   double norm_epsilon = 1e-12;
   Activation activation = Activation::kGelu;
   Pooling classifier_pooling = Pooling::kFirst;  // what of a text is classified: kFirst is what Pool gives
+  DType dtype = kF32;  // of the weights, and so of all that is computed from them: kF32 or kF64
 };
 
 absl::Status Validate(const BertConfig& config);

@@ -55,6 +55,7 @@ absl::StatusOr<BertConfig> BertConfigFromJson(const Json& json) {
 
 absl::StatusOr<Json> ToJson(const BertConfig& config) {
   WEFT_RETURN_IF_ERROR(Validate(config));
+  WEFT_RETURN_IF_ERROR(CheckSayable("bert", {{config.dtype != kF32, "dtype is f64"}}));
   KeyWriter keys;
   keys.Field("model_type", "bert");
   keys.Field("architectures", std::vector<std::string>{"BertModel"});

@@ -161,6 +161,9 @@ TEST(ConfigJsonTest, SaysWhatALayoutCannot) {
               HasSubstr("tied_head is false"));
   EXPECT_THAT(ErrorOf(ToCTranslate2Json(TransformerConfig{})), HasSubstr("Transformer cannot say that pre_norm is"));
   EXPECT_THAT(ErrorOf(ToJson(BertConfig{.layers = 0})), HasSubstr("layers is 0, but must be at least 1"));
+  EXPECT_THAT(ErrorOf(ToJson(GptConfig{.dtype = kF64})), HasSubstr("gpt2 cannot say that dtype is f64"));
+  EXPECT_THAT(ErrorOf(ToJson(BertConfig{.dtype = kF64})), HasSubstr("bert cannot say that dtype is f64"));
+  EXPECT_THAT(ErrorOf(ToJson(TransformerConfig{.dtype = kF64})), HasSubstr("transformer cannot say that dtype is f64"));
 }
 
 TEST(ConfigJsonTest, NanoGptsArgumentsMayBeNested) {

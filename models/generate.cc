@@ -70,7 +70,7 @@ absl::StatusOr<Generator::Graphs*> Generator::GraphsOf(int64_t rows, int64_t cap
                                   .capacity = capacity,
                                   .positions = part->position,
                                   .written = &written};
-    return Gpt(config_).Logits(part->token, &cache);
+    return Cast(Gpt(config_).Logits(part->token, &cache), kF32);
   };
   record(&made->prompt, std::min(options_.chunk, capacity));
   WEFT_ASSIGN_OR_RETURN(made->prompt.runner,

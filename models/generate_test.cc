@@ -35,10 +35,19 @@ GptConfig Llama() {
   return config;
 }
 
+GptConfig InF64(GptConfig config) {
+  config.dtype = kF64;
+  return config;
+}
+
 // Weights large enough that texts don't repeat one token.
 void Spread(Parameters* parameters) {
   for (const std::string& name : parameters->Names(Parameters::kWeights)) {
-    for (float& w : parameters->Find(name)->span<float>()) w = w == 1 ? w : w * 25;
+    const Tensor tensor = *parameters->Find(name);
+    const auto spread = [](auto weights) {
+      for (auto& w : weights) w = w == 1 ? w : w * 25;
+    };
+    tensor.type.dtype == kF64 ? spread(tensor.span<double>()) : spread(tensor.span<float>());
   }
 }
 
@@ -60,7 +69,7 @@ class GeneratorTest : public testing::Test {
   Tokens Uncached(const GptConfig& config, Tokens seen, int64_t length, float penalty = 1) {
     Tape tape;
     const Var tokens = tape.Input("tokens", {kI32, {1, config.context}}, {.below = config.vocabulary});
-    const Var logits = Gpt(config).Logits(tokens);
+    const Var logits = Cast(Gpt(config).Logits(tokens), kF32);
     const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {logits}, .mode = kEval});
     EXPECT_TRUE(graph.ok()) << graph.status();
     Parameters parameters({.seed = 3});
@@ -88,7 +97,7 @@ class GeneratorTest : public testing::Test {
 };
 
 TEST_F(GeneratorTest, GivesWhatIsGivenWithoutACache) {
-  for (GptConfig config : {Gpt2(), Llama()}) {
+  for (GptConfig config : {Gpt2(), Llama(), InF64(Llama())}) {
     for (const int64_t context : {12, 7, 1}) {
       config.context = context;
       for (const int64_t chunk : {32, 3, 1}) {

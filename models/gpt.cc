@@ -38,6 +38,7 @@ absl::Status Validate(const GptConfig& config) {
   WEFT_RETURN_IF_ERROR(CheckPositive("norm's epsilon", config.norm.epsilon));
   WEFT_RETURN_IF_ERROR(CheckDropout(config.attention_dropout.value_or(0), "attention_dropout"));
   WEFT_RETURN_IF_ERROR(CheckDropout(config.embedding_dropout.value_or(0), "embedding_dropout"));
+  WEFT_RETURN_IF_ERROR(CheckDType(config.dtype));
   return CheckDropout(config.dropout);
 }
 
@@ -87,10 +88,12 @@ Var Gpt::Logits(Var tokens, const AttentionCache* cache) const {
 
   const BlockOptions block = BlockOf(config_);
   const bool llama = config_.names == GptConfig::Names::kLlama;
-  const Var table = EmbeddingTable(llama ? "model.embed_tokens" : "wte", tape, config_.vocabulary, config_.width);
+  const EmbeddingTableOptions embedding = {.dtype = config_.dtype};
+  const Var table =
+      EmbeddingTable(llama ? "model.embed_tokens" : "wte", tape, config_.vocabulary, config_.width, embedding);
   Var x = Embedding(table, tokens);  // [B, T, C]
   if (!config_.rotary) {
-    const Var positions = EmbeddingTable("wpe", tape, config_.context, config_.width);  // [context, C]
+    const Var positions = EmbeddingTable("wpe", tape, config_.context, config_.width, embedding);  // [context, C]
     x = x + (cache != nullptr ? Embedding(positions, cache->positions) : Slice(positions, 0, 0, tokens.dim(1)));
   }
   x = Dropout(x, config_.embedding_dropout.value_or(config_.dropout));

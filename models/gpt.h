@@ -38,6 +38,7 @@ struct GptConfig {
   double rotary_base = 10000;
   enum class Names : uint8_t { kGpt2, kLlama };
   Names names = Names::kGpt2;  // of the parameters, as Hugging Face has them; kLlama: separate queries, keys, values
+  DType dtype = kF32;          // of the weights, and so of all that is computed from them: kF32 or kF64
 };
 
 // What doesn't fit, and why: "width 100 is not a multiple of heads 3".

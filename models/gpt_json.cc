@@ -144,7 +144,8 @@ absl::StatusOr<Json> ToJson(const GptConfig& config) {
   const std::string type = mistral ? "mistral" : llama ? "llama" : "gpt2";
   KeyWriter keys;
   keys.Field("model_type", type);
-  WEFT_RETURN_IF_ERROR(CheckSayable(type, {{!config.pre_norm, "pre_norm is false"}}));
+  WEFT_RETURN_IF_ERROR(
+      CheckSayable(type, {{!config.pre_norm, "pre_norm is false"}, {config.dtype != kF32, "dtype is f64"}}));
   if (!llama) {
     WEFT_RETURN_IF_ERROR(CheckSayable(type, {{!config.bias, "bias is false"},
                                              {config.rotary.has_value(), "positions are rotary"},

@@ -50,6 +50,7 @@ TEST(GptTest, SaysWhatDoesNotFit) {
   EXPECT_THAT(ErrorOf({.context = 1 << 20, .heads = 1, .width = 1024, .rotary = RotaryLayout::kHalves}),
               HasSubstr("context 1048576 times a head's width 1024 is over 268435456"));
   EXPECT_THAT(ErrorOf({.attention_dropout = 1.5}), HasSubstr("attention_dropout is 1.5, but must be in [0, 1)"));
+  EXPECT_THAT(ErrorOf({.dtype = kBF16}), HasSubstr("dtype is bf16, but must be f32 or f64"));
   EXPECT_THAT(ErrorOf({.context = 4}), HasSubstr("T at most the context 4; inputs i32[2,8]; at gpt"));
   EXPECT_THAT(ErrorOf({}, {kF32, {2, 8}}), HasSubstr("tokens must be i32[B,T]"));
   EXPECT_THAT(ErrorOf({}, {kI32, {}}), HasSubstr("tokens must be i32[B,T]"));

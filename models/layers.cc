@@ -40,9 +40,10 @@ Var BatchNorm(absl::string_view name, Var x, const BatchNormOptions& options, Va
   return batch.y;
 }
 
-Var EmbeddingTable(absl::string_view name, Tape* tape, int64_t vocabulary, int64_t width, Initializer initializer) {
+Var EmbeddingTable(absl::string_view name, Tape* tape, int64_t vocabulary, int64_t width,
+                   const EmbeddingTableOptions& options) {
   const Scope scope(tape, name);
-  return tape->Parameter("weight", {kF32, {vocabulary, width}}, initializer);
+  return tape->Parameter("weight", {options.dtype, {vocabulary, width}}, options.initializer);
 }
 
 Var ConstantTable(Tape* tape, DType dtype, int64_t rows, int64_t cols,
@@ -57,9 +58,9 @@ Var ConstantTable(Tape* tape, DType dtype, int64_t rows, int64_t cols,
   return dtype == kF64 ? record(0.0) : record(0.0f);
 }
 
-Var SinusoidalPositions(Tape* tape, int64_t length, int64_t width, SinusoidLayout layout, int64_t first) {
+Var SinusoidalPositions(Tape* tape, DType dtype, int64_t length, int64_t width, SinusoidLayout layout, int64_t first) {
   const int64_t half = std::max<int64_t>(width / 2, 1);
-  return ConstantTable(tape, kF32, length, width, [&](int64_t row, int64_t col) {
+  return ConstantTable(tape, dtype, length, width, [&](int64_t row, int64_t col) {
     const bool halves = layout == SinusoidLayout::kHalves;
     const int64_t i = halves ? col % half : col / 2;
     const double exponent = static_cast<double>(i) / (halves ? static_cast<double>(std::max<int64_t>(half - 1, 1))

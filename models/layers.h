@@ -33,19 +33,23 @@ struct BatchNormOptions {
 // measures what that does to the sentences of a batch, which is why Transformers have LayerNorm.
 Var BatchNorm(absl::string_view name, Var x, const BatchNormOptions& options, VarList* updates);
 
+struct EmbeddingTableOptions {
+  Initializer initializer = Gaussian(0.02f);
+  DType dtype = kF32;  // and so of what is computed from it: other layers have that of their x
+};
 // A table [V, C] of its own scope, for Embedding(table, ids) and for a tied head.
 Var EmbeddingTable(absl::string_view name, Tape* tape, int64_t vocabulary, int64_t width,
-                   Initializer initializer = Gaussian(0.02f));
+                   const EmbeddingTableOptions& options = {});
 
 // A constant [rows, cols] of value(row, column), f32 or f64.
 Var ConstantTable(Tape* tape, DType dtype, int64_t rows, int64_t cols,
                   absl::FunctionRef<double(int64_t, int64_t)> value);
-// [length, C] of sin and cos(position / base^(2i / C)), as published (Vaswani et al., 2017, 3.5): sines at even
-// features and cosines at odd ones. kHalves has all sines first, and base^(i / (C/2 - 1)), as Tensor2Tensor computed
-// them.
+// [length, C] of sin and cos(position / base^(2i / C)), f32 or f64, as published (Vaswani et al., 2017, 3.5): sines at
+// even features and cosines at odd ones. kHalves has all sines first, and base^(i / (C/2 - 1)), as Tensor2Tensor
+// computed them.
 enum class SinusoidLayout : uint8_t { kInterleaved, kHalves };
-Var SinusoidalPositions(Tape* tape, int64_t length, int64_t width, SinusoidLayout layout = SinusoidLayout::kInterleaved,
-                        int64_t first = 0);
+Var SinusoidalPositions(Tape* tape, DType dtype, int64_t length, int64_t width,
+                        SinusoidLayout layout = SinusoidLayout::kInterleaved, int64_t first = 0);
 
 enum class NormKind : uint8_t { kLayerNorm, kRmsNorm };
 struct NormOptions {

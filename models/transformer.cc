@@ -116,6 +116,7 @@ absl::Status Validate(const TransformerConfig& config) {
   WEFT_RETURN_IF_ERROR(CheckDropout(config.label_smoothing, "label_smoothing"));
   WEFT_RETURN_IF_ERROR(CheckDropout(config.attention_dropout, "attention_dropout"));
   WEFT_RETURN_IF_ERROR(CheckDropout(config.activation_dropout, "activation_dropout"));
+  WEFT_RETURN_IF_ERROR(CheckDType(config.dtype));
   return CheckDropout(config.dropout);
 }
 
@@ -125,18 +126,20 @@ Var Transformer::Embed(const char* side, Var tokens, int64_t vocabulary, const A
   RequireTokens("transformer", absl::StrCat(side, "'s tokens"), tokens,
                 config_.context * (cache != nullptr ? cache->beams : 1));
   if (!tape->status().ok()) return tokens;
-  const Initializer initializer = InitializerOf(config_);
+  const DType dtype = config_.dtype;
   const bool second = config_.shared_embeddings && tape->HasParameter("shared.weight");
-  const Var table = second ? tape->FindParameter("shared.weight")
-                           : EmbeddingTable(config_.shared_embeddings ? "shared" : absl::StrCat(side, ".embed_tokens"),
-                                            tape, vocabulary, config_.width, initializer);
+  const Var table =
+      second ? tape->FindParameter("shared.weight")
+             : EmbeddingTable(config_.shared_embeddings ? "shared" : absl::StrCat(side, ".embed_tokens"), tape,
+                              vocabulary, config_.width, {.initializer = InitializerOf(config_), .dtype = dtype});
   Var x = Embedding(table, tokens);  // [B, T, C]
   if (config_.scale_embeddings) x = Scale(x, std::sqrt(static_cast<double>(config_.width)));
   const Var positions =
       config_.positions == Positions::kLearned
-          ? EmbeddingTable(absl::StrCat(side, ".embed_positions"), tape, config_.context, config_.width)
+          ? EmbeddingTable(absl::StrCat(side, ".embed_positions"), tape, config_.context, config_.width,
+                           {.dtype = dtype})
           : SinusoidalPositions(
-                tape, cache != nullptr ? cache->capacity : tokens.dim(1), config_.width,
+                tape, dtype, cache != nullptr ? cache->capacity : tokens.dim(1), config_.width,
                 config_.positions == Positions::kSinusoidal ? SinusoidLayout::kInterleaved : SinusoidLayout::kHalves,
                 config_.first_position);
   x = x + (cache != nullptr ? Embedding(positions, cache->positions) : Slice(positions, 0, 0, tokens.dim(1)));

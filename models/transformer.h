@@ -53,6 +53,8 @@ struct TransformerConfig {
     int64_t window = 0, stride = 0;
   };
   std::vector<Pattern> patterns;
+
+  DType dtype = kF32;  // of the weights, and so of all that is computed from them: kF32 or kF64
 };
 
 absl::Status Validate(const TransformerConfig& config);

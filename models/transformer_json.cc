@@ -102,6 +102,7 @@ absl::StatusOr<TransformerConfig> TransformerConfigFromJson(const Json& json) {
 
 absl::StatusOr<Json> ToJson(const TransformerConfig& config) {
   WEFT_RETURN_IF_ERROR(Validate(config));
+  WEFT_RETURN_IF_ERROR(CheckSayable("transformer", {{config.dtype != kF32, "dtype is f64"}}));
   KeyWriter keys;
   keys.Field("model_type", "transformer");
   keys.Field("is_encoder_decoder", true);
@@ -150,7 +151,8 @@ absl::StatusOr<Json> ToCTranslate2Json(const TransformerConfig& config) {
         "heads have widths of their own"},
        {config.score != ScoreFunction::kDot, "attention is additive"},
        {config.merge != HeadMerge::kProject, "heads are averaged"},
-       {!config.patterns.empty(), "attention has patterns"}}));
+       {!config.patterns.empty(), "attention has patterns"},
+       {config.dtype != kF32, "dtype is f64"}}));
   KeyWriter keys;
   TransformerConfig full = config;
   if (full.feed_forward == 0) full.feed_forward = 4 * full.width;

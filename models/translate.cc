@@ -112,7 +112,8 @@ absl::StatusOr<Translator::Decoder*> Translator::DecoderOf(int64_t rows, int64_t
                                 .hidden = made->hidden};
   const Var logits = Transformer(config_).DecodeNext(
       made->token, cache, {.prefix = MemoryPrefix(rows, length), .length = length, .lengths = made->lengths});
-  const VarList best = TopK(LogSoftmax(logits), std::min(BeamSearch::Candidates(options), config_.target_vocabulary));
+  const VarList best =
+      TopK(LogSoftmax(Cast(logits, kF32)), std::min(BeamSearch::Candidates(options), config_.target_vocabulary));
   made->log_probability = best[0];
   made->next = best[1];
   WEFT_ASSIGN_OR_RETURN(made->runner, EvalRunner(tape, {.fetch = best}, parameters_, options_.threads));

@@ -37,7 +37,9 @@ std::vector<std::pair<std::string, TransformerConfig>> Forms() {
   other.memory = TransformerConfig::Memory::kSameLayer;
   other.tied_head = false;
   other.patterns = {{.window = 2}, {.stride = 2}};
-  return {{"as published", Small()}, {"other", other}};
+  TransformerConfig f64 = Small();
+  f64.dtype = kF64;
+  return {{"as published", Small()}, {"other", other}, {"f64", f64}};
 }
 
 std::vector<Tokens> Sources(int64_t n, int64_t longest) {
@@ -66,7 +68,7 @@ std::vector<float> LogProbabilities(const TransformerConfig& config, const Token
   Tape tape;
   const Var in = tape.Input("source", {kI32, {rows, static_cast<int64_t>(source.size())}}, {.below = 11});
   const Var out = tape.Input("target", {kI32, {rows, static_cast<int64_t>(targets.size()) / rows}}, {.below = 5});
-  const Var y = LogSoftmax(Transformer(config).Logits(in, out));
+  const Var y = LogSoftmax(Cast(Transformer(config).Logits(in, out), kF32));
   const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {y}, .mode = kEval});
   EXPECT_TRUE(graph.ok()) << graph.status();
   Parameters parameters({.seed = 4});

@@ -52,6 +52,11 @@ inline absl::Status CheckDropout(double dropout, const char* name = "dropout") {
   return absl::InvalidArgumentError(absl::StrCat(name, " is ", dropout, ", but must be in [0, 1)"));
 }
 
+inline absl::Status CheckDType(DType dtype) {
+  if (dtype == kF32 || dtype == kF64) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("dtype is ", Name(dtype), ", but must be f32 or f64"));
+}
+
 // Fails the tape of a model's tokens unless they are i32 [B, T] with T at most the context.
 inline void RequireTokens(const char* model, absl::string_view what, Var tokens, int64_t context) {
   if (tokens.shape().rank() == 2 && tokens.dtype() == kI32 && tokens.dim(1) <= context) return;

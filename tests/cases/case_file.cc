@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "weft/core/status.h"
 #include "weft/text/gzip.h"
 
@@ -67,7 +68,7 @@ std::string Difference(const Tensor& got, const Tensor& wanted, double relative,
     const bool equal = x[i] == y[i] || (std::isnan(x[i]) && std::isnan(y[i]));
     const bool near = std::isfinite(y[i]) && std::abs(x[i] - y[i]) <= absolute + relative * std::abs(y[i]);
     if (equal || near) continue;
-    return absl::StrCat("element ", i, " is ", x[i], ", wanted ", y[i]);
+    return absl::StrFormat("element %d is %.17g, wanted %.17g", i, x[i], y[i]);
   }
   return "";
 }

@@ -23,6 +23,9 @@ struct Case {
   std::vector<std::optional<Tensor>> inputs, outputs;  // none where an optional one is left out
 };
 
+// The op of a case that is a whole model: tests/pytorch/model_cases.py says what such a case has.
+inline constexpr char kModelCase[] = "model";
+
 class CaseFile {
  public:
   static absl::StatusOr<CaseFile> Open(const std::string& path);

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Draws random cases of ops and writes what PyTorch 2.15 makes of them, in f64, to tests/pytorch/cases.bin.gz.
+"""Draws random cases of ops, and whole models, and writes what PyTorch 2.15 makes of them, in f64.
 
     pip install torch==2.15.0 numpy
     tests/pytorch/draw.py tests/pytorch/cases.bin.gz
 
 tests/cases/pack.py says what the file is. A case's outputs are the op's output and, unless it has the attribute
-no_gradient, the gradients of sum(output * weights) by every float input, where weight i is sin(1 + 0.61 i).
+no_gradient, the gradients of sum(output * weights) by every float input, where weight i is sin(1 + 0.61 i). Those of the
+op "model" are whole models, of which model_cases.py says what they are.
 """
 import json
 import math
@@ -19,6 +20,7 @@ import torch.nn.functional as F
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cases"))
 from pack import Data, write  # noqa: E402
 from drawing import CASES, Draw, case  # noqa: E402
+import model_cases  # noqa: E402
 import training_cases  # noqa: E402, F401
 
 EACH = 8  # cases of an op
@@ -292,8 +294,9 @@ def main(out):
         drawn = [run(f"{name}.{i}", *draw(Draw(zlib.crc32(f"{name}.{i}".encode()))), data) for i in range(EACH)]
         assert len({json.dumps([c["attributes"], c["inputs"]]) for c in drawn}) == EACH, name
         cases += drawn
-    write(out, f"PyTorch {torch.__version__}", cases, data)
-    print(f"{len(cases)} cases of {len(CASES)} ops")
+    models = model_cases.cases(data)
+    write(out, f"PyTorch {torch.__version__}", cases + models, data)
+    print(f"{len(cases)} cases of {len(CASES)} ops, {len(models)} models")
 
 
 if __name__ == "__main__":

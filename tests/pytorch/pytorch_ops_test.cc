@@ -59,16 +59,18 @@ TEST(PytorchOpsTest, ValuesAndGradients) {
   ASSERT_TRUE(file.ok()) << file.status();
   std::map<std::string, CaseOp> table;
   for (const CaseOp& op : PytorchOps()) table.emplace(op.name, op);
-  int passed = 0;
+  size_t passed = 0, cases = 0;
   for (const Case& of : file->cases()) {
+    if (of.op == kModelCase) continue;
+    ++cases;
     const auto op = table.find(of.op);
     ASSERT_TRUE(op != table.end()) << of.op;
     const absl::Status status = CheckCase(*file, of, op->second);
     EXPECT_TRUE(status.ok()) << of.name << ": " << status.message();
     passed += status.ok();
   }
-  EXPECT_GE(file->cases().size(), 300u);
-  std::printf("%d of %zu cases passed\n", passed, file->cases().size());
+  EXPECT_GE(cases, 300u);
+  std::printf("%zu of %zu cases passed\n", passed, cases);
 }
 
 }  // namespace
