@@ -138,7 +138,48 @@ void RegisterProduct(const char* of, Peaks* peaks, const Shape& a, const Shape& 
   });
 }
 
+// Functions that are spelt in other ops: which of them is far from a copy, and would gain by a kernel of its own.
+void RegisterComposites(Peaks* peaks) {
+  const auto one = [&](const char* name, Var (*record)(Var x)) {
+    RegisterRowOp(name, peaks, 1, [=](VarSpan in) { return record(in[0]); });
+  };
+  const auto two = [&](const char* name, Var (*record)(Var a, Var b)) {
+    RegisterRowOp(name, peaks, 2, [=](VarSpan in) { return record(in[0], in[1]); });
+  };
+  one("composite/square", Square);
+  one("composite/rsqrt", Rsqrt);
+  one("composite/clamp", [](Var x) { return Clamp(x, -0.5, 0.5); });
+  one("composite/sign", Sign);
+  one("composite/silu", Silu);
+  one("composite/pow", [](Var x) { return Pow(x, 3); });
+  one("composite/mean", [](Var x) { return Mean(x, -1); });
+  one("composite/variance", [](Var x) { return Variance(x, {-1}); });
+  one("composite/variance_of_columns", [](Var x) { return Variance(x, {0}); });
+  one("composite/norm", [](Var x) { return Norm(x, {-1}); });
+  one("composite/min", [](Var x) { return Min(x, {-1}); });
+  one("composite/prod", [](Var x) { return Prod(x, {-1}); });
+  one("composite/log_sum_exp", [](Var x) { return LogSumExp(x, -1); });
+  one("composite/triu", [](Var x) { return Triu(x); });
+  one("composite/batch_norm", [](Var x) {
+    const TensorType type = {kF32, {kCols}};
+    const Var one = Fill(x.tape, type, 1), zero = Fill(x.tape, type, 0);
+    return BatchNorm(x, one, zero, zero, one).y;
+  });
+  one("composite/take_along",
+      [](Var x) { return TakeAlong(x, BroadcastTo(Flip(Iota(x.tape, kI32, kCols), 0), x.shape()), -1); });
+  two("composite/greater", [](Var a, Var b) { return Cast(Greater(a, b), kF32); });
+  two("composite/where", [](Var a, Var b) { return Where(Less(a, b), a, b); });
+  two("composite/rotary", [](Var a, Var b) {
+    const Var angles = Slice(b, 1, 0, kCols / 2);
+    return Rotary(a, angles, angles, RotaryLayout::kHalves);
+  });
+  two("composite/binary_cross_entropy", [](Var a, Var b) { return BinaryCrossEntropy(a, b, Reduction::kNone); });
+  two("composite/mean_squared_error", [](Var a, Var b) { return MeanSquaredError(a, b); });
+  two("composite/kl_divergence", [](Var a, Var b) { return KlDivergence(a, Abs(b)); });
+}
+
 void RegisterAll(Peaks* peaks) {
+  RegisterComposites(peaks);
   RegisterRowOp("softmax", peaks, 1, [](VarSpan in) { return Softmax(in[0]); });
   RegisterRowOp("layer_norm", peaks, 1, [](VarSpan in) {
     const TensorType type = {kF32, {kCols}};

@@ -1,0 +1,69 @@
+// Any bytes as a safetensors file.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "weft/core/safetensors.h"
+#include "weft/core/status.h"
+#include "weft/tests/fuzz/files/target.h"
+
+namespace weft {
+namespace {
+
+// A file in memory.
+class MemoryFile {
+ public:
+  MemoryFile() : file_(memfd_create("weft", 0)), path_("/proc/self/fd/" + std::to_string(file_)) {
+    WEFT_CHECK(file_ >= 0);
+  }
+  const std::string& path() const { return path_; }
+  void Set(const uint8_t* data, size_t size) {
+    WEFT_CHECK(ftruncate(file_, 0) == 0 && pwrite(file_, data, size, 0) == static_cast<ssize_t>(size));
+  }
+
+ private:
+  int file_;
+  std::string path_;
+};
+
+std::string File(const std::string& header, size_t bytes) {
+  std::string file(8, '\0');
+  for (size_t i = 0, size = header.size(); i < 8; ++i, size >>= 8) file[i] = static_cast<char>(size & 0xff);
+  return file + header + std::string(bytes, '\x01');
+}
+
+}  // namespace
+
+bool accepted = false;
+
+std::vector<std::string> Seeds() {
+  return {
+      File("{}", 0),
+      File(R"({"w":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}})", 24),
+      File(
+          R"({"__metadata__":{"format":"pt"},"a":{"dtype":"F64","shape":[1],"data_offsets":[0,8]},)"
+          R"("b":{"dtype":"BF16","shape":[0,4],"data_offsets":[8,8]},"c":{"dtype":"BOOL","shape":[],"data_offsets":[8,9]}})",
+          9),
+      File(
+          R"({"h":{"dtype":"F16","shape":[4],"data_offsets":[0,8]},"s":{"dtype":"I32","shape":[1],"data_offsets":[8,12]}})",
+          12),
+  };
+}
+
+}  // namespace weft
+
+int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  static weft::MemoryFile file;
+  file.Set(data, size);
+  const auto opened = weft::SafetensorsFile::Open(file.path());
+  weft::accepted = opened.ok();
+  if (!opened.ok()) return 0;
+  size_t bytes = 0;
+  volatile uint32_t sum = 0;  // so that all bytes are read
+  for (const auto& [name, tensor] : opened->tensors()) {
+    WEFT_CHECK(tensor.type.shape.valid());
+    bytes += tensor.type.bytes();
+    for (size_t i = 0; i < tensor.type.bytes(); ++i) sum = sum + static_cast<uint32_t>(tensor.data[i]);
+  }
+  WEFT_CHECK(bytes <= 2 * size);  // f16 doubles
+  return 0;
+}

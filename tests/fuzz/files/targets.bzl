@@ -1,0 +1,30 @@
+"""Readers of files, fuzzed."""
+
+load("//tools:weft.bzl", "weft_library")
+
+def fuzz_target(name, deps):
+    """NAME_target.cc as NAME_replay, a test, and NAME_fuzz, libFuzzer's program, which --config=fuzz builds."""
+    weft_library(
+        name = name + "_target",
+        testonly = True,
+        srcs = [name + "_target.cc"],
+        hdrs = ["target.h"],
+        deps = deps + ["//third_party:abseil"],
+    )
+    native.cc_test(
+        name = name + "_replay",
+        size = "small",
+        srcs = ["replay.cc"],
+        linkstatic = True,
+        deps = [
+            ":" + name + "_target",
+            "//third_party:cli11",
+        ],
+    )
+    native.cc_binary(
+        name = name + "_fuzz",
+        testonly = True,
+        linkopts = ["-fsanitize=fuzzer"],
+        tags = ["manual"],
+        deps = [":" + name + "_target"],
+    )
