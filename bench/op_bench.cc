@@ -89,7 +89,7 @@ void Register(const std::string& name, const std::function<void(benchmark::State
   benchmark::RegisterBenchmark(name.c_str(), run)->UseRealTime()->Unit(benchmark::kMicrosecond);
 }
 
-// `record` of arrays [4096, 768], of which it reads so many and writes one.
+// `record` of so many arrays [4096, 768]; it writes one, or what is small beside them.
 void RegisterRowOp(const char* name, Peaks* peaks, int reads, const std::function<Var(VarSpan)>& record) {
   Register(name, [=](benchmark::State& state) {
     Tape tape;
@@ -99,8 +99,9 @@ void RegisterRowOp(const char* name, Peaks* peaks, int reads, const std::functio
     for (const auto& [input, values] : operands) inputs.push_back(input);
     const int64_t array = shape.elements() * static_cast<int64_t>(sizeof(float));
     const double copy = peaks->Copy(array);
-    const double seconds = RunGraph(state, tape, operands, {record(inputs)}, peaks->threads);
-    const double bandwidth = static_cast<double>((reads + 1) * array) / seconds;
+    const Var result = record(inputs);
+    const double seconds = RunGraph(state, tape, operands, {result}, peaks->threads);
+    const double bandwidth = static_cast<double>(reads * array + result.shape().elements() * 4) / seconds;
     state.counters["GB/s"] = bandwidth * 1e-9;
     state.counters["%_of_memory"] = 100 * bandwidth / peaks->memory;
     state.counters["%_of_copy"] = 100 * bandwidth / copy;

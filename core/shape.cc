@@ -21,7 +21,7 @@ bool Shape::valid() const {
 }
 
 std::string ToString(const Shape& shape) {
-  if (shape.too_long()) return "a shape of more than 6 axes";
+  if (shape.too_long()) return "[more than 6 axes]";
   return absl::StrCat("[", absl::StrJoin(shape.dims(), ","), "]");
 }
 

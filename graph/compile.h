@@ -6,6 +6,7 @@
 #ifndef WEFT_GRAPH_COMPILE_H_
 #define WEFT_GRAPH_COMPILE_H_
 
+#include <cstdint>
 #include <initializer_list>
 
 #include "absl/status/statusor.h"
@@ -30,7 +31,9 @@ enum class Pass : uint8_t {
   kAdvanceWrites,  // updates move up to where their gradients are made
   kFuse,           // neighbours run together, tile by tile, while their values are in cache
 };
-inline constexpr int kPassCount = 8;
+inline constexpr int kPassCount = static_cast<int>(Pass::kFuse) + 1;
+inline constexpr const char* kPassNames[kPassCount] = {"share", "raise", "scatter-rows",   "fold",
+                                                       "casts", "pack",  "advance-writes", "fuse"};
 
 class PassSet {
  public:
@@ -52,7 +55,7 @@ struct CompileOptions {
   // optimizers, norms' statistics, softmax, losses and sums stay f32 (Autocast in core/op.h), and so does all that is
   // fetched, written or differentiated by.
   DType precision = kF32;
-  PassSet without;
+  PassSet without;  // for comparing
   // How long a tile should take; finite and above 0. Another value cuts products elsewhere, and so gives other bits.
   double tile_seconds = kTileSeconds;
   // The most bytes that the values between inputs, parameters and outputs may take, as planned; 0: no limit. Where they

@@ -159,6 +159,23 @@ TEST(RunnerTest, WritingACacheIsNoUpdate) {
   }
 }
 
+// Each row goes to the place of the next: what is moved is what was there before the write.
+TEST(RunnerTest, ACacheCanBeAppendedToItself) {
+  Tape tape;
+  const Var cache = tape.State("cache", {kF32, {1, 1, 3, 1}}, Zeros(), ParameterKind::kCache);
+  const Var rows = tape.Input("rows", {kF32, {1, 1, 3, 1}});
+  const Var there = tape.Input("there", {kI32, {1, 3}}, {.below = 3});
+  const Var next = tape.Input("next", {kI32, {1, 3}}, {.below = 3});
+  const Var filled = CacheAppend(cache, rows, there), turned = CacheAppend(filled, filled, next);
+  Parameters parameters;
+  Runner runner(CompileOrDie(tape, {.fetch = {turned}}), &parameters, {.threads = 1});
+  const absl::StatusOr<Outputs> out = runner.Run({{rows, std::vector<float>{1, 2, 3}},
+                                                  {there, std::vector<int32_t>{0, 1, 2}},
+                                                  {next, std::vector<int32_t>{1, 2, 0}}});
+  ASSERT_TRUE(out.ok()) << out.status();
+  EXPECT_THAT(Floats((*out)[turned]), ElementsAre(3, 1, 2));
+}
+
 TEST(RunnerTest, RefusesASecondRunnerAtOnce) {
   Tape tape;
   const Var w = tape.Parameter("w", {kF32, {}}, Ones());

@@ -53,13 +53,14 @@ std::vector<ValueId> StorageRoots(const Program& program) {
   return roots;
 }
 
+bool IsElementwise(const OpDef& op) { return op.cut == Cut::kBoth && op.prepare == nullptr; }
+
 bool MayOverwrite(const Program& program, const Node& node, absl::Span<const ValueId> roots) {
   if (node.op->in_place < 0) return false;
   const ValueId input = node.inputs[static_cast<size_t>(node.op->in_place)];
   if (program.value(input).type != program.value(node.output(0)).type) return false;
-  const bool elementwise = node.op->cut == Cut::kBoth && node.op->prepare == nullptr;
   for (size_t i = 0; i < node.inputs.size(); ++i) {
-    if (static_cast<int>(i) == node.op->in_place || (elementwise && node.inputs[i] == input)) continue;
+    if (static_cast<int>(i) == node.op->in_place || (IsElementwise(*node.op) && node.inputs[i] == input)) continue;
     if (roots[static_cast<size_t>(node.inputs[i])] == roots[static_cast<size_t>(input)]) return false;
   }
   return true;

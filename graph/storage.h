@@ -11,6 +11,8 @@ namespace weft {
 
 // By value: the one at the start of the chain of views that it ends.
 std::vector<ValueId> StorageRoots(const Program& program);
+// Whether each element of what the op writes depends on the elements in its place only, read before it is written.
+bool IsElementwise(const OpDef& op);
 // Whether output 0 of a node may have the bytes of the input that its op may overwrite (OpDef::in_place), if nothing
 // else needs them: they have one type, and no other operand is in the same bytes. A second reading of the same value is
 // fine for an elementwise op only: a product would find sums in its factor.

@@ -11,8 +11,8 @@
 namespace weft {
 
 // If `indices` is an Input, fails its tape unless the input's bounds allow 0 .. count - 1 only, and `ignored` where
-// there is one, or if it has no elements. Runs then find whatever else is fed. `what` names the things that are
-// counted: "rows of the table".
+// there is one. An input without elements needs none. Runs then find whatever else is fed. `what` names the things that
+// are counted: "rows of the table".
 void RequireBounds(const char* op, Var indices, int64_t count, absl::string_view what,
                    std::optional<int64_t> ignored = std::nullopt);
 

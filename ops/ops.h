@@ -12,7 +12,7 @@
 
 namespace weft {
 
-// Constants, of any dtype (Iota: not bool).
+// Constants, of any dtype (Iota: not bool). A number beside i32, here and below, must be one.
 Var Fill(Tape* tape, TensorType type, double value);  // every element is `value`
 Var FillLike(Var x, double value);                    // of x's type
 Var Iota(Tape* tape, DType dtype, int64_t n);         // [n]: 0, 1, ..., n - 1
@@ -27,7 +27,7 @@ Var BroadcastTo(Var x, const Shape& shape);                                 // N
 Var Slice(Var x, int axis, int64_t begin, int64_t end);                     // x[..., begin:end, ...]
 Var Pad(Var x, int axis, int64_t before, int64_t after, double value = 0);  // `value` before and after along an axis
 Var Concat(VarSpan parts, int axis);        // one after the other along an axis; at least one part
-VarList Split(Var x, int axis, int parts);  // equal parts along an axis
+VarList Split(Var x, int axis, int parts);  // equal parts along an axis; of size 0, up to 1024
 Var Squeeze(Var x, AxisSpan axes);          // without these axes of size 1
 Var Unsqueeze(Var x, int axis);             // with an axis of size 1 there, counted in the result
 Var Stack(VarSpan parts, int axis);         // equal shapes side by side along a new axis, counted in the result
@@ -94,20 +94,22 @@ Var Sum(Var x, AxisSpan axes, bool keep = false);
 Var Mean(Var x);
 Var Mean(Var x, int axis, bool keep = false);
 Var Mean(Var x, AxisSpan axes, bool keep = false);
-Var Variance(Var x, AxisSpan axes, double correction = 1, bool keep = false);  // Σ (x - mean)² / (n - correction)
-Var Max(Var x, int axis, bool keep = false);                                   // equal maxima share the gradient
+// Σ (x - mean)² / (n - correction), for a correction >= 0.
+Var Variance(Var x, AxisSpan axes, double correction = 1, bool keep = false);
+Var Max(Var x, int axis, bool keep = false);  // equal maxima share the gradient; an error of nothing
 Var Max(Var x, AxisSpan axes, bool keep = false);
 Var Min(Var x, AxisSpan axes, bool keep = false);
 Var Prod(Var x, AxisSpan axes, bool keep = false);  // also of i32; 1 of nothing
-// (Σ |x|^order)^(1/order), or max |x| for infinity; of order 2 with gradient 0 at 0.
+// (Σ |x|^order)^(1/order) for an order > 0, or max |x| for infinity; 0 of nothing. The gradient of an order but 1 and
+// infinity is 0 at 0.
 Var Norm(Var x, AxisSpan axes, double order = 2, bool keep = false);
 Var SumTo(Var x, const Shape& shape);               // sums the axes along which `shape` was broadcast to x's; x's dtype
-Var LogSumExp(Var x, int axis, bool keep = false);  // log Σ exp(x), without overflow
+Var LogSumExp(Var x, int axis, bool keep = false);  // log Σ exp(x), without overflow; -inf of nothing
 Var LogSumExp(Var x, AxisSpan axes, bool keep = false);
 // y[..., i] = Σ_{j ≤ i} x[..., j], reversed Σ_{j ≥ i}; f32, f64, i32
 Var CumulativeSum(Var x, bool reverse = false);
-// Of each row along the last axis the k greatest values, greatest first, and their places, i32: two of [..., k]. Equal
-// values stand in the order of their places. f32, f64, i32.
+// Of each row [n] along the last axis the k greatest values, 0 <= k <= n, greatest first, and their places, i32: two of
+// [..., k]. Equal values stand in the order of their places. f32, f64, i32.
 VarList TopK(Var x, int64_t k);
 Var ArgMax(Var x);  // [..., n] → i32 [...]: where the greatest value of a row stands; the first of equals
 
@@ -179,7 +181,7 @@ struct CrossEntropyOptions {
 // targets is an Input, its bounds must exclude that: 0 < below <= V, and ignored, where declared, is ignore_index.
 // Targets may be probabilities [..., V] of the logits' dtype: then kMean divides by the number of rows.
 Var CrossEntropy(Var logits, Var targets, const CrossEntropyOptions& options = {});
-// log_p [..., V]: -w · log_p at the target, without smoothing.
+// log_p [..., V]: -w · log_p at the target. Without smoothing.
 Var NegativeLogLikelihood(Var log_p, Var targets, const CrossEntropyOptions& options = {});
 // Of equal shapes: softplus(x) - x · target for logits x and targets in [0, 1]; and (x - y)².
 Var BinaryCrossEntropy(Var logits, Var targets, Reduction reduction = Reduction::kMean);

@@ -48,7 +48,8 @@ Var Over(const char* op, Var x, AxisSpan axes, bool keep, Var (*reduce)(Var)) {
   const AxisSet reduced = AxesOf(op, x, axes);
   if (!x.tape->status().ok()) return x;
   const Shape shape = x.shape();
-  if (axes.empty() && shape.rank() == Shape::kMaxRank) return x;  // there is no axis left for one element
+  if (axes.empty() && shape.rank() == Shape::kMaxRank && x.dtype() != kBool)
+    return x;  // there is no axis left for one element
   const Var y = reduce(ReducedLast(x, reduced));
   return y.tape->status().ok() && keep ? Reshape(y, WithOnes(shape, reduced)) : y;
 }
@@ -211,7 +212,9 @@ Var Norm(Var x, AxisSpan axes, double order, bool keep) {
 }
 
 Var GlobalNorm(VarSpan tensors) {
+  WEFT_CHECK(!tensors.empty());
   const Calling calling("global_norm", tensors);
+  if (!calling.ok()) return tensors[0];
   VarList squares;
   for (Var x : tensors) squares.push_back(Reshape(SquareSum(x), {1}));
   return PowFromZero(Sum(Concat(squares, 0)), 0.5);
@@ -223,6 +226,9 @@ Var LogSumExp(Var x, AxisSpan axes, bool keep) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const Calling calling("log_sum_exp", {x});
   const AxisSet reduced = AxesOf("log_sum_exp", x, axes);
+  if (!IsFloat(x.dtype())) {
+    x.tape->Fail(ShapeError("log_sum_exp", absl::StrCat("not defined for ", Name(x.dtype())), {x.type()}));
+  }
   if (!x.tape->status().ok()) return x;
   if (Count(x.shape(), reduced) == 0) {
     const Shape shape = keep ? WithOnes(x.shape(), reduced) : WithoutAxes(x.shape(), reduced);

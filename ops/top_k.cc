@@ -37,24 +37,24 @@ bool Greater(T a, T b) {
   return a > b || (std::isnan(static_cast<double>(a)) && !std::isnan(static_cast<double>(b)));
 }
 
-// Of up to so many, the greatest so far are kept in order: most elements are compared with the least of them only. More
-// are sorted by their places, in a workspace.
+// Of up to so many, the greatest so far are kept in order: most elements are compared with the least of them only. Of
+// more, in a heap of places with the least on top.
 constexpr int64_t kMostInOrder = 64;
 
-Prepared Prepare(const OpArgs& args, absl::Span<const Rect>) {
-  const bool sorts = args.attrs.as<TopKAttrs>().k > kMostInOrder;
-  return {.workspace = sorts ? static_cast<size_t>(args.inputs[0].shape.cols()) * sizeof(int32_t) : 0};
-}
-
 template <class T>
-void SortRow(const T* x, int64_t n, int64_t k, T* values, int32_t* indices, int32_t* order) {
-  std::iota(order, order + n, 0);
-  std::partial_sort(order, order + k, order + n,
-                    [x](int32_t i, int32_t j) { return Greater(x[i], x[j]) || (i < j && !Greater(x[j], x[i])); });
-  for (int64_t j = 0; j < k; ++j) {
-    values[j] = x[order[j]];
-    indices[j] = order[j];
+void HeapOfRow(const T* x, int64_t n, int64_t k, T* values, int32_t* indices) {
+  const auto before = [x](int32_t i, int32_t j) { return Greater(x[i], x[j]) || (i < j && !Greater(x[j], x[i])); };
+  int32_t* const end = indices + k;
+  std::iota(indices, end, 0);
+  std::make_heap(indices, end, before);
+  for (int32_t i = static_cast<int32_t>(k); i < n; ++i) {
+    if (!before(i, *indices)) continue;
+    std::pop_heap(indices, end, before);
+    *(end - 1) = i;
+    std::push_heap(indices, end, before);
   }
+  std::sort_heap(indices, end, before);
+  for (int64_t j = 0; j < k; ++j) values[j] = x[indices[j]];
 }
 
 template <class T>
@@ -80,7 +80,7 @@ void Kernel(const KernelArgs& a, Rect tile) {
     T* const values = a.output<T>(0) + row * k;
     int32_t* const indices = a.output<int32_t>(1) + row * k;
     if (k > kMostInOrder) {
-      SortRow(x, n, k, values, indices, reinterpret_cast<int32_t*>(a.workspace));
+      HeapOfRow(x, n, k, values, indices);
     } else if (k > 0) {
       TopKOfRow(x, n, k, values, indices);
     }
@@ -136,7 +136,6 @@ constexpr OpExample kExamples[] = {
 constexpr OpDef kTopK = {.name = "top_k",
                          .infer = Infer,
                          .kernels = {Kernel<float>, Kernel<double>, nullptr, Kernel<int32_t>},
-                         .prepare = Prepare,
                          .cut = Cut::kRows,
                          .gradient = Gradient,
                          .reference = Reference,

@@ -35,6 +35,7 @@ Scaled ScaleGradient(const char* op, Var w, Var state, Var grad, Var rate, Var g
     const std::string wanted = most < 2 ? absl::StrCat("in [0, ", most, ")") : ">= 0, finite";
     w.tape->Fail(ShapeError(op, absl::StrCat(name, " = ", value, ", wanted ", wanted), {type}));
   }
+  if (!w.tape->status().ok()) return {w, w, w};
   return {.gradient = grad * Cast(grad_scale, type.dtype),
           .rate = Cast(rate, type.dtype),
           .skip = IsNan(grad_scale - grad_scale)};

@@ -18,8 +18,13 @@ absl::StatusOr<Types> Infer(const Attrs&, TypeSpan in) {
 template <class T>
 void Kernel(const KernelArgs& a, Rect tile) {
   ForRuns(a.output_shape(0), tile, [&](int64_t begin, int64_t n) {
-    const bool* mask = a.input<bool>(2);
-    for (int64_t i = begin; i < begin + n; ++i) a.output<T>(0)[i] = (mask[i] ? a.input<T>(0) : a.input<T>(1))[i];
+    const bool* const mask = a.input<bool>(2);
+    const T *const x = a.input<T>(0), *const z = a.input<T>(1);
+    T* const y = a.output<T>(0);
+    for (int64_t i = begin; i < begin + n; ++i) {
+      const T if_true = x[i], if_false = z[i];  // both are read, so that there is nothing to guess
+      y[i] = mask[i] ? if_true : if_false;
+    }
   });
 }
 

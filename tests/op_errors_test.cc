@@ -98,6 +98,12 @@ const Row kRows[] = {
      "stack: input 1 is an empty Var"},
     {[](Var x, Var) { return Greater(x, Var()); }, "greater: input 1 is an empty Var"},
     {[](Var x, Var) { return Where(Equal(x, x), x, Var()); }, "where: input 2 is an empty Var"},
+    {[](Var x, Var) {
+       return GlobalNorm({x, Var()});
+     },
+     "global_norm: input 1 is an empty Var"},
+    {[](Var x, Var) { return LionUpdate(x, x, x, Sum(x), Var(), {})[0]; }, "lion: input 4 is an empty Var"},
+    {[](Var, Var ids) { return LogSumExp(ids, 0); }, "log_sum_exp: not defined for i32"},
     {[](Var x, Var) { return CrossEntropy(x, Var()); }, "cross_entropy: input 1 is an empty Var"},
     {[](Var x, Var) { return Embedding(Sum(x, 0), Var()); }, "embedding: input 1 is an empty Var"},
     {[](Var x, Var) { return ScaledDotProductAttention(x, x, Var(), {}); }, "attention: input 2 is an empty Var"},
@@ -105,7 +111,7 @@ const Row kRows[] = {
     {[](Var x, Var) {
        return Reshape(x, {1, 1, 1, 1, 2, 3, 4});
      },
-     "can't be seen as a shape of more than 6 axes"},
+     "can't be seen as [more than 6 axes]"},
     {[](Var x, Var) {
        return Permute(x, {0, 1, -5});
      },

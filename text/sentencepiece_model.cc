@@ -2,6 +2,8 @@
 
 #include <sentencepiece_processor.h>
 
+#include <exception>
+
 namespace weft {
 
 SentencePieceModel::SentencePieceModel() : processor_(std::make_unique<sentencepiece::SentencePieceProcessor>()) {}
@@ -9,8 +11,11 @@ SentencePieceModel::SentencePieceModel(SentencePieceModel&&) noexcept = default;
 SentencePieceModel::~SentencePieceModel() = default;
 
 std::string SentencePieceModel::Load(std::string_view contents) {
-  const auto status = processor_->LoadFromSerializedProto(contents);
-  return status.ok() ? "" : "not a SentencePiece model";
+  try {  // the library throws where a piece has a zero byte
+    return processor_->LoadFromSerializedProto(contents).ok() ? "" : "not a SentencePiece model";
+  } catch (const std::exception& error) {
+    return std::string("not a SentencePiece model: ") + error.what();
+  }
 }
 
 std::vector<int32_t> SentencePieceModel::Encode(std::string_view text) const { return processor_->EncodeAsIds(text); }

@@ -17,14 +17,15 @@ def weft_library(name, copts = [], **kwargs):
 def weft_binary(name, **kwargs):
     native.cc_binary(name = name, copts = _COPTS, **kwargs)
 
-def weft_test(name, deps = [], size = "small", **kwargs):
+def weft_test(name, deps = [], size = "small", main = "//third_party:gtest_main", **kwargs):
+    """A test; `main` is what has its main function, or None where the sources have."""
     native.cc_test(
         name = name,
         size = size,
         srcs = kwargs.pop("srcs", [name + ".cc"]),
         copts = _COPTS,
         linkstatic = True,
-        deps = deps + ["//third_party:gtest_main"],
+        deps = deps + ([main] if main else []),
         **kwargs
     )
 

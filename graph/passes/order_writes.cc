@@ -17,6 +17,8 @@ void NumberProducers(Program* program) {
 // A write overwrites the bytes of the version before it. Readers recorded earlier run before it (the schedule sees to
 // that); for those recorded later:
 // Rewrite write(w), f(w) to c = copy(w), write(w), f(c).
+// A write that is not elementwise must not find its own rows in what it reads:
+// Rewrite write(w, w) to c = copy(w), write(w, c).
 // A fed array lasts until the run ends, so what is fetched must not be one:
 // Rewrite fetch(input) to fetch(copy(input)).
 absl::Status OrderWrites(Rewrite& rewrite) {
@@ -54,7 +56,12 @@ absl::Status OrderWrites(Rewrite& rewrite) {
   };
   for (uint32_t n = 0; n < program.nodes.size(); ++n) {
     Node& node = program.nodes[n];
-    for (ValueId& in : node.inputs) read_at(in, n);
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      const auto write = written_at.find(root_of(node.inputs[i]));
+      const bool its_own = write != written_at.end() && write->second == n && static_cast<int>(i) >= node.op->writes;
+      if (its_own && !IsElementwise(*node.op)) copy_before(node.inputs[i], n);
+      read_at(node.inputs[i], n);
+    }
     if (node.op->view) roots[static_cast<size_t>(node.output(0))] = ValueId{root_of(node.inputs[0])};  // now a copy's
   }
   const uint32_t end = static_cast<uint32_t>(program.nodes.size());

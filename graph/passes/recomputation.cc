@@ -5,6 +5,7 @@
 
 #include "weft/graph/cost.h"
 #include "weft/graph/passes/lifetimes.h"
+#include "weft/graph/storage.h"
 
 namespace weft {
 namespace {
@@ -143,7 +144,9 @@ bool RecomputationChooser::State::Clone(uint32_t node, uint32_t time, Dead dead)
     const size_t v = lifetimes.root(in);
     if (!Need(in, time, dead)) return false;
     const bool transient = clone_last[v] == time && from[static_cast<size_t>(program.values[v].producer)] == time;
-    if (transient && program.nodes[node].op->in_place != static_cast<int>(i)) bytes += lifetimes.bytes[v];
+    const bool taken_over = program.nodes[node].op->in_place == static_cast<int>(i) &&
+                            MayOverwrite(program, program.nodes[node], lifetimes.roots);
+    if (transient && !taken_over) bytes += lifetimes.bytes[v];
   }
   chain_peak = std::max(chain_peak, bytes);
   return true;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <string>
 #include <vector>
 
@@ -16,7 +15,9 @@
 namespace weft {
 namespace {
 
-constexpr double kTolerance = 1e-9;
+constexpr double kLeastScale = 1e-3;  // of what is compared: smaller numbers are differences of larger ones
+
+double ToleranceOf(DType dtype) { return dtype == kF64 ? 1e-9 : 5e-3; }  // chains amplify what is rounded
 
 struct Result {
   std::string name;  // "fetch 3 of run 1", "w0"
@@ -33,11 +34,9 @@ PassSet Without(uint32_t build) {
 }
 
 std::string BuildName(uint32_t build) {
-  static constexpr const char* kNames[kPassCount] = {"share", "raise", "scatter-rows",   "fold",
-                                                     "casts", "pack",  "advance-writes", "fuse"};
   std::string name = "[";
   for (int pass = 0; pass < kPassCount; ++pass) {
-    if ((build >> pass & 1u) != 0) absl::StrAppend(&name, name.size() > 1 ? " " : "", kNames[pass]);
+    if ((build >> pass & 1u) != 0) absl::StrAppend(&name, name.size() > 1 ? " " : "", kPassNames[pass]);
   }
   return name + (build >> kPassCount != 0 ? "] under a memory budget" : "]");
 }
@@ -85,27 +84,30 @@ absl::Status Differ(const std::string& what, const Result& result, const std::st
 }
 
 absl::Status ExpectSameBits(const Results& got, const Results& wanted, const std::string& what) {
+  WEFT_CHECK(got.size() == wanted.size());
   for (size_t i = 0; i < wanted.size(); ++i) {
     if (got[i].value.SameBits(wanted[i].value)) continue;
     const std::vector<double> a = got[i].value.Doubles(), b = wanted[i].value.Doubles();
-    const auto [x, y] = std::mismatch(a.begin(), a.end(), b.begin());
+    const auto same = [](double c, double d) { return c == d || (std::isnan(c) && std::isnan(d)); };
+    const auto [x, y] = std::mismatch(a.begin(), a.end(), b.begin(), same);
     return Differ(what, wanted[i],
-                  x == a.end() ? "has zeros of other signs"
+                  x == a.end() ? "has other signs of zeros, or other NaNs"
                                : absl::StrFormat("at %d is %.17g, wanted %.17g", x - a.begin(), *x, *y));
   }
   return absl::OkStatus();
 }
 
-absl::Status ExpectClose(const Results& got, const Results& wanted, const std::string& what) {
+absl::Status ExpectClose(const Results& got, const Results& wanted, double relative, const std::string& what) {
+  WEFT_CHECK(got.size() == wanted.size());
   for (size_t i = 0; i < wanted.size(); ++i) {
     const std::vector<double> a = got[i].value.Doubles(), b = wanted[i].value.Doubles();
-    double scale = 1;
+    double scale = kLeastScale;
     for (const double x : b) scale = std::isfinite(x) ? std::max(scale, std::abs(x)) : scale;
     for (size_t j = 0; j < b.size(); ++j) {
       const bool same = a[j] == b[j] || (std::isnan(a[j]) && std::isnan(b[j]));
-      if (same || std::abs(a[j] - b[j]) <= kTolerance * scale) continue;
+      if (same || std::abs(a[j] - b[j]) <= relative * scale) continue;
       return Differ(what, wanted[i],
-                    absl::StrCat("at ", j, " is ", a[j], ", wanted ", b[j], " within ", kTolerance * scale));
+                    absl::StrCat("at ", j, " is ", a[j], ", wanted ", b[j], " within ", relative * scale));
     }
   }
   return absl::OkStatus();
@@ -141,7 +143,8 @@ absl::Status CheckChain(const ChainCheck& check) {
     WEFT_ASSIGN_OR_RETURN(const Results unfused, results(bare, 1, &kSerial));
     WEFT_RETURN_IF_ERROR(
         ExpectSameBits(serial, unfused, absl::StrCat("with passes ", name, " beside ", BuildName(bare))));
-    if (check.chain.dtype == kF64) WEFT_RETURN_IF_ERROR(ExpectClose(serial, plain, "with passes " + name));
+    if (check.precision == kBF16) continue;  // which passes round to bf16 changes too much
+    WEFT_RETURN_IF_ERROR(ExpectClose(serial, plain, ToleranceOf(check.chain.dtype), "with passes " + name));
   }
   return absl::OkStatus();
 }

@@ -23,7 +23,9 @@ struct ChainCheck {
 // Each build on one to four threads, in two runs with updates between:
 //   - the same bits on one, two, three and four threads, under each policy in turn;
 //   - the same bits without folding, advanced writes and fusion, which promise that (Pass);
-//   - in f64, values, gradients and updated weights within 1e-9 of those of the build without any pass.
+//   - values, gradients and updated weights within 1e-9, in f32 5e-3, of those of the build without any pass, relative
+//   to
+//     the largest of a tensor; not in bf16.
 // InternalError says what differs, and by how much; other errors are those of recording, compiling and running.
 absl::Status CheckChain(const ChainCheck& check);
 

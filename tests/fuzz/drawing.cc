@@ -69,18 +69,20 @@ Drawn Drawing::AnyOfRank(int least) {
 
 Drawn Drawing::Leaf(const Shape& shape) {
   const double bound = Chance(3) ? 3 : 1;
-  const bool weight = Chance(2);
-  const TensorType type = {dtype_, shape};
-  Var var;
-  if (weight) {
-    var = tape_->Parameter(absl::StrCat("w", weights_.size()), type,
-                           weft::Uniform(static_cast<float>(-bound), static_cast<float>(bound)));
-    weights_.push_back(var);
-  } else {
-    var = Input(type, -bound, bound);
-  }
-  leaves_.push_back(var);
-  return {.var = var, .bound = bound, .exact = true};
+  if (Chance(2)) return Weight(shape, bound);
+  leaves_.push_back(Input({dtype_, shape}, -bound, bound));
+  return {.var = leaves_.back(), .bound = bound};
+}
+
+Drawn Drawing::Weight(const Shape& shape, double bound) {
+  const Initializer initializer = weft::Uniform(static_cast<float>(-bound), static_cast<float>(bound));
+  weights_.push_back(tape_->Parameter(absl::StrCat("w", weights_.size()), {dtype_, shape}, initializer));
+  leaves_.push_back(weights_.back());
+  return {.var = weights_.back(), .bound = bound};
+}
+
+Var Drawing::State(const Shape& shape) {
+  return tape_->State(absl::StrCat("state", states_++), {dtype_, shape}, Constant(0.5f));
 }
 
 Drawn Drawing::Like(const Shape& shape) {
@@ -88,7 +90,13 @@ Drawn Drawing::Like(const Shape& shape) {
   for (const Drawn& value : values_) {
     if (value.shape() == shape) same.push_back(value);
   }
-  return same.empty() || Chance(3) ? Leaf(shape) : OneOf<Drawn>(same);
+  if (!same.empty() && !Chance(3)) return OneOf<Drawn>(same);
+  const int64_t wanted = shape.elements();
+  const Drawn& x = Any();
+  const int64_t there = x.shape().elements();
+  if (there < wanted || Chance(2)) return Leaf(shape);
+  const int64_t begin = Below(there - wanted + 1);
+  return {.var = Reshape(Slice(Reshape(x.var, {there}), 0, begin, begin + wanted), shape), .bound = x.bound};
 }
 
 Drawn Drawing::Under(const Drawn& x, double bound) {

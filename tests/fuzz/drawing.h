@@ -3,7 +3,6 @@
 #define WEFT_TESTS_FUZZ_DRAWING_H_
 
 #include <random>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -17,9 +16,8 @@ namespace weft {
 struct Drawn {
   Var var;
   double bound = 1;
-  bool exact = false;  // inputs moved about, to which no rounding comes
 
-  const Shape shape() const { return var.shape(); }
+  Shape shape() const { return var.shape(); }
 };
 
 class Drawing {
@@ -29,9 +27,9 @@ class Drawing {
   Tape* tape() const { return tape_; }
   DType dtype() const { return dtype_; }
   std::vector<std::pair<Var, Buffer>>& feeds() { return feeds_; }
-  const std::vector<Drawn>& values() const { return values_; }
-  const VarList& leaves() const { return leaves_; }    // floats that gradients are taken by
-  const VarList& weights() const { return weights_; }  // those of them that are parameters
+  const VarList& leaves() const { return leaves_; }          // floats that gradients are taken by
+  VarList& undifferentiated() { return undifferentiated_; }  // to be fetched, but nothing more
+  const VarList& weights() const { return weights_; }        // those of them that are parameters
 
   // Numbers. The same on every platform, which the standard's distributions are not.
   int64_t Below(int64_t n) { return static_cast<int64_t>(random_() % static_cast<uint64_t>(n)); }
@@ -49,10 +47,12 @@ class Drawing {
   Shape Broadcastable(const Shape& shape);         // one that broadcasts to it
 
   // Values.
-  const Drawn& Any();                          // recent ones more often
-  Drawn AnyOfRank(int least);                  // Any(), or a fresh one where none is there
-  Drawn Leaf(const Shape& shape);              // a fresh input or weight
-  Drawn Like(const Shape& shape);              // of this shape: one that is there, or fresh
+  const Drawn& Any();              // recent ones more often
+  Drawn AnyOfRank(int least);      // Any(), or a fresh one where none is there
+  Drawn Leaf(const Shape& shape);  // a fresh input or weight
+  Drawn Weight(const Shape& shape, double bound);
+  Var State(const Shape& shape);               // of halves
+  Drawn Like(const Shape& shape);              // of this shape: one that is there, a part of one, or fresh
   Drawn Under(const Drawn& x, double bound);   // x, or its tanh where it may be larger
   Drawn Apart(const Drawn& x);                 // x plus fresh numbers, so that it lies at no kink
   Var Ids(const Shape& shape, int64_t below);  // i32
@@ -66,7 +66,8 @@ class Drawing {
   Tape* tape_;
   std::vector<std::pair<Var, Buffer>> feeds_;
   std::vector<Drawn> values_;
-  VarList leaves_, weights_;
+  VarList leaves_, weights_, undifferentiated_;
+  int states_ = 0;
 };
 
 // Ways to make a value of others. One that can't be applied to what it draws returns a Drawn without a Var.

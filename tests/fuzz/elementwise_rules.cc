@@ -16,6 +16,8 @@ struct Function {
 double Same(double x) { return x; }
 double One(double) { return 1; }
 
+double MeanFactor(Var x) { return 1.0 / static_cast<double>(std::max<int64_t>(1, x.shape().cols())); }
+
 // Smooth everywhere, or what makes them so is inside.
 constexpr Function kSmooth[] = {
     {[](Var x) { return -x; }, Same},
@@ -40,9 +42,16 @@ constexpr Function kSmooth[] = {
     {[](Var x) { return Gelu(x); }, Same},
     {[](Var x) { return Gelu(x, GeluForm::kTanh); }, Same},
     {[](Var x) { return Dropout(x, 0.3); }, [](double x) { return x / 0.7; }},
-    {[](Var x) { return CumulativeSum(x * (1.0 / static_cast<double>(std::max<int64_t>(1, x.shape().cols())))); },
+    {[](Var x) { return ResidualAdd(x, Reshape(Reshape(x, {x.shape().elements()}), x.shape())); },
+     [](double x) { return 2 * x; }},
+    {[](Var x) {
+       return x / GlobalNorm({x, Fill(x.tape, {x.dtype(), {2}}, 1)});
+     },
      Same},
+    {[](Var x) { return x + CumulativeSum(x * MeanFactor(x), /*reverse=*/true); }, [](double x) { return 2 * x; }},
+    {[](Var x) { return CumulativeSum(x * MeanFactor(x)); }, Same},
 };
+constexpr int kWantRows = 2;  // of them, the last
 
 constexpr Function kKinked[] = {
     {[](Var x) { return Abs(x); }, Same},
@@ -59,7 +68,7 @@ Drawn Apply(Drawing& draw, const Function& function, const Drawn& x) {
 Drawn ApplySmooth(Drawing& draw) {
   const Drawn x = draw.Any();
   const Function& function = draw.OneOf<Function>(kSmooth);
-  if (x.shape().rank() == 0 && &function == std::end(kSmooth) - 1) return {};  // it wants rows
+  if (x.shape().rank() == 0 && &function >= std::end(kSmooth) - kWantRows) return {};
   return Apply(draw, function, x);
 }
 
@@ -94,8 +103,10 @@ Drawn ApplyBinary(Drawing& draw) {
       const Drawn apart = draw.Apart({x, sum});
       return {draw.Chance(2) ? Maximum(apart.var, y) : Minimum(y, apart.var), sum + 1};
     }
-    default:
-      return {Pow(Square(Tanh(x)) + 0.4, Tanh(y)), 3};
+    default: {
+      const Var base = Square(Tanh(x)) + 0.4, exponent = Tanh(y);
+      return {Pow(base, exponent), 3};
+    }
   }
 }
 
@@ -118,12 +129,16 @@ Drawn Compared(Drawing& draw) {
     case 1:
       mask = GreaterEqual(a.var, b.var);
       break;
-    case 2:
-      mask = And(Greater(a.var, b.var), LessEqual(a.var, b.var * 2));
+    case 2: {
+      const Var above = Greater(a.var, b.var);
+      mask = And(above, LessEqual(a.var, b.var * 2));
       break;
-    case 3:
-      mask = Or(Equal(a.var, a.var), IsNan(b.var));
+    }
+    case 3: {
+      const Var nan = IsNan(b.var);
+      mask = Or(nan, Equal(a.var, a.var));
       break;
+    }
     case 4:
       mask = Xor(NotEqual(a.var, b.var), draw.Mask(like.shape()));
       break;

@@ -39,7 +39,8 @@ Drawn Attention(Drawing& draw) {
   const double scale = 1 / std::sqrt(static_cast<double>(width));
   if (!by_hand) {
     const VarList masks = masked ? VarList{mask} : VarList{};
-    const ScaledDotProductOptions options = {.heads = heads, .soft_cap = capped ? 5.0 : 0.0, .causal = causal};
+    const ScaledDotProductOptions options = {
+        .heads = heads, .soft_cap = capped ? 5.0 : 0.0, .dropout = draw.Chance(4) ? 0.2 : 0.0, .causal = causal};
     return {ScaledDotProductAttention(query.var, source.var, value.var, options, masks), 3};
   }
   const auto by_head = [&](Var x, int64_t length) {
@@ -110,7 +111,7 @@ Drawn LookedUp(Drawing& draw) {
     }
     case 3: {
       const Var ids = draw.Ids({2, 1 + draw.Below(6)}, size);
-      return {.var = OneHot(ids, size, draw.dtype()), .bound = 1, .exact = true};
+      return {.var = OneHot(ids, size, draw.dtype()), .bound = 1};
     }
     default: {
       const int64_t rows = 1 + draw.Below(9);
@@ -137,7 +138,28 @@ Drawn Rotated(Drawing& draw) {
   return {.var = Rotary(x.var, cosine.var, sine.var, layout), .bound = x.bound * 6};
 }
 
-constexpr Rule kRules[] = {Product, Product, Product, Attention, Normalised, Normalised, LookedUp, TiedHead, Rotated};
+// Large enough, in f32, for the weight to be packed.
+Drawn LargeProduct(Drawing& draw) {
+  if (!draw.Chance(4)) return {};
+  const int64_t rows = 512 + draw.Below(100), inner = 64 + draw.Below(8), columns = 64 + draw.Below(70);
+  const Drawn x = draw.Under(draw.Like({rows, inner}), 3);
+  const Drawn weight = draw.Weight({columns, inner}, 1);
+  return {MatMul(x.var, weight.var, {.transpose_b = true}), x.bound * static_cast<double>(inner)};
+}
+
+// The next version of a cache; its rows may be the cache's own.
+Drawn Appended(Drawing& draw) {
+  const int64_t batch = 1 + draw.Below(2), heads = 1 + draw.Below(2), length = 2 + draw.Below(6);
+  const Shape shape = {batch, heads, length, 1 + draw.Below(9)};
+  const Var cache = draw.State(shape), positions = draw.Ids({batch, length}, length);
+  const Var rows = draw.Like(shape).var;
+  const Var first = CacheAppend(cache, rows, positions);
+  draw.undifferentiated().push_back(CacheAppend(first, draw.Chance(2) ? first : rows, positions));
+  return {};
+}
+
+constexpr Rule kRules[] = {Product,    Product,  Product,  Attention, LargeProduct, Normalised,
+                           Normalised, LookedUp, TiedHead, Rotated,   Appended};
 
 }  // namespace
 

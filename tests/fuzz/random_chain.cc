@@ -51,19 +51,20 @@ Var Updated(Drawing& draw, Var weight, Var gradient) {
   const auto state = [&](const char* which) {
     return tape->State(absl::StrCat(name, ".", which), weight.type(), Zeros());
   };
+  const Var m = state("m"), v = state("v");
   const Var rate = Fill(tape, {kF32, {}}, 0.05), one = Fill(tape, {kF32, {}}, 1), step = Fill(tape, {kI32, {}}, 2);
   switch (draw.Below(6)) {
     case 0:
-      return SgdUpdate(weight, state("m"), gradient, rate, one, {.momentum = 0.9, .nesterov = draw.Chance(2)})[0];
+      return SgdUpdate(weight, m, gradient, rate, one, {.momentum = 0.9, .nesterov = draw.Chance(2)})[0];
     case 1:
-      return AdamWUpdate(weight, state("m"), state("v"), gradient, rate, one, step, {.epsilon = 1e-2})[0];
+      return AdamWUpdate(weight, m, v, gradient, rate, one, step, {.epsilon = 1e-2})[0];
     case 2:
-      return AdamUpdate(weight, state("m"), state("v"), gradient, rate, one, step, {.epsilon = 1e-2})[0];
+      return AdamUpdate(weight, m, v, gradient, rate, one, step, {.epsilon = 1e-2})[0];
     case 3:  // its root is steep at 0, where gradients are that should be 0
-      return AdagradUpdate(weight, state("sum"), gradient, rate, one, step, {.epsilon = 1e-2})[0];
+      return AdagradUpdate(weight, m, gradient, rate, one, step, {.epsilon = 1e-2})[0];
     case 4: {  // by the sign of what lies at no jump
       const Drawn apart = draw.Apart({gradient});
-      return LionUpdate(weight, state("m"), apart.var, rate, one, {})[0];
+      return LionUpdate(weight, m, apart.var, rate, one, {})[0];
     }
     default:
       return Assign(weight, weight - 0.1 * gradient);
@@ -95,6 +96,7 @@ RandomChain RecordRandomChain(const ChainOptions& options, Tape* tape) {
         chain.updates.push_back(Updated(draw, sources[i], gradients[i]));
     }
   }
+  chain.fetch.insert(chain.fetch.end(), draw.undifferentiated().begin(), draw.undifferentiated().end());
   chain.feeds = std::move(draw.feeds());
   return chain;
 }

@@ -1,5 +1,5 @@
-// Chains of ops drawn at random from all that ops.h has, with shapes, axes, options, masks and ids; with gradients of
-// first and second order, and updates of weights. (tests/random_program.h draws fewer ops of larger values.)
+// Chains of ops drawn at random from most of what ops.h has, with shapes, axes, options, masks and ids; with gradients
+// of first and second order, and updates of weights. (tests/random_program.h draws fewer ops of larger values.)
 #ifndef WEFT_TESTS_FUZZ_RANDOM_CHAIN_H_
 #define WEFT_TESTS_FUZZ_RANDOM_CHAIN_H_
 

@@ -89,7 +89,8 @@ Drawn Loss(Drawing& draw) {
     }
     case 2: {
       const Drawn target = draw.Leaf(x.shape());
-      return {KlDivergence(LogSoftmax(x.var), Softmax(target.var), reduction), 50 * count};
+      const Var log_q = LogSoftmax(x.var), p = Softmax(target.var);
+      return {KlDivergence(log_q, p, reduction), 50 * count};
     }
     default: {
       const int64_t classes = x.shape().cols();

@@ -8,7 +8,7 @@ namespace weft {
 namespace {
 
 // The elements of x, some of them, some more than once.
-Drawn Moved(const Drawn& x, Var y) { return {.var = y, .bound = x.bound, .exact = x.exact}; }
+Drawn Moved(const Drawn& x, Var y) { return {.var = y, .bound = x.bound}; }
 
 Drawn Reshaped(Drawing& draw) {
   const Drawn x = draw.Any();

@@ -3,6 +3,7 @@
 //
 //   bazel run -c opt //tests/fuzz/files:config_replay -- --write=corpus
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -39,7 +40,8 @@ std::string Mutated(const std::vector<std::string>& seeds, std::mt19937* random)
         break;
       default: {
         const std::string& other = seeds[below(seeds.size())];
-        input.replace(at, length, other.substr(below(other.size()), 1 + below(16)));
+        const size_t from = below(other.size());
+        input.replace(at, length, other.substr(from, 1 + below(16)));
       }
     }
   }

@@ -1,6 +1,6 @@
 """Readers of files, fuzzed."""
 
-load("//tools:weft.bzl", "weft_library")
+load("//tools:weft.bzl", "weft_binary", "weft_library", "weft_test")
 
 def fuzz_target(name, deps):
     """NAME_target.cc as NAME_replay, a test, and NAME_fuzz, libFuzzer's program, which --config=fuzz builds."""
@@ -11,17 +11,16 @@ def fuzz_target(name, deps):
         hdrs = ["target.h"],
         deps = deps + ["//third_party:abseil"],
     )
-    native.cc_test(
+    weft_test(
         name = name + "_replay",
-        size = "small",
         srcs = ["replay.cc"],
-        linkstatic = True,
+        main = None,
         deps = [
             ":" + name + "_target",
             "//third_party:cli11",
         ],
     )
-    native.cc_binary(
+    weft_binary(
         name = name + "_fuzz",
         testonly = True,
         linkopts = ["-fsanitize=fuzzer"],

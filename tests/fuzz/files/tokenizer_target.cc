@@ -1,9 +1,12 @@
 // Any bytes as the files of a tokenizer: the first byte says of which. Files after the first follow a zero byte.
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <string>
 
 #include "weft/core/status.h"
 #include "weft/tests/fuzz/files/target.h"
