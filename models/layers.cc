@@ -6,7 +6,16 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "weft/core/status.h"
+
 namespace weft {
+namespace {
+
+// Of the gain and bias of a norm of x.
+DType GainType(Var x) { return x.dtype() == kBF16 ? kF32 : x.dtype(); }
+
+}  // namespace
 
 Var Linear(absl::string_view name, Var x, int64_t width, const LinearOptions& options) {
   const Scope scope(x.tape, name);
@@ -17,7 +26,7 @@ Var Linear(absl::string_view name, Var x, int64_t width, const LinearOptions& op
 
 Var LayerNorm(absl::string_view name, Var x, double epsilon) {
   const Scope scope(x.tape, name);
-  const TensorType type = {x.dtype(), {x.dim(-1)}};
+  const TensorType type = {GainType(x), {x.dim(-1)}};
   const Var gain = x.tape->Parameter("weight", type, Ones());
   return LayerNorm(x, gain, x.tape->Parameter("bias", type, Zeros()), epsilon);
 }
@@ -26,12 +35,17 @@ Var BatchNorm(absl::string_view name, Var x, const BatchNormOptions& options, Va
   Tape* const tape = x.tape;
   const Scope scope(tape, name);
   const TensorType type = {x.dtype(), {x.dim(-1)}};
+  if (!(options.momentum >= 0 && options.momentum <= 1)) {
+    tape->Fail(
+        ShapeError("batch_norm", absl::StrCat("momentum = ", options.momentum, ", wanted in [0, 1]"), {x.type()}));
+  }
   const Var gain = tape->Parameter("weight", type, Ones()), bias = tape->Parameter("bias", type, Zeros());
   if (!tape->status().ok()) return x;
   const std::string weight = tape->ParameterName(gain), prefix = weight.substr(0, weight.rfind("weight"));
   const Var mean = tape->State(prefix + "running_mean", type, Zeros());
   const Var variance = tape->State(prefix + "running_var", type, Ones());
   const BatchNormResult batch = BatchNorm(x, gain, bias, mean, variance, options.epsilon);
+  if (x.shape().rows() == 0) return batch.y;  // no rows have no statistics
   const double n = static_cast<double>(x.shape().elements()) / std::max<double>(1, static_cast<double>(x.dim(-1)));
   const Var unbiased = Scale(batch.variance, n / std::max(1.0, n - 1));
   for (const auto& [running, of_batch] : {std::pair{mean, batch.mean}, {variance, unbiased}}) {
@@ -48,6 +62,10 @@ Var EmbeddingTable(absl::string_view name, Tape* tape, int64_t vocabulary, int64
 
 Var ConstantTable(Tape* tape, DType dtype, int64_t rows, int64_t cols,
                   absl::FunctionRef<double(int64_t, int64_t)> value) {
+  if (!Shape{rows, cols}.valid() || (dtype != kF32 && dtype != kF64)) {
+    tape->Fail(ShapeError("constant table", "wanted f32 or f64, of a shape", {{dtype, {rows, cols}}}));
+    return tape->Constant({});
+  }
   const auto record = [&](auto zero) {
     std::vector<decltype(zero)> values;
     for (int64_t row = 0; row < rows; ++row) {
@@ -73,7 +91,7 @@ Var SinusoidalPositions(Tape* tape, DType dtype, int64_t length, int64_t width, 
 Var Norm(absl::string_view name, Var x, const NormOptions& options) {
   if (options.kind == NormKind::kLayerNorm) return LayerNorm(name, x, options.epsilon);
   const Scope scope(x.tape, name);
-  return RmsNorm(x, x.tape->Parameter("weight", {x.dtype(), {x.dim(-1)}}, Ones()), options.epsilon);
+  return RmsNorm(x, x.tape->Parameter("weight", {GainType(x), {x.dim(-1)}}, Ones()), options.epsilon);
 }
 
 Var Activate(Var x, Activation activation) {

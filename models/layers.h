@@ -20,7 +20,7 @@ struct LinearOptions {
 // x [..., in] · weightᵀ + bias = [..., width]; weight [width, in] as in PyTorch's nn.Linear.
 Var Linear(absl::string_view name, Var x, int64_t width, const LinearOptions& options = {});
 
-// LayerNorm over the last axis, with gain ("weight") 1 and bias 0 at the start.
+// LayerNorm over the last axis, with gain ("weight") 1 and bias 0 at the start, f32 where x is bf16.
 Var LayerNorm(absl::string_view name, Var x, double epsilon = 1e-5);
 
 struct BatchNormOptions {
