@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "absl/strings/match.h"
 #include "weft/text/learn_sentencepiece.h"
 
 namespace weft {
@@ -63,6 +64,11 @@ TEST(SentencePieceTokenizerTest, RefusesWhatIsNoModel) {
   for (const char* contents : {"", "garbage", "{}", "\n\x05"}) {
     EXPECT_EQ(SentencePieceTokenizer::Create(contents).status().message(), "not a SentencePiece model");
   }
+  // Two pieces, the second of which has a zero byte: the library throws.
+  const std::string zero(
+      "\x0a\x0e\x0a\x05<unk>\x15\x00\x00\x80\xbf\x18\x02\x0a\x0c\x0a\x0a\x00\x15\x62\x0a\x00\x00tity", 30);
+  const absl::Status status = SentencePieceTokenizer::Create(zero).status();
+  EXPECT_TRUE(absl::StartsWith(status.message(), "not a SentencePiece model: ")) << status;
 }
 
 }  // namespace
