@@ -181,7 +181,7 @@ struct CrossEntropyOptions {
 // targets is an Input, its bounds must exclude that: 0 < below <= V, and ignored, where declared, is ignore_index.
 // Targets may be probabilities [..., V] of the logits' dtype: then kMean divides by the number of rows.
 Var CrossEntropy(Var logits, Var targets, const CrossEntropyOptions& options = {});
-// log_p [..., V]: -w · log_p at the target. Without smoothing.
+// log_p [..., V]: -w · log_p at the target; label_smoothing must be 0.
 Var NegativeLogLikelihood(Var log_p, Var targets, const CrossEntropyOptions& options = {});
 // Of equal shapes: softplus(x) - x · target for logits x and targets in [0, 1]; and (x - y)².
 Var BinaryCrossEntropy(Var logits, Var targets, Reduction reduction = Reduction::kMean);
