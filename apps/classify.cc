@@ -100,8 +100,8 @@ absl::Status Classify(ClassifyFlags flags) {
 
 Command ClassifyCommand(CLI::App* weft) {
   auto flags = std::make_shared<ClassifyFlags>();
-  CLI::App* app = weft->add_subcommand(
-      "classify",
+  CLI::App* app = AddCommand(
+      weft, "classify",
       "Prints the likeliest label of each line of text, a tab and its probability. With a ViT the files have pictures, "
       "as CSV of their pixels or MNIST's IDX, and each picture gets a label; a label that stands behind the pixels is "
       "passed over.");

@@ -5,11 +5,14 @@
 #ifndef WEFT_APPS_COMMANDS_H_
 #define WEFT_APPS_COMMANDS_H_
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
 
 #include "absl/status/status.h"
+
+namespace CLI {
+class App;
+}
 
 namespace weft {
 

@@ -58,8 +58,9 @@ absl::Status Embed(EmbedFlags flags) {
 
 Command EmbedCommand(CLI::App* weft) {
   auto flags = std::make_shared<EmbedFlags>();
-  CLI::App* app = weft->add_subcommand(
-      "embed", "Prints a sentence embedding, a JSON array of numbers whose squares sum to 1, for each line of text.");
+  CLI::App* app =
+      AddCommand(weft, "embed",
+                 "Prints a sentence embedding, a JSON array of numbers whose squares sum to 1, for each line of text.");
   AddFlags(app, Table(flags.get()), &flags->given);
   AddFiles(app, &flags->files);
   return {"weft embed", app, [flags] { return Embed(*flags); }};

@@ -124,8 +124,8 @@ Figure Loss(double loss, const std::string& of) { return {"loss", loss, absl::St
 
 Command EvaluateCommand(CLI::App* weft) {
   auto flags = std::make_shared<EvaluateFlags>();
-  CLI::App* app = weft->add_subcommand(
-      "evaluate",
+  CLI::App* app = AddCommand(
+      weft, "evaluate",
       "Measures a model on data. A GPT on texts: loss, perplexity and bits per byte, over windows of its context that "
       "do not overlap; a token sees those before it in its window, and the first one the beginning of a text. A BERT "
       "on texts: loss and accuracy of masked tokens, over such windows. A BERT with a classifier on lines \"a "

@@ -169,8 +169,8 @@ absl::Status FillMask(FillMaskFlags flags) {
 
 Command FillMaskCommand(CLI::App* weft) {
   auto flags = std::make_shared<FillMaskFlags>();
-  CLI::App* app = weft->add_subcommand(
-      "fill-mask",
+  CLI::App* app = AddCommand(
+      weft, "fill-mask",
       "Prints for each mask in each line of text, written as the model's mask token ([MASK]), the likeliest tokens: a "
       "JSON array of objects with score (the probability), token (its id), token_str and sequence (the line with the "
       "token in the mask's place).");

@@ -1,5 +1,7 @@
 #include "weft/apps/flags.h"
 
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -37,6 +39,10 @@ std::vector<std::string> Words(int argc, char** argv) {
     if (empty_value) words.emplace_back();
   }
   return words;
+}
+
+CLI::App* AddCommand(CLI::App* parent, const std::string& name, const std::string& about) {
+  return parent->add_subcommand(name, about);
 }
 
 void AddFlags(CLI::App* app, const Hyperparameters& table, GivenFlags* given) {

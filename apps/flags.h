@@ -2,14 +2,18 @@
 #ifndef WEFT_APPS_FLAGS_H_
 #define WEFT_APPS_FLAGS_H_
 
-#include <CLI/CLI.hpp>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "weft/train/hyperparameters.h"
+
+namespace CLI {
+class App;
+}
 
 namespace weft {
 
@@ -25,6 +29,8 @@ std::vector<std::string> Words(int argc, char** argv);
 // The flags that were given, by name, as texts.
 using GivenFlags = std::map<std::string, std::string>;
 
+// A subcommand of `parent`, of this name, and what its help says that it is for.
+CLI::App* AddCommand(CLI::App* parent, const std::string& name, const std::string& about);
 // Adds a flag for each row; parsing fills `given`, which outlives `app`, and leaves the rows' values alone.
 void AddFlags(CLI::App* app, const Hyperparameters& table, GivenFlags* given);
 // The value of one flag: from `given`.

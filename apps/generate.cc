@@ -183,8 +183,8 @@ absl::Status Generate(GenerateFlags flags) {
 
 Command GenerateCommand(CLI::App* weft) {
   auto flags = std::make_shared<GenerateFlags>();
-  CLI::App* app = weft->add_subcommand(
-      "generate",
+  CLI::App* app = AddCommand(
+      weft, "generate",
       "Continues --prompt, or each line of files or of standard input, with a GPT: a text for each, in their order. "
       "Without any of them it begins a text. A text ends at the model's end token, at --stop or after --length "
       "tokens.");

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <iterator>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <system_error>
@@ -252,7 +253,7 @@ absl::Status Convert(const ConvertFlags& flags) {
 
 Command MakeCommand(CLI::App* weft, const char* name, const char* about, Hyperparameters (*table)(ConvertFlags*)) {
   auto flags = std::make_shared<ConvertFlags>();
-  CLI::App* app = weft->add_subcommand(name, about);
+  CLI::App* app = AddCommand(weft, name, about);
   AddFlags(app, table(flags.get()), &flags->given);
   return {absl::StrCat("weft ", name), app, [flags, table]() -> absl::Status {
             ConvertFlags own = *flags;

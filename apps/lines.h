@@ -3,7 +3,6 @@
 #ifndef WEFT_APPS_LINES_H_
 #define WEFT_APPS_LINES_H_
 
-#include <CLI/CLI.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -14,6 +13,10 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+
+namespace CLI {
+class App;
+}
 
 namespace weft {
 

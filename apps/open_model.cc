@@ -1,6 +1,7 @@
 #include "weft/apps/open_model.h"
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <system_error>
 #include <utility>

@@ -64,7 +64,7 @@ absl::Status Tokenize(TokenizeFlags flags) {
 
 Command TokenizeCommand(CLI::App* weft) {
   auto flags = std::make_shared<TokenizeFlags>();
-  CLI::App* app = weft->add_subcommand("tokenize", "Prints a JSON array of token ids for each line of text.");
+  CLI::App* app = AddCommand(weft, "tokenize", "Prints a JSON array of token ids for each line of text.");
   AddFlags(app, Table(flags.get()), &flags->given);
   AddFiles(app, &flags->files);
   return {"weft tokenize", app, [flags] { return Tokenize(*flags); }};

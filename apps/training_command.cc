@@ -154,7 +154,7 @@ absl::Status Run(RunFlags flags, const MakeJob& make) {
 Command TrainingCommand(CLI::App* train, const std::string& name, const std::string& about, MakeJob make) {
   auto flags = std::make_shared<RunFlags>();
   flags->run.name = name;
-  CLI::App* app = train->add_subcommand(name, about);
+  CLI::App* app = AddCommand(train, name, about);
   AddFlags(app, RunTable(flags.get()), &flags->given);
   AddFlags(app, make()->Table(), &flags->given);  // copies what it needs of the rows
   return {absl::StrCat("weft train ", name), app, [flags, make = std::move(make)] { return Run(*flags, make); }};

@@ -92,10 +92,10 @@ absl::Status Translate(TranslateFlags flags) {
 
 Command TranslateCommand(CLI::App* weft) {
   auto flags = std::make_shared<TranslateFlags>();
-  CLI::App* app = weft->add_subcommand(
-      "translate",
-      "Prints a translation of each line of text, or its n best, a line each, in the order of the lines. "
-      "An empty line gives an empty line.");
+  CLI::App* app =
+      AddCommand(weft, "translate",
+                 "Prints a translation of each line of text, or its n best, a line each, in the order of the lines. "
+                 "An empty line gives an empty line.");
   AddFlags(app, Table(flags.get()), &flags->given);
   AddFiles(app, &flags->files);
   return {"weft translate", app, [flags] { return Translate(*flags); }};

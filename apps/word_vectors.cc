@@ -210,9 +210,9 @@ absl::Status Run(WordVectorsFlags flags) {
 
 Command WordVectorsCommand(CLI::App* weft) {
   auto flags = std::make_shared<WordVectorsFlags>();
-  CLI::App* app = weft->add_subcommand("word-vectors",
-                                       "Prints how alike a word's vectors are in the sentences it stands in, each a "
-                                       "line of text, and how alike the word's row in the table of embeddings.");
+  CLI::App* app = AddCommand(weft, "word-vectors",
+                             "Prints how alike a word's vectors are in the sentences it stands in, each a "
+                             "line of text, and how alike the word's row in the table of embeddings.");
   AddFlags(app, Table(flags.get()), &flags->given);
   AddFiles(app, &flags->files);
   return {"weft word-vectors", app, [flags] { return Run(*flags); }};

@@ -1,5 +1,6 @@
 #include "weft/core/json.h"
 
+#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <vector>

@@ -2,7 +2,7 @@
 #ifndef WEFT_CORE_JSON_H_
 #define WEFT_CORE_JSON_H_
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"

@@ -10,7 +10,7 @@
 #ifndef WEFT_MODELS_CONFIG_JSON_H_
 #define WEFT_MODELS_CONFIG_JSON_H_
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 

@@ -1,6 +1,7 @@
 #include "weft/models/config_json.h"
 
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "gmock/gmock.h"

@@ -1,6 +1,7 @@
 #include "weft/models/published.h"
 
 #include <cstring>
+#include <nlohmann/json.hpp>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"

@@ -3,7 +3,7 @@
 #define WEFT_MODELS_PUBLISHED_H_
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "absl/status/statusor.h"

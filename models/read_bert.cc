@@ -1,3 +1,5 @@
+#include <nlohmann/json.hpp>
+
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/models/config_json.h"

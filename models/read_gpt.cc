@@ -1,3 +1,5 @@
+#include <nlohmann/json.hpp>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"

@@ -1,4 +1,5 @@
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "weft/core/status.h"
 #include "weft/models/published.h"

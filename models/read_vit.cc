@@ -1,3 +1,5 @@
+#include <nlohmann/json.hpp>
+
 #include "weft/core/status.h"
 #include "weft/models/config_json.h"
 #include "weft/models/published.h"

@@ -1,4 +1,6 @@
 // The layouts of the encoder-decoder: our own, and CTranslate2's (https://github.com/OpenNMT/CTranslate2).
+#include <nlohmann/json.hpp>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"

@@ -1,6 +1,7 @@
 #include "weft/models/write_weights.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "absl/strings/match.h"
 #include "weft/core/file.h"

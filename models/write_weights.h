@@ -7,7 +7,7 @@
 #ifndef WEFT_MODELS_WRITE_WEIGHTS_H_
 #define WEFT_MODELS_WRITE_WEIGHTS_H_
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "absl/status/status.h"

@@ -1,5 +1,7 @@
 #include "weft/text/bpe_files.h"
 
+#include <nlohmann/json.hpp>
+
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"

@@ -2,7 +2,7 @@
 #ifndef WEFT_TEXT_BPE_FILES_H_
 #define WEFT_TEXT_BPE_FILES_H_
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <vector>
 
 #include "weft/text/byte_level_bpe.h"

@@ -1,6 +1,7 @@
 #include "weft/text/load_tokenizer.h"
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
 

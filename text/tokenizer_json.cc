@@ -1,6 +1,7 @@
 #include "weft/text/tokenizer_json.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <type_traits>
 #include <utility>

@@ -6,7 +6,7 @@
 #define WEFT_TEXT_TOKENIZER_JSON_H_
 
 #include <memory>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "weft/text/bert_words.h"

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "weft/core/json.h"
 #include "weft/text/learn_bpe.h"
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "weft/text/byte_alphabet.h"

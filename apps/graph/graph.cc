@@ -123,7 +123,7 @@ absl::Status PrintGraph(GraphFlags flags) {
 
 Command GraphCommand(CLI::App* weft) {
   auto flags = std::make_shared<GraphFlags>();
-  CLI::App* app = weft->add_subcommand("graph", "Prints the graph of a GPT's training step.");
+  CLI::App* app = AddCommand(weft, "graph", "Prints the graph of a GPT's training step.");
   AddFlags(app, Table(flags.get()), &flags->given);
   return {"weft graph", app, [flags] { return PrintGraph(*flags); }};
 }

@@ -79,8 +79,7 @@ absl::Status Calibrate(CalibrateFlags flags) {
 
 Command CalibrateCommand(CLI::App* weft) {
   auto flags = std::make_shared<CalibrateFlags>();
-  CLI::App* app =
-      weft->add_subcommand("calibrate", "Finds what ops take on this machine, for priorities and pictures.");
+  CLI::App* app = AddCommand(weft, "calibrate", "Finds what ops take on this machine, for priorities and pictures.");
   AddFlags(app, Table(flags.get()), &flags->given);
   return {"weft calibrate", app, [flags] { return Calibrate(*flags); }};
 }

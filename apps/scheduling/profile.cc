@@ -72,7 +72,7 @@ absl::Status Profile(ProfileFlags flags) {
 Command ProfileCommand(CLI::App* weft) {
   auto flags = std::make_shared<ProfileFlags>();
   flags->out = "trace.json";
-  CLI::App* app = weft->add_subcommand("profile", "Runs a training step and writes when and where each tile ran.");
+  CLI::App* app = AddCommand(weft, "profile", "Runs a training step and writes when and where each tile ran.");
   AddFlags(app, Table(flags.get()), &flags->given);
   return {"weft profile", app, [flags] { return Profile(*flags); }};
 }

@@ -42,7 +42,7 @@ absl::Status Report(ReportFlags flags) {
 Command ReportCommand(CLI::App* weft) {
   auto flags = std::make_shared<ReportFlags>();
   flags->out = "report.html";
-  CLI::App* app = weft->add_subcommand("report", "Runs a training step and draws a page of how it was scheduled.");
+  CLI::App* app = AddCommand(weft, "report", "Runs a training step and draws a page of how it was scheduled.");
   AddFlags(app, Table(flags.get()), &flags->given);
   return {"weft report", app, [flags] { return Report(*flags); }};
 }

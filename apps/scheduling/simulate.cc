@@ -259,7 +259,7 @@ absl::Status Simulate(SimulateFlags flags) {
 
 Command SimulateCommand(CLI::App* weft) {
   auto flags = std::make_shared<SimulateFlags>();
-  CLI::App* app = weft->add_subcommand("simulate", "Says what a training step would take on more workers.");
+  CLI::App* app = AddCommand(weft, "simulate", "Says what a training step would take on more workers.");
   AddFlags(app, Table(flags.get()), &flags->given);
   return {"weft simulate", app, [flags] { return Simulate(*flags); }};
 }

@@ -1,4 +1,6 @@
 // Any text as a config.json: the first byte says of what. What is read is written, and read again as the same.
+#include <nlohmann/json.hpp>
+
 #include "weft/core/json.h"
 #include "weft/core/status.h"
 #include "weft/models/config_json.h"
