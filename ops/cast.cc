@@ -5,6 +5,7 @@
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/kernels/elementwise.h"
+#include "weft/ops/kernels/select.h"
 #include "weft/ops/ops.h"
 
 namespace weft {
@@ -35,6 +36,9 @@ void Kernel(const KernelArgs& a, Rect tile) {
       if constexpr (!std::is_same_v<From, To> && std::is_same_v<Computed<From>, float> &&
                     std::is_same_v<Computed<To>, float>) {
         Convert(x, y, n);
+      } else if constexpr (std::is_same_v<From, bool>) {
+        const To one = ConvertTo<To>(1.0), zero = ConvertTo<To>(0.0);
+        Select(x, &one, 0, &zero, 0, y, n);
       } else {
         std::transform(x, x + n, y, ConvertTo<To, From>);
       }

@@ -4,6 +4,7 @@
 
 #include "weft/ops/all_ops.h"
 #include "weft/ops/kernels/elementwise.h"
+#include "weft/ops/kernels/select.h"
 #include "weft/ops/ops.h"
 
 namespace weft {
@@ -16,20 +17,26 @@ absl::StatusOr<Types> Infer(const Attrs&, TypeSpan in) {
   return types;
 }
 
-template <class T, class Compare>
+template <class T, Comparison comparison>
 void Kernel(const KernelArgs& a, Rect tile) {
-  const auto run = [&](const Run& r) {
-    const T* x = a.input<T>(0) + r.a;
-    const T* y = a.input<T>(1) + r.b;
-    bool* out = a.output<bool>(0) + r.out;
-    for (int64_t i = 0; i < r.n; ++i) out[i] = Compare()(x[i * r.a_step], y[i * r.b_step]);
-  };
-  ForRuns(a.output_shape(0), a.input_shape(0), a.input_shape(1), tile, run);
+  ForRuns(a.output_shape(0), a.input_shape(0), a.input_shape(1), tile, [&](const Run& r) {
+    Compare(comparison, a.input<T>(0) + r.a, r.a_step, a.input<T>(1) + r.b, r.b_step, a.output<bool>(0) + r.out, r.n);
+  });
 }
 
-template <class Compare>
+template <class Function>
+void BoolKernel(const KernelArgs& a, Rect tile) {
+  ForRuns(a.output_shape(0), a.input_shape(0), a.input_shape(1), tile, [&](const Run& r) {
+    const bool* const x = a.input<bool>(0) + r.a;
+    const bool* const y = a.input<bool>(1) + r.b;
+    bool* const out = a.output<bool>(0) + r.out;
+    for (int64_t i = 0; i < r.n; ++i) out[i] = Function()(x[i * r.a_step], y[i * r.b_step]);
+  });
+}
+
+template <class Function>
 double Reference(double a, double b) {
-  return Compare()(a, b);
+  return Function()(a, b);
 }
 
 constexpr OpExample kEqualExamples[] = {
@@ -72,8 +79,8 @@ constexpr const char* kJumps = "it is constant but for jumps";
 constexpr OpDef kEqual = {
     .name = "equal",
     .infer = Infer<kEqual>,
-    .kernels = {Kernel<float, std::equal_to<>>, Kernel<double, std::equal_to<>>, Kernel<BF16, std::equal_to<>>,
-                Kernel<int32_t, std::equal_to<>>, Kernel<bool, std::equal_to<>>},
+    .kernels = {Kernel<float, Comparison::kEqual>, Kernel<double, Comparison::kEqual>, Kernel<BF16, Comparison::kEqual>,
+                Kernel<int32_t, Comparison::kEqual>, BoolKernel<std::equal_to<>>},
     .cut = Cut::kBoth,
     .access = BroadcastAccess,
     .no_gradient = kJumps,
@@ -83,8 +90,8 @@ Var Equal(Var a, Var b) { return Record(kEqual, {a, b}); }
 
 constexpr OpDef kLess = {.name = "less",
                          .infer = Infer<kLess>,
-                         .kernels = {Kernel<float, std::less<>>, Kernel<double, std::less<>>, Kernel<BF16, std::less<>>,
-                                     Kernel<int32_t, std::less<>>},
+                         .kernels = {Kernel<float, Comparison::kLess>, Kernel<double, Comparison::kLess>,
+                                     Kernel<BF16, Comparison::kLess>, Kernel<int32_t, Comparison::kLess>},
                          .cut = Cut::kBoth,
                          .access = BroadcastAccess,
                          .no_gradient = kJumps,
@@ -92,20 +99,21 @@ constexpr OpDef kLess = {.name = "less",
                          .examples = kOrderExamples<Less>};
 Var Less(Var a, Var b) { return Record(kLess, {a, b}); }
 
-constexpr OpDef kLessEqual = {.name = "less_equal",
-                              .infer = Infer<kLessEqual>,
-                              .kernels = {Kernel<float, std::less_equal<>>, Kernel<double, std::less_equal<>>,
-                                          Kernel<BF16, std::less_equal<>>, Kernel<int32_t, std::less_equal<>>},
-                              .cut = Cut::kBoth,
-                              .access = BroadcastAccess,
-                              .no_gradient = kJumps,
-                              .reference = BinaryReference<Reference<std::less_equal<>>>,
-                              .examples = kOrderExamples<LessEqual>};
+constexpr OpDef kLessEqual = {
+    .name = "less_equal",
+    .infer = Infer<kLessEqual>,
+    .kernels = {Kernel<float, Comparison::kLessEqual>, Kernel<double, Comparison::kLessEqual>,
+                Kernel<BF16, Comparison::kLessEqual>, Kernel<int32_t, Comparison::kLessEqual>},
+    .cut = Cut::kBoth,
+    .access = BroadcastAccess,
+    .no_gradient = kJumps,
+    .reference = BinaryReference<Reference<std::less_equal<>>>,
+    .examples = kOrderExamples<LessEqual>};
 Var LessEqual(Var a, Var b) { return Record(kLessEqual, {a, b}); }
 
 constexpr OpDef kAnd = {.name = "and",
                         .infer = InferBinary<kAnd>,
-                        .kernels = {nullptr, nullptr, nullptr, nullptr, Kernel<bool, std::logical_and<>>},
+                        .kernels = {nullptr, nullptr, nullptr, nullptr, BoolKernel<std::logical_and<>>},
                         .cut = Cut::kBoth,
                         .access = BroadcastAccess,
                         .in_place = 0,
@@ -116,7 +124,7 @@ Var And(Var a, Var b) { return Record(kAnd, {a, b}); }
 
 constexpr OpDef kOr = {.name = "or",
                        .infer = InferBinary<kOr>,
-                       .kernels = {nullptr, nullptr, nullptr, nullptr, Kernel<bool, std::logical_or<>>},
+                       .kernels = {nullptr, nullptr, nullptr, nullptr, BoolKernel<std::logical_or<>>},
                        .cut = Cut::kBoth,
                        .access = BroadcastAccess,
                        .in_place = 0,

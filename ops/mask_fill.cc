@@ -6,6 +6,7 @@
 #include "weft/ops/all_ops.h"
 #include "weft/ops/attributes.h"
 #include "weft/ops/kernels/elementwise.h"
+#include "weft/ops/kernels/select.h"
 #include "weft/ops/ops.h"
 
 namespace weft {
@@ -28,7 +29,7 @@ void Kernel(const KernelArgs& a, Rect tile) {
     const bool* mask = a.input<bool>(1) + r.b;
     T* y = a.output<T>(0) + r.out;
     if (r.b_step != 0) {
-      for (int64_t i = 0; i < r.n; ++i) y[i] = mask[i] ? value : x[i];
+      Select(mask, &value, 0, x, 1, y, r.n);
     } else if (*mask) {
       std::fill_n(y, r.n, value);
     } else if (x != y) {

@@ -2,6 +2,7 @@
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/kernels/elementwise.h"
+#include "weft/ops/kernels/select.h"
 #include "weft/ops/ops.h"
 
 namespace weft {
@@ -18,13 +19,7 @@ absl::StatusOr<Types> Infer(const Attrs&, TypeSpan in) {
 template <class T>
 void Kernel(const KernelArgs& a, Rect tile) {
   ForRuns(a.output_shape(0), tile, [&](int64_t begin, int64_t n) {
-    const bool* const mask = a.input<bool>(2);
-    const T *const x = a.input<T>(0), *const z = a.input<T>(1);
-    T* const y = a.output<T>(0);
-    for (int64_t i = begin; i < begin + n; ++i) {
-      const T if_true = x[i], if_false = z[i];  // both are read, so that there is nothing to guess
-      y[i] = mask[i] ? if_true : if_false;
-    }
+    Select(a.input<bool>(2) + begin, a.input<T>(0) + begin, 1, a.input<T>(1) + begin, 1, a.output<T>(0) + begin, n);
   });
 }
 

@@ -3,8 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "gtest/gtest.h"
-#include "hwy/targets.h"
+#include "weft/ops/kernels/instruction_set_test.h"
 
 namespace weft {
 namespace {
@@ -52,19 +51,7 @@ constexpr Row kRows[] = {
 };
 constexpr int64_t kSizes[] = {0, 1, 3, 31, 32, 33, 64, 65, 1001};
 
-class DropTest : public ::testing::TestWithParam<int64_t> {
- protected:
-  void SetUp() override {
-    if (GetParam() == 0) return;
-    if ((hwy::SupportedTargets() & GetParam()) == 0) GTEST_SKIP() << "not on this CPU";
-    hwy::SetSupportedTargetsForTest(GetParam());
-    hwy::GetChosenTarget().DeInit();
-  }
-  void TearDown() override {
-    hwy::SetSupportedTargetsForTest(0);
-    hwy::GetChosenTarget().DeInit();
-  }
-};
+using DropTest = InstructionSetTest;
 
 TEST_P(DropTest, KeepsWhatTheStreamSays) {
   for (const auto& [what, random, first, rate] : kRows) {
@@ -78,8 +65,7 @@ TEST_P(DropTest, KeepsWhatTheStreamSays) {
 }
 
 // The vectors of other CPUs hold other numbers of blocks.
-INSTANTIATE_TEST_SUITE_P(InstructionSets, DropTest, ::testing::Values(0, HWY_AVX2, HWY_SSE4, HWY_SCALAR),
-                         [](const auto& info) { return info.param == 0 ? "Best" : hwy::TargetName(info.param); });
+INSTANTIATE_TEST_SUITE_P(InstructionSets, DropTest, InstructionSets(), InstructionSetName);
 
 }  // namespace
 }  // namespace weft

@@ -1,0 +1,111 @@
+#include "weft/ops/kernels/select.h"
+
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "weft/ops/kernels/instruction_set_test.h"
+
+namespace weft {
+namespace {
+
+using SelectTest = InstructionSetTest;
+
+constexpr int64_t kSizes[] = {0, 1, 3, 7, 8, 9, 31, 32, 33, 65, 257};
+constexpr int kSteps[] = {0, 1};
+
+// Small whole numbers, so that many are equal, and where there are any, zeros of both signs, infinities and NaNs.
+template <class T>
+std::vector<T> Numbers(int64_t n, int64_t seed) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const double special[] = {0.0, -0.0, kInfinity, -kInfinity, std::numeric_limits<double>::quiet_NaN()};
+  std::vector<T> numbers;
+  for (int64_t i = 0; i <= n; ++i) {
+    const int64_t drawn = (i + seed) * 7919 % 104729 % 11;
+    const bool whole = drawn < 6 || std::is_integral_v<T>;
+    numbers.push_back(static_cast<T>(whole ? static_cast<double>(drawn - 3) : special[drawn - 6]));
+  }
+  return numbers;
+}
+
+template <class T>
+bool Compares(Comparison c, T a, T b) {
+  switch (c) {
+    case Comparison::kEqual:
+      return a == b;
+    case Comparison::kLess:
+      return a < b;
+    case Comparison::kLessEqual:
+      return a <= b;
+  }
+  return false;
+}
+
+template <class T>
+void ExpectComparisons(const std::string& type) {
+  for (const Comparison c : {Comparison::kEqual, Comparison::kLess, Comparison::kLessEqual}) {
+    for (const int64_t n : kSizes) {
+      for (const int a_step : kSteps) {
+        for (const int b_step : kSteps) {
+          const std::vector<T> a = Numbers<T>(n, 1), b = Numbers<T>(n, 5);
+          std::vector<uint8_t> y(n + 1, 7);
+          Compare(c, a.data(), a_step, b.data(), b_step, reinterpret_cast<bool*>(y.data()), n);
+          EXPECT_EQ(y[n], 7) << "written behind the end; " << type << " " << n;
+          for (int64_t i = 0; i < n; ++i) {
+            ASSERT_EQ(y[i], Compares(c, a[i * a_step], b[i * b_step]) ? 1 : 0)
+                << type << ", comparison " << static_cast<int>(c) << ", element " << i << " of " << n;
+          }
+        }
+      }
+    }
+  }
+}
+
+template <class T>
+void ExpectSelections(const std::string& type) {
+  for (const int64_t n : kSizes) {
+    for (const int a_step : kSteps) {
+      for (const int b_step : kSteps) {
+        const auto a = std::make_unique<T[]>(n + 1), b = std::make_unique<T[]>(n + 1), y = std::make_unique<T[]>(n + 1);
+        const auto mask = std::make_unique<bool[]>(n + 1);
+        for (int64_t i = 0; i <= n; ++i) {
+          a[i] = static_cast<T>(2 * i + 1);
+          b[i] = static_cast<T>(2 * i);
+          mask[i] = i * 7919 % 13 < 6;
+        }
+        const auto same = [&](T got, int64_t i) {
+          return static_cast<double>(got) == static_cast<double>(mask[i] ? a[i * a_step] : b[i * b_step]);
+        };
+        Select(mask.get(), a.get(), a_step, b.get(), b_step, y.get(), n);
+        EXPECT_EQ(static_cast<double>(y[n]), 0) << "written behind the end; " << type << " " << n;
+        for (int64_t i = 0; i < n; ++i) ASSERT_TRUE(same(y[i], i)) << type << ", element " << i << " of " << n;
+        if (a_step == 0 || b_step == 0) continue;
+        Select(mask.get(), a.get(), 1, b.get(), 1, b.get(), n);
+        for (int64_t i = 0; i < n; ++i) {
+          ASSERT_EQ(static_cast<double>(b[i]), static_cast<double>(y[i])) << "in place; element " << i;
+        }
+      }
+    }
+  }
+}
+
+TEST_P(SelectTest, ComparesAsCDoes) {
+  ExpectComparisons<float>("f32");
+  ExpectComparisons<double>("f64");
+  ExpectComparisons<BF16>("bf16");
+  ExpectComparisons<int32_t>("i32");
+}
+
+TEST_P(SelectTest, TakesWhatTheMaskSays) {
+  ExpectSelections<float>("f32");
+  ExpectSelections<double>("f64");
+  ExpectSelections<BF16>("bf16");
+  ExpectSelections<int32_t>("i32");
+  ExpectSelections<bool>("bool");
+}
+
+INSTANTIATE_TEST_SUITE_P(InstructionSets, SelectTest, InstructionSets(), InstructionSetName);
+
+}  // namespace
+}  // namespace weft
