@@ -38,7 +38,7 @@ void Kernel(const KernelArgs& a, Rect tile) {
         Convert(x, y, n);
       } else if constexpr (std::is_same_v<From, bool>) {
         const To one = ConvertTo<To>(1.0), zero = ConvertTo<To>(0.0);
-        Select(x, &one, 0, &zero, 0, y, n);
+        Selects<To>().select(x, &one, 0, &zero, 0, y, n);
       } else {
         std::transform(x, x + n, y, ConvertTo<To, From>);
       }

@@ -20,7 +20,8 @@ absl::StatusOr<Types> Infer(const Attrs&, TypeSpan in) {
 template <class T, Comparison comparison>
 void Kernel(const KernelArgs& a, Rect tile) {
   ForRuns(a.output_shape(0), a.input_shape(0), a.input_shape(1), tile, [&](const Run& r) {
-    Compare(comparison, a.input<T>(0) + r.a, r.a_step, a.input<T>(1) + r.b, r.b_step, a.output<bool>(0) + r.out, r.n);
+    Selects<T>().compare(comparison, a.input<T>(0) + r.a, r.a_step, a.input<T>(1) + r.b, r.b_step,
+                         a.output<bool>(0) + r.out, r.n);
   });
 }
 

@@ -29,20 +29,17 @@ Rect Access(const OpArgs& args, int operand, Rect tile) {
 template <class T>
 void Kernel(const KernelArgs& a, Rect tile) {
   const int64_t rows = a.input_shape(0).dim(0), n = a.input_shape(0).dim(1);
-  if (n == 1) {  // single look-ups, which are not worth a call each
-    const T* const table = a.input<T>(0);
-    const int32_t* const ids = a.input<int32_t>(1);
-    T* const y = a.output<T>(0);
-    for (int64_t r = tile.row_begin; r < tile.row_end; ++r) y[r] = ids[r] >= 0 && ids[r] < rows ? table[ids[r]] : T{0};
-    return;
-  }
+  const T* const table = a.input<T>(0);
+  const int32_t* const ids = a.input<int32_t>(1);
+  T* const y = a.output<T>(0);
   for (int64_t r = tile.row_begin; r < tile.row_end; ++r) {
-    const int64_t id = a.input<int32_t>(1)[r];
-    T* const y = a.output<T>(0) + r * n;
-    if (id >= 0 && id < rows) {
-      std::copy_n(a.input<T>(0) + id * n, n, y);
+    const bool known = ids[r] >= 0 && ids[r] < rows;
+    if (n == 1) {  // single look-ups are not worth a call each
+      y[r] = known ? table[ids[r]] : T{0};
+    } else if (known) {
+      std::copy_n(table + ids[r] * n, n, y + r * n);
     } else {
-      std::fill_n(y, n, T{0});
+      std::fill_n(y + r * n, n, T{0});
     }
   }
 }

@@ -29,7 +29,7 @@ void Kernel(const KernelArgs& a, Rect tile) {
     const bool* mask = a.input<bool>(1) + r.b;
     T* y = a.output<T>(0) + r.out;
     if (r.b_step != 0) {
-      Select(mask, &value, 0, x, 1, y, r.n);
+      Selects<T>().select(mask, &value, 0, x, 1, y, r.n);
     } else if (*mask) {
       std::fill_n(y, r.n, value);
     } else if (x != y) {

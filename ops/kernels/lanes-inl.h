@@ -122,6 +122,17 @@ HWY_INLINE void ForEachVector(int64_t n, F f) {
   if (i < n) f(Partial{static_cast<size_t>(n - i)}, i);
 }
 
+// Calls f with the steps of two arrays, 0 or 1, as constants.
+template <class F>
+HWY_INLINE void WithSteps(int a_step, int b_step, F f) {
+  using Zero = std::integral_constant<int, 0>;
+  using One = std::integral_constant<int, 1>;
+  if (a_step != 0 && b_step != 0) return f(One(), One());
+  if (a_step != 0) return f(One(), Zero());
+  if (b_step != 0) return f(Zero(), One());
+  f(Zero(), Zero());
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace weft
 HWY_AFTER_NAMESPACE();

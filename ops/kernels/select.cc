@@ -1,7 +1,6 @@
 #include "weft/ops/kernels/select.h"
 
 #include <functional>
-#include <type_traits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/kernels/select.cc"
@@ -14,17 +13,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace weft {
 namespace HWY_NAMESPACE {
-
-// Calls f with the steps as constants.
-template <class F>
-HWY_INLINE void WithSteps(int a_step, int b_step, F f) {
-  using Zero = std::integral_constant<int, 0>;
-  using One = std::integral_constant<int, 1>;
-  if (a_step != 0 && b_step != 0) return f(One(), One());
-  if (a_step != 0) return f(One(), Zero());
-  if (b_step != 0) return f(Zero(), One());
-  f(Zero(), Zero());
-}
+namespace {
 
 template <class C, class T>
 HWY_INLINE hn::Mask<D<T>> CompareLanes(V<T> a, V<T> b) {
@@ -51,35 +40,31 @@ HWY_INLINE void StoreMask(hn::Mask<D<T>> mask, bool* p) {
 template <class C, class T, int kAStep, int kBStep>
 HWY_INLINE void CompareRun(const T* a, const T* b, bool* y, int64_t n) {
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(D<T>()));
+  if (n == 0) return;
+  const V<T> a0 = hn::Set(D<T>(), static_cast<Computed<T>>(*a)), b0 = hn::Set(D<T>(), static_cast<Computed<T>>(*b));
   int64_t i = 0;
-  if (n >= lanes) {
-    const V<T> a0 = hn::Set(D<T>(), static_cast<Computed<T>>(*a)), b0 = hn::Set(D<T>(), static_cast<Computed<T>>(*b));
-    for (; i + lanes <= n; i += lanes) {
-      const V<T> from_a = kAStep != 0 ? LoadLanes(a + i) : a0, from_b = kBStep != 0 ? LoadLanes(b + i) : b0;
-      StoreMask<T>(CompareLanes<C, T>(from_a, from_b), y + i);
-    }
+  for (; i + lanes <= n; i += lanes) {
+    const V<T> from_a = kAStep != 0 ? LoadLanes(a + i) : a0, from_b = kBStep != 0 ? LoadLanes(b + i) : b0;
+    StoreMask<T>(CompareLanes<C, T>(from_a, from_b), y + i);
   }
   for (; i < n; ++i) y[i] = C()(a[i * kAStep], b[i * kBStep]);
 }
 
-template <class C, class T>
-HWY_INLINE void CompareBy(const T* a, int a_step, const T* b, int b_step, bool* y, int64_t n) {
-  WithSteps(a_step, b_step, [&](auto by_a, auto by_b) HWY_ATTR {
-    CompareRun<C, T, decltype(by_a)::value, decltype(by_b)::value>(a, b, y, n);
-  });
+template <class T>
+void CompareAs(Comparison c, const T* a, int a_step, const T* b, int b_step, bool* y, int64_t n) {
+  const auto compare = [&](auto function) HWY_ATTR {
+    WithSteps(a_step, b_step, [&](auto by_a, auto by_b) HWY_ATTR {
+      CompareRun<decltype(function), T, decltype(by_a)::value, decltype(by_b)::value>(a, b, y, n);
+    });
+  };
+  if (c == Comparison::kEqual) return compare(std::equal_to<>());
+  c == Comparison::kLess ? compare(std::less<>()) : compare(std::less_equal<>());
 }
 
+// The lanes that elements are moved in: of the same bits.
 template <class T>
-HWY_INLINE void CompareAs(Comparison c, const T* a, int a_step, const T* b, int b_step, bool* y, int64_t n) {
-  switch (c) {
-    case Comparison::kEqual:
-      return CompareBy<std::equal_to<>>(a, a_step, b, b_step, y, n);
-    case Comparison::kLess:
-      return CompareBy<std::less<>>(a, a_step, b, b_step, y, n);
-    case Comparison::kLessEqual:
-      return CompareBy<std::less_equal<>>(a, a_step, b, b_step, y, n);
-  }
-}
+using Moved =
+    std::conditional_t<std::is_same_v<T, BF16>, uint16_t, std::conditional_t<std::is_same_v<T, bool>, uint8_t, T>>;
 
 // As many bytes as there are lanes: true where one is not 0.
 template <class T>
@@ -87,115 +72,91 @@ HWY_INLINE hn::Mask<hn::ScalableTag<T>> LoadMask(const bool* p) {
   const hn::ScalableTag<T> d;
   const hn::RebindToUnsigned<decltype(d)> bits;
   const hn::Rebind<uint8_t, decltype(d)> bytes;
-  const auto load = [&]() HWY_ATTR {
-    const auto ones = hn::LoadU(bytes, reinterpret_cast<const uint8_t*>(p));
-    if constexpr (sizeof(T) == 1) {
-      return ones;
-    } else if constexpr (sizeof(T) == 8) {
-      return hn::PromoteTo(bits, hn::PromoteTo(hn::Rebind<uint32_t, decltype(d)>(), ones));
-    } else {
-      return hn::PromoteTo(bits, ones);
-    }
-  };
-  return hn::RebindMask(d, hn::Ne(load(), hn::Zero(bits)));
+  const auto ones = hn::LoadU(bytes, reinterpret_cast<const uint8_t*>(p));
+  if constexpr (sizeof(T) == 1) {
+    return hn::Ne(ones, hn::Zero(bits));
+  } else if constexpr (sizeof(T) == 8) {
+    const auto wide = hn::PromoteTo(bits, hn::PromoteTo(hn::Rebind<uint32_t, decltype(d)>(), ones));
+    return hn::RebindMask(d, hn::Ne(wide, hn::Zero(bits)));
+  } else {
+    return hn::RebindMask(d, hn::Ne(hn::PromoteTo(bits, ones), hn::Zero(bits)));
+  }
 }
 
 template <class T, int kAStep, int kBStep>
 HWY_INLINE void SelectRun(const bool* mask, const T* a, const T* b, T* y, int64_t n) {
   const hn::ScalableTag<T> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  if (n == 0) return;
+  const auto a0 = hn::Set(d, *a), b0 = hn::Set(d, *b);
   int64_t i = 0;
-  if (n >= lanes) {
-    const auto a0 = hn::Set(d, *a), b0 = hn::Set(d, *b);
-    for (; i + lanes <= n; i += lanes) {
-      const auto from_a = kAStep != 0 ? hn::LoadU(d, a + i) : a0, from_b = kBStep != 0 ? hn::LoadU(d, b + i) : b0;
-      hn::StoreU(hn::IfThenElse(LoadMask<T>(mask + i), from_a, from_b), d, y + i);
-    }
+  for (; i + lanes <= n; i += lanes) {
+    const auto from_a = kAStep != 0 ? hn::LoadU(d, a + i) : a0, from_b = kBStep != 0 ? hn::LoadU(d, b + i) : b0;
+    hn::StoreU(hn::IfThenElse(LoadMask<T>(mask + i), from_a, from_b), d, y + i);
   }
   for (; i < n; ++i) y[i] = mask[i] ? a[i * kAStep] : b[i * kBStep];
 }
 
 template <class T>
-HWY_INLINE void SelectBy(const bool* mask, const T* a, int a_step, const T* b, int b_step, T* y, int64_t n) {
+void SelectBy(const bool* mask, const T* a, int a_step, const T* b, int b_step, T* y, int64_t n) {
+  using M = Moved<T>;
   WithSteps(a_step, b_step, [&](auto by_a, auto by_b) HWY_ATTR {
-    SelectRun<T, decltype(by_a)::value, decltype(by_b)::value>(mask, a, b, y, n);
+    SelectRun<M, decltype(by_a)::value, decltype(by_b)::value>(
+        mask, reinterpret_cast<const M*>(a), reinterpret_cast<const M*>(b), reinterpret_cast<M*>(y), n);
   });
 }
 
-void CompareF32(Comparison c, const float* a, int a_step, const float* b, int b_step, bool* y, int64_t n) {
-  CompareAs(c, a, a_step, b, b_step, y, n);
-}
-void CompareF64(Comparison c, const double* a, int a_step, const double* b, int b_step, bool* y, int64_t n) {
-  CompareAs(c, a, a_step, b, b_step, y, n);
-}
-void CompareBF16(Comparison c, const BF16* a, int a_step, const BF16* b, int b_step, bool* y, int64_t n) {
-  CompareAs(c, a, a_step, b, b_step, y, n);
-}
-void CompareI32(Comparison c, const int32_t* a, int a_step, const int32_t* b, int b_step, bool* y, int64_t n) {
-  CompareAs(c, a, a_step, b, b_step, y, n);
+template <class T>
+const SelectKernels<T>* Table() {
+  static constexpr SelectKernels<T> kTable = {.compare = CompareAs<T>, .select = SelectBy<T>};
+  return &kTable;
 }
 
-void SelectF32(const bool* mask, const float* a, int a_step, const float* b, int b_step, float* y, int64_t n) {
-  SelectBy(mask, a, a_step, b, b_step, y, n);
-}
-void SelectF64(const bool* mask, const double* a, int a_step, const double* b, int b_step, double* y, int64_t n) {
-  SelectBy(mask, a, a_step, b, b_step, y, n);
-}
-void SelectI32(const bool* mask, const int32_t* a, int a_step, const int32_t* b, int b_step, int32_t* y, int64_t n) {
-  SelectBy(mask, a, a_step, b, b_step, y, n);
-}
-void Select16(const bool* mask, const uint16_t* a, int a_step, const uint16_t* b, int b_step, uint16_t* y, int64_t n) {
-  SelectBy(mask, a, a_step, b, b_step, y, n);
-}
-void Select8(const bool* mask, const uint8_t* a, int a_step, const uint8_t* b, int b_step, uint8_t* y, int64_t n) {
-  SelectBy(mask, a, a_step, b, b_step, y, n);
+const SelectKernels<float>* TableF32() { return Table<float>(); }
+const SelectKernels<double>* TableF64() { return Table<double>(); }
+const SelectKernels<BF16>* TableBF16() { return Table<BF16>(); }
+const SelectKernels<int32_t>* TableI32() { return Table<int32_t>(); }
+const SelectKernels<bool>* TableBool() {
+  static constexpr SelectKernels<bool> kTable = {.select = SelectBy<bool>};
+  return &kTable;
 }
 
+}  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace weft
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace weft {
+namespace {
 
-HWY_EXPORT(CompareF32);
-HWY_EXPORT(CompareF64);
-HWY_EXPORT(CompareBF16);
-HWY_EXPORT(CompareI32);
-HWY_EXPORT(SelectF32);
-HWY_EXPORT(SelectF64);
-HWY_EXPORT(SelectI32);
-HWY_EXPORT(Select16);
-HWY_EXPORT(Select8);
+HWY_EXPORT(TableF32);
+HWY_EXPORT(TableF64);
+HWY_EXPORT(TableBF16);
+HWY_EXPORT(TableI32);
+HWY_EXPORT(TableBool);
 
-void Compare(Comparison c, const float* a, int a_step, const float* b, int b_step, bool* y, int64_t n) {
-  HWY_DYNAMIC_DISPATCH(CompareF32)(c, a, a_step, b, b_step, y, n);
-}
-void Compare(Comparison c, const double* a, int a_step, const double* b, int b_step, bool* y, int64_t n) {
-  HWY_DYNAMIC_DISPATCH(CompareF64)(c, a, a_step, b, b_step, y, n);
-}
-void Compare(Comparison c, const BF16* a, int a_step, const BF16* b, int b_step, bool* y, int64_t n) {
-  HWY_DYNAMIC_DISPATCH(CompareBF16)(c, a, a_step, b, b_step, y, n);
-}
-void Compare(Comparison c, const int32_t* a, int a_step, const int32_t* b, int b_step, bool* y, int64_t n) {
-  HWY_DYNAMIC_DISPATCH(CompareI32)(c, a, a_step, b, b_step, y, n);
-}
+}  // namespace
 
-void Select(const bool* mask, const float* a, int a_step, const float* b, int b_step, float* y, int64_t n) {
-  HWY_DYNAMIC_DISPATCH(SelectF32)(mask, a, a_step, b, b_step, y, n);
+template <>
+const SelectKernels<float>& Selects<float>() {
+  return *HWY_DYNAMIC_DISPATCH(TableF32)();
 }
-void Select(const bool* mask, const double* a, int a_step, const double* b, int b_step, double* y, int64_t n) {
-  HWY_DYNAMIC_DISPATCH(SelectF64)(mask, a, a_step, b, b_step, y, n);
+template <>
+const SelectKernels<double>& Selects<double>() {
+  return *HWY_DYNAMIC_DISPATCH(TableF64)();
 }
-void Select(const bool* mask, const int32_t* a, int a_step, const int32_t* b, int b_step, int32_t* y, int64_t n) {
-  HWY_DYNAMIC_DISPATCH(SelectI32)(mask, a, a_step, b, b_step, y, n);
+template <>
+const SelectKernels<BF16>& Selects<BF16>() {
+  return *HWY_DYNAMIC_DISPATCH(TableBF16)();
 }
-void Select(const bool* mask, const BF16* a, int a_step, const BF16* b, int b_step, BF16* y, int64_t n) {
-  HWY_DYNAMIC_DISPATCH(Select16)(mask, &a->bits, a_step, &b->bits, b_step, &y->bits, n);
+template <>
+const SelectKernels<int32_t>& Selects<int32_t>() {
+  return *HWY_DYNAMIC_DISPATCH(TableI32)();
 }
-void Select(const bool* mask, const bool* a, int a_step, const bool* b, int b_step, bool* y, int64_t n) {
-  const auto bytes = [](const bool* p) { return reinterpret_cast<const uint8_t*>(p); };
-  HWY_DYNAMIC_DISPATCH(Select8)(mask, bytes(a), a_step, bytes(b), b_step, reinterpret_cast<uint8_t*>(y), n);
+template <>
+const SelectKernels<bool>& Selects<bool>() {
+  return *HWY_DYNAMIC_DISPATCH(TableBool)();
 }
 
 }  // namespace weft

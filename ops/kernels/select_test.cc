@@ -50,7 +50,7 @@ void ExpectComparisons(const std::string& type) {
         for (const int b_step : kSteps) {
           const std::vector<T> a = Numbers<T>(n, 1), b = Numbers<T>(n, 5);
           std::vector<uint8_t> y(n + 1, 7);
-          Compare(c, a.data(), a_step, b.data(), b_step, reinterpret_cast<bool*>(y.data()), n);
+          Selects<T>().compare(c, a.data(), a_step, b.data(), b_step, reinterpret_cast<bool*>(y.data()), n);
           EXPECT_EQ(y[n], 7) << "written behind the end; " << type << " " << n;
           for (int64_t i = 0; i < n; ++i) {
             ASSERT_EQ(y[i], Compares(c, a[i * a_step], b[i * b_step]) ? 1 : 0)
@@ -77,11 +77,11 @@ void ExpectSelections(const std::string& type) {
         const auto same = [&](T got, int64_t i) {
           return static_cast<double>(got) == static_cast<double>(mask[i] ? a[i * a_step] : b[i * b_step]);
         };
-        Select(mask.get(), a.get(), a_step, b.get(), b_step, y.get(), n);
+        Selects<T>().select(mask.get(), a.get(), a_step, b.get(), b_step, y.get(), n);
         EXPECT_EQ(static_cast<double>(y[n]), 0) << "written behind the end; " << type << " " << n;
         for (int64_t i = 0; i < n; ++i) ASSERT_TRUE(same(y[i], i)) << type << ", element " << i << " of " << n;
         if (a_step == 0 || b_step == 0) continue;
-        Select(mask.get(), a.get(), 1, b.get(), 1, b.get(), n);
+        Selects<T>().select(mask.get(), a.get(), 1, b.get(), 1, b.get(), n);
         for (int64_t i = 0; i < n; ++i) {
           ASSERT_EQ(static_cast<double>(b[i]), static_cast<double>(y[i])) << "in place; element " << i;
         }

@@ -244,10 +244,9 @@ HWY_INLINE void MapBinary(F f, const T* a, const T* b, T* y, int64_t n) {
 template <class T, class F>
 HWY_INLINE void MapSteps(F f, const T* a, int a_step, const T* b, int b_step, T* y, int64_t n) {
   if (n == 0) return;
-  if (a_step != 0 && b_step != 0) return MapBinary<1, 1>(f, a, b, y, n);
-  if (a_step != 0) return MapBinary<1, 0>(f, a, b, y, n);
-  if (b_step != 0) return MapBinary<0, 1>(f, a, b, y, n);
-  MapBinary<0, 0>(f, a, b, y, n);
+  WithSteps(a_step, b_step, [&](auto by_a, auto by_b) HWY_ATTR {
+    MapBinary<decltype(by_a)::value, decltype(by_b)::value>(f, a, b, y, n);
+  });
 }
 
 template <class T>
