@@ -1,7 +1,6 @@
 // What is written is read again, bit for bit.
 #include "weft/models/write_weights.h"
 
-#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
