@@ -109,9 +109,6 @@ TEST(PrintTest, SaysWhatRunsTogether) {
 
 TEST(PrintTest, ExplainsWhatBecameOfPatterns) {
   Tape tape;
-  const auto input = [&](const char* name, DType dtype, const Shape& shape) {
-    return tape.Input(name, {dtype, shape});
-  };
   const auto attention = [](Var query, Var key, Var value, Var* weights) {
     *weights = Softmax(MatMul(query, key, {.transpose_b = true}));
     return MatMul(*weights, value);

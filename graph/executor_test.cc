@@ -228,7 +228,8 @@ TEST(ExecutorTest, RandomGraphsGiveWhatASerialRunGives) {
 
 TEST(ExecutorTest, RandomGraphsGiveTheSameUnderEveryPolicy) {
   for (const Policy* policy : Policies()) {
-    for (uint32_t seed = 0; seed < 1000 && !HasFatalFailure(); ++seed) CheckGraph(seed, *policy);
+    if (policy == &kCriticalPath) continue;  // the test above has more of it
+    for (uint32_t seed = 0; seed < 300 && !HasFatalFailure(); ++seed) CheckGraph(seed, *policy);
   }
 }
 

@@ -1,4 +1,4 @@
-// The trainings of docs/results.md, on the data that WEFT_DATA and WEFT_MINILM name, with 10 steps, or as many as
+// The trainings of docs/results.md, on the data that WEFT_DATA and WEFT_MINILM name, with 5 steps, or as many as
 // WEFT_STEPS says, to which their schedules shrink: each gives the same bits on 1, 2 and 4 threads. Without the data a
 // test skips.
 #include <cstdlib>
@@ -50,7 +50,7 @@ TEST_P(DataTrainingTest, TheNumberOfThreadsDoesNotChangeABit) {
   const Arguments flags = Flags();
   if (flags.empty()) GTEST_SKIP() << "WEFT_DATA, or WEFT_MINILM, names no folder";
   const char* const given = std::getenv("WEFT_STEPS");
-  const std::string steps = given == nullptr ? "10" : given;
+  const std::string steps = given == nullptr ? "5" : given;
   for (const char* threads : {"1", "2", "4"}) {
     ASSERT_TRUE(Works(Weft(flags + Arguments{"--steps=" + steps, "--eval-every=0", std::string("--threads=") + threads,
                                              std::string("--out=") + threads})));

@@ -27,20 +27,25 @@ Drawn Product(Drawing& draw) {
   return {MatMul(a.var, b.var, options), bound};
 }
 
-// softmax(q kᵀ / sqrt(D)) v, as it is written by hand or as one op.
+// softmax(q kᵀ / sqrt(D)) v, as it is written by hand or as one op, where several heads may share a key and a value.
 Drawn Attention(Drawing& draw) {
-  const int64_t heads = 1 + draw.Below(3), width = 1 + draw.Below(9), batch = 1 + draw.Below(3);
+  const bool by_hand = draw.Chance(2), causal = draw.Chance(2), capped = draw.Chance(4);
+  const int64_t key_heads = 1 + draw.Below(3), heads = key_heads * (by_hand || draw.Chance(2) ? 1 : 2);
+  const int64_t width = 1 + draw.Below(9), batch = 1 + draw.Below(3);
   const int64_t targets = draw.Size(), sources = draw.Chance(2) ? targets : draw.Size();
-  const bool by_hand = draw.Chance(2), causal = draw.Chance(2), masked = draw.Chance(2), capped = draw.Chance(4);
-  const Drawn source = draw.Under(draw.Like({batch, sources, heads * width}), 3);
+  const Drawn source = draw.Under(draw.Like({batch, sources, key_heads * width}), 3);
   const Drawn query = draw.Under(draw.Like({batch, targets, heads * width}), 3);
-  const Drawn value = draw.Chance(2) ? source : draw.Under(draw.Like({batch, sources, heads * width}), 3);
-  const Var mask = draw.Mask({batch, 1, 1, sources});
+  const Drawn value = draw.Chance(2) ? source : draw.Under(draw.Like({batch, sources, key_heads * width}), 3);
+  VarList masks;
+  if (draw.Chance(2)) masks.push_back(draw.Mask({batch, 1, 1, sources}));
+  if (draw.Chance(3)) masks.push_back(draw.Like(draw.Broadcastable({batch, heads, targets, sources})).var);
   const double scale = 1 / std::sqrt(static_cast<double>(width));
   if (!by_hand) {
-    const VarList masks = masked ? VarList{mask} : VarList{};
-    const ScaledDotProductOptions options = {
-        .heads = heads, .soft_cap = capped ? 5.0 : 0.0, .dropout = draw.Chance(4) ? 0.2 : 0.0, .causal = causal};
+    const ScaledDotProductOptions options = {.heads = heads,
+                                             .key_value_heads = key_heads,
+                                             .soft_cap = capped ? 5.0 : 0.0,
+                                             .dropout = draw.Chance(4) ? 0.2 : 0.0,
+                                             .causal = causal};
     return {ScaledDotProductAttention(query.var, source.var, value.var, options, masks), 3};
   }
   const auto by_head = [&](Var x, int64_t length) {
@@ -49,7 +54,7 @@ Drawn Attention(Drawing& draw) {
   const Var q = by_head(query.var, targets), k = by_head(source.var, sources), v = by_head(value.var, sources);
   Var scores = MatMul(draw.Chance(2) ? q * scale : q, k, {.transpose_b = true});  // [B, H, T, S]
   if (capped) scores = 5 * Tanh(scores / 5);
-  if (masked) scores = MaskFill(scores, mask, -1e30);
+  for (const Var mask : masks) scores = mask.dtype() == kBool ? MaskFill(scores, mask, -1e30) : scores + mask;
   if (causal) scores = CausalMask(scores, -1e30);
   const Var mixed = Permute(MatMul(Softmax(scores), v), {0, 2, 1, 3});
   return {Reshape(mixed, {batch, targets, heads * width}), 3};

@@ -45,26 +45,27 @@ Var Blend(Drawing& draw, const VarList& values) {
   return loss;
 }
 
-Var Updated(Drawing& draw, Var weight, Var gradient) {
+// By one of the optimizers, of the gradient multiplied by `scale`.
+Var Updated(Drawing& draw, Var weight, Var gradient, Var scale) {
   Tape* tape = draw.tape();
   const std::string name = tape->ParameterName(weight);  // a copy: state is added
   const auto state = [&](const char* which) {
     return tape->State(absl::StrCat(name, ".", which), weight.type(), Zeros());
   };
   const Var m = state("m"), v = state("v");
-  const Var rate = Fill(tape, {kF32, {}}, 0.05), one = Fill(tape, {kF32, {}}, 1), step = Fill(tape, {kI32, {}}, 2);
+  const Var rate = Fill(tape, {kF32, {}}, 0.05), step = Fill(tape, {kI32, {}}, 2);
   switch (draw.Below(6)) {
     case 0:
-      return SgdUpdate(weight, m, gradient, rate, one, {.momentum = 0.9, .nesterov = draw.Chance(2)})[0];
+      return SgdUpdate(weight, m, gradient, rate, scale, {.momentum = 0.9, .nesterov = draw.Chance(2)})[0];
     case 1:
-      return AdamWUpdate(weight, m, v, gradient, rate, one, step, {.epsilon = 1e-2})[0];
+      return AdamWUpdate(weight, m, v, gradient, rate, scale, step, {.epsilon = 1e-2})[0];
     case 2:
-      return AdamUpdate(weight, m, v, gradient, rate, one, step, {.epsilon = 1e-2})[0];
+      return AdamUpdate(weight, m, v, gradient, rate, scale, step, {.epsilon = 1e-2})[0];
     case 3:  // its root is steep at 0, where gradients are that should be 0
-      return AdagradUpdate(weight, m, gradient, rate, one, step, {.epsilon = 1e-2})[0];
+      return AdagradUpdate(weight, m, gradient, rate, scale, step, {.epsilon = 1e-2})[0];
     case 4: {  // by the sign of what lies at no jump
       const Drawn apart = draw.Apart({gradient});
-      return LionUpdate(weight, m, apart.var, rate, one, {})[0];
+      return LionUpdate(weight, m, apart.var, rate, scale, {})[0];
     }
     default:
       return Assign(weight, weight - 0.1 * gradient);
@@ -91,9 +92,10 @@ RandomChain RecordRandomChain(const ChainOptions& options, Tape* tape) {
       const VarList second = Gradient(Blend(draw, gradients), sources);
       chain.fetch.insert(chain.fetch.end(), second.begin(), second.end());
     }
+    const Var scale = ClipScale(GlobalNorm(gradients), draw.Chance(2) ? 0 : draw.Uniform(0.01, 1));
     for (size_t i = 0; i < sources.size(); ++i) {
       if (Contains(draw.weights(), sources[i]) && !draw.Chance(3))
-        chain.updates.push_back(Updated(draw, sources[i], gradients[i]));
+        chain.updates.push_back(Updated(draw, sources[i], gradients[i], scale));
     }
   }
   chain.fetch.insert(chain.fetch.end(), draw.undifferentiated().begin(), draw.undifferentiated().end());

@@ -60,6 +60,7 @@ Drawn Greatest(Drawing& draw) {
   const Drawn x = draw.AnyOfRank(1);
   if (x.shape().cols() == 0) return {};
   const Drawn apart = draw.Apart(x);
+  if (draw.Chance(3)) return {Cast(ArgMax(apart.var), draw.dtype()) * (1.0 / 130), 1};
   const int64_t k = 1 + draw.Below(x.shape().cols());
   const VarList top = TopK(apart.var, k);
   return {draw.Chance(2) ? top[0] : top[0] * Cast(top[1], draw.dtype()) * (1.0 / 130), apart.bound};
