@@ -37,8 +37,8 @@ void Kernel(const KernelArgs& a, Rect tile) {
                     std::is_same_v<Computed<To>, float>) {
         Convert(x, y, n);
       } else if constexpr (std::is_same_v<From, bool>) {
-        const To one = ConvertTo<To>(1.0), zero = ConvertTo<To>(0.0);
-        Selects<To>().select(x, &one, 0, &zero, 0, y, n);
+        const To if_true = ConvertTo<To>(1.0), if_false = ConvertTo<To>(0.0);
+        Selects<To>().select(x, &if_true, 0, &if_false, 0, y, n);
       } else {
         std::transform(x, x + n, y, ConvertTo<To, From>);
       }

@@ -14,8 +14,13 @@ namespace {
 
 absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
   const PermuteAttrs p = attrs.as<PermuteAttrs>();
+  unsigned seen = 0;
   Shape shape;
-  for (int i = 0; i < p.rank; ++i) shape.Append(in[0].shape.dim(p.axes[i]));
+  for (int i = 0; i < p.rank; ++i) {
+    shape.Append(in[0].shape.dim(p.axes[i]));
+    seen |= 1u << p.axes[i];
+  }
+  WEFT_CHECK(p.rank == in[0].shape.rank() && seen == (1u << p.rank) - 1);  // Permute says what is wrong
   return Types{{in[0].dtype, shape}};
 }
 

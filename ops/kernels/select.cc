@@ -17,15 +17,10 @@ namespace {
 
 template <class C, class T>
 HWY_INLINE hn::Mask<D<T>> CompareLanes(V<T> a, V<T> b) {
-  if constexpr (std::is_same_v<C, std::equal_to<>>) {
-    return hn::Eq(a, b);
-  } else if constexpr (std::is_same_v<C, std::less<>>) {
-    return hn::Lt(a, b);
-  } else if constexpr (std::is_same_v<T, int32_t>) {
-    return hn::Not(hn::Lt(b, a));
-  } else {
-    return hn::Le(a, b);
-  }
+  if constexpr (std::is_same_v<C, std::equal_to<>>) return hn::Eq(a, b);
+  if constexpr (std::is_same_v<C, std::less<>>) return hn::Lt(a, b);
+  if constexpr (!std::is_integral_v<T>) return hn::Le(a, b);
+  return hn::Not(hn::Lt(b, a));  // of integers, for which there is no Le
 }
 
 // A byte for each lane, 1 where the mask is true.

@@ -1,8 +1,7 @@
 // Comparison of numbers, and choice by bools, on contiguous arrays; on Highway, as vector.h, for the CPU it runs on.
 //
-//   const SelectKernels<float>& kernels = Selects<float>();
-//   kernels.compare(Comparison::kLess, x, 1, &limit, 0, mask, n);  // mask[i] = x[i] < limit
-//   kernels.select(mask, x, 1, &limit, 0, y, n);                   // y[i] = mask[i] ? x[i] : limit
+//   Selects<float>().compare(Comparison::kLess, x, 1, &limit, 0, mask, n);  // mask[i] = x[i] < limit
+//   Selects<float>().select(mask, x, 1, &limit, 0, y, n);                   // y[i] = mask[i] ? x[i] : limit
 #ifndef WEFT_OPS_KERNELS_SELECT_H_
 #define WEFT_OPS_KERNELS_SELECT_H_
 
@@ -19,7 +18,8 @@ struct SelectKernels {
   // y[i] = whether a[i * a_step] compares so with b[i * b_step], for i < n, where steps are 0 or 1; false if one is
   // NaN. Null for bools.
   void (*compare)(Comparison c, const T* a, int a_step, const T* b, int b_step, bool* y, int64_t n) = nullptr;
-  // y[i] = mask[i] ? a[i * a_step] : b[i * b_step], of the same bits. y may be a or b.
+  // y[i] = mask[i] ? a[i * a_step] : b[i * b_step], of the same bits. y may be the mask, and a or b where their step
+  // is 1.
   void (*select)(const bool* mask, const T* a, int a_step, const T* b, int b_step, T* y, int64_t n);
 };
 
