@@ -68,7 +68,7 @@ Var Updated(Drawing& draw, Var weight, Var gradient, Var scale) {
       return LionUpdate(weight, m, apart.var, rate, scale, {})[0];
     }
     default:
-      return Assign(weight, weight - 0.1 * gradient);
+      return Assign(weight, weight - 0.1 * gradient * Cast(scale, weight.dtype()));
   }
 }
 
@@ -92,7 +92,9 @@ RandomChain RecordRandomChain(const ChainOptions& options, Tape* tape) {
       const VarList second = Gradient(Blend(draw, gradients), sources);
       chain.fetch.insert(chain.fetch.end(), second.begin(), second.end());
     }
-    const Var scale = ClipScale(GlobalNorm(gradients), draw.Chance(2) ? 0 : draw.Uniform(0.01, 1));
+    // The scale is f32 in any case: in f64 it is 1, as a norm's last bits would change what is rounded so.
+    const double max_norm = draw.dtype() == kF64 ? 1e300 : draw.Uniform(0.01, 1);
+    const Var scale = ClipScale(GlobalNorm(gradients), draw.Chance(2) ? 0 : max_norm);
     for (size_t i = 0; i < sources.size(); ++i) {
       if (Contains(draw.weights(), sources[i]) && !draw.Chance(3))
         chain.updates.push_back(Updated(draw, sources[i], gradients[i], scale));
