@@ -3,6 +3,7 @@
 #define WEFT_APPS_GPT_OPTIONS_H_
 
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "absl/status/status.h"

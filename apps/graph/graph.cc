@@ -1,5 +1,6 @@
 #include <cstdio>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "weft/apps/commands.h"
 #include "weft/apps/flags.h"
