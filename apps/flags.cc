@@ -1,13 +1,10 @@
 #include "weft/apps/flags.h"
 
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "weft/core/file.h"
-#include "weft/core/json.h"
 #include "weft/core/status.h"
 
 namespace weft {
@@ -90,13 +87,6 @@ absl::Status CheckNoExtras(const CLI::App& app) {
     if (!option->get_lnames().empty()) known.push_back("--" + option->get_lnames().front());
   }
   return absl::InvalidArgumentError(absl::StrCat("unknown flag ", NameAndNearest(word, known)));
-}
-
-absl::StatusOr<nlohmann::ordered_json> ReadJsonFile(const std::string& path) {
-  WEFT_ASSIGN_OR_RETURN(const std::string contents, ReadFile(path));
-  absl::StatusOr<nlohmann::ordered_json> json = ParseJsonObject(contents);
-  if (!json.ok()) return Annotate(json.status(), path);
-  return json;
 }
 
 }  // namespace weft

@@ -3,12 +3,10 @@
 #define WEFT_APPS_FLAGS_H_
 
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "weft/train/hyperparameters.h"
 
 namespace CLI {
@@ -38,9 +36,6 @@ absl::Status SetFromFlags(const GivenFlags& given, const Hyperparameters& table)
 
 // Unknown flags and stray arguments: "unknown flag '--widht', did you mean '--width'?"
 absl::Status CheckNoExtras(const CLI::App& app);
-
-// A file that must be a JSON object.
-absl::StatusOr<nlohmann::ordered_json> ReadJsonFile(const std::string& path);
 
 }  // namespace weft
 

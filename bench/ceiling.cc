@@ -8,10 +8,10 @@
 #include <string>
 
 #include "weft/bench/command_line.h"
-#include "weft/bench/models.h"
-#include "weft/bench/peak.h"
 #include "weft/bench/products.h"
 #include "weft/core/cores.h"
+#include "weft/lab/models.h"
+#include "weft/lab/peak.h"
 
 namespace weft {
 namespace {

@@ -15,11 +15,11 @@
 
 #include "benchmark/benchmark.h"
 #include "weft/bench/command_line.h"
-#include "weft/bench/peak.h"
 #include "weft/core/cores.h"
 #include "weft/core/random.h"
 #include "weft/graph/compile.h"
 #include "weft/graph/runner.h"
+#include "weft/lab/peak.h"
 #include "weft/ops/ops.h"
 
 namespace weft {

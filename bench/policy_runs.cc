@@ -17,7 +17,7 @@ namespace weft {
 namespace {
 
 constexpr double kWarmSeconds = 2e-3, kLongSeconds = 1;
-constexpr uint64_t kTimedNodes = 10'000, kMostFirstNodes = 100;
+constexpr uint64_t kTimedNodes = 10'000, kMaxFirstNodes = 100;
 
 // The threads of the policy before, above all OpenMP's, look for work for some milliseconds before they sleep.
 void LetOthersSleep() { std::this_thread::sleep_for(std::chrono::milliseconds(10)); }
@@ -75,7 +75,7 @@ absl::StatusOr<Turn> SyntheticRuns::TakeTurn() {
   const double busy = CountAndTakeBusySeconds(runs) / static_cast<double>(runs);
   if (work_.microseconds() > 0) turn.others["busy"] = busy;
   if (work_.microseconds() > 0 && &policy() == &kSerial) turn.others["path"] = busy / nodes_ * path_nodes_;
-  turn.others["first_node"] = FirstNodeSeconds(std::min(runs, kMostFirstNodes));
+  turn.others["first_node"] = FirstNodeSeconds(std::min(runs, kMaxFirstNodes));
   turn.others["executed"] = executed_;
   return turn;
 }

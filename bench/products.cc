@@ -11,8 +11,8 @@
 #include "weft/core/status.h"
 #include "weft/graph/runner.h"
 #include "weft/ops/all_ops.h"
-#include "weft/ops/matmul.h"
 #include "weft/ops/ops.h"
+#include "weft/ops/product/matmul.h"
 
 namespace weft {
 namespace {

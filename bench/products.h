@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "weft/bench/models.h"
-#include "weft/bench/team.h"
+#include "weft/lab/models.h"
+#include "weft/lab/team.h"
 #include "weft/ops/kernels/gemm.h"
 
 namespace weft {

@@ -25,12 +25,12 @@
 #include "weft/bench/command_line.h"
 #include "weft/bench/node_work.h"
 #include "weft/bench/policy_runs.h"
-#include "weft/bench/real_graphs.h"
 #include "weft/bench/schedule_row.h"
 #include "weft/bench/task_graphs.h"
 #include "weft/core/status.h"
 #include "weft/lab/measure.h"
 #include "weft/lab/measured.h"
+#include "weft/lab/real_graphs.h"
 #include "weft/lab/simulate.h"
 
 namespace weft {
@@ -44,7 +44,7 @@ std::vector<const Policy*> AllPolicies() {
 }
 
 // Left out of `all` for more: a flow graph of a million nodes takes a gigabyte.
-constexpr uint32_t kMostForBaselines = 200'000;
+constexpr uint32_t kMaxForBaselines = 200'000;
 
 struct Options {
   std::vector<std::string> graphs = {"synthetic"}, policies = {"all"};
@@ -61,7 +61,7 @@ bool Has(const std::vector<std::string>& words, const std::string& word) {
 // Whether rows of this policy are wanted; baselines of large graphs only if they are asked for by name.
 bool Wanted(const Options& options, const Policy& policy, uint32_t nodes) {
   if (Has(options.policies, policy.name)) return true;
-  return Has(options.policies, "all") && (policy.queue != nullptr || nodes <= kMostForBaselines);
+  return Has(options.policies, "all") && (policy.queue != nullptr || nodes <= kMaxForBaselines);
 }
 
 // Serial, and the wanted ones of so many threads.

@@ -19,7 +19,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "weft/bench/command_line.h"
-#include "weft/bench/models.h"
 #include "weft/bench/op_times.h"
 #include "weft/core/cores.h"
 #include "weft/core/file.h"
@@ -27,6 +26,7 @@
 #include "weft/core/status.h"
 #include "weft/graph/runner.h"
 #include "weft/lab/measure.h"
+#include "weft/lab/models.h"
 
 namespace weft {
 namespace {

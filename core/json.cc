@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "weft/core/file.h"
+#include "weft/core/status.h"
 
 namespace weft {
 namespace {
@@ -52,5 +54,12 @@ absl::StatusOr<nlohmann::ordered_json> ParseJsonObject(absl::string_view text) {
 }
 
 absl::StatusOr<nlohmann::json> ParseLargeJsonObject(absl::string_view text) { return Parse<nlohmann::json>(text); }
+
+absl::StatusOr<nlohmann::ordered_json> ReadJsonFile(const std::string& path) {
+  WEFT_ASSIGN_OR_RETURN(const std::string contents, ReadFile(path));
+  absl::StatusOr<nlohmann::ordered_json> json = ParseJsonObject(contents);
+  if (!json.ok()) return Annotate(json.status(), path);
+  return json;
+}
 
 }  // namespace weft

@@ -3,6 +3,7 @@
 #define WEFT_CORE_JSON_H_
 
 #include <nlohmann/json_fwd.hpp>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -14,6 +15,8 @@ namespace weft {
 absl::StatusOr<nlohmann::ordered_json> ParseJsonObject(absl::string_view text);
 // The same with the keys of objects sorted. An ordered object takes quadratic time for its keys: seconds for 50,000.
 absl::StatusOr<nlohmann::json> ParseLargeJsonObject(absl::string_view text);
+// Reads a file that must be a JSON object. Errors begin with `path`.
+absl::StatusOr<nlohmann::ordered_json> ReadJsonFile(const std::string& path);
 
 }  // namespace weft
 

@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr uint64_t kLargestHeader = 100'000'000;  // as in the reference implementation
+constexpr uint64_t kMaxHeader = 100'000'000;  // as in the reference implementation
 // By DType.
 constexpr absl::string_view kNames[kDTypeCount] = {"F32", "F64", "BF16", "I32", "BOOL"};
 
@@ -186,8 +186,8 @@ absl::StatusOr<Json> ReadHeader(absl::string_view bytes, absl::string_view* data
     return absl::InvalidArgumentError(absl::StrCat("bad header: its length is given as ", size, ", but ", bytes.size(),
                                                    " bytes are left in the file"));
   }
-  if (size > kLargestHeader) {
-    return absl::InvalidArgumentError(absl::StrCat("bad header: its length ", size, " is over ", kLargestHeader));
+  if (size > kMaxHeader) {
+    return absl::InvalidArgumentError(absl::StrCat("bad header: its length ", size, " is over ", kMaxHeader));
   }
   *data = bytes.substr(size);
   absl::StatusOr<Json> header = ParseLargeJsonObject(bytes.substr(0, size));

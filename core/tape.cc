@@ -208,14 +208,14 @@ const std::string& Tape::ParameterName(Var parameter) const {
   return program_.parameters[node.attrs.as<SourceAttrs>().index].name;
 }
 
-Calling::Calling(const char* function, VarSpan inputs)
+FunctionScope::FunctionScope(const char* function, VarSpan inputs)
     : tape_(inputs.empty() ? nullptr : inputs[0].tape), outermost_(tape_ != nullptr && tape_->called_ == nullptr) {
   WEFT_CHECK(tape_ != nullptr && "the first input, whose tape is recorded on, is an empty Var");
   if (outermost_) tape_->called_ = function;
   if (ok()) tape_->Fail(tape_->CheckInputs(function, inputs));
 }
 
-Calling::~Calling() {
+FunctionScope::~FunctionScope() {
   if (outermost_) tape_->called_ = nullptr;
 }
 

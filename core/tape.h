@@ -71,7 +71,7 @@ class Tape {
 
  private:
   friend class Scope;
-  friend class Calling;
+  friend class FunctionScope;
 
   Var Poison() { return {this, poison_}; }
   Var AddParameter(ParameterSpec spec);
@@ -88,24 +88,24 @@ class Tape {
   absl::flat_hash_set<uint32_t> overwritten_;  // versions of state that a later version has replaced
   absl::flat_hash_set<uint32_t> state_;        // values that are versions of state
   uint64_t id_;
-  const char* called_ = nullptr;  // see Calling
+  const char* called_ = nullptr;  // see FunctionScope
 };
 
 // The function that a user called, where it records ops of other names: errors name it first, "min: max: ...". Fails
 // the tape of the first input, which no empty Var can stand for, if another one is empty or from another tape.
 //
 //   Var Greater(Var a, Var b) {
-//     const Calling calling("greater", {a, b});
+//     const FunctionScope calling("greater", {a, b});
 //     return calling.ok() ? Less(b, a) : a;
 //   }
-class Calling {
+class FunctionScope {
  public:
-  Calling(const char* function, VarSpan inputs);
-  Calling(const char* function, std::initializer_list<Var> inputs)
-      : Calling(function, VarSpan(inputs.begin(), inputs.size())) {}
-  ~Calling();
-  Calling(const Calling&) = delete;
-  Calling& operator=(const Calling&) = delete;
+  FunctionScope(const char* function, VarSpan inputs);
+  FunctionScope(const char* function, std::initializer_list<Var> inputs)
+      : FunctionScope(function, VarSpan(inputs.begin(), inputs.size())) {}
+  ~FunctionScope();
+  FunctionScope(const FunctionScope&) = delete;
+  FunctionScope& operator=(const FunctionScope&) = delete;
 
   bool ok() const { return tape_->status().ok(); }
 

@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-constexpr int64_t kMostTiles = 64;
+constexpr int64_t kMaxTiles = 64;
 
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -22,7 +22,7 @@ std::vector<Rect> Tiles(const OpDef& op, const OpArgs& args, double tile_seconds
   if (op.cut == Cut::kNone || rows * cols == 0) return {{0, rows, 0, cols}};
 
   const int64_t wanted = std::bit_ceil(
-      static_cast<uint64_t>(std::clamp<double>(std::ceil(Seconds(op, args) / tile_seconds), 1, kMostTiles)));
+      static_cast<uint64_t>(std::clamp<double>(std::ceil(Seconds(op, args) / tile_seconds), 1, kMaxTiles)));
   const int64_t quantum = op.quantum != nullptr ? op.quantum(args) : 1;
   const int64_t column_quantum = op.column_quantum != nullptr ? op.column_quantum(args) : kColumnQuantum;
   const int64_t row_blocks = op.cut == Cut::kCols ? 1 : CeilDiv(rows, quantum);

@@ -8,7 +8,7 @@
 namespace weft {
 namespace {
 
-constexpr int kMostLooks = 64;  // at ranges, for one that is done in time
+constexpr int kMaxLooks = 64;  // at ranges, for one that is done in time
 
 }  // namespace
 
@@ -19,7 +19,7 @@ size_t FreeRanges::Take(size_t bytes, double by, bool exact, size_t limit) {
   std::optional<Choice> first;  // that is done first
   double least = std::numeric_limits<double>::infinity();
   int looks = 0;
-  for (auto it = by_size_.lower_bound({bytes, 0}); it != by_size_.end() && ++looks <= kMostLooks; ++it) {
+  for (auto it = by_size_.lower_bound({bytes, 0}); it != by_size_.end() && ++looks <= kMaxLooks; ++it) {
     const auto [size, range] = *it;
     if (exact && first && size > bytes) break;
     for (const size_t offset : {range, range + size - bytes}) {  // at either end

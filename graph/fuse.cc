@@ -11,12 +11,12 @@ namespace weft {
 namespace {
 
 constexpr uint32_t kNone = 0xffffffff;
-constexpr double kMostTaskSeconds = 300e-6;  // longer ones would leave other workers waiting
-constexpr double kMostGrowth = 1.5;          // of the time of a product whose tiles take longer anyway
-constexpr double kSmallSeconds = 20e-6;      // a task that others can wait for
-constexpr double kStepSeconds = 0.1e-6;      // to call a kernel
-constexpr size_t kRecent = 16;               // groups: what is made much earlier than it was to be lives longer
-constexpr uint32_t kMostMoved = 16;          // members whose tiles are tried again for one op
+constexpr double kMaxTaskSeconds = 300e-6;  // longer ones would leave other workers waiting
+constexpr double kMaxGrowth = 1.5;          // of the time of a product whose tiles take longer anyway
+constexpr double kSmallSeconds = 20e-6;     // a task that others can wait for
+constexpr double kStepSeconds = 0.1e-6;     // to call a kernel
+constexpr size_t kRecent = 16;              // groups: what is made much earlier than it was to be lives longer
+constexpr uint32_t kMaxMoved = 16;          // members whose tiles are tried again for one op
 
 struct Member {  // a step
   NodeId node = kNoNode;
@@ -28,7 +28,7 @@ struct Member {  // a step
   uint32_t next = kNone;  // in its group
 };
 
-struct Forming {  // a group
+struct GroupBuilder {  // a group
   uint32_t first = kNone, last = kNone, count = 0;
   uint32_t tile_count = 0;
   bool writes = true;        // there are only writes, of one tile
@@ -151,12 +151,12 @@ class Fuser {
     const Node& n = node(m);
     if (n.op->writes > 0 ? !WritesAfterReaders(n, g) : groups_.size() - g > kRecent && !Shrinks(program_, n))
       return false;
-    const Forming& group = groups_[g];
+    const GroupBuilder& group = groups_[g];
     Member& member = members_[m];
     const size_t tiles = member.tiles.size();
     const double seconds = group.seconds + member.seconds, fixed = n.op->prepare == nullptr ? 0 : member.seconds;
     const auto short_enough = [&](size_t count) {
-      return seconds <= std::max(count * kMostTaskSeconds, kMostGrowth * std::max(group.fixed_seconds, fixed));
+      return seconds <= std::max(count * kMaxTaskSeconds, kMaxGrowth * std::max(group.fixed_seconds, fixed));
     };
     if (group.tile_count == 1 && tiles == 1) {
       if (ReadsOf(n, g) == group.readers) return short_enough(1);
@@ -191,7 +191,7 @@ class Fuser {
       const Member& maker = members_[Maker(n.inputs[k])];
       const Node& made_by = program_.node(maker.node);
       const uint32_t output = static_cast<uint32_t>(Root(n.inputs[k])) - static_cast<uint32_t>(made_by.first_output);
-      const Touches written = {made_by, made_by.inputs.size() + output, maker.tiles};
+      const OperandTiles written = {made_by, made_by.inputs.size() + output, maker.tiles};
       if (!TileByTile(program_, {n, k, members_[m].tiles}, written)) return false;
     }
     return true;
@@ -217,8 +217,8 @@ class Fuser {
 
   // The members of a group take the tiles of an op that prepares for its own, if all may.
   bool GivesTilesTo(uint32_t m, uint32_t g) {
-    Forming& group = groups_[g];
-    if (group.fixed_seconds > 0 || group.count > kMostMoved) return false;
+    GroupBuilder& group = groups_[g];
+    if (group.fixed_seconds > 0 || group.count > kMaxMoved) return false;
     std::vector<std::vector<Rect>> before;
     bool all = true;
     for (uint32_t i = group.first; i != kNone && all; i = members_[i].next) {
@@ -249,7 +249,7 @@ class Fuser {
     } else {
       members_[groups_[g].last].next = m;
     }
-    Forming& group = groups_[g];
+    GroupBuilder& group = groups_[g];
     group.readers -= ReadsOf(n, g);
     member.group = g;
     group.last = m;
@@ -273,7 +273,7 @@ class Fuser {
   mutable std::vector<uint64_t> seen_;  // by value: the last round of ForEachRead that met it
   mutable uint64_t round_ = 0;
   std::vector<Member> members_;  // in program order
-  std::vector<Forming> groups_;
+  std::vector<GroupBuilder> groups_;
   uint32_t batch_ = kNone;  // the latest group that began with a write of one tile
 };
 

@@ -26,11 +26,11 @@ struct Storage {
   uint32_t users = kNone;                // the set of both, once it was asked for
 };
 
-constexpr double kWaste = 1.05;     // of the most bytes live: where the arena is larger, it is arranged again
-constexpr double kLonger = 1.05;    // times the longest path of data: what reuse may make of it without a second look
-constexpr double kShorter = 0.9;    // of the longest path: what a plan in time has to bring
-constexpr double kMostWaste = 1.2;  // of the most bytes live: what such a plan may take
-constexpr size_t kMostBySize = 1 << 12;  // storages: the time goes with their square
+constexpr double kWaste = 1.05;    // of the most bytes live: where the arena is larger, it is arranged again
+constexpr double kLonger = 1.05;   // times the longest path of data: what reuse may make of it without a second look
+constexpr double kShorter = 0.9;   // of the longest path: what a plan in time has to bring
+constexpr double kMaxWaste = 1.2;  // of the most bytes live: what such a plan may take
+constexpr size_t kMaxBySize = 1 << 12;  // storages: the time goes with their square
 
 enum class Fit {
   kSmallest,     // the smallest free range
@@ -188,7 +188,7 @@ class Planner {
 
   // Largest first, each at the lowest place that is free for as long as it lives; unless that takes more.
   void ArrangeBySize() {
-    if (storages_.size() > kMostBySize) return;
+    if (storages_.size() > kMaxBySize) return;
     std::vector<uint32_t> order(storages_.size()), placed;
     std::iota(order.begin(), order.end(), 0);
     std::stable_sort(order.begin(), order.end(),
@@ -296,7 +296,7 @@ Plan BestPlan(const CompiledGraph& graph, absl::Span<const ValueId> kept) {
        {std::pair{Fit::kInTime, little}, {Fit::kExactInTime, little}, {Fit::kInTime, size_t{0}}}) {
     Plan plan = Planner(graph, kept, fit, &times, limit).Run();
     const size_t planned = plan.memory.planned;
-    if (static_cast<double>(planned) > kMostWaste * static_cast<double>(bound)) continue;
+    if (static_cast<double>(planned) > kMaxWaste * static_cast<double>(bound)) continue;
     const double in_time = times.Path(plan.reuses);
     if (in_time > shortest || (budget > 0 && planned > budget)) continue;
     shortest = in_time;

@@ -70,7 +70,7 @@ bool Overlap(const Touch& a, const Touch& b) {
   return false;
 }
 
-std::vector<Touch> Touches(const CompiledGraph& graph) {
+std::vector<Touch> OperandTiles(const CompiledGraph& graph) {
   const Program& program = graph.program;
   std::vector<Touch> touches;
   std::vector<size_t> place_of(program.nodes.size());
@@ -112,7 +112,7 @@ std::vector<Touch> Touches(const CompiledGraph& graph) {
 // of two values, the order is that of the values: what an old value's readers read is the old value.
 void ExpectOrders(const CompiledGraph& graph, size_t* shared) {
   const std::vector<TaskSet> before = Ancestors(graph.schedule);
-  const std::vector<Touch> touches = Touches(graph);
+  const std::vector<Touch> touches = OperandTiles(graph);
   for (const Touch& a : touches) {
     for (const Touch& b : touches) {
       if (!a.writes || (a.step == b.step && a.task == b.task) || !Overlap(a, b)) continue;

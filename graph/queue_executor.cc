@@ -27,7 +27,7 @@ bool ReadyCounts::Finish(uint32_t task, int worker, ReadyQueue* queue) {
 
 void QueueExecutor::Run(Body body) {
   if (counts_.Finish(schedule().start(), 0, queue_.get())) return;  // there are no tasks
-  Crew::Run(body);
+  WorkerPool::Run(body);
 }
 
 void QueueExecutor::Work(int worker) {

@@ -7,8 +7,8 @@
 #include <mutex>
 #include <vector>
 
-#include "weft/graph/crew.h"
 #include "weft/graph/ready_queue.h"
+#include "weft/graph/worker_pool.h"
 
 namespace weft {
 
@@ -26,10 +26,10 @@ class ReadyCounts {
   std::vector<uint32_t> left_, finished_;
 };
 
-class QueueExecutor : public Crew {
+class QueueExecutor : public WorkerPool {
  public:
   QueueExecutor(const Schedule* schedule, int threads, std::unique_ptr<ReadyQueue> queue)
-      : Crew(schedule, threads), queue_(std::move(queue)), counts_(schedule) {}
+      : WorkerPool(schedule, threads), queue_(std::move(queue)), counts_(schedule) {}
 
   void Run(Body body) override;
 

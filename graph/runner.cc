@@ -10,12 +10,12 @@
 #include "weft/core/arena.h"
 #include "weft/core/cores.h"
 #include "weft/core/status.h"
-#include "weft/graph/gate.h"
+#include "weft/graph/cancellation_gate.h"
 
 namespace weft {
 namespace {
 
-constexpr int kMostThreads = 1024;
+constexpr int kMaxThreads = 1024;
 
 bool HasNan(const Tensor& tensor) {
   if (!IsFloat(tensor.type.dtype)) return false;
@@ -122,15 +122,15 @@ struct Runner::State {
   std::vector<TileTime> tile_times;
   int64_t run_began = 0;  // by Now
   RandomStream random;
-  Gate gate;
+  CancellationGate gate;
   std::vector<std::pair<ValueId, Tensor>> fetched;  // (value of the tape, where it is)
   std::string first_nan;
 };
 
 absl::Status Runner::State::Prepare() {
-  if (options.threads < 0 || options.threads > kMostThreads) {
+  if (options.threads < 0 || options.threads > kMaxThreads) {
     return absl::InvalidArgumentError(
-        absl::StrCat("run: threads is ", options.threads, ", but must be in 0 .. ", kMostThreads));
+        absl::StrCat("run: threads is ", options.threads, ", but must be in 0 .. ", kMaxThreads));
   }
   if (options.policy == nullptr) return absl::InvalidArgumentError("run: policy is null");
   const Program& program = compiled().program;

@@ -6,8 +6,8 @@ namespace weft {
 namespace {
 
 constexpr uint32_t kNone = 0xffffffff;
-constexpr uint32_t kSliceLength = 8;      // of successors that are looked at one by one; longer slices are halved
-constexpr size_t kMostEntries = 1 << 16;  // that a deque has room for from the start
+constexpr uint32_t kSliceLength = 8;     // of successors that are looked at one by one; longer slices are halved
+constexpr size_t kMaxEntries = 1 << 16;  // that a deque has room for from the start
 
 // An entry of a deque: a ready task, or a slice of successors whose counts are still to be lowered.
 constexpr uint64_t kSlice = uint64_t{1} << 63;
@@ -16,9 +16,9 @@ constexpr uint64_t SliceEntry(uint32_t begin, uint32_t end) { return kSlice | ui
 }  // namespace
 
 StealingExecutor::StealingExecutor(const Schedule* schedule, int threads)
-    : Crew(schedule, threads), counts_(new Count[schedule->size()]) {
+    : WorkerPool(schedule, threads), counts_(new Count[schedule->size()]) {
   for (int i = 0; i < threads; ++i) {
-    workers_.push_back(std::make_unique<Worker>(std::clamp<size_t>(schedule->size(), 256, kMostEntries)));
+    workers_.push_back(std::make_unique<Worker>(std::clamp<size_t>(schedule->size(), 256, kMaxEntries)));
   }
   for (uint32_t t = 0; t < schedule->size(); ++t) {
     counts_[t].waits_for = schedule->waits_for[t];
@@ -29,7 +29,7 @@ StealingExecutor::StealingExecutor(const Schedule* schedule, int threads)
 void StealingExecutor::Run(Body body) {
   if (threads() > 1) {
     for (const auto& worker : workers_) worker->steals = 0;
-    return Crew::Run(body);
+    return WorkerPool::Run(body);
   }
   EnterCaller();
   for (uint32_t task = 0; task < schedule().task_count; ++task) body(task, 0);

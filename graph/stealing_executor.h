@@ -12,12 +12,12 @@
 #include <optional>
 #include <vector>
 
-#include "weft/graph/crew.h"
 #include "weft/graph/deque.h"
+#include "weft/graph/worker_pool.h"
 
 namespace weft {
 
-class StealingExecutor : public Crew {
+class StealingExecutor : public WorkerPool {
  public:
   StealingExecutor(const Schedule* schedule, int threads);
 

@@ -20,7 +20,7 @@ bool IsInside(const Rect& part, const Rect& whole) {
 }
 
 struct Operands {
-  Operands(const Program& program, const Touches& t)
+  Operands(const Program& program, const OperandTiles& t)
       : touches(t), inputs(program.InputTypes(t.node)), outputs(program.OutputTypes(t.node)) {}
 
   const Shape& shape() const {
@@ -32,7 +32,7 @@ struct Operands {
                   touches.tiles[tile]);
   }
 
-  const Touches& touches;
+  const OperandTiles& touches;
   const Types inputs, outputs;
 };
 
@@ -74,17 +74,17 @@ bool Shrinks(const Program& program, const Node& node, size_t small) {
   return made <= std::max(small, read / kTimes);
 }
 
-Rect SeenAs(const Rect& rect, const Shape& view, const Shape& shape) {
+Rect ReinterpretRect(const Rect& rect, const Shape& view, const Shape& shape) {
   if (view.cols() == shape.cols() || rect.rows() == 0 || rect.cols() == 0) return rect;
   const int64_t begin = rect.row_begin * view.cols() + rect.col_begin;
   const int64_t last = (rect.row_end - 1) * view.cols() + rect.col_end - 1;
   return {begin / shape.cols(), last / shape.cols() + 1, 0, shape.cols()};
 }
 
-bool TileByTile(const Program& program, const Touches& inner, const Touches& outer) {
+bool TileByTile(const Program& program, const OperandTiles& inner, const OperandTiles& outer) {
   const Operands in(program, inner), out(program, outer);
   for (size_t t = 0; t < inner.tiles.size(); ++t) {
-    const Rect part = SeenAs(in.Touched(t), in.shape(), out.shape()), whole = out.Touched(t);
+    const Rect part = ReinterpretRect(in.Touched(t), in.shape(), out.shape()), whole = out.Touched(t);
     if (!IsInside(part, whole)) return false;
   }
   return true;

@@ -21,16 +21,16 @@ bool MayOverwrite(const Program& program, const Node& node, absl::Span<const Val
 bool Shrinks(const Program& program, const Node& node, size_t small = 0);
 
 // What a rectangle of a value seen as `view` touches of the same bytes seen as `shape`: more, where the columns differ.
-Rect SeenAs(const Rect& rect, const Shape& view, const Shape& shape);
+Rect ReinterpretRect(const Rect& rect, const Shape& view, const Shape& shape);
 
 // What the tiles of a node touch of one operand, of those that Access counts.
-struct Touches {
+struct OperandTiles {
   const Node& node;
   size_t operand = 0;
   absl::Span<const Rect> tiles;
 };
 // Whether each tile of `inner` touches nothing that the same tile of `outer` doesn't. Both operands are the same bytes.
-bool TileByTile(const Program& program, const Touches& inner, const Touches& outer);
+bool TileByTile(const Program& program, const OperandTiles& inner, const OperandTiles& outer);
 
 extern const OpDef kCopyOp;  // the compiler's own: the same bytes in another place
 

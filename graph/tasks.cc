@@ -9,8 +9,8 @@ namespace weft {
 namespace {
 
 constexpr uint32_t kNone = 0xffffffff;
-constexpr int kMostVisits = 16;      // groups that the search for an order looks at before it gives up
-constexpr uint64_t kMostTimes = 16;  // as many edges without a join for users as with one
+constexpr int kMaxVisits = 16;      // groups that the search for an order looks at before it gives up
+constexpr uint64_t kMaxTimes = 16;  // as many edges without a join for users as with one
 
 bool Overlap(const Rect& a, const Rect& b) {
   return a.row_begin < b.row_end && b.row_begin < a.row_end && a.col_begin < b.col_end && b.col_begin < a.col_end;
@@ -94,8 +94,8 @@ class TaskMaker {
     bool all_read_all = true;
     const size_t first_edge = edges_.size();
     for (uint32_t t = 0; t < tiles; ++t) {
-      const Rect read = SeenAs(Access(*node.op, args, static_cast<int>(k), graph_.tiles_of(s)[t]), args.inputs[k].shape,
-                               maker_outputs[output].shape);
+      const Rect read = ReinterpretRect(Access(*node.op, args, static_cast<int>(k), graph_.tiles_of(s)[t]),
+                                        args.inputs[k].shape, maker_outputs[output].shape);
       uint32_t count = 0;
       for (uint32_t m = 0; m < made; ++m) {
         if (!Overlap(read, written_[m])) continue;
@@ -122,7 +122,7 @@ class TaskMaker {
   // Those that the data's edges don't put before `group`. Uses in `group` itself are in order, tile by tile.
   void AddUsers(uint32_t group, const std::vector<uint32_t>& steps, UserSet* set) {
     const uint64_t count = steps.size();
-    if (count * set->waiters > kMostTimes * (count + set->waiters) && graph_.steps[steps.back()].group != group) {
+    if (count * set->waiters > kMaxTimes * (count + set->waiters) && graph_.steps[steps.back()].group != group) {
       if (set->done == kNone) set->done = AllOf(steps);
       return for_all_.push_back(set->done);
     }
@@ -166,7 +166,7 @@ class TaskMaker {
   bool IsBefore(uint32_t before, uint32_t after) {
     int visits = 0;
     search_.assign(1, after);
-    while (!search_.empty() && ++visits <= kMostVisits) {
+    while (!search_.empty() && ++visits <= kMaxVisits) {
       const uint32_t group = search_.back();
       search_.pop_back();
       for (uint32_t i = first_whole_[group]; i < first_whole_[group + 1]; ++i) {

@@ -18,7 +18,7 @@ namespace weft {
 namespace {
 
 constexpr int kTerms = 4;
-constexpr double kMostRate = 1e6;
+constexpr double kMaxRate = 1e6;
 using Terms = std::array<double, kTerms>;
 
 double Dot(const Terms& a, const Terms& b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3]; }
@@ -156,14 +156,14 @@ absl::StatusOr<Calibration> Calibration::FromJson(const std::string& text, const
     const auto it = object.find(key);
     if (it == object.end() || !it->is_number()) return -1;
     const double value = it->get<double>();
-    return value >= 0 && value <= kMostRate ? value : -1;
+    return value >= 0 && value <= kMaxRate ? value : -1;
   };
   const auto ops = json.find("ops");
   if (number(json, "weft_calibration") != 1) return wrong("\"weft_calibration\" is not 1");
   if (ops == json.end() || !ops->is_object()) return wrong("\"ops\" is not an object");
   Calibration calibration;
   calibration.others_ = number(json, "others");
-  if (calibration.others_ < 0) return wrong(absl::StrCat("\"others\" is not a number from 0 to ", kMostRate));
+  if (calibration.others_ < 0) return wrong(absl::StrCat("\"others\" is not a number from 0 to ", kMaxRate));
   for (const auto& [kind, value] : ops->items()) {
     if (!value.is_object()) return wrong(absl::StrCat("\"", kind, "\" is not an object"));
     const Rates rates = {number(value, "tile_seconds"), number(value, "flop_seconds"), number(value, "byte_seconds"),
@@ -171,7 +171,7 @@ absl::StatusOr<Calibration> Calibration::FromJson(const std::string& text, const
     if (std::min({rates.tile, rates.flop, rates.byte, rates.memory_byte}) < 0) {
       return wrong(absl::StrCat("\"", kind,
                                 "\" needs tile_seconds, flop_seconds, byte_seconds and memory_byte_seconds from 0 to ",
-                                kMostRate));
+                                kMaxRate));
     }
     calibration.rates_[kind] = rates;
   }

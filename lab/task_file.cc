@@ -10,9 +10,9 @@
 namespace weft {
 namespace {
 
-constexpr size_t kMostTasks = 100'000'000;
-constexpr double kMostSeconds = 1e6, kMostBytes = 1e15;  // of a task
-constexpr size_t kShown = 60;                            // characters of what was got
+constexpr size_t kMaxTasks = 100'000'000;
+constexpr double kMaxSeconds = 1e6, kMaxBytes = 1e15;  // of a task
+constexpr size_t kShown = 60;                          // characters of what was got
 
 std::string Shown(const nlohmann::json& value) {
   std::string text = value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -61,17 +61,17 @@ absl::StatusOr<TaskList> ParseTasks(const std::string& text, const std::string& 
   const auto tasks = json.find("tasks"), edges = json.find("edges");
   if (tasks == json.end() || !tasks->is_array() || tasks->empty())
     return wrong("\"tasks\" is not a list of at least one");
-  if (tasks->size() > kMostTasks) return wrong("it has more than ", kMostTasks, " tasks");
+  if (tasks->size() > kMaxTasks) return wrong("it has more than ", kMaxTasks, " tasks");
   if (edges == json.end() || !edges->is_array()) return wrong("\"edges\" is not a list");
   TaskList list;
   for (const nlohmann::json& task : *tasks) {
     const size_t i = list.costs.size();
     if (!task.is_object()) return wrong("task ", i, " is ", Shown(task), ", not an object");
-    const TaskCost cost = {.seconds = Number(task, "seconds", kMostSeconds, /*needed=*/true),
-                           .bytes = Number(task, "bytes", kMostBytes, /*needed=*/false)};
+    const TaskCost cost = {.seconds = Number(task, "seconds", kMaxSeconds, /*needed=*/true),
+                           .bytes = Number(task, "bytes", kMaxBytes, /*needed=*/false)};
     if (cost.seconds < 0 || cost.bytes < 0) {
-      return wrong("task ", i, " needs \"seconds\" from 0 to ", kMostSeconds,
-                   ", and if it has \"bytes\" those from 0 to ", kMostBytes, ", but is ", Shown(task));
+      return wrong("task ", i, " needs \"seconds\" from 0 to ", kMaxSeconds,
+                   ", and if it has \"bytes\" those from 0 to ", kMaxBytes, ", but is ", Shown(task));
     }
     if (const std::string key = UnknownKey(task, {"name", "seconds", "bytes"}); !key.empty()) {
       return wrong("task ", i, " has an unknown key '", key, "'");

@@ -28,17 +28,17 @@ AttentionOptions WithWidths(AttentionOptions options, int64_t width) {
 std::string Problem(const Shape& x, const Shape& memory, const AttentionOptions& options, const AttentionOptions& o) {
   if (x.rank() != 3 || memory.rank() != 3) return "x must be [B,T,C], and memory [B,S,C]";
   if (x.dim(0) != memory.dim(0)) return "x and memory must have the same batch";
-  const absl::Status sizes = CheckSizes({{"heads", o.heads, 1, kMostFeatures},
-                                         {"key_value_heads", o.key_value_heads, 1, kMostFeatures},
-                                         {"query_width", o.query_width, 1, kMostFeatures},
-                                         {"key_width", o.key_width, 1, kMostFeatures},
-                                         {"value_width", o.value_width, 1, kMostFeatures},
-                                         {"score_width", o.score_width, 1, kMostFeatures},
-                                         {"window", o.window, 0, kMostPositions},
-                                         {"stride", o.stride, 0, kMostPositions},
-                                         {"dilation", o.dilation, 1, kMostPositions},
-                                         {"buckets", o.buckets, 4, kMostPositions},
-                                         {"most_distance", o.most_distance, o.buckets, kMostPositions}});
+  const absl::Status sizes = CheckSizes({{"heads", o.heads, 1, kMaxFeatures},
+                                         {"key_value_heads", o.key_value_heads, 1, kMaxFeatures},
+                                         {"query_width", o.query_width, 1, kMaxFeatures},
+                                         {"key_width", o.key_width, 1, kMaxFeatures},
+                                         {"value_width", o.value_width, 1, kMaxFeatures},
+                                         {"score_width", o.score_width, 1, kMaxFeatures},
+                                         {"window", o.window, 0, kMaxPositions},
+                                         {"stride", o.stride, 0, kMaxPositions},
+                                         {"dilation", o.dilation, 1, kMaxPositions},
+                                         {"buckets", o.buckets, 4, kMaxPositions},
+                                         {"most_distance", o.most_distance, o.buckets, kMaxPositions}});
   if (!sizes.ok()) return std::string(sizes.message());
   if (o.dilation > 1 && (o.window == 0 || o.stride > 0)) return "a dilation is of a window, without a stride";
   if (!(o.soft_cap >= 0 && std::isfinite(o.soft_cap))) return absl::StrCat("soft_cap is ", o.soft_cap, ", wanted >= 0");

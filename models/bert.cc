@@ -35,13 +35,13 @@ BlockOptions BlockOf(const BertConfig& config) {
 }  // namespace
 
 absl::Status Validate(const BertConfig& config) {
-  WEFT_RETURN_IF_ERROR(CheckSizes({{"vocabulary", config.vocabulary, 1, kMostTokens},
-                                   {"context", config.context, 1, kMostPositions},
-                                   {"segments", config.segments, 1, kMostTokens},
-                                   {"layers", config.layers, 1, kMostLayers},
-                                   {"heads", config.heads, 1, kMostFeatures},
-                                   {"width", config.width, 1, kMostFeatures},
-                                   {"feed_forward", config.feed_forward, 0, 16 * kMostFeatures}}));
+  WEFT_RETURN_IF_ERROR(CheckSizes({{"vocabulary", config.vocabulary, 1, kMaxTokens},
+                                   {"context", config.context, 1, kMaxPositions},
+                                   {"segments", config.segments, 1, kMaxTokens},
+                                   {"layers", config.layers, 1, kMaxLayers},
+                                   {"heads", config.heads, 1, kMaxFeatures},
+                                   {"width", config.width, 1, kMaxFeatures},
+                                   {"feed_forward", config.feed_forward, 0, 16 * kMaxFeatures}}));
   WEFT_RETURN_IF_ERROR(CheckHeads(config.width, config.heads));
   WEFT_RETURN_IF_ERROR(CheckPositive("norm's epsilon", config.norm_epsilon));
   WEFT_RETURN_IF_ERROR(CheckDropout(config.attention_dropout.value_or(0), "attention_dropout"));

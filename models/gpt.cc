@@ -9,17 +9,17 @@
 
 namespace weft {
 
-constexpr int64_t kMostAngles = int64_t{1} << 28;
+constexpr int64_t kMaxAngles = int64_t{1} << 28;
 
 absl::Status Validate(const GptConfig& config) {
-  WEFT_RETURN_IF_ERROR(CheckSizes({{"vocabulary", config.vocabulary, 1, kMostTokens},
-                                   {"context", config.context, 1, kMostPositions},
-                                   {"layers", config.layers, 1, kMostLayers},
-                                   {"heads", config.heads, 1, kMostFeatures},
-                                   {"width", config.width, 1, kMostFeatures},
-                                   {"feed_forward", config.feed_forward, 0, 16 * kMostFeatures},
-                                   {"key_value_heads", config.key_value_heads, 0, kMostFeatures},
-                                   {"window", config.window, 0, kMostPositions}}));
+  WEFT_RETURN_IF_ERROR(CheckSizes({{"vocabulary", config.vocabulary, 1, kMaxTokens},
+                                   {"context", config.context, 1, kMaxPositions},
+                                   {"layers", config.layers, 1, kMaxLayers},
+                                   {"heads", config.heads, 1, kMaxFeatures},
+                                   {"width", config.width, 1, kMaxFeatures},
+                                   {"feed_forward", config.feed_forward, 0, 16 * kMaxFeatures},
+                                   {"key_value_heads", config.key_value_heads, 0, kMaxFeatures},
+                                   {"window", config.window, 0, kMaxPositions}}));
   WEFT_RETURN_IF_ERROR(CheckHeads(config.width, config.heads));
   if (config.key_value_heads > 0 && config.heads % config.key_value_heads != 0) {
     return absl::InvalidArgumentError(absl::StrCat("heads ", config.heads, " is not a multiple of key_value_heads ",
@@ -29,9 +29,9 @@ absl::Status Validate(const GptConfig& config) {
     return absl::InvalidArgumentError(absl::StrCat("a head's width is ", config.width / config.heads,
                                                    ", but rotary positions turn pairs of features"));
   }
-  if (config.rotary && config.context * (config.width / config.heads) > kMostAngles) {
+  if (config.rotary && config.context * (config.width / config.heads) > kMaxAngles) {
     return absl::InvalidArgumentError(absl::StrCat("context ", config.context, " times a head's width ",
-                                                   config.width / config.heads, " is over ", kMostAngles,
+                                                   config.width / config.heads, " is over ", kMaxAngles,
                                                    ", the most angles of rotary positions"));
   }
   WEFT_RETURN_IF_ERROR(CheckPositive("rotary_base", config.rotary_base));

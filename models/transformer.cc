@@ -71,14 +71,14 @@ std::string Numbered(const std::string& prefix, int64_t i) { return absl::StrCat
 }  // namespace
 
 absl::Status Validate(const TransformerConfig& config) {
-  WEFT_RETURN_IF_ERROR(CheckSizes({{"source_vocabulary", config.source_vocabulary, 1, kMostTokens},
-                                   {"target_vocabulary", config.target_vocabulary, 1, kMostTokens},
-                                   {"context", config.context, 1, kMostPositions},
-                                   {"encoder_layers", config.encoder_layers, 1, kMostLayers},
-                                   {"decoder_layers", config.decoder_layers, 1, kMostLayers},
-                                   {"heads", config.heads, 1, kMostFeatures},
-                                   {"width", config.width, 1, kMostFeatures},
-                                   {"feed_forward", config.feed_forward, 0, 16 * kMostFeatures}}));
+  WEFT_RETURN_IF_ERROR(CheckSizes({{"source_vocabulary", config.source_vocabulary, 1, kMaxTokens},
+                                   {"target_vocabulary", config.target_vocabulary, 1, kMaxTokens},
+                                   {"context", config.context, 1, kMaxPositions},
+                                   {"encoder_layers", config.encoder_layers, 1, kMaxLayers},
+                                   {"decoder_layers", config.decoder_layers, 1, kMaxLayers},
+                                   {"heads", config.heads, 1, kMaxFeatures},
+                                   {"width", config.width, 1, kMaxFeatures},
+                                   {"feed_forward", config.feed_forward, 0, 16 * kMaxFeatures}}));
   if (config.query_width == 0 && config.key_width == 0) WEFT_RETURN_IF_ERROR(CheckHeads(config.width, config.heads));
   if (config.positions != Positions::kLearned && config.width % 2 != 0) {
     return absl::InvalidArgumentError(absl::StrCat("width ", config.width, " is odd, but sinusoids come in pairs"));
@@ -93,11 +93,11 @@ absl::Status Validate(const TransformerConfig& config) {
                                                    config.decoder_layers,
                                                    " differ, but each decoder layer attends to its own encoder layer"));
   }
-  WEFT_RETURN_IF_ERROR(CheckSizes({{"query_width", config.query_width, 0, kMostFeatures},
-                                   {"key_width", config.key_width, 0, kMostFeatures},
-                                   {"value_width", config.value_width, 0, kMostFeatures},
-                                   {"score_width", config.score_width, 0, kMostFeatures},
-                                   {"first_position", config.first_position, 0, kMostPositions}}));
+  WEFT_RETURN_IF_ERROR(CheckSizes({{"query_width", config.query_width, 0, kMaxFeatures},
+                                   {"key_width", config.key_width, 0, kMaxFeatures},
+                                   {"value_width", config.value_width, 0, kMaxFeatures},
+                                   {"score_width", config.score_width, 0, kMaxFeatures},
+                                   {"first_position", config.first_position, 0, kMaxPositions}}));
   if (config.score == ScoreFunction::kDot && config.query_width != 0 && config.key_width != 0 &&
       config.query_width != config.key_width) {
     return absl::InvalidArgumentError(absl::StrCat("query_width ", config.query_width, " and key_width ",
@@ -110,7 +110,7 @@ absl::Status Validate(const TransformerConfig& config) {
   }
   for (const auto& [window, stride] : config.patterns) {
     WEFT_RETURN_IF_ERROR(
-        CheckSizes({{"a pattern's window", window, 0, kMostPositions}, {"its stride", stride, 0, kMostPositions}}));
+        CheckSizes({{"a pattern's window", window, 0, kMaxPositions}, {"its stride", stride, 0, kMaxPositions}}));
   }
   WEFT_RETURN_IF_ERROR(CheckPositive("norm's epsilon", config.norm.epsilon));
   WEFT_RETURN_IF_ERROR(CheckDropout(config.label_smoothing, "label_smoothing"));

@@ -16,8 +16,8 @@ namespace weft {
 
 // The most that a configuration may ask for, so that none that anyone may have written hangs the program: recording a
 // model takes time and memory in proportion to its layers, and tables of positions to context and width.
-inline constexpr int64_t kMostLayers = 4096, kMostPositions = int64_t{1} << 20, kMostFeatures = 1 << 16,
-                         kMostTokens = 1 << 24;
+inline constexpr int64_t kMaxLayers = 4096, kMaxPositions = int64_t{1} << 20, kMaxFeatures = 1 << 16,
+                         kMaxTokens = 1 << 24;
 
 struct SizeCheck {
   const char* name;

@@ -74,23 +74,23 @@ Var Embed(Var images, const VitConfig& config) {
 }  // namespace
 
 absl::Status Validate(const VitConfig& config) {
-  WEFT_RETURN_IF_ERROR(CheckSizes({{"image_height", config.image_height, 1, kMostFeatures},
-                                   {"image_width", config.image_width, 1, kMostFeatures},
-                                   {"channels", config.channels, 1, kMostFeatures},
-                                   {"patch_size", config.patch_size, 1, kMostFeatures},
-                                   {"classes", config.classes, 1, kMostTokens},
-                                   {"layers", config.layers, 1, kMostLayers},
-                                   {"heads", config.heads, 1, kMostFeatures},
-                                   {"width", config.width, 1, kMostFeatures},
-                                   {"feed_forward", config.feed_forward, 0, 16 * kMostFeatures}}));
+  WEFT_RETURN_IF_ERROR(CheckSizes({{"image_height", config.image_height, 1, kMaxFeatures},
+                                   {"image_width", config.image_width, 1, kMaxFeatures},
+                                   {"channels", config.channels, 1, kMaxFeatures},
+                                   {"patch_size", config.patch_size, 1, kMaxFeatures},
+                                   {"classes", config.classes, 1, kMaxTokens},
+                                   {"layers", config.layers, 1, kMaxLayers},
+                                   {"heads", config.heads, 1, kMaxFeatures},
+                                   {"width", config.width, 1, kMaxFeatures},
+                                   {"feed_forward", config.feed_forward, 0, 16 * kMaxFeatures}}));
   if (config.image_height % config.patch_size != 0 || config.image_width % config.patch_size != 0) {
     return absl::InvalidArgumentError(absl::StrCat("an image of height ", config.image_height, " and width ",
                                                    config.image_width, " can't be cut into patches of patch_size ",
                                                    config.patch_size, ": both must be multiples of it"));
   }
-  if (config.patches() > kMostPositions) {
+  if (config.patches() > kMaxPositions) {
     return absl::InvalidArgumentError(
-        absl::StrCat("an image of ", config.patches(), " patches, but there may be ", kMostPositions, " at most"));
+        absl::StrCat("an image of ", config.patches(), " patches, but there may be ", kMaxPositions, " at most"));
   }
   WEFT_RETURN_IF_ERROR(CheckHeads(config.width, config.heads));
   WEFT_RETURN_IF_ERROR(CheckPositive("norm's epsilon", config.norm_epsilon));

@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
-#include "weft/ops/embedding.h"
+#include "weft/ops/index/embedding.h"
 #include "weft/ops/kernels/axis.h"
 #include "weft/ops/ops.h"
 
@@ -21,65 +21,65 @@ void WantBools(const char* op, VarSpan inputs) {
 }  // namespace
 
 Var Not(Var x) {
-  const Calling calling("not", {x});
+  const FunctionScope calling("not", {x});
   WantBools("not", {x});
   return Equal(x, FillLike(x, false));
 }
 
 Var Xor(Var a, Var b) {
-  const Calling calling("xor", {a, b});
+  const FunctionScope calling("xor", {a, b});
   if (calling.ok()) WantBools("xor", {a, b});
   return NotEqual(a, b);
 }
 
 Var NotEqual(Var a, Var b) {
-  const Calling calling("not_equal", {a, b});
+  const FunctionScope calling("not_equal", {a, b});
   return Not(Equal(a, b));
 }
 
 Var Greater(Var a, Var b) {
-  const Calling calling("greater", {a, b});
+  const FunctionScope calling("greater", {a, b});
   return calling.ok() ? Less(b, a) : a;
 }
 
 Var GreaterEqual(Var a, Var b) {
-  const Calling calling("greater_equal", {a, b});
+  const FunctionScope calling("greater_equal", {a, b});
   return calling.ok() ? LessEqual(b, a) : a;
 }
 
 Var IsNan(Var x) {
-  const Calling calling("is_nan", {x});
+  const FunctionScope calling("is_nan", {x});
   return NotEqual(x, x);
 }
 
 Var Neg(Var x) {
-  const Calling calling("neg", {x});
+  const FunctionScope calling("neg", {x});
   return x.dtype() == kI32 ? FillLike(x, 0) - x : Scale(x, -1);
 }
 
 Var Sign(Var x) {
-  const Calling calling("sign", {x});
+  const FunctionScope calling("sign", {x});
   const Var zero = Number(x, 0);
   return Cast(Greater(x, zero), x.dtype()) - Cast(Less(x, zero), x.dtype());
 }
 
 Var Square(Var x) {
-  const Calling calling("square", {x});
+  const FunctionScope calling("square", {x});
   return x * x;
 }
 
 Var Rsqrt(Var x) {
-  const Calling calling("rsqrt", {x});
+  const FunctionScope calling("rsqrt", {x});
   return 1 / Sqrt(x);
 }
 
 Var Clamp(Var x, double low, double high) {
-  const Calling calling("clamp", {x});
+  const FunctionScope calling("clamp", {x});
   return Minimum(Maximum(x, Number(x, low)), Number(x, high));
 }
 
 Var Pow(Var x, double exponent) {
-  const Calling calling("pow", {x});
+  const FunctionScope calling("pow", {x});
   if (exponent == 2) return x * x;
   if (exponent == 3) return x * x * x;
   if (exponent == 0.5) return Sqrt(x);
@@ -88,12 +88,12 @@ Var Pow(Var x, double exponent) {
 }
 
 Var Silu(Var x) {
-  const Calling calling("silu", {x});
+  const FunctionScope calling("silu", {x});
   return x * Sigmoid(x);
 }
 
 Var Gather(Var x, Var ids, int axis) {
-  const Calling calling("gather", {x, ids});
+  const FunctionScope calling("gather", {x, ids});
   const Shape shape = x.shape(), ids_shape = ids.shape();
   const int front = FrontAxis(shape, axis);
   x.tape->Fail(CheckAxis("gather", front, {x.type(), ids.type()}));
@@ -149,7 +149,7 @@ absl::Status CheckAlong(const char* op, Var x, Var ids, int axis) {
 }  // namespace
 
 Var TakeAlong(Var x, Var ids, int axis) {
-  const Calling calling("take_along", {x, ids});
+  const FunctionScope calling("take_along", {x, ids});
   axis = FrontAxis(x.shape(), axis);
   x.tape->Fail(CheckAlong("take_along", x, ids, axis));
   if (!x.tape->status().ok()) return x;
@@ -157,7 +157,7 @@ Var TakeAlong(Var x, Var ids, int axis) {
 }
 
 Var ScatterAdd(Var x, Var ids, Var updates, int axis) {
-  const Calling calling("scatter_add", {x, ids, updates});
+  const FunctionScope calling("scatter_add", {x, ids, updates});
   axis = FrontAxis(x.shape(), axis);
   x.tape->Fail(CheckAlong("scatter_add", x, ids, axis));
   const Types types = {x.type(), ids.type(), updates.type()};
@@ -173,14 +173,14 @@ Var ScatterAdd(Var x, Var ids, Var updates, int axis) {
 }
 
 Var OneHot(Var ids, int64_t n, DType dtype) {
-  const Calling calling("one_hot", {ids});
+  const FunctionScope calling("one_hot", {ids});
   Shape shape = ids.shape();
   shape.Append(1);
   return Cast(Equal(Reshape(ids, shape), Iota(ids.tape, kI32, n)), dtype);
 }
 
 Var Rotary(Var x, Var cosine, Var sine, RotaryLayout layout) {
-  const Calling calling("rotary", {x, cosine, sine});
+  const FunctionScope calling("rotary", {x, cosine, sine});
   const Shape shape = x.shape();
   const int64_t half = shape.dim(-1) / 2;
   Shape turned = shape;

@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
-#include "weft/models/weights.h"
-#include "weft/models/write_weights.h"
+#include "weft/formats/weights.h"
+#include "weft/formats/write_weights.h"
 #include "weft/tests/weft_program.h"
 
 namespace weft {

@@ -17,7 +17,7 @@ namespace {
 constexpr double kStep = 1e-6, kF32Step = 1e-3;  // by the input's dtype
 // Tighter than what is asked of differences in general (1e-3 and 1e-5): these are in f64 and of small tensors.
 constexpr double kRelative = 1e-5, kAbsolute = 1e-6;
-constexpr int64_t kMostElements = 48;  // of each input; more are sampled evenly
+constexpr int64_t kMaxElements = 48;  // of each input; more are sampled evenly
 
 // Σ over all of `vars` of var · weights, with weights of both signs, so that no symmetry hides an error.
 Var WeightedSum(Tape* tape, VarSpan vars, uint64_t seed) {
@@ -38,7 +38,7 @@ void ExpectDifferences(CompiledCase& scalar, CompiledCase& gradient, const std::
   std::vector<Buffer> moved = inputs;
   for (size_t k = 0; k < wrt.size(); ++k) {
     Buffer& input = moved[wrt[k]];
-    const int64_t stride = std::max<int64_t>(1, input.elements() / kMostElements);
+    const int64_t stride = std::max<int64_t>(1, input.elements() / kMaxElements);
     for (int64_t i = 0; i < input.elements(); i += stride) {
       const double x = input.Get(i);
       const double step = input.type().dtype == kF64 ? kStep : kF32Step;

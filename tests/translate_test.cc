@@ -9,7 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "nlohmann/json.hpp"
 #include "weft/core/safetensors.h"
-#include "weft/models/weights.h"
+#include "weft/formats/weights.h"
 #include "weft/tests/weft_program.h"
 
 namespace weft {

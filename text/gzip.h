@@ -14,10 +14,10 @@ namespace weft {
 bool IsGzip(absl::string_view bytes);
 // What they decompress to: all parts, one after the other. Zeros after the last are padding. InvalidArgument if they
 // are damaged or cut off, or decompress to more than `most` bytes.
-inline constexpr size_t kMostDecompressed = size_t{4} << 30;
-absl::StatusOr<std::string> Gunzip(absl::string_view bytes, size_t most = kMostDecompressed);
+inline constexpr size_t kMaxDecompressed = size_t{4} << 30;
+absl::StatusOr<std::string> Gunzip(absl::string_view bytes, size_t most = kMaxDecompressed);
 
-// A file's bytes, decompressed if they are gzip's, up to kMostDecompressed; errors name the file.
+// A file's bytes, decompressed if they are gzip's, up to kMaxDecompressed; errors name the file.
 absl::StatusOr<std::string> ReadMaybeGzip(const std::string& path);
 
 }  // namespace weft

@@ -11,7 +11,7 @@ namespace weft {
 namespace {
 
 constexpr char kReplacement[] = "\xEF\xBF\xBD";  // U+FFFD
-constexpr size_t kLongestCharacter = 4;          // bytes
+constexpr size_t kMaxCharacter = 4;              // bytes
 
 // Whether more bytes could make a character of these, which are none.
 bool BeginsCharacter(absl::string_view bytes) {
@@ -47,7 +47,7 @@ absl::StatusOr<std::string> TextStream::Add(int32_t token) {
   WEFT_ASSIGN_OR_RETURN(const std::string before, tokenizer_.Decode(ids.first(known_)));
   WEFT_ASSIGN_OR_RETURN(const std::string after, tokenizer_.Decode(ids));
   // Some tokenizers write U+FFFD for the bytes of a character that is not whole yet.
-  if (absl::EndsWith(after, kReplacement) && ids_.size() - known_ < kLongestCharacter) return std::string();
+  if (absl::EndsWith(after, kReplacement) && ids_.size() - known_ < kMaxCharacter) return std::string();
   bytes_ += absl::StartsWith(after, before) ? after.substr(before.size()) : after;
   ids_.erase(ids_.begin(), ids_.begin() + static_cast<std::ptrdiff_t>(known_));
   known_ = ids_.size();

@@ -71,3 +71,58 @@ def weft_page(name, src = None, scripts = []):
         ),
     )
     weft_library(name = name, srcs = [name + ".cc"], hdrs = [name + ".h"])
+
+def weft_list(name, type, function, include, srcs, deps = []):
+    """A library with the list of all constants of one type that some source files define.
+
+    A source defines such a constant at namespace scope, at the beginning of a line: `constexpr TYPE kName = ...`.
+    NAME.h declares all of them and `absl::Span<const TYPE* const> FUNCTION()`; NAME.cc defines that function. The
+    constants are in the order of their names. So whoever adds one adds its file, and no line elsewhere.
+
+    Args:
+      name: the target's name, and the header's.
+      type: the constants' type, as `OpDef`.
+      function: the name of the function that returns the list, as `AllOps`.
+      include: the header that declares the type.
+      srcs: the source files to search.
+      deps: the library of that header.
+    """
+    folder = native.package_name()
+    native.genrule(
+        name = name + "_source",
+        srcs = srcs,
+        outs = [name + ".h", name + ".cc"],
+        cmd = """
+            names=$$(sed -n -E 's/^constexpr {type} (k[A-Za-z0-9]+) = .*/\\1/p' $(SRCS) | LC_ALL=C sort)
+            {{
+                echo '// Every {type}, by name. The build writes this file from the sources that define them.'
+                echo '#ifndef {guard}'
+                echo '#define {guard}'
+                echo '#include "absl/types/span.h"'
+                echo '#include "{include}"'
+                echo 'namespace weft {{'
+                for each in $$names; do echo "extern const {type} $$each;"; done
+                echo 'absl::Span<const {type}* const> {function}();'
+                echo '}}'
+                echo '#endif'
+            }} > $(location {name}.h)
+            {{
+                echo '#include "weft/{folder}/{name}.h"'
+                echo 'namespace weft {{'
+                echo 'absl::Span<const {type}* const> {function}() {{'
+                echo 'static constexpr const {type}* kList[] = {{'
+                for each in $$names; do echo "&$$each,"; done
+                echo '}};'
+                echo 'return kList;'
+                echo '}}'
+                echo '}}'
+            }} > $(location {name}.cc)
+        """.format(
+            folder = folder,
+            function = function,
+            guard = "WEFT_{}_{}_H_".format(folder, name).upper().replace("/", "_"),
+            include = include,
+            name = name,
+            type = type,
+        ),
+    )

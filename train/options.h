@@ -10,7 +10,7 @@
 
 namespace weft {
 
-inline constexpr int64_t kMostSteps = 1 << 24;  // of a training: the optimizer counts in f32
+inline constexpr int64_t kMaxSteps = 1 << 24;  // of a training: the optimizer counts in f32
 
 // The rows point into `options` and `config`. With `epochs`, a row of that name, too: then no steps mean as many as the
 // epochs have, and where something is done each so many steps, -1 is at the end of each epoch.

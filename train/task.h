@@ -1,6 +1,6 @@
 // What a Trainer trains: programs, one for each shape of batch, and the batches.
 //
-//   class Copying : public TrainingTask { ... };   // apps/train_gpt.cc has a whole one
+//   class Copying : public TrainingTask { ... };   // apps/training/train_gpt.cc has a whole one
 //   Copying task;
 //   WEFT_ASSIGN_OR_RETURN(auto trainer, Trainer::Create(options, &task, &parameters, &run));
 #ifndef WEFT_TRAIN_TASK_H_

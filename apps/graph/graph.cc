@@ -4,14 +4,15 @@
 
 #include "weft/apps/commands.h"
 #include "weft/apps/flags.h"
-#include "weft/apps/gpt_options.h"
-#include "weft/apps/graph/fold.h"
-#include "weft/apps/graph/folded_print.h"
-#include "weft/apps/graph/graph_page.h"
+#include "weft/core/json.h"
 #include "weft/core/status.h"
 #include "weft/graph/compile.h"
 #include "weft/graph/print.h"
+#include "weft/lab/fold.h"
+#include "weft/lab/folded_print.h"
+#include "weft/lab/graph_page.h"
 #include "weft/lab/page.h"
+#include "weft/train/gpt_options.h"
 
 namespace weft {
 namespace {

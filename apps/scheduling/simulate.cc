@@ -9,19 +9,19 @@
 #include "absl/strings/str_split.h"
 #include "weft/apps/commands.h"
 #include "weft/apps/scheduling/timed_step.h"
-#include "weft/bench/peak.h"
 #include "weft/core/cores.h"
 #include "weft/core/file.h"
 #include "weft/core/status.h"
 #include "weft/graph/compile.h"
 #include "weft/lab/measure.h"
 #include "weft/lab/measured.h"
+#include "weft/lab/peak.h"
 #include "weft/lab/task_file.h"
 
 namespace weft {
 namespace {
 
-constexpr int kMostWorkers = 4096;
+constexpr int kMaxWorkers = 4096;
 constexpr double kHelps = 1.05;  // times as fast: else more workers don't help
 
 struct SimulateFlags {
@@ -60,9 +60,9 @@ absl::StatusOr<std::vector<int>> WorkerCounts(const std::string& text) {
   std::vector<int> counts;
   for (absl::string_view word : absl::StrSplit(text, ',')) {
     int count = 0;
-    if (!absl::SimpleAtoi(word, &count) || count < 1 || count > kMostWorkers) {
+    if (!absl::SimpleAtoi(word, &count) || count < 1 || count > kMaxWorkers) {
       return absl::InvalidArgumentError(
-          absl::StrCat("--workers: '", word, "' is not a whole number from 1 to ", kMostWorkers));
+          absl::StrCat("--workers: '", word, "' is not a whole number from 1 to ", kMaxWorkers));
     }
     counts.push_back(count);
   }

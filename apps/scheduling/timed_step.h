@@ -9,11 +9,11 @@
 
 #include "absl/status/statusor.h"
 #include "weft/apps/flags.h"
-#include "weft/bench/real_graphs.h"
 #include "weft/core/parameters.h"
 #include "weft/graph/graph.h"
 #include "weft/graph/runner.h"
 #include "weft/lab/calibration.h"
+#include "weft/lab/real_graphs.h"
 
 namespace weft {
 

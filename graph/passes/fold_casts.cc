@@ -1,6 +1,6 @@
 #include "weft/graph/passes/passes.h"
 #include "weft/ops/all_ops.h"
-#include "weft/ops/matmul.h"
+#include "weft/ops/product/matmul.h"
 
 namespace weft {
 

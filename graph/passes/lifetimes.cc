@@ -7,7 +7,7 @@
 namespace weft {
 namespace {
 
-constexpr uint32_t kMostBuckets = 4096;
+constexpr uint32_t kMaxBuckets = 4096;
 
 // Whether output 0 of a node takes over the bytes of `input`, as the memory plan lets it at the last use.
 bool TakesOver(const Program& program, const Lifetimes& lifetimes, const Node& node, size_t input) {
@@ -57,7 +57,7 @@ Lifetimes::Lifetimes(const Rewrite& rewrite)
 }
 
 LiveBytes::LiveBytes(const Lifetimes& lifetimes) {
-  stride_ = lifetimes.end / kMostBuckets + 1;
+  stride_ = lifetimes.end / kMaxBuckets + 1;
   live_.assign(lifetimes.end / stride_ + 2, 0);
   above_.assign(live_.size() + 1, 0);
 }

@@ -4,7 +4,7 @@
 #include "weft/core/tape.h"
 #include "weft/graph/passes/passes.h"
 #include "weft/ops/all_ops.h"
-#include "weft/ops/linear_cross_entropy.h"
+#include "weft/ops/loss/linear_cross_entropy.h"
 
 namespace weft {
 namespace {

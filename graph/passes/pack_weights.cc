@@ -6,9 +6,9 @@
 #include "weft/graph/passes/passes.h"
 #include "weft/graph/passes/pattern.h"
 #include "weft/ops/all_ops.h"
-#include "weft/ops/matmul.h"
 #include "weft/ops/ops.h"
-#include "weft/ops/pack.h"
+#include "weft/ops/product/matmul.h"
+#include "weft/ops/product/pack.h"
 
 namespace weft {
 namespace {

@@ -10,7 +10,7 @@
 #include "weft/graph/compile.h"
 #include "weft/graph/runner.h"
 #include "weft/ops/ops.h"
-#include "weft/ops/pack.h"
+#include "weft/ops/product/pack.h"
 #include "weft/tests/op_names.h"
 
 namespace weft {

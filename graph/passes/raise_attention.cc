@@ -6,10 +6,10 @@
 #include "weft/graph/passes/passes.h"
 #include "weft/graph/passes/pattern.h"
 #include "weft/ops/all_ops.h"
-#include "weft/ops/attention.h"
+#include "weft/ops/attention/attention.h"
 #include "weft/ops/attributes.h"
-#include "weft/ops/matmul.h"
 #include "weft/ops/ops.h"
+#include "weft/ops/product/matmul.h"
 
 namespace weft {
 namespace {
@@ -123,7 +123,7 @@ class AttentionMatch {
       }
     }
     attrs_.scale = factor;
-    if (masks_.size() > kMostAttentionMasks) return absl::StrCat("there are ", masks_.size(), " masks");
+    if (masks_.size() > kMaxAttentionMasks) return absl::StrCat("there are ", masks_.size(), " masks");
     for (const Mask& mask : masks_) {
       if (r_.type(mask.id).shape.rank() > scores_.rank()) return "a mask has more axes than the scores";
     }

@@ -1,9 +1,9 @@
 #include "absl/strings/str_cat.h"
 #include "weft/graph/passes/pattern.h"
 #include "weft/ops/all_ops.h"
-#include "weft/ops/linear_cross_entropy.h"
-#include "weft/ops/matmul.h"
+#include "weft/ops/loss/linear_cross_entropy.h"
 #include "weft/ops/ops.h"
+#include "weft/ops/product/matmul.h"
 
 namespace weft {
 namespace {

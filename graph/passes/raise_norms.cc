@@ -5,8 +5,8 @@
 #include "weft/graph/passes/pattern.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/attributes.h"
-#include "weft/ops/blocks.h"
 #include "weft/ops/ops.h"
+#include "weft/ops/reduction/blocks.h"
 
 namespace weft {
 namespace {

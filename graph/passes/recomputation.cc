@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-constexpr int kMostChain = 256;     // nodes that one choice looks at
+constexpr int kMaxChain = 256;      // nodes that one choice looks at
 constexpr int64_t kSmallPart = 16;  // an input is kept, not computed again, if it has so many times fewer bytes
 constexpr double kAged = 1.1;       // so many times dearer than it was known to be, a choice waits for cheaper ones
 constexpr double kNone = std::numeric_limits<double>::infinity();
@@ -93,7 +93,7 @@ bool RecomputationChooser::State::Need(ValueId input, uint32_t time, Dead dead) 
   const size_t v = lifetimes.root(input);
   if (lifetimes.written[v] < time) return false;  // the state has its next version by then
   if (lifetimes.bytes[v] == 0) return true;
-  if (++chain > kMostChain) return false;
+  if (++chain > kMaxChain) return false;
   const uint32_t node = static_cast<uint32_t>(program.values[v].producer);
   if (from[node] <= time) {
     if (clone_last[v] == kNever) {

@@ -9,8 +9,8 @@
 namespace weft {
 namespace {
 
-constexpr int kMostTries = 8;      // to meet a budget that the plan misses by what lies unused between its ranges
-constexpr int kMostHalvings = 10;  // of the span in which the least is looked for
+constexpr int kMaxTries = 8;      // to meet a budget that the plan misses by what lies unused between its ranges
+constexpr int kMaxHalvings = 10;  // of the span in which the least is looked for
 
 // Records the program again, with the clones.
 class Cloner {
@@ -87,7 +87,7 @@ class Rematerialiser {
   // The first trial within the budget, else the one that needs least.
   absl::StatusOr<Trial> Run(size_t budget) {
     size_t target = budget, less = 0;
-    for (int i = 0; i < kMostTries; ++i) {
+    for (int i = 0; i < kMaxTries; ++i) {
       WEFT_ASSIGN_OR_RETURN(Trial trial, Try(target));
       if (trial.planned <= budget) return trial;
       less = std::max(2 * less, trial.planned - budget);
@@ -111,7 +111,7 @@ class Rematerialiser {
   absl::StatusOr<Trial> Least() {
     size_t low = 0, high = chooser_.most_live();
     WEFT_ASSIGN_OR_RETURN(Trial least, Try(low));
-    for (int i = 0; i < kMostHalvings; ++i) {
+    for (int i = 0; i < kMaxHalvings; ++i) {
       const size_t middle = low + (high - low) / 2;
       WEFT_ASSIGN_OR_RETURN(Trial trial, Try(middle));
       (trial.fits ? high : low) = middle;

@@ -16,7 +16,7 @@
 namespace weft {
 
 inline constexpr int64_t kAttentionBlock = 64;
-inline constexpr int kMostAttentionMasks = 4;
+inline constexpr int kMaxAttentionMasks = 4;
 
 // A matrix of which one row belongs to one position.
 template <class T>
@@ -48,7 +48,7 @@ struct AttentionHead {
   double scale = 1;
   double soft_cap = 0;  // c: scores are c · tanh(score / c) before they are masked; 0: as they are
   bool causal = false;  // the last target meets the last source
-  std::array<AttentionMask, kMostAttentionMasks> masks = {};
+  std::array<AttentionMask, kMaxAttentionMasks> masks = {};
   int mask_count = 0;
   AttentionDropout dropout;
 };

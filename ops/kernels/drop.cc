@@ -18,10 +18,10 @@ namespace {
 using Words = hn::ScalableTag<uint32_t>;
 
 #if HWY_TARGET == HWY_SCALAR
-constexpr int64_t kMostWords = 4;
-HWY_INLINE int64_t WordsAtOnce() { return kMostWords; }
+constexpr int64_t kMaxWords = 4;
+HWY_INLINE int64_t WordsAtOnce() { return kMaxWords; }
 #else
-constexpr int64_t kMostWords = 2 * hn::MaxLanes(Words());
+constexpr int64_t kMaxWords = 2 * hn::MaxLanes(Words());
 HWY_INLINE int64_t WordsAtOnce() { return 2 * static_cast<int64_t>(hn::Lanes(Words())); }
 #endif
 
@@ -126,7 +126,7 @@ void DropLanes(const RandomStream& random, uint64_t first, double rate, const T*
   const BlockMaker blocks(random);
   const Dropper<T> drop(rate);
   const int64_t at_once = WordsAtOnce();
-  uint32_t words[2 * kMostWords];  // a vector read from anywhere in the first half lies inside
+  uint32_t words[2 * kMaxWords];  // a vector read from anywhere in the first half lies inside
   for (int64_t i = 0; i < n;) {
     const uint64_t element = first + static_cast<uint64_t>(i), block = element / 4;
     const int64_t offset = static_cast<int64_t>(element % 4), count = std::min(at_once - offset, n - i);

@@ -5,9 +5,9 @@
 
 #include "core/status.h"
 #include "weft/core/status.h"
+#include "weft/formats/weights.h"
 #include "weft/graph/compile.h"
 #include "weft/graph/runner.h"
-#include "weft/models/weights.h"
 #include "weft/text/bleu.h"
 #include "weft/text/byte_level_bpe.h"
 #include "weft/text/learn_bpe.h"

@@ -15,7 +15,7 @@
 namespace weft {
 namespace {
 
-constexpr double kLeastScale = 1e-3;  // of what is compared: smaller numbers are differences of larger ones
+constexpr double kMinScale = 1e-3;  // of what is compared: smaller numbers are differences of larger ones
 
 double ToleranceOf(DType dtype) { return dtype == kF64 ? 1e-9 : 5e-3; }  // chains amplify what is rounded
 
@@ -101,7 +101,7 @@ absl::Status ExpectClose(const Results& got, const Results& wanted, double relat
   WEFT_CHECK(got.size() == wanted.size());
   for (size_t i = 0; i < wanted.size(); ++i) {
     const std::vector<double> a = got[i].value.Doubles(), b = wanted[i].value.Doubles();
-    double scale = kLeastScale;
+    double scale = kMinScale;
     for (const double x : b) scale = std::isfinite(x) ? std::max(scale, std::abs(x)) : scale;
     for (size_t j = 0; j < b.size(); ++j) {
       const bool same = a[j] == b[j] || (std::isnan(a[j]) && std::isnan(b[j]));

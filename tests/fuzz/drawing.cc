@@ -7,7 +7,7 @@
 
 namespace weft {
 
-constexpr int64_t kMostElements = 1 << 14;
+constexpr int64_t kMaxElements = 1 << 14;
 
 int64_t Drawing::Size() {
   static constexpr int64_t kSizes[] = {1, 1, 2, 2, 3, 3, 4, 5, 6, 7, 8, 9, 16, 17, 33, 64, 65, 130};
@@ -18,7 +18,7 @@ Shape Drawing::AnyShape() {
   Shape shape;
   for (int64_t rank = Below(5); rank > 0; --rank) {
     const int64_t size = Size();
-    shape.Append(shape.elements() * size > kMostElements ? 2 : size);
+    shape.Append(shape.elements() * size > kMaxElements ? 2 : size);
   }
   return shape;
 }
@@ -125,7 +125,7 @@ Var Drawing::Ids(const Shape& shape, int64_t below) { return Input({kI32, shape}
 Var Drawing::Mask(const Shape& shape) { return Input({kBool, shape}, 0, 0, 2); }
 
 void Drawing::Keep(const Drawn& drawn) {
-  if (drawn.shape().elements() <= 4 * kMostElements) values_.push_back(drawn);
+  if (drawn.shape().elements() <= 4 * kMaxElements) values_.push_back(drawn);
 }
 
 }  // namespace weft

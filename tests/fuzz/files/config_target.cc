@@ -3,7 +3,7 @@
 
 #include "weft/core/json.h"
 #include "weft/core/status.h"
-#include "weft/models/config_json.h"
+#include "weft/formats/config_json.h"
 #include "weft/tests/fuzz/files/target.h"
 
 namespace weft {

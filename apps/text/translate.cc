@@ -1,0 +1,104 @@
+#include <algorithm>
+#include <cstdio>
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "weft/apps/commands.h"
+#include "weft/apps/flags.h"
+#include "weft/apps/lines.h"
+#include "weft/core/status.h"
+#include "weft/inference/line_translator.h"
+
+namespace weft {
+namespace {
+
+struct TranslateFlags {
+  std::string model;
+  LineTranslatorOptions options;
+  bool scores = false;
+  std::vector<std::string> files;
+  GivenFlags given;
+};
+
+Hyperparameters Table(TranslateFlags* flags) {
+  BeamSearchOptions& search = flags->options.translate.search;
+  return {
+      {"model", "a run of weft train translate, or a folder of CTranslate2 with model.safetensors and vocabularies",
+       &flags->model},
+      {"beam",
+       absl::StrCat("translations that are followed at once; 1: greedy. Where batch * beam^2 * the most tokens of a "
+                    "translation, rounded up, is more than ",
+                    kMaxPlaces, ", fewer lines are translated at once"),
+       &search.beam,
+       {.low = 1, .high = 1024}},
+      {"n-best", "translations to print for each line, at most beam", &search.n_best, {.low = 1, .high = 1024}},
+      {"length-penalty", "the score is log-probability / length^this", &search.length_penalty, {.low = 0, .high = 10}},
+      {"max-length",
+       "the most tokens of a translation; 0: 50 more than its source has",
+       &flags->options.translate.max_length,
+       {.low = 0}},
+      {"scores", "add a tab and the log-probability to each translation", &flags->scores},
+      {"truncate", "cut lines that are longer than the model's context, which are errors else",
+       &flags->options.truncate},
+      {"batch", "the most lines that are translated at once", &flags->options.batch, {.low = 1, .high = 4096}},
+      {"threads", "threads to compute with; 0: one a core", &flags->options.threads, {.low = 0, .high = 1024}},
+  };
+}
+
+// Prints a line's translations: as many as were asked for; those that there are none for are empty.
+absl::Status Print(const TranslateFlags& flags, const LineTranslator& translator,
+                   const std::vector<Hypothesis>& translations) {
+  for (size_t n = 0; n < static_cast<size_t>(flags.options.translate.search.n_best); ++n) {
+    std::string text;
+    if (n < translations.size()) {
+      WEFT_ASSIGN_OR_RETURN(text, translator.Text(translations[n]));
+    }
+    constexpr double kNever = -std::numeric_limits<double>::infinity();
+    if (flags.scores) {
+      absl::StrAppendFormat(&text, "\t%.6f", n < translations.size() ? translations[n].log_probability : kNever);
+    }
+    std::printf("%s\n", text.c_str());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Translate(TranslateFlags flags) {
+  WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
+  if (flags.model.empty()) return absl::InvalidArgumentError("--model=DIR is missing");
+  BeamSearchOptions& search = flags.options.translate.search;
+  if (flags.given.count("beam") == 0) search.beam = std::max(search.beam, search.n_best);
+  if (search.n_best > search.beam) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--n-best: ", search.n_best, " is more than the ", search.beam, " of --beam"));
+  }
+  const absl::StatusOr<std::unique_ptr<LineTranslator>> translator = LineTranslator::Open(flags.model, flags.options);
+  if (!translator.ok()) return UsageError(translator.status());
+  const auto encode = [&](absl::string_view line) { return (*translator)->Encode(line); };
+  const auto print = [&](absl::Span<const TokenIds> sources) -> absl::Status {
+    WEFT_ASSIGN_OR_RETURN(const auto translations, (*translator)->Translate(sources));
+    for (const std::vector<Hypothesis>& each : translations) WEFT_RETURN_IF_ERROR(Print(flags, **translator, each));
+    return absl::OkStatus();
+  };
+  return ForEachBatch(flags.files, kBatchesAtOnce * static_cast<size_t>(flags.options.batch),
+                      [&](absl::Span<const Line> lines) { return AnswerLines(lines, encode, print); });
+}
+
+}  // namespace
+
+Command TranslateCommand(CLI::App* weft) {
+  auto flags = std::make_shared<TranslateFlags>();
+  CLI::App* app =
+      AddCommand(weft, "translate",
+                 "Prints a translation of each line of text, or its n best, a line each, in the order of the lines. "
+                 "An empty line gives an empty line.");
+  AddFlags(app, Table(flags.get()), &flags->given);
+  AddFiles(app, &flags->files);
+  return {"weft translate", app, [flags] { return Translate(*flags); }};
+}
+
+}  // namespace weft

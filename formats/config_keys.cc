@@ -1,0 +1,143 @@
+#include "weft/formats/config_keys.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace weft {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::pair<const char*, Activation> kActivationNames[] = {
+    {"gelu", Activation::kGelu},          {"gelu_new", Activation::kGeluTanh},
+    {"relu", Activation::kRelu},          {"silu", Activation::kSilu},
+    {"gelu_python", Activation::kGelu},   {"gelu_pytorch_tanh", Activation::kGeluTanh},
+    {"gelu_fast", Activation::kGeluTanh}, {"swish", Activation::kSilu},
+};
+
+// A file's values in an error must not fill the screen.
+std::string Shortened(const Json& json) {
+  constexpr size_t kMost = 200;
+  std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (text.size() > kMost) text = text.substr(0, kMost) + "...";
+  return text;
+}
+
+}  // namespace
+
+const Choices<Activation> kActivations = kActivationNames;
+
+const Json* KeyReader::Find(const char* key) {
+  known_.insert(key);
+  const auto it = json_.find(key);
+  return it == json_.end() || it->is_null() ? nullptr : &*it;
+}
+
+void KeyReader::Field(const char* key, std::optional<double>& value, double usual) {
+  double number = value.value_or(usual);
+  Field(key, number);
+  value = number == usual ? std::nullopt : std::optional<double>(number);
+}
+
+void KeyReader::Only(const char* key, const Json& value) {
+  const Json* const json = Find(key);
+  if (json != nullptr && *json != value) Refuse(key, value.dump());
+}
+
+void KeyReader::Harmless(std::initializer_list<const char*> keys) { known_.insert(keys.begin(), keys.end()); }
+
+void KeyReader::Refuse(const char* key, absl::string_view wanted) {
+  if (!status_.ok()) return;
+  status_ = absl::InvalidArgumentError(
+      absl::StrCat(key, " is ", Shortened(json_.value(key, Json())), ", which is not supported; wanted ", wanted));
+}
+
+absl::Status KeyReader::Finish() {
+  for (const auto& [key, value] : json_.items()) {
+    if (!status_.ok()) break;
+    const bool unused = value.is_null() || value == false || value == "" || (value.is_structured() && value.empty());
+    if (unused || known_.contains(key)) continue;
+    status_ = absl::InvalidArgumentError(absl::StrCat("'", key, "' is ", Shortened(value),
+                                                      ", but no key that is known here: it might change the model"));
+  }
+  return status_;
+}
+
+void ReadUsualKeys(KeyReader& keys) {
+  keys.Only("is_encoder_decoder", false);
+  keys.Only("add_cross_attention", false);
+  keys.Only("pruned_heads", Json::object());
+  // chunk_size_feed_forward computes the same piece by piece.
+  keys.Harmless({"_name_or_path",
+                 "name_or_path",
+                 "_commit_hash",
+                 "transformers_version",
+                 "architectures",
+                 "torch_dtype",
+                 "dtype",
+                 "return_dict",
+                 "use_return_dict",
+                 "output_hidden_states",
+                 "output_attentions",
+                 "output_past",
+                 "torchscript",
+                 "use_bfloat16",
+                 "xla_device",
+                 "tf_legacy_loss",
+                 "gradient_checkpointing",
+                 "use_cache",
+                 "initializer_range",
+                 "chunk_size_feed_forward",
+                 "finetuning_task",
+                 "problem_type",
+                 "tokenizer_class",
+                 "prefix",
+                 "task_specific_params",
+                 "id2label",
+                 "label2id",
+                 "num_labels",
+                 "_num_labels",
+                 "_attn_implementation",
+                 "_attn_implementation_autoset",
+                 "attn_implementation"});
+  keys.Harmless({"bos_token_id",
+                 "eos_token_id",
+                 "pad_token_id",
+                 "sep_token_id",
+                 "decoder_start_token_id",
+                 "forced_bos_token_id",
+                 "forced_eos_token_id",
+                 "max_length",
+                 "min_length",
+                 "max_new_tokens",
+                 "do_sample",
+                 "early_stopping",
+                 "num_beams",
+                 "num_beam_groups",
+                 "diversity_penalty",
+                 "temperature",
+                 "top_k",
+                 "top_p",
+                 "typical_p",
+                 "repetition_penalty",
+                 "length_penalty",
+                 "no_repeat_ngram_size",
+                 "encoder_no_repeat_ngram_size",
+                 "bad_words_ids",
+                 "num_return_sequences",
+                 "output_scores",
+                 "return_dict_in_generate",
+                 "remove_invalid_values",
+                 "exponential_decay_length_penalty",
+                 "suppress_tokens",
+                 "begin_suppress_tokens"});
+}
+
+absl::Status CheckExpressible(absl::string_view model_type, std::initializer_list<Inexpressible> forms) {
+  for (const auto& [so, what] : forms) {
+    if (so)
+      return absl::InvalidArgumentError(absl::StrCat("a configuration of ", model_type, " cannot say that ", what));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace weft

@@ -1,0 +1,227 @@
+#include "absl/strings/str_cat.h"
+#include "weft/core/status.h"
+#include "weft/formats/config_json.h"
+#include "weft/formats/config_keys.h"
+
+namespace weft {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+template <class Keys, class Config>
+void ListGpt2(Keys& keys, Config& config) {
+  keys.Field("vocab_size", config.vocabulary);
+  keys.Field("n_positions", config.context);
+  keys.Field("n_embd", config.width);
+  keys.Field("n_layer", config.layers);
+  keys.Field("n_head", config.heads);
+  keys.SizeOrNull("n_inner", config.feed_forward);
+  keys.Choice("activation_function", kActivations, config.activation);
+  keys.Field("resid_pdrop", config.dropout);
+  keys.Field("embd_pdrop", config.embedding_dropout, config.dropout);
+  keys.Field("attn_pdrop", config.attention_dropout, config.dropout);
+  keys.Field("layer_norm_epsilon", config.norm.epsilon);
+  keys.Field("tie_word_embeddings", config.tied_head);
+  keys.Only("scale_attn_weights", true);
+  keys.Only("scale_attn_by_inverse_layer_idx", false);
+  keys.Only("position_embedding_type", "absolute");
+  // n_ctx was the size of the mask; the upcast is to f32, which all is here; the summary is of a head of its own.
+  keys.Harmless({"n_ctx", "reorder_and_upcast_attn", "n_special", "predict_special_tokens", "summary_type",
+                 "summary_use_proj", "summary_activation", "summary_proj_to_labels", "summary_first_dropout"});
+}
+
+template <class Keys, class Config>
+void ListLlama(Keys& keys, Config& config) {
+  keys.Field("vocab_size", config.vocabulary);
+  keys.Field("max_position_embeddings", config.context);
+  keys.Field("hidden_size", config.width);
+  keys.Field("num_hidden_layers", config.layers);
+  keys.Field("num_attention_heads", config.heads);
+  keys.SizeOrNull("num_key_value_heads", config.key_value_heads);
+  keys.Field("intermediate_size", config.feed_forward);
+  keys.Choice("hidden_act", kActivations, config.activation);
+  keys.Field("attention_dropout", config.attention_dropout, config.dropout);
+  keys.Field("rms_norm_eps", config.norm.epsilon);
+  keys.Field("tie_word_embeddings", config.tied_head);
+  keys.Field("rope_theta", config.rotary_base);
+  keys.Only("position_embedding_type", "absolute");
+  keys.Harmless({"pretraining_tp"});  // the same products in parts
+}
+
+// The forms of rotary positions: none but the plain one is supported.
+void ReadRotary(KeyReader& keys, GptConfig& config) {
+  for (const char* key : {"rope_scaling", "rope_parameters"}) {
+    const Json* const json = keys.Find(key);
+    if (json == nullptr) continue;
+    bool plain = json->is_object();
+    for (const auto& [name, value] : json->items()) {
+      if (name == "rope_theta") {
+        plain = plain && value.is_number();
+        if (plain) config.rotary_base = value.template get<double>();
+      } else if (name == "partial_rotary_factor") {
+        plain = plain && value == 1;
+      } else {
+        plain = plain && (name == "rope_type" || name == "type") && value == "default";
+      }
+    }
+    if (!plain) keys.Refuse(key, "null, or rope_type \"default\" with a rope_theta");
+  }
+}
+
+void ReadLlama(const std::string& type, KeyReader& keys, GptConfig& config) {
+  const bool mistral = type == "mistral";
+  config = {.vocabulary = 32000,
+            .context = mistral ? 131072 : 2048,
+            .layers = 32,
+            .heads = 32,
+            .width = 4096,
+            .feed_forward = mistral ? 14336 : 11008,
+            .activation = Activation::kSilu,
+            .tied_head = false,
+            .bias = false,
+            .key_value_heads = mistral ? 8 : 0,
+            .norm = {.kind = NormKind::kRmsNorm, .epsilon = 1e-6},
+            .gated = true,
+            .rotary = RotaryLayout::kHalves,
+            .names = GptConfig::Names::kLlama};
+  ListLlama(keys, config);
+  ReadRotary(keys, config);
+  if (mistral) {
+    config.window = keys.IsNull("sliding_window") ? 0 : 4096;
+    keys.Field("sliding_window", config.window);
+  } else {
+    bool feed_forward = false;
+    keys.Field("attention_bias", config.bias);
+    keys.Field("mlp_bias", feed_forward);
+    if (feed_forward != config.bias) keys.Refuse("attention_bias", "the same as mlp_bias");
+  }
+  int64_t head_width = 0;
+  keys.SizeOrNull("head_dim", head_width);
+  if (head_width != 0 && head_width * config.heads != config.width) {
+    keys.Refuse("head_dim", "hidden_size / num_attention_heads");
+  }
+}
+
+// Drops what is said but no different.
+absl::StatusOr<GptConfig> Checked(GptConfig config) {
+  for (std::optional<double>* dropout : {&config.attention_dropout, &config.embedding_dropout}) {
+    if (*dropout == config.dropout) dropout->reset();
+  }
+  WEFT_RETURN_IF_ERROR(Validate(config));
+  return config;
+}
+
+}  // namespace
+
+absl::StatusOr<GptConfig> GptConfigFromJson(const Json& json) {
+  KeyReader keys(json);
+  std::string type = "gpt2";
+  keys.Field("model_type", type);
+  GptConfig config;
+  if (type == "llama" || type == "mistral") {
+    ReadLlama(type, keys, config);
+  } else if (type == "gpt2" || type == "gpt-nano") {
+    config.dropout = 0.1;
+    config.embedding_dropout = config.attention_dropout = 0.1;
+    if (type == "gpt-nano") {  // minGPT
+      config.tied_head = false;
+      keys.Field("block_size", config.context);
+    }
+    ListGpt2(keys, config);
+  } else {
+    keys.Refuse("model_type", "gpt2, gpt-nano, llama or mistral");
+  }
+  ReadUsualKeys(keys);
+  keys.Harmless({"is_decoder"});
+  WEFT_RETURN_IF_ERROR(keys.Finish());
+  return Checked(config);
+}
+
+absl::StatusOr<Json> ToJson(const GptConfig& config) {
+  WEFT_RETURN_IF_ERROR(Validate(config));
+  const bool llama = config.names == GptConfig::Names::kLlama, mistral = llama && config.window > 0;
+  const int64_t key_value_heads = config.key_value_heads > 0 ? config.key_value_heads : config.heads;
+  const std::string type = mistral ? "mistral" : llama ? "llama" : "gpt2";
+  KeyWriter keys;
+  keys.Field("model_type", type);
+  WEFT_RETURN_IF_ERROR(
+      CheckExpressible(type, {{!config.pre_norm, "pre_norm is false"}, {config.dtype != kF32, "dtype is f64"}}));
+  if (!llama) {
+    WEFT_RETURN_IF_ERROR(
+        CheckExpressible(type, {{!config.bias, "bias is false"},
+                                {config.rotary.has_value(), "positions are rotary"},
+                                {config.gated, "feed-forward layers are gated"},
+                                {config.window > 0, "there is a window"},
+                                {key_value_heads != config.heads, "key_value_heads are fewer than heads"},
+                                {config.norm.kind != NormKind::kLayerNorm, "norms are RMSNorm"}}));
+    keys.Field("architectures", std::vector<std::string>{"GPT2LMHeadModel"});
+    ListGpt2(keys, config);
+    return std::move(keys).Finish();
+  }
+  WEFT_RETURN_IF_ERROR(
+      CheckExpressible(type, {{config.rotary != RotaryLayout::kHalves, "positions are not rotary in halves"},
+                              {!config.gated, "feed-forward layers are not gated"},
+                              {config.norm.kind != NormKind::kRmsNorm, "norms are not RMSNorm"},
+                              {config.dropout > 0, "dropout is above 0"},
+                              {config.embedding_dropout.value_or(0) > 0, "embedding_dropout is above 0"},
+                              {mistral && config.bias, "bias is true"}}));
+  GptConfig full = config;
+  full.key_value_heads = key_value_heads;
+  if (full.feed_forward == 0) full.feed_forward = 4 * full.width;
+  keys.Field("architectures", std::vector<std::string>{mistral ? "MistralForCausalLM" : "LlamaForCausalLM"});
+  ListLlama(keys, full);
+  if (mistral) {
+    keys.Field("sliding_window", config.window);
+  } else {
+    keys.Field("attention_bias", config.bias);
+    keys.Field("mlp_bias", config.bias);
+  }
+  return std::move(keys).Finish();
+}
+
+namespace {
+
+template <class Keys, class Config>
+void ListNanoGpt(Keys& keys, Config& config) {
+  keys.Field("n_layer", config.layers);
+  keys.Field("n_head", config.heads);
+  keys.Field("n_embd", config.width);
+  keys.Field("block_size", config.context);
+  keys.Field("bias", config.bias);
+  keys.Field("vocab_size", config.vocabulary);
+  keys.Field("dropout", config.dropout);
+}
+
+}  // namespace
+
+absl::StatusOr<GptConfig> NanoGptConfigFromJson(const Json& json) {
+  const auto nested = json.find("model_args");
+  if (nested != json.end() && nested->is_object()) return NanoGptConfigFromJson(*nested);
+  KeyReader keys(json);
+  GptConfig config = {.vocabulary = 50304, .activation = Activation::kGelu};
+  ListNanoGpt(keys, config);
+  keys.Choice("activation_function", kActivations, config.activation);
+  WEFT_RETURN_IF_ERROR(keys.Finish());
+  return Checked(config);
+}
+
+absl::StatusOr<Json> ToNanoGptJson(const GptConfig& config) {
+  GptConfig plain = config;
+  plain.activation = Activation::kGeluTanh;  // for the check of what is GPT-2's at all
+  plain.bias = true;
+  WEFT_RETURN_IF_ERROR(ToJson(plain).status());
+  WEFT_RETURN_IF_ERROR(CheckExpressible(
+      "nanoGPT", {{config.names != GptConfig::Names::kGpt2, "the model is Llama's"},
+                  {config.activation != Activation::kGelu, "the activation is another than the exact gelu"},
+                  {!config.tied_head, "tied_head is false"},
+                  {config.feed_forward != 0 && config.feed_forward != 4 * config.width, "feed_forward is not 4 widths"},
+                  {config.norm.epsilon != 1e-5, "the norm's epsilon is not 1e-5"},
+                  {config.attention_dropout.value_or(config.dropout) != config.dropout ||
+                       config.embedding_dropout.value_or(config.dropout) != config.dropout,
+                   "dropouts differ"}}));
+  KeyWriter keys;
+  ListNanoGpt(keys, config);
+  return std::move(keys).Finish();
+}
+
+}  // namespace weft

@@ -1,0 +1,142 @@
+#include "weft/formats/images.h"
+
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "weft/core/status.h"
+#include "weft/text/gzip.h"
+
+namespace weft {
+namespace {
+
+constexpr int64_t kMaxClasses = 65536;
+
+absl::Status Bad(const Images& images, size_t line, absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat(images.path, ", line ", line, ": ", what));
+}
+
+// Without labels if the height and the width are known, those of the pictures that are wanted.
+absl::StatusOr<Images> ReadCsv(const std::string& path, absl::string_view text, int64_t height = 0, int64_t width = 0) {
+  const bool labelled = height == 0;
+  Images images = {.path = path, .height = height, .width = width};
+  size_t number = 0;
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    ++number;
+    line = absl::StripAsciiWhitespace(line);
+    if (line.empty()) continue;
+    const std::vector<absl::string_view> fields = absl::StrSplit(line, ',');
+    const auto count = static_cast<int64_t>(fields.size());
+    const int64_t pixels = labelled || count == images.pixels_each() + 1 ? count - 1 : count;
+    if (images.height == 0) {
+      images.height = images.width = std::llround(std::sqrt(static_cast<double>(pixels)));
+      if (pixels < 1 || images.pixels_each() != pixels) {
+        return Bad(images, number, absl::StrCat(pixels, " pixels before the label are no square"));
+      }
+    }
+    if (pixels != images.pixels_each()) {
+      return Bad(images, number,
+                 absl::StrCat(pixels, " pixels, but ", labelled ? "the pictures before have " : "the model's have ",
+                              images.pixels_each()));
+    }
+    for (int64_t i = 0; i < pixels; ++i) {
+      float value;
+      if (!absl::SimpleAtof(fields[static_cast<size_t>(i)], &value) || !std::isfinite(value)) {
+        return Bad(images, number, absl::StrCat("'", fields[static_cast<size_t>(i)], "' is not a number"));
+      }
+      if (value < 0) {
+        return Bad(images, number, absl::StrCat("the pixel ", fields[static_cast<size_t>(i)], " is less than 0"));
+      }
+      images.pixels.push_back(value);
+    }
+    if (!labelled) continue;
+    double label;  // "3" or "3.0"
+    if (!absl::SimpleAtod(fields.back(), &label) || label < 0 || label >= kMaxClasses || label != std::floor(label)) {
+      return Bad(images, number, absl::StrCat("the label '", fields.back(), "' is not a whole number of 0 .. 65535"));
+    }
+    images.labels.push_back(static_cast<int32_t>(label));
+  }
+  if (images.pixels.empty()) return absl::InvalidArgumentError(absl::StrCat(path, ": there are no pictures in it"));
+  return images;
+}
+
+// IDX: two zeros, the type (8: bytes), the rank, the sizes as big-endian 32-bit numbers, the bytes.
+struct Idx {
+  std::vector<int64_t> sizes;
+  absl::string_view bytes;
+};
+
+bool IsIdx(absl::string_view file) { return absl::StartsWith(file, absl::string_view("\0\0\x08", 3)); }
+
+absl::StatusOr<Idx> ParseIdx(const std::string& path, absl::string_view file, size_t rank) {
+  const auto byte = [&](size_t i) { return static_cast<int64_t>(static_cast<uint8_t>(file[i])); };
+  if (!IsIdx(file) || file.size() < 4 + 4 * rank || byte(3) != static_cast<int64_t>(rank)) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": it is no IDX file of bytes of rank ", rank));
+  }
+  Idx idx;
+  int64_t count = 1;
+  for (size_t i = 0; i < rank; ++i) {
+    const size_t at = 4 + 4 * i;
+    idx.sizes.push_back(byte(at) << 24 | byte(at + 1) << 16 | byte(at + 2) << 8 | byte(at + 3));
+    // What a file can have is far below 2^62, so a product that would overflow is above it before.
+    count = idx.sizes.back() > 0 && count > (int64_t{1} << 40) / idx.sizes.back() ? int64_t{1} << 40
+                                                                                  : count * idx.sizes.back();
+  }
+  idx.bytes = file.substr(4 + 4 * rank);
+  if (static_cast<int64_t>(idx.bytes.size()) == count && count > 0) return idx;
+  return absl::InvalidArgumentError(
+      absl::StrCat(path, ": its header asks for ", count, " bytes, but it has ", idx.bytes.size()));
+}
+
+absl::StatusOr<Images> ReadIdx(const std::string& path, absl::string_view file, const std::string& labels) {
+  if (labels.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": an IDX file of pictures needs one of labels, too"));
+  }
+  WEFT_ASSIGN_OR_RETURN(const std::string label_file, ReadMaybeGzip(labels));
+  WEFT_ASSIGN_OR_RETURN(const Idx pictures, ParseIdx(path, file, 3));
+  WEFT_ASSIGN_OR_RETURN(const Idx numbers, ParseIdx(labels, label_file, 1));
+  if (pictures.sizes[0] != numbers.sizes[0]) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " has ", pictures.sizes[0], " pictures, but ", labels, " has ",
+                                                   numbers.sizes[0], " labels"));
+  }
+  Images images = {.path = path, .height = pictures.sizes[1], .width = pictures.sizes[2]};
+  for (const char c : pictures.bytes) images.pixels.push_back(static_cast<uint8_t>(c));
+  for (const char c : numbers.bytes) images.labels.push_back(static_cast<uint8_t>(c));
+  return images;
+}
+
+}  // namespace
+
+absl::StatusOr<Images> ReadImages(const std::string& path, const std::string& labels) {
+  WEFT_ASSIGN_OR_RETURN(const std::string file, ReadMaybeGzip(path));
+  if (IsIdx(file)) return ReadIdx(path, file, labels);
+  if (labels.empty()) return ReadCsv(path, file);
+  return absl::InvalidArgumentError(absl::StrCat(path, ": it is no IDX file, which alone has its labels apart"));
+}
+
+absl::StatusOr<Images> ReadUnlabelledImages(const std::string& path, int64_t height, int64_t width) {
+  WEFT_ASSIGN_OR_RETURN(const std::string file, ReadMaybeGzip(path));
+  if (!IsIdx(file)) return ReadCsv(path, file, height, width);
+  WEFT_ASSIGN_OR_RETURN(const Idx pictures, ParseIdx(path, file, 3));
+  Images images = {.path = path, .height = pictures.sizes[1], .width = pictures.sizes[2]};
+  for (const char c : pictures.bytes) images.pixels.push_back(static_cast<uint8_t>(c));
+  return images;
+}
+
+Images HoldOut(Images* images, int64_t n) {
+  Images kept = {images->path, images->height, images->width}, held = kept;
+  for (int64_t i = 0; i < images->size(); ++i) {
+    Images& to = i % n == n - 1 ? held : kept;
+    const absl::Span<const float> pixels = (*images)[i];
+    to.pixels.insert(to.pixels.end(), pixels.begin(), pixels.end());
+    to.labels.push_back(images->labels[static_cast<size_t>(i)]);
+  }
+  *images = std::move(kept);
+  return held;
+}
+
+}  // namespace weft

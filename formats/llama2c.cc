@@ -1,0 +1,187 @@
+// Checkpoints of llama2.c (https://github.com/karpathy/llama2.c): a header, then arrays of f32, each of all layers.
+#include <array>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <iterator>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "weft/core/file.h"
+#include "weft/core/status.h"
+#include "weft/formats/config_json.h"
+#include "weft/formats/config_keys.h"
+#include "weft/formats/published.h"
+#include "weft/formats/write_weights.h"
+#include "weft/models/validate.h"
+
+namespace weft {
+namespace {
+
+constexpr uint32_t kMagic = 0x616b3432;                        // which version 1 begins with
+constexpr size_t kHeaderBytes[] = {7 * sizeof(int32_t), 256};  // by version
+constexpr size_t kTiedAt = 9 * sizeof(int32_t);                // a byte in the header of version 1
+
+int64_t KeysWidth(const GptConfig& config) {
+  return config.width / config.heads * (config.key_value_heads > 0 ? config.key_value_heads : config.heads);
+}
+// Version 0 has the cosines and sines of all positions, which are read by nobody.
+double TableSize(const GptConfig& config, int version) {
+  return version == 0 ? static_cast<double>(config.context) * static_cast<double>(config.width / config.heads) : 0;
+}
+
+struct Array {
+  const char* name;  // # is the layer
+  Shape shape;
+  bool layered() const { return absl::StrContains(name, '#'); }
+};
+// In the order of the file; a head of its own comes after the tables.
+std::vector<Array> ArraysOf(const GptConfig& config, int version) {
+  const int64_t width = config.width, hidden = config.feed_forward, keys = KeysWidth(config);
+  const Array table = {"model.embed_tokens.weight", {config.vocabulary, width}},
+              attention_norm = {"model.layers.#.input_layernorm.weight", {width}},
+              query = {"model.layers.#.self_attn.q_proj.weight", {width, width}},
+              key = {"model.layers.#.self_attn.k_proj.weight", {keys, width}},
+              value = {"model.layers.#.self_attn.v_proj.weight", {keys, width}},
+              output = {"model.layers.#.self_attn.o_proj.weight", {width, width}},
+              norm = {"model.layers.#.post_attention_layernorm.weight", {width}},
+              gate = {"model.layers.#.mlp.gate_proj.weight", {hidden, width}},
+              down = {"model.layers.#.mlp.down_proj.weight", {width, hidden}},
+              up = {"model.layers.#.mlp.up_proj.weight", {hidden, width}}, last = {"model.norm.weight", {width}};
+  if (version == 0) return {table, attention_norm, query, key, value, output, norm, gate, down, up, last};
+  return {attention_norm, norm, last, table, query, key, value, output, gate, down, up};
+}
+
+// The bytes that a file of this header has: in double, which no header makes overflow.
+double FileSize(const GptConfig& config, int version) {
+  double numbers = TableSize(config, version);
+  const auto add = [&](const Array& array) {
+    double size = array.layered() ? static_cast<double>(config.layers) : 1;
+    for (int64_t dim : array.shape.dims()) size *= static_cast<double>(dim);
+    numbers += size;
+  };
+  for (const Array& array : ArraysOf(config, version)) add(array);
+  if (!config.tied_head) add({"lm_head.weight", {config.vocabulary, config.width}});
+  return static_cast<double>(kHeaderBytes[version]) + 4 * numbers;
+}
+
+template <class Visit>  // a status of visit(name, shape) for each tensor, in order
+absl::Status VisitTensors(const GptConfig& config, int version, Visit visit) {
+  for (const Array& array : ArraysOf(config, version)) {
+    for (int64_t i = 0; i < (array.layered() ? config.layers : 1); ++i) {
+      WEFT_RETURN_IF_ERROR(visit(absl::StrReplaceAll(array.name, {{"#", absl::StrCat(i)}}), array.shape));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<PublishedGpt> ReadLlama2c(const std::string& path) {
+  WEFT_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
+  std::array<int32_t, 9> header = {};
+  std::memcpy(header.data(), bytes.data(), std::min(bytes.size(), sizeof(header)));
+  const int version = static_cast<uint32_t>(header[0]) == kMagic ? 1 : 0;
+  if (version == 1 && header[1] != 1) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": version ", header[1], " of llama2.c's files, wanted 1"));
+  }
+  const int32_t* const sizes = header.data() + (version == 1 ? 2 : 0);
+  PublishedGpt gpt;
+  GptConfig& config = gpt.config;
+  config = {.vocabulary = std::abs(static_cast<int64_t>(sizes[5])),
+            .context = sizes[6],
+            .layers = sizes[2],
+            .heads = sizes[3],
+            .width = sizes[0],
+            .feed_forward = sizes[1],
+            .activation = Activation::kSilu,
+            .tied_head = version == 1 ? bytes.size() > kTiedAt && bytes[kTiedAt] != 0 : sizes[5] > 0,
+            .bias = false,
+            .key_value_heads = sizes[4],
+            .norm = {.kind = NormKind::kRmsNorm},
+            .gated = true,
+            .rotary = RotaryLayout::kPairs,
+            .names = GptConfig::Names::kLlama};
+  absl::Status valid = Validate(config);
+  if (valid.ok()) valid = CheckSizes({{"feed_forward", config.feed_forward, 1, 16 * kMaxFeatures}});
+  const std::string none = absl::StrCat(path, " is no checkpoint of llama2.c");
+  if (!valid.ok()) return Annotate(valid, none);
+  if (const double wanted = FileSize(config, version); wanted != static_cast<double>(bytes.size())) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("%s: it has %d bytes, but its header asks for %.0f", none, bytes.size(), wanted));
+  }
+  size_t at = kHeaderBytes[version];
+  const auto read = [&](const std::string& name, const Shape& shape) -> absl::Status {
+    WEFT_ASSIGN_OR_RETURN(const Tensor tensor, gpt.weights.Add(name, {kF32, shape}));
+    std::memcpy(tensor.data, bytes.data() + at, tensor.type.bytes());
+    at += tensor.type.bytes();
+    return absl::OkStatus();
+  };
+  WEFT_RETURN_IF_ERROR(VisitTensors(config, version, read));
+  at += 4 * static_cast<size_t>(TableSize(config, version));
+  if (!config.tied_head) WEFT_RETURN_IF_ERROR(read("lm_head.weight", {config.vocabulary, config.width}));
+  return gpt;
+}
+
+absl::Status WriteLlama2c(const std::string& path, const PublishedGpt& gpt, int version) {
+  const GptConfig& config = gpt.config;
+  WEFT_RETURN_IF_ERROR(
+      CheckExpressible("llama2.c", {{config.names != GptConfig::Names::kLlama, "the model is GPT-2's"},
+                                    {!config.pre_norm, "pre_norm is false"},
+                                    {config.bias, "bias is true"},
+                                    {config.window > 0, "there is a window"},
+                                    {!config.gated, "feed-forward layers are not gated"},
+                                    {config.activation != Activation::kSilu, "the activation is another than silu"},
+                                    {config.norm.kind != NormKind::kRmsNorm, "norms are not RMSNorm"},
+                                    {config.norm.epsilon != 1e-5, "the norm's epsilon is not 1e-5"},
+                                    {!config.rotary, "positions are not rotary"},
+                                    {config.rotary_base != 10000, "rotary_base is not 10000"},
+                                    {version != 0 && version != 1, "the version is neither 0 nor 1"}}));
+  WEFT_ASSIGN_OR_RETURN(PublishedGpt pairs, WithRotary(gpt, RotaryLayout::kPairs));
+  if (pairs.config.feed_forward == 0) pairs.config.feed_forward = 4 * config.width;
+  if (pairs.config.key_value_heads == 0) pairs.config.key_value_heads = config.heads;
+  WEFT_RETURN_IF_ERROR(Parameters::Check("the checkpoint", pairs.weights.tensors(), ParametersOf(pairs.config)));
+
+  std::string header(kHeaderBytes[version], '\0');
+  size_t end = 0;
+  const auto put = [&](int64_t value) {
+    const int32_t number = static_cast<int32_t>(value);
+    std::memcpy(header.data() + end, &number, sizeof(number));
+    end += sizeof(number);
+  };
+  if (version == 1) {
+    put(kMagic);
+    put(version);
+    header[kTiedAt] = config.tied_head ? 1 : 0;
+  }
+  const int64_t vocabulary = version == 0 && !config.tied_head ? -config.vocabulary : config.vocabulary;
+  for (int64_t size : {config.width, pairs.config.feed_forward, config.layers, config.heads,
+                       pairs.config.key_value_heads, vocabulary, config.context}) {
+    put(size);
+  }
+  absl::flat_hash_map<absl::string_view, Tensor> tensors;
+  for (const auto& [name, tensor] : pairs.weights.tensors()) tensors[name] = tensor;
+  std::vector<absl::string_view> parts = {header};
+  const auto write = [&](const std::string& name, const Shape&) {
+    const Tensor& tensor = tensors.at(name);
+    parts.emplace_back(reinterpret_cast<const char*>(tensor.data), tensor.type.bytes());
+    return absl::OkStatus();
+  };
+  WEFT_RETURN_IF_ERROR(VisitTensors(pairs.config, version, write));
+  std::vector<float> tables(static_cast<size_t>(TableSize(config, version)));
+  const size_t half = static_cast<size_t>(config.width / config.heads / 2), cosines = tables.size() / 2;
+  for (size_t i = 0; i < cosines; ++i) {
+    const float angle =
+        static_cast<float>(i / half) / std::pow(10000.0f, static_cast<float>(i % half) / static_cast<float>(half));
+    tables[i] = std::cos(angle);
+    tables[cosines + i] = std::sin(angle);
+  }
+  parts.emplace_back(reinterpret_cast<const char*>(tables.data()), tables.size() * sizeof(float));
+  if (!config.tied_head) WEFT_RETURN_IF_ERROR(write("lm_head.weight", {}));
+  return WriteFile(path, parts);
+}
+
+}  // namespace weft

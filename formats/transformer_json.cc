@@ -1,0 +1,163 @@
+#include "absl/strings/str_cat.h"
+#include "weft/core/status.h"
+#include "weft/formats/config_json.h"
+#include "weft/formats/config_keys.h"
+
+namespace weft {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Positions = TransformerConfig::Positions;
+using Memory = TransformerConfig::Memory;
+
+constexpr std::pair<const char*, Positions> kPositions[] = {{"sinusoidal", Positions::kSinusoidal},
+                                                            {"sinusoidal_halves", Positions::kSinusoidalHalves},
+                                                            {"learned", Positions::kLearned}};
+constexpr std::pair<const char*, Memory> kMemories[] = {{"last", Memory::kLast}, {"same_layer", Memory::kSameLayer}};
+constexpr std::pair<const char*, NormKind> kNorms[] = {{"layer_norm", NormKind::kLayerNorm},
+                                                       {"rms_norm", NormKind::kRmsNorm}};
+constexpr std::pair<const char*, ScoreFunction> kScores[] = {{"dot", ScoreFunction::kDot},
+                                                             {"additive", ScoreFunction::kAdditive}};
+constexpr std::pair<const char*, HeadMerge> kMerges[] = {{"project", HeadMerge::kProject},
+                                                         {"average", HeadMerge::kAverage}};
+
+template <class Keys, class Config>
+void ListTransformer(Keys& keys, Config& config) {
+  keys.Field("vocab_size", config.source_vocabulary);
+  keys.Field("decoder_vocab_size", config.target_vocabulary);
+  keys.Field("max_position_embeddings", config.context);
+  keys.Field("d_model", config.width);
+  keys.Field("encoder_layers", config.encoder_layers);
+  keys.Field("decoder_layers", config.decoder_layers);
+  keys.Field("encoder_attention_heads", config.heads);
+  keys.Field("encoder_ffn_dim", config.feed_forward);
+  keys.Choice("activation_function", kActivations, config.activation);
+  keys.Field("dropout", config.dropout);
+  keys.Field("attention_dropout", config.attention_dropout);
+  keys.Field("activation_dropout", config.activation_dropout);
+  keys.Field("label_smoothing", config.label_smoothing);
+  keys.Field("normalize_before", config.pre_norm);
+  keys.Choice("norm_type", Choices<NormKind>(kNorms), config.norm.kind);
+  keys.Field("layer_norm_eps", config.norm.epsilon);
+  keys.Field("use_bias", config.bias);
+  keys.Choice("position_embedding_type", Choices<Positions>(kPositions), config.positions);
+  keys.Field("first_position", config.first_position);
+  keys.Field("scale_embedding", config.scale_embeddings);
+  keys.Field("share_encoder_decoder_embeddings", config.shared_embeddings);
+  keys.Field("tie_word_embeddings", config.tied_head);
+  keys.Field("head_bias", config.head_bias);
+  keys.Choice("cross_attention_memory", Choices<Memory>(kMemories), config.memory);
+  keys.SizeOrNull("query_width", config.query_width);
+  keys.SizeOrNull("key_width", config.key_width);
+  keys.SizeOrNull("value_width", config.value_width);
+  keys.Choice("score_function", Choices<ScoreFunction>(kScores), config.score);
+  keys.SizeOrNull("score_width", config.score_width);
+  keys.Choice("head_merge", Choices<HeadMerge>(kMerges), config.merge);
+}
+
+template <class Keys, class Config>
+void ListCTranslate2(Keys& keys, Config& config) {
+  keys.Field("source_vocab", config.source_vocabulary);
+  keys.Field("target_vocab", config.target_vocabulary);
+  keys.Field("encoder_layers", config.encoder_layers);
+  keys.Field("decoder_layers", config.decoder_layers);
+  keys.Field("num_heads", config.heads);
+  keys.Field("d_model", config.width);
+  keys.Field("ffn_dim", config.feed_forward);
+  keys.Field("layer_norm_eps", config.norm.epsilon);
+  keys.Choice("activation", kActivations, config.activation);
+}
+
+// [[window, stride], ...]
+void ReadPatterns(KeyReader& keys, TransformerConfig& config) {
+  constexpr char kKey[] = "attention_patterns";
+  const Json* const json = keys.Find(kKey);
+  if (json == nullptr) return;
+  const auto is_size = [](const Json& size) { return size.is_number_integer(); };
+  for (const Json& pattern : json->is_array() ? *json : Json::array({0})) {
+    if (!pattern.is_array() || pattern.size() != 2 || !is_size(pattern[0]) || !is_size(pattern[1])) {
+      return keys.Refuse(kKey, "pairs of a window and a stride");
+    }
+    config.patterns.push_back({.window = pattern[0], .stride = pattern[1]});
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<TransformerConfig> TransformerConfigFromJson(const Json& json) {
+  KeyReader keys(json);
+  TransformerConfig config;
+  keys.Only("model_type", "transformer");
+  ListTransformer(keys, config);
+  ReadPatterns(keys, config);
+  if (keys.Find("decoder_vocab_size") == nullptr) config.target_vocabulary = config.source_vocabulary;
+  keys.Only("decoder_attention_heads", config.heads);
+  keys.Only("decoder_ffn_dim", config.feed_forward);
+  keys.Only("is_encoder_decoder", true);
+  keys.Harmless({"architectures"});
+  WEFT_RETURN_IF_ERROR(keys.Finish());
+  WEFT_RETURN_IF_ERROR(Validate(config));
+  return config;
+}
+
+absl::StatusOr<Json> ToJson(const TransformerConfig& config) {
+  WEFT_RETURN_IF_ERROR(Validate(config));
+  WEFT_RETURN_IF_ERROR(CheckExpressible("transformer", {{config.dtype != kF32, "dtype is f64"}}));
+  KeyWriter keys;
+  keys.Field("model_type", "transformer");
+  keys.Field("is_encoder_decoder", true);
+  TransformerConfig full = config;
+  if (full.feed_forward == 0) full.feed_forward = 4 * full.width;
+  ListTransformer(keys, full);
+  keys.Field("decoder_attention_heads", full.heads);
+  keys.Field("decoder_ffn_dim", full.feed_forward);
+  Json patterns = Json::array();
+  for (const auto& [window, stride] : config.patterns) patterns.push_back({window, stride});
+  if (!patterns.empty()) keys.Field("attention_patterns", patterns);
+  return std::move(keys).Finish();
+}
+
+absl::StatusOr<TransformerConfig> CTranslate2ConfigFromJson(const Json& json) {
+  KeyReader keys(json);
+  TransformerConfig config = {.pre_norm = true,
+                              .positions = Positions::kSinusoidalHalves,
+                              .first_position = 1,
+                              .tied_head = false,
+                              .head_bias = true};
+  ListCTranslate2(keys, config);
+  keys.Only("source_has_bos_eos", false);
+  WEFT_RETURN_IF_ERROR(keys.Refused());  // its other keys are notes in words
+  WEFT_RETURN_IF_ERROR(Validate(config));
+  return config;
+}
+
+absl::StatusOr<Json> ToCTranslate2Json(const TransformerConfig& config) {
+  WEFT_RETURN_IF_ERROR(Validate(config));
+  const int64_t width = config.width / config.heads;
+  const auto differs = [](int64_t value, int64_t usual) { return value != 0 && value != usual; };
+  WEFT_RETURN_IF_ERROR(CheckExpressible(
+      "CTranslate2's Transformer",
+      {{!config.pre_norm, "pre_norm is false"},
+       {config.norm.kind != NormKind::kLayerNorm, "norms are RMSNorm"},
+       {!config.bias, "bias is false"},
+       {config.positions != Positions::kSinusoidalHalves, "positions are no sinusoids in halves"},
+       {config.first_position != 1, "first_position is not 1"},
+       {!config.scale_embeddings, "scale_embeddings is false"},
+       {config.shared_embeddings, "shared_embeddings is true"},
+       {config.tied_head, "tied_head is true"},
+       {!config.head_bias, "head_bias is false"},
+       {config.memory != Memory::kLast, "decoder layers attend to the encoder layers of the same number"},
+       {differs(config.query_width, width) || differs(config.key_width, width) || differs(config.value_width, width),
+        "heads have widths of their own"},
+       {config.score != ScoreFunction::kDot, "attention is additive"},
+       {config.merge != HeadMerge::kProject, "heads are averaged"},
+       {!config.patterns.empty(), "attention has patterns"},
+       {config.dtype != kF32, "dtype is f64"}}));
+  KeyWriter keys;
+  TransformerConfig full = config;
+  if (full.feed_forward == 0) full.feed_forward = 4 * full.width;
+  ListCTranslate2(keys, full);
+  return std::move(keys).Finish();
+}
+
+}  // namespace weft

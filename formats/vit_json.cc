@@ -1,0 +1,86 @@
+#include "absl/strings/str_cat.h"
+#include "weft/core/status.h"
+#include "weft/formats/config_json.h"
+#include "weft/formats/config_keys.h"
+
+namespace weft {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+template <class Keys, class Config>
+void ListVit(Keys& keys, Config& config) {
+  keys.Field("hidden_size", config.width);
+  keys.Field("num_hidden_layers", config.layers);
+  keys.Field("num_attention_heads", config.heads);
+  keys.Field("intermediate_size", config.feed_forward);
+  keys.Choice("hidden_act", kActivations, config.activation);
+  keys.Field("hidden_dropout_prob", config.dropout);
+  keys.Field("layer_norm_eps", config.norm_epsilon);
+  keys.Field("patch_size", config.patch_size);
+  keys.Field("num_channels", config.channels);
+  keys.Only("attention_probs_dropout_prob", 0.0);
+  keys.Only("qkv_bias", true);
+  keys.Harmless({"encoder_stride", "pooler_act", "pooler_output_size"});  // of heads that are not here
+}
+
+// One number, or height and width.
+void ReadImageSize(KeyReader* keys, VitConfig* config) {
+  const Json* const size = keys->Find("image_size");
+  if (size == nullptr) return;
+  if (size->is_number_integer()) {
+    config->image_height = config->image_width = size->get<int64_t>();
+  } else if (size->is_array() && size->size() == 2 && (*size)[0].is_number_integer() &&
+             (*size)[1].is_number_integer()) {
+    config->image_height = (*size)[0].get<int64_t>();
+    config->image_width = (*size)[1].get<int64_t>();
+  } else {
+    keys->Refuse("image_size", "a whole number, or two");
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<VitConfig> VitConfigFromJson(const Json& json) {
+  KeyReader keys(json);
+  VitConfig config = {.classes = 2, .feed_forward = 3072};
+  keys.Only("model_type", "vit");
+  ReadImageSize(&keys, &config);
+  ListVit(keys, config);
+  keys.Harmless({"id2label", "label2id"});
+  ReadUsualKeys(keys);
+  WEFT_RETURN_IF_ERROR(keys.Finish());
+  WEFT_ASSIGN_OR_RETURN(const std::vector<std::string> labels, LabelsFromJson(json));
+  if (!labels.empty()) config.classes = static_cast<int64_t>(labels.size());
+  WEFT_RETURN_IF_ERROR(Validate(config));
+  return config;
+}
+
+absl::StatusOr<std::vector<std::string>> VitLabelsFromJson(const Json& json) {
+  WEFT_ASSIGN_OR_RETURN(std::vector<std::string> labels, LabelsFromJson(json));
+  if (labels.empty()) labels = {"LABEL_0", "LABEL_1"};
+  return labels;
+}
+
+absl::StatusOr<Json> ToJson(const VitConfig& config) {
+  WEFT_RETURN_IF_ERROR(Validate(config));
+  KeyWriter keys;
+  keys.Field("model_type", "vit");
+  keys.Field("architectures", std::vector<std::string>{"ViTForImageClassification"});
+  if (config.image_height == config.image_width) {
+    keys.Field("image_size", config.image_height);
+  } else {
+    keys.Field("image_size", std::vector<int64_t>{config.image_height, config.image_width});
+  }
+  VitConfig full = config;
+  if (full.feed_forward == 0) full.feed_forward = 4 * full.width;
+  ListVit(keys, full);
+  keys.Field("attention_probs_dropout_prob", 0.0);
+  Json json = std::move(keys).Finish();
+  std::vector<std::string> labels;
+  for (int64_t i = 0; i < config.classes; ++i) labels.push_back(absl::StrCat(i));
+  AddLabels(labels, &json);
+  return json;
+}
+
+}  // namespace weft

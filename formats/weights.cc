@@ -1,0 +1,152 @@
+#include "weft/formats/weights.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "weft/core/dtype.h"
+#include "weft/core/status.h"
+
+namespace weft {
+namespace {
+
+// The text that # stands for, if `name` fits the pattern.
+std::optional<std::string> Match(absl::string_view pattern, absl::string_view name) {
+  const size_t hash = pattern.find('#');
+  if (hash == absl::string_view::npos) return pattern == name ? std::optional<std::string>("") : std::nullopt;
+  const absl::string_view before = pattern.substr(0, hash), after = pattern.substr(hash + 1);
+  if (name.size() < before.size() + after.size() || !absl::StartsWith(name, before) || !absl::EndsWith(name, after)) {
+    return std::nullopt;
+  }
+  return std::string(name.substr(before.size(), name.size() - before.size() - after.size()));
+}
+
+absl::Status NoMemory(absl::string_view name, const TensorType& type) {
+  return absl::ResourceExhaustedError(
+      absl::StrCat("no memory for the ", type.bytes(), " bytes of '", name, "' ", ToString(type)));
+}
+
+template <class T>
+void CopyToF32(const Tensor& from, const Tensor& to) {
+  for (int64_t i = 0; i < from.type.shape.elements(); ++i) to.as<float>()[i] = static_cast<float>(from.as<T>()[i]);
+}
+
+void Transpose(const Tensor& from, const Tensor& to) {
+  const int64_t rows = from.type.shape.dim(0), cols = from.type.shape.dim(1);
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t col = 0; col < cols; ++col) to.as<float>()[col * rows + row] = from.as<float>()[row * cols + col];
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<Weights> Weights::ReadSafetensors(const std::string& path) {
+  WEFT_ASSIGN_OR_RETURN(SafetensorsFile file, SafetensorsFile::Open(path));
+  Weights weights;
+  weights.file_ = std::make_shared<const SafetensorsFile>(std::move(file));
+  for (const auto& [name, tensor] : weights.file_->tensors()) {
+    if (tensor.type.dtype != kBF16 && tensor.type.dtype != kF64) {
+      weights.tensors_.push_back({name, tensor});
+      continue;
+    }
+    const absl::StatusOr<Tensor> converted = weights.Add(name, {kF32, tensor.type.shape});
+    if (!converted.ok()) return Annotate(converted.status(), path);
+    tensor.type.dtype == kF64 ? CopyToF32<double>(tensor, *converted) : CopyToF32<BF16>(tensor, *converted);
+  }
+  return weights;
+}
+
+const Tensor* Weights::Find(absl::string_view name) const {
+  for (const NamedTensor& named : tensors_) {
+    if (named.name == name) return &named.tensor;
+  }
+  return nullptr;
+}
+
+bool Weights::Has(absl::string_view prefix) const {
+  return std::any_of(tensors_.begin(), tensors_.end(),
+                     [&](const NamedTensor& named) { return absl::StartsWith(named.name, prefix); });
+}
+
+absl::StatusOr<Tensor> Weights::Add(const std::string& name, TensorType type) {
+  const Tensor tensor = {type, arena_->Allocate(type.bytes())};
+  if (tensor.data == nullptr) return NoMemory(name, type);
+  tensors_.push_back({name, tensor});
+  return tensor;
+}
+
+absl::Status Weights::Apply(const std::vector<Rule>& rules) {
+  std::vector<NamedTensor> renamed;
+  absl::flat_hash_map<std::string, std::string> origins;  // by new name
+  for (const auto& [name, from] : tensors_) {
+    std::optional<std::string> text;
+    const auto rule = std::find_if(rules.begin(), rules.end(), [&, &name = name](const Rule& r) {
+      text = Match(r.from, name);
+      return text.has_value();
+    });
+    Rule keep = {.to = {name}};
+    if (rule != rules.end()) {
+      keep = *rule;
+      for (std::string& to : keep.to) to = absl::StrReplaceAll(to, {{"#", *text}});
+    }
+    Tensor tensor = from;
+    const Shape shape = tensor.type.shape;
+    const int64_t parts = static_cast<int64_t>(keep.to.size());
+    if ((keep.transpose && (shape.rank() != 2 || tensor.type.dtype != kF32)) ||
+        (parts > 1 && (shape.rank() < 1 || shape.dim(0) % parts != 0))) {
+      return absl::InvalidArgumentError(absl::StrCat("'", name, "' is ", ToString(tensor.type), ", wanted ",
+                                                     keep.transpose ? "an f32 matrix" : "rows in ",
+                                                     keep.transpose ? "" : absl::StrCat(parts, " equal parts")));
+    }
+    if (keep.transpose) {
+      tensor.type.shape = {shape.dim(1), shape.dim(0)};
+      tensor.data = arena_->Allocate(tensor.type.bytes());
+      if (tensor.data == nullptr) return NoMemory(name, tensor.type);
+      Transpose(from, tensor);
+    }
+    if (parts > 1) tensor.type.shape.set_dim(0, shape.dim(0) / parts);
+    for (const std::string& to : keep.to) {
+      const auto [origin, is_new] = origins.emplace(to, name);
+      if (!is_new) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("'", origin->second, "' and '", name, "' are both the model's '", to, "'"));
+      }
+      renamed.push_back({to, tensor});
+      tensor.data += tensor.type.bytes();
+    }
+  }
+  tensors_ = std::move(renamed);
+  return absl::OkStatus();
+}
+
+absl::Status Weights::Join(const std::vector<std::string>& from, const std::string& to) {
+  std::vector<Tensor> parts;
+  Shape shape;
+  for (const std::string& name : from) {
+    const Tensor* const part = Find(name);
+    if (part == nullptr) return absl::InvalidArgumentError(absl::StrCat("missing '", name, "'"));
+    Shape grown = part->type.shape;
+    if (!parts.empty()) grown.set_dim(0, shape.dim(0) + grown.dim(0));
+    shape = grown;
+    parts.push_back(*part);
+  }
+  tensors_.erase(std::remove_if(tensors_.begin(), tensors_.end(),
+                                [&](const NamedTensor& named) {
+                                  return std::find(from.begin(), from.end(), named.name) != from.end();
+                                }),
+                 tensors_.end());
+  WEFT_ASSIGN_OR_RETURN(const Tensor joined, Add(to, {kF32, shape}));
+  std::byte* at = joined.data;
+  for (const Tensor& part : parts) {
+    std::memcpy(at, part.data, part.type.bytes());
+    at += part.type.bytes();
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace weft

@@ -1,0 +1,126 @@
+#include "weft/inference/bert_encoder.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "weft/apps/lines.h"
+#include "weft/core/status.h"
+#include "weft/inference/eval_runner.h"
+#include "weft/text/buckets.h"
+
+namespace weft {
+
+// A graph for so many texts of up to so many tokens. All of them share the weights.
+struct BertEncoder::Bucket {
+  Bucket(const BertConfig& config, int64_t rows, int64_t length, const Record& record) {
+    tokens = tape.Input("tokens", {kI32, {rows, length}}, {.below = config.vocabulary});
+    lengths = tape.Input("lengths", {kI32, {rows}}, {.below = length + 1});
+    result = record(Bert(config), tokens, lengths);
+  }
+
+  Tape tape;
+  Var tokens, lengths, result;
+  std::unique_ptr<Runner> runner;
+};
+
+BertEncoder::BertEncoder(OpenedBert bert, const BertEncoderOptions& options, Record record)
+    : options_(options),
+      record_(std::move(record)),
+      tokenizer_(std::move(bert.tokenizer)),
+      config_(bert.model.config),
+      labels_(std::move(bert.model.labels)) {
+  if (options.layers > 0) config_.layers = options.layers;
+}
+
+BertEncoder::~BertEncoder() = default;
+
+absl::StatusOr<std::unique_ptr<BertEncoder>> BertEncoder::Create(OpenedBert bert, const BertEncoderOptions& options,
+                                                                 Record record) {
+  const std::string path = bert.path;
+  const PublishedBert model = bert.model;
+  if (options.layers > model.config.layers) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": the model has ", model.config.layers, " layers, not ", options.layers));
+  }
+  auto encoder = std::unique_ptr<BertEncoder>(new BertEncoder(std::move(bert), options, std::move(record)));
+  WEFT_RETURN_IF_ERROR(encoder->parameters_.Create(ParametersOf(model.config, model.weights)));
+  WEFT_RETURN_IF_ERROR(encoder->parameters_.Set(path, model.weights.tensors()));
+  return encoder;
+}
+
+absl::StatusOr<std::vector<int32_t>> BertEncoder::Tokens(absl::string_view text, bool special) const {
+  WEFT_ASSIGN_OR_RETURN(std::vector<int32_t> ids,
+                        special ? tokenizer_->EncodeWithSpecial(text) : tokenizer_->Encode(text));
+  WEFT_RETURN_IF_ERROR(FitContext(tokenizer_->Wrap({}).ids.size(), config_.context, options_.truncate, &ids));
+  return ids;
+}
+
+absl::StatusOr<std::vector<std::vector<float>>> BertEncoder::Run(absl::Span<const std::vector<int32_t>> texts) {
+  std::vector<std::vector<float>> results(texts.size());
+  WEFT_RETURN_IF_ERROR(Run(
+      texts, [&](size_t text, absl::Span<const float> result) { results[text].assign(result.begin(), result.end()); }));
+  return results;
+}
+
+absl::Status BertEncoder::Run(absl::Span<const std::vector<int32_t>> texts, const Take& take) {
+  std::vector<std::vector<int32_t>> inputs;
+  std::vector<int64_t> lengths, buckets;
+  for (const std::vector<int32_t>& text : texts) {
+    inputs.push_back(tokenizer_->Wrap(text).ids);
+    lengths.push_back(static_cast<int64_t>(inputs.back().size()));
+    buckets.push_back(BucketLength(lengths.back()));
+  }
+  std::sort(buckets.begin(), buckets.end());
+  buckets.erase(std::unique(buckets.begin(), buckets.end()), buckets.end());
+  const BucketBatches batches(buckets, lengths, options_.batch);
+  std::vector<int32_t> tokens, token_counts;
+  for (int64_t i = 0; i < batches.size(); ++i) {
+    const BucketBatch batch = batches[i];
+    const size_t length = static_cast<size_t>(buckets[batch.bucket]);
+    const size_t rows = std::min(std::bit_ceil(batch.examples.size()), static_cast<size_t>(options_.batch));
+    WEFT_ASSIGN_OR_RETURN(Bucket* const bucket, BucketOf(static_cast<int64_t>(rows), buckets[batch.bucket]));
+    tokens.assign(rows * length, 0);
+    token_counts.assign(rows, 0);
+    for (size_t row = 0; row < batch.examples.size(); ++row) {
+      const std::vector<int32_t>& ids = inputs[static_cast<size_t>(batch.examples[row])];
+      std::copy(ids.begin(), ids.end(), &tokens[row * length]);
+      token_counts[row] = static_cast<int32_t>(ids.size());
+    }
+    WEFT_ASSIGN_OR_RETURN(const Outputs out,
+                          bucket->runner->Run({{bucket->tokens, tokens}, {bucket->lengths, token_counts}}));
+    const absl::Span<const float> all = out[bucket->result].span<const float>();
+    for (size_t row = 0; row < batch.examples.size(); ++row) {
+      const size_t each = all.size() / rows;
+      take(static_cast<size_t>(batch.examples[row]), all.subspan(row * each, each));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Span<const float> BertEncoder::TokenEmbedding(int32_t id) const {
+  const absl::StatusOr<Tensor> table = parameters_.Find("embeddings.word_embeddings.weight");
+  WEFT_CHECK(table.ok());
+  const size_t width = static_cast<size_t>(config_.width);
+  return table->span<const float>().subspan(static_cast<size_t>(id) * width, width);
+}
+
+int64_t BertEncoder::BucketLength(int64_t tokens) const {
+  constexpr uint64_t kShortest = 16;
+  const uint64_t rounded = std::bit_ceil(std::max(kShortest, static_cast<uint64_t>(tokens)));
+  return std::min(static_cast<int64_t>(rounded), config_.context);
+}
+
+absl::StatusOr<BertEncoder::Bucket*> BertEncoder::BucketOf(int64_t rows, int64_t length) {
+  std::unique_ptr<Bucket>& bucket = buckets_[{rows, length}];
+  if (bucket == nullptr) {
+    auto made = std::make_unique<Bucket>(config_, rows, length, record_);
+    WEFT_ASSIGN_OR_RETURN(made->runner, EvalRunner(made->tape, {.fetch = {made->result}}, &parameters_,
+                                                   static_cast<int>(options_.threads)));
+    bucket = std::move(made);
+  }
+  return bucket.get();
+}
+
+}  // namespace weft

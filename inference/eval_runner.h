@@ -1,0 +1,27 @@
+// From a tape to what runs it without dropout.
+#ifndef WEFT_INFERENCE_EVAL_RUNNER_H_
+#define WEFT_INFERENCE_EVAL_RUNNER_H_
+
+#include <memory>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "weft/core/status.h"
+#include "weft/graph/compile.h"
+#include "weft/graph/runner.h"
+
+namespace weft {
+
+// Compiles what `options` ask for, in mode kEval, and gives `parameters` what they don't have yet.
+inline absl::StatusOr<std::unique_ptr<Runner>> EvalRunner(const Tape& tape, CompileOptions options,
+                                                          Parameters* parameters, int threads) {
+  options.mode = kEval;
+  WEFT_ASSIGN_OR_RETURN(Graph graph, Compile(tape, options));
+  auto runner = std::make_unique<Runner>(std::move(graph), parameters, RunnerOptions{.threads = threads});
+  WEFT_RETURN_IF_ERROR(runner->status());
+  return runner;
+}
+
+}  // namespace weft
+
+#endif  // WEFT_INFERENCE_EVAL_RUNNER_H_

@@ -1,0 +1,191 @@
+#include "weft/inference/generate.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "weft/graph/compile.h"
+#include "weft/graph/runner.h"
+
+namespace weft {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using Tokens = std::vector<int32_t>;
+
+constexpr SamplingOptions kGreedy = {.temperature = 0};
+
+GptConfig Gpt2() { return {.vocabulary = 11, .context = 12, .layers = 2, .heads = 2, .width = 16}; }
+
+GptConfig Llama() {
+  GptConfig config = Gpt2();
+  config.heads = 4;
+  config.key_value_heads = 2;
+  config.window = 5;
+  config.norm.kind = NormKind::kRmsNorm;
+  config.gated = true;
+  config.activation = Activation::kSilu;
+  config.bias = config.tied_head = false;
+  config.rotary = RotaryLayout::kHalves;
+  config.names = GptConfig::Names::kLlama;
+  return config;
+}
+
+GptConfig InF64(GptConfig config) {
+  config.dtype = kF64;
+  return config;
+}
+
+// Weights large enough that texts don't repeat one token.
+void Spread(Parameters* parameters) {
+  for (const std::string& name : parameters->Names(Parameters::kWeights)) {
+    const Tensor tensor = *parameters->Find(name);
+    const auto spread = [](auto weights) {
+      for (auto& w : weights) w = w == 1 ? w : w * 25;
+    };
+    tensor.type.dtype == kF64 ? spread(tensor.span<double>()) : spread(tensor.span<float>());
+  }
+}
+
+class GeneratorTest : public testing::Test {
+ protected:
+  std::vector<Tokens> Generate(const GptConfig& config, const std::vector<Tokens>& prompts,
+                               const GenerateOptions& options, const GeneratorOptions& how = {}) {
+    Parameters parameters({.seed = 3});
+    const auto generator = Generator::Create(config, &parameters, how);
+    EXPECT_TRUE(generator.ok()) << generator.status();
+    if (!generator.ok()) return {};
+    Spread(&parameters);
+    auto texts = (*generator)->Generate(prompts, options);
+    EXPECT_TRUE(texts.ok()) << texts.status();
+    return texts.ok() ? *texts : std::vector<Tokens>();
+  }
+
+  // The likeliest tokens without a cache: all that can be seen is computed again for each.
+  Tokens Uncached(const GptConfig& config, Tokens seen, int64_t length, float penalty = 1) {
+    Tape tape;
+    const Var tokens = tape.Input("tokens", {kI32, {1, config.context}}, {.below = config.vocabulary});
+    const Var logits = Cast(Gpt(config).Logits(tokens), kF32);
+    const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {logits}, .mode = kEval});
+    EXPECT_TRUE(graph.ok()) << graph.status();
+    Parameters parameters({.seed = 3});
+    Runner runner(*graph, &parameters);
+    Spread(&parameters);
+    const size_t context = static_cast<size_t>(config.context);
+    Tokens text;
+    std::set<int32_t> all(seen.begin(), seen.end());
+    while (static_cast<int64_t>(text.size()) < length) {
+      Tokens window = seen;
+      window.resize(context);
+      const absl::StatusOr<Outputs> out = runner.Run({{tokens, window}});
+      EXPECT_TRUE(out.ok()) << out.status();
+      const float* const row = (*out)[logits].as<float>() + (static_cast<int64_t>(seen.size()) - 1) * config.vocabulary;
+      std::vector<float> last(row, row + config.vocabulary);
+      for (int32_t token : all)
+        last[static_cast<size_t>(token)] *= last[static_cast<size_t>(token)] > 0 ? 1 / penalty : penalty;
+      text.push_back(static_cast<int32_t>(std::max_element(last.begin(), last.end()) - last.begin()));
+      all.insert(text.back());
+      if (seen.size() == context) seen.erase(seen.begin(), seen.end() - static_cast<int64_t>(context / 2));
+      seen.push_back(text.back());
+    }
+    return text;
+  }
+};
+
+TEST_F(GeneratorTest, GivesWhatIsGivenWithoutACache) {
+  for (GptConfig config : {Gpt2(), Llama(), InF64(Llama())}) {
+    for (const int64_t context : {12, 7, 1}) {
+      config.context = context;
+      for (const int64_t chunk : {32, 3, 1}) {
+        const Tokens prompt = context == 1 ? Tokens{4} : Tokens{1, 7, 3, 9, 2, 4};
+        const Tokens wanted = Uncached(config, prompt, 30);
+        EXPECT_THAT(Generate(config, {prompt}, {kGreedy, 30}, {.chunk = chunk}), ElementsAre(wanted)) << context;
+      }
+    }
+  }
+}
+
+TEST_F(GeneratorTest, APromptIsContinuedAsInAnyOtherCompany) {
+  const std::vector<Tokens> prompts = {{1}, {2, 3, 4, 5, 6, 7, 8, 9, 10, 1, 2, 3}, {7, 7, 7}, {5, 1}, {4, 3, 2, 1, 0}};
+  for (const SamplingOptions& sampling : {kGreedy, SamplingOptions{.repetition_penalty = 1.5, .top_p = 0.9}}) {
+    std::vector<Tokens> alone;
+    for (const Tokens& prompt : prompts) alone.push_back(Generate(Gpt2(), {prompt}, {sampling, 40}).at(0));
+    for (const int64_t batch : {2, 3, 8}) {
+      EXPECT_EQ(Generate(Gpt2(), prompts, {sampling, 40}, {.batch = batch, .chunk = 4}), alone) << batch;
+    }
+  }
+}
+
+TEST_F(GeneratorTest, DependsOnTheSeedAlone) {
+  const GenerateOptions options = {{.seed = 5}, 60};
+  const std::vector<Tokens> texts = Generate(Gpt2(), {{1, 2}, {3}}, options);
+  EXPECT_EQ(texts.at(0).size(), 60);
+  for (const int threads : {1, 2, 4}) {
+    EXPECT_EQ(Generate(Gpt2(), {{1, 2}, {3}}, options, {.threads = threads}), texts);
+  }
+  EXPECT_NE(Generate(Gpt2(), {{1, 2}, {3}}, {{.seed = 6}, 60}), texts);
+}
+
+TEST_F(GeneratorTest, StopsAtAStopToken) {
+  const Tokens whole = Generate(Gpt2(), {{1, 2}}, {kGreedy, 20}).at(0);
+  const int32_t stop = whole[6];
+  const auto first = std::find(whole.begin(), whole.end(), stop);
+  const std::vector<Tokens> wanted = {Tokens(whole.begin(), first)};
+  EXPECT_EQ(Generate(Gpt2(), {{1, 2}}, {kGreedy, 20, /*stop=*/{stop}}), wanted);
+}
+
+TEST_F(GeneratorTest, StreamsUntilItIsToldToStop) {
+  Parameters parameters({.seed = 3});
+  const auto generator = Generator::Create(Gpt2(), &parameters);
+  ASSERT_TRUE(generator.ok()) << generator.status();
+  std::vector<Tokens> streamed(3);
+  size_t longest_lead = 0;
+  const auto texts = (*generator)->Generate({{1}, {2, 3}, {4}}, {{.seed = 2}, 9}, [&](size_t i, int32_t token) {
+    streamed[i].push_back(token);
+    longest_lead = std::max(longest_lead, streamed[0].size() - std::min(streamed[0].size(), streamed[2].size()));
+    return i != 1 || streamed[1].size() < 4;
+  });
+  ASSERT_TRUE(texts.ok()) << texts.status();
+  EXPECT_EQ(*texts, streamed);
+  EXPECT_EQ(streamed[0].size(), 9);
+  EXPECT_EQ(streamed[1].size(), 4);
+  EXPECT_EQ(longest_lead, 1) << "the texts grow together";
+  EXPECT_THAT(*(*generator)->Generate({{1}}, {{}, /*length=*/0}), ElementsAre(Tokens()));
+}
+
+TEST_F(GeneratorTest, ARepetitionPenaltyCountsThePromptAndTheText) {
+  const Tokens prompt = {1, 2, 3}, wanted = Uncached(Gpt2(), prompt, 30, /*penalty=*/3);
+  EXPECT_THAT(Generate(Gpt2(), {prompt}, {{.repetition_penalty = 3, .temperature = 0}, 30}), ElementsAre(wanted));
+  EXPECT_NE(wanted, Uncached(Gpt2(), prompt, 30));
+}
+
+TEST_F(GeneratorTest, TruncatesOnlyWhenToldTo) {
+  const Tokens end = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 0, 1};
+  Tokens prompt = {9, 9};
+  prompt.insert(prompt.end(), end.begin(), end.end());
+  const GenerateOptions options = {.sampling = kGreedy, .length = 12, .truncate = true};
+  EXPECT_EQ(Generate(Gpt2(), {prompt}, options), Generate(Gpt2(), {end}, options));
+}
+
+TEST_F(GeneratorTest, SaysWhatDoesNotFit) {
+  Parameters parameters;
+  const auto generator = Generator::Create(Gpt2(), &parameters);
+  ASSERT_TRUE(generator.ok()) << generator.status();
+  const auto error = [&](const std::vector<Tokens>& prompts, const GenerateOptions& options = {}) {
+    return std::string((*generator)->Generate(prompts, options).status().message());
+  };
+  EXPECT_EQ(error({}), "");
+  EXPECT_THAT(error({{1}, {}}), HasSubstr("prompt 1 has no tokens"));
+  EXPECT_THAT(error({Tokens(13)}), HasSubstr("prompt 0 has 13 tokens, but the model's context is 12"));
+  EXPECT_THAT(error({{3, 11}}), HasSubstr("prompt 0 has the token 11, but the vocabulary ends at 10"));
+  EXPECT_THAT(error({{1}}, {.length = -1}), HasSubstr("length is -1"));
+  EXPECT_THAT(error({{1}}, {{.top_p = 2}}), HasSubstr("top_p is 2"));
+  EXPECT_FALSE(Generator::Create(Gpt2(), &parameters, {.chunk = 0}).ok());
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,129 @@
+#include "weft/inference/open_model.h"
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <system_error>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "weft/core/file.h"
+#include "weft/core/json.h"
+#include "weft/core/status.h"
+#include "weft/formats/open_published.h"
+#include "weft/text/load_tokenizer.h"
+#include "weft/text/token_list.h"
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The model at `path`, if it is a `Model`.
+template <class Model>
+absl::StatusOr<Model> Open(const std::string& path, ModelKind wanted, const char* name) {
+  WEFT_ASSIGN_OR_RETURN(const ModelKind kind, KindOf(path));
+  if (kind != wanted) return absl::InvalidArgumentError(absl::StrCat(path, ": the model is no ", name));
+  WEFT_ASSIGN_OR_RETURN(PublishedModel model, OpenPublished(path));
+  return std::get<Model>(std::move(model));
+}
+
+absl::StatusOr<std::shared_ptr<const Tokenizer>> ReadTokenList(const std::string& path) {
+  WEFT_ASSIGN_OR_RETURN(const std::string contents, ReadFile(path));
+  absl::StatusOr<std::unique_ptr<Tokenizer>> list = TokenList::Create(contents);
+  if (!list.ok()) return Annotate(list.status(), path);
+  return *std::move(list);
+}
+
+// A folder of CTranslate2 may say, too, which ids begin and end targets.
+absl::Status CheckId(const nlohmann::ordered_json& config, const char* key, int32_t id) {
+  const auto found = config.find(key);
+  if (found == config.end() || *found == id) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(key, " is ", found->dump(), ", but target_vocabulary.txt has that token at ", id));
+}
+
+}  // namespace
+
+absl::StatusOr<OpenedBert> OpenBert(const std::string& path) {
+  OpenedBert bert = {.path = path};
+  // Of another model ReadBert names the model_type.
+  WEFT_ASSIGN_OR_RETURN(bert.model, IsRun(path) ? Open<PublishedBert>(path, ModelKind::kBert, "BERT") : ReadBert(path));
+  WEFT_ASSIGN_OR_RETURN(bert.tokenizer, LoadTokenizer(path));
+  const BertConfig& config = bert.model.config;
+  WEFT_RETURN_IF_ERROR(CheckVocabulary(path, bert.tokenizer->vocabulary_size(), config.vocabulary));
+  const int64_t around = static_cast<int64_t>(bert.tokenizer->Wrap({}).ids.size());
+  if (config.context > around) return bert;
+  return absl::InvalidArgumentError(absl::StrCat(path, ": the model's context is ", config.context,
+                                                 ", but the format's special tokens are ", around));
+}
+
+absl::Status CheckGuessesMasked(const OpenedBert& bert) {
+  const bool head = bert.model.weights.Has("cls.predictions.");
+  if (head && bert.tokenizer->special_tokens().mask) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      bert.path, head ? ": the tokenizer has no mask token" : ": the model has no head that guesses masked tokens"));
+}
+
+absl::StatusOr<OpenedGpt> OpenGpt(const std::string& path, const std::string& tokenizer) {
+  WEFT_ASSIGN_OR_RETURN(PublishedGpt model, Open<PublishedGpt>(path, ModelKind::kGpt, "GPT"));
+  std::string beside = path;
+  std::error_code error;
+  if (fs::is_regular_file(path, error)) {
+    const std::string folder = fs::path(path).parent_path().string();
+    beside = absl::StrCat(folder.empty() ? "." : folder, "/tokenizer.bin");
+  }
+  OpenedGpt gpt = {std::move(model), nullptr};
+  WEFT_ASSIGN_OR_RETURN(gpt.tokenizer, LoadTokenizer(tokenizer.empty() ? beside : tokenizer));
+  WEFT_RETURN_IF_ERROR(CheckVocabulary(path, gpt.tokenizer->vocabulary_size(), gpt.model.config.vocabulary));
+  return gpt;
+}
+
+absl::StatusOr<std::vector<int32_t>> BeginningOfText(const Tokenizer& tokenizer) {
+  std::vector<int32_t> ids = tokenizer.Wrap({}).ids;
+  const SpecialTokens& special = tokenizer.special_tokens();
+  if (!ids.empty() && ids.back() == special.end && special.end != special.begin) ids.pop_back();
+  for (const std::optional<int32_t>& id : {special.begin, special.end}) {
+    if (ids.empty() && id.has_value()) ids.push_back(*id);
+  }
+  if (!ids.empty()) return ids;
+  const absl::StatusOr<std::vector<int32_t>> newline = tokenizer.Encode("\n");
+  if (newline.ok() && !newline->empty()) return newline;
+  return std::vector<int32_t>{0};
+}
+
+absl::StatusOr<OpenedTransformer> OpenTransformer(const std::string& path) {
+  WEFT_ASSIGN_OR_RETURN(PublishedTransformer model,
+                        Open<PublishedTransformer>(path, ModelKind::kTransformer, "encoder-decoder Transformer"));
+  OpenedTransformer transformer = {.model = std::move(model)};
+  std::shared_ptr<const Tokenizer>&source = transformer.source, &target = transformer.target;
+  const std::string lists = path + "/source_vocabulary.txt";
+  std::error_code error;
+  if (fs::exists(lists, error)) {
+    WEFT_ASSIGN_OR_RETURN(source, ReadTokenList(lists));
+    WEFT_ASSIGN_OR_RETURN(target, ReadTokenList(path + "/target_vocabulary.txt"));
+  } else {
+    WEFT_ASSIGN_OR_RETURN(source, LoadTokenizer(path));
+    target = source;
+    transformer.sources_end = true;
+  }
+  const TransformerConfig& config = transformer.model.config;
+  WEFT_RETURN_IF_ERROR(CheckVocabulary(path + ", sources", source->vocabulary_size(), config.source_vocabulary));
+  WEFT_RETURN_IF_ERROR(CheckVocabulary(path + ", targets", target->vocabulary_size(), config.target_vocabulary));
+  const SpecialTokens& special = target->special_tokens();
+  if (!special.begin.has_value() || !special.end.has_value()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": the target tokenizer has no begin or no end token, which translations are made between"));
+  }
+  transformer.begin = *special.begin;
+  transformer.end = *special.end;
+  if (transformer.sources_end) return transformer;
+  const std::string path_of_config = path + "/config.json";
+  WEFT_ASSIGN_OR_RETURN(const nlohmann::ordered_json json, ReadJsonFile(path_of_config));
+  WEFT_RETURN_IF_ERROR(Annotate(CheckId(json, "bos_id", transformer.begin), path_of_config));
+  WEFT_RETURN_IF_ERROR(Annotate(CheckId(json, "eos_id", transformer.end), path_of_config));
+  return transformer;
+}
+
+}  // namespace weft

@@ -1,0 +1,109 @@
+#include "weft/inference/picture_classifier.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "weft/core/json.h"
+#include "weft/core/status.h"
+#include "weft/formats/open_published.h"
+#include "weft/formats/weights.h"
+#include "weft/inference/eval_runner.h"
+
+namespace weft {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+absl::Status Refuse(const char* key, const Json& value, const char* wanted) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(key, " is ", value.dump(), ", which is not supported; wanted ", wanted));
+}
+
+// A number, or a list of one for each channel.
+absl::Status ReadNumber(const Json& json, const char* key, double* number) {
+  const auto found = json.find(key);
+  if (found == json.end()) return absl::OkStatus();
+  const Json& value = found->is_array() && found->size() == 1 ? (*found)[0] : *found;
+  if (!value.is_number()) return Refuse(key, *found, "a number");
+  *number = value.get<double>();
+  return absl::OkStatus();
+}
+
+// Whether a step is done; it is if nothing is said.
+absl::StatusOr<bool> Does(const Json& json, const char* key) {
+  const auto found = json.find(key);
+  if (found == json.end()) return true;
+  if (!found->is_boolean()) return Refuse(key, *found, "true or false");
+  return found->get<bool>();
+}
+
+}  // namespace
+
+absl::Status PictureClassifier::ReadPreprocessor(const std::string& folder) {
+  const std::string path = folder + "/preprocessor_config.json";
+  const absl::StatusOr<Json> file = ReadJsonFile(path);
+  if (absl::IsNotFound(file.status()) && !IsRun(folder)) return absl::OkStatus();
+  WEFT_RETURN_IF_ERROR(file.status());
+  const auto read = [&, &json = *file]() -> absl::Status {
+    WEFT_RETURN_IF_ERROR(ReadNumber(json, "rescale_factor", &rescale_));
+    WEFT_RETURN_IF_ERROR(ReadNumber(json, "image_mean", &mean_));
+    WEFT_RETURN_IF_ERROR(ReadNumber(json, "image_std", &deviation_));
+    WEFT_ASSIGN_OR_RETURN(const bool rescale, Does(json, "do_rescale"));
+    WEFT_ASSIGN_OR_RETURN(const bool normalize, Does(json, "do_normalize"));
+    if (!rescale) rescale_ = 1;
+    if (!normalize) mean_ = 0, deviation_ = 1;
+    return deviation_ != 0 ? absl::OkStatus() : Refuse("image_std", 0, "another number");
+  };
+  return Annotate(read(), path);
+}
+
+absl::StatusOr<std::unique_ptr<PictureClassifier>> PictureClassifier::Open(const std::string& path,
+                                                                           const PictureClassifierOptions& options) {
+  WEFT_ASSIGN_OR_RETURN(PublishedVit vit, OpenPublishedVit(path));
+  if (vit.config.channels != 1) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": the model takes pictures of ", vit.config.channels,
+                                                   " channels, but those that can be read have one"));
+  }
+  auto classifier = std::unique_ptr<PictureClassifier>(new PictureClassifier());
+  WEFT_RETURN_IF_ERROR(classifier->ReadPreprocessor(path));
+  const VitConfig& config = classifier->config_ = vit.config;
+  classifier->labels_ = std::move(vit.labels);
+  classifier->batch_ = options.batch;
+  classifier->input_ =
+      classifier->tape_.Input("images", {kF32, {options.batch, config.image_height, config.image_width, 1}});
+  classifier->logits_ = Vit(config).Logits(classifier->input_);
+  WEFT_ASSIGN_OR_RETURN(classifier->runner_, EvalRunner(classifier->tape_, {.fetch = {classifier->logits_}},
+                                                        &classifier->parameters_, static_cast<int>(options.threads)));
+  WEFT_RETURN_IF_ERROR(classifier->parameters_.Set(path, vit.weights.tensors()));
+  return classifier;
+}
+
+absl::StatusOr<std::vector<std::vector<float>>> PictureClassifier::Run(const Images& images) {
+  if (images.height != config_.image_height || images.width != config_.image_width) {
+    return absl::InvalidArgumentError(absl::StrCat(images.path, " has pictures of ", images.height, " x ", images.width,
+                                                   " pixels, but the model takes ", config_.image_height, " x ",
+                                                   config_.image_width));
+  }
+  const auto each = static_cast<size_t>(images.pixels_each()), classes = static_cast<size_t>(config_.classes);
+  std::vector<std::vector<float>> results;
+  std::vector<float> pixels;
+  for (int64_t begin = 0; begin < images.size(); begin += batch_) {
+    const int64_t end = std::min(begin + batch_, images.size());
+    pixels.assign(static_cast<size_t>(batch_) * each, 0);
+    auto to = pixels.begin();
+    for (int64_t i = begin; i < end; ++i) {
+      for (const float pixel : images[i]) *to++ = static_cast<float>((pixel * rescale_ - mean_) / deviation_);
+    }
+    WEFT_ASSIGN_OR_RETURN(const Outputs out, runner_->Run({{input_, pixels}}));
+    const absl::Span<const float> all = out[logits_].span<const float>();
+    for (int64_t i = begin; i < end; ++i) {
+      const absl::Span<const float> row = all.subspan(static_cast<size_t>(i - begin) * classes, classes);
+      results.emplace_back(row.begin(), row.end());
+    }
+  }
+  return results;
+}
+
+}  // namespace weft

@@ -1,0 +1,55 @@
+// A Vision Transformer that tells the class of pictures.
+//
+//   WEFT_ASSIGN_OR_RETURN(const auto classifier, PictureClassifier::Open("runs/vit-1", {.batch = 32}));
+//   WEFT_ASSIGN_OR_RETURN(const auto logits, classifier->Run(images));
+#ifndef WEFT_INFERENCE_PICTURE_CLASSIFIER_H_
+#define WEFT_INFERENCE_PICTURE_CLASSIFIER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "weft/core/parameters.h"
+#include "weft/core/tape.h"
+#include "weft/formats/images.h"
+#include "weft/graph/runner.h"
+#include "weft/models/vit.h"
+
+namespace weft {
+
+struct PictureClassifierOptions {
+  int64_t batch = 32, threads = 0;
+};
+
+class PictureClassifier {
+ public:
+  // `path` is what OpenPublishedVit takes; its preprocessor_config.json says what pixels become; without one, which a
+  // run must have, they become -1 .. 1. InvalidArgument for a model of colours, as Images have none.
+  static absl::StatusOr<std::unique_ptr<PictureClassifier>> Open(const std::string& path,
+                                                                 const PictureClassifierOptions& options);
+
+  // The logits of each picture's classes. InvalidArgument if they have another size than the model's.
+  absl::StatusOr<std::vector<std::vector<float>>> Run(const Images& images);
+
+  const VitConfig& config() const { return config_; }
+  const std::vector<std::string>& labels() const { return labels_; }
+
+ private:
+  PictureClassifier() = default;
+  absl::Status ReadPreprocessor(const std::string& folder);
+
+  VitConfig config_;
+  std::vector<std::string> labels_;
+  int64_t batch_ = 0;
+  double rescale_ = 1.0 / 255, mean_ = 0.5, deviation_ = 0.5;  // a pixel becomes (pixel * rescale - mean) / deviation
+  Parameters parameters_{{.draw = false}};
+  Tape tape_;
+  Var input_, logits_;  // f32 [B, height, width, 1], [B, classes]
+  std::unique_ptr<Runner> runner_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_INFERENCE_PICTURE_CLASSIFIER_H_

@@ -1,0 +1,247 @@
+#include "weft/inference/translate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "weft/graph/compile.h"
+#include "weft/graph/runner.h"
+
+namespace weft {
+namespace {
+
+using ::testing::HasSubstr;
+using Tokens = std::vector<int32_t>;
+using Translations = std::vector<std::vector<Hypothesis>>;
+
+constexpr int32_t kBegin = 1, kEnd = 2;
+
+TransformerConfig Small() {
+  return {.source_vocabulary = 11,
+          .target_vocabulary = 5,
+          .context = 24,
+          .encoder_layers = 2,
+          .decoder_layers = 2,
+          .heads = 2,
+          .width = 8,
+          .feed_forward = 12};
+}
+
+std::vector<std::pair<std::string, TransformerConfig>> Forms() {
+  TransformerConfig other = Small();
+  other.pre_norm = true;
+  other.positions = TransformerConfig::Positions::kLearned;
+  other.memory = TransformerConfig::Memory::kSameLayer;
+  other.tied_head = false;
+  other.patterns = {{.window = 2}, {.stride = 2}};
+  TransformerConfig f64 = Small();
+  f64.dtype = kF64;
+  return {{"as published", Small()}, {"other", other}, {"f64", f64}};
+}
+
+std::vector<Tokens> Sources(int64_t n, int64_t longest) {
+  std::vector<Tokens> sources;
+  for (int64_t i = 0; i < n; ++i) {
+    Tokens& source = sources.emplace_back();
+    for (int64_t j = 0; j < 1 + i * 5 % longest; ++j) source.push_back(static_cast<int32_t>((i + 3 * j + i * j) % 11));
+  }
+  return sources;
+}
+
+Translations Translate(const TransformerConfig& config, absl::Span<const Tokens> sources,
+                       const TranslateOptions& options, const TranslatorOptions& how = {}) {
+  Parameters parameters({.seed = 4});
+  const auto translator = Translator::Create(config, &parameters, how);
+  EXPECT_TRUE(translator.ok()) << translator.status();
+  if (!translator.ok()) return {};
+  const absl::StatusOr<Translations> translations = (*translator)->Translate(sources, options);
+  EXPECT_TRUE(translations.ok()) << translations.status();
+  return translations.ok() ? *translations : Translations();
+}
+
+// Log-probabilities [rows, T, V] of what follows targets [rows, T], all of one source, without a cache.
+std::vector<float> LogProbabilities(const TransformerConfig& config, const Tokens& source, const Tokens& targets,
+                                    int64_t rows) {
+  Tape tape;
+  const Var in = tape.Input("source", {kI32, {rows, static_cast<int64_t>(source.size())}}, {.below = 11});
+  const Var out = tape.Input("target", {kI32, {rows, static_cast<int64_t>(targets.size()) / rows}}, {.below = 5});
+  const Var y = LogSoftmax(Cast(Transformer(config).Logits(in, out), kF32));
+  const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {y}, .mode = kEval});
+  EXPECT_TRUE(graph.ok()) << graph.status();
+  Parameters parameters({.seed = 4});
+  Runner runner(*graph, &parameters);
+  Tokens repeated;
+  for (int64_t i = 0; i < rows; ++i) repeated.insert(repeated.end(), source.begin(), source.end());
+  const absl::StatusOr<Outputs> outputs = runner.Run({{in, repeated}, {out, targets}});
+  EXPECT_TRUE(outputs.ok()) << outputs.status();
+  const absl::Span<const float> values = (*outputs)[y].span<const float>();
+  return {values.begin(), values.end()};
+}
+
+// All texts of up to three tokens, by scores: of 4 tokens that are no end, 1 + 4 + 16 that end and 64 that don't.
+std::vector<Hypothesis> AllTexts(const TransformerConfig& config, const Tokens& source, double length_penalty) {
+  constexpr int64_t kV = 5, kT = 3;
+  const Tokens letters = {0, 1, 3, 4};
+  Tokens targets;
+  for (int32_t a : letters) {
+    for (int32_t b : letters) targets.insert(targets.end(), {kBegin, a, b});
+  }
+  const std::vector<float> all = LogProbabilities(config, source, targets, 16);
+  std::vector<Hypothesis> texts;
+  const auto add = [&](Tokens tokens, double sum, bool ended) {
+    const double length = static_cast<double>(tokens.size() + (ended ? 1 : 0));
+    texts.push_back({std::move(tokens), sum, sum / std::pow(length, length_penalty), ended});
+  };
+  for (size_t row = 0; row < 16; ++row) {
+    const int32_t a = targets[row * kT + 1], b = targets[row * kT + 2];
+    const float *first = &all[row * kT * kV], *second = first + kV, *third = second + kV;
+    if (row == 0) add({}, first[kEnd], true);
+    if (row % 4 == 0) add({a}, first[a] + second[kEnd], true);
+    add({a, b}, first[a] + second[b] + third[kEnd], true);
+    for (int32_t c : letters) add({a, b, c}, first[a] + second[b] + third[c], false);
+  }
+  std::sort(texts.begin(), texts.end(), [](const auto& x, const auto& y) { return x.score > y.score; });
+  return texts;
+}
+
+TEST(TranslateTest, AWideBeamFindsWhatTryingAllTextsFinds) {
+  for (const auto& [name, config] : Forms()) {
+    for (const double length_penalty : {1.0, 0.6}) {
+      SCOPED_TRACE(name);
+      const std::vector<Tokens> sources = Sources(3, 6);
+      const Translations got =
+          Translate(config, sources, {{.beam = 100, .n_best = 85, .length_penalty = length_penalty}, /*max_length=*/3});
+      ASSERT_EQ(got.size(), 3);
+      for (size_t i = 0; i < sources.size(); ++i) {
+        const std::vector<Hypothesis> wanted = AllTexts(config, sources[i], length_penalty);
+        ASSERT_EQ(got[i].size(), wanted.size());
+        for (size_t n = 0; n < wanted.size(); ++n) {
+          ASSERT_EQ(got[i][n].tokens, wanted[n].tokens) << n;
+          ASSERT_EQ(got[i][n].ended, wanted[n].ended) << n;
+          ASSERT_NEAR(got[i][n].log_probability, wanted[n].log_probability, 1e-5);
+          ASSERT_NEAR(got[i][n].score, wanted[n].score, 1e-5);
+        }
+      }
+    }
+  }
+}
+
+TEST(TranslateTest, ABeamOfOneTakesTheLikeliestToken) {
+  for (const auto& [name, config] : Forms()) {
+    SCOPED_TRACE(name);
+    const std::vector<Tokens> sources = Sources(4, 20);
+    const Translations got = Translate(config, sources, {{.min_length = 3}, /*max_length=*/12});
+    ASSERT_EQ(got.size(), sources.size());
+    for (size_t i = 0; i < sources.size(); ++i) {
+      Tokens text = {kBegin};
+      while (text.size() <= 12) {
+        const std::vector<float> all = LogProbabilities(config, sources[i], text, 1);
+        auto last = all.end() - 5;
+        std::vector<float> chances(last, all.end());
+        if (text.size() <= 3) chances[kEnd] = -1e9f;
+        text.push_back(static_cast<int32_t>(std::max_element(chances.begin(), chances.end()) - chances.begin()));
+        if (text.back() == kEnd) break;
+      }
+      text.erase(text.begin());
+      if (text.back() == kEnd) text.pop_back();
+      EXPECT_EQ(got[i].at(0).tokens, text);
+      EXPECT_GE(text.size(), 3);
+    }
+  }
+}
+
+TEST(TranslateTest, ASentenceHasTheSameTranslationsInAnyCompany) {
+  const std::vector<Tokens> sources = Sources(13, 20);
+  for (const int64_t beam : {1, 4}) {
+    const TranslateOptions options = {{.beam = beam, .n_best = beam}};
+    const Translations together = Translate(Small(), sources, options, {.batch = 3, .length_step = 8});
+    ASSERT_EQ(together.size(), sources.size());
+    for (size_t i = 0; i < sources.size(); ++i) {
+      for (const int64_t step : {1, 24}) {  // without padding, and with much of it
+        const Translations alone = Translate(Small(), {sources[i]}, options, {.length_step = step});
+        ASSERT_EQ(together[i].size(), alone[0].size());
+        for (size_t n = 0; n < alone[0].size(); ++n) {
+          EXPECT_EQ(together[i][n].tokens, alone[0][n].tokens) << i << " " << n;
+          EXPECT_NEAR(together[i][n].log_probability, alone[0][n].log_probability, 1e-5);
+        }
+      }
+    }
+  }
+}
+
+TEST(TranslateTest, ThreadsDontChangeABit) {
+  const std::vector<Tokens> sources = Sources(7, 20);
+  const TranslateOptions options = {{.beam = 3, .n_best = 3}};
+  const Translations wanted = Translate(Small(), sources, options, {.threads = 1});
+  for (const int threads : {2, 4}) {
+    const Translations got = Translate(Small(), sources, options, {.threads = threads});
+    ASSERT_EQ(got.size(), wanted.size());
+    for (size_t i = 0; i < got.size(); ++i) {
+      ASSERT_EQ(got[i].size(), wanted[i].size());
+      for (size_t n = 0; n < got[i].size(); ++n) {
+        EXPECT_EQ(got[i][n].tokens, wanted[i][n].tokens);
+        EXPECT_EQ(got[i][n].log_probability, wanted[i][n].log_probability);
+      }
+    }
+  }
+}
+
+// What one batch leaves in the caches is not seen by the next.
+TEST(TranslateTest, OneTranslatorServesManyCalls) {
+  Parameters parameters({.seed = 4});
+  const auto translator = Translator::Create(Small(), &parameters, {.batch = 4});
+  ASSERT_TRUE(translator.ok()) << translator.status();
+  const std::vector<Tokens> sources = Sources(10, 20);
+  const TranslateOptions options = {{.beam = 3}};
+  const auto first = (*translator)->Translate(sources, options);
+  ASSERT_TRUE((*translator)->Translate(Sources(10, 7)).ok());
+  const auto again = (*translator)->Translate(sources, options);
+  ASSERT_TRUE(first.ok() && again.ok());
+  for (size_t i = 0; i < sources.size(); ++i) {
+    EXPECT_EQ((*first)[i][0].tokens, (*again)[i][0].tokens);
+    EXPECT_EQ((*first)[i][0].log_probability, (*again)[i][0].log_probability);
+  }
+}
+
+// However many lengths there are, graphs and their caches are of few.
+TEST(TranslateTest, CachesAreOfFewLengths) {
+  TransformerConfig config = Small();
+  config.context = 200;
+  Parameters parameters;
+  const auto translator = Translator::Create(config, &parameters);
+  ASSERT_TRUE(translator.ok()) << translator.status();
+  std::vector<int64_t> lengths;
+  for (int64_t length = 1; length <= 200; ++length) {
+    const Tokens source(static_cast<size_t>(length), 3);
+    ASSERT_TRUE((*translator)->Translate({source}, {{}, /*max_length=*/1}).ok());
+    if (parameters.Find("translate.memory.1x" + std::to_string(length) + ".0.key").ok()) lengths.push_back(length);
+  }
+  EXPECT_THAT(lengths, testing::ElementsAre(8, 16, 24, 32, 48, 64, 96, 128, 192, 200));
+}
+
+TEST(TranslateTest, SaysWhatDoesNotFit) {
+  Parameters parameters;
+  const auto translator = Translator::Create(Small(), &parameters);
+  ASSERT_TRUE(translator.ok()) << translator.status();
+  const auto error = [&](const std::vector<Tokens>& sources, const TranslateOptions& options = {}) {
+    return std::string((*translator)->Translate(sources, options).status().message());
+  };
+  EXPECT_EQ(error({}), "");
+  EXPECT_THAT(error({{1}, {}}), HasSubstr("source 1 has no tokens"));
+  EXPECT_THAT(error({Tokens(25)}), HasSubstr("source 0 has 25 tokens, but the model's context is 24"));
+  EXPECT_THAT(error({{1, 11}}), HasSubstr("source 0 has the token 11, but the vocabulary ends at 10"));
+  EXPECT_THAT(error({{1}}, {{.beam = 2, .n_best = 3}}), HasSubstr("beam 2 and n_best 3"));
+  EXPECT_THAT(error({{1}}, {{}, /*max_length=*/25}), HasSubstr("max_length is 25, but the model's context is 24"));
+  EXPECT_THAT(error({{1}}, {{.min_length = 4}, /*max_length=*/3}), HasSubstr("min_length is 4"));
+  EXPECT_THAT(error({{1}}, {{.beam = 3000, .n_best = 1}}),
+              HasSubstr("beam 3000 with caches of 24 tokens: the beams of a step look at "));
+  EXPECT_THAT(error({}, {{.beam = int64_t{1} << 60}}), HasSubstr("at most 67108864"));
+  EXPECT_THAT(error({{1}}, {{.end = 5}}), HasSubstr("has the token 5, but the vocabulary ends at 4"));
+  EXPECT_FALSE(Translator::Create(Small(), &parameters, {.batch = 0}).ok());
+}
+
+}  // namespace
+}  // namespace weft

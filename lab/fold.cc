@@ -1,0 +1,190 @@
+#include "weft/lab/fold.h"
+
+#include <algorithm>
+#include <limits>
+#include <queue>
+#include <set>
+#include <utility>
+
+namespace weft {
+namespace {
+
+constexpr uint32_t kNoBox = std::numeric_limits<uint32_t>::max();
+
+bool IsSource(const Node& node) { return node.op == &kInputOp || node.op == &kParameterOp || node.op == &kConstantOp; }
+
+// Which box each node is in, while boxes come to be and split.
+struct Boxes {
+  std::vector<Box> boxes;
+  std::vector<uint32_t> box_of;             // by node
+  std::vector<std::set<uint32_t>> readers;  // by box: of its values
+
+  // Whether a path leads from `box` to one of `targets`.
+  bool Reaches(uint32_t box, const std::set<uint32_t>& targets) const {
+    std::vector<uint32_t> open = {box};
+    std::set<uint32_t> seen = {box};
+    while (!open.empty()) {
+      const uint32_t at = open.back();
+      open.pop_back();
+      if (targets.contains(at)) return true;
+      for (uint32_t next : readers[at]) {
+        if (seen.insert(next).second) open.push_back(next);
+      }
+    }
+    return false;
+  }
+
+  // Each after those that it reads, and else as they began.
+  std::vector<uint32_t> Order() const {
+    std::vector<uint32_t> order, waits(boxes.size(), 0);
+    for (const auto& of_one : readers) {
+      for (uint32_t reader : of_one) ++waits[reader];
+    }
+    std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> ready;
+    for (uint32_t b = 0; b < boxes.size(); ++b) {
+      if (waits[b] == 0) ready.push(b);
+    }
+    while (!ready.empty()) {
+      order.push_back(ready.top());
+      ready.pop();
+      for (uint32_t reader : readers[order.back()]) {
+        if (--waits[reader] == 0) ready.push(reader);
+      }
+    }
+    return order;
+  }
+};
+
+Boxes DivideNodes(const Program& program, absl::Span<const Phase> phases, int depth) {
+  Boxes b = {.boxes = {}, .box_of = std::vector<uint32_t>(program.nodes.size(), kNoBox), .readers = {}};
+  std::map<std::pair<Phase, std::string>, uint32_t> newest;
+  for (size_t n = 0; n < program.nodes.size(); ++n) {
+    const Node& node = program.nodes[n];
+    if (node.op == &kParameterOp || node.op == &kConstantOp) continue;
+    const bool input = node.op == &kInputOp;
+    std::string scope = input ? program.inputs[node.attrs.as<SourceAttrs>().index].name : program.scope(node);
+    if (!input && depth > 0) scope = ScopePrefix(scope, depth);
+    std::set<uint32_t> read;
+    for (ValueId in : node.inputs) read.insert(b.box_of[static_cast<size_t>(program.value(in).producer)]);
+    read.erase(kNoBox);
+    const auto [known, is_new] = newest.try_emplace({phases[n], scope}, kNoBox);
+    std::set<uint32_t> others = read;
+    others.erase(known->second);
+    if (is_new || depth == 0 || (!others.empty() && b.Reaches(known->second, others))) {
+      const uint32_t part = is_new ? 0 : b.boxes[known->second].part + 1;
+      known->second = static_cast<uint32_t>(b.boxes.size());
+      b.boxes.push_back({.scope = std::move(scope), .phase = phases[n], .part = part});
+      b.readers.emplace_back();
+      others = std::move(read);
+    }
+    b.box_of[n] = known->second;
+    b.boxes[known->second].nodes.push_back(NodeId{static_cast<uint32_t>(n)});
+    for (uint32_t from : others) b.readers[from].insert(known->second);
+  }
+  return b;
+}
+
+}  // namespace
+
+const char* Name(Phase phase) {
+  constexpr const char* kNames[] = {"input", "recorded", "forward", "backward", "update"};
+  return kNames[static_cast<size_t>(phase)];
+}
+
+std::vector<Phase> Phases(const CompiledGraph& graph) {
+  const Program& program = graph.program;
+  const size_t count = program.nodes.size();
+  std::vector<Phase> phases(count, Phase::kUpdate);
+  for (const auto& [recorded, value] : graph.fetches) {
+    phases[static_cast<size_t>(program.value(value).producer)] = Phase::kForward;
+  }
+  std::vector<bool> has_forward(program.scopes.size()), writes(count);
+  for (size_t n = count; n-- > 0;) {
+    if (phases[n] != Phase::kForward) continue;
+    const Node& node = program.nodes[n];
+    if (!IsSource(node)) has_forward[static_cast<size_t>(node.scope)] = true;
+    for (ValueId in : node.inputs) phases[static_cast<size_t>(program.value(in).producer)] = Phase::kForward;
+  }
+  for (size_t n = 0; n < count; ++n) {  // what writes state, or reads what was written
+    const Node& node = program.nodes[n];
+    writes[n] = node.op->writes > 0 || std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId in) {
+                  return writes[static_cast<size_t>(program.value(in).producer)];
+                });
+  }
+  for (size_t n = count; n-- > 0;) {
+    const Node& node = program.nodes[n];
+    if (phases[n] == Phase::kUpdate && !writes[n] && has_forward[static_cast<size_t>(node.scope)]) {
+      phases[n] = Phase::kBackward;
+    }
+    for (ValueId in : node.inputs) {
+      Phase& before = phases[static_cast<size_t>(program.value(in).producer)];
+      if (phases[n] == Phase::kBackward) before = std::min(before, Phase::kBackward);
+    }
+  }
+  for (size_t n = 0; n < count; ++n) {
+    if (IsSource(program.nodes[n])) phases[n] = Phase::kInput;
+  }
+  return phases;
+}
+
+std::vector<Phase> RecordedPhases(const Program& program) {
+  std::vector<Phase> phases;
+  for (const Node& node : program.nodes) phases.push_back(IsSource(node) ? Phase::kInput : Phase::kRecorded);
+  return phases;
+}
+
+std::string ScopePrefix(const std::string& scope, int depth) {
+  size_t end = 0;
+  for (int level = 0; level < depth && end != std::string::npos; ++level) {
+    end = scope.find('/', end == 0 ? 0 : end + 1);
+  }
+  return scope.substr(0, end);
+}
+
+Cost CostOfNode(const Program& program, const Node& node) {
+  if (IsSource(node) || node.op == &kGroupOp || node.op == &kGradientOp || node.op->view) return {};
+  const Types inputs = program.InputTypes(node), outputs = program.OutputTypes(node);
+  return CostOf(*node.op, {node.attrs, inputs, outputs});
+}
+
+Fold FoldByScope(const Program& program, absl::Span<const Phase> phases, int depth) {
+  Boxes divided = DivideNodes(program, phases, depth);
+  Fold fold;
+  std::vector<uint32_t> number(divided.boxes.size());
+  for (uint32_t b : divided.Order()) {
+    number[b] = static_cast<uint32_t>(fold.boxes.size());
+    fold.boxes.push_back(std::move(divided.boxes[b]));
+  }
+  std::map<std::pair<uint32_t, uint32_t>, BoxEdge> edges;
+  for (uint32_t b = 0; b < fold.boxes.size(); ++b) {
+    Box& box = fold.boxes[b];
+    std::set<ValueId> read;
+    for (NodeId n : box.nodes) {
+      const Node& node = program.node(n);
+      const Cost cost = CostOfNode(program, node);
+      box.cost.flops += cost.flops;
+      box.cost.bytes += cost.bytes;
+      ++box.ops[node.op->name];
+      for (ValueId in : node.inputs) {
+        const Node& producer = program.producer(in);
+        const TensorType& type = program.value(in).type;
+        if (producer.op == &kConstantOp || !read.insert(in).second) continue;
+        if (producer.op == &kParameterOp) {
+          ++box.parameters;
+          box.parameter_elements += type.shape.elements();
+          box.parameter_bytes += type.bytes();
+          continue;
+        }
+        const uint32_t from = number[divided.box_of[static_cast<size_t>(program.value(in).producer)]];
+        if (from == b) continue;
+        BoxEdge& edge = edges.try_emplace({from, b}, BoxEdge{from, b}).first->second;
+        ++edge.values;
+        edge.bytes += type.bytes();
+      }
+    }
+  }
+  for (const auto& [ends, edge] : edges) fold.edges.push_back(edge);
+  return fold;
+}
+
+}  // namespace weft

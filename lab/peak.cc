@@ -1,0 +1,158 @@
+#include "weft/lab/peak.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace weft {
+namespace {
+
+constexpr int kSums = 12;  // more than a multiply-add's latency times how many begin in a cycle
+constexpr int64_t kRounds = 1'000'000;
+
+const volatile float one = 1, tiny = 1e-30f;  // what the compiler must not see through
+float Start() { return one; }                 // of sums that it must not find equal
+void Keep(float result) { [[maybe_unused]] volatile float kept = result; }
+
+// Each does so many rounds of kSums multiply-adds that don't wait for each other, and returns the flops.
+double PlainRounds(int64_t rounds) {
+  float sums[kSums];
+  const float a = one, b = tiny;
+  for (float& sum : sums) sum = Start();
+  for (int64_t i = 0; i < rounds; ++i) {
+#pragma GCC unroll 12
+    for (float& sum : sums) sum = sum * a + b;
+  }
+  for (float sum : sums) Keep(sum);
+  return 2.0 * kSums * static_cast<double>(rounds);
+}
+
+#if defined(__x86_64__)
+__attribute__((target("avx2,fma"))) double Avx2Rounds(int64_t rounds) {
+  __m256 sums[kSums];
+  for (__m256& sum : sums) sum = _mm256_set1_ps(Start());
+  const __m256 a = _mm256_set1_ps(one), b = _mm256_set1_ps(tiny);
+  for (int64_t i = 0; i < rounds; ++i) {
+#pragma GCC unroll 12
+    for (__m256& sum : sums) sum = _mm256_fmadd_ps(sum, a, b);
+  }
+  for (const __m256& sum : sums) Keep(sum[0]);
+  return 2.0 * 8 * kSums * static_cast<double>(rounds);
+}
+
+__attribute__((target("avx512f"))) double Avx512Rounds(int64_t rounds) {
+  __m512 sums[kSums];
+  for (__m512& sum : sums) sum = _mm512_set1_ps(Start());
+  const __m512 a = _mm512_set1_ps(one), b = _mm512_set1_ps(tiny);
+  for (int64_t i = 0; i < rounds; ++i) {
+#pragma GCC unroll 12
+    for (__m512& sum : sums) sum = _mm512_fmadd_ps(sum, a, b);
+  }
+  for (const __m512& sum : sums) Keep(sum[0]);
+  return 2.0 * 16 * kSums * static_cast<double>(rounds);
+}
+
+__attribute__((target("avx512f,avx512bf16"))) double BF16Rounds(int64_t rounds) {
+  __m512 sums[kSums];
+  for (__m512& sum : sums) sum = _mm512_set1_ps(Start());
+  const __m512bh a = _mm512_cvtne2ps_pbh(_mm512_set1_ps(one), _mm512_set1_ps(one));
+  const __m512bh b = _mm512_cvtne2ps_pbh(_mm512_set1_ps(tiny), _mm512_set1_ps(tiny));
+  for (int64_t i = 0; i < rounds; ++i) {
+#pragma GCC unroll 12
+    for (__m512& sum : sums) sum = _mm512_dpbf16_ps(sum, a, b);
+  }
+  for (const __m512& sum : sums) Keep(sum[0]);
+  return 2.0 * 32 * kSums * static_cast<double>(rounds);
+}
+#endif
+
+// The best of tries that take so many seconds together.
+template <class Try>
+double Best(double seconds, Try one_try) {
+  double best = 0;
+  const Clock::time_point start = Clock::now();
+  do best = std::max(best, one_try());
+  while (SecondsSince(start) < seconds);
+  return best;
+}
+
+double BestOf(Team* team, double seconds, double (*rounds)(int64_t)) {
+  std::vector<double> flops(static_cast<size_t>(team->threads()));
+  return Best(seconds, [&] {
+    const double time = team->Run([&](int t) { flops[t] = rounds(kRounds); });
+    double sum = 0;
+    for (double f : flops) sum += f;
+    return sum / time;
+  });
+}
+
+using Words = uint64_t __attribute__((vector_size(64)));
+
+uint64_t Read(const Words* x, size_t n) {
+  Words sums[4] = {};
+  for (size_t i = 0; i + 4 <= n; i += 4) {
+    for (size_t k = 0; k < 4; ++k) sums[k] ^= x[i + k];
+  }
+  const Words sum = sums[0] ^ sums[1] ^ sums[2] ^ sums[3];
+  return sum[0] ^ sum[7];
+}
+
+void Write(Words* y, size_t n, uint64_t value) {
+  const Words words = Words{} + value;
+  for (size_t i = 0; i < n; ++i) y[i] = words;
+}
+
+void Copy(const Words* x, Words* y, size_t n) {
+  for (size_t i = 0; i < n; ++i) {
+    y[i] = x[i];
+    asm volatile("" ::: "memory");  // else it becomes a call of memcpy, which has stores of its own
+  }
+}
+
+}  // namespace
+
+double PeakF32(Team* team, double seconds) {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f")) return BestOf(team, seconds, Avx512Rounds);
+  if (__builtin_cpu_supports("fma")) return BestOf(team, seconds, Avx2Rounds);
+#endif
+  return BestOf(team, seconds, PlainRounds);
+}
+
+double PeakBF16([[maybe_unused]] Team* team, [[maybe_unused]] double seconds) {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512bf16")) return BestOf(team, seconds, BF16Rounds);
+#endif
+  return 0;
+}
+
+Bandwidth PeakBandwidth(Team* team, size_t array_bytes, double seconds) {
+  const size_t part = std::max<size_t>(4, array_bytes / sizeof(Words) / static_cast<size_t>(team->threads()) / 4 * 4);
+  const size_t n = part * static_cast<size_t>(team->threads());
+  std::vector<Words> x(n, Words{} + 1), y(n, Words{} + 2);
+  std::vector<uint64_t> sums(static_cast<size_t>(team->threads()));
+  const auto best = [&](double arrays, auto pass) {
+    // Small arrays are passed over often in one go, as the threads' start takes its time.
+    const int passes = static_cast<int>(std::clamp<size_t>((size_t{32} << 20) / (n * sizeof(Words)), 1, 1000));
+    return Best(seconds, [&] {
+      const double time = team->Run([&](int t) {
+        for (int i = 0; i < passes; ++i) pass(t, part * static_cast<size_t>(t));
+      });
+      return passes * arrays * static_cast<double>(n * sizeof(Words)) / time;
+    });
+  };
+  Bandwidth bandwidth;
+  bandwidth.read = best(1, [&](int t, size_t begin) { sums[t] += Read(&x[begin], part); });
+  bandwidth.write = best(1, [&](int, size_t begin) { Write(&y[begin], part, 3); });
+  bandwidth.copy = best(2, [&](int, size_t begin) { Copy(&x[begin], &y[begin], part); });
+  uint64_t sum = y[0][0];
+  for (uint64_t s : sums) sum += s;
+  Keep(static_cast<float>(sum));
+  return bandwidth;
+}
+
+}  // namespace weft

@@ -1,0 +1,161 @@
+#include "weft/lab/real_graphs.h"
+
+#include <iterator>
+#include <map>
+
+#include "weft/lab/models.h"
+#include "weft/models/transformer.h"
+#include "weft/ops/ops.h"
+#include "weft/train/optimizer.h"
+
+namespace weft {
+namespace {
+
+constexpr int64_t kBatch = 16, kLength = 64, kWidth = 256, kVocabulary = 256;  // of the LSTM and the encoder
+
+Var Weight(Tape* tape, const std::string& name, const Shape& shape, float deviation = 0.05f) {
+  return tape->Parameter(name, {kF32, shape}, Gaussian(deviation));
+}
+
+// [B, T, C] from tokens [B, T].
+Var Embedded(Tape* tape, int64_t batch, int64_t width) {
+  const Var tokens = tape->Input("tokens", {kI32, {batch, kLength}}, {.below = kVocabulary});
+  return Embedding(Weight(tape, "table", {kVocabulary, width}), tokens);
+}
+Var Words(Tape* tape) { return Embedded(tape, kBatch, kWidth); }
+
+// The loss of predicting targets from y [B, T, C].
+Var Predict(Tape* tape, Var y) {
+  const Var targets = tape->Input("targets", {kI32, {kBatch, kLength}}, {.below = kVocabulary});
+  return CrossEntropy(MatMul(y, Weight(tape, "head", {kWidth, kVocabulary})), targets);
+}
+
+Var Attend(Var y) {
+  const Var scores = MatMul(y, y, {.transpose_b = true}) * (1 / 16.0);
+  return y + MatMul(Softmax(scores), y);
+}
+
+Var Lstm(Tape* tape, Var x) {
+  const Var by_input = MatMul(x, Weight(tape, "input", {kWidth, 4 * kWidth}));
+  const Var recurrent = Weight(tape, "recurrent", {kWidth, 4 * kWidth}), bias = Weight(tape, "bias", {4 * kWidth});
+  VarList outputs;
+  Var h, c;
+  for (int64_t t = 0; t < kLength; ++t) {
+    Var gates = Reshape(Slice(by_input, 1, t, t + 1), {kBatch, 4 * kWidth}) + bias;
+    if (h) gates = gates + MatMul(h, recurrent);
+    const VarList parts = Split(gates, 1, 4);
+    const Var fresh = Sigmoid(parts[0]) * Tanh(parts[1]);
+    c = c ? Sigmoid(parts[2]) * c + fresh : fresh;
+    h = Sigmoid(parts[3]) * Tanh(c);
+    outputs.push_back(Reshape(h, {kBatch, 1, kWidth}));
+  }
+  return Concat(outputs, 1);
+}
+
+Var Encoder(Tape* tape, Var x) {
+  const Var y = Attend(x);
+  const Var hidden = Gelu(MatMul(y, Weight(tape, "up", {kWidth, 4 * kWidth})));
+  return y + MatMul(hidden, Weight(tape, "down", {4 * kWidth, kWidth}));
+}
+
+// Each product is one tile. The deepest tower, forth and back, takes about half of all the time: so it must never wait.
+Var Towers(Tape* tape) {
+  constexpr int64_t kTowerBatch = 6, kTowerWidth = 128;
+  constexpr float kKeepsScale = 0.15f;  // through 42 layers
+  const Var x = Reshape(Embedded(tape, kTowerBatch, kTowerWidth), {kTowerBatch * kLength, kTowerWidth});
+  constexpr int kDepths[] = {1, 1, 2, 2, 2, 3, 3, 42};
+  Var sum;
+  for (size_t t = 0; t < std::size(kDepths); ++t) {
+    const Scope scope(tape, "tower" + std::to_string(t));
+    Var y = x;
+    for (int i = 0; i < kDepths[t]; ++i) {
+      y = Gelu(MatMul(y, Weight(tape, "w" + std::to_string(i), {kTowerWidth, kTowerWidth}, kKeepsScale)));
+    }
+    const Var loss = Mean(y * y);
+    sum = sum ? sum + loss : loss;
+  }
+  return sum;
+}
+
+Var TransformerLoss(Tape* tape) {
+  const TransformerConfig config = {.source_vocabulary = 8000, .target_vocabulary = 8000};
+  const auto tokens = [&](const char* name) { return tape->Input(name, {kI32, {8, 64}}, {.below = 8000}); };
+  const Transformer model(config);
+  return model.Loss(model.Logits(tokens("source"), tokens("target")), tokens("next"));
+}
+
+template <class Optimizer>
+void Train(Var loss, const Optimizer& optimizer, RealGraph* graph) {
+  const Var rate = graph->tape.Input("learning_rate", {kF32, {}});
+  graph->options = {.fetch = {loss}, .update = {Var(optimizer.Minimize(loss, rate))}};
+}
+
+// Two layers have every kind of node that twelve have; 0: as many as the model has.
+void RecordBenchModel(const char* name, int64_t layers, RealGraph* graph) {
+  BenchModel model = *FindBenchModel(name);
+  if (layers > 0) model.layers = layers;
+  graph->options = OptionsFor(RecordStep(&graph->tape, model, model.batch, model.length));
+}
+
+using Recorders = std::map<std::string, void (*)(RealGraph*)>;
+
+const Recorders& RealGraphs() {
+  static const AdamW adamw({.clip = 1});
+  static const auto& recorders = *new Recorders{
+      {"gpt2", [](RealGraph* g) { RecordBenchModel("gpt2", 0, g); }},
+      {"bert", [](RealGraph* g) { RecordBenchModel("bert", 0, g); }},
+      {"babygpt", [](RealGraph* g) { RecordBenchModel("babygpt", 0, g); }},
+      {"charcpu", [](RealGraph* g) { RecordBenchModel("charcpu", 0, g); }},
+      {"minilm-forward", [](RealGraph* g) { RecordBenchModel("minilm-forward", 0, g); }},
+      {"transformer", [](RealGraph* g) { Train(TransformerLoss(&g->tape), adamw, g); }},
+      {"towers", [](RealGraph* g) { Train(Towers(&g->tape), Sgd({}), g); }},
+      {"lstm", [](RealGraph* g) { Train(Predict(&g->tape, Attend(Lstm(&g->tape, Words(&g->tape)))), adamw, g); }},
+      {"encoder", [](RealGraph* g) { Train(Predict(&g->tape, Encoder(&g->tape, Words(&g->tape))), adamw, g); }}};
+  return recorders;
+}
+
+const Recorders& CalibrationGraphs() {
+  static const auto& recorders =
+      *new Recorders{{"gpt2 of two layers", [](RealGraph* g) { RecordBenchModel("gpt2", 2, g); }},
+                     {"bert of two layers", [](RealGraph* g) { RecordBenchModel("bert", 2, g); }},
+                     {"babygpt of two layers", [](RealGraph* g) { RecordBenchModel("babygpt", 2, g); }},
+                     {"charcpu", [](RealGraph* g) { RecordBenchModel("charcpu", 0, g); }},
+                     {"encoder", RealGraphs().at("encoder")},
+                     {"lstm", RealGraphs().at("lstm")},
+                     {"towers", RealGraphs().at("towers")}};
+  return recorders;
+}
+
+std::vector<std::string> Names(const Recorders& recorders) {
+  std::vector<std::string> names;
+  for (const auto& [name, record] : recorders) names.push_back(name);
+  return names;
+}
+
+}  // namespace
+
+std::vector<std::string> RealGraphNames() { return Names(RealGraphs()); }
+std::vector<std::string> CalibrationGraphNames() { return Names(CalibrationGraphs()); }
+
+std::unique_ptr<RealGraph> RecordRealGraph(const std::string& name) {
+  auto graph = std::make_unique<RealGraph>();
+  const auto real = RealGraphs().find(name);
+  (real != RealGraphs().end() ? real->second : CalibrationGraphs().at(name))(graph.get());
+  const Program& program = graph->tape.program();
+  graph->tokens.reserve(program.inputs.size());  // feeds point into it
+  for (const Node& node : program.nodes) {
+    if (node.op != &kInputOp) continue;
+    const InputSpec& input = program.inputs[node.attrs.as<SourceAttrs>().index];
+    const Var var = {&graph->tape, node.output(0)};
+    if (input.type.dtype == kF32) {
+      graph->feeds.push_back({var, 1e-4f});
+      continue;
+    }
+    const uint32_t stream = static_cast<uint32_t>(graph->tokens.size());
+    graph->tokens.push_back(RandomTokens(input.type.shape.elements(), input.bounds.below, stream));
+    graph->feeds.push_back({var, graph->tokens.back()});
+  }
+  return graph;
+}
+
+}  // namespace weft

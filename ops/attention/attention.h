@@ -1,0 +1,121 @@
+// What attention and its gradient share.
+#ifndef WEFT_OPS_ATTENTION_ATTENTION_H_
+#define WEFT_OPS_ATTENTION_ATTENTION_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "weft/core/op.h"
+#include "weft/ops/kernels/attention.h"
+
+namespace weft {
+
+// Queries, keys and values are [B, positions, columns], where those of the heads lie side by side from a first column
+// on, so that all three can be one array; or by head, [B, heads, positions, width].
+struct AttentionAttrs {
+  int32_t heads = 1, groups = 1;  // of queries; of keys and values, each of which serves heads / groups heads
+  int32_t key_width = 1, value_width = 1;
+  int64_t query_column = 0, key_column = 0, value_column = 0;
+  double scale = 1;
+  double soft_cap = 0;
+  double dropout = 0;
+  uint32_t stream = 0;
+  bool causal = false;  // the last target meets the last source
+  bool by_lse = false;  // of the gradient: lse's comes, too
+  friend bool operator==(const AttentionAttrs&, const AttentionAttrs&) = default;
+  template <class V>
+  void Visit(V&& visit) const {
+    visit("heads", heads);
+    visit("groups", groups);
+    visit("key_width", key_width);
+    visit("value_width", value_width);
+    visit("query_column", query_column);
+    visit("key_column", key_column);
+    visit("value_column", value_column);
+    visit("scale", scale);
+    visit("soft_cap", soft_cap);
+    visit("dropout", dropout);
+    visit("stream", stream);
+    visit("causal", causal);
+    visit("by_lse", by_lse);
+  }
+};
+
+// The sizes of a node, from its attributes and the types of query, key, value and masks.
+struct AttentionSizes {
+  int64_t batch, targets, sources, heads, groups, key_width, value_width;
+
+  AttentionSizes(const Attrs& attrs, TypeSpan in);
+  Shape y() const { return {batch, targets, heads * value_width}; }
+  Shape lse() const { return {batch, targets, heads}; }
+  Shape scores() const { return {batch, heads, targets, sources}; }
+  int64_t group_heads() const { return heads / groups; }
+};
+
+// What is wrong with query, key, value and the masks that stand from input `first_mask` on.
+absl::Status CheckAttention(const char* op, const Attrs& attrs, TypeSpan in, size_t first_mask);
+
+// The columns of heads begin .. end - 1 of an operand of rank 3 in rows row_begin .. row_end - 1; of one by head, which
+// has `count` heads of `positions` positions, whole batches.
+struct HeadRows {
+  int64_t row_begin, row_end, head_begin, head_end;
+};
+Rect ReadRect(const Shape& operand, const HeadRows& rows, int64_t positions, int64_t column, int64_t width);
+
+// The rows of head `head` in batch `b` of an operand of either form.
+template <class T>
+Positions<T> HeadPositions(T* data, const Shape& shape, int64_t b, int64_t head, int64_t column, int64_t width) {
+  if (shape.rank() == 4) return {data + (b * shape.dim(1) + head) * shape.dim(2) * width, width};
+  return {data + b * shape.dim(1) * shape.dim(2) + column + head * width, shape.dim(2)};
+}
+
+AttentionMask MaskOfHead(const Tensor& mask, int64_t b, int64_t head);
+
+// Head `head` of batch `b`, for a kernel whose inputs from `first_mask` on are masks.
+template <class T>
+AttentionHead<T> HeadOf(const KernelArgs& args, const AttentionSizes& sizes, size_t first_mask, int64_t b,
+                        int64_t head) {
+  const AttentionAttrs attrs = args.attrs.as<AttentionAttrs>();
+  const int64_t group = head / sizes.group_heads();
+  AttentionHead<T> result = {
+      .query = HeadPositions(args.input<T>(0), args.input_shape(0), b, head, attrs.query_column, sizes.key_width),
+      .key = HeadPositions(args.input<T>(1), args.input_shape(1), b, group, attrs.key_column, sizes.key_width),
+      .value = HeadPositions(args.input<T>(2), args.input_shape(2), b, group, attrs.value_column, sizes.value_width),
+      .targets = sizes.targets,
+      .sources = sizes.sources,
+      .key_width = sizes.key_width,
+      .value_width = sizes.value_width,
+      .scale = attrs.scale,
+      .soft_cap = attrs.soft_cap,
+      .causal = attrs.causal,
+      .dropout = {.rate = attrs.dropout,
+                  .random = args.random,
+                  .first = (b * sizes.heads + head) * sizes.targets * sizes.sources}};
+  result.dropout.random.stream = attrs.stream;
+  for (size_t i = first_mask; i < args.inputs.size(); ++i) {
+    result.masks[result.mask_count++] = MaskOfHead(args.inputs[i], b, head);
+  }
+  return result;
+}
+
+// In elementary ops: query, key, value by head, [B, H, T, d], keys and values repeated for their heads; and the scores
+// [B, H, T, S] with masks.
+struct ElementaryAttention {
+  Var query, key, value, scores;
+  Var slope;  // of the soft cap, [B, H, T, S]; null without one
+};
+ElementaryAttention SpellAttention(const Attrs& attrs, VarSpan inputs, size_t first_mask);
+Var DropWeights(const Attrs& attrs, Var weights);  // the dropout of the attributes
+Var ByRow(Var x);                                  // [B, heads, n, width] → [B, n, heads · width]
+
+// Records attention_gradient of (query, key, value, y, lse, dy, dlse where by_lse, masks).
+struct AttentionGradients {
+  Var dkey, dvalue, dquery;
+};
+AttentionGradients AttentionGradientOf(const AttentionAttrs& attrs, VarSpan inputs);
+// d scores of the same inputs, in elementary ops: [B, H, T, S].
+Var ScoreGradient(const AttentionAttrs& attrs, VarSpan inputs);
+
+}  // namespace weft
+
+#endif  // WEFT_OPS_ATTENTION_ATTENTION_H_

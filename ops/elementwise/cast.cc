@@ -1,0 +1,100 @@
+// ops/elementwise/cast.cc: x as another dtype: to floats rounded once, to nearest even; to integers by truncation,
+// saturating, NaN to 0; to bool by x != 0.
+#include <algorithm>
+
+#include "weft/core/status.h"
+#include "weft/ops/all_ops.h"
+#include "weft/ops/kernels/elementwise.h"
+#include "weft/ops/kernels/select.h"
+#include "weft/ops/ops.h"
+
+namespace weft {
+namespace {
+
+struct CastAttrs {
+  DType dtype = kF32;
+  friend bool operator==(const CastAttrs&, const CastAttrs&) = default;
+  template <class V>
+  void Visit(V&& visit) const {
+    visit("dtype", dtype);
+  }
+};
+
+absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
+  const DType dtype = attrs.as<CastAttrs>().dtype;
+  if (dtype > kBool) return ShapeError("cast", "no such dtype", in);
+  return Types{{dtype, in[0].shape}};
+}
+
+template <class From>
+void Kernel(const KernelArgs& a, Rect tile) {
+  Dispatch(a.attrs.as<CastAttrs>().dtype, [&](auto zero) {
+    using To = decltype(zero);
+    ForRuns(a.output_shape(0), tile, [&](int64_t begin, int64_t n) {
+      const From* x = a.input<From>(0) + begin;
+      To* y = a.output<To>(0) + begin;
+      if constexpr (!std::is_same_v<From, To> && std::is_same_v<Computed<From>, float> &&
+                    std::is_same_v<Computed<To>, float>) {
+        Convert(x, y, n);
+      } else if constexpr (std::is_same_v<From, bool>) {
+        const To if_true = ConvertTo<To>(1.0), if_false = ConvertTo<To>(0.0);
+        Selects<To>().select(x, &if_true, 0, &if_false, 0, y, n);
+      } else {
+        std::transform(x, x + n, y, ConvertTo<To, From>);
+      }
+    });
+  });
+}
+
+// dx = dy as x's dtype; integers and bools have no gradient.
+VarList Gradient(const GradientArgs& a) {
+  const DType from = a.input(0).dtype();
+  if (!IsFloat(from) || !IsFloat(a.output(0).dtype())) return {Var{}};
+  return {Cast(a.grad(0), from)};
+}
+
+void Reference(const ReferenceArgs& a) {
+  const auto convert = [&](double x) {
+    return Dispatch(a.output_types[0].dtype,
+                    [&](auto zero) { return static_cast<double>(ConvertTo<decltype(zero)>(x)); });
+  };
+  std::transform(a.inputs[0].begin(), a.inputs[0].end(), a.outputs[0].begin(), convert);
+}
+
+constexpr OpExample kExamples[] = {
+    {.in = "[]", .record = [](VarSpan in) { return VarList{Cast(in[0], kBF16)}; }, .out = "bf16[]"},
+    {.in = "bf16[3,37]", .record = [](VarSpan in) { return VarList{Cast(in[0], kF32)}; }, .out = "f32[3,37]"},
+    {.in = "f32[3,37]", .record = [](VarSpan in) { return VarList{Cast(in[0], kF64)}; }, .out = "f64[3,37]"},
+    {.in = "f64[3,37]", .record = [](VarSpan in) { return VarList{Cast(in[0], kF32)}; }, .out = "f32[3,37]"},
+    {.in = "f64[3,37]",
+     .record = [](VarSpan in) { return VarList{Cast(Cast(in[0], kF32), kF64)}; },
+     .low = -1e-5,  // fine enough in f32 for finite differences
+     .high = 1e-5},
+    {.in = "[37]",
+     .record = [](VarSpan in) { return VarList{Cast(in[0], kI32)}; },
+     .low = -5e9,
+     .high = 5e9,
+     .out = "i32[37]"},
+    {.in = "[37]", .record = [](VarSpan in) { return VarList{Cast(in[0], kBool)}; }, .out = "bool[37]"},
+    {.in = "i32[5]", .record = [](VarSpan in) { return VarList{Cast(in[0], kF32)}; }, .below = 9, .out = "f32[5]"},
+    {.in = "bool[5]", .record = [](VarSpan in) { return VarList{Cast(in[0], kF64)}; }, .out = "f64[5]"},
+    {.in = "[0,3]", .record = [](VarSpan in) { return VarList{Cast(in[0], kI32)}; }, .out = "i32[0,3]"},
+    {.in = "[2]",
+     .record = [](VarSpan in) { return VarList{Cast(in[0], static_cast<DType>(kDTypeCount))}; },
+     .error = "no such dtype"},
+};
+
+}  // namespace
+
+constexpr OpDef kCast = {.name = "cast",
+                         .infer = Infer,
+                         .kernels = {Kernel<float>, Kernel<double>, Kernel<BF16>, Kernel<int32_t>, Kernel<bool>},
+                         .cut = Cut::kBoth,
+                         .gradient = Gradient,
+                         .reference = Reference,
+                         .autocast = Autocast::kFirst,
+                         .attrs = AttrOpsOf<CastAttrs>(),
+                         .examples = kExamples};
+Var Cast(Var x, DType dtype) { return x.dtype() == dtype ? x : Record(kCast, {x}, Attrs::Of(CastAttrs{dtype})); }
+
+}  // namespace weft

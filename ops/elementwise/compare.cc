@@ -1,0 +1,137 @@
+// ops/elementwise/compare.cc: y = (a == b), y = (a < b) and y = (a <= b), as bool; all false where one is NaN. Of bools
+// y = (a and b), y = (a or b).
+#include <functional>
+
+#include "weft/ops/all_ops.h"
+#include "weft/ops/kernels/elementwise.h"
+#include "weft/ops/kernels/select.h"
+#include "weft/ops/ops.h"
+
+namespace weft {
+namespace {
+
+template <const OpDef& op>
+absl::StatusOr<Types> Infer(const Attrs&, TypeSpan in) {
+  absl::StatusOr<Types> types = BroadcastTypes(op.name, in);
+  if (types.ok()) types->front().dtype = kBool;
+  return types;
+}
+
+template <class T, Comparison comparison>
+void Kernel(const KernelArgs& a, Rect tile) {
+  ForRuns(a.output_shape(0), a.input_shape(0), a.input_shape(1), tile, [&](const Run& r) {
+    Selects<T>().compare(comparison, a.input<T>(0) + r.a, r.a_step, a.input<T>(1) + r.b, r.b_step,
+                         a.output<bool>(0) + r.out, r.n);
+  });
+}
+
+template <class Function>
+void BoolKernel(const KernelArgs& a, Rect tile) {
+  ForRuns(a.output_shape(0), a.input_shape(0), a.input_shape(1), tile, [&](const Run& r) {
+    const bool* const x = a.input<bool>(0) + r.a;
+    const bool* const y = a.input<bool>(1) + r.b;
+    bool* const out = a.output<bool>(0) + r.out;
+    for (int64_t i = 0; i < r.n; ++i) out[i] = Function()(x[i * r.a_step], y[i * r.b_step]);
+  });
+}
+
+template <class Function>
+double Reference(double a, double b) {
+  return Function()(a, b);
+}
+
+constexpr OpExample kEqualExamples[] = {
+    {.in = "i32[] i32[]", .out = "bool[]"},
+    {.in = "i32[5,19] i32[19]", .below = 3},
+    {.in = "i32[7] i32[3,1,1]", .below = 3, .out = "bool[3,1,7]"},
+    {.in = "bool[4,5] bool[4,1]"},
+    {.in = "[3,7]", .record = [](VarSpan in) { return VarList{Equal(in[0], in[0])}; }},
+    {.in = "[3,7] [7]"},
+    {.in = "[0,3] [3]", .out = "bool[0,3]"},
+    {.in = "[2,3] [4]", .error = "don't broadcast"},
+    {.in = "[2] i32[2]", .error = "dtypes differ"},
+};
+
+template <Var (*op)(Var, Var)>
+constexpr OpExample kOrderExamples[] = {
+    {.in = "i32[] i32[]", .out = "bool[]"},
+    {.in = "i32[5,19] i32[5,1]", .below = 9},
+    {.in = "[3,7] [7]"},
+    {.in = "[3,7]", .record = [](VarSpan in) { return VarList{op(in[0], in[0])}; }},
+    {.in = "[0,3] [3]", .out = "bool[0,3]"},
+    {.in = "[2,3] [4]", .error = "don't broadcast"},
+    {.in = "bool[2] bool[2]", .error = "not defined for bool"},
+};
+
+constexpr OpExample kLogicExamples[] = {
+    {.in = "bool[] bool[]", .out = "bool[]"},
+    {.in = "bool[5,19] bool[19]"},
+    {.in = "bool[7] bool[3,1,1]", .out = "bool[3,1,7]"},
+    {.in = "bool[0,3] bool[3]", .out = "bool[0,3]"},
+    {.in = "bool[2,3] bool[4]", .error = "don't broadcast"},
+    {.in = "[2] bool[2]", .error = "dtypes differ"},
+    {.in = "i32[2] i32[2]", .error = "not defined for i32"},
+};
+
+constexpr const char* kJumps = "it is constant but for jumps";
+
+}  // namespace
+
+constexpr OpDef kEqual = {
+    .name = "equal",
+    .infer = Infer<kEqual>,
+    .kernels = {Kernel<float, Comparison::kEqual>, Kernel<double, Comparison::kEqual>, Kernel<BF16, Comparison::kEqual>,
+                Kernel<int32_t, Comparison::kEqual>, BoolKernel<std::equal_to<>>},
+    .cut = Cut::kBoth,
+    .access = BroadcastAccess,
+    .no_gradient = kJumps,
+    .reference = BinaryReference<Reference<std::equal_to<>>>,
+    .examples = kEqualExamples};
+Var Equal(Var a, Var b) { return Record(kEqual, {a, b}); }
+
+constexpr OpDef kLess = {.name = "less",
+                         .infer = Infer<kLess>,
+                         .kernels = {Kernel<float, Comparison::kLess>, Kernel<double, Comparison::kLess>,
+                                     Kernel<BF16, Comparison::kLess>, Kernel<int32_t, Comparison::kLess>},
+                         .cut = Cut::kBoth,
+                         .access = BroadcastAccess,
+                         .no_gradient = kJumps,
+                         .reference = BinaryReference<Reference<std::less<>>>,
+                         .examples = kOrderExamples<Less>};
+Var Less(Var a, Var b) { return Record(kLess, {a, b}); }
+
+constexpr OpDef kLessEqual = {
+    .name = "less_equal",
+    .infer = Infer<kLessEqual>,
+    .kernels = {Kernel<float, Comparison::kLessEqual>, Kernel<double, Comparison::kLessEqual>,
+                Kernel<BF16, Comparison::kLessEqual>, Kernel<int32_t, Comparison::kLessEqual>},
+    .cut = Cut::kBoth,
+    .access = BroadcastAccess,
+    .no_gradient = kJumps,
+    .reference = BinaryReference<Reference<std::less_equal<>>>,
+    .examples = kOrderExamples<LessEqual>};
+Var LessEqual(Var a, Var b) { return Record(kLessEqual, {a, b}); }
+
+constexpr OpDef kAnd = {.name = "and",
+                        .infer = InferBinary<kAnd>,
+                        .kernels = {nullptr, nullptr, nullptr, nullptr, BoolKernel<std::logical_and<>>},
+                        .cut = Cut::kBoth,
+                        .access = BroadcastAccess,
+                        .in_place = 0,
+                        .no_gradient = kJumps,
+                        .reference = BinaryReference<Reference<std::logical_and<>>>,
+                        .examples = kLogicExamples};
+Var And(Var a, Var b) { return Record(kAnd, {a, b}); }
+
+constexpr OpDef kOr = {.name = "or",
+                       .infer = InferBinary<kOr>,
+                       .kernels = {nullptr, nullptr, nullptr, nullptr, BoolKernel<std::logical_or<>>},
+                       .cut = Cut::kBoth,
+                       .access = BroadcastAccess,
+                       .in_place = 0,
+                       .no_gradient = kJumps,
+                       .reference = BinaryReference<Reference<std::logical_or<>>>,
+                       .examples = kLogicExamples};
+Var Or(Var a, Var b) { return Record(kOr, {a, b}); }
+
+}  // namespace weft

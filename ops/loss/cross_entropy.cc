@@ -1,0 +1,153 @@
+// ops/loss/cross_entropy.cc: of logits [..., V] and targets i32 [...], each [..., 1]:
+//   row_loss = -Σ_v q_v · (logits_v - lse), where q is 1 - s + s / V at the target and s / V elsewhere; 0 if ignored,
+//   lse = log Σ_v exp(logits_v), and valid = 1, or 0 if ignored.
+// Ignored are targets equal to ignore_index or outside 0 .. V-1.
+#include "weft/ops/loss/cross_entropy.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "weft/core/status.h"
+#include "weft/ops/all_ops.h"
+#include "weft/ops/index/index_bounds.h"
+#include "weft/ops/kernels/rows.h"
+#include "weft/ops/ops.h"
+
+namespace weft {
+namespace {
+
+absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
+  WEFT_RETURN_IF_ERROR(CheckCrossEntropy("cross_entropy", attrs.as<CrossEntropyAttrs>(), in));
+  TensorType column = in[0];
+  column.shape.set_dim(-1, 1);
+  return Types{column, column, column};
+}
+
+template <class T>
+void Kernel(const KernelArgs& a, Rect tile) {
+  const auto attrs = a.attrs.as<CrossEntropyAttrs>();
+  const RowKernels<T>& rows = Rows<T>();
+  const int64_t n = a.input_shape(0).cols();
+  const T smoothing = static_cast<T>(attrs.label_smoothing);
+  for (int64_t r = tile.row_begin; r < tile.row_end; ++r) {
+    const T* const x = a.input<T>(0) + r * n;
+    const int32_t target = a.input<int32_t>(1)[r];
+    const bool valid = IsValidTarget(target, attrs, n);
+    const auto [shift, log_sum] = rows.log_sum_exp(x, n);
+    T loss = 0;
+    if (valid) loss = log_sum - (x[target] - shift);
+    if (valid && smoothing != 0) {
+      const T uniform = log_sum - (rows.sum(x, n) / n - shift);
+      loss = (1 - smoothing) * loss + smoothing * uniform;
+    }
+    a.output<T>(0)[r] = loss;
+    a.output<T>(1)[r] = shift + log_sum;
+    a.output<T>(2)[r] = valid ? 1 : 0;
+  }
+}
+
+// Of row_loss: see cross_entropy_gradient.cc. Of lse: dlogits = exp(logits - lse) · dlse.
+VarList Gradient(const GradientArgs& a) {
+  const Var logits = a.input(0), targets = a.input(1), lse = a.output(1);
+  Var dlogits;
+  if (a.grad(0)) dlogits = Record(kCrossEntropyGradient, {logits, targets, lse, a.grad(0)}, a.attrs);
+  if (a.grad(1)) {
+    const Var term = Exp(logits - lse) * a.grad(1);
+    dlogits = dlogits ? dlogits + term : term;
+  }
+  return {dlogits, Var()};
+}
+
+void Reference(const ReferenceArgs& a) {
+  const auto attrs = a.attrs.as<CrossEntropyAttrs>();
+  const int64_t n = a.input_types[0].shape.cols(), rows = a.input_types[0].shape.rows();
+  for (int64_t r = 0; r < rows; ++r) {
+    const double* const x = &a.inputs[0][r * n];
+    const double max = *std::max_element(x, x + n);
+    double sum = 0;
+    for (int64_t v = 0; v < n; ++v) sum += std::exp(x[v] - max);
+    const double lse = max + std::log(sum);
+    const int64_t target = static_cast<int64_t>(a.inputs[1][r]);
+    const bool valid = target != attrs.ignore_index && target >= 0 && target < n;
+    for (int64_t v = 0; valid && v < n; ++v) {
+      const double q = attrs.label_smoothing / n + (v == target ? 1 - attrs.label_smoothing : 0);
+      a.outputs[0][r] -= q * (x[v] - lse);
+    }
+    a.outputs[1][r] = lse;
+    a.outputs[2][r] = valid;
+  }
+}
+
+Cost CostOf(const OpArgs& args) {
+  return {.flops = 6.0 * args.inputs[0].shape.elements(), .bytes = static_cast<double>(args.inputs[0].bytes())};
+}
+
+template <int64_t ignore_index, int smoothing_percent>
+VarList Example(VarSpan in) {
+  const CrossEntropyAttrs attrs = {.ignore_index = ignore_index, .label_smoothing = smoothing_percent / 100.0};
+  return RecordAll(kCrossEntropy, in, Attrs::Of(attrs));
+}
+
+// By the recording function, which asks for bounds: the other examples record the op alone.
+VarList LossExample(VarSpan in) { return {CrossEntropy(in[0], in[1], {.ignore_index = 1})}; }
+
+constexpr OpExample kExamples[] = {
+    {.in = "[1] i32[]", .record = Example<-100, 0>, .below = 1, .out = "[1]"},
+    {.in = "[7,5] i32[7]", .record = Example<-100, 0>, .low = -3, .high = 3, .below = 5, .out = "[7,1]"},
+    {.in = "[2,3,17] i32[2,3]", .record = Example<-100, 10>, .low = -3, .high = 3, .below = 17},
+    {.in = "[130,5] i32[130]", .record = Example<1, 10>, .below = 3},   // a third is ignored
+    {.in = "[37,5] i32[37]", .record = Example<-100, 10>, .below = 9},  // some targets are no class
+    {.in = "[7,5] i32[7]", .record = LossExample, .below = 5, .out = "[]"},
+    {.in = "[3,257] i32[3]", .record = Example<-100, 0>, .low = -90, .high = 90, .below = 257},
+    {.in = "[0,5] i32[0]", .record = Example<-100, 0>},
+    {.in = "[] i32[]", .record = Example<-100, 0>, .error = "logits need rank >= 1"},
+    {.in = "[2,0] i32[2]", .record = Example<-100, 0>, .error = "no classes"},
+    {.in = "[2,3] [2]", .record = Example<-100, 0>, .error = "targets must be i32[2]"},
+    {.in = "[2,3] i32[3]", .record = Example<-100, 0>, .error = "targets must be i32[2]"},
+    {.in = "[2,3] i32[2]", .record = LossExample, .below = 4, .error = "below = 4, wanted below <= 3"},
+    {.in = "[2,3] i32[2]", .record = Example<-100, 101>, .error = "label_smoothing 1.01 is outside [0, 1]"},
+    {.in = "[2,3] i32[2]", .record = Example<int64_t{1} << 40, 0>, .error = "does not fit i32"},
+};
+
+}  // namespace
+
+absl::Status CheckCrossEntropy(const char* op, const CrossEntropyAttrs& attrs, TypeSpan in) {
+  const Shape& logits = in[0].shape;
+  if (logits.rank() < 1) return ShapeError(op, "logits need rank >= 1", in);
+  if (logits.dim(-1) == 0) return ShapeError(op, "no classes", in);
+  const TensorType targets = {kI32, Shape(logits.dims().first(logits.rank() - 1))};
+  if (in[1] != targets) return ShapeError(op, absl::StrCat("targets must be ", ToString(targets)), in);
+  if (!(attrs.label_smoothing >= 0 && attrs.label_smoothing <= 1)) {
+    return ShapeError(op, absl::StrCat("label_smoothing ", attrs.label_smoothing, " is outside [0, 1]"), in);
+  }
+  if (attrs.ignore_index != static_cast<int32_t>(attrs.ignore_index)) {
+    return ShapeError(op, absl::StrCat("ignore_index ", attrs.ignore_index, " does not fit i32"), in);
+  }
+  return absl::OkStatus();
+}
+
+constexpr OpDef kCrossEntropy = {.name = "cross_entropy",
+                                 .infer = Infer,
+                                 .kernels = {Kernel<float>, Kernel<double>},
+                                 .domain = 0,
+                                 .cut = Cut::kRows,
+                                 .gradient = Gradient,
+                                 .reference = Reference,
+                                 .cost = CostOf,
+                                 .attrs = AttrOpsOf<CrossEntropyAttrs>(),
+                                 .examples = kExamples};
+
+Var CrossEntropy(Var logits, Var targets, const CrossEntropyOptions& options) {
+  const FunctionScope calling("cross_entropy", {logits, targets});
+  if (!calling.ok()) return logits;
+  if (options.weights || IsFloat(targets.dtype())) return SpeltCrossEntropy(logits, targets, options);
+  const CrossEntropyAttrs attrs = {.ignore_index = options.ignore_index, .label_smoothing = options.label_smoothing};
+  const VarList out = RecordAll(kCrossEntropy, {logits, targets}, Attrs::Of(attrs));
+  RequireBounds("cross_entropy", targets, logits.dim(-1), "classes", options.ignore_index);
+  if (!logits.tape->status().ok()) return logits;
+  if (options.reduction == Reduction::kNone) return Reshape(out[0], targets.shape());
+  return options.reduction == Reduction::kSum ? Sum(out[0]) : Sum(out[0]) / Sum(out[2]);
+}
+
+}  // namespace weft

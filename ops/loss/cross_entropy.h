@@ -1,0 +1,38 @@
+// The attributes of cross_entropy and its gradient.
+#ifndef WEFT_OPS_LOSS_CROSS_ENTROPY_H_
+#define WEFT_OPS_LOSS_CROSS_ENTROPY_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "weft/core/program.h"
+#include "weft/core/tensor.h"
+#include "weft/ops/ops.h"
+
+namespace weft {
+
+struct CrossEntropyAttrs {
+  int64_t ignore_index = kIgnoredTarget;
+  double label_smoothing = 0;
+  friend bool operator==(const CrossEntropyAttrs&, const CrossEntropyAttrs&) = default;
+  template <class V>
+  void Visit(V&& visit) const {
+    visit("ignore_index", ignore_index);
+    visit("label_smoothing", label_smoothing);
+  }
+};
+
+// Whether a target counts.
+constexpr bool IsValidTarget(int64_t target, const CrossEntropyAttrs& attrs, int64_t vocabulary) {
+  return target != attrs.ignore_index && target >= 0 && target < vocabulary;
+}
+
+// Of class weights, or of targets that are probabilities, spelt in other ops.
+Var SpeltCrossEntropy(Var logits, Var targets, const CrossEntropyOptions& options);
+
+// What both ops ask of logits [..., V] and targets i32 [...].
+absl::Status CheckCrossEntropy(const char* op, const CrossEntropyAttrs& attrs, TypeSpan in);
+
+}  // namespace weft
+
+#endif  // WEFT_OPS_LOSS_CROSS_ENTROPY_H_

@@ -1,0 +1,162 @@
+// ops/loss/linear_cross_entropy.cc: row_loss [..., 1] of cross_entropy(x · w + bias, targets), where x is [..., C], w
+// [C, V] or stored as [V, C], and targets i32 [...]; the bias [V] may be missing. It has no kernel: the compiler turns
+// it, and its gradient, into ordinary ops for blocks of rows, so that the logits [..., V] are never there as a whole.
+#include "weft/ops/loss/linear_cross_entropy.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "weft/core/status.h"
+#include "weft/ops/all_ops.h"
+#include "weft/ops/ops.h"
+
+namespace weft {
+namespace {
+
+absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
+  WEFT_RETURN_IF_ERROR(CheckLinearCrossEntropy("linear_cross_entropy", attrs.as<LinearCrossEntropyAttrs>(), in));
+  TensorType column = {ComputedIn(in[0].dtype), in[0].shape};
+  column.shape.set_dim(-1, 1);
+  return Types{column};
+}
+
+// See linear_cross_entropy_gradient.cc.
+VarList Gradient(const GradientArgs& a) {
+  VarList inputs(a.inputs.begin(), a.inputs.end());
+  inputs.insert(inputs.begin() + 3, a.grad(0));
+  VarList gradients = RecordAll(kLinearCrossEntropyGradient, inputs, a.attrs);
+  gradients.resize(a.inputs.size() - 1);  // dx, dw and, with a bias, dbias
+  gradients.insert(gradients.begin() + 2, Var());
+  return gradients;
+}
+
+VarList Elementary(const Attrs& attrs, VarSpan in) {
+  const auto own = attrs.as<LinearCrossEntropyAttrs>();
+  Var logits = MatMul(in[0], in[1], {.transpose_b = own.transpose_w, .f32_output = in[0].dtype() == kBF16});
+  if (in.size() > 3) logits = logits + Cast(in[3], logits.dtype());
+  return {RecordAll(kCrossEntropy, {logits, in[2]}, Attrs::Of(own.loss()))[0]};
+}
+
+VarList Lower(const Attrs& attrs, VarSpan in) {
+  return {LinearCrossEntropyByBlocks(attrs.as<LinearCrossEntropyAttrs>(), in, Var()).row_loss};
+}
+
+template <bool transpose_w, int64_t ignore_index, int smoothing_percent, int64_t block>
+VarList Example(VarSpan in) {
+  return RecordAll(kLinearCrossEntropy, in,
+                   Attrs::Of(LinearCrossEntropyAttrs{.transpose_w = transpose_w,
+                                                     .ignore_index = ignore_index,
+                                                     .label_smoothing = smoothing_percent / 100.0,
+                                                     .block = block}));
+}
+constexpr int64_t kOne = int64_t{1} << 24;  // block
+
+constexpr OpExample kExamples[] = {
+    {.in = "[1,1] [1,1] i32[1]", .record = Example<false, -100, 0, kOne>, .below = 1, .out = "[1,1]"},
+    {.in = "[7,3] [3,5] i32[7]", .record = Example<false, -100, 0, kOne>, .below = 5, .out = "[7,1]"},
+    {.in = "[7,3] [5,3] i32[7]", .record = Example<true, -100, 0, kOne>, .below = 5},
+    {.in = "[2,3,5] [17,5] i32[2,3] [17]", .record = Example<true, -100, 10, kOne>, .below = 17, .out = "[2,3,1]"},
+    {.in = "[130,3] [5,3] i32[130] [5]", .record = Example<true, 1, 10, 1>, .below = 7},  // 3 blocks; some ignored
+    {.in = "[2,70,3] [3,5] i32[2,70]", .record = Example<false, -100, 0, 1>, .below = 5},
+    {.in = "[0,3] [5,3] i32[0]", .record = Example<true, -100, 0, kOne>},
+    {.in = "bf16[130,3] bf16[5,3] i32[130] bf16[5]",
+     .record = Example<true, 1, 10, 1>,
+     .below = 5,
+     .out = "f32[130,1]"},
+    {.in = "[3] [5,3] i32[]", .record = Example<true, -100, 0, kOne>, .error = "x needs rank >= 2"},
+    {.in = "[7,3] [3,5] i32[7]", .record = Example<true, -100, 0, kOne>, .error = "w must be [V, 3]"},
+    {.in = "[7,3] [5,3] i32[7] [4]", .record = Example<true, -100, 0, kOne>, .error = "the bias must be f32[5]"},
+    {.in = "[7,3] [5,3] i32[6]", .record = Example<true, -100, 0, kOne>, .error = "targets must be i32[7]"},
+    {.in = "i32[7,3] i32[5,3] i32[7]", .record = Example<true, -100, 0, kOne>, .error = "not defined for i32"},
+};
+
+// The rows of a block: a multiple of 64, all blocks about equal.
+int64_t BlockRows(int64_t rows, int64_t vocabulary, int64_t most) {
+  constexpr int64_t kRows = 64;
+  const int64_t fit = std::max(kRows, most / vocabulary / kRows * kRows);
+  const int64_t blocks = std::max<int64_t>(1, (rows + fit - 1) / fit);
+  return std::min(rows, ((rows + blocks - 1) / blocks + kRows - 1) / kRows * kRows);
+}
+
+Var AddTo(Var sum, Var term) { return sum ? sum + term : term; }
+
+}  // namespace
+
+LinearCrossEntropyParts LinearCrossEntropyByBlocks(const LinearCrossEntropyAttrs& attrs, VarSpan inputs, Var drow) {
+  const Shape shape = inputs[0].shape();
+  const int64_t rows = shape.rows(), vocabulary = inputs[1].dim(attrs.transpose_w ? 0 : 1);
+  const int64_t block = BlockRows(rows, vocabulary, attrs.block);
+  const Var all = Reshape(inputs[0], {rows, shape.cols()}), w = inputs[1], bias = inputs.size() > 3 ? inputs[3] : Var();
+  const DType products = w.dtype();
+  const bool f32_output = products == kBF16;  // of bf16 products: logits, and the sums of dw
+  const Var all_targets = Reshape(inputs[2], {rows}), all_drow = drow ? Reshape(drow, {rows, 1}) : Var();
+  const Attrs loss = Attrs::Of(attrs.loss());
+  LinearCrossEntropyParts parts;
+  VarList row_loss, dx;
+  for (int64_t begin = 0; begin == 0 || begin < rows; begin += std::max<int64_t>(block, 1)) {
+    const auto block_of = [&](Var v) { return block == rows ? v : Slice(v, 0, begin, std::min(begin + block, rows)); };
+    const Var x = block_of(all), targets = block_of(all_targets);
+    Var logits = MatMul(x, w, {.transpose_b = attrs.transpose_w, .f32_output = f32_output});  // [R, V]
+    if (bias) logits = logits + Cast(bias, logits.dtype());
+    const VarList losses = RecordAll(kCrossEntropy, {logits, targets}, loss);
+    row_loss.push_back(losses[0]);
+    if (!drow) continue;
+    const Var exact = Record(kCrossEntropyGradient, {logits, targets, losses[1], block_of(all_drow)}, loss);
+    const Var dlogits = Cast(exact, products);
+    dx.push_back(MatMul(dlogits, w, {.transpose_b = !attrs.transpose_w}));
+    const Var left = attrs.transpose_w ? dlogits : x, right = attrs.transpose_w ? x : dlogits;
+    const MatMulOptions options = {.transpose_a = true, .f32_output = f32_output};
+    parts.dw = parts.dw ? MatMulAdd(left, right, parts.dw, options) : MatMul(left, right, options);
+    if (bias) parts.dbias = AddTo(parts.dbias, SumTo(exact, bias.shape()));
+  }
+  if (parts.dw) parts.dw = Cast(parts.dw, products);
+  if (parts.dbias) parts.dbias = Cast(parts.dbias, bias.dtype());
+  const auto whole = [](const VarList& blocks, const Shape& of) {
+    return Reshape(blocks.size() == 1 ? blocks[0] : Concat(blocks, 0), of);
+  };
+  Shape column = shape;
+  column.set_dim(-1, 1);
+  parts.row_loss = whole(row_loss, column);
+  if (drow) parts.dx = whole(dx, shape);
+  return parts;
+}
+
+Var CountedTargets(Var targets, DType dtype, const CrossEntropyAttrs& attrs, int64_t vocabulary) {
+  const auto number = [&](double value) { return Fill(targets.tape, {kI32, {}}, value); };
+  Shape column = targets.shape();
+  column.Append(1);
+  const Var t = Reshape(targets, column);
+  const Var ignored = Equal(t, number(static_cast<double>(attrs.ignore_index)));
+  Var counted = MaskFill(Fill(t.tape, {dtype, column}, 1), ignored, 0);
+  counted = MaskFill(counted, Less(t, number(0)), 0);
+  return MaskFill(counted, Less(number(static_cast<double>(vocabulary - 1)), t), 0);
+}
+
+absl::Status CheckLinearCrossEntropy(const char* op, const LinearCrossEntropyAttrs& attrs, TypeSpan in) {
+  const Shape &x = in[0].shape, &w = in[1].shape;
+  if (!IsFloat(in[0].dtype)) {
+    return ShapeError(op, absl::StrCat("not defined for ", Name(in[0].dtype)), in);
+  }
+  if (x.rank() < 2) return ShapeError(op, "x needs rank >= 2", in);
+  if (w.rank() != 2 || in[1].dtype != in[0].dtype || w.dim(attrs.transpose_w ? 1 : 0) != x.dim(-1)) {
+    const std::string wanted =
+        attrs.transpose_w ? absl::StrCat("[V, ", x.dim(-1), "]") : absl::StrCat("[", x.dim(-1), ", V]");
+    return ShapeError(op, absl::StrCat("w must be ", wanted, ", of x's dtype"), in);
+  }
+  TensorType logits = {ComputedIn(in[0].dtype), in[0].shape};
+  logits.shape.set_dim(-1, w.dim(attrs.transpose_w ? 0 : 1));
+  const TensorType bias = {in[0].dtype, {logits.shape.dim(-1)}};
+  if (in.size() > 3 && in[3] != bias) return ShapeError(op, absl::StrCat("the bias must be ", ToString(bias)), in);
+  return CheckCrossEntropy(op, attrs.loss(), {logits, in[2]});
+}
+
+constexpr OpDef kLinearCrossEntropy = {.name = "linear_cross_entropy",
+                                       .infer = Infer,
+                                       .gradient = Gradient,
+                                       .lower = Lower,
+                                       .elementary = Elementary,
+                                       .autocast = Autocast::kProduct,
+                                       .attrs = AttrOpsOf<LinearCrossEntropyAttrs>(),
+                                       .examples = kExamples};
+
+}  // namespace weft

@@ -1,0 +1,376 @@
+// ops/product/matmul.cc: y[..., i, j] = Σ_k a[..., i, k] · b[..., k, j]. Leading axes broadcast; either operand's last
+// two axes may be stored transposed. f32 and bf16 on oneDNN (kernels/gemm.h). matmul_add adds the product to a third
+// input of y's type.
+#include "weft/ops/product/matmul.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "weft/core/status.h"
+#include "weft/ops/all_ops.h"
+#include "weft/ops/kernels/gemm.h"
+#include "weft/ops/ops.h"
+#include "weft/ops/reduction/blocks.h"
+
+namespace weft {
+namespace {
+
+Shape Leading(const Shape& shape) { return Shape(shape.dims().first(shape.rank() - 2)); }
+
+absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
+  const auto [transpose_a, transpose_b, f32_output] = attrs.as<MatMulAttrs>();
+  const Shape &a = in[0].shape, &b = in[1].shape;
+  if (a.rank() < 2 || b.rank() < 2) return ShapeError("matmul", "both inputs need rank >= 2", in);
+  if (in[0].dtype != in[1].dtype) return ShapeError("matmul", "the inputs' dtypes differ", in);
+  const int64_t a_inner = a.dim(transpose_a ? -2 : -1), b_inner = b.dim(transpose_b ? -1 : -2);
+  if (a_inner != b_inner) {
+    return ShapeError("matmul", absl::StrCat("inner dimensions differ, ", a_inner, " vs ", b_inner), in);
+  }
+  if (a_inner > std::numeric_limits<int32_t>::max()) {  // more than oneDNN sums up right
+    return ShapeError("matmul", absl::StrCat("the inner dimension is ", a_inner, ", wanted less than 2^31"), in);
+  }
+  std::optional<Shape> shape = Broadcast(Leading(a), Leading(b));
+  if (!shape) return ShapeError("matmul", "leading axes don't broadcast", in);
+  shape->Append(a.dim(transpose_a ? -1 : -2));
+  shape->Append(b.dim(transpose_b ? -2 : -1));
+  return Types{{in[0].dtype == kBF16 && f32_output ? kF32 : in[0].dtype, *shape}};
+}
+
+absl::StatusOr<Types> InferAdd(const Attrs& attrs, TypeSpan in) {
+  WEFT_ASSIGN_OR_RETURN(const Types types, Infer(attrs, in.first(2)));
+  if (in[2] == types[0] && in[2].dtype != kBF16) return types;
+  if (types[0].dtype == kBF16) return ShapeError("matmul_add", "sums are not kept in bf16: f32_output is wanted", in);
+  return ShapeError("matmul_add", absl::StrCat("what is added to must be ", ToString(types[0])), in);
+}
+
+// How the products lie in memory: `batch` matrices of y, [rows, cols] each. If all of them use one b and a is not
+// transposed, a's leading axes count as rows, and the batch is one matrix.
+struct Layout {
+  static constexpr int64_t kIrregular = -1;
+
+  bool transpose_a, transpose_b;
+  int64_t batch, rows, cols, inner;
+  // Elements from the operand of one matrix of y to that of the next: 0 if all use one; kIrregular if they broadcast
+  // along some of the leading axes only.
+  int64_t a_step, b_step;
+  bool accumulate;
+
+  Layout(const Attrs& attrs, const Shape& a, const Shape& b, const Shape& y, bool add = false)
+      : transpose_a(attrs.as<MatMulAttrs>().transpose_a),
+        transpose_b(attrs.as<MatMulAttrs>().transpose_b),
+        batch(y.Product(0, y.rank() - 2)),
+        rows(y.dim(-2)),
+        cols(y.dim(-1)),
+        inner(a.dim(transpose_a ? -2 : -1)),
+        accumulate(add) {
+    const int64_t a_count = a.Product(0, a.rank() - 2), b_count = b.Product(0, b.rank() - 2);
+    const auto step = [&](int64_t count, int64_t size) { return count == 1 ? 0 : count == batch ? size : kIrregular; };
+    a_step = step(a_count, rows * inner);
+    b_step = step(b_count, inner * cols);
+    if (b_count == 1 && !transpose_a && a_count == batch) {
+      rows *= batch;
+      batch = 1;
+      a_step = 0;
+    }
+  }
+
+  bool irregular() const { return a_step == kIrregular || b_step == kIrregular; }
+
+  // The f32 product that computes `tile` of y; where the batch is irregular, one matrix of it.
+  GemmShape Of(Rect tile) const {
+    GemmShape shape = {.rows = batch == 1 ? tile.rows() : rows,
+                       .cols = tile.cols(),
+                       .inner = inner,
+                       .a_stride = transpose_a ? rows : inner,
+                       .b_stride = transpose_b ? inner : cols,
+                       .c_stride = cols,
+                       .c_step = rows * cols,
+                       .transpose_a = transpose_a,
+                       .transpose_b = transpose_b,
+                       .accumulate = accumulate};
+    if (batch == 1 || irregular()) return shape;
+    shape.batch = rows == 0 ? 0 : tile.rows() / rows;
+    shape.a_step = a_step;
+    shape.b_step = b_step;
+    return shape;
+  }
+};
+
+// Offset of the matrix of `operand`, `size` elements each, that matrix number `index` of y uses.
+int64_t BroadcastOffset(const Shape& operand, const Shape& y, int64_t index, int64_t size) {
+  int64_t offset = 0, stride = size;
+  for (int axis = -3; axis >= -y.rank(); --axis) {
+    const int64_t i = index % y.dim(axis);
+    index /= y.dim(axis);
+    if (operand.dim(axis) != 1) offset += i * stride;
+    stride *= operand.dim(axis);
+  }
+  return offset;
+}
+
+bool IsAdd(absl::Span<const Tensor> inputs) { return inputs.size() == 3; }
+
+// What the product of a tile is added to goes to where the sum will be, unless it is there.
+void CopyAddend(const KernelArgs& args, Rect tile) {
+  if (!IsAdd(args.inputs) || args.inputs[2].data == args.outputs[0].data) return;
+  const size_t size = SizeOf(args.outputs[0].type.dtype), row = size * args.output_shape(0).cols();
+  for (int64_t r = tile.row_begin; r < tile.row_end; ++r) {
+    const size_t offset = r * row + tile.col_begin * size;
+    std::memcpy(args.outputs[0].data + offset, args.inputs[2].data + offset, tile.cols() * size);
+  }
+}
+
+// Calls run(a, b, c, shape), with offsets of the operands, for each product that makes up `tile`.
+template <class Run>
+void ForEachProduct(const KernelArgs& args, Rect tile, Run run) {
+  const Shape &a = args.input_shape(0), &b = args.input_shape(1), &y = args.output_shape(0);
+  const Layout layout(args.attrs, a, b, y, IsAdd(args.inputs));
+  const GemmShape shape = layout.Of(tile);
+  const int64_t a_row = layout.transpose_a ? 1 : layout.inner;
+  const int64_t b_col = tile.col_begin * (layout.transpose_b ? layout.inner : 1);
+  if (layout.batch == 1) {
+    run(tile.row_begin * a_row, b_col, tile.row_begin * layout.cols + tile.col_begin, shape);
+    return;
+  }
+  if (tile.rows() == 0) return;
+  const int64_t begin = tile.row_begin / layout.rows, end = tile.row_end / layout.rows;
+  if (!layout.irregular()) {
+    run(begin * layout.a_step, begin * layout.b_step + b_col, begin * shape.c_step + tile.col_begin, shape);
+    return;
+  }
+  for (int64_t i = begin; i < end; ++i) {
+    run(BroadcastOffset(a, y, i, layout.rows * layout.inner),
+        BroadcastOffset(b, y, i, layout.inner * layout.cols) + b_col, i * shape.c_step + tile.col_begin, shape);
+  }
+}
+
+GemmShape WithTypes(GemmShape shape, DType in, DType out) {
+  shape.in = in;
+  shape.out = out;
+  return shape;
+}
+
+Prepared Prepare(const OpArgs& args, absl::Span<const Rect> tiles) {
+  const DType in = args.inputs[0].dtype, out = args.outputs[0].dtype;
+  if (in == kF64) return {};
+  auto gemms = std::make_shared<GemmSet>();
+  const Layout layout(args.attrs, args.inputs[0].shape, args.inputs[1].shape, args.outputs[0].shape,
+                      args.inputs.size() == 3);
+  for (const Rect& tile : tiles) gemms->Add(WithTypes(layout.Of(tile), in, out));
+  const size_t workspace = gemms->workspace();
+  return {std::move(gemms), workspace};
+}
+
+void Kernel(const KernelArgs& args, Rect tile) {
+  static const GemmSet none;
+  const GemmSet& gemms = args.prepared == nullptr ? none : *static_cast<const GemmSet*>(args.prepared);
+  CopyAddend(args, tile);
+  const DType in = args.inputs[0].type.dtype, out = args.outputs[0].type.dtype;
+  const int64_t size = static_cast<int64_t>(SizeOf(in));
+  ForEachProduct(args, tile, [&](int64_t a, int64_t b, int64_t c, const GemmShape& shape) {
+    gemms.Run(WithTypes(shape, in, out), args.inputs[0].data + a * size, args.inputs[1].data + b * size,
+              args.outputs[0].data + c * static_cast<int64_t>(SizeOf(out)), args.workspace);
+  });
+}
+
+void KernelF64(const KernelArgs& args, Rect tile) {
+  CopyAddend(args, tile);
+  ForEachProduct(args, tile, [&](int64_t a, int64_t b, int64_t c, const GemmShape& shape) {
+    PlainGemm(shape, args.input<double>(0) + a, args.input<double>(1) + b, args.output<double>(0) + c);
+  });
+}
+
+// Tiles hold whole matrices of a batch. Of Bᵀ in f32, more has to be put in order for each column.
+bool IsTransposedF32(const OpArgs& args) {
+  return args.inputs[0].dtype == kF32 && args.attrs.as<MatMulAttrs>().transpose_b;
+}
+int64_t Quantum(const OpArgs& args) {
+  const Layout layout(args.attrs, args.inputs[0].shape, args.inputs[1].shape, args.outputs[0].shape);
+  if (layout.batch > 1) return std::max<int64_t>(1, layout.rows);
+  return IsTransposedF32(args) ? ProductRows(layout.rows, 256) : ProductRows(layout.rows);
+}
+int64_t ColumnQuantum(const OpArgs& args) {
+  const int64_t cols = args.outputs[0].shape.cols();
+  return IsTransposedF32(args) ? ProductColumns(cols, 128) : ProductColumns(cols);
+}
+
+Rect Access(const OpArgs& args, int operand, Rect tile) {
+  if (operand >= 2) return tile;
+  const Layout layout(args.attrs, args.inputs[0].shape, args.inputs[1].shape, args.outputs[0].shape);
+  Rect rect = WholeRect(args.inputs[operand].shape);
+  if (layout.batch == 1) {
+    if (operand == 0 && layout.transpose_a) return {rect.row_begin, rect.row_end, tile.row_begin, tile.row_end};
+    if (operand == 0) return {tile.row_begin, tile.row_end, rect.col_begin, rect.col_end};
+    if (layout.transpose_b) return {tile.col_begin, tile.col_end, rect.col_begin, rect.col_end};
+    return {rect.row_begin, rect.row_end, tile.col_begin, tile.col_end};
+  }
+  const int64_t step = operand == 0 ? layout.a_step : layout.b_step;
+  if (step <= 0 || layout.rows == 0) return rect;
+  const int64_t stored_rows = args.inputs[operand].shape.dim(-2);
+  rect.row_begin = tile.row_begin / layout.rows * stored_rows;
+  rect.row_end = (tile.row_end + layout.rows - 1) / layout.rows * stored_rows;
+  return rect;
+}
+
+// With A and B as stored, from dY = d(A' B'): of A · B: dA = dY Bᵀ, dB = Aᵀ dY; of A · Bᵀ: dA = dY B, dB = dYᵀ A;
+// of Aᵀ · B: dA = B dYᵀ, dB = A dY; of Aᵀ · Bᵀ: dA = Bᵀ dYᵀ, dB = dYᵀ Aᵀ. Broadcast leading axes are summed.
+VarList Gradient(const GradientArgs& args) {
+  const auto [transpose_a, transpose_b, f32_output] = args.attrs.as<MatMulAttrs>();
+  Var a = args.input(0), b = args.input(1), dy = Cast(args.grad(0), a.dtype());
+  const Shape a_shape = a.shape();
+  if (b.shape().rank() == 2 && !transpose_a) {  // rows of all leading axes in one product
+    a = Reshape(a, {a_shape.rows(), a_shape.cols()});
+    dy = Reshape(dy, {dy.shape().rows(), dy.shape().cols()});
+  }
+  const Var da = transpose_a ? MatMul(b, dy, {.transpose_a = transpose_b, .transpose_b = true})
+                             : MatMul(dy, b, {.transpose_b = !transpose_b});
+  const Var db = transpose_b ? MatMul(dy, a, {.transpose_a = true, .transpose_b = transpose_a})
+                             : MatMul(a, dy, {.transpose_a = !transpose_a});
+  return {Reshape(SumTo(da, a.shape()), a_shape), SumTo(db, b.shape())};
+}
+
+// The same, and dC = dY.
+VarList GradientAdd(const GradientArgs& args) {
+  VarList gradients = Gradient(args);
+  gradients.push_back(args.grad(0));
+  return gradients;
+}
+
+void Reference(const ReferenceArgs& args) {
+  const auto [transpose_a, transpose_b, f32_output] = args.attrs.as<MatMulAttrs>();
+  const Shape &a = args.input_types[0].shape, &b = args.input_types[1].shape, &y = args.output_types[0].shape;
+  const int64_t rows = y.dim(-2), cols = y.dim(-1), inner = a.dim(transpose_a ? -2 : -1);
+  for (size_t e = 0; e < args.outputs[0].size(); ++e) {
+    const int64_t matrix = e / (rows * cols), i = e / cols % rows, j = e % cols;
+    const double* const a_matrix = args.inputs[0].data() + BroadcastOffset(a, y, matrix, rows * inner);
+    const double* const b_matrix = args.inputs[1].data() + BroadcastOffset(b, y, matrix, inner * cols);
+    if (args.inputs.size() == 3) args.outputs[0][e] = args.inputs[2][e];
+    for (int64_t k = 0; k < inner; ++k) {
+      args.outputs[0][e] +=
+          a_matrix[transpose_a ? k * rows + i : i * inner + k] * b_matrix[transpose_b ? j * inner + k : k * cols + j];
+    }
+  }
+}
+
+Cost CostOf(const OpArgs& args) {
+  const Layout layout(args.attrs, args.inputs[0].shape, args.inputs[1].shape, args.outputs[0].shape);
+  return {.flops = 2.0 * layout.batch * layout.rows * layout.cols * layout.inner, .bytes = OperandBytes(args)};
+}
+
+template <bool transpose_a, bool transpose_b>
+VarList Example(VarSpan in) {
+  return {MatMul(in[0], in[1], {.transpose_a = transpose_a, .transpose_b = transpose_b})};
+}
+
+VarList F32Output(VarSpan in) { return {MatMul(in[0], in[1], {.transpose_b = true, .f32_output = true})}; }
+
+constexpr double kManyTerms = 1e-5;  // sums of over a hundred products round more often
+
+constexpr OpExample kExamples[] = {
+    {.in = "[1,1] [1,1]", .record = Example<0, 0>, .out = "[1,1]"},
+    {.in = "[3,5] [5,7]", .record = Example<0, 0>, .out = "[3,7]"},
+    {.in = "[3,5] [7,5]", .record = Example<0, 1>, .out = "[3,7]"},
+    {.in = "[5,3] [5,7]", .record = Example<1, 0>, .out = "[3,7]"},
+    {.in = "[5,3] [7,5]", .record = Example<1, 1>, .out = "[3,7]"},
+    {.in = "[67,130] [130,33]", .record = Example<0, 0>, .tolerance = kManyTerms},
+    {.in = "[67,130] [33,130]", .record = Example<0, 1>, .tolerance = kManyTerms},
+    {.in = "[130,67] [130,33]", .record = Example<1, 0>, .tolerance = kManyTerms},
+    {.in = "[130,67] [33,130]", .record = Example<1, 1>, .tolerance = kManyTerms},
+    {.in = "[1,17] [17,1]", .record = Example<0, 0>, .out = "[1,1]"},
+    {.in = "[2,3,5] [5,7]", .record = Example<0, 0>, .out = "[2,3,7]"},  // leading axes are rows
+    {.in = "[2,3,5] [7,5]", .record = Example<0, 1>, .out = "[2,3,7]"},
+    {.in = "[2,5,3] [5,7]", .record = Example<1, 0>, .out = "[2,3,7]"},  // one b for a batch of transposed a
+    {.in = "[2,5,3] [7,5]", .record = Example<1, 1>, .out = "[2,3,7]"},
+    {.in = "[3,5] [2,5,7]", .record = Example<0, 0>, .out = "[2,3,7]"},  // one a
+    {.in = "[5,3] [2,7,5]", .record = Example<1, 1>, .out = "[2,3,7]"},
+    {.in = "[2,4,3,5] [2,4,5,7]", .record = Example<0, 0>, .out = "[2,4,3,7]"},
+    {.in = "[2,4,3,5] [2,4,7,5]", .record = Example<0, 1>, .out = "[2,4,3,7]"},
+    {.in = "[2,4,5,3] [2,4,5,7]", .record = Example<1, 0>, .out = "[2,4,3,7]"},
+    {.in = "[2,4,5,3] [2,4,7,5]", .record = Example<1, 1>, .out = "[2,4,3,7]"},
+    {.in = "[2,1,3,5] [4,5,7]", .record = Example<0, 0>, .out = "[2,4,3,7]"},  // both broadcast
+    {.in = "[2,1,5,3] [2,4,7,5]", .record = Example<1, 1>, .out = "[2,4,3,7]"},
+    {.in = "[3,0] [0,7]", .record = Example<0, 0>, .out = "[3,7]"},  // sums of nothing
+    {.in = "[0,5] [5,7]", .record = Example<0, 0>, .out = "[0,7]"},
+    {.in = "[2,0,3] [2,0,7]", .record = Example<1, 0>, .out = "[2,3,7]"},
+    {.in = "bf16[3,5] bf16[7,5]", .record = F32Output, .out = "f32[3,7]"},
+    {.in = "bf16[2,67,130] bf16[33,130]", .record = F32Output, .tolerance = kManyTerms},
+    {.in = "bf16[2,4,3,5] bf16[2,4,7,5]", .record = F32Output, .out = "f32[2,4,3,7]"},
+    {.in = "bf16[3,0] bf16[7,0]", .record = F32Output, .out = "f32[3,7]"},
+    {.in = "f32[3,5] f32[7,5]", .record = F32Output, .out = "f32[3,7]"},
+    {.in = "[8,768] [512,64]", .record = Example<0, 0>, .error = "inner dimensions differ, 768 vs 512"},
+    {.in = "[5] [5,7]", .record = Example<0, 0>, .error = "both inputs need rank >= 2"},
+    {.in = "[2,3,5] [4,5,7]", .record = Example<0, 0>, .error = "leading axes don't broadcast"},
+    {.in = "f32[3,5] f64[5,7]", .record = Example<0, 0>, .error = "dtypes differ"},
+    {.in = "i32[3,5] i32[5,7]", .record = Example<0, 0>, .error = "not defined for i32"},
+};
+
+template <bool transpose_a, bool transpose_b>
+VarList AddExample(VarSpan in) {
+  return {MatMulAdd(in[0], in[1], in[2], {.transpose_a = transpose_a, .transpose_b = transpose_b})};
+}
+
+VarList AddToF32(VarSpan in) { return {MatMulAdd(in[0], in[1], in[2], {.transpose_b = true, .f32_output = true})}; }
+
+constexpr OpExample kAddExamples[] = {
+    {.in = "[1,1] [1,1] [1,1]", .record = AddExample<0, 0>, .out = "[1,1]"},
+    {.in = "[70,37] [37,200] [70,200]", .record = AddExample<0, 0>},
+    {.in = "[67,130] [33,130] [67,33]", .record = AddExample<0, 1>, .tolerance = kManyTerms},
+    {.in = "[37,70] [37,200] [70,200]", .record = AddExample<1, 0>},
+    {.in = "[2,3,5] [2,5,7] [2,3,7]", .record = AddExample<0, 0>},
+    {.in = "[2,1,3,5] [4,5,7] [2,4,3,7]", .record = AddExample<0, 0>},  // both broadcast
+    {.in = "[3,0] [0,7] [3,7]", .record = AddExample<0, 0>},            // sums of nothing
+    {.in = "bf16[70,37] bf16[200,37] f32[70,200]", .record = AddToF32},
+    {.in = "bf16[2,3,5] bf16[2,7,5] f32[2,3,7]", .record = AddToF32},
+    {.in = "[3,5] [5,7] [7]", .record = AddExample<0, 0>, .error = "what is added to must be f32[3,7]"},
+    {.in = "bf16[3,5] bf16[5,7] bf16[3,7]", .record = AddExample<0, 0>, .error = "sums are not kept in bf16"},
+};
+
+}  // namespace
+
+constexpr OpDef kMatmul = {.name = "matmul",
+                           .infer = Infer,
+                           .kernels = {Kernel, KernelF64, Kernel},
+                           .prepare = Prepare,
+                           .cut = Cut::kBoth,
+                           .quantum = Quantum,
+                           .column_quantum = ColumnQuantum,
+                           .access = Access,
+                           .gradient = Gradient,
+                           .reference = Reference,
+                           .autocast = Autocast::kProduct,
+                           .cost = CostOf,
+                           .attrs = AttrOpsOf<MatMulAttrs>(),
+                           .examples = kExamples};
+
+constexpr OpDef kMatmulAdd = {.name = "matmul_add",
+                              .infer = InferAdd,
+                              .kernels = {Kernel, KernelF64, Kernel},
+                              .prepare = Prepare,
+                              .cut = Cut::kBoth,
+                              .quantum = Quantum,
+                              .column_quantum = ColumnQuantum,
+                              .access = Access,
+                              .in_place = 2,
+                              .gradient = GradientAdd,
+                              .reference = Reference,
+                              .cost = CostOf,
+                              .attrs = AttrOpsOf<MatMulAttrs>(),
+                              .examples = kAddExamples};
+
+Var MatMulAdd(Var a, Var b, Var c, MatMulOptions options) {
+  const FunctionScope calling("matmul_add", {a, b, c});
+  const MatMulAttrs attrs = {
+      .transpose_a = options.transpose_a, .transpose_b = options.transpose_b, .f32_output = options.f32_output};
+  return Record(kMatmulAdd, {a, b, c}, Attrs::Of(attrs));
+}
+
+Var MatMul(Var a, Var b, MatMulOptions options) {
+  const MatMulAttrs attrs = {
+      .transpose_a = options.transpose_a, .transpose_b = options.transpose_b, .f32_output = options.f32_output};
+  return Record(kMatmul, {a, b}, Attrs::Of(attrs));
+}
+
+}  // namespace weft

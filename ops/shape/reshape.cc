@@ -1,0 +1,113 @@
+// ops/shape/reshape.cc: the same elements under another shape. A view: nothing runs.
+#include "weft/core/status.h"
+#include "weft/ops/all_ops.h"
+#include "weft/ops/ops.h"
+
+namespace weft {
+namespace {
+
+struct ReshapeAttrs {
+  Shape shape = {};
+  friend bool operator==(const ReshapeAttrs&, const ReshapeAttrs&) = default;
+  template <class V>
+  void Visit(V&& visit) const {
+    visit("shape", shape);
+  }
+};
+
+absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
+  const Shape shape = attrs.as<ReshapeAttrs>().shape;
+  if (!shape.valid() || shape.elements() != in[0].shape.elements()) {
+    return ShapeError("reshape",
+                      absl::StrCat("the ", in[0].shape.elements(), " elements of ", ToString(in[0].shape),
+                                   " can't be seen as ", ToString(shape)),
+                      in);
+  }
+  return Types{{in[0].dtype, shape}};
+}
+
+// dx = dy under x's shape.
+VarList Gradient(const GradientArgs& a) { return {Reshape(a.grad(0), a.input(0).shape())}; }
+
+void Reference(const ReferenceArgs& a) { a.outputs[0] = a.inputs[0]; }
+
+// `shape` with its size of -1, if it has just one, made to fit x.
+Shape Resolve(const Shape& shape, int64_t elements) {
+  Shape resolved = shape;
+  int unknown = -1;
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    if (shape.dim(axis) != -1) continue;
+    if (unknown >= 0) return shape;
+    unknown = axis;
+    resolved.set_dim(axis, 1);
+  }
+  if (unknown < 0 || !resolved.valid()) return shape;
+  const int64_t others = resolved.elements();
+  if (others == 0 || elements % others != 0) return shape;
+  resolved.set_dim(unknown, elements / others);
+  return resolved;
+}
+
+constexpr OpExample kExamples[] = {
+    {.in = "[3,4]",
+     .record =
+         [](VarSpan in) {
+           return VarList{Reshape(in[0], {2, 6})};
+         },
+     .out = "[2,6]"},
+    {.in = "[3,4]",
+     .record =
+         [](VarSpan in) {
+           return VarList{Reshape(in[0], {2, -1, 1})};
+         },
+     .out = "[2,6,1]"},
+    {.in = "[1,1]", .record = [](VarSpan in) { return VarList{Reshape(in[0], {})}; }, .out = "[]"},
+    {.in = "[0,4]",
+     .record =
+         [](VarSpan in) {
+           return VarList{Reshape(in[0], {7, 0})};
+         },
+     .out = "[7,0]"},
+    {.in = "i32[6]",
+     .record =
+         [](VarSpan in) {
+           return VarList{Reshape(in[0], {3, 2})};
+         },
+     .below = 9,
+     .out = "i32[3,2]"},
+    {.in = "[3,4]",
+     .record =
+         [](VarSpan in) {
+           return VarList{Reshape(in[0], {5, 2})};
+         },
+     .error = "12 elements of [3,4] can't be seen as [5,2]"},
+    {.in = "[3,4]",
+     .record =
+         [](VarSpan in) {
+           return VarList{Reshape(in[0], {-1, -1})};
+         },
+     .error = "[-1,-1]"},
+    {.in = "[3,4]",
+     .record =
+         [](VarSpan in) {
+           return VarList{Reshape(in[0], {-1, 5})};
+         },
+     .error = "[-1,5]"},
+};
+
+}  // namespace
+
+constexpr OpDef kReshape = {.name = "reshape",
+                            .infer = Infer,
+                            .view = true,
+                            .gradient = Gradient,
+                            .reference = Reference,
+                            .autocast = Autocast::kFollow,
+                            .attrs = AttrOpsOf<ReshapeAttrs>(),
+                            .examples = kExamples};
+Var Reshape(Var x, const Shape& shape) {
+  const Shape resolved = Resolve(shape, x.shape().elements());
+  return resolved == x.shape() ? x : Record(kReshape, {x}, Attrs::Of(ReshapeAttrs{resolved}));
+}
+
+}  // namespace weft

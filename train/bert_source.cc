@@ -1,0 +1,113 @@
+#include "weft/train/bert_source.h"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "weft/core/status.h"
+#include "weft/formats/config_json.h"
+#include "weft/formats/open_published.h"
+
+namespace weft {
+namespace {
+
+absl::StatusOr<PublishedBert> ReadInit(const std::string& path) {
+  WEFT_ASSIGN_OR_RETURN(PublishedModel model, OpenPublished(path));
+  if (PublishedBert* const bert = std::get_if<PublishedBert>(&model)) return std::move(*bert);
+  return absl::InvalidArgumentError(absl::StrCat(path, ": the model is no BERT"));
+}
+
+}  // namespace
+
+Hyperparameters BertSource::Table() {
+  const auto size = [](const char* flag, const char* what, int64_t value, int64_t* to, double high) {
+    return Hyperparameter{
+        flag, absl::StrCat(what, "; 0: as --init has it, else ", value), to, {.low = 0, .high = high}};
+  };
+  return {
+      {"init",
+       "begin with the weights of this folder (config.json, model.safetensors, a tokenizer), as MiniLM's",
+       &init_,
+       {.may_change = true, .is_path = true}},
+      size("context", "the most tokens of an input, with the special ones", defaults_.context, &context_, 1e6),
+      size("layers", "encoder blocks", defaults_.layers, &layers_, 1e4),
+      size("heads", "attention heads of a block", defaults_.heads, &heads_, 1e4),
+      size("width", "of the model, a multiple of heads", defaults_.width, &width_, 1e6),
+      size("feed-forward", "width of the feed-forward layers", defaults_.feed_forward, &feed_forward_, 1e7),
+      {"dropout", "probability", &dropout_, {.low = 0, .high = 0.99}},
+  };
+}
+
+absl::Status BertSource::Read(const nlohmann::ordered_json& model) {
+  config_ = defaults_;
+  std::string whose = init_;
+  if (!model.empty()) {
+    whose = "the run";
+    WEFT_ASSIGN_OR_RETURN(config_, BertConfigFromJson(model));
+  } else if (!init_.empty()) {
+    WEFT_ASSIGN_OR_RETURN(PublishedBert published, ReadInit(init_));
+    published_.emplace(std::move(published));
+    config_ = published_->config;
+  }
+  settled_ = !whose.empty();
+  const struct {
+    const char* name;
+    int64_t asked;
+    int64_t* size;
+  } kSizes[] = {{"layers", layers_, &config_.layers},
+                {"heads", heads_, &config_.heads},
+                {"width", width_, &config_.width},
+                {"feed-forward", feed_forward_, &config_.feed_forward},
+                {"context", context_, &config_.context}};
+  for (const auto& [name, asked, size] : kSizes) {
+    if (asked == 0) continue;
+    if (settled_ && asked != *size) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--", name, " is ", asked, ", but the weights of ", whose, " are for ", *size));
+    }
+    *size = asked;
+  }
+  config_.dropout = dropout_;
+  config_.attention_dropout.reset();
+  config_.classifier_dropout.reset();
+  BertConfig with_vocabulary = config_;
+  with_vocabulary.vocabulary = std::max<int64_t>(config_.vocabulary, 1);
+  return Validate(with_vocabulary);
+}
+
+absl::Status BertSource::SetVocabulary(const Tokenizer& tokenizer) {
+  if (!settled_) {
+    config_.vocabulary = tokenizer.vocabulary_size();
+    return absl::OkStatus();
+  }
+  return CheckVocabulary(init_.empty() ? "the run" : init_, tokenizer.vocabulary_size(), config_.vocabulary);
+}
+
+absl::Status BertSource::Initialize(const std::vector<std::string>& heads, const std::vector<std::string>& labels,
+                                    Parameters* parameters) {
+  if (init_.empty()) return absl::OkStatus();
+  if (!published_) {  // a run that goes on from nothing
+    WEFT_ASSIGN_OR_RETURN(PublishedBert published, ReadInit(init_));
+    published_.emplace(std::move(published));
+  }
+  std::vector<NamedTensor> tensors;
+  std::vector<std::vector<std::byte>> kept;  // what the heads have
+  for (const std::string& name : parameters->Names(Parameters::kWeights)) {
+    const Tensor* const found = published_->weights.Find(name);
+    const bool is_head =
+        std::any_of(heads.begin(), heads.end(), [&](const std::string& head) { return absl::StartsWith(name, head); });
+    const bool other_classes = absl::StartsWith(name, "classifier.") && published_->labels != labels;
+    if (found != nullptr && !other_classes) {
+      tensors.push_back({name, *found});
+    } else if (is_head) {
+      WEFT_ASSIGN_OR_RETURN(const Tensor own, parameters->Find(name));
+      kept.emplace_back(own.data, own.data + own.type.bytes());
+      tensors.push_back({name, {own.type, kept.back().data()}});
+    }
+  }
+  return parameters->Set(init_, tensors);
+}
+
+}  // namespace weft

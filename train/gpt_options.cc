@@ -1,0 +1,85 @@
+#include "weft/train/gpt_options.h"
+
+#include "weft/core/status.h"
+#include "weft/train/job.h"
+#include "weft/train/options.h"
+
+namespace weft {
+namespace {
+
+void Append(Hyperparameters* table, Hyperparameters rows) { table->insert(table->end(), rows.begin(), rows.end()); }
+
+}  // namespace
+
+Hyperparameters ModelHyperparameters(GptOptions* options) {
+  GptConfig& model = options->model;
+  return {
+      {"context", "the tokens that a prediction sees", &model.context, {.low = 1, .high = 1e6}},
+      {"layers", "decoder blocks", &model.layers, {.low = 1, .high = 1e4}},
+      {"heads", "attention heads of a block", &model.heads, {.low = 1, .high = 1e4}},
+      {"width", "of the model, a multiple of heads", &model.width, {.low = 1, .high = 1e6}},
+      {"feed-forward",
+       "width of the feed-forward layers; 0: 4 times width",
+       &model.feed_forward,
+       {.low = 0, .high = 1e7}},
+      {"dropout", "probability", &model.dropout, {.low = 0, .high = 0.99}},
+      {"activation", "of the feed-forward layers", &options->activation, {.choices = {"gelu-tanh", "gelu", "relu"}}},
+      {"pre-norm", "normalise before a block's layers, not after", &model.pre_norm},
+      {"tied-head", "the output layer's weight is the token table", &model.tied_head},
+      {"bias", "linear layers have biases", &model.bias},
+  };
+}
+
+Hyperparameters AllHyperparameters(GptOptions* options) {
+  Hyperparameters table = {{"data",
+                            "a UTF-8 text; without it, the King James Bible",
+                            &options->data,
+                            {.may_change = true, .is_path = true}}};
+  Append(&table, ModelHyperparameters(options));
+  Append(&table,
+         {{"batch", "windows of text in a batch", &options->batch, {.low = 1, .high = 1e6}},
+          {"eval-batches", "batches in an evaluation", &options->eval_batches, {.low = 0, .may_change = true}},
+          {"input-noise",
+           "the part of the input tokens that are drawn at random in training, as a model's own text has mistakes",
+           &options->input_noise,
+           {.low = 0, .high = 1}}});
+  Append(&table, TrainerHyperparameters(&options->trainer));
+  Append(&table, AdamWHyperparameters(&options->optimizer));
+  Append(&table, {{"sample-length",
+                   "characters of the sample at the end; 0: none",
+                   &options->sample_length,
+                   {.low = 0, .may_change = true}},
+                  {"sample-temperature",
+                   "of the sample; 0: always the likeliest character",
+                   &options->sample_temperature,
+                   {.low = 0, .may_change = true}}});
+  return table;
+}
+
+absl::Status Finish(GptOptions* options) {
+  GptConfig& model = options->model;
+  model.activation = options->activation == "relu"   ? Activation::kRelu
+                     : options->activation == "gelu" ? Activation::kGelu
+                                                     : Activation::kGeluTanh;
+  GptConfig with_vocabulary = model;
+  if (with_vocabulary.vocabulary == 0) with_vocabulary.vocabulary = 1;  // not known before the text is read
+  return Validate(with_vocabulary);
+}
+
+absl::Status SetFromConfig(const nlohmann::ordered_json& json, GptOptions* options) {
+  return SetFromConfig(json, "gpt", AllHyperparameters(options));
+}
+
+std::unique_ptr<GptProgram> RecordTraining(const GptOptions& options) {
+  auto program = std::make_unique<GptProgram>();
+  Tape& tape = program->tape;
+  const TensorType windows = {kI32, {options.batch, options.model.context}};
+  const InputBounds bounds = {.below = options.model.vocabulary};
+  program->tokens = tape.Input("tokens", windows, bounds);
+  program->targets = tape.Input("targets", windows, bounds);
+  const Var loss = CrossEntropy(Gpt(options.model).Logits(program->tokens), program->targets);
+  program->training = RecordUpdate(loss, options.optimizer);
+  return program;
+}
+
+}  // namespace weft

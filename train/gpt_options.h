@@ -1,0 +1,48 @@
+// What `weft train gpt`, `weft generate` and `weft graph` share: the options of a GPT, and its training program.
+#ifndef WEFT_TRAIN_GPT_OPTIONS_H_
+#define WEFT_TRAIN_GPT_OPTIONS_H_
+
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "absl/status/status.h"
+#include "weft/core/tape.h"
+#include "weft/models/gpt.h"
+#include "weft/train/hyperparameters.h"
+#include "weft/train/optimizer.h"
+#include "weft/train/task.h"
+#include "weft/train/trainer.h"
+
+namespace weft {
+
+// The defaults: a character model of 0.8 million parameters.
+struct GptOptions {
+  GptConfig model = {.vocabulary = 0, .context = 64, .layers = 4, .heads = 4, .width = 128};
+  std::string activation = "gelu-tanh";
+  int64_t batch = 12, eval_batches = 200;
+  AdamWConfig optimizer = {.beta1 = 0.9, .beta2 = 0.99, .weight_decay = 0.1, .clip = 1.0};
+  TrainerOptions trainer;
+  std::string data;        // a file; empty: the King James Bible
+  double input_noise = 0;  // the part of the inputs of training that are drawn at random
+  int64_t sample_length = 500;
+  double sample_temperature = 0.8;
+};
+
+Hyperparameters ModelHyperparameters(GptOptions* options);  // context, layers, ...
+Hyperparameters AllHyperparameters(GptOptions* options);    // and those of data, training and sample
+// Translates what texts name, and checks what belongs together (width and heads).
+absl::Status Finish(GptOptions* options);
+// Sets what a configuration or a run's config.json has.
+absl::Status SetFromConfig(const nlohmann::ordered_json& json, GptOptions* options);
+
+struct GptProgram {
+  Tape tape;
+  Var tokens, targets;  // inputs i32 [B, T]
+  TrainingProgram training;
+};
+std::unique_ptr<GptProgram> RecordTraining(const GptOptions& options);
+
+}  // namespace weft
+
+#endif  // WEFT_TRAIN_GPT_OPTIONS_H_

@@ -1,0 +1,20 @@
+#include "weft/train/job.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace weft {
+
+nlohmann::ordered_json ModelOf(const RunDirectory* resumed) {
+  if (resumed == nullptr) return nlohmann::ordered_json::object();
+  const auto found = resumed->config().find(kModelKey);
+  return found != resumed->config().end() && found->is_object() ? *found : nlohmann::ordered_json::object();
+}
+
+absl::Status SetFromConfig(const nlohmann::ordered_json& json, const std::string& name, const Hyperparameters& table) {
+  if (json.is_object() && json.contains(kCommandKey) && json[kCommandKey] != absl::StrCat("train ", name)) {
+    return absl::InvalidArgumentError(absl::StrCat("is of another command, ", json[kCommandKey].dump()));
+  }
+  return SetFromJson(json, table, {kCommandKey, kModelKey});
+}
+
+}  // namespace weft

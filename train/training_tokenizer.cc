@@ -1,0 +1,67 @@
+#include "weft/train/training_tokenizer.h"
+
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "weft/core/file.h"
+#include "weft/core/status.h"
+#include "weft/text/learn_bpe.h"
+#include "weft/text/load_tokenizer.h"
+#include "weft/text/tokenizer_json.h"
+
+namespace weft {
+
+Hyperparameters TrainingTokenizer::Table() {
+  return {
+      {"tokenizer",
+       "the file or folder of a tokenizer (weft tokenize takes the same); without it, byte pairs learnt from the data",
+       &path_,
+       {.may_change = true, .is_path = true}},
+      {"vocabulary", "the most tokens that are learnt", &vocabulary_, {.low = 300, .high = 1e6}},
+  };
+}
+
+absl::Status TrainingTokenizer::Read(const std::string& path) {
+  WEFT_ASSIGN_OR_RETURN(tokenizer_, LoadTokenizer(path));
+  WEFT_ASSIGN_OR_RETURN(const std::vector<TokenizerFile> files, TokenizerFiles(path));
+  for (const auto& [file, name] : files) {
+    WEFT_ASSIGN_OR_RETURN(std::string contents, ReadFile(file));
+    files_.emplace_back(name, std::move(contents));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TrainingTokenizer::Prepare(absl::string_view text) {
+  // A run that was killed as it began may have none yet.
+  if (!run_.empty() && !absl::IsNotFound(TokenizerFiles(run_).status())) return Read(run_);
+  if (const std::string& path = path_.empty() ? default_ : path_; !path.empty()) return Read(path);
+  WEFT_ASSIGN_OR_RETURN(BpeModel model, LearnByteLevelBpe(text, {.vocabulary = vocabulary_, .special = special_}));
+  if (set_format_ != nullptr) set_format_(&model);
+  files_.emplace_back("tokenizer.json", WriteTokenizerJson(model));
+  WEFT_ASSIGN_OR_RETURN(tokenizer_, ByteLevelBpe::Create(std::move(model)));
+  return absl::OkStatus();
+}
+
+absl::Status TrainingTokenizer::Write(const RunDirectory& run) const {
+  for (const auto& [name, contents] : files_) WEFT_RETURN_IF_ERROR(WriteFile(run.File(name), {contents}));
+  return absl::OkStatus();
+}
+
+TrainingTokenizer BertTokenizer(int64_t vocabulary) {
+  return {vocabulary, {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}, [](BpeModel* model) {
+            const int32_t classification = *model->vocabulary.Find("[CLS]"),
+                          separator = *model->vocabulary.Find("[SEP]");
+            model->single = BertSingle(classification, separator);
+            model->pair = BertPair(classification, separator);
+            // Words of byte pairs have the space before them, and so has what stands for one.
+            for (SpecialToken& token : model->special) token.strip_before = token.text == "[MASK]";
+          }};
+}
+
+absl::StatusOr<int32_t> NeededToken(const std::optional<int32_t>& id, absl::string_view what) {
+  if (id) return *id;
+  return absl::InvalidArgumentError(absl::StrCat("the tokenizer has no ", what, " token"));
+}
+
+}  // namespace weft
