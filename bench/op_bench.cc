@@ -189,7 +189,7 @@ void RegisterAll(Peaks* peaks) {
   RegisterRowOp("gelu", peaks, 1, [](VarSpan in) { return Gelu(in[0], GeluForm::kTanh); });
   RegisterRowOp("gelu_erf", peaks, 1, [](VarSpan in) { return Gelu(in[0], GeluForm::kErf); });
   RegisterRowOp("dropout", peaks, 1, [](VarSpan in) { return Dropout(in[0], 0.1); });
-  RegisterRowOp("residual_add", peaks, 2, [](VarSpan in) { return ResidualAdd(in[0], in[1]); });
+  RegisterRowOp("add", peaks, 2, [](VarSpan in) { return in[0] + in[1]; });
 
   for (const bool gradient : {false, true}) {
     RegisterAttention("gpt2", peaks, {4, 12, 64, 64}, /*causal=*/true, gradient);

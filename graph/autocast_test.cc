@@ -65,8 +65,8 @@ TEST_F(AutocastTest, WhatSumsGetsF32) {
 }
 
 TEST_F(AutocastTest, ANormTakesItsInputAsItIsAndResidualsFollow) {
-  EXPECT_THAT(NodesOf({LayerNorm(ResidualAdd(x_, MatMul(x_, w_)), bias_, bias_)}),
-              ElementsAre("cast bf16[2,3]", "cast bf16[3,3]", "matmul bf16[2,3]", "residual_add bf16[2,3]",
+  EXPECT_THAT(NodesOf({LayerNorm(x_ + MatMul(x_, w_), bias_, bias_)}),
+              ElementsAre("cast bf16[2,3]", "cast bf16[3,3]", "matmul bf16[2,3]", "add bf16[2,3]",
                           "layer_norm bf16[2,3]", "cast f32[2,3]"));
 }
 
@@ -124,14 +124,14 @@ void ExpectNearF32(bool second_gradient) {
   const Var w = tape.Parameter("w", {kF32, {kCols, kCols}}, Gaussian(0.1f));
   const Var gain = tape.Parameter("gain", {kF32, {kCols}}, Gaussian(1)),
             bias = tape.Parameter("bias", {kF32, {kCols}}, Gaussian(1));
-  Var y = ResidualAdd(x, MatMul(LayerNorm(x, gain, bias), w) + bias);
+  Var y = x + (MatMul(LayerNorm(x, gain, bias), w) + bias);
   const VarList parts = Split(Permute(Reshape(MatMul(y, w), {2, kRows, 2, kCols / 2}), {0, 2, 1, 3}), -1, 2);
   const Var distances = tape.Parameter("distances", {kF32, {kRows, kRows}}, Gaussian(1));
   const Var products = MatMul(parts[0], parts[1], {.transpose_b = true});
   const Var scores = CausalMask(Scale(products, 0.2) + distances, -std::numeric_limits<double>::infinity());
   y = MatMul(Softmax(scores), Concat({parts[1], Gelu(parts[0])}, -1));  // [2, 2, rows, cols / 2]
   y = Reshape(Permute(y, {0, 2, 1, 3}), {2, kRows, kCols});
-  y = LayerNorm(ResidualAdd(y, Silu(MatMul(y, w)) * MatMul(y, w, {.transpose_b = true})), gain, bias);
+  y = LayerNorm(y + Silu(MatMul(y, w)) * MatMul(y, w, {.transpose_b = true}), gain, bias);
   const Var loss = Mean(y * y * y);
   const VarList first = Gradient(loss, {w, gain, bias, distances});
   VarList fetch = {loss, first[0], first[1], first[2], first[3]};

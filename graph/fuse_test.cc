@@ -61,8 +61,8 @@ TEST(FuseTest, AResidualJoinsTheProductThatComesLast) {
   Tape tape;
   const Var stream = Tanh(tape.Input("stream", {kF32, {256, 1024}}));
   const Var y = MatMul(tape.Input("x", {kF32, {256, 512}}), tape.Input("w", {kF32, {512, 1024}}));
-  const Graph graph = CompileOrDie(tape, {.fetch = {ResidualAdd(stream, y)}});
-  EXPECT_THAT(Groups(graph), ElementsAre(ElementsAre("tanh"), ElementsAre("matmul", "residual_add")));
+  const Graph graph = CompileOrDie(tape, {.fetch = {stream + y}});
+  EXPECT_THAT(Groups(graph), ElementsAre(ElementsAre("tanh"), ElementsAre("matmul", "add")));
 }
 
 TEST(FuseTest, ANormJoinsWholeRowsOnly) {

@@ -5,8 +5,7 @@ namespace weft {
 Var Block(absl::string_view name, Var x, const BlockOptions& options, const BlockInputs& inputs) {
   const Scope scope(x.tape, name);
   const auto residual = [&](const char* norm, auto layer) {
-    x = options.pre_norm ? ResidualAdd(x, layer(Norm(norm, x, options.norm)))
-                         : Norm(norm, ResidualAdd(x, layer(x)), options.norm);
+    x = options.pre_norm ? Add(x, layer(Norm(norm, x, options.norm))) : Norm(norm, Add(x, layer(x)), options.norm);
   };
   residual(options.attention_norm,
            [&](Var h) { return MultiHeadAttention(options.attention_name, h, options.attention, inputs.attention); });

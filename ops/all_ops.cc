@@ -58,7 +58,6 @@ absl::Span<const OpDef* const> AllOps() {
       &kPow,
       &kRelu,
       &kReshape,
-      &kResidualAdd,
       &kRmsNorm,
       &kRmsNormGradient,
       &kScale,

@@ -62,7 +62,6 @@ extern const OpDef
     kPow,
     kRelu,
     kReshape,
-    kResidualAdd,
     kRmsNorm,
     kRmsNormGradient,
     kScale,

@@ -65,7 +65,6 @@ Var Pow(Var a, Var b);            // a^b; the special values of <cmath>'s pow. d
 Var Pow(Var x, double exponent);  // in products and roots where the exponent is 2, 3, 0.5 or -1
 Var Sign(Var x);                  // -1, 0 or 1
 Var Square(Var x);
-Var ResidualAdd(Var x, Var y);    // x + y, of equal shapes only
 Var Scale(Var x, double factor);  // factor · x
 Var Exp(Var x);
 Var Log(Var x);

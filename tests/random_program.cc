@@ -68,7 +68,7 @@ RandomProgram RecordRandomProgram(uint32_t seed, Tape* tape) {
         vars.push_back(Concat({Slice(any(), 0, rows / 2, rows), Slice(any(), 0, 0, rows / 2)}, 0));
         break;
       default:
-        vars.push_back(ResidualAdd(Reshape(Reshape(any(), {rows * cols / 32, 32}), {rows, cols}), any()));
+        vars.push_back(Add(Reshape(Reshape(any(), {rows * cols / 32, 32}), {rows, cols}), any()));
     }
   }
   return {{any(), any(), any()}, updates};

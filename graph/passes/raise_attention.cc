@@ -112,7 +112,7 @@ class AttentionMatch {
           masks_.push_back({node.inputs[1], 1});
         }
         next_ = node.inputs[0];
-      } else if (node.op == &kAdd || node.op == &kResidualAdd) {
+      } else if (node.op == &kAdd) {
         const int side = LeadsToProduct(node.inputs[0]) ? 0 : 1;
         if (!LeadsToProduct(node.inputs[side])) return "the scores are no product";
         if (r_.type(node.inputs[side]).shape != scores_) return "a mask is of scores of another shape";

@@ -73,10 +73,7 @@ void BinaryKernel(const KernelArgs& a, Rect tile) {
     Map(function, a.input<T>(0) + r.a, r.a_step, a.input<T>(1) + r.b, r.b_step, a.output<T>(0) + r.out, r.n);
   });
 }
-template <BinaryFunction function>
-inline constexpr std::array<KernelFunction, kDTypeCount> kBinaryKernels = {
-    BinaryKernel<float, function>, BinaryKernel<double, function>, BinaryKernel<BF16, function>};
-// And for i32, of its first six.
+// Kernels for f32, f64, bf16 and i32. The first six functions of BinaryFunction are defined for i32.
 template <BinaryFunction function>
 inline constexpr std::array<KernelFunction, kDTypeCount> kNumberKernels = {
     BinaryKernel<float, function>, BinaryKernel<double, function>, BinaryKernel<BF16, function>,

@@ -42,7 +42,7 @@ constexpr Function kSmooth[] = {
     {[](Var x) { return Gelu(x); }, Same},
     {[](Var x) { return Gelu(x, GeluForm::kTanh); }, Same},
     {[](Var x) { return Dropout(x, 0.3); }, [](double x) { return x / 0.7; }},
-    {[](Var x) { return ResidualAdd(x, Reshape(Reshape(x, {x.shape().elements()}), x.shape())); },
+    {[](Var x) { return Add(x, Reshape(Reshape(x, {x.shape().elements()}), x.shape())); },
      [](double x) { return 2 * x; }},
     {[](Var x) {
        return x / GlobalNorm({x, Fill(x.tape, {x.dtype(), {2}}, 1)});
