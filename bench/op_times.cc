@@ -8,9 +8,9 @@
 namespace weft {
 
 void OpTimes::Add(absl::Span<const TileTime> tiles) {
-  const std::vector<Step>& steps = graph_.compiled().steps;
-  for (size_t s = 0; s < steps.size(); ++s) {
-    for (const TileTime& tile : tiles.subspan(steps[s].first_tile, steps[s].tile_count)) {
+  const std::vector<KernelCall>& calls = graph_.compiled().calls;
+  for (size_t s = 0; s < calls.size(); ++s) {
+    for (const TileTime& tile : tiles.subspan(calls[s].first_tile, calls[s].tile_count)) {
       seconds_[s] += static_cast<double>(tile.end - tile.begin) * 1e-9;
     }
   }
@@ -21,7 +21,7 @@ std::vector<OpTimes::Row> OpTimes::Rows() const {
   std::map<std::pair<std::string, std::string>, Row> rows;
   std::map<std::string, double> seconds;  // by op
   for (size_t i = 0; i < seconds_.size(); ++i) {
-    const Node& node = graph.program.node(graph.steps[i].node);
+    const Node& node = graph.program.node(graph.calls[i].node);
     const Types inputs = graph.program.InputTypes(node), outputs = graph.program.OutputTypes(node);
     const Cost cost = CostOf(*node.op, {node.attrs, inputs, outputs});
     const std::string type = outputs.empty() ? "" : ToString(outputs[0]);
@@ -32,7 +32,7 @@ std::vector<OpTimes::Row> OpTimes::Rows() const {
     seconds[row.op] += seconds_[i];
     row.flops += cost.flops;
     row.bytes += cost.bytes;
-    row.tiles += graph.steps[i].tile_count;
+    row.tiles += graph.calls[i].tile_count;
   }
   std::vector<Row> sorted;
   for (auto& [key, row] : rows) sorted.push_back(std::move(row));

@@ -21,11 +21,11 @@ namespace weft {
 
 class OpTimes {
  public:
-  explicit OpTimes(Graph graph) : graph_(std::move(graph)), seconds_(graph_.compiled().steps.size(), 0) {}
+  explicit OpTimes(Graph graph) : graph_(std::move(graph)), seconds_(graph_.compiled().calls.size(), 0) {}
 
   void Add(absl::Span<const TileTime> tiles);  // of one run
 
-  // All steps of one op whose first output has one type.
+  // All kernel calls of one op whose first output has one type.
   struct Row {
     std::string op, type;
     double seconds = 0;           // at work, of all workers together, in all runs
@@ -36,7 +36,7 @@ class OpTimes {
 
  private:
   Graph graph_;
-  std::vector<double> seconds_;  // by step
+  std::vector<double> seconds_;  // by kernel call
 };
 
 }  // namespace weft

@@ -25,7 +25,7 @@ void LetOthersSleep() { std::this_thread::sleep_for(std::chrono::milliseconds(10
 // Whether the last tile of a task ran; false of joins.
 bool Ended(const CompiledGraph& graph, const Task& task, absl::Span<const TileTime> tiles) {
   if (task.group == Task::kJoin) return false;
-  return tiles[graph.steps[graph.groups[task.group].end_step() - 1].first_tile + task.tile].end > 0;
+  return tiles[graph.calls[graph.groups[task.group].end_call() - 1].first_tile + task.tile].end > 0;
 }
 
 std::optional<double> Find(const Turn& turn, const std::string& name) {

@@ -214,7 +214,7 @@ int Measure(Options options) {
       {"gflops", step.flops / median * 1e-9},
       {"peak_rss_mb", PeakMegabytes()},
       {"compile_ms", compile_seconds * 1e3},
-      {"nodes", graph->compiled().steps.size()},
+      {"nodes", graph->compiled().calls.size()},
       {"groups", graph->compiled().groups.size()},
       {"tasks", graph->compiled().tasks.size()},
       {"planned_mb", Megabytes(memory.planned)},

@@ -100,24 +100,24 @@ ParameterKind WrittenKind(const Program& program, const Node& node) {
   return program.parameters[static_cast<size_t>(source.attrs.as<SourceAttrs>().index)].kind;
 }
 
-// What kernels need made ready for the tiles that their steps have.
+// What kernels need made ready for the tiles that their kernel calls have.
 void Prepare(CompiledGraph* graph) {
   const Program& program = graph->program;
-  for (uint32_t s = 0; s < graph->steps.size(); ++s) {
-    Step& step = graph->steps[s];
-    const Node& node = program.node(step.node);
+  for (uint32_t s = 0; s < graph->calls.size(); ++s) {
+    KernelCall& call = graph->calls[s];
+    const Node& node = program.node(call.node);
     graph->updates = graph->updates || (node.op->writes > 0 && WrittenKind(program, node) != ParameterKind::kCache);
     if (node.op->prepare == nullptr) continue;
     const Types inputs = program.InputTypes(node), outputs = program.OutputTypes(node);
-    step.prepared = node.op->prepare({node.attrs, inputs, outputs}, graph->tiles_of(s));
-    graph->workspace_bytes = std::max(graph->workspace_bytes, step.prepared.workspace);
+    call.prepared = node.op->prepare({node.attrs, inputs, outputs}, graph->tiles_of(s));
+    graph->workspace_bytes = std::max(graph->workspace_bytes, call.prepared.workspace);
   }
 }
 
 double ExpectedSeconds(const CompiledGraph& graph) {
   double seconds = 0;
-  for (const Step& step : graph.steps) {
-    const Node& node = graph.program.node(step.node);
+  for (const KernelCall& call : graph.calls) {
+    const Node& node = graph.program.node(call.node);
     const Types inputs = graph.program.InputTypes(node), outputs = graph.program.OutputTypes(node);
     seconds += Seconds(*node.op, {node.attrs, inputs, outputs});
   }
@@ -134,7 +134,7 @@ absl::StatusOr<Graph> Compile(const Tape& tape, const CompileOptions& options) {
   graph->program = std::move(rewrite.program);
   graph->explanations = std::move(rewrite.explanations);
   for (size_t i = 0; i < options.fetch.size(); ++i) graph->fetches.push_back({options.fetch[i].id, rewrite.roots[i]});
-  MakeSteps(options.tile_seconds, rewrite.fuse, graph.get());
+  MakeKernelCalls(options.tile_seconds, rewrite.fuse, graph.get());
   Prepare(graph.get());
   graph->memory.budget = options.memory_budget;
   MakeTasks(graph.get(), PlanMemory(graph.get(), rewrite.roots));

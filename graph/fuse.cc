@@ -14,11 +14,11 @@ constexpr uint32_t kNone = 0xffffffff;
 constexpr double kMaxTaskSeconds = 300e-6;  // longer ones would leave other workers waiting
 constexpr double kMaxGrowth = 1.5;          // of the time of a product whose tiles take longer anyway
 constexpr double kSmallSeconds = 20e-6;     // a task that others can wait for
-constexpr double kStepSeconds = 0.1e-6;     // to call a kernel
+constexpr double kCallSeconds = 0.1e-6;     // to call a kernel
 constexpr size_t kRecent = 16;              // groups: what is made much earlier than it was to be lives longer
 constexpr uint32_t kMaxMoved = 16;          // members whose tiles are tried again for one op
 
-struct Member {  // a step
+struct Member {  // a call
   NodeId node = kNoNode;
   KernelFunction kernel = nullptr;
   std::vector<Rect> tiles;
@@ -86,7 +86,7 @@ class Fuser {
                           .tiles = Tiles(*node.op, args, tile_seconds),
                           .rows = domain.rows(),
                           .cols = domain.cols(),
-                          .seconds = Seconds(*node.op, args) + kStepSeconds});
+                          .seconds = Seconds(*node.op, args) + kCallSeconds});
       ForEachRead(node, [&](ValueId value) { ++readers_[static_cast<size_t>(value)]; });
     }
   }
@@ -94,12 +94,12 @@ class Fuser {
   void Run() {
     for (uint32_t m = 0; m < members_.size(); ++m) Add(m, GroupFor(m));
     for (uint32_t g = 0; g < groups_.size(); ++g) {
-      graph_.groups.push_back({.first_step = static_cast<uint32_t>(graph_.steps.size()),
-                               .step_count = groups_[g].count,
+      graph_.groups.push_back({.first_call = static_cast<uint32_t>(graph_.calls.size()),
+                               .call_count = groups_[g].count,
                                .tile_count = groups_[g].tile_count});
       for (uint32_t m = groups_[g].first; m != kNone; m = members_[m].next) {
         const Member& member = members_[m];
-        graph_.steps.push_back({.node = member.node,
+        graph_.calls.push_back({.node = member.node,
                                 .kernel = member.kernel,
                                 .group = g,
                                 .first_tile = static_cast<uint32_t>(graph_.tiles.size()),
@@ -279,6 +279,6 @@ class Fuser {
 
 }  // namespace
 
-void MakeSteps(double tile_seconds, bool fuse, CompiledGraph* graph) { Fuser(tile_seconds, fuse, graph).Run(); }
+void MakeKernelCalls(double tile_seconds, bool fuse, CompiledGraph* graph) { Fuser(tile_seconds, fuse, graph).Run(); }
 
 }  // namespace weft

@@ -10,9 +10,9 @@
 
 namespace weft {
 
-// Fills in storage roots, steps, tiles and groups of a graph whose program is there. Tiles take about `tile_seconds`,
-// above 0; unless `fuse`, every step is a group.
-void MakeSteps(double tile_seconds, bool fuse, CompiledGraph* graph);
+// Fills in storage roots, calls, tiles and groups of a graph whose program is there. Tiles take about `tile_seconds`,
+// above 0; unless `fuse`, every call is a group.
+void MakeKernelCalls(double tile_seconds, bool fuse, CompiledGraph* graph);
 
 }  // namespace weft
 

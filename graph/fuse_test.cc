@@ -28,8 +28,8 @@ std::vector<Names> Groups(const Graph& graph) {
   std::vector<Names> groups;
   for (const Group& group : graph.compiled().groups) {
     groups.emplace_back();
-    for (uint32_t s = group.first_step; s < group.end_step(); ++s) {
-      groups.back().push_back(graph.program().node(graph.compiled().steps[s].node).op->name);
+    for (uint32_t s = group.first_call; s < group.end_call(); ++s) {
+      groups.back().push_back(graph.program().node(graph.compiled().calls[s].node).op->name);
     }
   }
   return groups;
@@ -154,7 +154,7 @@ TEST(FuseTest, GivesTheSameBitsOnAnyNumberOfThreads) {
     const Graph apart = CompileOrDie(tape, options);
     options.without = {};
     const Graph together = CompileOrDie(tape, options);
-    for (const Group& group : together.compiled().groups) joined += group.tile_count > 1 && group.step_count > 1;
+    for (const Group& group : together.compiled().groups) joined += group.tile_count > 1 && group.call_count > 1;
     const std::vector<std::byte> wanted = RunTwice(apart, tape, fetch, {.threads = 1});
     ASSERT_EQ(RunTwice(together, tape, fetch, {.threads = 1}), wanted);
     ASSERT_EQ(RunTwice(together, tape, fetch, {.threads = 2 + static_cast<int>(seed % 3)}), wanted);

@@ -24,7 +24,7 @@ struct Place {
 };
 
 // One node as it runs: its tiles are consecutive.
-struct Step {
+struct KernelCall {
   NodeId node = kNoNode;
   KernelFunction kernel = nullptr;
   Prepared prepared;
@@ -32,29 +32,29 @@ struct Step {
   uint32_t first_tile = 0, tile_count = 0;
 };
 
-// Consecutive steps with one number of tiles. Tile i of each of them, one after the other, is one task, so that they
+// Consecutive calls with one number of tiles. Tile i of each of them, one after the other, is one task, so that they
 // find each other's values in cache. The tasks of a group are consecutive.
 struct Group {
-  uint32_t first_step = 0, step_count = 0;
+  uint32_t first_call = 0, call_count = 0;
   uint32_t tile_count = 0;
   uint32_t first_task = 0;
 
-  uint32_t end_step() const { return first_step + step_count; }
+  uint32_t end_call() const { return first_call + call_count; }
 };
 
-// One tile of each step of a group, or a join: a task that only waits.
+// One tile of each call of a group, or a join: a task that only waits.
 struct Task {
   static constexpr uint32_t kJoin = 0xffffffff;
 
   uint32_t group = kJoin;
-  uint32_t tile = 0;  // of each step
+  uint32_t tile = 0;  // of each call
 };
 
 // Bytes of the values between inputs, parameters and outputs.
 struct MemoryFigures {
   size_t naive = 0;        // a place of its own for every value
   size_t planned = 0;      // the arena
-  size_t lower_bound = 0;  // the most bytes live at once, in the order of the steps
+  size_t lower_bound = 0;  // the most bytes live at once, in the order of the calls
   size_t budget = 0;       // what was asked for; 0: no limit
   double recomputed = 0;   // the part of a run's time, by the cost model, in which values are computed again
 };
@@ -68,21 +68,21 @@ struct Explanation {
 struct CompiledGraph {
   Program program;                     // after all passes
   std::vector<ValueId> storage_roots;  // by value: whose bytes it uses (graph/storage.h)
-  std::vector<Step> steps;             // in a serial order; views, sources and groups of updates have none
+  std::vector<KernelCall> calls;       // in a serial order; views, sources and groups of updates have none
   std::vector<Group> groups;
-  std::vector<Rect> tiles;  // of all steps, by step
+  std::vector<Rect> tiles;  // of all calls, by call
   std::vector<Task> tasks;
   Schedule schedule;                                 // of the tasks
   std::vector<Place> places;                         // one per value
   std::vector<std::pair<ValueId, ValueId>> fetches;  // (value of the tape, value of the program)
   uint64_t tape_id = 0;
   bool updates = false;        // whether a run changes parameters other than caches
-  size_t workspace_bytes = 0;  // the largest of all steps, for each worker
+  size_t workspace_bytes = 0;  // the largest of all calls, for each worker
   MemoryFigures memory;
   std::vector<Explanation> explanations;
 
-  absl::Span<const Rect> tiles_of(uint32_t step) const {
-    return absl::MakeConstSpan(tiles).subspan(steps[step].first_tile, steps[step].tile_count);
+  absl::Span<const Rect> tiles_of(uint32_t call) const {
+    return absl::MakeConstSpan(tiles).subspan(calls[call].first_tile, calls[call].tile_count);
   }
 };
 

@@ -20,9 +20,9 @@ constexpr uint32_t kNone = 0xffffffff, kForever = 0xfffffffe;
 // Bytes that one value, its views and the values that overwrote it in place use, one after the other.
 struct Storage {
   size_t bytes = 0, offset = 0;
-  uint32_t first_use = 0, last_use = 0;  // steps; of a group of several tiles, its first and its last
-  uint32_t maker = 0;                    // the step that made what is there now
-  std::vector<uint32_t> readers;         // the steps that read it
+  uint32_t first_use = 0, last_use = 0;  // calls; of a group of several tiles, its first and its last
+  uint32_t maker = 0;                    // the call that made what is there now
+  std::vector<uint32_t> readers;         // the calls that read it
   uint32_t users = kNone;                // the set of both, once it was asked for
 };
 
@@ -49,7 +49,7 @@ class Planner {
   Planner(const CompiledGraph& graph, absl::Span<const ValueId> kept)
       : Planner(graph, kept, Fit::kSmallest, nullptr, 0) {}
   // The times are for fits in time; for these the arena grows up to `limit` so that nobody waits.
-  Planner(const CompiledGraph& graph, absl::Span<const ValueId> kept, Fit fit, const StepTimes* times, size_t limit)
+  Planner(const CompiledGraph& graph, absl::Span<const ValueId> kept, Fit fit, const CallTimes* times, size_t limit)
       : graph_(graph), program_(graph.program), fit_(fit), times_(times), limit_(limit) {
     storage_of_.assign(program_.values.size(), kNone);
     plan_.memory = graph.memory;
@@ -57,7 +57,7 @@ class Planner {
     plan_.places.resize(program_.values.size());
     last_use_.assign(program_.values.size(), kNone);
     readers_.resize(program_.values.size());
-    for (uint32_t s = 0; s < graph_.steps.size(); ++s) {
+    for (uint32_t s = 0; s < graph_.calls.size(); ++s) {
       for (ValueId in : node(s).inputs) {
         const size_t root = Root(in);
         last_use_[root] = s;
@@ -69,7 +69,7 @@ class Planner {
 
   Plan Run() {
     PlaceSources();
-    for (uint32_t s = 0; s < graph_.steps.size(); ++s) {
+    for (uint32_t s = 0; s < graph_.calls.size(); ++s) {
       if (times_ != nullptr) begin_ = times_->Begin(s, done_);
       for (uint32_t i = 0; i < node(s).output_count; ++i) PlaceOutput(s, i);
       if (times_ != nullptr) done_.push_back(begin_ + times_->seconds(s));
@@ -82,7 +82,7 @@ class Planner {
     }
     for (uint32_t s = 0; s < storages_.size(); ++s) Occupy(s);
     std::stable_sort(plan_.reuses.reuses.begin(), plan_.reuses.reuses.end(),
-                     [](const Reuse& a, const Reuse& b) { return a.step < b.step; });
+                     [](const Reuse& a, const Reuse& b) { return a.call < b.call; });
     for (uint32_t v = 0; v < program_.values.size(); ++v) {
       const size_t root = Root(ValueId{v});
       plan_.places[v] = plan_.places[root];
@@ -92,12 +92,12 @@ class Planner {
   }
 
  private:
-  const Node& node(uint32_t step) const { return program_.node(graph_.steps[step].node); }
+  const Node& node(uint32_t call) const { return program_.node(graph_.calls[call].node); }
   size_t Root(ValueId id) const { return static_cast<size_t>(graph_.storage_roots[static_cast<size_t>(id)]); }
-  const Group& group(uint32_t step) const { return graph_.groups[graph_.steps[step].group]; }
-  // Within a group, one tile may be at its last step while another is at its first; a task's own steps are in order.
-  uint32_t Begin(uint32_t step) const { return group(step).tile_count == 1 ? step : group(step).first_step; }
-  uint32_t End(uint32_t step) const { return group(step).tile_count == 1 ? step : group(step).end_step() - 1; }
+  const Group& group(uint32_t call) const { return graph_.groups[graph_.calls[call].group]; }
+  // Within a group, one tile may be at its last call while another is at its first; a task's own calls are in order.
+  uint32_t Begin(uint32_t call) const { return group(call).tile_count == 1 ? call : group(call).first_call; }
+  uint32_t End(uint32_t call) const { return group(call).tile_count == 1 ? call : group(call).end_call() - 1; }
 
   void PlaceSources() {
     for (const Node& node : program_.nodes) {
@@ -110,74 +110,74 @@ class Planner {
     }
   }
 
-  void WaitFor(const std::vector<uint32_t>& steps) { begin_ = std::max(begin_, StepTimes::Latest(steps, done_)); }
-  // When the step that is being placed can begin without making the longest path longer, or as soon as it could.
-  double Deadline(uint32_t step) const {
+  void WaitFor(const std::vector<uint32_t>& calls) { begin_ = std::max(begin_, CallTimes::Latest(calls, done_)); }
+  // When the call that is being placed can begin without making the longest path longer, or as soon as it could.
+  double Deadline(uint32_t call) const {
     if (times_ == nullptr) return std::numeric_limits<double>::infinity();
-    return std::max(begin_, times_->data_path() - times_->tail(step));
+    return std::max(begin_, times_->data_path() - times_->tail(call));
   }
 
-  size_t Take(uint32_t step, size_t bytes) {
-    const size_t offset = free_.Take(bytes, Deadline(step), fit_ == Fit::kExactInTime, limit_);
+  size_t Take(uint32_t call, size_t bytes) {
+    const size_t offset = free_.Take(bytes, Deadline(call), fit_ == Fit::kExactInTime, limit_);
     begin_ = std::max(begin_, free_.Done(offset, bytes));
     return offset;
   }
 
-  void PlaceOutput(uint32_t step, uint32_t output) {
-    const Node& n = node(step);
+  void PlaceOutput(uint32_t call, uint32_t output) {
+    const Node& n = node(call);
     const size_t value = static_cast<size_t>(n.output(output));
     const size_t bytes = AlignUp(std::max<size_t>(program_.values[value].type.bytes(), 1));
     if (static_cast<int>(output) < n.op->writes) {  // the next version of a state: the same bytes, once all have read
       const size_t state = Root(n.inputs[output]);
       plan_.places[value] = plan_.places[state];
       WaitFor(readers_[state]);
-      Order(AddUsers(readers_[state]), step);
+      Order(AddUsers(readers_[state]), call);
       return;
     }
     plan_.memory.naive += bytes;
-    uint32_t storage = output == 0 ? InPlace(step, bytes) : kNone;
+    uint32_t storage = output == 0 ? InPlace(call, bytes) : kNone;
     if (storage == kNone) {
       storage = static_cast<uint32_t>(storages_.size());
-      storages_.push_back({.bytes = bytes, .offset = Take(step, bytes), .first_use = Begin(step)});
+      storages_.push_back({.bytes = bytes, .offset = Take(call, bytes), .first_use = Begin(call)});
       live_ += bytes;
       plan_.memory.lower_bound = std::max(plan_.memory.lower_bound, live_);
     }
     Storage& s = storages_[storage];
-    s.maker = step;
+    s.maker = call;
     s.readers = std::move(readers_[value]);
-    s.last_use = last_use_[value] == kForever ? kForever : End(last_use_[value] == kNone ? step : last_use_[value]);
+    s.last_use = last_use_[value] == kForever ? kForever : End(last_use_[value] == kNone ? call : last_use_[value]);
     if (s.last_use != kForever) dies_at_[s.last_use].push_back(storage);
     storage_of_[value] = storage;
   }
 
-  // The storage of the input that the op may overwrite, if this step is its last use.
-  uint32_t InPlace(uint32_t step, size_t bytes) {
-    const Node& n = node(step);
+  // The storage of the input that the op may overwrite, if this call is its last use.
+  uint32_t InPlace(uint32_t call, size_t bytes) {
+    const Node& n = node(call);
     if (!MayOverwrite(program_, n, graph_.storage_roots)) return kNone;
     const size_t root = Root(n.inputs[n.op->in_place]);
     const uint32_t storage = storage_of_[root];
-    if (storage == kNone || last_use_[root] != step || storages_[storage].bytes != bytes) return kNone;
-    if (!OverwritesByTile(step, storages_[storage])) return kNone;
-    if (StepTimes::Latest(storages_[storage].readers, done_) > Deadline(step)) return kNone;
+    if (storage == kNone || last_use_[root] != call || storages_[storage].bytes != bytes) return kNone;
+    if (!OverwritesByTile(call, storages_[storage])) return kNone;
+    if (CallTimes::Latest(storages_[storage].readers, done_) > Deadline(call)) return kNone;
     WaitFor(storages_[storage].readers);
     Order(AddUsers(storages_[storage].readers),
-          step);  // the maker comes before it tile by tile, as the op reads what it made
-    std::erase(dies_at_[End(step)], storage);
+          call);  // the maker comes before it tile by tile, as the op reads what it made
+    std::erase(dies_at_[End(call)], storage);
     return storage;
   }
 
-  // Whether each tile of the step overwrites all that the same tile of its group wrote or read there before.
-  bool OverwritesByTile(uint32_t step, const Storage& storage) const {
-    if (group(step).tile_count == 1) return true;
-    const Node& n = node(step);
+  // Whether each tile of the call overwrites all that the same tile of its group wrote or read there before.
+  bool OverwritesByTile(uint32_t call, const Storage& storage) const {
+    if (group(call).tile_count == 1) return true;
+    const Node& n = node(call);
     const size_t root = Root(n.inputs[n.op->in_place]);
     const auto covers = [&](uint32_t other) {
-      if (other == step || graph_.steps[other].group != graph_.steps[step].group) return true;
+      if (other == call || graph_.calls[other].group != graph_.calls[call].group) return true;
       const Node& o = node(other);
       for (size_t k = 0; k < o.inputs.size() + o.output_count; ++k) {
         const ValueId id = k < o.inputs.size() ? o.inputs[k] : o.output(static_cast<uint32_t>(k - o.inputs.size()));
         if (Root(id) != root) continue;
-        if (!TileByTile(program_, {o, k, graph_.tiles_of(other)}, {n, n.inputs.size(), graph_.tiles_of(step)})) {
+        if (!TileByTile(program_, {o, k, graph_.tiles_of(other)}, {n, n.inputs.size(), graph_.tiles_of(call)})) {
           return false;
         }
       }
@@ -215,15 +215,15 @@ class Planner {
     for (uint32_t s = 0; s < storages_.size(); ++s) storages_[s].offset = offsets[s];
   }
 
-  // Gives the storage's range to it: the users of what was there come before its first step.
+  // Gives the storage's range to it: the users of what was there come before its first call.
   void Occupy(uint32_t storage) {
-    const uint32_t step = storages_[storage].first_use;
+    const uint32_t call = storages_[storage].first_use;
     const size_t begin = storages_[storage].offset, end = begin + storages_[storage].bytes;
     auto it = owners_.lower_bound(begin);
     if (it != owners_.begin() && std::prev(it)->second.end > begin) --it;
     while (it != owners_.end() && it->first < end) {
       const auto [from, owner] = *it;
-      Order(UsersOf(owner.storage), step);
+      Order(UsersOf(owner.storage), call);
       it = owners_.erase(it);
       if (from < begin) owners_[from] = {begin, owner.storage};
       if (owner.end > end) it = owners_.insert({end, owner}).first;
@@ -231,19 +231,19 @@ class Planner {
     owners_[begin] = {end, storage};
   }
 
-  void FreeUnused(uint32_t step) {
-    const auto dying = dies_at_.find(step);
+  void FreeUnused(uint32_t call) {
+    const auto dying = dies_at_.find(call);
     if (dying == dies_at_.end()) return;
     for (uint32_t storage : dying->second) {
       const Storage& s = storages_[storage];
-      const double done = std::max(StepTimes::Latest({s.maker}, done_), StepTimes::Latest(s.readers, done_));
+      const double done = std::max(CallTimes::Latest({s.maker}, done_), CallTimes::Latest(s.readers, done_));
       free_.Give(storages_[storage].offset, storages_[storage].bytes, done);
       live_ -= storages_[storage].bytes;
     }
     dies_at_.erase(dying);
   }
 
-  void Order(uint32_t users, uint32_t step) { plan_.reuses.reuses.push_back({step, users}); }
+  void Order(uint32_t users, uint32_t call) { plan_.reuses.reuses.push_back({call, users}); }
   uint32_t AddUsers(std::vector<uint32_t> users) {
     plan_.reuses.users.push_back(std::move(users));
     return static_cast<uint32_t>(plan_.reuses.users.size() - 1);
@@ -266,18 +266,18 @@ class Planner {
   const CompiledGraph& graph_;
   const Program& program_;
   const Fit fit_;
-  const StepTimes* const times_;
+  const CallTimes* const times_;
   const size_t limit_;
   Plan plan_;
-  std::vector<uint32_t> last_use_;              // step that last reads a root or a view of it
-  std::vector<std::vector<uint32_t>> readers_;  // steps, by root
+  std::vector<uint32_t> last_use_;              // call that last reads a root or a view of it
+  std::vector<std::vector<uint32_t>> readers_;  // calls, by root
   std::vector<uint32_t> storage_of_;            // by root; kNone outside the arena
   std::vector<Storage> storages_;
-  std::map<uint32_t, std::vector<uint32_t>> dies_at_;  // step → storages
+  std::map<uint32_t, std::vector<uint32_t>> dies_at_;  // call → storages
   std::map<size_t, Owner> owners_;                     // by begin: whose bytes these were last
   FreeRanges free_;
-  std::vector<double> done_;  // by step: seconds; none without times
-  double begin_ = 0;          // of the step that is being placed
+  std::vector<double> done_;  // by call: seconds; none without times
+  double begin_ = 0;          // of the call that is being placed
   size_t live_ = 0;
 };
 
@@ -285,7 +285,7 @@ class Planner {
 // more.
 Plan BestPlan(const CompiledGraph& graph, absl::Span<const ValueId> kept) {
   Plan smallest = Planner(graph, kept).Run();
-  const StepTimes times(graph);
+  const CallTimes times(graph);
   const double path = times.Path(smallest.reuses);
   if (path <= kLonger * times.data_path()) return smallest;
   const size_t bound = smallest.memory.lower_bound, budget = graph.memory.budget;
@@ -312,7 +312,7 @@ Plan BestPlan(const CompiledGraph& graph, absl::Span<const ValueId> kept) {
 size_t PlannedBytes(const Program& program, absl::Span<const ValueId> kept, double tile_seconds, bool fuse) {
   CompiledGraph graph;
   graph.program = program;
-  MakeSteps(tile_seconds, fuse, &graph);
+  MakeKernelCalls(tile_seconds, fuse, &graph);
   return Planner(graph, kept).Run().memory.planned;
 }
 

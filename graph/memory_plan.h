@@ -3,17 +3,17 @@
 #ifndef WEFT_GRAPH_MEMORY_PLAN_H_
 #define WEFT_GRAPH_MEMORY_PLAN_H_
 
+#include "weft/graph/call_times.h"
 #include "weft/graph/graph.h"
-#include "weft/graph/step_times.h"
 
 namespace weft {
 
-// Fills in places and memory figures of a graph whose program, steps and groups are there. Returns the orders that its
+// Fills in places and memory figures of a graph whose program, calls and groups are there. Returns the orders that its
 // reuse of bytes asks for. `kept` lasts to the end of the run.
 Reuses PlanMemory(CompiledGraph* graph, absl::Span<const ValueId> kept);
 
-// The least bytes of an arena that PlanMemory finds for this program, with the groups of MakeSteps (graph/fuse.h); a
-// budget of so much is kept to.
+// The least bytes of an arena that PlanMemory finds for this program, with the groups of
+// MakeKernelCalls (graph/fuse.h); a budget of so much is kept to.
 size_t PlannedBytes(const Program& program, absl::Span<const ValueId> kept, double tile_seconds, bool fuse);
 
 }  // namespace weft

@@ -41,8 +41,8 @@ std::vector<TaskSet> Ancestors(const Schedule& schedule) {
 
 // Bytes that a task reads or writes of a value.
 struct Touch {
-  uint32_t task = 0, step = 0;
-  size_t value = 0;  // the place, among the steps, of what made it or what it is a view of; 0: a source
+  uint32_t task = 0, call = 0;
+  size_t value = 0;  // the place, among the kernel calls, of what made it or what it is a view of; 0: a source
   bool writes = false;
   Place::Kind kind = Place::Kind::kArena;
   uint32_t index = 0;
@@ -74,11 +74,11 @@ std::vector<Touch> OperandTiles(const CompiledGraph& graph) {
   const Program& program = graph.program;
   std::vector<Touch> touches;
   std::vector<size_t> place_of(program.nodes.size());
-  for (size_t s = 0; s < graph.steps.size(); ++s) place_of[static_cast<size_t>(graph.steps[s].node)] = s + 1;
-  const auto add = [&](uint32_t t, uint32_t step) {
-    const Node& node = program.node(graph.steps[step].node);
+  for (size_t s = 0; s < graph.calls.size(); ++s) place_of[static_cast<size_t>(graph.calls[s].node)] = s + 1;
+  const auto add = [&](uint32_t t, uint32_t call) {
+    const Node& node = program.node(graph.calls[call].node);
     const Types inputs = program.InputTypes(node), outputs = program.OutputTypes(node);
-    const Rect tile = graph.tiles_of(step)[graph.tasks[t].tile];
+    const Rect tile = graph.tiles_of(call)[graph.tasks[t].tile];
     for (size_t k = 0; k < inputs.size() + outputs.size(); ++k) {
       const bool writes = k >= inputs.size();
       const ValueId id = writes ? node.output(static_cast<uint32_t>(k - inputs.size())) : node.inputs[k];
@@ -90,7 +90,7 @@ std::vector<Touch> OperandTiles(const CompiledGraph& graph) {
       const int64_t size = static_cast<int64_t>(SizeOf(type.dtype));
       touches.push_back(
           {t,
-           step,
+           call,
            place_of[static_cast<size_t>(program.value(graph.storage_roots[static_cast<size_t>(id)]).producer)],
            writes,
            place.kind,
@@ -103,7 +103,7 @@ std::vector<Touch> OperandTiles(const CompiledGraph& graph) {
   for (uint32_t t = 0; t < graph.tasks.size(); ++t) {
     if (graph.tasks[t].group == Task::kJoin) continue;
     const Group& group = graph.groups[graph.tasks[t].group];
-    for (uint32_t s = group.first_step; s < group.end_step(); ++s) add(t, s);
+    for (uint32_t s = group.first_call; s < group.end_call(); ++s) add(t, s);
   }
   return touches;
 }
@@ -115,11 +115,11 @@ void ExpectOrders(const CompiledGraph& graph, size_t* shared) {
   const std::vector<Touch> touches = OperandTiles(graph);
   for (const Touch& a : touches) {
     for (const Touch& b : touches) {
-      if (!a.writes || (a.step == b.step && a.task == b.task) || !Overlap(a, b)) continue;
-      // Steps are in order: what an older one made is done with before a younger one writes there.
+      if (!a.writes || (a.call == b.call && a.task == b.task) || !Overlap(a, b)) continue;
+      // Kernel calls are in order: what an older one made is done with before a younger one writes there.
       const bool a_first = a.value <= b.value;
       *shared += a.value != b.value;
-      const bool in_order = a.task == b.task ? a_first == (a.step < b.step)
+      const bool in_order = a.task == b.task ? a_first == (a.call < b.call)
                             : a_first        ? Has(before[b.task], a.task)
                                              : Has(before[a.task], b.task);
       ASSERT_TRUE(in_order) << "task " << a.task << " writes value " << a.value << ", task " << b.task
@@ -139,8 +139,8 @@ TEST(MemoryPlanTest, NoInterleavingThatTheEdgesAllowMixesValues) {
     const absl::StatusOr<Graph> graph = Compile(tape, options);
     ASSERT_TRUE(graph.ok()) << graph.status();
     ExpectOrders(graph->compiled(), &shared);
-    tiles += graph->compiled().tiles.size() - graph->compiled().steps.size();
-    joined += graph->compiled().steps.size() - graph->compiled().groups.size();
+    tiles += graph->compiled().tiles.size() - graph->compiled().calls.size();
+    joined += graph->compiled().calls.size() - graph->compiled().groups.size();
     if (seed % 5 != 1) continue;
     options.memory_budget = graph->compiled().memory.planned * 7 / 8;
     const absl::StatusOr<Graph> within = Compile(tape, options);

@@ -61,7 +61,7 @@ std::string PrintMemory(const Graph& graph) {
       "constants                             ", Megabytes(constants), "\n", "weights                               ",
       Megabytes(weights), "\n", "optimizer and other state             ", Megabytes(state), "\n",
       "workspace of each worker              ", Megabytes(compiled.workspace_bytes), "\n",
-      absl::StrFormat("%d steps, %d groups, %d tasks, %d edges\n", compiled.steps.size(), compiled.groups.size(),
+      absl::StrFormat("%d steps, %d groups, %d tasks, %d edges\n", compiled.calls.size(), compiled.groups.size(),
                       compiled.tasks.size(), compiled.schedule.successors.size()));
 }
 
@@ -96,9 +96,9 @@ std::string PrintText(const Graph& graph) {
   const CompiledGraph& compiled = graph.compiled();
   std::vector<std::string> lines;
   for (const Node& node : compiled.program.nodes) lines.push_back(Line(compiled.program, node));
-  for (const Step& step : compiled.steps) {
-    if (compiled.groups[step.group].step_count == 1) continue;
-    absl::StrAppend(&lines[static_cast<size_t>(step.node)], ", in group ", step.group);
+  for (const KernelCall& call : compiled.calls) {
+    if (compiled.groups[call.group].call_count == 1) continue;
+    absl::StrAppend(&lines[static_cast<size_t>(call.node)], ", in group ", call.group);
   }
   return absl::StrJoin(lines, "\n") + "\n";
 }

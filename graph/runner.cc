@@ -93,18 +93,18 @@ struct Runner::State {
   absl::Status BindFeeds(absl::Span<const FeedPair> feeds);
   void Execute();
   void ExecuteAndCheckNan();
-  void RunTile(uint32_t step, const Rect& tile, int worker);
-  void MakeNan(uint32_t step, const Rect& tile);
+  void RunTile(uint32_t call, const Rect& tile, int worker);
+  void MakeNan(uint32_t call, const Rect& tile);
   std::string SourceWithNan() const;
-  void CheckNan(uint32_t step);
+  void CheckNan(uint32_t call);
 
   const CompiledGraph& compiled() const { return graph.compiled(); }
-  absl::Span<Tensor> inputs(uint32_t step) { return absl::MakeSpan(operands).subspan(first[step], input_count(step)); }
-  absl::Span<Tensor> outputs(uint32_t step) {
-    return absl::MakeSpan(operands).subspan(first[step] + input_count(step), node(step).output_count);
+  absl::Span<Tensor> inputs(uint32_t call) { return absl::MakeSpan(operands).subspan(first[call], input_count(call)); }
+  absl::Span<Tensor> outputs(uint32_t call) {
+    return absl::MakeSpan(operands).subspan(first[call] + input_count(call), node(call).output_count);
   }
-  const Node& node(uint32_t step) const { return compiled().program.node(compiled().steps[step].node); }
-  size_t input_count(uint32_t step) const { return node(step).inputs.size(); }
+  const Node& node(uint32_t call) const { return compiled().program.node(compiled().calls[call].node); }
+  size_t input_count(uint32_t call) const { return node(call).inputs.size(); }
 
   Graph graph;
   Parameters* parameters;
@@ -115,8 +115,8 @@ struct Runner::State {
   std::vector<std::byte*> workspaces;                                 // by worker
   std::vector<std::byte*> parameter_data, constant_data, input_data;  // by index of the program's tables
   std::vector<bool> input_used, input_fed;                            // by index: the graph reads it; this run has it
-  std::vector<Tensor> operands;                                       // of all steps: inputs, then outputs
-  std::vector<size_t> first;                                          // step → its first operand
+  std::vector<Tensor> operands;                                       // of all kernel calls: inputs, then outputs
+  std::vector<size_t> first;                                          // kernel call → its first operand
   std::vector<std::pair<size_t, uint32_t>> fed;                       // (operand, input): pointers that each run sets
   std::unique_ptr<Executor> executor;
   std::vector<TileTime> tile_times;
@@ -157,7 +157,7 @@ absl::Status Runner::State::Prepare() {
   arena = memory.Allocate(compiled().memory.planned);
   if (arena == nullptr) return OutOfMemory();
 
-  for (uint32_t s = 0; s < compiled().steps.size(); ++s) {
+  for (uint32_t s = 0; s < compiled().calls.size(); ++s) {
     first.push_back(operands.size());
     std::vector<ValueId> ids(node(s).inputs.begin(), node(s).inputs.end());
     for (uint32_t i = 0; i < node(s).output_count; ++i) ids.push_back(node(s).output(i));
@@ -231,14 +231,14 @@ absl::Status Runner::State::BindFeeds(absl::Span<const FeedPair> feeds) {
   return absl::OkStatus();
 }
 
-void Runner::State::RunTile(uint32_t step, const Rect& tile, int worker) {
+void Runner::State::RunTile(uint32_t call, const Rect& tile, int worker) {
 #ifndef NDEBUG
-  MakeNan(step, tile);
+  MakeNan(call, tile);
 #endif
-  compiled().steps[step].kernel({.attrs = node(step).attrs,
-                                 .inputs = inputs(step),
-                                 .outputs = outputs(step),
-                                 .prepared = compiled().steps[step].prepared.state.get(),
+  compiled().calls[call].kernel({.attrs = node(call).attrs,
+                                 .inputs = inputs(call),
+                                 .outputs = outputs(call),
+                                 .prepared = compiled().calls[call].prepared.state.get(),
                                  .workspace = workspaces[worker],
                                  .random = random},
                                 tile);
@@ -254,9 +254,9 @@ void Runner::State::Execute() {
     const Task& task = compiled().tasks[t];
     if (task.group == Task::kJoin) return;
     const Group& group = compiled().groups[task.group];
-    for (uint32_t s = group.first_step; s < group.end_step(); ++s) {
+    for (uint32_t s = group.first_call; s < group.end_call(); ++s) {
       if (!gate.Passes(node(s).op->writes > 0)) return;
-      const uint32_t tile = compiled().steps[s].first_tile + task.tile;
+      const uint32_t tile = compiled().calls[s].first_tile + task.tile;
       const int64_t begin = options.timed ? Now() : 0;
       RunTile(s, compiled().tiles[tile], worker);
       if (options.timed) tile_times[tile] = {begin - run_began, Now() - run_began, worker};
@@ -264,12 +264,12 @@ void Runner::State::Execute() {
   });
 }
 
-// One step after the other, in serial order.
+// One kernel call after the other, in serial order.
 void Runner::State::ExecuteAndCheckNan() {
   first_nan = SourceWithNan();
-  for (uint32_t s = 0; s < compiled().steps.size(); ++s) {
+  for (uint32_t s = 0; s < compiled().calls.size(); ++s) {
     if (!gate.Passes(node(s).op->writes > 0)) return;
-    bool clean = true;  // looked at now: the step may overwrite its inputs
+    bool clean = true;  // looked at now: the kernel call may overwrite its inputs
     for (const Tensor& in : inputs(s)) clean = clean && !HasNan(in);
     for (const Rect& tile : compiled().tiles_of(s)) RunTile(s, tile, 0);
     if (clean && first_nan.empty()) CheckNan(s);
@@ -277,12 +277,12 @@ void Runner::State::ExecuteAndCheckNan() {
 }
 
 // So that what a kernel forgets to write of its tile is a NaN.
-void Runner::State::MakeNan(uint32_t step, const Rect& tile) {
-  const Node& n = node(step);
+void Runner::State::MakeNan(uint32_t call, const Rect& tile) {
+  const Node& n = node(call);
   const Types input_types = compiled().program.InputTypes(n), output_types = compiled().program.OutputTypes(n);
   for (uint32_t i = n.op->writes; i < n.output_count; ++i) {
-    const Tensor& out = outputs(step)[i];
-    if (n.op->in_place >= 0 && inputs(step)[n.op->in_place].data == out.data) continue;
+    const Tensor& out = outputs(call)[i];
+    if (n.op->in_place >= 0 && inputs(call)[n.op->in_place].data == out.data) continue;
     const int operand = static_cast<int>(input_types.size() + i);
     const Rect rect = Access(*n.op, {n.attrs, input_types, output_types}, operand, tile);
     const size_t size = SizeOf(out.type.dtype);
@@ -308,11 +308,11 @@ std::string Runner::State::SourceWithNan() const {
   return "";
 }
 
-void Runner::State::CheckNan(uint32_t step) {
-  for (const Tensor& out : outputs(step)) {
+void Runner::State::CheckNan(uint32_t call) {
+  for (const Tensor& out : outputs(call)) {
     if (!HasNan(out)) continue;
-    const std::string& scope = compiled().program.scope(node(step));
-    first_nan = absl::StrCat(node(step).op->name, " ", ToString(out.type), scope.empty() ? "" : " at ", scope);
+    const std::string& scope = compiled().program.scope(node(call));
+    first_nan = absl::StrCat(node(call).op->name, " ", ToString(out.type), scope.empty() ? "" : " at ", scope);
     return;
   }
 }

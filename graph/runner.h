@@ -63,12 +63,12 @@ class Outputs {
 
 struct RunnerOptions {
   int threads = 0;         // workers, the caller among them, at most 1024; 0: as many as there are cores
-  bool check_nan = false;  // look for the first step (in serial order) that makes a NaN; slow, and serial
+  bool check_nan = false;  // look for the first kernel call (in serial order) that makes a NaN; slow, and serial
   const Policy* policy = &kCriticalPath;  // which ready task comes next: none changes any bit (graph/policies/)
   bool timed = false;                     // take the time of every tile, but in runs with check_nan
 };
 
-// When a tile of a step ran, in nanoseconds since the run began, and where.
+// When a tile of a kernel call ran, in nanoseconds since the run began, and where.
 struct TileTime {
   int64_t begin = 0, end = 0;
   int worker = 0;
@@ -98,7 +98,7 @@ class Runner {
   const absl::Status& status() const;
   int workers_entered() const;  // into the last run, with the caller; 1 if there was nothing to share, 0 before any
   std::optional<uint64_t> steals() const;  // of the last run; none where nobody steals (graph/executor.h)
-  // After a run with check_nan: the input or parameter that has a NaN, else "exp f32[2,3] at mlp" of the first step
+  // After a run with check_nan: the input or parameter that has a NaN, else "exp f32[2,3] at mlp" of the first call
   // whose output has one and whose inputs have none, else "".
   const std::string& first_nan() const;
 

@@ -226,8 +226,8 @@ std::vector<float> Trained(int threads, uint64_t seed, int* most_workers) {
   const Var update = tape.Group({Assign(w, w - gradients[0] * 100.0), Assign(b, b - gradients[1] * 100.0)});
   Parameters parameters({.seed = seed});
   const Graph graph = CompileOrDie(tape, {.fetch = {loss}, .update = {update}});
-  const auto& steps = graph.compiled().steps;
-  EXPECT_GT(std::count_if(steps.begin(), steps.end(), [](const Step& s) { return s.tile_count > 2; }), 5);
+  const auto& calls = graph.compiled().calls;
+  EXPECT_GT(std::count_if(calls.begin(), calls.end(), [](const KernelCall& c) { return c.tile_count > 2; }), 5);
   Runner runner(graph, &parameters, {.threads = threads});
   std::vector<float> data(1024 * 160);
   for (size_t i = 0; i < data.size(); ++i) data[i] = std::sin(static_cast<float>(i));

@@ -19,8 +19,8 @@ bool Overlap(const Rect& a, const Rect& b) {
 class TaskMaker {
  public:
   explicit TaskMaker(CompiledGraph* graph) : graph_(*graph), program_(graph->program) {
-    step_of_.assign(program_.nodes.size(), kNone);
-    for (uint32_t s = 0; s < graph_.steps.size(); ++s) step_of_[static_cast<size_t>(graph_.steps[s].node)] = s;
+    call_of_.assign(program_.nodes.size(), kNone);
+    for (uint32_t s = 0; s < graph_.calls.size(); ++s) call_of_[static_cast<size_t>(graph_.calls[s].node)] = s;
     done_.assign(graph_.groups.size(), kNone);
     first_whole_.assign(1, 0);
   }
@@ -33,9 +33,9 @@ class TaskMaker {
       for_all_.clear();
       edges_.clear();
       double seconds = 0;
-      const uint32_t end = graph_.groups[g].end_step();
-      for (uint32_t s = graph_.groups[g].first_step; s < end; ++s) {
-        const Node& node = program_.node(graph_.steps[s].node);
+      const uint32_t end = graph_.groups[g].end_call();
+      for (uint32_t s = graph_.groups[g].first_call; s < end; ++s) {
+        const Node& node = program_.node(graph_.calls[s].node);
         const Types inputs = program_.InputTypes(node), outputs = program_.OutputTypes(node);
         const OpArgs args = {node.attrs, inputs, outputs};
         for (size_t k = 0; k < node.inputs.size(); ++k) WaitForInput(s, args, k);
@@ -43,7 +43,7 @@ class TaskMaker {
       }
       first_whole_.push_back(static_cast<uint32_t>(whole_.size()));
       users_.clear();
-      for (; reuse != reuses.reuses.end() && reuse->step < end; ++reuse) {
+      for (; reuse != reuses.reuses.end() && reuse->call < end; ++reuse) {
         AddUsers(g, reuses.users[reuse->users], &user_sets_[reuse->users]);
       }
       WaitForUsers(g);
@@ -71,14 +71,14 @@ class TaskMaker {
     return done_[group];
   }
 
-  // Tile by tile, for what step `s` reads as operand `k`; unless its own group makes it.
+  // Tile by tile, for what call `s` reads as operand `k`; unless its own group makes it.
   void WaitForInput(uint32_t s, const OpArgs& args, size_t k) {
-    const Node& node = program_.node(graph_.steps[s].node);
+    const Node& node = program_.node(graph_.calls[s].node);
     const ValueId value = graph_.storage_roots[static_cast<size_t>(node.inputs[k])];
     const NodeId producer = program_.value(value).producer;
-    const uint32_t step = step_of_[static_cast<size_t>(producer)];
-    if (step == kNone) return;  // an input, a parameter, a constant
-    const uint32_t before = graph_.steps[step].group, group = graph_.steps[s].group;
+    const uint32_t call = call_of_[static_cast<size_t>(producer)];
+    if (call == kNone) return;  // an input, a parameter, a constant
+    const uint32_t before = graph_.calls[call].group, group = graph_.calls[s].group;
     if (before == group) return;
     const uint32_t tiles = tile_count(group), made = tile_count(before);
     if (made == 1) return WaitForAll(before);
@@ -88,7 +88,7 @@ class TaskMaker {
     const OpArgs maker_args = {maker.attrs, maker_inputs, maker_outputs};
     const int output = static_cast<int>(static_cast<uint32_t>(value) - static_cast<uint32_t>(maker.first_output));
     written_.clear();
-    for (const Rect& tile : graph_.tiles_of(step)) {
+    for (const Rect& tile : graph_.tiles_of(call)) {
       written_.push_back(Access(*maker.op, maker_args, static_cast<int>(maker_inputs.size()) + output, tile));
     }
     bool all_read_all = true;
@@ -115,26 +115,26 @@ class TaskMaker {
   }
 
   struct UserSet {
-    uint32_t waiters = 0;   // steps that wait for it
+    uint32_t waiters = 0;   // calls that wait for it
     uint32_t done = kNone;  // the task that waits for all of it, where that saves edges
   };
 
   // Those that the data's edges don't put before `group`. Uses in `group` itself are in order, tile by tile.
-  void AddUsers(uint32_t group, const std::vector<uint32_t>& steps, UserSet* set) {
-    const uint64_t count = steps.size();
-    if (count * set->waiters > kMaxTimes * (count + set->waiters) && graph_.steps[steps.back()].group != group) {
-      if (set->done == kNone) set->done = AllOf(steps);
+  void AddUsers(uint32_t group, const std::vector<uint32_t>& calls, UserSet* set) {
+    const uint64_t count = calls.size();
+    if (count * set->waiters > kMaxTimes * (count + set->waiters) && graph_.calls[calls.back()].group != group) {
+      if (set->done == kNone) set->done = AllOf(calls);
       return for_all_.push_back(set->done);
     }
-    for (uint32_t step : steps) {
-      const uint32_t user = graph_.steps[step].group;
+    for (uint32_t call : calls) {
+      const uint32_t user = graph_.calls[call].group;
       if (user != group && !IsBefore(user, group)) users_.push_back(user);
     }
   }
 
-  uint32_t AllOf(const std::vector<uint32_t>& steps) {
+  uint32_t AllOf(const std::vector<uint32_t>& calls) {
     std::vector<uint32_t> tasks;
-    for (uint32_t step : steps) tasks.push_back(Done(graph_.steps[step].group));
+    for (uint32_t call : calls) tasks.push_back(Done(graph_.calls[call].group));
     const uint32_t all = AddJoin();
     for (uint32_t task : tasks) builder_.AddEdge(task, all);  // the same one twice is one
     return all;
@@ -190,7 +190,7 @@ class TaskMaker {
   CompiledGraph& graph_;
   const Program& program_;
   ScheduleBuilder builder_;
-  std::vector<uint32_t> step_of_;                     // by node
+  std::vector<uint32_t> call_of_;                     // by node
   std::vector<uint32_t> done_;                        // by group: the join of its tiles
   std::vector<uint32_t> first_whole_, whole_;         // by group: where those that it waits for as a whole begin
   std::vector<uint32_t> for_all_;                     // of this group: tasks that every tile waits for

@@ -7,7 +7,7 @@
 
 namespace weft {
 
-// Fills in tasks and schedule of a graph whose steps and groups are there.
+// Fills in tasks and schedule of a graph whose calls and groups are there.
 void MakeTasks(CompiledGraph* graph, const Reuses& reuses);
 
 }  // namespace weft

@@ -90,24 +90,24 @@ Terms LeastErrors(const std::vector<Terms>& rows, const std::vector<double>& row
 
 }  // namespace
 
-std::vector<TileSample> Samples(const Graph& graph, absl::Span<const double> step_seconds) {
+std::vector<TileSample> Samples(const Graph& graph, absl::Span<const double> call_seconds) {
   const CompiledGraph& compiled = graph.compiled();
   const std::vector<double> memory_bytes = MemoryBytes(graph, kCacheBytes);
   std::map<std::string, double> count;
   std::vector<TileSample> samples;
-  for (size_t s = 0; s < compiled.steps.size(); ++s) {
-    const Node& node = compiled.program.node(compiled.steps[s].node);
+  for (size_t s = 0; s < compiled.calls.size(); ++s) {
+    const Node& node = compiled.program.node(compiled.calls[s].node);
     const Types inputs = compiled.program.InputTypes(node), outputs = compiled.program.OutputTypes(node);
     const OpArgs args = {node.attrs, inputs, outputs};
     const Cost cost = CostOf(*node.op, args);
-    const uint32_t tiles = compiled.steps[s].tile_count;
+    const uint32_t tiles = compiled.calls[s].tile_count;
     const DType dtype = inputs.empty() ? outputs[0].dtype : inputs[0].dtype;
     samples.push_back({.kind = absl::StrCat(node.op->name, " ", Name(dtype)),
                        .flops = cost.flops / tiles,
                        .bytes = cost.bytes / tiles,
                        .memory_bytes = memory_bytes[s] / tiles,
                        .model_seconds = weft::Seconds(*node.op, args) / tiles,
-                       .seconds = s < step_seconds.size() ? step_seconds[s] / tiles : 0,
+                       .seconds = s < call_seconds.size() ? call_seconds[s] / tiles : 0,
                        .tiles = tiles});
     ++count[samples.back().kind];
   }
@@ -191,7 +191,7 @@ std::vector<double> Calibration::TaskSeconds(const Graph& graph) const {
   std::vector<double> seconds(compiled.tasks.size(), 0);
   for (const Group& group : compiled.groups) {
     double sum = 0;
-    for (uint32_t s = group.first_step; s < group.end_step(); ++s) sum += Seconds(samples[s]);
+    for (uint32_t s = group.first_call; s < group.end_call(); ++s) sum += Seconds(samples[s]);
     for (uint32_t t = 0; t < group.tile_count; ++t) seconds[group.first_task + t] = sum;
   }
   return seconds;
@@ -204,7 +204,7 @@ EstimateErrors CompareEstimates(absl::Span<const TileSample> samples, const Cali
     if (!(sample.seconds > 0)) continue;
     const double estimate = calibration != nullptr ? calibration->Seconds(sample) : sample.model_seconds;
     auto& [error, offs] = by_kind[sample.kind];
-    ++error.steps;
+    ++error.calls;
     error.seconds += sample.seconds * sample.tiles;
     error.estimate += estimate * sample.tiles;
     offs.push_back(std::abs(estimate / sample.seconds - 1));

@@ -1,6 +1,6 @@
 // What ops take on this machine, fitted to what they took: for priorities and pictures. Tiles never depend on it.
 //
-//   const Calibration calibration = Calibration::Fit(Samples(graph, StepSeconds(graph, times.tiles())));
+//   const Calibration calibration = Calibration::Fit(Samples(graph, CallSeconds(graph, times.tiles())));
 //   const Graph scheduled = WithTimes(other, calibration.TaskSeconds(other));
 #ifndef WEFT_LAB_CALIBRATION_H_
 #define WEFT_LAB_CALIBRATION_H_
@@ -16,18 +16,18 @@
 
 namespace weft {
 
-// One step of a graph: a tile of it, at the mean.
+// One kernel call of a graph: a tile of it, at the mean.
 struct TileSample {
   std::string kind;             // the op and what it reads first: "matmul f32"
   double flops = 0, bytes = 0;  // by the op's own count
   double memory_bytes = 0;      // of operands that are in no cache
   double model_seconds = 0;     // by the cost model that cuts tiles (graph/cost.h)
   double seconds = 0;           // what it took
-  uint32_t tiles = 1;           // of the step
-  double weight = 1;            // in a fit: all steps of a kind in a graph count as much as one
+  uint32_t tiles = 1;           // of the kernel call
+  double weight = 1;            // in a fit: all kernel calls of a kind in a graph count as much as one
 };
-// By step; without what they took if `step_seconds` is empty.
-std::vector<TileSample> Samples(const Graph& graph, absl::Span<const double> step_seconds);
+// By kernel call; without what they took if `call_seconds` is empty.
+std::vector<TileSample> Samples(const Graph& graph, absl::Span<const double> call_seconds);
 
 class Calibration {
  public:
@@ -51,17 +51,17 @@ class Calibration {
   double others_ = 1;  // times the cost model's seconds
 };
 
-// Estimates beside what was measured, of the steps of a kind. "off" is how far the estimate is from what a step took,
-// as a part of that.
+// Estimates beside what was measured, of the kernel calls of a kind. "off" is how far the estimate is from what a call
+// took, as a part of that.
 struct KindError {
   std::string kind;
-  int steps = 0;
+  int calls = 0;
   double seconds = 0, estimate = 0;  // of all of them together
   double median_off = 0;
 };
 struct EstimateErrors {
   std::vector<KindError> kinds;  // those that take longest first
-  double median_off = 0;         // of all steps
+  double median_off = 0;         // of all kernel calls
 };
 // Null: the cost model that cuts tiles.
 EstimateErrors CompareEstimates(absl::Span<const TileSample> samples, const Calibration* calibration);

@@ -30,7 +30,7 @@ TEST(CalibrationTest, FindsTheRatesThatMadeTheTimesWhateverAFewOutliersSay) {
   const EstimateErrors errors = CompareEstimates(samples, &calibration);
   EXPECT_LT(errors.median_off, 1e-3);
   ASSERT_EQ(errors.kinds.size(), 2u);
-  EXPECT_EQ(errors.kinds[0].steps, 60);
+  EXPECT_EQ(errors.kinds[0].calls, 60);
   EXPECT_GT(errors.kinds[0].seconds, errors.kinds[1].seconds);
 
   const absl::StatusOr<Calibration> again = Calibration::FromJson(calibration.ToJson(), "here");
@@ -69,7 +69,7 @@ TEST(CalibrationTest, GivesEveryTaskOfAGraphItsTime) {
   const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {Sum(Tanh(MatMul(x, w)))}});
   ASSERT_TRUE(graph.ok()) << graph.status();
   const std::vector<TileTime> times(graph->compiled().tiles.size(), {.end = 5000});
-  const std::vector<TileSample> samples = Samples(*graph, StepSeconds(*graph, times));
+  const std::vector<TileSample> samples = Samples(*graph, CallSeconds(*graph, times));
   const Calibration calibration = Calibration::Fit(samples);
   EXPECT_LT(CompareEstimates(samples, &calibration).median_off, 1e-6);
   const std::vector<double> estimates = calibration.TaskSeconds(*graph), tasks = TaskSeconds(*graph, times);

@@ -18,8 +18,8 @@ constexpr uint32_t kNoGroup = 0xffffffff;
 // By node: which of those that run together, if it does.
 std::vector<uint32_t> GroupsOf(const CompiledGraph& graph) {
   std::vector<uint32_t> groups(graph.program.nodes.size(), kNoGroup);
-  for (const Step& step : graph.steps) {
-    if (graph.groups[step.group].step_count > 1) groups[static_cast<size_t>(step.node)] = step.group;
+  for (const KernelCall& call : graph.calls) {
+    if (graph.groups[call.group].call_count > 1) groups[static_cast<size_t>(call.node)] = call.group;
   }
   return groups;
 }

@@ -48,20 +48,20 @@ std::vector<double> TaskSeconds(const Graph& graph, absl::Span<const TileTime> t
     const Task& task = compiled.tasks[t];
     if (task.group == Task::kJoin) continue;
     const Group& group = compiled.groups[task.group];
-    for (uint32_t s = group.first_step; s < group.end_step(); ++s) {
-      const TileTime& tile = tiles[compiled.steps[s].first_tile + task.tile];
+    for (uint32_t s = group.first_call; s < group.end_call(); ++s) {
+      const TileTime& tile = tiles[compiled.calls[s].first_tile + task.tile];
       seconds[t] += static_cast<double>(tile.end - tile.begin) * 1e-9;
     }
   }
   return seconds;
 }
 
-std::vector<double> StepSeconds(const Graph& graph, absl::Span<const TileTime> tiles) {
+std::vector<double> CallSeconds(const Graph& graph, absl::Span<const TileTime> tiles) {
   WEFT_CHECK(tiles.size() == graph.compiled().tiles.size());
   std::vector<double> seconds;
-  for (const Step& step : graph.compiled().steps) {
+  for (const KernelCall& call : graph.compiled().calls) {
     int64_t sum = 0;
-    for (const TileTime& tile : tiles.subspan(step.first_tile, step.tile_count)) sum += tile.end - tile.begin;
+    for (const TileTime& tile : tiles.subspan(call.first_tile, call.tile_count)) sum += tile.end - tile.begin;
     seconds.push_back(static_cast<double>(sum) * 1e-9);
   }
   return seconds;
@@ -70,12 +70,12 @@ std::vector<double> StepSeconds(const Graph& graph, absl::Span<const TileTime> t
 std::vector<double> TileShares(const Graph& graph) {
   const CompiledGraph& compiled = graph.compiled();
   std::vector<double> shares(compiled.tiles.size(), 1);
-  for (uint32_t s = 0; s < compiled.steps.size(); ++s) {
+  for (uint32_t s = 0; s < compiled.calls.size(); ++s) {
     double whole = 0;
     for (const Rect& tile : compiled.tiles_of(s)) whole += static_cast<double>(tile.rows() * tile.cols());
-    for (uint32_t t = 0; whole > 0 && t < compiled.steps[s].tile_count; ++t) {
-      const Rect& tile = compiled.tiles[compiled.steps[s].first_tile + t];
-      shares[compiled.steps[s].first_tile + t] = static_cast<double>(tile.rows() * tile.cols()) / whole;
+    for (uint32_t t = 0; whole > 0 && t < compiled.calls[s].tile_count; ++t) {
+      const Rect& tile = compiled.tiles[compiled.calls[s].first_tile + t];
+      shares[compiled.calls[s].first_tile + t] = static_cast<double>(tile.rows() * tile.cols()) / whole;
     }
   }
   return shares;
@@ -83,11 +83,11 @@ std::vector<double> TileShares(const Graph& graph) {
 
 std::vector<double> MemoryBytes(const Graph& graph, double cache) {
   const CompiledGraph& compiled = graph.compiled();
-  std::vector<double> bytes(compiled.steps.size(), 0);
+  std::vector<double> bytes(compiled.calls.size(), 0);
   absl::flat_hash_map<std::tuple<Place::Kind, uint32_t, size_t>, double> touched;  // a place → when, in bytes before it
   double now = 0;
   for (size_t s = 0; s < bytes.size(); ++s) {
-    const Node& node = compiled.program.node(compiled.steps[s].node);
+    const Node& node = compiled.program.node(compiled.calls[s].node);
     const auto touch = [&](ValueId id) {
       const Place& place = compiled.places[static_cast<size_t>(id)];
       const double size = static_cast<double>(compiled.program.value(id).type.bytes());
@@ -109,7 +109,7 @@ std::vector<TaskCost> TaskCosts(const Graph& graph, absl::Span<const double> tas
   for (double seconds : task_seconds) costs.push_back({.seconds = seconds});
   for (const Group& group : compiled.groups) {
     double sum = 0;
-    for (uint32_t s = group.first_step; s < group.end_step(); ++s) sum += bytes[s];
+    for (uint32_t s = group.first_call; s < group.end_call(); ++s) sum += bytes[s];
     for (uint32_t t = 0; t < group.tile_count; ++t) costs[group.first_task + t].bytes = sum / group.tile_count;
   }
   return costs;
@@ -131,8 +131,8 @@ Graph WithoutReuse(const Graph& graph) {
   const auto root = [&](ValueId id) { return static_cast<size_t>(free->storage_roots[static_cast<size_t>(id)]); };
   Reuses states;  // what is left: who reads a state comes before who writes its next version
   std::vector<std::vector<uint32_t>> readers(free->program.values.size());
-  for (uint32_t s = 0; s < free->steps.size(); ++s) {
-    const Node& node = free->program.node(free->steps[s].node);
+  for (uint32_t s = 0; s < free->calls.size(); ++s) {
+    const Node& node = free->program.node(free->calls[s].node);
     for (uint32_t i = 0; i < node.op->writes; ++i) {
       states.reuses.push_back({s, static_cast<uint32_t>(states.users.size())});
       states.users.push_back(readers[root(node.inputs[i])]);

@@ -32,14 +32,14 @@ class RunTimes {
 absl::StatusOr<RunTimes> MeasureOnOneWorker(const Graph& graph, absl::Span<const FeedPair> feeds,
                                             Parameters* parameters, int64_t runs);
 
-// The tiles' times, added up. By task of the graph, 0 for joins; by step.
+// The tiles' times, added up. By task of the graph, 0 for joins; by kernel call.
 std::vector<double> TaskSeconds(const Graph& graph, absl::Span<const TileTime> tiles);
-std::vector<double> StepSeconds(const Graph& graph, absl::Span<const TileTime> tiles);
+std::vector<double> CallSeconds(const Graph& graph, absl::Span<const TileTime> tiles);
 // By tile: how much of its node it is, of 1.
 std::vector<double> TileShares(const Graph& graph);
 inline constexpr double kCacheBytes = 32e6;  // as if nobody else used it
-// By step: bytes that its operands bring from memory, being those that were not touched while less than `cache` other
-// bytes were, in the order of the program.
+// By kernel call: bytes that its operands bring from memory, being those that were not touched while less than `cache`
+// other bytes were, in the order of the program.
 std::vector<double> MemoryBytes(const Graph& graph, double cache);
 // With what each task brings from memory.
 std::vector<TaskCost> TaskCosts(const Graph& graph, absl::Span<const double> task_seconds, double cache);
@@ -48,8 +48,8 @@ std::vector<TaskCost> TaskCosts(const Graph& graph, absl::Span<const double> tas
 Graph WithTimes(const Graph& graph, absl::Span<const double> task_seconds);
 // By those of a run on one worker.
 absl::StatusOr<Graph> WithMeasuredTimes(const Graph& graph, absl::Span<const FeedPair> feeds, Parameters* parameters);
-// The same steps and tiles, without the edges that let values share bytes, but for states and their next versions: to
-// simulate only, because in a run values would overwrite each other.
+// The same kernel calls and tiles, without the edges that let values share bytes, but for states and their next
+// versions: to simulate only, because in a run values would overwrite each other.
 Graph WithoutReuse(const Graph& graph);
 
 }  // namespace weft

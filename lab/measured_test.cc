@@ -35,7 +35,7 @@ TEST(MeasuredTest, ReuseOfBytesHardlyMakesTheLongestPathLonger) {
   const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {loss}, .update = {updates.begin(), updates.end()}});
   ASSERT_TRUE(graph.ok()) << graph.status();
   const Graph free = WithoutReuse(*graph);
-  EXPECT_EQ(free.compiled().steps.size(), graph->compiled().steps.size());
+  EXPECT_EQ(free.compiled().calls.size(), graph->compiled().calls.size());
   EXPECT_LT(free.compiled().schedule.successors.size(), graph->compiled().schedule.successors.size());
   EXPECT_LE(PathSeconds(free), PathSeconds(*graph) + 1e-12);
   EXPECT_LE(PathSeconds(*graph), 1.1 * PathSeconds(free));
@@ -49,7 +49,7 @@ TEST(MeasuredTest, ReuseOfBytesHardlyMakesTheLongestPathLonger) {
   EXPECT_LT(tight->compiled().memory.planned, memory.planned);
 }
 
-TEST(MeasuredTest, MediansAreOfEachTileAndSumUpToTasksAndSteps) {
+TEST(MeasuredTest, MediansAreOfEachTileAndSumUpToTasksAndKernelCalls) {
   Tape tape;
   const Var x = tape.Input("x", {kF32, {512, 512}});
   const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {Sum(MatMul(x, x))}});
@@ -63,11 +63,11 @@ TEST(MeasuredTest, MediansAreOfEachTileAndSumUpToTasksAndSteps) {
   }
   EXPECT_EQ(times.runs(), 3);
   EXPECT_EQ(times.seconds(), 2);
-  double tasks = 0, steps = 0;
+  double tasks = 0, calls = 0;
   for (double seconds : TaskSeconds(*graph, times.tiles())) tasks += seconds;
-  for (double seconds : StepSeconds(*graph, times.tiles())) steps += seconds;
+  for (double seconds : CallSeconds(*graph, times.tiles())) calls += seconds;
   EXPECT_NEAR(tasks, 2e-6 * static_cast<double>(compiled.tiles.size()), 1e-12);
-  EXPECT_NEAR(steps, tasks, 1e-12);
+  EXPECT_NEAR(calls, tasks, 1e-12);
 }
 
 TEST(MeasuredTest, SharesOfTilesFollowTheirSizes) {

@@ -33,9 +33,9 @@ class Reporter {
   }
 
   Json Run() {
-    const std::vector<double> steps = StepSeconds(graph_, tiles_);
+    const std::vector<double> calls = CallSeconds(graph_, tiles_);
     double busy = 0;
-    for (double seconds : steps) busy += seconds;
+    for (double seconds : calls) busy += seconds;
     const MemoryFigures& memory = compiled_.memory;
     return {{"title", options_.title},
             {"policy", options_.policy->name},
@@ -50,49 +50,49 @@ class Reporter {
             {"planned", memory.planned},
             {"lower_bound", memory.lower_bound},
             {"free", Free()},
-            {"costs", Costs(steps)}};
+            {"costs", Costs(calls)}};
   }
 
  private:
-  // By step: op, scope, types, FLOPs, bytes, number of tiles.
+  // By kernel call: op, scope, types, FLOPs, bytes, number of tiles.
   Json Nodes() const {
     Json nodes = Json::array();
-    for (const Step& step : compiled_.steps) {
-      const Node& node = compiled_.program.node(step.node);
+    for (const KernelCall& call : compiled_.calls) {
+      const Node& node = compiled_.program.node(call.node);
       const Types inputs = compiled_.program.InputTypes(node), outputs = compiled_.program.OutputTypes(node);
       const Cost cost = CostOf(*node.op, {node.attrs, inputs, outputs});
       const std::string types =
           absl::StrCat(ToString(TypeSpan(inputs)), inputs.empty() ? "" : " ", "→ ", ToString(TypeSpan(outputs)));
-      nodes.push_back({node.op->name, compiled_.program.scope(node), types, cost.flops, cost.bytes, step.tile_count});
+      nodes.push_back({node.op->name, compiled_.program.scope(node), types, cost.flops, cost.bytes, call.tile_count});
     }
     return nodes;
   }
 
-  // Of each tile: worker, begin, duration, step, 1 if it is on the critical path, and how much of its node it is.
+  // Of each tile: worker, begin, duration, kernel call, 1 if it is on the critical path, and its part of the node.
   Json Slices() const {
     const std::vector<double> shares = TileShares(graph_);
     std::vector<char> critical(compiled_.tasks.size(), 0);
     for (uint32_t task : timeline_.critical_path()) critical[task] = 1;
     Json slices = Json::array();
-    for (uint32_t s = 0; s < compiled_.steps.size(); ++s) {
-      const Step& step = compiled_.steps[s];
-      for (uint32_t t = 0; t < step.tile_count; ++t) {
-        const TileTime& tile = tiles_[step.first_tile + t];
+    for (uint32_t s = 0; s < compiled_.calls.size(); ++s) {
+      const KernelCall& call = compiled_.calls[s];
+      for (uint32_t t = 0; t < call.tile_count; ++t) {
+        const TileTime& tile = tiles_[call.first_tile + t];
         slices.push_back({tile.worker, Microseconds(tile.begin), Microseconds(tile.end - tile.begin), s,
-                          static_cast<int>(critical[compiled_.groups[step.group].first_task + t]),
-                          std::round(shares[step.first_tile + t] * 1e4) * 1e-4});
+                          static_cast<int>(critical[compiled_.groups[call.group].first_task + t]),
+                          std::round(shares[call.first_tile + t] * 1e4) * 1e-4});
       }
     }
     return slices;
   }
 
-  // Of each task: its first step and how many there are, tile, begin, duration, and how long it had been ready.
+  // Of each task: its first kernel call and how many there are, tile, begin, duration, and how long it had been ready.
   Json Path() const {
     Json path = Json::array();
     for (uint32_t task : timeline_.critical_path()) {
       const Group& group = compiled_.groups[compiled_.tasks[task].group];
       const Period period = timeline_.period(task);
-      path.push_back({group.first_step, group.step_count, compiled_.tasks[task].tile, Microseconds(period.begin),
+      path.push_back({group.first_call, group.call_count, compiled_.tasks[task].tile, Microseconds(period.begin),
                       Microseconds(period.end - period.begin),
                       Microseconds(std::max<int64_t>(0, period.begin - timeline_.ready(task)))});
     }
@@ -109,16 +109,16 @@ class Reporter {
     const FreeNodes free = FindFreeNodes(graph_, tiles_, *options_.policy, workers_, kFreeNodes);
     Json nodes = Json::array();
     for (const FreeNode& node : free.nodes) {
-      nodes.push_back({node.step, Rounded(node.seconds), Rounded(node.makespan)});
+      nodes.push_back({node.call, Rounded(node.seconds), Rounded(node.makespan)});
     }
     return {{"makespan_us", Rounded(free.makespan)}, {"nodes", std::move(nodes)}};
   }
 
-  Json Costs(const std::vector<double>& steps) const {
-    const EstimateErrors errors = CompareEstimates(Samples(graph_, steps), options_.calibration);
+  Json Costs(const std::vector<double>& calls) const {
+    const EstimateErrors errors = CompareEstimates(Samples(graph_, calls), options_.calibration);
     Json kinds = Json::array();
     for (const KindError& kind : errors.kinds) {
-      kinds.push_back({kind.kind, kind.steps, Rounded(kind.seconds), Rounded(kind.estimate), kind.median_off});
+      kinds.push_back({kind.kind, kind.calls, Rounded(kind.seconds), Rounded(kind.estimate), kind.median_off});
     }
     return {{"calibrated", options_.calibration != nullptr}, {"median_off", errors.median_off}, {"kinds", kinds}};
   }
@@ -142,14 +142,14 @@ FreeNodes FindFreeNodes(const Graph& graph, absl::Span<const TileTime> tiles, co
   FreeNodes free = {.makespan = Simulate(compiled.schedule, costs, policy, machine).makespan};
 
   // Those that bring most are likely among those with the largest parts of the workers' time and of the longest path.
-  const std::vector<double> seconds = StepSeconds(graph, tiles);
+  const std::vector<double> seconds = CallSeconds(graph, tiles);
   std::vector<double> most(seconds.size());
   for (size_t s = 0; s < seconds.size(); ++s) most[s] = seconds[s] / workers;
   for (uint32_t task : FindCriticalPath(compiled.schedule, costs).tasks) {
     if (compiled.tasks[task].group == Task::kJoin) continue;
     const Group& group = compiled.groups[compiled.tasks[task].group];
-    for (uint32_t s = group.first_step; s < group.end_step(); ++s) {
-      const TileTime& tile = tiles[compiled.steps[s].first_tile + compiled.tasks[task].tile];
+    for (uint32_t s = group.first_call; s < group.end_call(); ++s) {
+      const TileTime& tile = tiles[compiled.calls[s].first_tile + compiled.tasks[task].tile];
       most[s] += static_cast<double>(tile.end - tile.begin) * 1e-9;
     }
   }
@@ -159,11 +159,11 @@ FreeNodes FindFreeNodes(const Graph& graph, absl::Span<const TileTime> tiles, co
   candidates.resize(std::min(candidates.size(), std::max(kSimulatedNodes, count)));
 
   for (uint32_t s : candidates) {
-    const Step& step = compiled.steps[s];
+    const KernelCall& call = compiled.calls[s];
     std::vector<TaskCost> without = costs;
-    for (uint32_t t = 0; t < step.tile_count; ++t) {
-      const TileTime& tile = tiles[step.first_tile + t];
-      double& left = without[compiled.groups[step.group].first_task + t].seconds;
+    for (uint32_t t = 0; t < call.tile_count; ++t) {
+      const TileTime& tile = tiles[call.first_tile + t];
+      double& left = without[compiled.groups[call.group].first_task + t].seconds;
       left = std::max(0.0, left - static_cast<double>(tile.end - tile.begin) * 1e-9);
     }
     const double makespan = Simulate(compiled.schedule, without, policy, machine).makespan;

@@ -30,7 +30,7 @@ std::string ScheduleReport(const Graph& graph, absl::Span<const TileTime> tiles,
 
 // A node whose time would make the run shorter by more than others' if it took none.
 struct FreeNode {
-  uint32_t step = 0;
+  uint32_t call = 0;
   double seconds = 0;   // of its tiles together
   double makespan = 0;  // without it, simulated on the same number of workers
 };

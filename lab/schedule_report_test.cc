@@ -46,7 +46,7 @@ TEST_F(ScheduleReportTest, ThePageHoldsTheRunAndNoTextEndsItsScript) {
   EXPECT_EQ(data.at("title"), "two products");
   EXPECT_EQ(data.at("policy"), "fifo");
   EXPECT_EQ(data.at("slices").size(), graph_->compiled().tiles.size());
-  EXPECT_EQ(data.at("nodes").size(), graph_->compiled().steps.size());
+  EXPECT_EQ(data.at("nodes").size(), graph_->compiled().calls.size());
   EXPECT_EQ(data.at("live").back().at(1), 0);
   for (const auto& level : data.at("live")) EXPECT_LE(level.at(1), data.at("planned"));
   EXPECT_EQ(data.at("ready").back().at(1), 0);
@@ -67,18 +67,18 @@ TEST_F(ScheduleReportTest, ThePageHoldsTheRunAndNoTextEndsItsScript) {
 
 TEST_F(ScheduleReportTest, WhatIsFreeShortensTheRunAndTheLongestFirst) {
   const CompiledGraph& compiled = graph_->compiled();
-  const auto name = [&](uint32_t step) {
-    return std::string(compiled.program.node(compiled.steps[step].node).op->name);
+  const auto name = [&](uint32_t call) {
+    return std::string(compiled.program.node(compiled.calls[call].node).op->name);
   };
   std::vector<TileTime> tiles(compiled.tiles.size());
-  for (uint32_t s = 0; s < compiled.steps.size(); ++s) {
-    for (uint32_t t = 0; t < compiled.steps[s].tile_count; ++t) {
-      tiles[compiled.steps[s].first_tile + t].end = name(s) == "matmul" ? 1'000'000 : 10'000;
+  for (uint32_t s = 0; s < compiled.calls.size(); ++s) {
+    for (uint32_t t = 0; t < compiled.calls[s].tile_count; ++t) {
+      tiles[compiled.calls[s].first_tile + t].end = name(s) == "matmul" ? 1'000'000 : 10'000;
     }
   }
   const FreeNodes free = FindFreeNodes(*graph_, tiles, kCriticalPath, 2, 3);
   ASSERT_EQ(free.nodes.size(), 3u);
-  for (int i : {0, 1}) EXPECT_EQ(name(free.nodes[i].step), "matmul");
+  for (int i : {0, 1}) EXPECT_EQ(name(free.nodes[i].call), "matmul");
   double before = 0;
   for (const FreeNode& node : free.nodes) {
     EXPECT_GE(node.makespan, before);

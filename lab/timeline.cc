@@ -76,14 +76,14 @@ Period Timeline::PeriodOf(uint32_t task) const {
   if (task >= graph_.tasks.size() || graph_.tasks[task].group == Task::kJoin) return {ready_[task], ready_[task]};
   const auto [group_number, tile] = graph_.tasks[task];
   const Group& group = graph_.groups[group_number];
-  return {tiles_[graph_.steps[group.first_step].first_tile + tile].begin,
-          tiles_[graph_.steps[group.end_step() - 1].first_tile + tile].end};
+  return {tiles_[graph_.calls[group.first_call].first_tile + tile].begin,
+          tiles_[graph_.calls[group.end_call() - 1].first_tile + tile].end};
 }
 
-Period Timeline::StepPeriod(uint32_t s) const {
+Period Timeline::CallPeriod(uint32_t s) const {
   Period period = {std::numeric_limits<int64_t>::max(), 0};
-  for (uint32_t t = 0; t < graph_.steps[s].tile_count; ++t) {
-    const TileTime& tile = tiles_[graph_.steps[s].first_tile + t];
+  for (uint32_t t = 0; t < graph_.calls[s].tile_count; ++t) {
+    const TileTime& tile = tiles_[graph_.calls[s].first_tile + t];
     period = {std::min(period.begin, tile.begin), std::max(period.end, tile.end)};
   }
   return period;
@@ -101,13 +101,13 @@ std::map<int64_t, int64_t> Timeline::ReadyTasks() const {
 
 std::map<int64_t, int64_t> Timeline::LiveBytes() const {
   std::vector<Period> live(graph_.program.values.size(), {-1, -1});  // by storage root
-  for (uint32_t s = 0; s < graph_.steps.size(); ++s) {
-    const Node& node = graph_.program.node(graph_.steps[s].node);
-    const Period step = StepPeriod(s);
-    for (uint32_t i = 0; i < node.output_count; ++i) live[static_cast<size_t>(node.output(i))] = step;
+  for (uint32_t s = 0; s < graph_.calls.size(); ++s) {
+    const Node& node = graph_.program.node(graph_.calls[s].node);
+    const Period call = CallPeriod(s);
+    for (uint32_t i = 0; i < node.output_count; ++i) live[static_cast<size_t>(node.output(i))] = call;
     for (ValueId in : node.inputs) {
       Period& read = live[static_cast<size_t>(graph_.storage_roots[static_cast<size_t>(in)])];
-      read.end = std::max(read.end, step.end);
+      read.end = std::max(read.end, call.end);
     }
   }
   std::multimap<int64_t, std::pair<size_t, int>> changes;  // when a value, by number, begins (1) or ceases (-1) to live

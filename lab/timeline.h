@@ -42,7 +42,7 @@ class Timeline {
 
  private:
   Period PeriodOf(uint32_t task) const;
-  Period StepPeriod(uint32_t step) const;
+  Period CallPeriod(uint32_t call) const;
 
   const CompiledGraph& graph_;
   const absl::Span<const TileTime> tiles_;

@@ -25,7 +25,7 @@ class Tracer {
   std::string Run() {
     critical_.insert(timeline_.critical_path().begin(), timeline_.critical_path().end());
     AddLanes();
-    for (uint32_t s = 0; s < graph_.steps.size(); ++s) AddStep(s);
+    for (uint32_t s = 0; s < graph_.calls.size(); ++s) AddCall(s);
     AddCounter("ready tasks", "tasks", timeline_.ReadyTasks());
     AddCounter("live values", "bytes", timeline_.LiveBytes());
     return Json{{"traceEvents", std::move(events_)}, {"displayTimeUnit", "ms"}}.dump(-1, ' ', false,
@@ -43,19 +43,19 @@ class Tracer {
     }
   }
 
-  void AddStep(uint32_t s) {
-    const Step& step = graph_.steps[s];
-    const Node& node = graph_.program.node(step.node);
+  void AddCall(uint32_t s) {
+    const KernelCall& call = graph_.calls[s];
+    const Node& node = graph_.program.node(call.node);
     const Types inputs = graph_.program.InputTypes(node), outputs = graph_.program.OutputTypes(node);
     const Cost cost = CostOf(*node.op, {node.attrs, inputs, outputs});
     std::string types;
     for (const TensorType& type : inputs) absl::StrAppend(&types, types.empty() ? "" : " ", ToString(type));
     absl::StrAppend(&types, " ->");
     for (const TensorType& type : outputs) absl::StrAppend(&types, " ", ToString(type));
-    for (uint32_t t = 0; t < step.tile_count; ++t) {
-      const TileTime& time = tiles_[step.first_tile + t];
-      const Rect& rect = graph_.tiles[step.first_tile + t];
-      const double share = shares_[step.first_tile + t];
+    for (uint32_t t = 0; t < call.tile_count; ++t) {
+      const TileTime& time = tiles_[call.first_tile + t];
+      const Rect& rect = graph_.tiles[call.first_tile + t];
+      const double share = shares_[call.first_tile + t];
       const double flops = cost.flops * share, nanoseconds = static_cast<double>(time.end - time.begin);
       Json args = {{"scope", graph_.program.scope(node)},
                    {"types", types},
@@ -63,7 +63,7 @@ class Tracer {
                    {"cols", absl::StrCat(rect.col_begin, "..", rect.col_end)},
                    {"bytes", static_cast<int64_t>(cost.bytes * share)},
                    {"gflops", nanoseconds > 0 ? flops / nanoseconds : 0},
-                   {"critical", critical_.contains(graph_.groups[step.group].first_task + t)}};
+                   {"critical", critical_.contains(graph_.groups[call.group].first_task + t)}};
       Json event = {{"name", node.op->name},
                     {"ph", "X"},
                     {"ts", Microseconds(time.begin)},

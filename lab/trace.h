@@ -14,9 +14,9 @@
 
 namespace weft {
 
-// One lane a worker, one slice for each tile of each step: its op, and in the details scope, types, rows and columns,
-// bytes and GFLOP/s, and whether the task is on the longest path of this run's times. Two counters: tasks that are
-// ready and not begun, and bytes of values that are live.
+// One lane a worker, one slice for each tile of each kernel call: its op, and in the details scope, types, rows,
+// columns, bytes and GFLOP/s, and whether the task is on the longest path of this run's times. Two counters: tasks that
+// are ready and not begun, and bytes of values that are live.
 std::string ChromeTrace(const Graph& graph, absl::Span<const TileTime> tiles);
 
 }  // namespace weft

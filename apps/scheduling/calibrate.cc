@@ -36,14 +36,14 @@ absl::StatusOr<std::vector<TileSample>> MeasureSamples(RealGraph* recorded, DTyp
   WEFT_ASSIGN_OR_RETURN(const Graph graph, Compile(recorded->tape, recorded->options));
   Parameters parameters({.seed = 1});
   WEFT_ASSIGN_OR_RETURN(const RunTimes times, MeasureOnOneWorker(graph, recorded->feeds, &parameters, runs));
-  return Samples(graph, StepSeconds(graph, times.tiles()));
+  return Samples(graph, CallSeconds(graph, times.tiles()));
 }
 
 void Print(const EstimateErrors& errors) {
   std::printf("%-28s %6s %12s %12s %6s %16s\n", "kind", "nodes", "measured_ms", "expected_ms", "ratio",
               "median_node_off");
   for (const KindError& kind : errors.kinds) {
-    std::printf("%-28s %6d %12.3f %12.3f %6.2f %15.1f%%\n", kind.kind.c_str(), kind.steps, kind.seconds * 1e3,
+    std::printf("%-28s %6d %12.3f %12.3f %6.2f %15.1f%%\n", kind.kind.c_str(), kind.calls, kind.seconds * 1e3,
                 kind.estimate * 1e3, kind.estimate / kind.seconds, kind.median_off * 100);
   }
 }

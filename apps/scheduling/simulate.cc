@@ -137,11 +137,11 @@ std::vector<std::string> TaskNames(const Graph& graph) {
     std::string& name = names.emplace_back(task.group == Task::kJoin ? "join" : "");
     if (task.group == Task::kJoin) continue;
     const Group& group = compiled.groups[task.group];
-    for (uint32_t s = group.first_step; s < group.end_step(); ++s) {
-      absl::StrAppend(&name, s == group.first_step ? "" : " + ",
-                      compiled.program.node(compiled.steps[s].node).op->name);
+    for (uint32_t s = group.first_call; s < group.end_call(); ++s) {
+      absl::StrAppend(&name, s == group.first_call ? "" : " + ",
+                      compiled.program.node(compiled.calls[s].node).op->name);
     }
-    absl::StrAppend(&name, " @ ", compiled.program.scope(compiled.program.node(compiled.steps[group.first_step].node)));
+    absl::StrAppend(&name, " @ ", compiled.program.scope(compiled.program.node(compiled.calls[group.first_call].node)));
   }
   return names;
 }
