@@ -72,20 +72,20 @@ def weft_page(name, src = None, scripts = []):
     )
     weft_library(name = name, srcs = [name + ".cc"], hdrs = [name + ".h"])
 
-def weft_list(name, type, function, include, srcs, deps = []):
-    """A library with the list of all constants of one type that some source files define.
+def weft_list(name, type, function, include, srcs):
+    """Writes NAME.h and NAME.cc: the list of all constants of one type that some source files define.
 
     A source defines such a constant at namespace scope, at the beginning of a line: `constexpr TYPE kName = ...`.
-    NAME.h declares all of them and `absl::Span<const TYPE* const> FUNCTION()`; NAME.cc defines that function. The
-    constants are in the order of their names. So whoever adds one adds its file, and no line elsewhere.
+    NAME.h declares each of them and `absl::Span<const TYPE* const> FUNCTION()`; NAME.cc defines that function. The
+    constants are in the order of their names. The library that compiles `srcs` lists both generated files, too. A new
+    constant then needs no line anywhere else.
 
     Args:
       name: the target's name, and the header's.
-      type: the constants' type, as `OpDef`.
-      function: the name of the function that returns the list, as `AllOps`.
+      type: the constants' type, such as `OpDef`.
+      function: the name of the function that returns the list, such as `AllOps`.
       include: the header that declares the type.
       srcs: the source files to search.
-      deps: the library of that header.
     """
     folder = native.package_name()
     native.genrule(
@@ -93,7 +93,7 @@ def weft_list(name, type, function, include, srcs, deps = []):
         srcs = srcs,
         outs = [name + ".h", name + ".cc"],
         cmd = """
-            names=$$(sed -n -E 's/^constexpr {type} (k[A-Za-z0-9]+) = .*/\\1/p' $(SRCS) | LC_ALL=C sort)
+            names=$$(sed -n -E 's/^constexpr {type} (k[A-Za-z0-9]+) =.*/\\1/p' $(SRCS) | LC_ALL=C sort)
             {{
                 echo '// Every {type}, by name. The build writes this file from the sources that define them.'
                 echo '#ifndef {guard}'

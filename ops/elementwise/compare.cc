@@ -1,7 +1,10 @@
-// ops/elementwise/compare.cc: y = (a == b), y = (a < b) and y = (a <= b), as bool; all false where one is NaN. Of bools
-// y = (a and b), y = (a or b).
+// Elementwise comparisons and logic, whose output is bool.
+//
+// Equal, Less and LessEqual, which are false where an input is NaN, and the bool functions And and Or are ops: rows of
+// kernels, reference and examples. The others are spelt in these.
 #include <functional>
 
+#include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/kernels/elementwise.h"
 #include "weft/ops/kernels/select.h"
@@ -10,15 +13,8 @@
 namespace weft {
 namespace {
 
-template <const OpDef& op>
-absl::StatusOr<Types> Infer(const Attrs&, TypeSpan in) {
-  absl::StatusOr<Types> types = BroadcastTypes(op.name, in);
-  if (types.ok()) types->front().dtype = kBool;
-  return types;
-}
-
 template <class T, Comparison comparison>
-void Kernel(const KernelArgs& a, Rect tile) {
+void CompareKernel(const KernelArgs& a, Rect tile) {
   ForRuns(a.output_shape(0), a.input_shape(0), a.input_shape(1), tile, [&](const Run& r) {
     Selects<T>().compare(comparison, a.input<T>(0) + r.a, r.a_step, a.input<T>(1) + r.b, r.b_step,
                          a.output<bool>(0) + r.out, r.n);
@@ -35,9 +31,26 @@ void BoolKernel(const KernelArgs& a, Rect tile) {
   });
 }
 
+template <const OpDef& op>
+absl::StatusOr<Types> Infer(const Attrs&, TypeSpan in) {
+  absl::StatusOr<Types> types = BroadcastTypes(op.name, in);
+  if (types.ok()) types->front().dtype = kBool;
+  return types;
+}
+
 template <class Function>
 double Reference(double a, double b) {
   return Function()(a, b);
+}
+
+// Fills in what all rows share.
+template <const OpDef& op>
+constexpr OpDef Predicate(OpDef row) {
+  row.infer = Infer<op>;
+  row.cut = Cut::kBoth;
+  row.access = BroadcastAccess;
+  row.no_gradient = "it is constant except for jumps";
+  return row;
 }
 
 constexpr OpExample kEqualExamples[] = {
@@ -73,65 +86,52 @@ constexpr OpExample kLogicExamples[] = {
     {.in = "i32[2] i32[2]", .error = "not defined for i32"},
 };
 
-constexpr const char* kJumps = "it is constant but for jumps";
-
 }  // namespace
 
-constexpr OpDef kEqual = {
+constexpr OpDef kEqual = Predicate<kEqual>({
     .name = "equal",
-    .infer = Infer<kEqual>,
-    .kernels = {Kernel<float, Comparison::kEqual>, Kernel<double, Comparison::kEqual>, Kernel<BF16, Comparison::kEqual>,
-                Kernel<int32_t, Comparison::kEqual>, BoolKernel<std::equal_to<>>},
-    .cut = Cut::kBoth,
-    .access = BroadcastAccess,
-    .no_gradient = kJumps,
+    .kernels = {CompareKernel<float, Comparison::kEqual>, CompareKernel<double, Comparison::kEqual>,
+                CompareKernel<BF16, Comparison::kEqual>, CompareKernel<int32_t, Comparison::kEqual>,
+                BoolKernel<std::equal_to<>>},
     .reference = BinaryReference<Reference<std::equal_to<>>>,
-    .examples = kEqualExamples};
+    .examples = kEqualExamples,
+});
 Var Equal(Var a, Var b) { return Record(kEqual, {a, b}); }
 
-constexpr OpDef kLess = {.name = "less",
-                         .infer = Infer<kLess>,
-                         .kernels = {Kernel<float, Comparison::kLess>, Kernel<double, Comparison::kLess>,
-                                     Kernel<BF16, Comparison::kLess>, Kernel<int32_t, Comparison::kLess>},
-                         .cut = Cut::kBoth,
-                         .access = BroadcastAccess,
-                         .no_gradient = kJumps,
-                         .reference = BinaryReference<Reference<std::less<>>>,
-                         .examples = kOrderExamples<Less>};
+constexpr OpDef kLess = Predicate<kLess>({
+    .name = "less",
+    .kernels = {CompareKernel<float, Comparison::kLess>, CompareKernel<double, Comparison::kLess>,
+                CompareKernel<BF16, Comparison::kLess>, CompareKernel<int32_t, Comparison::kLess>},
+    .reference = BinaryReference<Reference<std::less<>>>,
+    .examples = kOrderExamples<Less>,
+});
 Var Less(Var a, Var b) { return Record(kLess, {a, b}); }
 
-constexpr OpDef kLessEqual = {
+constexpr OpDef kLessEqual = Predicate<kLessEqual>({
     .name = "less_equal",
-    .infer = Infer<kLessEqual>,
-    .kernels = {Kernel<float, Comparison::kLessEqual>, Kernel<double, Comparison::kLessEqual>,
-                Kernel<BF16, Comparison::kLessEqual>, Kernel<int32_t, Comparison::kLessEqual>},
-    .cut = Cut::kBoth,
-    .access = BroadcastAccess,
-    .no_gradient = kJumps,
+    .kernels = {CompareKernel<float, Comparison::kLessEqual>, CompareKernel<double, Comparison::kLessEqual>,
+                CompareKernel<BF16, Comparison::kLessEqual>, CompareKernel<int32_t, Comparison::kLessEqual>},
     .reference = BinaryReference<Reference<std::less_equal<>>>,
-    .examples = kOrderExamples<LessEqual>};
+    .examples = kOrderExamples<LessEqual>,
+});
 Var LessEqual(Var a, Var b) { return Record(kLessEqual, {a, b}); }
 
-constexpr OpDef kAnd = {.name = "and",
-                        .infer = InferBinary<kAnd>,
-                        .kernels = {nullptr, nullptr, nullptr, nullptr, BoolKernel<std::logical_and<>>},
-                        .cut = Cut::kBoth,
-                        .access = BroadcastAccess,
-                        .in_place = 0,
-                        .no_gradient = kJumps,
-                        .reference = BinaryReference<Reference<std::logical_and<>>>,
-                        .examples = kLogicExamples};
+constexpr OpDef kAnd = Predicate<kAnd>({
+    .name = "and",
+    .kernels = {nullptr, nullptr, nullptr, nullptr, BoolKernel<std::logical_and<>>},
+    .in_place = 0,
+    .reference = BinaryReference<Reference<std::logical_and<>>>,
+    .examples = kLogicExamples,
+});
 Var And(Var a, Var b) { return Record(kAnd, {a, b}); }
 
-constexpr OpDef kOr = {.name = "or",
-                       .infer = InferBinary<kOr>,
-                       .kernels = {nullptr, nullptr, nullptr, nullptr, BoolKernel<std::logical_or<>>},
-                       .cut = Cut::kBoth,
-                       .access = BroadcastAccess,
-                       .in_place = 0,
-                       .no_gradient = kJumps,
-                       .reference = BinaryReference<Reference<std::logical_or<>>>,
-                       .examples = kLogicExamples};
+constexpr OpDef kOr = Predicate<kOr>({
+    .name = "or",
+    .kernels = {nullptr, nullptr, nullptr, nullptr, BoolKernel<std::logical_or<>>},
+    .in_place = 0,
+    .reference = BinaryReference<Reference<std::logical_or<>>>,
+    .examples = kLogicExamples,
+});
 Var Or(Var a, Var b) { return Record(kOr, {a, b}); }
 
 }  // namespace weft

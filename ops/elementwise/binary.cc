@@ -1,0 +1,188 @@
+// Elementwise functions of two inputs that broadcast.
+//
+// An op is a row: its kernels, the same in double arithmetic, the gradient and the examples. Functions that are spelt
+// in other ops follow at the end.
+#include <algorithm>
+#include <cmath>
+
+#include "weft/core/status.h"
+#include "weft/ops/all_ops.h"
+#include "weft/ops/kernels/elementwise.h"
+#include "weft/ops/ops.h"
+
+namespace weft {
+namespace {
+
+// Fills in what all rows share.
+template <const OpDef& op>
+constexpr OpDef Binary(OpDef row) {
+  row.infer = InferBinary<op>;
+  row.cut = Cut::kBoth;
+  row.access = BroadcastAccess;
+  row.in_place = 0;
+  return row;
+}
+
+template <class T>
+void PowKernel(const KernelArgs& args, Rect tile) {
+  ForRuns(args.output_shape(0), args.input_shape(0), args.input_shape(1), tile, [&](const Run& r) {
+    const T* a = args.input<T>(0) + r.a;
+    const T* b = args.input<T>(1) + r.b;
+    T* y = args.output<T>(0) + r.out;
+    for (int64_t i = 0; i < r.n; ++i) {
+      y[i] = static_cast<T>(std::pow(Computed<T>{a[i * r.a_step]}, Computed<T>{b[i * r.b_step]}));
+    }
+  });
+}
+
+// da = dy · b · a^(b-1), 0 where b is 0; db = dy · y · log(a), 0 where a is 0 and b is not negative.
+VarList PowGradient(const GradientArgs& g) {
+  const Var a = g.input(0), b = g.input(1), dy = g.grad(0), zero = Number(a, 0);
+  const Var constant = Equal(b, zero), at_zero = And(Equal(a, zero), GreaterEqual(b, zero));
+  const Var da = Where(constant, zero, b * Pow(a, Where(constant, Number(b, 1), b - 1)));
+  const Var db = Where(at_zero, zero, g.output(0) * Log(Where(at_zero, Number(a, 1), a)));
+  return {SumTo(dy * da, a.shape()), SumTo(dy * db, b.shape())};
+}
+
+// dy goes to b where b is NaN, or where b is y and a is not; elsewhere dy goes to a.
+VarList ExtremumGradient(const GradientArgs& g) {
+  const Var a = g.input(0), b = g.input(1), dy = g.grad(0);
+  const Var b_beyond = MaskFill(Equal(g.output(0), b), Equal(g.output(0), a), false);
+  const Var b_won = MaskFill(b_beyond, IsNan(b), true);
+  return {SumTo(MaskFill(dy, b_won, 0), a.shape()), SumTo(MaskFill(dy, Not(b_won), 0), b.shape())};
+}
+
+double Quotient(double a, double b) { return a / b; }
+double Truncated(double a, double b) { return b == 0 ? 0 : std::trunc(a / b); }
+
+// Returns examples that every arithmetic function has, of float inputs in [low, high), and those `special` to one.
+template <size_t n = 0>
+constexpr std::array<OpExample, n + 13> Arithmetic(double low, double high,
+                                                   const std::array<OpExample, n>& special = {}) {
+  std::array<OpExample, n + 13> examples = {
+      {{.in = "[] []", .low = low, .high = high, .out = "[]"},
+       {.in = "[1] [1,1]", .low = low, .high = high, .out = "[1,1]"},
+       {.in = "[37] [37]", .low = low, .high = high},
+       {.in = "[5,19] [19]", .low = low, .high = high},
+       {.in = "[7] [3,1,1]", .low = low, .high = high, .out = "[3,1,7]"},
+       {.in = "[2,1,3,1] [4,1,17]", .low = low, .high = high, .out = "[2,4,3,17]"},
+       {.in = "[4,33] [4,1]", .low = low, .high = high},
+       {.in = "[] [3,5]", .low = low, .high = high, .out = "[3,5]"},
+       {.in = "[0,3] [3]", .low = low, .high = high, .out = "[0,3]"},
+       {.in = "i32[5,19] i32[19]", .below = 9},
+       {.in = "[2,3] [4]", .error = "don't broadcast"},
+       {.in = "[2] i32[2]", .error = "dtypes differ"},
+       {.in = "bool[2] bool[2]", .error = "not defined for bool"}}};
+  std::copy(special.begin(), special.end(), examples.begin() + 13);
+  return examples;
+}
+
+template <Var (*op)(Var, Var)>
+constexpr OpExample kSelf = {.in = "[9]", .record = [](VarSpan in) { return VarList{op(in[0], in[0])}; }};
+
+constexpr auto kAddExamples = Arithmetic<1>(
+    -1, 1, {{{.in = "[3,70] [3,70]", .low = -1e30, .high = 1e30, .check_gradient = false}}});  // x + step rounds to x
+constexpr auto kSubExamples = Arithmetic(-1, 1), kDivExamples = Arithmetic(0.5, 2);  // i32 examples also divide by 0
+constexpr auto kMulExamples = Arithmetic<1>(-1, 1, {kSelf<Mul>});
+constexpr auto kMinimumExamples = Arithmetic<1>(-1, 1, {kSelf<Minimum>}),
+               kMaximumExamples = Arithmetic<1>(-1, 1, {kSelf<Maximum>});
+
+constexpr OpExample kPowExamples[] = {
+    {.in = "[] []", .low = 0.5, .high = 2, .out = "[]"},
+    {.in = "[37] [37]", .low = 0.5, .high = 2},
+    {.in = "[5,19] [19]", .low = 0.5, .high = 2},
+    {.in = "[7] [3,1,1]", .low = 0.5, .high = 2, .out = "[3,1,7]"},
+    {.in = "[4,33] []", .low = 0.5, .high = 2},
+    {.in = "[0,3] [3]", .out = "[0,3]"},
+    {.in = "[9]", .record = [](VarSpan in) { return VarList{Pow(in[0], Number(in[0], 3))}; }},  // also of negative ones
+    {.in = "[2,3] [4]", .error = "don't broadcast"},
+    {.in = "[2] i32[2]", .error = "dtypes differ"},
+    {.in = "i32[2] i32[2]", .error = "not defined for i32"},
+};
+
+}  // namespace
+
+constexpr OpDef kAdd = Binary<kAdd>({
+    .name = "add",
+    .kernels = kNumberKernels<BinaryFunction::kAdd>,
+    .gradient =
+        [](const GradientArgs& a) {
+          const Var dy = a.grad(0);
+          return VarList{SumTo(dy, a.input(0).shape()), SumTo(dy, a.input(1).shape())};
+        },
+    .reference = BinaryReference<[](double a, double b) { return a + b; }>,
+    .autocast = Autocast::kFollow,
+    .examples = kAddExamples,
+});
+Var Add(Var a, Var b) { return Record(kAdd, {a, b}); }
+
+constexpr OpDef kSub = Binary<kSub>({
+    .name = "sub",
+    .kernels = kNumberKernels<BinaryFunction::kSub>,
+    .gradient =
+        [](const GradientArgs& a) {
+          const Var dy = a.grad(0);
+          return VarList{SumTo(dy, a.input(0).shape()), SumTo(-dy, a.input(1).shape())};
+        },
+    .reference = BinaryReference<[](double a, double b) { return a - b; }>,
+    .examples = kSubExamples,
+});
+Var Sub(Var a, Var b) { return Record(kSub, {a, b}); }
+
+constexpr OpDef kMul = Binary<kMul>({
+    .name = "mul",
+    .kernels = kNumberKernels<BinaryFunction::kMul>,
+    .gradient =
+        [](const GradientArgs& g) {  // da = dy · b, db = dy · a
+          const Var a = g.input(0), b = g.input(1), dy = g.grad(0);
+          return VarList{SumTo(dy * b, a.shape()), SumTo(dy * a, b.shape())};
+        },
+    .reference = BinaryReference<[](double a, double b) { return a * b; }>,
+    .autocast = Autocast::kFollow,
+    .examples = kMulExamples,
+});
+Var Mul(Var a, Var b) { return Record(kMul, {a, b}); }
+
+constexpr OpDef kDiv = Binary<kDiv>({
+    .name = "div",
+    .kernels = kNumberKernels<BinaryFunction::kDiv>,
+    .gradient =
+        [](const GradientArgs& g) {  // da = dy / b, db = -dy · y / b
+          const Var a = g.input(0), b = g.input(1), y = g.output(0), da = g.grad(0) / b;
+          return VarList{SumTo(da, a.shape()), SumTo(-(da * y), b.shape())};
+        },
+    .reference =
+        [](const ReferenceArgs& a) { BinaryReference(a, a.output_types[0].dtype == kI32 ? Truncated : Quotient); },
+    .examples = kDivExamples,
+});
+Var Div(Var a, Var b) { return Record(kDiv, {a, b}); }
+
+constexpr OpDef kMinimum = Binary<kMinimum>({
+    .name = "minimum",
+    .kernels = kNumberKernels<BinaryFunction::kMinimum>,
+    .gradient = ExtremumGradient,
+    .reference = BinaryReference<[](double a, double b) { return b < a || b != b ? b : a; }>,
+    .examples = kMinimumExamples,
+});
+Var Minimum(Var a, Var b) { return Record(kMinimum, {a, b}); }
+
+constexpr OpDef kMaximum = Binary<kMaximum>({
+    .name = "maximum",
+    .kernels = kNumberKernels<BinaryFunction::kMaximum>,
+    .gradient = ExtremumGradient,
+    .reference = BinaryReference<[](double a, double b) { return a < b || b != b ? b : a; }>,
+    .examples = kMaximumExamples,
+});
+Var Maximum(Var a, Var b) { return Record(kMaximum, {a, b}); }
+
+constexpr OpDef kPow = Binary<kPow>({
+    .name = "pow",
+    .kernels = {PowKernel<float>, PowKernel<double>, PowKernel<BF16>},
+    .gradient = PowGradient,
+    .reference = BinaryReference<[](double a, double b) { return std::pow(a, b); }>,
+    .cost = FlopsPerElement<40>,
+    .examples = kPowExamples,
+});
+Var Pow(Var a, Var b) { return Record(kPow, {a, b}); }
+
+}  // namespace weft
