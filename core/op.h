@@ -16,6 +16,7 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <vector>
 
@@ -49,14 +50,22 @@ struct Var {
 using VarList = absl::InlinedVector<Var, 4>;
 using VarSpan = absl::Span<const Var>;
 
-// An op's attributes. A struct that has some is trivially copyable, has a defaulted == and names its fields:
+// One field of an op's attributes: its name and a reference to its value. Prints omit a field that is not `printed`.
+template <class T>
+struct AttrField {
+  const char* name;
+  const T& value;
+  bool printed = true;
+};
+
+// An op's attributes, kept inline. Equality, hash and print follow from the list of fields that each struct has:
 //
-//   struct AxisAttrs {
-//     int axis = 0;
-//     friend bool operator==(const AxisAttrs&, const AxisAttrs&) = default;
-//     template <class V>
-//     void Visit(V&& visit) const { visit("axis", axis); }
+//   struct SplitAttrs {
+//     int32_t axis = 0, parts = 1;
+//     auto Fields() const { return std::tuple{AttrField{"axis", axis}, AttrField{"parts", parts}}; }
 //   };
+//
+// The struct is trivially copyable and has at most kCapacity bytes.
 class Attrs {
  public:
   static constexpr size_t kCapacity = 80;
@@ -239,33 +248,43 @@ std::string PrintAttr(const std::array<T, n>& value) {
   return text;
 }
 
-// One bit for each field: whether it is a negative number. -0.0 and 0.0 are equal, but not the same.
+// Reports whether two attributes have equal bits: -0.0 and 0.0 differ.
 template <class T>
-uint64_t Signs(const T& attrs) {
-  uint64_t signs = 0;
-  attrs.Visit([&](const char*, const auto& field) {
-    if constexpr (std::is_floating_point_v<std::decay_t<decltype(field)>>) signs = 2 * signs + std::signbit(field);
-  });
-  return signs;
+bool SameAttr(const T& a, const T& b) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return a == b && std::signbit(a) == std::signbit(b);
+  } else {
+    return a == b;
+  }
 }
 
 template <class T>
 constexpr AttrOps AttrOpsOf() {
   return {
-      .equal = [](const Attrs& a,
-                  const Attrs& b) { return a.as<T>() == b.as<T>() && Signs(a.as<T>()) == Signs(b.as<T>()); },
+      .equal =
+          [](const Attrs& a, const Attrs& b) {
+            const T x = a.as<T>(), y = b.as<T>();
+            return std::apply(
+                [&](const auto&... in_x) {
+                  return std::apply([&](const auto&... in_y) { return (SameAttr(in_x.value, in_y.value) && ...); },
+                                    y.Fields());
+                },
+                x.Fields());
+          },
       .hash =
           [](const Attrs& a) {
-            size_t hash = 0;
-            a.as<T>().Visit([&](const char*, const auto& field) { hash = absl::HashOf(hash, field); });
-            return hash;
+            const T x = a.as<T>();
+            return std::apply([](const auto&... field) { return absl::HashOf(field.value...); }, x.Fields());
           },
       .print =
           [](const Attrs& a) {
+            const T x = a.as<T>();
             std::string text;
-            a.as<T>().Visit([&](const char* name, const auto& field) {
-              text += (text.empty() ? "" : " ") + std::string(name) + "=" + PrintAttr(field);
-            });
+            const auto append = [&](const auto& field) {
+              if (!field.printed) return;
+              text += (text.empty() ? "" : " ") + std::string(field.name) + "=" + PrintAttr(field.value);
+            };
+            std::apply([&](const auto&... field) { (append(field), ...); }, x.Fields());
             return text;
           },
   };

@@ -95,12 +95,8 @@ struct SourceAttrs {
   TensorType type;
   int32_t index = 0;
 
-  friend bool operator==(const SourceAttrs&, const SourceAttrs&) = default;
-  template <class V>
-  void Visit(V&& visit) const {
-    visit("dtype", type.dtype);
-    visit("shape", type.shape);
-    visit("index", index);
+  auto Fields() const {
+    return std::tuple{AttrField{"dtype", type.dtype}, AttrField{"shape", type.shape}, AttrField{"index", index}};
   }
 };
 

@@ -5,93 +5,56 @@
 #include <array>
 #include <cstdint>
 
-#include "weft/core/tensor.h"
+#include "weft/core/op.h"
 
 namespace weft {
 
 struct FillAttrs {
   TensorType type;
   double value = 0;
-  friend bool operator==(const FillAttrs&, const FillAttrs&) = default;
-  template <class V>
-  void Visit(V&& visit) const {
-    visit("dtype", type.dtype);
-    visit("shape", type.shape);
-    visit("value", value);
+  auto Fields() const {
+    return std::tuple{AttrField{"dtype", type.dtype}, AttrField{"shape", type.shape}, AttrField{"value", value}};
   }
 };
 
 struct ScaleAttrs {
   double factor = 1;
-  friend bool operator==(const ScaleAttrs&, const ScaleAttrs&) = default;
-  template <class V>
-  void Visit(V&& visit) const {
-    visit("factor", factor);
-  }
+  auto Fields() const { return std::tuple{AttrField{"factor", factor}}; }
 };
 
 struct PermuteAttrs {
   int32_t rank = 0;
   std::array<int32_t, Shape::kMaxRank> axes = {};
-  friend bool operator==(const PermuteAttrs&, const PermuteAttrs&) = default;
-  template <class V>
-  void Visit(V&& visit) const {
-    visit("rank", rank);
-    visit("axes", axes);
-  }
+  auto Fields() const { return std::tuple{AttrField{"rank", rank}, AttrField{"axes", axes}}; }
 };
 
 struct SplitAttrs {
   int32_t axis = 0;
   int32_t parts = 1;
-  friend bool operator==(const SplitAttrs&, const SplitAttrs&) = default;
-  template <class V>
-  void Visit(V&& visit) const {
-    visit("axis", axis);
-    visit("parts", parts);
-  }
+  auto Fields() const { return std::tuple{AttrField{"axis", axis}, AttrField{"parts", parts}}; }
 };
 
 struct SliceAttrs {
   int32_t axis = 0;
   int64_t begin = 0;
   int64_t end = 0;
-  friend bool operator==(const SliceAttrs&, const SliceAttrs&) = default;
-  template <class V>
-  void Visit(V&& visit) const {
-    visit("axis", axis);
-    visit("begin", begin);
-    visit("end", end);
-  }
+  auto Fields() const { return std::tuple{AttrField{"axis", axis}, AttrField{"begin", begin}, AttrField{"end", end}}; }
 };
 
 struct MaskAttrs {  // of mask_fill and causal_mask: what stands where the mask is
   double value = 0;
-  friend bool operator==(const MaskAttrs&, const MaskAttrs&) = default;
-  template <class V>
-  void Visit(V&& visit) const {
-    visit("value", value);
-  }
+  auto Fields() const { return std::tuple{AttrField{"value", value}}; }
 };
 
 struct DropoutAttrs {
   double rate = 0;
   uint32_t stream = 0;
-  friend bool operator==(const DropoutAttrs&, const DropoutAttrs&) = default;
-  template <class V>
-  void Visit(V&& visit) const {
-    visit("rate", rate);
-    visit("stream", stream);
-  }
+  auto Fields() const { return std::tuple{AttrField{"rate", rate}, AttrField{"stream", stream}}; }
 };
 
 struct NormAttrs {  // of layer_norm, rms_norm and batch_norm
   double epsilon = 1e-5;
-  friend bool operator==(const NormAttrs&, const NormAttrs&) = default;
-  template <class V>
-  void Visit(V&& visit) const {
-    visit("epsilon", epsilon);
-  }
+  auto Fields() const { return std::tuple{AttrField{"epsilon", epsilon}}; }
 };
 
 }  // namespace weft

@@ -22,22 +22,20 @@ struct AttentionAttrs {
   uint32_t stream = 0;
   bool causal = false;  // the last target meets the last source
   bool by_lse = false;  // of the gradient: lse's comes, too
-  friend bool operator==(const AttentionAttrs&, const AttentionAttrs&) = default;
-  template <class V>
-  void Visit(V&& visit) const {
-    visit("heads", heads);
-    visit("groups", groups);
-    visit("key_width", key_width);
-    visit("value_width", value_width);
-    visit("query_column", query_column);
-    visit("key_column", key_column);
-    visit("value_column", value_column);
-    visit("scale", scale);
-    visit("soft_cap", soft_cap);
-    visit("dropout", dropout);
-    visit("stream", stream);
-    visit("causal", causal);
-    visit("by_lse", by_lse);
+  auto Fields() const {
+    return std::tuple{AttrField{"heads", heads},
+                      AttrField{"groups", groups},
+                      AttrField{"key_width", key_width},
+                      AttrField{"value_width", value_width},
+                      AttrField{"query_column", query_column},
+                      AttrField{"key_column", key_column},
+                      AttrField{"value_column", value_column},
+                      AttrField{"scale", scale},
+                      AttrField{"soft_cap", soft_cap},
+                      AttrField{"dropout", dropout},
+                      AttrField{"stream", stream},
+                      AttrField{"causal", causal},
+                      AttrField{"by_lse", by_lse}};
   }
 };
 

@@ -13,11 +13,7 @@ namespace {
 
 struct CastAttrs {
   DType dtype = kF32;
-  friend bool operator==(const CastAttrs&, const CastAttrs&) = default;
-  template <class V>
-  void Visit(V&& visit) const {
-    visit("dtype", dtype);
-  }
+  auto Fields() const { return std::tuple{AttrField{"dtype", dtype}}; }
 };
 
 absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {

@@ -8,11 +8,7 @@ namespace weft {
 
 struct GeluAttrs {
   GeluForm form = GeluForm::kErf;
-  friend bool operator==(const GeluAttrs&, const GeluAttrs&) = default;
-  template <class V>
-  void Visit(V&& visit) const {
-    visit("form", form);
-  }
+  auto Fields() const { return std::tuple{AttrField{"form", form}}; }
 };
 
 }  // namespace weft

@@ -4,15 +4,13 @@
 
 #include <cstdint>
 
+#include "weft/core/op.h"
+
 namespace weft {
 
 struct EmbeddingGradientAttrs {
   int64_t rows = 1;  // of the table
-  friend bool operator==(const EmbeddingGradientAttrs&, const EmbeddingGradientAttrs&) = default;
-  template <class V>
-  void Visit(V&& visit) const {
-    visit("rows", rows);
-  }
+  auto Fields() const { return std::tuple{AttrField{"rows", rows}}; }
 };
 
 }  // namespace weft

@@ -14,11 +14,7 @@ namespace {
 
 struct TopKAttrs {
   int64_t k = 1;
-  friend bool operator==(const TopKAttrs&, const TopKAttrs&) = default;
-  template <class V>
-  void Visit(V&& visit) const {
-    visit("k", k);
-  }
+  auto Fields() const { return std::tuple{AttrField{"k", k}}; }
 };
 
 absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {

@@ -14,11 +14,8 @@ namespace weft {
 struct CrossEntropyAttrs {
   int64_t ignore_index = kIgnoredTarget;
   double label_smoothing = 0;
-  friend bool operator==(const CrossEntropyAttrs&, const CrossEntropyAttrs&) = default;
-  template <class V>
-  void Visit(V&& visit) const {
-    visit("ignore_index", ignore_index);
-    visit("label_smoothing", label_smoothing);
+  auto Fields() const {
+    return std::tuple{AttrField{"ignore_index", ignore_index}, AttrField{"label_smoothing", label_smoothing}};
   }
 };
 

@@ -14,13 +14,9 @@ struct LinearCrossEntropyAttrs {
   int64_t block = int64_t{1} << 24;  // logits that are there at once, roughly: rows go block by block
 
   CrossEntropyAttrs loss() const { return {.ignore_index = ignore_index, .label_smoothing = label_smoothing}; }
-  friend bool operator==(const LinearCrossEntropyAttrs&, const LinearCrossEntropyAttrs&) = default;
-  template <class V>
-  void Visit(V&& visit) const {
-    visit("transpose_w", transpose_w);
-    visit("ignore_index", ignore_index);
-    visit("label_smoothing", label_smoothing);
-    visit("block", block);
+  auto Fields() const {
+    return std::tuple{AttrField{"transpose_w", transpose_w}, AttrField{"ignore_index", ignore_index},
+                      AttrField{"label_smoothing", label_smoothing}, AttrField{"block", block}};
   }
 };
 

@@ -2,17 +2,16 @@
 #ifndef WEFT_OPS_PRODUCT_MATMUL_H_
 #define WEFT_OPS_PRODUCT_MATMUL_H_
 
+#include "weft/core/op.h"
+
 namespace weft {
 
 struct MatMulAttrs {
   bool transpose_a = false, transpose_b = false;  // of the last two axes
   bool f32_output = false;                        // of bf16 inputs
-  friend bool operator==(const MatMulAttrs&, const MatMulAttrs&) = default;
-  template <class V>
-  void Visit(V&& visit) const {
-    visit("transpose_a", transpose_a);
-    visit("transpose_b", transpose_b);
-    if (f32_output) visit("f32_output", f32_output);  // nothing else has it
+  auto Fields() const {
+    return std::tuple{AttrField{"transpose_a", transpose_a}, AttrField{"transpose_b", transpose_b},
+                      AttrField{"f32_output", f32_output, /*printed=*/f32_output}};
   }
 };
 

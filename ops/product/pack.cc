@@ -22,12 +22,7 @@ namespace {
 struct PackAttrs {
   DType dtype = kF32;
   bool transposed = false;
-  friend bool operator==(const PackAttrs&, const PackAttrs&) = default;
-  template <class V>
-  void Visit(V&& visit) const {
-    visit("dtype", dtype);
-    visit("transposed", transposed);
-  }
+  auto Fields() const { return std::tuple{AttrField{"dtype", dtype}, AttrField{"transposed", transposed}}; }
 };
 
 PanelShape ShapeOf(const Attrs& attrs, const Shape& b) {

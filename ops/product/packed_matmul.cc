@@ -18,12 +18,7 @@ namespace {
 struct PackedMatMulAttrs {
   int64_t cols = 0;
   bool f32_output = false;
-  friend bool operator==(const PackedMatMulAttrs&, const PackedMatMulAttrs&) = default;
-  template <class V>
-  void Visit(V&& visit) const {
-    visit("cols", cols);
-    visit("f32_output", f32_output);
-  }
+  auto Fields() const { return std::tuple{AttrField{"cols", cols}, AttrField{"f32_output", f32_output}}; }
 };
 
 absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {

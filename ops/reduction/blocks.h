@@ -16,12 +16,7 @@ inline constexpr int64_t kSumBlock = 64;
 struct BlockAttrs {
   int axis = 0;  // counted from the front
   int64_t block = kSumBlock;
-  friend bool operator==(const BlockAttrs&, const BlockAttrs&) = default;
-  template <class V>
-  void Visit(V&& visit) const {
-    visit("axis", axis);
-    visit("block", block);
-  }
+  auto Fields() const { return std::tuple{AttrField{"axis", axis}, AttrField{"block", block}}; }
 };
 
 constexpr int64_t BlockCount(int64_t n, int64_t block) { return (n + block - 1) / block; }

@@ -9,11 +9,7 @@ namespace {
 
 struct CumulativeSumAttrs {
   bool reverse = false;
-  friend bool operator==(const CumulativeSumAttrs&, const CumulativeSumAttrs&) = default;
-  template <class V>
-  void Visit(V&& visit) const {
-    visit("reverse", reverse);
-  }
+  auto Fields() const { return std::tuple{AttrField{"reverse", reverse}}; }
 };
 
 absl::StatusOr<Types> Infer(const Attrs&, TypeSpan in) {

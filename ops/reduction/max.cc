@@ -14,11 +14,7 @@ namespace {
 
 struct MaxAttrs {
   int axis = 0;  // counted from the front
-  friend bool operator==(const MaxAttrs&, const MaxAttrs&) = default;
-  template <class V>
-  void Visit(V&& visit) const {
-    visit("axis", axis);
-  }
+  auto Fields() const { return std::tuple{AttrField{"axis", axis}}; }
 };
 
 // The axis as one block.

@@ -11,11 +11,7 @@ namespace {
 
 struct BroadcastAttrs {
   Shape shape = {};
-  friend bool operator==(const BroadcastAttrs&, const BroadcastAttrs&) = default;
-  template <class V>
-  void Visit(V&& visit) const {
-    visit("shape", shape);
-  }
+  auto Fields() const { return std::tuple{AttrField{"shape", shape}}; }
 };
 
 absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {

@@ -12,11 +12,7 @@ namespace {
 
 struct ConcatAttrs {
   int32_t axis = 0;
-  friend bool operator==(const ConcatAttrs&, const ConcatAttrs&) = default;
-  template <class V>
-  void Visit(V&& visit) const {
-    visit("axis", axis);
-  }
+  auto Fields() const { return std::tuple{AttrField{"axis", axis}}; }
 };
 
 absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {

@@ -13,11 +13,7 @@ namespace {
 
 struct FlipAttrs {
   int32_t axis = 0;  // counted from the front
-  friend bool operator==(const FlipAttrs&, const FlipAttrs&) = default;
-  template <class V>
-  void Visit(V&& visit) const {
-    visit("axis", axis);
-  }
+  auto Fields() const { return std::tuple{AttrField{"axis", axis}}; }
 };
 
 absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {

@@ -12,12 +12,7 @@ namespace {
 struct IotaAttrs {
   DType dtype = kI32;
   int64_t n = 0;
-  friend bool operator==(const IotaAttrs&, const IotaAttrs&) = default;
-  template <class V>
-  void Visit(V&& visit) const {
-    visit("dtype", dtype);
-    visit("n", n);
-  }
+  auto Fields() const { return std::tuple{AttrField{"dtype", dtype}, AttrField{"n", n}}; }
 };
 
 absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {

@@ -15,13 +15,9 @@ struct PadAttrs {
   int64_t before = 0;
   int64_t after = 0;
   double value = 0;
-  friend bool operator==(const PadAttrs&, const PadAttrs&) = default;
-  template <class V>
-  void Visit(V&& visit) const {
-    visit("axis", axis);
-    visit("before", before);
-    visit("after", after);
-    visit("value", value);
+  auto Fields() const {
+    return std::tuple{AttrField{"axis", axis}, AttrField{"before", before}, AttrField{"after", after},
+                      AttrField{"value", value}};
   }
 };
 

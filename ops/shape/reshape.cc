@@ -8,11 +8,7 @@ namespace {
 
 struct ReshapeAttrs {
   Shape shape = {};
-  friend bool operator==(const ReshapeAttrs&, const ReshapeAttrs&) = default;
-  template <class V>
-  void Visit(V&& visit) const {
-    visit("shape", shape);
-  }
+  auto Fields() const { return std::tuple{AttrField{"shape", shape}}; }
 };
 
 absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {

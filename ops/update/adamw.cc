@@ -18,13 +18,9 @@ namespace {
 
 struct AdamWAttrs {
   double beta1 = 0, beta2 = 0, epsilon = 0, weight_decay = 0;
-  friend bool operator==(const AdamWAttrs&, const AdamWAttrs&) = default;
-  template <class V>
-  void Visit(V&& visit) const {
-    visit("beta1", beta1);
-    visit("beta2", beta2);
-    visit("epsilon", epsilon);
-    visit("weight_decay", weight_decay);
+  auto Fields() const {
+    return std::tuple{AttrField{"beta1", beta1}, AttrField{"beta2", beta2}, AttrField{"epsilon", epsilon},
+                      AttrField{"weight_decay", weight_decay}};
   }
 };
 

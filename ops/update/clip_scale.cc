@@ -13,11 +13,7 @@ namespace {
 
 struct ClipScaleAttrs {
   double max_norm = 0;
-  friend bool operator==(const ClipScaleAttrs&, const ClipScaleAttrs&) = default;
-  template <class V>
-  void Visit(V&& visit) const {
-    visit("max_norm", max_norm);
-  }
+  auto Fields() const { return std::tuple{AttrField{"max_norm", max_norm}}; }
 };
 
 absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {

@@ -16,12 +16,9 @@ namespace {
 struct SgdAttrs {
   double momentum = 0, weight_decay = 0;
   bool nesterov = false;
-  friend bool operator==(const SgdAttrs&, const SgdAttrs&) = default;
-  template <class V>
-  void Visit(V&& visit) const {
-    visit("momentum", momentum);
-    visit("weight_decay", weight_decay);
-    visit("nesterov", nesterov);
+  auto Fields() const {
+    return std::tuple{AttrField{"momentum", momentum}, AttrField{"weight_decay", weight_decay},
+                      AttrField{"nesterov", nesterov}};
   }
 };
 
