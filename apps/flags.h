@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "weft/train/hyperparameters.h"
+#include "weft/core/hyperparameters.h"
 
 namespace CLI {
 class App;

@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "weft/core/hyperparameters.h"
 #include "weft/core/parameters.h"
 #include "weft/formats/weights.h"
 #include "weft/models/bert.h"
 #include "weft/text/tokenizer.h"
-#include "weft/train/hyperparameters.h"
 
 namespace weft {
 

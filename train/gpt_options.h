@@ -7,9 +7,9 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "weft/core/hyperparameters.h"
 #include "weft/core/tape.h"
 #include "weft/models/gpt.h"
-#include "weft/train/hyperparameters.h"
 #include "weft/train/optimizer.h"
 #include "weft/train/task.h"
 #include "weft/train/trainer.h"

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "weft/train/hyperparameters.h"
+#include "weft/core/hyperparameters.h"
 #include "weft/train/optimizer.h"
 #include "weft/train/trainer.h"
 

@@ -13,9 +13,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "weft/core/hyperparameters.h"
 #include "weft/text/byte_level_bpe.h"
 #include "weft/text/tokenizer.h"
-#include "weft/train/hyperparameters.h"
 #include "weft/train/run_directory.h"
 
 namespace weft {

@@ -1,4 +1,4 @@
-#include "weft/train/hyperparameters.h"
+#include "weft/core/hyperparameters.h"
 
 #include <algorithm>
 #include <cmath>

@@ -5,8 +5,8 @@
 //   WEFT_RETURN_IF_ERROR(SetFromText("12", table[0]));  // --batch=12
 //
 // A key is a flag's name with '_' for '-'.
-#ifndef WEFT_TRAIN_HYPERPARAMETERS_H_
-#define WEFT_TRAIN_HYPERPARAMETERS_H_
+#ifndef WEFT_CORE_HYPERPARAMETERS_H_
+#define WEFT_CORE_HYPERPARAMETERS_H_
 
 #include <cstdint>
 #include <limits>
@@ -54,4 +54,4 @@ std::string NameAndNearest(const std::string& word, const std::vector<std::strin
 
 }  // namespace weft
 
-#endif  // WEFT_TRAIN_HYPERPARAMETERS_H_
+#endif  // WEFT_CORE_HYPERPARAMETERS_H_
