@@ -1,9 +1,11 @@
-// Checkpoints of llama2.c (https://github.com/karpathy/llama2.c): a header, then arrays of f32, each of all layers.
+// Checkpoints of llama2.c (https://github.com/karpathy/llama2.c): one file with a header and then arrays of f32, each
+// of which has the weights of all layers.
 #include <array>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
+#include <nlohmann/json.hpp>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
@@ -12,8 +14,8 @@
 #include "absl/strings/str_replace.h"
 #include "weft/core/file.h"
 #include "weft/core/status.h"
-#include "weft/formats/config_json.h"
 #include "weft/formats/config_keys.h"
+#include "weft/formats/gpt_layouts.h"
 #include "weft/formats/published.h"
 #include "weft/formats/write_weights.h"
 #include "weft/models/validate.h"
@@ -21,14 +23,14 @@
 namespace weft {
 namespace {
 
-constexpr uint32_t kMagic = 0x616b3432;                        // which version 1 begins with
+constexpr uint32_t kMagic = 0x616b3432;                        // the first number of version 1
 constexpr size_t kHeaderBytes[] = {7 * sizeof(int32_t), 256};  // by version
-constexpr size_t kTiedAt = 9 * sizeof(int32_t);                // a byte in the header of version 1
+constexpr size_t kTiedAt = 9 * sizeof(int32_t);                // offset of a byte in the header of version 1
 
 int64_t KeysWidth(const GptConfig& config) {
   return config.width / config.heads * (config.key_value_heads > 0 ? config.key_value_heads : config.heads);
 }
-// Version 0 has the cosines and sines of all positions, which are read by nobody.
+// Returns the number of cosines and sines of all positions, which version 0 has and nobody reads.
 double TableSize(const GptConfig& config, int version) {
   return version == 0 ? static_cast<double>(config.context) * static_cast<double>(config.width / config.heads) : 0;
 }
@@ -38,7 +40,7 @@ struct Array {
   Shape shape;
   bool layered() const { return absl::StrContains(name, '#'); }
 };
-// In the order of the file; a head of its own comes after the tables.
+// Returns the arrays in the order of the file. A head that is not tied comes after the cosines and sines.
 std::vector<Array> ArraysOf(const GptConfig& config, int version) {
   const int64_t width = config.width, hidden = config.feed_forward, keys = KeysWidth(config);
   const Array table = {"model.embed_tokens.weight", {config.vocabulary, width}},
@@ -55,7 +57,7 @@ std::vector<Array> ArraysOf(const GptConfig& config, int version) {
   return {attention_norm, norm, last, table, query, key, value, output, gate, down, up};
 }
 
-// The bytes that a file of this header has: in double, which no header makes overflow.
+// Returns the bytes of a file with this header, as a double, which no header makes overflow.
 double FileSize(const GptConfig& config, int version) {
   double numbers = TableSize(config, version);
   const auto add = [&](const Array& array) {
@@ -68,7 +70,8 @@ double FileSize(const GptConfig& config, int version) {
   return static_cast<double>(kHeaderBytes[version]) + 4 * numbers;
 }
 
-template <class Visit>  // a status of visit(name, shape) for each tensor, in order
+// Calls visit(name, shape) for each tensor in the order of the file, until one call fails.
+template <class Visit>
 absl::Status VisitTensors(const GptConfig& config, int version, Visit visit) {
   for (const Array& array : ArraysOf(config, version)) {
     for (int64_t i = 0; i < (array.layered() ? config.layers : 1); ++i) {
@@ -107,7 +110,7 @@ absl::StatusOr<PublishedGpt> ReadLlama2c(const std::string& path) {
             .names = GptConfig::Names::kLlama};
   absl::Status valid = Validate(config);
   if (valid.ok()) valid = CheckSizes({{"feed_forward", config.feed_forward, 1, 16 * kMaxFeatures}});
-  const std::string none = absl::StrCat(path, " is no checkpoint of llama2.c");
+  const std::string none = absl::StrCat(path, " is not a checkpoint of llama2.c");
   if (!valid.ok()) return Annotate(valid, none);
   if (const double wanted = FileSize(config, version); wanted != static_cast<double>(bytes.size())) {
     return absl::InvalidArgumentError(
@@ -183,5 +186,27 @@ absl::Status WriteLlama2c(const std::string& path, const PublishedGpt& gpt, int 
   if (!config.tied_head) WEFT_RETURN_IF_ERROR(write("lm_head.weight", {}));
   return WriteFile(path, parts);
 }
+
+namespace {
+
+constexpr absl::string_view kFiles[] = {"model.bin"};
+
+}  // namespace
+
+const Format kLlama2cFormat = {
+    .name = "llama2.c",
+    .mark = "",
+    .recognizes = [](const nlohmann::ordered_json& config) { return config.is_null(); },
+    .family = [](const nlohmann::ordered_json&) -> absl::StatusOr<const ModelFamily*> {
+      return &PublishedGpt::kFamily;
+    },
+    .read = [](const std::string& path) { return AsAnyModel(ReadLlama2c(path)); },
+    .writes = [](const ModelFamily& family) { return &family == &PublishedGpt::kFamily; },
+    .write =
+        [](const std::string& folder, const PublishedModel& model, const WriteModelOptions& options) {
+          return WriteLlama2c(folder + "/model.bin", std::get<PublishedGpt>(model), options.llama2c_version);
+        },
+    .files = kFiles,
+};
 
 }  // namespace weft

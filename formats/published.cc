@@ -1,76 +1,50 @@
 #include "weft/formats/published.h"
 
-#include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 #include "weft/core/file.h"
 #include "weft/core/json.h"
 #include "weft/core/status.h"
+#include "weft/formats/write_weights.h"
 
 namespace weft {
+
+using Json = nlohmann::ordered_json;
 
 std::string ConfigPath(const std::string& folder) { return folder + "/config.json"; }
 std::string WeightsPath(const std::string& folder) { return folder + "/model.safetensors"; }
 
-absl::StatusOr<nlohmann::ordered_json> ReadConfig(const std::string& folder) {
-  WEFT_ASSIGN_OR_RETURN(const std::string text, ReadFile(ConfigPath(folder)));
-  absl::StatusOr<nlohmann::ordered_json> json = ParseJsonObject(text);
-  if (!json.ok()) return Annotate(json.status(), ConfigPath(folder));
-  return json;
+absl::StatusOr<Json> ReadConfig(const std::string& folder) { return ReadJsonFile(ConfigPath(folder)); }
+
+const Json* FindModelType(const Json& config) {
+  const auto type = config.find("model_type");
+  return type != config.end() && !type->is_null() ? &*type : nullptr;
 }
 
 absl::StatusOr<Weights> ReadFolderWeights(const std::string& folder,
                                           const std::vector<std::vector<Weights::Rule>>& rules) {
   WEFT_ASSIGN_OR_RETURN(Weights weights, Weights::ReadSafetensors(WeightsPath(folder)));
-  for (const std::vector<Weights::Rule>& step : rules) {
-    WEFT_RETURN_IF_ERROR(Annotate(weights.Apply(step), WeightsPath(folder)));
+  for (const std::vector<Weights::Rule>& list : rules) {
+    WEFT_RETURN_IF_ERROR(Annotate(weights.Apply(list), WeightsPath(folder)));
   }
   return weights;
 }
 
-std::vector<Weights::Rule> TransposeGpt2() {
-  std::vector<Weights::Rule> rules;
-  for (const char* name :
-       {"h.#.attn.c_attn.weight", "h.#.attn.c_proj.weight", "h.#.mlp.c_fc.weight", "h.#.mlp.c_proj.weight"}) {
-    rules.push_back({name, {name}, /*transpose=*/true});
-  }
-  return rules;
+absl::Status WriteModelFolder(const std::string& folder, const Json& config, const Weights& weights) {
+  WEFT_RETURN_IF_ERROR(WriteSafetensors(WeightsPath(folder), weights.tensors(), {{"format", "pt"}}));
+  return WriteFile(ConfigPath(folder), {config.dump(2, ' ', false, Json::error_handler_t::replace), "\n"});
 }
 
-absl::StatusOr<PublishedGpt> WithRotary(const PublishedGpt& gpt, RotaryLayout layout) {
-  if (gpt.config.rotary == layout || !gpt.config.rotary) return gpt;
-  PublishedGpt result = {.config = gpt.config};
-  result.config.rotary = layout;
-  const int64_t width = gpt.config.width / gpt.config.heads, half = width / 2;
-  for (const auto& [name, from] : gpt.weights.tensors()) {
-    WEFT_ASSIGN_OR_RETURN(const Tensor to, result.weights.Add(name, from.type));
-    if (!absl::StrContains(name, ".self_attn.q_proj.") && !absl::StrContains(name, ".self_attn.k_proj.")) {
-      std::memcpy(to.data, from.data, from.type.bytes());
-      continue;
-    }
-    // Row 2i + j of a head in pairs is row i + j·half in halves.
-    const int64_t rows = from.type.shape.dim(0), bytes = static_cast<int64_t>(from.type.bytes()) / rows;
-    for (int64_t row = 0; row < rows; ++row) {
-      const int64_t head = row / width * width, i = row % width, pairs = head + i % half * 2 + i / half;
-      const bool to_halves = layout == RotaryLayout::kHalves;
-      std::memcpy(to.data + (to_halves ? row : pairs) * bytes, from.data + (to_halves ? pairs : row) * bytes,
-                  static_cast<size_t>(bytes));
-    }
+std::vector<ParameterSpec> WeightsOn(const Tape& tape) {
+  std::vector<ParameterSpec> weights;
+  for (const ParameterSpec& spec : tape.program().parameters) {
+    if (spec.kind == ParameterKind::kWeight) weights.push_back(spec);
   }
-  return result;
+  return weights;
 }
 
-absl::StatusOr<PublishedGpt> WithBiases(const PublishedGpt& gpt) {
-  PublishedGpt result = gpt;
-  result.config.bias = true;
-  for (const ParameterSpec& spec : ParametersOf(result.config)) {
-    if (absl::EndsWith(spec.name, ".bias") && gpt.weights.Find(spec.name) == nullptr) {
-      WEFT_RETURN_IF_ERROR(result.weights.Add(spec.name, spec.type).status());
-    }
-  }
-  return result;
+Var OneToken(Tape* tape, const char* name, int64_t vocabulary) {
+  return tape->Input(name, {kI32, {1, 1}}, {.below = vocabulary});
 }
 
 }  // namespace weft

@@ -1,37 +1,48 @@
-// What the readers and writers of published models share.
+// What the files of formats and model families share. No other folder includes this header.
 #ifndef WEFT_FORMATS_PUBLISHED_H_
 #define WEFT_FORMATS_PUBLISHED_H_
 
-#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
+#include "weft/core/tape.h"
+#include "weft/formats/model_formats.h"
 #include "weft/formats/weights.h"
 
 namespace weft {
 
-enum class ModelKind : uint8_t { kGpt, kBert, kTransformer, kVit };
-// By model_type, as Hugging Face has it, where one that is not known is left to GPTs, which name it; without it, by
-// keys of nanoGPT or CTranslate2. InvalidArgument for a config.json of none of them.
-absl::StatusOr<ModelKind> KindOfConfig(const nlohmann::ordered_json& config);
+// The rows of Formats(), each defined in a file of its name.
+extern const Format kRunFormat, kHuggingFaceFormat, kNanoGptFormat, kLlama2cFormat, kCTranslate2Format;
 
-// The config.json of a folder, and the names of its files.
+// The files that most formats have.
+inline constexpr absl::string_view kFolderFiles[] = {"config.json", "model.safetensors"};
 std::string ConfigPath(const std::string& folder);
 std::string WeightsPath(const std::string& folder);
 absl::StatusOr<nlohmann::ordered_json> ReadConfig(const std::string& folder);
 
-// Names and layouts of one folder's tensors: model.safetensors with each list of rules applied in turn.
+// Returns the value of the key model_type; null if `config` has no such key or the value is null.
+const nlohmann::ordered_json* FindModelType(const nlohmann::ordered_json& config);
+// Returns the family that has this value of the key model_type, or null.
+const ModelFamily* FamilyOfType(const nlohmann::ordered_json& model_type);
+
+// Reads a folder's model.safetensors and applies each list of rules in turn.
 absl::StatusOr<Weights> ReadFolderWeights(const std::string& folder,
                                           const std::vector<std::vector<Weights::Rule>>& rules);
 
-// GPT-2's layers that Hugging Face stores as [in, out], transposed.
-std::vector<Weights::Rule> TransposeGpt2();
+// A model of one family as one of any family.
+template <class Model>
+absl::StatusOr<PublishedModel> AsAnyModel(absl::StatusOr<Model> model) {
+  if (!model.ok()) return model.status();
+  return PublishedModel(*std::move(model));
+}
 
-// The same model with queries and keys ordered for the other layout of rotary positions; unchanged if it has this one.
-absl::StatusOr<PublishedGpt> WithRotary(const PublishedGpt& gpt, RotaryLayout layout);
-// The same model with biases, of zeros where it had none.
-absl::StatusOr<PublishedGpt> WithBiases(const PublishedGpt& gpt);
+// Returns the weights among the parameters that a tape has recorded.
+std::vector<ParameterSpec> WeightsOn(const Tape& tape);
+// Records an input of one token, i32 [1, 1].
+Var OneToken(Tape* tape, const char* name, int64_t vocabulary);
 
 }  // namespace weft
 

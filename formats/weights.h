@@ -1,12 +1,12 @@
-// Weights that others published: tensors read from a file and brought to our names and layouts.
+// Weights that others published: reads tensors from files and brings them to this project's names and layouts.
 //
 //   WEFT_ASSIGN_OR_RETURN(PublishedBert published, ReadBert("minilm"));
-//   ...  // a graph of Bert(published.config), and a runner that creates its parameters
+//   ...  // record a graph of Bert(published.config), and create a runner, which creates the parameters
 //   WEFT_RETURN_IF_ERROR(parameters.Set("minilm", published.weights.tensors()));
 //
-// What is read has been checked: the configuration is one that the model computes exactly (config_json.h), and the
-// tensors are exactly the model's, with their shapes; else FailedPrecondition lists the missing, unexpected and
-// misshapen ones. formats/write_weights.h goes the other way.
+// Every reader checks what it returns. The model computes exactly what the configuration asks for (config_json.h).
+// The tensors are exactly the model's, with their shapes; otherwise the error is FailedPrecondition and lists the
+// missing, unexpected and misshapen ones. formats/write_weights.h writes the same formats.
 #ifndef WEFT_FORMATS_WEIGHTS_H_
 #define WEFT_FORMATS_WEIGHTS_H_
 
@@ -29,27 +29,31 @@
 
 namespace weft {
 
-// A list of tensors by name. A copy shares their bytes.
+// A list of named tensors. A copy of the list shares the tensors' bytes.
 class Weights {
  public:
-  // Floating-point tensors become f32: f16 and bf16 exactly, f64 rounded.
+  // Reads a safetensors file. Floating-point tensors become f32: f16 and bf16 exactly, f64 rounded.
   static absl::StatusOr<Weights> ReadSafetensors(const std::string& path);
 
   absl::Span<const NamedTensor> tensors() const { return tensors_; }
-  const Tensor* Find(absl::string_view name) const;                      // null if there is none
-  bool Has(absl::string_view prefix) const;                              // a tensor whose name begins so
-  absl::StatusOr<Tensor> Add(const std::string& name, TensorType type);  // a new one, of zeros
+  // Returns the tensor called `name`, or null.
+  const Tensor* Find(absl::string_view name) const;
+  // Reports whether the name of any tensor begins with `prefix`.
+  bool Has(absl::string_view prefix) const;
+  // Adds a tensor of zeros.
+  absl::StatusOr<Tensor> Add(const std::string& name, TensorType type);
 
+  // One change of a tensor's name or layout.
   struct Rule {
-    std::string from;             // a name, in which the first # stands for any text
-    std::vector<std::string> to;  // the new name, in which # is that text; several: of equal parts of the rows; none:
-                                  // the tensor is left out
+    std::string from;             // the old name; its first # matches any text
+    std::vector<std::string> to;  // the new name, in which # stands for that text. Several names split the tensor into
+                                  // equal parts of its rows; an empty list drops the tensor.
     bool transpose = false;
   };
-  // Does what the first rule that fits says, for each tensor; those that none fits stay as they are. InvalidArgument if
-  // two would have one name.
+  // Applies to each tensor the first rule that matches its name. A tensor that no rule matches stays as it is.
+  // InvalidArgument if two tensors would get one name.
   absl::Status Apply(const std::vector<Rule>& rules);
-  // The opposite of a rule with several names: the rows of all, one after the other, become one tensor.
+  // Concatenates the rows of the tensors `from` into one tensor `to`, which reverses a rule with several names.
   absl::Status Join(const std::vector<std::string>& from, const std::string& to);
 
  private:
@@ -58,49 +62,62 @@ class Weights {
   std::vector<NamedTensor> tensors_;
 };
 
+// A model as read: its configuration and weights. Each kind of model is a family, which kFamily describes
+// (model_formats.h).
+struct ModelFamily;
+
 struct PublishedGpt {
   GptConfig config;
   Weights weights;
+  static const ModelFamily kFamily;
 };
 struct PublishedBert {
   BertConfig config;
-  Weights weights;  // of the encoder and of the heads that the checkpoint has, whole: pooler.dense., cls.predictions.,
-                    // cls.seq_relationship., classifier.
-  std::vector<std::string> labels;  // of the classifier; none without one
+  // Of the encoder, and of those heads that the checkpoint has: pooler.dense., cls.predictions.,
+  // cls.seq_relationship., classifier. A head is either complete or absent.
+  Weights weights;
+  std::vector<std::string> labels;  // of the classifier; empty without one
+  static const ModelFamily kFamily;
 };
 struct PublishedTransformer {
   TransformerConfig config;
   Weights weights;
+  static const ModelFamily kFamily;
 };
 struct PublishedVit {
   VitConfig config;
   Weights weights;
   std::vector<std::string> labels;
+  static const ModelFamily kFamily;
 };
+// The first family that fits a description is taken.
+using PublishedModel = std::variant<PublishedGpt, PublishedBert, PublishedTransformer, PublishedVit>;
 
-// Folders of Hugging Face's layout, config.json and model.safetensors: of model_type gpt2, llama, mistral or minGPT's
-// gpt-nano; of bert, with or without heads; and of our own transformer, in names like Marian's.
+// Reads a model in any format of model_formats.h: a folder, whose config.json tells the format, or a file of llama2.c.
+absl::StatusOr<PublishedModel> ReadModel(const std::string& path);
+
+// These functions read a folder in Hugging Face's layout, which has config.json and model.safetensors, of one
+// model_type each: gpt2, llama, mistral or minGPT's gpt-nano; bert, with or without heads; this project's own
+// transformer, with names like Marian's; vit, with the head of ViTForImageClassification.
 absl::StatusOr<PublishedGpt> ReadGpt(const std::string& folder);
 absl::StatusOr<PublishedBert> ReadBert(const std::string& folder);
 absl::StatusOr<PublishedTransformer> ReadTransformer(const std::string& folder);
-// Such a folder of model_type vit, with ViTForImageClassification's head.
 absl::StatusOr<PublishedVit> ReadVit(const std::string& folder);
-// How a folder of sentence-transformers makes a text's vector of its tokens': what the pooling's config.json says that
-// modules.json names; the mean without one. InvalidArgument for what Pooling has not.
+
+// Returns how a folder of sentence-transformers pools the vectors of tokens, each of size `width`, to one of the text.
+// The pooling's config.json says so, which modules.json names. Without modules.json, returns Pooling::kMean.
+// InvalidArgument for a pooling that Pooling does not have.
 absl::StatusOr<Pooling> ReadPooling(const std::string& folder, int64_t width);
-// A folder with nanoGPT's model_args as config.json, and its model's state as model.safetensors. Norms without biases
-// get biases of zeros.
+
+// Reads a folder with nanoGPT's model_args as config.json, and the model's state as model.safetensors. Norms without
+// biases get biases of zeros.
 absl::StatusOr<PublishedGpt> ReadNanoGpt(const std::string& folder);
-// A checkpoint of llama2.c: a header of 7 numbers (or of 256 bytes, version 1), then the weights in f32.
+// Reads a checkpoint of llama2.c: a header of 7 numbers (in version 1, of 256 bytes), then the weights in f32.
 absl::StatusOr<PublishedGpt> ReadLlama2c(const std::string& path);
-// A folder with config.json (d_model, num_heads, ffn_dim, ...) and model.safetensors of CTranslate2's names.
+// Reads a folder with config.json (d_model, num_heads, ffn_dim, ...) and a model.safetensors with CTranslate2's names.
 absl::StatusOr<PublishedTransformer> ReadCTranslate2(const std::string& folder);
 
-// Any of these, by what the file or the folder's config.json looks like.
-using PublishedModel = std::variant<PublishedGpt, PublishedBert, PublishedTransformer>;
-absl::StatusOr<PublishedModel> ReadModel(const std::string& path);
-
-// What a checkpoint of the model holds; of BERT, with the heads of which `weights` has any part.
+// Returns the weights that a checkpoint of the model holds. A BERT has those heads of which `weights` has any tensor.
 std::vector<ParameterSpec> ParametersOf(const GptConfig& config);
 std::vector<ParameterSpec> ParametersOf(const BertConfig& config, const Weights& weights);
 std::vector<ParameterSpec> ParametersOf(const TransformerConfig& config);

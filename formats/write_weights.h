@@ -1,9 +1,9 @@
-// Models in the layouts of others: what formats/weights.h reads, written.
+// Writes models in the formats that formats/weights.h reads.
 //
-//   WEFT_RETURN_IF_ERROR(WriteHuggingFace("gpt2", PublishedGpt{config, weights}));   // a folder that is there
+//   WEFT_RETURN_IF_ERROR(WriteHuggingFace("gpt2", PublishedGpt{config, weights}));   // the folder exists
 //
-// InvalidArgument "a configuration of gpt2 cannot say that positions are rotary" and the like for a model that a layout
-// can't express. Weights are f32, and their bits are kept. Files are replaced one by one, each as a whole.
+// A model that a format can't express is refused with InvalidArgument, for example "a configuration of gpt2 cannot say
+// that positions are rotary". Weights are f32, and their bits are kept. Files are replaced one by one, each as a whole.
 #ifndef WEFT_FORMATS_WRITE_WEIGHTS_H_
 #define WEFT_FORMATS_WRITE_WEIGHTS_H_
 
@@ -15,25 +15,27 @@
 
 namespace weft {
 
-// config.json and model.safetensors in the names and layouts of GPT2LMHeadModel, LlamaForCausalLM or
-// MistralForCausalLM. A GPT-2 without biases gets biases of zeros; queries and keys of rotary positions in pairs are
-// ordered for halves.
+// Writes config.json and model.safetensors in the names and layouts of GPT2LMHeadModel, LlamaForCausalLM or
+// MistralForCausalLM. A GPT-2 without biases gets biases of zeros. Queries and keys whose rotary positions come in
+// pairs are reordered for halves.
 absl::Status WriteHuggingFace(const std::string& folder, const PublishedGpt& gpt);
-// Of BertModel, or with heads of BertForPreTraining and its like, with the prefix "bert." and the labels. A classifier
-// of the mean (Pooling::kMean) has no class there, and is refused.
+// Writes a BertModel, or with heads a BertForPreTraining or similar class, with the prefix "bert." and the labels. A
+// classifier of the mean (Pooling::kMean) is refused, because no such class exists.
 absl::Status WriteHuggingFace(const std::string& folder, const PublishedBert& bert);
-// Our own model_type "transformer", in names like Marian's.
+// Writes this project's own model_type "transformer", with names like Marian's.
 absl::Status WriteHuggingFace(const std::string& folder, const PublishedTransformer& model);
+// Writes a ViTForImageClassification.
+absl::Status WriteHuggingFace(const std::string& folder, const PublishedVit& vit);
 
-// nanoGPT's model_args as config.json, and its model's state as model.safetensors. A model without biases is written
-// with biases of zeros, unless its norms have none either.
+// Writes nanoGPT's model_args as config.json, and the model's state as model.safetensors. A model without biases gets
+// biases of zeros, unless its norms have none either.
 absl::Status WriteNanoGpt(const std::string& folder, const PublishedGpt& gpt);
-// A checkpoint of llama2.c, of version 0 or 1, in one file.
+// Writes a checkpoint of llama2.c as one file. `version`: 0 or 1.
 absl::Status WriteLlama2c(const std::string& path, const PublishedGpt& gpt, int version);
-// As ReadCTranslate2 reads it.
+// Writes what ReadCTranslate2 reads.
 absl::Status WriteCTranslate2(const std::string& folder, const PublishedTransformer& model);
 
-// The two files of a folder, the weights first: where these can't be written, the folder is as it was.
+// Writes model.safetensors, then config.json. If the weights can't be written, the folder stays as it was.
 absl::Status WriteModelFolder(const std::string& folder, const nlohmann::ordered_json& config, const Weights& weights);
 
 }  // namespace weft

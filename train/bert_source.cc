@@ -8,13 +8,13 @@
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/formats/config_json.h"
-#include "weft/formats/open_published.h"
+#include "weft/formats/model_formats.h"
 
 namespace weft {
 namespace {
 
 absl::StatusOr<PublishedBert> ReadInit(const std::string& path) {
-  WEFT_ASSIGN_OR_RETURN(PublishedModel model, OpenPublished(path));
+  WEFT_ASSIGN_OR_RETURN(PublishedModel model, ReadModel(path));
   if (PublishedBert* const bert = std::get_if<PublishedBert>(&model)) return std::move(*bert);
   return absl::InvalidArgumentError(absl::StrCat(path, ": the model is no BERT"));
 }

@@ -1,18 +1,17 @@
 #include "weft/train/checkpoint.h"
 
-#include <algorithm>
 #include <filesystem>
-#include <functional>
 #include <nlohmann/json.hpp>
 #include <system_error>
+#include <vector>
 
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "weft/core/file.h"
 #include "weft/core/json.h"
 #include "weft/core/status.h"
+#include "weft/formats/run_folder.h"
 #include "weft/train/build_info.h"
 
 namespace weft {
@@ -20,7 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kState[] = "/state.safetensors", kInfo[] = "/checkpoint.json";
 constexpr char kWriting[] = ".writing-", kReplaced[] = ".replaced-";
 
 bool Exists(const std::string& path) {
@@ -53,10 +51,6 @@ absl::StatusOr<std::vector<std::string>> NamesIn(const std::string& folder) {
 
 }  // namespace
 
-std::string CheckpointFolder(const std::string& checkpoints, int64_t step) {
-  return absl::StrCat(checkpoints, "/", step);
-}
-
 absl::Status TidyCheckpoints(const std::string& checkpoints) {
   WEFT_ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesIn(checkpoints));
   for (const std::string& name : names) {
@@ -77,11 +71,11 @@ absl::Status SaveCheckpoint(const std::string& checkpoints, CheckpointInfo info,
   std::error_code error;
   fs::create_directories(writing, error);
   WEFT_RETURN_IF_ERROR(SystemStatus("create", writing, error.value()));
-  WEFT_RETURN_IF_ERROR(parameters.Save(writing + kState, Parameters::kAll));
+  WEFT_RETURN_IF_ERROR(parameters.Save(writing + kCheckpointState, Parameters::kAll));
   const nlohmann::ordered_json json = {
       {"step", info.step}, {"seed", info.seed},      {"parameters_step", info.parameters_step},
       {"data", info.data}, {"version", BuildName()}, {"cpu", CpuFeatures()}};
-  WEFT_RETURN_IF_ERROR(WriteFile(writing + kInfo, {json.dump(2), "\n"}));
+  WEFT_RETURN_IF_ERROR(WriteFile(writing + kCheckpointInfo, {json.dump(2), "\n"}));
   WEFT_RETURN_IF_ERROR(SyncFolder(writing));
   const std::string path = CheckpointFolder(checkpoints, info.step);
   const std::string replaced = absl::StrCat(checkpoints, "/", kReplaced, info.step);
@@ -98,23 +92,8 @@ absl::Status SaveCheckpoint(const std::string& checkpoints, CheckpointInfo info,
   return absl::OkStatus();
 }
 
-std::vector<int64_t> ListCheckpoints(const std::string& checkpoints) {
-  std::vector<int64_t> steps;
-  const absl::StatusOr<std::vector<std::string>> names = NamesIn(checkpoints);
-  if (!names.ok()) return steps;
-  for (const std::string& name : *names) {
-    int64_t step;
-    const std::string path = absl::StrCat(checkpoints, "/", name);
-    if (absl::SimpleAtoi(name, &step) && step >= 0 && Exists(path + kState) && Exists(path + kInfo)) {
-      steps.push_back(step);
-    }
-  }
-  std::sort(steps.begin(), steps.end(), std::greater<>());
-  return steps;
-}
-
 absl::StatusOr<CheckpointInfo> ReadCheckpointInfo(const std::string& checkpoints, int64_t step) {
-  const std::string path = CheckpointFolder(checkpoints, step) + kInfo;
+  const std::string path = CheckpointFolder(checkpoints, step) + kCheckpointInfo;
   WEFT_ASSIGN_OR_RETURN(const std::string contents, ReadFile(path));
   const absl::StatusOr<nlohmann::ordered_json> parsed = ParseJsonObject(contents);
   if (!parsed.ok()) return absl::DataLossError(absl::StrCat(path, ": ", parsed.status().message()));
@@ -139,22 +118,9 @@ absl::StatusOr<CheckpointInfo> ReadCheckpointInfo(const std::string& checkpoints
 }
 
 absl::Status LoadCheckpoint(const std::string& checkpoints, const CheckpointInfo& info, Parameters* parameters) {
-  WEFT_RETURN_IF_ERROR(parameters->Load(CheckpointFolder(checkpoints, info.step) + kState, Parameters::kAll));
+  WEFT_RETURN_IF_ERROR(parameters->Load(CheckpointFolder(checkpoints, info.step) + kCheckpointState, Parameters::kAll));
   parameters->set_step(info.parameters_step);
   return absl::OkStatus();
-}
-
-absl::Status LoadRunWeights(const std::string& run, Parameters* parameters) {
-  const std::string weights = run + "/model.safetensors", checkpoints = run + "/checkpoints";
-  if (Exists(weights)) return parameters->Load(weights, Parameters::kWeights);
-  absl::Status first_error = absl::NotFoundError(absl::StrCat(run, ": neither model.safetensors nor a checkpoint"));
-  for (const int64_t step : ListCheckpoints(checkpoints)) {
-    const absl::Status loaded =
-        parameters->Load(CheckpointFolder(checkpoints, step) + kState, Parameters::kWeights, Parameters::kMayHaveMore);
-    if (loaded.ok()) return loaded;
-    if (absl::IsNotFound(first_error)) first_error = loaded;
-  }
-  return first_error;
 }
 
 }  // namespace weft

@@ -7,7 +7,6 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -28,16 +27,9 @@ absl::Status TidyCheckpoints(const std::string& checkpoints);
 // Writes the checkpoint of info.step (version and cpu are filled in) and removes all but the newest `keep`.
 absl::Status SaveCheckpoint(const std::string& checkpoints, CheckpointInfo info, const Parameters& parameters,
                             int keep = 2);
-// The steps of the whole checkpoints there are, newest first; none if the folder is missing.
-std::vector<int64_t> ListCheckpoints(const std::string& checkpoints);
-std::string CheckpointFolder(const std::string& checkpoints, int64_t step);
 absl::StatusOr<CheckpointInfo> ReadCheckpointInfo(const std::string& checkpoints, int64_t step);
 // Loads state.safetensors into `parameters`, with their step. Nothing is changed on an error.
 absl::Status LoadCheckpoint(const std::string& checkpoints, const CheckpointInfo& info, Parameters* parameters);
-
-// Loads the weights of a run: of its model.safetensors or, where there is none yet, of the newest checkpoint that can
-// be read.
-absl::Status LoadRunWeights(const std::string& run, Parameters* parameters);
 
 }  // namespace weft
 

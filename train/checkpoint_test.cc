@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "weft/formats/run_folder.h"
+
 namespace weft {
 namespace {
 

@@ -11,25 +11,6 @@ void Append(Hyperparameters* table, Hyperparameters rows) { table->insert(table-
 
 }  // namespace
 
-Hyperparameters ModelHyperparameters(GptOptions* options) {
-  GptConfig& model = options->model;
-  return {
-      {"context", "the tokens that a prediction sees", &model.context, {.low = 1, .high = 1e6}},
-      {"layers", "decoder blocks", &model.layers, {.low = 1, .high = 1e4}},
-      {"heads", "attention heads of a block", &model.heads, {.low = 1, .high = 1e4}},
-      {"width", "of the model, a multiple of heads", &model.width, {.low = 1, .high = 1e6}},
-      {"feed-forward",
-       "width of the feed-forward layers; 0: 4 times width",
-       &model.feed_forward,
-       {.low = 0, .high = 1e7}},
-      {"dropout", "probability", &model.dropout, {.low = 0, .high = 0.99}},
-      {"activation", "of the feed-forward layers", &options->activation, {.choices = {"gelu-tanh", "gelu", "relu"}}},
-      {"pre-norm", "normalise before a block's layers, not after", &model.pre_norm},
-      {"tied-head", "the output layer's weight is the token table", &model.tied_head},
-      {"bias", "linear layers have biases", &model.bias},
-  };
-}
-
 Hyperparameters AllHyperparameters(GptOptions* options) {
   Hyperparameters table = {{"data",
                             "a UTF-8 text; without it, the King James Bible",
@@ -54,16 +35,6 @@ Hyperparameters AllHyperparameters(GptOptions* options) {
                    &options->sample_temperature,
                    {.low = 0, .may_change = true}}});
   return table;
-}
-
-absl::Status Finish(GptOptions* options) {
-  GptConfig& model = options->model;
-  model.activation = options->activation == "relu"   ? Activation::kRelu
-                     : options->activation == "gelu" ? Activation::kGelu
-                                                     : Activation::kGeluTanh;
-  GptConfig with_vocabulary = model;
-  if (with_vocabulary.vocabulary == 0) with_vocabulary.vocabulary = 1;  // not known before the text is read
-  return Validate(with_vocabulary);
 }
 
 absl::Status SetFromConfig(const nlohmann::ordered_json& json, GptOptions* options) {

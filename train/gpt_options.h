@@ -9,17 +9,14 @@
 #include "absl/status/status.h"
 #include "weft/core/hyperparameters.h"
 #include "weft/core/tape.h"
-#include "weft/models/gpt.h"
+#include "weft/formats/gpt_options.h"
 #include "weft/train/optimizer.h"
 #include "weft/train/task.h"
 #include "weft/train/trainer.h"
 
 namespace weft {
 
-// The defaults: a character model of 0.8 million parameters.
-struct GptOptions {
-  GptConfig model = {.vocabulary = 0, .context = 64, .layers = 4, .heads = 4, .width = 128};
-  std::string activation = "gelu-tanh";
+struct GptOptions : GptModelOptions {
   int64_t batch = 12, eval_batches = 200;
   AdamWConfig optimizer = {.beta1 = 0.9, .beta2 = 0.99, .weight_decay = 0.1, .clip = 1.0};
   TrainerOptions trainer;
@@ -29,10 +26,8 @@ struct GptOptions {
   double sample_temperature = 0.8;
 };
 
-Hyperparameters ModelHyperparameters(GptOptions* options);  // context, layers, ...
-Hyperparameters AllHyperparameters(GptOptions* options);    // and those of data, training and sample
-// Translates what texts name, and checks what belongs together (width and heads).
-absl::Status Finish(GptOptions* options);
+// Returns the rows of the model (ModelHyperparameters), the data, the training and the sample.
+Hyperparameters AllHyperparameters(GptOptions* options);
 // Sets what a configuration or a run's config.json has.
 absl::Status SetFromConfig(const nlohmann::ordered_json& json, GptOptions* options);
 

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "weft/core/json.h"
 #include "weft/core/status.h"
+#include "weft/formats/run_folder.h"
 
 namespace weft {
 namespace {
@@ -54,10 +55,6 @@ absl::Status SyncParent(const std::string& path) {
 }
 
 }  // namespace
-
-bool IsRunConfig(const nlohmann::ordered_json& config, absl::string_view name) {
-  return config.is_object() && config.contains("command") && config["command"] == absl::StrCat("train ", name);
-}
 
 absl::StatusOr<RunDirectory> RunDirectory::Find(const RunDirectoryOptions& options) {
   if (options.resume && options.overwrite) {

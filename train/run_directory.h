@@ -52,9 +52,6 @@ class RunDirectory {
   nlohmann::ordered_json config_;
 };
 
-// Whether a config.json is that of a run: its "command" is "train NAME".
-bool IsRunConfig(const nlohmann::ordered_json& config, absl::string_view name);
-
 }  // namespace weft
 
 #endif  // WEFT_TRAIN_RUN_DIRECTORY_H_

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "weft/core/status.h"
+#include "weft/formats/run_folder.h"
 #include "weft/train/build_info.h"
 #include "weft/train/checkpoint.h"
 #include "weft/train/interrupt.h"

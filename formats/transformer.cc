@@ -1,7 +1,12 @@
-#include "absl/strings/str_cat.h"
+// The family of encoder-decoder Transformers in this project's own model_type "transformer", whose keys and names are
+// those of Hugging Face's Marian and BART where these have them; and as a run of `weft train translate`.
+#include <nlohmann/json.hpp>
+
 #include "weft/core/status.h"
 #include "weft/formats/config_json.h"
 #include "weft/formats/config_keys.h"
+#include "weft/formats/published.h"
+#include "weft/formats/write_weights.h"
 
 namespace weft {
 namespace {
@@ -55,20 +60,7 @@ void ListTransformer(Keys& keys, Config& config) {
   keys.Choice("head_merge", Choices<HeadMerge>(kMerges), config.merge);
 }
 
-template <class Keys, class Config>
-void ListCTranslate2(Keys& keys, Config& config) {
-  keys.Field("source_vocab", config.source_vocabulary);
-  keys.Field("target_vocab", config.target_vocabulary);
-  keys.Field("encoder_layers", config.encoder_layers);
-  keys.Field("decoder_layers", config.decoder_layers);
-  keys.Field("num_heads", config.heads);
-  keys.Field("d_model", config.width);
-  keys.Field("ffn_dim", config.feed_forward);
-  keys.Field("layer_norm_eps", config.norm.epsilon);
-  keys.Choice("activation", kActivations, config.activation);
-}
-
-// [[window, stride], ...]
+// Reads [[window, stride], ...].
 void ReadPatterns(KeyReader& keys, TransformerConfig& config) {
   constexpr char kKey[] = "attention_patterns";
   const Json* const json = keys.Find(kKey);
@@ -117,47 +109,50 @@ absl::StatusOr<Json> ToJson(const TransformerConfig& config) {
   return std::move(keys).Finish();
 }
 
-absl::StatusOr<TransformerConfig> CTranslate2ConfigFromJson(const Json& json) {
-  KeyReader keys(json);
-  TransformerConfig config = {.pre_norm = true,
-                              .positions = Positions::kSinusoidalHalves,
-                              .first_position = 1,
-                              .tied_head = false,
-                              .head_bias = true};
-  ListCTranslate2(keys, config);
-  keys.Only("source_has_bos_eos", false);
-  WEFT_RETURN_IF_ERROR(keys.Refused());  // its other keys are notes in words
-  WEFT_RETURN_IF_ERROR(Validate(config));
-  return config;
+absl::StatusOr<PublishedTransformer> ReadTransformer(const std::string& folder) {
+  WEFT_ASSIGN_OR_RETURN(const Json json, ReadConfig(folder));
+  absl::StatusOr<TransformerConfig> config = TransformerConfigFromJson(json);
+  if (!config.ok()) return Annotate(config.status(), ConfigPath(folder));
+  WEFT_ASSIGN_OR_RETURN(Weights weights, ReadFolderWeights(folder, {}));
+  WEFT_RETURN_IF_ERROR(Parameters::Check(WeightsPath(folder), weights.tensors(), ParametersOf(*config)));
+  return PublishedTransformer{*config, std::move(weights)};
 }
 
-absl::StatusOr<Json> ToCTranslate2Json(const TransformerConfig& config) {
-  WEFT_RETURN_IF_ERROR(Validate(config));
-  const int64_t width = config.width / config.heads;
-  const auto differs = [](int64_t value, int64_t usual) { return value != 0 && value != usual; };
-  WEFT_RETURN_IF_ERROR(CheckExpressible(
-      "CTranslate2's Transformer",
-      {{!config.pre_norm, "pre_norm is false"},
-       {config.norm.kind != NormKind::kLayerNorm, "norms are RMSNorm"},
-       {!config.bias, "bias is false"},
-       {config.positions != Positions::kSinusoidalHalves, "positions are no sinusoids in halves"},
-       {config.first_position != 1, "first_position is not 1"},
-       {!config.scale_embeddings, "scale_embeddings is false"},
-       {config.shared_embeddings, "shared_embeddings is true"},
-       {config.tied_head, "tied_head is true"},
-       {!config.head_bias, "head_bias is false"},
-       {config.memory != Memory::kLast, "decoder layers attend to the encoder layers of the same number"},
-       {differs(config.query_width, width) || differs(config.key_width, width) || differs(config.value_width, width),
-        "heads have widths of their own"},
-       {config.score != ScoreFunction::kDot, "attention is additive"},
-       {config.merge != HeadMerge::kProject, "heads are averaged"},
-       {!config.patterns.empty(), "attention has patterns"},
-       {config.dtype != kF32, "dtype is f64"}}));
-  KeyWriter keys;
-  TransformerConfig full = config;
-  if (full.feed_forward == 0) full.feed_forward = 4 * full.width;
-  ListCTranslate2(keys, full);
-  return std::move(keys).Finish();
+absl::Status WriteHuggingFace(const std::string& folder, const PublishedTransformer& model) {
+  WEFT_ASSIGN_OR_RETURN(const Json json, ToJson(model.config));
+  return WriteModelFolder(folder, json, model.weights);
 }
+
+std::vector<ParameterSpec> ParametersOf(const TransformerConfig& config) {
+  Tape tape;
+  const Var source = OneToken(&tape, "source", config.source_vocabulary);
+  Transformer(config).Logits(source, OneToken(&tape, "target", config.target_vocabulary));
+  return WeightsOn(tape);
+}
+
+namespace {
+
+constexpr absl::string_view kModelTypes[] = {"transformer"};
+
+absl::StatusOr<PublishedModel> FromRun(const std::string&, const Json& run) {
+  WEFT_ASSIGN_OR_RETURN(const TransformerConfig config, TransformerConfigFromJson(run.at("model")));
+  return PublishedModel(PublishedTransformer{config, {}});
+}
+
+}  // namespace
+
+const ModelFamily PublishedTransformer::kFamily = {
+    .name = "an encoder-decoder Transformer",
+    .model_types = kModelTypes,
+    .read = [](const std::string& folder) { return AsAnyModel(ReadTransformer(folder)); },
+    .write =
+        [](const std::string& folder, const PublishedModel& model) {
+          return WriteHuggingFace(folder, std::get<PublishedTransformer>(model));
+        },
+    .from_run = FromRun,
+    .parameters =
+        [](const PublishedModel& model) { return ParametersOf(std::get<PublishedTransformer>(model).config); },
+    .vocabulary = nullptr,
+};
 
 }  // namespace weft

@@ -1,7 +1,12 @@
+// The family of Vision Transformers: Hugging Face's ViTForImageClassification, and runs of `weft train vit`.
+#include <nlohmann/json.hpp>
+
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/formats/config_json.h"
 #include "weft/formats/config_keys.h"
+#include "weft/formats/published.h"
+#include "weft/formats/write_weights.h"
 
 namespace weft {
 namespace {
@@ -21,10 +26,10 @@ void ListVit(Keys& keys, Config& config) {
   keys.Field("num_channels", config.channels);
   keys.Only("attention_probs_dropout_prob", 0.0);
   keys.Only("qkv_bias", true);
-  keys.Harmless({"encoder_stride", "pooler_act", "pooler_output_size"});  // of heads that are not here
+  keys.Harmless({"encoder_stride", "pooler_act", "pooler_output_size"});  // belong to heads that are not here
 }
 
-// One number, or height and width.
+// Reads one number, or height and width.
 void ReadImageSize(KeyReader* keys, VitConfig* config) {
   const Json* const size = keys->Find("image_size");
   if (size == nullptr) return;
@@ -82,5 +87,52 @@ absl::StatusOr<Json> ToJson(const VitConfig& config) {
   AddLabels(labels, &json);
   return json;
 }
+
+absl::StatusOr<PublishedVit> ReadVit(const std::string& folder) {
+  WEFT_ASSIGN_OR_RETURN(const Json json, ReadConfig(folder));
+  const absl::StatusOr<VitConfig> config = VitConfigFromJson(json);
+  if (!config.ok()) return Annotate(config.status(), ConfigPath(folder));
+  PublishedVit vit = {.config = *config};
+  WEFT_ASSIGN_OR_RETURN(vit.labels, VitLabelsFromJson(json));
+  WEFT_ASSIGN_OR_RETURN(vit.weights, ReadFolderWeights(folder, {}));
+  WEFT_RETURN_IF_ERROR(Parameters::Check(WeightsPath(folder), vit.weights.tensors(), ParametersOf(vit.config)));
+  return vit;
+}
+
+absl::Status WriteHuggingFace(const std::string& folder, const PublishedVit& vit) {
+  WEFT_ASSIGN_OR_RETURN(Json json, ToJson(vit.config));
+  AddLabels(vit.labels, &json);
+  return WriteModelFolder(folder, json, vit.weights);
+}
+
+std::vector<ParameterSpec> ParametersOf(const VitConfig& config) {
+  Tape tape;
+  Vit(config).Logits(tape.Input("images", {kF32, {1, config.image_height, config.image_width, config.channels}}));
+  return WeightsOn(tape);
+}
+
+namespace {
+
+constexpr absl::string_view kModelTypes[] = {"vit"};
+
+absl::StatusOr<PublishedModel> FromRun(const std::string&, const Json& run) {
+  PublishedVit vit;
+  WEFT_ASSIGN_OR_RETURN(vit.config, VitConfigFromJson(run.at("model")));
+  WEFT_ASSIGN_OR_RETURN(vit.labels, VitLabelsFromJson(run.at("model")));
+  return PublishedModel(std::move(vit));
+}
+
+}  // namespace
+
+const ModelFamily PublishedVit::kFamily = {
+    .name = "a ViT",
+    .model_types = kModelTypes,
+    .read = [](const std::string& folder) { return AsAnyModel(ReadVit(folder)); },
+    .write = [](const std::string& folder,
+                const PublishedModel& model) { return WriteHuggingFace(folder, std::get<PublishedVit>(model)); },
+    .from_run = FromRun,
+    .parameters = [](const PublishedModel& model) { return ParametersOf(std::get<PublishedVit>(model).config); },
+    .vocabulary = nullptr,
+};
 
 }  // namespace weft

@@ -1,7 +1,15 @@
-#include "absl/strings/str_cat.h"
+// The family of GPTs in Hugging Face's layout: GPT-2, Llama, Mistral and minGPT's gpt-nano; and as a run of
+// `weft train gpt`.
+#include <nlohmann/json.hpp>
+
 #include "weft/core/status.h"
 #include "weft/formats/config_json.h"
 #include "weft/formats/config_keys.h"
+#include "weft/formats/gpt_layouts.h"
+#include "weft/formats/gpt_options.h"
+#include "weft/formats/published.h"
+#include "weft/formats/write_weights.h"
+#include "weft/text/load_tokenizer.h"
 
 namespace weft {
 namespace {
@@ -25,7 +33,8 @@ void ListGpt2(Keys& keys, Config& config) {
   keys.Only("scale_attn_weights", true);
   keys.Only("scale_attn_by_inverse_layer_idx", false);
   keys.Only("position_embedding_type", "absolute");
-  // n_ctx was the size of the mask; the upcast is to f32, which all is here; the summary is of a head of its own.
+  // n_ctx was the size of the mask. The upcast is to f32, which everything is here. The summary belongs to a head that
+  // is not here.
   keys.Harmless({"n_ctx", "reorder_and_upcast_attn", "n_special", "predict_special_tokens", "summary_type",
                  "summary_use_proj", "summary_activation", "summary_proj_to_labels", "summary_first_dropout"});
 }
@@ -45,10 +54,10 @@ void ListLlama(Keys& keys, Config& config) {
   keys.Field("tie_word_embeddings", config.tied_head);
   keys.Field("rope_theta", config.rotary_base);
   keys.Only("position_embedding_type", "absolute");
-  keys.Harmless({"pretraining_tp"});  // the same products in parts
+  keys.Harmless({"pretraining_tp"});  // computes the same products part by part
 }
 
-// The forms of rotary positions: none but the plain one is supported.
+// Reads the form of rotary positions. Only the plain form is supported.
 void ReadRotary(KeyReader& keys, GptConfig& config) {
   for (const char* key : {"rope_scaling", "rope_parameters"}) {
     const Json* const json = keys.Find(key);
@@ -102,13 +111,14 @@ void ReadLlama(const std::string& type, KeyReader& keys, GptConfig& config) {
   }
 }
 
-// Drops what is said but no different.
-absl::StatusOr<GptConfig> Checked(GptConfig config) {
-  for (std::optional<double>* dropout : {&config.attention_dropout, &config.embedding_dropout}) {
-    if (*dropout == config.dropout) dropout->reset();
-  }
-  WEFT_RETURN_IF_ERROR(Validate(config));
-  return config;
+constexpr absl::string_view kModelTypes[] = {"gpt2", "gpt-nano", "llama", "mistral"};
+
+// A run of `weft train gpt` keeps the model in the keys of GptModelOptions, and the vocabulary in its tokenizer.
+absl::StatusOr<PublishedModel> FromRun(const std::string& folder, const Json& run) {
+  WEFT_ASSIGN_OR_RETURN(GptModelOptions options, GptModelOptionsFromJson(run));
+  WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<Tokenizer> tokenizer, LoadTokenizer(folder));
+  options.model.vocabulary = tokenizer->vocabulary_size();
+  return PublishedModel(PublishedGpt{options.model, {}});
 }
 
 }  // namespace
@@ -134,7 +144,7 @@ absl::StatusOr<GptConfig> GptConfigFromJson(const Json& json) {
   ReadUsualKeys(keys);
   keys.Harmless({"is_decoder"});
   WEFT_RETURN_IF_ERROR(keys.Finish());
-  return Checked(config);
+  return CheckedGptConfig(std::move(config));
 }
 
 absl::StatusOr<Json> ToJson(const GptConfig& config) {
@@ -179,49 +189,50 @@ absl::StatusOr<Json> ToJson(const GptConfig& config) {
   return std::move(keys).Finish();
 }
 
-namespace {
-
-template <class Keys, class Config>
-void ListNanoGpt(Keys& keys, Config& config) {
-  keys.Field("n_layer", config.layers);
-  keys.Field("n_head", config.heads);
-  keys.Field("n_embd", config.width);
-  keys.Field("block_size", config.context);
-  keys.Field("bias", config.bias);
-  keys.Field("vocab_size", config.vocabulary);
-  keys.Field("dropout", config.dropout);
+absl::StatusOr<PublishedGpt> ReadGpt(const std::string& folder) {
+  WEFT_ASSIGN_OR_RETURN(const Json json, ReadConfig(folder));
+  absl::StatusOr<GptConfig> config = GptConfigFromJson(json);
+  if (!config.ok()) return Annotate(config.status(), ConfigPath(folder));
+  std::vector<std::vector<Weights::Rule>> rules = {{{"transformer.#", {"#"}}}, GptTensorsToDrop(*config)};
+  if (config->names == GptConfig::Names::kLlama) {
+    rules = {{{"#.rotary_emb.inv_freq", {}}}};
+    if (config->tied_head) rules[0].push_back({"lm_head.weight", {}});
+  } else if (const Json* const type = FindModelType(json); type == nullptr || *type == "gpt2") {
+    rules.push_back(TransposedGpt2Weights());
+  }
+  WEFT_ASSIGN_OR_RETURN(Weights weights, ReadFolderWeights(folder, rules));
+  WEFT_RETURN_IF_ERROR(Parameters::Check(WeightsPath(folder), weights.tensors(), ParametersOf(*config)));
+  return PublishedGpt{*config, std::move(weights)};
 }
 
-}  // namespace
-
-absl::StatusOr<GptConfig> NanoGptConfigFromJson(const Json& json) {
-  const auto nested = json.find("model_args");
-  if (nested != json.end() && nested->is_object()) return NanoGptConfigFromJson(*nested);
-  KeyReader keys(json);
-  GptConfig config = {.vocabulary = 50304, .activation = Activation::kGelu};
-  ListNanoGpt(keys, config);
-  keys.Choice("activation_function", kActivations, config.activation);
-  WEFT_RETURN_IF_ERROR(keys.Finish());
-  return Checked(config);
+absl::Status WriteHuggingFace(const std::string& folder, const PublishedGpt& gpt) {
+  if (gpt.config.names == GptConfig::Names::kLlama) {
+    WEFT_ASSIGN_OR_RETURN(const PublishedGpt halves, WithRotary(gpt, RotaryLayout::kHalves));
+    WEFT_ASSIGN_OR_RETURN(const Json json, ToJson(halves.config));
+    return WriteModelFolder(folder, json, halves.weights);
+  }
+  WEFT_ASSIGN_OR_RETURN(PublishedGpt full, WithBiases(gpt));
+  WEFT_ASSIGN_OR_RETURN(const Json json, ToJson(full.config));
+  WEFT_RETURN_IF_ERROR(full.weights.Apply(TransposedGpt2Weights()));
+  WEFT_RETURN_IF_ERROR(full.weights.Apply(Gpt2Prefix()));
+  return WriteModelFolder(folder, json, full.weights);
 }
 
-absl::StatusOr<Json> ToNanoGptJson(const GptConfig& config) {
-  GptConfig plain = config;
-  plain.activation = Activation::kGeluTanh;  // for the check of what is GPT-2's at all
-  plain.bias = true;
-  WEFT_RETURN_IF_ERROR(ToJson(plain).status());
-  WEFT_RETURN_IF_ERROR(CheckExpressible(
-      "nanoGPT", {{config.names != GptConfig::Names::kGpt2, "the model is Llama's"},
-                  {config.activation != Activation::kGelu, "the activation is another than the exact gelu"},
-                  {!config.tied_head, "tied_head is false"},
-                  {config.feed_forward != 0 && config.feed_forward != 4 * config.width, "feed_forward is not 4 widths"},
-                  {config.norm.epsilon != 1e-5, "the norm's epsilon is not 1e-5"},
-                  {config.attention_dropout.value_or(config.dropout) != config.dropout ||
-                       config.embedding_dropout.value_or(config.dropout) != config.dropout,
-                   "dropouts differ"}}));
-  KeyWriter keys;
-  ListNanoGpt(keys, config);
-  return std::move(keys).Finish();
+std::vector<ParameterSpec> ParametersOf(const GptConfig& config) {
+  Tape tape;
+  Gpt(config).Logits(OneToken(&tape, "tokens", config.vocabulary));
+  return WeightsOn(tape);
 }
+
+const ModelFamily PublishedGpt::kFamily = {
+    .name = "a GPT",
+    .model_types = kModelTypes,
+    .read = [](const std::string& folder) { return AsAnyModel(ReadGpt(folder)); },
+    .write = [](const std::string& folder,
+                const PublishedModel& model) { return WriteHuggingFace(folder, std::get<PublishedGpt>(model)); },
+    .from_run = FromRun,
+    .parameters = [](const PublishedModel& model) { return ParametersOf(std::get<PublishedGpt>(model).config); },
+    .vocabulary = [](const PublishedModel& model) { return std::get<PublishedGpt>(model).config.vocabulary; },
+};
 
 }  // namespace weft

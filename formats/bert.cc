@@ -1,0 +1,221 @@
+// The family of BERTs in Hugging Face's layout, with or without heads; and as a run of `weft train bert` or `classify`.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "weft/core/status.h"
+#include "weft/formats/config_json.h"
+#include "weft/formats/config_keys.h"
+#include "weft/formats/published.h"
+#include "weft/formats/write_weights.h"
+
+namespace weft {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::pair<const char*, Pooling> kPoolings[] = {{"cls", Pooling::kFirst}, {"mean", Pooling::kMean}};
+
+template <class Keys, class Config>
+void ListBert(Keys& keys, Config& config) {
+  keys.Field("vocab_size", config.vocabulary);
+  keys.Field("hidden_size", config.width);
+  keys.Field("num_hidden_layers", config.layers);
+  keys.Field("num_attention_heads", config.heads);
+  keys.Field("intermediate_size", config.feed_forward);
+  keys.Choice("hidden_act", kActivations, config.activation);
+  keys.Field("hidden_dropout_prob", config.dropout);
+  keys.Field("attention_probs_dropout_prob", config.attention_dropout, config.dropout);
+  keys.Field("max_position_embeddings", config.context);
+  keys.Field("type_vocab_size", config.segments);
+  keys.Field("layer_norm_eps", config.norm_epsilon);
+  keys.Only("position_embedding_type", "absolute");
+  keys.Only("is_decoder", false);
+  keys.Only("tie_word_embeddings", true);
+  // Google's own checkpoints have these keys, which no code reads.
+  keys.Harmless({"directionality", "pooler_fc_size", "pooler_num_attention_heads", "pooler_num_fc_layers",
+                 "pooler_size_per_head", "pooler_type"});
+}
+
+}  // namespace
+
+absl::StatusOr<BertConfig> BertConfigFromJson(const Json& json) {
+  KeyReader keys(json);
+  BertConfig config = {.feed_forward = 3072};
+  config.attention_dropout = 0.1;
+  keys.Only("model_type", "bert");
+  ListBert(keys, config);
+  if (keys.Find("classifier_dropout") != nullptr) {
+    keys.Field("classifier_dropout", config.classifier_dropout, config.dropout);
+  }
+  if (config.attention_dropout == config.dropout) config.attention_dropout.reset();
+  keys.Choice("classifier_pooling", Choices<Pooling>(kPoolings), config.classifier_pooling);
+  ReadUsualKeys(keys);
+  WEFT_RETURN_IF_ERROR(keys.Finish());
+  WEFT_RETURN_IF_ERROR(Validate(config));
+  return config;
+}
+
+absl::StatusOr<Json> ToJson(const BertConfig& config) {
+  WEFT_RETURN_IF_ERROR(Validate(config));
+  WEFT_RETURN_IF_ERROR(CheckExpressible("bert", {{config.dtype != kF32, "dtype is f64"}}));
+  KeyWriter keys;
+  keys.Field("model_type", "bert");
+  keys.Field("architectures", std::vector<std::string>{"BertModel"});
+  BertConfig full = config;
+  if (full.feed_forward == 0) full.feed_forward = 4 * full.width;
+  ListBert(keys, full);
+  keys.Field("position_embedding_type", "absolute");
+  if (config.classifier_pooling != Pooling::kFirst) {  // newer encoders than BERT have this key
+    keys.Choice("classifier_pooling", Choices<Pooling>(kPoolings), config.classifier_pooling);
+  }
+  if (config.classifier_dropout) keys.Field("classifier_dropout", *config.classifier_dropout);
+  return std::move(keys).Finish();
+}
+
+absl::StatusOr<std::vector<std::string>> LabelsFromJson(const Json& json) {
+  const auto found = json.find("id2label");
+  if (found == json.end() || found->is_null()) return std::vector<std::string>();
+  const auto error = [&](absl::string_view what) {
+    return absl::InvalidArgumentError(absl::StrCat("id2label ", what));
+  };
+  if (!found->is_object()) return error("is not an object");
+  std::vector<std::string> labels(found->size());
+  std::vector<bool> given(labels.size());
+  for (const auto& [key, label] : found->items()) {
+    uint32_t id = 0;
+    if (!absl::SimpleAtoi(key, &id) || id >= labels.size() || given[id]) {
+      return error(absl::StrCat("has the key '", key, "', wanted 0 .. ", labels.size() - 1, ", each once"));
+    }
+    if (!label.is_string()) return error(absl::StrCat("of ", key, " is not a text"));
+    labels[id] = label.get<std::string>();
+    given[id] = true;
+  }
+  return labels;
+}
+
+void AddLabels(const std::vector<std::string>& labels, Json* json) {
+  Json names = Json::object(), ids = Json::object();
+  for (size_t i = 0; i < labels.size(); ++i) {
+    names[absl::StrCat(i)] = labels[i];
+    ids[labels[i]] = i;
+  }
+  (*json)["id2label"] = std::move(names);
+  (*json)["label2id"] = std::move(ids);
+}
+
+absl::StatusOr<PublishedBert> ReadBert(const std::string& folder) {
+  WEFT_ASSIGN_OR_RETURN(const Json json, ReadConfig(folder));
+  absl::StatusOr<BertConfig> config = BertConfigFromJson(json);
+  if (!config.ok()) return Annotate(config.status(), ConfigPath(folder));
+  PublishedBert bert = {.config = *config};
+  WEFT_ASSIGN_OR_RETURN(bert.weights, ReadFolderWeights(folder, {{{"bert.#", {"#"}}},
+                                                                 {{"embeddings.position_ids", {}},
+                                                                  // Copies of the token table and of the bias.
+                                                                  {"cls.predictions.decoder.weight", {}},
+                                                                  {"cls.predictions.decoder.bias", {}},
+                                                                  {"#.gamma", {"#.weight"}},
+                                                                  {"#.beta", {"#.bias"}}}}));
+  WEFT_RETURN_IF_ERROR(
+      Parameters::Check(WeightsPath(folder), bert.weights.tensors(), ParametersOf(bert.config, bert.weights)));
+  const Tensor* const classifier = bert.weights.Find("classifier.weight");
+  if (classifier == nullptr) return bert;
+  absl::StatusOr<std::vector<std::string>> labels = LabelsFromJson(json);
+  if (!labels.ok()) return Annotate(labels.status(), ConfigPath(folder));
+  bert.labels = *std::move(labels);
+  const size_t classes = static_cast<size_t>(classifier->type.shape.dim(0));
+  if (bert.labels.empty()) {
+    for (size_t i = 0; i < classes; ++i) bert.labels.push_back(absl::StrCat("LABEL_", i));
+  }
+  if (bert.labels.size() == classes) return bert;
+  return absl::InvalidArgumentError(absl::StrCat(ConfigPath(folder), ": id2label has ", bert.labels.size(),
+                                                 " labels, but classifier.weight ", classes, " rows"));
+}
+
+absl::Status WriteHuggingFace(const std::string& folder, const PublishedBert& bert) {
+  WEFT_ASSIGN_OR_RETURN(Json json, ToJson(bert.config));
+  Weights weights = bert.weights;
+  const bool masked = weights.Has("cls.predictions."), next = weights.Has("cls.seq_relationship."),
+             classifier = weights.Has("classifier.");
+  if (classifier && bert.config.classifier_pooling == Pooling::kMean) {
+    return absl::InvalidArgumentError(
+        "classifier_pooling is mean: Hugging Face's BERT has no such classifier, and would take it for one of single "
+        "tokens; wanted cls");
+  }
+  if (masked || next || classifier) {
+    WEFT_RETURN_IF_ERROR(weights.Apply({{"cls.#", {"cls.#"}}, {"classifier.#", {"classifier.#"}}, {"#", {"bert.#"}}}));
+    const char* const name = masked && next                      ? "BertForPreTraining"
+                             : masked                            ? "BertForMaskedLM"
+                             : next                              ? "BertForNextSentencePrediction"
+                             : bert.weights.Has("pooler.dense.") ? "BertForSequenceClassification"
+                                                                 : "BertForTokenClassification";
+    json["architectures"] = {name};
+  }
+  if (classifier) AddLabels(bert.labels, &json);
+  return WriteModelFolder(folder, json, weights);
+}
+
+std::vector<ParameterSpec> ParametersOf(const BertConfig& config, const Weights& weights) {
+  Tape tape;
+  const Bert bert(config);
+  const Var hidden = bert.Encode(OneToken(&tape, "tokens", config.vocabulary));
+  const bool next_sentence = weights.Has("cls.seq_relationship.");
+  if (!tape.status().ok()) return {};
+  if (next_sentence || weights.Has("pooler.dense.")) {
+    const Var pooled = bert.Pool(hidden);
+    if (next_sentence) bert.NextSentence(pooled);
+  }
+  if (weights.Has("cls.predictions.")) bert.MaskedTokens(hidden);
+  if (weights.Has("classifier.")) {
+    const Tensor* const classifier = weights.Find("classifier.weight");
+    const Shape shape = classifier != nullptr ? classifier->type.shape : Shape();
+    bert.Classify(hidden, shape.rank() > 0 ? std::max<int64_t>(shape.dim(0), 1) : 2);
+  }
+  return WeightsOn(tape);
+}
+
+namespace {
+
+constexpr absl::string_view kModelTypes[] = {"bert"};
+
+// The weights have one tensor of each head that the run has trained.
+absl::StatusOr<PublishedModel> FromRun(const std::string&, const Json& run) {
+  const Json& model = run.at("model");
+  PublishedBert bert;
+  WEFT_ASSIGN_OR_RETURN(bert.config, BertConfigFromJson(model));
+  WEFT_ASSIGN_OR_RETURN(bert.labels, LabelsFromJson(model));
+  const int64_t width = bert.config.width, classes = static_cast<int64_t>(bert.labels.size());
+  Weights& heads = bert.weights;
+  if (classes > 0) {
+    WEFT_RETURN_IF_ERROR(heads.Add("classifier.weight", {kF32, {classes, width}}).status());
+    if (bert.config.classifier_pooling == Pooling::kFirst) {
+      WEFT_RETURN_IF_ERROR(heads.Add("pooler.dense.bias", {kF32, {width}}).status());
+    }
+  } else {
+    WEFT_RETURN_IF_ERROR(heads.Add("cls.predictions.bias", {kF32, {bert.config.vocabulary}}).status());
+    if (run.contains("next_sentence") && run["next_sentence"] == true) {
+      WEFT_RETURN_IF_ERROR(heads.Add("cls.seq_relationship.bias", {kF32, {2}}).status());
+    }
+  }
+  return PublishedModel(std::move(bert));
+}
+
+}  // namespace
+
+const ModelFamily PublishedBert::kFamily = {
+    .name = "a BERT",
+    .model_types = kModelTypes,
+    .read = [](const std::string& folder) { return AsAnyModel(ReadBert(folder)); },
+    .write = [](const std::string& folder,
+                const PublishedModel& model) { return WriteHuggingFace(folder, std::get<PublishedBert>(model)); },
+    .from_run = FromRun,
+    .parameters =
+        [](const PublishedModel& model) {
+          const auto& bert = std::get<PublishedBert>(model);
+          return ParametersOf(bert.config, bert.weights);
+        },
+    .vocabulary = [](const PublishedModel& model) { return std::get<PublishedBert>(model).config.vocabulary; },
+};
+
+}  // namespace weft

@@ -1,0 +1,184 @@
+#include "weft/formats/convert.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <iterator>
+#include <memory>
+#include <set>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "weft/core/file.h"
+#include "weft/core/status.h"
+#include "weft/formats/run_folder.h"
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The files that belong to a model besides its configuration and weights. They are copied unchanged.
+constexpr const char* kCompanions[] = {
+    "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.json",
+    "merges.txt", "encoder.json", "vocab.bpe", "vocab.txt", "tokenizer.bin", "tokenizer.model", "spiece.model",
+    "source_vocabulary.txt", "target_vocabulary.txt", "shared_vocabulary.txt", "generation_config.json",
+    "preprocessor_config.json",
+    // Of sentence-transformers.
+    "modules.json", "sentence_bert_config.json", "config_sentence_transformers.json", "1_Pooling/config.json"};
+
+// Returns `path` if it is a folder, or else the folder that it lies in.
+fs::path FolderOf(const fs::path& path) {
+  std::error_code error;
+  if (fs::is_directory(path, error)) return path;
+  const fs::path parent = path.parent_path();
+  return parent.empty() ? "." : parent;
+}
+
+absl::StatusOr<std::vector<TokenizerFile>> CompanionsOf(const ConvertOptions& options) {
+  if (!options.tokenizer.empty()) return TokenizerFiles(options.tokenizer);
+  std::error_code error;
+  std::vector<TokenizerFile> files;
+  const bool folder = fs::is_directory(options.model, error);
+  const fs::path beside = FolderOf(options.model);
+  for (const char* name : kCompanions) {
+    if (!folder && absl::string_view(name) != "tokenizer.bin") continue;
+    if (fs::is_regular_file(beside / name, error)) files.push_back({(beside / name).string(), name});
+  }
+  return files;
+}
+
+// Checks that the folder may be written, and holds none of the files that are read.
+absl::Status CheckOutput(const ConvertOptions& options, const std::vector<TokenizerFile>& files) {
+  const std::string& out = options.out;
+  std::error_code error;
+  if (!fs::exists(out, error)) return absl::OkStatus();
+  if (!fs::is_directory(out, error)) return absl::AlreadyExistsError(absl::StrCat(out, " exists, and is not a folder"));
+  // A path counts as it is named, and as its links resolve.
+  const auto is_out = [&](const fs::path& path) {
+    return fs::equivalent(out, FolderOf(path), error) ||
+           fs::equivalent(out, FolderOf(fs::canonical(path, error)), error);
+  };
+  if (is_out(options.model)) return absl::AlreadyExistsError(absl::StrCat("out is the model's own folder, ", out));
+  for (const TokenizerFile& file : files) {
+    if (!is_out(file.path)) continue;
+    return absl::AlreadyExistsError(absl::StrCat("out, ", out, ", is the folder of ", file.path));
+  }
+  if (IsRun(out)) {
+    return absl::AlreadyExistsError(
+        absl::StrCat("out: ", out, " is the folder of a training run, which no model is written over"));
+  }
+  if (options.overwrite || fs::is_empty(out, error)) return absl::OkStatus();
+  return absl::AlreadyExistsError(
+      absl::StrCat(out, " is not empty: set overwrite to replace the files of a model there"));
+}
+
+absl::StatusOr<const Format*> FormatToWrite(const std::string& name, const ModelFamily& family) {
+  std::vector<absl::string_view> possible;
+  for (const Format* const format : Formats()) {
+    if (format->writes == nullptr || !format->writes(family)) continue;
+    if (format->name == name) return format;
+    possible.push_back(format->name);
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(family.name, " can't be written as ", name, "; possible: ", absl::StrJoin(possible, ", ")));
+}
+
+absl::Status CheckTokenizer(const std::vector<TokenizerFile>& files, const PublishedModel& model) {
+  const ModelFamily& family = FamilyOf(model);
+  if (family.vocabulary == nullptr) return absl::OkStatus();
+  for (const TokenizerFile& file : files) {
+    // A tokenizer of an unknown kind is copied all the same.
+    const absl::StatusOr<std::unique_ptr<Tokenizer>> tokenizer = LoadTokenizer(file.path);
+    if (!tokenizer.ok()) continue;
+    WEFT_RETURN_IF_ERROR(CheckVocabulary(file.path, (*tokenizer)->vocabulary_size(), family.vocabulary(model)));
+  }
+  return absl::OkStatus();
+}
+
+// Moves all files of one folder into another. If the other has a folder in the place of a file, moves nothing.
+absl::Status MoveFiles(const fs::path& from, const fs::path& to) {
+  std::error_code error;
+  std::vector<fs::path> files;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(from, error)) {
+    const fs::path file = entry.path().lexically_relative(from), target = to / file;
+    if (entry.is_directory(error)) continue;
+    files.push_back(file);
+    if (fs::is_directory(target, error)) return SystemStatus("write", target.string(), EISDIR);
+    fs::create_directories(target.parent_path(), error);
+    if (error) return SystemStatus("create", target.parent_path().string(), error.value());
+  }
+  for (const fs::path& file : files) {
+    fs::rename(from / file, to / file, error);
+    if (error) return SystemStatus("write", (to / file).string(), error.value());
+  }
+  return SyncFolder(to.string());
+}
+
+}  // namespace
+
+absl::StatusOr<ModelConversion> ModelConversion::Prepare(const ConvertOptions& options) {
+  WEFT_ASSIGN_OR_RETURN(std::vector<TokenizerFile> files, CompanionsOf(options));
+  WEFT_RETURN_IF_ERROR(CheckOutput(options, files));
+  WEFT_ASSIGN_OR_RETURN(PublishedModel model, ReadModel(options.model));
+  WEFT_RETURN_IF_ERROR(CheckTokenizer(files, model));
+  WEFT_ASSIGN_OR_RETURN(const Format* const format, FormatToWrite(options.format, FamilyOf(model)));
+  return ModelConversion(options, format, std::move(files), std::move(model));
+}
+
+absl::Status ModelConversion::WriteFiles(const std::string& folder) const {
+  WEFT_RETURN_IF_ERROR(format_->write(folder, model_, options_.write));
+  for (const auto& [path, name] : files_) {
+    WEFT_ASSIGN_OR_RETURN(const std::string contents, ReadFile(path));
+    const fs::path to = fs::path(folder) / name;
+    std::error_code error;
+    fs::create_directories(to.parent_path(), error);
+    if (error) return SystemStatus("create", to.parent_path().string(), error.value());
+    WEFT_RETURN_IF_ERROR(WriteFile(to.string(), {contents}));
+  }
+  return absl::OkStatus();
+}
+
+// Removes files of a model that this one does not have, because they would be taken for this model's.
+absl::Status ModelConversion::RemoveStale() const {
+  std::set<std::string> stale(std::begin(kCompanions), std::end(kCompanions));
+  for (const Format* const format : Formats()) stale.insert(format->files.begin(), format->files.end());
+  for (const TokenizerFile& file : files_) stale.erase(file.name);
+  for (const absl::string_view name : format_->files) stale.erase(std::string(name));
+  for (const std::string& name : stale) {
+    std::error_code error;
+    const fs::path path = fs::path(options_.out) / name;
+    if (!fs::is_regular_file(path, error)) continue;
+    if (!fs::remove(path, error) && error) return SystemStatus("remove", path.string(), error.value());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ModelConversion::Write() const {
+  const std::string& out = options_.out;
+  std::error_code error;
+  const bool existed = fs::exists(out, error);
+  fs::create_directories(out, error);
+  if (error) return absl::InvalidArgumentError(SystemStatus("create", out, error.value()).message());
+  const std::string temporary = absl::StrCat(out, "/", getpid(), kTemporarySuffix);
+  fs::create_directories(temporary, error);
+  absl::Status status = error ? SystemStatus("create", temporary, error.value()) : WriteFiles(temporary);
+  if (status.ok()) status = MoveFiles(temporary, out);
+  fs::remove_all(temporary, error);
+  if (status.ok()) status = RemoveStale();
+  if (!status.ok() && !existed) fs::remove_all(out, error);
+  return status;
+}
+
+int64_t ModelConversion::CountWeights() const {
+  int64_t count = 0;
+  const auto add = [&](const auto& published) {
+    for (const auto& [name, tensor] : published.weights.tensors()) count += tensor.type.shape.elements();
+  };
+  std::visit(add, model_);
+  return count;
+}
+
+}  // namespace weft

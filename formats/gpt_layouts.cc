@@ -1,0 +1,70 @@
+#include "weft/formats/gpt_layouts.h"
+
+#include <cstring>
+#include <optional>
+
+#include "absl/strings/match.h"
+#include "weft/core/status.h"
+
+namespace weft {
+
+absl::StatusOr<GptConfig> CheckedGptConfig(GptConfig config) {
+  for (std::optional<double>* dropout : {&config.attention_dropout, &config.embedding_dropout}) {
+    if (*dropout == config.dropout) dropout->reset();
+  }
+  WEFT_RETURN_IF_ERROR(Validate(config));
+  return config;
+}
+
+std::vector<Weights::Rule> TransposedGpt2Weights() {
+  std::vector<Weights::Rule> rules;
+  for (const char* name :
+       {"h.#.attn.c_attn.weight", "h.#.attn.c_proj.weight", "h.#.mlp.c_fc.weight", "h.#.mlp.c_proj.weight"}) {
+    rules.push_back({name, {name}, /*transpose=*/true});
+  }
+  return rules;
+}
+
+std::vector<Weights::Rule> Gpt2Prefix() { return {{"lm_head.weight", {"lm_head.weight"}}, {"#", {"transformer.#"}}}; }
+
+std::vector<Weights::Rule> GptTensorsToDrop(const GptConfig& config) {
+  std::vector<Weights::Rule> rules = {{"h.#.attn.bias", {}}, {"h.#.attn.masked_bias", {}}};
+  if (config.tied_head) rules.push_back({"lm_head.weight", {}});
+  return rules;
+}
+
+absl::StatusOr<PublishedGpt> WithRotary(const PublishedGpt& gpt, RotaryLayout layout) {
+  if (gpt.config.rotary == layout || !gpt.config.rotary) return gpt;
+  PublishedGpt result = {.config = gpt.config};
+  result.config.rotary = layout;
+  const int64_t width = gpt.config.width / gpt.config.heads, half = width / 2;
+  for (const auto& [name, from] : gpt.weights.tensors()) {
+    WEFT_ASSIGN_OR_RETURN(const Tensor to, result.weights.Add(name, from.type));
+    if (!absl::StrContains(name, ".self_attn.q_proj.") && !absl::StrContains(name, ".self_attn.k_proj.")) {
+      std::memcpy(to.data, from.data, from.type.bytes());
+      continue;
+    }
+    // Row 2i + j of a head whose positions come in pairs is row i + j·half of one in halves.
+    const int64_t rows = from.type.shape.dim(0), bytes = static_cast<int64_t>(from.type.bytes()) / rows;
+    for (int64_t row = 0; row < rows; ++row) {
+      const int64_t head = row / width * width, i = row % width, pairs = head + i % half * 2 + i / half;
+      const bool to_halves = layout == RotaryLayout::kHalves;
+      std::memcpy(to.data + (to_halves ? row : pairs) * bytes, from.data + (to_halves ? pairs : row) * bytes,
+                  static_cast<size_t>(bytes));
+    }
+  }
+  return result;
+}
+
+absl::StatusOr<PublishedGpt> WithBiases(const PublishedGpt& gpt) {
+  PublishedGpt result = gpt;
+  result.config.bias = true;
+  for (const ParameterSpec& spec : ParametersOf(result.config)) {
+    if (absl::EndsWith(spec.name, ".bias") && gpt.weights.Find(spec.name) == nullptr) {
+      WEFT_RETURN_IF_ERROR(result.weights.Add(spec.name, spec.type).status());
+    }
+  }
+  return result;
+}
+
+}  // namespace weft

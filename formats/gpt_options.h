@@ -1,0 +1,35 @@
+// The options of a GPT that `weft train gpt` builds, as rows that flags, --config and a run's config.json share.
+//
+//   GptModelOptions options;
+//   WEFT_RETURN_IF_ERROR(SetFromJson(json, ModelHyperparameters(&options)));   // {"layers": 6, "pre_norm": false}
+//   WEFT_RETURN_IF_ERROR(Finish(&options));                                    // now options.model is complete
+#ifndef WEFT_FORMATS_GPT_OPTIONS_H_
+#define WEFT_FORMATS_GPT_OPTIONS_H_
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "weft/core/hyperparameters.h"
+#include "weft/models/gpt.h"
+
+namespace weft {
+
+// The defaults describe a character model of 0.8 million parameters.
+struct GptModelOptions {
+  // The vocabulary is 0 until a tokenizer sets it.
+  GptConfig model = {.vocabulary = 0, .context = 64, .layers = 4, .heads = 4, .width = 128};
+  std::string activation = "gelu-tanh";
+};
+
+// Returns the rows context, layers, heads, width, feed-forward, dropout, activation, pre-norm, tied-head and bias.
+Hyperparameters ModelHyperparameters(GptModelOptions* options);
+// Sets the model's activation by its name, and validates the model.
+absl::Status Finish(GptModelOptions* options);
+// Returns the options that a run's config.json has among its other keys, finished.
+absl::StatusOr<GptModelOptions> GptModelOptionsFromJson(const nlohmann::ordered_json& run);
+
+}  // namespace weft
+
+#endif  // WEFT_FORMATS_GPT_OPTIONS_H_

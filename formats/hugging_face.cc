@@ -1,0 +1,48 @@
+// Hugging Face's layout: a folder whose config.json names a model_type, by which a family reads it.
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "weft/core/status.h"
+#include "weft/formats/published.h"
+
+namespace weft {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+absl::StatusOr<const ModelFamily*> FamilyOfConfig(const Json& config) {
+  const Json& type = *FindModelType(config);
+  if (const ModelFamily* const family = FamilyOfType(type)) return family;
+  std::vector<absl::string_view> known;
+  for (const ModelFamily* const family : ModelFamilies()) {
+    known.insert(known.end(), family->model_types.begin(), family->model_types.end());
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("model_type is ", type.dump(-1, ' ', false, Json::error_handler_t::replace),
+                   ", which is not supported; wanted one of ", absl::StrJoin(known, ", ")));
+}
+
+absl::StatusOr<PublishedModel> Read(const std::string& folder) {
+  WEFT_ASSIGN_OR_RETURN(const Json config, ReadConfig(folder));
+  const absl::StatusOr<const ModelFamily*> family = FamilyOfConfig(config);
+  if (!family.ok()) return Annotate(family.status(), ConfigPath(folder));
+  return (*family)->read(folder);
+}
+
+}  // namespace
+
+const Format kHuggingFaceFormat = {
+    .name = "huggingface",
+    .mark = "model_type (Hugging Face)",
+    .recognizes = [](const Json& config) { return FindModelType(config) != nullptr; },
+    .family = FamilyOfConfig,
+    .read = Read,
+    .writes = [](const ModelFamily&) { return true; },
+    .write = [](const std::string& folder, const PublishedModel& model,
+                const WriteModelOptions&) { return FamilyOf(model).write(folder, model); },
+    .files = kFolderFiles,
+};
+
+}  // namespace weft

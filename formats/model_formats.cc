@@ -1,0 +1,91 @@
+// The lists of formats and families, and the search for the one that a model is in.
+#include "weft/formats/model_formats.h"
+
+#include <cerrno>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "weft/core/file.h"
+#include "weft/core/status.h"
+#include "weft/formats/published.h"
+
+namespace weft {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// The first format that recognizes a model is taken.
+constexpr const Format* kFormats[] = {&kRunFormat, &kHuggingFaceFormat, &kNanoGptFormat, &kLlama2cFormat,
+                                      &kCTranslate2Format};
+
+template <class... Models>
+absl::Span<const ModelFamily* const> FamiliesOf(const std::variant<Models...>*) {
+  static constexpr const ModelFamily* kFamilies[] = {&Models::kFamily...};
+  return kFamilies;
+}
+
+// Returns the config.json of a folder, or null for a file.
+absl::StatusOr<Json> ReadConfigOf(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  if (!std::filesystem::exists(status)) return SystemStatus("find", path, error ? error.value() : ENOENT);
+  if (!std::filesystem::is_directory(status)) return Json();
+  return ReadConfig(path);
+}
+
+absl::StatusOr<const Format*> Recognize(const std::string& path, const Json& config) {
+  std::string marks;
+  for (const Format* const format : kFormats) {
+    if (format->recognizes(config)) return format;
+    const bool last = format == *std::prev(std::end(kFormats));
+    if (!format->mark.empty()) absl::StrAppend(&marks, marks.empty() ? "" : last ? " or " : ", ", format->mark);
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(ConfigPath(path), ": it is of no model that is known: it has no ", marks));
+}
+
+}  // namespace
+
+absl::Span<const ModelFamily* const> ModelFamilies() { return FamiliesOf(static_cast<PublishedModel*>(nullptr)); }
+
+absl::Span<const Format* const> Formats() { return kFormats; }
+
+const ModelFamily* FamilyOfType(const Json& model_type) {
+  for (const ModelFamily* const family : ModelFamilies()) {
+    for (const absl::string_view name : family->model_types) {
+      if (model_type.is_string() && model_type.get_ref<const std::string&>() == name) return family;
+    }
+  }
+  return nullptr;
+}
+
+const ModelFamily& FamilyOf(const PublishedModel& model) { return *ModelFamilies()[model.index()]; }
+
+absl::StatusOr<const Format*> FindFormat(const std::string& path) {
+  WEFT_ASSIGN_OR_RETURN(const Json config, ReadConfigOf(path));
+  return Recognize(path, config);
+}
+
+absl::StatusOr<const ModelFamily*> FindFamily(const std::string& path) {
+  WEFT_ASSIGN_OR_RETURN(const Json config, ReadConfigOf(path));
+  WEFT_ASSIGN_OR_RETURN(const Format* const format, Recognize(path, config));
+  absl::StatusOr<const ModelFamily*> family = format->family(config);
+  if (!family.ok()) return Annotate(family.status(), ConfigPath(path));
+  return family;
+}
+
+absl::StatusOr<PublishedModel> ReadModel(const std::string& path) {
+  WEFT_ASSIGN_OR_RETURN(const Format* const format, FindFormat(path));
+  return format->read(path);
+}
+
+absl::Status CheckVocabulary(const std::string& whose, int64_t tokens, int64_t rows) {
+  if (tokens <= rows && 2 * tokens > rows) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(whose, ": the tokenizer has ", tokens, " tokens, but the model's table ", rows));
+}
+
+}  // namespace weft

@@ -1,0 +1,123 @@
+// nanoGPT's checkpoints (https://github.com/karpathy/nanoGPT): a folder whose config.json has its model_args.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/match.h"
+#include "weft/core/status.h"
+#include "weft/formats/config_json.h"
+#include "weft/formats/config_keys.h"
+#include "weft/formats/gpt_layouts.h"
+#include "weft/formats/published.h"
+#include "weft/formats/write_weights.h"
+
+namespace weft {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+template <class Keys, class Config>
+void ListNanoGpt(Keys& keys, Config& config) {
+  keys.Field("n_layer", config.layers);
+  keys.Field("n_head", config.heads);
+  keys.Field("n_embd", config.width);
+  keys.Field("block_size", config.context);
+  keys.Field("bias", config.bias);
+  keys.Field("vocab_size", config.vocabulary);
+  keys.Field("dropout", config.dropout);
+}
+
+bool IsZero(const Tensor& tensor) {
+  const absl::Span<const float> values = tensor.span<const float>();
+  return std::all_of(values.begin(), values.end(), [](float value) { return value == 0; });
+}
+
+// Reports whether the model has no biases except those of norms, all of which are 0.
+bool HasNoBias(const PublishedGpt& gpt) {
+  if (gpt.config.bias) return false;
+  for (const auto& [name, tensor] : gpt.weights.tensors()) {
+    if (absl::EndsWith(name, ".bias") && !IsZero(tensor)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+absl::StatusOr<GptConfig> NanoGptConfigFromJson(const Json& json) {
+  const auto nested = json.find("model_args");
+  if (nested != json.end() && nested->is_object()) return NanoGptConfigFromJson(*nested);
+  KeyReader keys(json);
+  GptConfig config = {.vocabulary = 50304, .activation = Activation::kGelu};
+  ListNanoGpt(keys, config);
+  keys.Choice("activation_function", kActivations, config.activation);
+  WEFT_RETURN_IF_ERROR(keys.Finish());
+  return CheckedGptConfig(std::move(config));
+}
+
+absl::StatusOr<Json> ToNanoGptJson(const GptConfig& config) {
+  GptConfig plain = config;
+  plain.activation = Activation::kGeluTanh;  // so that ToJson checks only what GPT-2 has, too
+  plain.bias = true;
+  WEFT_RETURN_IF_ERROR(ToJson(plain).status());
+  WEFT_RETURN_IF_ERROR(CheckExpressible(
+      "nanoGPT", {{config.names != GptConfig::Names::kGpt2, "the model is Llama's"},
+                  {config.activation != Activation::kGelu, "the activation is another than the exact gelu"},
+                  {!config.tied_head, "tied_head is false"},
+                  {config.feed_forward != 0 && config.feed_forward != 4 * config.width, "feed_forward is not 4 widths"},
+                  {config.norm.epsilon != 1e-5, "the norm's epsilon is not 1e-5"},
+                  {config.attention_dropout.value_or(config.dropout) != config.dropout ||
+                       config.embedding_dropout.value_or(config.dropout) != config.dropout,
+                   "dropouts differ"}}));
+  KeyWriter keys;
+  ListNanoGpt(keys, config);
+  return std::move(keys).Finish();
+}
+
+absl::StatusOr<PublishedGpt> ReadNanoGpt(const std::string& folder) {
+  WEFT_ASSIGN_OR_RETURN(const Json json, ReadConfig(folder));
+  absl::StatusOr<GptConfig> config = NanoGptConfigFromJson(json);
+  if (!config.ok()) return Annotate(config.status(), ConfigPath(folder));
+  // torch.compile adds the prefix "_orig_mod.".
+  WEFT_ASSIGN_OR_RETURN(
+      Weights weights,
+      ReadFolderWeights(folder, {{{"_orig_mod.#", {"#"}}}, {{"transformer.#", {"#"}}}, GptTensorsToDrop(*config)}));
+  if (!config->bias) {
+    for (const ParameterSpec& spec : ParametersOf(*config)) {
+      const bool norm = spec.type.shape.rank() == 1 && absl::EndsWith(spec.name, ".bias");
+      if (norm && weights.Find(spec.name) == nullptr) WEFT_RETURN_IF_ERROR(weights.Add(spec.name, spec.type).status());
+    }
+  }
+  WEFT_RETURN_IF_ERROR(Parameters::Check(WeightsPath(folder), weights.tensors(), ParametersOf(*config)));
+  return PublishedGpt{*config, std::move(weights)};
+}
+
+absl::Status WriteNanoGpt(const std::string& folder, const PublishedGpt& gpt) {
+  PublishedGpt model = gpt;
+  if (HasNoBias(gpt)) {
+    WEFT_RETURN_IF_ERROR(model.weights.Apply({{"#.bias", {}}}));
+  } else {
+    WEFT_ASSIGN_OR_RETURN(model, WithBiases(gpt));
+  }
+  WEFT_ASSIGN_OR_RETURN(const Json json, ToNanoGptJson(model.config));
+  // nanoGPT's state has the tied table twice.
+  const Tensor* const table = model.weights.Find("wte.weight");
+  if (table == nullptr) return absl::InvalidArgumentError("the model has no 'wte.weight'");
+  const Tensor tied = *table;
+  WEFT_RETURN_IF_ERROR(model.weights.Apply(Gpt2Prefix()));
+  WEFT_ASSIGN_OR_RETURN(const Tensor head, model.weights.Add("lm_head.weight", tied.type));
+  std::copy(tied.data, tied.data + tied.type.bytes(), head.data);
+  return WriteModelFolder(folder, json, model.weights);
+}
+
+const Format kNanoGptFormat = {
+    .name = "nanogpt",
+    .mark = "block_size (nanoGPT)",
+    .recognizes = [](const Json& config) { return config.contains("model_args") || config.contains("block_size"); },
+    .family = [](const Json&) -> absl::StatusOr<const ModelFamily*> { return &PublishedGpt::kFamily; },
+    .read = [](const std::string& folder) { return AsAnyModel(ReadNanoGpt(folder)); },
+    .writes = [](const ModelFamily& family) { return &family == &PublishedGpt::kFamily; },
+    .write = [](const std::string& folder, const PublishedModel& model,
+                const WriteModelOptions&) { return WriteNanoGpt(folder, std::get<PublishedGpt>(model)); },
+    .files = kFolderFiles,
+};
+
+}  // namespace weft

@@ -1,0 +1,62 @@
+// The folders of training runs as one more format: config.json says what was trained, and the weights are the newest.
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "weft/core/parameters.h"
+#include "weft/core/status.h"
+#include "weft/formats/published.h"
+#include "weft/formats/run_folder.h"
+
+namespace weft {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// A run of `weft train gpt` has the model's options among its own keys. Every other run has the model's config.json
+// under the key "model".
+absl::StatusOr<const ModelFamily*> FamilyOfRun(const Json& run) {
+  if (IsRunConfig(run, "gpt")) return &PublishedGpt::kFamily;
+  const auto model = run.find("model");
+  const Json* const type = model != run.end() ? FindModelType(*model) : nullptr;
+  const ModelFamily* const family = type != nullptr ? FamilyOfType(*type) : nullptr;
+  if (family != nullptr && family != &PublishedGpt::kFamily) return family;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the run is of ", run["command"].dump(), ", and model.model_type is ", type == nullptr ? "null" : type->dump(),
+      ", which is not supported; wanted a run of train gpt, \"bert\", \"transformer\" or \"vit\""));
+}
+
+absl::StatusOr<PublishedModel> Read(const std::string& folder) {
+  WEFT_ASSIGN_OR_RETURN(const Json run, ReadConfig(folder));
+  const absl::StatusOr<const ModelFamily*> family = FamilyOfRun(run);
+  if (!family.ok()) return Annotate(family.status(), ConfigPath(folder));
+  absl::StatusOr<PublishedModel> model = (*family)->from_run(folder, run);
+  if (!model.ok()) return Annotate(model.status(), ConfigPath(folder));
+
+  const std::vector<ParameterSpec> specs = (*family)->parameters(*model);
+  Parameters parameters({.draw = false});
+  WEFT_RETURN_IF_ERROR(parameters.Create(specs));
+  WEFT_RETURN_IF_ERROR(LoadRunWeights(folder, &parameters));
+  Weights weights;
+  for (const ParameterSpec& spec : specs) {
+    WEFT_ASSIGN_OR_RETURN(const Tensor to, weights.Add(spec.name, spec.type));
+    std::memcpy(to.data, parameters.Find(spec.name)->data, spec.type.bytes());
+  }
+  std::visit([&](auto& published) { published.weights = std::move(weights); }, *model);
+  return model;
+}
+
+}  // namespace
+
+const Format kRunFormat = {
+    .name = "run",
+    .mark = "",
+    .recognizes = [](const Json& config) { return config.contains("command"); },
+    .family = FamilyOfRun,
+    .read = Read,
+    .writes = nullptr,
+    .write = nullptr,
+    .files = {},
+};
+
+}  // namespace weft

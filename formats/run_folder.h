@@ -1,0 +1,38 @@
+// The files of a training run, as readers see them: config.json, checkpoints/STEP/ and model.safetensors.
+//
+//   if (IsRun(folder)) WEFT_RETURN_IF_ERROR(LoadRunWeights(folder, &parameters));
+//
+// train/run_directory.h and train/checkpoint.h write what is read here.
+#ifndef WEFT_FORMATS_RUN_FOLDER_H_
+#define WEFT_FORMATS_RUN_FOLDER_H_
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "weft/core/parameters.h"
+
+namespace weft {
+
+// The files of one checkpoint.
+inline constexpr char kCheckpointState[] = "/state.safetensors", kCheckpointInfo[] = "/checkpoint.json";
+
+// Reports whether `config` is the config.json of a run of `weft train NAME`: its key "command" is "train NAME".
+bool IsRunConfig(const nlohmann::ordered_json& config, absl::string_view name);
+// Reports whether `folder` holds a run of any `weft train` command.
+bool IsRun(const std::string& folder);
+
+// Returns the folder of the checkpoint of `step` within the folder `checkpoints`.
+std::string CheckpointFolder(const std::string& checkpoints, int64_t step);
+// Returns the steps of the complete checkpoints, newest first. If the folder is missing, returns none.
+std::vector<int64_t> ListCheckpoints(const std::string& checkpoints);
+// Loads the weights of a run from its model.safetensors. If that is missing, loads the newest checkpoint that can be
+// read.
+absl::Status LoadRunWeights(const std::string& run, Parameters* parameters);
+
+}  // namespace weft
+
+#endif  // WEFT_FORMATS_RUN_FOLDER_H_
