@@ -20,14 +20,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The files that belong to a model besides its configuration and weights. They are copied unchanged.
+// Files that belong to a model besides its configuration, weights and tokenizer. They are copied unchanged.
 constexpr const char* kCompanions[] = {
-    "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.json",
-    "merges.txt", "encoder.json", "vocab.bpe", "vocab.txt", "tokenizer.bin", "tokenizer.model", "spiece.model",
-    "source_vocabulary.txt", "target_vocabulary.txt", "shared_vocabulary.txt", "generation_config.json",
-    "preprocessor_config.json",
+    "special_tokens_map.json", "added_tokens.json", "source_vocabulary.txt", "target_vocabulary.txt",
+    "shared_vocabulary.txt", "generation_config.json", "preprocessor_config.json",
     // Of sentence-transformers.
     "modules.json", "sentence_bert_config.json", "config_sentence_transformers.json", "1_Pooling/config.json"};
+
+// Returns the names of all files that are copied unchanged.
+std::vector<std::string> CompanionNames() {
+  std::vector<std::string> names = TokenizerFileNames();
+  names.insert(names.end(), std::begin(kCompanions), std::end(kCompanions));
+  return names;
+}
 
 // Returns `path` if it is a folder, or else the folder that it lies in.
 fs::path FolderOf(const fs::path& path) {
@@ -43,7 +48,7 @@ absl::StatusOr<std::vector<TokenizerFile>> CompanionsOf(const ConvertOptions& op
   std::vector<TokenizerFile> files;
   const bool folder = fs::is_directory(options.model, error);
   const fs::path beside = FolderOf(options.model);
-  for (const char* name : kCompanions) {
+  for (const std::string& name : CompanionNames()) {
     if (!folder && absl::string_view(name) != "tokenizer.bin") continue;
     if (fs::is_regular_file(beside / name, error)) files.push_back({(beside / name).string(), name});
   }
@@ -143,7 +148,8 @@ absl::Status ModelConversion::WriteFiles(const std::string& folder) const {
 
 // Removes files of a model that this one does not have, because they would be taken for this model's.
 absl::Status ModelConversion::RemoveStale() const {
-  std::set<std::string> stale(std::begin(kCompanions), std::end(kCompanions));
+  const std::vector<std::string> companions = CompanionNames();
+  std::set<std::string> stale(companions.begin(), companions.end());
   for (const Format* const format : Formats()) stale.insert(format->files.begin(), format->files.end());
   for (const TokenizerFile& file : files_) stale.erase(file.name);
   for (const absl::string_view name : format_->files) stale.erase(std::string(name));

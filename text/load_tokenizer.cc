@@ -1,3 +1,7 @@
+// The table of tokenizers: for each kind the names of its files and the function that loads it.
+//
+// A path is matched with the kinds' file names first and with their extensions second, because vocab.json and
+// merges.txt belong to byte-level BPE although other .json and .txt files are of other kinds.
 #include "weft/text/load_tokenizer.h"
 
 #include <filesystem>
@@ -27,110 +31,177 @@ namespace fs = std::filesystem;
 
 using Loaded = absl::StatusOr<std::unique_ptr<Tokenizer>>;
 
-// The result with the path before its error.
+// Returns `result`; an error gets `path` before its message.
 template <class T>
-absl::StatusOr<T> Of(const std::string& path, absl::StatusOr<T> result) {
+absl::StatusOr<T> At(const std::string& path, absl::StatusOr<T> result) {
   if (!result.ok()) return Annotate(result.status(), path);
   return result;
 }
 
-// What a folder is searched for, in this order.
-constexpr const char* kNames[] = {"tokenizer.json", "vocab.bpe",       "merges.txt",  "vocab.txt",
-                                  "tokenizer.bin",  "tokenizer.model", "spiece.model"};
+// Loads a tokenizer that is all in one file, whose contents `create` takes.
+template <auto create>
+Loaded FromOneFile(const std::string& file, const std::string& /*companion*/) {
+  WEFT_ASSIGN_OR_RETURN(const std::string contents, ReadFile(file));
+  return At(file, create(contents));
+}
 
-constexpr char kSettings[] = "tokenizer_config.json";  // of a vocab.txt
-
-constexpr struct {
-  const char *vocabulary, *merges;
-} kBpeNames[] = {{"encoder.json", "vocab.bpe"}, {"vocab.json", "merges.txt"}};
-
-Loaded LoadGpt2(const std::string& vocabulary_path, const std::string& merges_path) {
+Loaded LoadGpt2(const std::string& merges_path, const std::string& vocabulary_path) {
   WEFT_ASSIGN_OR_RETURN(const std::string vocabulary_file, ReadFile(vocabulary_path));
   WEFT_ASSIGN_OR_RETURN(const std::string merges_file, ReadFile(merges_path));
-  WEFT_ASSIGN_OR_RETURN(Vocabulary vocabulary, Of(vocabulary_path, ReadBpeVocabulary(vocabulary_file)));
-  WEFT_ASSIGN_OR_RETURN(std::vector<TokenPair> merges, Of(merges_path, ReadBpeMerges(merges_file)));
-  return Of(merges_path, ByteLevelBpe::Create(Gpt2Model(std::move(vocabulary), std::move(merges))));
+  WEFT_ASSIGN_OR_RETURN(Vocabulary vocabulary, At(vocabulary_path, ReadBpeVocabulary(vocabulary_file)));
+  WEFT_ASSIGN_OR_RETURN(std::vector<TokenPair> merges, At(merges_path, ReadBpeMerges(merges_file)));
+  return At(merges_path, ByteLevelBpe::Create(Gpt2Model(std::move(vocabulary), std::move(merges))));
 }
 
-Loaded LoadVocabularyText(const fs::path& path) {
-  WEFT_ASSIGN_OR_RETURN(const std::string file, ReadFile(path.string()));
-  WEFT_ASSIGN_OR_RETURN(Vocabulary vocabulary, Of(path.string(), ReadVocabularyText(file)));
+Loaded LoadBertVocabulary(const std::string& path, const std::string& settings) {
+  WEFT_ASSIGN_OR_RETURN(const std::string file, ReadFile(path));
+  WEFT_ASSIGN_OR_RETURN(Vocabulary vocabulary, At(path, ReadVocabularyText(file)));
   WordPieceModel model = BertModel(std::move(vocabulary));
-  const std::string settings = (path.parent_path() / kSettings).string();
-  std::error_code error;
-  if (fs::exists(settings, error)) {
+  if (!settings.empty()) {
     WEFT_ASSIGN_OR_RETURN(const std::string contents, ReadFile(settings));
-    WEFT_ASSIGN_OR_RETURN(const nlohmann::json json, Of(settings, ParseLargeJsonObject(contents)));
-    WEFT_ASSIGN_OR_RETURN(model.normalizer, Of(settings, ReadBertSettings(json)));
+    WEFT_ASSIGN_OR_RETURN(const nlohmann::json json, At(settings, ParseLargeJsonObject(contents)));
+    WEFT_ASSIGN_OR_RETURN(model.normalizer, At(settings, ReadBertSettings(json)));
   }
-  return Of(path.string(), WordPiece::Create(std::move(model)));
+  return At(path, WordPiece::Create(std::move(model)));
 }
 
-Loaded FromTokenizerJson(absl::string_view contents) {
+Loaded CreateBytes(absl::string_view /*contents*/) { return std::make_unique<ByteTokenizer>(); }
+
+Loaded CreateCharacters(absl::string_view contents) {
+  WEFT_ASSIGN_OR_RETURN(CharacterTokenizer tokenizer, CharacterTokenizer::FromJson(contents));
+  return std::make_unique<CharacterTokenizer>(std::move(tokenizer));
+}
+
+// The kinds of tokenizer.json that only Weft writes, by their "type".
+constexpr struct {
+  const char* type;
+  Loaded (*create)(absl::string_view contents);
+} kWeftTypes[] = {{"byte", CreateBytes}, {"character", CreateCharacters}};
+
+Loaded CreateFromJson(absl::string_view contents) {
   WEFT_ASSIGN_OR_RETURN(const nlohmann::json json, ParseLargeJsonObject(contents));
   if (json.contains("type")) {
-    if (json["type"] == "byte") return std::make_unique<ByteTokenizer>();
-    WEFT_ASSIGN_OR_RETURN(CharacterTokenizer tokenizer, CharacterTokenizer::FromJson(contents));
-    return std::make_unique<CharacterTokenizer>(std::move(tokenizer));
+    for (const auto& [type, create] : kWeftTypes) {
+      if (json["type"] == type) return create(contents);
+    }
+    return absl::InvalidArgumentError("not a tokenizer of type \"byte\" or \"character\"");
   }
   if (json.contains("model")) return ReadTokenizerJson(json);
   return absl::InvalidArgumentError("it has neither the \"type\" nor the \"model\" of a tokenizer");
 }
 
-Loaded FromLlama2cFile(absl::string_view contents) {
+Loaded CreateLlama2c(absl::string_view contents) {
   WEFT_ASSIGN_OR_RETURN(std::vector<ScoredPiece> pieces, ReadLlama2cFile(contents));
   return ScoredBpe::Create(std::move(pieces));
 }
 
-Loaded FromSentencePieceModel(absl::string_view contents) { return SentencePieceTokenizer::Create(contents); }
+constexpr TokenizerKind kKinds[] = {
+    // Hugging Face's byte-level BPE and WordPiece; Weft's bytes and characters.
+    {.name = "tokenizer.json", .file = "tokenizer.json", .extension = ".json", .load = FromOneFile<CreateFromJson>},
+    {.name = "byte-level BPE of GPT-2",
+     .file = "vocab.bpe",
+     .companion = "encoder.json",
+     .companion_required = true,
+     .load = LoadGpt2},
+    {.name = "byte-level BPE as Hugging Face names its files",
+     .file = "merges.txt",
+     .companion = "vocab.json",
+     .companion_required = true,
+     .load = LoadGpt2},
+    // Lowercases as BERT does, unless the settings beside the vocabulary say otherwise.
+    {.name = "WordPiece of BERT",
+     .file = "vocab.txt",
+     .extension = ".txt",
+     .companion = "tokenizer_config.json",
+     .load = LoadBertVocabulary},
+    {.name = "llama2.c", .file = "tokenizer.bin", .extension = ".bin", .load = FromOneFile<CreateLlama2c>},
+    {.name = "SentencePiece",
+     .file = "tokenizer.model",
+     .other_name = "spiece.model",
+     .extension = ".model",
+     .load = FromOneFile<SentencePieceTokenizer::Create>},
+};
 
-Loaded LoadFile(const fs::path& path) {
-  const std::string name = path.filename().string();
-  for (const auto& [vocabulary, merges] : kBpeNames) {
-    if (name != vocabulary && name != merges) continue;
-    return LoadGpt2((path.parent_path() / vocabulary).string(), (path.parent_path() / merges).string());
+// Returns the kind of the file called `name`, or null.
+const TokenizerKind* FindKind(absl::string_view name) {
+  for (const TokenizerKind& kind : kKinds) {
+    if (name == kind.file || (kind.other_name != nullptr && name == kind.other_name)) return &kind;
+    if (kind.companion_required && name == kind.companion) return &kind;
   }
-  if (absl::EndsWith(name, ".txt")) return LoadVocabularyText(path);
-  WEFT_ASSIGN_OR_RETURN(const std::string contents, ReadFile(path.string()));
-  if (absl::EndsWith(name, ".model")) return Of(path.string(), FromSentencePieceModel(contents));
-  if (absl::EndsWith(name, ".bin")) return Of(path.string(), FromLlama2cFile(contents));
-  if (absl::EndsWith(name, ".json")) return Of(path.string(), FromTokenizerJson(contents));
-  return absl::InvalidArgumentError(
-      absl::StrCat(path.string(), ": its name is none of a tokenizer's: ", absl::StrJoin(kNames, ", ")));
+  for (const TokenizerKind& kind : kKinds) {
+    if (kind.extension != nullptr && absl::EndsWith(name, kind.extension)) return &kind;
+  }
+  return nullptr;
 }
 
-// The file that a path means: itself, or the first that a folder has.
+// Returns the names that a folder is searched for, in this order.
+std::vector<std::string> SearchedNames() {
+  std::vector<std::string> names;
+  for (const TokenizerKind& kind : kKinds) {
+    names.push_back(kind.file);
+    if (kind.other_name != nullptr) names.push_back(kind.other_name);
+  }
+  return names;
+}
+
+// Returns the file that `path` means: itself or, of a folder, the file of the first kind that is there.
 absl::StatusOr<fs::path> FindFile(const std::string& path) {
   std::error_code error;
-  const fs::file_status about = fs::status(path, error);
-  if (!fs::exists(about)) return SystemStatus("find", path, error ? error.value() : ENOENT);
-  if (!fs::is_directory(about)) return fs::path(path);
-  for (const char* name : kNames) {
-    fs::path file = fs::path(path) / name;
-    if (fs::exists(file, error)) return file;
+  const fs::file_status status = fs::status(path, error);
+  if (!fs::exists(status)) return SystemStatus("find", path, error ? error.value() : ENOENT);
+  if (!fs::is_directory(status)) return fs::path(path);
+  for (const std::string& name : SearchedNames()) {
+    if (fs::exists(fs::path(path) / name, error)) return fs::path(path) / name;
   }
-  return absl::NotFoundError(absl::StrCat(path, ": the folder has none of ", absl::StrJoin(kNames, ", ")));
+  return absl::NotFoundError(absl::StrCat(path, ": the folder has none of ", absl::StrJoin(SearchedNames(), ", ")));
+}
+
+// The two files of a kind. `companion` is empty if the kind has none, or if its optional one doesn't exist.
+struct KindFiles {
+  fs::path file, companion;
+};
+
+KindFiles FilesOf(const TokenizerKind& kind, const fs::path& path) {
+  KindFiles files = {path, {}};
+  const fs::path folder = path.parent_path();
+  if (kind.companion_required) return {folder / kind.file, folder / kind.companion};
+  std::error_code error;
+  if (kind.companion != nullptr && fs::exists(folder / kind.companion, error))
+    files.companion = folder / kind.companion;
+  return files;
 }
 
 }  // namespace
 
+absl::Span<const TokenizerKind> TokenizerKinds() { return kKinds; }
+
+std::vector<std::string> TokenizerFileNames() {
+  std::vector<std::string> names = SearchedNames();
+  for (const TokenizerKind& kind : kKinds) {
+    if (kind.companion != nullptr) names.push_back(kind.companion);
+  }
+  return names;
+}
+
 Loaded LoadTokenizer(const std::string& path) {
   WEFT_ASSIGN_OR_RETURN(const fs::path file, FindFile(path));
-  return LoadFile(file);
+  const TokenizerKind* const kind = FindKind(file.filename().string());
+  if (kind == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(file.string(), ": its name is none of a tokenizer's: ", absl::StrJoin(SearchedNames(), ", ")));
+  }
+  const KindFiles files = FilesOf(*kind, file);
+  return kind->load(files.file.string(), files.companion.string());
 }
 
 absl::StatusOr<std::vector<TokenizerFile>> TokenizerFiles(const std::string& path) {
   WEFT_ASSIGN_OR_RETURN(const fs::path file, FindFile(path));
-  const fs::path folder = file.parent_path();
-  const auto in_folder = [&](const char* name) { return TokenizerFile{(folder / name).string(), name}; };
-  for (const auto& [vocabulary, merges] : kBpeNames) {
-    if (file.filename() == vocabulary || file.filename() == merges) return {{in_folder(vocabulary), in_folder(merges)}};
-  }
-  const std::string extension = file.extension().string();
-  std::vector<TokenizerFile> files = {{file.string(), extension == ".txt" ? "vocab.txt" : "tokenizer" + extension}};
-  std::error_code error;
-  if (extension == ".txt" && fs::exists(folder / kSettings, error)) files.push_back(in_folder(kSettings));
-  return files;
+  const TokenizerKind* const kind = FindKind(file.filename().string());
+  if (kind == nullptr) return {{{file.string(), "tokenizer" + file.extension().string()}}};
+  const KindFiles files = FilesOf(*kind, file);
+  std::vector<TokenizerFile> list = {{files.file.string(), kind->file}};
+  if (!files.companion.empty()) list.push_back({files.companion.string(), kind->companion});
+  return list;
 }
 
 }  // namespace weft

@@ -11,6 +11,7 @@
 #include "weft/core/json.h"
 #include "weft/core/status.h"
 #include "weft/formats/run_folder.h"
+#include "weft/text/load_tokenizer.h"
 
 namespace weft {
 namespace {
@@ -18,19 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kConfig[] = "config.json";
-constexpr const char* kWritten[] = {"checkpoints",
-                                    "metrics.jsonl",
-                                    "model.safetensors",
-                                    "sample.txt",
-                                    "tokenizer.json",
-                                    "vocab.txt",
-                                    "vocab.bpe",
-                                    "encoder.json",
-                                    "merges.txt",
-                                    "vocab.json",
-                                    "tokenizer_config.json",
-                                    "tokenizer.bin",
-                                    "tokenizer.model",
+constexpr const char* kWritten[] = {"checkpoints", "metrics.jsonl", "model.safetensors", "sample.txt",
                                     "preprocessor_config.json"};
 
 std::string DefaultPath(const std::string& name, int64_t number) { return absl::StrCat("runs/", name, "-", number); }
@@ -139,7 +128,10 @@ absl::Status RunDirectory::Lock() {
 // config.json stays until it is replaced: it shows that the folder is a run.
 absl::Status RunDirectory::Clear() const {
   std::vector<std::string> names;
-  if (options_.overwrite) names.assign(std::begin(kWritten), std::end(kWritten));
+  if (options_.overwrite) {
+    names = TokenizerFileNames();
+    names.insert(names.end(), std::begin(kWritten), std::end(kWritten));
+  }
   std::error_code error;
   for (fs::directory_iterator i(path_, error), end; !error && i != end; i.increment(error)) {
     const std::string name = i->path().filename().string();
