@@ -13,7 +13,7 @@ namespace {
 
 using CodePoints = std::vector<int32_t>;
 
-// Every ASCII character that is neither letter, digit nor space counts, "$" and "^" as well.
+// BERT counts every ASCII character that is no letter, digit or space as punctuation, also "$" and "^".
 bool EndsWord(int32_t c) { return IsPunctuation(c) || (c > ' ' && c < 0x7F && !IsLetter(c) && !IsNumber(c)); }
 
 CodePoints Clean(absl::string_view text, const BertNormalizer& normalizer) {
@@ -41,7 +41,7 @@ CodePoints StripAccents(const CodePoints& text) {
   constexpr auto kDecompose = static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_DECOMPOSE);
   std::string bytes;
   for (const int32_t c : text) bytes += ToUtf8(c);
-  // No character decomposes into more than four.
+  // A character decomposes into at most four.
   CodePoints decomposed(4 * text.size() + 1);
   const utf8proc_ssize_t size = utf8proc_decompose(reinterpret_cast<const utf8proc_uint8_t*>(bytes.data()),
                                                    static_cast<utf8proc_ssize_t>(bytes.size()), decomposed.data(),

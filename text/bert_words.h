@@ -1,4 +1,4 @@
-// Cuts a text into the words that BERT tokenizes one by one, after making it uniform.
+// Normalizes a text and splits it into the words that BERT's tokenizer encodes separately.
 //
 //   BertWords("Élan,\tvital", {})   // "elan" "," "vital"
 #ifndef WEFT_TEXT_BERT_WORDS_H_
@@ -12,13 +12,13 @@
 namespace weft {
 
 struct BertNormalizer {
-  bool clean_text = true;     // drop controls, and read every white space as ' '
-  bool separate_cjk = true;   // an ideograph is a word
-  bool strip_accents = true;  // decompose (NFD) and drop combining marks
+  bool clean_text = true;     // drops control characters and makes all white space ' '
+  bool separate_cjk = true;   // makes each CJK ideograph a word
+  bool strip_accents = true;  // decomposes characters (NFD) and drops combining marks
   bool lowercase = true;
 };
 
-// Words of `text`, which is UTF-8: between white space, with each character of punctuation a word of its own.
+// Returns the words of `text`, which must be UTF-8. White space separates words; each punctuation character is a word.
 std::vector<std::string> BertWords(absl::string_view text, const BertNormalizer& normalizer);
 
 }  // namespace weft

@@ -19,16 +19,16 @@ namespace {
 
 constexpr int kOrders = 4;
 
-// White space as Python's str.split has it.
+// Reports whether Python's str.split splits at `c`.
 bool IsSeparator(int32_t c) { return IsSpace(c) || (0x1C <= c && c <= 0x1F); }
 
-// ASCII punctuation, but for the four that may be a part of a word or a number: ' , - .
+// Reports whether `c` is always a word of its own: ASCII punctuation except ' , - . which may be part of a word.
 bool StandsAlone(char c) { return absl::ascii_ispunct(c) && c != '\'' && c != ',' && c != '-' && c != '.'; }
 
 bool IsStop(char c) { return c == '.' || c == ','; }
 bool IsDigit(char c) { return absl::ascii_isdigit(c); }
 
-// Calls `word` for what is between separators. What isn't UTF-8 is a part of a word.
+// Calls `word` with each word between separators. Bytes that are not UTF-8 are part of a word.
 template <class Function>
 void ForEachWord(absl::string_view text, const Function& word) {
   size_t begin = 0, i = 0;
@@ -52,7 +52,8 @@ absl::string_view WithoutTrailingSpace(absl::string_view text) {
   return text.substr(0, end);
 }
 
-// Puts spaces around or beside both characters of each pair that `is_pair` accepts, pairs that do not overlap.
+// Inserts `before`, `between` and `after` around the two characters of each pair that `is_pair` accepts. Pairs don't
+// overlap.
 template <class Predicate>
 std::string SeparatePairs(absl::string_view text, const Predicate& is_pair, const char* between, const char* before,
                           const char* after) {
@@ -69,7 +70,7 @@ std::string SeparatePairs(absl::string_view text, const Predicate& is_pair, cons
 }
 
 struct Line {
-  std::string text;                              // words with a space between two
+  std::string text;                              // words joined with spaces
   std::vector<std::pair<size_t, size_t>> words;  // begin and end
 };
 
@@ -96,10 +97,10 @@ Line ReadLine(absl::string_view raw, const BleuOptions& options) {
   return line;
 }
 
-// How often each sequence of 1 to 4 words is there.
+// The number of occurrences of each n-gram of 1 to 4 words.
 using Counts = absl::flat_hash_map<absl::string_view, int64_t>;
 
-// The n words from `first` on; "" at the end of the line.
+// Returns the `n` words from word `first` on, or "" if the line has fewer.
 absl::string_view NGram(const Line& line, size_t first, size_t n) {
   if (first + n > line.words.size()) return {};
   const size_t begin = line.words[first].first;
@@ -107,7 +108,7 @@ absl::string_view NGram(const Line& line, size_t first, size_t n) {
 }
 
 void AddLine(const Line& translation, const Line& reference, BleuScore* bleu) {
-  Counts left;  // occurrences in the reference that nothing has matched yet
+  Counts left;  // occurrences in the reference that are not matched yet
   for (size_t first = 0; first < reference.words.size(); ++first) {
     for (size_t n = 1; n <= kOrders; ++n) {
       if (const absl::string_view ngram = NGram(reference, first, n); !ngram.empty()) ++left[ngram];
@@ -126,7 +127,7 @@ void AddLine(const Line& translation, const Line& reference, BleuScore* bleu) {
   bleu->reference_length += static_cast<int64_t>(reference.words.size());
 }
 
-// The score from the counts: brevity penalty times the geometric mean of the precisions.
+// Computes the score from the counts: the brevity penalty times the geometric mean of the precisions.
 void Finish(BleuScore* bleu) {
   const double ratio = static_cast<double>(bleu->reference_length) / static_cast<double>(bleu->translation_length);
   bleu->brevity_penalty = bleu->translation_length >= bleu->reference_length ? 1
@@ -140,7 +141,7 @@ void Finish(BleuScore* bleu) {
     bleu->precisions[n] = 100 * matches / static_cast<double>(bleu->totals[n]);
     logarithms += std::log(bleu->precisions[n]);
   }
-  // Without a sequence of four words in all of the translations there is no mean.
+  // If no translation has four words, there is no 4-gram precision, and the score stays 0.
   if (bleu->totals.back() > 0) bleu->score = bleu->brevity_penalty * std::exp(logarithms / kOrders);
 }
 
@@ -149,7 +150,7 @@ void Finish(BleuScore* bleu) {
 std::string TokenizeForBleu(absl::string_view line) {
   std::string text = absl::StrReplaceAll(WithoutTrailingSpace(line), {{"<skipped>", ""}});
   text = absl::StrReplaceAll(text, {{"-\n", ""}});
-  // One after the other, as "&amp;lt;" is to be "<".
+  // The order matters: "&amp;lt;" becomes "<".
   for (const auto& [entity, character] : {std::pair("&quot;", "\""), {"&amp;", "&"}, {"&lt;", "<"}, {"&gt;", ">"}}) {
     text = absl::StrReplaceAll(text, {{entity, character}});
   }
@@ -162,7 +163,7 @@ std::string TokenizeForBleu(absl::string_view line) {
     }
   }
   spaced += ' ';
-  // Stops and commas, except between digits; then a hyphen after a digit.
+  // Separate full stops and commas, except between digits; then a hyphen after a digit.
   spaced = SeparatePairs(
       spaced, [](char a, char b) { return !IsDigit(a) && IsStop(b); }, " ", "", " ");
   spaced = SeparatePairs(

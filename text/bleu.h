@@ -1,10 +1,10 @@
-// Corpus BLEU, the number that sacreBLEU 2.6 prints for one reference.
+// Computes corpus BLEU (Papineni et al. 2002) with one reference per translation. The score equals sacreBLEU 2.6's.
 //
 //   WEFT_ASSIGN_OR_RETURN(const BleuScore bleu, CorpusBleu(translations, references));
 //   bleu.ToString()   // "BLEU = 36.51 68.0/43.2/29.6/20.7 (BP = 0.998 ratio = 0.998 hyp_len = ... ref_len = ...)"
 //
-// Papineni et al. 2002, over whole words as mteval-v13a cuts them. An order without a match counts as half a match, the
-// next as a quarter, and so on (Chen and Cherry 2014, method 3).
+// Words are those of mteval-v13a. Exponential smoothing (Chen and Cherry 2014, method 3): the first n-gram order
+// without a match counts as half a match, the next as a quarter, and so on.
 #ifndef WEFT_TEXT_BLEU_H_
 #define WEFT_TEXT_BLEU_H_
 
@@ -25,21 +25,22 @@ struct BleuOptions {
 struct BleuScore {
   double score = 0;                                      // 0 .. 100
   std::array<double, 4> precisions = {};                 // of n-grams of 1 to 4 words, in percent
-  std::array<int64_t, 4> matches = {}, totals = {};      // what they are the quotients of
-  double brevity_penalty = 0;                            // 1 if the translations are no shorter than the references
+  std::array<int64_t, 4> matches = {}, totals = {};      // n-grams found in the reference, and all n-grams
+  double brevity_penalty = 0;                            // 1 if the translations are at least as long as the references
   int64_t translation_length = 0, reference_length = 0;  // words
 
   std::string ToString() const;
 };
 
-// InvalidArgument if there are not as many references as translations.
+// Returns InvalidArgument if the numbers of translations and references differ.
 absl::StatusOr<BleuScore> CorpusBleu(absl::Span<const std::string> translations,
                                      absl::Span<const std::string> references, const BleuOptions& options = {});
 
-// How the number was found, as papers give it: "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0".
+// Returns sacreBLEU's signature of the settings, which papers quote:
+// "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0".
 std::string BleuSignature(const BleuOptions& options = {});
 
-// The words of a line as mteval-v13a cuts them, with a space between two.
+// Splits a line into words as mteval-v13a does, and joins them with spaces.
 std::string TokenizeForBleu(absl::string_view line);
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// The files in which byte-level BPE is published.
+// Reads the files in which byte-level BPE is published: a vocabulary and a list of merges.
 #ifndef WEFT_TEXT_BPE_FILES_H_
 #define WEFT_TEXT_BPE_FILES_H_
 
@@ -9,17 +9,17 @@
 
 namespace weft {
 
-// GPT-2's encoder.json, elsewhere vocab.json: {"Ġthe": 262}.
+// Reads the contents of encoder.json (GPT-2) or vocab.json (Hugging Face): {"Ġthe": 262}.
 absl::StatusOr<Vocabulary> ReadBpeVocabulary(absl::string_view json);
-// GPT-2's vocab.bpe, elsewhere merges.txt: "#version: 0.2", then a line "Ġ t" for each merge.
+// Reads the contents of vocab.bpe (GPT-2) or merges.txt (Hugging Face): "#version: 0.2", then a line "Ġ t" a merge.
 absl::StatusOr<std::vector<TokenPair>> ReadBpeMerges(absl::string_view text);
-// The two together; special is what has a usual name and is no merge.
+// Combines the two. Tokens with a special token's usual name that no merge gives are special.
 BpeModel Gpt2Model(Vocabulary vocabulary, std::vector<TokenPair> merges);
 
-// The parts that tokenizer.json has in common with these files.
+// These parts occur in tokenizer.json too. Tokens are as the file spells them, merges are converted to bytes.
 using TokenIds = std::vector<std::pair<std::string, int64_t>>;
-absl::StatusOr<TokenIds> ReadTokenIds(const nlohmann::json& object);      // as they are written
-absl::StatusOr<TokenPair> ReadMerge(absl::string_view left_space_right);  // as bytes
+absl::StatusOr<TokenIds> ReadTokenIds(const nlohmann::json& object);
+absl::StatusOr<TokenPair> ReadMerge(absl::string_view left_space_right);
 absl::StatusOr<TokenPair> ReadMerge(absl::string_view left, absl::string_view right);
 
 }  // namespace weft

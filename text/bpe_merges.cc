@@ -7,9 +7,10 @@
 namespace weft {
 namespace {
 
-constexpr size_t kShort = 16;  // up to which looking at all pairs again after each merge is faster than a heap
+constexpr size_t kMaxScannedLength =
+    16;  // tokens; up to this length, rescanning after each merge is faster than a heap
 
-struct Candidate {  // a merge of the neighbours that stood at `place` and after it
+struct Candidate {  // a merge of the token at `place` and the next one
   int32_t rank, place, left, right, id;
   friend bool operator>(const Candidate& a, const Candidate& b) {
     return std::tie(a.rank, a.place) > std::tie(b.rank, b.place);
@@ -19,7 +20,7 @@ struct Candidate {  // a merge of the neighbours that stood at `place` and after
 }  // namespace
 
 void MergeTable::Apply(std::vector<int32_t>* ids) const {
-  if (ids->size() > kShort) return ApplyToLong(ids);
+  if (ids->size() > kMaxScannedLength) return ApplyToLong(ids);
   while (true) {
     const Merge* best = nullptr;
     size_t place = 0;
@@ -35,8 +36,8 @@ void MergeTable::Apply(std::vector<int32_t>* ids) const {
   }
 }
 
-// A linked list of the ids, and a heap of the merges that can be made. One whose ids are gone when its turn comes is
-// dropped.
+// Keeps the ids in a linked list and the possible merges in a heap. A merge is dropped if one of its ids has changed by
+// the time that the heap returns it.
 void MergeTable::ApplyToLong(std::vector<int32_t>* ids) const {
   constexpr int32_t kNone = -1;
   const int32_t size = static_cast<int32_t>(ids->size());

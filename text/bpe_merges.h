@@ -1,4 +1,4 @@
-// Byte-pair encoding of one word: neighbours that have a merge are replaced by one token, the best merge first.
+// MergeTable applies byte-pair encoding to one word: it replaces neighbouring tokens by their merge, lowest rank first.
 //
 //   MergeTable merges;
 //   merges.Add(l, o, {.rank = 0, .id = lo});
@@ -17,19 +17,19 @@
 namespace weft {
 
 struct Merge {
-  int32_t rank;  // lower goes first; among equals, the leftmost
-  int32_t id;    // what the two become
+  int32_t rank;  // the lowest rank is applied first; of equal ranks, the leftmost pair
+  int32_t id;    // the token that replaces the two
 };
 
 class MergeTable {
  public:
-  // Whether the pair had no merge yet; a second one is ignored.
+  // Adds the merge of a pair. Returns false, and changes nothing, if the pair has a merge already.
   bool Add(int32_t left, int32_t right, Merge merge) { return merges_.emplace(Key(left, right), merge).second; }
   const Merge* Find(int32_t left, int32_t right) const {
     const auto found = merges_.find(Key(left, right));
     return found == merges_.end() ? nullptr : &found->second;
   }
-  // O(n log n) for n ids.
+  // Applies all merges to the tokens of a word, in O(n log n) for n ids.
   void Apply(std::vector<int32_t>* ids) const;
 
  private:

@@ -1,4 +1,4 @@
-// How files of byte-level BPE write bytes: each as one printable character, "Ġthe" for " the".
+// Converts between bytes and the printable characters that stand for them in files of byte-level BPE: " the" is "Ġthe".
 #ifndef WEFT_TEXT_BYTE_ALPHABET_H_
 #define WEFT_TEXT_BYTE_ALPHABET_H_
 
@@ -9,10 +9,10 @@
 
 namespace weft {
 
-// The printable bytes of Latin-1 are themselves, the other 68 are U+0100, U+0101, ... in order (bytes_to_unicode of
-// GPT-2's encoder.py).
+// Writes each byte as one character. Printable bytes of Latin-1 are unchanged; the other 68 become U+0100, U+0101, ...
+// in order (bytes_to_unicode in GPT-2's encoder.py).
 std::string ToByteAlphabet(absl::string_view bytes);
-// InvalidArgument, naming the character, if one stands for no byte.
+// Converts back. Returns InvalidArgument, with the character, if a character stands for no byte.
 absl::StatusOr<std::string> FromByteAlphabet(absl::string_view text);
 
 }  // namespace weft

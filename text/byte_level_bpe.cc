@@ -53,7 +53,7 @@ absl::StatusOr<std::vector<int32_t>> ByteLevelBpe::Encode(absl::string_view text
   struct Range {
     size_t begin, size;
   };
-  absl::flat_hash_map<absl::string_view, Range> known;  // where in `ids` a word is that was there before
+  absl::flat_hash_map<absl::string_view, Range> known;  // the ids of each word that occurred already
   for (size_t begin = 0; begin < text.size();) {
     const size_t end = Gpt2WordEnd(text, begin);
     const absl::string_view word = text.substr(begin, end - begin);

@@ -1,4 +1,4 @@
-// Byte-pair encoding as in GPT-2: a text is cut into words, and the bytes of a word are merged by rank.
+// ByteLevelBpe is the byte-pair encoding of GPT-2: it splits a text into words and merges the bytes of each word.
 //
 //   WEFT_ASSIGN_OR_RETURN(Vocabulary vocabulary, ReadBpeVocabulary(encoder_json));         // bpe_files.h
 //   WEFT_ASSIGN_OR_RETURN(std::vector<TokenPair> merges, ReadBpeMerges(vocab_bpe));
@@ -23,16 +23,16 @@ using TokenPair = std::pair<std::string, std::string>;
 
 struct BpeModel {
   Vocabulary vocabulary;          // tokens as bytes: " the", not "Ġthe"
-  std::vector<TokenPair> merges;  // best first; the parts and what they become are tokens
+  std::vector<TokenPair> merges;  // lowest rank first; both tokens and their concatenation are in the vocabulary
   std::vector<SpecialToken> special;
-  bool prefix_space = false;  // a text that begins with no white space is read as if with ' '
-  bool whole_words = false;   // a word that is a token is taken as it is, merges or not
+  bool prefix_space = false;  // puts ' ' before a text that doesn't begin with white space
+  bool whole_words = false;   // a word that is in the vocabulary is one token, whatever the merges give
   WrapFormat single = {{WrapPart::kFirst}}, pair;
 };
 
 class ByteLevelBpe final : public Tokenizer {
  public:
-  // InvalidArgument "merge 12, 'a' 'b': 'ab' is not in the vocabulary" and the like.
+  // Returns InvalidArgument, such as "merge 12, 'a' 'b': 'ab' is not in the vocabulary", if the model is inconsistent.
   static absl::StatusOr<std::unique_ptr<ByteLevelBpe>> Create(BpeModel model);
 
   absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view text) const override;
@@ -48,7 +48,7 @@ class ByteLevelBpe final : public Tokenizer {
 
   BpeModel model_;
   MergeTable merges_;
-  std::array<int32_t, 256> byte_ids_;  // -1: the vocabulary has no such token
+  std::array<int32_t, 256> byte_ids_;  // -1 if the vocabulary has no token for the byte
 };
 
 }  // namespace weft

@@ -1,4 +1,5 @@
-// Bytes as tokens: 256 of them, for any text, UTF-8 or not.
+// ByteTokenizer makes each byte a token. Its vocabulary is the 256 bytes, so it encodes any text, also if it is not
+// UTF-8.
 #ifndef WEFT_TEXT_BYTE_TOKENIZER_H_
 #define WEFT_TEXT_BYTE_TOKENIZER_H_
 
@@ -11,7 +12,7 @@ namespace weft {
 
 class ByteTokenizer final : public Tokenizer {
  public:
-  // The contents of its tokenizer.json, {"type":"byte"}.
+  // Returns the contents of its tokenizer.json, {"type":"byte"}.
   static std::string ToJson() { return "{\"type\":\"byte\"}\n"; }
 
   absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view text) const override {

@@ -1,4 +1,4 @@
-// A vocabulary of single characters (Unicode code points), in the order of their codes.
+// CharacterTokenizer makes each character (Unicode code point) a token. Ids follow the order of the code points.
 //
 //   WEFT_ASSIGN_OR_RETURN(const CharacterTokenizer tokenizer, CharacterTokenizer::FromText(text));
 //   WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> ids, tokenizer.Encode("In the beginning"));
@@ -20,16 +20,17 @@ namespace weft {
 
 class CharacterTokenizer final : public Tokenizer {
  public:
-  // The characters that `text` has. InvalidArgument if it is empty or not UTF-8.
+  // Makes a vocabulary of the characters in `text`. Returns InvalidArgument if the text is empty or not UTF-8.
   static absl::StatusOr<CharacterTokenizer> FromText(absl::string_view text);
-  // The contents of a tokenizer.json: {"type":"character","characters":["\n"," ","a"]}; a character's id is its place.
+  // Reads a tokenizer.json: {"type":"character","characters":["\n"," ","a"]}. A character's id is its index.
   static absl::StatusOr<CharacterTokenizer> FromJson(absl::string_view json);
   std::string ToJson() const;
 
-  // InvalidArgument, naming the character and its byte position, if the vocabulary doesn't have one.
+  // Returns InvalidArgument, with the character and its byte position, if the vocabulary lacks a character.
   absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view text) const override;
 
-  int32_t StartToken() const;  // what a text begins after: a newline or, if there is none, the first character
+  // Returns the token that generation starts from: a newline or, if the vocabulary has none, the first character.
+  int32_t StartToken() const;
   int64_t vocabulary_size() const override { return static_cast<int64_t>(characters_.size()); }
   friend bool operator==(const CharacterTokenizer& a, const CharacterTokenizer& b) {
     return a.characters_ == b.characters_;

@@ -40,7 +40,7 @@ size_t Gpt2WordEnd(absl::string_view text, size_t begin) {
     for (Classified next = c; next.kind == c.kind; next = ClassifyAt(text, next.end)) c.end = next.end;
     return c.end;
   }
-  // `\s+(?!\S)|\s+`: all of the white space, but if a word follows and there is more than one, without the last.
+  // `\s+(?!\S)|\s+`: all the white space; if a word follows, the last of several spaces belongs to that word.
   size_t last = begin, end = begin;
   for (c = ClassifyAt(text, begin); c.kind == Kind::kSpace; c = ClassifyAt(text, end)) {
     last = end;

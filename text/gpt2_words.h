@@ -1,4 +1,4 @@
-// Cuts a text into the words that GPT-2 tokenizes one by one.
+// Splits a text into the words that GPT-2's tokenizer encodes separately.
 //
 //   for (size_t begin = 0; begin < text.size();) {
 //     const size_t end = Gpt2WordEnd(text, begin);
@@ -14,9 +14,9 @@
 
 namespace weft {
 
-// Where the word that begins at byte `begin` ends: after the first of these that matches there (encoder.py of GPT-2)
-//   's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
-// `text` is UTF-8 and begin < text.size().
+// Returns the end of the word that begins at byte `begin`. A word is the first alternative that matches of
+//   's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+      (GPT-2's encoder.py)
+// `text` must be UTF-8, and begin < text.size().
 size_t Gpt2WordEnd(absl::string_view text, size_t begin);
 
 }  // namespace weft

@@ -1,3 +1,6 @@
+// Learns merges with a heap of pairs by frequency. A merge changes only the words that contain its pair, so the learner
+// keeps for each pair a list of these words, and pushes each changed pair with its new count. A heap entry whose count
+// is out of date is skipped.
 #include "weft/text/learn_bpe.h"
 
 #include <memory>
@@ -37,8 +40,8 @@ class Learner {
            static_cast<int64_t>(symbols_.size()) < limits.symbols && !heap_.empty()) {
       const Candidate best = heap_.top();
       heap_.pop();
-      if (pairs_[best.pair].count != best.count) continue;  // a later entry has the count of now
-      if (best.count < limits.least_count) break;
+      if (pairs_[best.pair].count != best.count) continue;  // outdated: another entry has the current count
+      if (best.count < limits.min_count) break;
       merges.emplace_back(*best.left, *best.right);
       Merge(best.pair, IdOf(*best.left + *best.right));
     }
@@ -52,7 +55,7 @@ class Learner {
   };
   struct Occurrences {
     int64_t count = 0;          // in the text
-    std::vector<size_t> words;  // all that have the pair, and some that had it
+    std::vector<size_t> words;  // all words that contain the pair, and some that no longer do
     bool changed = false;
   };
   struct Candidate {
@@ -70,7 +73,7 @@ class Learner {
     return place->second;
   }
 
-  // `times` more occurrences of the pair in a word.
+  // Counts `times` more occurrences of `pair` in a word; -1 removes one.
   void Change(size_t word, Pair pair, int64_t times) {
     Occurrences& occurrences = pairs_[pair];
     occurrences.count += times * words_[word].count;
@@ -81,7 +84,7 @@ class Learner {
     occurrences.changed = true;
   }
 
-  // Each pair whose count is another now gets an entry with it. Older entries are dropped when their turn comes.
+  // Pushes an entry with the current count for each pair whose count has changed.
   void PushChanged() {
     for (const Pair& pair : changed_) {
       Occurrences& occurrences = pairs_[pair];
@@ -116,7 +119,7 @@ class Learner {
     PushChanged();
   }
 
-  std::vector<std::unique_ptr<std::string>> symbols_;  // at places that stay
+  std::vector<std::unique_ptr<std::string>> symbols_;  // by id; pointers, because heap entries refer to the strings
   absl::flat_hash_map<std::string, int32_t> ids_;
   std::vector<Word> words_;
   absl::flat_hash_map<Pair, Occurrences> pairs_;
@@ -144,7 +147,7 @@ absl::StatusOr<BpeModel> LearnByteLevelBpe(absl::string_view text, const LearnBy
     begin = end;
   }
   BpeModel model;
-  std::vector<CountedWord> words(1);  // the first has every byte once, and is in no text
+  std::vector<CountedWord> words(1);  // the first word, of count 0, makes the 256 bytes the first symbols
   for (int byte = 0; byte < 256; ++byte) {
     const std::string symbol(1, static_cast<char>(byte));
     words[0].symbols.push_back(symbol);
@@ -156,7 +159,7 @@ absl::StatusOr<BpeModel> LearnByteLevelBpe(absl::string_view text, const LearnBy
   }
   model.merges = LearnMerges(words, {.symbols = options.vocabulary - special});
   for (const auto& [left, right] : model.merges) {
-    // Two merges could give the same token.
+    // Different merges can give the same token.
     if (!model.vocabulary.Find(left + right)) WEFT_RETURN_IF_ERROR(model.vocabulary.Add(left + right));
   }
   for (const std::string& token : options.special) {

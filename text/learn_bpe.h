@@ -1,5 +1,5 @@
-// Learns byte-pair encodings from texts (Sennrich et al. 2016): the most frequent pair of neighbours becomes a token,
-// again and again.
+// Learns byte-pair encodings from texts (Sennrich et al. 2016): repeatedly merges the most frequent pair of
+// neighbouring tokens into a new token.
 //
 //   WEFT_ASSIGN_OR_RETURN(BpeModel model, LearnByteLevelBpe(text, {.vocabulary = 8000}));
 //   WEFT_ASSIGN_OR_RETURN(const auto tokenizer, ByteLevelBpe::Create(std::move(model)));
@@ -24,22 +24,22 @@ struct CountedWord {
 
 struct LearnLimits {
   int64_t merges = std::numeric_limits<int64_t>::max();
-  int64_t symbols = std::numeric_limits<int64_t>::max();  // different ones, with those that words begin with
-  int64_t least_count = 2;                                // of a pair that is merged
+  int64_t symbols = std::numeric_limits<int64_t>::max();  // distinct symbols, including the initial ones
+  int64_t min_count = 2;                                  // how often a pair must occur to be merged
 };
 
-// Merges in the order in which they are learnt. Of pairs that are equally frequent, the greatest in byte order goes
-// first, as in subword-nmt. The time is that of the merges made, not of the text for each.
+// Returns merges in the order in which they are learnt. Of equally frequent pairs, the last in byte order is merged
+// first, as in subword-nmt. Each merge takes time only for the words that contain its pair, not for the whole text.
 std::vector<TokenPair> LearnMerges(const std::vector<CountedWord>& words, const LearnLimits& limits);
 
 struct LearnByteLevelOptions {
-  int64_t vocabulary = 0;  // tokens: 256 bytes, merges, special ones
+  int64_t vocabulary = 0;  // maximum number of tokens: 256 bytes, merges and special tokens
   std::vector<std::string> special = {"<|endoftext|>"};
 };
 
-// A byte-level BPE of GPT-2's kind. Ids are those of bytes, then of merges, then of special tokens. There are fewer
-// than asked for if no pair is there twice any more. InvalidArgument if the text isn't UTF-8 or the vocabulary too
-// small.
+// Learns a byte-level BPE of GPT-2's kind. Ids 0 to 255 are bytes; merges follow, then special tokens. The vocabulary
+// is smaller than the maximum if no pair occurs twice any more. Returns InvalidArgument if the text is not UTF-8 or
+// `options.vocabulary` has no room for the bytes and special tokens.
 absl::StatusOr<BpeModel> LearnByteLevelBpe(absl::string_view text, const LearnByteLevelOptions& options);
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// SentencePiece models for tests. No Abseil here: see sentencepiece_model.h.
+// Learns SentencePiece models for tests. It doesn't use Abseil, for the reason that sentencepiece_model.h gives.
 #ifndef WEFT_TEXT_LEARN_SENTENCEPIECE_H_
 #define WEFT_TEXT_LEARN_SENTENCEPIECE_H_
 
@@ -7,7 +7,8 @@
 
 namespace weft {
 
-// The contents of a .model learnt from `lines`. `options` are those of spm_train; empty if it refuses them.
+// Learns a model from `lines` and returns the contents of its .model file, or "" if the trainer rejects `options`,
+// which are those of spm_train.
 std::string LearnSentencePiece(const std::vector<std::string>& lines, const std::string& options);
 
 }  // namespace weft

@@ -14,7 +14,7 @@
 namespace weft {
 namespace {
 
-// The rank of each piece by its score, the best first; equal scores have equal ranks.
+// Returns the rank of each piece: the number of pieces with a higher score.
 std::vector<int32_t> Ranks(const std::vector<ScoredPiece>& pieces) {
   std::vector<float> scores;
   for (const ScoredPiece& piece : pieces) scores.push_back(piece.score);
@@ -139,7 +139,7 @@ absl::StatusOr<std::vector<ScoredPiece>> ReadLlama2cFile(absl::string_view file)
       return absl::InvalidArgumentError(absl::StrCat(place, "the file ends within its ", bytes, " bytes"));
     }
     absl::string_view text = rest.substr(0, static_cast<size_t>(bytes));
-    for (const absl::string_view special : {"<s>", "</s>"}) {  // the file has line breaks around these two
+    for (const absl::string_view special : {"<s>", "</s>"}) {  // the file puts line breaks around these two
       if (text == absl::StrCat("\n", special, "\n")) text = special;
     }
     pieces.push_back({std::string(text), score});

@@ -1,5 +1,5 @@
-// Byte-pair encoding by scores, as SentencePiece's and llama2.c's: characters merge to pieces of the vocabulary, the
-// best score first.
+// ScoredBpe is the byte-pair encoding of llama2.c, where each piece of the vocabulary has a score: it merges the
+// characters of a text into pieces, highest score first.
 //
 //   WEFT_ASSIGN_OR_RETURN(std::vector<ScoredPiece> pieces, ReadLlama2cFile(tokenizer_bin));
 //   WEFT_ASSIGN_OR_RETURN(const auto tokenizer, ScoredBpe::Create(std::move(pieces)));
@@ -19,22 +19,22 @@
 namespace weft {
 
 struct ScoredPiece {
-  std::string text;  // " the"; "<0x0A>" is a byte, "<s>", "</s>" and "<unk>" are special
+  std::string text;  // " the"; "<0x0A>" stands for a byte; "<s>", "</s>" and "<unk>" are special
   float score;
 };
 
 class ScoredBpe final : public Tokenizer {
  public:
-  // InvalidArgument if a piece is there twice or a score is no number.
+  // Returns InvalidArgument if a piece occurs twice or a score is NaN.
   static absl::StatusOr<std::unique_ptr<ScoredBpe>> Create(std::vector<ScoredPiece> pieces);
 
-  // A text is read as if a space stood before it. A character that is no piece gives its bytes or, without them, the
-  // unknown token.
+  // Puts a space before the text. A character that is no piece becomes the tokens of its bytes, or the unknown token if
+  // the vocabulary lacks one of these.
   absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view text) const override;
   int64_t vocabulary_size() const override { return vocabulary_.size(); }
 
  protected:
-  // Without the space at the beginning, and after the token that begins a text.
+  // Drops a space at the beginning and after the token that begins a text.
   std::string Join(absl::Span<const int32_t> ids) const override;
 
  private:
@@ -44,13 +44,14 @@ class ScoredBpe final : public Tokenizer {
   static constexpr int16_t kOrdinary = -1, kSpecial = -2;
 
   Vocabulary vocabulary_;
-  std::vector<int16_t> kinds_;  // by id: a byte's value, or one of the two above
+  std::vector<int16_t> kinds_;  // by id: the value of a byte's token, else kOrdinary or kSpecial
   std::array<int32_t, 256> byte_ids_;
   MergeTable merges_;
 };
 
-// A tokenizer.bin of llama2.c: the bytes of the longest piece (i32), then for each piece score (f32), bytes (i32),
-// text. InvalidArgument, naming the piece, if the file is cut short or is something else.
+// Reads the contents of llama2.c's tokenizer.bin: the length of the longest piece in bytes (i32), then for each piece
+// its score (f32), its length in bytes (i32) and its text. Returns InvalidArgument, with the piece, if the file is
+// truncated or malformed.
 absl::StatusOr<std::vector<ScoredPiece>> ReadLlama2cFile(absl::string_view file);
 
 }  // namespace weft

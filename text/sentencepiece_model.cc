@@ -11,7 +11,7 @@ SentencePieceModel::SentencePieceModel(SentencePieceModel&&) noexcept = default;
 SentencePieceModel::~SentencePieceModel() = default;
 
 std::string SentencePieceModel::Load(std::string_view contents) {
-  try {  // the library throws where a piece has a zero byte
+  try {  // the library throws if a piece contains a zero byte
     return processor_->LoadFromSerializedProto(contents).ok() ? "" : "not a SentencePiece model";
   } catch (const std::exception& error) {
     return std::string("not a SentencePiece model: ") + error.what();

@@ -1,5 +1,5 @@
-// Google's SentencePiece behind an interface of the standard library alone: its header declares an absl::string_view of
-// its own, so no file can include both it and Abseil.
+// SentencePieceModel wraps Google's SentencePiece. It uses standard types only, because SentencePiece's header declares
+// an absl::string_view of its own, so no file can include both that header and Abseil.
 #ifndef WEFT_TEXT_SENTENCEPIECE_MODEL_H_
 #define WEFT_TEXT_SENTENCEPIECE_MODEL_H_
 
@@ -21,16 +21,16 @@ class SentencePieceModel {
   SentencePieceModel(SentencePieceModel&&) noexcept;
   ~SentencePieceModel();
 
-  // What is wrong with the contents of a .model; empty: nothing.
+  // Loads the contents of a .model file. Returns what is wrong with them, or "" on success.
   std::string Load(std::string_view contents);
 
-  std::vector<int32_t> Encode(std::string_view text) const;   // UTF-8
-  std::string Decode(const std::vector<int32_t>& ids) const;  // of 0 .. size() - 1
+  std::vector<int32_t> Encode(std::string_view text) const;   // `text` must be UTF-8
+  std::string Decode(const std::vector<int32_t>& ids) const;  // ids must be in 0 .. size() - 1
 
   int32_t size() const;
   std::string piece(int32_t id) const;
-  bool is_special(int32_t id) const;  // what no text gives, or stands for what no piece has
-  // -1: the model has no such token.
+  bool is_special(int32_t id) const;  // true of control tokens and the unknown token
+  // These return -1 if the model has no such token.
   int32_t begin() const;
   int32_t end() const;
   int32_t padding() const;

@@ -1,4 +1,4 @@
-// A SentencePiece .model, of either kind (unigram or BPE), by Google's own library.
+// SentencePieceTokenizer encodes with a SentencePiece .model, unigram or BPE, by Google's own library.
 //
 //   WEFT_ASSIGN_OR_RETURN(const auto tokenizer, SentencePieceTokenizer::Create(contents_of_model));
 #ifndef WEFT_TEXT_SENTENCEPIECE_TOKENIZER_H_
@@ -16,8 +16,8 @@ namespace weft {
 
 class SentencePieceTokenizer final : public Tokenizer {
  public:
-  // InvalidArgument if `model` is something else. A file doesn't say what its model's format is: Wrap puts the token
-  // that begins a text before it (as Llama wants it) or, without one, the token that ends it behind it (as T5 does).
+  // `model`: the contents of a .model file; otherwise returns InvalidArgument. The file doesn't state an input format,
+  // so Wrap prepends the begin token (as Llama does). If there is none, it appends the end token (as T5 does).
   static absl::StatusOr<std::unique_ptr<SentencePieceTokenizer>> Create(absl::string_view model);
 
   absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view text) const override;

@@ -14,9 +14,9 @@
 namespace weft {
 namespace {
 
-constexpr absl::string_view kEndOfWord = "</w>", kVersion = "#version: 0.2", kGoesOn = "@@";
+constexpr absl::string_view kEndOfWord = "</w>", kVersion = "#version: 0.2", kContinued = "@@";
 
-// The characters of a word that is UTF-8 and not empty, the last with the marker.
+// Returns the characters of a nonempty UTF-8 word, the last with the end-of-word marker.
 std::vector<std::string> Characters(absl::string_view word) {
   std::vector<std::string> characters;
   for (size_t i = 0; i < word.size(); i += characters.back().size()) {
@@ -87,7 +87,7 @@ absl::StatusOr<std::vector<std::string>> SubwordBpe::Split(absl::string_view wor
   WEFT_RETURN_IF_ERROR(CheckUtf8(word));
   if (word.empty()) return std::vector<std::string>();
   const std::vector<std::string> characters = Characters(word);
-  // What no merge has gets an id of its own, from the end of the symbols on.
+  // A character that occurs in no merge gets a temporary id above those of the symbols.
   std::vector<int32_t> ids;
   for (size_t i = 0; i < characters.size(); ++i) {
     ids.push_back(symbols_.Find(characters[i]).value_or(symbols_.size() + static_cast<int32_t>(i)));
@@ -107,7 +107,7 @@ absl::StatusOr<std::string> SubwordBpe::Apply(absl::string_view line) const {
   for (const absl::string_view word : absl::StrSplit(line, absl::ByAnyChar("\r\n "), absl::SkipEmpty())) {
     WEFT_ASSIGN_OR_RETURN(const std::vector<std::string> pieces, Split(word));
     for (size_t i = 0; i < pieces.size(); ++i) {
-      absl::StrAppend(&applied, applied.empty() ? "" : " ", pieces[i], i + 1 < pieces.size() ? kGoesOn : "");
+      absl::StrAppend(&applied, applied.empty() ? "" : " ", pieces[i], i + 1 < pieces.size() ? kContinued : "");
     }
   }
   return applied;

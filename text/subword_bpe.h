@@ -1,5 +1,5 @@
-// Byte-pair encoding of words as subword-nmt does it (Sennrich et al. 2016): a word's characters, the last with an
-// end-of-word marker, are merged; all but the last of its pieces are written with "@@" behind.
+// SubwordBpe splits words into pieces as subword-nmt does (Sennrich et al. 2016). It merges the characters of a word,
+// of which the last has an end-of-word marker. Each piece except a word's last is written with "@@" at its end.
 //
 //   WEFT_ASSIGN_OR_RETURN(const SubwordBpe bpe, SubwordBpe::Create(LearnSubwordMerges(text, 1000)));
 //   bpe.Apply("iron cement")                             // "ir@@ on c@@ ement"
@@ -17,22 +17,22 @@
 
 namespace weft {
 
-// Merges of the words in `text`, which spaces and line breaks separate: at most `merges`, of pairs that are there
-// twice. InvalidArgument if the text isn't UTF-8.
+// Learns at most `merges` merges from the words of `text`, which spaces and line breaks separate. A pair must occur at
+// least twice. Returns InvalidArgument if the text is not UTF-8.
 absl::StatusOr<std::vector<TokenPair>> LearnSubwordMerges(absl::string_view text, int64_t merges);
 
-// The file in which they are kept: "#version: 0.2", then a line "th e</w>" for each.
+// Write and read subword-nmt's file of merges: "#version: 0.2", then a line "th e</w>" for each merge.
 std::string WriteSubwordMerges(const std::vector<TokenPair>& merges);
 absl::StatusOr<std::vector<TokenPair>> ReadSubwordMerges(absl::string_view file);
 
 class SubwordBpe {
  public:
-  // InvalidArgument if a merge is there twice.
+  // Returns InvalidArgument if a merge occurs twice.
   static absl::StatusOr<SubwordBpe> Create(const std::vector<TokenPair>& merges);
 
-  // The pieces of a word, without marker. InvalidArgument if it isn't UTF-8.
+  // Returns the pieces of a word, without markers, or InvalidArgument if the word is not UTF-8.
   absl::StatusOr<std::vector<std::string>> Split(absl::string_view word) const;
-  // The pieces of the words in a line, with a space between two, and "@@" where a word goes on.
+  // Returns the pieces of all words in a line, separated by spaces, with "@@" after a piece that its word continues.
   absl::StatusOr<std::string> Apply(absl::string_view line) const;
 
  private:

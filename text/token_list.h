@@ -1,4 +1,5 @@
-// A tokenizer of which nothing is known but its vocabulary, a token a line, as CTranslate2 has it beside its models.
+// TokenList encodes texts with a bare list of tokens, such as CTranslate2 keeps beside its models. How the texts were
+// split into these tokens is not known.
 #ifndef WEFT_TEXT_TOKEN_LIST_H_
 #define WEFT_TEXT_TOKEN_LIST_H_
 
@@ -10,12 +11,12 @@
 
 namespace weft {
 
-// Where all tokens but the special ones (<blank>, <s>, </s>, <unk>) are single characters, each character of a text is
-// one, and white space lies between words and is no token. Else the texts are in tokens already, with spaces between
-// them. What the vocabulary doesn't have is <unk>, which comes last if the list doesn't have it.
+// If all tokens except the special ones (<blank>, <s>, </s>, <unk>) are single characters, each character of a text is
+// a token, and white space is skipped. Otherwise a text must consist of tokens already, separated by white space.
+// A token that the list lacks becomes <unk>, which is appended to a list without it.
 class TokenList final : public Tokenizer {
  public:
-  // The contents of a file, whose lines end in "\n" or "\r\n". InvalidArgument if it is not UTF-8, or has a token
+  // `file`: one token a line; lines end in "\n" or "\r\n". Returns InvalidArgument if it is not UTF-8 or a token occurs
   // twice.
   static absl::StatusOr<std::unique_ptr<Tokenizer>> Create(absl::string_view file);
 
@@ -27,7 +28,7 @@ class TokenList final : public Tokenizer {
 
  private:
   Vocabulary vocabulary_;
-  bool characters_ = true;
+  bool characters_ = true;  // whether all ordinary tokens are single characters
 };
 
 }  // namespace weft

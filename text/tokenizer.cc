@@ -20,7 +20,7 @@ constexpr struct {
     {"<s>", &SpecialTokens::begin},
     {"<bos>", &SpecialTokens::begin},
     {"<|startoftext|>", &SpecialTokens::begin},
-    {"<|endoftext|>", &SpecialTokens::begin},  // GPT-2 has it between texts
+    {"<|endoftext|>", &SpecialTokens::begin},  // GPT-2 separates texts with it
     {"</s>", &SpecialTokens::end},
     {"<eos>", &SpecialTokens::end},
     {"<|endoftext|>", &SpecialTokens::end},
@@ -49,18 +49,18 @@ ModelInput Fill(const WrapFormat& format, absl::Span<const int32_t> first, absl:
 }  // namespace
 
 absl::StatusOr<std::vector<int32_t>> Tokenizer::EncodeWithSpecial(absl::string_view text) const {
-  WEFT_RETURN_IF_ERROR(CheckUtf8(text));  // here, because Encode would count the byte from the last special token
+  WEFT_RETURN_IF_ERROR(CheckUtf8(text));  // the error's position counts from the text's beginning; Encode sees parts
   std::vector<int32_t> ids;
-  std::vector<size_t> places(special_list_.size(), 0);  // where each special token is next
+  std::vector<size_t> positions(special_list_.size(), 0);  // the next occurrence of each special token
   for (size_t begin = 0, end = 0; begin < text.size(); begin = end) {
     size_t at = text.size();
     const SpecialToken* next = nullptr;
-    for (size_t i = 0; i < places.size(); ++i) {
+    for (size_t i = 0; i < positions.size(); ++i) {
       const SpecialToken& token = special_list_[i];
-      if (begin == 0 || places[i] < begin) places[i] = std::min(text.find(token.text, begin), text.size());
-      if (places[i] == text.size() || places[i] > at) continue;
-      if (places[i] == at && next != nullptr && token.text.size() <= next->text.size()) continue;
-      at = places[i];
+      if (begin == 0 || positions[i] < begin) positions[i] = std::min(text.find(token.text, begin), text.size());
+      if (positions[i] == text.size() || positions[i] > at) continue;
+      if (positions[i] == at && next != nullptr && token.text.size() <= next->text.size()) continue;
+      at = positions[i];
       next = &token;
     }
     absl::string_view before = text.substr(begin, at - begin);

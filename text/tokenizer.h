@@ -1,12 +1,12 @@
-// Texts as token ids and back. LoadTokenizer (load_tokenizer.h) makes one from the files of a published model.
+// A tokenizer turns a text into token ids and back. LoadTokenizer (load_tokenizer.h) reads one from a published model.
 //
 //   WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<Tokenizer> tokenizer, LoadTokenizer("bert/vocab.txt"));
 //   WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> ids, tokenizer->Encode("a text"));
 //   const ModelInput input = tokenizer->Wrap(ids);       // [CLS] a text [SEP]
 //   tokenizer->Decode(input.ids)                         // "a text"
 //
-// A special token is one that no ordinary text gives: Encode("[CLS]") is four tokens or so, none of them special.
-// A tokenizer doesn't change, so any number of threads can share one.
+// Encode never returns a special token: Encode("[CLS]") gives several ordinary tokens, for "[", "CL" and so on.
+// A tokenizer is immutable, so threads can share it.
 #ifndef WEFT_TEXT_TOKENIZER_H_
 #define WEFT_TEXT_TOKENIZER_H_
 
@@ -23,24 +23,24 @@
 namespace weft {
 
 struct SpecialToken {
-  std::string text;  // as it is written: "[CLS]"
+  std::string text;  // "[CLS]"
   int32_t id;
-  bool strip_before = false, strip_after = false;  // whether the white space beside it belongs to it
+  bool strip_before = false, strip_after = false;  // EncodeWithSpecial drops white space on this side of the token
 };
 
-// The special tokens that a vocabulary has, by what they are for.
+// The ids of a vocabulary's special tokens by role; empty if the vocabulary has no token for a role.
 struct SpecialTokens {
   std::optional<int32_t> begin, end, padding, unknown, mask, classification, separator;
 };
 
 struct ModelInput {
-  std::vector<int32_t> ids, segments;  // of equal length; segments are 0 and, in the second text of a pair, 1
+  std::vector<int32_t> ids, segments;  // of equal length; the segment is 1 in the second text of a pair, else 0
 };
 
-// What a model's format puts around a text, or around two.
+// A part of a model's input format: a special token, or the place of the first or second text.
 struct WrapPart {
   enum Kind : uint8_t { kToken, kFirst, kSecond } kind;
-  int32_t id = 0;  // of kToken
+  int32_t id = 0;  // of the token, if the part is kToken
   int32_t segment = 0;
 };
 using WrapFormat = std::vector<WrapPart>;
@@ -49,34 +49,36 @@ class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
 
-  // The ids of a text. InvalidArgument, naming the byte, if it isn't UTF-8 or has what the vocabulary can't express.
+  // Returns the ids of `text`, or InvalidArgument, with the byte position, if the text is not UTF-8 or contains a
+  // character that the vocabulary cannot express.
   virtual absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view text) const = 0;
-  // The same, but a special token that is written out ("<|endoftext|>") gives its id.
+  // Like Encode, but where the text of a special token ("<|endoftext|>") occurs, the result has that token's id.
   absl::StatusOr<std::vector<int32_t>> EncodeWithSpecial(absl::string_view text) const;
 
-  // Puts the special tokens of the model's format around ids; Wrap({}) shows how many there are.
+  // Adds the special tokens of the model's format to `ids`. Wrap({}) returns the special tokens alone.
   ModelInput Wrap(absl::Span<const int32_t> ids) const;
-  // InvalidArgument if the format has no pairs.
+  // Does the same for a pair of texts. Returns InvalidArgument if the format has no pairs.
   absl::StatusOr<ModelInput> WrapPair(absl::Span<const int32_t> first, absl::Span<const int32_t> second) const;
 
-  // The text of ids, without special tokens, but with the unknown one. The bytes need not be UTF-8, as a character may
-  // have several tokens. InvalidArgument, naming the place, if an id is not in 0 .. vocabulary_size() - 1.
+  // Returns the text of `ids` without special tokens, except the unknown token. The result may end within a UTF-8
+  // character, because a character may have several tokens. Returns InvalidArgument, with the index, if an id is not in
+  // 0 .. vocabulary_size() - 1.
   absl::StatusOr<std::string> Decode(absl::Span<const int32_t> ids) const;
-  // The same with special tokens, written out.
+  // Like Decode, but includes the texts of special tokens.
   absl::StatusOr<std::string> DecodeWithSpecial(absl::Span<const int32_t> ids) const;
 
   virtual int64_t vocabulary_size() const = 0;
   const SpecialTokens& special_tokens() const { return special_; }
-  // The special tokens, in the order of their ids.
+  // Returns the special tokens in the order of their ids.
   absl::Span<const SpecialToken> special_token_list() const { return special_list_; }
 
  protected:
-  // The text of ids that are in the vocabulary, special tokens written out.
+  // Returns the text of `ids`, which are all in the vocabulary, including the texts of special tokens.
   virtual std::string Join(absl::Span<const int32_t> ids) const = 0;
 
-  // `tokens` that no ordinary text gives. Those with a usual name, "<s>" or "[MASK]", get their role.
+  // Makes `tokens` the special ones. A token with a usual name, such as "<s>" or "[MASK]", gets the role of that name.
   void SetSpecial(std::vector<SpecialToken> tokens);
-  void SetRoles(const SpecialTokens& special) { special_ = special; }  // where the file says which is which
+  void SetRoles(const SpecialTokens& special) { special_ = special; }  // for files that state the roles
   void SetFormat(WrapFormat single, WrapFormat pair);
 
  private:
@@ -88,10 +90,10 @@ class Tokenizer {
   WrapFormat single_ = {{WrapPart::kFirst}}, pair_;
 };
 
-// The tokens with usual names, of a vocabulary whose files don't say which are special.
+// Returns the tokens that have a special token's usual name, for files that don't say which tokens are special.
 std::vector<SpecialToken> UsualSpecialTokens(const Vocabulary& vocabulary);
 
-// The formats that most models have.
+// The usual input formats.
 WrapFormat BertSingle(int32_t classification, int32_t separator);  // [CLS] a [SEP]
 WrapFormat BertPair(int32_t classification, int32_t separator);    // [CLS] a [SEP] b [SEP]; segments 0 and 1
 WrapFormat RobertaPair(int32_t begin, int32_t end);                // <s> a </s></s> b </s>; segments 0

@@ -1,3 +1,5 @@
+// Reads tokenizer.json. Each function reads one section of the file and returns an error that begins with the section's
+// name. CheckOff rejects settings that would change the ids.
 #include "weft/text/tokenizer_json.h"
 
 #include <algorithm>
@@ -18,7 +20,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// The member of an object, or null.
+// Returns the member `key` of `object`, or null if there is none.
 const Json& Member(const Json& object, const std::string& key) {
   static const Json kNull;
   const auto found = object.is_object() ? object.find(key) : object.end();
@@ -32,7 +34,7 @@ bool Fits(const Json& value) {
   if constexpr (std::is_integral_v<T>) return value.is_number_integer() && value.get<int64_t>() == value.get<T>();
 }
 
-// A member that may be left out.
+// Returns the member `key` of `object`, or `otherwise` if there is none.
 template <class T>
 absl::StatusOr<T> Get(const Json& object, const std::string& key, T otherwise) {
   const Json& value = Member(object, key);
@@ -55,7 +57,8 @@ absl::Status Unknown(const char* place, const Json& object, const char* known) {
   return Annotate(UnknownType(object, known), place);
 }
 
-// InvalidArgument if a member that changes the ids is there and not off.
+// Returns InvalidArgument if one of `keys`, which would change the ids, is present and has a value other than null,
+// false, "" or 0.
 absl::Status CheckOff(const Json& object, std::initializer_list<const char*> keys) {
   for (const char* key : keys) {
     const Json& value = Member(object, key);
@@ -91,7 +94,7 @@ absl::StatusOr<std::vector<SpecialToken>> ReadAddedTokens(const Json& list) {
   return tokens;
 }
 
-// The vocabulary of the model and the tokens that were added to it.
+// Returns the vocabulary of the model with the tokens in `added`. If `as_bytes`, converts the model's tokens to bytes.
 absl::StatusOr<Vocabulary> ReadVocabulary(const Json& list, const std::vector<SpecialToken>& added, bool as_bytes) {
   WEFT_ASSIGN_OR_RETURN(TokenIds tokens, ReadTokenIds(list));
   std::set<std::string> listed;
@@ -193,7 +196,7 @@ absl::Status CheckFormats(const Formats& formats, int32_t vocabulary_size) {
   return absl::OkStatus();
 }
 
-// Result with a place before its error.
+// Returns `result`; an error gets `place` before its message.
 template <class T>
 absl::StatusOr<T> At(const char* place, absl::StatusOr<T> result) {
   if (!result.ok()) return Annotate(result.status(), place);
@@ -242,7 +245,8 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> ReadWordPiece(const Json& json, std::
   WEFT_ASSIGN_OR_RETURN(pieces.normalizer, ReadNormalizer(Member(json, "normalizer")));
   WEFT_ASSIGN_OR_RETURN(pieces.unknown, At("model", Get(model, "unk_token", pieces.unknown)));
   WEFT_ASSIGN_OR_RETURN(pieces.prefix, At("model", Get(model, "continuing_subword_prefix", pieces.prefix)));
-  WEFT_ASSIGN_OR_RETURN(pieces.longest_word, At("model", Get(model, "max_input_chars_per_word", pieces.longest_word)));
+  WEFT_ASSIGN_OR_RETURN(pieces.max_word_length,
+                        At("model", Get(model, "max_input_chars_per_word", pieces.max_word_length)));
   WEFT_ASSIGN_OR_RETURN(pieces.vocabulary, At("model.vocab", ReadVocabulary(Member(model, "vocab"), added, false)));
   WEFT_ASSIGN_OR_RETURN(Formats formats, At("post_processor", ReadPostProcessor(Member(json, "post_processor"))));
   WEFT_RETURN_IF_ERROR(CheckFormats(formats, pieces.vocabulary.size()));
@@ -251,6 +255,12 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> ReadWordPiece(const Json& json, std::
   pieces.pair = std::move(formats.pair);
   return At("model", WordPiece::Create(std::move(pieces)));
 }
+
+// The kinds of model, by model.type.
+constexpr struct {
+  const char* type;
+  absl::StatusOr<std::unique_ptr<Tokenizer>> (*read)(const Json& json, std::vector<SpecialToken> added);
+} kModels[] = {{"BPE", ReadBpe}, {"WordPiece", ReadWordPiece}};
 
 }  // namespace
 
@@ -264,12 +274,15 @@ absl::StatusOr<BertNormalizer> ReadBertSettings(const Json& json) {
 
 absl::StatusOr<std::unique_ptr<Tokenizer>> ReadTokenizerJson(const Json& json) {
   const Json& model = Member(json, "model");
-  // Older files of the two kinds don't name it; only one has merges.
+  // Older files don't name the type. Of the two types, only BPE has merges.
   const std::string type =
       Member(model, "type").is_null() ? model.contains("merges") ? "BPE" : "WordPiece" : TypeOf(model);
-  if (!model.is_object() || (type != "BPE" && type != "WordPiece")) return Unknown("model", model, "BPE or WordPiece");
-  WEFT_ASSIGN_OR_RETURN(std::vector<SpecialToken> added, ReadAddedTokens(Member(json, "added_tokens")));
-  return type == "BPE" ? ReadBpe(json, std::move(added)) : ReadWordPiece(json, std::move(added));
+  for (const auto& kind : kModels) {
+    if (!model.is_object() || type != kind.type) continue;
+    WEFT_ASSIGN_OR_RETURN(std::vector<SpecialToken> added, ReadAddedTokens(Member(json, "added_tokens")));
+    return kind.read(json, std::move(added));
+  }
+  return Unknown("model", model, "BPE or WordPiece");
 }
 
 }  // namespace weft

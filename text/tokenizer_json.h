@@ -1,7 +1,7 @@
-// tokenizer.json as Hugging Face's tokenizers write it, of two kinds: byte-level BPE and WordPiece.
+// Reads and writes tokenizer.json, the format of Hugging Face's tokenizers, for byte-level BPE and WordPiece.
 //
-// `truncation` and `padding` are left to the caller. What would change the ids and isn't known here is an error that
-// names it, so that a tokenizer either gives the ids that its authors meant or none.
+// `truncation` and `padding` are ignored: they are the caller's business. Any other setting that would change the ids
+// and that Weft doesn't support is an error, so a tokenizer gives its authors' ids or doesn't load.
 #ifndef WEFT_TEXT_TOKENIZER_JSON_H_
 #define WEFT_TEXT_TOKENIZER_JSON_H_
 
@@ -15,13 +15,14 @@
 
 namespace weft {
 
-// InvalidArgument "model.merges[7]: ..." and the like.
+// Reads a tokenizer.json. Returns InvalidArgument, with the place in the file ("model.merges: entry 7: ..."), if the
+// file is malformed or unsupported.
 absl::StatusOr<std::unique_ptr<Tokenizer>> ReadTokenizerJson(const nlohmann::json& json);
 
-// What tokenizer_config.json, in older folders beside a vocab.txt, says of BERT's words: "do_lower_case" and the like.
+// Reads how BERT normalizes text ("do_lower_case", ...) from a tokenizer_config.json, which accompanies a vocab.txt.
 absl::StatusOr<BertNormalizer> ReadBertSettings(const nlohmann::json& json);
 
-// The tokenizer as such a file, which other programs can read as well.
+// Returns the contents of a tokenizer.json for `model`, which Hugging Face's tokenizers can read too.
 std::string WriteTokenizerJson(const BpeModel& model);
 
 }  // namespace weft

@@ -39,7 +39,7 @@ bool IsCjk(int32_t code_point) {
 }
 
 void AppendLowercase(int32_t code_point, std::string* text) {
-  if (code_point == 0x130) {  // 'İ', the one letter that becomes two code points
+  if (code_point == 0x130) {  // 'İ' is the only letter whose lowercase form is two code points
     *text += "i\u0307";
   } else {
     *text += ToUtf8(utf8proc_tolower(code_point));

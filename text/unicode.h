@@ -1,4 +1,4 @@
-// What kind of character a code point is, by Unicode's general categories, and its lower case.
+// Classifies code points by Unicode's general categories, and lowercases them.
 #ifndef WEFT_TEXT_UNICODE_H_
 #define WEFT_TEXT_UNICODE_H_
 
@@ -10,11 +10,11 @@ namespace weft {
 bool IsLetter(int32_t code_point);       // L*
 bool IsNumber(int32_t code_point);       // N*
 bool IsPunctuation(int32_t code_point);  // P*
-bool IsMark(int32_t code_point);         // Mn: accents, vowel signs and the like that take no room
+bool IsMark(int32_t code_point);         // Mn: accents and other combining marks of no width
 bool IsControl(int32_t code_point);      // Cc, Cf, Co, Cs: controls, formatting, private use
 bool IsSpace(int32_t code_point);        // the property White_Space
-bool IsCjk(int32_t code_point);          // an ideograph, of which none ends a word; neither Hangul nor kana
-// Appends its lower case, by itself: 'Σ' is 'σ' also at the end of a word.
+bool IsCjk(int32_t code_point);          // CJK ideographs; not Hangul or kana
+// Appends the lowercase form of `code_point`. It doesn't depend on context: 'Σ' gives 'σ' also at the end of a word.
 void AppendLowercase(int32_t code_point, std::string* text);
 
 }  // namespace weft

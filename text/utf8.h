@@ -1,4 +1,4 @@
-// Reads UTF-8 one code point at a time.
+// Reads UTF-8 one code point at a time, and checks that texts are UTF-8.
 //
 //   for (size_t i = 0; i < text.size();) {
 //     const Utf8Character c = CharacterAt(text, i);
@@ -24,11 +24,12 @@ struct Utf8Character {
   size_t bytes = 0;  // 0: not UTF-8
 };
 
+// Returns the character that begins at byte `offset`.
 Utf8Character CharacterAt(absl::string_view text, size_t offset);
 std::string ToUtf8(int32_t code_point);
-// InvalidArgument "not UTF-8 at byte 12 (0xE9)" for the first byte that isn't.
+// Returns InvalidArgument "not UTF-8 at byte 12 (0xE9)" for the first byte that is not UTF-8.
 absl::Status CheckUtf8(absl::string_view text);
-// "U+00E9 'é'"; the code alone for controls, spaces other than ' ', and combining characters.
+// Returns "U+00E9 'é'" for an error message. Controls, spaces other than ' ' and combining characters are not printed.
 std::string Describe(int32_t code_point);
 
 }  // namespace weft

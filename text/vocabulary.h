@@ -1,4 +1,4 @@
-// The tokens of a vocabulary by id, and their ids.
+// A vocabulary maps tokens to ids, which are 0 .. size - 1, and ids to tokens.
 #ifndef WEFT_TEXT_VOCABULARY_H_
 #define WEFT_TEXT_VOCABULARY_H_
 
@@ -16,15 +16,16 @@ namespace weft {
 class Vocabulary {
  public:
   Vocabulary() = default;
-  // Token i has id i. InvalidArgument if a token is there twice.
+  // Returns a vocabulary in which tokens[i] has id i, or InvalidArgument if a token occurs twice.
   static absl::StatusOr<Vocabulary> Create(std::vector<std::string> tokens);
-  // InvalidArgument also if the ids are not 0 .. size - 1.
+  // Returns a vocabulary with the given ids, or InvalidArgument if a token occurs twice or an id in 0 .. size - 1 is
+  // missing.
   static absl::StatusOr<Vocabulary> FromIds(std::vector<std::pair<std::string, int64_t>> tokens);
 
   int32_t size() const { return static_cast<int32_t>(tokens_.size()); }
   const std::string& token(int32_t id) const { return tokens_[static_cast<size_t>(id)]; }
   std::optional<int32_t> Find(absl::string_view token) const;
-  // Gives `token` the next id. InvalidArgument if it is there.
+  // Gives `token` the next id. Returns InvalidArgument if the vocabulary has the token.
   absl::Status Add(std::string token);
 
  private:
@@ -32,7 +33,8 @@ class Vocabulary {
   absl::flat_hash_map<std::string, int32_t> ids_;
 };
 
-// A token as an error names it: 'abc', or "byte 0xE9" and the like where it is not UTF-8.
+// Returns `token` in quotes for an error message: 'abc', with escapes for control characters and bytes that are not
+// UTF-8 ('\xe9').
 std::string Quoted(absl::string_view token);
 
 }  // namespace weft

@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-// Of a text that is UTF-8: its bytes without those that go on with a character.
+// Counts the characters of a UTF-8 text: all bytes except continuation bytes.
 int64_t CharacterCount(absl::string_view text) {
   return std::count_if(text.begin(), text.end(), [](char byte) { return (byte & 0xC0) != 0x80; });
 }
@@ -49,7 +49,7 @@ absl::StatusOr<std::vector<int32_t>> WordPiece::Encode(absl::string_view text) c
 }
 
 void WordPiece::AppendWord(absl::string_view word, std::vector<int32_t>* ids) const {
-  if (CharacterCount(word) > model_.longest_word) return ids->push_back(unknown_);
+  if (CharacterCount(word) > model_.max_word_length) return ids->push_back(unknown_);
   const size_t before = ids->size();
   for (size_t begin = 0; begin < word.size();) {
     const auto& pieces = begin == 0 ? first_ : later_;
@@ -59,7 +59,7 @@ void WordPiece::AppendWord(absl::string_view word, std::vector<int32_t>* ids) co
       found = pieces.find(word.substr(begin, end - begin));
       if (found != pieces.end()) break;
     }
-    if (end == begin) {  // one part that is unknown makes the whole word so
+    if (end == begin) {  // no piece matches the rest, so the whole word is unknown
       ids->resize(before);
       return ids->push_back(unknown_);
     }

@@ -1,4 +1,4 @@
-// BERT's WordPiece: a word is cut, from its beginning, into the longest pieces that the vocabulary has.
+// WordPiece is BERT's tokenizer: it splits each word, from the left, into the longest pieces that the vocabulary has.
 //
 //   WEFT_ASSIGN_OR_RETURN(Vocabulary vocabulary, ReadVocabularyText(vocab_txt));
 //   WEFT_ASSIGN_OR_RETURN(const auto tokenizer, WordPiece::Create({.vocabulary = std::move(vocabulary)}));
@@ -19,9 +19,9 @@ namespace weft {
 
 struct WordPieceModel {
   Vocabulary vocabulary;
-  std::string unknown = "[UNK]";  // the token of a word that has no pieces
-  std::string prefix = "##";      // of a piece that doesn't begin a word
-  int64_t longest_word = 100;     // in characters; one with more is unknown
+  std::string unknown = "[UNK]";  // the token of a word that cannot be split into pieces
+  std::string prefix = "##";      // marks pieces that don't begin a word
+  int64_t max_word_length = 100;  // in characters; a longer word is unknown
   BertNormalizer normalizer;
   std::vector<SpecialToken> special;
   WrapFormat single = {{WrapPart::kFirst}}, pair;
@@ -29,14 +29,14 @@ struct WordPieceModel {
 
 class WordPiece final : public Tokenizer {
  public:
-  // InvalidArgument if the vocabulary lacks `unknown`.
+  // Returns InvalidArgument if the vocabulary lacks `model.unknown`.
   static absl::StatusOr<std::unique_ptr<WordPiece>> Create(WordPieceModel model);
 
   absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view text) const override;
   int64_t vocabulary_size() const override { return model_.vocabulary.size(); }
 
  protected:
-  // Words with a space between them, and between them and punctuation: what was there before is lost.
+  // Puts a space between words, and between words and punctuation; the original white space is lost.
   std::string Join(absl::Span<const int32_t> ids) const override;
 
  private:
@@ -45,13 +45,13 @@ class WordPiece final : public Tokenizer {
 
   WordPieceModel model_;
   int32_t unknown_ = 0;
-  absl::flat_hash_map<std::string, int32_t> first_, later_;  // pieces by their text; later ones without the prefix
+  absl::flat_hash_map<std::string, int32_t> first_, later_;  // ids by piece; pieces in later_ are without the prefix
   size_t longest_piece_ = 0;                                 // bytes
 };
 
-// A vocab.txt: one token a line.
+// Reads the contents of a vocab.txt, which has one token a line.
 absl::StatusOr<Vocabulary> ReadVocabularyText(absl::string_view text);
-// What a vocab.txt alone means: a lowercased BERT, with the special tokens and formats that its tokens allow.
+// Returns the model of a lowercasing BERT with this vocabulary. Special tokens and formats follow from its tokens.
 WordPieceModel BertModel(Vocabulary vocabulary);
 
 }  // namespace weft

@@ -1,3 +1,4 @@
+// Writes tokenizer.json for byte-level BPE, with all the keys that Hugging Face's tokenizers write.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -10,7 +11,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Appends to an object without a look at its other keys.
+// Appends a new key to an object in constant time: operator[] would search all keys first.
 void Append(Json* object, std::string key, Json value) {
   object->get_ref<Json::object_t&>().emplace_back(std::move(key), std::move(value));
 }
@@ -55,7 +56,7 @@ std::string WriteTokenizerJson(const BpeModel& model) {
   for (const auto& [left, right] : model.merges) {
     merges.push_back(ToByteAlphabet(left) + " " + ToByteAlphabet(right));
   }
-  // The format wants a template for pairs as well: the second text after the first.
+  // The format requires a template for pairs too. Without one in the model, the second text follows the first.
   const WrapFormat no_pair = {{WrapPart::kFirst}, {WrapPart::kSecond, 0, 1}};
   const bool wraps = model.single.size() > 1 || !model.pair.empty();
   Json post_processor = ByteLevel(model.prefix_space);
