@@ -28,40 +28,41 @@ struct GraphFlags {
 
 Hyperparameters Table(GraphFlags* flags) {
   Hyperparameters table = {
-      {"stage", "as it was recorded, or as it runs", &flags->stage, {.choices = {"recorded", "compiled"}}},
+      {"stage", "the program as recorded or as compiled", &flags->stage, {.choices = {"recorded", "compiled"}}},
       {"format",
-       "one node a line, or folded: Graphviz's DOT, JSON, or a page to look at in a browser",
+       "text: one node a line; dot, json, html: folded into boxes, for Graphviz, other programs or a browser",
        &flags->format,
        {.choices = {"text", "dot", "json", "html"}}},
       {"depth",
        "levels of scope at which dot, json and html fold nodes into boxes; 0: a box for each node",
        &flags->depth,
        {.low = 0, .high = 100}},
-      {"mode", "the training step, or the loss alone", &flags->mode, {.choices = {"train", "eval"}}},
+      {"mode", "train: the whole training step; eval: the loss alone", &flags->mode, {.choices = {"train", "eval"}}},
       {"precision",
-       "of products and what lies between them",
+       "number format of matrix products and of the values between them",
        &flags->options.trainer.precision,
        {.choices = {"f32", "bf16"}}},
-      {"memory", "print what memory the compiled graph takes, and not the graph", &flags->memory},
+      {"memory", "print the compiled graph's memory plan instead of the graph", &flags->memory},
       {"memory-budget",
-       "the most bytes that its values may take, like 500M; 0: no limit",
+       "maximum number of bytes for the graph's values, such as 500M; 0: no limit",
        &flags->options.trainer.memory_budget,
        {.is_bytes = true}},
-      {"explain", "print which patterns became ops of their own, or why they did not, and not the graph",
+      {"explain", "print which patterns were fused into one op, and why others were not, instead of the graph",
        &flags->explain},
       {"vocabulary",
-       "different tokens; as given: those of the King James Bible",
+       "number of distinct tokens; default: that of the King James Bible's characters",
        &flags->vocabulary,
        {.low = 1, .high = 1e7}},
-      {"batch", "windows in a batch", &flags->options.batch, {.low = 1, .high = 1e6}},
+      {"batch", "number of windows in a batch", &flags->options.batch, {.low = 1, .high = 1e6}},
   };
-  table.insert(table.begin(), {"config", "a JSON file, or the config.json of a run", &flags->config});
+  table.insert(table.begin(),
+               {"config", "a JSON file of hyperparameters, such as a run's config.json", &flags->config});
   const Hyperparameters model = ModelHyperparameters(&flags->options);
   table.insert(table.end(), model.begin(), model.end());
   return table;
 }
 
-// In the format that was asked for. `graph` is null for a program that isn't compiled.
+// Returns the program in the format of --format. `graph` is null for a program that is not compiled.
 std::string Print(const Program& program, const Graph* graph, const GraphFlags& flags) {
   if (flags.format == "text") return graph == nullptr ? PrintText(program) : PrintText(*graph);
   if (flags.format == "dot" && flags.depth == 0) return PrintDot(program);
@@ -73,18 +74,23 @@ std::string Print(const Program& program, const Graph* graph, const GraphFlags& 
   return flags.format == "json" ? json : FillPage(kGraphPage, json);
 }
 
-absl::Status PrintGraph(GraphFlags flags) {
-  const Hyperparameters table = Table(&flags);
-  GivenFlags given = flags.given;
+// Sets `flags` to the values of --config and then of the other flags.
+absl::Status ReadFlags(GraphFlags* flags) {
+  const Hyperparameters table = Table(flags);
+  GivenFlags given = flags->given;
   if (const auto config = given.extract("config")) {
     WEFT_RETURN_IF_ERROR(SetFromText(config.mapped(), table.front()));
-    const absl::StatusOr<nlohmann::ordered_json> json = ReadJsonFile(flags.config);
+    const absl::StatusOr<nlohmann::ordered_json> json = ReadJsonFile(flags->config);
     if (!json.ok()) return UsageError(json.status());
-    WEFT_RETURN_IF_ERROR(Annotate(SetFromConfig(*json, &flags.options), flags.config));
+    WEFT_RETURN_IF_ERROR(Annotate(SetFromConfig(*json, &flags->options), flags->config));
   }
-  WEFT_RETURN_IF_ERROR(SetFromFlags(given, table));
-  const size_t of_compiled = given.count("mode") + given.count("precision") + given.count("memory-budget");
-  if (flags.stage == "recorded" && (of_compiled > 0 || flags.memory || flags.explain)) {
+  return SetFromFlags(given, table);
+}
+
+absl::Status CheckFlags(const GraphFlags& flags) {
+  const GivenFlags& given = flags.given;
+  const size_t compiled = given.count("mode") + given.count("precision") + given.count("memory-budget");
+  if (flags.stage == "recorded" && (compiled > 0 || flags.memory || flags.explain)) {
     return absl::InvalidArgumentError(
         "--mode, --precision, --memory, --memory-budget and --explain are of the compiled graph, not of "
         "--stage=recorded");
@@ -97,6 +103,12 @@ absl::Status PrintGraph(GraphFlags flags) {
     return absl::InvalidArgumentError(
         "--depth folds nodes, which --format=text prints one by one: dot, json and html fold");
   }
+  return absl::OkStatus();
+}
+
+absl::Status PrintGraph(GraphFlags flags) {
+  WEFT_RETURN_IF_ERROR(ReadFlags(&flags));
+  WEFT_RETURN_IF_ERROR(CheckFlags(flags));
   WEFT_RETURN_IF_ERROR(Finish(&flags.options));
   flags.options.model.vocabulary = flags.vocabulary;
   const std::unique_ptr<GptProgram> program = RecordTraining(flags.options);

@@ -1,13 +1,12 @@
 #include <cstdio>
-#include <iterator>
 #include <memory>
+#include <vector>
 
 #include "weft/apps/commands.h"
-#include "weft/apps/scheduling/timed_step.h"
-#include "weft/core/file.h"
+#include "weft/apps/scheduling/step_flags.h"
 #include "weft/core/status.h"
-#include "weft/graph/compile.h"
-#include "weft/lab/measured.h"
+#include "weft/lab/measure_samples.h"
+#include "weft/lab/real_graphs.h"
 
 namespace weft {
 namespace {
@@ -20,23 +19,14 @@ struct CalibrateFlags {
 };
 
 Hyperparameters Table(CalibrateFlags* flags) {
-  return {{"out", "what ops take on this machine", &flags->out, {.is_path = true}},
-          {"overwrite", "in place of a file that is there", &flags->overwrite},
+  return {{"out", "where to write the costs of ops on this machine", &flags->out, {.is_path = true}},
+          {"overwrite", "replace the output file if it exists", &flags->overwrite},
           {"graph",
-           "the training step whose costs are compared with what was measured",
+           "the model of a training step whose measured costs are compared with the estimates",
            &flags->graph,
            {.choices = RealGraphNames()}},
-          {"precision", "of that step", &flags->precision, {.choices = {"f32", "bf16"}}},
-          {"runs", "of each graph, of which the medians count", &flags->runs, {.low = 1, .high = 1000}}};
-}
-
-absl::StatusOr<std::vector<TileSample>> MeasureSamples(RealGraph* recorded, DType precision, int64_t runs) {
-  WEFT_RETURN_IF_ERROR(recorded->tape.status());
-  recorded->options.precision = precision;
-  WEFT_ASSIGN_OR_RETURN(const Graph graph, Compile(recorded->tape, recorded->options));
-  Parameters parameters({.seed = 1});
-  WEFT_ASSIGN_OR_RETURN(const RunTimes times, MeasureOnOneWorker(graph, recorded->feeds, &parameters, runs));
-  return Samples(graph, CallSeconds(graph, times.tiles()));
+          {"precision", "number format of that step", &flags->precision, {.choices = {"f32", "bf16"}}},
+          {"runs", "number of runs of each graph; the medians count", &flags->runs, {.low = 1, .high = 1000}}};
 }
 
 void Print(const EstimateErrors& errors) {
@@ -51,20 +41,12 @@ void Print(const EstimateErrors& errors) {
 absl::Status Calibrate(CalibrateFlags flags) {
   WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
   WEFT_RETURN_IF_ERROR(CheckOut("out", flags.out, flags.overwrite));
-  std::vector<TileSample> samples;
-  for (const DType precision : {kF32, kBF16}) {
-    for (const std::string& name : CalibrationGraphNames()) {
-      const std::unique_ptr<RealGraph> recorded = RecordRealGraph(name);
-      WEFT_ASSIGN_OR_RETURN(std::vector<TileSample> more, MeasureSamples(recorded.get(), precision, flags.runs));
-      std::move(more.begin(), more.end(), std::back_inserter(samples));
-    }
-  }
+  WEFT_ASSIGN_OR_RETURN(const std::vector<TileSample> samples, MeasureCalibrationSamples(flags.runs));
   const Calibration calibration = Calibration::Fit(samples);
   WEFT_RETURN_IF_ERROR(WriteOut(flags.out, flags.overwrite, calibration.ToJson()));
 
-  const std::unique_ptr<RealGraph> check = RecordRealGraph(flags.graph);
   WEFT_ASSIGN_OR_RETURN(const std::vector<TileSample> checked,
-                        MeasureSamples(check.get(), flags.precision == "bf16" ? kBF16 : kF32, flags.runs));
+                        MeasureSamples(flags.graph, PrecisionOf(flags.precision), flags.runs));
   const EstimateErrors errors = CompareEstimates(checked, &calibration);
   Print(errors);
   std::printf(
@@ -79,7 +61,8 @@ absl::Status Calibrate(CalibrateFlags flags) {
 
 Command CalibrateCommand(CLI::App* weft) {
   auto flags = std::make_shared<CalibrateFlags>();
-  CLI::App* app = AddCommand(weft, "calibrate", "Finds what ops take on this machine, for priorities and pictures.");
+  CLI::App* app =
+      AddCommand(weft, "calibrate", "Measures the costs of ops on this machine, for priorities and reports.");
   AddFlags(app, Table(flags.get()), &flags->given);
   return {"weft calibrate", app, [flags] { return Calibrate(*flags); }};
 }

@@ -3,8 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "weft/apps/commands.h"
-#include "weft/apps/scheduling/timed_step.h"
-#include "weft/core/file.h"
+#include "weft/apps/scheduling/step_flags.h"
 #include "weft/core/status.h"
 #include "weft/lab/schedule_report.h"
 
@@ -16,23 +15,24 @@ struct ReportFlags : StepFlags {
 };
 
 Hyperparameters Table(ReportFlags* flags) {
-  Hyperparameters table = StepTable(flags, "the page");
-  table.insert(table.begin(), {"schedule", "report how a training step runs", &flags->schedule});
+  Hyperparameters table = StepTable(flags, "where to write the page");
+  table.insert(table.begin(), {"schedule", "report how a training step is scheduled", &flags->schedule});
   return table;
 }
 
 absl::Status Report(ReportFlags flags) {
   WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
   if (!flags.schedule) return absl::InvalidArgumentError("say what is to be reported: --schedule");
-  WEFT_ASSIGN_OR_RETURN(const TimedStep step, RunTimedStep(flags));
+  WEFT_ASSIGN_OR_RETURN(const StepRun run, RunStep(flags));
+  const TimedStep& step = run.step;
   const ReportOptions options = {
-      .title = absl::StrCat("A training step of ", flags.graph, " in ", flags.precision, " on ", step.threads,
-                            step.threads == 1 ? " worker" : " workers"),
-      .policy = step.policy,
-      .workers = step.threads,
-      .calibration = step.calibration ? &*step.calibration : nullptr};
-  WEFT_RETURN_IF_ERROR(WriteOut(flags.out, flags.overwrite, ScheduleReport(*step.graph, step.tiles, options)));
-  std::printf("%s: %.2f ms on %d workers; the page is %s\n", flags.graph.c_str(), step.seconds * 1e3, step.threads,
+      .title = absl::StrCat("A training step of ", flags.graph, " in ", flags.precision, " on ", step.threads(),
+                            step.threads() == 1 ? " worker" : " workers"),
+      .policy = &step.policy(),
+      .workers = step.threads(),
+      .calibration = run.calibration ? &*run.calibration : nullptr};
+  WEFT_RETURN_IF_ERROR(WriteOut(flags.out, flags.overwrite, ScheduleReport(step.graph(), step.tiles(), options)));
+  std::printf("%s: %.2f ms on %d workers; the page is %s\n", flags.graph.c_str(), step.seconds() * 1e3, step.threads(),
               flags.out.c_str());
   return absl::OkStatus();
 }

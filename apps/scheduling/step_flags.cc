@@ -1,0 +1,85 @@
+#include "weft/apps/scheduling/step_flags.h"
+
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "weft/core/file.h"
+#include "weft/core/status.h"
+#include "weft/lab/real_graphs.h"
+
+namespace weft {
+
+namespace fs = std::filesystem;
+
+Hyperparameters StepTable(StepFlags* flags, const std::string& out_help) {
+  return {{"graph", "the model whose training step is run", &flags->graph, {.choices = RealGraphNames()}},
+          {"out", out_help, &flags->out, {.is_path = true}},
+          {"overwrite", "replace the output file if it exists", &flags->overwrite},
+          {"policy", "which ready task runs next", &flags->policy, {.choices = PolicyNames()}},
+          {"costs",
+           "a file written by `weft calibrate`, used for priorities and estimates; default: the cost model",
+           &flags->costs,
+           {.is_path = true}},
+          {"precision",
+           "number format of matrix products and of the values between them",
+           &flags->precision,
+           {.choices = {"f32", "bf16"}}},
+          {"threads", "number of workers; 0: the number of cores", &flags->threads, {.low = 0, .high = 1024}},
+          {"runs", "number of runs, of which the last is written", &flags->runs, {.low = 1, .high = 1000}}};
+}
+
+absl::Status CheckOut(const std::string& flag, const std::string& out, bool overwrite) {
+  std::error_code error;
+  const fs::file_status status = fs::symlink_status(out, error);  // writing would replace a link, not follow it
+  if (fs::exists(status) && !fs::is_regular_file(status)) {
+    return absl::InvalidArgumentError(absl::StrCat("--", flag, ": ", out, " is not a file"));
+  }
+  if (fs::exists(status) && !overwrite) {
+    return absl::InvalidArgumentError(absl::StrCat("--", flag, ": ", out, " is there: --overwrite replaces it"));
+  }
+  const fs::path folder = fs::absolute(out, error).parent_path();
+  if (error || !fs::is_directory(folder, error)) {
+    return absl::InvalidArgumentError(absl::StrCat("--", flag, ": there is no folder ", folder.string()));
+  }
+  return UsageError(CheckWritable(out));
+}
+
+absl::Status WriteOut(const std::string& out, bool overwrite, absl::string_view text) {
+  return UsageError(WriteFile(out, {text}, overwrite ? IfThere::kReplace : IfThere::kFail));
+}
+
+absl::StatusOr<Calibration> ReadCalibration(const std::string& path) {
+  const absl::StatusOr<std::string> text = ReadFile(path);
+  if (!text.ok()) return UsageError(text.status());
+  return Calibration::FromJson(*text, path);
+}
+
+DType PrecisionOf(const std::string& name) { return name == "bf16" ? kBF16 : kF32; }
+
+absl::StatusOr<StepRun> RunStep(const StepFlags& flags) {
+  WEFT_RETURN_IF_ERROR(CheckOut("out", flags.out, flags.overwrite));
+  std::error_code error;
+  if (!flags.costs.empty() && fs::equivalent(flags.costs, flags.out, error)) {
+    return absl::InvalidArgumentError(absl::StrCat("--costs and --out are one file, ", flags.out));
+  }
+  const Policy* const policy = FindPolicy(flags.policy);
+  if (!flags.costs.empty() && policy->measured) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--costs sets priorities, but --policy=", flags.policy, " takes measured ones"));
+  }
+  std::optional<Calibration> calibration;
+  if (!flags.costs.empty()) {
+    WEFT_ASSIGN_OR_RETURN(calibration, ReadCalibration(flags.costs));
+  }
+  WEFT_ASSIGN_OR_RETURN(TimedStep step, TimedStep::Create({.graph = flags.graph,
+                                                           .precision = PrecisionOf(flags.precision),
+                                                           .policy = policy,
+                                                           .threads = static_cast<int>(flags.threads),
+                                                           .calibration = calibration}));
+  WEFT_RETURN_IF_ERROR(step.Run(flags.runs));
+  return StepRun{std::move(step), std::move(calibration)};
+}
+
+}  // namespace weft

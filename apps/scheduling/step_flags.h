@@ -1,0 +1,46 @@
+// What the scheduling commands share: the flags that choose a training step and how it runs, and the checks of the
+// files that these commands read and write.
+#ifndef WEFT_APPS_SCHEDULING_STEP_FLAGS_H_
+#define WEFT_APPS_SCHEDULING_STEP_FLAGS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "weft/apps/flags.h"
+#include "weft/lab/calibration.h"
+#include "weft/lab/timed_step.h"
+
+namespace weft {
+
+struct StepFlags {
+  std::string graph = "gpt2", policy = "critical-path", precision = "f32", costs, out;
+  int64_t threads = 0, runs = 3;
+  bool overwrite = false;
+  GivenFlags given;
+};
+// Returns the flags' table. `out_help` says what is written to --out.
+Hyperparameters StepTable(StepFlags* flags, const std::string& out_help);
+
+struct StepRun {
+  TimedStep step;
+  std::optional<Calibration> calibration;  // read from --costs
+};
+// Checks the flags and that --out can be written, then compiles and runs the step.
+absl::StatusOr<StepRun> RunStep(const StepFlags& flags);
+
+DType PrecisionOf(const std::string& name);  // "f32" or "bf16"
+
+// Returns InvalidArgument unless `out`, the value of `flag`, can be written: it doesn't exist yet, or is a file and
+// `overwrite` is true.
+absl::Status CheckOut(const std::string& flag, const std::string& out, bool overwrite);
+// Writes `text` to `out`. Without `overwrite`, returns an error if the file exists by now.
+absl::Status WriteOut(const std::string& out, bool overwrite, absl::string_view text);
+// Reads a file of `weft calibrate`. Returns a usage error if it cannot be read or is no such file.
+absl::StatusOr<Calibration> ReadCalibration(const std::string& path);
+
+}  // namespace weft
+
+#endif  // WEFT_APPS_SCHEDULING_STEP_FLAGS_H_

@@ -1,0 +1,26 @@
+// Measures the kernel calls of named graphs on one worker, as samples for Calibration::Fit and CompareEstimates.
+//
+//   WEFT_ASSIGN_OR_RETURN(const std::vector<TileSample> samples, MeasureCalibrationSamples(/*runs=*/5));
+//   const Calibration calibration = Calibration::Fit(samples);
+#ifndef WEFT_LAB_MEASURE_SAMPLES_H_
+#define WEFT_LAB_MEASURE_SAMPLES_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "weft/core/dtype.h"
+#include "weft/lab/calibration.h"
+
+namespace weft {
+
+// Returns a sample of each kernel call of the graph `name` (see real_graphs.h); its time is the median of `runs` runs.
+absl::StatusOr<std::vector<TileSample>> MeasureSamples(const std::string& name, DType precision, int64_t runs);
+
+// Returns the samples of all CalibrationGraphNames(), in f32 and in bf16.
+absl::StatusOr<std::vector<TileSample>> MeasureCalibrationSamples(int64_t runs);
+
+}  // namespace weft
+
+#endif  // WEFT_LAB_MEASURE_SAMPLES_H_

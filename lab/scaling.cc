@@ -1,0 +1,103 @@
+#include "weft/lab/scaling.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "absl/strings/str_cat.h"
+#include "weft/core/cores.h"
+#include "weft/core/status.h"
+#include "weft/lab/measure.h"
+#include "weft/lab/peak.h"
+#include "weft/lab/timed_step.h"
+
+namespace weft {
+namespace {
+
+// Returns the seconds of a run, after a first run that touches the memory. Adds its tiles' times to `times` unless
+// that is null.
+absl::StatusOr<double> TimedRun(const Graph& graph, const TimedStep& step, RunnerOptions options, RunTimes* times) {
+  options.timed = times != nullptr;
+  Runner runner(graph, step.parameters(), options);
+  WEFT_RETURN_IF_ERROR(runner.Run(step.feeds()).status());
+  const Clock::time_point start = Clock::now();
+  WEFT_RETURN_IF_ERROR(runner.Run(step.feeds()).status());
+  const double seconds = SecondsSince(start);
+  if (times != nullptr) times->Add(seconds, runner.tile_times());
+  return seconds;
+}
+
+// Returns for each task the names of its ops and the scope of the first: "matmul + add @ gpt/h.0".
+std::vector<std::string> TaskNames(const Graph& graph) {
+  const CompiledGraph& compiled = graph.compiled();
+  std::vector<std::string> names;
+  for (const Task& task : compiled.tasks) {
+    std::string& name = names.emplace_back(task.group == Task::kJoin ? "join" : "");
+    if (task.group == Task::kJoin) continue;
+    const Group& group = compiled.groups[task.group];
+    for (uint32_t c = group.first_call; c < group.end_call(); ++c) {
+      absl::StrAppend(&name, c == group.first_call ? "" : " + ",
+                      compiled.program.node(compiled.calls[c].node).op->name);
+    }
+    absl::StrAppend(&name, " @ ", compiled.program.scope(compiled.program.node(compiled.calls[group.first_call].node)));
+  }
+  return names;
+}
+
+}  // namespace
+
+double Workload::seconds() const {
+  double sum = 0;
+  for (const TaskCost& cost : costs) sum += cost.seconds;
+  return sum;
+}
+
+double Workload::critical_path() const { return FindCriticalPath(schedule, costs).seconds; }
+
+absl::StatusOr<Workload> MeasureWorkload(const WorkloadOptions& options, absl::Span<ScalingCase> cases) {
+  WEFT_ASSIGN_OR_RETURN(
+      const TimedStep step,
+      TimedStep::Create({.graph = options.graph, .threads = 1, .tile_seconds = options.tile_seconds}));
+  WEFT_ASSIGN_OR_RETURN(const Graph measured, WithMeasuredTimes(step.graph(), step.feeds(), step.parameters()));
+  RunTimes times;
+  while (times.runs() < options.runs) {
+    WEFT_RETURN_IF_ERROR(TimedRun(step.graph(), step, {.threads = 1}, &times).status());
+    for (ScalingCase& each : cases) {
+      if (each.workers > Cores()) continue;
+      WEFT_ASSIGN_OR_RETURN(const double seconds, TimedRun(each.policy->measured ? measured : step.graph(), step,
+                                                           {.threads = each.workers, .policy = each.policy}, nullptr));
+      each.seconds.push_back(seconds);
+    }
+  }
+  const Graph graph = options.reuse ? step.graph() : WithoutReuse(step.graph());
+  const std::vector<double> seconds = TaskSeconds(graph, times.tiles());
+  return Workload{.schedule = graph.compiled().schedule,
+                  .measured_schedule = WithTimes(graph, seconds).compiled().schedule,
+                  .costs = TaskCosts(graph, seconds, options.cache_bytes),
+                  .names = TaskNames(graph)};
+}
+
+Workload WorkloadOf(const TaskList& tasks) {
+  const Schedule schedule = tasks.schedule();
+  return {.schedule = schedule, .measured_schedule = schedule, .costs = tasks.costs, .names = tasks.names};
+}
+
+TaskList ToTaskList(const Workload& workload) { return ListTasks(workload.schedule, workload.names, workload.costs); }
+
+MemoryBandwidth MeasureBandwidth() {
+  constexpr size_t kArrayBytes = size_t{256} << 20;  // more than all caches
+  constexpr double kSeconds = 0.2;                   // for each number of threads
+  Team one(1), all(Cores());
+  return {.one_worker = PeakBandwidth(&one, kArrayBytes, kSeconds).copy,
+          .per_worker = PeakBandwidth(&all, kArrayBytes, kSeconds).copy / Cores()};
+}
+
+Simulation Predict(const Workload& workload, const ScalingCase& scaling_case, const MemoryBandwidth& bandwidth) {
+  const SimulatedMachine machine = {
+      .workers = scaling_case.workers,
+      .worker_bandwidth = bandwidth.one_worker,
+      .bandwidth = std::max(bandwidth.per_worker * scaling_case.workers, bandwidth.one_worker)};
+  const Schedule& schedule = scaling_case.policy->measured ? workload.measured_schedule : workload.schedule;
+  return Simulate(schedule, workload.costs, *scaling_case.policy, machine);
+}
+
+}  // namespace weft

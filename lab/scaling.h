@@ -1,0 +1,64 @@
+// Predicts how long a step takes under any policy on any number of workers: measures its tasks on one worker, then
+// simulates them.
+//
+//   std::vector<ScalingCase> cases = {{.policy = &kCriticalPath, .workers = 64}};
+//   WEFT_ASSIGN_OR_RETURN(const Workload work, MeasureWorkload({.graph = "gpt2"}, absl::MakeSpan(cases)));
+//   const Simulation run = Predict(work, cases[0], MeasureBandwidth());
+#ifndef WEFT_LAB_SCALING_H_
+#define WEFT_LAB_SCALING_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "weft/lab/measured.h"
+#include "weft/lab/simulate.h"
+#include "weft/lab/task_file.h"
+
+namespace weft {
+
+// The tasks that are simulated.
+struct Workload {
+  Schedule schedule;           // with priorities from the cost model
+  Schedule measured_schedule;  // with priorities from measured times
+  std::vector<TaskCost> costs;
+  std::vector<std::string> names;  // by task; empty strings if they have none
+
+  double seconds() const;        // of all tasks on one worker
+  double critical_path() const;  // seconds
+};
+
+// A policy and a number of workers. MeasureWorkload fills `seconds` with the times of real runs.
+struct ScalingCase {
+  const Policy* policy = nullptr;
+  int workers = 1;
+  std::vector<double> seconds = {};
+};
+
+struct WorkloadOptions {
+  std::string graph = "gpt2";        // a name that RecordRealGraph takes
+  int64_t runs = 5;                  // on one worker; their medians count
+  double tile_seconds = 0;           // minimum duration of a tile; 0: the compiler's
+  double cache_bytes = kCacheBytes;  // values touched within so many bytes are not read from memory again
+  bool reuse = true;                 // false: without the edges that let values share bytes
+};
+// Measures a step on one worker. Also times the cases, on those of them that have at most as many workers as there are
+// cores; the runs take turns, so that all of them meet the same load of the machine.
+absl::StatusOr<Workload> MeasureWorkload(const WorkloadOptions& options, absl::Span<ScalingCase> cases = {});
+Workload WorkloadOf(const TaskList& tasks);
+TaskList ToTaskList(const Workload& workload);
+
+// Copy bandwidth of the memory in bytes a second.
+struct MemoryBandwidth {
+  double one_worker = 0;  // maximum of one worker
+  double per_worker = 0;  // what each additional worker adds; 0: all workers together get that of one
+};
+MemoryBandwidth MeasureBandwidth();
+
+Simulation Predict(const Workload& workload, const ScalingCase& scaling_case, const MemoryBandwidth& bandwidth);
+
+}  // namespace weft
+
+#endif  // WEFT_LAB_SCALING_H_

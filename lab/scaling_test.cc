@@ -1,0 +1,51 @@
+#include "weft/lab/scaling.h"
+
+#include <gtest/gtest.h>
+
+#include <utility>
+
+namespace weft {
+namespace {
+
+// Four tasks of a second each; the last waits for the other three.
+TaskList Join() {
+  return {.names = {"a", "b", "c", "d"},
+          .costs = {{.seconds = 1}, {.seconds = 1}, {.seconds = 1}, {.seconds = 1}},
+          .edges = {{0, 3}, {1, 3}, {2, 3}}};
+}
+
+TEST(ScalingTest, MoreWorkersThanTasksThatAreReadyDoNotHelp) {
+  const Workload work = WorkloadOf(Join());
+  EXPECT_DOUBLE_EQ(work.seconds(), 4);
+  EXPECT_DOUBLE_EQ(work.critical_path(), 2);
+  for (const auto& [workers, makespan] : {std::pair{1, 4.0}, {2, 3.0}, {3, 2.0}, {4, 2.0}}) {
+    const Simulation run = Predict(work, {.policy = &kCriticalPath, .workers = workers}, {.one_worker = 1e9});
+    EXPECT_NEAR(run.makespan, makespan, 1e-3) << workers;
+  }
+}
+
+TEST(ScalingTest, WorkersShareTheMemorysBandwidth) {
+  TaskList tasks = Join();
+  for (TaskCost& cost : tasks.costs) cost.bytes = 1e9;  // each takes one worker's whole bandwidth
+  const Workload work = WorkloadOf(tasks);
+  const ScalingCase three = {.policy = &kCriticalPath, .workers = 3};
+  EXPECT_NEAR(Predict(work, three, {.one_worker = 1e9, .per_worker = 1e9}).makespan, 2, 1e-3);
+  EXPECT_NEAR(Predict(work, three, {.one_worker = 1e9}).makespan, 4, 1e-3);
+}
+
+TEST(ScalingTest, AMeasuredStepBecomesAListOfTasks) {
+  std::vector<ScalingCase> cases = {{.policy = &kCriticalPath, .workers = 1},
+                                    {.policy = &kCriticalPath, .workers = 1 << 20}};
+  const auto work = MeasureWorkload({.graph = "towers", .runs = 2}, absl::MakeSpan(cases));
+  ASSERT_TRUE(work.ok()) << work.status();
+  EXPECT_EQ(cases[0].seconds.size(), 2u);
+  EXPECT_EQ(cases[1].seconds.size(), 0u);  // there are fewer cores
+  EXPECT_EQ(work->names.size(), work->costs.size());
+  EXPECT_GT(work->seconds(), work->critical_path());
+  const TaskList tasks = ToTaskList(*work);
+  EXPECT_EQ(tasks.names.size(), tasks.costs.size());
+  EXPECT_NEAR(WorkloadOf(tasks).critical_path(), work->critical_path(), 1e-9);
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,70 @@
+// Compiles a training step by name, runs it, and takes the time of every tile.
+//
+//   WEFT_ASSIGN_OR_RETURN(TimedStep step, TimedStep::Create({.graph = "gpt2", .threads = 2}));
+//   WEFT_RETURN_IF_ERROR(step.Run(/*runs=*/3));
+//   const std::string trace = ChromeTrace(step.graph(), step.tiles());
+#ifndef WEFT_LAB_TIMED_STEP_H_
+#define WEFT_LAB_TIMED_STEP_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "weft/core/parameters.h"
+#include "weft/graph/graph.h"
+#include "weft/graph/runner.h"
+#include "weft/lab/calibration.h"
+#include "weft/lab/measured.h"
+#include "weft/lab/real_graphs.h"
+
+namespace weft {
+
+struct TimedStepOptions {
+  std::string graph = "gpt2";  // a name that RecordRealGraph takes
+  DType precision = kF32;      // of products and of the values between them
+  const Policy* policy = &kCriticalPath;
+  int threads = 0;                         // workers; 0: the number of cores; the serial policy has one
+  double tile_seconds = 0;                 // minimum duration of a tile; 0: the compiler's
+  std::optional<Calibration> calibration;  // sets the priorities; without it the cost model does
+};
+
+class TimedStep {
+ public:
+  // Records and compiles the step. If the policy's priorities are measured times, also runs it to measure them.
+  static absl::StatusOr<TimedStep> Create(const TimedStepOptions& options);
+
+  const Graph& graph() const { return *graph_; }
+  absl::Span<const FeedPair> feeds() const { return recorded_->feeds; }
+  Parameters* parameters() const { return parameters_.get(); }
+  const Policy& policy() const { return *policy_; }
+  int threads() const { return threads_; }
+
+  // Runs the step `runs` times in a row.
+  absl::Status Run(int64_t runs);
+  double seconds() const { return seconds_; }                  // of the last run
+  absl::Span<const TileTime> tiles() const { return tiles_; }  // of the last run
+  double utilization() const;                                  // the fraction of the workers' time spent in tiles
+
+  // Returns how many times as long runs with timing take as runs without: one ratio for each of `pairs` pairs of runs,
+  // sorted.
+  absl::StatusOr<std::vector<double>> TimingOverhead(int64_t pairs) const;
+
+ private:
+  TimedStep() = default;
+
+  std::unique_ptr<RealGraph> recorded_;
+  std::unique_ptr<Parameters> parameters_;
+  std::optional<Graph> graph_;
+  const Policy* policy_ = nullptr;
+  int threads_ = 1;
+  double seconds_ = 0;
+  std::vector<TileTime> tiles_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LAB_TIMED_STEP_H_
