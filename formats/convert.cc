@@ -14,6 +14,7 @@
 #include "weft/core/file.h"
 #include "weft/core/status.h"
 #include "weft/formats/run_folder.h"
+#include "weft/text/load_tokenizer.h"
 
 namespace weft {
 namespace {
