@@ -1,8 +1,9 @@
+// Compiles a tape: walks the passes, then groups nodes and cuts them into tiles, prepares kernels, plans memory and
+// makes the tasks that executors run.
 #include "weft/graph/compile.h"
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
@@ -15,44 +16,18 @@
 namespace weft {
 namespace {
 
-struct Stage {
-  const char* name;
-  absl::Status (*run)(Rewrite&);
-  std::optional<Pass> optional;
-};
-
-constexpr Stage kStages[] = {
-    {"typecheck", Typecheck},
-    {"cse", ShareCommon, Pass::kShare},
-    {"dce", DropDead},
-    {"raise", Raise, Pass::kRaise},
-    {"autocast", ApplyAutocast},
-    {"expand gradients", ExpandGradients},
-    {"dce", DropDead},
-    {"scatter rows", ScatterRows, Pass::kScatterRows},
-    {"fold", FoldConstants, Pass::kFold},
-    {"cse", ShareCommon, Pass::kShare},
-    {"dce", DropDead},
-    {"lower", Lower},
-    {"fold casts", FoldCasts, Pass::kFoldCasts},
-    {"pack weights", PackWeights, Pass::kPack},
-    {"advance writes", AdvanceWrites, Pass::kAdvanceWrites},
-    {"rematerialise", Rematerialise},
-    {"order writes", OrderWrites},
-    {"typecheck", Typecheck},
-};
-
-absl::Status RunStages(Rewrite& rewrite, PassSet without) {
-  for (const Stage& stage : kStages) {
-    if (stage.optional.has_value() && without.Has(*stage.optional)) continue;
-    WEFT_RETURN_IF_ERROR(stage.run(rewrite));
+absl::Status RunPasses(Rewrite& rewrite, PassSet without) {
+  for (const PassRow& pass : Passes()) {
+    if (pass.optional.has_value() && without.Has(*pass.optional)) continue;
+    WEFT_RETURN_IF_ERROR(pass.run(rewrite));
 #ifndef NDEBUG
-    WEFT_RETURN_IF_ERROR(Annotate(Typecheck(rewrite), stage.name));
+    WEFT_RETURN_IF_ERROR(Annotate(Typecheck(rewrite), pass.name));
 #endif
   }
   return absl::OkStatus();
 }
 
+// Checks the options, and begins a rewrite with the tape's program and the roots that they name.
 absl::StatusOr<Rewrite> Begin(const Tape& tape, const CompileOptions& options) {
   WEFT_RETURN_IF_ERROR(tape.status());
   if (options.fetch.empty() && options.update.empty()) {
@@ -88,7 +63,7 @@ absl::StatusOr<Rewrite> Begin(const Tape& tape, const CompileOptions& options) {
   return rewrite;
 }
 
-// The kind of the parameter that a node writes.
+// Returns the kind of the parameter that a node writes: that of its first version.
 ParameterKind WrittenKind(const Program& program, const Node& node) {
   ValueId state = node.inputs[0];
   while (program.producer(state).op->writes > 0) {  // an earlier version
@@ -100,7 +75,7 @@ ParameterKind WrittenKind(const Program& program, const Node& node) {
   return program.parameters[static_cast<size_t>(source.attrs.as<SourceAttrs>().index)].kind;
 }
 
-// What kernels need made ready for the tiles that their kernel calls have.
+// Lets ops prepare what their kernels need to know of their tiles, and finds whether a run updates parameters.
 void Prepare(CompiledGraph* graph) {
   const Program& program = graph->program;
   for (uint32_t s = 0; s < graph->calls.size(); ++s) {
@@ -114,6 +89,7 @@ void Prepare(CompiledGraph* graph) {
   }
 }
 
+// Returns the time that a run takes on one core, by the cost model.
 double ExpectedSeconds(const CompiledGraph& graph) {
   double seconds = 0;
   for (const KernelCall& call : graph.calls) {
@@ -128,7 +104,7 @@ double ExpectedSeconds(const CompiledGraph& graph) {
 
 absl::StatusOr<Graph> Compile(const Tape& tape, const CompileOptions& options) {
   WEFT_ASSIGN_OR_RETURN(Rewrite rewrite, Begin(tape, options));
-  WEFT_RETURN_IF_ERROR(RunStages(rewrite, options.without));
+  WEFT_RETURN_IF_ERROR(RunPasses(rewrite, options.without));
   auto graph = std::make_shared<CompiledGraph>();
   graph->tape_id = tape.id();
   graph->program = std::move(rewrite.program);

@@ -1,13 +1,18 @@
+// Casts for precision bf16. A program is recorded in f32; each op says in OpDef::autocast in which dtype it takes its
+// inputs, and this pass inserts casts between f32 and bf16 where a value has the other one. A value is cast once,
+// whatever the number of its readers. Nodes that depend on a gradient stay as they are, because they are an
+// optimizer's.
 #include <algorithm>
 
-#include "weft/core/tape.h"
+#include "weft/core/status.h"
 #include "weft/graph/passes/passes.h"
 #include "weft/ops/ops.h"
 
 namespace weft {
 namespace {
 
-// The dtype in which `op` should get input i, of those that its inputs have now and were recorded with.
+// Returns the dtype in which `op` takes input i. `now` are its inputs as they are now, `recorded` their types in the
+// program as it was.
 DType Wanted(const OpDef& op, size_t i, VarSpan now, TypeSpan recorded) {
   if (recorded[i].dtype != kF32) return recorded[i].dtype;
   switch (op.autocast) {
@@ -23,61 +28,75 @@ DType Wanted(const OpDef& op, size_t i, VarSpan now, TypeSpan recorded) {
   return i == 0 ? now[0].dtype() : kF32;
 }
 
-}  // namespace
-
-// Records the program again, node by node, with casts between bf16 and f32 as OpDef::autocast asks; a value is cast
-// once, whoever reads it.
-// Rewrite product(a, b) to product(cast(a), cast(b)), and f(a, b) to f(a, cast(b)) where f follows a in bf16.
-// Rewrite any other g(a) to g(cast(a)) where a has become bf16; so, too, for roots, losses, and what a gradient is
-// taken by, whose readers then read the value in f32.
-// What depends on a gradient stays as it is: it is an optimizer's.
-absl::Status ApplyAutocast(Rewrite& rewrite) {
-  if (rewrite.precision != kBF16) return absl::OkStatus();
-  const Program& program = rewrite.program;
-  const auto index = [](ValueId id) { return static_cast<size_t>(id); };
-  std::vector<bool> differentiated_by(program.values.size(), false), follows_gradient = differentiated_by;
+// Returns, for each value, whether it depends on a gradient.
+std::vector<bool> FollowGradients(const Program& program) {
+  std::vector<bool> follows(program.values.size(), false);
   for (const Node& node : program.nodes) {
-    const bool gradient = node.op == &kGradientOp;
-    bool follows = gradient;
-    for (size_t i = 0; i < node.inputs.size(); ++i) {
-      if (gradient && i > 0) differentiated_by[index(node.inputs[i])] = true;
-      follows = follows || follows_gradient[index(node.inputs[i])];
-    }
-    for (uint32_t i = 0; i < node.output_count; ++i) follows_gradient[index(node.output(i))] = follows;
+    bool any = node.op == &kGradientOp;
+    for (ValueId in : node.inputs) any = any || follows[static_cast<size_t>(in)];
+    for (uint32_t i = 0; i < node.output_count; ++i) follows[static_cast<size_t>(node.output(i))] = any;
   }
+  return follows;
+}
 
-  Tape tape(program);
-  std::vector<Var> values(program.values.size()), casts(program.values.size());
-  const auto as = [&](ValueId id, DType dtype) {
-    const Var now = values[index(id)];
+// The casts of each value, so that none is recorded twice.
+class Casts {
+ public:
+  explicit Casts(Replay& replay) : replay_(replay), casts_(replay.program().values.size()) {}
+
+  Var To(DType dtype, ValueId id) {
+    const Var now = replay_.Now(id);
     if (now.dtype() == dtype) return now;
-    Var& cast = casts[index(id)];
+    Var& cast = casts_[static_cast<size_t>(id)];
     if (!cast) {
-      tape.SetScope(program.producer(id).scope);
+      replay_.tape().SetScope(replay_.program().producer(id).scope);
       cast = Cast(now, dtype);
     }
     return cast;
-  };
-  for (const Node& node : program.nodes) {
+  }
+
+ private:
+  Replay& replay_;
+  std::vector<Var> casts_;  // by value of the old program
+};
+
+}  // namespace
+
+// Rewrite product(a, b) to product(cast(a), cast(b)), in bf16
+// Rewrite f(a, b) to f(a, cast(b)), where f follows a, which has become bf16
+// Rewrite g(a) to g(cast(a)), in f32, where g is any other op, a loss or a root, and a has become bf16
+// Rewrite a to cast(a), in f32, where a gradient is taken by a, which has become bf16: all its readers then read f32
+absl::Status ApplyAutocast(Rewrite& rewrite) {
+  if (rewrite.precision != kBF16) return absl::OkStatus();
+  const Program& program = rewrite.program;
+  const Uses uses(rewrite);
+  const std::vector<bool> follows_gradient = FollowGradients(program);
+  Replay replay(rewrite);
+  Casts casts(replay);
+  WEFT_RETURN_IF_ERROR(replay.Record([&](const Node& node) -> VarList {
     const Types recorded = program.InputTypes(node);
-    const bool follows = node.output_count > 0 && follows_gradient[index(node.output(0))];
-    VarList now, inputs;
-    for (ValueId in : node.inputs) now.push_back(values[index(in)]);
+    const bool follows = node.output_count > 0 && follows_gradient[static_cast<size_t>(node.output(0))];
+    const VarList now = replay.Now(node.inputs);
+    VarList inputs;
     bool changed = false;
     for (size_t i = 0; i < now.size(); ++i) {
-      inputs.push_back(as(node.inputs[i], follows ? recorded[i].dtype : Wanted(*node.op, i, now, recorded)));
+      const DType dtype = follows ? recorded[i].dtype : Wanted(*node.op, i, now, recorded);
+      inputs.push_back(casts.To(dtype, node.inputs[i]));
       changed = changed || inputs[i].dtype() != recorded[i].dtype;
     }
-    tape.SetScope(node.scope);
-    const VarList outputs = changed ? tape.Record(*node.op, node.attrs, inputs) : tape.Copy(program, node, inputs);
-    for (uint32_t i = 0; i < node.output_count && tape.status().ok(); ++i) {
+    replay.tape().SetScope(node.scope);
+    VarList outputs =
+        changed ? replay.tape().Record(*node.op, node.attrs, inputs) : replay.tape().Copy(program, node, inputs);
+    if (!replay.tape().status().ok()) return {};
+    for (uint32_t i = 0; i < node.output_count; ++i) {
       const ValueId id = node.output(i);
-      values[index(id)] = differentiated_by[index(id)] ? Cast(outputs[i], program.value(id).type.dtype) : outputs[i];
+      if (uses.differentiated_by(id)) outputs[i] = Cast(outputs[i], program.value(id).type.dtype);
     }
-    if (!tape.status().ok()) return tape.status();
-  }
-  for (ValueId& root : rewrite.roots) root = as(root, program.value(root).type.dtype).id;
-  rewrite.program = std::move(tape).TakeProgram();
+    return outputs;
+  }));
+  for (ValueId root : rewrite.roots) replay.Replace(root, casts.To(program.value(root).type.dtype, root));
+  WEFT_RETURN_IF_ERROR(replay.tape().status());
+  replay.Finish();
   return absl::OkStatus();
 }
 

@@ -1,43 +1,31 @@
-#include "weft/core/tape.h"
+// Expands gradients: what a gradient node stands for is recorded in its place. The nodes before it have been expanded
+// by then, so gradients of gradients expand from the inside out. Mode kEval takes effect here, before ops are
+// differentiated.
+#include "weft/core/status.h"
 #include "weft/graph/gradient.h"
 #include "weft/graph/passes/passes.h"
 #include "weft/graph/storage.h"
 
 namespace weft {
 
-// Records the program again, node by node. What a gradient node stands for is recorded in its place, on nodes that have
-// already been expanded: so gradients of gradients expand inside out.
-// Rewrite dropout(x) to x, and whatever else has a spelling for mode kEval, before it is differentiated; to a copy of x
-// where a gradient is taken by it, which is not the gradient by x.
+// Rewrite gradient(loss, x) to the ops that compute it
+// Rewrite dropout(x) to x, in mode kEval, and any other op to its OpDef::in_eval
+// Where a gradient is taken by the op's output, that becomes copy(x): the gradient by x is another one.
 absl::Status ExpandGradients(Rewrite& rewrite) {
-  const Program& program = rewrite.program;
-  Tape tape(program);
-  std::vector<Var> recorded(program.values.size());
-  std::vector<bool> differentiated_by(program.values.size(), false);
-  for (const Node& node : program.nodes) {
-    if (node.op != &kGradientOp) continue;
-    for (size_t i = 1; i < node.inputs.size(); ++i) differentiated_by[static_cast<uint32_t>(node.inputs[i])] = true;
-  }
-  for (const Node& node : program.nodes) {
-    VarList inputs;
-    for (ValueId in : node.inputs) inputs.push_back(recorded[static_cast<uint32_t>(in)]);
-    tape.SetScope(node.scope);
-    VarList outputs;
-    if (node.op == &kGradientOp) {
-      outputs = Differentiate(inputs[0], VarSpan(inputs).subspan(1));
-    } else if (rewrite.mode == kEval && node.op->in_eval != nullptr) {
-      outputs = node.op->in_eval(node.attrs, inputs);
-      for (uint32_t i = 0; i < node.output_count; ++i) {
-        if (differentiated_by[static_cast<uint32_t>(node.output(i))]) outputs[i] = Record(kCopyOp, {outputs[i]});
-      }
-    } else {
-      outputs = tape.Copy(program, node, inputs);
+  const Uses uses(rewrite);
+  Replay replay(rewrite);
+  WEFT_RETURN_IF_ERROR(replay.Record([&](const Node& node) -> VarList {
+    const bool in_eval = rewrite.mode == kEval && node.op->in_eval != nullptr;
+    if (node.op != &kGradientOp && !in_eval) return {};
+    const VarList inputs = replay.Now(node.inputs);
+    if (node.op == &kGradientOp) return Differentiate(inputs[0], VarSpan(inputs).subspan(1));
+    VarList outputs = node.op->in_eval(node.attrs, inputs);
+    for (uint32_t i = 0; i < node.output_count; ++i) {
+      if (uses.differentiated_by(node.output(i))) outputs[i] = Record(kCopyOp, {outputs[i]});
     }
-    if (!tape.status().ok()) return tape.status();
-    for (uint32_t i = 0; i < node.output_count; ++i) recorded[static_cast<uint32_t>(node.output(i))] = outputs[i];
-  }
-  for (ValueId& root : rewrite.roots) root = recorded[static_cast<uint32_t>(root)].id;
-  rewrite.program = std::move(tape).TakeProgram();
+    return outputs;
+  }));
+  replay.Finish();
   return absl::OkStatus();
 }
 

@@ -1,3 +1,5 @@
+// Constant folding: computes small values that depend on constants only, once at compile time instead of in every run.
+// Masks, position tables and their casts are of that kind.
 #include <map>
 #include <string>
 #include <utility>
@@ -9,12 +11,12 @@
 namespace weft {
 namespace {
 
-constexpr size_t kLargest = 4096;  // bytes of a folded value: more would make graphs fat to save little time
+constexpr size_t kMaxBytes = 4096;  // of a folded value: a larger one would take more memory than it saves time
 
 bool Folds(const Program& program, const Node& node) {
   if (node.op->random || node.op->writes > 0 || node.output_count != 1) return false;
   const Types inputs = program.InputTypes(node), outputs = program.OutputTypes(node);
-  if (outputs[0].bytes() > kLargest || (!node.op->view && KernelFor(*node.op, inputs, outputs) == nullptr))
+  if (outputs[0].bytes() > kMaxBytes || (!node.op->view && KernelFor(*node.op, inputs, outputs) == nullptr))
     return false;
   for (ValueId in : node.inputs) {
     if (program.producer(in).op != &kConstantOp) return false;
@@ -24,7 +26,8 @@ bool Folds(const Program& program, const Node& node) {
 
 }  // namespace
 
-// Rewrite op(constants) to a constant. Equal ones share an entry of the table, so that cse sees them as one.
+// Rewrite op(constants) to a constant
+// Equal constants share an entry of the program's table, so that ShareCommon makes them one node.
 absl::Status FoldConstants(Rewrite& rewrite) {
   Program& program = rewrite.program;
   std::map<std::pair<std::string, std::vector<std::byte>>, size_t> index_of;
@@ -32,7 +35,7 @@ absl::Status FoldConstants(Rewrite& rewrite) {
     if (node.op == &kConstantOp || !Folds(program, node)) continue;
     const TensorType type = program.value(node.output(0)).type;
     std::vector<Tensor> inputs;
-    Arena arena;  // kernels want aligned bytes
+    Arena arena;  // kernels need aligned bytes
     for (ValueId in : node.inputs) {
       const ConstantData& data = program.constants[program.producer(in).attrs.as<SourceAttrs>().index];
       inputs.push_back({data.type, arena.Allocate(data.type.bytes())});

@@ -1,4 +1,8 @@
+// Orders reads and writes of state. A write overwrites the bytes of the version before it. Readers that were recorded
+// before the write run before it, because the schedule has edges for them; readers that were recorded after it need a
+// copy, and this pass records the copies. It runs last, because it depends on the order of all nodes.
 #include <algorithm>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "weft/graph/passes/passes.h"
@@ -6,34 +10,23 @@
 
 namespace weft {
 
-void NumberProducers(Program* program) {
-  for (uint32_t n = 0; n < program->nodes.size(); ++n) {
-    for (uint32_t i = 0; i < program->nodes[n].output_count; ++i) {
-      program->values[static_cast<uint32_t>(program->nodes[n].output(i))].producer = NodeId{n};
-    }
-  }
-}
-
-// A write overwrites the bytes of the version before it. Readers recorded earlier run before it (the schedule sees to
-// that); for those recorded later:
-// Rewrite write(w), f(w) to c = copy(w), write(w), f(c).
-// A write that is not elementwise must not find its own rows in what it reads:
-// Rewrite write(w, w) to c = copy(w), write(w, c).
-// A fed array lasts until the run ends, so what is fetched must not be one:
-// Rewrite fetch(input) to fetch(copy(input)).
+// Rewrite write(w), f(w) to c = copy(w), write(w), f(c)
+// Rewrite write(w, w) to c = copy(w), write(w, c), where the write is not elementwise: it would read rows that it has
+// already written
+// Rewrite fetch(input) to fetch(copy(input)): the caller may change the fed array after the run
 absl::Status OrderWrites(Rewrite& rewrite) {
   Program& program = rewrite.program;
   std::vector<ValueId> roots = StorageRoots(program);
   const auto root_of = [&](ValueId id) { return static_cast<uint32_t>(roots[static_cast<size_t>(id)]); };
-  absl::flat_hash_map<uint32_t, uint32_t> written_at;  // the value that holds an old version → the node that ends it
+  absl::flat_hash_map<uint32_t, uint32_t> written_at;  // old version, by storage root → the node that overwrites it
   for (uint32_t n = 0; n < program.nodes.size(); ++n) {
     for (int i = 0; i < program.nodes[n].op->writes; ++i) {
       written_at[root_of(program.nodes[n].inputs[i])] = n;
     }
   }
 
-  absl::flat_hash_map<uint32_t, ValueId> copies;    // an old version, or a view of one → its copy
-  std::vector<std::pair<uint32_t, Node>> inserted;  // a copy goes before this node
+  absl::flat_hash_map<uint32_t, ValueId> copies;    // old version, or a view of one → its copy
+  std::vector<std::pair<uint32_t, Node>> inserted;  // (node, copy): the copy goes before the node
   const auto copy_before = [&](ValueId& id, uint32_t node) {
     const auto [copy, added] =
         copies.try_emplace(static_cast<uint32_t>(id), ValueId{static_cast<uint32_t>(program.values.size())});
@@ -62,11 +55,12 @@ absl::Status OrderWrites(Rewrite& rewrite) {
       if (its_own && !IsElementwise(*node.op)) copy_before(node.inputs[i], n);
       read_at(node.inputs[i], n);
     }
-    if (node.op->view) roots[static_cast<size_t>(node.output(0))] = ValueId{root_of(node.inputs[0])};  // now a copy's
+    if (node.op->view)
+      roots[static_cast<size_t>(node.output(0))] = ValueId{root_of(node.inputs[0])};  // may be a copy's now
   }
   const uint32_t end = static_cast<uint32_t>(program.nodes.size());
   for (ValueId& root : rewrite.roots) {
-    const NodeId producer = program.value(ValueId{root_of(root)}).producer;  // of copies, there is none yet
+    const NodeId producer = program.value(ValueId{root_of(root)}).producer;  // kNoNode for copies, so far
     if (producer != kNoNode && program.node(producer).op == &kInputOp) copy_before(root, end);
     read_at(root, end);
   }

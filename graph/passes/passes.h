@@ -1,49 +1,65 @@
-// The passes of the compiler. Each rewrites a program in place; nodes stay in topological order.
+// The compiler's passes, and the list of them that Compile walks.
+//
+// A pass rewrites a program by small rules, each headed "// Rewrite a to b" in its file. Nodes stay in topological
+// order. To add a pass, write its file, declare it here, and give it a row in passes.cc. If CompileOptions::without
+// must be able to leave it out, name it in Pass, too (graph/compile.h). rewriting.h has what most passes need,
+// pattern.h and matchers.h what passes need that recognise patterns.
 #ifndef WEFT_GRAPH_PASSES_PASSES_H_
 #define WEFT_GRAPH_PASSES_PASSES_H_
 
-#include <vector>
+#include <optional>
 
 #include "absl/status/status.h"
-#include "weft/core/program.h"
+#include "absl/types/span.h"
 #include "weft/graph/compile.h"
+#include "weft/graph/passes/rewriting.h"
 
 namespace weft {
 
-struct Rewrite {
-  Program program;
-  std::vector<ValueId> roots;  // what must be there at the end: the fetched values, then the updates
-  Mode mode = kTrain;
-  DType precision = kF32;
-  bool fuse = true;
-  double tile_seconds = kTileSeconds;
-  size_t memory_budget = 0;               // as in CompileOptions, and so are those above
-  double recomputed_seconds = 0;          // what is computed twice takes, by the cost model
-  std::vector<Explanation> explanations;  // what was raised, and what was not and why
+struct PassRow {
+  const char* name;  // in errors of the type checker
+  absl::Status (*run)(Rewrite&);
+  std::optional<Pass> optional;  // what leaves it out; nothing if the pass always runs
 };
+// Returns the passes in the order in which they run. A pass that runs more than once has a row for each time.
+absl::Span<const PassRow> Passes();
 
-absl::Status Typecheck(Rewrite& rewrite);       // every node's types are what its shape rule gives
-absl::Status ShareCommon(Rewrite& rewrite);     // nodes of equal op, attributes and inputs become one
-absl::Status DropDead(Rewrite& rewrite);        // what no root needs goes, and ids become dense
-absl::Status Raise(Rewrite& rewrite);           // patterns become ops with kernels and gradients of their own
-absl::Status RaiseAttention(Rewrite& rewrite);  // softmax(q kᵀ) v
-absl::Status RaiseNorms(Rewrite& rewrite);      // (x - mean) / sqrt(variance + ε), x / sqrt(mean(x²) + ε)
+// Checks that the shape rule of each node gives its types, and that no node reads a later one.
+absl::Status Typecheck(Rewrite& rewrite);
+// Makes nodes of equal op, attributes and inputs one node.
+absl::Status ShareCommon(Rewrite& rewrite);
+// The same for the nodes of one op.
+absl::Status ShareCommon(Rewrite& rewrite, const OpDef& only);
+// Drops the nodes that no root needs, and numbers values densely.
+absl::Status DropDead(Rewrite& rewrite);
+// Replaces softmax(q kᵀ) v by the op `attention`.
+absl::Status RaiseAttention(Rewrite& rewrite);
+// Merges permutations of permutations.
+absl::Status MergePermutes(Rewrite& rewrite);
+// Replaces (x - mean) / sqrt(variance + ε) by `layer_norm`, and x / sqrt(mean(x²) + ε) by `rms_norm`.
+absl::Status RaiseNorms(Rewrite& rewrite);
+// Replaces the cross-entropy of a product by `linear_cross_entropy`.
 absl::Status RaiseLinearCrossEntropy(Rewrite& rewrite);
-absl::Status ApplyAutocast(Rewrite& rewrite);    // in bf16, values get the dtypes that ops compute best with
-absl::Status ExpandGradients(Rewrite& rewrite);  // gradient nodes become ordinary ops; mode kEval takes effect
-absl::Status ScatterRows(Rewrite& rewrite);      // an embedding's gradient is added to another one in place
-absl::Status FoldConstants(Rewrite& rewrite);    // small values that depend on constants only are computed
-absl::Status Lower(Rewrite& rewrite);            // ops without kernels become ordinary ones
-absl::Status FoldCasts(Rewrite& rewrite);        // in bf16, casts that undo each other go, or join products
-absl::Status PackWeights(Rewrite& rewrite);      // the weights of large products, once a run
-absl::Status AdvanceWrites(Rewrite& rewrite);    // updates move up to where their gradients are made
-absl::Status Rematerialise(Rewrite& rewrite);    // what a memory budget leaves no room for is computed twice
-absl::Status OrderWrites(Rewrite& rewrite);      // what reads a state's old version later than its write reads a copy
-
-// How many nodes and roots read each value.
-std::vector<uint32_t> CountUses(const Rewrite& rewrite);
-// Says of each value which node makes it, when nodes have moved.
-void NumberProducers(Program* program);
+// In precision bf16, inserts the casts that OpDef::autocast asks for.
+absl::Status ApplyAutocast(Rewrite& rewrite);
+// Replaces gradient nodes by ordinary ops, and applies mode kEval.
+absl::Status ExpandGradients(Rewrite& rewrite);
+// Adds an embedding's gradient to another gradient of the same table in place.
+absl::Status ScatterRows(Rewrite& rewrite);
+// Computes small values that depend on constants only.
+absl::Status FoldConstants(Rewrite& rewrite);
+// Replaces ops without kernels by ordinary ops.
+absl::Status Lower(Rewrite& rewrite);
+// In precision bf16, removes casts that undo each other, and lets products write f32.
+absl::Status FoldCasts(Rewrite& rewrite);
+// Packs the weights of large products once a run.
+absl::Status PackWeights(Rewrite& rewrite);
+// Moves updates up to where their gradients are computed.
+absl::Status AdvanceWrites(Rewrite& rewrite);
+// Computes values twice if they would exceed the memory budget otherwise.
+absl::Status Rematerialise(Rewrite& rewrite);
+// Copies old versions of state that are read after they are overwritten.
+absl::Status OrderWrites(Rewrite& rewrite);
 
 }  // namespace weft
 

@@ -1,13 +1,14 @@
-// Patterns of nodes, and what they are rewritten to.
+// Rewrites patterns of nodes by rules.
 //
-// A rule is a function of the last node of its pattern. It looks upwards from there, in the program as it was, and
-// records what stands for that node instead; the rest of the pattern is then dropped, where nobody else needs it.
+// A rule is a function of the last node of its pattern. It looks upwards from this node in the program as it was, with
+// the words of matchers.h, and records what stands for the node. The rest of the pattern is dropped if nothing else
+// reads it.
 //
 //   // Rewrite exp(log(x)) to x
 //   VarList RaiseExpLog(PatternRewriter& r, const Node& exp) {
 //     const Node& log = r.producer(exp.inputs[0]);
-//     if (log.op != &kLog) return {};                                            // no such pattern
-//     if (!r.OnlyUse(log.output(0))) return r.Decline(exp, "exp of log", "the logarithm has other users");
+//     if (log.op != &kLog) return {};  // no such pattern
+//     if (!r.uses().OnlyOne(log.output(0))) return r.Decline(exp, "exp of log", "the logarithm has other users");
 //     return {r.Now(log.inputs[0])};
 //   }
 //   absl::Status Raise(Rewrite& rewrite) { return RewritePatterns(rewrite, {{&kExp, "exp of log", RaiseExpLog}}); }
@@ -17,9 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "absl/types/optional.h"
-#include "weft/core/tape.h"
-#include "weft/graph/passes/passes.h"
+#include "weft/graph/passes/rewriting.h"
 
 namespace weft {
 
@@ -27,46 +26,37 @@ class PatternRewriter;
 
 struct PatternRule {
   const OpDef* last;    // the op of the pattern's last node
-  const char* pattern;  // its name in explanations; null for none
-  // What stands for the node's outputs from now on, of their types; a null Var where nobody uses one. Nothing: the
-  // node stays.
+  const char* pattern;  // the pattern's name in explanations; null if it is not explained
+  // Returns what stands for the node's outputs, with their types: a null Var for an output that nothing reads. Returns
+  // nothing if the node stays.
   VarList (*rewrite)(PatternRewriter& rewriter, const Node& last);
 };
 
-// Tries the rules, in order, on every node, and drops what is dead afterwards. A rule sees the program as it was before
-// any of them: patterns made of what a rule recorded are for another call. Types are checked.
+// Tries the rules, in order, on every node, and then drops dead nodes. Rules see the program as it was before the call:
+// a pattern that contains what another rule recorded needs a call of its own. A replacement of another type is an
+// error.
 absl::Status RewritePatterns(Rewrite& rewrite, absl::Span<const PatternRule> rules);
 
 class PatternRewriter {
  public:
   explicit PatternRewriter(Rewrite& rewrite);
 
-  // The program as it was.
-  const Program& program() const { return program_; }
-  const Node& producer(ValueId id) const { return program_.producer(id); }
-  const TensorType& type(ValueId id) const { return program_.value(id).type; }
-  // The value before the reshapes that `id` ends, if any; values between them may have other users.
-  ValueId BeforeReshapes(ValueId id) const;
-  // How often the value is read: by nodes, gradients that are taken by it included, and by who fetches it.
-  int uses(ValueId id) const { return uses_[static_cast<size_t>(id)]; }
-  bool OnlyUse(ValueId id) const { return uses(id) == 1; }
-  const Node* OnlyUser(ValueId id) const;  // the node that reads it, once; null if there are others or it is fetched
-  bool Fetched(ValueId id) const { return fetched_[static_cast<size_t>(id)]; }
-  // Whether a gradient is taken by the value: what stands for its reader must go on reading it.
-  bool DifferentiatedBy(ValueId id) const { return differentiated_by_[static_cast<size_t>(id)]; }
-  // Of the values inside a pattern, one that is also used elsewhere than inside or by its last node; kNoValue if there
-  // is none. Such a value must be there, and differentiated, whatever becomes of the pattern.
+  // The program as it was, and who reads its values.
+  const Program& program() const { return replay_.program(); }
+  const Node& producer(ValueId id) const { return program().producer(id); }
+  const TensorType& type(ValueId id) const { return program().value(id).type; }
+  const Uses& uses() const { return uses_; }
+  // Returns a value of `inside`, the values within a pattern, that is read neither by another of them nor by `last`,
+  // the pattern's last node; kNoValue if there is none. Such a value prevents a rewrite: it is needed and
+  // differentiated by itself.
   ValueId UsedElsewhere(absl::Span<const ValueId> inside, const Node& last) const;
-  // Whether the node is differentiated twice or more: by the gradient of a gradient of something that it leads to.
+  // Reports whether the node lies under a gradient that is itself differentiated.
   bool UnderTwoGradients(const Node& node) const;
-  // The number that `id` holds in every element: that of a fill or of a constant, seen through reshapes, broadcasts,
-  // casts and scales.
-  absl::optional<double> Number(ValueId id) const;
 
-  // What is being recorded: the value that stands for `id`, of an input of the pattern.
-  Var Now(ValueId id) const { return recorded_[static_cast<size_t>(id)]; }
-  Tape* tape() { return &tape_; }
-  // Says why the pattern that ends in `last` is left alone; returns nothing, as the rule should.
+  // Returns the Var that stands for `id`, an input of the pattern, in the new program.
+  Var Now(ValueId id) const { return replay_.Now(id); }
+  Tape* tape() { return &replay_.tape(); }
+  // Explains why the pattern that ends in `last` is left alone. Returns nothing, as the rule must.
   VarList Decline(const Node& last, const char* pattern, std::string reason);
 
  private:
@@ -77,13 +67,9 @@ class PatternRewriter {
   void CountGradients();
 
   Rewrite& rewrite_;
-  const Program& program_;
-  Tape tape_;
-  std::vector<Var> recorded_;
-  std::vector<int> uses_;
-  std::vector<NodeId> user_;  // the last one
-  std::vector<bool> fetched_, differentiated_by_;
-  std::vector<uint8_t> gradients_;  // by node: how many gradients of one another it lies under; 2 for more
+  Replay replay_;
+  Uses uses_;
+  std::vector<uint8_t> gradients_;  // by node: length of the longest chain of gradients that it lies under, at most 2
   bool changed_ = false;
 };
 

@@ -1,4 +1,9 @@
+// Recognises a cross-entropy of logits that one product makes, and replaces both with the op linear_cross_entropy,
+// which computes the logits block by block. The logits of a large vocabulary are otherwise a training step's largest
+// value.
 #include "absl/strings/str_cat.h"
+#include "weft/graph/passes/matchers.h"
+#include "weft/graph/passes/passes.h"
 #include "weft/graph/passes/pattern.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/loss/linear_cross_entropy.h"
@@ -10,23 +15,19 @@ namespace {
 
 constexpr char kPattern[] = "linear + cross-entropy";
 
-// Rewrite cross_entropy(reshape?(matmul(x, w) [+ bias]), t) to linear_cross_entropy(x, w, t [, bias]), and what it says
-// of the targets that count to ops of the targets alone, so that the gradient's factor 1 / count needs no logits.
+// Rewrite cross_entropy(reshape?(matmul(x, w) [+ bias]), t) to linear_cross_entropy(x, w, t [, bias])
+// The output that says which targets count becomes ops of the targets alone: the gradient's factor 1 / count must not
+// depend on the logits.
 VarList RaiseLoss(PatternRewriter& r, const Node& loss) {
-  std::vector<ValueId> inside;
-  const auto enter = [&](ValueId id) {  // through reshapes
-    inside.push_back(id);
-    for (; r.producer(id).op == &kReshape; inside.push_back(id)) id = r.producer(id).inputs[0];
-    return id;
-  };
-  const ValueId logits = enter(loss.inputs[0]);
+  Pattern pattern(r);
+  const ValueId logits = pattern.EnterBeforeReshapes(loss.inputs[0]);
   ValueId product = logits, bias = kNoValue;
-  const auto is_product = [&](ValueId id) { return r.producer(r.BeforeReshapes(id)).op == &kMatmul; };
+  const auto is_product = [&](ValueId id) { return r.producer(Pattern(r).BeforeReshapes(id)).op == &kMatmul; };
   if (const Node& sum = r.producer(logits); sum.op == &kAdd) {
     const int i = is_product(sum.inputs[0]) ? 0 : 1;
     if (!is_product(sum.inputs[i])) return {};
     bias = sum.inputs[1 - i];
-    product = enter(sum.inputs[i]);
+    product = pattern.EnterBeforeReshapes(sum.inputs[i]);
   }
   const Node& matmul = r.producer(product);
   if (matmul.op != &kMatmul) return {};
@@ -42,11 +43,11 @@ VarList RaiseLoss(PatternRewriter& r, const Node& loss) {
     return decline(absl::StrCat("what is added to the product is ", ToString(r.type(bias)), ", no bias ",
                                 ToString(TensorType{x.dtype, {vocabulary}})));
   }
-  for (ValueId id : inside) {
-    if (r.Fetched(id)) return decline("the logits are fetched");
+  for (ValueId id : pattern.inside()) {
+    if (r.uses().fetched(id)) return decline("the logits are fetched");
   }
-  if (r.UsedElsewhere(inside, loss) != kNoValue) return decline("the logits have other users");
-  if (r.uses(loss.output(1)) > 0) return decline("the logarithms of the sums have users");
+  if (r.UsedElsewhere(pattern.inside(), loss) != kNoValue) return decline("the logits have other users");
+  if (r.uses().count(loss.output(1)) > 0) return decline("the logarithms of the sums have users");
   if (r.UnderTwoGradients(loss)) return decline("it is differentiated twice");
 
   const auto attrs = loss.attrs.as<CrossEntropyAttrs>();

@@ -1,3 +1,6 @@
+// Adds an embedding's gradient to another gradient of the same table in place. A table that is an embedding and also
+// the weight of a tied head has two gradients. The embedding's is zero except in the rows of the batch's tokens, so
+// that it should not be written as a whole.
 #include <utility>
 
 #include "weft/graph/passes/passes.h"
@@ -5,19 +8,17 @@
 
 namespace weft {
 
-// A table that is an embedding and something else (the weight of a tied head) has a gradient that is a sum.
 // Rewrite add(w, embedding_gradient(dy, ids)) to embedding_gradient_add(w, dy, ids), in either order, where w has the
-// sum's type and nothing else reads the embedding's part.
+// sum's type and nothing else reads the embedding's gradient
 absl::Status ScatterRows(Rewrite& rewrite) {
   Program& program = rewrite.program;
-  std::vector<uint32_t> uses;  // of each value
+  const Uses uses(rewrite);
   for (Node& node : program.nodes) {
     if (node.op != &kAdd) continue;
-    if (uses.empty()) uses = CountUses(rewrite);
     const TensorType type = program.value(node.output(0)).type;
     for (const auto& [w, part] : {std::pair(0, 1), std::pair(1, 0)}) {
       const Node& embedding = program.producer(node.inputs[part]);
-      if (embedding.op != &kEmbeddingGradient || uses[static_cast<uint32_t>(node.inputs[part])] != 1 ||
+      if (embedding.op != &kEmbeddingGradient || !uses.OnlyOne(node.inputs[part]) ||
           program.value(node.inputs[w]).type != type) {
         continue;
       }

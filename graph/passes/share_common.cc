@@ -1,3 +1,5 @@
+// Common-subexpression elimination: of several nodes that compute the same, one is left. Models record a cast, a mask
+// or a constant wherever they need one, and gradients repeat what the forward pass computed.
 #include "absl/container/flat_hash_set.h"
 #include "weft/graph/passes/passes.h"
 
@@ -16,42 +18,38 @@ struct NodeEqual {
   const Program* program;
   bool operator()(uint32_t i, uint32_t j) const {
     const Node &a = program->nodes[i], &b = program->nodes[j];
-    return i == j ||  // also where an attribute is NaN, which equals nothing
+    return i == j ||  // also if an attribute is NaN, which is not equal to itself
            (a.op == b.op && a.inputs == b.inputs &&
             (a.op->attrs.equal == nullptr || a.op->attrs.equal(a.attrs, b.attrs)));
   }
 };
 
-}  // namespace
-
-// Rewrite op(x; a), op(x; a) to one node. Random ops too: their attributes hold the stream they draw from. What a
-// gradient is taken by stays a node of its own, because the gradient is of its own uses.
-absl::Status ShareCommon(Rewrite& rewrite) {
+// Rewrite op(x; a), op(x; a) to one node
+// Random ops are shared, too, because their attributes name the stream that they draw from. Writes are not, nor is what
+// a gradient is taken by: its gradient is that of its own uses. `only` is the one op whose nodes are shared, or null.
+absl::Status Share(Rewrite& rewrite, const OpDef* only) {
   Program& program = rewrite.program;
-  std::vector<ValueId> now(program.values.size());
-  for (uint32_t v = 0; v < now.size(); ++v) now[v] = ValueId{v};
-  const auto resolve = [&](ValueId& id) { id = now[static_cast<uint32_t>(id)]; };
-
-  std::vector<bool> alone(program.values.size(), false);
-  for (const Node& node : program.nodes) {
-    if (node.op != &kGradientOp) continue;
-    for (size_t i = 1; i < node.inputs.size(); ++i) alone[static_cast<uint32_t>(node.inputs[i])] = true;
-  }
-
+  const Uses uses(rewrite);
+  Renames renames(program);
   absl::flat_hash_set<uint32_t, NodeHash, NodeEqual> seen(0, NodeHash{&program}, NodeEqual{&program});
   for (uint32_t n = 0; n < program.nodes.size(); ++n) {
     Node& node = program.nodes[n];
-    for (ValueId& in : node.inputs) resolve(in);
-    bool shared = node.op->writes == 0;
-    for (uint32_t i = 0; i < node.output_count; ++i) shared = shared && !alone[static_cast<uint32_t>(node.output(i))];
+    renames.Apply(node);
+    bool shared = node.op->writes == 0 && (only == nullptr || node.op == only);
+    for (uint32_t i = 0; i < node.output_count; ++i) shared = shared && !uses.differentiated_by(node.output(i));
     if (!shared) continue;
     const auto [it, added] = seen.insert(n);
     if (added) continue;
     const Node& first = program.nodes[*it];
-    for (uint32_t i = 0; i < node.output_count; ++i) now[static_cast<uint32_t>(node.output(i))] = first.output(i);
+    for (uint32_t i = 0; i < node.output_count; ++i) renames.Rename(node.output(i), first.output(i));
   }
-  for (ValueId& root : rewrite.roots) resolve(root);
+  renames.Apply(rewrite.roots);
   return absl::OkStatus();
 }
+
+}  // namespace
+
+absl::Status ShareCommon(Rewrite& rewrite) { return Share(rewrite, nullptr); }
+absl::Status ShareCommon(Rewrite& rewrite, const OpDef& only) { return Share(rewrite, &only); }
 
 }  // namespace weft

@@ -1,0 +1,55 @@
+// The parts of softmax(scores) · value, with scores = scale · query · keyᵀ, capped and masked: what RaiseAttention
+// finds on its way from the last product upwards.
+//
+// Axes: B batch, H heads, T targets (positions of queries), S sources (positions of keys and values). Keys and values
+// have G <= H heads, the groups: each serves H / G heads of queries.
+#ifndef WEFT_GRAPH_PASSES_ATTENTION_MATCH_H_
+#define WEFT_GRAPH_PASSES_ATTENTION_MATCH_H_
+
+#include <string>
+#include <vector>
+
+#include "weft/graph/passes/matchers.h"
+#include "weft/graph/passes/pattern.h"
+#include "weft/ops/attention/attention.h"
+
+namespace weft {
+
+struct ScoresMask {
+  ValueId id = kNoValue;
+  double factor = 1;  // by which the mask is multiplied before it is added
+};
+
+struct AttentionOperand {  // queries, keys or values, as the product reads them: [B, heads, positions, width]
+  ValueId id = kNoValue;
+  int64_t heads = 0, positions = 0, width = 0;
+  bool in_scores = false;  // queries and keys: their scales are scales of the scores
+};
+
+struct AttentionMatch {
+  AttentionMatch(const PatternRewriter& rewriter, const Node& node) : pattern(rewriter), last(node) {}
+
+  Pattern pattern;
+  const Node& last;            // the product of softmax and values
+  ValueId product = kNoValue;  // the product of queries and keys
+  Shape scores;                // [T, S], [B, T, S] or [B, H, T, S]
+  int64_t batch = 0, heads = 0, groups = 0, targets = 0, sources = 0;
+  AttentionAttrs attrs;
+  std::vector<ScoresMask> masks;
+  AttentionOperand query, key, value;
+};
+
+// Each of these returns why the pattern can't be raised, or "" if it can.
+
+// Walks up from `scores`, the softmax's input, to the product of queries and keys. Finds masks, cap and scale.
+std::string MatchAttentionScores(const PatternRewriter& r, ValueId scores, AttentionMatch* match);
+// Finds queries, keys, values and their sizes, once the scores are known.
+std::string MatchAttentionOperands(const PatternRewriter& r, AttentionMatch* match);
+
+// Returns queries, keys and values as the op `attention` takes them, and sets their columns in `match->attrs`. Three
+// parts of one array are the same Var, which is how the op's gradient knows them.
+VarList RecordAttentionOperands(const PatternRewriter& r, AttentionMatch* match);
+
+}  // namespace weft
+
+#endif  // WEFT_GRAPH_PASSES_ATTENTION_MATCH_H_

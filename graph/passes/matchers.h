@@ -1,0 +1,79 @@
+// The words of pattern rules: each says how a value is made, seen through the forms in which people spell it.
+//
+// Functions named Match... look at the node that makes a value, and return its parts or nothing. A Pattern is the walk
+// of one rule upwards from the last node; it collects the values inside the pattern on its way.
+//
+//   // Rewrite tanh(factor · x) to ...
+//   VarList Rule(PatternRewriter& r, const Node& tanh) {
+//     Pattern pattern(r);
+//     const Scaled input = pattern.BeforeScales(tanh.inputs[0]);
+//     if (r.UsedElsewhere(pattern.inside(), tanh) != kNoValue) return {};
+//     ... input.factor, r.Now(input.x) ...
+#ifndef WEFT_GRAPH_PASSES_MATCHERS_H_
+#define WEFT_GRAPH_PASSES_MATCHERS_H_
+
+#include <optional>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "weft/core/program.h"
+#include "weft/graph/passes/pattern.h"
+
+namespace weft {
+
+// Returns the number that all elements of `id` are. It finds those of fills and constants, through reshapes,
+// broadcasts, casts and scales.
+std::optional<double> MatchNumber(const Program& program, ValueId id);
+
+struct Scaled {  // factor · x
+  double factor = 1;
+  ValueId x = kNoValue;
+};
+// Matches one scale, one product with a number on either side, or one quotient by a number.
+std::optional<Scaled> MatchScaled(const Program& program, ValueId id);
+
+struct Shifted {  // x + number
+  double number = 0;
+  ValueId x = kNoValue;
+};
+// Matches one sum with a number on either side.
+std::optional<Shifted> MatchShifted(const Program& program, ValueId id);
+
+struct Masked {  // x, with `value` in the elements that the mask hides
+  ValueId x = kNoValue;
+  double value = 0;
+  ValueId mask = kNoValue;  // kNoValue: the causal mask
+};
+// Matches one mask_fill or causal_mask.
+std::optional<Masked> MatchMasked(const Program& program, ValueId id);
+
+class Pattern {
+ public:
+  explicit Pattern(const PatternRewriter& rewriter) : r_(rewriter) {}
+
+  // Adds `id` to the values inside, and returns the node that makes it.
+  const Node& Enter(ValueId id);
+  // Returns the value before the reshapes that end in `id`, which are inside. The value itself is not.
+  ValueId BeforeReshapes(ValueId id);
+  // Returns the same value, which then is inside, too.
+  ValueId EnterBeforeReshapes(ValueId id);
+  // Returns `id` as factor · x before all scales and reshapes that end in it. Those are inside, x is not.
+  Scaled BeforeScales(ValueId id);
+  // Takes a value that was entered out again.
+  void Leave(ValueId id) { std::erase(inside_, id); }
+
+  // The values between the pattern's inputs and its last node, each once.
+  absl::Span<const ValueId> inside() const { return inside_; }
+
+ private:
+  const PatternRewriter& r_;
+  std::vector<ValueId> inside_;
+};
+
+// Returns the value before the reshapes that end in `id`, for a rule that reads past its inputs. A value that a
+// gradient is taken by ends the walk, because the replacement must read it.
+ValueId SkipReshapes(const PatternRewriter& rewriter, ValueId id);
+
+}  // namespace weft
+
+#endif  // WEFT_GRAPH_PASSES_MATCHERS_H_

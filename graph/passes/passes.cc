@@ -1,0 +1,35 @@
+// The order of the passes. Patterns are raised before gradients are expanded, so that the gradients are those of the
+// raised ops. Ops are lowered afterwards, once it is known which gradients there are. Passes that depend on the order
+// of nodes come last.
+#include "weft/graph/passes/passes.h"
+
+namespace weft {
+
+absl::Span<const PassRow> Passes() {
+  static constexpr PassRow kPasses[] = {
+      {"typecheck", Typecheck},
+      {"share common", ShareCommon, Pass::kShare},
+      {"drop dead", DropDead},
+      {"raise attention", RaiseAttention, Pass::kRaise},
+      {"merge permutes", MergePermutes, Pass::kRaise},
+      {"raise norms", RaiseNorms, Pass::kRaise},
+      {"raise linear cross-entropy", RaiseLinearCrossEntropy, Pass::kRaise},
+      {"autocast", ApplyAutocast},
+      {"expand gradients", ExpandGradients},
+      {"drop dead", DropDead},
+      {"scatter rows", ScatterRows, Pass::kScatterRows},
+      {"fold constants", FoldConstants, Pass::kFold},
+      {"share common", ShareCommon, Pass::kShare},
+      {"drop dead", DropDead},
+      {"lower", Lower},
+      {"fold casts", FoldCasts, Pass::kFoldCasts},
+      {"pack weights", PackWeights, Pass::kPack},
+      {"advance writes", AdvanceWrites, Pass::kAdvanceWrites},
+      {"rematerialise", Rematerialise},
+      {"order writes", OrderWrites},
+      {"typecheck", Typecheck},
+  };
+  return kPasses;
+}
+
+}  // namespace weft

@@ -1,0 +1,70 @@
+#include "weft/graph/passes/rewriting.h"
+
+#include <utility>
+
+#include "weft/core/status.h"
+
+namespace weft {
+
+Uses::Uses(const Rewrite& rewrite) : uses_(rewrite.program.values.size()) {
+  for (uint32_t n = 0; n < rewrite.program.nodes.size(); ++n) {
+    const Node& node = rewrite.program.nodes[n];
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      Use& use = uses_[static_cast<size_t>(node.inputs[i])];
+      ++use.count;
+      use.reader = NodeId{n};
+      if (node.op == &kGradientOp && i > 0) use.differentiated_by = true;  // input 0 is the loss
+    }
+  }
+  for (ValueId root : rewrite.roots) {
+    Use& use = uses_[static_cast<size_t>(root)];
+    ++use.count;
+    use.fetched = true;
+  }
+}
+
+Replay::Replay(Rewrite& rewrite) : rewrite_(rewrite), tape_(rewrite.program), now_(rewrite.program.values.size()) {}
+
+VarList Replay::Now(absl::Span<const ValueId> ids) const {
+  VarList vars;
+  for (ValueId id : ids) vars.push_back(Now(id));
+  return vars;
+}
+
+absl::Status Replay::Record(absl::FunctionRef<VarList(const Node&)> record) {
+  for (const Node& node : program().nodes) {
+    if (node.output_count > 0 && Now(node.output(0))) continue;  // replaced before its turn
+    tape_.SetScope(node.scope);
+    VarList outputs = record(node);
+    WEFT_RETURN_IF_ERROR(tape_.status());
+    Replace(node, outputs.empty() ? Copy(node) : outputs);
+  }
+  return absl::OkStatus();
+}
+
+void Replay::Replace(const Node& node, VarSpan outputs) {
+  for (uint32_t i = 0; i < node.output_count; ++i) Replace(node.output(i), outputs[i]);
+}
+
+void Replay::Finish() {
+  for (ValueId& root : rewrite_.roots) root = Now(root).id;
+  rewrite_.program = std::move(tape_).TakeProgram();
+}
+
+Renames::Renames(const Program& program) : now_(program.values.size()) {
+  for (uint32_t v = 0; v < now_.size(); ++v) now_[v] = ValueId{v};
+}
+
+void Renames::Apply(absl::Span<ValueId> ids) const {
+  for (ValueId& id : ids) id = now_[static_cast<size_t>(id)];
+}
+
+void NumberProducers(Program* program) {
+  for (uint32_t n = 0; n < program->nodes.size(); ++n) {
+    for (uint32_t i = 0; i < program->nodes[n].output_count; ++i) {
+      program->values[static_cast<size_t>(program->nodes[n].output(i))].producer = NodeId{n};
+    }
+  }
+}
+
+}  // namespace weft

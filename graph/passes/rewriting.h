@@ -1,0 +1,129 @@
+// The kit that passes rewrite programs with: Rewrite, Replay, Uses and Renames.
+//
+// A Rewrite holds a program and its roots, which are the values that must exist at the end. A pass changes it in one of
+// two ways:
+//
+//   Replay   records the program again on a new tape, node by node, so that a node can become any other ops. Replay
+//            knows what stands for each value of the old program, and maps the roots at the end.
+//   Renames  replaces a value by another one in all nodes that follow, while the pass changes nodes in place.
+//
+// Uses tells both kinds of passes who reads each value.
+//
+//   // Rewrite exp(log(x)) to x
+//   absl::Status RewriteExpLog(Rewrite& rewrite) {
+//     Replay replay(rewrite);
+//     WEFT_RETURN_IF_ERROR(replay.Record([&](const Node& node) -> VarList {
+//       if (node.op != &kExp) return {};  // copied as it is
+//       const Node& log = replay.program().producer(node.inputs[0]);
+//       return log.op == &kLog ? replay.Now(log.inputs) : VarList();
+//     }));
+//     replay.Finish();
+//     return DropDead(rewrite);
+//   }
+#ifndef WEFT_GRAPH_PASSES_REWRITING_H_
+#define WEFT_GRAPH_PASSES_REWRITING_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "weft/core/tape.h"
+#include "weft/graph/compile.h"
+
+namespace weft {
+
+// What a pass rewrites, and the options of the compilation that passes depend on (see CompileOptions).
+struct Rewrite {
+  Program program;
+  std::vector<ValueId> roots;  // the fetched values, then the updates
+  Mode mode = kTrain;
+  DType precision = kF32;
+  bool fuse = true;
+  double tile_seconds = kTileSeconds;
+  size_t memory_budget = 0;
+  double recomputed_seconds = 0;          // time that a run spends on values computed twice, by the cost model
+  std::vector<Explanation> explanations;  // which patterns were raised, and why others were not
+};
+
+// Who reads each value of a program. It describes the program at the time of construction.
+class Uses {
+ public:
+  explicit Uses(const Rewrite& rewrite);
+
+  // Returns how many inputs of nodes and how many roots are `id`. What a gradient is taken by is an input, too.
+  int count(ValueId id) const { return of(id).count; }
+  bool OnlyOne(ValueId id) const { return count(id) == 1; }
+  // Returns the node that reads `id` once and alone. kNoNode if there is no such node, or if `id` is fetched.
+  NodeId OnlyReader(ValueId id) const { return OnlyOne(id) && !fetched(id) ? of(id).reader : kNoNode; }
+  // Reports whether `id` is a root.
+  bool fetched(ValueId id) const { return of(id).fetched; }
+  // Reports whether a gradient is taken by `id`. Such a value must stay a node of its own, and what replaces its
+  // readers must read it: otherwise the gradient is that of other uses.
+  bool differentiated_by(ValueId id) const { return of(id).differentiated_by; }
+
+ private:
+  struct Use {
+    int count = 0;
+    NodeId reader = kNoNode;  // the last one
+    bool fetched = false, differentiated_by = false;
+  };
+  const Use& of(ValueId id) const { return uses_[static_cast<size_t>(id)]; }
+
+  std::vector<Use> uses_;
+};
+
+// Records a program again. It must not be copied or moved, because Vars point to its tape.
+class Replay {
+ public:
+  explicit Replay(Rewrite& rewrite);
+
+  // The program as it was.
+  const Program& program() const { return rewrite_.program; }
+  // The tape that holds the new program.
+  Tape& tape() { return tape_; }
+  // Returns the Var that stands for a value of the old program, once its node has been recorded.
+  Var Now(ValueId id) const { return now_[static_cast<size_t>(id)]; }
+  VarList Now(absl::Span<const ValueId> ids) const;
+
+  // Records every node of the old program in order. `record` returns one Var for each output of its node, recorded in
+  // the node's scope, or nothing: then the node is copied. Returns the tape's first error.
+  absl::Status Record(absl::FunctionRef<VarList(const Node&)> record);
+  // Records `node` as it was, on what its inputs have become.
+  VarList Copy(const Node& node) { return tape_.Copy(program(), node, Now(node.inputs)); }
+  // Makes `outputs` stand for those of `node`. A node that is replaced before its turn is skipped by Record.
+  void Replace(const Node& node, VarSpan outputs);
+  void Replace(ValueId id, Var var) { now_[static_cast<size_t>(id)] = var; }
+
+  // Puts the new program in place of the old one and maps the roots. It is the last call.
+  void Finish();
+
+ private:
+  Rewrite& rewrite_;
+  Tape tape_;
+  std::vector<Var> now_;  // by value of the old program
+};
+
+// Which value stands for which. At first, each value stands for itself.
+class Renames {
+ public:
+  explicit Renames(const Program& program);
+
+  void Rename(ValueId from, ValueId to) { now_[static_cast<size_t>(from)] = to; }
+  // Applies the renames so far to the inputs of a node, or to the roots.
+  void Apply(Node& node) const { Apply(absl::MakeSpan(node.inputs)); }
+  void Apply(std::vector<ValueId>& roots) const { Apply(absl::MakeSpan(roots)); }
+
+ private:
+  void Apply(absl::Span<ValueId> ids) const;
+
+  std::vector<ValueId> now_;  // by value
+};
+
+// Corrects the producer of each value after nodes have moved.
+void NumberProducers(Program* program);
+
+}  // namespace weft
+
+#endif  // WEFT_GRAPH_PASSES_REWRITING_H_
