@@ -9,13 +9,13 @@ namespace weft {
 
 void Arena::Unmap::operator()(std::byte* block) const { munmap(block, bytes); }
 
-// Blocks are pages of the system's own, not malloc's: what is freed goes back at once, and no wish for huge pages stays
-// behind on the heap.
+// Blocks come from mmap, not from malloc: freed blocks return to the system at once, and advice to use huge pages never
+// applies to the heap.
 std::byte* Arena::NewBlock(size_t bytes) {
-  constexpr size_t kHugePage = size_t{1} << 21, kPage = size_t{1} << 16;  // kPage: a multiple of every system's
+  constexpr size_t kHugePage = size_t{1} << 21, kPage = size_t{1} << 16;  // kPage: a multiple of any page size
   if (bytes > SIZE_MAX - 2 * kHugePage) return nullptr;
   bytes = (bytes + kPage - 1) / kPage * kPage;
-  const size_t spare = bytes >= kHugePage ? kHugePage : 0;  // so that it can begin where a huge page does
+  const size_t spare = bytes >= kHugePage ? kHugePage : 0;  // lets the block begin at a huge page
   void* const all = mmap(nullptr, bytes + spare, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (all == MAP_FAILED) return nullptr;
   auto* block = static_cast<std::byte*>(all);
@@ -24,7 +24,7 @@ std::byte* Arena::NewBlock(size_t bytes) {
     if (before > 0) munmap(block, before);
     block += before;
     munmap(block + bytes, spare - before);
-    madvise(block, bytes, MADV_HUGEPAGE);  // a wish: where the system grants none, all is well
+    madvise(block, bytes, MADV_HUGEPAGE);  // only advice: failure is harmless
   }
   blocks_.emplace_back(block, Unmap{bytes});
   return block;
@@ -43,7 +43,7 @@ std::byte* Arena::Allocate(size_t bytes) {
   constexpr size_t kBlock = size_t{1} << 20;
   bytes = AlignUp(std::max<size_t>(bytes, 1));
   if (bytes > left_) {
-    if (bytes > kBlock / 4) return NewBlock(bytes);  // the rest of the block before is still good for small ones
+    if (bytes > kBlock / 4) return NewBlock(bytes);  // later small allocations still use the current block
     if (!Reserve(kBlock)) return nullptr;
   }
   std::byte* result = next_;

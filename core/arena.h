@@ -1,4 +1,4 @@
-// Aligned memory that is handed out in order and freed all at once.
+// Arena: allocates aligned memory piece by piece, and frees all of it at once.
 //
 //   Arena arena;
 //   std::byte* bytes = arena.Allocate(4096);  // zeroed, at a 64-byte boundary, valid as long as the arena
@@ -11,13 +11,16 @@
 
 namespace weft {
 
-inline constexpr size_t kAlignment = 64;  // a cache line, and the widest vector
+inline constexpr size_t kAlignment = 64;  // bytes: a cache line, and the widest vector
+// Returns `bytes` rounded up to a multiple of kAlignment.
 constexpr size_t AlignUp(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 class Arena {
  public:
-  std::byte* Allocate(size_t bytes);  // null if the system has no more
-  // Makes room for so many bytes in one block, so that what is allocated next stands together. False if there is none.
+  // Returns `bytes` zeroed bytes, or null if the system has no memory left.
+  std::byte* Allocate(size_t bytes);
+  // Gets one block of `bytes`, so that the next allocations are contiguous. Returns false if the system has no memory
+  // left.
   bool Reserve(size_t bytes);
 
  private:
@@ -26,11 +29,12 @@ class Arena {
     void operator()(std::byte* block) const;
   };
 
-  std::byte* NewBlock(size_t bytes);  // zeroed; of huge pages, if it is large and the system has them
+  // Returns a zeroed block. A large one consists of huge pages if the system grants them.
+  std::byte* NewBlock(size_t bytes);
 
   std::vector<std::unique_ptr<std::byte[], Unmap>> blocks_;
-  std::byte* next_ = nullptr;
-  size_t left_ = 0;
+  std::byte* next_ = nullptr;  // the first free byte of the current block
+  size_t left_ = 0;            // free bytes from there on
 };
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// How many threads of this process can run at once.
+// Cores: the number of cores that this process may use.
 #ifndef WEFT_CORE_CORES_H_
 #define WEFT_CORE_CORES_H_
 
@@ -9,7 +9,8 @@
 
 namespace weft {
 
-// The cores that the process may use, by its affinity, as TBB counts them; at least 1. Asked of the system once.
+// Returns how many threads of this process can run at once, by its CPU affinity, which is how TBB counts; at least 1.
+// It asks the system once.
 inline int Cores() {
   static const int cores = [] {
     cpu_set_t set;

@@ -1,4 +1,4 @@
-// The element types of tensors, their C++ types, names and sizes.
+// DType: the element types of tensors, with their C++ types, names and sizes.
 #ifndef WEFT_CORE_DTYPE_H_
 #define WEFT_CORE_DTYPE_H_
 
@@ -16,7 +16,7 @@ inline constexpr DType kF32 = DType::kF32, kF64 = DType::kF64, kBF16 = DType::kB
                        kBool = DType::kBool;
 inline constexpr int kDTypeCount = 5;
 
-// The upper half of an f32. Conversion rounds to nearest, ties to even; a NaN stays a (quiet) NaN.
+// bfloat16: the upper half of an f32. Conversion rounds to nearest, ties to even; a NaN becomes a quiet NaN.
 struct BF16 {
   uint16_t bits = 0;
 
@@ -29,13 +29,13 @@ struct BF16 {
   operator float() const { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
 };
 
-// What numbers stored as T are computed in.
+// The type in which kernels compute with elements of type T: float for bf16, otherwise T.
 template <class T>
 using Computed = std::conditional_t<std::is_same_v<T, BF16>, float, T>;
 constexpr DType ComputedIn(DType dtype) { return dtype == kBF16 ? kF32 : dtype; }
 
 template <class T>
-extern const DType kDTypeOf;  // of the five types below
+extern const DType kDTypeOf;  // defined for the five types below
 template <>
 inline constexpr DType kDTypeOf<float> = DType::kF32;
 template <>
@@ -47,7 +47,7 @@ inline constexpr DType kDTypeOf<int32_t> = DType::kI32;
 template <>
 inline constexpr DType kDTypeOf<bool> = DType::kBool;
 
-// Calls f with a value of the C++ type that `dtype` stands for: Dispatch(dtype, [&](auto zero) { ... }).
+// Calls `f` with a zero of the C++ type of `dtype`: Dispatch(dtype, [&](auto zero) { using T = decltype(zero); ... }).
 template <class F>
 auto Dispatch(DType dtype, F&& f) {
   switch (dtype) {
@@ -65,14 +65,17 @@ auto Dispatch(DType dtype, F&& f) {
   return f(bool{});
 }
 
+// Returns the bytes of one element.
 constexpr size_t SizeOf(DType dtype) {
   constexpr size_t kSizes[] = {4, 8, 2, 4, 1};
   return kSizes[static_cast<int>(dtype)];
 }
 constexpr bool IsFloat(DType dtype) { return dtype <= DType::kBF16; }
 
-absl::string_view Name(DType dtype);                    // "f32", "f64", "bf16", "i32", "bool"
-bool ParseDType(absl::string_view name, DType* dtype);  // the inverse; false for any other name
+// Returns "f32", "f64", "bf16", "i32" or "bool".
+absl::string_view Name(DType dtype);
+// Sets `dtype` to the one of this name. Returns false if there is none.
+bool ParseDType(absl::string_view name, DType* dtype);
 
 }  // namespace weft
 

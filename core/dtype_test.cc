@@ -44,7 +44,7 @@ TEST(BF16Test, NanStaysNan) {
   }
 }
 
-// Every bf16 goes to f32 and back unchanged, NaNs but for the quiet bit.
+// Every bf16 converts to f32 and back unchanged, except that NaNs become quiet.
 TEST(BF16Test, EveryValueComesBack) {
   for (uint32_t bits = 0; bits <= 0xffff; ++bits) {
     BF16 value;

@@ -33,7 +33,8 @@ absl::Status WriteAll(int fd, absl::string_view part, const std::string& path) {
 
 std::string TemporaryFor(const std::string& path) { return absl::StrCat(path, ".", getpid(), kTemporarySuffix); }
 
-// A new file: what another process of this number left behind, or a link that lies there, is removed, not written to.
+// Creates a new file. If `path` exists, for example as a link or as a leftover of an earlier process with this number,
+// it is removed first and not written to.
 Descriptor Create(const std::string& path) {
   constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
   Descriptor file(open(path.c_str(), kFlags, 0666));
@@ -67,8 +68,8 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
   if (S_ISDIR(about.st_mode)) {
     return absl::InvalidArgumentError(absl::StrCat("cannot read ", path, ": it is a folder, not a file"));
   }
-  constexpr size_t kLeast = 4096;  // for pipes and the like, which have no size
-  std::string bytes(static_cast<size_t>(about.st_size) + kLeast, '\0');
+  constexpr size_t kMinBuffer = 4096;  // bytes: pipes have size 0
+  std::string bytes(static_cast<size_t>(about.st_size) + kMinBuffer, '\0');
   size_t size = 0;
   while (true) {
     if (size == bytes.size()) bytes.resize(2 * size);
@@ -106,7 +107,7 @@ absl::Status CheckWritable(const std::string& path) {
 absl::Status SyncFolder(const std::string& path) {
   const Descriptor folder = OpenFolder(path);
   if (folder.get() < 0) return LastError("open", path);
-  // Some file systems can't sync a folder and say EINVAL.
+  // EINVAL: the file system can't sync folders.
   if (fsync(folder.get()) != 0 && errno != EINVAL) return LastError("sync", path);
   return absl::OkStatus();
 }

@@ -1,4 +1,7 @@
-// Whole files, read and written with errors that name them.
+// Reads and writes whole files, and locks folders. Errors name the file and give the reason.
+//
+//   WEFT_ASSIGN_OR_RETURN(const std::string text, ReadFile("config.json"));
+//   WEFT_RETURN_IF_ERROR(WriteFile("copy.json", {text}));
 #ifndef WEFT_CORE_FILE_H_
 #define WEFT_CORE_FILE_H_
 
@@ -12,26 +15,32 @@
 
 namespace weft {
 
-// The file's bytes. NotFound if it is missing; InvalidArgument if it is a folder; else what the system said.
+// Returns the file's bytes. Errors: NotFound if it is missing, InvalidArgument if it is a folder, otherwise the
+// system's reason.
 absl::StatusOr<std::string> ReadFile(const std::string& path);
 
-// Writes `parts` one after the other to a temporary file beside `path`, syncs it and renames it: `path` is either the
-// old file or the whole new one. A process that is killed meanwhile leaves a file PATH.PID.tmp. With kFail
-// AlreadyExists if there is something at `path` by then, which stays as it is.
+// The end of a temporary file's name, PATH.PID.tmp. A process that is killed while it writes leaves such a file.
 inline constexpr char kTemporarySuffix[] = ".tmp";
-enum class IfThere { kReplace, kFail };
+
+// What WriteFile does if `path` exists.
+enum class IfThere {
+  kReplace,
+  kFail  // AlreadyExists; the file stays as it is
+};
+// Writes `parts` one after the other to a temporary file beside `path`, syncs it and renames it. At any time, `path` is
+// either the old file or the whole new one.
 absl::Status WriteFile(const std::string& path, absl::Span<const absl::string_view> parts,
                        IfThere if_there = IfThere::kReplace);
-// Whether WriteFile can make its temporary file, which is gone again: for those that want to know before long work.
+// Checks that WriteFile can create its temporary file, and removes it again. Call it before long work.
 absl::Status CheckWritable(const std::string& path);
 
-// "cannot WHAT PATH: REASON", with the code that fits `error`, an errno; OK if that is 0.
+// Returns the error "cannot WHAT PATH: REASON" for `error`, an errno; OK if `error` is 0.
 absl::Status SystemStatus(absl::string_view what, const std::string& path, int error);
 
-// Syncs a folder, so that the names in it last.
+// Syncs a folder, so that renames in it survive a power failure.
 absl::Status SyncFolder(const std::string& path);
 
-// A file descriptor, closed with the object.
+// A file descriptor, which is closed when the object is destroyed.
 class Descriptor {
  public:
   explicit Descriptor(int fd) : fd_(fd) {}
@@ -43,13 +52,15 @@ class Descriptor {
   ~Descriptor();
 
   int get() const { return fd_; }
-  bool Close();  // whether the system agrees
+  // Closes the descriptor early. Returns false if the system reports an error.
+  bool Close();
 
  private:
   int fd_;
 };
 
-// Holds a folder until the descriptor or the process ends. FailedPrecondition if another process holds it.
+// Locks a folder until the descriptor is closed or the process ends. FailedPrecondition if another process has locked
+// it.
 absl::StatusOr<Descriptor> LockFolder(const std::string& path);
 
 }  // namespace weft

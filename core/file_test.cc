@@ -82,7 +82,7 @@ TEST(FileTest, AFailedWriteLeavesTheOldFileAndNothingElse) {
   ASSERT_EQ(mkdir(path.c_str(), 0777), 0);  // a folder can't be replaced by a file
   EXPECT_FALSE(WriteFile(path, {"x"}).ok());
   EXPECT_EQ(rmdir(path.c_str()), 0);
-  EXPECT_EQ(rmdir(folder.c_str()), 0);  // which is empty now
+  EXPECT_EQ(rmdir(folder.c_str()), 0);  // fails if the folder is not empty
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 namespace weft {
 namespace {
 
+// Returns the standard deviation a / √fan.
 double Deviation(const Initializer& initializer, const Shape& shape) {
   const double kernel = shape.rank() > 2 ? static_cast<double>(shape.Product(2, shape.rank())) : 1;
   const double in = static_cast<double>(shape.dim(shape.rank() < 2 ? 0 : 1)) * kernel;
@@ -21,21 +22,22 @@ double Deviation(const Initializer& initializer, const Shape& shape) {
   return initializer.a / std::sqrt(fan > 0 ? fan : 1);
 }
 
-// Box and Muller's method: a standard Gaussian from the two words of index `i`.
+// Returns a standard Gaussian, made of random words 2i and 2i + 1 by Box and Muller's method.
 double Gaussian(const RandomStream& random, uint64_t i) {
   const double u = 1 - static_cast<double>(random.Uniform(2 * i)), v = random.Uniform(2 * i + 1);
   return std::sqrt(-2 * std::log(u)) * std::cos(2 * std::numbers::pi * v);
 }
 
 double TruncatedGaussian(const RandomStream& random, uint64_t i) {
-  constexpr uint64_t kAttempt = uint64_t{1} << 48;  // more than a tensor has elements
+  constexpr uint64_t kAttempt = uint64_t{1} << 48;  // a tensor has at most so many elements: indices never meet
   for (uint64_t index = i;; index += kAttempt) {
     if (const double x = Gaussian(random, index); std::abs(x) <= 2) return x;
   }
 }
 
-// Orthonormal vectors: of a Gaussian matrix the shorter side's, each freed of those before it (Gram and Schmidt's
-// method, twice, which keeps them orthogonal to the last bits). [out, in], row by row.
+// Returns a matrix [out, in] of orthonormal rows, or columns if there are fewer. Each starts as a Gaussian vector, from
+// which the projections on the vectors before it are subtracted: Gram and Schmidt's method. It is applied twice,
+// because once leaves rounding errors.
 std::vector<double> OrthogonalMatrix(const RandomStream& random, int64_t out, int64_t in) {
   const bool by_row = out <= in;
   const int64_t count = std::min(out, in), size = std::max(out, in);

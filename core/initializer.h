@@ -1,6 +1,9 @@
-// How a parameter gets its first values. They depend on the seed, the parameter's name and its shape only.
+// Initializer: the distribution of a parameter's first values, which depend on the seed, its name and its shape only.
 //
-// For a shape [out, in] (and [out, in, k...]) fan_in is in·k and fan_out is out·k; a vector's fans are its size.
+//   Var w = tape.Parameter("weight", {kF32, {128, 64}}, XavierUniform());
+//
+// A parameter [out, in] has fan_in = in and fan_out = out. For [out, in, k...], both are multiplied by the product of
+// k. Both fans of a vector are its size.
 #ifndef WEFT_CORE_INITIALIZER_H_
 #define WEFT_CORE_INITIALIZER_H_
 
@@ -17,7 +20,8 @@ struct Initializer {
 
   Kind kind = Kind::kConstant;
   Fan fan = Fan::kIn;
-  // The constant; mean and deviation; low and high; the gain g of variance g² / fan, or of an orthogonal matrix.
+  // Depending on `kind`: a the constant; a mean and b deviation; a low and b high; a the gain, where the variance is
+  // a² / fan or the matrix is orthogonal.
   float a = 0, b = 0;
 
   friend bool operator==(const Initializer&, const Initializer&) = default;
@@ -29,7 +33,8 @@ constexpr Initializer Ones() { return Constant(1); }
 constexpr Initializer Gaussian(float deviation, float mean = 0) {
   return {.kind = Initializer::Kind::kGaussian, .a = mean, .b = deviation};
 }
-// A Gaussian of which what is more than two deviations from the mean is drawn again. `deviation` is that before.
+// A Gaussian whose values more than two deviations from the mean are drawn again. `deviation` is that of the Gaussian
+// before truncation.
 constexpr Initializer TruncatedGaussian(float deviation, float mean = 0) {
   return {.kind = Initializer::Kind::kTruncated, .a = mean, .b = deviation};
 }
@@ -50,10 +55,11 @@ constexpr Initializer HeUniform() { return {.kind = Initializer::Kind::kFanUnifo
 constexpr Initializer LeCunGaussian() { return {.kind = Initializer::Kind::kFanGaussian, .a = 1}; }
 constexpr Initializer LeCunUniform() { return {.kind = Initializer::Kind::kFanUniform, .a = 1}; }
 
-// gain times a matrix [out, in·k] with orthonormal rows, or columns if there are fewer of them: Saxe et al., 2014.
+// `gain` times a matrix [out, in·k] with orthonormal rows, or orthonormal columns if it has fewer columns than rows:
+// Saxe et al., 2014.
 constexpr Initializer Orthogonal(float gain = 1) { return {.kind = Initializer::Kind::kOrthogonal, .a = gain}; }
 
-// Writes the first values of the parameter `name`. Integers and booleans take a constant only.
+// Writes the first values of the parameter `name` to `tensor`. Integers and booleans take only constants.
 void Initialize(const Initializer& initializer, uint64_t seed, absl::string_view name, const Tensor& tensor);
 
 }  // namespace weft

@@ -48,7 +48,7 @@ TEST(InitializerTest, GaussianMoments) {
   EXPECT_NEAR(static_cast<double>(std::count_if(values.begin(), values.end(), inside)) / values.size(), 0.6827, 0.006);
 }
 
-// Of a Gaussian within two deviations: 1 - 4 φ(2) / (Φ(2) - Φ(-2)) of its variance is left.
+// Truncation at two deviations leaves 1 - 4 φ(2) / (Φ(2) - Φ(-2)) of a Gaussian's variance.
 TEST(InitializerTest, TruncatedGaussianMoments) {
   const Moments m = MomentsOf(Values(TruncatedGaussian(0.5f, 2), {300, 400}));
   EXPECT_NEAR(m.mean, 2, 0.006);

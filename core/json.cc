@@ -12,9 +12,10 @@
 namespace weft {
 namespace {
 
-constexpr int kDeepest = 16;
+constexpr int kMaxDepth = 16;
 
-// "line 1, column 12: ..." out of "[json.exception.parse_error.101] parse error at line 1, column 12: ...".
+// Returns "line 1, column 12: ..." for the message "[json.exception.parse_error.101] parse error at line 1, column 12:
+// ...".
 std::string Cause(absl::string_view message) {
   for (absl::string_view prefix : {"] ", "parse error at "}) {
     if (const size_t at = message.find(prefix); at != message.npos) message.remove_prefix(at + prefix.size());
@@ -27,14 +28,14 @@ absl::StatusOr<Json> Parse(absl::string_view text) {
   std::vector<std::set<std::string>> keys;
   std::string problem;
   const auto check = [&](int depth, typename Json::parse_event_t event, Json& parsed) {
-    if (depth > kDeepest && problem.empty()) problem = "it is nested too deeply";
+    if (depth > kMaxDepth && problem.empty()) problem = "it is nested too deeply";
     if (event == Json::parse_event_t::object_start) keys.emplace_back();
     if (event == Json::parse_event_t::object_end) keys.pop_back();
     if (event == Json::parse_event_t::key && problem.empty()) {
       const std::string& key = parsed.template get_ref<const std::string&>();
       if (!keys.back().insert(key).second) problem = absl::StrCat("'", key, "' is there twice");
     }
-    return problem.empty();  // what comes after a problem is dropped
+    return problem.empty();  // after a problem, the rest is skipped
   };
   Json json;
   try {

@@ -1,4 +1,4 @@
-// JSON objects from files that anyone may have written.
+// Reads JSON objects from files that other programs wrote, with errors that say where a file is wrong.
 #ifndef WEFT_CORE_JSON_H_
 #define WEFT_CORE_JSON_H_
 
@@ -10,12 +10,14 @@
 
 namespace weft {
 
-// InvalidArgument "it is not JSON: line 1, column 12: ..." and the like, also for what the JSON library would let
-// through: a key that an object has twice, and depths that would exhaust the stack when the document is destroyed.
+// Parses `text`, a JSON object. InvalidArgument, like "it is not JSON: line 1, column 12: ...", if it is none. Two
+// things that the JSON library accepts are errors, too: a key that an object has twice, and nesting so deep that
+// destroying the document would exhaust the stack.
 absl::StatusOr<nlohmann::ordered_json> ParseJsonObject(absl::string_view text);
-// The same with the keys of objects sorted. An ordered object takes quadratic time for its keys: seconds for 50,000.
+// The same for objects with many keys, which come sorted. ParseJsonObject takes quadratic time: seconds for 50,000
+// keys.
 absl::StatusOr<nlohmann::json> ParseLargeJsonObject(absl::string_view text);
-// Reads a file that must be a JSON object. Errors begin with `path`.
+// Reads a file that holds a JSON object. Errors begin with `path`.
 absl::StatusOr<nlohmann::ordered_json> ReadJsonFile(const std::string& path);
 
 }  // namespace weft

@@ -130,8 +130,8 @@ absl::Status Parameters::Check(const std::string& path, absl::Span<const NamedTe
     problems.push_back(absl::StrCat("unexpected '", name, "' ", ToString(tensor.type)));
   }
   if (problems.empty()) return absl::OkStatus();
-  constexpr size_t kMost = 8;  // lines of them help nobody
-  const size_t more = problems.size() - std::min(problems.size(), kMost);
+  constexpr size_t kMaxProblems = 8;  // enough to see what is wrong
+  const size_t more = problems.size() - std::min(problems.size(), kMaxProblems);
   problems.resize(problems.size() - more);
   return absl::FailedPreconditionError(absl::StrCat(path, " does not fit the model: ", absl::StrJoin(problems, "; "),
                                                     more > 0 ? absl::StrCat("; and ", more, " more") : ""));

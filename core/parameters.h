@@ -1,8 +1,8 @@
 // Parameters: the weights, optimizer moments and other state of a model, by name.
 //
-// Graphs say which parameters they need; the first that does creates one, with first values that depend on (seed, name)
-// only. Many runners, on many threads, share one Parameters, one of them running at a time; what
-// Find returns is that run's to read and write until it ends.
+// A runner creates the parameters that its graph needs, unless another runner has created them before. Their first
+// values depend on the seed and on their names only. Several runners, on several threads, can share one Parameters, but
+// only one of them runs at a time. During a run, nothing else may touch the tensors that Find returns.
 //
 //   Parameters parameters({.seed = 1});
 //   Runner runner(graph, &parameters);                              // creates what the graph needs
@@ -29,44 +29,47 @@ namespace weft {
 class Parameters {
  public:
   struct Options {
-    uint64_t seed = 0;  // of first values, and of what random ops draw
-    bool draw = true;   // false: first values that would be drawn are 0, as Load or Set replaces them before they count
+    uint64_t seed = 0;  // of first values and of random ops
+    bool draw = true;   // false: random first values are 0, which is faster if Load or Set replaces them anyway
   };
-  enum Selection { kWeights, kAll };           // kAll: with optimizer moments and other state, but no caches
-  enum Others { kNothingElse, kMayHaveMore };  // what a file may have besides the selection
+  enum Selection { kWeights, kAll };           // kAll: weights, optimizer moments and other state, but no caches
+  enum Others { kNothingElse, kMayHaveMore };  // whether a file may hold tensors besides the selected parameters
 
   Parameters() : Parameters(Options{}) {}
   explicit Parameters(Options options) : options_(options) {}
   Parameters(const Parameters&) = delete;
   Parameters& operator=(const Parameters&) = delete;
 
-  // Creates those of `specs` that are not there yet. FailedPrecondition if one is there with another type or kind,
-  // ResourceExhausted if there is no memory.
+  // Creates the parameters of `specs` that do not exist yet. FailedPrecondition if one exists with another type or
+  // kind, ResourceExhausted if there is no memory.
   absl::Status Create(absl::Span<const ParameterSpec> specs);
-  // A view of the parameter's bytes, valid as long as this object. NotFound if there is none of this name.
+  // Returns a view of the parameter's bytes, valid as long as this object. NotFound if no parameter has this name.
   absl::StatusOr<Tensor> Find(absl::string_view name) const;
-  std::vector<std::string> Names(Selection selection = kAll) const;  // sorted
+  // Returns the names of the selected parameters, sorted.
+  std::vector<std::string> Names(Selection selection = kAll) const;
+  // Returns the number of elements of all selected parameters.
   int64_t ElementCount(Selection selection = kWeights) const;
 
-  // Writes and reads safetensors; FailedPrecondition while a run has not ended. Save goes through a temporary file that
-  // is renamed. Load fails, changing nothing, unless the file has exactly the selected parameters with their types
-  // (others besides, if they may be there); the error lists those that are missing, unexpected and of another type.
+  // Save writes the selected parameters to a safetensors file, through a temporary file that is renamed. Load replaces
+  // their values by those of such a file. It fails, and changes nothing, unless the file has all selected parameters
+  // with their types, and no other tensors unless `others` allows them. The error lists tensors that are missing,
+  // unexpected or of another type. Both are FailedPrecondition during a run.
   absl::Status Save(const std::string& path, Selection selection = kWeights) const;
   absl::Status Load(const std::string& path, Selection selection = kWeights, Others others = kNothingElse);
-  // The same with tensors that were read already; `path` is for errors.
+  // Does what Load does, with tensors in memory. Errors begin with `path`.
   absl::Status Set(const std::string& path, absl::Span<const NamedTensor> tensors, Selection selection = kWeights,
                    Others others = kNothingElse);
 
-  // FailedPrecondition "PATH does not fit the model: ...", with such a list, unless `tensors` are those of `wanted`.
+  // Checks tensors as Load does, against `wanted`. The error is FailedPrecondition "PATH does not fit the model: ...".
   static absl::Status Check(const std::string& path, absl::Span<const NamedTensor> tensors,
                             absl::Span<const ParameterSpec> wanted, Others others = kNothingElse);
 
   uint64_t seed() const { return options_.seed; }
-  // The number of runs that updated these parameters: the counter of random ops.
+  // The number of runs that updated these parameters. Random ops draw other numbers in each step.
   uint32_t step() const { return step_; }
   void set_step(uint32_t step) { step_ = step; }
 
-  // One runner at a time: TryLock says whether the caller has it now.
+  // Locks the parameters for one run, save or load. TryLock returns false if another one holds the lock.
   bool TryLock() const { return !locked_.exchange(true, std::memory_order_acquire); }
   void Unlock() const { locked_.store(false, std::memory_order_release); }
 
@@ -81,7 +84,7 @@ class Parameters {
 
   Options options_;
   Arena arena_;
-  mutable std::mutex mutex_;  // of entries_, which only grows, and whose names and types stay
+  mutable std::mutex mutex_;  // guards entries_, which only grows, and whose names and types never change
   std::map<std::string, Entry, std::less<>> entries_;
   std::atomic<uint32_t> step_{0};
   mutable std::atomic<bool> locked_{false};

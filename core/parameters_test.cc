@@ -23,7 +23,7 @@ std::vector<ParameterSpec> Specs() {
           {"adamw.m.mlp.bias", {kF32, {4}}, Zeros(), ParameterKind::kState}};
 }
 
-// Caches are neither counted nor saved, and a file without them is whole.
+// Caches are neither counted nor saved, and a file without caches is complete.
 TEST(ParametersTest, CachesAreNotSaved) {
   Parameters with, without;
   std::vector<ParameterSpec> specs = {{"w", {kF32, {4}}, Gaussian(1)},
@@ -60,7 +60,7 @@ TEST(ParametersTest, CreatesOnceFromSeedAndName) {
 
   a.Find("mlp.bias")->as<float>()[0] = 7;
   ASSERT_TRUE(a.Create(Specs()).ok());
-  EXPECT_EQ(Values(a, "mlp.bias")[0], 7);  // what is there stays
+  EXPECT_EQ(Values(a, "mlp.bias")[0], 7);  // an existing parameter keeps its values
 }
 
 TEST(ParametersTest, NamesAndCounts) {

@@ -1,6 +1,9 @@
-// Counter-based random numbers: Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011).
-// A number depends on (seed, stream, step, index) only, so it is the same in whatever order, and on whatever thread, it
-// is drawn.
+// RandomStream: counter-based random numbers, Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2,
+// 3", SC 2011). A number is a function of (seed, stream, step, index), so neither order nor threads change it.
+//
+//   const RandomStream random = {.seed = 1, .stream = kShuffleStream};
+//   const float x = random.Uniform(7);        // in [0, 1)
+//   const uint64_t i = random.Below(10, 8);   // in 0 .. 9
 #ifndef WEFT_CORE_RANDOM_H_
 #define WEFT_CORE_RANDOM_H_
 
@@ -13,7 +16,7 @@ namespace weft {
 
 using Philox4 = std::array<uint32_t, 4>;
 
-// Four random words for a 128-bit counter and a 64-bit key.
+// Returns four random words for a 128-bit counter and a 64-bit key.
 constexpr Philox4 Philox(Philox4 counter, std::array<uint32_t, 2> key) {
   for (int round = 0; round < 10; ++round) {
     const uint64_t a = uint64_t{0xD2511F53} * counter[0], b = uint64_t{0xCD9E8D57} * counter[2];
@@ -25,7 +28,7 @@ constexpr Philox4 Philox(Philox4 counter, std::array<uint32_t, 2> key) {
   return counter;
 }
 
-// Streams outside of any tape; a tape gives its random ops 0, 1, 2, ...
+// Streams that are drawn from outside of graphs. A tape numbers the streams of its random ops 0, 1, 2, ...
 enum HostStream : uint32_t {
   kTrainPlaceStream = 0xffff0001,
   kValidationPlaceStream,
@@ -38,24 +41,26 @@ enum HostStream : uint32_t {
   kSecondStream,
 };
 
-// A sequence of numbers that can be read at any index.
+// A sequence of random numbers that can be read at any index.
 struct RandomStream {
   uint64_t seed = 0;
   uint32_t stream = 0;
   uint32_t step = 0;
 
-  constexpr Philox4 Block(uint64_t block) const {  // words 4 * block .. 4 * block + 3
+  // Returns words 4 * block .. 4 * block + 3.
+  constexpr Philox4 Block(uint64_t block) const {
     return Philox({static_cast<uint32_t>(block), static_cast<uint32_t>(block >> 32), step, stream},
                   {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)});
   }
   constexpr uint32_t Word(uint64_t index) const { return Block(index / 4)[index % 4]; }
-  // Uniform over [0, 1): the upper 24 bits of a word.
+  // Returns a number uniform over [0, 1): the upper 24 bits of a word.
   constexpr float Uniform(uint64_t index) const { return static_cast<float>(Word(index) >> 8) * 0x1p-24f; }
-  // Uniform over 0 .. n - 1 for n up to 2^32: the upper half of word * n.
+  // Returns an integer uniform over 0 .. n - 1, for n up to 2^32: the upper half of word * n.
   constexpr uint64_t Below(uint64_t n, uint64_t index) const { return (Word(index) * n) >> 32; }
 };
 
-// A 64-bit hash that stays the same (FNV-1a, then SplitMix64's finish): to derive seeds from names, or for a checksum.
+// Returns a 64-bit hash that no version of Weft changes (FNV-1a, then SplitMix64's finish). It derives seeds from
+// names, and serves as a checksum.
 constexpr uint64_t StableHash(absl::string_view bytes) {
   uint64_t h = 0xcbf29ce484222325;
   for (char c : bytes) h = (h ^ static_cast<uint8_t>(c)) * 0x100000001b3;

@@ -1,3 +1,4 @@
+// Reading trusts nothing: a file may come from anywhere, so each field of its header is checked before it is used.
 #include "weft/core/safetensors.h"
 
 #include <algorithm>
@@ -18,27 +19,28 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr uint64_t kMaxHeader = 100'000'000;  // as in the reference implementation
-// By DType.
+constexpr uint64_t kMaxHeader = 100'000'000;  // bytes, as in the reference implementation
+// The format's names of dtypes, by DType.
 constexpr absl::string_view kNames[kDTypeCount] = {"F32", "F64", "BF16", "I32", "BOOL"};
 
-// What a file may hold besides, and is converted as it is read.
+// How a tensor is stored. F16 and I64 have no DType: they are converted as they are read.
 enum class Stored : uint8_t { kAsItIs, kF16, kI64 };
 
 struct Entry {
   std::string name;
   TensorType type;
   Stored stored = Stored::kAsItIs;
-  uint64_t begin = 0, end = 0;  // of its bytes, from the end of the header
+  uint64_t begin = 0, end = 0;  // its bytes, counted from the end of the header
 };
 
+// Returns a JSON number that is a natural number, or nothing.
 std::optional<uint64_t> Size(const Json& number) {
   if (!number.is_number_unsigned()) return std::nullopt;
   return number.get<uint64_t>();
 }
 
 absl::StatusOr<Shape> ReadShape(const Json& sizes) {
-  if (!sizes.is_array()) return absl::InvalidArgumentError("its shape is no array");
+  if (!sizes.is_array()) return absl::InvalidArgumentError("its shape is not an array");
   if (sizes.size() > Shape::kMaxRank) {
     return absl::InvalidArgumentError(absl::StrCat("it has rank ", sizes.size(), ", more than ", Shape::kMaxRank));
   }
@@ -46,7 +48,7 @@ absl::StatusOr<Shape> ReadShape(const Json& sizes) {
   for (const Json& size : sizes) {
     const std::optional<uint64_t> value = Size(size);
     if (!value.has_value() || *value > std::numeric_limits<int64_t>::max()) {
-      return absl::InvalidArgumentError("its shape has a size that is no natural number");
+      return absl::InvalidArgumentError("its shape has a size that is not a natural number");
     }
     shape.Append(static_cast<int64_t>(*value));
   }
@@ -55,7 +57,7 @@ absl::StatusOr<Shape> ReadShape(const Json& sizes) {
 }
 
 absl::Status ReadDType(const Json& name, Entry* entry) {
-  if (!name.is_string()) return absl::InvalidArgumentError("its dtype is no string");
+  if (!name.is_string()) return absl::InvalidArgumentError("its dtype is not a string");
   const std::string& text = name.get_ref<const std::string&>();
   const auto known = std::find(std::begin(kNames), std::end(kNames), text);
   if (known != std::end(kNames)) {
@@ -85,7 +87,7 @@ T LittleEndian(absl::string_view bytes) {
   return value;
 }
 
-// IEEE 754 binary16.
+// Converts IEEE 754 binary16.
 float FromHalf(uint16_t half) {
   const int exponent = half >> 10 & 31;
   const float sign = (half & 0x8000) != 0 ? -1.0f : 1.0f, fraction = static_cast<float>(half & 1023) / 1024;
@@ -93,6 +95,7 @@ float FromHalf(uint16_t half) {
   return exponent == 0 ? sign * std::ldexp(fraction, -14) : sign * std::ldexp(1 + fraction, exponent - 15);
 }
 
+// Copies the bytes of a tensor, and converts them if they are stored in another dtype.
 absl::Status Copy(absl::string_view from, const Entry& entry, std::byte* to) {
   const int64_t count = entry.type.shape.elements();
   switch (entry.stored) {
@@ -120,7 +123,7 @@ absl::Status Copy(absl::string_view from, const Entry& entry, std::byte* to) {
 }
 
 absl::StatusOr<Entry> ReadEntry(const std::string& name, const Json& json, uint64_t data_bytes) {
-  if (!json.is_object()) return absl::InvalidArgumentError("it is no JSON object");
+  if (!json.is_object()) return absl::InvalidArgumentError("it is not a JSON object");
   for (const char* key : {"dtype", "shape", "data_offsets"}) {
     if (!json.contains(key)) return absl::InvalidArgumentError(absl::StrCat("it has no ", key));
   }
@@ -149,7 +152,7 @@ absl::StatusOr<Entry> ReadEntry(const std::string& name, const Json& json, uint6
   return entry;
 }
 
-// The header's tensors in the order of their bytes, which they cover without hole or overlap.
+// Returns the header's tensors in the order of their bytes. They must cover `data_bytes` bytes without hole or overlap.
 absl::StatusOr<std::vector<Entry>> ReadEntries(const Json& header, uint64_t data_bytes) {
   std::vector<Entry> entries;
   for (const auto& [name, json] : header.items()) {
@@ -176,6 +179,7 @@ absl::StatusOr<std::vector<Entry>> ReadEntries(const Json& header, uint64_t data
   return entries;
 }
 
+// Returns the header of a file, and sets `data` to the bytes after it.
 absl::StatusOr<Json> ReadHeader(absl::string_view bytes, absl::string_view* data) {
   if (bytes.size() < sizeof(uint64_t)) {
     return absl::InvalidArgumentError(absl::StrCat("the file has only ", bytes.size(), " bytes"));

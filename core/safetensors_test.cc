@@ -21,7 +21,7 @@ std::string Path(const std::string& name) { return ::testing::TempDir() + "/" + 
 
 std::string Length(uint64_t n) { return std::string(reinterpret_cast<const char*>(&n), sizeof(n)); }
 
-// What Open says of a file with this header and so many bytes after it.
+// Opens a file with this header and `data_bytes` bytes after it.
 absl::StatusOr<SafetensorsFile> OpenHeader(const std::string& header, size_t data_bytes) {
   const std::string path = Path("case.safetensors");
   EXPECT_TRUE(WriteFile(path, {Length(header.size()), header, std::string(data_bytes, '\1')}).ok());
@@ -208,7 +208,7 @@ TEST(SafetensorsTest, ReadsAPublishedFile) {
   EXPECT_EQ(ToString(head->tensor.type), "f32[3,48]");
   int64_t elements = 0;
   for (const NamedTensor& tensor : file->tensors()) elements += tensor.tensor.type.shape.elements();
-  EXPECT_EQ(elements, 85'296);  // what its config.json gives, with no bias on q, k and v
+  EXPECT_EQ(elements, 85'296);  // as config.json implies: q, k and v have no bias
 }
 
 }  // namespace

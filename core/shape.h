@@ -1,4 +1,4 @@
-// Shapes: up to six sizes, outermost first, held inline. Axes may be counted from the end: -1 is the last.
+// Shape: the sizes of a tensor's axes, at most six, outermost first. Axes may be counted from the end: -1 is the last.
 //
 //   Shape s = {8, 64, 128};
 //   s.dim(-1) == 128; s.rows() == 512; s.cols() == 128; ToString(s) == "[8,64,128]";
@@ -22,7 +22,7 @@ class Shape {
   static constexpr int kMaxRank = 6;
 
   constexpr Shape() = default;
-  // Sizes beyond the sixth make the shape invalid (see valid()), as does a negative one.
+  // More than six sizes make the shape invalid, and so does a negative size (see valid()).
   constexpr Shape(std::initializer_list<int64_t> dims) {
     for (int64_t d : dims) Append(d);
   }
@@ -31,7 +31,7 @@ class Shape {
   }
 
   constexpr int rank() const { return rank_; }
-  // The size of an axis. An axis outside the rank has size 1, as in broadcasting.
+  // Returns the size of an axis. An axis beyond the rank has size 1, as in broadcasting.
   constexpr int64_t dim(int axis) const {
     if (axis < 0) axis += rank_;
     return axis >= 0 && axis < rank_ ? dims_[axis] : 1;
@@ -39,13 +39,14 @@ class Shape {
   constexpr void set_dim(int axis, int64_t size) { dims_[axis < 0 ? axis + rank_ : axis] = size; }
   constexpr absl::Span<const int64_t> dims() const { return absl::MakeConstSpan(dims_.data(), rank_); }
   constexpr int64_t elements() const { return Product(0, rank_); }
-  constexpr int64_t Product(int begin, int end) const {  // of the sizes of axes begin..end-1
+  // Returns the product of the sizes of axes begin .. end - 1.
+  constexpr int64_t Product(int begin, int end) const {
     int64_t n = 1;
     for (int i = begin; i < end; ++i) n *= dims_[i];
     return n;
   }
 
-  // Every value is also seen as [rows, cols]: the last axis against all the others.
+  // Each shape can be seen as [rows, cols]: cols is the size of the last axis, rows the product of all others.
   constexpr int64_t cols() const { return rank_ == 0 ? 1 : dims_[rank_ - 1]; }
   constexpr int64_t rows() const { return rank_ == 0 ? 1 : Product(0, rank_ - 1); }
 
@@ -57,7 +58,8 @@ class Shape {
     dims_[rank_++] = size;
   }
   constexpr bool too_long() const { return dims_[0] == kTooLong; }
-  bool valid() const;  // no size negative, rank at most 6, and the number of elements fits 2^48
+  // Reports whether the rank is at most 6, no size is negative, and there are at most 2^48 elements.
+  bool valid() const;
 
   friend constexpr bool operator==(const Shape&, const Shape&) = default;  // sizes past the rank are zero
   template <class H>
@@ -66,18 +68,22 @@ class Shape {
   }
 
  private:
-  static constexpr int64_t kTooLong = std::numeric_limits<int64_t>::min();  // the first size, after a seventh
+  static constexpr int64_t kTooLong =
+      std::numeric_limits<int64_t>::min();  // replaces the first size if there is a seventh
 
   std::array<int64_t, kMaxRank> dims_ = {};
   int8_t rank_ = 0;
 };
 
-std::string ToString(const Shape& shape);                 // "[2,3]"; "[]" is a scalar
-std::optional<Shape> ParseShape(absl::string_view text);  // the inverse
+// Returns "[2,3]", or "[]" for a scalar.
+std::string ToString(const Shape& shape);
+// Returns the shape that ToString writes as `text`, or nothing.
+std::optional<Shape> ParseShape(absl::string_view text);
 
-// NumPy's rule: axes are aligned at the end, and sizes must be equal or 1. Nothing if they don't fit.
+// Returns the shape that a and b broadcast to by NumPy's rule: axes are aligned at the end, and sizes must be equal
+// or 1. Returns nothing if they don't fit.
 std::optional<Shape> Broadcast(const Shape& a, const Shape& b);
-// `axis` counted from the front (-1 becomes rank - 1), or nothing if it lies outside.
+// Returns `axis` counted from the front (-1 becomes rank - 1), or nothing if it is outside the rank.
 std::optional<int> NormalAxis(const Shape& shape, int axis);
 
 }  // namespace weft

@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-// "[2,1]" and "[3]" give "[2,3]"; "no" where they don't fit.
+// Returns the shape that a and b broadcast to, "[2,3]" for "[2,1]" and "[3]", or "no" if they don't fit.
 std::string BroadcastText(const char* a, const char* b) {
   const std::optional<Shape> shape = Broadcast(*ParseShape(a), *ParseShape(b));
   return shape.has_value() ? ToString(*shape) : "no";

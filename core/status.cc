@@ -13,7 +13,8 @@
 namespace weft {
 namespace {
 
-// Levenshtein's distance, one row at a time.
+// Returns the Levenshtein distance: the minimum number of inserted, removed or replaced characters. One row of the
+// table is kept.
 size_t EditDistance(absl::string_view a, absl::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), 0);
@@ -47,7 +48,7 @@ std::string DidYouMean(absl::string_view word, absl::Span<const std::string> kno
   const std::string* best = nullptr;
   size_t best_distance = std::max<size_t>(2, word.size() / 3) + 1;
   for (const std::string& candidate : known) {
-    // A beginning of it is as near as one wrong letter.
+    // A prefix counts as one edit.
     const bool begins = word.size() >= 3 && absl::StartsWith(candidate, word);
     const size_t distance = begins ? 1 : EditDistance(word, candidate);
     if (distance >= best_distance) continue;

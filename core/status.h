@@ -1,4 +1,5 @@
-// Status macros, the check for what only Weft itself can get wrong, and the error of ops that get unfit shapes.
+// Helpers for errors: absl::Status for those that a caller can cause, WEFT_CHECK for those that only Weft itself can
+// cause.
 //
 //   WEFT_RETURN_IF_ERROR(Save(path));
 //   WEFT_ASSIGN_OR_RETURN(const Graph graph, Compile(tape, options));
@@ -27,7 +28,7 @@
   if (!result.ok()) return std::move(result).status();               \
   declaration = std::move(result).value()
 
-// Ends the program, naming the place, if `condition` is false: for what no caller can cause.
+// Ends the program with file and line if `condition` is false. It is for errors that no caller can cause.
 #define WEFT_CHECK(condition)                                              \
   do {                                                                     \
     if (!(condition)) ::weft::CheckFailed(__FILE__, __LINE__, #condition); \
@@ -37,13 +38,14 @@ namespace weft {
 
 [[noreturn]] void CheckFailed(const char* file, int line, const char* condition);
 
-// InvalidArgument "OP: MESSAGE; inputs f32[8,768], f32[512,64]". The tape adds "; at SCOPE".
+// Returns the error of an op whose inputs don't fit: InvalidArgument "OP: MESSAGE; inputs f32[8,768], f32[512,64]". The
+// tape adds "; at SCOPE".
 absl::Status ShapeError(absl::string_view op, absl::string_view message, TypeSpan inputs);
 
-// `status` with `context` put before its text: "CONTEXT: TEXT".
+// Returns `status` with `context` before its text, "CONTEXT: TEXT". OK stays OK.
 absl::Status Annotate(const absl::Status& status, absl::string_view context);
 
-// The one of `known` that is nearest to `word` in edits, as ", did you mean 'X'?"; "" if none is near.
+// Returns ", did you mean 'X'?" for the word of `known` that is fewest edits from `word`, or "" if none is near.
 std::string DidYouMean(absl::string_view word, absl::Span<const std::string> known);
 
 }  // namespace weft

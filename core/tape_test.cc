@@ -47,7 +47,7 @@ TEST(TapeTest, FirstErrorStays) {
     Scope outer(&tape, "gpt");
     Scope inner(&tape, "mlp");
     const Var bad = Record(kPlus, {x, y});
-    EXPECT_EQ(bad.type().shape.rank(), Shape::kMaxRank);  // so that what follows may look at its axes
+    EXPECT_EQ(bad.type().shape.rank(), Shape::kMaxRank);  // so that later code may ask for its axes
     Record(kPlus, {bad, x});
   }
   EXPECT_EQ(Message(tape), "plus: the types differ; inputs f32[2], f32[3]; at gpt/mlp");
@@ -77,13 +77,13 @@ TEST(TapeTest, ScopesNameParameters) {
   EXPECT_EQ(tape.ParameterName(shared), "h.0.bias");
   EXPECT_EQ(tape.ParameterName(state), "adamw.step");
   EXPECT_EQ(tape.program().scope(tape.program().producer(inner.id)), "h.0/attention/mlp");
-  EXPECT_EQ(tape.Weights().size(), 2);  // states are none
+  EXPECT_EQ(tape.Weights().size(), 2);  // a state is not a weight
 }
 
 TEST(TapeTest, NamesAreUsedOnce) {
   Tape tape;
   tape.Parameter("w", {kF32, {2}}, Ones());
-  tape.Input("w", {kF32, {2}});  // inputs and parameters don't meet
+  tape.Input("w", {kF32, {2}});  // an input and a parameter may have the same name
   ASSERT_TRUE(tape.status().ok());
   tape.State("w", {kF32, {2}}, Zeros());
   EXPECT_THAT(Message(tape), HasSubstr("parameter 'w' f32[2]: another parameter of this tape has this name"));

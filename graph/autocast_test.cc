@@ -1,4 +1,4 @@
-// What compiling in bf16 makes of programs.
+// Tests which casts precision bf16 inserts, and that its results are near those of f32.
 #include <cmath>
 #include <limits>
 #include <string>
@@ -19,7 +19,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// "matmul bf16[2,4]": the nodes that compute, and their first outputs.
+// Returns the nodes that compute, with the types of their first outputs: "matmul bf16[2,4]".
 std::vector<std::string> Nodes(const absl::StatusOr<Graph>& graph) {
   EXPECT_TRUE(graph.ok()) << graph.status();
   std::vector<std::string> nodes;
@@ -80,7 +80,7 @@ TEST_F(AutocastTest, AWeightsGradientIsSummedIntoF32) {
   EXPECT_THAT(nodes, ::testing::Not(Contains("cast f32[3]"))) << "sums of bf16 are f32";
 }
 
-// The gradient by a value in the middle is that of all that reads it, and f32.
+// The gradient by an activation counts all its readers, and is f32.
 TEST_F(AutocastTest, ByAnActivation) {
   const Var h = MatMul(x_, w_), gradient = Gradient(Sum(Scale(MatMul(h, w_), 3)), {h})[0];
   EXPECT_EQ(gradient.type(), h.type());
@@ -116,7 +116,7 @@ TEST_F(AutocastTest, AnotherPrecisionIsRefused) {
               HasSubstr("precision is f64, wanted f32 or bf16"));
 }
 
-// First and, of elementary ops, second gradients of what may run in bf16, against those in f32.
+// Compares gradients in bf16 with those in f32. Only elementary ops have second gradients.
 void ExpectNearF32(bool second_gradient) {
   constexpr int64_t kRows = 6, kCols = 64;
   Tape tape;

@@ -1,4 +1,4 @@
-// Compile: from a tape to a graph that runs.
+// Compile: makes a graph that runs of the program on a tape.
 //
 //   absl::StatusOr<Graph> train = Compile(tape, {.fetch = {loss}, .update = {step}});
 //   absl::StatusOr<Graph> faster = Compile(tape, {.fetch = {loss}, .update = {step}, .precision = kBF16});
@@ -16,25 +16,27 @@
 
 namespace weft {
 
-enum class Mode : uint8_t { kTrain, kEval };  // kEval: no dropout
+enum class Mode : uint8_t { kTrain, kEval };  // kEval: without dropout
 inline constexpr Mode kTrain = Mode::kTrain, kEval = Mode::kEval;
 
-// The passes that only make a graph better: CompileOptions::without leaves them out, for comparing. kFold,
-// kAdvanceWrites and kFuse change no bit; the others may round sums otherwise.
+// The passes that only make a graph faster or smaller. CompileOptions::without leaves them out, for comparisons. kFold,
+// kAdvanceWrites and kFuse change no bit of any result; the others may change the order of sums, and so their rounding.
 enum class Pass : uint8_t {
-  kShare,        // equal nodes become one
-  kRaise,        // patterns of elementary ops become ops with kernels and gradients of their own
-  kScatterRows,  // an embedding's gradient is added to another one in place
-  kFold,         // small values that depend on constants only are computed at once
-  kFoldCasts,    // in bf16, rounding that no op needs is left out
-  kPack,         // the weights of products of many rows, once a run, in the products' order, where the CPU gains by it
-  kAdvanceWrites,  // updates move up to where their gradients are made
-  kFuse,           // neighbours run together, tile by tile, while their values are in cache
+  kShare,          // nodes that compute the same become one
+  kRaise,          // patterns of elementary ops become ops with kernels and gradients of their own
+  kScatterRows,    // an embedding's gradient is added to another gradient of the table in place
+  kFold,           // small values that depend on constants only are computed by the compiler
+  kFoldCasts,      // in bf16, casts that no op needs are removed
+  kPack,           // weights of products of many rows are copied once a run to the order in which products read them
+  kAdvanceWrites,  // updates move up to where their gradients are computed
+  kFuse,           // neighbouring nodes run together, tile by tile, while their values are in cache
 };
 inline constexpr int kPassCount = static_cast<int>(Pass::kFuse) + 1;
+// The names of the passes in tests and tools, by Pass.
 inline constexpr const char* kPassNames[kPassCount] = {"share", "raise", "scatter-rows",   "fold",
                                                        "casts", "pack",  "advance-writes", "fuse"};
 
+// A set of passes: {Pass::kRaise, Pass::kFuse}.
 class PassSet {
  public:
   constexpr PassSet(std::initializer_list<Pass> passes = {}) {
@@ -48,23 +50,25 @@ class PassSet {
 };
 
 struct CompileOptions {
-  VarList fetch;   // what Run returns
-  VarList update;  // what Run does besides: updates of parameters, or groups of them
+  VarList fetch;   // the values that Run returns
+  VarList update;  // updates of parameters, or groups of updates, that Run makes
   Mode mode = kTrain;
-  // kF32: everything as recorded. kBF16: products take bf16, and what moves or maps their results stays in it; weights,
-  // optimizers, norms' statistics, softmax, losses and sums stay f32 (Autocast in core/op.h), and so does all that is
-  // fetched, written or differentiated by.
+  // kF32: all ops compute in the dtypes that were recorded. kBF16: products take bf16, and ops that move or map their
+  // results stay in bf16. Weights, optimizers, statistics of norms, softmax, losses and sums stay in f32 (see Autocast
+  // in core/op.h). So do values that are fetched, written, or that a gradient is taken by.
   DType precision = kF32;
-  PassSet without;  // for comparing
-  // How long a tile should take; finite and above 0. Another value cuts products elsewhere, and so gives other bits.
+  PassSet without;  // passes to leave out
+  // The duration of a tile to aim at, in seconds by the cost model; finite and above 0. Another value cuts products at
+  // other places, and so changes the rounding of sums.
   double tile_seconds = kTileSeconds;
-  // The most bytes that the values between inputs, parameters and outputs may take, as planned; 0: no limit. Where they
-  // would take more, some are computed twice, with the same bits; ResourceExhausted, with the least, if that won't do.
+  // The maximum of planned bytes for values that are neither inputs, parameters nor outputs; 0: no limit. If the values
+  // need more, some are computed twice, which changes no bit. If that is not enough, Compile returns ResourceExhausted
+  // with the least budget that is.
   size_t memory_budget = 0;
 };
 
-// The tape's first recording error, if it has one. The roots of the graph are exactly `fetch` and `update`; what they
-// don't need is left out.
+// Compiles the tape's program to a graph that computes `fetch` and makes `update`, and nothing that neither needs.
+// Returns the tape's first recording error if it has one.
 absl::StatusOr<Graph> Compile(const Tape& tape, const CompileOptions& options);
 
 }  // namespace weft

@@ -1,3 +1,5 @@
+// Tiles are the unit of parallel work. A node gets as many as its expected time asks for, a power of two up to
+// kMaxTiles, so that the tiles of neighbouring nodes fit each other.
 #include "weft/graph/evaluate.h"
 
 #include <algorithm>
@@ -10,7 +12,7 @@
 namespace weft {
 namespace {
 
-constexpr int64_t kMaxTiles = 64;
+constexpr int64_t kMaxTiles = 64;  // of one node
 
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -28,7 +30,7 @@ std::vector<Rect> Tiles(const OpDef& op, const OpArgs& args, double tile_seconds
   const int64_t row_blocks = op.cut == Cut::kCols ? 1 : CeilDiv(rows, quantum);
   const int64_t col_blocks = op.cut == Cut::kRows ? 1 : CeilDiv(cols, column_quantum);
 
-  // Rows first: a tile of whole rows is contiguous, and products are fastest on it.
+  // Rows are cut first: a tile of whole rows is contiguous, and products are fastest on it.
   int64_t row_parts = 1, col_parts = 1;
   while (row_parts * col_parts < wanted && 2 * row_parts <= row_blocks) row_parts *= 2;
   while (row_parts * col_parts < wanted && 2 * col_parts <= col_blocks) col_parts *= 2;

@@ -1,4 +1,6 @@
-// Runs one node on tensors, serially: for constant folding and for tests.
+// Cuts one node into tiles, and runs one node on tensors, serially, for constant folding and for tests.
+//
+//   Evaluate(kExp, {}, {x}, {y});  // y = exp(x)
 #ifndef WEFT_GRAPH_EVALUATE_H_
 #define WEFT_GRAPH_EVALUATE_H_
 
@@ -8,12 +10,15 @@
 
 namespace weft {
 
-inline constexpr int64_t kColumnQuantum = 64;  // of ops that name none: a cache line or more of any dtype
+// Tiles begin at multiples of this many columns, unless the op has a quantum of its own: at least one cache line of any
+// dtype.
+inline constexpr int64_t kColumnQuantum = 64;
 
-// The tiles of a node: they depend on the op, its attributes and its types only.
+// Returns the tiles of a node, which depend on the op, its attributes and its types only. `tile_seconds` is the
+// duration of a tile to aim at, by the cost model.
 std::vector<Rect> Tiles(const OpDef& op, const OpArgs& args, double tile_seconds = kTileSeconds);
 
-// Runs every tile of `op`, in order. The outputs' bytes are the caller's.
+// Runs every tile of `op` in order. It writes to the bytes of `outputs`, which the caller has allocated.
 void Evaluate(const OpDef& op, const Attrs& attrs, absl::Span<const Tensor> inputs, absl::Span<const Tensor> outputs,
               RandomStream random = {});
 

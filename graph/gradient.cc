@@ -1,3 +1,5 @@
+// Walks the nodes backwards from the loss, and records for each node its op's gradient rule. A value's gradient is the
+// sum of what flows back from all its readers, which the walk has all visited when it comes to the value's own node.
 #include "weft/graph/gradient.h"
 
 #include <algorithm>
@@ -12,8 +14,8 @@ namespace {
 
 size_t Index(ValueId id) { return static_cast<size_t>(id); }
 
-// d in = d/d in of Σ_i Σ elementary_i(in) · dy_i: for ops that have only an elementary spelling, and so for the second
-// derivative of those whose gradient is an op of its own.
+// Returns the gradients of an op that has no rule, by its elementary form: those of Σ_i Σ elementary_i(inputs) · dy_i.
+// Ops that are the gradients of others have no rule, so this is how second derivatives are taken.
 VarList GradientOfElementary(const OpDef& op, const GradientArgs& args) {
   Tape* tape = args.inputs[0].tape;
   const NodeId first{static_cast<uint32_t>(tape->program().nodes.size())};
@@ -25,7 +27,7 @@ VarList GradientOfElementary(const OpDef& op, const GradientArgs& args) {
     loss = loss ? loss + term : term;
   }
   VarList wrt, gradients(args.inputs.size());
-  std::vector<size_t> inputs;  // those that wrt has: a Var that is there twice gets its whole gradient once
+  std::vector<size_t> inputs;  // of wrt: a Var that is two inputs gets its whole gradient at the first
   for (size_t i = 0; i < args.inputs.size(); ++i) {
     const auto same = [&](size_t j) { return args.inputs[j].id == args.inputs[i].id; };
     if (!IsFloat(args.inputs[i].dtype()) || std::any_of(inputs.begin(), inputs.end(), same)) continue;
@@ -37,7 +39,8 @@ VarList GradientOfElementary(const OpDef& op, const GradientArgs& args) {
   return gradients;
 }
 
-// The one place that checks what an op's gradient gives: a value of each input's type, or none.
+// Checks what an op's gradient rule returns: for each input a value of its type, or a null Var. All ops are checked
+// here.
 absl::Status CheckGradients(const OpDef& op, VarSpan inputs, VarSpan gradients) {
   if (gradients.size() != inputs.size()) {
     return absl::InternalError(
@@ -51,6 +54,7 @@ absl::Status CheckGradients(const OpDef& op, VarSpan inputs, VarSpan gradients) 
   return absl::OkStatus();
 }
 
+// Returns the gradients by a node's inputs, by its op's rule or by its elementary form.
 VarList NodeGradients(const OpDef& op, const GradientArgs& args) {
   Tape* tape = args.inputs[0].tape;
   if (op.writes > 0 || op.no_gradient != nullptr) {
@@ -76,7 +80,7 @@ VarList Differentiate(Var loss, VarSpan wrt, NodeId first) {
   Tape* tape = loss.tape;
   const auto program = [tape]() -> const Program& { return tape->program(); };
   const size_t begin = static_cast<size_t>(first), end = program().nodes.size();
-  std::vector<bool> depends(program().values.size(), false);  // on what is differentiated by
+  std::vector<bool> depends(program().values.size(), false);  // by value: whether it depends on wrt
   for (Var v : wrt) depends[Index(v.id)] = true;
   for (size_t n = begin; n < end; ++n) {
     const Node& node = program().nodes[n];
@@ -85,7 +89,7 @@ VarList Differentiate(Var loss, VarSpan wrt, NodeId first) {
     for (uint32_t i = 0; any && i < node.output_count; ++i) depends[Index(node.output(i))] = true;
   }
 
-  std::vector<Var> grads(program().values.size());  // what has flowed back into each value
+  std::vector<Var> grads(program().values.size());  // by value: the sum of the gradients so far
   grads[Index(loss.id)] = FillLike(loss, 1);
   for (size_t n = end; n-- > begin && tape->status().ok();) {
     const Node node = program().nodes[n];  // a copy: recording moves the nodes

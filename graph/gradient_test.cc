@@ -12,7 +12,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// The values of `vars`, which are scalars, where the one input of the tape is `x`.
+// Returns the values of the scalars `vars` if `input`, the tape's only input, is `x`.
 std::vector<double> Scalars(const Tape& tape, Var input, float x, const VarList& vars) {
   const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = vars});
   EXPECT_TRUE(graph.ok()) << graph.status();

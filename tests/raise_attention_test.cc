@@ -97,6 +97,8 @@ std::vector<Spelling> Spellings() {
   return {
       separate("plain", [](Tape*, const Operands& o) { return Product(o); }),
       separate("scores multiplied", [](Tape*, const Operands& o) { return CausalMask(Product(o) * 0.4, kHidden); }),
+      separate("scores multiplied from the left",
+               [](Tape* tape, const Operands& o) { return Mul(Fill(tape, Floats({}), 0.4), Product(o)); }),
       separate("scores divided", [](Tape*, const Operands& o) { return CausalMask(Product(o) / 2.5, kHidden); }),
       separate("scaled after the mask", [](Tape*, const Operands& o) { return CausalMask(Product(o), kHidden) * 0.4; }),
       separate("queries scaled",
@@ -121,6 +123,11 @@ std::vector<Spelling> Spellings() {
       separate("a bias in front, scaled along",
                [](Tape* tape, const Operands& o) {
                  return CausalMask((Parameter(tape, "bias", {kTargets, kSources}) + Product(o)) * 0.3, kHidden);
+               }),
+      separate("a bias beneath a bias",
+               [](Tape* tape, const Operands& o) {
+                 return Add(Add(Product(o), Parameter(tape, "near", {kTargets, kSources})),
+                            Parameter(tape, "far", {kHeads, kTargets, kSources}));
                }),
       {"grouped heads and dropout", Grouped},
       {"split of one product", [](Tape* tape) { return Packed(tape, true); }},

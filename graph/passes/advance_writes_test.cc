@@ -19,7 +19,7 @@ constexpr int64_t kWidth = 128;
 constexpr int kLayers = 8;
 constexpr size_t kMatrix = kWidth * kWidth * sizeof(float);
 
-// A chain of layers, and an update of each weight, recorded at the end.
+// A chain of layers. The update of each weight is recorded at the end.
 struct Chain {
   explicit Chain(bool global_norm) {
     VarList weights;
@@ -60,7 +60,7 @@ TEST(AdvanceWritesTest, StaysBehindTheReadersOfTheOldVersion) {
   const Var x = tape.Input("x", {kF32, {2}});
   const Var w = tape.State("w", {kF32, {2}}, Zeros());
   const Var next = x + 1.0;
-  const Var before = Exp(w);  // recorded after what is written, and before the write
+  const Var before = Exp(w);  // recorded between `next` and the write
   const Var written = Assign(w, next);
   const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {before, written}, .update = {written}});
   ASSERT_TRUE(graph.ok()) << graph.status();

@@ -24,7 +24,7 @@ int Count(const Graph& graph, const std::string& name) {
   return static_cast<int>(std::count(names.begin(), names.end(), name));
 }
 
-// The squares of x · wᵀ, and what they are by x and w.
+// The squares of x · wᵀ, and their gradients by x and w.
 struct Product {
   Product(int64_t rows, int64_t outputs, bool learns = false) : rows(rows) {
     x = tape.Input("x", {kF32, {rows, 96}});
@@ -66,7 +66,7 @@ TEST(PackWeightsTest, PacksAWeightThatManyRowsAreMultipliedBy) {
   const absl::StatusOr<Graph> graph = Product(600, 200).Compiled(true, kF32);
   ASSERT_TRUE(graph.ok()) << graph.status();
   EXPECT_THAT(OpNames(graph->program()), Contains("packed_matmul"));
-  EXPECT_EQ(Count(*graph, "pack"), 1);    // for y; the product for x's gradient reads w as it lies
+  EXPECT_EQ(Count(*graph, "pack"), 1);    // for y; the product of x's gradient reads w in its own order
   EXPECT_EQ(Count(*graph, "matmul"), 2);  // x's gradient and w's, whose right operand is no weight
 }
 
@@ -100,7 +100,7 @@ TEST(PackWeightsTest, LeavesFewRowsAndWhatIsToldNotTo) {
   }
 }
 
-// In steps, so that what was packed must be packed again once the weight has changed.
+// Runs several steps, so that a weight must be packed again after it has changed.
 TEST(PackWeightsTest, GivesTheSameNumbersOnAnyThreads) {
   for (const DType precision : {kF32, kBF16}) {
     const Product product(600, 200, /*learns=*/true);
@@ -116,7 +116,7 @@ TEST(PackWeightsTest, GivesTheSameNumbersOnAnyThreads) {
         difference += std::abs(got[k][i] - expected[k][i]);
         scale += std::abs(expected[k][i]);
       }
-      // Sums in another order; in bf16, some then round to a neighbour.
+      // The order of sums differs, so that in bf16 some round to a neighbour.
       EXPECT_LE(difference, (precision == kF32 ? 2e-6 : 4e-3) * scale) << k;
     }
     EXPECT_NE(got[0], got[3]);

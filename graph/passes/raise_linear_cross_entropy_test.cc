@@ -42,7 +42,7 @@ const Spelling kSpellings[] = {
      }},
     {"a row", "[1,5] [17,5] i32[]",
      [](VarSpan v) { return VarList{CrossEntropy(Reshape(MatMul(v[0], v[1], kStored), {17}), v[2])}; }},
-    // The gradient's factor depends on the loss: the logits are computed again.
+    // The gradient's factor depends on the loss, so that the logits are computed again.
     {"squared", "[9,5] [17,5] i32[9]",
      [](VarSpan v) {
        const Var loss = CrossEntropy(MatMul(v[0], v[1], kStored), v[2]);
@@ -138,7 +138,7 @@ struct Loss {
   }
 };
 
-// 1.6 GB of logits, in blocks of less than 80 MB each; dw is the largest of the rest.
+// The logits are 1.6 GB, in blocks of less than 80 MB each. The largest other value is dw.
 TEST(RaiseLinearCrossEntropyTest, HoldsTheLogitsOfOneBlock) {
   const Loss loss(8192, 8, 50257);
   const auto planned = [&](const CompileOptions& options) {
@@ -151,7 +151,7 @@ TEST(RaiseLinearCrossEntropyTest, HoldsTheLogitsOfOneBlock) {
   EXPECT_GT(planned({.fetch = {loss.loss}, .update = {loss.step}, .without = {Pass::kRaise}}), size_t{1500} << 20);
 }
 
-// Several blocks: the same bits on any number of threads, and the loss as spelt.
+// Several blocks give the same bits on any number of threads, and the loss of the elementary form.
 TEST(RaiseLinearCrossEntropyTest, BlocksGiveTheSameBitsOnAnyThreads) {
   constexpr int64_t kRows = 130, kVocabulary = 300000;
   std::vector<int32_t> targets;

@@ -19,7 +19,7 @@ Var Variance(Var x) { return Mean(Centred(x) * Centred(x), -1, true); }
 Var Deviation(Var x) { return Sqrt(Variance(x) + kEpsilon); }
 Var RootMeanSquare(Var x) { return Sqrt(Mean(x * x, -1, true) + kEpsilon); }
 
-// Each of x [B, T, C] or [B, C], a gain and a bias [C].
+// The inputs are x [B, T, C] or [B, C], a gain and a bias [C].
 const Spelling kLayerNorms[] = {
     {"divided", "[2,3,67] [67] [67]", [](VarSpan v) { return VarList{Centred(v[0]) / Deviation(v[0]) * v[1] + v[2]}; }},
     {"times the reciprocal", "[3,67] [67] [67]",
