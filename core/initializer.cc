@@ -29,7 +29,7 @@ double Gaussian(const RandomStream& random, uint64_t i) {
 }
 
 double TruncatedGaussian(const RandomStream& random, uint64_t i) {
-  constexpr uint64_t kAttempt = uint64_t{1} << 48;  // a tensor has at most so many elements: indices never meet
+  constexpr uint64_t kAttempt = uint64_t{1} << 48;  // the maximum of elements: no two attempts share an index
   for (uint64_t index = i;; index += kAttempt) {
     if (const double x = Gaussian(random, index); std::abs(x) <= 2) return x;
   }

@@ -17,8 +17,8 @@
 namespace weft {
 namespace {
 
-// linear_cross_entropy_gradient(x, w, t, drow [, bias]) has the inputs of linear_cross_entropy(x, w, t [, bias]), and
-// this one.
+// The input `drow` of linear_cross_entropy_gradient(x, w, t, drow [, bias]). The other inputs are those of
+// linear_cross_entropy(x, w, t [, bias]).
 constexpr int kRowGradientInput = 3;
 
 bool IsGradientOf(const Node& node, const Node& loss) {
@@ -80,7 +80,7 @@ class LossLowering {
 
   Replay& replay_;
   const Program& program_;
-  std::vector<uint32_t> gradients_;  // nodes linear_cross_entropy_gradient
+  std::vector<uint32_t> gradients_;  // indices of the nodes linear_cross_entropy_gradient
 };
 
 }  // namespace

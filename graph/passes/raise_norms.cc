@@ -18,14 +18,13 @@ namespace {
 
 constexpr char kPattern[] = "norm";
 
-// The parts of gain · (x - mean) / sqrt(variance + epsilon), which is a norm of rows [..., C], found from its last
-// product upwards. Without the mean it is an RMS norm.
+// The parts of gain · (x - mean) / sqrt(variance + epsilon), a norm of rows [..., C], found from its last product
+// upwards. Without the mean it is an RMS norm.
 class NormMatch {
  public:
   explicit NormMatch(const PatternRewriter& r) : pattern(r), r_(r) {}
 
-  // Matches `end`, a product. Returns false if it is no norm. If `problem` is set afterwards, it is one that can't be
-  // raised.
+  // Matches the product `end`. Returns false if it is not a norm. If it is a norm that can't be raised, sets `problem`.
   bool Match(ValueId end) {
     Flatten(end, /*inverse=*/false);
     if (denominators_.size() != 1 || numerators_.empty() || numerators_.size() > 2) return false;
@@ -68,8 +67,8 @@ class NormMatch {
     }
   }
 
-  // Returns the value y [..., C] whose mean over each row is `id` [..., 1]; kNoValue if there is none. `shape` is that
-  // of y.
+  // Returns the value y, of this shape [..., C], whose mean over each row is `id` [..., 1]. Returns kNoValue if there
+  // is none.
   ValueId Averaged(ValueId id, const Shape& shape) {
     Shape column = shape;
     column.set_dim(-1, 1);
@@ -165,7 +164,7 @@ VarList Raised(PatternRewriter& r, const Node& last, NormMatch& match, ValueId b
 
 // Rewrite (x - mean(x)) / sqrt(mean((x - mean(x))²) + epsilon) to layer_norm(x), with or without a gain
 // Rewrite x / sqrt(mean(x²) + epsilon) to rms_norm(x), with or without a gain
-// If a gain or a bias follows, this product is not yet the last node.
+// If a gain or a bias follows, `last` is not the last node of the pattern, and nothing is done.
 VarList RaiseProduct(PatternRewriter& r, const Node& last) {
   const ValueId product = last.output(0);
   NormMatch match(r);
