@@ -1,11 +1,16 @@
-// OpDef: everything Weft knows about one kind of op, as constant data in the op's own file (see docs/add_an_op.md).
+// An OpDef holds everything that Weft knows about one kind of op, as constant data in the op's own file
+// (docs/add_an_op.md tells how to write one).
 //
 // Concepts:
 //   Var     the user's handle of a value on a tape.
 //   Attrs   an op's constants (an axis, a rate): a small trivially copyable struct, kept inline.
-//   Rect    a rectangle of a value seen as [rows, cols], the last axis against all the others. The tiles of a node are
-//           rectangles of its domain; OpDef::access tells what a tile reads and writes of every operand.
-//   Kernel  computes one tile. It can't fail, opens no parallel loop and gives bits that don't depend on the tiling.
+//   Rect    a rectangle of a value seen as a matrix [rows, cols], whose columns are the last axis. The tiles of a node
+//           are rectangles of its domain. OpDef::access tells which rectangle of each operand a tile reads or writes.
+//   Kernel  computes one tile. A kernel cannot fail and opens no parallel loop; its bits do not depend on the tiling.
+//
+//   constexpr OpDef kScale = {.name = "scale", .infer = InferSame, .kernels = {Kernel<float>, Kernel<double>},
+//                             .cut = Cut::kBoth, .in_place = 0, .gradient = Gradient, .reference = Reference,
+//                             .attrs = AttrOpsOf<ScaleAttrs>(), .examples = kExamples};
 #ifndef WEFT_CORE_OP_H_
 #define WEFT_CORE_OP_H_
 
@@ -41,7 +46,7 @@ struct Var {
   ValueId id = kNoValue;
 
   explicit operator bool() const { return tape != nullptr; }
-  // By value: recording moves the values, so that a reference would not last.
+  // Returns a copy: recording moves the tape's values, so a reference would dangle.
   TensorType type() const;
   Shape shape() const { return type().shape; }
   int64_t dim(int axis) const { return shape().dim(axis); }
@@ -89,7 +94,7 @@ class Attrs {
   alignas(8) std::byte bytes_[kCapacity];
 };
 
-// How attributes of one struct are compared, hashed and printed ("axis=1 keep=true").
+// Compares, hashes and prints ("axis=1 keep=true") the attributes of one struct.
 struct AttrOps {
   bool (*equal)(const Attrs&, const Attrs&) = nullptr;
   size_t (*hash)(const Attrs&) = nullptr;
@@ -105,7 +110,8 @@ struct Rect {
 };
 constexpr Rect WholeRect(const Shape& shape) { return {0, shape.rows(), 0, shape.cols()}; }
 
-struct OpArgs {  // what is known of a node when it is compiled
+// A node at compile time: its attributes and types.
+struct OpArgs {
   const Attrs& attrs;
   TypeSpan inputs, outputs;
 };
@@ -114,8 +120,8 @@ struct KernelArgs {
   const Attrs& attrs;
   absl::Span<const Tensor> inputs, outputs;
   const void* prepared = nullptr;  // Prepared::state
-  std::byte* workspace = nullptr;  // Prepared::workspace bytes of this worker's own
-  RandomStream random;             // seed and step of this run; a random op's attributes hold its stream
+  std::byte* workspace = nullptr;  // Prepared::workspace bytes, which belong to this worker
+  RandomStream random;             // seed and step of this run; a random op's attributes hold its stream number
 
   template <class T>
   const T* input(int i) const {
@@ -133,34 +139,36 @@ using KernelFunction = void (*)(const KernelArgs&, Rect tile);
 struct GradientArgs {
   const Attrs& attrs;
   VarSpan inputs, outputs;
-  VarSpan grads;  // one per output; a null Var where nothing flows back
+  VarSpan grads;  // one per output; an empty Var for an output that the loss does not depend on
 
   Var input(int i) const { return inputs[i]; }
   Var output(int i) const { return outputs[i]; }
   Var grad(int i) const { return grads[i]; }
 };
-using GradientFunction = VarList (*)(const GradientArgs&);  // one per input; a null Var for no gradient
+// Records and returns one gradient per input; an empty Var for an input that has none.
+using GradientFunction = VarList (*)(const GradientArgs&);
 
-// Values as doubles, whatever their dtype: for slow and plain statements of what an op computes.
+// Values of any dtype as doubles, for the slow and plain reference of an op in tests.
 struct ReferenceArgs {
   const Attrs& attrs;
   TypeSpan input_types, output_types;
   absl::Span<const std::vector<double>> inputs;
-  absl::Span<std::vector<double>> outputs;  // already of the right sizes, filled with zeros
-  RandomStream random;                      // as the kernel's
+  absl::Span<std::vector<double>> outputs;  // have the outputs' sizes, filled with zeros
+  RandomStream random;                      // the same as the kernel's
 };
 
+// Along which axes of the domain [rows, cols] a node may be cut into tiles.
 enum class Cut : uint8_t { kNone, kRows, kCols, kBoth };
 
-// In which dtype an op gets its f32 inputs when a program is compiled in bf16 (CompileOptions::precision).
+// The dtype of an op's f32 inputs in a program that is compiled in bf16 (CompileOptions::precision).
 enum class Autocast : uint8_t {
   kAsRecorded,  // f32
   kProduct,     // bf16
-  kFollow,      // bf16 if one of them is: what moves values, or maps each to one
-  kFirst,       // the first as it is, the others f32: what takes bf16, but computes and keeps sums in f32
+  kFollow,      // bf16 if any input is: for ops that move values or map each value to one
+  kFirst,       // input 0 keeps its dtype, the others are f32: for ops that read bf16, but compute and add in f32
 };
 
-// What an op makes ready at compile time, knowing its tiles.
+// State and memory that an op prepares at compile time, when its tiles are known.
 struct Prepared {
   std::shared_ptr<const void> state;
   size_t workspace = 0;  // bytes that each worker needs while it runs a tile
@@ -170,65 +178,67 @@ struct Cost {
   double flops = 0, bytes = 0;
 };
 
-// One row of the op table test.
+// One case of the op table test (tests/op_table_test.cc).
 struct OpExample {
-  // The inputs' types: "[2,3] i32[4]". Where no dtype is said, f32 and f64, and bf16 if there is a kernel.
+  // The inputs' types: "[2,3] i32[4]". A type without dtype stands for f32 and f64, and for bf16 if the op has a
+  // kernel.
   const char* in = "";
-  VarList (*record)(VarSpan in) = nullptr;  // records the op; null: the op without attributes
-  double low = -1, high = 1;                // float inputs are uniform over [low, high)
+  VarList (*record)(VarSpan in) = nullptr;  // records the op; null: records it without attributes
+  double low = -1, high = 1;                // float inputs are drawn uniformly from [low, high)
   int below = 2;                            // integer inputs are drawn from 0 .. below - 1
-  const char* out = nullptr;                // the type of output 0, where the example proves the shape rule
-  const char* error = nullptr;              // recording fails, and the message contains this
-  double tolerance = 0;                     // f32 against the reference: relative and absolute; 0 is 2e-6
-  bool check_gradient = true;               // false where a finite difference would straddle a kink or jump
+  const char* out = nullptr;                // the expected type of output 0; null: not checked
+  const char* error = nullptr;              // recording must fail with a message that contains this text
+  double tolerance = 0;                     // relative and absolute, of f32 against the reference; 0: 2e-6
+  bool check_gradient = true;               // false where finite differences fail, as at a kink or jump
 };
 
 struct OpDef {
   const char* name;
-  absl::StatusOr<Types> (*infer)(const Attrs&, TypeSpan inputs) = nullptr;  // one type per output
-  // By the dtype of input 0 (of output 0 where there are no inputs): f32, f64, bf16, i32, bool. One for bf16 computes
-  // in f32 and rounds once; other inputs and outputs of it may be f32, as `infer` says.
+  absl::StatusOr<Types> (*infer)(const Attrs&, TypeSpan inputs) = nullptr;  // checks inputs; returns the outputs' types
+  size_t outputs = 1;                                                       // number of outputs; 0: it varies
+  // One kernel for each dtype (f32, f64, bf16, i32, bool) of input 0, or of output 0 if there are no inputs. A bf16
+  // kernel computes in f32 and rounds once. Its other operands may be f32, if `infer` says so.
   std::array<KernelFunction, kDTypeCount> kernels = {};
   Prepared (*prepare)(const OpArgs&, absl::Span<const Rect> tiles) = nullptr;
 
-  int domain = -1;  // what the tiles cut: -1 output 0, else this input
+  int domain = -1;  // the operand that tiles cut: this input, or output 0 if -1
   Cut cut = Cut::kNone;
   int64_t (*quantum)(const OpArgs&) = nullptr;         // tiles begin at multiples of this many rows; null: 1
-  int64_t (*column_quantum)(const OpArgs&) = nullptr;  // and columns; null: 64
-  // What `tile` reads of input `operand`, or writes of output `operand - inputs.size()`. Null: see DefaultAccess.
+  int64_t (*column_quantum)(const OpArgs&) = nullptr;  // tiles begin at multiples of this many columns; null: 64
+  // Returns what `tile` reads of input `operand`, or writes of output `operand - inputs.size()`. Null: DefaultAccess.
   Rect (*access)(const OpArgs&, int operand, Rect tile) = nullptr;
-  int in_place = -1;  // output 0 may overwrite this input, because a tile reads of it only what it writes
-  bool view = false;  // output 0 is input 0's bytes under another shape: nothing runs
-  int writes = 0;     // the first k inputs are state, the first k outputs their next versions, in the same bytes
+  int in_place = -1;  // output 0 may overwrite this input; each tile must read only those elements that it writes
+  bool view = false;  // output 0 is input 0's bytes under another shape; nothing runs
+  int writes = 0;     // k: the first k inputs are state; the first k outputs are its next versions, in the same bytes
   bool random = false;
 
-  GradientFunction gradient = nullptr;  // null with an `elementary`: the elementary spelling is differentiated
-  const char* no_gradient = nullptr;    // the reason, for an op that has none
-  // Ordinary nodes that take its place once gradients are expanded: for an op that has no kernels.
+  GradientFunction gradient = nullptr;  // null: `elementary`, if there is one, is differentiated
+  const char* no_gradient = nullptr;    // for an op without a gradient: the reason
+  // For an op without kernels: the nodes that replace it after gradients are expanded.
   VarList (*lower)(const Attrs&, VarSpan inputs) = nullptr;
   VarList (*elementary)(const Attrs&, VarSpan inputs) = nullptr;  // the same mathematics in smaller ops
-  VarList (*in_eval)(const Attrs&, VarSpan inputs) = nullptr;     // what stands in for it in mode kEval
-  void (*reference)(const ReferenceArgs&) = nullptr;              // scalar loops, where there is no elementary spelling
+  VarList (*in_eval)(const Attrs&, VarSpan inputs) = nullptr;     // replaces the op in mode kEval
+  void (*reference)(const ReferenceArgs&) = nullptr;              // scalar loops, for an op without `elementary`
   Autocast autocast = Autocast::kAsRecorded;
 
-  Cost (*cost)(const OpArgs&) = nullptr;  // null: one flop an output element, each operand's bytes once
-  AttrOps attrs = {};                     // AttrOpsOf<T>(), or nothing where there are no attributes
+  Cost (*cost)(const OpArgs&) = nullptr;  // null: one flop for each output element, and each operand's bytes once
+  AttrOps attrs = {};                     // AttrOpsOf<T>(), or {} for an op without attributes
   absl::Span<const OpExample> examples = {};
 };
 
-// The default for OpDef::access: an operand with the domain's rows and cols is touched at `tile` itself, one with its
-// rows only at the tile's rows, any other as a whole.
+// The default of OpDef::access. If an operand has as many rows and columns as the domain, returns `tile`; if it has as
+// many rows, the tile's rows; otherwise the whole operand.
 Rect DefaultAccess(const OpArgs& args, const Shape& domain, int operand, Rect tile);
-// What `op` touches: its own access, or the default.
+// Returns the rectangle of `operand` that `tile` reads or writes.
 Rect Access(const OpDef& op, const OpArgs& args, int operand, Rect tile);
-// The shape that the tiles of a node cut.
+// Returns the shape of the operand that tiles cut.
 const Shape& DomainShape(const OpDef& op, const OpArgs& args);
-KernelFunction KernelFor(const OpDef& op, TypeSpan inputs, TypeSpan outputs);  // null if there is none
+KernelFunction KernelFor(const OpDef& op, TypeSpan inputs, TypeSpan outputs);  // null if `op` has none for these dtypes
 Cost CostOf(const OpDef& op, const OpArgs& args);
-double OperandBytes(const OpArgs& args);  // of all inputs and outputs
+double OperandBytes(const OpArgs& args);  // the sum over all inputs and outputs
 std::string PrintAttrs(const OpDef& op, const Attrs& attrs);
 
-template <int64_t kFlops>  // a cost of so many flops for each element of output 0
+template <int64_t kFlops>  // the cost of kFlops flops for each element of output 0
 Cost FlopsPerElement(const OpArgs& args) {
   return {.flops = static_cast<double>(kFlops) * args.outputs[0].shape.elements(), .bytes = OperandBytes(args)};
 }

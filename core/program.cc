@@ -5,7 +5,7 @@ namespace {
 
 absl::StatusOr<Types> InferSource(const Attrs& attrs, TypeSpan) { return Types{attrs.as<SourceAttrs>().type}; }
 absl::StatusOr<Types> InferGroup(const Attrs&, TypeSpan) { return Types{TensorType{kBool, {}}}; }
-// Inputs are the loss and what to differentiate by; the outputs have the types of the latter.
+// Input 0 is the loss. Output i is the gradient by input i + 1, and has its type.
 absl::StatusOr<Types> InferGradient(const Attrs&, TypeSpan in) { return Types(in.begin() + 1, in.end()); }
 
 constexpr OpDef Source(const char* name) {
@@ -18,8 +18,10 @@ constexpr OpDef kInputOp = Source("input");
 constexpr OpDef kParameterOp = Source("parameter");
 constexpr OpDef kConstantOp = Source("constant");
 constexpr OpDef kGroupOp = {.name = "group", .infer = InferGroup, .no_gradient = "it only orders"};
-constexpr OpDef kGradientOp = {
-    .name = "gradient", .infer = InferGradient, .no_gradient = "it is expanded before it is differentiated"};
+constexpr OpDef kGradientOp = {.name = "gradient",
+                               .infer = InferGradient,
+                               .outputs = 0,
+                               .no_gradient = "it is expanded before it is differentiated"};
 
 Types Program::InputTypes(const Node& n) const {
   Types types;

@@ -1,6 +1,7 @@
-// A program: the nodes and values that a tape records and that the compiler rewrites.
+// A Program holds the nodes and values that a tape records and that the compiler rewrites.
 //
-// Nodes stand in topological order: a node's inputs are outputs of nodes before it. Everything is named by an index.
+// The order of nodes is topological: the inputs of a node are outputs of earlier nodes. Ids are indices into the
+// tables.
 #ifndef WEFT_CORE_PROGRAM_H_
 #define WEFT_CORE_PROGRAM_H_
 
@@ -35,10 +36,10 @@ struct Value {
   NodeId producer = kNoNode;
 };
 
-// A target that a loss leaves out, unless it is told another (PyTorch's number).
+// The default target that a loss ignores, as PyTorch's.
 inline constexpr int32_t kIgnoredTarget = -100;
 
-// What is known of the integers that will be fed to an input: each is in [0, below), or is `ignored`.
+// The range of the integers that are fed to an input: each is in [0, below), or equals `ignored`.
 struct InputBounds {
   int64_t below = 0;  // 0: not checked
   int64_t ignored = std::numeric_limits<int64_t>::min();
@@ -51,9 +52,9 @@ struct InputSpec {
 };
 
 enum class ParameterKind : uint8_t {
-  kWeight,  // learnt: saved in model.safetensors
-  kState,   // an optimizer's moments, running statistics: saved in checkpoints only
-  kCache    // what a text that is being generated needs: never saved, and writing it is no update
+  kWeight,  // learnt; saved in model.safetensors
+  kState,   // an optimizer's moments, running statistics; saved in checkpoints only
+  kCache    // keys and values of earlier tokens during generation; never saved, and writing one is no update
 };
 
 struct ParameterSpec {
@@ -72,11 +73,11 @@ struct Program {
   std::vector<Node> nodes;
   std::vector<Value> values;
   std::vector<std::string> scopes = {""};  // "gpt/h.3/mlp"
-  // What the ops input, parameter and constant name by index (see SourceAttrs).
+  // The tables into which the attributes of input, parameter and constant nodes point (SourceAttrs::index).
   std::vector<InputSpec> inputs;
   std::vector<ParameterSpec> parameters;
   std::vector<ConstantData> constants;
-  uint32_t streams = 0;  // of random numbers, given out so far
+  uint32_t streams = 0;  // number of random streams in use
 
   const Node& node(NodeId id) const { return nodes[static_cast<uint32_t>(id)]; }
   Node& node(NodeId id) { return nodes[static_cast<uint32_t>(id)]; }
@@ -86,11 +87,11 @@ struct Program {
 
   Types InputTypes(const Node& n) const;
   Types OutputTypes(const Node& n) const;
-  // Appends a node and its outputs; what it says is not checked.
+  // Appends a node and its outputs, without checking them.
   NodeId Append(const OpDef& op, const Attrs& attrs, absl::Span<const ValueId> inputs, TypeSpan outputs, ScopeId scope);
 };
 
-// The attributes of kInputOp, kParameterOp and kConstantOp: which entry of the program's table, and its type.
+// The attributes of kInputOp, kParameterOp and kConstantOp: an index into the program's table, and the entry's type.
 struct SourceAttrs {
   TensorType type;
   int32_t index = 0;
@@ -100,8 +101,8 @@ struct SourceAttrs {
   }
 };
 
-// The ops that only the tape and the compiler record. They have no kernel: the runner points their outputs at the fed
-// tensor, the parameter or the constant; `group` only orders, and `gradient` is gone when a graph is compiled.
+// The ops that only the tape and the compiler record. They have no kernels. The runner points the outputs of the first
+// three at the fed tensor, the parameter or the constant. A group only orders; compilation expands a gradient.
 extern const OpDef kInputOp, kParameterOp, kConstantOp, kGroupOp, kGradientOp;
 
 }  // namespace weft

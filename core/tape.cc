@@ -38,8 +38,8 @@ VarList Tape::Copy(const Program& from, const Node& node, VarSpan inputs) {
 void Tape::Fail(const absl::Status& status) {
   if (!status_.ok() || status.ok()) return;
   const std::string& scope = program_.scopes[static_cast<uint32_t>(scope_)];
-  const bool named = called_ == nullptr || absl::StartsWith(status.message(), absl::StrCat(called_, ":"));
-  status_ = named ? status : Annotate(status, called_);
+  const bool named = function_ == nullptr || absl::StartsWith(status.message(), absl::StrCat(function_, ":"));
+  status_ = named ? status : Annotate(status, function_);
   if (!scope.empty()) status_ = absl::Status(status.code(), absl::StrCat(status_.message(), "; at ", scope));
 }
 
@@ -127,9 +127,8 @@ absl::Status Tape::CheckWrites(const OpDef& op, VarSpan inputs) const {
 }
 
 VarList Tape::Record(const OpDef& op, const Attrs& attrs, VarSpan inputs) {
-  constexpr int kPoisoned = 8;  // no op with a fixed number of outputs has more
   if (status_.ok()) Fail(CheckInputs(op.name, inputs));
-  if (!status_.ok()) return VarList(kPoisoned, Poison());
+  if (!status_.ok()) return VarList(std::max<size_t>(op.outputs, 1), Poison());
   Types input_types;
   absl::InlinedVector<ValueId, 4> ids;
   for (Var v : inputs) {
@@ -145,12 +144,13 @@ VarList Tape::Record(const OpDef& op, const Attrs& attrs, VarSpan inputs) {
     }
   }
   if (types.ok() && !op.view && op.lower == nullptr && KernelFor(op, input_types, *types) == nullptr &&
-      op.name != kGradientOp.name && op.name != kGroupOp.name) {
+      &op != &kGradientOp && &op != &kGroupOp) {
     const DType dtype = inputs.empty() ? types->front().dtype : input_types[0].dtype;
     types = ShapeError(op.name, absl::StrCat("not defined for ", Name(dtype)), input_types);
   }
   Fail(types.ok() ? CheckWrites(op, inputs) : types.status());
-  if (!status_.ok()) return VarList(kPoisoned, Poison());
+  if (!status_.ok()) return VarList(std::max<size_t>(op.outputs, 1), Poison());
+  WEFT_CHECK(op.outputs == 0 || op.outputs == types->size());
   const NodeId id = program_.Append(op, attrs, ids, *types, scope_);
   VarList outputs;
   for (uint32_t i = 0; i < types->size(); ++i) outputs.push_back({this, program_.node(id).output(i)});
@@ -208,15 +208,29 @@ const std::string& Tape::ParameterName(Var parameter) const {
   return program_.parameters[node.attrs.as<SourceAttrs>().index].name;
 }
 
-FunctionScope::FunctionScope(const char* function, VarSpan inputs)
-    : tape_(inputs.empty() ? nullptr : inputs[0].tape), outermost_(tape_ != nullptr && tape_->called_ == nullptr) {
-  WEFT_CHECK(tape_ != nullptr && "the first input, whose tape is recorded on, is an empty Var");
-  if (outermost_) tape_->called_ = function;
-  if (ok()) tape_->Fail(tape_->CheckInputs(function, inputs));
+VarList CompositeAll(const char* function, VarSpan inputs, size_t outputs,
+                     absl::FunctionRef<absl::StatusOr<VarList>()> body) {
+  Tape* const tape = inputs.empty() ? nullptr : inputs[0].tape;
+  WEFT_CHECK(tape != nullptr && "the first input, whose tape is recorded on, is an empty Var");
+  const bool outermost = tape->function_ == nullptr;
+  if (outermost) tape->function_ = function;
+  if (tape->status_.ok()) tape->Fail(tape->CheckInputs(function, inputs));
+  absl::StatusOr<VarList> results;
+  if (tape->status_.ok()) {
+    results = body();
+    tape->Fail(results.status());
+  }
+  if (outermost) tape->function_ = nullptr;
+  if (!tape->status_.ok()) return VarList(outputs, tape->Poison());
+  WEFT_CHECK(results->size() == outputs);
+  return *std::move(results);
 }
 
-FunctionScope::~FunctionScope() {
-  if (outermost_) tape_->called_ = nullptr;
+Var Composite(const char* function, VarSpan inputs, absl::FunctionRef<absl::StatusOr<Var>()> body) {
+  return CompositeAll(function, inputs, 1, [&]() -> absl::StatusOr<VarList> {
+    WEFT_ASSIGN_OR_RETURN(const Var result, body());
+    return VarList{result};
+  })[0];
 }
 
 Scope::Scope(Tape* tape, absl::string_view name, Naming naming)
@@ -236,9 +250,9 @@ Scope::~Scope() {
 }
 
 VarList RecordAll(const OpDef& op, VarSpan inputs, const Attrs& attrs) {
-  const auto there = std::find_if(inputs.begin(), inputs.end(), [](Var v) { return static_cast<bool>(v); });
-  WEFT_CHECK(there != inputs.end() && "all inputs are empty Vars, so that there is no tape to record on");
-  return there->tape->Record(op, attrs, inputs);
+  const auto first = std::find_if(inputs.begin(), inputs.end(), [](Var v) { return static_cast<bool>(v); });
+  WEFT_CHECK(first != inputs.end() && "all inputs are empty Vars, so that there is no tape to record on");
+  return first->tape->Record(op, attrs, inputs);
 }
 
 Var Record(const OpDef& op, std::initializer_list<Var> inputs, const Attrs& attrs) {

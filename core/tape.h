@@ -1,7 +1,7 @@
-// The tape: where a user's program is recorded, one op after the other.
+// The tape records a user's program, one op after the other.
 //
-// The first thing that goes wrong while recording is kept, with op, shapes and scope; everything recorded after it does
-// nothing, so that a model is written without a check at each line. Compile returns the error, and status() tells it.
+// The tape keeps the first error, with its op, shapes and scope. What is recorded after an error does nothing, so a
+// model needs no check at each line. status() tells the error, and Compile returns it.
 //
 //   Tape tape;
 //   Var x = tape.Input("x", {kF32, {8, 64}});
@@ -18,7 +18,9 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "weft/core/program.h"
 
@@ -27,51 +29,55 @@ namespace weft {
 class Tape {
  public:
   Tape();
-  Tape(const Tape&) = delete;  // Vars point here
+  Tape(const Tape&) = delete;  // Vars point to their tape
   Tape& operator=(const Tape&) = delete;
 
-  // A value that every run is fed. Integer inputs say their range, which each run checks; a name is used once.
+  // Records a value that every run is fed. `bounds` is the range of an integer input, which each run checks. An error
+  // if another input has this name.
   Var Input(absl::string_view name, TensorType type, InputBounds bounds = {});
-  // A weight, named by the scopes it is recorded in: "h.0.mlp.c_fc.weight". Its first values depend on the seed of the
-  // Parameters it will live in and on its name. A name used twice is an error.
+  // Records a weight, named after the scopes around it: "h.0.mlp.c_fc.weight". Its initial values depend on this name
+  // and on the seed of the Parameters that will hold it. An error if another parameter has this name.
   Var Parameter(absl::string_view name, TensorType type, Initializer initializer);
-  // The one of this full name that was recorded before, for weights that are used twice; an error if there is none.
+  // Returns the parameter of this full name, for a weight that is used twice. An error if none was recorded before.
   Var FindParameter(absl::string_view full_name);
   bool HasParameter(absl::string_view full_name) const { return names_.contains(full_name); }
-  // State that is not learnt (an optimizer's moments, running statistics, caches), under its full name.
+  // Records state that is not learnt (an optimizer's moments, running statistics, caches), under its full name.
   Var State(absl::string_view full_name, TensorType type, Initializer initializer,
             ParameterKind kind = ParameterKind::kState);
-  // A tensor of constants: the bytes are copied.
+  // Records a constant with a copy of the bytes of `tensor`.
   Var Constant(const Tensor& tensor);
 
-  // Records one op, after its shape rule. On an error returns Vars that may be used, and do nothing.
+  // Checks `inputs` by the op's shape rule, records one node and returns its outputs. After an error, returns
+  // `op.outputs` Vars, at least one, that may be used like others.
   VarList Record(const OpDef& op, const Attrs& attrs, VarSpan inputs);
-  // A value that is there when all of `vars` are: for CompileOptions::update.
+  // Returns a value that is ready when all of `vars` are, for CompileOptions::update.
   Var Group(VarSpan vars);
-  // d loss / d wrt[i], for each i: one node, expanded when the tape is compiled. The loss is a float scalar. What the
-  // loss does not depend on has gradient 0.
+  // Returns d `loss` / d `wrt[i]` for each i, as one node that compilation expands. `loss` is a float scalar. The
+  // gradient by a value that the loss does not depend on is 0.
   VarList Gradient(Var loss, VarSpan wrt);
 
   const absl::Status& status() const { return status_; }
-  void Fail(const absl::Status& status);  // keeps the first error, with the current scope
+  void Fail(const absl::Status& status);  // adds the current scope to the first error and keeps it
 
-  uint32_t NextStream() { return program_.streams++; }  // for a random op's attributes
+  uint32_t NextStream() { return program_.streams++; }  // a new stream of random numbers, for a random op's attributes
   const Program& program() const { return program_; }
-  uint64_t id() const { return id_; }  // no two tapes of a process have the same
-  // The parameters recorded with kind kWeight, in order.
+  uint64_t id() const { return id_; }  // differs for any two tapes of a process
+  // Returns the parameters of kind kWeight, in the order of their recording.
   VarList Weights() const;
   const std::string& ParameterName(Var parameter) const;
 
-  // For the compiler, which rewrites a program by recording it again: a tape with the tables and scopes of `program`
-  // but none of its nodes; a node of it recorded again, as it was, on other inputs; the scope of what is recorded next.
+  // For the compiler, which rewrites a program by recording it again on another tape. The new tape has the tables and
+  // scopes of `program`, but none of its nodes.
   explicit Tape(const Program& program);
+  // Records `node` of `from` on other inputs. Its outputs keep their types without another check.
   VarList Copy(const Program& from, const Node& node, VarSpan inputs);
   void SetScope(ScopeId scope) { scope_ = scope; }
   Program TakeProgram() && { return std::move(program_); }
 
  private:
   friend class Scope;
-  friend class FunctionScope;
+  friend VarList CompositeAll(const char* function, VarSpan inputs, size_t outputs,
+                              absl::FunctionRef<absl::StatusOr<VarList>()> body);
 
   Var Poison() { return {this, poison_}; }
   Var AddParameter(ParameterSpec spec);
@@ -80,7 +86,7 @@ class Tape {
 
   Program program_;
   absl::Status status_;
-  ValueId poison_;  // what ops return after an error: a value of rank 6, so that shape arithmetic stays in bounds
+  ValueId poison_;  // the result of ops after an error; its rank is the maximum, so that any axis may be asked for
   ScopeId scope_{0};
   std::string name_prefix_;  // "h.0.mlp."
   absl::flat_hash_map<std::string, ScopeId> scope_ids_;
@@ -88,37 +94,34 @@ class Tape {
   absl::flat_hash_set<uint32_t> overwritten_;  // versions of state that a later version has replaced
   absl::flat_hash_set<uint32_t> state_;        // values that are versions of state
   uint64_t id_;
-  const char* called_ = nullptr;  // see FunctionScope
+  const char* function_ = nullptr;  // the outermost Composite that is being recorded
 };
 
-// The function that a user called, where it records ops of other names: errors name it first, "min: max: ...". Fails
-// the tape of the first input, which no empty Var can stand for, if another one is empty or from another tape.
+// Records a function that is spelt in other ops:
 //
 //   Var Greater(Var a, Var b) {
-//     const FunctionScope calling("greater", {a, b});
-//     return calling.ok() ? Less(b, a) : a;
+//     return Composite("greater", {a, b}, [&] { return Less(b, a); });
 //   }
-class FunctionScope {
- public:
-  FunctionScope(const char* function, VarSpan inputs);
-  FunctionScope(const char* function, std::initializer_list<Var> inputs)
-      : FunctionScope(function, VarSpan(inputs.begin(), inputs.size())) {}
-  ~FunctionScope();
-  FunctionScope(const FunctionScope&) = delete;
-  FunctionScope& operator=(const FunctionScope&) = delete;
+//   Var Norm(Var x, double order) {
+//     return Composite("norm", {x}, [&]() -> absl::StatusOr<Var> {
+//       if (!(order > 0)) return ShapeError("norm", "the order must be > 0", {x.type()});
+//       ...
+//     });
+//   }
+//
+// `inputs[0]` must not be empty. Every other input must be on its tape; otherwise that tape records an error. `body`
+// runs if the tape has no error, and returns the result or an error. Errors in `body` begin with the name of the
+// outermost `function`: "min: max: ...". After an error the result is a Var that may be used like others.
+Var Composite(const char* function, VarSpan inputs, absl::FunctionRef<absl::StatusOr<Var>()> body);
+// The same for a function that has several results: as many as `outputs`.
+VarList CompositeAll(const char* function, VarSpan inputs, size_t outputs,
+                     absl::FunctionRef<absl::StatusOr<VarList>()> body);
 
-  bool ok() const { return tape_->status().ok(); }
-
- private:
-  Tape* tape_;
-  bool outermost_;
-};
-
-// Names what is recorded while it lives: for errors and prints "outer/inner", for parameters "outer.inner.name". An
-// empty name adds nothing.
+// Names all that is recorded during its lifetime. Errors and prints show "outer/inner"; parameters are named
+// "outer.inner.name". An empty name adds nothing.
 class Scope {
  public:
-  enum Naming { kNames, kNoNames };  // kNoNames: not a part of parameters' names
+  enum Naming { kNames, kNoNames };  // kNoNames: parameters' names leave this scope out
 
   Scope(Tape* tape, absl::string_view name, Naming naming = kNames);
   ~Scope();
@@ -131,12 +134,11 @@ class Scope {
   size_t outer_prefix_;
 };
 
-// Records one op that has one output (its first is returned). The tape is that of the first input that is
-// not empty.
+// Records one op on the tape of its first input that is not empty, and returns its first output or all.
 Var Record(const OpDef& op, std::initializer_list<Var> inputs, const Attrs& attrs = {});
 VarList RecordAll(const OpDef& op, VarSpan inputs, const Attrs& attrs = {});
 
-// An empty Var is taken for a value of any op after an error, so that the op that gets it can say so.
+// An empty Var has the type of an op's result after an error, so that the op that gets it can report it.
 inline TensorType Var::type() const {
   return tape != nullptr ? tape->program().value(id).type : TensorType{kF32, {1, 1, 1, 1, 1, 1}};
 }

@@ -137,7 +137,7 @@ const Row kRows[] = {
     {[](Var x, Var ids) { return ScatterAdd(Sum(x, 2), ids, Cast(Sum(x, 2), kF64), 0); },
      "scatter_add: x and updates must be both f32"},
     {[](Var x, Var ids) { return NegativeLogLikelihood(x, ids, {.label_smoothing = 0.1}); },
-     "negative_log_likelihood: label_smoothing is of cross_entropy alone"},
+     "negative_log_likelihood: label_smoothing must be 0; only cross_entropy has it"},
     {[](Var x, Var) { return Neg(Equal(x, x)); }, "neg: scale: not defined for bool"},
     {[](Var x, Var) { return CrossEntropy(x, x, {.label_smoothing = 2}); }, "label_smoothing = 2, wanted in [0, 1]"},
 };

@@ -314,6 +314,7 @@ constexpr OpExample kExamples[] = {
 
 constexpr OpDef kAttention = {.name = "attention",
                               .infer = Infer,
+                              .outputs = 2,
                               .kernels = {Kernel<float>, Kernel<double>, Kernel<BF16>},
                               .prepare = Prepare,
                               .cut = Cut::kBoth,
@@ -330,38 +331,39 @@ constexpr OpDef kAttention = {.name = "attention",
                               .examples = kExamples};
 
 Var ScaledDotProductAttention(Var query, Var key, Var value, const ScaledDotProductOptions& options, VarSpan masks) {
-  const FunctionScope calling("attention", {query, key, value});
-  const int64_t heads = options.heads, groups = options.key_value_heads != 0 ? options.key_value_heads : heads;
-  constexpr int64_t kMaxHeads = 1 << 20;
-  if (heads < 1 || heads > kMaxHeads || groups < 1 || groups > heads) {
-    const std::string got = absl::StrCat("heads = ", heads, ", key_value_heads = ", groups);
-    query.tape->Fail(ShapeError("attention", absl::StrCat(got, ", wanted 1 <= key_value_heads <= heads <= ", kMaxHeads),
-                                {query.type(), key.type(), value.type()}));
-  }
-  if (!calling.ok()) return query;
-  const auto width = [&](Var x, int64_t in_x) -> int64_t {
-    if (x.shape().rank() != 3) return x.dim(-1);
-    if (x.dim(-1) % in_x != 0) {
-      const std::string wrong = absl::StrCat("the last axis of ", ToString(x.type()), " does not fall into ", in_x);
-      query.tape->Fail(ShapeError("attention", wrong + " heads", {query.type(), key.type(), value.type()}));
+  return Composite("attention", {query, key, value}, [&]() -> absl::StatusOr<Var> {
+    const int64_t heads = options.heads, groups = options.key_value_heads != 0 ? options.key_value_heads : heads;
+    const Types types = {query.type(), key.type(), value.type()};
+    constexpr int64_t kMaxHeads = 1 << 20;
+    if (heads < 1 || heads > kMaxHeads || groups < 1 || groups > heads) {
+      const std::string got = absl::StrCat("heads = ", heads, ", key_value_heads = ", groups);
+      return ShapeError("attention", absl::StrCat(got, ", wanted 1 <= key_value_heads <= heads <= ", kMaxHeads), types);
     }
-    return x.dim(-1) / in_x;
-  };
-  if (width(query, heads) != width(key, groups) && calling.ok()) {
-    query.tape->Fail(ShapeError("attention", "heads of queries and keys differ in width", {query.type(), key.type()}));
-  }
-  AttentionAttrs attrs = {.heads = static_cast<int32_t>(heads),
-                          .groups = static_cast<int32_t>(groups),
-                          .key_width = static_cast<int32_t>(width(key, groups)),
-                          .value_width = static_cast<int32_t>(width(value, groups)),
-                          .soft_cap = options.soft_cap,
-                          .dropout = options.dropout,
-                          .causal = options.causal};
-  attrs.scale = options.scale != 0 ? options.scale : 1 / std::sqrt(std::max(1.0, static_cast<double>(attrs.key_width)));
-  if (options.dropout > 0) attrs.stream = query.tape->NextStream();
-  VarList inputs = {query, key, value};
-  inputs.insert(inputs.end(), masks.begin(), masks.end());
-  return RecordAll(kAttention, inputs, Attrs::Of(attrs))[0];
+    const auto width = [&](Var x, int64_t in_x) -> absl::StatusOr<int32_t> {
+      if (x.shape().rank() != 3) return static_cast<int32_t>(x.dim(-1));
+      if (x.dim(-1) % in_x == 0) return static_cast<int32_t>(x.dim(-1) / in_x);
+      const std::string wrong = absl::StrCat("the last axis of ", ToString(x.type()), " does not fall into ", in_x);
+      return ShapeError("attention", wrong + " heads", types);
+    };
+    WEFT_ASSIGN_OR_RETURN(const int32_t query_width, width(query, heads));
+    WEFT_ASSIGN_OR_RETURN(const int32_t key_width, width(key, groups));
+    if (query_width != key_width) {
+      return ShapeError("attention", "heads of queries and keys differ in width", {query.type(), key.type()});
+    }
+    WEFT_ASSIGN_OR_RETURN(const int32_t value_width, width(value, groups));
+    AttentionAttrs attrs = {.heads = static_cast<int32_t>(heads),
+                            .groups = static_cast<int32_t>(groups),
+                            .key_width = key_width,
+                            .value_width = value_width,
+                            .soft_cap = options.soft_cap,
+                            .dropout = options.dropout,
+                            .causal = options.causal};
+    attrs.scale = options.scale != 0 ? options.scale : 1 / std::sqrt(std::max(1.0, static_cast<double>(key_width)));
+    if (options.dropout > 0) attrs.stream = query.tape->NextStream();
+    VarList inputs = {query, key, value};
+    inputs.insert(inputs.end(), masks.begin(), masks.end());
+    return RecordAll(kAttention, inputs, Attrs::Of(attrs))[0];
+  });
 }
 
 }  // namespace weft

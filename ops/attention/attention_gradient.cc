@@ -204,6 +204,7 @@ AttentionGradients AttentionGradientOf(const AttentionAttrs& attrs, VarSpan inpu
 
 constexpr OpDef kAttentionGradient = {.name = "attention_gradient",
                                       .infer = Infer,
+                                      .outputs = 3,
                                       .kernels = {Kernel<float>, Kernel<double>, Kernel<BF16>},
                                       .prepare = Prepare,
                                       .cut = Cut::kBoth,

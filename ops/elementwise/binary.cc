@@ -1,7 +1,6 @@
 // Elementwise functions of two inputs that broadcast.
 //
-// An op is a row: its kernels, the same in double arithmetic, the gradient and the examples. Functions that are spelt
-// in other ops follow at the end.
+// An op is a row: its kernels, the same in double arithmetic, the gradient and the examples.
 #include <algorithm>
 #include <cmath>
 

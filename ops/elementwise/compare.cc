@@ -4,6 +4,7 @@
 // kernels, reference and examples. The others are spelt in these.
 #include <functional>
 
+#include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/kernels/elementwise.h"
@@ -51,6 +52,13 @@ constexpr OpDef Predicate(OpDef row) {
   row.access = BroadcastAccess;
   row.no_gradient = "it is constant except for jumps";
   return row;
+}
+
+absl::Status CheckBools(const char* op, VarSpan inputs) {
+  for (Var x : inputs) {
+    if (x.dtype() != kBool) return ShapeError(op, absl::StrCat("not defined for ", Name(x.dtype())), {x.type()});
+  }
+  return absl::OkStatus();
 }
 
 constexpr OpExample kEqualExamples[] = {
@@ -133,5 +141,35 @@ constexpr OpDef kOr = Predicate<kOr>({
     .examples = kLogicExamples,
 });
 Var Or(Var a, Var b) { return Record(kOr, {a, b}); }
+
+Var Greater(Var a, Var b) {
+  return Composite("greater", {a, b}, [&] { return Less(b, a); });
+}
+
+Var GreaterEqual(Var a, Var b) {
+  return Composite("greater_equal", {a, b}, [&] { return LessEqual(b, a); });
+}
+
+Var NotEqual(Var a, Var b) {
+  return Composite("not_equal", {a, b}, [&] { return Not(Equal(a, b)); });
+}
+
+Var IsNan(Var x) {
+  return Composite("is_nan", {x}, [&] { return NotEqual(x, x); });
+}
+
+Var Not(Var x) {
+  return Composite("not", {x}, [&]() -> absl::StatusOr<Var> {
+    WEFT_RETURN_IF_ERROR(CheckBools("not", {x}));
+    return Equal(x, FillLike(x, false));
+  });
+}
+
+Var Xor(Var a, Var b) {
+  return Composite("xor", {a, b}, [&]() -> absl::StatusOr<Var> {
+    WEFT_RETURN_IF_ERROR(CheckBools("xor", {a, b}));
+    return NotEqual(a, b);
+  });
+}
 
 }  // namespace weft

@@ -153,4 +153,41 @@ constexpr OpDef kAbs = Unary<UnaryFunction::kAbs, [](double x) { return std::abs
 });
 Var Abs(Var x) { return x.dtype() == kI32 ? Maximum(x, -x) : Record(kAbs, {x}); }
 
+Var Neg(Var x) {
+  return Composite("neg", {x}, [&] { return x.dtype() == kI32 ? FillLike(x, 0) - x : Scale(x, -1); });
+}
+
+Var Sign(Var x) {
+  return Composite("sign", {x}, [&] {
+    const Var zero = Number(x, 0);
+    return Cast(Greater(x, zero), x.dtype()) - Cast(Less(x, zero), x.dtype());
+  });
+}
+
+Var Square(Var x) {
+  return Composite("square", {x}, [&] { return x * x; });
+}
+
+Var Rsqrt(Var x) {
+  return Composite("rsqrt", {x}, [&] { return 1 / Sqrt(x); });
+}
+
+Var Silu(Var x) {
+  return Composite("silu", {x}, [&] { return x * Sigmoid(x); });
+}
+
+Var Clamp(Var x, double low, double high) {
+  return Composite("clamp", {x}, [&] { return Minimum(Maximum(x, Number(x, low)), Number(x, high)); });
+}
+
+Var Pow(Var x, double exponent) {
+  return Composite("pow", {x}, [&] {
+    if (exponent == 2) return x * x;
+    if (exponent == 3) return x * x * x;
+    if (exponent == 0.5) return Sqrt(x);
+    if (exponent == -1 && x.dtype() != kI32) return 1 / x;
+    return Pow(x, Number(x, exponent));
+  });
+}
+
 }  // namespace weft

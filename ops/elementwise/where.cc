@@ -63,15 +63,12 @@ constexpr OpDef kWhere = {.name = "where",
                           .examples = kExamples};
 
 Var Where(Var mask, Var a, Var b) {
-  const FunctionScope calling("where", {mask, a, b});
-  if (!calling.ok()) return mask;
-  const std::optional<Shape> values = Broadcast(a.shape(), b.shape());
-  const std::optional<Shape> shape = values ? Broadcast(*values, mask.shape()) : std::nullopt;
-  if (!shape) {
-    a.tape->Fail(ShapeError("where", "the inputs don't broadcast", {mask.type(), a.type(), b.type()}));
-    return a;
-  }
-  return Record(kWhere, {BroadcastTo(a, *shape), BroadcastTo(b, *shape), BroadcastTo(mask, *shape)});
+  return Composite("where", {mask, a, b}, [&]() -> absl::StatusOr<Var> {
+    const std::optional<Shape> values = Broadcast(a.shape(), b.shape());
+    const std::optional<Shape> shape = values ? Broadcast(*values, mask.shape()) : std::nullopt;
+    if (!shape) return ShapeError("where", "the inputs don't broadcast", {mask.type(), a.type(), b.type()});
+    return Record(kWhere, {BroadcastTo(a, *shape), BroadcastTo(b, *shape), BroadcastTo(mask, *shape)});
+  });
 }
 
 }  // namespace weft

@@ -131,6 +131,7 @@ constexpr OpExample kExamples[] = {
 
 constexpr OpDef kTopK = {.name = "top_k",
                          .infer = Infer,
+                         .outputs = 2,
                          .kernels = {Kernel<float>, Kernel<double>, nullptr, Kernel<int32_t>},
                          .cut = Cut::kRows,
                          .gradient = Gradient,
@@ -140,9 +141,10 @@ constexpr OpDef kTopK = {.name = "top_k",
 VarList TopK(Var x, int64_t k) { return RecordAll(kTopK, {x}, Attrs::Of(TopKAttrs{.k = k})); }
 
 Var ArgMax(Var x) {
-  const FunctionScope calling("arg_max", {x});
-  const Var indices = TopK(x, 1)[1];
-  return Reshape(indices, Shape(indices.shape().dims().first(indices.shape().rank() - 1)));
+  return Composite("arg_max", {x}, [&] {
+    const Var indices = TopK(x, 1)[1];
+    return Reshape(indices, Shape(indices.shape().dims().first(indices.shape().rank() - 1)));
+  });
 }
 
 }  // namespace weft

@@ -129,6 +129,7 @@ absl::Status CheckCrossEntropy(const char* op, const CrossEntropyAttrs& attrs, T
 
 constexpr OpDef kCrossEntropy = {.name = "cross_entropy",
                                  .infer = Infer,
+                                 .outputs = 3,
                                  .kernels = {Kernel<float>, Kernel<double>},
                                  .domain = 0,
                                  .cut = Cut::kRows,
@@ -139,15 +140,14 @@ constexpr OpDef kCrossEntropy = {.name = "cross_entropy",
                                  .examples = kExamples};
 
 Var CrossEntropy(Var logits, Var targets, const CrossEntropyOptions& options) {
-  const FunctionScope calling("cross_entropy", {logits, targets});
-  if (!calling.ok()) return logits;
-  if (options.weights || IsFloat(targets.dtype())) return SpeltCrossEntropy(logits, targets, options);
-  const CrossEntropyAttrs attrs = {.ignore_index = options.ignore_index, .label_smoothing = options.label_smoothing};
-  const VarList out = RecordAll(kCrossEntropy, {logits, targets}, Attrs::Of(attrs));
-  RequireBounds("cross_entropy", targets, logits.dim(-1), "classes", options.ignore_index);
-  if (!logits.tape->status().ok()) return logits;
-  if (options.reduction == Reduction::kNone) return Reshape(out[0], targets.shape());
-  return options.reduction == Reduction::kSum ? Sum(out[0]) : Sum(out[0]) / Sum(out[2]);
+  return Composite("cross_entropy", {logits, targets}, [&]() -> absl::StatusOr<Var> {
+    if (options.weights || IsFloat(targets.dtype())) return SpeltCrossEntropy(logits, targets, options);
+    const CrossEntropyAttrs attrs = {.ignore_index = options.ignore_index, .label_smoothing = options.label_smoothing};
+    const VarList out = RecordAll(kCrossEntropy, {logits, targets}, Attrs::Of(attrs));
+    RequireBounds("cross_entropy", targets, logits.dim(-1), "classes", options.ignore_index);
+    if (options.reduction == Reduction::kNone) return Reshape(out[0], targets.shape());
+    return options.reduction == Reduction::kSum ? Sum(out[0]) : Sum(out[0]) / Sum(out[2]);
+  });
 }
 
 }  // namespace weft

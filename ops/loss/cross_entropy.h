@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "weft/core/program.h"
 #include "weft/core/tensor.h"
 #include "weft/ops/ops.h"
@@ -25,7 +26,7 @@ constexpr bool IsValidTarget(int64_t target, const CrossEntropyAttrs& attrs, int
 }
 
 // Of class weights, or of targets that are probabilities, spelt in other ops.
-Var SpeltCrossEntropy(Var logits, Var targets, const CrossEntropyOptions& options);
+absl::StatusOr<Var> SpeltCrossEntropy(Var logits, Var targets, const CrossEntropyOptions& options);
 
 // What both ops ask of logits [..., V] and targets i32 [...].
 absl::Status CheckCrossEntropy(const char* op, const CrossEntropyAttrs& attrs, TypeSpan in);

@@ -80,6 +80,7 @@ constexpr OpExample kExamples[] = {
 
 constexpr OpDef kLinearCrossEntropyGradient = {.name = "linear_cross_entropy_gradient",
                                                .infer = Infer,
+                                               .outputs = 0,
                                                .lower = Lower,
                                                .elementary = Elementary,
                                                .attrs = AttrOpsOf<LinearCrossEntropyAttrs>(),

@@ -59,6 +59,7 @@ constexpr OpExample kExamples[] = {
 
 constexpr OpDef kBatchNorm = {.name = "batch_norm",
                               .infer = Infer,
+                              .outputs = 3,
                               .lower = Elementary,
                               .elementary = Elementary,
                               .in_eval = InEval,

@@ -87,6 +87,7 @@ constexpr OpExample kExamples[] = {
 
 constexpr OpDef kLayerNorm = {.name = "layer_norm",
                               .infer = Infer,
+                              .outputs = 3,
                               .kernels = {Kernel<float>, Kernel<double>, Kernel<BF16>},
                               .cut = Cut::kRows,
                               .in_place = 0,

@@ -78,6 +78,7 @@ constexpr OpExample kExamples[] = {
 
 constexpr OpDef kLayerNormGradient = {.name = "layer_norm_gradient",
                                       .infer = Infer,
+                                      .outputs = 3,
                                       .kernels = {Kernel<float>, Kernel<double>, Kernel<BF16>},
                                       .cut = Cut::kRows,
                                       .quantum = RowSumsQuantum,

@@ -74,6 +74,7 @@ constexpr OpExample kExamples[] = {
 
 constexpr OpDef kRmsNorm = {.name = "rms_norm",
                             .infer = Infer,
+                            .outputs = 2,
                             .kernels = {Kernel<float>, Kernel<double>, Kernel<BF16>},
                             .cut = Cut::kRows,
                             .in_place = 0,

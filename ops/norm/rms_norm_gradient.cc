@@ -70,6 +70,7 @@ constexpr OpExample kExamples[] = {
 
 constexpr OpDef kRmsNormGradient = {.name = "rms_norm_gradient",
                                     .infer = Infer,
+                                    .outputs = 2,
                                     .kernels = {Kernel<float>, Kernel<double>, Kernel<BF16>},
                                     .cut = Cut::kRows,
                                     .quantum = RowSumsQuantum,

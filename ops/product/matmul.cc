@@ -361,10 +361,9 @@ constexpr OpDef kMatmulAdd = {.name = "matmul_add",
                               .examples = kAddExamples};
 
 Var MatMulAdd(Var a, Var b, Var c, MatMulOptions options) {
-  const FunctionScope calling("matmul_add", {a, b, c});
   const MatMulAttrs attrs = {
       .transpose_a = options.transpose_a, .transpose_b = options.transpose_b, .f32_output = options.f32_output};
-  return Record(kMatmulAdd, {a, b, c}, Attrs::Of(attrs));
+  return Composite("matmul_add", {a, b, c}, [&] { return Record(kMatmulAdd, {a, b, c}, Attrs::Of(attrs)); });
 }
 
 Var MatMul(Var a, Var b, MatMulOptions options) {

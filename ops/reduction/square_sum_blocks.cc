@@ -81,8 +81,7 @@ constexpr OpDef kSquareSumBlocks = {.name = "square_sum_blocks",
                                     .examples = kExamples};
 
 Var SquareSum(Var x) {
-  const FunctionScope calling("square_sum", {x});
-  return Sum(Record(kSquareSumBlocks, {x}));
+  return Composite("square_sum", {x}, [&] { return Sum(Record(kSquareSumBlocks, {x})); });
 }
 
 }  // namespace weft

@@ -132,26 +132,27 @@ constexpr OpDef kPermute = {.name = "permute",
                             .examples = kExamples};
 
 Var Permute(Var x, AxisSpan axes) {
-  const FunctionScope calling("permute", {x});
-  const absl::StatusOr<AxisSet> named = MarkAxes("permute", axes, x.type());
-  x.tape->Fail(named.status());
-  if (static_cast<int>(axes.size()) != x.shape().rank()) {
-    x.tape->Fail(ShapeError("permute", absl::StrCat(axes.size(), " axes, wanted all ", x.shape().rank()), {x.type()}));
-  }
-  if (!calling.ok()) return x;
-  PermuteAttrs attrs = {.rank = x.shape().rank()};
-  for (int i = 0; i < attrs.rank; ++i) attrs.axes[i] = FrontAxis(x.shape(), axes[i]);
-  return RecordPermute(x, attrs);
+  return Composite("permute", {x}, [&]() -> absl::StatusOr<Var> {
+    const Shape shape = x.shape();
+    WEFT_RETURN_IF_ERROR(MarkAxes("permute", axes, x.type()).status());
+    if (static_cast<int>(axes.size()) != shape.rank()) {
+      return ShapeError("permute", absl::StrCat(axes.size(), " axes, wanted all ", shape.rank()), {x.type()});
+    }
+    PermuteAttrs attrs = {.rank = shape.rank()};
+    for (int i = 0; i < attrs.rank; ++i) attrs.axes[i] = FrontAxis(shape, axes[i]);
+    return RecordPermute(x, attrs);
+  });
 }
 
 Var Transpose(Var x, int axis_a, int axis_b) {
-  const int a = FrontAxis(x.shape(), axis_a), b = FrontAxis(x.shape(), axis_b);
-  for (const int axis : {a, b}) x.tape->Fail(CheckAxis("transpose", axis, {x.type()}));
-  if (!x.tape->status().ok()) return x;
-  PermuteAttrs attrs = {.rank = x.shape().rank()};
-  std::iota(attrs.axes.begin(), attrs.axes.begin() + attrs.rank, 0);
-  std::swap(attrs.axes[a], attrs.axes[b]);
-  return RecordPermute(x, attrs);
+  return Composite("transpose", {x}, [&]() -> absl::StatusOr<Var> {
+    const int a = FrontAxis(x.shape(), axis_a), b = FrontAxis(x.shape(), axis_b);
+    for (const int axis : {a, b}) WEFT_RETURN_IF_ERROR(CheckAxis("transpose", axis, {x.type()}));
+    PermuteAttrs attrs = {.rank = x.shape().rank()};
+    std::iota(attrs.axes.begin(), attrs.axes.begin() + attrs.rank, 0);
+    std::swap(attrs.axes[a], attrs.axes[b]);
+    return RecordPermute(x, attrs);
+  });
 }
 
 }  // namespace weft

@@ -81,6 +81,7 @@ constexpr OpExample kExamples[] = {
 
 constexpr OpDef kSplit = {.name = "split",
                           .infer = Infer,
+                          .outputs = 0,
                           .kernels = ForAllDTypes(Kernel),
                           .domain = 0,
                           .cut = Cut::kBoth,
@@ -91,9 +92,10 @@ constexpr OpDef kSplit = {.name = "split",
                           .attrs = AttrOpsOf<SplitAttrs>(),
                           .examples = kExamples};
 VarList Split(Var x, int axis, int parts) {
-  VarList outputs = RecordAll(kSplit, {x}, Attrs::Of(SplitAttrs{FrontAxis(x.shape(), axis), parts}));
   constexpr int kMaxPoisoned = 1 << 16;
-  if (parts > static_cast<int>(outputs.size())) outputs.resize(std::min(parts, kMaxPoisoned), outputs[0]);  // an error
+  VarList outputs = RecordAll(kSplit, {x}, Attrs::Of(SplitAttrs{FrontAxis(x.shape(), axis), parts}));
+  // After an error, a caller may still use each of the parts.
+  if (!x.tape->status().ok()) outputs.resize(std::clamp(parts, 1, kMaxPoisoned), outputs[0]);
   return outputs;
 }
 

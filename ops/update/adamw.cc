@@ -119,6 +119,7 @@ constexpr OpExample kExamples[] = {
 
 constexpr OpDef kAdamw = {.name = "adamw",
                           .infer = Infer,
+                          .outputs = 3,
                           .kernels = {Kernel<float>, Kernel<double>},
                           .cut = Cut::kBoth,
                           .writes = 3,
@@ -130,9 +131,7 @@ constexpr OpDef kAdamw = {.name = "adamw",
 
 VarList AdamWUpdate(Var w, Var m, Var v, Var grad, Var rate, Var grad_scale, Var step, const AdamWOptions& options) {
   const AdamWAttrs attrs = {options.beta1, options.beta2, options.epsilon, options.weight_decay};
-  VarList next = RecordAll(kAdamw, {w, m, v, grad, rate, grad_scale, step}, Attrs::Of(attrs));
-  next.resize(3);
-  return next;
+  return RecordAll(kAdamw, {w, m, v, grad, rate, grad_scale, step}, Attrs::Of(attrs));
 }
 
 }  // namespace weft

@@ -86,6 +86,7 @@ constexpr OpExample kExamples[] = {
 
 constexpr OpDef kSgd = {.name = "sgd",
                         .infer = Infer,
+                        .outputs = 2,
                         .kernels = {Kernel<float>, Kernel<double>},
                         .cut = Cut::kBoth,
                         .writes = 2,
@@ -97,9 +98,7 @@ constexpr OpDef kSgd = {.name = "sgd",
 
 VarList SgdUpdate(Var w, Var m, Var grad, Var rate, Var grad_scale, const SgdOptions& options) {
   const SgdAttrs attrs = {options.momentum, options.weight_decay, options.nesterov};
-  VarList next = RecordAll(kSgd, {w, m, grad, rate, grad_scale}, Attrs::Of(attrs));
-  next.resize(2);
-  return next;
+  return RecordAll(kSgd, {w, m, grad, rate, grad_scale}, Attrs::Of(attrs));
 }
 
 }  // namespace weft

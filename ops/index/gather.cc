@@ -1,0 +1,100 @@
+// Gathering, scattering and one-hot encoding, spelt as look-ups of rows.
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "weft/core/status.h"
+#include "weft/ops/all_ops.h"
+#include "weft/ops/index/embedding.h"
+#include "weft/ops/kernels/axis.h"
+#include "weft/ops/ops.h"
+
+namespace weft {
+
+Var Gather(Var x, Var ids, int axis) {
+  return Composite("gather", {x, ids}, [&]() -> absl::StatusOr<Var> {
+    const Shape shape = x.shape(), ids_shape = ids.shape();
+    const Types types = {x.type(), ids.type()};
+    const int front = FrontAxis(shape, axis);
+    WEFT_RETURN_IF_ERROR(CheckAxis("gather", front, types));
+    if (ids.dtype() != kI32) return ShapeError("gather", "ids must be i32", types);
+    if (shape.dim(front) == 0 && ids_shape.elements() > 0) {
+      return ShapeError("gather", absl::StrCat("axis ", front, " has nothing that ids could name"), types);
+    }
+    // [outer, n, inner] → [n, outer, inner] → rows by id → [outer, ids, inner].
+    const int64_t n = shape.dim(front), outer = shape.Product(0, front), inner = shape.Product(front + 1, shape.rank());
+    const Var table = Reshape(Transpose(Reshape(x, {outer, n, inner}), 0, 1), {n, outer * inner});
+    const Var rows = Reshape(Embedding(table, ids), {ids_shape.elements(), outer, inner});
+    Shape result(shape.dims().first(front));
+    for (int64_t dim : ids_shape.dims()) result.Append(dim);
+    for (int64_t dim : shape.dims().subspan(front + 1)) result.Append(dim);
+    return Reshape(Transpose(rows, 0, 1), result);
+  });
+}
+
+namespace {
+
+// Returns, for each element of `ids`, the index of the element of x that it names along `axis`, counted through all of
+// x; -1 for an id outside the axis.
+Var FlatIndices(Var x, Var ids, int axis) {
+  const Shape shape = x.shape(), at = ids.shape();
+  const int64_t n = shape.dim(axis);
+  Var index = ids * static_cast<double>(shape.Product(axis + 1, shape.rank()));
+  for (int i = 0; i < shape.rank(); ++i) {
+    if (i == axis) continue;
+    Shape along;
+    for (int j = 0; j < shape.rank(); ++j) along.Append(j == i ? at.dim(i) : 1);
+    const double stride = static_cast<double>(shape.Product(i + 1, shape.rank()));
+    index = index + Reshape(Iota(x.tape, kI32, at.dim(i)) * stride, along);
+  }
+  return MaskFill(index, Or(Less(ids, Number(ids, 0)), GreaterEqual(ids, Number(ids, static_cast<double>(n)))), -1);
+}
+
+absl::Status CheckAlong(const char* op, Var x, Var ids, int axis) {
+  const Types types = {x.type(), ids.type()};
+  WEFT_RETURN_IF_ERROR(CheckAxis(op, axis, types));
+  const auto error = [&](const auto&... parts) { return ShapeError(op, absl::StrCat(parts...), types); };
+  if (ids.dtype() != kI32) return error("ids must be i32");
+  if (x.dim(axis) == 0 && ids.shape().elements() > 0) return error("axis ", axis, " has nothing that ids could name");
+  if (ids.shape().rank() != x.shape().rank()) return error("x and ids differ in rank");
+  for (int i = 0; i < x.shape().rank(); ++i) {
+    if (i != axis && ids.dim(i) > x.dim(i)) return error("ids have ", ids.dim(i), " along axis ", i, " of ", x.dim(i));
+  }
+  if (x.shape().elements() > std::numeric_limits<int32_t>::max()) return error("x has more than 2^31 - 1 elements");
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Var TakeAlong(Var x, Var ids, int axis) {
+  return Composite("take_along", {x, ids}, [&]() -> absl::StatusOr<Var> {
+    const int front = FrontAxis(x.shape(), axis);
+    WEFT_RETURN_IF_ERROR(CheckAlong("take_along", x, ids, front));
+    return Reshape(Embedding(Reshape(x, {x.shape().elements(), 1}), FlatIndices(x, ids, front)), ids.shape());
+  });
+}
+
+Var ScatterAdd(Var x, Var ids, Var updates, int axis) {
+  return Composite("scatter_add", {x, ids, updates}, [&]() -> absl::StatusOr<Var> {
+    const int front = FrontAxis(x.shape(), axis);
+    const Types types = {x.type(), ids.type(), updates.type()};
+    WEFT_RETURN_IF_ERROR(CheckAlong("scatter_add", x, ids, front));
+    if (updates.shape() != ids.shape()) return ShapeError("scatter_add", "ids and updates differ in shape", types);
+    if (updates.dtype() != x.dtype() || (x.dtype() != kF32 && x.dtype() != kF64)) {
+      return ShapeError("scatter_add", "x and updates must be both f32 or both f64", types);
+    }
+    const int64_t n = ids.shape().elements();
+    const Var rows = Reshape(updates, {n, 1}), indices = Reshape(FlatIndices(x, ids, front), {n});
+    const Attrs attrs = Attrs::Of(EmbeddingGradientAttrs{.rows = x.shape().elements()});
+    return x + Reshape(Record(kEmbeddingGradient, {rows, indices}, attrs), x.shape());
+  });
+}
+
+Var OneHot(Var ids, int64_t n, DType dtype) {
+  return Composite("one_hot", {ids}, [&] {
+    Shape shape = ids.shape();
+    shape.Append(1);
+    return Cast(Equal(Reshape(ids, shape), Iota(ids.tape, kI32, n)), dtype);
+  });
+}
+
+}  // namespace weft
