@@ -1,7 +1,8 @@
-// ops/attention/attention.cc: y = softmax(scale · q kᵀ, capped, masked) · v for each head, and lse = log Σ exp(score)
-// (Vaswani et al., 2017), streamed over blocks of keys. Inputs query, key, value and up to four masks that broadcast to
-// [B, H, T, S]: bools hide a source from a target, numbers are added to the scores. Outputs y [B, T, H · value_width]
-// and lse [B, T, H]; a target that sees nothing gets zeros and -inf.
+// y = softmax(scale · q kᵀ, capped, masked) · v for each head, and lse = log Σ exp(score) (Vaswani et al., 2017).
+//
+// The kernel streams over blocks of keys and never holds the whole matrix of scores. Inputs are query, key, value and
+// up to four masks that broadcast to [B, H, T, S]: bools hide a source from a target, numbers are added to the scores.
+// Outputs are y [B, T, H · value_width] and lse [B, T, H]. A target that sees no source gets y = 0 and lse = -inf.
 #include "weft/ops/attention/attention.h"
 
 #include <cmath>
@@ -97,10 +98,10 @@ Var ByHead(Var x, int64_t heads, int64_t column, int64_t width) {
   return Permute(Reshape(x, {x.dim(0), x.dim(1), heads, width}), {0, 2, 1, 3});
 }
 
-// As what bf16 is computed in.
+// Casts bf16 to f32, in which it is computed; keeps other dtypes.
 Var Widened(Var x) { return Cast(x, ComputedIn(x.dtype())); }
 
-// Each of [B, G, n, width] for all heads that it serves.
+// Repeats each group of [B, G, n, width] for the heads that it serves.
 Var RepeatHeads(Var x, int64_t times) {
   if (times == 1) return x;
   const int64_t batch = x.dim(0), groups = x.dim(1), n = x.dim(2), width = x.dim(3);
@@ -197,18 +198,18 @@ Rect Access(const OpArgs& args, int operand, Rect tile) {
                       : ReadRect(args.inputs[2].shape, rows, sizes.sources, attrs.value_column, sizes.value_width);
 }
 
-// d of columns column .. column + d.dim(2) - 1 of x, or of x by head.
+// Pads the gradient `d` of columns column .. column + d.dim(2) - 1 of x to the gradient of x; x may also be by head.
 Var LikeOperand(Var d, Var x, int64_t column) {
   if (x.shape().rank() == 4) return Permute(Reshape(d, {x.dim(0), x.dim(2), x.dim(1), x.dim(3)}), {0, 2, 1, 3});
   return x.dim(2) == d.dim(2) ? d : Pad(d, -1, column, x.dim(2) - column - d.dim(2));
 }
 
-// Of query, key and value: attention_gradient. A number that is added to the scores gets what flows into them, spelt
-// out, which is dead code where nobody asks for it.
+// The gradients by query, key and value are those of attention_gradient. The gradient by a mask of numbers is that of
+// the scores, spelt in other ops; it is dead code unless it is used.
 VarList Gradient(const GradientArgs& args) {
   AttentionAttrs attrs = args.attrs.as<AttentionAttrs>();
   const Var query = args.input(0), key = args.input(1), value = args.input(2);
-  if (key.dim(-2) == 0) return VarList(args.inputs.size());  // nothing was seen
+  if (key.dim(-2) == 0) return VarList(args.inputs.size());  // there are no sources
   const Var dy = args.grad(0) ? args.grad(0) : FillLike(args.output(0), 0);
   attrs.by_lse = static_cast<bool>(args.grad(1));
   VarList inputs = {ByRow(query), ByRow(key), ByRow(value), args.output(0), args.output(1), dy};
@@ -255,7 +256,7 @@ Cost CostOf(const OpArgs& args) {
 }
 
 template <bool causal>
-VarList Heads2(VarSpan in) {  // two heads of queries, one of keys and values
+VarList Heads2(VarSpan in) {  // two heads of queries share one head of keys and values
   return RecordAll(
       kAttention, in,
       Attrs::Of(AttentionAttrs{.heads = 2, .key_width = 3, .value_width = 2, .scale = 0.5, .causal = causal}));
@@ -286,8 +287,10 @@ VarList DropoutExample(VarSpan in) {
 constexpr OpExample kExamples[] = {
     {.in = "[2,3,6] [2,5,3] [2,5,2]", .record = Heads2<false>, .out = "[2,3,4]"},
     {.in = "[1,5,6] [1,5,3] [1,5,2]", .record = Heads2<true>, .out = "[1,5,4]"},
-    {.in = "[1,70,6] [1,130,3] [1,130,2]", .record = Heads2<true>, .tolerance = 1e-5},  // blocks of keys and queries
-    {.in = "[2,3,6] [2,5,3] [2,5,2] [2,1,3,5]", .record = Heads2<false>},               // a bias of the scores
+    {.in = "[1,70,6] [1,130,3] [1,130,2]",
+     .record = Heads2<true>,
+     .tolerance = 1e-5},                                                   // several blocks of keys and of queries
+    {.in = "[2,3,6] [2,5,3] [2,5,2] [2,1,3,5]", .record = Heads2<false>},  // a bias is added to the scores
     {.in = "[2,3,6] [2,5,3] [2,5,2] [5] [2,3,1]", .record = Heads2<true>},
     {.in = "[2,3,6] [2,5,3] [2,5,2]", .record = SoftCapExample},
     {.in = "[2,3,6] [2,5,3] [2,5,2] [2,1,3,5]", .record = SoftCapExample},
@@ -297,7 +300,7 @@ constexpr OpExample kExamples[] = {
     {.in = "[2,5,3] [2,7,3] [2,7,2]", .record = DropoutExample},
     {.in = "[0,3,6] [0,5,3] [0,5,2]", .record = Heads2<false>},
     {.in = "[2,0,6] [2,5,3] [2,5,2]", .record = Heads2<false>},
-    {.in = "[2,3,6] [2,0,3] [2,0,2]",  // the logarithm of no sum is -inf, whose differences are no numbers
+    {.in = "[2,3,6] [2,0,3] [2,0,2]",  // lse is -inf here, and has no finite differences
      .record = Heads2<false>,
      .out = "[2,3,4]",
      .check_gradient = false},

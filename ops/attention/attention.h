@@ -1,4 +1,4 @@
-// What attention and its gradient share.
+// Declarations that attention and its gradient share.
 #ifndef WEFT_OPS_ATTENTION_ATTENTION_H_
 #define WEFT_OPS_ATTENTION_ATTENTION_H_
 
@@ -10,18 +10,19 @@
 
 namespace weft {
 
-// Queries, keys and values are [B, positions, columns], where those of the heads lie side by side from a first column
-// on, so that all three can be one array; or by head, [B, heads, positions, width].
+// Queries, keys and values are [B, positions, columns]. The columns of the heads lie side by side, beginning at
+// query_column, key_column and value_column, so that all three can be parts of one array. Each may also be by head,
+// [B, heads, positions, width].
 struct AttentionAttrs {
-  int32_t heads = 1, groups = 1;  // of queries; of keys and values, each of which serves heads / groups heads
+  int32_t heads = 1, groups = 1;  // heads of queries; heads of keys and values, which serve heads / groups heads each
   int32_t key_width = 1, value_width = 1;
   int64_t query_column = 0, key_column = 0, value_column = 0;
   double scale = 1;
   double soft_cap = 0;
   double dropout = 0;
   uint32_t stream = 0;
-  bool causal = false;  // the last target meets the last source
-  bool by_lse = false;  // of the gradient: lse's comes, too
+  bool causal = false;  // target t sees sources up to t + S - T
+  bool by_lse = false;  // for attention_gradient: the gradient of lse is an input, too
   auto Fields() const {
     return std::tuple{AttrField{"heads", heads},
                       AttrField{"groups", groups},
@@ -50,17 +51,16 @@ struct AttentionSizes {
   int64_t group_heads() const { return heads / groups; }
 };
 
-// What is wrong with query, key, value and the masks that stand from input `first_mask` on.
+// Checks query, key, value and the masks, which are the inputs from `first_mask` on.
 absl::Status CheckAttention(const char* op, const Attrs& attrs, TypeSpan in, size_t first_mask);
 
-// The columns of heads begin .. end - 1 of an operand of rank 3 in rows row_begin .. row_end - 1; of one by head, which
-// has `count` heads of `positions` positions, whole batches.
+// Rows row_begin .. row_end - 1 of heads head_begin .. head_end - 1.
 struct HeadRows {
   int64_t row_begin, row_end, head_begin, head_end;
 };
 Rect ReadRect(const Shape& operand, const HeadRows& rows, int64_t positions, int64_t column, int64_t width);
 
-// The rows of head `head` in batch `b` of an operand of either form.
+// Returns the rows of head `head` in batch `b` of an operand of either form.
 template <class T>
 Positions<T> HeadPositions(T* data, const Shape& shape, int64_t b, int64_t head, int64_t column, int64_t width) {
   if (shape.rank() == 4) return {data + (b * shape.dim(1) + head) * shape.dim(2) * width, width};
@@ -69,7 +69,7 @@ Positions<T> HeadPositions(T* data, const Shape& shape, int64_t b, int64_t head,
 
 AttentionMask MaskOfHead(const Tensor& mask, int64_t b, int64_t head);
 
-// Head `head` of batch `b`, for a kernel whose inputs from `first_mask` on are masks.
+// Returns head `head` of batch `b`, for a kernel whose masks are the inputs from `first_mask` on.
 template <class T>
 AttentionHead<T> HeadOf(const KernelArgs& args, const AttentionSizes& sizes, size_t first_mask, int64_t b,
                         int64_t head) {
@@ -96,22 +96,22 @@ AttentionHead<T> HeadOf(const KernelArgs& args, const AttentionSizes& sizes, siz
   return result;
 }
 
-// In elementary ops: query, key, value by head, [B, H, T, d], keys and values repeated for their heads; and the scores
-// [B, H, T, S] with masks.
+// The elementary spelling: query, key and value by head, [B, H, T, d], with keys and values repeated for their heads,
+// and the masked scores [B, H, T, S].
 struct ElementaryAttention {
   Var query, key, value, scores;
-  Var slope;  // of the soft cap, [B, H, T, S]; null without one
+  Var slope;  // derivative of the soft cap, [B, H, T, S]; empty without a cap
 };
 ElementaryAttention SpellAttention(const Attrs& attrs, VarSpan inputs, size_t first_mask);
-Var DropWeights(const Attrs& attrs, Var weights);  // the dropout of the attributes
+Var DropWeights(const Attrs& attrs, Var weights);  // applies the dropout of the attributes
 Var ByRow(Var x);                                  // [B, heads, n, width] → [B, n, heads · width]
 
-// Records attention_gradient of (query, key, value, y, lse, dy, dlse where by_lse, masks).
+// Records attention_gradient of (query, key, value, y, lse, dy, dlse if by_lse, masks).
 struct AttentionGradients {
   Var dkey, dvalue, dquery;
 };
 AttentionGradients AttentionGradientOf(const AttentionAttrs& attrs, VarSpan inputs);
-// d scores of the same inputs, in elementary ops: [B, H, T, S].
+// Returns the gradient by the scores, [B, H, T, S], for the same inputs, in elementary ops.
 Var ScoreGradient(const AttentionAttrs& attrs, VarSpan inputs);
 
 }  // namespace weft

@@ -1,8 +1,10 @@
-// ops/attention/attention_gradient.cc: of (query, key, value, y, lse, dy, dlse where by_lse, masks), all of rank 3:
-// dkey, dvalue [B, S, G · width] and dquery [B, T, H · key_width]. Scores and weights are computed again, block by
-// block:
-//   P = exp(scores - lse), dP = dy vᵀ dropped as P was, dS = P · (dP - Σ dy · y + dlse), dq = scale · dS k,
-//   dk = scale · dSᵀ q, dv = (dropped P)ᵀ dy (Dao et al., 2022); with a soft cap c, dS · (1 - tanh²) in place of dS.
+// The gradients of attention by key, value and query, from (query, key, value, y, lse, dy, dlse if by_lse, masks) of
+// rank 3.
+//
+// Outputs are dkey, dvalue [B, S, G · width] and dquery [B, T, H · key_width]. The kernel computes scores and weights
+// again, block by block (Dao et al., 2022):
+//   P = exp(scores - lse), dP = dy vᵀ with P's dropout, dS = P · (dP - Σ dy · y + dlse), dq = scale · dS k,
+//   dk = scale · dSᵀ q, dv = (dropped P)ᵀ dy. With a soft cap c, dS · (1 - tanh²) takes the place of dS.
 #include <limits>
 
 #include "weft/core/status.h"
@@ -36,11 +38,11 @@ absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
                type(sizes.targets, sizes.heads, sizes.key_width)};
 }
 
-// Tiles hold whole batches, or groups of heads.
+// Tiles hold whole batches or whole groups of heads.
 int64_t Quantum(const OpArgs& args) { return args.inputs[1].shape.dim(1); }
 int64_t ColumnQuantum(const OpArgs& args) { return args.attrs.as<AttentionAttrs>().key_width; }
 
-// The batches and groups of a tile, which is a rectangle of dkey.
+// The batches and groups of heads of a tile, which is a rectangle of dkey.
 struct TileGroups {
   int64_t batch_begin, batch_end, begin, end;
 
@@ -106,10 +108,10 @@ void Kernel(const KernelArgs& args, Rect tile) {
   }
 }
 
-// What the elementary spelling of the gradient is made of.
+// Values that the elementary spellings of the gradients share.
 struct ElementaryGradient {
   ElementaryAttention forward;
-  Var dy, weights, dscores;  // [B, H, T, value_width], [B, H, T, S] before dropout, and of the scores with masks
+  Var dy, weights, dscores;  // [B, H, T, value_width]; [B, H, T, S] before dropout; the gradient by the masked scores
 };
 
 ElementaryGradient SpellGradient(const AttentionAttrs& a, VarSpan in) {
@@ -122,7 +124,7 @@ ElementaryGradient SpellGradient(const AttentionAttrs& a, VarSpan in) {
   const auto by_target = [&](Var x) { return Reshape(Permute(x, {0, 2, 1}), {x.dim(0), x.dim(2), x.dim(1), 1}); };
   e.dy = heads_first(in[kDy]);
   Var lse = by_target(in[kLse]);
-  lse = MaskFill(lse, Equal(lse, FillLike(lse, -kInfinity)), kInfinity);  // of a target that sees nothing
+  lse = MaskFill(lse, Equal(lse, FillLike(lse, -kInfinity)), kInfinity);  // for a target that sees no source
   e.weights = Exp(e.forward.scores - lse);
   Var delta = Sum(e.dy * heads_first(in[kY]), -1, /*keep=*/true);
   if (a.by_lse) delta = delta - by_target(in[kDy + 1]);
@@ -154,7 +156,7 @@ Cost CostOf(const OpArgs& args) {
   return cost;
 }
 
-// Two heads of queries, one of keys and values.
+// Two heads of queries share one head of keys and values.
 template <bool causal, bool by_lse>
 VarList Example(VarSpan in) {
   const AttentionAttrs attrs = {

@@ -1,5 +1,7 @@
-// ops/attention/cache_append.cc: the next version of a cache [B, H, S, D], with rows [B, H, T, D] at positions i32 [B,
-// T]: cache[b, h, positions[b, t], d] = rows[b, h, t, d]. A position outside 0 .. S-1 is not written.
+// Writes rows [B, H, T, D] into a cache [B, H, S, D] at positions i32 [B, T]: cache[b, h, positions[b, t], d] = rows[b,
+// h, t, d].
+//
+// The output is the next version of the cache. A row whose position is outside 0 .. S-1 is not written.
 #include <algorithm>
 
 #include "weft/core/status.h"
@@ -22,7 +24,7 @@ absl::StatusOr<Types> Infer(const Attrs&, TypeSpan in) {
   return Types{in[0]};
 }
 
-// Calls copy(element of the rows, element of the cache) for each row that is written.
+// Calls copy(offset in rows, offset in cache) for each row that is written.
 template <class At, class Copy>
 void ForEachRow(const Shape& cache, const Shape& rows, At position, Copy copy) {
   const int64_t heads = rows.dim(1), length = rows.dim(2), width = rows.dim(3), capacity = cache.dim(2);
@@ -52,7 +54,7 @@ void Reference(const ReferenceArgs& a) {
 constexpr OpExample kExamples[] = {
     {.in = "[1,1,1,1] [1,1,1,1] i32[1,1]", .below = 1},
     {.in = "[2,3,7,5] [2,3,1,5] i32[2,1]", .below = 7, .out = "[2,3,7,5]"},
-    {.in = "[3,2,4,8] [3,2,1,8] i32[3,1]", .below = 9},  // some are not written
+    {.in = "[3,2,4,8] [3,2,1,8] i32[3,1]", .below = 9},  // some rows are not written
     {.in = "[0,2,4,8] [0,2,1,8] i32[0,1]"},
     {.in = "[2,3,7,5] [2,3,1,4] i32[2,1]", .error = "wanted a cache [B,H,S,D]"},
     {.in = "[2,3,7,5] [2,3,2,5] i32[2,1]", .error = "the positions must be i32[B,T]"},

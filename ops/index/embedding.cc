@@ -1,5 +1,4 @@
-// ops/index/embedding.cc: y[..., :] = table[ids[...], :], and 0 where an id is outside 0 .. V-1. table [V, C], ids i32
-// [...].
+// y[..., :] = table[ids[...], :] for table [V, C] and ids i32 [...], and 0 where an id is outside 0 .. V-1.
 #include "weft/ops/index/embedding.h"
 
 #include <algorithm>
@@ -35,7 +34,7 @@ void Kernel(const KernelArgs& a, Rect tile) {
   T* const y = a.output<T>(0);
   for (int64_t r = tile.row_begin; r < tile.row_end; ++r) {
     const bool known = ids[r] >= 0 && ids[r] < rows;
-    if (n == 1) {  // single look-ups are not worth a call each
+    if (n == 1) {  // a call for each single element would cost more than the copy
       y[r] = known ? table[ids[r]] : T{0};
     } else if (known) {
       std::copy_n(table + ids[r] * n, n, y + r * n);
@@ -45,7 +44,7 @@ void Kernel(const KernelArgs& a, Rect tile) {
   }
 }
 
-// dtable[v] = Σ dy over where ids = v; ids outside the table have none.
+// dtable[v] = Σ dy[i] over all i with ids[i] = v. An id outside the table adds nothing.
 VarList Gradient(const GradientArgs& a) {
   const Attrs attrs = Attrs::Of(EmbeddingGradientAttrs{.rows = a.input(0).dim(0)});
   return {Record(kEmbeddingGradient, {a.grad(0), a.input(1)}, attrs), Var()};
@@ -59,7 +58,7 @@ void Reference(const ReferenceArgs& a) {
   }
 }
 
-// By the recording function, which asks for bounds: the other examples record the op alone.
+// Calls Embedding, which checks bounds; the other examples record the op alone.
 VarList Example(VarSpan in) { return {Embedding(in[0], in[1])}; }
 
 constexpr OpExample kExamples[] = {

@@ -9,7 +9,7 @@
 namespace weft {
 
 struct EmbeddingGradientAttrs {
-  int64_t rows = 1;  // of the table
+  int64_t rows = 1;  // number of rows of the table
   auto Fields() const { return std::tuple{AttrField{"rows", rows}}; }
 };
 

@@ -1,6 +1,7 @@
-// ops/index/embedding_gradient.cc: dtable[v, :] = Σ dy[i, :] over the i with ids[i] = v; ids outside 0 .. V-1 add
-// nothing. dy [..., C], ids i32 [...], dtable [V, C]. Each tile of dtable's rows looks at all ids in order, so that a
-// row's sum has one order.
+// dtable[v, :] = Σ dy[i, :] over all i with ids[i] = v, for dy [..., C], ids i32 [...] and dtable [V, C].
+//
+// An id outside 0 .. V-1 adds nothing. Each tile of rows of dtable scans all ids in order, so that the order of every
+// sum is fixed.
 #include <algorithm>
 
 #include "weft/core/status.h"
@@ -38,7 +39,7 @@ void Kernel(const KernelArgs& a, Rect tile) {
   }
 }
 
-// d(dy) = d(dtable)[ids]
+// The gradient by dy is embedding(gradient of dtable, ids).
 VarList Gradient(const GradientArgs& a) { return {Record(kEmbedding, {a.grad(0), a.input(1)}), Var()}; }
 
 void Reference(const ReferenceArgs& a) {

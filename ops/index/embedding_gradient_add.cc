@@ -1,6 +1,7 @@
-// ops/index/embedding_gradient_add.cc: y[v, :] = x[v, :] + dy[i, :] + ... for the i with ids[i] = v, in order; ids
-// outside 0 .. V-1 add nothing. x [V, C], dy [..., C], ids i32 [...]. It works in place: a gradient of a table that is
-// used otherwise, too, gets the rows of an embedding without another [V, C].
+// y[v, :] = x[v, :] + Σ dy[i, :] over all i with ids[i] = v, in order, for x [V, C], dy [..., C] and ids i32 [...].
+//
+// An id outside 0 .. V-1 adds nothing. The op works in place: if a table has another gradient as well, the rows of an
+// embedding are added to it without another array [V, C].
 #include <algorithm>
 
 #include "weft/core/status.h"
@@ -44,7 +45,7 @@ VarList Elementary(const Attrs&, VarSpan in) {
   return {in[0] + Record(kEmbeddingGradient, {in[1], in[2]}, attrs)};
 }
 
-// As it is in place, which is what it is for.
+// The cost in place: only the rows of dy are read and added.
 Cost CostOf(const OpArgs& args) {
   return {.flops = static_cast<double>(args.inputs[1].shape.elements()), .bytes = 3.0 * args.inputs[1].bytes()};
 }
@@ -52,7 +53,7 @@ Cost CostOf(const OpArgs& args) {
 constexpr OpExample kExamples[] = {
     {.in = "[1,1] [1,1] i32[1]", .below = 1, .out = "[1,1]"},
     {.in = "[5,3] [3] i32[]", .below = 5, .out = "[5,3]"},
-    {.in = "[5,3] [7,3] i32[7]", .below = 5},  // a row gets more than one
+    {.in = "[5,3] [7,3] i32[7]", .below = 5},  // several ids name one row
     {.in = "[257,17] [10,13,17] i32[10,13]", .below = 257, .out = "[257,17]"},
     {.in = "[5,3] [37,3] i32[37]", .below = 9},  // some ids outside the table
     {.in = "[5,3] [0,3] i32[0]"},

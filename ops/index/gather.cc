@@ -1,4 +1,4 @@
-// Gathering, scattering and one-hot encoding, spelt as look-ups of rows.
+// Gather, TakeAlong, ScatterAdd and OneHot, spelt as look-ups of rows.
 #include <limits>
 
 #include "absl/strings/str_cat.h"

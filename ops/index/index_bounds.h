@@ -1,4 +1,4 @@
-// What ops that look rows up ask of an input of indices that is fed to them directly.
+// The check of integer inputs that index rows, before any values are fed.
 #ifndef WEFT_OPS_INDEX_INDEX_BOUNDS_H_
 #define WEFT_OPS_INDEX_INDEX_BOUNDS_H_
 
@@ -10,9 +10,9 @@
 
 namespace weft {
 
-// If `indices` is an Input, fails its tape unless the input's bounds allow 0 .. count - 1 only, and `ignored` where
-// there is one. An input without elements needs none. Runs then find whatever else is fed. `what` names the things that
-// are counted: "rows of the table".
+// If `indices` is an Input, fails its tape unless the input's bounds lie in 0 .. `count` - 1 and its `ignored` value,
+// if it declares one, is `ignored`. Each run then checks the fed values against the bounds. An input without elements
+// needs no bounds. `what` names the counted things in the error: "rows of the table".
 void RequireBounds(const char* op, Var indices, int64_t count, absl::string_view what,
                    std::optional<int64_t> ignored = std::nullopt);
 

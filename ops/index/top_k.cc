@@ -1,5 +1,6 @@
-// ops/index/top_k.cc: of each row along the last axis, the k greatest values and where they are, greatest first. Equal
-// values stand in the order of their places; a NaN is greater than all numbers.
+// The k greatest values of each row along the last axis and their indices, in descending order.
+//
+// Equal values are in the order of their indices. A NaN is greater than all numbers.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -33,8 +34,8 @@ bool Greater(T a, T b) {
   return a > b || (std::isnan(static_cast<double>(a)) && !std::isnan(static_cast<double>(b)));
 }
 
-// Of up to so many, the greatest so far are kept in order: most elements are compared with the least of them only. Of
-// more, in a heap of places with the least on top.
+// Maximum k for which the greatest values so far are kept sorted: most elements are compared with the least of them
+// only. A larger k uses a heap of indices, with the index of the least value on top.
 constexpr int64_t kMaxInOrder = 64;
 
 template <class T>
@@ -83,7 +84,7 @@ void Kernel(const KernelArgs& a, Rect tile) {
   }
 }
 
-// dx is dy where it was taken from, and 0 elsewhere: masked, as 0 · dy would be NaN where dy is infinite.
+// dx = dy at the indices of the outputs, and 0 elsewhere. A mask sets the zeros, since 0 · dy is NaN if dy is infinite.
 VarList Gradient(const GradientArgs& a) {
   const Shape shape = a.input(0).shape(), taken = a.output(1).shape();
   const int64_t k = taken.cols(), n = shape.cols(), rows = taken.rows();

@@ -1,4 +1,4 @@
-// ops/shape/broadcast_to.cc: x repeated along new axes and along axes of size 1.
+// Repeats x along new axes and along axes of size 1.
 #include <algorithm>
 
 #include "weft/core/status.h"
@@ -33,7 +33,7 @@ void Kernel(const KernelArgs& a, Rect tile) {
   });
 }
 
-// dx = dy summed over the axes that x was repeated along.
+// dx = dy, summed over the axes along which x was repeated.
 VarList Gradient(const GradientArgs& a) { return {SumTo(a.grad(0), a.input(0).shape())}; }
 
 double First(double x, double) { return x; }

@@ -1,4 +1,4 @@
-// ops/shape/concat.cc: the inputs one after the other along one axis.
+// Joins the inputs along one axis.
 #include <algorithm>
 
 #include "weft/core/status.h"
@@ -31,7 +31,7 @@ absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
   return Types{type};
 }
 
-// f(i, where input i lies in the output).
+// Calls f(i, part) for each input i, where `part` is its place in the output.
 template <class F>
 void ForParts(int axis, const Shape& whole, int count, const auto& shape_of, F f) {
   Part part = {.whole = whole, .axis = axis};
@@ -58,7 +58,7 @@ void Kernel(const KernelArgs& a, Rect tile) {
            [&](int i, const Part& part) { CopyToWhole(part, tile, a.inputs[i], a.outputs[0]); });
 }
 
-// Each input gets its part of dy.
+// The gradient by each input is its part of dy.
 VarList Gradient(const GradientArgs& a) {
   const int axis = a.attrs.as<ConcatAttrs>().axis, count = static_cast<int>(a.inputs.size());
   const auto as_first = [&](Var x) { return x.shape() == a.input(0).shape(); };

@@ -1,4 +1,4 @@
-// ops/shape/fill.cc: y = value, of any type.
+// y = value, for any shape and dtype.
 #include <algorithm>
 
 #include "weft/core/status.h"

@@ -1,4 +1,4 @@
-// ops/shape/flip.cc: y[..., i, ...] = x[..., n - 1 - i, ...] along one axis.
+// y[..., i, ...] = x[..., n - 1 - i, ...] along one axis.
 #include <algorithm>
 #include <cstring>
 
@@ -23,7 +23,7 @@ absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
 
 bool FlipsColumns(const Attrs& attrs, const Shape& shape) { return attrs.as<FlipAttrs>().axis == shape.rank() - 1; }
 
-// Of x the mirrored columns; or all rows, where rows are moved.
+// Along the last axis, a tile reads the mirrored columns of x; along others, it may read any row.
 Rect Access(const OpArgs& args, int operand, Rect tile) {
   const Shape& shape = args.inputs[0].shape;
   if (operand != 0) return tile;
@@ -49,7 +49,7 @@ void Kernel(const KernelArgs& a, Rect tile) {
   }
 }
 
-// dx = dy, flipped.
+// dx = flip(dy).
 VarList Gradient(const GradientArgs& a) { return {Flip(a.grad(0), a.attrs.as<FlipAttrs>().axis)}; }
 
 void Reference(const ReferenceArgs& a) {

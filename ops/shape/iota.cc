@@ -1,4 +1,4 @@
-// ops/shape/iota.cc: y[i] = i.
+// y[i] = i.
 #include <numeric>
 
 #include "weft/core/status.h"

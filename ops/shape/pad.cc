@@ -1,4 +1,4 @@
-// ops/shape/pad.cc: x with a value before and after along one axis.
+// Adds elements of one value before and after x along one axis.
 #include <algorithm>
 
 #include "weft/core/status.h"

@@ -1,4 +1,4 @@
-// ops/shape/permute.cc: y.dim(i) = x.dim(axes[i]), copied.
+// y.dim(i) = x.dim(axes[i]), with the elements copied to their new order.
 #include <algorithm>
 #include <numeric>
 
@@ -20,11 +20,12 @@ absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
     shape.Append(in[0].shape.dim(p.axes[i]));
     seen |= 1u << p.axes[i];
   }
-  WEFT_CHECK(p.rank == in[0].shape.rank() && seen == (1u << p.rank) - 1);  // Permute says what is wrong
+  WEFT_CHECK(p.rank == in[0].shape.rank() && seen == (1u << p.rank) - 1);  // Permute has checked them
   return Types{{in[0].dtype, shape}};
 }
 
-// Blocks of rows by blocks of columns, so that a cache line of the input is used by all the rows that need it.
+// Copies blocks of rows by blocks of columns, so that all rows of a block use a cache line of the input while it is
+// there.
 template <class T>
 void Kernel(const KernelArgs& a, Rect tile) {
   constexpr int64_t kBlock = 16;
@@ -62,7 +63,7 @@ Rect Access(const OpArgs& args, int operand, Rect tile) {
 
 Var RecordPermute(Var x, const PermuteAttrs& attrs) { return Record(kPermute, {x}, Attrs::Of(attrs)); }
 
-// dx is dy under the inverse permutation.
+// dx = dy under the inverse permutation.
 VarList Gradient(const GradientArgs& a) {
   const PermuteAttrs p = a.attrs.as<PermuteAttrs>();
   PermuteAttrs inverse = {.rank = p.rank};

@@ -1,4 +1,4 @@
-// ops/shape/reshape.cc: the same elements under another shape. A view: nothing runs.
+// The same elements under another shape. Reshape is a view: nothing runs.
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/ops.h"
@@ -27,7 +27,7 @@ VarList Gradient(const GradientArgs& a) { return {Reshape(a.grad(0), a.input(0).
 
 void Reference(const ReferenceArgs& a) { a.outputs[0] = a.inputs[0]; }
 
-// `shape` with its size of -1, if it has just one, made to fit x.
+// Returns `shape`. If exactly one of its sizes is -1, infers that size from x.
 Shape Resolve(const Shape& shape, int64_t elements) {
   Shape resolved = shape;
   int unknown = -1;

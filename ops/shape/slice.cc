@@ -1,4 +1,4 @@
-// ops/shape/slice.cc: y = x[..., begin:end, ...] along one axis.
+// y = x[..., begin:end, ...] along one axis.
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/attributes.h"
@@ -33,7 +33,7 @@ void Kernel(const KernelArgs& a, Rect tile) {
   CopyToPart(part, part.InWhole(tile), a.inputs[0], a.outputs[0]);
 }
 
-// dx = dy, with zeros where x was not read.
+// dx = dy, padded with zeros to the shape of x.
 VarList Gradient(const GradientArgs& a) {
   const auto [axis, begin, end] = a.attrs.as<SliceAttrs>();
   return {Pad(a.grad(0), axis, begin, a.input(0).dim(axis) - end)};

@@ -1,4 +1,4 @@
-// ops/shape/split.cc: equal parts of x along one axis, one output each.
+// Splits x into equal parts along one axis, one output for each part.
 #include <algorithm>
 
 #include "weft/core/status.h"
@@ -11,13 +11,13 @@
 namespace weft {
 namespace {
 
-constexpr int64_t kMaxOfNothing = 1024;  // parts of an axis of size 0
+constexpr int64_t kMaxEmptyParts = 1024;  // maximum number of parts of an axis of size 0
 
 absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
   const auto [axis, parts] = attrs.as<SplitAttrs>();
   WEFT_RETURN_IF_ERROR(CheckAxis("split", axis, in));
   const int64_t size = in[0].shape.dim(axis);
-  if (parts < 1 || parts > std::max(size, kMaxOfNothing) || size % parts != 0) {
+  if (parts < 1 || parts > std::max(size, kMaxEmptyParts) || size % parts != 0) {
     return ShapeError("split", absl::StrCat("axis ", axis, " does not fall into ", parts, " equal parts"), in);
   }
   Shape shape = in[0].shape;
@@ -35,14 +35,14 @@ Rect Access(const OpArgs& args, int operand, Rect tile) {
   return PartOf(args.attrs, args.inputs[0].shape, args.outputs[operand - 1].shape, operand - 1).InPart(tile);
 }
 
-// Tiles cut the input: each is copied to the parts that it touches.
+// Tiles cut the input. Each tile is copied to the parts that it overlaps.
 void Kernel(const KernelArgs& a, Rect tile) {
   for (int i = 0; i < static_cast<int>(a.outputs.size()); ++i) {
     CopyToPart(PartOf(a.attrs, a.input_shape(0), a.output_shape(i), i), tile, a.inputs[0], a.outputs[i]);
   }
 }
 
-// dx = the parts' gradients one after the other, zeros for the parts that have none.
+// dx joins the gradients of the parts; a part without a gradient counts as zeros.
 VarList Gradient(const GradientArgs& a) {
   VarList parts;
   for (size_t i = 0; i < a.outputs.size(); ++i) {
