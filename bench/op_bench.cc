@@ -1,6 +1,7 @@
-// How fast single ops run, as graphs run them, against what the machine does on the same threads in the same run: row
-// ops in GB/s, against the memory's bandwidth and that of a copy of arrays of the op's size, which may be in the cache;
-// attention and products in GFLOP/s, against the peak.
+// Measures how fast single ops run in a graph, relative to the machine's limits on the same threads in the same run.
+//
+// Row ops are in GB/s, against the memory's bandwidth and against a copy of arrays of the same size, which may fit a
+// cache. Attention and products are in GFLOP/s, against the peak.
 //
 //   bazel run -c opt //bench:op_bench
 //   bazel run -c opt //bench:op_bench -- --threads=1 --benchmark_filter=softmax
@@ -26,12 +27,12 @@ namespace weft {
 namespace {
 
 constexpr int64_t kRows = 4096, kCols = 768;
-constexpr size_t kBeyondCaches = size_t{256} << 20;  // bytes
-constexpr double kPeakSeconds = 0.3;                 // to measure each
+constexpr size_t kBeyondCaches = size_t{256} << 20;  // bytes: more than the caches hold
+constexpr double kPeakSeconds = 0.3;                 // seconds to measure each peak
 
 using Operands = std::vector<std::pair<Var, std::vector<float>>>;
 
-// Inputs of these shapes, with values to feed them.
+// Records inputs of these shapes and returns them with random values.
 Operands Inputs(Tape* tape, std::initializer_list<Shape> shapes) {
   Operands operands;
   for (const Shape& shape : shapes) {
@@ -44,7 +45,7 @@ Operands Inputs(Tape* tape, std::initializer_list<Shape> shapes) {
   return operands;
 }
 
-// Runs what computes `results` as often as the benchmark wants. Returns the seconds of a run.
+// Runs the graph of `results` as often as the benchmark asks. Returns the seconds of one run.
 double RunGraph(benchmark::State& state, const Tape& tape, const Operands& operands, const VarList& results,
                 int threads) {
   const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = results});
@@ -64,11 +65,11 @@ double RunGraph(benchmark::State& state, const Tape& tape, const Operands& opera
   return SecondsSince(start) / static_cast<double>(state.iterations());
 }
 
-// The peaks of the threads that all benchmarks run on.
+// The machine's limits for the number of threads that all benchmarks use.
 struct Peaks {
   int threads = 1;
   double flops = 0, memory = 0;
-  std::map<int64_t, double> copies;  // by bytes of an array
+  std::map<int64_t, double> copies;  // bytes per second of a copy, by the size of an array in bytes
 
   explicit Peaks(int wanted) : threads(wanted > 0 ? wanted : Cores()) {
     Team team(threads);
@@ -89,7 +90,7 @@ void Register(const std::string& name, const std::function<void(benchmark::State
   benchmark::RegisterBenchmark(name.c_str(), run)->UseRealTime()->Unit(benchmark::kMicrosecond);
 }
 
-// `record` of so many arrays [4096, 768]; it writes one, or what is small beside them.
+// Registers `record` of one or two (`reads`) arrays [4096, 768]. Its result is at most as large as one of them.
 void RegisterRowOp(const char* name, Peaks* peaks, int reads, const std::function<Var(VarSpan)>& record) {
   Register(name, [=](benchmark::State& state) {
     Tape tape;
@@ -113,8 +114,8 @@ void AddFlops(benchmark::State& state, const Peaks& peaks, double flops_per_seco
   state.counters["%_of_peak"] = 100 * flops_per_second / peaks.flops;
 }
 
-// Attention by itself, and with the gradients of queries, keys and values. Four flops a pair of positions and feature,
-// and of the gradient eight; what a causal mask hides counts as well.
+// Registers attention, alone or with the gradients by query, key and value. Counts 4 flops for each pair of positions
+// and feature, and 8 for the gradients. Pairs that a causal mask hides count, too.
 void RegisterAttention(const char* of, Peaks* peaks, const Shape& shape, bool causal, bool gradient) {
   Register(std::string("attention/") + of + (gradient ? "/gradient" : ""), [=](benchmark::State& state) {
     Tape tape;
@@ -139,7 +140,7 @@ void RegisterProduct(const char* of, Peaks* peaks, const Shape& a, const Shape& 
   });
 }
 
-// Functions that are spelt in other ops: which of them is far from a copy, and would gain by a kernel of its own.
+// Registers functions that are spelt in other ops. One that is far slower than a copy would gain from its own kernel.
 void RegisterComposites(Peaks* peaks) {
   const auto one = [&](const char* name, Var (*record)(Var x)) {
     RegisterRowOp(name, peaks, 1, [=](VarSpan in) { return record(in[0]); });
@@ -197,7 +198,7 @@ void RegisterAll(Peaks* peaks) {
     RegisterAttention("babygpt", peaks, {8, 6, 256, 64}, /*causal=*/true, gradient);
     RegisterAttention("charcpu", peaks, {12, 4, 64, 32}, /*causal=*/true, gradient);
   }
-  // The three layouts of a training step: forward, and the gradients of the activations and of the weights.
+  // The three products of a training step: forward, and the gradients by activations and by weights.
   RegisterProduct("gpt2/forward", peaks, {256, 768}, {3072, 768}, {.transpose_b = true});
   RegisterProduct("gpt2/activations", peaks, {256, 3072}, {3072, 768}, {});
   RegisterProduct("gpt2/weights", peaks, {256, 3072}, {256, 768}, {.transpose_a = true});

@@ -1,4 +1,4 @@
-// The attributes of ops that the compiler's passes look into.
+// The attributes of ops that passes of the compiler read or record.
 #ifndef WEFT_OPS_ATTRIBUTES_H_
 #define WEFT_OPS_ATTRIBUTES_H_
 
@@ -41,7 +41,7 @@ struct SliceAttrs {
   auto Fields() const { return std::tuple{AttrField{"axis", axis}, AttrField{"begin", begin}, AttrField{"end", end}}; }
 };
 
-struct MaskAttrs {  // of mask_fill and causal_mask: what stands where the mask is
+struct MaskAttrs {  // of mask_fill and causal_mask; `value` replaces masked elements
   double value = 0;
   auto Fields() const { return std::tuple{AttrField{"value", value}}; }
 };

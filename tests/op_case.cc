@@ -113,7 +113,7 @@ absl::StatusOr<NodeCase> FindNode(const OpDef& op, const OpCase& c) {
   return absl::InternalError("the node was there");
 }
 
-// By what the compiler makes of an op that has no kernels.
+// Evaluates an op without kernels through the nodes that the compiler puts in its place.
 std::vector<Buffer> EvaluateLowered(const NodeCase& node) {
   Tape tape;
   const VarList inputs = RecordInputs(&tape, node.input_types, /*states=*/0, /*below=*/0);

@@ -1,4 +1,5 @@
-// OpCase: one example of an op, recorded on a tape with random inputs; NodeCase: the op's node in it, to be run alone.
+// An OpCase is one example of an op, recorded on a tape with random inputs. A NodeCase is the op's node in it, which
+// runs alone.
 #ifndef WEFT_TESTS_OP_CASE_H_
 #define WEFT_TESTS_OP_CASE_H_
 
@@ -15,24 +16,25 @@
 
 namespace weft {
 
-// The types of OpExample::in; `dtype` where none is said. Nothing if the text is no such list.
+// Parses OpExample::in. A type without dtype gets `dtype`.
 absl::StatusOr<Types> ParseTypes(const char* text, DType dtype);
-bool HasFreeDType(const OpExample& example);  // whether an input's dtype is not said
+bool HasFreeDType(const OpExample& example);  // whether a type of OpExample::in has no dtype
 
-// The inputs' vars on the tape: state for those that the op writes.
+// Records inputs of `types`. The first `states` of them are state, because the op writes them. Integers are below
+// `below`.
 VarList RecordInputs(Tape* tape, TypeSpan types, int states, int64_t below);
 
-// What random ops draw from in every run of an example.
+// The random numbers of every run of an example.
 inline constexpr RandomStream kExampleRandom = {.seed = 7, .step = 3};
 
 struct OpCase {
   std::unique_ptr<Tape> tape = std::make_unique<Tape>();
   VarList inputs, outputs;
-  std::vector<Buffer> values;  // of the inputs
+  std::vector<Buffer> values;  // one for each input
 };
-// Records the example, with `dtype` where it says none. What goes wrong while recording is in the tape's status.
+// Records the example, with `dtype` for types without one. The tape's status holds errors of recording.
 absl::StatusOr<OpCase> MakeCase(const OpDef& op, const OpExample& example, DType dtype);
-// The same in f64, where its floats have no dtype or one is bf16.
+// Records the example in f64, if its floats have no dtype or one of them is bf16.
 absl::StatusOr<OpCase> MakeTwin(const OpDef& op, const OpExample& example);
 Buffer RandomBuffer(const TensorType& type, uint64_t seed, double low, double high, int64_t below = 2);
 
@@ -44,19 +46,19 @@ struct NodeCase {
 
   OpArgs args() const { return {attrs, input_types, output_types}; }
 };
-// The last node of `op` in the case, with the values that reach it. Fails if there is none.
+// Returns the last node of `op` in the case, with the values of its inputs. An error if there is none.
 absl::StatusOr<NodeCase> FindNode(const OpDef& op, const OpCase& c);
-// The outputs of the node, by weft::Evaluate. For an op that writes, the inputs it overwrites are left as they were.
+// Returns the outputs of the node, computed by weft::Evaluate. Inputs that the op overwrites keep their values.
 std::vector<Buffer> EvaluateNode(const NodeCase& node);
 
-// A compiled part of a tape that is run again and again on other values.
+// A compiled part of a tape that runs several times on different values.
 class CompiledCase {
  public:
-  // Nothing is raised, unless that is asked for: an elementary spelling is to run as it stands.
+  // Unless `raise` is true, patterns are not raised, so that an elementary spelling runs as it is.
   static absl::StatusOr<std::unique_ptr<CompiledCase>> Make(const Tape& tape, const VarList& fetch, VarSpan inputs,
                                                             int threads = 1, bool raise = false);
   const Graph& graph() const { return graph_; }
-  // The fetched values. State is set to the given values before each run.
+  // Sets inputs and state to `values`, runs and returns the fetched values.
   absl::StatusOr<std::vector<Buffer>> Run(absl::Span<const Buffer> values);
 
  private:

@@ -32,7 +32,7 @@ void CheckErrorRow(const OpDef& op, const OpExample& example) {
   const std::string message(c->tape->status().message());
   EXPECT_EQ(c->tape->status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(message, HasSubstr(example.error));
-  // A function that records the op may speak for itself: "sum: axis 2 is outside rank 2".
+  // The error may name the function that records the op: "sum: axis 2 is outside rank 2".
   if (!absl::StrContains(example.error, ": ")) {
     EXPECT_THAT(message, StartsWith(absl::StrCat(op.name, ": ")));
   }
@@ -46,7 +46,7 @@ void CheckAttrs(const NodeCase& node) {
   EXPECT_EQ(ops.hash(node.attrs), ops.hash(copy));
 }
 
-// The node in f64 with the values that `node` has: what its elementary spelling is computed with.
+// Returns the node in f64 with the values of `node`, on which its elementary spelling is computed.
 NodeCase WithValues(NodeCase twin, const NodeCase& node) {
   for (size_t i = 0; i < twin.inputs.size(); ++i) {
     for (int64_t j = 0; j < twin.inputs[i].elements(); ++j) twin.inputs[i].Set(j, node.inputs[i].Get(j));
@@ -92,7 +92,7 @@ OpCheckResult CheckOp(const OpDef& op) {
       SCOPED_TRACE("f32");
       CheckExample(op, example, kF32);
     }
-    // A row that takes other floats besides, as the gain of a norm is, says its dtypes.
+    // An example whose other inputs are f32, as the gain of a norm is, states its dtypes.
     const bool in_bf16 = op.kernels[static_cast<int>(kBF16)] != nullptr && HasFreeDType(example);
     if (const auto c = MakeCase(op, example, kBF16);
         in_bf16 && c.ok() && c->tape->status().ok() && FindNode(op, *c).ok()) {

@@ -1,11 +1,13 @@
-// CheckOp: what is tested of every op, from its own examples. It serves ops defined outside the library as well:
+// CheckOp tests an op on its own examples. It serves ops outside the library as well:
 //
 //   TEST(Silu, FollowsTheRules) { CheckOp(kSilu); }
 //
-// For each example, in f32, f64 and, where there is a kernel, bf16: the shape rule; values against the elementary
-// spelling or the reference; every tile, in another order and alone, for what it reads and writes; in-place runs; one
-// thread against four, bit for bit, in the smallest tiles and as compiled. In f64: gradients of first and second order
-// against central differences. Error rows. What is missing in the OpDef fails, too.
+// Each example runs in f32, f64 and, if the op has a kernel, bf16. CheckOp checks:
+// - the shape rule, and values against the elementary spelling or the reference;
+// - every tile, alone and in another order: it reads and writes only what OpDef::access says;
+// - runs in place; and one thread against four, bit for bit, in the smallest tiles and as compiled;
+// - in f64: gradients of first and second order against central differences;
+// - error rows, and that the OpDef lacks nothing.
 #ifndef WEFT_TESTS_OP_CHECK_H_
 #define WEFT_TESTS_OP_CHECK_H_
 
@@ -19,13 +21,13 @@ struct OpCheckResult {
   int bf16 = 0;                // examples in bf16
   int gradients = 0;           // examples whose gradient was compared
   int second_gradients = 0;    // examples whose gradient's gradient was compared
-  std::string second_missing;  // why there is none, where there is none
+  std::string second_missing;  // if there is no second gradient: the reason
 };
 
 // Reports failures through GoogleTest.
 OpCheckResult CheckOp(const OpDef& op);
 
-// The parts of it. A node's values and those of its twin, the same node recorded in f64.
+// The parts of CheckOp. `twin` is the same node, recorded in f64.
 void CheckValues(const OpExample& example, const NodeCase& node, const NodeCase& twin);
 void CheckTiles(const NodeCase& node);
 void CheckInPlace(const NodeCase& node);

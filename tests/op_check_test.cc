@@ -1,4 +1,4 @@
-// Ops that break one rule each: CheckOp must say so.
+// Each op below breaks one rule. CheckOp must report it.
 #include "weft/tests/op_check.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// The messages of all failures that CheckOp reports.
+// Returns the messages of all failures that CheckOp reports.
 std::string FailuresOf(const OpDef& op) {
   ::testing::TestPartResultArray results;
   {
@@ -33,7 +33,7 @@ std::string FailuresOf(const OpDef& op) {
   return messages;
 }
 
-// y = x³, in tiles of rows: right in all respects. The broken ones below differ in one field.
+// y = x³, in tiles of rows. This op is correct; each broken op below differs from it in one field.
 absl::StatusOr<Types> Infer(const Attrs&, TypeSpan in) {
   if (in[0].shape.rank() < 1) return ShapeError("cube", "x needs rank >= 1", in);
   return Types{in[0]};
@@ -130,7 +130,7 @@ TEST(OpCheckTest, ComparesGradients) {
 }
 
 TEST(OpCheckTest, ComparesSecondGradients) {
-  // The first gradient is right. Its own is not: it is taken from a copy that the differentiator can't see through.
+  // The first gradient is correct. The second is wrong, because the first reads a copy that hides its dependence on x.
   static constexpr OpDef kSquare = {.name = "square",
                                     .infer = Infer,
                                     .kernels = {[](const KernelArgs& a, Rect) {
@@ -193,8 +193,8 @@ TEST(OpCheckTest, FindsOpsThatDontWorkInPlace) {
 }
 
 TEST(OpCheckTest, FindsWhatTilesShare) {
-  // Each tile leaves its first row in the same place, and looks again after a while. One after the other, tiles are
-  // right.
+  // Each tile writes its first row to one shared place and reads it after a while. Tiles are correct only if they run
+  // one after the other.
   static constexpr KernelFunction kShared = [](const KernelArgs& a, Rect tile) {
     static std::atomic<int64_t> row;
     row = tile.row_begin;

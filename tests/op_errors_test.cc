@@ -1,4 +1,4 @@
-// What the ops that are spelt in others say of inputs that don't fit: op, what was got and wanted, types, scope.
+// The errors of functions that are spelt in other ops: each names function, reason, types and scope.
 #include <limits>
 #include <string>
 
@@ -154,7 +154,7 @@ TEST(OpErrorsTest, SayWhatWasGotAndWantedAndWhere) {
   }
 }
 
-// After an error recording goes on, and the first one stays.
+// After an error, recording continues, and the tape keeps the first error.
 TEST(OpErrorsTest, TheFirstErrorStays) {
   for (const Row& row : kRows) {
     Tape tape;

@@ -14,12 +14,12 @@
 namespace weft {
 namespace {
 
-constexpr double kStep = 1e-6, kF32Step = 1e-3;  // by the input's dtype
-// Tighter than what is asked of differences in general (1e-3 and 1e-5): these are in f64 and of small tensors.
+constexpr double kStep = 1e-6, kF32Step = 1e-3;  // of differences, for f64 and f32 inputs
+// Tighter than usual for differences (1e-3 and 1e-5), since these are computed in f64 on small tensors.
 constexpr double kRelative = 1e-5, kAbsolute = 1e-6;
-constexpr int64_t kMaxElements = 48;  // of each input; more are sampled evenly
+constexpr int64_t kMaxElements = 48;  // compared elements of each input; a larger input is sampled evenly
 
-// Σ over all of `vars` of var · weights, with weights of both signs, so that no symmetry hides an error.
+// Returns Σ var · weights over all of `vars`. The weights have both signs, so that no symmetry hides an error.
 Var WeightedSum(Tape* tape, VarSpan vars, uint64_t seed) {
   std::optional<Var> sum;
   for (const Var var : vars) {
@@ -30,7 +30,7 @@ Var WeightedSum(Tape* tape, VarSpan vars, uint64_t seed) {
   return *sum;
 }
 
-// d scalar / d inputs[wrt[k]] by central differences against what `gradient` gives. Sets `compared` if any was.
+// Compares d scalar / d inputs[wrt[k]] by central differences with `gradient`. Sets `compared` if it compared any.
 void ExpectDifferences(CompiledCase& scalar, CompiledCase& gradient, const std::vector<Buffer>& inputs,
                        const std::vector<int>& wrt, bool* compared) {
   const auto got = gradient.Run(inputs);
@@ -51,7 +51,7 @@ void ExpectDifferences(CompiledCase& scalar, CompiledCase& gradient, const std::
         sides[side] = value->front().Get(0);
       }
       input.Set(i, x);
-      if (places[0] == places[1]) continue;  // x is so large that the step is lost in it
+      if (places[0] == places[1]) continue;  // x is so large that x + step rounds to x
       *compared = true;
       const double wanted = (sides[1] - sides[0]) / (places[1] - places[0]), is = (*got)[k].Get(i);
       const double rounding = 1e-9 * std::max(std::abs(sides[0]), std::abs(sides[1]));
@@ -63,10 +63,10 @@ void ExpectDifferences(CompiledCase& scalar, CompiledCase& gradient, const std::
   }
 }
 
-// An op without gradient says so, and why, when it is differentiated.
+// Differentiating an op without a gradient must give an error with the reason.
 void ExpectNoGradient(const OpDef& op, const OpCase& c, const VarList& gradients) {
   const absl::StatusOr<NodeCase> node = FindNode(op, c);
-  if (!node.ok() || node->inputs.empty()) return;  // nothing flows back into it
+  if (!node.ok() || node->inputs.empty()) return;  // it has no inputs to differentiate by
   const auto compiled = CompiledCase::Make(*c.tape, gradients, c.inputs);
   ASSERT_FALSE(compiled.ok()) << op.name << " has a gradient, though it says why it has none";
   EXPECT_THAT(std::string(compiled.status().message()), ::testing::HasSubstr(op.name));
@@ -87,7 +87,7 @@ void CheckGradients(const OpDef& op, const OpExample& example, OpCheckResult* re
     wrt.push_back(static_cast<int>(i));
     differentiated.push_back(c.inputs[i]);
   }
-  VarList outputs;  // those that are exact enough for differences
+  VarList outputs;  // outputs that are exact enough for differences
   std::copy_if(c.outputs.begin(), c.outputs.end(), std::back_inserter(outputs),
                [](Var output) { return output.dtype() == kF64; });
   if (outputs.empty() || wrt.empty()) return;

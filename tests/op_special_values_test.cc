@@ -59,7 +59,7 @@ const Row kRows[] = {
      },
      {1, kInf, -kInf},
      {0, kInf, 0}},
-    {"cumulative_sum gradient",  // the sums from the end of 2^70, 1, 1, none of them a difference
+    {"cumulative_sum gradient",  // sums from the end of 2^70, 1, 1, added without subtractions
      [](Var x) {
        const Var first = Equal(x, FillLike(x, 1));
        return GradientOf(CumulativeSum(x) * MaskFill(FillLike(x, 1), first, 0x1p70), x);

@@ -1,4 +1,4 @@
-// Every op of the library, by its own examples (see op_check.h).
+// Checks every op of the library on its own examples (see op_check.h).
 #include <set>
 #include <string>
 

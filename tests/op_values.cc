@@ -1,4 +1,4 @@
-// The parts of CheckOp that run kernels: values, tiles, in place, threads.
+// The parts of CheckOp that run kernels: values, tiles, in-place runs, threads.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -17,10 +17,10 @@ namespace weft {
 namespace {
 
 constexpr double kTolerance = 2e-6;          // of f32
-constexpr double kF64PerF32 = 1e-12 / 2e-6;  // how much closer f64 must be
+constexpr double kF64PerF32 = 1e-12 / 2e-6;  // tolerance of f64 relative to that of f32
 constexpr double kBF16Tolerance = 0.004;     // one rounding to 8 bits
-constexpr double kBF16OfScale = 0x1p-7;      // of bf16, of the largest number of an output
-constexpr int64_t kColumnQuantum = 64;       // tiles begin at multiples of so many columns
+constexpr double kBF16OfScale = 0x1p-7;      // maximum error of bf16 relative to the largest number of an output
+constexpr int64_t kColumnQuantum = 64;       // tiles begin at multiples of this many columns
 
 double ToleranceOf(const OpExample& example, DType dtype) {
   const double tolerance = example.tolerance > 0 ? example.tolerance : kTolerance;
@@ -33,22 +33,22 @@ bool Near(double got, double wanted, double tolerance) {
   return got == wanted || std::abs(got - wanted) <= tolerance * (1 + std::abs(wanted));
 }
 
-// The first few elements that differ, for every output.
+// Reports the first few elements of each output that differ.
 void ExpectNear(const OpExample& example, absl::Span<const Buffer> got, absl::Span<const std::vector<double>> wanted) {
   ASSERT_EQ(got.size(), wanted.size()) << "outputs";
   constexpr int kShown = 5;
   for (size_t k = 0; k < got.size(); ++k) {
     const double tolerance = ToleranceOf(example, got[k].type().dtype);
     ASSERT_EQ(got[k].elements(), static_cast<int64_t>(wanted[k].size())) << "output " << k;
-    double most = std::numeric_limits<double>::infinity();
+    double max_error = std::numeric_limits<double>::infinity();
     if (got[k].type().dtype == kBF16) {
       double scale = 0;
       for (double x : wanted[k]) scale = std::isfinite(x) ? std::max(scale, std::abs(x)) : scale;
-      most = kBF16OfScale * scale;
+      max_error = kBF16OfScale * scale;
     }
     int bad = 0;
     for (int64_t i = 0; i < got[k].elements(); ++i) {
-      const bool far = std::isfinite(wanted[k][i]) && !(std::abs(got[k].Get(i) - wanted[k][i]) <= most);
+      const bool far = std::isfinite(wanted[k][i]) && !(std::abs(got[k].Get(i) - wanted[k][i]) <= max_error);
       if (!far && Near(got[k].Get(i), wanted[k][i], tolerance)) continue;
       if (++bad > kShown) break;
       ADD_FAILURE() << "output " << k << " " << ToString(got[k].type()) << " at " << i << ": got " << got[k].Get(i)
@@ -84,7 +84,7 @@ std::vector<std::vector<double>> ReferenceValues(const NodeCase& node) {
   return outputs;
 }
 
-// The smallest tiles that an op allows.
+// Returns the smallest tiles that the op allows.
 std::vector<Rect> SmallestTiles(const NodeCase& node) {
   const OpDef& op = *node.op;
   const Shape& domain = DomainShape(op, node.args());
@@ -101,7 +101,7 @@ std::vector<Rect> SmallestTiles(const NodeCase& node) {
   return tiles;
 }
 
-// Runs single tiles of a node on the caller's inputs and outputs, as one of its workers.
+// Runs single tiles of a node on the caller's inputs and outputs, as one of `workers` workers.
 class TileRunner {
  public:
   TileRunner(const NodeCase& node, std::vector<Rect> tiles, int workers = 1) : node_(node), tiles_(std::move(tiles)) {
@@ -110,7 +110,7 @@ class TileRunner {
   }
 
   absl::Span<const Rect> tiles() const { return tiles_; }
-  // The outputs that replace state overwrite their own copy of it; `in_place` is that of the op, or -1.
+  // Outputs that replace state overwrite their own copy of it. `in_place`: OpDef::in_place, or -1 to run out of place.
   void Run(const Rect& tile, absl::Span<const Buffer> inputs, absl::Span<const Buffer> outputs, int in_place = -1,
            int worker = 0) const {
     std::vector<Tensor> in, out;
@@ -126,7 +126,7 @@ class TileRunner {
                              .random = kExampleRandom};
     KernelFor(*node_.op, node_.input_types, node_.output_types)(args, tile);
   }
-  // Outputs full of a byte; the state among them with its values.
+  // Returns outputs filled with a byte; those that replace state hold its values.
   std::vector<Buffer> Outputs(std::byte fill) const {
     std::vector<Buffer> outputs;
     for (size_t i = 0; i < node_.output_types.size(); ++i) {
@@ -154,8 +154,8 @@ bool SameElement(const Buffer& a, const Buffer& b, int64_t i) {
   return std::memcmp(a.data() + i * size, b.data() + i * size, size) == 0;
 }
 
-// The inputs with everything that the tile doesn't say it reads made NaN, or turned into other integers in range.
-std::vector<Buffer> OnlyWhatIsRead(const NodeCase& node, const Rect& tile) {
+// Returns the inputs, but with NaN or another integer in range for each element that the tile does not declare to read.
+std::vector<Buffer> WithOnlyReadValues(const NodeCase& node, const Rect& tile) {
   std::vector<Buffer> inputs = node.inputs;
   for (size_t k = 0; k < inputs.size(); ++k) {
     const Rect read = Access(*node.op, node.args(), static_cast<int>(k), tile);
@@ -168,11 +168,11 @@ std::vector<Buffer> OnlyWhatIsRead(const NodeCase& node, const Rect& tile) {
   return inputs;
 }
 
-// Runs one tile alone, over two different sentinels. Returns for each output which elements it wrote, after checking
-// that they lie in the rectangle that the op declares and have the bits that they should. Nothing after a failure.
+// Runs one tile alone on outputs with two different fillings. Checks that all written elements lie in the declared
+// rectangle and have the wanted bits. Returns which elements of each output were written; nothing after a failure.
 std::vector<std::vector<bool>> CheckOneTile(const NodeCase& node, TileRunner& runner, const Rect& tile,
                                             absl::Span<const Buffer> wanted) {
-  const std::vector<Buffer> inputs = OnlyWhatIsRead(node, tile);
+  const std::vector<Buffer> inputs = WithOnlyReadValues(node, tile);
   const std::byte fills[2] = {std::byte{0x5a}, std::byte{0xc3}};
   std::vector<std::vector<bool>> written;
   for (const Buffer& output : wanted) written.emplace_back(output.elements(), false);
@@ -239,7 +239,8 @@ void CheckTiles(const NodeCase& node) {
       for (size_t i = 0; i < written[k].size(); ++i) writes[k][i] += written[k][i];
     }
   }
-  for (size_t k = node.op->writes; k < wanted.size(); ++k) {  // what replaces state may leave it as it was
+  for (size_t k = node.op->writes; k < wanted.size();
+       ++k) {  // an output that replaces state may leave elements unchanged
     const auto other = std::find_if(writes[k].begin(), writes[k].end(), [](int n) { return n != 1; });
     if (other == writes[k].end()) continue;
     ADD_FAILURE() << "output " << k << ": element " << other - writes[k].begin() << " is written by " << *other

@@ -1,5 +1,5 @@
-// ops/elementwise/cast.cc: x as another dtype: to floats rounded once, to nearest even; to integers by truncation,
-// saturating, NaN to 0; to bool by x != 0.
+// Converts x to another dtype: to floats rounded once, to nearest even; to i32 truncated and saturated, with NaN as 0;
+// to bool as x != 0.
 #include <algorithm>
 
 #include "weft/core/status.h"
@@ -42,7 +42,7 @@ void Kernel(const KernelArgs& a, Rect tile) {
   });
 }
 
-// dx = dy as x's dtype; integers and bools have no gradient.
+// dx = dy, cast to x's dtype. Integers and bools have no gradient.
 VarList Gradient(const GradientArgs& a) {
   const DType from = a.input(0).dtype();
   if (!IsFloat(from) || !IsFloat(a.output(0).dtype())) return {Var{}};
@@ -64,7 +64,7 @@ constexpr OpExample kExamples[] = {
     {.in = "f64[3,37]", .record = [](VarSpan in) { return VarList{Cast(in[0], kF32)}; }, .out = "f32[3,37]"},
     {.in = "f64[3,37]",
      .record = [](VarSpan in) { return VarList{Cast(Cast(in[0], kF32), kF64)}; },
-     .low = -1e-5,  // fine enough in f32 for finite differences
+     .low = -1e-5,  // f32 is fine enough for finite differences here
      .high = 1e-5},
     {.in = "[37]",
      .record = [](VarSpan in) { return VarList{Cast(in[0], kI32)}; },

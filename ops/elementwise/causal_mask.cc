@@ -1,4 +1,4 @@
-// ops/elementwise/causal_mask.cc: of [..., T, S]: y = value where column > row + S - T, else x.
+// y = value where column > row + S - T, else x, for x [..., T, S].
 #include <algorithm>
 
 #include "weft/core/status.h"
@@ -16,7 +16,7 @@ absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
   return Types{in[0]};
 }
 
-// How many columns row t sees: t + S - T + 1, as the last target meets the last source.
+// Returns the number of columns that row t sees: t + S - T + 1, so that the last row sees all.
 int64_t Visible(const Shape& shape, int64_t row) {
   const int64_t target = shape.dim(-2), source = shape.dim(-1);
   return std::clamp<int64_t>(row % target + source - target + 1, 0, source);
@@ -35,7 +35,7 @@ void Kernel(const KernelArgs& a, Rect tile) {
   }
 }
 
-// dx = dy, 0 where it was masked.
+// dx = dy, or 0 where x was masked.
 VarList Gradient(const GradientArgs& a) { return {CausalMask(a.grad(0), 0)}; }
 
 void Reference(const ReferenceArgs& a) {

@@ -1,4 +1,4 @@
-// ops/elementwise/dropout.cc: y = x / (1 - rate) with probability 1 - rate, else 0 (Srivastava et al., 2014).
+// y = x / (1 - rate) with probability 1 - rate, else 0 (Srivastava et al., 2014).
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/attributes.h"
@@ -29,7 +29,7 @@ void Kernel(const KernelArgs& a, Rect tile) {
   });
 }
 
-// dx = dy, dropped and scaled alike.
+// dx = dropout(dy) with the same random numbers.
 VarList Gradient(const GradientArgs& a) { return {Record(kDropout, {a.grad(0)}, a.attrs)}; }
 
 VarList InEval(const Attrs&, VarSpan in) { return {in[0]}; }

@@ -1,4 +1,4 @@
-// ops/elementwise/gelu.cc: y = x · Φ(x) (Hendrycks and Gimpel, 2016), exact by erf or approximated by tanh.
+// y = x · Φ(x) (Hendrycks and Gimpel, 2016): exact, by erf, or approximated by tanh.
 #include "weft/ops/elementwise/gelu.h"
 
 #include "weft/ops/all_ops.h"
@@ -14,7 +14,7 @@ void Kernel(const KernelArgs& a, Rect tile) {
   tanh ? UnaryKernel<T, UnaryFunction::kGeluTanh>(a, tile) : UnaryKernel<T, UnaryFunction::kGeluErf>(a, tile);
 }
 
-// An op of its own, of x and dy: see gelu_gradient.cc.
+// The gradient is the op gelu_gradient.
 VarList Gradient(const GradientArgs& a) { return {Record(kGeluGradient, {a.input(0), a.grad(0)}, a.attrs)}; }
 
 // x/2 · (1 + erf(x/√2)), or x/2 · (1 + tanh(√(2/π) · (x + 0.044715 x³))).

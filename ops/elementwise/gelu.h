@@ -1,4 +1,4 @@
-// The attributes that gelu and gelu_gradient share.
+// The attributes of gelu and gelu_gradient.
 #ifndef WEFT_OPS_ELEMENTWISE_GELU_H_
 #define WEFT_OPS_ELEMENTWISE_GELU_H_
 

@@ -1,4 +1,4 @@
-// ops/elementwise/gelu_gradient.cc: dx = dy · d gelu(x) / dx. Its own gradient is that of the elementary spelling.
+// dx = dy · d gelu(x) / dx. The gradient of this op is that of its elementary spelling.
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/elementwise/gelu.h"
@@ -55,7 +55,7 @@ constexpr OpExample kExamples[] = {
      .record = [](VarSpan in) { return VarList{GeluGradient(in[0], in[1], GeluForm::kTanh)}; },
      .low = -30,
      .high = 30,
-     .tolerance = 2e-5},  // dy of 30; 1 - t² cancels
+     .tolerance = 2e-5},  // 1 - t² loses digits, and dy reaches 30
     {.in = "[3] [2]",
      .record = [](VarSpan in) { return VarList{GeluGradient(in[0], in[1], GeluForm::kTanh)}; },
      .error = "types differ"},

@@ -1,4 +1,4 @@
-// ops/elementwise/mask_fill.cc: y = value where mask is true, else x. The mask broadcasts to x.
+// y = value where mask is true, else x. The mask broadcasts to x.
 #include <algorithm>
 #include <cmath>
 
@@ -38,10 +38,10 @@ void Kernel(const KernelArgs& a, Rect tile) {
   });
 }
 
-// dx = dy, 0 where the mask is true.
+// dx = dy, or 0 where the mask is true.
 VarList Gradient(const GradientArgs& a) { return {MaskFill(a.grad(0), a.input(1), 0), Var{}}; }
 
-// NaN stands for "masked" on the way through the broadcast.
+// Marks masked elements as NaN; the reference then replaces these by the value.
 double Chosen(double x, double mask) { return mask != 0 ? std::nan("") : x; }
 void Reference(const ReferenceArgs& a) {
   BinaryReference(a, Chosen);

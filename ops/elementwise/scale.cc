@@ -1,4 +1,4 @@
-// ops/elementwise/scale.cc: y = factor · x.
+// y = factor · x.
 #include "weft/ops/all_ops.h"
 #include "weft/ops/attributes.h"
 #include "weft/ops/kernels/elementwise.h"

@@ -1,4 +1,5 @@
-// ops/elementwise/where.cc: y = a where mask is true, else b; all of one shape, of any dtype.
+// y = a where mask is true, else b. All have one shape; a and b may have any dtype. The inputs are in the order a, b,
+// mask.
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/kernels/elementwise.h"
@@ -8,7 +9,6 @@
 namespace weft {
 namespace {
 
-// Inputs a, b, mask.
 absl::StatusOr<Types> Infer(const Attrs&, TypeSpan in) {
   if (in[2].dtype != kBool) return ShapeError("where", "the mask must be bool", in);
   if (in[1].dtype != in[0].dtype) return ShapeError("where", "dtypes differ", in);
@@ -24,7 +24,7 @@ void Kernel(const KernelArgs& a, Rect tile) {
   });
 }
 
-// da = dy where the mask is true, db = dy where it is false, and 0 elsewhere.
+// da = dy where the mask is true, else 0; db = dy where the mask is false, else 0.
 VarList Gradient(const GradientArgs& a) {
   const Var dy = a.grad(0), mask = a.input(2);
   return {MaskFill(dy, Not(mask), 0), MaskFill(dy, mask, 0), Var{}};

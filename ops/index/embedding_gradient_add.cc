@@ -45,7 +45,7 @@ VarList Elementary(const Attrs&, VarSpan in) {
   return {in[0] + Record(kEmbeddingGradient, {in[1], in[2]}, attrs)};
 }
 
-// The cost in place: only the rows of dy are read and added.
+// Counts the cost of running in place: dy is read, and rows of x are read and written.
 Cost CostOf(const OpArgs& args) {
   return {.flops = static_cast<double>(args.inputs[1].shape.elements()), .bytes = 3.0 * args.inputs[1].bytes()};
 }

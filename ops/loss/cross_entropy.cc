@@ -1,7 +1,7 @@
-// ops/loss/cross_entropy.cc: of logits [..., V] and targets i32 [...], each [..., 1]:
-//   row_loss = -Σ_v q_v · (logits_v - lse), where q is 1 - s + s / V at the target and s / V elsewhere; 0 if ignored,
-//   lse = log Σ_v exp(logits_v), and valid = 1, or 0 if ignored.
-// Ignored are targets equal to ignore_index or outside 0 .. V-1.
+// The parts of the cross entropy of logits [..., V] and targets i32 [...]. Each output is [..., 1]:
+//   row_loss = -Σ_v q_v · (logits_v - lse), where q is 1 - s + s / V at the target and s / V elsewhere; 0 if ignored;
+//   lse = log Σ_v exp(logits_v); valid = 1, or 0 if the target is ignored.
+// Targets equal to ignore_index or outside 0 .. V-1 are ignored. s is label_smoothing.
 #include "weft/ops/loss/cross_entropy.h"
 
 #include <algorithm>
@@ -47,7 +47,7 @@ void Kernel(const KernelArgs& a, Rect tile) {
   }
 }
 
-// Of row_loss: see cross_entropy_gradient.cc. Of lse: dlogits = exp(logits - lse) · dlse.
+// The gradient of row_loss is cross_entropy_gradient. The gradient of lse: dlogits = exp(logits - lse) · dlse.
 VarList Gradient(const GradientArgs& a) {
   const Var logits = a.input(0), targets = a.input(1), lse = a.output(1);
   Var dlogits;
@@ -89,15 +89,15 @@ VarList Example(VarSpan in) {
   return RecordAll(kCrossEntropy, in, Attrs::Of(attrs));
 }
 
-// By the recording function, which asks for bounds: the other examples record the op alone.
+// Calls CrossEntropy, which checks bounds; the other examples record the op alone.
 VarList LossExample(VarSpan in) { return {CrossEntropy(in[0], in[1], {.ignore_index = 1})}; }
 
 constexpr OpExample kExamples[] = {
     {.in = "[1] i32[]", .record = Example<-100, 0>, .below = 1, .out = "[1]"},
     {.in = "[7,5] i32[7]", .record = Example<-100, 0>, .low = -3, .high = 3, .below = 5, .out = "[7,1]"},
     {.in = "[2,3,17] i32[2,3]", .record = Example<-100, 10>, .low = -3, .high = 3, .below = 17},
-    {.in = "[130,5] i32[130]", .record = Example<1, 10>, .below = 3},   // a third is ignored
-    {.in = "[37,5] i32[37]", .record = Example<-100, 10>, .below = 9},  // some targets are no class
+    {.in = "[130,5] i32[130]", .record = Example<1, 10>, .below = 3},   // a third of the targets is ignored
+    {.in = "[37,5] i32[37]", .record = Example<-100, 10>, .below = 9},  // some targets are outside 0 .. 4
     {.in = "[7,5] i32[7]", .record = LossExample, .below = 5, .out = "[]"},
     {.in = "[3,257] i32[3]", .record = Example<-100, 0>, .low = -90, .high = 90, .below = 257},
     {.in = "[0,5] i32[0]", .record = Example<-100, 0>},

@@ -1,4 +1,4 @@
-// The attributes of cross_entropy and its gradient.
+// Declarations that cross_entropy and its gradient share.
 #ifndef WEFT_OPS_LOSS_CROSS_ENTROPY_H_
 #define WEFT_OPS_LOSS_CROSS_ENTROPY_H_
 
@@ -20,15 +20,15 @@ struct CrossEntropyAttrs {
   }
 };
 
-// Whether a target counts.
+// Reports whether a target counts, because it is not ignored.
 constexpr bool IsValidTarget(int64_t target, const CrossEntropyAttrs& attrs, int64_t vocabulary) {
   return target != attrs.ignore_index && target >= 0 && target < vocabulary;
 }
 
-// Of class weights, or of targets that are probabilities, spelt in other ops.
+// Returns the loss with class weights or with probabilities as targets, spelt in other ops.
 absl::StatusOr<Var> SpeltCrossEntropy(Var logits, Var targets, const CrossEntropyOptions& options);
 
-// What both ops ask of logits [..., V] and targets i32 [...].
+// Checks logits [..., V], targets i32 [...] and the attributes, for both ops.
 absl::Status CheckCrossEntropy(const char* op, const CrossEntropyAttrs& attrs, TypeSpan in);
 
 }  // namespace weft

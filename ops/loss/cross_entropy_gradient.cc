@@ -1,6 +1,7 @@
-// ops/loss/cross_entropy_gradient.cc: dlogits = (exp(logits - lse) - q) · drow, and 0 where the target is ignored. Of
-// logits
-// [..., V], targets i32 [...], lse and drow [..., 1]; q, and what is ignored, as in cross_entropy.cc.
+// dlogits = (exp(logits - lse) - q) · drow, and 0 where the target is ignored.
+//
+// Inputs are logits [..., V], targets i32 [...], lse and drow [..., 1]. q and ignored targets are as in
+// cross_entropy.cc.
 #include <algorithm>
 #include <cmath>
 
@@ -42,7 +43,7 @@ void Kernel(const KernelArgs& a, Rect tile) {
   }
 }
 
-// With u the gradient of dlogits, p = exp(logits - lse), and only where the target counts:
+// Let u be the gradient of dlogits and p = exp(logits - lse). Where the target counts:
 // d(logits) = p · u · drow; d(lse) = -Σ_v p · u · drow; d(drow) = Σ_v u · (p - q).
 VarList Gradient(const GradientArgs& a) {
   const Var logits = a.input(0), targets = a.input(1), lse = a.input(2), drow = a.input(3), u = a.grad(0);
@@ -77,8 +78,10 @@ constexpr OpExample kExamples[] = {
     {.in = "[1] i32[] [1] [1]", .record = Example<-100, 0>, .below = 1, .out = "[1]"},
     {.in = "[7,5] i32[7] [7,1] [7,1]", .record = Example<-100, 0>, .below = 5, .out = "[7,5]"},
     {.in = "[2,3,17] i32[2,3] [2,3,1] [2,3,1]", .record = Example<-100, 10>, .below = 17},
-    {.in = "[130,5] i32[130] [130,1] [130,1]", .record = Example<1, 10>, .below = 3},  // a third is ignored
-    {.in = "[37,5] i32[37] [37,1] [37,1]", .record = Example<-100, 10>, .below = 9},   // some targets are no class
+    {.in = "[130,5] i32[130] [130,1] [130,1]",
+     .record = Example<1, 10>,
+     .below = 3},  // a third of the targets is ignored
+    {.in = "[37,5] i32[37] [37,1] [37,1]", .record = Example<-100, 10>, .below = 9},  // some targets are outside 0 .. 4
     {.in = "[3,257] i32[3] [3,1] [3,1]", .record = Example<-100, 0>, .low = -3, .high = 3, .below = 257},
     {.in = "[0,5] i32[0] [0,1] [0,1]", .record = Example<-100, 0>},
     {.in = "[2,3] i32[3] [2,1] [2,1]", .record = Example<-100, 0>, .error = "targets must be i32[2]"},

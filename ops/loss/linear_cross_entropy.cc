@@ -1,6 +1,10 @@
-// ops/loss/linear_cross_entropy.cc: row_loss [..., 1] of cross_entropy(x · w + bias, targets), where x is [..., C], w
-// [C, V] or stored as [V, C], and targets i32 [...]; the bias [V] may be missing. It has no kernel: the compiler turns
-// it, and its gradient, into ordinary ops for blocks of rows, so that the logits [..., V] are never there as a whole.
+// row_loss [..., 1] of cross_entropy(x · w + bias, targets), for x [..., C], w [C, V] or stored as [V, C], and targets
+// i32
+// [...]. The bias [V] is optional.
+//
+// The op has no kernel. The compiler replaces the op and its gradient by ordinary ops for blocks of rows, so that the
+// logits
+// [..., V] never exist as a whole.
 #include "weft/ops/loss/linear_cross_entropy.h"
 
 #include <algorithm>
@@ -20,12 +24,12 @@ absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
   return Types{column};
 }
 
-// See linear_cross_entropy_gradient.cc.
+// The gradient is linear_cross_entropy_gradient.
 VarList Gradient(const GradientArgs& a) {
   VarList inputs(a.inputs.begin(), a.inputs.end());
   inputs.insert(inputs.begin() + 3, a.grad(0));
   VarList gradients = RecordAll(kLinearCrossEntropyGradient, inputs, a.attrs);
-  gradients.resize(a.inputs.size() - 1);  // dx, dw and, with a bias, dbias
+  gradients.resize(a.inputs.size() - 1);  // dx, dw and, if there is a bias, dbias
   gradients.insert(gradients.begin() + 2, Var());
   return gradients;
 }
@@ -49,28 +53,30 @@ VarList Example(VarSpan in) {
                                                      .label_smoothing = smoothing_percent / 100.0,
                                                      .block = block}));
 }
-constexpr int64_t kOne = int64_t{1} << 24;  // block
+constexpr int64_t kOneBlock = int64_t{1} << 24;
 
 constexpr OpExample kExamples[] = {
-    {.in = "[1,1] [1,1] i32[1]", .record = Example<false, -100, 0, kOne>, .below = 1, .out = "[1,1]"},
-    {.in = "[7,3] [3,5] i32[7]", .record = Example<false, -100, 0, kOne>, .below = 5, .out = "[7,1]"},
-    {.in = "[7,3] [5,3] i32[7]", .record = Example<true, -100, 0, kOne>, .below = 5},
-    {.in = "[2,3,5] [17,5] i32[2,3] [17]", .record = Example<true, -100, 10, kOne>, .below = 17, .out = "[2,3,1]"},
-    {.in = "[130,3] [5,3] i32[130] [5]", .record = Example<true, 1, 10, 1>, .below = 7},  // 3 blocks; some ignored
+    {.in = "[1,1] [1,1] i32[1]", .record = Example<false, -100, 0, kOneBlock>, .below = 1, .out = "[1,1]"},
+    {.in = "[7,3] [3,5] i32[7]", .record = Example<false, -100, 0, kOneBlock>, .below = 5, .out = "[7,1]"},
+    {.in = "[7,3] [5,3] i32[7]", .record = Example<true, -100, 0, kOneBlock>, .below = 5},
+    {.in = "[2,3,5] [17,5] i32[2,3] [17]", .record = Example<true, -100, 10, kOneBlock>, .below = 17, .out = "[2,3,1]"},
+    {.in = "[130,3] [5,3] i32[130] [5]",
+     .record = Example<true, 1, 10, 1>,
+     .below = 7},  // 3 blocks; some targets are ignored
     {.in = "[2,70,3] [3,5] i32[2,70]", .record = Example<false, -100, 0, 1>, .below = 5},
-    {.in = "[0,3] [5,3] i32[0]", .record = Example<true, -100, 0, kOne>},
+    {.in = "[0,3] [5,3] i32[0]", .record = Example<true, -100, 0, kOneBlock>},
     {.in = "bf16[130,3] bf16[5,3] i32[130] bf16[5]",
      .record = Example<true, 1, 10, 1>,
      .below = 5,
      .out = "f32[130,1]"},
-    {.in = "[3] [5,3] i32[]", .record = Example<true, -100, 0, kOne>, .error = "x needs rank >= 2"},
-    {.in = "[7,3] [3,5] i32[7]", .record = Example<true, -100, 0, kOne>, .error = "w must be [V, 3]"},
-    {.in = "[7,3] [5,3] i32[7] [4]", .record = Example<true, -100, 0, kOne>, .error = "the bias must be f32[5]"},
-    {.in = "[7,3] [5,3] i32[6]", .record = Example<true, -100, 0, kOne>, .error = "targets must be i32[7]"},
-    {.in = "i32[7,3] i32[5,3] i32[7]", .record = Example<true, -100, 0, kOne>, .error = "not defined for i32"},
+    {.in = "[3] [5,3] i32[]", .record = Example<true, -100, 0, kOneBlock>, .error = "x needs rank >= 2"},
+    {.in = "[7,3] [3,5] i32[7]", .record = Example<true, -100, 0, kOneBlock>, .error = "w must be [V, 3]"},
+    {.in = "[7,3] [5,3] i32[7] [4]", .record = Example<true, -100, 0, kOneBlock>, .error = "the bias must be f32[5]"},
+    {.in = "[7,3] [5,3] i32[6]", .record = Example<true, -100, 0, kOneBlock>, .error = "targets must be i32[7]"},
+    {.in = "i32[7,3] i32[5,3] i32[7]", .record = Example<true, -100, 0, kOneBlock>, .error = "not defined for i32"},
 };
 
-// The rows of a block: a multiple of 64, all blocks about equal.
+// Returns the number of rows of a block: a multiple of 64, about equal for all blocks.
 int64_t BlockRows(int64_t rows, int64_t vocabulary, int64_t most) {
   constexpr int64_t kRows = 64;
   const int64_t fit = std::max(kRows, most / vocabulary / kRows * kRows);
@@ -88,7 +94,7 @@ LinearCrossEntropyParts LinearCrossEntropyByBlocks(const LinearCrossEntropyAttrs
   const int64_t block = BlockRows(rows, vocabulary, attrs.block);
   const Var all = Reshape(inputs[0], {rows, shape.cols()}), w = inputs[1], bias = inputs.size() > 3 ? inputs[3] : Var();
   const DType products = w.dtype();
-  const bool f32_output = products == kBF16;  // of bf16 products: logits, and the sums of dw
+  const bool f32_output = products == kBF16;  // keeps logits and the sums of dw in f32
   const Var all_targets = Reshape(inputs[2], {rows}), all_drow = drow ? Reshape(drow, {rows, 1}) : Var();
   const Attrs loss = Attrs::Of(attrs.loss());
   LinearCrossEntropyParts parts;

@@ -1,4 +1,4 @@
-// The attributes of linear_cross_entropy and its gradient, and what both become.
+// Declarations that linear_cross_entropy and its gradient share, and the blocks of ordinary ops that replace both.
 #ifndef WEFT_OPS_LOSS_LINEAR_CROSS_ENTROPY_H_
 #define WEFT_OPS_LOSS_LINEAR_CROSS_ENTROPY_H_
 
@@ -11,7 +11,7 @@ struct LinearCrossEntropyAttrs {
   bool transpose_w = false;  // w is stored as [V, C]
   int64_t ignore_index = kIgnoredTarget;
   double label_smoothing = 0;
-  int64_t block = int64_t{1} << 24;  // logits that are there at once, roughly: rows go block by block
+  int64_t block = int64_t{1} << 24;  // approximate number of logits in one block of rows
 
   CrossEntropyAttrs loss() const { return {.ignore_index = ignore_index, .label_smoothing = label_smoothing}; }
   auto Fields() const {
@@ -20,18 +20,18 @@ struct LinearCrossEntropyAttrs {
   }
 };
 
-// What both ops ask of x [..., C], w [C, V] or [V, C], targets i32 [...] and, if it is there, bias [V].
+// Checks x [..., C], w [C, V] or [V, C], targets i32 [...] and an optional bias [V], for both ops.
 absl::Status CheckLinearCrossEntropy(const char* op, const LinearCrossEntropyAttrs& attrs, TypeSpan in);
 
-// The loss of each row and, given drow, what d(Σ row_loss · drow) is by x, w and bias: ordinary ops for one block of
-// rows after the other, so that the logits of a block take the place of those before, and dlogits that of the logits.
-// `inputs` are x, w, targets and the bias, or not.
+// Records the loss of each row and, if `drow` is given, the gradients of Σ row_loss · drow by x, w and bias. The ops
+// run for one block of rows after the other: the logits of a block reuse the bytes of those before, and dlogits those
+// of the logits. `inputs` are x, w, targets and, optionally, the bias.
 struct LinearCrossEntropyParts {
-  Var row_loss, dx, dw, dbias;  // null where nothing asks for it
+  Var row_loss, dx, dw, dbias;  // empty if not asked for
 };
 LinearCrossEntropyParts LinearCrossEntropyByBlocks(const LinearCrossEntropyAttrs& attrs, VarSpan inputs, Var drow);
 
-// [..., 1] of `dtype`: 1 where a target counts, 0 where it is ignored.
+// Returns [..., 1] of `dtype`: 1 where a target counts, 0 where it is ignored.
 Var CountedTargets(Var targets, DType dtype, const CrossEntropyAttrs& attrs, int64_t vocabulary);
 
 }  // namespace weft

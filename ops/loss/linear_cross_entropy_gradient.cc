@@ -1,6 +1,8 @@
-// ops/loss/linear_cross_entropy_gradient.cc: of (x, w, targets, drow [..., 1]) and a bias, or not, with dlogits =
-// (softmax(x · w + bias) - q) · drow and q as in cross_entropy.cc: dx = dlogits · wᵀ, dw = xᵀ · dlogits (transposed, if
-// w is stored so) and, with a bias, dbias = Σ over rows of dlogits. It has no kernel: see linear_cross_entropy.cc.
+// The gradients of linear_cross_entropy by x, w and the optional bias, from (x, w, targets, drow [..., 1], bias).
+//
+// With dlogits = (softmax(x · w + bias) - q) · drow and q as in cross_entropy.cc: dx = dlogits · wᵀ, dw = xᵀ · dlogits
+// (or its transpose, if w is stored so), dbias = Σ over rows of dlogits. The op has no kernel: see
+// linear_cross_entropy.cc.
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
@@ -10,7 +12,7 @@
 namespace weft {
 namespace {
 
-// x, w, targets and bias, or whatever stands for them.
+// Returns x, w, targets and bias, or their types, without drow.
 template <class List>
 List WithoutDrow(absl::Span<const typename List::value_type> in) {
   List rest(in.begin(), in.end());
@@ -61,19 +63,19 @@ VarList Example(VarSpan in) {
                                                      .label_smoothing = smoothing_percent / 100.0,
                                                      .block = block}));
 }
-constexpr int64_t kOne = int64_t{1} << 24;  // block
+constexpr int64_t kOneBlock = int64_t{1} << 24;
 
 constexpr OpExample kExamples[] = {
-    {.in = "[1,1] [1,1] i32[1] [1,1]", .record = Example<false, -100, 0, kOne>, .below = 1, .out = "[1,1]"},
-    {.in = "[7,3] [3,5] i32[7] [7,1]", .record = Example<false, -100, 0, kOne>, .below = 5, .out = "[7,3]"},
-    {.in = "[7,3] [5,3] i32[7] [7,1]", .record = Example<true, -100, 0, kOne>, .below = 5},
-    {.in = "[2,3,5] [17,5] i32[2,3] [2,3,1] [17]", .record = Example<true, -100, 10, kOne>, .below = 17},
+    {.in = "[1,1] [1,1] i32[1] [1,1]", .record = Example<false, -100, 0, kOneBlock>, .below = 1, .out = "[1,1]"},
+    {.in = "[7,3] [3,5] i32[7] [7,1]", .record = Example<false, -100, 0, kOneBlock>, .below = 5, .out = "[7,3]"},
+    {.in = "[7,3] [5,3] i32[7] [7,1]", .record = Example<true, -100, 0, kOneBlock>, .below = 5},
+    {.in = "[2,3,5] [17,5] i32[2,3] [2,3,1] [17]", .record = Example<true, -100, 10, kOneBlock>, .below = 17},
     {.in = "[130,3] [5,3] i32[130] [130,1] [5]", .record = Example<true, 1, 10, 1>, .below = 7},  // 3 blocks
     {.in = "[2,70,3] [3,5] i32[2,70] [2,70,1]", .record = Example<false, -100, 0, 1>, .below = 5},
     {.in = "bf16[130,3] bf16[5,3] i32[130] f32[130,1] bf16[5]", .record = Example<true, 1, 10, 1>, .below = 5},
-    {.in = "[0,3] [5,3] i32[0] [0,1]", .record = Example<true, -100, 0, kOne>},
-    {.in = "[7,3] [3,5] i32[7] [7,1]", .record = Example<true, -100, 0, kOne>, .error = "w must be [V, 3]"},
-    {.in = "[7,3] [5,3] i32[7] [7]", .record = Example<true, -100, 0, kOne>, .error = "drow must be f32[7,1]"},
+    {.in = "[0,3] [5,3] i32[0] [0,1]", .record = Example<true, -100, 0, kOneBlock>},
+    {.in = "[7,3] [3,5] i32[7] [7,1]", .record = Example<true, -100, 0, kOneBlock>, .error = "w must be [V, 3]"},
+    {.in = "[7,3] [5,3] i32[7] [7]", .record = Example<true, -100, 0, kOneBlock>, .error = "drow must be f32[7,1]"},
 };
 
 }  // namespace

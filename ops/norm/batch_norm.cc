@@ -1,7 +1,8 @@
-// ops/norm/batch_norm.cc: y = gain · (x - mean) / sqrt(variance + ε) + bias (Ioffe and Szegedy, 2015), where mean and
-// variance are those of each of the last axis' features over all others; in mode kEval the running ones. Inputs x [...,
-// C], gain, bias, running mean and running variance [C]; outputs y, mean and variance [C]. The name of a pattern: what
-// runs is spelt in other ops.
+// y = gain · (x - mean) / sqrt(variance + ε) + bias (Ioffe and Szegedy, 2015), for each feature of the last axis.
+//
+// Mean and variance are those of the feature over all rows or, in mode kEval, the running ones. Inputs are x [..., C],
+// gain, bias, running mean and running variance [C]; outputs are y, mean and variance [C]. The op has no kernel: the
+// compiler replaces it by other ops, and it tells both modes apart until then.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"

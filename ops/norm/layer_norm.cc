@@ -1,6 +1,7 @@
-// ops/norm/layer_norm.cc: y = gain · (x - mean) · rstd + bias, where rstd = 1 / sqrt(variance + epsilon), along the
-// last axis (Ba et al., 2016). Outputs y, mean [..., 1] and rstd [..., 1]. x and y may be bf16, where the others are
-// f32.
+// y = gain · (x - mean) · rstd + bias, where rstd = 1 / sqrt(variance + epsilon), along the last axis (Ba et al.,
+// 2016).
+//
+// Outputs are y, mean [..., 1] and rstd [..., 1]. x and y may be bf16; the other operands are f32 then.
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
@@ -36,7 +37,7 @@ void Kernel(const KernelArgs& a, Rect tile) {
   }
 }
 
-// Of y: see layer_norm_gradient.cc. Of the mean: dx = dmean / C. Of rstd: dx = -rstd³ · (x - mean) / C · drstd.
+// The gradient of y is layer_norm_gradient. Of the mean: dx = dmean / C. Of rstd: dx = -rstd³ · (x - mean) / C · drstd.
 VarList Gradient(const GradientArgs& a) {
   const Var x = Cast(a.input(0), a.output(1).dtype()), mean = a.output(1), rstd = a.output(2);
   const double scale = 1.0 / static_cast<double>(x.dim(-1));
@@ -73,7 +74,8 @@ constexpr OpExample kExamples[] = {
     {.in = "[7,16] [16] [16]", .record = Example},
     {.in = "[2,3,5] [5] [5]", .record = Example},
     {.in = "[130,67] [67] [67]", .record = Example},
-    // The mean is far from zero: E[x²] - E[x]² would lose the variance. What is left is the rounding of x - mean.
+    // The mean is far from zero, where E[x²] - E[x]² would lose the variance. The tolerance allows the rounding of x -
+    // mean.
     {.in = "[3,257] [257] [257]", .record = Example, .low = 1, .high = 9, .tolerance = 1e-5},
     {.in = "[0,4] [4] [4]", .record = Example},
     {.in = "bf16[130,67] f32[67] f32[67]", .record = Example, .out = "bf16[130,67]"},

@@ -1,7 +1,7 @@
-// ops/norm/layer_norm_gradient.cc: of (x, gain, mean, rstd, dy), with x̂ = (x - mean) · rstd and h = gain · dy:
+// The gradient of layer_norm's y, from (x, gain, mean, rstd, dy). With x̂ = (x - mean) · rstd and h = gain · dy:
 //   dx = rstd · (h - mean(h) - x̂ · mean(h · x̂)), along the last axis,
-//   and the sums of dy · x̂ and of dy over blocks of 64 rows, [blocks, C] each: parts of dgain and dbias.
-// x, dy and dx may be bf16, where the others are f32.
+//   and the sums of dy · x̂ and of dy over blocks of 64 rows, [blocks, C] each, whose sums are dgain and dbias.
+// x, dy and dx may be bf16; the other operands are f32 then.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"

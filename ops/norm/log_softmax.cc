@@ -1,4 +1,4 @@
-// ops/norm/log_softmax.cc: y[i] = x[i] - log Σ_j exp(x[j]), along the last axis. A row of only -inf stays as it is.
+// y[i] = x[i] - log Σ_j exp(x[j]), along the last axis. A row whose elements are all -inf stays as it is.
 #include <cmath>
 
 #include "weft/core/status.h"

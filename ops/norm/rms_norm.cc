@@ -1,5 +1,6 @@
-// ops/norm/rms_norm.cc: y = gain · x · rstd, where rstd = 1 / sqrt(mean(x²) + epsilon), along the last axis (Zhang and
-// Sennrich, 2019). Outputs y and rstd [..., 1]. x and y may be bf16, where the others are f32.
+// y = gain · x · rstd, where rstd = 1 / sqrt(mean(x²) + epsilon), along the last axis (Zhang and Sennrich, 2019).
+//
+// Outputs are y and rstd [..., 1]. x and y may be bf16; the other operands are f32 then.
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
@@ -32,7 +33,7 @@ void Kernel(const KernelArgs& a, Rect tile) {
   }
 }
 
-// Of y: see rms_norm_gradient.cc. Of rstd: dx = -rstd³ · x / C · drstd.
+// The gradient of y is rms_norm_gradient. Of rstd: dx = -rstd³ · x / C · drstd.
 VarList Gradient(const GradientArgs& a) {
   const Var x = a.input(0), rstd = a.output(1);
   VarList gradients(2);

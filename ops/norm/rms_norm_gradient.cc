@@ -1,7 +1,7 @@
-// ops/norm/rms_norm_gradient.cc: of (x, gain, rstd, dy), with x̂ = x · rstd and h = gain · dy:
+// The gradient of rms_norm's y, from (x, gain, rstd, dy). With x̂ = x · rstd and h = gain · dy:
 //   dx = rstd · (h - x̂ · mean(h · x̂)), along the last axis,
-//   and the sums of dy · x̂ over blocks of 64 rows, [blocks, C]: parts of dgain. x, dy and dx may be bf16,
-// where the others are f32.
+//   and the sums of dy · x̂ over blocks of 64 rows, [blocks, C], whose sum is dgain.
+// x, dy and dx may be bf16; the other operands are f32 then.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"

@@ -1,5 +1,5 @@
-// ops/norm/softmax.cc: y[i] = exp(x[i] - max x) / Σ_j exp(x[j] - max x), along the last axis. A row of only -inf, which
-// is a row with everything masked, gives zeros.
+// y[i] = exp(x[i] - max x) / Σ_j exp(x[j] - max x), along the last axis. A row of only -inf, in which all is masked,
+// gives zeros.
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/kernels/rows.h"
@@ -21,7 +21,7 @@ void Kernel(const KernelArgs& a, Rect tile) {
   }
 }
 
-// dx = y · (dy - Σ dy · y). Needs y only, so x can be freed after the forward pass.
+// dx = y · (dy - Σ dy · y). The gradient reads y only, so x can be freed after the forward pass.
 VarList Gradient(const GradientArgs& a) {
   const Var y = a.output(0), dy = a.grad(0);
   return {y * (dy - Sum(dy * y, -1, true))};

@@ -1,6 +1,7 @@
-// ops/product/matmul.cc: y[..., i, j] = Σ_k a[..., i, k] · b[..., k, j]. Leading axes broadcast; either operand's last
-// two axes may be stored transposed. f32 and bf16 on oneDNN (kernels/gemm.h). matmul_add adds the product to a third
-// input of y's type.
+// y[..., i, j] = Σ_k a[..., i, k] · b[..., k, j]. matmul_add adds the product to a third input of y's type.
+//
+// Leading axes broadcast. The last two axes of either operand may be stored transposed. oneDNN computes f32 and bf16
+// (kernels/gemm.h).
 #include "weft/ops/product/matmul.h"
 
 #include <algorithm>
@@ -29,7 +30,7 @@ absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
   if (a_inner != b_inner) {
     return ShapeError("matmul", absl::StrCat("inner dimensions differ, ", a_inner, " vs ", b_inner), in);
   }
-  if (a_inner > std::numeric_limits<int32_t>::max()) {  // more than oneDNN sums up right
+  if (a_inner > std::numeric_limits<int32_t>::max()) {  // oneDNN gives wrong sums beyond this size
     return ShapeError("matmul", absl::StrCat("the inner dimension is ", a_inner, ", wanted less than 2^31"), in);
   }
   std::optional<Shape> shape = Broadcast(Leading(a), Leading(b));
@@ -46,15 +47,15 @@ absl::StatusOr<Types> InferAdd(const Attrs& attrs, TypeSpan in) {
   return ShapeError("matmul_add", absl::StrCat("what is added to must be ", ToString(types[0])), in);
 }
 
-// How the products lie in memory: `batch` matrices of y, [rows, cols] each. If all of them use one b and a is not
-// transposed, a's leading axes count as rows, and the batch is one matrix.
+// The matrices of the operands in memory: y holds `batch` matrices [rows, cols]. If all of them use one b, and a is not
+// transposed, the leading axes of a count as rows, and the batch is one matrix.
 struct Layout {
   static constexpr int64_t kIrregular = -1;
 
   bool transpose_a, transpose_b;
   int64_t batch, rows, cols, inner;
-  // Elements from the operand of one matrix of y to that of the next: 0 if all use one; kIrregular if they broadcast
-  // along some of the leading axes only.
+  // Elements between the operands of neighbouring matrices of y: 0 if all use the same one; kIrregular if an operand
+  // broadcasts along some of its leading axes only.
   int64_t a_step, b_step;
   bool accumulate;
 
@@ -79,7 +80,7 @@ struct Layout {
 
   bool irregular() const { return a_step == kIrregular || b_step == kIrregular; }
 
-  // The f32 product that computes `tile` of y; where the batch is irregular, one matrix of it.
+  // Returns the f32 product that computes `tile` of y or, if a step is irregular, the product of one of its matrices.
   GemmShape Of(Rect tile) const {
     GemmShape shape = {.rows = batch == 1 ? tile.rows() : rows,
                        .cols = tile.cols(),
@@ -99,7 +100,7 @@ struct Layout {
   }
 };
 
-// Offset of the matrix of `operand`, `size` elements each, that matrix number `index` of y uses.
+// Returns the offset of the matrix of `operand` that belongs to matrix `index` of y. `size`: elements of a matrix.
 int64_t BroadcastOffset(const Shape& operand, const Shape& y, int64_t index, int64_t size) {
   int64_t offset = 0, stride = size;
   for (int axis = -3; axis >= -y.rank(); --axis) {
@@ -113,7 +114,7 @@ int64_t BroadcastOffset(const Shape& operand, const Shape& y, int64_t index, int
 
 bool IsAdd(absl::Span<const Tensor> inputs) { return inputs.size() == 3; }
 
-// What the product of a tile is added to goes to where the sum will be, unless it is there.
+// For matmul_add: copies the third input to the output, to which the product is added, unless both share their bytes.
 void CopyAddend(const KernelArgs& args, Rect tile) {
   if (!IsAdd(args.inputs) || args.inputs[2].data == args.outputs[0].data) return;
   const size_t size = SizeOf(args.outputs[0].type.dtype), row = size * args.output_shape(0).cols();
@@ -123,7 +124,7 @@ void CopyAddend(const KernelArgs& args, Rect tile) {
   }
 }
 
-// Calls run(a, b, c, shape), with offsets of the operands, for each product that makes up `tile`.
+// Calls run(a, b, c, shape) for each product in `tile`; a, b and c are offsets in elements.
 template <class Run>
 void ForEachProduct(const KernelArgs& args, Rect tile, Run run) {
   const Shape &a = args.input_shape(0), &b = args.input_shape(1), &y = args.output_shape(0);
@@ -183,7 +184,7 @@ void KernelF64(const KernelArgs& args, Rect tile) {
   });
 }
 
-// Tiles hold whole matrices of a batch. Of Bᵀ in f32, more has to be put in order for each column.
+// Tiles hold whole matrices of a batch. A transposed f32 B needs larger tiles, since oneDNN reorders B for each tile.
 bool IsTransposedF32(const OpArgs& args) {
   return args.inputs[0].dtype == kF32 && args.attrs.as<MatMulAttrs>().transpose_b;
 }
@@ -215,13 +216,13 @@ Rect Access(const OpArgs& args, int operand, Rect tile) {
   return rect;
 }
 
-// With A and B as stored, from dY = d(A' B'): of A · B: dA = dY Bᵀ, dB = Aᵀ dY; of A · Bᵀ: dA = dY B, dB = dYᵀ A;
-// of Aᵀ · B: dA = B dYᵀ, dB = A dY; of Aᵀ · Bᵀ: dA = Bᵀ dYᵀ, dB = dYᵀ Aᵀ. Broadcast leading axes are summed.
+// With A and B as stored: for A · B: dA = dY Bᵀ, dB = Aᵀ dY; for A · Bᵀ: dA = dY B, dB = dYᵀ A;
+// for Aᵀ · B: dA = B dYᵀ, dB = A dY; for Aᵀ · Bᵀ: dA = Bᵀ dYᵀ, dB = dYᵀ Aᵀ. Broadcast leading axes are summed.
 VarList Gradient(const GradientArgs& args) {
   const auto [transpose_a, transpose_b, f32_output] = args.attrs.as<MatMulAttrs>();
   Var a = args.input(0), b = args.input(1), dy = Cast(args.grad(0), a.dtype());
   const Shape a_shape = a.shape();
-  if (b.shape().rank() == 2 && !transpose_a) {  // rows of all leading axes in one product
+  if (b.shape().rank() == 2 && !transpose_a) {  // one product of the rows of all leading axes
     a = Reshape(a, {a_shape.rows(), a_shape.cols()});
     dy = Reshape(dy, {dy.shape().rows(), dy.shape().cols()});
   }
@@ -232,7 +233,7 @@ VarList Gradient(const GradientArgs& args) {
   return {Reshape(SumTo(da, a.shape()), a_shape), SumTo(db, b.shape())};
 }
 
-// The same, and dC = dY.
+// The gradients of the product, and dC = dY.
 VarList GradientAdd(const GradientArgs& args) {
   VarList gradients = Gradient(args);
   gradients.push_back(args.grad(0));
@@ -267,7 +268,7 @@ VarList Example(VarSpan in) {
 
 VarList F32Output(VarSpan in) { return {MatMul(in[0], in[1], {.transpose_b = true, .f32_output = true})}; }
 
-constexpr double kManyTerms = 1e-5;  // sums of over a hundred products round more often
+constexpr double kManyTerms = 1e-5;  // for sums of more than a hundred products
 
 constexpr OpExample kExamples[] = {
     {.in = "[1,1] [1,1]", .record = Example<0, 0>, .out = "[1,1]"},

@@ -1,4 +1,4 @@
-// The attributes of matmul, for the passes that recognise it.
+// The attributes of matmul, which passes also read.
 #ifndef WEFT_OPS_PRODUCT_MATMUL_H_
 #define WEFT_OPS_PRODUCT_MATMUL_H_
 
@@ -7,8 +7,8 @@
 namespace weft {
 
 struct MatMulAttrs {
-  bool transpose_a = false, transpose_b = false;  // of the last two axes
-  bool f32_output = false;                        // of bf16 inputs
+  bool transpose_a = false, transpose_b = false;  // the last two axes of the operand are stored swapped
+  bool f32_output = false;                        // bf16 inputs give f32
   auto Fields() const {
     return std::tuple{AttrField{"transpose_a", transpose_a}, AttrField{"transpose_b", transpose_b},
                       AttrField{"f32_output", f32_output, /*printed=*/f32_output}};

@@ -1,5 +1,6 @@
-// ops/product/pack.cc: the right operand of a product, B [K, N] or its transpose, in panels of some columns each, f32
-// or bf16: the order in which products of many rows run through it (kernels/pack.h).
+// Lays out the right operand of a product, B [K, N] or its transpose, in panels of columns (kernels/pack.h).
+//
+// Panels are f32 or bf16. Their elements are in the order in which products of many rows read them.
 #include "weft/ops/product/pack.h"
 
 #include <algorithm>

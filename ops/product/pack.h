@@ -1,4 +1,4 @@
-// The ops of packed products, for the pass that records them.
+// The ops that pack an operand and multiply by it, which only a pass records.
 #ifndef WEFT_OPS_PRODUCT_PACK_H_
 #define WEFT_OPS_PRODUCT_PACK_H_
 
@@ -7,15 +7,16 @@
 
 namespace weft {
 
-PanelShape Panels(int64_t inner, int64_t cols,
-                  DType dtype);  // of B [inner, cols]; in f32 one is as wide as the least tile
+// Returns the panels of B [inner, cols]. A panel of f32 is as wide as the smallest tile.
+PanelShape Panels(int64_t inner, int64_t cols, DType dtype);
 
-// B [K, N] in f32, or [N, K] where it is stored transposed, as panels of f32 or bf16 (kernels/pack.h): [panels, K, W]
-// of W columns each; in bf16 W is 64 and K is filled up to a multiple of 32. There is no gradient.
+// Packs f32 B [K, N], or [N, K] if it is stored transposed, into panels [panels, K, W] of `dtype`, f32 or bf16, with W
+// columns each (kernels/pack.h). In bf16, W is 64 and K is rounded up to a multiple of 32. There is no gradient.
 Var Pack(Var b, bool transposed, DType dtype);
-// y[..., j] = Σ_k a[..., k] · B[k, j] for j < cols, with B in panels of a's dtype. f32_output: of bf16.
+// y[..., j] = Σ_k a[..., k] · B[k, j] for j < cols, with B in panels of a's dtype. `f32_output`: bf16 operands give
+// f32.
 Var PackedMatMul(Var a, Var panels, int64_t cols, bool f32_output = false);
-bool PacksBF16();  // whether the CPU's products of bf16 gain by it
+bool PacksBF16();  // whether packed panels make this CPU's bf16 products faster
 
 }  // namespace weft
 

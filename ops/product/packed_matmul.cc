@@ -1,5 +1,5 @@
-// ops/product/packed_matmul.cc: y[..., j] = Σ_k a[..., k] · B[k, j], with B in panels (pack.cc). f32, or bf16 to
-// either.
+// y[..., j] = Σ_k a[..., k] · B[k, j], with B in panels (pack.cc). f32 operands, or bf16 operands with a bf16 or f32
+// result.
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -35,7 +35,7 @@ absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
   return Types{out};
 }
 
-// Calls run(column, product) for what makes up a tile: in bf16 one product of all its panels, in f32 one of each.
+// Calls run(column, product) for the products in a tile: in bf16 one product for all panels, in f32 one for each panel.
 template <class Run>
 void ForEachProduct(const TensorType& a, const TensorType& y, Rect tile, Run run) {
   const int64_t inner = a.shape.dim(-1), cols = y.shape.cols();
@@ -117,7 +117,7 @@ VarList Example(VarSpan in) {
   return {PackedMatMul(in[0], Pack(in[1], transposed, in[0].dtype()), cols, f32_output)};
 }
 
-constexpr double kManyTerms = 1e-5;  // sums of over a hundred products round more often
+constexpr double kManyTerms = 1e-5;  // for sums of more than a hundred products
 
 constexpr OpExample kExamples[] = {
     {.in = "[1,1] [1,1]", .record = Example<0, 0>, .out = "[1,1]"},

@@ -1,5 +1,7 @@
-// Sums of fixed blocks, of which every reduction is made: the order of the additions depends on shapes only, never on
-// tiles or threads. Here an axis of n elements is seen as [outer, n, inner], and `blocks` = ceil(n / block).
+// Sums of fixed blocks, of which every reduction consists.
+//
+// The order of additions depends on shapes only, never on tiles or threads. Below, an axis of n elements is seen as
+// [outer, n, inner], and `blocks` = ceil(n / block).
 #ifndef WEFT_OPS_REDUCTION_BLOCKS_H_
 #define WEFT_OPS_REDUCTION_BLOCKS_H_
 
@@ -14,28 +16,31 @@ namespace weft {
 inline constexpr int64_t kSumBlock = 64;
 
 struct BlockAttrs {
-  int axis = 0;  // counted from the front
+  int axis = 0;  // from the front
   int64_t block = kSumBlock;
   auto Fields() const { return std::tuple{AttrField{"axis", axis}, AttrField{"block", block}}; }
 };
 
 constexpr int64_t BlockCount(int64_t n, int64_t block) { return (n + block - 1) / block; }
 
-// [outer, n, inner] → [outer, blocks, inner]: the sum of each block. An empty axis gives one block, of 0.
+// Returns the sum of each block, [outer, n, inner] → [outer, blocks, inner]. An empty axis gives one block, whose sum
+// is 0.
 Var SumBlocks(Var x, int axis, int64_t block = kSumBlock);
-// The gradient of that: each element of y again for all that was summed into it, `shape` in all.
+// The gradient of SumBlocks: repeats each element of y for all elements of its block. Returns `shape`.
 Var RepeatBlocks(Var y, const Shape& shape, int axis, int64_t block);
 
-// What a tile of [outer, blocks, inner] reads of [outer, n, inner] = `in`.
+// Returns the rectangle of `in` [outer, n, inner] that a tile of [outer, blocks, inner] reads.
 Rect BlockAccess(BlockAttrs attrs, const Shape& in, Rect tile);
 
-// For ops whose tiles are rows of output 0, and whose further outputs are sums over blocks of its rows, [blocks, C].
+// Quantum and access of ops whose tiles are rows of output 0, with further outputs [blocks, C]: sums over blocks of
+// rows.
 inline int64_t RowSumsQuantum(const OpArgs&) { return kSumBlock; }
 Rect RowSumsAccess(const OpArgs& args, int operand, Rect tile);
 
-// For each element of a tile of [outer, blocks, inner], calls along(x, count, y), if the axis is the last, for the
-// `count` elements at offset x that are reduced into the one at offset y; if not, for each row of the tile, across(x,
-// stride, count, y, n): n elements at y, each reduced from `count` that are `stride` apart.
+// Visits the blocks of a tile of [outer, blocks, inner]; x and y are offsets. If the axis is the last, calls along(x,
+// count, y) for each element of the tile: the `count` elements at x are reduced to the one at y. Otherwise calls
+// across(x, stride, count, y, n) for each row of the tile: n elements at y are reduced from `count` rows at x, `stride`
+// apart.
 template <class Along, class Across>
 void ForEachBlock(BlockAttrs attrs, const Shape& in, Rect tile, Along along, Across across) {
   const int64_t n = in.dim(attrs.axis), block = attrs.block, blocks = std::max<int64_t>(1, BlockCount(n, block));
@@ -55,14 +60,15 @@ void ForEachBlock(BlockAttrs attrs, const Shape& in, Rect tile, Along along, Acr
   }
 }
 
-// The length of the parts that a power of two of equal ones cut `size` into: at least `least`, a multiple of `unit`.
+// Cuts `size` into a power of two of about equal parts and returns their length: at least `least`, a multiple of
+// `unit`.
 inline int64_t EqualParts(int64_t size, int64_t least, int64_t unit) {
   const int64_t parts = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::max<int64_t>(1, size / least))));
   return std::max<int64_t>(unit, (size + parts * unit - 1) / (parts * unit) * unit);
 }
 
-// Tiles of a product have so many rows that what is done once for B is amortised, and so many columns that reading A
-// is.
+// Rows and columns of a product's tiles: enough rows to amortise the work done once for B, and enough columns to
+// amortise reading A.
 inline int64_t ProductRows(int64_t rows, int64_t least = 128) { return EqualParts(rows, least, 32); }
 inline int64_t ProductColumns(int64_t cols, int64_t least = 256) { return EqualParts(cols, least, 64); }
 

@@ -1,4 +1,4 @@
-// ops/reduction/cumulative_sum.cc: y[..., i] = Σ_{j ≤ i} x[..., j], in that order; reversed, Σ_{j ≥ i} from the end.
+// y[..., i] = Σ_{j ≤ i} x[..., j], added in the order of j; reversed, Σ_{j ≥ i}, added from the end.
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/kernels/elementwise.h"
@@ -24,7 +24,7 @@ void Kernel(const KernelArgs& a, Rect tile) {
   for (int64_t row = tile.row_begin; row < tile.row_end; ++row) {
     const T* const x = a.input<T>(0) + row * n;
     T* const y = a.output<T>(0) + row * n;
-    std::conditional_t<std::is_same_v<T, float>, double, T> sum = 0;  // a long row has more digits
+    std::conditional_t<std::is_same_v<T, float>, double, T> sum = 0;  // f32 would lose digits in a long row
     for (int64_t i = 0; i < n; ++i) {
       const int64_t at = reverse ? n - 1 - i : i;
       sum += x[at];

@@ -1,4 +1,4 @@
-// ops/reduction/max.cc: y[o, 0, i] = max_k x[o, k, i] along one axis. A NaN wins.
+// y[o, 0, i] = max_k x[o, k, i] along one axis; NaN if any x[o, k, i] is.
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
@@ -13,11 +13,11 @@ namespace weft {
 namespace {
 
 struct MaxAttrs {
-  int axis = 0;  // counted from the front
+  int axis = 0;  // from the front
   auto Fields() const { return std::tuple{AttrField{"axis", axis}}; }
 };
 
-// The axis as one block.
+// Returns the whole axis as one block.
 BlockAttrs WholeAxis(const Attrs& attrs, const Shape& shape) {
   const int axis = attrs.as<MaxAttrs>().axis;
   return {.axis = axis, .block = shape.dim(axis)};
@@ -50,7 +50,7 @@ void Kernel(const KernelArgs& a, Rect tile) {
       });
 }
 
-// dx = [x = y] · dy / (how many are equal to y), where a NaN is equal to a NaN.
+// dx = [x = y] · dy / (number of elements equal to y), where NaN equals NaN.
 VarList Gradient(const GradientArgs& a) {
   const int axis = a.attrs.as<MaxAttrs>().axis;
   const Var x = a.input(0);

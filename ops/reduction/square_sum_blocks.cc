@@ -1,5 +1,4 @@
-// ops/reduction/square_sum_blocks.cc: y[j] = Σ x² over block j of as many whole rows as make about 4096 elements;
-// [blocks].
+// y[j] = Σ x² over block j, [blocks]. A block is a number of whole rows with about 4096 elements.
 #include <algorithm>
 
 #include "weft/core/status.h"
@@ -60,7 +59,7 @@ constexpr OpExample kExamples[] = {
     {.in = "[130]", .out = "[1]"},
     {.in = "[2,3,5]", .low = -90, .high = 90, .out = "[1]"},
     {.in = "[5,2049]", .out = "[5]"},
-    {.in = "[3,5000]", .low = -1e3, .high = 1e3, .out = "[3]"},  // a row is more than a block
+    {.in = "[3,5000]", .low = -1e3, .high = 1e3, .out = "[3]"},  // a row is larger than a block
     {.in = "[4100,1]", .out = "[2]"},
     {.in = "[0,3]", .out = "[0]"},
     {.in = "i32[3]", .error = "x must be of floats"},

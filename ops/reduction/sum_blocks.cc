@@ -1,5 +1,6 @@
-// ops/reduction/sum_blocks.cc: y[o, j, i] = Σ x[o, k, i] over the k of block j of one axis. Sum (reductions.cc) repeats
-// it. Of bf16 the sums are f32.
+// y[o, j, i] = Σ x[o, k, i] over all k of block j of one axis.
+//
+// Sum (reductions.cc) repeats this op until one block is left. Sums of bf16 are f32.
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
@@ -118,7 +119,7 @@ Rect BlockAccess(BlockAttrs attrs, const Shape& in, Rect tile) {
     return {tile.row_begin, tile.row_end, tile.col_begin * block, std::min(n, tile.col_end * block)};
   }
   const int64_t inner = in.Product(attrs.axis + 1, in.rank() - 1);
-  const auto first_row = [&](int64_t j) {  // of block j % blocks of [n, inner] number j / blocks
+  const auto first_row = [&](int64_t j) {  // of block j % blocks in matrix [n, inner] number j / blocks
     return (j / blocks * n + std::min(n, j % blocks * block)) * inner;
   };
   const int64_t last = (tile.row_end - 1) / inner;

@@ -22,11 +22,11 @@ struct PadAttrs {
 };
 
 absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
-  constexpr int64_t kMost = int64_t{1} << 48;
+  constexpr int64_t kMaxPadding = int64_t{1} << 48;
   const auto [axis, before, after, value] = attrs.as<PadAttrs>();
   WEFT_RETURN_IF_ERROR(CheckAxis("pad", axis, in));
   WEFT_RETURN_IF_ERROR(CheckNumber("pad", value, in[0].dtype, in));
-  if (before < 0 || after < 0 || before > kMost || after > kMost) {
+  if (before < 0 || after < 0 || before > kMaxPadding || after > kMaxPadding) {
     return ShapeError("pad", absl::StrCat("can't pad by ", before, " and ", after), in);
   }
   Shape shape = in[0].shape;

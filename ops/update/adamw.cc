@@ -1,8 +1,8 @@
-// ops/update/adamw.cc: one step of AdamW (Loshchilov and Hutter, 2019) in one pass over memory, rounded as PyTorch's
-// fused one:
+// One update of AdamW (Loshchilov and Hutter, 2019) in one pass over memory, rounded as PyTorch's fused kernel does:
 //   g = grad · grad_scale;  m ← m + (1-β1)·(g - m);  v ← β2·v + (1-β2)·g²
 //   w ← (1 - rate·decay)·w - rate / (1-β1^step) · m / (sqrt(v) / sqrt(1-β2^step) + ε)
-// Inputs w, m, v, grad: one type; rate, grad_scale: f32 []; step: i32 []. Nothing changes if grad_scale is not finite.
+// Inputs w, m, v and grad have one type; rate and grad_scale are f32 []; step is i32 []. If grad_scale is not finite,
+// nothing changes.
 #include <algorithm>
 #include <cmath>
 #include <cstring>

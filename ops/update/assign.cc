@@ -1,4 +1,4 @@
-// ops/update/assign.cc: the next version of a state is a value.
+// The next version of a state is a given value.
 #include <cstring>
 
 #include "weft/core/status.h"

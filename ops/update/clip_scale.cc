@@ -1,5 +1,5 @@
-// ops/update/clip_scale.cc: y = min(1, max_norm / (norm + 1e-6)), as PyTorch's clip_grad_norm_; 1 if max_norm is 0; NaN
-// if the norm is not finite. Scalars.
+// y = min(1, max_norm / (norm + 1e-6)), as PyTorch's clip_grad_norm_. y is 1 if max_norm is 0, and NaN if the norm is
+// not finite.
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -1,6 +1,6 @@
-// ops/update/sgd.cc: one step of SGD with momentum, as PyTorch's (dampening 0):
+// One update of SGD with momentum, as PyTorch's with dampening 0:
 //   g = grad · grad_scale + decay·w;  m ← momentum·m + g;  w ← w - rate·m, or Nesterov's w - rate·(g + momentum·m)
-// Inputs w, m, grad: one type; rate, grad_scale: f32 []. Nothing changes if grad_scale is not finite.
+// Inputs w, m and grad have one type; rate and grad_scale are f32 []. If grad_scale is not finite, nothing changes.
 #include <cmath>
 #include <cstring>
 

@@ -1,4 +1,4 @@
-// Optimizer steps that are spelt in other ops. The compiler fuses them, so that they too are one pass over memory.
+// Adagrad, Lion and Adam, spelt in other ops. The compiler fuses these, so that an update is one pass over memory.
 #include <cmath>
 #include <initializer_list>
 #include <limits>
@@ -72,7 +72,7 @@ VarList LionUpdate(Var w, Var m, Var grad, Var rate, Var grad_scale, const LionO
   });
 }
 
-// AdamW without its own decay, of the gradient with the decay added.
+// Adam is AdamW without decay, applied to the gradient plus decay·w.
 VarList AdamUpdate(Var w, Var m, Var v, Var grad, Var rate, Var grad_scale, Var step, const AdamWOptions& options) {
   return CompositeAll("adam", {w, m, v, grad, rate, grad_scale, step}, 3, [&]() -> absl::StatusOr<VarList> {
     WEFT_ASSIGN_OR_RETURN(const Scaled scaled, ScaleGradient("adam", w, m, grad, rate, grad_scale,
