@@ -37,7 +37,7 @@ const Row kRows[] = {
        return Max(x, {2, 2});
      },
      "max: axis 2 is named twice"},
-    {[](Var x, Var) { return Min(Slice(x, 0, 0, 0), {0}); }, "min: max: nothing along the axes; inputs f32[0,3,4]"},
+    {[](Var x, Var) { return Min(Slice(x, 0, 0, 0), {0}); }, "min: max: the axes have no elements; inputs f32[0,3,4]"},
     {[](Var x, Var) { return Prod(x, {5}); }, "prod: axis 5 is outside rank 3"},
     {[](Var x, Var) { return Norm(x, {0}, 0); }, "norm: order = 0, wanted > 0"},
     {[](Var x, Var) {
@@ -118,8 +118,8 @@ const Row kRows[] = {
      "permute: axis -5 is outside rank 3"},
     {[](Var x, Var) { return Variance(x, {0}, std::numeric_limits<double>::quiet_NaN()); },
      "variance: correction = nan, wanted >= 0, finite"},
-    {[](Var, Var ids) { return ids + 0.5; }, "fill: the number 0.5 is no i32"},
-    {[](Var, Var ids) { return MaskFill(ids, Less(ids, ids), 1e20); }, "mask_fill: the number 1e+20 is no i32"},
+    {[](Var, Var ids) { return ids + 0.5; }, "fill: the number 0.5 is not an i32"},
+    {[](Var, Var ids) { return MaskFill(ids, Less(ids, ids), 1e20); }, "mask_fill: the number 1e+20 is not an i32"},
     {[](Var x, Var) { return Not(x); }, "not: not defined for f32"},
     {[](Var x, Var ids) { return Xor(Less(x, x), ids); }, "xor: not defined for i32"},
     {[](Var, Var ids) { return Pow(ids, -1); }, "pow: not defined for i32"},
@@ -133,7 +133,7 @@ const Row kRows[] = {
      "heads = 2, key_value_heads = -2, wanted"},
     {[](Var x, Var) { return Gather(x, x, 0); }, "gather: ids must be i32"},
     {[](Var x, Var ids) { return Gather(Slice(x, 0, 0, 0), ids, 0); },
-     "gather: axis 0 has nothing that ids could name"},
+     "gather: axis 0 has size 0, so that no id is valid"},
     {[](Var x, Var ids) { return ScatterAdd(Sum(x, 2), ids, Cast(Sum(x, 2), kF64), 0); },
      "scatter_add: x and updates must be both f32"},
     {[](Var x, Var ids) { return NegativeLogLikelihood(x, ids, {.label_smoothing = 0.1}); },

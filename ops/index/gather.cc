@@ -18,7 +18,7 @@ Var Gather(Var x, Var ids, int axis) {
     WEFT_RETURN_IF_ERROR(CheckAxis("gather", front, types));
     if (ids.dtype() != kI32) return ShapeError("gather", "ids must be i32", types);
     if (shape.dim(front) == 0 && ids_shape.elements() > 0) {
-      return ShapeError("gather", absl::StrCat("axis ", front, " has nothing that ids could name"), types);
+      return ShapeError("gather", absl::StrCat("axis ", front, " has size 0, so that no id is valid"), types);
     }
     // [outer, n, inner] → [n, outer, inner] → rows by id → [outer, ids, inner].
     const int64_t n = shape.dim(front), outer = shape.Product(0, front), inner = shape.Product(front + 1, shape.rank());
@@ -54,7 +54,8 @@ absl::Status CheckAlong(const char* op, Var x, Var ids, int axis) {
   WEFT_RETURN_IF_ERROR(CheckAxis(op, axis, types));
   const auto error = [&](const auto&... parts) { return ShapeError(op, absl::StrCat(parts...), types); };
   if (ids.dtype() != kI32) return error("ids must be i32");
-  if (x.dim(axis) == 0 && ids.shape().elements() > 0) return error("axis ", axis, " has nothing that ids could name");
+  if (x.dim(axis) == 0 && ids.shape().elements() > 0)
+    return error("axis ", axis, " has size 0, so that no id is valid");
   if (ids.shape().rank() != x.shape().rank()) return error("x and ids differ in rank");
   for (int i = 0; i < x.shape().rank(); ++i) {
     if (i != axis && ids.dim(i) > x.dim(i)) return error("ids have ", ids.dim(i), " along axis ", i, " of ", x.dim(i));

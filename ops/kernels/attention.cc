@@ -42,7 +42,7 @@ W Dot(const T* a, const T* b, int64_t n) {
   return sum;
 }
 
-// row *= factor, whole vectors of it.
+// row *= factor, in whole vectors.
 template <class W>
 HWY_INLINE void ScaleRow(W factor, int64_t n, W* row) {
   const D<W> d;
@@ -51,7 +51,7 @@ HWY_INLINE void ScaleRow(W factor, int64_t n, W* row) {
   for (int64_t j = 0; j < n; j += lanes) hn::Store(hn::Mul(hn::Load(d, row + j), factors), d, row + j);
 }
 
-// row = cap · tanh(row / cap), whole vectors of it; and, if there is room for it, the slope 1 - tanh².
+// row = cap · tanh(row / cap), in whole vectors. Also computes the slopes 1 - tanh², unless `slopes` is null.
 template <class W>
 void CapRow(double cap, int64_t n, W* row, W* slopes) {
   const D<W> d;
@@ -63,7 +63,7 @@ void CapRow(double cap, int64_t n, W* row, W* slopes) {
   }
 }
 
-// scores [rows, kBlock] = scale · q kᵀ, capped, + masks; -inf where a source is hidden, and from the block's end on.
+// scores [rows, kBlock] = scale · q kᵀ, capped, plus masks; -inf for hidden sources and beyond the block's end.
 template <class T, class W>
 void Scores(const AttentionHead<T>& head, const Block& block, Matrix<const W> q, const W* k_transposed, W* scores,
             W* slopes = nullptr) {
@@ -74,8 +74,8 @@ void Scores(const AttentionHead<T>& head, const Block& block, Matrix<const W> q,
   bool by_target = false;
   for (int m = 0; m < head.mask_count; ++m) by_target = by_target || head.masks[m].target_step != 0;
   if (head.mask_count > 0 && !by_target) MaskRow(head, block, 0, added);
-  for (int64_t group = 0; group < block.rows; group += kGroup) {
-    const int64_t rows = std::min(kGroup, block.rows - group);
+  for (int64_t group = 0; group < block.rows; group += kRowsAtOnce) {
+    const int64_t rows = std::min(kRowsAtOnce, block.rows - group);
     const int64_t cols = WholeVectors<W>(Visible(head, block, group + rows - 1));
     Multiply<W>({q.data + group * q.stride, q.stride, 1}, {k_transposed, kBlock}, {scores + group * kBlock, kBlock},
                 rows, cols, head.key_width, false);
@@ -94,7 +94,7 @@ void Scores(const AttentionHead<T>& head, const Block& block, Matrix<const W> q,
   }
 }
 
-// row = exp(row - shift), and its sum; visible numbers of it are not -inf.
+// row = exp(row - shift) for the `visible` first numbers, else 0. Returns the sum.
 template <class W>
 W ExpRow(W shift, int64_t visible, W* row) {
   const D<W> d;
@@ -165,8 +165,8 @@ void Forward(const AttentionHead<T>& head, int64_t begin, int64_t end, Positions
           MultiplyRow(keep, row);
         }
       }
-      for (int64_t group = 0; group < rows; group += kGroup) {
-        const int64_t group_rows = std::min(kGroup, rows - group);
+      for (int64_t group = 0; group < rows; group += kRowsAtOnce) {
+        const int64_t group_rows = std::min(kRowsAtOnce, rows - group);
         Multiply<W>({scores + group * kBlock, kBlock, 1}, {value, value_stride},
                     {sums + group * value_stride, value_stride}, group_rows, WholeVectors<W>(head.value_width),
                     Visible(head, block, group + group_rows - 1), !first);
@@ -186,7 +186,8 @@ void Forward(const AttentionHead<T>& head, int64_t begin, int64_t end, Positions
   }
 }
 
-// Turns weights and d weights, which `dscores` holds, into dropped weights and d scores.
+// `dscores` holds the gradients by the weights. Replaces them by the gradients by the scores, and applies dropout to
+// `weights`.
 template <class T, class W>
 void ScoreGradients(const AttentionHead<T>& head, const Block& block, const W* delta, const W* slopes, W* weights,
                     W* dscores) {
@@ -205,7 +206,7 @@ void ScoreGradients(const AttentionHead<T>& head, const Block& block, const W* d
     int64_t j = 0;
     for (; j < visible; j += lanes) {
       const V<W> weight = hn::Load(d, p + j);
-      // What is hidden has no gradient, whatever an infinite value would make of 0 · inf.
+      // A hidden source has gradient 0, even if an infinite value would make it 0 · inf.
       V<W> ds_j = hn::Mul(hn::Mul(weight, hn::Sub(hn::Load(d, ds + j), shift)), scale);
       if (head.soft_cap > 0) ds_j = hn::Mul(ds_j, hn::Load(d, slopes + i * kBlock + j));
       hn::Store(hn::IfThenElse(hn::Eq(weight, hn::Zero(d)), hn::Zero(d), ds_j), d, ds + j);
@@ -225,24 +226,25 @@ void GradientOfBlock(const AttentionHead<T>& head, const AttentionGradient<T>& g
   Scores<T, W>(head, block, {at.query, key_stride}, at.key_transposed, at.weights, at.slopes);
   for (int64_t i = 0; i < block.rows; ++i) {
     const W lse = *gradient.lse[block.t + i];
-    constexpr W kInfinity = std::numeric_limits<W>::infinity();  // less which all scores are hidden ones
+    constexpr W kInfinity =
+        std::numeric_limits<W>::infinity();  // exp(score - infinity) = 0: a target that sees no source has weights 0
     ExpRow(lse == -kInfinity ? kInfinity : lse, Visible(head, block, i), at.weights + i * kBlock);
   }
-  for (int64_t group = 0; group < block.rows; group += kGroup) {
-    const int64_t rows = std::min(kGroup, block.rows - group);
+  for (int64_t group = 0; group < block.rows; group += kRowsAtOnce) {
+    const int64_t rows = std::min(kRowsAtOnce, block.rows - group);
     Multiply<W>({at.dy + group * value_stride, value_stride, 1}, {at.value_transposed, kBlock},
                 {at.dscores + group * kBlock, kBlock}, rows, WholeVectors<W>(Visible(head, block, group + rows - 1)),
                 head.value_width, false);
   }
   ScoreGradients<T, W>(head, block, at.delta, at.slopes, at.weights, at.dscores);
-  for (int64_t group = 0; group < block.rows; group += kGroup) {
-    const int64_t rows = std::min(kGroup, block.rows - group);
+  for (int64_t group = 0; group < block.rows; group += kRowsAtOnce) {
+    const int64_t rows = std::min(kRowsAtOnce, block.rows - group);
     Multiply<W>({at.dscores + group * kBlock, kBlock, 1}, {at.key, key_stride},
                 {at.dquery + (block.t + group) * key_stride, key_stride}, rows, key_cols,
                 Visible(head, block, group + rows - 1), true);
   }
-  for (int64_t group = 0; group < block.cols; group += kGroup) {
-    const int64_t rows = std::min(kGroup, block.cols - group), first = FirstTarget(head, block, group);
+  for (int64_t group = 0; group < block.cols; group += kRowsAtOnce) {
+    const int64_t rows = std::min(kRowsAtOnce, block.cols - group), first = FirstTarget(head, block, group);
     const auto transposed = [&](const W* scores) { return Factor<W>{scores + first * kBlock + group, 1, kBlock}; };
     Multiply<W>(transposed(at.weights), {at.dy + first * value_stride, value_stride},
                 {at.dvalue + (block.s + group) * value_stride, value_stride}, rows, value_cols, block.rows - first,

@@ -1,8 +1,9 @@
-// Attention of one head, streamed over blocks of keys: y = softmax(scale · q kᵀ, masked) · v, without the matrix of
-// scores (Dao et al., "FlashAttention", 2022; the sums of a row are corrected as Milakov and Gimelshein, 2018, do).
+// Attention of one head, y = softmax(scale · q kᵀ, masked) · v, streamed over blocks of keys.
 //
-// Positions are read and written in blocks of kAttentionBlock, in float or double, whatever the operands' dtype. A
-// row's bits depend on its own operands only, if calls begin at multiples of kAttentionBlock. Nothing allocates.
+// The matrix of scores never exists as a whole (Dao et al., "FlashAttention", 2022). The running sums of a row are
+// corrected when its maximum grows (Milakov and Gimelshein, 2018). Positions are read and written in blocks of
+// kAttentionBlock, in float or double for any dtype of the operands. If calls begin at multiples of kAttentionBlock,
+// the bits of a row depend on its own operands only. The kernels allocate nothing.
 #ifndef WEFT_OPS_KERNELS_ATTENTION_H_
 #define WEFT_OPS_KERNELS_ATTENTION_H_
 
@@ -15,10 +16,10 @@
 
 namespace weft {
 
-inline constexpr int64_t kAttentionBlock = 64;
+inline constexpr int64_t kAttentionBlock = 64;  // a block of scores, 16 KB in float, stays in the L1 cache
 inline constexpr int kMaxAttentionMasks = 4;
 
-// A matrix of which one row belongs to one position.
+// A matrix with one row for each position.
 template <class T>
 struct Positions {
   T* data = nullptr;
@@ -27,18 +28,18 @@ struct Positions {
   T* operator[](int64_t position) const { return data + position * stride; }
 };
 
-// For target t and source s, at data[t * target_step + s * source_step]: a bool that hides s from t, or a number of the
-// operands' dtype that is added to the score.
+// A mask. Its element for target t and source s is data[t * target_step + s * source_step]: a bool that hides s from t
+// or, if `adds`, a number of the operands' dtype that is added to the score.
 struct AttentionMask {
   const void* data = nullptr;
   bool adds = false;
   int64_t target_step = 0, source_step = 0;
 };
 
-struct AttentionDropout {  // of the weights, as the op dropout has it
+struct AttentionDropout {  // dropout of the weights, as the op dropout computes it
   double rate = 0;
   RandomStream random;
-  int64_t first = 0;  // the index of the weight of target 0 and source 0
+  int64_t first = 0;  // index of the random number for target 0 and source 0
 };
 
 template <class T>
@@ -46,14 +47,14 @@ struct AttentionHead {
   Positions<const T> query, key, value;  // key_width, key_width and value_width columns
   int64_t targets = 0, sources = 0, key_width = 0, value_width = 0;
   double scale = 1;
-  double soft_cap = 0;  // c: scores are c · tanh(score / c) before they are masked; 0: as they are
-  bool causal = false;  // the last target meets the last source
+  double soft_cap = 0;  // c: scores become c · tanh(score / c) before masks; 0: no cap
+  bool causal = false;  // hides sources > t + sources - targets from target t
   std::array<AttentionMask, kMaxAttentionMasks> masks = {};
   int mask_count = 0;
   AttentionDropout dropout;
 };
 
-// What flows back into a head from dy and dlse, with y and lse as `forward` gave them.
+// The gradients by y and lse of a head, with the y and lse that `forward` computed, and room for dquery.
 template <class T>
 struct AttentionGradient {
   Positions<const T> y, dy;
@@ -61,18 +62,19 @@ struct AttentionGradient {
   Positions<T> dquery;
 };
 
+// Whether a head is the first or the last of the heads that share a key and a value.
 struct GroupPart {
   bool first = true, last = true;
 };
 
 template <class T>
 struct AttentionKernels {
-  // For targets begin .. end - 1, where begin is a multiple of kAttentionBlock: y, and log Σ exp(score) in lse, one
-  // column. A row that sees nothing gives y = 0 and lse = -inf.
+  // Computes y and lse = log Σ exp(score), one column, for targets begin .. end - 1. `begin` is a multiple of
+  // kAttentionBlock. A target that sees no source gets y = 0 and lse = -inf.
   void (*forward)(const AttentionHead<T>& head, int64_t begin, int64_t end, Positions<T> y, Positions<Computed<T>> lse,
                   std::byte* workspace);
-  // dquery of a head; and, once the last of the heads that share a key and a value is done, the sums of their dkey and
-  // dvalue, which stay in the workspace from the first of them on.
+  // Computes dquery of a head. The workspace sums dkey and dvalue over the heads that share them, from the first head
+  // on; the last head writes the sums.
   void (*backward)(const AttentionHead<T>& head, const AttentionGradient<T>& gradient, GroupPart part,
                    Positions<T> dkey, Positions<T> dvalue, std::byte* workspace);
 };
@@ -86,7 +88,7 @@ const AttentionKernels<double>& AttentionKernelsOf<double>();
 template <>
 const AttentionKernels<BF16>& AttentionKernelsOf<BF16>();
 
-// Bytes of working memory that the kernels need, at a boundary of kAlignment.
+// Return the bytes of workspace that `forward` and `backward` need. A workspace is aligned to kAlignment.
 size_t AttentionWorkspace(DType dtype, int64_t key_width, int64_t value_width);
 size_t AttentionGradientWorkspace(DType dtype, int64_t targets, int64_t sources, int64_t key_width,
                                   int64_t value_width);

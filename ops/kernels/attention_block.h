@@ -1,4 +1,4 @@
-// Which sources the targets of a block see, and with which dropout.
+// The visible sources, the masks and the dropout of one block of scores.
 #ifndef WEFT_OPS_KERNELS_ATTENTION_BLOCK_H_
 #define WEFT_OPS_KERNELS_ATTENTION_BLOCK_H_
 
@@ -11,18 +11,18 @@
 
 namespace weft {
 
-// A block of scores: targets t .. t + rows - 1 against sources s .. s + cols - 1.
+// A block of scores, of targets t .. t + rows - 1 and sources s .. s + cols - 1.
 struct AttentionBlock {
   int64_t t, rows, s, cols;
 };
 
-// How many of the block's sources target t + i sees, as far as causality goes.
+// Returns how many of the block's sources the causal mask lets target t + i see.
 template <class T>
 int64_t Visible(const AttentionHead<T>& head, const AttentionBlock& block, int64_t i) {
   if (!head.causal) return block.cols;
   return std::clamp<int64_t>(block.t + i + head.sources - head.targets + 1 - block.s, 0, block.cols);
 }
-// The first target of the block that sees source s + j, from the block's beginning.
+// Returns the first target that the causal mask lets see source s + j, counted from the block's beginning.
 template <class T>
 int64_t FirstTarget(const AttentionHead<T>& head, const AttentionBlock& block, int64_t j) {
   if (!head.causal) return 0;
@@ -41,7 +41,7 @@ inline bool IsHidden(const AttentionMask& mask, const AttentionBlock& block) {
   return true;
 }
 
-// Whether no target of the block sees any source of it.
+// Reports whether no target of the block sees any of the block's sources.
 template <class T>
 bool IsHidden(const AttentionHead<T>& head, const AttentionBlock& block) {
   if (Visible(head, block, block.rows - 1) == 0) return true;
@@ -49,11 +49,11 @@ bool IsHidden(const AttentionHead<T>& head, const AttentionBlock& block) {
                      [&](const AttentionMask& mask) { return IsHidden(mask, block); });
 }
 
-// What the masks add to a target's scores: kAttentionBlock numbers.
+// Sets `added` to the kAttentionBlock numbers that the masks add to the scores of target t + i.
 template <class T, class W>
 void MaskRow(const AttentionHead<T>& head, const AttentionBlock& block, int64_t i, W* added) {
   std::fill_n(added, kAttentionBlock, W{0});
-  for (const bool adds : {true, false}) {  // what is hidden stays so, whatever is added
+  for (const bool adds : {true, false}) {  // hides last, so that a hidden source stays hidden
     for (int m = 0; m < head.mask_count; ++m) {
       const AttentionMask& mask = head.masks[m];
       if (mask.adds != adds) continue;
@@ -70,7 +70,7 @@ void MaskRow(const AttentionHead<T>& head, const AttentionBlock& block, int64_t 
   }
 }
 
-// What dropout multiplies a target's weights with: kAttentionBlock numbers.
+// Sets `keep` to the kAttentionBlock factors of dropout for the weights of target t + i.
 template <class T, class W>
 void KeepRow(const AttentionHead<T>& head, const AttentionBlock& block, int64_t i, W* keep) {
   const AttentionDropout& dropout = head.dropout;

@@ -1,5 +1,4 @@
-// The working memory of the attention kernels: blocks of rows in the type that is computed in, each row padded to whole
-// vectors.
+// The workspace of the attention kernels: blocks of rows in float or double, each row padded to whole vectors.
 #ifndef WEFT_OPS_KERNELS_ATTENTION_SPACE_H_
 #define WEFT_OPS_KERNELS_ATTENTION_SPACE_H_
 
@@ -10,10 +9,10 @@
 
 namespace weft {
 
-// Whole vectors of any instruction set, and whole cache lines.
+// Rounds a width up to whole vectors of any instruction set, and to whole cache lines.
 constexpr int64_t PaddedWidth(int64_t width) { return (width + 15) / 16 * 16; }
 
-// Hands out memory piece by piece, or counts it where `base` is null.
+// Hands out memory piece by piece. If `base` is null, only counts the bytes.
 struct SpaceTaker {
   std::byte* base = nullptr;
   size_t used = 0;
@@ -30,7 +29,7 @@ struct SpaceTaker {
 template <class W>
 struct ForwardSpace {
   int64_t key_stride, value_stride;
-  W *query, *key, *value, *sums, *scores;  // of one block; key is transposed
+  W *query, *key, *value, *sums, *scores;  // for one block; key is transposed
 
   ForwardSpace(SpaceTaker* space, int64_t key_width, int64_t value_width)
       : key_stride(PaddedWidth(key_width)),
@@ -45,8 +44,8 @@ struct ForwardSpace {
 template <class W>
 struct BackwardSpace {
   int64_t key_stride, value_stride;
-  W *query, *dy, *key, *key_transposed, *value_transposed, *weights, *slopes, *dscores;  // of one block
-  W *delta, *dquery, *dkey, *dvalue;                                                     // of all positions
+  W *query, *dy, *key, *key_transposed, *value_transposed, *weights, *slopes, *dscores;  // for one block
+  W *delta, *dquery, *dkey, *dvalue;                                                     // for all positions
 
   BackwardSpace(SpaceTaker* space, int64_t targets, int64_t sources, int64_t key_width, int64_t value_width)
       : key_stride(PaddedWidth(key_width)),

@@ -1,4 +1,4 @@
-// The kernels against double loops over the whole matrix of weights.
+// Compares the kernels with double loops over the whole matrix of weights.
 #include "weft/ops/kernels/attention.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace weft {
 namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr int64_t kPad = 3;  // elements between rows, which must stay as they are
+constexpr int64_t kPad = 3;  // elements between rows, which kernels must not change
 constexpr double kUntouched = 7;
 
 enum class Mask { kNone, kMiddleBlock, kEnd, kWindow, kOddTargets, kStrided, kAdded, kAddedAndEnd };
@@ -27,10 +27,10 @@ struct Row {
   bool causal = false;
   Mask mask = Mask::kNone;
   double rate = 0;
-  int heads = 1;  // that share keys and values
+  int heads = 1;  // heads that share keys and values
   double scale = 0.25;
-  // What results may differ by, in the dtype's epsilons of the largest result: twice what is seen. Rounded are the
-  // exponentials and sums over at most 200 positions; a gradient multiplies what came of them.
+  // Tolerances in epsilons of the dtype, relative to the largest result: twice the observed errors. These come from
+  // rounding exponentials and sums over at most 200 positions, which gradients multiply.
   double forward = 4, backward = 8;
 };
 constexpr Row kRows[] = {
@@ -53,11 +53,11 @@ constexpr Row kRows[] = {
     {"numbers added, of which some are -inf", 65, 130, 12, 12, false, Mask::kAdded},
     {"numbers added, and the end hidden", 130, 65, 12, 12, false, Mask::kAddedAndEnd, 0.5},
     {"heads that share keys", 65, 65, 16, 8, true, Mask::kNone, 0.1, 3},
-    // A score of 100 is off by its own rounding, and its exponential by 100 times that share.
+    // A score of 100 has a rounding error; the relative error of its exponential is 100 times the relative error.
     {"scores that overflow without their maximum", 130, 130, 64, 16, false, Mask::kNone, 0, 1, 20, 400, 800},
 };
 
-// Rows of numbers with kPad others behind each.
+// Rows of numbers, each followed by kPad others.
 template <class T>
 struct Rows {
   int64_t width;
@@ -81,7 +81,7 @@ template <class T>
 struct Case {
   Row row;
   Rows<T> key, value, dkey, dvalue;
-  std::vector<Rows<T>> query, y, dy, dquery;  // by head
+  std::vector<Rows<T>> query, y, dy, dquery;  // one for each head
   std::vector<Rows<Computed<T>>> lse, dlse;
   std::unique_ptr<bool[]> hides;
   std::vector<T> added;
@@ -105,7 +105,7 @@ struct Case {
     MakeMasks();
   }
 
-  // Bools that hide source s from target t where `hidden` says so.
+  // Returns bools that hide source s from target t if hidden(t, s).
   template <class Hidden>
   void Hide(int64_t target_step, int64_t source_step, Hidden hidden) {
     hides = std::make_unique<bool[]>(
@@ -165,7 +165,7 @@ struct FreeAligned {
   void operator()(std::byte* p) const { ::operator delete[](p, std::align_val_t{kAlignment}); }
 };
 using Workspace = std::unique_ptr<std::byte[], FreeAligned>;
-// Filled with what no number is, so that nothing is read before it was written.
+// Filled with NaN, so that a read before a write is found.
 Workspace MakeWorkspace(size_t bytes) {
   Workspace space(new (std::align_val_t{kAlignment}) std::byte[bytes]);
   std::fill_n(space.get(), bytes, std::byte{0xff});
@@ -187,7 +187,7 @@ void RunKernels(Case<T>* c) {
   }
 }
 
-// The same as doubles, in arrays without padding.
+// The operands as doubles, in arrays without padding.
 struct Results {
   std::vector<double> y, lse, dquery, dkey, dvalue;
 };
@@ -257,7 +257,7 @@ Results Reference(const Case<T>& c) {
   return results;
 }
 
-// Compares rows of all heads; `tolerance` is of the largest number wanted, or of 1 where all are small.
+// Compares rows of all heads. `tolerance` is relative to the largest wanted number, or to 1 if all are smaller.
 template <class T>
 void ExpectRows(const char* what, const std::vector<Rows<T>>& got, const std::vector<double>& wanted,
                 double tolerance) {
@@ -268,7 +268,7 @@ void ExpectRows(const char* what, const std::vector<Rows<T>>& got, const std::ve
     const int64_t count = static_cast<int64_t>(rows.data.size()) / (rows.width + kPad);
     for (int64_t i = 0; i < count; ++i) {
       for (int64_t j = 0; j < rows.width; ++j, ++next) {
-        if (rows(i, j) == wanted[next]) continue;  // -inf too
+        if (rows(i, j) == wanted[next]) continue;  // also for -inf
         ASSERT_LE(std::abs(rows(i, j) - wanted[next]), tolerance * largest) << what << " at " << i << ", " << j;
       }
       for (int64_t j = 0; j < kPad; ++j) ASSERT_EQ(rows(i, rows.width + j), kUntouched) << what << " behind row " << i;
@@ -300,15 +300,15 @@ TEST(AttentionTest, F64) {
   for (const Row& row : kRows) ExpectReference<double>(row, row.forward * kEpsilon, row.backward * kEpsilon);
 }
 
-// Computed in f32 from operands that bf16 holds; results are rounded by 2^-9 of their size. The backward kernel is
-// given the rounded y, so that a row's dy · y is off by as much again.
+// bf16 operands are computed in f32, and results have a relative rounding error of 2^-9. The backward kernel reads the
+// rounded y, so that the dy · y of a row has the same error once more.
 TEST(AttentionTest, BF16) {
   for (const Row& row : kRows) {
     if (row.scale < 1) ExpectReference<BF16>(row, 0x1p-8, 0x1p-8);
   }
 }
 
-// Calls for blocks of targets give the bits of one call for all.
+// Calls for blocks of targets must give the same bits as one call for all targets.
 TEST(AttentionTest, BlocksOfTargetsAreIndependent) {
   for (const Row& row : kRows) {
     Case<float> whole(row), parts(row);

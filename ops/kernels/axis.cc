@@ -44,7 +44,7 @@ void Part::ForRuns(Rect of_whole, absl::FunctionRef<void(int64_t, int64_t, int64
     }
     return;
   }
-  const int64_t group = part.dim(axis) * inner();  // rows that are neighbours in the whole too
+  const int64_t group = part.dim(axis) * inner();  // rows that are also neighbours in the whole
   for (int64_t row = r.row_begin; row < r.row_end;) {
     const int64_t end = std::min(r.row_end, (row / group + 1) * group), whole_row = WholeRow(row);
     if (r.cols() == whole_cols) {

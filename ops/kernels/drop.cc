@@ -25,7 +25,7 @@ constexpr int64_t kMaxWords = 2 * hn::MaxLanes(Words());
 HWY_INLINE int64_t WordsAtOnce() { return 2 * static_cast<int64_t>(hn::Lanes(Words())); }
 #endif
 
-// The words of as many blocks of a stream as vectors hold: WordsAtOnce() of them.
+// Computes WordsAtOnce() words of a stream: as many blocks of four words as the vectors hold.
 class BlockMaker {
   using Lanes = hn::Repartition<uint64_t, Words>;
 
@@ -52,8 +52,8 @@ class BlockMaker {
     }
   }
 
-  // Philox4x32-10 with a block in each 64-bit lane, of which only the lower half counts: MulEven reads nothing else.
-  // Lanes 0, 2, 4, ... hold the first half of the blocks, so that interleaving puts them in order.
+  // Philox4x32-10, with a block in each 64-bit lane. MulEven reads only the lower half of a lane.
+  // Lanes 0, 2, 4, ... hold the first half of the blocks, so that interleaving restores their order.
   HWY_INLINE Pair operator()(uint64_t first) const {
     const Lanes d;
     const Words words;
@@ -88,12 +88,12 @@ class BlockMaker {
 
  private:
 #if HWY_TARGET != HWY_SCALAR
-  HWY_ALIGN uint64_t keys_[10][2][hn::MaxLanes(Lanes())];  // in every lane, so that no round has to spread them
+  HWY_ALIGN uint64_t keys_[10][2][hn::MaxLanes(Lanes())];  // broadcast to all lanes once, instead of in each round
 #endif
   RandomStream random_;
 };
 
-// Uniform(i) >= rate is said of the word's upper 24 bits, as integers.
+// Compares Uniform(i) >= rate as integers, by the word's upper 24 bits.
 template <class T>
 class Dropper {
  public:
@@ -126,7 +126,7 @@ void DropLanes(const RandomStream& random, uint64_t first, double rate, const T*
   const BlockMaker blocks(random);
   const Dropper<T> drop(rate);
   const int64_t at_once = WordsAtOnce();
-  uint32_t words[2 * kMaxWords];  // a vector read from anywhere in the first half lies inside
+  uint32_t words[2 * kMaxWords];  // a vector that begins in the first half ends inside
   for (int64_t i = 0; i < n;) {
     const uint64_t element = first + static_cast<uint64_t>(i), block = element / 4;
     const int64_t offset = static_cast<int64_t>(element % 4), count = std::min(at_once - offset, n - i);

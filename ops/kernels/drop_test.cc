@@ -8,7 +8,7 @@
 namespace weft {
 namespace {
 
-// What the header says, one element at a time.
+// The definition in the header, one element at a time.
 template <class T>
 T DroppedOne(const RandomStream& random, uint64_t index, double rate, T x) {
   using W = Computed<T>;
@@ -64,7 +64,7 @@ TEST_P(DropTest, KeepsWhatTheStreamSays) {
   }
 }
 
-// The vectors of other CPUs hold other numbers of blocks.
+// The number of blocks in a vector differs between CPUs.
 INSTANTIATE_TEST_SUITE_P(InstructionSets, DropTest, InstructionSets(), InstructionSetName);
 
 }  // namespace

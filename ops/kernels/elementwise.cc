@@ -63,7 +63,7 @@ void ForRuns(const Shape& out, Rect tile, absl::FunctionRef<void(int64_t, int64_
   for (int64_t row = tile.row_begin; row < tile.row_end; ++row) f(row * cols + tile.col_begin, tile.cols());
 }
 
-// An operand's sizes are the output's or 1, so equal products mean equal axes.
+// Each size of an operand is the output's or 1. So if the products of sizes are equal, all sizes are.
 Rect BroadcastAccess(const OpArgs& args, int operand, Rect tile) {
   const int inputs = static_cast<int>(args.inputs.size());
   if (operand >= inputs) return tile;
@@ -107,7 +107,7 @@ void BinaryReference(const ReferenceArgs& a, double (*function)(double, double))
 
 absl::Status CheckNumber(const char* op, double value, DType dtype, TypeSpan in) {
   if (dtype != kI32 || value == static_cast<double>(ConvertTo<int32_t>(value))) return absl::OkStatus();
-  return ShapeError(op, absl::StrCat("the number ", value, " is no i32"), in);
+  return ShapeError(op, absl::StrCat("the number ", value, " is not an i32"), in);
 }
 
 }  // namespace weft

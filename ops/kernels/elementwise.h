@@ -1,8 +1,8 @@
-// What elementwise ops share: the broadcasting rule, the rectangles that a tile reads, and kernels of one and two
+// Shared parts of elementwise ops: the broadcasting rule, the rectangles that a tile reads, and kernels of one and two
 // inputs.
 //
 // A tile of a broadcast op is walked in runs: stretches of output elements along which each operand either advances
-// with the output (step 1) or stays where it is (step 0). A tile of whole rows of equal shapes is a single run.
+// with the output (step 1) or stays (step 0). A tile of whole rows of equal shapes is a single run.
 #ifndef WEFT_OPS_KERNELS_ELEMENTWISE_H_
 #define WEFT_OPS_KERNELS_ELEMENTWISE_H_
 
@@ -18,23 +18,23 @@
 namespace weft {
 
 struct Run {
-  int64_t out = 0, a = 0, b = 0;  // the first element of each
+  int64_t out = 0, a = 0, b = 0;  // offsets of the first elements
   int a_step = 1, b_step = 1;
   int64_t n = 0;
 };
 
-// The runs of `tile` of `out`, for operands that broadcast to it.
+// Calls f for each run of `tile` of `out`, for operands that broadcast to `out`.
 void ForRuns(const Shape& out, const Shape& a, const Shape& b, Rect tile, absl::FunctionRef<void(const Run&)> f);
-// The same for operands of out's own shape: f(first element, n).
+// Calls f(offset, n) for each run, for operands of the same shape as `out`.
 void ForRuns(const Shape& out, Rect tile, absl::FunctionRef<void(int64_t, int64_t)> f);
 
-// Elements from one position to the next along each axis of a shape.
+// The distance, in elements, between neighbours along each axis of a shape.
 using Strides = std::array<int64_t, Shape::kMaxRank>;
 
-// Walks the rows of `shape`, and with them the place of each row's first element in an array laid out by `strides`.
+// Walks the rows of `shape`, and tells the offset of each row's first element in an array with these strides.
 class RowCursor {
  public:
-  RowCursor(const Shape& shape, const Strides& strides, int64_t row);  // shape has elements
+  RowCursor(const Shape& shape, const Strides& strides, int64_t row);  // `shape` is not empty
   int64_t offset() const { return offset_; }
   void Next();
 
@@ -45,10 +45,10 @@ class RowCursor {
   int64_t offset_ = 0;
 };
 
-// What a tile of the output reads of an operand that broadcasts to it; of an output, the tile itself.
+// Returns the rectangle that a tile reads of an input that broadcasts to the output; for the output, the tile itself.
 Rect BroadcastAccess(const OpArgs& args, int operand, Rect tile);
 
-// The type of a binary op: equal dtypes, broadcast shapes.
+// Returns the type of a binary op: the common dtype, and the broadcast shape.
 absl::StatusOr<Types> BroadcastTypes(const char* op, TypeSpan in);
 
 template <const OpDef& op>
@@ -57,7 +57,7 @@ absl::StatusOr<Types> InferBinary(const Attrs&, TypeSpan in) {
 }
 inline absl::StatusOr<Types> InferSame(const Attrs&, TypeSpan in) { return Types{in[0]}; }
 
-// Kernels for f32, f64 and bf16 of the functions of vector.h.
+// Kernels for f32, f64 and bf16, of the functions in vector.h.
 template <class T, UnaryFunction function>
 void UnaryKernel(const KernelArgs& a, Rect tile) {
   ForRuns(a.output_shape(0), tile,
@@ -79,7 +79,7 @@ inline constexpr std::array<KernelFunction, kDTypeCount> kNumberKernels = {
     BinaryKernel<float, function>, BinaryKernel<double, function>, BinaryKernel<BF16, function>,
     BinaryKernel<int32_t, function>};
 
-// References in plain double arithmetic.
+// OpDef::reference in plain double arithmetic.
 template <double (*function)(double)>
 void UnaryReference(const ReferenceArgs& a) {
   std::transform(a.inputs[0].begin(), a.inputs[0].end(), a.outputs[0].begin(), function);
@@ -90,8 +90,8 @@ void BinaryReference(const ReferenceArgs& a) {
   BinaryReference(a, function);
 }
 
-// x as f32, rounded to odd: the neighbour with an odd last bit if x lies between two. Rounding that to bf16 gives what
-// rounding x at once would (Boldo and Melquiond, 2008).
+// Rounds x to f32; if x lies between two floats, to the one with an odd last bit. Rounding the result to bf16 is the
+// same as rounding x to bf16 at once (Boldo and Melquiond, 2008).
 inline float RoundToOdd(double x) {
   const float nearest = static_cast<float>(x);
   const uint32_t bits = std::bit_cast<uint32_t>(nearest);
@@ -99,10 +99,10 @@ inline float RoundToOdd(double x) {
   return std::bit_cast<float>(std::abs(nearest) > std::abs(x) ? bits - 1 : bits + 1);
 }
 
-// An error where `value`, which is said beside values of `dtype`, is no i32 and should be one.
+// Returns an error if `dtype` is i32 and `value` is not one.
 absl::Status CheckNumber(const char* op, double value, DType dtype, TypeSpan in);
-// A number as another type, rounded once to nearest, ties to even; to integers by truncation, saturating, NaN becoming
-// 0; to bool by x != 0.
+// Converts a number: to floats rounded once to nearest even; to i32 truncated and saturated, with NaN as 0; to bool as
+// x != 0.
 template <class To, class From>
 To ConvertTo(From x) {
   if constexpr (std::is_same_v<To, From>) {
@@ -120,7 +120,7 @@ To ConvertTo(From x) {
   }
 }
 
-// One kernel for every dtype: what only moves bytes.
+// Returns one kernel for all dtypes, for ops that only move bytes.
 constexpr std::array<KernelFunction, kDTypeCount> ForAllDTypes(KernelFunction kernel) {
   return {kernel, kernel, kernel, kernel, kernel};
 }

@@ -16,14 +16,14 @@ TEST(ConvertToTest, RoundsToBf16Once) {
     double wanted;
   } kRows[] = {
       {1, 1},
-      {1 + 0x1p-8, 1},  // a tie: to even
+      {1 + 0x1p-8, 1},  // a tie rounds to even
       {1 + 0x1p-8 + 0x1p-40, 1 + 0x1p-7},
       {1 + 0x1p-8 - 0x1p-40, 1},
       {1 + 3 * 0x1p-8, 1 + 0x1p-6},
       {1 + 3 * 0x1p-8 - 0x1p-40, 1 + 0x1p-7},
       {-1 - 0x1p-8 - 0x1p-40, -1 - 0x1p-7},
-      {1e-50, 0},                       // less than any f32
-      {0x1p-134 + 0x1p-160, 0x1p-133},  // the least bf16
+      {1e-50, 0},                       // smaller than any f32
+      {0x1p-134 + 0x1p-160, 0x1p-133},  // the smallest bf16
       {-0x1p-134, -0.0},
       {0x1.fep127, 0x1.fep127},
       {0x1.fefffffffp127, 0x1.fep127},
@@ -37,7 +37,8 @@ TEST(ConvertToTest, RoundsToBf16Once) {
     EXPECT_EQ(std::signbit(got), std::signbit(x)) << x;
   }
   EXPECT_TRUE(std::isnan(ConvertTo<BF16>(kNan)));
-  EXPECT_EQ(float{ConvertTo<BF16>(int32_t{(1 << 30) + (1 << 22) + 1})}, 0x1.02p30f);  // f32 would lose the last bit
+  EXPECT_EQ(float{ConvertTo<BF16>(int32_t{(1 << 30) + (1 << 22) + 1})},
+            0x1.02p30f);  // in f32 the last bit would be lost
 }
 
 TEST(ConvertToTest, TruncatesAndSaturates) {

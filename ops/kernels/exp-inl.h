@@ -14,7 +14,7 @@ HWY_BEFORE_NAMESPACE();
 namespace weft {
 namespace HWY_NAMESPACE {
 
-// For x of at most about 100. Highway's gives 0 for a NaN.
+// exp(x) for x up to about 100. Keeps NaN, for which Highway's function gives 0.
 template <class T>
 HWY_INLINE V<T> Exp(V<T> x) {
   return hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(D<T>(), x));

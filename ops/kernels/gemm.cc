@@ -14,7 +14,7 @@
 #include "weft/ops/kernels/pack.h"
 #include "weft/ops/kernels/vector.h"
 
-// OpenMP's own header is missing where the compiler's OpenMP run time is not installed.
+// Declared here, since OpenMP's header is missing if the compiler's OpenMP runtime is not installed.
 extern "C" {
 int omp_get_max_threads();
 void omp_set_num_threads(int count);
@@ -25,8 +25,8 @@ namespace {
 
 using dnnl::memory;
 
-// While it lives, this thread's parallel regions have one thread. oneDNN looks at this both when it creates a
-// primitive, to choose how the sums are split, and when it runs one.
+// Limits the parallel regions of this thread to one thread during its lifetime. oneDNN asks for the limit when it
+// creates a primitive, to choose how sums are split, and when it runs one.
 class OneThread {
  public:
   OneThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
@@ -43,7 +43,7 @@ const dnnl::engine& Engine() {
   return engine;
 }
 
-// A [rows, cols] matrix stored with `stride` between rows, or its transpose stored so.
+// Describes a matrix [rows, cols] with `stride` elements between stored rows; if `transposed`, its transpose is stored.
 memory::desc Matrix(const GemmShape& shape, DType dtype, int64_t rows, int64_t cols, int64_t stride, int64_t step,
                     bool transposed) {
   memory::dims dims = {rows, cols};
@@ -55,7 +55,7 @@ memory::desc Matrix(const GemmShape& shape, DType dtype, int64_t rows, int64_t c
   return memory::desc(dims, dtype == kBF16 ? memory::data_type::bf16 : memory::data_type::f32, strides);
 }
 
-// B [rows, cols] of bf16 in panels.
+// Describes B [rows, cols] in bf16 panels.
 memory::desc Packed(int64_t rows, int64_t cols) {
   return memory::desc({rows, cols}, memory::data_type::bf16, memory::format_tag::BA16a64b2a);
 }
@@ -69,12 +69,13 @@ dnnl::matmul::primitive_desc Describe(const dnnl::primitive_attr& attr, const me
 #endif
 }
 
-// oneDNN's fastest products of bf16, and of f32 with Bᵀ, write rows without gaps between them, which then are copied.
+// Reports whether the product is computed without gaps between rows and then copied to C. oneDNN's fastest products of
+// bf16, and of f32 with Bᵀ, have no gaps.
 bool CopiesRows(const GemmShape& shape) {
-  constexpr int64_t kEnoughRows = 64;  // to be worth what such a product of f32 does first
+  constexpr int64_t kMinRows = 64;  // amortises the reordering that such an f32 product begins with
   if (shape.batch != 1 || shape.c_stride == shape.cols || shape.accumulate) return false;
   return shape.out == kBF16 || shape.packed_b ||
-         (shape.in == kF32 && shape.transpose_b && !shape.transpose_a && shape.rows >= kEnoughRows);
+         (shape.in == kF32 && shape.transpose_b && !shape.transpose_a && shape.rows >= kMinRows);
 }
 size_t RowBytes(const GemmShape& shape) { return SizeOf(shape.out) * static_cast<size_t>(shape.cols); }
 
@@ -96,7 +97,8 @@ dnnl::matmul::primitive_desc Describe(const GemmShape& shape) {
   return Describe(attr, a, b, c);
 }
 
-// The product of one matrix in f32, of operands without gaps between their rows; into C itself if that is of f32.
+// Returns the f32 product of one matrix of a batch, for widened operands without gaps. It writes to C itself if C is
+// f32.
 GemmShape Widened(GemmShape shape) {
   shape.batch = 1;
   shape.a_step = shape.b_step = shape.c_step = 0;
@@ -110,7 +112,7 @@ GemmShape Widened(GemmShape shape) {
 
 size_t Floats(int64_t count) { return AlignUp(sizeof(float) * static_cast<size_t>(count)); }
 
-// Each row of `from`, `stride` elements apart, to the rows of `to`, without gaps.
+// Copies the rows of `from`, `stride` elements apart, to rows of `to` without gaps.
 void WidenRows(const BF16* from, int64_t stride, int64_t rows, int64_t cols, float* to) {
   for (int64_t r = 0; r < rows; ++r) Convert(from + r * stride, to + r * cols, cols);
 }
@@ -134,7 +136,7 @@ bool HasPackedBF16Products() {
   return has;
 }
 
-// oneDNN's handles of one execution.
+// oneDNN's handles for one execution.
 struct Gemm::Call {
   explicit Call(const dnnl::matmul::primitive_desc& d)
       : a(d.src_desc(), Engine(), nullptr),
@@ -157,7 +159,7 @@ struct Gemm::Primitive {
     for (int i = 0; i < Cores(); ++i) calls.push_back(std::make_unique<Call>(description));
   }
 
-  // One for the caller alone, until `taken` is false again; null if all are taken.
+  // Returns a Call that belongs to the caller until it sets `taken` to false; null if all are taken.
   Call* Take() const {
     for (const std::unique_ptr<Call>& call : calls) {
       if (!call->taken.exchange(true, std::memory_order_acquire)) return call.get();
@@ -167,7 +169,7 @@ struct Gemm::Primitive {
 
   const dnnl::matmul::primitive_desc description;
   const dnnl::matmul matmul;
-  std::vector<std::unique_ptr<Call>> calls;  // made once, because making them allocates: one for each core
+  std::vector<std::unique_ptr<Call>> calls;  // one for each core, created once, since creating them allocates
 };
 
 Gemm::Gemm(const GemmShape& shape) : shape_(shape) {
@@ -223,7 +225,7 @@ void Gemm::Run(const std::byte* a, const std::byte* b, std::byte* c, std::byte* 
   if (widened_ != nullptr) {
     return RunWidened(reinterpret_cast<const BF16*>(a), reinterpret_cast<const BF16*>(b), c, workspace);
   }
-  if (primitive_ == nullptr) {  // sums of nothing
+  if (primitive_ == nullptr) {  // sums of no terms are 0
     if (shape_.accumulate) return;
     const size_t size = SizeOf(shape_.out);
     for (int64_t m = 0; m < shape_.batch; ++m) {
@@ -234,7 +236,7 @@ void Gemm::Run(const std::byte* a, const std::byte* b, std::byte* c, std::byte* 
     return;
   }
   const OneThread one_thread;
-  std::optional<Call> own;  // where more threads are at it than there are cores
+  std::optional<Call> own;  // if more threads run this product than there are cores
   Call* call = primitive_->Take();
   if (call == nullptr) call = &own.emplace(primitive_->description);
   call->a.set_data_handle(const_cast<std::byte*>(a));
@@ -243,7 +245,7 @@ void Gemm::Run(const std::byte* a, const std::byte* b, std::byte* c, std::byte* 
   std::byte* const dense = workspace + workspace_ - shape_.rows * row;
   call->c.set_data_handle(copies_rows_ ? dense : c);
   call->workspace.set_data_handle(workspace);
-  // The C++ interface would make a vector of the arguments each time.
+  // The C++ interface would allocate a vector of arguments for each run.
   const dnnl_status_t status = dnnl_primitive_execute(primitive_->matmul.get(), call->stream.get(),
                                                       static_cast<int>(call->arguments.size()), call->arguments.data());
   WEFT_CHECK(status == dnnl_success);
@@ -281,7 +283,7 @@ void GemmSet::Run(const GemmShape& shape, const std::byte* a, const std::byte* b
 }
 
 void PlainGemm(const GemmShape& shape, const double* a, const double* b, double* c) {
-  constexpr int64_t kBlock = 64;  // rows of B' that stay in cache while all rows of A' pass
+  constexpr int64_t kBlock = 64;  // rows of B' that stay in the cache while all rows of A' are multiplied
   const int64_t a_row = shape.transpose_a ? 1 : shape.a_stride, a_col = shape.transpose_a ? shape.a_stride : 1;
   const int64_t b_row = shape.transpose_b ? 1 : shape.b_stride, b_col = shape.transpose_b ? shape.b_stride : 1;
   for (int64_t m = 0; m < shape.batch; ++m, a += shape.a_step, b += shape.b_step, c += shape.c_step) {

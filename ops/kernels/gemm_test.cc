@@ -1,4 +1,4 @@
-// Products of bf16, against sums of doubles: as the CPU does them and, in a target of its own, as one without does.
+// Compares bf16 products with sums of doubles, on this CPU and, in a second target, as on a CPU without bf16 products.
 #include "weft/ops/kernels/gemm.h"
 
 #include <cmath>
@@ -18,7 +18,7 @@ std::vector<BF16> RandomNumbers(int64_t n, uint64_t seed) {
   return numbers;
 }
 
-// The product, with gaps between the rows that nothing may touch.
+// Runs the product with gaps between rows, which it must not change.
 void ExpectProduct(GemmShape shape) {
   shape.a_stride = (shape.transpose_a ? shape.rows : shape.inner) + 3;
   shape.b_stride = (shape.transpose_b ? shape.inner : shape.cols) + 2;

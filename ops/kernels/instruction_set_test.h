@@ -1,4 +1,4 @@
-// Tests of a kernel for each set of vector instructions that this CPU has:
+// Runs the tests of a kernel once for each vector instruction set of this CPU:
 //
 //   using DropTest = InstructionSetTest;
 //   TEST_P(DropTest, ...) {...}

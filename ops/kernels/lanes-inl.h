@@ -1,6 +1,5 @@
-// Vectors of floats and the memory that they come from: f32 and f64 as they are, bf16 widened to f32 where it is read
-// and rounded to nearest even where it is written. Included once for each instruction set, after Highway's
-// foreach_target.h.
+// Vectors of floats and their loads and stores: f32 and f64 unchanged; bf16 widened to f32 by loads and rounded to
+// nearest even by stores. Included once for each instruction set, after Highway's foreach_target.h.
 #if defined(WEFT_OPS_KERNELS_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef WEFT_OPS_KERNELS_LANES_INL_H_
 #undef WEFT_OPS_KERNELS_LANES_INL_H_
@@ -32,7 +31,7 @@ HWY_INLINE V<float> Widen(hn::Vec<BitsOfBF16> x) {
   return hn::BitCast(D<float>(), hn::ShiftLeft<16>(hn::PromoteTo(d32, x)));
 }
 
-// As BF16's constructor, in the upper halves.
+// Rounds as BF16's constructor does; the result is in the upper halves.
 HWY_INLINE hn::Vec<hn::RebindToUnsigned<D<float>>> RoundedBits(V<float> x) {
   const hn::RebindToUnsigned<D<float>> d32;
   const auto bits = hn::BitCast(d32, x);
@@ -64,8 +63,8 @@ HWY_INLINE void StoreLanes(V<T> v, T* p) {
   }
 }
 
-// Access to one vector of elements, all of it or its first n: kernels are written once for both, so that the elements
-// at the end of a run get the same instructions as the others.
+// Access to a whole vector of elements, or to its first n. A kernel is written once for both, so that the elements at
+// the end of a run get the same instructions as the others.
 struct Full {
   template <class T>
   HWY_INLINE V<T> Load(const T* p) const {
@@ -122,7 +121,7 @@ HWY_INLINE void ForEachVector(int64_t n, F f) {
   if (i < n) f(Partial{static_cast<size_t>(n - i)}, i);
 }
 
-// Calls f with the steps of two arrays, 0 or 1, as constants.
+// Calls f with the steps of two arrays, 0 or 1, as compile-time constants.
 template <class F>
 HWY_INLINE void WithSteps(int a_step, int b_step, F f) {
   using Zero = std::integral_constant<int, 0>;

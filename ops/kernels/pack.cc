@@ -14,7 +14,7 @@ HWY_BEFORE_NAMESPACE();
 namespace weft {
 namespace HWY_NAMESPACE {
 
-// Both layouts are rows of words of 32 bits: of f32 one element each, of bf16 two that are neighbours along inner.
+// Both layouts are rows of 32-bit words: an f32 element, or two bf16 elements that are neighbours along inner.
 struct Source {
   const PanelShape& shape;
   const float* b;
@@ -43,7 +43,7 @@ HWY_INLINE uint32_t WordAt(const Source& source, int64_t row, int64_t j) {
   return word;
 }
 
-// Row after row, so that B is read as it lies in memory.
+// Goes row by row, so that B is read in the order of its memory.
 template <class T>
 void PackRows(const Source& source, int64_t first, int64_t last, uint32_t* panels) {
   const PanelShape& shape = source.shape;
@@ -72,7 +72,7 @@ void PackRows(const Source& source, int64_t first, int64_t last, uint32_t* panel
 }
 
 #if HWY_TARGET != HWY_SCALAR
-// A vector of words along inner from one row of Bᵀ.
+// Loads a vector of words along inner from one row of Bᵀ.
 template <class T>
 HWY_INLINE hn::Vec<hn::ScalableTag<uint32_t>> Words(const float* b) {
   const hn::ScalableTag<float> d;
@@ -85,7 +85,7 @@ HWY_INLINE hn::Vec<hn::ScalableTag<uint32_t>> Words(const float* b) {
   }
 }
 
-// Row 4q + i of the panel gets the q-th four words, in its columns 0 .. 3.
+// Stores the q-th four words to columns 0 .. 3 of row 4q + i of the panel.
 HWY_INLINE void StoreFours(hn::Vec<hn::ScalableTag<uint64_t>> words, int64_t i, int64_t width, uint32_t* panel) {
   const hn::ScalableTag<uint64_t> d;
   HWY_ALIGN uint64_t fours[HWY_MAX_BYTES / sizeof(uint64_t)];
@@ -95,7 +95,8 @@ HWY_INLINE void StoreFours(hn::Vec<hn::ScalableTag<uint64_t>> words, int64_t i, 
   }
 }
 
-// Blocks of 4 × 4 words, transposed in registers: 16 columns along all of inner, so that few rows are read at a time.
+// Transposes blocks of 4 × 4 words in registers. Takes 16 columns along all of inner, so that few rows are read at a
+// time.
 template <class T>
 void PackTransposed(const Source& source, int64_t first, int64_t last, uint32_t* panels) {
   constexpr int64_t kBlock = 16;

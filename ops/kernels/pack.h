@@ -1,7 +1,9 @@
-// Panels of the right operand of a product, B [inner, cols]: `width` of its columns each, in the order in which the
-// product runs through them. That of f32 is [panels, inner, width]: a tile's columns without gaps between their rows,
-// and not transposed. That of bf16 is [panels, inner / 2, 64, 2], where inner is filled up to a multiple of 32: what
-// the CPU multiplies. Columns and rows that B has not are zeros.
+// Panels of the right operand of a product, B [inner, cols]. A panel holds `width` columns in the order in which the
+// product reads them.
+//
+// f32 panels are [panels, inner, width]: a tile's columns without gaps between rows, not transposed. bf16 panels are
+// [panels, inner / 2, 64, 2], with inner rounded up to a multiple of 32, which is the layout that the CPU multiplies.
+// Zeros stand for columns and rows beyond those of B.
 #ifndef WEFT_OPS_KERNELS_PACK_H_
 #define WEFT_OPS_KERNELS_PACK_H_
 
@@ -13,21 +15,21 @@
 namespace weft {
 
 struct PanelShape {
-  int64_t inner = 0, cols = 0, width = 64;  // width: a multiple of 16, and 64 for bf16
+  int64_t inner = 0, cols = 0, width = 64;  // `width` is a multiple of 16, and 64 for bf16
   DType dtype = kF32;
 
   int64_t count() const { return (cols + width - 1) / width; }
   int64_t rows() const { return dtype == kBF16 ? (inner + 31) / 32 * 32 : inner; }
-  int64_t size() const { return rows() * width; }  // elements of one
-  // Where element [k, j] of B is, counted from the first panel.
+  int64_t size() const { return rows() * width; }  // elements of one panel
+  // Returns the offset of element [k, j] of B from the first panel, in elements.
   int64_t Offset(int64_t k, int64_t j) const {
     const int64_t pair = dtype == kBF16 ? 2 : 1;
     return j / width * size() + (k / pair * width + j % width) * pair + k % pair;
   }
 };
 
-// Panels `first` .. `last` - 1 of b, f32 stored as [inner, cols] or, transposed, as [cols, inner]. `panels` is where
-// the first of all begins.
+// Packs panels `first` .. `last` - 1 of f32 `b`, which is stored as [inner, cols] or, if `transposed`, as [cols,
+// inner]. `panels` is the beginning of panel 0.
 void PackPanels(const PanelShape& shape, bool transposed, const float* b, int64_t first, int64_t last,
                 std::byte* panels);
 

@@ -1,5 +1,5 @@
-// Products of small matrices that lie in a kernel's own working memory, for the instruction set that includes this file
-// (Highway's -inl headers are included once for each).
+// Products of small matrices in a kernel's workspace, for the instruction set that includes this file: Highway's -inl
+// headers are included once for each set.
 #if defined(WEFT_OPS_KERNELS_PRODUCT_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef WEFT_OPS_KERNELS_PRODUCT_INL_H_
 #undef WEFT_OPS_KERNELS_PRODUCT_INL_H_
@@ -17,9 +17,10 @@ namespace weft {
 namespace HWY_NAMESPACE {
 namespace {
 
-constexpr int64_t kGroup = 8;  // rows of a product that share what is loaded of its second operand
+constexpr int64_t kRowsAtOnce = 8;  // rows of a product that share each load of the second operand
 
-// kRows rows and kVectors vectors of c = a b, or c += a b. Element (i, k) of a is at a[i * a_row + k * a_col].
+// Computes kRows rows by kVectors vectors of c = a b or, if `add`, c += a b. Element (i, k) of a is a[i * a_row + k *
+// a_col].
 template <int kRows, int kVectors, class W>
 HWY_INLINE void Panel(const W* a, int64_t a_row, int64_t a_col, const W* b, int64_t b_row, W* c, int64_t c_row,
                       int64_t inner, bool add) {
@@ -49,13 +50,13 @@ HWY_INLINE void Panel(const W* a, int64_t a_row, int64_t a_col, const W* b, int6
   }
 }
 
-// A matrix in the workspace: a row for each position of a block, or transposed, a row for each feature.
+// A matrix in the workspace, with a row for each position of a block or, if it is transposed, for each feature.
 template <class W>
 struct Matrix {
   W* data;
   int64_t stride;
 };
-// An operand of which (i, k) is at data[i * row + k * col].
+// An operand whose element (i, k) is data[i * row + k * col].
 template <class W>
 struct Factor {
   const W* data;
@@ -72,10 +73,11 @@ HWY_INLINE void PanelRows(Factor<W> a, Matrix<const W> b, Matrix<W> c, int64_t c
   if (j < cols) Panel<kRows, 1>(a.data, a.row, a.col, b.data + j, b.stride, c.data + j, c.stride, inner, add);
 }
 
-// c = a b or c += a b for up to kGroup rows; cols are whole vectors. Each element is one sum in the order of k.
+// Computes c = a b or c += a b for up to kRowsAtOnce rows and whole vectors of columns. Each element is summed in the
+// order of k.
 template <class W>
 void Multiply(Factor<W> a, Matrix<const W> b, Matrix<W> c, int64_t rows, int64_t cols, int64_t inner, bool add) {
-  if (rows == kGroup) return PanelRows<kGroup>(a, b, c, cols, inner, add);
+  if (rows == kRowsAtOnce) return PanelRows<kRowsAtOnce>(a, b, c, cols, inner, add);
   for (int64_t i = 0; i < rows; ++i) {
     PanelRows<1, W>({a.data + i * a.row, a.row, a.col}, b, {c.data + i * c.stride, c.stride}, cols, inner, add);
   }

@@ -17,7 +17,7 @@ namespace weft {
 namespace HWY_NAMESPACE {
 namespace {
 
-// The sum of f(access, i) over all elements.
+// Returns the sum of f(access, i) over all elements.
 template <class T, class F>
 HWY_INLINE Computed<T> SumVectors(int64_t n, F f) {
   const D<T> d;
@@ -39,7 +39,7 @@ HWY_INLINE Computed<T> SumVectors(int64_t n, F f) {
   return hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3))));
 }
 
-// The larger, or a NaN if one is.
+// Returns the larger number, or NaN if one is NaN.
 template <class T>
 HWY_INLINE V<T> Larger(V<T> a, V<T> b) {
   return hn::IfThenElse(hn::IsNaN(a), a, hn::IfThenElse(hn::IsNaN(b), b, hn::Max(a, b)));
@@ -78,7 +78,7 @@ void SumRows(const T* x, int64_t stride, int64_t rows, Computed<T>* y, int64_t n
   const int64_t lanes = hn::Lanes(d);
   const Full full;
   int64_t i = 0;
-  for (; i + 4 * lanes <= n; i += 4 * lanes) {  // four sums at once hide the latency of the additions
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {  // four independent sums hide the latency of additions
     V<T> s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
     for (int64_t r = 0; r < rows; ++r) {
       const T* row = x + r * stride + i;
@@ -159,7 +159,7 @@ void ExpDifference(const T* x, T lse, T q, T d, T* y, int64_t n) {
   });
 }
 
-// Layer norm; without `centred`, RMS norm: the mean is taken to be 0, and there is no bias.
+// Layer norm or, if not `centred`, RMS norm, for which the mean is 0 and there is no bias.
 template <bool centred, class T>
 HWY_INLINE void Normalize(const T* x, const Computed<T>* gain, const Computed<T>* bias, Computed<T> epsilon, T* y,
                           Computed<T> mean, Computed<T>* rstd, int64_t n) {

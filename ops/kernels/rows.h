@@ -1,7 +1,7 @@
-// Kernels over rows of contiguous floats, vectorised for the CPU that they run on.
+// Kernels over rows of contiguous floats, vectorised for the running CPU.
 //
-// Reductions add in an order that only the number of elements and the CPU determine; elementwise kernels give an
-// element the same bits wherever a tile begins. Nothing allocates.
+// Reductions add in an order that depends only on the number of elements and the CPU. Elementwise kernels give an
+// element the same bits wherever a tile begins. The kernels allocate nothing.
 //
 //   const RowKernels<float>& rows = Rows<float>();
 //   rows.softmax(x, y, n);
@@ -15,7 +15,7 @@
 namespace weft {
 
 template <class T>
-struct ShiftedLogSum {  // log Σ exp(x_i) = shift + log_sum, kept apart because their sum would round
+struct ShiftedLogSum {  // log Σ exp(x_i) = shift + log_sum; two numbers, since their sum would round
   T shift = 0, log_sum = 0;
 };
 
@@ -35,16 +35,16 @@ struct SgdStep {
   bool nesterov;
 };
 
-// Where an output is named y, it may be the same memory as x, if their types are equal. Of bf16 there are sum,
-// sum_rows and the norms with their gradients only; sums, statistics, gains and biases are f32 then.
+// An output y may be the same memory as x, if their types are equal. bf16 has only sum, sum_rows and the norms with
+// their gradients; its sums, statistics, gains and biases are f32.
 template <class T>
 struct RowKernels {
   using C = Computed<T>;
 
   C (*sum)(const T* x, int64_t n);
   T (*square_sum)(const T* x, int64_t n);
-  T (*max)(const T* x, int64_t n);  // n >= 1; NaN if any is
-  // y[i] = x[i] + x[stride + i] + ... over `rows` rows; and the largest of them, rows >= 1.
+  T (*max)(const T* x, int64_t n);  // n >= 1; NaN if an element is
+  // y[i] = x[i] + x[stride + i] + ... over `rows` rows; max_rows: the maximum of these, for rows >= 1.
   void (*sum_rows)(const T* x, int64_t stride, int64_t rows, C* y, int64_t n);
   void (*max_rows)(const T* x, int64_t stride, int64_t rows, T* y, int64_t n);
   void (*add_to)(const T* x, T* y, int64_t n);  // y += x
@@ -56,14 +56,14 @@ struct RowKernels {
   void (*exp_difference)(const T* x, T lse, T q, T d, T* y, int64_t n);
 
   void (*layer_norm)(const T* x, const C* gain, const C* bias, C epsilon, T* y, C* mean, C* rstd, int64_t n);
-  // dx of one row; adds the row's part to dgain and dbias.
+  // Computes dx of one row, and adds the row's terms to dgain and dbias.
   void (*layer_norm_gradient)(const T* x, const C* gain, C mean, C rstd, const T* dy, T* dx, C* dgain, C* dbias,
                               int64_t n);
-  // The same without mean and bias.
+  // RMS norm has no mean and no bias.
   void (*rms_norm)(const T* x, const C* gain, C epsilon, T* y, C* rstd, int64_t n);
   void (*rms_norm_gradient)(const T* x, const C* gain, C rstd, const T* dy, T* dx, C* dgain, int64_t n);
 
-  // The next versions may be the same memory as the ones before.
+  // A next version may be the same memory as the version before.
   void (*adamw)(const AdamWStep<T>& step, const T* w, const T* m, const T* v, const T* grad, T* next_w, T* next_m,
                 T* next_v, int64_t n);
   void (*sgd)(const SgdStep<T>& step, const T* w, const T* m, const T* grad, T* next_w, T* next_m, int64_t n);

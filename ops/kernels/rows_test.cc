@@ -1,4 +1,4 @@
-// Rows of special values, of sizes that fill vectors and that don't.
+// Rows with special values, of sizes that do and do not fill whole vectors.
 #include "weft/ops/kernels/rows.h"
 
 #include <cmath>
@@ -19,7 +19,7 @@ bool Same(T got, double wanted) {
   return got == wanted || std::abs(got - wanted) <= (sizeof(T) == 4 ? 2e-6 : 1e-12) * std::abs(wanted);
 }
 
-// A row that is `rest` but for one `special`: its reductions, and the softmax of each of the two.
+// A row of equal numbers `rest` with one `special` number: its reductions, and the softmax of both numbers.
 struct Row {
   double rest, special, max, sum, softmax_of_rest, softmax_of_special;
 };
@@ -32,7 +32,7 @@ std::vector<Row> RowsOf(int64_t n) {
       {1, kInf, kInf, kInf, kNan, kNan},
       {-kInf, kInf, kInf, kNan, kNan, kNan},
       {kInf, kInf, kInf, kInf, kNan, kNan},
-      {-kInf, -kInf, -kInf, -kInf, 0, 0},  // all masked
+      {-kInf, -kInf, -kInf, -kInf, 0, 0},  // a row with everything masked
       {1, -kInf, 1, -kInf, 1 / others, 0},
       {-kInf, 1, 1, -kInf, 0, 1},
       {-1e30, 1e30, 1e30, 1e30 - others * 1e30, 0, 1},

@@ -20,10 +20,10 @@ HWY_INLINE hn::Mask<D<T>> CompareLanes(V<T> a, V<T> b) {
   if constexpr (std::is_same_v<C, std::equal_to<>>) return hn::Eq(a, b);
   if constexpr (std::is_same_v<C, std::less<>>) return hn::Lt(a, b);
   if constexpr (!std::is_integral_v<T>) return hn::Le(a, b);
-  return hn::Not(hn::Lt(b, a));  // of integers, for which there is no Le
+  return hn::Not(hn::Lt(b, a));  // Highway has no Le for integers
 }
 
-// A byte for each lane, 1 where the mask is true.
+// Returns a byte for each lane, 1 where the mask is true.
 template <class T>
 HWY_INLINE void StoreMask(hn::Mask<D<T>> mask, bool* p) {
   const hn::RebindToUnsigned<D<T>> bits;
@@ -56,12 +56,12 @@ void CompareAs(Comparison c, const T* a, int a_step, const T* b, int b_step, boo
   c == Comparison::kLess ? compare(std::less<>()) : compare(std::less_equal<>());
 }
 
-// The lanes that elements are moved in: of the same bits.
+// The lanes in which elements are moved, with as many bits.
 template <class T>
 using Moved =
     std::conditional_t<std::is_same_v<T, BF16>, uint16_t, std::conditional_t<std::is_same_v<T, bool>, uint8_t, T>>;
 
-// As many bytes as there are lanes: true where one is not 0.
+// Loads a byte for each lane; returns true where it is not 0.
 template <class T>
 HWY_INLINE hn::Mask<hn::ScalableTag<T>> LoadMask(const bool* p) {
   const hn::ScalableTag<T> d;

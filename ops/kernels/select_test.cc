@@ -17,7 +17,7 @@ using SelectTest = InstructionSetTest;
 constexpr int64_t kSizes[] = {0, 1, 3, 7, 8, 9, 31, 32, 33, 65, 257};
 constexpr int kSteps[] = {0, 1};
 
-// Small whole numbers, so that some are equal, and of floats zeros of both signs, infinities and NaNs behind the first.
+// Small whole numbers, so that some are equal. Floats also have zeros of both signs, infinities and NaNs.
 template <class T>
 std::vector<T> Numbers(int64_t n, int64_t factor) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -76,7 +76,7 @@ void ExpectSelections(const std::string& type) {
         const auto a = std::make_unique<T[]>(n + 1), b = std::make_unique<T[]>(n + 1), y = std::make_unique<T[]>(n + 1);
         const auto mask = std::make_unique<bool[]>(n + 1);
         for (int64_t i = 0; i <= n; ++i) {
-          a[i] = static_cast<T>(i * 7 % 5 < 2 ? 0 : i % 128);  // what bf16 has
+          a[i] = static_cast<T>(i * 7 % 5 < 2 ? 0 : i % 128);  // representable in bf16
           b[i] = static_cast<T>(i * 7 % 5 < 2 ? 3 + i % 100 : 0);
           mask[i] = i * 7919 % 13 < 6;
         }

@@ -20,7 +20,7 @@ namespace HWY_NAMESPACE {
 template <class T>
 constexpr T kInfinity = std::numeric_limits<T>::infinity();
 
-// Highway's functions are undefined outside the ranges that they document; these are as <cmath>'s everywhere.
+// Highway's functions are undefined outside their documented ranges. The functions below equal <cmath>'s everywhere.
 struct ExpLanes {
   template <class D, class V>
   HWY_INLINE V operator()(D d, V x) const {
@@ -59,8 +59,8 @@ struct TanhLanes {
 };
 
 struct ErfLanes {
-  // x · (5/16 + P(x²) / Q(x²)) below 3.92, from where on erf rounds to 1: near-minimax by reweighted least squares. The
-  // ratio is small where x is large, and so are its rounding errors. Absolute error below 2e-7.
+  // erf(x) ≈ x · (5/16 + P(x²) / Q(x²)) below 3.92; from there, erf rounds to 1. The coefficients are near-minimax, by
+  // reweighted least squares. Where x is large, the ratio and its rounding errors are small. Absolute error below 2e-7.
   template <class D>
   requires(sizeof(hn::TFromD<D>) == 4) HWY_INLINE hn::Vec<D>
   operator()(D d, hn::Vec<D> x) const {
@@ -73,7 +73,7 @@ struct ErfLanes {
       q = hn::MulAdd(q, u, hn::Set(d, c));
     }
     const auto y = hn::Mul(hn::Add(hn::Div(p, q), hn::Set(d, 0.3125f)), x);
-    const auto one = hn::CopySign(hn::Set(d, 1.0f), x);  // nowhere exceeded
+    const auto one = hn::CopySign(hn::Set(d, 1.0f), x);  // erf never exceeds 1
     const auto beyond = hn::Or(hn::Ge(u, hn::Set(d, 3.92f * 3.92f)), hn::Gt(hn::Abs(y), hn::Set(d, 1.0f)));
     return hn::IfThenElse(beyond, one, y);
   }
@@ -363,7 +363,7 @@ void Scale(const BF16* x, float factor, BF16* y, int64_t n) { HWY_DYNAMIC_DISPAT
 
 namespace {
 
-// In 64 bits, where nothing overflows; the lower half is what wraps around.
+// Computes in 64 bits, which cannot overflow; the lower half is the wrapped result.
 template <class F>
 void MapIntegers(F f, const int32_t* a, int a_step, const int32_t* b, int b_step, int32_t* y, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] = static_cast<int32_t>(f(int64_t{a[i * a_step]}, int64_t{b[i * b_step]}));
@@ -388,7 +388,7 @@ void Map(BinaryFunction f, const int32_t* a, int a_step, const int32_t* b, int b
       return map([](int64_t x, int64_t z) { return std::max(x, z); });
     case BinaryFunction::kGeluErfGradient:
     case BinaryFunction::kGeluTanhGradient:
-      break;  // of floats only
+      break;  // for floats only
   }
 }
 

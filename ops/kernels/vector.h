@@ -1,9 +1,8 @@
-// Vector mathematics on contiguous arrays, on Highway: one build holds code for several instruction sets and takes the
+// Vector mathematics on contiguous arrays, on Highway: one build holds code for several instruction sets and uses the
 // best that the CPU has.
 //
-// y may be x (or a, or b): results are written where they were read. The bits of an element depend on its operands
-// only, not on its place in the array. Special values are those of <cmath>: exp(-inf) = 0, log(0) = -inf, NaN stays
-// NaN. bf16 is computed in f32 and rounded once, to nearest even.
+// y may be x, a or b. The bits of an element depend on its operands only, not on its index. Special values are those of
+// <cmath>: exp(-inf) = 0, log(0) = -inf, NaN stays NaN. bf16 is computed in f32 and rounded once, to nearest even.
 //
 //   Map(UnaryFunction::kExp, x, y, n);            // y[i] = exp(x[i])
 //   Map(BinaryFunction::kMul, a, 1, b, 0, y, n);  // y[i] = a[i] * b[0]
@@ -27,7 +26,7 @@ enum class UnaryFunction : uint8_t {
   kSoftplus,  // log(1 + exp(x))
   kAbs,
   kGeluErf,   // x · Φ(x)
-  kGeluTanh,  // its approximation by tanh
+  kGeluTanh,  // the approximation of kGeluErf by tanh
 };
 
 enum class BinaryFunction : uint8_t {
@@ -35,7 +34,7 @@ enum class BinaryFunction : uint8_t {
   kSub,
   kMul,
   kDiv,
-  kMinimum,  // a NaN wins; at a tie a
+  kMinimum,  // NaN if an input is; at a tie a
   kMaximum,
   kGeluErfGradient,  // b · d gelu(a) / da
   kGeluTanhGradient,
@@ -50,7 +49,7 @@ void Map(UnaryFunction f, const BF16* x, BF16* y, int64_t n);
 void Map(BinaryFunction f, const float* a, int a_step, const float* b, int b_step, float* y, int64_t n);
 void Map(BinaryFunction f, const double* a, int a_step, const double* b, int b_step, double* y, int64_t n);
 void Map(BinaryFunction f, const BF16* a, int a_step, const BF16* b, int b_step, BF16* y, int64_t n);
-// The first six. What does not fit 32 bits wraps around; quotients are truncated, and 0 if b is 0.
+// Of i32, the first six functions. Results beyond 32 bits wrap around; quotients are truncated, and 0 if b is 0.
 void Map(BinaryFunction f, const int32_t* a, int a_step, const int32_t* b, int b_step, int32_t* y, int64_t n);
 
 // y[i] = factor * x[i].
@@ -58,7 +57,7 @@ void Scale(const float* x, float factor, float* y, int64_t n);
 void Scale(const double* x, double factor, double* y, int64_t n);
 void Scale(const BF16* x, float factor, BF16* y, int64_t n);
 
-// y[i] = x[i], rounded to nearest even or exact.
+// y[i] = x[i]. Narrowing rounds to nearest even.
 void Convert(const float* x, BF16* y, int64_t n);
 void Convert(const BF16* x, float* y, int64_t n);
 

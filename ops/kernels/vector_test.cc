@@ -1,4 +1,4 @@
-// Special values: those of <cmath>, whichever vector of an array they fall into.
+// Special values equal <cmath>'s at any index of an array.
 #include "weft/ops/kernels/vector.h"
 
 #include <bit>
@@ -75,7 +75,7 @@ constexpr UnaryRow kUnaryRows[] = {
     {"sigmoid", UnaryFunction::kSigmoid, -0.0, 0.5},
     {"sigmoid", UnaryFunction::kSigmoid, -1e30, 0},
     {"sigmoid", UnaryFunction::kSigmoid, -20, 2.0611536181902037e-09},
-    // x · Φ(x) as it stands: -inf · 0 is NaN, as PyTorch's.
+    // x · Φ(x) = -inf · 0 is NaN, as PyTorch's
     {"gelu erf", UnaryFunction::kGeluErf, kInf, kInf},
     {"gelu erf", UnaryFunction::kGeluErf, -kInf, kNan},
     {"gelu erf", UnaryFunction::kGeluErf, kNan, kNan},
@@ -113,7 +113,7 @@ constexpr BinaryRow kBinaryRows[] = {
     {"minimum", BinaryFunction::kMinimum, 1, kNan, kNan},
     {"minimum", BinaryFunction::kMinimum, kNan, -kInf, kNan},
     {"minimum", BinaryFunction::kMinimum, kInf, -kInf, -kInf},
-    {"minimum", BinaryFunction::kMinimum, -0.0, 0, -0.0},  // a tie: a
+    {"minimum", BinaryFunction::kMinimum, -0.0, 0, -0.0},  // a tie gives a
     {"minimum", BinaryFunction::kMinimum, 0, -0.0, 0},
     {"gelu erf gradient", BinaryFunction::kGeluErfGradient, kInf, 3, 3},
     {"gelu erf gradient", BinaryFunction::kGeluErfGradient, kNan, 3, kNan},
@@ -125,7 +125,7 @@ constexpr BinaryRow kBinaryRows[] = {
     {"gelu tanh gradient", BinaryFunction::kGeluTanhGradient, 1e30, 3, 3},
 };
 
-constexpr int64_t kSizes[] = {1, 3, 8, 19, 64};  // whole vectors, the rest of one, both
+constexpr int64_t kSizes[] = {1, 3, 8, 19, 64};  // whole vectors, a part of one, and both
 
 template <class T>
 class VectorTest : public ::testing::Test {
@@ -168,7 +168,7 @@ TYPED_TEST(VectorTest, BinarySpecialValues) {
   }
 }
 
-// Against <cmath>, from the smallest subnormal to the largest number.
+// Compares with <cmath>, from the smallest subnormal to the largest number.
 TYPED_TEST(VectorTest, FollowsTheStandardLibrary) {
   using T = TypeParam;
   using Limits = std::numeric_limits<T>;
@@ -197,7 +197,7 @@ TYPED_TEST(VectorTest, FollowsTheStandardLibrary) {
   }
 }
 
-// Every 101st number up to where erf is 1: the error that vector.cc states.
+// Checks the error that vector.cc states at every 101st number up to where erf is 1.
 TEST(ErfTest, AbsoluteError) {
   std::vector<float> x;
   for (auto bits = std::bit_cast<uint32_t>(1e-6f); bits < std::bit_cast<uint32_t>(4.5f); bits += 101) {
@@ -248,7 +248,7 @@ TEST(BF16Test, ConversionsAreThoseOfOneNumber) {
   const std::vector<BF16> all = AllOfBF16();
   std::vector<float> wide(all.size());
   Convert(all.data(), wide.data(), static_cast<int64_t>(all.size()));
-  std::vector<float> between;  // ties, and what lies beside them
+  std::vector<float> between;  // ties and their neighbours
   for (size_t i = 0; i < all.size(); ++i) {
     const auto bits = static_cast<uint32_t>(all[i].bits) << 16;
     ASSERT_EQ(std::bit_cast<uint32_t>(wide[i]), bits);

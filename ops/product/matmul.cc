@@ -43,8 +43,8 @@ absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
 absl::StatusOr<Types> InferAdd(const Attrs& attrs, TypeSpan in) {
   WEFT_ASSIGN_OR_RETURN(const Types types, Infer(attrs, in.first(2)));
   if (in[2] == types[0] && in[2].dtype != kBF16) return types;
-  if (types[0].dtype == kBF16) return ShapeError("matmul_add", "sums are not kept in bf16: f32_output is wanted", in);
-  return ShapeError("matmul_add", absl::StrCat("what is added to must be ", ToString(types[0])), in);
+  if (types[0].dtype == kBF16) return ShapeError("matmul_add", "the sum must be f32: set f32_output", in);
+  return ShapeError("matmul_add", absl::StrCat("c must be ", ToString(types[0])), in);
 }
 
 // The matrices of the operands in memory: y holds `batch` matrices [rows, cols]. If all of them use one b, and a is not
@@ -184,7 +184,8 @@ void KernelF64(const KernelArgs& args, Rect tile) {
   });
 }
 
-// Tiles hold whole matrices of a batch. A transposed f32 B needs larger tiles, since oneDNN reorders B for each tile.
+// Tiles hold whole matrices of a batch. For a transposed f32 B, tiles have more rows and fewer columns, since oneDNN
+// reorders the columns of B for each tile.
 bool IsTransposedF32(const OpArgs& args) {
   return args.inputs[0].dtype == kF32 && args.attrs.as<MatMulAttrs>().transpose_b;
 }
@@ -325,8 +326,8 @@ constexpr OpExample kAddExamples[] = {
     {.in = "[3,0] [0,7] [3,7]", .record = AddExample<0, 0>},            // sums of nothing
     {.in = "bf16[70,37] bf16[200,37] f32[70,200]", .record = AddToF32},
     {.in = "bf16[2,3,5] bf16[2,7,5] f32[2,3,7]", .record = AddToF32},
-    {.in = "[3,5] [5,7] [7]", .record = AddExample<0, 0>, .error = "what is added to must be f32[3,7]"},
-    {.in = "bf16[3,5] bf16[5,7] bf16[3,7]", .record = AddExample<0, 0>, .error = "sums are not kept in bf16"},
+    {.in = "[3,5] [5,7] [7]", .record = AddExample<0, 0>, .error = "c must be f32[3,7]"},
+    {.in = "bf16[3,5] bf16[5,7] bf16[3,7]", .record = AddExample<0, 0>, .error = "the sum must be f32: set f32_output"},
 };
 
 }  // namespace

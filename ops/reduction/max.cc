@@ -26,7 +26,7 @@ BlockAttrs WholeAxis(const Attrs& attrs, const Shape& shape) {
 absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
   const int axis = attrs.as<MaxAttrs>().axis;
   WEFT_RETURN_IF_ERROR(CheckAxis("max", axis, in));
-  if (in[0].shape.dim(axis) == 0) return ShapeError("max", absl::StrCat("nothing along axis ", axis), in);
+  if (in[0].shape.dim(axis) == 0) return ShapeError("max", absl::StrCat("axis ", axis, " has no elements"), in);
   TensorType out = in[0];
   out.shape.set_dim(axis, 1);
   return Types{out};
@@ -90,7 +90,7 @@ constexpr OpExample kExamples[] = {
            return VarList{Max(Concat({in[0], in[0]}, 0), 0)};
          }},  // ties
     {.in = "[0,4]", .record = Example<1, true>, .out = "[0,1]"},
-    {.in = "[4,0]", .record = Example<1, true>, .error = "nothing along axis 1"},
+    {.in = "[4,0]", .record = Example<1, true>, .error = "axis 1 has no elements"},
     {.in = "[3]", .record = Example<1, true>, .error = "axis 1 is outside rank 1"},
 };
 

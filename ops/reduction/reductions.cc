@@ -152,7 +152,7 @@ Var Max(Var x, AxisSpan axes, bool keep) {
   return Composite("max", {x}, [&]() -> absl::StatusOr<Var> {
     WEFT_ASSIGN_OR_RETURN(const AxisSet reduced, MarkAxes("max", axes, x.type()));
     if (Count(x.shape(), reduced) == 0 && WithoutAxes(x.shape(), reduced).elements() > 0) {
-      return ShapeError("max", "nothing along the axes", {x.type()});
+      return ShapeError("max", "the axes have no elements", {x.type()});
     }
     return Over(x, reduced, keep, [](Var y) { return Max(y, -1); });
   });
