@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <utility>
@@ -22,13 +21,13 @@ namespace {
 
 using Function = std::function<absl::Status(absl::Span<const Line>)>;
 
-// A line whose "\n" is gone, without the "\r" of "\r\n".
+// Returns a line without the "\r" that is left of "\r\n".
 std::string WithoutReturn(absl::string_view line) { return std::string(absl::StripSuffix(line, "\r")); }
 
-// Standard input in lines, read without waiting for more than one of them.
+// The lines of standard input. Reading a line waits for that line only.
 class InputLines {
  public:
-  // Whether there is another line, and that line. Waits for it.
+  // Waits for the next line. Returns false at the end of the input.
   absl::StatusOr<bool> Next(std::string* line) {
     size_t end = 0;
     while ((end = buffer_.find('\n', begin_)) == std::string::npos) {
@@ -42,7 +41,7 @@ class InputLines {
     begin_ = end + 1;
     return true;
   }
-  // Whether Next would not wait: a whole line, the end or an error is there.
+  // Reports whether Next would return without waiting: with a complete line, the end, or an error.
   bool Ready() {
     while (buffer_.find('\n', begin_) == std::string::npos) {
       pollfd input = {.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
@@ -70,18 +69,18 @@ class InputLines {
   }
 
   std::string buffer_;
-  size_t begin_ = 0;    // of what was not given out yet
-  bool ended_ = false;  // a terminal would go on after its end
+  size_t begin_ = 0;    // where the next line begins in buffer_
+  bool ended_ = false;  // remembered, because a terminal may go on after its end
 };
 
-absl::Status OfStandardInput(size_t most, const Function& batch) {
+absl::Status ReadStandardInput(size_t max_lines, const Function& batch) {
   InputLines input;
   std::vector<Line> lines;
   int64_t number = 0;
   for (std::string text;;) {
     WEFT_ASSIGN_OR_RETURN(const bool more, input.Next(&text));
     if (more) lines.push_back({WithoutReturn(text), absl::StrCat("standard input, line ", ++number)});
-    if (!lines.empty() && (!more || lines.size() == most || !input.Ready())) {
+    if (!lines.empty() && (!more || lines.size() == max_lines || !input.Ready())) {
       WEFT_RETURN_IF_ERROR(Failure(batch(lines)));
       std::fflush(stdout);
       lines.clear();
@@ -90,7 +89,7 @@ absl::Status OfStandardInput(size_t most, const Function& batch) {
   }
 }
 
-absl::Status OfFile(const std::string& path, size_t most, const Function& batch) {
+absl::Status ReadFileInBatches(const std::string& path, size_t max_lines, const Function& batch) {
   const absl::StatusOr<std::string> contents = ReadMaybeGzip(path);
   if (!contents.ok()) return UsageError(contents.status());
   if (contents->empty()) return absl::OkStatus();
@@ -98,7 +97,7 @@ absl::Status OfFile(const std::string& path, size_t most, const Function& batch)
   std::vector<Line> lines;
   for (const absl::string_view text : absl::StrSplit(absl::StripSuffix(*contents, "\n"), '\n')) {
     lines.push_back({WithoutReturn(text), absl::StrCat(path, ", line ", ++number)});
-    if (lines.size() < most) continue;
+    if (lines.size() < max_lines) continue;
     WEFT_RETURN_IF_ERROR(batch(lines));
     lines.clear();
   }
@@ -108,20 +107,20 @@ absl::Status OfFile(const std::string& path, size_t most, const Function& batch)
 }  // namespace
 
 void AddFiles(CLI::App* app, std::vector<std::string>* files) {
-  app->add_option("files", *files, "texts; none: standard input")
+  app->add_option("files", *files, "files of text; without any, standard input is read")
       ->type_name("FILE")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
-absl::Status ForEachBatch(const std::vector<std::string>& files, size_t most, const Function& batch) {
-  if (files.empty()) return OfStandardInput(most, batch);
-  for (const std::string& path : files) WEFT_RETURN_IF_ERROR(OfFile(path, most, batch));
+absl::Status ForEachBatch(const std::vector<std::string>& files, size_t max_lines, const Function& batch) {
+  if (files.empty()) return ReadStandardInput(max_lines, batch);
+  for (const std::string& path : files) WEFT_RETURN_IF_ERROR(ReadFileInBatches(path, max_lines, batch));
   return absl::OkStatus();
 }
 
 absl::Status ForEachLine(const std::vector<std::string>& files,
                          const std::function<absl::Status(absl::string_view)>& line) {
-  return ForEachBatch(files, /*most=*/1,
+  return ForEachBatch(files, /*max_lines=*/1,
                       [&](absl::Span<const Line> lines) { return Annotate(line(lines[0].text), lines[0].place); });
 }
 
@@ -129,26 +128,15 @@ absl::Status AnswerLines(absl::Span<const Line> lines,
                          const std::function<absl::StatusOr<TokenIds>(absl::string_view line)>& encode,
                          const std::function<absl::Status(absl::Span<const TokenIds>)>& answer) {
   std::vector<TokenIds> texts;
-  absl::Status wrong;
+  absl::Status error;
   for (const Line& line : lines) {
     absl::StatusOr<TokenIds> ids = encode(line.text);
-    wrong = Annotate(ids.status(), line.place);
-    if (!wrong.ok()) break;
+    error = Annotate(ids.status(), line.place);
+    if (!error.ok()) break;
     texts.push_back(*std::move(ids));
   }
   WEFT_RETURN_IF_ERROR(Failure(answer(texts)));
-  return wrong;
-}
-
-absl::Status FitContext(size_t around, int64_t context, bool truncate, TokenIds* ids) {
-  const size_t room = static_cast<size_t>(context) - around;
-  if (ids->size() > room && !truncate) {
-    return absl::InvalidArgumentError(absl::StrCat("it has ", ids->size() + around,
-                                                   " tokens, but the model's context is ", context,
-                                                   "; --truncate cuts such lines"));
-  }
-  ids->resize(std::min(ids->size(), room));
-  return absl::OkStatus();
+  return error;
 }
 
 std::string JsonArray(absl::Span<const float> numbers) {

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "weft/apps/lines.h"
 #include "weft/core/status.h"
 #include "weft/inference/eval_runner.h"
+#include "weft/inference/fit_context.h"
 #include "weft/text/buckets.h"
 
 namespace weft {

@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "weft/apps/lines.h"
 #include "weft/core/status.h"
+#include "weft/inference/fit_context.h"
 #include "weft/text/text_stream.h"
 
 namespace weft {
@@ -19,15 +19,12 @@ LineTranslator::LineTranslator(const LineTranslatorOptions& options, OpenedTrans
 absl::StatusOr<std::unique_ptr<LineTranslator>> LineTranslator::Open(const std::string& path,
                                                                      const LineTranslatorOptions& options) {
   WEFT_ASSIGN_OR_RETURN(OpenedTransformer opened, OpenTransformer(path));
-  if (options.translate.max_length > opened.model.config.context) {
-    return absl::InvalidArgumentError(absl::StrCat("--max-length: ", options.translate.max_length,
-                                                   " is more than the model's context ", opened.model.config.context));
-  }
   auto translator = std::unique_ptr<LineTranslator>(new LineTranslator(options, std::move(opened)));
   WEFT_ASSIGN_OR_RETURN(translator->translator_,
                         Translator::Create(translator->opened_.model.config, &translator->parameters_,
                                            {.batch = options.batch, .threads = static_cast<int>(options.threads)}));
-  WEFT_RETURN_IF_ERROR(translator->translator_->Translate({}, translator->options_.translate).status());  // checks them
+  WEFT_RETURN_IF_ERROR(
+      translator->translator_->Translate({}, translator->options_.translate).status());  // checks the options
   WEFT_RETURN_IF_ERROR(translator->parameters_.Set(path, translator->opened_.model.weights.tensors()));
   return translator;
 }
@@ -35,19 +32,19 @@ absl::StatusOr<std::unique_ptr<LineTranslator>> LineTranslator::Open(const std::
 absl::StatusOr<std::vector<int32_t>> LineTranslator::Encode(absl::string_view line) const {
   WEFT_ASSIGN_OR_RETURN(std::vector<int32_t> ids, opened_.source->Encode(line));
   if (ids.empty()) return ids;
-  const size_t around = opened_.sources_end ? 1 : 0;
-  WEFT_RETURN_IF_ERROR(FitContext(around, opened_.model.config.context, options_.truncate, &ids));
+  const size_t special = opened_.sources_end ? 1 : 0;
+  WEFT_RETURN_IF_ERROR(FitContext(special, opened_.model.config.context, options_.truncate, &ids));
   if (opened_.sources_end) ids.push_back(opened_.end);
   return ids;
 }
 
 absl::StatusOr<std::vector<std::vector<Hypothesis>>> LineTranslator::Translate(
     absl::Span<const std::vector<int32_t>> sources) {
-  std::vector<std::vector<int32_t>> there;
+  std::vector<std::vector<int32_t>> nonempty;
   for (const std::vector<int32_t>& source : sources) {
-    if (!source.empty()) there.push_back(source);
+    if (!source.empty()) nonempty.push_back(source);
   }
-  WEFT_ASSIGN_OR_RETURN(auto translations, translator_->Translate(there, options_.translate));
+  WEFT_ASSIGN_OR_RETURN(auto translations, translator_->Translate(nonempty, options_.translate));
   std::vector<std::vector<Hypothesis>> results;
   size_t next = 0;
   for (const std::vector<int32_t>& source : sources) {
@@ -60,7 +57,7 @@ absl::StatusOr<std::string> LineTranslator::Text(const Hypothesis& translation) 
   TextStream stream(*opened_.target, {});
   std::string text;
   for (const int32_t token : translation.tokens) {
-    if (token >= opened_.target->vocabulary_size()) continue;  // a row of padding
+    if (token >= opened_.target->vocabulary_size()) continue;  // a row beyond the vocabulary, which pads the table
     WEFT_ASSIGN_OR_RETURN(const std::string more, stream.Add(token));
     text += more;
   }

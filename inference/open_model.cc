@@ -11,7 +11,8 @@
 #include "weft/core/file.h"
 #include "weft/core/json.h"
 #include "weft/core/status.h"
-#include "weft/formats/open_published.h"
+#include "weft/formats/model_formats.h"
+#include "weft/formats/run_folder.h"
 #include "weft/text/load_tokenizer.h"
 #include "weft/text/token_list.h"
 
@@ -20,12 +21,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The model at `path`, if it is a `Model`.
+// Reads the model at `path`, which must be a `Model`. A model of another family is refused before its weights are read.
 template <class Model>
-absl::StatusOr<Model> Open(const std::string& path, ModelKind wanted, const char* name) {
-  WEFT_ASSIGN_OR_RETURN(const ModelKind kind, KindOf(path));
-  if (kind != wanted) return absl::InvalidArgumentError(absl::StrCat(path, ": the model is no ", name));
-  WEFT_ASSIGN_OR_RETURN(PublishedModel model, OpenPublished(path));
+absl::StatusOr<Model> Open(const std::string& path) {
+  WEFT_ASSIGN_OR_RETURN(const ModelFamily* const family, FindFamily(path));
+  if (family != &Model::kFamily) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": the model is not ", Model::kFamily.name));
+  }
+  WEFT_ASSIGN_OR_RETURN(PublishedModel model, ReadModel(path));
   return std::get<Model>(std::move(model));
 }
 
@@ -36,7 +39,7 @@ absl::StatusOr<std::shared_ptr<const Tokenizer>> ReadTokenList(const std::string
   return *std::move(list);
 }
 
-// A folder of CTranslate2 may say, too, which ids begin and end targets.
+// Checks the id that a folder of CTranslate2 may have for the token that begins or ends targets.
 absl::Status CheckId(const nlohmann::ordered_json& config, const char* key, int32_t id) {
   const auto found = config.find(key);
   if (found == config.end() || *found == id) return absl::OkStatus();
@@ -48,8 +51,8 @@ absl::Status CheckId(const nlohmann::ordered_json& config, const char* key, int3
 
 absl::StatusOr<OpenedBert> OpenBert(const std::string& path) {
   OpenedBert bert = {.path = path};
-  // Of another model ReadBert names the model_type.
-  WEFT_ASSIGN_OR_RETURN(bert.model, IsRun(path) ? Open<PublishedBert>(path, ModelKind::kBert, "BERT") : ReadBert(path));
+  // For a folder of another family, ReadBert's error names the model_type.
+  WEFT_ASSIGN_OR_RETURN(bert.model, IsRun(path) ? Open<PublishedBert>(path) : ReadBert(path));
   WEFT_ASSIGN_OR_RETURN(bert.tokenizer, LoadTokenizer(path));
   const BertConfig& config = bert.model.config;
   WEFT_RETURN_IF_ERROR(CheckVocabulary(path, bert.tokenizer->vocabulary_size(), config.vocabulary));
@@ -67,7 +70,7 @@ absl::Status CheckGuessesMasked(const OpenedBert& bert) {
 }
 
 absl::StatusOr<OpenedGpt> OpenGpt(const std::string& path, const std::string& tokenizer) {
-  WEFT_ASSIGN_OR_RETURN(PublishedGpt model, Open<PublishedGpt>(path, ModelKind::kGpt, "GPT"));
+  WEFT_ASSIGN_OR_RETURN(PublishedGpt model, Open<PublishedGpt>(path));
   std::string beside = path;
   std::error_code error;
   if (fs::is_regular_file(path, error)) {
@@ -94,8 +97,7 @@ absl::StatusOr<std::vector<int32_t>> BeginningOfText(const Tokenizer& tokenizer)
 }
 
 absl::StatusOr<OpenedTransformer> OpenTransformer(const std::string& path) {
-  WEFT_ASSIGN_OR_RETURN(PublishedTransformer model,
-                        Open<PublishedTransformer>(path, ModelKind::kTransformer, "encoder-decoder Transformer"));
+  WEFT_ASSIGN_OR_RETURN(PublishedTransformer model, Open<PublishedTransformer>(path));
   OpenedTransformer transformer = {.model = std::move(model)};
   std::shared_ptr<const Tokenizer>&source = transformer.source, &target = transformer.target;
   const std::string lists = path + "/source_vocabulary.txt";

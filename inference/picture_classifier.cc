@@ -7,7 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "weft/core/json.h"
 #include "weft/core/status.h"
-#include "weft/formats/open_published.h"
+#include "weft/formats/model_formats.h"
+#include "weft/formats/run_folder.h"
 #include "weft/formats/weights.h"
 #include "weft/inference/eval_runner.h"
 
@@ -21,7 +22,7 @@ absl::Status Refuse(const char* key, const Json& value, const char* wanted) {
       absl::StrCat(key, " is ", value.dump(), ", which is not supported; wanted ", wanted));
 }
 
-// A number, or a list of one for each channel.
+// Reads a number, or a list with one number for the one channel.
 absl::Status ReadNumber(const Json& json, const char* key, double* number) {
   const auto found = json.find(key);
   if (found == json.end()) return absl::OkStatus();
@@ -31,7 +32,7 @@ absl::Status ReadNumber(const Json& json, const char* key, double* number) {
   return absl::OkStatus();
 }
 
-// Whether a step is done; it is if nothing is said.
+// Reports whether a step of the preparation is done. A step that `json` does not mention is done.
 absl::StatusOr<bool> Does(const Json& json, const char* key) {
   const auto found = json.find(key);
   if (found == json.end()) return true;
@@ -61,10 +62,14 @@ absl::Status PictureClassifier::ReadPreprocessor(const std::string& folder) {
 
 absl::StatusOr<std::unique_ptr<PictureClassifier>> PictureClassifier::Open(const std::string& path,
                                                                            const PictureClassifierOptions& options) {
-  WEFT_ASSIGN_OR_RETURN(PublishedVit vit, OpenPublishedVit(path));
+  WEFT_ASSIGN_OR_RETURN(PublishedModel model, ReadModel(path));
+  if (!std::holds_alternative<PublishedVit>(model)) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": the model is not a ViT"));
+  }
+  PublishedVit& vit = std::get<PublishedVit>(model);
   if (vit.config.channels != 1) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": the model takes pictures of ", vit.config.channels,
-                                                   " channels, but those that can be read have one"));
+                                                   " channels, but only pictures of one can be read"));
   }
   auto classifier = std::unique_ptr<PictureClassifier>(new PictureClassifier());
   WEFT_RETURN_IF_ERROR(classifier->ReadPreprocessor(path));

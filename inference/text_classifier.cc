@@ -9,8 +9,7 @@ namespace weft {
 absl::StatusOr<std::unique_ptr<BertEncoder>> TextClassifier(OpenedBert bert, const BertEncoderOptions& options) {
   const auto classes = static_cast<int64_t>(bert.model.labels.size());
   if (classes == 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(bert.path, ": the model has no classifier; weft train classify --init=", bert.path, " adds one"));
+    return absl::InvalidArgumentError(absl::StrCat(bert.path, ": the model has no classifier"));
   }
   return BertEncoder::Create(std::move(bert), options, [classes](const Bert& model, Var tokens, Var lengths) {
     return model.ClassifyText(model.Encode(tokens, {.lengths = lengths}), lengths, classes);

@@ -120,4 +120,6 @@ Var FeedForward(absl::string_view name, Var x, const FeedForwardOptions& options
   return Dropout(y, options.dropout);
 }
 
+Var CountCorrect(Var logits, Var targets) { return Sum(Cast(Equal(ArgMax(logits), targets), kF32)); }
+
 }  // namespace weft

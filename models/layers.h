@@ -73,6 +73,10 @@ struct FeedForwardOptions {
 // x [..., C] → up [..., F] → activation → down [..., C] → dropout (Vaswani et al., 2017, 3.3).
 Var FeedForward(absl::string_view name, Var x, const FeedForwardOptions& options);
 
+// Returns, as f32 [], the number of rows of `logits` [..., V] whose greatest entry is at the row's target. `targets`
+// are i32 [...]; an ignored target (kIgnoredTarget) never counts.
+Var CountCorrect(Var logits, Var targets);
+
 }  // namespace weft
 
 #endif  // WEFT_MODELS_LAYERS_H_

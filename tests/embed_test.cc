@@ -55,7 +55,7 @@ TEST_F(EmbedTest, SaysWhatDoesNotFit) {
   WriteBert("model");
   Write("long.txt", "a\n" + std::string(40, 'a') + "\na a a a a a a a a a a a a a a a a a a\n");
   const CommandResult result = Weft({"embed", "--model=model", "long.txt"});
-  EXPECT_TRUE(Fails(result, 2, "long.txt, line 3: it has 21 tokens, but the model's context is 20; --truncate cuts"));
+  EXPECT_TRUE(Fails(result, 2, "long.txt, line 3: it has 21 tokens, but the model's context is 20; truncate would"));
   EXPECT_TRUE(Works(Weft({"embed", "--model=model", "--truncate", "long.txt"})));
   EXPECT_TRUE(Fails(Weft({"embed"}), 2, "--model=FOLDER is missing"));
   EXPECT_TRUE(Fails(Weft({"embed", "--model=missing"}), 2, "missing"));

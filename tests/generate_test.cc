@@ -101,7 +101,7 @@ TEST_F(GenerateTest, RefusesAFolderThatHoldsNoRun) {
   EXPECT_TRUE(Fails(Generate({}), 2, "run/tokenizer.json: it has neither"));
   Write("run/config.json", "{}x");
   EXPECT_TRUE(Fails(Generate({}), 2, "run/config.json: it is not JSON: line 1, column 3"));
-  EXPECT_TRUE(Fails(Weft({"generate", "--model=text.txt"}), 2, "text.txt is no checkpoint of llama2.c"));
+  EXPECT_TRUE(Fails(Weft({"generate", "--model=text.txt"}), 2, "text.txt is not a checkpoint of llama2.c"));
 }
 
 TEST_F(GenerateTest, ContinuesEachLineAsIfItWereAlone) {
@@ -141,7 +141,7 @@ TEST_F(GenerateTest, LinesThatCannotBeContinuedAreNamed) {
   EXPECT_TRUE(Fails(Generate({"prompts.txt"}), 2, "prompts.txt, line 2: not UTF-8 at byte 5 (0xFF)"));
   Write("prompts.txt", "line 1 of a text\n");
   EXPECT_TRUE(Fails(Generate({"prompts.txt"}), 2,
-                    "prompts.txt, line 1: it has 16 tokens, but the model's context is 8; --truncate takes the end"));
+                    "prompts.txt, line 1: it has 16 tokens, but the model's context is 8; truncate would take its end"));
   EXPECT_EQ(Generated({"--truncate", "--length=0", "prompts.txt"}), "line 1 of a text\n");
   EXPECT_TRUE(Fails(Generate({"--prompt=line 1 of a text"}), 2, "it has 16 tokens"));
 }

@@ -72,7 +72,7 @@ TEST_F(ImportExportTest, ARunBecomesAFolderAndNanoGpts) {
 
   EXPECT_TRUE(Fails(Export("run", "bin", "llama2.c"), 2, "llama2.c cannot say that the model is GPT-2's"));
   EXPECT_FALSE(Exists("bin"));
-  EXPECT_TRUE(Fails(Export("run", "ct2", "ctranslate2"), 2, "a GPT can't be written as ctranslate2, but as hugg"));
+  EXPECT_TRUE(Fails(Export("run", "ct2", "ctranslate2"), 2, "a GPT can't be written as ctranslate2; possible: huggingface, nanogpt"));
   MakeRun("post", {"--pre-norm=false"});
   EXPECT_TRUE(Fails(Export("post", "out", "huggingface"), 2, "gpt2 cannot say that pre_norm is false"));
   MakeRun("tanh");
@@ -128,9 +128,9 @@ TEST_F(ImportExportTest, NothingIsWrittenOver) {
   fs::create_directories(Path("empty"));
   EXPECT_TRUE(Works(Import("bert", "empty")));
   const Files before = Snapshot("empty");
-  EXPECT_TRUE(Fails(Import("bert", "empty"), 2, "empty is there, and not empty: --overwrite replaces the files of a"));
-  EXPECT_TRUE(Fails(Import("bert", "text.txt"), 2, "text.txt is there, and is no folder"));
-  EXPECT_TRUE(Fails(Import("bert", "bert", {"--overwrite"}), 2, "--out is the model's own folder"));
+  EXPECT_TRUE(Fails(Import("bert", "empty"), 2, "empty is not empty: set overwrite to replace the files of a model"));
+  EXPECT_TRUE(Fails(Import("bert", "text.txt"), 2, "text.txt exists, and is not a folder"));
+  EXPECT_TRUE(Fails(Import("bert", "bert", {"--overwrite"}), 2, "out is the model's own folder"));
   EXPECT_EQ(Differences(before, Snapshot("empty")), "");
   Write("empty/config.json", "old");
   Write("empty/notes.txt", "kept");
@@ -149,11 +149,11 @@ TEST_F(ImportExportTest, ASourceAndARunAreNotWrittenOver) {
   ASSERT_TRUE(Works(Export("llama", "s", "llama2.c")));
   MakeRun("run");
   const Files source = Snapshot("s"), run = Snapshot("run");
-  EXPECT_TRUE(Fails(Import("s/model.bin", "s", {"--overwrite"}), 2, "--out is the model's own folder, s"));
+  EXPECT_TRUE(Fails(Import("s/model.bin", "s", {"--overwrite"}), 2, "out is the model's own folder, s"));
   fs::create_symlink("s/model.bin", Path("m.bin"));
-  EXPECT_TRUE(Fails(Import("m.bin", "s", {"--overwrite"}), 2, "--out is the model's own folder, s"));
+  EXPECT_TRUE(Fails(Import("m.bin", "s", {"--overwrite"}), 2, "out is the model's own folder, s"));
   EXPECT_EQ(Differences(source, Snapshot("s")), "");
-  EXPECT_TRUE(Fails(Import("llama", "run", {"--overwrite"}), 2, "--out: run is the run of a training"));
+  EXPECT_TRUE(Fails(Import("llama", "run", {"--overwrite"}), 2, "out: run is the folder of a training run"));
   EXPECT_EQ(Differences(run, Snapshot("run")), "");
   EXPECT_TRUE(Works(Import("llama", "s", {"--overwrite"})));
   EXPECT_FALSE(Exists("s/model.bin")) << "a file of another layout";
@@ -169,9 +169,9 @@ TEST_F(ImportExportTest, ATokenizerAndWhatLiesInTheModelAreNotWrittenOver) {
   Write("tok/tokenizer.model", "other");
   const Files model = Snapshot("bert"), tokenizer = Snapshot("tok");
   EXPECT_TRUE(Fails(Import("bert", "bert/1_Pooling", {"--overwrite"}), 2,
-                    "--out, bert/1_Pooling, is the folder of bert/1_Pooling/config.json"));
+                    "out, bert/1_Pooling, is the folder of bert/1_Pooling/config.json"));
   EXPECT_TRUE(Fails(Import("bert", "tok", {"--overwrite", "--tokenizer=tok/letters.txt"}), 2,
-                    "--out, tok, is the folder of tok/letters.txt"));
+                    "out, tok, is the folder of tok/letters.txt"));
   EXPECT_EQ(Differences(model, Snapshot("bert")), "");
   EXPECT_EQ(Differences(tokenizer, Snapshot("tok")), "");
   EXPECT_TRUE(Works(Import("bert", "out", {"--tokenizer=tok/letters.txt"})));
@@ -196,15 +196,25 @@ TEST_F(ImportExportTest, AFailureLeavesNothingHalf) {
   EXPECT_FALSE(Exists("new/made"));
 }
 
-TEST_F(ImportExportTest, RunsThatNoLayoutHasAreNamed) {
+// A Vision Transformer becomes a folder with the same weights, whose pictures get the same labels.
+TEST_F(ImportExportTest, AVisionTransformersRunIsExported) {
   WriteTrainingData();
-  ASSERT_TRUE(Works(Weft(SmallTraining("vit") + Arguments{"--steps=2", "--out=vit"})));
-  const char* const wanted =
-      "vit/config.json: the run is of \"train vit\", and model.model_type is \"vit\", which can be neither exported";
-  EXPECT_TRUE(Fails(Export("vit", "out", "huggingface"), 2, wanted));
-  EXPECT_TRUE(Fails(Import("vit", "out"), 2, wanted));
+  ASSERT_TRUE(Works(Weft(SmallTraining("vit") + Arguments{"--steps=2", "--out=run"})));
+  ASSERT_TRUE(Works(Export("run", "vit", "huggingface")));
+  EXPECT_EQ(Json::parse(Read("vit/config.json"))["model_type"], "vit");
+  EXPECT_TRUE(Tensors("vit") == Tensors("run"));
+  ASSERT_TRUE(Works(Import("vit", "again")));
+  EXPECT_EQ(Read("again/config.json"), Read("vit/config.json"));
+  const CommandResult by_run = Weft({"classify", "--scores", "--model=run", "pictures.csv"});
+  ASSERT_TRUE(Works(by_run));
+  EXPECT_EQ(Weft({"classify", "--scores", "--model=again", "pictures.csv"}).out, by_run.out);
+  EXPECT_TRUE(Fails(Export("run", "out", "nanogpt"), 2, "a ViT can't be written as nanogpt; possible: huggingface"));
+}
+
+TEST_F(ImportExportTest, AClassifierOfTheMeanIsRefused) {
+  WriteTrainingData();
   ASSERT_TRUE(Works(Weft(SmallTraining("classify") + Arguments{"--steps=2", "--out=mean"})));
-  EXPECT_TRUE(Fails(Export("mean", "out", "huggingface"), 2, "(--pooling of weft train classify) is mean"));
+  EXPECT_TRUE(Fails(Export("mean", "out", "huggingface"), 2, "classifier_pooling is mean"));
   EXPECT_FALSE(Exists("out"));
 }
 
@@ -227,7 +237,7 @@ TEST_F(ImportExportTest, SaysWhatIsWrong) {
   EXPECT_TRUE(Fails(Weft({"import", "--out=out"}), 2, "--model is missing"));
   EXPECT_TRUE(Fails(Weft({"import", "--model=bert"}), 2, "--out=DIR is missing"));
   EXPECT_TRUE(Fails(Import("nowhere", "out"), 2, "nowhere"));
-  EXPECT_TRUE(Fails(Export("bert", "out", "nanogpt"), 2, "a BERT can't be written as nanogpt, but as huggingface"));
+  EXPECT_TRUE(Fails(Export("bert", "out", "nanogpt"), 2, "a BERT can't be written as nanogpt; possible: huggingface"));
   EXPECT_TRUE(Fails(Export("bert", "out", "pickle"), 2, "pickle"));
   Write("bert/config.json",
         "{\"model_type\":\"bert\",\"vocab_size\":6,\"max_position_embeddings\":20,"

@@ -13,6 +13,4 @@ TrainingProgram RecordUpdate(Var loss, const AdamWConfig& optimizer, Var correct
           .correct = correct};
 }
 
-Var CountCorrect(Var logits, Var targets) { return Sum(Cast(Equal(ArgMax(logits), targets), kF32)); }
-
 }  // namespace weft

@@ -31,8 +31,6 @@ struct TrainingProgram {
 
 // Records what follows a loss: the input "learning_rate", the gradients and AdamW's update.
 TrainingProgram RecordUpdate(Var loss, const AdamWConfig& optimizer, Var correct = {});
-// f32 []: how many rows of logits [..., V] are greatest at their target, i32 [...]. An ignored target is never met.
-Var CountCorrect(Var logits, Var targets);
 
 struct TrainingBatch {
   size_t program = 0;           // the one that it is for

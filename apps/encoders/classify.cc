@@ -1,3 +1,4 @@
+// `weft classify`: prints the class of each text or picture.
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -12,7 +13,7 @@
 #include "weft/apps/flags.h"
 #include "weft/apps/lines.h"
 #include "weft/core/status.h"
-#include "weft/formats/open_published.h"
+#include "weft/formats/model_formats.h"
 #include "weft/inference/picture_classifier.h"
 #include "weft/inference/probabilities.h"
 #include "weft/inference/text_classifier.h"
@@ -32,14 +33,15 @@ Hyperparameters Table(ClassifyFlags* flags) {
   return {
       {"model", "a run of weft train classify or vit, or a Hugging Face folder of a BERT with a classifier or of a ViT",
        &flags->model},
-      {"scores", "print all labels with their probabilities, a JSON object a line", &flags->scores},
-      {"truncate", "cut texts that are longer than the model's context, which are errors else", &flags->truncate},
-      {"batch", "the most texts or pictures that are classified at once", &flags->batch, {.low = 1, .high = 4096}},
-      {"threads", "threads to compute with; 0: one a core", &flags->threads, {.low = 0, .high = 1024}},
+      {"scores", "print all labels with their probabilities, as one JSON object a line", &flags->scores},
+      {"truncate", "cut texts that are longer than the model's context, instead of failing", &flags->truncate},
+      {"batch", "maximum number of texts or pictures classified at once", &flags->batch, {.low = 1, .high = 4096}},
+      {"threads", "number of threads; 0: one for each core", &flags->threads, {.low = 0, .high = 1024}},
   };
 }
 
-// The likeliest label, a tab and its probability; or all as a JSON object, likeliest first.
+// Prints the most likely label, a tab and its probability; with `scores`, all labels as a JSON object, most likely
+// first.
 void Print(const std::vector<std::string>& labels, absl::Span<const float> logits, bool scores) {
   const std::vector<double> probabilities = Probabilities(logits);
   std::vector<size_t> order(labels.size());
@@ -60,6 +62,10 @@ void Print(const std::vector<std::string>& labels, absl::Span<const float> logit
 absl::Status ClassifyTexts(const ClassifyFlags& flags) {
   absl::StatusOr<OpenedBert> bert = OpenBert(flags.model);
   if (!bert.ok()) return UsageError(bert.status());
+  if (bert->model.labels.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        flags.model, ": the model has no classifier; weft train classify --init=", flags.model, " adds one"));
+  }
   const BertEncoderOptions options = {.truncate = flags.truncate, .batch = flags.batch, .threads = flags.threads};
   const absl::StatusOr<std::unique_ptr<BertEncoder>> encoder = TextClassifier(*std::move(bert), options);
   if (!encoder.ok()) return UsageError(encoder.status());
@@ -91,9 +97,9 @@ absl::Status ClassifyPictures(const ClassifyFlags& flags) {
 absl::Status Classify(ClassifyFlags flags) {
   WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
   if (flags.model.empty()) return absl::InvalidArgumentError("--model=DIR is missing");
-  const absl::StatusOr<ModelKind> kind = KindOf(flags.model);
-  if (!kind.ok()) return UsageError(kind.status());
-  return *kind == ModelKind::kVit ? ClassifyPictures(flags) : ClassifyTexts(flags);
+  const absl::StatusOr<const ModelFamily*> family = FindFamily(flags.model);
+  if (!family.ok()) return UsageError(family.status());
+  return *family == &PublishedVit::kFamily ? ClassifyPictures(flags) : ClassifyTexts(flags);
 }
 
 }  // namespace
@@ -102,9 +108,9 @@ Command ClassifyCommand(CLI::App* weft) {
   auto flags = std::make_shared<ClassifyFlags>();
   CLI::App* app = AddCommand(
       weft, "classify",
-      "Prints the likeliest label of each line of text, a tab and its probability. With a ViT the files have pictures, "
-      "as CSV of their pixels or MNIST's IDX, and each picture gets a label; a label that stands behind the pixels is "
-      "passed over.");
+      "Prints the most likely label of each line of text, a tab and its probability. With a ViT, the files have "
+      "pictures, as CSV of their pixels or as MNIST's IDX, and each picture gets a label; a label after the pixels is "
+      "ignored.");
   AddFlags(app, Table(flags.get()), &flags->given);
   AddFiles(app, &flags->files);
   return {"weft classify", app, [flags] { return Classify(*flags); }};

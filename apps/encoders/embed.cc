@@ -1,3 +1,4 @@
+// `weft embed`: prints sentence embeddings.
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -25,8 +26,8 @@ struct EmbedFlags {
 Hyperparameters Table(EmbedFlags* flags) {
   return {
       {"model", "a folder with the config.json, model.safetensors and tokenizer of a BERT, or a run", &flags->model},
-      {"truncate", "cut lines that are longer than the model's context, which are errors else", &flags->truncate},
-      {"threads", "workers; 0: one for each core", &flags->threads, {.low = 0, .high = 1024}},
+      {"truncate", "cut lines that are longer than the model's context, instead of failing", &flags->truncate},
+      {"threads", "number of threads; 0: one for each core", &flags->threads, {.low = 0, .high = 1024}},
   };
 }
 

@@ -1,3 +1,4 @@
+// `weft tokenize`: prints the token ids of texts, or the texts of token ids.
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -22,9 +23,10 @@ Hyperparameters Table(TokenizeFlags* flags) {
   return {
       {"tokenizer", "a tokenizer.json, vocab.bpe, merges.txt, vocab.txt, *.bin or *.model, or the folder of one",
        &flags->tokenizer},
-      {"special", "with the special tokens of the model's format, and those that are written out in the text",
+      {"special",
+       "add the special tokens of the model's format, and read those that the text spells out as special tokens",
        &flags->special},
-      {"decode", "the other way: a line of text for each JSON array of ids", &flags->decode},
+      {"decode", "decode: print a line of text for each JSON array of ids", &flags->decode},
   };
 }
 

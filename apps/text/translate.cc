@@ -1,3 +1,4 @@
+// `weft translate`: translates lines of text.
 #include <algorithm>
 #include <cstdio>
 #include <limits>
@@ -31,26 +32,31 @@ Hyperparameters Table(TranslateFlags* flags) {
       {"model", "a run of weft train translate, or a folder of CTranslate2 with model.safetensors and vocabularies",
        &flags->model},
       {"beam",
-       absl::StrCat("translations that are followed at once; 1: greedy. Where batch * beam^2 * the most tokens of a "
-                    "translation, rounded up, is more than ",
+       absl::StrCat("number of hypotheses of beam search; 1: greedy. If batch * beam^2 * the maximum length of a "
+                    "translation, rounded up, exceeds ",
                     kMaxPlaces, ", fewer lines are translated at once"),
        &search.beam,
        {.low = 1, .high = 1024}},
-      {"n-best", "translations to print for each line, at most beam", &search.n_best, {.low = 1, .high = 1024}},
-      {"length-penalty", "the score is log-probability / length^this", &search.length_penalty, {.low = 0, .high = 10}},
+      {"n-best",
+       "number of translations to print for each line, at most --beam",
+       &search.n_best,
+       {.low = 1, .high = 1024}},
+      {"length-penalty",
+       "exponent p: hypotheses rank by log-probability / length^p",
+       &search.length_penalty,
+       {.low = 0, .high = 10}},
       {"max-length",
-       "the most tokens of a translation; 0: 50 more than its source has",
+       "maximum number of tokens of a translation; 0: 50 more than its source has",
        &flags->options.translate.max_length,
        {.low = 0}},
       {"scores", "add a tab and the log-probability to each translation", &flags->scores},
-      {"truncate", "cut lines that are longer than the model's context, which are errors else",
-       &flags->options.truncate},
-      {"batch", "the most lines that are translated at once", &flags->options.batch, {.low = 1, .high = 4096}},
-      {"threads", "threads to compute with; 0: one a core", &flags->options.threads, {.low = 0, .high = 1024}},
+      {"truncate", "cut lines that are longer than the model's context, instead of failing", &flags->options.truncate},
+      {"batch", "maximum number of lines translated at once", &flags->options.batch, {.low = 1, .high = 4096}},
+      {"threads", "number of threads; 0: one for each core", &flags->options.threads, {.low = 0, .high = 1024}},
   };
 }
 
-// Prints a line's translations: as many as were asked for; those that there are none for are empty.
+// Prints a line's n best translations. If there are fewer, the rest of the printed lines are empty.
 absl::Status Print(const TranslateFlags& flags, const LineTranslator& translator,
                    const std::vector<Hypothesis>& translations) {
   for (size_t n = 0; n < static_cast<size_t>(flags.options.translate.search.n_best); ++n) {
@@ -58,9 +64,9 @@ absl::Status Print(const TranslateFlags& flags, const LineTranslator& translator
     if (n < translations.size()) {
       WEFT_ASSIGN_OR_RETURN(text, translator.Text(translations[n]));
     }
-    constexpr double kNever = -std::numeric_limits<double>::infinity();
+    constexpr double kImpossible = -std::numeric_limits<double>::infinity();
     if (flags.scores) {
-      absl::StrAppendFormat(&text, "\t%.6f", n < translations.size() ? translations[n].log_probability : kNever);
+      absl::StrAppendFormat(&text, "\t%.6f", n < translations.size() ? translations[n].log_probability : kImpossible);
     }
     std::printf("%s\n", text.c_str());
   }
@@ -92,10 +98,10 @@ absl::Status Translate(TranslateFlags flags) {
 
 Command TranslateCommand(CLI::App* weft) {
   auto flags = std::make_shared<TranslateFlags>();
-  CLI::App* app =
-      AddCommand(weft, "translate",
-                 "Prints a translation of each line of text, or its n best, a line each, in the order of the lines. "
-                 "An empty line gives an empty line.");
+  CLI::App* app = AddCommand(
+      weft, "translate",
+      "Prints a translation of each line of text, or its n best translations, a line each, in order. An empty "
+      "line gives an empty line.");
   AddFlags(app, Table(flags.get()), &flags->given);
   AddFiles(app, &flags->files);
   return {"weft translate", app, [flags] { return Translate(*flags); }};

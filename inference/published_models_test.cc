@@ -1,6 +1,4 @@
 // Models that others trained, against the numbers that others computed with them.
-#include "weft/formats/weights.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -15,6 +13,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "weft/formats/weights.h"
 #include "weft/formats/write_weights.h"
 #include "weft/graph/compile.h"
 #include "weft/graph/runner.h"

@@ -1,0 +1,73 @@
+// Guesses the masked tokens of texts with a BERT.
+//
+//   WEFT_ASSIGN_OR_RETURN(const auto filler, MaskFiller::Open("bert", {.top_k = 3}));
+//   WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> ids, filler->Encode("a [MASK] day"));
+//   WEFT_RETURN_IF_ERROR(filler->Fill({ids}, [](absl::Span<const MaskCandidate> candidates) {
+//     std::puts(candidates[0].sequence.c_str());   // "a good day"
+//   }));
+#ifndef WEFT_INFERENCE_MASK_FILLING_H_
+#define WEFT_INFERENCE_MASK_FILLING_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "weft/core/tape.h"
+#include "weft/graph/runner.h"
+#include "weft/inference/bert_encoder.h"
+
+namespace weft {
+
+struct MaskFillerOptions {
+  int64_t top_k = 5;      // number of candidates for each mask
+  bool truncate = false;  // cuts texts that are longer than the context; otherwise they are errors
+  int64_t batch = 32;     // maximum number of texts in one run
+  int64_t threads = 0;    // 0: one for each core
+};
+
+struct MaskCandidate {
+  double score;  // the probability
+  int32_t token;
+  std::string text;      // of the token
+  std::string sequence;  // the text with the token in the mask's place
+};
+
+class MaskFiller {
+ public:
+  // `path` is what OpenBert takes. InvalidArgument if the model has no head for masked tokens, or its tokenizer no
+  // mask.
+  static absl::StatusOr<std::unique_ptr<MaskFiller>> Open(const std::string& path, const MaskFillerOptions& options);
+
+  // Returns the tokens of a text, in which the mask is written as the tokenizer's mask token. InvalidArgument for a
+  // text without a mask, and for one that is too long or would lose a mask by truncation.
+  absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view text) const;
+
+  // Receives the candidates for one mask, most likely first.
+  using Take = absl::FunctionRef<void(absl::Span<const MaskCandidate>)>;
+  // Calls `take` for each mask of each text, in order.
+  absl::Status Fill(absl::Span<const std::vector<int32_t>> texts, Take take);
+
+ private:
+  MaskFiller(const MaskFillerOptions& options, int32_t mask) : options_(options), mask_(mask) {}
+  std::vector<float> HiddenAtMasks(const std::vector<int32_t>& ids, absl::Span<const float> hidden) const;
+  absl::Status FillText(const std::vector<int32_t>& ids, absl::Span<const float> at_masks, Take take);
+  std::vector<int32_t> MostLikely(absl::Span<const double> scores) const;
+
+  const MaskFillerOptions options_;
+  const int32_t mask_;
+  std::unique_ptr<BertEncoder> encoder_;
+  Tape tape_;            // of the head, for one token at a time, because logits over all tokens are large
+  Var hidden_, logits_;  // f32 [1, C], [1, V]
+  std::unique_ptr<Runner> runner_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_INFERENCE_MASK_FILLING_H_

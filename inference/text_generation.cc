@@ -1,0 +1,62 @@
+#include "weft/inference/text_generation.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "weft/core/status.h"
+#include "weft/text/text_stream.h"
+
+namespace weft {
+
+TextGenerator::TextGenerator(const TextGeneratorOptions& options, OpenedGpt gpt)
+    : options_(options), gpt_(std::move(gpt)) {
+  const SpecialTokens& special = gpt_.tokenizer->special_tokens();
+  for (const auto& id : {special.end, special.begin}) {
+    if (id.has_value()) options_.generate.stop.push_back(*id);
+  }
+}
+
+absl::StatusOr<std::unique_ptr<TextGenerator>> TextGenerator::Open(const std::string& path,
+                                                                   const TextGeneratorOptions& options) {
+  WEFT_ASSIGN_OR_RETURN(OpenedGpt gpt, OpenGpt(path, options.tokenizer));
+  auto generator = std::unique_ptr<TextGenerator>(new TextGenerator(options, std::move(gpt)));
+  WEFT_ASSIGN_OR_RETURN(generator->generator_,
+                        Generator::Create(generator->gpt_.model.config, &generator->parameters_,
+                                          {.batch = options.batch, .threads = static_cast<int>(options.threads)}));
+  WEFT_RETURN_IF_ERROR(generator->parameters_.Set(path, generator->gpt_.model.weights.tensors()));
+  return generator;
+}
+
+absl::StatusOr<std::vector<int32_t>> TextGenerator::Encode(absl::string_view prompt) const {
+  const Tokenizer& tokenizer = *gpt_.tokenizer;
+  WEFT_ASSIGN_OR_RETURN(std::vector<int32_t> ids, tokenizer.Encode(prompt));
+  if (ids.empty()) return BeginningOfText(tokenizer);
+  ids = tokenizer.Wrap(ids).ids;
+  if (ids.back() == tokenizer.special_tokens().end) ids.pop_back();
+  const int64_t count = static_cast<int64_t>(ids.size()), context = gpt_.model.config.context;
+  if (count <= context || options_.generate.truncate) return ids;
+  return absl::InvalidArgumentError(
+      absl::StrCat("it has ", count, " tokens, but the model's context is ", context, "; truncate would take its end"));
+}
+
+absl::Status TextGenerator::Continue(absl::Span<const std::vector<int32_t>> prompts, Sink sink) {
+  std::vector<TextStream> streams;
+  for (const std::vector<int32_t>& prompt : prompts) streams.emplace_back(*gpt_.tokenizer, prompt, options_.stop);
+  absl::Status status;
+  const auto take = [&](size_t i, int32_t token) {
+    // The model's table may have more rows than the tokenizer has tokens. Such a row has no text.
+    const bool known = token < gpt_.tokenizer->vocabulary_size();
+    const absl::StatusOr<std::string> text = known ? streams[i].Add(token) : std::string();
+    if (!text.ok()) {
+      status = text.status();
+      return false;
+    }
+    sink(i, *text);
+    return !streams[i].stopped();
+  };
+  WEFT_RETURN_IF_ERROR(generator_->Generate(prompts, options_.generate, take).status());
+  for (size_t i = 0; i < streams.size(); ++i) sink(i, streams[i].Finish());
+  return status;
+}
+
+}  // namespace weft

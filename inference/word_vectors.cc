@@ -1,0 +1,113 @@
+#include "weft/inference/word_vectors.h"
+
+#include <cmath>
+#include <optional>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
+#include "weft/core/status.h"
+
+namespace weft {
+namespace {
+
+// Returns the mean of rows of equal length.
+std::vector<float> Mean(const std::vector<absl::Span<const float>>& rows) {
+  std::vector<double> sum(rows.front().size());
+  for (const absl::Span<const float> row : rows) {
+    for (size_t i = 0; i < sum.size(); ++i) sum[i] += row[i];
+  }
+  std::vector<float> mean;
+  for (const double x : sum) mean.push_back(static_cast<float>(x / static_cast<double>(rows.size())));
+  return mean;
+}
+
+}  // namespace
+
+absl::StatusOr<WordVectors> WordVectors::Open(const std::string& path, const WordVectorsOptions& options) {
+  WordVectors vectors(options.word);
+  WEFT_ASSIGN_OR_RETURN(OpenedBert bert, OpenBert(path));
+  const auto hidden = [](const Bert& model, Var tokens, Var lengths) {
+    return model.Encode(tokens, {.lengths = lengths});  // [1, T, C]
+  };
+  WEFT_ASSIGN_OR_RETURN(
+      vectors.encoder_,
+      BertEncoder::Create(std::move(bert),
+                          {.layers = options.layer, .truncate = options.truncate, .threads = options.threads}, hidden));
+  const BertEncoder& encoder = *vectors.encoder_;
+  absl::StatusOr<std::vector<int32_t>> pieces = encoder.tokenizer().Encode(options.word);
+  if (!pieces.ok()) return Annotate(pieces.status(), "word");
+  const std::optional<int32_t> unknown = encoder.tokenizer().special_tokens().unknown;
+  if (pieces->empty() || (unknown.has_value() && absl::c_linear_search(*pieces, *unknown))) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("word: ", path, "'s vocabulary has no pieces for '", options.word, "'"));
+  }
+  vectors.pieces_ = *std::move(pieces);
+  const absl::StatusOr<std::vector<int32_t>> twice =
+      encoder.tokenizer().Encode(absl::StrCat(options.word, " ", options.word));
+  if (!twice.ok() || vectors.Places(*twice).size() != 2) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path,
+                     ": its tokenizer gives a word other pieces after a space, or does not mark the pieces within "
+                     "words, so that words can't be told apart; wanted one of WordPiece"));
+  }
+  std::vector<absl::Span<const float>> rows;
+  for (const int32_t piece : vectors.pieces_) rows.push_back(encoder.TokenEmbedding(piece));
+  vectors.token_embedding_ = Mean(rows);
+  return vectors;
+}
+
+absl::StatusOr<WordVectors::Sentence> WordVectors::Find(absl::string_view sentence) const {
+  Sentence found;
+  WEFT_ASSIGN_OR_RETURN(found.ids, encoder_->Tokens(sentence));
+  found.places = Places(found.ids);
+  if (!found.places.empty()) return found;
+  const std::vector<int32_t> all = *encoder_->tokenizer().Encode(sentence);
+  return absl::InvalidArgumentError(
+      absl::StrCat("it does not have the word '", word_, "'", Places(all).empty() ? "" : " before the cut"));
+}
+
+absl::StatusOr<std::vector<std::vector<float>>> WordVectors::Contextual(const Sentence& sentence) {
+  const std::vector<int32_t> wrapped = encoder_->tokenizer().Wrap(sentence.ids).ids;
+  const size_t before = static_cast<size_t>(absl::c_search(wrapped, sentence.ids) - wrapped.begin());  // special tokens
+  WEFT_ASSIGN_OR_RETURN(const std::vector<std::vector<float>> results, encoder_->Run({sentence.ids}));
+  const absl::Span<const float> hidden = results[0];  // [T, C]
+  const size_t width = static_cast<size_t>(encoder_->config().width);
+  std::vector<std::vector<float>> vectors;
+  for (const size_t place : sentence.places) {
+    std::vector<absl::Span<const float>> rows;
+    for (size_t i = 0; i < pieces_.size(); ++i) rows.push_back(hidden.subspan((before + place + i) * width, width));
+    vectors.push_back(Mean(rows));
+  }
+  return vectors;
+}
+
+// Returns where the word's pieces stand in `ids` as a whole word.
+std::vector<size_t> WordVectors::Places(absl::Span<const int32_t> ids) const {
+  std::vector<size_t> places;
+  for (size_t i = 0; i + pieces_.size() <= ids.size();) {
+    const size_t end = i + pieces_.size();
+    const bool same = ids.subspan(i, pieces_.size()) == absl::MakeConstSpan(pieces_);
+    const bool here = same && (end == ids.size() || WordEndsBefore(ids[end]));
+    if (here) places.push_back(i);
+    i = here ? end : i + 1;
+  }
+  return places;
+}
+
+// Reports whether the word ends before the piece `next`: "bank" ends before "of", but not before "##ing".
+bool WordVectors::WordEndsBefore(int32_t next) const {
+  const auto text = [this](std::vector<int32_t> ids) { return *encoder_->tokenizer().DecodeWithSpecial(ids); };
+  return text({pieces_.back(), next}) != absl::StrCat(text({pieces_.back()}), text({next}));
+}
+
+double Cosine(absl::Span<const float> a, absl::Span<const float> b) {
+  double ab = 0, aa = 0, bb = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    ab += static_cast<double>(a[i]) * b[i];
+    aa += static_cast<double>(a[i]) * a[i];
+    bb += static_cast<double>(b[i]) * b[i];
+  }
+  return ab / std::sqrt(aa * bb);
+}
+
+}  // namespace weft

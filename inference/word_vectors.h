@@ -1,0 +1,65 @@
+// Contextual vectors of one word: the hidden states that a BERT computes for it in different sentences.
+//
+//   WEFT_ASSIGN_OR_RETURN(WordVectors bank, WordVectors::Open("bert", {.word = "bank"}));
+//   WEFT_ASSIGN_OR_RETURN(const WordVectors::Sentence sentence, bank.Find("the bank of the river"));
+//   WEFT_ASSIGN_OR_RETURN(const auto vectors, bank.Contextual(sentence));   // one for each occurrence, [C]
+//   Cosine(vectors[0], bank.token_embedding())
+#ifndef WEFT_INFERENCE_WORD_VECTORS_H_
+#define WEFT_INFERENCE_WORD_VECTORS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "weft/inference/bert_encoder.h"
+
+namespace weft {
+
+struct WordVectorsOptions {
+  std::string word;
+  int64_t layer = 0;      // whose hidden states are taken, from 1; 0: the last layer's
+  bool truncate = false;  // cuts sentences that are longer than the context; otherwise they are errors
+  int64_t threads = 0;    // 0: one for each core
+};
+
+class WordVectors {
+ public:
+  struct Sentence {
+    std::vector<int32_t> ids;    // without special tokens
+    std::vector<size_t> places;  // where the word's first piece stands in `ids`
+  };
+
+  // `path` is what OpenBert takes. InvalidArgument if the tokenizer has no pieces for the word, or if its pieces do not
+  // show where a word ends; WordPiece's do.
+  static absl::StatusOr<WordVectors> Open(const std::string& path, const WordVectorsOptions& options);
+
+  // Returns where the sentence has the word as a whole word. InvalidArgument if it does not have it.
+  absl::StatusOr<Sentence> Find(absl::string_view sentence) const;
+  // Returns the mean of the hidden states [C] of the word's pieces, for each of its places.
+  absl::StatusOr<std::vector<std::vector<float>>> Contextual(const Sentence& sentence);
+  // The mean of the rows of the word's pieces in the table of token embeddings: [C]. It is the same in all sentences.
+  const std::vector<float>& token_embedding() const { return token_embedding_; }
+
+ private:
+  explicit WordVectors(std::string word) : word_(std::move(word)) {}
+  std::vector<size_t> Places(absl::Span<const int32_t> ids) const;
+  bool WordEndsBefore(int32_t next) const;
+
+  std::string word_;
+  std::unique_ptr<BertEncoder> encoder_;
+  std::vector<int32_t> pieces_;
+  std::vector<float> token_embedding_;
+};
+
+// The cosine of the angle between two vectors of one length, computed in f64.
+double Cosine(absl::Span<const float> a, absl::Span<const float> b);
+
+}  // namespace weft
+
+#endif  // WEFT_INFERENCE_WORD_VECTORS_H_
