@@ -65,9 +65,17 @@ void AddFlags(CLI::App* app, const Hyperparameters& table, GivenFlags* given) {
 absl::Status SetFromFlags(const GivenFlags& given, const Hyperparameters& table) {
   for (const Hyperparameter& parameter : table) {
     const auto found = given.find(parameter.flag);
-    if (found != given.end()) WEFT_RETURN_IF_ERROR(SetFromText(found->second, parameter));
+    if (found != given.end()) WEFT_RETURN_IF_ERROR(WithFlag(SetFromText(found->second, parameter), {parameter}));
   }
   return absl::OkStatus();
+}
+
+absl::Status WithFlag(const absl::Status& status, const Hyperparameters& table) {
+  for (const Hyperparameter& parameter : table) {
+    if (!absl::StartsWith(status.message(), parameter.flag + ":")) continue;
+    return absl::Status(status.code(), absl::StrCat("--", status.message()));
+  }
+  return status;
 }
 
 absl::Status CheckNoExtras(const CLI::App& app) {

@@ -31,8 +31,11 @@ using GivenFlags = std::map<std::string, std::string>;
 CLI::App* AddCommand(CLI::App* parent, const std::string& name, const std::string& about);
 // Adds a flag for each row; parsing fills `given`, which outlives `app`, and leaves the rows' values alone.
 void AddFlags(CLI::App* app, const Hyperparameters& table, GivenFlags* given);
-// The value of one flag: from `given`.
+// Sets the rows whose flags were given. Errors begin with the flag: "--batch: 'many' is not a whole number".
 absl::Status SetFromFlags(const GivenFlags& given, const Hyperparameters& table);
+// Returns `status`, with "--" before its message if that begins with an option of the table: "data: no file was given"
+// becomes "--data: no file was given". Library errors name options, and a command shows them as flags.
+absl::Status WithFlag(const absl::Status& status, const Hyperparameters& table);
 
 // Unknown flags and stray arguments: "unknown flag '--widht', did you mean '--width'?"
 absl::Status CheckNoExtras(const CLI::App& app);

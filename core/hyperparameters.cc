@@ -98,9 +98,9 @@ std::string Hyperparameter::text() const {
 
 absl::Status SetFromText(absl::string_view text, const Hyperparameter& parameter) {
   if (text.empty() && std::holds_alternative<std::string*>(parameter.value) && !parameter.rules.may_be_empty) {
-    return absl::InvalidArgumentError(absl::StrCat("--", parameter.flag, " is empty"));
+    return absl::InvalidArgumentError(absl::StrCat(parameter.flag, ": it is empty"));
   }
-  return Annotate(std::visit(Set{text, parameter.rules}, parameter.value), absl::StrCat("--", parameter.flag));
+  return Annotate(std::visit(Set{text, parameter.rules}, parameter.value), parameter.flag);
 }
 
 absl::Status SetFromJson(const nlohmann::ordered_json& json, const Hyperparameters& table,

@@ -41,7 +41,7 @@ struct Hyperparameter {
 };
 using Hyperparameters = std::vector<Hyperparameter>;
 
-// InvalidArgument "--batch: 'many' is not a whole number" and the like.
+// InvalidArgument "batch: 'many' is not a whole number" and the like.
 absl::Status SetFromText(absl::string_view text, const Hyperparameter& parameter);
 // Sets what `json`, an object, has. InvalidArgument names an unknown key and the nearest known one. Keys of
 // `annotations` are passed over.

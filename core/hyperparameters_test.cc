@@ -42,15 +42,15 @@ TEST(HyperparametersTest, NamesWhatIsWrong) {
     size_t row;
     const char *text, *error;
   } kFlags[] = {
-      {0, "many", "--steps: 'many' is not a whole number below 2^63"},
-      {0, "1.5", "--steps: '1.5' is not a whole number below 2^63"},
-      {0, "101", "--steps: 101 is not in 0 .. 100"},
-      {0, "99999999999999999999", "--steps: '99999999999999999999' is not a whole number below 2^63"},
-      {1, "-1", "--seed: '-1' is not a whole number from 0 to 2^64 - 1"},
-      {2, "nan", "--learning-rate: 'nan' is not a number"},
-      {2, "-1", "--learning-rate: -1 is less than 0"},
-      {3, "maybe", "--bias: 'maybe' is not true or false"},
-      {4, "geluu", "--activation: 'geluu' is not one of relu, gelu, did you mean 'gelu'?"},
+      {0, "many", "steps: 'many' is not a whole number below 2^63"},
+      {0, "1.5", "steps: '1.5' is not a whole number below 2^63"},
+      {0, "101", "steps: 101 is not in 0 .. 100"},
+      {0, "99999999999999999999", "steps: '99999999999999999999' is not a whole number below 2^63"},
+      {1, "-1", "seed: '-1' is not a whole number from 0 to 2^64 - 1"},
+      {2, "nan", "learning-rate: 'nan' is not a number"},
+      {2, "-1", "learning-rate: -1 is less than 0"},
+      {3, "maybe", "bias: 'maybe' is not true or false"},
+      {4, "geluu", "activation: 'geluu' is not one of relu, gelu, did you mean 'gelu'?"},
   };
   for (const auto& row : kFlags) EXPECT_EQ(SetFromText(row.text, table[row.row]).message(), row.error);
   const struct {
@@ -82,7 +82,7 @@ TEST(HyperparametersTest, BytesMayHaveAUnit) {
   }
   for (const char* text : {"", "M", "5X", "-1", "1.5G", "99999999999999999G"}) {
     EXPECT_EQ(SetFromText(text, row).message(),
-              "--memory-budget: '" + std::string(text) + "' is not a number of bytes, like 500000000, 500M or 2G");
+              "memory-budget: '" + std::string(text) + "' is not a number of bytes, like 500000000, 500M or 2G");
   }
   EXPECT_EQ(bytes, 2'000'000'000);
 }

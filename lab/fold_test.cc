@@ -10,7 +10,7 @@
 #include "gtest/gtest.h"
 #include "weft/graph/compile.h"
 #include "weft/ops/ops.h"
-#include "weft/train/gpt_options.h"
+#include "weft/train/gpt_program.h"
 
 namespace weft {
 namespace {

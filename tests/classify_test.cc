@@ -228,10 +228,8 @@ TEST_F(FillMaskTest, SaysWhatDoesNotFit) {
   } rows[] = {
       {{"--model=model", "plain.txt"}, "plain.txt, line 2: there is no [MASK] in it"},
       {{"--model=model", "latin1.txt"}, "latin1.txt, line 1: not UTF-8"},
-      {{"--model=model", "early.txt"},
-       "early.txt, line 1: it has 24 tokens, but the model's context is 20; truncate"},
-      {{"--model=model", "--truncate", "late.txt"},
-       "late.txt, line 1: it has 24 tokens, and truncate would cut away"},
+      {{"--model=model", "early.txt"}, "early.txt, line 1: it has 24 tokens, but the model's context is 20; truncate"},
+      {{"--model=model", "--truncate", "late.txt"}, "late.txt, line 1: it has 24 tokens, and truncate would cut away"},
       {{"--model=headless", "plain.txt"}, "headless: the model has no head that guesses masked tokens"},
       {{"--model=model", "--top-k=0"}, "--top-k: 0 is less than 1"},
       {{}, "--model=DIR is missing"},

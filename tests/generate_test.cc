@@ -140,8 +140,9 @@ TEST_F(GenerateTest, LinesThatCannotBeContinuedAreNamed) {
   Write("prompts.txt", "a\nline \xFF\n");
   EXPECT_TRUE(Fails(Generate({"prompts.txt"}), 2, "prompts.txt, line 2: not UTF-8 at byte 5 (0xFF)"));
   Write("prompts.txt", "line 1 of a text\n");
-  EXPECT_TRUE(Fails(Generate({"prompts.txt"}), 2,
-                    "prompts.txt, line 1: it has 16 tokens, but the model's context is 8; truncate would take its end"));
+  EXPECT_TRUE(
+      Fails(Generate({"prompts.txt"}), 2,
+            "prompts.txt, line 1: it has 16 tokens, but the model's context is 8; truncate would take its end"));
   EXPECT_EQ(Generated({"--truncate", "--length=0", "prompts.txt"}), "line 1 of a text\n");
   EXPECT_TRUE(Fails(Generate({"--prompt=line 1 of a text"}), 2, "it has 16 tokens"));
 }

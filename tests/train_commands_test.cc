@@ -93,11 +93,11 @@ TEST_F(WeftProgramTest, DataThatCannotBeTrainedOnAreNamed) {
        "x\n" + long_line + "\n",
        {"translate", "--source=a.txt", "--target=b.txt", "--context=9"},
        "b.txt, line 2: "},
-      {"b.txt", good, {"translate", "--source=a.txt"}, "--target=FILE is missing"},
+      {"b.txt", good, {"translate", "--source=a.txt"}, "--target: no file was given"},
       {"b.txt",
        good,
        {"translate", "--source=a.txt", "--target=b.txt", "--validation-source=a.txt"},
-       "belong together"},
+       "it needs validation-target"},
       {"b.txt",
        good,
        {"translate", "--source=a.txt", "--target=b.txt", "--tokenizer=vocab.txt"},
@@ -129,7 +129,7 @@ TEST_F(WeftProgramTest, AClassifierBeginsWithPublishedWeights) {
   for (int i = 0; i < 20; ++i) text += i % 2 == 0 ? "a\tyes\n" : "ab\tno\n";
   Write("c.tsv", text);
   const Arguments flags = {"train", "classify", "--data=c.tsv", "--init=bert", "--steps=3", "--out=run"};
-  EXPECT_TRUE(Fails(Weft(flags + Arguments{"--layers=3"}), 2, "--layers is 3, but the weights of "));
+  EXPECT_TRUE(Fails(Weft(flags + Arguments{"--layers=3"}), 2, "--layers: 3 was given, but the weights of "));
   EXPECT_TRUE(Works(Weft(flags + Arguments{"--learning-rate=0", "--min-learning-rate=0"})));
   EXPECT_TRUE(Exists("run/vocab.txt"));
   EXPECT_TRUE(Contains(Read("run/model.safetensors"), "classifier.weight"));

@@ -240,7 +240,7 @@ TEST_F(TrainingTest, ARefusalLeavesTheOldRunAsItWas) {
     std::string message;
   } rows[] = {
       {{}, "run holds a run: pass --resume to continue it, --overwrite to replace it, or another --out"},
-      {{"--overwrite", "--resume"}, "exclude each other"},
+      {{"--overwrite", "--resume"}, "--resume: it excludes overwrite"},
       {{"--overwrite", "--data=missing.txt"}, "missing.txt"},
       {{"--overwrite", "--heads=3"}, "not a multiple of heads 3"},
       {{"--overwrite", "--widht=3"}, "unknown flag"},

@@ -1,6 +1,7 @@
 #include "weft/train/bert_source.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <utility>
 #include <variant>
 
@@ -22,16 +23,16 @@ absl::StatusOr<PublishedBert> ReadInit(const std::string& path) {
 }  // namespace
 
 Hyperparameters BertSource::Table() {
-  const auto size = [](const char* flag, const char* what, int64_t value, int64_t* to, double high) {
+  const auto size = [](const char* name, const char* help, int64_t value, int64_t* to, double high) {
     return Hyperparameter{
-        flag, absl::StrCat(what, "; 0: as --init has it, else ", value), to, {.low = 0, .high = high}};
+        name, absl::StrCat(help, "; 0: as in the weights of init, or else ", value), to, {.low = 0, .high = high}};
   };
   return {
       {"init",
-       "begin with the weights of this folder (config.json, model.safetensors, a tokenizer), as MiniLM's",
+       "begin with the weights in this folder (config.json, model.safetensors, a tokenizer), such as MiniLM's",
        &init_,
        {.may_change = true, .is_path = true}},
-      size("context", "the most tokens of an input, with the special ones", defaults_.context, &context_, 1e6),
+      size("context", "maximum tokens of an input, with special tokens", defaults_.context, &context_, 1e6),
       size("layers", "encoder blocks", defaults_.layers, &layers_, 1e4),
       size("heads", "attention heads of a block", defaults_.heads, &heads_, 1e4),
       size("width", "of the model, a multiple of heads", defaults_.width, &width_, 1e6),
@@ -42,32 +43,32 @@ Hyperparameters BertSource::Table() {
 
 absl::Status BertSource::Read(const nlohmann::ordered_json& model) {
   config_ = defaults_;
-  std::string whose = init_;
+  std::string owner = init_;
   if (!model.empty()) {
-    whose = "the run";
+    owner = "the run";
     WEFT_ASSIGN_OR_RETURN(config_, BertConfigFromJson(model));
   } else if (!init_.empty()) {
     WEFT_ASSIGN_OR_RETURN(PublishedBert published, ReadInit(init_));
     published_.emplace(std::move(published));
     config_ = published_->config;
   }
-  settled_ = !whose.empty();
+  has_weights_ = !owner.empty();
   const struct {
     const char* name;
-    int64_t asked;
+    int64_t given;
     int64_t* size;
   } kSizes[] = {{"layers", layers_, &config_.layers},
                 {"heads", heads_, &config_.heads},
                 {"width", width_, &config_.width},
                 {"feed-forward", feed_forward_, &config_.feed_forward},
                 {"context", context_, &config_.context}};
-  for (const auto& [name, asked, size] : kSizes) {
-    if (asked == 0) continue;
-    if (settled_ && asked != *size) {
+  for (const auto& [name, given, size] : kSizes) {
+    if (given == 0) continue;
+    if (has_weights_ && given != *size) {
       return absl::InvalidArgumentError(
-          absl::StrCat("--", name, " is ", asked, ", but the weights of ", whose, " are for ", *size));
+          absl::StrCat(name, ": ", given, " was given, but the weights of ", owner, " are for ", *size));
     }
-    *size = asked;
+    *size = given;
   }
   config_.dropout = dropout_;
   config_.attention_dropout.reset();
@@ -78,7 +79,7 @@ absl::Status BertSource::Read(const nlohmann::ordered_json& model) {
 }
 
 absl::Status BertSource::SetVocabulary(const Tokenizer& tokenizer) {
-  if (!settled_) {
+  if (!has_weights_) {
     config_.vocabulary = tokenizer.vocabulary_size();
     return absl::OkStatus();
   }
@@ -88,12 +89,12 @@ absl::Status BertSource::SetVocabulary(const Tokenizer& tokenizer) {
 absl::Status BertSource::Initialize(const std::vector<std::string>& heads, const std::vector<std::string>& labels,
                                     Parameters* parameters) {
   if (init_.empty()) return absl::OkStatus();
-  if (!published_) {  // a run that goes on from nothing
+  if (!published_) {  // a resumed run that has no checkpoint yet
     WEFT_ASSIGN_OR_RETURN(PublishedBert published, ReadInit(init_));
     published_.emplace(std::move(published));
   }
   std::vector<NamedTensor> tensors;
-  std::vector<std::vector<std::byte>> kept;  // what the heads have
+  std::vector<std::vector<std::byte>> kept;  // copies of the initial values of heads
   for (const std::string& name : parameters->Names(Parameters::kWeights)) {
     const Tensor* const found = published_->weights.Find(name);
     const bool is_head =

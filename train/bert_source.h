@@ -1,10 +1,15 @@
-// Where a training of a BERT begins: from first weights, for a model of given sizes, or from weights that others
-// trained.
+// A BertSource gives the model that a training of a BERT begins with: a new model of the sizes that options give, or
+// published weights in a folder that the option "init" names.
+//
+//   BertSource source({.context = 128, .layers = 4, .heads = 4, .width = 256});   // and an option for each size
+//   WEFT_RETURN_IF_ERROR(source.Read(ModelOf(resumed)));
+//   WEFT_RETURN_IF_ERROR(source.SetVocabulary(*tokenizer));
+//   Bert bert(source.config());
 #ifndef WEFT_TRAIN_BERT_SOURCE_H_
 #define WEFT_TRAIN_BERT_SOURCE_H_
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,18 +25,19 @@ namespace weft {
 
 class BertSource {
  public:
-  // The sizes of a model from first weights, unless flags say otherwise.
+  // `defaults`: the sizes of a new model, unless options give others.
   explicit BertSource(const BertConfig& defaults) : defaults_(defaults), dropout_(defaults.dropout) {}
 
-  Hyperparameters Table();  // --init, --context, --layers, ...
+  Hyperparameters Table();  // rows init, context, layers, ...
   const std::string& init() const { return init_; }
-  // Settles the sizes: those of `model`, the configuration of a run that goes on, if that says any; else reads the
-  // weights of --init. InvalidArgument for a flag that they contradict.
+  // Sets config(): to `model`, the configuration of a resumed run, unless it is empty; otherwise to that of the weights
+  // in `init`, which are read; otherwise to the options. InvalidArgument if an option contradicts the weights.
   absl::Status Read(const nlohmann::ordered_json& model);
-  // After Read: takes the vocabulary, or checks that it fits the weights.
+  // Sets the size of a new model's vocabulary, or checks that the tokenizer fits the weights. Call it after Read.
   absl::Status SetVocabulary(const Tokenizer& tokenizer);
-  // Gives the weights of --init to a run that begins. Those whose names begin with one of `heads` stay as they are
-  // where the folder has none; what else it has is left out. A classifier is taken only if it is of these labels.
+  // Copies the weights of `init` to a run that begins. A weight that the folder lacks keeps its initial value if its
+  // name begins with one of `heads`, and is an error otherwise. Other weights of the folder are ignored. A classifier
+  // is copied only if it has these `labels`.
   absl::Status Initialize(const std::vector<std::string>& heads, const std::vector<std::string>& labels,
                           Parameters* parameters);
 
@@ -40,10 +46,10 @@ class BertSource {
  private:
   BertConfig defaults_, config_;
   std::string init_;
-  int64_t context_ = 0, layers_ = 0, heads_ = 0, width_ = 0, feed_forward_ = 0;  // 0: as the source has it
+  int64_t context_ = 0, layers_ = 0, heads_ = 0, width_ = 0, feed_forward_ = 0;  // 0: not given
   double dropout_;
   std::optional<PublishedBert> published_;
-  bool settled_ = false;  // by weights, or by a run
+  bool has_weights_ = false;  // of `init` or of a run: the sizes can't change
 };
 
 }  // namespace weft

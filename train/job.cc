@@ -1,6 +1,10 @@
 #include "weft/train/job.h"
 
+#include <nlohmann/json.hpp>
+
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "weft/core/random.h"
 
 namespace weft {
 
@@ -8,6 +12,14 @@ nlohmann::ordered_json ModelOf(const RunDirectory* resumed) {
   if (resumed == nullptr) return nlohmann::ordered_json::object();
   const auto found = resumed->config().find(kModelKey);
   return found != resumed->config().end() && found->is_object() ? *found : nlohmann::ordered_json::object();
+}
+
+absl::Status MissingFile(absl::string_view option) {
+  return absl::InvalidArgumentError(absl::StrCat(option, ": no file was given"));
+}
+
+std::string FingerprintOfBytes(absl::string_view bytes, absl::string_view previous) {
+  return absl::StrFormat("%016x", StableHash(absl::StrCat(previous, "\n", bytes)));
 }
 
 absl::Status SetFromConfig(const nlohmann::ordered_json& json, const std::string& name, const Hyperparameters& table) {

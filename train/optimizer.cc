@@ -1,26 +1,107 @@
+// The table of optimizers, and the one function that records a training step with any of them: gradients, their global
+// norm and clipping, the count of steps, then the update of every weight.
 #include "weft/train/optimizer.h"
+
+#include <algorithm>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 
 namespace weft {
 namespace {
 
-// What every optimizer begins with: the weights, their gradients, and the factors that clip these. Without a limit a
-// gradient's factor is of itself alone, so that its update need not wait for the others.
-struct Clipped {
-  VarList weights, gradients;
-  VarList scales;   // f32 []: 1 or less; NaN where nothing is to change
-  Var norm, scale;  // f32 [], of all
+VarList UpdateAdamW(const UpdateInputs& in) {
+  const OptimizerSettings& s = in.settings;
+  return AdamWUpdate(in.weight, in.states[0], in.states[1], in.gradient, in.rate, in.scale, in.step,
+                     {*s.beta1, *s.beta2, *s.epsilon, in.weight_decay});
+}
+
+VarList UpdateAdam(const UpdateInputs& in) {
+  const OptimizerSettings& s = in.settings;
+  return AdamUpdate(in.weight, in.states[0], in.states[1], in.gradient, in.rate, in.scale, in.step,
+                    {*s.beta1, *s.beta2, *s.epsilon, in.weight_decay});
+}
+
+VarList UpdateSgd(const UpdateInputs& in) {
+  return SgdUpdate(in.weight, in.states[0], in.gradient, in.rate, in.scale,
+                   {*in.settings.momentum, in.weight_decay, *in.settings.nesterov});
+}
+
+VarList UpdateAdagrad(const UpdateInputs& in) {
+  return AdagradUpdate(in.weight, in.states[0], in.gradient, in.rate, in.scale, in.step,
+                       {*in.settings.epsilon, in.weight_decay, *in.settings.rate_decay});
+}
+
+VarList UpdateLion(const UpdateInputs& in) {
+  return LionUpdate(in.weight, in.states[0], in.gradient, in.rate, in.scale,
+                    {*in.settings.beta1, *in.settings.beta2, in.weight_decay});
+}
+
+constexpr absl::string_view kMoments[] = {"m", "v"}, kMomentum[] = {"m"}, kSquares[] = {"sum"};
+
+constexpr OptimizerRow kOptimizers[] = {
+    {.name = "adamw",
+     .states = kMoments,
+     .counts_steps = true,
+     .decays = OptimizerRow::Decays::kMatrices,
+     .defaults = {.beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 0.01},
+     .update = UpdateAdamW},
+    {.name = "adam",
+     .states = kMoments,
+     .counts_steps = true,
+     .defaults = {.beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 0.01},
+     .update = UpdateAdam},
+    {.name = "sgd",
+     .states = kMomentum,
+     .defaults = {.momentum = 0, .weight_decay = 0, .nesterov = false},
+     .update = UpdateSgd},
+    {.name = "adagrad",
+     .states = kSquares,
+     .counts_steps = true,
+     .defaults = {.epsilon = 1e-10, .weight_decay = 0, .rate_decay = 0},
+     .update = UpdateAdagrad},
+    {.name = "lion",
+     .states = kMomentum,
+     .decays = OptimizerRow::Decays::kMatrices,
+     .defaults = {.beta1 = 0.9, .beta2 = 0.99, .weight_decay = 0},
+     .update = UpdateLion},
 };
 
-Clipped ClippedGradients(const char* optimizer, Var loss, double clip) {
-  Clipped c;
-  c.weights = loss.tape->Weights();
-  if (c.weights.empty()) {
-    loss.tape->Fail(absl::InvalidArgumentError(absl::StrCat(optimizer, ": the tape has no weights to update")));
-    return c;
+// Calls `visit` with the name and the member of each setting that an optimizer may lack.
+template <class Visit>
+void ForEachSetting(Visit visit) {
+  visit("momentum", &OptimizerSettings::momentum);
+  visit("beta1", &OptimizerSettings::beta1);
+  visit("beta2", &OptimizerSettings::beta2);
+  visit("epsilon", &OptimizerSettings::epsilon);
+  visit("weight_decay", &OptimizerSettings::weight_decay);
+  visit("rate_decay", &OptimizerSettings::rate_decay);
+  visit("nesterov", &OptimizerSettings::nesterov);
+}
+
+absl::Status Check(const OptimizerRow& row, const OptimizerSettings& settings, VarSpan weights) {
+  absl::Status status;
+  ForEachSetting([&](const char* name, auto setting) {
+    if (!(settings.*setting).has_value() || (row.defaults.*setting).has_value()) return;
+    status.Update(absl::InvalidArgumentError(absl::StrCat(row.name, ": this optimizer has no ", name)));
+  });
+  if (weights.empty()) {
+    status.Update(absl::InvalidArgumentError(absl::StrCat(row.name, ": the tape has no weights to update")));
   }
-  c.gradients = Gradient(loss, c.weights);
+  return status;
+}
+
+// Gradients and the factors that clip them. Without a limit, a gradient's factor depends on that gradient alone, so
+// that its update need not wait for the others.
+struct Clipped {
+  VarList gradients;
+  VarList scales;   // f32 []: at most 1; NaN if the update must change nothing
+  Var norm, scale;  // f32 []: of all gradients
+};
+
+Clipped ClippedGradients(Var loss, VarSpan weights, double clip) {
+  Clipped c;
+  c.gradients = Gradient(loss, weights);
   c.norm = GlobalNorm(c.gradients);
   c.norm = Cast(c.norm, kF32);
   c.scale = ClipScale(c.norm, clip);
@@ -30,92 +111,77 @@ Clipped ClippedGradients(const char* optimizer, Var loss, double clip) {
   return c;
 }
 
-Var StateLike(const char* prefix, Var weight) {
-  Tape* tape = weight.tape;
-  return tape->State(absl::StrCat(prefix, tape->ParameterName(weight)), weight.type(), Zeros());
-}
-
-// The number of this step, from 1 on, i32 [], and the update that counts it.
+// The number of this step, from 1, i32 [], and the update that counts it.
 struct Counted {
   Var step, update;
 };
-Counted CountSteps(const char* name, const Clipped& c, bool clips) {
-  // Counted in f32, where it is exact for 2^24 steps.
-  const Var count = c.norm.tape->State(name, {kF32, {}}, Zeros());
-  // Not where clipping finds the gradients not finite; without it the weights whose gradients are finite go on. In both
-  // cases after all gradients, because a run can be cancelled until the first write.
-  const Var known = clips ? c.scale : c.norm - c.norm;  // NaN if it is not
+
+Counted CountSteps(absl::string_view optimizer, const Clipped& c, bool clips) {
+  // Counts in f32, which is exact for 2^24 steps.
+  const Var count = c.norm.tape->State(absl::StrCat(optimizer, ".step"), {kF32, {}}, Zeros());
+  // With clipping, a step whose gradients are not finite is not counted. Without clipping, weights whose gradients are
+  // finite are updated, and the step counts if all are finite. Both counts wait for all gradients, because a run can be
+  // cancelled until its first write.
+  const Var known = clips ? c.scale : c.norm - c.norm;  // NaN if a gradient is not finite
   const Var finite = Cast(Equal(known, known), kF32);
   return {Cast(count + 1.0, kI32), Assign(count, count + finite)};
 }
 
-// What all have in common: `update` gives the next versions of weight i and its states.
-template <class Update>
-Minimized MinimizeEach(const Clipped& c, VarList updates, Update update) {
-  for (size_t i = 0; i < c.weights.size(); ++i) {
-    const VarList updated = update(c.weights[i], c.gradients[i], c.scales[i]);
-    updates.insert(updates.end(), updated.begin(), updated.end());
+// Declares the states of one weight, the last one first.
+VarList StatesOf(const OptimizerRow& row, Var weight) {
+  VarList states(row.states.size());
+  Tape* const tape = weight.tape;
+  for (size_t i = states.size(); i-- > 0;) {
+    const std::string name = absl::StrCat(row.name, ".", row.states[i], ".", tape->ParameterName(weight));
+    states[i] = tape->State(name, weight.type(), Zeros());
   }
-  return {c.norm.tape->Group(updates), c.norm};
+  return states;
 }
-
-// Biases and gains are not decayed.
-double DecayOf(Var weight, double decay) { return weight.shape().rank() >= 2 ? decay : 0; }
 
 }  // namespace
 
-Minimized AdamW::Minimize(Var loss, Var rate) const {
-  const Scope scope(loss.tape, "adamw", Scope::kNoNames);
-  const Clipped c = ClippedGradients("AdamW", loss, config_.clip);
-  if (c.weights.empty()) return {loss, loss};
-  const Counted count = CountSteps("adamw.step", c, config_.clip > 0);
-  return MinimizeEach(c, {count.update}, [&](Var w, Var gradient, Var scale) {
-    const AdamWOptions options = {config_.beta1, config_.beta2, config_.epsilon, DecayOf(w, config_.weight_decay)};
-    return AdamWUpdate(w, StateLike("adamw.m.", w), StateLike("adamw.v.", w), gradient, rate, scale, count.step,
-                       options);
+absl::Span<const OptimizerRow> Optimizers() { return kOptimizers; }
+
+const OptimizerRow* FindOptimizer(absl::string_view name) {
+  const auto found = std::find_if(std::begin(kOptimizers), std::end(kOptimizers),
+                                  [&](const OptimizerRow& row) { return row.name == name; });
+  return found != std::end(kOptimizers) ? found : nullptr;
+}
+
+Optimizer::Optimizer(const OptimizerRow& row, const OptimizerSettings& settings) : row_(&row), settings_(settings) {
+  ForEachSetting([&](const char* /*name*/, auto setting) {
+    if (!(settings_.*setting).has_value()) settings_.*setting = row.defaults.*setting;
   });
 }
 
-Minimized Adam::Minimize(Var loss, Var rate) const {
-  const Scope scope(loss.tape, "adam", Scope::kNoNames);
-  const Clipped c = ClippedGradients("Adam", loss, config_.clip);
-  if (c.weights.empty()) return {loss, loss};
-  const Counted count = CountSteps("adam.step", c, config_.clip > 0);
-  const AdamWOptions options = {config_.beta1, config_.beta2, config_.epsilon, config_.weight_decay};
-  return MinimizeEach(c, {count.update}, [&](Var w, Var gradient, Var scale) {
-    return AdamUpdate(w, StateLike("adam.m.", w), StateLike("adam.v.", w), gradient, rate, scale, count.step, options);
-  });
-}
-
-Minimized Sgd::Minimize(Var loss, Var rate) const {
-  const Scope scope(loss.tape, "sgd", Scope::kNoNames);
-  const Clipped c = ClippedGradients("Sgd", loss, config_.clip);
-  if (c.weights.empty()) return {loss, loss};
-  const SgdOptions options = {config_.momentum, config_.weight_decay, config_.nesterov};
-  return MinimizeEach(c, {}, [&](Var w, Var gradient, Var scale) {
-    return SgdUpdate(w, StateLike("sgd.m.", w), gradient, rate, scale, options);
-  });
-}
-
-Minimized Adagrad::Minimize(Var loss, Var rate) const {
-  const Scope scope(loss.tape, "adagrad", Scope::kNoNames);
-  const Clipped c = ClippedGradients("Adagrad", loss, config_.clip);
-  if (c.weights.empty()) return {loss, loss};
-  const Counted count = CountSteps("adagrad.step", c, config_.clip > 0);
-  const AdagradOptions options = {config_.epsilon, config_.weight_decay, config_.rate_decay};
-  return MinimizeEach(c, {count.update}, [&](Var w, Var gradient, Var scale) {
-    return AdagradUpdate(w, StateLike("adagrad.sum.", w), gradient, rate, scale, count.step, options);
-  });
-}
-
-Minimized Lion::Minimize(Var loss, Var rate) const {
-  const Scope scope(loss.tape, "lion", Scope::kNoNames);
-  const Clipped c = ClippedGradients("Lion", loss, config_.clip);
-  if (c.weights.empty()) return {loss, loss};
-  return MinimizeEach(c, {}, [&](Var w, Var gradient, Var scale) {
-    const LionOptions options = {config_.beta1, config_.beta2, DecayOf(w, config_.weight_decay)};
-    return LionUpdate(w, StateLike("lion.m.", w), gradient, rate, scale, options);
-  });
+Minimized Optimizer::Minimize(Var loss, Var rate) const {
+  Tape* const tape = loss.tape;
+  const Scope scope(tape, row_->name, Scope::kNoNames);
+  const VarList weights = tape->Weights();
+  if (const absl::Status status = Check(*row_, settings_, weights); !status.ok()) {
+    tape->Fail(status);
+    return {loss, loss};
+  }
+  const Clipped c = ClippedGradients(loss, weights, settings_.clip);
+  Counted count;
+  VarList updates;
+  if (row_->counts_steps) {
+    count = CountSteps(row_->name, c, settings_.clip > 0);
+    updates.push_back(count.update);
+  }
+  for (size_t i = 0; i < weights.size(); ++i) {
+    const bool decays = row_->decays == OptimizerRow::Decays::kAll || weights[i].shape().rank() >= 2;
+    const VarList updated = row_->update({.weight = weights[i],
+                                          .states = StatesOf(*row_, weights[i]),
+                                          .gradient = c.gradients[i],
+                                          .rate = rate,
+                                          .scale = c.scales[i],
+                                          .step = count.step,
+                                          .weight_decay = decays ? settings_.weight_decay.value_or(0) : 0,
+                                          .settings = settings_});
+    updates.insert(updates.end(), updated.begin(), updated.end());
+  }
+  return {tape->Group(updates), c.norm};
 }
 
 }  // namespace weft

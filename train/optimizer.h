@@ -1,88 +1,112 @@
-// Optimizers: record gradients, clipping and the update of every weight of a tape.
+// An optimizer records the gradients of a loss, their clipping, and the update of every weight of the loss's tape.
 //
-//   Minimized step = AdamW(options).Minimize(loss, rate);
+//   const Minimized step = AdamW({.clip = 1.0}).Minimize(loss, rate);
 //   Compile(tape, {.fetch = {loss, step.gradient_norm}, .update = {step}});
+//
+// Every optimizer is an OptimizerRow: a name, its states, its default settings and the function that records the
+// update of one weight. A new optimizer is one row of the table in optimizer.cc.
 #ifndef WEFT_TRAIN_OPTIMIZER_H_
 #define WEFT_TRAIN_OPTIMIZER_H_
 
+#include <cstdint>
+#include <optional>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "weft/ops/ops.h"
 
 namespace weft {
 
+// The settings of all optimizers; each optimizer has some of them. A setting without a value takes the optimizer's
+// default. AdamWUpdate, SgdUpdate etc. (ops/ops.h) give the formulas in which the settings appear.
+struct OptimizerSettings {
+  std::optional<double> momentum = {};
+  std::optional<double> beta1 = {}, beta2 = {};
+  std::optional<double> epsilon = {};
+  std::optional<double> weight_decay = {};
+  std::optional<double> rate_decay = {};  // Adagrad: the rate in step s is rate / (1 + (s - 1) · rate_decay)
+  double clip = 0;                        // the largest global norm of the gradients; 0: no limit
+  std::optional<bool> nesterov = {};
+};
+
+// The values that the update of one weight reads, and the settings it follows.
+struct UpdateInputs {
+  Var weight;
+  VarList states;  // like the weight, in the order of OptimizerRow::states
+  Var gradient;
+  Var rate;                 // f32 []: the learning rate
+  Var scale;                // f32 []: the factor that clips the gradient; NaN if the update must change nothing
+  Var step;                 // i32 []: the number of this step, from 1; null unless OptimizerRow::counts_steps
+  double weight_decay = 0;  // 0 for a weight that the optimizer does not decay
+  const OptimizerSettings& settings;
+};
+
+struct OptimizerRow {
+  enum class Decays : uint8_t {
+    kAll,       // all weights
+    kMatrices,  // tensors of rank 2 and more; not biases and gains
+  };
+
+  absl::string_view name;                      // "adamw": also the prefix of its states
+  absl::Span<const absl::string_view> states;  // for each weight NAME, "adamw.m.NAME", initially zeros
+  bool counts_steps = false;                   // the state "adamw.step" counts the updates
+  Decays decays = Decays::kAll;
+  OptimizerSettings defaults;  // the settings that this optimizer has, with their default values
+  // Returns the next versions of the weight and of its states.
+  VarList (*update)(const UpdateInputs& inputs) = nullptr;
+};
+
+// All optimizers.
+absl::Span<const OptimizerRow> Optimizers();
+// Returns the optimizer of this name, or null.
+const OptimizerRow* FindOptimizer(absl::string_view name);
+
 struct Minimized {
   Var update;         // for CompileOptions::update
-  Var gradient_norm;  // f32 []: before clipping
+  Var gradient_norm;  // f32 []: the global norm of the gradients before clipping
   operator Var() const { return update; }
 };
 
-struct AdamWConfig {
-  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
-  double weight_decay = 0.01;  // of tensors of rank 2 and more; biases and gains are not decayed
-  double clip = 0;             // the largest global norm of the gradients; 0: no limit
-};
-
-class AdamW {
+// One optimizer with its settings.
+class Optimizer {
  public:
-  explicit AdamW(const AdamWConfig& config) : config_(config) {}
-  // Updates every weight recorded on the loss's tape so far. `rate` is an f32 scalar. The moments are states
-  // "adamw.m.NAME" and "adamw.v.NAME"; the number of steps is "adamw.step".
+  // `row` must outlive the optimizer.
+  Optimizer(const OptimizerRow& row, const OptimizerSettings& settings);
+
+  const OptimizerRow& row() const { return *row_; }
+  // The settings in use: every setting that the row has is set. A training's options may point to their values.
+  OptimizerSettings& settings() { return settings_; }
+
+  // Records an update of every weight that is on the loss's tape so far. `rate` is an f32 scalar. The tape fails if it
+  // has no weights, or if a setting was given that the optimizer does not have.
   Minimized Minimize(Var loss, Var rate) const;
 
  private:
-  AdamWConfig config_;
+  const OptimizerRow* row_;
+  OptimizerSettings settings_;
 };
 
-// Adam (Kingma and Ba, 2015): as AdamW, but that the decay is added to the gradients, of all weights. States
-// "adam.m.NAME", "adam.v.NAME", "adam.step".
-class Adam {
- public:
-  explicit Adam(const AdamWConfig& config) : config_(config) {}
-  Minimized Minimize(Var loss, Var rate) const;
+// Short names for the rows.
 
- private:
-  AdamWConfig config_;
+// AdamW (Loshchilov and Hutter, 2019). States "adamw.m.NAME", "adamw.v.NAME" and "adamw.step".
+struct AdamW : Optimizer {
+  explicit AdamW(const OptimizerSettings& settings) : Optimizer(*FindOptimizer("adamw"), settings) {}
 };
-
-struct SgdConfig {  // the decay is of all weights, biases and gains too
-  double momentum = 0, weight_decay = 0, clip = 0;
-  bool nesterov = false;
+// Adam (Kingma and Ba, 2015): the weight decay of all weights is part of the gradient. States as AdamW's, "adam.".
+struct Adam : Optimizer {
+  explicit Adam(const OptimizerSettings& settings) : Optimizer(*FindOptimizer("adam"), settings) {}
 };
-
-class Sgd {
- public:
-  explicit Sgd(const SgdConfig& config) : config_(config) {}
-  Minimized Minimize(Var loss, Var rate) const;  // the momenta are states "sgd.m.NAME"
-
- private:
-  SgdConfig config_;
+// SGD with momentum, and Nesterov's variant. State "sgd.m.NAME".
+struct Sgd : Optimizer {
+  explicit Sgd(const OptimizerSettings& settings) : Optimizer(*FindOptimizer("sgd"), settings) {}
 };
-
-struct AdagradConfig {  // the decay is of all weights
-  double epsilon = 1e-10, weight_decay = 0, rate_decay = 0, clip = 0;
+// Adagrad (Duchi et al., 2011). States "adagrad.sum.NAME" and "adagrad.step".
+struct Adagrad : Optimizer {
+  explicit Adagrad(const OptimizerSettings& settings) : Optimizer(*FindOptimizer("adagrad"), settings) {}
 };
-
-class Adagrad {
- public:
-  explicit Adagrad(const AdagradConfig& config) : config_(config) {}
-  Minimized Minimize(Var loss, Var rate) const;  // states "adagrad.sum.NAME" and "adagrad.step"
-
- private:
-  AdagradConfig config_;
-};
-
-struct LionConfig {
-  double beta1 = 0.9, beta2 = 0.99;
-  double weight_decay = 0;  // of tensors of rank 2 and more
-  double clip = 0;
-};
-
-class Lion {
- public:
-  explicit Lion(const LionConfig& config) : config_(config) {}
-  Minimized Minimize(Var loss, Var rate) const;  // the momenta are states "lion.m.NAME"
-
- private:
-  LionConfig config_;
+// Lion (Chen et al., 2023). State "lion.m.NAME".
+struct Lion : Optimizer {
+  explicit Lion(const OptimizerSettings& settings) : Optimizer(*FindOptimizer("lion"), settings) {}
 };
 
 }  // namespace weft

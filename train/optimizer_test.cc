@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "weft/graph/compile.h"
 #include "weft/graph/runner.h"
@@ -77,8 +79,8 @@ TEST(OptimizerTest, AdamDecaysAllInTheGradient) {
 }
 
 TEST(OptimizerTest, SgdLooksAheadAsNesterov) {
-  const SgdConfig config = {.momentum = 0.9, .weight_decay = kDecay, .nesterov = true};
-  Check([&](Var loss, Var rate) { return Sgd(config).Minimize(loss, rate); }, true,
+  const OptimizerSettings settings = {.momentum = 0.9, .weight_decay = kDecay, .nesterov = true};
+  Check([&](Var loss, Var rate) { return Sgd(settings).Minimize(loss, rate); }, true,
         [](double w, double g, int, double decay, auto* state) {
           double& m = (*state)[0];
           g += decay * w;
@@ -88,8 +90,8 @@ TEST(OptimizerTest, SgdLooksAheadAsNesterov) {
 }
 
 TEST(OptimizerTest, AdagradSumsSquares) {
-  const AdagradConfig config = {.weight_decay = kDecay, .rate_decay = 0.5};
-  Check([&](Var loss, Var rate) { return Adagrad(config).Minimize(loss, rate); }, true,
+  const OptimizerSettings settings = {.weight_decay = kDecay, .rate_decay = 0.5};
+  Check([&](Var loss, Var rate) { return Adagrad(settings).Minimize(loss, rate); }, true,
         [](double w, double g, int step, double decay, auto* state) {
           double& sum = (*state)[0];
           g += decay * w;
@@ -139,8 +141,38 @@ void CheckInfinite(double clip) {
   }
 }
 
-TEST(OptimizerTest, WhatIsNotFiniteChangesNothing) {
+TEST(OptimizerTest, AGradientThatIsNotFiniteChangesNothing) {
   for (double clip : {0, 1}) CheckInfinite(clip);
+}
+
+// Every row records a step with its default settings, and names its states after itself.
+TEST(OptimizerTest, EveryRowIsUsable) {
+  for (const OptimizerRow& row : Optimizers()) {
+    EXPECT_EQ(FindOptimizer(row.name), &row);
+    Tape tape;
+    const Var rate = tape.Input("rate", {kF32, {}}), w = tape.Parameter("w", {kF32, {2, 2}}, Gaussian(1));
+    Optimizer(row, {}).Minimize(Sum(Square(w)), rate);
+    EXPECT_TRUE(tape.status().ok()) << tape.status();
+    for (const absl::string_view state : row.states) {
+      EXPECT_TRUE(tape.HasParameter(absl::StrCat(row.name, ".", state, ".w"))) << row.name;
+    }
+    EXPECT_EQ(tape.HasParameter(absl::StrCat(row.name, ".step")), row.counts_steps) << row.name;
+  }
+  EXPECT_EQ(FindOptimizer("none"), nullptr);
+}
+
+TEST(OptimizerTest, RefusesASettingThatItDoesNotHave) {
+  Tape tape;
+  const Var rate = tape.Input("rate", {kF32, {}}), w = tape.Parameter("w", {kF32, {2, 2}}, Gaussian(1));
+  Lion({.momentum = 0.9}).Minimize(Sum(Square(w)), rate);
+  EXPECT_THAT(std::string(tape.status().message()), testing::HasSubstr("lion: this optimizer has no momentum"));
+}
+
+TEST(OptimizerTest, NeedsWeights) {
+  Tape tape;
+  const Var rate = tape.Input("rate", {kF32, {}}), x = tape.Input("x", {kF32, {2}});
+  AdamW({}).Minimize(Sum(x), rate);
+  EXPECT_THAT(std::string(tape.status().message()), testing::HasSubstr("adamw: the tape has no weights to update"));
 }
 
 }  // namespace

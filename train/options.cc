@@ -1,71 +1,116 @@
 #include "weft/train/options.h"
 
-namespace weft {
+#include <limits>
+#include <string>
 
-Hyperparameters TrainerHyperparameters(TrainerOptions* options, int64_t* epochs) {
-  const double least = epochs != nullptr ? -1 : 0;
-  const std::string each = epochs != nullptr ? "; -1: each epoch" : "";
-  Hyperparameters table = {
-      {"steps",
-       epochs != nullptr ? "updates to make; 0: those of the epochs" : "updates to make",
-       &options->steps,
-       {.low = 0, .high = static_cast<double>(kMaxSteps), .may_change = true}},
-      {"learning-rate", "the highest learning rate, reached after the warm-up", &options->learning_rate, {.low = 0}},
-      {"min-learning-rate", "the learning rate at the end", &options->minimum_learning_rate, {.low = 0}},
-      {"warmup-steps",
-       "steps of linear warm-up",
-       &options->warmup_steps,
-       {.low = 0, .high = static_cast<double>(kMaxSteps)}},
-      {"eval-every",
-       "steps between evaluations on the validation data; 0: none" + each,
-       &options->eval_every,
-       {.low = least, .may_change = true}},
-      {"checkpoint-every",
-       "steps between checkpoints; 0: only at the end and on Ctrl-C" + each,
-       &options->checkpoint_every,
-       {.low = least, .may_change = true}},
-      {"log-every",
-       "steps between lines when the output is a file; 0: none",
-       &options->log_every,
-       {.low = 0, .may_change = true}},
-      {"threads",
-       "threads to compute with; 0: one a core. Results do not depend on it",
-       &options->threads,
-       {.low = 0, .high = 1024, .may_change = true}},
-      {"precision",
-       "bf16: products take numbers of 16 bits, and give them on; weights, their updates and the loss stay f32",
-       &options->precision,
-       {.choices = {"f32", "bf16"}}},
-      {"memory-budget",
-       "the most bytes that a step's values may take, like 500M; 0: no limit. Results do not depend on it",
-       &options->memory_budget,
-       {.may_change = true, .is_bytes = true}},
-      {"seed", "of initial weights, batches and dropout", &options->seed},
+#include "absl/strings/str_cat.h"
+
+namespace weft {
+namespace {
+
+// Returns rows for the settings that the optimizer has.
+Hyperparameters OptimizerHyperparameters(OptimizerSettings* settings) {
+  constexpr double kBelowOne = 0.99999999, kNoLimit = std::numeric_limits<double>::infinity();
+  const struct {
+    const char *name, *help;
+    std::optional<double> OptimizerSettings::*value;
+    double high;
+  } kRows[] = {
+      {"momentum", "decay rate of the mean gradient", &OptimizerSettings::momentum, kBelowOne},
+      {"beta1", "decay rate of the mean gradient", &OptimizerSettings::beta1, kBelowOne},
+      {"beta2", "decay rate of the mean squared gradient", &OptimizerSettings::beta2, kBelowOne},
+      {"epsilon", "added to the divisor", &OptimizerSettings::epsilon, kNoLimit},
+      {"weight-decay", "of matrices; biases and gains have none", &OptimizerSettings::weight_decay, kNoLimit},
   };
-  if (epochs != nullptr) {
-    table.insert(table.begin(),
-                 {"epochs", "passes over the data", epochs, {.low = 0, .high = 1e6, .may_change = true}});
+  Hyperparameters table;
+  for (const auto& [name, help, member, high] : kRows) {
+    std::optional<double>& value = settings->*member;
+    if (value) table.push_back({name, help, &*value, {.low = 0, .high = high}});
   }
+  table.push_back({"clip", "the largest global norm of the gradients; 0: no limit", &settings->clip, {.low = 0}});
   return table;
 }
 
-TrainerOptions InSteps(TrainerOptions options, int64_t epochs, int64_t batches) {
-  if (options.steps == 0) options.steps = epochs * batches;
-  for (int64_t* every : {&options.eval_every, &options.checkpoint_every}) {
-    if (*every < 0) *every = batches;
+}  // namespace
+
+Hyperparameters TrainingHyperparameters(TrainingOptions* options) {
+  const bool epochs = options->epochs.has_value();
+  const double lowest = epochs ? -1 : 0;
+  const std::string each = epochs ? "; -1: each epoch" : "";
+  TrainerOptions& trainer = options->trainer;
+  Hyperparameters table;
+  if (epochs) {
+    table.push_back({"epochs", "passes over the data", &*options->epochs, {.low = 0, .high = 1e6, .may_change = true}});
   }
-  return options;
+  Append(
+      {
+          {"steps",
+           epochs ? "number of updates; 0: those of all epochs" : "number of updates",
+           &trainer.steps,
+           {.low = 0, .high = static_cast<double>(kMaxSteps), .may_change = true}},
+          {"learning-rate",
+           "the highest learning rate, reached after the warm-up",
+           &options->schedule.peak,
+           {.low = 0}},
+          {"min-learning-rate", "the learning rate at the end", &options->schedule.floor, {.low = 0}},
+          {"warmup-steps",
+           "steps of linear warm-up",
+           &options->schedule.warmup,
+           {.low = 0, .high = static_cast<double>(kMaxSteps)}},
+          {"eval-every",
+           "steps between evaluations on the validation data; 0: none" + each,
+           &trainer.eval_every,
+           {.low = lowest, .may_change = true}},
+          {"checkpoint-every",
+           "steps between checkpoints; 0: only at the end and on Ctrl-C" + each,
+           &trainer.checkpoint_every,
+           {.low = lowest, .may_change = true}},
+          {"log-every",
+           "steps between lines of progress if the output is a file; 0: none",
+           &options->log_every,
+           {.low = 0, .may_change = true}},
+          {"threads",
+           "number of threads; 0: one for each core. Results do not depend on it",
+           &trainer.threads,
+           {.low = 0, .high = 1024, .may_change = true}},
+          {"precision",
+           "bf16: products read and write numbers of 16 bits; weights, their updates and the loss stay f32",
+           &trainer.precision,
+           {.choices = {"f32", "bf16"}}},
+          {"memory-budget",
+           "maximum bytes for the values of a step, like 500M; 0: no limit. Results do not depend on it",
+           &trainer.memory_budget,
+           {.may_change = true, .is_bytes = true}},
+          {"seed", "of initial weights, batches and dropout", &options->seed},
+      },
+      &table);
+  Append(OptimizerHyperparameters(&options->optimizer.settings()), &table);
+  return table;
 }
 
-Hyperparameters AdamWHyperparameters(AdamWConfig* config) {
-  constexpr double kBelowOne = 0.99999999;
-  return {
-      {"beta1", "AdamW's decay of the mean gradient", &config->beta1, {.low = 0, .high = kBelowOne}},
-      {"beta2", "AdamW's decay of the mean squared gradient", &config->beta2, {.low = 0, .high = kBelowOne}},
-      {"epsilon", "what AdamW adds to the divisor", &config->epsilon, {.low = 0}},
-      {"weight-decay", "of matrices; biases and gains have none", &config->weight_decay, {.low = 0}},
-      {"clip", "the largest global norm of the gradients; 0: no limit", &config->clip, {.low = 0}},
-  };
+absl::Status Validate(const TrainingOptions& options) {
+  const auto& [peak, floor, warmup, steps] = options.schedule;
+  if (floor <= peak) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("min-learning-rate ", floor, " is more than learning-rate ", peak, "; give both"));
+}
+
+TrainerOptions ToTrainerOptions(const TrainingOptions& options, int64_t batches_per_epoch) {
+  TrainerOptions trainer = options.trainer;
+  if (options.epochs) {
+    if (trainer.steps == 0) trainer.steps = *options.epochs * batches_per_epoch;
+    for (int64_t* every : {&trainer.eval_every, &trainer.checkpoint_every}) {
+      if (*every < 0) *every = batches_per_epoch;
+    }
+  }
+  RateScheduleSettings schedule = options.schedule;
+  schedule.steps = trainer.steps;
+  trainer.learning_rate = MakeRateSchedule(*FindRateSchedule("cosine"), schedule);
+  return trainer;
+}
+
+void Append(const Hyperparameters& rows, Hyperparameters* table) {
+  table->insert(table->end(), rows.begin(), rows.end());
 }
 
 }  // namespace weft

@@ -1,23 +1,45 @@
-// The hyperparameters that every training command has, as rows of the table of flags and configuration keys.
+// TrainingOptions are the options that all kinds of training share, and the rows with which a command line or a
+// configuration file sets them.
+//
+//   TrainingOptions options = {.optimizer = AdamW({.clip = 1.0}), .schedule = {.peak = 3e-4}};
+//   Hyperparameters table = TrainingHyperparameters(&options);      // "steps", "learning-rate", "beta1", ...
+//   Trainer::Create(ToTrainerOptions(options, batches_per_epoch), ...);
 #ifndef WEFT_TRAIN_OPTIONS_H_
 #define WEFT_TRAIN_OPTIONS_H_
 
 #include <cstdint>
+#include <optional>
 
+#include "absl/status/status.h"
 #include "weft/core/hyperparameters.h"
+#include "weft/train/learning_rate.h"
 #include "weft/train/optimizer.h"
 #include "weft/train/trainer.h"
 
 namespace weft {
 
-inline constexpr int64_t kMaxSteps = 1 << 24;  // of a training: the optimizer counts in f32
+inline constexpr int64_t kMaxSteps = 1 << 24;  // of a training, because optimizers count steps in f32
 
-// The rows point into `options` and `config`. With `epochs`, a row of that name, too: then no steps mean as many as the
-// epochs have, and where something is done each so many steps, -1 is at the end of each epoch.
-Hyperparameters TrainerHyperparameters(TrainerOptions* options, int64_t* epochs = nullptr);
-// The same options in steps, for epochs of so many batches.
-TrainerOptions InSteps(TrainerOptions options, int64_t epochs, int64_t batches);
-Hyperparameters AdamWHyperparameters(AdamWConfig* config);
+struct TrainingOptions {
+  Optimizer optimizer = AdamW({});
+  RateScheduleSettings schedule;  // of the schedule "cosine"; `steps` is taken from `trainer`
+  TrainerOptions trainer;         // `learning_rate` is set by ToTrainerOptions
+  // Passes over the data; unset if the training has no epochs. With epochs, `trainer.steps` = 0 means the steps of all
+  // epochs, and a negative `trainer.eval_every` or `trainer.checkpoint_every` means the end of each epoch.
+  std::optional<int64_t> epochs = {};
+  uint64_t seed = 1;        // of initial weights, batches and dropout
+  int64_t log_every = 100;  // steps between lines of progress in a file; 0: none
+};
+
+// Returns rows that point into `options`, which must outlive them. The row "epochs" is present if `epochs` is set.
+Hyperparameters TrainingHyperparameters(TrainingOptions* options);
+// Checks options that depend on each other.
+absl::Status Validate(const TrainingOptions& options);
+// Returns the options of a trainer, with the schedule, and with numbers of steps in place of numbers of epochs.
+TrainerOptions ToTrainerOptions(const TrainingOptions& options, int64_t batches_per_epoch);
+
+// Appends `rows` to `table`.
+void Append(const Hyperparameters& rows, Hyperparameters* table);
 
 }  // namespace weft
 

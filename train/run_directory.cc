@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <system_error>
 #include <vector>
 
@@ -24,7 +25,7 @@ constexpr const char* kWritten[] = {"checkpoints", "metrics.jsonl", "model.safet
 
 std::string DefaultPath(const std::string& name, int64_t number) { return absl::StrCat("runs/", name, "-", number); }
 
-// The highest N of a folder runs/NAME-N; 0 if there is none.
+// Returns the highest N of the folders runs/NAME-N; 0 if there is none.
 int64_t HighestNumber(const std::string& name) {
   int64_t highest = 0;
   std::error_code error;
@@ -38,19 +39,22 @@ int64_t HighestNumber(const std::string& name) {
   return highest;
 }
 
-// So that the folder itself lasts.
+// Writes the folder's entry in its parent to the disk.
 absl::Status SyncParent(const std::string& path) {
   return SyncFolder(fs::path(path).parent_path().empty() ? "." : fs::path(path).parent_path().string());
 }
 
 }  // namespace
 
+RunDirectory::RunDirectory(const RunDirectoryOptions& options)
+    : options_(options), path_(options.out), config_(std::make_shared<nlohmann::ordered_json>()) {}
+
 absl::StatusOr<RunDirectory> RunDirectory::Find(const RunDirectoryOptions& options) {
   if (options.resume && options.overwrite) {
-    return absl::InvalidArgumentError("--resume and --overwrite exclude each other");
+    return absl::InvalidArgumentError("resume: it excludes overwrite");
   }
   if (options.overwrite && options.out.empty()) {
-    return absl::InvalidArgumentError("--overwrite needs --out: the folder of the run to replace");
+    return absl::InvalidArgumentError("overwrite: it needs out, the folder of the run to replace");
   }
   RunDirectory run(options);
   if (run.path_.empty() && options.resume) {
@@ -60,8 +64,8 @@ absl::StatusOr<RunDirectory> RunDirectory::Find(const RunDirectoryOptions& optio
   }
   if (!run.path_.empty()) WEFT_RETURN_IF_ERROR(run.Inspect());
   if (options.resume && !run.holds_run_) {
-    return absl::NotFoundError(absl::StrCat(run.path_.empty() ? absl::StrCat("runs/", options.name, "-N") : run.path_,
-                                            ": no run to resume; without --resume one begins"));
+    return absl::NotFoundError(
+        absl::StrCat(run.path_.empty() ? absl::StrCat("runs/", options.name, "-N") : run.path_, ": no run to resume"));
   }
   return run;
 }
@@ -81,18 +85,17 @@ absl::Status RunDirectory::Inspect() {
   if (const absl::StatusOr<std::string> contents = ReadFile(File(kConfig)); contents.ok()) {
     absl::StatusOr<nlohmann::ordered_json> config = ParseJsonObject(*contents);
     if (!config.ok()) return Annotate(config.status(), File(kConfig));
-    config_ = *std::move(config);
+    config_ = std::make_shared<nlohmann::ordered_json>(*std::move(config));
   } else if (!absl::IsNotFound(contents.status())) {
     return contents.status();
   }
-  if (!IsRunConfig(config_, options_.name)) {
+  if (!IsRunConfig(*config_, options_.name)) {
     return absl::FailedPreconditionError(
-        absl::StrCat(path_, " is not empty and holds no run of train ", options_.name, "; choose another --out"));
+        absl::StrCat(path_, " is not empty and holds no run of train ", options_.name, "; choose another folder"));
   }
   holds_run_ = true;
   if (options_.resume || options_.overwrite) return Lock();
-  return absl::AlreadyExistsError(
-      absl::StrCat(path_, " holds a run: pass --resume to continue it, --overwrite to replace it, or another --out"));
+  return absl::AlreadyExistsError(absl::StrCat(path_, " holds a run"));
 }
 
 std::string RunDirectory::File(absl::string_view name) const { return absl::StrCat(path_, "/", name); }
@@ -108,7 +111,7 @@ absl::Status RunDirectory::MakeFolder() {
   }
   fs::create_directories("runs", error);
   if (error) return SystemStatus("create", "runs", error.value());
-  // Another run may take a number first: a folder that this call didn't make isn't ours.
+  // Another run may take a number first, so only a folder that this call makes may be used.
   for (int64_t number = HighestNumber(options_.name) + 1;; ++number) {
     const std::string path = DefaultPath(options_.name, number);
     const bool made = fs::create_directory(path, error);
@@ -125,7 +128,7 @@ absl::Status RunDirectory::Lock() {
   return absl::OkStatus();
 }
 
-// config.json stays until it is replaced: it shows that the folder is a run.
+// Keeps config.json until it is replaced, because it marks the folder as a run.
 absl::Status RunDirectory::Clear() const {
   std::vector<std::string> names;
   if (options_.overwrite) {
@@ -148,8 +151,8 @@ absl::Status RunDirectory::Begin(const nlohmann::ordered_json& config) {
   const std::string text = config.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   if (!exists_) WEFT_RETURN_IF_ERROR(MakeFolder());
   WEFT_RETURN_IF_ERROR(Clear());
-  if (options_.resume && holds_run_ && config == config_) return absl::OkStatus();
-  config_ = config;
+  if (options_.resume && holds_run_ && config == *config_) return absl::OkStatus();
+  config_ = std::make_shared<nlohmann::ordered_json>(config);
   return WriteFile(File(kConfig), {text, "\n"});
 }
 

@@ -1,5 +1,5 @@
-// The folder of a training run: config.json, metrics.jsonl, checkpoints/, model.safetensors, tokenizer.json,
-// sample.txt.
+// A RunDirectory is the folder of a training run. It holds config.json, metrics.jsonl, checkpoints/, model.safetensors,
+// the tokenizer's files and sample.txt.
 //
 //   WEFT_ASSIGN_OR_RETURN(RunDirectory run, RunDirectory::Find({.name = "gpt", .resume = true}));  // changes nothing
 //   ...                                       // continue from run.config()
@@ -7,7 +7,8 @@
 #ifndef WEFT_TRAIN_RUN_DIRECTORY_H_
 #define WEFT_TRAIN_RUN_DIRECTORY_H_
 
-#include <nlohmann/json.hpp>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "absl/status/status.h"
@@ -18,28 +19,29 @@
 namespace weft {
 
 struct RunDirectoryOptions {
-  std::string name;  // of the kind of run: "gpt"
-  std::string out;   // the folder; empty: runs/NAME-N with the next free N or, to resume, the highest there is
+  std::string name;  // the kind of run: "gpt"
+  std::string out;   // the folder; empty: runs/NAME-N with the next free N or, to resume, with the highest N
   bool resume = false, overwrite = false;
 };
 
 class RunDirectory {
  public:
-  // Chooses the folder, checks that it may be used, and holds it against other processes if it is there. AlreadyExists
-  // if it holds a run and neither `resume` nor `overwrite` is set; NotFound if there is none to resume;
-  // FailedPrecondition if it is something else than a run of this kind or an empty folder, or in use.
+  // Chooses the folder, checks that it may be used, and locks it against other processes if it exists. Errors:
+  // AlreadyExists if it holds a run and neither `resume` nor `overwrite` is set; NotFound if there is no run to resume;
+  // FailedPrecondition if it is in use, or neither empty nor the folder of a run of this kind.
   static absl::StatusOr<RunDirectory> Find(const RunDirectoryOptions& options);
 
-  const std::string& path() const { return path_; }                 // "" until Begin, for a new default folder
-  std::string File(absl::string_view name) const;                   // PATH/name
-  const nlohmann::ordered_json& config() const { return config_; }  // of the run that is resumed
+  const std::string& path() const { return path_; }  // "" until Begin, for a new default folder
+  std::string File(absl::string_view name) const;    // PATH/name
+  // Returns the config.json of the run that was there; null if there was none.
+  const nlohmann::ordered_json& config() const { return *config_; }
 
-  // Makes the folder, or removes from it what a run writes if it is to be overwritten, or what a killed one left half
-  // written; then writes config.json, unless the run is resumed with an equal one.
+  // Makes the folder, or removes files from it: a run's files if the run is overwritten, half-written files if it was
+  // killed. Then writes config.json, unless a resumed run has an equal one.
   absl::Status Begin(const nlohmann::ordered_json& config);
 
  private:
-  explicit RunDirectory(const RunDirectoryOptions& options) : options_(options), path_(options.out) {}
+  explicit RunDirectory(const RunDirectoryOptions& options);
   absl::Status Inspect();
   absl::Status MakeFolder();
   absl::Status Lock();
@@ -49,7 +51,7 @@ class RunDirectory {
   std::string path_;
   Descriptor lock_{-1};
   bool exists_ = false, holds_run_ = false;
-  nlohmann::ordered_json config_;
+  std::shared_ptr<const nlohmann::ordered_json> config_;
 };
 
 }  // namespace weft

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 namespace weft {
 namespace {
@@ -116,10 +117,10 @@ TEST_F(RunDirectoryTest, RefusesARunUnlessToldWhatToDo) {
   MakeRun("mine");
   const absl::Status refused = RunDirectory::Find({.name = "gpt", .out = "mine"}).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kAlreadyExists);
-  EXPECT_THAT(std::string(refused.message()), testing::AllOf(HasSubstr("--resume"), HasSubstr("--overwrite")));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("mine holds a run"));
   EXPECT_FALSE(RunDirectory::Find({.name = "gpt", .out = "mine", .resume = true, .overwrite = true}).ok());
   EXPECT_EQ(RunDirectory::Find({.name = "gpt", .overwrite = true}).status().message(),
-            "--overwrite needs --out: the folder of the run to replace");
+            "overwrite: it needs out, the folder of the run to replace");
 }
 
 TEST_F(RunDirectoryTest, OverwritesOnlyWhatARunWrites) {

@@ -4,20 +4,35 @@
 #include <cmath>
 
 namespace weft {
+namespace {
+
+struct Row {
+  const char* name;
+  double (*fraction)(const ScheduledSampling& s, double step);
+};
+
+constexpr Row kRows[] = {
+    {"none", [](const ScheduledSampling&, double) { return 0.0; }},
+    {"constant", [](const ScheduledSampling& s, double) { return s.rate; }},
+    {"linear", [](const ScheduledSampling& s, double step) { return s.rate * std::min(1.0, step / s.steps); }},
+    // Both sides of the published fraction are divided by exp(step / k), which can be infinite.
+    {"inverse-sigmoid",
+     [](const ScheduledSampling& s, double step) { return s.rate / (1 + s.steps * std::exp(-step / s.steps)); }},
+};
+
+}  // namespace
 
 double ScheduledSampling::At(int64_t step) const {
-  const double at = static_cast<double>(step);
-  switch (decay) {
-    case Decay::kNone:
-      return 0;
-    case Decay::kConstant:
-      return rate;
-    case Decay::kLinear:
-      return rate * std::min(1.0, at / steps);
-    case Decay::kInverseSigmoid:
-      return rate / (1 + steps * std::exp(-at / steps));  // exp may be 0, but not infinite
+  for (const Row& row : kRows) {
+    if (row.name == schedule) return row.fraction(*this, static_cast<double>(step));
   }
   return 0;
+}
+
+std::vector<std::string> SamplingScheduleNames() {
+  std::vector<std::string> names;
+  for (const Row& row : kRows) names.emplace_back(row.name);
+  return names;
 }
 
 }  // namespace weft

@@ -1,23 +1,32 @@
-// Scheduled sampling (Bengio et al., 2015): in training a decoder sees, now and then, what it would have written itself
-// in place of the true text, and more often as it learns.
+// Scheduled sampling (Bengio et al., 2015): in training, some of a decoder's input tokens are replaced by tokens that
+// the decoder predicts, and more of them as it learns.
+//
+//   const ScheduledSampling sampling = {.schedule = "linear", .rate = 0.25, .steps = 1000};
+//   sampling.At(500);  // 0.125: the fraction of the inputs to replace
+//
+// A new schedule is a function and a row of the table in scheduled_sampling.cc.
 #ifndef WEFT_TRAIN_SCHEDULED_SAMPLING_H_
 #define WEFT_TRAIN_SCHEDULED_SAMPLING_H_
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 namespace weft {
 
 struct ScheduledSampling {
-  enum class Decay : uint8_t { kNone, kConstant, kLinear, kInverseSigmoid };
-  Decay decay = Decay::kNone;
-  double rate = 0.25;   // the greatest part of the inputs that are the model's own
-  double steps = 1000;  // kLinear: until that; kInverseSigmoid: k
+  std::string schedule = "none";
+  double rate = 0.25;   // the highest fraction of the inputs to replace
+  double steps = 1000;  // "linear": the step that reaches `rate`; "inverse-sigmoid": k
 
-  // The part of the inputs that are the model's own, after `step` updates:
-  //   kNone: 0    kConstant: rate    kLinear: rate · min(1, step / steps)
-  //   kInverseSigmoid: rate · (1 - k / (k + exp(step / k))); some rate / k at first, half at step k · ln k
+  // Returns the fraction of the inputs to replace in a step, the first being 0:
+  //   none: 0    constant: rate    linear: rate · min(1, step / steps)
+  //   inverse-sigmoid: rate · (1 - k / (k + exp(step / k))); about rate / k at first, half of rate at step k · ln k
   double At(int64_t step) const;
 };
+
+// Returns the names that ScheduledSampling::schedule may have.
+std::vector<std::string> SamplingScheduleNames();
 
 }  // namespace weft
 

@@ -2,9 +2,9 @@
 
 namespace weft {
 
-TrainingProgram RecordUpdate(Var loss, const AdamWConfig& optimizer, Var correct) {
+TrainingProgram RecordUpdate(Var loss, const Optimizer& optimizer, Var correct) {
   const Var rate = loss.tape->Input("learning_rate", {kF32, {}});
-  const Minimized step = AdamW(optimizer).Minimize(loss, rate);
+  const Minimized step = optimizer.Minimize(loss, rate);
   return {.tape = loss.tape,
           .rate = rate,
           .loss = loss,

@@ -1,6 +1,7 @@
-// What a Trainer trains: programs, one for each shape of batch, and the batches.
+// A TrainingTask is what a Trainer trains: recorded programs, one for each shape of batch, and the batches to feed
+// them.
 //
-//   class Copying : public TrainingTask { ... };   // apps/training/train_gpt.cc has a whole one
+//   class Copying : public TrainingTask { ... };   // train/gpt_job.h declares a complete one
 //   Copying task;
 //   WEFT_ASSIGN_OR_RETURN(auto trainer, Trainer::Create(options, &task, &parameters, &run));
 #ifndef WEFT_TRAIN_TASK_H_
@@ -18,24 +19,24 @@
 
 namespace weft {
 
-// What was recorded for batches of one shape: a model's loss and the update of its weights. Programs of a task have
-// the same weights.
+// A model's loss and the update of its weights, recorded for batches of one shape. All programs of a task have the same
+// weights.
 struct TrainingProgram {
   const Tape* tape = nullptr;
-  Var rate;  // input f32 []: the learning rate
-  Var loss;  // f32 []: the mean over the batch's targets
-  Var gradient_norm, update;
-  Var correct;  // f32 []: how many targets the model guesses; null: they are not counted
-  Var held;     // f32 []: what is measured on validation data in place of the loss; null: the loss
+  Var rate;                   // input f32 []: the learning rate
+  Var loss;                   // f32 []: the mean over the batch's targets
+  Var gradient_norm, update;  // as Minimized has them
+  Var correct;                // f32 []: the number of targets that the model predicts; null: not counted
+  Var validation_loss;        // f32 []: the loss to report for validation data; null: `loss`
 };
 
-// Records what follows a loss: the input "learning_rate", the gradients and AdamW's update.
-TrainingProgram RecordUpdate(Var loss, const AdamWConfig& optimizer, Var correct = {});
+// Records the input "learning_rate", the gradients of `loss` and the optimizer's update.
+TrainingProgram RecordUpdate(Var loss, const Optimizer& optimizer, Var correct = {});
 
 struct TrainingBatch {
-  size_t program = 0;           // the one that it is for
-  std::vector<FeedPair> feeds;  // of every input but the rate; they last until the task is asked for another batch
-  int64_t tokens = 0;           // that are not padding, for the count of what was trained on
+  size_t program = 0;           // index of the program that the batch is for
+  std::vector<FeedPair> feeds;  // of every input except the rate; valid until the task is asked for another batch
+  int64_t tokens = 0;           // without padding, for the count of tokens that were trained on
   int64_t targets = 0;          // that the loss is the mean of: at least 1
 };
 
@@ -44,13 +45,14 @@ class TrainingTask {
   virtual ~TrainingTask() = default;
 
   virtual absl::Span<const TrainingProgram> programs() const = 0;
-  // A fingerprint of the data: a run goes on with the same only.
+  // Returns a fingerprint of the data. A run can only be resumed with the same data.
   virtual std::string data() const = 0;
-  // The batch of the update after `step` others: a function of the seed and of `step`, and at most of the weights, so
-  // that a resumed run goes on as if it had not been stopped.
+  // Returns the training batch of step `step`, counted from 0. The batch may depend on the seed, on `step` and on the
+  // weights only, so that a resumed run continues as if it had not been stopped.
   virtual absl::StatusOr<TrainingBatch> Train(int64_t step) = 0;
   virtual int64_t validation_batches() const = 0;
-  virtual TrainingBatch Validate(int64_t step, int64_t index) = 0;  // after `step` updates
+  // Returns validation batch `index` for an evaluation after `step` updates.
+  virtual TrainingBatch Validate(int64_t step, int64_t index) = 0;
 };
 
 }  // namespace weft

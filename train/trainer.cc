@@ -32,7 +32,7 @@ void WarnOfOtherBits(const CheckpointInfo& info) {
                     ": the run goes on, but not with the same bits"));
 }
 
-// The first parameter with a value that is not finite; "" if there is none.
+// Returns the name of the first parameter with a value that is not finite; "" if there is none.
 std::string FirstNotFinite(const Parameters& parameters) {
   for (const std::string& name : parameters.Names()) {
     const absl::StatusOr<Tensor> tensor = parameters.Find(name);
@@ -46,7 +46,7 @@ std::string FirstNotFinite(const Parameters& parameters) {
   return "";
 }
 
-// The op that writes the parameter of this name.
+// Returns the name of the op that writes the parameter of this name.
 std::string WriterOf(const Program& program, const std::string& name) {
   for (const Node& node : program.nodes) {
     for (int i = 0; i < node.op->writes; ++i) {
@@ -59,14 +59,15 @@ std::string WriterOf(const Program& program, const std::string& name) {
   return "the start";
 }
 
-Var Measured(const TrainingProgram& program) { return program.held.tape != nullptr ? program.held : program.loss; }
+Var ValidationLoss(const TrainingProgram& program) {
+  return program.validation_loss.tape != nullptr ? program.validation_loss : program.loss;
+}
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const TrainerOptions& options, TrainingTask* task,
                                                          Parameters* parameters, const RunDirectory* run) {
   auto trainer = std::unique_ptr<Trainer>(new Trainer(options));
-  trainer->schedule_ = {options.learning_rate, options.minimum_learning_rate, options.warmup_steps, options.steps};
   trainer->task_ = task;
   trainer->parameters_ = parameters;
   trainer->run_ = run;
@@ -110,9 +111,9 @@ absl::StatusOr<bool> Trainer::Resume() {
   if (!first_error.ok()) return Annotate(first_error, "no checkpoint can be read");
   std::error_code error;
   if (std::filesystem::exists(run_->File("model.safetensors"), error)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(run_->path(), " has a model.safetensors, but no checkpoint to continue from; pass --overwrite to ",
-                     "begin anew, or another --out"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        run_->path(), " has a model.safetensors, but no checkpoint to continue from; overwrite the run, or ",
+        "choose another folder"));
   }
   return false;
 }
@@ -147,8 +148,7 @@ absl::Status Trainer::Train(Progress* progress) {
     }
     if (!stop) continue;
     progress->End();
-    return absl::CancelledError(
-        absl::StrCat("interrupted after step ", step_, " and saved; continue with --resume --out=", run_->path()));
+    return absl::CancelledError(absl::StrCat("interrupted after step ", step_, " and saved"));
   }
   progress->End();
   WEFT_RETURN_IF_ERROR(metrics.Sync());
@@ -160,7 +160,7 @@ absl::StatusOr<Metrics::Training> Trainer::TrainStep() {
   WEFT_ASSIGN_OR_RETURN(TrainingBatch batch, task_->Train(step_));
   const TrainingProgram& program = Program(batch);
   Metrics::Training result;
-  result.learning_rate = schedule_.At(step_);
+  result.learning_rate = options_.learning_rate(step_);
   batch.feeds.push_back({program.rate, static_cast<float>(result.learning_rate)});
   WEFT_ASSIGN_OR_RETURN(const Outputs outputs, graphs_[batch.program].train->Run(batch.feeds));
   result.loss = outputs.Scalar(program.loss);
@@ -184,7 +184,7 @@ absl::StatusOr<Runner*> Trainer::Evaluator(size_t index) {
   std::unique_ptr<Runner>& runner = graphs_[index].evaluate;
   if (runner != nullptr) return runner.get();
   const TrainingProgram& program = task_->programs()[index];
-  CompileOptions options = {.fetch = {Measured(program)}, .mode = kEval};
+  CompileOptions options = {.fetch = {ValidationLoss(program)}, .mode = kEval};
   if (program.correct.tape != nullptr) options.fetch.push_back(program.correct);
   WEFT_ASSIGN_OR_RETURN(Graph graph, Compiled(program, options));
   runner = std::make_unique<Runner>(std::move(graph), parameters_,
@@ -202,7 +202,7 @@ absl::StatusOr<Metrics::Validation> Trainer::Evaluate() {
     WEFT_ASSIGN_OR_RETURN(Runner* const runner, Evaluator(batch.program));
     WEFT_ASSIGN_OR_RETURN(const Outputs outputs, runner->Run(batch.feeds));
     const auto weight = static_cast<double>(batch.targets);
-    loss += weight * outputs.Scalar(Measured(program));
+    loss += weight * outputs.Scalar(ValidationLoss(program));
     targets += weight;
     counted = program.correct.tape != nullptr;
     if (counted) correct += outputs.Scalar(program.correct);
@@ -242,8 +242,8 @@ absl::Status Trainer::CheckWeights() const {
                               "' infinite or NaN at step ", step_, " or before"));
 }
 
-// The update left weights without finite gradients as they were, so the same batch in a graph without it makes the NaN
-// again.
+// Names the op that made the first NaN. The update did not change weights whose gradients are not finite, so the same
+// batch makes the NaN again in a graph without the update.
 absl::Status Trainer::ExplainNan(const TrainingBatch& batch, double loss, double gradient_norm) {
   WEFT_RETURN_IF_ERROR(CheckWeights());
   std::string cause;

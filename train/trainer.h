@@ -1,11 +1,12 @@
-// Trainer: the loop that trains a model on a task and keeps its run directory.
+// A Trainer runs the training loop on a task, and keeps the run's folder: metrics, checkpoints and weights.
 //
+//   const TrainerOptions options = {.learning_rate = MakeRateSchedule(*FindRateSchedule("cosine"), {.peak = 1e-3})};
 //   WEFT_ASSIGN_OR_RETURN(auto trainer, Trainer::Create(options, &task, &parameters, &run));
 //   if (resume) WEFT_RETURN_IF_ERROR(trainer->Resume().status());
 //   WEFT_RETURN_IF_ERROR(trainer->Train(&progress));
 //
-// Batches, dropout and initial values depend on (seed, step) only, those of scheduled sampling on the weights, too, so
-// that a resumed run ends with the same weights.
+// A resumed run ends with the same weights as one that was not stopped, because batches and dropout depend on the seed,
+// the step and (with scheduled sampling) the weights only.
 #ifndef WEFT_TRAIN_TRAINER_H_
 #define WEFT_TRAIN_TRAINER_H_
 
@@ -30,34 +31,31 @@ namespace weft {
 
 struct TrainerOptions {
   int64_t steps = 2000;
-  double learning_rate = 1e-3, minimum_learning_rate = 1e-4;
-  int64_t warmup_steps = 100;
-  int64_t eval_every = 500;        // 0: no evaluation
-  int64_t checkpoint_every = 500;  // 0: at the end and when interrupted
-  int64_t log_every = 100;
-  int64_t threads = 0;
-  std::string precision = "f32";  // a dtype's name: CompileOptions::precision, of evaluations, too
-  uint64_t memory_budget = 0;     // as in CompileOptions, of each training step
-  uint64_t seed = 1;
+  RateSchedule learning_rate;      // must be set
+  int64_t eval_every = 500;        // steps between evaluations; 0: none
+  int64_t checkpoint_every = 500;  // steps between checkpoints; 0: only at the end and when interrupted
+  int64_t threads = 0;             // 0: one for each core
+  std::string precision = "f32";   // name of CompileOptions::precision, for training and evaluation
+  uint64_t memory_budget = 0;      // CompileOptions::memory_budget of a training step, in bytes; 0: no limit
 };
 
 class Trainer {
  public:
-  // Compiles the task's programs and creates the parameters. What is pointed to must outlive the trainer.
+  // Compiles the task's programs and creates the parameters. `task`, `parameters` and `run` must outlive the trainer.
   static absl::StatusOr<std::unique_ptr<Trainer>> Create(const TrainerOptions& options, TrainingTask* task,
                                                          Parameters* parameters, const RunDirectory* run);
-  // Loads the newest checkpoint that can be read; false if nothing was ever saved. Warns on stderr if another version
-  // of Weft or another CPU wrote it. FailedPrecondition if it is of other data or another seed, or if there are weights
-  // without a checkpoint, which training would replace.
+  // Loads the newest checkpoint that can be read. Returns false if nothing was ever saved. Warns on stderr if another
+  // version of Weft or another CPU wrote the checkpoint. Errors: FailedPrecondition if the checkpoint was made with
+  // other data or another seed, or if the run has weights, which training would replace, but no checkpoint.
   absl::StatusOr<bool> Resume();
-  // Trains up to options.steps and saves. Cancelled, after saving, on Ctrl-C; Aborted, naming the op, when a loss, a
-  // norm or a weight is not finite any more, which is not saved.
+  // Trains until step `options.steps` and saves. Errors: Cancelled, after saving, on Ctrl-C; Aborted, without saving,
+  // if a loss, a norm or a weight is not finite; the message names the op that caused it.
   absl::Status Train(Progress* progress);
 
-  int64_t step() const { return step_; }  // updates made
+  int64_t step() const { return step_; }  // the number of updates so far
 
  private:
-  // A program's graphs. Those for validation are compiled when they are first wanted.
+  // The graphs of one program. Those for validation are compiled at their first use.
   struct Graphs {
     std::unique_ptr<Runner> train, evaluate;
   };
@@ -75,14 +73,13 @@ class Trainer {
   absl::Status Stopped(const std::string& why) const;
 
   TrainerOptions options_;
-  WarmupCosine schedule_;
   TrainingTask* task_ = nullptr;
   Parameters* parameters_ = nullptr;
   const RunDirectory* run_ = nullptr;
-  std::vector<Graphs> graphs_;  // one for each program
+  std::vector<Graphs> graphs_;  // of each program
   int64_t step_ = 0;
   int64_t tokens_ = 0;       // trained on
-  int64_t saved_step_ = -1;  // the newest checkpoint, if it was written or loaded here
+  int64_t saved_step_ = -1;  // of the newest checkpoint that this trainer wrote or loaded
   bool resumed_ = false;
   std::chrono::steady_clock::time_point begin_;
 };

@@ -15,10 +15,10 @@ namespace weft {
 Hyperparameters TrainingTokenizer::Table() {
   return {
       {"tokenizer",
-       "the file or folder of a tokenizer (weft tokenize takes the same); without it, byte pairs learnt from the data",
+       "file or folder of a tokenizer, as for weft tokenize; without it, byte pairs are learnt from the data",
        &path_,
        {.may_change = true, .is_path = true}},
-      {"vocabulary", "the most tokens that are learnt", &vocabulary_, {.low = 300, .high = 1e6}},
+      {"vocabulary", "maximum tokens of a tokenizer that is learnt", &vocabulary_, {.low = 300, .high = 1e6}},
   };
 }
 
@@ -33,7 +33,7 @@ absl::Status TrainingTokenizer::Read(const std::string& path) {
 }
 
 absl::Status TrainingTokenizer::Prepare(absl::string_view text) {
-  // A run that was killed as it began may have none yet.
+  // A run that was killed at its beginning may have no tokenizer yet.
   if (!run_.empty() && !absl::IsNotFound(TokenizerFiles(run_).status())) return Read(run_);
   if (const std::string& path = path_.empty() ? default_ : path_; !path.empty()) return Read(path);
   WEFT_ASSIGN_OR_RETURN(BpeModel model, LearnByteLevelBpe(text, {.vocabulary = vocabulary_, .special = special_}));
@@ -54,14 +54,14 @@ TrainingTokenizer BertTokenizer(int64_t vocabulary) {
                           separator = *model->vocabulary.Find("[SEP]");
             model->single = BertSingle(classification, separator);
             model->pair = BertPair(classification, separator);
-            // Words of byte pairs have the space before them, and so has what stands for one.
+            // A word of byte pairs includes the space before it, so the mask that stands for a word does, too.
             for (SpecialToken& token : model->special) token.strip_before = token.text == "[MASK]";
           }};
 }
 
-absl::StatusOr<int32_t> NeededToken(const std::optional<int32_t>& id, absl::string_view what) {
+absl::StatusOr<int32_t> NeededToken(const std::optional<int32_t>& id, absl::string_view name) {
   if (id) return *id;
-  return absl::InvalidArgumentError(absl::StrCat("the tokenizer has no ", what, " token"));
+  return absl::InvalidArgumentError(absl::StrCat("the tokenizer has no ", name, " token"));
 }
 
 }  // namespace weft

@@ -1,4 +1,9 @@
-// The tokenizer of a training on text: one that is given, or one that is learnt from the data.
+// A TrainingTokenizer is the tokenizer of a training on text: the one that an option names, or one that is learnt from
+// the data.
+//
+//   TrainingTokenizer tokenizer(8000, {"<pad>", "<s>", "</s>"});
+//   WEFT_RETURN_IF_ERROR(tokenizer.Prepare(text));
+//   tokenizer->Encode(...);
 #ifndef WEFT_TRAIN_TRAINING_TOKENIZER_H_
 #define WEFT_TRAIN_TRAINING_TOKENIZER_H_
 
@@ -22,20 +27,22 @@ namespace weft {
 
 class TrainingTokenizer {
  public:
-  // A learnt one has `special` tokens, and what `set_format` gives it.
+  // `vocabulary`: maximum tokens of a learnt tokenizer. `special`: its special tokens. `set_format`: changes its model
+  // after learning, for example how it wraps a text.
   TrainingTokenizer(int64_t vocabulary, std::vector<std::string> special,
                     std::function<void(BpeModel*)> set_format = nullptr)
       : vocabulary_(vocabulary), special_(std::move(special)), set_format_(std::move(set_format)) {}
 
-  Hyperparameters Table();  // --tokenizer and --vocabulary
-  // Where it lies if no flag says so: in the folder of a run that goes on, or of the weights to begin with.
+  Hyperparameters Table();  // rows tokenizer and vocabulary
+  // Sets the folder to read from if no option names a tokenizer; "" for none.
   void set_default(const std::string& folder) { default_ = folder; }
-  // The tokenizer of this run goes on, whatever the flags say, if it has one by now.
+  // Sets the folder of a resumed run. Its tokenizer, if it has one, is read in place of any other.
   void set_run(const std::string& folder) { run_ = folder; }
 
-  // Reads the run's own, the one that was given, or the default; else learns one from `text`.
+  // Reads the resumed run's tokenizer, the one that the option names, or the default. If there is none, learns one from
+  // `text`.
   absl::Status Prepare(absl::string_view text);
-  // Puts its files into the run's folder.
+  // Writes the tokenizer's files into the run's folder.
   absl::Status Write(const RunDirectory& run) const;
 
   const Tokenizer* operator->() const { return tokenizer_.get(); }
@@ -52,11 +59,11 @@ class TrainingTokenizer {
   std::vector<std::pair<std::string, std::string>> files_;  // names and contents
 };
 
-// One for BERTs: learnt, it has their special tokens and format.
+// Returns a tokenizer for BERTs. If it is learnt, it has BERT's special tokens and format.
 TrainingTokenizer BertTokenizer(int64_t vocabulary);
 
-// A special token that the training can't do without: InvalidArgument "the tokenizer has no mask token" if it is unset.
-absl::StatusOr<int32_t> NeededToken(const std::optional<int32_t>& id, absl::string_view what);
+// Returns `id`, or InvalidArgument "the tokenizer has no NAME token" if it is not set.
+absl::StatusOr<int32_t> NeededToken(const std::optional<int32_t>& id, absl::string_view name);
 
 }  // namespace weft
 

@@ -12,7 +12,7 @@
 #include "weft/lab/folded_print.h"
 #include "weft/lab/graph_page.h"
 #include "weft/lab/page.h"
-#include "weft/train/gpt_options.h"
+#include "weft/train/gpt_program.h"
 
 namespace weft {
 namespace {
@@ -40,12 +40,12 @@ Hyperparameters Table(GraphFlags* flags) {
       {"mode", "train: the whole training step; eval: the loss alone", &flags->mode, {.choices = {"train", "eval"}}},
       {"precision",
        "number format of matrix products and of the values between them",
-       &flags->options.trainer.precision,
+       &flags->options.training.trainer.precision,
        {.choices = {"f32", "bf16"}}},
       {"memory", "print the compiled graph's memory plan instead of the graph", &flags->memory},
       {"memory-budget",
        "maximum number of bytes for the graph's values, such as 500M; 0: no limit",
-       &flags->options.trainer.memory_budget,
+       &flags->options.training.trainer.memory_budget,
        {.is_bytes = true}},
       {"explain", "print which patterns were fused into one op, and why others were not, instead of the graph",
        &flags->explain},
@@ -117,8 +117,9 @@ absl::Status PrintGraph(GraphFlags flags) {
   if (flags.stage == "recorded") {
     text = Print(program->tape.program(), nullptr, flags);
   } else {
-    CompileOptions options = {.fetch = {program->training.loss}, .memory_budget = flags.options.trainer.memory_budget};
-    if (flags.options.trainer.precision == "bf16") options.precision = kBF16;
+    CompileOptions options = {.fetch = {program->training.loss},
+                              .memory_budget = flags.options.training.trainer.memory_budget};
+    if (flags.options.training.trainer.precision == "bf16") options.precision = kBF16;
     if (flags.mode == "train") {
       options.update = {program->training.update};
     } else {

@@ -1,9 +1,12 @@
+// The part that all training commands share: reads the options, prepares the job, and runs the trainer.
 #include "weft/apps/training/training_command.h"
 
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdio>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
 
@@ -37,7 +40,7 @@ Hyperparameters RunTable(RunFlags* flags) {
   };
 }
 
-// The paths of the table as they are from anywhere.
+// Makes the paths of the table absolute, because a resumed run may begin in another folder.
 absl::Status MakeAbsolute(const Hyperparameters& table) {
   for (const Hyperparameter& row : table) {
     if (!row.rules.is_path) continue;
@@ -48,13 +51,13 @@ absl::Status MakeAbsolute(const Hyperparameters& table) {
     WEFT_RETURN_IF_ERROR(SystemStatus("find", path, error.value()));
     if (!CheckUtf8(path).ok()) {
       return absl::InvalidArgumentError(
-          absl::StrCat("--", row.flag, ": the path is not UTF-8, as config.json needs it"));
+          absl::StrCat("--", row.flag, ": the path is not UTF-8, which config.json requires"));
     }
   }
   return absl::OkStatus();
 }
 
-// A resumed run keeps what its config.json says, but for the rows that may change.
+// Checks that a resumed run changes only options that may change.
 absl::Status CheckUnchanged(const Hyperparameters& before, const Hyperparameters& now) {
   for (size_t i = 0; i < now.size(); ++i) {
     if (now[i].rules.may_change || now[i].json() == before[i].json()) continue;
@@ -64,7 +67,7 @@ absl::Status CheckUnchanged(const Hyperparameters& before, const Hyperparameters
   return absl::OkStatus();
 }
 
-// A job of the defaults, then a resumed run's own config.json, then --config, then flags.
+// Returns a job whose options are, in rising priority: the defaults, the config.json of a resumed run, --config, flags.
 absl::StatusOr<std::unique_ptr<TrainingJob>> ReadJob(const RunFlags& flags, const RunDirectory& run,
                                                      const MakeJob& make) {
   std::unique_ptr<TrainingJob> job = make(), before = make();
@@ -82,13 +85,8 @@ absl::StatusOr<std::unique_ptr<TrainingJob>> ReadJob(const RunFlags& flags, cons
   WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, table));
   WEFT_RETURN_IF_ERROR(MakeAbsolute(table));
   if (flags.run.resume) WEFT_RETURN_IF_ERROR(CheckUnchanged(before->Table(), table));
-  const TrainerOptions trainer = job->trainer();
-  if (trainer.minimum_learning_rate > trainer.learning_rate) {
-    return absl::InvalidArgumentError(absl::StrCat("min-learning-rate ", trainer.minimum_learning_rate,
-                                                   " is more than learning-rate ", trainer.learning_rate,
-                                                   "; give both"));
-  }
-  WEFT_RETURN_IF_ERROR(job->Check(flags.run.resume ? &run : nullptr));
+  WEFT_RETURN_IF_ERROR(Validate(job->training()));
+  WEFT_RETURN_IF_ERROR(WithFlag(job->Check(flags.run.resume ? &run : nullptr), table));
   return job;
 }
 
@@ -99,16 +97,26 @@ nlohmann::ordered_json ToConfig(const std::string& name, TrainingJob* job) {
   return json;
 }
 
+// The error of a folder that can't be used, with the flags that help.
+absl::Status FolderError(const absl::Status& status, const Hyperparameters& table) {
+  if (absl::IsAlreadyExists(status)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(status.message(), ": pass --resume to continue it, --overwrite to replace it, or another --out"));
+  }
+  return UsageError(WithFlag(status, table));
+}
+
 absl::Status Run(RunFlags flags, const MakeJob& make) {
-  WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, RunTable(&flags)));
+  const Hyperparameters run_table = RunTable(&flags);
+  WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, run_table));
   absl::StatusOr<RunDirectory> run = RunDirectory::Find(flags.run);
-  if (!run.ok()) return UsageError(run.status());
+  if (!run.ok()) return FolderError(run.status(), run_table);
   absl::StatusOr<std::unique_ptr<TrainingJob>> read = ReadJob(flags, *run, make);
   if (!read.ok()) return UsageError(read.status());
   TrainingJob* const job = read->get();
-  Parameters parameters({.seed = job->trainer().seed});
+  Parameters parameters({.seed = job->training().seed});
   WEFT_RETURN_IF_ERROR(UsageError(job->Prepare(&parameters)));
-  const TrainerOptions options = job->trainer();
+  const TrainerOptions options = ToTrainerOptions(job->training(), job->batches_per_epoch());
   if (options.steps > kMaxSteps) {
     return absl::InvalidArgumentError(
         absl::StrCat("--epochs: they take ", options.steps, " steps, more than the ", kMaxSteps, " there may be"));
@@ -132,18 +140,25 @@ absl::Status Run(RunFlags flags, const MakeJob& make) {
   WEFT_RETURN_IF_ERROR(UsageError(run->Begin(ToConfig(flags.run.name, job))));
   WEFT_RETURN_IF_ERROR(Failure(job->WriteFiles(*run)));
 
-  std::signal(SIGPIPE, SIG_IGN);  // whoever reads along may leave
-  std::signal(SIGXFSZ, SIG_IGN);  // a file at its limit is an error like a full disk
-  Progress progress({.terminal = isatty(STDOUT_FILENO) != 0, .log_every = options.log_every});
+  std::signal(SIGPIPE, SIG_IGN);  // the training goes on if the reader of its output ends
+  std::signal(SIGXFSZ, SIG_IGN);  // a file at its size limit is an error like a full disk
+  Progress progress({.terminal = isatty(STDOUT_FILENO) != 0, .log_every = job->training().log_every});
   progress.Say(absl::StrCat("training ", job->Title(parameters), " in ", run->path()));
   if (options.precision == "bf16" && !HasBF16Products()) {
     progress.Say("this CPU has no bf16 products: they are computed in f32, which takes longer than --precision=f32");
   }
   if (resumed) progress.Say(absl::StrCat("resumed after step ", trainer->step()));
   if (flags.run.resume && !resumed) progress.Say("nothing was saved yet to resume from: starting at step 0");
-  WEFT_RETURN_IF_ERROR(Failure(trainer->Train(&progress)));
+  const absl::Status trained = trainer->Train(&progress);
+  if (absl::IsCancelled(trained)) {
+    return absl::CancelledError(absl::StrCat(trained.message(), "; continue with --resume --out=", run->path()));
+  }
+  WEFT_RETURN_IF_ERROR(Failure(trained));
   progress.Say(absl::StrCat("saved ", run->File("model.safetensors")));
-  return Failure(job->Conclude(*run, &parameters));
+  const absl::StatusOr<std::string> conclusion = job->Conclude(*run, &parameters);
+  if (!conclusion.ok()) return Failure(conclusion.status());
+  std::fwrite(conclusion->data(), 1, conclusion->size(), stdout);
+  return absl::OkStatus();
 }
 
 }  // namespace

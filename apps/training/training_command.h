@@ -1,4 +1,9 @@
-// What the commands `weft train ...` have in common: flags, configuration, run folder, progress, resuming.
+// TrainingCommand makes a command `weft train NAME` of a TrainingJob. The command sets the job's options from flags and
+// configuration files, begins or resumes a run, shows its progress, and reports errors with exit codes.
+//
+//   Command TrainGptCommand(CLI::App* train) {
+//     return TrainingCommand(train, "gpt", "Trains a GPT.", [] { return std::make_unique<GptJob>(); });
+//   }
 #ifndef WEFT_APPS_TRAINING_TRAINING_COMMAND_H_
 #define WEFT_APPS_TRAINING_TRAINING_COMMAND_H_
 
@@ -11,7 +16,7 @@
 
 namespace weft {
 
-// `weft train NAME`, with the flags of the job's table and those of runs.
+// Returns the command `weft train NAME`. Its flags are the rows of the job's table and those of runs.
 Command TrainingCommand(CLI::App* train, const std::string& name, const std::string& about,
                         std::function<std::unique_ptr<TrainingJob>()> make);
 

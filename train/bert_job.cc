@@ -1,0 +1,184 @@
+#include "weft/train/bert_job.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "weft/core/status.h"
+#include "weft/formats/config_json.h"
+
+namespace weft {
+namespace {
+
+// Returns the entropy of the tokens' frequencies in nats a token: the lowest loss of a model that knows only how
+// frequent tokens are.
+double UnigramEntropy(absl::Span<const int32_t> tokens, int64_t vocabulary) {
+  std::vector<double> counts(static_cast<size_t>(vocabulary));
+  for (const int32_t token : tokens) ++counts[static_cast<size_t>(token)];
+  double entropy = 0;
+  for (const double count : counts) {
+    const double frequency = count / static_cast<double>(tokens.size());
+    if (count > 0) entropy -= frequency * std::log(frequency);
+  }
+  return entropy;
+}
+
+}  // namespace
+
+BertJob::BertJob()
+    : training_{.optimizer = AdamW({.beta1 = 0.9, .beta2 = 0.98, .epsilon = 1e-6, .weight_decay = 0.01, .clip = 1.0}),
+                .schedule = {.peak = 1e-3, .floor = 1e-5, .warmup = 200}} {}
+
+absl::Status BertJob::Check(const RunDirectory* resumed) {
+  if (resumed != nullptr) tokenizer_.set_run(resumed->path());
+  return source_.Read(ModelOf(resumed));
+}
+
+nlohmann::ordered_json BertJob::Model() const { return ToJson(source_.config()).value_or(nlohmann::ordered_json()); }
+
+Hyperparameters BertJob::Table() {
+  Hyperparameters table = {
+      {"data", "a UTF-8 text; without it, the King James Bible", &data_path_, {.may_change = true, .is_path = true}},
+      {"validation",
+       "a text for validation; without it, the last tenth of the data",
+       &validation_path_,
+       {.may_change = true, .is_path = true}},
+      {"masked",
+       "fraction of the tokens that are masked, for the model to predict",
+       &masked_,
+       {.low = 0.001, .high = 1}},
+      {"next-sentence", "also learn whether the second half of an input follows the first", &next_sentence_},
+      {"batch", "windows of text in a batch", &batch_, {.low = 1, .high = 1e6}},
+      {"eval-batches", "batches in an evaluation", &eval_batches_, {.low = 0, .may_change = true}},
+  };
+  Append(source_.Table(), &table);
+  Append(tokenizer_.Table(), &table);
+  Append(TrainingHyperparameters(&training_), &table);
+  return table;
+}
+
+std::string BertJob::Title(const Parameters& parameters) const {
+  return absl::StrFormat(
+      "a BERT of %d parameters on %d tokens (%d different; the validation text's unigram entropy is %.4f)",
+      parameters.ElementCount(), corpus_->tokens(CorpusPart::kTrain).size(), tokenizer_->vocabulary_size(),
+      UnigramEntropy(corpus_->tokens(CorpusPart::kValidation), source_.config().vocabulary));
+}
+
+absl::Status BertJob::Prepare(Parameters* /*parameters*/) {
+  WEFT_ASSIGN_OR_RETURN(const std::string text, data_path_.empty() ? ReadKingJamesBible() : ReadText(data_path_));
+  tokenizer_.set_default(source_.init());
+  WEFT_RETURN_IF_ERROR(tokenizer_.Prepare(text));
+  WEFT_RETURN_IF_ERROR(source_.SetVocabulary(*tokenizer_));
+  const SpecialTokens& special = tokenizer_->special_tokens();
+  WEFT_ASSIGN_OR_RETURN(classification_, NeededToken(special.classification, "classification"));
+  WEFT_ASSIGN_OR_RETURN(separator_, NeededToken(special.separator, "separator"));
+  WEFT_ASSIGN_OR_RETURN(masking_.mask, NeededToken(special.mask, "mask"));
+  const int64_t window = length() - (next_sentence_ ? 3 : 2);  // without [CLS] and [SEP]
+  if (window < 2) return absl::InvalidArgumentError(absl::StrCat("a context of ", length(), " has room for no text"));
+  masking_.vocabulary = source_.config().vocabulary;
+  masking_.count = std::max<int64_t>(1, std::llround(masked_ * static_cast<double>(window)));
+
+  WEFT_ASSIGN_OR_RETURN(std::vector<int32_t> tokens, EncodeText(data_path_, text, *tokenizer_));
+  absl::StatusOr<TokenCorpus> corpus;
+  if (validation_path_.empty()) {
+    corpus = TokenCorpus::Create(std::move(tokens), window);
+  } else {
+    WEFT_ASSIGN_OR_RETURN(const std::string validation, ReadText(validation_path_));
+    WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> validation_tokens,
+                          EncodeText(validation_path_, validation, *tokenizer_));
+    corpus = TokenCorpus::Create(std::move(tokens), validation_tokens, window);
+  }
+  if (!corpus.ok()) return corpus.status();
+  corpus_.emplace(*std::move(corpus));
+  fingerprint_ = Fingerprint<int32_t>(corpus_->tokens(CorpusPart::kTrain));
+  Record();
+  return absl::OkStatus();
+}
+
+void BertJob::Record() {
+  const int64_t masked_count = batch_ * masking_.count;
+  const BertConfig& config = source_.config();
+  tokens_ = tape_.Input("tokens", {kI32, {batch_, length()}}, {.below = config.vocabulary});
+  masked_positions_ = tape_.Input("places", {kI32, {masked_count}}, {.below = batch_ * length()});
+  targets_ = tape_.Input("targets", {kI32, {masked_count}}, {.below = config.vocabulary, .ignored = -100});
+  BertInputs inputs;
+  if (next_sentence_) inputs.segments = segments_ = tape_.Input("segments", {kI32, {batch_, length()}}, {.below = 2});
+  const Bert bert(config);
+  const Var hidden = bert.Encode(tokens_, inputs);  // [B, T, C]
+  // Only masked tokens go through the head.
+  const Var chosen = Embedding(Reshape(hidden, {batch_ * length(), config.width}), masked_positions_);  // [B·M, C]
+  const Var logits = bert.MaskedTokens(chosen);                                                         // [B·M, V]
+  const Var masked_loss = CrossEntropy(logits, targets_);
+  Var loss = masked_loss;
+  if (next_sentence_) {
+    is_next_ = tape_.Input("follows", {kI32, {batch_}}, {.below = 2});
+    loss = loss + CrossEntropy(bert.NextSentence(bert.Pool(hidden)), is_next_);
+  }
+  program_ = RecordUpdate(loss, training_.optimizer, CountCorrect(logits, targets_));
+  program_.validation_loss = masked_loss;
+}
+
+// Appends a row: [CLS] window [SEP] if `second` is empty. Otherwise `second` replaces the window's second half: [CLS]
+// first half [SEP] second [SEP].
+void BertJob::AppendRow(absl::Span<const int32_t> window, absl::Span<const int32_t> second) {
+  const auto special = [&](int32_t token, int32_t segment) {
+    rows_.push_back(token);
+    row_segments_.push_back(segment);
+    may_mask_.push_back(false);
+  };
+  const auto text = [&](absl::Span<const int32_t> tokens, int32_t segment) {
+    rows_.insert(rows_.end(), tokens.begin(), tokens.end());
+    row_segments_.insert(row_segments_.end(), tokens.size(), segment);
+    may_mask_.insert(may_mask_.end(), tokens.size(), true);
+  };
+  special(classification_, 0);
+  text(window.subspan(0, window.size() - second.size()), 0);
+  special(separator_, 0);
+  if (second.empty()) return;
+  text(second, 1);
+  special(separator_, 1);
+}
+
+absl::StatusOr<TrainingBatch> BertJob::Train(int64_t step) {
+  return Sample(CorpusPart::kTrain, 0, {.seed = training_.seed, .step = static_cast<uint32_t>(step)});
+}
+
+// The random numbers do not depend on the step, so that every evaluation has the same batches.
+TrainingBatch BertJob::Validate(int64_t /*step*/, int64_t index) {
+  return Sample(CorpusPart::kValidation, index, {.seed = training_.seed, .step = static_cast<uint32_t>(index)});
+}
+
+TrainingBatch BertJob::Sample(CorpusPart part, int64_t index, RandomStream random) {
+  corpus_->Sample(part, batch_, random, 2 * index, &windows_);
+  if (next_sentence_) corpus_->Sample(part, batch_, random, 2 * index + 1, &others_);
+  rows_.clear();
+  row_segments_.clear();
+  row_is_next_.clear();
+  may_mask_.clear();
+  const auto window = static_cast<size_t>(corpus_->context()), half = next_sentence_ ? window / 2 : 0;
+  RandomStream coin = random;
+  coin.stream = kSecondStream;
+  for (size_t row = 0; row < static_cast<size_t>(batch_); ++row) {
+    const size_t begin = row * window;
+    const absl::Span<const int32_t> all = windows_.tokens;
+    const bool follows = !next_sentence_ || coin.Below(2, row) == 0;
+    const absl::Span<const int32_t> others = follows ? all : absl::Span<const int32_t>(others_.tokens);
+    AppendRow(all.subspan(begin, window), others.subspan(begin + window - half, half));
+    row_is_next_.push_back(follows ? 0 : 1);  // the order of BERT's classes
+  }
+  MaskTokens(may_mask_, batch_, masking_, random, absl::MakeSpan(rows_), &row_masks_);
+  TrainingBatch batch = {
+      .feeds = {{tokens_, rows_}, {masked_positions_, row_masks_.places}, {targets_, row_masks_.targets}},
+      .tokens = static_cast<int64_t>(rows_.size()),
+      .targets = row_masks_.chosen};
+  if (next_sentence_) {
+    batch.feeds.push_back({segments_, row_segments_});
+    batch.feeds.push_back({is_next_, row_is_next_});
+  }
+  return batch;
+}
+
+}  // namespace weft

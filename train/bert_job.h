@@ -1,0 +1,75 @@
+// BertJob trains a BERT (models/bert.h) to predict the masked tokens of a text, from initial or published weights.
+#ifndef WEFT_TRAIN_BERT_JOB_H_
+#define WEFT_TRAIN_BERT_JOB_H_
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "weft/core/random.h"
+#include "weft/core/tape.h"
+#include "weft/text/corpus.h"
+#include "weft/text/masking.h"
+#include "weft/train/bert_source.h"
+#include "weft/train/job.h"
+#include "weft/train/training_tokenizer.h"
+
+namespace weft {
+
+class BertJob final : public TrainingJob {
+ public:
+  BertJob();
+
+  Hyperparameters Table() override;
+  absl::Status Check(const RunDirectory* resumed) override;
+  absl::Status Prepare(Parameters* parameters) override;
+  const TrainingOptions& training() const override { return training_; }
+  nlohmann::ordered_json Model() const override;
+  std::string Title(const Parameters& parameters) const override;
+  absl::Status Initialize(Parameters* parameters) override {
+    return source_.Initialize({"cls.", "pooler."}, {}, parameters);
+  }
+  absl::Status WriteFiles(const RunDirectory& run) const override { return tokenizer_.Write(run); }
+
+  absl::Span<const TrainingProgram> programs() const override { return {&program_, 1}; }
+  std::string data() const override { return fingerprint_; }
+  absl::StatusOr<TrainingBatch> Train(int64_t step) override;
+  int64_t validation_batches() const override { return eval_batches_; }
+  TrainingBatch Validate(int64_t step, int64_t index) override;
+
+ private:
+  void Record();
+  TrainingBatch Sample(CorpusPart part, int64_t index, RandomStream random);
+  void AppendRow(absl::Span<const int32_t> window, absl::Span<const int32_t> second);
+  int64_t length() const { return source_.config().context; }
+
+  // Options.
+  std::string data_path_, validation_path_;
+  BertSource source_{{.context = 128, .layers = 4, .heads = 4, .width = 256, .feed_forward = 1024, .dropout = 0.1}};
+  TrainingTokenizer tokenizer_ = BertTokenizer(8000);
+  bool next_sentence_ = false;
+  double masked_ = 0.15;  // fraction of the tokens to mask
+  int64_t batch_ = 32, eval_batches_ = 20;
+  TrainingOptions training_;
+
+  std::string fingerprint_;
+  std::optional<TokenCorpus> corpus_;
+  int32_t classification_ = 0, separator_ = 0;
+  MaskingOptions masking_;
+  Tape tape_;
+  Var tokens_, segments_;           // i32 [B, T]
+  Var masked_positions_, targets_;  // i32 [B·M]: of M masked tokens a row, their positions in B·T and their tokens
+  Var is_next_;                     // i32 [B]: 0 if the second half of a row follows the first, else 1
+  TrainingProgram program_;
+  // The values of a batch.
+  TokenBatch windows_, others_;
+  std::vector<int32_t> rows_, row_segments_, row_is_next_;
+  std::vector<bool> may_mask_;
+  MaskedPositions row_masks_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_TRAIN_BERT_JOB_H_

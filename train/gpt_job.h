@@ -1,0 +1,51 @@
+// GptJob trains a GPT (models/gpt.h) on the characters of a text.
+#ifndef WEFT_TRAIN_GPT_JOB_H_
+#define WEFT_TRAIN_GPT_JOB_H_
+
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+#include "weft/core/random.h"
+#include "weft/text/character_tokenizer.h"
+#include "weft/text/corpus.h"
+#include "weft/train/gpt_program.h"
+#include "weft/train/job.h"
+
+namespace weft {
+
+class GptJob final : public TrainingJob {
+ public:
+  Hyperparameters Table() override { return AllHyperparameters(&options_); }
+  absl::Status Check(const RunDirectory* /*resumed*/) override { return Finish(&options_); }
+  absl::Status Prepare(Parameters* parameters) override;
+  const TrainingOptions& training() const override { return options_.training; }
+  nlohmann::ordered_json Model() const override;
+  std::string Title(const Parameters& parameters) const override;
+  absl::Status WriteFiles(const RunDirectory& run) const override;
+  // Generates a sample and writes it to sample.txt.
+  absl::StatusOr<std::string> Conclude(const RunDirectory& run, Parameters* parameters) override;
+
+  absl::Span<const TrainingProgram> programs() const override { return {&program_->training, 1}; }
+  std::string data() const override { return fingerprint_; }
+  absl::StatusOr<TrainingBatch> Train(int64_t step) override;
+  int64_t validation_batches() const override { return options_.eval_batches; }
+  TrainingBatch Validate(int64_t step, int64_t index) override;
+
+ private:
+  RandomStream Random(int64_t step) const;
+  TrainingBatch Sample(CorpusPart part, int64_t step, int64_t index);
+
+  GptOptions options_;
+  std::string fingerprint_;
+  std::optional<CharacterTokenizer> tokenizer_;
+  std::optional<TokenCorpus> corpus_;
+  std::unique_ptr<GptProgram> program_;
+  TokenBatch windows_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_TRAIN_GPT_JOB_H_

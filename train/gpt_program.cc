@@ -1,0 +1,53 @@
+#include "weft/train/gpt_program.h"
+
+#include "weft/models/gpt.h"
+#include "weft/ops/ops.h"
+#include "weft/train/job.h"
+
+namespace weft {
+
+Hyperparameters AllHyperparameters(GptOptions* options) {
+  Hyperparameters table = {{"data",
+                            "a UTF-8 text; without it, the King James Bible",
+                            &options->data,
+                            {.may_change = true, .is_path = true}}};
+  Append(ModelHyperparameters(options), &table);
+  Append(
+      {{"batch", "windows of text in a batch", &options->batch, {.low = 1, .high = 1e6}},
+       {"eval-batches", "batches in an evaluation", &options->eval_batches, {.low = 0, .may_change = true}},
+       {"input-noise",
+        "fraction of the input tokens that are replaced by random tokens in training, to get used to the mistakes of "
+        "a model's own text",
+        &options->input_noise,
+        {.low = 0, .high = 1}}},
+      &table);
+  Append(TrainingHyperparameters(&options->training), &table);
+  Append({{"sample-length",
+           "characters of the sample at the end; 0: none",
+           &options->sample_length,
+           {.low = 0, .may_change = true}},
+          {"sample-temperature",
+           "of the sample; 0 picks the most likely character",
+           &options->sample_temperature,
+           {.low = 0, .may_change = true}}},
+         &table);
+  return table;
+}
+
+absl::Status SetFromConfig(const nlohmann::ordered_json& json, GptOptions* options) {
+  return SetFromConfig(json, "gpt", AllHyperparameters(options));
+}
+
+std::unique_ptr<GptProgram> RecordTraining(const GptOptions& options) {
+  auto program = std::make_unique<GptProgram>();
+  Tape& tape = program->tape;
+  const TensorType windows = {kI32, {options.batch, options.model.context}};
+  const InputBounds bounds = {.below = options.model.vocabulary};
+  program->tokens = tape.Input("tokens", windows, bounds);
+  program->targets = tape.Input("targets", windows, bounds);
+  const Var loss = CrossEntropy(Gpt(options.model).Logits(program->tokens), program->targets);
+  program->training = RecordUpdate(loss, options.training.optimizer);
+  return program;
+}
+
+}  // namespace weft

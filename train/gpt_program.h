@@ -1,0 +1,48 @@
+// GptOptions are the options of `weft train gpt`, and GptProgram the training program that they describe. GptJob trains
+// the program, and `weft graph` prints it.
+//
+//   GptOptions options;
+//   options.model.vocabulary = 65;
+//   const std::unique_ptr<GptProgram> program = RecordTraining(options);
+//   Compile(program->tape, {.fetch = {program->training.loss}, .update = {program->training.update}});
+#ifndef WEFT_TRAIN_GPT_PROGRAM_H_
+#define WEFT_TRAIN_GPT_PROGRAM_H_
+
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "absl/status/status.h"
+#include "weft/core/hyperparameters.h"
+#include "weft/core/tape.h"
+#include "weft/formats/gpt_options.h"
+#include "weft/train/options.h"
+#include "weft/train/task.h"
+
+namespace weft {
+
+struct GptOptions : GptModelOptions {
+  int64_t batch = 12, eval_batches = 200;
+  TrainingOptions training = {.optimizer = AdamW({.beta1 = 0.9, .beta2 = 0.99, .weight_decay = 0.1, .clip = 1.0})};
+  std::string data;        // a file; empty: the King James Bible
+  double input_noise = 0;  // fraction of the input tokens that are replaced by random tokens in training
+  int64_t sample_length = 500;
+  double sample_temperature = 0.8;
+};
+
+// Returns the rows of the data, the model (ModelHyperparameters), the training and the sample.
+Hyperparameters AllHyperparameters(GptOptions* options);
+// Sets the options that a configuration or a run's config.json has.
+absl::Status SetFromConfig(const nlohmann::ordered_json& json, GptOptions* options);
+
+struct GptProgram {
+  Tape tape;
+  Var tokens, targets;  // inputs i32 [B, T]
+  TrainingProgram training;
+};
+std::unique_ptr<GptProgram> RecordTraining(const GptOptions& options);
+
+}  // namespace weft
+
+#endif  // WEFT_TRAIN_GPT_PROGRAM_H_

@@ -1,0 +1,76 @@
+// TranslateJob trains an encoder-decoder Transformer (models/transformer.h) on pairs of sentences.
+#ifndef WEFT_TRAIN_TRANSLATE_JOB_H_
+#define WEFT_TRAIN_TRANSLATE_JOB_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "weft/graph/runner.h"
+#include "weft/models/transformer.h"
+#include "weft/text/sentence_pairs.h"
+#include "weft/train/bucket_job.h"
+#include "weft/train/scheduled_sampling.h"
+#include "weft/train/training_tokenizer.h"
+
+namespace weft {
+
+class TranslateJob final : public BucketJob {
+ public:
+  TranslateJob();
+
+  Hyperparameters Table() override;
+  absl::Status Check(const RunDirectory* resumed) override;
+  absl::Status Prepare(Parameters* parameters) override;
+  nlohmann::ordered_json Model() const override;
+  std::string Title(const Parameters& parameters) const override;
+  absl::Status WriteFiles(const RunDirectory& run) const override { return tokenizer_.Write(run); }
+  absl::StatusOr<TrainingBatch> Train(int64_t step) override;
+
+ protected:
+  TrainingProgram Record(int64_t length, Tape* tape, VarList* inputs) override;
+  Rows Fill(CorpusPart part, absl::Span<const int32_t> examples, int64_t length) override;
+
+ private:
+  // For scheduled sampling: the tokens that the model predicts for a batch [B, L].
+  struct Sampler {
+    Tape tape;
+    VarList inputs;  // as RecordLogits has them
+    Var predicted;   // i32 [B, L]
+    std::unique_ptr<Runner> runner;
+  };
+
+  Var RecordLogits(int64_t length, Tape* tape, VarList* inputs) const;
+  absl::StatusOr<Sampler*> SamplerFor(int64_t length);
+  absl::Status Sample(int64_t step);
+
+  // Options.
+  std::string source_, target_, validation_source_, validation_target_;
+  TrainingTokenizer tokenizer_{8000, {"<pad>", "<s>", "</s>"}};
+  TransformerConfig model_ = {.context = 128,
+                              .encoder_layers = 3,
+                              .decoder_layers = 3,
+                              .heads = 8,
+                              .width = 256,
+                              .feed_forward = 1024,
+                              .pre_norm = true,
+                              .shared_embeddings = true};
+  std::string positions_ = "sinusoidal", memory_ = "last";
+  bool truncate_ = false;
+  double input_noise_ = 0;
+  ScheduledSampling sampling_;
+
+  Parameters* parameters_ = nullptr;
+  PairTokens tokens_;
+  std::vector<SentencePair> pairs_, validation_pairs_;
+  std::map<int64_t, Sampler> samplers_;  // by length of batch
+  PairRows rows_;
+  int64_t length_ = 0;  // of the batch in `rows_`
+};
+
+}  // namespace weft
+
+#endif  // WEFT_TRAIN_TRANSLATE_JOB_H_

@@ -1,0 +1,64 @@
+// VitJob trains a Vision Transformer (models/vit.h) on pictures with labels.
+#ifndef WEFT_TRAIN_VIT_JOB_H_
+#define WEFT_TRAIN_VIT_JOB_H_
+
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "weft/core/random.h"
+#include "weft/core/tape.h"
+#include "weft/formats/images.h"
+#include "weft/models/vit.h"
+#include "weft/text/buckets.h"
+#include "weft/train/job.h"
+
+namespace weft {
+
+class VitJob final : public TrainingJob {
+ public:
+  VitJob();
+
+  Hyperparameters Table() override;
+  absl::Status Check(const RunDirectory* resumed) override;
+  absl::Status Prepare(Parameters* parameters) override;
+  const TrainingOptions& training() const override { return training_; }
+  int64_t batches_per_epoch() const override { return batches_ == nullptr ? 0 : batches_->size(); }
+  nlohmann::ordered_json Model() const override;
+  std::string Title(const Parameters& parameters) const override;
+  // Writes preprocessor_config.json: how pixels become the model's input, in the keys of Hugging Face.
+  absl::Status WriteFiles(const RunDirectory& run) const override;
+
+  absl::Span<const TrainingProgram> programs() const override { return {&program_, 1}; }
+  std::string data() const override { return fingerprint_; }
+  absl::StatusOr<TrainingBatch> Train(int64_t step) override;
+  int64_t validation_batches() const override { return (validation_images_.size() + batch_ - 1) / batch_; }
+  TrainingBatch Validate(int64_t step, int64_t index) override;
+
+ private:
+  void Record();
+  // Returns a batch of these pictures, each moved by at most `shift` pixels in each direction.
+  TrainingBatch Fill(const Images& images, absl::Span<const int32_t> examples, int64_t shift, RandomStream random);
+
+  // Options.
+  std::string data_path_, labels_path_, validation_path_, validation_labels_path_;
+  VitConfig model_ = {.patch_size = 4, .layers = 4, .heads = 4, .width = 64, .dropout = 0.1};
+  int64_t batch_ = 32, shift_ = 0;
+  TrainingOptions training_;
+
+  std::string fingerprint_;
+  Images images_, validation_images_;
+  float brightest_ = 1;                     // the largest pixel value of the training pictures
+  std::unique_ptr<BucketBatches> batches_;  // one bucket: all pictures have one size
+  Tape tape_;
+  Var input_, target_;  // f32 [B, height, width, 1], i32 [B]
+  TrainingProgram program_;
+  std::vector<float> pixels_;
+  std::vector<int32_t> labels_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_TRAIN_VIT_JOB_H_
