@@ -1,3 +1,5 @@
+// Fits each kind of kernel call with four rates. The error is the absolute logarithm of estimated / measured, because a
+// tile of microseconds should count as much as one of milliseconds.
 #include "weft/lab/calibration.h"
 
 #include <algorithm>
@@ -23,14 +25,14 @@ using Terms = std::array<double, kTerms>;
 
 double Dot(const Terms& a, const Terms& b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3]; }
 
-// A sample's terms, divided by what it took: the rates should bring their sum to 1.
+// Returns a sample's terms divided by its measured time, so that the right rates give a sum of 1.
 Terms Relative(const TileSample& sample) {
   return {1 / sample.seconds, sample.flops / sample.seconds, sample.bytes / sample.seconds,
           sample.memory_bytes / sample.seconds};
 }
 
-// The least squares of 1 - rates · row over the terms of `mask` alone, by elimination; none if they are not
-// independent.
+// Returns the rates that minimise the squares of 1 - rates · row, using the terms in `mask` alone. Solves the normal
+// equations by elimination; returns nothing if the terms are not independent.
 std::optional<Terms> Solve(const std::vector<Terms>& rows, const std::vector<double>& weights, unsigned mask) {
   double matrix[kTerms][kTerms + 1] = {};
   for (size_t r = 0; r < rows.size(); ++r) {
@@ -59,9 +61,9 @@ std::optional<Terms> Solve(const std::vector<Terms>& rows, const std::vector<dou
   return rates;
 }
 
-// The rates, none below zero, whose errors |log(rates · row)| have the least weighted sum: least squares, weighted
-// again and again by how far off each row was.
-Terms LeastErrors(const std::vector<Terms>& rows, const std::vector<double>& row_weights) {
+// Returns the nonnegative rates that minimise the weighted sum of errors |log(rates · row)|. Uses iteratively
+// reweighted least squares for each subset of terms, and takes the best subset with nonnegative rates.
+Terms MinimizeErrors(const std::vector<Terms>& rows, const std::vector<double>& row_weights) {
   constexpr int kRounds = 40;
   constexpr double kSmall = 1e-3;
   Terms best = {};
@@ -119,7 +121,7 @@ Calibration Calibration::Fit(absl::Span<const TileSample> samples) {
   std::map<std::string, std::pair<std::vector<Terms>, std::vector<double>>> rows;  // by kind, with weights
   std::vector<double> ratios;
   for (const TileSample& sample : samples) {
-    if (!(sample.seconds > 0)) continue;  // shorter than the clock can tell
+    if (!(sample.seconds > 0)) continue;  // below the clock's resolution
     auto& [of_kind, weights] = rows[sample.kind];
     of_kind.push_back(Relative(sample));
     weights.push_back(sample.weight);
@@ -127,7 +129,7 @@ Calibration Calibration::Fit(absl::Span<const TileSample> samples) {
   }
   Calibration calibration;
   for (const auto& [kind, of_kind] : rows) {
-    const Terms rates = LeastErrors(of_kind.first, of_kind.second);
+    const Terms rates = MinimizeErrors(of_kind.first, of_kind.second);
     calibration.rates_[kind] = {rates[0], rates[1], rates[2], rates[3]};
   }
   if (!ratios.empty()) calibration.others_ = Median(std::move(ratios));

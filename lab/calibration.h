@@ -1,4 +1,5 @@
-// What ops take on this machine, fitted to what they took: for priorities and pictures. Tiles never depend on it.
+// A Calibration estimates what kernel calls take on this machine, with rates fitted to measured times. Priorities and
+// reports use it. Tiles never depend on it, so it changes no bit of any result.
 //
 //   const Calibration calibration = Calibration::Fit(Samples(graph, CallSeconds(graph, times.tiles())));
 //   const Graph scheduled = WithTimes(other, calibration.TaskSeconds(other));
@@ -16,17 +17,17 @@
 
 namespace weft {
 
-// One kernel call of a graph: a tile of it, at the mean.
+// A kernel call of a graph; all figures are of its mean tile.
 struct TileSample {
-  std::string kind;             // the op and what it reads first: "matmul f32"
-  double flops = 0, bytes = 0;  // by the op's own count
-  double memory_bytes = 0;      // of operands that are in no cache
+  std::string kind;             // the op and the type of its first input: "matmul f32"
+  double flops = 0, bytes = 0;  // by the op's cost function
+  double memory_bytes = 0;      // bytes of operands that are in no cache
   double model_seconds = 0;     // by the cost model that cuts tiles (graph/cost.h)
-  double seconds = 0;           // what it took
-  uint32_t tiles = 1;           // of the kernel call
-  double weight = 1;            // in a fit: all kernel calls of a kind in a graph count as much as one
+  double seconds = 0;           // measured
+  uint32_t tiles = 1;           // the number of tiles of the kernel call
+  double weight = 1;            // in a fit; the kernel calls of a kind in a graph have weights that sum to 1
 };
-// By kernel call; without what they took if `call_seconds` is empty.
+// Returns a sample of each kernel call. If `call_seconds` is empty, the samples have no measured times.
 std::vector<TileSample> Samples(const Graph& graph, absl::Span<const double> call_seconds);
 
 class Calibration {
@@ -36,34 +37,34 @@ class Calibration {
     double tile = 0, flop = 0, byte = 0, memory_byte = 0;
   };
 
-  // For each kind the rates whose errors, |log(expected / measured)|, have the least sum over its samples.
+  // Finds for each kind the rates with the minimum sum of errors |log(estimated / measured)| over its samples.
   static Calibration Fit(absl::Span<const TileSample> samples);
-  // As ToJson made it, else InvalidArgument; `from` is named in errors.
+  // Reads what ToJson wrote. Returns InvalidArgument, with `from`, if the text is something else.
   static absl::StatusOr<Calibration> FromJson(const std::string& text, const std::string& from);
   std::string ToJson() const;
 
-  // Of one tile. A kind that wasn't there is taken to be as far from the cost model as the others are at the median.
+  // Estimates the seconds of one tile. A kind without samples gets the cost model's estimate times the median ratio of
+  // measured time to that estimate.
   double Seconds(const TileSample& sample) const;
   std::vector<double> TaskSeconds(const Graph& graph) const;  // by task, 0 for joins
 
  private:
   std::map<std::string, Rates> rates_;
-  double others_ = 1;  // times the cost model's seconds
+  double others_ = 1;  // factor on the cost model's seconds for kinds without samples
 };
 
-// Estimates beside what was measured, of the kernel calls of a kind. "off" is how far the estimate is from what a call
-// took, as a part of that.
+// Compares estimated with measured times of the kernel calls of a kind. "off" is |estimate - measured| / measured.
 struct KindError {
   std::string kind;
   int calls = 0;
-  double seconds = 0, estimate = 0;  // of all of them together
+  double seconds = 0, estimate = 0;  // sums over these calls
   double median_off = 0;
 };
 struct EstimateErrors {
-  std::vector<KindError> kinds;  // those that take longest first
-  double median_off = 0;         // of all kernel calls
+  std::vector<KindError> kinds;  // the kind with the longest total time first
+  double median_off = 0;         // over all kernel calls
 };
-// Null: the cost model that cuts tiles.
+// `calibration`: null compares the estimates of the cost model that cuts tiles.
 EstimateErrors CompareEstimates(absl::Span<const TileSample> samples, const Calibration* calibration);
 
 }  // namespace weft

@@ -1,3 +1,5 @@
+// Adds nodes to boxes in the program's order. A node joins the newest box of its scope and phase, unless that would
+// close a cycle of boxes; then it begins a new part.
 #include "weft/lab/fold.h"
 
 #include <algorithm>
@@ -13,13 +15,13 @@ constexpr uint32_t kNoBox = std::numeric_limits<uint32_t>::max();
 
 bool IsSource(const Node& node) { return node.op == &kInputOp || node.op == &kParameterOp || node.op == &kConstantOp; }
 
-// Which box each node is in, while boxes come to be and split.
+// The boxes while nodes are being added.
 struct Boxes {
   std::vector<Box> boxes;
   std::vector<uint32_t> box_of;             // by node
-  std::vector<std::set<uint32_t>> readers;  // by box: of its values
+  std::vector<std::set<uint32_t>> readers;  // by box: the boxes that read its values
 
-  // Whether a path leads from `box` to one of `targets`.
+  // Reports whether a path leads from `box` to one of `targets`.
   bool Reaches(uint32_t box, const std::set<uint32_t>& targets) const {
     std::vector<uint32_t> open = {box};
     std::set<uint32_t> seen = {box};
@@ -34,7 +36,7 @@ struct Boxes {
     return false;
   }
 
-  // Each after those that it reads, and else as they began.
+  // Returns an order in which each box follows those that it reads; otherwise the order in which boxes were begun.
   std::vector<uint32_t> Order() const {
     std::vector<uint32_t> order, waits(boxes.size(), 0);
     for (const auto& of_one : readers) {
@@ -105,7 +107,7 @@ std::vector<Phase> Phases(const CompiledGraph& graph) {
     if (!IsSource(node)) has_forward[static_cast<size_t>(node.scope)] = true;
     for (ValueId in : node.inputs) phases[static_cast<size_t>(program.value(in).producer)] = Phase::kForward;
   }
-  for (size_t n = 0; n < count; ++n) {  // what writes state, or reads what was written
+  for (size_t n = 0; n < count; ++n) {  // marks nodes that write state or depend on such a write
     const Node& node = program.nodes[n];
     writes[n] = node.op->writes > 0 || std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId in) {
                   return writes[static_cast<size_t>(program.value(in).producer)];

@@ -1,4 +1,4 @@
-// A program folded by scope: nodes of one phase whose scopes agree in their first levels become one box.
+// Folds a program by scope: nodes of one phase whose scopes agree in their first levels become one box.
 //
 //   const Fold fold = FoldByScope(graph.program(), Phases(graph.compiled()), 2);  // "gpt/h.0", "gpt/h.1", ...
 #ifndef WEFT_LAB_FOLD_H_
@@ -14,15 +14,14 @@
 
 namespace weft {
 
-// What a node is there for. A phase reads only those before it: gradients have the scopes of what they are gradients
-// of, and without phases a block's forward and backward nodes would be one box.
+// A node's role in a training step. Gradients have the scopes of the nodes that they belong to, so without phases the
+// forward and backward nodes of a block would be one box. A phase reads only from the phases before it.
 enum class Phase : uint8_t {
-  kInput,     // what is fed; parameters and constants too
-  kRecorded,  // of a program that isn't compiled
-  kForward,   // what the fetched values need
-  kBackward,  // the rest of what is recorded in scopes of forward nodes and reads no state that was written, and what
-              // that needs
-  kUpdate     // the rest: what writes state, and what an optimizer computes in a scope of its own
+  kInput,     // inputs, parameters and constants
+  kRecorded,  // all other nodes of a program that is not compiled
+  kForward,   // nodes that the fetched values need
+  kBackward,  // nodes in scopes of forward nodes that read no updated state, and all nodes that these need
+  kUpdate     // all others: updates of state, and what an optimizer computes in its own scope
 };
 const char* Name(Phase phase);  // "forward"
 
@@ -30,35 +29,35 @@ std::vector<Phase> Phases(const CompiledGraph& graph);  // by node
 std::vector<Phase> RecordedPhases(const Program& program);
 
 struct Box {
-  std::string scope;  // the first levels of its nodes' scopes; of an input its name
+  std::string scope;  // the first levels of its nodes' scopes; for an input, its name
   Phase phase = Phase::kRecorded;
-  uint32_t part = 0;  // which one of this scope and phase, see FoldByScope
+  uint32_t part = 0;  // numbers the boxes of one scope and phase, see FoldByScope
   std::vector<NodeId> nodes;
-  std::map<std::string, int> ops;  // how many nodes there are of each
+  std::map<std::string, int> ops;  // the number of nodes of each op
   Cost cost;
-  // Those that its nodes read. One that several boxes read is counted in each.
+  // Parameters that the nodes read. A parameter that several boxes read counts in each.
   int64_t parameters = 0, parameter_elements = 0;
   size_t parameter_bytes = 0;
 };
 
 struct BoxEdge {
-  uint32_t from = 0, to = 0;  // boxes: from < to
-  uint32_t values = 0;        // different ones
+  uint32_t from = 0, to = 0;  // boxes; from < to
+  uint32_t values = 0;        // the number of distinct values
   size_t bytes = 0;
 };
 
 struct Fold {
-  std::vector<Box> boxes;  // each after those that it reads
+  std::vector<Box> boxes;  // in an order in which each box follows those that it reads
   std::vector<BoxEdge> edges;
 };
 
-// The boxes of `depth` levels of scope; of 0, a box for each node. Parameters and constants are in no box, and inputs
-// are boxes of their own. Nodes of one scope that others lie between, as the two sums of a Transformer block, would
-// make a cycle as one box. They are several then: a node that would close a cycle begins another part.
+// Folds at `depth` levels of scope; 0 makes a box of each node. Each input is a box; parameters and constants are in no
+// box. If nodes of one scope have other nodes between them, as the two sums of a Transformer block do, a single box
+// would make a cycle. A node that would close a cycle therefore begins a new part: another box of its scope and phase.
 Fold FoldByScope(const Program& program, absl::Span<const Phase> phases, int depth);
-// The first `depth` levels of a scope, or all of it if it has less.
+// Returns the first `depth` levels of a scope, or the whole scope if it has fewer.
 std::string ScopePrefix(const std::string& scope, int depth);
-// What the cost model says of a node: nothing of sources, groups and views, for which nothing runs.
+// Returns the cost model's cost of a node: zero for sources, groups and views, which run no kernel.
 Cost CostOfNode(const Program& program, const Node& node);
 
 }  // namespace weft

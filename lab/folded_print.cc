@@ -15,7 +15,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr uint32_t kNoGroup = 0xffffffff;
 
-// By node: which of those that run together, if it does.
+// Returns the fusion group of each node, or kNoGroup if it runs alone.
 std::vector<uint32_t> GroupsOf(const CompiledGraph& graph) {
   std::vector<uint32_t> groups(graph.program.nodes.size(), kNoGroup);
   for (const KernelCall& call : graph.calls) {

@@ -1,4 +1,4 @@
-// What measurements time with, and what they make of many times.
+// A clock and a median, which all measurements use.
 #ifndef WEFT_LAB_MEASURE_H_
 #define WEFT_LAB_MEASURE_H_
 
@@ -13,7 +13,7 @@ inline double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// Of at least one value; the mean of the two in the middle if their number is even.
+// Returns the median of `values`, which must not be empty: the mean of the middle two if their number is even.
 inline double Median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const size_t n = values.size();

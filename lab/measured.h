@@ -1,4 +1,4 @@
-// What tiles and tasks really took, for priorities in place of the cost model's and for simulations.
+// Measures what tiles and tasks take, to set priorities by measured times and to simulate with these times.
 //
 //   absl::StatusOr<Graph> measured = WithMeasuredTimes(*graph, feeds, &parameters);
 //   Runner runner(*measured, &parameters, {.policy = &kCriticalPathMeasured});
@@ -15,41 +15,41 @@
 
 namespace weft {
 
-// The medians of some runs of one graph.
+// Collects the times of several runs of one graph, and returns their medians.
 class RunTimes {
  public:
   void Add(double seconds, absl::Span<const TileTime> tiles);
 
   int64_t runs() const { return static_cast<int64_t>(seconds_.size()); }
-  double seconds() const;               // of a run; there was one
-  std::vector<TileTime> tiles() const;  // each from 0 on
+  double seconds() const;               // the median run; requires runs() > 0
+  std::vector<TileTime> tiles() const;  // the median duration of each tile, as a time that begins at 0
 
  private:
   std::vector<double> seconds_;
   std::vector<std::vector<int64_t>> tiles_;  // nanoseconds
 };
-// Of so many runs on one worker, after one that touches memory for the first time.
+// Times `runs` runs on one worker, after a first run that touches the memory.
 absl::StatusOr<RunTimes> MeasureOnOneWorker(const Graph& graph, absl::Span<const FeedPair> feeds,
                                             Parameters* parameters, int64_t runs);
 
-// The tiles' times, added up. By task of the graph, 0 for joins; by kernel call.
+// Return the sums of the tiles' times: for each task of the graph (0 for joins), and for each kernel call.
 std::vector<double> TaskSeconds(const Graph& graph, absl::Span<const TileTime> tiles);
 std::vector<double> CallSeconds(const Graph& graph, absl::Span<const TileTime> tiles);
-// By tile: how much of its node it is, of 1.
+// Returns for each tile the fraction of its node's elements.
 std::vector<double> TileShares(const Graph& graph);
-inline constexpr double kCacheBytes = 32e6;  // as if nobody else used it
-// By kernel call: bytes that its operands bring from memory, being those that were not touched while less than `cache`
-// other bytes were, in the order of the program.
+inline constexpr double kCacheBytes = 32e6;  // a typical last-level cache, all of it for this run
+// Returns for each kernel call the bytes of operands that come from memory. An operand comes from memory unless it was
+// touched while, in the order of the program, less than `cache` other bytes were.
 std::vector<double> MemoryBytes(const Graph& graph, double cache);
-// With what each task brings from memory.
+// Returns each task's seconds with the bytes that it brings from memory.
 std::vector<TaskCost> TaskCosts(const Graph& graph, absl::Span<const double> task_seconds, double cache);
 
-// The same tasks and edges, with priorities by these times.
+// Returns the graph with priorities by these times; tasks and edges stay the same.
 Graph WithTimes(const Graph& graph, absl::Span<const double> task_seconds);
-// By those of a run on one worker.
+// Does the same with the times of a run on one worker.
 absl::StatusOr<Graph> WithMeasuredTimes(const Graph& graph, absl::Span<const FeedPair> feeds, Parameters* parameters);
-// The same kernel calls and tiles, without the edges that let values share bytes, but for states and their next
-// versions: to simulate only, because in a run values would overwrite each other.
+// Returns the graph without the edges that let values share bytes, except those between a state and its next version.
+// The result is for simulation only: in a run, values would overwrite each other.
 Graph WithoutReuse(const Graph& graph);
 
 }  // namespace weft

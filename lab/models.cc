@@ -21,7 +21,7 @@ constexpr BenchModel kModels[] = {
     {"minilm-forward", 30522, 512, 6, 12, 384, 32, 128, /*causal=*/false, /*trains=*/false},
 };
 
-// Gpt's layers, but that every position sees all others.
+// Gpt's layers without the causal mask: every position attends to all others.
 Var EncoderLogits(const BenchModel& model, Var tokens) {
   const Var table = EmbeddingTable("wte", tokens.tape, model.vocabulary, model.width);
   const Var positions = EmbeddingTable("wpe", tokens.tape, model.context, model.width);

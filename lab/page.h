@@ -1,4 +1,4 @@
-// Pages that show data: one file of HTML with the data in it, which needs nothing else.
+// Fills pages that show data: self-contained HTML files with the data inside.
 //
 //   std::fputs(FillPage(kGraphPage, json.dump()).c_str(), stdout);  // kGraphPage: weft_page of tools/weft.bzl
 #ifndef WEFT_LAB_PAGE_H_
@@ -10,8 +10,8 @@
 
 namespace weft {
 
-// `page` with `json` where it says /*DATA*/, inside of a <script>. Each '<' of the data, which JSON has in strings
-// only, is written \u003c, so that no name can end the script.
+// Returns `page` with `json` in place of the text /*DATA*/, which is inside a <script>. Each '<' in the data is written
+// as \u003c, so that no string in it can end the script.
 std::string FillPage(absl::string_view page, absl::string_view json);
 
 }  // namespace weft

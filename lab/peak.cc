@@ -11,14 +11,14 @@
 namespace weft {
 namespace {
 
-constexpr int kSums = 12;  // more than a multiply-add's latency times how many begin in a cycle
+constexpr int kSums = 12;  // independent sums: more than a multiply-add's latency times the number started per cycle
 constexpr int64_t kRounds = 1'000'000;
 
-const volatile float one = 1, tiny = 1e-30f;  // what the compiler must not see through
-float Start() { return one; }                 // of sums that it must not find equal
+const volatile float one = 1, tiny = 1e-30f;  // volatile, so that the compiler cannot fold the arithmetic
+float Start() { return one; }                 // the initial value of each sum, which the compiler must not merge
 void Keep(float result) { [[maybe_unused]] volatile float kept = result; }
 
-// Each does so many rounds of kSums multiply-adds that don't wait for each other, and returns the flops.
+// Each of these runs `rounds` rounds of kSums independent multiply-adds and returns the number of operations.
 double PlainRounds(int64_t rounds) {
   float sums[kSums];
   const float a = one, b = tiny;
@@ -70,7 +70,7 @@ __attribute__((target("avx512f,avx512bf16"))) double BF16Rounds(int64_t rounds) 
 }
 #endif
 
-// The best of tries that take so many seconds together.
+// Returns the highest result of calls of `one_try`, which are repeated for `seconds`.
 template <class Try>
 double Best(double seconds, Try one_try) {
   double best = 0;
@@ -109,7 +109,7 @@ void Write(Words* y, size_t n, uint64_t value) {
 void Copy(const Words* x, Words* y, size_t n) {
   for (size_t i = 0; i < n; ++i) {
     y[i] = x[i];
-    asm volatile("" ::: "memory");  // else it becomes a call of memcpy, which has stores of its own
+    asm volatile("" ::: "memory");  // keeps the loop from becoming a call of memcpy, which uses other stores
   }
 }
 
@@ -136,7 +136,7 @@ Bandwidth PeakBandwidth(Team* team, size_t array_bytes, double seconds) {
   std::vector<Words> x(n, Words{} + 1), y(n, Words{} + 2);
   std::vector<uint64_t> sums(static_cast<size_t>(team->threads()));
   const auto best = [&](double arrays, auto pass) {
-    // Small arrays are passed over often in one go, as the threads' start takes its time.
+    // Small arrays get many passes per start of the threads, because the start takes time.
     const int passes = static_cast<int>(std::clamp<size_t>((size_t{32} << 20) / (n * sizeof(Words)), 1, 1000));
     return Best(seconds, [&] {
       const double time = team->Run([&](int t) {

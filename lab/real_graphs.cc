@@ -58,10 +58,11 @@ Var Encoder(Tape* tape, Var x) {
   return y + MatMul(hidden, Weight(tape, "down", {4 * kWidth, kWidth}));
 }
 
-// Each product is one tile. The deepest tower, forth and back, takes about half of all the time: so it must never wait.
+// Each product is one tile. The forward and backward pass of the deepest tower take about half of the step's work, so a
+// schedule on two workers is good only if this tower never waits.
 Var Towers(Tape* tape) {
   constexpr int64_t kTowerBatch = 6, kTowerWidth = 128;
-  constexpr float kKeepsScale = 0.15f;  // through 42 layers
+  constexpr float kKeepsScale = 0.15f;  // deviation of the weights that keeps values' scale through 42 layers
   const Var x = Reshape(Embedded(tape, kTowerBatch, kTowerWidth), {kTowerBatch * kLength, kTowerWidth});
   constexpr int kDepths[] = {1, 1, 2, 2, 2, 3, 3, 42};
   Var sum;
@@ -90,7 +91,7 @@ void Train(Var loss, const Optimizer& optimizer, RealGraph* graph) {
   graph->options = {.fetch = {loss}, .update = {Var(optimizer.Minimize(loss, rate))}};
 }
 
-// Two layers have every kind of node that twelve have; 0: as many as the model has.
+// Records a model with `layers` layers; 0: the model's number. Two layers have all the kinds of node that twelve have.
 void RecordBenchModel(const char* name, int64_t layers, RealGraph* graph) {
   BenchModel model = *FindBenchModel(name);
   if (layers > 0) model.layers = layers;
@@ -142,7 +143,7 @@ std::unique_ptr<RealGraph> RecordRealGraph(const std::string& name) {
   const auto real = RealGraphs().find(name);
   (real != RealGraphs().end() ? real->second : CalibrationGraphs().at(name))(graph.get());
   const Program& program = graph->tape.program();
-  graph->tokens.reserve(program.inputs.size());  // feeds point into it
+  graph->tokens.reserve(program.inputs.size());  // feeds refer to the elements, which must not move
   for (const Node& node : program.nodes) {
     if (node.op != &kInputOp) continue;
     const InputSpec& input = program.inputs[node.attrs.as<SourceAttrs>().index];

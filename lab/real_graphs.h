@@ -1,11 +1,14 @@
-// Steps whose schedules are worth a look.
+// Records named training steps, whose schedules the scheduling commands and benchmarks run, measure and draw:
 //
-//   gpt2, bert, babygpt, charcpu, minilm-forward: as in lab/models.h; the last is a forward pass
-//
-//   transformer   the encoder-decoder Transformer's base model, 8 pairs of 64 tokens
-//   towers        8 chains of products side by side, of which one is far deeper: what begins late ends late
+//   gpt2, bert, babygpt, charcpu   the models of lab/models.h
+//   minilm-forward                 the forward pass of the model there
+//   transformer   the base model of the encoder-decoder Transformer, on 8 pairs of 64 tokens
+//   towers        8 independent chains of products; one is far deeper, so starting it late ends the step late
 //   lstm          an LSTM unrolled over 64 tokens, with attention over its outputs
-//   encoder       a Transformer block of the LSTM's width on the same tokens: what the recurrence costs in parallelism
+//   encoder       a Transformer block of the LSTM's width on the same tokens, to compare the parallelism of the two
+//
+//   const std::unique_ptr<RealGraph> graph = RecordRealGraph("gpt2");
+//   absl::StatusOr<Graph> compiled = Compile(graph->tape, graph->options);
 #ifndef WEFT_LAB_REAL_GRAPHS_H_
 #define WEFT_LAB_REAL_GRAPHS_H_
 
@@ -22,15 +25,15 @@ namespace weft {
 
 struct RealGraph {
   Tape tape;
-  CompileOptions options;       // of a step
-  std::vector<FeedPair> feeds;  // random tokens, and a small learning rate
-  std::vector<std::vector<int32_t>> tokens;
+  CompileOptions options;                    // what the step fetches and updates
+  std::vector<FeedPair> feeds;               // random tokens, and a small learning rate
+  std::vector<std::vector<int32_t>> tokens;  // what `feeds` refers to
 };
 
 std::vector<std::string> RealGraphNames();
-// Small ones, with the kinds and sizes of nodes that the models of lab/models.h have.
+// Smaller graphs whose nodes have the kinds and sizes of those in the models of lab/models.h.
 std::vector<std::string> CalibrationGraphNames();
-// `name` is one of either.
+// Records the graph called `name`, which must be in one of the two lists.
 std::unique_ptr<RealGraph> RecordRealGraph(const std::string& name);
 
 }  // namespace weft

@@ -44,8 +44,8 @@ struct WorkloadOptions {
   double cache_bytes = kCacheBytes;  // values touched within so many bytes are not read from memory again
   bool reuse = true;                 // false: without the edges that let values share bytes
 };
-// Measures a step on one worker. Also times the cases, on those of them that have at most as many workers as there are
-// cores; the runs take turns, so that all of them meet the same load of the machine.
+// Measures a step on one worker. Also runs each of `cases` that has at most as many workers as the machine has cores.
+// The runs take turns, so that all of them meet the same load of the machine.
 absl::StatusOr<Workload> MeasureWorkload(const WorkloadOptions& options, absl::Span<ScalingCase> cases = {});
 Workload WorkloadOf(const TaskList& tasks);
 TaskList ToTaskList(const Workload& workload);

@@ -1,3 +1,5 @@
+// Collects the figures of a timed run as JSON, which the script in schedule_page.html draws. Rows are lists without
+// keys, because a run has up to millions of tiles; the script's constants name their columns.
 #include "weft/lab/schedule_report.h"
 
 #include <algorithm>
@@ -19,11 +21,11 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr size_t kFreeNodes = 10;
-constexpr size_t kSimulatedNodes = 40;  // of those that could shorten the run most
+constexpr size_t kMaxSimulatedNodes = 40;  // a simulation takes time, so only the likeliest candidates get one
 
-// Microseconds, to the nanosecond.
+// Convert to microseconds, to the nanosecond.
 double Microseconds(int64_t nanoseconds) { return static_cast<double>(nanoseconds) * 1e-3; }
-double Rounded(double seconds) { return std::round(seconds * 1e9) * 1e-3; }  // to microseconds
+double Rounded(double seconds) { return std::round(seconds * 1e9) * 1e-3; }
 
 class Reporter {
  public:
@@ -68,7 +70,7 @@ class Reporter {
     return nodes;
   }
 
-  // Of each tile: worker, begin, duration, kernel call, 1 if it is on the critical path, and its part of the node.
+  // For each tile: worker, begin, duration, kernel call, 1 if it is on the critical path, and its part of the node.
   Json Slices() const {
     const std::vector<double> shares = TileShares(graph_);
     std::vector<char> critical(compiled_.tasks.size(), 0);
@@ -141,7 +143,8 @@ FreeNodes FindFreeNodes(const Graph& graph, absl::Span<const TileTime> tiles, co
   const SimulatedMachine machine = {.workers = workers};
   FreeNodes free = {.makespan = Simulate(compiled.schedule, costs, policy, machine).makespan};
 
-  // Those that bring most are likely among those with the largest parts of the workers' time and of the longest path.
+  // The calls that shorten the run most are likely among those with the largest share of the workers' time and of the
+  // critical path.
   const std::vector<double> seconds = CallSeconds(graph, tiles);
   std::vector<double> most(seconds.size());
   for (size_t s = 0; s < seconds.size(); ++s) most[s] = seconds[s] / workers;

@@ -1,5 +1,5 @@
-// A timed run as one HTML page that needs nothing else: where each tile ran, how busy the workers were, what was on the
-// critical path, memory over time against the plan, and which nodes would shorten the run most if they took no time.
+// Makes a self-contained HTML page about a timed run: where each tile ran, how busy the workers were, the critical
+// path, memory over time beside the plan, and the nodes that would shorten the run most if they took no time.
 //
 //   Runner runner(graph, &parameters, {.policy = &policy, .timed = true});
 //   ...
@@ -20,25 +20,24 @@ namespace weft {
 
 struct ReportOptions {
   std::string title;
-  const Policy* policy = &kCriticalPath;  // of the run
-  int workers = 1;                        // that it had
-  const Calibration* calibration =
-      nullptr;  // the estimates that measured times are compared with; null: the cost model
+  const Policy* policy = &kCriticalPath;     // the run's policy
+  int workers = 1;                           // the run's number of workers
+  const Calibration* calibration = nullptr;  // gives the estimates to compare with; null: the cost model does
 };
 
 std::string ScheduleReport(const Graph& graph, absl::Span<const TileTime> tiles, const ReportOptions& options);
 
-// A node whose time would make the run shorter by more than others' if it took none.
+// A kernel call, and the makespan of the run if the call took no time.
 struct FreeNode {
   uint32_t call = 0;
-  double seconds = 0;   // of its tiles together
-  double makespan = 0;  // without it, simulated on the same number of workers
+  double seconds = 0;   // the sum of its tiles' times
+  double makespan = 0;  // without the call, simulated on the same number of workers
 };
 struct FreeNodes {
-  double makespan = 0;          // of a simulation with all of them
-  std::vector<FreeNode> nodes;  // at most `count`, what shortens the run most first
+  double makespan = 0;          // of a simulation with all kernel calls
+  std::vector<FreeNode> nodes;  // at most `count`; the one that shortens the run most comes first
 };
-// The policy is one that has a queue.
+// Finds the kernel calls that would shorten the run most. `policy` must have a queue.
 FreeNodes FindFreeNodes(const Graph& graph, absl::Span<const TileTime> tiles, const Policy& policy, int workers,
                         size_t count);
 

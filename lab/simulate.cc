@@ -1,3 +1,5 @@
+// Simulates from event to event: idle workers take tasks from the policy's queue, then time advances until the first
+// running task ends. All rates are constant between two events.
 #include "weft/lab/simulate.h"
 
 #include <algorithm>
@@ -9,18 +11,20 @@
 namespace weft {
 namespace {
 
+// The task that a worker runs.
 struct Running {
   std::optional<uint32_t> task;
-  double left = 0;    // seconds, if it had the machine to itself
-  double memory = 0;  // the part of them in which it waits for memory
+  double left = 0;    // remaining seconds if the task had the machine to itself
+  double memory = 0;  // the fraction of its time in which it waits for memory
 
   double Stretch(double longer) const { return 1 + memory * (longer - 1); }
 };
 
-// By how much those that run wait longer for their bytes, so that together they get what the machine has.
+// Returns the factor by which running tasks wait longer for memory, so that together they use at most the machine's
+// bandwidth.
 double Waiting(const std::vector<Running>& workers, const SimulatedMachine& machine) {
   double longer = 1;
-  for (int round = 0; round < 50; ++round) {  // Newton's method: the bytes wanted fall as this rises, ever slower
+  for (int round = 0; round < 50; ++round) {  // Newton's method; the bandwidth wanted is convex and falls with `longer`
     double wanted = 0, slope = 0;
     for (const Running& worker : workers) {
       if (!worker.task || worker.memory == 0) continue;
@@ -57,7 +61,7 @@ Simulation Simulate(const Schedule& schedule, absl::Span<const TaskCost> costs, 
     for (const Running& worker : workers) {
       if (worker.task) step = std::min(step, worker.left * worker.Stretch(longer));
     }
-    WEFT_CHECK(step < std::numeric_limits<double>::infinity());  // a policy that holds back all that is ready
+    WEFT_CHECK(step < std::numeric_limits<double>::infinity());  // else the policy holds back all ready tasks
     result.makespan += step;
     for (size_t w = 0; w < workers.size(); ++w) {
       Running& worker = workers[w];
@@ -77,8 +81,8 @@ Simulation Simulate(const Schedule& schedule, absl::Span<const TaskCost> costs, 
 
 CriticalPath FindCriticalPath(const Schedule& schedule, absl::Span<const TaskCost> costs) {
   constexpr uint32_t kNone = 0xffffffff;
-  std::vector<double> begin(schedule.size(), 0);         // the earliest, by task
-  std::vector<uint32_t> before(schedule.size(), kNone);  // the last one that it waits for
+  std::vector<double> begin(schedule.size(), 0);         // the earliest start, by task
+  std::vector<uint32_t> before(schedule.size(), kNone);  // the predecessor that ends last, by task
   CriticalPath path;
   uint32_t last = kNone;
   for (uint32_t task : SerialOrder(schedule)) {

@@ -1,4 +1,4 @@
-// What a schedule would take on another number of workers: a simulation of the same tasks under the same policy.
+// Simulates a schedule on any number of workers: the same tasks under the same policy, with given costs.
 //
 //   const Simulation run = Simulate(graph.compiled().schedule, costs, kCriticalPath, {.workers = 64});
 //   std::printf("%.1f ms\n", run.makespan * 1e3);
@@ -15,32 +15,33 @@
 namespace weft {
 
 struct TaskCost {
-  double seconds = 0;  // alone on one worker
-  double bytes = 0;    // that it reads from memory or writes to it
+  double seconds = 0;  // duration if the task has the machine to itself
+  double bytes = 0;    // bytes read from memory or written to it
 };
 
 struct SimulatedMachine {
   int workers = 1;
-  double task_seconds = 0.1e-6;  // to begin a task
-  // Bytes a second, of one worker and of all together. What all want above that makes each wait for its bytes longer.
+  double task_seconds = 0.1e-6;  // overhead of starting a task
+  // Bytes a second of one worker, and of all together. If the running tasks want more, each waits longer for its bytes.
   double worker_bandwidth = std::numeric_limits<double>::infinity();
   double bandwidth = std::numeric_limits<double>::infinity();
 };
 
 struct Simulation {
-  double makespan = 0;  // seconds
-  double busy = 0;      // seconds that workers were at tasks, together
-  double utilization = 0;
+  double makespan = 0;     // seconds
+  double busy = 0;         // seconds that workers spent on tasks, added up
+  double utilization = 0;  // busy / (workers * makespan)
 };
 
-// `costs` has one for each task; the policy is one that has a queue.
+// `costs`: one for each task. `policy` must have a queue.
 Simulation Simulate(const Schedule& schedule, absl::Span<const TaskCost> costs, const Policy& policy,
                     const SimulatedMachine& machine);
 
-// What no number of workers and no policy goes below: the tasks of the longest path of those that wait for each other.
+// The longest path of tasks that wait for each other: a lower bound of the makespan for any policy and any number of
+// workers.
 struct CriticalPath {
   double seconds = 0;
-  std::vector<uint32_t> tasks;  // in their order
+  std::vector<uint32_t> tasks;  // in the order in which they run
 };
 CriticalPath FindCriticalPath(const Schedule& schedule, absl::Span<const TaskCost> costs);
 

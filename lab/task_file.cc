@@ -11,25 +11,25 @@ namespace weft {
 namespace {
 
 constexpr size_t kMaxTasks = 100'000'000;
-constexpr double kMaxSeconds = 1e6, kMaxBytes = 1e15;  // of a task
-constexpr size_t kShown = 60;                          // characters of what was got
+constexpr double kMaxSeconds = 1e6, kMaxBytes = 1e15;  // of one task
+constexpr size_t kMaxShown = 60;                       // characters of a wrong value that an error shows
 
 std::string Shown(const nlohmann::json& value) {
   std::string text = value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  if (text.size() > kShown) text = text.substr(0, kShown) + "...";
+  if (text.size() > kMaxShown) text = text.substr(0, kMaxShown) + "...";
   return text;
 }
 
-// A number from 0 to `most`, also where there is none and none is needed; else -1.
-double Number(const nlohmann::json& task, const char* key, double most, bool needed) {
+// Returns the number `key` of `task` if it is in 0 .. max, else -1. A missing number is 0 unless it is `needed`.
+double Number(const nlohmann::json& task, const char* key, double max, bool needed) {
   const auto it = task.find(key);
   if (it == task.end()) return needed ? -1 : 0;
   if (!it->is_number()) return -1;
   const double value = it->get<double>();
-  return value >= 0 && value <= most ? value : -1;
+  return value >= 0 && value <= max ? value : -1;
 }
 
-// The first key of `object` that is none of `known`, or "".
+// Returns the first key of `object` that is not in `known`, or "".
 std::string UnknownKey(const nlohmann::json& object, std::initializer_list<const char*> known) {
   for (const auto& [key, value] : object.items()) {
     if (std::find(known.begin(), known.end(), key) == known.end()) return key;

@@ -1,11 +1,12 @@
-// Tasks as a file, to be simulated again later or elsewhere; anybody's, not only those of a compiled graph.
+// Reads and writes lists of tasks as JSON, so that they can be simulated again or elsewhere. The tasks need not come
+// from a compiled graph.
 //
 //   {"weft_tasks": 1,
 //    "tasks": [{"name": "load", "seconds": 1e-3, "bytes": 4e6}, {"name": "add", "seconds": 2e-4}],
 //    "edges": [[0, 1]]}
 //
-// An edge leads from a task to one that waits for it and stands after it in the list. "bytes" are those that the task
-// reads from memory or writes to it; they and the name may be left out.
+// An edge leads from a task to one that waits for it, which must be later in the list. "bytes" counts what the task
+// reads from memory and writes to it. "bytes" and "name" are optional.
 #ifndef WEFT_LAB_TASK_FILE_H_
 #define WEFT_LAB_TASK_FILE_H_
 
@@ -28,10 +29,11 @@ struct TaskList {
   Schedule schedule() const;
 };
 
-// InvalidArgument that says where, if the text is no such file; `from` is named in it.
+// Parses the contents of such a file. Returns InvalidArgument, with `from` and the place in the file, if the text is
+// malformed.
 absl::StatusOr<TaskList> ParseTasks(const std::string& text, const std::string& from);
 std::string PrintTasks(const TaskList& tasks);
-// With joins as tasks of 0 seconds. Names and costs are by task of the schedule.
+// Returns the tasks of `schedule`, with joins as tasks of 0 seconds. `names` and `costs` have one entry for each task.
 TaskList ListTasks(const Schedule& schedule, absl::Span<const std::string> names, absl::Span<const TaskCost> costs);
 
 }  // namespace weft

@@ -1,4 +1,7 @@
-// A few threads that do one thing at a time, together.
+// A Team is a fixed set of threads that run one function at a time together, for measuring peaks and baselines.
+//
+//   Team team(2);
+//   const double seconds = team.Run([](int thread) { ... });
 #ifndef WEFT_LAB_TEAM_H_
 #define WEFT_LAB_TEAM_H_
 
@@ -35,10 +38,11 @@ class Team {
 
   int threads() const { return static_cast<int>(others_.size()) + 1; }
 
-  // Calls work(thread) on every thread; the caller is thread 0. Returns the seconds until all have ended.
+  // Calls work(thread) on every thread; the caller is thread 0. Returns the seconds until all have finished.
   double Run(const std::function<void(int)>& work) {
     work_ = work;
-    const Clock::time_point start = Clock::now();  // not later: others may begin while this thread is not running
+    const Clock::time_point start =
+        Clock::now();  // before the barrier: others may start while this thread is descheduled
     start_.arrive_and_wait();
     work_(0);
     end_.arrive_and_wait();

@@ -12,7 +12,8 @@
 namespace weft {
 namespace {
 
-// How many bytes of the arena somebody uses; what two use, as an output in place of its input, counts once.
+// Counts the bytes of the arena that are in use. Bytes that several values use, such as an output that replaces its
+// input, count once.
 class Coverage {
  public:
   void Add(size_t offset, size_t size, int times) {
@@ -27,7 +28,7 @@ class Coverage {
   int64_t bytes() const { return bytes_; }
 
  private:
-  using Users = std::map<size_t, int>;  // from an offset to the next one
+  using Users = std::map<size_t, int>;  // the number of users of the bytes from each offset to the next
 
   Users::iterator Split(size_t offset) {
     const auto next = users_.upper_bound(offset);
@@ -39,7 +40,7 @@ class Coverage {
   int64_t bytes_ = 0;
 };
 
-// Sums of changes, at the moments where they are not zero.
+// Returns the running sums of `changes`, at the times where the sum changes.
 std::map<int64_t, int64_t> Levels(const std::map<int64_t, int64_t>& changes) {
   std::map<int64_t, int64_t> levels;
   int64_t level = 0;
@@ -53,7 +54,7 @@ std::map<int64_t, int64_t> Levels(const std::map<int64_t, int64_t>& changes) {
 
 Timeline::Timeline(const Graph& graph, absl::Span<const TileTime> tiles)
     : graph_(graph.compiled()), tiles_(tiles), periods_(graph_.schedule.size()), ready_(graph_.schedule.size(), 0) {
-  WEFT_CHECK(tiles.size() == graph_.tiles.size());  // of a run with RunnerOptions::timed
+  WEFT_CHECK(tiles.size() == graph_.tiles.size());  // the run must have had RunnerOptions::timed
   for (const TileTime& tile : tiles) {
     workers_ = std::max(workers_, tile.worker + 1);
     end_ = std::max(end_, tile.end);
@@ -110,7 +111,7 @@ std::map<int64_t, int64_t> Timeline::LiveBytes() const {
       read.end = std::max(read.end, call.end);
     }
   }
-  std::multimap<int64_t, std::pair<size_t, int>> changes;  // when a value, by number, begins (1) or ceases (-1) to live
+  std::multimap<int64_t, std::pair<size_t, int>> changes;  // time → a value, and 1 or -1: it begins or ceases to live
   for (size_t v = 0; v < live.size(); ++v) {
     if (live[v].begin < 0 || graph_.places[v].kind != Place::Kind::kArena) continue;
     changes.insert({live[v].begin, {v, 1}});

@@ -1,10 +1,10 @@
-// When the tasks of a timed run could begin, began and ended, and what held it up.
+// Timeline tells when each task of a timed run was ready, began and ended, and which tasks were on the critical path.
 //
 //   Runner runner(graph, &parameters, {.timed = true});
 //   ...
 //   const Timeline timeline(graph, runner.tile_times());
 //
-// Times are nanoseconds since the run began.
+// All times are nanoseconds since the run began.
 #ifndef WEFT_LAB_TIMELINE_H_
 #define WEFT_LAB_TIMELINE_H_
 
@@ -24,19 +24,21 @@ struct Period {
 
 class Timeline {
  public:
-  // Both must outlive it.
+  // `graph` and `tiles` must outlive the timeline.
   Timeline(const Graph& graph, absl::Span<const TileTime> tiles);
 
   int workers() const { return workers_; }
   int64_t end() const { return end_; }
-  // By task: from its first tile's beginning to its last one's end; of a join, when the last that it waits for ended.
+  // When the task ran: from the start of its first kernel call's tile to the end of its last one's. A join takes no
+  // time.
   const Period& period(uint32_t task) const { return periods_[task]; }
-  int64_t ready(uint32_t task) const { return ready_[task]; }  // when the last that it waits for ended
-  // The tasks of the longest path of this run's times, in their order, without joins.
+  int64_t ready(uint32_t task) const { return ready_[task]; }  // when the last task that it waits for ended
+  // The tasks of the longest path by this run's times, in order, without joins.
   const std::vector<uint32_t>& critical_path() const { return critical_path_; }
 
-  // What a figure is from a moment on, by moment: tasks that are ready and not begun, and bytes of the arena that hold
-  // a live value, from the first tile of who makes it to the last of who reads it or a view of it.
+  // Levels over time: each key is the time from which on the level is the value. ReadyTasks counts tasks that are ready
+  // and not begun. LiveBytes counts the bytes of the arena that hold a live value. A value lives from the first tile
+  // that writes it to the last that reads it or a view of it.
   std::map<int64_t, int64_t> ReadyTasks() const;
   std::map<int64_t, int64_t> LiveBytes() const;
 

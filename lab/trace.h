@@ -1,4 +1,4 @@
-// A run as a Chrome trace, which ui.perfetto.dev and chrome://tracing open.
+// Writes a timed run as a Chrome trace, which ui.perfetto.dev and chrome://tracing display.
 //
 //   Runner runner(graph, &parameters, {.timed = true});
 //   ...

@@ -6,7 +6,7 @@
 namespace weft {
 namespace {
 
-// Fisher and Yates; takes the numbers from `next` on.
+// Shuffles `items` (Fisher and Yates) with the stream's numbers from `next` on, and advances `next`.
 template <class T>
 void ShuffleWith(const RandomStream& random, uint64_t* next, std::vector<T>* items) {
   for (size_t left = items->size(); left > 1; --left)
@@ -18,7 +18,8 @@ void ShuffleWith(const RandomStream& random, uint64_t* next, std::vector<T>* ite
 std::vector<int64_t> BucketLengths(absl::Span<const int64_t> lengths, absl::Span<const int64_t> held_out,
                                    const BucketOptions& options) {
   const auto bucket_of = [&](int64_t length) {
-    const int64_t rounded = std::max<int64_t>((length + options.step - 1) / options.step, 1) * options.step;
+    const int64_t multiples = std::max<int64_t>((length + options.multiple - 1) / options.multiple, 1);
+    const int64_t rounded = multiples * options.multiple;
     return options.longest > 0 ? std::min(rounded, options.longest) : rounded;
   };
   std::map<int64_t, int64_t> counts;  // by bucket length

@@ -1,4 +1,4 @@
-// Buckets: examples of similar length in batches of few shapes, in another order each epoch.
+// Groups examples of similar length into buckets, so that batches have few shapes, and shuffles the batches each epoch.
 //
 //   const std::vector<int64_t> lengths = BucketLengths(lengths_of_examples, {.rows = 64});   // a program for each
 //   BucketBatches batches(lengths, lengths_of_examples, 64);
@@ -17,13 +17,13 @@
 namespace weft {
 
 struct BucketOptions {
-  int64_t rows = 1;     // of a batch
-  int64_t step = 8;     // lengths are multiples of it
-  int64_t longest = 0;  // but none is above this, which no example exceeds; 0: no limit
+  int64_t rows = 1;      // of a batch
+  int64_t multiple = 8;  // bucket lengths are multiples of this, except the longest
+  int64_t longest = 0;   // the longest bucket, which no example exceeds; 0: no limit
 };
-// The lengths of buckets for examples of these lengths, rising: multiples of `step`, without those that less than half
-// a batch of examples would be in, which the next longer one takes. Examples that are held out for validation change
-// none of these; if one is longer than all, there is one bucket more.
+// Returns the lengths of buckets for examples of these lengths, in rising order. A bucket with less than half a batch
+// of examples is merged into the next longer one. `held_out`, the lengths of validation examples, changes none of
+// these, but adds a bucket if one of them is longer than all.
 std::vector<int64_t> BucketLengths(absl::Span<const int64_t> lengths, absl::Span<const int64_t> held_out,
                                    const BucketOptions& options);
 
@@ -32,16 +32,17 @@ struct BucketBatch {
   absl::Span<const int32_t> examples;  // at most `rows`; fewer in a bucket's last batch
 };
 
-// The batches of an epoch: each example once, in the shortest bucket that holds it.
+// The batches of an epoch. They have each example once, in the shortest bucket that holds it.
 class BucketBatches {
  public:
-  // No example may be longer than the last bucket.
+  // `buckets`: the buckets' lengths, rising. `lengths`: the examples' lengths, none above the last bucket's.
   BucketBatches(absl::Span<const int64_t> buckets, absl::Span<const int64_t> lengths, int64_t rows);
 
   int64_t size() const { return static_cast<int64_t>(batches_.size()); }
-  BucketBatch operator[](int64_t index) const;  // in the order of the last AtStep; else in that of the data
-  // The batch of a step of training: each epoch of size() steps has the batches in an order of its own, in which the
-  // examples of each bucket are, too. It depends on seed and step alone.
+  // Returns a batch in the order of the last AtStep or, before the first, in the order of the data.
+  BucketBatch operator[](int64_t index) const;
+  // Returns the batch of a training step. An epoch has size() steps; each epoch shuffles the examples of each bucket
+  // and the batches. The result depends on `seed` and `step` alone.
   BucketBatch AtStep(uint64_t seed, int64_t step);
 
  private:

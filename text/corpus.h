@@ -1,4 +1,4 @@
-// A text as token ids, split for training and validation, and its batches.
+// Reads texts, and samples training and validation batches from a text's tokens.
 //
 //   WEFT_ASSIGN_OR_RETURN(const std::string text, ReadText("shakespeare.txt"));
 //   WEFT_ASSIGN_OR_RETURN(const TokenCorpus corpus, TokenCorpus::Create(ids, /*context=*/64));
@@ -18,15 +18,16 @@
 
 namespace weft {
 
-// The text of a file, which gzip may have compressed. NotFound if it is missing; InvalidArgument, naming it, if it is a
-// folder, empty or not UTF-8.
+// Returns the text of a file, decompressed if it is gzip's. Returns NotFound if the file is missing, and
+// InvalidArgument, with the path, if it is a folder, empty or not UTF-8.
 absl::StatusOr<std::string> ReadText(const std::string& path);
-// Its lines, without their ends ("\n" or "\r\n").
+// Returns the lines of such a file without their ends ("\n" or "\r\n").
 absl::StatusOr<std::vector<std::string>> ReadLines(const std::string& path);
-// A text's tokens, line by line: an error begins with "PATH, line 7".
+// Returns the tokens of all lines of `text`. An error begins with "PATH, line 7".
 absl::StatusOr<std::vector<int32_t>> EncodeText(const std::string& path, absl::string_view text,
                                                 const Tokenizer& tokenizer);
-// The King James Bible, one verse a line, from Debian's package bible-kjv. NotFound if that is not installed.
+// Returns the King James Bible, one verse a line, from Debian's package bible-kjv, or NotFound if that is not
+// installed.
 absl::StatusOr<std::string> ReadKingJamesBible();
 
 enum class CorpusPart : uint8_t { kTrain, kValidation };
@@ -37,14 +38,15 @@ struct TokenBatch {  // [B, T], row by row; targets are the tokens one position 
 
 class TokenCorpus {
  public:
-  // The last tenth is for validation. InvalidArgument if a part has no more tokens than `context`.
+  // Uses the last tenth of `tokens` for validation. Returns InvalidArgument unless each of the two parts has more than
+  // `context` tokens.
   static absl::StatusOr<TokenCorpus> Create(std::vector<int32_t> tokens, int64_t context);
-  // With a text of its own for validation.
+  // Uses a separate text for validation.
   static absl::StatusOr<TokenCorpus> Create(std::vector<int32_t> train, absl::Span<const int32_t> validation,
                                             int64_t context);
 
-  // `rows` windows that begin anywhere in the part. They depend on the part, `random`'s seed and step, and the batch's
-  // number within the step: a sampler without state, so a resumed run continues where it was.
+  // Fills `out` with `rows` windows that begin at random positions of `part`. They depend only on the part, on
+  // `random`'s seed and step, and on `batch`, the batch's number within the step. So a resumed run draws the same ones.
   void Sample(CorpusPart part, int64_t rows, RandomStream random, int64_t batch, TokenBatch* out) const;
 
   absl::Span<const int32_t> tokens(CorpusPart part) const;
@@ -56,7 +58,7 @@ class TokenCorpus {
 
   std::vector<int32_t> tokens_;
   int64_t context_;
-  size_t cut_;  // where validation begins
+  size_t cut_;  // the index of the first validation token
 };
 
 }  // namespace weft

@@ -15,7 +15,7 @@ namespace weft {
 
 bool IsGzip(absl::string_view bytes) { return absl::StartsWith(bytes, "\x1f\x8b"); }
 
-absl::StatusOr<std::string> Gunzip(absl::string_view bytes, size_t most) {
+absl::StatusOr<std::string> Gunzip(absl::string_view bytes, size_t max_bytes) {
   constexpr int kGzipWindow = 16 + MAX_WBITS;
   z_stream stream = {};
   if (inflateInit2(&stream, kGzipWindow) != Z_OK) return absl::ResourceExhaustedError("no memory to decompress");
@@ -23,7 +23,7 @@ absl::StatusOr<std::string> Gunzip(absl::string_view bytes, size_t most) {
   std::array<char, 1 << 16> buffer;
   int result = Z_OK;
   while (result != Z_STREAM_END || bytes.find_first_not_of('\0') != absl::string_view::npos) {
-    if (result == Z_STREAM_END) inflateReset(&stream);  // a file may have several parts, one after the other
+    if (result == Z_STREAM_END) inflateReset(&stream);  // a file may consist of several members
     const size_t taken = std::min<size_t>(bytes.size(), std::numeric_limits<uInt>::max());
     stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
     stream.avail_in = static_cast<uInt>(taken);
@@ -32,9 +32,9 @@ absl::StatusOr<std::string> Gunzip(absl::string_view bytes, size_t most) {
     result = inflate(&stream, Z_NO_FLUSH);
     bytes.remove_prefix(taken - stream.avail_in);
     text.append(buffer.data(), buffer.size() - stream.avail_out);
-    const bool too_long = text.size() > most;
+    const bool too_long = text.size() > max_bytes;
     if (!too_long && (result == Z_OK || result == Z_STREAM_END)) continue;
-    const std::string reason = too_long ? absl::StrCat("it has more than the ", most, " that are allowed")
+    const std::string reason = too_long ? absl::StrCat("it has more than the ", max_bytes, " that are allowed")
                                : result == Z_BUF_ERROR ? "it is cut off"
                                : stream.msg != nullptr ? stream.msg
                                                        : "damaged";

@@ -1,4 +1,4 @@
-// Files compressed with gzip, read by zlib.
+// Reads files that gzip has compressed.
 #ifndef WEFT_TEXT_GZIP_H_
 #define WEFT_TEXT_GZIP_H_
 
@@ -10,14 +10,14 @@
 
 namespace weft {
 
-// Whether a file's bytes begin as gzip's do.
+// Reports whether `bytes` begin with gzip's magic number.
 bool IsGzip(absl::string_view bytes);
-// What they decompress to: all parts, one after the other. Zeros after the last are padding. InvalidArgument if they
-// are damaged or cut off, or decompress to more than `most` bytes.
+// Decompresses all members of a gzip file; zeros after the last are padding. Returns InvalidArgument if the bytes are
+// damaged or truncated, or decompress to more than `max_bytes`: 4 GiB, lest a small file fill the memory.
 inline constexpr size_t kMaxDecompressed = size_t{4} << 30;
-absl::StatusOr<std::string> Gunzip(absl::string_view bytes, size_t most = kMaxDecompressed);
+absl::StatusOr<std::string> Gunzip(absl::string_view bytes, size_t max_bytes = kMaxDecompressed);
 
-// A file's bytes, decompressed if they are gzip's, up to kMaxDecompressed; errors name the file.
+// Returns a file's bytes, decompressed if they are gzip's. Errors begin with the path.
 absl::StatusOr<std::string> ReadMaybeGzip(const std::string& path);
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// Texts with labels: "a text<TAB>its label", one a line.
+// Reads texts with labels from a file with one "text<TAB>label" a line.
 //
 //   WEFT_ASSIGN_OR_RETURN(const LabelledText train, ReadLabelledText("train.tsv"));
 //   const std::vector<std::string> names = LabelNames(train);
@@ -20,13 +20,13 @@ struct LabelledText {
   TextLines text;
   std::vector<std::string> labels;
 };
-// The label is what follows a line's last tab. InvalidArgument, with file and line, where there is no tab, no text or
-// no label.
+// Reads such a file. The label follows the line's last tab. Returns InvalidArgument, with file and line, if a line has
+// no tab, no text or no label.
 absl::StatusOr<LabelledText> ReadLabelledText(const std::string& path);
 
-// The different labels: by value if all are whole numbers, else by their bytes.
+// Returns the distinct labels, sorted by value if all are whole numbers, else by their bytes.
 std::vector<std::string> LabelNames(const LabelledText& text);
-// Of each line, its label's place in `names`. InvalidArgument, with file and line, for a label that is not in the set.
+// Returns for each line the index of its label in `names`, or InvalidArgument, with file and line, for another label.
 absl::StatusOr<std::vector<int32_t>> LabelIds(const LabelledText& text, absl::Span<const std::string> names);
 
 }  // namespace weft

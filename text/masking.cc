@@ -21,7 +21,7 @@ void MaskTokens(const std::vector<bool>& may, int64_t rows, const MaskingOptions
       if (may[i]) places.push_back(static_cast<int32_t>(i));
     }
     const size_t chosen = std::min(count, places.size());
-    uint64_t next = row * 4 * count;  // three numbers for each, and one to spare
+    uint64_t next = row * 4 * count;  // each target has four random numbers, of which it uses three
     for (size_t i = 0; i < chosen; ++i, next += 4) {
       std::swap(places[i], places[i + random.Below(places.size() - i, next)]);
       int32_t& token = tokens[static_cast<size_t>(places[i])];

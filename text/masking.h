@@ -1,5 +1,5 @@
-// What a masked-language model is trained on (Devlin et al., 2019, 3.1): of each row some tokens are to be guessed. Of
-// these 80% are hidden by the mask token, 10% are replaced by any token, and 10% stay as they are.
+// Masks tokens to train a masked-language model (Devlin et al. 2019, 3.1). Some tokens of each row are chosen as
+// targets. Of these, 80% are replaced by the mask token, 10% by a random token, and 10% stay unchanged.
 #ifndef WEFT_TEXT_MASKING_H_
 #define WEFT_TEXT_MASKING_H_
 
@@ -12,19 +12,19 @@
 namespace weft {
 
 struct MaskingOptions {
-  int64_t count = 1;  // tokens of a row that are chosen; fewer where a row has fewer
-  int32_t mask = 0;   // the mask token
+  int64_t count = 1;  // targets per row; fewer if a row has fewer tokens to choose from
+  int32_t mask = 0;   // the mask token's id
   int64_t vocabulary = 0;
 };
 
 struct MaskedPositions {         // [B, count], row by row
-  std::vector<int32_t> places;   // in tokens [B, T], from 0 to B·T - 1; 0 where there is nothing to guess
-  std::vector<int32_t> targets;  // the token that was there; -100 where there is nothing to guess
-  int64_t chosen = 0;            // how many there are to guess
+  std::vector<int32_t> places;   // indices into tokens [B, T], from 0 to B·T - 1; 0 for unused entries
+  std::vector<int32_t> targets;  // the original token; -100 for unused entries
+  int64_t chosen = 0;            // the number of entries that are used
 };
 
-// Chooses among the tokens that `may` allows, as many as options.count of each row, and changes them. What is drawn
-// depends on `random`'s seed and step, and on the row's number.
+// Chooses up to options.count targets in each row, among the tokens for which `may` is true, and masks them in
+// `tokens`. The choice depends on `random`'s seed and step and on the row's number alone.
 void MaskTokens(const std::vector<bool>& may, int64_t rows, const MaskingOptions& options, RandomStream random,
                 absl::Span<int32_t> tokens, MaskedPositions* out);
 

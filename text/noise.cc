@@ -2,12 +2,12 @@
 
 namespace weft {
 
-void AddNoise(absl::Span<int32_t> tokens, double part, int64_t vocabulary, RandomStream random,
+void AddNoise(absl::Span<int32_t> tokens, double probability, int64_t vocabulary, RandomStream random,
               const std::vector<bool>& may) {
-  if (part <= 0) return;
+  if (probability <= 0) return;
   random.stream = kNoiseStream;
   for (size_t i = 0; i < tokens.size(); ++i) {
-    if ((!may.empty() && !may[i]) || static_cast<double>(random.Uniform(2 * i)) >= part) continue;
+    if ((!may.empty() && !may[i]) || static_cast<double>(random.Uniform(2 * i)) >= probability) continue;
     tokens[i] = static_cast<int32_t>(random.Below(static_cast<uint64_t>(vocabulary), 2 * i + 1));
   }
 }

@@ -1,5 +1,5 @@
-// Noise for the inputs of training, against the mismatch of training, where a model sees true texts, and use, where it
-// sees its own.
+// Adds noise to training inputs. In training a model sees true texts, in use its own output; noise reduces the
+// mismatch.
 #ifndef WEFT_TEXT_NOISE_H_
 #define WEFT_TEXT_NOISE_H_
 
@@ -11,9 +11,9 @@
 
 namespace weft {
 
-// Replaces each token, with probability `part`, by one drawn from 0 .. vocabulary - 1. Those that `may` does not
-// allow stay; an empty `may` allows all.
-void AddNoise(absl::Span<int32_t> tokens, double part, int64_t vocabulary, RandomStream random,
+// Replaces each token with the given probability by a random one in 0 .. vocabulary - 1. A token for which `may` is
+// false stays unchanged; an empty `may` allows all tokens.
+void AddNoise(absl::Span<int32_t> tokens, double probability, int64_t vocabulary, RandomStream random,
               const std::vector<bool>& may = {});
 
 }  // namespace weft

@@ -46,7 +46,7 @@ absl::StatusOr<std::vector<int32_t>> EncodeLine(const TextLines& text, size_t in
   if (ids->size() > room && !limits.truncate) {
     return absl::InvalidArgumentError(absl::StrCat(place, ": ", ids->size(), " tokens, but the context of ",
                                                    limits.context, " has room for ", room,
-                                                   "; pass --truncate to cut such lines, or a larger --context"));
+                                                   "; truncate such lines, or choose a larger context"));
   }
   if (ids->size() > room) ids->resize(room);
   return ids;
@@ -77,7 +77,7 @@ void PairRows::Fill(absl::Span<const SentencePair> pairs, absl::Span<const int32
   is_text.assign(size, false);
   source_lengths.assign(static_cast<size_t>(rows), 0);
   sources = targets = 0;
-  size_t at = 0;  // where a row begins
+  size_t at = 0;  // the index of the row's first element
   for (size_t row = 0; row < examples.size(); ++row, at += static_cast<size_t>(length)) {
     const SentencePair& pair = pairs[static_cast<size_t>(examples[row])];
     std::copy(pair.source.begin(), pair.source.end(), &source[at]);
@@ -93,10 +93,10 @@ void PairRows::Fill(absl::Span<const SentencePair> pairs, absl::Span<const int32
   }
 }
 
-void PairRows::Replace(absl::Span<const int32_t> said, double part, RandomStream random) {
+void PairRows::Replace(absl::Span<const int32_t> predicted, double probability, RandomStream random) {
   random.stream = kScheduledSamplingStream;
   for (size_t i = 1; i < input.size(); ++i) {
-    if (is_text[i] && static_cast<double>(random.Uniform(i)) < part) input[i] = said[i - 1];
+    if (is_text[i] && static_cast<double>(random.Uniform(i)) < probability) input[i] = predicted[i - 1];
   }
 }
 

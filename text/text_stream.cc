@@ -11,9 +11,9 @@ namespace weft {
 namespace {
 
 constexpr char kReplacement[] = "\xEF\xBF\xBD";  // U+FFFD
-constexpr size_t kMaxCharacter = 4;              // bytes
+constexpr size_t kMaxCharacterBytes = 4;
 
-// Whether more bytes could make a character of these, which are none.
+// Reports whether `bytes`, which are no character, are the beginning of one.
 bool BeginsCharacter(absl::string_view bytes) {
   const auto lead = static_cast<uint8_t>(bytes[0]);
   const size_t wanted = lead >= 0xC2 && lead <= 0xDF   ? 2
@@ -24,7 +24,7 @@ bool BeginsCharacter(absl::string_view bytes) {
          std::all_of(bytes.begin() + 1, bytes.end(), [](char c) { return (static_cast<uint8_t>(c) & 0xC0) == 0x80; });
 }
 
-// How many bytes at the end of `text` are the beginning of `stop`.
+// Returns the number of bytes at the end of `text` that may begin `stop`.
 size_t BeginningAtEnd(absl::string_view text, absl::string_view stop) {
   for (size_t n = std::min(text.size(), stop.size()); n > 0; --n) {
     if (absl::EndsWith(text, stop.substr(0, n))) return n;
@@ -46,8 +46,8 @@ absl::StatusOr<std::string> TextStream::Add(int32_t token) {
   const absl::Span<const int32_t> ids(ids_);
   WEFT_ASSIGN_OR_RETURN(const std::string before, tokenizer_.Decode(ids.first(known_)));
   WEFT_ASSIGN_OR_RETURN(const std::string after, tokenizer_.Decode(ids));
-  // Some tokenizers write U+FFFD for the bytes of a character that is not whole yet.
-  if (absl::EndsWith(after, kReplacement) && ids_.size() - known_ < kMaxCharacter) return std::string();
+  // Some tokenizers decode an incomplete character as U+FFFD.
+  if (absl::EndsWith(after, kReplacement) && ids_.size() - known_ < kMaxCharacterBytes) return std::string();
   bytes_ += absl::StartsWith(after, before) ? after.substr(before.size()) : after;
   ids_.erase(ids_.begin(), ids_.begin() + static_cast<std::ptrdiff_t>(known_));
   known_ = ids_.size();

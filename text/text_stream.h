@@ -1,4 +1,4 @@
-// The text of tokens that come one after the other, given out as soon as it is certain.
+// TextStream decodes tokens that arrive one by one, and returns text as soon as later tokens cannot change it.
 //
 //   TextStream stream(tokenizer, prompt_ids, {.stop = "\n\n"});
 //   for (each new token) Write(*stream.Add(token));
@@ -19,25 +19,25 @@ namespace weft {
 
 class TextStream {
  public:
-  // `prompt` is what the tokens continue, as a token's text may depend on the one before it. Where `stop` is not empty,
-  // the text ends before it. The tokenizer outlives the stream.
+  // `prompt`: the tokens before the first one, because a token's text may depend on the token before it.
+  // `stop`: unless empty, the text ends where this string begins. `tokenizer` must outlive the stream.
   TextStream(const Tokenizer& tokenizer, absl::Span<const int32_t> prompt, std::string stop = "");
 
-  // What is certain after one more token: whole characters that don't begin the stop. Bytes that are no UTF-8 become
-  // U+FFFD.
+  // Adds a token. Returns the whole characters that are certain now; those that may begin the stop string are held
+  // back. Bytes that are not UTF-8 become U+FFFD.
   absl::StatusOr<std::string> Add(int32_t token);
-  // What was held back until the end.
+  // Returns the text that is held back.
   std::string Finish();
-  bool stopped() const { return stopped_; }  // the stop has come: nothing follows
+  bool stopped() const { return stopped_; }  // true once the stop string has occurred; no text follows
 
  private:
   std::string Release(bool all);
 
   const Tokenizer& tokenizer_;
   const std::string stop_;
-  std::vector<int32_t> ids_;  // the last ones whose text is known, and those whose text is not
-  size_t known_;              // of ids_
-  std::string bytes_, text_;  // held back: bytes that may begin a character; characters that may begin the stop
+  std::vector<int32_t> ids_;  // the latest tokens: known_ ones that are decoded, then those that are not
+  size_t known_;
+  std::string bytes_, text_;  // held back: bytes that may begin a character, characters that may begin the stop string
   bool stopped_ = false;
 };
 
