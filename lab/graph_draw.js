@@ -1,9 +1,9 @@
-// The drawing, the panel of details, and what clicks and keys do.
+// Draws the graph and the panel of details, and handles clicks and keys.
 
 const byId = id => document.getElementById(id);
 const svg = byId('graph');
 const state = {level: data.depth || ALONE, opened: new Map(), chosen: '', zoom: 0};
-let view;  // what is drawn; undefined while it is being drawn
+let view;  // the drawing; undefined while draw() makes a new one
 
 function element(parent, tag, attributes, text = '') {
   const e = document.createElementNS('http://www.w3.org/2000/svg', tag);
@@ -13,8 +13,8 @@ function element(parent, tag, attributes, text = '') {
 }
 
 const plural = (n, word) => `${n} ${word}${n === 1 ? '' : 's'}`;
-const begin = (text, most) => text.length <= most ? text : text.slice(0, most - 1) + '…';
-const end = (text, most) => text.length <= most ? text : '…' + text.slice(1 - most);
+const begin = (text, max) => text.length <= max ? text : text.slice(0, max - 1) + '…';
+const end = (text, max) => text.length <= max ? text : '…' + text.slice(1 - max);
 function scaled(x, unit) {
   const [by, letter] = x >= 1e9 ? [1e9, 'G'] : x >= 1e6 ? [1e6, 'M'] : x >= 1e3 ? [1e3, 'k'] : [1, ''];
   return `${x / by >= 100 || by === 1 ? Math.round(x / by) : (x / by).toPrecision(3)} ${letter}${unit}`;
@@ -39,7 +39,7 @@ function drawEdge(e) {
   element(e.path, 'title', {}, `${e.from.title} → ${e.to.title}: ${what}`);
 }
 
-function drawBox(b, mostFlops) {
+function drawBox(b, maxFlops) {
   const g = b.g = element(svg, 'g', {
     class: `box ${b.phase}${b.key === state.chosen ? ' chosen' : ''}`, transform: `translate(${b.x},${b.y})`});
   element(g, 'rect', {width: b.w, height: b.h, rx: b.phase === 'input' ? b.h / 2 : 6});
@@ -50,8 +50,8 @@ function drawBox(b, mostFlops) {
   element(g, 'text', {class: 'small', x, y: b.alone ? 31 : 35}, begin(second, 23));
   if (!b.alone) {
     if (nextLevel(b)) element(g, 'text', {class: 'small', x: b.w - 10, y: 19, 'text-anchor': 'end'}, '▸');
-    const part = b.flops / mostFlops;
-    if (part > .005) element(g, 'rect', {class: 'bar', x, y: b.h - 7, width: (b.w - 20) * part, height: 3});
+    const fraction = b.flops / maxFlops;
+    if (fraction > .005) element(g, 'rect', {class: 'bar', x, y: b.h - 7, width: (b.w - 20) * fraction, height: 3});
   }
   for (const event of ['mouseenter', 'focus']) g.addEventListener(event, () => light(b));
   for (const event of ['mouseleave', 'blur']) g.addEventListener(event, () => light());
@@ -84,8 +84,8 @@ function draw() {
     element(f.g, 'text', {x: f.x + 8, y: f.y + 15}, `▾ ${titleOfKey(f.key)}`);
     asButton(f.g, () => refold(f));
   }
-  const mostFlops = Math.max(1, ...boxes.map(b => b.flops));
-  for (const b of order) drawBox(b, mostFlops);
+  const maxFlops = Math.max(1, ...boxes.map(b => b.flops));
+  for (const b of order) drawBox(b, maxFlops);
   view = {boxes, edges, frames, width, height};
   byId('level').textContent = `depth ${state.level === ALONE ? 0 : state.level}`;
   setZoom(state.zoom);
@@ -93,7 +93,7 @@ function draw() {
   light();
 }
 
-// Draws again, with what stands for `key` where `before` was on the screen.
+// Draws again and scrolls so that the box or frame of `key` is where `before` was on the screen.
 function drawAround(before, key) {
   const main = svg.parentElement, old = before.getBoundingClientRect();
   draw();
@@ -124,7 +124,7 @@ function setLevel(level) {
 }
 
 function light(box) {
-  if (!view) return;  // the focus left what is drawn anew
+  if (!view) return;  // an element lost the focus because it is being drawn again
   svg.classList.toggle('lit', !!box);
   for (const e of view.edges) e.path.classList.toggle('on', e.from === box || e.to === box);
   describe(box || view.boxes.find(b => b.key === state.chosen));
@@ -149,7 +149,7 @@ function find() {
   }
 }
 
-// Of a box, or of the whole graph.
+// Fills the panel with the details of a box or, without one, of the whole graph.
 function describe(box) {
   const panel = byId('details');
   panel.textContent = '';
@@ -169,10 +169,10 @@ function describe(box) {
   const own = box ? box.nodes : nodes;
   const parameters = box ? box.parameters : data.sources.filter(s => s.op === 'parameter');
   add('h2', box ? box.title : 'The whole graph');
-  add('p', !box ? 'A click on a box unfolds it, on the title of a frame folds it again.' :
+  add('p', !box ? 'Click a box to unfold it, and the title of a frame to fold it again.' :
                   box.phase + (box.alone && box.nodes[0].scope ? ` at ${box.nodes[0].scope}` : ''));
   table([['nodes', own.length],
-         ['computing', scaled(sum(own, n => n.flops), 'FLOP')],
+         ['operations', scaled(sum(own, n => n.flops), 'FLOP')],
          ['read and written', scaled(sum(own, n => n.bytes), 'B')],
          [box ? 'parameters read' : 'parameters and state', parameters.length],
          ['their elements', scaled(sum(parameters, s => elementsOf(s.type)), '')],

@@ -1,22 +1,22 @@
 'use strict';
-// The data (folded_print.h says what it has) as one list of nodes, and its folds.
+// Turns the page's data, which folded_print.h describes, into one list of nodes, and folds these into boxes.
 
 const data = JSON.parse(document.getElementById('data').textContent);
 const nodes = data.boxes.flatMap(b => b.nodes.map(n => ({...n, phase: b.phase}))).sort((a, b) => a.id - b.id);
 const sources = new Map(data.sources.map(s => [s.output, s]));
-const values = new Map();  // of nodes in boxes
+const values = new Map();  // value → its type and the node that makes it; sources are not among them
 for (const n of nodes) n.outputs.forEach((v, i) => values.set(v, {producer: n, type: n.types[i]}));
 
 const kBytes = {f64: 8, f32: 4, i32: 4, bf16: 2, bool: 1};
 const elementsOf = type => type.slice(type.indexOf('[') + 1, -1).split(',').reduce((p, x) => x ? p * x : p, 1);
 const bytesOf = type => elementsOf(type) * kBytes[type.slice(0, type.indexOf('['))];
 
-// How finely nodes are folded: so many levels of scope, or with all levels by op too, or not at all.
+// The level of a fold: a number of scope levels, or BY_OP: all levels and the op, or ALONE: a box for each node.
 const BY_OP = 1e5, ALONE = 1e6;
 const deepest = Math.max(1, ...nodes.map(n => n.scope.split('/').length));
 const prefix = (scope, level) => scope.split('/').slice(0, level).join('/');
 
-// Nodes of one key are one box, or the parts of one.
+// Returns a node's key at a level. Nodes with one key form one box, or several parts of one.
 function keyOf(n, level) {
   if (n.phase === 'input' || level === ALONE) return `node\t${n.id}`;
   return [n.phase, level, prefix(n.scope, level), level === BY_OP ? n.op : ''].join('\t');
@@ -27,6 +27,7 @@ function titleOfKey(key) {
   return op || scope || '(no scope)';
 }
 
+// Reports whether a path leads from box `start` to one of `targets`.
 function isReached(start, targets) {
   const open = [start], seen = new Set(open);
   while (open.length) {
@@ -39,8 +40,8 @@ function isReached(start, targets) {
   return false;
 }
 
-// As FoldByScope does: a node that would close a cycle begins another part of its box. `opened` has the keys of boxes
-// that were unfolded, and to what level.
+// Divides nodes into boxes as FoldByScope does: a node that would close a cycle begins a new part of its box. `opened`
+// maps the keys of unfolded boxes to the level that they are unfolded to.
 function divide(level, opened) {
   const boxes = [], newest = new Map(), boxOf = new Map();
   for (const n of nodes) {
@@ -55,7 +56,7 @@ function divide(level, opened) {
     if (!last || (writers.size && last.readers.size && isReached(last, writers))) {
       const alone = n.phase === 'input' || at === ALONE;
       box = {id: boxes.length, key, level: at, frames, phase: n.phase, alone, part: last ? last.part + 1 : 0, nodes: [],
-             all: last ? last.all : [],  // nodes of this key
+             all: last ? last.all : [],  // all nodes of this key, in whichever part
              readers: new Set(), writers: new Set()};
       if (last && n.inputs.some(v => boxOf.get(values.get(v)?.producer) === last)) writers.add(last);
       newest.set(key, box);
@@ -92,8 +93,8 @@ function fold(level, opened) {
   return {boxes, edges: [...edges.values()]};
 }
 
-// The next level, at which a box falls apart: by deeper scopes, many nodes of one scope by op, at last each node.
-// Undefined of a single node.
+// Returns the next level at which a box divides: first by deeper scopes, then by op if one scope has many nodes, then
+// into single nodes. Returns undefined for a single node.
 function nextLevel(box) {
   const all = box.all;
   if (all.length < 2) return undefined;

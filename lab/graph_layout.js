@@ -1,11 +1,11 @@
-// Where boxes stand. Each phase has a lane; in it rows are layers by longest path. The backward lane runs upwards, so
-// that a block's gradients stand beside the block.
+// Computes the positions of boxes. Each phase has a lane; a lane's rows are layers by longest path. The backward lane
+// runs upwards, so that a block's gradients are beside the block.
 
 const LANES = ['input', 'forward', 'backward', 'update'];
-const TOP = 44, ROW_GAP = 26, SIDE = 16, LANE_GAP = 110, COLUMN_GAP = 48, MOST_IN_LINE = 6;
+const TOP = 44, ROW_GAP = 26, SIDE = 16, LANE_GAP = 110, COLUMN_GAP = 48, MAX_IN_LINE = 6;
 const lowest = list => Math.min(...list), highest = list => Math.max(...list);
 
-// Boxes after those that they read.
+// Returns an order in which each box follows those that it reads.
 function ordered(boxes) {
   const waits = new Map(boxes.map(b => [b, b.writers.size]));
   const order = boxes.filter(b => !b.writers.size);
@@ -25,7 +25,7 @@ function setRows(order) {
   for (const name of LANES.slice(1)) {
     const boxes = lane(name);
     for (const b of boxes) b.row = Math.max(0, ...before(b).map(o => o.row + 1));
-    for (const b of [...boxes].reverse()) {  // as near as can be to what reads it
+    for (const b of [...boxes].reverse()) {  // moves each box as close as possible to its readers
       const rows = after(b).map(o => o.row - 1);
       if (rows.length) b.row = Math.max(b.row, lowest(rows));
     }
@@ -33,7 +33,7 @@ function setRows(order) {
     if (name === 'backward') for (const b of boxes) b.row = bottom - b.row;
   }
   for (const [name, other] of [['backward', 'forward'], ['forward', 'backward'], ['backward', 'forward']]) {
-    const rows = new Map();  // by scope, in the other lane: boxes are moved down to be beside them
+    const rows = new Map();  // the rows of the other lane by scope; boxes move down to be beside their scope's row
     for (const b of lane(other)) {
       for (const n of b.nodes) rows.set(n.scope, Math.min(b.row, rows.get(n.scope) ?? b.row));
     }
@@ -44,7 +44,7 @@ function setRows(order) {
       for (const o of upwards ? after(b) : before(b)) b.row = Math.max(b.row, o.row + 1);
     }
   }
-  for (const b of lane('input')) {  // beside the first reader; over it if it is in the last lane
+  for (const b of lane('input')) {  // beside the first reader, or above it if the reader is in the last lane
     const rank = r => LANES.indexOf(r.lane) * 1e6 + r.row;
     const reader = [...b.readers].sort((p, q) => rank(p) - rank(q))[0];
     if (!reader) continue;
@@ -54,7 +54,7 @@ function setRows(order) {
   }
 }
 
-// A frame is what an unfolded box became. One that other boxes' rows fall into gets a column of its own.
+// A frame surrounds the boxes of an unfolded box. If its rows overlap those of other boxes, it gets a column of its own.
 function setColumns(order) {
   const frames = new Map();
   for (const b of order) {
@@ -80,7 +80,8 @@ function setColumns(order) {
   return frames;
 }
 
-// Down. A row's boxes in one column are cut into lines. Returns the lines by lane and column, and the height.
+// Sets vertical positions, and breaks a row's boxes in one column into lines. Returns the lines by lane and column, and
+// the height.
 function setHeights(boxes, frames) {
   const lines = new Map();
   let y = TOP;
@@ -90,13 +91,13 @@ function setHeights(boxes, frames) {
     y += 22 * count('top');
     let bottom = y;
     for (const cell of new Set(inRow.map(b => `${b.lane}\t${b.column}`))) {
-      const place = b => {  // between what it reads
+      const place = b => {  // the mean position of the boxes that it reads
         const placed = [...b.writers].filter(w => w.place !== undefined);
         return placed.reduce((sum, w) => sum + w.place, 0) / (placed.length || 1);
       };
       const sorted = inRow.filter(b => `${b.lane}\t${b.column}` === cell).map(b => [place(b), b])
         .sort((p, q) => p[0] - q[0] || p[1].id - q[1].id).map(p => p[1]);
-      const size = Math.ceil(sorted.length / Math.ceil(sorted.length / MOST_IN_LINE));
+      const size = Math.ceil(sorted.length / Math.ceil(sorted.length / MAX_IN_LINE));
       let top = y;
       for (let i = 0; i < sorted.length; i += size) {
         const line = sorted.slice(i, i + size);
@@ -126,7 +127,7 @@ function layout(boxes) {
   for (const b of last) b.y += shift;
   const lines = new Map([...mainHeight.lines, ...lastHeight.lines]);
   let x = 24;
-  for (const lane of LANES) {  // across: lines are centred in their column
+  for (const lane of LANES) {  // sets horizontal positions: lines are centred in their column
     const begin = x;
     const columns = [...lines.keys()].filter(cell => cell.startsWith(`${lane}\t`)).sort();
     for (const cell of columns) {
@@ -144,7 +145,7 @@ function layout(boxes) {
     lanes.push({name: lane, middle: (begin + x) / 2});
     x += LANE_GAP;
   }
-  for (const f of [...frames.values()].sort((p, q) => q.depth - p.depth)) {  // around the frames in it
+  for (const f of [...frames.values()].sort((p, q) => q.depth - p.depth)) {  // inner frames first
     const inside = [...f.boxes, ...[...frames.values()].filter(g => g.depth > f.depth && f.boxes.includes(g.boxes[0]))];
     f.x = lowest(inside.map(b => b.x)) - 10;
     f.y = lowest(inside.map(b => b.y)) - 21;
@@ -155,7 +156,8 @@ function layout(boxes) {
   return {order, lanes, frames: [...frames.values()], width: x - LANE_GAP + 24, height};
 }
 
-// From side to side; from one row of a column to the next straight on, and past others in a bow.
+// Returns the path of an edge: from side to side between columns, straight to the next row of a column, and in a bow
+// past several rows.
 function curve({from: a, to: b}) {
   const ax = a.x + a.w / 2, bx = b.x + b.w / 2, ay = a.y + a.h / 2, by = b.y + b.h / 2;
   const bezier = (x0, y0, x1, y1, x2, y2, x3, y3) => `M${x0},${y0}C${x1},${y1} ${x2},${y2} ${x3},${y3}`;
