@@ -1,4 +1,4 @@
-// What our executors are compared with: the same schedules under other libraries' schedulers.
+// Baselines for our executors: the same schedules under the schedulers of TBB and OpenMP.
 #ifndef WEFT_BENCH_BASELINES_H_
 #define WEFT_BENCH_BASELINES_H_
 
@@ -9,7 +9,7 @@
 
 namespace weft {
 
-// Which workers have run a task of this run.
+// Records which workers have run a task of the current run.
 class EnteredWorkers {
  public:
   explicit EnteredWorkers(int threads) : workers_(static_cast<size_t>(threads)) {}
@@ -28,8 +28,8 @@ class EnteredWorkers {
 };
 
 extern const Policy kFlowGraph;  // a tbb::flow::graph: one continue_node a task
-// One OpenMP task a task, created when the count of those that it waits for becomes zero. With `depend` clauses in
-// place of counts it takes two to thirteen times as long.
+// One OpenMP task a task, created when the number of tasks that it waits for becomes zero. OpenMP's own `depend`
+// clauses would take two to thirteen times as long.
 extern const Policy kOpenMp;
 
 }  // namespace weft

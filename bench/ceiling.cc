@@ -1,5 +1,5 @@
-// What no program does better on this machine: multiply-adds a second, memory bandwidth, and for a training step what
-// its matrix products take, each alone and at its best tiling, and AdamW.
+// Measures upper bounds of this machine's speed: multiply-adds a second and memory bandwidth. For a training step it
+// also measures a lower bound of the time: its matrix products, each alone and at its best tiling, and AdamW.
 //
 //   bazel run -c opt //bench:ceiling
 //   bazel run -c opt //bench:ceiling -- --model=gpt2 --threads=2 --json
@@ -24,7 +24,7 @@ struct Options {
   bool json = false;
 };
 
-constexpr size_t kBeyondCaches = size_t{256} << 20;  // bytes
+constexpr size_t kArrayBytes = size_t{256} << 20;  // more than all caches
 
 std::string Name(const GemmShape& shape) {
   char name[100];
@@ -35,7 +35,7 @@ std::string Name(const GemmShape& shape) {
 }
 
 nlohmann::ordered_json MeasurePeaks(Team* team, double seconds) {
-  const Bandwidth bandwidth = PeakBandwidth(team, kBeyondCaches, seconds);
+  const Bandwidth bandwidth = PeakBandwidth(team, kArrayBytes, seconds);
   const double bf16 = PeakBF16(team, seconds);
   nlohmann::ordered_json row = {{"threads", team->threads()},
                                 {"f32_gflops", PeakF32(team, seconds) * 1e-9},
@@ -105,16 +105,18 @@ int Measure(Options options) {
 
 int Main(int argc, char** argv) {
   Options options;
-  CLI::App app("Measures what the machine can do, and a step of a model at least takes.", "ceiling");
+  CLI::App app("Measures the machine's peak speeds, and a lower bound of the time of a model's step.", "ceiling");
   SetUp(&app);
-  app.add_option("--model", options.model, "also the floor of a step of this model")
+  app.add_option("--model", options.model, "also measure the lower bound of a step of this model")
       ->check(CLI::IsMember(BenchModelNames()));
-  app.add_option("--batch", options.batch, "texts in a step; 0: the model's own")->check(CLI::Range(0, 1 << 16));
-  app.add_option("--length", options.length, "tokens of a text; 0: the model's own")->check(CLI::Range(0, 1 << 20));
-  app.add_option("--precision", options.precision, "of the products")->check(CLI::IsMember({"f32", "bf16"}));
-  app.add_option("--threads", options.threads, "0: as many as there are cores")->check(CLI::Range(0, 1024));
-  app.add_option("--seconds", options.seconds, "for each figure")->check(CLI::Range(1e-6, 1e3));
-  app.add_flag("--json", options.json, "one object in place of tables");
+  app.add_option("--batch", options.batch, "texts in a step; 0: the model's own number")->check(CLI::Range(0, 1 << 16));
+  app.add_option("--length", options.length, "tokens of a text; 0: the model's own number")
+      ->check(CLI::Range(0, 1 << 20));
+  app.add_option("--precision", options.precision, "number format of the products")
+      ->check(CLI::IsMember({"f32", "bf16"}));
+  app.add_option("--threads", options.threads, "number of threads; 0: the number of cores")->check(CLI::Range(0, 1024));
+  app.add_option("--seconds", options.seconds, "measuring time of each figure")->check(CLI::Range(1e-6, 1e3));
+  app.add_flag("--json", options.json, "print one JSON object instead of tables");
   return RunProgram(&app, argc, argv, [&] { return Measure(options); });
 }
 

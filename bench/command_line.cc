@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-// `parse` sets a value from a word, or says what is wrong with the word.
+// Adds a flag that takes a list. `parse` sets a value from a word; it returns what is wrong with the word, or "".
 template <class T>
 void AddList(CLI::App* app, const std::string& name, const std::string& description, const std::string& type,
              std::vector<T>* values, const std::function<std::string(const std::string& word, T* value)>& parse) {
@@ -74,7 +74,7 @@ int RunProgram(CLI::App* app, int argc, char** argv, const std::function<int()>&
     if (error.get_exit_code() == 0) return app->exit(error);  // --help
     std::fprintf(stderr, "%s: %s\n", name, error.what());
     return 2;
-  } catch (const std::exception& error) {  // of the standard library: out of memory
+  } catch (const std::exception& error) {  // from the standard library, such as std::bad_alloc
     std::fprintf(stderr, "%s: %s\n", name, error.what());
   }
   return 1;

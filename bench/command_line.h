@@ -1,5 +1,5 @@
-// What the programs of this folder have in common: flags by CLI11, and exit codes: 0 on success, 2 on a usage error, 1
-// otherwise.
+// What the programs of this folder share: flags by CLI11, and exit codes. These are 0 on success, 2 on a usage error
+// and 1 on any other error.
 #ifndef WEFT_BENCH_COMMAND_LINE_H_
 #define WEFT_BENCH_COMMAND_LINE_H_
 
@@ -11,11 +11,11 @@
 
 namespace weft {
 
-// An app whose flags are shown with their defaults; of one that is given twice the last counts.
+// Makes --help show the defaults, and the last value of a repeated flag count.
 void SetUp(CLI::App* app);
 
-// Flags that take one value or several with commas between, all from `low` to `high` or among `known`. What `values`
-// has before is the default. Errors name the value: "--nodes: '2x' is not a whole number from 1 to 100".
+// Add flags that take a list of values, separated by commas, all from `low` to `high` or among `known`. The contents of
+// `values` are the default. Errors name the value: "--nodes: '2x' is not a whole number from 1 to 100".
 void AddWholeNumbers(CLI::App* app, const std::string& name, const std::string& description,
                      std::vector<int64_t>* values, int64_t low, int64_t high);
 void AddNumbers(CLI::App* app, const std::string& name, const std::string& description, std::vector<double>* values,
@@ -23,8 +23,8 @@ void AddNumbers(CLI::App* app, const std::string& name, const std::string& descr
 void AddNames(CLI::App* app, const std::string& name, const std::string& description, std::vector<std::string>* values,
               const std::vector<std::string>& known);
 
-// Parses the flags, runs `run`, whose exit code is the program's, and checks that its output could be written. Errors
-// go to stderr, after the app's name.
+// Parses the flags and calls `run`, which returns the exit code. Checks that standard output could be written. Errors
+// go to stderr and begin with the app's name.
 int RunProgram(CLI::App* app, int argc, char** argv, const std::function<int()>& run);
 
 }  // namespace weft

@@ -1,5 +1,5 @@
-// What Compile takes a node, in time and in memory, for graphs of up to a million nodes: it should not depend on their
-// number.
+// Measures Compile's time and memory per node, for graphs of up to a million nodes. Neither should depend on the number
+// of nodes.
 //
 //   bazel run -c opt //bench:compile_bench
 #include <malloc.h>
@@ -16,7 +16,7 @@
 
 namespace {
 
-size_t heap_bytes = 0, peak_bytes = 0;  // Compile runs on one thread
+size_t heap_bytes = 0, peak_bytes = 0;  // not atomic, because Compile runs on one thread
 
 }  // namespace
 
@@ -42,7 +42,7 @@ Var Chain(Tape* tape, int64_t nodes) {
   return x;
 }
 
-// The sum of a chain of leaves, by pairs: one leaf more than there are sums.
+// Records a chain of leaves and adds them pairwise; half of the nodes are leaves.
 Var Tree(Tape* tape, int64_t nodes) {
   const Var x = tape->Input("x", {kF32, {4}});
   std::vector<Var> level;
@@ -57,7 +57,7 @@ Var Tree(Tape* tape, int64_t nodes) {
   return level[0];
 }
 
-// Each node of a square is the sum of the ones above and to the left.
+// Records a square in which each node is the sum of the nodes above and to the left.
 Var Wavefront(Tape* tape, int64_t nodes) {
   const Var x = tape->Input("x", {kF32, {4}});
   int64_t side = 1;

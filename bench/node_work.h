@@ -1,4 +1,4 @@
-// What a node of a benchmark's graph does, under whatever policy: it counts itself, and keeps its thread busy a while.
+// NodeWork is the work of a node in a synthetic graph: it counts the node and keeps its thread busy for a given time.
 #ifndef WEFT_BENCH_NODE_WORK_H_
 #define WEFT_BENCH_NODE_WORK_H_
 
@@ -8,18 +8,18 @@
 
 namespace weft {
 
-// Of one thread, on a cache line of its own.
+// The counts of one thread, on its own cache line.
 struct alignas(64) Tally {
   uint64_t executed = 0;
   double busy_seconds = 0;
 };
 
-// Of all threads together, since the last call. Nobody may be at work meanwhile.
+// Returns the sums over all threads since the last call. No node may be running during the call.
 Tally TakeTally();
 
 class NodeWork {
  public:
-  // Finds out how often to spin for so many microseconds. Zero: nodes do nothing, and busy times are not taken.
+  // Measures how many iterations take `microseconds`. If that is zero, nodes only count and busy times are not taken.
   explicit NodeWork(double microseconds);
 
   double microseconds() const { return microseconds_; }

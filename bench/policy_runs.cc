@@ -16,13 +16,14 @@
 namespace weft {
 namespace {
 
-constexpr double kWarmSeconds = 2e-3, kLongSeconds = 1;
-constexpr uint64_t kTimedNodes = 10'000, kMaxFirstNodes = 100;
+constexpr double kWarmSeconds = 2e-3;                           // untimed runs at the beginning of a turn
+constexpr double kLongSeconds = 1;                              // a run that takes longer has no untimed ones
+constexpr uint64_t kTimedNodes = 10'000, kMaxFirstNodes = 100;  // limits of a turn's timed runs
 
-// The threads of the policy before, above all OpenMP's, look for work for some milliseconds before they sleep.
+// Waits until the threads of the previous policy sleep: they, above all OpenMP's, poll for work for some milliseconds.
 void LetOthersSleep() { std::this_thread::sleep_for(std::chrono::milliseconds(10)); }
 
-// Whether the last tile of a task ran; false of joins.
+// Reports whether the last tile of a task ran; false for joins.
 bool Ended(const CompiledGraph& graph, const Task& task, absl::Span<const TileTime> tiles) {
   if (task.group == Task::kJoin) return false;
   return tiles[graph.calls[graph.groups[task.group].end_call() - 1].first_tile + task.tile].end > 0;
@@ -33,13 +34,13 @@ std::optional<double> Find(const Turn& turn, const std::string& name) {
   return found == turn.others.end() ? std::nullopt : std::optional(found->second);
 }
 
-// The turn whose nodes took least: what they take when nothing else slows them.
+// Returns the turn with the minimum busy time: what nodes take when nothing else slows them.
 Turn LeastBusy(const std::vector<Turn>& turns) {
   return *std::min_element(turns.begin(), turns.end(),
                            [](const Turn& a, const Turn& b) { return Find(a, "busy") < Find(b, "busy"); });
 }
 
-// The number of nodes, or what a turn executed instead.
+// Returns the number of nodes that each turn executed. If turns differ from `nodes`, returns the first such number.
 double Executed(const std::vector<Turn>& turns, uint32_t nodes) {
   for (const Turn& turn : turns) {
     if (turn.others.at("executed") != nodes) return turn.others.at("executed");
@@ -80,7 +81,7 @@ absl::StatusOr<Turn> SyntheticRuns::TakeTurn() {
   return turn;
 }
 
-// Returns how many runs that were.
+// Returns the number of runs.
 uint64_t SyntheticRuns::WarmUp() {
   if (nodes_ * work_.microseconds() * 1e-6 > kLongSeconds) return 0;
   uint64_t runs = 0;
@@ -89,14 +90,14 @@ uint64_t SyntheticRuns::WarmUp() {
   return runs;
 }
 
-// After so many runs.
+// Checks the number of nodes that `runs` runs executed, and returns their busy seconds.
 double SyntheticRuns::CountAndTakeBusySeconds(uint64_t runs) {
   const Tally tally = TakeTally();
   if (tally.executed != runs * nodes_) executed_ = static_cast<double>(tally.executed) / static_cast<double>(runs);
   return tally.busy_seconds;
 }
 
-// Nodes do nothing else in these runs than to look who is the first.
+// Measures when the first node begins; in these runs nodes do nothing else.
 double SyntheticRuns::FirstNodeSeconds(uint64_t runs) {
   std::vector<double> seconds;
   while (seconds.size() < runs) {
@@ -142,9 +143,9 @@ absl::StatusOr<Turn> RealRuns::TakeTurn() {
 }
 
 absl::StatusOr<std::vector<ScheduleRow>> Measure(const PolicyGroup& group, int repeats, ScheduleRow row) {
-  std::vector<std::function<absl::StatusOr<Turn>()>> ways;
-  for (const auto& runs : group) ways.push_back([&runs] { return runs->TakeTurn(); });
-  WEFT_ASSIGN_OR_RETURN(const std::vector<std::vector<Turn>> turns, TakeTurns(ways, repeats));
+  std::vector<std::function<absl::StatusOr<Turn>()>> variants;
+  for (const auto& runs : group) variants.push_back([&runs] { return runs->TakeTurn(); });
+  WEFT_ASSIGN_OR_RETURN(const std::vector<std::vector<Turn>> turns, TakeTurns(variants, repeats));
   const Turn serial = Median(turns[0]), least = LeastBusy(turns[0]);
   const std::optional<double> work = Find(least, "busy");
   std::vector<ScheduleRow> rows;

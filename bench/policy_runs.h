@@ -1,11 +1,10 @@
-// The runs of a graph under one policy, that take turns with those under others. What a turn finds out besides seconds,
-// of a run:
+// PolicyRuns runs a graph under one policy; several take turns. Besides the seconds of a run, a turn reports:
 //
-//   executed     nodes
-//   busy         seconds that workers were at nodes, together; not if nodes do nothing
-//   path         seconds of the longest path, by what its nodes took; likewise, and under policy serial only
-//   steals       where workers steal
-//   first_node   seconds until a node begins; of a synthetic graph in runs of their own
+//   executed     number of nodes that ran
+//   busy         seconds that workers spent in nodes, added up; absent if nodes do nothing
+//   path         seconds of the critical path, by the nodes' times; only under policy serial, absent if nodes do
+//   nothing steals       number of steals; only under policies that steal first_node   seconds until the first node
+//   begins; a synthetic graph measures it in separate runs
 #ifndef WEFT_BENCH_POLICY_RUNS_H_
 #define WEFT_BENCH_POLICY_RUNS_H_
 
@@ -40,11 +39,11 @@ class PolicyRuns {
   const int threads_;
 };
 
-// Of a graph whose nodes are all alike. In a turn they run it for a few milliseconds untimed, unless a run takes long
-// anyway; then a run is timed, or many if the graph is small.
+// Runs a synthetic graph, whose nodes all take the same time. A turn first runs it untimed for a few milliseconds,
+// unless a single run takes long. Then it times one run, or many if the graph is small.
 class SyntheticRuns : public PolicyRuns {
  public:
-  // `schedule` and `work` must last. So many nodes are on the longest path.
+  // `schedule` and `work` must outlive this. `path_nodes`: the number of nodes on the longest path.
   SyntheticRuns(const Policy* policy, int threads, const Schedule* schedule, double path_nodes, const NodeWork* work);
 
   absl::StatusOr<Turn> TakeTurn() override;
@@ -59,14 +58,14 @@ class SyntheticRuns : public PolicyRuns {
   const double path_nodes_;
   const NodeWork& work_;
   const std::unique_ptr<Executor> executor_;
-  double executed_ = 0;  // by a run
+  double executed_ = 0;  // nodes per run
 };
 
-// Of a compiled graph. In a turn one run is untimed, one timed, by a runner of its own: where its values lie in memory
-// makes a difference, which must not be a policy's.
+// Runs a compiled graph. A turn has one untimed and one timed run, by a new runner: the addresses of its values affect
+// the time, so no policy should keep the same ones.
 class RealRuns : public PolicyRuns {
  public:
-  // `parameters` and what the feeds point to must last.
+  // `parameters` and the memory that `feeds` refer to must outlive this.
   RealRuns(const Policy* policy, int threads, const Graph& graph, std::vector<FeedPair> feeds, Parameters* parameters);
 
   absl::StatusOr<Turn> TakeTurn() override;
@@ -77,9 +76,9 @@ class RealRuns : public PolicyRuns {
   Parameters& parameters_;
 };
 
-// Those of one graph that take turns. The first is under policy serial.
+// The runs of one graph that take turns. The first has policy serial.
 using PolicyGroup = std::vector<std::unique_ptr<PolicyRuns>>;
-// A row for each of the group; `common` is what they have in common.
+// Returns a row for each element of the group. `common` holds the fields that all rows share.
 absl::StatusOr<std::vector<ScheduleRow>> Measure(const PolicyGroup& group, int repeats, ScheduleRow common);
 
 }  // namespace weft

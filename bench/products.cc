@@ -17,7 +17,7 @@
 namespace weft {
 namespace {
 
-// C [rows, cols], all operands one after the other in memory.
+// Returns the shape of a product C [rows, cols] whose operands are contiguous.
 GemmShape Dense(int64_t batch, int64_t rows, int64_t cols, int64_t inner, bool transpose_a, bool transpose_b,
                 DType precision) {
   return {.batch = batch,
@@ -46,13 +46,13 @@ void AddProduct(const StepProduct& product, std::vector<StepProduct>* products) 
   products->push_back(product);
 }
 
-// One tile: offsets into the operands.
+// A tile of a product: a kernel, and the tile's offsets into the operands.
 struct Tile {
   const Gemm* gemm = nullptr;
   int64_t a = 0, b = 0, c = 0;
 };
 
-// A product cut into tiles, with the primitives that they need.
+// A product cut into tiles, with the kernels that these need.
 struct Tiled {
   std::vector<std::pair<GemmShape, std::shared_ptr<const Gemm>>> gemms;
   std::vector<Tile> tiles;
@@ -84,10 +84,10 @@ struct Tiled {
   }
 };
 
-// Matrices of one operand of some products of one shape, one after the other.
+// The matrices of one operand for several products of one shape, contiguous in memory.
 struct Matrices {
   std::byte* data = nullptr;
-  int64_t elements = 0;  // of each
+  int64_t elements = 0;  // of one matrix
   int64_t size = 0;      // bytes of an element
 
   const std::byte* at(int64_t copy, int64_t offset) const { return data + (copy * elements + offset) * size; }
@@ -95,9 +95,9 @@ struct Matrices {
 };
 
 struct Operands {
-  static constexpr int64_t kBeyondCaches = int64_t{64} << 20;  // bytes
+  static constexpr int64_t kMinBytes = int64_t{64} << 20;  // of all copies, more than the caches hold
 
-  int64_t copies = 1;
+  int64_t copies = 1;  // of the operands: at most one for each occurrence of the product in a step
   Arena arena;
   Matrices a, b, c;
 
@@ -111,7 +111,7 @@ struct Operands {
     c = matrices(shape.rows, shape.cols, shape.out);
     int64_t bytes = 0;
     for (const Matrices* m : {&a, &b, &c}) bytes += m->elements * m->size;
-    copies = std::min(product.count, (kBeyondCaches + bytes - 1) / bytes);
+    copies = std::min(product.count, (kMinBytes + bytes - 1) / bytes);
     for (Matrices* m : {&a, &b, &c}) {
       const size_t count = static_cast<size_t>(copies * m->elements);
       m->data = arena.Allocate(AlignUp(count * static_cast<size_t>(m->size)));
@@ -133,7 +133,7 @@ class Multiplier {
  public:
   Multiplier(Team* team, const StepProduct& product) : team_(team), product_(product), operands_(product) {}
 
-  // Seconds of one product, in a run of at least so many seconds, if it reaches 100 GFLOP/s a thread.
+  // Returns the seconds of one product, measured over a run that takes `seconds_of_run` at 100 GFLOP/s per thread.
   double Time(const Tiled& tiled, double seconds_of_run) const {
     const double flops = product_.flops() / product_.share * static_cast<double>(operands_.copies);
     const int64_t passes = std::max<int64_t>(1, static_cast<int64_t>(seconds_of_run * 1e11 * team_->threads() / flops));
@@ -161,7 +161,7 @@ class Multiplier {
   const Operands operands_;
 };
 
-// Whole matrices of a batch, or blocks of a single one.
+// Returns the tilings to try: numbers of whole matrices if there is a batch, else blocks of the single matrix.
 std::vector<Tiling> Tilings(const GemmShape& shape, int threads) {
   std::vector<Tiling> tilings;
   if (shape.batch > 1) {
@@ -198,7 +198,7 @@ std::vector<StepProduct> ProductsOf(const Tape& tape, const BenchModel& model, D
     const bool transpose_b = node.attrs.as<MatMulAttrs>().transpose_b;
     WEFT_CHECK(!node.attrs.as<MatMulAttrs>().transpose_a);
     const Types in = program.InputTypes(node);
-    const bool shared = in[1].shape.rank() == 2;  // one b for all rows
+    const bool shared = in[1].shape.rank() == 2;  // one matrix B for the whole batch
     const int64_t batch = shared ? 1 : in[1].shape.Product(0, in[1].shape.rank() - 2);
     const int64_t rows = in[0].shape.rows() / batch, inner = in[0].shape.dim(-1);
     const int64_t cols = in[1].shape.dim(transpose_b ? -2 : -1);

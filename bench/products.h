@@ -1,4 +1,4 @@
-// The matrix products of a training step by themselves: what they take at their best, whatever is around them.
+// Measures the matrix products of a training step in isolation, at their best tiling: a lower bound of the step's time.
 #ifndef WEFT_BENCH_PRODUCTS_H_
 #define WEFT_BENCH_PRODUCTS_H_
 
@@ -13,25 +13,27 @@ namespace weft {
 
 struct StepProduct {
   GemmShape shape;
-  int64_t count = 1;  // in a step
-  double share = 1;   // of its flops that count: what a causal mask leaves of attention's, in blocks of 64
+  int64_t count = 1;  // occurrences in a step
+  double share = 1;   // fraction of the product that is needed: a causal mask leaves about half of attention's blocks
 
-  double flops() const {  // of one
+  double flops() const {  // of one occurrence
     return 2.0 * static_cast<double>(shape.batch * shape.rows * shape.cols * shape.inner) * share;
   }
 };
-// Those recorded on the tape, and where the model is trained the two of each one's gradient; f32, or bf16 throughout.
+// Returns the products recorded on the tape and, if the model is trained, the two products of each one's gradient. All
+// operands have type `precision`.
 std::vector<StepProduct> ProductsOf(const Tape& tape, const BenchModel& model, DType precision = kF32);
 
 struct Tiling {
   int64_t batch = 0, rows = 0, cols = 0;  // of a tile
   double seconds = 0;                     // of one product
 };
-// Tries a handful of tilings, the best three of them for `seconds` each, with operands that are not in the cache if
-// those of a step's products like it would not be. Threads take the next tile when they have done one.
+// Tries several tilings briefly, and the best three of them for `seconds` each. Operands are in the cache only if those
+// of the step's equal products would be. Each thread takes the next tile when it has finished one.
 Tiling BestTiling(Team* team, const StepProduct& product, double seconds);
 
-// What AdamW takes for so many weights, on so many threads: at its best, with arrays of at most 16M elements.
+// Returns the minimum time that AdamW takes for `weights` weights, extrapolated from arrays of at most 16M elements.
+// Measures for `seconds`.
 double AdamWSeconds(int64_t weights, int threads, double seconds);
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-"""What the scripts of this folder have in common: running a program that prints JSON, and flags that name files."""
+"""What the scripts of this folder share: running a program that prints JSON, and the types of flags."""
 import argparse
 import json
 import subprocess
@@ -9,7 +9,7 @@ class Failed(Exception):
 
 
 def run(command):
-    """The object that a program prints in its last line."""
+    """Runs a program and returns the object in the last line that it prints."""
     try:
         result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
         if result.returncode == 0:
@@ -23,7 +23,7 @@ def run(command):
 
 
 def output_file(path):
-    """A flag's file, which can be written: said before anything is measured."""
+    """The type of a flag that names an output file. Checks before anything is measured that the file can be written."""
     try:
         with open(path, "a", encoding="utf-8"):
             return path
@@ -31,10 +31,10 @@ def output_file(path):
         raise argparse.ArgumentTypeError(str(error)) from error
 
 
-def whole_number(least):
-    """A flag's value, of at least so much."""
+def whole_number(low):
+    """The type of a flag whose value is at least `low`."""
     def parse(text):
-        if not text.isdecimal() or int(text) < least:
-            raise argparse.ArgumentTypeError(f"'{text}' is not a whole number of at least {least}")
+        if not text.isdecimal() or int(text) < low:
+            raise argparse.ArgumentTypeError(f"'{text}' is not a whole number of at least {low}")
         return int(text)
     return parse

@@ -1,16 +1,16 @@
-// What scheduling costs: synthetic graphs and training steps under our policies, and as baselines under TBB's flow
-// graph and OpenMP tasks.
+// Measures the cost of scheduling: runs synthetic graphs and training steps under our policies and, as baselines, under
+// TBB's flow graph and OpenMP tasks.
 //
 //   bazel run -c opt //bench:schedule_bench -- --nodes=10000 --threads=2
 //   bazel run -c opt //bench:schedule_bench -- --nodes=100,10000 --work=0,1,10 --threads=1,2 --csv
 //   bazel run -c opt //bench:schedule_bench -- --graphs=wavefront --work=10 --policy=critical-path --json
 //   bazel run -c opt //bench:schedule_bench -- --graphs=towers --repeats=5
 //
-// The policies of a graph take turns, --repeats times, each time in another order (bench/turns.h). In its turn a policy
-// runs the graph for a few milliseconds untimed (a training step once), because training runs one graph over and over,
-// unless a run takes longer than a second; then a run is timed, or many if the graph is small (bench/policy_runs.h).
-// Medians are reported. Policy serial takes turns with the others even if its rows are not wanted: speed-ups are over
-// it, and bounds are by what nodes took in its best turn.
+// The policies of a graph take --repeats turns, in a new random order each time (bench/turns.h). Training runs one
+// graph over and over, so a turn begins with untimed runs: a few milliseconds, or one run of a training step. They are
+// left out if a run takes longer than a second. Then one run is timed, or many if the graph is small
+// (bench/policy_runs.h). Medians are reported. Policy serial always takes turns, because speedups are relative to it,
+// and bounds follow from its best turn.
 #include <algorithm>
 #include <cstdio>
 #include <functional>
@@ -32,19 +32,20 @@
 #include "weft/lab/measured.h"
 #include "weft/lab/real_graphs.h"
 #include "weft/lab/simulate.h"
+#include "weft/lab/timed_step.h"
 
 namespace weft {
 namespace {
 
-// Ours, then those that they are compared with.
+// Returns our policies, then the baselines.
 std::vector<const Policy*> AllPolicies() {
   std::vector<const Policy*> policies(Policies().begin(), Policies().end());
   policies.insert(policies.end(), {&kFlowGraph, &kOpenMp});
   return policies;
 }
 
-// Left out of `all` for more: a flow graph of a million nodes takes a gigabyte.
-constexpr uint32_t kMaxForBaselines = 200'000;
+// Above this number of nodes, `all` excludes the baselines: a flow graph of a million nodes takes a gigabyte.
+constexpr uint32_t kMaxBaselineNodes = 200'000;
 
 struct Options {
   std::vector<std::string> graphs = {"synthetic"}, policies = {"all"};
@@ -58,13 +59,13 @@ bool Has(const std::vector<std::string>& words, const std::string& word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-// Whether rows of this policy are wanted; baselines of large graphs only if they are asked for by name.
+// Reports whether rows of this policy are wanted. Baselines of large graphs must be named.
 bool Wanted(const Options& options, const Policy& policy, uint32_t nodes) {
   if (Has(options.policies, policy.name)) return true;
-  return Has(options.policies, "all") && (policy.queue != nullptr || nodes <= kMaxForBaselines);
+  return Has(options.policies, "all") && (policy.queue != nullptr || nodes <= kMaxBaselineNodes);
 }
 
-// Serial, and the wanted ones of so many threads.
+// Makes the runs of policy serial, and of the wanted policies on `threads` threads.
 using MakeRuns = std::function<std::unique_ptr<PolicyRuns>(const Policy* policy, int threads)>;
 PolicyGroup MakeGroup(const Options& options, uint32_t nodes, int threads, const MakeRuns& make) {
   PolicyGroup group;
@@ -75,7 +76,7 @@ PolicyGroup MakeGroup(const Options& options, uint32_t nodes, int threads, const
   return group;
 }
 
-// Returns whether every run executed every node.
+// Prints the rows. Returns whether every run executed every node.
 bool PrintRows(const Options& options, bool with_serial, const std::vector<ScheduleRow>& rows) {
   bool right = true;
   for (const ScheduleRow& row : rows) {
@@ -93,8 +94,8 @@ bool PrintRows(const Options& options, bool with_serial, const std::vector<Sched
 // A synthetic graph, ready to be run.
 struct Built {
   Schedule schedule;
-  double path_nodes = 0;  // on the longest path
-  double seconds = 0;     // that it took to build
+  double path_nodes = 0;  // the number of nodes on the longest path
+  double seconds = 0;     // the time to build the schedule
 };
 
 Built Build(const std::string& name, uint32_t nodes, int times) {
@@ -137,20 +138,18 @@ absl::StatusOr<bool> MeasureSynthetic(const std::string& name, uint32_t wanted_n
 }
 
 absl::StatusOr<bool> MeasureReal(const std::string& name, const Options& options) {
-  const std::unique_ptr<RealGraph> recorded = RecordRealGraph(name);
-  WEFT_RETURN_IF_ERROR(recorded->tape.status());
-  WEFT_ASSIGN_OR_RETURN(const Graph graph, Compile(recorded->tape, recorded->options));
-  Parameters parameters({.seed = 1});
-  WEFT_ASSIGN_OR_RETURN(const Graph measured, WithMeasuredTimes(graph, recorded->feeds, &parameters));
-  const std::vector<Task>& tasks = graph.compiled().tasks;
+  WEFT_ASSIGN_OR_RETURN(const TimedStep step, TimedStep::Create({.graph = name}));
+  WEFT_ASSIGN_OR_RETURN(const Graph measured, WithMeasuredTimes(step.graph(), step.feeds(), step.parameters()));
+  const std::vector<FeedPair> feeds(step.feeds().begin(), step.feeds().end());
+  const std::vector<Task>& tasks = step.graph().compiled().tasks;
   const auto nodes = static_cast<uint32_t>(
       std::count_if(tasks.begin(), tasks.end(), [](const Task& t) { return t.group != Task::kJoin; }));
   bool right = true;
   for (const int64_t threads : options.threads) {
     const PolicyGroup group =
         MakeGroup(options, nodes, static_cast<int>(threads), [&](const Policy* policy, int of_policy) {
-          return std::make_unique<RealRuns>(policy, of_policy, policy->measured ? measured : graph, recorded->feeds,
-                                            &parameters);
+          return std::make_unique<RealRuns>(policy, of_policy, policy->measured ? measured : step.graph(), feeds,
+                                            step.parameters());
         });
     WEFT_ASSIGN_OR_RETURN(std::vector<ScheduleRow> rows,
                           Measure(group, options.repeats, {.graph = name, .nodes = nodes}));
@@ -160,7 +159,7 @@ absl::StatusOr<bool> MeasureReal(const std::string& name, const Options& options
   return right;
 }
 
-// Returns the exit code.
+// Measures every combination of the options. Returns the exit code.
 int MeasureAll(const Options& options) {
   const auto hardware = static_cast<int64_t>(std::thread::hardware_concurrency());
   const int64_t threads = std::max(hardware, *std::max_element(options.threads.begin(), options.threads.end()));
@@ -194,19 +193,19 @@ int Main(int argc, char** argv) {
 
   Options options;
   bool json = false, csv = false;
-  CLI::App app("Measures what it costs to schedule graphs of small tasks: every combination of what the lists say.",
+  CLI::App app("Measures the cost of scheduling graphs of small tasks, for every combination of the listed values.",
                "schedule_bench");
   SetUp(&app);
-  AddNames(&app, "--graphs", "synthetic: all that are made up; real: all training steps", &options.graphs, graphs);
-  AddWholeNumbers(&app, "--nodes", "of a synthetic graph, or as near as its form allows", &options.nodes, 1,
-                  100'000'000);
-  AddNumbers(&app, "--work", "microseconds that each of them keeps its thread busy", &options.work, 0, 1e6);
-  AddWholeNumbers(&app, "--threads", "of every policy but serial", &options.threads, 1, 256);
-  AddNames(&app, "--policy", "all: without baselines for graphs of more than 200,000 nodes", &options.policies,
-           policies);
-  app.add_option("--repeats", options.repeats, "turns that each policy takes")->check(CLI::Range(1, 100'000));
-  CLI::Option* as_json = app.add_flag("--json", json, "an object a line in place of a table");
-  app.add_flag("--csv", csv, "likewise, comma-separated values")->excludes(as_json);
+  AddNames(&app, "--graphs", "synthetic: all synthetic graphs; real: all training steps", &options.graphs, graphs);
+  AddWholeNumbers(&app, "--nodes", "number of nodes of a synthetic graph, rounded as its form requires", &options.nodes,
+                  1, 100'000'000);
+  AddNumbers(&app, "--work", "microseconds that a synthetic graph's node takes", &options.work, 0, 1e6);
+  AddWholeNumbers(&app, "--threads", "number of threads of every policy except serial", &options.threads, 1, 256);
+  AddNames(&app, "--policy", "all: all policies, without the baselines if a graph has more than 200,000 nodes",
+           &options.policies, policies);
+  app.add_option("--repeats", options.repeats, "number of turns of each policy")->check(CLI::Range(1, 100'000));
+  CLI::Option* as_json = app.add_flag("--json", json, "print one JSON object a line instead of a table");
+  app.add_flag("--csv", csv, "print comma-separated values instead of a table")->excludes(as_json);
   return RunProgram(&app, argc, argv, [&] {
     if (json) options.format = RowFormat::kJson;
     if (csv) options.format = RowFormat::kCsv;

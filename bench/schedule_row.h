@@ -1,4 +1,4 @@
-// What schedule_bench says of a graph under a policy.
+// A row of schedule_bench's output: the figures of a graph under a policy, and how they are printed.
 #ifndef WEFT_BENCH_SCHEDULE_ROW_H_
 #define WEFT_BENCH_SCHEDULE_ROW_H_
 
@@ -8,24 +8,24 @@
 
 namespace weft {
 
-// Of a run, in seconds unless the name says otherwise. What is not there was not measured, or can't be.
+// Times are of one run, in seconds unless the name says otherwise. Absent figures were not measured.
 struct ScheduleRow {
   std::string graph, policy;
   uint32_t nodes = 0;
   int threads = 1;
-  double work_us = 0;                              // of a node
-  double makespan = 0;                             // from its beginning to its end
-  double best = 0;                                 // the same, of the best turn
-  double speedup = 0;                              // over policy serial
-  double executed = 0;                             // nodes
-  std::optional<double> busy, steals, first_node;  // as in bench/policy_runs.h
-  std::optional<double> bound_work, bound_path;    // no policy takes less
-  std::optional<double> build;                     // to make the schedule
+  double work_us = 0;                              // microseconds of a node
+  double makespan = 0;                             // the median turn's
+  double best = 0;                                 // the best turn's makespan
+  double speedup = 0;                              // relative to policy serial
+  double executed = 0;                             // number of nodes that ran
+  std::optional<double> busy, steals, first_node;  // see bench/policy_runs.h
+  std::optional<double> bound_work, bound_path;    // lower bounds for any policy: work / threads, and critical path
+  std::optional<double> build;                     // time to build the schedule
 };
 
 enum class RowFormat { kTable, kJson, kCsv };
 
-// A line, or "" if it has none.
+// Returns the heading line, or "" if the format has none.
 std::string Header(RowFormat format);
 std::string Print(const ScheduleRow& row, RowFormat format);
 

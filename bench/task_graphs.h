@@ -1,12 +1,12 @@
-// Graphs of small tasks, to measure what their scheduling costs.
+// Makes synthetic graphs of small tasks, to measure the cost of scheduling them:
 //
 //   chain      t -> t + 1
 //   fan        one -> n - 2 others -> one
 //   tree       t -> 2t + 1, 2t + 2
-//   wavefront  a square: each waits for those above and to the left
-//   random     √n layers of √n: each waits for up to three of the layer before, the same ones in every run
+//   wavefront  a square: each node waits for those above and to the left
+//   random     √n layers of √n nodes: each waits for up to three of the layer before, the same ones in every run
 //   diamond    one -> two -> one -> two -> ... -> one
-//   one        a graph of one node: what it costs to start
+//   one        a graph of one node, which shows the cost of starting a run
 #ifndef WEFT_BENCH_TASK_GRAPHS_H_
 #define WEFT_BENCH_TASK_GRAPHS_H_
 
@@ -23,7 +23,7 @@ struct TaskGraph {
 };
 
 std::vector<std::string> TaskGraphNames();
-// With `nodes` nodes, or as near as its form allows; `name` is one of TaskGraphNames().
+// Makes the graph called `name`, one of TaskGraphNames(), with about `nodes` nodes: as many as its form allows.
 TaskGraph MakeTaskGraph(const std::string& name, uint32_t nodes);
 
 }  // namespace weft

@@ -1,11 +1,11 @@
-// The time of one training step (forward, backward, clip, AdamW), or of one forward pass of minilm-forward.
+// Measures the time of a training step (forward, backward, clip, AdamW), or of a forward pass of minilm-forward.
 //
 //   bazel run -c opt //bench:train_bench -- --model=gpt2 --threads=2 --steps=10
 //   bazel run -c opt //bench:train_bench -- --model=charcpu --json
 //   bazel run -c opt //bench:train_bench -- --model=babygpt --profile
 //   bazel run -c opt //bench:train_bench -- --model=gpt2 --precision=bf16 --steps=200 --text=FILE
 //
-// The first two steps are left out of the median, the first one of the best.
+// The median excludes the first two steps, the best excludes the first.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -39,7 +39,7 @@ struct Options {
   bool raise = true, pack = true, fuse = true, json = false, profile = false;
 };
 
-// What the steps train on: one batch of random tokens, or the bytes of a text from another place in each step.
+// The data of the steps: one batch of random tokens, or windows of a text, from new positions in each step.
 class Batches {
  public:
   Batches(const BenchModel& model, const Options& options, std::string text)
@@ -68,7 +68,7 @@ class Batches {
   uint64_t drawn_ = 0;
 };
 
-// The bytes of the file that was asked for, if one was; they are tokens of the model.
+// Returns the contents of the file --text, whose bytes are the model's tokens, or "" without that flag.
 absl::StatusOr<std::string> ReadText(const Options& options, const BenchModel& model) {
   if (options.text.empty()) return std::string();
   WEFT_ASSIGN_OR_RETURN(std::string text, ReadFile(options.text));
@@ -95,8 +95,8 @@ double Megabytes(size_t bytes) { return static_cast<double>(bytes) / (1 << 20); 
 
 struct Times {
   std::vector<double> seconds;  // of each step
-  std::vector<double> results;  // the losses; of forward passes an element of what they give
-  uint64_t checksum = 0;        // of all parameters and states at the end; of a forward pass what it gives
+  std::vector<double> results;  // the losses; for forward passes, an element of the output
+  uint64_t checksum = 0;        // of all parameters and states at the end; for a forward pass, of the output
 };
 
 double Mean(const std::vector<double>& values) {
@@ -182,7 +182,7 @@ int Measure(Options options) {
 
   Tape tape;
   const BenchStep step = RecordStep(&tape, model, options.batch, options.length);
-  if (!tape.status().ok()) return Fail(tape.status(), 2);  // a width that the heads don't divide, ...
+  if (!tape.status().ok()) return Fail(tape.status(), 2);  // such as a width that is no multiple of the heads
   CompileOptions compile_options = OptionsFor(step);
   if (!options.raise) compile_options.without.Add(Pass::kRaise);
   if (!options.pack) compile_options.without.Add(Pass::kPack);
@@ -244,28 +244,30 @@ int Main(int argc, char** argv) {
   CLI::App app("Measures training steps of models of published sizes, on one batch of random tokens or a text.",
                "train_bench");
   SetUp(&app);
-  const auto size = [&](const char* flag, int64_t* value, const char* what, int64_t most) {
-    app.add_option(flag, *value, std::string(what) + "; 0: the model's own")->check(CLI::Range(int64_t{0}, most));
+  const auto size = [&](const char* flag, int64_t* value, const char* what, int64_t max) {
+    app.add_option(flag, *value, std::string(what) + "; 0: the model's own number")->check(CLI::Range(int64_t{0}, max));
   };
   app.add_option("--model", options.model, "the model")->check(CLI::IsMember(BenchModelNames()));
   size("--batch", &options.batch, "texts in a step", 1 << 16);
   size("--length", &options.length, "tokens of a text", 1 << 20);
-  size("--layers", &options.layers, "blocks", 1000);
-  size("--heads", &options.heads, "of each attention", 1 << 16);
+  size("--layers", &options.layers, "number of blocks", 1000);
+  size("--heads", &options.heads, "attention heads of a block", 1 << 16);
   size("--width", &options.width, "features of a token", 1 << 16);
-  app.add_option("--precision", options.precision, "of products and what flows between ops")
+  app.add_option("--precision", options.precision, "number format of products and of the values between ops")
       ->check(CLI::IsMember({"f32", "bf16"}));
-  app.add_option("--threads", options.threads, "0: as many as there are cores")->check(CLI::Range(0, 1024));
-  app.add_option("--steps", options.steps, "to run; the first two don't count")->check(CLI::Range(3, 1'000'000));
-  app.add_option("--memory-budget", options.memory_budget, "bytes that values may take, like 500M; 0: no limit")
+  app.add_option("--threads", options.threads, "number of threads; 0: the number of cores")->check(CLI::Range(0, 1024));
+  app.add_option("--steps", options.steps, "number of steps; the first two don't count")
+      ->check(CLI::Range(3, 1'000'000));
+  app.add_option("--memory-budget", options.memory_budget,
+                 "maximum number of bytes for the graph's values, such as 500M; 0: no limit")
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/true))
-      ->transform(CLI::Validator(NotNegative, ""));  // before the other, which takes -1 for the largest number
-  app.add_option("--raise", options.raise, "whether patterns become ops of their own");
-  app.add_option("--pack", options.pack, "whether weights are brought into the products' order once a step");
-  app.add_option("--fuse", options.fuse, "whether neighbours run together, tile by tile");
-  app.add_option("--text", options.text, "trains on the bytes of this file, from other places in each step");
-  app.add_flag("--json", options.json, "one object in place of a table");
-  app.add_flag("--profile", options.profile, "prints a table of where the time goes, op by op")->excludes("--json");
+      ->transform(CLI::Validator(NotNegative, ""));  // runs before AsSizeValue, which reads -1 as the largest number
+  app.add_option("--raise", options.raise, "whether to replace known patterns by ops with fast kernels");
+  app.add_option("--pack", options.pack, "whether to reorder weights for the products once a step");
+  app.add_option("--fuse", options.fuse, "whether to run neighbouring nodes together, tile by tile");
+  app.add_option("--text", options.text, "train on the bytes of this file, from new positions in each step");
+  app.add_flag("--json", options.json, "print one JSON object instead of a table");
+  app.add_flag("--profile", options.profile, "print where the time goes, op by op")->excludes("--json");
   return RunProgram(&app, argc, argv, [&] { return Measure(options); });
 }
 

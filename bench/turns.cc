@@ -10,18 +10,18 @@
 namespace weft {
 namespace {
 
-// Benchmarks are called by their way's number.
+// Collects the turns of all variants. The name of a benchmark is its variant's number.
 class Collector : public benchmark::BenchmarkReporter {
  public:
-  explicit Collector(size_t ways) : turns_(ways) {}
+  explicit Collector(size_t variants) : turns_(variants) {}
 
   bool ReportContext(const Context&) override { return true; }
   void ReportRuns(const std::vector<Run>& runs) override {
     for (const Run& run : runs) {
-      size_t way = 0;
-      WEFT_CHECK(absl::SimpleAtoi(run.run_name.function_name, &way) && way < turns_.size());
-      turns_[way].push_back({.seconds = run.real_accumulated_time / static_cast<double>(run.iterations),
-                             .others = {run.counters.begin(), run.counters.end()}});
+      size_t variant = 0;
+      WEFT_CHECK(absl::SimpleAtoi(run.run_name.function_name, &variant) && variant < turns_.size());
+      turns_[variant].push_back({.seconds = run.real_accumulated_time / static_cast<double>(run.iterations),
+                                 .others = {run.counters.begin(), run.counters.end()}});
     }
   }
 
@@ -44,14 +44,14 @@ void InitializeOnce() {
 
 }  // namespace
 
-absl::StatusOr<std::vector<std::vector<Turn>>> TakeTurns(const std::vector<std::function<absl::StatusOr<Turn>()>>& ways,
-                                                         int rounds) {
+absl::StatusOr<std::vector<std::vector<Turn>>> TakeTurns(
+    const std::vector<std::function<absl::StatusOr<Turn>()>>& variants, int rounds) {
   InitializeOnce();
   absl::Status status;
-  for (size_t way = 0; way < ways.size(); ++way) {
-    const auto run = [&status, &ways, way](benchmark::State& state) {
+  for (size_t variant = 0; variant < variants.size(); ++variant) {
+    const auto run = [&status, &variants, variant](benchmark::State& state) {
       for (auto _ : state) {
-        const absl::StatusOr<Turn> turn = status.ok() ? ways[way]() : status;
+        const absl::StatusOr<Turn> turn = status.ok() ? variants[variant]() : status;
         if (!turn.ok()) {
           status = turn.status();
           return state.SkipWithError("");
@@ -60,11 +60,11 @@ absl::StatusOr<std::vector<std::vector<Turn>>> TakeTurns(const std::vector<std::
         for (const auto& [name, value] : turn->others) state.counters[name] = value;
       }
     };
-    benchmark::RegisterBenchmark(std::to_string(way).c_str(), run)->Iterations(1)->UseManualTime();
+    benchmark::RegisterBenchmark(std::to_string(variant).c_str(), run)->Iterations(1)->UseManualTime();
   }
-  Collector collector(ways.size());
-  // A round by itself: the repetitions of Google Benchmark would be shuffled as a whole, and all turns of one way could
-  // come first.
+  Collector collector(variants.size());
+  // Runs each round separately: Google Benchmark would shuffle all repetitions together, and all turns of one variant
+  // could come first.
   for (int round = 0; round < rounds && status.ok(); ++round) benchmark::RunSpecifiedBenchmarks(&collector);
   benchmark::ClearRegisteredBenchmarks();
   WEFT_RETURN_IF_ERROR(status);

@@ -1,8 +1,8 @@
-// Takes the times of several ways to do one thing, in turns, by Google Benchmark.
+// Times several variants of one thing in turns, by Google Benchmark.
 //
-// In each round every way has one turn, and the rounds' orders are random: so whatever else the machine does meets all
-// of them alike, and none always comes after the same other. What a turn runs untimed, and how often it runs what it
-// times, is its own matter: Google Benchmark asks for one iteration, and takes the time that the turn says.
+// In each round every variant has one turn, in a random order. So other load of the machine affects all variants alike,
+// and no variant always follows the same other one. Each turn decides what it runs untimed and how often it runs what
+// it times: Google Benchmark asks for one iteration and takes the time that the turn reports.
 #ifndef WEFT_BENCH_TURNS_H_
 #define WEFT_BENCH_TURNS_H_
 
@@ -15,17 +15,17 @@
 
 namespace weft {
 
-// What a turn found out.
+// The results of a turn.
 struct Turn {
   double seconds = 0;                    // of a run
-  std::map<std::string, double> others;  // by name; the same names in all turns of one way
+  std::map<std::string, double> others;  // other figures by name; all turns of a variant have the same names
 };
 
-// By way: its turns. The first error ends them.
-absl::StatusOr<std::vector<std::vector<Turn>>> TakeTurns(const std::vector<std::function<absl::StatusOr<Turn>()>>& ways,
-                                                         int rounds);
+// Returns the turns of each variant. The first error ends the measurement.
+absl::StatusOr<std::vector<std::vector<Turn>>> TakeTurns(
+    const std::vector<std::function<absl::StatusOr<Turn>()>>& variants, int rounds);
 
-// Of each figure by itself.
+// Returns the median of each figure.
 Turn Median(const std::vector<Turn>& turns);
 
 }  // namespace weft

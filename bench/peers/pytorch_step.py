@@ -1,4 +1,4 @@
-"""The step of //bench:train_bench, by PyTorch: the same models, sizes, flags and output.
+"""Runs the step of //bench:train_bench in PyTorch, with the same models, sizes, flags and output.
 
     python3 bench/peers/pytorch_step.py --model=gpt2 --precision=bf16 --mode=compile --steps=10
 """
