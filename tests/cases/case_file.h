@@ -1,5 +1,5 @@
-// Cases that others made: a node's inputs, attributes and outputs, as tests/onnx/convert.py and tests/pytorch/draw.py
-// pack them, and what those are given that record such a node in Weft's ops.
+// Reads test cases made by ONNX and PyTorch: a node's inputs, attributes and outputs, packed by tests/onnx/convert.py
+// and tests/pytorch/draw.py. CaseNode gives a case to the function that records it in Weft's ops.
 #ifndef WEFT_TESTS_CASES_CASE_FILE_H_
 #define WEFT_TESTS_CASES_CASE_FILE_H_
 
@@ -17,13 +17,13 @@
 namespace weft {
 
 struct Case {
-  std::string name, op, skip;  // why it can't be run, or ""
+  std::string name, op, skip;  // skip: why the case can't be run, or ""
   int opset = 0;
   nlohmann::json attributes;
-  std::vector<std::optional<Tensor>> inputs, outputs;  // none where an optional one is left out
+  std::vector<std::optional<Tensor>> inputs, outputs;  // empty if an optional one is left out
 };
 
-// The op of a case that is a whole model: tests/pytorch/model_cases.py says what such a case has.
+// The op of a case that is a whole model; tests/pytorch/model_cases.py describes such cases.
 inline constexpr char kModelCase[] = "model";
 
 class CaseFile {
@@ -40,10 +40,10 @@ class CaseFile {
   std::vector<Case> cases_;
 };
 
-// A tensor's elements, whatever their dtype.
+// Returns a tensor's elements, of any dtype, as doubles.
 std::vector<double> Doubles(const Tensor& tensor);
 
-// A node whose ops are to be recorded.
+// A case's node, whose ops are to be recorded.
 class CaseNode {
  public:
   CaseNode(const CaseFile& file, const Case& of, Tape* tape, std::vector<Var> inputs)
@@ -56,9 +56,9 @@ class CaseNode {
 
   bool has(size_t i) const { return i < inputs_.size() && inputs_[i]; }
   Var in(size_t i) const { return i < inputs_.size() ? inputs_[i] : Var{}; }
-  // An input of ids that declares no bounds: in a sum, which ops take without.
+  // Returns an input of ids. It is a sum, because ops require bounds of an input but not of a computed value.
   Var ids(size_t i) const { return in(i) + 0; }
-  // An input's numbers, where an op wants constants.
+  // Return an input's numbers, for ops that take constants.
   std::vector<int64_t> Integers(size_t i) const;
   double Number(size_t i) const { return Doubles(*case_.inputs[i])[0]; }
 
@@ -92,17 +92,17 @@ CaseResult BinaryCase(const CaseNode& node) {
 
 struct CaseOp {
   const char* name;
-  // Records the node's outputs. Unimplemented, with the reason, for what Weft does not have.
+  // Records the node's outputs. Returns Unimplemented, with the reason, if Weft has no such op.
   CaseResult (*build)(const CaseNode& node) = nullptr;
 };
 
-// Whether |got - wanted| is at most absolute + relative · |wanted|, a NaN equal to a NaN: the first difference of types
-// or elements, or "".
+// Returns the first difference of types or elements, or "". Elements agree if |got - wanted| is at most
+// absolute + relative · |wanted|, or if both are NaN.
 std::string Difference(const Tensor& got, const Tensor& wanted, double relative, double absolute);
 
-// The inputs of a case, as inputs of a tape, and what is fed to them.
+// The inputs of a case as inputs of a tape, and their feeds.
 struct CaseInputs {
-  std::vector<Var> vars;  // null where one is left out
+  std::vector<Var> vars;  // null if an optional input is left out
   std::vector<FeedPair> feeds;
 };
 CaseInputs RecordInputs(Tape* tape, const Case& of);

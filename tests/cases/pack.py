@@ -1,6 +1,8 @@
-"""The file of cases that tests/cases/case_file.h reads, gzip's: 8 bytes of length, a JSON object {"origin": ..., "cases":
-[...]}, and the elements of all tensors, each at a multiple of 64 bytes. A case has name, op, opset, attributes, inputs and
-outputs, these as [dtype, shape, offset], or null where an optional one is left out; or the reason to skip it.
+"""Writes the gzipped file of cases that tests/cases/case_file.h reads.
+
+The file holds 8 bytes of length, a JSON object {"origin": ..., "cases": [...]} of that length, and the elements of all
+tensors, each at a multiple of 64 bytes. A case has name, op, opset, attributes, inputs and outputs, or the reason to skip
+it. Inputs and outputs are [dtype, shape, offset], or null if an optional one is left out.
 """
 import gzip
 import json
@@ -11,7 +13,7 @@ DTYPES = {"float32": "f32", "float64": "f64", "bool": "bool"}
 REASONS = {"float16": "float16", "int8": "8-bit integers", "uint8": "8-bit integers", "int16": "16-bit integers",
            "uint16": "16-bit integers", "object": "strings"}
 WIDE = ("int32", "int64", "uint32", "uint64")
-MOST_RANK = 6
+MAX_RANK = 6
 LINE = 64
 
 
@@ -25,12 +27,12 @@ class Data:
         self.known = {}
 
     def add(self, array):
-        """[dtype, shape, offset] of the array; equal ones are stored once, integers narrowed to i32."""
+        """Stores an array and returns its [dtype, shape, offset]. Equal arrays are stored once; integers become i32."""
         array = numpy.asarray(array)
         kind = str(array.dtype)
         if kind in REASONS:
             raise Skip(REASONS[kind])
-        if array.ndim > MOST_RANK:
+        if array.ndim > MAX_RANK:
             raise Skip(f"rank {array.ndim}")
         if kind in WIDE:
             if array.size and not (-2**31 <= int(array.min()) and int(array.max()) < 2**31):

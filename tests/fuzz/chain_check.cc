@@ -15,9 +15,10 @@
 namespace weft {
 namespace {
 
-constexpr double kMinScale = 1e-3;  // of what is compared: smaller numbers are differences of larger ones
+constexpr double kMinScale =
+    1e-3;  // differences are relative to at least this: smaller numbers result from cancellation
 
-double ToleranceOf(DType dtype) { return dtype == kF64 ? 1e-9 : 5e-3; }  // chains amplify what is rounded
+double ToleranceOf(DType dtype) { return dtype == kF64 ? 1e-9 : 5e-3; }  // chains amplify rounding errors
 
 struct Result {
   std::string name;  // "fetch 3 of run 1", "w0"
@@ -143,7 +144,7 @@ absl::Status CheckChain(const ChainCheck& check) {
     WEFT_ASSIGN_OR_RETURN(const Results unfused, results(bare, 1, &kSerial));
     WEFT_RETURN_IF_ERROR(
         ExpectSameBits(serial, unfused, absl::StrCat("with passes ", name, " beside ", BuildName(bare))));
-    if (check.precision == kBF16) continue;  // which passes round to bf16 changes too much
+    if (check.precision == kBF16) continue;  // passes change where values are rounded to bf16, which differs too much
     WEFT_RETURN_IF_ERROR(ExpectClose(serial, plain, ToleranceOf(check.chain.dtype), "with passes " + name));
   }
   return absl::OkStatus();

@@ -1,4 +1,4 @@
-// Whether a random chain computes the same however it is compiled and run.
+// Checks that a random chain computes the same however it is compiled and run.
 #ifndef WEFT_TESTS_FUZZ_CHAIN_CHECK_H_
 #define WEFT_TESTS_FUZZ_CHAIN_CHECK_H_
 
@@ -10,23 +10,23 @@
 
 namespace weft {
 
-// Every subset of the optional passes, without and with a memory budget that takes some computing twice.
+// The number of builds: each subset of the optional passes, with and without a memory budget that forces recomputation.
 inline constexpr uint32_t kBuildCount = 2u << kPassCount;
 
 struct ChainCheck {
   ChainOptions chain;
   DType precision = kF32;
-  uint32_t first_build = 0;  // of `builds` consecutive ones, which wrap around
+  uint32_t first_build = 0;  // `builds` consecutive builds are checked, modulo kBuildCount
   uint32_t builds = 4;
 };
 
-// Each build on one to four threads, in two runs with updates between:
-//   - the same bits on one, two, three and four threads, under each policy in turn;
-//   - the same bits without folding, advanced writes and fusion, which promise that (Pass);
-//   - values, gradients and updated weights within 1e-9, in f32 5e-3, of those of the build without any pass, relative
-//   to
-//     the largest of a tensor; not in bf16.
-// InternalError says what differs, and by how much; other errors are those of recording, compiling and running.
+// Runs each build twice, with an update between the runs, and checks:
+//   - the bits are the same on one, two, three and four threads, under each policy in turn;
+//   - the bits are the same without folding, advanced writes and fusion, which promise that (see Pass);
+//   - values, gradients and updated weights agree with those of the build without any pass. The tolerance is 1e-9 in
+//     f64 and 5e-3 in f32, relative to a tensor's largest element; bf16 is not compared.
+// Returns InternalError, with the difference, if a check fails. Other errors come from recording, compiling and
+// running.
 absl::Status CheckChain(const ChainCheck& check);
 
 }  // namespace weft

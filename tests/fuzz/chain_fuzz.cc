@@ -1,5 +1,5 @@
-// Draws chains of ops until the time is over, and checks that they compute the same however they are compiled and run
-// (chain_check.h). Exit code 1 at the first that doesn't, with the shortest chain of its seed that still fails.
+// Draws chains of ops for a given time, and checks that they compute the same however they are compiled and run
+// (chain_check.h). Exits with code 1 at the first failure, after finding the shortest chain of that seed that fails.
 //
 //   bazel run -c opt //tests/fuzz:chain_fuzz -- --seconds=3600 --seed=1000000
 #include <unistd.h>
@@ -18,7 +18,7 @@
 namespace weft {
 namespace {
 
-char current_seed[64];  // what a signal handler may read
+char current_seed[64];  // a plain array, which a signal handler may read
 
 void SayWhereAndEnd(int signal) {
   [[maybe_unused]] const auto written = write(STDERR_FILENO, current_seed, std::strlen(current_seed));
@@ -26,10 +26,10 @@ void SayWhereAndEnd(int signal) {
   std::raise(signal);
 }
 
-// What a seed stands for, with so many ops if there are any: half of the programs in f64, the others in f32, of which a
-// third is compiled in bf16.
+// Returns the check of a seed: half of the programs are in f64, the others in f32, of which a third is compiled in
+// bf16. `ops`: the number of ops; 0: the seed's own.
 ChainCheck CheckOf(uint32_t seed, int ops, uint32_t builds) {
-  std::mt19937 random(~seed);  // not the numbers that the chain is drawn from
+  std::mt19937 random(~seed);  // a stream other than the chain's
   ChainCheck check = {.chain = {.seed = seed}, .builds = builds};
   check.chain.ops = 1 + static_cast<int>(random() % 40);
   if (ops > 0) check.chain.ops = ops;
@@ -82,15 +82,15 @@ int main(int argc, char** argv) {
   weft::FuzzOptions options;
   CLI::App app("Checks that random chains of ops compute the same however they are compiled and run.");
   app.option_defaults()->always_capture_default()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  app.add_option("--seconds", options.seconds, "when no new program is begun")->check(CLI::NonNegativeNumber);
-  app.add_option("--seed", options.seed, "of the first program; each has the next one");
-  app.add_option("--programs", options.programs, "the most programs; 0: as many as there is time for");
-  app.add_option("--ops", options.ops, "how many ops a chain draws; 0: 1 to 40, by the seed")
+  app.add_option("--seconds", options.seconds, "time after which no new program begins")->check(CLI::NonNegativeNumber);
+  app.add_option("--seed", options.seed, "seed of the first program; each program has the next one");
+  app.add_option("--programs", options.programs, "maximum number of programs; 0: no limit");
+  app.add_option("--ops", options.ops, "number of ops in a chain; 0: 1 to 40, by the seed")
       ->check(CLI::NonNegativeNumber);
-  app.add_option("--builds", options.builds, "with how many sets of passes each is compiled")
+  app.add_option("--builds", options.builds, "number of sets of passes that each program is compiled with")
       ->check(CLI::PositiveNumber);
   CLI11_PARSE(app, argc, argv);
-#ifndef __SANITIZE_ADDRESS__  // which says more
+#ifndef __SANITIZE_ADDRESS__  // AddressSanitizer's own handler reports more
   for (const int signal : {SIGABRT, SIGSEGV, SIGFPE}) std::signal(signal, weft::SayWhereAndEnd);
 #endif
   return weft::Fuzz(options);

@@ -57,13 +57,13 @@ const Drawn& Drawing::Any() {
   return values_[static_cast<size_t>(Chance(4) ? Below(count) : count - 1 - Below(recent))];
 }
 
-Drawn Drawing::AnyOfRank(int least) {
+Drawn Drawing::AnyOfRank(int min_rank) {
   for (int tries = 0; tries < 4; ++tries) {
     const Drawn& x = Any();
-    if (x.shape().rank() >= least) return x;
+    if (x.shape().rank() >= min_rank) return x;
   }
   Shape shape;
-  for (int axis = 0; axis < least; ++axis) shape.Append(Size());
+  for (int axis = 0; axis < min_rank; ++axis) shape.Append(Size());
   return Leaf(shape);
 }
 

@@ -1,4 +1,4 @@
-// What the rules of a random chain draw from: values so far, fresh inputs and weights, sizes, axes.
+// Drawing makes the random choices for a random chain's rules: existing values, new inputs and weights, sizes and axes.
 #ifndef WEFT_TESTS_FUZZ_DRAWING_H_
 #define WEFT_TESTS_FUZZ_DRAWING_H_
 
@@ -12,7 +12,7 @@
 
 namespace weft {
 
-// A value and, for as long as it is no NaN, what it does not exceed by much: so that no chain overflows.
+// A value and an approximate bound of its elements' magnitudes, which keeps chains from overflowing.
 struct Drawn {
   Var var;
   double bound = 1;
@@ -27,11 +27,11 @@ class Drawing {
   Tape* tape() const { return tape_; }
   DType dtype() const { return dtype_; }
   std::vector<std::pair<Var, Buffer>>& feeds() { return feeds_; }
-  const VarList& leaves() const { return leaves_; }          // floats that gradients are taken by
-  VarList& undifferentiated() { return undifferentiated_; }  // to be fetched, but nothing more
-  const VarList& weights() const { return weights_; }        // those of them that are parameters
+  const VarList& leaves() const { return leaves_; }          // inputs and weights that gradients are taken by
+  VarList& undifferentiated() { return undifferentiated_; }  // values that are only fetched
+  const VarList& weights() const { return weights_; }        // the leaves that are parameters
 
-  // Numbers. The same on every platform, which the standard's distributions are not.
+  // Random numbers. They are the same on every platform, unlike those of the standard's distributions.
   int64_t Below(int64_t n) { return static_cast<int64_t>(random_() % static_cast<uint64_t>(n)); }
   bool Chance(int one_in) { return Below(one_in) == 0; }
   double Uniform(double low, double high) { return low + (high - low) * (random_() * 0x1p-32); }
@@ -39,26 +39,26 @@ class Drawing {
   const T& OneOf(absl::Span<const T> of) {
     return of[static_cast<size_t>(Below(static_cast<int64_t>(of.size())))];
   }
-  int64_t Size();  // of an axis: mostly small, seldom 0
+  int64_t Size();  // the size of an axis: mostly small, rarely 0
   Shape AnyShape();
   int Axis(const Shape& shape) { return static_cast<int>(Below(shape.rank()) - (Chance(2) ? shape.rank() : 0)); }
-  std::vector<int> Axes(const Shape& shape);       // some of them, perhaps all or none
-  std::vector<int64_t> Factors(int64_t elements);  // sizes of this product
-  Shape Broadcastable(const Shape& shape);         // one that broadcasts to it
+  std::vector<int> Axes(const Shape& shape);       // any subset of the shape's axes
+  std::vector<int64_t> Factors(int64_t elements);  // sizes whose product is `elements`
+  Shape Broadcastable(const Shape& shape);         // a shape that broadcasts to `shape`
 
   // Values.
-  const Drawn& Any();              // recent ones more often
-  Drawn AnyOfRank(int least);      // Any(), or a fresh one where none is there
-  Drawn Leaf(const Shape& shape);  // a fresh input or weight
+  const Drawn& Any();              // an existing value, recent ones more often
+  Drawn AnyOfRank(int min_rank);   // an existing value of this rank or more, or a new leaf
+  Drawn Leaf(const Shape& shape);  // a new input or weight
   Drawn Weight(const Shape& shape, double bound);
-  Var State(const Shape& shape);               // of halves
-  Drawn Like(const Shape& shape);              // of this shape: one that is there, a part of one, or fresh
-  Drawn Under(const Drawn& x, double bound);   // x, or its tanh where it may be larger
-  Drawn Apart(const Drawn& x);                 // x plus fresh numbers, so that it lies at no kink
+  Var State(const Shape& shape);               // a state whose elements are 0.5
+  Drawn Like(const Shape& shape);              // a value of this shape: existing, a part of one, or new
+  Drawn Under(const Drawn& x, double bound);   // x, or tanh(x) if x may exceed `bound`
+  Drawn Apart(const Drawn& x);                 // x plus random numbers, so that no element is at a kink
   Var Ids(const Shape& shape, int64_t below);  // i32
   Var Mask(const Shape& shape);                // bool
   Var Input(const TensorType& type, double low, double high, int64_t below = 0);
-  void Keep(const Drawn& drawn);  // among the values, unless it is too large
+  void Keep(const Drawn& drawn);  // adds a value to the existing ones, unless it has too many elements
 
  private:
   std::mt19937 random_;
@@ -70,7 +70,7 @@ class Drawing {
   int states_ = 0;
 };
 
-// Ways to make a value of others. One that can't be applied to what it draws returns a Drawn without a Var.
+// A rule records a value computed from drawn ones. If it can't be applied to these, it returns a Drawn without a Var.
 using Rule = Drawn (*)(Drawing& draw);
 absl::Span<const Rule> ElementwiseRules();
 absl::Span<const Rule> ShapeRules();

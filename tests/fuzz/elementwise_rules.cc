@@ -10,7 +10,7 @@ namespace {
 struct Function {
   Var (*apply)(Var x);
   double (*bound)(double x);
-  double domain = 1e3;  // of |x|
+  double domain = 1e3;  // the largest |x|
 };
 
 double Same(double x) { return x; }
@@ -18,7 +18,7 @@ double One(double) { return 1; }
 
 double MeanFactor(Var x) { return 1.0 / static_cast<double>(std::max<int64_t>(1, x.shape().cols())); }
 
-// Smooth everywhere, or what makes them so is inside.
+// Functions that are smooth on their domain.
 constexpr Function kSmooth[] = {
     {[](Var x) { return -x; }, Same},
     {[](Var x) { return Scale(x, -0.37); }, Same},
@@ -51,7 +51,7 @@ constexpr Function kSmooth[] = {
     {[](Var x) { return x + CumulativeSum(x * MeanFactor(x), /*reverse=*/true); }, [](double x) { return 2 * x; }},
     {[](Var x) { return CumulativeSum(x * MeanFactor(x)); }, Same},
 };
-constexpr int kWantRows = 2;  // of them, the last
+constexpr int kNeedRank = 2;  // how many of them, the last ones, need rank >= 1
 
 constexpr Function kKinked[] = {
     {[](Var x) { return Abs(x); }, Same},
@@ -68,7 +68,7 @@ Drawn Apply(Drawing& draw, const Function& function, const Drawn& x) {
 Drawn ApplySmooth(Drawing& draw) {
   const Drawn x = draw.Any();
   const Function& function = draw.OneOf<Function>(kSmooth);
-  if (x.shape().rank() == 0 && &function >= std::end(kSmooth) - kWantRows) return {};
+  if (x.shape().rank() == 0 && &function >= std::end(kSmooth) - kNeedRank) return {};
   return Apply(draw, function, x);
 }
 
@@ -78,7 +78,7 @@ Drawn ApplyKinked(Drawing& draw) {
   return Apply(draw, draw.OneOf<Function>(kKinked), apart);
 }
 
-// One that is there, or a smaller one that broadcasts to it.
+// Returns an operand of this shape, or of one that broadcasts to it.
 Drawn Partner(Drawing& draw, const Shape& shape) {
   if (draw.Chance(2)) return draw.Like(shape);
   return draw.Like(draw.Broadcastable(shape));
@@ -117,7 +117,7 @@ Drawn ApplyWhere(Drawing& draw) {
   return {Where(draw.Chance(2) ? mask : Not(mask), a.var, b.var), std::max(a.bound, b.bound)};
 }
 
-// Jumps, of inputs only.
+// Functions with jumps, which are applied to leaves only.
 Drawn Compared(Drawing& draw) {
   const Drawn like = draw.Any();
   const Drawn a = draw.Leaf(like.shape()), b = draw.Leaf(like.shape());

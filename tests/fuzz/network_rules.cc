@@ -27,7 +27,7 @@ Drawn Product(Drawing& draw) {
   return {MatMul(a.var, b.var, options), bound};
 }
 
-// softmax(q kᵀ / sqrt(D)) v, as it is written by hand or as one op, where several heads may share a key and a value.
+// softmax(q kᵀ / sqrt(D)) v, spelt out or as one op. Several heads may share a key and a value.
 Drawn Attention(Drawing& draw) {
   const bool by_hand = draw.Chance(2), causal = draw.Chance(2), capped = draw.Chance(4);
   const int64_t key_heads = 1 + draw.Below(3), heads = key_heads * (by_hand || draw.Chance(2) ? 1 : 2);
@@ -80,7 +80,7 @@ Drawn Normalised(Drawing& draw) {
     case 3:
       return {x.var * Rsqrt(Mean(Square(x.var), -1, /*keep=*/true) + epsilon) * gain, bound};
     case 4: {
-      if (x.shape().rank() < 2 || x.shape().elements() == 0) return {};  // it wants rows to be the mean of
+      if (x.shape().rank() < 2 || x.shape().elements() == 0) return {};  // the mean needs at least one row
       const Var running_mean = draw.Leaf({width}).var, running_variance = Square(draw.Leaf({width}).var);
       const auto [y, mean, variance] = BatchNorm(x.var, gain, bias, running_mean, running_variance, epsilon);
       return {y + mean - variance, bound + 1000};
@@ -96,7 +96,7 @@ Drawn LookedUp(Drawing& draw) {
   const Drawn x = draw.AnyOfRank(2);
   const int axis = draw.Axis(x.shape());
   const int64_t size = x.shape().dim(axis);
-  if (size == 0) return {};  // there is nothing to name
+  if (size == 0) return {};  // ids need at least one row to refer to
   switch (draw.Below(5)) {
     case 0: {
       const int64_t n = draw.Size();
@@ -126,7 +126,7 @@ Drawn LookedUp(Drawing& draw) {
   }
 }
 
-// A table that is an embedding and the weight of the layer before the loss.
+// A tied table: the embedding, and the weight of the layer before the loss.
 Drawn TiedHead(Drawing& draw) {
   const int64_t classes = 2 + draw.Below(40), width = 1 + draw.Below(20), rows = 1 + draw.Below(20);
   const Var table = draw.Leaf({classes, width}).var;
@@ -143,7 +143,7 @@ Drawn Rotated(Drawing& draw) {
   return {.var = Rotary(x.var, cosine.var, sine.var, layout), .bound = x.bound * 6};
 }
 
-// Large enough, in f32, for the weight to be packed.
+// A product whose weight is large enough to be packed in f32.
 Drawn LargeProduct(Drawing& draw) {
   if (!draw.Chance(4)) return {};
   const int64_t rows = 512 + draw.Below(100), inner = 64 + draw.Below(8), columns = 64 + draw.Below(70);
@@ -152,7 +152,7 @@ Drawn LargeProduct(Drawing& draw) {
   return {MatMul(x.var, weight.var, {.transpose_b = true}), x.bound * static_cast<double>(inner)};
 }
 
-// The next version of a cache; its rows may be the cache's own.
+// Writes rows into a cache; the rows may come from the cache itself.
 Drawn Appended(Drawing& draw) {
   const int64_t batch = 1 + draw.Below(2), heads = 1 + draw.Below(2), length = 2 + draw.Below(6);
   const Shape shape = {batch, heads, length, 1 + draw.Below(9)};

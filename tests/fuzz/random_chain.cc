@@ -24,7 +24,7 @@ bool Contains(const VarList& vars, Var var) {
   return std::any_of(vars.begin(), vars.end(), [&](Var known) { return known.id == var.id; });
 }
 
-// Some of those that gradients can be taken by: inputs, weights, and mostly a value between.
+// Chooses what gradients are taken by: inputs, weights, and usually an intermediate value.
 VarList AnySources(Drawing& draw) {
   VarList sources;
   for (const Var leaf : draw.leaves()) {
@@ -35,7 +35,7 @@ VarList AnySources(Drawing& draw) {
   return sources;
 }
 
-// A number that depends on all of them, of about the size of 1.
+// Returns a scalar of magnitude about 1 that depends on all of them.
 Var Blend(Drawing& draw, const VarList& values) {
   Var loss = Fill(draw.tape(), {draw.dtype(), {}}, 0);
   for (const Var value : values) {
@@ -45,10 +45,10 @@ Var Blend(Drawing& draw, const VarList& values) {
   return loss;
 }
 
-// By one of the optimizers, of the gradient multiplied by `scale`.
+// Records an update by a random optimizer, with the gradient multiplied by `scale`.
 Var Updated(Drawing& draw, Var weight, Var gradient, Var scale) {
   Tape* tape = draw.tape();
-  const std::string name = tape->ParameterName(weight);  // a copy: state is added
+  const std::string name = tape->ParameterName(weight);  // a copy, because adding states moves the names
   const auto state = [&](const char* which) {
     return tape->State(absl::StrCat(name, ".", which), weight.type(), Zeros());
   };
@@ -61,9 +61,9 @@ Var Updated(Drawing& draw, Var weight, Var gradient, Var scale) {
       return AdamWUpdate(weight, m, v, gradient, rate, scale, step, {.epsilon = 1e-2})[0];
     case 2:
       return AdamUpdate(weight, m, v, gradient, rate, scale, step, {.epsilon = 1e-2})[0];
-    case 3:  // its root is steep at 0, where gradients are that should be 0
+    case 3:  // the square root is steep at 0, where a gradient that should be 0 may be a rounding error
       return AdagradUpdate(weight, m, gradient, rate, scale, step, {.epsilon = 1e-2})[0];
-    case 4: {  // by the sign of what lies at no jump
+    case 4: {  // updates by the sign, so random numbers move the gradient away from 0
       const Drawn apart = draw.Apart({gradient});
       return LionUpdate(weight, m, apart.var, rate, scale, {})[0];
     }
@@ -92,7 +92,7 @@ RandomChain RecordRandomChain(const ChainOptions& options, Tape* tape) {
       const VarList second = Gradient(Blend(draw, gradients), sources);
       chain.fetch.insert(chain.fetch.end(), second.begin(), second.end());
     }
-    // The scale is f32 in any case: in f64 it is 1, as a norm's last bits would change what is rounded so.
+    // The scale is always f32. In f64 it is 1, because the norm's last bits would change its rounding.
     const double max_norm = draw.dtype() == kF64 ? 1e300 : draw.Uniform(0.01, 1);
     const Var scale = ClipScale(GlobalNorm(gradients), draw.Chance(2) ? 0 : max_norm);
     for (size_t i = 0; i < sources.size(); ++i) {

@@ -1,5 +1,5 @@
-// Chains of ops drawn at random from most of what ops.h has, with shapes, axes, options, masks and ids; with gradients
-// of first and second order, and updates of weights. (tests/random_program.h draws fewer ops of larger values.)
+// Records random chains of ops: most ops of ops.h, with random shapes, axes, options, masks and ids, gradients of first
+// and second order, and updates of weights. (tests/random_program.h draws fewer ops with larger values.)
 #ifndef WEFT_TESTS_FUZZ_RANDOM_CHAIN_H_
 #define WEFT_TESTS_FUZZ_RANDOM_CHAIN_H_
 
@@ -14,7 +14,7 @@ namespace weft {
 
 struct ChainOptions {
   uint32_t seed = 0;
-  int ops = 20;  // drawn, many of which record several; the first k are the same for any number of at least k
+  int ops = 20;  // the number of rules to apply; a chain of more ops begins with the same ones
   DType dtype = kF64;
 };
 
@@ -23,8 +23,8 @@ struct RandomChain {
   std::vector<std::pair<Var, Buffer>> feeds;
 };
 
-// Records on an empty tape. What is fetched is continuous where rounding can reach: ops with kinks get values to which
-// random numbers were added, those with jumps get inputs.
+// Records a chain on an empty tape. Fetched values depend continuously on anything that rounding affects: ops with
+// kinks get values with random numbers added, and ops with jumps get inputs.
 RandomChain RecordRandomChain(const ChainOptions& options, Tape* tape);
 
 }  // namespace weft

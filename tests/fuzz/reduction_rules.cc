@@ -23,7 +23,7 @@ Drawn Summed(Drawing& draw) {
     case 0:
       return {Sum(x.var, axes, keep), x.bound * count};
     case 1:
-      if (count == 0) return {};  // no number
+      if (count == 0) return {};  // the mean of no elements is NaN
       return {Mean(x.var, axes, keep), x.bound};
     case 2:
       if (count < 2) return {};
@@ -36,14 +36,14 @@ Drawn Summed(Drawing& draw) {
   }
 }
 
-// Of values that are apart, so that no two are the greatest.
+// Maxima of values that are far enough apart for the maximum to be unique.
 Drawn Extreme(Drawing& draw) {
   const Drawn x = draw.Any();
   const Drawn apart = draw.Apart(x);
   const std::vector<int> axes = draw.Axes(x.shape());
   const bool keep = draw.Chance(2);
   const double count = static_cast<double>(CountAlong(x.shape(), axes));
-  if (count == 0) return {};  // there is none
+  if (count == 0) return {};  // no elements have no maximum
   switch (draw.Below(3)) {
     case 0:
       return {Max(apart.var, axes, keep), apart.bound};
@@ -75,7 +75,7 @@ Drawn SummedTo(Drawing& draw) {
 
 Drawn Loss(Drawing& draw) {
   const Drawn x = draw.Under(draw.AnyOfRank(1), 20);
-  if (x.shape().elements() == 0) return {};  // the mean of nothing
+  if (x.shape().elements() == 0) return {};  // the mean of no elements is NaN
   static constexpr Reduction kReductions[] = {Reduction::kMean, Reduction::kSum, Reduction::kNone};
   const Reduction reduction = draw.OneOf<Reduction>(kReductions);
   const double count = static_cast<double>(x.shape().elements());

@@ -7,7 +7,7 @@
 namespace weft {
 namespace {
 
-// The elements of x, some of them, some more than once.
+// Gathers elements of x, of which some may be missing and some repeated.
 Drawn Moved(const Drawn& x, Var y) { return {.var = y, .bound = x.bound}; }
 
 Drawn Reshaped(Drawing& draw) {
@@ -42,7 +42,7 @@ Drawn Sliced(Drawing& draw) {
   const Drawn x = draw.AnyOfRank(1);
   const int axis = draw.Axis(x.shape());
   const int64_t size = x.shape().dim(axis), begin = draw.Below(size + 1), end = begin + draw.Below(size - begin + 1);
-  if (begin == end && !draw.Chance(8)) return {};  // mostly of something
+  if (begin == end && !draw.Chance(8)) return {};  // usually avoids empty slices
   return Moved(x, Slice(x.var, axis, begin, end));
 }
 

@@ -1,4 +1,4 @@
-// ONNX's attention in its forms, and rotary positions.
+// Records ONNX's forms of attention, and rotary positions.
 #include <cmath>
 #include <limits>
 
@@ -22,12 +22,12 @@ Var RepeatHeads(Var x, int64_t times) {
 }
 
 struct Problem {
-  Var query, key, value;  // by head
+  Var query, key, value;  // [B, heads, length, D]
   double scale, soft_cap;
-  VarList masks;  // bools that hide, numbers that are added
+  VarList masks;  // bools hide scores, numbers are added to them
 };
 
-// A mask is true where a source is seen; sources that it does not reach are hidden.
+// A mask is true where a source is visible. Sources beyond the mask's end are hidden.
 Var Hides(Var mask, int64_t sources) {
   const int64_t missing = sources - mask.dim(-1);
   if (mask.dtype() == kBool) return Pad(Not(mask), -1, 0, missing, 1);
@@ -65,7 +65,7 @@ Problem ProblemOf(const CaseNode& node) {
   return p;
 }
 
-// What else the node gives of the scores: as they are, with masks, or their softmax.
+// Returns the node's optional output of scores: raw, masked, or after softmax.
 Var Scores(const Problem& p, int64_t mode) {
   const Var key = RepeatHeads(p.key, p.query.dim(1) / p.key.dim(1));
   Var scores = p.scale * MatMul(p.query, key, {.transpose_b = true});
@@ -107,8 +107,8 @@ CaseResult Rotation(const CaseNode& node) {
   return VarList{by_head ? y : ByRow(y)};
 }
 
-// state ← exp(decay) · state + k (β · (v - stateᵀ k))ᵀ, y = scale · stateᵀ q, position by position; without decay or β
-// where there are none.
+// For each position: state ← exp(decay) · state + k (β · (v - stateᵀ k))ᵀ, y = scale · stateᵀ q. Decay and β are
+// optional.
 CaseResult LinearAttention(const CaseNode& node) {
   const int64_t heads = node.Int("q_num_heads", 1), groups = node.Int("kv_num_heads", 1);
   const Var query = ByHead(node.in(0), heads), key = ByHead(node.in(1), groups), value = ByHead(node.in(2), groups);

@@ -4,7 +4,7 @@
     pip install onnx==1.22.0
     tests/onnx/convert.py onnx-1.22.0-node-subset.tar.gz tests/onnx/cases.bin.gz
 
-The archive holds a folder a case, as onnx/backend/test/data/node has them. tests/cases/pack.py says what the file is.
+The archive holds a folder for each case, as in onnx/backend/test/data/node. tests/cases/pack.py describes the file.
 """
 import pathlib
 import sys

@@ -1,4 +1,4 @@
-// ONNX's elementwise ops.
+// Records ONNX's elementwise ops.
 #include <limits>
 
 #include "weft/tests/onnx/tables.h"
@@ -6,7 +6,7 @@
 namespace weft {
 namespace {
 
-// One after the other.
+// Combines all inputs from left to right.
 template <Var (*function)(Var, Var)>
 Var Fold(const CaseNode& node) {
   Var y = node.in(0);
@@ -24,7 +24,7 @@ Var HardSwish(Var x) { return x * Clamp(x / 6 + 0.5, 0, 1); }
 Var Mish(Var x) { return x * Tanh(Softplus(x)); }
 Var ExpM1(Var x, double alpha) { return alpha * (Exp(Minimum(x, Number(x, 0))) - 1); }
 
-// The base's type, whatever the exponent's.
+// The result has the base's type.
 CaseResult PowOf(const CaseNode& node) {
   const Var base = node.in(0), exponent = node.in(1);
   if (base.dtype() == exponent.dtype() && IsFloat(base.dtype())) return VarList{Pow(base, exponent)};

@@ -1,4 +1,4 @@
-// ONNX's products, norms, softmaxes, losses and dropout.
+// Records ONNX's products, norms, softmaxes, losses and dropout.
 #include <numeric>
 
 #include "weft/tests/onnx/tables.h"
@@ -31,7 +31,7 @@ CaseResult AlongAxis(const CaseNode& node) {
   return VarList{Transpose(function(Transpose(node.in(0), axis, -1)), axis, -1)};
 }
 
-// x with all axes from `axis` on as one.
+// Returns x with all axes from `axis` on merged into one.
 Var Merged(Var x, int64_t axis) {
   const Shape shape = x.shape();
   const int front = static_cast<int>(axis < 0 ? axis + shape.rank() : axis);
@@ -47,7 +47,7 @@ CaseResult LayerNormalization(const CaseNode& node) {
   const Var x = Merged(node.in(0), axis), gain = Flat(node.in(1));
   const Var bias = node.has(2) ? Flat(node.in(2)) : FillLike(gain, 0);
   VarList y = {Reshape(LayerNorm(x, gain, bias, epsilon), node.in(0).shape())};
-  if (node.output_count() > 1) {  // and the mean and one over the deviation, with axes of size 1
+  if (node.output_count() > 1) {  // also returns the mean and 1 / deviation, with axes of size 1
     Shape shape = node.in(0).shape();
     const int rank = shape.rank();
     for (int i = static_cast<int>(axis < 0 ? axis + rank : axis); i < rank; ++i) shape.set_dim(i, 1);
@@ -63,7 +63,7 @@ CaseResult RmsNormalization(const CaseNode& node) {
   return VarList{Reshape(RmsNorm(x, gain, node.Float("epsilon", 1e-5)), node.in(0).shape())};
 }
 
-// x [N, C, ...] as groups of channels, each normalised over its channels and places; then gain and bias by channel.
+// Normalizes each group of channels of x [N, C, ...] over its channels and positions; then applies gain and bias.
 CaseResult Grouped(const CaseNode& node, int64_t groups) {
   const Var x = node.in(0);
   const Shape shape = x.shape();
@@ -78,7 +78,7 @@ CaseResult Grouped(const CaseNode& node, int64_t groups) {
 CaseResult GroupNormalization(const CaseNode& node) { return Grouped(node, node.Int("num_groups", 1)); }
 CaseResult InstanceNormalization(const CaseNode& node) { return Grouped(node, node.in(0).dim(1)); }
 
-// Draws are the framework's own, so only what keeps everything can be compared.
+// Random numbers differ between frameworks, so only dropout that keeps everything can be compared.
 CaseResult DropoutOf(const CaseNode& node) {
   const double rate = node.has(1) ? node.Number(1) : node.Float("ratio", 0.5);
   const bool training = node.has(2) && node.Number(2) != 0;
@@ -89,7 +89,7 @@ CaseResult DropoutOf(const CaseNode& node) {
   return y;
 }
 
-// [N, C, ...] with the classes last.
+// Moves the classes of [N, C, ...] to the last axis.
 Var ClassesLast(Var x) {
   std::vector<int> order(static_cast<size_t>(x.shape().rank()));
   std::iota(order.begin(), order.end(), 0);
@@ -124,7 +124,7 @@ CaseResult SoftmaxCrossEntropy(const CaseNode& node) {
   return y;
 }
 
-// Depthwise, along the last axis of [B, C, L], over what came before; with the last k - 1 places as the next state.
+// Causal depthwise convolution along the last axis of [B, C, L]. The last k - 1 positions are the next state.
 CaseResult CausalConv(const CaseNode& node) {
   const Var x = node.in(0), weight = node.in(1);
   const int64_t k = weight.dim(2), length = x.dim(2), channels = x.dim(1);
@@ -142,7 +142,7 @@ CaseResult CausalConv(const CaseNode& node) {
 
 CaseResult Conv(const CaseNode&) { return absl::UnimplementedError("convolution in two dimensions"); }
 
-// Of one or two factors: those axes that the result lacks are summed.
+// Einsum of one or two factors: sums the axes that the result lacks.
 CaseResult Einsum(const CaseNode& node) {
   const std::string equation = node.String("equation", "");
   if (equation == "ij->i") return VarList{Sum(node.in(0), -1)};

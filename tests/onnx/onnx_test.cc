@@ -1,5 +1,5 @@
-// ONNX's own node cases (onnx==1.22.0): every one that Weft's types can hold is recorded through the tables of ops.h,
-// compiled, run on two threads and compared as ONNX's runner does.
+// Runs ONNX's own node cases (onnx==1.22.0). Every case that Weft's types can hold is recorded through tables.h,
+// compiled, run on two threads and compared with the tolerances of ONNX's runner.
 #include <cstdio>
 #include <map>
 
@@ -14,7 +14,7 @@ namespace weft {
 namespace {
 
 constexpr double kRelative = 1e-3, kAbsolute = 1e-7;
-constexpr int kPassed = 616, kSkipped = 91;  // of the 707
+constexpr int kPassed = 616, kSkipped = 91;  // 707 cases in all
 
 std::map<std::string, CaseOp> Table() {
   std::map<std::string, CaseOp> table;
@@ -25,7 +25,7 @@ std::map<std::string, CaseOp> Table() {
   return table;
 }
 
-// What is wrong with the case, or OK; Unimplemented if it can't be run.
+// Returns what is wrong with the case, or Unimplemented if it can't be run.
 absl::Status CheckCase(const CaseFile& file, const Case& onnx, const CaseOp& op) {
   Tape tape;
   const CaseInputs inputs = RecordInputs(&tape, onnx);

@@ -1,4 +1,4 @@
-// ONNX's reductions, running sums and searches.
+// Records ONNX's reductions, running sums and searches.
 #include <limits>
 #include <numeric>
 
@@ -7,8 +7,8 @@
 namespace weft {
 namespace {
 
-// What is reduced, and along which axes: an attribute, or since opset 13 or 18 an input. None are all, or no axis at
-// all.
+// The operand and the axes, which are an attribute or, since opset 13 or 18, an input. Without axes, all are reduced
+// or, if the attribute says so, none.
 struct Reduced {
   Var x;
   std::vector<int> axes;
@@ -35,7 +35,7 @@ Var LogSum(Var x, AxisSpan axes, bool keep) { return Log(Sum(x, axes, keep)); }
 Var L1(Var x, AxisSpan axes, bool keep) { return Norm(x, axes, 1, keep); }
 Var L2(Var x, AxisSpan axes, bool keep) { return Norm(x, axes, 2, keep); }
 
-// Of bools too; of nothing, the other end of the numbers.
+// Also reduces bools. The result of reducing no elements is the other end of the number range.
 template <Var (*reduce)(Var, AxisSpan, bool), bool max>
 CaseResult Extreme(const CaseNode& node) {
   const Reduced r = ReducedOf(node);
@@ -57,7 +57,7 @@ CaseResult CumSum(const CaseNode& node) {
   const bool reverse = node.Int("reverse", 0) != 0;
   Var y = CumulativeSum(Transpose(node.in(0), axis, -1), reverse);
   const int64_t n = y.dim(-1);
-  if (node.Int("exclusive", 0) != 0) {  // the sums before each, or after
+  if (node.Int("exclusive", 0) != 0) {  // sums of the elements before each one, or after it if reversed
     y = reverse ? Slice(Pad(y, -1, 0, 1), -1, 1, n + 1) : Slice(Pad(y, -1, 1, 0), -1, 0, n);
   }
   return VarList{Transpose(y, axis, -1)};

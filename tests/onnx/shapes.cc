@@ -1,4 +1,4 @@
-// ONNX's ops that make, move and pick elements.
+// Records ONNX's ops that create, move and gather elements.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -44,7 +44,7 @@ std::vector<int> AxesInput(const CaseNode& node) {
 
 CaseResult SqueezeOf(const CaseNode& node) { return VarList{Squeeze(node.in(0), AxesInput(node))}; }
 
-// Axes are those of the result.
+// The axes refer to the result.
 CaseResult UnsqueezeOf(const CaseNode& node) {
   std::vector<int> axes = AxesInput(node);
   const int rank = node.in(0).shape().rank() + static_cast<int>(axes.size());
@@ -61,7 +61,7 @@ CaseResult ConcatOf(const CaseNode& node) {
   return VarList{Concat(parts, Axis(node, 0))};
 }
 
-// In the sizes that are given, or in equal ones, of which the last may be smaller.
+// Splits into the given sizes, or into equal ones, of which the last may be smaller.
 CaseResult SplitOf(const CaseNode& node) {
   const Var x = node.in(0);
   const int axis = Axis(node, 0);
@@ -82,7 +82,7 @@ CaseResult SplitOf(const CaseNode& node) {
   return y;
 }
 
-// Every step-th element along the axis, the first included.
+// Returns every step-th element along the axis, beginning with the first.
 Var Every(Var x, int axis, int64_t step) {
   if (step == 1) return x;
   const Shape shape = x.shape();
@@ -105,7 +105,8 @@ CaseResult SliceOf(const CaseNode& node) {
     const int axis = FromFront(axes[i], y.shape().rank());
     const int64_t n = y.dim(axis);
     int64_t begin = starts[i] < 0 ? starts[i] + n : starts[i], end = ends[i] < 0 ? ends[i] + n : ends[i];
-    if (steps[i] < 0) {  // from begin down to end + 1 is from n - 1 - begin up to n - 1 - (end + 1) of the flipped
+    if (steps[i] <
+        0) {  // elements begin .. end + 1 downwards are n - 1 - begin .. n - 1 - (end + 1) of the flipped axis
       y = Flip(y, axis);
       begin = n - 1 - std::clamp<int64_t>(begin, -1, n - 1);
       end = n - 1 - std::clamp<int64_t>(end, -1, n - 1);
@@ -159,7 +160,7 @@ CaseResult GatherOf(const CaseNode& node) {
   return VarList{Gather(node.in(0), Positive(node.in(1), node.in(0).dim(axis)), axis)};
 }
 
-// Of integers in f64, which holds each of them.
+// Computes with integers in f64, which represents all of them exactly.
 Var InFloats(Var x) { return IsFloat(x.dtype()) ? x : Cast(x, kF64); }
 
 CaseResult GatherElements(const CaseNode& node) {
@@ -168,7 +169,8 @@ CaseResult GatherElements(const CaseNode& node) {
   return VarList{Cast(TakeAlong(InFloats(x), Positive(node.in(1), x.dim(axis)), axis), x.dtype())};
 }
 
-// The last axis of ids [..., k] names places in k axes of x from axis `batch` on: rows of x as [places, rest].
+// The last axis of ids [..., k] holds indices into k axes of x, from axis `batch` on. Returns x as rows [indices,
+// rest].
 struct Rows {
   Var ids;  // [...]
   int64_t places = 1, rest = 1;
@@ -184,7 +186,7 @@ Rows RowsOf(Var x, Var ids, int batch) {
     rows.ids = i == 0 ? part : rows.ids * static_cast<double>(n) + part;
   }
   int64_t stride = shape.Product(batch, batch + k);
-  for (int i = batch - 1; i >= 0; --i) {  // ids has the batch's axes, too
+  for (int i = batch - 1; i >= 0; --i) {  // ids has the batch axes too
     Shape along;
     for (int j = 0; j < rows.ids.shape().rank(); ++j) along.Append(j == i ? shape.dim(i) : 1);
     const Var steps = Iota(x.tape, kI32, shape.dim(i));
@@ -204,7 +206,7 @@ CaseResult GatherNd(const CaseNode& node) {
   return VarList{Cast(Reshape(Gather(table, rows.ids, 0), shape), x.dtype())};
 }
 
-// x with updates at ids along the axis, added, or in the place of what is there.
+// Returns x with `updates` at `ids` along the axis, which are added to its elements or replace them.
 CaseResult Scatter(Var x, Var ids, Var updates, int axis, const std::string& reduction) {
   if (reduction == "add") return VarList{ScatterAdd(x, ids, updates, axis)};
   if (reduction != "none") return absl::UnimplementedError("scattering by " + reduction);
@@ -229,7 +231,7 @@ CaseResult ScatterNd(const CaseNode& node) {
   return y;
 }
 
-// On at the ids, off elsewhere, with the classes along a new axis.
+// One-hot: the "on" value at the ids, the "off" value elsewhere, with the classes along a new axis.
 CaseResult OneHotOf(const CaseNode& node) {
   const int64_t n = static_cast<int64_t>(node.Number(1));
   const Var values = node.in(2);

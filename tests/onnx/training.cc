@@ -1,6 +1,5 @@
-// ONNX's optimizer steps: inputs rate, number of steps done, and of each tensor its values, gradient and states, all of
-// one kind after the other; outputs the next values and states. The states that Weft's updates write are set to the
-// inputs first.
+// Records ONNX's optimizers. Inputs: the rate, the number of steps done, then all tensors' values, all gradients, and
+// all states of each kind. Outputs: the next values and states. Weft's states are first set to the inputs.
 #include <cmath>
 #include <functional>
 
@@ -41,7 +40,7 @@ CaseResult Adagrad(const CaseNode& node) {
   });
 }
 
-// Its ε is added before the second moment's bias is corrected; ours after that. It corrects nothing at step 0.
+// ONNX adds ε before it corrects the second moment's bias, Weft after that. ONNX corrects nothing at step 0.
 CaseResult Adam(const CaseNode& node) {
   const double beta1 = node.Float("alpha", 0.9), beta2 = node.Float("beta", 0.999), step = node.Number(1);
   if (step == 0) return absl::UnimplementedError("Adam without correction of its bias");
@@ -54,7 +53,7 @@ CaseResult Adam(const CaseNode& node) {
   });
 }
 
-// The gradient, decay included, counts β times in the momentum, but for the first step.
+// The gradient, including decay, enters the momentum with factor β, except in the first step.
 CaseResult Momentum(const CaseNode& node) {
   const double beta = node.Number(1) > 0 ? node.Float("beta", 1) : 1, decay = node.Float("norm_coefficient", 0);
   const bool nesterov = node.String("mode", "standard") == "nesterov";

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Draws random cases of ops, and whole models, and writes what PyTorch 2.15 makes of them, in f64.
+"""Draws random cases of ops, and whole models, and writes PyTorch 2.15's results for them, in f64.
 
     pip install torch==2.15.0 numpy
     tests/pytorch/draw.py tests/pytorch/cases.bin.gz
 
-tests/cases/pack.py says what the file is. A case's outputs are the op's output and, unless it has the attribute
-no_gradient, the gradients of sum(output * weights) by every float input, where weight i is sin(1 + 0.61 i). Those of the
-op "model" are whole models, of which model_cases.py says what they are.
+tests/cases/pack.py describes the file. A case's outputs are the op's output and, unless it has the attribute
+no_gradient, the gradients of sum(output * weights) by every float input, where weight i is sin(1 + 0.61 i). Cases of the
+op "model" are whole models, which model_cases.py describes.
 """
 import json
 import math
@@ -194,7 +194,7 @@ def gather(d):
 
 
 def elements_along(d):
-    """A shape, an axis of it, and the shape of ids that name places along it."""
+    """Returns a shape, one of its axes, and the shape of ids that index this axis."""
     shape = d.shape(1, 3)
     axis = d.r.randrange(len(shape))
     at = [d.r.randint(1, n) for n in shape]

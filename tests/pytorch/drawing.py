@@ -1,4 +1,4 @@
-"""What draws a case: shapes and numbers from a seed; and the table of those that do, by op."""
+"""Draws the shapes and numbers of cases from a seed, and keeps the table of functions that draw cases, by op."""
 import random
 
 import numpy as np
@@ -10,8 +10,8 @@ class Draw:
         self.r = random.Random(seed)
         self.g = np.random.default_rng(seed)
 
-    def shape(self, low=1, high=4, most=5):
-        return [self.r.randint(1, most) for _ in range(self.r.randint(low, high))]
+    def shape(self, low=1, high=4, largest=5):
+        return [self.r.randint(1, largest) for _ in range(self.r.randint(low, high))]
 
     def floats(self, shape, low=-2.0, high=2.0):
         return torch.tensor(self.g.uniform(low, high, shape), dtype=torch.float64)
@@ -23,7 +23,7 @@ class Draw:
         return torch.tensor(self.g.integers(0, 2, shape), dtype=torch.bool)
 
     def broadcast(self):
-        """Two shapes that broadcast."""
+        """Returns two shapes that broadcast."""
         shape = self.shape()
         other = [1 if self.r.random() < 0.3 else n for n in shape][self.r.randint(0, len(shape) - 1):]
         return (shape, other) if self.r.random() < 0.5 else (other, shape)

@@ -1,7 +1,7 @@
-"""Whole models of torch.nn's modules: BERT-style encoders, encoder-decoder Transformers, decoders as GPT-2 and Llama.
+"""Makes cases of whole models from torch.nn: BERT-style encoders, encoder-decoder Transformers, GPT-2, Llama.
 
-A case's attributes are the model's weights and the gradients of its loss by them, in the names of models/*.h; its inputs
-are what forward() takes, and its outputs the logits and the loss.
+A case's attributes are the model's weights and the loss's gradients by them, under the names of models/*.h. Its inputs
+are those of forward(); its outputs are the logits and the loss.
 """
 import re
 import zlib
@@ -107,7 +107,7 @@ class EncoderDecoder(nn.Module):
 
 
 class PreNormEncoderDecoder(EncoderDecoder):
-    """With one table for both sides, learnt positions, and a norm at the end of each stack."""
+    """A Transformer with one table for both sides, learnt positions, and a norm at the end of each stack."""
 
     def __init__(self):
         nn.Module.__init__(self)
@@ -155,7 +155,7 @@ class LlamaBlock(nn.Module):
         self.down = nn.Linear(FEED_FORWARD, WIDTH, bias=False)
 
     def turned(self, x):
-        """Features i and i + d/2 of a head as one complex number, turned by its position."""
+        """Rotates features i and i + d/2 of a head, as one complex number, by the position's angle."""
         half = self.width // 2
         angles = torch.arange(TARGET)[:, None] / 10000 ** (torch.arange(half, dtype=torch.float64) / half)
         z = torch.complex(x[..., :half], x[..., half:]) * torch.polar(torch.ones_like(angles), angles)
@@ -171,7 +171,7 @@ class LlamaBlock(nn.Module):
 
 
 class Llama(nn.Module):
-    """With a sliding window, as Mistral's."""
+    """A decoder with a sliding window, like Mistral's."""
     NAMES = [("^words", "model.embed_tokens"), ("^head", "lm_head"), ("^norm", "model.norm"),
              ("^blocks", "model.layers"), ("norm1", "input_layernorm"), ("norm2", "post_attention_layernorm"),
              (r"\.([qkvo])\.", r".self_attn.\1_proj."), (r"\.(gate|up|down)\.", r".mlp.\1_proj.")]
@@ -215,7 +215,7 @@ MODELS = {
 
 
 def draw_weights(model, d):
-    """Multiples of 1/64, which gzip packs; the gains of norms lie around 1."""
+    """Draws multiples of 1/64, which gzip compresses well; the gains of norms lie around 1."""
     with torch.no_grad():
         for name, weight in model.named_parameters():
             drawn = (d.ints(list(weight.shape), 65) - 32) / 64
@@ -223,7 +223,7 @@ def draw_weights(model, d):
 
 
 def named(name, tensor, names):
-    """[(name in models/*.h, its rows)] of a module's parameter; {a|b|c} in a name: of equal parts of the rows."""
+    """Returns [(name in models/*.h, its rows)] of a module's parameter. {a|b|c} in a name stands for equal parts of the rows."""
     for pattern, to in names:
         name = re.sub(pattern, to, name)
     several = re.search(r"\{(.*)\}", name)

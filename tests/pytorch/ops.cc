@@ -107,7 +107,7 @@ CaseResult SoftCrossEntropy(const CaseNode& node) {
 }
 CaseResult Nll(const CaseNode& node) {
   CrossEntropyOptions options = ClassOptions(node);
-  options.label_smoothing = 0;  // drawn for cross entropy, which has these options, too
+  options.label_smoothing = 0;  // was drawn for cross entropy, which shares these options
   return VarList{NegativeLogLikelihood(LogSoftmax(node.in(0)), node.ids(1), options)};
 }
 template <Var (*function)(Var, Var, Reduction)>
@@ -115,7 +115,7 @@ CaseResult Loss(const CaseNode& node) {
   return VarList{function(node.in(0), node.in(1), ReductionOf(node))};
 }
 
-// Inputs are the weight and the gradients of some steps; the output is the weight after them.
+// Inputs: the weight, and the gradients of several steps. Output: the weight after these steps.
 template <class Step>
 VarList Steps(const CaseNode& node, int states, Step step) {
   const TensorType type = node.in(0).type();

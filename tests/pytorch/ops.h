@@ -1,4 +1,4 @@
-// From the ops of draw.py to Weft's.
+// The table that maps the ops of draw.py to functions that record them in Weft's ops.
 #ifndef WEFT_TESTS_PYTORCH_OPS_H_
 #define WEFT_TESTS_PYTORCH_OPS_H_
 

@@ -1,5 +1,5 @@
-// Whole models against PyTorch's, in f64: logits, loss, and its gradient by every weight; tests/pytorch/model_cases.py
-// computed the numbers, and says what they are.
+// Compares whole models with PyTorch's, in f64: logits, loss, and its gradient by every weight.
+// tests/pytorch/model_cases.py computed the numbers and describes them.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -18,13 +18,13 @@ namespace weft {
 namespace {
 
 constexpr double kRelative = 1e-9;
-// Of numbers below it, which are differences of larger ones, the difference is relative to it: the gradients of key
-// biases are 0, but for rounding.
+// Differences are relative to at least this, because smaller numbers result from cancellation: the gradients of key
+// biases are 0 except for rounding.
 constexpr double kSmall = 1e-4;
 
 constexpr int64_t kVocabulary = 19, kOtherVocabulary = 13, kContext = 9, kHeads = 2, kWidth = 16, kFeedForward = 24;
 
-// Records the inputs of a case, one after the other.
+// Records the inputs of a case, one per call.
 class Inputs {
  public:
   Inputs(Tape* tape, const Case& of) : tape_(tape), case_(of) {}
@@ -154,7 +154,7 @@ std::vector<std::string> Keys(const nlohmann::json& object) {
   return keys;
 }
 
-// The largest difference relative to what is wanted; infinite where types differ or a number is not finite.
+// Returns the largest relative difference, or infinity if types differ or a number is not finite.
 double Compare(const std::string& what, const Tensor& got, const Tensor& wanted) {
   if (const std::string difference = Difference(got, wanted, kRelative, kRelative * kSmall); !difference.empty()) {
     ADD_FAILURE() << what << ": " << difference;

@@ -1,4 +1,4 @@
-// Ops and their gradients against PyTorch's, in f64: the cases of tests/pytorch/draw.py.
+// Compares ops and their gradients with PyTorch's, in f64, on the cases of tests/pytorch/draw.py.
 #include <cmath>
 #include <cstdio>
 #include <map>
@@ -38,7 +38,7 @@ absl::Status CheckCase(const CaseFile& file, const Case& of, const CaseOp& op) {
     outputs->insert(outputs->end(), gradients.begin(), gradients.end());
   }
   if (outputs->size() != of.outputs.size()) return absl::InternalError("the number of outputs differs");
-  // Class weights are constants there.
+  // Class weights are constants in PyTorch.
   if (of.attributes.contains("no_weight_gradient") && outputs->size() == 3) outputs->pop_back();
   const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {outputs->begin(), outputs->end()}});
   if (!graph.ok()) return graph.status();

@@ -1,4 +1,4 @@
-"""Losses and optimizer steps."""
+"""Draws cases of losses and of optimizer steps."""
 import torch
 import torch.nn.functional as F
 

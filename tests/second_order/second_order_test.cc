@@ -1,4 +1,4 @@
-// A Hessian-vector product of a two-layer GPT, the gradient of a gradient, against differences of its gradient.
+// Compares a Hessian-vector product of a two-layer GPT, the gradient of a gradient, with differences of its gradient.
 #include <cmath>
 #include <string>
 #include <vector>
@@ -78,7 +78,7 @@ void Check(const GptConfig& config) {
   ASSERT_TRUE(out.ok()) << out.status();
   const Vectors hessian = Fetched(*out, p.product);
 
-  // (g(w + h v) - g(w - h v)) / 2h, with a step that is exact enough in f32.
+  // (g(w + h v) - g(w - h v)) / 2h, with an h that is accurate enough in f32.
   constexpr float kStep = 2e-4f;
   Vectors differences(v.size());
   for (const float side : {1.0f, -1.0f}) {
@@ -108,7 +108,7 @@ TEST(SecondOrderTest, HessianVectorProductOfAGpt) {
   Check({.vocabulary = 17, .context = 8, .layers = 2, .heads = 2, .width = 16});
 }
 
-// RMSNorm, gates, rotary positions and shared keys: what differs from GPT-2.
+// RMSNorm, gates, rotary positions and shared keys: the differences from GPT-2.
 TEST(SecondOrderTest, HessianVectorProductOfALlama) {
   Check({.vocabulary = 17,
          .context = 8,

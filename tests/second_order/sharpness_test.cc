@@ -1,4 +1,4 @@
-// The program of docs/tutorials/sharpness.md, on a text that is there.
+// Runs the program of docs/tutorials/sharpness.md on a text that is installed.
 #include <cmath>
 #include <cstdio>
 #include <sstream>

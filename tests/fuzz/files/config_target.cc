@@ -1,4 +1,5 @@
-// Any text as a config.json: the first byte says of what. What is read is written, and read again as the same.
+// Reads any text as a config.json, of the kind that the first byte selects. A configuration that is read is written,
+// and must be the same when read again.
 #include <nlohmann/json.hpp>
 
 #include "weft/core/json.h"
@@ -9,7 +10,7 @@
 namespace weft {
 namespace {
 
-// A configuration that was read can be written, unless the keys can't express it, and what is written can be read.
+// Checks that a configuration that was read can be written, unless the keys can't express it, and read again.
 template <class Config, class Read, class Write>
 bool RoundTrip(const nlohmann::ordered_json& json, Read read, Write write) {
   const absl::StatusOr<Config> config = read(json);

@@ -1,5 +1,5 @@
-// Gives a fuzz target its seeds, all their beginnings, and mutations of them, for a few seconds and always the same; or
-// writes the seeds into a folder, one file each, for libFuzzer to begin with.
+// Runs a fuzz target on its seeds, all their prefixes, and mutations of them, for a few seconds; the inputs are always
+// the same. Alternatively writes each seed to a file, as a corpus for libFuzzer.
 //
 //   bazel run -c opt //tests/fuzz/files:config_replay -- --write=corpus
 #include <CLI/CLI.hpp>
@@ -19,7 +19,7 @@ void Give(const std::string& input) {
   LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t*>(input.data()), input.size());
 }
 
-// Bytes changed, taken out, doubled, or exchanged for bytes of another seed.
+// Returns a seed with bytes changed, removed, doubled, or replaced by bytes of another seed.
 std::string Mutated(const std::vector<std::string>& seeds, std::mt19937* random) {
   const auto below = [&](size_t n) { return n == 0 ? 0 : (*random)() % n; };
   std::string input = seeds[below(seeds.size())];

@@ -1,5 +1,5 @@
-// A fuzz target: a reader of files that anyone may have written, which is given bytes. What it must not do is end the
-// program. libFuzzer calls it with what it makes of the seeds (tools/fuzz); replay.cc with a few of their mutations.
+// A fuzz target reads bytes as a file of some format, and must not crash. libFuzzer calls it with inputs that it
+// derives from the seeds (tools/fuzz), and replay.cc with a few mutations of the seeds.
 #ifndef WEFT_TESTS_FUZZ_FILES_TARGET_H_
 #define WEFT_TESTS_FUZZ_FILES_TARGET_H_
 
@@ -12,9 +12,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 
 namespace weft {
 
-// Inputs that are read without an error.
+// Returns inputs that are read without an error.
 std::vector<std::string> Seeds();
-// Whether the last input was.
+// Whether the last input was read without an error.
 extern bool accepted;
 
 }  // namespace weft

@@ -1,9 +1,9 @@
-"""Readers of files, fuzzed."""
+"""Defines the targets that fuzz readers of files."""
 
 load("//tools:weft.bzl", "weft_binary", "weft_library", "weft_test")
 
 def fuzz_target(name, deps):
-    """NAME_target.cc as NAME_replay, a test, and NAME_fuzz, libFuzzer's program, which --config=fuzz builds."""
+    """Makes of NAME_target.cc a test NAME_replay and libFuzzer's program NAME_fuzz, which --config=fuzz builds."""
     weft_library(
         name = name + "_target",
         testonly = True,

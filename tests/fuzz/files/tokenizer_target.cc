@@ -1,4 +1,4 @@
-// Any bytes as the files of a tokenizer: the first byte says of which. Files after the first follow a zero byte.
+// Reads any bytes as the files of a tokenizer of the kind that the first byte selects. A zero byte separates two files.
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ constexpr std::array<const char*, 2> kFiles[] = {
 };
 constexpr uint8_t kTokenList = std::size(kFiles), kSubwordMerges = kTokenList + 1, kKinds = kSubwordMerges + 1;
 
-// A folder that goes when the program ends.
+// A folder that is deleted when the program ends.
 struct Folder {
   Folder() : path(fs::temp_directory_path() / ("weft_fuzz_" + std::to_string(getpid()))) {
     fs::create_directories(path);
@@ -63,7 +63,7 @@ std::string Number(uint32_t value) {
   return bytes;
 }
 
-// A record of Protocol Buffers: a field of bytes, below 128 of them.
+// Returns a Protocol Buffers field that holds up to 127 bytes.
 std::string Bytes(int field, const std::string& bytes) {
   return std::string(1, static_cast<char>(field << 3 | 2)) + std::string(1, static_cast<char>(bytes.size())) + bytes;
 }
