@@ -14,11 +14,11 @@ constexpr std::pair<const char*, Activation> kActivationNames[] = {
     {"gelu_fast", Activation::kGeluTanh}, {"swish", Activation::kSilu},
 };
 
-// A file's values in an error must not fill the screen.
+// Returns a value as JSON, cut so that an error with it does not fill the screen.
 std::string Shortened(const Json& json) {
-  constexpr size_t kMost = 200;
+  constexpr size_t kMaxCharacters = 200;
   std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
-  if (text.size() > kMost) text = text.substr(0, kMost) + "...";
+  if (text.size() > kMaxCharacters) text = text.substr(0, kMaxCharacters) + "...";
   return text;
 }
 
@@ -66,7 +66,7 @@ void ReadUsualKeys(KeyReader& keys) {
   keys.Only("is_encoder_decoder", false);
   keys.Only("add_cross_attention", false);
   keys.Only("pruned_heads", Json::object());
-  // chunk_size_feed_forward computes the same piece by piece.
+  // chunk_size_feed_forward computes the same values part by part.
   keys.Harmless({"_name_or_path",
                  "name_or_path",
                  "_commit_hash",
@@ -132,10 +132,10 @@ void ReadUsualKeys(KeyReader& keys) {
                  "begin_suppress_tokens"});
 }
 
-absl::Status CheckExpressible(absl::string_view model_type, std::initializer_list<Inexpressible> forms) {
-  for (const auto& [so, what] : forms) {
-    if (so)
-      return absl::InvalidArgumentError(absl::StrCat("a configuration of ", model_type, " cannot say that ", what));
+absl::Status CheckExpressible(absl::string_view model_type, std::initializer_list<Inexpressible> properties) {
+  for (const auto& [holds, property] : properties) {
+    if (!holds) continue;
+    return absl::InvalidArgumentError(absl::StrCat("a configuration of ", model_type, " cannot say that ", property));
   }
   return absl::OkStatus();
 }

@@ -1,5 +1,5 @@
-// The keys of a config.json as the field writes it. One list of a model's keys serves both ways: given to a KeyReader
-// it sets what a configuration has, given to a KeyWriter it writes one.
+// Reads and writes the keys of a config.json. One list of a model's keys serves both: with a KeyReader it sets the
+// fields of a configuration, with a KeyWriter it writes them. No other folder includes this header.
 //
 //   template <class Keys, class Config>
 //   void ListKeys(Keys& keys, Config& config) {
@@ -26,14 +26,14 @@
 namespace weft {
 
 template <class E>
-using Choices = absl::Span<const std::pair<const char*, E>>;  // of several names of a value, the first is written
+using Choices = absl::Span<const std::pair<const char*, E>>;  // if a value has several names, the first is written
 extern const Choices<Activation> kActivations;
 
 class KeyReader {
  public:
   explicit KeyReader(const nlohmann::ordered_json& json) : json_(json) {}
 
-  // Sets the value if the key is there and not null.
+  // Sets `value` if the key is present and not null.
   template <class T>
   void Field(const char* key, T& value) {
     const nlohmann::ordered_json* const json = Find(key);
@@ -51,10 +51,11 @@ class KeyReader {
                                                    : "a whole number");
     }
   }
-  // Of a size: null is 0.
+  // Reads a size, for which null means 0.
   void SizeOrNull(const char* key, int64_t& size) { Field(key, size); }
-  // What is the same as `usual` unless said.
+  // Reads a value that equals `usual` if the key is absent; `value` is unset if it equals `usual`.
   void Field(const char* key, std::optional<double>& value, double usual);
+  // Reads the name of a value.
   template <class E>
   void Choice(const char* key, Choices<E> choices, E& value) {
     const nlohmann::ordered_json* const json = Find(key);
@@ -66,16 +67,20 @@ class KeyReader {
     }
     Refuse(key, wanted);
   }
-  // Other values would change what is computed, and are not supported here.
+  // Refuses any other value of the key, because it would change what is computed, and is not supported.
   void Only(const char* key, const nlohmann::ordered_json& value);
-  void Harmless(std::initializer_list<const char*> keys);  // whatever their values
-  const nlohmann::ordered_json* Find(const char* key);     // null if it is not there, or is null
+  // Accepts keys with any values, because they do not change what is computed.
+  void Harmless(std::initializer_list<const char*> keys);
+  // Returns the value of a key; null if the key is absent or its value is null.
+  const nlohmann::ordered_json* Find(const char* key);
   bool IsNull(const char* key) const { return json_.contains(key) && json_[key].is_null(); }
+  // Records an error for the value of a key, unless there is an earlier error.
   void Refuse(const char* key, absl::string_view wanted);
-  // The first refusal. A key that nothing asked for is one, too, unless its value (null, false, nothing) says that it
-  // is not used: it might change what is computed.
+  // Returns the first error. A key that no call has mentioned is an error, too, because it might change what is
+  // computed; except if its value (null, false or empty) means that the key is not used.
   absl::Status Finish();
-  const absl::Status& Refused() const { return status_; }  // the first refusal of a key that was asked for
+  // Returns the first error of a key that a call has mentioned.
+  const absl::Status& Refused() const { return status_; }
 
  private:
   const nlohmann::ordered_json& json_;
@@ -109,15 +114,16 @@ class KeyWriter {
   nlohmann::ordered_json json_ = nlohmann::ordered_json::object();
 };
 
-// What every configuration of Hugging Face's may have besides, and what says how to generate text with the model.
+// Accepts the keys that any configuration of Hugging Face may have, and those that say how to generate text.
 void ReadUsualKeys(KeyReader& keys);
 
-// InvalidArgument "a configuration of MODEL_TYPE cannot say that WHAT" for the first that is so.
+// A property of a model that the keys of a model_type can't express.
 struct Inexpressible {
-  bool so;
-  const char* what;
+  bool holds;  // for the model at hand
+  const char* property;
 };
-absl::Status CheckExpressible(absl::string_view model_type, std::initializer_list<Inexpressible> forms);
+// Returns InvalidArgument "a configuration of MODEL_TYPE cannot say that PROPERTY" for the first property that holds.
+absl::Status CheckExpressible(absl::string_view model_type, std::initializer_list<Inexpressible> properties);
 
 }  // namespace weft
 

@@ -20,7 +20,7 @@ absl::Status Bad(const Images& images, size_t line, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat(images.path, ", line ", line, ": ", what));
 }
 
-// Without labels if the height and the width are known, those of the pictures that are wanted.
+// Reads square pictures with labels; or, if `height` and `width` are given, pictures of that size without labels.
 absl::StatusOr<Images> ReadCsv(const std::string& path, absl::string_view text, int64_t height = 0, int64_t width = 0) {
   const bool labelled = height == 0;
   Images images = {.path = path, .height = height, .width = width};
@@ -35,7 +35,7 @@ absl::StatusOr<Images> ReadCsv(const std::string& path, absl::string_view text, 
     if (images.height == 0) {
       images.height = images.width = std::llround(std::sqrt(static_cast<double>(pixels)));
       if (pixels < 1 || images.pixels_each() != pixels) {
-        return Bad(images, number, absl::StrCat(pixels, " pixels before the label are no square"));
+        return Bad(images, number, absl::StrCat(pixels, " pixels before the label are not a square"));
       }
     }
     if (pixels != images.pixels_each()) {
@@ -64,7 +64,7 @@ absl::StatusOr<Images> ReadCsv(const std::string& path, absl::string_view text, 
   return images;
 }
 
-// IDX: two zeros, the type (8: bytes), the rank, the sizes as big-endian 32-bit numbers, the bytes.
+// An IDX file has two zeros, the type (8: bytes), the rank, the sizes as big-endian 32-bit numbers, then the bytes.
 struct Idx {
   std::vector<int64_t> sizes;
   absl::string_view bytes;
@@ -75,14 +75,14 @@ bool IsIdx(absl::string_view file) { return absl::StartsWith(file, absl::string_
 absl::StatusOr<Idx> ParseIdx(const std::string& path, absl::string_view file, size_t rank) {
   const auto byte = [&](size_t i) { return static_cast<int64_t>(static_cast<uint8_t>(file[i])); };
   if (!IsIdx(file) || file.size() < 4 + 4 * rank || byte(3) != static_cast<int64_t>(rank)) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": it is no IDX file of bytes of rank ", rank));
+    return absl::InvalidArgumentError(absl::StrCat(path, ": it is not an IDX file of bytes of rank ", rank));
   }
   Idx idx;
   int64_t count = 1;
   for (size_t i = 0; i < rank; ++i) {
     const size_t at = 4 + 4 * i;
     idx.sizes.push_back(byte(at) << 24 | byte(at + 1) << 16 | byte(at + 2) << 8 | byte(at + 3));
-    // What a file can have is far below 2^62, so a product that would overflow is above it before.
+    // No file has 2^40 bytes, so the product is cut there and can't overflow.
     count = idx.sizes.back() > 0 && count > (int64_t{1} << 40) / idx.sizes.back() ? int64_t{1} << 40
                                                                                   : count * idx.sizes.back();
   }
@@ -115,7 +115,8 @@ absl::StatusOr<Images> ReadImages(const std::string& path, const std::string& la
   WEFT_ASSIGN_OR_RETURN(const std::string file, ReadMaybeGzip(path));
   if (IsIdx(file)) return ReadIdx(path, file, labels);
   if (labels.empty()) return ReadCsv(path, file);
-  return absl::InvalidArgumentError(absl::StrCat(path, ": it is no IDX file, which alone has its labels apart"));
+  return absl::InvalidArgumentError(
+      absl::StrCat(path, ": it is not an IDX file, and only IDX has labels in a file of their own"));
 }
 
 absl::StatusOr<Images> ReadUnlabelledImages(const std::string& path, int64_t height, int64_t width) {
@@ -128,15 +129,15 @@ absl::StatusOr<Images> ReadUnlabelledImages(const std::string& path, int64_t hei
 }
 
 Images HoldOut(Images* images, int64_t n) {
-  Images kept = {images->path, images->height, images->width}, held = kept;
+  Images kept = {images->path, images->height, images->width}, taken = kept;
   for (int64_t i = 0; i < images->size(); ++i) {
-    Images& to = i % n == n - 1 ? held : kept;
+    Images& to = i % n == n - 1 ? taken : kept;
     const absl::Span<const float> pixels = (*images)[i];
     to.pixels.insert(to.pixels.end(), pixels.begin(), pixels.end());
     to.labels.push_back(images->labels[static_cast<size_t>(i)]);
   }
   *images = std::move(kept);
-  return held;
+  return taken;
 }
 
 }  // namespace weft

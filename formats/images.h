@@ -1,4 +1,4 @@
-// Pictures and their classes, for training: from CSV, or from MNIST's IDX files. gzip may have compressed either.
+// Reads pictures and their classes from CSV or from MNIST's IDX files. gzip may have compressed either.
 //
 //   WEFT_ASSIGN_OR_RETURN(Images images, ReadImages("digits.csv.gz"));
 #ifndef WEFT_FORMATS_IMAGES_H_
@@ -17,7 +17,7 @@ struct Images {
   std::string path;  // for errors
   int64_t height = 0, width = 0;
   std::vector<float> pixels;    // [N, height, width], as the file has them
-  std::vector<int32_t> labels;  // [N], from 0; none of pictures without labels
+  std::vector<int32_t> labels;  // [N], from 0; empty for pictures without labels
 
   int64_t size() const { return pixels.empty() ? 0 : static_cast<int64_t>(pixels.size()) / pixels_each(); }
   int64_t pixels_each() const { return height * width; }
@@ -27,15 +27,16 @@ struct Images {
   }
 };
 
-// CSV: a picture a line, its pixels row by row, then its label; pictures are square. IDX (LeCun's, of 8-bit pixels):
-// `path` has the pictures, `labels` their labels. InvalidArgument, with file and line or place, for what is neither,
-// for pixels below 0, labels that are no whole numbers of 0 .. 65535, and for files that differ in how many they have.
+// Reads pictures with labels. CSV: a line has the pixels of one square picture, row by row, and then its label. IDX
+// (LeCun's format, with 8-bit pixels): `path` has the pictures, `labels` their labels. InvalidArgument, with file and
+// line, for a file that is neither, for pixels below 0, for labels that are not whole numbers of 0 .. 65535, and for an
+// unequal number of pictures and labels.
 absl::StatusOr<Images> ReadImages(const std::string& path, const std::string& labels = "");
 
-// The same of pictures of so many pixels: CSV may be without labels, and IDX needs none. No label is read.
+// Reads pictures of `height` x `width` pixels without their labels. A line of CSV may have a label, which is ignored.
 absl::StatusOr<Images> ReadUnlabelledImages(const std::string& path, int64_t height, int64_t width);
 
-// Every n-th picture is taken from `images`, for validation.
+// Removes every n-th picture from `images`, and returns the removed pictures for validation.
 Images HoldOut(Images* images, int64_t n);
 
 }  // namespace weft

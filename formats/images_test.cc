@@ -66,7 +66,7 @@ TEST(ImagesTest, SaysWhatCannotBeRead) {
   const struct {
     std::string path, labels, error;
   } kCases[] = {
-      {Write("b.csv", "1,2,3,4\n"), "", "b.csv, line 1: 3 pixels before the label are no square"},
+      {Write("b.csv", "1,2,3,4\n"), "", "b.csv, line 1: 3 pixels before the label are not a square"},
       {Write("b.csv", "1,2\n1,2,3\n"), "", "b.csv, line 2: 2 pixels, but the pictures before have 1"},
       {Write("b.csv", "1,2\n\nx,3\n"), "", "b.csv, line 3: 'x' is not a number"},
       {Write("b.csv", "nan,3\n"), "", "b.csv, line 1: 'nan' is not a number"},
@@ -74,14 +74,14 @@ TEST(ImagesTest, SaysWhatCannotBeRead) {
       {Write("b.csv", "1,-1\n"), "", "the label '-1' is not a whole number of 0 .. 65535"},
       {Write("b.csv", "1,1.5\n"), "", "the label '1.5' is not a whole number"},
       {Write("b.csv", "\n"), "", "b.csv: there are no pictures in it"},
-      {Write("b.csv", "1,2\n"), labels, "it is no IDX file"},
+      {Write("b.csv", "1,2\n"), labels, "it is not an IDX file"},
       {pictures, "", "needs one of labels, too"},
-      {pictures, pictures, "p.idx: it is no IDX file of bytes of rank 1"},
+      {pictures, pictures, "p.idx: it is not an IDX file of bytes of rank 1"},
       {pictures, Write("m.idx", Bytes({0, 0, 8, 1, 0, 0, 0, 1, 7})), "has 2 pictures, but "},
       {Write("q.idx", kPictures + "x"), labels, "q.idx: its header asks for 6 bytes, but it has 7"},
       {Write("q.idx", Bytes({0, 0, 8, 3, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255})), labels,
        "q.idx: its header asks for"},
-      {Write("q.idx", Bytes({0, 0, 8, 3, 0})), labels, "q.idx: it is no IDX file of bytes of rank 3"},
+      {Write("q.idx", Bytes({0, 0, 8, 3, 0})), labels, "q.idx: it is not an IDX file of bytes of rank 3"},
       {"missing.csv", "", "missing.csv"},
   };
   for (const auto& [path, label_path, error] : kCases) {

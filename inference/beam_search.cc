@@ -10,18 +10,18 @@ namespace {
 
 struct Candidate {
   double log_probability;
-  size_t beam;  // it extends
+  size_t beam;  // the index in live_ of the hypothesis that it extends
   int32_t token;
 };
 
 }  // namespace
 
-BeamSearch::BeamSearch(const BeamSearchOptions& options, int64_t most_tokens)
-    : options_(options), most_tokens_(most_tokens) {
-  if (most_tokens > 0) live_.emplace_back();
+BeamSearch::BeamSearch(const BeamSearchOptions& options, int64_t max_tokens)
+    : options_(options), max_tokens_(max_tokens) {
+  if (max_tokens > 0) live_.emplace_back();
 }
 
-// One more, for an end that comes too early.
+// One more than are ranked, in case that the end token comes too early and is not allowed.
 int64_t BeamSearch::Candidates(const BeamSearchOptions& options) { return 2 * options.beam + 1; }
 
 void BeamSearch::Finish(const Beam& from, int32_t token, double log_probability) {
@@ -46,7 +46,7 @@ void BeamSearch::Extend(absl::Span<const float> log_probabilities, absl::Span<co
                    [](const Candidate& a, const Candidate& b) { return a.log_probability > b.log_probability; });
   candidates.resize(kept);
 
-  const bool last = ++length_ == most_tokens_;
+  const bool last = ++length_ == max_tokens_;
   std::vector<Beam> next;
   const auto extend = [&](const Candidate& c) {
     Beam longer = live_[c.beam];
@@ -62,14 +62,14 @@ void BeamSearch::Extend(absl::Span<const float> log_probabilities, absl::Span<co
       extend(candidates[i]);
       continue;
     }
-    if (i == 0) likeliest_ended_ = true;
+    if (i == 0) most_likely_ended_ = true;
     Finish(live_[candidates[i].beam], candidates[i].token, candidates[i].log_probability);
     while (spare < kept && candidates[spare].token == options_.end) ++spare;
     if (!last && spare < kept) extend(candidates[spare++]);
   }
   const size_t finished = finished_.size();
   const bool enough = options_.length_penalty == 0
-                          ? likeliest_ended_ && finished >= static_cast<size_t>(options_.n_best)
+                          ? most_likely_ended_ && finished >= static_cast<size_t>(options_.n_best)
                           : finished >= beam;
   if (enough) next.clear();
   live_ = std::move(next);

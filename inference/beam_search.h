@@ -1,12 +1,13 @@
-// Beam search over one sentence's continuations: which of them live, and which are finished.
+// Beam search for one sentence: keeps the best unfinished hypotheses, and collects the finished ones.
 //
-// At each step the 2·beam likeliest continuations are looked at. Of the first `beam` those that end are finished, and
-// others from behind take their places. A sentence is done when it has `beam` finished ones, as CTranslate2 and
-// Marian do it; without a length penalty, when its likeliest has ended, because what lives can only get less likely.
-//
-//   BeamSearch search(options, /*most_tokens=*/50);
-//   while (!search.done()) search.Extend(values, ids);   // of the likeliest next tokens of each of search.live()
+//   BeamSearch search(options, /*max_tokens=*/50);
+//   while (!search.done()) search.Extend(values, ids);   // of the most likely next tokens of each of search.live()
 //   search.Best()
+//
+// Each call of Extend ranks the 2·beam most likely continuations. Those among the first `beam` that end in the end
+// token are finished; the next unfinished ones refill the beam. The search is done when `beam` hypotheses are finished,
+// as in CTranslate2 and Marian. Without a length penalty it is done when the most likely hypothesis has ended, because
+// the others can only become less likely.
 #ifndef WEFT_INFERENCE_BEAM_SEARCH_H_
 #define WEFT_INFERENCE_BEAM_SEARCH_H_
 
@@ -18,51 +19,52 @@
 namespace weft {
 
 struct BeamSearchOptions {
-  int64_t beam = 1;    // continuations that live at once; 1: greedy
-  int64_t n_best = 1;  // of each sentence, at most `beam`
-  // A finished text of n tokens, its end among them, has the score (log-probability) / n^length_penalty.
+  int64_t beam = 1;    // maximum number of live hypotheses; 1: greedy
+  int64_t n_best = 1;  // number of hypotheses to return, at most `beam`
+  // A finished hypothesis of n tokens, including the end token, has the score log_probability / n^length_penalty.
   double length_penalty = 1;
-  int64_t min_length = 0;  // tokens before the end
-  int32_t begin = 1, end = 2;
+  int64_t min_length = 0;      // minimum number of tokens before the end token
+  int32_t begin = 1, end = 2;  // the special tokens
 };
 
 struct Hypothesis {
-  std::vector<int32_t> tokens;  // without begin and end
-  double log_probability = 0;   // with that of the end
+  std::vector<int32_t> tokens;  // without the begin and end tokens
+  double log_probability = 0;   // including that of the end token
   double score = 0;
-  bool ended = false;  // by its end, and not at the longest length
+  bool ended = false;  // with the end token; false: at the maximum length
 };
 
 class BeamSearch {
  public:
   struct Beam {
-    std::vector<int32_t> tokens;  // those after begin
-    std::vector<int32_t> path;    // at each earlier step, the place in live() of what it descends from
+    std::vector<int32_t> tokens;  // those after the begin token
+    std::vector<int32_t> path;    // for each earlier token, the index of the ancestor in live() at that time
     double log_probability = 0;
   };
 
-  BeamSearch(const BeamSearchOptions& options, int64_t most_tokens);
+  BeamSearch(const BeamSearchOptions& options, int64_t max_tokens);
 
-  // The continuations to be extended, at most `beam`, all of one length; none when done.
+  // The hypotheses to extend: at most `beam`, all of one length; none when done.
   absl::Span<const Beam> live() const { return live_; }
   bool done() const { return live_.empty(); }
-  int64_t length() const { return length_; }                    // of what lives
-  static int64_t Candidates(const BeamSearchOptions& options);  // of each that Extend needs, if there are so many
+  int64_t length() const { return length_; }  // of each live hypothesis
+  // Returns how many next tokens Extend needs for each live hypothesis. A smaller vocabulary has fewer.
+  static int64_t Candidates(const BeamSearchOptions& options);
 
-  // Log-probabilities and ids of the likeliest next tokens of each of live(), [live, candidates], greatest first.
+  // Takes the most likely next tokens of each of live(), most likely first: [live, candidates].
   void Extend(absl::Span<const float> log_probabilities, absl::Span<const int32_t> tokens);
 
-  // The n_best finished ones, highest score first.
+  // Returns the n_best finished hypotheses, highest score first.
   std::vector<Hypothesis> Best() const;
 
  private:
   void Finish(const Beam& from, int32_t token, double log_probability);
 
   BeamSearchOptions options_;
-  int64_t most_tokens_, length_ = 0;
+  int64_t max_tokens_, length_ = 0;
   std::vector<Beam> live_;
   std::vector<Hypothesis> finished_;
-  bool likeliest_ended_ = false;
+  bool most_likely_ended_ = false;
 };
 
 }  // namespace weft

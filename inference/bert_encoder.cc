@@ -12,7 +12,7 @@
 
 namespace weft {
 
-// A graph for so many texts of up to so many tokens. All of them share the weights.
+// A graph for `rows` texts of up to `length` tokens. All graphs share the weights.
 struct BertEncoder::Bucket {
   Bucket(const BertConfig& config, int64_t rows, int64_t length, const Record& record) {
     tokens = tape.Input("tokens", {kI32, {rows, length}}, {.below = config.vocabulary});

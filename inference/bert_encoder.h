@@ -1,8 +1,8 @@
-// A BERT with its tokenizer: texts as token ids, and what a graph computes of them.
+// A BERT with its tokenizer: encodes texts as token ids, and runs a graph of the caller's on them.
 //
-//   WEFT_ASSIGN_OR_RETURN(OpenedBert bert, OpenBert(flags.model));
+//   WEFT_ASSIGN_OR_RETURN(OpenedBert bert, OpenBert("minilm"));
 //   WEFT_ASSIGN_OR_RETURN(const auto encoder, BertEncoder::Create(std::move(bert), {.batch = 32}, record));
-//   WEFT_ASSIGN_OR_RETURN(const auto results, encoder->Run(texts));   // results[i] is of texts[i]
+//   WEFT_ASSIGN_OR_RETURN(const auto results, encoder->Run(texts));   // results[i] belongs to texts[i]
 #ifndef WEFT_INFERENCE_BERT_ENCODER_H_
 #define WEFT_INFERENCE_BERT_ENCODER_H_
 
@@ -24,15 +24,15 @@
 namespace weft {
 
 struct BertEncoderOptions {
-  int64_t layers = 0;  // so many of the model's, from the first; 0: all
-  bool truncate = false;
-  int64_t batch = 1;  // the most texts of one run
-  int64_t threads = 0;
+  int64_t layers = 0;     // number of the model's layers to use, from the first; 0: all
+  bool truncate = false;  // cuts texts that are longer than the context; otherwise they are errors
+  int64_t batch = 1;      // maximum number of texts in one run of a graph
+  int64_t threads = 0;    // 0: one for each core
 };
 
 class BertEncoder {
  public:
-  // What to compute of tokens i32 [B, T] and lengths i32 [B]: f32 [B, ...].
+  // Records what to compute of `tokens`, i32 [B, T], and `lengths`, i32 [B]. Returns f32 [B, ...].
   using Record = std::function<Var(const Bert& bert, Var tokens, Var lengths)>;
 
   // InvalidArgument if the model has fewer layers than the options ask for.
@@ -40,16 +40,17 @@ class BertEncoder {
                                                              Record record);
   ~BertEncoder();
 
-  // The ids of a text, without special tokens; with `special`, those that are written out are read as such. A text
-  // that, with those around it, is longer than the context is cut if `truncate` says so, and an error else.
+  // Returns the ids of a text, without the special tokens that the model's format puts around it. If `special` is set,
+  // special tokens that the text spells out are read as such. A text that does not fit the context is cut if `truncate`
+  // is set, and otherwise InvalidArgument.
   absl::StatusOr<std::vector<int32_t>> Tokens(absl::string_view text, bool special = false) const;
-  // What was recorded, of each text, ids without the special tokens that the model's format puts around them. Results
-  // that have a row for each token have more of them, for padding. Texts of like length are run together.
+  // Computes what was recorded for each of `texts`, as Tokens returns them. If the result has a row for each token, it
+  // has further rows for padding. Texts of similar lengths run together.
   absl::StatusOr<std::vector<std::vector<float>>> Run(absl::Span<const std::vector<int32_t>> texts);
-  // The same, given to `take` text by text, in any order, with the text's index.
+  // Does the same, and calls `take` with each text's index and result, in any order.
   using Take = std::function<void(size_t text, absl::Span<const float> result)>;
   absl::Status Run(absl::Span<const std::vector<int32_t>> texts, const Take& take);
-  // The row of an id in the table of token embeddings: [C].
+  // Returns the row of an id in the table of token embeddings: [C].
   absl::Span<const float> TokenEmbedding(int32_t id) const;
 
   const Tokenizer& tokenizer() const { return *tokenizer_; }
@@ -67,7 +68,7 @@ class BertEncoder {
   const BertEncoderOptions options_;
   const Record record_;
   const std::unique_ptr<Tokenizer> tokenizer_;
-  BertConfig config_;  // with the layers of the options
+  BertConfig config_;  // its layers are those of the options
   const std::vector<std::string> labels_;
   Parameters parameters_{{.draw = false}};
   std::map<std::array<int64_t, 2>, std::unique_ptr<Bucket>> buckets_;  // by rows and length

@@ -1,4 +1,4 @@
-// From a tape to what runs it without dropout.
+// Compiles a tape for inference, and makes a runner of it.
 #ifndef WEFT_INFERENCE_EVAL_RUNNER_H_
 #define WEFT_INFERENCE_EVAL_RUNNER_H_
 
@@ -12,7 +12,8 @@
 
 namespace weft {
 
-// Compiles what `options` ask for, in mode kEval, and gives `parameters` what they don't have yet.
+// Compiles what `options` ask for in mode kEval, without dropout. `parameters` receives the weights and states that it
+// does not have yet, and must outlive the runner.
 inline absl::StatusOr<std::unique_ptr<Runner>> EvalRunner(const Tape& tape, CompileOptions options,
                                                           Parameters* parameters, int threads) {
   options.mode = kEval;

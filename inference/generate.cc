@@ -18,7 +18,8 @@ constexpr int64_t kMinCapacity = 64;
 
 }  // namespace
 
-// Two graphs on one cache: tokens of prompts [B, chunk], which are read, and last tokens [B, 1], which give logits.
+// Two graphs that share a cache: `prompt` reads tokens of prompts [B, chunk], `step` computes logits of the last tokens
+// [B, 1].
 struct Generator::Graphs {
   struct Part {
     Tape tape;
@@ -31,11 +32,11 @@ struct Generator::Graphs {
 };
 
 struct Generator::Text {
-  std::vector<int32_t> tokens;  // those that can be seen, the newest last
-  size_t kept = 0;              // of them in the cache
-  std::vector<int32_t> seen;    // different tokens of prompt and continuation, if there is a penalty for them
+  std::vector<int32_t> tokens;  // those in the context, newest last
+  size_t kept = 0;              // number of them in the cache
+  std::vector<int32_t> seen;    // distinct tokens of prompt and continuation, if there is a repetition penalty
   std::vector<int32_t> continuation;
-  size_t prompt = 0;  // its number
+  size_t prompt = 0;  // the index of the prompt
   bool done = false;
 };
 
@@ -107,10 +108,10 @@ absl::StatusOr<std::vector<std::vector<int32_t>>> Generator::Generate(absl::Span
                                                                       const GenerateOptions& options, Sink sink) {
   WEFT_RETURN_IF_ERROR(Check(prompts, options));
   std::vector<std::vector<int32_t>> continuations;
-  const size_t most = static_cast<size_t>(options_.batch), context = static_cast<size_t>(config_.context);
-  for (size_t begin = 0; begin < prompts.size(); begin += most) {
+  const size_t batch = static_cast<size_t>(options_.batch), context = static_cast<size_t>(config_.context);
+  for (size_t begin = 0; begin < prompts.size(); begin += batch) {
     std::vector<Text> texts;
-    for (size_t i = begin; i < std::min(begin + most, prompts.size()); ++i) {
+    for (size_t i = begin; i < std::min(begin + batch, prompts.size()); ++i) {
       const size_t size = std::min(prompts[i].size(), context);
       texts.push_back({.tokens = {prompts[i].end() - static_cast<std::ptrdiff_t>(size), prompts[i].end()},
                        .prompt = i,
@@ -126,7 +127,7 @@ absl::StatusOr<std::vector<std::vector<int32_t>>> Generator::Generate(absl::Span
   return continuations;
 }
 
-// Brings all but the last token of each text into the cache.
+// Brings all tokens of each text except the last into the cache.
 absl::Status Generator::Read(Graphs* graphs, absl::Span<Text> texts) const {
   const size_t chunk = static_cast<size_t>(graphs->prompt.token.dim(1)), rows = static_cast<size_t>(graphs->rows);
   while (true) {

@@ -1,11 +1,11 @@
-// Generation of text by a GPT, token by token, for several prompts at once.
+// Generates tokens with a GPT, for several prompts at once.
 //
 //   WEFT_ASSIGN_OR_RETURN(auto generator, Generator::Create(config, &parameters));
 //   WEFT_ASSIGN_OR_RETURN(auto texts, generator->Generate({prompt}, {.sampling = {.top_k = 10}, .length = 200}));
 //
-// Keys and values are kept: a prompt is read in chunks, and from then on each step computes one token of each text.
-// Where a text has as many tokens as the context, its older half is forgotten and the newer one is read again, so that
-// a token is drawn from at least half a context before it, and the cost of a step stays what it is.
+// Keys and values are cached. A prompt is read in chunks; after that, each run of a graph computes one token of each
+// text. When a text fills the context, its older half is dropped and the newer half is read again. So each token
+// depends on at least half a context, and the cost of a token does not grow.
 #ifndef WEFT_INFERENCE_GENERATE_H_
 #define WEFT_INFERENCE_GENERATE_H_
 
@@ -26,30 +26,30 @@
 namespace weft {
 
 struct GeneratorOptions {
-  int64_t batch = 8;   // the most texts of one run
-  int64_t chunk = 32;  // tokens of a prompt that are read at once
-  int threads = 0;
+  int64_t batch = 8;   // maximum number of texts in one run
+  int64_t chunk = 32;  // number of tokens of a prompt that are read at once
+  int threads = 0;     // 0: one for each core
 };
 
 struct GenerateOptions {
   SamplingOptions sampling;
-  int64_t length = 100;       // the most tokens to add
-  std::vector<int32_t> stop;  // tokens that end a text, and are no part of it
-  bool truncate = false;      // of a prompt longer than the context take the end; an error else
+  int64_t length = 100;       // maximum number of tokens to add
+  std::vector<int32_t> stop;  // tokens that end a text, and are not part of it
+  bool truncate = false;      // takes the end of a prompt that is longer than the context; otherwise that is an error
 };
 
 class Generator {
  public:
-  // `parameters` gets the weights it doesn't have yet, and the caches; it outlives the generator.
+  // `parameters` receives the weights that it does not have yet, and the caches. It must outlive the generator.
   static absl::StatusOr<std::unique_ptr<Generator>> Create(const GptConfig& config, Parameters* parameters,
                                                            const GeneratorOptions& options = {});
   ~Generator();
 
-  // Called with a prompt's place and each token that follows it, as soon as there is one; returns whether to go on.
+  // Receives the index of a prompt and each token that follows it, as soon as it is drawn. Returns whether to continue.
   using Sink = absl::FunctionRef<bool(size_t, int32_t)>;
-  // The tokens that follow each of `prompts`. A prompt is continued as it is in any other company. InvalidArgument,
-  // with its number from 0, for one that has no tokens, one outside the vocabulary or, unless `truncate` says to take
-  // their end, more than the context.
+  // Returns the tokens that follow each of `prompts`. The other prompts do not influence a prompt's continuation.
+  // InvalidArgument, with its index, for a prompt that has no tokens, a token outside the vocabulary, or more tokens
+  // than the context (unless `truncate` is set).
   absl::StatusOr<std::vector<std::vector<int32_t>>> Generate(
       absl::Span<const std::vector<int32_t>> prompts, const GenerateOptions& options,
       Sink sink = [](size_t, int32_t) { return true; });

@@ -1,4 +1,4 @@
-// A Vision Transformer that tells the class of pictures.
+// Classifies pictures with a Vision Transformer.
 //
 //   WEFT_ASSIGN_OR_RETURN(const auto classifier, PictureClassifier::Open("runs/vit-1", {.batch = 32}));
 //   WEFT_ASSIGN_OR_RETURN(const auto logits, classifier->Run(images));
@@ -20,17 +20,18 @@
 namespace weft {
 
 struct PictureClassifierOptions {
-  int64_t batch = 32, threads = 0;
+  int64_t batch = 32;   // number of pictures in one run
+  int64_t threads = 0;  // 0: one for each core
 };
 
 class PictureClassifier {
  public:
-  // `path` is what OpenPublishedVit takes; its preprocessor_config.json says what pixels become; without one, which a
-  // run must have, they become -1 .. 1. InvalidArgument for a model of colours, as Images have none.
+  // `path` is what ReadModel takes. Its preprocessor_config.json says how pixels are scaled. Without that file, which a
+  // run must have, 0 .. 255 becomes -1 .. 1. InvalidArgument for a model of several channels, because Images have one.
   static absl::StatusOr<std::unique_ptr<PictureClassifier>> Open(const std::string& path,
                                                                  const PictureClassifierOptions& options);
 
-  // The logits of each picture's classes. InvalidArgument if they have another size than the model's.
+  // Returns the logits of each picture's classes. InvalidArgument if the pictures have another size than the model's.
   absl::StatusOr<std::vector<std::vector<float>>> Run(const Images& images);
 
   const VitConfig& config() const { return config_; }

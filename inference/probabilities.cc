@@ -6,10 +6,10 @@
 namespace weft {
 
 std::vector<double> Probabilities(absl::Span<const float> logits) {
-  const double most = *std::max_element(logits.begin(), logits.end());
+  const double max = *std::max_element(logits.begin(), logits.end());
   std::vector<double> probabilities;
   double sum = 0;
-  for (const float logit : logits) sum += probabilities.emplace_back(std::exp(logit - most));
+  for (const float logit : logits) sum += probabilities.emplace_back(std::exp(logit - max));
   for (double& each : probabilities) each /= sum;
   return probabilities;
 }

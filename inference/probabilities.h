@@ -1,4 +1,4 @@
-// What logits say.
+// Turns logits into probabilities.
 #ifndef WEFT_INFERENCE_PROBABILITIES_H_
 #define WEFT_INFERENCE_PROBABILITIES_H_
 
@@ -8,7 +8,7 @@
 
 namespace weft {
 
-// softmax(logits), in f64.
+// Returns softmax(logits), computed in f64.
 std::vector<double> Probabilities(absl::Span<const float> logits);
 
 }  // namespace weft

@@ -36,11 +36,11 @@ int32_t SampleToken(absl::Span<const float> logits, const SamplingOptions& optio
   std::iota(ranked.begin(), ranked.end(), 0);
   if (options.top_k > 0 || options.top_p < 1) {
     const size_t kept = options.top_k > 0 ? std::min(static_cast<size_t>(options.top_k), ranked.size()) : ranked.size();
-    const auto likelier = [&](int32_t a, int32_t b) {
+    const auto ranks_before = [&](int32_t a, int32_t b) {
       const float x = logits[static_cast<size_t>(a)], y = logits[static_cast<size_t>(b)];
       return x > y || (x == y && a < b);
     };
-    std::partial_sort(ranked.begin(), ranked.begin() + static_cast<std::ptrdiff_t>(kept), ranked.end(), likelier);
+    std::partial_sort(ranked.begin(), ranked.begin() + static_cast<std::ptrdiff_t>(kept), ranked.end(), ranks_before);
     ranked.resize(kept);
   }
   std::vector<double> cumulative;

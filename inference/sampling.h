@@ -1,4 +1,6 @@
-// How the next token is chosen from logits.
+// Chooses the next token from logits.
+//
+//   const int32_t token = SampleToken(logits, {.temperature = 0.8, .top_k = 40}, random.Uniform(step));
 #ifndef WEFT_INFERENCE_SAMPLING_H_
 #define WEFT_INFERENCE_SAMPLING_H_
 
@@ -9,24 +11,25 @@
 
 namespace weft {
 
-// In this order: the repetition penalty, the temperature, top-k, top-p.
+// The options apply in this order: repetition penalty, temperature, top-k, top-p.
 struct SamplingOptions {
-  // What logits of tokens that the text has are divided by if above 0, and multiplied with if below (CTRL, Keskar et
-  // al., 2019).
+  // Divides positive and multiplies negative logits of tokens that are already in the text (CTRL, Keskar et al., 2019).
+  // 1 disables it.
   double repetition_penalty = 1;
-  double temperature = 1;  // divides the logits; 0: always the likeliest token
-  int64_t top_k = 0;       // draw among the k likeliest; 0: among all
-  double top_p = 1;        // draw among the fewest that have this probability together (Holtzman et al., 2020)
-  uint64_t seed = 0;       // one seed gives one text
+  double temperature = 1;  // divides the logits; 0 picks the most likely token
+  int64_t top_k = 0;       // samples among the k most likely tokens; 0: among all
+  double top_p = 1;  // samples among the fewest tokens whose probabilities sum to at least this (Holtzman et al., 2020)
+  uint64_t seed = 0;  // equal seeds give equal texts
 };
 
+// Returns InvalidArgument for an option outside its range.
 absl::Status Validate(const SamplingOptions& options);
 
-// Does what the repetition penalty says, for each of `tokens`, which are different.
+// Applies the repetition penalty to the logits of `tokens`, which must be distinct.
 void PenalizeRepetition(absl::Span<const int32_t> tokens, double penalty, absl::Span<float> logits);
 
-// Draws from softmax(logits / temperature) over what top-k and top-p leave, with `uniform` of [0, 1). Equal logits rank
-// by their index.
+// Samples from softmax(logits / temperature) among the tokens that top-k and top-p leave. `uniform`: a random number in
+// [0, 1). Equal logits rank by their index.
 int32_t SampleToken(absl::Span<const float> logits, const SamplingOptions& options, double uniform);
 
 }  // namespace weft

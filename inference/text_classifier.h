@@ -1,4 +1,8 @@
-// A BERT that tells the class of texts.
+// Classifies texts with a BERT.
+//
+//   WEFT_ASSIGN_OR_RETURN(OpenedBert bert, OpenBert("runs/classify-1"));
+//   WEFT_ASSIGN_OR_RETURN(const auto classifier, TextClassifier(std::move(bert), {.batch = 32}));
+//   WEFT_ASSIGN_OR_RETURN(const auto logits, classifier->Run(texts));   // logits[i][k]: of label k
 #ifndef WEFT_INFERENCE_TEXT_CLASSIFIER_H_
 #define WEFT_INFERENCE_TEXT_CLASSIFIER_H_
 
@@ -9,7 +13,7 @@
 
 namespace weft {
 
-// An encoder whose results are the logits of bert.model.labels. InvalidArgument if the model has no classifier.
+// Returns an encoder whose results are the logits of the labels. InvalidArgument if the model has no classifier.
 absl::StatusOr<std::unique_ptr<BertEncoder>> TextClassifier(OpenedBert bert, const BertEncoderOptions& options);
 
 }  // namespace weft

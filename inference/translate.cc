@@ -13,11 +13,11 @@
 namespace weft {
 namespace {
 
-constexpr int64_t kLonger = 50;        // than the source a translation may be
-constexpr int64_t kCapacityStep = 32;  // of the sizes of caches
+constexpr int64_t kMaxLonger = 50;     // a translation may be this many tokens longer than its source
+constexpr int64_t kCapacityStep = 32;  // capacities of caches are multiples of it
 
-// The least of 1, 2, 3, 4, 6, 8, 12, ... steps that `n` fits in: so few sizes that a graph and its caches can be kept
-// for each, and all together are not many times as large as the largest.
+// Rounds `n` up to 1, 2, 3, 4, 6, 8, 12, ... times `step`. With so few sizes, a graph and its caches can be kept for
+// each of them, and together they take only a few times the memory of the largest.
 int64_t RoundUp(int64_t n, int64_t step) {
   int64_t size = step;
   while (size < n) size *= 2;
@@ -25,8 +25,8 @@ int64_t RoundUp(int64_t n, int64_t step) {
   return smaller >= n && smaller % step == 0 ? smaller : size;
 }
 
-// The most sentences of a run, whose caches have room for so many tokens: kMaxPlaces.
-int64_t MostRows(int64_t capacity, int64_t beam) { return kMaxPlaces / capacity / beam / beam; }
+// Returns the maximum number of sentences in a run, by kMaxBeamPositions.
+int64_t MaxRows(int64_t capacity, int64_t beam) { return kMaxBeamPositions / capacity / beam / beam; }
 
 std::string MemoryPrefix(int64_t rows, int64_t length) { return absl::StrCat("translate.memory.", rows, "x", length); }
 
@@ -41,14 +41,14 @@ absl::Status CheckTokens(absl::string_view what, absl::Span<const int32_t> token
 
 }  // namespace
 
-// From sources [B, S] to the keys and values that the decoder attends to.
+// The graph from sources [B, S] to the keys and values that the decoder attends to.
 struct Translator::Encoder {
   Tape tape;
   Var source, lengths;  // i32 [B, S], [B]
   std::unique_ptr<Runner> runner;
 };
 
-// One step of all beams of all sentences.
+// The graph of one token of all beams of all sentences.
 struct Translator::Decoder {
   Tape tape;
   Var token, position;        // i32 [B, K]
@@ -134,9 +134,9 @@ absl::Status Translator::Check(absl::Span<const Tokens> sources, const Translate
   for (const Tokens& source : sources) {
     capacity = std::max(capacity, Capacity(SourceLength(source), options));
   }
-  if (MostRows(capacity, search.beam) < 1) {
-    return invalid("beam ", search.beam, " with caches of ", capacity,
-                   " tokens: the beams of a step look at beam * beam * tokens places, at most ", kMaxPlaces);
+  if (MaxRows(capacity, search.beam) < 1) {
+    return invalid("beam ", search.beam, " with caches of ", capacity, " tokens: beam * beam * tokens may be at most ",
+                   kMaxBeamPositions);
   }
   if (search.min_length < 0 || (options.max_length > 0 && search.min_length > options.max_length)) {
     return invalid("min_length is ", search.min_length, ", wanted 0 .. max_length");
@@ -159,7 +159,7 @@ int64_t Translator::SourceLength(const Tokens& source) const {
 }
 
 int64_t Translator::MaxLength(int64_t source_length, const TranslateOptions& options) const {
-  return options.max_length > 0 ? options.max_length : std::min(source_length + kLonger, config_.context);
+  return options.max_length > 0 ? options.max_length : std::min(source_length + kMaxLonger, config_.context);
 }
 
 int64_t Translator::Capacity(int64_t source_length, const TranslateOptions& options) const {
@@ -175,16 +175,16 @@ absl::StatusOr<std::vector<std::vector<Hypothesis>>> Translator::Translate(absl:
   }
   std::vector<std::vector<Hypothesis>> translations(sources.size());
   for (const auto& [length, members] : by_length) {
-    const int64_t most = std::min(options_.batch, MostRows(Capacity(length, options), options.search.beam));
-    for (size_t begin = 0; begin < members.size(); begin += static_cast<size_t>(most)) {
-      const auto batch = absl::MakeConstSpan(members).subspan(begin, static_cast<size_t>(most));
+    const int64_t max_rows = std::min(options_.batch, MaxRows(Capacity(length, options), options.search.beam));
+    for (size_t begin = 0; begin < members.size(); begin += static_cast<size_t>(max_rows)) {
+      const auto batch = absl::MakeConstSpan(members).subspan(begin, static_cast<size_t>(max_rows));
       std::vector<const Tokens*> own;
       std::vector<BeamSearch> searches;
       for (size_t i : batch) {
         own.push_back(&sources[i]);
         searches.emplace_back(options.search, MaxLength(static_cast<int64_t>(sources[i].size()), options));
       }
-      WEFT_RETURN_IF_ERROR(TranslateBatch(own, length, most, options, absl::MakeSpan(searches)));
+      WEFT_RETURN_IF_ERROR(TranslateBatch(own, length, max_rows, options, absl::MakeSpan(searches)));
       for (size_t i = 0; i < batch.size(); ++i) {
         translations[batch[i]] = searches[i].Best();
         if (!translations[batch[i]].empty()) continue;
@@ -196,9 +196,9 @@ absl::StatusOr<std::vector<std::vector<Hypothesis>>> Translator::Translate(absl:
   return translations;
 }
 
-absl::Status Translator::TranslateBatch(absl::Span<const Tokens* const> sources, int64_t length, int64_t most_rows,
+absl::Status Translator::TranslateBatch(absl::Span<const Tokens* const> sources, int64_t length, int64_t max_rows,
                                         const TranslateOptions& options, absl::Span<BeamSearch> searches) {
-  const int64_t rows = std::min(static_cast<int64_t>(std::bit_ceil(sources.size())), most_rows);
+  const int64_t rows = std::min(static_cast<int64_t>(std::bit_ceil(sources.size())), max_rows);
   const int64_t beam = options.search.beam, capacity = Capacity(length, options);
   WEFT_ASSIGN_OR_RETURN(Encoder* const encoder, EncoderOf(rows, length));
   WEFT_ASSIGN_OR_RETURN(Decoder* const decoder, DecoderOf(rows, length, capacity, options.search));

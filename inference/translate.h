@@ -1,11 +1,11 @@
-// Translation by an encoder-decoder Transformer: greedy, or by beam search, many sentences at once.
+// Translates sentences with an encoder-decoder Transformer, greedily or by beam search, many at once.
 //
 //   WEFT_ASSIGN_OR_RETURN(auto translator, Translator::Create(config, &parameters));
 //   WEFT_ASSIGN_OR_RETURN(auto translations, translator->Translate(sources, {{.beam = 5}}));
-//   translations[i][0].tokens   // of sources[i] the best
+//   translations[i][0].tokens   // the best translation of sources[i]
 //
-// The encoder runs once for each sentence, and its keys and values are kept; the decoder takes one token at a time.
-// Sentences are put together by length, so that one graph serves all whose lengths round up to the same.
+// The encoder runs once for each sentence, and its keys and values are cached. The decoder takes one token at a time.
+// Sentences whose lengths round up to the same number share a graph.
 #ifndef WEFT_INFERENCE_TRANSLATE_H_
 #define WEFT_INFERENCE_TRANSLATE_H_
 
@@ -25,33 +25,34 @@
 namespace weft {
 
 struct TranslatorOptions {
-  int64_t batch = 32;       // the most sentences of one run
+  int64_t batch = 32;       // maximum number of sentences in one run
   int64_t length_step = 8;  // lengths of sources are rounded up to 1, 2, 3, 4, 6, 8, 12, ... times this
-  int threads = 0;
+  int threads = 0;          // 0: one for each core
 };
 
 struct TranslateOptions {
   BeamSearchOptions search;
-  // The most tokens of a translation; 0: 50 more than its source has (Vaswani et al., 2017, 6.1), within the context.
+  // Maximum number of tokens of a translation. 0: 50 more than the source has (Vaswani et al., 2017, 6.1), but at most
+  // the context.
   int64_t max_length = 0;
 };
 
-// batch * beam^2 * the places of a cache (the most tokens of a translation, rounded up): what the beams of a step look
-// at, of which a head's scores take 4 bytes each. With more, fewer sentences are in a run than TranslatorOptions'
-// batch.
-inline constexpr int64_t kMaxPlaces = int64_t{1} << 26;
+// Maximum of batch * beam^2 * capacity, where a cache's capacity is the maximum length of a translation, rounded up.
+// The scores of one head take 4 bytes for each, so 2^26 is 256 MB. If a batch would exceed it, fewer sentences run at
+// once.
+inline constexpr int64_t kMaxBeamPositions = int64_t{1} << 26;
 
 class Translator {
  public:
-  // `parameters` gets the weights it doesn't have yet, and the caches; it outlives the translator.
+  // `parameters` receives the weights that it does not have yet, and the caches. It must outlive the translator.
   static absl::StatusOr<std::unique_ptr<Translator>> Create(const TransformerConfig& config, Parameters* parameters,
                                                             const TranslatorOptions& options = {});
   ~Translator();
 
-  // Of each source the n_best translations, best first: fewer only if there are no more. A sentence has the same
-  // translations in any company. InvalidArgument, with its number from 0, for a source that has no tokens, more than
-  // the context, or one outside the vocabulary, and for beams of which one sentence's take more than kMaxPlaces;
-  // FailedPrecondition if the model's probabilities are not numbers, so that no text has one.
+  // Returns the n_best translations of each source, best first, or fewer if fewer exist. The other sources do not
+  // influence a source's translations. InvalidArgument, with its index, for a source that has no tokens, more tokens
+  // than the context, or a token outside the vocabulary; and if the beams of one sentence exceed kMaxBeamPositions.
+  // FailedPrecondition if the model's probabilities are not numbers.
   absl::StatusOr<std::vector<std::vector<Hypothesis>>> Translate(absl::Span<const std::vector<int32_t>> sources,
                                                                  const TranslateOptions& options = {});
 
@@ -67,7 +68,7 @@ class Translator {
   int64_t Capacity(int64_t source_length, const TranslateOptions& options) const;  // of caches
   absl::StatusOr<Encoder*> EncoderOf(int64_t rows, int64_t length);
   absl::StatusOr<Decoder*> DecoderOf(int64_t rows, int64_t length, int64_t capacity, const BeamSearchOptions& options);
-  absl::Status TranslateBatch(absl::Span<const Tokens* const> sources, int64_t length, int64_t most_rows,
+  absl::Status TranslateBatch(absl::Span<const Tokens* const> sources, int64_t length, int64_t max_rows,
                               const TranslateOptions& options, absl::Span<BeamSearch> searches);
 
   const TransformerConfig config_;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kHidden = -std::numeric_limits<double>::infinity();
 
-// The options with all widths said.
+// Returns the options with every width of 0 replaced by its default.
 AttentionOptions WithWidths(AttentionOptions options, int64_t width) {
   const auto set = [](int64_t* option, int64_t value) { *option = *option != 0 ? *option : value; };
   set(&options.key_value_heads, options.heads);
@@ -24,7 +24,7 @@ AttentionOptions WithWidths(AttentionOptions options, int64_t width) {
   return options;
 }
 
-// What is wrong with the types of x and memory, or with the options, of which `o` is the full form; "" if nothing.
+// Returns what is wrong with the shapes of x and memory or with the options, or "". `o`: WithWidths(options).
 std::string Problem(const Shape& x, const Shape& memory, const AttentionOptions& options, const AttentionOptions& o) {
   if (x.rank() != 3 || memory.rank() != 3) return "x must be [B,T,C], and memory [B,S,C]";
   if (x.dim(0) != memory.dim(0)) return "x and memory must have the same batch";
@@ -38,9 +38,9 @@ std::string Problem(const Shape& x, const Shape& memory, const AttentionOptions&
                                          {"stride", o.stride, 0, kMaxPositions},
                                          {"dilation", o.dilation, 1, kMaxPositions},
                                          {"buckets", o.buckets, 4, kMaxPositions},
-                                         {"most_distance", o.most_distance, o.buckets, kMaxPositions}});
+                                         {"max_distance", o.max_distance, o.buckets, kMaxPositions}});
   if (!sizes.ok()) return std::string(sizes.message());
-  if (o.dilation > 1 && (o.window == 0 || o.stride > 0)) return "a dilation is of a window, without a stride";
+  if (o.dilation > 1 && (o.window == 0 || o.stride > 0)) return "a dilation needs a window and excludes a stride";
   if (!(o.soft_cap >= 0 && std::isfinite(o.soft_cap))) return absl::StrCat("soft_cap is ", o.soft_cap, ", wanted >= 0");
   if (options.key_width == 0 && options.query_width == 0 && x.dim(2) % o.heads != 0) {
     return absl::StrCat("C must be a multiple of heads ", o.heads);
@@ -57,7 +57,7 @@ std::string Problem(const Shape& x, const Shape& memory, const AttentionOptions&
   return "";
 }
 
-// The options with all widths said; fails the tape if they don't fit.
+// Returns WithWidths(options); fails the tape if they do not fit x and memory.
 AttentionOptions Checked(Tape* tape, const TensorType& x, const TensorType& memory, const AttentionOptions& options) {
   const AttentionOptions o = WithWidths(options, x.shape.rank() > 0 ? x.shape.dim(-1) : 0);
   if (const std::string problem = Problem(x.shape, memory.shape, options, o); !problem.empty()) {
@@ -66,7 +66,7 @@ AttentionOptions Checked(Tape* tape, const TensorType& x, const TensorType& memo
   return o;
 }
 
-// The same where the memory is stored, whose places mean nothing.
+// Does the same for a stored memory, whose rows have no positions.
 AttentionOptions CheckedStored(Tape* tape, const TensorType& x, const TensorType& memory,
                                const AttentionOptions& options) {
   const bool biased = options.distance_bias != DistanceBias::kNone;
@@ -82,7 +82,7 @@ AttentionOptions CheckedStored(Tape* tape, const TensorType& x, const TensorType
   return Checked(tape, x, memory, options);
 }
 
-// What is wrong with the cache; "" if nothing.
+// Returns what is wrong with the cache, or "".
 std::string CacheProblem(Tape* tape, const AttentionCache& cache) {
   if (cache.positions.tape != tape) return "the cache's positions are not on the tape of x";
   if (cache.beams < 1) return absl::StrCat("the cache has ", cache.beams, " beams");
@@ -92,13 +92,13 @@ std::string CacheProblem(Tape* tape, const AttentionCache& cache) {
   return "";
 }
 
-// [B, T, heads · D] → [B, heads, T, D].
+// Returns x [B, T, heads · D] as [B, heads, T, D].
 Var ByHead(Var x, int64_t heads) {
   return Permute(Reshape(x, {x.dim(0), x.dim(1), heads, x.dim(2) / heads}), {0, 2, 1, 3});
 }
 
 struct Projections {
-  Var query, key, value;  // [B, H, T, d_q], [B, G, S, d_k], [B, G, S, d_v]; null where there is no x or memory
+  Var query, key, value;  // [B, H, T, d_q], [B, G, S, d_k], [B, G, S, d_v]; null without x or memory
 };
 
 Projections Project(Var x, Var memory, const AttentionOptions& o) {
@@ -107,8 +107,8 @@ Projections Project(Var x, Var memory, const AttentionOptions& o) {
                 value = o.key_value_heads * o.value_width;
   Projections p;
   if (o.packed != nullptr && x.tape != nullptr && memory.tape != nullptr && x.id == memory.id) {
-    const Var all = Linear(o.packed, x, query + key + value, linear);
-    // The gradient of a split is one concatenation; those of slices are added up.
+    const Var all = Linear(o.packed, x, query + key + value, linear);  // [B, T, ...]
+    // A split is preferred, because its gradient is one concatenation, while the gradients of slices are summed.
     const VarList parts = query == key && key == value
                               ? Split(all, -1, 3)
                               : VarList{Slice(all, -1, 0, query), Slice(all, -1, query, query + key),
@@ -126,18 +126,19 @@ Projections Project(Var x, Var memory, const AttentionOptions& o) {
   return p;
 }
 
-// [n, 1]: the positions of n rows, of which `beams` stand at each, modulo the stride.
+// Returns [n, 1]: the positions of n rows modulo the stride. Each position has `beams` rows.
 Var Phases(Tape* tape, int64_t n, int64_t stride, int64_t first = 0, int64_t beams = 1) {
   return ConstantTable(tape, kF32, n, 1, [&](int64_t i, int64_t) {
     return static_cast<double>(((i / beams + first) % stride + stride) % stride);
   });
 }
 
-// A pattern repeats after so many positions; 0: it does not.
+// Returns the number of positions after which a pattern repeats, or 0 if it does not repeat.
 int64_t Period(const AttentionOptions& o) { return o.dilation > 1 ? o.dilation : o.stride; }
 
-// bool: true where the pattern of options hides a source in [S] from a target at `position`, f32 [..., T, 1], whose
-// phase of the stride is `phase`. What is nearer than the window or on the stride is seen.
+// Returns bool [..., T, S]: true where the pattern of `o` hides a source from a target. `position`: the targets'
+// positions, f32 [..., T, 1]. `phase`: the positions modulo the period. A target sees what is nearer than the window or
+// on the stride.
 Var HiddenByPattern(Var position, Var phase, int64_t sources, const AttentionOptions& o, int64_t beams = 1) {
   Tape* const tape = position.tape;
   Var source = Iota(tape, kF32, sources);
@@ -152,14 +153,15 @@ Var HiddenByPattern(Var position, Var phase, int64_t sources, const AttentionOpt
   }
   if (o.window == 0) return hidden;
   const double window = static_cast<double>(o.window * o.dilation);
-  const Var near = Equal(Less(source, position + window), Less(position, source + window));  // one is true, or both
+  const Var near =
+      Equal(Less(source, position + window), Less(position, source + window));  // at least one of the two is true
   if (o.dilation > 1) return Or(hidden, Not(near));
   return o.stride > 0 ? MaskFill(hidden, near, 0) : Not(near);
 }
 
-// [B, H, T, S] or [H, T, S], what is added to the scores of sources at 0, 1, ... S - 1, of which `beams` stand at each,
-// for targets at `position`, i32 [B, 1, T, 1] or [T, 1], which are below `positions`; negative where there are more
-// targets than sources.
+// Returns the bias of the scores, [B, H, T, S] or [H, T, S]. `position`: the targets' positions, i32 [B, 1, T, 1] or
+// [T, 1], below `positions`; negative if there are more targets than sources. The sources are at 0, 1, ..., with
+// `beams` of them at each position.
 Var BiasOfDistance(DType dtype, Var position, int64_t positions, int64_t sources, const AttentionOptions& o,
                    int64_t beams = 1) {
   Tape* const tape = position.tape;
@@ -178,7 +180,7 @@ Var BiasOfDistance(DType dtype, Var position, int64_t positions, int64_t sources
   const Var bucket =
       Cast(ConstantTable(tape, kF32, 2 * reach + 1, 1,
                          [&](int64_t i, int64_t) {
-                           return static_cast<double>(DistanceBucket(i - reach, o.buckets, o.most_distance, !o.causal));
+                           return static_cast<double>(DistanceBucket(i - reach, o.buckets, o.max_distance, !o.causal));
                          }),
            kI32);
   const Var by_distance = Embedding(table, Reshape(bucket, {2 * reach + 1}));      // [2 reach + 1, H]
@@ -188,7 +190,8 @@ Var BiasOfDistance(DType dtype, Var position, int64_t positions, int64_t sources
   return Reshape(Permute(bias, {0, 1, 4, 2, 3}), {shape.dim(0), o.heads, shape.dim(2), shape.dim(3)});
 }
 
-// [B, H, T, S] with what a target may not see masked; the last target meets the last source.
+// Returns the scores [B, H, T, S] with the bias of distances, and with what a target may not see masked. The last
+// target is at the position of the last source.
 Var MaskScores(Var scores, const AttentionOptions& o) {
   Tape* const tape = scores.tape;
   const int64_t targets = scores.dim(2), sources = scores.dim(3), first = sources - targets;
@@ -205,7 +208,7 @@ Var MaskScores(Var scores, const AttentionOptions& o) {
   return o.causal ? CausalMask(scores, kHidden) : scores;
 }
 
-// The same for the rows of a cache: of one beam, those behind a target's own are hidden, too.
+// Does the same for the rows of a cache. With one beam, rows after a target's own are hidden, too.
 Var MaskCache(Var scores, const AttentionOptions& o, const AttentionCache& cache) {
   Tape* const tape = scores.tape;
   const int64_t batch = scores.dim(0), length = scores.dim(2), sources = scores.dim(3);
@@ -223,7 +226,7 @@ Var MaskCache(Var scores, const AttentionOptions& o, const AttentionCache& cache
   return MaskFill(scores, HiddenByPattern(position, phase, sources, o, cache.beams), kHidden);
 }
 
-// Turns queries and keys by their positions: 0, 1, ... or those of the cache.
+// Rotates queries and keys by their positions: 0, 1, ... or those of the cache.
 void ApplyRotary(const AttentionOptions& o, const AttentionCache* cache, Projections* p) {
   const Var x = p->query;
   VarList tables =
@@ -236,13 +239,13 @@ void ApplyRotary(const AttentionOptions& o, const AttentionCache* cache, Project
   for (Var* v : {&p->query, &p->key}) *v = Rotary(*v, tables[0], tables[1], *o.rotary);
 }
 
-// [B, H, T, d_q] against [B, G, S, d_k] → [B, H, T, S].
+// Returns the scores [B, H, T, S] of queries [B, H, T, d_q] and keys [B, G, S, d_k].
 Var Scores(Var query, Var key, const AttentionOptions& o) {
   const int64_t batch = query.dim(0), length = query.dim(2), sources = key.dim(2), groups = o.key_value_heads;
   if (o.score == ScoreFunction::kDot) {
-    // The heads of a group, one below the other, share one product.
+    // The heads of a group share one product, in which their rows are stacked.
     query = Reshape(query, {batch, groups, o.heads / groups * length, o.query_width});
-    const Var scores = MatMul(query, key, {.transpose_b = true});
+    const Var scores = MatMul(query, key, {.transpose_b = true});  // [B, G, H/G · T, S]
     return Scale(Reshape(scores, {batch, o.heads, length, sources}), 1 / std::sqrt(static_cast<double>(o.key_width)));
   }
   Tape* const tape = query.tape;
@@ -263,12 +266,12 @@ Var Capped(Var scores, const AttentionOptions& o) {
   return o.soft_cap > 0 ? Scale(Tanh(Scale(scores, 1 / o.soft_cap)), o.soft_cap) : scores;
 }
 
-// The weights applied to the values [B, G, S, d_v], and the heads merged: [B, T, width].
+// Applies softmax(scores) to the values [B, G, S, d_v] and merges the heads: [B, T, width].
 Var Mix(Var scores, Var value, int64_t width, const AttentionOptions& o) {
   const int64_t batch = scores.dim(0), length = scores.dim(2), sources = scores.dim(3), groups = o.key_value_heads;
-  const Var weights = Dropout(Softmax(scores), o.dropout);
+  const Var weights = Dropout(Softmax(scores), o.dropout);  // [B, H, T, S]
   Var mixed = MatMul(Reshape(weights, {batch, groups, o.heads / groups * length, sources}), value);
-  mixed = Reshape(mixed, {batch, o.heads, length, o.value_width});
+  mixed = Reshape(mixed, {batch, o.heads, length, o.value_width});  // [B, H, T, d_v]
   if (o.merge == HeadMerge::kAverage) return Dropout(Mean(mixed, 1), o.residual_dropout);
   const Var y = Linear(o.output, Reshape(Permute(mixed, {0, 2, 1, 3}), {batch, length, o.heads * o.value_width}), width,
                        {.bias = o.bias, .initializer = o.output_initializer});
@@ -345,7 +348,7 @@ Var AttendToStored(absl::string_view name, Var x, const AttentionOptions& option
   return Mix(scores, state[1], x.dim(2), o);
 }
 
-int64_t DistanceBucket(int64_t distance, int64_t buckets, int64_t most_distance, bool both_sides) {
+int64_t DistanceBucket(int64_t distance, int64_t buckets, int64_t max_distance, bool both_sides) {
   int64_t first = 0;
   if (both_sides) {
     buckets /= 2;
@@ -357,7 +360,7 @@ int64_t DistanceBucket(int64_t distance, int64_t buckets, int64_t most_distance,
   const int64_t exact = buckets / 2;
   if (distance < exact) return first + distance;
   const double share = std::log(static_cast<double>(distance) / static_cast<double>(exact)) /
-                       std::log(static_cast<double>(most_distance) / static_cast<double>(exact));
+                       std::log(static_cast<double>(max_distance) / static_cast<double>(exact));
   return first + std::min(buckets - 1, exact + static_cast<int64_t>(share * static_cast<double>(buckets - exact)));
 }
 

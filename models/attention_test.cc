@@ -135,7 +135,7 @@ TEST(AttentionTest, ACacheGivesWhatAllRowsAtOnceGive) {
                               : groups == 2 ? DistanceBias::kBuckets
                                             : DistanceBias::kNone;
       options.buckets = 6;
-      options.most_distance = 8;
+      options.max_distance = 8;
       options.rotary = rotary ? std::optional(RotaryLayout::kHalves) : std::nullopt;
       const Attention whole(options, {1, kT, kC});
       ASSERT_TRUE(whole.status().ok()) << whole.status();
@@ -202,7 +202,7 @@ TEST(AttentionTest, BeamsOfACacheSeeTheirOwnRows) {
                                     .stride = 2,
                                     .distance_bias = DistanceBias::kBuckets,
                                     .buckets = 4,
-                                    .most_distance = 4,
+                                    .max_distance = 4,
                                     .rotary = RotaryLayout::kHalves,
                                     .initializer = Gaussian(0.5f),
                                     .packed = nullptr};

@@ -74,13 +74,13 @@ Var Bert::Encode(Var tokens, const BertInputs& inputs) const {
 
 Var Bert::Pool(Var hidden) const {
   const Var first = Reshape(Slice(hidden, 1, 0, 1), {hidden.dim(0), config_.width});
-  return Tanh(Linear("pooler.dense", first, config_.width));
+  return Tanh(Linear("pooler.dense", first, config_.width));  // [B, C]
 }
 
 Var Bert::MaskedTokens(Var hidden) const {
   Tape* const tape = hidden.tape;
   const Scope scope(tape, "cls.predictions");
-  Var x = Activate(Linear("transform.dense", hidden, config_.width), config_.activation);
+  Var x = Activate(Linear("transform.dense", hidden, config_.width), config_.activation);  // [..., C]
   x = LayerNorm("transform.LayerNorm", x, config_.norm_epsilon);
   const Var table = tape->FindParameter(absl::StrCat(kTokenTable, ".weight"));
   return MatMul(x, table, {.transpose_b = true}) + tape->Parameter("bias", {x.dtype(), {config_.vocabulary}}, Zeros());

@@ -1,5 +1,7 @@
-// One block of a Transformer: attention, in a decoder with an encoder also attention to it, and a feed-forward network,
-// each with a residual connection.
+// One block of a Transformer: self-attention, optionally attention to an encoder's output, and a feed-forward network,
+// each with a residual connection and a norm.
+//
+//   x = Block("h.0", x, {.attention = {.heads = 12, .causal = true}});   // [B, T, C]
 #ifndef WEFT_MODELS_BLOCK_H_
 #define WEFT_MODELS_BLOCK_H_
 
@@ -18,7 +20,7 @@ struct BlockOptions {
   NormOptions norm;
   bool pre_norm = true;
 
-  // Names of the layers, as GPT-2's unless another is said.
+  // Names of the layers; the defaults are GPT-2's.
   const char *attention_name = "attn", *attention_norm = "ln_1";
   const char *cross_name = "crossattention", *cross_norm = "ln_cross_attn";
   const char *feed_forward_name = "mlp", *feed_forward_norm = "ln_2";
@@ -26,17 +28,19 @@ struct BlockOptions {
 
 struct BlockInputs {
   AttentionInputs attention;
-  AttentionInputs cross;      // its memory, if the block has cross-attention
-  std::string stored_memory;  // or the prefix under which StoreMemory put it, and its length S
+  AttentionInputs cross;  // its memory, if the block has cross-attention
+  // In place of a memory: the prefix under which StoreMemory wrote one, and the memory's length S.
+  std::string stored_memory;
   int64_t stored_length = 0;
 };
 
-// pre_norm:  h = x + attention(norm(x)); y = h + feed_forward(norm(h))  (Radford et al., 2019)
-// post-norm: h = norm(x + attention(x)); y = norm(h + feed_forward(h))  (Vaswani et al., 2017)
-// with cross-attention between the two, done likewise. x, y: [B, T, C].
+// Returns y [B, T, C] of x [B, T, C]:
+//   pre_norm:  h = x + attention(norm(x)); y = h + feed_forward(norm(h))  (Radford et al., 2019)
+//   otherwise: h = norm(x + attention(x)); y = norm(h + feed_forward(h))  (Vaswani et al., 2017)
+// Cross-attention comes between the two in the same form.
 Var Block(absl::string_view name, Var x, const BlockOptions& options, const BlockInputs& inputs = {});
 
-// What StoreMemory does for the block's cross-attention; `width` is that of the block's x.
+// Stores a memory for the block's cross-attention (attention.h). `width`: C of the block's x.
 VarList StoreMemory(absl::string_view name, Var memory, int64_t width, const BlockOptions& options,
                     const std::string& prefix);
 

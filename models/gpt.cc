@@ -9,7 +9,7 @@
 
 namespace weft {
 
-constexpr int64_t kMaxAngles = int64_t{1} << 28;
+constexpr int64_t kMaxAngles = int64_t{1} << 28;  // of rotary positions: tables of 2 GB in f32
 
 absl::Status Validate(const GptConfig& config) {
   WEFT_RETURN_IF_ERROR(CheckSizes({{"vocabulary", config.vocabulary, 1, kMaxTokens},
@@ -32,7 +32,7 @@ absl::Status Validate(const GptConfig& config) {
   if (config.rotary && config.context * (config.width / config.heads) > kMaxAngles) {
     return absl::InvalidArgumentError(absl::StrCat("context ", config.context, " times a head's width ",
                                                    config.width / config.heads, " is over ", kMaxAngles,
-                                                   ", the most angles of rotary positions"));
+                                                   ", the maximum number of rotary angles"));
   }
   WEFT_RETURN_IF_ERROR(CheckPositive("rotary_base", config.rotary_base));
   WEFT_RETURN_IF_ERROR(CheckPositive("norm's epsilon", config.norm.epsilon));

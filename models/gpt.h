@@ -1,6 +1,6 @@
-// GPT-style decoders: causal attention, one stack of blocks. As GPT-2 is (Radford et al., 2019), and by configuration
-// the modern form: RMSNorm, rotary positions, fewer heads of keys and values, gated feed-forward layers, no biases, a
-// sliding window (Touvron et al., 2023; Jiang et al., 2023).
+// GPT-style decoders: one stack of blocks with causal attention. The defaults are GPT-2's (Radford et al., 2019). The
+// configuration also covers the modern form: RMSNorm, rotary positions, fewer key and value heads, gated feed-forward
+// layers, no biases, a sliding window (Touvron et al., 2023; Jiang et al., 2023).
 //
 //   Gpt gpt({.vocabulary = 73, .context = 64, .layers = 4, .heads = 4, .width = 128});
 //   Var logits = gpt.Logits(tokens);   // tokens i32 [B, T] → [B, T, V]
@@ -18,38 +18,40 @@ namespace weft {
 
 struct GptConfig {
   int64_t vocabulary = 50257;
-  int64_t context = 1024;  // the most positions
+  int64_t context = 1024;  // maximum number of positions
   int64_t layers = 12;
   int64_t heads = 12;
   int64_t width = 768;       // C, a multiple of heads
   int64_t feed_forward = 0;  // F; 0: 4·C
   double dropout = 0;
-  std::optional<double> attention_dropout, embedding_dropout;  // where they differ from dropout
+  std::optional<double> attention_dropout, embedding_dropout;  // if they differ from dropout
   Activation activation = Activation::kGeluTanh;
-  bool pre_norm = true;   // false: normalise after the residual, as in Vaswani et al., 2017
+  bool pre_norm = true;   // false: normalise after the residual connection, as in Vaswani et al., 2017
   bool tied_head = true;  // the head's weight is the token table
   bool bias = true;       // of the linear layers
 
-  int64_t key_value_heads = 0;  // each serves heads / key_value_heads heads; 0: heads
-  int64_t window = 0;           // how many positions a token sees, with its own; 0: all
+  int64_t key_value_heads = 0;  // each serves heads / key_value_heads query heads; 0: heads
+  int64_t window = 0;           // number of positions that a token sees, including its own; 0: all
   NormOptions norm;
   bool gated = false;                  // feed-forward layers with a gate; kSilu makes them SwiGLU
-  std::optional<RotaryLayout> rotary;  // turns queries and keys, in place of learned positions
+  std::optional<RotaryLayout> rotary;  // rotates queries and keys by position; unset: learned positions
   double rotary_base = 10000;
   enum class Names : uint8_t { kGpt2, kLlama };
-  Names names = Names::kGpt2;  // of the parameters, as Hugging Face has them; kLlama: separate queries, keys, values
-  DType dtype = kF32;          // of the weights, and so of all that is computed from them: kF32 or kF64
+  Names names = Names::kGpt2;  // of the parameters, as in Hugging Face; kLlama: separate queries, keys and values
+  DType dtype = kF32;          // of the weights, and so of all computed values: kF32 or kF64
 };
 
-// What doesn't fit, and why: "width 100 is not a multiple of heads 3".
+// Returns InvalidArgument for a configuration that can't be computed: "width 100 is not a multiple of heads 3".
 absl::Status Validate(const GptConfig& config);
 
 class Gpt {
  public:
   explicit Gpt(const GptConfig& config) : config_(config) {}
-  // The parameters have the published names: wte.weight, wpe.weight, h.0.ln_1.weight, ..., ln_f.bias of GPT-2;
-  // model.embed_tokens.weight, model.layers.0.self_attn.q_proj.weight, ... of Llama. tokens i32 [B, T] with T at most
-  // the context. With a cache the tokens stand at its positions, after those of earlier runs.
+
+  // Returns logits of the next token after each of `tokens`, i32 [B, T] with T at most the context. With a cache, the
+  // tokens stand at the cache's positions, after those of earlier runs. The parameters have the published names:
+  // wte.weight, wpe.weight, h.0.ln_1.weight, ..., ln_f.bias (GPT-2); model.embed_tokens.weight,
+  // model.layers.0.self_attn.q_proj.weight, ... (Llama).
   Var Logits(Var tokens, const AttentionCache* cache = nullptr) const;  // [B, T, V]
 
   const GptConfig& config() const { return config_; }

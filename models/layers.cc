@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-// Of the gain and bias of a norm of x.
+// Returns the dtype of the gain and bias of a norm of x.
 DType GainType(Var x) { return x.dtype() == kBF16 ? kF32 : x.dtype(); }
 
 }  // namespace
@@ -45,7 +45,7 @@ Var BatchNorm(absl::string_view name, Var x, const BatchNormOptions& options, Va
   const Var mean = tape->State(prefix + "running_mean", type, Zeros());
   const Var variance = tape->State(prefix + "running_var", type, Ones());
   const BatchNormResult batch = BatchNorm(x, gain, bias, mean, variance, options.epsilon);
-  if (x.shape().rows() == 0) return batch.y;  // no rows have no statistics
+  if (x.shape().rows() == 0) return batch.y;  // without rows there are no statistics
   const double n = static_cast<double>(x.shape().elements()) / std::max<double>(1, static_cast<double>(x.dim(-1)));
   const Var unbiased = Scale(batch.variance, n / std::max(1.0, n - 1));
   for (const auto& [running, of_batch] : {std::pair{mean, batch.mean}, {variance, unbiased}}) {

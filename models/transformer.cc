@@ -12,7 +12,7 @@ namespace {
 
 using Positions = TransformerConfig::Positions;
 
-// Glorot and Bengio, 2010: for layers of as many inputs as outputs, as large as PyTorch's xavier_uniform.
+// Glorot and Bengio, 2010: for layers with as many inputs as outputs, the variance of PyTorch's xavier_uniform.
 Initializer InitializerOf(const TransformerConfig& config) {
   return Gaussian(1.0f / std::sqrt(static_cast<float>(config.width)));
 }
@@ -189,7 +189,7 @@ Var Transformer::RunDecoder(Var target, const AttentionCache* cache, Inputs inpu
   return logits + tape->Parameter("lm_head.bias", {x.dtype(), {config_.target_vocabulary}}, Zeros());
 }
 
-// Whether there is a memory for each decoder block; fails the tape if not.
+// Reports whether there is a memory for each decoder block; fails the tape if not.
 bool Transformer::CheckMemory(Tape* tape, VarSpan memory) const {
   if (static_cast<int64_t>(memory.size()) == config_.decoder_layers) return true;
   tape->Fail(absl::InvalidArgumentError(absl::StrCat("transformer: the memory has ", memory.size(),

@@ -1,8 +1,8 @@
 // The encoder-decoder Transformer (Vaswani et al., "Attention is all you need", 2017).
 //
 //   Transformer model({.source_vocabulary = 8000, .target_vocabulary = 8000});
-//   Var logits = model.Logits(source, target);                  // i32 [B, S], i32 [B, T] → [B, T, V]
-//   Var loss = model.Loss(logits, next);                        // with label smoothing
+//   Var logits = model.Logits(source, target);   // i32 [B, S], i32 [B, T] → [B, T, V]
+//   Var loss = model.Loss(logits, next);         // with label smoothing
 #ifndef WEFT_MODELS_TRANSFORMER_H_
 #define WEFT_MODELS_TRANSFORMER_H_
 
@@ -18,69 +18,73 @@ namespace weft {
 
 struct TransformerConfig {
   int64_t source_vocabulary = 37000, target_vocabulary = 37000;
-  int64_t context = 1024;  // the most positions, on either side
+  int64_t context = 1024;  // maximum number of positions on either side
   int64_t encoder_layers = 6, decoder_layers = 6;
   int64_t heads = 8;
   int64_t width = 512;          // C
   int64_t feed_forward = 2048;  // F; 0: 4·C
   double dropout = 0.1;
-  double attention_dropout = 0, activation_dropout = 0;  // of attention weights; between the feed-forward layers
+  double attention_dropout = 0;   // of the attention weights
+  double activation_dropout = 0;  // between the two feed-forward layers
   double label_smoothing = 0.1;
   Activation activation = Activation::kRelu;
-  bool pre_norm = false;  // then both stacks end with a norm, too
+  bool pre_norm = false;  // true: both stacks also end with a norm
   NormOptions norm;
   bool bias = true;
 
   enum class Positions : uint8_t { kSinusoidal, kSinusoidalHalves, kLearned };
   Positions positions = Positions::kSinusoidal;
-  int64_t first_position = 0;      // of sinusoids
+  int64_t first_position = 0;      // of the sinusoids
   bool scale_embeddings = true;    // by √C
   bool shared_embeddings = false;  // one token table for both sides; the vocabularies are equal
   bool tied_head = true;           // the output layer's weight is the target's token table
   bool head_bias = false;
 
-  // What a decoder block attends to: the encoder's last layer, or its layer of the same number.
+  // What a decoder block attends to: the encoder's last layer, or the encoder's layer with the block's number.
   enum class Memory : uint8_t { kLast, kSameLayer };
   Memory memory = Memory::kLast;
 
-  // Of each head (attention.h); 0: width / heads.
+  // Widths of each head (attention.h); 0: width / heads.
   int64_t query_width = 0, key_width = 0, value_width = 0;
   ScoreFunction score = ScoreFunction::kDot;
   int64_t score_width = 0;
   HeadMerge merge = HeadMerge::kProject;
-  // What layer i's self-attention sees is patterns[i % size]; none: everything.
+  // The pattern of layer i's self-attention is patterns[i % size]. Without patterns, it sees everything.
   struct Pattern {
     int64_t window = 0, stride = 0;
   };
   std::vector<Pattern> patterns;
 
-  DType dtype = kF32;  // of the weights, and so of all that is computed from them: kF32 or kF64
+  DType dtype = kF32;  // of the weights, and so of all computed values: kF32 or kF64
 };
 
+// Returns InvalidArgument for a configuration that can't be computed.
 absl::Status Validate(const TransformerConfig& config);
 
-// Parameters have the names of Hugging Face's encoder-decoder models: encoder.embed_tokens.weight (shared.weight where
-// shared), encoder.layers.0.self_attn.q_proj.weight, decoder.layers.0.encoder_attn.k_proj.weight, ..., lm_head.weight.
+// Parameters have the names of Hugging Face's encoder-decoder models: encoder.embed_tokens.weight (shared.weight if
+// the table is shared), encoder.layers.0.self_attn.q_proj.weight, decoder.layers.0.encoder_attn.k_proj.weight, ...,
+// lm_head.weight.
 class Transformer {
  public:
   explicit Transformer(const TransformerConfig& config) : config_(config) {}
 
-  // source i32 [B, S], source_lengths i32 [B]: tokens from there on are padding; null: none is. target i32 [B, T]: what
-  // a position sees, itself included. All targets at once, as they are trained.
-  Var Logits(Var source, Var target, Var source_lengths = {}) const;  // [B, T, V]
-  // The mean over the targets other than -100, of next i32 [B, T], with the configuration's label smoothing.
+  // Returns logits [B, T, V] of the token after each of `target`, for all targets at once, as in training. `source`:
+  // i32 [B, S]. `target`: i32 [B, T], which begins with the begin token. `source_lengths`: i32 [B]; tokens at or beyond
+  // it are padding; null: no padding.
+  Var Logits(Var source, Var target, Var source_lengths = {}) const;
+  // Returns the mean loss, with label smoothing, over the targets `next`, i32 [B, T], other than -100.
   Var Loss(Var logits, Var next) const;
 
-  // The two halves: what each decoder block attends to, [B, S, C], one for each of them; and the decoder.
+  // The two halves of Logits. Encode returns what each decoder block attends to, [B, S, C] each; Decode takes it.
   VarList Encode(Var source, Var source_lengths = {}) const;
   Var Decode(Var target, VarSpan memory, Var source_lengths = {}) const;
 
-  // The decoder over many runs. The first writes the memory's keys and values as state, to be updated; the second takes
-  // the next tokens i32 [B, T] at the cache's positions.
+  // The decoder over many runs of graphs. StoreMemory returns the next versions of states that hold the memory's keys
+  // and values. DecodeNext reads these states, and takes the next tokens, i32 [B, T], at the cache's positions.
   struct StoredMemory {
     std::string prefix;
     int64_t length = 0;  // S
-    Var lengths;         // i32 [B]: of the sources; null: S
+    Var lengths;         // i32 [B]: of the sources; null: all have S tokens
   };
   VarList StoreMemory(VarSpan memory, const std::string& prefix) const;
   Var DecodeNext(Var target, const AttentionCache& cache, const StoredMemory& memory) const;

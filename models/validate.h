@@ -1,4 +1,4 @@
-// Checks that the models' configurations share. Errors name the field and what it may be.
+// Checks of configurations that the models share. Errors name the field, its value and the allowed values.
 #ifndef WEFT_MODELS_VALIDATE_H_
 #define WEFT_MODELS_VALIDATE_H_
 
@@ -14,28 +14,28 @@
 
 namespace weft {
 
-// The most that a configuration may ask for, so that none that anyone may have written hangs the program: recording a
-// model takes time and memory in proportion to its layers, and tables of positions to context and width.
+// Limits of configurations, so that no config.json, whoever wrote it, makes the program hang. Recording a model takes
+// time and memory in proportion to its layers; tables of positions take memory in proportion to context and width.
 inline constexpr int64_t kMaxLayers = 4096, kMaxPositions = int64_t{1} << 20, kMaxFeatures = 1 << 16,
                          kMaxTokens = 1 << 24;
 
 struct SizeCheck {
   const char* name;
-  int64_t value, least, most;
+  int64_t value, min, max;
 };
 inline absl::Status CheckSizes(std::initializer_list<SizeCheck> checks) {
-  for (const auto& [name, value, least, most] : checks) {
-    if (value < least) {
-      return absl::InvalidArgumentError(absl::StrCat(name, " is ", value, ", but must be at least ", least));
+  for (const auto& [name, value, min, max] : checks) {
+    if (value < min) {
+      return absl::InvalidArgumentError(absl::StrCat(name, " is ", value, ", but must be at least ", min));
     }
-    if (value > most) {
-      return absl::InvalidArgumentError(absl::StrCat(name, " is ", value, ", but may be ", most, " at most"));
+    if (value > max) {
+      return absl::InvalidArgumentError(absl::StrCat(name, " is ", value, ", but may be ", max, " at most"));
     }
   }
   return absl::OkStatus();
 }
 
-// A number that must be above 0: a norm's epsilon, or what rotary positions are powers of.
+// Checks a number that must be above 0: a norm's epsilon, or the base of rotary positions.
 inline absl::Status CheckPositive(const char* name, double value) {
   if (value > 0 && std::isfinite(value)) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(name, " is ", value, ", but must be above 0"));

@@ -31,7 +31,7 @@ BlockOptions BlockOf(const VitConfig& config) {
           .feed_forward_norm = "layernorm_after"};
 }
 
-// Fails the tape unless the configuration is valid and the images are of it.
+// Fails the tape unless the configuration is valid and the images have its shape.
 void Check(const VitConfig& config, Var images) {
   if (absl::Status valid = Validate(config); !valid.ok()) return images.tape->Fail(Annotate(valid, "vit"));
   const Shape wanted = {images.dim(0), config.image_height, config.image_width, config.channels};
@@ -42,7 +42,8 @@ void Check(const VitConfig& config, Var images) {
                                {images.type()}));
 }
 
-// [B, height, width, Ch] → [B, N, Ch·P·P], each patch in the order of a convolution's weight: channel, row, column.
+// Cuts images [B, height, width, Ch] into patches [B, N, Ch·P·P], whose pixels are in the order of a convolution's
+// weight: channel, row, column.
 Var Patches(Var images, const VitConfig& config) {
   const int64_t patch = config.patch_size, channels = config.channels;
   const Var cut =
@@ -50,7 +51,7 @@ Var Patches(Var images, const VitConfig& config) {
   return Reshape(Permute(cut, {0, 1, 3, 5, 2, 4}), {images.dim(0), config.patches(), channels * patch * patch});
 }
 
-// [B, N, Ch·P·P] → [B, N, C].
+// Returns patches [B, N, Ch·P·P] as tokens [B, N, C].
 Var Project(Var patches, const VitConfig& config) {
   Tape* const tape = patches.tape;
   const Scope scope(tape, "patch_embeddings.projection");

@@ -109,7 +109,7 @@ TEST_F(WeftProgramTest, DataThatCannotBeTrainedOnAreNamed) {
        "d.tsv, line 2: the label '7' is none of the 1: 1"},
       {"c.tsv", long_line + "\t1\n", {"classify", "--data=c.tsv", "--context=8"}, "pass --truncate"},
       {"c.tsv", "a\t1\n", {"classify", "--data=c.tsv", "--init=nothing"}, "nothing/config.json"},
-      {"c.csv", "1,2,3\n", {"vit", "--data=c.csv"}, "c.csv, line 1: 2 pixels before the label are no square"},
+      {"c.csv", "1,2,3\n", {"vit", "--data=c.csv"}, "c.csv, line 1: 2 pixels before the label are not a square"},
       {"c.csv", "1,2,3,4,0\n", {"vit", "--data=c.csv", "--patch-size=3"}, "patch_size"},
       {"t.txt", "too short", {"bert", "--data=t.txt", "--context=128"}, "the text is too short for a context of"},
   };

@@ -34,7 +34,7 @@ Hyperparameters Table(TranslateFlags* flags) {
       {"beam",
        absl::StrCat("number of hypotheses of beam search; 1: greedy. If batch * beam^2 * the maximum length of a "
                     "translation, rounded up, exceeds ",
-                    kMaxPlaces, ", fewer lines are translated at once"),
+                    kMaxBeamPositions, ", fewer lines are translated at once"),
        &search.beam,
        {.low = 1, .high = 1024}},
       {"n-best",
