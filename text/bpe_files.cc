@@ -25,6 +25,12 @@ absl::StatusOr<TokenIds> ReadTokenIds(const nlohmann::json& object) {
   return tokens;
 }
 
+absl::StatusOr<std::string> TokenBytes(absl::string_view token) {
+  absl::StatusOr<std::string> bytes = FromByteAlphabet(token);
+  if (!bytes.ok()) return Annotate(bytes.status(), absl::StrCat("token ", Quoted(token)));
+  return bytes;
+}
+
 absl::StatusOr<TokenPair> ReadMerge(absl::string_view left, absl::string_view right) {
   TokenPair merge;
   for (auto& [text, bytes] : {std::pair(left, &merge.first), std::pair(right, &merge.second)}) {
@@ -47,9 +53,7 @@ absl::StatusOr<Vocabulary> ReadBpeVocabulary(absl::string_view json) {
   WEFT_ASSIGN_OR_RETURN(const nlohmann::json parsed, ParseLargeJsonObject(json));
   WEFT_ASSIGN_OR_RETURN(TokenIds tokens, ReadTokenIds(parsed));
   for (auto& [token, id] : tokens) {
-    const absl::StatusOr<std::string> bytes = FromByteAlphabet(token);
-    if (!bytes.ok()) return Annotate(bytes.status(), absl::StrCat("token ", Quoted(token)));
-    token = *bytes;
+    WEFT_ASSIGN_OR_RETURN(token, TokenBytes(token));
   }
   return Vocabulary::FromIds(std::move(tokens));
 }

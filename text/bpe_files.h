@@ -19,6 +19,7 @@ BpeModel Gpt2Model(Vocabulary vocabulary, std::vector<TokenPair> merges);
 // These parts occur in tokenizer.json too. Tokens are as the file spells them, merges are converted to bytes.
 using TokenIds = std::vector<std::pair<std::string, int64_t>>;
 absl::StatusOr<TokenIds> ReadTokenIds(const nlohmann::json& object);
+absl::StatusOr<std::string> TokenBytes(absl::string_view token);  // the bytes of a token as a file spells it
 absl::StatusOr<TokenPair> ReadMerge(absl::string_view left_space_right);
 absl::StatusOr<TokenPair> ReadMerge(absl::string_view left, absl::string_view right);
 

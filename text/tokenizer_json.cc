@@ -12,7 +12,6 @@
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/text/bpe_files.h"
-#include "weft/text/byte_alphabet.h"
 #include "weft/text/word_piece.h"
 
 namespace weft {
@@ -108,9 +107,7 @@ absl::StatusOr<Vocabulary> ReadVocabulary(const Json& list, const std::vector<Sp
       }
       listed.insert(token);
     } else if (as_bytes) {
-      absl::StatusOr<std::string> bytes = FromByteAlphabet(token);
-      if (!bytes.ok()) return Annotate(bytes.status(), absl::StrCat("token ", Quoted(token)));
-      token = *std::move(bytes);
+      WEFT_ASSIGN_OR_RETURN(token, TokenBytes(token));
     }
   }
   for (const SpecialToken& token : added) {
@@ -185,22 +182,28 @@ absl::StatusOr<Formats> ReadPostProcessor(const Json& json) {
   return Formats{BertSingle(ids[0], ids[1]), RobertaPair(ids[0], ids[1])};
 }
 
-absl::Status CheckFormats(const Formats& formats, int32_t vocabulary_size) {
-  for (const WrapFormat* format : {&formats.single, &formats.pair}) {
-    for (const WrapPart& part : *format) {
-      if (part.id >= 0 && part.id < vocabulary_size) continue;
-      return absl::InvalidArgumentError(
-          absl::StrCat("post_processor: id ", part.id, " is not in 0 .. ", vocabulary_size - 1));
-    }
-  }
-  return absl::OkStatus();
-}
-
 // Returns `result`; an error gets `place` before its message.
 template <class T>
 absl::StatusOr<T> At(const char* place, absl::StatusOr<T> result) {
   if (!result.ok()) return Annotate(result.status(), place);
   return result;
+}
+
+// Sets the formats and special tokens of `model`, whose vocabulary is set.
+template <class Model>
+absl::Status SetFormats(const Json& json, std::vector<SpecialToken> added, Model* model) {
+  WEFT_ASSIGN_OR_RETURN(Formats formats, At("post_processor", ReadPostProcessor(Member(json, "post_processor"))));
+  for (const WrapFormat* format : {&formats.single, &formats.pair}) {
+    for (const WrapPart& part : *format) {
+      if (part.id >= 0 && part.id < model->vocabulary.size()) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("post_processor: id ", part.id, " is not in 0 .. ", model->vocabulary.size() - 1));
+    }
+  }
+  model->special = std::move(added);
+  model->single = std::move(formats.single);
+  model->pair = std::move(formats.pair);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::unique_ptr<Tokenizer>> ReadBpe(const Json& json, std::vector<SpecialToken> added) {
@@ -216,11 +219,7 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> ReadBpe(const Json& json, std::vector
   WEFT_ASSIGN_OR_RETURN(bpe.whole_words, At("model", Get(model, "ignore_merges", false)));
   WEFT_ASSIGN_OR_RETURN(bpe.vocabulary, At("model.vocab", ReadVocabulary(Member(model, "vocab"), added, true)));
   WEFT_ASSIGN_OR_RETURN(bpe.merges, At("model.merges", ReadMerges(Member(model, "merges"))));
-  WEFT_ASSIGN_OR_RETURN(Formats formats, At("post_processor", ReadPostProcessor(Member(json, "post_processor"))));
-  WEFT_RETURN_IF_ERROR(CheckFormats(formats, bpe.vocabulary.size()));
-  bpe.special = std::move(added);
-  bpe.single = std::move(formats.single);
-  bpe.pair = std::move(formats.pair);
+  WEFT_RETURN_IF_ERROR(SetFormats(json, std::move(added), &bpe));
   return At("model.merges", ByteLevelBpe::Create(std::move(bpe)));
 }
 
@@ -248,11 +247,7 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> ReadWordPiece(const Json& json, std::
   WEFT_ASSIGN_OR_RETURN(pieces.max_word_length,
                         At("model", Get(model, "max_input_chars_per_word", pieces.max_word_length)));
   WEFT_ASSIGN_OR_RETURN(pieces.vocabulary, At("model.vocab", ReadVocabulary(Member(model, "vocab"), added, false)));
-  WEFT_ASSIGN_OR_RETURN(Formats formats, At("post_processor", ReadPostProcessor(Member(json, "post_processor"))));
-  WEFT_RETURN_IF_ERROR(CheckFormats(formats, pieces.vocabulary.size()));
-  pieces.special = std::move(added);
-  pieces.single = std::move(formats.single);
-  pieces.pair = std::move(formats.pair);
+  WEFT_RETURN_IF_ERROR(SetFormats(json, std::move(added), &pieces));
   return At("model", WordPiece::Create(std::move(pieces)));
 }
 

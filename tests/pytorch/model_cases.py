@@ -223,7 +223,7 @@ def draw_weights(model, d):
 
 
 def named(name, tensor, names):
-    """Returns [(name in models/*.h, its rows)] of a module's parameter. {a|b|c} in a name stands for equal parts of the rows."""
+    """Returns [(name in models/*.h, its rows)] of a module's parameter. {a|b|c} in a name: equal parts of the rows."""
     for pattern, to in names:
         name = re.sub(pattern, to, name)
     several = re.search(r"\{(.*)\}", name)
