@@ -48,7 +48,7 @@ TEST_F(TokenizeTest, NamesFileAndLine) {
   EXPECT_TRUE(Fails(Weft({"tokenize", "--tokenizer=vocab.txt", "missing.txt"}), 2, "missing.txt: No such file"));
   EXPECT_TRUE(Fails(Weft({"tokenize", "--tokenizer=vocab.txt", "."}), 2, "it is a folder"));
   Write("vocab.txt", "[UNK]\n[UNK]\n");
-  EXPECT_TRUE(Fails(Weft({"tokenize", "--tokenizer=vocab.txt"}), 2, "vocab.txt: line 2: token '[UNK]' is there twice"));
+  EXPECT_TRUE(Fails(Weft({"tokenize", "--tokenizer=vocab.txt"}), 2, "vocab.txt: line 2: token '[UNK]' occurs twice"));
 }
 
 }  // namespace

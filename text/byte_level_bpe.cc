@@ -35,7 +35,7 @@ absl::StatusOr<std::unique_ptr<ByteLevelBpe>> ByteLevelBpe::Create(BpeModel mode
     }
     if (!tokenizer->merges_.Add(ids[0], ids[1], {.rank = rank, .id = ids[2]})) {
       return absl::InvalidArgumentError(
-          absl::StrCat("merge ", rank, ", ", Quoted(left), " ", Quoted(right), ": it is there twice"));
+          absl::StrCat("merge ", rank, ", ", Quoted(left), " ", Quoted(right), ": it occurs twice"));
     }
     ++rank;
   }

@@ -129,7 +129,7 @@ TEST(ByteLevelBpeTest, RefusesMergesThatTheVocabularyLacks) {
   };
   EXPECT_EQ(error({{"a", "b"}, {"b", "c"}}), "merge 1, 'b' 'c': 'bc' is not in the vocabulary");
   EXPECT_EQ(error({{"ab", "xy"}}), "merge 0, 'ab' 'xy': 'xy' is not in the vocabulary");
-  EXPECT_EQ(error({{"a", "b"}, {"a", "b"}}), "merge 1, 'a' 'b': it is there twice");
+  EXPECT_EQ(error({{"a", "b"}, {"a", "b"}}), "merge 1, 'a' 'b': it occurs twice");
   BpeModel model;
   ASSERT_TRUE(model.vocabulary.Add("a").ok());
   const auto tokenizer = ByteLevelBpe::Create(model);

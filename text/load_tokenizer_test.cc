@@ -145,7 +145,7 @@ TEST_F(FilesTest, ErrorsNameFileAndPlace) {
   EXPECT_EQ(Error(Write("a.json", R"({"type":"unigram"})")).substr(0, 23), "a.json: not a tokenizer");
   EXPECT_EQ(Error(Write("a.json", R"({"model":{"type":"Unigram"}})")),
             "a.json: model: its type is 'Unigram', not BPE or WordPiece");
-  EXPECT_EQ(Error(Write("a.txt", "[UNK]\na\na\n")), "a.txt: line 3: token 'a' is there twice, with ids 1 and 2");
+  EXPECT_EQ(Error(Write("a.txt", "[UNK]\na\na\n")), "a.txt: line 3: token 'a' occurs twice, with ids 1 and 2");
   EXPECT_EQ(Error(Write("a.bin", "1234567")), "a.bin: piece 0, at byte 4: the file ends there");
   EXPECT_EQ(Error(Write("a.model", "garbage")), "a.model: not a SentencePiece model");
   EXPECT_EQ(Error(Write("a.xyz", "")).substr(0, 38), "a.xyz: its name is none of a tokenizer");

@@ -96,7 +96,7 @@ TEST(ScoredBpeTest, WithoutBytesACharacterIsUnknown) {
 
 TEST(ScoredBpeTest, RefusesPiecesThatCannotBeUsed) {
   EXPECT_EQ(ScoredBpe::Create({{"a", 0}, {"b", 0}, {"a", 1}}).status().message(),
-            "token 'a' is there twice, with ids 0 and 2");
+            "token 'a' occurs twice, with ids 0 and 2");
   EXPECT_EQ(ScoredBpe::Create({{"a", NAN}}).status().message(), "the score of 'a' is not a number");
 }
 

@@ -76,7 +76,7 @@ absl::StatusOr<SubwordBpe> SubwordBpe::Create(const std::vector<TokenPair>& merg
   for (const auto& [left, right] : merges) {
     if (!bpe.merges_.Add(id(left), id(right), {.rank = rank, .id = id(left + right)})) {
       return absl::InvalidArgumentError(
-          absl::StrCat("merge ", rank, ", ", Quoted(left), " ", Quoted(right), ": it is there twice"));
+          absl::StrCat("merge ", rank, ", ", Quoted(left), " ", Quoted(right), ": it occurs twice"));
     }
     ++rank;
   }

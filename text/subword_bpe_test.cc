@@ -34,7 +34,7 @@ TEST(SubwordBpeTest, RefusesWhatCannotBeUsed) {
   };
   for (const auto& row : rows) EXPECT_EQ(ReadSubwordMerges(row.file).status().message(), row.message);
   EXPECT_EQ(SubwordBpe::Create({{"a", "b"}, {"c", "d"}, {"a", "b"}}).status().message(),
-            "merge 2, 'a' 'b': it is there twice");
+            "merge 2, 'a' 'b': it occurs twice");
   EXPECT_EQ(LearnSubwordMerges("ab\xFF", 1).status().message(), "not UTF-8 at byte 2 (0xFF)");
   EXPECT_EQ(SubwordBpe::Create({})->Apply("ab \xFF").status().message(), "not UTF-8 at byte 3 (0xFF)");
 }

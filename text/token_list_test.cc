@@ -39,7 +39,7 @@ TEST(TokenListTest, LinesMayEndAsWindowsEndsThem) {
 }
 
 TEST(TokenListTest, SaysWhatIsWrong) {
-  EXPECT_THAT(std::string(TokenList::Create("a\nb\na\n").status().message()), HasSubstr("'a' is there twice"));
+  EXPECT_THAT(std::string(TokenList::Create("a\nb\na\n").status().message()), HasSubstr("'a' occurs twice"));
   EXPECT_THAT(std::string(TokenList::Create("a\xFF").status().message()), HasSubstr("not UTF-8 at byte 1"));
   EXPECT_THAT(std::string(List("a\n")->Encode("a\xFF").status().message()), HasSubstr("not UTF-8 at byte 1"));
 }

@@ -48,7 +48,7 @@ absl::Status Vocabulary::Add(std::string token) {
   const auto [place, added] = ids_.emplace(token, size());
   if (!added) {
     return absl::InvalidArgumentError(
-        absl::StrCat("token ", Quoted(token), " is there twice, with ids ", place->second, " and ", size()));
+        absl::StrCat("token ", Quoted(token), " occurs twice, with ids ", place->second, " and ", size()));
   }
   tokens_.push_back(std::move(token));
   return absl::OkStatus();

@@ -111,7 +111,7 @@ TEST(WordPieceTest, RefusesVocabulariesThatCannotBeUsed) {
   } rows[] = {
       {"", "line 1: the token is empty"},
       {"a\n\nb\n", "line 2: the token is empty"},
-      {"a\nb\na\n", "line 3: token 'a' is there twice, with ids 0 and 2"},
+      {"a\nb\na\n", "line 3: token 'a' occurs twice, with ids 0 and 2"},
       {"a\nb\xFF\n", "line 2: not UTF-8 at byte 1 (0xFF)"},
   };
   for (const auto& row : rows) EXPECT_EQ(ReadVocabularyText(row.text).status().message(), row.message);
