@@ -152,7 +152,7 @@ std::vector<Spelling> Spellings() {
           "hidden scores are -1e+09"),
       separate(
           "scores of a network", [](Tape*, const Operands& o) { return Sigmoid(Product(o)); },
-          "the scores are no product, but sigmoid"),
+          "the scores are not a product, but sigmoid"),
       separate("capped",
                [](Tape* tape, const Operands& o) {
                  return MaskFill(CausalMask(Tanh(Scaled(Product(o)) / 1.5) * 1.5, kHidden), PaddingOf(tape), kHidden);
@@ -163,11 +163,11 @@ std::vector<Spelling> Spellings() {
           [](Tape* tape, const Operands& o) {
             return Tanh(Product(o) + Parameter(tape, "bias", {kTargets, kSources}));
           },
-          "no product where they are capped, but add"),
+          "not a product where they are capped, but add"),
       separate(
           "scaled by a value",
           [](Tape* tape, const Operands& o) { return Product(o) * Parameter(tape, "temperature", {}); },
-          "the scores are no product, but mul"),
+          "the scores are not a product, but mul"),
       separate(
           "turned round by the scale", [](Tape*, const Operands& o) { return CausalMask(Product(o), kHidden) * -1; },
           "not positive"),

@@ -44,7 +44,7 @@ std::string MatchAttentionScores(const PatternRewriter& r, ValueId scores, Atten
       attrs.soft_cap = factor;
       next = node.inputs[0];
     } else if (attrs.soft_cap > 0) {
-      return absl::StrCat("the scores are no product where they are capped, but ", node.op->name);
+      return absl::StrCat("the scores are not a product where they are capped, but ", node.op->name);
     } else if (const auto masked = MatchMasked(program, next)) {
       if (masked->value != -std::numeric_limits<double>::infinity()) {
         return absl::StrCat("hidden scores are ", masked->value, ", not -inf");
@@ -59,12 +59,12 @@ std::string MatchAttentionScores(const PatternRewriter& r, ValueId scores, Atten
       next = masked->x;
     } else if (node.op == &kAdd) {
       const int side = LeadsToProduct(program, node.inputs[0]) ? 0 : 1;
-      if (!LeadsToProduct(program, node.inputs[side])) return "the scores are no product";
+      if (!LeadsToProduct(program, node.inputs[side])) return "the scores are not a product";
       if (r.type(node.inputs[side]).shape != match->scores) return "a mask is of scores of another shape";
       match->masks.push_back({node.inputs[1 - side], factor});
       next = node.inputs[side];
     } else {
-      return absl::StrCat("the scores are no product, but ", node.op->name);
+      return absl::StrCat("the scores are not a product, but ", node.op->name);
     }
   }
   match->product = next;

@@ -40,7 +40,7 @@ VarList RaiseLoss(PatternRewriter& r, const Node& loss) {
     return decline("the logits are not x · w with one matrix of weights and a column for each class");
   }
   if (bias != kNoValue && r.type(bias) != TensorType{x.dtype, {vocabulary}}) {
-    return decline(absl::StrCat("what is added to the product is ", ToString(r.type(bias)), ", no bias ",
+    return decline(absl::StrCat("the product's addend is ", ToString(r.type(bias)), ", not a bias ",
                                 ToString(TensorType{x.dtype, {vocabulary}})));
   }
   for (ValueId id : pattern.inside()) {

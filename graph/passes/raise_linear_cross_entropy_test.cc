@@ -103,7 +103,7 @@ const Spelling kDeclined[] = {
     {"not one matrix", "[2,9,5] [2,17,5] i32[2,9]",
      [](VarSpan v) { return VarList{CrossEntropy(MatMul(v[0], v[1], kStored), v[2])}; }, "one matrix of weights"},
     {"no bias", "[9,5] [17,5] i32[9] [9,17]",
-     [](VarSpan v) { return VarList{CrossEntropy(MatMul(v[0], v[1], kStored) + v[3], v[2])}; }, "no bias f64[17]"},
+     [](VarSpan v) { return VarList{CrossEntropy(MatMul(v[0], v[1], kStored) + v[3], v[2])}; }, "not a bias f64[17]"},
     {"differentiated twice", "[9,5] [17,5] i32[9]",
      [](VarSpan v) {
        const Var gradient = Gradient(CrossEntropy(MatMul(v[0], v[1], kStored), v[2]), {v[1]})[0];

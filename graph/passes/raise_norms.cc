@@ -77,7 +77,7 @@ class NormMatch {
     if (r_.producer(y).op != &kSumBlocks) return kNoValue;
     while (r_.producer(y).op == &kSumBlocks) {
       const bool last = r_.producer(y).attrs.as<BlockAttrs>().axis == r_.type(y).shape.rank() - 1;
-      if (!last) problem = "it is not along the last axis";
+      if (!last) problem = "its mean is not along the last axis";
       y = pattern.Enter(y).inputs[0];
     }
     if (r_.type(y).shape != shape) return kNoValue;
@@ -148,7 +148,8 @@ class NormMatch {
 VarList Raised(PatternRewriter& r, const Node& last, NormMatch& match, ValueId bias) {
   match.pattern.Leave(last.output(0));
   const ValueId shared = r.UsedElsewhere(match.pattern.inside(), last);
-  if (match.problem.empty() && r.type(match.x).dtype == kBF16) match.problem = "each step of it is rounded to bf16";
+  if (match.problem.empty() && r.type(match.x).dtype == kBF16)
+    match.problem = "its intermediate values are rounded to bf16";
   if (match.problem.empty() && shared != kNoValue) {
     match.problem = absl::StrCat("its ", r.producer(shared).op->name, " has other users");
   }
