@@ -1,14 +1,16 @@
-// The words of pattern rules: each says how a value is made, seen through the forms in which people spell it.
+// The vocabulary of pattern rules: numbers, scales, sums, masks and reshapes, in all the forms in which people write
+// them.
 //
-// Functions named Match... look at the node that makes a value, and return its parts or nothing. A Pattern is the walk
-// of one rule upwards from the last node; it collects the values inside the pattern on its way.
+// The functions named Match... look at the node that makes a value, and return its parts, or nothing if it has another
+// form. A Pattern walks upwards from the last node of a pattern, and collects the values that it passes.
 //
-//   // Rewrite tanh(factor · x) to ...
-//   VarList Rule(PatternRewriter& r, const Node& tanh) {
+//   // Rewrite tanh(a · b · x) to tanh((a · b) · x), where a and b are numbers
+//   VarList MergeScales(PatternRewriter& r, const Node& tanh) {
 //     Pattern pattern(r);
 //     const Scaled input = pattern.BeforeScales(tanh.inputs[0]);
 //     if (r.UsedElsewhere(pattern.inside(), tanh) != kNoValue) return {};
-//     ... input.factor, r.Now(input.x) ...
+//     return {Tanh(Reshape(Scale(r.Now(input.x), input.factor), r.type(tanh.output(0)).shape))};
+//   }
 #ifndef WEFT_GRAPH_PASSES_MATCHERS_H_
 #define WEFT_GRAPH_PASSES_MATCHERS_H_
 
