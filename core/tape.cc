@@ -148,9 +148,12 @@ VarList Tape::Record(const OpDef& op, const Attrs& attrs, VarSpan inputs) {
     const DType dtype = inputs.empty() ? types->front().dtype : input_types[0].dtype;
     types = ShapeError(op.name, absl::StrCat("not defined for ", Name(dtype)), input_types);
   }
+  if (types.ok() && op.outputs != 0 && op.outputs != types->size()) {
+    types = absl::InternalError(
+        absl::StrCat(op.name, ": infer gives ", types->size(), " outputs, but OpDef::outputs is ", op.outputs));
+  }
   Fail(types.ok() ? CheckWrites(op, inputs) : types.status());
   if (!status_.ok()) return VarList(std::max<size_t>(op.outputs, 1), Poison());
-  WEFT_CHECK(op.outputs == 0 || op.outputs == types->size());
   const NodeId id = program_.Append(op, attrs, ids, *types, scope_);
   VarList outputs;
   for (uint32_t i = 0; i < types->size(); ++i) outputs.push_back({this, program_.node(id).output(i)});
