@@ -16,13 +16,13 @@ struct AttentionBlock {
   int64_t t, rows, s, cols;
 };
 
-// Returns how many of the block's sources the causal mask lets target t + i see.
+// Returns how many of the block's sources target t + i sees under the causal mask.
 template <class T>
 int64_t Visible(const AttentionHead<T>& head, const AttentionBlock& block, int64_t i) {
   if (!head.causal) return block.cols;
   return std::clamp<int64_t>(block.t + i + head.sources - head.targets + 1 - block.s, 0, block.cols);
 }
-// Returns the first target that the causal mask lets see source s + j, counted from the block's beginning.
+// Returns the first target that sees source s + j under the causal mask, counted from the block's beginning.
 template <class T>
 int64_t FirstTarget(const AttentionHead<T>& head, const AttentionBlock& block, int64_t j) {
   if (!head.causal) return 0;
