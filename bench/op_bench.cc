@@ -140,7 +140,8 @@ void RegisterProduct(const char* of, Peaks* peaks, const Shape& a, const Shape& 
   });
 }
 
-// Registers functions that are spelt in other ops. One that is far slower than a copy would gain from its own kernel.
+// Registers functions that are composed of other ops. One that is far slower than a copy would gain from its own
+// kernel.
 void RegisterComposites(Peaks* peaks) {
   const auto one = [&](const char* name, Var (*record)(Var x)) {
     RegisterRowOp(name, peaks, 1, [=](VarSpan in) { return record(in[0]); });

@@ -97,7 +97,7 @@ class Tape {
   const char* function_ = nullptr;  // the outermost Composite that is being recorded
 };
 
-// Records a function that is spelt in other ops:
+// Records a function that is composed of other ops:
 //
 //   Var Greater(Var a, Var b) {
 //     return Composite("greater", {a, b}, [&] { return Less(b, a); });

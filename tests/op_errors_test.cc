@@ -1,4 +1,4 @@
-// The errors of functions that are spelt in other ops: each names function, reason, types and scope.
+// The errors of functions that are composed of other ops: each names function, reason, types and scope.
 #include <limits>
 #include <string>
 
@@ -147,8 +147,9 @@ TEST(OpErrorsTest, SayWhatWasGotAndWantedAndWhere) {
     Tape tape;
     const Scope scope(&tape, "here");
     const Var x = tape.Input("x", {kF32, {2, 3, 4}}), ids = tape.Input("ids", {kI32, {2, 3}}, {.below = 4});
-    row.record(x, ids);
+    const Var result = row.record(x, ids);
     EXPECT_THAT(std::string(tape.status().message()), HasSubstr(row.error));
+    EXPECT_TRUE(result.id != x.id && result.id != ids.id) << "an input is returned instead of a poisoned value";
     EXPECT_THAT(std::string(tape.status().message()), HasSubstr("; at here"));
     EXPECT_EQ(tape.status().code(), absl::StatusCode::kInvalidArgument);
   }
@@ -160,8 +161,9 @@ TEST(OpErrorsTest, TheFirstErrorStays) {
     Tape tape;
     const Var x = tape.Input("x", {kF32, {2, 3, 4}}), ids = tape.Input("ids", {kI32, {2, 3}}, {.below = 4});
     tape.Fail(absl::InvalidArgumentError("the first"));
-    row.record(x, ids);
+    const Var result = row.record(x, ids);
     EXPECT_THAT(std::string(tape.status().message()), HasSubstr("the first"));
+    EXPECT_TRUE(result.id != x.id && result.id != ids.id) << row.error;
   }
 }
 

@@ -205,7 +205,7 @@ Var LikeOperand(Var d, Var x, int64_t column) {
 }
 
 // The gradients by query, key and value are those of attention_gradient. The gradient by a mask of numbers is that of
-// the scores, spelt in other ops; it is dead code unless it is used.
+// the scores, composed of other ops; it is dead code unless it is used.
 VarList Gradient(const GradientArgs& args) {
   AttentionAttrs attrs = args.attrs.as<AttentionAttrs>();
   const Var query = args.input(0), key = args.input(1), value = args.input(2);

@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-// Fills in what all rows share.
+// Fills in the fields that all rows share.
 template <const OpDef& op>
 constexpr OpDef Binary(OpDef row) {
   row.infer = InferBinary<op>;

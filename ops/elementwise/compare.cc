@@ -1,7 +1,7 @@
 // Elementwise comparisons and logic, whose output is bool.
 //
 // Equal, Less and LessEqual, which are false where an input is NaN, and the bool functions And and Or are ops: rows of
-// kernels, reference and examples. The others are spelt in these.
+// kernels, reference and examples. The others are composed of these.
 #include <functional>
 
 #include "absl/strings/str_cat.h"
@@ -44,7 +44,7 @@ double Reference(double a, double b) {
   return Function()(a, b);
 }
 
-// Fills in what all rows share.
+// Fills in the fields that all rows share.
 template <const OpDef& op>
 constexpr OpDef Predicate(OpDef row) {
   row.infer = Infer<op>;

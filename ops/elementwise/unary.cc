@@ -1,7 +1,7 @@
 // Elementwise functions of one input.
 //
 // An op is a row: the function that its kernel computes (ops/kernels/vector.h), the same in double arithmetic, the
-// gradient, the cost and the examples. Functions that are spelt in other ops follow at the end.
+// gradient, the cost and the examples. Functions that are composed of other ops follow at the end.
 #include <algorithm>
 #include <cmath>
 
@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-// Fills in what all rows share.
+// Fills in the fields that all rows share.
 template <UnaryFunction function, double (*reference)(double)>
 constexpr OpDef Unary(OpDef row) {
   row.infer = InferSame;

@@ -1,4 +1,4 @@
-// Gather, TakeAlong, ScatterAdd and OneHot, spelt as look-ups of rows.
+// Gather, TakeAlong, ScatterAdd and OneHot, composed of look-ups of rows.
 #include <limits>
 
 #include "absl/strings/str_cat.h"

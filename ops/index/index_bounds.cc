@@ -5,7 +5,8 @@
 
 namespace weft {
 
-void RequireBounds(const char* op, Var indices, int64_t count, absl::string_view what, std::optional<int64_t> ignored) {
+void RequireBounds(const char* op, Var indices, int64_t count, absl::string_view counted,
+                   std::optional<int64_t> ignored) {
   Tape* const tape = indices.tape;
   if (tape == nullptr || !tape->status().ok() || indices.shape().elements() == 0) return;
   const Program& program = tape->program();
@@ -24,8 +25,8 @@ void RequireBounds(const char* op, Var indices, int64_t count, absl::string_view
     wrong = absl::StrCat("is declared with ignored = ", declared, ", wanted ",
                          ignored ? absl::StrCat(*ignored, " as in the op") : "none");
   }
-  tape->Fail(
-      ShapeError(op, absl::StrCat("input '", spec.name, "' ", wrong, "; there are ", count, " ", what), {spec.type}));
+  tape->Fail(ShapeError(op, absl::StrCat("input '", spec.name, "' ", wrong, "; there are ", count, " ", counted),
+                        {spec.type}));
 }
 
 }  // namespace weft

@@ -12,8 +12,8 @@ namespace weft {
 
 // If `indices` is an Input, fails its tape unless the input's bounds lie in 0 .. `count` - 1 and its `ignored` value,
 // if it declares one, is `ignored`. Each run then checks the fed values against the bounds. An input without elements
-// needs no bounds. `what` names the counted things in the error: "rows of the table".
-void RequireBounds(const char* op, Var indices, int64_t count, absl::string_view what,
+// needs no bounds. `counted` names the indexed things in the error: "rows of the table".
+void RequireBounds(const char* op, Var indices, int64_t count, absl::string_view counted,
                    std::optional<int64_t> ignored = std::nullopt);
 
 }  // namespace weft

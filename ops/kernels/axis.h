@@ -1,6 +1,6 @@
 // A Part is a tensor as part of a larger one: positions begin .. begin + (its size) - 1 along one axis.
 //
-// Slice, pad, concat and split copy between parts and wholes. This file also has what functions of axes share.
+// Slice, pad, concat and split copy between parts and wholes. This file also has helpers for ops with axes.
 #ifndef WEFT_OPS_KERNELS_AXIS_H_
 #define WEFT_OPS_KERNELS_AXIS_H_
 

@@ -25,7 +25,7 @@ constexpr bool IsValidTarget(int64_t target, const CrossEntropyAttrs& attrs, int
   return target != attrs.ignore_index && target >= 0 && target < vocabulary;
 }
 
-// Returns the loss with class weights or with probabilities as targets, spelt in other ops.
+// Returns the loss with class weights or with probabilities as targets, composed of other ops.
 absl::StatusOr<Var> SpeltCrossEntropy(Var logits, Var targets, const CrossEntropyOptions& options);
 
 // Checks logits [..., V], targets i32 [...] and the attributes, for both ops.

@@ -1,4 +1,4 @@
-// Sums, means, extremes, products and norms along axes, spelt in sums of blocks and maxima.
+// Sums, means, extremes, products and norms along axes, composed of sums of blocks and of maxima.
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -1,4 +1,4 @@
-// Squeezing, stacking and triangles, spelt in other ops.
+// Squeezing, stacking and triangles, composed of other ops.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"

@@ -1,4 +1,4 @@
-// Adagrad, Lion and Adam, spelt in other ops. The compiler fuses these, so that an update is one pass over memory.
+// Adagrad, Lion and Adam, composed of other ops. The compiler fuses these, so that an update is one pass over memory.
 #include <cmath>
 #include <initializer_list>
 #include <limits>
