@@ -12,7 +12,7 @@ namespace {
 
 using testing::ElementsAre;
 
-// Each time in a folder of its own, so that the rows of a table can have files of one name.
+// Writes a file in a new folder, so that the rows of a table can have files of one name.
 std::string Write(const std::string& name, const std::string& contents) {
   static int files = 0;
   const std::string folder = testing::TempDir() + "/images_test-" + std::to_string(++files);

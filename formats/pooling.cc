@@ -1,5 +1,5 @@
-// The folders of sentence-transformers (https://www.sbert.net): modules.json lists what becomes of a text in turn, and
-// names the folder of the pooling's config.json.
+// The folders of sentence-transformers (https://www.sbert.net): modules.json lists the modules that process a text,
+// and names the folder of the pooling's config.json.
 #include <filesystem>
 
 #include "absl/strings/match.h"
@@ -20,16 +20,16 @@ absl::StatusOr<Pooling> PoolingFromJson(const Json& json, int64_t width) {
   KeyReader keys(json);
   bool mean = false, first = false, root = false;
   std::string mode;
-  keys.Field("pooling_mode", mode);  // of newer folders
+  keys.Field("pooling_mode", mode);  // newer folders have this key
   keys.Field("pooling_mode_mean_tokens", mean);
-  keys.Field("pooling_mode_mean_sqrt_len_tokens", root);  // the mean's direction
+  keys.Field("pooling_mode_mean_sqrt_len_tokens", root);  // has the direction of the mean
   keys.Field("pooling_mode_cls_token", first);
   mean = mean || root || mode == "mean" || mode == "mean_sqrt_len_tokens";
   first = first || mode == "cls";
   if (!mode.empty() && !mean && !first) keys.Refuse("pooling_mode", "mean or cls");
   keys.Only("word_embedding_dimension", width);
   keys.Only("embedding_dimension", width);
-  keys.Harmless({"include_prompt"});  // there is none
+  keys.Harmless({"include_prompt"});  // no prompt is ever added
   WEFT_RETURN_IF_ERROR(keys.Finish());
   if (mean != first) return mean ? Pooling::kMean : Pooling::kFirst;
   return absl::InvalidArgumentError("it wants one of the mean and the first token's vector, and both or none is set");

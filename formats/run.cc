@@ -1,4 +1,4 @@
-// The folders of training runs as one more format: config.json says what was trained, and the weights are the newest.
+// The folders of training runs as a format: config.json describes the model, and the newest weights are read.
 #include <cstring>
 #include <nlohmann/json.hpp>
 

@@ -90,7 +90,7 @@ struct PublishedVit {
   std::vector<std::string> labels;
   static const ModelFamily kFamily;
 };
-// The first family that fits a description is taken.
+// A model of any family.
 using PublishedModel = std::variant<PublishedGpt, PublishedBert, PublishedTransformer, PublishedVit>;
 
 // Reads a model in any format of model_formats.h: a folder, whose config.json tells the format, or a file of llama2.c.

@@ -1,4 +1,4 @@
-// What is written is read again, bit for bit.
+// Written models are read again with the same bits.
 #include "weft/formats/write_weights.h"
 
 #include <cstdlib>
@@ -23,7 +23,7 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// A new folder of the test's own.
+// Makes a new folder for the test.
 std::string Folder(const std::string& name) {
   const testing::TestInfo* const test = testing::UnitTest::GetInstance()->current_test_info();
   const std::string folder = absl::StrCat(testing::TempDir(), "/", test->name(), "/", name);
@@ -37,7 +37,7 @@ std::string Data(const std::string& name) {
   return data == nullptr ? "" : absl::StrCat(data, "/", name);
 }
 
-// Tensors of these types whose every number is another.
+// Makes tensors of these types in which no number occurs twice.
 Weights Numbered(const std::vector<ParameterSpec>& specs) {
   Weights weights;
   float next = 1;
@@ -48,7 +48,7 @@ Weights Numbered(const std::vector<ParameterSpec>& specs) {
   return weights;
 }
 
-// Types and bytes by name.
+// Returns types and bytes by name.
 std::map<std::string, std::string> Contents(const Weights& weights) {
   std::map<std::string, std::string> contents;
   for (const auto& [name, tensor] : weights.tensors()) {
@@ -226,7 +226,7 @@ TEST(WriteWeightsTest, NanoGptWithoutBiasesStaysSo) {
   EXPECT_EQ(FileContents(again), FileContents(folder));
 }
 
-// BertModel, or with the heads of these prefixes and a classifier.
+// Makes a BertModel, or one with the heads of these prefixes and a classifier.
 PublishedBert SmallBert(const std::vector<std::string>& prefixes) {
   const BertConfig config = {.vocabulary = 9, .context = 6, .layers = 2, .heads = 2, .width = 4, .feed_forward = 5};
   Weights heads;
@@ -263,8 +263,7 @@ TEST(WriteWeightsTest, AClassifierOfTheMeanIsRefused) {
   PublishedBert bert = SmallBert({"classifier."});
   ASSERT_TRUE(WriteHuggingFace(folder, bert).ok()) << "one of single tokens";
   bert.config.classifier_pooling = Pooling::kMean;
-  EXPECT_THAT(std::string(WriteHuggingFace(folder, bert).message()),
-              HasSubstr("classifier_pooling (--pooling of weft train classify) is mean"));
+  EXPECT_THAT(std::string(WriteHuggingFace(folder, bert).message()), HasSubstr("classifier_pooling is mean"));
 }
 
 TEST(WriteWeightsTest, WithoutAModelTypeAFolderIsGpt2s) {

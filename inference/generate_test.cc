@@ -40,7 +40,7 @@ GptConfig InF64(GptConfig config) {
   return config;
 }
 
-// Weights large enough that texts don't repeat one token.
+// Makes weights so large that texts do not repeat one token.
 void Spread(Parameters* parameters) {
   for (const std::string& name : parameters->Names(Parameters::kWeights)) {
     const Tensor tensor = *parameters->Find(name);

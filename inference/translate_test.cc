@@ -62,7 +62,7 @@ Translations Translate(const TransformerConfig& config, absl::Span<const Tokens>
   return translations.ok() ? *translations : Translations();
 }
 
-// Log-probabilities [rows, T, V] of what follows targets [rows, T], all of one source, without a cache.
+// Computes log-probabilities [rows, T, V] of the next tokens of targets [rows, T] of one source, without a cache.
 std::vector<float> LogProbabilities(const TransformerConfig& config, const Tokens& source, const Tokens& targets,
                                     int64_t rows) {
   Tape tape;
@@ -81,7 +81,7 @@ std::vector<float> LogProbabilities(const TransformerConfig& config, const Token
   return {values.begin(), values.end()};
 }
 
-// All texts of up to three tokens, by scores: of 4 tokens that are no end, 1 + 4 + 16 that end and 64 that don't.
+// Ranks all texts of up to three tokens. With 4 tokens besides the end token, 1 + 4 + 16 texts end and 64 do not.
 std::vector<Hypothesis> AllTexts(const TransformerConfig& config, const Tokens& source, double length_penalty) {
   constexpr int64_t kV = 5, kT = 3;
   const Tokens letters = {0, 1, 3, 4};
@@ -189,7 +189,7 @@ TEST(TranslateTest, ThreadsDontChangeABit) {
   }
 }
 
-// What one batch leaves in the caches is not seen by the next.
+// A batch does not see what an earlier batch has left in the caches.
 TEST(TranslateTest, OneTranslatorServesManyCalls) {
   Parameters parameters({.seed = 4});
   const auto translator = Translator::Create(Small(), &parameters, {.batch = 4});
@@ -206,7 +206,7 @@ TEST(TranslateTest, OneTranslatorServesManyCalls) {
   }
 }
 
-// However many lengths there are, graphs and their caches are of few.
+// Graphs and their caches have few sizes, however many lengths the sources have.
 TEST(TranslateTest, CachesAreOfFewLengths) {
   TransformerConfig config = Small();
   config.context = 200;
@@ -237,7 +237,7 @@ TEST(TranslateTest, SaysWhatDoesNotFit) {
   EXPECT_THAT(error({{1}}, {{}, /*max_length=*/25}), HasSubstr("max_length is 25, but the model's context is 24"));
   EXPECT_THAT(error({{1}}, {{.min_length = 4}, /*max_length=*/3}), HasSubstr("min_length is 4"));
   EXPECT_THAT(error({{1}}, {{.beam = 3000, .n_best = 1}}),
-              HasSubstr("beam 3000 with caches of 24 tokens: the beams of a step look at "));
+              HasSubstr("beam 3000 with caches of 24 tokens: beam * beam * tokens may be at most "));
   EXPECT_THAT(error({}, {{.beam = int64_t{1} << 60}}), HasSubstr("at most 67108864"));
   EXPECT_THAT(error({{1}}, {{.end = 5}}), HasSubstr("has the token 5, but the vocabulary ends at 4"));
   EXPECT_FALSE(Translator::Create(Small(), &parameters, {.batch = 0}).ok());

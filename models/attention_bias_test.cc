@@ -1,4 +1,4 @@
-// What attention adds to scores by distance, and which distances it leaves out.
+// Biases of attention scores by distance, and the distances that windows and dilations leave out.
 #include <cmath>
 #include <vector>
 
@@ -17,7 +17,7 @@ std::vector<float> Waves(int64_t n) {
   return values;
 }
 
-// What transformers 5.23's T5Attention._relative_position_bucket gives for 32 buckets and 128 positions.
+// The results of transformers 5.23's T5Attention._relative_position_bucket for 32 buckets and 128 positions.
 TEST(AttentionBiasTest, BucketsAreThoseOfT5) {
   const int64_t distances[] = {-1000, -300, -128, -127, -100, -64, -33, -20, -16, -15, -9, -8,  -7,  -3, -1,
                                0,     1,    2,    7,    8,    9,   12,  20,  31,  50,  90, 128, 200, 500};
@@ -64,7 +64,7 @@ TEST(AttentionBiasTest, DistancesCountAsAlibiHasThem) {
   }
 }
 
-// A target sees itself and two more, each three further away.
+// A target sees itself and two more sources, at distances 3 and 6.
 TEST(AttentionBiasTest, ADilatedWindowLeavesOutWhatLiesBetween) {
   AttentionOptions options = {.heads = 1, .causal = true, .window = 3, .dilation = 3, .initializer = Gaussian(0.5f)};
   Tape tape;

@@ -20,7 +20,7 @@ constexpr double kRounding = 0.5001e-4;  // of four decimals
 
 using Matrix = std::vector<std::vector<double>>;
 
-// The matrices of the page: "NAME = 1 2" and the rows below, in blocks between fences.
+// Reads the matrices of the page: "NAME = 1 2" and the rows below it, in fenced blocks.
 std::map<std::string, Matrix> ReadPage() {
   std::map<std::string, Matrix> matrices;
   const absl::StatusOr<std::string> page = ReadFile("docs/tutorials/attention_by_hand.md");
@@ -132,7 +132,7 @@ TEST(AttentionByHandTest, EveryNumberOnThePage) {
   for (const auto& [name, matrix] : page.matrices()) EXPECT_TRUE(m.contains(name) || page.fed(name)) << name;
 }
 
-// The same through the op that streams over keys, whose gradient computes the weights again.
+// The op that streams over keys gives the same; its gradient computes the weights again.
 TEST(AttentionByHandTest, TheOneOpGivesTheSame) {
   Page page;
   ASSERT_FALSE(page.matrices().empty());

@@ -22,7 +22,7 @@ std::vector<float> Waves(int64_t n, float shift = 0) {
   return values;
 }
 
-// Attention over x [B, T, C] = Waves, with parameters of seed 1.
+// Runs attention over x [B, T, C] = Waves, with parameters of seed 1.
 class Attention {
  public:
   Attention(const AttentionOptions& options, Shape shape, AttentionInputs inputs = {}) {
@@ -80,7 +80,7 @@ TEST(AttentionTest, HasAsManyParametersAsPublished) {
   EXPECT_EQ(additive.parameters().ElementCount(), kHeads * kWidth * (4 + 7 + 2 * kValue) + kHeads * 6 * (4 + 7 + 1));
 }
 
-// One head of additive scores and averaged values, by plain loops.
+// Computes one head with additive scores and averaged values in plain loops.
 TEST(AttentionTest, AdditiveScoresAreWhatTheFormulaSays) {
   constexpr int64_t kT = 4, kC = 5, kQ = 3, kK = 2, kA = 6;
   const Attention attention({.query_width = kQ,
@@ -119,7 +119,7 @@ TEST(AttentionTest, AdditiveScoresAreWhatTheFormulaSays) {
   }
 }
 
-// What is learnt of x row by row, through a cache, is what all rows at once give.
+// Attention row by row through a cache gives the same as all rows at once.
 TEST(AttentionTest, ACacheGivesWhatAllRowsAtOnceGive) {
   constexpr int64_t kT = 9, kC = 12;
   AttentionOptions options = {.heads = 6, .causal = true, .initializer = Gaussian(0.5f)};
@@ -162,7 +162,7 @@ TEST(AttentionTest, ACacheGivesWhatAllRowsAtOnceGive) {
   }
 }
 
-// A row of padding, at -1, sees nothing and is not kept; the others are as they are without it.
+// A row of padding, at -1, sees nothing and is not cached. The other rows are the same without it.
 TEST(AttentionTest, PaddingInACacheChangesNothing) {
   const AttentionOptions options = {
       .heads = 2, .window = 3, .stride = 2, .rotary = RotaryLayout::kPairs, .bias = false};
@@ -193,7 +193,7 @@ TEST(AttentionTest, PaddingInACacheChangesNothing) {
   EXPECT_THAT(run({-1, 0}, both), testing::Pointwise(testing::FloatNear(1e-6f), wanted));
 }
 
-// Two texts of one beginning, as beams that share a cache, get what each alone gets.
+// Two texts with a common beginning, as beams that share a cache, get the same results as each alone.
 TEST(AttentionTest, BeamsOfACacheSeeTheirOwnRows) {
   constexpr int64_t kT = 5, kC = 8, kBeams = 2;
   const AttentionOptions options = {.heads = 2,
@@ -307,7 +307,7 @@ TEST(AttentionTest, AMemoryHasNoPositions) {
   }
 }
 
-// A memory may be wider than what attends to it: the heads' widths follow from x.
+// A memory may be wider than the x that attends to it: the heads' widths follow from x.
 TEST(AttentionTest, AStoredMemoryGivesWhatAMemoryGives) {
   const AttentionOptions options = {.heads = 2, .packed = nullptr};
   Tape at_once, store, attend;

@@ -1,4 +1,4 @@
-// BatchNorm against PyTorch's, and what it does to batches of padded sentences.
+// Compares BatchNorm with PyTorch's, and measures its effect on batches of padded sentences.
 #include <cmath>
 #include <cstdio>
 #include <vector>

@@ -34,7 +34,7 @@ std::vector<int32_t> Tokens(int64_t n, int32_t step) {
   return tokens;
 }
 
-// The losses of so many steps on one batch, or an error.
+// Returns the losses of `steps` training steps on one batch, or an error.
 absl::StatusOr<std::vector<double>> Train(const TransformerConfig& config, int steps, Parameters* parameters) {
   Tape tape;
   const Var source = tape.Input("source", {kI32, {kBatch, kSource}}, {.below = kVocabulary});

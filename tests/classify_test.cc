@@ -240,7 +240,7 @@ TEST_F(FillMaskTest, SaysWhatDoesNotFit) {
   EXPECT_TRUE(Works(Weft({"fill-mask", "--model=model", "--truncate", "early.txt"})));
 }
 
-// Words of byte pairs have the space before them, so the mask takes it with it.
+// A word of byte pairs includes the space before it, so the mask replaces the space, too.
 TEST_F(WeftProgramTest, ARunFillsTheMasksOfItsText) {
   ASSERT_TRUE(Works(Weft(SmallTraining("bert") + Arguments{"--steps=5", "--out=run"})));
   Write("texts.txt", "line 7 of a [MASK], with words\n");

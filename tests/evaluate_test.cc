@@ -36,7 +36,7 @@ class EvaluateTest : public WeftProgramTest {
   }
 };
 
-// Of 90 characters 9 are for validation, in which there is one window of 8.
+// 9 of 90 characters are for validation, which holds one window of 8.
 TEST_F(EvaluateTest, AGptsLossIsThatOfItsTraining) {
   std::string text;
   while (text.size() < 81) text += "ab cab, ";
@@ -132,7 +132,7 @@ TEST_F(EvaluateTest, AVitsFiguresAreThoseOfItsTraining) {
                     "other.csv has pictures of 2 x 2 pixels, but the model takes 4 x 4"));
 }
 
-// A validation text of one token more than a window has one window only.
+// A validation text with one token more than a window has only one window.
 TEST_F(EvaluateTest, AMaskedModelsFiguresAreThoseOfItsTraining) {
   Write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nc\nd\ne\n");
   std::string text, held;

@@ -153,7 +153,7 @@ TEST_F(GenerateTest, EndsBeforeTheStop) {
   EXPECT_EQ(Generated({"--prompt=a", "--length=60", "--stop=" + stop}), text.substr(0, end) + "\n");
 }
 
-// A Llama of bytes, untrained, as Hugging Face has them.
+// Writes an untrained Llama of bytes in Hugging Face's layout.
 void WriteLlama(const std::string& folder, int64_t rows) {
   fs::create_directories(folder);
   std::ofstream(folder + "/tokenizer.json") << "{\"type\": \"byte\"}";

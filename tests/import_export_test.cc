@@ -144,7 +144,7 @@ TEST_F(ImportExportTest, NothingIsWrittenOver) {
   EXPECT_EQ(Differences(before, Snapshot("empty")), "notes.txt\n");
 }
 
-// Also where the model is a file in the folder, or the folder is a run.
+// The same if the model is a file in the folder, or the folder is a run.
 TEST_F(ImportExportTest, ASourceAndARunAreNotWrittenOver) {
   WriteLlama("llama");
   ASSERT_TRUE(Works(Export("llama", "s", "llama2.c")));

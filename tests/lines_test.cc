@@ -1,4 +1,4 @@
-// What every command does that computes on lines of text, of files or of standard input.
+// The common behaviour of commands that process lines of text, from files or from standard input.
 #include <filesystem>
 
 #include "weft/tests/weft_program.h"

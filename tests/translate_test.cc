@@ -51,7 +51,7 @@ TEST_F(TranslateTest, EachLineIsTranslatedAsIfItWereAlone) {
   EXPECT_EQ(RunCommand({"sh", "-c", weft + " <" + Path("lines.txt")}).out, wanted);
 }
 
-// Whoever waits for an answer before the next question gets it.
+// A caller that waits for each answer before it sends the next line gets the answer.
 TEST_F(TranslateTest, AnswersALineAtOnce) {
   const std::string weft = fs::absolute("apps/weft").string() + " translate --max-length=5 --model=" + Path("model");
   const std::string script = "mkfifo to from; " + weft +
@@ -62,7 +62,7 @@ TEST_F(TranslateTest, AnswersALineAtOnce) {
   EXPECT_EQ(result.out, Translated({"--max-length=5", "lines.txt"}));
 }
 
-// Also if the beginning of the next question is there: 65,536 empty lines fill the pipe, and "a" comes after them.
+// The same if the beginning of the next line has arrived: 65,536 empty lines fill the pipe, and "a" follows them.
 TEST_F(TranslateTest, HalfALineHoldsUpNoAnswer) {
   const std::string script =
       "{ head -c 65536 /dev/zero | tr '\\0' '\\n'; printf a; for i in $(seq 1200); do "

@@ -32,7 +32,7 @@ class WordVectorsTest : public WeftProgramTest {
   }
 };
 
-// The hidden states of tokens after so many layers of the model in `folder`, and its table of token embeddings.
+// The hidden states of tokens after some of the layers of the model in `folder`, and its table of token embeddings.
 struct Reference {
   std::vector<Vector> hidden, table;
 };
@@ -120,7 +120,7 @@ TEST_F(WordVectorsTest, PrintsATableOfCosines) {
   EXPECT_EQ(WordVectors({"--word=a", "empty.txt"}).out, "");
 }
 
-// Pieces that are not marked as the beginning or the rest of a word are no words: the "a" of "ba" would be one.
+// Without marks for the beginning or the rest of a word, pieces can't be told from words: the "a" of "ba" would count.
 TEST_F(WordVectorsTest, RefusesTokenizersThatDoNotMarkWords) {
   std::filesystem::remove(Path("model/vocab.txt"));
   Write("texts.txt", "ba\n");

@@ -1,0 +1,49 @@
+#include "weft/formats/model_formats.h"
+
+#include <set>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace weft {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(ModelFormatsTest, RowsAreCompleteAndTheirNamesUnique) {
+  std::set<absl::string_view> names;
+  for (const Format* const format : Formats()) {
+    EXPECT_TRUE(names.insert(format->name).second) << format->name;
+    EXPECT_TRUE(format->recognizes != nullptr && format->family != nullptr && format->read != nullptr);
+    EXPECT_EQ(format->write != nullptr, format->writes != nullptr) << format->name;
+    EXPECT_EQ(format->write != nullptr, !format->files.empty()) << format->name;
+  }
+  std::set<absl::string_view> types;
+  for (const ModelFamily* const family : ModelFamilies()) {
+    EXPECT_FALSE(family->model_types.empty()) << family->name;
+    for (const absl::string_view type : family->model_types) EXPECT_TRUE(types.insert(type).second) << type;
+    EXPECT_TRUE(family->read != nullptr && family->write != nullptr && family->from_run != nullptr &&
+                family->parameters != nullptr);
+  }
+}
+
+// The order of PublishedModel's alternatives is that of the rows.
+TEST(ModelFormatsTest, FamilyOfAModel) {
+  EXPECT_EQ(&FamilyOf(PublishedGpt()), &PublishedGpt::kFamily);
+  EXPECT_EQ(&FamilyOf(PublishedBert()), &PublishedBert::kFamily);
+  EXPECT_EQ(&FamilyOf(PublishedTransformer()), &PublishedTransformer::kFamily);
+  EXPECT_EQ(&FamilyOf(PublishedVit()), &PublishedVit::kFamily);
+}
+
+TEST(ModelFormatsTest, NothingAndVocabulariesThatDoNotFitAreErrors) {
+  EXPECT_TRUE(absl::IsNotFound(FindFormat(testing::TempDir() + "/nothing").status()));
+  EXPECT_TRUE(absl::IsNotFound(ReadModel(testing::TempDir() + "/nothing").status()));
+  EXPECT_TRUE(CheckVocabulary("m", 7, 7).ok());
+  EXPECT_TRUE(CheckVocabulary("m", 4, 7).ok());
+  EXPECT_THAT(std::string(CheckVocabulary("m", 9, 7).message()), HasSubstr("has 9 tokens, but the model's table 7"));
+  EXPECT_FALSE(CheckVocabulary("m", 3, 7).ok());
+}
+
+}  // namespace
+}  // namespace weft
