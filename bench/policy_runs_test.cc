@@ -6,7 +6,7 @@
 namespace weft {
 namespace {
 
-// Gives out turns that were made up.
+// Returns given turns instead of measuring.
 class MadeUp : public PolicyRuns {
  public:
   MadeUp(const Policy* policy, int threads, std::vector<Turn> turns)

@@ -15,7 +15,7 @@ double Flops(const char* name, int64_t batch, int64_t length) {
   return sum;
 }
 
-// For each token 6 flops a weight that is multiplied with it, and 6 · 2 · T · C a layer for scores and values.
+// Each token takes 6 flops for each weight it is multiplied with, and 6 · 2 · T · C a layer for scores and values.
 TEST(ProductsTest, AreThoseOfTheStep) {
   const double character_weights = 4 * 12 * 128 * 128 + 65 * 128;
   EXPECT_EQ(Flops("charcpu", 12, 64), 12 * 64 * (6 * character_weights + 4 * 12 * 64 * 128));

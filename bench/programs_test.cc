@@ -1,4 +1,4 @@
-// The programs as their user calls them, and as docs/performance.md does.
+// Runs the programs as a user does, and the commands of docs/performance.md.
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -26,7 +26,7 @@ std::string WriteProgram(const std::string& name, const std::string& script) {
   return path;
 }
 
-// A Python whose PyTorch takes 600 ms and 100 MB for whatever it is given, compiled half of that time.
+// A fake Python whose PyTorch always takes 600 ms and 100 MB; compiled, it takes half of that time.
 std::string FakePython() {
   return WriteProgram("fake_python", R"(
 case "$*" in
@@ -80,7 +80,8 @@ TEST(TrainBenchTest, SameBitsOnAnyNumberOfThreads) {
     };
     const nlohmann::json wanted = checksum(" --steps=3 --threads=1");
     EXPECT_EQ(checksum(" --steps=3 --threads=3"), wanted);
-    EXPECT_EQ(checksum(" --steps=4 --threads=1") == wanted, model == "minilm-forward");  // which nothing trains
+    EXPECT_EQ(checksum(" --steps=4 --threads=1") == wanted,
+              model == "minilm-forward");  // only that model is not trained
   }
 }
 
@@ -306,7 +307,7 @@ TEST(ScalingTest, UsageErrorsAndProgramsThatFail) {
   }
 }
 
-// What is shown is run, on the smallest model and in no time.
+// Runs every command of the page, on the smallest model and with few steps.
 TEST(PerformancePageTest, ItsCommandsWork) {
   const std::map<std::string, std::string> quick = {
       {"train_bench", " --model=charcpu --batch=1 --length=8 --layers=1 --steps=3"},

@@ -1,4 +1,4 @@
-// Runs the program as a user does.
+// Runs schedule_bench as a user does.
 #include <sys/wait.h>
 
 #include <cstdio>
@@ -23,7 +23,7 @@ struct Result {
 };
 
 Result Bench(const std::string& flags) {
-  // ThreadSanitizer can't see how OpenMP's library and TBB's, compiled without it, hand over what tasks read.
+  // The OpenMP and TBB libraries are compiled without ThreadSanitizer, so it can't see their synchronisation.
   FILE* pipe = popen(("TSAN_OPTIONS=report_bugs=0 bench/schedule_bench " + flags).c_str(), "r");
   if (pipe == nullptr) return {};
   Result result;
@@ -105,7 +105,7 @@ TEST(ScheduleBenchTest, EveryCombinationOfTheLists) {
   }
   EXPECT_EQ(rows.size(), 2u * 2 * 3 * 2 * 2);
   EXPECT_TRUE(rows.contains(R"(["chain",50,0.5,1,"critical-path"])"));
-  // Serial has one thread whatever the others have, and one row.
+  // Policy serial always has one thread, and one row.
   EXPECT_EQ(JsonRows("--graphs=chain --nodes=50 --threads=1,2,3 --repeats=1 --policy=serial").size(), 1u);
 }
 

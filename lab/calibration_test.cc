@@ -40,7 +40,7 @@ TEST(CalibrationTest, FindsTheRatesThatMadeTheTimesWhateverAFewOutliersSay) {
   EXPECT_EQ(again->Seconds(unknown), calibration.Seconds(unknown));
 }
 
-// The first least squares, which outliers pull most, have a negative rate.
+// The unweighted least squares, on which outliers have the greatest effect, give a negative rate.
 TEST(CalibrationTest, OutliersDoNotHideTheRatesOfTheOthers) {
   std::vector<TileSample> samples;
   for (int i = 1; i <= 40; ++i) {
@@ -62,7 +62,7 @@ TEST(CalibrationTest, RatesAreNeverNegativeAndOneSampleIsEnough) {
   EXPECT_EQ(Calibration::Fit({}).Seconds({.kind = "k", .model_seconds = 2}), 2);
 }
 
-// What it is for: the priorities of a graph that was never run.
+// The use of a calibration: priorities of a graph that was never run.
 TEST(CalibrationTest, GivesEveryTaskOfAGraphItsTime) {
   Tape tape;
   const Var x = tape.Input("x", {kF32, {512, 512}}), w = tape.Parameter("w", {kF32, {512, 512}}, Gaussian(0.1f));

@@ -40,7 +40,7 @@ std::vector<std::string> Edges(const Fold& fold) {
   return lines;
 }
 
-// A product and its tanh, their loss, and a step down the gradient.
+// A product, its tanh, a loss, and an update by the gradient.
 struct Net {
   Tape tape;
   Var loss, step;
@@ -96,7 +96,8 @@ TEST(FoldTest, DepthNoneIsABoxForEachNode) {
   for (const Box& box : fold.boxes) EXPECT_EQ(box.nodes.size(), 1u);
 }
 
-// x, then b's exp of it, then a sum of both in the scope of the first: as one box it would read b, and b would read it.
+// Scope b reads a value of scope a, and another node of scope a reads b. With one box for a, the two boxes would read
+// each other.
 TEST(FoldTest, ACycleIsCutIntoParts) {
   Tape tape;
   const Var x = tape.Input("x", {kF32, {8}});

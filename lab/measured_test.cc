@@ -11,15 +11,15 @@
 namespace weft {
 namespace {
 
-// Seconds of the longest path, by the cost model.
+// Returns the seconds of the longest path by the cost model.
 double PathSeconds(const Graph& graph) {
   std::vector<TaskCost> costs;
   for (double seconds : Calibration::Fit({}).TaskSeconds(graph)) costs.push_back({.seconds = seconds});
   return FindCriticalPath(graph.compiled().schedule, costs).seconds;
 }
 
-// The step of a deep chain of products: going back, the gradients of weights are work that the chain needs not wait
-// for, unless it takes over the bytes that they read.
+// A training step of a deep chain of products. In the backward pass the chain doesn't wait for the weights' gradients,
+// unless it reuses the bytes that they read.
 TEST(MeasuredTest, ReuseOfBytesHardlyMakesTheLongestPathLonger) {
   Tape tape;
   Var y = tape.Input("x", {kF32, {384, 128}});
@@ -42,7 +42,7 @@ TEST(MeasuredTest, ReuseOfBytesHardlyMakesTheLongestPathLonger) {
   const MemoryFigures& memory = graph->compiled().memory;
   EXPECT_LE(static_cast<double>(memory.planned), 1.2 * static_cast<double>(memory.lower_bound));
 
-  // Under a budget memory comes first.
+  // Under a memory budget, reuse takes precedence.
   const absl::StatusOr<Graph> tight =
       Compile(tape, {.fetch = {loss}, .update = {updates.begin(), updates.end()}, .memory_budget = memory.planned - 1});
   ASSERT_TRUE(tight.ok()) << tight.status();

@@ -5,7 +5,7 @@
 namespace weft {
 namespace {
 
-// As PyTorch counts those of bench/peers/pytorch_step.py.
+// The expected counts are PyTorch's, of the models in bench/peers/pytorch_step.py.
 TEST(BenchModelsTest, HaveTheWeightsOfTheirNames) {
   const struct {
     const char* name;

@@ -20,7 +20,7 @@ class ScheduleReportTest : public testing::Test {
     Var y;
     {
       const Scope scope(&tape_, "</script> & \"deep\"");
-      y = MatMul(MatMul(Tanh(Tanh(x)), w), w);  // the second tanh in place of the first
+      y = MatMul(MatMul(Tanh(Tanh(x)), w), w);  // the second tanh overwrites the first
     }
     absl::StatusOr<Graph> graph =
         Compile(tape_, {.fetch = {Sum(y), Sum(Exp(Slice(x, 0, 0, 8)))}, .without = {Pass::kFuse}});

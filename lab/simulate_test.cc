@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-// Tasks of so many seconds; (before, after).
+// Builds a schedule of tasks with these durations and edges (before, after).
 Schedule Build(const std::vector<double>& seconds, const std::vector<std::pair<uint32_t, uint32_t>>& edges) {
   ScheduleBuilder builder;
   for (double s : seconds) builder.AddTask(s);
@@ -43,7 +43,7 @@ TEST(SimulateTest, ChainsTakeTheirSumAndIndependentTasksShare) {
   EXPECT_THAT(FindCriticalPath(apart, Costs(seconds)).tasks, testing::ElementsAre(3));
 }
 
-// A long chain beside many short tasks: to begin it late costs its length.
+// A long chain beside many short tasks: starting the chain late lengthens the run.
 TEST(SimulateTest, PoliciesDiffer) {
   std::vector<double> seconds(11, 1);
   for (int i = 0; i < 5; ++i) seconds.push_back(2);

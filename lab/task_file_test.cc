@@ -22,7 +22,7 @@ TEST(TaskFileTest, ReadsTasksAndEdges) {
   EXPECT_DOUBLE_EQ(Simulate(schedule, tasks->costs, kFifo, {.workers = 2, .task_seconds = 0}).makespan, 3);
 }
 
-// Also with the joins that a builder adds where very many wait for very many.
+// The list includes the joins that a builder adds if many tasks wait for many others.
 TEST(TaskFileTest, AWrittenScheduleTakesAsLong) {
   ScheduleBuilder builder;
   std::vector<std::string> names;

@@ -14,7 +14,7 @@ namespace {
 using testing::ElementsAre;
 using testing::Pair;
 
-// Three products, of which the second and third read the first: each of one tile, in a task of its own.
+// Three products, each of one tile and in its own task. The second and third read the first.
 TEST(TimelineTest, SaysWhatWasReadyWhatLivedAndWhatHeldTheRunUp) {
   Tape tape;
   const Var x = tape.Input("x", {kF32, {16, 16}});
@@ -37,7 +37,7 @@ TEST(TimelineTest, SaysWhatWasReadyWhatLivedAndWhatHeldTheRunUp) {
   EXPECT_EQ(live.rbegin()->second, 0);
 }
 
-// What overwrites its input takes no bytes of its own.
+// A value that overwrites its input takes no additional bytes.
 TEST(TimelineTest, BytesThatTwoValuesShareCountOnce) {
   Tape tape;
   Var y = MatMul(tape.Input("x", {kF32, {16, 16}}), tape.Input("w", {kF32, {16, 16}}));

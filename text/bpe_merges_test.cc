@@ -36,7 +36,7 @@ TEST(MergeTableTest, AmongEqualsTheLeftmostGoesFirst) {
   }
 }
 
-// The definition, one merge after the other.
+// The definition: applies one merge at a time to the whole word.
 std::vector<int32_t> Slowly(const MergeTable& merges, std::vector<int32_t> ids) {
   while (true) {
     int best = -1;

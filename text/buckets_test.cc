@@ -23,7 +23,7 @@ TEST(BucketLengthsTest, FewExamplesGoToTheNextLongerBucket) {
       << "the last one stays";
 }
 
-// So that another validation text changes no batch of the training.
+// Thus another validation text changes no training batch.
 TEST(BucketLengthsTest, ExamplesThatAreHeldOutOnlyAddALongerBucket) {
   EXPECT_THAT(BucketLengths({1, 8, 9, 30}, {18, 18, 18, 2}, {.rows = 4, .multiple = 8}), ElementsAre(8, 32));
   EXPECT_THAT(BucketLengths({1, 8, 9, 30}, {33, 70}, {.rows = 1, .multiple = 8}), ElementsAre(8, 16, 32, 72));
@@ -35,7 +35,7 @@ TEST(BucketLengthsTest, StayWithinTheLimit) {
 
 class BucketBatchesTest : public testing::Test {
  protected:
-  // The examples of all batches, and what each batch must be.
+  // Returns the examples of all batches, and checks each batch.
   std::vector<int32_t> Examples(const BucketBatches& batches) const {
     std::vector<int32_t> all;
     for (int64_t i = 0; i < batches.size(); ++i) {

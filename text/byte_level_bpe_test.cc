@@ -22,7 +22,7 @@ TEST(ByteAlphabetTest, WritesEveryByteAsOneCharacter) {
   EXPECT_FALSE(FromByteAlphabet("\xFF").ok());
 }
 
-// All bytes, then what `merges` give, then <|endoftext|>.
+// A vocabulary of all bytes, then the results of `merges`, then <|endoftext|>.
 BpeModel SmallModel(std::vector<TokenPair> merges) {
   BpeModel model;
   for (int byte = 0; byte < 256; ++byte)

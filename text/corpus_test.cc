@@ -40,7 +40,7 @@ TEST(CorpusTest, TargetsAreTheNextTokensOfTheSamePart) {
       smallest = std::min(smallest, *std::min_element(batch.tokens.begin(), batch.tokens.end()));
       largest = std::max(largest, *std::max_element(batch.targets.begin(), batch.targets.end()));
     }
-    EXPECT_EQ(smallest, part == CorpusPart::kTrain ? 0 : 180);  // every start is drawn, the first and last included
+    EXPECT_EQ(smallest, part == CorpusPart::kTrain ? 0 : 180);  // every start is drawn, including the first and last
     EXPECT_EQ(largest, part == CorpusPart::kTrain ? 179 : 199);
   }
 }

@@ -28,7 +28,7 @@ TEST(Gpt2WordsTest, CutsAsTheRegularExpressionDoes) {
       {"Hello world", {"Hello", " world"}},
       {"don't we'll they've I'm he'd it's we're",
        {"don", "'t", " we", "'ll", " they", "'ve", " I", "'m", " he", "'d", " it", "'s", " we", "'re"}},
-      {"DON'T", {"DON", "'", "T"}},                // contractions are lower case
+      {"DON'T", {"DON", "'", "T"}},                // only lowercase contractions count
       {"'tis 'sing", {"'t", "is", " '", "sing"}},  // after a space no contraction begins
       {"''s", {"''", "s"}},
       {"abc123", {"abc", "123"}},
@@ -41,10 +41,10 @@ TEST(Gpt2WordsTest, CutsAsTheRegularExpressionDoes) {
       {"a  ", {"a", "  "}},
       {" ", {" "}},
       {" \t\n", {" \t\n"}},
-      {"\u00A0x", {"\u00A0", "x"}},  // a space that is not ' ' stands alone
+      {"\u00A0x", {"\u00A0", "x"}},  // a space other than ' ' is a separate word
       {" \u3000 x", {" \u3000", " x"}},
       {"Café naïve", {"Café", " naïve"}},
-      {"e\u0301t", {"e", "\u0301", "t"}},  // an accent of its own is no letter
+      {"e\u0301t", {"e", "\u0301", "t"}},  // a combining accent is no letter
       {"日本語!?", {"日本語", "!?"}},
       {" 🙂🙂a", {" 🙂🙂", "a"}},
       {"--x == y", {"--", "x", " ==", " y"}},

@@ -50,7 +50,7 @@ TEST(GzipTest, DamageIsAnError) {
   std::string bytes = Compressed("some text that is long enough to be cut");
   const absl::Status cut = Gunzip(absl::string_view(bytes).substr(0, bytes.size() - 9)).status();
   EXPECT_TRUE(absl::StrContains(cut.message(), "it is cut off")) << cut;
-  bytes[bytes.size() - 6] ^= 1;  // of the checksum
+  bytes[bytes.size() - 6] ^= 1;  // a bit of the checksum
   const absl::Status changed = Gunzip(bytes).status();
   EXPECT_TRUE(absl::StrContains(changed.message(), "incorrect data check")) << changed;
   EXPECT_FALSE(Gunzip("\x1f\x8b").ok());

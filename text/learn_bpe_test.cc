@@ -15,7 +15,7 @@ CountedWord Letters(const std::string& word, int64_t count) {
   return counted;
 }
 
-// The definition: count all pairs again for each merge.
+// The definition: counts all pairs again for each merge.
 std::vector<TokenPair> Slowly(std::vector<CountedWord> words, int64_t merges) {
   std::vector<TokenPair> learnt;
   while (static_cast<int64_t>(learnt.size()) < merges) {

@@ -19,7 +19,7 @@ std::unique_ptr<Tokenizer> Load(const std::string& path) {
   return tokenizer.ok() ? *std::move(tokenizer) : nullptr;
 }
 
-// 254 strings with their ids, as the program that most others use gives them.
+// Compares the ids of 254 strings with those of the reference implementation.
 void CheckVectors(const std::string& data, const std::string& tokenizer_path, const char* key) {
   const auto tokenizer = Load(data + tokenizer_path);
   ASSERT_NE(tokenizer, nullptr);
@@ -92,7 +92,7 @@ class FilesTest : public testing::Test {
     std::ofstream(folder_ + "/" + name, std::ios::binary) << contents;
     return folder_ + "/" + name;
   }
-  // The error of `path`, which begins with the file's name, without that name.
+  // Returns the error of loading `path`, without the folder at its beginning.
   std::string Error(const std::string& path) const {
     const absl::Status status = LoadTokenizer(path).status();
     EXPECT_FALSE(status.ok()) << path;

@@ -44,7 +44,7 @@ TEST(ScoredBpeTest, TheBestScoreMergesFirst) {
       {"abc", {264, 265}},        // " a" and "bc"; " abc" is no piece
       {"babc", {259, 261, 267}},  // "bc" first, then "abc"
       {"aab", {264, 260, 261}},
-      {"caaa", {259, 262, 268, 260}},  // among equals the leftmost
+      {"caaa", {259, 262, 268, 260}},  // of equal scores, the leftmost pair merges first
       {"é日", {259, 263, 3 + 0xE6, 3 + 0x97, 3 + 0xA5}},
       {"\n", {259, 3 + 0x0A}},
       {"xyz", {259, 269, 276}},  // "yz" has the better score, though "xy" comes first

@@ -65,7 +65,7 @@ TEST_F(PairRowsTest, PutBeginBeforeWhatTheDecoderSeesAndEndBehindWhatItSays) {
   EXPECT_EQ(rows_.targets, 6);
 }
 
-// The first row fills its length, so that the next row's begin token follows its last guess.
+// The first row has no padding, so its last prediction is followed by the second row's begin token.
 TEST_F(PairRowsTest, GuessesReplaceTheTokensOfTranslationsOnly) {
   const std::vector<int32_t> said = {10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21};
   rows_.Replace(said, /*part=*/1, {.seed = 1});

@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// What comes after each byte of `text`, and at the end.
+// Returns what the stream gives after each byte of `text`, and at the end.
 std::vector<std::string> Parts(const std::string& text, const std::string& stop = "") {
   const ByteTokenizer tokenizer;
   TextStream stream(tokenizer, {}, stop);
@@ -44,7 +44,7 @@ TEST(TextStreamTest, EndsBeforeTheStop) {
   EXPECT_TRUE(stream.stopped());
 }
 
-// A space before a word is lost at the beginning of a text only.
+// The tokenizer drops a space before a word at the beginning of a text only.
 TEST(TextStreamTest, SpacesAreThoseOfTheWholeText) {
   const absl::StatusOr<std::unique_ptr<Tokenizer>> tokenizer =
       ScoredBpe::Create({{"<unk>", 0}, {"<s>", 0}, {"</s>", 0}, {" once", -1}, {" upon", -2}, {"s", -3}});

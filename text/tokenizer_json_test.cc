@@ -74,7 +74,7 @@ TEST(TokenizerJsonTest, ReadsByteLevelBpe) {
   json["post_processor"]["type"] = "BertProcessing";
   EXPECT_EQ((*ReadTokenizerJson(json))->WrapPair({0}, {2})->segments, (std::vector<int32_t>{0, 0, 0, 1, 1}));
   json["post_processor"] = {{"type", "ByteLevel"}};
-  json["model"]["merges"] = Json::parse(R"([["Ġ", "a"]])");  // as newer versions write it
+  json["model"]["merges"] = Json::parse(R"([["Ġ", "a"]])");  // the form that newer versions write
   json["pre_tokenizer"]["add_prefix_space"] = true;
   tokenizer = ReadTokenizerJson(json);
   ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();

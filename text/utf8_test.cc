@@ -22,8 +22,8 @@ TEST(Utf8Test, NamesTheFirstBadByte) {
     std::string text, error;
   } kRows[] = {
       {"caf\xE9 latin", "not UTF-8 at byte 3 (0xE9)"},     {"\xFF\xFE", "not UTF-8 at byte 0 (0xFF)"},
-      {"ab\xE2\x82", "not UTF-8 at byte 2 (0xE2)"},         // cut short
-      {"a\xC0\x80", "not UTF-8 at byte 1 (0xC0)"},          // longer than it need be
+      {"ab\xE2\x82", "not UTF-8 at byte 2 (0xE2)"},         // truncated
+      {"a\xC0\x80", "not UTF-8 at byte 1 (0xC0)"},          // an overlong encoding
       {"\xED\xA0\x80", "not UTF-8 at byte 0 (0xED)"},       // a surrogate
       {"x\xF4\x90\x80\x80", "not UTF-8 at byte 1 (0xF4)"},  // above U+10FFFF
   };

@@ -16,7 +16,7 @@ TEST(BertWordsTest, MakesTextUniform) {
       {" \t\n\u00A0\u3000", {}},
       {"Hello, World!", {"hello", ",", "world", "!"}},
       {"Élan É", {"elan", "e"}},
-      {"e\u0301\u0323", {"e"}},  // accents of their own
+      {"e\u0301\u0323", {"e"}},  // combining accents
       {"İstanbul ıI", {"istanbul", "ıi"}},
       {"ÇİĞ", {"cig"}},
       {"a\u200Db\u00ADc", {"abc"}},  // formatting
@@ -27,7 +27,7 @@ TEST(BertWordsTest, MakesTextUniform) {
       {"a\uFFFDb\uE000c", {"abc"}},
       {"a\tb\rc\nd\u2003e\v\f\u0085f", {"a", "b", "c", "d", "ef"}},
       {"a日本b", {"a", "日", "本", "b"}},
-      {"かな한", {"かな\u1112\u1161\u11AB"}},  // kana and Hangul are no ideographs; NFD takes syllables apart
+      {"かな한", {"かな\u1112\u1161\u11AB"}},  // kana and Hangul are no ideographs; NFD decomposes syllables
       {"$5^2~x_y|z`", {"$", "5", "^", "2", "~", "x", "_", "y", "|", "z", "`"}},
       {"«a»—b…", {"«", "a", "»", "—", "b", "…"}},
       {"€5 £x", {"€5", "£x"}},  // symbols outside ASCII don't end a word
@@ -64,12 +64,12 @@ TEST(WordPieceTest, TakesTheLongestPieces) {
       {"", {}},
       {"Embeddings", {5, 6, 7, 8}},
       {"embed, bed,words", {5, 6, 10, 9, 10, 11, 8}},
-      {"bedding bedem", {9, 7, 1}},  // one part unknown: the whole word
+      {"bedding bedem", {9, 7, 1}},  // one unknown part makes the whole word unknown
       {"x 日日", {1, 12, 12}},
       {std::string(100, 'x'), {1}},
       {"bed" + std::string(49, 's') + std::string(48, 's'), std::vector<int32_t>(98, 8)},
       {"bed" + std::string(98, 's'), {1}},  // 101 characters
-      {"[MASK]", {1, 1, 1}},                // only for those who ask
+      {"[MASK]", {1, 1, 1}},                // special tokens are not parsed
   };
   for (auto row : rows) {
     if (row.ids.size() == 98) row.ids[0] = 9;

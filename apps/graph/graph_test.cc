@@ -1,4 +1,4 @@
-// `weft graph`, folded: what DOT, JSON and the page have.
+// Checks the folded output of `weft graph`: DOT, JSON and the page.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>

@@ -1,4 +1,4 @@
-// The commands that measure, draw and predict a schedule as a user calls them, and what docs/scheduling.md shows.
+// Runs the commands that measure, draw and predict a schedule as a user does, and the commands of docs/scheduling.md.
 #include <algorithm>
 #include <fstream>
 #include <iterator>
@@ -32,7 +32,7 @@ TEST_F(SchedulingTest, ProfileWritesATrace) {
   for (const auto& event : trace.at("traceEvents")) {
     if (event.at("ph") == "X" && event.at("args").at("critical") == true) ++critical;
   }
-  EXPECT_GE(critical, 84);  // the deepest tower, forth and back
+  EXPECT_GE(critical, 84);  // the deepest tower, forward and backward
 
   const std::string before = Read("trace.json");
   EXPECT_TRUE(Fails(Weft(command), 2, "trace.json is there: --overwrite replaces it"));
@@ -133,7 +133,7 @@ TEST_F(SchedulingTest, ThePagesCommandsWorkAndCalibrateWritesCostsThatOthersRead
   std::ifstream page("docs/scheduling.md");
   ASSERT_TRUE(page.good());
   int commands = 0;
-  std::string calibrated;  // what `calibrate` prints, which takes so long that it is run only here
+  std::string calibrated;  // the output of `calibrate`, which takes so long that only this test runs it
   for (std::string line; std::getline(page, line);) {
     std::smatch match;
     if (!std::regex_match(line, match, std::regex("bazel run -c opt //(bench:schedule_bench|apps:weft) -- (.*)")))
