@@ -129,7 +129,7 @@ absl::StatusOr<Graph> WithMeasuredTimes(const Graph& graph, absl::Span<const Fee
 Graph WithoutReuse(const Graph& graph) {
   auto free = std::make_shared<CompiledGraph>(graph.compiled());
   const auto root = [&](ValueId id) { return static_cast<size_t>(free->storage_roots[static_cast<size_t>(id)]); };
-  Reuses states;  // what is left: who reads a state comes before who writes its next version
+  Reuses states;  // the edges that remain: readers of a state come before the writer of its next version
   std::vector<std::vector<uint32_t>> readers(free->program.values.size());
   for (uint32_t s = 0; s < free->calls.size(); ++s) {
     const Node& node = free->program.node(free->calls[s].node);

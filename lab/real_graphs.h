@@ -27,7 +27,7 @@ struct RealGraph {
   Tape tape;
   CompileOptions options;                    // what the step fetches and updates
   std::vector<FeedPair> feeds;               // random tokens, and a small learning rate
-  std::vector<std::vector<int32_t>> tokens;  // what `feeds` refers to
+  std::vector<std::vector<int32_t>> tokens;  // the memory that `feeds` refers to
 };
 
 std::vector<std::string> RealGraphNames();

@@ -41,7 +41,7 @@ struct WorkloadOptions {
   std::string graph = "gpt2";        // a name that RecordRealGraph takes
   int64_t runs = 5;                  // on one worker; their medians count
   double tile_seconds = 0;           // minimum duration of a tile; 0: the compiler's
-  double cache_bytes = kCacheBytes;  // values touched within so many bytes are not read from memory again
+  double cache_bytes = kCacheBytes;  // size of the cache that MemoryBytes models
   bool reuse = true;                 // false: without the edges that let values share bytes
 };
 // Measures a step on one worker. Also runs each of `cases` that has at most as many workers as the machine has cores.

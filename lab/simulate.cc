@@ -57,17 +57,17 @@ Simulation Simulate(const Schedule& schedule, absl::Span<const TaskCost> costs, 
       }
     }
     const double longer = Waiting(workers, machine);
-    double step = std::numeric_limits<double>::infinity();
+    double interval = std::numeric_limits<double>::infinity();  // until the first running task ends
     for (const Running& worker : workers) {
-      if (worker.task) step = std::min(step, worker.left * worker.Stretch(longer));
+      if (worker.task) interval = std::min(interval, worker.left * worker.Stretch(longer));
     }
-    WEFT_CHECK(step < std::numeric_limits<double>::infinity());  // else the policy holds back all ready tasks
-    result.makespan += step;
+    WEFT_CHECK(interval < std::numeric_limits<double>::infinity());  // else the policy holds back all ready tasks
+    result.makespan += interval;
     for (size_t w = 0; w < workers.size(); ++w) {
       Running& worker = workers[w];
       if (!worker.task) continue;
-      result.busy += step;
-      worker.left -= step / worker.Stretch(longer);
+      result.busy += interval;
+      worker.left -= interval / worker.Stretch(longer);
       if (worker.left > 1e-12) continue;
       const uint32_t task = *worker.task;
       worker.task.reset();
