@@ -1,3 +1,5 @@
+// Longest paths over the kernel calls of a graph, forward and backward. Both passes rely on the serial order of the
+// calls.
 #include "weft/graph/call_times.h"
 
 #include <algorithm>
@@ -6,7 +8,7 @@
 
 namespace weft {
 
-CallTimes::CallTimes(const CompiledGraph& graph) : graph_(graph), makers_(graph.calls.size()) {
+CallTimes::CallTimes(const CompiledGraph& graph) : graph_(graph), producers_(graph.calls.size()) {
   constexpr uint32_t kNone = 0xffffffff;
   const Program& program = graph.program;
   std::vector<uint32_t> call_of(program.nodes.size(), kNone);
@@ -16,19 +18,21 @@ CallTimes::CallTimes(const CompiledGraph& graph) : graph_(graph), makers_(graph.
     seconds_.push_back(Seconds(*node.op, {node.attrs, inputs, outputs}) / graph.calls[s].tile_count);
     for (ValueId in : node.inputs) {
       const NodeId producer = program.value(graph.storage_roots[static_cast<size_t>(in)]).producer;
-      const uint32_t maker = call_of[static_cast<size_t>(producer)];
-      if (maker != kNone) makers_[s].push_back(maker);  // else an input, a parameter, a constant
+      const uint32_t producing_call = call_of[static_cast<size_t>(producer)];
+      if (producing_call != kNone)
+        producers_[s].push_back(producing_call);  // others read an input, a parameter or a constant
     }
     call_of[static_cast<size_t>(graph.calls[s].node)] = s;
   }
-  tails_ = seconds_;  // and then each adds itself to those that it waits for
+  tails_ = seconds_;  // from the last call on, each call raises the tails of its producers
   for (uint32_t s = static_cast<uint32_t>(tails_.size()); s-- > 0;) {
     data_path_ = std::max(data_path_, tails_[s]);
-    for (uint32_t maker : makers_[s]) tails_[maker] = std::max(tails_[maker], seconds_[maker] + tails_[s]);
+    for (uint32_t producing_call : producers_[s])
+      tails_[producing_call] = std::max(tails_[producing_call], seconds_[producing_call] + tails_[s]);
   }
 }
 
-double CallTimes::Begin(uint32_t call, const std::vector<double>& done) const { return Latest(makers_[call], done); }
+double CallTimes::Begin(uint32_t call, const std::vector<double>& done) const { return Latest(producers_[call], done); }
 
 double CallTimes::Latest(const std::vector<uint32_t>& calls, const std::vector<double>& done) {
   double latest = 0;

@@ -1,4 +1,5 @@
-// When the calls of a graph could run, by the cost model and with as many workers as there are tiles.
+// CallTimes: when each kernel call could run, by the cost model, if there were a worker for every tile. The memory plan
+// uses it to reuse bytes without delaying the longest path.
 #ifndef WEFT_GRAPH_CALL_TIMES_H_
 #define WEFT_GRAPH_CALL_TIMES_H_
 
@@ -9,37 +10,39 @@
 
 namespace weft {
 
-// A call overwrites bytes that others use: all of these come before any tile of it, but for those of its own group,
-// which come before it tile by tile.
+// A kernel call that overwrites bytes of other calls, its users. All tiles of the users run before any of its own
+// tiles, except users in its own group, which precede it tile by tile.
 struct Reuse {
   uint32_t call = 0;
-  uint32_t users = 0;  // Reuses::users
+  uint32_t users = 0;  // index into Reuses::users
 };
 struct Reuses {
-  std::vector<Reuse> reuses;                 // by call
-  std::vector<std::vector<uint32_t>> users;  // sets of calls, rising
+  std::vector<Reuse> reuses;                 // in rising order of their calls
+  std::vector<std::vector<uint32_t>> users;  // sets of kernel calls, each in rising order
 };
 
 class CallTimes {
  public:
-  explicit CallTimes(const CompiledGraph& graph);  // which must last
+  // `graph` must outlive this object.
+  explicit CallTimes(const CompiledGraph& graph);
 
-  // Seconds of a tile, and of the longest path of data from a call's beginning to the end of the run.
+  // Return the seconds of one tile of `call`, and of the longest path of data from its beginning to the end of the run.
   double seconds(uint32_t call) const { return seconds_[call]; }
   double tail(uint32_t call) const { return tails_[call]; }
-  double data_path() const { return data_path_; }  // seconds
-  // When those that make what a call reads are done, if calls before it are `done` by then.
+  // Returns the seconds of the longest path of data through the graph.
+  double data_path() const { return data_path_; }
+  // Returns the earliest begin of `call`: when the producers of its inputs are done. `done`: by call, when it is done.
   double Begin(uint32_t call, const std::vector<double>& done) const;
-  // Seconds of the longest path where calls wait for those whose bytes they take.
+  // Returns the seconds of the longest path if calls also wait for the users of the bytes that they overwrite.
   double Path(const Reuses& reuses) const;
 
-  // When all of the calls that are in `done` are.
+  // Returns when the last of `calls` is done. Calls that are not in `done` don't count.
   static double Latest(const std::vector<uint32_t>& calls, const std::vector<double>& done);
 
  private:
   const CompiledGraph& graph_;
-  std::vector<double> seconds_, tails_;        // by call
-  std::vector<std::vector<uint32_t>> makers_;  // by call: of what it reads
+  std::vector<double> seconds_, tails_;           // by call
+  std::vector<std::vector<uint32_t>> producers_;  // by call: of its inputs
   double data_path_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// How a run is told to stop: by another thread, or by the clock.
+// Cancellation and RunOptions: how a run of a graph is stopped, by another thread or at a deadline.
 //
 //   Cancellation stop;  // shared with the thread that may call stop.Cancel()
 //   runner.Run(feeds, {.cancellation = &stop, .deadline = absl::Now() + absl::Seconds(1)});
@@ -12,8 +12,8 @@
 
 namespace weft {
 
-// A flag that one thread raises and runs look at. It must outlive the runs that were given it. After a Reset() runs go
-// on as if it had never been raised, but those that have noticed it are stopped all the same.
+// A flag that one thread sets and runs poll. It must outlive the runs that use it. After Reset(), runs continue as if
+// it had never been set, except those that have already noticed it.
 class Cancellation {
  public:
   void Cancel() { cancelled_.store(true, std::memory_order_relaxed); }
@@ -24,8 +24,8 @@ class Cancellation {
   std::atomic<bool> cancelled_{false};
 };
 
-// A run that is stopped before its first write of state has changed no parameter; once it has begun to write, it is
-// finished. The Outputs of earlier runs are overwritten in either case.
+// A run stops only before its first write of state, so a stopped run has changed no parameter. Once it has begun to
+// write, it runs to its end. In both cases the Outputs of earlier runs are overwritten.
 struct RunOptions {
   const Cancellation* cancellation = nullptr;
   absl::Time deadline = absl::InfiniteFuture();

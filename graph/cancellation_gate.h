@@ -1,4 +1,5 @@
-// Whether the tasks of a run are still to be done, as its RunOptions say. They ask from many threads.
+// CancellationGate: decides for each task whether its run goes on, according to the run's RunOptions. Many threads ask
+// it at once. The first write of state that passes closes the question: from then on everything passes.
 #ifndef WEFT_GRAPH_CANCELLATION_GATE_H_
 #define WEFT_GRAPH_CANCELLATION_GATE_H_
 
@@ -11,28 +12,29 @@ namespace weft {
 
 class CancellationGate {
  public:
+  // Begins a run.
   void Open(const RunOptions& options) {
     options_ = options;
-    const bool closable = options.cancellation != nullptr || options.deadline != absl::InfiniteFuture();
-    state_.store(closable ? kClosable : kMustFinish, std::memory_order_relaxed);
+    const bool stoppable = options.cancellation != nullptr || options.deadline != absl::InfiniteFuture();
+    state_.store(stoppable ? kStoppable : kMustFinish, std::memory_order_relaxed);
   }
-  // Whether the next task may run; `writes`: it writes state.
+  // Reports whether the next task may run. `writes`: the task writes state.
   bool Passes(bool writes) {
     State state = state_.load(std::memory_order_acquire);
-    if (state == kClosable) {
+    if (state == kStoppable) {
       const State next = Next(writes);
-      if (next == kClosable || state_.compare_exchange_strong(state, next, std::memory_order_acq_rel)) state = next;
+      if (next == kStoppable || state_.compare_exchange_strong(state, next, std::memory_order_acq_rel)) state = next;
     }
-    return state == kClosable || state == kMustFinish;
+    return state == kStoppable || state == kMustFinish;
   }
-  // After the run: why it was stopped, or OK.
+  // Returns, after the run, why it was stopped, or OK.
   absl::Status status() const {
     switch (state_.load(std::memory_order_relaxed)) {
       case kCancelled:
         return absl::CancelledError("run: cancelled; no parameter was changed");
       case kLate:
         return absl::DeadlineExceededError("run: the deadline has passed; no parameter was changed");
-      case kClosable:
+      case kStoppable:
       case kMustFinish:
         break;
     }
@@ -40,12 +42,12 @@ class CancellationGate {
   }
 
  private:
-  enum State : int { kClosable, kMustFinish, kCancelled, kLate };
+  enum State : int { kStoppable, kMustFinish, kCancelled, kLate };
 
   State Next(bool writes) const {
     if (options_.cancellation != nullptr && options_.cancellation->cancelled()) return kCancelled;
     if (options_.deadline != absl::InfiniteFuture() && absl::Now() >= options_.deadline) return kLate;
-    return writes ? kMustFinish : kClosable;
+    return writes ? kMustFinish : kStoppable;
   }
 
   RunOptions options_;

@@ -1,4 +1,5 @@
-// The cost model: what a node takes on one core, roughly. It decides how finely work is cut and what runs first.
+// The cost model: a rough estimate of a node's time on one core. It decides how finely nodes are cut into tiles and
+// which ready task runs first.
 #ifndef WEFT_GRAPH_COST_H_
 #define WEFT_GRAPH_COST_H_
 
@@ -8,17 +9,17 @@
 
 namespace weft {
 
-// The same on every machine, so that tiles are.
+// These rates are constants, so that tiles, and with them the bits of sums, are the same on every machine.
 inline constexpr double kFlopsPerSecond = 1e11, kBytesPerSecond = 5e9;
-inline constexpr double kTaskSeconds = 0.2e-6;  // to start one
-// What a tile takes at least: long against what it costs to start one and against what a product packs first, short
-// against a step.
+inline constexpr double kTaskSeconds = 0.2e-6;  // to start a task
+// Default duration of a tile, in seconds: long enough to amortise starting a task and packing a product's operands,
+// short enough that a training step still has many tiles.
 inline constexpr double kTileSeconds = 150e-6;
 
+// Returns the estimated seconds of a node: the larger one of its arithmetic and its memory traffic.
 inline double Seconds(const OpDef& op, const OpArgs& args) {
   const Cost cost = CostOf(op, args);
-  const bool bf16 =
-      !args.inputs.empty() && args.inputs[0].dtype == kBF16;  // half as long, where there are products of it
+  const bool bf16 = !args.inputs.empty() && args.inputs[0].dtype == kBF16;  // CPUs multiply bf16 twice as fast
   return std::max(cost.flops / (bf16 ? 2 * kFlopsPerSecond : kFlopsPerSecond), cost.bytes / kBytesPerSecond);
 }
 

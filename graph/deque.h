@@ -1,7 +1,7 @@
-// A work-stealing deque: its owner pushes and pops at one end, thieves take from the other.
+// Deque: a lock-free work-stealing deque. Its owner pushes and pops at one end; other threads steal from the other end.
 //
-// Chase and Lev, "Dynamic circular work-stealing deque", SPAA 2005; without fences, which ThreadSanitizer doesn't
-// model: where order matters between the two ends, both are accessed sequentially consistently.
+// From Chase and Lev, "Dynamic circular work-stealing deque", SPAA 2005, but without fences, which ThreadSanitizer does
+// not model. Accesses whose order matters between the two ends are sequentially consistent instead.
 #ifndef WEFT_GRAPH_DEQUE_H_
 #define WEFT_GRAPH_DEQUE_H_
 
@@ -16,10 +16,10 @@ namespace weft {
 
 class Deque {
  public:
-  // Grows where more than `capacity` entries, rounded up to a power of two, are in it.
+  // `capacity`: initial capacity in entries, rounded up to a power of two. A full deque doubles its capacity.
   explicit Deque(size_t capacity) : first_size_(static_cast<int64_t>(std::bit_ceil(capacity))) { Grow(0, 0); }
 
-  // The owner's.
+  // Push and Pop: only the owner may call them. Pop takes the latest entry and returns false if there is none.
   void Push(uint64_t entry) {
     const int64_t end = end_.load(std::memory_order_relaxed), begin = begin_.load(std::memory_order_acquire);
     Ring* ring = ring_.load(std::memory_order_relaxed);
@@ -29,7 +29,7 @@ class Deque {
   }
   bool Pop(uint64_t* entry) {
     const int64_t end = end_.load(std::memory_order_relaxed) - 1;
-    if (begin_.load(std::memory_order_relaxed) > end) return false;  // empty: thieves only move it on
+    if (begin_.load(std::memory_order_relaxed) > end) return false;  // empty: thieves only increase begin_
     end_.store(end, std::memory_order_seq_cst);
     int64_t begin = begin_.load(std::memory_order_seq_cst);
     if (begin < end) {
@@ -37,7 +37,7 @@ class Deque {
       return true;
     }
     bool won = false;
-    if (begin == end) {  // the last one: a thief may want it too
+    if (begin == end) {  // the last entry: a thief may compete for it
       *entry = ring_.load(std::memory_order_relaxed)->at(end).load(std::memory_order_relaxed);
       won = begin_.compare_exchange_strong(begin, begin + 1, std::memory_order_seq_cst);
     }
@@ -45,7 +45,8 @@ class Deque {
     return won;
   }
 
-  // Anyone's. May fail though there is something, when another was quicker.
+  // Takes the oldest entry. Any thread may call it. Returns false if there is no entry, or if another thread was
+  // faster.
   bool Steal(uint64_t* entry) {
     int64_t begin = begin_.load(std::memory_order_seq_cst);
     if (begin >= end_.load(std::memory_order_seq_cst)) return false;
@@ -77,7 +78,7 @@ class Deque {
   alignas(64) std::atomic<int64_t> begin_{0};
   alignas(64) std::atomic<int64_t> end_{0};
   std::atomic<Ring*> ring_{nullptr};
-  std::vector<std::unique_ptr<Ring>> rings_;  // older ones stay: a thief may still read one
+  std::vector<std::unique_ptr<Ring>> rings_;  // the older ones stay, because a thief may still read from them
 };
 
 }  // namespace weft

@@ -1,4 +1,5 @@
-// Executors run the tasks of a schedule, each once, after all that it waits for. graph/policies/policies.h makes them.
+// Executor: runs each task of a schedule once, after all of its predecessors. graph/policies/policies.h makes
+// executors.
 //
 //   executor->Run([&](uint32_t task, int worker) { ... });
 #ifndef WEFT_GRAPH_EXECUTOR_H_
@@ -18,16 +19,17 @@ class Executor {
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  // Called with joins too, if they were added by the schedule's owner.
+  // Runs one task on one worker. The joins that whoever built the schedule added as tasks are passed, too.
   using Body = absl::FunctionRef<void(uint32_t task, int worker)>;
-  // Runs every task once. Workers are numbered 0 .. threads() - 1, and no two run at once under one number. One Run at
-  // a time.
+  // Runs every task once. Workers are numbered 0 .. threads() - 1; the body never runs twice at once with one number.
+  // No two calls of Run may overlap.
   virtual void Run(Body body) = 0;
 
   virtual int threads() const = 0;
-  virtual int workers_entered() const = 0;  // into the last run, with the caller
-  // What workers took from each other in the last run: tasks, or slices of what a task made ready. None where nobody
-  // steals.
+  // Returns how many workers took part in the last run, including the caller.
+  virtual int workers_entered() const = 0;
+  // Returns how often workers stole from each other in the last run: tasks, or slices of a task's successors. Returns
+  // nullopt if the executor does not steal.
   virtual std::optional<uint64_t> steals() const { return std::nullopt; }
 };
 

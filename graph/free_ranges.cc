@@ -1,3 +1,5 @@
+// Best-fit allocation with merging of free neighbours. `by_offset_` and `by_size_` hold the same free ranges; `done_`
+// covers the whole arena, whether free or not.
 #include "weft/graph/free_ranges.h"
 
 #include <algorithm>
@@ -8,36 +10,37 @@
 namespace weft {
 namespace {
 
-constexpr int kMaxLooks = 64;  // at ranges, for one that is done in time
+// Free ranges that one allocation examines: enough to find one in time, few enough that planning stays linear.
+constexpr int kMaxExamined = 64;
 
 }  // namespace
 
-size_t FreeRanges::Take(size_t bytes, double by, bool exact, size_t limit) {
+size_t FreeRanges::Allocate(size_t bytes, double deadline, bool exact, size_t limit) {
   struct Choice {
     size_t range, offset;
   };
-  std::optional<Choice> first;  // that is done first
-  double least = std::numeric_limits<double>::infinity();
-  int looks = 0;
-  for (auto it = by_size_.lower_bound({bytes, 0}); it != by_size_.end() && ++looks <= kMaxLooks; ++it) {
+  std::optional<Choice> earliest;
+  double earliest_done = std::numeric_limits<double>::infinity();
+  int examined = 0;
+  for (auto it = by_size_.lower_bound({bytes, 0}); it != by_size_.end() && ++examined <= kMaxExamined; ++it) {
     const auto [size, range] = *it;
-    if (exact && first && size > bytes) break;
-    for (const size_t offset : {range, range + size - bytes}) {  // at either end
+    if (exact && earliest && size > bytes) break;
+    for (const size_t offset : {range, range + size - bytes}) {  // at either end of the range
       const double done = Done(offset, bytes);
-      if (done <= by) return Use(range, offset, bytes);
-      if (done >= least) continue;
-      least = done;
-      first = {range, offset};
+      if (done <= deadline) return Carve(range, offset, bytes);
+      if (done >= earliest_done) continue;
+      earliest_done = done;
+      earliest = {range, offset};
     }
   }
-  const bool grow_for_time = first && end_ + bytes <= limit;
-  return first && !grow_for_time ? Use(first->range, first->offset, bytes) : Grow(bytes, grow_for_time);
+  const bool grow_to_avoid_waiting = earliest && end_ + bytes <= limit;
+  if (earliest && !grow_to_avoid_waiting) return Carve(earliest->range, earliest->offset, bytes);
+  return Grow(bytes, grow_to_avoid_waiting);
 }
 
-// From a free range at the end on, if there is one and nobody is to wait for it.
-size_t FreeRanges::Grow(size_t bytes, bool for_time) {
+size_t FreeRanges::Grow(size_t bytes, bool fresh) {
   size_t begin = end_;
-  if (!for_time && !by_offset_.empty()) {
+  if (!fresh && !by_offset_.empty()) {
     const auto last = std::prev(by_offset_.end());
     if (last->first + last->second == end_) {
       begin = last->first;
@@ -48,7 +51,7 @@ size_t FreeRanges::Grow(size_t bytes, bool for_time) {
   return begin;
 }
 
-size_t FreeRanges::Use(size_t range, size_t offset, size_t bytes) {
+size_t FreeRanges::Carve(size_t range, size_t offset, size_t bytes) {
   const auto it = by_offset_.find(range);
   const size_t end = range + it->second;
   Remove(it);
@@ -57,7 +60,7 @@ size_t FreeRanges::Use(size_t range, size_t offset, size_t bytes) {
   return offset;
 }
 
-void FreeRanges::Give(size_t offset, size_t bytes, double done) {
+void FreeRanges::Release(size_t offset, size_t bytes, double done) {
   const size_t end = offset + bytes;
   const auto after = done_.upper_bound(end);
   const double beyond = after == done_.begin() ? 0 : std::prev(after)->second;

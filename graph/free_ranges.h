@@ -1,4 +1,10 @@
-// The free ranges of an arena that grows, and when those that used them last are done.
+// FreeRanges: allocates byte ranges of an arena that grows. It also knows when the last users of each byte are done, so
+// that an allocation can prefer bytes that nobody has to wait for.
+//
+//   FreeRanges free;
+//   const size_t offset = free.Allocate(4096, /*deadline=*/2e-3, /*exact=*/false, /*limit=*/0);
+//   free.Release(offset, 4096, /*done=*/3e-3);
+//   free.end();  // bytes of the arena
 #ifndef WEFT_GRAPH_FREE_RANGES_H_
 #define WEFT_GRAPH_FREE_RANGES_H_
 
@@ -11,28 +17,31 @@ namespace weft {
 
 class FreeRanges {
  public:
-  // The offset of so many bytes: in the smallest free range whose last users are done by then; if there is none, where
-  // the arena grows, as long as it stays within `limit`; else where the last users are done first. `exact`: larger
-  // ranges only if none has this very size.
-  size_t Take(size_t bytes, double by, bool exact, size_t limit);
-  // Whoever used the range is done by `done`.
-  void Give(size_t offset, size_t bytes, double done);
-  // When all that ever used the range are done.
+  // Allocates `bytes` and returns their offset. Prefers the smallest free range whose users finish by `deadline`
+  // (seconds); otherwise grows the arena up to `limit` bytes; otherwise takes the range whose users finish first. The
+  // arena also grows if no free range is large enough. `exact`: if ranges of exactly `bytes` are free, considers only
+  // those.
+  size_t Allocate(size_t bytes, double deadline, bool exact, size_t limit);
+  // Frees a range whose users finish at `done` (seconds).
+  void Release(size_t offset, size_t bytes, double done);
+  // Returns the time at which all past users of the range are done.
   double Done(size_t offset, size_t bytes) const;
 
-  size_t end() const { return end_; }  // of the arena
+  size_t end() const { return end_; }  // bytes of the arena
 
  private:
   using Ranges = std::map<size_t, size_t>;  // by offset: bytes
 
   void Insert(size_t offset, size_t bytes);
   void Remove(Ranges::iterator it);
-  size_t Use(size_t free_offset, size_t offset, size_t bytes);
-  size_t Grow(size_t bytes, bool for_time);
+  // Takes [offset, offset + bytes) out of the free range that begins at `range`.
+  size_t Carve(size_t range, size_t offset, size_t bytes);
+  // Extends the arena. If `fresh`, all of the bytes are new ones; otherwise a free range at the end is used as well.
+  size_t Grow(size_t bytes, bool fresh);
 
   Ranges by_offset_;
-  std::set<std::pair<size_t, size_t>> by_size_;
-  std::map<size_t, double> done_;  // from an offset to the next one
+  std::set<std::pair<size_t, size_t>> by_size_;  // (bytes, offset)
+  std::map<size_t, double> done_;                // by offset: when the users of the bytes up to the next key are done
   size_t end_ = 0;
 };
 

@@ -13,33 +13,33 @@ constexpr double kAnyTime = std::numeric_limits<double>::infinity();
 
 TEST(FreeRangesTest, TakesTheSmallestThatIsDoneInTime) {
   FreeRanges free;
-  EXPECT_EQ(free.Take(100, 0, false, 0), 0u);
-  EXPECT_EQ(free.Take(10, 0, false, 0), 100u);
-  EXPECT_EQ(free.Take(50, 0, false, 0), 110u);
-  EXPECT_EQ(free.Take(10, 0, false, 0), 160u);
-  free.Give(0, 100, 1);
-  free.Give(110, 50, 5);
-  EXPECT_EQ(free.Take(40, kAnyTime, false, 0), 110u);  // the smallest
-  free.Give(110, 40, 6);
-  EXPECT_EQ(free.Take(40, 2, false, 0), 0u);  // the one that is done
+  EXPECT_EQ(free.Allocate(100, 0, false, 0), 0u);
+  EXPECT_EQ(free.Allocate(10, 0, false, 0), 100u);
+  EXPECT_EQ(free.Allocate(50, 0, false, 0), 110u);
+  EXPECT_EQ(free.Allocate(10, 0, false, 0), 160u);
+  free.Release(0, 100, 1);
+  free.Release(110, 50, 5);
+  EXPECT_EQ(free.Allocate(40, kAnyTime, false, 0), 110u);  // the smallest
+  free.Release(110, 40, 6);
+  EXPECT_EQ(free.Allocate(40, 2, false, 0), 0u);  // the one that is done
   EXPECT_EQ(free.Done(0, 40), 1);
-  EXPECT_EQ(free.Take(60, 0.5, false, 0), 40u);      // none is done by then: the first that will be
-  EXPECT_EQ(free.Take(50, 0.5, false, 1000), 170u);  // or a longer arena
-  EXPECT_EQ(free.Take(50, 0.5, false, 0), 110u);
+  EXPECT_EQ(free.Allocate(60, 0.5, false, 0), 40u);  // no users are done by then: the range whose users are done first
+  EXPECT_EQ(free.Allocate(50, 0.5, false, 1000), 170u);  // or a longer arena
+  EXPECT_EQ(free.Allocate(50, 0.5, false, 0), 110u);
   EXPECT_EQ(free.Done(110, 50), 6);
   EXPECT_EQ(free.end(), 220u);
 }
 
 TEST(FreeRangesTest, LeavesLargerRangesAloneWhereOneHasTheVerySize) {
   FreeRanges free;
-  free.Take(100, 0, false, 0);
-  free.Take(10, 0, false, 0);
-  free.Take(40, 0, false, 0);
-  free.Take(10, 0, false, 0);
-  free.Give(0, 100, 1);
-  free.Give(110, 40, 5);
-  EXPECT_EQ(free.Take(40, 2, true, 0), 110u);
-  EXPECT_EQ(free.Take(40, 2, true, 0), 0u);
+  free.Allocate(100, 0, false, 0);
+  free.Allocate(10, 0, false, 0);
+  free.Allocate(40, 0, false, 0);
+  free.Allocate(10, 0, false, 0);
+  free.Release(0, 100, 1);
+  free.Release(110, 40, 5);
+  EXPECT_EQ(free.Allocate(40, 2, true, 0), 110u);
+  EXPECT_EQ(free.Allocate(40, 2, true, 0), 0u);
 }
 
 TEST(FreeRangesTest, WhatIsTakenNeverOverlapsAndNeighboursMerge) {
@@ -52,12 +52,13 @@ TEST(FreeRangesTest, WhatIsTakenNeverOverlapsAndNeighboursMerge) {
       auto it = taken.begin();
       std::advance(it, random() % taken.size());
       for (size_t b = it->first; b < it->first + it->second; ++b) done[b] = i;
-      free.Give(it->first, it->second, i);
+      free.Release(it->first, it->second, i);
       taken.erase(it);
       continue;
     }
     const size_t bytes = 1 + random() % 30;
-    const size_t offset = free.Take(bytes, i - static_cast<double>(random() % 40), random() % 2 == 0, random() % 500);
+    const size_t offset =
+        free.Allocate(bytes, i - static_cast<double>(random() % 40), random() % 2 == 0, random() % 500);
     const auto next = taken.lower_bound(offset);
     ASSERT_TRUE(next == taken.end() || offset + bytes <= next->first);
     ASSERT_TRUE(next == taken.begin() || std::prev(next)->first + std::prev(next)->second <= offset);
@@ -67,8 +68,8 @@ TEST(FreeRangesTest, WhatIsTakenNeverOverlapsAndNeighboursMerge) {
     ASSERT_EQ(free.Done(offset, bytes), latest);
     taken[offset] = bytes;
   }
-  for (const auto& [offset, bytes] : taken) free.Give(offset, bytes, 0);
-  EXPECT_EQ(free.Take(free.end(), kAnyTime, false, 0), 0u);
+  for (const auto& [offset, bytes] : taken) free.Release(offset, bytes, 0);
+  EXPECT_EQ(free.Allocate(free.end(), kAnyTime, false, 0), 0u);
   EXPECT_LT(free.end(), 1500u);
 }
 

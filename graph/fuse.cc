@@ -1,3 +1,6 @@
+// The fuser goes through the nodes in program order and puts each into a group: the latest group that produces one of
+// its inputs, a group of small updates, or a new group. A node that joins may take the group's tiles, or, if its own
+// tiles are fixed, give them to the group. In the end the groups are written out one after the other as kernel calls.
 #include "weft/graph/fuse.h"
 
 #include <algorithm>
@@ -11,34 +14,35 @@ namespace weft {
 namespace {
 
 constexpr uint32_t kNone = 0xffffffff;
-constexpr double kMaxTaskSeconds = 300e-6;  // longer ones would leave other workers waiting
-constexpr double kMaxGrowth = 1.5;          // of the time of a product whose tiles take longer anyway
-constexpr double kSmallSeconds = 20e-6;     // a task that others can wait for
-constexpr double kCallSeconds = 0.1e-6;     // to call a kernel
-constexpr size_t kRecent = 16;              // groups: what is made much earlier than it was to be lives longer
-constexpr uint32_t kMaxMoved = 16;          // members whose tiles are tried again for one op
+constexpr double kMaxTaskSeconds = 300e-6;  // longer tasks would leave other workers waiting
+// If an op with fixed tiles takes longer than that anyway, its group may take this many times as long.
+constexpr double kMaxGrowth = 1.5;
+constexpr double kSmallSeconds = 20e-6;  // a task so short may grow although other groups wait for it
+constexpr double kCallSeconds = 0.1e-6;  // overhead of calling a kernel
+constexpr size_t kMaxGroupsBack = 16;    // nodes join only the latest groups: hoisting further lengthens lifetimes
+constexpr uint32_t kMaxRetiled = 16;  // members of a group that may take the tiles of another op; bounds compile time
 
-struct Member {  // a call
+struct Member {  // a node that becomes a kernel call
   NodeId node = kNoNode;
   KernelFunction kernel = nullptr;
   std::vector<Rect> tiles;
-  int64_t rows = 0, cols = 0;  // that they cut
+  int64_t rows = 0, cols = 0;  // of the domain that the tiles cut
   double seconds = 0;          // of all tiles
   uint32_t group = kNone;
-  uint32_t next = kNone;  // in its group
+  uint32_t next = kNone;  // the next member of its group
 };
 
-struct GroupBuilder {  // a group
-  uint32_t first = kNone, last = kNone, count = 0;
+struct GroupBuilder {
+  uint32_t first = kNone, last = kNone, count = 0;  // members
   uint32_t tile_count = 0;
-  bool writes = true;        // there are only writes, of one tile
+  bool writes = true;        // all members are writes of one tile
   double seconds = 0;        // of all tiles
-  double fixed_seconds = 0;  // of the longest op that has prepared for its tiles; 0: none has
-  uint32_t readers = 0;      // outside it, of each of its values
+  double fixed_seconds = 0;  // of the longest member with fixed tiles; 0 if there is none
+  uint32_t readers = 0;      // reads of its values by nodes outside, counted once for each node and value
 };
 
-// The same rectangles of another domain. False where there is nothing like them.
-bool Derive(const Member& from, int64_t rows, int64_t cols, std::vector<Rect>* tiles) {
+// Translates the tiles of `from` to another domain of as many rows. Returns false if the columns don't allow that.
+bool TranslateTiles(const Member& from, int64_t rows, int64_t cols, std::vector<Rect>* tiles) {
   if (from.rows != rows) return false;
   *tiles = from.tiles;
   if (from.cols == cols) return true;
@@ -49,7 +53,8 @@ bool Derive(const Member& from, int64_t rows, int64_t cols, std::vector<Rect>* t
   return true;
 }
 
-bool Allows(const OpDef& op, const OpArgs& args, absl::Span<const Rect> tiles) {
+// Reports whether the op may be cut into these tiles.
+bool MayCut(const OpDef& op, const OpArgs& args, absl::Span<const Rect> tiles) {
   if (tiles.size() == 1) return true;
   if (op.cut == Cut::kNone) return false;
   const Shape& domain = DomainShape(op, args);
@@ -113,7 +118,7 @@ class Fuser {
   const Node& node(uint32_t member) const { return program_.node(members_[member].node); }
   ValueId Root(ValueId id) const { return graph_.storage_roots[static_cast<size_t>(id)]; }
 
-  // Once for each value, whatever views it is read through.
+  // Calls `function` once for each value that the node reads, even if it reads several views of the value.
   template <class Function>
   void ForEachRead(const Node& node, Function function) const {
     ++round_;
@@ -122,34 +127,38 @@ class Fuser {
       if (std::exchange(seen_[static_cast<size_t>(value)], round_) != round_) function(value);
     }
   }
-  // Who makes a value: kNone for sources.
-  uint32_t Maker(ValueId value) const { return member_of_[static_cast<size_t>(program_.value(Root(value)).producer)]; }
-  uint32_t GroupOf(ValueId value) const {
-    const uint32_t maker = Maker(value);
-    return maker == kNone ? kNone : members_[maker].group;
+  // Returns the member that produces a value, or kNone for inputs, parameters and constants.
+  uint32_t Producer(ValueId value) const {
+    return member_of_[static_cast<size_t>(program_.value(Root(value)).producer)];
   }
+  uint32_t GroupOf(ValueId value) const {
+    const uint32_t producer = Producer(value);
+    return producer == kNone ? kNone : members_[producer].group;
+  }
+  // Returns how many values of `group` the node reads.
   uint32_t ReadsOf(const Node& node, uint32_t group) const {
     uint32_t reads = 0;
     ForEachRead(node, [&](ValueId value) { reads += GroupOf(value) == group; });
     return reads;
   }
 
-  // The group that a member joins, or the number of a new one.
+  // Returns the group that a member joins, or the number of a new group.
   uint32_t GroupFor(uint32_t m) {
-    const uint32_t made = static_cast<uint32_t>(groups_.size());
-    if (!fuse_) return made;
+    const uint32_t new_group = static_cast<uint32_t>(groups_.size());
+    if (!fuse_) return new_group;
     uint32_t latest = kNone;
     for (ValueId in : node(m).inputs) {
       const uint32_t group = GroupOf(in);
       if (group != kNone && (latest == kNone || group > latest)) latest = group;
     }
     if (latest != kNone && Joins(m, latest)) return latest;
-    return JoinsBatch(m, latest) ? batch_ : made;
+    return JoinsBatch(m, latest) ? batch_ : new_group;
   }
 
+  // Reports whether member `m` joins group `g`. The tiles of either may be replaced by the other's.
   bool Joins(uint32_t m, uint32_t g) {
     const Node& n = node(m);
-    if (n.op->writes > 0 ? !WritesAfterReaders(n, g) : groups_.size() - g > kRecent && !Shrinks(program_, n))
+    if (n.op->writes > 0 ? !WritesAfterReaders(n, g) : groups_.size() - g > kMaxGroupsBack && !Shrinks(program_, n))
       return false;
     const GroupBuilder& group = groups_[g];
     Member& member = members_[m];
@@ -160,7 +169,7 @@ class Fuser {
     };
     if (group.tile_count == 1 && tiles == 1) {
       if (ReadsOf(n, g) == group.readers) return short_enough(1);
-      return n.op->writes == 0 && seconds <= kSmallSeconds;  // others wait for it, too
+      return n.op->writes == 0 && seconds <= kSmallSeconds;  // other groups wait for this one, too
     }
     if (group.tile_count > 1 && short_enough(group.tile_count) &&
         ((n.op->prepare == nullptr && TakesTilesOf(m, g)) || (tiles == group.tile_count && Follows(m, g)))) {
@@ -169,7 +178,8 @@ class Fuser {
     return n.op->prepare != nullptr && tiles >= group.tile_count && short_enough(tiles) && GivesTilesTo(m, g);
   }
 
-  // Many small updates are one task: a write of one tile joins the latest group of such.
+  // Reports whether member `m`, a write of one tile, joins the latest group of such writes. So many small updates
+  // become one task. `latest`: the latest group that the member reads from.
   bool JoinsBatch(uint32_t m, uint32_t latest) const {
     const Node& n = node(m);
     if (n.op->writes == 0 || members_[m].tiles.size() > 1 || batch_ == kNone || !groups_[batch_].writes) return false;
@@ -177,56 +187,60 @@ class Fuser {
     return groups_[batch_].seconds + members_[m].seconds <= kSmallSeconds && WritesAfterReaders(n, batch_);
   }
 
-  // Whether all that read what a node overwrites are in groups before `g`.
+  // Reports whether all readers of the states that a node overwrites are in groups before `g`.
   bool WritesAfterReaders(const Node& n, uint32_t g) const {
     return std::all_of(n.inputs.begin(), n.inputs.begin() + n.op->writes,
                        [&](ValueId state) { return last_reader_[static_cast<size_t>(Root(state))] <= g; });
   }
 
-  // Whether what a member's tiles read of the group, the same tiles of the group made.
+  // Reports whether each tile of member `m` reads of group `g` only what the same tile of the group wrote.
   bool Follows(uint32_t m, uint32_t g) const {
     const Node& n = node(m);
     for (size_t k = 0; k < n.inputs.size(); ++k) {
       if (GroupOf(n.inputs[k]) != g) continue;
-      const Member& maker = members_[Maker(n.inputs[k])];
-      const Node& made_by = program_.node(maker.node);
-      const uint32_t output = static_cast<uint32_t>(Root(n.inputs[k])) - static_cast<uint32_t>(made_by.first_output);
-      const OperandTiles written = {made_by, made_by.inputs.size() + output, maker.tiles};
+      const Member& producer = members_[Producer(n.inputs[k])];
+      const Node& producing_node = program_.node(producer.node);
+      const uint32_t output =
+          static_cast<uint32_t>(Root(n.inputs[k])) - static_cast<uint32_t>(producing_node.first_output);
+      const OperandTiles written = {producing_node, producing_node.inputs.size() + output, producer.tiles};
       if (!TileByTile(program_, {n, k, members_[m].tiles}, written)) return false;
     }
     return true;
   }
 
-  bool Allowed(uint32_t m) const {
+  // Reports whether a member's op may be cut into the member's tiles.
+  bool HasValidTiles(uint32_t m) const {
     const Node& n = node(m);
     const Types inputs = program_.InputTypes(n), outputs = program_.OutputTypes(n);
-    return Allows(*n.op, {n.attrs, inputs, outputs}, members_[m].tiles);
+    return MayCut(*n.op, {n.attrs, inputs, outputs}, members_[m].tiles);
   }
 
+  // Gives member `m` the tiles of group `g` and returns true, if its op allows that.
   bool TakesTilesOf(uint32_t m, uint32_t g) {
     Member& member = members_[m];
     std::vector<Rect> tiles;
     for (ValueId in : node(m).inputs) {
-      if (GroupOf(in) != g || !Derive(members_[Maker(in)], member.rows, member.cols, &tiles)) continue;
+      if (GroupOf(in) != g || !TranslateTiles(members_[Producer(in)], member.rows, member.cols, &tiles)) continue;
       std::swap(member.tiles, tiles);
-      if (Allowed(m) && Follows(m, g)) return true;
+      if (HasValidTiles(m) && Follows(m, g)) return true;
       std::swap(member.tiles, tiles);
     }
     return false;
   }
 
-  // The members of a group take the tiles of an op that prepares for its own, if all may.
+  // Gives all members of group `g` the tiles of `m`, whose tiles are fixed, and returns true if their ops allow that.
+  // Otherwise restores the members' tiles.
   bool GivesTilesTo(uint32_t m, uint32_t g) {
     GroupBuilder& group = groups_[g];
-    if (group.fixed_seconds > 0 || group.count > kMaxMoved) return false;
+    if (group.fixed_seconds > 0 || group.count > kMaxRetiled) return false;
     std::vector<std::vector<Rect>> before;
     bool all = true;
     for (uint32_t i = group.first; i != kNone && all; i = members_[i].next) {
       std::vector<Rect> tiles;
-      all = Derive(members_[m], members_[i].rows, members_[i].cols, &tiles);
+      all = TranslateTiles(members_[m], members_[i].rows, members_[i].cols, &tiles);
       if (!all) break;
       before.push_back(std::exchange(members_[i].tiles, std::move(tiles)));
-      all = Allowed(i) && Follows(i, g);
+      all = HasValidTiles(i) && Follows(i, g);
     }
     if (all && Follows(m, g)) {
       group.tile_count = static_cast<uint32_t>(members_[m].tiles.size());
@@ -240,6 +254,7 @@ class Fuser {
     return false;
   }
 
+  // Puts member `m` into group `g`, which may be a new one.
   void Add(uint32_t m, uint32_t g) {
     Member& member = members_[m];
     const Node& n = node(m);
@@ -268,9 +283,9 @@ class Fuser {
   CompiledGraph& graph_;
   const Program& program_;
   std::vector<uint32_t> member_of_;     // by node
-  std::vector<uint32_t> readers_;       // by value: how many nodes read it
-  std::vector<uint32_t> last_reader_;   // by value: the number after the last group so far that reads it
-  mutable std::vector<uint64_t> seen_;  // by value: the last round of ForEachRead that met it
+  std::vector<uint32_t> readers_;       // by value: the number of nodes that read it
+  std::vector<uint32_t> last_reader_;   // by value: 1 + the last group so far that reads it; 0: none
+  mutable std::vector<uint64_t> seen_;  // by value: the last round of ForEachRead in which it was read
   mutable uint64_t round_ = 0;
   std::vector<Member> members_;  // in program order
   std::vector<GroupBuilder> groups_;

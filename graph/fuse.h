@@ -1,8 +1,9 @@
-// Fusion: which nodes run, in which tiles, and which of them run together, tile by tile.
+// Fusion: decides which nodes run, cuts them into tiles, and groups nodes that run together tile by tile.
 //
-// A node joins the latest group that makes one of its inputs, if what each of its tiles reads of the group lies inside
-// what the same tile wrote; so an order stays an order, and a task of the group finds its values in cache. Ops that
-// prepare for their tiles keep their own, which their bits depend on; all others take those of the group.
+// A node joins the latest group that produces one of its inputs, if each of its tiles reads only what the same tile of
+// the group wrote. The groups stay in a serial order, and each task finds its values in cache. Ops that prepare for
+// their tiles (OpDef::prepare) keep their own tiles, because their bits depend on them. All other ops take the group's
+// tiles.
 #ifndef WEFT_GRAPH_FUSE_H_
 #define WEFT_GRAPH_FUSE_H_
 
@@ -10,8 +11,8 @@
 
 namespace weft {
 
-// Fills in storage roots, calls, tiles and groups of a graph whose program is there. Tiles take about `tile_seconds`,
-// above 0; unless `fuse`, every call is a group.
+// Fills in storage roots, calls, tiles and groups of `graph`, which has its program. `tile_seconds`: the wanted
+// duration of a tile, above 0. If `fuse` is false, every kernel call is a group of its own.
 void MakeKernelCalls(double tile_seconds, bool fuse, CompiledGraph* graph);
 
 }  // namespace weft

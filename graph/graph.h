@@ -1,4 +1,8 @@
-// A compiled graph: immutable, cheap to copy, shared freely between threads.
+// Graph: a compiled program, ready to run. It is immutable and cheap to copy, and threads may share it. Compile
+// (graph/compile.h) makes graphs; a Runner (graph/runner.h) runs them.
+//
+// A node that runs is a kernel call, cut into tiles. Neighbouring calls form groups. The tasks of a group are its
+// tiles; the schedule says which task waits for which.
 #ifndef WEFT_GRAPH_GRAPH_H_
 #define WEFT_GRAPH_GRAPH_H_
 
@@ -14,16 +18,16 @@
 
 namespace weft {
 
-// Where a value's bytes are while the graph runs.
+// The location of a value's bytes while the graph runs.
 struct Place {
   enum class Kind : uint8_t { kArena, kInput, kParameter, kConstant };
 
   Kind kind = Kind::kArena;
-  uint32_t index = 0;  // into the program's inputs, parameters or constants
-  size_t offset = 0;   // bytes from the start of the runner's arena
+  uint32_t index = 0;  // of the input, parameter or constant in the program's list
+  size_t offset = 0;   // kArena: bytes from the start of the runner's arena
 };
 
-// One node as it runs: its tiles are consecutive.
+// A node that runs. Its tiles are consecutive in CompiledGraph::tiles.
 struct KernelCall {
   NodeId node = kNoNode;
   KernelFunction kernel = nullptr;
@@ -32,8 +36,8 @@ struct KernelCall {
   uint32_t first_tile = 0, tile_count = 0;
 };
 
-// Consecutive calls with one number of tiles. Tile i of each of them, one after the other, is one task, so that they
-// find each other's values in cache. The tasks of a group are consecutive.
+// Consecutive kernel calls with the same number of tiles. A task runs tile i of each call, one after the other, so that
+// a call finds the values of the call before it in cache. The tasks of a group are consecutive.
 struct Group {
   uint32_t first_call = 0, call_count = 0;
   uint32_t tile_count = 0;
@@ -42,7 +46,7 @@ struct Group {
   uint32_t end_call() const { return first_call + call_count; }
 };
 
-// One tile of each call of a group, or a join: a task that only waits.
+// One tile of each call of a group; or a join, which only waits.
 struct Task {
   static constexpr uint32_t kJoin = 0xffffffff;
 
@@ -50,34 +54,34 @@ struct Task {
   uint32_t tile = 0;  // of each call
 };
 
-// Bytes of the values between inputs, parameters and outputs.
+// Bytes of the values between inputs, parameters and outputs. All figures are in bytes, except `recomputed`.
 struct MemoryFigures {
-  size_t naive = 0;        // a place of its own for every value
+  size_t naive = 0;        // if every value had a place of its own
   size_t planned = 0;      // the arena
-  size_t lower_bound = 0;  // the most bytes live at once, in the order of the calls
-  size_t budget = 0;       // what was asked for; 0: no limit
-  double recomputed = 0;   // the part of a run's time, by the cost model, in which values are computed again
+  size_t lower_bound = 0;  // the largest number of live bytes, in the order of the calls
+  size_t budget = 0;       // CompileOptions::memory_budget; 0: no limit
+  double recomputed = 0;   // fraction of a run's time, by the cost model, that recomputes values
 };
 
-// What the compiler says of a pattern that it knows (`weft graph --explain`).
+// Whether the compiler raised a pattern that it recognised (`weft graph --explain`).
 struct Explanation {
   std::string scope, pattern;
-  std::string declined;  // why it was left as it was; empty where it was raised
+  std::string declined;  // why the pattern was not raised; empty if it was
 };
 
 struct CompiledGraph {
   Program program;                     // after all passes
-  std::vector<ValueId> storage_roots;  // by value: whose bytes it uses (graph/storage.h)
-  std::vector<KernelCall> calls;       // in a serial order; views, sources and groups of updates have none
+  std::vector<ValueId> storage_roots;  // by value (graph/storage.h)
+  std::vector<KernelCall> calls;       // in a serial order; views, sources and update groups have none
   std::vector<Group> groups;
-  std::vector<Rect> tiles;  // of all calls, by call
+  std::vector<Rect> tiles;  // of all calls, in their order
   std::vector<Task> tasks;
   Schedule schedule;                                 // of the tasks
   std::vector<Place> places;                         // one per value
   std::vector<std::pair<ValueId, ValueId>> fetches;  // (value of the tape, value of the program)
   uint64_t tape_id = 0;
-  bool updates = false;        // whether a run changes parameters other than caches
-  size_t workspace_bytes = 0;  // the largest of all calls, for each worker
+  bool updates = false;        // whether a run writes parameters other than caches
+  size_t workspace_bytes = 0;  // of each worker: the largest that any call needs
   MemoryFigures memory;
   std::vector<Explanation> explanations;
 

@@ -1,3 +1,6 @@
+// Plans the arena: goes through the kernel calls in serial order, allocates a storage for each output, and frees it
+// after the last use. An op may overwrite an input that nothing else needs. The smallest plan wins, unless its reuse of
+// bytes makes the longest path much longer; then plans are tried in which nobody waits for bytes.
 #include "weft/graph/memory_plan.h"
 
 #include <algorithm>
@@ -17,25 +20,27 @@ namespace {
 
 constexpr uint32_t kNone = 0xffffffff, kForever = 0xfffffffe;
 
-// Bytes that one value, its views and the values that overwrote it in place use, one after the other.
+// A range of the arena that one value, its views and the values that overwrite it in place use, one after the other.
 struct Storage {
   size_t bytes = 0, offset = 0;
-  uint32_t first_use = 0, last_use = 0;  // calls; of a group of several tiles, its first and its last
-  uint32_t maker = 0;                    // the call that made what is there now
-  std::vector<uint32_t> readers;         // the calls that read it
-  uint32_t users = kNone;                // the set of both, once it was asked for
+  uint32_t first_use = 0, last_use = 0;  // calls; for a group of several tiles, its first and last call
+  uint32_t maker = 0;                    // the call that wrote its present value
+  std::vector<uint32_t> readers;         // the calls that read its present value
+  uint32_t users = kNone;                // index of the set of maker and readers, once it is needed
 };
 
-constexpr double kWaste = 1.05;    // of the most bytes live: where the arena is larger, it is arranged again
-constexpr double kLonger = 1.05;   // times the longest path of data: what reuse may make of it without a second look
-constexpr double kShorter = 0.9;   // of the longest path: what a plan in time has to bring
-constexpr double kMaxWaste = 1.2;  // of the most bytes live: what such a plan may take
-constexpr size_t kMaxBySize = 1 << 12;  // storages: the time goes with their square
+// Arenas that exceed the largest number of live bytes by more than this factor are arranged again, by size.
+constexpr double kMaxWaste = 1.05;
+// If reuse of bytes makes the longest path longer than this times the longest path of data, plans in time are tried.
+constexpr double kMaxStretch = 1.05;
+// A plan in time must shorten the longest path to this fraction, and may take this many times the most live bytes.
+constexpr double kMaxPathInTime = 0.9, kMaxWasteInTime = 1.2;
+constexpr size_t kMaxArranged = 1 << 12;  // storages; arranging them by size takes time in their square
 
 enum class Fit {
-  kSmallest,     // the smallest free range
-  kInTime,       // the smallest whose users are done before the longest path has to wait
-  kExactInTime,  // the same, of those of the very size if there are any
+  kSmallest,     // takes the smallest free range
+  kInTime,       // takes the smallest one whose users are done before the longest path has to wait
+  kExactInTime,  // the same, but of ranges of exactly this size if there are any
 };
 
 struct Plan {
@@ -48,7 +53,7 @@ class Planner {
  public:
   Planner(const CompiledGraph& graph, absl::Span<const ValueId> kept)
       : Planner(graph, kept, Fit::kSmallest, nullptr, 0) {}
-  // The times are for fits in time; for these the arena grows up to `limit` so that nobody waits.
+  // `times` is null for kSmallest. For the other fits, the arena grows up to `limit` bytes before a call has to wait.
   Planner(const CompiledGraph& graph, absl::Span<const ValueId> kept, Fit fit, const CallTimes* times, size_t limit)
       : graph_(graph), program_(graph.program), fit_(fit), times_(times), limit_(limit) {
     storage_of_.assign(program_.values.size(), kNone);
@@ -77,7 +82,7 @@ class Planner {
     }
     plan_.memory.planned = free_.end();
     if (fit_ == Fit::kSmallest &&
-        static_cast<double>(free_.end()) > kWaste * static_cast<double>(plan_.memory.lower_bound)) {
+        static_cast<double>(free_.end()) > kMaxWaste * static_cast<double>(plan_.memory.lower_bound)) {
       ArrangeBySize();
     }
     for (uint32_t s = 0; s < storages_.size(); ++s) Occupy(s);
@@ -95,7 +100,8 @@ class Planner {
   const Node& node(uint32_t call) const { return program_.node(graph_.calls[call].node); }
   size_t Root(ValueId id) const { return static_cast<size_t>(graph_.storage_roots[static_cast<size_t>(id)]); }
   const Group& group(uint32_t call) const { return graph_.groups[graph_.calls[call].group]; }
-  // Within a group, one tile may be at its last call while another is at its first; a task's own calls are in order.
+  // Return the first and the last call during which bytes of `call` are in use. Within a group of several tiles, one
+  // tile may be at the last call while another is at the first.
   uint32_t Begin(uint32_t call) const { return group(call).tile_count == 1 ? call : group(call).first_call; }
   uint32_t End(uint32_t call) const { return group(call).tile_count == 1 ? call : group(call).end_call() - 1; }
 
@@ -110,15 +116,17 @@ class Planner {
     }
   }
 
+  // Delays the begin of the current call until `calls` are done.
   void WaitFor(const std::vector<uint32_t>& calls) { begin_ = std::max(begin_, CallTimes::Latest(calls, done_)); }
-  // When the call that is being placed can begin without making the longest path longer, or as soon as it could.
+  // Returns the latest time at which the current call may begin without making the longest path longer, but not before
+  // it can begin.
   double Deadline(uint32_t call) const {
     if (times_ == nullptr) return std::numeric_limits<double>::infinity();
     return std::max(begin_, times_->data_path() - times_->tail(call));
   }
 
-  size_t Take(uint32_t call, size_t bytes) {
-    const size_t offset = free_.Take(bytes, Deadline(call), fit_ == Fit::kExactInTime, limit_);
+  size_t Allocate(uint32_t call, size_t bytes) {
+    const size_t offset = free_.Allocate(bytes, Deadline(call), fit_ == Fit::kExactInTime, limit_);
     begin_ = std::max(begin_, free_.Done(offset, bytes));
     return offset;
   }
@@ -127,7 +135,7 @@ class Planner {
     const Node& n = node(call);
     const size_t value = static_cast<size_t>(n.output(output));
     const size_t bytes = AlignUp(std::max<size_t>(program_.values[value].type.bytes(), 1));
-    if (static_cast<int>(output) < n.op->writes) {  // the next version of a state: the same bytes, once all have read
+    if (static_cast<int>(output) < n.op->writes) {  // the next version of a state takes its bytes after all reads
       const size_t state = Root(n.inputs[output]);
       plan_.places[value] = plan_.places[state];
       WaitFor(readers_[state]);
@@ -138,7 +146,7 @@ class Planner {
     uint32_t storage = output == 0 ? InPlace(call, bytes) : kNone;
     if (storage == kNone) {
       storage = static_cast<uint32_t>(storages_.size());
-      storages_.push_back({.bytes = bytes, .offset = Take(call, bytes), .first_use = Begin(call)});
+      storages_.push_back({.bytes = bytes, .offset = Allocate(call, bytes), .first_use = Begin(call)});
       live_ += bytes;
       plan_.memory.lower_bound = std::max(plan_.memory.lower_bound, live_);
     }
@@ -150,7 +158,7 @@ class Planner {
     storage_of_[value] = storage;
   }
 
-  // The storage of the input that the op may overwrite, if this call is its last use.
+  // Returns the storage of the input that the op can overwrite, if this call is its last use; otherwise kNone.
   uint32_t InPlace(uint32_t call, size_t bytes) {
     const Node& n = node(call);
     if (!MayOverwrite(program_, n, graph_.storage_roots)) return kNone;
@@ -166,7 +174,7 @@ class Planner {
     return storage;
   }
 
-  // Whether each tile of the call overwrites all that the same tile of its group wrote or read there before.
+  // Reports whether each tile of `call` overwrites only bytes that no other tile of its group has written or reads.
   bool OverwritesByTile(uint32_t call, const Storage& storage) const {
     if (group(call).tile_count == 1) return true;
     const Node& n = node(call);
@@ -186,9 +194,10 @@ class Planner {
     return covers(storage.maker) && std::all_of(storage.readers.begin(), storage.readers.end(), covers);
   }
 
-  // Largest first, each at the lowest place that is free for as long as it lives; unless that takes more.
+  // Arranges all storages again, the largest first, each at the lowest offset that is free during its lifetime. Keeps
+  // the present offsets if that takes no fewer bytes.
   void ArrangeBySize() {
-    if (storages_.size() > kMaxBySize) return;
+    if (storages_.size() > kMaxArranged) return;
     std::vector<uint32_t> order(storages_.size()), placed;
     std::iota(order.begin(), order.end(), 0);
     std::stable_sort(order.begin(), order.end(),
@@ -215,7 +224,7 @@ class Planner {
     for (uint32_t s = 0; s < storages_.size(); ++s) storages_[s].offset = offsets[s];
   }
 
-  // Gives the storage's range to it: the users of what was there come before its first call.
+  // Makes a storage the owner of its range: the users of the previous owners come before its first call.
   void Occupy(uint32_t storage) {
     const uint32_t call = storages_[storage].first_use;
     const size_t begin = storages_[storage].offset, end = begin + storages_[storage].bytes;
@@ -231,18 +240,20 @@ class Planner {
     owners_[begin] = {end, storage};
   }
 
+  // Frees the storages whose last use is `call`.
   void FreeUnused(uint32_t call) {
     const auto dying = dies_at_.find(call);
     if (dying == dies_at_.end()) return;
     for (uint32_t storage : dying->second) {
       const Storage& s = storages_[storage];
       const double done = std::max(CallTimes::Latest({s.maker}, done_), CallTimes::Latest(s.readers, done_));
-      free_.Give(storages_[storage].offset, storages_[storage].bytes, done);
+      free_.Release(storages_[storage].offset, storages_[storage].bytes, done);
       live_ -= storages_[storage].bytes;
     }
     dies_at_.erase(dying);
   }
 
+  // Makes `call` wait for a set of users.
   void Order(uint32_t users, uint32_t call) { plan_.reuses.reuses.push_back({call, users}); }
   uint32_t AddUsers(std::vector<uint32_t> users) {
     plan_.reuses.users.push_back(std::move(users));
@@ -269,40 +280,40 @@ class Planner {
   const CallTimes* const times_;
   const size_t limit_;
   Plan plan_;
-  std::vector<uint32_t> last_use_;              // call that last reads a root or a view of it
-  std::vector<std::vector<uint32_t>> readers_;  // calls, by root
+  std::vector<uint32_t> last_use_;              // by root: the call that last reads it or a view of it
+  std::vector<std::vector<uint32_t>> readers_;  // by root: calls
   std::vector<uint32_t> storage_of_;            // by root; kNone outside the arena
   std::vector<Storage> storages_;
   std::map<uint32_t, std::vector<uint32_t>> dies_at_;  // call → storages
-  std::map<size_t, Owner> owners_;                     // by begin: whose bytes these were last
+  std::map<size_t, Owner> owners_;                     // by offset: the last storage in these bytes
   FreeRanges free_;
-  std::vector<double> done_;  // by call: seconds; none without times
-  double begin_ = 0;          // of the call that is being placed
+  std::vector<double> done_;  // by call: seconds; empty without times
+  double begin_ = 0;          // of the current call, in seconds
   size_t live_ = 0;
 };
 
-// The smallest plan; but where its reuse of bytes makes the longest path much longer, one in time that takes little
-// more.
+// Returns the smallest plan. If its reuse of bytes makes the longest path much longer, returns a plan in time instead,
+// if one takes only a few more bytes.
 Plan BestPlan(const CompiledGraph& graph, absl::Span<const ValueId> kept) {
   Plan smallest = Planner(graph, kept).Run();
   const CallTimes times(graph);
   const double path = times.Path(smallest.reuses);
-  if (path <= kLonger * times.data_path()) return smallest;
+  if (path <= kMaxStretch * times.data_path()) return smallest;
   const size_t bound = smallest.memory.lower_bound, budget = graph.memory.budget;
-  const size_t little = static_cast<size_t>(kWaste * static_cast<double>(bound));
+  const size_t limit_in_time = static_cast<size_t>(kMaxWaste * static_cast<double>(bound));
   std::optional<Plan> best;
-  double shortest = kShorter * path;
+  double shortest = kMaxPathInTime * path;
   for (const auto& [fit, limit] :
-       {std::pair{Fit::kInTime, little}, {Fit::kExactInTime, little}, {Fit::kInTime, size_t{0}}}) {
+       {std::pair{Fit::kInTime, limit_in_time}, {Fit::kExactInTime, limit_in_time}, {Fit::kInTime, size_t{0}}}) {
     Plan plan = Planner(graph, kept, fit, &times, limit).Run();
     const size_t planned = plan.memory.planned;
-    if (static_cast<double>(planned) > kMaxWaste * static_cast<double>(bound)) continue;
-    const double in_time = times.Path(plan.reuses);
-    if (in_time > shortest || (budget > 0 && planned > budget)) continue;
-    shortest = in_time;
+    if (static_cast<double>(planned) > kMaxWasteInTime * static_cast<double>(bound)) continue;
+    const double path_in_time = times.Path(plan.reuses);
+    if (path_in_time > shortest || (budget > 0 && planned > budget)) continue;
+    shortest = path_in_time;
     best = std::move(plan);
-    best->memory.lower_bound = bound;  // outputs that overwrite no input because they would have to wait don't raise it
-    if (planned <= little) break;
+    best->memory.lower_bound = bound;  // not raised by outputs that overwrite no input because they would have to wait
+    if (planned <= limit_in_time) break;
   }
   return best ? *std::move(best) : std::move(smallest);
 }

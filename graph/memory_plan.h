@@ -1,5 +1,5 @@
-// The memory plan: a place for every value, such that no two that live at once share bytes, whatever order the executor
-// runs independent tasks in.
+// The memory plan: gives every value a place. Values that may be live at once never share bytes, in whatever order the
+// executor runs independent tasks.
 #ifndef WEFT_GRAPH_MEMORY_PLAN_H_
 #define WEFT_GRAPH_MEMORY_PLAN_H_
 
@@ -8,12 +8,12 @@
 
 namespace weft {
 
-// Fills in places and memory figures of a graph whose program, calls and groups are there. Returns the orders that its
-// reuse of bytes asks for. `kept` lasts to the end of the run.
+// Fills in places and memory figures of `graph`, which has its program, calls and groups. Returns which calls must wait
+// because they reuse bytes. `kept`: values that must last to the end of the run.
 Reuses PlanMemory(CompiledGraph* graph, absl::Span<const ValueId> kept);
 
-// The least bytes of an arena that PlanMemory finds for this program, with the groups of
-// MakeKernelCalls (graph/fuse.h); a budget of so much is kept to.
+// Returns the bytes of the smallest arena that PlanMemory finds for `program`, grouped as MakeKernelCalls
+// (graph/fuse.h) does it. PlanMemory keeps to a budget of that many bytes.
 size_t PlannedBytes(const Program& program, absl::Span<const ValueId> kept, double tile_seconds, bool fuse);
 
 }  // namespace weft

@@ -1,3 +1,4 @@
+// Each printer goes through the nodes of a program once. The comment above a function shows a line of its output.
 #include "weft/graph/print.h"
 
 #include <algorithm>
@@ -67,7 +68,7 @@ std::string PrintMemory(const Graph& graph) {
 
 // h.0/attn: attention: raised
 std::string PrintExplanations(const Graph& graph) {
-  std::vector<std::pair<std::string, int>> lines;  // equal ones are counted
+  std::vector<std::pair<std::string, int>> lines;  // (line, how often it occurs)
   for (const Explanation& e : graph.compiled().explanations) {
     std::string line = absl::StrCat(e.scope, e.scope.empty() ? "" : ": ", e.pattern, ": ",
                                     e.declined.empty() ? "raised" : absl::StrCat("left alone, because ", e.declined));

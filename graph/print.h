@@ -1,4 +1,5 @@
-// Programs as text, one node a line, and as Graphviz's DOT; and what a graph takes of memory.
+// Prints programs and graphs as text, one node a line, and as Graphviz's DOT. Also prints the memory that a graph takes
+// and which patterns were raised.
 #ifndef WEFT_GRAPH_PRINT_H_
 #define WEFT_GRAPH_PRINT_H_
 
@@ -9,14 +10,14 @@
 namespace weft {
 
 std::string PrintText(const Program& program);
-std::string PrintText(const Graph& graph);  // says of nodes that run together which group they are in
+std::string PrintText(const Graph& graph);  // with the number of the fusion group, if it has several nodes
 std::string PrintDot(const Program& program);
-// The name of an input or parameter, or the attributes of any other node: "axis=1 keep=true".
+// Returns the name of an input or parameter, or the attributes of any other node: "axis=1 keep=true".
 std::string PrintDetail(const Program& program, const Node& node);
-// A table: the values' three figures, parameters, constants, workspaces, and the counts of steps, groups, tasks and
-// edges.
+// Returns a table of the bytes of values, parameters, constants and workspaces, and of the numbers of kernel calls,
+// groups, tasks and edges.
 std::string PrintMemory(const Graph& graph);
-// A line for each pattern that was recognised, and how often: "raised", or why it was left as it was.
+// Returns a line for each recognised pattern, with how often it occurs: "raised", or why it was left alone.
 std::string PrintExplanations(const Graph& graph);
 
 }  // namespace weft

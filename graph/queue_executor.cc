@@ -1,3 +1,5 @@
+// The loop of a worker of QueueExecutor: pop a task, run it outside the mutex, count it as finished. Joins never enter
+// the queue: a join is finished as soon as its last predecessor is.
 #include "weft/graph/queue_executor.h"
 
 #include <optional>
@@ -6,7 +8,7 @@ namespace weft {
 
 bool ReadyCounts::Finish(uint32_t task, int worker, ReadyQueue* queue) {
   bool last = false;
-  for (finished_.assign(1, task); !finished_.empty();) {  // with the joins that are done by that
+  for (finished_.assign(1, task); !finished_.empty();) {  // grows by the joins that finish with it
     const uint32_t done = finished_.back();
     finished_.pop_back();
     for (uint32_t i = schedule_.first_successor[done]; i < schedule_.first_successor[done + 1]; ++i) {
@@ -32,18 +34,18 @@ void QueueExecutor::Run(Body body) {
 
 void QueueExecutor::Work(int worker) {
   std::unique_lock lock(mutex_);
-  for (int looks = 0;; ++looks) {
+  for (int idle_polls = 0;; ++idle_polls) {
     while (const std::optional<uint32_t> task = queue_->Pop(worker)) {
-      Share();  // there may be more
+      OfferWork();  // the queue may hold more tasks
       lock.unlock();
       RunTask(*task, worker);
       lock.lock();
       queue_->Finish(*task);
       if (counts_.Finish(*task, worker, queue_.get())) return Finish();
-      looks = 0;
+      idle_polls = 0;
     }
     lock.unlock();
-    if (!Stays(worker, looks)) return;
+    if (!BackOff(worker, idle_polls)) return;
     lock.lock();
   }
 }

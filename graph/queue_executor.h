@@ -1,4 +1,4 @@
-// The executor of any policy: all workers share one queue of what is ready, under a mutex.
+// QueueExecutor: runs any policy. All workers share the policy's queue of ready tasks, under a mutex.
 #ifndef WEFT_GRAPH_QUEUE_EXECUTOR_H_
 #define WEFT_GRAPH_QUEUE_EXECUTOR_H_
 
@@ -12,13 +12,13 @@
 
 namespace weft {
 
-// Counts what the tasks of a schedule still wait for, and pushes those that wait for nothing any more.
+// Counts the unfinished predecessors of each task of a schedule, and pushes the tasks that have none left.
 class ReadyCounts {
  public:
   explicit ReadyCounts(const Schedule* schedule) : schedule_(*schedule), left_(schedule->waits_for) {}
 
-  // `task` was finished by `worker`; schedule.start() begins a run. True if that was the last one: then the counts are
-  // as before the run.
+  // Records that `worker` finished `task`, and pushes the tasks that became ready. Finishing schedule.start() begins a
+  // run. Returns true if the run is complete; the counts are then as before the run.
   bool Finish(uint32_t task, int worker, ReadyQueue* queue);
 
  private:

@@ -1,4 +1,4 @@
-// What is ready to run and not begun: a policy decides which of it comes next.
+// ReadyQueue: holds the tasks that are ready and not begun. Each policy has its own, which decides what runs next.
 #ifndef WEFT_GRAPH_READY_QUEUE_H_
 #define WEFT_GRAPH_READY_QUEUE_H_
 
@@ -7,17 +7,17 @@
 
 namespace weft {
 
-// Used by one thread at a time. Empty before a run and after it.
+// Only one thread uses a queue at a time. It is empty before and after a run.
 class ReadyQueue {
  public:
   virtual ~ReadyQueue() = default;
 
-  // `task` became ready when `worker` finished another one; at the start that is worker 0. Those that become ready
-  // together come one after the other, the most critical last.
+  // Adds `task`, which became ready when `worker` finished another task; at the start of a run, `worker` is 0. Tasks
+  // that become ready together are pushed one after the other, the most critical one last.
   virtual void Push(uint32_t task, int worker) = 0;
-  // What `worker` runs next; nothing if it has to wait.
+  // Removes and returns the task that `worker` runs next. Returns nullopt if the worker has to wait.
   virtual std::optional<uint32_t> Pop(int worker) = 0;
-  // `task` has run; what became ready by that is pushed after it.
+  // Records that `task` has run. The tasks that it made ready are pushed after this call.
   virtual void Finish(uint32_t task) { static_cast<void>(task); }
 };
 

@@ -1,3 +1,5 @@
+// A runner allocates the arena and resolves all operands to pointers once. Each run then binds the fed arrays to the
+// inputs and has the executor run the tasks: every task runs one tile of each kernel call of its group.
 #include "weft/graph/runner.h"
 
 #include <algorithm>
@@ -27,7 +29,7 @@ bool HasNan(const Tensor& tensor) {
   });
 }
 
-// The position of element `i`: "[2,5]".
+// Returns the position of element `i`, like "[2,5]".
 std::string Position(const Shape& shape, int64_t i) {
   Shape position = shape;
   for (int axis = shape.rank() - 1; axis >= 0; --axis) {
@@ -113,17 +115,17 @@ struct Runner::State {
   Arena memory;
   std::byte* arena = nullptr;
   std::vector<std::byte*> workspaces;                                 // by worker
-  std::vector<std::byte*> parameter_data, constant_data, input_data;  // by index of the program's tables
-  std::vector<bool> input_used, input_fed;                            // by index: the graph reads it; this run has it
-  std::vector<Tensor> operands;                                       // of all kernel calls: inputs, then outputs
-  std::vector<size_t> first;                                          // kernel call → its first operand
-  std::vector<std::pair<size_t, uint32_t>> fed;                       // (operand, input): pointers that each run sets
+  std::vector<std::byte*> parameter_data, constant_data, input_data;  // by index in the program's lists
+  std::vector<bool> input_used, input_fed;       // by index: whether the graph reads it; whether this run has it
+  std::vector<Tensor> operands;                  // of all kernel calls: inputs, then outputs
+  std::vector<size_t> first;                     // kernel call → its first operand
+  std::vector<std::pair<size_t, uint32_t>> fed;  // (operand, input): the pointers that each run sets
   std::unique_ptr<Executor> executor;
   std::vector<TileTime> tile_times;
   int64_t run_began = 0;  // by Now
   RandomStream random;
   CancellationGate gate;
-  std::vector<std::pair<ValueId, Tensor>> fetched;  // (value of the tape, where it is)
+  std::vector<std::pair<ValueId, Tensor>> fetched;  // (value of the tape, its tensor)
   std::string first_nan;
 };
 
@@ -141,13 +143,13 @@ absl::Status Runner::State::Prepare() {
     if (node.op == &kInputOp) input_used[node.attrs.as<SourceAttrs>().index] = true;
   }
   WEFT_RETURN_IF_ERROR(parameters->Create(specs));
-  parameter_data.resize(program.parameters.size());  // null where the graph doesn't need it
+  parameter_data.resize(program.parameters.size());  // null if the graph doesn't need the parameter
   for (const Node& node : program.nodes) {
     if (node.op != &kParameterOp) continue;
     const uint32_t i = node.attrs.as<SourceAttrs>().index;
     parameter_data[i] = parameters->Find(program.parameters[i].name)->data;
   }
-  for (const ConstantData& constant : program.constants) {  // copied, for the alignment
+  for (const ConstantData& constant : program.constants) {  // copied, because kernels need them aligned
     constant_data.push_back(memory.Allocate(constant.type.bytes()));
     if (constant_data.back() == nullptr) return OutOfMemory();
     std::copy(constant.bytes->begin(), constant.bytes->end(), constant_data.back());
@@ -213,7 +215,7 @@ absl::Status Runner::State::BindFeeds(absl::Span<const FeedPair> feeds) {
           absl::StrCat("run: a feed is for ", source.op->name, " ", ToString(var.type()), ", which is not an input"));
     }
     const size_t index = source.attrs.as<SourceAttrs>().index;
-    if (index >= program.inputs.size()) continue;  // recorded after the graph was compiled: it doesn't need it
+    if (index >= program.inputs.size()) continue;  // the graph doesn't need it: it was recorded after compiling
     const InputSpec& spec = program.inputs[index];
     const absl::StatusOr<Tensor> tensor = feed.As(spec.type);
     if (!tensor.ok()) return Annotate(tensor.status(), absl::StrCat("input '", spec.name, "'"));
@@ -264,19 +266,19 @@ void Runner::State::Execute() {
   });
 }
 
-// One kernel call after the other, in serial order.
+// Runs one kernel call after the other, in serial order, and checks the outputs of each.
 void Runner::State::ExecuteAndCheckNan() {
   first_nan = SourceWithNan();
   for (uint32_t s = 0; s < compiled().calls.size(); ++s) {
     if (!gate.Passes(node(s).op->writes > 0)) return;
-    bool clean = true;  // looked at now: the kernel call may overwrite its inputs
+    bool clean = true;  // checked before the call, which may overwrite its inputs
     for (const Tensor& in : inputs(s)) clean = clean && !HasNan(in);
     for (const Rect& tile : compiled().tiles_of(s)) RunTile(s, tile, 0);
     if (clean && first_nan.empty()) CheckNan(s);
   }
 }
 
-// So that what a kernel forgets to write of its tile is a NaN.
+// Fills the outputs of a tile with NaN, so that tests see what a kernel forgets to write.
 void Runner::State::MakeNan(uint32_t call, const Rect& tile) {
   const Node& n = node(call);
   const Types input_types = compiled().program.InputTypes(n), output_types = compiled().program.OutputTypes(n);
@@ -292,7 +294,7 @@ void Runner::State::MakeNan(uint32_t call, const Rect& tile) {
   }
 }
 
-// "input 'x'" of one that is a NaN before anything is run; "" if none is.
+// Returns the first input or parameter that has a NaN before the run, like "input 'x'", or "".
 std::string Runner::State::SourceWithNan() const {
   const Program& program = compiled().program;
   for (size_t i = 0; i < program.inputs.size(); ++i) {
@@ -334,7 +336,7 @@ absl::StatusOr<Outputs> Runner::Run(absl::Span<const FeedPair> feeds, const RunO
   WEFT_RETURN_IF_ERROR(s.BindFeeds(feeds));
   s.random = {.seed = s.parameters->seed(), .step = s.parameters->step()};
   s.gate.Open(options);
-  s.gate.Passes(/*writes=*/false);  // of graphs without tasks, too
+  s.gate.Passes(/*writes=*/false);  // so that graphs without tasks are stopped, too
   s.Execute();
   WEFT_RETURN_IF_ERROR(s.gate.status());
   if (s.compiled().updates) s.parameters->set_step(s.parameters->step() + 1);

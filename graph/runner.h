@@ -1,4 +1,4 @@
-// Runner: runs one graph on one set of parameters, as often as wanted.
+// Runner: runs one graph on one set of parameters, any number of times. After its first run it allocates no memory.
 //
 //   Runner runner(*graph, &parameters, {.threads = 2});
 //   absl::StatusOr<Outputs> out = runner.Run({{tokens, batch.tokens}, {rate, 1e-3f}});
@@ -24,7 +24,7 @@
 
 namespace weft {
 
-// What an input is given for one run. Arrays are not copied: they must last until Run returns.
+// The value of one input in one run. Arrays are not copied: they must last until Run returns.
 class Feed {
  public:
   Feed(const Tensor& tensor) : tensor_(tensor), typed_(true) {}  // NOLINT: implicit
@@ -36,24 +36,26 @@ class Feed {
                 reinterpret_cast<std::byte*>(const_cast<T*>(values.data()))} {}
   Feed(float scalar) : scalar_(scalar), is_scalar_(true), tensor_{{kF32, {}}} {}  // NOLINT: implicit
 
-  // The tensor to read: that of the right element count and dtype if the feed gave no shape.
+  // Returns this feed as a tensor of type `wanted`, or an error if it has another type. A feed without a shape, such as
+  // a vector, must have the dtype and the number of elements.
   absl::StatusOr<Tensor> As(const TensorType& wanted) const;
 
  private:
   float scalar_ = 0;
   bool is_scalar_ = false;
   Tensor tensor_;
-  bool typed_ = false;  // the shape is the caller's, and must be equal
+  bool typed_ = false;  // the caller gave a tensor, whose shape must be equal, too
 };
 using FeedPair = std::pair<Var, Feed>;
 
-// The fetched values of a run: views that the runner's next run overwrites (for a fetched parameter, any run that
-// updates it), also if that one is cancelled, and that last as long as the runner.
+// The fetched values of a run. They are views that last as long as the runner. The runner's next run overwrites them,
+// even if it is cancelled; a fetched parameter is overwritten by any run that updates it.
 class Outputs {
  public:
-  // Ends the program if `var` was not fetched.
+  // Returns the value of `var`. Ends the program if `var` was not fetched.
   Tensor operator[](Var var) const;
-  double Scalar(Var var) const;  // the first element, as a double
+  // Returns the first element of the value.
+  double Scalar(Var var) const;
 
  private:
   friend class Runner;
@@ -62,13 +64,13 @@ class Outputs {
 };
 
 struct RunnerOptions {
-  int threads = 0;         // workers, the caller among them, at most 1024; 0: as many as there are cores
-  bool check_nan = false;  // look for the first kernel call (in serial order) that makes a NaN; slow, and serial
-  const Policy* policy = &kCriticalPath;  // which ready task comes next: none changes any bit (graph/policies/)
-  bool timed = false;                     // take the time of every tile, but in runs with check_nan
+  int threads = 0;         // workers, including the caller, at most 1024; 0: one for each core
+  bool check_nan = false;  // finds the first kernel call, in serial order, that makes a NaN; slow, and serial
+  const Policy* policy = &kCriticalPath;  // which ready task runs next (graph/policies/); changes no bit of any result
+  bool timed = false;                     // measures the time of every tile; has no effect with check_nan
 };
 
-// When a tile of a kernel call ran, in nanoseconds since the run began, and where.
+// When a tile of a kernel call ran, in nanoseconds since the run began, and on which worker.
 struct TileTime {
   int64_t begin = 0, end = 0;
   int worker = 0;
@@ -76,30 +78,38 @@ struct TileTime {
 
 class Runner {
  public:
-  // Creates the parameters that are missing. What goes wrong, every Run returns.
+  // Creates the parameters that are missing. If anything fails, status() and every Run return the error.
   Runner(Graph graph, Parameters* parameters, RunnerOptions options = {});
   ~Runner();
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
 
-  // What random ops draw depends on the parameters' seed and step, which counts the runs that updated them: without an
-  // update between, two runs draw the same. Every input of the graph must be fed once; inputs that the graph doesn't
-  // need may be. The tape must still be there: Vars belong to it. Checks types and the bounds that were declared,
-  // naming input and position, before anything is run.
-  // Cancelled or DeadlineExceeded if `options` stopped it, which changed no parameter; FailedPrecondition while another
-  // thread runs on the same parameters, or saves or loads them.
+  // Runs the graph once and returns the fetched values.
+  //
+  // `feeds`: every input that the graph needs, exactly once; other inputs of the tape may be fed, too. The tape must
+  // still exist, because Vars belong to it. Types and declared bounds are checked before anything runs; errors name the
+  // input and the position.
+  //
+  // Random ops depend on the parameters' seed and step. The step counts the runs that updated parameters, so two runs
+  // without an update between them draw the same numbers.
+  //
+  // Errors: Cancelled or DeadlineExceeded if `options` stopped the run; no parameter was changed then.
+  // FailedPrecondition while another thread runs on the same parameters, or saves or loads them.
   absl::StatusOr<Outputs> Run(absl::Span<const FeedPair> feeds, const RunOptions& options = {});
   absl::StatusOr<Outputs> Run(std::initializer_list<FeedPair> feeds, const RunOptions& options = {}) {
     return Run(absl::MakeConstSpan(feeds.begin(), feeds.size()), options);
   }
 
-  // Of the last run with RunnerOptions::timed: one for each tile of the compiled graph, in its order.
+  // Returns the times of the last run with RunnerOptions::timed: one for each of CompiledGraph::tiles, in that order.
   absl::Span<const TileTime> tile_times() const;
+  // Returns the error that preparing the runner gave, or OK.
   const absl::Status& status() const;
-  int workers_entered() const;  // into the last run, with the caller; 1 if there was nothing to share, 0 before any
-  std::optional<uint64_t> steals() const;  // of the last run; none where nobody steals (graph/executor.h)
-  // After a run with check_nan: the input or parameter that has a NaN, else "exp f32[2,3] at mlp" of the first call
-  // whose output has one and whose inputs have none, else "".
+  // Returns how many workers took part in the last run, including the caller; 0 before the first run.
+  int workers_entered() const;
+  // Returns how often workers stole from each other in the last run, or nullopt if the executor does not steal.
+  std::optional<uint64_t> steals() const;
+  // Returns, after a run with check_nan, the input or parameter that has a NaN. If none has, returns the first kernel
+  // call whose output has a NaN and whose inputs have none, like "exp f32[2,3] at mlp". Returns "" if there is no NaN.
   const std::string& first_nan() const;
 
  private:

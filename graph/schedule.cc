@@ -1,3 +1,5 @@
+// Building schedules: removes duplicate edges, finds each task's longest path to the end, and inserts joins below tasks
+// with very many predecessors.
 #include "weft/graph/schedule.h"
 
 #include <algorithm>
@@ -9,14 +11,15 @@ namespace {
 
 using Edge = std::pair<uint32_t, uint32_t>;
 
-constexpr size_t kWidest = 64;  // a count that more than so many tasks lower is a place where workers meet too often
+// A task with more predecessors gets joins: otherwise too many workers contend for its count.
+constexpr size_t kMaxPredecessors = 64;
 
-// The edges by where they begin: slice `t` of `targets` is [first[t], first[t + 1]).
+// The edges, grouped by their source: slice `t` of `targets` is [first[t], first[t + 1]).
 struct Slices {
   std::vector<uint32_t> first, targets;
 };
 
-Slices ByBegin(const std::vector<Edge>& edges, uint32_t count) {
+Slices GroupBySource(const std::vector<Edge>& edges, uint32_t count) {
   Slices slices;
   slices.first.assign(count + 1, 0);
   for (const Edge& edge : edges) ++slices.first[edge.first + 1];
@@ -27,7 +30,7 @@ Slices ByBegin(const std::vector<Edge>& edges, uint32_t count) {
   return slices;
 }
 
-// Each slice in the order of rising length of the longest path from its tasks on.
+// Sorts each slice by rising length of the longest path that begins with the task.
 void SortSlices(const std::vector<float>& length, const std::vector<uint32_t>& first, std::vector<uint32_t>* tasks) {
   for (size_t t = 0; t + 1 < first.size(); ++t) {
     std::sort(tasks->begin() + first[t], tasks->begin() + first[t + 1],
@@ -80,9 +83,9 @@ void ScheduleBuilder::AddEdge(uint32_t before, uint32_t after) {
 
 Schedule ScheduleBuilder::Build() && {
   const uint32_t count = static_cast<uint32_t>(seconds_.size());
-  Slices slices = ByBegin(edges_, count);
+  Slices slices = GroupBySource(edges_, count);
   edges_.clear();
-  std::vector<float> length = std::move(seconds_);  // of the longest path from a task to the end
+  std::vector<float> length = std::move(seconds_);  // becomes the longest path from each task to the end, in seconds
   std::vector<uint32_t> waits(count + 1, 0);
   Schedule schedule = {.task_count = count, .end = count};
   for (uint32_t t = count; t-- > 0;) {
@@ -104,13 +107,13 @@ Schedule ScheduleBuilder::Build() && {
   }
   length.push_back(0);
 
-  // Rewrite many to one to many to joins to one.
+  // Rewrite (many predecessors -> task) to (many predecessors -> joins -> task).
   std::vector<std::vector<uint32_t>> wide;
-  std::vector<uint32_t> wide_of;  // by task, where there are any
-  if (std::any_of(waits.begin(), waits.end(), [](uint32_t n) { return n > kWidest; })) {
+  std::vector<uint32_t> wide_of;  // by task: 1 + its index in `wide`, or 0; empty if no task is wide
+  if (std::any_of(waits.begin(), waits.end(), [](uint32_t n) { return n > kMaxPredecessors; })) {
     wide_of.assign(waits.size(), 0);
     std::erase_if(edges_, [&](const Edge& edge) {
-      if (waits[edge.second] <= kWidest) return false;
+      if (waits[edge.second] <= kMaxPredecessors) return false;
       uint32_t& index = wide_of[edge.second];
       if (index == 0) {
         wide.emplace_back();
@@ -123,10 +126,10 @@ Schedule ScheduleBuilder::Build() && {
   for (uint32_t t = 0; t < wide_of.size(); ++t) {
     if (wide_of[t] == 0) continue;
     std::vector<uint32_t>& before = wide[wide_of[t] - 1];
-    while (before.size() > kWidest) {
+    while (before.size() > kMaxPredecessors) {
       std::vector<uint32_t> joins;
-      for (size_t i = 0; i < before.size(); i += kWidest) {
-        const size_t n = std::min(kWidest, before.size() - i);
+      for (size_t i = 0; i < before.size(); i += kMaxPredecessors) {
+        const size_t n = std::min(kMaxPredecessors, before.size() - i);
         joins.push_back(static_cast<uint32_t>(waits.size()));
         waits.push_back(static_cast<uint32_t>(n));
         length.push_back(length[t]);
@@ -145,7 +148,7 @@ Schedule ScheduleBuilder::Build() && {
     edges_.push_back({start, t});
     waits[t] = 1;
   }
-  slices = ByBegin(edges_, start + 1);
+  slices = GroupBySource(edges_, start + 1);
   edges_ = {};
   SortSlices(length, slices.first, &slices.targets);
   for (uint32_t& task : slices.targets) task |= waits[task] == 1 ? Schedule::kAlone : 0;

@@ -1,4 +1,4 @@
-// Schedule: tasks and what waits for what, in flat arrays that the executor walks.
+// Schedule: tasks and their dependencies, in flat arrays that executors walk.
 //
 //   ScheduleBuilder builder;
 //   const uint32_t a = builder.AddTask(/*seconds=*/1e-6), b = builder.AddTask(2e-6);
@@ -15,31 +15,32 @@
 
 namespace weft {
 
-// Tasks 0 .. task_count - 1 are those that were added, in an order that respects the edges. Those from there on are
-// joins: they do nothing but wait, so that no task waits for very many. The one called `end` waits for everything.
+// Tasks 0 .. task_count - 1 are those that were added; their order respects the edges. Higher numbers are joins, which
+// only wait: they bound the number of predecessors of each task. The join `end` waits for everything.
 struct Schedule {
   uint32_t task_count = 0;
   uint32_t end = 0;
-  std::vector<uint32_t> waits_for;  // by task: how many others, or 1 for the start
-  // By task, and then for the start: where its slice of `successors` begins; and the end of the last slice. A slice is
-  // in the order of rising length of the longest path that hangs on a task.
+  std::vector<uint32_t> waits_for;  // by task: its number of predecessors; 1, the start, if it has none
+  // By task, then for the start: where its slice of `successors` begins; at last, where the last slice ends. Successors
+  // in a slice are in rising order of the length of the longest path that begins with them.
   std::vector<uint32_t> first_successor;
-  std::vector<uint32_t> successors;  // tasks, with kAlone set on one that waits for no other
+  std::vector<uint32_t> successors;  // tasks; kAlone is set if the task has no other predecessor
   static constexpr uint32_t kAlone = 0x80000000;
 
   uint32_t size() const { return static_cast<uint32_t>(waits_for.size()); }
-  uint32_t start() const { return size(); }  // the index in first_successor of what waits for nothing
+  uint32_t start() const { return size(); }  // the index in first_successor of the tasks without predecessors
 };
 
-// All tasks and joins, each after those that it waits for.
+// Returns all tasks and joins, each after its predecessors.
 std::vector<uint32_t> SerialOrder(const Schedule& schedule);
-// The same schedule for tasks that take so many seconds: what is most critical is found anew.
+// Returns the same schedule with priorities from `seconds`, the durations of the tasks.
 Schedule WithSeconds(Schedule schedule, absl::Span<const double> seconds);
 
 class ScheduleBuilder {
  public:
+  // Adds a task that takes `seconds` and returns its number.
   uint32_t AddTask(double seconds);
-  // `before` must be older than `after`. The same edge twice is one.
+  // Makes `after` wait for `before`, which must have been added earlier. Adding an edge again has no effect.
   void AddEdge(uint32_t before, uint32_t after);
 
   Schedule Build() &&;

@@ -1,3 +1,5 @@
+// The main loop of a worker that runs tasks, releases their successors and steals. Counts are reset when they reach 0,
+// so that the next run finds them as this one did. One thread alone needs no counts: tasks are in a serial order.
 #include "weft/graph/stealing_executor.h"
 
 #include <algorithm>
@@ -6,8 +8,10 @@ namespace weft {
 namespace {
 
 constexpr uint32_t kNone = 0xffffffff;
-constexpr uint32_t kSliceLength = 8;     // of successors that are looked at one by one; longer slices are halved
-constexpr size_t kMaxEntries = 1 << 16;  // that a deque has room for from the start
+// Slices of successors that are longer than this are halved, and one half is offered to other workers.
+constexpr uint32_t kMaxSliceLength = 8;
+// Initial capacity of a deque, in entries: one for each task, within these bounds. Deques grow if they are full.
+constexpr size_t kMinCapacity = 256, kMaxCapacity = 1 << 16;
 
 // An entry of a deque: a ready task, or a slice of successors whose counts are still to be lowered.
 constexpr uint64_t kSlice = uint64_t{1} << 63;
@@ -18,7 +22,7 @@ constexpr uint64_t SliceEntry(uint32_t begin, uint32_t end) { return kSlice | ui
 StealingExecutor::StealingExecutor(const Schedule* schedule, int threads)
     : WorkerPool(schedule, threads), counts_(new Count[schedule->size()]) {
   for (int i = 0; i < threads; ++i) {
-    workers_.push_back(std::make_unique<Worker>(std::clamp<size_t>(schedule->size(), 256, kMaxEntries)));
+    workers_.push_back(std::make_unique<Worker>(std::clamp<size_t>(schedule->size(), kMinCapacity, kMaxCapacity)));
   }
   for (uint32_t t = 0; t < schedule->size(); ++t) {
     counts_[t].waits_for = schedule->waits_for[t];
@@ -67,8 +71,8 @@ void StealingExecutor::Work(int worker) {
 }
 
 bool StealingExecutor::FindEntry(int worker, uint64_t* entry) {
-  for (int looks = 0; !workers_[worker]->deque.Pop(entry) && !Steal(worker, entry); ++looks) {
-    if (!Stays(worker, looks)) return false;
+  for (int idle_polls = 0; !workers_[worker]->deque.Pop(entry) && !Steal(worker, entry); ++idle_polls) {
+    if (!BackOff(worker, idle_polls)) return false;
   }
   return true;
 }
@@ -82,15 +86,14 @@ bool StealingExecutor::Steal(int worker, uint64_t* entry) {
   return false;
 }
 
-// Lowers the counts of a slice of successors. Returns the most critical one that became ready; shares the others.
 uint32_t StealingExecutor::Release(Worker& me, uint32_t begin, uint32_t end) {
-  while (end - begin > kSliceLength) {
+  while (end - begin > kMaxSliceLength) {
     const uint32_t middle = begin + (end - begin) / 2;
-    Put(me, SliceEntry(begin, middle));
+    Push(me, SliceEntry(begin, middle));
     begin = middle;
   }
   const Schedule& schedule = this->schedule();
-  uint32_t kept = kNone;
+  uint32_t kept = kNone;  // successors are in rising order of criticality, so the last ready one is kept
   for (uint32_t i = begin; i < end; ++i) {
     const uint32_t task = schedule.successors[i] & ~Schedule::kAlone;
     if (task == schedule.successors[i]) {
@@ -98,15 +101,15 @@ uint32_t StealingExecutor::Release(Worker& me, uint32_t begin, uint32_t end) {
       if (count.left.fetch_sub(1, std::memory_order_acq_rel) != 1) continue;
       count.left.store(count.waits_for, std::memory_order_relaxed);  // for the next run
     }
-    if (kept != kNone) Put(me, kept);
+    if (kept != kNone) Push(me, kept);
     kept = task;
   }
   return kept;
 }
 
-void StealingExecutor::Put(Worker& me, uint64_t entry) {
+void StealingExecutor::Push(Worker& me, uint64_t entry) {
   me.deque.Push(entry);
-  Share();
+  OfferWork();
 }
 
 }  // namespace weft

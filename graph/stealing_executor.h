@@ -1,8 +1,9 @@
-// The executor of policy critical-path.
+// StealingExecutor: the executor of policy critical-path, with one deque of ready tasks for each worker.
 //
-// A worker that finishes a task lowers the counts of those that wait for it, goes on with the most critical one that
-// became ready (of the last few, where very many wait), and puts the others on its own deque, where workers that have
-// nothing take the oldest.
+// A worker that finishes a task lowers the counts of the tasks that wait for it. It then runs the most critical of
+// those that became ready, and pushes the others onto its own deque. Idle workers steal the oldest entry of another
+// deque. If very many tasks wait for one, most of them are pushed as slices, which other workers can steal and work
+// through.
 #ifndef WEFT_GRAPH_STEALING_EXECUTOR_H_
 #define WEFT_GRAPH_STEALING_EXECUTOR_H_
 
@@ -29,18 +30,20 @@ class StealingExecutor : public WorkerPool {
     explicit Worker(size_t capacity) : deque(capacity) {}
 
     Deque deque;
-    uint64_t steals = 0;  // its own from others, this run
+    uint64_t steals = 0;  // entries it took from others in this run
   };
   struct Count {
-    std::atomic<uint32_t> left;  // how many it still waits for
-    uint32_t waits_for;          // at the start of a run
+    std::atomic<uint32_t> left;  // unfinished predecessors
+    uint32_t waits_for;          // all predecessors: `left` at the start of a run
   };
 
   void Work(int worker) override;
+  // Takes an entry from the worker's own deque or another one. Returns false if the worker shall leave.
   bool FindEntry(int worker, uint64_t* entry);
   bool Steal(int worker, uint64_t* entry);
+  // Lowers the counts of successors [begin, end). Returns the most critical task that became ready, or kNone.
   uint32_t Release(Worker& me, uint32_t begin, uint32_t end);
-  void Put(Worker& me, uint64_t entry);
+  void Push(Worker& me, uint64_t entry);
 
   std::vector<std::unique_ptr<Worker>> workers_;
   std::unique_ptr<Count[]> counts_;  // by task

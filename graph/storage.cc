@@ -1,3 +1,4 @@
+// Storage roots, and the checks of rectangles that let values share bytes. Passes, fusion and the memory plan use them.
 #include "weft/graph/storage.h"
 
 #include <algorithm>
@@ -13,26 +14,24 @@ void Kernel(const KernelArgs& a, Rect tile) {
   std::memcpy(a.outputs[0].data + tile.row_begin * row, a.inputs[0].data + tile.row_begin * row, tile.rows() * row);
 }
 
-bool IsInside(const Rect& part, const Rect& whole) {
-  return part.rows() <= 0 || part.cols() <= 0 ||
-         (part.row_begin >= whole.row_begin && part.row_end <= whole.row_end && part.col_begin >= whole.col_begin &&
-          part.col_end <= whole.col_end);
+bool IsInside(const Rect& inner, const Rect& outer) {
+  return inner.rows() <= 0 || inner.cols() <= 0 ||
+         (inner.row_begin >= outer.row_begin && inner.row_end <= outer.row_end && inner.col_begin >= outer.col_begin &&
+          inner.col_end <= outer.col_end);
 }
 
-struct Operands {
-  Operands(const Program& program, const OperandTiles& t)
-      : touches(t), inputs(program.InputTypes(t.node)), outputs(program.OutputTypes(t.node)) {}
+struct OperandAccess {
+  OperandAccess(const Program& program, const OperandTiles& t)
+      : tiles(t), inputs(program.InputTypes(t.node)), outputs(program.OutputTypes(t.node)) {}
 
   const Shape& shape() const {
-    return touches.operand < inputs.size() ? inputs[touches.operand].shape
-                                           : outputs[touches.operand - inputs.size()].shape;
+    return tiles.operand < inputs.size() ? inputs[tiles.operand].shape : outputs[tiles.operand - inputs.size()].shape;
   }
-  Rect Touched(size_t tile) const {
-    return Access(*touches.node.op, {touches.node.attrs, inputs, outputs}, static_cast<int>(touches.operand),
-                  touches.tiles[tile]);
+  Rect OfTile(size_t t) const {
+    return Access(*tiles.node.op, {tiles.node.attrs, inputs, outputs}, static_cast<int>(tiles.operand), tiles.tiles[t]);
   }
 
-  const OperandTiles& touches;
+  const OperandTiles& tiles;
   const Types inputs, outputs;
 };
 
@@ -67,11 +66,11 @@ bool MayOverwrite(const Program& program, const Node& node, absl::Span<const Val
 }
 
 bool Shrinks(const Program& program, const Node& node, size_t small) {
-  constexpr size_t kTimes = 64;
-  size_t read = 0, made = 0;
+  constexpr size_t kMinShrinking = 64;
+  size_t read = 0, written = 0;
   for (ValueId in : node.inputs) read += program.value(in).type.bytes();
-  for (uint32_t i = 0; i < node.output_count; ++i) made += program.value(node.output(i)).type.bytes();
-  return made <= std::max(small, read / kTimes);
+  for (uint32_t i = 0; i < node.output_count; ++i) written += program.value(node.output(i)).type.bytes();
+  return written <= std::max(small, read / kMinShrinking);
 }
 
 Rect ReinterpretRect(const Rect& rect, const Shape& view, const Shape& shape) {
@@ -82,10 +81,9 @@ Rect ReinterpretRect(const Rect& rect, const Shape& view, const Shape& shape) {
 }
 
 bool TileByTile(const Program& program, const OperandTiles& inner, const OperandTiles& outer) {
-  const Operands in(program, inner), out(program, outer);
+  const OperandAccess in(program, inner), out(program, outer);
   for (size_t t = 0; t < inner.tiles.size(); ++t) {
-    const Rect part = ReinterpretRect(in.Touched(t), in.shape(), out.shape()), whole = out.Touched(t);
-    if (!IsInside(part, whole)) return false;
+    if (!IsInside(ReinterpretRect(in.OfTile(t), in.shape(), out.shape()), out.OfTile(t))) return false;
   }
   return true;
 }

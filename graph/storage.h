@@ -1,4 +1,6 @@
-// Whose bytes a value uses: views share those of what they view.
+// Storage: which values share bytes, and which operands of a node may.
+//
+// A view has no bytes of its own: it uses those of its storage root, the value at the start of its chain of views.
 #ifndef WEFT_GRAPH_STORAGE_H_
 #define WEFT_GRAPH_STORAGE_H_
 
@@ -9,30 +11,34 @@
 
 namespace weft {
 
-// By value: the one at the start of the chain of views that it ends.
+// Returns the storage root of each value.
 std::vector<ValueId> StorageRoots(const Program& program);
-// Whether each element of what the op writes depends on the elements in its place only, read before it is written.
+// Reports whether each output element depends only on the input elements at its own position, and is written after they
+// are read.
 bool IsElementwise(const OpDef& op);
-// Whether output 0 of a node may have the bytes of the input that its op may overwrite (OpDef::in_place), if nothing
-// else needs them: they have one type, and no other operand is in the same bytes. A second reading of the same value is
-// fine for an elementwise op only: a product would find sums in its factor.
+// Reports whether output 0 of `node` may use the bytes of the input that its op can overwrite (OpDef::in_place), if
+// nothing else reads that input later. Both must have the same type, and no other operand may use the same bytes. Only
+// an elementwise op may read the same value twice: a product would find its own sums in its other factor.
 bool MayOverwrite(const Program& program, const Node& node, absl::Span<const ValueId> roots);
-// Whether a node makes so little of what it reads, or no more than `small` bytes, that it may well live longer.
+// Reports whether the outputs of `node` have at most 1/64 of the bytes that it reads, or at most `small` bytes. Keeping
+// them alive longer is nearly free.
 bool Shrinks(const Program& program, const Node& node, size_t small = 0);
 
-// What a rectangle of a value seen as `view` touches of the same bytes seen as `shape`: more, where the columns differ.
+// Returns the smallest rectangle of a value of shape `shape` that covers `rect` of a view of it with shape `view`. If
+// their numbers of columns differ, that is whole rows.
 Rect ReinterpretRect(const Rect& rect, const Shape& view, const Shape& shape);
 
-// What the tiles of a node touch of one operand, of those that Access counts.
+// What the tiles of a node read or write of one of its operands.
 struct OperandTiles {
   const Node& node;
-  size_t operand = 0;
+  size_t operand = 0;  // inputs first, then outputs, as for Access (core/op.h)
   absl::Span<const Rect> tiles;
 };
-// Whether each tile of `inner` touches nothing that the same tile of `outer` doesn't. Both operands are the same bytes.
+// Reports whether each tile of `inner` accesses only bytes that the same tile of `outer` accesses. Both operands must
+// use the same bytes.
 bool TileByTile(const Program& program, const OperandTiles& inner, const OperandTiles& outer);
 
-extern const OpDef kCopyOp;  // the compiler's own: the same bytes in another place
+extern const OpDef kCopyOp;  // recorded by the compiler only: copies a value
 
 }  // namespace weft
 

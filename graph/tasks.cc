@@ -1,3 +1,5 @@
+// Goes through the groups in serial order and finds what the tasks of each one wait for. If every tile of a group needs
+// every tile of another one, or if that saves edges, a join stands for the whole other group.
 #include "weft/graph/tasks.h"
 
 #include <algorithm>
@@ -9,8 +11,9 @@ namespace weft {
 namespace {
 
 constexpr uint32_t kNone = 0xffffffff;
-constexpr int kMaxVisits = 16;      // groups that the search for an order looks at before it gives up
-constexpr uint64_t kMaxTimes = 16;  // as many edges without a join for users as with one
+constexpr int kMaxVisits = 16;  // groups that IsBefore visits before it gives up; bounds compile time
+// Calls that wait for one set of users share a join if that saves more than 15 of 16 edges.
+constexpr uint64_t kMinSaving = 16;
 
 bool Overlap(const Rect& a, const Rect& b) {
   return a.row_begin < b.row_end && b.row_begin < a.row_end && a.col_begin < b.col_end && b.col_begin < a.col_end;
@@ -61,7 +64,7 @@ class TaskMaker {
   uint32_t tile_count(uint32_t group) const { return graph_.groups[group].tile_count; }
   uint32_t first_task(uint32_t group) const { return graph_.groups[group].first_task; }
 
-  // The task that waits for all tiles of a group: its one tile, or a join.
+  // Returns the task that is done when all tiles of a group are: its only tile, or a join.
   uint32_t Done(uint32_t group) {
     if (tile_count(group) == 1) return first_task(group);
     if (done_[group] == kNone) {
@@ -71,31 +74,35 @@ class TaskMaker {
     return done_[group];
   }
 
-  // Tile by tile, for what call `s` reads as operand `k`; unless its own group makes it.
+  // Makes the tiles of call `s` wait, tile by tile, for the group that produces input `k`, unless it is their own
+  // group.
   void WaitForInput(uint32_t s, const OpArgs& args, size_t k) {
     const Node& node = program_.node(graph_.calls[s].node);
     const ValueId value = graph_.storage_roots[static_cast<size_t>(node.inputs[k])];
     const NodeId producer = program_.value(value).producer;
     const uint32_t call = call_of_[static_cast<size_t>(producer)];
-    if (call == kNone) return;  // an input, a parameter, a constant
+    if (call == kNone) return;  // it is an input, a parameter or a constant
     const uint32_t before = graph_.calls[call].group, group = graph_.calls[s].group;
     if (before == group) return;
     const uint32_t tiles = tile_count(group), made = tile_count(before);
     if (made == 1) return WaitForAll(before);
 
-    const Node& maker = program_.node(producer);
-    const Types maker_inputs = program_.InputTypes(maker), maker_outputs = program_.OutputTypes(maker);
-    const OpArgs maker_args = {maker.attrs, maker_inputs, maker_outputs};
-    const int output = static_cast<int>(static_cast<uint32_t>(value) - static_cast<uint32_t>(maker.first_output));
+    const Node& producer_node = program_.node(producer);
+    const Types producer_inputs = program_.InputTypes(producer_node),
+                producer_outputs = program_.OutputTypes(producer_node);
+    const OpArgs producer_args = {producer_node.attrs, producer_inputs, producer_outputs};
+    const int output =
+        static_cast<int>(static_cast<uint32_t>(value) - static_cast<uint32_t>(producer_node.first_output));
     written_.clear();
     for (const Rect& tile : graph_.tiles_of(call)) {
-      written_.push_back(Access(*maker.op, maker_args, static_cast<int>(maker_inputs.size()) + output, tile));
+      written_.push_back(
+          Access(*producer_node.op, producer_args, static_cast<int>(producer_inputs.size()) + output, tile));
     }
     bool all_read_all = true;
     const size_t first_edge = edges_.size();
     for (uint32_t t = 0; t < tiles; ++t) {
       const Rect read = ReinterpretRect(Access(*node.op, args, static_cast<int>(k), graph_.tiles_of(s)[t]),
-                                        args.inputs[k].shape, maker_outputs[output].shape);
+                                        args.inputs[k].shape, producer_outputs[output].shape);
       uint32_t count = 0;
       for (uint32_t m = 0; m < made; ++m) {
         if (!Overlap(read, written_[m])) continue;
@@ -109,21 +116,23 @@ class TaskMaker {
     WaitForAll(before);
   }
 
+  // Makes every tile of the current group wait for all tiles of group `before`.
   void WaitForAll(uint32_t before) {
     for_all_.push_back(Done(before));
     whole_.push_back(before);
   }
 
   struct UserSet {
-    uint32_t waiters = 0;   // calls that wait for it
-    uint32_t done = kNone;  // the task that waits for all of it, where that saves edges
+    uint32_t waiters = 0;   // calls that wait for the users
+    uint32_t done = kNone;  // the join of all users, if it saves edges
   };
 
-  // Those that the data's edges don't put before `group`. Uses in `group` itself are in order, tile by tile.
+  // Makes `group` wait for `calls`, which use bytes before it, unless edges of data already order them. Users in
+  // `group` itself are in order, tile by tile.
   void AddUsers(uint32_t group, const std::vector<uint32_t>& calls, UserSet* set) {
     const uint64_t count = calls.size();
-    if (count * set->waiters > kMaxTimes * (count + set->waiters) && graph_.calls[calls.back()].group != group) {
-      if (set->done == kNone) set->done = AllOf(calls);
+    if (count * set->waiters > kMinSaving * (count + set->waiters) && graph_.calls[calls.back()].group != group) {
+      if (set->done == kNone) set->done = JoinOf(calls);
       return for_all_.push_back(set->done);
     }
     for (uint32_t call : calls) {
@@ -132,15 +141,16 @@ class TaskMaker {
     }
   }
 
-  uint32_t AllOf(const std::vector<uint32_t>& calls) {
+  // Returns a join of all tiles of `calls`.
+  uint32_t JoinOf(const std::vector<uint32_t>& calls) {
     std::vector<uint32_t> tasks;
     for (uint32_t call : calls) tasks.push_back(Done(graph_.calls[call].group));
     const uint32_t all = AddJoin();
-    for (uint32_t task : tasks) builder_.AddEdge(task, all);  // the same one twice is one
+    for (uint32_t task : tasks) builder_.AddEdge(task, all);  // adding an edge again has no effect
     return all;
   }
 
-  // All tiles of `group` wait for all tiles of the groups that used bytes before it.
+  // Makes all tiles of `group` wait for all tiles of `users_`, through a join if that takes fewer edges.
   void WaitForUsers(uint32_t group) {
     std::sort(users_.begin(), users_.end());
     users_.erase(std::unique(users_.begin(), users_.end()), users_.end());
@@ -162,7 +172,8 @@ class TaskMaker {
     if (join) for_all_.push_back(all);
   }
 
-  // Whether all of `before` comes before all of `after`, by groups that wait for all tiles of another. May miss some.
+  // Reports whether all tiles of `before` come before all tiles of `after`. Follows only dependencies on whole groups,
+  // for kMaxVisits groups, so it may miss some orders.
   bool IsBefore(uint32_t before, uint32_t after) {
     int visits = 0;
     search_.assign(1, after);
@@ -177,6 +188,7 @@ class TaskMaker {
     return false;
   }
 
+  // Adds the tasks of `group`, with the edges that were collected for it.
   void AddTiles(uint32_t group, double seconds) {
     const uint32_t first = static_cast<uint32_t>(graph_.tasks.size());
     graph_.groups[group].first_task = first;
@@ -191,13 +203,13 @@ class TaskMaker {
   const Program& program_;
   ScheduleBuilder builder_;
   std::vector<uint32_t> call_of_;                     // by node
-  std::vector<uint32_t> done_;                        // by group: the join of its tiles
-  std::vector<uint32_t> first_whole_, whole_;         // by group: where those that it waits for as a whole begin
-  std::vector<uint32_t> for_all_;                     // of this group: tasks that every tile waits for
-  std::vector<std::pair<uint32_t, uint32_t>> edges_;  // of this group: (task, tile)
+  std::vector<uint32_t> done_;                        // by group: the join of its tiles, or kNone
+  std::vector<uint32_t> first_whole_, whole_;         // by group: the groups that it waits for as a whole
+  std::vector<uint32_t> for_all_;                     // of the current group: tasks that all its tiles wait for
+  std::vector<std::pair<uint32_t, uint32_t>> edges_;  // of the current group: (predecessor, tile)
   std::vector<Rect> written_;
   std::vector<UserSet> user_sets_;
-  std::vector<uint32_t> users_;  // of this group: groups that used its bytes before
+  std::vector<uint32_t> users_;  // of the current group: groups that used its bytes before
   std::vector<uint32_t> search_;
 };
 

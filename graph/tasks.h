@@ -1,4 +1,6 @@
-// Tasks: the tiles of all groups, and which waits for which, from the rectangles that they read and write.
+// Makes the tasks of a compiled graph: one for each tile of each group. A task waits for the tasks that write what it
+// reads and, if it reuses bytes, for their earlier users. The rectangles that tiles read and write decide between which
+// tiles.
 #ifndef WEFT_GRAPH_TASKS_H_
 #define WEFT_GRAPH_TASKS_H_
 
@@ -7,7 +9,8 @@
 
 namespace weft {
 
-// Fills in tasks and schedule of a graph whose calls and groups are there.
+// Fills in `graph->tasks` and `graph->schedule`. The calls, groups and tiles must be there; `reuses` comes from
+// PlanMemory.
 void MakeTasks(CompiledGraph* graph, const Reuses& reuses);
 
 }  // namespace weft

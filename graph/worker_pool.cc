@@ -1,3 +1,6 @@
+// How helpers are woken, enter a run, back off and leave it. Each wake-up is a task that TBB runs on one of its
+// threads; that thread then works as a helper until it finds no more work. The queues of work are those of the derived
+// executors.
 #include "weft/graph/worker_pool.h"
 
 #include <algorithm>
@@ -14,25 +17,26 @@ namespace weft {
 namespace {
 
 constexpr uint32_t kOpen = 0x80000000;
-// Looks around before a worker yields its core, before it sleeps for a while, and before it leaves.
-constexpr int kSpins = 200, kYields = 2000, kSleeps = 20;
+// An idle worker polls with pauses first, then yields its core between polls, then sleeps between them; a helper that
+// has also slept kMaxSleeps times leaves.
+constexpr int kMaxSpins = 200, kMaxYields = 2000, kMaxSleeps = 20;
 
-// Long enough that a worker with nothing to do doesn't take the ends of the others' deques from them all the time.
+// Executes 8 pause instructions: idle workers that poll more often would contend for the ends of the others' deques.
 void Pause() {
 #if defined(__x86_64__)
   for (int i = 0; i < 8; ++i) __builtin_ia32_pause();
 #endif
 }
 
-// Waits a little, and longer the more often it was done.
-void Wait(int times) {
-  if (times < kSpins) return Pause();
-  if (times < kSpins + kYields) return std::this_thread::yield();
+// Waits between two polls, longer after more of them: `polls` is how many found nothing.
+void Wait(int polls) {
+  if (polls < kMaxSpins) return Pause();
+  if (polls < kMaxSpins + kMaxYields) return std::this_thread::yield();
   std::this_thread::sleep_for(std::chrono::microseconds(20));
 }
 
-// TBB runs no more workers than it finds cores unless it is told to, and of several such controls the least one counts:
-// so there is one for the whole program, and it only grows.
+// Lets TBB run at least `threads` threads. Unless told otherwise, TBB runs at most one worker per core; of several
+// controls the smallest counts. So the program has one control, which is only ever replaced by a larger one.
 void AllowThreads(size_t threads) {
   static std::mutex mutex;
   static tbb::global_control* control = nullptr;
@@ -46,17 +50,18 @@ void AllowThreads(size_t threads) {
 
 }  // namespace
 
-// The calls that no worker has answered yet, of all executors. The task that TBB is given has no state of its own: what
-// it is to do lies here, so that an executor can be gone when its turn comes, and so that all that passes between the
-// two threads passes under this mutex, where ThreadSanitizer sees it.
-struct WorkerPool::Calls {
+// The queue of wake-ups that no thread has answered yet, of all executors. TBB's task carries no state: the thread
+// takes the first worker of this queue. So an executor may be destroyed before TBB runs its task. All data passes
+// between the two threads under `mutex`, where ThreadSanitizer sees it.
+struct WorkerPool::WakeUps {
   std::mutex mutex;
-  Worker *first = nullptr, *last = nullptr;  // in line
+  Worker *first = nullptr, *last = nullptr;
 
   void Append(Worker* worker) {
     (first == nullptr ? first : last->next) = worker;
     last = worker;
   }
+  // Returns null if the queue is empty.
   Worker* TakeFirst() {
     Worker* const taken = first;
     if (taken != nullptr) first = std::exchange(taken->next, nullptr);
@@ -64,9 +69,9 @@ struct WorkerPool::Calls {
   }
 };
 
-WorkerPool::Calls& WorkerPool::AllCalls() {
-  static Calls* calls = new Calls;
-  return *calls;
+WorkerPool::WakeUps& WorkerPool::PendingWakeUps() {
+  static WakeUps* wake_ups = new WakeUps;
+  return *wake_ups;
 }
 
 WorkerPool::WorkerPool(const Schedule* schedule, int threads)
@@ -80,17 +85,18 @@ WorkerPool::WorkerPool(const Schedule* schedule, int threads)
   }
 }
 
+// Takes this pool's workers out of the queue, and waits until its active helpers have left.
 WorkerPool::~WorkerPool() {
   for (bool all_gone = false; !all_gone; std::this_thread::yield()) {
-    Calls& calls = AllCalls();
-    const std::lock_guard lock(calls.mutex);
-    Worker* worker = std::exchange(calls.first, nullptr);
+    WakeUps& wake_ups = PendingWakeUps();
+    const std::lock_guard lock(wake_ups.mutex);
+    Worker* worker = std::exchange(wake_ups.first, nullptr);
     while (worker != nullptr) {
       Worker* const next = std::exchange(worker->next, nullptr);
-      worker->pool == this ? void(worker->called = worker->again = false) : calls.Append(worker);
+      worker->pool == this ? void(worker->woken = worker->again = false) : wake_ups.Append(worker);
       worker = next;
     }
-    all_gone = std::none_of(workers_.begin(), workers_.end(), [](const auto& w) { return w->called; });
+    all_gone = std::none_of(workers_.begin(), workers_.end(), [](const auto& w) { return w->woken; });
   }
 }
 
@@ -98,63 +104,65 @@ void WorkerPool::Run(Body body) {
   EnterCaller();
   body_ = &body;
   done_.store(false, std::memory_order_relaxed);
-  shared_.store(false, std::memory_order_relaxed);
+  helpers_woken_.store(false, std::memory_order_relaxed);
   for (int i = 1; i < threads_; ++i) workers_[i]->entered = false;
-  inside_.store(kOpen, std::memory_order_release);
+  helpers_.store(kOpen, std::memory_order_release);
   Work(0);
-  inside_.fetch_and(~kOpen, std::memory_order_relaxed);
-  for (int times = 0; inside_.load(std::memory_order_acquire) != 0; ++times) Wait(times);
+  helpers_.fetch_and(~kOpen, std::memory_order_relaxed);
+  for (int polls = 0; helpers_.load(std::memory_order_acquire) != 0; ++polls) Wait(polls);
 }
 
 int WorkerPool::workers_entered() const {
   return static_cast<int>(std::count_if(workers_.begin(), workers_.end(), [](const auto& w) { return w->entered; }));
 }
 
-void WorkerPool::CallWorkers() {
-  if (shared_.exchange(true, std::memory_order_relaxed)) return;
-  Calls& calls = AllCalls();
-  const std::lock_guard lock(calls.mutex);
+void WorkerPool::WakeHelpers() {
+  if (helpers_woken_.exchange(true, std::memory_order_relaxed)) return;
+  WakeUps& wake_ups = PendingWakeUps();
+  const std::lock_guard lock(wake_ups.mutex);
   for (int i = 1; i < threads_; ++i) {
     Worker& worker = *workers_[i];
-    if (std::exchange(worker.called, true)) {
+    if (std::exchange(worker.woken, true)) {
       worker.again = true;
       continue;
     }
-    calls.Append(&worker);
-    ABSL_ANNOTATE_IGNORE_READS_AND_WRITES_BEGIN();  // TBB's task object: its library passes it on unseen
-    arena_.enqueue(AnswerCall);
+    wake_ups.Append(&worker);
+    ABSL_ANNOTATE_IGNORE_READS_AND_WRITES_BEGIN();  // ThreadSanitizer can't see how TBB passes its task object on
+    arena_.enqueue(AnswerWakeUp);
     ABSL_ANNOTATE_IGNORE_READS_AND_WRITES_END();
   }
 }
 
-void WorkerPool::AnswerCall() {
-  Calls& calls = AllCalls();
-  std::unique_lock lock(calls.mutex);
-  Worker* const me = calls.TakeFirst();
+// Runs on a thread of TBB: works as the first worker of the queue until nobody wakes that worker again.
+void WorkerPool::AnswerWakeUp() {
+  WakeUps& wake_ups = PendingWakeUps();
+  std::unique_lock lock(wake_ups.mutex);
+  Worker* const me = wake_ups.TakeFirst();
   if (me == nullptr) return;
   do {
     lock.unlock();
     me->pool->Enter(me->number);
     lock.lock();
   } while (std::exchange(me->again, false));
-  me->called = false;
+  me->woken = false;
 }
 
+// Works as helper `worker`, unless the run is over.
 void WorkerPool::Enter(int worker) {
-  uint32_t inside = inside_.load(std::memory_order_relaxed);
+  uint32_t helpers = helpers_.load(std::memory_order_relaxed);
   do {
-    if ((inside & kOpen) == 0) return;
-  } while (!inside_.compare_exchange_weak(inside, inside + 1, std::memory_order_acquire, std::memory_order_relaxed));
+    if ((helpers & kOpen) == 0) return;
+  } while (!helpers_.compare_exchange_weak(helpers, helpers + 1, std::memory_order_acquire, std::memory_order_relaxed));
   workers_[worker]->entered = true;
   Work(worker);
-  inside_.fetch_sub(1, std::memory_order_release);
+  helpers_.fetch_sub(1, std::memory_order_release);
 }
 
-bool WorkerPool::Stays(int worker, int looks) {
-  constexpr int kLooks = kSpins + kYields + kSleeps;
-  if (done_.load(std::memory_order_acquire) || (worker > 0 && looks > kLooks)) return false;
-  if (worker > 0 && looks == kLooks) shared_.store(false, std::memory_order_relaxed);
-  Wait(looks);
+bool WorkerPool::BackOff(int worker, int idle_polls) {
+  constexpr int kMaxPolls = kMaxSpins + kMaxYields + kMaxSleeps;
+  if (done_.load(std::memory_order_acquire) || (worker > 0 && idle_polls > kMaxPolls)) return false;
+  if (worker > 0 && idle_polls == kMaxPolls) helpers_woken_.store(false, std::memory_order_relaxed);
+  Wait(idle_polls);
   return true;
 }
 

@@ -1,7 +1,8 @@
-// Executors whose workers are the threads of one TBB arena.
+// WorkerPool: the base of executors whose workers are the threads of one TBB arena.
 //
-// The first time that there is something to share, the other workers are called; so a run without parallelism costs
-// none. A worker that finds nothing for long leaves, for other executors to have the thread, and is called again.
+// The caller of Run is worker 0. All other workers are helpers: they are woken when a worker first has work to offer,
+// so a run without parallelism wakes none. A helper that finds no work for some time leaves its thread to other
+// executors, and is woken again when there is more work.
 #ifndef WEFT_GRAPH_WORKER_POOL_H_
 #define WEFT_GRAPH_WORKER_POOL_H_
 
@@ -20,44 +21,46 @@ class WorkerPool : public Executor {
  public:
   ~WorkerPool() override;
 
-  void Run(Body body) override;  // the caller is worker 0
+  void Run(Body body) override;
   int threads() const override { return threads_; }
   int workers_entered() const override;
 
  protected:
-  // The schedule must outlive the executor. `threads`, at least 1, counts the caller of Run.
+  // `schedule` must outlive the executor. `threads` (at least 1) includes the caller of Run.
   WorkerPool(const Schedule* schedule, int threads);
 
-  // Runs tasks until the run is done, or until Stays says that the worker may go.
+  // Runs tasks as `worker` until the run is done or BackOff returns false.
   virtual void Work(int worker) = 0;
 
   const Schedule& schedule() const { return schedule_; }
   void RunTask(uint32_t task, int worker) { (*body_)(task, worker); }
   void EnterCaller() { workers_[0]->entered = true; }
-  void Finish() { done_.store(true, std::memory_order_release); }  // all tasks have run
-  // There is something for others.
-  void Share() {
-    if (!shared_.load(std::memory_order_relaxed)) CallWorkers();
+  // Ends the run. Called once all tasks have run.
+  void Finish() { done_.store(true, std::memory_order_release); }
+  // Wakes the helpers if they are not awake. Called after a worker has made work available to others.
+  void OfferWork() {
+    if (!helpers_woken_.load(std::memory_order_relaxed)) WakeHelpers();
   }
-  // Waits, after so many looks that found nothing. False once the run is done or, for a worker that was called, when
-  // there was nothing for long: before the last look it says so, so that whoever shares later calls it again.
-  bool Stays(int worker, int looks);
+  // Backs off after `idle_polls` empty polls in a row. Returns false when the run is done, or when `worker` is a helper
+  // that has idled too long. Before its final poll the helper clears `helpers_woken_`, so that a later OfferWork wakes
+  // it again.
+  bool BackOff(int worker, int idle_polls);
 
  private:
+  // Guarded by WakeUps::mutex, except `entered`.
   struct Worker {
-    bool entered = false;  // this run
-    // Guarded by the mutex of calls: it is to come, or hasn't left yet; was called again meanwhile; and, while it waits
-    // for someone to come, the next in line.
-    bool called = false, again = false;
+    bool entered = false;  // has taken part in the current run
+    bool woken = false;    // its wake-up is pending, or it is active
+    bool again = false;    // was woken once more while `woken`
     WorkerPool* pool = nullptr;
     int number = 0;
-    Worker* next = nullptr;
+    Worker* next = nullptr;  // the link of the queue of wake-ups
   };
-  struct Calls;
-  static Calls& AllCalls();
-  static void AnswerCall();
+  struct WakeUps;
+  static WakeUps& PendingWakeUps();
+  static void AnswerWakeUp();
 
-  void CallWorkers();
+  void WakeHelpers();
   void Enter(int worker);
 
   const Schedule& schedule_;
@@ -66,8 +69,9 @@ class WorkerPool : public Executor {
   std::vector<std::unique_ptr<Worker>> workers_;
   const Body* body_ = nullptr;
 
-  alignas(64) std::atomic<uint32_t> inside_{0};  // workers in the run besides the caller; kOpen while more may come
-  std::atomic<bool> shared_{false};              // workers were called
+  // The number of helpers in the run, plus kOpen while more may enter.
+  alignas(64) std::atomic<uint32_t> helpers_{0};
+  std::atomic<bool> helpers_woken_{false};
   std::atomic<bool> done_{false};
 };
 

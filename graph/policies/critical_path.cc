@@ -1,3 +1,5 @@
+// Policies critical-path and critical-path-measured: workers prefer the task that the longest remaining path begins
+// with. StealingExecutor runs them; the queue here does the same, so that simulations and other executors can use it.
 #include <deque>
 #include <vector>
 
@@ -7,11 +9,11 @@
 namespace weft {
 namespace {
 
-// What StealingExecutor does: each worker goes on with the most critical of what it made ready, and takes another's
-// oldest when it has nothing left.
-class Stealing : public ReadyQueue {
+// One deque for each worker. A worker takes its own latest task, which is the most critical one that it made ready. If
+// it has none, it takes the oldest task of another worker.
+class StealingQueue : public ReadyQueue {
  public:
-  explicit Stealing(int workers) : deques_(static_cast<size_t>(workers)) {}
+  explicit StealingQueue(int workers) : deques_(static_cast<size_t>(workers)) {}
 
   void Push(uint32_t task, int worker) override {
     deques_[static_cast<size_t>(worker)].push_back(task);
@@ -41,7 +43,7 @@ class Stealing : public ReadyQueue {
   size_t ready_ = 0;                          // in all of them
 };
 
-std::unique_ptr<ReadyQueue> MakeQueue(const Schedule*, int workers) { return std::make_unique<Stealing>(workers); }
+std::unique_ptr<ReadyQueue> MakeQueue(const Schedule*, int workers) { return std::make_unique<StealingQueue>(workers); }
 std::unique_ptr<Executor> MakeStealing(const Schedule* schedule, int threads) {
   return std::make_unique<StealingExecutor>(schedule, threads);
 }

@@ -1,3 +1,4 @@
+// Policy fifo: the task that became ready first runs first.
 #include <deque>
 
 #include "weft/graph/policies/policies.h"
@@ -5,7 +6,7 @@
 namespace weft {
 namespace {
 
-class Fifo : public ReadyQueue {
+class FifoQueue : public ReadyQueue {
  public:
   void Push(uint32_t task, int) override { tasks_.push_back(task); }
   std::optional<uint32_t> Pop(int) override {
@@ -24,6 +25,6 @@ class Fifo : public ReadyQueue {
 constexpr Policy kFifo = {
     .name = "fifo",
     .summary = "what became ready first",
-    .queue = [](const Schedule*, int) -> std::unique_ptr<ReadyQueue> { return std::make_unique<Fifo>(); }};
+    .queue = [](const Schedule*, int) -> std::unique_ptr<ReadyQueue> { return std::make_unique<FifoQueue>(); }};
 
 }  // namespace weft

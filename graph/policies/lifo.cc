@@ -1,3 +1,4 @@
+// Policy lifo: the task that became ready last runs first.
 #include <vector>
 
 #include "weft/graph/policies/policies.h"
@@ -5,7 +6,7 @@
 namespace weft {
 namespace {
 
-class Lifo : public ReadyQueue {
+class LifoQueue : public ReadyQueue {
  public:
   void Push(uint32_t task, int) override { tasks_.push_back(task); }
   std::optional<uint32_t> Pop(int) override {
@@ -24,6 +25,6 @@ class Lifo : public ReadyQueue {
 constexpr Policy kLifo = {
     .name = "lifo",
     .summary = "what became ready last",
-    .queue = [](const Schedule*, int) -> std::unique_ptr<ReadyQueue> { return std::make_unique<Lifo>(); }};
+    .queue = [](const Schedule*, int) -> std::unique_ptr<ReadyQueue> { return std::make_unique<LifoQueue>(); }};
 
 }  // namespace weft

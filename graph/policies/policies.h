@@ -1,4 +1,5 @@
-// Policies: in which order the ready tasks of a schedule run. docs/tutorials/write_a_scheduler.md adds one.
+// Policies: a policy decides in which order the ready tasks of a schedule run. docs/tutorials/write_a_scheduler.md
+// shows how to add one.
 //
 //   const Policy* policy = FindPolicy("critical-path");
 //   std::unique_ptr<Executor> executor = MakeExecutor(*policy, &schedule, /*threads=*/4);
@@ -19,19 +20,20 @@ namespace weft {
 
 struct Policy {
   const char* name;
-  const char* summary;  // in half a line
-  // The queue of one executor or simulation. The schedule outlives it. Null: the policy can't be simulated.
+  const char* summary;  // half a line, for lists of policies
+  // Makes the queue of one executor or simulation. `schedule` must outlive it. Null: the policy can't be simulated.
   std::unique_ptr<ReadyQueue> (*queue)(const Schedule* schedule, int workers) = nullptr;
-  // Null: workers that share the queue.
+  // Makes the executor. Null: a QueueExecutor, whose workers share the queue.
   std::unique_ptr<Executor> (*executor)(const Schedule* schedule, int threads) = nullptr;
-  bool measured = false;  // wants a schedule with measured times (WithSeconds)
+  bool measured = false;  // needs a schedule with measured times (WithSeconds)
 };
 
 extern const Policy kSerial, kFifo, kLifo, kLevel, kCriticalPath, kCriticalPathMeasured;
 
 absl::Span<const Policy* const> Policies();
 std::vector<std::string> PolicyNames();
-const Policy* FindPolicy(absl::string_view name);  // null if there is none
+// Returns the policy called `name`, or null if there is none.
+const Policy* FindPolicy(absl::string_view name);
 std::unique_ptr<Executor> MakeExecutor(const Policy& policy, const Schedule* schedule, int threads);
 
 }  // namespace weft

@@ -1,3 +1,4 @@
+// Policy serial: worker 0 runs all tasks, in the order of the program.
 #include <functional>
 #include <queue>
 #include <vector>
@@ -8,7 +9,7 @@
 namespace weft {
 namespace {
 
-class Serial : public ReadyQueue {
+class SerialQueue : public ReadyQueue {
  public:
   void Push(uint32_t task, int) override { tasks_.push(task); }
   std::optional<uint32_t> Pop(int worker) override {
@@ -27,7 +28,7 @@ class Serial : public ReadyQueue {
 constexpr Policy kSerial = {
     .name = "serial",
     .summary = "one worker, in the order of the program",
-    .queue = [](const Schedule*, int) -> std::unique_ptr<ReadyQueue> { return std::make_unique<Serial>(); },
+    .queue = [](const Schedule*, int) -> std::unique_ptr<ReadyQueue> { return std::make_unique<SerialQueue>(); },
     .executor = [](const Schedule* schedule, int) -> std::unique_ptr<Executor> {
       return std::make_unique<StealingExecutor>(schedule, 1);
     }};
