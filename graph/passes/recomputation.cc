@@ -1,279 +1,293 @@
+// A greedy choice of the nodes that are computed twice. A value that is not read for long is a candidate: it is freed
+// after its last read before that gap, and a clone of its node makes it again just before the first read after the gap.
+// Inputs of the clone that are dead by then are recomputed with it if they are large, else kept alive until then.
 #include "weft/graph/passes/recomputation.h"
 
+#include <algorithm>
 #include <limits>
 #include <queue>
+#include <utility>
 
+#include "weft/core/arena.h"
 #include "weft/graph/cost.h"
-#include "weft/graph/passes/lifetimes.h"
 #include "weft/graph/storage.h"
 
 namespace weft {
 namespace {
 
-constexpr int kMaxChain = 256;      // nodes that one choice looks at
-constexpr int64_t kSmallPart = 16;  // an input is kept, not computed again, if it has so many times fewer bytes
-constexpr double kAged = 1.1;       // so many times dearer than it was known to be, a choice waits for cheaper ones
-constexpr double kNone = std::numeric_limits<double>::infinity();
+constexpr uint32_t kNever = 0xffffffff;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr size_t kMaxClones = 256;  // of one candidate; longer chains cost time to evaluate and are never cheap
+// A dead input is kept if it has at most 1/4 of the bytes that are freed. Of 1/2 to 1/16, this reached the smallest
+// arenas for GPT-2, BERT and the Transformer together.
+constexpr int64_t kMinFreedPerKept = 4;
 
-enum class Dead { kClone, kKeep };  // what is done about inputs that a clone needs and that are dead
+struct Change {  // of the live bytes in [begin, end)
+  uint32_t begin = 0, end = 0;
+  int64_t bytes = 0;
+};
 
-bool CanRecompute(const Node& node) { return !node.op->view && node.op->writes == 0 && node.op != &kGroupOp; }
+struct Candidate {
+  double score = kInfinity;      // seconds per byte freed and time at which too many bytes are live
+  double seconds = 0;            // of the clones
+  uint32_t time = kNever;        // at which the clones are made
+  int64_t freed = 0;             // bytes
+  std::vector<uint32_t> clones;  // the node, and the inputs that are recomputed with it
+  std::vector<size_t> kept;      // the inputs that are kept alive until `time`
+  std::vector<Change> changes;
+};
+
+class Chooser {
+ public:
+  Chooser(const Rewrite& rewrite, int64_t limit)
+      : program_(rewrite.program),
+        roots_(StorageRoots(program_)),
+        limit_(limit),
+        end_(static_cast<uint32_t>(program_.nodes.size())),
+        bytes_(program_.values.size(), 0),
+        overwritten_(program_.values.size(), kNever),
+        reads_(program_.values.size()),
+        seconds_(end_, kInfinity),
+        clone_time_(end_, kNever),
+        live_(end_ + 1, 0),
+        delta_(end_ + 2, 0) {
+    for (uint32_t n = 0; n < end_; ++n) AddNode(n);
+    for (ValueId id : rewrite.roots) Insert(end_, &reads_[Root(id)]);
+    for (size_t v = 0; v < bytes_.size(); ++v) {
+      if (bytes_[v] == 0) continue;
+      const uint32_t made = Producer(v), last = reads_[v].empty() ? made : reads_[v].back();
+      for (uint32_t t = made; t < last + (TakenOver(v, last) ? 0 : 1); ++t) live_[t] += bytes_[v];
+    }
+  }
+
+  Recomputation Run() {
+    while (CountTimesAbove() && TakeCheapest()) {
+    }
+    Recomputation result = {.seconds = total_seconds_, .fits = !CountTimesAbove()};
+    for (uint32_t n = 0; n < end_; ++n) {
+      if (clone_time_[n] != kNever) result.clones.push_back({clone_time_[n], n});
+    }
+    std::sort(result.clones.begin(), result.clones.end());
+    return result;
+  }
+
+ private:
+  void AddNode(uint32_t n) {
+    const Node& node = program_.nodes[n];
+    const Types inputs = program_.InputTypes(node), outputs = program_.OutputTypes(node);
+    if (node.op->view || !KernelFor(*node.op, inputs, outputs)) return;
+    for (ValueId in : node.inputs) Insert(n, &reads_[Root(in)]);
+    for (int i = 0; i < node.op->writes; ++i) overwritten_[Root(node.inputs[i])] = n;
+    for (uint32_t i = static_cast<uint32_t>(node.op->writes); i < node.output_count; ++i) {
+      bytes_[static_cast<size_t>(node.output(i))] =
+          static_cast<int64_t>(AlignUp(std::max<size_t>(outputs[i].bytes(), 1)));
+    }
+    if (node.op->writes == 0) seconds_[n] = Seconds(*node.op, {node.attrs, inputs, outputs});
+  }
+
+  // Reports whether the node at time `last` overwrites value `v`, which it reads last, with its own output.
+  bool TakenOver(size_t v, uint32_t last) const {
+    if (last == end_ || last == Producer(v)) return false;
+    const Node& node = program_.nodes[last];
+    return node.op->in_place >= 0 && Root(node.inputs[static_cast<size_t>(node.op->in_place)]) == v && Overwrites(node);
+  }
+  bool Overwrites(const Node& node) const { return node.op->writes == 0 && MayOverwrite(program_, node, roots_); }
+
+  // Counts, for all times, how many before them have more live bytes than the limit. Returns false if none has.
+  bool CountTimesAbove() {
+    above_.assign(1, 0);
+    for (int64_t bytes : live_) above_.push_back(above_.back() + (bytes > limit_ ? 1 : 0));
+    return above_.back() > 0;
+  }
+
+  // Takes candidates, cheapest first, until the limit is met. Returns false if there were none.
+  bool TakeCheapest() {
+    using Entry = std::pair<double, uint32_t>;
+    std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
+    for (uint32_t n = 0; n < end_; ++n) {
+      const double score = Evaluate(n).score;
+      if (score < kInfinity) queue.push({score, n});
+    }
+    bool any = false;
+    while (!queue.empty() && CountTimesAbove()) {
+      const uint32_t node = queue.top().second;
+      queue.pop();
+      const Candidate candidate = Evaluate(node);  // its score may have changed since it was queued
+      if (candidate.score == kInfinity) continue;
+      if (!queue.empty() && candidate.score > queue.top().first) {
+        queue.push({candidate.score, node});
+        continue;
+      }
+      Take(candidate);
+      any = true;
+    }
+    return any;
+  }
+
+  // Returns what it takes to free the outputs of `node` in the gap between two reads in which most times have too many
+  // live bytes.
+  Candidate Evaluate(uint32_t node) {
+    Candidate c;
+    if (clone_time_[node] != kNever || !CanClone(node, 0)) return c;
+    const Node& n = program_.nodes[node];
+    std::vector<uint32_t> times = {node};
+    for (uint32_t i = 0; i < n.output_count; ++i) {
+      const std::vector<uint32_t>& reads = reads_[static_cast<size_t>(n.output(i))];
+      times.insert(times.end(), reads.begin(), reads.end());
+    }
+    std::sort(times.begin(), times.end());
+    uint32_t begin = 0, longest = 0;
+    for (size_t i = 0; i + 1 < times.size(); ++i) {
+      if (times[i] == times[i + 1]) continue;
+      const uint32_t above = above_[times[i + 1]] - above_[times[i] + 1];
+      if (above <= longest) continue;
+      longest = above;
+      begin = times[i] + 1;
+      c.time = times[i + 1];
+    }
+    if (longest == 0 || !CanClone(node, c.time)) return c;
+    for (uint32_t i = 0; i < n.output_count; ++i) {
+      const size_t v = static_cast<size_t>(n.output(i));
+      if (bytes_[v] == 0 || NextRead(v, c.time) == kNever) continue;
+      c.freed += bytes_[v];
+      c.changes.push_back({begin, c.time, -bytes_[v]});
+    }
+    AddClone(node, &c);
+    const int64_t transient = TransientBytes(c) - OutputBytes(n);
+    if (transient > 0) c.changes.push_back({c.time, c.time + 1, transient});
+    const int64_t gain = Gain(c.changes);
+    if (gain > 0) c.score = c.seconds / static_cast<double>(gain);
+    return c;
+  }
+
+  // Adds a clone of `node` to a candidate, and what becomes of those of its inputs that are dead by then.
+  void AddClone(uint32_t node, Candidate* c) const {
+    c->clones.push_back(node);
+    const Node& n = program_.nodes[node];
+    if (clone_time_[node] == kNever) {
+      c->seconds += seconds_[node];
+    } else {  // the clone exists, but is made later: it moves forward
+      for (uint32_t i = 0; i < n.output_count; ++i) {
+        const size_t v = static_cast<size_t>(n.output(i));
+        if (NextRead(v, clone_time_[node]) == kNever) continue;
+        c->changes.push_back({std::min(c->time + 1, clone_time_[node]), clone_time_[node], bytes_[v]});
+      }
+    }
+    for (ValueId in : n.inputs) {
+      const size_t v = Root(in);
+      const uint32_t producer = Producer(v);
+      if (bytes_[v] == 0 || IsLive(v, c->time) || Contains(c->clones, producer) || Contains(c->kept, v)) continue;
+      if (bytes_[v] * kMinFreedPerKept > c->freed && clone_time_[producer] > c->time && CanClone(producer, c->time) &&
+          c->clones.size() < kMaxClones) {
+        AddClone(producer, c);
+      } else {
+        c->kept.push_back(v);
+        c->changes.push_back({LastUse(v, c->time) + 1, c->time + 1, bytes_[v]});
+      }
+    }
+  }
+
+  // Returns the largest sum of the bytes of a clone and of its inputs that are recomputed just for it.
+  int64_t TransientBytes(const Candidate& c) const {
+    int64_t largest = 0;
+    for (uint32_t clone : c.clones) {
+      const Node& node = program_.nodes[clone];
+      int64_t bytes = OutputBytes(node);
+      for (size_t i = 0; i < node.inputs.size(); ++i) {
+        const size_t v = Root(node.inputs[i]);
+        const bool taken_over = node.op->in_place == static_cast<int>(i) && Overwrites(node);
+        if (Contains(c.clones, Producer(v)) && !taken_over) bytes += bytes_[v];
+      }
+      largest = std::max(largest, bytes);
+    }
+    return largest;
+  }
+
+  // Returns by how much the changes lower the bytes above the limit, summed over all times.
+  int64_t Gain(const std::vector<Change>& changes) {
+    uint32_t begin = end_, end = 0;
+    for (const Change& change : changes) {
+      delta_[change.begin] += change.bytes;
+      delta_[change.end] -= change.bytes;
+      begin = std::min(begin, change.begin);
+      end = std::max(end, change.end);
+    }
+    int64_t gain = 0, change = 0;
+    for (uint32_t t = begin; t < end; ++t) {
+      change += std::exchange(delta_[t], 0);
+      gain += std::max<int64_t>(0, live_[t] - limit_) - std::max<int64_t>(0, live_[t] + change - limit_);
+    }
+    delta_[end] = 0;
+    return gain;
+  }
+
+  void Take(const Candidate& c) {
+    total_seconds_ += c.seconds;
+    for (uint32_t n : c.clones) {
+      clone_time_[n] = c.time;
+      for (ValueId in : program_.nodes[n].inputs) Insert(c.time, &reads_[Root(in)]);
+    }
+    for (const Change& change : c.changes) {
+      for (uint32_t t = change.begin; t < change.end; ++t) live_[t] += change.bytes;
+    }
+  }
+
+  size_t Root(ValueId id) const { return static_cast<size_t>(roots_[static_cast<size_t>(id)]); }
+  uint32_t Producer(size_t v) const { return static_cast<uint32_t>(program_.values[v].producer); }
+  int64_t OutputBytes(const Node& node) const {
+    int64_t bytes = 0;
+    for (uint32_t i = 0; i < node.output_count; ++i) bytes += bytes_[static_cast<size_t>(node.output(i))];
+    return bytes;
+  }
+  // Reports whether a clone made at `time` reads what the node did: the states that it reads have no newer version yet.
+  bool CanClone(uint32_t node, uint32_t time) const {
+    const auto& inputs = program_.nodes[node].inputs;
+    return seconds_[node] < kInfinity &&
+           std::all_of(inputs.begin(), inputs.end(), [&](ValueId in) { return overwritten_[Root(in)] >= time; });
+  }
+  // Returns the first read of value `v`, or of its clone, at or after `time`; kNever if there is none.
+  uint32_t NextRead(size_t v, uint32_t time) const {
+    const auto next = std::lower_bound(reads_[v].begin(), reads_[v].end(), time);
+    return next == reads_[v].end() ? kNever : *next;
+  }
+  // Returns the last time at or before `time` at which value `v`, or its clone, is made or read.
+  uint32_t LastUse(size_t v, uint32_t time) const {
+    const uint32_t producer = Producer(v), made = clone_time_[producer] <= time ? clone_time_[producer] : producer;
+    const auto next = std::upper_bound(reads_[v].begin(), reads_[v].end(), time);
+    return next == reads_[v].begin() ? made : std::max(made, *std::prev(next));
+  }
+  bool IsLive(size_t v, uint32_t time) const {
+    const uint32_t read = NextRead(v, time), clone = clone_time_[Producer(v)];
+    return read != kNever && (time >= clone || read < clone);
+  }
+  static void Insert(uint32_t time, std::vector<uint32_t>* times) {
+    const auto at = std::lower_bound(times->begin(), times->end(), time);
+    if (at == times->end() || *at != time) times->insert(at, time);
+  }
+  template <class T>
+  static bool Contains(const std::vector<T>& list, T item) {
+    return std::find(list.begin(), list.end(), item) != list.end();
+  }
+
+  const Program& program_;
+  const std::vector<ValueId> roots_;
+  const int64_t limit_;
+  const uint32_t end_;                        // the end of the run
+  std::vector<int64_t> bytes_;                // by storage root; 0 if the value lies outside the arena
+  std::vector<uint32_t> overwritten_;         // by storage root: when a write ends this version of a state, or kNever
+  std::vector<std::vector<uint32_t>> reads_;  // by storage root: times, rising, with those of clones
+  std::vector<double> seconds_;               // by node; infinite if it can't be recomputed
+  std::vector<uint32_t> clone_time_;          // by node; kNever if it has no clone
+  std::vector<int64_t> live_;                 // by time: bytes
+  std::vector<int64_t> delta_;                // by time: scratch space of Gain, all 0
+  std::vector<uint32_t> above_;               // by time: how many times before it have too many live bytes
+  double total_seconds_ = 0;
+};
 
 }  // namespace
 
-struct RecomputationChooser::State {
-  explicit State(const Rewrite& rewrite) : program(rewrite.program), lifetimes(rewrite), initial(lifetimes) {
-    std::vector<Change> changes;
-    for (uint32_t n = 0; n < lifetimes.end; ++n) {
-      const Node& node = program.nodes[n];
-      seconds.push_back(0);
-      int64_t bytes = 0;
-      for (uint32_t i = 0; i < node.output_count; ++i) {
-        const uint32_t v = static_cast<uint32_t>(node.output(i));
-        bytes += lifetimes.bytes[v];
-        if (lifetimes.bytes[v] > 0) changes.push_back(initial.Added(n, lifetimes.until[v], lifetimes.bytes[v]));
-      }
-      if (bytes == 0 || !CanRecompute(node)) continue;
-      const Types inputs = program.InputTypes(node), outputs = program.OutputTypes(node);
-      seconds.back() = Seconds(*node.op, {node.attrs, inputs, outputs});
-    }
-    initial.Apply(changes);
-  }
-
-  Recomputation Choose(int64_t limit);
-  // The cost of computing `node` again, in seconds per byte and time above the limit; kNone: it can't be, or is no use.
-  double Score(uint32_t node);
-  void Take(uint32_t node);
-  double Try(uint32_t node, Dead dead);
-  bool Split(uint32_t node);
-  bool Clone(uint32_t node, uint32_t time, Dead dead);
-  bool Need(ValueId input, uint32_t time, Dead dead);
-  bool MoveClone(uint32_t v, uint32_t time, Dead dead);
-  void Undo();
-
-  void Set(std::vector<uint32_t>& values, uint32_t i, uint32_t value) {
-    log.push_back({&values[i], values[i]});
-    values[i] = value;
-  }
-  void KeepClone(uint32_t v, uint32_t first, uint32_t time) {  // its bytes are live from `first` to `time`, too
-    changes.push_back(live.Added(first, time, lifetimes.bytes[v]));
-    Set(clone_last, v, time);
-    Set(clone_until, v, time);
-  }
-  int64_t BytesOf(uint32_t node) const {
-    int64_t bytes = 0;
-    for (uint32_t i = 0; i < program.nodes[node].output_count; ++i) {
-      bytes += lifetimes.bytes[static_cast<size_t>(program.nodes[node].output(i))];
-    }
-    return bytes;
-  }
-
-  const Program& program;
-  const Lifetimes lifetimes;
-  LiveBytes initial;
-  std::vector<double> seconds;  // by node
-
-  // What is chosen so far, and what is being tried.
-  LiveBytes live{lifetimes};
-  std::vector<uint32_t> from;                       // by node, as in Recomputation
-  std::vector<uint32_t> last, until;                // by root: of the original, as in Lifetimes
-  std::vector<uint32_t> clone_last, clone_until;    // by root: of the clone; kNever: nothing reads it
-  std::vector<std::vector<uint32_t>> clones_read;   // by node: when clones read the original
-  std::vector<std::pair<uint32_t*, uint32_t>> log;  // what was set: where, and what was there
-  std::vector<uint32_t> read_log;                   // nodes to whose clones_read a time was added
-  std::vector<Change> changes;
-  double cost = 0;         // seconds of all clones that are tried
-  int64_t freed = 0;       // bytes of what is tried
-  int64_t chain_peak = 0;  // the most bytes of a clone and the clones that it alone needs
-  int chain = 0;
-};
-
-// An input that a clone made at `time` reads.
-bool RecomputationChooser::State::Need(ValueId input, uint32_t time, Dead dead) {
-  const size_t v = lifetimes.root(input);
-  if (lifetimes.written[v] < time) return false;  // the state has its next version by then
-  if (lifetimes.bytes[v] == 0) return true;
-  if (++chain > kMaxChain) return false;
-  const uint32_t node = static_cast<uint32_t>(program.values[v].producer);
-  if (from[node] <= time) {
-    if (clone_last[v] == kNever) {
-      KeepClone(v, from[node], time);
-    } else if (clone_last[v] < time) {
-      KeepClone(v, clone_until[v] + 1, time);
-    }
-    return true;
-  }
-  if (time > last[v] && from[node] != kNever) return MoveClone(v, time, dead);
-  if (time > last[v]) {
-    if (dead == Dead::kClone && CanRecompute(program.nodes[node]) && lifetimes.bytes[v] * kSmallPart > freed) {
-      Set(from, node, time);
-      Set(clone_last, v, time);
-      Set(clone_until, v, time);
-      return Clone(node, time, dead);
-    }
-    changes.push_back(live.Added(until[v] + 1, time, lifetimes.bytes[v]));
-    Set(last, v, time);
-    Set(until, v, time);
-  }
-  clones_read[node].push_back(time);
-  read_log.push_back(node);
-  return true;
+Recomputation ChooseRecomputation(const Rewrite& rewrite, size_t limit) {
+  return Chooser(rewrite, static_cast<int64_t>(limit)).Run();
 }
-
-// The clone of the node that makes v is needed earlier.
-bool RecomputationChooser::State::MoveClone(uint32_t v, uint32_t time, Dead dead) {
-  const uint32_t node = static_cast<uint32_t>(program.values[v].producer), before = from[node];
-  for (uint32_t i = 0; i < program.nodes[node].output_count; ++i) {
-    const uint32_t output = static_cast<uint32_t>(program.nodes[node].output(i));
-    if (clone_last[output] != kNever) changes.push_back(live.Added(time, before - 1, lifetimes.bytes[output]));
-  }
-  if (clone_last[v] == kNever) KeepClone(v, time, time);
-  Set(from, node, time);
-  for (ValueId in : program.nodes[node].inputs) {
-    if (!Need(in, time, dead)) return false;
-  }
-  return true;
-}
-
-// A clone of `node`, made at `time`, and what it needs.
-bool RecomputationChooser::State::Clone(uint32_t node, uint32_t time, Dead dead) {
-  cost += seconds[node];
-  int64_t bytes = BytesOf(node);
-  for (size_t i = 0; i < program.nodes[node].inputs.size(); ++i) {
-    const ValueId in = program.nodes[node].inputs[i];
-    const size_t v = lifetimes.root(in);
-    if (!Need(in, time, dead)) return false;
-    const bool transient = clone_last[v] == time && from[static_cast<size_t>(program.values[v].producer)] == time;
-    const bool taken_over = program.nodes[node].op->in_place == static_cast<int>(i) &&
-                            MayOverwrite(program, program.nodes[node], lifetimes.roots);
-    if (transient && !taken_over) bytes += lifetimes.bytes[v];
-  }
-  chain_peak = std::max(chain_peak, bytes);
-  return true;
-}
-
-// Frees a node's outputs where they are not read for the longest time with too much live.
-bool RecomputationChooser::State::Split(uint32_t node) {
-  std::vector<uint32_t> times = lifetimes.reads[node];
-  times.insert(times.end(), clones_read[node].begin(), clones_read[node].end());
-  std::sort(times.begin(), times.end());
-  uint32_t after = node, before = 0, most = 0, previous = node;
-  for (uint32_t time : times) {
-    const uint32_t above = previous < time ? live.TimeAbove(previous, time) : 0;
-    if (above > most) {
-      most = above;
-      after = previous;
-      before = time;
-    }
-    previous = time;
-  }
-  if (most == 0) return false;
-  for (uint32_t i = 0; i < program.nodes[node].output_count; ++i) {
-    const uint32_t v = static_cast<uint32_t>(program.nodes[node].output(i));
-    if (lifetimes.bytes[v] == 0 || last[v] <= after) continue;
-    changes.push_back(live.Freed(after, before, lifetimes.bytes[v]));
-    freed += lifetimes.bytes[v];
-    Set(clone_last, v, last[v]);
-    Set(clone_until, v, until[v]);
-    Set(last, v, after);
-    Set(until, v, after);
-  }
-  Set(from, node, before);
-  return true;
-}
-
-double RecomputationChooser::State::Try(uint32_t node, Dead dead) {
-  changes.clear();
-  cost = 0;
-  freed = chain_peak = 0;
-  chain = 0;
-  if (!Split(node)) return kNone;
-  const uint32_t time = from[node];
-  if (!Clone(node, time, dead)) return kNone;
-  const int64_t more = chain_peak - BytesOf(node);
-  if (more > 0) changes.push_back(live.Added(time, time, more));
-  const int64_t gain = live.Gain(changes);
-  return gain > 0 ? cost / static_cast<double>(gain) : kNone;
-}
-
-void RecomputationChooser::State::Undo() {
-  for (; !log.empty(); log.pop_back()) *log.back().first = log.back().second;
-  for (; !read_log.empty(); read_log.pop_back()) clones_read[read_log.back()].pop_back();
-}
-
-double RecomputationChooser::State::Score(uint32_t node) {
-  if (from[node] != kNever || seconds[node] == 0) return kNone;
-  double best = kNone;
-  for (Dead dead : {Dead::kClone, Dead::kKeep}) {
-    best = std::min(best, Try(node, dead));
-    Undo();
-  }
-  return best;
-}
-
-void RecomputationChooser::State::Take(uint32_t node) {
-  const double clone = Try(node, Dead::kClone);
-  Undo();
-  const double keep = Try(node, Dead::kKeep);
-  if (clone < keep) {
-    Undo();
-    Try(node, Dead::kClone);
-  }
-  log.clear();
-  read_log.clear();
-  live.Apply(changes);
-}
-
-Recomputation RecomputationChooser::State::Choose(int64_t limit) {
-  const size_t values = program.values.size();
-  live = initial;
-  live.SetLimit(limit);
-  from.assign(lifetimes.end, kNever);
-  last = lifetimes.last;
-  until = lifetimes.until;
-  clone_last.assign(values, kNever);
-  clone_until.assign(values, kNever);
-  clones_read.assign(lifetimes.end, {});
-  Recomputation result;
-
-  // Cheapest first. Scores age as choices are made; one that comes to the front is looked at again.
-  using Candidate = std::pair<double, uint32_t>;
-  std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> queue;
-  const auto offer = [&](uint32_t node) {
-    const double score = Score(node);
-    if (score != kNone) queue.push({score, node});
-  };
-  for (bool progress = true; progress && live.excess() > 0;) {
-    progress = false;
-    for (uint32_t n = 0; n < lifetimes.end; ++n) offer(n);
-    while (!queue.empty() && live.excess() > 0) {
-      const auto [known, node] = queue.top();
-      queue.pop();
-      const double score = Score(node);
-      if (score == kNone) continue;
-      if (!queue.empty() && score > queue.top().first && score > kAged * known) {
-        queue.push({score, node});
-        continue;
-      }
-      Take(node);
-      result.seconds += cost;
-      progress = true;
-      for (ValueId in : program.nodes[node].inputs) {  // these may be cheaper now
-        offer(static_cast<uint32_t>(program.values[lifetimes.root(in)].producer));
-      }
-      for (uint32_t reader : lifetimes.reads[node]) {
-        if (reader < lifetimes.end) offer(reader);
-      }
-    }
-  }
-  result.from = from;
-  result.fits = live.excess() == 0;
-  return result;
-}
-
-RecomputationChooser::RecomputationChooser(const Rewrite& rewrite) : state_(std::make_unique<State>(rewrite)) {}
-RecomputationChooser::~RecomputationChooser() = default;
-size_t RecomputationChooser::most_live() const { return static_cast<size_t>(state_->initial.most()); }
-Recomputation RecomputationChooser::Choose(size_t bytes) { return state_->Choose(static_cast<int64_t>(bytes)); }
 
 }  // namespace weft

@@ -1,38 +1,30 @@
-// Which nodes are computed twice so that a program needs less memory: the choice that rematerialisation makes.
+// Recomputation: which nodes a program computes twice, so that fewer bytes are live at once.
+//
+// Times are positions in the program: time `n` is the run of node `n`, and the time after the last node is the end of
+// the run, at which the roots are read.
 #ifndef WEFT_GRAPH_PASSES_RECOMPUTATION_H_
 #define WEFT_GRAPH_PASSES_RECOMPUTATION_H_
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <utility>
 #include <vector>
 
 #include "weft/graph/passes/passes.h"
 
 namespace weft {
 
-inline constexpr uint32_t kNever = 0xffffffff;
-
 struct Recomputation {
-  // By node: what stands from this place of the program on reads a clone, made just before it; kNever: the original.
-  std::vector<uint32_t> from;
-  double seconds = 0;  // that clones take, by the cost model
-  bool fits = false;   // no more bytes are live at once than was asked for
+  // (time, node), rising: a clone of `node` is made just before `time`. Reads of the node's outputs from that time on
+  // read the clone's instead.
+  std::vector<std::pair<uint32_t, uint32_t>> clones;
+  double seconds = 0;  // of all clones, by the cost model
+  bool fits = false;   // by the estimate, at most the limit's bytes are live at any time
 };
 
-class RecomputationChooser {
- public:
-  explicit RecomputationChooser(const Rewrite& rewrite);
-  ~RecomputationChooser();
-
-  size_t most_live() const;  // bytes at once, with nothing computed twice
-  // Takes what costs least per byte, for as long as more than `bytes` are live at once and something helps.
-  Recomputation Choose(size_t bytes);
-
- private:
-  struct State;
-  std::unique_ptr<State> state_;
-};
+// Recomputes the nodes that cost the fewest seconds per byte freed, one after the other, until at most `limit` bytes
+// are live at any time or no node helps.
+Recomputation ChooseRecomputation(const Rewrite& rewrite, size_t limit);
 
 }  // namespace weft
 

@@ -1,3 +1,7 @@
+// Rematerialisation: within a memory budget, values are computed again instead of kept until their last use.
+//
+// recomputation.h chooses the nodes by an estimate of the live bytes. What a choice really takes is known only once the
+// memory is planned, because ranges between values lie unused; so choices are tried until the plan fits.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -10,63 +14,71 @@ namespace weft {
 namespace {
 
 constexpr int kMaxTries = 8;      // to meet a budget that the plan misses by what lies unused between its ranges
-constexpr int kMaxHalvings = 10;  // of the span in which the least is looked for
+constexpr int kMaxHalvings = 10;  // of the span in which the smallest reachable limit is searched
 
-// Records the program again, with the clones.
+// Records a program again, with the clones that were chosen.
 class Cloner {
  public:
-  Cloner(const Rewrite& rewrite, const std::vector<uint32_t>& from)
-      : from_(from), before_(rewrite.program), after_(rewrite), clones_(rewrite.program.values.size(), kNoValue) {
+  Cloner(const Rewrite& rewrite, const Recomputation& choice)
+      : choice_(choice),
+        before_(rewrite.program),
+        after_(rewrite),
+        latest_(before_.values.size()),
+        viewed_(before_.values.size()) {
     after_.program.nodes.clear();
+    for (uint32_t v = 0; v < latest_.size(); ++v) latest_[v] = ValueId{v};
+    for (const Node& node : before_.nodes) {
+      if (node.op->view) viewed_[static_cast<size_t>(node.output(0))] = node.inputs[0];
+    }
   }
 
   Rewrite Run() && {
-    std::vector<std::pair<uint32_t, uint32_t>> made;  // (time, node), a clone's inputs before it
     const uint32_t end = static_cast<uint32_t>(before_.nodes.size());
-    for (uint32_t n = 0; n < end; ++n) {
-      if (from_[n] != kNever) made.push_back({from_[n], n});
-    }
-    std::sort(made.begin(), made.end());
-    auto next = made.begin();
+    auto next = choice_.clones.begin();
     for (uint32_t n = 0; n <= end; ++n) {
-      for (; next != made.end() && next->first == n; ++next) Clone(before_.nodes[next->second], n);
+      for (; next != choice_.clones.end() && next->first == n; ++next) Clone(before_.nodes[next->second]);
       if (n == end) break;
       Node node = before_.nodes[n];
-      for (ValueId& in : node.inputs) in = At(in, n);
+      for (ValueId& in : node.inputs) in = Latest(in);
       after_.program.nodes.push_back(std::move(node));
     }
-    for (ValueId& root : after_.roots) root = At(root, end);
+    for (ValueId& root : after_.roots) root = Latest(root);
     NumberProducers(&after_.program);
     return std::move(after_);
   }
 
  private:
-  // What stands for `id` at a time: itself, its clone, or the same view of a clone.
-  ValueId At(ValueId id, uint32_t time) {
-    const NodeId producer = before_.value(id).producer;
-    const Node& node = before_.node(producer);
-    ValueId& clone = clones_[static_cast<size_t>(id)];
-    if (node.op->view && clone == kNoValue && At(node.inputs[0], time) != node.inputs[0]) Clone(node, time);
-    if (node.op->view) return clone == kNoValue ? id : clone;
-    return from_[static_cast<size_t>(producer)] <= time ? clone : id;
+  // Returns the value that now stands for `id`: itself, its latest clone, or the same view of a clone.
+  ValueId Latest(ValueId id) {
+    const Node& node = before_.producer(id);
+    if (node.op->view) {
+      const ValueId input = Latest(node.inputs[0]);
+      ValueId& viewed = viewed_[static_cast<size_t>(id)];
+      if (viewed != input) {
+        viewed = input;
+        Clone(node);
+      }
+    }
+    return latest_[static_cast<size_t>(id)];
   }
 
-  // Attributes are kept, and so are streams of random numbers.
-  void Clone(const Node& original, uint32_t time) {
+  // Attributes are kept, and so are the streams of random numbers.
+  void Clone(const Node& original) {
     Node node = original;
-    for (ValueId& in : node.inputs) in = At(in, time);
+    for (ValueId& in : node.inputs) in = Latest(in);
     node.first_output = ValueId{static_cast<uint32_t>(after_.program.values.size())};
     for (uint32_t i = 0; i < node.output_count; ++i) {
-      clones_[static_cast<size_t>(original.output(i))] = node.output(i);
+      latest_[static_cast<size_t>(original.output(i))] = node.output(i);
       after_.program.values.push_back({before_.value(original.output(i)).type, kNoNode});
     }
     after_.program.nodes.push_back(std::move(node));
   }
 
-  const std::vector<uint32_t>& from_;
+  const Recomputation& choice_;
   const Program& before_;
   Rewrite after_;
-  std::vector<ValueId> clones_;  // by value
+  std::vector<ValueId> latest_;  // by value of the program before
+  std::vector<ValueId> viewed_;  // by value of the program before: what its latest clone is a view of
 };
 
 size_t Planned(const Rewrite& rewrite) {
@@ -77,52 +89,44 @@ struct Trial {
   Rewrite rewrite;
   size_t planned = 0;
   double seconds = 0;
-  bool fits = false;  // what was asked of the choice
+  bool fits = false;  // by the estimate of the live bytes
 };
 
-class Rematerialiser {
- public:
-  explicit Rematerialiser(const Rewrite& rewrite) : rewrite_(rewrite), chooser_(rewrite) {}
+absl::StatusOr<Trial> Try(const Rewrite& rewrite, size_t limit) {
+  const Recomputation choice = ChooseRecomputation(rewrite, limit);
+  Trial trial = {.rewrite = Cloner(rewrite, choice).Run(), .seconds = choice.seconds, .fits = choice.fits};
+  WEFT_RETURN_IF_ERROR(DropDead(trial.rewrite));
+  WEFT_RETURN_IF_ERROR(OrderWrites(trial.rewrite));
+  trial.planned = Planned(trial.rewrite);
+  return trial;
+}
 
-  // The first trial within the budget, else the one that needs least.
-  absl::StatusOr<Trial> Run(size_t budget) {
-    size_t target = budget, less = 0;
-    for (int i = 0; i < kMaxTries; ++i) {
-      WEFT_ASSIGN_OR_RETURN(Trial trial, Try(target));
-      if (trial.planned <= budget) return trial;
-      less = std::max(2 * less, trial.planned - budget);
-      if (!trial.fits || less >= target) break;
-      target -= less;
-    }
-    return Least();
+// Returns the trial that takes the fewest bytes of those whose limits lie between 0 and `needed`. The trials don't
+// depend on the budget, so a budget of as many bytes can be met.
+absl::StatusOr<Trial> Smallest(const Rewrite& rewrite, size_t needed) {
+  WEFT_ASSIGN_OR_RETURN(Trial smallest, Try(rewrite, 0));
+  size_t low = 0, high = needed;
+  for (int i = 0; i < kMaxHalvings; ++i) {
+    const size_t middle = low + (high - low) / 2;
+    WEFT_ASSIGN_OR_RETURN(Trial trial, Try(rewrite, middle));
+    (trial.fits ? high : low) = middle;
+    if (trial.planned < smallest.planned) smallest = std::move(trial);
   }
+  return smallest;
+}
 
- private:
-  absl::StatusOr<Trial> Try(size_t target) {
-    const Recomputation choice = chooser_.Choose(target);
-    Trial trial = {.rewrite = Cloner(rewrite_, choice.from).Run(), .seconds = choice.seconds, .fits = choice.fits};
-    WEFT_RETURN_IF_ERROR(DropDead(trial.rewrite));
-    WEFT_RETURN_IF_ERROR(OrderWrites(trial.rewrite));
-    trial.planned = Planned(trial.rewrite);
-    return trial;
+// Returns the first trial within the budget, else the smallest one.
+absl::StatusOr<Trial> Meet(const Rewrite& rewrite, size_t budget, size_t needed) {
+  size_t limit = budget, margin = 0;
+  for (int i = 0; i < kMaxTries; ++i) {
+    WEFT_ASSIGN_OR_RETURN(Trial trial, Try(rewrite, limit));
+    if (trial.planned <= budget) return trial;
+    margin = std::max(2 * margin, trial.planned - budget);
+    if (!trial.fits || margin >= limit) break;
+    limit -= margin;
   }
-
-  // Does not depend on the budget, so that what it finds can be asked for.
-  absl::StatusOr<Trial> Least() {
-    size_t low = 0, high = chooser_.most_live();
-    WEFT_ASSIGN_OR_RETURN(Trial least, Try(low));
-    for (int i = 0; i < kMaxHalvings; ++i) {
-      const size_t middle = low + (high - low) / 2;
-      WEFT_ASSIGN_OR_RETURN(Trial trial, Try(middle));
-      (trial.fits ? high : low) = middle;
-      if (trial.planned < least.planned) least = std::move(trial);
-    }
-    return least;
-  }
-
-  const Rewrite& rewrite_;
-  RecomputationChooser chooser_;
-};
+  return Smallest(rewrite, needed);
+}
 
 }  // namespace
 
@@ -135,7 +139,7 @@ absl::Status Rematerialise(Rewrite& rewrite) {
   WEFT_RETURN_IF_ERROR(OrderWrites(ordered));
   const size_t needed = Planned(ordered);
   if (needed <= budget) return absl::OkStatus();
-  WEFT_ASSIGN_OR_RETURN(Trial trial, Rematerialiser(rewrite).Run(budget));
+  WEFT_ASSIGN_OR_RETURN(Trial trial, Meet(rewrite, budget, needed));
   if (trial.planned > budget) {
     return absl::ResourceExhaustedError(absl::StrCat("compile: memory_budget is ", budget, " bytes, but the least for ",
                                                      "the values of this graph is ", std::min(needed, trial.planned),
