@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "weft/core/status.h"
 #include "weft/formats/config_json.h"
+#include "weft/models/layers.h"
 
 namespace weft {
 namespace {

@@ -7,6 +7,7 @@
 #include "weft/core/file.h"
 #include "weft/core/status.h"
 #include "weft/formats/config_json.h"
+#include "weft/models/layers.h"
 
 namespace weft {
 namespace {
