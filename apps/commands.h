@@ -1,10 +1,19 @@
-// The subcommands of `weft`. Each adds its flags to the command line and returns what it does.
+// The list of the commands of `weft`, by group. A command is a function that adds its flags to the command line and
+// returns the function that runs it. To add a command, write its file and add a line to WEFT_COMMANDS.
 //
-// Exit codes: 0 done; 2 what the command line asks for can't be done (a flag, a key, or a file that it names); 1
-// otherwise.
+//   Command TokenizeCommand(CLI::App* weft) {
+//     auto flags = std::make_shared<TokenizeFlags>();
+//     CLI::App* app = AddCommand(weft, "tokenize", "Prints the token ids of each line of text.");
+//     AddFlags(app, Table(flags.get()), &flags->given);
+//     return {"weft tokenize", app, [flags] { return Tokenize(*flags); }};
+//   }
+//
+// Exit codes: 0 success; 2 usage: a flag, a key of a configuration, or a file that one of them names can't be used; 1
+// anything else.
 #ifndef WEFT_APPS_COMMANDS_H_
 #define WEFT_APPS_COMMANDS_H_
 
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -19,32 +28,40 @@ namespace weft {
 struct Command {
   std::string name;  // "weft train gpt"
   CLI::App* app = nullptr;
-  std::function<absl::Status()> run;  // a status of UsageError gives exit code 2
+  std::function<absl::Status()> run;  // an error of UsageError gives exit code 2
 };
 
-Command TrainGptCommand(CLI::App* train);
-Command TrainBertCommand(CLI::App* train);
-Command TrainTranslateCommand(CLI::App* train);
-Command TrainClassifyCommand(CLI::App* train);
-Command TrainVitCommand(CLI::App* train);
-Command GenerateCommand(CLI::App* weft);
-Command TranslateCommand(CLI::App* weft);
-Command GraphCommand(CLI::App* weft);
-Command SimulateCommand(CLI::App* weft);
-Command ProfileCommand(CLI::App* weft);
-Command ReportCommand(CLI::App* weft);
-Command CalibrateCommand(CLI::App* weft);
-Command TokenizeCommand(CLI::App* weft);
-Command ClassifyCommand(CLI::App* weft);
-Command EmbedCommand(CLI::App* weft);
-Command EvaluateCommand(CLI::App* weft);
-Command FillMaskCommand(CLI::App* weft);
-Command WordVectorsCommand(CLI::App* weft);
-Command ImportCommand(CLI::App* weft);
-Command ExportCommand(CLI::App* weft);
+// The groups of `weft --help`. The commands of kTrain are subcommands of `weft train`.
+enum class CommandGroup : uint8_t { kTrain, kUse, kEvaluate, kConvert, kInspect };
+
+#define WEFT_COMMANDS(COMMAND)           \
+  COMMAND(kTrain, TrainGptCommand)       \
+  COMMAND(kTrain, TrainBertCommand)      \
+  COMMAND(kTrain, TrainTranslateCommand) \
+  COMMAND(kTrain, TrainClassifyCommand)  \
+  COMMAND(kTrain, TrainVitCommand)       \
+  COMMAND(kUse, GenerateCommand)         \
+  COMMAND(kUse, TranslateCommand)        \
+  COMMAND(kUse, ClassifyCommand)         \
+  COMMAND(kUse, EmbedCommand)            \
+  COMMAND(kUse, FillMaskCommand)         \
+  COMMAND(kUse, WordVectorsCommand)      \
+  COMMAND(kUse, TokenizeCommand)         \
+  COMMAND(kEvaluate, EvaluateCommand)    \
+  COMMAND(kConvert, ImportCommand)       \
+  COMMAND(kConvert, ExportCommand)       \
+  COMMAND(kInspect, GraphCommand)        \
+  COMMAND(kInspect, ProfileCommand)      \
+  COMMAND(kInspect, ReportCommand)       \
+  COMMAND(kInspect, SimulateCommand)     \
+  COMMAND(kInspect, CalibrateCommand)
+
+#define WEFT_DECLARE_COMMAND(group, function) Command function(CLI::App* parent);
+WEFT_COMMANDS(WEFT_DECLARE_COMMAND)
+#undef WEFT_DECLARE_COMMAND
 
 inline constexpr char kExitCodes[] =
-    "Exit codes: 0 done; 2 a flag, a configuration key or a file they name can't be used; 1 anything else.";
+    "Exit codes: 0 success; 2 a flag, a configuration key or a file they name can't be used; 1 anything else.";
 
 }  // namespace weft
 

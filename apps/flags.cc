@@ -54,7 +54,7 @@ void AddFlags(CLI::App* app, const Hyperparameters& table, GivenFlags* given) {
     if (!initial.empty()) absl::StrAppend(&help, " [", initial, "]");
     const std::string name = absl::StrCat("--", parameter.flag);
     if (std::holds_alternative<bool*>(parameter.value)) {
-      app->add_flag(name, std::as_const(help))->each(store);  // one that is not const would be the value's place
+      app->add_flag(name, std::as_const(help))->each(store);  // CLI11 writes into a string that is not const
     } else {
       const bool text = std::holds_alternative<std::string*>(parameter.value);
       app->add_option_function<std::string>(name, store, help)->type_name(text ? "TEXT" : "NUMBER");

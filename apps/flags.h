@@ -1,4 +1,9 @@
-// Flags: the command line's side of the table of hyperparameters, and usage errors.
+// Flags are rows of a table of hyperparameters on the command line. This header also has the errors that become exit
+// codes.
+//
+//   GivenFlags given;
+//   AddFlags(app, table, &given);                          // before parsing
+//   WEFT_RETURN_IF_ERROR(SetFromFlags(given, table));      // after it
 #ifndef WEFT_APPS_FLAGS_H_
 #define WEFT_APPS_FLAGS_H_
 
@@ -15,21 +20,23 @@ class App;
 
 namespace weft {
 
-// `status` as an error of the command line: exit code 2. What the system refused (a full disk) is none, and stays.
+// Returns `status` as an error of the command line, which gives exit code 2. An error of the system, such as a full
+// disk, stays as it is.
 absl::Status UsageError(const absl::Status& status);
-// `status` as a failure at work: exit code 1.
+// Returns `status` as a failure of the command's work, which gives exit code 1.
 absl::Status Failure(const absl::Status& status);
 int ExitCode(const absl::Status& status);
 
-// The command line, with the value of `--flag=` as a word of its own: CLI11 takes it for a flag without one.
+// Returns the words of the command line. `--flag=` becomes two words, the second empty, because CLI11 takes it for a
+// flag without a value.
 std::vector<std::string> Words(int argc, char** argv);
 
-// The flags that were given, by name, as texts.
+// The values of the flags that were given, as texts, by name.
 using GivenFlags = std::map<std::string, std::string>;
 
-// A subcommand of `parent`, of this name, and what its help says that it is for.
+// Adds a command to `parent`. `about` is the first line of its help.
 CLI::App* AddCommand(CLI::App* parent, const std::string& name, const std::string& about);
-// Adds a flag for each row; parsing fills `given`, which outlives `app`, and leaves the rows' values alone.
+// Adds a flag for each row. Parsing fills `given`, which must outlive `app`, and does not change the rows' values.
 void AddFlags(CLI::App* app, const Hyperparameters& table, GivenFlags* given);
 // Sets the rows whose flags were given. Errors begin with the flag: "--batch: 'many' is not a whole number".
 absl::Status SetFromFlags(const GivenFlags& given, const Hyperparameters& table);
@@ -37,7 +44,7 @@ absl::Status SetFromFlags(const GivenFlags& given, const Hyperparameters& table)
 // becomes "--data: no file was given". Library errors name options, and a command shows them as flags.
 absl::Status WithFlag(const absl::Status& status, const Hyperparameters& table);
 
-// Unknown flags and stray arguments: "unknown flag '--widht', did you mean '--width'?"
+// Returns an error for an unknown flag or argument: "unknown flag '--widht', did you mean '--width'?"
 absl::Status CheckNoExtras(const CLI::App& app);
 
 }  // namespace weft

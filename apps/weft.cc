@@ -1,4 +1,5 @@
-// The program `weft`: finds the subcommand, runs it, and turns its status into a line on stderr and an exit code.
+// The program `weft`: finds the command that the command line names, runs it, and turns its status into a line on
+// stderr and an exit code.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -20,7 +21,7 @@ namespace weft {
 namespace {
 
 constexpr char kAbout[] =
-    "Weft trains Transformers on CPUs: it records a graph, differentiates it, compiles it, runs it.";
+    "Weft trains and runs Transformers on CPUs. A model is a graph that is recorded, differentiated, compiled and run.";
 
 int Report(const std::string& command, const absl::Status& status) {
   if (!status.ok()) {
@@ -31,13 +32,13 @@ int Report(const std::string& command, const absl::Status& status) {
   return ExitCode(status);
 }
 
-// Whether all that was printed has arrived.
+// Reports whether everything that was printed could be written.
 absl::Status FinishOutput() {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return absl::OkStatus();
   return absl::UnavailableError("standard output could not be written");
 }
 
-// The innermost subcommand that the command line names.
+// Returns the innermost command that the command line names.
 const CLI::App* Innermost(const CLI::App& app) {
   const std::vector<CLI::App*> parsed = app.get_subcommands();
   return parsed.empty() ? &app : Innermost(*parsed.back());
@@ -47,37 +48,66 @@ std::string FullName(const CLI::App& app) {
   return app.get_parent() == nullptr ? app.get_name() : FullName(*app.get_parent()) + " " + app.get_name();
 }
 
-// A standard stream that the caller closed would be the number of the next file that is opened.
+// Opens standard streams that the caller closed. Otherwise the next file that is opened would take their number.
 void OpenStandardStreams() {
   for (int fd = 0; fd <= 2; ++fd) {
     if (fcntl(fd, F_GETFD) < 0) open("/dev/null", O_RDWR);  // takes the lowest free number
   }
 }
 
+const char* Title(CommandGroup group) {
+  switch (group) {
+    case CommandGroup::kTrain:
+      return "Train a model";
+    case CommandGroup::kUse:
+      return "Use a model";
+    case CommandGroup::kEvaluate:
+      return "Evaluate a model";
+    case CommandGroup::kConvert:
+      return "Convert a model";
+    case CommandGroup::kInspect:
+      return "Look inside a training step and its schedule";
+  }
+  return "";
+}
+
+std::vector<Command> AddCommands(CLI::App* weft, CLI::App* train) {
+  const struct {
+    CommandGroup group;
+    Command (*add)(CLI::App* parent);
+  } kRows[] = {
+#define WEFT_COMMAND_ROW(group, function) {CommandGroup::group, function},
+      WEFT_COMMANDS(WEFT_COMMAND_ROW)
+#undef WEFT_COMMAND_ROW
+  };
+  std::vector<Command> commands;
+  for (const auto& [group, add] : kRows) {
+    const bool trains = group == CommandGroup::kTrain;
+    commands.push_back(add(trains ? train : weft));
+    if (!trains) commands.back().app->group(Title(group));
+  }
+  return commands;
+}
+
 int Main(int argc, char** argv) {
   OpenStandardStreams();
-  // Under `bazel run` paths are meant from the user's folder.
+  // `bazel run` changes the folder. Relative paths mean the user's folder.
   if (const char* folder = std::getenv("BUILD_WORKING_DIRECTORY"); folder != nullptr && chdir(folder) != 0) {
     return Report("weft", absl::UnavailableError(absl::StrCat("can't enter ", folder)));
   }
   CLI::App app(kAbout, "weft");
   app.footer(kExitCodes);
-  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // subcommands take this over
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // subcommands inherit this
   bool version = false;
   app.add_flag("--version", version, "print version, compiler and CPU features");
   CLI::App* train = app.add_subcommand("train", "Trains a model: weft train gpt, bert, translate, classify, vit.");
-  const Command commands[] = {
-      TrainGptCommand(train), TrainBertCommand(train),  TrainTranslateCommand(train), TrainClassifyCommand(train),
-      TrainVitCommand(train), GenerateCommand(&app),    TranslateCommand(&app),       GraphCommand(&app),
-      TokenizeCommand(&app),  ClassifyCommand(&app),    EvaluateCommand(&app),        FillMaskCommand(&app),
-      EmbedCommand(&app),     WordVectorsCommand(&app), ImportCommand(&app),          ExportCommand(&app),
-      SimulateCommand(&app),  ProfileCommand(&app),     ReportCommand(&app),          CalibrateCommand(&app),
-  };
+  train->group(Title(CommandGroup::kTrain));
+  const std::vector<Command> commands = AddCommands(&app, train);
   for (CLI::App* each : {&app, train}) each->allow_extras();
   for (const Command& command : commands) command.app->allow_extras();
 
   std::vector<std::string> words = Words(argc, argv);
-  std::reverse(words.begin(), words.end());  // as CLI11 wants them
+  std::reverse(words.begin(), words.end());  // CLI11 expects the last word first
   try {
     app.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
@@ -108,7 +138,7 @@ int Main(int argc, char** argv) {
 int main(int argc, char** argv) {
   try {
     return weft::Main(argc, argv);
-  } catch (const std::exception& error) {  // of the standard library: out of memory
+  } catch (const std::exception& error) {  // from the standard library: out of memory
     std::fprintf(stderr, "weft: %s\n", error.what());
     return 1;
   }

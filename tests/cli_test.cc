@@ -33,7 +33,12 @@ TEST_F(CliTest, EveryCommandHasHelp) {
       EXPECT_TRUE(Contains(result.out, "--help")) << result.out;
     }
   }
-  EXPECT_TRUE(Contains(Weft({"--help"}).out, "Exit codes: 0"));
+  const std::string help = Weft({"--help"}).out;
+  EXPECT_TRUE(Contains(help, "Exit codes: 0"));
+  for (const char* group : {"Train a model:\n  train", "Use a model:\n  generate", "Evaluate a model:\n  evaluate",
+                            "Convert a model:\n  import", "schedule:\n  graph"}) {
+    EXPECT_TRUE(Contains(help, group)) << group << help;
+  }
 }
 
 TEST_F(CliTest, WithoutACommandHelpGoesToStderr) {
