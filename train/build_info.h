@@ -1,4 +1,5 @@
-// What made this binary and what it runs on: bits are reproducible for one binary on one kind of CPU.
+// The version, compiler and CPU of this program. A checkpoint names them, because results have the same bits only for
+// one binary on one kind of CPU.
 #ifndef WEFT_TRAIN_BUILD_INFO_H_
 #define WEFT_TRAIN_BUILD_INFO_H_
 
@@ -10,7 +11,7 @@ inline constexpr char kVersion[] = "0.1.0";
 
 std::string CompilerName();  // "g++ 12.2.0"
 std::string BuildName();     // "0.1.0, g++ 12.2.0": version and compiler
-std::string CpuFeatures();   // "avx2 fma avx512f": the vector extensions that kernels choose by
+std::string CpuFeatures();   // "avx2 fma avx512f": the vector extensions that decide which kernels run
 
 }  // namespace weft
 

@@ -38,7 +38,7 @@ absl::Status Rename(const std::string& from, const std::string& to) {
   return SystemStatus("rename", from, error.value());
 }
 
-// The names in a folder; none if it is missing.
+// Returns the names in a folder; none if it is missing.
 absl::StatusOr<std::vector<std::string>> NamesIn(const std::string& folder) {
   std::vector<std::string> names;
   std::error_code error;

@@ -1,7 +1,12 @@
-// Checkpoints: CHECKPOINTS/STEP/ with state.safetensors (weights, moments, all state) and checkpoint.json.
+// Checkpoints keep the state of a training run on the disk, so that the run can be resumed. A checkpoint is a folder
+// CHECKPOINTS/STEP/ with state.safetensors (weights, moments, all state) and checkpoint.json.
 //
-// A checkpoint is written as .writing-STEP, synced, and renamed as one folder: under its own name it is whole. One that
-// it replaces waits as .replaced-STEP meanwhile.
+// It is written as .writing-STEP, synced, and renamed as one folder, so that a folder named STEP is always complete. A
+// checkpoint that it replaces is named .replaced-STEP until then.
+//
+//   WEFT_RETURN_IF_ERROR(SaveCheckpoint("run/checkpoints", {.step = 500, .seed = 1}, parameters));
+//   WEFT_ASSIGN_OR_RETURN(const CheckpointInfo info, ReadCheckpointInfo("run/checkpoints", 500));
+//   WEFT_RETURN_IF_ERROR(LoadCheckpoint("run/checkpoints", info, &parameters));
 #ifndef WEFT_TRAIN_CHECKPOINT_H_
 #define WEFT_TRAIN_CHECKPOINT_H_
 
@@ -15,20 +20,21 @@
 namespace weft {
 
 struct CheckpointInfo {
-  int64_t step = 0;  // updates that were made
+  int64_t step = 0;  // the number of updates so far
   uint64_t seed = 0;
   uint32_t parameters_step = 0;  // Parameters::step()
-  std::string data;              // a fingerprint of the text
-  std::string version, cpu;      // what wrote it
+  std::string data;              // a fingerprint of the training data
+  std::string version, cpu;      // of the program and the machine that wrote it
 };
 
-// Puts in order what a program that was killed while it saved has left in the folder. Fails if it can't be read.
+// Removes or renames the half-written folders of a program that was killed while it saved. Fails if the folder can't be
+// read.
 absl::Status TidyCheckpoints(const std::string& checkpoints);
 // Writes the checkpoint of info.step (version and cpu are filled in) and removes all but the newest `keep`.
 absl::Status SaveCheckpoint(const std::string& checkpoints, CheckpointInfo info, const Parameters& parameters,
                             int keep = 2);
 absl::StatusOr<CheckpointInfo> ReadCheckpointInfo(const std::string& checkpoints, int64_t step);
-// Loads state.safetensors into `parameters`, with their step. Nothing is changed on an error.
+// Loads state.safetensors into `parameters` and sets their step. An error leaves them unchanged.
 absl::Status LoadCheckpoint(const std::string& checkpoints, const CheckpointInfo& info, Parameters* parameters);
 
 }  // namespace weft

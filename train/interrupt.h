@@ -1,4 +1,7 @@
-// Ctrl-C, SIGTERM and a lost terminal as a question: has the user asked to stop?
+// An Interrupt catches Ctrl-C, SIGTERM and a lost terminal, so that a training can save before it stops.
+//
+//   const Interrupt interrupt;
+//   while (!interrupt.requested()) Step();
 #ifndef WEFT_TRAIN_INTERRUPT_H_
 #define WEFT_TRAIN_INTERRUPT_H_
 
@@ -6,8 +9,8 @@
 
 namespace weft {
 
-// While one lives, the first SIGINT, SIGTERM and SIGHUP are only noted; a second one ends the program as
-// usual.
+// While an Interrupt exists, the first SIGINT, SIGTERM or SIGHUP sets requested(). A second one of the same kind ends
+// the program.
 class Interrupt {
  public:
   Interrupt();

@@ -1,6 +1,8 @@
-// metrics.jsonl: one JSON object a line, one line a step.
+// Metrics are the figures of a training step, and MetricsFile appends them to metrics.jsonl: one JSON object a line,
+// one line a step. A line of step 0, without training figures, has the evaluation before the first update.
 //
-// Line 0 is there if the model was evaluated before the first update; it has no training figures.
+//   WEFT_ASSIGN_OR_RETURN(MetricsFile file, MetricsFile::Open("run/metrics.jsonl", -1));
+//   WEFT_RETURN_IF_ERROR(file.Append({.step = 1, .training = {{.loss = 4.3}}}));
 #ifndef WEFT_TRAIN_METRICS_H_
 #define WEFT_TRAIN_METRICS_H_
 
@@ -25,29 +27,29 @@ struct Metrics {
 
   struct Validation {
     double loss = 0;                 // the mean over the validation data, after the update
-    std::optional<double> accuracy;  // the part of the targets that the model guesses, where they are counted
+    std::optional<double> accuracy;  // the fraction of targets that the model predicts, if they are counted
   };
 
-  int64_t step = 0;    // updates that were made
-  int64_t tokens = 0;  // that were trained on so far
-  double seconds = 0;  // since the run began, the time between a stop and its resumption left out
+  int64_t step = 0;    // the number of updates so far
+  int64_t tokens = 0;  // the number of tokens trained on so far
+  double seconds = 0;  // since the run began, without the time between a stop and its resumption
   std::optional<Training> training;
   std::optional<Validation> validation;
 };
 
-// {"step":1,"tokens":768,"seconds":0.02,"train_loss":4.3,"val_loss":4.2,...} without newline. Numbers are the shortest
-// that read back as the same double.
+// Returns {"step":1,"tokens":768,"seconds":0.02,"train_loss":4.3,"val_loss":4.2,...} without a newline. Numbers have
+// the fewest digits that read back as the same double.
 std::string ToJsonLine(const Metrics& metrics);
 
 class MetricsFile {
  public:
-  // Opens `path` to append lines after that of `step`; later ones, and what is no such line, are dropped. Everything
-  // is if `step` is negative.
+  // Opens `path` to append lines after the line of `step`. Removes later lines and text that is not a line of metrics;
+  // if `step` is negative, removes everything.
   static absl::StatusOr<MetricsFile> Open(const std::string& path, int64_t step);
 
   absl::Status Append(const Metrics& metrics);
-  absl::Status Sync();  // what was appended lasts
-  // Of the last line that was kept.
+  absl::Status Sync();  // writes the appended lines to the disk
+  // The figures of the last line that Open kept.
   double seconds() const { return seconds_; }
   int64_t tokens() const { return tokens_; }
 

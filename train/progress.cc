@@ -5,7 +5,7 @@
 namespace weft {
 namespace {
 
-constexpr char kRewrite[] = "\r\x1b[K";  // back to the line's start, and erase it
+constexpr char kRewrite[] = "\r\x1b[K";  // moves to the start of the line and erases it
 
 }  // namespace
 

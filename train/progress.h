@@ -1,4 +1,9 @@
-// What a training run shows: on a terminal one line that is rewritten, in a file a plain line now and then.
+// Progress shows how a training proceeds: on a terminal as one line that is rewritten, in a file as a line every
+// `log_every` steps.
+//
+//   Progress progress({.terminal = isatty(STDOUT_FILENO) != 0});
+//   progress.Say("training a GPT");
+//   WEFT_RETURN_IF_ERROR(trainer->Train(&progress));
 #ifndef WEFT_TRAIN_PROGRESS_H_
 #define WEFT_TRAIN_PROGRESS_H_
 
@@ -14,9 +19,9 @@ namespace weft {
 
 struct ProgressOptions {
   std::FILE* out = stdout;
-  bool terminal = false;    // whether `out` is one
-  double between = 0.1;     // seconds that a line on a terminal lasts at least
-  int64_t log_every = 100;  // steps between plain lines; 0: none
+  bool terminal = false;    // `out` is a terminal
+  double between = 0.1;     // minimum seconds before a line on a terminal is rewritten, so that it can be read
+  int64_t log_every = 100;  // steps between lines in a file; 0: none
 };
 
 class Progress {
@@ -29,8 +34,8 @@ class Progress {
   void Begin(int64_t first_step, int64_t steps);
   void Step(int64_t step, const Metrics::Training& training);
   void Evaluation(int64_t step, const Metrics::Validation& validation, double seconds);
-  void Say(absl::string_view line);  // a line of its own
-  void End();                        // ends the rewritten line
+  void Say(absl::string_view line);  // prints a line
+  void End();                        // ends the line that is rewritten
 
  private:
   using Clock = std::chrono::steady_clock;
