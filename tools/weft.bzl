@@ -1,31 +1,65 @@
 """Targets whose headers are included as "weft/FOLDER/NAME.h", here and in the workspaces that depend on us."""
 
-_COPTS = ["-Wall", "-Wextra", "-Wno-missing-field-initializers", "-Wno-sign-compare"]
+COPTS = ["-Wall", "-Wextra", "-Wno-missing-field-initializers", "-Wno-sign-compare"]
 
-def weft_library(name, copts = [], **kwargs):
+# A test's own code is short: to optimize it takes longer than to run it.
+TEST_COPTS = ["-O0", "-U_FORTIFY_SOURCE"]
+
+def _prelude(name, deps):
+    """Returns (copts, deps) that make a target load the precompiled header `name` of third_party/BUILD.bazel.
+
+    Other workspaces compile Weft without it, so each file must include what it uses.
+    """
+    if native.repository_name() != "@":
+        return [], []
+    if "//third_party:json" in deps:
+        name += "_json"
+    return ["-include", "$(BINDIR)/third_party/%s.h" % name], ["//third_party:" + name]
+
+def weft_library(name, copts = [], deps = [], **kwargs):
     """A library of NAME.cc and NAME.h, those that are there, unless srcs and hdrs say otherwise."""
+    srcs = kwargs.pop("srcs", native.glob([name + ".cc"]))
+    prelude_copts, prelude_deps = _prelude("prelude", deps) if srcs else ([], [])
     native.cc_library(
         name = name,
-        srcs = kwargs.pop("srcs", native.glob([name + ".cc"])),
+        srcs = srcs,
         hdrs = kwargs.pop("hdrs", native.glob([name + ".h"])),
-        copts = _COPTS + copts,
+        copts = prelude_copts + COPTS + copts,
         include_prefix = "weft/" + native.package_name(),
         linkstatic = True,
+        deps = deps + prelude_deps,
         **kwargs
     )
 
-def weft_binary(name, **kwargs):
-    native.cc_binary(name = name, copts = _COPTS, **kwargs)
+def weft_binary(name, deps = [], **kwargs):
+    """A program of the given sources."""
+    prelude_copts, prelude_deps = _prelude("prelude", deps)
+    native.cc_binary(
+        name = name,
+        copts = prelude_copts + COPTS,
+        deps = deps + prelude_deps,
+        **kwargs
+    )
 
-def weft_test(name, deps = [], size = "small", main = "//third_party:gtest_main", **kwargs):
-    """A test; `main` is what has its main function, or None where the sources have."""
+def weft_test(name, deps = [], size = "small", main = "//third_party:gtest_main", optimize = False, **kwargs):
+    """A test of NAME.cc, unless srcs says otherwise.
+
+    Args:
+      name: the target's name.
+      deps: what the test uses, GoogleTest excepted.
+      size: how long it may run, as in Bazel.
+      main: the library that has its main function, or None if the sources have it.
+      optimize: whether the test's own code is optimized too, for tests that would run for long without.
+      **kwargs: passed on to cc_test.
+    """
+    prelude_copts, prelude_deps = _prelude("prelude" if optimize else "test_prelude", deps)
     native.cc_test(
         name = name,
         size = size,
         srcs = kwargs.pop("srcs", [name + ".cc"]),
-        copts = _COPTS,
+        copts = prelude_copts + COPTS + ([] if optimize else TEST_COPTS),
         linkstatic = True,
-        deps = deps + ([main] if main else []),
+        deps = deps + ([main] if main else []) + prelude_deps,
         **kwargs
     )
 
