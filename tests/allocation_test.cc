@@ -1,4 +1,4 @@
-// After its first run a training step allocates nothing, but for what oneDNN does inside its own calls.
+// Checks that a training step allocates nothing after its first run, except inside calls of oneDNN.
 #include <dlfcn.h>
 
 #include <atomic>
@@ -20,7 +20,7 @@ namespace {
 std::atomic<bool> counting{false};
 std::atomic<int> in_onednn{0}, in_tbb{0}, in_weft{0};
 
-// Counts it for the library that has the code at `caller`, or for Weft.
+// Counts an allocation for the library that contains the code at `caller`; for Weft if that is neither oneDNN nor TBB.
 void Count(void* caller) {
   Dl_info info;
   const char* const library = dladdr(caller, &info) != 0 && info.dli_fname != nullptr ? info.dli_fname : "";

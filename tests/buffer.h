@@ -1,4 +1,4 @@
-// Buffer: a tensor that owns its bytes, at a 64-byte boundary. Copies are deep.
+// A Buffer is a tensor that owns its bytes, which are aligned to 64 bytes. Copies are deep.
 #ifndef WEFT_TESTS_BUFFER_H_
 #define WEFT_TESTS_BUFFER_H_
 

@@ -1,4 +1,4 @@
-// docs/contextual_vectors.md: its commands and its program work, and print what the page shows.
+// Runs the commands and the program of docs/contextual_vectors.md, and compares what they print with the page.
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -14,7 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Block {
-  std::string kind, text;  // what stands behind the ```
+  std::string kind, text;  // `kind` is the word after the ```
 };
 
 std::vector<Block> BlocksOf(const std::string& path) {
@@ -38,7 +38,7 @@ std::optional<double> Number(const std::string& word) {
   return end == word.c_str() + word.size() ? std::optional<double>(value) : std::nullopt;
 }
 
-// The same words; of numbers, the last of the three decimals may differ by one, as other CPUs round otherwise.
+// Expects the same words. The third decimal of a number may differ by one, because CPUs differ in rounding.
 testing::AssertionResult Alike(const std::string& got, const std::string& wanted) {
   std::istringstream ours(got), theirs(wanted);
   for (std::string a, b; static_cast<bool>(ours >> a) | static_cast<bool>(theirs >> b);) {

@@ -1,4 +1,4 @@
-// Training within a memory budget: the same bits as without one, on any number of threads.
+// Checks that training within a memory budget gives the same bits as without one, on any number of threads.
 #include <string>
 #include <vector>
 
@@ -25,7 +25,7 @@ struct Step {
     return Compile(tape, {.fetch = {loss, minimized.gradient_norm}, .update = {minimized}, .memory_budget = budget});
   }
 
-  // Losses, norms and, at the end, all weights and moments, as bytes.
+  // Trains some steps. Returns the bytes of their losses and norms, then of the final weights and moments.
   std::string Train(const Graph& graph, int threads) const {
     Parameters parameters({.seed = 7});
     Runner runner(graph, &parameters, {.threads = threads});

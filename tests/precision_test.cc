@@ -1,4 +1,4 @@
-// Training in bf16: the loss of f32 within 1%, and the same bits on any number of threads.
+// Checks that training in bf16 reaches the loss of f32 within 1%, with the same bits on any number of threads.
 #include <algorithm>
 #include <iterator>
 #include <vector>
@@ -15,7 +15,8 @@ namespace {
 
 constexpr int64_t kBatch = 16, kLength = 32, kVocabulary = 27;
 
-// Words, the first ones more often than the last, as characters: a, b, ..., and 26 between words.
+// Returns a text of random words as characters: 0 to 25 are letters, 26 separates words. Earlier words of the list are
+// more frequent.
 std::vector<int32_t> StandInText(int64_t length) {
   constexpr const char* kWords[] = {"the", "and",  "of",   "that", "in",   "he",    "shall", "unto",
                                     "for", "his",  "lord", "they", "be",   "is",    "him",   "them",
@@ -31,7 +32,7 @@ std::vector<int32_t> StandInText(int64_t length) {
   return text;
 }
 
-// The losses of so many steps of AdamW.
+// Returns the losses of `steps` steps of AdamW.
 std::vector<double> Losses(const GptConfig& config, DType precision, int threads, int steps) {
   Tape tape;
   const Var tokens = tape.Input("tokens", {kI32, {kBatch, kLength}}, {.below = kVocabulary});
@@ -54,7 +55,8 @@ std::vector<double> Losses(const GptConfig& config, DType precision, int threads
       x.insert(x.end(), &text[begin], &text[begin] + kLength);
       y.insert(y.end(), &text[begin + 1], &text[begin + 1] + kLength);
     }
-    const float warm_up = std::min(1.0f, static_cast<float>(s + 1) / 20);  // else roundings grow as in no real training
+    const float warm_up =
+        std::min(1.0f, static_cast<float>(s + 1) / 20);  // without it, rounding errors grow unrealistically
     const absl::StatusOr<Outputs> out = runner.Run({{tokens, x}, {targets, y}, {rate, 1e-3f * warm_up}});
     EXPECT_TRUE(out.ok()) << out.status();
     losses.push_back(out->Scalar(loss));

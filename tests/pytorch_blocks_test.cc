@@ -1,5 +1,5 @@
-// Blocks against PyTorch's TransformerEncoderLayer and TransformerDecoderLayer: values and all gradients, in f64.
-// tests/peers/pytorch_blocks.py computed the numbers, and says what they are.
+// Compares Block with PyTorch's TransformerEncoderLayer and TransformerDecoderLayer: values and all gradients, in f64.
+// tests/peers/pytorch_blocks.py computed the numbers and describes them.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr double kTolerance = 1e-9;
 
-// Element i of the script's array k.
+// Returns element `i` of the script's array `k`.
 double Element(int64_t k, int64_t i, double scale, double shift = 0) {
   return shift + scale * std::sin(1 + 0.9 * static_cast<double>(k) + 0.61 * static_cast<double>(i));
 }
@@ -29,7 +29,7 @@ std::vector<double> Array(int64_t k, const Shape& shape) {
   return values;
 }
 
-// The order in which PyTorch names its parameters.
+// Returns the names of PyTorch's parameters, in their order there.
 std::vector<std::string> TheirNames(bool decoder) {
   std::vector<std::string> names;
   for (const char* attention : {"self_attn", "multihead_attn"}) {
@@ -45,7 +45,8 @@ std::vector<std::string> TheirNames(bool decoder) {
   return names;
 }
 
-// Where a parameter of ours is in theirs: its name, and the first of its rows, in parts of its own size.
+// Finds the parameter `ours` in PyTorch's: returns the name there, and the index of the block of rows, as PyTorch joins
+// the weights of queries, keys and values.
 std::pair<std::string, int64_t> Theirs(const std::string& ours) {
   const char* const kParts[] = {".q_proj.", ".k_proj.", ".v_proj."};
   for (int64_t part = 0; part < 3; ++part) {

@@ -1,5 +1,6 @@
-// softmax(q kᵀ) v in the spellings that people use: raised to the op `attention`, it gives the values and gradients of
-// the elementary ops; or it is left alone, and the compiler says why.
+// Records softmax(q kᵀ) v in the spellings that people use. Either the compiler raises a spelling to the op
+// `attention`, which must give the values and gradients of the elementary ops; or it leaves the spelling alone and says
+// why.
 #include <cctype>
 #include <cmath>
 #include <functional>
@@ -30,7 +31,7 @@ struct Spelt {
 struct Spelling {
   const char* name;
   std::function<Spelt(Tape*)> record;
-  const char* declined = nullptr;  // why, in part
+  const char* declined = nullptr;  // part of the reason that the compiler gives; null if it raises the spelling
 };
 
 TensorType Floats(const Shape& shape) { return {kF64, shape}; }
@@ -45,7 +46,7 @@ Var Scaled(Var x) { return Scale(x, 1 / std::sqrt(static_cast<double>(kWidth)));
 Var PaddingOf(Tape* tape) { return tape->Input("padding", {kBool, {kBatch, 1, 1, kSources}}); }
 
 struct Operands {
-  Var q, k, v;  // by head
+  Var q, k, v;  // [B, H, T, D]
 };
 Operands Separate(Tape* tape) {
   const auto operand = [&](const char* name, int64_t n) {
@@ -54,7 +55,7 @@ Operands Separate(Tape* tape) {
   return {operand("q", kTargets), operand("k", kSources), operand("v", kSources)};
 }
 
-// softmax of what `scores` makes of q and k, applied to v.
+// Returns softmax(`scores`(q, k)) v.
 Spelt Apply(const Operands& o, Var scores) {
   const Var weights = Softmax(scores);
   return {MergeHeads(MatMul(weights, o.v)), weights};
@@ -181,7 +182,7 @@ struct Result {
   std::vector<std::string> ops, declined;
 };
 
-// The loss and its gradients by all parameters; elementary if the weights are fetched, too.
+// Returns the loss and its gradients by all parameters. Fetching the weights as well keeps the ops elementary.
 Result Evaluate(const Spelling& spelling, bool elementary, int threads) {
   Tape tape;
   const Spelt spelt = spelling.record(&tape);
@@ -191,7 +192,7 @@ Result Evaluate(const Spelling& spelling, bool elementary, int threads) {
     const Node& node = tape.program().nodes[i];
     if (node.op == &kParameterOp) parameters.push_back({&tape, node.output(0)});
   }
-  CompileOptions options = {.fetch = {spelt.y}, .tile_seconds = 1e-9};  // as many tiles as there can be
+  CompileOptions options = {.fetch = {spelt.y}, .tile_seconds = 1e-9};  // as many tiles as possible
   for (Var d : Gradient(loss, parameters)) options.fetch.push_back(d);
   const size_t compared = options.fetch.size();
   if (elementary) options.fetch.push_back(spelt.weights);
@@ -238,7 +239,7 @@ TEST_P(RaiseAttentionTest, GivesWhatItsElementarySpellingGives) {
   EXPECT_EQ(raised.values, Evaluate(GetParam(), false, 3).values);
 }
 
-// What a gradient is taken by stays, and what the raised op reads depends on it.
+// A value that a gradient is taken by stays, and the operands of the raised op depend on it.
 TEST(RaiseAttentionGradientTest, ByValuesInFrontOfTheProducts) {
   for (size_t which = 0; which < 4; ++which) {
     SCOPED_TRACE(which);

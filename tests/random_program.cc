@@ -14,7 +14,8 @@ namespace weft {
 RandomProgram RecordRandomProgram(uint32_t seed, Tape* tape) {
   std::mt19937 random(seed);
   VarList updates;
-  const int64_t rows = 16 << random() % 4, cols = std::array{64, 96, 200}[random() % 3];  // cut by columns, or not
+  // Tiles cut some of these sizes by columns, others only by rows.
+  const int64_t rows = 16 << random() % 4, cols = std::array{64, 96, 200}[random() % 3];
   VarList vars = {tape->Input("x", {kF32, {rows, cols}}), tape->Input("y", {kF32, {rows, cols}})};
   VarList states;
   for (int i = 0; i < 3; ++i) {

@@ -1,5 +1,5 @@
-// Random programs for tests: products, reductions, chains of elementwise ops, views, and states that are written while
-// others still read their old versions.
+// Records random programs for tests. They have products, reductions, chains of elementwise ops, views, and states that
+// are written while others still read their old versions.
 #ifndef WEFT_TESTS_RANDOM_PROGRAM_H_
 #define WEFT_TESTS_RANDOM_PROGRAM_H_
 
@@ -16,10 +16,11 @@ struct RandomProgram {
   VarList fetch, updates;
 };
 
-// Records on an empty tape. Inputs "x" and "y" have the shape of the first fetched value.
+// Records the program of `seed` on an empty tape. Inputs "x" and "y" have the shape of the first fetched value.
 RandomProgram RecordRandomProgram(uint32_t seed, Tape* tape);
 
-// The bytes of what is fetched in two runs, and of the parameters after them. Empty, with a failure, where one fails.
+// Runs the graph twice. Returns the bytes of the fetched values of both runs and of the final parameters; nothing, with
+// a test failure, if a run fails.
 std::vector<std::byte> RunTwice(const Graph& graph, const Tape& tape, const VarList& fetch,
                                 const RunnerOptions& options);
 

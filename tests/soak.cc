@@ -1,9 +1,9 @@
-// Runs, cancels and repeats training steps from four threads, for as long as it is told, and watches that nothing
-// leaks and nothing hangs.
+// Runs, cancels and repeats training steps from four threads for the given number of seconds. Fails if memory leaks or
+// a thread hangs.
 //
 //   bazel run -c opt //tests:soak -- 3600    (seconds)
 //
-// Two threads have parameters of their own; two share theirs, so that each is refused while the other runs.
+// Two threads have their own parameters. The other two share theirs, so that each is refused while the other runs.
 #include <malloc.h>
 #include <unistd.h>
 
@@ -70,7 +70,7 @@ struct Counts {
   std::atomic<int64_t> finished{0}, cancelled{0}, late{0}, refused{0}, runners{0};
 };
 
-// Runs with and without a token and a deadline, on a runner that is made anew now and then.
+// Runs steps with and without a cancellation and a deadline. The runner is replaced now and then.
 void Use(int thread, const Program& program, Parameters* parameters, const std::atomic<bool>* stop, Cancellation* token,
          Counts* counts, std::atomic<int64_t>* beats) {
   const uint32_t first_step = parameters->step();
@@ -108,7 +108,7 @@ void Use(int thread, const Program& program, Parameters* parameters, const std::
   }
 }
 
-// Four threads at work, for so many seconds.
+// Lets four threads work for `seconds` seconds.
 void WorkFor(double seconds, const Program& program, absl::Span<Parameters* const> parameters, Counts* counts) {
   std::atomic<bool> stop{false};
   std::atomic<int64_t> beats[kThreads] = {};
@@ -138,15 +138,15 @@ void WorkFor(double seconds, const Program& program, absl::Span<Parameters* cons
   for (std::thread& thread : threads) thread.join();
 }
 
-// Memory is measured between rounds, when the threads and their runners are gone and malloc has given back what is
-// free: what is left then grows only if something leaks.
+// Memory is measured between rounds, after the threads and their runners have ended and malloc has returned its free
+// pages. What remains grows only if something leaks.
 int Soak(double seconds) {
   const Program program;
   if (!program.graph.ok()) return std::fprintf(stderr, "soak: %s\n", program.graph.status().ToString().c_str()), 1;
   Parameters own[kAlone], shared;
   Parameters* const parameters[kThreads] = {&own[0], &own[1], &shared, &shared};
   Counts counts;
-  std::vector<double> resident;  // by round
+  std::vector<double> resident;  // resident bytes after each round
   const auto begin = Clock::now();
   for (double now = 0; now < seconds; now = Since(begin)) {
     WorkFor(std::min(kRoundSeconds, seconds / 2), program, parameters, &counts);
@@ -160,7 +160,7 @@ int Soak(double seconds) {
                 HeapMegabytes());
     std::fflush(stdout);
   }
-  // Medians, because a page more or less is chance.
+  // Medians, because single pages come and go by chance.
   const size_t quarter = (resident.size() + 3) / 4;
   const double first = Median({resident.begin(), resident.begin() + quarter}),
                last = Median({resident.end() - quarter, resident.end()});

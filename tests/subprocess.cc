@@ -24,7 +24,7 @@ constexpr int kPipeBytes = 4096;
   dup2(in, STDIN_FILENO);
   dup2(out, STDOUT_FILENO);
   dup2(err, STDERR_FILENO);
-  unsetenv("BUILD_WORKING_DIRECTORY");  // is set if `bazel run` started the test
+  unsetenv("BUILD_WORKING_DIRECTORY");  // set if `bazel run` started the test
   if (folder.empty() || chdir(folder.c_str()) == 0) execvp(arguments[0], arguments.data());
   std::fprintf(stderr, "can't start %s in '%s': %s\n", arguments[0], folder.c_str(), std::strerror(errno));
   _exit(127);
@@ -56,7 +56,7 @@ CommandResult RunCommand(const std::vector<std::string>& command, const CommandO
       const ssize_t size = read(streams[i].fd, buffer, sizeof buffer);
       if (size > 0) texts[i]->append(buffer, static_cast<size_t>(size));
       if (size > 0 || (size < 0 && errno == EINTR)) continue;
-      streams[i].fd = -1;  // poll passes over it
+      streams[i].fd = -1;  // poll skips it
       streams[i].revents = 0;
       --open_streams;
     }

@@ -1,4 +1,4 @@
-// Runs a program to its end, as a shell would.
+// Runs a program until it ends, as a shell would, and captures its output.
 //
 //   CommandResult result = RunCommand({"/bin/echo", "hello"});
 //   result.exit_code == 0; result.out == "hello\n"
@@ -11,15 +11,15 @@
 namespace weft {
 
 struct CommandOptions {
-  std::string folder;  // to run in; empty: this program's
-  // Sends `signal` as soon as stdout has `signal_after`. The program may write some 8 kB more to stdout before it gets
-  // the signal, and no more than that: its pipe is small, and nobody reads it in between.
+  std::string folder;  // the working directory; if empty, that of this program
+  // Sends `signal` as soon as stdout contains `signal_after`. Before the signal arrives, the program can write at most
+  // about 8 kB more: its pipe is small and is not read in between.
   std::string signal_after;
   int signal = 0;
 };
 
 struct CommandResult {
-  int exit_code = -1;  // 128 + its number if a signal ended the program; 127 if it could not be started
+  int exit_code = -1;  // 128 + N if signal N ended the program; 127 if it could not be started
   std::string out, err;
 };
 

@@ -85,7 +85,7 @@ void WeftProgramTest::WriteTrainingData() const {
     target += reversed + "\n";
     labelled += (i % 2 == 0 ? "a good " : "the bad ") + words + "\t" + (i % 2 == 0 ? "pos" : "neg") + "\n";
     for (int pixel = 0; pixel < 16; ++pixel) {
-      pictures += (i % 2 == 0 ? pixel : pixel / 4) % 2 == 0 ? "9," : "1,";  // stripes down or across
+      pictures += (i % 2 == 0 ? pixel : pixel / 4) % 2 == 0 ? "9," : "1,";  // vertical or horizontal stripes
     }
     pictures += std::to_string(i % 2) + "\n";
   }

@@ -1,4 +1,4 @@
-// A fixture for tests of the program `weft` as its user calls it, in an empty folder of each test's own.
+// A fixture that runs the program `weft` as its user does. Each test has an empty folder of its own.
 #ifndef WEFT_TESTS_WEFT_PROGRAM_H_
 #define WEFT_TESTS_WEFT_PROGRAM_H_
 
@@ -15,37 +15,39 @@ namespace weft {
 using Arguments = std::vector<std::string>;
 Arguments operator+(Arguments a, const Arguments& b);
 
-// The contents of a folder's files, by path from there.
+// The contents of a folder's files, by path relative to the folder.
 using Files = std::map<std::string, std::string>;
-// The names of the files that only one of the two has or that differ, one a line.
+// Returns the names of the files that differ or that only one side has, one name a line.
 std::string Differences(const Files& a, const Files& b);
 
 class WeftProgramTest : public testing::Test {
  protected:
   WeftProgramTest();
 
-  // `weft ARGUMENTS` in the test's folder, where text.txt is a text of 27 different characters.
+  // Runs `weft ARGUMENTS` in the test's folder, in which text.txt is a text of 27 different characters.
   CommandResult Weft(const Arguments& arguments, CommandOptions options = {}) const;
-  // `weft train gpt` with a tiny model on text.txt; `more` flags come after its own. A run takes milliseconds.
+  // Runs `weft train gpt` with a tiny model on text.txt, which takes milliseconds. The flags `more` come last.
   CommandResult Train(const Arguments& more, CommandOptions options = {}) const;
-  // Trains the run `name`, and expects that to work.
+  // Trains the run `name` and expects success.
   void MakeRun(const std::string& name, const Arguments& more = {}) const;
 
-  // Small data for the trainings below: a.txt and b.txt of sentence pairs, labelled.tsv, pictures.csv.
+  // Writes small data for SmallTraining: sentence pairs in a.txt and b.txt, labelled.tsv, and pictures.csv.
   void WriteTrainingData() const;
-  // `train NAME` with a small model on that data, for gpt and bert on text.txt: a run takes a second or less.
+  // Returns the arguments that train a small model of the kind `name` on that data (gpt and bert on text.txt). A run
+  // takes at most a second.
   static Arguments SmallTraining(const std::string& name);
 
   std::string Path(const std::string& name) const { return folder_ + "/" + name; }
-  // A folder with a BERT of 6 tokens, 2 layers of width 8 with 2 heads, as it is first made.
+  // Writes a folder with an untrained BERT: 6 tokens, 2 layers, width 8, 2 heads.
   void WriteBert(const std::string& folder, int64_t context = 20) const;
-  // A folder as CTranslate2 has them, with a Transformer of 2 layers of width 8 and the letters a to e, untrained.
+  // Writes a folder in the format of CTranslate2 with an untrained Transformer: 2 layers, width 8, the letters a to e.
   void WriteTransformer(const std::string& folder) const;
   bool Exists(const std::string& name) const;
   std::string Read(const std::string& name) const;
   void Write(const std::string& name, const std::string& contents) const;
   Files Snapshot(const std::string& name) const;
-  // What two equal runs have in common: all but config.json, which names the threads, and the times in metrics.jsonl.
+  // Returns the files of a run that are equal in equal runs: all except config.json, which names the number of threads,
+  // and without the times in metrics.jsonl.
   Files Results(const std::string& run) const;
 
   const Arguments kTinyModel = {"--layers=1", "--width=16", "--heads=2", "--context=8", "--batch=2"};
@@ -55,7 +57,7 @@ class WeftProgramTest : public testing::Test {
   const std::string program_;
 };
 
-// Exit code and message of a command that failed: it says what is wrong on stderr in a line that begins with its name.
+// Expects that a command failed with an exit code and a message on stderr, in a line that begins with `weft`.
 testing::AssertionResult Fails(const CommandResult& result, int exit_code, const std::string& message);
 testing::AssertionResult Works(const CommandResult& result);
 
