@@ -170,7 +170,7 @@ class Chooser {
       for (uint32_t i = 0; i < n.output_count; ++i) {
         const size_t v = static_cast<size_t>(n.output(i));
         if (NextRead(v, clone_time_[node]) == kNever) continue;
-        c->changes.push_back({std::min(c->time + 1, clone_time_[node]), clone_time_[node], bytes_[v]});
+        c->changes.push_back({c->time, clone_time_[node], bytes_[v]});
       }
     }
     for (ValueId in : n.inputs) {
