@@ -169,7 +169,7 @@ class Planner {
     if (CallTimes::Latest(storages_[storage].readers, done_) > Deadline(call)) return kNone;
     WaitFor(storages_[storage].readers);
     Order(AddUsers(storages_[storage].readers),
-          call);  // the maker comes before it tile by tile, as the op reads what it made
+          call);  // the maker need not be ordered: the op reads its value, tile by tile
     std::erase(dies_at_[End(call)], storage);
     return storage;
   }

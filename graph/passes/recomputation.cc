@@ -124,8 +124,8 @@ class Chooser {
     return any;
   }
 
-  // Returns what it takes to free the outputs of `node` in the gap between two reads in which most times have too many
-  // live bytes.
+  // Returns the candidate of `node`. Of the gaps between reads of its outputs, it frees the one that contains the most
+  // times with too many live bytes.
   Candidate Evaluate(uint32_t node) {
     Candidate c;
     if (clone_time_[node] != kNever || !CanClone(node, 0)) return c;
@@ -160,7 +160,8 @@ class Chooser {
     return c;
   }
 
-  // Adds a clone of `node` to a candidate, and what becomes of those of its inputs that are dead by then.
+  // Adds a clone of `node` to a candidate. For each input that is dead by then, adds a clone of its producer or keeps
+  // it.
   void AddClone(uint32_t node, Candidate* c) const {
     c->clones.push_back(node);
     const Node& n = program_.nodes[node];
@@ -239,7 +240,8 @@ class Chooser {
     for (uint32_t i = 0; i < node.output_count; ++i) bytes += bytes_[static_cast<size_t>(node.output(i))];
     return bytes;
   }
-  // Reports whether a clone made at `time` reads what the node did: the states that it reads have no newer version yet.
+  // Reports whether a clone made at `time` reads the same values as the node: no state among them is overwritten
+  // before.
   bool CanClone(uint32_t node, uint32_t time) const {
     const auto& inputs = program_.nodes[node].inputs;
     return seconds_[node] < kInfinity &&

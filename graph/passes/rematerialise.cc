@@ -13,8 +13,8 @@
 namespace weft {
 namespace {
 
-constexpr int kMaxTries = 8;      // to meet a budget that the plan misses by what lies unused between its ranges
-constexpr int kMaxHalvings = 10;  // of the span in which the smallest reachable limit is searched
+constexpr int kMaxTries = 8;      // each lowers the limit, because the plan needs some bytes between its ranges
+constexpr int kMaxHalvings = 10;  // of the search for the lowest limit that can be met: to 0.1% of the bytes
 
 // Records a program again, with the clones that were chosen.
 class Cloner {
@@ -77,8 +77,8 @@ class Cloner {
   const Recomputation& choice_;
   const Program& before_;
   Rewrite after_;
-  std::vector<ValueId> latest_;  // by value of the program before
-  std::vector<ValueId> viewed_;  // by value of the program before: what its latest clone is a view of
+  std::vector<ValueId> latest_;  // by value of the program before: its latest clone, or itself
+  std::vector<ValueId> viewed_;  // by view of the program before: the input of its latest clone
 };
 
 size_t Planned(const Rewrite& rewrite) {

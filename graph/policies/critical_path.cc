@@ -50,10 +50,11 @@ std::unique_ptr<Executor> MakeStealing(const Schedule* schedule, int threads) {
 
 }  // namespace
 
-constexpr Policy kCriticalPath = {.name = "critical-path",
-                                  .summary = "what the longest path hangs on, by the cost model; idle workers steal",
-                                  .queue = MakeQueue,
-                                  .executor = MakeStealing};
+constexpr Policy kCriticalPath = {
+    .name = "critical-path",
+    .summary = "the task with the longest remaining path, by the cost model; idle workers steal",
+    .queue = MakeQueue,
+    .executor = MakeStealing};
 
 constexpr Policy kCriticalPathMeasured = {.name = "critical-path-measured",
                                           .summary = "the same, by measured times",

@@ -24,7 +24,7 @@ class FifoQueue : public ReadyQueue {
 
 constexpr Policy kFifo = {
     .name = "fifo",
-    .summary = "what became ready first",
+    .summary = "the task that became ready first",
     .queue = [](const Schedule*, int) -> std::unique_ptr<ReadyQueue> { return std::make_unique<FifoQueue>(); }};
 
 }  // namespace weft

@@ -24,7 +24,7 @@ class LifoQueue : public ReadyQueue {
 
 constexpr Policy kLifo = {
     .name = "lifo",
-    .summary = "what became ready last",
+    .summary = "the task that became ready last",
     .queue = [](const Schedule*, int) -> std::unique_ptr<ReadyQueue> { return std::make_unique<LifoQueue>(); }};
 
 }  // namespace weft
