@@ -1,4 +1,4 @@
-// The program `weft` as a user calls it: help, errors, configuration, graphs.
+// Tests the program `weft` as a user calls it: help, errors, configuration, graphs.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -57,7 +57,7 @@ TEST_F(CliTest, ReadmesCommandsWork) {
   WriteBert("bert");
   WriteTransformer("transformer");
   WriteTrainingData();
-  // Runs that the rows of training leave.
+  // Runs that the README's rows of training commands make.
   const std::map<std::string, std::string> folders = {{"classify", "=classify-run"}, {"fill-mask", "=bert-run"}};
   for (std::string line; std::getline(file, line);) {
     std::smatch row;
@@ -94,7 +94,7 @@ TEST_F(CliTest, ReadmesCommandsWork) {
   EXPECT_GE(commands, 20);
 }
 
-// A heading names commands, and each of them has every flag that is named below it.
+// Each command that a heading names has every flag that is named below the heading.
 TEST_F(CliTest, TheFlagsOfTheCommandsPageExist) {
   std::ifstream page("docs/commands.md");
   ASSERT_TRUE(page.good());
@@ -280,7 +280,7 @@ TEST_F(CliTest, ARunsConfigurationMakesTheSameRun) {
   EXPECT_TRUE(Contains(graph.out, "relu")) << graph.out;
 }
 
-// What `weft train gpt` promises without a flag.
+// The defaults of `weft train gpt`.
 TEST_F(CliTest, TheDefaultsAreThoseOfTheReadme) {
   EXPECT_TRUE(Works(Weft({"train", "gpt", "--steps=0", "--eval-every=0", "--sample-length=0", "--out=run"})));
   EXPECT_EQ(Read("run/config.json"), R"({

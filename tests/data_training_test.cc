@@ -1,6 +1,6 @@
-// The trainings of docs/results.md, on the data that WEFT_DATA and WEFT_MINILM name, with 5 steps, or as many as
-// WEFT_STEPS says, to which their schedules shrink: each gives the same bits on 1, 2 and 4 threads. Without the data a
-// test skips.
+// Tests that each training of docs/results.md gives the same bits on 1, 2 and 4 threads. The data is in the folders
+// that WEFT_DATA and WEFT_MINILM name; without it a test skips. A training has 5 steps, or WEFT_STEPS, and its schedule
+// shrinks to them.
 #include <cstdlib>
 
 #include "weft/tests/weft_program.h"
@@ -27,7 +27,7 @@ const DataCase kCases[] = {
 
 class DataTrainingTest : public WeftProgramTest, public testing::WithParamInterface<DataCase> {
  protected:
-  // The flags with the folders' names in them; empty if one is not known.
+  // Returns the flags with the folders' names in them; empty if a folder is not known.
   static Arguments Flags() {
     Arguments flags = GetParam().flags;
     for (std::string& flag : flags) {

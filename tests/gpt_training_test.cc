@@ -1,4 +1,4 @@
-// Ten steps of AdamW on small GPTs give the losses and gradient norms that PyTorch gives (tests/gpt_reference.py).
+// Tests that ten steps of AdamW on small GPTs give PyTorch's losses and gradient norms (tests/gpt_reference.py).
 #include <cmath>
 #include <string>
 #include <vector>
@@ -71,7 +71,8 @@ void ExpectTrainsAsInPyTorch(bool pre_norm, bool tied, absl::Span<const Row> exp
   for (const Row& row : expected) {
     const absl::StatusOr<Outputs> out = runner.Run({{tokens, x}, {targets, y}, {rate, 1e-2f}});
     ASSERT_TRUE(out.ok()) << out.status();
-    // f32 here, f64 there; AdamW's first steps are as long for small gradients as for large ones, so rounding grows.
+    // Weft computes in f32, the reference in f64. AdamW's first steps have one size for all gradients, so rounding
+    // errors of small gradients grow.
     const double tolerance = &row - expected.data() < 4 ? 1e-5 : 5e-4;
     EXPECT_NEAR(out->Scalar(loss), row.loss, 3e-5);
     EXPECT_NEAR(out->Scalar(step.gradient_norm), row.norm, tolerance * row.norm);

@@ -1,5 +1,5 @@
-// `weft train translate`, `bert`, `classify` and `vit` as a user calls them, on small data: they learn, give the same
-// bits for any number of threads, go on where they were stopped, and say what is wrong with their data.
+// Tests `weft train translate`, `bert`, `classify` and `vit` as a user calls them, on small data: they learn, give the
+// same bits for any number of threads, can be resumed, and report what is wrong with their data.
 #include <csignal>
 #include <regex>
 

@@ -1,4 +1,5 @@
-// `weft train gpt` as a user calls it: the same bits every time, stopping and resuming, and nothing lost.
+// Tests `weft train gpt` as a user calls it: every run gives the same bits, a run can be stopped and resumed, and no
+// error loses data.
 #include <csignal>
 #include <filesystem>
 #include <regex>
@@ -15,7 +16,7 @@ bool Contains(const std::string& text, const std::string& part) { return text.fi
 
 class TrainingTest : public WeftProgramTest {
  protected:
-  // Expects `run` to be what a run with these flags makes that nothing stopped.
+  // Expects `run` to equal a run with these flags that was not stopped.
   void ExpectLikeUnstopped(const std::string& run, const Arguments& flags) const {
     MakeRun("unstopped", flags + Arguments{"--overwrite"});
     const Files files = Results(run);
@@ -82,7 +83,7 @@ TEST_F(TrainingTest, AnotherSeedGivesAnotherRun) {
 
 TEST_F(TrainingTest, InterruptedItSavesAndCanBeResumed) {
   for (const int signal : {SIGINT, SIGTERM}) {
-    // Some 60 bytes a line, so that the signal comes before step 300.
+    // A line has about 60 bytes, so the signal arrives before step 300.
     const Arguments flags = {"--steps=600", "--log-every=1", "--eval-every=100", "--dropout=0.1"};
     const std::string run = signal == SIGINT ? "interrupted" : "terminated";
     const CommandResult result =
@@ -210,7 +211,7 @@ TEST_F(TrainingTest, OutputThatNobodyReadsIsAnError) {
   const CommandResult full =
       RunCommand({"sh", "-c", fs::absolute("apps/weft").string() + " graph --layers=1 >/dev/full"});
   EXPECT_TRUE(Fails(full, 1, "weft graph: standard output could not be written"));
-  // Training goes on when its reader has left, and closed streams don't end up in its files.
+  // Training continues if the reader of its output ends, and nothing is written to files in place of closed streams.
   const std::string train = fs::absolute("apps/weft").string() + " train gpt --data=" + Path("text.txt") +
                             " --layers=1 --width=16 --heads=2 --context=8 --batch=2 --steps=200 --log-every=1";
   RunCommand({"sh", "-c", train + " --out=" + Path("left") + " | head -n 1"});

@@ -1,4 +1,4 @@
-// Optimizers on a tape: three steps of each on one matrix and one bias, against their formulas in doubles.
+// Compares three steps of each optimizer, on one matrix and one bias, with its formula in doubles.
 #include "weft/train/optimizer.h"
 
 #include <array>
@@ -21,7 +21,7 @@ namespace {
 constexpr int kSteps = 3;
 constexpr double kRate = 0.1, kDecay = 0.2;
 
-// One weight's next value, from its value, gradient and step, with states of its own.
+// Returns a weight's next value from its value, gradient and step, and updates its states.
 using Formula = std::function<double(double w, double g, int step, double decay, std::array<double, 2>* state)>;
 
 void Check(const std::function<Minimized(Var loss, Var rate)>& minimize, bool decays_bias, const Formula& formula) {

@@ -7,7 +7,7 @@
 namespace weft {
 namespace {
 
-// What `show` prints.
+// Returns the text that `show` prints.
 template <class F>
 std::string Printed(ProgressOptions options, F show) {
   options.out = std::tmpfile();

@@ -24,7 +24,7 @@ class RunDirectoryTest : public testing::Test {
   }
   void Touch(const std::string& path) { std::ofstream(folder_ / path) << "x"; }
 
-  // A run that has everything, at `out`.
+  // Makes a run with all its files at `out`.
   void MakeRun(const std::string& out) {
     absl::StatusOr<RunDirectory> run = RunDirectory::Find({.name = "gpt", .out = out});
     ASSERT_TRUE(run.ok()) << run.status();

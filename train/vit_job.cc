@@ -120,7 +120,7 @@ TrainingBatch VitJob::Fill(const Images& images, absl::Span<const int32_t> examp
                            RandomStream random) {
   random.stream = kShiftStream;
   const int64_t height = images.height, width = images.width;
-  pixels_.assign(static_cast<size_t>(batch_ * images.pixels_each()), -1);  // the darkest
+  pixels_.assign(static_cast<size_t>(batch_ * images.pixels_each()), -1);  // -1 is the darkest value
   labels_.assign(static_cast<size_t>(batch_), kIgnoredTarget);
   for (size_t row = 0; row < examples.size(); ++row) {
     const absl::Span<const float> picture = images[examples[row]];
