@@ -159,7 +159,7 @@ FreeNodes FindFreeNodes(const Graph& graph, absl::Span<const TileTime> tiles, co
   std::vector<uint32_t> candidates(seconds.size());
   for (uint32_t s = 0; s < candidates.size(); ++s) candidates[s] = s;
   std::sort(candidates.begin(), candidates.end(), [&](uint32_t a, uint32_t b) { return most[a] > most[b]; });
-  candidates.resize(std::min(candidates.size(), std::max(kSimulatedNodes, count)));
+  candidates.resize(std::min(candidates.size(), std::max(kMaxSimulatedNodes, count)));
 
   for (uint32_t s : candidates) {
     const KernelCall& call = compiled.calls[s];
