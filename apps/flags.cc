@@ -65,17 +65,16 @@ void AddFlags(CLI::App* app, const Hyperparameters& table, GivenFlags* given) {
 absl::Status SetFromFlags(const GivenFlags& given, const Hyperparameters& table) {
   for (const Hyperparameter& parameter : table) {
     const auto found = given.find(parameter.flag);
-    if (found != given.end()) WEFT_RETURN_IF_ERROR(WithFlag(SetFromText(found->second, parameter), {parameter}));
+    if (found != given.end()) WEFT_RETURN_IF_ERROR(SetFromText(found->second, parameter));
   }
   return absl::OkStatus();
 }
 
-absl::Status WithFlag(const absl::Status& status, const Hyperparameters& table) {
-  for (const Hyperparameter& parameter : table) {
-    if (!absl::StartsWith(status.message(), parameter.flag + ":")) continue;
-    return absl::Status(status.code(), absl::StrCat("--", status.message()));
-  }
-  return status;
+absl::Status WithFlag(const absl::Status& status, const CLI::App& app) {
+  const absl::string_view message = status.message();
+  const std::string name(message.substr(0, message.find(':')));
+  if (app.get_option_no_throw("--" + name) == nullptr) return status;
+  return absl::Status(status.code(), absl::StrCat("--", message));
 }
 
 absl::Status CheckNoExtras(const CLI::App& app) {

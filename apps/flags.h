@@ -38,11 +38,11 @@ using GivenFlags = std::map<std::string, std::string>;
 CLI::App* AddCommand(CLI::App* parent, const std::string& name, const std::string& about);
 // Adds a flag for each row. Parsing fills `given`, which must outlive `app`, and does not change the rows' values.
 void AddFlags(CLI::App* app, const Hyperparameters& table, GivenFlags* given);
-// Sets the rows whose flags were given. Errors begin with the flag: "--batch: 'many' is not a whole number".
+// Sets the rows whose flags were given. Errors begin with the option: "batch: 'many' is not a whole number".
 absl::Status SetFromFlags(const GivenFlags& given, const Hyperparameters& table);
-// Returns `status`, with "--" before its message if that begins with an option of the table: "data: no file was given"
-// becomes "--data: no file was given". Library errors name options, and a command shows them as flags.
-absl::Status WithFlag(const absl::Status& status, const Hyperparameters& table);
+// Returns `status`, with "--" before its message if that begins with an option of the command `app`: "data: no file was
+// given" becomes "--data: no file was given". Library errors name options, and commands show them as flags.
+absl::Status WithFlag(const absl::Status& status, const CLI::App& app);
 
 // Returns an error for an unknown flag or argument: "unknown flag '--widht', did you mean '--width'?"
 absl::Status CheckNoExtras(const CLI::App& app);

@@ -126,7 +126,7 @@ int Main(int argc, char** argv) {
     if (command.app != named) continue;
     absl::Status status = command.run();
     if (status.ok()) status = FinishOutput();
-    return Report(command.name, status);
+    return Report(command.name, WithFlag(status, *command.app));
   }
   std::fputs(app.help().c_str(), stderr);  // of the innermost command, under its full name
   return 2;

@@ -16,7 +16,7 @@ constexpr size_t kMaxShown = 60;                       // characters of a wrong 
 
 std::string Shown(const nlohmann::json& value) {
   std::string text = value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  if (text.size() > kMaxShown) text = text.substr(0, kMaxShown) + "...";
+  if (text.size() > kMaxShown) text.replace(kMaxShown, text.npos, "...");
   return text;
 }
 

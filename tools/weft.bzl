@@ -8,9 +8,10 @@ TEST_COPTS = ["-O0", "-U_FORTIFY_SOURCE"]
 def _prelude(name, deps):
     """Returns (copts, deps) that make a target load the precompiled header `name` of third_party/BUILD.bazel.
 
-    Other workspaces compile Weft without it, so each file must include what it uses.
+    Other workspaces compile Weft without it, so each file must include what it uses. So do the targets that use
+    SentencePiece: its headers declare an absl::string_view of their own, beside which Abseil's can't be read.
     """
-    if native.repository_name() != "@":
+    if native.repository_name() != "@" or [dep for dep in deps if dep.startswith("//third_party:sentencepiece")]:
         return [], []
     if "//third_party:json" in deps:
         name += "_json"

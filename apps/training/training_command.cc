@@ -86,7 +86,7 @@ absl::StatusOr<std::unique_ptr<TrainingJob>> ReadJob(const RunFlags& flags, cons
   WEFT_RETURN_IF_ERROR(MakeAbsolute(table));
   if (flags.run.resume) WEFT_RETURN_IF_ERROR(CheckUnchanged(before->Table(), table));
   WEFT_RETURN_IF_ERROR(Validate(job->training()));
-  WEFT_RETURN_IF_ERROR(WithFlag(job->Check(flags.run.resume ? &run : nullptr), table));
+  WEFT_RETURN_IF_ERROR(job->Check(flags.run.resume ? &run : nullptr));
   return job;
 }
 
@@ -97,20 +97,20 @@ nlohmann::ordered_json ToConfig(const std::string& name, TrainingJob* job) {
   return json;
 }
 
-// The error of a folder that can't be used, with the flags that help.
-absl::Status FolderError(const absl::Status& status, const Hyperparameters& table) {
+// Returns the error of a folder that can't be used, with the flags that help.
+absl::Status FolderError(const absl::Status& status) {
   if (absl::IsAlreadyExists(status)) {
     return absl::InvalidArgumentError(
         absl::StrCat(status.message(), ": pass --resume to continue it, --overwrite to replace it, or another --out"));
   }
-  return UsageError(WithFlag(status, table));
+  return UsageError(status);
 }
 
 absl::Status Run(RunFlags flags, const MakeJob& make) {
   const Hyperparameters run_table = RunTable(&flags);
   WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, run_table));
   absl::StatusOr<RunDirectory> run = RunDirectory::Find(flags.run);
-  if (!run.ok()) return FolderError(run.status(), run_table);
+  if (!run.ok()) return FolderError(run.status());
   absl::StatusOr<std::unique_ptr<TrainingJob>> read = ReadJob(flags, *run, make);
   if (!read.ok()) return UsageError(read.status());
   TrainingJob* const job = read->get();
