@@ -1,9 +1,10 @@
 """Precompiled headers: parsed once, and loaded by every source file that the targets of weft.bzl compile.
 
 Most of the time to compile a file goes into reading the headers of the standard library, Abseil and GoogleTest.
-A source file still includes what it uses, as GCC is only told to load the precompiled headers first. If the options of
-a compilation differ from those of the precompiled header (as for a file with instruction sets of its own), GCC
-ignores it and reads the headers themselves.
+A source file still includes what it uses, as GCC is only told to load the precompiled headers first. If the instruction
+sets of a compilation differ from those of the precompiled header, GCC ignores it and reads the headers themselves. Other
+options, such as -ffp-contract, GCC takes from the precompiled header without a word: a target must not load one that
+was compiled with other options than its own.
 """
 
 load("@bazel_tools//tools/build_defs/cc:action_names.bzl", "ACTION_NAMES")

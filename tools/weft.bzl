@@ -20,7 +20,10 @@ def _prelude(name, deps):
 def weft_library(name, copts = [], deps = [], **kwargs):
     """A library of NAME.cc and NAME.h, those that are there, unless srcs and hdrs say otherwise."""
     srcs = kwargs.pop("srcs", native.glob([name + ".cc"]))
-    prelude_copts, prelude_deps = _prelude("prelude", deps) if srcs else ([], [])
+
+    # GCC takes options such as -ffp-contract from a precompiled header, in place of those of the compilation. So a
+    # library with options of its own compiles without it.
+    prelude_copts, prelude_deps = _prelude("prelude", deps) if srcs and not copts else ([], [])
     native.cc_library(
         name = name,
         srcs = srcs,
