@@ -1,3 +1,5 @@
+// Matchers look upwards from one value through the ops that do not change what a pattern means: casts, reshapes,
+// broadcasts, scales. Patterns of attention and of norms share them, so that both accept the same spellings.
 #include "weft/graph/passes/matchers.h"
 
 #include <algorithm>

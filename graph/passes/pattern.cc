@@ -1,3 +1,6 @@
+// RewritePatterns walks a program once, offers each node to the rules of its op, and records what they return; all
+// other nodes are recorded again as they were. What a rule may ask of the program before the pass is answered from
+// `Uses`.
 #include "weft/graph/passes/pattern.h"
 
 #include <algorithm>

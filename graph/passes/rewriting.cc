@@ -1,3 +1,5 @@
+// The kit that passes share works on whole programs by index: counts of readers, a tape that records a program again,
+// and names that stand for other values. Keeping all three here leaves a pass with nothing but its rules.
 #include "weft/graph/passes/rewriting.h"
 
 #include <utility>
