@@ -11,7 +11,7 @@
 
 namespace weft {
 
-// Makes --help show the defaults, and the last value of a repeated flag count.
+// Makes --help show the defaults. If a flag is repeated, its last value is used.
 void SetUp(CLI::App* app);
 
 // Add flags that take a list of values, separated by commas, all from `low` to `high` or among `known`. The contents of

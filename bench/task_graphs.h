@@ -23,7 +23,8 @@ struct TaskGraph {
 };
 
 std::vector<std::string> TaskGraphNames();
-// Makes the graph called `name`, one of TaskGraphNames(), with about `nodes` nodes: as many as its form allows.
+// Makes the graph called `name`, one of TaskGraphNames(), with about `nodes` nodes. The form may round `nodes`, for
+// example to a square; the graph "one" always has 1 node.
 TaskGraph MakeTaskGraph(const std::string& name, uint32_t nodes);
 
 }  // namespace weft

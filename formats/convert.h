@@ -1,7 +1,8 @@
 // Converts a model from one format to another: its configuration, its weights, and the files that lie beside it.
 //
-//   WEFT_ASSIGN_OR_RETURN(ModelConversion conversion, ModelConversion::Prepare({.model = "runs/gpt-1", .out =
-//   "gpt2"})); WEFT_RETURN_IF_ERROR(conversion.Write());
+//   WEFT_ASSIGN_OR_RETURN(ModelConversion conversion,
+//                         ModelConversion::Prepare({.model = "runs/gpt-1", .out = "gpt2"}));
+//   WEFT_RETURN_IF_ERROR(conversion.Write());
 #ifndef WEFT_FORMATS_CONVERT_H_
 #define WEFT_FORMATS_CONVERT_H_
 

@@ -1,4 +1,5 @@
-// Differences between the layouts of a GPT's tensors that several formats share. No other folder includes this header.
+// Converts between the tensor layouts in which several formats store a GPT: transposed layers, name prefixes, rotary
+// order, biases. No other folder includes this header.
 #ifndef WEFT_FORMATS_GPT_LAYOUTS_H_
 #define WEFT_FORMATS_GPT_LAYOUTS_H_
 

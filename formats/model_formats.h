@@ -1,4 +1,4 @@
-// The tables of model families and of formats: who reads and writes a model that lies in a file or folder.
+// The tables of model families and formats tell which code reads and writes a model in a file or folder.
 //
 //   WEFT_ASSIGN_OR_RETURN(const Format* format, FindFormat("gpt2"));        // kHuggingFaceFormat, by its config.json
 //   WEFT_ASSIGN_OR_RETURN(const ModelFamily* family, FindFamily("gpt2"));   // PublishedGpt::kFamily

@@ -1,4 +1,5 @@
-// What the files of formats and model families share. No other folder includes this header.
+// Declares the helpers that the readers and writers of formats and model families share, such as folder paths,
+// model_type lookup and reading weights. No other folder includes this header.
 #ifndef WEFT_FORMATS_PUBLISHED_H_
 #define WEFT_FORMATS_PUBLISHED_H_
 

@@ -1,4 +1,4 @@
-// The files of a training run, as readers see them: config.json, checkpoints/STEP/ and model.safetensors.
+// Reads the files of a training run: config.json, checkpoints/STEP/ and model.safetensors.
 //
 //   if (IsRun(folder)) WEFT_RETURN_IF_ERROR(LoadRunWeights(folder, &parameters));
 //

@@ -1,5 +1,5 @@
-// CallTimes: when each kernel call could run, by the cost model, if there were a worker for every tile. The memory plan
-// uses it to reuse bytes without delaying the longest path.
+// CallTimes estimates, with the cost model, the earliest start of each kernel call if workers were unlimited. The
+// memory plan uses it to reuse bytes without delaying the longest path.
 #ifndef WEFT_GRAPH_CALL_TIMES_H_
 #define WEFT_GRAPH_CALL_TIMES_H_
 

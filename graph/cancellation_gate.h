@@ -1,5 +1,5 @@
-// CancellationGate: decides for each task whether its run goes on, according to the run's RunOptions. Many threads ask
-// it at once. The first write of state that passes closes the question: from then on everything passes.
+// CancellationGate decides for each task whether its run goes on, according to the run's RunOptions. Many threads ask
+// it at once. Once a task that writes state has passed, the run can no longer be stopped: all later tasks pass.
 #ifndef WEFT_GRAPH_CANCELLATION_GATE_H_
 #define WEFT_GRAPH_CANCELLATION_GATE_H_
 

@@ -1,4 +1,4 @@
-// Compile: makes a graph that runs of the program on a tape.
+// Compile turns the program recorded on a tape into a Graph that a Runner can run.
 //
 //   absl::StatusOr<Graph> train = Compile(tape, {.fetch = {loss}, .update = {step}});
 //   absl::StatusOr<Graph> faster = Compile(tape, {.fetch = {loss}, .update = {step}, .precision = kBF16});

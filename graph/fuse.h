@@ -2,8 +2,8 @@
 //
 // A node joins the latest group that produces one of its inputs, if each of its tiles reads only what the same tile of
 // the group wrote. The groups stay in a serial order, and each task finds its values in cache. Ops that prepare for
-// their tiles (OpDef::prepare) keep their own tiles, because their bits depend on them. All other ops take the group's
-// tiles.
+// their tiles (OpDef::prepare) keep their own tiles, because the bits of their results depend on the tiles. All other
+// ops take the group's tiles.
 #ifndef WEFT_GRAPH_FUSE_H_
 #define WEFT_GRAPH_FUSE_H_
 

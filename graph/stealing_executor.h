@@ -41,7 +41,9 @@ class StealingExecutor : public WorkerPool {
   // Takes an entry from the worker's own deque or another one. Returns false if the worker shall leave.
   bool FindEntry(int worker, uint64_t* entry);
   bool Steal(int worker, uint64_t* entry);
-  // Lowers the counts of successors [begin, end). Returns the most critical task that became ready, or kNone.
+  // Decrements the predecessor counts of Schedule::successors [begin, end). Pushes all tasks that became ready onto
+  // `me`'s deque except the most critical one, which it returns; kNone if there is none. Of a long range, all but the
+  // end is first pushed in slices.
   uint32_t Release(Worker& me, uint32_t begin, uint32_t end);
   void Push(Worker& me, uint64_t entry);
 

@@ -1,4 +1,4 @@
-// Storage: which values share bytes, and which operands of a node may.
+// Storage tells which values share bytes, and which operands an op may overwrite.
 //
 // A view has no bytes of its own: it uses those of its storage root, the value at the start of its chain of views.
 #ifndef WEFT_GRAPH_STORAGE_H_

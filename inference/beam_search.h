@@ -1,7 +1,8 @@
 // Beam search for one sentence: keeps the best unfinished hypotheses, and collects the finished ones.
 //
 //   BeamSearch search(options, /*max_tokens=*/50);
-//   while (!search.done()) search.Extend(values, ids);   // of the most likely next tokens of each of search.live()
+//   // values and ids of the most likely next tokens of each hypothesis in search.live()
+//   while (!search.done()) search.Extend(values, ids);
 //   search.Best()
 //
 // Each call of Extend ranks the 2·beam most likely continuations. Those among the first `beam` that end in the end

@@ -1,4 +1,4 @@
-// Compiles a tape for inference, and makes a runner of it.
+// EvalRunner compiles a tape in mode kEval and makes a runner of the graph.
 #ifndef WEFT_INFERENCE_EVAL_RUNNER_H_
 #define WEFT_INFERENCE_EVAL_RUNNER_H_
 

@@ -1,4 +1,4 @@
-// Fits a text's tokens into a model's context.
+// Checks that a text's tokens fit a model's context, or truncates them.
 #ifndef WEFT_INFERENCE_FIT_CONTEXT_H_
 #define WEFT_INFERENCE_FIT_CONTEXT_H_
 

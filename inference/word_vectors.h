@@ -41,7 +41,7 @@ class WordVectors {
 
   // Returns where the sentence has the word as a whole word. InvalidArgument if it does not have it.
   absl::StatusOr<Sentence> Find(absl::string_view sentence) const;
-  // Returns the mean of the hidden states [C] of the word's pieces, for each of its places.
+  // Returns one vector [C] for each occurrence of the word in `sentence`: the mean of the hidden states of its pieces.
   absl::StatusOr<std::vector<std::vector<float>>> Contextual(const Sentence& sentence);
   // The mean of the rows of the word's pieces in the table of token embeddings: [C]. It is the same in all sentences.
   const std::vector<float>& token_embedding() const { return token_embedding_; }

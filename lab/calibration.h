@@ -39,7 +39,8 @@ class Calibration {
 
   // Finds for each kind the rates with the minimum sum of errors |log(estimated / measured)| over its samples.
   static Calibration Fit(absl::Span<const TileSample> samples);
-  // Reads what ToJson wrote. Returns InvalidArgument, with `from`, if the text is something else.
+  // Reads what ToJson wrote. Returns InvalidArgument if the text is not a calibration. `from`: the file name that
+  // errors give.
   static absl::StatusOr<Calibration> FromJson(const std::string& text, const std::string& from);
   std::string ToJson() const;
 

@@ -1,4 +1,4 @@
-// A clock and a median, which all measurements use.
+// Provides the clock and the median that all measurements use.
 #ifndef WEFT_LAB_MEASURE_H_
 #define WEFT_LAB_MEASURE_H_
 

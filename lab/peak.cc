@@ -136,7 +136,7 @@ Bandwidth PeakBandwidth(Team* team, size_t array_bytes, double seconds) {
   std::vector<Words> x(n, Words{} + 1), y(n, Words{} + 2);
   std::vector<uint64_t> sums(static_cast<size_t>(team->threads()));
   const auto best = [&](double arrays, auto pass) {
-    // Small arrays get many passes per start of the threads, because the start takes time.
+    // Starting the threads takes time, so each start makes enough passes to cover about 32 MiB of array, at most 1000.
     const int passes = static_cast<int>(std::clamp<size_t>((size_t{32} << 20) / (n * sizeof(Words)), 1, 1000));
     return Best(seconds, [&] {
       const double time = team->Run([&](int t) {

@@ -1,7 +1,7 @@
 // Records named training steps, whose schedules the scheduling commands and benchmarks run, measure and draw:
 //
 //   gpt2, bert, babygpt, charcpu   the models of lab/models.h
-//   minilm-forward                 the forward pass of the model there
+//   minilm-forward                 the forward pass of the MiniLM-sized model of lab/models.h
 //   transformer   the base model of the encoder-decoder Transformer, on 8 pairs of 64 tokens
 //   towers        8 independent chains of products; one is far deeper, so starting it late ends the step late
 //   lstm          an LSTM unrolled over 64 tokens, with attention over its outputs

@@ -29,8 +29,8 @@ struct TaskList {
   Schedule schedule() const;
 };
 
-// Parses the contents of such a file. Returns InvalidArgument, with `from` and the place in the file, if the text is
-// malformed.
+// Parses the contents of a task file. Returns InvalidArgument, with the place in the file, if the text is malformed.
+// `from`: the file name that errors give.
 absl::StatusOr<TaskList> ParseTasks(const std::string& text, const std::string& from);
 std::string PrintTasks(const TaskList& tasks);
 // Returns the tasks of `schedule`, with joins as tasks of 0 seconds. `names` and `costs` have one entry for each task.

@@ -24,7 +24,8 @@ AttentionOptions WithWidths(AttentionOptions options, int64_t width) {
   return options;
 }
 
-// Returns what is wrong with the shapes of x and memory or with the options, or "". `o`: WithWidths(options).
+// Returns a description of the first error in the shapes or options, or "". `options`: as the caller gave them; `o`:
+// WithWidths(options).
 std::string Problem(const Shape& x, const Shape& memory, const AttentionOptions& options, const AttentionOptions& o) {
   if (x.rank() != 3 || memory.rank() != 3) return "x must be [B,T,C], and memory [B,S,C]";
   if (x.dim(0) != memory.dim(0)) return "x and memory must have the same batch";

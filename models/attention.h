@@ -20,9 +20,8 @@ enum class ScoreFunction : uint8_t { kDot, kAdditive };
 // How the heads' results are merged. kProject: concatenated, then a layer W_O. kAverage: their mean; values are as wide
 // as x.
 enum class HeadMerge : uint8_t { kProject, kAverage };
-// A bias added to each score, by the distance between source and target. kAlibi: -slope · distance, where head h = 1,
-// 2,
-// ... of H has the slope 2^(-8 h / H) (Press et al., 2022, for powers of two). kBuckets: a learnt number for each head
+// A bias added to each score, by the distance between source and target. kAlibi: -slope · distance, where head h in
+// 1 .. H has the slope 2^(-8 h / H) (Press et al., 2022, for powers of two). kBuckets: a learnt number for each head
 // and range of distances, "relative_attention_bias.weight" [buckets, H] (T5: Raffel et al., 2020).
 enum class DistanceBias : uint8_t { kNone, kAlibi, kBuckets };
 
@@ -69,9 +68,9 @@ struct AttentionCache {
   // i32 [B, T]: the positions of x's rows in the sequence. A row at -1 is padding and sees nothing. If `positions` is
   // an Input, its bounds must be 0 < below <= capacity, and ignored may be -1.
   Var positions;
-  // Beam search: `beams` hypotheses of one text share its cache, which has a row for each of them at each position. The
-  // hypotheses are rows of x at one position. To choose among them moves no data, because `hidden` tells which rows of
-  // the cache each descends from. With more than one beam, `rows` and `hidden` must be set.
+  // Beam search: `beams` hypotheses of one text share its cache, which has `beams` rows for each position. A run's x
+  // has one row for each hypothesis, all at one position. Reordering the hypotheses copies no cache rows: `hidden`
+  // masks those that a hypothesis does not descend from. If beams > 1, `rows` and `hidden` must be set.
   int64_t beams = 1;
   Var rows;    // i32 [B, T]: the cache's row of each row of x, position · beams + beam; -1: padding
   Var hidden;  // bool [B, 1, T, capacity · beams]: true where a row of the cache is hidden from a target

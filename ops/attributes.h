@@ -1,4 +1,4 @@
-// The attributes of ops that passes of the compiler read or record.
+// Declares the attributes that the compiler's passes read or record.
 #ifndef WEFT_OPS_ATTRIBUTES_H_
 #define WEFT_OPS_ATTRIBUTES_H_
 

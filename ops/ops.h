@@ -160,7 +160,7 @@ struct BatchNormResult {
 };
 BatchNormResult BatchNorm(Var x, Var gain, Var bias, Var running_mean, Var running_variance, double epsilon = 1e-5);
 // table[ids] [..., C], for table [V, C] and ids i32 [...]. An id outside 0 .. V-1 gives zeros and no gradient. If ids
-// is an Input, its bounds must be 0 < below <= V, and `ignored` may be -1, for padding.
+// is an Input, its InputBounds (core/program.h) must have 0 < below <= V. They may have ignored = -1, for padding.
 Var Embedding(Var table, Var ids);
 Var Gather(Var x, Var ids, int axis);  // slices of x along the axis, at ids i32 of any shape, as NumPy's take
 // y[i, j] = x[i, ids[i, j]] for axis 1, as PyTorch's gather. ids i32 has x's rank and no more elements than x along
@@ -209,7 +209,8 @@ Var ClipScale(Var norm, double max_norm);
 // Updates. Each overwrites state and returns its next version, which later ops may read.
 //
 // Writes rows [B, H, T, D] into a cache [B, H, S, D] at positions i32 [B, T] along S. A row whose position is outside
-// 0 .. S-1 is not written. If positions is an Input, its bounds must be 0 < below <= S, and `ignored` may be -1.
+// 0 .. S-1 is not written. If positions is an Input, its InputBounds (core/program.h) must have 0 < below <= S. They
+// may have ignored = -1, for padding.
 Var CacheAppend(Var cache, Var rows, Var positions);
 Var Assign(Var state, Var value);  // any dtype; the value has the state's type
 struct AdamWOptions {

@@ -1,5 +1,5 @@
-// The version, compiler and CPU of this program. A checkpoint names them, because results have the same bits only for
-// one binary on one kind of CPU.
+// Tells the version, compiler and CPU of this program. A checkpoint names them, because results have the same bits only
+// for one binary on one kind of CPU.
 #ifndef WEFT_TRAIN_BUILD_INFO_H_
 #define WEFT_TRAIN_BUILD_INFO_H_
 

@@ -1,8 +1,8 @@
 // Checkpoints keep the state of a training run on the disk, so that the run can be resumed. A checkpoint is a folder
 // CHECKPOINTS/STEP/ with state.safetensors (weights, moments, all state) and checkpoint.json.
 //
-// It is written as .writing-STEP, synced, and renamed as one folder, so that a folder named STEP is always complete. A
-// checkpoint that it replaces is named .replaced-STEP until then.
+// SaveCheckpoint writes .writing-STEP, syncs it and renames it to STEP, so that a folder named STEP is always complete.
+// An older checkpoint of the same step is called .replaced-STEP until the rename is done, and is then removed.
 //
 //   WEFT_RETURN_IF_ERROR(SaveCheckpoint("run/checkpoints", {.step = 500, .seed = 1}, parameters));
 //   WEFT_ASSIGN_OR_RETURN(const CheckpointInfo info, ReadCheckpointInfo("run/checkpoints", 500));

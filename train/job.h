@@ -47,7 +47,7 @@ class TrainingJob : public TrainingTask {
   // Returns a line that describes the training: "a GPT of 809856 parameters on 3840000 characters".
   virtual std::string Title(const Parameters& parameters) const = 0;
 
-  // Sets the weights of a run that begins to published weights, if an option names some.
+  // Loads published weights into a new run, if an option names some. Not called if a checkpoint was resumed.
   virtual absl::Status Initialize(Parameters* /*parameters*/) { return absl::OkStatus(); }
   // Writes the model's files other than its weights, such as tokenizer.json.
   virtual absl::Status WriteFiles(const RunDirectory& run) const = 0;

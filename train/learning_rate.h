@@ -1,7 +1,8 @@
 // A schedule gives the learning rate of every training step. It is a function of the step.
 //
-//   const RateSchedule rate = MakeRateSchedule(*FindRateSchedule("cosine"), {.peak = 1e-3, .warmup = 100, .steps =
-//   2000}); rate(0);  // the learning rate of the first step
+//   const RateSchedule rate =
+//       MakeRateSchedule(*FindRateSchedule("cosine"), {.peak = 1e-3, .warmup = 100, .steps = 2000});
+//   rate(0);  // the learning rate of the first step
 //
 // A new schedule is a function and a row of the table in learning_rate.cc.
 #ifndef WEFT_TRAIN_LEARNING_RATE_H_

@@ -1,5 +1,5 @@
-// The parts of softmax(scores) · value, with scores = scale · query · keyᵀ, capped and masked: what RaiseAttention
-// finds on its way from the last product upwards.
+// Recognises softmax(scores) · value, with scores = scale · query · keyᵀ, capped and masked, and returns its parts.
+// RaiseAttention uses them.
 //
 // Axes: B batch, H heads, T targets (positions of queries), S sources (positions of keys and values). Keys and values
 // have G <= H heads, the groups: each serves H / G heads of queries.

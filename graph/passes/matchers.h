@@ -1,5 +1,5 @@
-// The vocabulary of pattern rules: numbers, scales, sums, masks and reshapes, in all the forms in which people write
-// them.
+// Functions that pattern rules use to recognise numbers, scales, sums, masks and reshapes in the forms in which models
+// write them.
 //
 // The functions named Match... look at the node that makes a value, and return its parts, or nothing if it has another
 // form. A Pattern walks upwards from the last node of a pattern, and collects the values that it passes.

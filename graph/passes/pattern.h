@@ -1,8 +1,8 @@
 // Rewrites patterns of nodes by rules.
 //
-// A rule is a function of the last node of its pattern. It looks upwards from this node in the program as it was, with
-// the words of matchers.h, and records what stands for the node. The rest of the pattern is dropped if nothing else
-// reads it.
+// A rule is a function of the last node of its pattern. It looks upwards from this node in the program before the pass,
+// with the functions of matchers.h, and records the node's replacement. The rest of the pattern is dropped if nothing
+// else reads it.
 //
 //   // Rewrite exp(log(x)) to x
 //   VarList RaiseExpLog(PatternRewriter& r, const Node& exp) {

@@ -1,4 +1,4 @@
-// Recomputation: which nodes a program computes twice, so that fewer bytes are live at once.
+// Chooses which nodes a program computes a second time, so that fewer bytes are live at once.
 //
 // Times are positions in the program: time `n` is the run of node `n`, and the time after the last node is the end of
 // the run, at which the roots are read.

@@ -101,8 +101,9 @@ absl::StatusOr<Trial> Try(const Rewrite& rewrite, size_t limit) {
   return trial;
 }
 
-// Returns the trial that takes the fewest bytes of those whose limits lie between 0 and `needed`. The trials don't
-// depend on the budget, so a budget of as many bytes can be met.
+// Tries limit 0 and then `kMaxHalvings` limits, by bisection of 0 .. `needed`, and returns the trial with the fewest
+// planned bytes. The limits do not depend on the budget, so compiling again with the reported minimum as the budget
+// succeeds.
 absl::StatusOr<Trial> Smallest(const Rewrite& rewrite, size_t needed) {
   WEFT_ASSIGN_OR_RETURN(Trial smallest, Try(rewrite, 0));
   size_t low = 0, high = needed;

@@ -1,4 +1,4 @@
-// Declarations that attention and its gradient share.
+// Declares the attributes, sizes and checks that attention and attention_gradient share.
 #ifndef WEFT_OPS_ATTENTION_ATTENTION_H_
 #define WEFT_OPS_ATTENTION_ATTENTION_H_
 

@@ -1,4 +1,4 @@
-// The attributes of gelu and gelu_gradient.
+// Declares the attributes of gelu and gelu_gradient, for the files of both ops.
 #ifndef WEFT_OPS_ELEMENTWISE_GELU_H_
 #define WEFT_OPS_ELEMENTWISE_GELU_H_
 

@@ -1,4 +1,4 @@
-// The attributes of embedding_gradient.
+// Declares the attributes of embedding_gradient, for the files that define or record the op.
 #ifndef WEFT_OPS_INDEX_EMBEDDING_H_
 #define WEFT_OPS_INDEX_EMBEDDING_H_
 

@@ -1,4 +1,5 @@
-// The check of integer inputs that index rows, before any values are fed.
+// Checks while recording that the declared bounds of an integer Input fit the rows that it indexes. Each run then
+// checks the fed values.
 #ifndef WEFT_OPS_INDEX_INDEX_BOUNDS_H_
 #define WEFT_OPS_INDEX_INDEX_BOUNDS_H_
 

@@ -1,4 +1,4 @@
-// The visible sources, the masks and the dropout of one block of scores.
+// Computes which sources are visible in one block of scores, and applies its masks and dropout.
 #ifndef WEFT_OPS_KERNELS_ATTENTION_BLOCK_H_
 #define WEFT_OPS_KERNELS_ATTENTION_BLOCK_H_
 

@@ -1,4 +1,4 @@
-// The workspace of the attention kernels: blocks of rows in float or double, each row padded to whole vectors.
+// Lays out the workspace of the attention kernels: blocks of rows in float or double, each row padded to whole vectors.
 #ifndef WEFT_OPS_KERNELS_ATTENTION_SPACE_H_
 #define WEFT_OPS_KERNELS_ATTENTION_SPACE_H_
 

@@ -1,4 +1,5 @@
-// A Part is a tensor as part of a larger one: positions begin .. begin + (its size) - 1 along one axis.
+// A Part describes which slice of a larger tensor, along one axis, a tensor is: the positions
+// begin .. begin + (its size) - 1.
 //
 // Slice, pad, concat and split copy between parts and wholes. This file also has helpers for ops with axes.
 #ifndef WEFT_OPS_KERNELS_AXIS_H_

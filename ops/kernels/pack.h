@@ -1,5 +1,5 @@
-// Panels of the right operand of a product, B [inner, cols]. A panel holds `width` columns in the order in which the
-// product reads them.
+// Packs the right operand of a product, B [inner, cols], into panels. A panel holds `width` columns in the order in
+// which the product reads them.
 //
 // f32 panels are [panels, inner, width]: a tile's columns without gaps between rows, not transposed. bf16 panels are
 // [panels, inner / 2, 64, 2], with inner rounded up to a multiple of 32, which is the layout that the CPU multiplies.

@@ -1,4 +1,4 @@
-// Declarations that cross_entropy and its gradient share.
+// Declares the attributes and checks that cross_entropy and cross_entropy_gradient share.
 #ifndef WEFT_OPS_LOSS_CROSS_ENTROPY_H_
 #define WEFT_OPS_LOSS_CROSS_ENTROPY_H_
 

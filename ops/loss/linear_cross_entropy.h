@@ -1,4 +1,5 @@
-// Declarations that linear_cross_entropy and its gradient share, and the blocks of ordinary ops that replace both.
+// Declares the attributes and checks that linear_cross_entropy and linear_cross_entropy_gradient share, and the blocks
+// of ordinary ops that replace both.
 #ifndef WEFT_OPS_LOSS_LINEAR_CROSS_ENTROPY_H_
 #define WEFT_OPS_LOSS_LINEAR_CROSS_ENTROPY_H_
 

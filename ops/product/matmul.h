@@ -1,4 +1,4 @@
-// The attributes of matmul, which passes also read.
+// Declares the attributes of matmul, for the op and for the compiler's passes that read them.
 #ifndef WEFT_OPS_PRODUCT_MATMUL_H_
 #define WEFT_OPS_PRODUCT_MATMUL_H_
 

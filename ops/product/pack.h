@@ -1,4 +1,5 @@
-// The ops that pack an operand and multiply by it, which only a pass records.
+// Pack stores the right operand of a product in panels, and PackedMatMul multiplies by them. Only the compiler's pack
+// pass records these ops.
 #ifndef WEFT_OPS_PRODUCT_PACK_H_
 #define WEFT_OPS_PRODUCT_PACK_H_
 

@@ -1,4 +1,5 @@
-// Sums of fixed blocks, of which every reduction consists.
+// SumBlocks adds fixed blocks of an axis. Sum (reductions.cc) records it again for the sums of the blocks, until one is
+// left. This file also declares the block and tile sizes of other ops that add in blocks.
 //
 // The order of additions depends on shapes only, never on tiles or threads. Below, an axis of n elements is seen as
 // [outer, n, inner], and `blocks` = ceil(n / block).

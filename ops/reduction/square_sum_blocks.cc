@@ -1,4 +1,4 @@
-// y[j] = Σ x² over block j, [blocks]. A block is a number of whole rows with about 4096 elements.
+// y[j] = Σ x² over block j, [blocks]. A block is max(1, 4096 / cols) whole rows.
 #include <algorithm>
 
 #include "weft/core/status.h"
