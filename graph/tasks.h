@@ -1,7 +1,6 @@
 // Makes the tasks of a compiled graph: one for each tile of each group. A task waits for the tasks that write what it
-// reads and, if it reuses bytes, for their earlier users. A data dependency on a group of several tiles joins only
-// tiles whose written and read rectangles overlap. A task that reuses bytes waits for all tiles of their users in other
-// groups.
+// reads. If their group has several tiles, these are the tiles that write a rectangle which overlaps the one read. A
+// task that reuses bytes waits for all tiles of the other groups that used these bytes earlier.
 #ifndef WEFT_GRAPH_TASKS_H_
 #define WEFT_GRAPH_TASKS_H_
 
