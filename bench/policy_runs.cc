@@ -34,7 +34,7 @@ std::optional<double> Find(const Turn& turn, const std::string& name) {
   return found == turn.others.end() ? std::nullopt : std::optional(found->second);
 }
 
-// Returns the turn with the minimum busy time: what nodes take when nothing else slows them.
+// Returns the turn in which the workers were busy for the shortest time. Other programs disturbed that turn least.
 Turn LeastBusy(const std::vector<Turn>& turns) {
   return *std::min_element(turns.begin(), turns.end(),
                            [](const Turn& a, const Turn& b) { return Find(a, "busy") < Find(b, "busy"); });

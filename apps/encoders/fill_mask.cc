@@ -1,4 +1,4 @@
-// `weft fill-mask`: prints what a BERT puts in the place of masked tokens.
+// `weft fill-mask`: prints the tokens that a BERT predicts for masked tokens, with their probabilities.
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>

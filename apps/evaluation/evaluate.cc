@@ -181,11 +181,11 @@ absl::StatusOr<Figures> MeasureTransformer(const EvaluateFlags& flags) {
   return BleuFigures(flags, *lines, text->target.lines);
 }
 
-// What is evaluated, and how.
+// One kind of evaluation: the family of models, the flags that it reads, and the function that measures.
 struct Subject {
   const ModelFamily* family;  // null: translations without a model
   const char* name;
-  std::vector<std::string> flags;  // that it uses, besides --model, --json and --threads
+  std::vector<std::string> flags;  // the flags it reads besides --model, --json and --threads
   bool takes_files;                // its data are files, not flags
   absl::StatusOr<Figures> (*measure)(const EvaluateFlags& flags);
 };

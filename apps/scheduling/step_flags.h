@@ -21,7 +21,7 @@ struct StepFlags {
   bool overwrite = false;
   GivenFlags given;
 };
-// Returns the flags' table. `out_help` says what is written to --out.
+// Returns the table of flags that all commands with a timed step share. `out_help`: the help text of --out.
 Hyperparameters StepTable(StepFlags* flags, const std::string& out_help);
 
 struct StepRun {
