@@ -58,6 +58,8 @@ class Tape {
 
   const absl::Status& status() const { return status_; }
   void Fail(const absl::Status& status);  // adds the current scope to the first error and keeps it
+  // Returns the value that stands for the result of a function that failed. Any function may take it, and does nothing.
+  Var Poison() { return {this, poison_}; }
 
   uint32_t NextStream() { return program_.streams++; }  // a new stream of random numbers, for a random op's attributes
   const Program& program() const { return program_; }
@@ -79,7 +81,6 @@ class Tape {
   friend VarList CompositeAll(const char* function, VarSpan inputs, size_t outputs,
                               absl::FunctionRef<absl::StatusOr<VarList>()> body);
 
-  Var Poison() { return {this, poison_}; }
   Var AddParameter(ParameterSpec spec);
   absl::Status CheckInputs(const char* op, VarSpan inputs) const;
   absl::Status CheckWrites(const OpDef& op, VarSpan inputs) const;

@@ -304,7 +304,7 @@ Var MultiHeadAttention(absl::string_view name, Var x, const AttentionOptions& op
     if (memory.id != x.id) fail("a cache holds the keys and values of x, not of a memory");
   }
   if (o.rotary && memory.id != x.id) fail("rotary turns by positions of x, which a memory does not share");
-  if (!x.tape->status().ok()) return x;
+  if (!x.tape->status().ok()) return x.tape->Poison();
   Projections p = Project(x, memory, o);
   if (o.rotary) ApplyRotary(o, inputs.cache, &p);
   if (inputs.cache != nullptr) {
@@ -331,7 +331,7 @@ VarList StoreMemory(absl::string_view name, Var memory, int64_t width, const Att
   TensorType x = memory.type();
   if (x.shape.rank() > 0) x.shape.set_dim(-1, width);
   const AttentionOptions o = CheckedStored(memory.tape, x, memory.type(), options);
-  if (!memory.tape->status().ok()) return {memory, memory};
+  if (!memory.tape->status().ok()) return VarList(2, memory.tape->Poison());
   const Projections p = Project({}, memory, o);
   const VarList state = CacheState(memory.tape, prefix, memory.dtype(), memory.dim(0), memory.dim(1), o);
   return {Assign(state[0], p.key), Assign(state[1], p.value)};
@@ -341,7 +341,7 @@ Var AttendToStored(absl::string_view name, Var x, const AttentionOptions& option
                    int64_t memory_length, Var mask) {
   const Scope scope(x.tape, name);
   const AttentionOptions o = CheckedStored(x.tape, x.type(), x.type(), options);
-  if (!x.tape->status().ok()) return x;
+  if (!x.tape->status().ok()) return x.tape->Poison();
   const Projections p = Project(x, {}, o);
   const VarList state = CacheState(x.tape, prefix, x.dtype(), x.dim(0), memory_length, o);
   Var scores = Capped(Scores(p.query, state[0], o), o);

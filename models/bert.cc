@@ -55,7 +55,7 @@ Var Bert::Encode(Var tokens, const BertInputs& inputs) const {
   const Scope scope(tape, "bert", Scope::kNoNames);
   if (absl::Status valid = Validate(config_); !valid.ok()) tape->Fail(Annotate(valid, "bert"));
   RequireTokens("bert", "tokens", tokens, config_.context);
-  if (!tape->status().ok()) return tokens;
+  if (!tape->status().ok()) return tape->Poison();
   const int64_t length = tokens.dim(1);
   const auto table = [&](const char* name, int64_t rows) {
     return EmbeddingTable(name, tape, rows, config_.width, {.dtype = config_.dtype});

@@ -84,7 +84,7 @@ Var Gpt::Logits(Var tokens, const AttentionCache* cache) const {
   const Scope scope(tape, "gpt", Scope::kNoNames);
   if (absl::Status valid = Validate(config_); !valid.ok()) tape->Fail(Annotate(valid, "gpt"));
   RequireTokens("gpt", "tokens", tokens, config_.context);
-  if (!tape->status().ok()) return tokens;
+  if (!tape->status().ok()) return tape->Poison();
 
   const BlockOptions block = BlockOf(config_);
   const bool llama = config_.names == GptConfig::Names::kLlama;

@@ -40,7 +40,7 @@ Var BatchNorm(absl::string_view name, Var x, const BatchNormOptions& options, Va
         ShapeError("batch_norm", absl::StrCat("momentum = ", options.momentum, ", wanted in [0, 1]"), {x.type()}));
   }
   const Var gain = tape->Parameter("weight", type, Ones()), bias = tape->Parameter("bias", type, Zeros());
-  if (!tape->status().ok()) return x;
+  if (!tape->status().ok()) return tape->Poison();
   const std::string weight = tape->ParameterName(gain), prefix = weight.substr(0, weight.rfind("weight"));
   const Var mean = tape->State(prefix + "running_mean", type, Zeros());
   const Var variance = tape->State(prefix + "running_var", type, Ones());

@@ -125,7 +125,7 @@ Var Transformer::Embed(const char* side, Var tokens, int64_t vocabulary, const A
   if (absl::Status valid = Validate(config_); !valid.ok()) tape->Fail(Annotate(valid, "transformer"));
   RequireTokens("transformer", absl::StrCat(side, "'s tokens"), tokens,
                 config_.context * (cache != nullptr ? cache->beams : 1));
-  if (!tape->status().ok()) return tokens;
+  if (!tape->status().ok()) return tape->Poison();
   const DType dtype = config_.dtype;
   const bool second = config_.shared_embeddings && tape->HasParameter("shared.weight");
   const Var table =
@@ -170,7 +170,7 @@ Var Transformer::RunDecoder(Var target, const AttentionCache* cache, Inputs inpu
   Tape* const tape = target.tape;
   const Scope scope(tape, "transformer", Scope::kNoNames);
   Var x = Embed("decoder", target, config_.target_vocabulary, cache);
-  if (!tape->status().ok()) return target;
+  if (!tape->status().ok()) return tape->Poison();
   for (int64_t i = 0; i < config_.decoder_layers; ++i) {
     AttentionCache own;
     BlockInputs block = inputs(i);

@@ -102,14 +102,14 @@ Var Vit::Encode(Var images) const {
   Tape* const tape = images.tape;
   const Scope scope(tape, "vit");
   Check(config_, images);
-  if (!tape->status().ok()) return images;
+  if (!tape->status().ok()) return tape->Poison();
   Var x = Embed(images, config_);
   for (int64_t i = 0; i < config_.layers; ++i) x = Block(absl::StrCat("encoder.layer.", i), x, BlockOf(config_));
   return LayerNorm("layernorm", x, config_.norm_epsilon);
 }
 
 Var Vit::Classify(Var hidden) const {
-  if (!hidden.tape->status().ok()) return hidden;
+  if (!hidden.tape->status().ok()) return hidden.tape->Poison();
   const Var first = Reshape(Slice(hidden, 1, 0, 1), {hidden.dim(0), config_.width});
   return Linear("classifier", first, config_.classes);
 }

@@ -160,7 +160,7 @@ Minimized Optimizer::Minimize(Var loss, Var rate) const {
   const VarList weights = tape->Weights();
   if (const absl::Status status = Check(*row_, settings_, weights); !status.ok()) {
     tape->Fail(status);
-    return {loss, loss};
+    return {tape->Poison(), tape->Poison()};
   }
   const Clipped c = ClippedGradients(loss, weights, settings_.clip);
   Counted count;
