@@ -161,7 +161,7 @@ absl::Status WriteCTranslate2(const std::string& folder, const PublishedTransfor
   return WriteModelFolder(folder, json, weights);
 }
 
-const Format kCTranslate2Format = {
+constexpr Format kCTranslate2Format = {
     .name = "ctranslate2",
     .mark = "ffn_dim (CTranslate2)",
     .recognizes = [](const Json& config) { return config.contains("ffn_dim"); },

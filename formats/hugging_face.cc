@@ -33,7 +33,7 @@ absl::StatusOr<PublishedModel> Read(const std::string& folder) {
 
 }  // namespace
 
-const Format kHuggingFaceFormat = {
+constexpr Format kHuggingFaceFormat = {
     .name = "huggingface",
     .mark = "model_type (Hugging Face)",
     .recognizes = [](const Json& config) { return FindModelType(config) != nullptr; },

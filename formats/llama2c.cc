@@ -193,7 +193,7 @@ constexpr absl::string_view kFiles[] = {"model.bin"};
 
 }  // namespace
 
-const Format kLlama2cFormat = {
+constexpr Format kLlama2cFormat = {
     .name = "llama2.c",
     .mark = "",
     .recognizes = [](const nlohmann::ordered_json& config) { return config.is_null(); },

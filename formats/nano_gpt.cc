@@ -108,7 +108,7 @@ absl::Status WriteNanoGpt(const std::string& folder, const PublishedGpt& gpt) {
   return WriteModelFolder(folder, json, model.weights);
 }
 
-const Format kNanoGptFormat = {
+constexpr Format kNanoGptFormat = {
     .name = "nanogpt",
     .mark = "block_size (nanoGPT)",
     .recognizes = [](const Json& config) { return config.contains("model_args") || config.contains("block_size"); },

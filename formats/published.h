@@ -10,13 +10,11 @@
 
 #include "absl/status/statusor.h"
 #include "weft/core/tape.h"
+#include "weft/formats/all_formats.h"
 #include "weft/formats/model_formats.h"
 #include "weft/formats/weights.h"
 
 namespace weft {
-
-// The rows of Formats(), each defined in a file of its name.
-extern const Format kRunFormat, kHuggingFaceFormat, kNanoGptFormat, kLlama2cFormat, kCTranslate2Format;
 
 // The files that most formats have.
 inline constexpr absl::string_view kFolderFiles[] = {"config.json", "model.safetensors"};

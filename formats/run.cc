@@ -48,7 +48,7 @@ absl::StatusOr<PublishedModel> Read(const std::string& folder) {
 
 }  // namespace
 
-const Format kRunFormat = {
+constexpr Format kRunFormat = {
     .name = "run",
     .mark = "",
     .recognizes = [](const Json& config) { return config.contains("command"); },

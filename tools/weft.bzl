@@ -110,40 +110,24 @@ def weft_page(name, src = None, scripts = []):
     )
     weft_library(name = name, srcs = [name + ".cc"], hdrs = [name + ".h"])
 
-def weft_list(name, type, function, include, srcs):
+def weft_list(name, type, include, srcs, function = None):
     """Writes NAME.h and NAME.cc: the list of all constants of one type that some source files define.
 
     A source defines such a constant at namespace scope, at the beginning of a line: `constexpr TYPE kName = ...`.
     NAME.h declares each of them and `absl::Span<const TYPE* const> FUNCTION()`; NAME.cc defines that function. The
     constants are in the order of their names. The library that compiles `srcs` lists both generated files, too. A new
-    constant then needs no line anywhere else.
+    constant then needs no line anywhere else. If the order of the constants matters, the library has a table of its own
+    in that order: without `function`, NAME.h only declares the constants, and there is no NAME.cc.
 
     Args:
       name: the target's name, and the header's.
       type: the constants' type, such as `OpDef`.
-      function: the name of the function that returns the list, such as `AllOps`.
       include: the header that declares the type.
       srcs: the source files to search.
+      function: the name of the function that returns the list, such as `AllOps`; None for declarations only.
     """
     folder = native.package_name()
-    native.genrule(
-        name = name + "_source",
-        srcs = srcs,
-        outs = [name + ".h", name + ".cc"],
-        cmd = """
-            names=$$(sed -n -E 's/^constexpr {type} (k[A-Za-z0-9]+) =.*/\\1/p' $(SRCS) | LC_ALL=C sort)
-            {{
-                echo '// Every {type}, by name. The build writes this file from the sources that define them.'
-                echo '#ifndef {guard}'
-                echo '#define {guard}'
-                echo '#include "absl/types/span.h"'
-                echo '#include "{include}"'
-                echo 'namespace weft {{'
-                for each in $$names; do echo "extern const {type} $$each;"; done
-                echo 'absl::Span<const {type}* const> {function}();'
-                echo '}}'
-                echo '#endif'
-            }} > $(location {name}.h)
+    list = """
             {{
                 echo '#include "weft/{folder}/{name}.h"'
                 echo 'namespace weft {{'
@@ -155,7 +139,27 @@ def weft_list(name, type, function, include, srcs):
                 echo '}}'
                 echo '}}'
             }} > $(location {name}.cc)
-        """.format(
+        """ if function else ""
+    declare = "echo 'absl::Span<const {type}* const> {function}();'" if function else ""
+    native.genrule(
+        name = name + "_source",
+        srcs = srcs,
+        outs = [name + ".h"] + ([name + ".cc"] if function else []),
+        cmd = ("""
+            names=$$(sed -n -E 's/^constexpr {type} (k[A-Za-z0-9]+) =.*/\\1/p' $(SRCS) | LC_ALL=C sort)
+            {{
+                echo '// Every {type}, by name. The build writes this file from the sources that define them.'
+                echo '#ifndef {guard}'
+                echo '#define {guard}'
+                echo '#include "absl/types/span.h"'
+                echo '#include "{include}"'
+                echo 'namespace weft {{'
+                for each in $$names; do echo "extern const {type} $$each;"; done
+                """ + declare + """
+                echo '}}'
+                echo '#endif'
+            }} > $(location {name}.h)
+        """ + list).format(
             folder = folder,
             function = function,
             guard = "WEFT_{}_{}_H_".format(folder, name).upper().replace("/", "_"),

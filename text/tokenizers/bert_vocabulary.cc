@@ -1,0 +1,34 @@
+// vocab.txt: WordPiece of BERT. It lowercases as BERT does, unless the settings beside the vocabulary say otherwise.
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "weft/core/json.h"
+#include "weft/text/tokenizer_json.h"
+#include "weft/text/tokenizers/all_kinds.h"
+#include "weft/text/word_piece.h"
+
+namespace weft {
+namespace {
+
+Loaded Load(const std::string& path, const std::string& settings) {
+  WEFT_ASSIGN_OR_RETURN(const std::string file, ReadFile(path));
+  WEFT_ASSIGN_OR_RETURN(Vocabulary vocabulary, At(path, ReadVocabularyText(file)));
+  WordPieceModel model = BertModel(std::move(vocabulary));
+  if (!settings.empty()) {
+    WEFT_ASSIGN_OR_RETURN(const std::string contents, ReadFile(settings));
+    WEFT_ASSIGN_OR_RETURN(const nlohmann::json json, At(settings, ParseLargeJsonObject(contents)));
+    WEFT_ASSIGN_OR_RETURN(model.normalizer, At(settings, ReadBertSettings(json)));
+  }
+  return At(path, WordPiece::Create(std::move(model)));
+}
+
+}  // namespace
+
+constexpr TokenizerKind kBertVocabulary = {
+    .file = "vocab.txt",
+    .extension = ".txt",
+    .companion = "tokenizer_config.json",
+    .load = Load,
+};
+
+}  // namespace weft

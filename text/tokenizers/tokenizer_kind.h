@@ -1,0 +1,48 @@
+// TokenizerKind describes one kind of file that holds a tokenizer. Each kind is a constant in a file of this folder,
+// and a row of the table in load_tokenizer.cc.
+//
+//   Loaded Create(absl::string_view contents);  // makes the tokenizer
+//   constexpr TokenizerKind kMine = {.file = "mine.txt", .extension = ".mine", .load = FromOneFile<Create>};
+#ifndef WEFT_TEXT_TOKENIZERS_TOKENIZER_KIND_H_
+#define WEFT_TEXT_TOKENIZERS_TOKENIZER_KIND_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "weft/core/file.h"
+#include "weft/core/status.h"
+#include "weft/text/tokenizer.h"
+
+namespace weft {
+
+using Loaded = absl::StatusOr<std::unique_ptr<Tokenizer>>;
+
+// A file is recognised by its name, or else by its extension.
+struct TokenizerKind {
+  const char* file;                  // the file's usual name: "tokenizer.model"
+  const char* other_name = nullptr;  // a second usual name: "spiece.model"
+  const char* extension = nullptr;   // ".model" if files of any other name with this extension are of this kind too
+  const char* companion = nullptr;   // a second file that is read from the same folder
+  bool companion_required = false;   // true: either file stands for both; false: the companion is optional
+  // Loads the tokenizer from `file`; `companion` is empty if there is none. Errors begin with the path they are about.
+  Loaded (*load)(const std::string& file, const std::string& companion);
+};
+
+// Returns `result`; an error gets `path` before its message.
+template <class T>
+absl::StatusOr<T> At(const std::string& path, absl::StatusOr<T> result) {
+  if (!result.ok()) return Annotate(result.status(), path);
+  return result;
+}
+
+// Loads a tokenizer that is all in one file, whose contents `create` takes.
+template <auto create>
+Loaded FromOneFile(const std::string& file, const std::string& /*companion*/) {
+  WEFT_ASSIGN_OR_RETURN(const std::string contents, ReadFile(file));
+  return At(file, create(contents));
+}
+
+}  // namespace weft
+
+#endif  // WEFT_TEXT_TOKENIZERS_TOKENIZER_KIND_H_
