@@ -38,9 +38,7 @@ absl::StatusOr<std::vector<int32_t>> TokenList::Encode(absl::string_view text) c
   const int32_t unknown = *special_tokens().unknown;
   const auto add = [&](absl::string_view token) {
     const std::optional<int32_t> id = vocabulary_.Find(token);
-    bool special = false;
-    for (const SpecialToken& each : special_token_list()) special = special || each.id == id;
-    ids.push_back(id.has_value() && !special ? *id : unknown);
+    ids.push_back(id.has_value() && !IsSpecial(*id) ? *id : unknown);
   };
   for (const absl::string_view word : absl::StrSplit(text, absl::ByAnyChar(" \t\r\n"), absl::SkipEmpty())) {
     if (!characters_) add(word);

@@ -5,8 +5,8 @@
 //   const ModelInput input = tokenizer->Wrap(ids);       // [CLS] a text [SEP]
 //   tokenizer->Decode(input.ids)                         // "a text"
 //
-// Encode never returns a special token: Encode("[CLS]") gives several ordinary tokens, for "[", "CL" and so on.
-// A tokenizer is immutable, so threads can share it.
+// Encode returns no special token except the unknown one: Encode("[CLS]") gives ordinary tokens for "[", "CL" and so
+// on. A tokenizer is immutable, so threads can share it.
 #ifndef WEFT_TEXT_TOKENIZER_H_
 #define WEFT_TEXT_TOKENIZER_H_
 
@@ -80,10 +80,11 @@ class Tokenizer {
   void SetSpecial(std::vector<SpecialToken> tokens);
   void SetRoles(const SpecialTokens& special) { special_ = special; }  // for files that state the roles
   void SetFormat(WrapFormat single, WrapFormat pair);
+  // Reports whether `id` is in special_token_list().
+  bool IsSpecial(int32_t id) const;
 
  private:
   absl::Status CheckIds(absl::Span<const int32_t> ids) const;
-  bool IsSpecial(int32_t id) const;
 
   std::vector<SpecialToken> special_list_;
   SpecialTokens special_;

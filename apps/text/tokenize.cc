@@ -21,7 +21,7 @@ struct TokenizeFlags {
 
 Hyperparameters Table(TokenizeFlags* flags) {
   return {
-      {"tokenizer", "a tokenizer.json, vocab.bpe, merges.txt, vocab.txt, *.bin or *.model, or the folder of one",
+      {"tokenizer", "a file of a tokenizer, such as tokenizer.json, vocab.txt, *.bin or *.model, or its folder",
        &flags->tokenizer},
       {"special",
        "add the special tokens of the model's format, and read those that the text spells out as special tokens",
