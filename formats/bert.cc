@@ -105,7 +105,29 @@ void AddLabels(const std::vector<std::string>& labels, Json* json) {
   (*json)["label2id"] = std::move(ids);
 }
 
-absl::StatusOr<PublishedBert> ReadBert(const std::string& folder) {
+namespace {
+
+std::vector<ParameterSpec> SpecsOf(const PublishedModel& model) {
+  const auto& [config, weights, labels] = std::get<PublishedBert>(model);
+  Tape tape;
+  const Bert bert(config);
+  const Var hidden = bert.Encode(OneToken(&tape, "tokens", config.vocabulary));
+  const bool next_sentence = weights.Has("cls.seq_relationship.");
+  if (!tape.status().ok()) return {};
+  if (next_sentence || weights.Has("pooler.dense.")) {
+    const Var pooled = bert.Pool(hidden);
+    if (next_sentence) bert.NextSentence(pooled);
+  }
+  if (weights.Has("cls.predictions.")) bert.MaskedTokens(hidden);
+  if (weights.Has("classifier.")) {
+    const Tensor* const classifier = weights.Find("classifier.weight");
+    const Shape shape = classifier != nullptr ? classifier->type.shape : Shape();
+    bert.Classify(hidden, shape.rank() > 0 ? std::max<int64_t>(shape.dim(0), 1) : 2);
+  }
+  return WeightsOn(tape);
+}
+
+absl::StatusOr<PublishedModel> Read(const std::string& folder) {
   WEFT_ASSIGN_OR_RETURN(const Json json, ReadConfig(folder));
   absl::StatusOr<BertConfig> config = BertConfigFromJson(json);
   if (!config.ok()) return Annotate(config.status(), ConfigPath(folder));
@@ -117,10 +139,9 @@ absl::StatusOr<PublishedBert> ReadBert(const std::string& folder) {
                                                                   {"cls.predictions.decoder.bias", {}},
                                                                   {"#.gamma", {"#.weight"}},
                                                                   {"#.beta", {"#.bias"}}}}));
-  WEFT_RETURN_IF_ERROR(
-      Parameters::Check(WeightsPath(folder), bert.weights.tensors(), ParametersOf(bert.config, bert.weights)));
+  WEFT_RETURN_IF_ERROR(Parameters::Check(WeightsPath(folder), bert.weights.tensors(), SpecsOf(bert)));
   const Tensor* const classifier = bert.weights.Find("classifier.weight");
-  if (classifier == nullptr) return bert;
+  if (classifier == nullptr) return PublishedModel(std::move(bert));
   absl::StatusOr<std::vector<std::string>> labels = LabelsFromJson(json);
   if (!labels.ok()) return Annotate(labels.status(), ConfigPath(folder));
   bert.labels = *std::move(labels);
@@ -128,12 +149,13 @@ absl::StatusOr<PublishedBert> ReadBert(const std::string& folder) {
   if (bert.labels.empty()) {
     for (size_t i = 0; i < classes; ++i) bert.labels.push_back(absl::StrCat("LABEL_", i));
   }
-  if (bert.labels.size() == classes) return bert;
+  if (bert.labels.size() == classes) return PublishedModel(std::move(bert));
   return absl::InvalidArgumentError(absl::StrCat(ConfigPath(folder), ": id2label has ", bert.labels.size(),
                                                  " labels, but classifier.weight ", classes, " rows"));
 }
 
-absl::Status WriteHuggingFace(const std::string& folder, const PublishedBert& bert) {
+absl::Status Write(const std::string& folder, const PublishedModel& model) {
+  const auto& bert = std::get<PublishedBert>(model);
   WEFT_ASSIGN_OR_RETURN(Json json, ToJson(bert.config));
   Weights weights = bert.weights;
   const bool masked = weights.Has("cls.predictions."), next = weights.Has("cls.seq_relationship."),
@@ -155,27 +177,6 @@ absl::Status WriteHuggingFace(const std::string& folder, const PublishedBert& be
   if (classifier) AddLabels(bert.labels, &json);
   return WriteModelFolder(folder, json, weights);
 }
-
-std::vector<ParameterSpec> ParametersOf(const BertConfig& config, const Weights& weights) {
-  Tape tape;
-  const Bert bert(config);
-  const Var hidden = bert.Encode(OneToken(&tape, "tokens", config.vocabulary));
-  const bool next_sentence = weights.Has("cls.seq_relationship.");
-  if (!tape.status().ok()) return {};
-  if (next_sentence || weights.Has("pooler.dense.")) {
-    const Var pooled = bert.Pool(hidden);
-    if (next_sentence) bert.NextSentence(pooled);
-  }
-  if (weights.Has("cls.predictions.")) bert.MaskedTokens(hidden);
-  if (weights.Has("classifier.")) {
-    const Tensor* const classifier = weights.Find("classifier.weight");
-    const Shape shape = classifier != nullptr ? classifier->type.shape : Shape();
-    bert.Classify(hidden, shape.rank() > 0 ? std::max<int64_t>(shape.dim(0), 1) : 2);
-  }
-  return WeightsOn(tape);
-}
-
-namespace {
 
 constexpr absl::string_view kModelTypes[] = {"bert"};
 
@@ -206,15 +207,10 @@ absl::StatusOr<PublishedModel> FromRun(const std::string&, const Json& run) {
 const ModelFamily PublishedBert::kFamily = {
     .name = "a BERT",
     .model_types = kModelTypes,
-    .read = [](const std::string& folder) { return AsAnyModel(ReadBert(folder)); },
-    .write = [](const std::string& folder,
-                const PublishedModel& model) { return WriteHuggingFace(folder, std::get<PublishedBert>(model)); },
+    .read = Read,
+    .write = Write,
     .from_run = FromRun,
-    .parameters =
-        [](const PublishedModel& model) {
-          const auto& bert = std::get<PublishedBert>(model);
-          return ParametersOf(bert.config, bert.weights);
-        },
+    .parameters = SpecsOf,
     .vocabulary = [](const PublishedModel& model) { return std::get<PublishedBert>(model).config.vocabulary; },
 };
 

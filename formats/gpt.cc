@@ -189,7 +189,15 @@ absl::StatusOr<Json> ToJson(const GptConfig& config) {
   return std::move(keys).Finish();
 }
 
-absl::StatusOr<PublishedGpt> ReadGpt(const std::string& folder) {
+namespace {
+
+std::vector<ParameterSpec> SpecsOf(const GptConfig& config) {
+  Tape tape;
+  Gpt(config).Logits(OneToken(&tape, "tokens", config.vocabulary));
+  return WeightsOn(tape);
+}
+
+absl::StatusOr<PublishedModel> Read(const std::string& folder) {
   WEFT_ASSIGN_OR_RETURN(const Json json, ReadConfig(folder));
   absl::StatusOr<GptConfig> config = GptConfigFromJson(json);
   if (!config.ok()) return Annotate(config.status(), ConfigPath(folder));
@@ -201,11 +209,12 @@ absl::StatusOr<PublishedGpt> ReadGpt(const std::string& folder) {
     rules.push_back(TransposedGpt2Weights());
   }
   WEFT_ASSIGN_OR_RETURN(Weights weights, ReadFolderWeights(folder, rules));
-  WEFT_RETURN_IF_ERROR(Parameters::Check(WeightsPath(folder), weights.tensors(), ParametersOf(*config)));
-  return PublishedGpt{*config, std::move(weights)};
+  WEFT_RETURN_IF_ERROR(Parameters::Check(WeightsPath(folder), weights.tensors(), SpecsOf(*config)));
+  return PublishedModel(PublishedGpt{*config, std::move(weights)});
 }
 
-absl::Status WriteHuggingFace(const std::string& folder, const PublishedGpt& gpt) {
+absl::Status Write(const std::string& folder, const PublishedModel& model) {
+  const auto& gpt = std::get<PublishedGpt>(model);
   if (gpt.config.names == GptConfig::Names::kLlama) {
     WEFT_ASSIGN_OR_RETURN(const PublishedGpt halves, WithRotary(gpt, RotaryLayout::kHalves));
     WEFT_ASSIGN_OR_RETURN(const Json json, ToJson(halves.config));
@@ -218,20 +227,15 @@ absl::Status WriteHuggingFace(const std::string& folder, const PublishedGpt& gpt
   return WriteModelFolder(folder, json, full.weights);
 }
 
-std::vector<ParameterSpec> ParametersOf(const GptConfig& config) {
-  Tape tape;
-  Gpt(config).Logits(OneToken(&tape, "tokens", config.vocabulary));
-  return WeightsOn(tape);
-}
+}  // namespace
 
 const ModelFamily PublishedGpt::kFamily = {
     .name = "a GPT",
     .model_types = kModelTypes,
-    .read = [](const std::string& folder) { return AsAnyModel(ReadGpt(folder)); },
-    .write = [](const std::string& folder,
-                const PublishedModel& model) { return WriteHuggingFace(folder, std::get<PublishedGpt>(model)); },
+    .read = Read,
+    .write = Write,
     .from_run = FromRun,
-    .parameters = [](const PublishedModel& model) { return ParametersOf(std::get<PublishedGpt>(model).config); },
+    .parameters = [](const PublishedModel& model) { return SpecsOf(std::get<PublishedGpt>(model).config); },
     .vocabulary = [](const PublishedModel& model) { return std::get<PublishedGpt>(model).config.vocabulary; },
 };
 

@@ -59,7 +59,7 @@ absl::StatusOr<PublishedGpt> WithRotary(const PublishedGpt& gpt, RotaryLayout la
 absl::StatusOr<PublishedGpt> WithBiases(const PublishedGpt& gpt) {
   PublishedGpt result = gpt;
   result.config.bias = true;
-  for (const ParameterSpec& spec : ParametersOf(result.config)) {
+  for (const ParameterSpec& spec : ParametersOf(result)) {
     if (absl::EndsWith(spec.name, ".bias") && gpt.weights.Find(spec.name) == nullptr) {
       WEFT_RETURN_IF_ERROR(result.weights.Add(spec.name, spec.type).status());
     }

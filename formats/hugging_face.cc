@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "weft/core/status.h"
 #include "weft/formats/published.h"
+#include "weft/formats/write_weights.h"
 
 namespace weft {
 namespace {
@@ -41,7 +42,7 @@ constexpr Format kHuggingFaceFormat = {
     .read = Read,
     .writes = [](const ModelFamily&) { return true; },
     .write = [](const std::string& folder, const PublishedModel& model,
-                const WriteModelOptions&) { return FamilyOf(model).write(folder, model); },
+                const WriteModelOptions&) { return WriteHuggingFace(folder, model); },
     .files = kFolderFiles,
 };
 

@@ -146,7 +146,7 @@ absl::Status WriteLlama2c(const std::string& path, const PublishedGpt& gpt, int 
   WEFT_ASSIGN_OR_RETURN(PublishedGpt pairs, WithRotary(gpt, RotaryLayout::kPairs));
   if (pairs.config.feed_forward == 0) pairs.config.feed_forward = 4 * config.width;
   if (pairs.config.key_value_heads == 0) pairs.config.key_value_heads = config.heads;
-  WEFT_RETURN_IF_ERROR(Parameters::Check("the checkpoint", pairs.weights.tensors(), ParametersOf(pairs.config)));
+  WEFT_RETURN_IF_ERROR(Parameters::Check("the checkpoint", pairs.weights.tensors(), ParametersOf(pairs)));
 
   std::string header(kHeaderBytes[version], '\0');
   size_t end = 0;

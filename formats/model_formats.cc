@@ -11,6 +11,7 @@
 #include "weft/core/file.h"
 #include "weft/core/status.h"
 #include "weft/formats/published.h"
+#include "weft/formats/write_weights.h"
 
 namespace weft {
 namespace {
@@ -81,6 +82,16 @@ absl::StatusOr<PublishedModel> ReadModel(const std::string& path) {
   WEFT_ASSIGN_OR_RETURN(const Format* const format, FindFormat(path));
   return format->read(path);
 }
+
+absl::StatusOr<PublishedModel> ReadHuggingFace(const ModelFamily& family, const std::string& folder) {
+  return family.read(folder);
+}
+
+absl::Status WriteHuggingFace(const std::string& folder, const PublishedModel& model) {
+  return FamilyOf(model).write(folder, model);
+}
+
+std::vector<ParameterSpec> ParametersOf(const PublishedModel& model) { return FamilyOf(model).parameters(model); }
 
 absl::Status CheckVocabulary(const std::string& whose, int64_t tokens, int64_t rows) {
   if (tokens <= rows && 2 * tokens > rows) return absl::OkStatus();

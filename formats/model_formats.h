@@ -34,7 +34,7 @@ struct ModelFamily {
   absl::Status (*write)(const std::string& folder, const PublishedModel& model);
 
   // Returns the model that a training run's config.json describes. The model has no weights yet, but if heads are
-  // optional, one tensor of each head that the run trained.
+  // optional, one tensor of each head that the run trained. Null if no training makes such a model.
   absl::StatusOr<PublishedModel> (*from_run)(const std::string& folder, const nlohmann::ordered_json& run);
   // Returns the weights that a checkpoint of the model holds.
   std::vector<ParameterSpec> (*parameters)(const PublishedModel& model);

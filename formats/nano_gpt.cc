@@ -81,12 +81,12 @@ absl::StatusOr<PublishedGpt> ReadNanoGpt(const std::string& folder) {
       Weights weights,
       ReadFolderWeights(folder, {{{"_orig_mod.#", {"#"}}}, {{"transformer.#", {"#"}}}, GptTensorsToDrop(*config)}));
   if (!config->bias) {
-    for (const ParameterSpec& spec : ParametersOf(*config)) {
+    for (const ParameterSpec& spec : ParametersOf(PublishedGpt{*config})) {
       const bool norm = spec.type.shape.rank() == 1 && absl::EndsWith(spec.name, ".bias");
       if (norm && weights.Find(spec.name) == nullptr) WEFT_RETURN_IF_ERROR(weights.Add(spec.name, spec.type).status());
     }
   }
-  WEFT_RETURN_IF_ERROR(Parameters::Check(WeightsPath(folder), weights.tensors(), ParametersOf(*config)));
+  WEFT_RETURN_IF_ERROR(Parameters::Check(WeightsPath(folder), weights.tensors(), ParametersOf(PublishedGpt{*config})));
   return PublishedGpt{*config, std::move(weights)};
 }
 

@@ -20,7 +20,7 @@ absl::StatusOr<const ModelFamily*> FamilyOfRun(const Json& run) {
   const auto model = run.find("model");
   const Json* const type = model != run.end() ? FindModelType(*model) : nullptr;
   const ModelFamily* const family = type != nullptr ? FamilyOfType(*type) : nullptr;
-  if (family != nullptr && family != &PublishedGpt::kFamily) return family;
+  if (family != nullptr && family != &PublishedGpt::kFamily && family->from_run != nullptr) return family;
   return absl::InvalidArgumentError(absl::StrCat(
       "the run is of ", run["command"].dump(), ", and model.model_type is ", type == nullptr ? "null" : type->dump(),
       ", which is not supported; wanted a run of train gpt, \"bert\", \"transformer\" or \"vit\""));

@@ -109,28 +109,29 @@ absl::StatusOr<Json> ToJson(const TransformerConfig& config) {
   return std::move(keys).Finish();
 }
 
-absl::StatusOr<PublishedTransformer> ReadTransformer(const std::string& folder) {
-  WEFT_ASSIGN_OR_RETURN(const Json json, ReadConfig(folder));
-  absl::StatusOr<TransformerConfig> config = TransformerConfigFromJson(json);
-  if (!config.ok()) return Annotate(config.status(), ConfigPath(folder));
-  WEFT_ASSIGN_OR_RETURN(Weights weights, ReadFolderWeights(folder, {}));
-  WEFT_RETURN_IF_ERROR(Parameters::Check(WeightsPath(folder), weights.tensors(), ParametersOf(*config)));
-  return PublishedTransformer{*config, std::move(weights)};
-}
+namespace {
 
-absl::Status WriteHuggingFace(const std::string& folder, const PublishedTransformer& model) {
-  WEFT_ASSIGN_OR_RETURN(const Json json, ToJson(model.config));
-  return WriteModelFolder(folder, json, model.weights);
-}
-
-std::vector<ParameterSpec> ParametersOf(const TransformerConfig& config) {
+std::vector<ParameterSpec> SpecsOf(const TransformerConfig& config) {
   Tape tape;
   const Var source = OneToken(&tape, "source", config.source_vocabulary);
   Transformer(config).Logits(source, OneToken(&tape, "target", config.target_vocabulary));
   return WeightsOn(tape);
 }
 
-namespace {
+absl::StatusOr<PublishedModel> Read(const std::string& folder) {
+  WEFT_ASSIGN_OR_RETURN(const Json json, ReadConfig(folder));
+  absl::StatusOr<TransformerConfig> config = TransformerConfigFromJson(json);
+  if (!config.ok()) return Annotate(config.status(), ConfigPath(folder));
+  WEFT_ASSIGN_OR_RETURN(Weights weights, ReadFolderWeights(folder, {}));
+  WEFT_RETURN_IF_ERROR(Parameters::Check(WeightsPath(folder), weights.tensors(), SpecsOf(*config)));
+  return PublishedModel(PublishedTransformer{*config, std::move(weights)});
+}
+
+absl::Status Write(const std::string& folder, const PublishedModel& model) {
+  const auto& transformer = std::get<PublishedTransformer>(model);
+  WEFT_ASSIGN_OR_RETURN(const Json json, ToJson(transformer.config));
+  return WriteModelFolder(folder, json, transformer.weights);
+}
 
 constexpr absl::string_view kModelTypes[] = {"transformer"};
 
@@ -144,14 +145,10 @@ absl::StatusOr<PublishedModel> FromRun(const std::string&, const Json& run) {
 const ModelFamily PublishedTransformer::kFamily = {
     .name = "an encoder-decoder Transformer",
     .model_types = kModelTypes,
-    .read = [](const std::string& folder) { return AsAnyModel(ReadTransformer(folder)); },
-    .write =
-        [](const std::string& folder, const PublishedModel& model) {
-          return WriteHuggingFace(folder, std::get<PublishedTransformer>(model));
-        },
+    .read = Read,
+    .write = Write,
     .from_run = FromRun,
-    .parameters =
-        [](const PublishedModel& model) { return ParametersOf(std::get<PublishedTransformer>(model).config); },
+    .parameters = [](const PublishedModel& model) { return SpecsOf(std::get<PublishedTransformer>(model).config); },
     .vocabulary = nullptr,
 };
 

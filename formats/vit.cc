@@ -88,30 +88,31 @@ absl::StatusOr<Json> ToJson(const VitConfig& config) {
   return json;
 }
 
-absl::StatusOr<PublishedVit> ReadVit(const std::string& folder) {
+namespace {
+
+std::vector<ParameterSpec> SpecsOf(const VitConfig& config) {
+  Tape tape;
+  Vit(config).Logits(tape.Input("images", {kF32, {1, config.image_height, config.image_width, config.channels}}));
+  return WeightsOn(tape);
+}
+
+absl::StatusOr<PublishedModel> Read(const std::string& folder) {
   WEFT_ASSIGN_OR_RETURN(const Json json, ReadConfig(folder));
   const absl::StatusOr<VitConfig> config = VitConfigFromJson(json);
   if (!config.ok()) return Annotate(config.status(), ConfigPath(folder));
   PublishedVit vit = {.config = *config};
   WEFT_ASSIGN_OR_RETURN(vit.labels, VitLabelsFromJson(json));
   WEFT_ASSIGN_OR_RETURN(vit.weights, ReadFolderWeights(folder, {}));
-  WEFT_RETURN_IF_ERROR(Parameters::Check(WeightsPath(folder), vit.weights.tensors(), ParametersOf(vit.config)));
-  return vit;
+  WEFT_RETURN_IF_ERROR(Parameters::Check(WeightsPath(folder), vit.weights.tensors(), SpecsOf(vit.config)));
+  return PublishedModel(std::move(vit));
 }
 
-absl::Status WriteHuggingFace(const std::string& folder, const PublishedVit& vit) {
+absl::Status Write(const std::string& folder, const PublishedModel& model) {
+  const auto& vit = std::get<PublishedVit>(model);
   WEFT_ASSIGN_OR_RETURN(Json json, ToJson(vit.config));
   AddLabels(vit.labels, &json);
   return WriteModelFolder(folder, json, vit.weights);
 }
-
-std::vector<ParameterSpec> ParametersOf(const VitConfig& config) {
-  Tape tape;
-  Vit(config).Logits(tape.Input("images", {kF32, {1, config.image_height, config.image_width, config.channels}}));
-  return WeightsOn(tape);
-}
-
-namespace {
 
 constexpr absl::string_view kModelTypes[] = {"vit"};
 
@@ -127,11 +128,10 @@ absl::StatusOr<PublishedModel> FromRun(const std::string&, const Json& run) {
 const ModelFamily PublishedVit::kFamily = {
     .name = "a ViT",
     .model_types = kModelTypes,
-    .read = [](const std::string& folder) { return AsAnyModel(ReadVit(folder)); },
-    .write = [](const std::string& folder,
-                const PublishedModel& model) { return WriteHuggingFace(folder, std::get<PublishedVit>(model)); },
+    .read = Read,
+    .write = Write,
     .from_run = FromRun,
-    .parameters = [](const PublishedModel& model) { return ParametersOf(std::get<PublishedVit>(model).config); },
+    .parameters = [](const PublishedModel& model) { return SpecsOf(std::get<PublishedVit>(model).config); },
     .vocabulary = nullptr,
 };
 

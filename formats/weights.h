@@ -1,6 +1,6 @@
 // Weights that others published: reads tensors from files and brings them to this project's names and layouts.
 //
-//   WEFT_ASSIGN_OR_RETURN(PublishedBert published, ReadBert("minilm"));
+//   WEFT_ASSIGN_OR_RETURN(PublishedBert published, ReadHuggingFace<PublishedBert>("minilm"));
 //   ...  // record a graph of Bert(published.config), and create a runner, which creates the parameters
 //   WEFT_RETURN_IF_ERROR(parameters.Set("minilm", published.weights.tensors()));
 //
@@ -12,6 +12,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -96,13 +97,16 @@ using PublishedModel = std::variant<PublishedGpt, PublishedBert, PublishedTransf
 // Reads a model in any format of model_formats.h: a folder, whose config.json tells the format, or a file of llama2.c.
 absl::StatusOr<PublishedModel> ReadModel(const std::string& path);
 
-// These functions read a folder in Hugging Face's layout, which has config.json and model.safetensors, of one
-// model_type each: gpt2, llama, mistral or minGPT's gpt-nano; bert, with or without heads; this project's own
-// transformer, with names like Marian's; vit, with the head of ViTForImageClassification.
-absl::StatusOr<PublishedGpt> ReadGpt(const std::string& folder);
-absl::StatusOr<PublishedBert> ReadBert(const std::string& folder);
-absl::StatusOr<PublishedTransformer> ReadTransformer(const std::string& folder);
-absl::StatusOr<PublishedVit> ReadVit(const std::string& folder);
+// Reads a folder in Hugging Face's layout, which has config.json and model.safetensors. Its model_type must be one of
+// the family's: gpt2, llama, mistral or minGPT's gpt-nano; bert, with or without heads; this project's own transformer,
+// with names like Marian's; vit, with the head of ViTForImageClassification.
+absl::StatusOr<PublishedModel> ReadHuggingFace(const ModelFamily& family, const std::string& folder);
+template <class Model>
+absl::StatusOr<Model> ReadHuggingFace(const std::string& folder) {
+  absl::StatusOr<PublishedModel> model = ReadHuggingFace(Model::kFamily, folder);
+  if (!model.ok()) return model.status();
+  return std::get<Model>(*std::move(model));
+}
 
 // Returns how a folder of sentence-transformers pools the vectors of tokens, each of size `width`, to one of the text.
 // The pooling's config.json says so, which modules.json names. Without modules.json, returns Pooling::kMean.
@@ -117,11 +121,9 @@ absl::StatusOr<PublishedGpt> ReadLlama2c(const std::string& path);
 // Reads a folder with config.json (d_model, num_heads, ffn_dim, ...) and a model.safetensors with CTranslate2's names.
 absl::StatusOr<PublishedTransformer> ReadCTranslate2(const std::string& folder);
 
-// Returns the weights that a checkpoint of the model holds. A BERT has those heads of which `weights` has any tensor.
-std::vector<ParameterSpec> ParametersOf(const GptConfig& config);
-std::vector<ParameterSpec> ParametersOf(const BertConfig& config, const Weights& weights);
-std::vector<ParameterSpec> ParametersOf(const TransformerConfig& config);
-std::vector<ParameterSpec> ParametersOf(const VitConfig& config);
+// Returns the weights that a checkpoint of the model holds. They follow from its configuration; a BERT has those heads
+// of which `weights` has any tensor.
+std::vector<ParameterSpec> ParametersOf(const PublishedModel& model);
 
 }  // namespace weft
 

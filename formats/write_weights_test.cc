@@ -71,7 +71,7 @@ std::vector<std::string> Names(const std::string& folder) {
 
 PublishedGpt SmallGpt2() {
   const GptConfig config = {.vocabulary = 7, .context = 6, .layers = 2, .heads = 2, .width = 4};
-  return {.config = config, .weights = Numbered(ParametersOf(config))};
+  return {.config = config, .weights = Numbered(ParametersOf(PublishedGpt{config}))};
 }
 PublishedGpt SmallLlama(RotaryLayout layout = RotaryLayout::kPairs, bool bias = false) {
   const GptConfig config = {.vocabulary = 7,
@@ -88,7 +88,7 @@ PublishedGpt SmallLlama(RotaryLayout layout = RotaryLayout::kPairs, bool bias = 
                             .gated = true,
                             .rotary = layout,
                             .names = GptConfig::Names::kLlama};
-  return {.config = config, .weights = Numbered(ParametersOf(config))};
+  return {.config = config, .weights = Numbered(ParametersOf(PublishedGpt{config}))};
 }
 
 TEST(WriteWeightsTest, Gpt2AsHuggingFaceHasIt) {
@@ -99,7 +99,7 @@ TEST(WriteWeightsTest, Gpt2AsHuggingFaceHasIt) {
   EXPECT_THAT(Names(folder), Contains("transformer.h.1.mlp.c_proj.weight f32[16,4]"));
   EXPECT_THAT(Names(folder), Contains("transformer.wte.weight f32[7,4]"));
   EXPECT_THAT(Names(folder), Not(Contains(HasSubstr("lm_head"))));
-  const absl::StatusOr<PublishedGpt> read = ReadGpt(folder);
+  const absl::StatusOr<PublishedGpt> read = ReadHuggingFace<PublishedGpt>(folder);
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(Contents(read->weights), Contents(gpt.weights));
 }
@@ -108,8 +108,8 @@ TEST(WriteWeightsTest, BiasesOfZerosStandForNone) {
   GptConfig config = SmallGpt2().config;
   config.bias = false;
   const std::string folder = Folder("gpt2");
-  ASSERT_TRUE(WriteHuggingFace(folder, {config, Numbered(ParametersOf(config))}).ok());
-  const absl::StatusOr<PublishedGpt> read = ReadGpt(folder);
+  ASSERT_TRUE(WriteHuggingFace(folder, PublishedGpt{config, Numbered(ParametersOf(PublishedGpt{config}))}).ok());
+  const absl::StatusOr<PublishedGpt> read = ReadHuggingFace<PublishedGpt>(folder);
   ASSERT_TRUE(read.ok()) << read.status();
   const Tensor* const bias = read->weights.Find("h.0.mlp.c_fc.bias");
   ASSERT_NE(bias, nullptr);
@@ -121,14 +121,14 @@ TEST(WriteWeightsTest, LlamaInHalvesAndInPairs) {
     const PublishedGpt gpt = SmallLlama(RotaryLayout::kHalves, bias);
     const std::string folder = Folder("llama");
     ASSERT_TRUE(WriteHuggingFace(folder, gpt).ok());
-    const absl::StatusOr<PublishedGpt> read = ReadGpt(folder);
+    const absl::StatusOr<PublishedGpt> read = ReadHuggingFace<PublishedGpt>(folder);
     ASSERT_TRUE(read.ok()) << read.status();
     EXPECT_EQ(Contents(read->weights), Contents(gpt.weights));
   }
   const PublishedGpt pairs = SmallLlama();
   const std::string folder = Folder("from_pairs");
   ASSERT_TRUE(WriteHuggingFace(folder, pairs).ok());
-  const absl::StatusOr<PublishedGpt> halves = ReadGpt(folder);
+  const absl::StatusOr<PublishedGpt> halves = ReadHuggingFace<PublishedGpt>(folder);
   ASSERT_TRUE(halves.ok()) << halves.status();
   EXPECT_EQ(halves->config.rotary, RotaryLayout::kHalves);
   // A head of width 4: its rows 0 1 2 3 are 0 2 1 3.
@@ -145,14 +145,14 @@ TEST(WriteWeightsTest, Llama2cOfBothVersions) {
     for (const bool tied : {false, true}) {
       PublishedGpt gpt = SmallLlama();
       gpt.config.tied_head = tied;
-      gpt.weights = Numbered(ParametersOf(gpt.config));
+      gpt.weights = Numbered(ParametersOf(gpt));
       const std::string folder = Folder("llama2c"), huggingface = Folder("llama");
       ASSERT_TRUE(WriteLlama2c(folder + "/model.bin", gpt, version).ok());
       const absl::StatusOr<PublishedGpt> read = ReadLlama2c(folder + "/model.bin");
       ASSERT_TRUE(read.ok()) << read.status();
       EXPECT_EQ(Contents(read->weights), Contents(gpt.weights));
       ASSERT_TRUE(WriteHuggingFace(huggingface, *read).ok());
-      const absl::StatusOr<PublishedGpt> halves = ReadGpt(huggingface);
+      const absl::StatusOr<PublishedGpt> halves = ReadHuggingFace<PublishedGpt>(huggingface);
       ASSERT_TRUE(halves.ok()) << halves.status();
       ASSERT_TRUE(WriteLlama2c(folder + "/again.bin", *halves, version).ok());
       EXPECT_EQ(*ReadFile(folder + "/again.bin"), *ReadFile(folder + "/model.bin"));
@@ -170,7 +170,7 @@ TEST(WriteWeightsTest, Stories260kIsItselfAgain) {
     ASSERT_TRUE(published.ok()) << published.status();
     const std::string folder = Folder("stories");
     ASSERT_TRUE(WriteHuggingFace(folder, *published).ok());
-    const absl::StatusOr<PublishedGpt> halves = ReadGpt(folder);
+    const absl::StatusOr<PublishedGpt> halves = ReadHuggingFace<PublishedGpt>(folder);
     ASSERT_TRUE(halves.ok()) << halves.status();
     ASSERT_TRUE(WriteLlama2c(folder + "/model.bin", *halves, version).ok());
     const absl::StatusOr<PublishedGpt> again = ReadLlama2c(folder + "/model.bin");
@@ -209,11 +209,11 @@ TEST(WriteWeightsTest, NanoGptWithoutBiasesStaysSo) {
   PublishedGpt gpt = SmallGpt2();
   gpt.config.activation = Activation::kGelu;
   gpt.config.bias = false;
-  gpt.weights = Numbered(ParametersOf(gpt.config));
+  gpt.weights = Numbered(ParametersOf(gpt));
   ASSERT_TRUE(gpt.weights.Apply({{"#.bias", {}}}).ok());
   const std::string folder = Folder("plain"), again = Folder("again");
   PublishedGpt zeros = gpt;
-  for (const ParameterSpec& spec : ParametersOf(gpt.config)) {
+  for (const ParameterSpec& spec : ParametersOf(gpt)) {
     if (gpt.weights.Find(spec.name) != nullptr) continue;
     ASSERT_TRUE(zeros.weights.Add(spec.name, spec.type).ok());
   }
@@ -231,9 +231,9 @@ PublishedBert SmallBert(const std::vector<std::string>& prefixes) {
   const BertConfig config = {.vocabulary = 9, .context = 6, .layers = 2, .heads = 2, .width = 4, .feed_forward = 5};
   Weights heads;
   for (const std::string& prefix : prefixes) EXPECT_TRUE(heads.Add(prefix + "x", {kF32, {}}).ok());
-  if (prefixes.empty()) return {.config = config, .weights = Numbered(ParametersOf(config, heads))};
+  if (prefixes.empty()) return {.config = config, .weights = Numbered(ParametersOf(PublishedBert{config, heads}))};
   EXPECT_TRUE(heads.Add("classifier.weight", {kF32, {3, 4}}).ok());
-  return {.config = config, .weights = Numbered(ParametersOf(config, heads)), .labels = {"a", "b", "c"}};
+  return {.config = config, .weights = Numbered(ParametersOf(PublishedBert{config, heads})), .labels = {"a", "b", "c"}};
 }
 
 TEST(WriteWeightsTest, BertWithAndWithoutHeads) {
@@ -241,7 +241,7 @@ TEST(WriteWeightsTest, BertWithAndWithoutHeads) {
   const PublishedBert plain = SmallBert({});
   ASSERT_TRUE(WriteHuggingFace(folder, plain).ok());
   EXPECT_THAT(Names(folder), Contains("encoder.layer.1.attention.self.query.weight f32[4,4]"));
-  absl::StatusOr<PublishedBert> read = ReadBert(folder);
+  absl::StatusOr<PublishedBert> read = ReadHuggingFace<PublishedBert>(folder);
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(Contents(read->weights), Contents(plain.weights));
 
@@ -252,7 +252,7 @@ TEST(WriteWeightsTest, BertWithAndWithoutHeads) {
                            "bert.embeddings.word_embeddings.weight f32[9,4]", "cls.predictions.bias f32[9]"}) {
     EXPECT_THAT(Names(folder), Contains(name));
   }
-  read = ReadBert(folder);
+  read = ReadHuggingFace<PublishedBert>(folder);
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(Contents(read->weights), Contents(bert.weights));
   EXPECT_EQ(read->labels, bert.labels);
@@ -273,7 +273,7 @@ TEST(WriteWeightsTest, WithoutAModelTypeAFolderIsGpt2s) {
   Json config = Json::parse(*ReadFile(folder + "/config.json"));
   config["model_type"] = nullptr;
   ASSERT_TRUE(WriteFile(folder + "/config.json", {config.dump()}).ok());
-  const absl::StatusOr<PublishedGpt> read = ReadGpt(folder);
+  const absl::StatusOr<PublishedGpt> read = ReadHuggingFace<PublishedGpt>(folder);
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(Contents(read->weights), Contents(gpt.weights));
 }
@@ -296,7 +296,7 @@ TEST(WriteWeightsTest, WhatDoesNotFitIsListed) {
     Weights weights = whole;
     EXPECT_TRUE(weights.Apply(rules).ok());
     EXPECT_TRUE(WriteSafetensors(path, weights.tensors()).ok());
-    return std::string(ReadBert(folder).status().message());
+    return std::string(ReadHuggingFace<PublishedBert>(folder).status().message());
   };
   EXPECT_EQ(error_with({{"bert.pooler.#", {}}}), "");  // a head may be missing as a whole
   EXPECT_THAT(error_with({{"bert.pooler.dense.bias", {}}}), HasSubstr("missing 'pooler.dense.bias' f32[4]"));
@@ -311,7 +311,7 @@ TEST(WriteWeightsTest, WhatDoesNotFitIsListed) {
   Weights twice = whole;
   ASSERT_TRUE(twice.Add("pooler.dense.bias", {kF32, {4}}).ok());
   ASSERT_TRUE(WriteSafetensors(path, twice.tensors()).ok());
-  EXPECT_THAT(std::string(ReadBert(folder).status().message()),
+  EXPECT_THAT(std::string(ReadHuggingFace<PublishedBert>(folder).status().message()),
               HasSubstr("'bert.pooler.dense.bias' and 'pooler.dense.bias' are both the model's 'pooler.dense.bias'"));
 }
 
@@ -320,7 +320,7 @@ TEST(WriteWeightsTest, LabelsAndClassesMustAgree) {
   PublishedBert bert = SmallBert({"pooler.dense."});
   bert.labels = {"a", "b"};
   ASSERT_TRUE(WriteHuggingFace(folder, bert).ok());
-  EXPECT_THAT(std::string(ReadBert(folder).status().message()),
+  EXPECT_THAT(std::string(ReadHuggingFace<PublishedBert>(folder).status().message()),
               HasSubstr("id2label has 2 labels, but classifier.weight 3 rows"));
 }
 
@@ -337,7 +337,7 @@ TEST(WriteWeightsTest, TransformerAndCTranslate2) {
                               .first_position = 1,
                               .tied_head = false,
                               .head_bias = true};
-  const PublishedTransformer model = {config, Numbered(ParametersOf(config))};
+  const PublishedTransformer model = {config, Numbered(ParametersOf(PublishedTransformer{config}))};
   const std::string ours = Folder("ours"), theirs = Folder("theirs");
   ASSERT_TRUE(WriteHuggingFace(ours, model).ok());
   ASSERT_TRUE(WriteCTranslate2(theirs, model).ok());
@@ -357,13 +357,13 @@ TEST(WriteWeightsTest, PublishedFoldersAreThemselvesAgain) {
   ASSERT_TRUE(aren.ok()) << aren.status();
   const std::string ours = Folder("ours"), theirs = Folder("theirs");
   ASSERT_TRUE(WriteHuggingFace(ours, *aren).ok());
-  const absl::StatusOr<PublishedTransformer> imported = ReadTransformer(ours);
+  const absl::StatusOr<PublishedTransformer> imported = ReadHuggingFace<PublishedTransformer>(ours);
   ASSERT_TRUE(imported.ok()) << imported.status();
   ASSERT_TRUE(WriteCTranslate2(theirs, *imported).ok());
   EXPECT_EQ(FileContents(theirs), FileContents(data));
   const char* const minilm = std::getenv("WEFT_MINILM");
   if (minilm == nullptr) GTEST_SKIP() << "WEFT_MINILM is not set";
-  const absl::StatusOr<PublishedBert> bert = ReadBert(minilm);
+  const absl::StatusOr<PublishedBert> bert = ReadHuggingFace<PublishedBert>(minilm);
   ASSERT_TRUE(bert.ok()) << bert.status();
   ASSERT_TRUE(WriteHuggingFace(theirs, *bert).ok());
   std::map<std::string, std::string> wanted = FileContents(minilm);

@@ -45,7 +45,7 @@ absl::StatusOr<std::unique_ptr<BertEncoder>> BertEncoder::Create(OpenedBert bert
         absl::StrCat(path, ": the model has ", model.config.layers, " layers, not ", options.layers));
   }
   auto encoder = std::unique_ptr<BertEncoder>(new BertEncoder(std::move(bert), options, std::move(record)));
-  WEFT_RETURN_IF_ERROR(encoder->parameters_.Create(ParametersOf(model.config, model.weights)));
+  WEFT_RETURN_IF_ERROR(encoder->parameters_.Create(ParametersOf(model)));
   WEFT_RETURN_IF_ERROR(encoder->parameters_.Set(path, model.weights.tensors()));
   return encoder;
 }

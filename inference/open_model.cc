@@ -51,8 +51,8 @@ absl::Status CheckId(const nlohmann::ordered_json& config, const char* key, int3
 
 absl::StatusOr<OpenedBert> OpenBert(const std::string& path) {
   OpenedBert bert = {.path = path};
-  // For a folder of another family, ReadBert's error names the model_type.
-  WEFT_ASSIGN_OR_RETURN(bert.model, IsRun(path) ? Open<PublishedBert>(path) : ReadBert(path));
+  // For a folder of another family, ReadHuggingFace's error names the model_type.
+  WEFT_ASSIGN_OR_RETURN(bert.model, IsRun(path) ? Open<PublishedBert>(path) : ReadHuggingFace<PublishedBert>(path));
   WEFT_ASSIGN_OR_RETURN(bert.tokenizer, LoadTokenizer(path));
   const BertConfig& config = bert.model.config;
   WEFT_RETURN_IF_ERROR(CheckVocabulary(path, bert.tokenizer->vocabulary_size(), config.vocabulary));

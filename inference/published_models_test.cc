@@ -41,7 +41,7 @@ std::string MiniLm() {
 TEST(WeightsTest, MiniLmGivesTheSentenceEmbeddingsOfItsAuthors) {
   const std::string folder = MiniLm(), data = Data("minilm-l6-v2");
   if (folder.empty() || data.empty()) GTEST_SKIP() << "WEFT_MINILM or WEFT_DATA is not set";
-  const absl::StatusOr<PublishedBert> published = ReadBert(folder);
+  const absl::StatusOr<PublishedBert> published = ReadHuggingFace<PublishedBert>(folder);
   ASSERT_TRUE(published.ok()) << published.status();
   const Json items = Json::parse(std::ifstream(data + "/expected.json"))["items"];
   int64_t longest = 0;
@@ -115,7 +115,7 @@ absl::StatusOr<PublishedGpt> SortingGpt(const std::string& folder) {
   if (absl::Status written = WriteSafetensors(whole + "/model.safetensors", weights->tensors()); !written.ok()) {
     return written;
   }
-  return ReadGpt(whole);
+  return ReadHuggingFace<PublishedGpt>(whole);
 }
 
 bool Equal(absl::Span<const float> got, absl::Span<const float> wanted) {
@@ -224,7 +224,7 @@ TEST(WeightsTest, Stories260kTellsItsStory) {
     std::filesystem::create_directories(converted);
     const absl::Status written = WriteHuggingFace(converted, *published);
     ASSERT_TRUE(written.ok()) << written;
-    const absl::StatusOr<PublishedGpt> halves = ReadGpt(converted);
+    const absl::StatusOr<PublishedGpt> halves = ReadHuggingFace<PublishedGpt>(converted);
     ASSERT_TRUE(halves.ok()) << halves.status();
     EXPECT_EQ(halves->config.rotary, RotaryLayout::kHalves);
     ExpectGreedy(*halves, folder);

@@ -39,7 +39,8 @@ class ImportExportTest : public WeftProgramTest {
                               .rotary = RotaryLayout::kHalves,
                               .names = GptConfig::Names::kLlama};
     Weights weights;
-    for (const ParameterSpec& spec : ParametersOf(config)) ASSERT_TRUE(weights.Add(spec.name, spec.type).ok());
+    for (const ParameterSpec& spec : ParametersOf(PublishedGpt{config}))
+      ASSERT_TRUE(weights.Add(spec.name, spec.type).ok());
     fs::create_directories(Path(folder));
     const absl::Status status = WriteHuggingFace(Path(folder), PublishedGpt{config, std::move(weights)});
     ASSERT_TRUE(status.ok()) << status;
