@@ -27,9 +27,9 @@ GemmShape Dense(int64_t batch, int64_t rows, int64_t cols, int64_t inner, bool t
           .a_stride = transpose_a ? rows : inner,
           .b_stride = transpose_b ? inner : cols,
           .c_stride = cols,
-          .a_step = rows * inner,
-          .b_step = inner * cols,
-          .c_step = rows * cols,
+          .a_batch_stride = rows * inner,
+          .b_batch_stride = inner * cols,
+          .c_batch_stride = rows * cols,
           .transpose_a = transpose_a,
           .transpose_b = transpose_b,
           .in = precision,
@@ -66,9 +66,9 @@ struct Tiled {
           tile.batch = std::min(batch, shape.batch - m);
           tile.rows = std::min(rows, shape.rows - i);
           tile.cols = std::min(cols, shape.cols - j);
-          tiles.push_back({GemmFor(tile), m * shape.a_step + i * (shape.transpose_a ? 1 : shape.a_stride),
-                           m * shape.b_step + j * (shape.transpose_b ? shape.b_stride : 1),
-                           m * shape.c_step + i * shape.c_stride + j});
+          tiles.push_back({GemmFor(tile), m * shape.a_batch_stride + i * (shape.transpose_a ? 1 : shape.a_stride),
+                           m * shape.b_batch_stride + j * (shape.transpose_b ? shape.b_stride : 1),
+                           m * shape.c_batch_stride + i * shape.c_stride + j});
         }
       }
     }

@@ -41,9 +41,9 @@ TEST(ProductsTest, TilingsCoverTheProduct) {
         .a_stride = 8,
         .b_stride = 16,
         .c_stride = 16,
-        .a_step = 128,
-        .b_step = 128,
-        .c_step = 256}}) {
+        .a_batch_stride = 128,
+        .b_batch_stride = 128,
+        .c_batch_stride = 256}}) {
     const Tiling tiling = BestTiling(&team, {.shape = shape, .count = 3}, 1e-3);
     EXPECT_GT(tiling.seconds, 0);
     EXPECT_GT(tiling.batch * tiling.rows * tiling.cols, 0);

@@ -220,8 +220,8 @@ TEST(AttentionTest, BeamsOfACacheSeeTheirOwnRows) {
   ASSERT_TRUE(graph.ok()) << graph.status();
   Parameters parameters({.seed = 1});
   Runner runner(*graph, &parameters);
-  // The beginning is the first beam's; then the texts change places at each step.
-  const auto place = [](int32_t text, int32_t step) { return step < 2 ? 0 : (text + step) % 2; };
+  // The first two positions are in beam 0; then the two texts swap beams at each position.
+  const auto beam_of = [](int32_t text, int32_t position) { return position < 2 ? 0 : (text + position) % 2; };
   std::vector<float> got[kBeams];
   for (int32_t t = 0; t < kT; ++t) {
     std::vector<float> rows;
@@ -230,13 +230,15 @@ TEST(AttentionTest, BeamsOfACacheSeeTheirOwnRows) {
     std::fill(std::begin(hidden), std::end(hidden), true);
     for (int32_t k = 0; k < kBeams; ++k) {
       const bool padding = t < 2 && k > 0;
-      const int32_t text = place(k, t);  // that this row continues
+      const int32_t text = beam_of(k, t);  // that this row continues
       const float* const from = t < 2 ? &shared[t * kC] : &own[text][(t - 2) * kC];
       rows.insert(rows.end(), from, from + kC);
       positions.push_back(padding ? -1 : t);
       slots.push_back(padding ? -1 : t * kBeams + k);
       if (padding) continue;
-      for (int32_t step = 0; step <= t; ++step) hidden[(k * kT + step) * kBeams + place(text, step)] = false;
+      for (int32_t position = 0; position <= t; ++position) {
+        hidden[(k * kT + position) * kBeams + beam_of(text, position)] = false;
+      }
     }
     const absl::StatusOr<Outputs> out = runner.Run({{x, rows},
                                                     {cache.positions, positions},
@@ -244,7 +246,7 @@ TEST(AttentionTest, BeamsOfACacheSeeTheirOwnRows) {
                                                     {cache.hidden, absl::Span<const bool>(hidden, std::size(hidden))}});
     ASSERT_TRUE(out.ok()) << out.status();
     for (int32_t text = 0; text < kBeams; ++text) {
-      const float* const row = (*out)[y].as<float>() + place(text, t) * kC;
+      const float* const row = (*out)[y].as<float>() + beam_of(text, t) * kC;
       got[text].insert(got[text].end(), row, row + kC);
     }
   }

@@ -14,7 +14,7 @@
 namespace weft {
 namespace {
 
-constexpr double kStep = 1e-6, kF32Step = 1e-3;  // of differences, for f64 and f32 inputs
+constexpr double kDelta = 1e-6, kF32Delta = 1e-3;  // of central differences, for f64 and f32 inputs
 // Tighter than usual for differences (1e-3 and 1e-5), since these are computed in f64 on small tensors.
 constexpr double kRelative = 1e-5, kAbsolute = 1e-6;
 constexpr int64_t kMaxElements = 48;  // compared elements of each input; a larger input is sampled evenly
@@ -41,19 +41,19 @@ void ExpectDifferences(CompiledCase& scalar, CompiledCase& gradient, const std::
     const int64_t stride = std::max<int64_t>(1, input.elements() / kMaxElements);
     for (int64_t i = 0; i < input.elements(); i += stride) {
       const double x = input.Get(i);
-      const double step = input.type().dtype == kF64 ? kStep : kF32Step;
-      double sides[2], places[2];
+      const double delta = input.type().dtype == kF64 ? kDelta : kF32Delta;
+      double sides[2], points[2];
       for (int side = 0; side < 2; ++side) {
-        input.Set(i, side == 0 ? x - step : x + step);
-        places[side] = input.Get(i);
+        input.Set(i, side == 0 ? x - delta : x + delta);
+        points[side] = input.Get(i);
         const auto value = scalar.Run(moved);
         ASSERT_TRUE(value.ok()) << value.status();
         sides[side] = value->front().Get(0);
       }
       input.Set(i, x);
-      if (places[0] == places[1]) continue;  // x is so large that x + step rounds to x
+      if (points[0] == points[1]) continue;  // x is so large that x + delta rounds to x
       *compared = true;
-      const double wanted = (sides[1] - sides[0]) / (places[1] - places[0]), is = (*got)[k].Get(i);
+      const double wanted = (sides[1] - sides[0]) / (points[1] - points[0]), is = (*got)[k].Get(i);
       const double rounding = 1e-9 * std::max(std::abs(sides[0]), std::abs(sides[1]));
       if (std::abs(is - wanted) <= kAbsolute + rounding + kRelative * std::abs(wanted)) continue;
       ADD_FAILURE() << "the gradient by input " << wrt[k] << " at " << i << " is " << is << ", differences give "

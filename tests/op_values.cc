@@ -90,12 +90,12 @@ std::vector<Rect> SmallestTiles(const NodeCase& node) {
   const Shape& domain = DomainShape(op, node.args());
   const int64_t rows = domain.rows(), cols = domain.cols();
   if (op.cut == Cut::kNone || rows * cols == 0) return {WholeRect(domain)};
-  const int64_t row_step = op.cut == Cut::kCols ? rows : op.quantum != nullptr ? op.quantum(node.args()) : 1;
-  const int64_t col_step = op.cut == Cut::kRows ? cols : kColumnQuantum;
+  const int64_t tile_rows = op.cut == Cut::kCols ? rows : op.quantum != nullptr ? op.quantum(node.args()) : 1;
+  const int64_t tile_cols = op.cut == Cut::kRows ? cols : kColumnQuantum;
   std::vector<Rect> tiles;
-  for (int64_t r = 0; r < rows; r += row_step) {
-    for (int64_t c = 0; c < cols; c += col_step) {
-      tiles.push_back({r, std::min(rows, r + row_step), c, std::min(cols, c + col_step)});
+  for (int64_t r = 0; r < rows; r += tile_rows) {
+    for (int64_t c = 0; c < cols; c += tile_cols) {
+      tiles.push_back({r, std::min(rows, r + tile_rows), c, std::min(cols, c + tile_cols)});
     }
   }
   return tiles;

@@ -43,10 +43,10 @@ BucketBatches::BucketBatches(absl::Span<const int64_t> buckets, absl::Span<const
     const auto bucket = std::lower_bound(buckets.begin(), buckets.end(), lengths[i]) - buckets.begin();
     buckets_[static_cast<size_t>(bucket)].push_back(static_cast<int32_t>(i));
   }
-  const auto step = static_cast<size_t>(rows);
+  const auto batch_size = static_cast<size_t>(rows);
   for (size_t b = 0; b < buckets_.size(); ++b) {
-    for (size_t begin = 0; begin < buckets_[b].size(); begin += step) {
-      in_order_.push_back({b, begin, std::min(begin + step, buckets_[b].size())});
+    for (size_t begin = 0; begin < buckets_[b].size(); begin += batch_size) {
+      in_order_.push_back({b, begin, std::min(begin + batch_size, buckets_[b].size())});
     }
   }
   shuffled_ = buckets_;

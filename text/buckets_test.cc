@@ -11,7 +11,7 @@ namespace {
 
 using testing::ElementsAre;
 
-TEST(BucketLengthsTest, AreMultiplesOfTheStepThatHaveExamples) {
+TEST(BucketLengthsTest, AreTheMultiplesThatHaveExamples) {
   EXPECT_THAT(BucketLengths({1, 8, 9, 30}, {}, {.rows = 1, .multiple = 8}), ElementsAre(8, 16, 32));
   EXPECT_THAT(BucketLengths({}, {}, {.rows = 1}), ElementsAre());
   EXPECT_THAT(BucketLengths({0}, {}, {.rows = 1, .multiple = 4}), ElementsAre(4));

@@ -37,7 +37,7 @@ TEST(BertWordsTest, MakesTextUniform) {
   for (const auto& row : rows) EXPECT_EQ(BertWords(row.text, {}), row.words) << row.text;
 }
 
-TEST(BertWordsTest, EachStepCanBeLeftOut) {
+TEST(BertWordsTest, EachStageCanBeLeftOut) {
   EXPECT_EQ(BertWords("Élan", {.strip_accents = false}), Words{"élan"});
   EXPECT_EQ(BertWords("İ", {.strip_accents = false}), Words{"i\u0307"});
   EXPECT_EQ(BertWords("Élan", {.lowercase = false}), Words{"Elan"});

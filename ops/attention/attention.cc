@@ -78,14 +78,14 @@ Rect ReadRect(const Shape& operand, const HeadRows& rows, int64_t positions, int
 AttentionMask MaskOfHead(const Tensor& mask, int64_t b, int64_t head) {
   const Shape& shape = mask.type.shape;
   AttentionMask result = {.adds = mask.type.dtype != kBool};
-  int64_t steps[4] = {}, stride = 1;
+  int64_t strides[4] = {}, stride = 1;
   for (int axis = -1; axis >= -shape.rank(); --axis) {
-    steps[4 + axis] = shape.dim(axis) == 1 ? 0 : stride;
+    strides[4 + axis] = shape.dim(axis) == 1 ? 0 : stride;
     stride *= shape.dim(axis);
   }
-  result.data = mask.data + static_cast<size_t>(b * steps[0] + head * steps[1]) * SizeOf(mask.type.dtype);
-  result.target_step = steps[2];
-  result.source_step = steps[3];
+  result.data = mask.data + static_cast<size_t>(b * strides[0] + head * strides[1]) * SizeOf(mask.type.dtype);
+  result.target_stride = strides[2];
+  result.source_stride = strides[3];
   return result;
 }
 

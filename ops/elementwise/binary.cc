@@ -29,7 +29,7 @@ void PowKernel(const KernelArgs& args, Rect tile) {
     const T* b = args.input<T>(1) + r.b;
     T* y = args.output<T>(0) + r.out;
     for (int64_t i = 0; i < r.n; ++i) {
-      y[i] = static_cast<T>(std::pow(Computed<T>{a[i * r.a_step]}, Computed<T>{b[i * r.b_step]}));
+      y[i] = static_cast<T>(std::pow(Computed<T>{a[i * r.a_stride]}, Computed<T>{b[i * r.b_stride]}));
     }
   });
 }
@@ -80,7 +80,7 @@ template <Var (*op)(Var, Var)>
 constexpr OpExample kSelf = {.in = "[9]", .record = [](VarSpan in) { return VarList{op(in[0], in[0])}; }};
 
 constexpr auto kAddExamples = Arithmetic<1>(
-    -1, 1, {{{.in = "[3,70] [3,70]", .low = -1e30, .high = 1e30, .check_gradient = false}}});  // x + step rounds to x
+    -1, 1, {{{.in = "[3,70] [3,70]", .low = -1e30, .high = 1e30, .check_gradient = false}}});  // x + delta rounds to x
 constexpr auto kSubExamples = Arithmetic(-1, 1), kDivExamples = Arithmetic(0.5, 2);  // i32 examples also divide by 0
 constexpr auto kMulExamples = Arithmetic<1>(-1, 1, {kSelf<Mul>});
 constexpr auto kMinimumExamples = Arithmetic<1>(-1, 1, {kSelf<Minimum>}),

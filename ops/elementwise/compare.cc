@@ -17,7 +17,7 @@ namespace {
 template <class T, Comparison comparison>
 void CompareKernel(const KernelArgs& a, Rect tile) {
   ForRuns(a.output_shape(0), a.input_shape(0), a.input_shape(1), tile, [&](const Run& r) {
-    Selects<T>().compare(comparison, a.input<T>(0) + r.a, r.a_step, a.input<T>(1) + r.b, r.b_step,
+    Selects<T>().compare(comparison, a.input<T>(0) + r.a, r.a_stride, a.input<T>(1) + r.b, r.b_stride,
                          a.output<bool>(0) + r.out, r.n);
   });
 }
@@ -28,7 +28,7 @@ void BoolKernel(const KernelArgs& a, Rect tile) {
     const bool* const x = a.input<bool>(0) + r.a;
     const bool* const y = a.input<bool>(1) + r.b;
     bool* const out = a.output<bool>(0) + r.out;
-    for (int64_t i = 0; i < r.n; ++i) out[i] = Function()(x[i * r.a_step], y[i * r.b_step]);
+    for (int64_t i = 0; i < r.n; ++i) out[i] = Function()(x[i * r.a_stride], y[i * r.b_stride]);
   });
 }
 

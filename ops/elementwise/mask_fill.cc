@@ -28,7 +28,7 @@ void Kernel(const KernelArgs& a, Rect tile) {
     const T* x = a.input<T>(0) + r.a;
     const bool* mask = a.input<bool>(1) + r.b;
     T* y = a.output<T>(0) + r.out;
-    if (r.b_step != 0) {
+    if (r.b_stride != 0) {
       Selects<T>().select(mask, &value, 0, x, 1, y, r.n);
     } else if (*mask) {
       std::fill_n(y, r.n, value);

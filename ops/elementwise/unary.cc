@@ -38,13 +38,13 @@ constexpr std::array<OpExample, n + 4> Examples(double low, double high, const O
 constexpr auto kExpExamples = Examples(
     -3, 3,
     {{.in = "[301]", .low = -110, .high = 88, .check_gradient = false},      // finite differences are too coarse here
-     {.in = "[33]", .low = -1e30, .high = -1e3, .check_gradient = false}});  // x + step rounds to x
+     {.in = "[33]", .low = -1e30, .high = -1e3, .check_gradient = false}});  // x + delta rounds to x
 constexpr auto kLogExamples = Examples(
     0.1, 3,
     {{.in = "[33]", .low = 1, .high = 1e30, .check_gradient = false},     // the gradient, 1e-30, is below the tolerance
-     {.in = "[33]", .low = 0, .high = 1e-36, .check_gradient = false}});  // x - step would leave the domain
+     {.in = "[33]", .low = 0, .high = 1e-36, .check_gradient = false}});  // x - delta would leave the domain
 constexpr auto kSqrtExamples = Examples(
-    0.1, 3, {{.in = "[33]", .low = 0, .high = 1e-36, .check_gradient = false}});  // x - step would leave the domain
+    0.1, 3, {{.in = "[33]", .low = 0, .high = 1e-36, .check_gradient = false}});  // x - delta would leave the domain
 constexpr auto kErfExamples =
     Examples(-3, 3, {{.in = "[257]", .low = -6, .high = 6}, {.in = "[33]", .low = -1e10, .high = 1e10}});
 constexpr auto kTanhExamples = Examples(-3, 3, {{.in = "[65]", .low = -100, .high = 100}});
@@ -52,12 +52,12 @@ constexpr auto kSigmoidExamples = Examples(-8, 8, {{.in = "[65]", .low = -200, .
 constexpr auto kSoftplusExamples = Examples(
     -3, 3,
     {{.in = "[301]", .low = -100, .high = 100, .check_gradient = false},     // finite differences are too coarse here
-     {.in = "[33]", .low = -1e30, .high = 1e30, .check_gradient = false}});  // x + step rounds to x
+     {.in = "[33]", .low = -1e30, .high = 1e30, .check_gradient = false}});  // x + delta rounds to x
 constexpr auto kReluExamples = Examples(  // gradients on either side of the kink, where a finite difference is wrong
     0.1, 1, {{.in = "[3,37]", .low = -1, .high = -0.1}, {.in = "[5,17]", .check_gradient = false}});
 constexpr auto kAbsExamples =
     Examples(-1, 1,
-             {{.in = "[33]", .low = -1e30, .high = 1e30, .check_gradient = false},  // x + step rounds to x
+             {{.in = "[33]", .low = -1e30, .high = 1e30, .check_gradient = false},  // x + delta rounds to x
               {.in = "bool[2]", .error = "not defined for bool"}});
 
 }  // namespace

@@ -72,7 +72,7 @@ void Scores(const AttentionHead<T>& head, const Block& block, Matrix<const W> q,
   const V<W> hidden = hn::Set(d, -std::numeric_limits<W>::infinity());
   HWY_ALIGN W added[kBlock];
   bool by_target = false;
-  for (int m = 0; m < head.mask_count; ++m) by_target = by_target || head.masks[m].target_step != 0;
+  for (int m = 0; m < head.mask_count; ++m) by_target = by_target || head.masks[m].target_stride != 0;
   if (head.mask_count > 0 && !by_target) MaskRow(head, block, 0, added);
   for (int64_t group = 0; group < block.rows; group += kRowsAtOnce) {
     const int64_t rows = std::min(kRowsAtOnce, block.rows - group);

@@ -28,12 +28,12 @@ struct Positions {
   T* operator[](int64_t position) const { return data + position * stride; }
 };
 
-// A mask. Its element for target t and source s is data[t * target_step + s * source_step]: a bool that hides s from t
-// or, if `adds`, a number of the operands' dtype that is added to the score.
+// A mask. Its element for target t and source s is data[t * target_stride + s * source_stride]: a bool that hides s
+// from t or, if `adds`, a number of the operands' dtype that is added to the score.
 struct AttentionMask {
   const void* data = nullptr;
   bool adds = false;
-  int64_t target_step = 0, source_step = 0;
+  int64_t target_stride = 0, source_stride = 0;
 };
 
 struct AttentionDropout {  // dropout of the weights, as the op dropout computes it

@@ -32,10 +32,10 @@ int64_t FirstTarget(const AttentionHead<T>& head, const AttentionBlock& block, i
 inline bool IsHidden(const AttentionMask& mask, const AttentionBlock& block) {
   if (mask.adds) return false;
   const bool* const hides = static_cast<const bool*>(mask.data);
-  const int64_t rows = mask.target_step == 0 ? 1 : block.rows, cols = mask.source_step == 0 ? 1 : block.cols;
+  const int64_t rows = mask.target_stride == 0 ? 1 : block.rows, cols = mask.source_stride == 0 ? 1 : block.cols;
   for (int64_t i = 0; i < rows; ++i) {
     for (int64_t j = 0; j < cols; ++j) {
-      if (!hides[(block.t + i) * mask.target_step + (block.s + j) * mask.source_step]) return false;
+      if (!hides[(block.t + i) * mask.target_stride + (block.s + j) * mask.source_stride]) return false;
     }
   }
   return true;
@@ -57,9 +57,9 @@ void MaskRow(const AttentionHead<T>& head, const AttentionBlock& block, int64_t 
     for (int m = 0; m < head.mask_count; ++m) {
       const AttentionMask& mask = head.masks[m];
       if (mask.adds != adds) continue;
-      const int64_t first = (block.t + i) * mask.target_step + block.s * mask.source_step;
+      const int64_t first = (block.t + i) * mask.target_stride + block.s * mask.source_stride;
       for (int64_t j = 0; j < block.cols; ++j) {
-        const int64_t at = first + j * mask.source_step;
+        const int64_t at = first + j * mask.source_stride;
         if (adds) {
           added[j] += static_cast<W>(static_cast<const T*>(mask.data)[at]);
         } else if (static_cast<const bool*>(mask.data)[at]) {

@@ -107,13 +107,13 @@ struct Case {
 
   // Returns bools that hide source s from target t if hidden(t, s).
   template <class Hidden>
-  void Hide(int64_t target_step, int64_t source_step, Hidden hidden) {
+  void Hide(int64_t target_stride, int64_t source_stride, Hidden hidden) {
     hides = std::make_unique<bool[]>(
-        static_cast<size_t>((row.targets - 1) * target_step + (row.sources - 1) * source_step + 1));
+        static_cast<size_t>((row.targets - 1) * target_stride + (row.sources - 1) * source_stride + 1));
     for (int64_t t = 0; t < row.targets; ++t) {
-      for (int64_t s = 0; s < row.sources; ++s) hides[t * target_step + s * source_step] = hidden(t, s);
+      for (int64_t s = 0; s < row.sources; ++s) hides[t * target_stride + s * source_stride] = hidden(t, s);
     }
-    masks.push_back({hides.get(), false, target_step, source_step});
+    masks.push_back({hides.get(), false, target_stride, source_stride});
   }
   void Add() {
     for (int64_t i = 0; i < row.targets * row.sources; ++i) {
@@ -192,7 +192,7 @@ struct Results {
   std::vector<double> y, lse, dquery, dkey, dvalue;
 };
 bool Hidden(const AttentionMask& mask, int64_t t, int64_t s) {
-  return !mask.adds && static_cast<const bool*>(mask.data)[t * mask.target_step + s * mask.source_step];
+  return !mask.adds && static_cast<const bool*>(mask.data)[t * mask.target_stride + s * mask.source_stride];
 }
 
 template <class T>

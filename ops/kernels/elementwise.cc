@@ -44,15 +44,15 @@ void ForRuns(const Shape& out, const Shape& a, const Shape& b, Rect tile, absl::
   const auto whole_or_scalar = [&](const Shape& s) { return s.elements() == elements || s.elements() == 1; };
   if (tile.cols() == cols && whole_or_scalar(a) && whole_or_scalar(b)) {
     const int64_t begin = tile.row_begin * cols;
-    const int a_step = a.elements() == elements, b_step = b.elements() == elements;
-    f({begin, a_step * begin, b_step * begin, a_step, b_step, tile.rows() * cols});
+    const int a_stride = a.elements() == elements, b_stride = b.elements() == elements;
+    f({begin, a_stride * begin, b_stride * begin, a_stride, b_stride, tile.rows() * cols});
     return;
   }
-  const int a_step = a.cols() == cols, b_step = b.cols() == cols;
+  const int a_stride = a.cols() == cols, b_stride = b.cols() == cols;
   RowCursor a_row(out, BroadcastStrides(out, a), tile.row_begin), b_row(out, BroadcastStrides(out, b), tile.row_begin);
   for (int64_t row = tile.row_begin; row < tile.row_end; ++row, a_row.Next(), b_row.Next()) {
-    f({row * cols + tile.col_begin, a_row.offset() + a_step * tile.col_begin, b_row.offset() + b_step * tile.col_begin,
-       a_step, b_step, tile.cols()});
+    f({row * cols + tile.col_begin, a_row.offset() + a_stride * tile.col_begin,
+       b_row.offset() + b_stride * tile.col_begin, a_stride, b_stride, tile.cols()});
   }
 }
 

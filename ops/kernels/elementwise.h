@@ -2,7 +2,7 @@
 // inputs.
 //
 // A tile of a broadcast op is walked in runs: stretches of output elements along which each operand either advances
-// with the output (step 1) or stays (step 0). A tile of whole rows of equal shapes is a single run.
+// with the output (stride 1) or stays (stride 0). A tile of whole rows of equal shapes is a single run.
 #ifndef WEFT_OPS_KERNELS_ELEMENTWISE_H_
 #define WEFT_OPS_KERNELS_ELEMENTWISE_H_
 
@@ -19,7 +19,7 @@ namespace weft {
 
 struct Run {
   int64_t out = 0, a = 0, b = 0;  // offsets of the first elements
-  int a_step = 1, b_step = 1;
+  int a_stride = 1, b_stride = 1;
   int64_t n = 0;
 };
 
@@ -70,7 +70,7 @@ inline constexpr std::array<KernelFunction, kDTypeCount> kUnaryKernels = {
 template <class T, BinaryFunction function>
 void BinaryKernel(const KernelArgs& a, Rect tile) {
   ForRuns(a.output_shape(0), a.input_shape(0), a.input_shape(1), tile, [&](const Run& r) {
-    Map(function, a.input<T>(0) + r.a, r.a_step, a.input<T>(1) + r.b, r.b_step, a.output<T>(0) + r.out, r.n);
+    Map(function, a.input<T>(0) + r.a, r.a_stride, a.input<T>(1) + r.b, r.b_stride, a.output<T>(0) + r.out, r.n);
   });
 }
 // Kernels for f32, f64, bf16 and i32. The first six functions of BinaryFunction are defined for i32.

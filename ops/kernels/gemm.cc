@@ -44,13 +44,13 @@ const dnnl::engine& Engine() {
 }
 
 // Describes a matrix [rows, cols] with `stride` elements between stored rows; if `transposed`, its transpose is stored.
-memory::desc Matrix(const GemmShape& shape, DType dtype, int64_t rows, int64_t cols, int64_t stride, int64_t step,
-                    bool transposed) {
+memory::desc Matrix(const GemmShape& shape, DType dtype, int64_t rows, int64_t cols, int64_t stride,
+                    int64_t batch_stride, bool transposed) {
   memory::dims dims = {rows, cols};
   memory::dims strides = transposed ? memory::dims{1, stride} : memory::dims{stride, 1};
   if (shape.batch > 1) {
-    dims.insert(dims.begin(), step == 0 ? 1 : shape.batch);
-    strides.insert(strides.begin(), step == 0 ? rows * cols : step);
+    dims.insert(dims.begin(), batch_stride == 0 ? 1 : shape.batch);
+    strides.insert(strides.begin(), batch_stride == 0 ? rows * cols : batch_stride);
   }
   return memory::desc(dims, dtype == kBF16 ? memory::data_type::bf16 : memory::data_type::f32, strides);
 }
@@ -81,12 +81,12 @@ size_t RowBytes(const GemmShape& shape) { return SizeOf(shape.out) * static_cast
 
 dnnl::matmul::primitive_desc Describe(const GemmShape& shape) {
   const int64_t rows = shape.rows, cols = shape.cols, inner = shape.inner;
-  const memory::desc a = Matrix(shape, shape.in, rows, inner, shape.a_stride, shape.a_step, shape.transpose_a);
-  const memory::desc b = shape.packed_b
-                             ? Packed(inner, cols)
-                             : Matrix(shape, shape.in, inner, cols, shape.b_stride, shape.b_step, shape.transpose_b);
+  const memory::desc a = Matrix(shape, shape.in, rows, inner, shape.a_stride, shape.a_batch_stride, shape.transpose_a);
+  const memory::desc b =
+      shape.packed_b ? Packed(inner, cols)
+                     : Matrix(shape, shape.in, inner, cols, shape.b_stride, shape.b_batch_stride, shape.transpose_b);
   const int64_t c_stride = CopiesRows(shape) ? cols : shape.c_stride;
-  const memory::desc c = Matrix(shape, shape.out, rows, cols, c_stride, shape.c_step, false);
+  const memory::desc c = Matrix(shape, shape.out, rows, cols, c_stride, shape.c_batch_stride, false);
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   if (shape.accumulate) {
@@ -101,7 +101,7 @@ dnnl::matmul::primitive_desc Describe(const GemmShape& shape) {
 // f32.
 GemmShape Widened(GemmShape shape) {
   shape.batch = 1;
-  shape.a_step = shape.b_step = shape.c_step = 0;
+  shape.a_batch_stride = shape.b_batch_stride = shape.c_batch_stride = 0;
   shape.a_stride = shape.transpose_a ? shape.rows : shape.inner;
   shape.b_stride = shape.transpose_b ? shape.inner : shape.cols;
   shape.packed_b = false;
@@ -200,18 +200,18 @@ void Gemm::RunWidened(const BF16* a, const BF16* b, std::byte* c, std::byte* wor
   float* const wide_b = reinterpret_cast<float*>(memory += Floats(shape_.rows * shape_.inner));
   float* const wide_c = reinterpret_cast<float*>(memory += Floats(shape_.inner * shape_.cols));
   for (int64_t m = 0; m < shape_.batch; ++m) {
-    WidenRows(a + m * shape_.a_step, shape_.a_stride, shape_.transpose_a ? shape_.inner : shape_.rows, wide.a_stride,
-              wide_a);
+    WidenRows(a + m * shape_.a_batch_stride, shape_.a_stride, shape_.transpose_a ? shape_.inner : shape_.rows,
+              wide.a_stride, wide_a);
     if (shape_.packed_b) {
       const PanelShape panels = {.inner = shape_.inner, .cols = shape_.cols, .dtype = kBF16};
       for (int64_t i = 0; i < shape_.inner * shape_.cols; ++i) {
         wide_b[i] = static_cast<float>(b[panels.Offset(i / shape_.cols, i % shape_.cols)]);
       }
     } else {
-      WidenRows(b + m * shape_.b_step, shape_.b_stride, shape_.transpose_b ? shape_.cols : shape_.inner, wide.b_stride,
-                wide_b);
+      WidenRows(b + m * shape_.b_batch_stride, shape_.b_stride, shape_.transpose_b ? shape_.cols : shape_.inner,
+                wide.b_stride, wide_b);
     }
-    std::byte* const result = c + m * shape_.c_step * static_cast<int64_t>(SizeOf(shape_.out));
+    std::byte* const result = c + m * shape_.c_batch_stride * static_cast<int64_t>(SizeOf(shape_.out));
     const bool rounds = shape_.out == kBF16;
     widened_->Run(reinterpret_cast<std::byte*>(wide_a), reinterpret_cast<std::byte*>(wide_b),
                   rounds ? reinterpret_cast<std::byte*>(wide_c) : result, workspace);
@@ -230,7 +230,7 @@ void Gemm::Run(const std::byte* a, const std::byte* b, std::byte* c, std::byte* 
     const size_t size = SizeOf(shape_.out);
     for (int64_t m = 0; m < shape_.batch; ++m) {
       for (int64_t r = 0; r < shape_.rows; ++r) {
-        std::memset(c + (m * shape_.c_step + r * shape_.c_stride) * size, 0, shape_.cols * size);
+        std::memset(c + (m * shape_.c_batch_stride + r * shape_.c_stride) * size, 0, shape_.cols * size);
       }
     }
     return;
@@ -286,7 +286,8 @@ void PlainGemm(const GemmShape& shape, const double* a, const double* b, double*
   constexpr int64_t kBlock = 64;  // rows of B' that stay in the cache while all rows of A' are multiplied
   const int64_t a_row = shape.transpose_a ? 1 : shape.a_stride, a_col = shape.transpose_a ? shape.a_stride : 1;
   const int64_t b_row = shape.transpose_b ? 1 : shape.b_stride, b_col = shape.transpose_b ? shape.b_stride : 1;
-  for (int64_t m = 0; m < shape.batch; ++m, a += shape.a_step, b += shape.b_step, c += shape.c_step) {
+  for (int64_t m = 0; m < shape.batch;
+       ++m, a += shape.a_batch_stride, b += shape.b_batch_stride, c += shape.c_batch_stride) {
     for (int64_t i = 0; i < shape.rows && !shape.accumulate; ++i) std::fill_n(c + i * shape.c_stride, shape.cols, 0.0);
     for (int64_t begin = 0; begin < shape.inner; begin += kBlock) {
       const int64_t end = std::min(begin + kBlock, shape.inner);

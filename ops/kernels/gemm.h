@@ -23,13 +23,13 @@ namespace weft {
 
 struct GemmShape {
   int64_t batch = 1;
-  int64_t rows = 0, cols = 0, inner = 0;             // C is [rows, cols]; sums have `inner` terms
-  int64_t a_stride = 0, b_stride = 0, c_stride = 0;  // elements between stored rows
-  int64_t a_step = 0, b_step = 0, c_step = 0;        // elements between matrices of a batch; 0: all use the same one
-  bool transpose_a = false, transpose_b = false;     // A is stored as [inner, rows], B as [cols, inner]
-  bool packed_b = false;                             // B is bf16, in panels (kernels/pack.h)
-  bool accumulate = false;                           // C += A' B'
-  DType in = kF32, out = kF32;                       // dtypes of A and B, and of C; f32 operands give f32
+  int64_t rows = 0, cols = 0, inner = 0;                               // C is [rows, cols]; sums have `inner` terms
+  int64_t a_stride = 0, b_stride = 0, c_stride = 0;                    // elements between stored rows
+  int64_t a_batch_stride = 0, b_batch_stride = 0, c_batch_stride = 0;  // elements between matrices; 0: one for all
+  bool transpose_a = false, transpose_b = false;  // A is stored as [inner, rows], B as [cols, inner]
+  bool packed_b = false;                          // B is bf16, in panels (kernels/pack.h)
+  bool accumulate = false;                        // C += A' B'
+  DType in = kF32, out = kF32;                    // dtypes of A and B, and of C; f32 operands give f32
 
   friend bool operator==(const GemmShape&, const GemmShape&) = default;
 };

@@ -23,14 +23,14 @@ void ExpectProduct(GemmShape shape) {
   shape.a_stride = (shape.transpose_a ? shape.rows : shape.inner) + 3;
   shape.b_stride = (shape.transpose_b ? shape.inner : shape.cols) + 2;
   shape.c_stride = shape.cols + 1;
-  shape.a_step = shape.a_stride * (shape.transpose_a ? shape.inner : shape.rows);
-  shape.b_step = shape.batch > 2 ? 0 : shape.b_stride * (shape.transpose_b ? shape.cols : shape.inner);
-  shape.c_step = shape.c_stride * shape.rows;
-  const auto size = [](const GemmShape& s, int64_t step) { return s.batch * step + 1; };
-  const std::vector<BF16> a = RandomNumbers(size(shape, shape.a_step), 1);
+  shape.a_batch_stride = shape.a_stride * (shape.transpose_a ? shape.inner : shape.rows);
+  shape.b_batch_stride = shape.batch > 2 ? 0 : shape.b_stride * (shape.transpose_b ? shape.cols : shape.inner);
+  shape.c_batch_stride = shape.c_stride * shape.rows;
+  const auto size = [](const GemmShape& s, int64_t batch_stride) { return s.batch * batch_stride + 1; };
+  const std::vector<BF16> a = RandomNumbers(size(shape, shape.a_batch_stride), 1);
   const std::vector<BF16> b =
       RandomNumbers(size(shape, shape.b_stride * (shape.transpose_b ? shape.cols : shape.inner)), 2);
-  std::vector<float> c(static_cast<size_t>(size(shape, shape.c_step)), 77);
+  std::vector<float> c(static_cast<size_t>(size(shape, shape.c_batch_stride)), 77);
   std::vector<BF16> rounded(c.begin(), c.end());
 
   const auto gemm = Gemm::Create(shape);
@@ -42,13 +42,13 @@ void ExpectProduct(GemmShape shape) {
   const double tolerance = rounds ? 0x1p-8 : 1e-6;
   for (int64_t m = 0; m < shape.batch; ++m) {
     for (int64_t i = 0; i < shape.rows; ++i) {
-      const int64_t row = m * shape.c_step + i * shape.c_stride;
+      const int64_t row = m * shape.c_batch_stride + i * shape.c_stride;
       for (int64_t j = 0; j < shape.cols; ++j) {
         double sum = 0, scale = 1e-30;
         for (int64_t k = 0; k < shape.inner; ++k) {
           const int64_t at_a = shape.transpose_a ? k * shape.a_stride + i : i * shape.a_stride + k;
           const int64_t at_b = shape.transpose_b ? j * shape.b_stride + k : k * shape.b_stride + j;
-          const double term = double{a[m * shape.a_step + at_a]} * double{b[m * shape.b_step + at_b]};
+          const double term = double{a[m * shape.a_batch_stride + at_a]} * double{b[m * shape.b_batch_stride + at_b]};
           sum += term;
           scale += std::abs(term);
         }

@@ -121,14 +121,14 @@ HWY_INLINE void ForEachVector(int64_t n, F f) {
   if (i < n) f(Partial{static_cast<size_t>(n - i)}, i);
 }
 
-// Calls f with the steps of two arrays, 0 or 1, as compile-time constants.
+// Calls f with the strides of two arrays, 0 or 1, as compile-time constants.
 template <class F>
-HWY_INLINE void WithSteps(int a_step, int b_step, F f) {
+HWY_INLINE void WithStrides(int a_stride, int b_stride, F f) {
   using Zero = std::integral_constant<int, 0>;
   using One = std::integral_constant<int, 1>;
-  if (a_step != 0 && b_step != 0) return f(One(), One());
-  if (a_step != 0) return f(One(), Zero());
-  if (b_step != 0) return f(Zero(), One());
+  if (a_stride != 0 && b_stride != 0) return f(One(), One());
+  if (a_stride != 0) return f(One(), Zero());
+  if (b_stride != 0) return f(Zero(), One());
   f(Zero(), Zero());
 }
 

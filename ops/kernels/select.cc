@@ -32,23 +32,23 @@ HWY_INLINE void StoreMask(hn::Mask<D<T>> mask, bool* p) {
   hn::StoreU(hn::TruncateTo(bytes, ones), bytes, reinterpret_cast<uint8_t*>(p));
 }
 
-template <class C, class T, int kAStep, int kBStep>
+template <class C, class T, int kAStride, int kBStride>
 HWY_INLINE void CompareRun(const T* a, const T* b, bool* y, int64_t n) {
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(D<T>()));
   if (n == 0) return;
   const V<T> a0 = hn::Set(D<T>(), static_cast<Computed<T>>(*a)), b0 = hn::Set(D<T>(), static_cast<Computed<T>>(*b));
   int64_t i = 0;
   for (; i + lanes <= n; i += lanes) {
-    const V<T> from_a = kAStep != 0 ? LoadLanes(a + i) : a0, from_b = kBStep != 0 ? LoadLanes(b + i) : b0;
+    const V<T> from_a = kAStride != 0 ? LoadLanes(a + i) : a0, from_b = kBStride != 0 ? LoadLanes(b + i) : b0;
     StoreMask<T>(CompareLanes<C, T>(from_a, from_b), y + i);
   }
-  for (; i < n; ++i) y[i] = C()(a[i * kAStep], b[i * kBStep]);
+  for (; i < n; ++i) y[i] = C()(a[i * kAStride], b[i * kBStride]);
 }
 
 template <class T>
-void CompareAs(Comparison c, const T* a, int a_step, const T* b, int b_step, bool* y, int64_t n) {
+void CompareAs(Comparison c, const T* a, int a_stride, const T* b, int b_stride, bool* y, int64_t n) {
   const auto compare = [&](auto function) HWY_ATTR {
-    WithSteps(a_step, b_step, [&](auto by_a, auto by_b) HWY_ATTR {
+    WithStrides(a_stride, b_stride, [&](auto by_a, auto by_b) HWY_ATTR {
       CompareRun<decltype(function), T, decltype(by_a)::value, decltype(by_b)::value>(a, b, y, n);
     });
   };
@@ -78,7 +78,7 @@ HWY_INLINE hn::Mask<hn::ScalableTag<T>> LoadMask(const bool* p) {
   }
 }
 
-template <class T, int kAStep, int kBStep>
+template <class T, int kAStride, int kBStride>
 HWY_INLINE void SelectRun(const bool* mask, const T* a, const T* b, T* y, int64_t n) {
   const hn::ScalableTag<T> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -86,16 +86,16 @@ HWY_INLINE void SelectRun(const bool* mask, const T* a, const T* b, T* y, int64_
   const auto a0 = hn::Set(d, *a), b0 = hn::Set(d, *b);
   int64_t i = 0;
   for (; i + lanes <= n; i += lanes) {
-    const auto from_a = kAStep != 0 ? hn::LoadU(d, a + i) : a0, from_b = kBStep != 0 ? hn::LoadU(d, b + i) : b0;
+    const auto from_a = kAStride != 0 ? hn::LoadU(d, a + i) : a0, from_b = kBStride != 0 ? hn::LoadU(d, b + i) : b0;
     hn::StoreU(hn::IfThenElse(LoadMask<T>(mask + i), from_a, from_b), d, y + i);
   }
-  for (; i < n; ++i) y[i] = mask[i] ? a[i * kAStep] : b[i * kBStep];
+  for (; i < n; ++i) y[i] = mask[i] ? a[i * kAStride] : b[i * kBStride];
 }
 
 template <class T>
-void SelectBy(const bool* mask, const T* a, int a_step, const T* b, int b_step, T* y, int64_t n) {
+void SelectBy(const bool* mask, const T* a, int a_stride, const T* b, int b_stride, T* y, int64_t n) {
   using M = Moved<T>;
-  WithSteps(a_step, b_step, [&](auto by_a, auto by_b) HWY_ATTR {
+  WithStrides(a_stride, b_stride, [&](auto by_a, auto by_b) HWY_ATTR {
     SelectRun<M, decltype(by_a)::value, decltype(by_b)::value>(
         mask, reinterpret_cast<const M*>(a), reinterpret_cast<const M*>(b), reinterpret_cast<M*>(y), n);
   });

@@ -15,10 +15,12 @@ enum class Comparison : uint8_t { kEqual, kLess, kLessEqual };
 
 template <class T>
 struct SelectKernels {
-  // y[i] = a[i * a_step] compared with b[i * b_step], for i < n and steps 0 or 1; false if one is NaN. Null for bools.
-  void (*compare)(Comparison c, const T* a, int a_step, const T* b, int b_step, bool* y, int64_t n) = nullptr;
-  // y[i] = mask[i] ? a[i * a_step] : b[i * b_step], bit for bit. y may be the mask, or an operand whose step is 1.
-  void (*select)(const bool* mask, const T* a, int a_step, const T* b, int b_step, T* y, int64_t n);
+  // For i < n and strides 0 or 1: y[i] = a[i * a_stride] compared with b[i * b_stride]; false if one is NaN. Null for
+  // bools.
+  void (*compare)(Comparison c, const T* a, int a_stride, const T* b, int b_stride, bool* y, int64_t n) = nullptr;
+  // y[i] = mask[i] ? a[i * a_stride] : b[i * b_stride], bit for bit. y may be the mask, or an operand of
+  // stride 1.
+  void (*select)(const bool* mask, const T* a, int a_stride, const T* b, int b_stride, T* y, int64_t n);
 };
 
 // Defined for float, double, BF16, int32_t and bool.

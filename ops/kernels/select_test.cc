@@ -15,7 +15,7 @@ namespace {
 using SelectTest = InstructionSetTest;
 
 constexpr int64_t kSizes[] = {0, 1, 3, 7, 8, 9, 31, 32, 33, 65, 257};
-constexpr int kSteps[] = {0, 1};
+constexpr int kStrides[] = {0, 1};
 
 // Small whole numbers, so that some are equal. Floats also have zeros of both signs, infinities and NaNs.
 template <class T>
@@ -48,20 +48,20 @@ template <class T>
 void ExpectComparisons(const std::string& type) {
   for (const Comparison c : {Comparison::kEqual, Comparison::kLess, Comparison::kLessEqual}) {
     for (const int64_t n : kSizes) {
-      for (const int a_step : kSteps) {
-        for (const int b_step : kSteps) {
+      for (const int a_stride : kStrides) {
+        for (const int b_stride : kStrides) {
           const std::vector<T> a = Numbers<T>(n, 7919), b = Numbers<T>(n, 5003);
           std::vector<uint8_t> y(n + 1, 7);
-          Selects<T>().compare(c, a.data(), a_step, b.data(), b_step, reinterpret_cast<bool*>(y.data()), n);
+          Selects<T>().compare(c, a.data(), a_stride, b.data(), b_stride, reinterpret_cast<bool*>(y.data()), n);
           EXPECT_EQ(y[n], 7) << "written behind the end; " << type << " " << n;
           int trues = 0;
           for (int64_t i = 0; i < n; ++i) {
-            const bool wanted = Compares(c, a[i * a_step], b[i * b_step]);
+            const bool wanted = Compares(c, a[i * a_stride], b[i * b_stride]);
             ASSERT_EQ(y[i], wanted ? 1 : 0)
                 << type << ", comparison " << static_cast<int>(c) << ", element " << i << " of " << n;
             trues += wanted;
           }
-          EXPECT_TRUE(n < 200 || a_step + b_step == 0 || (0 < trues && trues < n)) << "all the same; " << type;
+          EXPECT_TRUE(n < 200 || a_stride + b_stride == 0 || (0 < trues && trues < n)) << "all the same; " << type;
         }
       }
     }
@@ -71,8 +71,8 @@ void ExpectComparisons(const std::string& type) {
 template <class T>
 void ExpectSelections(const std::string& type) {
   for (const int64_t n : kSizes) {
-    for (const int a_step : kSteps) {
-      for (const int b_step : kSteps) {
+    for (const int a_stride : kStrides) {
+      for (const int b_stride : kStrides) {
         const auto a = std::make_unique<T[]>(n + 1), b = std::make_unique<T[]>(n + 1), y = std::make_unique<T[]>(n + 1);
         const auto mask = std::make_unique<bool[]>(n + 1);
         for (int64_t i = 0; i <= n; ++i) {
@@ -81,12 +81,12 @@ void ExpectSelections(const std::string& type) {
           mask[i] = i * 7919 % 13 < 6;
         }
         const auto same = [&](T got, int64_t i) {
-          return static_cast<double>(got) == static_cast<double>(mask[i] ? a[i * a_step] : b[i * b_step]);
+          return static_cast<double>(got) == static_cast<double>(mask[i] ? a[i * a_stride] : b[i * b_stride]);
         };
-        Selects<T>().select(mask.get(), a.get(), a_step, b.get(), b_step, y.get(), n);
+        Selects<T>().select(mask.get(), a.get(), a_stride, b.get(), b_stride, y.get(), n);
         EXPECT_EQ(static_cast<double>(y[n]), 0) << "written behind the end; " << type << " " << n;
         for (int64_t i = 0; i < n; ++i) ASSERT_TRUE(same(y[i], i)) << type << ", element " << i << " of " << n;
-        if (a_step == 0 || b_step == 0) continue;
+        if (a_stride == 0 || b_stride == 0) continue;
         Selects<T>().select(mask.get(), a.get(), 1, b.get(), 1, b.get(), n);
         Selects<T>().select(mask.get(), a.get(), 1, b.get(), 1, a.get(), n);
         for (int64_t i = 0; i < n; ++i) {

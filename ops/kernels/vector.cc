@@ -232,19 +232,19 @@ HWY_INLINE void MapUnary(F f, const T* x, T* y, int64_t n) {
   ForEachVector<T>(n, [&](auto at, int64_t i) HWY_ATTR { at.Store(f(D<T>(), at.Load(x + i)), y + i); });
 }
 
-template <int kAStep, int kBStep, class T, class F>
+template <int kAStride, int kBStride, class T, class F>
 HWY_INLINE void MapBinary(F f, const T* a, const T* b, T* y, int64_t n) {
   const D<T> d;
   const V<T> a0 = hn::Set(d, a[0]), b0 = hn::Set(d, b[0]);
   ForEachVector<T>(n, [&](auto at, int64_t i) HWY_ATTR {
-    at.Store(f(d, kAStep ? at.Load(a + i) : a0, kBStep ? at.Load(b + i) : b0), y + i);
+    at.Store(f(d, kAStride ? at.Load(a + i) : a0, kBStride ? at.Load(b + i) : b0), y + i);
   });
 }
 
 template <class T, class F>
-HWY_INLINE void MapSteps(F f, const T* a, int a_step, const T* b, int b_step, T* y, int64_t n) {
+HWY_INLINE void MapStrided(F f, const T* a, int a_stride, const T* b, int b_stride, T* y, int64_t n) {
   if (n == 0) return;
-  WithSteps(a_step, b_step, [&](auto by_a, auto by_b) HWY_ATTR {
+  WithStrides(a_stride, b_stride, [&](auto by_a, auto by_b) HWY_ATTR {
     MapBinary<decltype(by_a)::value, decltype(by_b)::value>(f, a, b, y, n);
   });
 }
@@ -278,42 +278,42 @@ HWY_INLINE void DispatchUnary(UnaryFunction f, const T* x, T* y, int64_t n) {
 }
 
 template <class T>
-HWY_INLINE void DispatchBinary(BinaryFunction f, const T* a, int a_step, const T* b, int b_step, T* y, int64_t n) {
+HWY_INLINE void DispatchBinary(BinaryFunction f, const T* a, int a_stride, const T* b, int b_stride, T* y, int64_t n) {
   switch (f) {
     case BinaryFunction::kAdd:
-      return MapSteps(AddLanes(), a, a_step, b, b_step, y, n);
+      return MapStrided(AddLanes(), a, a_stride, b, b_stride, y, n);
     case BinaryFunction::kSub:
-      return MapSteps(SubLanes(), a, a_step, b, b_step, y, n);
+      return MapStrided(SubLanes(), a, a_stride, b, b_stride, y, n);
     case BinaryFunction::kMul:
-      return MapSteps(MulLanes(), a, a_step, b, b_step, y, n);
+      return MapStrided(MulLanes(), a, a_stride, b, b_stride, y, n);
     case BinaryFunction::kDiv:
-      return MapSteps(DivLanes(), a, a_step, b, b_step, y, n);
+      return MapStrided(DivLanes(), a, a_stride, b, b_stride, y, n);
     case BinaryFunction::kMinimum:
-      return MapSteps(MinimumLanes(), a, a_step, b, b_step, y, n);
+      return MapStrided(MinimumLanes(), a, a_stride, b, b_stride, y, n);
     case BinaryFunction::kMaximum:
-      return MapSteps(MaximumLanes(), a, a_step, b, b_step, y, n);
+      return MapStrided(MaximumLanes(), a, a_stride, b, b_stride, y, n);
     case BinaryFunction::kGeluErfGradient:
-      return MapSteps(GeluErfGradientLanes(), a, a_step, b, b_step, y, n);
+      return MapStrided(GeluErfGradientLanes(), a, a_stride, b, b_stride, y, n);
     case BinaryFunction::kGeluTanhGradient:
-      return MapSteps(GeluTanhGradientLanes(), a, a_step, b, b_step, y, n);
+      return MapStrided(GeluTanhGradientLanes(), a, a_stride, b, b_stride, y, n);
   }
 }
 
 void UnaryF32(UnaryFunction f, const float* x, float* y, int64_t n) { DispatchUnary(f, x, y, n); }
-void BinaryF32(BinaryFunction f, const float* a, int a_step, const float* b, int b_step, float* y, int64_t n) {
-  DispatchBinary(f, a, a_step, b, b_step, y, n);
+void BinaryF32(BinaryFunction f, const float* a, int a_stride, const float* b, int b_stride, float* y, int64_t n) {
+  DispatchBinary(f, a, a_stride, b, b_stride, y, n);
 }
 void ScaleF32(const float* x, float factor, float* y, int64_t n) { MapUnary(ScaleLanes<float>{factor}, x, y, n); }
 
 void UnaryF64(UnaryFunction f, const double* x, double* y, int64_t n) { DispatchUnary(f, x, y, n); }
-void BinaryF64(BinaryFunction f, const double* a, int a_step, const double* b, int b_step, double* y, int64_t n) {
-  DispatchBinary(f, a, a_step, b, b_step, y, n);
+void BinaryF64(BinaryFunction f, const double* a, int a_stride, const double* b, int b_stride, double* y, int64_t n) {
+  DispatchBinary(f, a, a_stride, b, b_stride, y, n);
 }
 void ScaleF64(const double* x, double factor, double* y, int64_t n) { MapUnary(ScaleLanes<double>{factor}, x, y, n); }
 
 void UnaryBF16(UnaryFunction f, const BF16* x, BF16* y, int64_t n) { DispatchUnary(f, x, y, n); }
-void BinaryBF16(BinaryFunction f, const BF16* a, int a_step, const BF16* b, int b_step, BF16* y, int64_t n) {
-  DispatchBinary(f, a, a_step, b, b_step, y, n);
+void BinaryBF16(BinaryFunction f, const BF16* a, int a_stride, const BF16* b, int b_stride, BF16* y, int64_t n) {
+  DispatchBinary(f, a, a_stride, b, b_stride, y, n);
 }
 void ScaleBF16(const BF16* x, float factor, BF16* y, int64_t n) { MapUnary(ScaleLanes<float>{factor}, x, y, n); }
 
@@ -344,20 +344,20 @@ HWY_EXPORT(RoundToBF16);
 HWY_EXPORT(WidenBF16);
 
 void Map(UnaryFunction f, const float* x, float* y, int64_t n) { HWY_DYNAMIC_DISPATCH(UnaryF32)(f, x, y, n); }
-void Map(BinaryFunction f, const float* a, int a_step, const float* b, int b_step, float* y, int64_t n) {
-  HWY_DYNAMIC_DISPATCH(BinaryF32)(f, a, a_step, b, b_step, y, n);
+void Map(BinaryFunction f, const float* a, int a_stride, const float* b, int b_stride, float* y, int64_t n) {
+  HWY_DYNAMIC_DISPATCH(BinaryF32)(f, a, a_stride, b, b_stride, y, n);
 }
 void Scale(const float* x, float factor, float* y, int64_t n) { HWY_DYNAMIC_DISPATCH(ScaleF32)(x, factor, y, n); }
 
 void Map(UnaryFunction f, const double* x, double* y, int64_t n) { HWY_DYNAMIC_DISPATCH(UnaryF64)(f, x, y, n); }
-void Map(BinaryFunction f, const double* a, int a_step, const double* b, int b_step, double* y, int64_t n) {
-  HWY_DYNAMIC_DISPATCH(BinaryF64)(f, a, a_step, b, b_step, y, n);
+void Map(BinaryFunction f, const double* a, int a_stride, const double* b, int b_stride, double* y, int64_t n) {
+  HWY_DYNAMIC_DISPATCH(BinaryF64)(f, a, a_stride, b, b_stride, y, n);
 }
 void Scale(const double* x, double factor, double* y, int64_t n) { HWY_DYNAMIC_DISPATCH(ScaleF64)(x, factor, y, n); }
 
 void Map(UnaryFunction f, const BF16* x, BF16* y, int64_t n) { HWY_DYNAMIC_DISPATCH(UnaryBF16)(f, x, y, n); }
-void Map(BinaryFunction f, const BF16* a, int a_step, const BF16* b, int b_step, BF16* y, int64_t n) {
-  HWY_DYNAMIC_DISPATCH(BinaryBF16)(f, a, a_step, b, b_step, y, n);
+void Map(BinaryFunction f, const BF16* a, int a_stride, const BF16* b, int b_stride, BF16* y, int64_t n) {
+  HWY_DYNAMIC_DISPATCH(BinaryBF16)(f, a, a_stride, b, b_stride, y, n);
 }
 void Scale(const BF16* x, float factor, BF16* y, int64_t n) { HWY_DYNAMIC_DISPATCH(ScaleBF16)(x, factor, y, n); }
 
@@ -365,14 +365,14 @@ namespace {
 
 // Computes in 64 bits, which cannot overflow; the lower half is the wrapped result.
 template <class F>
-void MapIntegers(F f, const int32_t* a, int a_step, const int32_t* b, int b_step, int32_t* y, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) y[i] = static_cast<int32_t>(f(int64_t{a[i * a_step]}, int64_t{b[i * b_step]}));
+void MapIntegers(F f, const int32_t* a, int a_stride, const int32_t* b, int b_stride, int32_t* y, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) y[i] = static_cast<int32_t>(f(int64_t{a[i * a_stride]}, int64_t{b[i * b_stride]}));
 }
 
 }  // namespace
 
-void Map(BinaryFunction f, const int32_t* a, int a_step, const int32_t* b, int b_step, int32_t* y, int64_t n) {
-  const auto map = [&](auto function) { MapIntegers(function, a, a_step, b, b_step, y, n); };
+void Map(BinaryFunction f, const int32_t* a, int a_stride, const int32_t* b, int b_stride, int32_t* y, int64_t n) {
+  const auto map = [&](auto function) { MapIntegers(function, a, a_stride, b, b_stride, y, n); };
   switch (f) {
     case BinaryFunction::kAdd:
       return map([](int64_t x, int64_t z) { return x + z; });

@@ -45,12 +45,12 @@ void Map(UnaryFunction f, const float* x, float* y, int64_t n);
 void Map(UnaryFunction f, const double* x, double* y, int64_t n);
 void Map(UnaryFunction f, const BF16* x, BF16* y, int64_t n);
 
-// y[i] = f(a[i * a_step], b[i * b_step]) for i < n, where steps are 0 or 1.
-void Map(BinaryFunction f, const float* a, int a_step, const float* b, int b_step, float* y, int64_t n);
-void Map(BinaryFunction f, const double* a, int a_step, const double* b, int b_step, double* y, int64_t n);
-void Map(BinaryFunction f, const BF16* a, int a_step, const BF16* b, int b_step, BF16* y, int64_t n);
+// y[i] = f(a[i * a_stride], b[i * b_stride]) for i < n, where strides are 0 or 1.
+void Map(BinaryFunction f, const float* a, int a_stride, const float* b, int b_stride, float* y, int64_t n);
+void Map(BinaryFunction f, const double* a, int a_stride, const double* b, int b_stride, double* y, int64_t n);
+void Map(BinaryFunction f, const BF16* a, int a_stride, const BF16* b, int b_stride, BF16* y, int64_t n);
 // Of i32, the first six functions. Results beyond 32 bits wrap around; quotients are truncated, and 0 if b is 0.
-void Map(BinaryFunction f, const int32_t* a, int a_step, const int32_t* b, int b_step, int32_t* y, int64_t n);
+void Map(BinaryFunction f, const int32_t* a, int a_stride, const int32_t* b, int b_stride, int32_t* y, int64_t n);
 
 // y[i] = factor * x[i].
 void Scale(const float* x, float factor, float* y, int64_t n);

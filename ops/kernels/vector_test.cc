@@ -153,11 +153,11 @@ TYPED_TEST(VectorTest, BinarySpecialValues) {
   using T = TypeParam;
   for (const auto& [name, function, a, b, wanted] : kBinaryRows) {
     for (const int64_t n : kSizes) {
-      for (const int a_step : {0, 1}) {
-        for (const int b_step : {0, 1}) {
+      for (const int a_stride : {0, 1}) {
+        for (const int b_stride : {0, 1}) {
           const std::vector<T> left(n, static_cast<T>(a)), right(n, static_cast<T>(b));
           std::vector<T> y(n);
-          Map(function, left.data(), a_step, right.data(), b_step, y.data(), n);
+          Map(function, left.data(), a_stride, right.data(), b_stride, y.data(), n);
           for (const T got : y) {
             ASSERT_TRUE(Same(got, static_cast<T>(wanted), this->kTolerance))
                 << name << "(" << a << ", " << b << ") of " << n << ": got " << got << ", wanted " << wanted;
@@ -234,9 +234,9 @@ TEST(BF16Test, FunctionsAreThoseOfF32RoundedOnce) {
   const std::vector<BF16> b = {x.rbegin(), x.rend()};
   const std::vector<float> wide_b(b.begin(), b.end());
   for (int f = 0; f <= static_cast<int>(BinaryFunction::kGeluTanhGradient); ++f) {
-    for (const int b_step : {0, 1}) {
-      Map(static_cast<BinaryFunction>(f), x.data(), 1, &b[77 * (1 - b_step)], b_step, y.data(), n);
-      Map(static_cast<BinaryFunction>(f), wide.data(), 1, &wide_b[77 * (1 - b_step)], b_step, wanted.data(), n);
+    for (const int b_stride : {0, 1}) {
+      Map(static_cast<BinaryFunction>(f), x.data(), 1, &b[77 * (1 - b_stride)], b_stride, y.data(), n);
+      Map(static_cast<BinaryFunction>(f), wide.data(), 1, &wide_b[77 * (1 - b_stride)], b_stride, wanted.data(), n);
       for (size_t i = 0; i < x.size(); ++i) ASSERT_TRUE(SameBits(y[i], BF16(wanted[i]))) << f << " of " << wide[i];
     }
   }

@@ -56,7 +56,7 @@ struct Layout {
   int64_t batch, rows, cols, inner;
   // Elements between the operands of neighbouring matrices of y: 0 if all use the same one; kIrregular if an operand
   // broadcasts along some of its leading axes only.
-  int64_t a_step, b_step;
+  int64_t a_batch_stride, b_batch_stride;
   bool accumulate;
 
   Layout(const Attrs& attrs, const Shape& a, const Shape& b, const Shape& y, bool add = false)
@@ -68,19 +68,22 @@ struct Layout {
         inner(a.dim(transpose_a ? -2 : -1)),
         accumulate(add) {
     const int64_t a_count = a.Product(0, a.rank() - 2), b_count = b.Product(0, b.rank() - 2);
-    const auto step = [&](int64_t count, int64_t size) { return count == 1 ? 0 : count == batch ? size : kIrregular; };
-    a_step = step(a_count, rows * inner);
-    b_step = step(b_count, inner * cols);
+    const auto stride = [&](int64_t count, int64_t size) {
+      return count == 1 ? 0 : count == batch ? size : kIrregular;
+    };
+    a_batch_stride = stride(a_count, rows * inner);
+    b_batch_stride = stride(b_count, inner * cols);
     if (b_count == 1 && !transpose_a && a_count == batch) {
       rows *= batch;
       batch = 1;
-      a_step = 0;
+      a_batch_stride = 0;
     }
   }
 
-  bool irregular() const { return a_step == kIrregular || b_step == kIrregular; }
+  bool irregular() const { return a_batch_stride == kIrregular || b_batch_stride == kIrregular; }
 
-  // Returns the f32 product that computes `tile` of y or, if a step is irregular, the product of one of its matrices.
+  // Returns the f32 product that computes `tile` of y or, if a batch stride is irregular, the product of one of its
+  // matrices.
   GemmShape Of(Rect tile) const {
     GemmShape shape = {.rows = batch == 1 ? tile.rows() : rows,
                        .cols = tile.cols(),
@@ -88,14 +91,14 @@ struct Layout {
                        .a_stride = transpose_a ? rows : inner,
                        .b_stride = transpose_b ? inner : cols,
                        .c_stride = cols,
-                       .c_step = rows * cols,
+                       .c_batch_stride = rows * cols,
                        .transpose_a = transpose_a,
                        .transpose_b = transpose_b,
                        .accumulate = accumulate};
     if (batch == 1 || irregular()) return shape;
     shape.batch = rows == 0 ? 0 : tile.rows() / rows;
-    shape.a_step = a_step;
-    shape.b_step = b_step;
+    shape.a_batch_stride = a_batch_stride;
+    shape.b_batch_stride = b_batch_stride;
     return shape;
   }
 };
@@ -139,12 +142,13 @@ void ForEachProduct(const KernelArgs& args, Rect tile, Run run) {
   if (tile.rows() == 0) return;
   const int64_t begin = tile.row_begin / layout.rows, end = tile.row_end / layout.rows;
   if (!layout.irregular()) {
-    run(begin * layout.a_step, begin * layout.b_step + b_col, begin * shape.c_step + tile.col_begin, shape);
+    run(begin * layout.a_batch_stride, begin * layout.b_batch_stride + b_col,
+        begin * shape.c_batch_stride + tile.col_begin, shape);
     return;
   }
   for (int64_t i = begin; i < end; ++i) {
     run(BroadcastOffset(a, y, i, layout.rows * layout.inner),
-        BroadcastOffset(b, y, i, layout.inner * layout.cols) + b_col, i * shape.c_step + tile.col_begin, shape);
+        BroadcastOffset(b, y, i, layout.inner * layout.cols) + b_col, i * shape.c_batch_stride + tile.col_begin, shape);
   }
 }
 
@@ -209,8 +213,8 @@ Rect Access(const OpArgs& args, int operand, Rect tile) {
     if (layout.transpose_b) return {tile.col_begin, tile.col_end, rect.col_begin, rect.col_end};
     return {rect.row_begin, rect.row_end, tile.col_begin, tile.col_end};
   }
-  const int64_t step = operand == 0 ? layout.a_step : layout.b_step;
-  if (step <= 0 || layout.rows == 0) return rect;
+  const int64_t stride = operand == 0 ? layout.a_batch_stride : layout.b_batch_stride;
+  if (stride <= 0 || layout.rows == 0) return rect;
   const int64_t stored_rows = args.inputs[operand].shape.dim(-2);
   rect.row_begin = tile.row_begin / layout.rows * stored_rows;
   rect.row_end = (tile.row_end + layout.rows - 1) / layout.rows * stored_rows;

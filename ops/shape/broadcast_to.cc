@@ -29,7 +29,7 @@ void Kernel(const KernelArgs& a, Rect tile) {
   ForRuns(out, a.input_shape(0), out, tile, [&](const Run& r) {
     const T* x = a.input<T>(0) + r.a;
     T* y = a.output<T>(0) + r.out;
-    r.a_step == 0 ? std::fill_n(y, r.n, *x) : std::copy_n(x, r.n, y);
+    r.a_stride == 0 ? std::fill_n(y, r.n, *x) : std::copy_n(x, r.n, y);
   });
 }
 

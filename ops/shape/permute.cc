@@ -35,14 +35,14 @@ void Kernel(const KernelArgs& a, Rect tile) {
   const Shape& in = a.input_shape(0);
   Strides strides = {};
   for (int i = 0; i < p.rank; ++i) strides[i] = in.Product(p.axes[i] + 1, p.rank);
-  const int64_t step = p.rank == 0 ? 1 : strides[p.rank - 1], cols = out.cols();
+  const int64_t stride = p.rank == 0 ? 1 : strides[p.rank - 1], cols = out.cols();
   RowCursor cursor(out, strides, tile.row_begin);
   for (int64_t row = tile.row_begin; row < tile.row_end; row += kBlock) {
     const int64_t rows = std::min(kBlock, tile.row_end - row);
     const T* x[kBlock];
     for (int64_t r = 0; r < rows; ++r, cursor.Next()) x[r] = a.input<T>(0) + cursor.offset();
     T* y = a.output<T>(0) + row * cols;
-    if (step == 1) {
+    if (stride == 1) {
       for (int64_t r = 0; r < rows; ++r) {
         std::copy(x[r] + tile.col_begin, x[r] + tile.col_end, y + r * cols + tile.col_begin);
       }
@@ -51,7 +51,7 @@ void Kernel(const KernelArgs& a, Rect tile) {
     for (int64_t begin = tile.col_begin; begin < tile.col_end; begin += kBlock) {
       const int64_t end = std::min(begin + kBlock, tile.col_end);
       for (int64_t r = 0; r < rows; ++r) {
-        for (int64_t c = begin; c < end; ++c) y[r * cols + c] = x[r][c * step];
+        for (int64_t c = begin; c < end; ++c) y[r * cols + c] = x[r][c * stride];
       }
     }
   }

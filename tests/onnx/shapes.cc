@@ -82,37 +82,38 @@ CaseResult SplitOf(const CaseNode& node) {
   return y;
 }
 
-// Returns every step-th element along the axis, beginning with the first.
-Var Every(Var x, int axis, int64_t step) {
-  if (step == 1) return x;
+// Returns every `stride`-th element along the axis, beginning with the first.
+Var Every(Var x, int axis, int64_t stride) {
+  if (stride == 1) return x;
   const Shape shape = x.shape();
-  const int64_t count = (shape.dim(axis) + step - 1) / step;
+  const int64_t count = (shape.dim(axis) + stride - 1) / stride;
   Shape split(shape.dims().first(axis));
-  for (int64_t dim : {count, step}) split.Append(dim);
+  for (int64_t dim : {count, stride}) split.Append(dim);
   for (int64_t dim : shape.dims().subspan(axis + 1)) split.Append(dim);
-  const Var whole = Pad(x, axis, 0, count * step - shape.dim(axis));
+  const Var whole = Pad(x, axis, 0, count * stride - shape.dim(axis));
   return Squeeze(Slice(Reshape(whole, split), axis + 1, 0, 1), {axis + 1});
 }
 
 CaseResult SliceOf(const CaseNode& node) {
   Var y = node.in(0);
   const std::vector<int64_t> starts = node.Integers(1), ends = node.Integers(2);
-  std::vector<int64_t> axes(starts.size()), steps(starts.size(), 1);
+  std::vector<int64_t> axes(starts.size()), strides(starts.size(), 1);
   std::iota(axes.begin(), axes.end(), 0);
   if (node.has(3)) axes = node.Integers(3);
-  if (node.has(4)) steps = node.Integers(4);
+  if (node.has(4)) strides = node.Integers(4);
   for (size_t i = 0; i < starts.size(); ++i) {
     const int axis = FromFront(axes[i], y.shape().rank());
     const int64_t n = y.dim(axis);
     int64_t begin = starts[i] < 0 ? starts[i] + n : starts[i], end = ends[i] < 0 ? ends[i] + n : ends[i];
-    if (steps[i] <
-        0) {  // elements begin .. end + 1 downwards are n - 1 - begin .. n - 1 - (end + 1) of the flipped axis
+    // With a negative stride, elements begin .. end + 1 downwards are n - 1 - begin .. n - 1 - (end + 1) of the flipped
+    // axis.
+    if (strides[i] < 0) {
       y = Flip(y, axis);
       begin = n - 1 - std::clamp<int64_t>(begin, -1, n - 1);
       end = n - 1 - std::clamp<int64_t>(end, -1, n - 1);
     }
     begin = std::clamp<int64_t>(begin, 0, n);
-    y = Every(Slice(y, axis, begin, std::clamp(end, begin, n)), axis, std::abs(steps[i]));
+    y = Every(Slice(y, axis, begin, std::clamp(end, begin, n)), axis, std::abs(strides[i]));
   }
   return VarList{y};
 }
@@ -143,8 +144,8 @@ CaseResult Range(const CaseNode& node) {
   const double start = node.Number(0), delta = node.Number(2);
   const int64_t n = std::max<int64_t>(0, static_cast<int64_t>(std::ceil((node.Number(1) - start) / delta)));
   const DType dtype = node.in(0).dtype();
-  const Var steps = Cast(Iota(node.tape(), kI32, n), ComputedIn(dtype));
-  return VarList{Cast(start + steps * delta, dtype)};
+  const Var indices = Cast(Iota(node.tape(), kI32, n), ComputedIn(dtype));
+  return VarList{Cast(start + indices * delta, dtype)};
 }
 
 CaseResult Trilu(const CaseNode& node) {
@@ -189,8 +190,8 @@ Rows RowsOf(Var x, Var ids, int batch) {
   for (int i = batch - 1; i >= 0; --i) {  // ids has the batch axes too
     Shape along;
     for (int j = 0; j < rows.ids.shape().rank(); ++j) along.Append(j == i ? shape.dim(i) : 1);
-    const Var steps = Iota(x.tape, kI32, shape.dim(i));
-    rows.ids = rows.ids + Reshape(steps * static_cast<double>(stride), along);
+    const Var indices = Iota(x.tape, kI32, shape.dim(i));
+    rows.ids = rows.ids + Reshape(indices * static_cast<double>(stride), along);
     stride *= shape.dim(i);
   }
   return rows;

@@ -78,20 +78,20 @@ void Check(const GptConfig& config) {
   ASSERT_TRUE(out.ok()) << out.status();
   const Vectors hessian = Fetched(*out, p.product);
 
-  // (g(w + h v) - g(w - h v)) / 2h, with an h that is accurate enough in f32.
-  constexpr float kStep = 2e-4f;
+  // (g(w + h v) - g(w - h v)) / 2h, with an h (kH) that is accurate enough in f32.
+  constexpr float kH = 2e-4f;
   Vectors differences(v.size());
   for (const float side : {1.0f, -1.0f}) {
     for (size_t i = 0; i < v.size(); ++i) {
       const absl::Span<float> w = parameters.Find(p.tape.ParameterName(p.weights[i]))->span<float>();
-      for (size_t k = 0; k < w.size(); ++k) w[k] += side * (side > 0 ? 1 : 2) * kStep * directions[i][k];
+      for (size_t k = 0; k < w.size(); ++k) w[k] += side * (side > 0 ? 1 : 2) * kH * directions[i][k];
     }
     const absl::StatusOr<Outputs> g = gradient.Run(feeds);
     ASSERT_TRUE(g.ok()) << g.status();
     const Vectors at = Fetched(*g, p.gradients);
     for (size_t i = 0; i < at.size(); ++i) {
       differences[i].resize(at[i].size());
-      for (size_t k = 0; k < at[i].size(); ++k) differences[i][k] += side * at[i][k] / (2 * kStep);
+      for (size_t k = 0; k < at[i].size(); ++k) differences[i][k] += side * at[i][k] / (2 * kH);
     }
   }
   const double norm = std::sqrt(Dot(hessian, hessian));
