@@ -62,8 +62,8 @@ struct CompileOptions {
   // other places, and so changes the rounding of sums.
   double tile_seconds = kTileSeconds;
   // The maximum of planned bytes for values that are neither inputs, parameters nor outputs; 0: no limit. If the values
-  // need more, some are computed twice, which changes no bit. If that is not enough, Compile returns ResourceExhausted
-  // with the least budget that is.
+  // need more, some are computed twice, which changes no bit. If that is not enough, Compile returns ResourceExhausted,
+  // and the message gives the smallest budget that suffices.
   size_t memory_budget = 0;
 };
 

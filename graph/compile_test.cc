@@ -104,7 +104,7 @@ TEST(PrintTest, SaysWhatRunsTogether) {
   ASSERT_TRUE(graph.ok()) << graph.status();
   EXPECT_THAT(PrintText(*graph), HasSubstr(" = input() x : f32[2,3]\n"));
   EXPECT_THAT(PrintText(*graph), HasSubstr(" : f32[2,3], in group 0\n"));
-  EXPECT_THAT(PrintMemory(*graph), HasSubstr("2 steps, 1 groups, 1 tasks, "));
+  EXPECT_THAT(PrintMemory(*graph), HasSubstr("2 kernel calls, 1 groups, 1 tasks, "));
 }
 
 TEST(PrintTest, ExplainsWhatBecameOfPatterns) {

@@ -56,7 +56,7 @@ struct Task {
 
 // Bytes of the values between inputs, parameters and outputs. All figures are in bytes, except `recomputed`.
 struct MemoryFigures {
-  size_t naive = 0;        // if every value had a place of its own
+  size_t naive = 0;        // if no two values shared bytes
   size_t planned = 0;      // the arena
   size_t lower_bound = 0;  // the largest number of live bytes, in the order of the calls
   size_t budget = 0;       // CompileOptions::memory_budget; 0: no limit

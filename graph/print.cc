@@ -19,7 +19,10 @@ std::string Prefixed(absl::string_view prefix, absl::string_view text) {
   return text.empty() ? "" : absl::StrCat(prefix, text);
 }
 
-std::string Megabytes(size_t bytes) { return absl::StrFormat("%9.3f MB", static_cast<double>(bytes) * 1e-6); }
+// weights                            124.440 MB
+std::string MemoryLine(absl::string_view name, size_t bytes, absl::string_view note = "") {
+  return absl::StrFormat("%-32s%11.3f MB%s\n", name, static_cast<double>(bytes) * 1e-6, note);
+}
 
 // %9 = matmul(%3, %7) transpose_a=false transpose_b=true : f32[768,512] @ h.0/mlp
 std::string Line(const Program& program, const Node& node) {
@@ -50,19 +53,16 @@ std::string PrintMemory(const Graph& graph) {
     (spec.kind == ParameterKind::kWeight ? weights : state) += spec.type.bytes();
   }
   const auto [naive, planned, bound, budget, recomputed] = compiled.memory;
-  const std::string limit =
-      budget == 0 ? ""
-                  : absl::StrCat("values, the most that was asked for   ", Megabytes(budget),
-                                 absl::StrFormat("  (%.1f%% of the time expected is for what is computed again)\n",
-                                                 100 * recomputed));
+  const double ratio = bound == 0 ? 1 : static_cast<double>(planned) / bound;
   return absl::StrCat(
-      "values, each with a place of its own  ", Megabytes(naive), "\n", "values, as planned                    ",
-      Megabytes(planned), "\n", "values, most live at once             ", Megabytes(bound),
-      absl::StrFormat("  (planned is %.3f of it)\n", bound == 0 ? 1 : static_cast<double>(planned) / bound), limit,
-      "constants                             ", Megabytes(constants), "\n", "weights                               ",
-      Megabytes(weights), "\n", "optimizer and other state             ", Megabytes(state), "\n",
-      "workspace of each worker              ", Megabytes(compiled.workspace_bytes), "\n",
-      absl::StrFormat("%d steps, %d groups, %d tasks, %d edges\n", compiled.calls.size(), compiled.groups.size(),
+      MemoryLine("values, without reuse of bytes", naive), MemoryLine("values, as planned", planned),
+      MemoryLine("values, maximum of live bytes", bound, absl::StrFormat("  (the plan has %.3f times as many)", ratio)),
+      budget == 0 ? ""
+                  : MemoryLine("values, budget", budget,
+                               absl::StrFormat("  (recomputation is %.1f%% of the estimated time)", 100 * recomputed)),
+      MemoryLine("constants", constants), MemoryLine("weights", weights),
+      MemoryLine("optimizer and other state", state), MemoryLine("workspace of each worker", compiled.workspace_bytes),
+      absl::StrFormat("%d kernel calls, %d groups, %d tasks, %d edges\n", compiled.calls.size(), compiled.groups.size(),
                       compiled.tasks.size(), compiled.schedule.successors.size()));
 }
 

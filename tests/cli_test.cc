@@ -372,14 +372,13 @@ TEST_F(CliTest, GraphPrintsWhatWasAskedFor) {
   EXPECT_TRUE(Contains(graph({"--vocabulary=99"}), "f32[99,16]"));
   EXPECT_EQ(graph({"--stage=compiled", "--format=text"}), compiled);
   const std::string memory = graph({"--memory"});
-  for (const char* line : {"values, as planned  ", "values, most live at once  ", "weights  ", " steps, "}) {
+  for (const char* line : {"values, as planned  ", "values, maximum of live bytes  ", "weights  ", " kernel calls, "}) {
     EXPECT_TRUE(Contains(memory, line)) << memory;
   }
-  EXPECT_TRUE(
-      Contains(graph({"--memory", "--memory-budget=1G"}), "values, the most that was asked for    1000.000 MB"));
-  const CommandResult least = Weft(Arguments{"graph", "--memory-budget=1K"} + kTinyModel);
-  EXPECT_EQ(least.exit_code, 1);
-  EXPECT_TRUE(Contains(least.err, "memory_budget is 1000 bytes, but the least for the values of this graph is "));
+  EXPECT_TRUE(Contains(graph({"--memory", "--memory-budget=1G"}), "values, budget                     1000.000 MB"));
+  const CommandResult too_small = Weft(Arguments{"graph", "--memory-budget=1K"} + kTinyModel);
+  EXPECT_EQ(too_small.exit_code, 1);
+  EXPECT_TRUE(Contains(too_small.err, "memory_budget is 1000 bytes, but the minimum for the values of this graph is "));
   EXPECT_EQ(graph({"--explain"}), "gpt/h.0/attn: attention: raised\nlinear + cross-entropy: raised\n");
   for (const char* stage : {"--stage=recorded", "--stage=compiled"}) {
     const std::string dot = graph({"--format=dot", stage});

@@ -63,14 +63,14 @@ TEST(MemoryBudgetTest, TrainsToTheSameBitsOnAnyNumberOfThreads) {
     const std::string expected = step.Train(*free, 2);
     const size_t planned = free->compiled().memory.planned;
     EXPECT_LE(static_cast<double>(planned), 1.05 * static_cast<double>(free->compiled().memory.lower_bound));
-    for (const double part : {0.8, 0.6, 0.5}) {
-      const absl::StatusOr<Graph> less = step.Compiled(static_cast<size_t>(part * static_cast<double>(planned)));
+    for (const double fraction : {0.8, 0.6, 0.5}) {
+      const absl::StatusOr<Graph> less = step.Compiled(static_cast<size_t>(fraction * static_cast<double>(planned)));
       ASSERT_TRUE(less.ok()) << less.status();
-      EXPECT_LE(less->compiled().memory.planned, part * static_cast<double>(planned));
+      EXPECT_LE(less->compiled().memory.planned, fraction * static_cast<double>(planned));
       EXPECT_GT(less->compiled().memory.recomputed, 0);
       EXPECT_LT(less->compiled().memory.recomputed, 0.35);
       for (const int threads : {1, 2, 4}) {
-        EXPECT_TRUE(step.Train(*less, threads) == expected) << "clip " << clip << ", " << part << ", " << threads;
+        EXPECT_TRUE(step.Train(*less, threads) == expected) << "clip " << clip << ", " << fraction << ", " << threads;
       }
     }
   }

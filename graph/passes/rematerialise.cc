@@ -142,9 +142,9 @@ absl::Status Rematerialise(Rewrite& rewrite) {
   if (needed <= budget) return absl::OkStatus();
   WEFT_ASSIGN_OR_RETURN(Trial trial, Meet(rewrite, budget, needed));
   if (trial.planned > budget) {
-    return absl::ResourceExhaustedError(absl::StrCat("compile: memory_budget is ", budget, " bytes, but the least for ",
-                                                     "the values of this graph is ", std::min(needed, trial.planned),
-                                                     "; without a budget they take ", needed));
+    return absl::ResourceExhaustedError(
+        absl::StrCat("compile: memory_budget is ", budget, " bytes, but the minimum for the values of this graph is ",
+                     std::min(needed, trial.planned), "; without a budget they take ", needed));
   }
   rewrite = std::move(trial.rewrite);
   rewrite.recomputed_seconds = trial.seconds;

@@ -54,18 +54,18 @@ TEST(RematerialiseTest, DoesNothingWithinTheBudget) {
   EXPECT_EQ(same->compiled().memory.recomputed, 0);
 }
 
-TEST(RematerialiseTest, SaysTheLeastWhichIsThenEnough) {
+TEST(RematerialiseTest, GivesTheMinimumWhichIsThenEnough) {
   const Ladder ladder(40);
   const absl::StatusOr<Graph> none = Compile(ladder.tape, {.fetch = {ladder.y}, .memory_budget = 1});
   EXPECT_EQ(none.status().code(), absl::StatusCode::kResourceExhausted);
   const std::string message(none.status().message());
-  ASSERT_THAT(message, HasSubstr("memory_budget is 1 bytes, but the least for the values of this graph is "));
-  const size_t least = std::stoul(message.substr(message.find("graph is ") + std::strlen("graph is ")));
-  EXPECT_LT(least, 20 * kValue);
-  const absl::StatusOr<Graph> graph = Compile(ladder.tape, {.fetch = {ladder.y}, .memory_budget = least});
+  ASSERT_THAT(message, HasSubstr("memory_budget is 1 bytes, but the minimum for the values of this graph is "));
+  const size_t minimum = std::stoul(message.substr(message.find("graph is ") + std::strlen("graph is ")));
+  EXPECT_LT(minimum, 20 * kValue);
+  const absl::StatusOr<Graph> graph = Compile(ladder.tape, {.fetch = {ladder.y}, .memory_budget = minimum});
   ASSERT_TRUE(graph.ok()) << graph.status();
-  EXPECT_EQ(graph->compiled().memory.planned, least);
-  EXPECT_FALSE(Compile(ladder.tape, {.fetch = {ladder.y}, .memory_budget = least - 1}).ok());
+  EXPECT_EQ(graph->compiled().memory.planned, minimum);
+  EXPECT_FALSE(Compile(ladder.tape, {.fetch = {ladder.y}, .memory_budget = minimum - 1}).ok());
 }
 
 TEST(RematerialiseTest, NothingIsComputedAgainFromAStateThatWasWritten) {
@@ -93,11 +93,11 @@ TEST(RematerialiseTest, RandomProgramsGiveTheSameBits) {
     const absl::StatusOr<Graph> whole = Compile(tape, {.fetch = fetch, .update = updates});
     ASSERT_TRUE(whole.ok()) << whole.status();
     const size_t planned = whole->compiled().memory.planned;
-    for (const double part : {0.9, 0.75}) {
-      const size_t budget = static_cast<size_t>(part * static_cast<double>(planned));
+    for (const double fraction : {0.9, 0.75}) {
+      const size_t budget = static_cast<size_t>(fraction * static_cast<double>(planned));
       const absl::StatusOr<Graph> less = Compile(tape, {.fetch = fetch, .update = updates, .memory_budget = budget});
       if (!less.ok()) {
-        EXPECT_THAT(less.status().message(), HasSubstr("the least"));
+        EXPECT_THAT(less.status().message(), HasSubstr("the minimum"));
         break;
       }
       EXPECT_LE(less->compiled().memory.planned, budget);
