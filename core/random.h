@@ -30,8 +30,8 @@ constexpr Philox4 Philox(Philox4 counter, std::array<uint32_t, 2> key) {
 
 // Streams that are drawn from outside of graphs. A tape numbers the streams of its random ops 0, 1, 2, ...
 enum HostStream : uint32_t {
-  kTrainPlaceStream = 0xffff0001,
-  kValidationPlaceStream,
+  kTrainWindowStream = 0xffff0001,
+  kValidationWindowStream,
   kSampleStream,
   kNoiseStream,
   kShuffleStream,

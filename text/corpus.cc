@@ -82,14 +82,14 @@ absl::StatusOr<TokenCorpus> TokenCorpus::Create(std::vector<int32_t> train, absl
   return TokenCorpus(std::move(train), context, cut);
 }
 
-absl::Span<const int32_t> TokenCorpus::tokens(CorpusPart part) const {
+absl::Span<const int32_t> TokenCorpus::tokens(DataSplit split) const {
   const absl::Span<const int32_t> all = tokens_;
-  return part == CorpusPart::kTrain ? all.subspan(0, cut_) : all.subspan(cut_);
+  return split == DataSplit::kTrain ? all.subspan(0, cut_) : all.subspan(cut_);
 }
 
-void TokenCorpus::Sample(CorpusPart part, int64_t rows, RandomStream random, int64_t batch, TokenBatch* out) const {
-  random.stream = part == CorpusPart::kTrain ? kTrainPlaceStream : kValidationPlaceStream;
-  const absl::Span<const int32_t> all = tokens(part);
+void TokenCorpus::Sample(DataSplit split, int64_t rows, RandomStream random, int64_t batch, TokenBatch* out) const {
+  random.stream = split == DataSplit::kTrain ? kTrainWindowStream : kValidationWindowStream;
+  const absl::Span<const int32_t> all = tokens(split);
   const uint64_t starts = all.size() - static_cast<size_t>(context_);
   out->tokens.clear();
   out->targets.clear();

@@ -2,7 +2,7 @@
 //
 //   WEFT_ASSIGN_OR_RETURN(const std::string text, ReadText("shakespeare.txt"));
 //   WEFT_ASSIGN_OR_RETURN(const TokenCorpus corpus, TokenCorpus::Create(ids, /*context=*/64));
-//   corpus.Sample(CorpusPart::kTrain, /*batch=*/12, {.seed = 1, .step = step}, 0, &batch);
+//   corpus.Sample(DataSplit::kTrain, /*batch=*/12, {.seed = 1, .step = step}, 0, &batch);
 #ifndef WEFT_TEXT_CORPUS_H_
 #define WEFT_TEXT_CORPUS_H_
 
@@ -30,7 +30,8 @@ absl::StatusOr<std::vector<int32_t>> EncodeText(const std::string& path, absl::s
 // installed.
 absl::StatusOr<std::string> ReadKingJamesBible();
 
-enum class CorpusPart : uint8_t { kTrain, kValidation };
+// The two splits of a data set.
+enum class DataSplit : uint8_t { kTrain, kValidation };
 
 struct TokenBatch {  // [B, T], row by row; targets are the tokens one position later
   std::vector<int32_t> tokens, targets;
@@ -38,18 +39,18 @@ struct TokenBatch {  // [B, T], row by row; targets are the tokens one position 
 
 class TokenCorpus {
  public:
-  // Uses the last tenth of `tokens` for validation. Returns InvalidArgument unless each of the two parts has more than
+  // Uses the last tenth of `tokens` for validation. Returns InvalidArgument unless each split has more than
   // `context` tokens.
   static absl::StatusOr<TokenCorpus> Create(std::vector<int32_t> tokens, int64_t context);
   // Uses a separate text for validation.
   static absl::StatusOr<TokenCorpus> Create(std::vector<int32_t> train, absl::Span<const int32_t> validation,
                                             int64_t context);
 
-  // Fills `out` with `rows` windows that begin at random positions of `part`. They depend only on the part, on
+  // Fills `out` with `rows` windows that begin at random positions of `split`. They depend only on `split`, on
   // `random`'s seed and step, and on `batch`, the batch's number within the step. So a resumed run draws the same ones.
-  void Sample(CorpusPart part, int64_t rows, RandomStream random, int64_t batch, TokenBatch* out) const;
+  void Sample(DataSplit split, int64_t rows, RandomStream random, int64_t batch, TokenBatch* out) const;
 
-  absl::Span<const int32_t> tokens(CorpusPart part) const;
+  absl::Span<const int32_t> tokens(DataSplit split) const;
   int64_t context() const { return context_; }
 
  private:

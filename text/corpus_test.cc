@@ -17,18 +17,18 @@ TokenCorpus Counting(int64_t size, int64_t context) {
 
 TEST(CorpusTest, KeepsTheLastTenthForValidation) {
   const TokenCorpus corpus = Counting(1000, 8);
-  EXPECT_EQ(corpus.tokens(CorpusPart::kTrain).size(), 900);
-  EXPECT_EQ(corpus.tokens(CorpusPart::kValidation).front(), 900);
-  EXPECT_EQ(corpus.tokens(CorpusPart::kValidation).back(), 999);
+  EXPECT_EQ(corpus.tokens(DataSplit::kTrain).size(), 900);
+  EXPECT_EQ(corpus.tokens(DataSplit::kValidation).front(), 900);
+  EXPECT_EQ(corpus.tokens(DataSplit::kValidation).back(), 999);
 }
 
 TEST(CorpusTest, TargetsAreTheNextTokensOfTheSamePart) {
   const TokenCorpus corpus = Counting(200, 8);
   TokenBatch batch;
-  for (const CorpusPart part : {CorpusPart::kTrain, CorpusPart::kValidation}) {
+  for (const DataSplit split : {DataSplit::kTrain, DataSplit::kValidation}) {
     int32_t smallest = 1000, largest = -1;
     for (uint32_t step = 0; step < 200; ++step) {
-      corpus.Sample(part, 3, {.seed = 5, .step = step}, 0, &batch);
+      corpus.Sample(split, 3, {.seed = 5, .step = step}, 0, &batch);
       ASSERT_EQ(batch.tokens.size(), 24);
       ASSERT_EQ(batch.targets.size(), 24);
       for (size_t i = 0; i < 24; ++i) {
@@ -40,23 +40,23 @@ TEST(CorpusTest, TargetsAreTheNextTokensOfTheSamePart) {
       smallest = std::min(smallest, *std::min_element(batch.tokens.begin(), batch.tokens.end()));
       largest = std::max(largest, *std::max_element(batch.targets.begin(), batch.targets.end()));
     }
-    EXPECT_EQ(smallest, part == CorpusPart::kTrain ? 0 : 180);  // every start is drawn, including the first and last
-    EXPECT_EQ(largest, part == CorpusPart::kTrain ? 179 : 199);
+    EXPECT_EQ(smallest, split == DataSplit::kTrain ? 0 : 180);  // every start is drawn, including the first and last
+    EXPECT_EQ(largest, split == DataSplit::kTrain ? 179 : 199);
   }
 }
 
 TEST(CorpusTest, ABatchDependsOnSeedStepAndNumberOnly) {
   const TokenCorpus corpus = Counting(100000, 8);
-  const auto starts = [&](CorpusPart part, RandomStream random, int64_t number) {
+  const auto starts = [&](DataSplit split, RandomStream random, int64_t number) {
     TokenBatch batch;
-    corpus.Sample(part, 4, random, number, &batch);
+    corpus.Sample(split, 4, random, number, &batch);
     return batch.tokens;
   };
-  const auto first = starts(CorpusPart::kTrain, {.seed = 1, .step = 7}, 0);
-  EXPECT_EQ(first, starts(CorpusPart::kTrain, {.seed = 1, .step = 7}, 0));
-  EXPECT_NE(first, starts(CorpusPart::kTrain, {.seed = 2, .step = 7}, 0));
-  EXPECT_NE(first, starts(CorpusPart::kTrain, {.seed = 1, .step = 8}, 0));
-  EXPECT_NE(first, starts(CorpusPart::kTrain, {.seed = 1, .step = 7}, 1));
+  const auto first = starts(DataSplit::kTrain, {.seed = 1, .step = 7}, 0);
+  EXPECT_EQ(first, starts(DataSplit::kTrain, {.seed = 1, .step = 7}, 0));
+  EXPECT_NE(first, starts(DataSplit::kTrain, {.seed = 2, .step = 7}, 0));
+  EXPECT_NE(first, starts(DataSplit::kTrain, {.seed = 1, .step = 8}, 0));
+  EXPECT_NE(first, starts(DataSplit::kTrain, {.seed = 1, .step = 7}, 1));
 }
 
 TEST(CorpusTest, RefusesATextThatIsShorterThanTheContext) {

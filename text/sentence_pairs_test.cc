@@ -67,13 +67,13 @@ TEST_F(PairRowsTest, PutBeginBeforeWhatTheDecoderSeesAndEndBehindWhatItSays) {
 
 // The first row has no padding, so its last prediction is followed by the second row's begin token.
 TEST_F(PairRowsTest, GuessesReplaceTheTokensOfTranslationsOnly) {
-  const std::vector<int32_t> said = {10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21};
-  rows_.Replace(said, /*part=*/1, {.seed = 1});
+  const std::vector<int32_t> predicted = {10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21};
+  rows_.Replace(predicted, /*probability=*/1, {.seed = 1});
   EXPECT_THAT(rows_.input, ElementsAre(301, 10, 11, 12, 301, 14, 300, 300, 300, 300, 300, 300));
 }
 
 TEST_F(PairRowsTest, NoiseLeavesBeginAndPadding) {
-  AddNoise(absl::MakeSpan(rows_.input), /*part=*/1, /*vocabulary=*/100, {.seed = 1}, rows_.is_text);
+  AddNoise(absl::MakeSpan(rows_.input), /*probability=*/1, /*vocabulary=*/100, {.seed = 1}, rows_.is_text);
   for (size_t i = 0; i < rows_.input.size(); ++i) {
     EXPECT_EQ(rows_.input[i] < 100, rows_.is_text[i]) << i;
   }

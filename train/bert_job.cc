@@ -64,8 +64,8 @@ Hyperparameters BertJob::Table() {
 std::string BertJob::Title(const Parameters& parameters) const {
   return absl::StrFormat(
       "a BERT of %d parameters on %d tokens (%d different; the validation text's unigram entropy is %.4f)",
-      parameters.ElementCount(), corpus_->tokens(CorpusPart::kTrain).size(), tokenizer_->vocabulary_size(),
-      UnigramEntropy(corpus_->tokens(CorpusPart::kValidation), source_.config().vocabulary));
+      parameters.ElementCount(), corpus_->tokens(DataSplit::kTrain).size(), tokenizer_->vocabulary_size(),
+      UnigramEntropy(corpus_->tokens(DataSplit::kValidation), source_.config().vocabulary));
 }
 
 absl::Status BertJob::Prepare(Parameters* /*parameters*/) {
@@ -94,7 +94,7 @@ absl::Status BertJob::Prepare(Parameters* /*parameters*/) {
   }
   if (!corpus.ok()) return corpus.status();
   corpus_.emplace(*std::move(corpus));
-  fingerprint_ = Fingerprint<int32_t>(corpus_->tokens(CorpusPart::kTrain));
+  fingerprint_ = Fingerprint<int32_t>(corpus_->tokens(DataSplit::kTrain));
   Record();
   return absl::OkStatus();
 }
@@ -144,17 +144,17 @@ void BertJob::AppendRow(absl::Span<const int32_t> window, absl::Span<const int32
 }
 
 absl::StatusOr<TrainingBatch> BertJob::Train(int64_t step) {
-  return Sample(CorpusPart::kTrain, 0, {.seed = training_.seed, .step = static_cast<uint32_t>(step)});
+  return Sample(DataSplit::kTrain, 0, {.seed = training_.seed, .step = static_cast<uint32_t>(step)});
 }
 
 // The random numbers do not depend on the step, so that every evaluation has the same batches.
 TrainingBatch BertJob::Validate(int64_t /*step*/, int64_t index) {
-  return Sample(CorpusPart::kValidation, index, {.seed = training_.seed, .step = static_cast<uint32_t>(index)});
+  return Sample(DataSplit::kValidation, index, {.seed = training_.seed, .step = static_cast<uint32_t>(index)});
 }
 
-TrainingBatch BertJob::Sample(CorpusPart part, int64_t index, RandomStream random) {
-  corpus_->Sample(part, batch_, random, 2 * index, &windows_);
-  if (next_sentence_) corpus_->Sample(part, batch_, random, 2 * index + 1, &others_);
+TrainingBatch BertJob::Sample(DataSplit split, int64_t index, RandomStream random) {
+  corpus_->Sample(split, batch_, random, 2 * index, &windows_);
+  if (next_sentence_) corpus_->Sample(split, batch_, random, 2 * index + 1, &others_);
   rows_.clear();
   row_segments_.clear();
   row_is_next_.clear();

@@ -41,7 +41,7 @@ class BertJob final : public TrainingJob {
 
  private:
   void Record();
-  TrainingBatch Sample(CorpusPart part, int64_t index, RandomStream random);
+  TrainingBatch Sample(DataSplit split, int64_t index, RandomStream random);
   void AppendRow(absl::Span<const int32_t> window, absl::Span<const int32_t> second);
   int64_t length() const { return source_.config().context; }
 

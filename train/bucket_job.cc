@@ -13,20 +13,20 @@ void BucketJob::SetLengths(absl::Span<const int64_t> train, absl::Span<const int
   }
 }
 
-TrainingBatch BucketJob::ToBatch(CorpusPart part, const BucketBatch& batch) {
+TrainingBatch BucketJob::ToBatch(DataSplit split, const BucketBatch& batch) {
   const Bucket& bucket = buckets_[batch.bucket];
-  const Rows rows = Fill(part, batch.examples, bucket.length);
+  const Rows rows = Fill(split, batch.examples, bucket.length);
   TrainingBatch result = {.program = batch.bucket, .tokens = rows.tokens, .targets = rows.targets};
   for (size_t i = 0; i < rows.inputs.size(); ++i) result.feeds.push_back({bucket.inputs[i], rows.inputs[i]});
   return result;
 }
 
 absl::StatusOr<TrainingBatch> BucketJob::Train(int64_t step) {
-  return ToBatch(CorpusPart::kTrain, train_->AtStep(training_.seed, step));
+  return ToBatch(DataSplit::kTrain, train_->AtStep(training_.seed, step));
 }
 
 TrainingBatch BucketJob::Validate(int64_t /*step*/, int64_t index) {
-  return ToBatch(CorpusPart::kValidation, (*validate_)[index]);
+  return ToBatch(DataSplit::kValidation, (*validate_)[index]);
 }
 
 }  // namespace weft

@@ -41,8 +41,8 @@ class BucketJob : public TrainingJob {
   };
   // Records the program for batches [batch_, length], and appends its inputs to `inputs`.
   virtual TrainingProgram Record(int64_t length, Tape* tape, VarList* inputs) = 0;
-  // Fills a batch [batch_, length] with examples of one part of the data.
-  virtual Rows Fill(CorpusPart part, absl::Span<const int32_t> examples, int64_t length) = 0;
+  // Fills a batch [batch_, length] with examples of `split`.
+  virtual Rows Fill(DataSplit split, absl::Span<const int32_t> examples, int64_t length) = 0;
 
   // Takes the lengths of all examples, none above `longest`, divides them into batches and records the programs.
   void SetLengths(absl::Span<const int64_t> train, absl::Span<const int64_t> validation, int64_t longest);
@@ -58,7 +58,7 @@ class BucketJob : public TrainingJob {
     VarList inputs;
   };
 
-  TrainingBatch ToBatch(CorpusPart part, const BucketBatch& batch);
+  TrainingBatch ToBatch(DataSplit split, const BucketBatch& batch);
 
   std::unique_ptr<BucketBatches> train_, validate_;
   std::deque<Bucket> buckets_;

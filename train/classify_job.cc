@@ -123,8 +123,8 @@ TrainingProgram ClassifyJob::Record(int64_t length, Tape* tape, VarList* inputs)
   return RecordUpdate(CrossEntropy(logits, targets), training_.optimizer, CountCorrect(logits, targets));
 }
 
-BucketJob::Rows ClassifyJob::Fill(CorpusPart part, absl::Span<const int32_t> examples, int64_t length) {
-  const Examples& from = part == CorpusPart::kTrain ? examples_ : validation_examples_;
+BucketJob::Rows ClassifyJob::Fill(DataSplit split, absl::Span<const int32_t> examples, int64_t length) {
+  const Examples& from = split == DataSplit::kTrain ? examples_ : validation_examples_;
   const auto rows = static_cast<size_t>(batch_);
   rows_.assign(rows * static_cast<size_t>(length), tokenizer_->special_tokens().padding.value_or(0));
   row_lengths_.assign(rows, 0);

@@ -29,7 +29,7 @@ absl::Status GptJob::Prepare(Parameters* /*parameters*/) {
 
 std::string GptJob::Title(const Parameters& parameters) const {
   return absl::StrCat("a GPT of ", parameters.ElementCount(), " parameters on ",
-                      corpus_->tokens(CorpusPart::kTrain).size(), " characters (", tokenizer_->vocabulary_size(),
+                      corpus_->tokens(DataSplit::kTrain).size(), " characters (", tokenizer_->vocabulary_size(),
                       " different)");
 }
 
@@ -56,8 +56,8 @@ RandomStream GptJob::Random(int64_t step) const {
   return {.seed = options_.training.seed, .step = static_cast<uint32_t>(step)};
 }
 
-TrainingBatch GptJob::Sample(CorpusPart part, int64_t step, int64_t index) {
-  corpus_->Sample(part, options_.batch, Random(step), index, &windows_);
+TrainingBatch GptJob::Sample(DataSplit split, int64_t step, int64_t index) {
+  corpus_->Sample(split, options_.batch, Random(step), index, &windows_);
   const auto count = static_cast<int64_t>(windows_.tokens.size());
   return {.feeds = {{program_->tokens, windows_.tokens}, {program_->targets, windows_.targets}},
           .tokens = count,
@@ -65,11 +65,11 @@ TrainingBatch GptJob::Sample(CorpusPart part, int64_t step, int64_t index) {
 }
 
 absl::StatusOr<TrainingBatch> GptJob::Train(int64_t step) {
-  TrainingBatch batch = Sample(CorpusPart::kTrain, step, 0);
+  TrainingBatch batch = Sample(DataSplit::kTrain, step, 0);
   AddNoise(absl::MakeSpan(windows_.tokens), options_.input_noise, options_.model.vocabulary, Random(step));
   return batch;
 }
 
-TrainingBatch GptJob::Validate(int64_t step, int64_t index) { return Sample(CorpusPart::kValidation, step, index); }
+TrainingBatch GptJob::Validate(int64_t step, int64_t index) { return Sample(DataSplit::kValidation, step, index); }
 
 }  // namespace weft

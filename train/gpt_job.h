@@ -36,7 +36,7 @@ class GptJob final : public TrainingJob {
 
  private:
   RandomStream Random(int64_t step) const;
-  TrainingBatch Sample(CorpusPart part, int64_t step, int64_t index);
+  TrainingBatch Sample(DataSplit split, int64_t step, int64_t index);
 
   GptOptions options_;
   std::string fingerprint_;

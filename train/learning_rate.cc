@@ -7,7 +7,7 @@
 namespace weft {
 namespace {
 
-// The part of the steps after the warm-up that precedes `step`.
+// Returns the fraction of the steps after the warm-up that precede `step`.
 double Progress(const RateScheduleSettings& s, int64_t step) {
   return static_cast<double>(step - s.warmup) / static_cast<double>(s.steps - s.warmup);
 }

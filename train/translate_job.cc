@@ -152,9 +152,9 @@ TrainingProgram TranslateJob::Record(int64_t length, Tape* tape, VarList* inputs
   return RecordUpdate(Transformer(model_).Loss(logits, target), training_.optimizer);
 }
 
-BucketJob::Rows TranslateJob::Fill(CorpusPart part, absl::Span<const int32_t> examples, int64_t length) {
+BucketJob::Rows TranslateJob::Fill(DataSplit split, absl::Span<const int32_t> examples, int64_t length) {
   length_ = length;
-  rows_.Fill(part == CorpusPart::kTrain ? pairs_ : validation_pairs_, examples, batch_, length, tokens_);
+  rows_.Fill(split == DataSplit::kTrain ? pairs_ : validation_pairs_, examples, batch_, length, tokens_);
   return {.inputs = {rows_.source, rows_.source_lengths, rows_.input, rows_.target},
           .tokens = rows_.sources + rows_.targets,
           .targets = rows_.targets};
@@ -180,14 +180,14 @@ absl::StatusOr<TranslateJob::Sampler*> TranslateJob::SamplerFor(int64_t length) 
 
 // Replaces some of the decoder's inputs in `rows_` by tokens that the model predicts (Mihaylova and Martins, 2019).
 absl::Status TranslateJob::Sample(int64_t step) {
-  const double part = sampling_.At(step);
-  if (part <= 0) return absl::OkStatus();
+  const double fraction = sampling_.At(step);
+  if (fraction <= 0) return absl::OkStatus();
   WEFT_ASSIGN_OR_RETURN(Sampler* const sampler, SamplerFor(length_));
   const VarList& inputs = sampler->inputs;
   WEFT_ASSIGN_OR_RETURN(
       const Outputs outputs,
       sampler->runner->Run({{inputs[0], rows_.source}, {inputs[1], rows_.source_lengths}, {inputs[2], rows_.input}}));
-  rows_.Replace(outputs[sampler->predicted].span<const int32_t>(), part,
+  rows_.Replace(outputs[sampler->predicted].span<const int32_t>(), fraction,
                 {.seed = training_.seed, .step = static_cast<uint32_t>(step)});
   return absl::OkStatus();
 }

@@ -32,7 +32,7 @@ class TranslateJob final : public BucketJob {
 
  protected:
   TrainingProgram Record(int64_t length, Tape* tape, VarList* inputs) override;
-  Rows Fill(CorpusPart part, absl::Span<const int32_t> examples, int64_t length) override;
+  Rows Fill(DataSplit split, absl::Span<const int32_t> examples, int64_t length) override;
 
  private:
   // For scheduled sampling: the tokens that the model predicts for a batch [B, L].

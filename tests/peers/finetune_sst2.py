@@ -126,10 +126,10 @@ def main():
     for epoch in range(EPOCHS):
         model.train()
         for tokens, lengths, labels in batches(train, True):
-            part = (step + 1) / (WARMUP + 1) if step < WARMUP else (
+            factor = (step + 1) / (WARMUP + 1) if step < WARMUP else (
                 (1 + math.cos(math.pi * (step - WARMUP) / (steps - WARMUP))) / 2)
             for group in optimizer.param_groups:
-                group["lr"] = RATE * part
+                group["lr"] = RATE * factor
             loss = F.cross_entropy(model(tokens, lengths), labels)
             optimizer.zero_grad()
             loss.backward()
