@@ -131,8 +131,9 @@ double PeakBF16([[maybe_unused]] Team* team, [[maybe_unused]] double seconds) {
 }
 
 Bandwidth PeakBandwidth(Team* team, size_t array_bytes, double seconds) {
-  const size_t part = std::max<size_t>(4, array_bytes / sizeof(Words) / static_cast<size_t>(team->threads()) / 4 * 4);
-  const size_t n = part * static_cast<size_t>(team->threads());
+  const size_t portion =
+      std::max<size_t>(4, array_bytes / sizeof(Words) / static_cast<size_t>(team->threads()) / 4 * 4);
+  const size_t n = portion * static_cast<size_t>(team->threads());
   std::vector<Words> x(n, Words{} + 1), y(n, Words{} + 2);
   std::vector<uint64_t> sums(static_cast<size_t>(team->threads()));
   const auto best = [&](double arrays, auto pass) {
@@ -140,15 +141,15 @@ Bandwidth PeakBandwidth(Team* team, size_t array_bytes, double seconds) {
     const int passes = static_cast<int>(std::clamp<size_t>((size_t{32} << 20) / (n * sizeof(Words)), 1, 1000));
     return Best(seconds, [&] {
       const double time = team->Run([&](int t) {
-        for (int i = 0; i < passes; ++i) pass(t, part * static_cast<size_t>(t));
+        for (int i = 0; i < passes; ++i) pass(t, portion * static_cast<size_t>(t));
       });
       return passes * arrays * static_cast<double>(n * sizeof(Words)) / time;
     });
   };
   Bandwidth bandwidth;
-  bandwidth.read = best(1, [&](int t, size_t begin) { sums[t] += Read(&x[begin], part); });
-  bandwidth.write = best(1, [&](int, size_t begin) { Write(&y[begin], part, 3); });
-  bandwidth.copy = best(2, [&](int, size_t begin) { Copy(&x[begin], &y[begin], part); });
+  bandwidth.read = best(1, [&](int t, size_t begin) { sums[t] += Read(&x[begin], portion); });
+  bandwidth.write = best(1, [&](int, size_t begin) { Write(&y[begin], portion, 3); });
+  bandwidth.copy = best(2, [&](int, size_t begin) { Copy(&x[begin], &y[begin], portion); });
   uint64_t sum = y[0][0];
   for (uint64_t s : sums) sum += s;
   Keep(static_cast<float>(sum));

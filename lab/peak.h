@@ -16,7 +16,7 @@ double PeakBF16(Team* team, double seconds);
 struct Bandwidth {
   double read = 0, write = 0, copy = 0;  // bytes a second; a copy counts bytes read and bytes written
 };
-// Measures passes over arrays of `array_bytes`, of which each thread has its own part. Each figure is the best of
+// Measures passes over arrays of `array_bytes`, of which each thread has its own portion. Each figure is the best of
 // passes that take `seconds` together. Arrays larger than all caches give the memory's bandwidth. Stores are ordinary
 // ones (not non-temporal), as in ops.
 Bandwidth PeakBandwidth(Team* team, size_t array_bytes, double seconds);

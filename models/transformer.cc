@@ -193,7 +193,7 @@ Var Transformer::RunDecoder(Var target, const AttentionCache* cache, Inputs inpu
 bool Transformer::CheckMemory(Tape* tape, VarSpan memory) const {
   if (static_cast<int64_t>(memory.size()) == config_.decoder_layers) return true;
   tape->Fail(absl::InvalidArgumentError(absl::StrCat("transformer: the memory has ", memory.size(),
-                                                     " parts, wanted one for each of ", config_.decoder_layers,
+                                                     " values, wanted one for each of ", config_.decoder_layers,
                                                      " decoder layers")));
   return false;
 }

@@ -164,7 +164,7 @@ TEST(TransformerTest, EachDecoderLayerNeedsItsMemory) {
       model.Decode(tokens, memory);
     }
     EXPECT_THAT(std::string(tape.status().message()),
-                HasSubstr("the memory has 1 parts, wanted one for each of 2 decoder layers"));
+                HasSubstr("the memory has 1 values, wanted one for each of 2 decoder layers"));
   }
 }
 

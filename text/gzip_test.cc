@@ -26,7 +26,7 @@ TEST(GzipTest, GivesWhatWasCompressed) {
   EXPECT_TRUE(IsGzip(bytes));
   EXPECT_LT(bytes.size(), text.size());
   EXPECT_EQ(*Gunzip(bytes), text);
-  EXPECT_EQ(*Gunzip(bytes + Compressed("more")), text + "more") << "a file of several parts";
+  EXPECT_EQ(*Gunzip(bytes + Compressed("more")), text + "more") << "a file of several members";
 }
 
 TEST(GzipTest, ZerosAfterTheLastPartArePadding) {

@@ -56,18 +56,18 @@ class OperandRecorder {
     }
     if (permuted) id = SkipReshapes(r_, permute.inputs[0]);
     if (operand.in_scores) id = SkipReshapes(r_, SkipScales(r_, id, &match_.attrs));
-    const Node& part = r_.producer(id);
+    const Node& slice = r_.producer(id);
     const Shape& shape = r_.type(id).shape;
     const int last = shape.rank() - 1;
     const bool whole_rows = shape.rank() >= 2 && shape.dim(-1) == columns && !r_.uses().differentiated_by(id);
-    if (whole_rows && part.op == &kSplit && part.attrs.as<SplitAttrs>().axis == last) {
-      *column = (static_cast<int64_t>(id) - static_cast<int64_t>(part.first_output)) * columns;
-    } else if (whole_rows && part.op == &kSlice && part.attrs.as<SliceAttrs>().axis == last) {
-      *column = part.attrs.as<SliceAttrs>().begin;
+    if (whole_rows && slice.op == &kSplit && slice.attrs.as<SplitAttrs>().axis == last) {
+      *column = (static_cast<int64_t>(id) - static_cast<int64_t>(slice.first_output)) * columns;
+    } else if (whole_rows && slice.op == &kSlice && slice.attrs.as<SliceAttrs>().axis == last) {
+      *column = slice.attrs.as<SliceAttrs>().begin;
     } else {
       return Rows(id, {batch, operand.positions, columns});
     }
-    const ValueId packed = part.inputs[0];
+    const ValueId packed = slice.inputs[0];
     return Rows(packed, {batch, operand.positions, r_.type(packed).shape.dim(-1)});
   }
 

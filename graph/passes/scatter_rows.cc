@@ -16,9 +16,9 @@ absl::Status ScatterRows(Rewrite& rewrite) {
   for (Node& node : program.nodes) {
     if (node.op != &kAdd) continue;
     const TensorType type = program.value(node.output(0)).type;
-    for (const auto& [w, part] : {std::pair(0, 1), std::pair(1, 0)}) {
-      const Node& embedding = program.producer(node.inputs[part]);
-      if (embedding.op != &kEmbeddingGradient || !uses.OnlyOne(node.inputs[part]) ||
+    for (const auto& [w, gradient] : {std::pair(0, 1), std::pair(1, 0)}) {
+      const Node& embedding = program.producer(node.inputs[gradient]);
+      if (embedding.op != &kEmbeddingGradient || !uses.OnlyOne(node.inputs[gradient]) ||
           program.value(node.inputs[w]).type != type) {
         continue;
       }

@@ -260,13 +260,13 @@ void StoreRows(Matrix<const W> from, int64_t count, int64_t width, Positions<T> 
 }
 
 template <class T>
-void Backward(const AttentionHead<T>& head, const AttentionGradient<T>& gradient, GroupPart part, Positions<T> dkey,
+void Backward(const AttentionHead<T>& head, const AttentionGradient<T>& gradient, HeadOrder order, Positions<T> dkey,
               Positions<T> dvalue, std::byte* workspace) {
   using W = Computed<T>;
   SpaceTaker space = {workspace};
   const int64_t targets = head.targets, sources = head.sources;
   const BackwardSpace<W> at(&space, targets, sources, head.key_width, head.value_width);
-  if (part.first) {
+  if (order.first) {
     std::fill_n(at.dkey, sources * at.key_stride, W{0});
     std::fill_n(at.dvalue, sources * at.value_stride, W{0});
   }
@@ -286,7 +286,7 @@ void Backward(const AttentionHead<T>& head, const AttentionGradient<T>& gradient
     }
   }
   StoreRows<T, W>({at.dquery, at.key_stride}, targets, head.key_width, gradient.dquery);
-  if (!part.last) return;
+  if (!order.last) return;
   StoreRows<T, W>({at.dkey, at.key_stride}, sources, head.key_width, dkey);
   StoreRows<T, W>({at.dvalue, at.value_stride}, sources, head.value_width, dvalue);
 }

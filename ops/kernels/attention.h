@@ -63,7 +63,7 @@ struct AttentionGradient {
 };
 
 // Whether a head is the first or the last of the heads that share a key and a value.
-struct GroupPart {
+struct HeadOrder {
   bool first = true, last = true;
 };
 
@@ -75,7 +75,7 @@ struct AttentionKernels {
                   std::byte* workspace);
   // Computes dquery of a head. The workspace sums dkey and dvalue over the heads that share them, from the first head
   // on; the last head writes the sums.
-  void (*backward)(const AttentionHead<T>& head, const AttentionGradient<T>& gradient, GroupPart part,
+  void (*backward)(const AttentionHead<T>& head, const AttentionGradient<T>& gradient, HeadOrder order,
                    Positions<T> dkey, Positions<T> dvalue, std::byte* workspace);
 };
 

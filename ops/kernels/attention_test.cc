@@ -311,15 +311,15 @@ TEST(AttentionTest, BF16) {
 // Calls for blocks of targets must give the same bits as one call for all targets.
 TEST(AttentionTest, BlocksOfTargetsAreIndependent) {
   for (const Row& row : kRows) {
-    Case<float> whole(row), parts(row);
+    Case<float> whole(row), blocks(row);
     const Workspace space = MakeWorkspace(AttentionWorkspace(kF32, row.key_width, row.value_width));
     const auto forward = AttentionKernelsOf<float>().forward;
     forward(whole.Head(0), 0, row.targets, whole.y[0], whole.lse[0], space.get());
     for (int64_t t = (row.targets - 1) / kAttentionBlock * kAttentionBlock; t >= 0; t -= kAttentionBlock) {
-      forward(parts.Head(0), t, std::min(t + kAttentionBlock, row.targets), parts.y[0], parts.lse[0], space.get());
+      forward(blocks.Head(0), t, std::min(t + kAttentionBlock, row.targets), blocks.y[0], blocks.lse[0], space.get());
     }
-    EXPECT_EQ(whole.y[0].data, parts.y[0].data) << row.what;
-    EXPECT_EQ(whole.lse[0].data, parts.lse[0].data) << row.what;
+    EXPECT_EQ(whole.y[0].data, blocks.y[0].data) << row.what;
+    EXPECT_EQ(whole.lse[0].data, blocks.lse[0].data) << row.what;
   }
 }
 

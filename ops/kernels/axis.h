@@ -1,7 +1,7 @@
-// A Part describes which slice of a larger tensor, along one axis, a tensor is: the positions
-// begin .. begin + (its size) - 1.
+// An AxisSlice describes a tensor as a slice of a larger one, the whole: the positions begin .. begin + (its size) - 1
+// along one axis.
 //
-// Slice, pad, concat and split copy between parts and wholes. This file also has helpers for ops with axes.
+// Slice, pad, concat and split copy between slices and wholes. This file also has helpers for ops with axes.
 #ifndef WEFT_OPS_KERNELS_AXIS_H_
 #define WEFT_OPS_KERNELS_AXIS_H_
 
@@ -10,30 +10,30 @@
 
 namespace weft {
 
-struct Part {
-  Shape whole, part;
+struct AxisSlice {
+  Shape whole, slice;
   int axis = 0;  // from the front
   int64_t begin = 0;
 
-  // Returns the rectangle of the part that lies inside a rectangle of the whole. An empty one has no rows or no
+  // Returns the rectangle of the slice that lies inside a rectangle of the whole. An empty one has no rows or no
   // columns.
-  Rect InPart(Rect of_whole) const;
-  // Returns the smallest rectangle of the whole that holds a rectangle of the part, and no other element of the part.
-  Rect InWhole(Rect of_part) const;
-  // Calls f(offset in the whole, offset in the part, n) for each run of elements that a rectangle of the whole shares
-  // with the part.
+  Rect InSlice(Rect of_whole) const;
+  // Returns the smallest rectangle of the whole that holds a rectangle of the slice, and no other element of the slice.
+  Rect InWhole(Rect of_slice) const;
+  // Calls f(offset in the whole, offset in the slice, n) for each run of elements that a rectangle of the whole shares
+  // with the slice.
   void ForRuns(Rect of_whole, absl::FunctionRef<void(int64_t, int64_t, int64_t)> f) const;
 
  private:
   bool last() const { return axis == whole.rank() - 1; }
   int64_t inner() const { return whole.Product(axis + 1, whole.rank() - 1); }  // rows of one position
-  int64_t PartRow(int64_t whole_row) const;  // number of earlier rows that belong to the part
-  int64_t WholeRow(int64_t part_row) const;
+  int64_t SliceRow(int64_t whole_row) const;  // number of earlier rows that belong to the slice
+  int64_t WholeRow(int64_t slice_row) const;
 };
 
-// Copy the elements that a rectangle of the whole shares with the part, to the part or to the whole.
-void CopyToPart(const Part& part, Rect of_whole, const Tensor& from_whole, const Tensor& to_part);
-void CopyToWhole(const Part& part, Rect of_whole, const Tensor& from_part, const Tensor& to_whole);
+// Copy the elements that a rectangle of the whole shares with the slice, to the slice or to the whole.
+void CopyToSlice(const AxisSlice& slice, Rect of_whole, const Tensor& from_whole, const Tensor& to_slice);
+void CopyToWhole(const AxisSlice& slice, Rect of_whole, const Tensor& from_slice, const Tensor& to_whole);
 
 // Returns `axis` counted from the front. Returns an axis outside the shape unchanged; CheckAxis reports it.
 inline int FrontAxis(const Shape& shape, int axis) { return NormalAxis(shape, axis).value_or(axis); }

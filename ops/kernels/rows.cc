@@ -33,8 +33,8 @@ HWY_INLINE Computed<T> SumVectors(int64_t n, F f) {
   }
   for (; i + lanes <= n; i += lanes) s0 = hn::Add(s0, f(full, i));
   if (i < n) {
-    const Partial part = {static_cast<size_t>(n - i)};
-    s1 = hn::Add(s1, hn::IfThenElseZero(hn::FirstN(d, part.n), f(part, i)));
+    const Partial tail = {static_cast<size_t>(n - i)};
+    s1 = hn::Add(s1, hn::IfThenElseZero(hn::FirstN(d, tail.n), f(tail, i)));
   }
   return hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3))));
 }

@@ -20,45 +20,45 @@ absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
   if (in.empty()) return ShapeError("concat", "there is nothing to concatenate", in);
   WEFT_RETURN_IF_ERROR(CheckAxis("concat", axis, in));
   TensorType type = in[0];
-  for (const TensorType& part : in.subspan(1)) {
-    Shape same = part.shape;
+  for (const TensorType& next : in.subspan(1)) {
+    Shape same = next.shape;
     if (same.rank() == type.shape.rank()) same.set_dim(axis, type.shape.dim(axis));
-    if (same != type.shape || part.dtype != type.dtype) {
+    if (same != type.shape || next.dtype != type.dtype) {
       return ShapeError("concat", absl::StrCat("the inputs differ in more than axis ", axis), in);
     }
-    type.shape.set_dim(axis, type.shape.dim(axis) + part.shape.dim(axis));
+    type.shape.set_dim(axis, type.shape.dim(axis) + next.shape.dim(axis));
   }
   return Types{type};
 }
 
-// Calls f(i, part) for each input i, where `part` is its place in the output.
+// Calls f(i, slice) for each input i, where `slice` is the input as a slice of the output.
 template <class F>
-void ForParts(int axis, const Shape& whole, int count, const auto& shape_of, F f) {
-  Part part = {.whole = whole, .axis = axis};
+void ForSlices(int axis, const Shape& whole, int count, const auto& shape_of, F f) {
+  AxisSlice slice = {.whole = whole, .axis = axis};
   for (int i = 0; i < count; ++i) {
-    part.part = shape_of(i);
-    f(i, part);
-    part.begin += part.part.dim(axis);
+    slice.slice = shape_of(i);
+    f(i, slice);
+    slice.begin += slice.slice.dim(axis);
   }
 }
 
 Rect Access(const OpArgs& args, int operand, Rect tile) {
   Rect rect = tile;
   const auto shape_of = [&](int i) { return args.inputs[i].shape; };
-  ForParts(args.attrs.as<ConcatAttrs>().axis, args.outputs[0].shape, args.inputs.size(), shape_of,
-           [&](int i, const Part& part) {
-             if (i == operand) rect = part.InPart(tile);
-           });
+  ForSlices(args.attrs.as<ConcatAttrs>().axis, args.outputs[0].shape, args.inputs.size(), shape_of,
+            [&](int i, const AxisSlice& slice) {
+              if (i == operand) rect = slice.InSlice(tile);
+            });
   return rect;
 }
 
 void Kernel(const KernelArgs& a, Rect tile) {
   const auto shape_of = [&](int i) { return a.input_shape(i); };
-  ForParts(a.attrs.as<ConcatAttrs>().axis, a.output_shape(0), a.inputs.size(), shape_of,
-           [&](int i, const Part& part) { CopyToWhole(part, tile, a.inputs[i], a.outputs[0]); });
+  ForSlices(a.attrs.as<ConcatAttrs>().axis, a.output_shape(0), a.inputs.size(), shape_of,
+            [&](int i, const AxisSlice& slice) { CopyToWhole(slice, tile, a.inputs[i], a.outputs[0]); });
 }
 
-// The gradient by each input is its part of dy.
+// The gradient by each input is its slice of dy.
 VarList Gradient(const GradientArgs& a) {
   const int axis = a.attrs.as<ConcatAttrs>().axis, count = static_cast<int>(a.inputs.size());
   const auto as_first = [&](Var x) { return x.shape() == a.input(0).shape(); };

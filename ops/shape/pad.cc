@@ -34,13 +34,12 @@ absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
   return Types{{in[0].dtype, shape}};
 }
 
-Part PartOf(const OpArgs& args) {
+AxisSlice SliceOf(const OpArgs& args) {
   const PadAttrs attrs = args.attrs.as<PadAttrs>();
-  const Shape& part = args.inputs[0].shape;
-  return {args.outputs[0].shape, part, attrs.axis, attrs.before};
+  return {args.outputs[0].shape, args.inputs[0].shape, attrs.axis, attrs.before};
 }
 
-Rect Access(const OpArgs& args, int operand, Rect tile) { return operand == 0 ? PartOf(args).InPart(tile) : tile; }
+Rect Access(const OpArgs& args, int operand, Rect tile) { return operand == 0 ? SliceOf(args).InSlice(tile) : tile; }
 
 void Kernel(const KernelArgs& a, Rect tile) {
   const Tensor& y = a.outputs[0];
@@ -49,7 +48,7 @@ void Kernel(const KernelArgs& a, Rect tile) {
     const T value = ConvertTo<T>(a.attrs.as<PadAttrs>().value);
     ForRuns(y.type.shape, tile, [&](int64_t begin, int64_t n) { std::fill_n(a.output<T>(0) + begin, n, value); });
   });
-  CopyToWhole(PartOf({a.attrs, {&a.inputs[0].type, 1}, {&y.type, 1}}), tile, a.inputs[0], y);
+  CopyToWhole(SliceOf({a.attrs, {&a.inputs[0].type, 1}, {&y.type, 1}}), tile, a.inputs[0], y);
 }
 
 // dx = dy without the padding.

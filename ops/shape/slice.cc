@@ -20,17 +20,17 @@ absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
   return Types{{in[0].dtype, shape}};
 }
 
-Part PartOf(const OpArgs& args) {
+AxisSlice SliceOf(const OpArgs& args) {
   const SliceAttrs attrs = args.attrs.as<SliceAttrs>();
   const Shape& whole = args.inputs[0].shape;
   return {whole, args.outputs[0].shape, attrs.axis, attrs.begin};
 }
 
-Rect Access(const OpArgs& args, int operand, Rect tile) { return operand == 0 ? PartOf(args).InWhole(tile) : tile; }
+Rect Access(const OpArgs& args, int operand, Rect tile) { return operand == 0 ? SliceOf(args).InWhole(tile) : tile; }
 
 void Kernel(const KernelArgs& a, Rect tile) {
-  const Part part = PartOf({a.attrs, {&a.inputs[0].type, 1}, {&a.outputs[0].type, 1}});
-  CopyToPart(part, part.InWhole(tile), a.inputs[0], a.outputs[0]);
+  const AxisSlice slice = SliceOf({a.attrs, {&a.inputs[0].type, 1}, {&a.outputs[0].type, 1}});
+  CopyToSlice(slice, slice.InWhole(tile), a.inputs[0], a.outputs[0]);
 }
 
 // dx = dy, padded with zeros to the shape of x.

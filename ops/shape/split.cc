@@ -25,20 +25,20 @@ absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
   return Types(parts, {in[0].dtype, shape});
 }
 
-Part PartOf(const Attrs& attrs, const Shape& whole, const Shape& part, int index) {
+AxisSlice SliceOf(const Attrs& attrs, const Shape& whole, const Shape& slice, int index) {
   const int axis = attrs.as<SplitAttrs>().axis;
-  return {whole, part, axis, index * part.dim(axis)};
+  return {whole, slice, axis, index * slice.dim(axis)};
 }
 
 Rect Access(const OpArgs& args, int operand, Rect tile) {
   if (operand == 0) return tile;
-  return PartOf(args.attrs, args.inputs[0].shape, args.outputs[operand - 1].shape, operand - 1).InPart(tile);
+  return SliceOf(args.attrs, args.inputs[0].shape, args.outputs[operand - 1].shape, operand - 1).InSlice(tile);
 }
 
 // Tiles cut the input. Each tile is copied to the parts that it overlaps.
 void Kernel(const KernelArgs& a, Rect tile) {
   for (int i = 0; i < static_cast<int>(a.outputs.size()); ++i) {
-    CopyToPart(PartOf(a.attrs, a.input_shape(0), a.output_shape(i), i), tile, a.inputs[0], a.outputs[i]);
+    CopyToSlice(SliceOf(a.attrs, a.input_shape(0), a.output_shape(i), i), tile, a.inputs[0], a.outputs[i]);
   }
 }
 
