@@ -51,9 +51,9 @@ class Batches {
 
   void Next() {
     for (int64_t b = 0; b < batch_ && !text_.empty(); ++b) {
-      const uint64_t places = text_.size() - static_cast<size_t>(length_);
+      const uint64_t positions = text_.size() - static_cast<size_t>(length_);
       const unsigned char* const from =
-          reinterpret_cast<const unsigned char*>(text_.data()) + RandomStream{.seed = 1}.Below(places, drawn_++);
+          reinterpret_cast<const unsigned char*>(text_.data()) + RandomStream{.seed = 1}.Below(positions, drawn_++);
       std::copy_n(from, length_, x_.begin() + b * length_);
       std::copy_n(from + 1, length_, y_.begin() + b * length_);
     }

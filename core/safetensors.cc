@@ -161,8 +161,8 @@ absl::StatusOr<std::vector<Entry>> ReadEntries(const Json& header, uint64_t data
     if (!entry.ok()) return Annotate(entry.status(), absl::StrCat("tensor '", name, "'"));
     entries.push_back(*std::move(entry));
   }
-  const auto place = [](const Entry& e) { return std::pair(e.begin, e.end); };
-  std::stable_sort(entries.begin(), entries.end(), [&](const Entry& a, const Entry& b) { return place(a) < place(b); });
+  const auto range = [](const Entry& e) { return std::pair(e.begin, e.end); };
+  std::stable_sort(entries.begin(), entries.end(), [&](const Entry& a, const Entry& b) { return range(a) < range(b); });
   uint64_t end = 0;
   for (const Entry& entry : entries) {
     if (entry.begin != end) {

@@ -58,8 +58,8 @@ struct CompileOptions {
   // in core/op.h). So do values that are fetched, written, or that a gradient is taken by.
   DType precision = kF32;
   PassSet without;  // passes to leave out
-  // The duration of a tile to aim at, in seconds by the cost model; finite and above 0. Another value cuts products at
-  // other places, and so changes the rounding of sums.
+  // The target duration of a tile, in seconds by the cost model; finite and above 0. Another value cuts products into
+  // other tiles, and so changes the rounding of sums.
   double tile_seconds = kTileSeconds;
   // The maximum of planned bytes for values that are neither inputs, parameters nor outputs; 0: no limit. If the values
   // need more, some are computed twice, which changes no bit. If that is not enough, Compile returns ResourceExhausted,

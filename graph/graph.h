@@ -18,8 +18,8 @@
 
 namespace weft {
 
-// The location of a value's bytes while the graph runs.
-struct Place {
+// The address of a value's bytes while the graph runs: a runner resolves it to a pointer.
+struct Address {
   enum class Kind : uint8_t { kArena, kInput, kParameter, kConstant };
 
   Kind kind = Kind::kArena;
@@ -77,7 +77,7 @@ struct CompiledGraph {
   std::vector<Rect> tiles;  // of all calls, in their order
   std::vector<Task> tasks;
   Schedule schedule;                                 // of the tasks
-  std::vector<Place> places;                         // one per value
+  std::vector<Address> addresses;                    // one per value
   std::vector<std::pair<ValueId, ValueId>> fetches;  // (value of the tape, value of the program)
   uint64_t tape_id = 0;
   bool updates = false;        // whether a run writes parameters other than caches

@@ -44,7 +44,7 @@ enum class Fit {
 };
 
 struct Plan {
-  std::vector<Place> places;
+  std::vector<Address> addresses;
   MemoryFigures memory;
   Reuses reuses;
 };
@@ -59,7 +59,7 @@ class Planner {
     storage_of_.assign(program_.values.size(), kNone);
     plan_.memory = graph.memory;
     plan_.memory.naive = plan_.memory.lower_bound = 0;
-    plan_.places.resize(program_.values.size());
+    plan_.addresses.resize(program_.values.size());
     last_use_.assign(program_.values.size(), kNone);
     readers_.resize(program_.values.size());
     for (uint32_t s = 0; s < graph_.calls.size(); ++s) {
@@ -90,8 +90,8 @@ class Planner {
                      [](const Reuse& a, const Reuse& b) { return a.call < b.call; });
     for (uint32_t v = 0; v < program_.values.size(); ++v) {
       const size_t root = Root(ValueId{v});
-      plan_.places[v] = plan_.places[root];
-      if (storage_of_[root] != kNone) plan_.places[v].offset = storages_[storage_of_[root]].offset;
+      plan_.addresses[v] = plan_.addresses[root];
+      if (storage_of_[root] != kNone) plan_.addresses[v].offset = storages_[storage_of_[root]].offset;
     }
     return std::move(plan_);
   }
@@ -107,12 +107,12 @@ class Planner {
 
   void PlaceSources() {
     for (const Node& node : program_.nodes) {
-      const Place::Kind kind = node.op == &kInputOp       ? Place::Kind::kInput
-                               : node.op == &kParameterOp ? Place::Kind::kParameter
-                                                          : Place::Kind::kConstant;
+      const Address::Kind kind = node.op == &kInputOp       ? Address::Kind::kInput
+                                 : node.op == &kParameterOp ? Address::Kind::kParameter
+                                                            : Address::Kind::kConstant;
       if (node.op != &kInputOp && node.op != &kParameterOp && node.op != &kConstantOp) continue;
-      plan_.places[static_cast<size_t>(node.output(0))] = {kind,
-                                                           static_cast<uint32_t>(node.attrs.as<SourceAttrs>().index)};
+      plan_.addresses[static_cast<size_t>(node.output(0))] = {
+          kind, static_cast<uint32_t>(node.attrs.as<SourceAttrs>().index)};
     }
   }
 
@@ -137,7 +137,7 @@ class Planner {
     const size_t bytes = AlignUp(std::max<size_t>(program_.values[value].type.bytes(), 1));
     if (static_cast<int>(output) < n.op->writes) {  // the next version of a state takes its bytes after all reads
       const size_t state = Root(n.inputs[output]);
-      plan_.places[value] = plan_.places[state];
+      plan_.addresses[value] = plan_.addresses[state];
       WaitFor(readers_[state]);
       Order(AddUsers(readers_[state]), call);
       return;
@@ -329,7 +329,7 @@ size_t PlannedBytes(const Program& program, absl::Span<const ValueId> kept, doub
 
 Reuses PlanMemory(CompiledGraph* graph, absl::Span<const ValueId> kept) {
   Plan plan = BestPlan(*graph, kept);
-  graph->places = std::move(plan.places);
+  graph->addresses = std::move(plan.addresses);
   graph->memory = plan.memory;
   return std::move(plan.reuses);
 }

@@ -8,7 +8,7 @@
 
 namespace weft {
 
-// Assigns places, such as arena offsets, to the values of `graph` and fills in its memory statistics. `graph` must
+// Assigns addresses, such as arena offsets, to the values of `graph` and fills in its memory statistics. `graph` must
 // already have its program, calls and groups. Returns the calls that must wait for earlier users of the bytes that they
 // overwrite. `kept`: values that must last to the end of the run.
 Reuses PlanMemory(CompiledGraph* graph, absl::Span<const ValueId> kept);

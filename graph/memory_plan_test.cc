@@ -42,9 +42,9 @@ std::vector<TaskSet> Ancestors(const Schedule& schedule) {
 // Bytes that a task reads or writes of a value.
 struct Touch {
   uint32_t task = 0, call = 0;
-  size_t value = 0;  // the place, among the kernel calls, of what made it or what it is a view of; 0: a source
+  size_t value = 0;  // 1 + the index of the kernel call that made the value or the one it views; 0: a source
   bool writes = false;
-  Place::Kind kind = Place::Kind::kArena;
+  Address::Kind kind = Address::Kind::kArena;
   uint32_t index = 0;
   int64_t base = 0, row_bytes = 0;  // of the value, as the task sees it
   Rect rect;                        // of it, in bytes across
@@ -73,8 +73,8 @@ bool Overlap(const Touch& a, const Touch& b) {
 std::vector<Touch> OperandTiles(const CompiledGraph& graph) {
   const Program& program = graph.program;
   std::vector<Touch> touches;
-  std::vector<size_t> place_of(program.nodes.size());
-  for (size_t s = 0; s < graph.calls.size(); ++s) place_of[static_cast<size_t>(graph.calls[s].node)] = s + 1;
+  std::vector<size_t> number_of(program.nodes.size());
+  for (size_t s = 0; s < graph.calls.size(); ++s) number_of[static_cast<size_t>(graph.calls[s].node)] = s + 1;
   const auto add = [&](uint32_t t, uint32_t call) {
     const Node& node = program.node(graph.calls[call].node);
     const Types inputs = program.InputTypes(node), outputs = program.OutputTypes(node);
@@ -82,8 +82,8 @@ std::vector<Touch> OperandTiles(const CompiledGraph& graph) {
     for (size_t k = 0; k < inputs.size() + outputs.size(); ++k) {
       const bool writes = k >= inputs.size();
       const ValueId id = writes ? node.output(static_cast<uint32_t>(k - inputs.size())) : node.inputs[k];
-      const Place& place = graph.places[static_cast<size_t>(id)];
-      if (place.kind == Place::Kind::kInput || place.kind == Place::Kind::kConstant) continue;
+      const Address& address = graph.addresses[static_cast<size_t>(id)];
+      if (address.kind == Address::Kind::kInput || address.kind == Address::Kind::kConstant) continue;
       const TensorType& type = writes ? outputs[k - inputs.size()] : inputs[k];
       const Rect rect = Access(*node.op, {node.attrs, inputs, outputs}, static_cast<int>(k), tile);
       if (rect.rows() <= 0 || rect.cols() <= 0) continue;
@@ -91,11 +91,11 @@ std::vector<Touch> OperandTiles(const CompiledGraph& graph) {
       touches.push_back(
           {t,
            call,
-           place_of[static_cast<size_t>(program.value(graph.storage_roots[static_cast<size_t>(id)]).producer)],
+           number_of[static_cast<size_t>(program.value(graph.storage_roots[static_cast<size_t>(id)]).producer)],
            writes,
-           place.kind,
-           place.index,
-           static_cast<int64_t>(place.offset),
+           address.kind,
+           address.index,
+           static_cast<int64_t>(address.offset),
            type.shape.cols() * size,
            {rect.row_begin, rect.row_end, rect.col_begin * size, rect.col_end * size}});
     }

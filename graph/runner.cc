@@ -164,8 +164,8 @@ absl::Status Runner::State::Prepare() {
     std::vector<ValueId> ids(node(s).inputs.begin(), node(s).inputs.end());
     for (uint32_t i = 0; i < node(s).output_count; ++i) ids.push_back(node(s).output(i));
     for (ValueId id : ids) {
-      const Place& place = compiled().places[static_cast<size_t>(id)];
-      if (place.kind == Place::Kind::kInput) fed.push_back({operands.size(), place.index});
+      const Address& address = compiled().addresses[static_cast<size_t>(id)];
+      if (address.kind == Address::Kind::kInput) fed.push_back({operands.size(), address.index});
       operands.push_back({program.value(id).type, Resolve(id)});
     }
   }
@@ -187,18 +187,18 @@ absl::Status Runner::State::OutOfMemory() const {
 }
 
 std::byte* Runner::State::Resolve(ValueId id) const {
-  const Place& place = compiled().places[static_cast<size_t>(id)];
-  switch (place.kind) {
-    case Place::Kind::kArena:
-      return arena + place.offset;
-    case Place::Kind::kInput:
-      return input_data[place.index];
-    case Place::Kind::kParameter:
-      return parameter_data[place.index];
-    case Place::Kind::kConstant:
+  const Address& address = compiled().addresses[static_cast<size_t>(id)];
+  switch (address.kind) {
+    case Address::Kind::kArena:
+      return arena + address.offset;
+    case Address::Kind::kInput:
+      return input_data[address.index];
+    case Address::Kind::kParameter:
+      return parameter_data[address.index];
+    case Address::Kind::kConstant:
       break;
   }
-  return constant_data[place.index];
+  return constant_data[address.index];
 }
 
 absl::Status Runner::State::BindFeeds(absl::Span<const FeedPair> feeds) {

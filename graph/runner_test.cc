@@ -159,7 +159,7 @@ TEST(RunnerTest, WritingACacheIsNoUpdate) {
   }
 }
 
-// Each row goes to the place of the next: what is moved is what was there before the write.
+// Each row moves to the position of the next row. The rows moved are those from before the write.
 TEST(RunnerTest, ACacheCanBeAppendedToItself) {
   Tape tape;
   const Var cache = tape.State("cache", {kF32, {1, 1, 3, 1}}, Zeros(), ParameterKind::kCache);

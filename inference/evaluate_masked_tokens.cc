@@ -56,7 +56,7 @@ class MaskedWindows {
       // The choice depends on the window's number alone, so that the size of the batch changes nothing.
       MaskTokens(maskable, 1, masking_, {.seed = seed_, .step = static_cast<uint32_t>(number++)}, absl::MakeSpan(ids),
                  &masked);
-      for (const int32_t place : masked.places) places.push_back(place + static_cast<int32_t>(tokens.size()));
+      for (const int32_t place : masked.indices) places.push_back(place + static_cast<int32_t>(tokens.size()));
       lengths.push_back(static_cast<int32_t>(ids.size()));
       ids.resize(static_cast<size_t>(length_));
       tokens.insert(tokens.end(), ids.begin(), ids.end());

@@ -145,7 +145,7 @@ absl::StatusOr<LabelledExamples> ReadLabelledExamples(const BertEncoder& encoder
     examples.labels.insert(examples.labels.end(), labels.begin(), labels.end());
     for (size_t i = 0; i < labels.size(); ++i) {
       absl::StatusOr<std::vector<int32_t>> ids = encoder.Tokens(text.text.lines[i]);
-      if (!ids.ok()) return Annotate(ids.status(), text.text.Place(i));
+      if (!ids.ok()) return Annotate(ids.status(), text.text.Location(i));
       examples.texts.push_back(*std::move(ids));
     }
   }

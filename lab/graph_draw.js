@@ -98,8 +98,8 @@ function drawAround(before, key) {
   const main = svg.parentElement, old = before.getBoundingClientRect();
   draw();
   const now = view.frames.find(f => f.key === key) || view.boxes.find(b => b.key === key);
-  const place = now.g.getBoundingClientRect();
-  main.scrollBy(place.left - old.left, place.top - old.top);
+  const moved = now.g.getBoundingClientRect();
+  main.scrollBy(moved.left - old.left, moved.top - old.top);
   now.g.focus({preventScroll: true});
 }
 

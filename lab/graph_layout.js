@@ -91,17 +91,17 @@ function setHeights(boxes, frames) {
     y += 22 * count('top');
     let bottom = y;
     for (const cell of new Set(inRow.map(b => `${b.lane}\t${b.column}`))) {
-      const place = b => {  // the mean position of the boxes that it reads
-        const placed = [...b.writers].filter(w => w.place !== undefined);
-        return placed.reduce((sum, w) => sum + w.place, 0) / (placed.length || 1);
+      const position = b => {  // the mean position of the boxes that it reads
+        const known = [...b.writers].filter(w => w.position !== undefined);
+        return known.reduce((sum, w) => sum + w.position, 0) / (known.length || 1);
       };
-      const sorted = inRow.filter(b => `${b.lane}\t${b.column}` === cell).map(b => [place(b), b])
+      const sorted = inRow.filter(b => `${b.lane}\t${b.column}` === cell).map(b => [position(b), b])
         .sort((p, q) => p[0] - q[0] || p[1].id - q[1].id).map(p => p[1]);
       const size = Math.ceil(sorted.length / Math.ceil(sorted.length / MAX_IN_LINE));
       let top = y;
       for (let i = 0; i < sorted.length; i += size) {
         const line = sorted.slice(i, i + size);
-        line.forEach((b, j) => { b.y = top; b.place = j - (line.length - 1) / 2; });
+        line.forEach((b, j) => { b.y = top; b.position = j - (line.length - 1) / 2; });
         if (!lines.has(cell)) lines.set(cell, []);
         lines.get(cell).push(line);
         bottom = Math.max(bottom, top + highest(line.map(b => b.h)));

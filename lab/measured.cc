@@ -84,14 +84,15 @@ std::vector<double> TileShares(const Graph& graph) {
 std::vector<double> MemoryBytes(const Graph& graph, double cache) {
   const CompiledGraph& compiled = graph.compiled();
   std::vector<double> bytes(compiled.calls.size(), 0);
-  absl::flat_hash_map<std::tuple<Place::Kind, uint32_t, size_t>, double> touched;  // a place → when, in bytes before it
+  absl::flat_hash_map<std::tuple<Address::Kind, uint32_t, size_t>, double>
+      touched;  // address → bytes touched before its last use
   double now = 0;
   for (size_t s = 0; s < bytes.size(); ++s) {
     const Node& node = compiled.program.node(compiled.calls[s].node);
     const auto touch = [&](ValueId id) {
-      const Place& place = compiled.places[static_cast<size_t>(id)];
+      const Address& address = compiled.addresses[static_cast<size_t>(id)];
       const double size = static_cast<double>(compiled.program.value(id).type.bytes());
-      const auto [last, first] = touched.try_emplace({place.kind, place.index, place.offset}, now);
+      const auto [last, first] = touched.try_emplace({address.kind, address.index, address.offset}, now);
       if (first || now - last->second > cache) bytes[s] += size;
       now += size;
       last->second = now;

@@ -29,7 +29,7 @@ struct TaskList {
   Schedule schedule() const;
 };
 
-// Parses the contents of a task file. Returns InvalidArgument, with the place in the file, if the text is malformed.
+// Parses the contents of a task file. Returns InvalidArgument, with the location in the file, if the text is malformed.
 // `from`: the file name that errors give.
 absl::StatusOr<TaskList> ParseTasks(const std::string& text, const std::string& from);
 std::string PrintTasks(const TaskList& tasks);

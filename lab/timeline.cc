@@ -113,7 +113,7 @@ std::map<int64_t, int64_t> Timeline::LiveBytes() const {
   }
   std::multimap<int64_t, std::pair<size_t, int>> changes;  // time → a value, and 1 or -1: it begins or ceases to live
   for (size_t v = 0; v < live.size(); ++v) {
-    if (live[v].begin < 0 || graph_.places[v].kind != Place::Kind::kArena) continue;
+    if (live[v].begin < 0 || graph_.addresses[v].kind != Address::Kind::kArena) continue;
     changes.insert({live[v].begin, {v, 1}});
     changes.insert({live[v].end, {v, -1}});
   }
@@ -121,7 +121,7 @@ std::map<int64_t, int64_t> Timeline::LiveBytes() const {
   std::map<int64_t, int64_t> levels;
   for (const auto& [time, change] : changes) {
     const auto [v, times] = change;
-    coverage.Add(graph_.places[v].offset, graph_.program.values[v].type.bytes(), times);
+    coverage.Add(graph_.addresses[v].offset, graph_.program.values[v].type.bytes(), times);
     levels[time] = coverage.bytes();
   }
   return levels;

@@ -172,10 +172,10 @@ class FillMaskTest : public WeftProgramTest {
     EXPECT_TRUE(parameters_.Save(Path("model/model.safetensors")).ok());
   }
 
-  std::vector<double> ProbabilitiesAt(size_t place, const std::vector<int32_t>& ids) {
+  std::vector<double> ProbabilitiesAt(size_t position, const std::vector<int32_t>& ids) {
     const absl::StatusOr<Outputs> out = runner_->Run({{tokens_, ids}});
     EXPECT_TRUE(out.ok()) << out.status();
-    const absl::Span<const float> row = (*out)[logits_].span<const float>().subspan(7 * place, 7);
+    const absl::Span<const float> row = (*out)[logits_].span<const float>().subspan(7 * position, 7);
     double sum = 0;
     for (const float x : row) sum += std::exp(x);
     std::vector<double> probabilities;

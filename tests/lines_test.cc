@@ -70,7 +70,7 @@ TEST_F(LinesTest, ByteZeroIsACharacter) {
   }
 }
 
-TEST_F(LinesTest, WhatIsWrongIsNamedWithItsPlace) {
+TEST_F(LinesTest, ErrorsNameTheFileAndTheLine) {
   fs::create_directory(Path("folder"));
   Write("good.txt", "a\n");
   Write("latin1.txt", "a\na\na caf\xE9\n");

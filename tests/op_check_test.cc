@@ -193,8 +193,8 @@ TEST(OpCheckTest, FindsOpsThatDontWorkInPlace) {
 }
 
 TEST(OpCheckTest, FindsWhatTilesShare) {
-  // Each tile writes its first row to one shared place and reads it after a while. Tiles are correct only if they run
-  // one after the other.
+  // Each tile writes its first row to one shared variable and reads it after a while. Tiles are correct only if they
+  // run one after the other.
   static constexpr KernelFunction kShared = [](const KernelArgs& a, Rect tile) {
     static std::atomic<int64_t> row;
     row = tile.row_begin;

@@ -34,7 +34,7 @@ TEST_F(TokenizeTest, ReadsStandardInput) {
   EXPECT_EQ(pipe("a\\nbc", "").out, "[97]\n[98,99]\n");
   EXPECT_EQ(pipe("[97]\\n[98,99]\\n", "--decode").out, "a\nbc\n");
   EXPECT_TRUE(
-      Fails(pipe("[97]\\n[256]", "--decode"), 1, "standard input, line 2: id 256, at place 0, is not in 0 .. 255"));
+      Fails(pipe("[97]\\n[256]", "--decode"), 1, "standard input, line 2: id 256, at position 0, is not in 0 .. 255"));
   EXPECT_TRUE(Fails(pipe("97", "--decode"), 1, "standard input, line 1: it is not a JSON array of ids"));
   EXPECT_TRUE(Fails(pipe("[1,0.5]", "--decode"), 1, "standard input, line 1: entry 1 is not an id"));
 }

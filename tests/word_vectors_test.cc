@@ -115,7 +115,7 @@ TEST_F(WordVectorsTest, PrintsATableOfCosines) {
     for (size_t j = 0; j < 4; ++j) EXPECT_EQ(cosines[i][j + 1], cosines[j][i + 1]);
   }
   EXPECT_EQ(cosines[0], cosines[3]);  // the same sentence
-  EXPECT_LT(cosines[1][3], 0.9995);   // two places of one sentence
+  EXPECT_LT(cosines[1][3], 0.9995);   // two positions in one sentence
   Write("empty.txt", "");
   EXPECT_EQ(WordVectors({"--word=a", "empty.txt"}).out, "");
 }

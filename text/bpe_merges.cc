@@ -10,10 +10,10 @@ namespace {
 constexpr size_t kMaxScannedLength =
     16;  // tokens; up to this length, rescanning after each merge is faster than a heap
 
-struct Candidate {  // a merge of the token at `place` and the next one
-  int32_t rank, place, left, right, id;
+struct Candidate {  // a merge of the token at `position` and the next one
+  int32_t rank, position, left, right, id;
   friend bool operator>(const Candidate& a, const Candidate& b) {
-    return std::tie(a.rank, a.place) > std::tie(b.rank, b.place);
+    return std::tie(a.rank, a.position) > std::tie(b.rank, b.position);
   }
 };
 
@@ -23,16 +23,16 @@ void MergeTable::Apply(std::vector<int32_t>* ids) const {
   if (ids->size() > kMaxScannedLength) return ApplyToLong(ids);
   while (true) {
     const Merge* best = nullptr;
-    size_t place = 0;
+    size_t position = 0;
     for (size_t i = 0; i + 1 < ids->size(); ++i) {
       const Merge* merge = Find((*ids)[i], (*ids)[i + 1]);
       if (merge == nullptr || (best != nullptr && merge->rank >= best->rank)) continue;
       best = merge;
-      place = i;
+      position = i;
     }
     if (best == nullptr) return;
-    (*ids)[place] = best->id;
-    ids->erase(ids->begin() + static_cast<std::ptrdiff_t>(place) + 1);
+    (*ids)[position] = best->id;
+    ids->erase(ids->begin() + static_cast<std::ptrdiff_t>(position) + 1);
   }
 }
 
@@ -43,10 +43,10 @@ void MergeTable::ApplyToLong(std::vector<int32_t>* ids) const {
   const int32_t size = static_cast<int32_t>(ids->size());
   std::vector<int32_t> next(ids->size()), previous(ids->size());
   std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> heap;
-  const auto consider = [&](int32_t place) {
-    if (place == kNone || next[place] == kNone) return;
-    const int32_t left = (*ids)[place], right = (*ids)[next[place]];
-    if (const Merge* merge = Find(left, right)) heap.push({merge->rank, place, left, right, merge->id});
+  const auto consider = [&](int32_t position) {
+    if (position == kNone || next[position] == kNone) return;
+    const int32_t left = (*ids)[position], right = (*ids)[next[position]];
+    if (const Merge* merge = Find(left, right)) heap.push({merge->rank, position, left, right, merge->id});
   };
   for (int32_t i = 0; i < size; ++i) {
     previous[i] = i - 1;
@@ -56,14 +56,14 @@ void MergeTable::ApplyToLong(std::vector<int32_t>* ids) const {
   while (!heap.empty()) {
     const Candidate best = heap.top();
     heap.pop();
-    const int32_t right = next[best.place];
-    if (right == kNone || (*ids)[best.place] != best.left || (*ids)[right] != best.right) continue;
-    (*ids)[best.place] = best.id;
+    const int32_t right = next[best.position];
+    if (right == kNone || (*ids)[best.position] != best.left || (*ids)[right] != best.right) continue;
+    (*ids)[best.position] = best.id;
     (*ids)[right] = kNone;
-    next[best.place] = next[right];
-    if (next[right] != kNone) previous[next[right]] = best.place;
-    consider(previous[best.place]);
-    consider(best.place);
+    next[best.position] = next[right];
+    if (next[right] != kNone) previous[next[right]] = best.position;
+    consider(previous[best.position]);
+    consider(best.position);
   }
   std::erase(*ids, kNone);
 }

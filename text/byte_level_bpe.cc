@@ -57,8 +57,8 @@ absl::StatusOr<std::vector<int32_t>> ByteLevelBpe::Encode(absl::string_view text
   for (size_t begin = 0; begin < text.size();) {
     const size_t end = Gpt2WordEnd(text, begin);
     const absl::string_view word = text.substr(begin, end - begin);
-    const auto [place, added] = known.emplace(word, Range{ids.size(), 0});
-    Range& range = place->second;
+    const auto [entry, added] = known.emplace(word, Range{ids.size(), 0});
+    Range& range = entry->second;
     if (added) {
       if (const absl::Status status = AppendWord(word, &ids); !status.ok()) {
         return Annotate(status, absl::StrCat("at byte ", begin - (prefixed.empty() || begin == 0 ? 0 : 1)));

@@ -27,7 +27,7 @@ struct BpeModel {
   std::vector<SpecialToken> special;
   bool prefix_space = false;  // puts ' ' before a text that doesn't begin with white space
   bool whole_words = false;   // a word that is in the vocabulary is one token, whatever the merges give
-  WrapFormat single = {{WrapPart::kFirst}}, pair;
+  WrapFormat single = {{WrapItem::kFirst}}, pair;
 };
 
 class ByteLevelBpe final : public Tokenizer {

@@ -63,7 +63,7 @@ TEST(ByteLevelBpeTest, SpecialTokensAreForThoseWhoAsk) {
   EXPECT_EQ(tokenizer->EncodeWithSpecial("<|endoftext|>\xFF").status().message(), "not UTF-8 at byte 13 (0xFF)");
   EXPECT_EQ(*tokenizer->Decode({260, 257, 260}), "ow");
   EXPECT_EQ(*tokenizer->DecodeWithSpecial({260, 257}), "<|endoftext|>ow");
-  EXPECT_EQ(tokenizer->Decode({257, 261}).status().message(), "id 261, at place 1, is not in 0 .. 260");
+  EXPECT_EQ(tokenizer->Decode({257, 261}).status().message(), "id 261, at position 1, is not in 0 .. 260");
   EXPECT_FALSE(tokenizer->DecodeWithSpecial({-1}).ok());
   EXPECT_EQ(tokenizer->Wrap({257}).ids, std::vector<int32_t>{257});
   EXPECT_FALSE(tokenizer->WrapPair({257}, {258}).ok());

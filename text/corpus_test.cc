@@ -22,7 +22,7 @@ TEST(CorpusTest, KeepsTheLastTenthForValidation) {
   EXPECT_EQ(corpus.tokens(DataSplit::kValidation).back(), 999);
 }
 
-TEST(CorpusTest, TargetsAreTheNextTokensOfTheSamePart) {
+TEST(CorpusTest, TargetsAreTheNextTokensOfTheSameSplit) {
   const TokenCorpus corpus = Counting(200, 8);
   TokenBatch batch;
   for (const DataSplit split : {DataSplit::kTrain, DataSplit::kValidation}) {

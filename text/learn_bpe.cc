@@ -68,9 +68,9 @@ class Learner {
   };
 
   int32_t IdOf(const std::string& symbol) {
-    const auto [place, added] = ids_.emplace(symbol, static_cast<int32_t>(symbols_.size()));
+    const auto [entry, added] = ids_.emplace(symbol, static_cast<int32_t>(symbols_.size()));
     if (added) symbols_.push_back(std::make_unique<std::string>(symbol));
-    return place->second;
+    return entry->second;
   }
 
   // Counts `times` more occurrences of `pair` in a word; -1 removes one.

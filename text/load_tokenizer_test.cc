@@ -139,7 +139,7 @@ TEST_F(FilesTest, ACasedBertSaysSoBesideItsVocabulary) {
   EXPECT_EQ(Error(folder_), "tokenizer_config.json: do_lower_case: \"no\" is not of the right type");
 }
 
-TEST_F(FilesTest, ErrorsNameFileAndPlace) {
+TEST_F(FilesTest, ErrorsNameFileAndLocation) {
   EXPECT_EQ(LoadTokenizer("/no/such/file.json").status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(Error(Write("a.json", "{\"type\": \"byte\"")).substr(0, 23), "a.json: it is not JSON:");
   EXPECT_EQ(Error(Write("a.json", "{}")), "a.json: it has neither the \"type\" nor the \"model\" of a tokenizer");

@@ -11,21 +11,21 @@ void MaskTokens(const std::vector<bool>& may, int64_t rows, const MaskingOptions
                 absl::Span<int32_t> tokens, MaskedPositions* out) {
   random.stream = kMaskStream;
   const size_t length = tokens.size() / static_cast<size_t>(rows), count = static_cast<size_t>(options.count);
-  out->places.assign(static_cast<size_t>(rows) * count, 0);
+  out->indices.assign(static_cast<size_t>(rows) * count, 0);
   out->targets.assign(static_cast<size_t>(rows) * count, kIgnoredTarget);
   out->chosen = 0;
-  std::vector<int32_t> places;
+  std::vector<int32_t> candidates;
   for (size_t row = 0; row < static_cast<size_t>(rows); ++row) {
-    places.clear();
+    candidates.clear();
     for (size_t i = row * length; i < (row + 1) * length; ++i) {
-      if (may[i]) places.push_back(static_cast<int32_t>(i));
+      if (may[i]) candidates.push_back(static_cast<int32_t>(i));
     }
-    const size_t chosen = std::min(count, places.size());
+    const size_t chosen = std::min(count, candidates.size());
     uint64_t next = row * 4 * count;  // each target has four random numbers, of which it uses three
     for (size_t i = 0; i < chosen; ++i, next += 4) {
-      std::swap(places[i], places[i + random.Below(places.size() - i, next)]);
-      int32_t& token = tokens[static_cast<size_t>(places[i])];
-      out->places[row * count + i] = places[i];
+      std::swap(candidates[i], candidates[i + random.Below(candidates.size() - i, next)]);
+      int32_t& token = tokens[static_cast<size_t>(candidates[i])];
+      out->indices[row * count + i] = candidates[i];
       out->targets[row * count + i] = token;
       const uint64_t tenth = random.Below(10, next + 1);
       if (tenth < 8) token = options.mask;

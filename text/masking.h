@@ -18,7 +18,7 @@ struct MaskingOptions {
 };
 
 struct MaskedPositions {         // [B, count], row by row
-  std::vector<int32_t> places;   // indices into tokens [B, T], from 0 to B·T - 1; 0 for unused entries
+  std::vector<int32_t> indices;  // indices into tokens [B, T], from 0 to B·T - 1; 0 for unused entries
   std::vector<int32_t> targets;  // the original token; -100 for unused entries
   int64_t chosen = 0;            // the number of entries that are used
 };

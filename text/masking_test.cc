@@ -36,13 +36,13 @@ TEST(MaskingTest, ChoosesDifferentPlacesOfEachRow) {
   const Masked masked = MaskRows({.seed = 1, .step = 3});
   EXPECT_EQ(masked.positions.chosen, kRows * kCount);
   std::vector<bool> chosen(masked.before.size());
-  for (size_t i = 0; i < masked.positions.places.size(); ++i) {
-    const auto place = static_cast<size_t>(masked.positions.places[i]);
-    EXPECT_EQ(place / kLength, i / kCount) << "of its own row";
-    EXPECT_TRUE(masked.may[place]);
-    EXPECT_FALSE(chosen[place]) << "chosen twice";
-    chosen[place] = true;
-    EXPECT_EQ(masked.positions.targets[i], masked.before[place]);
+  for (size_t i = 0; i < masked.positions.indices.size(); ++i) {
+    const auto index = static_cast<size_t>(masked.positions.indices[i]);
+    EXPECT_EQ(index / kLength, i / kCount) << "of its own row";
+    EXPECT_TRUE(masked.may[index]);
+    EXPECT_FALSE(chosen[index]) << "chosen twice";
+    chosen[index] = true;
+    EXPECT_EQ(masked.positions.targets[i], masked.before[index]);
   }
   for (size_t i = 0; i < chosen.size(); ++i) {
     if (!chosen[i]) {
@@ -54,17 +54,17 @@ TEST(MaskingTest, ChoosesDifferentPlacesOfEachRow) {
 TEST(MaskingTest, HidesEightOfTenAndChangesOne) {
   const Masked masked = MaskRows({.seed = 1, .step = 3});
   double hidden = 0, same = 0;
-  std::map<size_t, int> by_place;
-  for (const int32_t place : masked.positions.places) {
-    const auto i = static_cast<size_t>(place);
+  std::map<size_t, int> by_position;
+  for (const int32_t index : masked.positions.indices) {
+    const auto i = static_cast<size_t>(index);
     hidden += masked.after[i] == kMask;
     same += masked.after[i] == masked.before[i];
-    ++by_place[i % kLength];
+    ++by_position[i % kLength];
   }
   const double all = kRows * kCount;  // 2800: the standard deviations are 0.0076 and 0.0057
   EXPECT_NEAR(hidden / all, 0.8, 0.03);
   EXPECT_NEAR(same / all, 0.1, 0.025);
-  EXPECT_EQ(by_place.size(), kLength - 2) << "every place is chosen now and then";
+  EXPECT_EQ(by_position.size(), kLength - 2) << "every position is chosen now and then";
 }
 
 TEST(MaskingTest, DependsOnSeedAndStepAlone) {

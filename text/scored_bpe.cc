@@ -21,8 +21,8 @@ std::vector<int32_t> Ranks(const std::vector<ScoredPiece>& pieces) {
   std::sort(scores.begin(), scores.end(), std::greater<>());
   std::vector<int32_t> ranks;
   for (const ScoredPiece& piece : pieces) {
-    const auto place = std::lower_bound(scores.begin(), scores.end(), piece.score, std::greater<>());
-    ranks.push_back(static_cast<int32_t>(place - scores.begin()));
+    const auto rank = std::lower_bound(scores.begin(), scores.end(), piece.score, std::greater<>());
+    ranks.push_back(static_cast<int32_t>(rank - scores.begin()));
   }
   return ranks;
 }
@@ -127,16 +127,16 @@ absl::StatusOr<std::vector<ScoredPiece>> ReadLlama2cFile(absl::string_view file)
   int32_t longest = 0;
   if (!read(&longest)) return absl::InvalidArgumentError(absl::StrCat("the file has only ", file.size(), " bytes"));
   while (!rest.empty()) {
-    const std::string place = absl::StrCat("piece ", pieces.size(), ", at byte ", file.size() - rest.size(), ": ");
+    const std::string context = absl::StrCat("piece ", pieces.size(), ", at byte ", file.size() - rest.size(), ": ");
     float score = 0;
     int32_t bytes = 0;
-    if (!read(&score) || !read(&bytes)) return absl::InvalidArgumentError(absl::StrCat(place, "the file ends there"));
+    if (!read(&score) || !read(&bytes)) return absl::InvalidArgumentError(absl::StrCat(context, "the file ends there"));
     if (bytes < 1 || bytes > longest) {
       return absl::InvalidArgumentError(
-          absl::StrCat(place, "it has ", bytes, " bytes, but the file says that a piece has 1 to ", longest));
+          absl::StrCat(context, "it has ", bytes, " bytes, but the file says that a piece has 1 to ", longest));
     }
     if (rest.size() < static_cast<size_t>(bytes)) {
-      return absl::InvalidArgumentError(absl::StrCat(place, "the file ends within its ", bytes, " bytes"));
+      return absl::InvalidArgumentError(absl::StrCat(context, "the file ends within its ", bytes, " bytes"));
     }
     absl::string_view text = rest.substr(0, static_cast<size_t>(bytes));
     for (const absl::string_view special : {"<s>", "</s>"}) {  // the file puts line breaks around these two

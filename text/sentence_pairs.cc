@@ -21,7 +21,7 @@ absl::StatusOr<ParallelText> ReadParallelText(const std::string& source, const s
                                                  ": each line needs its translation"));
 }
 
-std::string TextLines::Place(size_t index) const {
+std::string TextLines::Location(size_t index) const {
   return absl::StrCat(path, ", line ", numbers.empty() ? index + 1 : numbers[index]);
 }
 
@@ -34,17 +34,17 @@ int64_t SentencePair::length() const { return static_cast<int64_t>(std::max(sour
 
 absl::StatusOr<std::vector<int32_t>> EncodeLine(const TextLines& text, size_t index, const Tokenizer& tokenizer,
                                                 const EncodeLimits& limits, int64_t reserved) {
-  const std::string place = text.Place(index);
+  const std::string location = text.Location(index);
   if (limits.context <= reserved) {
     return absl::InvalidArgumentError(
         absl::StrCat("a context of ", limits.context, " has no room for text beside ", reserved, " special tokens"));
   }
   absl::StatusOr<std::vector<int32_t>> ids = tokenizer.Encode(text.lines[index]);
-  if (!ids.ok()) return Annotate(ids.status(), place);
-  if (ids->empty()) return absl::InvalidArgumentError(absl::StrCat(place, ": the line is empty"));
+  if (!ids.ok()) return Annotate(ids.status(), location);
+  if (ids->empty()) return absl::InvalidArgumentError(absl::StrCat(location, ": the line is empty"));
   const auto room = static_cast<size_t>(limits.context - reserved);
   if (ids->size() > room && !limits.truncate) {
-    return absl::InvalidArgumentError(absl::StrCat(place, ": ", ids->size(), " tokens, but the context of ",
+    return absl::InvalidArgumentError(absl::StrCat(location, ": ", ids->size(), " tokens, but the context of ",
                                                    limits.context, " has room for ", room,
                                                    "; truncate such lines, or choose a larger context"));
   }

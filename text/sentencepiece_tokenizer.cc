@@ -28,7 +28,7 @@ SentencePieceTokenizer::SentencePieceTokenizer(SentencePieceModel model) : model
   if (special_tokens().begin.has_value()) {
     SetFormat(BeginText(*special_tokens().begin), {});
   } else if (special_tokens().end.has_value()) {
-    SetFormat({{WrapPart::kFirst}, {WrapPart::kToken, *special_tokens().end}}, {});
+    SetFormat({{WrapItem::kFirst}, {WrapItem::kToken, *special_tokens().end}}, {});
   }
 }
 

@@ -40,7 +40,7 @@ TEST(SentencePieceTokenizerTest, BytePairsWithBytes) {
   EXPECT_EQ(*tokenizer->Decode(wrapped), "the cat");
   EXPECT_EQ(*tokenizer->DecodeWithSpecial(wrapped), "<s>the cat");
   EXPECT_EQ(tokenizer->Encode("the \xFF").status().message(), "not UTF-8 at byte 4 (0xFF)");
-  EXPECT_EQ(tokenizer->Decode({5, 320}).status().message(), "id 320, at place 1, is not in 0 .. 319");
+  EXPECT_EQ(tokenizer->Decode({5, 320}).status().message(), "id 320, at position 1, is not in 0 .. 319");
 }
 
 TEST(SentencePieceTokenizerTest, UnigramAsT5HasIt) {

@@ -49,16 +49,16 @@ absl::StatusOr<std::vector<TokenPair>> ReadSubwordMerges(absl::string_view file)
   for (absl::string_view line : absl::StrSplit(file, '\n')) {
     ++number;
     line = absl::StripSuffix(line, "\r");
-    const std::string place = absl::StrCat("line ", number);
+    const std::string location = absl::StrCat("line ", number);
     if (number == 1 && line != kVersion) {
-      return absl::InvalidArgumentError(absl::StrCat(place, ": ", Quoted(line), " is not \"", kVersion, "\""));
+      return absl::InvalidArgumentError(absl::StrCat(location, ": ", Quoted(line), " is not \"", kVersion, "\""));
     }
     if (number == 1 || line.empty()) continue;
-    WEFT_RETURN_IF_ERROR(Annotate(CheckUtf8(line), place));
+    WEFT_RETURN_IF_ERROR(Annotate(CheckUtf8(line), location));
     const std::vector<std::string> tokens = absl::StrSplit(line, ' ', absl::SkipEmpty());
     if (tokens.size() != 2) {
       return absl::InvalidArgumentError(
-          absl::StrCat(place, ": ", Quoted(line), " is not two tokens with a space between them"));
+          absl::StrCat(location, ": ", Quoted(line), " is not two tokens with a space between them"));
     }
     merges.emplace_back(tokens[0], tokens[1]);
   }

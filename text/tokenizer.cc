@@ -36,12 +36,12 @@ constexpr struct {
 
 ModelInput Fill(const WrapFormat& format, absl::Span<const int32_t> first, absl::Span<const int32_t> second) {
   ModelInput input;
-  for (const WrapPart& part : format) {
-    const absl::Span<const int32_t> ids = part.kind == WrapPart::kToken   ? absl::MakeConstSpan(&part.id, 1)
-                                          : part.kind == WrapPart::kFirst ? first
+  for (const WrapItem& item : format) {
+    const absl::Span<const int32_t> ids = item.kind == WrapItem::kToken   ? absl::MakeConstSpan(&item.id, 1)
+                                          : item.kind == WrapItem::kFirst ? first
                                                                           : second;
     input.ids.insert(input.ids.end(), ids.begin(), ids.end());
-    input.segments.resize(input.ids.size(), part.segment);
+    input.segments.resize(input.ids.size(), item.segment);
   }
   return input;
 }
@@ -119,15 +119,15 @@ absl::Status Tokenizer::CheckIds(absl::Span<const int32_t> ids) const {
   for (size_t i = 0; i < ids.size(); ++i) {
     if (ids[i] >= 0 && ids[i] < vocabulary_size()) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat("id ", ids[i], ", at place ", i, ", is not in 0 .. ", vocabulary_size() - 1));
+        absl::StrCat("id ", ids[i], ", at position ", i, ", is not in 0 .. ", vocabulary_size() - 1));
   }
   return absl::OkStatus();
 }
 
 bool Tokenizer::IsSpecial(int32_t id) const {
-  const auto place = std::lower_bound(special_list_.begin(), special_list_.end(), id,
+  const auto found = std::lower_bound(special_list_.begin(), special_list_.end(), id,
                                       [](const SpecialToken& token, int32_t id) { return token.id < id; });
-  return place != special_list_.end() && place->id == id;
+  return found != special_list_.end() && found->id == id;
 }
 
 std::vector<SpecialToken> UsualSpecialTokens(const Vocabulary& vocabulary) {
@@ -141,22 +141,22 @@ std::vector<SpecialToken> UsualSpecialTokens(const Vocabulary& vocabulary) {
 }
 
 WrapFormat BertSingle(int32_t classification, int32_t separator) {
-  return {{WrapPart::kToken, classification}, {WrapPart::kFirst}, {WrapPart::kToken, separator}};
+  return {{WrapItem::kToken, classification}, {WrapItem::kFirst}, {WrapItem::kToken, separator}};
 }
 
 WrapFormat BertPair(int32_t classification, int32_t separator) {
-  return {{WrapPart::kToken, classification},
-          {WrapPart::kFirst},
-          {WrapPart::kToken, separator},
-          {WrapPart::kSecond, 0, 1},
-          {WrapPart::kToken, separator, 1}};
+  return {{WrapItem::kToken, classification},
+          {WrapItem::kFirst},
+          {WrapItem::kToken, separator},
+          {WrapItem::kSecond, 0, 1},
+          {WrapItem::kToken, separator, 1}};
 }
 
 WrapFormat RobertaPair(int32_t begin, int32_t end) {
-  return {{WrapPart::kToken, begin}, {WrapPart::kFirst},  {WrapPart::kToken, end},
-          {WrapPart::kToken, end},   {WrapPart::kSecond}, {WrapPart::kToken, end}};
+  return {{WrapItem::kToken, begin}, {WrapItem::kFirst},  {WrapItem::kToken, end},
+          {WrapItem::kToken, end},   {WrapItem::kSecond}, {WrapItem::kToken, end}};
 }
 
-WrapFormat BeginText(int32_t begin) { return {{WrapPart::kToken, begin}, {WrapPart::kFirst}}; }
+WrapFormat BeginText(int32_t begin) { return {{WrapItem::kToken, begin}, {WrapItem::kFirst}}; }
 
 }  // namespace weft

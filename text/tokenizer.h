@@ -37,13 +37,13 @@ struct ModelInput {
   std::vector<int32_t> ids, segments;  // of equal length; the segment is 1 in the second text of a pair, else 0
 };
 
-// A part of a model's input format: a special token, or the place of the first or second text.
-struct WrapPart {
+// An item of a model's input format: a special token, or the first or second text.
+struct WrapItem {
   enum Kind : uint8_t { kToken, kFirst, kSecond } kind;
-  int32_t id = 0;  // of the token, if the part is kToken
+  int32_t id = 0;  // of the token, if the item is kToken
   int32_t segment = 0;
 };
-using WrapFormat = std::vector<WrapPart>;
+using WrapFormat = std::vector<WrapItem>;
 
 class Tokenizer {
  public:
@@ -88,7 +88,7 @@ class Tokenizer {
 
   std::vector<SpecialToken> special_list_;
   SpecialTokens special_;
-  WrapFormat single_ = {{WrapPart::kFirst}}, pair_;
+  WrapFormat single_ = {{WrapItem::kFirst}}, pair_;
 };
 
 // Returns the tokens that have a special token's usual name, for files that don't say which tokens are special.

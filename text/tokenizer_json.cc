@@ -52,8 +52,8 @@ absl::Status UnknownType(const Json& object, const char* known) {
   return absl::InvalidArgumentError(absl::StrCat("its type is '", TypeOf(object), "', not ", known));
 }
 
-absl::Status Unknown(const char* place, const Json& object, const char* known) {
-  return Annotate(UnknownType(object, known), place);
+absl::Status Unknown(const char* location, const Json& object, const char* known) {
+  return Annotate(UnknownType(object, known), location);
 }
 
 // Returns InvalidArgument if one of `keys`, which would change the ids, is present and has a value other than null,
@@ -72,7 +72,7 @@ absl::StatusOr<std::vector<SpecialToken>> ReadAddedTokens(const Json& list) {
   if (list.is_null()) return tokens;
   if (!list.is_array()) return absl::InvalidArgumentError("added_tokens: it is not a list");
   for (const Json& entry : list) {
-    const std::string place = absl::StrCat("added_tokens[", tokens.size(), "]");
+    const std::string location = absl::StrCat("added_tokens[", tokens.size(), "]");
     const auto read = [&]() -> absl::StatusOr<SpecialToken> {
       WEFT_ASSIGN_OR_RETURN(const std::string text, Get<std::string>(entry, "content", ""));
       WEFT_ASSIGN_OR_RETURN(const int32_t id, Get<int32_t>(entry, "id", -1));
@@ -87,7 +87,7 @@ absl::StatusOr<std::vector<SpecialToken>> ReadAddedTokens(const Json& list) {
       return SpecialToken{text, id, strip_before, strip_after};
     };
     absl::StatusOr<SpecialToken> token = read();
-    if (!token.ok()) return Annotate(token.status(), place);
+    if (!token.ok()) return Annotate(token.status(), location);
     tokens.push_back(*std::move(token));
   }
   return tokens;
@@ -132,27 +132,27 @@ absl::StatusOr<std::vector<TokenPair>> ReadMerges(const Json& list) {
 }
 
 struct Formats {
-  WrapFormat single = {{WrapPart::kFirst}}, pair;
+  WrapFormat single = {{WrapItem::kFirst}}, pair;
 };
 
 absl::StatusOr<WrapFormat> ReadTemplate(const Json& list, const Json& special) {
   WrapFormat format;
   for (const Json& entry : list) {
     const Json &sequence = Member(entry, "Sequence"), &token = Member(entry, "SpecialToken");
-    const Json& part = sequence.is_null() ? token : sequence;
-    WEFT_ASSIGN_OR_RETURN(const std::string id, Get<std::string>(part, "id", ""));
-    WEFT_ASSIGN_OR_RETURN(const int32_t segment, Get<int32_t>(part, "type_id", 0));
+    const Json& item = sequence.is_null() ? token : sequence;
+    WEFT_ASSIGN_OR_RETURN(const std::string id, Get<std::string>(item, "id", ""));
+    WEFT_ASSIGN_OR_RETURN(const int32_t segment, Get<int32_t>(item, "type_id", 0));
     if (!sequence.is_null()) {
       if (id != "A" && id != "B")
         return absl::InvalidArgumentError(absl::StrCat("its sequence ", Quoted(id), " is neither A nor B"));
-      format.push_back({id == "A" ? WrapPart::kFirst : WrapPart::kSecond, 0, segment});
+      format.push_back({id == "A" ? WrapItem::kFirst : WrapItem::kSecond, 0, segment});
       continue;
     }
     const Json& ids = Member(Member(special, id), "ids");
     if (!ids.is_array()) return absl::InvalidArgumentError(absl::StrCat("special token ", Quoted(id), " has no ids"));
     for (const Json& each : ids) {
       if (!Fits<int32_t>(each)) return absl::InvalidArgumentError(absl::StrCat(each.dump(), " is not an id"));
-      format.push_back({WrapPart::kToken, each.get<int32_t>(), segment});
+      format.push_back({WrapItem::kToken, each.get<int32_t>(), segment});
     }
   }
   return format;
@@ -182,10 +182,10 @@ absl::StatusOr<Formats> ReadPostProcessor(const Json& json) {
   return Formats{BertSingle(ids[0], ids[1]), RobertaPair(ids[0], ids[1])};
 }
 
-// Returns `result`; an error gets `place` before its message.
+// Returns `result`; an error gets `location` before its message.
 template <class T>
-absl::StatusOr<T> At(const char* place, absl::StatusOr<T> result) {
-  if (!result.ok()) return Annotate(result.status(), place);
+absl::StatusOr<T> At(const char* location, absl::StatusOr<T> result) {
+  if (!result.ok()) return Annotate(result.status(), location);
   return result;
 }
 
@@ -194,10 +194,10 @@ template <class Model>
 absl::Status SetFormats(const Json& json, std::vector<SpecialToken> added, Model* model) {
   WEFT_ASSIGN_OR_RETURN(Formats formats, At("post_processor", ReadPostProcessor(Member(json, "post_processor"))));
   for (const WrapFormat* format : {&formats.single, &formats.pair}) {
-    for (const WrapPart& part : *format) {
-      if (part.id >= 0 && part.id < model->vocabulary.size()) continue;
+    for (const WrapItem& item : *format) {
+      if (item.id >= 0 && item.id < model->vocabulary.size()) continue;
       return absl::InvalidArgumentError(
-          absl::StrCat("post_processor: id ", part.id, " is not in 0 .. ", model->vocabulary.size() - 1));
+          absl::StrCat("post_processor: id ", item.id, " is not in 0 .. ", model->vocabulary.size() - 1));
     }
   }
   model->special = std::move(added);

@@ -15,7 +15,7 @@
 
 namespace weft {
 
-// Reads a tokenizer.json. Returns InvalidArgument, with the place in the file ("model.merges: entry 7: ..."), if the
+// Reads a tokenizer.json. Returns InvalidArgument, with the location in the file ("model.merges: entry 7: ..."), if the
 // file is malformed or unsupported.
 absl::StatusOr<std::unique_ptr<Tokenizer>> ReadTokenizerJson(const nlohmann::json& json);
 

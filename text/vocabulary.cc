@@ -26,12 +26,12 @@ absl::StatusOr<Vocabulary> Vocabulary::FromIds(std::vector<std::pair<std::string
       return absl::InvalidArgumentError(
           absl::StrCat("token ", Quoted(token), " has id ", id, ", but there are ", tokens.size(), " tokens"));
     }
-    const std::string*& place = by_id[static_cast<size_t>(id)];
-    if (place != nullptr) {
+    const std::string*& known = by_id[static_cast<size_t>(id)];
+    if (known != nullptr) {
       return absl::InvalidArgumentError(
-          absl::StrCat("tokens ", Quoted(*place), " and ", Quoted(token), " both have id ", id));
+          absl::StrCat("tokens ", Quoted(*known), " and ", Quoted(token), " both have id ", id));
     }
-    place = &token;
+    known = &token;
   }
   Vocabulary vocabulary;
   for (const std::string* token : by_id) WEFT_RETURN_IF_ERROR(vocabulary.Add(*token));
@@ -45,10 +45,10 @@ std::optional<int32_t> Vocabulary::Find(absl::string_view token) const {
 }
 
 absl::Status Vocabulary::Add(std::string token) {
-  const auto [place, added] = ids_.emplace(token, size());
+  const auto [entry, added] = ids_.emplace(token, size());
   if (!added) {
     return absl::InvalidArgumentError(
-        absl::StrCat("token ", Quoted(token), " occurs twice, with ids ", place->second, " and ", size()));
+        absl::StrCat("token ", Quoted(token), " occurs twice, with ids ", entry->second, " and ", size()));
   }
   tokens_.push_back(std::move(token));
   return absl::OkStatus();

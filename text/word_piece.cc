@@ -83,10 +83,10 @@ absl::StatusOr<Vocabulary> ReadVocabularyText(absl::string_view text) {
   Vocabulary vocabulary;
   for (const absl::string_view line : absl::StrSplit(text, '\n')) {
     const absl::string_view token = absl::StripSuffix(line, "\r");
-    const std::string place = absl::StrCat("line ", vocabulary.size() + 1);
-    WEFT_RETURN_IF_ERROR(Annotate(CheckUtf8(token), place));
-    if (token.empty()) return absl::InvalidArgumentError(absl::StrCat(place, ": the token is empty"));
-    WEFT_RETURN_IF_ERROR(Annotate(vocabulary.Add(std::string(token)), place));
+    const std::string location = absl::StrCat("line ", vocabulary.size() + 1);
+    WEFT_RETURN_IF_ERROR(Annotate(CheckUtf8(token), location));
+    if (token.empty()) return absl::InvalidArgumentError(absl::StrCat(location, ": the token is empty"));
+    WEFT_RETURN_IF_ERROR(Annotate(vocabulary.Add(std::string(token)), location));
   }
   return vocabulary;
 }

@@ -24,7 +24,7 @@ struct WordPieceModel {
   int64_t max_word_length = 100;  // in characters; a longer word is unknown
   BertNormalizer normalizer;
   std::vector<SpecialToken> special;
-  WrapFormat single = {{WrapPart::kFirst}}, pair;
+  WrapFormat single = {{WrapItem::kFirst}}, pair;
 };
 
 class WordPiece final : public Tokenizer {

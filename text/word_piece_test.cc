@@ -102,7 +102,7 @@ TEST(WordPieceTest, Decodes) {
   EXPECT_EQ(*tokenizer->Decode({2, 5, 6, 7, 8, 10, 9, 1, 3, 0, 0}), "embeddings , bed [UNK]");
   EXPECT_EQ(*tokenizer->DecodeWithSpecial({2, 9, 3}), "[CLS] bed [SEP]");
   EXPECT_EQ(*tokenizer->Decode({8}), "s");
-  EXPECT_EQ(tokenizer->Decode({5, 14}).status().message(), "id 14, at place 1, is not in 0 .. 13");
+  EXPECT_EQ(tokenizer->Decode({5, 14}).status().message(), "id 14, at position 1, is not in 0 .. 13");
 }
 
 TEST(WordPieceTest, RefusesVocabulariesThatCannotBeUsed) {

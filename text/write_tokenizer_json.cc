@@ -18,14 +18,14 @@ void Append(Json* object, std::string key, Json value) {
 
 Json Template(const WrapFormat& format, const Vocabulary& vocabulary, Json* special) {
   Json list = Json::array();
-  for (const WrapPart& part : format) {
-    if (part.kind != WrapPart::kToken) {
-      list.push_back({{"Sequence", {{"id", part.kind == WrapPart::kFirst ? "A" : "B"}, {"type_id", part.segment}}}});
+  for (const WrapItem& item : format) {
+    if (item.kind != WrapItem::kToken) {
+      list.push_back({{"Sequence", {{"id", item.kind == WrapItem::kFirst ? "A" : "B"}, {"type_id", item.segment}}}});
       continue;
     }
-    const std::string& text = vocabulary.token(part.id);
-    list.push_back({{"SpecialToken", {{"id", text}, {"type_id", part.segment}}}});
-    (*special)[text] = {{"id", text}, {"ids", Json::array({part.id})}, {"tokens", Json::array({text})}};
+    const std::string& text = vocabulary.token(item.id);
+    list.push_back({{"SpecialToken", {{"id", text}, {"type_id", item.segment}}}});
+    (*special)[text] = {{"id", text}, {"ids", Json::array({item.id})}, {"tokens", Json::array({text})}};
   }
   return list;
 }
@@ -57,7 +57,7 @@ std::string WriteTokenizerJson(const BpeModel& model) {
     merges.push_back(ToByteAlphabet(left) + " " + ToByteAlphabet(right));
   }
   // The format requires a template for pairs too. Without one in the model, the second text follows the first.
-  const WrapFormat no_pair = {{WrapPart::kFirst}, {WrapPart::kSecond, 0, 1}};
+  const WrapFormat no_pair = {{WrapItem::kFirst}, {WrapItem::kSecond, 0, 1}};
   const bool wraps = model.single.size() > 1 || !model.pair.empty();
   Json post_processor = ByteLevel(model.prefix_space);
   if (wraps) {

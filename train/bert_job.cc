@@ -103,7 +103,7 @@ void BertJob::Record() {
   const int64_t masked_count = batch_ * masking_.count;
   const BertConfig& config = source_.config();
   tokens_ = tape_.Input("tokens", {kI32, {batch_, length()}}, {.below = config.vocabulary});
-  masked_positions_ = tape_.Input("places", {kI32, {masked_count}}, {.below = batch_ * length()});
+  masked_positions_ = tape_.Input("masked_positions", {kI32, {masked_count}}, {.below = batch_ * length()});
   targets_ = tape_.Input("targets", {kI32, {masked_count}}, {.below = config.vocabulary, .ignored = -100});
   BertInputs inputs;
   if (next_sentence_) inputs.segments = segments_ = tape_.Input("segments", {kI32, {batch_, length()}}, {.below = 2});
@@ -172,7 +172,7 @@ TrainingBatch BertJob::Sample(DataSplit split, int64_t index, RandomStream rando
   }
   MaskTokens(may_mask_, batch_, masking_, random, absl::MakeSpan(rows_), &row_masks_);
   TrainingBatch batch = {
-      .feeds = {{tokens_, rows_}, {masked_positions_, row_masks_.places}, {targets_, row_masks_.targets}},
+      .feeds = {{tokens_, rows_}, {masked_positions_, row_masks_.indices}, {targets_, row_masks_.targets}},
       .tokens = static_cast<int64_t>(rows_.size()),
       .targets = row_masks_.chosen};
   if (next_sentence_) {

@@ -173,7 +173,7 @@ absl::StatusOr<Figures> MeasureTransformer(const EvaluateFlags& flags) {
   std::vector<TokenIds> sources;
   for (size_t i = 0; i < text->source.lines.size(); ++i) {
     absl::StatusOr<TokenIds> ids = (*translator)->Encode(text->source.lines[i]);
-    if (!ids.ok()) return Annotate(ids.status(), text->source.Place(i));
+    if (!ids.ok()) return Annotate(ids.status(), text->source.Location(i));
     sources.push_back(*std::move(ids));
   }
   const absl::StatusOr<std::vector<std::string>> lines = TranslateAll(translator->get(), sources);

@@ -2,10 +2,10 @@
 // so that such an op can have a gradient of its own.
 //
 // One op is lowered together with its gradient. linear_cross_entropy computes its logits block by block and keeps none,
-// so that its gradient has to compute them again: one more product with the whole vocabulary. If both run at one place,
-// each block's logits serve the loss and the gradient. An op's definition sees only the op, so this pass looks for the
-// gradient's node. In training the two can nearly always run together: the gradient depends on `drow`, the weight of
-// each row's loss, and `drow` follows from the targets alone.
+// so that its gradient has to compute them again: one more product with the whole vocabulary. If the nodes of both are
+// recorded together, each block's logits serve the loss and the gradient. An op's definition sees only the op, so this
+// pass looks for the gradient's node. In training this is nearly always possible: the gradient depends on `drow`, the
+// weight of each row's loss, and `drow` follows from the targets alone.
 #include <algorithm>
 #include <vector>
 
@@ -60,7 +60,7 @@ class LossLowering {
   bool Recorded(uint32_t n) const { return static_cast<bool>(replay_.Now(program_.nodes[n].output(0))); }
 
   // Finds the nodes after the loss n that `drow`, an input of node g, depends on and that are not recorded yet. Returns
-  // false if it depends on the loss, or on a node that must keep its place.
+  // false if it depends on the loss, or on a node that must not move.
   bool Between(uint32_t n, uint32_t g, std::vector<uint32_t>* nodes) const {
     std::vector<bool> seen(g - n, false);
     std::vector<ValueId> open = {program_.nodes[g].inputs[kRowGradientInput]};

@@ -29,10 +29,10 @@ TEST(ScatterRowsTest, ATiedTableGetsBothGradientsInOnePlace) {
   ASSERT_TRUE(graph.ok()) << graph.status();
   EXPECT_THAT(OpNames(graph->program()), Contains("embedding_gradient_add"));
   EXPECT_THAT(OpNames(graph->program()), Not(Contains("embedding_gradient")));
-  const auto& places = graph->compiled().places;
+  const auto& addresses = graph->compiled().addresses;
   const Node& add = graph->program().nodes.back();
   EXPECT_STREQ(add.op->name, "embedding_gradient_add");
-  EXPECT_EQ(places[static_cast<size_t>(add.output(0))].offset, places[static_cast<size_t>(add.inputs[0])].offset);
+  EXPECT_EQ(addresses[static_cast<size_t>(add.output(0))].offset, addresses[static_cast<size_t>(add.inputs[0])].offset);
 }
 
 TEST(ScatterRowsTest, GivesTheSumOfBothGradients) {

@@ -59,13 +59,13 @@ void TopKOfRow(const T* x, int64_t n, int64_t k, T* values, int32_t* indices) {
   int64_t kept = 0;
   for (int64_t i = 0; i < n; ++i) {
     if (kept == k && !Greater(x[i], values[k - 1])) continue;
-    int64_t place = kept < k ? kept++ : k - 1;
-    for (; place > 0 && Greater(x[i], values[place - 1]); --place) {
-      values[place] = values[place - 1];
-      indices[place] = indices[place - 1];
+    int64_t slot = kept < k ? kept++ : k - 1;
+    for (; slot > 0 && Greater(x[i], values[slot - 1]); --slot) {
+      values[slot] = values[slot - 1];
+      indices[slot] = indices[slot - 1];
     }
-    values[place] = x[i];
-    indices[place] = static_cast<int32_t>(i);
+    values[slot] = x[i];
+    indices[slot] = static_cast<int32_t>(i);
   }
 }
 

@@ -45,15 +45,15 @@ class RowsTest : public ::testing::Test {};
 using Floats = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(RowsTest, Floats);
 
-TYPED_TEST(RowsTest, OneSpecialValueAtAnyPlace) {
+TYPED_TEST(RowsTest, OneSpecialValueAtAnyPosition) {
   using T = TypeParam;
   const RowKernels<T>& kernels = Rows<T>();
   for (const int64_t n : kSizes) {
     for (const Row& row : RowsOf(n)) {
-      for (int64_t place = 0; place < n; ++place) {
-        SCOPED_TRACE(::testing::Message() << row.special << " at " << place << " of " << n << ", else " << row.rest);
+      for (int64_t position = 0; position < n; ++position) {
+        SCOPED_TRACE(::testing::Message() << row.special << " at " << position << " of " << n << ", else " << row.rest);
         std::vector<T> x(n, static_cast<T>(row.rest)), y(n);
-        x[place] = static_cast<T>(row.special);
+        x[position] = static_cast<T>(row.special);
         EXPECT_TRUE(Same(kernels.max(x.data(), n), row.max));
         EXPECT_TRUE(Same(kernels.sum(x.data(), n), row.sum));
         kernels.max_rows(x.data(), 1, n, y.data(), 1);
@@ -64,11 +64,11 @@ TYPED_TEST(RowsTest, OneSpecialValueAtAnyPlace) {
         kernels.softmax(x.data(), y.data(), n);
         const auto [shift, log_sum] = kernels.log_sum_exp(x.data(), n);
         for (int64_t i = 0; i < n; ++i) {
-          const double wanted = i == place ? row.softmax_of_special : row.softmax_of_rest;
+          const double wanted = i == position ? row.softmax_of_special : row.softmax_of_rest;
           ASSERT_TRUE(Same(y[i], wanted)) << "softmax at " << i << ": got " << y[i] << ", wanted " << wanted;
         }
         const bool masked = row.max == -kInf;
-        EXPECT_TRUE(Same(std::exp(x[place] - shift - (masked ? 0 : log_sum)), row.softmax_of_special));
+        EXPECT_TRUE(Same(std::exp(x[position] - shift - (masked ? 0 : log_sum)), row.softmax_of_special));
         EXPECT_EQ(masked, log_sum == -static_cast<T>(kInf));
       }
     }

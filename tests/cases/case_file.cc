@@ -34,19 +34,19 @@ absl::StatusOr<CaseFile> CaseFile::Open(const std::string& path) {
     of.opset = json.at("opset");
     of.attributes = json.at("attributes");
     for (const auto& [key, side] : {std::pair{"inputs", &of.inputs}, {"outputs", &of.outputs}}) {
-      for (const nlohmann::json& place : json.at(key)) {
-        side->push_back(place.is_null() ? std::nullopt : std::optional(file.TensorAt(place)));
+      for (const nlohmann::json& entry : json.at(key)) {
+        side->push_back(entry.is_null() ? std::nullopt : std::optional(file.TensorAt(entry)));
       }
     }
   }
   return file;
 }
 
-Tensor CaseFile::TensorAt(const nlohmann::json& place) const {
+Tensor CaseFile::TensorAt(const nlohmann::json& entry) const {
   Tensor tensor;
-  WEFT_CHECK(ParseDType(place.at(0).get<std::string>(), &tensor.type.dtype));
-  for (int64_t dim : place.at(1)) tensor.type.shape.Append(dim);
-  const size_t offset = place.at(2);
+  WEFT_CHECK(ParseDType(entry.at(0).get<std::string>(), &tensor.type.dtype));
+  for (int64_t dim : entry.at(1)) tensor.type.shape.Append(dim);
+  const size_t offset = entry.at(2);
   WEFT_CHECK(offset + tensor.type.bytes() <= size_);
   tensor.data = data_ + offset;
   return tensor;

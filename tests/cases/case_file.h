@@ -31,7 +31,7 @@ class CaseFile {
   static absl::StatusOr<CaseFile> Open(const std::string& path);
 
   const std::vector<Case>& cases() const { return cases_; }
-  Tensor TensorAt(const nlohmann::json& place) const;  // [dtype, shape, offset]
+  Tensor TensorAt(const nlohmann::json& entry) const;  // [dtype, shape, offset]
 
  private:
   Arena arena_;

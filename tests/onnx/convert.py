@@ -48,9 +48,9 @@ def case(name, files, data):
         node = graph.node[0]
         sides = {}
         for side, names, values in (("inputs", node.input, graph.input), ("outputs", node.output, graph.output)):
-            places = {value.name: i for i, value in enumerate(values)}
+            indices = {value.name: i for i, value in enumerate(values)}
             kind = side[:-1]
-            sides[side] = [tensor(files[f"test_data_set_0/{kind}_{places[n]}.pb"], data) if n in places else None
+            sides[side] = [tensor(files[f"test_data_set_0/{kind}_{indices[n]}.pb"], data) if n in indices else None
                            for n in names]
         result["attributes"] = {a.name: attribute(a, data) for a in node.attribute}
         result.update(sides)

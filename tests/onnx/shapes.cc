@@ -170,16 +170,16 @@ CaseResult GatherElements(const CaseNode& node) {
   return VarList{Cast(TakeAlong(InFloats(x), Positive(node.in(1), x.dim(axis)), axis), x.dtype())};
 }
 
-// The last axis of ids [..., k] holds indices into k axes of x, from axis `batch` on. Returns x as rows [indices,
+// The last axis of ids [..., k] holds indices into k axes of x, from axis `batch` on. Returns x as rows [count,
 // rest].
 struct Rows {
   Var ids;  // [...]
-  int64_t places = 1, rest = 1;
+  int64_t count = 1, rest = 1;
 };
 Rows RowsOf(Var x, Var ids, int batch) {
   const Shape shape = x.shape();
   const int k = static_cast<int>(ids.dim(-1));
-  Rows rows = {.places = shape.Product(0, batch + k), .rest = shape.Product(batch + k, shape.rank())};
+  Rows rows = {.count = shape.Product(0, batch + k), .rest = shape.Product(batch + k, shape.rank())};
   const VarList parts = Split(ids, -1, k);
   for (int i = 0; i < k; ++i) {
     const int64_t n = shape.dim(batch + i);
@@ -203,7 +203,7 @@ CaseResult GatherNd(const CaseNode& node) {
   const Rows rows = RowsOf(x, ids, batch);
   Shape shape(ids.shape().dims().first(ids.shape().rank() - 1));
   for (int i = batch + static_cast<int>(ids.dim(-1)); i < x.shape().rank(); ++i) shape.Append(x.dim(i));
-  const Var table = Reshape(InFloats(x), {rows.places, rows.rest});
+  const Var table = Reshape(InFloats(x), {rows.count, rows.rest});
   return VarList{Cast(Reshape(Gather(table, rows.ids, 0), shape), x.dtype())};
 }
 
@@ -226,7 +226,7 @@ CaseResult ScatterNd(const CaseNode& node) {
   const Rows rows = RowsOf(x, node.in(1), 0);
   const int64_t n = rows.ids.shape().elements();
   const Var ids = BroadcastTo(Reshape(rows.ids, {n, 1}), {n, rows.rest});
-  CaseResult y = Scatter(Reshape(x, {rows.places, rows.rest}), ids, Reshape(node.in(2), {n, rows.rest}), 0,
+  CaseResult y = Scatter(Reshape(x, {rows.count, rows.rest}), ids, Reshape(node.in(2), {n, rows.rest}), 0,
                          node.String("reduction", "none"));
   if (y.ok()) y->front() = Reshape(y->front(), x.shape());
   return y;
