@@ -44,6 +44,12 @@ absl::Status ShapeError(absl::string_view op, absl::string_view message, TypeSpa
 
 // Returns `status` with `context` before its text, "CONTEXT: TEXT". OK stays OK.
 absl::Status Annotate(const absl::Status& status, absl::string_view context);
+// Returns `result`, its error with `context` before the text.
+template <class T>
+absl::StatusOr<T> Annotate(absl::StatusOr<T> result, absl::string_view context) {
+  if (!result.ok()) return Annotate(result.status(), context);
+  return result;
+}
 
 // Returns ", did you mean 'X'?" for the word of `known` that is fewest edits from `word`, or "" if none is near.
 std::string DidYouMean(absl::string_view word, absl::Span<const std::string> known);

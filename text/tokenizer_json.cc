@@ -182,17 +182,10 @@ absl::StatusOr<Formats> ReadPostProcessor(const Json& json) {
   return Formats{BertSingle(ids[0], ids[1]), RobertaPair(ids[0], ids[1])};
 }
 
-// Returns `result`; an error gets `location` before its message.
-template <class T>
-absl::StatusOr<T> At(const char* location, absl::StatusOr<T> result) {
-  if (!result.ok()) return Annotate(result.status(), location);
-  return result;
-}
-
 // Sets the formats and special tokens of `model`, whose vocabulary is set.
 template <class Model>
 absl::Status SetFormats(const Json& json, std::vector<SpecialToken> added, Model* model) {
-  WEFT_ASSIGN_OR_RETURN(Formats formats, At("post_processor", ReadPostProcessor(Member(json, "post_processor"))));
+  WEFT_ASSIGN_OR_RETURN(Formats formats, Annotate(ReadPostProcessor(Member(json, "post_processor")), "post_processor"));
   for (const WrapFormat* format : {&formats.single, &formats.pair}) {
     for (const WrapItem& item : *format) {
       if (item.id >= 0 && item.id < model->vocabulary.size()) continue;
@@ -211,16 +204,16 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> ReadBpe(const Json& json, std::vector
   if (!Member(json, "normalizer").is_null()) return Unknown("normalizer", Member(json, "normalizer"), "null");
   if (TypeOf(pre_tokenizer) != "ByteLevel") return Unknown("pre_tokenizer", pre_tokenizer, "ByteLevel");
   BpeModel bpe;
-  WEFT_ASSIGN_OR_RETURN(bpe.prefix_space, At("pre_tokenizer", Get(pre_tokenizer, "add_prefix_space", true)));
-  WEFT_ASSIGN_OR_RETURN(const bool use_regex, At("pre_tokenizer", Get(pre_tokenizer, "use_regex", true)));
+  WEFT_ASSIGN_OR_RETURN(bpe.prefix_space, Annotate(Get(pre_tokenizer, "add_prefix_space", true), "pre_tokenizer"));
+  WEFT_ASSIGN_OR_RETURN(const bool use_regex, Annotate(Get(pre_tokenizer, "use_regex", true), "pre_tokenizer"));
   if (!use_regex) return absl::InvalidArgumentError("pre_tokenizer: use_regex: false is not supported");
   WEFT_RETURN_IF_ERROR(Annotate(
       CheckOff(model, {"dropout", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback"}), "model"));
-  WEFT_ASSIGN_OR_RETURN(bpe.whole_words, At("model", Get(model, "ignore_merges", false)));
-  WEFT_ASSIGN_OR_RETURN(bpe.vocabulary, At("model.vocab", ReadVocabulary(Member(model, "vocab"), added, true)));
-  WEFT_ASSIGN_OR_RETURN(bpe.merges, At("model.merges", ReadMerges(Member(model, "merges"))));
+  WEFT_ASSIGN_OR_RETURN(bpe.whole_words, Annotate(Get(model, "ignore_merges", false), "model"));
+  WEFT_ASSIGN_OR_RETURN(bpe.vocabulary, Annotate(ReadVocabulary(Member(model, "vocab"), added, true), "model.vocab"));
+  WEFT_ASSIGN_OR_RETURN(bpe.merges, Annotate(ReadMerges(Member(model, "merges")), "model.merges"));
   WEFT_RETURN_IF_ERROR(SetFormats(json, std::move(added), &bpe));
-  return At("model.merges", ByteLevelBpe::Create(std::move(bpe)));
+  return Annotate(ByteLevelBpe::Create(std::move(bpe)), "model.merges");
 }
 
 absl::StatusOr<BertNormalizer> ReadNormalizer(const Json& json) {
@@ -229,7 +222,9 @@ absl::StatusOr<BertNormalizer> ReadNormalizer(const Json& json) {
   }
   if (TypeOf(json) != "BertNormalizer") return Unknown("normalizer", json, "BertNormalizer or null");
   BertNormalizer normalizer;
-  const auto get = [&json](const char* key, bool otherwise) { return At("normalizer", Get(json, key, otherwise)); };
+  const auto get = [&json](const char* key, bool otherwise) {
+    return Annotate(Get(json, key, otherwise), "normalizer");
+  };
   WEFT_ASSIGN_OR_RETURN(normalizer.clean_text, get("clean_text", true));
   WEFT_ASSIGN_OR_RETURN(normalizer.separate_cjk, get("handle_chinese_chars", true));
   WEFT_ASSIGN_OR_RETURN(normalizer.lowercase, get("lowercase", true));
@@ -242,13 +237,14 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> ReadWordPiece(const Json& json, std::
   if (TypeOf(pre_tokenizer) != "BertPreTokenizer") return Unknown("pre_tokenizer", pre_tokenizer, "BertPreTokenizer");
   WordPieceModel pieces;
   WEFT_ASSIGN_OR_RETURN(pieces.normalizer, ReadNormalizer(Member(json, "normalizer")));
-  WEFT_ASSIGN_OR_RETURN(pieces.unknown, At("model", Get(model, "unk_token", pieces.unknown)));
-  WEFT_ASSIGN_OR_RETURN(pieces.prefix, At("model", Get(model, "continuing_subword_prefix", pieces.prefix)));
+  WEFT_ASSIGN_OR_RETURN(pieces.unknown, Annotate(Get(model, "unk_token", pieces.unknown), "model"));
+  WEFT_ASSIGN_OR_RETURN(pieces.prefix, Annotate(Get(model, "continuing_subword_prefix", pieces.prefix), "model"));
   WEFT_ASSIGN_OR_RETURN(pieces.max_word_length,
-                        At("model", Get(model, "max_input_chars_per_word", pieces.max_word_length)));
-  WEFT_ASSIGN_OR_RETURN(pieces.vocabulary, At("model.vocab", ReadVocabulary(Member(model, "vocab"), added, false)));
+                        Annotate(Get(model, "max_input_chars_per_word", pieces.max_word_length), "model"));
+  WEFT_ASSIGN_OR_RETURN(pieces.vocabulary,
+                        Annotate(ReadVocabulary(Member(model, "vocab"), added, false), "model.vocab"));
   WEFT_RETURN_IF_ERROR(SetFormats(json, std::move(added), &pieces));
-  return At("model", WordPiece::Create(std::move(pieces)));
+  return Annotate(WordPiece::Create(std::move(pieces)), "model");
 }
 
 // The kinds of model, by model.type.

@@ -12,14 +12,14 @@ namespace {
 
 Loaded Load(const std::string& path, const std::string& settings) {
   WEFT_ASSIGN_OR_RETURN(const std::string file, ReadFile(path));
-  WEFT_ASSIGN_OR_RETURN(Vocabulary vocabulary, At(path, ReadVocabularyText(file)));
+  WEFT_ASSIGN_OR_RETURN(Vocabulary vocabulary, Annotate(ReadVocabularyText(file), path));
   WordPieceModel model = BertModel(std::move(vocabulary));
   if (!settings.empty()) {
     WEFT_ASSIGN_OR_RETURN(const std::string contents, ReadFile(settings));
-    WEFT_ASSIGN_OR_RETURN(const nlohmann::json json, At(settings, ParseLargeJsonObject(contents)));
-    WEFT_ASSIGN_OR_RETURN(model.normalizer, At(settings, ReadBertSettings(json)));
+    WEFT_ASSIGN_OR_RETURN(const nlohmann::json json, Annotate(ParseLargeJsonObject(contents), settings));
+    WEFT_ASSIGN_OR_RETURN(model.normalizer, Annotate(ReadBertSettings(json), settings));
   }
-  return At(path, WordPiece::Create(std::move(model)));
+  return Annotate(WordPiece::Create(std::move(model)), path);
 }
 
 }  // namespace

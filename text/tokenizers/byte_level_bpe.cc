@@ -13,9 +13,9 @@ namespace {
 Loaded Load(const std::string& merges_path, const std::string& vocabulary_path) {
   WEFT_ASSIGN_OR_RETURN(const std::string vocabulary_file, ReadFile(vocabulary_path));
   WEFT_ASSIGN_OR_RETURN(const std::string merges_file, ReadFile(merges_path));
-  WEFT_ASSIGN_OR_RETURN(Vocabulary vocabulary, At(vocabulary_path, ReadBpeVocabulary(vocabulary_file)));
-  WEFT_ASSIGN_OR_RETURN(std::vector<TokenPair> merges, At(merges_path, ReadBpeMerges(merges_file)));
-  return At(merges_path, ByteLevelBpe::Create(Gpt2Model(std::move(vocabulary), std::move(merges))));
+  WEFT_ASSIGN_OR_RETURN(Vocabulary vocabulary, Annotate(ReadBpeVocabulary(vocabulary_file), vocabulary_path));
+  WEFT_ASSIGN_OR_RETURN(std::vector<TokenPair> merges, Annotate(ReadBpeMerges(merges_file), merges_path));
+  return Annotate(ByteLevelBpe::Create(Gpt2Model(std::move(vocabulary), std::move(merges))), merges_path);
 }
 
 }  // namespace

@@ -29,18 +29,11 @@ struct TokenizerKind {
   Loaded (*load)(const std::string& file, const std::string& companion);
 };
 
-// Returns `result`; an error gets `path` before its message.
-template <class T>
-absl::StatusOr<T> At(const std::string& path, absl::StatusOr<T> result) {
-  if (!result.ok()) return Annotate(result.status(), path);
-  return result;
-}
-
 // Loads a tokenizer that is all in one file, whose contents `create` takes.
 template <auto create>
 Loaded FromOneFile(const std::string& file, const std::string& /*companion*/) {
   WEFT_ASSIGN_OR_RETURN(const std::string contents, ReadFile(file));
-  return At(file, create(contents));
+  return Annotate(create(contents), file);
 }
 
 }  // namespace weft
