@@ -66,7 +66,7 @@ struct AttentionCache {
   std::string prefix;
   int64_t capacity = 0;  // number of positions
   // i32 [B, T]: the positions of x's rows in the sequence. A row at -1 is padding and sees nothing. If `positions` is
-  // an Input, its bounds must be 0 < below <= capacity, and ignored may be -1.
+  // an Input, its InputBounds (core/program.h) must have 0 < below <= capacity. They may have ignored = -1.
   Var positions;
   // Beam search: `beams` hypotheses of one text share its cache, which has `beams` rows for each position. A run's x
   // has one row for each hypothesis, all at one position. Reordering the hypotheses copies no cache rows: `hidden`

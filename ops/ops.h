@@ -186,9 +186,9 @@ struct CrossEntropyOptions {
 // -Σ_v w_v · q_v · log softmax(logits)_v for logits [..., V] and targets i32 [...], where q is 1 - s + s / V at the
 // target and s / V elsewhere, with s = label_smoothing. Targets equal to ignore_index, or outside 0 .. V-1, give 0.
 // kMean divides by the sum of the targets' weights; it is NaN if all targets are ignored. All this is as PyTorch's,
-// except that PyTorch refuses targets outside 0 .. V-1. If targets is an Input, its bounds must be 0 < below <= V, and
-// `ignored` may be ignore_index. Targets may also be probabilities q [..., V] in the logits' dtype; then kMean divides
-// by the rows.
+// except that PyTorch refuses targets outside 0 .. V-1. If targets is an Input, its InputBounds (core/program.h) must
+// have 0 < below <= V. They may have ignored = ignore_index. Targets may also be probabilities q [..., V] in the
+// logits' dtype; then kMean divides by the number of rows.
 Var CrossEntropy(Var logits, Var targets, const CrossEntropyOptions& options = {});
 // -w · log_p at the target, for log_p [..., V] and targets as above; label_smoothing must be 0.
 Var NegativeLogLikelihood(Var log_p, Var targets, const CrossEntropyOptions& options = {});
