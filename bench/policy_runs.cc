@@ -17,7 +17,7 @@ namespace weft {
 namespace {
 
 constexpr double kWarmSeconds = 2e-3;                           // untimed runs at the beginning of a turn
-constexpr double kLongSeconds = 1;                              // a run that takes longer has no untimed ones
+constexpr double kMaxWarmedSeconds = 1;                         // no untimed runs before a run that takes longer
 constexpr uint64_t kTimedNodes = 10'000, kMaxFirstNodes = 100;  // limits of a turn's timed runs
 
 // Waits until the threads of the previous policy sleep: they, above all OpenMP's, poll for work for some milliseconds.
@@ -83,7 +83,7 @@ absl::StatusOr<Turn> SyntheticRuns::TakeTurn() {
 
 // Returns the number of runs.
 uint64_t SyntheticRuns::WarmUp() {
-  if (nodes_ * work_.microseconds() * 1e-6 > kLongSeconds) return 0;
+  if (nodes_ * work_.microseconds() * 1e-6 > kMaxWarmedSeconds) return 0;
   uint64_t runs = 0;
   for (const Clock::time_point start = Clock::now(); SecondsSince(start) < kWarmSeconds; ++runs) Run(1);
   CountAndTakeBusySeconds(runs);

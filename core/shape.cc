@@ -21,7 +21,7 @@ bool Shape::valid() const {
 }
 
 std::string ToString(const Shape& shape) {
-  if (shape.too_long()) return "[more than 6 axes]";
+  if (shape.max_rank_exceeded()) return "[more than 6 axes]";
   return absl::StrCat("[", absl::StrJoin(shape.dims(), ","), "]");
 }
 

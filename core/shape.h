@@ -52,12 +52,12 @@ class Shape {
 
   constexpr void Append(int64_t size) {
     if (rank_ == kMaxRank) {
-      dims_[0] = kTooLong;
+      dims_[0] = kMaxRankExceeded;
       return;
     }
     dims_[rank_++] = size;
   }
-  constexpr bool too_long() const { return dims_[0] == kTooLong; }
+  constexpr bool max_rank_exceeded() const { return dims_[0] == kMaxRankExceeded; }
   // Reports whether the rank is at most 6, no size is negative, and there are at most 2^48 elements.
   bool valid() const;
 
@@ -68,8 +68,8 @@ class Shape {
   }
 
  private:
-  static constexpr int64_t kTooLong =
-      std::numeric_limits<int64_t>::min();  // replaces the first size if there is a seventh
+  // Replaces the first size if a seventh is appended.
+  static constexpr int64_t kMaxRankExceeded = std::numeric_limits<int64_t>::min();
 
   std::array<int64_t, kMaxRank> dims_ = {};
   int8_t rank_ = 0;

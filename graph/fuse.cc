@@ -17,9 +17,9 @@ constexpr uint32_t kNone = 0xffffffff;
 constexpr double kMaxTaskSeconds = 300e-6;  // longer tasks would leave other workers waiting
 // If an op with fixed tiles takes longer than that anyway, its group may take this many times as long.
 constexpr double kMaxGrowth = 1.5;
-constexpr double kSmallSeconds = 20e-6;  // a task so short may grow although other groups wait for it
-constexpr double kCallSeconds = 0.1e-6;  // overhead of calling a kernel
-constexpr size_t kMaxGroupsBack = 16;    // nodes join only the latest groups: hoisting further lengthens lifetimes
+constexpr double kMaxDelaySeconds = 20e-6;  // maximum duration of a grown task if other groups wait for it, too
+constexpr double kCallSeconds = 0.1e-6;     // overhead of calling a kernel
+constexpr size_t kMaxGroupsBack = 16;       // nodes join only the latest groups: hoisting further lengthens lifetimes
 constexpr uint32_t kMaxRetiled = 16;  // members of a group that may take the tiles of another op; bounds compile time
 
 struct Member {  // a node that becomes a kernel call
@@ -169,7 +169,7 @@ class Fuser {
     };
     if (group.tile_count == 1 && tiles == 1) {
       if (ReadsOf(n, g) == group.readers) return short_enough(1);
-      return n.op->writes == 0 && seconds <= kSmallSeconds;  // other groups wait for this one, too
+      return n.op->writes == 0 && seconds <= kMaxDelaySeconds;  // other groups wait for this one, too
     }
     if (group.tile_count > 1 && short_enough(group.tile_count) &&
         ((n.op->prepare == nullptr && TakesTilesOf(m, g)) || (tiles == group.tile_count && Follows(m, g)))) {
@@ -184,7 +184,7 @@ class Fuser {
     const Node& n = node(m);
     if (n.op->writes == 0 || members_[m].tiles.size() > 1 || batch_ == kNone || !groups_[batch_].writes) return false;
     if (latest != kNone && latest >= batch_) return false;
-    return groups_[batch_].seconds + members_[m].seconds <= kSmallSeconds && WritesAfterReaders(n, batch_);
+    return groups_[batch_].seconds + members_[m].seconds <= kMaxDelaySeconds && WritesAfterReaders(n, batch_);
   }
 
   // Reports whether all readers of the states that a node overwrites are in groups before `g`.

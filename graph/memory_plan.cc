@@ -38,8 +38,8 @@ constexpr double kMaxPathInTime = 0.9, kMaxWasteInTime = 1.2;
 constexpr size_t kMaxArranged = 1 << 12;  // storages; arranging them by size takes time in their square
 
 enum class Fit {
-  kSmallest,     // takes the smallest free range
-  kInTime,       // takes the smallest one whose users are done before the longest path has to wait
+  kBestFit,      // takes the smallest free range that is large enough
+  kInTime,       // takes the smallest such range whose users are done before the longest path has to wait
   kExactInTime,  // the same, but of ranges of exactly this size if there are any
 };
 
@@ -52,8 +52,8 @@ struct Plan {
 class Planner {
  public:
   Planner(const CompiledGraph& graph, absl::Span<const ValueId> kept)
-      : Planner(graph, kept, Fit::kSmallest, nullptr, 0) {}
-  // `times` is null for kSmallest. For the other fits, the arena grows up to `limit` bytes before a call has to wait.
+      : Planner(graph, kept, Fit::kBestFit, nullptr, 0) {}
+  // `times` is null for kBestFit. For the other fits, the arena grows up to `limit` bytes before a call has to wait.
   Planner(const CompiledGraph& graph, absl::Span<const ValueId> kept, Fit fit, const CallTimes* times, size_t limit)
       : graph_(graph), program_(graph.program), fit_(fit), times_(times), limit_(limit) {
     storage_of_.assign(program_.values.size(), kNone);
@@ -81,7 +81,7 @@ class Planner {
       FreeUnused(s);
     }
     plan_.memory.planned = free_.end();
-    if (fit_ == Fit::kSmallest &&
+    if (fit_ == Fit::kBestFit &&
         static_cast<double>(free_.end()) > kMaxWaste * static_cast<double>(plan_.memory.lower_bound)) {
       ArrangeBySize();
     }

@@ -65,7 +65,7 @@ std::optional<Terms> Solve(const std::vector<Terms>& rows, const std::vector<dou
 // reweighted least squares for each subset of terms, and takes the best subset with nonnegative rates.
 Terms MinimizeErrors(const std::vector<Terms>& rows, const std::vector<double>& row_weights) {
   constexpr int kRounds = 40;
-  constexpr double kSmall = 1e-3;
+  constexpr double kMinError = 1e-3;  // also of ratios; keeps logarithms and weights finite
   Terms best = {};
   double least = std::numeric_limits<double>::infinity();
   for (unsigned mask = 1; mask < 1u << kTerms; ++mask) {
@@ -75,10 +75,10 @@ Terms MinimizeErrors(const std::vector<Terms>& rows, const std::vector<double>& 
       if (!rates) break;
       double sum = 0;
       for (size_t r = 0; r < rows.size(); ++r) {
-        const double ratio = std::max(Dot(*rates, rows[r]), kSmall);  // expected / measured
-        const double off = std::max(std::abs(std::log(ratio)), kSmall), square = (1 - ratio) * (1 - ratio);
+        const double ratio = std::max(Dot(*rates, rows[r]), kMinError);  // expected / measured
+        const double off = std::max(std::abs(std::log(ratio)), kMinError), square = (1 - ratio) * (1 - ratio);
         sum += row_weights[r] * off;
-        weights[r] = row_weights[r] * off / std::max(square, kSmall * kSmall);
+        weights[r] = row_weights[r] * off / std::max(square, kMinError * kMinError);
       }
       const bool positive = std::all_of(rates->begin(), rates->end(), [](double rate) { return rate >= 0; });
       if (positive && sum < least * (1 - 1e-6)) {

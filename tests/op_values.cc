@@ -36,7 +36,7 @@ bool Near(double got, double wanted, double tolerance) {
 // Reports the first few elements of each output that differ.
 void ExpectNear(const OpExample& example, absl::Span<const Buffer> got, absl::Span<const std::vector<double>> wanted) {
   ASSERT_EQ(got.size(), wanted.size()) << "outputs";
-  constexpr int kShown = 5;
+  constexpr int kMaxShown = 5;
   for (size_t k = 0; k < got.size(); ++k) {
     const double tolerance = ToleranceOf(example, got[k].type().dtype);
     ASSERT_EQ(got[k].elements(), static_cast<int64_t>(wanted[k].size())) << "output " << k;
@@ -50,7 +50,7 @@ void ExpectNear(const OpExample& example, absl::Span<const Buffer> got, absl::Sp
     for (int64_t i = 0; i < got[k].elements(); ++i) {
       const bool far = std::isfinite(wanted[k][i]) && !(std::abs(got[k].Get(i) - wanted[k][i]) <= max_error);
       if (!far && Near(got[k].Get(i), wanted[k][i], tolerance)) continue;
-      if (++bad > kShown) break;
+      if (++bad > kMaxShown) break;
       ADD_FAILURE() << "output " << k << " " << ToString(got[k].type()) << " at " << i << ": got " << got[k].Get(i)
                     << ", wanted " << wanted[k][i];
     }

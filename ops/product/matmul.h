@@ -6,6 +6,9 @@
 
 namespace weft {
 
+// The relative tolerance of examples whose sums have more than 100 terms.
+inline constexpr double kSumTolerance = 1e-5;
+
 struct MatMulAttrs {
   bool transpose_a = false, transpose_b = false;  // the last two axes of the operand are stored swapped
   bool f32_output = false;                        // bf16 inputs give f32

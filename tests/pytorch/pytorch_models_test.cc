@@ -20,7 +20,7 @@ namespace {
 constexpr double kRelative = 1e-9;
 // Differences are relative to at least this, because smaller numbers result from cancellation: the gradients of key
 // biases are 0 except for rounding.
-constexpr double kSmall = 1e-4;
+constexpr double kMinMagnitude = 1e-4;
 
 constexpr int64_t kVocabulary = 19, kOtherVocabulary = 13, kContext = 9, kHeads = 2, kWidth = 16, kFeedForward = 24;
 
@@ -156,14 +156,15 @@ std::vector<std::string> Keys(const nlohmann::json& object) {
 
 // Returns the largest relative difference, or infinity if types differ or a number is not finite.
 double Compare(const std::string& what, const Tensor& got, const Tensor& wanted) {
-  if (const std::string difference = Difference(got, wanted, kRelative, kRelative * kSmall); !difference.empty()) {
+  if (const std::string difference = Difference(got, wanted, kRelative, kRelative * kMinMagnitude);
+      !difference.empty()) {
     ADD_FAILURE() << what << ": " << difference;
   }
   if (got.type != wanted.type) return INFINITY;
   double largest = 0;
   const std::vector<double> x = Doubles(got), y = Doubles(wanted);
   for (size_t i = 0; i < x.size(); ++i) {
-    const double difference = std::abs(x[i] - y[i]) / std::max(std::abs(y[i]), kSmall);
+    const double difference = std::abs(x[i] - y[i]) / std::max(std::abs(y[i]), kMinMagnitude);
     largest = std::isfinite(difference) ? std::max(largest, difference) : INFINITY;
   }
   std::printf("  %-60s %-14s %.1e\n", what.c_str(), ToString(wanted.type).c_str(), largest);
