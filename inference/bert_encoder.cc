@@ -107,8 +107,8 @@ absl::Span<const float> BertEncoder::TokenEmbedding(int32_t id) const {
 }
 
 int64_t BertEncoder::BucketLength(int64_t tokens) const {
-  constexpr uint64_t kShortest = 16;
-  const uint64_t rounded = std::bit_ceil(std::max(kShortest, static_cast<uint64_t>(tokens)));
+  constexpr uint64_t kMinLength = 16;
+  const uint64_t rounded = std::bit_ceil(std::max(kMinLength, static_cast<uint64_t>(tokens)));
   return std::min(static_cast<int64_t>(rounded), config_.context);
 }
 
