@@ -20,8 +20,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kFreeNodes = 10;
-constexpr size_t kMaxSimulatedNodes = 40;  // a simulation takes time, so only the likeliest candidates get one
+constexpr size_t kMaxFreeNodes = 10;       // of the report
+constexpr size_t kMaxSimulatedNodes = 40;  // a simulation takes time, so only the best candidates by estimate get one
 
 // Convert to microseconds, to the nanosecond.
 double Microseconds(int64_t nanoseconds) { return static_cast<double>(nanoseconds) * 1e-3; }
@@ -108,7 +108,7 @@ class Reporter {
   }
 
   Json Free() const {
-    const FreeNodes free = FindFreeNodes(graph_, tiles_, *options_.policy, workers_, kFreeNodes);
+    const FreeNodes free = FindFreeNodes(graph_, tiles_, *options_.policy, workers_, kMaxFreeNodes);
     Json nodes = Json::array();
     for (const FreeNode& node : free.nodes) {
       nodes.push_back({node.call, Rounded(node.seconds), Rounded(node.makespan)});

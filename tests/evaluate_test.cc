@@ -45,8 +45,8 @@ TEST_F(EvaluateTest, AGptsLossIsThatOfItsTraining) {
   ASSERT_EQ(text.size(), 90);
   Write("text.txt", text);
   MakeRun("run");
-  Write("held.txt", "cab ab, ");  // what comes first sees a newline
-  const Json figures = Evaluate({"--model=run", "held.txt"});
+  Write("validation.txt", "cab ab, ");  // the first token follows a newline
+  const Json figures = Evaluate({"--model=run", "validation.txt"});
   ExpectAsTrained(figures, "run");
   const double loss = figures["loss"];
   EXPECT_EQ(figures["tokens"], 8);
@@ -56,12 +56,12 @@ TEST_F(EvaluateTest, AGptsLossIsThatOfItsTraining) {
 
   // A text of more windows: the mean over its windows, each of which sees the character before it.
   Write("two.txt", "cab ab, ab c");
-  const Json two = Evaluate({"--model=run", "two.txt"}), both = Evaluate({"--model=run", "held.txt", "two.txt"});
+  const Json two = Evaluate({"--model=run", "two.txt"}), both = Evaluate({"--model=run", "validation.txt", "two.txt"});
   EXPECT_EQ(two["tokens"], 12);
   EXPECT_EQ(both["tokens"], 20);
   EXPECT_NEAR(both["loss"].get<double>() * 20, loss * 8 + two["loss"].get<double>() * 12, 1e-5);
   EXPECT_GT(two["loss"].get<double>() * 12, loss * 8);
-  const CommandResult result = Weft({"evaluate", "--model=run", "held.txt"});
+  const CommandResult result = Weft({"evaluate", "--model=run", "validation.txt"});
   ASSERT_TRUE(Works(result));
   EXPECT_EQ(result.out.substr(0, result.out.find('\n')), "tokens         8");
   EXPECT_NE(result.out.find(" nats a token\nperplexity "), std::string::npos) << result.out;
@@ -81,21 +81,21 @@ TEST_F(EvaluateTest, ATextWithoutTokensIsNamed) {
 }
 
 TEST_F(EvaluateTest, AClassifiersFiguresAreThoseOfItsTraining) {
-  std::string labelled, held;
+  std::string labelled, validation;
   for (int i = 0; i < 60; ++i) {
-    std::string& to = i % 3 == 0 ? held : labelled;
+    std::string& to = i % 3 == 0 ? validation : labelled;
     for (int j = 0; j < i % 11; ++j) to += "so ";
     to += absl::StrCat(i % 7 < 3 ? "good" : "bad", i % 5 == 0 ? "\tpos\n" : "\tneg\n");
   }
   Write("labelled.tsv", labelled);
-  Write("held.tsv", held);
-  ASSERT_TRUE(Works(Weft({"train", "classify", "--data=labelled.tsv", "--validation=held.tsv", "--vocabulary=300",
+  Write("validation.tsv", validation);
+  ASSERT_TRUE(Works(Weft({"train", "classify", "--data=labelled.tsv", "--validation=validation.tsv", "--vocabulary=300",
                           "--layers=1", "--width=32", "--heads=2", "--feed-forward=64", "--batch=8", "--steps=20",
                           "--eval-every=20", "--out=run"})));
-  const Json figures = Evaluate({"--model=run", "held.tsv"});
+  const Json figures = Evaluate({"--model=run", "validation.tsv"});
   EXPECT_EQ(figures["texts"], 20);
   ExpectAsTrained(figures, "run");
-  const Json twice = Evaluate({"--model=run", "--batch=3", "held.tsv", "held.tsv"});
+  const Json twice = Evaluate({"--model=run", "--batch=3", "validation.tsv", "validation.tsv"});
   EXPECT_EQ(twice["texts"], 40);
   ExpectAsTrained(twice, "run");
   Write("other.tsv", "good\tpos\nbad\tnone\n");
@@ -104,26 +104,26 @@ TEST_F(EvaluateTest, AClassifiersFiguresAreThoseOfItsTraining) {
   Write("other.tsv", "good\tpos\n" + std::string(900, 'x') + "\tpos\n");
   EXPECT_TRUE(Fails(Weft({"evaluate", "--model=run", "other.tsv"}), 2, "other.tsv, line 2: it has "));
   EXPECT_EQ(Evaluate({"--model=run", "--truncate", "other.tsv"})["texts"], 2);
-  EXPECT_TRUE(Fails(Weft({"evaluate", "--model=run", "--seed=2", "held.tsv"}), 2,
+  EXPECT_TRUE(Fails(Weft({"evaluate", "--model=run", "--seed=2", "validation.tsv"}), 2,
                     "--seed has no use in evaluating a BERT with a classifier"));
 }
 
 TEST_F(EvaluateTest, AVitsFiguresAreThoseOfItsTraining) {
-  std::string pictures, held;
+  std::string pictures, validation;
   for (int i = 0; i < 60; ++i) {
-    std::string& to = i % 3 == 0 ? held : pictures;
+    std::string& to = i % 3 == 0 ? validation : pictures;
     for (int pixel = 0; pixel < 16; ++pixel) absl::StrAppend(&to, (7 * i + pixel * pixel) % (5 + i % 2 * 8), ",");
     absl::StrAppend(&to, i % 4 < 2 ? 0 : i % 4 - 1, "\n");
   }
   Write("pictures.csv", pictures);
-  Write("held.csv", held);
+  Write("validation.csv", validation);
   ASSERT_TRUE(
-      Works(Weft({"train", "vit", "--data=pictures.csv", "--validation=held.csv", "--patch-size=2", "--layers=1",
+      Works(Weft({"train", "vit", "--data=pictures.csv", "--validation=validation.csv", "--patch-size=2", "--layers=1",
                   "--width=32", "--heads=2", "--batch=8", "--steps=20", "--eval-every=20", "--out=run"})));
-  const Json figures = Evaluate({"--model=run", "held.csv"});
+  const Json figures = Evaluate({"--model=run", "validation.csv"});
   EXPECT_EQ(figures["pictures"], 20);
   ExpectAsTrained(figures, "run");
-  ExpectAsTrained(Evaluate({"--model=run", "--batch=7", "held.csv"}), "run");
+  ExpectAsTrained(Evaluate({"--model=run", "--batch=7", "validation.csv"}), "run");
   Write("other.csv", "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,7\n");
   EXPECT_TRUE(
       Fails(Weft({"evaluate", "--model=run", "other.csv"}), 2, "other.csv: the label 7 is none of the model's 3"));
@@ -135,17 +135,17 @@ TEST_F(EvaluateTest, AVitsFiguresAreThoseOfItsTraining) {
 // A validation text with one token more than a window has only one window.
 TEST_F(EvaluateTest, AMaskedModelsFiguresAreThoseOfItsTraining) {
   Write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nc\nd\ne\n");
-  std::string text, held;
+  std::string text, validation;
   for (int i = 0; i < 300; ++i)
     absl::StrAppend(&text, std::string(1, static_cast<char>('a' + i * i % 5)), i % 10 == 9 ? "\n" : " ");
-  for (int i = 0; i < 15; ++i) absl::StrAppend(&held, std::string(1, static_cast<char>('a' + i * i % 5)), " ");
+  for (int i = 0; i < 15; ++i) absl::StrAppend(&validation, std::string(1, static_cast<char>('a' + i * i % 5)), " ");
   Write("text.txt", text);
-  Write("held.txt", held);
-  Write("window.txt", held.substr(0, 2 * 14));
+  Write("validation.txt", validation);
+  Write("window.txt", validation.substr(0, 2 * 14));
   const Arguments train = {"train",
                            "bert",
                            "--data=text.txt",
-                           "--validation=held.txt",
+                           "--validation=validation.txt",
                            "--tokenizer=vocab.txt",
                            "--layers=1",
                            "--width=32",
@@ -255,7 +255,7 @@ TEST_F(EvaluateTest, SaysWhatIsMissing) {
 TEST_F(EvaluateTest, PublishedModels) {
   const char* data = std::getenv("WEFT_DATA");
   if (data == nullptr) GTEST_SKIP() << "WEFT_DATA is not set";
-  // What a model finds likeliest itself surprises it little.
+  // The loss of a model on its own most probable continuation is low.
   const std::string stories = absl::StrCat("--model=", data, "/stories260K/checkpoint_v1.bin");
   const CommandResult story =
       Weft({"generate", stories, "--temperature=0", "--prompt=Once upon a time", "--length=150"});

@@ -200,8 +200,8 @@ TEST_F(TrainingTest, AnotherBinaryIsWarnedOf) {
 
 TEST_F(TrainingTest, ARunIsTrainedByOneProcessAtATime) {
   MakeRun("run");
-  const auto held = LockFolder(Path("run"));
-  ASSERT_TRUE(held.ok()) << held.status();
+  const auto lock = LockFolder(Path("run"));
+  ASSERT_TRUE(lock.ok()) << lock.status();
   for (const char* how : {"--resume", "--overwrite"}) {
     EXPECT_TRUE(Fails(Train({"--out=run", how}), 2, "run is in use by another process"));
   }

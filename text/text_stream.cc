@@ -69,8 +69,8 @@ std::string TextStream::Release(bool all) {
     bytes_.clear();
     all = true;
   }
-  const size_t held = all ? 0 : BeginningAtEnd(text_, stop_);
-  std::string released = text_.substr(0, text_.size() - held);
+  const size_t withheld = all ? 0 : BeginningAtEnd(text_, stop_);
+  std::string released = text_.substr(0, text_.size() - withheld);
   text_.erase(0, released.size());
   return released;
 }

@@ -23,10 +23,10 @@ class TextStream {
   // `stop`: unless empty, the text ends where this string begins. `tokenizer` must outlive the stream.
   TextStream(const Tokenizer& tokenizer, absl::Span<const int32_t> prompt, std::string stop = "");
 
-  // Adds a token. Returns the whole characters that are certain now; those that may begin the stop string are held
-  // back. Bytes that are not UTF-8 become U+FFFD.
+  // Adds a token. Returns the whole characters that are certain now, except those that may begin the stop string. Bytes
+  // that are not UTF-8 become U+FFFD.
   absl::StatusOr<std::string> Add(int32_t token);
-  // Returns the text that is held back.
+  // Returns the withheld text.
   std::string Finish();
   bool stopped() const { return stopped_; }  // true once the stop string has occurred; no text follows
 
@@ -37,7 +37,7 @@ class TextStream {
   const std::string stop_;
   std::vector<int32_t> ids_;  // the latest tokens: known_ ones that are decoded, then those that are not
   size_t known_;
-  std::string bytes_, text_;  // held back: bytes that may begin a character, characters that may begin the stop string
+  std::string bytes_, text_;  // withheld: bytes that may begin a character, characters that may begin the stop string
   bool stopped_ = false;
 };
 

@@ -74,7 +74,7 @@ def weft_page(name, src = None, scripts = []):
 
     Args:
       name: the target's name, and the header's.
-      src: the page; NAME.html unless it is said.
+      src: the page; by default NAME.html.
       scripts: files that take the place of the page's line /*SCRIPTS*/, one after the other.
     """
     folder, constant = native.package_name(), "k" + "".join([word.capitalize() for word in name.split("_")])
