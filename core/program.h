@@ -102,7 +102,8 @@ struct SourceAttrs {
 };
 
 // The ops that only the tape and the compiler record. They have no kernels. The runner points the outputs of the first
-// three at the fed tensor, the parameter or the constant. A group only orders; compilation expands a gradient.
+// three at the fed tensor, the parameter or the constant. An update group only orders; compilation expands a
+// gradient.
 extern const OpDef kInputOp, kParameterOp, kConstantOp, kGroupOp, kGradientOp;
 
 }  // namespace weft

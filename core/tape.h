@@ -50,7 +50,7 @@ class Tape {
   // Checks `inputs` by the op's shape rule, records one node and returns its outputs. After an error, returns
   // `op.outputs` Vars, at least one, that may be used like others.
   VarList Record(const OpDef& op, const Attrs& attrs, VarSpan inputs);
-  // Returns a value that is ready when all of `vars` are, for CompileOptions::update.
+  // Returns an update group for CompileOptions::update: a value that is ready when all of `vars` are.
   Var Group(VarSpan vars);
   // Returns d `loss` / d `wrt[i]` for each i, as one node that compilation expands. `loss` is a float scalar. The
   // gradient by a value that the loss does not depend on is 0.

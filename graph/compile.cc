@@ -55,7 +55,7 @@ absl::StatusOr<Rewrite> Begin(const Tape& tape, const CompileOptions& options) {
                                                        v.tape == nullptr ? " is empty" : " is from another tape"));
       }
       if (roots == &options.fetch && tape.program().producer(v.id).op == &kGroupOp) {
-        return absl::InvalidArgumentError("compile: a group has no value to fetch; name it in `update`");
+        return absl::InvalidArgumentError("compile: an update group has no value to fetch; name it in `update`");
       }
       rewrite.roots.push_back(v.id);
     }

@@ -51,7 +51,7 @@ class PassSet {
 
 struct CompileOptions {
   VarList fetch;   // the values that Run returns
-  VarList update;  // updates of parameters, or groups of updates, that Run makes
+  VarList update;  // updates of parameters, or update groups, that Run makes
   Mode mode = kTrain;
   // kF32: all ops compute in the dtypes that were recorded. kBF16: products take bf16, and ops that move or map their
   // results stay in bf16. Weights, optimizers, statistics of norms, softmax, losses and sums stay in f32 (see Autocast

@@ -74,12 +74,12 @@ void Scores(const AttentionHead<T>& head, const Block& block, Matrix<const W> q,
   bool by_target = false;
   for (int m = 0; m < head.mask_count; ++m) by_target = by_target || head.masks[m].target_stride != 0;
   if (head.mask_count > 0 && !by_target) MaskRow(head, block, 0, added);
-  for (int64_t group = 0; group < block.rows; group += kRowsAtOnce) {
-    const int64_t rows = std::min(kRowsAtOnce, block.rows - group);
-    const int64_t cols = WholeVectors<W>(Visible(head, block, group + rows - 1));
-    Multiply<W>({q.data + group * q.stride, q.stride, 1}, {k_transposed, kBlock}, {scores + group * kBlock, kBlock},
+  for (int64_t strip = 0; strip < block.rows; strip += kRowsAtOnce) {
+    const int64_t rows = std::min(kRowsAtOnce, block.rows - strip);
+    const int64_t cols = WholeVectors<W>(Visible(head, block, strip + rows - 1));
+    Multiply<W>({q.data + strip * q.stride, q.stride, 1}, {k_transposed, kBlock}, {scores + strip * kBlock, kBlock},
                 rows, cols, head.key_width, false);
-    for (int64_t i = group; i < group + rows; ++i) {
+    for (int64_t i = strip; i < strip + rows; ++i) {
       W* const row = scores + i * kBlock;
       const int64_t visible = Visible(head, block, i);
       if (by_target) MaskRow(head, block, i, added);
@@ -165,11 +165,11 @@ void Forward(const AttentionHead<T>& head, int64_t begin, int64_t end, Positions
           MultiplyRow(keep, row);
         }
       }
-      for (int64_t group = 0; group < rows; group += kRowsAtOnce) {
-        const int64_t group_rows = std::min(kRowsAtOnce, rows - group);
-        Multiply<W>({scores + group * kBlock, kBlock, 1}, {value, value_stride},
-                    {sums + group * value_stride, value_stride}, group_rows, WholeVectors<W>(head.value_width),
-                    Visible(head, block, group + group_rows - 1), !first);
+      for (int64_t strip = 0; strip < rows; strip += kRowsAtOnce) {
+        const int64_t strip_rows = std::min(kRowsAtOnce, rows - strip);
+        Multiply<W>({scores + strip * kBlock, kBlock, 1}, {value, value_stride},
+                    {sums + strip * value_stride, value_stride}, strip_rows, WholeVectors<W>(head.value_width),
+                    Visible(head, block, strip + strip_rows - 1), !first);
       }
       first = false;
     }
@@ -230,27 +230,27 @@ void GradientOfBlock(const AttentionHead<T>& head, const AttentionGradient<T>& g
         std::numeric_limits<W>::infinity();  // exp(score - infinity) = 0: a target that sees no source has weights 0
     ExpRow(lse == -kInfinity ? kInfinity : lse, Visible(head, block, i), at.weights + i * kBlock);
   }
-  for (int64_t group = 0; group < block.rows; group += kRowsAtOnce) {
-    const int64_t rows = std::min(kRowsAtOnce, block.rows - group);
-    Multiply<W>({at.dy + group * value_stride, value_stride, 1}, {at.value_transposed, kBlock},
-                {at.dscores + group * kBlock, kBlock}, rows, WholeVectors<W>(Visible(head, block, group + rows - 1)),
+  for (int64_t strip = 0; strip < block.rows; strip += kRowsAtOnce) {
+    const int64_t rows = std::min(kRowsAtOnce, block.rows - strip);
+    Multiply<W>({at.dy + strip * value_stride, value_stride, 1}, {at.value_transposed, kBlock},
+                {at.dscores + strip * kBlock, kBlock}, rows, WholeVectors<W>(Visible(head, block, strip + rows - 1)),
                 head.value_width, false);
   }
   ScoreGradients<T, W>(head, block, at.delta, at.slopes, at.weights, at.dscores);
-  for (int64_t group = 0; group < block.rows; group += kRowsAtOnce) {
-    const int64_t rows = std::min(kRowsAtOnce, block.rows - group);
-    Multiply<W>({at.dscores + group * kBlock, kBlock, 1}, {at.key, key_stride},
-                {at.dquery + (block.t + group) * key_stride, key_stride}, rows, key_cols,
-                Visible(head, block, group + rows - 1), true);
+  for (int64_t strip = 0; strip < block.rows; strip += kRowsAtOnce) {
+    const int64_t rows = std::min(kRowsAtOnce, block.rows - strip);
+    Multiply<W>({at.dscores + strip * kBlock, kBlock, 1}, {at.key, key_stride},
+                {at.dquery + (block.t + strip) * key_stride, key_stride}, rows, key_cols,
+                Visible(head, block, strip + rows - 1), true);
   }
-  for (int64_t group = 0; group < block.cols; group += kRowsAtOnce) {
-    const int64_t rows = std::min(kRowsAtOnce, block.cols - group), first = FirstTarget(head, block, group);
-    const auto transposed = [&](const W* scores) { return Factor<W>{scores + first * kBlock + group, 1, kBlock}; };
+  for (int64_t strip = 0; strip < block.cols; strip += kRowsAtOnce) {
+    const int64_t rows = std::min(kRowsAtOnce, block.cols - strip), first = FirstTarget(head, block, strip);
+    const auto transposed = [&](const W* scores) { return Factor<W>{scores + first * kBlock + strip, 1, kBlock}; };
     Multiply<W>(transposed(at.weights), {at.dy + first * value_stride, value_stride},
-                {at.dvalue + (block.s + group) * value_stride, value_stride}, rows, value_cols, block.rows - first,
+                {at.dvalue + (block.s + strip) * value_stride, value_stride}, rows, value_cols, block.rows - first,
                 true);
     Multiply<W>(transposed(at.dscores), {at.query + first * key_stride, key_stride},
-                {at.dkey + (block.s + group) * key_stride, key_stride}, rows, key_cols, block.rows - first, true);
+                {at.dkey + (block.s + strip) * key_stride, key_stride}, rows, key_cols, block.rows - first, true);
   }
 }
 
