@@ -24,12 +24,12 @@ constexpr OpDef Binary(OpDef row) {
 
 template <class T>
 void PowKernel(const KernelArgs& args, Rect tile) {
-  ForRuns(args.output_shape(0), args.input_shape(0), args.input_shape(1), tile, [&](const Run& r) {
-    const T* a = args.input<T>(0) + r.a;
-    const T* b = args.input<T>(1) + r.b;
-    T* y = args.output<T>(0) + r.out;
-    for (int64_t i = 0; i < r.n; ++i) {
-      y[i] = static_cast<T>(std::pow(Computed<T>{a[i * r.a_stride]}, Computed<T>{b[i * r.b_stride]}));
+  ForInnerLoops(args.output_shape(0), args.input_shape(0), args.input_shape(1), tile, [&](const InnerLoop& loop) {
+    const T* a = args.input<T>(0) + loop.a;
+    const T* b = args.input<T>(1) + loop.b;
+    T* y = args.output<T>(0) + loop.out;
+    for (int64_t i = 0; i < loop.n; ++i) {
+      y[i] = static_cast<T>(std::pow(Computed<T>{a[i * loop.a_stride]}, Computed<T>{b[i * loop.b_stride]}));
     }
   });
 }

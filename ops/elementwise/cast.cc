@@ -26,7 +26,7 @@ template <class From>
 void Kernel(const KernelArgs& a, Rect tile) {
   Dispatch(a.attrs.as<CastAttrs>().dtype, [&](auto zero) {
     using To = decltype(zero);
-    ForRuns(a.output_shape(0), tile, [&](int64_t begin, int64_t n) {
+    ForInnerLoops(a.output_shape(0), tile, [&](int64_t begin, int64_t n) {
       const From* x = a.input<From>(0) + begin;
       To* y = a.output<To>(0) + begin;
       if constexpr (!std::is_same_v<From, To> && std::is_same_v<Computed<From>, float> &&

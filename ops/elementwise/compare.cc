@@ -16,19 +16,19 @@ namespace {
 
 template <class T, Comparison comparison>
 void CompareKernel(const KernelArgs& a, Rect tile) {
-  ForRuns(a.output_shape(0), a.input_shape(0), a.input_shape(1), tile, [&](const Run& r) {
-    Selects<T>().compare(comparison, a.input<T>(0) + r.a, r.a_stride, a.input<T>(1) + r.b, r.b_stride,
-                         a.output<bool>(0) + r.out, r.n);
+  ForInnerLoops(a.output_shape(0), a.input_shape(0), a.input_shape(1), tile, [&](const InnerLoop& loop) {
+    Selects<T>().compare(comparison, a.input<T>(0) + loop.a, loop.a_stride, a.input<T>(1) + loop.b, loop.b_stride,
+                         a.output<bool>(0) + loop.out, loop.n);
   });
 }
 
 template <class Function>
 void BoolKernel(const KernelArgs& a, Rect tile) {
-  ForRuns(a.output_shape(0), a.input_shape(0), a.input_shape(1), tile, [&](const Run& r) {
-    const bool* const x = a.input<bool>(0) + r.a;
-    const bool* const y = a.input<bool>(1) + r.b;
-    bool* const out = a.output<bool>(0) + r.out;
-    for (int64_t i = 0; i < r.n; ++i) out[i] = Function()(x[i * r.a_stride], y[i * r.b_stride]);
+  ForInnerLoops(a.output_shape(0), a.input_shape(0), a.input_shape(1), tile, [&](const InnerLoop& loop) {
+    const bool* const x = a.input<bool>(0) + loop.a;
+    const bool* const y = a.input<bool>(1) + loop.b;
+    bool* const out = a.output<bool>(0) + loop.out;
+    for (int64_t i = 0; i < loop.n; ++i) out[i] = Function()(x[i * loop.a_stride], y[i * loop.b_stride]);
   });
 }
 

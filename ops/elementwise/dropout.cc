@@ -24,7 +24,7 @@ template <class T>
 void Kernel(const KernelArgs& a, Rect tile) {
   const DropoutAttrs attrs = a.attrs.as<DropoutAttrs>();
   const RandomStream stream = StreamOf(attrs, a.random);
-  ForRuns(a.output_shape(0), tile, [&](int64_t begin, int64_t n) {
+  ForInnerLoops(a.output_shape(0), tile, [&](int64_t begin, int64_t n) {
     Drop(stream, static_cast<uint64_t>(begin), attrs.rate, a.input<T>(0) + begin, a.output<T>(0) + begin, n);
   });
 }

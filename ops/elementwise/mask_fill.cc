@@ -24,16 +24,16 @@ absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
 template <class T>
 void Kernel(const KernelArgs& a, Rect tile) {
   const T value = ConvertTo<T>(a.attrs.as<MaskAttrs>().value);
-  ForRuns(a.output_shape(0), a.input_shape(0), a.input_shape(1), tile, [&](const Run& r) {
-    const T* x = a.input<T>(0) + r.a;
-    const bool* mask = a.input<bool>(1) + r.b;
-    T* y = a.output<T>(0) + r.out;
-    if (r.b_stride != 0) {
-      Selects<T>().select(mask, &value, 0, x, 1, y, r.n);
+  ForInnerLoops(a.output_shape(0), a.input_shape(0), a.input_shape(1), tile, [&](const InnerLoop& loop) {
+    const T* x = a.input<T>(0) + loop.a;
+    const bool* mask = a.input<bool>(1) + loop.b;
+    T* y = a.output<T>(0) + loop.out;
+    if (loop.b_stride != 0) {
+      Selects<T>().select(mask, &value, 0, x, 1, y, loop.n);
     } else if (*mask) {
-      std::fill_n(y, r.n, value);
+      std::fill_n(y, loop.n, value);
     } else if (x != y) {
-      std::copy_n(x, r.n, y);
+      std::copy_n(x, loop.n, y);
     }
   });
 }

@@ -18,7 +18,7 @@ absl::StatusOr<Types> Infer(const Attrs&, TypeSpan in) {
 
 template <class T>
 void Kernel(const KernelArgs& a, Rect tile) {
-  ForRuns(a.output_shape(0), tile, [&](int64_t begin, int64_t n) {
+  ForInnerLoops(a.output_shape(0), tile, [&](int64_t begin, int64_t n) {
     Selects<T>().select(a.input<bool>(2) + begin, a.input<T>(0) + begin, 1, a.input<T>(1) + begin, 1,
                         a.output<T>(0) + begin, n);
   });

@@ -34,7 +34,7 @@ Rect AxisSlice::InWhole(Rect r) const {
   return {WholeRow(r.row_begin), WholeRow(r.row_end - 1) + 1, r.col_begin, r.col_end};
 }
 
-void AxisSlice::ForRuns(Rect of_whole, absl::FunctionRef<void(int64_t, int64_t, int64_t)> f) const {
+void AxisSlice::ForInnerLoops(Rect of_whole, absl::FunctionRef<void(int64_t, int64_t, int64_t)> f) const {
   const Rect r = InSlice(of_whole);
   if (r.rows() <= 0 || r.cols() <= 0) return;
   const int64_t whole_cols = whole.cols(), slice_cols = slice.cols();
@@ -60,14 +60,14 @@ void AxisSlice::ForRuns(Rect of_whole, absl::FunctionRef<void(int64_t, int64_t, 
 
 void CopyToSlice(const AxisSlice& slice, Rect of_whole, const Tensor& from_whole, const Tensor& to_slice) {
   const size_t size = SizeOf(to_slice.type.dtype);
-  slice.ForRuns(of_whole, [&](int64_t whole, int64_t at, int64_t n) {
+  slice.ForInnerLoops(of_whole, [&](int64_t whole, int64_t at, int64_t n) {
     std::memcpy(to_slice.data + at * size, from_whole.data + whole * size, n * size);
   });
 }
 
 void CopyToWhole(const AxisSlice& slice, Rect of_whole, const Tensor& from_slice, const Tensor& to_whole) {
   const size_t size = SizeOf(to_whole.type.dtype);
-  slice.ForRuns(of_whole, [&](int64_t whole, int64_t at, int64_t n) {
+  slice.ForInnerLoops(of_whole, [&](int64_t whole, int64_t at, int64_t n) {
     std::memcpy(to_whole.data + whole * size, from_slice.data + at * size, n * size);
   });
 }

@@ -20,9 +20,9 @@ struct AxisSlice {
   Rect InSlice(Rect of_whole) const;
   // Returns the smallest rectangle of the whole that holds a rectangle of the slice, and no other element of the slice.
   Rect InWhole(Rect of_slice) const;
-  // Calls f(offset in the whole, offset in the slice, n) for each run of elements that a rectangle of the whole shares
-  // with the slice.
-  void ForRuns(Rect of_whole, absl::FunctionRef<void(int64_t, int64_t, int64_t)> f) const;
+  // Calls f(offset in the whole, offset in the slice, n) for each inner loop over the n consecutive elements that a
+  // rectangle of the whole shares with the slice.
+  void ForInnerLoops(Rect of_whole, absl::FunctionRef<void(int64_t, int64_t, int64_t)> f) const;
 
  private:
   bool last() const { return axis == whole.rank() - 1; }

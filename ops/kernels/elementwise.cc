@@ -38,7 +38,8 @@ void RowCursor::Next() {
   }
 }
 
-void ForRuns(const Shape& out, const Shape& a, const Shape& b, Rect tile, absl::FunctionRef<void(const Run&)> f) {
+void ForInnerLoops(const Shape& out, const Shape& a, const Shape& b, Rect tile,
+                   absl::FunctionRef<void(const InnerLoop&)> f) {
   if (Empty(tile)) return;
   const int64_t cols = out.cols(), elements = out.elements();
   const auto whole_or_scalar = [&](const Shape& s) { return s.elements() == elements || s.elements() == 1; };
@@ -56,7 +57,7 @@ void ForRuns(const Shape& out, const Shape& a, const Shape& b, Rect tile, absl::
   }
 }
 
-void ForRuns(const Shape& out, Rect tile, absl::FunctionRef<void(int64_t, int64_t)> f) {
+void ForInnerLoops(const Shape& out, Rect tile, absl::FunctionRef<void(int64_t, int64_t)> f) {
   if (Empty(tile)) return;
   const int64_t cols = out.cols();
   if (tile.cols() == cols) return f(tile.row_begin * cols, tile.rows() * cols);

@@ -1,8 +1,9 @@
 // Shared parts of elementwise ops: the broadcasting rule, the rectangles that a tile reads, and kernels of one and two
 // inputs.
 //
-// A tile of a broadcast op is walked in runs: stretches of output elements along which each operand either advances
-// with the output (stride 1) or stays (stride 0). A tile of whole rows of equal shapes is a single run.
+// The kernel of a broadcast op walks a tile in inner loops. An inner loop covers consecutive output elements. Along
+// them, each operand either advances with the output (stride 1) or stays (stride 0). A tile of whole rows of equal
+// shapes is a single inner loop.
 #ifndef WEFT_OPS_KERNELS_ELEMENTWISE_H_
 #define WEFT_OPS_KERNELS_ELEMENTWISE_H_
 
@@ -17,16 +18,17 @@
 
 namespace weft {
 
-struct Run {
+struct InnerLoop {
   int64_t out = 0, a = 0, b = 0;  // offsets of the first elements
   int a_stride = 1, b_stride = 1;
   int64_t n = 0;
 };
 
-// Calls f for each run of `tile` of `out`, for operands that broadcast to `out`.
-void ForRuns(const Shape& out, const Shape& a, const Shape& b, Rect tile, absl::FunctionRef<void(const Run&)> f);
-// Calls f(offset, n) for each run, for operands of the same shape as `out`.
-void ForRuns(const Shape& out, Rect tile, absl::FunctionRef<void(int64_t, int64_t)> f);
+// Calls f for each inner loop of `tile` of `out`, for operands that broadcast to `out`.
+void ForInnerLoops(const Shape& out, const Shape& a, const Shape& b, Rect tile,
+                   absl::FunctionRef<void(const InnerLoop&)> f);
+// Calls f(offset, n) for each inner loop, for operands of the same shape as `out`.
+void ForInnerLoops(const Shape& out, Rect tile, absl::FunctionRef<void(int64_t, int64_t)> f);
 
 // The distance, in elements, between neighbours along each axis of a shape.
 using Strides = std::array<int64_t, Shape::kMaxRank>;
@@ -60,8 +62,8 @@ inline absl::StatusOr<Types> InferSame(const Attrs&, TypeSpan in) { return Types
 // Kernels for f32, f64 and bf16, of the functions in vector.h.
 template <class T, UnaryFunction function>
 void UnaryKernel(const KernelArgs& a, Rect tile) {
-  ForRuns(a.output_shape(0), tile,
-          [&](int64_t begin, int64_t n) { Map(function, a.input<T>(0) + begin, a.output<T>(0) + begin, n); });
+  ForInnerLoops(a.output_shape(0), tile,
+                [&](int64_t begin, int64_t n) { Map(function, a.input<T>(0) + begin, a.output<T>(0) + begin, n); });
 }
 template <UnaryFunction function>
 inline constexpr std::array<KernelFunction, kDTypeCount> kUnaryKernels = {
@@ -69,8 +71,9 @@ inline constexpr std::array<KernelFunction, kDTypeCount> kUnaryKernels = {
 
 template <class T, BinaryFunction function>
 void BinaryKernel(const KernelArgs& a, Rect tile) {
-  ForRuns(a.output_shape(0), a.input_shape(0), a.input_shape(1), tile, [&](const Run& r) {
-    Map(function, a.input<T>(0) + r.a, r.a_stride, a.input<T>(1) + r.b, r.b_stride, a.output<T>(0) + r.out, r.n);
+  ForInnerLoops(a.output_shape(0), a.input_shape(0), a.input_shape(1), tile, [&](const InnerLoop& loop) {
+    Map(function, a.input<T>(0) + loop.a, loop.a_stride, a.input<T>(1) + loop.b, loop.b_stride,
+        a.output<T>(0) + loop.out, loop.n);
   });
 }
 // Kernels for f32, f64, bf16 and i32. The first six functions of BinaryFunction are defined for i32.

@@ -245,7 +245,7 @@ void Gemm::Run(const std::byte* a, const std::byte* b, std::byte* c, std::byte* 
   std::byte* const dense = workspace + workspace_ - shape_.rows * row;
   call->c.set_data_handle(copies_rows_ ? dense : c);
   call->workspace.set_data_handle(workspace);
-  // The C++ interface would allocate a vector of arguments for each run.
+  // The C++ interface would allocate a vector of arguments for each call.
   const dnnl_status_t status = dnnl_primitive_execute(primitive_->matmul.get(), call->stream.get(),
                                                       static_cast<int>(call->arguments.size()), call->arguments.data());
   WEFT_CHECK(status == dnnl_success);

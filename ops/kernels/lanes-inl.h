@@ -64,7 +64,7 @@ HWY_INLINE void StoreLanes(V<T> v, T* p) {
 }
 
 // Access to a whole vector of elements, or to its first n. A kernel is written once for both, so that the elements at
-// the end of a run get the same instructions as the others.
+// the end of an array get the same instructions as the others.
 struct Full {
   template <class T>
   HWY_INLINE V<T> Load(const T* p) const {

@@ -26,10 +26,10 @@ absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
 template <class T>
 void Kernel(const KernelArgs& a, Rect tile) {
   const Shape& out = a.output_shape(0);
-  ForRuns(out, a.input_shape(0), out, tile, [&](const Run& r) {
-    const T* x = a.input<T>(0) + r.a;
-    T* y = a.output<T>(0) + r.out;
-    r.a_stride == 0 ? std::fill_n(y, r.n, *x) : std::copy_n(x, r.n, y);
+  ForInnerLoops(out, a.input_shape(0), out, tile, [&](const InnerLoop& loop) {
+    const T* x = a.input<T>(0) + loop.a;
+    T* y = a.output<T>(0) + loop.out;
+    loop.a_stride == 0 ? std::fill_n(y, loop.n, *x) : std::copy_n(x, loop.n, y);
   });
 }
 

@@ -20,7 +20,8 @@ absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
 template <class T>
 void Kernel(const KernelArgs& a, Rect tile) {
   const T value = ConvertTo<T>(a.attrs.as<FillAttrs>().value);
-  ForRuns(a.output_shape(0), tile, [&](int64_t begin, int64_t n) { std::fill_n(a.output<T>(0) + begin, n, value); });
+  ForInnerLoops(a.output_shape(0), tile,
+                [&](int64_t begin, int64_t n) { std::fill_n(a.output<T>(0) + begin, n, value); });
 }
 
 void Reference(const ReferenceArgs& a) {

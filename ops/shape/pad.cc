@@ -46,7 +46,7 @@ void Kernel(const KernelArgs& a, Rect tile) {
   Dispatch(y.type.dtype, [&](auto zero) {
     using T = decltype(zero);
     const T value = ConvertTo<T>(a.attrs.as<PadAttrs>().value);
-    ForRuns(y.type.shape, tile, [&](int64_t begin, int64_t n) { std::fill_n(a.output<T>(0) + begin, n, value); });
+    ForInnerLoops(y.type.shape, tile, [&](int64_t begin, int64_t n) { std::fill_n(a.output<T>(0) + begin, n, value); });
   });
   CopyToWhole(SliceOf({a.attrs, {&a.inputs[0].type, 1}, {&y.type, 1}}), tile, a.inputs[0], y);
 }

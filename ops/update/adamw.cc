@@ -64,7 +64,7 @@ template <class T>
 void Kernel(const KernelArgs& a, Rect tile) {
   const AdamWStep<T> step = StepOf<T>(a);
   const bool update = std::isfinite(*a.input<float>(5));
-  ForRuns(a.output_shape(0), tile, [&](int64_t begin, int64_t count) {
+  ForInnerLoops(a.output_shape(0), tile, [&](int64_t begin, int64_t count) {
     if (update) {
       Rows<T>().adamw(step, a.input<T>(0) + begin, a.input<T>(1) + begin, a.input<T>(2) + begin, a.input<T>(3) + begin,
                       a.output<T>(0) + begin, a.output<T>(1) + begin, a.output<T>(2) + begin, count);

@@ -16,7 +16,7 @@ absl::StatusOr<Types> Infer(const Attrs&, TypeSpan in) {
 
 template <class T>
 void Kernel(const KernelArgs& a, Rect tile) {
-  ForRuns(a.output_shape(0), tile, [&](int64_t begin, int64_t count) {
+  ForInnerLoops(a.output_shape(0), tile, [&](int64_t begin, int64_t count) {
     std::memmove(a.output<T>(0) + begin, a.input<T>(1) + begin, count * sizeof(T));
   });
 }

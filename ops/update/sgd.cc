@@ -41,7 +41,7 @@ void Kernel(const KernelArgs& a, Rect tile) {
                            .rate = static_cast<T>(*a.input<float>(3)),
                            .nesterov = options.nesterov};
   const bool update = std::isfinite(*a.input<float>(4));
-  ForRuns(a.output_shape(0), tile, [&](int64_t begin, int64_t count) {
+  ForInnerLoops(a.output_shape(0), tile, [&](int64_t begin, int64_t count) {
     if (update) {
       Rows<T>().sgd(step, a.input<T>(0) + begin, a.input<T>(1) + begin, a.input<T>(2) + begin, a.output<T>(0) + begin,
                     a.output<T>(1) + begin, count);
