@@ -38,7 +38,9 @@ class Tape;
 struct Node;
 struct OpDef;
 
-enum class ValueId : uint32_t {};
+// The index of a value in its program. Such an id converts to an integer, so that it indexes vectors; no integer
+// converts to an id by itself.
+enum ValueId : uint32_t {};
 inline constexpr ValueId kNoValue{0xffffffff};
 
 struct Var {

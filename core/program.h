@@ -1,7 +1,7 @@
 // A Program holds the nodes and values that a tape records and that the compiler rewrites.
 //
 // The order of nodes is topological: the inputs of a node are outputs of earlier nodes. Ids are indices into the
-// tables.
+// tables: `program.nodes[node_id]`.
 #ifndef WEFT_CORE_PROGRAM_H_
 #define WEFT_CORE_PROGRAM_H_
 
@@ -16,8 +16,8 @@
 
 namespace weft {
 
-enum class NodeId : uint32_t {};
-enum class ScopeId : uint32_t {};
+enum NodeId : uint32_t {};
+enum ScopeId : uint32_t {};
 inline constexpr NodeId kNoNode{0xffffffff};
 
 struct Node {
@@ -28,7 +28,7 @@ struct Node {
   uint32_t output_count = 0;
   ScopeId scope{0};
 
-  ValueId output(uint32_t i) const { return ValueId{static_cast<uint32_t>(first_output) + i}; }
+  ValueId output(uint32_t i) const { return ValueId{first_output + i}; }
 };
 
 struct Value {
@@ -79,11 +79,11 @@ struct Program {
   std::vector<ConstantData> constants;
   uint32_t streams = 0;  // number of random streams in use
 
-  const Node& node(NodeId id) const { return nodes[static_cast<uint32_t>(id)]; }
-  Node& node(NodeId id) { return nodes[static_cast<uint32_t>(id)]; }
-  const Value& value(ValueId id) const { return values[static_cast<uint32_t>(id)]; }
+  const Node& node(NodeId id) const { return nodes[id]; }
+  Node& node(NodeId id) { return nodes[id]; }
+  const Value& value(ValueId id) const { return values[id]; }
   const Node& producer(ValueId id) const { return node(value(id).producer); }
-  const std::string& scope(const Node& n) const { return scopes[static_cast<uint32_t>(n.scope)]; }
+  const std::string& scope(const Node& n) const { return scopes[n.scope]; }
 
   Types InputTypes(const Node& n) const;
   Types OutputTypes(const Node& n) const;

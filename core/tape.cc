@@ -37,7 +37,7 @@ VarList Tape::Copy(const Program& from, const Node& node, VarSpan inputs) {
 
 void Tape::Fail(const absl::Status& status) {
   if (!status_.ok() || status.ok()) return;
-  const std::string& scope = program_.scopes[static_cast<uint32_t>(scope_)];
+  const std::string& scope = program_.scopes[scope_];
   const bool named = function_ == nullptr || absl::StartsWith(status.message(), absl::StrCat(function_, ":"));
   status_ = named ? status : Annotate(status, function_);
   if (!scope.empty()) status_ = absl::Status(status.code(), absl::StrCat(status_.message(), "; at ", scope));
@@ -74,7 +74,7 @@ Var Tape::AddParameter(ParameterSpec spec) {
   program_.parameters.push_back(std::move(spec));
   const Var var = {this,
                    program_.node(program_.Append(kParameterOp, Attrs::Of(attrs), {}, {attrs.type}, scope_)).output(0)};
-  state_.insert(static_cast<uint32_t>(var.id));
+  state_.insert(var.id);
   return var;
 }
 
@@ -108,7 +108,7 @@ absl::Status Tape::CheckInputs(const char* op, VarSpan inputs) const {
 
 absl::Status Tape::CheckWrites(const OpDef& op, VarSpan inputs) const {
   for (int i = 0; i < op.writes; ++i) {
-    const uint32_t id = static_cast<uint32_t>(inputs[i].id);
+    const ValueId id = inputs[i].id;
     if (!state_.contains(id)) {
       return absl::InvalidArgumentError(absl::StrCat(op.name, ": input ", i, " ", ToString(inputs[i].type()),
                                                      " is to be written, but is no parameter or state"));
@@ -158,8 +158,8 @@ VarList Tape::Record(const OpDef& op, const Attrs& attrs, VarSpan inputs) {
   VarList outputs;
   for (uint32_t i = 0; i < types->size(); ++i) outputs.push_back({this, program_.node(id).output(i)});
   for (int i = 0; i < op.writes; ++i) {
-    overwritten_.insert(static_cast<uint32_t>(ids[i]));
-    state_.insert(static_cast<uint32_t>(outputs[i].id));
+    overwritten_.insert(ids[i]);
+    state_.insert(outputs[i].id);
   }
   return outputs;
 }
@@ -238,7 +238,7 @@ Var Composite(const char* function, VarSpan inputs, absl::FunctionRef<absl::Stat
 
 Scope::Scope(Tape* tape, absl::string_view name, Naming naming)
     : tape_(tape), outer_(tape->scope_), outer_prefix_(tape->name_prefix_.size()) {
-  const std::string& outer = tape->program_.scopes[static_cast<uint32_t>(outer_)];
+  const std::string& outer = tape->program_.scopes[outer_];
   const std::string path = name.empty() ? outer : outer.empty() ? std::string(name) : absl::StrCat(outer, "/", name);
   const auto [entry, added] =
       tape->scope_ids_.try_emplace(path, ScopeId{static_cast<uint32_t>(tape->program_.scopes.size())});

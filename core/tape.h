@@ -92,8 +92,8 @@ class Tape {
   std::string name_prefix_;  // "h.0.mlp."
   absl::flat_hash_map<std::string, ScopeId> scope_ids_;
   absl::flat_hash_set<std::string> names_;
-  absl::flat_hash_set<uint32_t> overwritten_;  // versions of state that a later version has replaced
-  absl::flat_hash_set<uint32_t> state_;        // values that are versions of state
+  absl::flat_hash_set<ValueId> overwritten_;  // versions of state that a later version has replaced
+  absl::flat_hash_set<ValueId> state_;        // values that are versions of state
   uint64_t id_;
   const char* function_ = nullptr;  // the outermost Composite that is being recorded
 };

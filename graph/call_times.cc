@@ -17,12 +17,12 @@ CallTimes::CallTimes(const CompiledGraph& graph) : graph_(graph), producers_(gra
     const Types inputs = program.InputTypes(node), outputs = program.OutputTypes(node);
     seconds_.push_back(Seconds(*node.op, {node.attrs, inputs, outputs}) / graph.calls[s].tile_count);
     for (ValueId in : node.inputs) {
-      const NodeId producer = program.value(graph.storage_roots[static_cast<size_t>(in)]).producer;
-      const uint32_t producing_call = call_of[static_cast<size_t>(producer)];
+      const NodeId producer = program.value(graph.storage_roots[in]).producer;
+      const uint32_t producing_call = call_of[producer];
       if (producing_call != kNone)
         producers_[s].push_back(producing_call);  // others read an input, a parameter or a constant
     }
-    call_of[static_cast<size_t>(graph.calls[s].node)] = s;
+    call_of[graph.calls[s].node] = s;
   }
   tails_ = seconds_;  // from the last call on, each call raises the tails of its producers
   for (uint32_t s = static_cast<uint32_t>(tails_.size()); s-- > 0;) {

@@ -68,11 +68,11 @@ ParameterKind WrittenKind(const Program& program, const Node& node) {
   ValueId state = node.inputs[0];
   while (program.producer(state).op->writes > 0) {  // an earlier version
     const Node& writer = program.producer(state);
-    state = writer.inputs[static_cast<uint32_t>(state) - static_cast<uint32_t>(writer.first_output)];
+    state = writer.inputs[state - writer.first_output];
   }
   const Node& source = program.producer(state);
   if (source.op != &kParameterOp) return ParameterKind::kState;
-  return program.parameters[static_cast<size_t>(source.attrs.as<SourceAttrs>().index)].kind;
+  return program.parameters[source.attrs.as<SourceAttrs>().index].kind;
 }
 
 // Lets ops prepare what their kernels need to know of their tiles, and finds whether a run updates parameters.

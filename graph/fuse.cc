@@ -92,7 +92,7 @@ class Fuser {
                           .rows = domain.rows(),
                           .cols = domain.cols(),
                           .seconds = Seconds(*node.op, args) + kCallSeconds});
-      ForEachRead(node, [&](ValueId value) { ++readers_[static_cast<size_t>(value)]; });
+      ForEachRead(node, [&](ValueId value) { ++readers_[value]; });
     }
   }
 
@@ -116,7 +116,7 @@ class Fuser {
 
  private:
   const Node& node(uint32_t member) const { return program_.node(members_[member].node); }
-  ValueId Root(ValueId id) const { return graph_.storage_roots[static_cast<size_t>(id)]; }
+  ValueId Root(ValueId id) const { return graph_.storage_roots[id]; }
 
   // Calls `function` once for each value that the node reads, even if it reads several views of the value.
   template <class Function>
@@ -124,13 +124,11 @@ class Fuser {
     ++round_;
     for (ValueId in : node.inputs) {
       const ValueId value = Root(in);
-      if (std::exchange(seen_[static_cast<size_t>(value)], round_) != round_) function(value);
+      if (std::exchange(seen_[value], round_) != round_) function(value);
     }
   }
   // Returns the member that produces a value, or kNone for inputs, parameters and constants.
-  uint32_t Producer(ValueId value) const {
-    return member_of_[static_cast<size_t>(program_.value(Root(value)).producer)];
-  }
+  uint32_t Producer(ValueId value) const { return member_of_[program_.value(Root(value)).producer]; }
   uint32_t GroupOf(ValueId value) const {
     const uint32_t producer = Producer(value);
     return producer == kNone ? kNone : members_[producer].group;
@@ -190,7 +188,7 @@ class Fuser {
   // Reports whether all readers of the states that a node overwrites are in groups before `g`.
   bool WritesAfterReaders(const Node& n, uint32_t g) const {
     return std::all_of(n.inputs.begin(), n.inputs.begin() + n.op->writes,
-                       [&](ValueId state) { return last_reader_[static_cast<size_t>(Root(state))] <= g; });
+                       [&](ValueId state) { return last_reader_[Root(state)] <= g; });
   }
 
   // Reports whether each tile of member `m` reads of group `g` only what the same tile of the group wrote.
@@ -200,8 +198,7 @@ class Fuser {
       if (GroupOf(n.inputs[k]) != g) continue;
       const Member& producer = members_[Producer(n.inputs[k])];
       const Node& producing_node = program_.node(producer.node);
-      const uint32_t output =
-          static_cast<uint32_t>(Root(n.inputs[k])) - static_cast<uint32_t>(producing_node.first_output);
+      const uint32_t output = Root(n.inputs[k]) - producing_node.first_output;
       const OperandTiles written = {producing_node, producing_node.inputs.size() + output, producer.tiles};
       if (!TileByTile(program_, {n, k, members_[m].tiles}, written)) return false;
     }
@@ -272,9 +269,9 @@ class Fuser {
     group.writes = group.writes && n.op->writes > 0 && group.tile_count == 1;
     group.seconds += member.seconds;
     if (n.op->prepare != nullptr) group.fixed_seconds = std::max(group.fixed_seconds, member.seconds);
-    for (uint32_t i = 0; i < n.output_count; ++i) group.readers += readers_[static_cast<size_t>(n.output(i))];
+    for (uint32_t i = 0; i < n.output_count; ++i) group.readers += readers_[n.output(i)];
     ForEachRead(n, [&](ValueId value) {
-      uint32_t& last = last_reader_[static_cast<size_t>(value)];
+      uint32_t& last = last_reader_[value];
       last = std::max(last, g + 1);
     });
   }

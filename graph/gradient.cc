@@ -12,8 +12,6 @@
 namespace weft {
 namespace {
 
-size_t Index(ValueId id) { return static_cast<size_t>(id); }
-
 // Returns the gradients of an op that has no rule, by its elementary form: those of Σ_i Σ elementary_i(inputs) · dy_i.
 // Ops that are the gradients of others have no rule, so this is how second derivatives are taken.
 VarList GradientOfElementary(const OpDef& op, const GradientArgs& args) {
@@ -79,29 +77,29 @@ VarList NodeGradients(const OpDef& op, const GradientArgs& args) {
 VarList Differentiate(Var loss, VarSpan wrt, NodeId first) {
   Tape* tape = loss.tape;
   const auto program = [tape]() -> const Program& { return tape->program(); };
-  const size_t begin = static_cast<size_t>(first), end = program().nodes.size();
+  const size_t begin = first, end = program().nodes.size();
   std::vector<bool> depends(program().values.size(), false);  // by value: whether it depends on wrt
-  for (Var v : wrt) depends[Index(v.id)] = true;
+  for (Var v : wrt) depends[v.id] = true;
   for (size_t n = begin; n < end; ++n) {
     const Node& node = program().nodes[n];
     bool any = false;
-    for (ValueId in : node.inputs) any = any || depends[Index(in)];
-    for (uint32_t i = 0; any && i < node.output_count; ++i) depends[Index(node.output(i))] = true;
+    for (ValueId in : node.inputs) any = any || depends[in];
+    for (uint32_t i = 0; any && i < node.output_count; ++i) depends[node.output(i)] = true;
   }
 
   std::vector<Var> grads(program().values.size());  // by value: the sum of the gradients so far
-  grads[Index(loss.id)] = FillLike(loss, 1);
+  grads[loss.id] = FillLike(loss, 1);
   for (size_t n = end; n-- > begin && tape->status().ok();) {
     const Node node = program().nodes[n];  // a copy: recording moves the nodes
     VarList inputs, outputs, upstream;
     bool any = false, reached = false;
     for (ValueId id : node.inputs) {
       inputs.push_back({tape, id});
-      any = any || depends[Index(id)];
+      any = any || depends[id];
     }
     for (uint32_t i = 0; i < node.output_count; ++i) {
       outputs.push_back({tape, node.output(i)});
-      upstream.push_back(grads[Index(node.output(i))]);
+      upstream.push_back(grads[node.output(i)]);
       reached = reached || upstream.back();
     }
     if (!any || !reached) continue;
@@ -109,14 +107,14 @@ VarList Differentiate(Var loss, VarSpan wrt, NodeId first) {
     const VarList gradients = NodeGradients(*node.op, {node.attrs, inputs, outputs, upstream});
     if (!tape->status().ok()) break;
     for (size_t i = 0; i < inputs.size(); ++i) {
-      if (!gradients[i] || !depends[Index(inputs[i].id)]) continue;
-      Var& sum = grads[Index(inputs[i].id)];
+      if (!gradients[i] || !depends[inputs[i].id]) continue;
+      Var& sum = grads[inputs[i].id];
       sum = sum ? Add(sum, gradients[i]) : gradients[i];
     }
   }
 
   VarList result;
-  for (Var v : wrt) result.push_back(grads[Index(v.id)] ? grads[Index(v.id)] : FillLike(v, 0));
+  for (Var v : wrt) result.push_back(grads[v.id] ? grads[v.id] : FillLike(v, 0));
   return result;
 }
 

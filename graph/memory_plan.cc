@@ -64,7 +64,7 @@ class Planner {
     readers_.resize(program_.values.size());
     for (uint32_t s = 0; s < graph_.calls.size(); ++s) {
       for (ValueId in : node(s).inputs) {
-        const size_t root = Root(in);
+        const ValueId root = Root(in);
         last_use_[root] = s;
         if (readers_[root].empty() || readers_[root].back() != s) readers_[root].push_back(s);
       }
@@ -89,7 +89,7 @@ class Planner {
     std::stable_sort(plan_.reuses.reuses.begin(), plan_.reuses.reuses.end(),
                      [](const Reuse& a, const Reuse& b) { return a.call < b.call; });
     for (uint32_t v = 0; v < program_.values.size(); ++v) {
-      const size_t root = Root(ValueId{v});
+      const ValueId root = Root(ValueId{v});
       plan_.addresses[v] = plan_.addresses[root];
       if (storage_of_[root] != kNone) plan_.addresses[v].offset = storages_[storage_of_[root]].offset;
     }
@@ -98,7 +98,7 @@ class Planner {
 
  private:
   const Node& node(uint32_t call) const { return program_.node(graph_.calls[call].node); }
-  size_t Root(ValueId id) const { return static_cast<size_t>(graph_.storage_roots[static_cast<size_t>(id)]); }
+  ValueId Root(ValueId id) const { return graph_.storage_roots[id]; }
   const Group& group(uint32_t call) const { return graph_.groups[graph_.calls[call].group]; }
   // Return the first and the last call during which bytes of `call` are in use. Within a group of several tiles, one
   // tile may be at the last call while another is at the first.
@@ -111,8 +111,7 @@ class Planner {
                                  : node.op == &kParameterOp ? Address::Kind::kParameter
                                                             : Address::Kind::kConstant;
       if (node.op != &kInputOp && node.op != &kParameterOp && node.op != &kConstantOp) continue;
-      plan_.addresses[static_cast<size_t>(node.output(0))] = {
-          kind, static_cast<uint32_t>(node.attrs.as<SourceAttrs>().index)};
+      plan_.addresses[node.output(0)] = {kind, static_cast<uint32_t>(node.attrs.as<SourceAttrs>().index)};
     }
   }
 
@@ -133,10 +132,10 @@ class Planner {
 
   void PlaceOutput(uint32_t call, uint32_t output) {
     const Node& n = node(call);
-    const size_t value = static_cast<size_t>(n.output(output));
+    const ValueId value = n.output(output);
     const size_t bytes = AlignUp(std::max<size_t>(program_.values[value].type.bytes(), 1));
     if (static_cast<int>(output) < n.op->writes) {  // the next version of a state takes its bytes after all reads
-      const size_t state = Root(n.inputs[output]);
+      const ValueId state = Root(n.inputs[output]);
       plan_.addresses[value] = plan_.addresses[state];
       WaitFor(readers_[state]);
       Order(AddUsers(readers_[state]), call);
@@ -162,7 +161,7 @@ class Planner {
   uint32_t InPlace(uint32_t call, size_t bytes) {
     const Node& n = node(call);
     if (!MayOverwrite(program_, n, graph_.storage_roots)) return kNone;
-    const size_t root = Root(n.inputs[n.op->in_place]);
+    const ValueId root = Root(n.inputs[n.op->in_place]);
     const uint32_t storage = storage_of_[root];
     if (storage == kNone || last_use_[root] != call || storages_[storage].bytes != bytes) return kNone;
     if (!OverwritesByTile(call, storages_[storage])) return kNone;
@@ -178,7 +177,7 @@ class Planner {
   bool OverwritesByTile(uint32_t call, const Storage& storage) const {
     if (group(call).tile_count == 1) return true;
     const Node& n = node(call);
-    const size_t root = Root(n.inputs[n.op->in_place]);
+    const ValueId root = Root(n.inputs[n.op->in_place]);
     const auto covers = [&](uint32_t other) {
       if (other == call || graph_.calls[other].group != graph_.calls[call].group) return true;
       const Node& o = node(other);

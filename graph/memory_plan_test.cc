@@ -74,7 +74,7 @@ std::vector<Touch> OperandTiles(const CompiledGraph& graph) {
   const Program& program = graph.program;
   std::vector<Touch> touches;
   std::vector<size_t> number_of(program.nodes.size());
-  for (size_t s = 0; s < graph.calls.size(); ++s) number_of[static_cast<size_t>(graph.calls[s].node)] = s + 1;
+  for (size_t s = 0; s < graph.calls.size(); ++s) number_of[graph.calls[s].node] = s + 1;
   const auto add = [&](uint32_t t, uint32_t call) {
     const Node& node = program.node(graph.calls[call].node);
     const Types inputs = program.InputTypes(node), outputs = program.OutputTypes(node);
@@ -82,22 +82,21 @@ std::vector<Touch> OperandTiles(const CompiledGraph& graph) {
     for (size_t k = 0; k < inputs.size() + outputs.size(); ++k) {
       const bool writes = k >= inputs.size();
       const ValueId id = writes ? node.output(static_cast<uint32_t>(k - inputs.size())) : node.inputs[k];
-      const Address& address = graph.addresses[static_cast<size_t>(id)];
+      const Address& address = graph.addresses[id];
       if (address.kind == Address::Kind::kInput || address.kind == Address::Kind::kConstant) continue;
       const TensorType& type = writes ? outputs[k - inputs.size()] : inputs[k];
       const Rect rect = Access(*node.op, {node.attrs, inputs, outputs}, static_cast<int>(k), tile);
       if (rect.rows() <= 0 || rect.cols() <= 0) continue;
       const int64_t size = static_cast<int64_t>(SizeOf(type.dtype));
-      touches.push_back(
-          {t,
-           call,
-           number_of[static_cast<size_t>(program.value(graph.storage_roots[static_cast<size_t>(id)]).producer)],
-           writes,
-           address.kind,
-           address.index,
-           static_cast<int64_t>(address.offset),
-           type.shape.cols() * size,
-           {rect.row_begin, rect.row_end, rect.col_begin * size, rect.col_end * size}});
+      touches.push_back({t,
+                         call,
+                         number_of[program.value(graph.storage_roots[id]).producer],
+                         writes,
+                         address.kind,
+                         address.index,
+                         static_cast<int64_t>(address.offset),
+                         type.shape.cols() * size,
+                         {rect.row_begin, rect.row_end, rect.col_begin * size, rect.col_end * size}});
     }
   };
   for (uint32_t t = 0; t < graph.tasks.size(); ++t) {

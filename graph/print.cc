@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-std::string ValueName(ValueId id) { return absl::StrCat("%", static_cast<uint32_t>(id)); }
+std::string ValueName(ValueId id) { return absl::StrCat("%", id); }
 
 std::string Prefixed(absl::string_view prefix, absl::string_view text) {
   return text.empty() ? "" : absl::StrCat(prefix, text);
@@ -99,7 +99,7 @@ std::string PrintText(const Graph& graph) {
   for (const Node& node : compiled.program.nodes) lines.push_back(Line(compiled.program, node));
   for (const KernelCall& call : compiled.calls) {
     if (compiled.groups[call.group].call_count == 1) continue;
-    absl::StrAppend(&lines[static_cast<size_t>(call.node)], ", in group ", call.group);
+    absl::StrAppend(&lines[call.node], ", in group ", call.group);
   }
   return absl::StrJoin(lines, "\n") + "\n";
 }
@@ -116,7 +116,7 @@ std::string PrintDot(const Program& program) {
                     absl::StrReplaceAll(label, {{"\\", "\\\\"}, {"\"", "\\\""}, {"\n", "\\n"}}), "\"",
                     source ? " style=rounded" : "", "];\n");
     for (ValueId in : node.inputs) {
-      absl::StrAppend(&text, "  n", static_cast<uint32_t>(program.value(in).producer), " -> n", n, ";\n");
+      absl::StrAppend(&text, "  n", program.value(in).producer, " -> n", n, ";\n");
     }
   }
   return text + "}\n";

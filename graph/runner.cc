@@ -164,7 +164,7 @@ absl::Status Runner::State::Prepare() {
     std::vector<ValueId> ids(node(s).inputs.begin(), node(s).inputs.end());
     for (uint32_t i = 0; i < node(s).output_count; ++i) ids.push_back(node(s).output(i));
     for (ValueId id : ids) {
-      const Address& address = compiled().addresses[static_cast<size_t>(id)];
+      const Address& address = compiled().addresses[id];
       if (address.kind == Address::Kind::kInput) fed.push_back({operands.size(), address.index});
       operands.push_back({program.value(id).type, Resolve(id)});
     }
@@ -187,7 +187,7 @@ absl::Status Runner::State::OutOfMemory() const {
 }
 
 std::byte* Runner::State::Resolve(ValueId id) const {
-  const Address& address = compiled().addresses[static_cast<size_t>(id)];
+  const Address& address = compiled().addresses[id];
   switch (address.kind) {
     case Address::Kind::kArena:
       return arena + address.offset;

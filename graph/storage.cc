@@ -47,7 +47,7 @@ std::vector<ValueId> StorageRoots(const Program& program) {
   std::vector<ValueId> roots;
   for (uint32_t v = 0; v < program.values.size(); ++v) roots.push_back(ValueId{v});
   for (const Node& node : program.nodes) {
-    if (node.op->view) roots[static_cast<size_t>(node.output(0))] = roots[static_cast<size_t>(node.inputs[0])];
+    if (node.op->view) roots[node.output(0)] = roots[node.inputs[0]];
   }
   return roots;
 }
@@ -56,11 +56,11 @@ bool IsElementwise(const OpDef& op) { return op.cut == Cut::kBoth && op.prepare 
 
 bool MayOverwrite(const Program& program, const Node& node, absl::Span<const ValueId> roots) {
   if (node.op->in_place < 0) return false;
-  const ValueId input = node.inputs[static_cast<size_t>(node.op->in_place)];
+  const ValueId input = node.inputs[node.op->in_place];
   if (program.value(input).type != program.value(node.output(0)).type) return false;
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     if (static_cast<int>(i) == node.op->in_place || (IsElementwise(*node.op) && node.inputs[i] == input)) continue;
-    if (roots[static_cast<size_t>(node.inputs[i])] == roots[static_cast<size_t>(input)]) return false;
+    if (roots[node.inputs[i]] == roots[input]) return false;
   }
   return true;
 }

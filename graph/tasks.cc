@@ -23,7 +23,7 @@ class TaskMaker {
  public:
   explicit TaskMaker(CompiledGraph* graph) : graph_(*graph), program_(graph->program) {
     call_of_.assign(program_.nodes.size(), kNone);
-    for (uint32_t s = 0; s < graph_.calls.size(); ++s) call_of_[static_cast<size_t>(graph_.calls[s].node)] = s;
+    for (uint32_t s = 0; s < graph_.calls.size(); ++s) call_of_[graph_.calls[s].node] = s;
     done_.assign(graph_.groups.size(), kNone);
     first_whole_.assign(1, 0);
   }
@@ -78,9 +78,9 @@ class TaskMaker {
   // group.
   void WaitForInput(uint32_t s, const OpArgs& args, size_t k) {
     const Node& node = program_.node(graph_.calls[s].node);
-    const ValueId value = graph_.storage_roots[static_cast<size_t>(node.inputs[k])];
+    const ValueId value = graph_.storage_roots[node.inputs[k]];
     const NodeId producer = program_.value(value).producer;
-    const uint32_t call = call_of_[static_cast<size_t>(producer)];
+    const uint32_t call = call_of_[producer];
     if (call == kNone) return;  // it is an input, a parameter or a constant
     const uint32_t before = graph_.calls[call].group, group = graph_.calls[s].group;
     if (before == group) return;
@@ -91,8 +91,7 @@ class TaskMaker {
     const Types producer_inputs = program_.InputTypes(producer_node),
                 producer_outputs = program_.OutputTypes(producer_node);
     const OpArgs producer_args = {producer_node.attrs, producer_inputs, producer_outputs};
-    const int output =
-        static_cast<int>(static_cast<uint32_t>(value) - static_cast<uint32_t>(producer_node.first_output));
+    const int output = static_cast<int>(value - producer_node.first_output);
     written_.clear();
     for (const Rect& tile : graph_.tiles_of(call)) {
       written_.push_back(

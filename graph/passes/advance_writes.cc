@@ -27,8 +27,8 @@ absl::Status AdvanceWrites(Rewrite& rewrite) {
   Program& program = rewrite.program;
   const uint32_t count = static_cast<uint32_t>(program.nodes.size());
   const std::vector<ValueId> roots = StorageRoots(program);
-  const auto root = [&](ValueId id) { return static_cast<uint32_t>(roots[static_cast<size_t>(id)]); };
-  absl::flat_hash_map<uint32_t, uint32_t> last_reader;  // old version → position of its last reader so far
+  const auto root = [&](ValueId id) { return roots[id]; };
+  absl::flat_hash_map<ValueId, uint32_t> last_reader;  // old version → position of its last reader so far
   for (const Node& node : program.nodes) {
     for (int i = 0; i < node.op->writes; ++i) {
       last_reader[root(node.inputs[i])] = 0;
@@ -43,7 +43,7 @@ absl::Status AdvanceWrites(Rewrite& rewrite) {
     if (Advances(program, node)) {
       position[n] = 0;
       for (ValueId in : node.inputs) {
-        position[n] = std::max(position[n], position[static_cast<uint32_t>(program.value(in).producer)]);
+        position[n] = std::max(position[n], position[program.value(in).producer]);
       }
       for (int i = 0; i < node.op->writes; ++i) {
         position[n] = std::max(position[n], last_reader[root(node.inputs[i])]);

@@ -61,7 +61,7 @@ class OperandRecorder {
     const int last = shape.rank() - 1;
     const bool whole_rows = shape.rank() >= 2 && shape.dim(-1) == columns && !r_.uses().differentiated_by(id);
     if (whole_rows && slice.op == &kSplit && slice.attrs.as<SplitAttrs>().axis == last) {
-      *column = (static_cast<int64_t>(id) - static_cast<int64_t>(slice.first_output)) * columns;
+      *column = (id - slice.first_output) * columns;
     } else if (whole_rows && slice.op == &kSlice && slice.attrs.as<SliceAttrs>().axis == last) {
       *column = slice.attrs.as<SliceAttrs>().begin;
     } else {

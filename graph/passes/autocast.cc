@@ -33,8 +33,8 @@ std::vector<bool> FollowGradients(const Program& program) {
   std::vector<bool> follows(program.values.size(), false);
   for (const Node& node : program.nodes) {
     bool any = node.op == &kGradientOp;
-    for (ValueId in : node.inputs) any = any || follows[static_cast<size_t>(in)];
-    for (uint32_t i = 0; i < node.output_count; ++i) follows[static_cast<size_t>(node.output(i))] = any;
+    for (ValueId in : node.inputs) any = any || follows[in];
+    for (uint32_t i = 0; i < node.output_count; ++i) follows[node.output(i)] = any;
   }
   return follows;
 }
@@ -47,7 +47,7 @@ class Casts {
   Var To(DType dtype, ValueId id) {
     const Var now = replay_.Now(id);
     if (now.dtype() == dtype) return now;
-    Var& cast = casts_[static_cast<size_t>(id)];
+    Var& cast = casts_[id];
     if (!cast) {
       replay_.tape().SetScope(replay_.program().producer(id).scope);
       cast = Cast(now, dtype);
@@ -75,7 +75,7 @@ absl::Status ApplyAutocast(Rewrite& rewrite) {
   Casts casts(replay);
   WEFT_RETURN_IF_ERROR(replay.Record([&](const Node& node) -> VarList {
     const Types recorded = program.InputTypes(node);
-    const bool follows = node.output_count > 0 && follows_gradient[static_cast<size_t>(node.output(0))];
+    const bool follows = node.output_count > 0 && follows_gradient[node.output(0)];
     const VarList now = replay.Now(node.inputs);
     VarList inputs;
     bool changed = false;

@@ -10,7 +10,7 @@ namespace weft {
 absl::Status DropDead(Rewrite& rewrite) {
   Program& program = rewrite.program;
   std::vector<bool> live(program.nodes.size(), false);
-  const auto mark = [&](ValueId id) { live[static_cast<size_t>(program.value(id).producer)] = true; };
+  const auto mark = [&](ValueId id) { live[program.value(id).producer] = true; };
   for (ValueId root : rewrite.roots) mark(root);
   for (size_t n = program.nodes.size(); n-- > 0;) {
     if (!live[n]) continue;

@@ -27,7 +27,7 @@ absl::Status FoldCasts(Rewrite& rewrite) {
       MatMulAttrs attrs = before.attrs.as<MatMulAttrs>();
       attrs.f32_output = true;
       before.attrs = Attrs::Of(attrs);
-      program.values[static_cast<size_t>(input)].type.dtype = kF32;
+      program.values[input].type.dtype = kF32;
       renames.Rename(output, input);
     }
   }

@@ -40,7 +40,7 @@ class LossLowering {
   // Records what `drow` needs ahead of its turn, then the blocks in place of the loss and of its gradient. Returns the
   // loss, or nothing if there is no gradient, or if its `drow` depends on the loss.
   VarList Record(const Node& loss) {
-    const uint32_t n = static_cast<uint32_t>(program_.value(loss.output(0)).producer);
+    const uint32_t n = program_.value(loss.output(0)).producer;
     for (const uint32_t g : gradients_) {
       const Node& gradient = program_.nodes[g];
       std::vector<uint32_t> between;
@@ -65,7 +65,7 @@ class LossLowering {
     std::vector<bool> seen(g - n, false);
     std::vector<ValueId> open = {program_.nodes[g].inputs[kRowGradientInput]};
     while (!open.empty()) {
-      const uint32_t producer = static_cast<uint32_t>(program_.value(open.back()).producer);
+      const uint32_t producer = program_.value(open.back()).producer;
       open.pop_back();
       if (producer < n || Recorded(producer) || seen[producer - n]) continue;
       const Node& node = program_.nodes[producer];

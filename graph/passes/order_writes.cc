@@ -17,19 +17,18 @@ namespace weft {
 absl::Status OrderWrites(Rewrite& rewrite) {
   Program& program = rewrite.program;
   std::vector<ValueId> roots = StorageRoots(program);
-  const auto root_of = [&](ValueId id) { return static_cast<uint32_t>(roots[static_cast<size_t>(id)]); };
-  absl::flat_hash_map<uint32_t, uint32_t> written_at;  // old version, by storage root → the node that overwrites it
+  const auto root_of = [&](ValueId id) { return roots[id]; };
+  absl::flat_hash_map<ValueId, uint32_t> written_at;  // old version, by storage root → the node that overwrites it
   for (uint32_t n = 0; n < program.nodes.size(); ++n) {
     for (int i = 0; i < program.nodes[n].op->writes; ++i) {
       written_at[root_of(program.nodes[n].inputs[i])] = n;
     }
   }
 
-  absl::flat_hash_map<uint32_t, ValueId> copies;    // old version, or a view of one → its copy
+  absl::flat_hash_map<ValueId, ValueId> copies;     // old version, or a view of one → its copy
   std::vector<std::pair<uint32_t, Node>> inserted;  // (node, copy): the copy goes before the node
   const auto copy_before = [&](ValueId& id, uint32_t node) {
-    const auto [copy, added] =
-        copies.try_emplace(static_cast<uint32_t>(id), ValueId{static_cast<uint32_t>(program.values.size())});
+    const auto [copy, added] = copies.try_emplace(id, ValueId{static_cast<uint32_t>(program.values.size())});
     if (added) {
       const Value value = program.value(id);
       inserted.push_back({node,
@@ -55,12 +54,11 @@ absl::Status OrderWrites(Rewrite& rewrite) {
       if (its_own && !IsElementwise(*node.op)) copy_before(node.inputs[i], n);
       read_at(node.inputs[i], n);
     }
-    if (node.op->view)
-      roots[static_cast<size_t>(node.output(0))] = ValueId{root_of(node.inputs[0])};  // may be a copy's now
+    if (node.op->view) roots[node.output(0)] = root_of(node.inputs[0]);  // may be a copy's now
   }
   const uint32_t end = static_cast<uint32_t>(program.nodes.size());
   for (ValueId& root : rewrite.roots) {
-    const NodeId producer = program.value(ValueId{root_of(root)}).producer;  // kNoNode for copies, so far
+    const NodeId producer = program.value(root_of(root)).producer;  // kNoNode for copies, so far
     if (producer != kNoNode && program.node(producer).op == &kInputOp) copy_before(root, end);
     read_at(root, end);
   }

@@ -26,14 +26,14 @@ void PatternRewriter::CountGradients() {
     const bool gradient = node.op == &kGradientOp;
     const uint8_t count = static_cast<uint8_t>(std::min(gradients_[n] + gradient, 2));
     for (size_t i = 0; i < (gradient ? 1 : node.inputs.size()); ++i) {
-      uint8_t& above = gradients_[static_cast<size_t>(program().value(node.inputs[i]).producer)];
+      uint8_t& above = gradients_[program().value(node.inputs[i]).producer];
       above = std::max(above, count);
     }
   }
 }
 
 bool PatternRewriter::UnderTwoGradients(const Node& node) const {
-  return node.output_count > 0 && gradients_[static_cast<size_t>(program().value(node.output(0)).producer)] >= 2;
+  return node.output_count > 0 && gradients_[program().value(node.output(0)).producer] >= 2;
 }
 
 ValueId PatternRewriter::UsedElsewhere(absl::Span<const ValueId> inside, const Node& last) const {

@@ -33,7 +33,7 @@ struct Candidate {
   uint32_t time = kNever;        // at which the clones are made
   int64_t freed = 0;             // bytes
   std::vector<uint32_t> clones;  // the node, and the inputs that are recomputed with it
-  std::vector<size_t> kept;      // the inputs that are kept alive until `time`
+  std::vector<ValueId> kept;     // the inputs that are kept alive until `time`
   std::vector<Change> changes;
 };
 
@@ -53,7 +53,8 @@ class Chooser {
         delta_(end_ + 2, 0) {
     for (uint32_t n = 0; n < end_; ++n) AddNode(n);
     for (ValueId id : rewrite.roots) Insert(end_, &reads_[Root(id)]);
-    for (size_t v = 0; v < bytes_.size(); ++v) {
+    for (uint32_t id = 0; id < bytes_.size(); ++id) {
+      const ValueId v{id};
       if (bytes_[v] == 0) continue;
       const uint32_t made = Producer(v), last = reads_[v].empty() ? made : reads_[v].back();
       for (uint32_t t = made; t < last + (TakenOver(v, last) ? 0 : 1); ++t) live_[t] += bytes_[v];
@@ -79,17 +80,16 @@ class Chooser {
     for (ValueId in : node.inputs) Insert(n, &reads_[Root(in)]);
     for (int i = 0; i < node.op->writes; ++i) overwritten_[Root(node.inputs[i])] = n;
     for (uint32_t i = static_cast<uint32_t>(node.op->writes); i < node.output_count; ++i) {
-      bytes_[static_cast<size_t>(node.output(i))] =
-          static_cast<int64_t>(AlignUp(std::max<size_t>(outputs[i].bytes(), 1)));
+      bytes_[node.output(i)] = static_cast<int64_t>(AlignUp(std::max<size_t>(outputs[i].bytes(), 1)));
     }
     if (node.op->writes == 0) seconds_[n] = Seconds(*node.op, {node.attrs, inputs, outputs});
   }
 
   // Reports whether the node at time `last` overwrites value `v`, which it reads last, with its own output.
-  bool TakenOver(size_t v, uint32_t last) const {
+  bool TakenOver(ValueId v, uint32_t last) const {
     if (last == end_ || last == Producer(v)) return false;
     const Node& node = program_.nodes[last];
-    return node.op->in_place >= 0 && Root(node.inputs[static_cast<size_t>(node.op->in_place)]) == v && Overwrites(node);
+    return node.op->in_place >= 0 && Root(node.inputs[node.op->in_place]) == v && Overwrites(node);
   }
   bool Overwrites(const Node& node) const { return node.op->writes == 0 && MayOverwrite(program_, node, roots_); }
 
@@ -132,7 +132,7 @@ class Chooser {
     const Node& n = program_.nodes[node];
     std::vector<uint32_t> times = {node};
     for (uint32_t i = 0; i < n.output_count; ++i) {
-      const std::vector<uint32_t>& reads = reads_[static_cast<size_t>(n.output(i))];
+      const std::vector<uint32_t>& reads = reads_[n.output(i)];
       times.insert(times.end(), reads.begin(), reads.end());
     }
     std::sort(times.begin(), times.end());
@@ -147,7 +147,7 @@ class Chooser {
     }
     if (longest == 0 || !CanClone(node, c.time)) return c;
     for (uint32_t i = 0; i < n.output_count; ++i) {
-      const size_t v = static_cast<size_t>(n.output(i));
+      const ValueId v = n.output(i);
       if (bytes_[v] == 0 || NextRead(v, c.time) == kNever) continue;
       c.freed += bytes_[v];
       c.changes.push_back({begin, c.time, -bytes_[v]});
@@ -169,13 +169,13 @@ class Chooser {
       c->seconds += seconds_[node];
     } else {  // the clone exists, but is made later: it moves forward
       for (uint32_t i = 0; i < n.output_count; ++i) {
-        const size_t v = static_cast<size_t>(n.output(i));
+        const ValueId v = n.output(i);
         if (NextRead(v, clone_time_[node]) == kNever) continue;
         c->changes.push_back({c->time, clone_time_[node], bytes_[v]});
       }
     }
     for (ValueId in : n.inputs) {
-      const size_t v = Root(in);
+      const ValueId v = Root(in);
       const uint32_t producer = Producer(v);
       if (bytes_[v] == 0 || IsLive(v, c->time) || Contains(c->clones, producer) || Contains(c->kept, v)) continue;
       if (bytes_[v] * kMinFreedPerKept > c->freed && clone_time_[producer] > c->time && CanClone(producer, c->time) &&
@@ -195,7 +195,7 @@ class Chooser {
       const Node& node = program_.nodes[clone];
       int64_t bytes = OutputBytes(node);
       for (size_t i = 0; i < node.inputs.size(); ++i) {
-        const size_t v = Root(node.inputs[i]);
+        const ValueId v = Root(node.inputs[i]);
         const bool taken_over = node.op->in_place == static_cast<int>(i) && Overwrites(node);
         if (Contains(c.clones, Producer(v)) && !taken_over) bytes += bytes_[v];
       }
@@ -233,11 +233,11 @@ class Chooser {
     }
   }
 
-  size_t Root(ValueId id) const { return static_cast<size_t>(roots_[static_cast<size_t>(id)]); }
-  uint32_t Producer(size_t v) const { return static_cast<uint32_t>(program_.values[v].producer); }
+  ValueId Root(ValueId id) const { return roots_[id]; }
+  uint32_t Producer(ValueId v) const { return program_.value(v).producer; }
   int64_t OutputBytes(const Node& node) const {
     int64_t bytes = 0;
-    for (uint32_t i = 0; i < node.output_count; ++i) bytes += bytes_[static_cast<size_t>(node.output(i))];
+    for (uint32_t i = 0; i < node.output_count; ++i) bytes += bytes_[node.output(i)];
     return bytes;
   }
   // Reports whether a clone made at `time` reads the same values as the node: no state among them is overwritten
@@ -248,17 +248,17 @@ class Chooser {
            std::all_of(inputs.begin(), inputs.end(), [&](ValueId in) { return overwritten_[Root(in)] >= time; });
   }
   // Returns the first read of value `v`, or of its clone, at or after `time`; kNever if there is none.
-  uint32_t NextRead(size_t v, uint32_t time) const {
+  uint32_t NextRead(ValueId v, uint32_t time) const {
     const auto next = std::lower_bound(reads_[v].begin(), reads_[v].end(), time);
     return next == reads_[v].end() ? kNever : *next;
   }
   // Returns the last time at or before `time` at which value `v`, or its clone, is made or read.
-  uint32_t LastUse(size_t v, uint32_t time) const {
+  uint32_t LastUse(ValueId v, uint32_t time) const {
     const uint32_t producer = Producer(v), made = clone_time_[producer] <= time ? clone_time_[producer] : producer;
     const auto next = std::upper_bound(reads_[v].begin(), reads_[v].end(), time);
     return next == reads_[v].begin() ? made : std::max(made, *std::prev(next));
   }
-  bool IsLive(size_t v, uint32_t time) const {
+  bool IsLive(ValueId v, uint32_t time) const {
     const uint32_t read = NextRead(v, time), clone = clone_time_[Producer(v)];
     return read != kNever && (time >= clone || read < clone);
   }

@@ -28,7 +28,7 @@ class Cloner {
     after_.program.nodes.clear();
     for (uint32_t v = 0; v < latest_.size(); ++v) latest_[v] = ValueId{v};
     for (const Node& node : before_.nodes) {
-      if (node.op->view) viewed_[static_cast<size_t>(node.output(0))] = node.inputs[0];
+      if (node.op->view) viewed_[node.output(0)] = node.inputs[0];
     }
   }
 
@@ -53,13 +53,13 @@ class Cloner {
     const Node& node = before_.producer(id);
     if (node.op->view) {
       const ValueId input = Latest(node.inputs[0]);
-      ValueId& viewed = viewed_[static_cast<size_t>(id)];
+      ValueId& viewed = viewed_[id];
       if (viewed != input) {
         viewed = input;
         Clone(node);
       }
     }
-    return latest_[static_cast<size_t>(id)];
+    return latest_[id];
   }
 
   // Attributes are kept, and so are the streams of random numbers.
@@ -68,7 +68,7 @@ class Cloner {
     for (ValueId& in : node.inputs) in = Latest(in);
     node.first_output = ValueId{static_cast<uint32_t>(after_.program.values.size())};
     for (uint32_t i = 0; i < node.output_count; ++i) {
-      latest_[static_cast<size_t>(original.output(i))] = node.output(i);
+      latest_[original.output(i)] = node.output(i);
       after_.program.values.push_back({before_.value(original.output(i)).type, kNoNode});
     }
     after_.program.nodes.push_back(std::move(node));

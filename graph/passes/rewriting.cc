@@ -12,14 +12,14 @@ Uses::Uses(const Rewrite& rewrite) : uses_(rewrite.program.values.size()) {
   for (uint32_t n = 0; n < rewrite.program.nodes.size(); ++n) {
     const Node& node = rewrite.program.nodes[n];
     for (size_t i = 0; i < node.inputs.size(); ++i) {
-      Use& use = uses_[static_cast<size_t>(node.inputs[i])];
+      Use& use = uses_[node.inputs[i]];
       ++use.count;
       use.reader = NodeId{n};
       if (node.op == &kGradientOp && i > 0) use.differentiated_by = true;  // input 0 is the loss
     }
   }
   for (ValueId root : rewrite.roots) {
-    Use& use = uses_[static_cast<size_t>(root)];
+    Use& use = uses_[root];
     ++use.count;
     use.fetched = true;
   }
@@ -58,13 +58,13 @@ Renames::Renames(const Program& program) : now_(program.values.size()) {
 }
 
 void Renames::Apply(absl::Span<ValueId> ids) const {
-  for (ValueId& id : ids) id = now_[static_cast<size_t>(id)];
+  for (ValueId& id : ids) id = now_[id];
 }
 
 void NumberProducers(Program* program) {
   for (uint32_t n = 0; n < program->nodes.size(); ++n) {
     for (uint32_t i = 0; i < program->nodes[n].output_count; ++i) {
-      program->values[static_cast<size_t>(program->nodes[n].output(i))].producer = NodeId{n};
+      program->values[program->nodes[n].output(i)].producer = NodeId{n};
     }
   }
 }

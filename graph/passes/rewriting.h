@@ -69,7 +69,7 @@ class Uses {
     NodeId reader = kNoNode;  // the last one
     bool fetched = false, differentiated_by = false;
   };
-  const Use& of(ValueId id) const { return uses_[static_cast<size_t>(id)]; }
+  const Use& of(ValueId id) const { return uses_[id]; }
 
   std::vector<Use> uses_;
 };
@@ -84,7 +84,7 @@ class Replay {
   // The tape that holds the new program.
   Tape& tape() { return tape_; }
   // Returns the Var that stands for a value of the old program, once its node has been recorded.
-  Var Now(ValueId id) const { return now_[static_cast<size_t>(id)]; }
+  Var Now(ValueId id) const { return now_[id]; }
   VarList Now(absl::Span<const ValueId> ids) const;
 
   // Records every node of the old program in order. `record` returns one Var for each output of its node, recorded in
@@ -94,7 +94,7 @@ class Replay {
   VarList Copy(const Node& node) { return tape_.Copy(program(), node, Now(node.inputs)); }
   // Makes `outputs` stand for those of `node`. A node that is replaced before its turn is skipped by Record.
   void Replace(const Node& node, VarSpan outputs);
-  void Replace(ValueId id, Var var) { now_[static_cast<size_t>(id)] = var; }
+  void Replace(ValueId id, Var var) { now_[id] = var; }
 
   // Puts the new program in place of the old one and maps the roots. It is the last call.
   void Finish();
@@ -110,7 +110,7 @@ class Renames {
  public:
   explicit Renames(const Program& program);
 
-  void Rename(ValueId from, ValueId to) { now_[static_cast<size_t>(from)] = to; }
+  void Rename(ValueId from, ValueId to) { now_[from] = to; }
   // Applies the renames so far to the inputs of a node, or to the roots.
   void Apply(Node& node) const { Apply(absl::MakeSpan(node.inputs)); }
   void Apply(std::vector<ValueId>& roots) const { Apply(absl::MakeSpan(roots)); }

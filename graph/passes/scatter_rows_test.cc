@@ -32,7 +32,7 @@ TEST(ScatterRowsTest, ATiedTableGetsBothGradientsInOnePlace) {
   const auto& addresses = graph->compiled().addresses;
   const Node& add = graph->program().nodes.back();
   EXPECT_STREQ(add.op->name, "embedding_gradient_add");
-  EXPECT_EQ(addresses[static_cast<size_t>(add.output(0))].offset, addresses[static_cast<size_t>(add.inputs[0])].offset);
+  EXPECT_EQ(addresses[add.output(0)].offset, addresses[add.inputs[0]].offset);
 }
 
 TEST(ScatterRowsTest, GivesTheSumOfBothGradients) {
