@@ -2,7 +2,6 @@
 // that all gradients would be live at once. An update that follows its gradient at once lets the gradient's bytes be
 // used again.
 #include <algorithm>
-#include <numeric>
 
 #include "absl/container/flat_hash_map.h"
 #include "weft/graph/passes/passes.h"
@@ -55,13 +54,7 @@ absl::Status AdvanceWrites(Rewrite& rewrite) {
     }
   }
 
-  std::vector<uint32_t> order(count);
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return position[a] < position[b]; });
-  std::vector<Node> nodes;
-  for (uint32_t n : order) nodes.push_back(std::move(program.nodes[n]));
-  program.nodes = std::move(nodes);
-  NumberProducers(&program);
+  Reorder(&program, position);
   return absl::OkStatus();
 }
 

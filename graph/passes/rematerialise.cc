@@ -3,6 +3,7 @@
 // recomputation.h chooses the nodes by an estimate of the live bytes. What a choice really takes is known only once the
 // memory is planned, because ranges between values lie unused; so choices are tried until the plan fits.
 #include <algorithm>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
@@ -16,69 +17,50 @@ namespace {
 constexpr int kMaxTries = 8;      // each lowers the limit, because the plan needs some bytes between its ranges
 constexpr int kMaxHalvings = 10;  // of the search for the lowest limit that can be met: to 0.1% of the bytes
 
-// Records a program again, with the clones that were chosen.
+// Records a program again, with the clones that were chosen. A value that has a clone is read from it from then on.
 class Cloner {
  public:
-  Cloner(const Rewrite& rewrite, const Recomputation& choice)
-      : choice_(choice),
-        before_(rewrite.program),
-        after_(rewrite),
-        latest_(before_.values.size()),
-        viewed_(before_.values.size()) {
-    after_.program.nodes.clear();
-    for (uint32_t v = 0; v < latest_.size(); ++v) latest_[v] = ValueId{v};
-    for (const Node& node : before_.nodes) {
-      if (node.op->view) viewed_[node.output(0)] = node.inputs[0];
-    }
-  }
+  explicit Cloner(Rewrite& rewrite) : rewrite_(rewrite), replay_(rewrite), cloned_(rewrite.program.values.size()) {}
 
-  Rewrite Run() && {
-    const uint32_t end = static_cast<uint32_t>(before_.nodes.size());
-    auto next = choice_.clones.begin();
-    for (uint32_t n = 0; n <= end; ++n) {
-      for (; next != choice_.clones.end() && next->first == n; ++next) Clone(before_.nodes[next->second]);
-      if (n == end) break;
-      Node node = before_.nodes[n];
-      for (ValueId& in : node.inputs) in = Latest(in);
-      after_.program.nodes.push_back(std::move(node));
-    }
-    for (ValueId& root : after_.roots) root = Latest(root);
-    NumberProducers(&after_.program);
-    return std::move(after_);
+  absl::Status Run(const Recomputation& choice) && {
+    auto next = choice.clones.begin();
+    uint32_t time = 0;
+    const auto make_clones = [&] {
+      for (; next != choice.clones.end() && next->first == time; ++next) Clone(replay_.program().nodes[next->second]);
+      ++time;
+    };
+    WEFT_RETURN_IF_ERROR(replay_.Record([&](const Node& node) -> VarList {
+      make_clones();
+      CloneViews(node.inputs);
+      return {};  // copied as it is, on what its inputs have become
+    }));
+    make_clones();
+    CloneViews(rewrite_.roots);
+    replay_.Finish();
+    return absl::OkStatus();
   }
 
  private:
-  // Returns the value that now stands for `id`: itself, its latest clone, or the same view of a clone.
-  ValueId Latest(ValueId id) {
-    const Node& node = before_.producer(id);
-    if (node.op->view) {
-      const ValueId input = Latest(node.inputs[0]);
-      ValueId& viewed = viewed_[id];
-      if (viewed != input) {
-        viewed = input;
-        Clone(node);
-      }
-    }
-    return latest_[id];
-  }
-
   // Attributes are kept, and so are the streams of random numbers.
-  void Clone(const Node& original) {
-    Node node = original;
-    for (ValueId& in : node.inputs) in = Latest(in);
-    node.first_output = ValueId{static_cast<uint32_t>(after_.program.values.size())};
-    for (uint32_t i = 0; i < node.output_count; ++i) {
-      latest_[original.output(i)] = node.output(i);
-      after_.program.values.push_back({before_.value(original.output(i)).type, kNoNode});
-    }
-    after_.program.nodes.push_back(std::move(node));
+  void Clone(const Node& node) {
+    CloneViews(node.inputs);
+    replay_.Replace(node, replay_.Copy(node));
+    for (uint32_t i = 0; i < node.output_count; ++i) cloned_[node.output(i)] = true;
   }
 
-  const Recomputation& choice_;
-  const Program& before_;
-  Rewrite after_;
-  std::vector<ValueId> latest_;  // by value of the program before: its latest clone, or itself
-  std::vector<ValueId> viewed_;  // by view of the program before: the input of its latest clone
+  // Clones those of `ids` that are views of values with clones.
+  void CloneViews(absl::Span<const ValueId> ids) {
+    for (ValueId id : ids) {
+      const Node& node = replay_.program().producer(id);
+      if (!node.op->view || cloned_[id]) continue;
+      CloneViews(node.inputs);
+      if (cloned_[node.inputs[0]]) Clone(node);
+    }
+  }
+
+  Rewrite& rewrite_;
+  Replay replay_;
+  std::vector<bool> cloned_;  // by value of the program before: whether a clone stands for it
 };
 
 size_t Planned(const Rewrite& rewrite) {
@@ -94,7 +76,8 @@ struct Trial {
 
 absl::StatusOr<Trial> Try(const Rewrite& rewrite, size_t limit) {
   const Recomputation choice = ChooseRecomputation(rewrite, limit);
-  Trial trial = {.rewrite = Cloner(rewrite, choice).Run(), .seconds = choice.seconds, .fits = choice.fits};
+  Trial trial = {.rewrite = rewrite, .seconds = choice.seconds, .fits = choice.fits};
+  WEFT_RETURN_IF_ERROR(Cloner(trial.rewrite).Run(choice));
   WEFT_RETURN_IF_ERROR(DropDead(trial.rewrite));
   WEFT_RETURN_IF_ERROR(OrderWrites(trial.rewrite));
   trial.planned = Planned(trial.rewrite);

@@ -1,9 +1,11 @@
 // The kit that passes share works on whole programs by index: counts of readers, a tape that records a program again,
-// and names that stand for other values. Keeping all three here leaves a pass with nothing but its rules.
+// names that stand for other values, and the order of nodes. A pass is left with its rules.
 #include "weft/graph/passes/rewriting.h"
 
+#include <numeric>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "weft/core/status.h"
 
 namespace weft {
@@ -61,12 +63,17 @@ void Renames::Apply(absl::Span<ValueId> ids) const {
   for (ValueId& id : ids) id = now_[id];
 }
 
-void NumberProducers(Program* program) {
-  for (uint32_t n = 0; n < program->nodes.size(); ++n) {
-    for (uint32_t i = 0; i < program->nodes[n].output_count; ++i) {
-      program->values[program->nodes[n].output(i)].producer = NodeId{n};
-    }
+void Reorder(Program* program, absl::Span<const uint32_t> position) {
+  std::vector<uint32_t> order(position.size());
+  std::iota(order.begin(), order.end(), 0);
+  absl::c_stable_sort(order, [&](uint32_t a, uint32_t b) { return position[a] < position[b]; });
+  std::vector<Node> nodes;
+  for (uint32_t before : order) {
+    const NodeId now{static_cast<uint32_t>(nodes.size())};
+    nodes.push_back(std::move(program->nodes[before]));
+    for (uint32_t i = 0; i < nodes.back().output_count; ++i) program->values[nodes.back().output(i)].producer = now;
   }
+  program->nodes = std::move(nodes);
 }
 
 }  // namespace weft

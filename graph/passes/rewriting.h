@@ -1,13 +1,14 @@
-// The kit that passes rewrite programs with: Rewrite, Replay, Uses and Renames.
+// The kit that passes rewrite programs with: Rewrite, Replay, Uses, Renames and Reorder.
 //
 // A Rewrite holds a program and its roots, which are the values that must exist at the end. A pass changes it in one of
-// two ways:
+// three ways:
 //
 //   Replay   records the program again on a new tape, node by node, so that a node can become any other ops. Replay
 //            knows what stands for each value of the old program, and maps the roots at the end.
 //   Renames  replaces a value by another one in all nodes that follow, while the pass changes nodes in place.
+//   Reorder  moves nodes, such as those that the pass has appended to the program.
 //
-// Uses tells both kinds of passes who reads each value.
+// Uses tells all kinds of passes who reads each value.
 //
 //   // Rewrite exp(log(x)) to x
 //   absl::Status RewriteExpLog(Rewrite& rewrite) {
@@ -121,8 +122,8 @@ class Renames {
   std::vector<ValueId> now_;  // by value
 };
 
-// Corrects the producer of each value after nodes have moved.
-void NumberProducers(Program* program);
+// Puts the nodes in the order of their positions. `position`: by node; nodes of equal positions keep their order.
+void Reorder(Program* program, absl::Span<const uint32_t> position);
 
 }  // namespace weft
 

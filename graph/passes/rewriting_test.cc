@@ -95,5 +95,17 @@ TEST(RenamesTest, ApplyToLaterNodesAndToRoots) {
   EXPECT_THAT(rewrite.roots, ElementsAre(x.id));
 }
 
+TEST(ReorderTest, MovesNodesAndTheirValuesProducers) {
+  Tape tape;
+  const Var x = tape.Input("x", {kF32, {2}});
+  const Var first = Exp(x), second = Tanh(x), third = Log(x);
+  Program program = tape.program();
+  Reorder(&program, {0, 3, 2, 2});
+  EXPECT_THAT(OpNames(program), ElementsAre("input", "tanh", "log", "exp"));
+  EXPECT_EQ(program.value(first.id).producer, NodeId{3});
+  EXPECT_EQ(program.producer(second.id).op, &kTanh);
+  EXPECT_EQ(program.producer(third.id).op, &kLog);
+}
+
 }  // namespace
 }  // namespace weft
