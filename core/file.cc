@@ -66,7 +66,7 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
   struct stat about;
   if (fstat(file.get(), &about) != 0) return LastError("read", path);
   if (S_ISDIR(about.st_mode)) {
-    return absl::InvalidArgumentError(absl::StrCat("cannot read ", path, ": it is a folder, not a file"));
+    return InvalidArgument("cannot read ", path, ": it is a folder, not a file");
   }
   constexpr size_t kMinBuffer = 4096;  // bytes: pipes have size 0
   std::string bytes(static_cast<size_t>(about.st_size) + kMinBuffer, '\0');

@@ -17,16 +17,16 @@ namespace {
 
 absl::Status CheckRange(double value, const Hyperparameter::Rules& rules, absl::string_view printed) {
   if (value >= rules.low && value <= rules.high) return absl::OkStatus();
-  if (std::isinf(rules.high)) return absl::InvalidArgumentError(absl::StrCat(printed, " is less than ", rules.low));
-  return absl::InvalidArgumentError(absl::StrFormat("%s is not in %.10g .. %.10g", printed, rules.low, rules.high));
+  if (std::isinf(rules.high)) return InvalidArgument(printed, " is less than ", rules.low);
+  return InvalidArgument(absl::StrFormat("%s is not in %.10g .. %.10g", printed, rules.low, rules.high));
 }
 
 template <class T>
 absl::Status SetInteger(absl::string_view text, T* value, const Hyperparameter::Rules& rules) {
   T parsed;
   if (!absl::SimpleAtoi(text, &parsed)) {
-    return absl::InvalidArgumentError(absl::StrCat("'", text, "' is not a whole number ",
-                                                   std::is_unsigned_v<T> ? "from 0 to 2^64 - 1" : "below 2^63"));
+    return InvalidArgument("'", text, "' is not a whole number ",
+                           std::is_unsigned_v<T> ? "from 0 to 2^64 - 1" : "below 2^63");
   }
   WEFT_RETURN_IF_ERROR(CheckRange(static_cast<double>(parsed), rules, text));
   *value = parsed;
@@ -41,8 +41,7 @@ absl::Status SetBytes(absl::string_view text, uint64_t* value) {
   for (size_t i = 0; unit != kUnits.npos && i <= unit; ++i) scale *= 1000;
   const absl::string_view digits = text.substr(0, text.size() - (scale > 1 ? 1 : 0));
   if (!absl::SimpleAtoi(digits, &count) || count > std::numeric_limits<uint64_t>::max() / scale) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("'", text, "' is not a number of bytes, like 500000000, 500M or 2G"));
+    return InvalidArgument("'", text, "' is not a number of bytes, like 500000000, 500M or 2G");
   }
   *value = count * scale;
   return absl::OkStatus();
@@ -59,7 +58,7 @@ struct Set {
   absl::Status operator()(double* value) const {
     double parsed;
     if (!absl::SimpleAtod(text, &parsed) || !std::isfinite(parsed)) {
-      return absl::InvalidArgumentError(absl::StrCat("'", text, "' is not a number"));
+      return InvalidArgument("'", text, "' is not a number");
     }
     WEFT_RETURN_IF_ERROR(CheckRange(parsed, rules, text));
     *value = parsed;
@@ -67,7 +66,7 @@ struct Set {
   }
   absl::Status operator()(bool* value) const {
     if (text != "true" && text != "false") {
-      return absl::InvalidArgumentError(absl::StrCat("'", text, "' is not true or false"));
+      return InvalidArgument("'", text, "' is not true or false");
     }
     *value = text == "true";
     return absl::OkStatus();
@@ -75,8 +74,8 @@ struct Set {
   absl::Status operator()(std::string* value) const {
     const std::string wanted(text);
     if (!rules.choices.empty() && std::count(rules.choices.begin(), rules.choices.end(), wanted) == 0) {
-      return absl::InvalidArgumentError(absl::StrCat("'", text, "' is not one of ", absl::StrJoin(rules.choices, ", "),
-                                                     DidYouMean(text, rules.choices)));
+      return InvalidArgument("'", text, "' is not one of ", absl::StrJoin(rules.choices, ", "),
+                             DidYouMean(text, rules.choices));
     }
     *value = wanted;
     return absl::OkStatus();
@@ -98,27 +97,27 @@ std::string Hyperparameter::text() const {
 
 absl::Status SetFromText(absl::string_view text, const Hyperparameter& parameter) {
   if (text.empty() && std::holds_alternative<std::string*>(parameter.value) && !parameter.rules.may_be_empty) {
-    return absl::InvalidArgumentError(absl::StrCat(parameter.flag, ": it is empty"));
+    return InvalidArgument(parameter.flag, ": it is empty");
   }
   return Annotate(std::visit(Set{text, parameter.rules}, parameter.value), parameter.flag);
 }
 
 absl::Status SetFromJson(const nlohmann::ordered_json& json, const Hyperparameters& table,
                          const std::vector<std::string>& annotations) {
-  if (!json.is_object()) return absl::InvalidArgumentError("not a JSON object");
+  if (!json.is_object()) return InvalidArgument("not a JSON object");
   std::vector<std::string> known;
   for (const Hyperparameter& parameter : table) known.push_back(parameter.key());
   for (const auto& [key, value] : json.items()) {
     if (std::count(annotations.begin(), annotations.end(), key) > 0) continue;
     const auto found = std::find(known.begin(), known.end(), key);
     if (found == known.end()) {
-      return absl::InvalidArgumentError(absl::StrCat("unknown key ", NameAndNearest(key, known)));
+      return InvalidArgument("unknown key ", NameAndNearest(key, known));
     }
     const Hyperparameter& parameter = table[static_cast<size_t>(found - known.begin())];
     const bool wants_text = std::holds_alternative<std::string*>(parameter.value);
     if (wants_text != value.is_string() || value.is_structured() || value.is_null()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("key '", key, "': ", value.dump(), wants_text ? " is not a text" : " is not of the right type"));
+      return InvalidArgument("key '", key, "': ", value.dump(),
+                             wants_text ? " is not a text" : " is not of the right type");
     }
     const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
     WEFT_RETURN_IF_ERROR(

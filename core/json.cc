@@ -44,7 +44,7 @@ absl::StatusOr<Json> Parse(absl::string_view text) {
     if (problem.empty()) problem = absl::StrCat("it is not JSON: ", Cause(error.what()));
   }
   if (problem.empty() && !json.is_object()) problem = "it is not a JSON object";
-  if (!problem.empty()) return absl::InvalidArgumentError(problem);
+  if (!problem.empty()) return InvalidArgument(problem);
   return json;
 }
 

@@ -40,24 +40,24 @@ std::optional<uint64_t> Size(const Json& number) {
 }
 
 absl::StatusOr<Shape> ReadShape(const Json& sizes) {
-  if (!sizes.is_array()) return absl::InvalidArgumentError("its shape is not an array");
+  if (!sizes.is_array()) return InvalidArgument("its shape is not an array");
   if (sizes.size() > Shape::kMaxRank) {
-    return absl::InvalidArgumentError(absl::StrCat("it has rank ", sizes.size(), ", more than ", Shape::kMaxRank));
+    return InvalidArgument("it has rank ", sizes.size(), ", more than ", Shape::kMaxRank);
   }
   Shape shape;
   for (const Json& size : sizes) {
     const std::optional<uint64_t> value = Size(size);
     if (!value.has_value() || *value > std::numeric_limits<int64_t>::max()) {
-      return absl::InvalidArgumentError("its shape has a size that is not a natural number");
+      return InvalidArgument("its shape has a size that is not a natural number");
     }
     shape.Append(static_cast<int64_t>(*value));
   }
-  if (!shape.valid()) return absl::InvalidArgumentError(absl::StrCat("its shape ", ToString(shape), " is too large"));
+  if (!shape.valid()) return InvalidArgument("its shape ", ToString(shape), " is too large");
   return shape;
 }
 
 absl::Status ReadDType(const Json& name, Entry* entry) {
-  if (!name.is_string()) return absl::InvalidArgumentError("its dtype is not a string");
+  if (!name.is_string()) return InvalidArgument("its dtype is not a string");
   const std::string& text = name.get_ref<const std::string&>();
   const auto known = std::find(std::begin(kNames), std::end(kNames), text);
   if (known != std::end(kNames)) {
@@ -69,8 +69,7 @@ absl::Status ReadDType(const Json& name, Entry* entry) {
     entry->type.dtype = kI32;
     entry->stored = Stored::kI64;
   } else {
-    return absl::InvalidArgumentError(
-        absl::StrCat("its dtype ", text, " is not one of F32, F64, BF16, I32, BOOL, F16, I64"));
+    return InvalidArgument("its dtype ", text, " is not one of F32, F64, BF16, I32, BOOL, F16, I64");
   }
   return absl::OkStatus();
 }
@@ -101,7 +100,7 @@ absl::Status Copy(absl::string_view from, const Entry& entry, std::byte* to) {
   switch (entry.stored) {
     case Stored::kAsItIs:
       if (entry.type.dtype == kBool && std::any_of(from.begin(), from.end(), [](char c) { return c != 0 && c != 1; })) {
-        return absl::InvalidArgumentError("a BOOL is neither 0 nor 1");
+        return InvalidArgument("a BOOL is neither 0 nor 1");
       }
       std::copy(from.begin(), from.end(), reinterpret_cast<char*>(to));
       break;
@@ -123,11 +122,11 @@ absl::Status Copy(absl::string_view from, const Entry& entry, std::byte* to) {
 }
 
 absl::StatusOr<Entry> ReadEntry(const std::string& name, const Json& json, uint64_t data_bytes) {
-  if (!json.is_object()) return absl::InvalidArgumentError("it is not a JSON object");
+  if (!json.is_object()) return InvalidArgument("it is not a JSON object");
   for (const char* key : {"dtype", "shape", "data_offsets"}) {
-    if (!json.contains(key)) return absl::InvalidArgumentError(absl::StrCat("it has no ", key));
+    if (!json.contains(key)) return InvalidArgument("it has no ", key);
   }
-  if (json.size() != 3) return absl::InvalidArgumentError("it has more than dtype, shape and data_offsets");
+  if (json.size() != 3) return InvalidArgument("it has more than dtype, shape and data_offsets");
   Entry entry = {.name = name};
   WEFT_RETURN_IF_ERROR(ReadDType(json["dtype"], &entry));
   WEFT_ASSIGN_OR_RETURN(entry.type.shape, ReadShape(json["shape"]));
@@ -135,17 +134,15 @@ absl::StatusOr<Entry> ReadEntry(const std::string& name, const Json& json, uint6
   const bool pair = offsets.is_array() && offsets.size() == 2;
   const std::optional<uint64_t> begin = pair ? Size(offsets[0]) : std::nullopt, end = pair ? Size(offsets[1]) : begin;
   if (!begin.has_value() || !end.has_value() || *begin > *end) {
-    return absl::InvalidArgumentError("its data_offsets are not two natural numbers in order");
+    return InvalidArgument("its data_offsets are not two natural numbers in order");
   }
   if (*end > data_bytes) {
-    return absl::InvalidArgumentError(absl::StrCat("its bytes ", *begin, " to ", *end,
-                                                   " run past the end of the file, which has ", data_bytes,
-                                                   " after the header"));
+    return InvalidArgument("its bytes ", *begin, " to ", *end, " run past the end of the file, which has ", data_bytes,
+                           " after the header");
   }
   if (*end - *begin != StoredBytes(entry)) {
-    return absl::InvalidArgumentError(absl::StrCat(json["dtype"].get_ref<const std::string&>(),
-                                                   ToString(entry.type.shape), " takes ", StoredBytes(entry),
-                                                   " bytes, but it has ", *end - *begin));
+    return InvalidArgument(json["dtype"].get_ref<const std::string&>(), ToString(entry.type.shape), " takes ",
+                           StoredBytes(entry), " bytes, but it has ", *end - *begin);
   }
   entry.begin = *begin;
   entry.end = *end;
@@ -166,15 +163,14 @@ absl::StatusOr<std::vector<Entry>> ReadEntries(const Json& header, uint64_t data
   uint64_t end = 0;
   for (const Entry& entry : entries) {
     if (entry.begin != end) {
-      return absl::InvalidArgumentError(absl::StrCat(
+      return InvalidArgument(
           "tensor '", entry.name, "': its bytes begin at ", entry.begin,
-          entry.begin < end ? ", inside the tensor before, which ends at " : ", but the tensor before ends at ", end));
+          entry.begin < end ? ", inside the tensor before, which ends at " : ", but the tensor before ends at ", end);
     }
     end = entry.end;
   }
   if (end != data_bytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the file has ", data_bytes, " bytes after the header, but its tensors take ", end));
+    return InvalidArgument("the file has ", data_bytes, " bytes after the header, but its tensors take ", end);
   }
   return entries;
 }
@@ -182,16 +178,16 @@ absl::StatusOr<std::vector<Entry>> ReadEntries(const Json& header, uint64_t data
 // Returns the header of a file, and sets `data` to the bytes after it.
 absl::StatusOr<Json> ReadHeader(absl::string_view bytes, absl::string_view* data) {
   if (bytes.size() < sizeof(uint64_t)) {
-    return absl::InvalidArgumentError(absl::StrCat("the file has only ", bytes.size(), " bytes"));
+    return InvalidArgument("the file has only ", bytes.size(), " bytes");
   }
   const uint64_t size = LittleEndian<uint64_t>(bytes);
   bytes.remove_prefix(sizeof(size));
   if (size > bytes.size()) {
-    return absl::InvalidArgumentError(absl::StrCat("bad header: its length is given as ", size, ", but ", bytes.size(),
-                                                   " bytes are left in the file"));
+    return InvalidArgument("bad header: its length is given as ", size, ", but ", bytes.size(),
+                           " bytes are left in the file");
   }
   if (size > kMaxHeader) {
-    return absl::InvalidArgumentError(absl::StrCat("bad header: its length ", size, " is over ", kMaxHeader));
+    return InvalidArgument("bad header: its length ", size, " is over ", kMaxHeader);
   }
   *data = bytes.substr(size);
   absl::StatusOr<Json> header = ParseLargeJsonObject(bytes.substr(0, size));
@@ -239,8 +235,7 @@ absl::Status WriteSafetensors(const std::string& path, absl::Span<const NamedTen
     const uint64_t begin = end;
     end += tensor.type.bytes();
     if (header.contains(name) || name == "__metadata__") {
-      return absl::InvalidArgumentError(
-          absl::StrCat("cannot write ", path, ": '", name, "' is there twice or reserved"));
+      return InvalidArgument("cannot write ", path, ": '", name, "' is there twice or reserved");
     }
     const absl::Span<const int64_t> sizes = tensor.type.shape.dims();
     header[name] = {{"dtype", std::string(kNames[static_cast<int>(tensor.type.dtype)])},
@@ -251,7 +246,7 @@ absl::Status WriteSafetensors(const std::string& path, absl::Span<const NamedTen
   try {
     text = header.dump();
   } catch (const Json::type_error&) {
-    return absl::InvalidArgumentError(absl::StrCat("cannot write ", path, ": a tensor's name is not UTF-8"));
+    return InvalidArgument("cannot write ", path, ": a tensor's name is not UTF-8");
   }
   text.resize((text.size() + 7) / 8 * 8, ' ');
   std::string length(8, '\0');

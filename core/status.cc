@@ -37,7 +37,7 @@ void CheckFailed(const char* file, int line, const char* condition) {
 }
 
 absl::Status ShapeError(absl::string_view op, absl::string_view message, TypeSpan inputs) {
-  return absl::InvalidArgumentError(absl::StrCat(op, ": ", message, "; inputs ", ToString(inputs)));
+  return InvalidArgument(op, ": ", message, "; inputs ", ToString(inputs));
 }
 
 absl::Status Annotate(const absl::Status& status, absl::string_view context) {

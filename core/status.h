@@ -3,6 +3,7 @@
 //
 //   WEFT_RETURN_IF_ERROR(Save(path));
 //   WEFT_ASSIGN_OR_RETURN(const Graph graph, Compile(tape, options));
+//   if (steps < 1) return InvalidArgument("steps is ", steps, ", but must be at least 1");
 //   if (a != b) return ShapeError("matmul", absl::StrCat("inner dimensions differ, ", a, " vs ", b), inputs);
 #ifndef WEFT_CORE_STATUS_H_
 #define WEFT_CORE_STATUS_H_
@@ -11,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "weft/core/tensor.h"
 
@@ -37,6 +39,12 @@
 namespace weft {
 
 [[noreturn]] void CheckFailed(const char* file, int line, const char* condition);
+
+// Returns the error InvalidArgument, whose message is the `parts`, one after the other.
+template <class... Parts>
+absl::Status InvalidArgument(const Parts&... parts) {
+  return absl::InvalidArgumentError(absl::StrCat(parts...));
+}
 
 // Returns the error of an op whose inputs don't fit: InvalidArgument "OP: MESSAGE; inputs f32[8,768], f32[512,64]". The
 // tape adds "; at SCOPE".

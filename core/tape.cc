@@ -51,7 +51,7 @@ Var Tape::Input(absl::string_view name, TensorType type, InputBounds bounds) {
                         : !names_.insert(absl::StrCat("input ", name)).second ? "another input has this name"
                                                                               : nullptr;
   if (problem != nullptr) {
-    Fail(absl::InvalidArgumentError(absl::StrCat("input '", name, "' ", ToString(type), ": ", problem)));
+    Fail(InvalidArgument("input '", name, "' ", ToString(type), ": ", problem));
     return Poison();
   }
   const SourceAttrs attrs = {.type = type, .index = static_cast<int32_t>(program_.inputs.size())};
@@ -67,7 +67,7 @@ Var Tape::AddParameter(ParameterSpec spec) {
                         : !names_.insert(spec.name).second       ? "another parameter of this tape has this name"
                                                                  : nullptr;
   if (problem != nullptr) {
-    Fail(absl::InvalidArgumentError(absl::StrCat("parameter '", spec.name, "' ", ToString(spec.type), ": ", problem)));
+    Fail(InvalidArgument("parameter '", spec.name, "' ", ToString(spec.type), ": ", problem));
     return Poison();
   }
   const SourceAttrs attrs = {.type = spec.type, .index = static_cast<int32_t>(program_.parameters.size())};
@@ -88,7 +88,7 @@ Var Tape::State(absl::string_view full_name, TensorType type, Initializer initia
 
 Var Tape::Constant(const Tensor& tensor) {
   if (!tensor.type.shape.valid()) {
-    Fail(absl::InvalidArgumentError(absl::StrCat("constant ", ToString(tensor.type), ": not a shape")));
+    Fail(InvalidArgument("constant ", ToString(tensor.type), ": not a shape"));
   }
   if (!status_.ok()) return Poison();
   const SourceAttrs attrs = {.type = tensor.type, .index = static_cast<int32_t>(program_.constants.size())};
@@ -100,8 +100,7 @@ Var Tape::Constant(const Tensor& tensor) {
 absl::Status Tape::CheckInputs(const char* op, VarSpan inputs) const {
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].tape == this) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat(op, ": input ", i, inputs[i].tape == nullptr ? " is an empty Var" : " is from another tape"));
+    return InvalidArgument(op, ": input ", i, inputs[i].tape == nullptr ? " is an empty Var" : " is from another tape");
   }
   return absl::OkStatus();
 }
@@ -110,17 +109,17 @@ absl::Status Tape::CheckWrites(const OpDef& op, VarSpan inputs) const {
   for (int i = 0; i < op.writes; ++i) {
     const ValueId id = inputs[i].id;
     if (!state_.contains(id)) {
-      return absl::InvalidArgumentError(absl::StrCat(op.name, ": input ", i, " ", ToString(inputs[i].type()),
-                                                     " is to be written, but is no parameter or state"));
+      return InvalidArgument(op.name, ": input ", i, " ", ToString(inputs[i].type()),
+                             " is to be written, but is no parameter or state");
     }
     if (overwritten_.contains(id)) {
-      return absl::InvalidArgumentError(absl::StrCat(op.name, ": input ", i, " ", ToString(inputs[i].type()),
-                                                     " was already overwritten: write its latest version"));
+      return InvalidArgument(op.name, ": input ", i, " ", ToString(inputs[i].type()),
+                             " was already overwritten: write its latest version");
     }
     for (int j = 0; j < i; ++j) {
       if (inputs[j].id != inputs[i].id) continue;
-      return absl::InvalidArgumentError(absl::StrCat(op.name, ": inputs ", j, " and ", i, " are one state, ",
-                                                     ToString(inputs[i].type()), ", that it would write twice"));
+      return InvalidArgument(op.name, ": inputs ", j, " and ", i, " are one state, ", ToString(inputs[i].type()),
+                             ", that it would write twice");
     }
   }
   return absl::OkStatus();
@@ -171,13 +170,11 @@ VarList Tape::Gradient(Var loss, VarSpan wrt) {
   inputs.insert(inputs.end(), wrt.begin(), wrt.end());
   if (status_.ok()) Fail(CheckInputs(kGradientOp.name, inputs));
   if (status_.ok() && (loss.shape().rank() != 0 || !IsFloat(loss.dtype()))) {
-    Fail(absl::InvalidArgumentError(
-        absl::StrCat("gradient: the loss must be a float scalar, not ", ToString(loss.type()))));
+    Fail(InvalidArgument("gradient: the loss must be a float scalar, not ", ToString(loss.type())));
   }
   for (size_t i = 0; status_.ok() && i < wrt.size(); ++i) {
     if (IsFloat(wrt[i].dtype())) continue;
-    Fail(
-        absl::InvalidArgumentError(absl::StrCat("gradient: by ", ToString(wrt[i].type()), ", which is not of floats")));
+    Fail(InvalidArgument("gradient: by ", ToString(wrt[i].type()), ", which is not of floats"));
   }
   if (!status_.ok()) return VarList(wrt.size(), Poison());
   if (wrt.empty()) return {};
@@ -200,7 +197,7 @@ Var Tape::FindParameter(absl::string_view full_name) {
       return {this, node.output(0)};
     }
   }
-  Fail(absl::InvalidArgumentError(absl::StrCat("no parameter '", full_name, "' was recorded before")));
+  Fail(InvalidArgument("no parameter '", full_name, "' was recorded before"));
   return Poison();
 }
 

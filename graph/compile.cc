@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/graph/cost.h"
 #include "weft/graph/fuse.h"
@@ -31,15 +30,13 @@ absl::Status RunPasses(Rewrite& rewrite, PassSet without) {
 absl::StatusOr<Rewrite> Begin(const Tape& tape, const CompileOptions& options) {
   WEFT_RETURN_IF_ERROR(tape.status());
   if (options.fetch.empty() && options.update.empty()) {
-    return absl::InvalidArgumentError("compile: nothing to fetch and nothing to update");
+    return InvalidArgument("compile: nothing to fetch and nothing to update");
   }
   if (!(options.tile_seconds > 0 && std::isfinite(options.tile_seconds))) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("compile: tile_seconds is ", options.tile_seconds, ", but must be above 0 and finite"));
+    return InvalidArgument("compile: tile_seconds is ", options.tile_seconds, ", but must be above 0 and finite");
   }
   if (options.precision != kF32 && options.precision != kBF16) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("compile: precision is ", Name(options.precision), ", wanted f32 or bf16"));
+    return InvalidArgument("compile: precision is ", Name(options.precision), ", wanted f32 or bf16");
   }
   Rewrite rewrite = {.program = tape.program(),
                      .mode = options.mode,
@@ -50,12 +47,11 @@ absl::StatusOr<Rewrite> Begin(const Tape& tape, const CompileOptions& options) {
   for (const VarList* roots : {&options.fetch, &options.update}) {
     for (Var v : *roots) {
       if (v.tape != &tape) {
-        return absl::InvalidArgumentError(absl::StrCat("compile: a Var to ",
-                                                       roots == &options.fetch ? "fetch" : "update",
-                                                       v.tape == nullptr ? " is empty" : " is from another tape"));
+        return InvalidArgument("compile: a Var to ", roots == &options.fetch ? "fetch" : "update",
+                               v.tape == nullptr ? " is empty" : " is from another tape");
       }
       if (roots == &options.fetch && tape.program().producer(v.id).op == &kGroupOp) {
-        return absl::InvalidArgumentError("compile: an update group has no value to fetch; name it in `update`");
+        return InvalidArgument("compile: an update group has no value to fetch; name it in `update`");
       }
       rewrite.roots.push_back(v.id);
     }

@@ -60,8 +60,7 @@ absl::StatusOr<Tensor> Feed::As(const TensorType& wanted) const {
   const bool fits =
       tensor.type.dtype == wanted.dtype &&
       (typed_ ? tensor.type.shape == wanted.shape : tensor.type.shape.elements() == wanted.shape.elements());
-  if (!fits)
-    return absl::InvalidArgumentError(absl::StrCat("fed ", ToString(tensor.type), ", wanted ", ToString(wanted)));
+  if (!fits) return InvalidArgument("fed ", ToString(tensor.type), ", wanted ", ToString(wanted));
   tensor.type = wanted;
   return tensor;
 }
@@ -131,10 +130,9 @@ struct Runner::State {
 
 absl::Status Runner::State::Prepare() {
   if (options.threads < 0 || options.threads > kMaxThreads) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("run: threads is ", options.threads, ", but must be in 0 .. ", kMaxThreads));
+    return InvalidArgument("run: threads is ", options.threads, ", but must be in 0 .. ", kMaxThreads);
   }
-  if (options.policy == nullptr) return absl::InvalidArgumentError("run: policy is null");
+  if (options.policy == nullptr) return InvalidArgument("run: policy is null");
   const Program& program = compiled().program;
   std::vector<ParameterSpec> specs;
   input_used.resize(program.inputs.size());
@@ -206,28 +204,27 @@ absl::Status Runner::State::BindFeeds(absl::Span<const FeedPair> feeds) {
   std::fill(input_fed.begin(), input_fed.end(), false);
   for (const auto& [var, feed] : feeds) {
     if (var.tape == nullptr || var.tape->id() != compiled().tape_id) {
-      return absl::InvalidArgumentError("run: a feed is for a Var that is not on the graph's tape");
+      return InvalidArgument("run: a feed is for a Var that is not on the graph's tape");
     }
     if (var.tape->program().value(var.id).producer == kNoNode) return var.tape->status();
     const Node& source = var.tape->program().producer(var.id);
     if (source.op != &kInputOp) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("run: a feed is for ", source.op->name, " ", ToString(var.type()), ", which is not an input"));
+      return InvalidArgument("run: a feed is for ", source.op->name, " ", ToString(var.type()),
+                             ", which is not an input");
     }
     const size_t index = source.attrs.as<SourceAttrs>().index;
     if (index >= program.inputs.size()) continue;  // the graph doesn't need it: it was recorded after compiling
     const InputSpec& spec = program.inputs[index];
     const absl::StatusOr<Tensor> tensor = feed.As(spec.type);
     if (!tensor.ok()) return Annotate(tensor.status(), absl::StrCat("input '", spec.name, "'"));
-    if (input_fed[index]) return absl::InvalidArgumentError(absl::StrCat("input '", spec.name, "' is fed twice"));
+    if (input_fed[index]) return InvalidArgument("input '", spec.name, "' is fed twice");
     WEFT_RETURN_IF_ERROR(CheckBounds(spec, *tensor));
     input_fed[index] = true;
     input_data[index] = tensor->data;
   }
   for (size_t i = 0; i < program.inputs.size(); ++i) {
     if (!input_used[i] || input_fed[i]) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("input '", program.inputs[i].name, "' ", ToString(program.inputs[i].type), " was not fed"));
+    return InvalidArgument("input '", program.inputs[i].name, "' ", ToString(program.inputs[i].type), " was not fed");
   }
   for (const auto& [operand, input] : fed) operands[operand].data = input_data[input];
   return absl::OkStatus();
