@@ -69,6 +69,16 @@ struct ConstantData {
   std::shared_ptr<const std::vector<std::byte>> bytes;
 };
 
+// The attributes of kInputOp, kParameterOp and kConstantOp: an index into the program's table, and the entry's type.
+struct SourceAttrs {
+  TensorType type;
+  int32_t index = 0;
+
+  auto Fields() const {
+    return std::tuple{AttrField{"dtype", type.dtype}, AttrField{"shape", type.shape}, AttrField{"index", index}};
+  }
+};
+
 struct Program {
   std::vector<Node> nodes;
   std::vector<Value> values;
@@ -84,21 +94,15 @@ struct Program {
   const Value& value(ValueId id) const { return values[id]; }
   const Node& producer(ValueId id) const { return node(value(id).producer); }
   const std::string& scope(const Node& n) const { return scopes[n.scope]; }
+  // Return what an input, parameter or constant node stands for.
+  const InputSpec& input(const Node& n) const { return inputs[n.attrs.as<SourceAttrs>().index]; }
+  const ParameterSpec& parameter(const Node& n) const { return parameters[n.attrs.as<SourceAttrs>().index]; }
+  const ConstantData& constant(const Node& n) const { return constants[n.attrs.as<SourceAttrs>().index]; }
 
   Types InputTypes(const Node& n) const;
   Types OutputTypes(const Node& n) const;
   // Appends a node and its outputs, without checking them.
   NodeId Append(const OpDef& op, const Attrs& attrs, absl::Span<const ValueId> inputs, TypeSpan outputs, ScopeId scope);
-};
-
-// The attributes of kInputOp, kParameterOp and kConstantOp: an index into the program's table, and the entry's type.
-struct SourceAttrs {
-  TensorType type;
-  int32_t index = 0;
-
-  auto Fields() const {
-    return std::tuple{AttrField{"dtype", type.dtype}, AttrField{"shape", type.shape}, AttrField{"index", index}};
-  }
 };
 
 // The ops that only the tape and the compiler record. They have no kernels. The runner points the outputs of the first

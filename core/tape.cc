@@ -185,17 +185,15 @@ VarList Tape::Weights() const {
   VarList weights;
   for (const Node& node : program_.nodes) {
     if (node.op != &kParameterOp) continue;
-    const ParameterSpec& spec = program_.parameters[node.attrs.as<SourceAttrs>().index];
-    if (spec.kind == ParameterKind::kWeight) weights.push_back({const_cast<Tape*>(this), node.output(0)});
+    const bool weight = program_.parameter(node).kind == ParameterKind::kWeight;
+    if (weight) weights.push_back({const_cast<Tape*>(this), node.output(0)});
   }
   return weights;
 }
 
 Var Tape::FindParameter(absl::string_view full_name) {
   for (const Node& node : program_.nodes) {
-    if (node.op == &kParameterOp && program_.parameters[node.attrs.as<SourceAttrs>().index].name == full_name) {
-      return {this, node.output(0)};
-    }
+    if (node.op == &kParameterOp && program_.parameter(node).name == full_name) return {this, node.output(0)};
   }
   Fail(InvalidArgument("no parameter '", full_name, "' was recorded before"));
   return Poison();
@@ -205,7 +203,7 @@ const std::string& Tape::ParameterName(Var parameter) const {
   WEFT_CHECK(parameter.tape == this && program_.value(parameter.id).producer != kNoNode);
   const Node& node = program_.producer(parameter.id);
   WEFT_CHECK(node.op == &kParameterOp);
-  return program_.parameters[node.attrs.as<SourceAttrs>().index].name;
+  return program_.parameter(node).name;
 }
 
 VarList CompositeAll(const char* function, VarSpan inputs, size_t outputs,

@@ -68,7 +68,7 @@ ParameterKind WrittenKind(const Program& program, const Node& node) {
   }
   const Node& source = program.producer(state);
   if (source.op != &kParameterOp) return ParameterKind::kState;
-  return program.parameters[source.attrs.as<SourceAttrs>().index].kind;
+  return program.parameter(source).kind;
 }
 
 // Lets ops prepare what their kernels need to know of their tiles, and finds whether a run updates parameters.

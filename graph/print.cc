@@ -38,8 +38,8 @@ std::string Line(const Program& program, const Node& node) {
 }  // namespace
 
 std::string PrintDetail(const Program& program, const Node& node) {
-  if (node.op == &kInputOp) return program.inputs[node.attrs.as<SourceAttrs>().index].name;
-  if (node.op == &kParameterOp) return program.parameters[node.attrs.as<SourceAttrs>().index].name;
+  if (node.op == &kInputOp) return program.input(node).name;
+  if (node.op == &kParameterOp) return program.parameter(node).name;
   return PrintAttrs(*node.op, node.attrs);
 }
 
@@ -49,7 +49,7 @@ std::string PrintMemory(const Graph& graph) {
   for (const Node& node : compiled.program.nodes) {
     if (node.op == &kConstantOp) constants += node.attrs.as<SourceAttrs>().type.bytes();
     if (node.op != &kParameterOp) continue;
-    const ParameterSpec& spec = compiled.program.parameters[node.attrs.as<SourceAttrs>().index];
+    const ParameterSpec& spec = compiled.program.parameter(node);
     (spec.kind == ParameterKind::kWeight ? weights : state) += spec.type.bytes();
   }
   const auto [naive, planned, bound, budget, recomputed] = compiled.memory;

@@ -137,15 +137,14 @@ absl::Status Runner::State::Prepare() {
   std::vector<ParameterSpec> specs;
   input_used.resize(program.inputs.size());
   for (const Node& node : program.nodes) {
-    if (node.op == &kParameterOp) specs.push_back(program.parameters[node.attrs.as<SourceAttrs>().index]);
+    if (node.op == &kParameterOp) specs.push_back(program.parameter(node));
     if (node.op == &kInputOp) input_used[node.attrs.as<SourceAttrs>().index] = true;
   }
   WEFT_RETURN_IF_ERROR(parameters->Create(specs));
   parameter_data.resize(program.parameters.size());  // null if the graph doesn't need the parameter
   for (const Node& node : program.nodes) {
     if (node.op != &kParameterOp) continue;
-    const uint32_t i = node.attrs.as<SourceAttrs>().index;
-    parameter_data[i] = parameters->Find(program.parameters[i].name)->data;
+    parameter_data[node.attrs.as<SourceAttrs>().index] = parameters->Find(program.parameter(node).name)->data;
   }
   for (const ConstantData& constant : program.constants) {  // copied, because kernels need them aligned
     constant_data.push_back(memory.Allocate(constant.type.bytes()));

@@ -38,7 +38,7 @@ absl::Status FoldConstants(Rewrite& rewrite) {
     std::vector<Tensor> inputs;
     Arena arena;  // kernels need aligned bytes
     for (ValueId in : node.inputs) {
-      const ConstantData& data = program.constants[program.producer(in).attrs.as<SourceAttrs>().index];
+      const ConstantData& data = program.constant(program.producer(in));
       inputs.push_back({data.type, arena.Allocate(data.type.bytes())});
       std::copy(data.bytes->begin(), data.bytes->end(), inputs.back().data);
     }

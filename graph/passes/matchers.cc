@@ -31,7 +31,7 @@ std::optional<double> MatchNumber(const Program& program, ValueId id) {
     return x.has_value() ? std::optional<double>(*x * node.attrs.as<ScaleAttrs>().factor) : std::nullopt;
   }
   if (node.op != &kConstantOp) return std::nullopt;
-  const ConstantData& data = program.constants[node.attrs.as<SourceAttrs>().index];
+  const ConstantData& data = program.constant(node);
   return data.type.dtype == kF32   ? OnlyElement<float>(*data.bytes)
          : data.type.dtype == kF64 ? OnlyElement<double>(*data.bytes)
                                    : std::nullopt;
