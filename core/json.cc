@@ -58,9 +58,7 @@ absl::StatusOr<nlohmann::json> ParseLargeJsonObject(absl::string_view text) { re
 
 absl::StatusOr<nlohmann::ordered_json> ReadJsonFile(const std::string& path) {
   WEFT_ASSIGN_OR_RETURN(const std::string contents, ReadFile(path));
-  absl::StatusOr<nlohmann::ordered_json> json = ParseJsonObject(contents);
-  if (!json.ok()) return Annotate(json.status(), path);
-  return json;
+  return Annotate(ParseJsonObject(contents), path);
 }
 
 }  // namespace weft

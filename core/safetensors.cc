@@ -154,9 +154,9 @@ absl::StatusOr<std::vector<Entry>> ReadEntries(const Json& header, uint64_t data
   std::vector<Entry> entries;
   for (const auto& [name, json] : header.items()) {
     if (name == "__metadata__") continue;
-    absl::StatusOr<Entry> entry = ReadEntry(name, json, data_bytes);
-    if (!entry.ok()) return Annotate(entry.status(), absl::StrCat("tensor '", name, "'"));
-    entries.push_back(*std::move(entry));
+    WEFT_ASSIGN_OR_RETURN(Entry entry,
+                          Annotate(ReadEntry(name, json, data_bytes), absl::StrCat("tensor '", name, "'")));
+    entries.push_back(std::move(entry));
   }
   const auto range = [](const Entry& e) { return std::pair(e.begin, e.end); };
   std::stable_sort(entries.begin(), entries.end(), [&](const Entry& a, const Entry& b) { return range(a) < range(b); });
@@ -190,9 +190,7 @@ absl::StatusOr<Json> ReadHeader(absl::string_view bytes, absl::string_view* data
     return InvalidArgument("bad header: its length ", size, " is over ", kMaxHeader);
   }
   *data = bytes.substr(size);
-  absl::StatusOr<Json> header = ParseLargeJsonObject(bytes.substr(0, size));
-  if (!header.ok()) return Annotate(header.status(), "bad header");
-  return header;
+  return Annotate(ParseLargeJsonObject(bytes.substr(0, size)), "bad header");
 }
 
 }  // namespace
@@ -201,19 +199,15 @@ absl::StatusOr<SafetensorsFile> SafetensorsFile::Open(const std::string& path) {
   WEFT_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
   const std::string where = absl::StrCat(path, " is no valid safetensors file");
   absl::string_view data;
-  const absl::StatusOr<Json> header = ReadHeader(bytes, &data);
-  if (!header.ok()) return Annotate(header.status(), where);
-  absl::StatusOr<std::vector<Entry>> entries = ReadEntries(*header, data.size());
-  if (!entries.ok()) return Annotate(entries.status(), where);
+  WEFT_ASSIGN_OR_RETURN(const Json header, Annotate(ReadHeader(bytes, &data), where));
+  WEFT_ASSIGN_OR_RETURN(std::vector<Entry> entries, Annotate(ReadEntries(header, data.size()), where));
 
   SafetensorsFile file;
-  for (Entry& entry : *entries) {
+  for (Entry& entry : entries) {
     const absl::string_view from = data.substr(entry.begin, entry.end - entry.begin);
     const Tensor tensor = {entry.type, file.arena_.Allocate(entry.type.bytes())};
     if (tensor.data == nullptr) return absl::ResourceExhaustedError(absl::StrCat(path, ": no memory for its tensors"));
-    if (absl::Status status = Copy(from, entry, tensor.data); !status.ok()) {
-      return Annotate(status, absl::StrCat(where, ": tensor '", entry.name, "'"));
-    }
+    WEFT_RETURN_IF_ERROR(Annotate(Copy(from, entry, tensor.data), absl::StrCat(where, ": tensor '", entry.name, "'")));
     file.tensors_.push_back({std::move(entry.name), tensor});
   }
   return file;

@@ -3,6 +3,7 @@
 //
 //   WEFT_RETURN_IF_ERROR(Save(path));
 //   WEFT_ASSIGN_OR_RETURN(const Graph graph, Compile(tape, options));
+//   WEFT_ASSIGN_OR_RETURN(const Config config, Annotate(ParseConfig(text), path));  // errors begin with the path
 //   if (steps < 1) return InvalidArgument("steps is ", steps, ", but must be at least 1");
 //   if (a != b) return ShapeError("matmul", absl::StrCat("inner dimensions differ, ", a, " vs ", b), inputs);
 #ifndef WEFT_CORE_STATUS_H_
@@ -50,9 +51,8 @@ absl::Status InvalidArgument(const Parts&... parts) {
 // tape adds "; at SCOPE".
 absl::Status ShapeError(absl::string_view op, absl::string_view message, TypeSpan inputs);
 
-// Returns `status` with `context` before its text, "CONTEXT: TEXT". OK stays OK.
+// Returns `status` with `context` before its text, "CONTEXT: TEXT". OK stays OK, and so does a value.
 absl::Status Annotate(const absl::Status& status, absl::string_view context);
-// Returns `result`, its error with `context` before the text.
 template <class T>
 absl::StatusOr<T> Annotate(absl::StatusOr<T> result, absl::string_view context) {
   if (!result.ok()) return Annotate(result.status(), context);
