@@ -63,6 +63,18 @@ struct AttrField {
   const char* name;
   const T& value;
   bool printed = true;
+
+  // Reports whether both values have the same bits: -0.0 and 0.0 differ.
+  friend bool operator==(const AttrField& a, const AttrField& b) {
+    if constexpr (std::is_floating_point_v<T>) {
+      if (std::signbit(a.value) != std::signbit(b.value)) return false;
+    }
+    return a.value == b.value;
+  }
+  template <class H>
+  friend H AbslHashValue(H h, const AttrField& field) {
+    return H::combine(std::move(h), field.value);
+  }
 };
 
 // An op's attributes, kept inline. Equality, hash and print follow from the list of fields that each struct has:
@@ -260,34 +272,11 @@ std::string PrintAttr(const std::array<T, n>& value) {
   return text;
 }
 
-// Reports whether two attributes have equal bits: -0.0 and 0.0 differ.
-template <class T>
-bool SameAttr(const T& a, const T& b) {
-  if constexpr (std::is_floating_point_v<T>) {
-    return a == b && std::signbit(a) == std::signbit(b);
-  } else {
-    return a == b;
-  }
-}
-
 template <class T>
 constexpr AttrOps AttrOpsOf() {
   return {
-      .equal =
-          [](const Attrs& a, const Attrs& b) {
-            const T x = a.as<T>(), y = b.as<T>();
-            return std::apply(
-                [&](const auto&... in_x) {
-                  return std::apply([&](const auto&... in_y) { return (SameAttr(in_x.value, in_y.value) && ...); },
-                                    y.Fields());
-                },
-                x.Fields());
-          },
-      .hash =
-          [](const Attrs& a) {
-            const T x = a.as<T>();
-            return std::apply([](const auto&... field) { return absl::HashOf(field.value...); }, x.Fields());
-          },
+      .equal = [](const Attrs& a, const Attrs& b) { return a.as<T>().Fields() == b.as<T>().Fields(); },
+      .hash = [](const Attrs& a) { return absl::HashOf(a.as<T>().Fields()); },
       .print =
           [](const Attrs& a) {
             const T x = a.as<T>();
