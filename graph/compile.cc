@@ -15,9 +15,9 @@
 namespace weft {
 namespace {
 
-absl::Status RunPasses(Rewrite& rewrite, PassSet without) {
+absl::Status RunPasses(Rewrite& rewrite) {
   for (const PassRow& pass : Passes()) {
-    if (pass.optional.has_value() && without.Has(*pass.optional)) continue;
+    if (pass.optional.has_value() && rewrite.options.without.Has(*pass.optional)) continue;
     WEFT_RETURN_IF_ERROR(pass.run(rewrite));
 #ifndef NDEBUG
     WEFT_RETURN_IF_ERROR(Annotate(Typecheck(rewrite), pass.name));
@@ -38,12 +38,7 @@ absl::StatusOr<Rewrite> Begin(const Tape& tape, const CompileOptions& options) {
   if (options.precision != kF32 && options.precision != kBF16) {
     return InvalidArgument("compile: precision is ", Name(options.precision), ", wanted f32 or bf16");
   }
-  Rewrite rewrite = {.program = tape.program(),
-                     .mode = options.mode,
-                     .precision = options.precision,
-                     .fuse = !options.without.Has(Pass::kFuse),
-                     .tile_seconds = options.tile_seconds,
-                     .memory_budget = options.memory_budget};
+  Rewrite rewrite = {.program = tape.program(), .options = options};
   for (const VarList* roots : {&options.fetch, &options.update}) {
     for (Var v : *roots) {
       if (v.tape != &tape) {
@@ -100,13 +95,13 @@ double ExpectedSeconds(const CompiledGraph& graph) {
 
 absl::StatusOr<Graph> Compile(const Tape& tape, const CompileOptions& options) {
   WEFT_ASSIGN_OR_RETURN(Rewrite rewrite, Begin(tape, options));
-  WEFT_RETURN_IF_ERROR(RunPasses(rewrite, options.without));
+  WEFT_RETURN_IF_ERROR(RunPasses(rewrite));
   auto graph = std::make_shared<CompiledGraph>();
   graph->tape_id = tape.id();
   graph->program = std::move(rewrite.program);
   graph->explanations = std::move(rewrite.explanations);
   for (size_t i = 0; i < options.fetch.size(); ++i) graph->fetches.push_back({options.fetch[i].id, rewrite.roots[i]});
-  MakeKernelCalls(options.tile_seconds, rewrite.fuse, graph.get());
+  MakeKernelCalls(options.tile_seconds, !options.without.Has(Pass::kFuse), graph.get());
   Prepare(graph.get());
   graph->memory.budget = options.memory_budget;
   MakeTasks(graph.get(), PlanMemory(graph.get(), rewrite.roots));

@@ -67,7 +67,7 @@ class Casts {
 // Rewrite g(a) to g(cast(a)), in f32, where g is any other op, a loss or a root, and a has become bf16
 // Rewrite a to cast(a), in f32, where a gradient is taken by a, which has become bf16: all its readers then read f32
 absl::Status ApplyAutocast(Rewrite& rewrite) {
-  if (rewrite.precision != kBF16) return absl::OkStatus();
+  if (rewrite.options.precision != kBF16) return absl::OkStatus();
   const Program& program = rewrite.program;
   const Uses uses(rewrite);
   const std::vector<bool> follows_gradient = FollowGradients(program);

@@ -15,7 +15,7 @@ absl::Status ExpandGradients(Rewrite& rewrite) {
   const Uses uses(rewrite);
   Replay replay(rewrite);
   WEFT_RETURN_IF_ERROR(replay.Record([&](const Node& node) -> VarList {
-    const bool in_eval = rewrite.mode == kEval && node.op->in_eval != nullptr;
+    const bool in_eval = rewrite.options.mode == kEval && node.op->in_eval != nullptr;
     if (node.op != &kGradientOp && !in_eval) return {};
     const VarList inputs = replay.Now(node.inputs);
     if (node.op == &kGradientOp) return Differentiate(inputs[0], VarSpan(inputs).subspan(1));

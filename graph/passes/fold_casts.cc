@@ -10,7 +10,7 @@ namespace weft {
 // Rewrite cast(cast(x)) to x, from bf16 to f32 and back or from f32 to bf16 and back
 // Rewrite cast(matmul(a, b)) to matmul(a, b) in f32, from bf16 to f32, where nothing else reads the product
 absl::Status FoldCasts(Rewrite& rewrite) {
-  if (rewrite.precision != kBF16) return absl::OkStatus();
+  if (rewrite.options.precision != kBF16) return absl::OkStatus();
   Program& program = rewrite.program;
   const Uses uses(rewrite);
   Renames renames(program);

@@ -64,7 +64,8 @@ class Cloner {
 };
 
 size_t Planned(const Rewrite& rewrite) {
-  return PlannedBytes(rewrite.program, rewrite.roots, rewrite.tile_seconds, rewrite.fuse);
+  const CompileOptions& options = rewrite.options;
+  return PlannedBytes(rewrite.program, rewrite.roots, options.tile_seconds, !options.without.Has(Pass::kFuse));
 }
 
 struct Trial {
@@ -117,7 +118,7 @@ absl::StatusOr<Trial> Meet(const Rewrite& rewrite, size_t budget, size_t needed)
 // Rewrite x, f(x), ..., g(x) to x, f(x), ..., clone of x, g(x), so that the bytes of x are free in between. A clone has
 // the tiles, the random numbers and so the bits of the original.
 absl::Status Rematerialise(Rewrite& rewrite) {
-  const size_t budget = rewrite.memory_budget;
+  const size_t budget = rewrite.options.memory_budget;
   if (budget == 0) return absl::OkStatus();
   Rewrite ordered = rewrite;
   WEFT_RETURN_IF_ERROR(OrderWrites(ordered));

@@ -35,15 +35,11 @@
 
 namespace weft {
 
-// What a pass rewrites, and the options of the compilation that passes depend on (see CompileOptions).
+// What a pass rewrites, and the options of the compilation.
 struct Rewrite {
   Program program;
   std::vector<ValueId> roots;  // the fetched values, then the updates
-  Mode mode = kTrain;
-  DType precision = kF32;
-  bool fuse = true;
-  double tile_seconds = kTileSeconds;
-  size_t memory_budget = 0;
+  CompileOptions options = {};
   double recomputed_seconds = 0;          // time that a run spends on values computed twice, by the cost model
   std::vector<Explanation> explanations;  // which patterns were raised, and why others were not
 };
