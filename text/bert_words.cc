@@ -1,3 +1,4 @@
+// Normalizes in the order of BERT's BasicTokenizer: clean, separate CJK, strip accents, lowercase.
 #include "weft/text/bert_words.h"
 
 #include <utf8proc.h>
@@ -13,7 +14,7 @@ namespace {
 
 using CodePoints = std::vector<int32_t>;
 
-// BERT counts every ASCII character that is no letter, digit or space as punctuation, also "$" and "^".
+// BERT treats every ASCII character except letters, digits and spaces as punctuation, even "$" and "^".
 bool EndsWord(int32_t c) { return IsPunctuation(c) || (c > ' ' && c < 0x7F && !IsLetter(c) && !IsNumber(c)); }
 
 CodePoints Clean(absl::string_view text, const BertNormalizer& normalizer) {

@@ -1,4 +1,4 @@
-// Normalizes a text and splits it into the words that BERT's tokenizer encodes separately.
+// BertWords normalizes a text and splits it into the words that BERT's tokenizer encodes separately.
 //
 //   BertWords("Élan,\tvital", {})   // "elan" "," "vital"
 #ifndef WEFT_TEXT_BERT_WORDS_H_
@@ -12,7 +12,7 @@
 namespace weft {
 
 struct BertNormalizer {
-  bool clean_text = true;     // drops control characters and makes all white space ' '
+  bool clean_text = true;     // removes control characters and replaces all white space by ' '
   bool separate_cjk = true;   // makes each CJK ideograph a word
   bool strip_accents = true;  // decomposes characters (NFD) and drops combining marks
   bool lowercase = true;

@@ -1,3 +1,4 @@
+// Counts n-grams line by line, then computes one score from the sums. Words follow mteval-v13a, as in sacreBLEU.
 #include "weft/text/bleu.h"
 
 #include <algorithm>
@@ -22,7 +23,7 @@ constexpr int kOrders = 4;
 // Reports whether Python's str.split splits at `c`.
 bool IsSeparator(int32_t c) { return IsSpace(c) || (0x1C <= c && c <= 0x1F); }
 
-// Reports whether `c` is always a word of its own: ASCII punctuation except ' , - . which may be part of a word.
+// Reports whether `c` is a word of its own. All ASCII punctuation is, except ' , - and . which can be inside a word.
 bool StandsAlone(char c) { return absl::ascii_ispunct(c) && c != '\'' && c != ',' && c != '-' && c != '.'; }
 
 bool IsStop(char c) { return c == '.' || c == ','; }
@@ -52,8 +53,8 @@ absl::string_view WithoutTrailingSpace(absl::string_view text) {
   return text.substr(0, end);
 }
 
-// Inserts `before`, `between` and `after` around the two characters of each pair that `is_pair` accepts. Pairs don't
-// overlap.
+// Finds pairs of neighbouring characters that `is_pair` accepts; pairs don't overlap. Inserts `before` before each
+// pair, `between` between its two characters, and `after` after it.
 template <class Predicate>
 std::string SeparatePairs(absl::string_view text, const Predicate& is_pair, const char* between, const char* before,
                           const char* after) {
@@ -97,10 +98,10 @@ Line ReadLine(absl::string_view raw, const BleuOptions& options) {
   return line;
 }
 
-// The number of occurrences of each n-gram of 1 to 4 words.
+// Maps each n-gram of 1 to 4 words to its number of occurrences.
 using Counts = absl::flat_hash_map<absl::string_view, int64_t>;
 
-// Returns the `n` words from word `first` on, or "" if the line has fewer.
+// Returns the `n` words that begin at word `first`, or "" if the line ends before.
 absl::string_view NGram(const Line& line, size_t first, size_t n) {
   if (first + n > line.words.size()) return {};
   const size_t begin = line.words[first].first;
@@ -163,7 +164,7 @@ std::string TokenizeForBleu(absl::string_view line) {
     }
   }
   spaced += ' ';
-  // Separate full stops and commas, except between digits; then a hyphen after a digit.
+  // Full stops and commas become words of their own, except between digits. So does a hyphen after a digit.
   spaced = SeparatePairs(
       spaced, [](char a, char b) { return !IsDigit(a) && IsStop(b); }, " ", "", " ");
   spaced = SeparatePairs(

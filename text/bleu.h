@@ -1,10 +1,10 @@
-// Computes corpus BLEU (Papineni et al. 2002) with one reference per translation. The score equals sacreBLEU 2.6's.
+// CorpusBleu computes corpus BLEU (Papineni et al. 2002) with one reference per translation, equal to sacreBLEU 2.6's.
 //
 //   WEFT_ASSIGN_OR_RETURN(const BleuScore bleu, CorpusBleu(translations, references));
 //   bleu.ToString()   // "BLEU = 36.51 68.0/43.2/29.6/20.7 (BP = 0.998 ratio = 0.998 hyp_len = ... ref_len = ...)"
 //
-// Words are those of mteval-v13a. Exponential smoothing (Chen and Cherry 2014, method 3): the first n-gram order
-// without a match counts as half a match, the next as a quarter, and so on.
+// Lines are split into words as by the script mteval-v13a. Precisions are smoothed exponentially (Chen and Cherry 2014,
+// method 3): the first n-gram order without a match counts as half a match, the next as a quarter, and so on.
 #ifndef WEFT_TEXT_BLEU_H_
 #define WEFT_TEXT_BLEU_H_
 

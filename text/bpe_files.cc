@@ -1,3 +1,4 @@
+// Checks each entry, so that an error names the token or the line that is malformed.
 #include "weft/text/bpe_files.h"
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-// Reads the files in which byte-level BPE is published: a vocabulary and a list of merges.
+// These functions read the two files in which byte-level BPE is published: a vocabulary and a list of merges.
 #ifndef WEFT_TEXT_BPE_FILES_H_
 #define WEFT_TEXT_BPE_FILES_H_
 
@@ -11,12 +11,12 @@ namespace weft {
 
 // Reads the contents of encoder.json (GPT-2) or vocab.json (Hugging Face): {"Ġthe": 262}.
 absl::StatusOr<Vocabulary> ReadBpeVocabulary(absl::string_view json);
-// Reads the contents of vocab.bpe (GPT-2) or merges.txt (Hugging Face): "#version: 0.2", then a line "Ġ t" a merge.
+// Reads the contents of vocab.bpe (GPT-2) or merges.txt (Hugging Face): "#version: 0.2", then one merge a line: "Ġ t".
 absl::StatusOr<std::vector<TokenPair>> ReadBpeMerges(absl::string_view text);
-// Combines the two. Tokens with a special token's usual name that no merge gives are special.
+// Combines a vocabulary and its merges. A token is special if it has a usual special name and no merge produces it.
 BpeModel Gpt2Model(Vocabulary vocabulary, std::vector<TokenPair> merges);
 
-// These parts occur in tokenizer.json too. Tokens are as the file spells them, merges are converted to bytes.
+// These functions read parts that tokenizer.json has too. Tokens keep the file's spelling; merges become bytes.
 using TokenIds = std::vector<std::pair<std::string, int64_t>>;
 absl::StatusOr<TokenIds> ReadTokenIds(const nlohmann::json& object);
 absl::StatusOr<std::string> TokenBytes(absl::string_view token);  // the bytes of a token as a file spells it

@@ -1,3 +1,4 @@
+// Scans a short word again after each merge; a long word has a heap of its possible merges.
 #include "weft/text/bpe_merges.h"
 
 #include <functional>
@@ -10,7 +11,7 @@ namespace {
 constexpr size_t kMaxScannedLength =
     16;  // tokens; up to this length, rescanning after each merge is faster than a heap
 
-struct Candidate {  // a merge of the token at `position` and the next one
+struct Candidate {  // a merge of the token at `position` and the token after it
   int32_t rank, position, left, right, id;
   friend bool operator>(const Candidate& a, const Candidate& b) {
     return std::tie(a.rank, a.position) > std::tie(b.rank, b.position);
@@ -36,8 +37,8 @@ void MergeTable::Apply(std::vector<int32_t>* ids) const {
   }
 }
 
-// Keeps the ids in a linked list and the possible merges in a heap. A merge is dropped if one of its ids has changed by
-// the time that the heap returns it.
+// Keeps the ids in a linked list and the possible merges in a heap. A merge from the heap is skipped if one of its two
+// ids has changed since it was pushed.
 void MergeTable::ApplyToLong(std::vector<int32_t>* ids) const {
   constexpr int32_t kNone = -1;
   const int32_t size = static_cast<int32_t>(ids->size());

@@ -1,3 +1,4 @@
+// Shuffles with Fisher and Yates and counter-based random numbers, so any step of any epoch can be computed on its own.
 #include "weft/text/buckets.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Groups examples of similar length into buckets, so that batches have few shapes, and shuffles the batches each epoch.
+// Buckets group examples of similar length, so that batches have few shapes. Each epoch shuffles its batches.
 //
 //   const std::vector<int64_t> lengths = BucketLengths(lengths_of_examples, {.rows = 64});   // a program for each
 //   BucketBatches batches(lengths, lengths_of_examples, 64);
@@ -19,11 +19,11 @@ namespace weft {
 struct BucketOptions {
   int64_t rows = 1;      // of a batch
   int64_t multiple = 8;  // bucket lengths are multiples of this, except the longest
-  int64_t longest = 0;   // the longest bucket, which no example exceeds; 0: no limit
+  int64_t longest = 0;   // maximum bucket length; examples must not be longer; 0: no maximum
 };
-// Returns the lengths of buckets for examples of these lengths, in rising order. A bucket with less than half a batch
-// of examples is merged into the next longer one. `held_out`, the lengths of validation examples, changes none of
-// these, but adds a bucket if one of them is longer than all.
+// Returns the lengths of buckets for examples of these `lengths`, in ascending order. If a bucket has fewer examples
+// than half a batch, it is merged into the next longer one. `held_out` has the lengths of validation examples: if the
+// longest exceeds all buckets, a bucket is added for it. Otherwise `held_out` changes nothing.
 std::vector<int64_t> BucketLengths(absl::Span<const int64_t> lengths, absl::Span<const int64_t> held_out,
                                    const BucketOptions& options);
 
@@ -32,14 +32,15 @@ struct BucketBatch {
   absl::Span<const int32_t> examples;  // at most `rows`; fewer in a bucket's last batch
 };
 
-// The batches of an epoch. They have each example once, in the shortest bucket that holds it.
+// BucketBatches divides an epoch into batches. Each example is in one batch, in the shortest bucket that can hold it.
 class BucketBatches {
  public:
   // `buckets`: the buckets' lengths, rising. `lengths`: the examples' lengths, none above the last bucket's.
   BucketBatches(absl::Span<const int64_t> buckets, absl::Span<const int64_t> lengths, int64_t rows);
 
   int64_t size() const { return static_cast<int64_t>(batches_.size()); }
-  // Returns a batch in the order of the last AtStep or, before the first, in the order of the data.
+  // Returns a batch of the epoch that AtStep shuffled last. Before the first AtStep, batches have the order of the
+  // data.
   BucketBatch operator[](int64_t index) const;
   // Returns the batch of a training step. An epoch has size() steps; each epoch shuffles the examples of each bucket
   // and the batches. The result depends on `seed` and `step` alone.

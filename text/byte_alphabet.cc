@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-constexpr int32_t kFirstShifted = 0x100, kShifted = 68;  // the first substitute's code point, and how many there are
+constexpr int32_t kFirstShifted = 0x100, kShifted = 68;  // the first substitute and their number
 
 struct Alphabet {
   std::array<int32_t, 256> code_points;

@@ -1,3 +1,4 @@
+// Encode merges each distinct word of a text once, and copies the ids when the word occurs again.
 #include "weft/text/byte_level_bpe.h"
 
 #include "absl/container/flat_hash_map.h"
@@ -53,7 +54,7 @@ absl::StatusOr<std::vector<int32_t>> ByteLevelBpe::Encode(absl::string_view text
   struct Range {
     size_t begin, size;
   };
-  absl::flat_hash_map<absl::string_view, Range> known;  // the ids of each word that occurred already
+  absl::flat_hash_map<absl::string_view, Range> known;  // where `ids` has the ids of each earlier word
   for (size_t begin = 0; begin < text.size();) {
     const size_t end = Gpt2WordEnd(text, begin);
     const absl::string_view word = text.substr(begin, end - begin);

@@ -1,5 +1,5 @@
-// ByteTokenizer makes each byte a token. Its vocabulary is the 256 bytes, so it encodes any text, also if it is not
-// UTF-8.
+// ByteTokenizer makes each byte a token. Its vocabulary is the 256 bytes, so it can encode any text, even text that is
+// not UTF-8.
 #ifndef WEFT_TEXT_BYTE_TOKENIZER_H_
 #define WEFT_TEXT_BYTE_TOKENIZER_H_
 

@@ -1,4 +1,4 @@
-// Reads texts, and samples training and validation batches from a text's tokens.
+// ReadText reads texts, and a TokenCorpus samples training and validation batches from a text's tokens.
 //
 //   WEFT_ASSIGN_OR_RETURN(const std::string text, ReadText("shakespeare.txt"));
 //   WEFT_ASSIGN_OR_RETURN(const TokenCorpus corpus, TokenCorpus::Create(ids, /*context=*/64));
@@ -18,16 +18,15 @@
 
 namespace weft {
 
-// Returns the text of a file, decompressed if it is gzip's. Returns NotFound if the file is missing, and
-// InvalidArgument, with the path, if it is a folder, empty or not UTF-8.
+// Returns the text of a file, decompressed if the file is gzip-compressed. Returns NotFound if the file is missing.
+// Returns InvalidArgument, with the path, if it is a folder, empty or not UTF-8.
 absl::StatusOr<std::string> ReadText(const std::string& path);
-// Returns the lines of such a file without their ends ("\n" or "\r\n").
+// Reads a file as ReadText does, and returns its lines without line ends ("\n" or "\r\n").
 absl::StatusOr<std::vector<std::string>> ReadLines(const std::string& path);
 // Returns the tokens of all lines of `text`. An error begins with "PATH, line 7".
 absl::StatusOr<std::vector<int32_t>> EncodeText(const std::string& path, absl::string_view text,
                                                 const Tokenizer& tokenizer);
-// Returns the King James Bible, one verse a line, from Debian's package bible-kjv, or NotFound if that is not
-// installed.
+// Returns the King James Bible, one verse a line. Returns NotFound if Debian's package bible-kjv is not installed.
 absl::StatusOr<std::string> ReadKingJamesBible();
 
 // The two splits of a data set.
@@ -46,8 +45,8 @@ class TokenCorpus {
   static absl::StatusOr<TokenCorpus> Create(std::vector<int32_t> train, absl::Span<const int32_t> validation,
                                             int64_t context);
 
-  // Fills `out` with `rows` windows that begin at random positions of `split`. They depend only on `split`, on
-  // `random`'s seed and step, and on `batch`, the batch's number within the step. So a resumed run draws the same ones.
+  // Fills `out` with `rows` windows at random positions of `split`. The positions depend only on the split, on `random`'s
+  // seed and step, and on `batch`, the batch's number within the step. So a resumed run draws the same windows.
   void Sample(DataSplit split, int64_t rows, RandomStream random, int64_t batch, TokenBatch* out) const;
 
   absl::Span<const int32_t> tokens(DataSplit split) const;

@@ -1,3 +1,4 @@
+// Matches the regular expression by hand: the first character of a word decides which alternative can match.
 #include "weft/text/gpt2_words.h"
 
 #include <cstdint>
@@ -40,7 +41,7 @@ size_t Gpt2WordEnd(absl::string_view text, size_t begin) {
     for (Classified next = c; next.kind == c.kind; next = ClassifyAt(text, next.end)) c.end = next.end;
     return c.end;
   }
-  // `\s+(?!\S)|\s+`: all the white space; if a word follows, the last of several spaces belongs to that word.
+  // `\s+(?!\S)|\s+` matches white space. If a word follows several spaces, the last space belongs to that word.
   size_t last = begin, end = begin;
   for (c = ClassifyAt(text, begin); c.kind == Kind::kSpace; c = ClassifyAt(text, end)) {
     last = end;

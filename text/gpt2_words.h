@@ -1,4 +1,4 @@
-// Splits a text into the words that GPT-2's tokenizer encodes separately.
+// Gpt2WordEnd splits a text into the words that GPT-2's tokenizer encodes separately.
 //
 //   for (size_t begin = 0; begin < text.size();) {
 //     const size_t end = Gpt2WordEnd(text, begin);

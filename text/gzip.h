@@ -12,8 +12,9 @@ namespace weft {
 
 // Reports whether `bytes` begin with gzip's magic number.
 bool IsGzip(absl::string_view bytes);
-// Decompresses all members of a gzip file; zeros after the last are padding. Returns InvalidArgument if the bytes are
-// damaged or truncated, or decompress to more than `max_bytes`: 4 GiB, lest a small file fill the memory.
+// Decompresses all members of a gzip file; zeros after the last member are padding. Returns InvalidArgument if the
+// bytes are damaged or truncated, or decompress to more than `max_bytes`. The default maximum is 4 GiB, so that a small
+// file cannot fill the memory.
 inline constexpr size_t kMaxDecompressed = size_t{4} << 30;
 absl::StatusOr<std::string> Gunzip(absl::string_view bytes, size_t max_bytes = kMaxDecompressed);
 

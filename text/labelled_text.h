@@ -1,4 +1,4 @@
-// Reads texts with labels from a file with one "text<TAB>label" a line.
+// ReadLabelledText reads texts with labels from a file whose lines are "text<TAB>label".
 //
 //   WEFT_ASSIGN_OR_RETURN(const LabelledText train, ReadLabelledText("train.tsv"));
 //   const std::vector<std::string> names = LabelNames(train);
@@ -20,13 +20,13 @@ struct LabelledText {
   TextLines text;
   std::vector<std::string> labels;
 };
-// Reads such a file. The label follows the line's last tab. Returns InvalidArgument, with file and line, if a line has
-// no tab, no text or no label.
+// Reads a file of labelled texts. The label follows the line's last tab. Returns InvalidArgument, with file and line,
+// if a line has no tab, no text or no label.
 absl::StatusOr<LabelledText> ReadLabelledText(const std::string& path);
 
 // Returns the distinct labels, sorted by value if all are whole numbers, else by their bytes.
 std::vector<std::string> LabelNames(const LabelledText& text);
-// Returns for each line the index of its label in `names`, or InvalidArgument, with file and line, for another label.
+// Returns for each line the index of its label in `names`. An unknown label is InvalidArgument, with file and line.
 absl::StatusOr<std::vector<int32_t>> LabelIds(const LabelledText& text, absl::Span<const std::string> names);
 
 }  // namespace weft

@@ -147,7 +147,7 @@ absl::StatusOr<BpeModel> LearnByteLevelBpe(absl::string_view text, const LearnBy
     begin = end;
   }
   BpeModel model;
-  std::vector<CountedWord> words(1);  // the first word, of count 0, makes the 256 bytes the first symbols
+  std::vector<CountedWord> words(1);  // the first word has all 256 bytes and count 0, so bytes come first
   for (int byte = 0; byte < 256; ++byte) {
     const std::string symbol(1, static_cast<char>(byte));
     words[0].symbols.push_back(symbol);

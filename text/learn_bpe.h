@@ -1,5 +1,5 @@
-// Learns byte-pair encodings from texts (Sennrich et al. 2016): repeatedly merges the most frequent pair of
-// neighbouring tokens into a new token.
+// These functions learn byte-pair encodings from texts (Sennrich et al. 2016). They merge the most frequent pair of
+// neighbouring tokens into a new token, again and again.
 //
 //   WEFT_ASSIGN_OR_RETURN(BpeModel model, LearnByteLevelBpe(text, {.vocabulary = 8000}));
 //   WEFT_ASSIGN_OR_RETURN(const auto tokenizer, ByteLevelBpe::Create(std::move(model)));
@@ -28,8 +28,8 @@ struct LearnLimits {
   int64_t min_count = 2;                                  // how often a pair must occur to be merged
 };
 
-// Returns merges in the order in which they are learnt. Of equally frequent pairs, the last in byte order is merged
-// first, as in subword-nmt. Each merge takes time only for the words that contain its pair, not for the whole text.
+// Returns the merges in the order in which they are learnt. Of equally frequent pairs, the last in byte order is merged
+// first, as in subword-nmt. The time of a merge depends on the words that contain its pair, not on the whole text.
 std::vector<TokenPair> LearnMerges(const std::vector<CountedWord>& words, const LearnLimits& limits);
 
 struct LearnByteLevelOptions {
@@ -37,9 +37,9 @@ struct LearnByteLevelOptions {
   std::vector<std::string> special = {"<|endoftext|>"};
 };
 
-// Learns a byte-level BPE of GPT-2's kind. Ids 0 to 255 are bytes; merges follow, then special tokens. The vocabulary
-// is smaller than the maximum if no pair occurs twice any more. Returns InvalidArgument if the text is not UTF-8 or
-// `options.vocabulary` has no room for the bytes and special tokens.
+// Learns a byte-level BPE of GPT-2's kind. Ids 0 to 255 are bytes; merges follow, then special tokens. If no pair
+// occurs twice any more, the vocabulary stays below its maximum. Returns InvalidArgument if the text is not UTF-8, or
+// if `options.vocabulary` is too small for the bytes and special tokens.
 absl::StatusOr<BpeModel> LearnByteLevelBpe(absl::string_view text, const LearnByteLevelOptions& options);
 
 }  // namespace weft

@@ -1,3 +1,4 @@
+// Gives the lines to SentencePiece's trainer from memory, without a file.
 #include "weft/text/learn_sentencepiece.h"
 
 #include <sentencepiece_trainer.h>

@@ -1,4 +1,4 @@
-// Learns SentencePiece models for tests. It doesn't use Abseil, for the reason that sentencepiece_model.h gives.
+// LearnSentencePiece learns SentencePiece models for tests. It avoids Abseil, as sentencepiece_model.h explains.
 #ifndef WEFT_TEXT_LEARN_SENTENCEPIECE_H_
 #define WEFT_TEXT_LEARN_SENTENCEPIECE_H_
 

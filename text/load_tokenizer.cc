@@ -1,7 +1,7 @@
 // The table of tokenizers: the kinds of files that hold one, and the search for the kind of a path.
 //
-// A path is matched with the kinds' file names first and with their extensions second, because vocab.json and
-// merges.txt belong to byte-level BPE although other .json and .txt files are of other kinds.
+// A path is matched first with the kinds' file names, then with their extensions. Otherwise vocab.json and merges.txt,
+// which belong to byte-level BPE, would be taken for the kinds of other .json and .txt files.
 #include "weft/text/load_tokenizer.h"
 
 #include <filesystem>

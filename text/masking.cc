@@ -1,3 +1,4 @@
+// Draws each row's targets without replacement: a partial Fisher-Yates shuffle of the positions that may be chosen.
 #include "weft/text/masking.h"
 
 #include <algorithm>

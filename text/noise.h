@@ -1,5 +1,5 @@
-// Adds noise to training inputs. In training a model sees true texts, in use its own output; noise reduces the
-// mismatch.
+// AddNoise adds noise to training inputs. While training, a model reads true texts; in use it reads its own output.
+// Noise reduces this mismatch.
 #ifndef WEFT_TEXT_NOISE_H_
 #define WEFT_TEXT_NOISE_H_
 
@@ -11,8 +11,8 @@
 
 namespace weft {
 
-// Replaces each token with the given probability by a random one in 0 .. vocabulary - 1. A token for which `may` is
-// false stays unchanged; an empty `may` allows all tokens.
+// Replaces each token with probability `probability` by a random token in 0 .. vocabulary - 1. A token for which `may`
+// is false stays unchanged; an empty `may` allows all tokens.
 void AddNoise(absl::Span<int32_t> tokens, double probability, int64_t vocabulary, RandomStream random,
               const std::vector<bool>& may = {});
 

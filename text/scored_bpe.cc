@@ -1,3 +1,4 @@
+// Turns scores into merges: each way to cut a piece into two other pieces is a merge, and the highest score has rank 0.
 #include "weft/text/scored_bpe.h"
 
 #include <algorithm>
@@ -52,7 +53,7 @@ absl::StatusOr<std::unique_ptr<ScoredBpe>> ScoredBpe::Create(std::vector<ScoredP
   auto tokenizer = std::unique_ptr<ScoredBpe>(new ScoredBpe(std::move(vocabulary)));
   const std::vector<int32_t> ranks = Ranks(pieces);
   for (int32_t id = 0; id < tokenizer->vocabulary_.size(); ++id) {
-    if (tokenizer->kinds_[static_cast<size_t>(id)] != kOrdinary) continue;  // no text spells "<s>" or "<0x0A>"
+    if (tokenizer->kinds_[static_cast<size_t>(id)] != kOrdinary) continue;  // text never spells "<s>" or "<0x0A>"
     const absl::string_view text = tokenizer->vocabulary_.token(id);
     for (size_t cut = 1; cut < text.size(); ++cut) {
       const std::optional<int32_t> left = tokenizer->vocabulary_.Find(text.substr(0, cut)),

@@ -28,13 +28,13 @@ class ScoredBpe final : public Tokenizer {
   // Returns InvalidArgument if a piece occurs twice or a score is NaN.
   static absl::StatusOr<std::unique_ptr<ScoredBpe>> Create(std::vector<ScoredPiece> pieces);
 
-  // Puts a space before the text. A character that is no piece becomes the tokens of its bytes, or the unknown token if
-  // the vocabulary lacks one of these.
+  // Puts a space before the text. A character that is no piece becomes the tokens of its bytes. If the vocabulary lacks
+  // a token for one of these bytes, the character becomes the unknown token.
   absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view text) const override;
   int64_t vocabulary_size() const override { return vocabulary_.size(); }
 
  protected:
-  // Drops a space at the beginning and after the token that begins a text.
+  // Drops the space at the beginning of the first piece, and of a piece after the begin token.
   std::string Join(absl::Span<const int32_t> ids) const override;
 
  private:

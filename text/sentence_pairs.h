@@ -1,5 +1,5 @@
-// Prepares sentences and their translations to train a Transformer: reads and encodes them, and fills batches of rows
-// of equal length with begin and end tokens.
+// These functions prepare sentences and their translations to train a Transformer: they read and encode lines. PairRows
+// fills batches of rows of equal length, with begin and end tokens.
 //
 //   WEFT_ASSIGN_OR_RETURN(ParallelText text, ReadParallelText("train.de", "train.en"));
 //   WEFT_ASSIGN_OR_RETURN(std::vector<SentencePair> pairs, EncodePairs(text, tokenizer, {.context = 128}));
@@ -23,7 +23,7 @@ struct TextLines {
   std::vector<size_t> numbers = {};  // the lines' numbers in the file, from 1; empty means 1, 2, ...
 
   std::string Location(size_t index) const;  // "FILE, line 7"
-  // Appends line `index` of `from`, which holds lines of the same file.
+  // Appends line `index` of `from`, whose lines must come from the same file.
   void Take(const TextLines& from, size_t index);
 };
 struct ParallelText {
@@ -34,14 +34,14 @@ absl::StatusOr<ParallelText> ReadParallelText(const std::string& source, const s
 
 struct SentencePair {
   std::vector<int32_t> source, target;  // without begin and end tokens
-  int64_t length() const;               // the length of a row that holds either side with a begin or end token
+  int64_t length() const;               // minimum row length: the longer side and one special token
 };
 
 struct EncodeLimits {
   int64_t context = 0;    // maximum number of tokens in a row
   bool truncate = false;  // true: longer lines are cut; false: they are errors
 };
-// Returns the ids of line `index` of `text`, leaving room for `reserved` special tokens in the context. Returns
+// Returns the ids of line `index` of `text`. Together with `reserved` special tokens they must fit the context. Returns
 // InvalidArgument, with file and line, if the line is empty, not UTF-8 or too long, or if the context has no room.
 absl::StatusOr<std::vector<int32_t>> EncodeLine(const TextLines& text, size_t index, const Tokenizer& tokenizer,
                                                 const EncodeLimits& limits, int64_t reserved);

@@ -21,7 +21,7 @@ class SentencePieceModel {
   SentencePieceModel(SentencePieceModel&&) noexcept;
   ~SentencePieceModel();
 
-  // Loads the contents of a .model file. Returns what is wrong with them, or "" on success.
+  // Loads the contents of a .model file. Returns an error message, or "" on success.
   std::string Load(std::string_view contents);
 
   std::vector<int32_t> Encode(std::string_view text) const;   // `text` must be UTF-8

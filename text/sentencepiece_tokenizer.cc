@@ -1,3 +1,4 @@
+// Special tokens come from the model's own list. Join decodes the runs of ordinary tokens between them.
 #include "weft/text/sentencepiece_tokenizer.h"
 
 #include <optional>

@@ -1,3 +1,4 @@
+// Learning and splitting see the same symbols: characters, of which a word's last has the suffix "</w>".
 #include "weft/text/subword_bpe.h"
 
 #include <utility>
@@ -87,7 +88,7 @@ absl::StatusOr<std::vector<std::string>> SubwordBpe::Split(absl::string_view wor
   WEFT_RETURN_IF_ERROR(CheckUtf8(word));
   if (word.empty()) return std::vector<std::string>();
   const std::vector<std::string> characters = Characters(word);
-  // A character that occurs in no merge gets a temporary id above those of the symbols.
+  // A character that occurs in no merge gets a temporary id above the ids of all symbols.
   std::vector<int32_t> ids;
   for (size_t i = 0; i < characters.size(); ++i) {
     ids.push_back(symbols_.Find(characters[i]).value_or(symbols_.size() + static_cast<int32_t>(i)));

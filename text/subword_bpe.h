@@ -1,5 +1,5 @@
 // SubwordBpe splits words into pieces as subword-nmt does (Sennrich et al. 2016). It merges the characters of a word,
-// of which the last has an end-of-word marker. Each piece except a word's last is written with "@@" at its end.
+// the last of which carries an end-of-word marker. Each piece except a word's last is written with "@@" at its end.
 //
 //   WEFT_ASSIGN_OR_RETURN(const SubwordBpe bpe, SubwordBpe::Create(LearnSubwordMerges(text, 1000)));
 //   bpe.Apply("iron cement")                             // "ir@@ on c@@ ement"
@@ -17,11 +17,11 @@
 
 namespace weft {
 
-// Learns at most `merges` merges from the words of `text`, which spaces and line breaks separate. A pair must occur at
-// least twice. Returns InvalidArgument if the text is not UTF-8.
+// Learns at most `merges` merges from the words of `text`, which are separated by spaces and line breaks. A merged pair
+// must occur at least twice. Returns InvalidArgument if the text is not UTF-8.
 absl::StatusOr<std::vector<TokenPair>> LearnSubwordMerges(absl::string_view text, int64_t merges);
 
-// Write and read subword-nmt's file of merges: "#version: 0.2", then a line "th e</w>" for each merge.
+// These functions write and read the merges file of subword-nmt: "#version: 0.2", then one merge a line: "th e</w>".
 std::string WriteSubwordMerges(const std::vector<TokenPair>& merges);
 absl::StatusOr<std::vector<TokenPair>> ReadSubwordMerges(absl::string_view file);
 

@@ -1,3 +1,5 @@
+// Decodes each new token after the token before it. Bytes wait for the rest of their character, and characters wait
+// until they cannot be part of the stop string.
 #include "weft/text/text_stream.h"
 
 #include <algorithm>
@@ -13,7 +15,7 @@ namespace {
 constexpr char kReplacement[] = "\xEF\xBF\xBD";  // U+FFFD
 constexpr size_t kMaxCharacterBytes = 4;
 
-// Reports whether `bytes`, which are no character, are the beginning of one.
+// Reports whether `bytes` are an incomplete character: its first bytes, but not all.
 bool BeginsCharacter(absl::string_view bytes) {
   const auto lead = static_cast<uint8_t>(bytes[0]);
   const size_t wanted = lead >= 0xC2 && lead <= 0xDF   ? 2
@@ -24,7 +26,7 @@ bool BeginsCharacter(absl::string_view bytes) {
          std::all_of(bytes.begin() + 1, bytes.end(), [](char c) { return (static_cast<uint8_t>(c) & 0xC0) == 0x80; });
 }
 
-// Returns the number of bytes at the end of `text` that may begin `stop`.
+// Returns the length of the longest suffix of `text` that is a prefix of `stop`.
 size_t BeginningAtEnd(absl::string_view text, absl::string_view stop) {
   for (size_t n = std::min(text.size(), stop.size()); n > 0; --n) {
     if (absl::EndsWith(text, stop.substr(0, n))) return n;

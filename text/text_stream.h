@@ -19,12 +19,12 @@ namespace weft {
 
 class TextStream {
  public:
-  // `prompt`: the tokens before the first one, because a token's text may depend on the token before it.
-  // `stop`: unless empty, the text ends where this string begins. `tokenizer` must outlive the stream.
+  // `prompt`: the tokens before the first added one, because a token's text may depend on the token before it. `stop`:
+  // the text ends where this string begins; empty: no stop. `tokenizer` must outlive the stream.
   TextStream(const Tokenizer& tokenizer, absl::Span<const int32_t> prompt, std::string stop = "");
 
-  // Adds a token. Returns the whole characters that are certain now, except those that may begin the stop string. Bytes
-  // that are not UTF-8 become U+FFFD.
+  // Adds a token. Returns the characters that later tokens cannot change, except those that may begin the stop string.
+  // Bytes that are not UTF-8 become U+FFFD.
   absl::StatusOr<std::string> Add(int32_t token);
   // Returns the withheld text.
   std::string Finish();
@@ -35,9 +35,9 @@ class TextStream {
 
   const Tokenizer& tokenizer_;
   const std::string stop_;
-  std::vector<int32_t> ids_;  // the latest tokens: known_ ones that are decoded, then those that are not
+  std::vector<int32_t> ids_;  // the latest tokens: `known_` decoded ones, then those not yet decoded
   size_t known_;
-  std::string bytes_, text_;  // withheld: bytes that may begin a character, characters that may begin the stop string
+  std::string bytes_, text_;  // withheld: bytes of an incomplete character; the possible start of the stop string
   bool stopped_ = false;
 };
 

@@ -1,5 +1,5 @@
-// TokenList encodes texts with a bare list of tokens, such as CTranslate2 keeps beside its models. How the texts were
-// split into these tokens is not known.
+// TokenList encodes texts with a bare list of tokens, which CTranslate2 keeps beside its models. The list doesn't say
+// how texts were split into these tokens, so TokenList handles the two simple cases.
 #ifndef WEFT_TEXT_TOKEN_LIST_H_
 #define WEFT_TEXT_TOKEN_LIST_H_
 

@@ -1,3 +1,4 @@
+// This file has what all tokenizers share: special tokens and their roles, input formats, and checks of ids.
 #include "weft/text/tokenizer.h"
 
 #include <algorithm>
@@ -49,7 +50,7 @@ ModelInput Fill(const WrapFormat& format, absl::Span<const int32_t> first, absl:
 }  // namespace
 
 absl::StatusOr<std::vector<int32_t>> Tokenizer::EncodeWithSpecial(absl::string_view text) const {
-  WEFT_RETURN_IF_ERROR(CheckUtf8(text));  // the error's position counts from the text's beginning; Encode sees parts
+  WEFT_RETURN_IF_ERROR(CheckUtf8(text));  // not left to Encode, which counts bytes from a part's beginning
   std::vector<int32_t> ids;
   std::vector<size_t> positions(special_list_.size(), 0);  // the next occurrence of each special token
   for (size_t begin = 0, end = 0; begin < text.size(); begin = end) {

@@ -28,7 +28,7 @@ struct SpecialToken {
   bool strip_before = false, strip_after = false;  // EncodeWithSpecial drops white space on this side of the token
 };
 
-// The ids of a vocabulary's special tokens by role; empty if the vocabulary has no token for a role.
+// Ids of a vocabulary's special tokens, by role. A role is empty if the vocabulary has no token for it.
 struct SpecialTokens {
   std::optional<int32_t> begin, end, padding, unknown, mask, classification, separator;
 };
@@ -76,7 +76,7 @@ class Tokenizer {
   // Returns the text of `ids`, which are all in the vocabulary, including the texts of special tokens.
   virtual std::string Join(absl::Span<const int32_t> ids) const = 0;
 
-  // Makes `tokens` the special ones. A token with a usual name, such as "<s>" or "[MASK]", gets the role of that name.
+  // Makes `tokens` the special tokens. A token with a usual name, such as "<s>" or "[MASK]", gets that name's role.
   void SetSpecial(std::vector<SpecialToken> tokens);
   void SetRoles(const SpecialTokens& special) { special_ = special; }  // for files that state the roles
   void SetFormat(WrapFormat single, WrapFormat pair);
@@ -91,7 +91,7 @@ class Tokenizer {
   WrapFormat single_ = {{WrapItem::kFirst}}, pair_;
 };
 
-// Returns the tokens that have a special token's usual name, for files that don't say which tokens are special.
+// Returns the tokens that have a usual special name, for files that don't say which tokens are special.
 std::vector<SpecialToken> UsualSpecialTokens(const Vocabulary& vocabulary);
 
 // The usual input formats.

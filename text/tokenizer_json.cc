@@ -56,8 +56,8 @@ absl::Status Unknown(const char* location, const Json& object, const char* known
   return Annotate(UnknownType(object, known), location);
 }
 
-// Returns InvalidArgument if one of `keys`, which would change the ids, is present and has a value other than null,
-// false, "" or 0.
+// Returns InvalidArgument if one of `keys` is present with a value other than null, false, "" or 0. Such a setting
+// would change the ids.
 absl::Status CheckOff(const Json& object, std::initializer_list<const char*> keys) {
   for (const char* key : keys) {
     const Json& value = Member(object, key);
@@ -93,7 +93,7 @@ absl::StatusOr<std::vector<SpecialToken>> ReadAddedTokens(const Json& list) {
   return tokens;
 }
 
-// Returns the vocabulary of the model with the tokens in `added`. If `as_bytes`, converts the model's tokens to bytes.
+// Returns the model's vocabulary together with the tokens in `added`. `as_bytes`: converts the model's tokens to bytes.
 absl::StatusOr<Vocabulary> ReadVocabulary(const Json& list, const std::vector<SpecialToken>& added, bool as_bytes) {
   WEFT_ASSIGN_OR_RETURN(TokenIds tokens, ReadTokenIds(list));
   std::set<std::string> listed;
@@ -182,7 +182,7 @@ absl::StatusOr<Formats> ReadPostProcessor(const Json& json) {
   return Formats{BertSingle(ids[0], ids[1]), RobertaPair(ids[0], ids[1])};
 }
 
-// Sets the formats and special tokens of `model`, whose vocabulary is set.
+// Sets the formats and special tokens of `model`. The model's vocabulary must be set already.
 template <class Model>
 absl::Status SetFormats(const Json& json, std::vector<SpecialToken> added, Model* model) {
   WEFT_ASSIGN_OR_RETURN(Formats formats, Annotate(ReadPostProcessor(Member(json, "post_processor")), "post_processor"));

@@ -1,7 +1,7 @@
-// Reads and writes tokenizer.json, the format of Hugging Face's tokenizers, for byte-level BPE and WordPiece.
+// These functions read and write tokenizer.json of Hugging Face's tokenizers, for byte-level BPE and WordPiece.
 //
-// `truncation` and `padding` are ignored: they are the caller's business. Any other setting that would change the ids
-// and that Weft doesn't support is an error, so a tokenizer gives its authors' ids or doesn't load.
+// `truncation` and `padding` are ignored, because the caller handles both. Any other setting that would change the ids
+// and that Weft doesn't support is an error. So a tokenizer gives the same ids as its authors', or doesn't load.
 #ifndef WEFT_TEXT_TOKENIZER_JSON_H_
 #define WEFT_TEXT_TOKENIZER_JSON_H_
 
@@ -19,7 +19,7 @@ namespace weft {
 // file is malformed or unsupported.
 absl::StatusOr<std::unique_ptr<Tokenizer>> ReadTokenizerJson(const nlohmann::json& json);
 
-// Reads how BERT normalizes text ("do_lower_case", ...) from a tokenizer_config.json, which accompanies a vocab.txt.
+// Reads BERT's normalization settings, such as "do_lower_case", from the tokenizer_config.json beside a vocab.txt.
 absl::StatusOr<BertNormalizer> ReadBertSettings(const nlohmann::json& json);
 
 // Returns the contents of a tokenizer.json for `model`, which Hugging Face's tokenizers can read too.

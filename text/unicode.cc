@@ -1,3 +1,4 @@
+// Classes follow from utf8proc's general categories. Only IsSpace and IsCjk list code points of their own.
 #include "weft/text/unicode.h"
 
 #include <utf8proc.h>

@@ -1,4 +1,4 @@
-// Classifies code points by Unicode's general categories, and lowercases them.
+// These functions classify code points by Unicode's general categories, and lowercase them.
 #ifndef WEFT_TEXT_UNICODE_H_
 #define WEFT_TEXT_UNICODE_H_
 

@@ -1,4 +1,4 @@
-// Reads UTF-8 one code point at a time, and checks that texts are UTF-8.
+// These functions read UTF-8 one code point at a time, and check that texts are UTF-8.
 //
 //   for (size_t i = 0; i < text.size();) {
 //     const Utf8Character c = CharacterAt(text, i);
@@ -29,7 +29,7 @@ Utf8Character CharacterAt(absl::string_view text, size_t offset);
 std::string ToUtf8(int32_t code_point);
 // Returns InvalidArgument "not UTF-8 at byte 12 (0xE9)" for the first byte that is not UTF-8.
 absl::Status CheckUtf8(absl::string_view text);
-// Returns "U+00E9 'é'" for an error message. Controls, spaces other than ' ' and combining characters are not printed.
+// Returns "U+00E9 'é'" for an error message. Controls, combining marks and spaces except ' ' appear as numbers only.
 std::string Describe(int32_t code_point);
 
 }  // namespace weft

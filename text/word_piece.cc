@@ -1,3 +1,4 @@
+// Keeps two tables of pieces, for the beginning of a word and for the rest. The longest match of each place wins.
 #include "weft/text/word_piece.h"
 
 #include <algorithm>

@@ -45,13 +45,13 @@ class WordPiece final : public Tokenizer {
 
   WordPieceModel model_;
   int32_t unknown_ = 0;
-  absl::flat_hash_map<std::string, int32_t> first_, later_;  // ids by piece; pieces in later_ are without the prefix
+  absl::flat_hash_map<std::string, int32_t> first_, later_;  // ids by piece; pieces in `later_` have no prefix
   size_t longest_piece_ = 0;                                 // bytes
 };
 
 // Reads the contents of a vocab.txt, which has one token a line.
 absl::StatusOr<Vocabulary> ReadVocabularyText(absl::string_view text);
-// Returns the model of a lowercasing BERT with this vocabulary. Special tokens and formats follow from its tokens.
+// Returns the model of a lowercasing BERT. Its special tokens and formats follow from the tokens of `vocabulary`.
 WordPieceModel BertModel(Vocabulary vocabulary);
 
 }  // namespace weft
