@@ -1,3 +1,4 @@
+// Each row of a batch is a masked window of the text, or two half windows for next-sentence prediction.
 #include "weft/train/bert_job.h"
 
 #include <algorithm>
@@ -14,8 +15,8 @@
 namespace weft {
 namespace {
 
-// Returns the entropy of the tokens' frequencies in nats a token: the lowest loss of a model that knows only how
-// frequent tokens are.
+// Returns the entropy of the tokens' frequencies, in nats per token. A model that knows only the frequencies cannot
+// have a lower loss.
 double UnigramEntropy(absl::Span<const int32_t> tokens, int64_t vocabulary) {
   std::vector<double> counts(static_cast<size_t>(vocabulary));
   for (const int32_t token : tokens) ++counts[static_cast<size_t>(token)];
@@ -44,14 +45,11 @@ Hyperparameters BertJob::Table() {
   Hyperparameters table = {
       {"data", "a UTF-8 text; without it, the King James Bible", &data_path_, {.may_change = true, .is_path = true}},
       {"validation",
-       "a text for validation; without it, the last tenth of the data",
+       "a UTF-8 text for validation; without it, the last tenth of the data",
        &validation_path_,
        {.may_change = true, .is_path = true}},
-      {"masked",
-       "fraction of the tokens that are masked, for the model to predict",
-       &masked_,
-       {.low = 0.001, .high = 1}},
-      {"next-sentence", "also learn whether the second half of an input follows the first", &next_sentence_},
+      {"masked", "fraction of the tokens that are masked and must be predicted", &masked_, {.low = 0.001, .high = 1}},
+      {"next-sentence", "also learn to tell whether the second half of an input follows the first", &next_sentence_},
       {"batch", "windows of text in a batch", &batch_, {.low = 1, .high = 1e6}},
       {"eval-batches", "batches in an evaluation", &eval_batches_, {.low = 0, .may_change = true}},
   };
@@ -77,7 +75,7 @@ absl::Status BertJob::Prepare(Parameters* /*parameters*/) {
   WEFT_ASSIGN_OR_RETURN(classification_, NeededToken(special.classification, "classification"));
   WEFT_ASSIGN_OR_RETURN(separator_, NeededToken(special.separator, "separator"));
   WEFT_ASSIGN_OR_RETURN(masking_.mask, NeededToken(special.mask, "mask"));
-  const int64_t window = length() - (next_sentence_ ? 3 : 2);  // without [CLS] and [SEP]
+  const int64_t window = length() - (next_sentence_ ? 3 : 2);  // room for text beside [CLS] and the [SEP]s
   if (window < 2) return absl::InvalidArgumentError(absl::StrCat("a context of ", length(), " has room for no text"));
   masking_.vocabulary = source_.config().vocabulary;
   masking_.count = std::max<int64_t>(1, std::llround(masked_ * static_cast<double>(window)));
@@ -122,7 +120,7 @@ void BertJob::Record() {
   program_.validation_loss = masked_loss;
 }
 
-// Appends a row: [CLS] window [SEP] if `second` is empty. Otherwise `second` replaces the window's second half: [CLS]
+// Appends a row: [CLS] window [SEP] if `second` is empty. Otherwise `second` replaces the end of the window: [CLS]
 // first half [SEP] second [SEP].
 void BertJob::AppendRow(absl::Span<const int32_t> window, absl::Span<const int32_t> second) {
   const auto special = [&](int32_t token, int32_t segment) {
@@ -168,7 +166,7 @@ TrainingBatch BertJob::Sample(DataSplit split, int64_t index, RandomStream rando
     const bool follows = !next_sentence_ || coin.Below(2, row) == 0;
     const absl::Span<const int32_t> others = follows ? all : absl::Span<const int32_t>(others_.tokens);
     AppendRow(all.subspan(begin, window), others.subspan(begin + window - half, half));
-    row_is_next_.push_back(follows ? 0 : 1);  // the order of BERT's classes
+    row_is_next_.push_back(follows ? 0 : 1);  // the classes of BERT: 0 is "follows"
   }
   MaskTokens(may_mask_, batch_, masking_, random, absl::MakeSpan(rows_), &row_masks_);
   TrainingBatch batch = {

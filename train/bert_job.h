@@ -60,7 +60,7 @@ class BertJob final : public TrainingJob {
   MaskingOptions masking_;
   Tape tape_;
   Var tokens_, segments_;           // i32 [B, T]
-  Var masked_positions_, targets_;  // i32 [B·M]: of M masked tokens a row, their positions in B·T and their tokens
+  Var masked_positions_, targets_;  // i32 [B·M] for M masked tokens a row: their indices in B·T; their tokens
   Var is_next_;                     // i32 [B]: 0 if the second half of a row follows the first, else 1
   TrainingProgram program_;
   // The values of a batch.

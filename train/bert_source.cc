@@ -1,3 +1,4 @@
+// Sizes come from the run, the published weights or the options, in this order. Contradictions are errors.
 #include "weft/train/bert_source.h"
 
 #include <algorithm>
@@ -17,7 +18,7 @@ namespace {
 absl::StatusOr<PublishedBert> ReadInit(const std::string& path) {
   WEFT_ASSIGN_OR_RETURN(PublishedModel model, ReadModel(path));
   if (PublishedBert* const bert = std::get_if<PublishedBert>(&model)) return std::move(*bert);
-  return absl::InvalidArgumentError(absl::StrCat(path, ": the model is no BERT"));
+  return absl::InvalidArgumentError(absl::StrCat(path, ": the model is not a BERT"));
 }
 
 }  // namespace
@@ -32,12 +33,13 @@ Hyperparameters BertSource::Table() {
        "begin with the weights in this folder (config.json, model.safetensors, a tokenizer), such as MiniLM's",
        &init_,
        {.may_change = true, .is_path = true}},
-      size("context", "maximum tokens of an input, with special tokens", defaults_.context, &context_, 1e6),
+      size("context", "maximum number of tokens in an input, special tokens included", defaults_.context, &context_,
+           1e6),
       size("layers", "encoder blocks", defaults_.layers, &layers_, 1e4),
       size("heads", "attention heads of a block", defaults_.heads, &heads_, 1e4),
-      size("width", "of the model, a multiple of heads", defaults_.width, &width_, 1e6),
+      size("width", "width of the model, a multiple of heads", defaults_.width, &width_, 1e6),
       size("feed-forward", "width of the feed-forward layers", defaults_.feed_forward, &feed_forward_, 1e7),
-      {"dropout", "probability", &dropout_, {.low = 0, .high = 0.99}},
+      {"dropout", "probability of dropout", &dropout_, {.low = 0, .high = 0.99}},
   };
 }
 

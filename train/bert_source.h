@@ -1,5 +1,5 @@
-// A BertSource gives the model that a training of a BERT begins with: a new model of the sizes that options give, or
-// published weights in a folder that the option "init" names.
+// A BertSource gives the BERT with which a training begins. This is a new model, with sizes from options, or the
+// published weights in the folder that the option "init" names.
 //
 //   BertSource source({.context = 128, .layers = 4, .heads = 4, .width = 256});   // and an option for each size
 //   WEFT_RETURN_IF_ERROR(source.Read(ModelOf(resumed)));
@@ -25,19 +25,20 @@ namespace weft {
 
 class BertSource {
  public:
-  // `defaults`: the sizes of a new model, unless options give others.
+  // `defaults`: the sizes of a new model for which options give no others.
   explicit BertSource(const BertConfig& defaults) : defaults_(defaults), dropout_(defaults.dropout) {}
 
   Hyperparameters Table();  // rows init, context, layers, ...
   const std::string& init() const { return init_; }
-  // Sets config(): to `model`, the configuration of a resumed run, unless it is empty; otherwise to that of the weights
-  // in `init`, which are read; otherwise to the options. InvalidArgument if an option contradicts the weights.
+  // Sets config(). If `model`, the configuration of a resumed run, is not empty, config() is `model`. Otherwise, if
+  // `init` is set, its weights are read and config() is theirs. Otherwise config() follows the options. Returns
+  // InvalidArgument if an option contradicts the weights.
   absl::Status Read(const nlohmann::ordered_json& model);
-  // Sets the size of a new model's vocabulary, or checks that the tokenizer fits the weights. Call it after Read.
+  // Call it after Read. Sets a new model's vocabulary size; if there are weights, checks that the tokenizer fits them.
   absl::Status SetVocabulary(const Tokenizer& tokenizer);
-  // Copies the weights of `init` to a run that begins. A weight that the folder lacks keeps its initial value if its
-  // name begins with one of `heads`, and is an error otherwise. Other weights of the folder are ignored. A classifier
-  // is copied only if it has these `labels`.
+  // Copies the weights of `init` to a new run. If the folder lacks a weight whose name begins with one of `heads`, the
+  // weight keeps its initial value. Any other missing weight is an error, and other weights of the folder are ignored.
+  // A classifier is copied only if the folder's labels equal `labels`.
   absl::Status Initialize(const std::vector<std::string>& heads, const std::vector<std::string>& labels,
                           Parameters* parameters);
 
@@ -49,7 +50,7 @@ class BertSource {
   int64_t context_ = 0, layers_ = 0, heads_ = 0, width_ = 0, feed_forward_ = 0;  // 0: not given
   double dropout_;
   std::optional<PublishedBert> published_;
-  bool has_weights_ = false;  // of `init` or of a run: the sizes can't change
+  bool has_weights_ = false;  // true: weights of `init` or of a run fix the sizes
 };
 
 }  // namespace weft

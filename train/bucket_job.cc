@@ -1,3 +1,4 @@
+// Keeps one tape for each length, since a program has fixed shapes.
 #include "weft/train/bucket_job.h"
 
 namespace weft {

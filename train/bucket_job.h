@@ -1,6 +1,6 @@
-// A BucketJob trains on examples of different lengths: batches of similar lengths, with one program for each length of
-// batch (text/buckets.h). A job derives from it, encodes its examples, and says how to record a program and how to
-// fill a batch; TranslateJob and ClassifyJob do.
+// A BucketJob trains on examples of different lengths. Batches hold examples of similar length, and each length of
+// batch has its own program (text/buckets.h). Derived jobs, such as TranslateJob and ClassifyJob, encode the examples,
+// record a program for a length, and fill a batch.
 #ifndef WEFT_TRAIN_BUCKET_JOB_H_
 #define WEFT_TRAIN_BUCKET_JOB_H_
 
@@ -36,7 +36,7 @@ class BucketJob : public TrainingJob {
 
   // The values of a batch. They stay valid until the next batch is filled.
   struct Rows {
-    std::vector<absl::Span<const int32_t>> inputs;  // of each input that Record declared, in that order
+    std::vector<absl::Span<const int32_t>> inputs;  // one for each input that Record declared, in that order
     int64_t tokens = 0, targets = 0;                // as TrainingBatch has them
   };
   // Records the program for batches [batch_, length], and appends its inputs to `inputs`.
@@ -44,7 +44,7 @@ class BucketJob : public TrainingJob {
   // Fills a batch [batch_, length] with examples of `split`.
   virtual Rows Fill(DataSplit split, absl::Span<const int32_t> examples, int64_t length) = 0;
 
-  // Takes the lengths of all examples, none above `longest`, divides them into batches and records the programs.
+  // Divides examples of these lengths into batches and records the programs. No length may exceed `longest`.
   void SetLengths(absl::Span<const int64_t> train, absl::Span<const int64_t> validation, int64_t longest);
 
   int64_t batch_;  // examples in a batch

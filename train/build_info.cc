@@ -1,3 +1,4 @@
+// The version comes from the build; the CPU's features are those for which kernels are compiled.
 #include "weft/train/build_info.h"
 
 #include "absl/strings/str_cat.h"

@@ -1,5 +1,5 @@
-// Tells the version, compiler and CPU of this program. A checkpoint names them, because results have the same bits only
-// for one binary on one kind of CPU.
+// BuildName and CpuFeatures tell the version, compiler and CPU of this program. A checkpoint records both, because
+// results have the same bits only for one binary on one kind of CPU.
 #ifndef WEFT_TRAIN_BUILD_INFO_H_
 #define WEFT_TRAIN_BUILD_INFO_H_
 

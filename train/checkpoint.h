@@ -1,8 +1,9 @@
 // Checkpoints keep the state of a training run on the disk, so that the run can be resumed. A checkpoint is a folder
 // CHECKPOINTS/STEP/ with state.safetensors (weights, moments, all state) and checkpoint.json.
 //
-// SaveCheckpoint writes .writing-STEP, syncs it and renames it to STEP, so that a folder named STEP is always complete.
-// An older checkpoint of the same step is called .replaced-STEP until the rename is done, and is then removed.
+// SaveCheckpoint writes the folder .writing-STEP, syncs it and renames it to STEP, so a folder named STEP is always
+// complete. An older checkpoint of the same step is called .replaced-STEP until the rename is done, and is then
+// removed.
 //
 //   WEFT_RETURN_IF_ERROR(SaveCheckpoint("run/checkpoints", {.step = 500, .seed = 1}, parameters));
 //   WEFT_ASSIGN_OR_RETURN(const CheckpointInfo info, ReadCheckpointInfo("run/checkpoints", 500));
@@ -23,18 +24,18 @@ struct CheckpointInfo {
   int64_t step = 0;  // the number of updates so far
   uint64_t seed = 0;
   uint32_t parameters_step = 0;  // Parameters::step()
-  std::string data;              // a fingerprint of the training data
+  std::string data;              // fingerprint of the training data
   std::string version, cpu;      // of the program and the machine that wrote it
 };
 
-// Removes or renames the half-written folders of a program that was killed while it saved. Fails if the folder can't be
-// read.
+// Cleans up after a program that was killed while it saved: removes half-written folders and restores a replaced one.
+// Returns an error if the folder can't be read.
 absl::Status TidyCheckpoints(const std::string& checkpoints);
-// Writes the checkpoint of info.step (version and cpu are filled in) and removes all but the newest `keep`.
+// Writes the checkpoint of `info.step` and removes all but the newest `keep`. Sets the version and CPU in it itself.
 absl::Status SaveCheckpoint(const std::string& checkpoints, CheckpointInfo info, const Parameters& parameters,
                             int keep = 2);
 absl::StatusOr<CheckpointInfo> ReadCheckpointInfo(const std::string& checkpoints, int64_t step);
-// Loads state.safetensors into `parameters` and sets their step. An error leaves them unchanged.
+// Loads state.safetensors into `parameters` and sets their step. After an error `parameters` are unchanged.
 absl::Status LoadCheckpoint(const std::string& checkpoints, const CheckpointInfo& info, Parameters* parameters);
 
 }  // namespace weft

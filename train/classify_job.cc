@@ -1,3 +1,4 @@
+// Reads labelled texts, and trains the encoder and the classifier on them together.
 #include "weft/train/classify_job.h"
 
 #include <algorithm>
@@ -13,7 +14,7 @@
 namespace weft {
 namespace {
 
-// Returns the validation texts: the file `path` or, if it is "", every tenth text of `text`, which loses them.
+// Returns the texts of the file `path`. If `path` is "", moves every tenth text of `text` to the result.
 absl::StatusOr<LabelledText> ReadValidationText(const std::string& path, LabelledText* text) {
   if (!path.empty()) return ReadLabelledText(path);
   LabelledText kept = {.text = {.path = text->text.path}}, validation = kept;
@@ -54,9 +55,12 @@ std::string ClassifyJob::Title(const Parameters& parameters) const {
 
 Hyperparameters ClassifyJob::Table() {
   Hyperparameters table = {
-      {"data", "texts with labels, \"a text<TAB>its label\" a line", &data_, {.may_change = true, .is_path = true}},
+      {"data",
+       "labelled texts, one a line: a text, a tab and its label",
+       &data_,
+       {.may_change = true, .is_path = true}},
       {"validation",
-       "texts with labels for validation; without this, every tenth text of the data",
+       "labelled texts for validation; without them, every tenth text of the data",
        &validation_,
        {.may_change = true, .is_path = true}},
       {"truncate", "cut texts that are longer than the context, instead of failing", &truncate_},

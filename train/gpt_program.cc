@@ -23,11 +23,11 @@ Hyperparameters AllHyperparameters(GptOptions* options) {
       &table);
   Append(TrainingHyperparameters(&options->training), &table);
   Append({{"sample-length",
-           "characters of the sample at the end; 0: none",
+           "number of characters in the sample at the end; 0: no sample",
            &options->sample_length,
            {.low = 0, .may_change = true}},
           {"sample-temperature",
-           "of the sample; 0 picks the most likely character",
+           "sampling temperature of the sample; 0 picks the most likely character",
            &options->sample_temperature,
            {.low = 0, .may_change = true}}},
          &table);

@@ -1,5 +1,5 @@
-// GptOptions are the options of `weft train gpt`, and GptProgram the training program that they describe. GptJob trains
-// the program, and `weft graph` prints it.
+// GptOptions are the options for training a GPT, and GptProgram is the training program that they describe. GptJob runs
+// this program, and the graph commands print it.
 //
 //   GptOptions options;
 //   options.model.vocabulary = 65;
@@ -31,9 +31,9 @@ struct GptOptions : GptModelOptions {
   double sample_temperature = 0.8;
 };
 
-// Returns the rows of the data, the model (ModelHyperparameters), the training and the sample.
+// Returns rows for all options: of the data, the model (ModelHyperparameters), the training and the sample.
 Hyperparameters AllHyperparameters(GptOptions* options);
-// Sets the options that a configuration or a run's config.json has.
+// Sets the options that `json`, a configuration file or a run's config.json, contains.
 absl::Status SetFromConfig(const nlohmann::ordered_json& json, GptOptions* options);
 
 struct GptProgram {

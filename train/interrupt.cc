@@ -1,3 +1,4 @@
+// The handler only stores the signal, and is removed by the first one, so a second signal has its usual effect.
 #include "weft/train/interrupt.h"
 
 namespace weft {

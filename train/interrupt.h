@@ -9,8 +9,8 @@
 
 namespace weft {
 
-// While an Interrupt exists, the first SIGINT, SIGTERM or SIGHUP sets requested(). A second one of the same kind ends
-// the program.
+// While an Interrupt exists, the first SIGINT, SIGTERM or SIGHUP sets requested(). A second signal of the same kind
+// ends the program.
 class Interrupt {
  public:
   Interrupt();

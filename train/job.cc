@@ -1,3 +1,5 @@
+// This file has what all jobs share: the keys of config.json, fingerprints of data, and reading options from a
+// configuration.
 #include "weft/train/job.h"
 
 #include <nlohmann/json.hpp>
@@ -24,7 +26,7 @@ std::string FingerprintOfBytes(absl::string_view bytes, absl::string_view previo
 
 absl::Status SetFromConfig(const nlohmann::ordered_json& json, const std::string& name, const Hyperparameters& table) {
   if (json.is_object() && json.contains(kCommandKey) && json[kCommandKey] != absl::StrCat("train ", name)) {
-    return absl::InvalidArgumentError(absl::StrCat("is of another command, ", json[kCommandKey].dump()));
+    return absl::InvalidArgumentError(absl::StrCat("belongs to another command, ", json[kCommandKey].dump()));
   }
   return SetFromJson(json, table, {kCommandKey, kModelKey});
 }

@@ -7,7 +7,7 @@
 namespace weft {
 namespace {
 
-// Returns the fraction of the steps after the warm-up that precede `step`.
+// Returns the fraction of the steps after the warm-up that come before `step`.
 double Progress(const RateScheduleSettings& s, int64_t step) {
   return static_cast<double>(step - s.warmup) / static_cast<double>(s.steps - s.warmup);
 }

@@ -1,4 +1,4 @@
-// A schedule gives the learning rate of every training step. It is a function of the step.
+// A schedule gives the learning rate of every training step, as a function of the step's number.
 //
 //   const RateSchedule rate =
 //       MakeRateSchedule(*FindRateSchedule("cosine"), {.peak = 1e-3, .warmup = 100, .steps = 2000});
@@ -20,14 +20,14 @@ namespace weft {
 using RateSchedule = std::function<double(int64_t step)>;
 
 struct RateScheduleSettings {
-  double peak = 1e-3, floor = 1e-4;  // the highest learning rate, and the one at the end
+  double peak = 1e-3, floor = 1e-4;  // the highest learning rate, and the learning rate at the end
   int64_t warmup = 100;              // steps of linear warm-up from 0 to `peak`
   int64_t steps = 2000;              // length of the training, warm-up included
 };
 
 struct RateScheduleRow {
   absl::string_view name;
-  // Returns the learning rate of a step after the warm-up: `step` >= `settings.warmup`.
+  // Returns the learning rate of a step after the warm-up, so `step` is at least `settings.warmup`.
   double (*rate)(const RateScheduleSettings& settings, int64_t step) = nullptr;
 };
 
@@ -37,8 +37,8 @@ absl::Span<const RateScheduleRow> RateSchedules();
 // Returns the schedule of this name, or null.
 const RateScheduleRow* FindRateSchedule(absl::string_view name);
 
-// Returns the schedule of `row`, which must outlive it, with a linear warm-up before it: the rate of step s < warmup is
-// peak · (s + 1) / (warmup + 1).
+// Returns the schedule of `row` after a linear warm-up, in which step s has the rate peak · (s + 1) / (warmup + 1).
+// `row` must outlive the schedule.
 RateSchedule MakeRateSchedule(const RateScheduleRow& row, const RateScheduleSettings& settings);
 
 }  // namespace weft

@@ -1,3 +1,4 @@
+// Appends lines without waiting for the disk; Sync waits. A line that a killed program left incomplete is dropped.
 #include "weft/train/metrics.h"
 
 #include <unistd.h>

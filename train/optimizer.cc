@@ -1,5 +1,5 @@
-// The table of optimizers, and the one function that records a training step with any of them: gradients, their global
-// norm and clipping, the count of steps, then the update of every weight.
+// This file has the table of optimizers, and one function that records a training step with any of them. A step
+// consists of gradients, their global norm and clipping, the count of steps, and the update of every weight.
 #include "weft/train/optimizer.h"
 
 #include <algorithm>
@@ -67,7 +67,7 @@ constexpr OptimizerRow kOptimizers[] = {
      .update = UpdateLion},
 };
 
-// Calls `visit` with the name and the member of each setting that an optimizer may lack.
+// Calls `visit` with the name and the member of each optional setting, which some optimizers lack.
 template <class Visit>
 void ForEachSetting(Visit visit) {
   visit("momentum", &OptimizerSettings::momentum);
@@ -91,8 +91,8 @@ absl::Status Check(const OptimizerRow& row, const OptimizerSettings& settings, V
   return status;
 }
 
-// Gradients and the factors that clip them. Without a limit, a gradient's factor depends on that gradient alone, so
-// that its update need not wait for the others.
+// Gradients and the factors that clip them. Without a limit, a gradient's factor depends on that gradient alone, so its
+// update need not wait for other gradients.
 struct Clipped {
   VarList gradients;
   VarList scales;   // f32 []: at most 1; NaN if the update must change nothing
@@ -111,7 +111,7 @@ Clipped ClippedGradients(Var loss, VarSpan weights, double clip) {
   return c;
 }
 
-// The number of this step, from 1, i32 [], and the update that counts it.
+// The number of the current step, i32 [], counted from 1, and the update that adds 1 to the count.
 struct Counted {
   Var step, update;
 };
@@ -119,9 +119,9 @@ struct Counted {
 Counted CountSteps(absl::string_view optimizer, const Clipped& c, bool clips) {
   // Counts in f32, which is exact for 2^24 steps.
   const Var count = c.norm.tape->State(absl::StrCat(optimizer, ".step"), {kF32, {}}, Zeros());
-  // With clipping, a step whose gradients are not finite is not counted. Without clipping, weights whose gradients are
-  // finite are updated, and the step counts if all are finite. Both counts wait for all gradients, because a run can be
-  // cancelled until its first write.
+  // With clipping, a step with a gradient that is not finite is not counted. Without clipping, each weight with a
+  // finite gradient is updated, but the step counts only if all gradients are finite. So the count waits for all
+  // gradients, and until this first write a run can be cancelled.
   const Var known = clips ? c.scale : c.norm - c.norm;  // NaN if a gradient is not finite
   const Var finite = Cast(Equal(known, known), kF32);
   return {Cast(count + 1.0, kI32), Assign(count, count + finite)};

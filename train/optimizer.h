@@ -1,10 +1,10 @@
-// An optimizer records the gradients of a loss, their clipping, and the update of every weight of the loss's tape.
+// An optimizer records the gradients of a loss, clips them, and updates every weight on the loss's tape.
 //
 //   const Minimized step = AdamW({.clip = 1.0}).Minimize(loss, rate);
 //   Compile(tape, {.fetch = {loss, step.gradient_norm}, .update = {step}});
 //
-// Every optimizer is an OptimizerRow: a name, its states, its default settings and the function that records the
-// update of one weight. A new optimizer is one row of the table in optimizer.cc.
+// Every optimizer is an OptimizerRow: a name, its states, its default settings and a function that records the update
+// of one weight. A new optimizer is one row of the table in optimizer.cc.
 #ifndef WEFT_TRAIN_OPTIMIZER_H_
 #define WEFT_TRAIN_OPTIMIZER_H_
 
@@ -17,25 +17,25 @@
 
 namespace weft {
 
-// The settings of all optimizers; each optimizer has some of them. A setting without a value takes the optimizer's
-// default. AdamWUpdate, SgdUpdate etc. (ops/ops.h) give the formulas in which the settings appear.
+// The settings of all optimizers; each optimizer uses some of them. If a setting has no value, the optimizer's default
+// applies. The update functions in ops/ops.h, such as AdamWUpdate, give the formulas.
 struct OptimizerSettings {
   std::optional<double> momentum = {};
   std::optional<double> beta1 = {}, beta2 = {};
   std::optional<double> epsilon = {};
   std::optional<double> weight_decay = {};
   std::optional<double> rate_decay = {};  // Adagrad: the rate in step s is rate / (1 + (s - 1) · rate_decay)
-  double clip = 0;                        // the largest global norm of the gradients; 0: no limit
+  double clip = 0;                        // maximum global norm of the gradients; 0: no maximum
   std::optional<bool> nesterov = {};
 };
 
-// The values that the update of one weight reads, and the settings it follows.
+// What the update of one weight reads: values of the tape, and settings.
 struct UpdateInputs {
   Var weight;
-  VarList states;  // like the weight, in the order of OptimizerRow::states
+  VarList states;  // with the weight's type, in the order of OptimizerRow::states
   Var gradient;
   Var rate;                 // f32 []: the learning rate
-  Var scale;                // f32 []: the factor that clips the gradient; NaN if the update must change nothing
+  Var scale;                // f32 []: the factor that clips the gradient; if it is NaN, nothing may change
   Var step;                 // i32 []: the number of this step, from 1; null unless OptimizerRow::counts_steps
   double weight_decay = 0;  // 0 for a weight that the optimizer does not decay
   const OptimizerSettings& settings;
@@ -47,11 +47,11 @@ struct OptimizerRow {
     kMatrices,  // tensors of rank 2 and more; not biases and gains
   };
 
-  absl::string_view name;                      // "adamw": also the prefix of its states
-  absl::Span<const absl::string_view> states;  // for each weight NAME, "adamw.m.NAME", initially zeros
+  absl::string_view name;                      // "adamw"; the names of its states begin with it
+  absl::Span<const absl::string_view> states;  // "m": each weight NAME has a state "adamw.m.NAME" of zeros
   bool counts_steps = false;                   // the state "adamw.step" counts the updates
   Decays decays = Decays::kAll;
-  OptimizerSettings defaults;  // the settings that this optimizer has, with their default values
+  OptimizerSettings defaults;  // the settings that the optimizer uses, with default values
   // Returns the next versions of the weight and of its states.
   VarList (*update)(const UpdateInputs& inputs) = nullptr;
 };
@@ -74,11 +74,11 @@ class Optimizer {
   Optimizer(const OptimizerRow& row, const OptimizerSettings& settings);
 
   const OptimizerRow& row() const { return *row_; }
-  // The settings in use: every setting that the row has is set. A training's options may point to their values.
+  // The settings in use; each setting that the row uses has a value. Rows of options may point to these values.
   OptimizerSettings& settings() { return settings_; }
 
-  // Records an update of every weight that is on the loss's tape so far. `rate` is an f32 scalar. The tape fails if it
-  // has no weights, or if a setting was given that the optimizer does not have.
+  // Records an update of every weight that the loss's tape has now. `rate` is an f32 scalar. The tape fails if it has
+  // no weights, or if a setting is given that the optimizer does not use.
   Minimized Minimize(Var loss, Var rate) const;
 
  private:
@@ -92,15 +92,16 @@ class Optimizer {
 struct AdamW : Optimizer {
   explicit AdamW(const OptimizerSettings& settings) : Optimizer(*FindOptimizer("adamw"), settings) {}
 };
-// Adam (Kingma and Ba, 2015): the weight decay of all weights is part of the gradient. States as AdamW's, "adam.".
+// Adam (Kingma and Ba, 2015). Weight decay applies to all weights and is added to the gradient. States are as AdamW's,
+// with the prefix "adam.".
 struct Adam : Optimizer {
   explicit Adam(const OptimizerSettings& settings) : Optimizer(*FindOptimizer("adam"), settings) {}
 };
-// SGD with momentum, and Nesterov's variant. State "sgd.m.NAME".
+// SGD with momentum, and Nesterov's variant. Its state is "sgd.m.NAME".
 struct Sgd : Optimizer {
   explicit Sgd(const OptimizerSettings& settings) : Optimizer(*FindOptimizer("sgd"), settings) {}
 };
-// Adagrad (Duchi et al., 2011). States "adagrad.sum.NAME" and "adagrad.step".
+// Adagrad (Duchi et al., 2011). Its states are "adagrad.sum.NAME" and "adagrad.step".
 struct Adagrad : Optimizer {
   explicit Adagrad(const OptimizerSettings& settings) : Optimizer(*FindOptimizer("adagrad"), settings) {}
 };

@@ -1,3 +1,4 @@
+// Turns the shared options into rows, and numbers of epochs into numbers of steps.
 #include "weft/train/options.h"
 
 #include <limits>
@@ -8,7 +9,7 @@
 namespace weft {
 namespace {
 
-// Returns rows for the settings that the optimizer has.
+// Returns a row for each setting that the optimizer uses.
 Hyperparameters OptimizerHyperparameters(OptimizerSettings* settings) {
   constexpr double kBelowOne = 0.99999999, kNoLimit = std::numeric_limits<double>::infinity();
   const struct {
@@ -16,18 +17,20 @@ Hyperparameters OptimizerHyperparameters(OptimizerSettings* settings) {
     std::optional<double> OptimizerSettings::*value;
     double high;
   } kRows[] = {
-      {"momentum", "decay rate of the mean gradient", &OptimizerSettings::momentum, kBelowOne},
+      {"momentum", "decay rate of the running sum of gradients", &OptimizerSettings::momentum, kBelowOne},
       {"beta1", "decay rate of the mean gradient", &OptimizerSettings::beta1, kBelowOne},
       {"beta2", "decay rate of the mean squared gradient", &OptimizerSettings::beta2, kBelowOne},
-      {"epsilon", "added to the divisor", &OptimizerSettings::epsilon, kNoLimit},
-      {"weight-decay", "of matrices; biases and gains have none", &OptimizerSettings::weight_decay, kNoLimit},
+      {"epsilon", "number that is added to an update's divisor, against division by 0", &OptimizerSettings::epsilon,
+       kNoLimit},
+      {"weight-decay", "factor of weight decay; adamw and lion apply it to matrices only, not to biases and gains",
+       &OptimizerSettings::weight_decay, kNoLimit},
   };
   Hyperparameters table;
   for (const auto& [name, help, member, high] : kRows) {
     std::optional<double>& value = settings->*member;
     if (value) table.push_back({name, help, &*value, {.low = 0, .high = high}});
   }
-  table.push_back({"clip", "the largest global norm of the gradients; 0: no limit", &settings->clip, {.low = 0}});
+  table.push_back({"clip", "maximum global norm of the gradients; 0: no maximum", &settings->clip, {.low = 0}});
   return table;
 }
 
@@ -45,14 +48,14 @@ Hyperparameters TrainingHyperparameters(TrainingOptions* options) {
   Append(
       {
           {"steps",
-           epochs ? "number of updates; 0: those of all epochs" : "number of updates",
+           epochs ? "number of updates; 0: the updates of all epochs" : "number of updates",
            &trainer.steps,
            {.low = 0, .high = static_cast<double>(kMaxSteps), .may_change = true}},
           {"learning-rate",
-           "the highest learning rate, reached after the warm-up",
+           "highest learning rate, reached at the end of the warm-up",
            &options->schedule.peak,
            {.low = 0}},
-          {"min-learning-rate", "the learning rate at the end", &options->schedule.floor, {.low = 0}},
+          {"min-learning-rate", "learning rate at the end of the training", &options->schedule.floor, {.low = 0}},
           {"warmup-steps",
            "steps of linear warm-up",
            &options->schedule.warmup,
@@ -74,14 +77,14 @@ Hyperparameters TrainingHyperparameters(TrainingOptions* options) {
            &trainer.threads,
            {.low = 0, .high = 1024, .may_change = true}},
           {"precision",
-           "bf16: products read and write numbers of 16 bits; weights, their updates and the loss stay f32",
+           "bf16: matrix products read and write 16-bit numbers; weights, their updates and the loss stay f32",
            &trainer.precision,
            {.choices = {"f32", "bf16"}}},
           {"memory-budget",
-           "maximum bytes for the values of a step, like 500M; 0: no limit. Results do not depend on it",
+           "maximum bytes for the values of a step, like 500M; 0: no maximum. Results do not depend on it",
            &trainer.memory_budget,
            {.may_change = true, .is_bytes = true}},
-          {"seed", "of initial weights, batches and dropout", &options->seed},
+          {"seed", "seed of initial weights, batches and dropout", &options->seed},
       },
       &table);
   Append(OptimizerHyperparameters(&options->optimizer.settings()), &table);

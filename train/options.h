@@ -1,5 +1,5 @@
-// TrainingOptions are the options that all kinds of training share, and the rows with which a command line or a
-// configuration file sets them.
+// TrainingOptions are the options that all kinds of training share. TrainingHyperparameters gives the rows by which a
+// command line or a configuration file sets them.
 //
 //   TrainingOptions options = {.optimizer = AdamW({.clip = 1.0}), .schedule = {.peak = 3e-4}};
 //   Hyperparameters table = TrainingHyperparameters(&options);      // "steps", "learning-rate", "beta1", ...
@@ -18,16 +18,16 @@
 
 namespace weft {
 
-inline constexpr int64_t kMaxSteps = 1 << 24;  // of a training, because optimizers count steps in f32
+inline constexpr int64_t kMaxSteps = 1 << 24;  // of a training: optimizers count in f32, exact up to 2^24
 
 struct TrainingOptions {
   Optimizer optimizer = AdamW({});
-  RateScheduleSettings schedule;  // of the schedule "cosine"; `steps` is taken from `trainer`
+  RateScheduleSettings schedule;  // of the schedule "cosine"; ToTrainerOptions sets its `steps`
   TrainerOptions trainer;         // `learning_rate` is set by ToTrainerOptions
-  // Passes over the data; unset if the training has no epochs. With epochs, `trainer.steps` = 0 means the steps of all
-  // epochs, and a negative `trainer.eval_every` or `trainer.checkpoint_every` means the end of each epoch.
+  // Number of passes over the data; unset if the training has no epochs. With epochs, `trainer.steps` = 0 means the
+  // steps of all epochs, and `trainer.eval_every` or `trainer.checkpoint_every` < 0 means the end of each epoch.
   std::optional<int64_t> epochs = {};
-  uint64_t seed = 1;        // of initial weights, batches and dropout
+  uint64_t seed = 1;        // seed of initial weights, batches and dropout
   int64_t log_every = 100;  // steps between lines of progress in a file; 0: none
 };
 
@@ -35,7 +35,7 @@ struct TrainingOptions {
 Hyperparameters TrainingHyperparameters(TrainingOptions* options);
 // Checks options that depend on each other.
 absl::Status Validate(const TrainingOptions& options);
-// Returns the options of a trainer, with the schedule, and with numbers of steps in place of numbers of epochs.
+// Returns the options of a trainer: sets the learning rate from the schedule, and turns numbers of epochs into steps.
 TrainerOptions ToTrainerOptions(const TrainingOptions& options, int64_t batches_per_epoch);
 
 // Appends `rows` to `table`.

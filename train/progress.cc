@@ -1,3 +1,4 @@
+// A terminal line is rewritten at most every `between` seconds. The time left follows from the mean time of a step.
 #include "weft/train/progress.h"
 
 #include "absl/strings/str_format.h"

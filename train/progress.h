@@ -1,4 +1,4 @@
-// Progress shows how a training proceeds: on a terminal as one line that is rewritten, in a file as a line every
+// Progress shows how a training proceeds. On a terminal it rewrites one line; in a file it prints a line every
 // `log_every` steps.
 //
 //   Progress progress({.terminal = isatty(STDOUT_FILENO) != 0});
@@ -20,7 +20,7 @@ namespace weft {
 struct ProgressOptions {
   std::FILE* out = stdout;
   bool terminal = false;    // `out` is a terminal
-  double between = 0.1;     // minimum seconds before a line on a terminal is rewritten, so that it can be read
+  double between = 0.1;     // minimum seconds between two texts of the rewritten line, for reading
   int64_t log_every = 100;  // steps between lines in a file; 0: none
 };
 
@@ -48,7 +48,7 @@ class Progress {
 
 // "59s", "1:05", "2:00:07"
 std::string FormatDuration(double seconds);
-// "step 120/2000  loss 2.3456  rate 9.8e-04  31.2k tokens/s  1:05 left"
+// Returns "step 120/2000  loss 2.3456  rate 9.8e-04  31.2k tokens/s  1:05 left".
 std::string FormatStep(int64_t step, int64_t steps, const Metrics::Training& training, double seconds_left);
 
 }  // namespace weft

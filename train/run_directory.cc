@@ -1,3 +1,4 @@
+// A folder belongs to a run if its config.json says so. A lock on the folder excludes other processes.
 #include "weft/train/run_directory.h"
 
 #include <algorithm>
@@ -25,7 +26,7 @@ constexpr const char* kWritten[] = {"checkpoints", "metrics.jsonl", "model.safet
 
 std::string DefaultPath(const std::string& name, int64_t number) { return absl::StrCat("runs/", name, "-", number); }
 
-// Returns the highest N of the folders runs/NAME-N; 0 if there is none.
+// Returns the highest N among the folders runs/NAME-N, or 0 if there is none.
 int64_t HighestNumber(const std::string& name) {
   int64_t highest = 0;
   std::error_code error;
@@ -39,7 +40,7 @@ int64_t HighestNumber(const std::string& name) {
   return highest;
 }
 
-// Writes the folder's entry in its parent to the disk.
+// Syncs the parent folder, so that the entry of the new folder `path` is on the disk.
 absl::Status SyncParent(const std::string& path) {
   return SyncFolder(fs::path(path).parent_path().empty() ? "." : fs::path(path).parent_path().string());
 }
@@ -111,7 +112,7 @@ absl::Status RunDirectory::MakeFolder() {
   }
   fs::create_directories("runs", error);
   if (error) return SystemStatus("create", "runs", error.value());
-  // Another run may take a number first, so only a folder that this call makes may be used.
+  // Another process may take a number first, so this run uses only a folder that this call has made.
   for (int64_t number = HighestNumber(options_.name) + 1;; ++number) {
     const std::string path = DefaultPath(options_.name, number);
     const bool made = fs::create_directory(path, error);
@@ -128,7 +129,7 @@ absl::Status RunDirectory::Lock() {
   return absl::OkStatus();
 }
 
-// Keeps config.json until it is replaced, because it marks the folder as a run.
+// Removes the files of a run, but not config.json: until it is replaced, it marks the folder as a run.
 absl::Status RunDirectory::Clear() const {
   std::vector<std::string> names;
   if (options_.overwrite) {

@@ -20,24 +20,25 @@ namespace weft {
 
 struct RunDirectoryOptions {
   std::string name;  // the kind of run: "gpt"
-  std::string out;   // the folder; empty: runs/NAME-N with the next free N or, to resume, with the highest N
+  std::string out;   // the folder; empty: runs/NAME-N with the next free N, or the highest N to resume
   bool resume = false, overwrite = false;
 };
 
 class RunDirectory {
  public:
-  // Chooses the folder, checks that it may be used, and locks it against other processes if it exists. Errors:
-  // AlreadyExists if it holds a run and neither `resume` nor `overwrite` is set; NotFound if there is no run to resume;
-  // FailedPrecondition if it is in use, or neither empty nor the folder of a run of this kind.
+  // Chooses the folder and checks that it may be used. If the folder exists, locks it against other processes. Errors:
+  // AlreadyExists: the folder holds a run, and neither `resume` nor `overwrite` is set.
+  // NotFound: there is no run to resume.
+  // FailedPrecondition: the folder is in use, or has files but no run of this kind.
   static absl::StatusOr<RunDirectory> Find(const RunDirectoryOptions& options);
 
-  const std::string& path() const { return path_; }  // "" until Begin, for a new default folder
+  const std::string& path() const { return path_; }  // "" until Begin if the default folder is new
   std::string File(absl::string_view name) const;    // PATH/name
-  // Returns the config.json of the run that was there; null if there was none.
+  // Returns the config.json of the run that the folder held when it was found; null if there was none.
   const nlohmann::ordered_json& config() const { return *config_; }
 
-  // Makes the folder, or removes files from it: a run's files if the run is overwritten, half-written files if it was
-  // killed. Then writes config.json, unless a resumed run has an equal one.
+  // Makes the folder if it doesn't exist. Removes the old run's files if it is overwritten, or half-written files if it
+  // was killed. Then writes config.json, unless a resumed run has an equal one.
   absl::Status Begin(const nlohmann::ordered_json& config);
 
  private:

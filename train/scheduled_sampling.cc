@@ -1,3 +1,4 @@
+// Each schedule is a row: its name and its fraction as a function of the step.
 #include "weft/train/scheduled_sampling.h"
 
 #include <algorithm>
@@ -15,7 +16,7 @@ constexpr Row kRows[] = {
     {"none", [](const ScheduledSampling&, double) { return 0.0; }},
     {"constant", [](const ScheduledSampling& s, double) { return s.rate; }},
     {"linear", [](const ScheduledSampling& s, double step) { return s.rate * std::min(1.0, step / s.steps); }},
-    // Both sides of the published fraction are divided by exp(step / k), which can be infinite.
+    // Numerator and denominator of the published fraction are divided by exp(step / k), which can overflow.
     {"inverse-sigmoid",
      [](const ScheduledSampling& s, double step) { return s.rate / (1 + s.steps * std::exp(-step / s.steps)); }},
 };

@@ -1,5 +1,5 @@
-// Scheduled sampling (Bengio et al., 2015): in training, some of a decoder's input tokens are replaced by tokens that
-// the decoder predicts, and more of them as it learns.
+// Scheduled sampling (Bengio et al., 2015) replaces some of a decoder's input tokens in training by tokens that the
+// decoder predicts. The fraction of replaced tokens grows with the step.
 //
 //   const ScheduledSampling sampling = {.schedule = "linear", .rate = 0.25, .steps = 1000};
 //   sampling.At(500);  // 0.125: the fraction of the inputs to replace
@@ -17,11 +17,11 @@ namespace weft {
 struct ScheduledSampling {
   std::string schedule = "none";
   double rate = 0.25;   // the highest fraction of the inputs to replace
-  double steps = 1000;  // "linear": the step that reaches `rate`; "inverse-sigmoid": k
+  double steps = 1000;  // "linear": the step at which `rate` is reached; "inverse-sigmoid": k
 
-  // Returns the fraction of the inputs to replace in a step, the first being 0:
+  // Returns the fraction of the inputs to replace in a step; the first step is 0.
   //   none: 0    constant: rate    linear: rate · min(1, step / steps)
-  //   inverse-sigmoid: rate · (1 - k / (k + exp(step / k))); about rate / k at first, half of rate at step k · ln k
+  //   inverse-sigmoid: rate · (1 - k / (k + exp(step / k))): about rate / k at step 0, half of rate at step k · ln k
   double At(int64_t step) const;
 };
 

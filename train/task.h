@@ -1,5 +1,5 @@
-// A TrainingTask is what a Trainer trains: recorded programs, one for each shape of batch, and the batches to feed
-// them.
+// A TrainingTask is what a Trainer trains. It has recorded programs, one for each shape of batch, and provides the
+// batches to feed them.
 //
 //   class Copying : public TrainingTask { ... };   // train/gpt_job.h declares a complete one
 //   Copying task;
@@ -19,14 +19,14 @@
 
 namespace weft {
 
-// A model's loss and the update of its weights, recorded for batches of one shape. All programs of a task have the same
+// A model's loss and the update of its weights, recorded for one shape of batch. All programs of a task share the
 // weights.
 struct TrainingProgram {
   const Tape* tape = nullptr;
   Var rate;                   // input f32 []: the learning rate
   Var loss;                   // f32 []: the mean over the batch's targets
   Var gradient_norm, update;  // as Minimized has them
-  Var correct;                // f32 []: the number of targets that the model predicts; null: not counted
+  Var correct;                // f32 []: number of correctly predicted targets; null: not counted
   Var validation_loss;        // f32 []: the loss to report for validation data; null: `loss`
 };
 
@@ -34,10 +34,10 @@ struct TrainingProgram {
 TrainingProgram RecordUpdate(Var loss, const Optimizer& optimizer, Var correct = {});
 
 struct TrainingBatch {
-  size_t program = 0;           // index of the program that the batch is for
-  std::vector<FeedPair> feeds;  // of every input except the rate; valid until the task is asked for another batch
-  int64_t tokens = 0;           // without padding, for the count of tokens that were trained on
-  int64_t targets = 0;          // that the loss is the mean of: at least 1
+  size_t program = 0;           // index of the program that this batch feeds
+  std::vector<FeedPair> feeds;  // for all inputs except the rate; valid until the task makes another batch
+  int64_t tokens = 0;           // tokens that are not padding, for the count of trained tokens
+  int64_t targets = 0;          // targets over which the loss is the mean; at least 1
 };
 
 class TrainingTask {
@@ -45,10 +45,10 @@ class TrainingTask {
   virtual ~TrainingTask() = default;
 
   virtual absl::Span<const TrainingProgram> programs() const = 0;
-  // Returns a fingerprint of the data. A run can only be resumed with the same data.
+  // Returns a fingerprint of the data. A run can be resumed only with data of the same fingerprint.
   virtual std::string data() const = 0;
-  // Returns the training batch of step `step`, counted from 0. The batch may depend on the seed, on `step` and on the
-  // weights only, so that a resumed run continues as if it had not been stopped.
+  // Returns the training batch of step `step`, counted from 0. The batch may depend only on the seed, `step` and the
+  // weights, so that a resumed run continues as if it had never stopped.
   virtual absl::StatusOr<TrainingBatch> Train(int64_t step) = 0;
   virtual int64_t validation_batches() const = 0;
   // Returns validation batch `index` for an evaluation after `step` updates.

@@ -1,3 +1,4 @@
+// Each program of the task has a runner for training; its runner for validation is made at the first evaluation.
 #include "weft/train/trainer.h"
 
 #include <algorithm>
@@ -29,10 +30,10 @@ void WarnOfOtherBits(const CheckpointInfo& info) {
   if (info.version == BuildName() && info.cpu == CpuFeatures()) return;
   Warn(absl::StrCat("the checkpoint of step ", info.step, " was written by Weft ", info.version, " on a CPU with ",
                     info.cpu, "; this is Weft ", BuildName(), " with ", CpuFeatures(),
-                    ": the run goes on, but not with the same bits"));
+                    "; the run continues, but its results have other bits"));
 }
 
-// Returns the name of the first parameter with a value that is not finite; "" if there is none.
+// Returns the name of the first parameter with a value that is not finite, or "" if all values are finite.
 std::string FirstNotFinite(const Parameters& parameters) {
   for (const std::string& name : parameters.Names()) {
     const absl::StatusOr<Tensor> tensor = parameters.Find(name);
@@ -46,7 +47,7 @@ std::string FirstNotFinite(const Parameters& parameters) {
   return "";
 }
 
-// Returns the name of the op that writes the parameter of this name.
+// Returns the name of the op that writes the parameter `name`.
 std::string WriterOf(const Program& program, const std::string& name) {
   for (const Node& node : program.nodes) {
     for (int i = 0; i < node.op->writes; ++i) {
@@ -91,7 +92,7 @@ absl::StatusOr<bool> Trainer::Resume() {
     const absl::StatusOr<CheckpointInfo> info = ReadCheckpointInfo(checkpoints, step);
     if (info.ok() && info->data != task_->data()) {
       return absl::FailedPreconditionError(
-          "data: they are not those that this run began with; give those, or begin another run");
+          "data: they are not those that this run began with; give the original data, or begin another run");
     }
     if (info.ok() && info->seed != parameters_->seed()) {
       return absl::FailedPreconditionError(absl::StrCat("seed: the checkpoint of step ", step,
@@ -242,8 +243,8 @@ absl::Status Trainer::CheckWeights() const {
                               "' infinite or NaN at step ", step_, " or before"));
 }
 
-// Names the op that made the first NaN. The update did not change weights whose gradients are not finite, so the same
-// batch makes the NaN again in a graph without the update.
+// Returns an error that names the op that made the first NaN. To find it, the batch runs again in a graph without the
+// update. The NaN comes again, because weights whose gradients are not finite have not changed.
 absl::Status Trainer::ExplainNan(const TrainingBatch& batch, double loss, double gradient_norm) {
   WEFT_RETURN_IF_ERROR(CheckWeights());
   std::string cause;

@@ -5,8 +5,8 @@
 //   if (resume) WEFT_RETURN_IF_ERROR(trainer->Resume().status());
 //   WEFT_RETURN_IF_ERROR(trainer->Train(&progress));
 //
-// A resumed run ends with the same weights as one that was not stopped, because batches and dropout depend on the seed,
-// the step and (with scheduled sampling) the weights only.
+// A resumed run ends with the same weights as an uninterrupted one. The reason: batches and dropout depend only on the
+// seed, the step and, with scheduled sampling, the weights.
 #ifndef WEFT_TRAIN_TRAINER_H_
 #define WEFT_TRAIN_TRAINER_H_
 
@@ -35,8 +35,8 @@ struct TrainerOptions {
   int64_t eval_every = 500;        // steps between evaluations; 0: none
   int64_t checkpoint_every = 500;  // steps between checkpoints; 0: only at the end and when interrupted
   int64_t threads = 0;             // 0: one for each core
-  std::string precision = "f32";   // name of CompileOptions::precision, for training and evaluation
-  uint64_t memory_budget = 0;      // CompileOptions::memory_budget of a training step, in bytes; 0: no limit
+  std::string precision = "f32";   // element type for training and evaluation: "f32" or "bf16"
+  uint64_t memory_budget = 0;      // maximum bytes for the values of a training step; 0: no maximum
 };
 
 class Trainer {
@@ -44,18 +44,18 @@ class Trainer {
   // Compiles the task's programs and creates the parameters. `task`, `parameters` and `run` must outlive the trainer.
   static absl::StatusOr<std::unique_ptr<Trainer>> Create(const TrainerOptions& options, TrainingTask* task,
                                                          Parameters* parameters, const RunDirectory* run);
-  // Loads the newest checkpoint that can be read. Returns false if nothing was ever saved. Warns on stderr if another
-  // version of Weft or another CPU wrote the checkpoint. Errors: FailedPrecondition if the checkpoint was made with
+  // Loads the newest readable checkpoint. Returns false if the run has neither checkpoints nor weights. Warns on stderr
+  // if another version of Weft or another CPU wrote the checkpoint. Returns FailedPrecondition if the checkpoint has
   // other data or another seed, or if the run has weights, which training would replace, but no checkpoint.
   absl::StatusOr<bool> Resume();
-  // Trains until step `options.steps` and saves. Errors: Cancelled, after saving, on Ctrl-C; Aborted, without saving,
-  // if a loss, a norm or a weight is not finite; the message names the op that caused it.
+  // Trains until step `options.steps` and saves. On Ctrl-C, saves and returns Cancelled. If a loss, a norm or a weight
+  // is not finite, returns Aborted without saving; the message names the op that caused it.
   absl::Status Train(Progress* progress);
 
   int64_t step() const { return step_; }  // the number of updates so far
 
  private:
-  // The graphs of one program. Those for validation are compiled at their first use.
+  // The runners of one program. The runner for validation is made at its first use.
   struct Graphs {
     std::unique_ptr<Runner> train, evaluate;
   };
@@ -79,7 +79,7 @@ class Trainer {
   std::vector<Graphs> graphs_;  // of each program
   int64_t step_ = 0;
   int64_t tokens_ = 0;       // trained on
-  int64_t saved_step_ = -1;  // of the newest checkpoint that this trainer wrote or loaded
+  int64_t saved_step_ = -1;  // step of the newest checkpoint that this trainer wrote or loaded
   bool resumed_ = false;
   std::chrono::steady_clock::time_point begin_;
 };

@@ -1,3 +1,4 @@
+// The tokenizer's files are read whole, so that the run's folder gets an exact copy.
 #include "weft/train/training_tokenizer.h"
 
 #include <utility>
@@ -15,10 +16,10 @@ namespace weft {
 Hyperparameters TrainingTokenizer::Table() {
   return {
       {"tokenizer",
-       "file or folder of a tokenizer, as for weft tokenize; without it, byte pairs are learnt from the data",
+       "file or folder of a tokenizer; without it, byte-level BPE is learnt from the data",
        &path_,
        {.may_change = true, .is_path = true}},
-      {"vocabulary", "maximum tokens of a tokenizer that is learnt", &vocabulary_, {.low = 300, .high = 1e6}},
+      {"vocabulary", "maximum number of tokens of a learnt tokenizer", &vocabulary_, {.low = 300, .high = 1e6}},
   };
 }
 
@@ -54,7 +55,8 @@ TrainingTokenizer BertTokenizer(int64_t vocabulary) {
                           separator = *model->vocabulary.Find("[SEP]");
             model->single = BertSingle(classification, separator);
             model->pair = BertPair(classification, separator);
-            // A word of byte pairs includes the space before it, so the mask that stands for a word does, too.
+            // A word of byte-level BPE includes the space before it. [MASK] stands for a word, so it takes that space
+            // too.
             for (SpecialToken& token : model->special) token.strip_before = token.text == "[MASK]";
           }};
 }

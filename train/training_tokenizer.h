@@ -1,5 +1,5 @@
-// A TrainingTokenizer is the tokenizer of a training on text: the one that an option names, or one that is learnt from
-// the data.
+// A TrainingTokenizer is the tokenizer of a training on text. An option names its file; without the option it is learnt
+// from the data.
 //
 //   TrainingTokenizer tokenizer(8000, {"<pad>", "<s>", "</s>"});
 //   WEFT_RETURN_IF_ERROR(tokenizer.Prepare(text));
@@ -27,8 +27,8 @@ namespace weft {
 
 class TrainingTokenizer {
  public:
-  // `vocabulary`: maximum tokens of a learnt tokenizer. `special`: its special tokens. `set_format`: changes its model
-  // after learning, for example how it wraps a text.
+  // `vocabulary`: maximum number of tokens of a learnt tokenizer. `special`: its special tokens. `set_format`: called
+  // with the learnt model, for example to set how texts are wrapped.
   TrainingTokenizer(int64_t vocabulary, std::vector<std::string> special,
                     std::function<void(BpeModel*)> set_format = nullptr)
       : vocabulary_(vocabulary), special_(std::move(special)), set_format_(std::move(set_format)) {}
@@ -36,11 +36,11 @@ class TrainingTokenizer {
   Hyperparameters Table();  // rows tokenizer and vocabulary
   // Sets the folder to read from if no option names a tokenizer; "" for none.
   void set_default(const std::string& folder) { default_ = folder; }
-  // Sets the folder of a resumed run. Its tokenizer, if it has one, is read in place of any other.
+  // Sets the folder of a resumed run. If it has a tokenizer, that one is used and no other.
   void set_run(const std::string& folder) { run_ = folder; }
 
-  // Reads the resumed run's tokenizer, the one that the option names, or the default. If there is none, learns one from
-  // `text`.
+  // Reads the tokenizer of the resumed run, of the option, or of the default folder: the first that exists. If there is
+  // none, learns one from `text`.
   absl::Status Prepare(absl::string_view text);
   // Writes the tokenizer's files into the run's folder.
   absl::Status Write(const RunDirectory& run) const;
@@ -59,7 +59,7 @@ class TrainingTokenizer {
   std::vector<std::pair<std::string, std::string>> files_;  // names and contents
 };
 
-// Returns a tokenizer for BERTs. If it is learnt, it has BERT's special tokens and format.
+// Returns a tokenizer for BERTs. A learnt one has BERT's special tokens and format.
 TrainingTokenizer BertTokenizer(int64_t vocabulary);
 
 // Returns `id`, or InvalidArgument "the tokenizer has no NAME token" if it is not set.

@@ -1,3 +1,4 @@
+// For scheduled sampling, each length of batch has a second graph that predicts tokens without an update.
 #include "weft/train/translate_job.h"
 
 #include <algorithm>
@@ -14,7 +15,7 @@
 namespace weft {
 namespace {
 
-// Returns the validation text: the given files or, if there are none, the last pairs of `text`, which loses them.
+// Returns the text of the given files. If there are none, moves the last pairs of `text` to the result.
 absl::StatusOr<ParallelText> ReadValidationText(const std::string& source, const std::string& target,
                                                 ParallelText* text) {
   if (!source.empty()) return ReadParallelText(source, target);
@@ -49,44 +50,59 @@ Hyperparameters TranslateJob::Table() {
   constexpr double kMaxSize = 1e6;
   Hyperparameters table = {
       {"source", "the sentences to translate, one a line", &source_, {.may_change = true, .is_path = true}},
-      {"target", "their translations, line by line", &target_, {.may_change = true, .is_path = true}},
+      {"target",
+       "the translations of the sentences, in the same order",
+       &target_,
+       {.may_change = true, .is_path = true}},
       {"validation-source",
-       "sentences for validation; without this, the last tenth of the sentences, at most 1000",
+       "sentences for validation; without them, the last tenth of the sentences, at most 1000",
        &validation_source_,
        {.may_change = true, .is_path = true}},
-      {"validation-target", "their translations", &validation_target_, {.may_change = true, .is_path = true}},
-      {"context", "maximum tokens of a sentence, with its end token", &model_.context, {.low = 2, .high = kMaxSize}},
-      {"truncate", "cut sentences that are longer, instead of failing", &truncate_},
+      {"validation-target",
+       "the translations of the validation sentences",
+       &validation_target_,
+       {.may_change = true, .is_path = true}},
+      {"context",
+       "maximum number of tokens in a sentence, its end token included",
+       &model_.context,
+       {.low = 2, .high = kMaxSize}},
+      {"truncate", "cut sentences that are longer than the context, instead of failing", &truncate_},
       {"encoder-layers", "blocks of the encoder", &model_.encoder_layers, {.low = 1, .high = 1e4}},
       {"decoder-layers", "blocks of the decoder", &model_.decoder_layers, {.low = 1, .high = 1e4}},
       {"heads", "attention heads of a block", &model_.heads, {.low = 1, .high = 1e4}},
-      {"width", "of the model, a multiple of heads", &model_.width, {.low = 1, .high = kMaxSize}},
+      {"width", "width of the model, a multiple of heads", &model_.width, {.low = 1, .high = kMaxSize}},
       {"feed-forward", "width of the feed-forward layers", &model_.feed_forward, {.low = 1, .high = 1e7}},
-      {"dropout", "probability", &model_.dropout, {.low = 0, .high = 0.99}},
-      {"attention-dropout", "of attention weights", &model_.attention_dropout, {.low = 0, .high = 0.99}},
+      {"dropout", "probability of dropout", &model_.dropout, {.low = 0, .high = 0.99}},
+      {"attention-dropout",
+       "probability of dropout of attention weights",
+       &model_.attention_dropout,
+       {.low = 0, .high = 0.99}},
       {"label-smoothing",
-       "fraction of a target's probability that all tokens share",
+       "fraction of a target's probability that is spread over all tokens",
        &model_.label_smoothing,
        {.low = 0, .high = 1}},
-      {"pre-norm", "normalise before a block's layers; off: after them, as published", &model_.pre_norm},
+      {"pre-norm", "normalise before each layer of a block; off: after it, as published", &model_.pre_norm},
       {"positions", "position embeddings", &positions_, {.choices = {"sinusoidal", "learned"}}},
       {"memory",
-       "the encoder block that a decoder block attends to: the last one, or the one of the same number",
+       "the encoder block that a decoder block attends to: the last, or the block with the same number",
        &memory_,
        {.choices = {"last", "same-layer"}}},
-      {"shared-embeddings", "one token table for both sides and the output layer", &model_.shared_embeddings},
+      {"shared-embeddings", "one embedding table for source, target and output layer", &model_.shared_embeddings},
       {"batch", "pairs in a batch", &batch_, {.low = 1, .high = kMaxSize}},
       {"input-noise",
        "fraction of the decoder's input tokens that are replaced by random tokens in training",
        &input_noise_,
        {.low = 0, .high = 1}},
       {"scheduled-sampling",
-       "how the fraction of the decoder's inputs that are its own predictions grows in training",
+       "how the fraction of decoder inputs that are replaced by predictions grows in training",
        &sampling_.schedule,
        {.choices = SamplingScheduleNames()}},
-      {"sampling-rate", "the highest such fraction", &sampling_.rate, {.low = 0, .high = 1}},
+      {"sampling-rate",
+       "highest fraction of decoder inputs that scheduled sampling replaces",
+       &sampling_.rate,
+       {.low = 0, .high = 1}},
       {"sampling-steps",
-       "linear: the step that reaches it; inverse-sigmoid: k of k / (k + exp(step / k))",
+       "linear: the step that reaches sampling-rate; inverse-sigmoid: k in k / (k + exp(step / k))",
        &sampling_.steps,
        {.low = 1}},
   };
@@ -133,7 +149,7 @@ absl::Status TranslateJob::Prepare(Parameters* parameters) {
   return absl::OkStatus();
 }
 
-// Records the model on a batch [B, L]: inputs source, source_lengths and input. Returns logits [B, L, V].
+// Records the model on a batch [B, L] with the inputs source, source_lengths and input. Returns logits [B, L, V].
 Var TranslateJob::RecordLogits(int64_t length, Tape* tape, VarList* inputs) const {
   const TensorType sentences = {kI32, {batch_, length}};
   const InputBounds tokens = {.below = model_.target_vocabulary};

@@ -35,7 +35,7 @@ class TranslateJob final : public BucketJob {
   Rows Fill(DataSplit split, absl::Span<const int32_t> examples, int64_t length) override;
 
  private:
-  // For scheduled sampling: the tokens that the model predicts for a batch [B, L].
+  // Predicts the tokens of a batch [B, L], for scheduled sampling.
   struct Sampler {
     Tape tape;
     VarList inputs;  // as RecordLogits has them

@@ -1,3 +1,4 @@
+// Pixels are scaled to -1 .. 1, as published models expect; training pictures are also moved at random.
 #include "weft/train/vit_job.h"
 
 #include <algorithm>
@@ -12,7 +13,7 @@
 namespace weft {
 namespace {
 
-constexpr int64_t kValidationShare = 5;  // without validation data, one picture in five is for validation
+constexpr int64_t kValidationShare = 5;  // every fifth picture validates if no validation data is given
 
 }  // namespace
 
@@ -30,7 +31,7 @@ std::string VitJob::Title(const Parameters& parameters) const {
 }
 
 absl::Status VitJob::WriteFiles(const RunDirectory& run) const {
-  // 0 becomes -1, and the brightest pixel 1.
+  // These settings map pixel 0 to -1 and the brightest pixel to 1.
   const nlohmann::ordered_json json = {
       {"do_resize", false},   {"do_rescale", true},  {"rescale_factor", 1.0 / static_cast<double>(brightest_)},
       {"do_normalize", true}, {"image_mean", {0.5}}, {"image_std", {0.5}}};
@@ -40,27 +41,30 @@ absl::Status VitJob::WriteFiles(const RunDirectory& run) const {
 Hyperparameters VitJob::Table() {
   Hyperparameters table = {
       {"data",
-       "pictures: CSV of a label and pixels, or MNIST's IDX; also as .gz",
+       "pictures: CSV lines of a label and pixels, or MNIST's IDX; may be gzip-compressed",
        &data_path_,
        {.may_change = true, .is_path = true}},
-      {"labels", "file of labels, for IDX", &labels_path_, {.may_change = true, .is_path = true}},
+      {"labels", "file of the pictures' labels, if data is IDX", &labels_path_, {.may_change = true, .is_path = true}},
       {"validation",
-       "pictures for validation; without this, every fifth picture of the data",
+       "pictures for validation; without them, every fifth picture of the data",
        &validation_path_,
        {.may_change = true, .is_path = true}},
-      {"validation-labels", "their labels, for IDX", &validation_labels_path_, {.may_change = true, .is_path = true}},
-      {"patch-size", "pixels of a patch's side", &model_.patch_size, {.low = 1, .high = 1e4}},
+      {"validation-labels",
+       "file of the validation pictures' labels, if validation is IDX",
+       &validation_labels_path_,
+       {.may_change = true, .is_path = true}},
+      {"patch-size", "side of a patch, in pixels", &model_.patch_size, {.low = 1, .high = 1e4}},
       {"layers", "encoder blocks", &model_.layers, {.low = 1, .high = 1e4}},
       {"heads", "attention heads of a block", &model_.heads, {.low = 1, .high = 1e4}},
-      {"width", "of the model, a multiple of heads", &model_.width, {.low = 1, .high = 1e6}},
+      {"width", "width of the model, a multiple of heads", &model_.width, {.low = 1, .high = 1e6}},
       {"feed-forward",
        "width of the feed-forward layers; 0: 4 times width",
        &model_.feed_forward,
        {.low = 0, .high = 1e7}},
-      {"dropout", "probability", &model_.dropout, {.low = 0, .high = 0.99}},
+      {"dropout", "probability of dropout", &model_.dropout, {.low = 0, .high = 0.99}},
       {"batch", "pictures in a batch", &batch_, {.low = 1, .high = 1e6}},
       {"shift",
-       "maximum pixels by which a picture is moved in each direction in training",
+       "maximum number of pixels by which training moves a picture in each direction",
        &shift_,
        {.low = 0, .high = 1e3}},
   };

@@ -28,7 +28,7 @@ class VitJob final : public TrainingJob {
   int64_t batches_per_epoch() const override { return batches_ == nullptr ? 0 : batches_->size(); }
   nlohmann::ordered_json Model() const override;
   std::string Title(const Parameters& parameters) const override;
-  // Writes preprocessor_config.json: how pixels become the model's input, in the keys of Hugging Face.
+  // Writes preprocessor_config.json, which tells how pixels become the model's input, in the keys of Hugging Face.
   absl::Status WriteFiles(const RunDirectory& run) const override;
 
   absl::Span<const TrainingProgram> programs() const override { return {&program_, 1}; }
@@ -39,7 +39,7 @@ class VitJob final : public TrainingJob {
 
  private:
   void Record();
-  // Returns a batch of these pictures, each moved by at most `shift` pixels in each direction.
+  // Returns a batch of pictures, each moved by at most `shift` pixels along each axis.
   TrainingBatch Fill(const Images& images, absl::Span<const int32_t> examples, int64_t shift, RandomStream random);
 
   // Options.
@@ -51,7 +51,7 @@ class VitJob final : public TrainingJob {
   std::string fingerprint_;
   Images images_, validation_images_;
   float brightest_ = 1;                     // the largest pixel value of the training pictures
-  std::unique_ptr<BucketBatches> batches_;  // one bucket: all pictures have one size
+  std::unique_ptr<BucketBatches> batches_;  // one bucket, because all pictures have one size
   Tape tape_;
   Var input_, target_;  // f32 [B, height, width, 1], i32 [B]
   TrainingProgram program_;
