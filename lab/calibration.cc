@@ -1,5 +1,5 @@
-// Fits each kind of kernel call with four rates. The error is the absolute logarithm of estimated / measured, because a
-// tile of microseconds should count as much as one of milliseconds.
+// Fits four rates to each kind of kernel call. The error is the absolute logarithm of estimated / measured, so that a
+// tile of microseconds counts as much as a tile of milliseconds.
 #include "weft/lab/calibration.h"
 
 #include <algorithm>
@@ -25,14 +25,14 @@ using Terms = std::array<double, kTerms>;
 
 double Dot(const Terms& a, const Terms& b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3]; }
 
-// Returns a sample's terms divided by its measured time, so that the right rates give a sum of 1.
+// Returns a sample's terms divided by its measured time. With the right rates, their weighted sum is 1.
 Terms Relative(const TileSample& sample) {
   return {1 / sample.seconds, sample.flops / sample.seconds, sample.bytes / sample.seconds,
           sample.memory_bytes / sample.seconds};
 }
 
-// Returns the rates that minimise the squares of 1 - rates · row, using the terms in `mask` alone. Solves the normal
-// equations by elimination; returns nothing if the terms are not independent.
+// Returns the rates that minimise the sum of the squares of 1 - rates · row, where only terms in `mask` have rates.
+// Solves the normal equations by elimination. If the terms are not independent, returns nothing.
 std::optional<Terms> Solve(const std::vector<Terms>& rows, const std::vector<double>& weights, unsigned mask) {
   double matrix[kTerms][kTerms + 1] = {};
   for (size_t r = 0; r < rows.size(); ++r) {
@@ -61,8 +61,8 @@ std::optional<Terms> Solve(const std::vector<Terms>& rows, const std::vector<dou
   return rates;
 }
 
-// Returns the nonnegative rates that minimise the weighted sum of errors |log(rates · row)|. Uses iteratively
-// reweighted least squares for each subset of terms, and takes the best subset with nonnegative rates.
+// Returns the nonnegative rates that minimise the weighted sum of |log(rates · row)|. Solves each subset of terms by
+// iteratively reweighted least squares, and takes the best solution without negative rates.
 Terms MinimizeErrors(const std::vector<Terms>& rows, const std::vector<double>& row_weights) {
   constexpr int kRounds = 40;
   constexpr double kMinError = 1e-3;  // also of ratios; keeps logarithms and weights finite
@@ -121,7 +121,7 @@ Calibration Calibration::Fit(absl::Span<const TileSample> samples) {
   std::map<std::string, std::pair<std::vector<Terms>, std::vector<double>>> rows;  // by kind, with weights
   std::vector<double> ratios;
   for (const TileSample& sample : samples) {
-    if (!(sample.seconds > 0)) continue;  // below the clock's resolution
+    if (!(sample.seconds > 0)) continue;  // shorter than the clock's resolution
     auto& [of_kind, weights] = rows[sample.kind];
     of_kind.push_back(Relative(sample));
     weights.push_back(sample.weight);
@@ -149,7 +149,7 @@ std::string Calibration::ToJson() const {
 
 absl::StatusOr<Calibration> Calibration::FromJson(const std::string& text, const std::string& from) {
   const auto wrong = [&](absl::string_view what) {
-    return absl::InvalidArgumentError(absl::StrCat(from, " is not what `weft calibrate` writes: ", what));
+    return absl::InvalidArgumentError(absl::StrCat(from, " is not a calibration: ", what));
   };
   const absl::StatusOr<nlohmann::json> parsed = ParseLargeJsonObject(text);
   if (!parsed.ok()) return wrong(parsed.status().message());
@@ -171,9 +171,9 @@ absl::StatusOr<Calibration> Calibration::FromJson(const std::string& text, const
     const Rates rates = {number(value, "tile_seconds"), number(value, "flop_seconds"), number(value, "byte_seconds"),
                          number(value, "memory_byte_seconds")};
     if (std::min({rates.tile, rates.flop, rates.byte, rates.memory_byte}) < 0) {
-      return wrong(absl::StrCat("\"", kind,
-                                "\" needs tile_seconds, flop_seconds, byte_seconds and memory_byte_seconds from 0 to ",
-                                kMaxRate));
+      return wrong(absl::StrCat(
+          "\"", kind, "\" needs tile_seconds, flop_seconds, byte_seconds and memory_byte_seconds, each from 0 to ",
+          kMaxRate));
     }
     calibration.rates_[kind] = rates;
   }

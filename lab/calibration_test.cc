@@ -87,8 +87,7 @@ TEST(CalibrationTest, SaysWhatIsWrongWithAFile) {
   const auto error = [](const std::string& text) {
     return std::string(Calibration::FromJson(text, "costs.json").status().message());
   };
-  EXPECT_THAT(error("{"),
-              HasSubstr("costs.json is not what `weft calibrate` writes: it is not JSON: line 1, column 2"));
+  EXPECT_THAT(error("{"), HasSubstr("costs.json is not a calibration: it is not JSON: line 1, column 2"));
   EXPECT_THAT(error("{}"), HasSubstr("\"weft_calibration\" is not 1"));
   EXPECT_THAT(error(R"({"weft_calibration": 1, "others": 1})"), HasSubstr("\"ops\" is not an object"));
   EXPECT_THAT(error(R"({"weft_calibration": 1, "ops": {}, "others": "x"})"), HasSubstr("\"others\""));

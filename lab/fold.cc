@@ -1,5 +1,5 @@
-// Adds nodes to boxes in the program's order. A node joins the newest box of its scope and phase, unless that would
-// close a cycle of boxes; then it begins a new part.
+// Adds nodes to boxes in the program's order. A node joins the newest box of its scope and phase. If that would close a
+// cycle of boxes, the node begins a new part.
 #include "weft/lab/fold.h"
 
 #include <algorithm>
@@ -36,7 +36,7 @@ struct Boxes {
     return false;
   }
 
-  // Returns an order in which each box follows those that it reads; otherwise the order in which boxes were begun.
+  // Returns an order in which each box follows those that it reads. Otherwise boxes keep the order of their creation.
   std::vector<uint32_t> Order() const {
     std::vector<uint32_t> order, waits(boxes.size(), 0);
     for (const auto& of_one : readers) {

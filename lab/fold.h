@@ -1,4 +1,4 @@
-// Folds a program by scope: nodes of one phase whose scopes agree in their first levels become one box.
+// A Fold is a smaller graph of a program: nodes of one phase whose scopes agree in their first levels become one box.
 //
 //   const Fold fold = FoldByScope(graph.program(), Phases(graph.compiled()), 2);  // "gpt/h.0", "gpt/h.1", ...
 #ifndef WEFT_LAB_FOLD_H_
@@ -14,14 +14,14 @@
 
 namespace weft {
 
-// A node's role in a training step. Gradients have the scopes of the nodes that they belong to, so without phases the
-// forward and backward nodes of a block would be one box. A phase reads only from the phases before it.
+// A node's role in a training step. A gradient has the scope of the forward node that it belongs to; the phase keeps
+// both in separate boxes. A phase reads only from the phases before it.
 enum class Phase : uint8_t {
   kInput,     // inputs, parameters and constants
   kRecorded,  // all other nodes of a program that is not compiled
   kForward,   // nodes that the fetched values need
-  kBackward,  // nodes in scopes of forward nodes that read no updated state, and all nodes that these need
-  kUpdate     // all others: updates of state, and what an optimizer computes in its own scope
+  kBackward,  // nodes in scopes of forward nodes that read no updated state, and all nodes that they need
+  kUpdate     // all other nodes: updates of state, and the optimizer's nodes in its own scope
 };
 const char* Name(Phase phase);  // "forward"
 
@@ -29,13 +29,13 @@ std::vector<Phase> Phases(const CompiledGraph& graph);  // by node
 std::vector<Phase> RecordedPhases(const Program& program);
 
 struct Box {
-  std::string scope;  // the first levels of its nodes' scopes; for an input, its name
+  std::string scope;  // first levels of the scopes of its nodes; the name of an input
   Phase phase = Phase::kRecorded;
   uint32_t part = 0;  // numbers the boxes of one scope and phase, see FoldByScope
   std::vector<NodeId> nodes;
   std::map<std::string, int> ops;  // the number of nodes of each op
   Cost cost;
-  // Parameters that the nodes read. A parameter that several boxes read counts in each.
+  // Parameters that the nodes read. If several boxes read a parameter, it counts in each of them.
   int64_t parameters = 0, parameter_elements = 0;
   size_t parameter_bytes = 0;
 };
@@ -47,17 +47,17 @@ struct BoxEdge {
 };
 
 struct Fold {
-  std::vector<Box> boxes;  // in an order in which each box follows those that it reads
+  std::vector<Box> boxes;  // ordered: each box follows the boxes that it reads
   std::vector<BoxEdge> edges;
 };
 
 // Folds at `depth` levels of scope; 0 makes a box of each node. Each input is a box; parameters and constants are in no
-// box. If nodes of one scope have other nodes between them, as the two sums of a Transformer block do, a single box
-// would make a cycle. A node that would close a cycle therefore begins a new part: another box of its scope and phase.
+// box. The nodes of one scope can have others between them, as the two sums of a Transformer block do; then one box
+// would make a cycle. A node that would close a cycle begins a new part: another box of its scope and phase.
 Fold FoldByScope(const Program& program, absl::Span<const Phase> phases, int depth);
 // Returns the first `depth` levels of a scope, or the whole scope if it has fewer.
 std::string ScopePrefix(const std::string& scope, int depth);
-// Returns the cost model's cost of a node: zero for sources, groups and views, which run no kernel.
+// Returns the cost model's cost of a node. Sources, groups and views run no kernel, so they cost 0.
 Cost CostOfNode(const Program& program, const Node& node);
 
 }  // namespace weft

@@ -1,3 +1,4 @@
+// DOT shows each box with its ops and cost. JSON also has the nodes inside the boxes, so that the page can unfold them.
 #include "weft/lab/folded_print.h"
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-// Prints a folded program as Graphviz's DOT and as JSON. The page lab/graph_page.html draws the JSON.
+// These functions print a folded program as Graphviz's DOT and as JSON. The page lab/graph_page.html draws the JSON.
 //
 // The JSON is one object:
 //
@@ -8,10 +8,10 @@
 //     id          a number from 0
 //     scope       the first levels of its nodes' scopes; for an input, its name
 //     phase       "input", "forward", "backward", "update"; "recorded" in a program that is not compiled
-//     part        numbers from 0 the boxes of one scope and phase, where a single box would make a cycle
+//   part        number of the box among those of its scope and phase, from 0; a single box would make a cycle
 //     ops         the number of nodes of each op: {"matmul": 4}
 //     flops, bytes                        the cost model's operations, and bytes of operands read and written
-//     parameters  count, elements, bytes  of the parameters that its nodes read; several boxes may count the same one
+//   parameters  count, elements, bytes  of the parameters that its nodes read; a parameter may count in several boxes
 //     nodes       in the order of the program:
 //       id          the node's number in the program, from 0
 //       op, attrs   "slice", "axis=0 begin=0 end=64"; for an input, attrs is its name
@@ -33,7 +33,7 @@
 namespace weft {
 
 std::string PrintDot(const Fold& fold);
-// `fold` must be a fold of `program` at `depth`. `graph` is null if the program is not compiled.
+// `fold` must be a fold of `program` at `depth`. `graph`: the compiled program; null if it is not compiled.
 std::string PrintJson(const Program& program, const CompiledGraph* graph, const Fold& fold, int depth);
 
 }  // namespace weft

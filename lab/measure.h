@@ -1,4 +1,4 @@
-// Provides the clock and the median that all measurements use.
+// This header has the clock and the median that all measurements use.
 #ifndef WEFT_LAB_MEASURE_H_
 #define WEFT_LAB_MEASURE_H_
 
@@ -13,7 +13,7 @@ inline double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// Returns the median of `values`, which must not be empty: the mean of the middle two if their number is even.
+// Returns the median of `values`, which must not be empty. If their number is even, that is the mean of the middle two.
 inline double Median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const size_t n = values.size();

@@ -1,4 +1,4 @@
-// Measures the kernel calls of named graphs on one worker, as samples for Calibration::Fit and CompareEstimates.
+// These functions measure the kernel calls of named graphs on one worker, as samples for Calibration::Fit.
 //
 //   WEFT_ASSIGN_OR_RETURN(const std::vector<TileSample> samples, MeasureCalibrationSamples(/*runs=*/5));
 //   const Calibration calibration = Calibration::Fit(samples);

@@ -1,3 +1,4 @@
+// Sums tile times into tasks and calls, and follows the operands in program order to tell which bytes come from memory.
 #include "weft/lab/measured.h"
 
 #include <cmath>

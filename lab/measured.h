@@ -1,4 +1,4 @@
-// Measures what tiles and tasks take, to set priorities by measured times and to simulate with these times.
+// These functions measure the times of tiles and tasks, to set priorities by measured times and for simulations.
 //
 //   absl::StatusOr<Graph> measured = WithMeasuredTimes(*graph, feeds, &parameters);
 //   Runner runner(*measured, &parameters, {.policy = &kCriticalPathMeasured});
@@ -22,33 +22,33 @@ class RunTimes {
 
   int64_t runs() const { return static_cast<int64_t>(seconds_.size()); }
   double seconds() const;               // the median run; requires runs() > 0
-  std::vector<TileTime> tiles() const;  // the median duration of each tile, as a time that begins at 0
+  std::vector<TileTime> tiles() const;  // the median duration of each tile, given as a time that begins at 0
 
  private:
   std::vector<double> seconds_;
   std::vector<std::vector<int64_t>> tiles_;  // nanoseconds
 };
-// Times `runs` runs on one worker, after a first run that touches the memory.
+// Measures `runs` runs on one worker. A first run, which is not measured, touches the memory.
 absl::StatusOr<RunTimes> MeasureOnOneWorker(const Graph& graph, absl::Span<const FeedPair> feeds,
                                             Parameters* parameters, int64_t runs);
 
-// Return the sums of the tiles' times: for each task of the graph (0 for joins), and for each kernel call.
+// Return the sums of the tiles' times for each task of the graph (0 for joins), and for each kernel call.
 std::vector<double> TaskSeconds(const Graph& graph, absl::Span<const TileTime> tiles);
 std::vector<double> CallSeconds(const Graph& graph, absl::Span<const TileTime> tiles);
-// Returns for each tile the fraction of its node's elements.
+// Returns for each tile its fraction of the elements of its node.
 std::vector<double> TileShares(const Graph& graph);
-inline constexpr double kCacheBytes = 32e6;  // a typical last-level cache, all of it for this run
-// Returns for each kernel call the bytes of operands that come from memory. An operand comes from memory unless it was
-// touched while, in the order of the program, less than `cache` other bytes were.
+inline constexpr double kCacheBytes = 32e6;  // 32 MB: a typical last-level cache, used by this run alone
+// Returns for each kernel call the bytes of operands that come from memory. In the order of the program, an operand is
+// in the cache if fewer than `cache` other bytes were touched since its last use.
 std::vector<double> MemoryBytes(const Graph& graph, double cache);
-// Returns each task's seconds with the bytes that it brings from memory.
+// Returns the costs of each task: its seconds, and the bytes that it reads from memory.
 std::vector<TaskCost> TaskCosts(const Graph& graph, absl::Span<const double> task_seconds, double cache);
 
-// Returns the graph with priorities by these times; tasks and edges stay the same.
+// Returns the graph with priorities computed from these times. Tasks and edges stay the same.
 Graph WithTimes(const Graph& graph, absl::Span<const double> task_seconds);
-// Does the same with the times of a run on one worker.
+// Returns the graph with priorities computed from the times of a run on one worker.
 absl::StatusOr<Graph> WithMeasuredTimes(const Graph& graph, absl::Span<const FeedPair> feeds, Parameters* parameters);
-// Returns the graph without the edges that let values share bytes, except those between a state and its next version.
+// Returns the graph without the edges that let values share bytes; edges between a state and its next version remain.
 // The result is for simulation only: in a run, values would overwrite each other.
 Graph WithoutReuse(const Graph& graph);
 

@@ -1,3 +1,4 @@
+// Each model is a row of sizes; one function records a step of any of them.
 #include "weft/lab/models.h"
 
 #include <algorithm>
@@ -21,7 +22,7 @@ constexpr BenchModel kModels[] = {
     {"minilm-forward", 30522, 512, 6, 12, 384, 32, 128, /*causal=*/false, /*trains=*/false},
 };
 
-// Gpt's layers without the causal mask: every position attends to all others.
+// Records the layers of a Gpt without the causal mask, so every position attends to all others.
 Var EncoderLogits(const BenchModel& model, Var tokens) {
   const Var table = EmbeddingTable("wte", tokens.tape, model.vocabulary, model.width);
   const Var positions = EmbeddingTable("wpe", tokens.tape, model.context, model.width);

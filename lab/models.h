@@ -1,4 +1,4 @@
-// The models that benchmarks train or run. bench/peers/ has the same models for PyTorch.
+// BenchModels are the models that benchmarks train or run. bench/peers/ has the same models for PyTorch.
 //
 //   const BenchModel* model = FindBenchModel("gpt2");
 //   Tape tape;
@@ -21,13 +21,14 @@ namespace weft {
 struct BenchModel {
   const char* name;
   int64_t vocabulary, context, layers, heads, width;
-  int64_t batch, length;  // those of docs/performance.md
+  int64_t batch, length;  // as in docs/performance.md
   bool causal = true;
   bool trains = true;  // false: a step is only the forward pass of a BERT-style encoder
 };
 
-// gpt2, bert, babygpt, charcpu: pre-norm blocks with packed queries, keys and values, GELU's tanh form, a tied head, no
-// dropout; bert is not causal. minilm-forward: six post-norm layers of MiniLM's sizes, GELU, no head.
+// The models gpt2, bert, babygpt and charcpu have pre-norm blocks with packed queries, keys and values, GELU's tanh
+// form, a tied head and no dropout. All but bert are causal. minilm-forward has six post-norm layers of MiniLM's sizes
+// with GELU, and no head.
 absl::Span<const BenchModel> BenchModels();
 std::vector<std::string> BenchModelNames();
 const BenchModel* FindBenchModel(absl::string_view name);  // null if there is no such model
@@ -37,10 +38,10 @@ struct BenchStep {
   Var targets, rate;  // i32 [B, T], f32 []; null if the model is not trained
   Var result;         // the loss [], or the encoder's last layer [B, T, C]
   Var update;         // by AdamW with gradients clipped at norm 1; null if the model is not trained
-  double flops = 0;   // per token: 6 for each weight; of a forward pass 2 for each weight outside the embeddings
+  double flops = 0;   // per token: 6 for each weight; in a forward pass 2, without the embeddings
 };
 
-// Returns `count` tokens in 0 .. below - 1, which depend on `stream` alone and so are the same in every program.
+// Returns `count` tokens in 0 .. below - 1. They depend only on `stream`, so they are the same in every program.
 std::vector<int32_t> RandomTokens(int64_t count, int64_t below, uint32_t stream);
 
 // Records a step on `tape`. If `length` exceeds the model's context, the context grows to it.

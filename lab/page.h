@@ -1,4 +1,4 @@
-// Fills pages that show data: self-contained HTML files with the data inside.
+// FillPage makes pages that show data: self-contained HTML files with the data inside.
 //
 //   std::fputs(FillPage(kGraphPage, json.dump()).c_str(), stdout);  // kGraphPage: weft_page of tools/weft.bzl
 #ifndef WEFT_LAB_PAGE_H_
@@ -10,8 +10,8 @@
 
 namespace weft {
 
-// Returns `page` with `json` in place of the text /*DATA*/, which is inside a <script>. Each '<' in the data is written
-// as \u003c, so that no string in it can end the script.
+// Returns `page` with `json` in place of the text /*DATA*/, which must be inside a <script>. Each '<' of the data
+// becomes \u003c, so that no string in the data can end the script.
 std::string FillPage(absl::string_view page, absl::string_view json);
 
 }  // namespace weft

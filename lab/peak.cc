@@ -1,3 +1,4 @@
+// The loops have one version for each vector instruction set; the widest set of this CPU runs.
 #include "weft/lab/peak.h"
 
 #include <algorithm>
@@ -11,14 +12,14 @@
 namespace weft {
 namespace {
 
-constexpr int kSums = 12;  // independent sums: more than a multiply-add's latency times the number started per cycle
+constexpr int kSums = 12;  // independent sums: more than the latency of a multiply-add times those started per cycle
 constexpr int64_t kRounds = 1'000'000;
 
 const volatile float one = 1, tiny = 1e-30f;  // volatile, so that the compiler cannot fold the arithmetic
-float Start() { return one; }                 // the initial value of each sum, which the compiler must not merge
+float Start() { return one; }                 // initial value of each sum; the compiler can't merge the sums
 void Keep(float result) { [[maybe_unused]] volatile float kept = result; }
 
-// Each of these runs `rounds` rounds of kSums independent multiply-adds and returns the number of operations.
+// Each of these functions runs `rounds` rounds of kSums independent multiply-adds and returns the number of operations.
 double PlainRounds(int64_t rounds) {
   float sums[kSums];
   const float a = one, b = tiny;
@@ -70,7 +71,7 @@ __attribute__((target("avx512f,avx512bf16"))) double BF16Rounds(int64_t rounds) 
 }
 #endif
 
-// Returns the highest result of calls of `one_try`, which are repeated for `seconds`.
+// Calls `one_try` again and again for `seconds`, and returns its highest result.
 template <class Try>
 double Best(double seconds, Try one_try) {
   double best = 0;
@@ -109,7 +110,7 @@ void Write(Words* y, size_t n, uint64_t value) {
 void Copy(const Words* x, Words* y, size_t n) {
   for (size_t i = 0; i < n; ++i) {
     y[i] = x[i];
-    asm volatile("" ::: "memory");  // keeps the loop from becoming a call of memcpy, which uses other stores
+    asm volatile("" ::: "memory");  // so that the loop does not become memcpy, which uses other stores
   }
 }
 
@@ -137,7 +138,7 @@ Bandwidth PeakBandwidth(Team* team, size_t array_bytes, double seconds) {
   std::vector<Words> x(n, Words{} + 1), y(n, Words{} + 2);
   std::vector<uint64_t> sums(static_cast<size_t>(team->threads()));
   const auto best = [&](double arrays, auto pass) {
-    // Starting the threads takes time, so each start makes enough passes to cover about 32 MiB of array, at most 1000.
+    // Starting the threads takes time, so each start makes enough passes to read 32 MiB of array, but at most 1000.
     const int passes = static_cast<int>(std::clamp<size_t>((size_t{32} << 20) / (n * sizeof(Words)), 1, 1000));
     return Best(seconds, [&] {
       const double time = team->Run([&](int t) {

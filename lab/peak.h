@@ -1,4 +1,4 @@
-// Measures the machine's peaks on a team of threads: multiply-adds in registers, and memory bandwidth.
+// These functions measure the machine's peaks on a team of threads: multiply-adds in registers, and memory bandwidth.
 #ifndef WEFT_LAB_PEAK_H_
 #define WEFT_LAB_PEAK_H_
 
@@ -8,17 +8,17 @@
 
 namespace weft {
 
-// Return operations a second, of which a multiply-add counts as two: the best of tries that take `seconds` together.
-// PeakBF16 returns 0 if the CPU has no instruction for bf16 products.
+// Return operations per second; a multiply-add counts as two. The figure is the best of several tries, which take
+// `seconds` together. PeakBF16 returns 0 if the CPU has no instruction for bf16 products.
 double PeakF32(Team* team, double seconds);
 double PeakBF16(Team* team, double seconds);
 
 struct Bandwidth {
-  double read = 0, write = 0, copy = 0;  // bytes a second; a copy counts bytes read and bytes written
+  double read = 0, write = 0, copy = 0;  // bytes per second; a copy counts its reads and its writes
 };
-// Measures passes over arrays of `array_bytes`, of which each thread has its own portion. Each figure is the best of
-// passes that take `seconds` together. Arrays larger than all caches give the memory's bandwidth. Stores are ordinary
-// ones (not non-temporal), as in ops.
+// Measures passes over arrays of `array_bytes`, divided among the threads. Each figure is the best of several passes,
+// which take `seconds` together. Arrays larger than all caches give the bandwidth of the memory. Stores are ordinary
+// ones, as in ops, not non-temporal.
 Bandwidth PeakBandwidth(Team* team, size_t array_bytes, double seconds);
 
 }  // namespace weft

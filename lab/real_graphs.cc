@@ -1,3 +1,4 @@
+// Records each graph with random tokens and the learning rate, ready to compile and run.
 #include "weft/lab/real_graphs.h"
 
 #include <iterator>
@@ -11,7 +12,7 @@
 namespace weft {
 namespace {
 
-constexpr int64_t kBatch = 16, kLength = 64, kWidth = 256, kVocabulary = 256;  // of the LSTM and the encoder
+constexpr int64_t kBatch = 16, kLength = 64, kWidth = 256, kVocabulary = 256;  // sizes of the LSTM and the encoder
 
 Var Weight(Tape* tape, const std::string& name, const Shape& shape, float deviation = 0.05f) {
   return tape->Parameter(name, {kF32, shape}, Gaussian(deviation));
@@ -24,7 +25,7 @@ Var Embedded(Tape* tape, int64_t batch, int64_t width) {
 }
 Var Words(Tape* tape) { return Embedded(tape, kBatch, kWidth); }
 
-// The loss of predicting targets from y [B, T, C].
+// Returns the loss of predicting random targets from y [B, T, C].
 Var Predict(Tape* tape, Var y) {
   const Var targets = tape->Input("targets", {kI32, {kBatch, kLength}}, {.below = kVocabulary});
   return CrossEntropy(MatMul(y, Weight(tape, "head", {kWidth, kVocabulary})), targets);
@@ -58,11 +59,11 @@ Var Encoder(Tape* tape, Var x) {
   return y + MatMul(hidden, Weight(tape, "down", {4 * kWidth, kWidth}));
 }
 
-// Each product is one tile. The forward and backward pass of the deepest tower take about half of the step's work, so a
-// schedule on two workers is good only if this tower never waits.
+// Each product is one tile. The deepest tower takes about half of the step's work, forward and backward. So a schedule
+// on two workers is good only if this tower never waits.
 Var Towers(Tape* tape) {
   constexpr int64_t kTowerBatch = 6, kTowerWidth = 128;
-  constexpr float kKeepsScale = 0.15f;  // deviation of the weights that keeps values' scale through 42 layers
+  constexpr float kKeepsScale = 0.15f;  // deviation of weights that keeps values' scale over 42 layers
   const Var x = Reshape(Embedded(tape, kTowerBatch, kTowerWidth), {kTowerBatch * kLength, kTowerWidth});
   constexpr int kDepths[] = {1, 1, 2, 2, 2, 3, 3, 42};
   Var sum;
@@ -91,7 +92,7 @@ void Train(Var loss, const Optimizer& optimizer, RealGraph* graph) {
   graph->options = {.fetch = {loss}, .update = {Var(optimizer.Minimize(loss, rate))}};
 }
 
-// Records a model with `layers` layers; 0: the model's number. Two layers have all the kinds of node that twelve have.
+// Records a model with `layers` layers; 0: all of its layers. Two layers have all kinds of node that twelve have.
 void RecordBenchModel(const char* name, int64_t layers, RealGraph* graph) {
   BenchModel model = *FindBenchModel(name);
   if (layers > 0) model.layers = layers;
@@ -143,7 +144,7 @@ std::unique_ptr<RealGraph> RecordRealGraph(const std::string& name) {
   const auto real = RealGraphs().find(name);
   (real != RealGraphs().end() ? real->second : CalibrationGraphs().at(name))(graph.get());
   const Program& program = graph->tape.program();
-  graph->tokens.reserve(program.inputs.size());  // feeds refer to the elements, which must not move
+  graph->tokens.reserve(program.inputs.size());  // feeds refer to the elements, so these must not move
   for (const Node& node : program.nodes) {
     if (node.op != &kInputOp) continue;
     const InputSpec& input = program.inputs[node.attrs.as<SourceAttrs>().index];

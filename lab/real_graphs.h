@@ -1,11 +1,12 @@
-// Records named training steps, whose schedules the scheduling commands and benchmarks run, measure and draw:
+// Real graphs are named training steps. The scheduling commands and benchmarks run, measure and draw their schedules:
 //
 //   gpt2, bert, babygpt, charcpu   the models of lab/models.h
 //   minilm-forward                 the forward pass of the MiniLM-sized model of lab/models.h
 //   transformer   the base model of the encoder-decoder Transformer, on 8 pairs of 64 tokens
 //   towers        8 independent chains of products; one is far deeper, so starting it late ends the step late
 //   lstm          an LSTM unrolled over 64 tokens, with attention over its outputs
-//   encoder       a Transformer block of the LSTM's width on the same tokens, to compare the parallelism of the two
+//   encoder       a Transformer block of the LSTM's width on the same tokens, to compare its parallelism with the
+//   LSTM's
 //
 //   const std::unique_ptr<RealGraph> graph = RecordRealGraph("gpt2");
 //   absl::StatusOr<Graph> compiled = Compile(graph->tape, graph->options);
@@ -27,13 +28,13 @@ struct RealGraph {
   Tape tape;
   CompileOptions options;                    // what the step fetches and updates
   std::vector<FeedPair> feeds;               // random tokens, and a small learning rate
-  std::vector<std::vector<int32_t>> tokens;  // the memory that `feeds` refers to
+  std::vector<std::vector<int32_t>> tokens;  // the memory to which `feeds` refers
 };
 
 std::vector<std::string> RealGraphNames();
-// Smaller graphs whose nodes have the kinds and sizes of those in the models of lab/models.h.
+// Returns the names of smaller graphs, whose nodes have the kinds and sizes of those in lab/models.h's models.
 std::vector<std::string> CalibrationGraphNames();
-// Records the graph called `name`, which must be in one of the two lists.
+// Records the graph called `name`, which must be in RealGraphNames() or CalibrationGraphNames().
 std::unique_ptr<RealGraph> RecordRealGraph(const std::string& name);
 
 }  // namespace weft

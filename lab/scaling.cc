@@ -1,3 +1,4 @@
+// Runs of all cases take turns, so that a change in the machine's load affects them alike.
 #include "weft/lab/scaling.h"
 
 #include <algorithm>
@@ -13,8 +14,8 @@
 namespace weft {
 namespace {
 
-// Returns the seconds of a run, after a first run that touches the memory. Adds its tiles' times to `times` unless
-// that is null.
+// Returns the seconds of a run, after a first run that touches the memory. If `times` is not null, adds the times of
+// the run's tiles to it.
 absl::StatusOr<double> TimedRun(const Graph& graph, const TimedStep& step, RunnerOptions options, RunTimes* times) {
   options.timed = times != nullptr;
   Runner runner(graph, step.parameters(), options);
@@ -26,7 +27,7 @@ absl::StatusOr<double> TimedRun(const Graph& graph, const TimedStep& step, Runne
   return seconds;
 }
 
-// Returns for each task the names of its ops and the scope of the first: "matmul + add @ gpt/h.0".
+// Returns a name for each task, with its ops and the scope of the first op: "matmul + add @ gpt/h.0".
 std::vector<std::string> TaskNames(const Graph& graph) {
   const CompiledGraph& compiled = graph.compiled();
   std::vector<std::string> names;
@@ -84,7 +85,7 @@ Workload WorkloadOf(const TaskList& tasks) {
 TaskList ToTaskList(const Workload& workload) { return ListTasks(workload.schedule, workload.names, workload.costs); }
 
 MemoryBandwidth MeasureBandwidth() {
-  constexpr size_t kArrayBytes = size_t{256} << 20;  // more than all caches
+  constexpr size_t kArrayBytes = size_t{256} << 20;  // 256 MiB: more than all caches hold
   constexpr double kSeconds = 0.2;                   // for each number of threads
   Team one(1), all(Cores());
   return {.one_worker = PeakBandwidth(&one, kArrayBytes, kSeconds).copy,

@@ -1,5 +1,5 @@
-// Predicts how long a step takes under any policy on any number of workers: measures its tasks on one worker, then
-// simulates them.
+// Predict estimates the time of a step under any policy on any number of workers. Its input is a Workload: the step's
+// tasks, measured on one worker.
 //
 //   std::vector<ScalingCase> cases = {{.policy = &kCriticalPath, .workers = 64}};
 //   WEFT_ASSIGN_OR_RETURN(const Workload work, MeasureWorkload({.graph = "gpt2"}, absl::MakeSpan(cases)));
@@ -24,7 +24,7 @@ struct Workload {
   Schedule schedule;           // with priorities from the cost model
   Schedule measured_schedule;  // with priorities from measured times
   std::vector<TaskCost> costs;
-  std::vector<std::string> names;  // by task; empty strings if they have none
+  std::vector<std::string> names;  // by task; empty strings for tasks without a name
 
   double seconds() const;        // of all tasks on one worker
   double critical_path() const;  // seconds
@@ -39,21 +39,21 @@ struct ScalingCase {
 
 struct WorkloadOptions {
   std::string graph = "gpt2";        // a name that RecordRealGraph takes
-  int64_t runs = 5;                  // on one worker; their medians count
-  double tile_seconds = 0;           // minimum duration of a tile; 0: the compiler's
+  int64_t runs = 5;                  // number of runs on one worker, of which the medians count
+  double tile_seconds = 0;           // minimum duration of a tile; 0: the compiler's default
   double cache_bytes = kCacheBytes;  // size of the cache that MemoryBytes models
-  bool reuse = true;                 // false: without the edges that let values share bytes
+  bool reuse = true;                 // false: leaves out the edges that let values share bytes
 };
-// Measures a step on one worker. Also runs each of `cases` that has at most as many workers as the machine has cores.
-// The runs take turns, so that all of them meet the same load of the machine.
+// Measures a step on one worker. If a case of `cases` has at most as many workers as the machine has cores, also
+// measures that case. The runs take turns, so that all meet the same load of the machine.
 absl::StatusOr<Workload> MeasureWorkload(const WorkloadOptions& options, absl::Span<ScalingCase> cases = {});
 Workload WorkloadOf(const TaskList& tasks);
 TaskList ToTaskList(const Workload& workload);
 
-// Copy bandwidth of the memory in bytes a second.
+// The memory's bandwidth for copies, in bytes per second.
 struct MemoryBandwidth {
-  double one_worker = 0;  // maximum of one worker
-  double per_worker = 0;  // what each additional worker adds; 0: all workers together get that of one
+  double one_worker = 0;  // the maximum that one worker reaches
+  double per_worker = 0;  // added by each further worker; 0: all workers share that of one
 };
 MemoryBandwidth MeasureBandwidth();
 

@@ -70,7 +70,7 @@ class Reporter {
     return nodes;
   }
 
-  // For each tile: worker, begin, duration, kernel call, 1 if it is on the critical path, and its part of the node.
+  // For each tile: worker, begin, duration, kernel call, 1 if it is on the critical path, and its fraction of the node.
   Json Slices() const {
     const std::vector<double> shares = TileShares(graph_);
     std::vector<char> critical(compiled_.tasks.size(), 0);
@@ -88,7 +88,8 @@ class Reporter {
     return slices;
   }
 
-  // Of each task: its first kernel call and how many there are, tile, begin, duration, and how long it had been ready.
+  // For each task of the critical path: its first kernel call, its number of calls, tile, begin, duration, and the time
+  // for which it had been ready.
   Json Path() const {
     Json path = Json::array();
     for (uint32_t task : timeline_.critical_path()) {
@@ -143,8 +144,7 @@ FreeNodes FindFreeNodes(const Graph& graph, absl::Span<const TileTime> tiles, co
   const SimulatedMachine machine = {.workers = workers};
   FreeNodes free = {.makespan = Simulate(compiled.schedule, costs, policy, machine).makespan};
 
-  // The calls that shorten the run most are likely among those with the largest share of the workers' time and of the
-  // critical path.
+  // A call is a likely candidate if it has a large share of the workers' time and of the critical path.
   const std::vector<double> seconds = CallSeconds(graph, tiles);
   std::vector<double> most(seconds.size());
   for (size_t s = 0; s < seconds.size(); ++s) most[s] = seconds[s] / workers;

@@ -1,4 +1,4 @@
-// Simulates from event to event: idle workers take tasks from the policy's queue, then time advances until the first
+// Simulates from event to event. Idle workers take tasks from the policy's queue; then time advances until the first
 // running task ends. All rates are constant between two events.
 #include "weft/lab/simulate.h"
 
@@ -14,17 +14,17 @@ namespace {
 // The task that a worker runs.
 struct Running {
   std::optional<uint32_t> task;
-  double left = 0;    // remaining seconds if the task had the machine to itself
-  double memory = 0;  // the fraction of its time in which it waits for memory
+  double left = 0;    // remaining seconds if no other task used the memory
+  double memory = 0;  // fraction of the task's time in which it waits for memory
 
   double Stretch(double longer) const { return 1 + memory * (longer - 1); }
 };
 
-// Returns the factor by which running tasks wait longer for memory, so that together they use at most the machine's
-// bandwidth.
+// Returns the factor by which each running task waits longer for memory. With this factor, all of them together use at
+// most the machine's bandwidth.
 double Waiting(const std::vector<Running>& workers, const SimulatedMachine& machine) {
   double longer = 1;
-  for (int round = 0; round < 50; ++round) {  // Newton's method; the bandwidth wanted is convex and falls with `longer`
+  for (int round = 0; round < 50; ++round) {  // Newton's method: the demand is convex and falls with `longer`
     double wanted = 0, slope = 0;
     for (const Running& worker : workers) {
       if (!worker.task || worker.memory == 0) continue;
@@ -61,7 +61,7 @@ Simulation Simulate(const Schedule& schedule, absl::Span<const TaskCost> costs, 
     for (const Running& worker : workers) {
       if (worker.task) interval = std::min(interval, worker.left * worker.Stretch(longer));
     }
-    WEFT_CHECK(interval < std::numeric_limits<double>::infinity());  // else the policy holds back all ready tasks
+    WEFT_CHECK(interval < std::numeric_limits<double>::infinity());  // else the policy holds back every ready task
     result.makespan += interval;
     for (size_t w = 0; w < workers.size(); ++w) {
       Running& worker = workers[w];
@@ -81,8 +81,8 @@ Simulation Simulate(const Schedule& schedule, absl::Span<const TaskCost> costs, 
 
 CriticalPath FindCriticalPath(const Schedule& schedule, absl::Span<const TaskCost> costs) {
   constexpr uint32_t kNone = 0xffffffff;
-  std::vector<double> begin(schedule.size(), 0);         // the earliest start, by task
-  std::vector<uint32_t> before(schedule.size(), kNone);  // the predecessor that ends last, by task
+  std::vector<double> begin(schedule.size(), 0);         // by task: the earliest start
+  std::vector<uint32_t> before(schedule.size(), kNone);  // by task: the predecessor that ends last
   CriticalPath path;
   uint32_t last = kNone;
   for (uint32_t task : SerialOrder(schedule)) {

@@ -1,4 +1,4 @@
-// Simulates a schedule on any number of workers: the same tasks under the same policy, with given costs.
+// Simulate runs a schedule in simulated time: its tasks under a policy, with given costs, on any number of workers.
 //
 //   const Simulation run = Simulate(graph.compiled().schedule, costs, kCriticalPath, {.workers = 64});
 //   std::printf("%.1f ms\n", run.makespan * 1e3);
@@ -15,30 +15,30 @@
 namespace weft {
 
 struct TaskCost {
-  double seconds = 0;  // duration if the task has the machine to itself
+  double seconds = 0;  // duration if no other task used the memory
   double bytes = 0;    // bytes read from memory or written to it
 };
 
 struct SimulatedMachine {
   int workers = 1;
   double task_seconds = 0.1e-6;  // overhead of starting a task
-  // Bytes a second of one worker, and of all together. If the running tasks want more, each waits longer for its bytes.
+  // Bytes per second, of one worker and of all together. If running tasks need more, each waits longer for its bytes.
   double worker_bandwidth = std::numeric_limits<double>::infinity();
   double bandwidth = std::numeric_limits<double>::infinity();
 };
 
 struct Simulation {
   double makespan = 0;     // seconds
-  double busy = 0;         // seconds that workers spent on tasks, added up
+  double busy = 0;         // sum of the times that workers spent on tasks, in seconds
   double utilization = 0;  // busy / (workers * makespan)
 };
 
-// `costs`: one for each task. `policy` must have a queue.
+// Returns the simulated run. `costs`: one for each task. `policy` must have a queue.
 Simulation Simulate(const Schedule& schedule, absl::Span<const TaskCost> costs, const Policy& policy,
                     const SimulatedMachine& machine);
 
-// The longest path of tasks that wait for each other: a lower bound of the makespan for any policy and any number of
-// workers.
+// The longest path of tasks that wait for each other. Its time is a lower bound of the makespan for any policy and any
+// number of workers.
 struct CriticalPath {
   double seconds = 0;
   std::vector<uint32_t> tasks;  // in the order in which they run

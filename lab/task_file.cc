@@ -1,3 +1,4 @@
+// Checks every field on reading, so that a wrong file gives an error with its place, not a wrong simulation.
 #include "weft/lab/task_file.h"
 
 #include <algorithm>
@@ -20,7 +21,7 @@ std::string Shown(const nlohmann::json& value) {
   return text;
 }
 
-// Returns the number `key` of `task` if it is in 0 .. max, else -1. A missing number is 0 unless it is `needed`.
+// Returns the number `key` of `task`, or -1 if it is not in 0 .. max. A missing number gives -1 if `needed`, else 0.
 double Number(const nlohmann::json& task, const char* key, double max, bool needed) {
   const auto it = task.find(key);
   if (it == task.end()) return needed ? -1 : 0;
@@ -29,7 +30,7 @@ double Number(const nlohmann::json& task, const char* key, double max, bool need
   return value >= 0 && value <= max ? value : -1;
 }
 
-// Returns the first key of `object` that is not in `known`, or "".
+// Returns the first key of `object` that is not in `known`, or "" if there is none.
 std::string UnknownKey(const nlohmann::json& object, std::initializer_list<const char*> known) {
   for (const auto& [key, value] : object.items()) {
     if (std::find(known.begin(), known.end(), key) == known.end()) return key;
@@ -70,8 +71,8 @@ absl::StatusOr<TaskList> ParseTasks(const std::string& text, const std::string& 
     const TaskCost cost = {.seconds = Number(task, "seconds", kMaxSeconds, /*needed=*/true),
                            .bytes = Number(task, "bytes", kMaxBytes, /*needed=*/false)};
     if (cost.seconds < 0 || cost.bytes < 0) {
-      return wrong("task ", i, " needs \"seconds\" from 0 to ", kMaxSeconds,
-                   ", and if it has \"bytes\" those from 0 to ", kMaxBytes, ", but is ", Shown(task));
+      return wrong("task ", i, " needs \"seconds\" from 0 to ", kMaxSeconds, ", and \"bytes\", if given, from 0 to ",
+                   kMaxBytes, ", but is ", Shown(task));
     }
     if (const std::string key = UnknownKey(task, {"name", "seconds", "bytes"}); !key.empty()) {
       return wrong("task ", i, " has an unknown key '", key, "'");

@@ -1,11 +1,11 @@
-// Reads and writes lists of tasks as JSON, so that they can be simulated again or elsewhere. The tasks need not come
-// from a compiled graph.
+// These functions read and write lists of tasks as JSON, so that they can be simulated again or elsewhere. The tasks
+// need not come from a compiled graph.
 //
 //   {"weft_tasks": 1,
 //    "tasks": [{"name": "load", "seconds": 1e-3, "bytes": 4e6}, {"name": "add", "seconds": 2e-4}],
 //    "edges": [[0, 1]]}
 //
-// An edge leads from a task to one that waits for it, which must be later in the list. "bytes" counts what the task
+// An edge leads from a task to a task that waits for it and is later in the list. "bytes" counts the bytes that a task
 // reads from memory and writes to it. "bytes" and "name" are optional.
 #ifndef WEFT_LAB_TASK_FILE_H_
 #define WEFT_LAB_TASK_FILE_H_
@@ -29,8 +29,8 @@ struct TaskList {
   Schedule schedule() const;
 };
 
-// Parses the contents of a task file. Returns InvalidArgument, with the location in the file, if the text is malformed.
-// `from`: the file name that errors give.
+// Parses the contents of a task file. If the text is malformed, returns InvalidArgument with the location in the file.
+// `from`: the file name for errors.
 absl::StatusOr<TaskList> ParseTasks(const std::string& text, const std::string& from);
 std::string PrintTasks(const TaskList& tasks);
 // Returns the tasks of `schedule`, with joins as tasks of 0 seconds. `names` and `costs` have one entry for each task.

@@ -1,4 +1,4 @@
-// A Team is a fixed set of threads that run one function at a time together, for measuring peaks and baselines.
+// A Team is a fixed set of threads that run one function together, to measure peaks and baselines.
 //
 //   Team team(2);
 //   const double seconds = team.Run([](int thread) { ... });
@@ -38,11 +38,11 @@ class Team {
 
   int threads() const { return static_cast<int>(others_.size()) + 1; }
 
-  // Calls work(thread) on every thread; the caller is thread 0. Returns the seconds until all have finished.
+  // Calls work(thread) on every thread; the caller is thread 0. Returns the seconds until all threads have finished.
   double Run(const std::function<void(int)>& work) {
     work_ = work;
     const Clock::time_point start =
-        Clock::now();  // before the barrier: others may start while this thread is descheduled
+        Clock::now();  // before the barrier, since others may start before this thread runs again
     start_.arrive_and_wait();
     work_(0);
     end_.arrive_and_wait();

@@ -1,3 +1,4 @@
+// Compiles the recorded graph and sets the priorities that the policy needs.
 #include "weft/lab/timed_step.h"
 
 #include <algorithm>
@@ -52,10 +53,10 @@ absl::StatusOr<std::vector<double>> TimedStep::TimingOverhead(int64_t pairs) con
   };
   const std::unique_ptr<Runner> runners[] = {make(false), make(true)};
   std::vector<double> ratios;
-  for (int64_t pair = -1; pair < pairs; ++pair) {  // the first pair touches memory for the first time: not counted
+  for (int64_t pair = -1; pair < pairs; ++pair) {  // the first pair is not counted, because it touches memory first
     double seconds[2];
     for (int64_t i : {0, 1}) {
-      const int64_t timed = (i + pair) & 1;  // the two take turns in going first
+      const int64_t timed = (i + pair) & 1;  // the two kinds take turns in running first
       const Clock::time_point start = Clock::now();
       WEFT_RETURN_IF_ERROR(runners[timed]->Run(feeds()).status());
       seconds[timed] = SecondsSince(start);

@@ -1,4 +1,4 @@
-// Compiles a training step by name, runs it, and takes the time of every tile.
+// A TimedStep compiles a training step by name, runs it, and takes the time of every tile.
 //
 //   WEFT_ASSIGN_OR_RETURN(TimedStep step, TimedStep::Create({.graph = "gpt2", .threads = 2}));
 //   WEFT_RETURN_IF_ERROR(step.Run(/*runs=*/3));
@@ -27,14 +27,14 @@ struct TimedStepOptions {
   std::string graph = "gpt2";  // a name that RecordRealGraph takes
   DType precision = kF32;      // of products and of the values between them
   const Policy* policy = &kCriticalPath;
-  int threads = 0;                         // workers; 0: the number of cores; the serial policy has one
-  double tile_seconds = 0;                 // minimum duration of a tile; 0: the compiler's
-  std::optional<Calibration> calibration;  // sets the priorities; without it the cost model does
+  int threads = 0;                         // number of workers; 0: one for each core; the serial policy has one
+  double tile_seconds = 0;                 // minimum duration of a tile; 0: the compiler's default
+  std::optional<Calibration> calibration;  // sets the priorities; if unset, the cost model does
 };
 
 class TimedStep {
  public:
-  // Records and compiles the step. If the policy's priorities are measured times, also runs it to measure them.
+  // Records and compiles the step. If the policy's priorities are measured times, runs the step to measure them.
   static absl::StatusOr<TimedStep> Create(const TimedStepOptions& options);
 
   const Graph& graph() const { return *graph_; }
@@ -47,10 +47,10 @@ class TimedStep {
   absl::Status Run(int64_t runs);
   double seconds() const { return seconds_; }                  // of the last run
   absl::Span<const TileTime> tiles() const { return tiles_; }  // of the last run
-  double utilization() const;                                  // the fraction of the workers' time spent in tiles
+  double utilization() const;                                  // fraction of the workers' time that is spent in tiles
 
-  // Returns how many times as long runs with timing take as runs without: one ratio for each of `pairs` pairs of runs,
-  // sorted.
+  // Runs `pairs` pairs of runs, one with timing and one without. Returns each pair's ratio of the time with timing to
+  // the time without, sorted.
   absl::StatusOr<std::vector<double>> TimingOverhead(int64_t pairs) const;
 
  private:

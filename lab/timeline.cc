@@ -1,3 +1,4 @@
+// Derives all figures from the tiles' begin and end times, and from the graph's edges.
 #include "weft/lab/timeline.h"
 
 #include <algorithm>
@@ -12,8 +13,8 @@
 namespace weft {
 namespace {
 
-// Counts the bytes of the arena that are in use. Bytes that several values use, such as an output that replaces its
-// input, count once.
+// Counts the bytes of the arena that are in use. If several values use a byte, for example an input and the output that
+// replaces it, the byte counts once.
 class Coverage {
  public:
   void Add(size_t offset, size_t size, int times) {
@@ -28,7 +29,7 @@ class Coverage {
   int64_t bytes() const { return bytes_; }
 
  private:
-  using Users = std::map<size_t, int>;  // the number of users of the bytes from each offset to the next
+  using Users = std::map<size_t, int>;  // by offset: the number of users of the bytes up to the next offset
 
   Users::iterator Split(size_t offset) {
     const auto next = users_.upper_bound(offset);
@@ -40,7 +41,7 @@ class Coverage {
   int64_t bytes_ = 0;
 };
 
-// Returns the running sums of `changes`, at the times where the sum changes.
+// Returns the running sums of `changes`, with an entry at each time when the sum changes.
 std::map<int64_t, int64_t> Levels(const std::map<int64_t, int64_t>& changes) {
   std::map<int64_t, int64_t> levels;
   int64_t level = 0;
@@ -111,7 +112,7 @@ std::map<int64_t, int64_t> Timeline::LiveBytes() const {
       read.end = std::max(read.end, call.end);
     }
   }
-  std::multimap<int64_t, std::pair<size_t, int>> changes;  // time → a value, and 1 or -1: it begins or ceases to live
+  std::multimap<int64_t, std::pair<size_t, int>> changes;  // time → value; 1: it begins to live, -1: it ends
   for (size_t v = 0; v < live.size(); ++v) {
     if (live[v].begin < 0 || graph_.addresses[v].kind != Address::Kind::kArena) continue;
     changes.insert({live[v].begin, {v, 1}});

@@ -1,4 +1,4 @@
-// Timeline tells when each task of a timed run was ready, began and ended, and which tasks were on the critical path.
+// A Timeline tells when each task of a timed run was ready, began and ended, and which tasks were on the critical path.
 //
 //   Runner runner(graph, &parameters, {.timed = true});
 //   ...
@@ -29,16 +29,15 @@ class Timeline {
 
   int workers() const { return workers_; }
   int64_t end() const { return end_; }
-  // When the task ran: from the start of its first kernel call's tile to the end of its last one's. A join takes no
-  // time.
+  // The time of a task, from the start of its first kernel call's tile to the end of its last. A join takes no time.
   const Period& period(uint32_t task) const { return periods_[task]; }
-  int64_t ready(uint32_t task) const { return ready_[task]; }  // when the last task that it waits for ended
-  // The tasks of the longest path by this run's times, in order, without joins.
+  int64_t ready(uint32_t task) const { return ready_[task]; }  // when the last task for which it waits ended
+  // The tasks of the longest path by the times of this run, in the order of execution, without joins.
   const std::vector<uint32_t>& critical_path() const { return critical_path_; }
 
-  // Levels over time: each key is the time from which on the level is the value. ReadyTasks counts tasks that are ready
-  // and not begun. LiveBytes counts the bytes of the arena that hold a live value. A value lives from the first tile
-  // that writes it to the last that reads it or a view of it.
+  // Levels over time: an entry's value is the level from its key, a time, until the next key. ReadyTasks counts tasks
+  // that are ready but not begun. LiveBytes counts the bytes of the arena that hold a live value. A value lives from
+  // the first tile that writes it to the last tile that reads it or a view of it.
   std::map<int64_t, int64_t> ReadyTasks() const;
   std::map<int64_t, int64_t> LiveBytes() const;
 

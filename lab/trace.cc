@@ -1,3 +1,4 @@
+// Each tile becomes one event of the trace. Tiles of the critical path are red.
 #include "weft/lab/trace.h"
 
 #include <map>

@@ -1,4 +1,4 @@
-// Writes a timed run as a Chrome trace, which ui.perfetto.dev and chrome://tracing display.
+// ChromeTrace writes a timed run as a Chrome trace, which ui.perfetto.dev and chrome://tracing display.
 //
 //   Runner runner(graph, &parameters, {.timed = true});
 //   ...
@@ -14,9 +14,9 @@
 
 namespace weft {
 
-// One lane a worker, one slice for each tile of each kernel call: its op, and in the details scope, types, rows,
-// columns, bytes and GFLOP/s, and whether the task is on the longest path of this run's times. Two counters: tasks that
-// are ready and not begun, and bytes of values that are live.
+// Each worker has one lane, and each tile of each kernel call is a slice that shows its op. A slice's details are
+// scope, types, rows, columns, bytes and GFLOP/s, and whether the task is on the run's critical path. Two counters show
+// the tasks that are ready but not begun, and the bytes of live values.
 std::string ChromeTrace(const Graph& graph, absl::Span<const TileTime> tiles);
 
 }  // namespace weft

@@ -120,7 +120,7 @@ TEST_F(SchedulingTest, SaysWhatIsWrong) {
       {"simulate --graph=towers --workers=4096 --validate", "--workers begins at 4096"},
       {"report --schedule --graph=gpt3", "gpt2"},
       {"report --schedule --out=none/report.html", "there is no folder"},
-      {"report --schedule --costs=other.json", "other.json is not what `weft calibrate` writes"},
+      {"report --schedule --costs=other.json", "other.json is not a calibration"},
       {"profile --costs=none.json", "none.json"},
       {"profile --costs=other.json --policy=critical-path-measured", "--costs sets priorities"},
       {"calibrate --out=none/costs.json", "there is no folder"},
