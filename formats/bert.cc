@@ -1,4 +1,4 @@
-// The family of BERTs in Hugging Face's layout, with or without heads; and as a run of `weft train bert` or `classify`.
+// The family of BERTs in Hugging Face's layout, with or without heads, and the runs that train a BERT or a classifier.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -33,7 +33,7 @@ void ListBert(Keys& keys, Config& config) {
   keys.Only("position_embedding_type", "absolute");
   keys.Only("is_decoder", false);
   keys.Only("tie_word_embeddings", true);
-  // Google's own checkpoints have these keys, which no code reads.
+  // Google's own checkpoints have these keys, but no code reads them.
   keys.Harmless({"directionality", "pooler_fc_size", "pooler_num_attention_heads", "pooler_num_fc_layers",
                  "pooler_size_per_head", "pooler_type"});
 }
@@ -67,7 +67,7 @@ absl::StatusOr<Json> ToJson(const BertConfig& config) {
   if (full.feed_forward == 0) full.feed_forward = 4 * full.width;
   ListBert(keys, full);
   keys.Field("position_embedding_type", "absolute");
-  if (config.classifier_pooling != Pooling::kFirst) {  // newer encoders than BERT have this key
+  if (config.classifier_pooling != Pooling::kFirst) {  // encoders that are newer than BERT have this key
     keys.Choice("classifier_pooling", Choices<Pooling>(kPoolings), config.classifier_pooling);
   }
   if (config.classifier_dropout) keys.Field("classifier_dropout", *config.classifier_dropout);
@@ -180,7 +180,7 @@ absl::Status Write(const std::string& folder, const PublishedModel& model) {
 
 constexpr absl::string_view kModelTypes[] = {"bert"};
 
-// The weights have one tensor of each head that the run has trained.
+// Returns a model whose weights have one tensor of each head that the run has trained.
 absl::StatusOr<PublishedModel> FromRun(const std::string&, const Json& run) {
   const Json& model = run.at("model");
   PublishedBert bert;

@@ -1,12 +1,12 @@
-// Reads and writes the configurations of models as published config.json files have them.
+// These functions read and write the configurations of models, in the keys of published config.json files.
 //
 //   WEFT_ASSIGN_OR_RETURN(const GptConfig config, GptConfigFromJson(json));   // {"model_type": "gpt2", "n_layer": ...}
 //   WEFT_ASSIGN_OR_RETURN(const nlohmann::ordered_json json, ToJson(config));
 //
-// Readers know every key that Hugging Face's classes write. A key is used, or accepted because it changes nothing, or
-// refused with InvalidArgument "KEY is VALUE, which is not supported; wanted ...". An unknown key is refused, too,
-// unless its value means that it is not used. A missing key has the default of those classes. The result is valid
-// (Validate). Writers refuse, with InvalidArgument, a configuration that the keys can't express.
+// Readers know every key that Hugging Face's classes write. A key is used, accepted because it changes nothing, or
+// refused with InvalidArgument "KEY is VALUE, which is not supported; wanted ...". An unknown key is also refused,
+// unless its value (null, false, empty) means that it is not used. A missing key has the default of Hugging Face's
+// class. The result passes Validate. If the keys can't express a configuration, writers return InvalidArgument.
 #ifndef WEFT_FORMATS_CONFIG_JSON_H_
 #define WEFT_FORMATS_CONFIG_JSON_H_
 
@@ -22,37 +22,36 @@
 
 namespace weft {
 
-// For the model_types gpt2, llama and mistral; minGPT's gpt-nano is only read. Names::kGpt2 is written as gpt2, kLlama
-// as llama or, with a window, as mistral.
+// Read and write the model_types gpt2, llama and mistral; minGPT's gpt-nano is only read. A config with Names::kGpt2 is
+// written as gpt2. One with kLlama is written as llama or, if it has a window, as mistral.
 absl::StatusOr<GptConfig> GptConfigFromJson(const nlohmann::ordered_json& json);
 absl::StatusOr<nlohmann::ordered_json> ToJson(const GptConfig& config);
-// For nanoGPT's model_args, alone or under that key: n_layer, n_head, n_embd, block_size, bias, vocab_size, dropout.
-// GELU is exact, as in nn.GELU, unless "activation_function" is "gelu_new", which the first versions of nanoGPT trained
-// with.
+// Read and write nanoGPT's model_args, alone or under that key: n_layer, n_head, n_embd, block_size, bias, vocab_size,
+// dropout. GELU is exact, as in nn.GELU, unless "activation_function" is "gelu_new", as in nanoGPT's first versions.
 absl::StatusOr<GptConfig> NanoGptConfigFromJson(const nlohmann::ordered_json& json);
 absl::StatusOr<nlohmann::ordered_json> ToNanoGptJson(const GptConfig& config);
 
 // For the model_type bert.
 absl::StatusOr<BertConfig> BertConfigFromJson(const nlohmann::ordered_json& json);
 absl::StatusOr<nlohmann::ordered_json> ToJson(const BertConfig& config);
-// Returns the names of a classifier's classes 0, 1, ... from the key id2label; empty without that key.
+// Returns the names of a classifier's classes 0, 1, ... from the key id2label. Empty if there is no such key.
 absl::StatusOr<std::vector<std::string>> LabelsFromJson(const nlohmann::ordered_json& json);
 // Sets the keys id2label and label2id.
 void AddLabels(const std::vector<std::string>& labels, nlohmann::ordered_json* json);
 
-// For the model_type vit. The number of classes is that of id2label; without that key 2, as in Hugging Face.
+// Read and write the model_type vit. It has as many classes as id2label or, without this key, 2 as in Hugging Face.
 absl::StatusOr<VitConfig> VitConfigFromJson(const nlohmann::ordered_json& json);
 absl::StatusOr<nlohmann::ordered_json> ToJson(const VitConfig& config);
-// Returns the names of the classes; without id2label, LABEL_0 and LABEL_1.
+// Returns the names of the classes: those of id2label or, without this key, LABEL_0 and LABEL_1.
 absl::StatusOr<std::vector<std::string>> VitLabelsFromJson(const nlohmann::ordered_json& json);
 
-// For this project's own model_type transformer: the keys of Hugging Face's Marian and BART, and for fields that these
-// do not have, the names of TransformerConfig.
+// Read and write this project's own model_type transformer. It uses the keys of Hugging Face's Marian and BART, and the
+// names of TransformerConfig for fields that these lack.
 absl::StatusOr<TransformerConfig> TransformerConfigFromJson(const nlohmann::ordered_json& json);
 absl::StatusOr<nlohmann::ordered_json> ToJson(const TransformerConfig& config);
-// For a model of CTranslate2: d_model, num_heads, ffn_dim, encoder_layers, ... The model is of the kind that OpenNMT
-// trains: pre-norm, sinusoids in halves from position 1, a separate output layer with a bias. The keys bos_id and
-// eos_id belong to the vocabulary, and are not read here.
+// Reads the configuration of a CTranslate2 model: d_model, num_heads, ffn_dim, encoder_layers, ... The result is a
+// model as OpenNMT trains it: pre-norm, sinusoids in halves from position 1, a separate output layer with a bias. The
+// keys bos_id and eos_id belong to the vocabulary and are not read here.
 absl::StatusOr<TransformerConfig> CTranslate2ConfigFromJson(const nlohmann::ordered_json& json);
 absl::StatusOr<nlohmann::ordered_json> ToCTranslate2Json(const TransformerConfig& config);
 

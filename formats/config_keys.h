@@ -1,5 +1,5 @@
-// Reads and writes the keys of a config.json. One list of a model's keys serves both: with a KeyReader it sets the
-// fields of a configuration, with a KeyWriter it writes them. No other folder includes this header.
+// A model's keys in config.json are listed once, for reading and writing. With a KeyReader the list sets the fields of
+// a configuration; with a KeyWriter it writes them. No other folder includes this header.
 //
 //   template <class Keys, class Config>
 //   void ListKeys(Keys& keys, Config& config) {
@@ -53,7 +53,7 @@ class KeyReader {
   }
   // Reads a size, for which null means 0.
   void SizeOrNull(const char* key, int64_t& size) { Field(key, size); }
-  // Reads a value that equals `usual` if the key is absent; `value` is unset if it equals `usual`.
+  // Reads a value whose default is `usual`. If the key is absent or its value equals `usual`, `value` is unset.
   void Field(const char* key, std::optional<double>& value, double usual);
   // Reads the name of a value.
   template <class E>
@@ -67,19 +67,19 @@ class KeyReader {
     }
     Refuse(key, wanted);
   }
-  // Refuses any other value of the key, because it would change what is computed, and is not supported.
+  // Accepts only `value` for the key. Any other value would change what is computed, and is not supported.
   void Only(const char* key, const nlohmann::ordered_json& value);
   // Accepts keys with any values, because they do not change what is computed.
   void Harmless(std::initializer_list<const char*> keys);
-  // Returns the value of a key; null if the key is absent or its value is null.
+  // Returns the value of `key`, or null if the key is absent or its value is null.
   const nlohmann::ordered_json* Find(const char* key);
   bool IsNull(const char* key) const { return json_.contains(key) && json_[key].is_null(); }
-  // Records an error for the value of a key, unless there is an earlier error.
+  // Records an error for the value of `key`. The first error is kept.
   void Refuse(const char* key, absl::string_view wanted);
-  // Returns the first error. A key that no call has mentioned is an error, too, because it might change what is
-  // computed; except if its value (null, false or empty) means that the key is not used.
+  // Returns the first error. A key that no call has mentioned is also an error, because it might change what is
+  // computed. It is no error if its value (null, false or empty) means that the key is not used.
   absl::Status Finish();
-  // Returns the first error of a key that a call has mentioned.
+  // Returns the first error among the keys that calls have mentioned. Other keys are not checked.
   const absl::Status& Refused() const { return status_; }
 
  private:
@@ -114,12 +114,12 @@ class KeyWriter {
   nlohmann::ordered_json json_ = nlohmann::ordered_json::object();
 };
 
-// Accepts the keys that any configuration of Hugging Face may have, and those that say how to generate text.
+// Accepts keys that every configuration of Hugging Face may have, and keys that tell how to generate text.
 void ReadUsualKeys(KeyReader& keys);
 
-// A property of a model that the keys of a model_type can't express.
+// A property that a model may have, but that the keys of a model_type can't express.
 struct Inexpressible {
-  bool holds;  // for the model at hand
+  bool holds;  // whether the model has the property
   const char* property;
 };
 // Returns InvalidArgument "a configuration of MODEL_TYPE cannot say that PROPERTY" for the first property that holds.

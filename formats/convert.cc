@@ -1,3 +1,4 @@
+// Writes into a temporary folder inside the output folder, then moves all files to their places.
 #include "weft/formats/convert.h"
 
 #include <unistd.h>
@@ -21,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Files that belong to a model besides its configuration, weights and tokenizer. They are copied unchanged.
+// Files that belong to a model in addition to its configuration, weights and tokenizer. They are copied unchanged.
 constexpr const char* kCompanions[] = {
     "special_tokens_map.json", "added_tokens.json", "source_vocabulary.txt", "target_vocabulary.txt",
     "shared_vocabulary.txt", "generation_config.json", "preprocessor_config.json",
@@ -35,7 +36,7 @@ std::vector<std::string> CompanionNames() {
   return names;
 }
 
-// Returns `path` if it is a folder, or else the folder that it lies in.
+// Returns `path` if it is a folder; otherwise returns the folder that contains the file.
 fs::path FolderOf(const fs::path& path) {
   std::error_code error;
   if (fs::is_directory(path, error)) return path;
@@ -56,13 +57,13 @@ absl::StatusOr<std::vector<TokenizerFile>> CompanionsOf(const ConvertOptions& op
   return files;
 }
 
-// Checks that the folder may be written, and holds none of the files that are read.
+// Checks that the output folder may be written, and that no file to read is in it.
 absl::Status CheckOutput(const ConvertOptions& options, const std::vector<TokenizerFile>& files) {
   const std::string& out = options.out;
   std::error_code error;
   if (!fs::exists(out, error)) return absl::OkStatus();
   if (!fs::is_directory(out, error)) return absl::AlreadyExistsError(absl::StrCat(out, " exists, and is not a folder"));
-  // A path counts as it is named, and as its links resolve.
+  // A path is in the output folder if it is there by name, or if its symbolic links lead there.
   const auto is_out = [&](const fs::path& path) {
     return fs::equivalent(out, FolderOf(path), error) ||
            fs::equivalent(out, FolderOf(fs::canonical(path, error)), error);
@@ -74,7 +75,7 @@ absl::Status CheckOutput(const ConvertOptions& options, const std::vector<Tokeni
   }
   if (IsRun(out)) {
     return absl::AlreadyExistsError(
-        absl::StrCat("out: ", out, " is the folder of a training run, which no model is written over"));
+        absl::StrCat("out: ", out, " is the folder of a training run; models are not written there"));
   }
   if (options.overwrite || fs::is_empty(out, error)) return absl::OkStatus();
   return absl::AlreadyExistsError(
@@ -96,7 +97,7 @@ absl::Status CheckTokenizer(const std::vector<TokenizerFile>& files, const Publi
   const ModelFamily& family = FamilyOf(model);
   if (family.vocabulary == nullptr) return absl::OkStatus();
   for (const TokenizerFile& file : files) {
-    // A tokenizer of an unknown kind is copied all the same.
+    // A tokenizer of an unknown kind can't be checked, but is copied.
     const absl::StatusOr<std::unique_ptr<Tokenizer>> tokenizer = LoadTokenizer(file.path);
     if (!tokenizer.ok()) continue;
     WEFT_RETURN_IF_ERROR(CheckVocabulary(file.path, (*tokenizer)->vocabulary_size(), family.vocabulary(model)));
@@ -104,7 +105,7 @@ absl::Status CheckTokenizer(const std::vector<TokenizerFile>& files, const Publi
   return absl::OkStatus();
 }
 
-// Moves all files of one folder into another. If the other has a folder in the place of a file, moves nothing.
+// Moves all files of `from` into `to`. If `to` has a folder with the name of one of these files, moves nothing.
 absl::Status MoveFiles(const fs::path& from, const fs::path& to) {
   std::error_code error;
   std::vector<fs::path> files;
@@ -147,7 +148,7 @@ absl::Status ModelConversion::WriteFiles(const std::string& folder) const {
   return absl::OkStatus();
 }
 
-// Removes files of a model that this one does not have, because they would be taken for this model's.
+// Removes files that this model does not have, because a reader would take them for this model's.
 absl::Status ModelConversion::RemoveStale() const {
   const std::vector<std::string> companions = CompanionNames();
   std::set<std::string> stale(companions.begin(), companions.end());

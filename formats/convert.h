@@ -1,4 +1,4 @@
-// Converts a model from one format to another: its configuration, its weights, and the files that lie beside it.
+// A ModelConversion converts a model to another format: its configuration, its weights, and the files beside it.
 //
 //   WEFT_ASSIGN_OR_RETURN(ModelConversion conversion,
 //                         ModelConversion::Prepare({.model = "runs/gpt-1", .out = "gpt2"}));
@@ -19,7 +19,7 @@
 namespace weft {
 
 struct ConvertOptions {
-  std::string model;                   // what ReadModel takes
+  std::string model;                   // file or folder, as for ReadModel
   std::string out;                     // the folder to write
   std::string tokenizer = "";          // the tokenizer's file or folder; empty: the files beside the model
   std::string format = "huggingface";  // the name of a Format that can be written
@@ -29,14 +29,14 @@ struct ConvertOptions {
 
 class ModelConversion {
  public:
-  // Reads the model, and checks all that can be checked without writing. Fails if `out` holds files (unless
-  // `overwrite` is set), a training run, the model itself or its tokenizer; if the model or its tokenizer can't be
-  // read; or if the format has no such models.
+  // Reads the model, and checks all that can be checked without writing. Returns an error if the model or its tokenizer
+  // can't be read, or if the format has no such models. `out` must not be a training run, nor the folder of the model
+  // or its tokenizer. Without `overwrite`, it must have no files.
   static absl::StatusOr<ModelConversion> Prepare(const ConvertOptions& options);
 
-  // Writes the model and the files beside it, and removes what another model has left in the folder. All files are
-  // written under other names first and then renamed, so that a failure leaves the folder as it was. InvalidArgument if
-  // the format can't express the model, or the folder can't be made.
+  // Writes the model and the files beside it, and removes files that another model has left in the folder. All files
+  // are written under other names first and then renamed, so a failure leaves the folder unchanged. Returns
+  // InvalidArgument if the format can't express the model, or if the folder can't be made.
   absl::Status Write() const;
 
   // Returns the number of weights, over all tensors.
@@ -51,7 +51,7 @@ class ModelConversion {
 
   ConvertOptions options_;
   const Format* format_;
-  std::vector<TokenizerFile> files_;  // those beside the model
+  std::vector<TokenizerFile> files_;  // tokenizer and other files beside the model
   PublishedModel model_;
 };
 

@@ -1,5 +1,5 @@
-// CTranslate2's models (https://github.com/OpenNMT/CTranslate2): encoder-decoder Transformers as OpenNMT trains them,
-// in a folder with config.json and a model.safetensors with CTranslate2's names.
+// The format of CTranslate2 (https://github.com/OpenNMT/CTranslate2): encoder-decoder Transformers as OpenNMT trains
+// them. A folder has a config.json, and a model.safetensors with CTranslate2's names.
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/match.h"
@@ -31,8 +31,8 @@ void ListCTranslate2(Keys& keys, Config& config) {
   keys.Choice("activation", kActivations, config.activation);
 }
 
-// CTranslate2's name of a part of a layer, and this project's names. If these are several, CTranslate2 has their rows
-// one below the other.
+// The name of a part of a layer in CTranslate2 and in this project. If this project has several names, CTranslate2 has
+// their rows in one tensor, one part below the other.
 struct LayerName {
   const char* theirs;
   std::vector<const char*> ours;
@@ -52,13 +52,13 @@ const std::vector<LayerName>& LayerNames() {
   return *names;
 }
 
-// CTranslate2 calls the arrays of a norm gamma and beta.
+// Returns CTranslate2's name of an array: in norms, "gamma" for `ours` "weight" and "beta" for "bias".
 std::string Array(absl::string_view theirs, const char* ours) {
   if (!absl::EndsWith(theirs, "layer_norm")) return ours;
   return ours == absl::string_view("weight") ? "gamma" : "beta";
 }
 
-// Calls visit(theirs, ours) for each tensor outside the layers.
+// Calls visit(theirs, ours), the two names, for each tensor outside the layers.
 template <class Visit>
 void VisitOthers(Visit visit) {
   for (const char* side : {"encoder", "decoder"}) {
@@ -83,7 +83,7 @@ absl::StatusOr<TransformerConfig> CTranslate2ConfigFromJson(const Json& json) {
                               .head_bias = true};
   ListCTranslate2(keys, config);
   keys.Only("source_has_bos_eos", false);
-  WEFT_RETURN_IF_ERROR(keys.Refused());  // not Finish, because its other keys are notes
+  WEFT_RETURN_IF_ERROR(keys.Refused());  // not Finish, because all other keys are annotations
   WEFT_RETURN_IF_ERROR(Validate(config));
   return config;
 }

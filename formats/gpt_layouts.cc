@@ -1,3 +1,4 @@
+// Layouts are lists of renaming rules, except rotary order and biases, which need new bytes.
 #include "weft/formats/gpt_layouts.h"
 
 #include <cstring>
@@ -44,7 +45,7 @@ absl::StatusOr<PublishedGpt> WithRotary(const PublishedGpt& gpt, RotaryLayout la
       std::memcpy(to.data, from.data, from.type.bytes());
       continue;
     }
-    // Row 2i + j of a head whose positions come in pairs is row i + j·half of one in halves.
+    // With `half` = half of a head's width: row 2i + j in pairs is row i + j · half in halves.
     const int64_t rows = from.type.shape.dim(0), bytes = static_cast<int64_t>(from.type.bytes()) / rows;
     for (int64_t row = 0; row < rows; ++row) {
       const int64_t head = row / width * width, i = row % width, pairs = head + i % half * 2 + i / half;

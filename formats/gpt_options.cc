@@ -1,3 +1,4 @@
+// Activations are options by name, so that a configuration file can set them.
 #include "weft/formats/gpt_options.h"
 
 #include <nlohmann/json.hpp>
@@ -9,7 +10,7 @@ namespace weft {
 Hyperparameters ModelHyperparameters(GptModelOptions* options) {
   GptConfig& model = options->model;
   return {
-      {"context", "number of tokens that a prediction sees", &model.context, {.low = 1, .high = 1e6}},
+      {"context", "maximum number of tokens that a prediction sees", &model.context, {.low = 1, .high = 1e6}},
       {"layers", "number of decoder blocks", &model.layers, {.low = 1, .high = 1e4}},
       {"heads", "attention heads of each block", &model.heads, {.low = 1, .high = 1e4}},
       {"width", "width of the model, a multiple of heads", &model.width, {.low = 1, .high = 1e6}},

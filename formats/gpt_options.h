@@ -1,4 +1,4 @@
-// The options of a GPT that `weft train gpt` builds, as rows that flags, --config and a run's config.json share.
+// GptModelOptions are the options of a GPT to train, as rows that a command line, a file and a run's config.json share.
 //
 //   GptModelOptions options;
 //   WEFT_RETURN_IF_ERROR(SetFromJson(json, ModelHyperparameters(&options)));   // {"layers": 6, "pre_norm": false}
@@ -18,16 +18,16 @@ namespace weft {
 
 // The defaults describe a character model of 0.8 million parameters.
 struct GptModelOptions {
-  // The vocabulary is 0 until a tokenizer sets it.
+  // The vocabulary is 0 until a tokenizer gives its size.
   GptConfig model = {.vocabulary = 0, .context = 64, .layers = 4, .heads = 4, .width = 128};
   std::string activation = "gelu-tanh";
 };
 
 // Returns the rows context, layers, heads, width, feed-forward, dropout, activation, pre-norm, tied-head and bias.
 Hyperparameters ModelHyperparameters(GptModelOptions* options);
-// Sets the model's activation by its name, and validates the model.
+// Sets the model's activation from its name, and validates the model. Call it after the options are set.
 absl::Status Finish(GptModelOptions* options);
-// Returns the options that a run's config.json has among its other keys, finished.
+// Reads the model's options from a run's config.json, which also has other keys, and calls Finish.
 absl::StatusOr<GptModelOptions> GptModelOptionsFromJson(const nlohmann::ordered_json& run);
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// Hugging Face's layout: a folder whose config.json names a model_type, by which a family reads it.
+// The format of Hugging Face: a folder whose config.json names a model_type, by which a model family reads the folder.
 #include <nlohmann/json.hpp>
 #include <vector>
 

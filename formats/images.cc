@@ -1,3 +1,4 @@
+// Both formats are recognised by their contents: an IDX file begins with two zero bytes, a CSV file with text.
 #include "weft/formats/images.h"
 
 #include <cmath>
@@ -20,7 +21,7 @@ absl::Status Bad(const Images& images, size_t line, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat(images.path, ", line ", line, ": ", what));
 }
 
-// Reads square pictures with labels; or, if `height` and `width` are given, pictures of that size without labels.
+// Reads square pictures with labels. If `height` and `width` are given, reads pictures of that size without labels.
 absl::StatusOr<Images> ReadCsv(const std::string& path, absl::string_view text, int64_t height = 0, int64_t width = 0) {
   const bool labelled = height == 0;
   Images images = {.path = path, .height = height, .width = width};
@@ -64,7 +65,7 @@ absl::StatusOr<Images> ReadCsv(const std::string& path, absl::string_view text, 
   return images;
 }
 
-// An IDX file has two zeros, the type (8: bytes), the rank, the sizes as big-endian 32-bit numbers, then the bytes.
+// An IDX file has two zero bytes, the type (8: bytes), the rank, the sizes as big-endian 32-bit numbers, then the data.
 struct Idx {
   std::vector<int64_t> sizes;
   absl::string_view bytes;
@@ -82,7 +83,7 @@ absl::StatusOr<Idx> ParseIdx(const std::string& path, absl::string_view file, si
   for (size_t i = 0; i < rank; ++i) {
     const size_t at = 4 + 4 * i;
     idx.sizes.push_back(byte(at) << 24 | byte(at + 1) << 16 | byte(at + 2) << 8 | byte(at + 3));
-    // No file has 2^40 bytes, so the product is cut there and can't overflow.
+    // No file has 2^40 bytes, so the product of the sizes is cut there and can't overflow.
     count = idx.sizes.back() > 0 && count > (int64_t{1} << 40) / idx.sizes.back() ? int64_t{1} << 40
                                                                                   : count * idx.sizes.back();
   }
@@ -116,7 +117,7 @@ absl::StatusOr<Images> ReadImages(const std::string& path, const std::string& la
   if (IsIdx(file)) return ReadIdx(path, file, labels);
   if (labels.empty()) return ReadCsv(path, file);
   return absl::InvalidArgumentError(
-      absl::StrCat(path, ": it is not an IDX file, and only IDX has labels in a file of their own"));
+      absl::StrCat(path, ": it is not an IDX file; only IDX has labels in a separate file"));
 }
 
 absl::StatusOr<Images> ReadUnlabelledImages(const std::string& path, int64_t height, int64_t width) {

@@ -1,4 +1,4 @@
-// Reads pictures and their classes from CSV or from MNIST's IDX files. gzip may have compressed either.
+// ReadImages reads pictures and their classes from CSV or MNIST's IDX files, which may be gzip-compressed.
 //
 //   WEFT_ASSIGN_OR_RETURN(Images images, ReadImages("digits.csv.gz"));
 #ifndef WEFT_FORMATS_IMAGES_H_
@@ -16,7 +16,7 @@ namespace weft {
 struct Images {
   std::string path;  // for errors
   int64_t height = 0, width = 0;
-  std::vector<float> pixels;    // [N, height, width], as the file has them
+  std::vector<float> pixels;    // [N, height, width], with the file's values
   std::vector<int32_t> labels;  // [N], from 0; empty for pictures without labels
 
   int64_t size() const { return pixels.empty() ? 0 : static_cast<int64_t>(pixels.size()) / pixels_each(); }
@@ -27,13 +27,13 @@ struct Images {
   }
 };
 
-// Reads pictures with labels. CSV: a line has the pixels of one square picture, row by row, and then its label. IDX
-// (LeCun's format, with 8-bit pixels): `path` has the pictures, `labels` their labels. InvalidArgument, with file and
-// line, for a file that is neither, for pixels below 0, for labels that are not whole numbers of 0 .. 65535, and for an
-// unequal number of pictures and labels.
+// Reads pictures with labels. A line of CSV has the pixels of one square picture, row by row, and then its label. For
+// IDX (LeCun's format, with 8-bit pixels), `path` has the pictures and `labels` has their labels. Pixels are at least
+// 0, and labels are whole numbers below 65536. Returns InvalidArgument, with file and line, if a file breaks these
+// rules, or if the numbers of pictures and labels differ.
 absl::StatusOr<Images> ReadImages(const std::string& path, const std::string& labels = "");
 
-// Reads pictures of `height` x `width` pixels without their labels. A line of CSV may have a label, which is ignored.
+// Reads pictures of `height` x `width` pixels without labels. If a line of CSV has a label, the label is ignored.
 absl::StatusOr<Images> ReadUnlabelledImages(const std::string& path, int64_t height, int64_t width);
 
 // Removes every n-th picture from `images`, and returns the removed pictures for validation.

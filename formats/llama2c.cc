@@ -1,5 +1,5 @@
-// Checkpoints of llama2.c (https://github.com/karpathy/llama2.c): one file with a header and then arrays of f32, each
-// of which has the weights of all layers.
+// The format of llama2.c (https://github.com/karpathy/llama2.c): one file with a header and then arrays of f32. Each
+// array has the weights of all layers.
 #include <array>
 #include <cmath>
 #include <cstdlib>
@@ -25,12 +25,12 @@ namespace {
 
 constexpr uint32_t kMagic = 0x616b3432;                        // the first number of version 1
 constexpr size_t kHeaderBytes[] = {7 * sizeof(int32_t), 256};  // by version
-constexpr size_t kTiedAt = 9 * sizeof(int32_t);                // offset of a byte in the header of version 1
+constexpr size_t kTiedAt = 9 * sizeof(int32_t);  // offset of the header's byte for a tied head, in version 1
 
 int64_t KeysWidth(const GptConfig& config) {
   return config.width / config.heads * (config.key_value_heads > 0 ? config.key_value_heads : config.heads);
 }
-// Returns the number of cosines and sines of all positions, which version 0 has and nobody reads.
+// Returns the number of cosines and sines of all positions. Version 0 contains these, but nobody reads them.
 double TableSize(const GptConfig& config, int version) {
   return version == 0 ? static_cast<double>(config.context) * static_cast<double>(config.width / config.heads) : 0;
 }
@@ -40,7 +40,7 @@ struct Array {
   Shape shape;
   bool layered() const { return absl::StrContains(name, '#'); }
 };
-// Returns the arrays in the order of the file. A head that is not tied comes after the cosines and sines.
+// Returns the arrays in the order of the file. A head that is not tied follows the cosines and sines.
 std::vector<Array> ArraysOf(const GptConfig& config, int version) {
   const int64_t width = config.width, hidden = config.feed_forward, keys = KeysWidth(config);
   const Array table = {"model.embed_tokens.weight", {config.vocabulary, width}},
@@ -57,7 +57,7 @@ std::vector<Array> ArraysOf(const GptConfig& config, int version) {
   return {attention_norm, norm, last, table, query, key, value, output, gate, down, up};
 }
 
-// Returns the bytes of a file with this header, as a double, which no header makes overflow.
+// Returns the bytes of a file with this header, as a double, because large sizes would overflow an integer.
 double FileSize(const GptConfig& config, int version) {
   double numbers = TableSize(config, version);
   const auto add = [&](const Array& array) {
@@ -70,7 +70,7 @@ double FileSize(const GptConfig& config, int version) {
   return static_cast<double>(kHeaderBytes[version]) + 4 * numbers;
 }
 
-// Calls visit(name, shape) for each tensor in the order of the file, until one call fails.
+// Calls visit(name, shape) for each tensor in the order of the file. Stops at the first call that fails.
 template <class Visit>
 absl::Status VisitTensors(const GptConfig& config, int version, Visit visit) {
   for (const Array& array : ArraysOf(config, version)) {

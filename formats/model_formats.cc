@@ -1,4 +1,4 @@
-// The lists of formats and families, and the search for the one that a model is in.
+// This file has the lists of formats and families, and finds the format and family of a model.
 #include "weft/formats/model_formats.h"
 
 #include <cerrno>
@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The first format that recognizes a model is taken.
+// A model has the first of these formats that recognizes it.
 constexpr const Format* kFormats[] = {&kRunFormat, &kHuggingFaceFormat, &kNanoGptFormat, &kLlama2cFormat,
                                       &kCTranslate2Format};
 
@@ -28,7 +28,7 @@ absl::Span<const ModelFamily* const> FamiliesOf(const std::variant<Models...>*) 
   return kFamilies;
 }
 
-// Returns the config.json of a folder, or null for a file.
+// Returns the config.json of the folder `path`, or null if `path` is a file.
 absl::StatusOr<Json> ReadConfigOf(const std::string& path) {
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::status(path, error);

@@ -1,4 +1,4 @@
-// nanoGPT's checkpoints (https://github.com/karpathy/nanoGPT): a folder whose config.json has its model_args.
+// The format of nanoGPT's checkpoints (https://github.com/karpathy/nanoGPT): a folder with model_args as config.json.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -31,7 +31,7 @@ bool IsZero(const Tensor& tensor) {
   return std::all_of(values.begin(), values.end(), [](float value) { return value == 0; });
 }
 
-// Reports whether the model has no biases except those of norms, all of which are 0.
+// Reports whether the model has no biases, or only biases of norms that are all 0.
 bool HasNoBias(const PublishedGpt& gpt) {
   if (gpt.config.bias) return false;
   for (const auto& [name, tensor] : gpt.weights.tensors()) {
@@ -55,7 +55,7 @@ absl::StatusOr<GptConfig> NanoGptConfigFromJson(const Json& json) {
 
 absl::StatusOr<Json> ToNanoGptJson(const GptConfig& config) {
   GptConfig plain = config;
-  plain.activation = Activation::kGeluTanh;  // so that ToJson checks only what GPT-2 has, too
+  plain.activation = Activation::kGeluTanh;  // so that ToJson checks only what nanoGPT shares with GPT-2
   plain.bias = true;
   WEFT_RETURN_IF_ERROR(ToJson(plain).status());
   WEFT_RETURN_IF_ERROR(CheckExpressible(

@@ -1,5 +1,5 @@
-// The folders of sentence-transformers (https://www.sbert.net): modules.json lists the modules that process a text,
-// and names the folder of the pooling's config.json.
+// The pooling of sentence-transformers (https://www.sbert.net): modules.json lists the modules that process a text, and
+// names the folder of the pooling's config.json.
 #include <filesystem>
 
 #include "absl/strings/match.h"
@@ -22,17 +22,17 @@ absl::StatusOr<Pooling> PoolingFromJson(const Json& json, int64_t width) {
   std::string mode;
   keys.Field("pooling_mode", mode);  // newer folders have this key
   keys.Field("pooling_mode_mean_tokens", mean);
-  keys.Field("pooling_mode_mean_sqrt_len_tokens", root);  // has the direction of the mean
+  keys.Field("pooling_mode_mean_sqrt_len_tokens", root);  // has the same direction as the mean
   keys.Field("pooling_mode_cls_token", first);
   mean = mean || root || mode == "mean" || mode == "mean_sqrt_len_tokens";
   first = first || mode == "cls";
   if (!mode.empty() && !mean && !first) keys.Refuse("pooling_mode", "mean or cls");
   keys.Only("word_embedding_dimension", width);
   keys.Only("embedding_dimension", width);
-  keys.Harmless({"include_prompt"});  // no prompt is ever added
+  keys.Harmless({"include_prompt"});  // only for prompts, which are never added
   WEFT_RETURN_IF_ERROR(keys.Finish());
   if (mean != first) return mean ? Pooling::kMean : Pooling::kFirst;
-  return absl::InvalidArgumentError("it wants one of the mean and the first token's vector, and both or none is set");
+  return absl::InvalidArgumentError("pooling must be the mean or the first token's vector, but both or none is set");
 }
 
 }  // namespace

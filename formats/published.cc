@@ -1,3 +1,4 @@
+// These helpers name the files of a model's folder, and read and write them.
 #include "weft/formats/published.h"
 
 #include <nlohmann/json.hpp>

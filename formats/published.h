@@ -22,23 +22,23 @@ std::string ConfigPath(const std::string& folder);
 std::string WeightsPath(const std::string& folder);
 absl::StatusOr<nlohmann::ordered_json> ReadConfig(const std::string& folder);
 
-// Returns the value of the key model_type; null if `config` has no such key or the value is null.
+// Returns the value of the key model_type, or null if `config` has no such key or its value is null.
 const nlohmann::ordered_json* FindModelType(const nlohmann::ordered_json& config);
-// Returns the family that has this value of the key model_type, or null.
+// Returns the family whose model_types include this value, or null.
 const ModelFamily* FamilyOfType(const nlohmann::ordered_json& model_type);
 
-// Reads a folder's model.safetensors and applies each list of rules in turn.
+// Reads model.safetensors of `folder` and applies the lists of rules one after the other.
 absl::StatusOr<Weights> ReadFolderWeights(const std::string& folder,
                                           const std::vector<std::vector<Weights::Rule>>& rules);
 
-// A model of one family as one of any family.
+// Converts a result from a model of one family to the variant of all families.
 template <class Model>
 absl::StatusOr<PublishedModel> AsAnyModel(absl::StatusOr<Model> model) {
   if (!model.ok()) return model.status();
   return PublishedModel(*std::move(model));
 }
 
-// Returns the weights among the parameters that a tape has recorded.
+// Returns the weights among the parameters that the tape has recorded.
 std::vector<ParameterSpec> WeightsOn(const Tape& tape);
 // Records an input of one token, i32 [1, 1].
 Var OneToken(Tape* tape, const char* name, int64_t vocabulary);

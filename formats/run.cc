@@ -1,4 +1,4 @@
-// The folders of training runs as a format: config.json describes the model, and the newest weights are read.
+// The format of training runs: config.json describes the model, and the run's newest weights are read.
 #include <cstring>
 #include <nlohmann/json.hpp>
 
@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// A run of `weft train gpt` has the model's options among its own keys. Every other run has the model's config.json
+// The config.json of a GPT's run has the model's options among its own keys. Any other run has the model's config.json
 // under the key "model".
 absl::StatusOr<const ModelFamily*> FamilyOfRun(const Json& run) {
   if (IsRunConfig(run, "gpt")) return &PublishedGpt::kFamily;

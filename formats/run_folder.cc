@@ -1,3 +1,4 @@
+// A checkpoint is complete if its folder's name is a number and both of its files exist.
 #include "weft/formats/run_folder.h"
 
 #include <algorithm>

@@ -1,8 +1,8 @@
-// Reads the files of a training run: config.json, checkpoints/STEP/ and model.safetensors.
+// These functions read the files of a training run: config.json, checkpoints/STEP/ and model.safetensors.
 //
 //   if (IsRun(folder)) WEFT_RETURN_IF_ERROR(LoadRunWeights(folder, &parameters));
 //
-// train/run_directory.h and train/checkpoint.h write what is read here.
+// The writers are train/run_directory.h and train/checkpoint.h.
 #ifndef WEFT_FORMATS_RUN_FOLDER_H_
 #define WEFT_FORMATS_RUN_FOLDER_H_
 
@@ -20,17 +20,16 @@ namespace weft {
 // The files of one checkpoint.
 inline constexpr char kCheckpointState[] = "/state.safetensors", kCheckpointInfo[] = "/checkpoint.json";
 
-// Reports whether `config` is the config.json of a run of `weft train NAME`: its key "command" is "train NAME".
+// Reports whether `config` is the config.json of a training run of kind `name`: its key "command" is "train NAME".
 bool IsRunConfig(const nlohmann::ordered_json& config, absl::string_view name);
-// Reports whether `folder` holds a run of any `weft train` command.
+// Reports whether `folder` holds a training run of any kind.
 bool IsRun(const std::string& folder);
 
-// Returns the folder of the checkpoint of `step` within the folder `checkpoints`.
+// Returns the folder of the checkpoint of `step` inside the folder `checkpoints`.
 std::string CheckpointFolder(const std::string& checkpoints, int64_t step);
 // Returns the steps of the complete checkpoints, newest first. If the folder is missing, returns none.
 std::vector<int64_t> ListCheckpoints(const std::string& checkpoints);
-// Loads the weights of a run from its model.safetensors. If that is missing, loads the newest checkpoint that can be
-// read.
+// Loads the weights of a run from its model.safetensors. If that file is missing, loads the newest readable checkpoint.
 absl::Status LoadRunWeights(const std::string& run, Parameters* parameters);
 
 }  // namespace weft

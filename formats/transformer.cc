@@ -1,5 +1,5 @@
-// The family of encoder-decoder Transformers in this project's own model_type "transformer", whose keys and names are
-// those of Hugging Face's Marian and BART where these have them; and as a run of `weft train translate`.
+// The family of encoder-decoder Transformers with this project's own model_type "transformer", and the runs that train
+// one. Keys and names are those of Hugging Face's Marian and BART where these have them.
 #include <nlohmann/json.hpp>
 
 #include "weft/core/status.h"

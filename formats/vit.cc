@@ -1,4 +1,4 @@
-// The family of Vision Transformers: Hugging Face's ViTForImageClassification, and runs of `weft train vit`.
+// The family of Vision Transformers: Hugging Face's ViTForImageClassification, and the runs that train one.
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
@@ -26,7 +26,7 @@ void ListVit(Keys& keys, Config& config) {
   keys.Field("num_channels", config.channels);
   keys.Only("attention_probs_dropout_prob", 0.0);
   keys.Only("qkv_bias", true);
-  keys.Harmless({"encoder_stride", "pooler_act", "pooler_output_size"});  // belong to heads that are not here
+  keys.Harmless({"encoder_stride", "pooler_act", "pooler_output_size"});  // belong to heads that no model here has
 }
 
 // Reads one number, or height and width.

@@ -1,3 +1,4 @@
+// Tensors lie in an arena that all copies of a Weights share; a rule that moves bytes allocates new ones.
 #include "weft/formats/weights.h"
 
 #include <algorithm>
@@ -15,7 +16,7 @@
 namespace weft {
 namespace {
 
-// The text that # stands for, if `name` fits the pattern.
+// If `name` fits `pattern`, returns the text that # stands for.
 std::optional<std::string> Match(absl::string_view pattern, absl::string_view name) {
   const size_t hash = pattern.find('#');
   if (hash == absl::string_view::npos) return pattern == name ? std::optional<std::string>("") : std::nullopt;

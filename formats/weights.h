@@ -1,12 +1,12 @@
-// Weights that others published: reads tensors from files and brings them to this project's names and layouts.
+// Published models are read by these functions, which bring their tensors to this project's names and layouts.
 //
 //   WEFT_ASSIGN_OR_RETURN(PublishedBert published, ReadHuggingFace<PublishedBert>("minilm"));
 //   ...  // record a graph of Bert(published.config), and create a runner, which creates the parameters
 //   WEFT_RETURN_IF_ERROR(parameters.Set("minilm", published.weights.tensors()));
 //
-// Every reader checks what it returns. The model computes exactly what the configuration asks for (config_json.h).
-// The tensors are exactly the model's, with their shapes; otherwise the error is FailedPrecondition and lists the
-// missing, unexpected and misshapen ones. formats/write_weights.h writes the same formats.
+// Every reader checks its result. The model computes exactly what the configuration asks for (config_json.h). The
+// tensors must be exactly the model's, with their shapes. Otherwise the error is FailedPrecondition and lists the
+// missing, unexpected and misshapen tensors. formats/write_weights.h writes the same formats.
 #ifndef WEFT_FORMATS_WEIGHTS_H_
 #define WEFT_FORMATS_WEIGHTS_H_
 
@@ -46,13 +46,14 @@ class Weights {
 
   // One change of a tensor's name or layout.
   struct Rule {
-    std::string from;             // the old name; its first # matches any text
-    std::vector<std::string> to;  // the new name, in which # stands for that text. Several names split the tensor into
-                                  // equal parts of its rows; an empty list drops the tensor.
+    std::string from;  // the old name; its first # matches any text
+    // The new name, in which # stands for the matched text. Several names split the rows of the tensor into equal
+    // parts. Without a name the tensor is dropped.
+    std::vector<std::string> to;
     bool transpose = false;
   };
-  // Applies to each tensor the first rule that matches its name. A tensor that no rule matches stays as it is.
-  // InvalidArgument if two tensors would get one name.
+  // Applies to each tensor the first rule that matches its name. A tensor that no rule matches stays as it is. Returns
+  // InvalidArgument if two tensors would get the same name.
   absl::Status Apply(const std::vector<Rule>& rules);
   // Concatenates the rows of the tensors `from` into one tensor `to`, which reverses a rule with several names.
   absl::Status Join(const std::vector<std::string>& from, const std::string& to);
@@ -63,8 +64,7 @@ class Weights {
   std::vector<NamedTensor> tensors_;
 };
 
-// A model as read: its configuration and weights. Each kind of model is a family, which kFamily describes
-// (model_formats.h).
+// A model as read: its configuration and weights. kFamily describes the family, a kind of model (model_formats.h).
 struct ModelFamily;
 
 struct PublishedGpt {
@@ -74,10 +74,10 @@ struct PublishedGpt {
 };
 struct PublishedBert {
   BertConfig config;
-  // Of the encoder, and of those heads that the checkpoint has: pooler.dense., cls.predictions.,
-  // cls.seq_relationship., classifier. A head is either complete or absent.
+  // The encoder's weights, and those of each head that the checkpoint has: pooler.dense., cls.predictions.,
+  // cls.seq_relationship., classifier. A head is complete or absent.
   Weights weights;
-  std::vector<std::string> labels;  // of the classifier; empty without one
+  std::vector<std::string> labels;  // the classifier's classes; empty without a classifier
   static const ModelFamily kFamily;
 };
 struct PublishedTransformer {
@@ -94,12 +94,15 @@ struct PublishedVit {
 // A model of any family.
 using PublishedModel = std::variant<PublishedGpt, PublishedBert, PublishedTransformer, PublishedVit>;
 
-// Reads a model in any format of model_formats.h: a folder, whose config.json tells the format, or a file of llama2.c.
+// Reads a model in any format of model_formats.h. `path`: a folder with a config.json, or a file of llama2.c.
 absl::StatusOr<PublishedModel> ReadModel(const std::string& path);
 
-// Reads a folder in Hugging Face's layout, which has config.json and model.safetensors. Its model_type must be one of
-// the family's: gpt2, llama, mistral or minGPT's gpt-nano; bert, with or without heads; this project's own transformer,
-// with names like Marian's; vit, with the head of ViTForImageClassification.
+// Reads a folder with config.json and model.safetensors in Hugging Face's layout. The folder's model_type must be of the
+// family:
+//   PublishedGpt          gpt2, llama, mistral, and minGPT's gpt-nano
+//   PublishedBert         bert, with or without heads
+//   PublishedTransformer  transformer, this project's own, with names like Marian's
+//   PublishedVit          vit, with the head of ViTForImageClassification
 absl::StatusOr<PublishedModel> ReadHuggingFace(const ModelFamily& family, const std::string& folder);
 template <class Model>
 absl::StatusOr<Model> ReadHuggingFace(const std::string& folder) {
@@ -108,15 +111,15 @@ absl::StatusOr<Model> ReadHuggingFace(const std::string& folder) {
   return std::get<Model>(*std::move(model));
 }
 
-// Returns how a folder of sentence-transformers pools the vectors of tokens, each of size `width`, to one of the text.
-// The pooling's config.json says so, which modules.json names. Without modules.json, returns Pooling::kMean.
-// InvalidArgument for a pooling that Pooling does not have.
+// Returns how a folder of sentence-transformers pools the vectors of a text's tokens, each of size `width`, to one
+// vector. The pooling has a config.json of its own, which modules.json names. Without modules.json, returns
+// Pooling::kMean. Returns InvalidArgument if Pooling has no such kind.
 absl::StatusOr<Pooling> ReadPooling(const std::string& folder, int64_t width);
 
-// Reads a folder with nanoGPT's model_args as config.json, and the model's state as model.safetensors. Norms without
-// biases get biases of zeros.
+// Reads a folder with nanoGPT's model_args as config.json and its model's state as model.safetensors. If norms have no
+// biases, they get biases of zeros.
 absl::StatusOr<PublishedGpt> ReadNanoGpt(const std::string& folder);
-// Reads a checkpoint of llama2.c: a header of 7 numbers (in version 1, of 256 bytes), then the weights in f32.
+// Reads a checkpoint of llama2.c: a header of 7 numbers (256 bytes in version 1), then the weights in f32.
 absl::StatusOr<PublishedGpt> ReadLlama2c(const std::string& path);
 // Reads a folder with config.json (d_model, num_heads, ffn_dim, ...) and a model.safetensors with CTranslate2's names.
 absl::StatusOr<PublishedTransformer> ReadCTranslate2(const std::string& folder);

@@ -1,9 +1,9 @@
-// Writes models in the formats that formats/weights.h reads.
+// These functions write models in the formats that formats/weights.h reads.
 //
 //   WEFT_RETURN_IF_ERROR(WriteHuggingFace("gpt2", PublishedGpt{config, weights}));   // the folder exists
 //
-// A model that a format can't express is refused with InvalidArgument, for example "a configuration of gpt2 cannot say
-// that positions are rotary". Weights are f32, and their bits are kept. Files are replaced one by one, each as a whole.
+// If a format can't express a model, the error is InvalidArgument, for example "a configuration of gpt2 cannot say that
+// positions are rotary". Weights are written in f32 without a change of their bits. Each file is replaced as a whole.
 #ifndef WEFT_FORMATS_WRITE_WEIGHTS_H_
 #define WEFT_FORMATS_WRITE_WEIGHTS_H_
 
@@ -24,14 +24,14 @@ namespace weft {
 absl::Status WriteHuggingFace(const std::string& folder, const PublishedModel& model);
 
 // Writes nanoGPT's model_args as config.json, and the model's state as model.safetensors. A model without biases gets
-// biases of zeros, unless its norms have none either.
+// biases of zeros, unless its norms have no biases either.
 absl::Status WriteNanoGpt(const std::string& folder, const PublishedGpt& gpt);
 // Writes a checkpoint of llama2.c as one file. `version`: 0 or 1.
 absl::Status WriteLlama2c(const std::string& path, const PublishedGpt& gpt, int version);
 // Writes what ReadCTranslate2 reads.
 absl::Status WriteCTranslate2(const std::string& folder, const PublishedTransformer& model);
 
-// Writes model.safetensors, then config.json. If the weights can't be written, the folder stays as it was.
+// Writes model.safetensors, then config.json. If the weights can't be written, the folder stays unchanged.
 absl::Status WriteModelFolder(const std::string& folder, const nlohmann::ordered_json& config, const Weights& weights);
 
 }  // namespace weft
