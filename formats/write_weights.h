@@ -15,12 +15,13 @@
 
 namespace weft {
 
-// Writes config.json and model.safetensors in the names and layouts of the Hugging Face class that has the model.
-// GPT: GPT2LMHeadModel, LlamaForCausalLM or MistralForCausalLM. A GPT-2 without biases gets biases of zeros. Queries
-// and keys whose rotary positions come in pairs are reordered for halves. BERT: BertModel, or with heads
-// BertForPreTraining or a similar class, with the prefix "bert." and the labels. A classifier of the mean
-// (Pooling::kMean) is refused, because no such class exists. ViT: ViTForImageClassification. Transformer: this
-// project's own model_type "transformer", with names like Marian's.
+// Writes config.json and model.safetensors in the names and layouts of the Hugging Face class that has the model:
+//   GPT          GPT2LMHeadModel, LlamaForCausalLM or MistralForCausalLM. A GPT-2 without biases gets biases of zeros.
+//                If rotary positions are in pairs, queries and keys are reordered for halves.
+//   BERT         BertModel; with heads, BertForPreTraining or a similar class, with the prefix "bert." and labels. A
+//                classifier of the mean (Pooling::kMean) is an error, because Hugging Face has no such class.
+//   Transformer  this project's own model_type "transformer", with names like Marian's
+//   ViT          ViTForImageClassification
 absl::Status WriteHuggingFace(const std::string& folder, const PublishedModel& model);
 
 // Writes nanoGPT's model_args as config.json, and the model's state as model.safetensors. A model without biases gets

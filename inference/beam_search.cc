@@ -1,3 +1,4 @@
+// Keeps, besides its tokens, the path of each hypothesis through the beams, so that its cached keys can be found.
 #include "weft/inference/beam_search.h"
 
 #include <algorithm>
@@ -10,7 +11,7 @@ namespace {
 
 struct Candidate {
   double log_probability;
-  size_t beam;  // the index in live_ of the hypothesis that it extends
+  size_t beam;  // index in live_ of the hypothesis that this candidate extends
   int32_t token;
 };
 
@@ -21,7 +22,7 @@ BeamSearch::BeamSearch(const BeamSearchOptions& options, int64_t max_tokens)
   if (max_tokens > 0) live_.emplace_back();
 }
 
-// One more than are ranked, in case that the end token comes too early and is not allowed.
+// One more than Extend ranks: an end token that comes too early is dropped.
 int64_t BeamSearch::Candidates(const BeamSearchOptions& options) { return 2 * options.beam + 1; }
 
 void BeamSearch::Finish(const Beam& from, int32_t token, double log_probability) {

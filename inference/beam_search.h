@@ -1,14 +1,14 @@
-// Beam search for one sentence: keeps the best unfinished hypotheses, and collects the finished ones.
+// A BeamSearch searches the best outputs for one sentence: it extends the best hypotheses and collects finished ones.
 //
 //   BeamSearch search(options, /*max_tokens=*/50);
 //   // values and ids of the most likely next tokens of each hypothesis in search.live()
 //   while (!search.done()) search.Extend(values, ids);
 //   search.Best()
 //
-// Each call of Extend ranks the 2·beam most likely continuations. Those among the first `beam` that end in the end
-// token are finished; the next unfinished ones refill the beam. The search is done when `beam` hypotheses are finished,
-// as in CTranslate2 and Marian. Without a length penalty it is done when the most likely hypothesis has ended, because
-// the others can only become less likely.
+// Extend ranks the 2·beam most likely continuations. Of the first `beam` of them, those that end in the end token are
+// finished. The next continuations that do not end take their places. The search is done when `beam` hypotheses are
+// finished, as in CTranslate2 and Marian. With length penalty 0, it is done when the most likely continuation has
+// ended, because all others can only become less likely.
 #ifndef WEFT_INFERENCE_BEAM_SEARCH_H_
 #define WEFT_INFERENCE_BEAM_SEARCH_H_
 
@@ -22,7 +22,7 @@ namespace weft {
 struct BeamSearchOptions {
   int64_t beam = 1;    // maximum number of live hypotheses; 1: greedy
   int64_t n_best = 1;  // number of hypotheses to return, at most `beam`
-  // A finished hypothesis of n tokens, including the end token, has the score log_probability / n^length_penalty.
+  // The score of a finished hypothesis of n tokens, its end token included, is log_probability / n^length_penalty.
   double length_penalty = 1;
   int64_t min_length = 0;      // minimum number of tokens before the end token
   int32_t begin = 1, end = 2;  // the special tokens
@@ -30,32 +30,32 @@ struct BeamSearchOptions {
 
 struct Hypothesis {
   std::vector<int32_t> tokens;  // without the begin and end tokens
-  double log_probability = 0;   // including that of the end token
+  double log_probability = 0;   // includes the probability of the end token
   double score = 0;
-  bool ended = false;  // with the end token; false: at the maximum length
+  bool ended = false;  // true: by the end token; false: at the maximum length
 };
 
 class BeamSearch {
  public:
   struct Beam {
-    std::vector<int32_t> tokens;  // those after the begin token
-    std::vector<int32_t> path;    // for each earlier token, the index of the ancestor in live() at that time
+    std::vector<int32_t> tokens;  // tokens after the begin token
+    std::vector<int32_t> path;    // for each token before the last, the index of its beam in live() then
     double log_probability = 0;
   };
 
   BeamSearch(const BeamSearchOptions& options, int64_t max_tokens);
 
-  // The hypotheses to extend: at most `beam`, all of one length; none when done.
+  // The hypotheses to extend: at most `beam`, all of one length. Empty when the search is done.
   absl::Span<const Beam> live() const { return live_; }
   bool done() const { return live_.empty(); }
-  int64_t length() const { return length_; }  // of each live hypothesis
-  // Returns how many next tokens Extend needs for each live hypothesis. A smaller vocabulary has fewer.
+  int64_t length() const { return length_; }  // number of tokens in each live hypothesis
+  // Returns the number of next tokens that Extend needs for each live hypothesis, or all if the vocabulary is smaller.
   static int64_t Candidates(const BeamSearchOptions& options);
 
-  // Takes the most likely next tokens of each of live(), most likely first: [live, candidates].
+  // Extends live() by its most likely next tokens. Both arrays are [live, candidates], each row most likely first.
   void Extend(absl::Span<const float> log_probabilities, absl::Span<const int32_t> tokens);
 
-  // Returns the n_best finished hypotheses, highest score first.
+  // Returns the `n_best` finished hypotheses, highest score first.
   std::vector<Hypothesis> Best() const;
 
  private:

@@ -1,4 +1,4 @@
-// A BERT with its tokenizer: encodes texts as token ids, and runs a graph of the caller's on them.
+// A BertEncoder is a BERT with its tokenizer. It encodes texts as token ids, and runs the caller's graph on them.
 //
 //   WEFT_ASSIGN_OR_RETURN(OpenedBert bert, OpenBert("minilm"));
 //   WEFT_ASSIGN_OR_RETURN(const auto encoder, BertEncoder::Create(std::move(bert), {.batch = 32}, record));
@@ -24,38 +24,38 @@
 namespace weft {
 
 struct BertEncoderOptions {
-  int64_t layers = 0;     // number of the model's layers to use, from the first; 0: all
-  bool truncate = false;  // cuts texts that are longer than the context; otherwise they are errors
+  int64_t layers = 0;     // number of layers to use, counted from the first; 0: all
+  bool truncate = false;  // true: cuts texts that exceed the context; false: they are errors
   int64_t batch = 1;      // maximum number of texts in one run of a graph
   int64_t threads = 0;    // 0: one for each core
 };
 
 class BertEncoder {
  public:
-  // Records what to compute of `tokens`, i32 [B, T], and `lengths`, i32 [B]. Returns f32 [B, ...].
+  // Records a computation on `tokens`, i32 [B, T], and `lengths`, i32 [B]. Returns its result, f32 [B, ...].
   using Record = std::function<Var(const Bert& bert, Var tokens, Var lengths)>;
 
-  // InvalidArgument if the model has fewer layers than the options ask for.
+  // Returns InvalidArgument if `options.layers` exceeds the number of the model's layers.
   static absl::StatusOr<std::unique_ptr<BertEncoder>> Create(OpenedBert bert, const BertEncoderOptions& options,
                                                              Record record);
   ~BertEncoder();
 
-  // Returns the ids of a text, without the special tokens that the model's format puts around it. If `special` is set,
-  // special tokens that the text spells out are read as such. A text that does not fit the context is cut if `truncate`
-  // is set, and otherwise InvalidArgument.
+  // Returns the ids of a text, without the special tokens that the model's format puts around it. `special`: special
+  // tokens that occur in the text as characters become their ids. If the text does not fit the context, it is cut if
+  // `truncate` is set; otherwise returns InvalidArgument.
   absl::StatusOr<std::vector<int32_t>> Tokens(absl::string_view text, bool special = false) const;
-  // Computes what was recorded for each of `texts`, as Tokens returns them. If the result has a row for each token, it
-  // has further rows for padding. Texts of similar lengths run together.
+  // Returns the recorded result for each of `texts`, which are ids from Tokens. If a result has a row for each token,
+  // more rows follow for padding. Texts of similar lengths run together.
   absl::StatusOr<std::vector<std::vector<float>>> Run(absl::Span<const std::vector<int32_t>> texts);
-  // Does the same, and calls `take` with each text's index and result, in any order.
+  // Computes the same results, and calls `take` with the index and result of each text, in any order.
   using Take = std::function<void(size_t text, absl::Span<const float> result)>;
   absl::Status Run(absl::Span<const std::vector<int32_t>> texts, const Take& take);
-  // Returns the row of an id in the table of token embeddings: [C].
+  // Returns the row of token `id` in the embedding table: [C].
   absl::Span<const float> TokenEmbedding(int32_t id) const;
 
   const Tokenizer& tokenizer() const { return *tokenizer_; }
   const BertConfig& config() const { return config_; }
-  const std::vector<std::string>& labels() const { return labels_; }  // of the classifier
+  const std::vector<std::string>& labels() const { return labels_; }  // labels of the classifier
   Parameters* parameters() { return &parameters_; }                   // all weights of the model
 
  private:
@@ -68,7 +68,7 @@ class BertEncoder {
   const BertEncoderOptions options_;
   const Record record_;
   const std::unique_ptr<Tokenizer> tokenizer_;
-  BertConfig config_;  // its layers are those of the options
+  BertConfig config_;  // the model's, except the number of layers if an option sets it
   const std::vector<std::string> labels_;
   Parameters parameters_{{.draw = false}};
   std::map<std::array<int64_t, 2>, std::unique_ptr<Bucket>> buckets_;  // by rows and length

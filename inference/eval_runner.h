@@ -12,8 +12,8 @@
 
 namespace weft {
 
-// Compiles what `options` ask for in mode kEval, without dropout. `parameters` receives the weights and states that it
-// does not have yet, and must outlive the runner.
+// Compiles what `options` ask for in mode kEval, so without dropout. Weights and states that `parameters` lacks are
+// added to it. `parameters` must outlive the runner.
 inline absl::StatusOr<std::unique_ptr<Runner>> EvalRunner(const Tape& tape, CompileOptions options,
                                                           Parameters* parameters, int threads) {
   options.mode = kEval;

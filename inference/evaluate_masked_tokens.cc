@@ -1,4 +1,4 @@
-// Loss and accuracy of a BERT that guesses masked tokens.
+// Computes loss and accuracy of a BERT that guesses masked tokens.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-// A graph that guesses masked tokens in `rows` windows at once, each of up to `window` tokens.
+// A graph that guesses masked tokens in `rows` windows of at most `window` tokens at once.
 class MaskedWindows {
  public:
   MaskedWindows(const OpenedBert& bert, const MaskedTokensOptions& options, int64_t rows, size_t window)
@@ -43,7 +43,7 @@ class MaskedWindows {
     return absl::OkStatus();
   }
 
-  // Masks and evaluates up to `rows` windows, of which the first is window `number` of all.
+  // Masks and evaluates up to `rows` windows. `number`: the index of the first of these among all windows.
   absl::Status Add(size_t number, absl::Span<const absl::Span<const int32_t>> windows) {
     std::vector<int32_t> tokens, lengths, places, targets;
     int64_t chosen = 0;
@@ -53,7 +53,7 @@ class MaskedWindows {
       std::vector<bool> maskable(ids.size());
       std::fill_n(maskable.begin() + (absl::c_search(ids, window) - ids.begin()), window.size(), true);
       masking_.count = CountMasked(window.size());
-      // The choice depends on the window's number alone, so that the size of the batch changes nothing.
+      // The masked tokens depend only on the number of the window, so the size of a batch changes no score.
       MaskTokens(maskable, 1, masking_, {.seed = seed_, .step = static_cast<uint32_t>(number++)}, absl::MakeSpan(ids),
                  &masked);
       for (const int32_t place : masked.indices) places.push_back(place + static_cast<int32_t>(tokens.size()));
@@ -90,8 +90,8 @@ class MaskedWindows {
   const uint64_t seed_;
   const double fraction_;
   const size_t rows_;
-  int64_t length_ = 0;      // of a window with the special tokens
-  int64_t max_masked_ = 0;  // masked tokens in a window
+  int64_t length_ = 0;      // tokens in a window, special tokens included
+  int64_t max_masked_ = 0;  // maximum number of masked tokens in a window
   MaskingOptions masking_;
   Tape tape_;
   Var tokens_, lengths_, places_, targets_;  // i32 [B, T], [B], [B·M], [B·M]

@@ -1,3 +1,4 @@
+// Sums losses in f64 over runs of one compiled graph each; the last run is filled up with ignored targets.
 #include "weft/inference/evaluation.h"
 
 #include <algorithm>
@@ -21,7 +22,7 @@ absl::Status NoTokens(const std::string& path) {
   return absl::InvalidArgumentError(absl::StrCat(path, ": there are no tokens in it"));
 }
 
-// A graph of a GPT's loss in `rows` windows of `length` tokens.
+// A graph that computes the loss of a GPT in `rows` windows of `length` tokens.
 class Windows {
  public:
   static absl::StatusOr<std::unique_ptr<Windows>> Create(const GptConfig& config, int64_t rows, int64_t length,
@@ -37,8 +38,8 @@ class Windows {
     return windows;
   }
 
-  // Predicts text[known], text[known + 1], ..., each from the tokens before it in its window. Adds to `loss` the sum of
-  // the losses, and to `count` the number of tokens.
+  // Predicts text[known] and all later tokens, each from the tokens before it in its window. Adds the sum of the losses
+  // to `loss`, and the number of predicted tokens to `count`.
   absl::Status Add(absl::Span<const int32_t> text, size_t known, double* loss, int64_t* count) {
     const auto size = static_cast<size_t>(tokens_.shape().elements());
     for (size_t begin = 0; begin + 1 < text.size(); begin += size) {
@@ -116,7 +117,7 @@ absl::StatusOr<EncodedTexts> EncodeTexts(const OpenedBert& bert, absl::Span<cons
 }
 
 absl::StatusOr<LanguageModelScore> EvaluateGpt(const OpenedGpt& gpt, const EncodedTexts& texts, int64_t threads) {
-  constexpr int64_t kTokensPerRun = 1024;  // bounds the memory that logits over a large vocabulary take
+  constexpr int64_t kTokensPerRun = 1024;  // so that logits over a large vocabulary take limited memory
   int64_t longest = 0;
   for (const auto& text : texts.texts) longest = std::max(longest, static_cast<int64_t>(text.size()) - 1);
   const GptConfig& config = gpt.model.config;

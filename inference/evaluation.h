@@ -1,12 +1,12 @@
-// Measures models on data: loss, perplexity, accuracy, and translations to compare with references.
+// These functions measure models on data: loss, perplexity and accuracy, and translations to compare with references.
 //
 //   WEFT_ASSIGN_OR_RETURN(const OpenedGpt gpt, OpenGpt("runs/gpt-1", ""));
 //   WEFT_ASSIGN_OR_RETURN(const EncodedTexts texts, EncodeTexts(gpt, {"validation.txt"}));
 //   WEFT_ASSIGN_OR_RETURN(const LanguageModelScore score, EvaluateGpt(gpt, texts, /*threads=*/0));
 //   score.loss   // nats per token
 //
-// Functions that read files fail if the files can't be used. Functions that evaluate fail only while they compute,
-// unless their comment says otherwise.
+// A function that reads files returns an error if it can't use a file. A function that evaluates returns an error only
+// if a run fails, unless its comment says otherwise.
 #ifndef WEFT_INFERENCE_EVALUATION_H_
 #define WEFT_INFERENCE_EVALUATION_H_
 
@@ -27,38 +27,37 @@ namespace weft {
 
 struct EncodedTexts {
   std::vector<std::vector<int32_t>> texts;  // the tokens of each file
-  size_t beginning = 0;                     // number of tokens at the front of each text that are not predicted
-  int64_t bytes = 0;                        // of all files
+  size_t beginning = 0;                     // number of tokens at the front of each text that are given, not predicted
+  int64_t bytes = 0;                        // total size of the files
 };
 // Reads texts and encodes them. Errors name the file.
 absl::StatusOr<EncodedTexts> EncodeTexts(const OpenedGpt& gpt, absl::Span<const std::string> paths);
 absl::StatusOr<EncodedTexts> EncodeTexts(const OpenedBert& bert, absl::Span<const std::string> paths);
 
 struct LanguageModelScore {
-  int64_t tokens = 0;        // that were predicted
+  int64_t tokens = 0;        // number of predicted tokens
   double loss = 0;           // mean, in nats per token
   double perplexity = 0;     // e^loss
-  double bits_per_byte = 0;  // of the texts
+  double bits_per_byte = 0;  // bits per byte of the texts
 };
-// Predicts each token of the texts from those before it in its window. Windows have the length of the context, and do
-// not overlap.
+// Predicts each token of the texts from the tokens before it in its window. Windows have the length of the context and
+// do not overlap.
 absl::StatusOr<LanguageModelScore> EvaluateGpt(const OpenedGpt& gpt, const EncodedTexts& texts, int64_t threads);
 
 // The score of a model that chooses among classes.
 struct ClassScore {
   int64_t count = 0;    // of examples
   double loss = 0;      // mean, in nats
-  double accuracy = 0;  // fraction of examples whose most likely class is the right one
+  double accuracy = 0;  // fraction of examples whose label is the most likely class
 };
 
 struct MaskedTokensOptions {
-  double fraction = 0.15;  // of the tokens, to be guessed
-  uint64_t seed = 1;       // chooses the tokens, together with the number of the window
+  double fraction = 0.15;  // fraction of the tokens to mask
+  uint64_t seed = 1;       // chooses the masked tokens, together with the window's number
   int64_t batch = 32;      // maximum number of windows in one run; the score does not depend on it
   int64_t threads = 0;     // 0: one for each core
 };
-// Masks tokens and guesses them, in windows of the context that do not overlap. The model must have the head for masked
-// tokens (CheckGuessesMasked).
+// Masks tokens and guesses them. Windows have the context's length and do not overlap. Requires CheckGuessesMasked.
 absl::StatusOr<ClassScore> EvaluateMaskedTokens(const OpenedBert& bert, const EncodedTexts& texts,
                                                 const MaskedTokensOptions& options);
 
@@ -66,19 +65,19 @@ struct LabelledExamples {
   std::vector<std::vector<int32_t>> texts;
   std::vector<int32_t> labels;  // the index of each text's label among the encoder's labels
 };
-// Reads files of lines "a text<TAB>its label". Errors name file and line.
+// Reads files with lines "text<TAB>label". Errors name the file and the line.
 absl::StatusOr<LabelledExamples> ReadLabelledExamples(const BertEncoder& encoder, absl::Span<const std::string> paths);
 // `encoder`: as TextClassifier returns it.
 absl::StatusOr<ClassScore> EvaluateTextClassifier(BertEncoder* encoder, const LabelledExamples& examples);
 
-// Reads pictures with labels; `labels` is the file of labels that IDX needs. InvalidArgument if a label is not one of
-// the model's classes.
+// Reads pictures with labels. `labels`: the file of labels, if `path` is IDX. Returns InvalidArgument if a label is not
+// one of the model's classes.
 absl::StatusOr<Images> ReadPicturesToEvaluate(const PictureClassifier& classifier, const std::string& path,
                                               const std::string& labels);
-// InvalidArgument if the pictures have another size than the model's.
+// Returns InvalidArgument if the pictures' size is not the model's.
 absl::StatusOr<ClassScore> EvaluatePictureClassifier(PictureClassifier* classifier, absl::Span<const Images> files);
 
-// Returns the best translation of each source, as encoded by `translator`.
+// Returns the best translation of each source. `translator` must have encoded the sources.
 absl::StatusOr<std::vector<std::string>> TranslateAll(LineTranslator* translator,
                                                       absl::Span<const std::vector<int32_t>> sources);
 

@@ -1,3 +1,4 @@
+// Each round brings the tokens of all texts into the cache, then draws one more token for each text.
 #include "weft/inference/generate.h"
 
 #include <algorithm>
@@ -18,8 +19,8 @@ constexpr int64_t kMinCapacity = 64;
 
 }  // namespace
 
-// Two graphs that share a cache: `prompt` reads tokens of prompts [B, chunk], `step` computes logits of the last tokens
-// [B, 1].
+// Two graphs that share a cache. `prompt` reads tokens of prompts [B, chunk]; `step` computes the logits of the last
+// tokens [B, 1].
 struct Generator::Graphs {
   struct Part {
     Tape tape;
@@ -32,9 +33,9 @@ struct Generator::Graphs {
 };
 
 struct Generator::Text {
-  std::vector<int32_t> tokens;  // those in the context, newest last
-  size_t kept = 0;              // number of them in the cache
-  std::vector<int32_t> seen;    // distinct tokens of prompt and continuation, if there is a repetition penalty
+  std::vector<int32_t> tokens;  // tokens in the context, newest last
+  size_t kept = 0;              // number of these tokens that are in the cache
+  std::vector<int32_t> seen;    // distinct tokens of prompt and continuation, for a repetition penalty
   std::vector<int32_t> continuation;
   size_t prompt = 0;  // the index of the prompt
   bool done = false;
@@ -127,7 +128,7 @@ absl::StatusOr<std::vector<std::vector<int32_t>>> Generator::Generate(absl::Span
   return continuations;
 }
 
-// Brings all tokens of each text except the last into the cache.
+// Reads all tokens of each text except the last into the cache.
 absl::Status Generator::Read(Graphs* graphs, absl::Span<Text> texts) const {
   const size_t chunk = static_cast<size_t>(graphs->prompt.token.dim(1)), rows = static_cast<size_t>(graphs->rows);
   while (true) {

@@ -1,11 +1,11 @@
-// Generates tokens with a GPT, for several prompts at once.
+// A Generator generates tokens with a GPT, for several prompts at once.
 //
 //   WEFT_ASSIGN_OR_RETURN(auto generator, Generator::Create(config, &parameters));
 //   WEFT_ASSIGN_OR_RETURN(auto texts, generator->Generate({prompt}, {.sampling = {.top_k = 10}, .length = 200}));
 //
-// Keys and values are cached. A prompt is read in chunks; after that, each run of a graph computes one token of each
-// text. When a text fills the context, its older half is dropped and the newer half is read again. So each token
-// depends on at least half a context, and the cost of a token does not grow.
+// Keys and values are cached. A prompt is read in chunks; after that, each run computes one token of each text. If a
+// text fills the context, its older half is dropped and its newer half is read again. So each token depends on at least
+// half a context, and the cost of a token does not grow.
 #ifndef WEFT_INFERENCE_GENERATE_H_
 #define WEFT_INFERENCE_GENERATE_H_
 
@@ -27,29 +27,29 @@ namespace weft {
 
 struct GeneratorOptions {
   int64_t batch = 8;   // maximum number of texts in one run
-  int64_t chunk = 32;  // number of tokens of a prompt that are read at once
+  int64_t chunk = 32;  // number of tokens of a prompt that one run reads
   int threads = 0;     // 0: one for each core
 };
 
 struct GenerateOptions {
   SamplingOptions sampling;
   int64_t length = 100;       // maximum number of tokens to add
-  std::vector<int32_t> stop;  // tokens that end a text, and are not part of it
-  bool truncate = false;      // takes the end of a prompt that is longer than the context; otherwise that is an error
+  std::vector<int32_t> stop;  // tokens that end a text; the text does not include them
+  bool truncate = false;      // true: keeps the end of a prompt that exceeds the context; false: it is an error
 };
 
 class Generator {
  public:
-  // `parameters` receives the weights that it does not have yet, and the caches. It must outlive the generator.
+  // Weights and caches that `parameters` lacks are added to it. `parameters` must outlive the generator.
   static absl::StatusOr<std::unique_ptr<Generator>> Create(const GptConfig& config, Parameters* parameters,
                                                            const GeneratorOptions& options = {});
   ~Generator();
 
-  // Receives the index of a prompt and each token that follows it, as soon as it is drawn. Returns whether to continue.
+  // Receives the index of a prompt and its next token, as soon as that is drawn. Returns whether this text continues.
   using Sink = absl::FunctionRef<bool(size_t, int32_t)>;
-  // Returns the tokens that follow each of `prompts`. The other prompts do not influence a prompt's continuation.
-  // InvalidArgument, with its index, for a prompt that has no tokens, a token outside the vocabulary, or more tokens
-  // than the context (unless `truncate` is set).
+  // Returns the tokens that follow each of `prompts`. Prompts do not influence each other's continuations. Returns
+  // InvalidArgument, with the index, if a prompt has no tokens or a token outside the vocabulary. A prompt that exceeds
+  // the context is also an error, unless `truncate` is set.
   absl::StatusOr<std::vector<std::vector<int32_t>>> Generate(
       absl::Span<const std::vector<int32_t>> prompts, const GenerateOptions& options,
       Sink sink = [](size_t, int32_t) { return true; });

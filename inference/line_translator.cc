@@ -1,3 +1,4 @@
+// Joins a tokenizer for each side to a Translator, which knows ids only.
 #include "weft/inference/line_translator.h"
 
 #include <utility>
@@ -57,7 +58,7 @@ absl::StatusOr<std::string> LineTranslator::Text(const Hypothesis& translation) 
   TextStream stream(*opened_.target, {});
   std::string text;
   for (const int32_t token : translation.tokens) {
-    if (token >= opened_.target->vocabulary_size()) continue;  // a row beyond the vocabulary, which pads the table
+    if (token >= opened_.target->vocabulary_size()) continue;  // the table's rows beyond the vocabulary are padding
     WEFT_ASSIGN_OR_RETURN(const std::string more, stream.Add(token));
     text += more;
   }

@@ -1,4 +1,4 @@
-// Translates lines of text with an encoder-decoder Transformer and its tokenizers.
+// A LineTranslator translates lines of text with an encoder-decoder Transformer and its tokenizers.
 //
 //   WEFT_ASSIGN_OR_RETURN(const auto translator, LineTranslator::Open("runs/translate-1", {}));
 //   WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> ids, translator->Encode("ein Haus"));
@@ -23,20 +23,20 @@ namespace weft {
 
 struct LineTranslatorOptions {
   TranslateOptions translate = {{.beam = 4}};
-  bool truncate = false;  // cuts lines that are longer than the context; otherwise they are errors
+  bool truncate = false;  // true: cuts lines that exceed the context; false: they are errors
   int64_t batch = 32;     // maximum number of lines in one run
   int64_t threads = 0;    // 0: one for each core
 };
 
 class LineTranslator {
  public:
-  // `path` is what OpenTransformer takes. InvalidArgument if the options do not fit the model.
+  // `path`: a model, as for OpenTransformer. Returns InvalidArgument if the options do not fit the model.
   static absl::StatusOr<std::unique_ptr<LineTranslator>> Open(const std::string& path,
                                                               const LineTranslatorOptions& options);
 
-  // Returns the tokens of a line; none for a line without tokens, which may be empty.
+  // Returns the tokens of a line. A line without tokens, such as an empty line, gives an empty result.
   absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view line) const;
-  // Returns the n best translations of each source, best first. A source without tokens has one, which is empty.
+  // Returns the `n_best` translations of each source, best first. A source without tokens has one empty translation.
   absl::StatusOr<std::vector<std::vector<Hypothesis>>> Translate(absl::Span<const std::vector<int32_t>> sources);
   // Returns the text of a translation as one line, in which line breaks and tabs are spaces.
   absl::StatusOr<std::string> Text(const Hypothesis& translation) const;

@@ -1,3 +1,4 @@
+// The encoder runs on whole texts; the head runs on one masked token at a time.
 #include "weft/inference/mask_filling.h"
 
 #include <algorithm>
@@ -53,8 +54,7 @@ absl::Status MaskFiller::Fill(absl::Span<const std::vector<int32_t>> texts, Take
   return absl::OkStatus();
 }
 
-// Copies the rows of a text's hidden states [T, C] at its masks, because keeping all rows of a batch takes far more
-// memory.
+// Returns the rows of a text's hidden states [T, C] at its masks. All rows of a batch would take far more memory.
 std::vector<float> MaskFiller::HiddenAtMasks(const std::vector<int32_t>& ids, absl::Span<const float> hidden) const {
   const auto width = static_cast<size_t>(encoder_->config().width);
   const std::vector<int32_t> wrapped = encoder_->tokenizer().Wrap(ids).ids;
@@ -91,7 +91,7 @@ absl::Status MaskFiller::FillText(const std::vector<int32_t>& ids, absl::Span<co
   return absl::OkStatus();
 }
 
-// Considers only the tokenizer's tokens, because the model's table may have more rows.
+// Ranks only tokens that the tokenizer has; the model's table may have more rows, as padding.
 std::vector<int32_t> MaskFiller::MostLikely(absl::Span<const double> scores) const {
   std::vector<int32_t> tokens(static_cast<size_t>(encoder_->tokenizer().vocabulary_size()));
   std::iota(tokens.begin(), tokens.end(), 0);

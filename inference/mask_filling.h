@@ -1,4 +1,4 @@
-// Guesses the masked tokens of texts with a BERT.
+// A MaskFiller guesses the masked tokens of texts with a BERT.
 //
 //   WEFT_ASSIGN_OR_RETURN(const auto filler, MaskFiller::Open("bert", {.top_k = 3}));
 //   WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> ids, filler->Encode("a [MASK] day"));
@@ -27,7 +27,7 @@ namespace weft {
 
 struct MaskFillerOptions {
   int64_t top_k = 5;      // number of candidates for each mask
-  bool truncate = false;  // cuts texts that are longer than the context; otherwise they are errors
+  bool truncate = false;  // true: cuts texts that exceed the context; false: they are errors
   int64_t batch = 32;     // maximum number of texts in one run
   int64_t threads = 0;    // 0: one for each core
 };
@@ -35,23 +35,23 @@ struct MaskFillerOptions {
 struct MaskCandidate {
   double score;  // the probability
   int32_t token;
-  std::string text;      // of the token
-  std::string sequence;  // the text with the token in the mask's place
+  std::string text;      // the token as text
+  std::string sequence;  // the whole text with the token in the mask's place
 };
 
 class MaskFiller {
  public:
-  // `path` is what OpenBert takes. InvalidArgument if the model has no head for masked tokens, or its tokenizer no
-  // mask.
+  // `path`: a model, as for OpenBert. Returns InvalidArgument if the model has no head for masked tokens, or if its
+  // tokenizer has no mask token.
   static absl::StatusOr<std::unique_ptr<MaskFiller>> Open(const std::string& path, const MaskFillerOptions& options);
 
-  // Returns the tokens of a text, in which the mask is written as the tokenizer's mask token. InvalidArgument for a
-  // text without a mask, and for one that is too long or would lose a mask by truncation.
+  // Returns the tokens of a text, which marks masks by the tokenizer's mask token, such as "[MASK]". Returns
+  // InvalidArgument if the text has no mask, is too long, or would lose a mask by truncation.
   absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view text) const;
 
   // Receives the candidates for one mask, most likely first.
   using Take = absl::FunctionRef<void(absl::Span<const MaskCandidate>)>;
-  // Calls `take` for each mask of each text, in order.
+  // Calls `take` once for each mask of each text, in the order of the texts and masks.
   absl::Status Fill(absl::Span<const std::vector<int32_t>> texts, Take take);
 
  private:
@@ -63,7 +63,7 @@ class MaskFiller {
   const MaskFillerOptions options_;
   const int32_t mask_;
   std::unique_ptr<BertEncoder> encoder_;
-  Tape tape_;            // of the head, for one token at a time, because logits over all tokens are large
+  Tape tape_;            // of the head, for one token, because logits of all tokens are large
   Var hidden_, logits_;  // f32 [1, C], [1, V]
   std::unique_ptr<Runner> runner_;
 };

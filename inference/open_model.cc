@@ -1,3 +1,4 @@
+// Checks the family before reading weights, and the tokenizer against the model's vocabulary.
 #include "weft/inference/open_model.h"
 
 #include <filesystem>
@@ -21,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Reads the model at `path`, which must be a `Model`. A model of another family is refused before its weights are read.
+// Reads the model at `path`. If the model is not a `Model`, returns an error before its weights are read.
 template <class Model>
 absl::StatusOr<Model> Open(const std::string& path) {
   WEFT_ASSIGN_OR_RETURN(const ModelFamily* const family, FindFamily(path));
@@ -39,7 +40,7 @@ absl::StatusOr<std::shared_ptr<const Tokenizer>> ReadTokenList(const std::string
   return *std::move(list);
 }
 
-// Checks the id that a folder of CTranslate2 may have for the token that begins or ends targets.
+// Checks an id that config.json of a CTranslate2 folder may give for the token that begins or ends targets.
 absl::Status CheckId(const nlohmann::ordered_json& config, const char* key, int32_t id) {
   const auto found = config.find(key);
   if (found == config.end() || *found == id) return absl::OkStatus();
@@ -51,7 +52,7 @@ absl::Status CheckId(const nlohmann::ordered_json& config, const char* key, int3
 
 absl::StatusOr<OpenedBert> OpenBert(const std::string& path) {
   OpenedBert bert = {.path = path};
-  // For a folder of another family, ReadHuggingFace's error names the model_type.
+  // If the folder has a model of another family, ReadHuggingFace's error names the model_type.
   WEFT_ASSIGN_OR_RETURN(bert.model, IsRun(path) ? Open<PublishedBert>(path) : ReadHuggingFace<PublishedBert>(path));
   WEFT_ASSIGN_OR_RETURN(bert.tokenizer, LoadTokenizer(path));
   const BertConfig& config = bert.model.config;

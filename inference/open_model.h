@@ -1,4 +1,4 @@
-// Opens a published model, or a run of `weft train`, together with its tokenizer.
+// These functions open a published model or a training run, together with its tokenizer.
 //
 //   WEFT_ASSIGN_OR_RETURN(const OpenedGpt gpt, OpenGpt("gpt2", /*tokenizer=*/""));
 //   ...  // record graphs of Gpt(gpt.model.config), and create runners, which create the parameters
@@ -22,31 +22,31 @@ struct OpenedBert {
   PublishedBert model;
   std::unique_ptr<Tokenizer> tokenizer;
 };
-// Opens a folder of Hugging Face's layout, or a run. InvalidArgument if the tokenizer does not fit the model
+// Opens a folder of Hugging Face's layout, or a run. Returns InvalidArgument if the tokenizer does not fit the model
 // (CheckVocabulary).
 absl::StatusOr<OpenedBert> OpenBert(const std::string& path);
-// Returns InvalidArgument unless the model has the head for masked tokens, and the tokenizer a mask token.
+// Returns InvalidArgument unless the model has a head for masked tokens and the tokenizer has a mask token.
 absl::Status CheckGuessesMasked(const OpenedBert& bert);
 
 struct OpenedGpt {
   PublishedGpt model;
   std::unique_ptr<Tokenizer> tokenizer;
 };
-// Opens what ReadModel takes. The tokenizer is the folder's, or tokenizer.bin beside a file, unless `tokenizer` names
-// another. InvalidArgument if the tokenizer does not fit the model (CheckVocabulary).
+// Opens a model in any format that ReadModel reads. Unless `tokenizer` names another, the tokenizer is the folder's, or
+// tokenizer.bin beside a file. Returns InvalidArgument if it does not fit the model (CheckVocabulary).
 absl::StatusOr<OpenedGpt> OpenGpt(const std::string& path, const std::string& tokenizer);
-// Returns the tokens that a new text begins with: at least one.
+// Returns the tokens with which a new text begins. There is at least one.
 absl::StatusOr<std::vector<int32_t>> BeginningOfText(const Tokenizer& tokenizer);
 
 struct OpenedTransformer {
   PublishedTransformer model;
   std::shared_ptr<const Tokenizer> source, target;
-  int32_t begin = 0, end = 0;  // the special tokens of targets
-  bool sources_end = false;    // sources also end in the end token, as those of `weft train translate` do
+  int32_t begin = 0, end = 0;  // special tokens of targets
+  bool sources_end = false;    // true: sources have the end token, too, as in this project's runs
 };
-// Opens what ReadModel takes. The tokenizers are source_vocabulary.txt and target_vocabulary.txt, as CTranslate2 has
-// them, or else the folder's tokenizer for both sides. InvalidArgument if they do not fit the model, its bos_id or its
-// eos_id.
+// Opens a model in any format that ReadModel reads. The tokenizers are source_vocabulary.txt and target_vocabulary.txt,
+// as in CTranslate2's folders. Without these files, the folder's tokenizer serves both sides. Returns InvalidArgument
+// if the tokenizers do not fit the model, its bos_id or its eos_id.
 absl::StatusOr<OpenedTransformer> OpenTransformer(const std::string& path);
 
 }  // namespace weft

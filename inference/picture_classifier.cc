@@ -1,3 +1,4 @@
+// The graph has a fixed batch; the last batch is filled up with pictures whose results are dropped.
 #include "weft/inference/picture_classifier.h"
 
 #include <algorithm>
@@ -22,7 +23,7 @@ absl::Status Refuse(const char* key, const Json& value, const char* wanted) {
       absl::StrCat(key, " is ", value.dump(), ", which is not supported; wanted ", wanted));
 }
 
-// Reads a number, or a list with one number for the one channel.
+// Reads a number, which may be in a list of length 1: pictures have one channel.
 absl::Status ReadNumber(const Json& json, const char* key, double* number) {
   const auto found = json.find(key);
   if (found == json.end()) return absl::OkStatus();
@@ -32,7 +33,7 @@ absl::Status ReadNumber(const Json& json, const char* key, double* number) {
   return absl::OkStatus();
 }
 
-// Reports whether a step of the preparation is done. A step that `json` does not mention is done.
+// Reports whether the preparation has the step `key`. If `json` does not mention the step, it has.
 absl::StatusOr<bool> Does(const Json& json, const char* key) {
   const auto found = json.find(key);
   if (found == json.end()) return true;

@@ -1,4 +1,4 @@
-// Classifies pictures with a Vision Transformer.
+// A PictureClassifier classifies pictures with a Vision Transformer.
 //
 //   WEFT_ASSIGN_OR_RETURN(const auto classifier, PictureClassifier::Open("runs/vit-1", {.batch = 32}));
 //   WEFT_ASSIGN_OR_RETURN(const auto logits, classifier->Run(images));
@@ -26,12 +26,13 @@ struct PictureClassifierOptions {
 
 class PictureClassifier {
  public:
-  // `path` is what ReadModel takes. Its preprocessor_config.json says how pixels are scaled. Without that file, which a
-  // run must have, 0 .. 255 becomes -1 .. 1. InvalidArgument for a model of several channels, because Images have one.
+  // `path`: a model, as for ReadModel. Its preprocessor_config.json tells how pixels are scaled. Without that file, 0
+  // .. 255 becomes -1 .. 1; a run must have the file. Returns InvalidArgument if the model has several channels,
+  // because Images have one.
   static absl::StatusOr<std::unique_ptr<PictureClassifier>> Open(const std::string& path,
                                                                  const PictureClassifierOptions& options);
 
-  // Returns the logits of each picture's classes. InvalidArgument if the pictures have another size than the model's.
+  // Returns the logits of each picture's classes. Returns InvalidArgument if the pictures' size is not the model's.
   absl::StatusOr<std::vector<std::vector<float>>> Run(const Images& images);
 
   const VitConfig& config() const { return config_; }

@@ -1,4 +1,4 @@
-// Turns logits into probabilities.
+// Probabilities turns logits into probabilities.
 #ifndef WEFT_INFERENCE_PROBABILITIES_H_
 #define WEFT_INFERENCE_PROBABILITIES_H_
 

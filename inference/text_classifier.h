@@ -1,4 +1,4 @@
-// Classifies texts with a BERT.
+// TextClassifier makes a BERT that classifies texts.
 //
 //   WEFT_ASSIGN_OR_RETURN(OpenedBert bert, OpenBert("runs/classify-1"));
 //   WEFT_ASSIGN_OR_RETURN(const auto classifier, TextClassifier(std::move(bert), {.batch = 32}));
@@ -13,7 +13,7 @@
 
 namespace weft {
 
-// Returns an encoder whose results are the logits of the labels. InvalidArgument if the model has no classifier.
+// Returns an encoder whose results are the labels' logits, or InvalidArgument if the model has no classifier.
 absl::StatusOr<std::unique_ptr<BertEncoder>> TextClassifier(OpenedBert bert, const BertEncoderOptions& options);
 
 }  // namespace weft

@@ -1,10 +1,10 @@
-// Continues texts with a GPT and its tokenizer.
+// A TextGenerator continues texts with a GPT and its tokenizer.
 //
 //   WEFT_ASSIGN_OR_RETURN(const auto generator, TextGenerator::Open("runs/gpt-1", {.stop = "\n"}));
 //   WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> prompt, generator->Encode("In the beginning"));
 //   WEFT_RETURN_IF_ERROR(generator->Continue({prompt}, [](size_t, const std::string& text) { std::cout << text; }));
 //
-// inference/generate.h does the same with tokens in place of texts.
+// inference/generate.h does the same with tokens instead of texts.
 #ifndef WEFT_INFERENCE_TEXT_GENERATION_H_
 #define WEFT_INFERENCE_TEXT_GENERATION_H_
 
@@ -26,10 +26,10 @@
 namespace weft {
 
 struct TextGeneratorOptions {
-  // Texts also end at the model's own begin and end tokens.
+  // In addition to these options, texts end at the model's own begin and end tokens.
   GenerateOptions generate = {};
-  std::string tokenizer = "";  // another tokenizer than the model's own: a file or folder
-  std::string stop = "";       // a text before which the continuation ends; empty: none
+  std::string tokenizer = "";  // a file or folder to read instead of the model's own tokenizer
+  std::string stop = "";       // the continuation ends before this text; empty: no such text
   int64_t batch = 8;           // maximum number of texts in one run
   int64_t threads = 0;         // 0: one for each core
 };
@@ -40,13 +40,13 @@ class TextGenerator {
   static absl::StatusOr<std::unique_ptr<TextGenerator>> Open(const std::string& path,
                                                              const TextGeneratorOptions& options);
 
-  // Returns the tokens of a prompt, with those that the model's format puts before a text. InvalidArgument if they are
-  // more than the context and `truncate` is not set.
+  // Returns the tokens of a prompt, after the tokens with which the model's format begins a text. Returns
+  // InvalidArgument if there are more tokens than the context and `truncate` is not set.
   absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view prompt) const;
 
-  // Receives the index of a prompt, and a piece of the text that follows the prompt.
+  // Receives the index of a prompt and the next piece of its continuation.
   using Sink = absl::FunctionRef<void(size_t, const std::string&)>;
-  // Continues each prompt and gives the text to `sink` as it comes.
+  // Continues each prompt, and gives each piece of text to `sink` as soon as it is certain.
   absl::Status Continue(absl::Span<const std::vector<int32_t>> prompts, Sink sink);
 
  private:

@@ -1,3 +1,5 @@
+// An encoder graph fills the caches of a batch. A decoder graph then adds a token to all beams until each search is
+// done.
 #include "weft/inference/translate.h"
 
 #include <algorithm>
@@ -13,11 +15,11 @@
 namespace weft {
 namespace {
 
-constexpr int64_t kMaxLonger = 50;     // a translation may be this many tokens longer than its source
-constexpr int64_t kCapacityStep = 32;  // capacities of caches are multiples of it
+constexpr int64_t kMaxLonger = 50;     // by default, a translation has at most 50 tokens more than its source
+constexpr int64_t kCapacityStep = 32;  // capacities of caches are multiples of this
 
-// Rounds `n` up to 1, 2, 3, 4, 6, 8, 12, ... times `step`. With so few sizes, a graph and its caches can be kept for
-// each of them, and together they take only a few times the memory of the largest.
+// Rounds `n` up to 1, 2, 3, 4, 6, 8, 12, ... times `step`. There are so few sizes that the graphs and caches of all
+// sizes are kept. Together they take only a few times the memory of the largest.
 int64_t RoundUp(int64_t n, int64_t step) {
   int64_t size = step;
   while (size < n) size *= 2;
@@ -25,7 +27,7 @@ int64_t RoundUp(int64_t n, int64_t step) {
   return smaller >= n && smaller % step == 0 ? smaller : size;
 }
 
-// Returns the maximum number of sentences in a run, by kMaxBeamPositions.
+// Returns the maximum number of sentences in a run; kMaxBeamPositions bounds it.
 int64_t MaxRows(int64_t capacity, int64_t beam) { return kMaxBeamPositions / capacity / beam / beam; }
 
 std::string MemoryPrefix(int64_t rows, int64_t length) { return absl::StrCat("translate.memory.", rows, "x", length); }
@@ -41,18 +43,18 @@ absl::Status CheckTokens(absl::string_view what, absl::Span<const int32_t> token
 
 }  // namespace
 
-// The graph from sources [B, S] to the keys and values that the decoder attends to.
+// The graph that computes, from sources [B, S], the keys and values to which the decoder attends.
 struct Translator::Encoder {
   Tape tape;
   Var source, lengths;  // i32 [B, S], [B]
   std::unique_ptr<Runner> runner;
 };
 
-// The graph of one token of all beams of all sentences.
+// The graph that computes the next token of all beams of all sentences.
 struct Translator::Decoder {
   Tape tape;
   Var token, position;        // i32 [B, K]
-  Var row, hidden;            // i32 [B, K], bool [B, 1, K, capacity · K], if there are beams
+  Var row, hidden;            // with beams: i32 [B, K], bool [B, 1, K, capacity · K]
   Var lengths;                // i32 [B]
   Var log_probability, next;  // f32 and i32 [B, K, candidates]
   std::unique_ptr<Runner> runner;

@@ -1,11 +1,11 @@
-// Translates sentences with an encoder-decoder Transformer, greedily or by beam search, many at once.
+// A Translator translates sentences with an encoder-decoder Transformer, greedily or by beam search, many at once.
 //
 //   WEFT_ASSIGN_OR_RETURN(auto translator, Translator::Create(config, &parameters));
 //   WEFT_ASSIGN_OR_RETURN(auto translations, translator->Translate(sources, {{.beam = 5}}));
 //   translations[i][0].tokens   // the best translation of sources[i]
 //
-// The encoder runs once for each sentence, and its keys and values are cached. The decoder takes one token at a time.
-// Sentences whose lengths round up to the same number share a graph.
+// The encoder runs once for each sentence, and its keys and values are cached. Each run of the decoder adds one token.
+// If the lengths of sentences round up to the same number, the sentences share a graph.
 #ifndef WEFT_INFERENCE_TRANSLATE_H_
 #define WEFT_INFERENCE_TRANSLATE_H_
 
@@ -32,27 +32,27 @@ struct TranslatorOptions {
 
 struct TranslateOptions {
   BeamSearchOptions search;
-  // Maximum number of tokens of a translation. 0: 50 more than the source has (Vaswani et al., 2017, 6.1), but at most
-  // the context.
+  // Maximum number of tokens in a translation, at most the context. 0: the source's number plus 50 (Vaswani et al.,
+  // 2017, section 6.1).
   int64_t max_length = 0;
 };
 
-// Maximum of batch * beam^2 * capacity, where a cache's capacity is the maximum length of a translation, rounded up.
-// The scores of one head take 4 bytes for each, so 2^26 is 256 MB. If a batch would exceed it, fewer sentences run at
-// once.
+// Maximum of batch * beam^2 * capacity, where `capacity` is the maximum length of a translation, rounded up. The scores
+// of one head take 4 bytes for each of these positions, so 2^26 positions take 256 MB. If a batch needs more, fewer
+// sentences run at once.
 inline constexpr int64_t kMaxBeamPositions = int64_t{1} << 26;
 
 class Translator {
  public:
-  // `parameters` receives the weights that it does not have yet, and the caches. It must outlive the translator.
+  // Weights and caches that `parameters` lacks are added to it. `parameters` must outlive the translator.
   static absl::StatusOr<std::unique_ptr<Translator>> Create(const TransformerConfig& config, Parameters* parameters,
                                                             const TranslatorOptions& options = {});
   ~Translator();
 
-  // Returns the n_best translations of each source, best first, or fewer if fewer exist. The other sources do not
-  // influence a source's translations. InvalidArgument, with its index, for a source that has no tokens, more tokens
-  // than the context, or a token outside the vocabulary; and if the beams of one sentence exceed kMaxBeamPositions.
-  // FailedPrecondition if the model's probabilities are not numbers.
+  // Returns the `n_best` translations of each source, best first, or fewer if fewer exist. Sources do not influence
+  // each other's translations. Returns InvalidArgument, with the index, if a source has no tokens, more tokens than the
+  // context, or a token outside the vocabulary. Also returns InvalidArgument if the beams of one sentence exceed
+  // kMaxBeamPositions. Returns FailedPrecondition if the model's probabilities are not numbers.
   absl::StatusOr<std::vector<std::vector<Hypothesis>>> Translate(absl::Span<const std::vector<int32_t>> sources,
                                                                  const TranslateOptions& options = {});
 

@@ -1,3 +1,4 @@
+// Finds the pieces of the word in the pieces of a sentence, and takes the mean of their hidden states.
 #include "weft/inference/word_vectors.h"
 
 #include <cmath>
@@ -10,7 +11,7 @@
 namespace weft {
 namespace {
 
-// Returns the mean of rows of equal length.
+// Returns the mean of `rows`, which have equal length.
 std::vector<float> Mean(const std::vector<absl::Span<const float>>& rows) {
   std::vector<double> sum(rows.front().size());
   for (const absl::Span<const float> row : rows) {
@@ -81,7 +82,7 @@ absl::StatusOr<std::vector<std::vector<float>>> WordVectors::Contextual(const Se
   return vectors;
 }
 
-// Returns where the word's pieces stand in `ids` as a whole word.
+// Returns the indices in `ids` at which the word's pieces begin and are a whole word.
 std::vector<size_t> WordVectors::Places(absl::Span<const int32_t> ids) const {
   std::vector<size_t> places;
   for (size_t i = 0; i + pieces_.size() <= ids.size();) {

@@ -1,4 +1,4 @@
-// Contextual vectors of one word: the hidden states that a BERT computes for it in different sentences.
+// WordVectors are contextual vectors of one word: the hidden states that a BERT computes for it in different sentences.
 //
 //   WEFT_ASSIGN_OR_RETURN(WordVectors bank, WordVectors::Open("bert", {.word = "bank"}));
 //   WEFT_ASSIGN_OR_RETURN(const WordVectors::Sentence sentence, bank.Find("the bank of the river"));
@@ -23,8 +23,8 @@ namespace weft {
 
 struct WordVectorsOptions {
   std::string word;
-  int64_t layer = 0;      // whose hidden states are taken, from 1; 0: the last layer's
-  bool truncate = false;  // cuts sentences that are longer than the context; otherwise they are errors
+  int64_t layer = 0;      // layer whose hidden states are taken, from 1; 0: the last layer
+  bool truncate = false;  // true: cuts sentences that exceed the context; false: they are errors
   int64_t threads = 0;    // 0: one for each core
 };
 
@@ -32,18 +32,18 @@ class WordVectors {
  public:
   struct Sentence {
     std::vector<int32_t> ids;    // without special tokens
-    std::vector<size_t> places;  // where the word's first piece stands in `ids`
+    std::vector<size_t> places;  // the indices in `ids` of the word's first pieces
   };
 
-  // `path` is what OpenBert takes. InvalidArgument if the tokenizer has no pieces for the word, or if its pieces do not
-  // show where a word ends; WordPiece's do.
+  // `path`: a model, as for OpenBert. Returns InvalidArgument if the tokenizer has no pieces for the word, or if pieces
+  // do not show where a word ends. WordPiece's pieces do.
   static absl::StatusOr<WordVectors> Open(const std::string& path, const WordVectorsOptions& options);
 
-  // Returns where the sentence has the word as a whole word. InvalidArgument if it does not have it.
+  // Finds the word, as a whole word, in a sentence. Returns InvalidArgument if the sentence does not have it.
   absl::StatusOr<Sentence> Find(absl::string_view sentence) const;
   // Returns one vector [C] for each occurrence of the word in `sentence`: the mean of the hidden states of its pieces.
   absl::StatusOr<std::vector<std::vector<float>>> Contextual(const Sentence& sentence);
-  // The mean of the rows of the word's pieces in the table of token embeddings: [C]. It is the same in all sentences.
+  // Returns the mean of the embedding table's rows of the word's pieces: [C]. It is the same for all sentences.
   const std::vector<float>& token_embedding() const { return token_embedding_; }
 
  private:
@@ -57,7 +57,7 @@ class WordVectors {
   std::vector<float> token_embedding_;
 };
 
-// The cosine of the angle between two vectors of one length, computed in f64.
+// Returns the cosine of the angle between two vectors of equal length, computed in f64.
 double Cosine(absl::Span<const float> a, absl::Span<const float> b);
 
 }  // namespace weft
