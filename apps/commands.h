@@ -1,5 +1,5 @@
-// The list of the commands of `weft`, by group. A command is a function that adds its flags to the command line and
-// returns the function that runs it. To add a command, write its file and add a line to WEFT_COMMANDS.
+// This header lists the commands of `weft` by group. A command is a function that adds its flags to the command line
+// and returns the function that runs it. A new command is a file and a line of WEFT_COMMANDS.
 //
 //   Command TokenizeCommand(CLI::App* weft) {
 //     auto flags = std::make_shared<TokenizeFlags>();
@@ -8,8 +8,8 @@
 //     return {"weft tokenize", app, [flags] { return Tokenize(*flags); }};
 //   }
 //
-// Exit codes: 0 success; 2 usage: a flag, a key of a configuration, or a file that one of them names can't be used; 1
-// anything else.
+// Exit codes: 0 means success. 2 means that a flag, a key of a configuration, or a file that one of them names can't be
+// used. 1 means any other error.
 #ifndef WEFT_APPS_COMMANDS_H_
 #define WEFT_APPS_COMMANDS_H_
 
@@ -28,10 +28,10 @@ namespace weft {
 struct Command {
   std::string name;  // "weft train gpt"
   CLI::App* app = nullptr;
-  std::function<absl::Status()> run;  // an error of UsageError gives exit code 2
+  std::function<absl::Status()> run;  // an error made by UsageError gives exit code 2
 };
 
-// The groups of `weft --help`. The commands of kTrain are subcommands of `weft train`.
+// The groups of `weft --help`. Commands of kTrain are subcommands of `weft train`.
 enum class CommandGroup : uint8_t { kTrain, kUse, kEvaluate, kConvert, kInspect };
 
 #define WEFT_COMMANDS(COMMAND)           \

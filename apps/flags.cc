@@ -1,3 +1,4 @@
+// Parsing stores flags as texts. The rows read them afterwards, so that all sources of options share one check.
 #include "weft/apps/flags.h"
 
 #include <CLI/CLI.hpp>
@@ -54,7 +55,7 @@ void AddFlags(CLI::App* app, const Hyperparameters& table, GivenFlags* given) {
     if (!initial.empty()) absl::StrAppend(&help, " [", initial, "]");
     const std::string name = absl::StrCat("--", parameter.flag);
     if (std::holds_alternative<bool*>(parameter.value)) {
-      app->add_flag(name, std::as_const(help))->each(store);  // CLI11 writes into a string that is not const
+      app->add_flag(name, std::as_const(help))->each(store);  // CLI11 needs a string that is not const
     } else {
       const bool text = std::holds_alternative<std::string*>(parameter.value);
       app->add_option_function<std::string>(name, store, help)->type_name(text ? "TEXT" : "NUMBER");

@@ -1,4 +1,4 @@
-// Flags are rows of a table of hyperparameters on the command line. This header also has the errors that become exit
+// Flags are rows of a table of hyperparameters, on the command line. This header also has errors that become exit
 // codes.
 //
 //   GivenFlags given;
@@ -20,28 +20,28 @@ class App;
 
 namespace weft {
 
-// Returns `status` as an error of the command line, which gives exit code 2. An error of the system, such as a full
-// disk, stays as it is.
+// Turns `status` into an error of the command line, with exit code 2. An error of the system, such as a full disk,
+// stays as it is.
 absl::Status UsageError(const absl::Status& status);
-// Returns `status` as a failure of the command's work, which gives exit code 1.
+// Turns `status` into a failure of the command's work, with exit code 1.
 absl::Status Failure(const absl::Status& status);
 int ExitCode(const absl::Status& status);
 
-// Returns the words of the command line. `--flag=` becomes two words, the second empty, because CLI11 takes it for a
-// flag without a value.
+// Returns the words of the command line. `--flag=` becomes two words, of which the second is empty. Otherwise CLI11
+// would read it as a flag without a value.
 std::vector<std::string> Words(int argc, char** argv);
 
-// The values of the flags that were given, as texts, by name.
+// The flags of the command line: their values as texts, by name.
 using GivenFlags = std::map<std::string, std::string>;
 
 // Adds a command to `parent`. `about` is the first line of its help.
 CLI::App* AddCommand(CLI::App* parent, const std::string& name, const std::string& about);
-// Adds a flag for each row. Parsing fills `given`, which must outlive `app`, and does not change the rows' values.
+// Adds a flag for each row. Parsing fills `given`, which must outlive `app`; the rows' values do not change.
 void AddFlags(CLI::App* app, const Hyperparameters& table, GivenFlags* given);
-// Sets the rows whose flags were given. Errors begin with the option: "batch: 'many' is not a whole number".
+// Sets the rows whose flags are in `given`. Errors begin with the option: "batch: 'many' is not a whole number".
 absl::Status SetFromFlags(const GivenFlags& given, const Hyperparameters& table);
-// Returns `status`, with "--" before its message if that begins with an option of the command `app`: "data: no file was
-// given" becomes "--data: no file was given". Library errors name options, and commands show them as flags.
+// Returns `status`. If its message begins with an option of the command `app`, puts "--" before it: "data: no file was
+// given" becomes "--data: no file was given". Errors of the library name options; commands show options as flags.
 absl::Status WithFlag(const absl::Status& status, const CLI::App& app);
 
 // Returns an error for an unknown flag or argument: "unknown flag '--widht', did you mean '--width'?"

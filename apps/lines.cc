@@ -1,3 +1,4 @@
+// Files are read whole. Standard input is read line by line, so that another program can wait for each answer.
 #include "weft/apps/lines.h"
 
 #include <poll.h>
@@ -21,10 +22,10 @@ namespace {
 
 using Function = std::function<absl::Status(absl::Span<const Line>)>;
 
-// Returns a line without the "\r" that is left of "\r\n".
+// Returns the line without a "\r" at its end, which is left of "\r\n".
 std::string WithoutReturn(absl::string_view line) { return std::string(absl::StripSuffix(line, "\r")); }
 
-// The lines of standard input. Reading a line waits for that line only.
+// The lines of standard input. Reading a line waits for no more input than that line.
 class InputLines {
  public:
   // Waits for the next line. Returns false at the end of the input.
@@ -69,8 +70,8 @@ class InputLines {
   }
 
   std::string buffer_;
-  size_t begin_ = 0;    // where the next line begins in buffer_
-  bool ended_ = false;  // remembered, because a terminal may go on after its end
+  size_t begin_ = 0;    // the next line's first byte in buffer_
+  bool ended_ = false;  // remembered, because a terminal can give more input after its end
 };
 
 absl::Status ReadStandardInput(size_t max_lines, const Function& batch) {

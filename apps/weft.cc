@@ -1,5 +1,5 @@
-// The program `weft`: finds the command that the command line names, runs it, and turns its status into a line on
-// stderr and an exit code.
+// The program `weft` finds the command that the command line names and runs it. It turns the command's status into a
+// line on stderr and an exit code.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -32,7 +32,7 @@ int Report(const std::string& command, const absl::Status& status) {
   return ExitCode(status);
 }
 
-// Reports whether everything that was printed could be written.
+// Checks that everything that was printed was also written.
 absl::Status FinishOutput() {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return absl::OkStatus();
   return absl::UnavailableError("standard output could not be written");
@@ -48,7 +48,7 @@ std::string FullName(const CLI::App& app) {
   return app.get_parent() == nullptr ? app.get_name() : FullName(*app.get_parent()) + " " + app.get_name();
 }
 
-// Opens standard streams that the caller closed. Otherwise the next file that is opened would take their number.
+// Opens the standard streams that the caller has closed. Otherwise the next opened file would get one of their numbers.
 void OpenStandardStreams() {
   for (int fd = 0; fd <= 2; ++fd) {
     if (fcntl(fd, F_GETFD) < 0) open("/dev/null", O_RDWR);  // takes the lowest free number
@@ -91,7 +91,7 @@ std::vector<Command> AddCommands(CLI::App* weft, CLI::App* train) {
 
 int Main(int argc, char** argv) {
   OpenStandardStreams();
-  // `bazel run` changes the folder. Relative paths mean the user's folder.
+  // `bazel run` changes the working folder, but relative paths refer to the user's folder.
   if (const char* folder = std::getenv("BUILD_WORKING_DIRECTORY"); folder != nullptr && chdir(folder) != 0) {
     return Report("weft", absl::UnavailableError(absl::StrCat("can't enter ", folder)));
   }
@@ -128,7 +128,7 @@ int Main(int argc, char** argv) {
     if (status.ok()) status = FinishOutput();
     return Report(command.name, WithFlag(status, *command.app));
   }
-  std::fputs(app.help().c_str(), stderr);  // of the innermost command, under its full name
+  std::fputs(app.help().c_str(), stderr);  // the help of the innermost command, under its full name
   return 2;
 }
 

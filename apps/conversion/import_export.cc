@@ -1,4 +1,4 @@
-// `weft import` and `weft export`: convert a model from one format to another.
+// `weft import` and `weft export` convert a model from one format to another.
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -57,7 +57,7 @@ absl::Status Convert(ConvertFlags flags, Hyperparameters (*table)(ConvertFlags*)
   if (!conversion.ok()) return UsageError(conversion.status());
   WEFT_RETURN_IF_ERROR(conversion->Write());
   std::printf("%s: %lld numbers%s\n", options.out.c_str(), static_cast<long long>(conversion->CountWeights()),
-              conversion->has_tokenizer() ? "" : ", and no tokenizer, as none lies beside the model");
+              conversion->has_tokenizer() ? "" : ", and no tokenizer, because there is none beside the model");
   return absl::OkStatus();
 }
 

@@ -1,4 +1,4 @@
-// `weft classify`: prints the class of each text or picture.
+// `weft classify` prints the class of each text or picture.
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -40,8 +40,8 @@ Hyperparameters Table(ClassifyFlags* flags) {
   };
 }
 
-// Prints the most likely label, a tab and its probability; with `scores`, all labels as a JSON object, most likely
-// first.
+// Prints the most likely label, a tab and its probability. With `scores`, prints a JSON object of all labels instead,
+// most likely first.
 void Print(const std::vector<std::string>& labels, absl::Span<const float> logits, bool scores) {
   const std::vector<double> probabilities = Probabilities(logits);
   std::vector<size_t> order(labels.size());

@@ -1,4 +1,4 @@
-// `weft embed`: prints sentence embeddings.
+// `weft embed` prints sentence embeddings.
 #include <cstdio>
 #include <memory>
 #include <string>

@@ -1,4 +1,4 @@
-// `weft fill-mask`: prints the tokens that a BERT predicts for masked tokens, with their probabilities.
+// `weft fill-mask` prints the tokens that a BERT predicts for masked tokens, with their probabilities.
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -42,7 +42,7 @@ void Print(absl::Span<const MaskCandidate> candidates) {
   for (const MaskCandidate& each : candidates) {
     const nlohmann::ordered_json json = {
         {"score", each.score}, {"token", each.token}, {"token_str", each.text}, {"sequence", each.sequence}};
-    // A token may be a part of a character, which is not UTF-8.
+    // A token may be an incomplete character, which is not UTF-8.
     objects.push_back(json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   }
   std::printf("[%s]\n", absl::StrJoin(objects, ",").c_str());

@@ -1,4 +1,4 @@
-// `weft word-vectors`: compares the vectors that a BERT computes for one word in several sentences.
+// `weft word-vectors` compares the vectors that a BERT computes for one word in several sentences.
 #include "weft/inference/word_vectors.h"
 
 #include <cstdio>
@@ -35,16 +35,16 @@ Hyperparameters Table(WordVectorsFlags* flags) {
        &flags->model},
       {"word", "the word, which every line must have as a whole word", &options.word},
       {"layer", "the layer whose hidden states are taken, from 1; 0: the last", &options.layer, {.low = 0}},
-      {"vectors", "print the vectors, a JSON object for each place of the word, instead of their cosines",
+      {"vectors", "print the vectors instead of their cosines, as one JSON object for each occurrence of the word",
        &flags->vectors},
       {"truncate", "cut lines that are longer than the model's context, instead of failing", &options.truncate},
       {"threads", "number of threads; 0: one for each core", &options.threads, {.low = 0, .high = 1024}},
   };
 }
 
-// The word at one place of a line.
+// One occurrence of the word in a line.
 struct Occurrence {
-  std::string name;      // "3": the only place in line 3; "3.2": the second of several
+  std::string name;      // "3": the only one in line 3; "3.2": the second of several
   std::string sentence;  // the line
   std::vector<float> contextual;
 };
@@ -101,9 +101,10 @@ absl::Status Run(WordVectorsFlags flags) {
 
 Command WordVectorsCommand(CLI::App* weft) {
   auto flags = std::make_shared<WordVectorsFlags>();
-  CLI::App* app = AddCommand(weft, "word-vectors",
-                             "Prints the cosines between a word's vectors in different sentences, a line of text each, "
-                             "and between them and the word's row in the table of token embeddings.");
+  CLI::App* app =
+      AddCommand(weft, "word-vectors",
+                 "Prints the cosines between the vectors that a word has in different sentences, one sentence a line. "
+                 "Also prints the cosines between these vectors and the word's row in the table of token embeddings.");
   AddFlags(app, Table(flags.get()), &flags->given);
   AddFiles(app, &flags->files);
   return {"weft word-vectors", app, [flags] { return Run(*flags); }};

@@ -1,4 +1,4 @@
-// `weft evaluate`: measures a model on data, in figures that depend on the model's family.
+// `weft evaluate` measures a model on data. The figures depend on the model's family.
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -35,13 +35,13 @@ struct EvaluateFlags {
 
 Hyperparameters Table(EvaluateFlags* flags) {
   return {
-      {"model", "a run of weft train, or a published model as the other commands take it", &flags->model},
-      {"tokenizer", "for a GPT: another tokenizer than the model's", &flags->tokenizer},
-      {"masked", "for a BERT: fraction of the tokens to be guessed", &flags->masked, {.low = 0.001, .high = 1}},
-      {"seed", "for a BERT: seed of the choice of those tokens", &flags->seed},
+      {"model", "a run of weft train, or a published model", &flags->model},
+      {"tokenizer", "for a GPT: tokenizer to use instead of the model's", &flags->tokenizer},
+      {"masked", "for a BERT: fraction of the tokens that are masked", &flags->masked, {.low = 0.001, .high = 1}},
+      {"seed", "for a BERT: seed for choosing the masked tokens", &flags->seed},
       {"labels", "for a ViT: the file of labels that IDX needs", &flags->labels},
       {"source", "for a Transformer: the file to translate, a sentence a line", &flags->source},
-      {"references", "for a Transformer: the file of the right translations of the source's lines", &flags->references},
+      {"references", "for a Transformer: the file of reference translations of the source's lines", &flags->references},
       {"translations", "finished translations, to compare with --references without a model", &flags->translations},
       {"beam",
        "for a Transformer: number of hypotheses of beam search; 1: greedy",
@@ -59,9 +59,9 @@ Hyperparameters Table(EvaluateFlags* flags) {
 }
 
 struct Figure {
-  std::string name;  // the key in JSON
+  std::string name;  // the figure's key in JSON
   nlohmann::ordered_json value;
-  std::string text;  // for reading; empty: in JSON only
+  std::string text;  // the figure as text; empty: printed in JSON only
 };
 using Figures = std::vector<Figure>;
 
@@ -128,7 +128,7 @@ absl::StatusOr<Figures> MeasureBert(const EvaluateFlags& flags) {
 
 absl::StatusOr<Figures> MeasureVit(const EvaluateFlags& flags) {
   if (!flags.labels.empty() && flags.files.size() > 1) {
-    return absl::InvalidArgumentError("--labels is of one file of pictures, but there are several");
+    return absl::InvalidArgumentError("--labels is for one file of pictures, but there are several");
   }
   const auto classifier = PictureClassifier::Open(flags.model, {.batch = flags.batch, .threads = flags.threads});
   if (!classifier.ok()) return UsageError(classifier.status());
@@ -181,12 +181,12 @@ absl::StatusOr<Figures> MeasureTransformer(const EvaluateFlags& flags) {
   return BleuFigures(flags, *lines, text->target.lines);
 }
 
-// One kind of evaluation: the family of models, the flags that it reads, and the function that measures.
+// A kind of evaluation: the family of models, the flags that it uses, and the function that measures.
 struct Subject {
-  const ModelFamily* family;  // null: translations without a model
+  const ModelFamily* family;  // null: evaluates finished translations without a model
   const char* name;
-  std::vector<std::string> flags;  // the flags it reads besides --model, --json and --threads
-  bool takes_files;                // its data are files, not flags
+  std::vector<std::string> flags;  // flags that it uses, in addition to --model, --json and --threads
+  bool takes_files;                // true: arguments name its data; false: flags do
   absl::StatusOr<Figures> (*measure)(const EvaluateFlags& flags);
 };
 
@@ -205,7 +205,7 @@ const Subject& SubjectOf(const ModelFamily* family) {
   return *absl::c_find_if(kSubjects, [&](const Subject& subject) { return subject.family == family; });
 }
 
-// Checks that the command line has the flags that the subject needs, and no flags that it does not use.
+// Checks that the command line has all flags that the subject needs, and no others.
 absl::Status CheckFlags(const EvaluateFlags& flags, const Subject& subject) {
   for (const auto& [flag, value] : flags.given) {
     if (flag == "model" || flag == "json" || flag == "threads" || absl::c_linear_search(subject.flags, flag)) continue;
@@ -257,11 +257,11 @@ Command EvaluateCommand(CLI::App* weft) {
   auto flags = std::make_shared<EvaluateFlags>();
   CLI::App* app = AddCommand(
       weft, "evaluate",
-      "Measures a model on data. For a GPT, on texts: loss, perplexity and bits per byte; each token is predicted from "
-      "those before it in its window, and windows have the length of the context and do not overlap. For a BERT, on "
-      "texts: loss and accuracy of masked tokens, in such windows. For a BERT with a classifier, on lines \"a "
-      "text<TAB>its label\", and for a ViT, on pictures with labels: loss and accuracy. For a Transformer, on --source "
-      "and --references: BLEU.");
+      "Measures a model on data. A GPT gets texts, and the figures are loss, perplexity and bits per byte. Texts are "
+      "cut into windows of the context's length, and each token is predicted from the tokens before it in its window. "
+      "A BERT gets texts, cut into such windows, and the figures are loss and accuracy of masked tokens. A BERT with a "
+      "classifier gets lines \"text<TAB>label\" and a ViT gets pictures with labels; the figures are loss and "
+      "accuracy. A Transformer gets --source and --references, and the figure is BLEU.");
   AddFlags(app, Table(flags.get()), &flags->given);
   AddFiles(app, &flags->files);
   return {"weft evaluate", app, [flags] { return Evaluate(*flags); }};

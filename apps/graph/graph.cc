@@ -1,3 +1,4 @@
+// `weft graph` prints the graph of a GPT's training step, as recorded or as compiled.
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -20,7 +21,7 @@ namespace {
 struct GraphFlags {
   GptOptions options;
   int64_t vocabulary = 73;
-  int64_t depth = 2;  // "gpt/h.0": a box a block
+  int64_t depth = 2;  // with "gpt/h.0", each block is a box
   std::string stage = "compiled", format = "text", mode = "train", config;
   bool memory = false, explain = false;
   GivenFlags given;
@@ -44,13 +45,13 @@ Hyperparameters Table(GraphFlags* flags) {
        {.choices = {"f32", "bf16"}}},
       {"memory", "print the compiled graph's memory plan instead of the graph", &flags->memory},
       {"memory-budget",
-       "maximum number of bytes for the graph's values, such as 500M; 0: no limit",
+       "maximum number of bytes for the graph's values, such as 500M; 0: no maximum",
        &flags->options.training.trainer.memory_budget,
        {.is_bytes = true}},
       {"explain", "print which patterns were fused into one op, and why others were not, instead of the graph",
        &flags->explain},
       {"vocabulary",
-       "number of distinct tokens; default: that of the King James Bible's characters",
+       "number of distinct tokens; default: the number of distinct characters in the King James Bible",
        &flags->vocabulary,
        {.low = 1, .high = 1e7}},
       {"batch", "number of windows in a batch", &flags->options.batch, {.low = 1, .high = 1e6}},
@@ -62,7 +63,7 @@ Hyperparameters Table(GraphFlags* flags) {
   return table;
 }
 
-// Returns the program in the format of --format. `graph` is null for a program that is not compiled.
+// Returns the program in the format of --format. `graph` is null if the program is not compiled.
 std::string Print(const Program& program, const Graph* graph, const GraphFlags& flags) {
   if (flags.format == "text") return graph == nullptr ? PrintText(program) : PrintText(*graph);
   if (flags.format == "dot" && flags.depth == 0) return PrintDot(program);
@@ -74,7 +75,7 @@ std::string Print(const Program& program, const Graph* graph, const GraphFlags& 
   return flags.format == "json" ? json : FillPage(kGraphPage, json);
 }
 
-// Sets `flags` to the values of --config and then of the other flags.
+// Sets `flags` to the values of --config, then to those of the other flags.
 absl::Status ReadFlags(GraphFlags* flags) {
   const Hyperparameters table = Table(flags);
   GivenFlags given = flags->given;
@@ -92,12 +93,12 @@ absl::Status CheckFlags(const GraphFlags& flags) {
   const size_t compiled = given.count("mode") + given.count("precision") + given.count("memory-budget");
   if (flags.stage == "recorded" && (compiled > 0 || flags.memory || flags.explain)) {
     return absl::InvalidArgumentError(
-        "--mode, --precision, --memory, --memory-budget and --explain are of the compiled graph, not of "
+        "--mode, --precision, --memory, --memory-budget and --explain apply to the compiled graph, not to "
         "--stage=recorded");
   }
   if ((flags.memory || flags.explain) && given.count("format") + given.count("depth") > 0) {
     return absl::InvalidArgumentError(
-        "--format and --depth are of the graph, which --memory and --explain don't print");
+        "--format and --depth apply to the graph, which --memory and --explain don't print");
   }
   if (flags.format == "text" && given.count("depth") > 0) {
     return absl::InvalidArgumentError(

@@ -1,3 +1,4 @@
+// `weft calibrate` measures the costs of ops on this machine, and compares its estimates with another measured step.
 #include <cstdio>
 #include <memory>
 #include <vector>
@@ -50,8 +51,8 @@ absl::Status Calibrate(CalibrateFlags flags) {
   const EstimateErrors errors = CompareEstimates(checked, &calibration);
   Print(errors);
   std::printf(
-      "\nthe median node of %s is off by %.1f%% of what it took (by the cost model that cuts tiles %.1f%%); %s has the "
-      "costs of %zu nodes\n",
+      "\nthe median node of %s is off by %.1f%% of its measured time (with the cost model that cuts tiles, %.1f%%); %s "
+      "has the costs of %zu nodes\n",
       flags.graph.c_str(), errors.median_off * 100, CompareEstimates(checked, nullptr).median_off * 100,
       flags.out.c_str(), samples.size());
   return absl::OkStatus();

@@ -1,3 +1,4 @@
+// `weft profile` runs a training step and writes a trace of its tiles.
 #include <cstdio>
 #include <memory>
 #include <vector>
@@ -26,7 +27,7 @@ Hyperparameters Table(ProfileFlags* flags) {
   return table;
 }
 
-// Prints how much longer runs are if the time of every tile is taken.
+// Prints by how much a run gets longer if the time of every tile is taken.
 absl::Status PrintTimingOverhead(const TimedStep& step, int64_t pairs) {
   WEFT_ASSIGN_OR_RETURN(const std::vector<double> ratios, step.TimingOverhead(pairs));
   std::printf(

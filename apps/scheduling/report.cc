@@ -1,3 +1,4 @@
+// `weft report` runs a training step and writes a page about its schedule.
 #include <cstdio>
 #include <memory>
 

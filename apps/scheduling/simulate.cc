@@ -1,3 +1,4 @@
+// `weft simulate` predicts how long a training step takes on other numbers of workers.
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -21,7 +22,7 @@ namespace weft {
 namespace {
 
 constexpr int kMaxWorkers = 4096;
-constexpr double kMinSpeedup = 1.05;  // a smaller speedup than this doesn't justify more workers
+constexpr double kMinSpeedup = 1.05;  // a speedup below 5% doesn't justify more workers
 
 struct SimulateFlags {
   std::string graph = "gpt2", tasks, save, workers = "1,2,4,8,16,32,64,128", policy = "critical-path";
@@ -97,7 +98,7 @@ absl::Status CheckFlags(const SimulateFlags& flags, const std::vector<int>& work
   return flags.save.empty() ? absl::OkStatus() : CheckOut("save-tasks", flags.save, flags.overwrite);
 }
 
-// Returns each chosen policy with each number of workers.
+// Returns a case for each chosen policy and each number of workers.
 std::vector<ScalingCase> Cases(const std::string& policy, const std::vector<int>& workers) {
   std::vector<ScalingCase> cases;
   for (const Policy* each : Policies()) {
@@ -129,7 +130,7 @@ absl::StatusOr<Workload> Measure(const SimulateFlags& flags, std::vector<Scaling
 }
 
 struct Totals {
-  std::string name;  // the graph, or the file of tasks
+  std::string name;  // the name of the graph or of the file of tasks
   size_t tasks = 0;
   double seconds = 0, critical_path = 0;
 };
@@ -177,8 +178,8 @@ absl::Status Simulate(SimulateFlags flags) {
   const Totals totals = {load ? flags.tasks : flags.graph, workload.costs.size(), workload.seconds(),
                          workload.critical_path()};
   if (!flags.json) PrintHeading(totals);
-  double fewer = 0;    // the same policy's makespan on fewer workers; 0: none
-  bool noted = false;  // whether this policy's rows have the note below
+  double fewer = 0;    // makespan of this policy on fewer workers; 0: none
+  bool noted = false;  // whether the note below has been printed for this policy
   for (const ScalingCase& each : cases) {
     if (&each == cases.data() || (&each - 1)->policy != each.policy) fewer = 0, noted = false;
     const Simulation run = Predict(workload, each, bandwidth);

@@ -1,3 +1,4 @@
+// Output files are checked before a step is measured, so that no measurement is lost.
 #include "weft/apps/scheduling/step_flags.h"
 
 #include <filesystem>
@@ -32,7 +33,7 @@ Hyperparameters StepTable(StepFlags* flags, const std::string& out_help) {
 
 absl::Status CheckOut(const std::string& flag, const std::string& out, bool overwrite) {
   std::error_code error;
-  const fs::file_status status = fs::symlink_status(out, error);  // writing would replace a link, not follow it
+  const fs::file_status status = fs::symlink_status(out, error);  // the link itself, since writing would replace it
   if (fs::exists(status) && !fs::is_regular_file(status)) {
     return absl::InvalidArgumentError(absl::StrCat("--", flag, ": ", out, " is not a file"));
   }

@@ -1,5 +1,5 @@
-// What the scheduling commands share: the flags that choose a training step and how it runs, and the checks of the
-// files that these commands read and write.
+// The scheduling commands share these flags and checks. The flags choose a training step and how it runs; the checks
+// are of the files that the commands read and write.
 #ifndef WEFT_APPS_SCHEDULING_STEP_FLAGS_H_
 #define WEFT_APPS_SCHEDULING_STEP_FLAGS_H_
 
@@ -26,19 +26,19 @@ Hyperparameters StepTable(StepFlags* flags, const std::string& out_help);
 
 struct StepRun {
   TimedStep step;
-  std::optional<Calibration> calibration;  // read from --costs
+  std::optional<Calibration> calibration;  // the file of --costs
 };
-// Checks the flags and that --out can be written, then compiles and runs the step.
+// Checks the flags, and that --out can be written. Then compiles the step and runs it.
 absl::StatusOr<StepRun> RunStep(const StepFlags& flags);
 
 DType PrecisionOf(const std::string& name);  // "f32" or "bf16"
 
-// Returns InvalidArgument unless `out`, the value of `flag`, can be written: it doesn't exist yet, or is a file and
-// `overwrite` is true.
+// Checks that `out`, the value of `flag`, can be written: either it doesn't exist, or it is a file and `overwrite` is
+// true. Otherwise returns InvalidArgument.
 absl::Status CheckOut(const std::string& flag, const std::string& out, bool overwrite);
-// Writes `text` to `out`. Without `overwrite`, returns an error if the file exists by now.
+// Writes `text` to `out`. Without `overwrite`, returns an error if the file exists now.
 absl::Status WriteOut(const std::string& out, bool overwrite, absl::string_view text);
-// Reads a file of `weft calibrate`. Returns a usage error if it cannot be read or is no such file.
+// Reads a file that `weft calibrate` wrote. Returns a usage error if it can't be read or is not a calibration.
 absl::StatusOr<Calibration> ReadCalibration(const std::string& path);
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// `weft generate`: continues texts with a GPT.
+// `weft generate` continues texts with a GPT.
 #include <unistd.h>
 
 #include <cstdio>
@@ -34,7 +34,7 @@ Hyperparameters Table(GenerateFlags* flags) {
   return {
       {"model", "a run of weft train gpt, a Hugging Face folder of GPT-2 or Llama, or a file of llama2.c",
        &flags->model},
-      {"tokenizer", "another tokenizer than the model's: weft tokenize takes the same", &options.tokenizer},
+      {"tokenizer", "tokenizer to use instead of the model's, as for weft tokenize", &options.tokenizer},
       {"prompt",
        "the text to continue, instead of files; if it is empty, a new text begins",
        &flags->prompt,
@@ -44,20 +44,20 @@ Hyperparameters Table(GenerateFlags* flags) {
        "sampling temperature: divides the logits; 0 picks the most likely token",
        &sampling.temperature,
        {.low = 0}},
-      {"top-k", "sample among the k most likely tokens; 0: among all", &sampling.top_k, {.low = 0}},
+      {"top-k", "sample among the k most likely tokens; 0: all tokens", &sampling.top_k, {.low = 0}},
       {"top-p",
        "sample among the fewest tokens whose probabilities sum to at least this",
        &sampling.top_p,
        {.low = 0, .high = 1}},
       {"repetition-penalty",
-       "for tokens already in the text, divides positive logits and multiplies negative ones; 1: no penalty",
+       "makes tokens of the text less likely to come again: divides positive logits, multiplies negative ones; 1: no "
+       "penalty",
        &sampling.repetition_penalty},
-      {"stop", "a text before which the continuation ends", &options.stop},
-      {"truncate", "of prompts longer than the model's context take the end, instead of failing",
+      {"stop", "the continuation ends before this text", &options.stop},
+      {"truncate", "keep the end of prompts that are longer than the model's context, instead of failing",
        &options.generate.truncate},
-      {"json", "print each text as a JSON string on a line of its own, because texts may have line breaks",
-       &flags->json},
-      {"seed", "of the random numbers; equal seeds give equal texts", &sampling.seed},
+      {"json", "print each text as a JSON string on one line, because texts may have line breaks", &flags->json},
+      {"seed", "seed of the random numbers; equal seeds give equal texts", &sampling.seed},
       {"batch", "maximum number of prompts continued at once", &options.batch, {.low = 1, .high = 4096}},
       {"threads", "number of threads; 0: one for each core", &options.threads, {.low = 0, .high = 1024}},
   };
@@ -65,7 +65,7 @@ Hyperparameters Table(GenerateFlags* flags) {
 
 void Write(absl::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
-// Prints each of `texts` with its continuation, when all are complete. `prompts` are their tokens.
+// Prints each of `texts` with its continuation after all are complete. `prompts` are the tokens of the texts.
 absl::Status PrintAll(TextGenerator* generator, bool json, std::vector<std::string> texts,
                       absl::Span<const TokenIds> prompts) {
   WEFT_RETURN_IF_ERROR(
@@ -79,7 +79,7 @@ absl::Status PrintAll(TextGenerator* generator, bool json, std::vector<std::stri
   return absl::OkStatus();
 }
 
-// Prints the prompt, and its continuation as it comes.
+// Prints the prompt, then each piece of its continuation as soon as it is generated.
 absl::Status PrintOne(TextGenerator* generator, bool json, const std::string& prompt) {
   WEFT_ASSIGN_OR_RETURN(const TokenIds ids, generator->Encode(prompt));
   if (json) return PrintAll(generator, json, {prompt}, {ids});

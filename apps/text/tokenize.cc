@@ -1,4 +1,4 @@
-// `weft tokenize`: prints the token ids of texts, or the texts of token ids.
+// `weft tokenize` prints the token ids of texts, or the texts of token ids.
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-// `weft translate`: translates lines of text.
+// `weft translate` translates lines of text.
 #include <algorithm>
 #include <cstdio>
 #include <limits>
@@ -56,7 +56,7 @@ Hyperparameters Table(TranslateFlags* flags) {
   };
 }
 
-// Prints a line's n best translations. If there are fewer, the rest of the printed lines are empty.
+// Prints the `n_best` translations of a line. If there are fewer, prints empty lines in their place.
 absl::Status Print(const TranslateFlags& flags, const LineTranslator& translator,
                    const std::vector<Hypothesis>& translations) {
   for (size_t n = 0; n < static_cast<size_t>(flags.options.translate.search.n_best); ++n) {
@@ -98,10 +98,9 @@ absl::Status Translate(TranslateFlags flags) {
 
 Command TranslateCommand(CLI::App* weft) {
   auto flags = std::make_shared<TranslateFlags>();
-  CLI::App* app = AddCommand(
-      weft, "translate",
-      "Prints a translation of each line of text, or its n best translations, a line each, in order. An empty "
-      "line gives an empty line.");
+  CLI::App* app = AddCommand(weft, "translate",
+                             "Prints the best translation of each line of text, or the best --n-best translations, one "
+                             "a line. An empty line gives an empty line.");
   AddFlags(app, Table(flags.get()), &flags->given);
   AddFiles(app, &flags->files);
   return {"weft translate", app, [flags] { return Translate(*flags); }};

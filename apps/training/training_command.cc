@@ -1,4 +1,4 @@
-// The part that all training commands share: reads the options, prepares the job, and runs the trainer.
+// This file has what all training commands share: it reads the options, prepares the job, and runs the trainer.
 #include "weft/apps/training/training_command.h"
 
 #include <unistd.h>
@@ -40,7 +40,7 @@ Hyperparameters RunTable(RunFlags* flags) {
   };
 }
 
-// Makes the paths of the table absolute, because a resumed run may begin in another folder.
+// Makes the paths in the table absolute, because a resumed run may begin in another folder.
 absl::Status MakeAbsolute(const Hyperparameters& table) {
   for (const Hyperparameter& row : table) {
     if (!row.rules.is_path) continue;
@@ -57,7 +57,7 @@ absl::Status MakeAbsolute(const Hyperparameters& table) {
   return absl::OkStatus();
 }
 
-// Checks that a resumed run changes only options that may change.
+// Checks that a resumed run changes only the options that may change.
 absl::Status CheckUnchanged(const Hyperparameters& before, const Hyperparameters& now) {
   for (size_t i = 0; i < now.size(); ++i) {
     if (now[i].rules.may_change || now[i].json() == before[i].json()) continue;
@@ -67,7 +67,7 @@ absl::Status CheckUnchanged(const Hyperparameters& before, const Hyperparameters
   return absl::OkStatus();
 }
 
-// Returns a job whose options are, in rising priority: the defaults, the config.json of a resumed run, --config, flags.
+// Returns a job with its options set. Later sources win: defaults, config.json of a resumed run, --config, flags.
 absl::StatusOr<std::unique_ptr<TrainingJob>> ReadJob(const RunFlags& flags, const RunDirectory& run,
                                                      const MakeJob& make) {
   std::unique_ptr<TrainingJob> job = make(), before = make();
@@ -97,7 +97,7 @@ nlohmann::ordered_json ToConfig(const std::string& name, TrainingJob* job) {
   return json;
 }
 
-// Returns the error of a folder that can't be used, with the flags that help.
+// Returns the error of a folder that can't be used, and names the flags that would help.
 absl::Status FolderError(const absl::Status& status) {
   if (absl::IsAlreadyExists(status)) {
     return absl::InvalidArgumentError(
@@ -140,8 +140,8 @@ absl::Status Run(RunFlags flags, const MakeJob& make) {
   WEFT_RETURN_IF_ERROR(UsageError(run->Begin(ToConfig(flags.run.name, job))));
   WEFT_RETURN_IF_ERROR(Failure(job->WriteFiles(*run)));
 
-  std::signal(SIGPIPE, SIG_IGN);  // the training goes on if the reader of its output ends
-  std::signal(SIGXFSZ, SIG_IGN);  // a file at its size limit is an error like a full disk
+  std::signal(SIGPIPE, SIG_IGN);  // if the reader of the output ends, the training continues
+  std::signal(SIGXFSZ, SIG_IGN);  // a file at its size limit gives an error, as a full disk does
   Progress progress({.terminal = isatty(STDOUT_FILENO) != 0, .log_every = job->training().log_every});
   progress.Say(absl::StrCat("training ", job->Title(parameters), " in ", run->path()));
   if (options.precision == "bf16" && !HasBF16Products()) {
@@ -168,7 +168,7 @@ Command TrainingCommand(CLI::App* train, const std::string& name, const std::str
   flags->run.name = name;
   CLI::App* app = AddCommand(train, name, about);
   AddFlags(app, RunTable(flags.get()), &flags->given);
-  AddFlags(app, make()->Table(), &flags->given);  // copies what it needs of the rows
+  AddFlags(app, make()->Table(), &flags->given);  // copies what it needs from the rows
   return {absl::StrCat("weft train ", name), app, [flags, make = std::move(make)] { return Run(*flags, make); }};
 }
 

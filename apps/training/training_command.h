@@ -1,5 +1,5 @@
-// TrainingCommand makes a command `weft train NAME` of a TrainingJob. The command sets the job's options from flags and
-// configuration files, begins or resumes a run, shows its progress, and reports errors with exit codes.
+// TrainingCommand makes a command `weft train NAME` from a TrainingJob. The command sets the job's options from flags
+// and configuration files, begins or resumes a run, shows its progress, and turns errors into exit codes.
 //
 //   Command TrainGptCommand(CLI::App* train) {
 //     return TrainingCommand(train, "gpt", "Trains a GPT.", [] { return std::make_unique<GptJob>(); });
@@ -16,7 +16,7 @@
 
 namespace weft {
 
-// Returns the command `weft train NAME`. Its flags are the rows of the job's table and those of runs.
+// Returns the command `weft train NAME`. Its flags are the rows of the job's table and the flags of all runs.
 Command TrainingCommand(CLI::App* train, const std::string& name, const std::string& about,
                         std::function<std::unique_ptr<TrainingJob>()> make);
 
