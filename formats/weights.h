@@ -97,8 +97,8 @@ using PublishedModel = std::variant<PublishedGpt, PublishedBert, PublishedTransf
 // Reads a model in any format of model_formats.h. `path`: a folder with a config.json, or a file of llama2.c.
 absl::StatusOr<PublishedModel> ReadModel(const std::string& path);
 
-// Reads a folder with config.json and model.safetensors in Hugging Face's layout. The folder's model_type must be of the
-// family:
+// Reads a folder with config.json and model.safetensors in Hugging Face's layout. The folder's model_type must be of
+// the family:
 //   PublishedGpt          gpt2, llama, mistral, and minGPT's gpt-nano
 //   PublishedBert         bert, with or without heads
 //   PublishedTransformer  transformer, this project's own, with names like Marian's

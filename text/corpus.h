@@ -45,8 +45,9 @@ class TokenCorpus {
   static absl::StatusOr<TokenCorpus> Create(std::vector<int32_t> train, absl::Span<const int32_t> validation,
                                             int64_t context);
 
-  // Fills `out` with `rows` windows at random positions of `split`. The positions depend only on the split, on `random`'s
-  // seed and step, and on `batch`, the batch's number within the step. So a resumed run draws the same windows.
+  // Fills `out` with `rows` windows at random positions of `split`. The positions depend only on the split, on
+  // `random`'s seed and step, and on `batch`, the batch's number within the step. So a resumed run draws the same
+  // windows.
   void Sample(DataSplit split, int64_t rows, RandomStream random, int64_t batch, TokenBatch* out) const;
 
   absl::Span<const int32_t> tokens(DataSplit split) const;
