@@ -71,9 +71,11 @@ constexpr OpDef kCacheAppend = {.name = "cache_append",
                                 .examples = kExamples};
 
 Var CacheAppend(Var cache, Var rows, Var positions) {
-  const Var next = Record(kCacheAppend, {cache, rows, positions});
-  if (cache.tape->status().ok()) RequireBounds("cache_append", positions, cache.dim(2), "rows of the cache", -1);
-  return next;
+  return Composite("cache_append", {cache, rows, positions}, [&] {
+    const Var next = Record(kCacheAppend, {cache, rows, positions});
+    RequireBounds("cache_append", positions, cache.dim(2), "rows of the cache", /*ignored=*/-1);
+    return next;
+  });
 }
 
 }  // namespace weft

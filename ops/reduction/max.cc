@@ -108,9 +108,11 @@ constexpr OpDef kMax = {.name = "max",
                         .examples = kExamples};
 
 Var Max(Var x, int axis, bool keep) {
-  const int from_front = FrontAxis(x.shape(), axis);
-  const Var y = Record(kMax, {x}, Attrs::Of(MaxAttrs{.axis = from_front}));
-  return keep || !x.tape->status().ok() ? y : Reshape(y, WithoutAxis(x.shape(), from_front));
+  return Composite("max", {x}, [&] {
+    const int from_front = FrontAxis(x.shape(), axis);
+    const Var y = Record(kMax, {x}, Attrs::Of(MaxAttrs{.axis = from_front}));
+    return keep ? y : Reshape(y, WithoutAxis(x.shape(), from_front));
+  });
 }
 
 }  // namespace weft

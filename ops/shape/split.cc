@@ -11,13 +11,17 @@
 namespace weft {
 namespace {
 
-constexpr int64_t kMaxEmptyParts = 1024;  // maximum number of parts of an axis of size 0
+// Reports whether an axis of `size` elements falls into `parts` equal parts.
+bool FallsInto(int64_t size, int64_t parts) {
+  constexpr int64_t kMaxEmptyParts = 1024;  // maximum number of parts of an axis of size 0
+  return parts >= 1 && parts <= std::max(size, kMaxEmptyParts) && size % parts == 0;
+}
 
 absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
   const auto [axis, parts] = attrs.as<SplitAttrs>();
   WEFT_RETURN_IF_ERROR(CheckAxis("split", axis, in));
   const int64_t size = in[0].shape.dim(axis);
-  if (parts < 1 || parts > std::max(size, kMaxEmptyParts) || size % parts != 0) {
+  if (!FallsInto(size, parts)) {
     return ShapeError("split", absl::StrCat("axis ", axis, " does not fall into ", parts, " equal parts"), in);
   }
   Shape shape = in[0].shape;
@@ -92,11 +96,11 @@ constexpr OpDef kSplit = {.name = "split",
                           .attrs = AttrOpsOf<SplitAttrs>(),
                           .examples = kExamples};
 VarList Split(Var x, int axis, int parts) {
-  constexpr int kMaxPoisoned = 1 << 16;
-  VarList outputs = RecordAll(kSplit, {x}, Attrs::Of(SplitAttrs{FrontAxis(x.shape(), axis), parts}));
-  // After an error, a caller may still use each of the parts.
-  if (!x.tape->status().ok()) outputs.resize(std::clamp(parts, 1, kMaxPoisoned), outputs[0]);
-  return outputs;
+  constexpr int kMaxPoisoned = 1 << 16;  // after an error, a caller may still use each of the parts, up to this number
+  const int outputs = FallsInto(x.dim(axis), parts) ? parts : std::clamp(parts, 1, kMaxPoisoned);
+  return CompositeAll("split", {x}, static_cast<size_t>(outputs), [&] {
+    return RecordAll(kSplit, {x}, Attrs::Of(SplitAttrs{FrontAxis(x.shape(), axis), parts}));
+  });
 }
 
 }  // namespace weft
