@@ -1,7 +1,7 @@
 // Measures how fast single ops run in a graph, relative to the machine's limits on the same threads in the same run.
 //
-// Row ops are in GB/s, against the memory's bandwidth and against a copy of arrays of the same size, which may fit a
-// cache. Attention and products are in GFLOP/s, against the peak.
+// Row ops and updates are in GB/s, against the memory's bandwidth and against a copy of arrays of the same size, which
+// may fit a cache. Attention and products are in GFLOP/s, against the peak.
 //
 //   bazel run -c opt //bench:op_bench
 //   bazel run -c opt //bench:op_bench -- --threads=1 --benchmark_filter=softmax
@@ -45,10 +45,10 @@ Operands Inputs(Tape* tape, std::initializer_list<Shape> shapes) {
   return operands;
 }
 
-// Runs the graph of `results` as often as the benchmark asks. Returns the seconds of one run.
-double RunGraph(benchmark::State& state, const Tape& tape, const Operands& operands, const VarList& results,
+// Runs the graph of `options` as often as the benchmark asks. Returns the seconds of one run.
+double RunGraph(benchmark::State& state, const Tape& tape, const Operands& operands, const CompileOptions& options,
                 int threads) {
-  const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = results});
+  const absl::StatusOr<Graph> graph = Compile(tape, options);
   const auto fail = [&](const absl::Status& status) {
     state.SkipWithError(std::string(status.message()).c_str());
     return 1.0;
@@ -90,6 +90,15 @@ void Register(const std::string& name, const std::function<void(benchmark::State
   benchmark::RegisterBenchmark(name.c_str(), run)->UseRealTime()->Unit(benchmark::kMicrosecond);
 }
 
+// Reports the bandwidth of a run that reads and writes `bytes` in `seconds`, as a fraction of the memory's and of
+// `copy`, the bandwidth of a copy of one of its arrays.
+void AddBandwidth(benchmark::State& state, const Peaks& peaks, double copy, double bytes, double seconds) {
+  const double bandwidth = bytes / seconds;
+  state.counters["GB/s"] = bandwidth * 1e-9;
+  state.counters["%_of_memory"] = 100 * bandwidth / peaks.memory;
+  state.counters["%_of_copy"] = 100 * bandwidth / copy;
+}
+
 // Registers `record` of one or two (`reads`) arrays [4096, 768]. Its result is at most as large as one of them.
 void RegisterRowOp(const char* name, Peaks* peaks, int reads, const std::function<Var(VarSpan)>& record) {
   Register(name, [=](benchmark::State& state) {
@@ -101,11 +110,28 @@ void RegisterRowOp(const char* name, Peaks* peaks, int reads, const std::functio
     const int64_t array = shape.elements() * static_cast<int64_t>(sizeof(float));
     const double copy = peaks->Copy(array);
     const Var result = record(inputs);
-    const double seconds = RunGraph(state, tape, operands, {result}, peaks->threads);
-    const double bandwidth = static_cast<double>(reads * array + result.shape().elements() * 4) / seconds;
-    state.counters["GB/s"] = bandwidth * 1e-9;
-    state.counters["%_of_memory"] = 100 * bandwidth / peaks->memory;
-    state.counters["%_of_copy"] = 100 * bandwidth / copy;
+    const double seconds = RunGraph(state, tape, operands, {.fetch = {result}}, peaks->threads);
+    AddBandwidth(state, *peaks, copy, static_cast<double>(reads * array + result.shape().elements() * 4), seconds);
+  });
+}
+
+// Registers the update of a weight [4096, 768] with `states` states. It reads the gradient, and reads and writes the
+// weight and its states. `record` takes the weight, its states, the gradient, rate, grad_scale, and the step.
+void RegisterUpdate(const char* name, Peaks* peaks, int states, const std::function<VarList(VarSpan)>& record) {
+  Register(name, [=](benchmark::State& state) {
+    Tape tape;
+    const Shape shape = {kRows, kCols};
+    VarList inputs;
+    for (int i = 0; i <= states; ++i) inputs.push_back(tape.State(std::to_string(i), {kF32, shape}, Zeros()));
+    Operands operands = Inputs(&tape, {shape, {}, {}});
+    operands[1].second = {1e-3f};  // rate
+    operands[2].second = {1};      // grad_scale
+    for (const auto& [input, values] : operands) inputs.push_back(input);
+    inputs.push_back(Fill(&tape, {kI32, {}}, 1));
+    const int64_t array = shape.elements() * static_cast<int64_t>(sizeof(float));
+    const double copy = peaks->Copy(array);
+    const double seconds = RunGraph(state, tape, operands, {.update = record(inputs)}, peaks->threads);
+    AddBandwidth(state, *peaks, copy, static_cast<double>((2 * states + 3) * array), seconds);
   });
 }
 
@@ -125,7 +151,7 @@ void RegisterAttention(const char* of, Peaks* peaks, const Shape& shape, bool ca
     if (causal) scores = CausalMask(scores, -std::numeric_limits<double>::infinity());
     const Var result = MatMul(Softmax(scores), value);
     const VarList fetch = gradient ? Gradient(Sum(result * result), {query, key, value}) : VarList{result};
-    const double seconds = RunGraph(state, tape, operands, fetch, peaks->threads);
+    const double seconds = RunGraph(state, tape, operands, {.fetch = fetch}, peaks->threads);
     AddFlops(state, *peaks, (gradient ? 12 : 4) * static_cast<double>(shape.elements() * shape.dim(-2)) / seconds);
   });
 }
@@ -135,7 +161,7 @@ void RegisterProduct(const char* of, Peaks* peaks, const Shape& a, const Shape& 
     Tape tape;
     const Operands operands = Inputs(&tape, {a, b});
     const Var result = MatMul(operands[0].first, operands[1].first, options);
-    const double seconds = RunGraph(state, tape, operands, {result}, peaks->threads);
+    const double seconds = RunGraph(state, tape, operands, {.fetch = {result}}, peaks->threads);
     AddFlops(state, *peaks, 2 * static_cast<double>(a.elements() * b.dim(options.transpose_b ? -2 : -1)) / seconds);
   });
 }
@@ -179,6 +205,12 @@ void RegisterComposites(Peaks* peaks) {
   two("composite/binary_cross_entropy", [](Var a, Var b) { return BinaryCrossEntropy(a, b, Reduction::kNone); });
   two("composite/mean_squared_error", [](Var a, Var b) { return MeanSquaredError(a, b); });
   two("composite/kl_divergence", [](Var a, Var b) { return KlDivergence(a, Abs(b)); });
+  RegisterUpdate("composite/adam", peaks, 2,
+                 [](VarSpan in) { return AdamUpdate(in[0], in[1], in[2], in[3], in[4], in[5], in[6], {}); });
+  RegisterUpdate("composite/adagrad", peaks, 1,
+                 [](VarSpan in) { return AdagradUpdate(in[0], in[1], in[2], in[3], in[4], in[5], {}); });
+  RegisterUpdate("composite/lion", peaks, 1,
+                 [](VarSpan in) { return LionUpdate(in[0], in[1], in[2], in[3], in[4], {}); });
 }
 
 void RegisterAll(Peaks* peaks) {
@@ -192,6 +224,10 @@ void RegisterAll(Peaks* peaks) {
   RegisterRowOp("gelu_erf", peaks, 1, [](VarSpan in) { return Gelu(in[0], GeluForm::kErf); });
   RegisterRowOp("dropout", peaks, 1, [](VarSpan in) { return Dropout(in[0], 0.1); });
   RegisterRowOp("add", peaks, 2, [](VarSpan in) { return in[0] + in[1]; });
+  RegisterUpdate("adamw", peaks, 2,
+                 [](VarSpan in) { return AdamWUpdate(in[0], in[1], in[2], in[3], in[4], in[5], in[6], {}); });
+  RegisterUpdate("sgd", peaks, 1,
+                 [](VarSpan in) { return SgdUpdate(in[0], in[1], in[2], in[3], in[4], {.momentum = 0.9}); });
 
   for (const bool gradient : {false, true}) {
     RegisterAttention("gpt2", peaks, {4, 12, 64, 64}, /*causal=*/true, gradient);

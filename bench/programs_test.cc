@@ -223,14 +223,17 @@ TEST(CeilingTest, Help) {
 
 TEST(OpBenchTest, OpsAgainstTheMachine) {
   const CommandResult result = RunBench(
-      "op_bench --threads=2 --benchmark_min_time=1e-3 --benchmark_format=json --benchmark_filter=[sx]/real|gpt2");
+      "op_bench --threads=2 --benchmark_min_time=1e-3 --benchmark_format=json "
+      "--benchmark_filter=[sx]/real|gpt2|sgd|lion");
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const nlohmann::json all = nlohmann::json::parse(result.out);
   EXPECT_EQ(all.at("context").at("threads"), "2");
   std::map<std::string, nlohmann::json> rows;
   for (const nlohmann::json& row : all.at("benchmarks")) rows[row.at("name")] = row;
-  ASSERT_TRUE(rows.count("softmax/real_time")) << result.out;
-  for (const char* key : {"GB/s", "%_of_memory", "%_of_copy"}) EXPECT_GT(rows["softmax/real_time"].at(key), 0);
+  for (const char* name : {"softmax/real_time", "sgd/real_time", "composite/lion/real_time"}) {
+    ASSERT_TRUE(rows.count(name)) << result.out;
+    for (const char* key : {"GB/s", "%_of_memory", "%_of_copy"}) EXPECT_GT(rows[name].at(key), 0);
+  }
   for (const char* name : {"attention/gpt2/real_time", "attention/gpt2/gradient/real_time",
                            "matmul/gpt2/forward/real_time", "matmul/gpt2/weights/real_time"}) {
     ASSERT_TRUE(rows.count(name)) << name;
