@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <tuple>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/kernels/vector.cc"
@@ -16,6 +17,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace weft {
 namespace HWY_NAMESPACE {
+namespace {
 
 template <class T>
 constexpr T kInfinity = std::numeric_limits<T>::infinity();
@@ -41,20 +43,6 @@ struct LogLanes {
     y = hn::IfThenElse(hn::Eq(x, zero), hn::Neg(infinity), y);
     y = hn::IfThenElse(hn::Lt(x, zero), hn::NaN(d), y);
     return hn::IfThenElse(hn::IsNaN(x), x, y);
-  }
-};
-
-struct SqrtLanes {
-  template <class D, class V>
-  HWY_INLINE V operator()(D, V x) const {
-    return hn::Sqrt(x);
-  }
-};
-
-struct TanhLanes {
-  template <class D, class V>
-  HWY_INLINE V operator()(D, V x) const {
-    return Tanh<hn::TFromD<D>>(x);
   }
 };
 
@@ -87,13 +75,6 @@ struct ErfLanes {
   }
 };
 
-struct ReluLanes {
-  template <class D, class V>
-  HWY_INLINE V operator()(D d, V x) const {
-    return hn::IfThenZeroElse(hn::Lt(x, hn::Zero(d)), x);
-  }
-};
-
 struct SigmoidLanes {
   template <class D, class V>
   HWY_INLINE V operator()(D d, V x) const {
@@ -108,13 +89,6 @@ struct SoftplusLanes {
   HWY_INLINE V operator()(D d, V x) const {
     const V tail = hn::Log1p(d, ExpLanes()(d, hn::Neg(hn::Abs(x))));
     return hn::IfThenElse(hn::IsNaN(x), x, hn::Add(hn::Max(x, hn::Zero(d)), tail));
-  }
-};
-
-struct AbsLanes {
-  template <class D, class V>
-  HWY_INLINE V operator()(D, V x) const {
-    return hn::Abs(x);
   }
 };
 
@@ -182,50 +156,14 @@ struct GeluTanhGradientLanes {
   }
 };
 
-struct AddLanes {
-  template <class D, class V>
-  HWY_INLINE V operator()(D, V a, V b) const {
-    return hn::Add(a, b);
-  }
-};
-struct SubLanes {
-  template <class D, class V>
-  HWY_INLINE V operator()(D, V a, V b) const {
-    return hn::Sub(a, b);
-  }
-};
-struct MulLanes {
-  template <class D, class V>
-  HWY_INLINE V operator()(D, V a, V b) const {
-    return hn::Mul(a, b);
-  }
-};
-struct DivLanes {
-  template <class D, class V>
-  HWY_INLINE V operator()(D, V a, V b) const {
-    return hn::Div(a, b);
-  }
-};
-struct MinimumLanes {
-  template <class D, class V>
-  HWY_INLINE V operator()(D, V a, V b) const {
-    return hn::IfThenElse(hn::Or(hn::Lt(b, a), hn::IsNaN(b)), b, a);
-  }
-};
-struct MaximumLanes {
-  template <class D, class V>
-  HWY_INLINE V operator()(D, V a, V b) const {
-    return hn::IfThenElse(hn::Or(hn::Lt(a, b), hn::IsNaN(b)), b, a);
-  }
-};
-template <class T>
-struct ScaleLanes {
-  T factor;
-  template <class D, class V>
-  HWY_INLINE V operator()(D d, V x) const {
-    return hn::Mul(x, hn::Set(d, factor));
-  }
-};
+template <class V>
+HWY_INLINE V Minimum(V a, V b) {
+  return hn::IfThenElse(hn::Or(hn::Lt(b, a), hn::IsNaN(b)), b, a);
+}
+template <class V>
+HWY_INLINE V Maximum(V a, V b) {
+  return hn::IfThenElse(hn::Or(hn::Lt(a, b), hn::IsNaN(b)), b, a);
+}
 
 template <class T, class F>
 HWY_INLINE void MapUnary(F f, const T* x, T* y, int64_t n) {
@@ -250,26 +188,26 @@ HWY_INLINE void MapStrided(F f, const T* a, int a_stride, const T* b, int b_stri
 }
 
 template <class T>
-HWY_INLINE void DispatchUnary(UnaryFunction f, const T* x, T* y, int64_t n) {
+void Unary(UnaryFunction f, const T* x, T* y, int64_t n) {
   switch (f) {
     case UnaryFunction::kExp:
       return MapUnary(ExpLanes(), x, y, n);
     case UnaryFunction::kLog:
       return MapUnary(LogLanes(), x, y, n);
     case UnaryFunction::kSqrt:
-      return MapUnary(SqrtLanes(), x, y, n);
+      return MapUnary([](auto, auto v) HWY_ATTR { return hn::Sqrt(v); }, x, y, n);
     case UnaryFunction::kTanh:
-      return MapUnary(TanhLanes(), x, y, n);
+      return MapUnary([](auto, auto v) HWY_ATTR { return Tanh<T>(v); }, x, y, n);
     case UnaryFunction::kErf:
       return MapUnary(ErfLanes(), x, y, n);
     case UnaryFunction::kRelu:
-      return MapUnary(ReluLanes(), x, y, n);
+      return MapUnary([](auto d, auto v) HWY_ATTR { return hn::IfThenZeroElse(hn::Lt(v, hn::Zero(d)), v); }, x, y, n);
     case UnaryFunction::kSigmoid:
       return MapUnary(SigmoidLanes(), x, y, n);
     case UnaryFunction::kSoftplus:
       return MapUnary(SoftplusLanes(), x, y, n);
     case UnaryFunction::kAbs:
-      return MapUnary(AbsLanes(), x, y, n);
+      return MapUnary([](auto, auto v) HWY_ATTR { return hn::Abs(v); }, x, y, n);
     case UnaryFunction::kGeluErf:
       return MapUnary(GeluErfLanes(), x, y, n);
     case UnaryFunction::kGeluTanh:
@@ -278,52 +216,48 @@ HWY_INLINE void DispatchUnary(UnaryFunction f, const T* x, T* y, int64_t n) {
 }
 
 template <class T>
-HWY_INLINE void DispatchBinary(BinaryFunction f, const T* a, int a_stride, const T* b, int b_stride, T* y, int64_t n) {
+void Binary(BinaryFunction f, const T* a, int a_stride, const T* b, int b_stride, T* y, int64_t n) {
+  const auto map = [&](auto function) HWY_ATTR { MapStrided(function, a, a_stride, b, b_stride, y, n); };
   switch (f) {
     case BinaryFunction::kAdd:
-      return MapStrided(AddLanes(), a, a_stride, b, b_stride, y, n);
+      return map([](auto, auto u, auto v) HWY_ATTR { return hn::Add(u, v); });
     case BinaryFunction::kSub:
-      return MapStrided(SubLanes(), a, a_stride, b, b_stride, y, n);
+      return map([](auto, auto u, auto v) HWY_ATTR { return hn::Sub(u, v); });
     case BinaryFunction::kMul:
-      return MapStrided(MulLanes(), a, a_stride, b, b_stride, y, n);
+      return map([](auto, auto u, auto v) HWY_ATTR { return hn::Mul(u, v); });
     case BinaryFunction::kDiv:
-      return MapStrided(DivLanes(), a, a_stride, b, b_stride, y, n);
+      return map([](auto, auto u, auto v) HWY_ATTR { return hn::Div(u, v); });
     case BinaryFunction::kMinimum:
-      return MapStrided(MinimumLanes(), a, a_stride, b, b_stride, y, n);
+      return map([](auto, auto u, auto v) HWY_ATTR { return Minimum(u, v); });
     case BinaryFunction::kMaximum:
-      return MapStrided(MaximumLanes(), a, a_stride, b, b_stride, y, n);
+      return map([](auto, auto u, auto v) HWY_ATTR { return Maximum(u, v); });
     case BinaryFunction::kGeluErfGradient:
-      return MapStrided(GeluErfGradientLanes(), a, a_stride, b, b_stride, y, n);
+      return map(GeluErfGradientLanes());
     case BinaryFunction::kGeluTanhGradient:
-      return MapStrided(GeluTanhGradientLanes(), a, a_stride, b, b_stride, y, n);
+      return map(GeluTanhGradientLanes());
   }
 }
 
-void UnaryF32(UnaryFunction f, const float* x, float* y, int64_t n) { DispatchUnary(f, x, y, n); }
-void BinaryF32(BinaryFunction f, const float* a, int a_stride, const float* b, int b_stride, float* y, int64_t n) {
-  DispatchBinary(f, a, a_stride, b, b_stride, y, n);
+template <class T>
+void Multiply(const T* x, Computed<T> factor, T* y, int64_t n) {
+  const V<T> factors = hn::Set(D<T>(), factor);
+  MapUnary([&](auto, auto v) HWY_ATTR { return hn::Mul(v, factors); }, x, y, n);
 }
-void ScaleF32(const float* x, float factor, float* y, int64_t n) { MapUnary(ScaleLanes<float>{factor}, x, y, n); }
-
-void UnaryF64(UnaryFunction f, const double* x, double* y, int64_t n) { DispatchUnary(f, x, y, n); }
-void BinaryF64(BinaryFunction f, const double* a, int a_stride, const double* b, int b_stride, double* y, int64_t n) {
-  DispatchBinary(f, a, a_stride, b, b_stride, y, n);
-}
-void ScaleF64(const double* x, double factor, double* y, int64_t n) { MapUnary(ScaleLanes<double>{factor}, x, y, n); }
-
-void UnaryBF16(UnaryFunction f, const BF16* x, BF16* y, int64_t n) { DispatchUnary(f, x, y, n); }
-void BinaryBF16(BinaryFunction f, const BF16* a, int a_stride, const BF16* b, int b_stride, BF16* y, int64_t n) {
-  DispatchBinary(f, a, a_stride, b, b_stride, y, n);
-}
-void ScaleBF16(const BF16* x, float factor, BF16* y, int64_t n) { MapUnary(ScaleLanes<float>{factor}, x, y, n); }
 
 template <class From, class To>
-HWY_INLINE void ConvertLanes(const From* x, To* y, int64_t n) {
+void ConvertLanes(const From* x, To* y, int64_t n) {
   ForEachVector<float>(n, [&](auto at, int64_t i) HWY_ATTR { at.Store(at.Load(x + i), y + i); });
 }
-void RoundToBF16(const float* x, BF16* y, int64_t n) { ConvertLanes(x, y, n); }
-void WidenBF16(const BF16* x, float* y, int64_t n) { ConvertLanes(x, y, n); }
 
+// Returns the functions for this instruction set.
+const auto* Functions() {
+  static constexpr auto kFunctions = std::make_tuple(
+      Unary<float>, Unary<double>, Unary<BF16>, Binary<float>, Binary<double>, Binary<BF16>, Multiply<float>,
+      Multiply<double>, Multiply<BF16>, ConvertLanes<float, BF16>, ConvertLanes<BF16, float>);
+  return &kFunctions;
+}
+
+}  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace weft
 HWY_AFTER_NAMESPACE();
@@ -331,37 +265,17 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace weft {
 
-HWY_EXPORT(UnaryF32);
-HWY_EXPORT(BinaryF32);
-HWY_EXPORT(ScaleF32);
-HWY_EXPORT(UnaryF64);
-HWY_EXPORT(BinaryF64);
-HWY_EXPORT(ScaleF64);
-HWY_EXPORT(UnaryBF16);
-HWY_EXPORT(BinaryBF16);
-HWY_EXPORT(ScaleBF16);
-HWY_EXPORT(RoundToBF16);
-HWY_EXPORT(WidenBF16);
-
-void Map(UnaryFunction f, const float* x, float* y, int64_t n) { HWY_DYNAMIC_DISPATCH(UnaryF32)(f, x, y, n); }
-void Map(BinaryFunction f, const float* a, int a_stride, const float* b, int b_stride, float* y, int64_t n) {
-  HWY_DYNAMIC_DISPATCH(BinaryF32)(f, a, a_stride, b, b_stride, y, n);
-}
-void Scale(const float* x, float factor, float* y, int64_t n) { HWY_DYNAMIC_DISPATCH(ScaleF32)(x, factor, y, n); }
-
-void Map(UnaryFunction f, const double* x, double* y, int64_t n) { HWY_DYNAMIC_DISPATCH(UnaryF64)(f, x, y, n); }
-void Map(BinaryFunction f, const double* a, int a_stride, const double* b, int b_stride, double* y, int64_t n) {
-  HWY_DYNAMIC_DISPATCH(BinaryF64)(f, a, a_stride, b, b_stride, y, n);
-}
-void Scale(const double* x, double factor, double* y, int64_t n) { HWY_DYNAMIC_DISPATCH(ScaleF64)(x, factor, y, n); }
-
-void Map(UnaryFunction f, const BF16* x, BF16* y, int64_t n) { HWY_DYNAMIC_DISPATCH(UnaryBF16)(f, x, y, n); }
-void Map(BinaryFunction f, const BF16* a, int a_stride, const BF16* b, int b_stride, BF16* y, int64_t n) {
-  HWY_DYNAMIC_DISPATCH(BinaryBF16)(f, a, a_stride, b, b_stride, y, n);
-}
-void Scale(const BF16* x, float factor, BF16* y, int64_t n) { HWY_DYNAMIC_DISPATCH(ScaleBF16)(x, factor, y, n); }
+HWY_EXPORT(Functions);
 
 namespace {
+
+// Calls the function that takes `arguments`, for this CPU.
+template <class... Arguments>
+void Call(Arguments... arguments) {
+  using Function = void (*)(Arguments...);
+  static const auto* const functions = HWY_DYNAMIC_DISPATCH(Functions)();
+  std::get<Function> (*functions)(arguments...);
+}
 
 // Computes in 64 bits, which cannot overflow; the lower half is the wrapped result.
 template <class F>
@@ -392,8 +306,32 @@ void Map(BinaryFunction f, const int32_t* a, int a_stride, const int32_t* b, int
   }
 }
 
-void Convert(const float* x, BF16* y, int64_t n) { HWY_DYNAMIC_DISPATCH(RoundToBF16)(x, y, n); }
-void Convert(const BF16* x, float* y, int64_t n) { HWY_DYNAMIC_DISPATCH(WidenBF16)(x, y, n); }
+template <class T>
+void Map(UnaryFunction f, const T* x, T* y, int64_t n) {
+  Call(f, x, y, n);
+}
+template void Map(UnaryFunction, const float*, float*, int64_t);
+template void Map(UnaryFunction, const double*, double*, int64_t);
+template void Map(UnaryFunction, const BF16*, BF16*, int64_t);
+
+template <class T>
+void Map(BinaryFunction f, const T* a, int a_step, const T* b, int b_step, T* y, int64_t n) {
+  Call(f, a, a_step, b, b_step, y, n);
+}
+template void Map(BinaryFunction, const float*, int, const float*, int, float*, int64_t);
+template void Map(BinaryFunction, const double*, int, const double*, int, double*, int64_t);
+template void Map(BinaryFunction, const BF16*, int, const BF16*, int, BF16*, int64_t);
+
+template <class T>
+void Scale(const T* x, Computed<T> factor, T* y, int64_t n) {
+  Call(x, factor, y, n);
+}
+template void Scale(const float*, float, float*, int64_t);
+template void Scale(const double*, double, double*, int64_t);
+template void Scale(const BF16*, float, BF16*, int64_t);
+
+void Convert(const float* x, BF16* y, int64_t n) { Call(x, y, n); }
+void Convert(const BF16* x, float* y, int64_t n) { Call(x, y, n); }
 
 }  // namespace weft
 #endif  // HWY_ONCE

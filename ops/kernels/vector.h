@@ -40,22 +40,19 @@ enum class BinaryFunction : uint8_t {
   kGeluTanhGradient,
 };
 
-// y[i] = f(x[i]) for i < n.
-void Map(UnaryFunction f, const float* x, float* y, int64_t n);
-void Map(UnaryFunction f, const double* x, double* y, int64_t n);
-void Map(UnaryFunction f, const BF16* x, BF16* y, int64_t n);
+// y[i] = f(x[i]) for i < n. Here and below, T is float, double or BF16.
+template <class T>
+void Map(UnaryFunction f, const T* x, T* y, int64_t n);
 
 // y[i] = f(a[i * a_stride], b[i * b_stride]) for i < n, where strides are 0 or 1.
-void Map(BinaryFunction f, const float* a, int a_stride, const float* b, int b_stride, float* y, int64_t n);
-void Map(BinaryFunction f, const double* a, int a_stride, const double* b, int b_stride, double* y, int64_t n);
-void Map(BinaryFunction f, const BF16* a, int a_stride, const BF16* b, int b_stride, BF16* y, int64_t n);
+template <class T>
+void Map(BinaryFunction f, const T* a, int a_stride, const T* b, int b_stride, T* y, int64_t n);
 // Of i32, the first six functions. Results beyond 32 bits wrap around; quotients are truncated, and 0 if b is 0.
 void Map(BinaryFunction f, const int32_t* a, int a_stride, const int32_t* b, int b_stride, int32_t* y, int64_t n);
 
 // y[i] = factor * x[i].
-void Scale(const float* x, float factor, float* y, int64_t n);
-void Scale(const double* x, double factor, double* y, int64_t n);
-void Scale(const BF16* x, float factor, BF16* y, int64_t n);
+template <class T>
+void Scale(const T* x, Computed<T> factor, T* y, int64_t n);
 
 // y[i] = x[i]. Narrowing rounds to nearest even.
 void Convert(const float* x, BF16* y, int64_t n);
