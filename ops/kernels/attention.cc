@@ -4,7 +4,9 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <tuple>
 
+#include "weft/core/dtype.h"
 #include "weft/ops/kernels/attention_block.h"
 #include "weft/ops/kernels/attention_space.h"
 
@@ -24,6 +26,8 @@ namespace {
 
 using Block = AttentionBlock;
 constexpr int64_t kBlock = kAttentionBlock;
+
+// Returns `n`, rounded up to whole vectors.
 template <class W>
 int64_t WholeVectors(int64_t n) {
   const int64_t lanes = hn::Lanes(D<W>());
@@ -225,9 +229,9 @@ void GradientOfBlock(const AttentionHead<T>& head, const AttentionGradient<T>& g
   CopyRows<T, W>(gradient.dy, block.t, block.rows, head.value_width, {at.dy, value_stride});
   Scores<T, W>(head, block, {at.query, key_stride}, at.key_transposed, at.weights, at.slopes);
   for (int64_t i = 0; i < block.rows; ++i) {
+    // For a target that sees no source, lse becomes infinity: exp(score - infinity) = 0, so that its weights are 0.
+    constexpr W kInfinity = std::numeric_limits<W>::infinity();
     const W lse = *gradient.lse[block.t + i];
-    constexpr W kInfinity =
-        std::numeric_limits<W>::infinity();  // exp(score - infinity) = 0: a target that sees no source has weights 0
     ExpRow(lse == -kInfinity ? kInfinity : lse, Visible(head, block, i), at.weights + i * kBlock);
   }
   for (int64_t strip = 0; strip < block.rows; strip += kRowsAtOnce) {
@@ -292,14 +296,12 @@ void Backward(const AttentionHead<T>& head, const AttentionGradient<T>& gradient
 }
 
 template <class T>
-const AttentionKernels<T>* Table() {
-  static constexpr AttentionKernels<T> kTable = {Forward<T>, Backward<T>};
-  return &kTable;
-}
+constexpr AttentionKernels<T> kTable = {Forward<T>, Backward<T>};
 
-const AttentionKernels<float>* TableF32() { return Table<float>(); }
-const AttentionKernels<double>* TableF64() { return Table<double>(); }
-const AttentionKernels<BF16>* TableBF16() { return Table<BF16>(); }
+const auto* Tables() {
+  static constexpr auto kTables = std::make_tuple(kTable<float>, kTable<double>, kTable<BF16>);
+  return &kTables;
+}
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -308,48 +310,29 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace weft {
-namespace {
 
-HWY_EXPORT(TableF32);
-HWY_EXPORT(TableF64);
-HWY_EXPORT(TableBF16);
+HWY_EXPORT(Tables);
 
-}  // namespace
-
-template <>
-const AttentionKernels<float>& AttentionKernelsOf<float>() {
-  static const AttentionKernels<float>* const table = HWY_DYNAMIC_DISPATCH(TableF32)();
-  return *table;
+template <class T>
+const AttentionKernels<T>& AttentionKernelsOf() {
+  static const auto* const tables = HWY_DYNAMIC_DISPATCH(Tables)();
+  return std::get<AttentionKernels<T>>(*tables);
 }
-template <>
-const AttentionKernels<double>& AttentionKernelsOf<double>() {
-  static const AttentionKernels<double>* const table = HWY_DYNAMIC_DISPATCH(TableF64)();
-  return *table;
-}
-template <>
-const AttentionKernels<BF16>& AttentionKernelsOf<BF16>() {
-  static const AttentionKernels<BF16>* const table = HWY_DYNAMIC_DISPATCH(TableBF16)();
-  return *table;
-}
+template const AttentionKernels<float>& AttentionKernelsOf<float>();
+template const AttentionKernels<double>& AttentionKernelsOf<double>();
+template const AttentionKernels<BF16>& AttentionKernelsOf<BF16>();
 
 size_t AttentionWorkspace(DType dtype, int64_t key_width, int64_t value_width) {
   SpaceTaker space;
-  if (dtype == kF64) {
-    ForwardSpace<double>(&space, key_width, value_width);
-  } else {
-    ForwardSpace<float>(&space, key_width, value_width);
-  }
+  Dispatch(ComputedIn(dtype), [&](auto zero) { ForwardSpace<decltype(zero)>(&space, key_width, value_width); });
   return space.used;
 }
 
 size_t AttentionGradientWorkspace(DType dtype, int64_t targets, int64_t sources, int64_t key_width,
                                   int64_t value_width) {
   SpaceTaker space;
-  if (dtype == kF64) {
-    BackwardSpace<double>(&space, targets, sources, key_width, value_width);
-  } else {
-    BackwardSpace<float>(&space, targets, sources, key_width, value_width);
-  }
+  Dispatch(ComputedIn(dtype),
+           [&](auto zero) { BackwardSpace<decltype(zero)>(&space, targets, sources, key_width, value_width); });
   return space.used;
 }
 

@@ -79,14 +79,9 @@ struct AttentionKernels {
                    Positions<T> dkey, Positions<T> dvalue, std::byte* workspace);
 };
 
+// Defined for float, double and BF16.
 template <class T>
 const AttentionKernels<T>& AttentionKernelsOf();
-template <>
-const AttentionKernels<float>& AttentionKernelsOf<float>();
-template <>
-const AttentionKernels<double>& AttentionKernelsOf<double>();
-template <>
-const AttentionKernels<BF16>& AttentionKernelsOf<BF16>();
 
 // Return the bytes of workspace that `forward` and `backward` need. A workspace is aligned to kAlignment.
 size_t AttentionWorkspace(DType dtype, int64_t key_width, int64_t value_width);

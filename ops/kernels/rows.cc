@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <tuple>
 #include <type_traits>
 
 #undef HWY_TARGET_INCLUDE
@@ -261,42 +262,39 @@ void Sgd(const SgdStep<T>& step, const T* w, const T* m, const T* grad, T* next_
 }
 
 template <class T>
-const RowKernels<T>* Table() {
-  static constexpr RowKernels<T> kTable = {
-      .sum = Sum<T>,
-      .square_sum = SquareSum<T>,
-      .max = Max<T>,
-      .sum_rows = SumRows<T>,
-      .max_rows = MaxRows<T>,
-      .add_to = AddTo<T>,
-      .softmax = Softmax<T>,
-      .log_sum_exp = LogSumExpOf<T>,
-      .subtract = Subtract<T>,
-      .exp_difference = ExpDifference<T>,
-      .layer_norm = LayerNorm<T>,
-      .layer_norm_gradient = LayerNormGradient<T>,
-      .rms_norm = RmsNorm<T>,
-      .rms_norm_gradient = RmsNormGradient<T>,
-      .adamw = AdamW<T>,
-      .sgd = Sgd<T>,
-  };
-  return &kTable;
-}
+constexpr RowKernels<T> kTable = {
+    .sum = Sum<T>,
+    .square_sum = SquareSum<T>,
+    .max = Max<T>,
+    .sum_rows = SumRows<T>,
+    .max_rows = MaxRows<T>,
+    .add_to = AddTo<T>,
+    .softmax = Softmax<T>,
+    .log_sum_exp = LogSumExpOf<T>,
+    .subtract = Subtract<T>,
+    .exp_difference = ExpDifference<T>,
+    .layer_norm = LayerNorm<T>,
+    .layer_norm_gradient = LayerNormGradient<T>,
+    .rms_norm = RmsNorm<T>,
+    .rms_norm_gradient = RmsNormGradient<T>,
+    .adamw = AdamW<T>,
+    .sgd = Sgd<T>,
+};
 
 template <>
-const RowKernels<BF16>* Table<BF16>() {
-  static constexpr RowKernels<BF16> kTable = {.sum = Sum<BF16>,
-                                              .sum_rows = SumRows<BF16>,
-                                              .layer_norm = LayerNorm<BF16>,
-                                              .layer_norm_gradient = LayerNormGradient<BF16>,
-                                              .rms_norm = RmsNorm<BF16>,
-                                              .rms_norm_gradient = RmsNormGradient<BF16>};
-  return &kTable;
-}
+constexpr RowKernels<BF16> kTable<BF16> = {
+    .sum = Sum<BF16>,
+    .sum_rows = SumRows<BF16>,
+    .layer_norm = LayerNorm<BF16>,
+    .layer_norm_gradient = LayerNormGradient<BF16>,
+    .rms_norm = RmsNorm<BF16>,
+    .rms_norm_gradient = RmsNormGradient<BF16>,
+};
 
-const RowKernels<float>* TableF32() { return Table<float>(); }
-const RowKernels<double>* TableF64() { return Table<double>(); }
-const RowKernels<BF16>* TableBF16() { return Table<BF16>(); }
+const auto* Tables() {
+  static constexpr auto kTables = std::make_tuple(kTable<float>, kTable<double>, kTable<BF16>);
+  return &kTables;
+}
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -305,31 +303,17 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace weft {
-namespace {
 
-HWY_EXPORT(TableF32);
-HWY_EXPORT(TableF64);
-HWY_EXPORT(TableBF16);
+HWY_EXPORT(Tables);
 
-}  // namespace
-
-template <>
-const RowKernels<float>& Rows<float>() {
-  static const RowKernels<float>* const table = HWY_DYNAMIC_DISPATCH(TableF32)();
-  return *table;
+template <class T>
+const RowKernels<T>& Rows() {
+  static const auto* const tables = HWY_DYNAMIC_DISPATCH(Tables)();
+  return std::get<RowKernels<T>>(*tables);
 }
-
-template <>
-const RowKernels<double>& Rows<double>() {
-  static const RowKernels<double>* const table = HWY_DYNAMIC_DISPATCH(TableF64)();
-  return *table;
-}
-
-template <>
-const RowKernels<BF16>& Rows<BF16>() {
-  static const RowKernels<BF16>* const table = HWY_DYNAMIC_DISPATCH(TableBF16)();
-  return *table;
-}
+template const RowKernels<float>& Rows<float>();
+template const RowKernels<double>& Rows<double>();
+template const RowKernels<BF16>& Rows<BF16>();
 
 }  // namespace weft
 #endif  // HWY_ONCE

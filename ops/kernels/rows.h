@@ -69,14 +69,9 @@ struct RowKernels {
   void (*sgd)(const SgdStep<T>& step, const T* w, const T* m, const T* grad, T* next_w, T* next_m, int64_t n);
 };
 
+// Defined for float, double and BF16.
 template <class T>
 const RowKernels<T>& Rows();
-template <>
-const RowKernels<float>& Rows<float>();
-template <>
-const RowKernels<double>& Rows<double>();
-template <>
-const RowKernels<BF16>& Rows<BF16>();
 
 }  // namespace weft
 

@@ -1,6 +1,8 @@
 #include "weft/ops/kernels/select.h"
 
 #include <functional>
+#include <tuple>
+#include <type_traits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/kernels/select.cc"
@@ -102,18 +104,14 @@ void SelectBy(const bool* mask, const T* a, int a_stride, const T* b, int b_stri
 }
 
 template <class T>
-const SelectKernels<T>* Table() {
-  static constexpr SelectKernels<T> kTable = {.compare = CompareAs<T>, .select = SelectBy<T>};
-  return &kTable;
-}
+constexpr SelectKernels<T> kTable = {.compare = CompareAs<T>, .select = SelectBy<T>};
+template <>
+constexpr SelectKernels<bool> kTable<bool> = {.select = SelectBy<bool>};
 
-const SelectKernels<float>* TableF32() { return Table<float>(); }
-const SelectKernels<double>* TableF64() { return Table<double>(); }
-const SelectKernels<BF16>* TableBF16() { return Table<BF16>(); }
-const SelectKernels<int32_t>* TableI32() { return Table<int32_t>(); }
-const SelectKernels<bool>* TableBool() {
-  static constexpr SelectKernels<bool> kTable = {.select = SelectBy<bool>};
-  return &kTable;
+const auto* Tables() {
+  static constexpr auto kTables =
+      std::make_tuple(kTable<float>, kTable<double>, kTable<BF16>, kTable<int32_t>, kTable<bool>);
+  return &kTables;
 }
 
 }  // namespace
@@ -123,36 +121,18 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace weft {
-namespace {
 
-HWY_EXPORT(TableF32);
-HWY_EXPORT(TableF64);
-HWY_EXPORT(TableBF16);
-HWY_EXPORT(TableI32);
-HWY_EXPORT(TableBool);
+HWY_EXPORT(Tables);
 
-}  // namespace
-
-template <>
-const SelectKernels<float>& Selects<float>() {
-  return *HWY_DYNAMIC_DISPATCH(TableF32)();
+template <class T>
+const SelectKernels<T>& Selects() {
+  return std::get<SelectKernels<T>>(*HWY_DYNAMIC_DISPATCH(Tables)());
 }
-template <>
-const SelectKernels<double>& Selects<double>() {
-  return *HWY_DYNAMIC_DISPATCH(TableF64)();
-}
-template <>
-const SelectKernels<BF16>& Selects<BF16>() {
-  return *HWY_DYNAMIC_DISPATCH(TableBF16)();
-}
-template <>
-const SelectKernels<int32_t>& Selects<int32_t>() {
-  return *HWY_DYNAMIC_DISPATCH(TableI32)();
-}
-template <>
-const SelectKernels<bool>& Selects<bool>() {
-  return *HWY_DYNAMIC_DISPATCH(TableBool)();
-}
+template const SelectKernels<float>& Selects<float>();
+template const SelectKernels<double>& Selects<double>();
+template const SelectKernels<BF16>& Selects<BF16>();
+template const SelectKernels<int32_t>& Selects<int32_t>();
+template const SelectKernels<bool>& Selects<bool>();
 
 }  // namespace weft
 #endif  // HWY_ONCE
