@@ -1,0 +1,331 @@
+// Layer norm (Ba et al., 2016) and RMS norm (Zhang and Sennrich, 2019) along the last axis, and their gradients.
+//
+//   layer_norm: y = gain · (x - mean) · rstd + bias, where rstd = 1 / sqrt(variance + epsilon)
+//   rms_norm:   y = gain · x · rstd, where rstd = 1 / sqrt(mean(x²) + epsilon)
+//
+// The statistics mean and rstd [..., 1] are outputs, too. x, y and their gradients may be bf16; the other operands are
+// f32 then.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "weft/core/status.h"
+#include "weft/ops/all_ops.h"
+#include "weft/ops/attributes.h"
+#include "weft/ops/kernels/rows.h"
+#include "weft/ops/ops.h"
+#include "weft/ops/reduction/blocks.h"
+
+namespace weft {
+namespace {
+
+// Checks that x, which is the first input, has an axis. Returns the type of vectors such as gain, [C].
+absl::StatusOr<TensorType> VectorOf(const char* op, TypeSpan in) {
+  if (in[0].shape.rank() < 1) return ShapeError(op, "x needs rank >= 1", in);
+  return TensorType{ComputedIn(in[0].dtype), {in[0].shape.dim(-1)}};
+}
+
+TensorType StatisticOf(const TensorType& x) {
+  TensorType statistic = {ComputedIn(x.dtype), x.shape};
+  statistic.shape.set_dim(-1, 1);
+  return statistic;
+}
+
+// Checks that the inputs `first` .. `end` - 1, which `names` names, are of `type`.
+absl::Status CheckTypes(const char* op, TypeSpan in, int first, int end, const char* names, const TensorType& type) {
+  for (int i = first; i < end; ++i) {
+    if (in[i] != type) return ShapeError(op, absl::StrCat(names, " must be ", ToString(type)), in);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckEpsilon(const char* op, const Attrs& attrs, TypeSpan in) {
+  const double epsilon = attrs.as<NormAttrs>().epsilon;
+  if (epsilon > 0) return absl::OkStatus();
+  return ShapeError(op, absl::StrCat("epsilon = ", epsilon, ", wanted > 0"), in);
+}
+
+absl::StatusOr<Types> InferLayerNorm(const Attrs& attrs, TypeSpan in) {
+  WEFT_ASSIGN_OR_RETURN(const TensorType vector, VectorOf("layer_norm", in));
+  WEFT_RETURN_IF_ERROR(CheckTypes("layer_norm", in, 1, 3, "gain and bias", vector));
+  WEFT_RETURN_IF_ERROR(CheckEpsilon("layer_norm", attrs, in));
+  return Types{in[0], StatisticOf(in[0]), StatisticOf(in[0])};
+}
+
+absl::StatusOr<Types> InferRmsNorm(const Attrs& attrs, TypeSpan in) {
+  WEFT_ASSIGN_OR_RETURN(const TensorType vector, VectorOf("rms_norm", in));
+  WEFT_RETURN_IF_ERROR(CheckTypes("rms_norm", in, 1, 2, "gain", vector));
+  WEFT_RETURN_IF_ERROR(CheckEpsilon("rms_norm", attrs, in));
+  return Types{in[0], StatisticOf(in[0])};
+}
+
+template <class T>
+void LayerNormKernel(const KernelArgs& a, Rect tile) {
+  using C = Computed<T>;
+  const C epsilon = static_cast<C>(a.attrs.as<NormAttrs>().epsilon);
+  const int64_t n = a.output_shape(0).cols();
+  for (int64_t r = tile.row_begin; r < tile.row_end; ++r) {
+    Rows<T>().layer_norm(a.input<T>(0) + r * n, a.input<C>(1), a.input<C>(2), epsilon, a.output<T>(0) + r * n,
+                         a.output<C>(1) + r, a.output<C>(2) + r, n);
+  }
+}
+
+template <class T>
+void RmsNormKernel(const KernelArgs& a, Rect tile) {
+  using C = Computed<T>;
+  const C epsilon = static_cast<C>(a.attrs.as<NormAttrs>().epsilon);
+  const int64_t n = a.output_shape(0).cols();
+  for (int64_t r = tile.row_begin; r < tile.row_end; ++r) {
+    Rows<T>().rms_norm(a.input<T>(0) + r * n, a.input<C>(1), epsilon, a.output<T>(0) + r * n, a.output<C>(1) + r, n);
+  }
+}
+
+// Returns `dx` plus a statistic's part of it, in the dtype of `x`. `dx` may be empty.
+Var AddPart(Var dx, Var part, Var x) {
+  part = Cast(part, x.dtype());
+  return dx ? dx + part : part;
+}
+
+// The gradient of y is layer_norm_gradient. Of the mean: dx = dmean / C. Of rstd: dx = -rstd³ · (x - mean) / C · drstd.
+VarList LayerNormGradient(const GradientArgs& a) {
+  const Var x = Cast(a.input(0), a.output(1).dtype()), mean = a.output(1), rstd = a.output(2);
+  const double scale = 1.0 / static_cast<double>(x.dim(-1));
+  VarList gradients(3);
+  if (a.grad(0)) {
+    const VarList parts = RecordAll(kLayerNormGradient, {a.input(0), a.input(1), mean, rstd, a.grad(0)});
+    gradients = {parts[0], Sum(parts[1], 0), Sum(parts[2], 0)};
+  }
+  Var& dx = gradients[0];
+  if (a.grad(1)) dx = AddPart(dx, BroadcastTo(Scale(a.grad(1), scale), x.shape()), a.input(0));
+  if (a.grad(2)) dx = AddPart(dx, (x - mean) * Scale(rstd * rstd * rstd * a.grad(2), -scale), a.input(0));
+  return gradients;
+}
+
+// The gradient of y is rms_norm_gradient. Of rstd: dx = -rstd³ · x / C · drstd.
+VarList RmsNormGradient(const GradientArgs& a) {
+  const Var x = a.input(0), rstd = a.output(1);
+  VarList gradients(2);
+  if (a.grad(0)) {
+    const VarList parts = RecordAll(kRmsNormGradient, {x, a.input(1), rstd, a.grad(0)});
+    gradients = {parts[0], Sum(parts[1], 0)};
+  }
+  if (a.grad(1)) {
+    const Var factor = Scale(rstd * rstd * rstd * a.grad(1), -1.0 / static_cast<double>(x.dim(-1)));
+    gradients[0] = AddPart(gradients[0], Cast(x, rstd.dtype()) * factor, x);
+  }
+  return gradients;
+}
+
+VarList ElementaryLayerNorm(const Attrs& attrs, VarSpan in) {
+  const Var x = Cast(in[0], in[1].dtype());
+  const Var mean = Mean(x, -1, true);
+  const Var centred = x - mean;
+  const Var variance = Mean(centred * centred, -1, true);
+  const Var rstd = 1 / Sqrt(variance + attrs.as<NormAttrs>().epsilon);
+  return {Cast(centred * rstd * in[1] + in[2], in[0].dtype()), mean, rstd};
+}
+
+VarList ElementaryRmsNorm(const Attrs& attrs, VarSpan in) {
+  const Var x = Cast(in[0], in[1].dtype()), rstd = 1 / Sqrt(Mean(x * x, -1, true) + attrs.as<NormAttrs>().epsilon);
+  return {Cast(x * rstd * in[1], in[0].dtype()), rstd};
+}
+
+template <const OpDef& op>
+VarList Recorded(VarSpan in, double epsilon) {
+  return RecordAll(op, in, Attrs::Of(NormAttrs{.epsilon = epsilon}));
+}
+VarList LayerNormExample(VarSpan in) { return Recorded<kLayerNorm>(in, 1e-3); }
+VarList RmsNormExample(VarSpan in) { return Recorded<kRmsNorm>(in, 1e-3); }
+
+constexpr OpExample kLayerNormExamples[] = {
+    {.in = "[1] [1] [1]", .record = LayerNormExample},
+    {.in = "[7,16] [16] [16]", .record = LayerNormExample},
+    {.in = "[2,3,5] [5] [5]", .record = LayerNormExample},
+    {.in = "[130,67] [67] [67]", .record = LayerNormExample},
+    // The mean is far from zero, where E[x²] - E[x]² would lose the variance. The tolerance allows the rounding of x -
+    // mean.
+    {.in = "[3,257] [257] [257]", .record = LayerNormExample, .low = 1, .high = 9, .tolerance = 1e-5},
+    {.in = "[0,4] [4] [4]", .record = LayerNormExample},
+    {.in = "bf16[130,67] f32[67] f32[67]", .record = LayerNormExample, .out = "bf16[130,67]"},
+    {.in = "[] [1] [1]", .record = LayerNormExample, .error = "rank >= 1"},
+    {.in = "bf16[2,3] bf16[3] f32[3]", .record = LayerNormExample, .error = "gain and bias must be f32[3]"},
+    {.in = "[2,3] [2] [3]", .record = LayerNormExample, .error = "gain and bias must be f32[3]"},
+    {.in = "[3] [3] [3]",
+     .record = [](VarSpan in) { return Recorded<kLayerNorm>(in, 0); },
+     .error = "epsilon = 0, wanted > 0"},
+};
+
+constexpr OpExample kRmsNormExamples[] = {
+    {.in = "[1] [1]", .record = RmsNormExample},
+    {.in = "[7,16] [16]", .record = RmsNormExample},
+    {.in = "[2,3,5] [5]", .record = RmsNormExample},
+    {.in = "[130,67] [67]", .record = RmsNormExample},
+    {.in = "[3,257] [257]", .record = RmsNormExample, .low = -90, .high = 90},
+    {.in = "[0,4] [4]", .record = RmsNormExample},
+    {.in = "bf16[130,67] f32[67]", .record = RmsNormExample, .out = "bf16[130,67]"},
+    {.in = "[] [1]", .record = RmsNormExample, .error = "rank >= 1"},
+    {.in = "[2,3] [2]", .record = RmsNormExample, .error = "gain must be f32[3]"},
+    {.in = "[3] [3]",
+     .record = [](VarSpan in) { return VarList{RmsNorm(in[0], in[1], 0)}; },
+     .error = "epsilon = 0, wanted > 0"},
+};
+
+// The gradient ops take (x, gain, mean, rstd, dy) or, for RMS norm, (x, gain, rstd, dy). Let x̂ = (x - mean) · rstd, or
+// x · rstd, and h = gain · dy. Outputs are
+//   dx = rstd · (h - mean(h) - x̂ · mean(h · x̂)) along the last axis, for RMS norm without mean(h);
+//   the sums of dy · x̂ over blocks of 64 rows, [blocks, C], whose sum is dgain;
+//   for layer norm the same sums of dy, for dbias.
+absl::StatusOr<Types> InferGradient(const char* op, TypeSpan in, const char* statistics) {
+  WEFT_ASSIGN_OR_RETURN(const TensorType vector, VectorOf(op, in));
+  const int dy = static_cast<int>(in.size()) - 1;
+  WEFT_RETURN_IF_ERROR(CheckTypes(op, in, 1, 2, "gain", vector));
+  WEFT_RETURN_IF_ERROR(CheckTypes(op, in, 2, dy, statistics, StatisticOf(in[0])));
+  if (in[dy] != in[0]) return ShapeError(op, "dy must have x's type", in);
+  Types types(in.size() - 2, {vector.dtype, {BlockCount(in[0].shape.rows(), kSumBlock), in[0].shape.dim(-1)}});
+  types[0] = in[0];
+  return types;
+}
+
+// Calls row(r, sums) for each row of the tile, where `sums` is the index of the first sum of its block of rows. The
+// sums of each block, in outputs 1, ..., begin at 0.
+template <class C, class F>
+void ForEachRow(const KernelArgs& a, Rect tile, F row) {
+  const int64_t n = a.output_shape(0).cols();
+  for (int64_t begin = tile.row_begin; begin < tile.row_end; begin += kSumBlock) {
+    const int64_t sums = begin / kSumBlock * n;
+    for (size_t i = 1; i < a.outputs.size(); ++i) std::fill_n(a.output<C>(i) + sums, n, C{0});
+    for (int64_t r = begin; r < std::min(begin + kSumBlock, tile.row_end); ++r) row(r, sums);
+  }
+}
+
+template <class T>
+void LayerNormGradientKernel(const KernelArgs& a, Rect tile) {
+  using C = Computed<T>;
+  const int64_t n = a.output_shape(0).cols();
+  ForEachRow<C>(a, tile, [&](int64_t r, int64_t sums) {
+    Rows<T>().layer_norm_gradient(a.input<T>(0) + r * n, a.input<C>(1), a.input<C>(2)[r], a.input<C>(3)[r],
+                                  a.input<T>(4) + r * n, a.output<T>(0) + r * n, a.output<C>(1) + sums,
+                                  a.output<C>(2) + sums, n);
+  });
+}
+
+template <class T>
+void RmsNormGradientKernel(const KernelArgs& a, Rect tile) {
+  using C = Computed<T>;
+  const int64_t n = a.output_shape(0).cols();
+  ForEachRow<C>(a, tile, [&](int64_t r, int64_t sums) {
+    Rows<T>().rms_norm_gradient(a.input<T>(0) + r * n, a.input<C>(1), a.input<C>(2)[r], a.input<T>(3) + r * n,
+                                a.output<T>(0) + r * n, a.output<C>(1) + sums, n);
+  });
+}
+
+// Returns the sums of `terms` [..., C] over blocks of rows.
+Var SumsOfRows(Var terms) {
+  const Var by_row = Reshape(terms, {terms.shape().rows(), terms.dim(-1)});
+  return by_row.dim(0) == 0 ? by_row : SumBlocks(by_row, 0);
+}
+
+VarList ElementaryLayerNormGradient(const Attrs&, VarSpan in) {
+  const Var gain = in[1], mean = in[2], rstd = in[3];
+  const Var x = Cast(in[0], gain.dtype()), dy = Cast(in[4], gain.dtype());
+  const Var normal = (x - mean) * rstd;
+  const Var h = dy * gain;
+  const Var dx = rstd * (h - Mean(h, -1, true) - normal * Mean(h * normal, -1, true));
+  return {Cast(dx, in[0].dtype()), SumsOfRows(dy * normal), SumsOfRows(dy)};
+}
+
+VarList ElementaryRmsNormGradient(const Attrs&, VarSpan in) {
+  const Var rstd = in[2], x = Cast(in[0], rstd.dtype()), dy = Cast(in[3], rstd.dtype());
+  const Var normal = x * rstd, h = dy * in[1], terms = dy * normal;
+  const Var dx = rstd * (h - normal * Mean(h * normal, -1, true));
+  return {Cast(dx, in[0].dtype()), SumsOfRows(terms)};
+}
+
+constexpr OpExample kLayerNormGradientExamples[] = {
+    {.in = "[1] [1] [1] [1] [1]"},
+    {.in = "[7,16] [16] [7,1] [7,1] [7,16]"},
+    {.in = "[2,3,5] [5] [2,3,1] [2,3,1] [2,3,5]"},
+    {.in = "[130,17] [17] [130,1] [130,1] [130,17]"},  // three blocks of rows
+    // Terms of up to 8 cancel in sums of 64.
+    {.in = "[65,257] [257] [65,1] [65,1] [65,257]", .low = -2, .high = 2, .tolerance = 2e-5},
+    {.in = "[0,4] [4] [0,1] [0,1] [0,4]"},
+    {.in = "bf16[130,67] f32[67] f32[130,1] f32[130,1] bf16[130,67]", .out = "bf16[130,67]"},
+    {.in = "[] [1] [1] [1] []", .error = "rank >= 1"},
+    {.in = "[2,3] [2] [2,1] [2,1] [2,3]", .error = "gain must be f32[3]"},
+    {.in = "[2,3] [3] [2] [2] [2,3]", .error = "mean and rstd must be f32[2,1]"},
+    {.in = "[2,3] [3] [2,1] [2,1] [3]", .error = "dy must have x's type"},
+};
+
+constexpr OpExample kRmsNormGradientExamples[] = {
+    {.in = "[1] [1] [1] [1]"},
+    {.in = "[7,16] [16] [7,1] [7,16]"},
+    {.in = "[2,3,5] [5] [2,3,1] [2,3,5]"},
+    {.in = "[130,17] [17] [130,1] [130,17]"},  // three blocks of rows
+    // Terms of up to 8 cancel in sums of 64.
+    {.in = "[65,257] [257] [65,1] [65,257]", .low = -2, .high = 2, .tolerance = 2e-5},
+    {.in = "[0,4] [4] [0,1] [0,4]"},
+    {.in = "bf16[130,67] f32[67] f32[130,1] bf16[130,67]", .out = "bf16[130,67]"},
+    {.in = "[] [1] [1] []", .error = "rank >= 1"},
+    {.in = "[2,3] [2] [2,1] [2,3]", .error = "gain must be f32[3]"},
+    {.in = "[2,3] [3] [2] [2,3]", .error = "rstd must be f32[2,1]"},
+    {.in = "[2,3] [3] [2,1] [3]", .error = "dy must have x's type"},
+};
+
+}  // namespace
+
+constexpr OpDef kLayerNorm = {.name = "layer_norm",
+                              .infer = InferLayerNorm,
+                              .outputs = 3,
+                              .kernels = {LayerNormKernel<float>, LayerNormKernel<double>, LayerNormKernel<BF16>},
+                              .cut = Cut::kRows,
+                              .in_place = 0,
+                              .gradient = LayerNormGradient,
+                              .elementary = ElementaryLayerNorm,
+                              .autocast = Autocast::kFirst,
+                              .cost = FlopsPerElement<8>,
+                              .attrs = AttrOpsOf<NormAttrs>(),
+                              .examples = kLayerNormExamples};
+
+Var LayerNorm(Var x, Var gain, Var bias, double epsilon) { return Recorded<kLayerNorm>({x, gain, bias}, epsilon)[0]; }
+
+constexpr OpDef kRmsNorm = {.name = "rms_norm",
+                            .infer = InferRmsNorm,
+                            .outputs = 2,
+                            .kernels = {RmsNormKernel<float>, RmsNormKernel<double>, RmsNormKernel<BF16>},
+                            .cut = Cut::kRows,
+                            .in_place = 0,
+                            .gradient = RmsNormGradient,
+                            .elementary = ElementaryRmsNorm,
+                            .autocast = Autocast::kFirst,
+                            .cost = FlopsPerElement<6>,
+                            .attrs = AttrOpsOf<NormAttrs>(),
+                            .examples = kRmsNormExamples};
+
+Var RmsNorm(Var x, Var gain, double epsilon) { return Recorded<kRmsNorm>({x, gain}, epsilon)[0]; }
+
+constexpr OpDef kLayerNormGradient = {
+    .name = "layer_norm_gradient",
+    .infer = [](const Attrs&, TypeSpan in) { return InferGradient("layer_norm_gradient", in, "mean and rstd"); },
+    .outputs = 3,
+    .kernels = {LayerNormGradientKernel<float>, LayerNormGradientKernel<double>, LayerNormGradientKernel<BF16>},
+    .cut = Cut::kRows,
+    .quantum = RowSumsQuantum,
+    .access = RowSumsAccess,
+    .in_place = 4,
+    .elementary = ElementaryLayerNormGradient,
+    .cost = FlopsPerElement<16>,
+    .examples = kLayerNormGradientExamples};
+
+constexpr OpDef kRmsNormGradient = {
+    .name = "rms_norm_gradient",
+    .infer = [](const Attrs&, TypeSpan in) { return InferGradient("rms_norm_gradient", in, "rstd"); },
+    .outputs = 2,
+    .kernels = {RmsNormGradientKernel<float>, RmsNormGradientKernel<double>, RmsNormGradientKernel<BF16>},
+    .cut = Cut::kRows,
+    .quantum = RowSumsQuantum,
+    .access = RowSumsAccess,
+    .in_place = 3,
+    .elementary = ElementaryRmsNormGradient,
+    .cost = FlopsPerElement<12>,
+    .examples = kRmsNormGradientExamples};
+
+}  // namespace weft
