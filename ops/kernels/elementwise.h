@@ -14,6 +14,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "weft/core/op.h"
+#include "weft/core/status.h"
 #include "weft/ops/kernels/vector.h"
 
 namespace weft {
@@ -58,6 +59,12 @@ absl::StatusOr<Types> InferBinary(const Attrs&, TypeSpan in) {
   return BroadcastTypes(op.name, in);
 }
 inline absl::StatusOr<Types> InferSame(const Attrs&, TypeSpan in) { return Types{in[0]}; }
+// Returns the type of x, for an op that computes along the last axis of x.
+template <const OpDef& op>
+absl::StatusOr<Types> InferRows(const Attrs&, TypeSpan in) {
+  if (in[0].shape.rank() < 1) return ShapeError(op.name, "x needs rank >= 1", in);
+  return Types{in[0]};
+}
 
 // Kernels for f32, f64 and bf16, of the functions in vector.h.
 template <class T, UnaryFunction function>

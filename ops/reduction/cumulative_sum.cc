@@ -1,5 +1,4 @@
 // y[..., i] = Σ_{j ≤ i} x[..., j], added in the order of j; reversed, Σ_{j ≥ i}, added from the end.
-#include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/kernels/elementwise.h"
 #include "weft/ops/ops.h"
@@ -11,11 +10,6 @@ struct CumulativeSumAttrs {
   bool reverse = false;
   auto Fields() const { return std::tuple{AttrField{"reverse", reverse}}; }
 };
-
-absl::StatusOr<Types> Infer(const Attrs&, TypeSpan in) {
-  if (in[0].shape.rank() < 1) return ShapeError("cumulative_sum", "x needs rank >= 1", in);
-  return Types{in[0]};
-}
 
 template <class T>
 void Kernel(const KernelArgs& a, Rect tile) {
@@ -65,7 +59,7 @@ constexpr OpExample kExamples[] = {
 }  // namespace
 
 constexpr OpDef kCumulativeSum = {.name = "cumulative_sum",
-                                  .infer = Infer,
+                                  .infer = InferRows<kCumulativeSum>,
                                   .kernels = {Kernel<float>, Kernel<double>, nullptr, Kernel<int32_t>},
                                   .cut = Cut::kRows,
                                   .in_place = 0,
