@@ -1,4 +1,10 @@
-// y[..., :] = table[ids[...], :] for table [V, C] and ids i32 [...], and 0 where an id is outside 0 .. V-1.
+// embedding: y[..., :] = table[ids[...], :] for table [V, C] and ids i32 [...], and 0 where an id is outside 0 .. V-1.
+// embedding_gradient: dtable[v, :] = Σ dy[i, :] over all i with ids[i] = v, for dy [..., C].
+// embedding_gradient_add: y[v, :] = x[v, :] + Σ dy[i, :], for x [V, C]. It works in place: if a table has another
+// gradient as well, the rows of an embedding are added to it without another array [V, C].
+//
+// Both gradients ignore an id outside 0 .. V-1. Each of their tiles of rows scans all ids in order, so that the order
+// of every sum is fixed.
 #include "weft/ops/index/embedding.h"
 
 #include <algorithm>
@@ -6,10 +12,22 @@
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/index/index_bounds.h"
+#include "weft/ops/kernels/rows.h"
 #include "weft/ops/ops.h"
 
 namespace weft {
 namespace {
+
+struct EmbeddingGradientAttrs {
+  int64_t rows = 1;  // number of rows of the table
+  auto Fields() const { return std::tuple{AttrField{"rows", rows}}; }
+};
+
+// Returns the type of one row of `dtype` [features] for each id.
+TensorType RowsOf(DType dtype, Shape ids, int64_t features) {
+  ids.Append(features);
+  return {dtype, ids};
+}
 
 absl::StatusOr<Types> Infer(const Attrs&, TypeSpan in) {
   if (in[0].shape.rank() != 2) return ShapeError("embedding", "the table must have rank 2", in);
@@ -17,13 +35,14 @@ absl::StatusOr<Types> Infer(const Attrs&, TypeSpan in) {
   if (in[0].shape.dim(0) == 0 && in[1].shape.elements() > 0) {
     return ShapeError("embedding", "the table has no rows", in);
   }
-  TensorType out = {in[0].dtype, in[1].shape};
-  out.shape.Append(in[0].shape.dim(1));
-  return Types{out};
+  return Types{RowsOf(in[0].dtype, in[1].shape, in[0].shape.dim(1))};
 }
 
+// A tile of rows reads the same rows of embedding_gradient_add's x, and all other inputs as a whole.
 Rect Access(const OpArgs& args, int operand, Rect tile) {
-  return operand < 2 ? WholeRect(args.inputs[operand].shape) : tile;
+  const int inputs = static_cast<int>(args.inputs.size());
+  const bool is_x = inputs == 3 && operand == 0;
+  return is_x || operand == inputs ? tile : WholeRect(args.inputs[operand].shape);
 }
 
 template <class T>
@@ -44,11 +63,8 @@ void Kernel(const KernelArgs& a, Rect tile) {
   }
 }
 
-// dtable[v] = Σ dy[i] over all i with ids[i] = v. An id outside the table adds nothing.
-VarList Gradient(const GradientArgs& a) {
-  const Attrs attrs = Attrs::Of(EmbeddingGradientAttrs{.rows = a.input(0).dim(0)});
-  return {Record(kEmbeddingGradient, {a.grad(0), a.input(1)}, attrs), Var()};
-}
+// The gradient by the table is embedding_gradient.
+VarList Gradient(const GradientArgs& a) { return {EmbeddingGradient(a.grad(0), a.input(1), a.input(0).dim(0)), Var()}; }
 
 void Reference(const ReferenceArgs& a) {
   const int64_t n = a.input_types[0].shape.dim(1);
@@ -78,6 +94,107 @@ constexpr OpExample kExamples[] = {
     {.in = "[5,3] i32[7]", .record = Example, .below = 6, .error = "below = 6, wanted below <= 5"},
 };
 
+absl::StatusOr<Types> InferGradient(const Attrs& attrs, TypeSpan in) {
+  if (in[1].dtype != kI32) return ShapeError("embedding_gradient", "ids must be i32", in);
+  const int64_t features = in[0].shape.dim(-1);
+  if (in[0] != RowsOf(in[0].dtype, in[1].shape, features)) {
+    return ShapeError("embedding_gradient", "dy must have ids' shape and one axis more", in);
+  }
+  return Types{{in[0].dtype, {attrs.as<EmbeddingGradientAttrs>().rows, features}}};
+}
+
+absl::StatusOr<Types> InferGradientAdd(const Attrs&, TypeSpan in) {
+  if (in[2].dtype != kI32) return ShapeError("embedding_gradient_add", "ids must be i32", in);
+  if (in[0].shape.rank() != 2) return ShapeError("embedding_gradient_add", "x must have rank 2", in);
+  if (in[1] != RowsOf(in[0].dtype, in[2].shape, in[0].shape.dim(1))) {
+    return ShapeError("embedding_gradient_add", "dy must have ids' shape, and x's columns as one axis more", in);
+  }
+  return Types{in[0]};
+}
+
+// Adds the rows of dy to those of the tile that their ids name. The last two inputs are dy and ids.
+template <class T>
+void AddRows(const KernelArgs& a, Rect tile) {
+  const int dy = static_cast<int>(a.inputs.size()) - 2;
+  const int64_t n = a.output_shape(0).dim(1), count = a.input_shape(dy + 1).elements();
+  const int32_t* const ids = a.input<int32_t>(dy + 1);
+  for (int64_t i = 0; i < count; ++i) {
+    if (ids[i] < tile.row_begin || ids[i] >= tile.row_end) continue;
+    Rows<T>().add_to(a.input<T>(dy) + i * n, a.output<T>(0) + ids[i] * n, n);
+  }
+}
+
+template <class T>
+void GradientKernel(const KernelArgs& a, Rect tile) {
+  const int64_t n = a.output_shape(0).dim(1);
+  std::fill_n(a.output<T>(0) + tile.row_begin * n, tile.rows() * n, T{0});
+  AddRows<T>(a, tile);
+}
+
+template <class T>
+void GradientAddKernel(const KernelArgs& a, Rect tile) {
+  const int64_t n = a.output_shape(0).dim(1), begin = tile.row_begin * n;
+  const T* const x = a.input<T>(0);
+  T* const y = a.output<T>(0);
+  if (x != y) std::copy_n(x + begin, tile.rows() * n, y + begin);
+  AddRows<T>(a, tile);
+}
+
+// The gradient of embedding_gradient by dy is embedding(gradient of dtable, ids).
+VarList GradientOfGradient(const GradientArgs& a) { return {Record(kEmbedding, {a.grad(0), a.input(1)}), Var()}; }
+
+VarList ElementaryGradientAdd(const Attrs&, VarSpan in) {
+  return {in[0] + EmbeddingGradient(in[1], in[2], in[0].dim(0))};
+}
+
+void ReferenceGradient(const ReferenceArgs& a) {
+  const int64_t n = a.output_types[0].shape.dim(1);
+  for (size_t e = 0; e < a.inputs[0].size(); ++e) {
+    const int64_t id = static_cast<int64_t>(a.inputs[1][e / n]);
+    if (id >= 0 && id < a.output_types[0].shape.dim(0)) a.outputs[0][id * n + e % n] += a.inputs[0][e];
+  }
+}
+
+Cost CostOfGradient(const OpArgs& args) {
+  return {.flops = static_cast<double>(args.inputs[0].shape.elements()),
+          .bytes = static_cast<double>(args.inputs[0].bytes() + args.outputs[0].bytes())};
+}
+
+// Counts the cost of running in place: dy is read, and rows of x are read and written.
+Cost CostOfGradientAdd(const OpArgs& args) {
+  return {.flops = static_cast<double>(args.inputs[1].shape.elements()), .bytes = 3.0 * args.inputs[1].bytes()};
+}
+
+template <int64_t rows>
+VarList GradientExample(VarSpan in) {
+  return {EmbeddingGradient(in[0], in[1], rows)};
+}
+
+constexpr OpExample kGradientExamples[] = {
+    {.in = "[1,1] i32[1]", .record = GradientExample<1>, .below = 1, .out = "[1,1]"},
+    {.in = "[3] i32[]", .record = GradientExample<5>, .below = 5, .out = "[5,3]"},
+    {.in = "[7,3] i32[7]", .record = GradientExample<5>, .below = 5, .out = "[5,3]"},
+    {.in = "[10,13,17] i32[10,13]", .record = GradientExample<257>, .below = 257, .out = "[257,17]"},
+    {.in = "[3,4] i32[3]", .record = GradientExample<3>, .below = 3},    // as many ids as rows
+    {.in = "[37,3] i32[37]", .record = GradientExample<5>, .below = 9},  // some ids outside the table
+    {.in = "[0,3] i32[0]", .record = GradientExample<5>, .out = "[5,3]"},
+    {.in = "[7,3] [7]", .record = GradientExample<5>, .error = "ids must be i32"},
+    {.in = "[6,3] i32[7]", .record = GradientExample<5>, .error = "dy must have ids' shape"},
+};
+
+constexpr OpExample kAddExamples[] = {
+    {.in = "[1,1] [1,1] i32[1]", .below = 1, .out = "[1,1]"},
+    {.in = "[5,3] [3] i32[]", .below = 5, .out = "[5,3]"},
+    {.in = "[5,3] [7,3] i32[7]", .below = 5},  // several ids name one row
+    {.in = "[257,17] [10,13,17] i32[10,13]", .below = 257, .out = "[257,17]"},
+    {.in = "[5,3] [37,3] i32[37]", .below = 9},  // some ids outside the table
+    {.in = "[5,3] [0,3] i32[0]"},
+    {.in = "[5,3] [7,3] [7]", .error = "ids must be i32"},
+    {.in = "[5,1,3] [7,3] i32[7]", .error = "x must have rank 2"},
+    {.in = "[5,3] [7,4] i32[7]", .error = "dy must have ids' shape, and x's columns"},
+    {.in = "[5,3] [6,3] i32[7]", .error = "dy must have ids' shape, and x's columns"},
+};
+
 }  // namespace
 
 constexpr OpDef kEmbedding = {.name = "embedding",
@@ -94,5 +211,30 @@ Var Embedding(Var table, Var ids) {
   RequireBounds("embedding", ids, table.dim(0), "rows of the table", /*ignored=*/-1);
   return y;
 }
+
+constexpr OpDef kEmbeddingGradient = {.name = "embedding_gradient",
+                                      .infer = InferGradient,
+                                      .kernels = {GradientKernel<float>, GradientKernel<double>},
+                                      .cut = Cut::kRows,
+                                      .access = Access,
+                                      .gradient = GradientOfGradient,
+                                      .reference = ReferenceGradient,
+                                      .cost = CostOfGradient,
+                                      .attrs = AttrOpsOf<EmbeddingGradientAttrs>(),
+                                      .examples = kGradientExamples};
+
+Var EmbeddingGradient(Var dy, Var ids, int64_t rows) {
+  return Record(kEmbeddingGradient, {dy, ids}, Attrs::Of(EmbeddingGradientAttrs{.rows = rows}));
+}
+
+constexpr OpDef kEmbeddingGradientAdd = {.name = "embedding_gradient_add",
+                                         .infer = InferGradientAdd,
+                                         .kernels = {GradientAddKernel<float>, GradientAddKernel<double>},
+                                         .cut = Cut::kRows,
+                                         .access = Access,
+                                         .in_place = 0,
+                                         .elementary = ElementaryGradientAdd,
+                                         .cost = CostOfGradientAdd,
+                                         .examples = kAddExamples};
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// Declares the attributes of embedding_gradient, for the files that define or record the op.
+// Declares the gradient of Embedding for other functions that look up rows.
 #ifndef WEFT_OPS_INDEX_EMBEDDING_H_
 #define WEFT_OPS_INDEX_EMBEDDING_H_
 
@@ -8,10 +8,8 @@
 
 namespace weft {
 
-struct EmbeddingGradientAttrs {
-  int64_t rows = 1;  // number of rows of the table
-  auto Fields() const { return std::tuple{AttrField{"rows", rows}}; }
-};
+// Returns [rows, C]: Σ dy[i, :] at row v, over all i with ids[i] = v, for dy [..., C] and ids i32 [...].
+Var EmbeddingGradient(Var dy, Var ids, int64_t rows);
 
 }  // namespace weft
 

@@ -3,7 +3,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
-#include "weft/ops/all_ops.h"
 #include "weft/ops/index/embedding.h"
 #include "weft/ops/kernels/axis.h"
 #include "weft/ops/ops.h"
@@ -85,8 +84,7 @@ Var ScatterAdd(Var x, Var ids, Var updates, int axis) {
     }
     const int64_t n = ids.shape().elements();
     const Var rows = Reshape(updates, {n, 1}), indices = Reshape(FlatIndices(x, ids, front), {n});
-    const Attrs attrs = Attrs::Of(EmbeddingGradientAttrs{.rows = x.shape().elements()});
-    return x + Reshape(Record(kEmbeddingGradient, {rows, indices}, attrs), x.shape());
+    return x + Reshape(EmbeddingGradient(rows, indices, x.shape().elements()), x.shape());
   });
 }
 
