@@ -315,8 +315,8 @@ template void Map(UnaryFunction, const double*, double*, int64_t);
 template void Map(UnaryFunction, const BF16*, BF16*, int64_t);
 
 template <class T>
-void Map(BinaryFunction f, const T* a, int a_step, const T* b, int b_step, T* y, int64_t n) {
-  Call(f, a, a_step, b, b_step, y, n);
+void Map(BinaryFunction f, const T* a, int a_stride, const T* b, int b_stride, T* y, int64_t n) {
+  Call(f, a, a_stride, b, b_stride, y, n);
 }
 template void Map(BinaryFunction, const float*, int, const float*, int, float*, int64_t);
 template void Map(BinaryFunction, const double*, int, const double*, int, double*, int64_t);
