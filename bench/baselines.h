@@ -9,7 +9,7 @@
 
 namespace weft {
 
-// Records which workers have run a task of the current run.
+// Records which workers have run a task of the current execution.
 class EnteredWorkers {
  public:
   explicit EnteredWorkers(int threads) : workers_(static_cast<size_t>(threads)) {}

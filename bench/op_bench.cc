@@ -1,4 +1,5 @@
-// Measures how fast single ops run in a graph, relative to the machine's limits on the same threads in the same run.
+// Measures how fast single ops run in a graph, relative to the machine's limits on the same threads in the same
+// process.
 //
 // Row ops and updates are in GB/s, against the memory's bandwidth and against a copy of arrays of the same size, which
 // may fit a cache. Attention and products are in GFLOP/s, against the peak.
@@ -45,7 +46,7 @@ Operands Inputs(Tape* tape, std::initializer_list<Shape> shapes) {
   return operands;
 }
 
-// Runs the graph of `options` as often as the benchmark asks. Returns the seconds of one run.
+// Runs the graph of `options` as often as the benchmark asks. Returns the seconds of one execution.
 double RunGraph(benchmark::State& state, const Tape& tape, const Operands& operands, const CompileOptions& options,
                 int threads) {
   const absl::StatusOr<Graph> graph = Compile(tape, options);

@@ -1,9 +1,9 @@
-// OpTimes adds up the time of a graph's runs for each op.
+// OpTimes adds up the time of a graph's executions for each op.
 //
 //   OpTimes times(graph);
 //   Runner runner(graph, &parameters, {.timed = true});
 //   ...
-//   times.Add(runner.tile_times());   // after each run to be counted
+//   times.Add(runner.tile_times());   // after each execution to be counted
 //   for (const OpTimes::Row& row : times.Rows()) ...
 #ifndef WEFT_BENCH_OP_TIMES_H_
 #define WEFT_BENCH_OP_TIMES_H_
@@ -23,14 +23,14 @@ class OpTimes {
  public:
   explicit OpTimes(Graph graph) : graph_(std::move(graph)), seconds_(graph_.compiled().calls.size(), 0) {}
 
-  void Add(absl::Span<const TileTime> tiles);  // adds the tiles of one run
+  void Add(absl::Span<const TileTime> tiles);  // adds the tiles of one execution
 
   // All kernel calls of one op whose first output has one type.
   struct Row {
     std::string op, type;
-    double seconds = 0;           // working time, summed over all workers and runs
-    double flops = 0, bytes = 0;  // in one run, by OpDef::cost
-    int64_t tiles = 0;            // in one run
+    double seconds = 0;           // working time, summed over all workers and executions
+    double flops = 0, bytes = 0;  // in one execution, by OpDef::cost
+    int64_t tiles = 0;            // in one execution
   };
   std::vector<Row> Rows() const;  // sorted by the time of the op, then of the row, longest first
 

@@ -47,7 +47,7 @@ class OpenMp : public Executor {
       const uint32_t next = schedule_.successors[i] & ~Schedule::kAlone;
       if (next == schedule_.successors[i]) {
         if (left_[next].fetch_sub(1, std::memory_order_acq_rel) != 1) continue;
-        left_[next].store(schedule_.waits_for[next], std::memory_order_relaxed);  // for the next run
+        left_[next].store(schedule_.waits_for[next], std::memory_order_relaxed);  // for the next execution
       }
       if (next != schedule_.end) Spawn(next);
     }

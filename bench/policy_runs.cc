@@ -16,9 +16,9 @@
 namespace weft {
 namespace {
 
-constexpr double kWarmSeconds = 2e-3;                           // untimed runs at the beginning of a turn
-constexpr double kMaxWarmedSeconds = 1;                         // no untimed runs before a run that takes longer
-constexpr uint64_t kTimedNodes = 10'000, kMaxFirstNodes = 100;  // limits of a turn's timed runs
+constexpr double kWarmSeconds = 2e-3;                           // untimed executions at the beginning of a turn
+constexpr double kMaxWarmedSeconds = 1;                         // no untimed executions before one that takes longer
+constexpr uint64_t kTimedNodes = 10'000, kMaxFirstNodes = 100;  // limits of a turn's timed executions
 
 // Waits until the threads of the previous policy sleep: they, above all OpenMP's, poll for work for some milliseconds.
 void LetOthersSleep() { std::this_thread::sleep_for(std::chrono::milliseconds(10)); }
@@ -81,7 +81,7 @@ absl::StatusOr<Turn> SyntheticRuns::TakeTurn() {
   return turn;
 }
 
-// Returns the number of runs.
+// Returns the number of executions.
 uint64_t SyntheticRuns::WarmUp() {
   if (nodes_ * work_.microseconds() * 1e-6 > kMaxWarmedSeconds) return 0;
   uint64_t runs = 0;
@@ -90,14 +90,14 @@ uint64_t SyntheticRuns::WarmUp() {
   return runs;
 }
 
-// Checks the number of nodes that `runs` runs executed, and returns their busy seconds.
+// Checks the number of nodes that `runs` executions ran, and returns their busy seconds.
 double SyntheticRuns::CountAndTakeBusySeconds(uint64_t runs) {
   const Tally tally = TakeTally();
   if (tally.executed != runs * nodes_) executed_ = static_cast<double>(tally.executed) / static_cast<double>(runs);
   return tally.busy_seconds;
 }
 
-// Measures when the first node begins; in these runs nodes do nothing else.
+// Measures when the first node begins; in these executions nodes do nothing else.
 double SyntheticRuns::FirstNodeSeconds(uint64_t runs) {
   std::vector<double> seconds;
   while (seconds.size() < runs) {

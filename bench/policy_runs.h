@@ -1,10 +1,10 @@
-// PolicyRuns runs a graph under one policy; several take turns. Besides the seconds of a run, a turn reports:
+// PolicyRuns runs a graph under one policy; several take turns. A turn reports the seconds of an execution, and:
 //
-//   executed     number of nodes that ran
-//   busy         seconds that workers spent in nodes, added up; absent if nodes do nothing
-//   path         seconds of the critical path, by the nodes' times; only under policy serial, absent if nodes do
-//   nothing steals       number of steals; only under policies that steal first_node   seconds until the first node
-//   begins; a synthetic graph measures it in separate runs
+//   executed    number of nodes that ran
+//   busy        seconds that workers spent in nodes, added up; absent if nodes do nothing
+//   path        seconds of the critical path, by the nodes' times; under policy serial, absent if nodes do nothing
+//   steals      number of steals; only under policies that steal
+//   first_node  seconds until the first node begins; for a synthetic graph, of separate executions
 #ifndef WEFT_BENCH_POLICY_RUNS_H_
 #define WEFT_BENCH_POLICY_RUNS_H_
 
@@ -40,7 +40,7 @@ class PolicyRuns {
 };
 
 // Runs a synthetic graph, whose nodes all take the same time. A turn first runs it untimed for a few milliseconds,
-// unless a single run takes long. Then it times one run, or many if the graph is small.
+// unless a single execution takes long. Then it times one execution, or many if the graph is small.
 class SyntheticRuns : public PolicyRuns {
  public:
   // `schedule` and `work` must outlive this. `path_nodes`: the number of nodes on the longest path.
@@ -58,11 +58,11 @@ class SyntheticRuns : public PolicyRuns {
   const double path_nodes_;
   const NodeWork& work_;
   const std::unique_ptr<Executor> executor_;
-  double executed_ = 0;  // nodes per run
+  double executed_ = 0;  // nodes per execution
 };
 
-// Runs a compiled graph. A turn has one untimed and one timed run, by a new runner: the addresses of its values affect
-// the time, so no policy should keep the same ones.
+// Runs a compiled graph. A turn has one untimed and one timed execution, by a new runner: the addresses of its values
+// affect the time, so no policy should keep the same ones.
 class RealRuns : public PolicyRuns {
  public:
   // `parameters` and the memory that `feeds` refer to must outlive this.
@@ -76,7 +76,7 @@ class RealRuns : public PolicyRuns {
   Parameters& parameters_;
 };
 
-// The runs of one graph that take turns. The first has policy serial.
+// What takes turns on one graph. The first has policy serial.
 using PolicyGroup = std::vector<std::unique_ptr<PolicyRuns>>;
 // Returns a row for each element of the group. `common` holds the fields that all rows share.
 absl::StatusOr<std::vector<ScheduleRow>> Measure(const PolicyGroup& group, int repeats, ScheduleRow common);

@@ -133,10 +133,11 @@ class Multiplier {
  public:
   Multiplier(Team* team, const StepProduct& product) : team_(team), product_(product), operands_(product) {}
 
-  // Returns the seconds of one product, measured over a run that takes `seconds_of_run` at 100 GFLOP/s per thread.
-  double Time(const Tiled& tiled, double seconds_of_run) const {
+  // Returns the seconds of one product, measured over passes that take `seconds_of_passes` at 100 GFLOP/s per thread.
+  double Time(const Tiled& tiled, double seconds_of_passes) const {
     const double flops = product_.flops() / product_.share * static_cast<double>(operands_.copies);
-    const int64_t passes = std::max<int64_t>(1, static_cast<int64_t>(seconds_of_run * 1e11 * team_->threads() / flops));
+    const int64_t passes =
+        std::max<int64_t>(1, static_cast<int64_t>(seconds_of_passes * 1e11 * team_->threads() / flops));
     const int64_t per_copy = static_cast<int64_t>(tiled.tiles.size());
     const int64_t count = passes * operands_.copies * per_copy;
     std::atomic<int64_t> next{0};

@@ -7,10 +7,10 @@
 //   bazel run -c opt //bench:schedule_bench -- --graphs=towers --repeats=5
 //
 // The policies of a graph take --repeats turns, in a new random order each time (bench/turns.h). Training runs one
-// graph over and over, so a turn begins with untimed runs: a few milliseconds, or one run of a training step. They are
-// left out if a run takes longer than a second. Then one run is timed, or many if the graph is small
-// (bench/policy_runs.h). Medians are reported. Policy serial always takes turns, because speedups are relative to it,
-// and bounds follow from its best turn.
+// graph over and over, so a turn begins with untimed executions: for a few milliseconds, or one of a training step.
+// They are left out if an execution takes longer than a second. Then one execution is timed, or many if the graph is
+// small (bench/policy_runs.h). Medians are reported. Policy serial always takes turns, because speedups are relative to
+// it, and bounds follow from its best turn.
 #include <algorithm>
 #include <cstdio>
 #include <functional>
@@ -65,7 +65,7 @@ bool Wanted(const Options& options, const Policy& policy, uint32_t nodes) {
   return Has(options.policies, "all") && (policy.queue != nullptr || nodes <= kMaxBaselineNodes);
 }
 
-// Makes the runs of policy serial, and of the wanted policies on `threads` threads.
+// Makes what takes turns: policy serial, and the wanted policies on `threads` threads.
 using MakeRuns = std::function<std::unique_ptr<PolicyRuns>(const Policy* policy, int threads)>;
 PolicyGroup MakeGroup(const Options& options, uint32_t nodes, int threads, const MakeRuns& make) {
   PolicyGroup group;
@@ -76,14 +76,14 @@ PolicyGroup MakeGroup(const Options& options, uint32_t nodes, int threads, const
   return group;
 }
 
-// Prints the rows. Returns whether every run executed every node.
+// Prints the rows. Returns whether every execution ran every node.
 bool PrintRows(const Options& options, bool with_serial, const std::vector<ScheduleRow>& rows) {
   bool right = true;
   for (const ScheduleRow& row : rows) {
     if (row.policy == kSerial.name && !with_serial) continue;
     std::fputs(Print(row, options.format).c_str(), stdout);
     if (row.executed == row.nodes) continue;
-    std::fprintf(stderr, "schedule_bench: %s under %s: a run executed %g nodes of %u\n", row.graph.c_str(),
+    std::fprintf(stderr, "schedule_bench: %s under %s: an execution ran %g nodes of %u\n", row.graph.c_str(),
                  row.policy.c_str(), row.executed, row.nodes);
     right = false;
   }

@@ -8,7 +8,7 @@
 
 namespace weft {
 
-// Times are of one run, in seconds unless the name says otherwise. Absent figures were not measured.
+// Times are of one execution, in seconds unless the name says otherwise. Absent figures were not measured.
 struct ScheduleRow {
   std::string graph, policy;
   uint32_t nodes = 0;

@@ -4,9 +4,9 @@
 //   fan        one -> n - 2 others -> one
 //   tree       t -> 2t + 1, 2t + 2
 //   wavefront  a square: each node waits for those above and to the left
-//   random     √n layers of √n nodes: each waits for up to three of the layer before, the same ones in every run
+//   random     √n layers of √n nodes: each waits for up to three of the layer before, the same ones every time
 //   diamond    one -> two -> one -> two -> ... -> one
-//   one        a graph of one node, which shows the cost of starting a run
+//   one        a graph of one node, which shows the cost of starting an execution
 #ifndef WEFT_BENCH_TASK_GRAPHS_H_
 #define WEFT_BENCH_TASK_GRAPHS_H_
 

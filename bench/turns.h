@@ -17,7 +17,7 @@ namespace weft {
 
 // The results of a turn.
 struct Turn {
-  double seconds = 0;                    // of a run
+  double seconds = 0;                    // of an execution
   std::map<std::string, double> others;  // other figures by name; all turns of a variant have the same names
 };
 

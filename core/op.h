@@ -135,7 +135,7 @@ struct KernelArgs {
   absl::Span<const Tensor> inputs, outputs;
   const void* prepared = nullptr;  // Prepared::state
   std::byte* workspace = nullptr;  // Prepared::workspace bytes, which belong to this worker
-  RandomStream random;             // seed and step of this run; a random op's attributes hold its stream number
+  RandomStream random;             // seed and step; a random op's attributes hold its stream number
 
   template <class T>
   const T* input(int i) const {

@@ -14,8 +14,8 @@ namespace weft {
 namespace {
 
 absl::Status Busy(absl::string_view what, const std::string& path) {
-  return absl::FailedPreconditionError(
-      absl::StrCat("cannot ", what, " ", path, ": these parameters are in use: a run, save or load has not ended"));
+  return absl::FailedPreconditionError(absl::StrCat(
+      "cannot ", what, " ", path, ": these parameters are in use: a call of Run, Save or Load has not ended"));
 }
 
 const char* Name(ParameterKind kind) {

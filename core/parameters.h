@@ -2,7 +2,7 @@
 //
 // A runner creates the parameters that its graph needs, unless another runner has created them before. Their first
 // values depend on the seed and on their names only. Several runners, on several threads, can share one Parameters, but
-// only one of them runs at a time. During a run, nothing else may touch the tensors that Find returns.
+// only one of them runs at a time. During a call of Runner::Run, nothing else may touch the tensors that Find returns.
 //
 //   Parameters parameters({.seed = 1});
 //   Runner runner(graph, &parameters);                              // creates what the graph needs
@@ -53,7 +53,7 @@ class Parameters {
   // Save writes the selected parameters to a safetensors file, through a temporary file that is renamed. Load replaces
   // their values by those of such a file. It fails, and changes nothing, unless the file has all selected parameters
   // with their types, and no other tensors unless `others` allows them. The error lists tensors that are missing,
-  // unexpected or of another type. Both are FailedPrecondition during a run.
+  // unexpected or of another type. Both are FailedPrecondition during a call of Runner::Run.
   absl::Status Save(const std::string& path, Selection selection = kWeights) const;
   absl::Status Load(const std::string& path, Selection selection = kWeights, Others others = kNothingElse);
   // Does what Load does, with tensors in memory. Errors begin with `path`.
@@ -65,11 +65,11 @@ class Parameters {
                             absl::Span<const ParameterSpec> wanted, Others others = kNothingElse);
 
   uint64_t seed() const { return options_.seed; }
-  // The number of runs that updated these parameters. Random ops draw other numbers in each step.
+  // The number of executions that updated these parameters. Random ops draw other numbers in each step.
   uint32_t step() const { return step_; }
   void set_step(uint32_t step) { step_ = step; }
 
-  // Locks the parameters for one run, save or load. TryLock returns false if another one holds the lock.
+  // Locks the parameters for one call of Run, Save or Load. TryLock returns false if another one holds the lock.
   bool TryLock() const { return !locked_.exchange(true, std::memory_order_acquire); }
   void Unlock() const { locked_.store(false, std::memory_order_release); }
 

@@ -147,9 +147,9 @@ TEST(ParametersTest, IsNeitherSavedNorLoadedWhileARunHasNotEnded) {
   ASSERT_TRUE(parameters.Save(path).ok());
   ASSERT_TRUE(parameters.TryLock());
   EXPECT_EQ(parameters.Save(path).message(),
-            "cannot save " + path + ": these parameters are in use: a run, save or load has not ended");
+            "cannot save " + path + ": these parameters are in use: a call of Run, Save or Load has not ended");
   EXPECT_EQ(parameters.Load(path).message(),
-            "cannot load " + path + ": these parameters are in use: a run, save or load has not ended");
+            "cannot load " + path + ": these parameters are in use: a call of Run, Save or Load has not ended");
   parameters.Unlock();
   EXPECT_TRUE(parameters.Load(path).ok());
 }

@@ -32,8 +32,8 @@ class Tape {
   Tape(const Tape&) = delete;  // Vars point to their tape
   Tape& operator=(const Tape&) = delete;
 
-  // Records a value that every run is fed. `bounds` is the range of an integer input, which each run checks. An error
-  // if another input has this name.
+  // Records a value that every call of Run is fed. `bounds` is the range of an integer input; each call checks it. An
+  // error if another input has this name.
   Var Input(absl::string_view name, TensorType type, InputBounds bounds = {});
   // Records a weight, named after the scopes around it: "h.0.mlp.c_fc.weight". Its initial values depend on this name
   // and on the seed of the Parameters that will hold it. An error if another parameter has this name.

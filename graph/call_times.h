@@ -26,7 +26,8 @@ class CallTimes {
   // `graph` must outlive this object.
   explicit CallTimes(const CompiledGraph& graph);
 
-  // Return the seconds of one tile of `call`, and of the longest path of data from its beginning to the end of the run.
+  // Return the seconds of one tile of `call`, and of the longest path of data from its beginning to the end of the
+  // execution.
   double seconds(uint32_t call) const { return seconds_[call]; }
   double tail(uint32_t call) const { return tails_[call]; }
   // Returns the seconds of the longest path of data through the graph.

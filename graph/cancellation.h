@@ -1,4 +1,4 @@
-// Cancellation and RunOptions: how a run of a graph is stopped, by another thread or at a deadline.
+// Cancellation and RunOptions: how an execution of a graph is stopped, by another thread or at a deadline.
 //
 //   Cancellation stop;  // shared with the thread that may call stop.Cancel()
 //   runner.Run(feeds, {.cancellation = &stop, .deadline = absl::Now() + absl::Seconds(1)});
@@ -12,8 +12,8 @@
 
 namespace weft {
 
-// A flag that one thread sets and runs poll. It must outlive the runs that use it. After Reset(), runs continue as if
-// it had never been set, except those that have already noticed it.
+// A flag that one thread sets and executions poll. It must outlive the executions that use it. After Reset(),
+// executions continue as if it had never been set, except those that have already noticed it.
 class Cancellation {
  public:
   void Cancel() { cancelled_.store(true, std::memory_order_relaxed); }
@@ -24,8 +24,8 @@ class Cancellation {
   std::atomic<bool> cancelled_{false};
 };
 
-// A run stops only before its first write of state, so a stopped run has changed no parameter. Once it has begun to
-// write, it runs to its end. In both cases the Outputs of earlier runs are overwritten.
+// An execution stops only before its first write of state, so a stopped one has changed no parameter. Once it has begun
+// to write, it continues to its end. In both cases the Outputs of earlier executions are overwritten.
 struct RunOptions {
   const Cancellation* cancellation = nullptr;
   absl::Time deadline = absl::InfiniteFuture();

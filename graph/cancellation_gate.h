@@ -1,5 +1,5 @@
-// CancellationGate decides for each task whether its run goes on, according to the run's RunOptions. Many threads ask
-// it at once. Once a task that writes state has passed, the run can no longer be stopped: all later tasks pass.
+// CancellationGate decides before each task whether the execution continues, by its RunOptions. Many threads ask it at
+// once. Once a task that writes state has passed, the execution can no longer be stopped: all later tasks pass.
 #ifndef WEFT_GRAPH_CANCELLATION_GATE_H_
 #define WEFT_GRAPH_CANCELLATION_GATE_H_
 
@@ -12,7 +12,7 @@ namespace weft {
 
 class CancellationGate {
  public:
-  // Begins a run.
+  // Begins an execution.
   void Open(const RunOptions& options) {
     options_ = options;
     const bool stoppable = options.cancellation != nullptr || options.deadline != absl::InfiniteFuture();
@@ -27,7 +27,7 @@ class CancellationGate {
     }
     return state == kStoppable || state == kMustFinish;
   }
-  // Returns, after the run, why it was stopped, or OK.
+  // Returns, after the execution, why it was stopped, or OK.
   absl::Status status() const {
     switch (state_.load(std::memory_order_relaxed)) {
       case kCancelled:

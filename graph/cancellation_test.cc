@@ -161,7 +161,7 @@ TEST_F(CancellationTest, ManyRunnersOnManyThreadsTakeTurns) {
         done += status.ok();
         if (!status.ok()) {
           ASSERT_EQ(status, absl::FailedPreconditionError(
-                                "run: these parameters are in use: a run, save or load has not ended"));
+                                "run: these parameters are in use: a call of Run, Save or Load has not ended"));
         }
       }
     });

@@ -66,7 +66,7 @@ ParameterKind WrittenKind(const Program& program, const Node& node) {
   return program.parameter(source).kind;
 }
 
-// Lets ops prepare what their kernels need to know of their tiles, and finds whether a run updates parameters.
+// Lets ops prepare what their kernels need to know of their tiles, and finds whether the graph updates parameters.
 void Prepare(CompiledGraph* graph) {
   const Program& program = graph->program;
   for (uint32_t s = 0; s < graph->calls.size(); ++s) {
@@ -80,7 +80,7 @@ void Prepare(CompiledGraph* graph) {
   }
 }
 
-// Returns the time that a run takes on one core, by the cost model.
+// Returns the time that an execution takes on one core, by the cost model.
 double ExpectedSeconds(const CompiledGraph& graph) {
   double seconds = 0;
   for (const KernelCall& call : graph.calls) {

@@ -27,7 +27,7 @@ enum class Pass : uint8_t {
   kScatterRows,    // an embedding's gradient is added to another gradient of the table in place
   kFold,           // small values that depend on constants only are computed by the compiler
   kFoldCasts,      // in bf16, casts that no op needs are removed
-  kPack,           // weights of products of many rows are copied once a run to the order in which products read them
+  kPack,           // weights of products of many rows are copied once an execution to the order in which products read
   kAdvanceWrites,  // updates move up to where their gradients are computed
   kFuse,           // neighbouring nodes run together, tile by tile, while their values are in cache
 };

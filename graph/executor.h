@@ -26,10 +26,10 @@ class Executor {
   virtual void Run(Body body) = 0;
 
   virtual int threads() const = 0;
-  // Returns how many workers took part in the last run, including the caller.
+  // Returns how many workers took part in the last call of Run, including the caller.
   virtual int workers_entered() const = 0;
-  // Returns how often workers stole from each other in the last run: tasks, or slices of a task's successors. Returns
-  // nullopt if the executor does not steal.
+  // Returns how often workers stole from each other in the last call of Run: tasks, or slices of a task's successors.
+  // Returns nullopt if the executor does not steal.
   virtual std::optional<uint64_t> steals() const { return std::nullopt; }
 };
 

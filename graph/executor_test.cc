@@ -168,7 +168,7 @@ class RandomGraph {
   std::vector<std::vector<uint32_t>> before_;
 };
 
-// The workers that run such tasks wait for each other: so all of them must come. Ends the program if one doesn't.
+// The workers that run such tasks wait for each other, so all of them must come. Ends the program if one does not.
 class Meeting {
  public:
   void Attend(int workers) {
@@ -186,7 +186,7 @@ class Meeting {
   std::atomic<int> here_{0};
 };
 
-// Runs the graph twice on so many threads, and expects what a run in the order of the tasks gives.
+// Runs the graph twice on so many threads, and expects the result of an execution in the order of the tasks.
 void CheckGraph(uint32_t seed, const Policy& policy = kCriticalPath, bool meet = true) {
   SCOPED_TRACE("repeat with WEFT_SEED=" + std::to_string(seed) + " under " + policy.name);
   RandomGraph graph(seed);

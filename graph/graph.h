@@ -60,7 +60,7 @@ struct MemoryFigures {
   size_t planned = 0;      // the arena
   size_t lower_bound = 0;  // the largest number of live bytes, in the order of the calls
   size_t budget = 0;       // CompileOptions::memory_budget; 0: no limit
-  double recomputed = 0;   // fraction of a run's time, by the cost model, that recomputes values
+  double recomputed = 0;   // fraction of an execution's time, by the cost model, that recomputes values
 };
 
 // Whether the compiler raised a pattern that it recognised (`weft graph --explain`).
@@ -80,7 +80,7 @@ struct CompiledGraph {
   std::vector<Address> addresses;                    // one per value
   std::vector<std::pair<ValueId, ValueId>> fetches;  // (value of the tape, value of the program)
   uint64_t tape_id = 0;
-  bool updates = false;        // whether a run writes parameters other than caches
+  bool updates = false;        // whether it writes parameters other than caches
   size_t workspace_bytes = 0;  // of each worker: the largest that any call needs
   MemoryFigures memory;
   std::vector<Explanation> explanations;

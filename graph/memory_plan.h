@@ -1,5 +1,5 @@
-// The memory plan assigns every value that a run keeps in the arena an offset in it. Values that may be live at once
-// never share bytes, in whatever order the executor runs independent tasks.
+// The memory plan gives every value in the arena an offset. Values that may be live at once never share bytes, in
+// whatever order the executor runs independent tasks.
 #ifndef WEFT_GRAPH_MEMORY_PLAN_H_
 #define WEFT_GRAPH_MEMORY_PLAN_H_
 
@@ -10,7 +10,7 @@ namespace weft {
 
 // Assigns addresses, such as arena offsets, to the values of `graph` and fills in its memory statistics. `graph` must
 // already have its program, calls and groups. Returns the calls that must wait for earlier users of the bytes that they
-// overwrite. `kept`: values that must last to the end of the run.
+// overwrite. `kept`: values that must last to the end of the execution.
 Reuses PlanMemory(CompiledGraph* graph, absl::Span<const ValueId> kept);
 
 // Returns the bytes of the smallest arena that PlanMemory finds for `program`, grouped as MakeKernelCalls

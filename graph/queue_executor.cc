@@ -14,7 +14,7 @@ bool ReadyCounts::Finish(uint32_t task, int worker, ReadyQueue* queue) {
     for (uint32_t i = schedule_.first_successor[done]; i < schedule_.first_successor[done + 1]; ++i) {
       const uint32_t next = schedule_.successors[i] & ~Schedule::kAlone;
       if (--left_[next] > 0) continue;
-      left_[next] = schedule_.waits_for[next];  // for the next run
+      left_[next] = schedule_.waits_for[next];  // for the next execution
       if (next < schedule_.task_count) {
         queue->Push(next, worker);
       } else if (next == schedule_.end) {

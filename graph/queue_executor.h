@@ -17,8 +17,8 @@ class ReadyCounts {
  public:
   explicit ReadyCounts(const Schedule* schedule) : schedule_(*schedule), left_(schedule->waits_for) {}
 
-  // Records that `worker` finished `task`, and pushes the tasks that became ready. Finishing schedule.start() begins a
-  // run. Returns true if the run is complete; the counts are then as before the run.
+  // Records that `worker` finished `task`, and pushes the tasks that became ready. Finishing schedule.start() begins an
+  // execution. Returns true if the execution is complete; the counts are then as before it.
   bool Finish(uint32_t task, int worker, ReadyQueue* queue);
 
  private:

@@ -7,13 +7,13 @@
 
 namespace weft {
 
-// Only one thread uses a queue at a time. It is empty before and after a run.
+// Only one thread uses a queue at a time. It is empty before and after an execution.
 class ReadyQueue {
  public:
   virtual ~ReadyQueue() = default;
 
-  // Adds `task`, which became ready when `worker` finished another task; at the start of a run, `worker` is 0. Tasks
-  // that become ready together are pushed one after the other, the most critical one last.
+  // Adds `task`, which became ready when `worker` finished another task; at the start of an execution, `worker` is 0.
+  // Tasks that become ready together are pushed one after the other, the most critical one last.
   virtual void Push(uint32_t task, int worker) = 0;
   // Removes and returns the task that `worker` runs next. Returns nullopt if the worker has to wait.
   virtual std::optional<uint32_t> Pop(int worker) = 0;

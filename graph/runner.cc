@@ -1,5 +1,5 @@
-// A runner allocates the arena and resolves all operands to pointers once. Each run then binds the fed arrays to the
-// inputs and has the executor run the tasks: every task runs one tile of each kernel call of its group.
+// A runner allocates the arena and resolves all operands to pointers once. Each execution then binds the fed arrays to
+// the inputs and has the executor run the tasks: every task runs one tile of each kernel call of its group.
 #include "weft/graph/runner.h"
 
 #include <algorithm>
@@ -115,10 +115,10 @@ struct Runner::State {
   std::byte* arena = nullptr;
   std::vector<std::byte*> workspaces;                                 // by worker
   std::vector<std::byte*> parameter_data, constant_data, input_data;  // by index in the program's lists
-  std::vector<bool> input_used, input_fed;       // by index: whether the graph reads it; whether this run has it
-  std::vector<Tensor> operands;                  // of all kernel calls: inputs, then outputs
-  std::vector<size_t> first;                     // kernel call → its first operand
-  std::vector<std::pair<size_t, uint32_t>> fed;  // (operand, input): the pointers that each run sets
+  std::vector<bool> input_used, input_fed;  // by index: whether the graph reads it; whether this call of Run has it
+  std::vector<Tensor> operands;             // of all kernel calls: inputs, then outputs
+  std::vector<size_t> first;                // kernel call → its first operand
+  std::vector<std::pair<size_t, uint32_t>> fed;  // (operand, input): the pointers that each call of Run sets
   std::unique_ptr<Executor> executor;
   std::vector<TileTime> tile_times;
   int64_t run_began = 0;  // by Now
@@ -290,7 +290,7 @@ void Runner::State::MakeNan(uint32_t call, const Rect& tile) {
   }
 }
 
-// Returns the first input or parameter that has a NaN before the run, like "input 'x'", or "".
+// Returns the first input or parameter that has a NaN before the execution, like "input 'x'", or "".
 std::string Runner::State::SourceWithNan() const {
   const Program& program = compiled().program;
   for (size_t i = 0; i < program.inputs.size(); ++i) {
@@ -326,7 +326,7 @@ absl::StatusOr<Outputs> Runner::Run(absl::Span<const FeedPair> feeds, const RunO
   State& s = *state_;
   WEFT_RETURN_IF_ERROR(s.status);
   if (!s.parameters->TryLock()) {
-    return absl::FailedPreconditionError("run: these parameters are in use: a run, save or load has not ended");
+    return absl::FailedPreconditionError("run: these parameters are in use: a call of Run, Save or Load has not ended");
   }
   const absl::Cleanup unlock = [&] { s.parameters->Unlock(); };
   WEFT_RETURN_IF_ERROR(s.BindFeeds(feeds));

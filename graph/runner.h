@@ -1,4 +1,5 @@
-// Runner: runs one graph on one set of parameters, any number of times. After its first run it allocates no memory.
+// Runner: runs one graph on one set of parameters, any number of times. After the first execution it allocates no
+// memory.
 //
 //   Runner runner(*graph, &parameters, {.threads = 2});
 //   absl::StatusOr<Outputs> out = runner.Run({{tokens, batch.tokens}, {rate, 1e-3f}});
@@ -24,7 +25,7 @@
 
 namespace weft {
 
-// The value of one input in one run. Arrays are not copied: they must last until Run returns.
+// The value of one input in one call of Run. Arrays are not copied: they must last until Run returns.
 class Feed {
  public:
   Feed(const Tensor& tensor) : tensor_(tensor), typed_(true) {}  // NOLINT: implicit
@@ -48,8 +49,8 @@ class Feed {
 };
 using FeedPair = std::pair<Var, Feed>;
 
-// The fetched values of a run. They are views that last as long as the runner. The runner's next run overwrites them,
-// even if it is cancelled; a fetched parameter is overwritten by any run that updates it.
+// The fetched values of one execution. They are views that last as long as the runner. The runner's next execution
+// overwrites them, even if it is cancelled. Any execution that updates a fetched parameter overwrites its view.
 class Outputs {
  public:
   // Returns the value of `var`. Ends the program if `var` was not fetched.
@@ -70,7 +71,7 @@ struct RunnerOptions {
   bool timed = false;                     // measures the time of every tile; has no effect with check_nan
 };
 
-// When a tile of a kernel call ran, in nanoseconds since the run began, and on which worker.
+// When a tile of a kernel call ran, in nanoseconds since the execution began, and on which worker.
 struct TileTime {
   int64_t begin = 0, end = 0;
   int worker = 0;
@@ -78,7 +79,7 @@ struct TileTime {
 
 class Runner {
  public:
-  // Creates the parameters that are missing. If anything fails, status() and every Run return the error.
+  // Creates the parameters that are missing. If anything fails, status() and every call of Run return the error.
   Runner(Graph graph, Parameters* parameters, RunnerOptions options = {});
   ~Runner();
   Runner(const Runner&) = delete;
@@ -90,26 +91,28 @@ class Runner {
   // still exist, because Vars belong to it. Types and declared bounds are checked before anything runs; errors name the
   // input and the position.
   //
-  // Random ops depend on the parameters' seed and step. The step counts the runs that updated parameters, so two runs
-  // without an update between them draw the same numbers.
+  // Random ops depend on the parameters' seed and step. The step counts the executions that updated parameters, so
+  // two executions without an update between them draw the same numbers.
   //
-  // Errors: Cancelled or DeadlineExceeded if `options` stopped the run; no parameter was changed then.
+  // Errors: Cancelled or DeadlineExceeded if `options` stopped the execution; no parameter was changed then.
   // FailedPrecondition while another thread runs on the same parameters, or saves or loads them.
   absl::StatusOr<Outputs> Run(absl::Span<const FeedPair> feeds, const RunOptions& options = {});
   absl::StatusOr<Outputs> Run(std::initializer_list<FeedPair> feeds, const RunOptions& options = {}) {
     return Run(absl::MakeConstSpan(feeds.begin(), feeds.size()), options);
   }
 
-  // Returns the times of the last run with RunnerOptions::timed: one for each of CompiledGraph::tiles, in that order.
+  // Returns the times of the last execution with RunnerOptions::timed: one for each of CompiledGraph::tiles, in that
+  // order.
   absl::Span<const TileTime> tile_times() const;
   // Returns the error that preparing the runner gave, or OK.
   const absl::Status& status() const;
-  // Returns how many workers took part in the last run, including the caller; 0 before the first run.
+  // Returns how many workers took part in the last execution, including the caller; 0 before the first execution.
   int workers_entered() const;
-  // Returns how often workers stole from each other in the last run, or nullopt if the executor does not steal.
+  // Returns how often workers stole from each other in the last execution, or nullopt if the executor does not steal.
   std::optional<uint64_t> steals() const;
-  // Returns, after a run with check_nan, the input or parameter that has a NaN. If none has, returns the first kernel
-  // call whose output has a NaN and whose inputs have none, like "exp f32[2,3] at mlp". Returns "" if there is no NaN.
+  // Returns, after an execution with check_nan, the input or parameter that has a NaN. If none has, returns the first
+  // kernel call whose output has a NaN and whose inputs have none, like "exp f32[2,3] at mlp". Returns "" if there is
+  // no NaN.
   const std::string& first_nan() const;
 
  private:

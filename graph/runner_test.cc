@@ -242,7 +242,7 @@ std::vector<float> Trained(int threads, uint64_t seed, int* most_workers) {
 }
 
 TEST(RunnerTest, GivesTheSameBitsOnAnyNumberOfThreads) {
-  int alone = 0, together = 0;  // the most workers that came into a run
+  int alone = 0, together = 0;  // maximum number of workers that entered an execution
   const std::vector<float> one = Trained(1, 7, &alone);
   for (int threads : {2, 3, 4, 8}) {
     for (int repeat = 0; repeat < 5; ++repeat) {

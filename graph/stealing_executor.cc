@@ -1,5 +1,5 @@
 // The main loop of a worker that runs tasks, releases their successors and steals. Counts are reset when they reach 0,
-// so that the next run finds them as this one did. One thread alone needs no counts: tasks are in a serial order.
+// so that the next execution finds them as this one did. One thread alone needs no counts: tasks are in a serial order.
 #include "weft/graph/stealing_executor.h"
 
 #include <algorithm>
@@ -99,7 +99,7 @@ uint32_t StealingExecutor::Release(Worker& me, uint32_t begin, uint32_t end) {
     if (task == schedule.successors[i]) {
       Count& count = counts_[task];
       if (count.left.fetch_sub(1, std::memory_order_acq_rel) != 1) continue;
-      count.left.store(count.waits_for, std::memory_order_relaxed);  // for the next run
+      count.left.store(count.waits_for, std::memory_order_relaxed);  // for the next execution
     }
     if (kept != kNone) Push(me, kept);
     kept = task;

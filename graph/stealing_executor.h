@@ -30,11 +30,11 @@ class StealingExecutor : public WorkerPool {
     explicit Worker(size_t capacity) : deque(capacity) {}
 
     Deque deque;
-    uint64_t steals = 0;  // entries it took from others in this run
+    uint64_t steals = 0;  // entries it took from others in this execution
   };
   struct Count {
     std::atomic<uint32_t> left;  // unfinished predecessors
-    uint32_t waits_for;          // all predecessors: `left` at the start of a run
+    uint32_t waits_for;          // all predecessors: `left` at the start of an execution
   };
 
   void Work(int worker) override;

@@ -1,4 +1,4 @@
-// How helpers are woken, enter a run, back off and leave it. Each wake-up is a task that TBB runs on one of its
+// How helpers are woken, enter an execution, back off and leave it. Each wake-up is a task that TBB runs on one of its
 // threads; that thread then works as a helper until it finds no more work. The queues of work are those of the derived
 // executors.
 #include "weft/graph/worker_pool.h"
@@ -147,7 +147,7 @@ void WorkerPool::AnswerWakeUp() {
   me->woken = false;
 }
 
-// Works as helper `worker`, unless the run is over.
+// Works as helper `worker`, unless the execution is over.
 void WorkerPool::Enter(int worker) {
   uint32_t helpers = helpers_.load(std::memory_order_relaxed);
   do {

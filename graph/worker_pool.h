@@ -1,7 +1,7 @@
 // WorkerPool: the base of executors whose workers are the threads of one TBB arena.
 //
 // The caller of Run is worker 0. All other workers are helpers: they are woken when a worker first has work to offer,
-// so a run without parallelism wakes none. A helper that finds no work for some time leaves its thread to other
+// so an execution without parallelism wakes none. A helper that finds no work for some time leaves its thread to other
 // executors, and is woken again when there is more work.
 #ifndef WEFT_GRAPH_WORKER_POOL_H_
 #define WEFT_GRAPH_WORKER_POOL_H_
@@ -29,27 +29,27 @@ class WorkerPool : public Executor {
   // `schedule` must outlive the executor. `threads` (at least 1) includes the caller of Run.
   WorkerPool(const Schedule* schedule, int threads);
 
-  // Runs tasks as `worker` until the run is done or BackOff returns false.
+  // Runs tasks as `worker` until the execution is done or BackOff returns false.
   virtual void Work(int worker) = 0;
 
   const Schedule& schedule() const { return schedule_; }
   void RunTask(uint32_t task, int worker) { (*body_)(task, worker); }
   void EnterCaller() { workers_[0]->entered = true; }
-  // Ends the run. Called once all tasks have run.
+  // Ends the execution. Called once all tasks have run.
   void Finish() { done_.store(true, std::memory_order_release); }
   // Wakes the helpers if they are not awake. Called after a worker has made work available to others.
   void OfferWork() {
     if (!helpers_woken_.load(std::memory_order_relaxed)) WakeHelpers();
   }
-  // Backs off after `idle_polls` empty polls in a row. Returns false when the run is done, or when `worker` is a helper
-  // that has idled too long. Before its final poll the helper clears `helpers_woken_`, so that a later OfferWork wakes
-  // it again.
+  // Backs off after `idle_polls` empty polls in a row. Returns false when the execution is done, or when `worker` is a
+  // helper that has idled too long. Before its final poll the helper clears `helpers_woken_`, so that a later OfferWork
+  // wakes it again.
   bool BackOff(int worker, int idle_polls);
 
  private:
   // Guarded by WakeUps::mutex, except `entered`.
   struct Worker {
-    bool entered = false;  // has taken part in the current run
+    bool entered = false;  // has taken part in the current execution
     bool woken = false;    // its wake-up is pending, or it is active
     bool again = false;    // was woken once more while `woken`
     WorkerPool* pool = nullptr;
@@ -69,7 +69,7 @@ class WorkerPool : public Executor {
   std::vector<std::unique_ptr<Worker>> workers_;
   const Body* body_ = nullptr;
 
-  // The number of helpers in the run, plus kOpen while more may enter.
+  // The number of helpers in the execution, plus kOpen while more may enter.
   alignas(64) std::atomic<uint32_t> helpers_{0};
   std::atomic<bool> helpers_woken_{false};
   std::atomic<bool> done_{false};

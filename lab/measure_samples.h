@@ -15,7 +15,8 @@
 
 namespace weft {
 
-// Returns a sample of each kernel call of the graph `name` (see real_graphs.h); its time is the median of `runs` runs.
+// Returns a sample of each kernel call of the graph `name` (see real_graphs.h); its time is the median of `runs`
+// executions.
 absl::StatusOr<std::vector<TileSample>> MeasureSamples(const std::string& name, DType precision, int64_t runs);
 
 // Returns the samples of all CalibrationGraphNames(), in f32 and in bf16.

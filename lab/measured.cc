@@ -43,7 +43,7 @@ absl::StatusOr<RunTimes> MeasureOnOneWorker(const Graph& graph, absl::Span<const
 
 std::vector<double> TaskSeconds(const Graph& graph, absl::Span<const TileTime> tiles) {
   const CompiledGraph& compiled = graph.compiled();
-  WEFT_CHECK(tiles.size() == compiled.tiles.size());  // of a run with RunnerOptions::timed
+  WEFT_CHECK(tiles.size() == compiled.tiles.size());  // of an execution with RunnerOptions::timed
   std::vector<double> seconds(compiled.tasks.size(), 0);
   for (size_t t = 0; t < seconds.size(); ++t) {
     const Task& task = compiled.tasks[t];

@@ -15,20 +15,20 @@
 
 namespace weft {
 
-// Collects the times of several runs of one graph, and returns their medians.
+// Collects the times of several executions of one graph, and returns their medians.
 class RunTimes {
  public:
   void Add(double seconds, absl::Span<const TileTime> tiles);
 
   int64_t runs() const { return static_cast<int64_t>(seconds_.size()); }
-  double seconds() const;               // the median run; requires runs() > 0
+  double seconds() const;               // the median execution; requires runs() > 0
   std::vector<TileTime> tiles() const;  // the median duration of each tile, given as a time that begins at 0
 
  private:
   std::vector<double> seconds_;
   std::vector<std::vector<int64_t>> tiles_;  // nanoseconds
 };
-// Measures `runs` runs on one worker. A first run, which is not measured, touches the memory.
+// Measures `runs` executions on one worker. A first execution, which is not measured, touches the memory.
 absl::StatusOr<RunTimes> MeasureOnOneWorker(const Graph& graph, absl::Span<const FeedPair> feeds,
                                             Parameters* parameters, int64_t runs);
 
@@ -37,7 +37,7 @@ std::vector<double> TaskSeconds(const Graph& graph, absl::Span<const TileTime> t
 std::vector<double> CallSeconds(const Graph& graph, absl::Span<const TileTime> tiles);
 // Returns for each tile its fraction of the elements of its node.
 std::vector<double> TileShares(const Graph& graph);
-inline constexpr double kCacheBytes = 32e6;  // 32 MB: a typical last-level cache, used by this run alone
+inline constexpr double kCacheBytes = 32e6;  // 32 MB: a typical last-level cache, used by this process alone
 // Returns for each kernel call the bytes of operands that come from memory. In the order of the program, an operand is
 // in the cache if fewer than `cache` other bytes were touched since its last use.
 std::vector<double> MemoryBytes(const Graph& graph, double cache);
@@ -46,10 +46,10 @@ std::vector<TaskCost> TaskCosts(const Graph& graph, absl::Span<const double> tas
 
 // Returns the graph with priorities computed from these times. Tasks and edges stay the same.
 Graph WithTimes(const Graph& graph, absl::Span<const double> task_seconds);
-// Returns the graph with priorities computed from the times of a run on one worker.
+// Returns the graph with priorities computed from the times of an execution on one worker.
 absl::StatusOr<Graph> WithMeasuredTimes(const Graph& graph, absl::Span<const FeedPair> feeds, Parameters* parameters);
 // Returns the graph without the edges that let values share bytes; edges between a state and its next version remain.
-// The result is for simulation only: in a run, values would overwrite each other.
+// The result is for simulation only: in an execution, values would overwrite each other.
 Graph WithoutReuse(const Graph& graph);
 
 }  // namespace weft

@@ -14,8 +14,8 @@
 namespace weft {
 namespace {
 
-// Returns the seconds of a run, after a first run that touches the memory. If `times` is not null, adds the times of
-// the run's tiles to it.
+// Returns the seconds of an execution, after a first execution that touches the memory. If `times` is not null, adds
+// the times of the tiles to it.
 absl::StatusOr<double> TimedRun(const Graph& graph, const TimedStep& step, RunnerOptions options, RunTimes* times) {
   options.timed = times != nullptr;
   Runner runner(graph, step.parameters(), options);

@@ -3,7 +3,7 @@
 //
 //   std::vector<ScalingCase> cases = {{.policy = &kCriticalPath, .workers = 64}};
 //   WEFT_ASSIGN_OR_RETURN(const Workload work, MeasureWorkload({.graph = "gpt2"}, absl::MakeSpan(cases)));
-//   const Simulation run = Predict(work, cases[0], MeasureBandwidth());
+//   const Simulation simulation = Predict(work, cases[0], MeasureBandwidth());
 #ifndef WEFT_LAB_SCALING_H_
 #define WEFT_LAB_SCALING_H_
 
@@ -30,7 +30,7 @@ struct Workload {
   double critical_path() const;  // seconds
 };
 
-// A policy and a number of workers. MeasureWorkload fills `seconds` with the times of real runs.
+// A policy and a number of workers. MeasureWorkload fills `seconds` with the times of real executions.
 struct ScalingCase {
   const Policy* policy = nullptr;
   int workers = 1;
@@ -39,13 +39,13 @@ struct ScalingCase {
 
 struct WorkloadOptions {
   std::string graph = "gpt2";        // a name that RecordRealGraph takes
-  int64_t runs = 5;                  // number of runs on one worker, of which the medians count
+  int64_t runs = 5;                  // number of executions on one worker, of which the medians count
   double tile_seconds = 0;           // minimum duration of a tile; 0: the compiler's default
   double cache_bytes = kCacheBytes;  // size of the cache that MemoryBytes models
   bool reuse = true;                 // false: leaves out the edges that let values share bytes
 };
 // Measures a step on one worker. If a case of `cases` has at most as many workers as the machine has cores, also
-// measures that case. The runs take turns, so that all meet the same load of the machine.
+// measures that case. The cases take turns, so that all meet the same load of the machine.
 absl::StatusOr<Workload> MeasureWorkload(const WorkloadOptions& options, absl::Span<ScalingCase> cases = {});
 Workload WorkloadOf(const TaskList& tasks);
 TaskList ToTaskList(const Workload& workload);

@@ -19,8 +19,8 @@ TEST(ScalingTest, MoreWorkersThanTasksThatAreReadyDoNotHelp) {
   EXPECT_DOUBLE_EQ(work.seconds(), 4);
   EXPECT_DOUBLE_EQ(work.critical_path(), 2);
   for (const auto& [workers, makespan] : {std::pair{1, 4.0}, {2, 3.0}, {3, 2.0}, {4, 2.0}}) {
-    const Simulation run = Predict(work, {.policy = &kCriticalPath, .workers = workers}, {.one_worker = 1e9});
-    EXPECT_NEAR(run.makespan, makespan, 1e-3) << workers;
+    const Simulation simulation = Predict(work, {.policy = &kCriticalPath, .workers = workers}, {.one_worker = 1e9});
+    EXPECT_NEAR(simulation.makespan, makespan, 1e-3) << workers;
   }
 }
 

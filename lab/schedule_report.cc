@@ -1,5 +1,5 @@
-// Collects the figures of a timed run as JSON, which the script in schedule_page.html draws. Rows are lists without
-// keys, because a run has up to millions of tiles; the script's constants name their columns.
+// Collects the figures of a timed execution as JSON, which the script in schedule_page.html draws. Rows are lists
+// without keys, because an execution has up to millions of tiles; the script's constants name their columns.
 #include "weft/lab/schedule_report.h"
 
 #include <algorithm>

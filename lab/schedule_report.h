@@ -1,6 +1,6 @@
-// ScheduleReport makes a self-contained HTML page about a timed run. The page shows where each tile ran, how busy the
-// workers were, and the critical path. It also shows the memory over time beside the plan, and the nodes that would
-// shorten the run most if they took no time.
+// ScheduleReport makes a self-contained HTML page about a timed execution. The page shows where each tile ran, how busy
+// the workers were, and the critical path. It also shows the memory over time beside the plan, and the nodes that would
+// shorten the execution most if they took no time.
 //
 //   Runner runner(graph, &parameters, {.policy = &policy, .timed = true});
 //   ...
@@ -21,14 +21,14 @@ namespace weft {
 
 struct ReportOptions {
   std::string title;
-  const Policy* policy = &kCriticalPath;     // the run's policy
-  int workers = 1;                           // the run's number of workers
+  const Policy* policy = &kCriticalPath;     // the execution's policy
+  int workers = 1;                           // the execution's number of workers
   const Calibration* calibration = nullptr;  // estimates to compare with measured times; null: the cost model's
 };
 
 std::string ScheduleReport(const Graph& graph, absl::Span<const TileTime> tiles, const ReportOptions& options);
 
-// A kernel call, and the simulated makespan of the run if this call took no time.
+// A kernel call, and the simulated makespan of the execution if this call took no time.
 struct FreeNode {
   uint32_t call = 0;
   double seconds = 0;   // the sum of its tiles' times
@@ -38,7 +38,7 @@ struct FreeNodes {
   double makespan = 0;          // simulated with all kernel calls
   std::vector<FreeNode> nodes;  // at most `count`; the largest reduction of the makespan first
 };
-// Finds the kernel calls whose removal would shorten the run most. `policy` must have a queue.
+// Finds the kernel calls whose removal would shorten the execution most. `policy` must have a queue.
 FreeNodes FindFreeNodes(const Graph& graph, absl::Span<const TileTime> tiles, const Policy& policy, int workers,
                         size_t count);
 

@@ -1,7 +1,7 @@
 // Simulate runs a schedule in simulated time: its tasks under a policy, with given costs, on any number of workers.
 //
-//   const Simulation run = Simulate(graph.compiled().schedule, costs, kCriticalPath, {.workers = 64});
-//   std::printf("%.1f ms\n", run.makespan * 1e3);
+//   const Simulation simulation = Simulate(graph.compiled().schedule, costs, kCriticalPath, {.workers = 64});
+//   std::printf("%.1f ms\n", simulation.makespan * 1e3);
 #ifndef WEFT_LAB_SIMULATE_H_
 #define WEFT_LAB_SIMULATE_H_
 

@@ -43,7 +43,7 @@ TEST(SimulateTest, ChainsTakeTheirSumAndIndependentTasksShare) {
   EXPECT_THAT(FindCriticalPath(apart, Costs(seconds)).tasks, testing::ElementsAre(3));
 }
 
-// A long chain beside many short tasks: starting the chain late lengthens the run.
+// A long chain beside many short tasks: starting the chain late lengthens the execution.
 TEST(SimulateTest, PoliciesDiffer) {
   std::vector<double> seconds(11, 1);
   for (int i = 0; i < 5; ++i) seconds.push_back(2);

@@ -45,12 +45,12 @@ class TimedStep {
 
   // Runs the step `runs` times in a row.
   absl::Status Run(int64_t runs);
-  double seconds() const { return seconds_; }                  // of the last run
-  absl::Span<const TileTime> tiles() const { return tiles_; }  // of the last run
+  double seconds() const { return seconds_; }                  // of the last execution
+  absl::Span<const TileTime> tiles() const { return tiles_; }  // of the last execution
   double utilization() const;                                  // fraction of the workers' time that is spent in tiles
 
-  // Runs `pairs` pairs of runs, one with timing and one without. Returns each pair's ratio of the time with timing to
-  // the time without, sorted.
+  // Runs `pairs` pairs of executions, one with timing and one without. Returns each pair's ratio of the time with
+  // timing to the time without, sorted.
   absl::StatusOr<std::vector<double>> TimingOverhead(int64_t pairs) const;
 
  private:

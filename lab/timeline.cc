@@ -55,7 +55,7 @@ std::map<int64_t, int64_t> Levels(const std::map<int64_t, int64_t>& changes) {
 
 Timeline::Timeline(const Graph& graph, absl::Span<const TileTime> tiles)
     : graph_(graph.compiled()), tiles_(tiles), periods_(graph_.schedule.size()), ready_(graph_.schedule.size(), 0) {
-  WEFT_CHECK(tiles.size() == graph_.tiles.size());  // the run must have had RunnerOptions::timed
+  WEFT_CHECK(tiles.size() == graph_.tiles.size());  // the execution must have had RunnerOptions::timed
   for (const TileTime& tile : tiles) {
     workers_ = std::max(workers_, tile.worker + 1);
     end_ = std::max(end_, tile.end);

@@ -1,10 +1,11 @@
-// A Timeline tells when each task of a timed run was ready, began and ended, and which tasks were on the critical path.
+// A Timeline tells when each task of a timed execution was ready, began and ended, and which tasks were on the critical
+// path.
 //
 //   Runner runner(graph, &parameters, {.timed = true});
 //   ...
 //   const Timeline timeline(graph, runner.tile_times());
 //
-// All times are nanoseconds since the run began.
+// All times are nanoseconds since the execution began.
 #ifndef WEFT_LAB_TIMELINE_H_
 #define WEFT_LAB_TIMELINE_H_
 
@@ -32,7 +33,7 @@ class Timeline {
   // The time of a task, from the start of its first kernel call's tile to the end of its last. A join takes no time.
   const Period& period(uint32_t task) const { return periods_[task]; }
   int64_t ready(uint32_t task) const { return ready_[task]; }  // when the last task for which it waits ended
-  // The tasks of the longest path by the times of this run, in the order of execution, without joins.
+  // The tasks of the longest path by the times of this execution, in order, without joins.
   const std::vector<uint32_t>& critical_path() const { return critical_path_; }
 
   // Levels over time: an entry's value is the level from its key, a time, until the next key. ReadyTasks counts tasks

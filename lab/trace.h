@@ -1,4 +1,4 @@
-// ChromeTrace writes a timed run as a Chrome trace, which ui.perfetto.dev and chrome://tracing display.
+// ChromeTrace writes a timed execution as a Chrome trace, which ui.perfetto.dev and chrome://tracing display.
 //
 //   Runner runner(graph, &parameters, {.timed = true});
 //   ...
@@ -15,8 +15,8 @@
 namespace weft {
 
 // Each worker has one lane, and each tile of each kernel call is a slice that shows its op. A slice's details are
-// scope, types, rows, columns, bytes and GFLOP/s, and whether the task is on the run's critical path. Two counters show
-// the tasks that are ready but not begun, and the bytes of live values.
+// scope, types, rows, columns, bytes and GFLOP/s, and whether the task is on the execution's critical path. Two
+// counters show the tasks that are ready but not begun, and the bytes of live values.
 std::string ChromeTrace(const Graph& graph, absl::Span<const TileTime> tiles);
 
 }  // namespace weft

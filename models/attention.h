@@ -61,16 +61,16 @@ struct AttentionOptions {
   const char *packed = "c_attn", *query = "q_proj", *key = "k_proj", *value = "v_proj", *output = "c_proj";
 };
 
-// Keys and values of earlier runs of a graph, kept as states PREFIX.key and PREFIX.value: [B, G, capacity · beams, d].
+// Keys and values of earlier calls of Run, kept as states PREFIX.key and PREFIX.value: [B, G, capacity · beams, d].
 struct AttentionCache {
   std::string prefix;
   int64_t capacity = 0;  // number of positions
   // i32 [B, T]: the positions of x's rows in the sequence. A row at -1 is padding and sees nothing. If `positions` is
   // an Input, its InputBounds (core/program.h) must have 0 < below <= capacity. They may have ignored = -1.
   Var positions;
-  // Beam search: `beams` hypotheses of one text share its cache, which has `beams` rows for each position. A run's x
-  // has one row for each hypothesis, all at one position. Reordering the hypotheses copies no cache rows: `hidden`
-  // masks those that a hypothesis does not descend from. If beams > 1, `rows` and `hidden` must be set.
+  // Beam search: `beams` hypotheses of one text share its cache, which has `beams` rows for each position. In each
+  // call, x has one row for each hypothesis, all at one position. Reordering the hypotheses copies no cache rows:
+  // `hidden` masks those that a hypothesis does not descend from. If beams > 1, `rows` and `hidden` must be set.
   int64_t beams = 1;
   Var rows;    // i32 [B, T]: the cache's row of each row of x, position · beams + beam; -1: padding
   Var hidden;  // bool [B, 1, T, capacity · beams]: true where a row of the cache is hidden from a target
@@ -89,9 +89,9 @@ struct AttentionInputs {
 Var MultiHeadAttention(absl::string_view name, Var x, const AttentionOptions& options,
                        const AttentionInputs& inputs = {});
 
-// Attention to one memory in many runs. StoreMemory writes the memory's keys and values [B, G, S, d] to the states of
-// `prefix` and returns the states' next versions; `width` is the C of the x that will attend. AttendToStored reads the
-// states. A memory has no positions, so causal, window, stride, distance_bias and rotary are errors.
+// Attention to one memory in many calls of Run. StoreMemory writes the memory's keys and values [B, G, S, d] to the
+// states of `prefix` and returns the states' next versions; `width` is the C of the x that will attend. AttendToStored
+// reads the states. A memory has no positions, so causal, window, stride, distance_bias and rotary are errors.
 VarList StoreMemory(absl::string_view name, Var memory, int64_t width, const AttentionOptions& options,
                     const std::string& prefix);
 Var AttendToStored(absl::string_view name, Var x, const AttentionOptions& options, const std::string& prefix,

@@ -49,8 +49,8 @@ class Gpt {
   explicit Gpt(const GptConfig& config) : config_(config) {}
 
   // Returns logits of the next token after each of `tokens`, i32 [B, T] with T at most the context. With a cache, the
-  // tokens stand at the cache's positions, after those of earlier runs. The parameters have the published names:
-  // wte.weight, wpe.weight, h.0.ln_1.weight, ..., ln_f.bias (GPT-2); model.embed_tokens.weight,
+  // tokens stand at the cache's positions, after those of earlier calls of Run. The parameters have the published
+  // names: wte.weight, wpe.weight, h.0.ln_1.weight, ..., ln_f.bias (GPT-2); model.embed_tokens.weight,
   // model.layers.0.self_attn.q_proj.weight, ... (Llama).
   Var Logits(Var tokens, const AttentionCache* cache = nullptr) const;  // [B, T, V]
 

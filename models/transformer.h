@@ -79,7 +79,7 @@ class Transformer {
   VarList Encode(Var source, Var source_lengths = {}) const;
   Var Decode(Var target, VarSpan memory, Var source_lengths = {}) const;
 
-  // The decoder over many runs of graphs. StoreMemory returns the next versions of states that hold the memory's keys
+  // The decoder over many calls of Run. StoreMemory returns the next versions of states that hold the memory's keys
   // and values. DecodeNext reads these states, and takes the next tokens, i32 [B, T], at the cache's positions.
   struct StoredMemory {
     std::string prefix;

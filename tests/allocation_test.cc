@@ -1,4 +1,4 @@
-// Checks that a training step allocates nothing after its first run, except inside calls of oneDNN.
+// Checks that a training step allocates nothing after its first execution, except inside calls of oneDNN.
 #include <dlfcn.h>
 
 #include <atomic>

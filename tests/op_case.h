@@ -24,7 +24,7 @@ bool HasFreeDType(const OpExample& example);  // whether a type of OpExample::in
 // `below`.
 VarList RecordInputs(Tape* tape, TypeSpan types, int states, int64_t below);
 
-// The random numbers of every run of an example.
+// The random numbers of every execution of an example.
 inline constexpr RandomStream kExampleRandom = {.seed = 7, .step = 3};
 
 struct OpCase {

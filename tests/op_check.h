@@ -27,7 +27,7 @@ struct OpCheckResult {
 // Reports failures through GoogleTest.
 OpCheckResult CheckOp(const OpDef& op);
 
-// The parts of CheckOp. `twin` is the same node, recorded in f64.
+// The functions of CheckOp. `twin` is the same node, recorded in f64.
 void CheckValues(const OpExample& example, const NodeCase& node, const NodeCase& twin);
 void CheckTiles(const NodeCase& node);
 void CheckInPlace(const NodeCase& node);

@@ -1,4 +1,4 @@
-// The part of CheckOp that compares gradients with central differences.
+// The function of CheckOp that compares gradients with central differences.
 #include <algorithm>
 #include <cmath>
 #include <iterator>

@@ -1,4 +1,4 @@
-// The parts of CheckOp that run kernels: values, tiles, in-place runs, threads.
+// The functions of CheckOp that run kernels: values, tiles, execution in place, threads.
 #include <algorithm>
 #include <atomic>
 #include <cmath>

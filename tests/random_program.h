@@ -19,8 +19,8 @@ struct RandomProgram {
 // Records the program of `seed` on an empty tape. Inputs "x" and "y" have the shape of the first fetched value.
 RandomProgram RecordRandomProgram(uint32_t seed, Tape* tape);
 
-// Runs the graph twice. Returns the bytes of the fetched values of both runs and of the final parameters; nothing, with
-// a test failure, if a run fails.
+// Runs the graph twice. Returns the bytes of the fetched values of both executions and of the final parameters;
+// nothing, with a test failure, if an execution fails.
 std::vector<std::byte> RunTwice(const Graph& graph, const Tape& tape, const VarList& fetch,
                                 const RunnerOptions& options);
 

@@ -1,5 +1,5 @@
-// Constant folding: computes small values that depend on constants only, once at compile time instead of in every run.
-// Masks, position tables and their casts are of that kind.
+// Constant folding: computes small values that depend on constants only, once at compile time instead of in every
+// execution. Masks, position tables and their casts are of that kind.
 #include <map>
 #include <string>
 #include <utility>

@@ -12,7 +12,7 @@ namespace weft {
 // Rewrite write(w), f(w) to c = copy(w), write(w), f(c)
 // Rewrite write(w, w) to c = copy(w), write(w, c), where the write is not elementwise: it would read rows that it has
 // already written
-// Rewrite fetch(input) to fetch(copy(input)): the caller may change the fed array after the run
+// Rewrite fetch(input) to fetch(copy(input)): the caller may change the fed array after Run
 absl::Status OrderWrites(Rewrite& rewrite) {
   Program& program = rewrite.program;
   const uint32_t count = static_cast<uint32_t>(program.nodes.size());

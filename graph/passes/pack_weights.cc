@@ -1,6 +1,6 @@
 // Packs weights for products. A product of matrices first copies its right factor into panels, the order in which its
-// kernel reads it, and does so again in every tile. This pass makes the copy a node of its own, which runs once a run
-// and serves all tiles and all products of the weight.
+// kernel reads it, and does so again in every tile. This pass makes the copy a node of its own, which runs once an
+// execution and serves all tiles and all products of the weight.
 #include "weft/core/status.h"
 #include "weft/graph/passes/passes.h"
 #include "weft/graph/passes/pattern.h"

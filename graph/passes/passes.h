@@ -52,7 +52,7 @@ absl::Status FoldConstants(Rewrite& rewrite);
 absl::Status Lower(Rewrite& rewrite);
 // In precision bf16, removes casts that undo each other, and lets products write f32.
 absl::Status FoldCasts(Rewrite& rewrite);
-// Packs the weights of large products once a run.
+// Packs the weights of large products once an execution.
 absl::Status PackWeights(Rewrite& rewrite);
 // Moves updates up to where their gradients are computed.
 absl::Status AdvanceWrites(Rewrite& rewrite);

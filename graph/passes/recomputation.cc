@@ -274,7 +274,7 @@ class Chooser {
   const Program& program_;
   const std::vector<ValueId> roots_;
   const int64_t limit_;
-  const uint32_t end_;                        // the end of the run
+  const uint32_t end_;                        // the end of the program
   std::vector<int64_t> bytes_;                // by storage root; 0 if the value lies outside the arena
   std::vector<uint32_t> overwritten_;         // by storage root: when a write ends this version of a state, or kNever
   std::vector<std::vector<uint32_t>> reads_;  // by storage root: times, rising, with those of clones

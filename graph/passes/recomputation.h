@@ -1,7 +1,7 @@
 // Chooses which nodes a program computes a second time, so that fewer bytes are live at once.
 //
-// Times are positions in the program: time `n` is the run of node `n`, and the time after the last node is the end of
-// the run, at which the roots are read.
+// Times are positions in the program: node `n` runs at time `n`, and the roots are read at the time after the last
+// node.
 #ifndef WEFT_GRAPH_PASSES_RECOMPUTATION_H_
 #define WEFT_GRAPH_PASSES_RECOMPUTATION_H_
 

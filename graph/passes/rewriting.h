@@ -40,7 +40,7 @@ struct Rewrite {
   Program program;
   std::vector<ValueId> roots;  // the fetched values, then the updates
   CompileOptions options = {};
-  double recomputed_seconds = 0;          // time that a run spends on values computed twice, by the cost model
+  double recomputed_seconds = 0;          // time that an execution spends on values computed twice, by the cost model
   std::vector<Explanation> explanations;  // which patterns were raised, and why others were not
 };
 

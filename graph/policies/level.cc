@@ -36,13 +36,13 @@ class LevelQueue : public ReadyQueue {
   }
   void Finish(uint32_t task) override {
     if (--left_[level_[task]] > 0) return;
-    left_[current_] = tasks_[current_];  // for the next run
+    left_[current_] = tasks_[current_];  // for the next execution
     current_ = current_ + 1 < tasks_.size() ? current_ + 1 : 0;
   }
 
  private:
   std::vector<uint32_t> level_;               // by task
-  std::vector<uint32_t> tasks_, left_;        // by level: all tasks, and those left in this run
+  std::vector<uint32_t> tasks_, left_;        // by level: all tasks, and those left in this execution
   std::vector<std::vector<uint32_t>> ready_;  // by level
   uint32_t current_ = 0;                      // level
 };

@@ -1,5 +1,5 @@
-// Checks while recording that the declared bounds of an integer Input fit the rows that it indexes. Each run then
-// checks the fed values.
+// Checks while recording that the declared bounds of an integer Input fit the rows that it indexes. Each call of Run
+// then checks the fed values.
 #ifndef WEFT_OPS_INDEX_INDEX_BOUNDS_H_
 #define WEFT_OPS_INDEX_INDEX_BOUNDS_H_
 
@@ -12,8 +12,8 @@
 namespace weft {
 
 // If `indices` is an Input, fails its tape unless the input's bounds lie in 0 .. `count` - 1 and its `ignored` value,
-// if it declares one, is `ignored`. Each run then checks the fed values against the bounds. An input without elements
-// needs no bounds. `counted` names the indexed things in the error: "rows of the table".
+// if it declares one, is `ignored`. Each call of Run then checks the fed values against the bounds. An input without
+// elements needs no bounds. `counted` names the indexed things in the error: "rows of the table".
 void RequireBounds(const char* op, Var indices, int64_t count, absl::string_view counted,
                    std::optional<int64_t> ignored = std::nullopt);
 

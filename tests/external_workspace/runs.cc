@@ -1,4 +1,4 @@
-// What docs/using_weft.md says of threads, of stopping a run, and of errors. Prints the errors.
+// What docs/using_weft.md says of threads, of stopping an execution, and of errors. Prints the errors.
 #include <chrono>
 #include <cstdio>
 #include <thread>

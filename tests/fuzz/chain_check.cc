@@ -21,7 +21,7 @@ constexpr double kMinScale =
 double ToleranceOf(DType dtype) { return dtype == kF64 ? 1e-9 : 5e-3; }  // chains amplify rounding errors
 
 struct Result {
-  std::string name;  // "fetch 3 of run 1", "w0"
+  std::string name;  // "fetch 3 of execution 1", "w0"
   Buffer value;
 };
 using Results = std::vector<Result>;
@@ -67,7 +67,7 @@ class Checker {
     for (int run = 0; run < 2; ++run) {
       WEFT_ASSIGN_OR_RETURN(const Outputs outputs, runner.Run(feeds));
       for (size_t i = 0; i < chain_.fetch.size(); ++i) {
-        results.push_back({absl::StrCat("fetch ", i, " of run ", run), Buffer(outputs[chain_.fetch[i]])});
+        results.push_back({absl::StrCat("fetch ", i, " of execution ", run), Buffer(outputs[chain_.fetch[i]])});
       }
     }
     for (const std::string& name : parameters.Names()) results.push_back({name, Buffer(*parameters.Find(name))});

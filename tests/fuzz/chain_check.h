@@ -20,7 +20,7 @@ struct ChainCheck {
   uint32_t builds = 4;
 };
 
-// Runs each build twice, with an update between the runs, and checks:
+// Runs each build twice, with an update between the executions, and checks:
 //   - the bits are the same on one, two, three and four threads, under each policy in turn;
 //   - the bits are the same without folding, advanced writes and fusion, which promise that (see Pass);
 //   - values, gradients and updated weights agree with those of the build without any pass. The tolerance is 1e-9 in
