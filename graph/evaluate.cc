@@ -1,5 +1,5 @@
-// Tiles are the unit of parallel work. A node gets as many as its expected time asks for, a power of two up to
-// kMaxTiles, so that the tiles of neighbouring nodes fit each other.
+// Tiles are the unit of parallel work. The number of a node's tiles follows from its expected time. It is a power of
+// two up to kMaxTiles, so that the tiles of neighbouring nodes match.
 #include "weft/graph/evaluate.h"
 
 #include <algorithm>

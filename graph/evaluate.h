@@ -14,8 +14,8 @@ namespace weft {
 // dtype.
 inline constexpr int64_t kColumnQuantum = 64;
 
-// Returns the tiles of a node, which depend on the op, its attributes and its types only. `tile_seconds` is the
-// duration of a tile to aim at, by the cost model.
+// Returns the tiles of a node, which depend on the op, its attributes and its types only. `tile_seconds`:
+// target duration of a tile, by the cost model.
 std::vector<Rect> Tiles(const OpDef& op, const OpArgs& args, double tile_seconds = kTileSeconds);
 
 // Runs every tile of `op` in order. It writes to the bytes of `outputs`, which the caller has allocated.

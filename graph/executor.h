@@ -19,7 +19,7 @@ class Executor {
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  // Runs one task on one worker. The joins that whoever built the schedule added as tasks are passed, too.
+  // Runs one task on one worker. Joins that were added as tasks are passed, too.
   using Body = absl::FunctionRef<void(uint32_t task, int worker)>;
   // Runs every task once. Workers are numbered 0 .. threads() - 1; the body never runs twice at once with one number.
   // No two calls of Run may overlap.

@@ -1,5 +1,5 @@
-// FreeRanges: allocates byte ranges of an arena that grows. It also knows when the last users of each byte are done, so
-// that an allocation can prefer bytes that nobody has to wait for.
+// FreeRanges: allocates byte ranges of an arena that grows. It also records when the last users of each byte are done,
+// so that an allocation can prefer bytes that are free without waiting.
 //
 //   FreeRanges free;
 //   const size_t offset = free.Allocate(4096, /*deadline=*/2e-3, /*exact=*/false, /*limit=*/0);

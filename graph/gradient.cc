@@ -1,5 +1,5 @@
 // Walks the nodes backwards from the loss, and records for each node its op's gradient rule. A value's gradient is the
-// sum of what flows back from all its readers, which the walk has all visited when it comes to the value's own node.
+// sum of the contributions of its readers. The walk visits all readers before it comes to the value's own node.
 #include "weft/graph/gradient.h"
 
 #include <algorithm>
@@ -37,7 +37,7 @@ VarList GradientOfElementary(const OpDef& op, const GradientArgs& args) {
   return gradients;
 }
 
-// Checks what an op's gradient rule returns: for each input a value of its type, or a null Var. All ops are checked
+// Checks the result of an op's gradient rule: for each input a value of its type, or a null Var. All ops are checked
 // here.
 absl::Status CheckGradients(const OpDef& op, VarSpan inputs, VarSpan gradients) {
   if (gradients.size() != inputs.size()) {

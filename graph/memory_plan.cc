@@ -1,6 +1,6 @@
 // Plans the arena: goes through the kernel calls in serial order, allocates a storage for each output, and frees it
 // after the last use. An op may overwrite an input that nothing else needs. The smallest plan wins, unless its reuse of
-// bytes makes the longest path much longer; then plans are tried in which nobody waits for bytes.
+// bytes makes the longest path much longer; then plans are tried that avoid waiting for bytes.
 #include "weft/graph/memory_plan.h"
 
 #include <algorithm>
@@ -33,13 +33,14 @@ struct Storage {
 constexpr double kMaxWaste = 1.05;
 // If reuse of bytes makes the longest path longer than this times the longest path of data, plans in time are tried.
 constexpr double kMaxStretch = 1.05;
-// A plan in time must shorten the longest path to this fraction, and may take this many times the most live bytes.
+// A plan in time must shorten the longest path to this fraction, and may take this many times the maximum of live
+// bytes.
 constexpr double kMaxPathInTime = 0.9, kMaxWasteInTime = 1.2;
-constexpr size_t kMaxArranged = 1 << 12;  // storages; arranging them by size takes time in their square
+constexpr size_t kMaxArranged = 1 << 12;  // storages; arranging them by size takes quadratic time
 
 enum class Fit {
   kBestFit,      // takes the smallest free range that is large enough
-  kInTime,       // takes the smallest such range whose users are done before the longest path has to wait
+  kInTime,       // takes the smallest such range whose users are done before the longest path would wait
   kExactInTime,  // the same, but of ranges of exactly this size if there are any
 };
 

@@ -274,7 +274,7 @@ void Runner::State::ExecuteAndCheckNan() {
   }
 }
 
-// Fills the outputs of a tile with NaN, so that tests see what a kernel forgets to write.
+// Fills the outputs of a tile with NaN, so that tests find elements that a kernel does not write.
 void Runner::State::MakeNan(uint32_t call, const Rect& tile) {
   const Node& n = node(call);
   const Types input_types = compiled().program.InputTypes(n), output_types = compiled().program.OutputTypes(n);

@@ -21,8 +21,9 @@ struct Schedule {
   uint32_t task_count = 0;
   uint32_t end = 0;
   std::vector<uint32_t> waits_for;  // by task: its number of predecessors; 1, the start, if it has none
-  // By task, then for the start: where its slice of `successors` begins; at last, where the last slice ends. Successors
-  // in a slice are in rising order of the length of the longest path that begins with them.
+  // By task, then for the start: the index at which its slice of `successors` begins; at the end, the index at which
+  // the last slice ends. Successors in a slice are in rising order of the length of the longest path that begins with
+  // them.
   std::vector<uint32_t> first_successor;
   std::vector<uint32_t> successors;  // tasks; kAlone is set if the task has no other predecessor
   static constexpr uint32_t kAlone = 0x80000000;

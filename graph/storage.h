@@ -28,7 +28,7 @@ bool Shrinks(const Program& program, const Node& node, size_t small = 0);
 // their numbers of columns differ, that is whole rows.
 Rect ReinterpretRect(const Rect& rect, const Shape& view, const Shape& shape);
 
-// What the tiles of a node read or write of one of its operands.
+// The tiles of a node, which read or write one of its operands.
 struct OperandTiles {
   const Node& node;
   size_t operand = 0;  // inputs first, then outputs, as for Access (core/op.h)

@@ -28,15 +28,15 @@ void Pause() {
 #endif
 }
 
-// Waits between two polls, longer after more of them: `polls` is how many found nothing.
+// Waits between two polls, longer after more of them. `polls`: number of empty polls in a row.
 void Wait(int polls) {
   if (polls < kMaxSpins) return Pause();
   if (polls < kMaxSpins + kMaxYields) return std::this_thread::yield();
   std::this_thread::sleep_for(std::chrono::microseconds(20));
 }
 
-// Lets TBB run at least `threads` threads. Unless told otherwise, TBB runs at most one worker per core; of several
-// controls the smallest counts. So the program has one control, which is only ever replaced by a larger one.
+// Lets TBB run at least `threads` threads. By default, TBB runs at most one worker per core; of several controls
+// the smallest counts. So the program has one control, which is only ever replaced by a larger one.
 void AllowThreads(size_t threads) {
   static std::mutex mutex;
   static tbb::global_control* control = nullptr;

@@ -1,4 +1,4 @@
-// Recognises softmax(scores) · value, with scores = scale · query · keyᵀ, capped and masked, and returns its parts.
+// Recognises softmax(scores) · value, with scores = scale · query · keyᵀ, capped and masked, and returns its operands.
 // RaiseAttention uses them.
 //
 // Axes: B batch, H heads, T targets (positions of queries), S sources (positions of keys and values). Keys and values
@@ -47,7 +47,7 @@ std::string MatchAttentionScores(const PatternRewriter& r, ValueId scores, Atten
 std::string MatchAttentionOperands(const PatternRewriter& r, AttentionMatch* match);
 
 // Returns queries, keys and values as the op `attention` takes them, and sets their columns in `match->attrs`. Three
-// parts of one array are the same Var, which is how the op's gradient knows them.
+// parts of one array are the same Var, by which the op's gradient recognises them.
 VarList RecordAttentionOperands(const PatternRewriter& r, AttentionMatch* match);
 
 }  // namespace weft

@@ -1,6 +1,6 @@
 // Recognises attention's queries, keys and values, and records them without the copies of their spelling. People
 // multiply projections [B, T, H·width], split them by head, permute them to [B, H, T, width] and scale them; the op
-// `attention` reads the projections where they lie, even if one product made all three.
+// `attention` reads the projections where they are stored, even if one product made all three.
 #include <algorithm>
 #include <cmath>
 

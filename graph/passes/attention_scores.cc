@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-// Reports whether `id` is a product under scales, masks and a cap. Of a sum it looks at the first addend only.
+// Reports whether `id` is a product under scales, masks and a cap. Of a sum, only the first addend is examined.
 bool LeadsToProduct(const Program& program, ValueId id) {
   while (true) {
     const Node& node = program.producer(id);

@@ -1,5 +1,5 @@
-// Expands gradients: what a gradient node stands for is recorded in its place. The nodes before it have been expanded
-// by then, so gradients of gradients expand from the inside out. Mode kEval takes effect here, before ops are
+// Expands gradients: replaces each gradient node by the ops that compute it. The nodes before it have been expanded
+// already, so gradients of gradients expand from the inside out. Mode kEval takes effect here, before ops are
 // differentiated.
 #include "weft/core/status.h"
 #include "weft/graph/gradient.h"
@@ -10,7 +10,7 @@ namespace weft {
 
 // Rewrite gradient(loss, x) to the ops that compute it
 // Rewrite dropout(x) to x, in mode kEval, and any other op to its OpDef::in_eval
-// Where a gradient is taken by the op's output, that becomes copy(x): the gradient by x is another one.
+// If a gradient node differentiates by the op's output, the output becomes copy(x): the gradient by x differs.
 absl::Status ExpandGradients(Rewrite& rewrite) {
   const Uses uses(rewrite);
   Replay replay(rewrite);

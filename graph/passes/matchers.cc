@@ -1,4 +1,4 @@
-// Matchers look upwards from one value through the ops that do not change what a pattern means: casts, reshapes,
+// Matchers walk upwards from one value through the ops that do not change the meaning of a pattern: casts, reshapes,
 // broadcasts, scales. Patterns of attention and of norms share them, so that both accept the same spellings.
 #include "weft/graph/passes/matchers.h"
 

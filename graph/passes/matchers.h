@@ -1,8 +1,8 @@
 // Functions that pattern rules use to recognise numbers, scales, sums, masks and reshapes in the forms in which models
 // write them.
 //
-// The functions named Match... look at the node that makes a value, and return its parts, or nothing if it has another
-// form. A Pattern walks upwards from the last node of a pattern, and collects the values that it passes.
+// The functions named Match... examine the node that makes a value. They return its operands, or nullopt if the node
+// has another form. A Pattern walks upwards from the last node of a pattern, and collects the values that it passes.
 //
 //   // Rewrite tanh(a · b · x) to tanh((a · b) · x), where a and b are numbers
 //   VarList MergeScales(PatternRewriter& r, const Node& tanh) {

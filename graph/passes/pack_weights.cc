@@ -17,7 +17,7 @@ constexpr int64_t kMinWeightAxis = 64;  // rows and columns of a weight: a small
 
 // Rewrite matmul(a, w) to packed_matmul(a, pack(w)), where w is a weight in f32
 // Rewrite matmul(a, cast(w)) to packed_matmul(a, pack(w)), where the cast is to bf16 and the pack rounds
-// An f32 weight that lies in the order of the product is left alone.
+// An f32 weight that is stored in the order of the product is left alone.
 VarList PackWeight(PatternRewriter& r, const Node& matmul) {
   const MatMulAttrs attrs = matmul.attrs.as<MatMulAttrs>();
   const TensorType &a = r.type(matmul.inputs[0]), &b = r.type(matmul.inputs[1]);

@@ -2,8 +2,8 @@
 //
 // A pass rewrites a program by small rules, each headed "// Rewrite a to b" in its file. Nodes stay in topological
 // order. To add a pass, write its file, declare it here, and give it a row in passes.cc. If CompileOptions::without
-// must be able to leave it out, name it in Pass, too (graph/compile.h). rewriting.h has what most passes need,
-// pattern.h and matchers.h what passes need that recognise patterns.
+// must be able to leave it out, name it in Pass, too (graph/compile.h). rewriting.h has the tools of
+// most passes. pattern.h and matchers.h have those of passes that recognise patterns.
 #ifndef WEFT_GRAPH_PASSES_PASSES_H_
 #define WEFT_GRAPH_PASSES_PASSES_H_
 
@@ -19,7 +19,7 @@ namespace weft {
 struct PassRow {
   const char* name;  // in errors of the type checker
   absl::Status (*run)(Rewrite&);
-  std::optional<Pass> optional;  // what leaves it out; nothing if the pass always runs
+  std::optional<Pass> optional;  // its name in CompileOptions::without; nullopt if the pass always runs
 };
 // Returns the passes in the order in which they run. A pass that runs more than once has a row for each time.
 absl::Span<const PassRow> Passes();

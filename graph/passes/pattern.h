@@ -27,13 +27,13 @@ class PatternRewriter;
 struct PatternRule {
   const OpDef* last;    // the op of the pattern's last node
   const char* pattern;  // the pattern's name in explanations; null if it is not explained
-  // Returns what stands for the node's outputs, with their types: a null Var for an output that nothing reads. Returns
-  // nothing if the node stays.
+  // Returns the replacements of the node's outputs, of equal types; a null Var for an output that nothing reads.
+  // Returns an empty list if the node stays.
   VarList (*rewrite)(PatternRewriter& rewriter, const Node& last);
 };
 
 // Tries the rules, in order, on every node, and then drops dead nodes. Rules see the program as it was before the call:
-// a pattern that contains what another rule recorded needs a call of its own. A replacement of another type is an
+// a pattern that contains nodes recorded by another rule needs a call of its own. A replacement of another type is an
 // error.
 absl::Status RewritePatterns(Rewrite& rewrite, absl::Span<const PatternRule> rules);
 
@@ -41,7 +41,7 @@ class PatternRewriter {
  public:
   explicit PatternRewriter(Rewrite& rewrite);
 
-  // The program as it was, and who reads its values.
+  // The program before the pass, and the readers of its values.
   const Program& program() const { return replay_.program(); }
   const Node& producer(ValueId id) const { return program().producer(id); }
   const TensorType& type(ValueId id) const { return program().value(id).type; }
@@ -50,13 +50,13 @@ class PatternRewriter {
   // the pattern's last node; kNoValue if there is none. Such a value prevents a rewrite: it is needed and
   // differentiated by itself.
   ValueId UsedElsewhere(absl::Span<const ValueId> inside, const Node& last) const;
-  // Reports whether the node lies under a gradient that is itself differentiated.
+  // Reports whether a gradient of the node is itself differentiated.
   bool UnderTwoGradients(const Node& node) const;
 
-  // Returns the Var that stands for `id`, an input of the pattern, in the new program.
+  // Returns the Var of the new program to which `id`, an input of the pattern, is mapped.
   Var Now(ValueId id) const { return replay_.Now(id); }
   Tape* tape() { return &replay_.tape(); }
-  // Explains why the pattern that ends in `last` is left alone. Returns nothing, as the rule must.
+  // Explains why the pattern that ends in `last` is left alone. Returns an empty list, as the rule must.
   VarList Decline(const Node& last, const char* pattern, std::string reason);
 
  private:

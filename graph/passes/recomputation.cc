@@ -1,6 +1,6 @@
 // A greedy choice of the nodes that are computed twice. A value that is not read for long is a candidate: it is freed
 // after its last read before that gap, and a clone of its node makes it again just before the first read after the gap.
-// Inputs of the clone that are dead by then are recomputed with it if they are large, else kept alive until then.
+// Inputs of the clone that are dead at that time are recomputed with it if they are large; otherwise they stay alive.
 #include "weft/graph/passes/recomputation.h"
 
 #include <algorithm>
@@ -160,8 +160,8 @@ class Chooser {
     return c;
   }
 
-  // Adds a clone of `node` to a candidate. For each input that is dead by then, adds a clone of its producer or keeps
-  // it.
+  // Adds a clone of `node` to a candidate. For each input that is dead at the time of the clone, adds a clone of its
+  // producer or keeps it.
   void AddClone(uint32_t node, Candidate* c) const {
     c->clones.push_back(node);
     const Node& n = program_.nodes[node];
@@ -275,7 +275,7 @@ class Chooser {
   const std::vector<ValueId> roots_;
   const int64_t limit_;
   const uint32_t end_;                        // the end of the program
-  std::vector<int64_t> bytes_;                // by storage root; 0 if the value lies outside the arena
+  std::vector<int64_t> bytes_;                // by storage root; 0 if the value is outside the arena
   std::vector<uint32_t> overwritten_;         // by storage root: when a write ends this version of a state, or kNever
   std::vector<std::vector<uint32_t>> reads_;  // by storage root: times, rising, with those of clones
   std::vector<double> seconds_;               // by node; infinite if it can't be recomputed

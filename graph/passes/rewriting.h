@@ -1,14 +1,14 @@
-// The kit that passes rewrite programs with: Rewrite, Replay, Uses, Renames and Reorder.
+// The tools with which passes rewrite programs: Rewrite, Replay, Uses, Renames and Reorder.
 //
 // A Rewrite holds a program and its roots, which are the values that must exist at the end. A pass changes it in one of
 // three ways:
 //
 //   Replay   records the program again on a new tape, node by node, so that a node can become any other ops. Replay
-//            knows what stands for each value of the old program, and maps the roots at the end.
+//            maps each value of the old program to a Var of the new one, and maps the roots at the end.
 //   Renames  replaces a value by another one in all nodes that follow, while the pass changes nodes in place.
 //   Reorder  moves nodes, such as those that the pass has appended to the program.
 //
-// Uses tells all kinds of passes who reads each value.
+// Uses gives all kinds of passes the readers of each value.
 //
 //   // Rewrite exp(log(x)) to x
 //   absl::Status RewriteExpLog(Rewrite& rewrite) {
@@ -35,7 +35,7 @@
 
 namespace weft {
 
-// What a pass rewrites, and the options of the compilation.
+// The program that a pass rewrites, with the options of the compilation.
 struct Rewrite {
   Program program;
   std::vector<ValueId> roots;  // the fetched values, then the updates
@@ -44,20 +44,21 @@ struct Rewrite {
   std::vector<Explanation> explanations;  // which patterns were raised, and why others were not
 };
 
-// Who reads each value of a program. It describes the program at the time of construction.
+// The readers of each value of a program, at the time of construction.
 class Uses {
  public:
   explicit Uses(const Rewrite& rewrite);
 
-  // Returns how many inputs of nodes and how many roots are `id`. What a gradient is taken by is an input, too.
+  // Returns the number of inputs of nodes and of roots that are `id`. The values that a gradient node differentiates by
+  // are inputs of that node, too.
   int count(ValueId id) const { return of(id).count; }
   bool OnlyOne(ValueId id) const { return count(id) == 1; }
   // Returns the node that reads `id` once and alone. kNoNode if there is no such node, or if `id` is fetched.
   NodeId OnlyReader(ValueId id) const { return OnlyOne(id) && !fetched(id) ? of(id).reader : kNoNode; }
   // Reports whether `id` is a root.
   bool fetched(ValueId id) const { return of(id).fetched; }
-  // Reports whether a gradient is taken by `id`. Such a value must stay a node of its own, and what replaces its
-  // readers must read it: otherwise the gradient is that of other uses.
+  // Reports whether a gradient node differentiates by `id`. Such a value must stay a node of its own, and replacements
+  // of its readers must read it. Otherwise the gradient is that of other uses.
   bool differentiated_by(ValueId id) const { return of(id).differentiated_by; }
 
  private:
@@ -80,16 +81,16 @@ class Replay {
   const Program& program() const { return rewrite_.program; }
   // The tape that holds the new program.
   Tape& tape() { return tape_; }
-  // Returns the Var that stands for a value of the old program, once its node has been recorded.
+  // Returns the Var to which a value of the old program is mapped, once its node has been recorded.
   Var Now(ValueId id) const { return now_[id]; }
   VarList Now(absl::Span<const ValueId> ids) const;
 
   // Records every node of the old program in order. `record` returns one Var for each output of its node, recorded in
   // the node's scope, or nothing: then the node is copied. Returns the tape's first error.
   absl::Status Record(absl::FunctionRef<VarList(const Node&)> record);
-  // Records `node` as it was, on what its inputs have become.
+  // Records `node` again, with the Vars to which its inputs are mapped.
   VarList Copy(const Node& node) { return tape_.Copy(program(), node, Now(node.inputs)); }
-  // Makes `outputs` stand for those of `node`. A node that is replaced before its turn is skipped by Record.
+  // Maps the outputs of `node` to `outputs`. Record skips a node that is replaced before its turn.
   void Replace(const Node& node, VarSpan outputs);
   void Replace(ValueId id, Var var) { now_[id] = var; }
 
@@ -102,7 +103,7 @@ class Replay {
   std::vector<Var> now_;  // by value of the old program
 };
 
-// Which value stands for which. At first, each value stands for itself.
+// A map from values to the values that replace them. At first, it maps each value to itself.
 class Renames {
  public:
   explicit Renames(const Program& program);

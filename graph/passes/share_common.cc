@@ -1,5 +1,5 @@
 // Common-subexpression elimination: of several nodes that compute the same, one is left. Models record a cast, a mask
-// or a constant wherever they need one, and gradients repeat what the forward pass computed.
+// or a constant wherever they need one, and gradients repeat computations of the forward pass.
 #include "absl/container/flat_hash_set.h"
 #include "weft/graph/passes/passes.h"
 
@@ -25,8 +25,9 @@ struct NodeEqual {
 };
 
 // Rewrite op(x; a), op(x; a) to one node
-// Random ops are shared, too, because their attributes name the stream that they draw from. Writes are not, nor is what
-// a gradient is taken by: its gradient is that of its own uses. `only` is the one op whose nodes are shared, or null.
+// Random ops are shared, too, because their attributes name the stream that they draw from. Writes are not shared. Nor
+// are values that a gradient node differentiates by, because the gradient is that of the value's own uses. `only` is
+// the one op whose nodes are shared, or null.
 absl::Status Share(Rewrite& rewrite, const OpDef* only) {
   Program& program = rewrite.program;
   const Uses uses(rewrite);
