@@ -1,5 +1,5 @@
-// What the programs of this folder share: flags by CLI11, and exit codes. These are 0 on success, 2 on a usage error
-// and 1 on any other error.
+// Functions that the programs of this folder share, for flags by CLI11 and for exit codes: 0 on success, 2 on a usage
+// error and 1 on any other error.
 #ifndef WEFT_BENCH_COMMAND_LINE_H_
 #define WEFT_BENCH_COMMAND_LINE_H_
 

@@ -62,7 +62,7 @@ class SyntheticRuns : public PolicyRuns {
 };
 
 // Runs a compiled graph. A turn has one untimed and one timed execution, by a new runner: the addresses of its values
-// affect the time, so no policy should keep the same ones.
+// affect the time, so no policy should keep the same addresses.
 class RealRuns : public PolicyRuns {
  public:
   // `parameters` and the memory that `feeds` refer to must outlive this.
@@ -76,7 +76,7 @@ class RealRuns : public PolicyRuns {
   Parameters& parameters_;
 };
 
-// What takes turns on one graph. The first has policy serial.
+// The elements take turns on one graph. The first has policy serial.
 using PolicyGroup = std::vector<std::unique_ptr<PolicyRuns>>;
 // Returns a row for each element of the group. `common` holds the fields that all rows share.
 absl::StatusOr<std::vector<ScheduleRow>> Measure(const PolicyGroup& group, int repeats, ScheduleRow common);

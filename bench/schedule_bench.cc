@@ -65,7 +65,7 @@ bool Wanted(const Options& options, const Policy& policy, uint32_t nodes) {
   return Has(options.policies, "all") && (policy.queue != nullptr || nodes <= kMaxBaselineNodes);
 }
 
-// Makes what takes turns: policy serial, and the wanted policies on `threads` threads.
+// Makes the group that takes turns: policy serial, and the wanted policies on `threads` threads.
 using MakeRuns = std::function<std::unique_ptr<PolicyRuns>(const Policy* policy, int threads)>;
 PolicyGroup MakeGroup(const Options& options, uint32_t nodes, int threads, const MakeRuns& make) {
   PolicyGroup group;

@@ -1,8 +1,8 @@
 // Times several variants of one thing in turns, by Google Benchmark.
 //
-// In each round every variant has one turn, in a random order. So other load of the machine affects all variants alike,
-// and no variant always follows the same other one. Each turn decides what it runs untimed and how often it runs what
-// it times: Google Benchmark asks for one iteration and takes the time that the turn reports.
+// In each round every variant has one turn, in a random order. So other load of the machine affects all variants
+// equally, and no variant always follows the same other one. Each turn decides which work is untimed, and how often it
+// repeats the timed work: Google Benchmark asks for one iteration and takes the time that the turn reports.
 #ifndef WEFT_BENCH_TURNS_H_
 #define WEFT_BENCH_TURNS_H_
 

@@ -22,7 +22,7 @@ absl::StatusOr<std::string> ReadFile(const std::string& path);
 // The end of a temporary file's name, PATH.PID.tmp. A process that is killed while it writes leaves such a file.
 inline constexpr char kTemporarySuffix[] = ".tmp";
 
-// What WriteFile does if `path` exists.
+// The behaviour of WriteFile if `path` exists.
 enum class IfThere {
   kReplace,
   kFail  // AlreadyExists; the file stays as it is

@@ -219,7 +219,8 @@ struct OpDef {
   Cut cut = Cut::kNone;
   int64_t (*quantum)(const OpArgs&) = nullptr;         // tiles begin at multiples of this many rows; null: 1
   int64_t (*column_quantum)(const OpArgs&) = nullptr;  // tiles begin at multiples of this many columns; null: 64
-  // Returns what `tile` reads of input `operand`, or writes of output `operand - inputs.size()`. Null: DefaultAccess.
+  // Returns the rectangle that `tile` reads of input `operand`, or writes of output `operand - inputs.size()`. Null:
+  // DefaultAccess.
   Rect (*access)(const OpArgs&, int operand, Rect tile) = nullptr;
   int in_place = -1;  // output 0 may overwrite this input; each tile must read only those elements that it writes
   bool view = false;  // output 0 is input 0's bytes under another shape; nothing runs

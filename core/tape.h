@@ -87,7 +87,7 @@ class Tape {
 
   Program program_;
   absl::Status status_;
-  ValueId poison_;  // the result of ops after an error; its rank is the maximum, so that any axis may be asked for
+  ValueId poison_;  // the result of ops after an error; its rank is the maximum, so that every axis exists
   ScopeId scope_{0};
   std::string name_prefix_;  // "h.0.mlp."
   absl::flat_hash_map<std::string, ScopeId> scope_ids_;

@@ -186,7 +186,7 @@ class Meeting {
   std::atomic<int> here_{0};
 };
 
-// Runs the graph twice on so many threads, and expects the result of an execution in the order of the tasks.
+// Runs the graph twice on one to eight threads, and expects the result of an execution in the order of the tasks.
 void CheckGraph(uint32_t seed, const Policy& policy = kCriticalPath, bool meet = true) {
   SCOPED_TRACE("repeat with WEFT_SEED=" + std::to_string(seed) + " under " + policy.name);
   RandomGraph graph(seed);

@@ -215,7 +215,7 @@ TEST(RunnerTest, NamesTheFirstOpThatMakesANan) {
 }
 
 // Two layers with dropout, softmax, broadcast sums and an update; the weights after 3 steps.
-std::vector<float> Trained(int threads, uint64_t seed, int* most_workers) {
+std::vector<float> Trained(int threads, uint64_t seed, int* max_workers) {
   Tape tape;
   const Var x = tape.Input("x", {kF32, {1024, 160}});
   const Var w = tape.Parameter("w", {kF32, {160, 512}}, Gaussian(0.1f));
@@ -233,7 +233,7 @@ std::vector<float> Trained(int threads, uint64_t seed, int* most_workers) {
   for (size_t i = 0; i < data.size(); ++i) data[i] = std::sin(static_cast<float>(i));
   for (int step = 0; step < 3; ++step) {
     EXPECT_TRUE(runner.Run({{x, data}}).ok());
-    *most_workers = std::max(*most_workers, runner.workers_entered());
+    *max_workers = std::max(*max_workers, runner.workers_entered());
   }
   std::vector<float> weights = Floats(*parameters.Find("w"));
   const std::vector<float> bias = Floats(*parameters.Find("b"));

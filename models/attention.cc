@@ -83,7 +83,7 @@ AttentionOptions CheckedStored(Tape* tape, const TensorType& x, const TensorType
   return Checked(tape, x, memory, options);
 }
 
-// Returns what is wrong with the cache, or "".
+// Returns the mistake in the cache, or "".
 std::string CacheProblem(Tape* tape, const AttentionCache& cache) {
   if (cache.positions.tape != tape) return "the cache's positions are not on the tape of x";
   if (cache.beams < 1) return absl::StrCat("the cache has ", cache.beams, " beams");
@@ -138,8 +138,8 @@ Var Phases(Tape* tape, int64_t n, int64_t stride, int64_t first = 0, int64_t bea
 int64_t Period(const AttentionOptions& o) { return o.dilation > 1 ? o.dilation : o.stride; }
 
 // Returns bool [..., T, S]: true where the pattern of `o` hides a source from a target. `position`: the targets'
-// positions, f32 [..., T, 1]. `phase`: the positions modulo the period. A target sees what is nearer than the window or
-// on the stride.
+// positions, f32 [..., T, 1]. `phase`: the positions modulo the period. A target sees the sources that are nearer
+// than the window or on the stride.
 Var HiddenByPattern(Var position, Var phase, int64_t sources, const AttentionOptions& o, int64_t beams = 1) {
   Tape* const tape = position.tape;
   Var source = Iota(tape, kF32, sources);
@@ -191,8 +191,8 @@ Var BiasOfDistance(DType dtype, Var position, int64_t positions, int64_t sources
   return Reshape(Permute(bias, {0, 1, 4, 2, 3}), {shape.dim(0), o.heads, shape.dim(2), shape.dim(3)});
 }
 
-// Returns the scores [B, H, T, S] with the bias of distances, and with what a target may not see masked. The last
-// target is at the position of the last source.
+// Returns the scores [B, H, T, S] with the bias of distances, and with the sources masked that a target may not see.
+// The last target is at the position of the last source.
 Var MaskScores(Var scores, const AttentionOptions& o) {
   Tape* const tape = scores.tape;
   const int64_t targets = scores.dim(2), sources = scores.dim(3), first = sources - targets;

@@ -17,7 +17,7 @@ namespace weft {
 // The score of a query q and a key k. kDot: q·k / √d_k (Vaswani et al., 2017). kAdditive: u·tanh(W q + U k), with one
 // hidden layer for each head, so that q and k may have different widths (Bahdanau et al., 2015).
 enum class ScoreFunction : uint8_t { kDot, kAdditive };
-// How the heads' results are merged. kProject: concatenated, then a layer W_O. kAverage: their mean; values are as wide
+// The merging of the heads' results. kProject: concatenated, then a layer W_O. kAverage: their mean; values are as wide
 // as x.
 enum class HeadMerge : uint8_t { kProject, kAverage };
 // A bias added to each score, by the distance between source and target. kAlibi: -slope · distance, where head h in
@@ -43,7 +43,7 @@ struct AttentionOptions {
   // 2020). Excludes a stride.
   int64_t dilation = 1;
   DistanceBias distance_bias = DistanceBias::kNone;
-  // Of kBuckets. Without `causal`, half of the buckets are for sources behind the target. On each side, half of the
+  // For kBuckets. Without `causal`, half of the buckets are for sources behind the target. On each side, half of the
   // buckets have one distance each; the others have ever longer ranges up to max_distance, beyond which the last bucket
   // holds.
   int64_t buckets = 32, max_distance = 128;

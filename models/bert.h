@@ -15,7 +15,7 @@
 
 namespace weft {
 
-// How the vectors of a text's tokens become one vector: their mean (Reimers and Gurevych, 2019), or the first.
+// The vector of a text, from the vectors of its tokens: their mean (Reimers and Gurevych, 2019), or the first.
 enum class Pooling : uint8_t { kMean, kFirst };
 
 struct BertConfig {

@@ -34,12 +34,12 @@ struct BatchNormOptions {
 // Normalises over all axes except the last. The gain ("weight") starts at 1 and the bias at 0. The states
 // "NAME.running_mean" and "NAME.running_var" replace the batch's statistics in mode kEval; their next versions are
 // appended to `updates`, for CompileOptions::update. Rows of padding count like any other row.
-// models/batch_norm_test.cc measures what that does to the sentences of a batch, and so why Transformers use LayerNorm.
+// models/batch_norm_test.cc measures the effect on the sentences of a batch, which is why Transformers use LayerNorm.
 Var BatchNorm(absl::string_view name, Var x, const BatchNormOptions& options, VarList* updates);
 
 struct EmbeddingTableOptions {
   Initializer initializer = Gaussian(0.02f);
-  DType dtype = kF32;  // also of what is computed from the table, because other layers take over the dtype of x
+  DType dtype = kF32;  // also of all layers after the table, because layers take over the dtype of x
 };
 // Returns a table [V, C] in a scope of its own, for Embedding(table, ids) and for a tied head.
 Var EmbeddingTable(absl::string_view name, Tape* tape, int64_t vocabulary, int64_t width,

@@ -40,7 +40,7 @@ struct TransformerConfig {
   bool tied_head = true;           // the output layer's weight is the target's token table
   bool head_bias = false;
 
-  // What a decoder block attends to: the encoder's last layer, or the encoder's layer with the block's number.
+  // The memory of a decoder block: the encoder's last layer, or the encoder's layer with the block's number.
   enum class Memory : uint8_t { kLast, kSameLayer };
   Memory memory = Memory::kLast;
 
@@ -75,7 +75,7 @@ class Transformer {
   // Returns the mean loss, with label smoothing, over the targets `next`, i32 [B, T], other than -100.
   Var Loss(Var logits, Var next) const;
 
-  // The two halves of Logits. Encode returns what each decoder block attends to, [B, S, C] each; Decode takes it.
+  // The two halves of Logits. Encode returns the memory of each decoder block, [B, S, C]; Decode takes it.
   VarList Encode(Var source, Var source_lengths = {}) const;
   Var Decode(Var target, VarSpan memory, Var source_lengths = {}) const;
 

@@ -23,7 +23,7 @@ TEST(BucketLengthsTest, FewExamplesGoToTheNextLongerBucket) {
       << "the last one stays";
 }
 
-// Thus another validation text changes no training batch.
+// So another validation text changes no training batch.
 TEST(BucketLengthsTest, ExamplesThatAreHeldOutOnlyAddALongerBucket) {
   EXPECT_THAT(BucketLengths({1, 8, 9, 30}, {18, 18, 18, 2}, {.rows = 4, .multiple = 8}), ElementsAre(8, 32));
   EXPECT_THAT(BucketLengths({1, 8, 9, 30}, {33, 70}, {.rows = 1, .multiple = 8}), ElementsAre(8, 16, 32, 72));

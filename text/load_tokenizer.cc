@@ -45,7 +45,7 @@ std::vector<std::string> SearchedNames() {
   return names;
 }
 
-// Returns the file that `path` means: itself or, of a folder, the file of the first kind that is there.
+// Returns `path`, if it is a file, or the file of the first kind that the folder `path` has.
 absl::StatusOr<fs::path> FindFile(const std::string& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);

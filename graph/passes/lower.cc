@@ -47,11 +47,11 @@ class LossLowering {
       if (g < n || Recorded(g) || !IsGradientOf(gradient, loss) || !Between(n, g, &between)) continue;
       for (uint32_t b : between) replay_.Replace(program_.nodes[b], replay_.Copy(program_.nodes[b]));
       replay_.tape().SetScope(loss.scope);
-      const LinearCrossEntropyParts parts =
+      const LinearCrossEntropyResult result =
           LinearCrossEntropyByBlocks(loss.attrs.as<LinearCrossEntropyAttrs>(), replay_.Now(loss.inputs),
                                      replay_.Now(gradient.inputs[kRowGradientInput]));
-      replay_.Replace(gradient, {parts.dx, parts.dw, parts.dbias});
-      return {parts.row_loss};
+      replay_.Replace(gradient, {result.dx, result.dw, result.dbias});
+      return {result.row_loss};
     }
     return {};
   }

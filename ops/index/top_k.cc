@@ -34,8 +34,8 @@ bool Greater(T a, T b) {
   return a > b || (std::isnan(static_cast<double>(a)) && !std::isnan(static_cast<double>(b)));
 }
 
-// Maximum k for which the greatest values so far are kept sorted: most elements are compared with the least of them
-// only. A larger k uses a heap of indices, with the index of the least value on top.
+// Maximum k for which the greatest values so far are kept sorted: most elements are compared only with the smallest of
+// these values. A larger k uses a heap of indices, with the index of the smallest value on top.
 constexpr int64_t kMaxInOrder = 64;
 
 template <class T>

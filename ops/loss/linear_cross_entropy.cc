@@ -88,7 +88,7 @@ Var AddTo(Var sum, Var term) { return sum ? sum + term : term; }
 
 }  // namespace
 
-LinearCrossEntropyParts LinearCrossEntropyByBlocks(const LinearCrossEntropyAttrs& attrs, VarSpan inputs, Var drow) {
+LinearCrossEntropyResult LinearCrossEntropyByBlocks(const LinearCrossEntropyAttrs& attrs, VarSpan inputs, Var drow) {
   const Shape shape = inputs[0].shape();
   const int64_t rows = shape.rows(), vocabulary = inputs[1].dim(attrs.transpose_w ? 0 : 1);
   const int64_t block = BlockRows(rows, vocabulary, attrs.block);
@@ -97,7 +97,7 @@ LinearCrossEntropyParts LinearCrossEntropyByBlocks(const LinearCrossEntropyAttrs
   const bool f32_output = products == kBF16;  // keeps logits and the sums of dw in f32
   const Var all_targets = Reshape(inputs[2], {rows}), all_drow = drow ? Reshape(drow, {rows, 1}) : Var();
   const Attrs loss = Attrs::Of(attrs.loss());
-  LinearCrossEntropyParts parts;
+  LinearCrossEntropyResult result;
   VarList row_loss, dx;
   for (int64_t begin = 0; begin == 0 || begin < rows; begin += std::max<int64_t>(block, 1)) {
     const auto block_of = [&](Var v) { return block == rows ? v : Slice(v, 0, begin, std::min(begin + block, rows)); };
@@ -112,19 +112,19 @@ LinearCrossEntropyParts LinearCrossEntropyByBlocks(const LinearCrossEntropyAttrs
     dx.push_back(MatMul(dlogits, w, {.transpose_b = !attrs.transpose_w}));
     const Var left = attrs.transpose_w ? dlogits : x, right = attrs.transpose_w ? x : dlogits;
     const MatMulOptions options = {.transpose_a = true, .f32_output = f32_output};
-    parts.dw = parts.dw ? MatMulAdd(left, right, parts.dw, options) : MatMul(left, right, options);
-    if (bias) parts.dbias = AddTo(parts.dbias, SumTo(exact, bias.shape()));
+    result.dw = result.dw ? MatMulAdd(left, right, result.dw, options) : MatMul(left, right, options);
+    if (bias) result.dbias = AddTo(result.dbias, SumTo(exact, bias.shape()));
   }
-  if (parts.dw) parts.dw = Cast(parts.dw, products);
-  if (parts.dbias) parts.dbias = Cast(parts.dbias, bias.dtype());
+  if (result.dw) result.dw = Cast(result.dw, products);
+  if (result.dbias) result.dbias = Cast(result.dbias, bias.dtype());
   const auto whole = [](const VarList& blocks, const Shape& of) {
     return Reshape(blocks.size() == 1 ? blocks[0] : Concat(blocks, 0), of);
   };
   Shape column = shape;
   column.set_dim(-1, 1);
-  parts.row_loss = whole(row_loss, column);
-  if (drow) parts.dx = whole(dx, shape);
-  return parts;
+  result.row_loss = whole(row_loss, column);
+  if (drow) result.dx = whole(dx, shape);
+  return result;
 }
 
 Var CountedTargets(Var targets, DType dtype, const CrossEntropyAttrs& attrs, int64_t vocabulary) {

@@ -27,10 +27,10 @@ absl::Status CheckLinearCrossEntropy(const char* op, const LinearCrossEntropyAtt
 // Records the loss of each row and, if `drow` is given, the gradients of Σ row_loss · drow by x, w and bias. The ops
 // run for one block of rows after the other: the logits of a block reuse the bytes of those before, and dlogits those
 // of the logits. `inputs` are x, w, targets and, optionally, the bias.
-struct LinearCrossEntropyParts {
-  Var row_loss, dx, dw, dbias;  // empty if not asked for
+struct LinearCrossEntropyResult {
+  Var row_loss, dx, dw, dbias;  // dx, dw and dbias are empty without `drow`
 };
-LinearCrossEntropyParts LinearCrossEntropyByBlocks(const LinearCrossEntropyAttrs& attrs, VarSpan inputs, Var drow);
+LinearCrossEntropyResult LinearCrossEntropyByBlocks(const LinearCrossEntropyAttrs& attrs, VarSpan inputs, Var drow);
 
 // Returns [..., 1] of `dtype`: 1 where a target counts, 0 where it is ignored.
 Var CountedTargets(Var targets, DType dtype, const CrossEntropyAttrs& attrs, int64_t vocabulary);

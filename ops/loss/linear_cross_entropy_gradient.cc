@@ -50,9 +50,9 @@ VarList Elementary(const Attrs& attrs, VarSpan in) {
 }
 
 VarList Lower(const Attrs& attrs, VarSpan in) {
-  const auto parts = LinearCrossEntropyByBlocks(attrs.as<LinearCrossEntropyAttrs>(), WithoutDrow<VarList>(in), in[3]);
-  if (in.size() > 4) return {parts.dx, parts.dw, parts.dbias};
-  return {parts.dx, parts.dw};
+  const auto result = LinearCrossEntropyByBlocks(attrs.as<LinearCrossEntropyAttrs>(), WithoutDrow<VarList>(in), in[3]);
+  if (in.size() > 4) return {result.dx, result.dw, result.dbias};
+  return {result.dx, result.dw};
 }
 
 template <bool transpose_w, int64_t ignore_index, int smoothing_percent, int64_t block>
