@@ -33,7 +33,7 @@ absl::StatusOr<Json> Parse(absl::string_view text) {
     if (event == Json::parse_event_t::object_end) keys.pop_back();
     if (event == Json::parse_event_t::key && problem.empty()) {
       const std::string& key = parsed.template get_ref<const std::string&>();
-      if (!keys.back().insert(key).second) problem = absl::StrCat("'", key, "' is there twice");
+      if (!keys.back().insert(key).second) problem = absl::StrCat("'", key, "' occurs twice");
     }
     return problem.empty();  // after a problem, the rest is skipped
   };

@@ -24,7 +24,7 @@ TEST(JsonTest, ReadsALargeObjectInReasonableTime) {
   ASSERT_TRUE(json.ok()) << json.status();
   EXPECT_EQ(json->size(), 200'001);
   EXPECT_THAT(std::string(ParseLargeJsonObject(text + ", \"7\": 7}").status().message()),
-              HasSubstr("'7' is there twice"));
+              HasSubstr("'7' occurs twice"));
 }
 
 TEST(JsonTest, SaysWhatIsWrong) {
@@ -36,7 +36,7 @@ TEST(JsonTest, SaysWhatIsWrong) {
       {"{\"a\": 1e999}", "it is not JSON: number overflow parsing '1e999'"},
       {"{\"a\xff\": 1}", "it is not JSON: line 1, column 4: "},
       {"[1]", "it is not a JSON object"},
-      {"{\"a\": {\"b\": 1, \"b\": 2}}", "'b' is there twice"},
+      {"{\"a\": {\"b\": 1, \"b\": 2}}", "'b' occurs twice"},
       {"{\"a\": " + std::string(1'000'000, '['), "it is nested too deeply"},
   };
   for (const auto& row : rows) {

@@ -229,7 +229,7 @@ absl::Status WriteSafetensors(const std::string& path, absl::Span<const NamedTen
     const uint64_t begin = end;
     end += tensor.type.bytes();
     if (header.contains(name) || name == "__metadata__") {
-      return InvalidArgument("cannot write ", path, ": '", name, "' is there twice or reserved");
+      return InvalidArgument("cannot write ", path, ": '", name, "' occurs twice or is reserved");
     }
     const absl::Span<const int64_t> sizes = tensor.type.shape.dims();
     header[name] = {{"dtype", std::string(kNames[static_cast<int>(tensor.type.dtype)])},

@@ -52,7 +52,7 @@ TEST(TaskFileTest, SaysWhatIsWrongAndWhere) {
   EXPECT_THAT(error("[]"), HasSubstr("it is not a JSON object"));
   EXPECT_THAT(error(std::string(100'000, '[')), HasSubstr("nested too deeply"));
   EXPECT_THAT(error(R"({"weft_tasks": 2})"), HasSubstr("\"weft_tasks\" is 2, not 1"));
-  EXPECT_THAT(error(R"({"weft_tasks": 1, "weft_tasks": 1})"), HasSubstr("'weft_tasks' is there twice"));
+  EXPECT_THAT(error(R"({"weft_tasks": 1, "weft_tasks": 1})"), HasSubstr("'weft_tasks' occurs twice"));
   EXPECT_THAT(error(R"({"weft_tasks": 1, "edge": []})"), HasSubstr("unknown key 'edge'"));
   EXPECT_THAT(error(R"({"weft_tasks": 1, "tasks": [], "edges": []})"),
               HasSubstr("\"tasks\" is not a list of at least one"));

@@ -242,7 +242,7 @@ TEST_F(CliTest, ConfigurationsThatCannotBeUsed) {
   } rows[] = {
       {"", "config.json: it is not JSON: line 1, column 1"},
       {"{\"steps\": 3", "config.json: it is not JSON: line 1, column 12"},
-      {"{\"steps\": 3, \"steps\": 4}", "config.json: 'steps' is there twice"},
+      {"{\"steps\": 3, \"steps\": 4}", "config.json: 'steps' occurs twice"},
       {"[1]", "config.json: it is not a JSON object"},
       {"{\"widht\": 16}", "config.json: unknown key 'widht', did you mean 'width'?"},
       {"{\"learning-rate\": 1}", "unknown key 'learning-rate', did you mean 'learning_rate'?"},

@@ -183,7 +183,7 @@ TEST_F(TrainingTest, AnotherSeedInTheConfigurationIsRefused) {
   MakeRun("run");
   Write("run/config.json", std::regex_replace(Read("run/config.json"), std::regex("\"seed\": 1"), "\"seed\": 5"));
   EXPECT_TRUE(Fails(Weft({"train", "gpt", "--resume", "--out=run"}), 2,
-                    "seed: the checkpoint of step 20 is of a run with seed 1, asked for is 5"));
+                    "seed: it is 5, but the checkpoint of step 20 is of a run with seed 1"));
 }
 
 TEST_F(TrainingTest, AnotherBinaryIsWarnedOf) {
@@ -249,7 +249,7 @@ TEST_F(TrainingTest, ARefusalLeavesTheOldRunAsItWas) {
       {{"--resume", "--width=32"}, "a resumed run can't change width: it has '16', asked for is '32'"},
       {{"--resume", "--precision=bf16"}, "a resumed run can't change precision: it has 'f32', asked for is 'bf16'"},
       {{"--resume", "--seed=2"}, "a resumed run can't change seed"},
-      {{"--resume", "--data=other.txt"}, "they are not those that this run began with"},
+      {{"--resume", "--data=other.txt"}, "this run began with other data"},
       {{"--resume", "--steps=5"}, "the run has made 10 steps already, more than the 5"},
   };
   for (const auto& [flags, message] : rows) {
@@ -257,7 +257,7 @@ TEST_F(TrainingTest, ARefusalLeavesTheOldRunAsItWas) {
     EXPECT_EQ(Differences(Snapshot("run"), before), "") << message;
   }
   fs::rename(Path("other.txt"), Path("text.txt"));
-  EXPECT_TRUE(Fails(Train({"--out=run", "--resume"}), 2, "they are not those that this run began with"));
+  EXPECT_TRUE(Fails(Train({"--out=run", "--resume"}), 2, "this run began with other data"));
   EXPECT_EQ(Differences(Snapshot("run"), before), "");
 }
 

@@ -92,12 +92,12 @@ absl::StatusOr<bool> Trainer::Resume() {
     const absl::StatusOr<CheckpointInfo> info = ReadCheckpointInfo(checkpoints, step);
     if (info.ok() && info->data != task_->data()) {
       return absl::FailedPreconditionError(
-          "data: they are not those that this run began with; give the original data, or begin another run");
+          "data: this run began with other data; resume it with the same data, or begin another run");
     }
     if (info.ok() && info->seed != parameters_->seed()) {
-      return absl::FailedPreconditionError(absl::StrCat("seed: the checkpoint of step ", step,
-                                                        " is of a run with seed ", info->seed, ", asked for is ",
-                                                        parameters_->seed()));
+      return absl::FailedPreconditionError(absl::StrCat("seed: it is ", parameters_->seed(),
+                                                        ", but the checkpoint of step ", step,
+                                                        " is of a run with seed ", info->seed));
     }
     const absl::Status loaded = info.ok() ? LoadCheckpoint(checkpoints, *info, parameters_) : info.status();
     if (loaded.ok()) {

@@ -68,8 +68,9 @@ VarList PatternRewriter::Try(const Node& node, absl::Span<const PatternRule> rul
       const bool fits =
           i < outputs.size() && (outputs[i] ? outputs[i].type() == type(before) : uses_.count(before) == 0);
       if (fits) continue;
-      tape.Fail(absl::InternalError(absl::StrCat("a rule of ", node.op->name, ": output ", i,
-                                                 " became another type, or is used and nothing stands for it")));
+      tape.Fail(
+          absl::InternalError(absl::StrCat("a rule of ", node.op->name, ": output ", i,
+                                           " has a replacement of another type, or is used and has no replacement")));
     }
     return outputs;
   }

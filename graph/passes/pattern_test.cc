@@ -96,7 +96,7 @@ TEST(PatternTest, ARuleThatChangesATypeIsAnError) {
   const PatternRule rule = {&kExp, "wrong", wrong};
   Rewrite rewrite = {.program = tape.program(), .roots = {y.id}};
   EXPECT_THAT(std::string(RewritePatterns(rewrite, {rule}).message()),
-              ::testing::HasSubstr("a rule of exp: output 0 became another type"));
+              ::testing::HasSubstr("a rule of exp: output 0 has a replacement of another type"));
 }
 
 }  // namespace

@@ -105,7 +105,7 @@ constexpr OpDef kPack = {.name = "pack",
                          .cut = Cut::kRows,
                          .quantum = Quantum,
                          .access = Access,
-                         .no_gradient = "it is recorded when gradients are there",
+                         .no_gradient = "it is recorded after gradients are expanded",
                          .reference = Reference,
                          .attrs = AttrOpsOf<PackAttrs>(),
                          .examples = kExamples};
