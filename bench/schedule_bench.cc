@@ -9,8 +9,8 @@
 // The policies of a graph take --repeats turns, in a new random order each time (bench/turns.h). Training runs one
 // graph over and over, so a turn begins with untimed executions: for a few milliseconds, or one of a training step.
 // They are left out if an execution takes longer than a second. Then one execution is timed, or many if the graph is
-// small (bench/policy_runs.h). Medians are reported. Policy serial always takes turns, because speedups are relative to
-// it, and bounds follow from its best turn.
+// small (bench/policy_timer.h). Medians are reported. Policy serial always takes turns, because speedups are relative
+// to it, and bounds follow from its best turn.
 #include <algorithm>
 #include <cstdio>
 #include <functional>
@@ -24,7 +24,7 @@
 #include "weft/bench/baselines.h"
 #include "weft/bench/command_line.h"
 #include "weft/bench/node_work.h"
-#include "weft/bench/policy_runs.h"
+#include "weft/bench/policy_timer.h"
 #include "weft/bench/schedule_row.h"
 #include "weft/bench/task_graphs.h"
 #include "weft/core/status.h"
@@ -65,15 +65,15 @@ bool Wanted(const Options& options, const Policy& policy, uint32_t nodes) {
   return Has(options.policies, "all") && (policy.queue != nullptr || nodes <= kMaxBaselineNodes);
 }
 
-// Makes the group that takes turns: policy serial, and the wanted policies on `threads` threads.
-using MakeRuns = std::function<std::unique_ptr<PolicyRuns>(const Policy* policy, int threads)>;
-PolicyGroup MakeGroup(const Options& options, uint32_t nodes, int threads, const MakeRuns& make) {
-  PolicyGroup group;
+// Makes the timers that take turns: of policy serial, and of the wanted policies on `threads` threads.
+using MakeTimer = std::function<std::unique_ptr<PolicyTimer>(const Policy* policy, int threads)>;
+PolicyTimers MakeTimers(const Options& options, uint32_t nodes, int threads, const MakeTimer& make) {
+  PolicyTimers timers;
   for (const Policy* policy : AllPolicies()) {
     const bool serial = policy == &kSerial;
-    if (serial || Wanted(options, *policy, nodes)) group.push_back(make(policy, serial ? 1 : threads));
+    if (serial || Wanted(options, *policy, nodes)) timers.push_back(make(policy, serial ? 1 : threads));
   }
-  return group;
+  return timers;
 }
 
 // Prints the rows. Returns whether every execution ran every node.
@@ -122,12 +122,12 @@ absl::StatusOr<bool> MeasureSynthetic(const std::string& name, uint32_t wanted_n
   bool right = true;
   for (const NodeWork& work : works) {
     for (const int64_t threads : options.threads) {
-      const PolicyGroup group =
-          MakeGroup(options, nodes, static_cast<int>(threads), [&](const Policy* policy, int of_policy) {
-            return std::make_unique<SyntheticRuns>(policy, of_policy, &built.schedule, built.path_nodes, &work);
+      const PolicyTimers timers =
+          MakeTimers(options, nodes, static_cast<int>(threads), [&](const Policy* policy, int of_policy) {
+            return std::make_unique<SyntheticTimer>(policy, of_policy, &built.schedule, built.path_nodes, &work);
           });
       const ScheduleRow common = {.graph = name, .nodes = nodes, .work_us = work.microseconds()};
-      WEFT_ASSIGN_OR_RETURN(std::vector<ScheduleRow> rows, Measure(group, options.repeats, common));
+      WEFT_ASSIGN_OR_RETURN(std::vector<ScheduleRow> rows, Measure(timers, options.repeats, common));
       for (ScheduleRow& row : rows) {
         if (row.policy == kCriticalPath.name) row.build = built.seconds;
       }
@@ -146,13 +146,13 @@ absl::StatusOr<bool> MeasureReal(const std::string& name, const Options& options
       std::count_if(tasks.begin(), tasks.end(), [](const Task& t) { return t.group != Task::kJoin; }));
   bool right = true;
   for (const int64_t threads : options.threads) {
-    const PolicyGroup group =
-        MakeGroup(options, nodes, static_cast<int>(threads), [&](const Policy* policy, int of_policy) {
-          return std::make_unique<RealRuns>(policy, of_policy, policy->measured ? measured : step.graph(), feeds,
-                                            step.parameters());
+    const PolicyTimers timers =
+        MakeTimers(options, nodes, static_cast<int>(threads), [&](const Policy* policy, int of_policy) {
+          return std::make_unique<RealTimer>(policy, of_policy, policy->measured ? measured : step.graph(), feeds,
+                                             step.parameters());
         });
     WEFT_ASSIGN_OR_RETURN(std::vector<ScheduleRow> rows,
-                          Measure(group, options.repeats, {.graph = name, .nodes = nodes}));
+                          Measure(timers, options.repeats, {.graph = name, .nodes = nodes}));
     for (ScheduleRow& row : rows) row.work_us = *row.busy / nodes * 1e6;
     right &= PrintRows(options, threads == options.threads[0] && Wanted(options, kSerial, nodes), rows);
   }

@@ -18,7 +18,7 @@ struct ScheduleRow {
   double best = 0;                                 // the best turn's makespan
   double speedup = 0;                              // relative to policy serial
   double executed = 0;                             // number of nodes that ran
-  std::optional<double> busy, steals, first_node;  // see bench/policy_runs.h
+  std::optional<double> busy, steals, first_node;  // see bench/policy_timer.h
   std::optional<double> bound_work, bound_path;    // lower bounds for any policy: work / threads, and critical path
   std::optional<double> build;                     // time to build the schedule
 };

@@ -1,4 +1,4 @@
-#include "weft/bench/policy_runs.h"
+#include "weft/bench/policy_timer.h"
 
 #include <algorithm>
 #include <atomic>
@@ -50,57 +50,58 @@ double Executed(const std::vector<Turn>& turns, uint32_t nodes) {
 
 }  // namespace
 
-SyntheticRuns::SyntheticRuns(const Policy* policy, int threads, const Schedule* schedule, double path_nodes,
-                             const NodeWork* work)
-    : PolicyRuns(policy, threads),
+SyntheticTimer::SyntheticTimer(const Policy* policy, int threads, const Schedule* schedule, double path_nodes,
+                               const NodeWork* work)
+    : PolicyTimer(policy, threads),
       nodes_(schedule->task_count),
       path_nodes_(path_nodes),
       work_(*work),
       executor_(MakeExecutor(*policy, schedule, threads)) {}
 
-inline void SyntheticRuns::Run(uint64_t times) {
+inline void SyntheticTimer::Run(uint64_t times) {
   const NodeWork& work = work_;
   Executor& executor = *executor_;
   for (uint64_t i = 0; i < times; ++i) executor.Run([&work](uint32_t, int) { work(); });
 }
 
-absl::StatusOr<Turn> SyntheticRuns::TakeTurn() {
+absl::StatusOr<Turn> SyntheticTimer::TakeTurn() {
   LetOthersSleep();
   executed_ = nodes_;
-  const uint64_t runs = std::max<uint64_t>(1, std::min<uint64_t>(WarmUp() / 2, kTimedNodes / nodes_));
+  const uint64_t executions = std::max<uint64_t>(1, std::min<uint64_t>(WarmUp() / 2, kTimedNodes / nodes_));
   const Clock::time_point start = Clock::now();
-  Run(runs);
-  Turn turn = {.seconds = SecondsSince(start) / static_cast<double>(runs)};
+  Run(executions);
+  Turn turn = {.seconds = SecondsSince(start) / static_cast<double>(executions)};
 
   if (const std::optional<uint64_t> steals = executor_->steals()) turn.others["steals"] = static_cast<double>(*steals);
-  const double busy = CountAndTakeBusySeconds(runs) / static_cast<double>(runs);
+  const double busy = CountAndTakeBusySeconds(executions) / static_cast<double>(executions);
   if (work_.microseconds() > 0) turn.others["busy"] = busy;
   if (work_.microseconds() > 0 && &policy() == &kSerial) turn.others["path"] = busy / nodes_ * path_nodes_;
-  turn.others["first_node"] = FirstNodeSeconds(std::min(runs, kMaxFirstNodes));
+  turn.others["first_node"] = FirstNodeSeconds(std::min(executions, kMaxFirstNodes));
   turn.others["executed"] = executed_;
   return turn;
 }
 
 // Returns the number of executions.
-uint64_t SyntheticRuns::WarmUp() {
+uint64_t SyntheticTimer::WarmUp() {
   if (nodes_ * work_.microseconds() * 1e-6 > kMaxWarmedSeconds) return 0;
-  uint64_t runs = 0;
-  for (const Clock::time_point start = Clock::now(); SecondsSince(start) < kWarmSeconds; ++runs) Run(1);
-  CountAndTakeBusySeconds(runs);
-  return runs;
+  uint64_t executions = 0;
+  for (const Clock::time_point start = Clock::now(); SecondsSince(start) < kWarmSeconds; ++executions) Run(1);
+  CountAndTakeBusySeconds(executions);
+  return executions;
 }
 
-// Checks the number of nodes that `runs` executions ran, and returns their busy seconds.
-double SyntheticRuns::CountAndTakeBusySeconds(uint64_t runs) {
+// Checks the number of nodes that `executions` executions ran, and returns their busy seconds.
+double SyntheticTimer::CountAndTakeBusySeconds(uint64_t executions) {
   const Tally tally = TakeTally();
-  if (tally.executed != runs * nodes_) executed_ = static_cast<double>(tally.executed) / static_cast<double>(runs);
+  if (tally.executed != executions * nodes_)
+    executed_ = static_cast<double>(tally.executed) / static_cast<double>(executions);
   return tally.busy_seconds;
 }
 
 // Measures when the first node begins; in these executions nodes do nothing else.
-double SyntheticRuns::FirstNodeSeconds(uint64_t runs) {
+double SyntheticTimer::FirstNodeSeconds(uint64_t executions) {
   std::vector<double> seconds;
-  while (seconds.size() < runs) {
+  while (seconds.size() < executions) {
     std::atomic<bool> begun{false};
     double first = 0;
     const Clock::time_point start = Clock::now();
@@ -113,11 +114,11 @@ double SyntheticRuns::FirstNodeSeconds(uint64_t runs) {
   return Median(std::move(seconds));
 }
 
-RealRuns::RealRuns(const Policy* policy, int threads, const Graph& graph, std::vector<FeedPair> feeds,
-                   Parameters* parameters)
-    : PolicyRuns(policy, threads), graph_(graph), feeds_(std::move(feeds)), parameters_(*parameters) {}
+RealTimer::RealTimer(const Policy* policy, int threads, const Graph& graph, std::vector<FeedPair> feeds,
+                     Parameters* parameters)
+    : PolicyTimer(policy, threads), graph_(graph), feeds_(std::move(feeds)), parameters_(*parameters) {}
 
-absl::StatusOr<Turn> RealRuns::TakeTurn() {
+absl::StatusOr<Turn> RealTimer::TakeTurn() {
   LetOthersSleep();
   Runner runner(graph_, &parameters_, {.threads = threads(), .policy = &policy(), .timed = true});
   WEFT_RETURN_IF_ERROR(runner.Run(feeds_).status());
@@ -142,17 +143,17 @@ absl::StatusOr<Turn> RealRuns::TakeTurn() {
   return turn;
 }
 
-absl::StatusOr<std::vector<ScheduleRow>> Measure(const PolicyGroup& group, int repeats, ScheduleRow row) {
+absl::StatusOr<std::vector<ScheduleRow>> Measure(const PolicyTimers& timers, int repeats, ScheduleRow row) {
   std::vector<std::function<absl::StatusOr<Turn>()>> variants;
-  for (const auto& runs : group) variants.push_back([&runs] { return runs->TakeTurn(); });
+  for (const auto& timer : timers) variants.push_back([&timer] { return timer->TakeTurn(); });
   WEFT_ASSIGN_OR_RETURN(const std::vector<std::vector<Turn>> turns, TakeTurns(variants, repeats));
   const Turn serial = Median(turns[0]), least = LeastBusy(turns[0]);
   const std::optional<double> work = Find(least, "busy");
   std::vector<ScheduleRow> rows;
-  for (size_t i = 0; i < group.size(); ++i) {
+  for (size_t i = 0; i < timers.size(); ++i) {
     const Turn median = Median(turns[i]);
-    row.policy = group[i]->policy().name;
-    row.threads = group[i]->threads();
+    row.policy = timers[i]->policy().name;
+    row.threads = timers[i]->threads();
     row.makespan = median.seconds;
     row.best = std::min_element(turns[i].begin(), turns[i].end(), [](auto& a, auto& b) {
                  return a.seconds < b.seconds;

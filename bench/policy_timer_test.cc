@@ -1,4 +1,4 @@
-#include "weft/bench/policy_runs.h"
+#include "weft/bench/policy_timer.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -7,10 +7,10 @@ namespace weft {
 namespace {
 
 // Returns given turns instead of measuring.
-class MadeUp : public PolicyRuns {
+class MadeUp : public PolicyTimer {
  public:
   MadeUp(const Policy* policy, int threads, std::vector<Turn> turns)
-      : PolicyRuns(policy, threads), turns_(std::move(turns)) {}
+      : PolicyTimer(policy, threads), turns_(std::move(turns)) {}
 
   absl::StatusOr<Turn> TakeTurn() override { return turns_[next_++]; }
 
@@ -23,17 +23,17 @@ Turn Worked(double seconds, double executed, double busy) {
   return {.seconds = seconds, .others = {{"executed", executed}, {"busy", busy}}};
 }
 
-TEST(PolicyRunsTest, RowsAreComparedWithSerial) {
+TEST(PolicyTimerTest, RowsAreComparedWithSerial) {
   const auto serial = [](double seconds, double busy) {
     Turn turn = Worked(seconds, 10, busy);
     turn.others["path"] = busy / 4;
     return turn;
   };
-  PolicyGroup group;
-  group.push_back(std::make_unique<MadeUp>(&kSerial, 1, std::vector{serial(8, 7), serial(12, 9), serial(9, 8)}));
-  group.push_back(
+  PolicyTimers timers;
+  timers.push_back(std::make_unique<MadeUp>(&kSerial, 1, std::vector{serial(8, 7), serial(12, 9), serial(9, 8)}));
+  timers.push_back(
       std::make_unique<MadeUp>(&kFifo, 2, std::vector{Worked(3, 10, 5), Worked(9, 10, 8), Worked(2, 10, 4)}));
-  const auto rows = Measure(group, 3, {.graph = "made up", .nodes = 10});
+  const auto rows = Measure(timers, 3, {.graph = "made up", .nodes = 10});
   ASSERT_TRUE(rows.ok());
   ASSERT_EQ(rows->size(), 2u);
   EXPECT_EQ((*rows)[0].makespan, 9);
@@ -51,16 +51,16 @@ TEST(PolicyRunsTest, RowsAreComparedWithSerial) {
   EXPECT_FALSE(fifo.steals || fifo.first_node);
 }
 
-TEST(PolicyRunsTest, OneTurnThatMissedANodeIsEnough) {
-  PolicyGroup group;
-  group.push_back(
+TEST(PolicyTimerTest, OneTurnThatMissedANodeIsEnough) {
+  PolicyTimers timers;
+  timers.push_back(
       std::make_unique<MadeUp>(&kSerial, 1, std::vector{Worked(1, 10, 1), Worked(1, 9, 1), Worked(1, 10, 1)}));
-  const auto rows = Measure(group, 3, {.nodes = 10});
+  const auto rows = Measure(timers, 3, {.nodes = 10});
   ASSERT_TRUE(rows.ok());
   EXPECT_EQ((*rows)[0].executed, 9);
 }
 
-TEST(PolicyRunsTest, ATurnOfASyntheticGraph) {
+TEST(PolicyTimerTest, ATurnOfASyntheticGraph) {
   ScheduleBuilder builder;
   for (uint32_t t = 0; t < 100; ++t) {
     builder.AddTask(1);
@@ -71,8 +71,8 @@ TEST(PolicyRunsTest, ATurnOfASyntheticGraph) {
   for (const NodeWork* work : {&none, &some}) {
     for (const Policy* policy : {&kSerial, &kCriticalPath}) {
       SCOPED_TRACE(policy->name);
-      SyntheticRuns runs(policy, policy == &kSerial ? 1 : 2, &schedule, /*path_nodes=*/2, work);
-      const absl::StatusOr<Turn> turn = runs.TakeTurn();
+      SyntheticTimer timer(policy, policy == &kSerial ? 1 : 2, &schedule, /*path_nodes=*/2, work);
+      const absl::StatusOr<Turn> turn = timer.TakeTurn();
       ASSERT_TRUE(turn.ok());
       const std::map<std::string, double>& others = turn->others;
       EXPECT_EQ(others.at("executed"), 100);
@@ -81,7 +81,7 @@ TEST(PolicyRunsTest, ATurnOfASyntheticGraph) {
       EXPECT_EQ(others.contains("busy"), work == &some);
       EXPECT_EQ(others.contains("path"), work == &some && policy == &kSerial);
       if (others.contains("busy")) {
-        EXPECT_LT(others.at("busy"), turn->seconds * runs.threads());
+        EXPECT_LT(others.at("busy"), turn->seconds * timer.threads());
       }
       if (others.contains("path")) {
         EXPECT_NEAR(others.at("path"), others.at("busy") / 50, 1e-12);

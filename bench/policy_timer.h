@@ -1,12 +1,12 @@
-// PolicyRuns runs a graph under one policy; several take turns. A turn reports the seconds of an execution, and:
+// A PolicyTimer times a graph under one policy; several take turns. A turn reports the seconds of an execution, and:
 //
 //   executed    number of nodes that ran
 //   busy        seconds that workers spent in nodes, added up; absent if nodes do nothing
 //   path        seconds of the critical path, by the nodes' times; under policy serial, absent if nodes do nothing
 //   steals      number of steals; only under policies that steal
 //   first_node  seconds until the first node begins; for a synthetic graph, of separate executions
-#ifndef WEFT_BENCH_POLICY_RUNS_H_
-#define WEFT_BENCH_POLICY_RUNS_H_
+#ifndef WEFT_BENCH_POLICY_TIMER_H_
+#define WEFT_BENCH_POLICY_TIMER_H_
 
 #include <cstdint>
 #include <memory>
@@ -22,12 +22,12 @@
 
 namespace weft {
 
-class PolicyRuns {
+class PolicyTimer {
  public:
-  PolicyRuns(const Policy* policy, int threads) : policy_(*policy), threads_(threads) {}
-  virtual ~PolicyRuns() = default;
-  PolicyRuns(const PolicyRuns&) = delete;
-  PolicyRuns& operator=(const PolicyRuns&) = delete;
+  PolicyTimer(const Policy* policy, int threads) : policy_(*policy), threads_(threads) {}
+  virtual ~PolicyTimer() = default;
+  PolicyTimer(const PolicyTimer&) = delete;
+  PolicyTimer& operator=(const PolicyTimer&) = delete;
 
   virtual absl::StatusOr<Turn> TakeTurn() = 0;
 
@@ -41,18 +41,18 @@ class PolicyRuns {
 
 // Runs a synthetic graph, whose nodes all take the same time. A turn first runs it untimed for a few milliseconds,
 // unless a single execution takes long. Then it times one execution, or many if the graph is small.
-class SyntheticRuns : public PolicyRuns {
+class SyntheticTimer : public PolicyTimer {
  public:
   // `schedule` and `work` must outlive this. `path_nodes`: the number of nodes on the longest path.
-  SyntheticRuns(const Policy* policy, int threads, const Schedule* schedule, double path_nodes, const NodeWork* work);
+  SyntheticTimer(const Policy* policy, int threads, const Schedule* schedule, double path_nodes, const NodeWork* work);
 
   absl::StatusOr<Turn> TakeTurn() override;
 
  private:
   uint64_t WarmUp();
   void Run(uint64_t times);
-  double CountAndTakeBusySeconds(uint64_t runs);
-  double FirstNodeSeconds(uint64_t runs);
+  double CountAndTakeBusySeconds(uint64_t executions);
+  double FirstNodeSeconds(uint64_t executions);
 
   const uint32_t nodes_;
   const double path_nodes_;
@@ -63,10 +63,10 @@ class SyntheticRuns : public PolicyRuns {
 
 // Runs a compiled graph. A turn has one untimed and one timed execution, by a new runner: the addresses of its values
 // affect the time, so no policy should keep the same addresses.
-class RealRuns : public PolicyRuns {
+class RealTimer : public PolicyTimer {
  public:
   // `parameters` and the memory that `feeds` refer to must outlive this.
-  RealRuns(const Policy* policy, int threads, const Graph& graph, std::vector<FeedPair> feeds, Parameters* parameters);
+  RealTimer(const Policy* policy, int threads, const Graph& graph, std::vector<FeedPair> feeds, Parameters* parameters);
 
   absl::StatusOr<Turn> TakeTurn() override;
 
@@ -76,11 +76,11 @@ class RealRuns : public PolicyRuns {
   Parameters& parameters_;
 };
 
-// The elements take turns on one graph. The first has policy serial.
-using PolicyGroup = std::vector<std::unique_ptr<PolicyRuns>>;
-// Returns a row for each element of the group. `common` holds the fields that all rows share.
-absl::StatusOr<std::vector<ScheduleRow>> Measure(const PolicyGroup& group, int repeats, ScheduleRow common);
+// Timers that take turns on one graph. The first has policy serial.
+using PolicyTimers = std::vector<std::unique_ptr<PolicyTimer>>;
+// Returns a row for each timer. `common` holds the fields that all rows share.
+absl::StatusOr<std::vector<ScheduleRow>> Measure(const PolicyTimers& timers, int repeats, ScheduleRow common);
 
 }  // namespace weft
 
-#endif  // WEFT_BENCH_POLICY_RUNS_H_
+#endif  // WEFT_BENCH_POLICY_TIMER_H_
