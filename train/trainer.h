@@ -1,4 +1,4 @@
-// A Trainer runs the training loop on a task, and keeps the run's folder: metrics, checkpoints and weights.
+// A Trainer runs the training loop on a TrainingTask, and keeps the run's folder: metrics, checkpoints and weights.
 //
 //   const TrainerOptions options = {.learning_rate = MakeRateSchedule(*FindRateSchedule("cosine"), {.peak = 1e-3})};
 //   WEFT_ASSIGN_OR_RETURN(auto trainer, Trainer::Create(options, &task, &parameters, &run));
@@ -41,7 +41,8 @@ struct TrainerOptions {
 
 class Trainer {
  public:
-  // Compiles the task's programs and creates the parameters. `task`, `parameters` and `run` must outlive the trainer.
+  // Compiles the programs of `task` and creates the parameters. `task`, `parameters` and `run` must outlive the
+  // trainer.
   static absl::StatusOr<std::unique_ptr<Trainer>> Create(const TrainerOptions& options, TrainingTask* task,
                                                          Parameters* parameters, const RunDirectory* run);
   // Loads the newest readable checkpoint. Returns false if the run has neither checkpoints nor weights. Warns on stderr
