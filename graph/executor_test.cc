@@ -1,5 +1,5 @@
 // Random graphs on plain memory: nodes with tiles, some of which overwrite what they read, write the next version of a
-// state, or take the bytes of a value that nobody needs any more. ThreadSanitizer sees every order that is missing.
+// state, or take the bytes of a dead value. ThreadSanitizer reports every missing edge.
 #include "weft/graph/executor.h"
 
 #include <algorithm>

@@ -76,7 +76,7 @@ TEST(FuseTest, ANormJoinsWholeRowsOnly) {
   EXPECT_THAT(Groups(rows), ElementsAre(ElementsAre("matmul", "softmax")));
 }
 
-// The product reads whole rows of what was cut otherwise, and by columns of what is small.
+// The product reads whole rows of a value with other tiles, and of a small value it reads columns.
 TEST(FuseTest, MembersTakeTheTilesOfAProductThatReadsThem) {
   Tape tape;
   const Var x = tape.Input("x", {kF32, {1024, 256}}), w = tape.Input("w", {kF32, {256, 128}});

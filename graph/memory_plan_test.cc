@@ -1,5 +1,5 @@
-// Random graphs, and an oracle that knows nothing of the planner: whatever two tasks touch the same bytes of two
-// different values, the edges say which comes first, and it is the same way for all tasks of the two values.
+// Random graphs, and an oracle that is independent of the planner: if two tasks touch the same bytes of two different
+// values, edges must order the tasks. The order must be the same for all tasks of the two values.
 #include <algorithm>
 #include <vector>
 
@@ -107,15 +107,15 @@ std::vector<Touch> OperandTiles(const CompiledGraph& graph) {
   return touches;
 }
 
-// Two touches of the same bytes, at least one of which writes, are in an order, whatever the interleaving. If they are
-// of two values, the order is that of the values: what an old value's readers read is the old value.
+// Expects an order of any two touches of the same bytes, at least one of which writes. If they are of two values, the
+// order is that of the values, so that the readers of the older value read that value.
 void ExpectOrders(const CompiledGraph& graph, size_t* shared) {
   const std::vector<TaskSet> before = Ancestors(graph.schedule);
   const std::vector<Touch> touches = OperandTiles(graph);
   for (const Touch& a : touches) {
     for (const Touch& b : touches) {
       if (!a.writes || (a.call == b.call && a.task == b.task) || !Overlap(a, b)) continue;
-      // Kernel calls are in order: what an older one made is done with before a younger one writes there.
+      // Kernel calls are in order: all reads of an older call's value precede a younger call's write of the same bytes.
       const bool a_first = a.value <= b.value;
       *shared += a.value != b.value;
       const bool in_order = a.task == b.task ? a_first == (a.call < b.call)
@@ -202,7 +202,7 @@ TEST(MemoryPlanTest, EdgesAreLinearInReadersAndThoseWhoOverwrite) {
   EXPECT_GT(shared, 0u);
 }
 
-// The sum joins the product, whose tiles all read all of what the sum may overwrite.
+// The sum joins the product. All tiles of the product read the whole value that the sum may overwrite.
 TEST(MemoryPlanTest, NoTileOverwritesWhatAnotherOfItsGroupReads) {
   Tape tape;
   const Var x = tape.Input("x", {kF32, {512, 512}});

@@ -142,7 +142,7 @@ TEST(RunnerTest, RefusesANullPolicy) {
   EXPECT_THAT(std::string(runner.status().message()), HasSubstr("policy is null"));
 }
 
-// So that what is generated in between does not change what a training draws.
+// So generating text in between changes no random draw of the training.
 TEST(RunnerTest, WritingACacheIsNoUpdate) {
   for (const bool with_state : {false, true}) {
     Tape tape;

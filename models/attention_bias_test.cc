@@ -31,8 +31,8 @@ TEST(AttentionBiasTest, BucketsAreThoseOfT5) {
   }
 }
 
-// Of head h of H from 1 on, 2^(-8 h / H) less for each position that a source is away; with queries of 0 the scores are
-// nothing else.
+// Head h of H, counted from 1, subtracts 2^(-8 h / H) from a score for each position of distance. With queries of 0 the
+// scores are these biases alone.
 TEST(AttentionBiasTest, DistancesCountAsAlibiHasThem) {
   const AttentionOptions options = {
       .heads = 2, .distance_bias = DistanceBias::kAlibi, .bias = false, .initializer = Zeros()};

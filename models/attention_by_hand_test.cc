@@ -1,4 +1,4 @@
-// docs/tutorials/attention_by_hand.md: every number on the page, and what it says of the variance of scores.
+// docs/tutorials/attention_by_hand.md: every number on the page, and its claim about the variance of scores.
 #include <cmath>
 #include <map>
 #include <regex>
@@ -34,7 +34,7 @@ std::map<std::string, Matrix> ReadPage() {
       inside = !inside;
       continue;
     }
-    if (!inside) {  // no number that nobody checks
+    if (!inside) {  // numbers are in blocks, where they are checked
       EXPECT_FALSE(std::regex_search(line, std::regex("[0-9]\\.[0-9]"))) << line;
       continue;
     }

@@ -1,4 +1,4 @@
-// Runs the commands and the program of docs/contextual_vectors.md, and compares what they print with the page.
+// Runs the commands and the program of docs/contextual_vectors.md, and compares their output with the page.
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>

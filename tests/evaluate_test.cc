@@ -22,7 +22,7 @@ class EvaluateTest : public WeftProgramTest {
     EXPECT_TRUE(Works(result));
     return result.exit_code == 0 ? Json::parse(result.out) : Json();
   }
-  // What training wrote after its last step.
+  // Returns the metrics that training wrote after its last step.
   Json LastMetrics(const std::string& run) const {
     const std::vector<std::string> lines = absl::StrSplit(Read(run + "/metrics.jsonl"), '\n', absl::SkipEmpty());
     return Json::parse(lines.back());
@@ -164,7 +164,7 @@ TEST_F(EvaluateTest, AMaskedModelsFiguresAreThoseOfItsTraining) {
     EXPECT_EQ(figures["masked_tokens"], 6);
     ExpectAsTrained(figures, "run");
   }
-  // Windows of 14, and one of what is left, whatever the batch.
+  // Windows of 14, and one of the remaining tokens, for any batch size.
   const Json all = Evaluate({"--model=run", "text.txt"}), other = Evaluate({"--model=run", "--batch=4", "text.txt"});
   EXPECT_EQ(all["masked_tokens"], 2 * (300 / 14) + 1);
   EXPECT_NEAR(all["loss"].get<double>(), other["loss"].get<double>(), 1e-5);

@@ -1,5 +1,5 @@
-// RunSpelling compiles one spelling of a pattern, and tells what it is raised to and whether it still computes the
-// same.
+// RunSpelling compiles one spelling of a pattern. It reports the op that the pattern is raised to, and whether it still
+// computes the same.
 //
 //   const SpellingResult norm = RunSpelling({.types = "[3,37] [37]", .record = MyNorm}, kF32);
 //   EXPECT_THAT(norm.ops, Contains("rms_norm"));

@@ -1,5 +1,5 @@
 // Tests `weft train translate`, `bert`, `classify` and `vit` as a user calls them, on small data: they learn, give the
-// same bits for any number of threads, can be resumed, and report what is wrong with their data.
+// same bits for any number of threads, can be resumed, and report mistakes in their data.
 #include <csignal>
 #include <regex>
 

@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// Returns what the stream gives after each byte of `text`, and at the end.
+// Returns the output of the stream after each byte of `text`, and at the end.
 std::vector<std::string> Parts(const std::string& text, const std::string& stop = "") {
   const ByteTokenizer tokenizer;
   TextStream stream(tokenizer, {}, stop);

@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 
 constexpr size_t kValue = 64 * 64 * sizeof(float);
 
-// x, tanh 1 .. n, and then what reads them in the opposite order, as a backward pass does.
+// x, tanh 1 .. n, and then nodes that read these in the opposite order, as a backward pass does.
 struct Ladder {
   explicit Ladder(int rungs) {
     VarList values = {Exp(x)};

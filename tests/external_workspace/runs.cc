@@ -1,4 +1,4 @@
-// What docs/using_weft.md says of threads, of stopping an execution, and of errors. Prints the errors.
+// The code of docs/using_weft.md about threads, stopping an execution, and errors. Prints the errors.
 #include <chrono>
 #include <cstdio>
 #include <thread>

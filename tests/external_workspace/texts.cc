@@ -1,4 +1,4 @@
-// What docs/using_weft.md says of texts and published weights. Prints tokens, a translation's score, and an error.
+// The code of docs/using_weft.md about texts and published weights. Prints tokens, a translation's score, and an error.
 #include <cstdio>
 #include <string>
 #include <vector>

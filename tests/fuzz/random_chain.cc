@@ -24,7 +24,7 @@ bool Contains(const VarList& vars, Var var) {
   return std::any_of(vars.begin(), vars.end(), [&](Var known) { return known.id == var.id; });
 }
 
-// Chooses what gradients are taken by: inputs, weights, and usually an intermediate value.
+// Chooses the values to differentiate by: inputs, weights, and usually an intermediate value.
 VarList AnySources(Drawing& draw) {
   VarList sources;
   for (const Var leaf : draw.leaves()) {

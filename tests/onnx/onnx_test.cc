@@ -25,7 +25,7 @@ std::map<std::string, CaseOp> Table() {
   return table;
 }
 
-// Returns what is wrong with the case, or Unimplemented if it can't be run.
+// Returns the failure of the case, or Unimplemented if it cannot be run.
 absl::Status CheckCase(const CaseFile& file, const Case& onnx, const CaseOp& op) {
   Tape tape;
   const CaseInputs inputs = RecordInputs(&tape, onnx);

@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 
-// What main returns for `status`; an error goes to stderr.
+// Returns the exit code of main for `status`. Prints an error to stderr.
 inline int ExitCode(const absl::Status& status) {
   if (status.ok()) return 0;
   std::fprintf(stderr, "%s\n", status.ToString().c_str());
