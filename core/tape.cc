@@ -35,12 +35,13 @@ VarList Tape::Copy(const Program& from, const Node& node, VarSpan inputs) {
   return outputs;
 }
 
-void Tape::Fail(const absl::Status& status) {
-  if (!status_.ok() || status.ok()) return;
+Var Tape::Fail(const absl::Status& status) {
+  if (!status_.ok() || status.ok()) return Poison();
   const std::string& scope = program_.scopes[scope_];
   const bool named = function_ == nullptr || absl::StartsWith(status.message(), absl::StrCat(function_, ":"));
   status_ = named ? status : Annotate(status, function_);
   if (!scope.empty()) status_ = absl::Status(status.code(), absl::StrCat(status_.message(), "; at ", scope));
+  return Poison();
 }
 
 Var Tape::Input(absl::string_view name, TensorType type, InputBounds bounds) {
@@ -50,10 +51,7 @@ Var Tape::Input(absl::string_view name, TensorType type, InputBounds bounds) {
                         : bounded && (type.dtype != kI32 || bounds.below < 0) ? "bounds are of i32, and positive"
                         : !names_.insert(absl::StrCat("input ", name)).second ? "another input has this name"
                                                                               : nullptr;
-  if (problem != nullptr) {
-    Fail(InvalidArgument("input '", name, "' ", ToString(type), ": ", problem));
-    return Poison();
-  }
+  if (problem != nullptr) return Fail(InvalidArgument("input '", name, "' ", ToString(type), ": ", problem));
   const SourceAttrs attrs = {.type = type, .index = static_cast<int32_t>(program_.inputs.size())};
   program_.inputs.push_back({std::string(name), type, bounds});
   return {this, program_.node(program_.Append(kInputOp, Attrs::Of(attrs), {}, {type}, scope_)).output(0)};
@@ -67,8 +65,7 @@ Var Tape::AddParameter(ParameterSpec spec) {
                         : !names_.insert(spec.name).second       ? "another parameter of this tape has this name"
                                                                  : nullptr;
   if (problem != nullptr) {
-    Fail(InvalidArgument("parameter '", spec.name, "' ", ToString(spec.type), ": ", problem));
-    return Poison();
+    return Fail(InvalidArgument("parameter '", spec.name, "' ", ToString(spec.type), ": ", problem));
   }
   const SourceAttrs attrs = {.type = spec.type, .index = static_cast<int32_t>(program_.parameters.size())};
   program_.parameters.push_back(std::move(spec));
@@ -87,9 +84,7 @@ Var Tape::State(absl::string_view full_name, TensorType type, Initializer initia
 }
 
 Var Tape::Constant(const Tensor& tensor) {
-  if (!tensor.type.shape.valid()) {
-    Fail(InvalidArgument("constant ", ToString(tensor.type), ": not a shape"));
-  }
+  if (!tensor.type.shape.valid()) return Fail(InvalidArgument("constant ", ToString(tensor.type), ": not a shape"));
   if (!status_.ok()) return Poison();
   const SourceAttrs attrs = {.type = tensor.type, .index = static_cast<int32_t>(program_.constants.size())};
   program_.constants.push_back(
@@ -195,8 +190,7 @@ Var Tape::FindParameter(absl::string_view full_name) {
   for (const Node& node : program_.nodes) {
     if (node.op == &kParameterOp && program_.parameter(node).name == full_name) return {this, node.output(0)};
   }
-  Fail(InvalidArgument("no parameter '", full_name, "' was recorded before"));
-  return Poison();
+  return Fail(InvalidArgument("no parameter '", full_name, "' was recorded before"));
 }
 
 const std::string& Tape::ParameterName(Var parameter) const {

@@ -57,9 +57,10 @@ class Tape {
   VarList Gradient(Var loss, VarSpan wrt);
 
   const absl::Status& status() const { return status_; }
-  void Fail(const absl::Status& status);  // adds the current scope to the first error and keeps it
   // Returns the value that stands for the result of a function that failed. Any function may take it, and does nothing.
   Var Poison() { return {this, poison_}; }
+  // Keeps the first error, with the current scope added, and returns Poison().
+  Var Fail(const absl::Status& status);
 
   uint32_t NextStream() { return program_.streams++; }  // a new stream of random numbers, for a random op's attributes
   const Program& program() const { return program_; }
