@@ -6,6 +6,7 @@
 #include "weft/graph/passes/passes.h"
 #include "weft/graph/passes/pattern.h"
 #include "weft/ops/all_ops.h"
+#include "weft/ops/loss/cross_entropy.h"
 #include "weft/ops/loss/linear_cross_entropy.h"
 #include "weft/ops/ops.h"
 #include "weft/ops/product/matmul.h"

@@ -2,6 +2,9 @@
 //   row_loss = -Σ_v q_v · (logits_v - lse), where q is 1 - s + s / V at the target and s / V elsewhere; 0 if ignored;
 //   lse = log Σ_v exp(logits_v); valid = 1, or 0 if the target is ignored.
 // Targets equal to ignore_index or outside 0 .. V-1 are ignored. s is label_smoothing.
+//
+// The gradient of row_loss is an op of its own: dlogits = (exp(logits - lse) - q) · drow, and 0 where the target is
+// ignored, from (logits, targets, lse, drow).
 #include "weft/ops/loss/cross_entropy.h"
 
 #include <algorithm>
@@ -17,11 +20,15 @@
 namespace weft {
 namespace {
 
+// Returns the type of one number for each row of logits.
+TensorType ColumnOf(TensorType logits) {
+  logits.shape.set_dim(-1, 1);
+  return logits;
+}
+
 absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
   WEFT_RETURN_IF_ERROR(CheckCrossEntropy("cross_entropy", attrs.as<CrossEntropyAttrs>(), in));
-  TensorType column = in[0];
-  column.shape.set_dim(-1, 1);
-  return Types{column, column, column};
+  return Types(3, ColumnOf(in[0]));
 }
 
 template <class T>
@@ -84,9 +91,11 @@ Cost CostOf(const OpArgs& args) {
 }
 
 template <int64_t ignore_index, int smoothing_percent>
+constexpr CrossEntropyAttrs kAttrs = {.ignore_index = ignore_index, .label_smoothing = smoothing_percent / 100.0};
+
+template <int64_t ignore_index, int smoothing_percent>
 VarList Example(VarSpan in) {
-  const CrossEntropyAttrs attrs = {.ignore_index = ignore_index, .label_smoothing = smoothing_percent / 100.0};
-  return RecordAll(kCrossEntropy, in, Attrs::Of(attrs));
+  return RecordAll(kCrossEntropy, in, Attrs::Of(kAttrs<ignore_index, smoothing_percent>));
 }
 
 // Calls CrossEntropy, which checks bounds; the other examples record the op alone.
@@ -110,6 +119,76 @@ constexpr OpExample kExamples[] = {
     {.in = "[2,3] i32[2]", .record = Example<int64_t{1} << 40, 0>, .error = "does not fit i32"},
 };
 
+absl::StatusOr<Types> InferGradient(const Attrs& attrs, TypeSpan in) {
+  WEFT_RETURN_IF_ERROR(CheckCrossEntropy("cross_entropy_gradient", attrs.as<CrossEntropyAttrs>(), in));
+  const TensorType column = ColumnOf(in[0]);
+  if (in[2] != column || in[3] != column) {
+    return ShapeError("cross_entropy_gradient", absl::StrCat("lse and drow must be ", ToString(column)), in);
+  }
+  return Types{in[0]};
+}
+
+template <class T>
+void GradientKernel(const KernelArgs& a, Rect tile) {
+  const auto attrs = a.attrs.as<CrossEntropyAttrs>();
+  const int64_t n = a.input_shape(0).cols();
+  const T smoothing = static_cast<T>(attrs.label_smoothing);
+  for (int64_t r = tile.row_begin; r < tile.row_end; ++r) {
+    T* const dx = a.output<T>(0) + r * n;
+    const int32_t target = a.input<int32_t>(1)[r];
+    if (!IsValidTarget(target, attrs, n)) {
+      std::fill_n(dx, n, T{0});
+      continue;
+    }
+    const T d = a.input<T>(3)[r];
+    Rows<T>().exp_difference(a.input<T>(0) + r * n, a.input<T>(2)[r], smoothing / n, d, dx, n);
+    dx[target] -= (1 - smoothing) * d;
+  }
+}
+
+// Let u be the gradient of dlogits and p = exp(logits - lse). Where the target counts:
+// d(logits) = p · u · drow; d(lse) = -Σ_v p · u · drow; d(drow) = Σ_v u · (p - q).
+VarList GradientOfGradient(const GradientArgs& a) {
+  const Var logits = a.input(0), targets = a.input(1), lse = a.input(2), drow = a.input(3), u = a.grad(0);
+  const Var counts = CountedTargets(targets, drow.dtype(), a.attrs.as<CrossEntropyAttrs>(), logits.dim(-1));
+  const Var dlogits = Exp(logits - lse) * u * (drow * counts);
+  const Var unit = Record(kCrossEntropyGradient, {logits, targets, lse, FillLike(drow, 1)}, a.attrs);
+  return {dlogits, Var(), Scale(Sum(dlogits, -1, true), -1), Sum(u * unit, -1, true)};
+}
+
+void ReferenceGradient(const ReferenceArgs& a) {
+  const auto attrs = a.attrs.as<CrossEntropyAttrs>();
+  const int64_t n = a.input_types[0].shape.cols();
+  for (size_t e = 0; e < a.outputs[0].size(); ++e) {
+    const size_t r = e / n;
+    const int64_t v = e % n, target = static_cast<int64_t>(a.inputs[1][r]);
+    if (target == attrs.ignore_index || target < 0 || target >= n) continue;
+    const double q = attrs.label_smoothing / n + (v == target ? 1 - attrs.label_smoothing : 0);
+    a.outputs[0][e] = (std::exp(a.inputs[0][e] - a.inputs[2][r]) - q) * a.inputs[3][r];
+  }
+}
+
+template <int64_t ignore_index, int smoothing_percent>
+VarList GradientExample(VarSpan in) {
+  return RecordAll(kCrossEntropyGradient, in, Attrs::Of(kAttrs<ignore_index, smoothing_percent>));
+}
+
+constexpr OpExample kGradientExamples[] = {
+    {.in = "[1] i32[] [1] [1]", .record = GradientExample<-100, 0>, .below = 1, .out = "[1]"},
+    {.in = "[7,5] i32[7] [7,1] [7,1]", .record = GradientExample<-100, 0>, .below = 5, .out = "[7,5]"},
+    {.in = "[2,3,17] i32[2,3] [2,3,1] [2,3,1]", .record = GradientExample<-100, 10>, .below = 17},
+    {.in = "[130,5] i32[130] [130,1] [130,1]",
+     .record = GradientExample<1, 10>,
+     .below = 3},  // a third of the targets is ignored
+    {.in = "[37,5] i32[37] [37,1] [37,1]",
+     .record = GradientExample<-100, 10>,
+     .below = 9},  // some targets are outside 0 .. 4
+    {.in = "[3,257] i32[3] [3,1] [3,1]", .record = GradientExample<-100, 0>, .low = -3, .high = 3, .below = 257},
+    {.in = "[0,5] i32[0] [0,1] [0,1]", .record = GradientExample<-100, 0>},
+    {.in = "[2,3] i32[3] [2,1] [2,1]", .record = GradientExample<-100, 0>, .error = "targets must be i32[2]"},
+    {.in = "[2,3] i32[2] [2] [2,1]", .record = GradientExample<-100, 0>, .error = "lse and drow must be f32[2,1]"},
+};
+
 }  // namespace
 
 absl::Status CheckCrossEntropy(const char* op, const CrossEntropyAttrs& attrs, TypeSpan in) {
@@ -127,6 +206,17 @@ absl::Status CheckCrossEntropy(const char* op, const CrossEntropyAttrs& attrs, T
   return absl::OkStatus();
 }
 
+Var CountedTargets(Var targets, DType dtype, const CrossEntropyAttrs& attrs, int64_t vocabulary) {
+  const auto number = [&](double value) { return Fill(targets.tape, {kI32, {}}, value); };
+  Shape column = targets.shape();
+  column.Append(1);
+  const Var t = Reshape(targets, column);
+  const Var ignored = Equal(t, number(static_cast<double>(attrs.ignore_index)));
+  Var counted = MaskFill(Fill(t.tape, {dtype, column}, 1), ignored, 0);
+  counted = MaskFill(counted, Less(t, number(0)), 0);
+  return MaskFill(counted, Less(number(static_cast<double>(vocabulary - 1)), t), 0);
+}
+
 constexpr OpDef kCrossEntropy = {.name = "cross_entropy",
                                  .infer = Infer,
                                  .outputs = 3,
@@ -138,6 +228,17 @@ constexpr OpDef kCrossEntropy = {.name = "cross_entropy",
                                  .cost = CostOf,
                                  .attrs = AttrOpsOf<CrossEntropyAttrs>(),
                                  .examples = kExamples};
+
+constexpr OpDef kCrossEntropyGradient = {.name = "cross_entropy_gradient",
+                                         .infer = InferGradient,
+                                         .kernels = {GradientKernel<float>, GradientKernel<double>},
+                                         .cut = Cut::kRows,
+                                         .in_place = 0,
+                                         .gradient = GradientOfGradient,
+                                         .reference = ReferenceGradient,
+                                         .cost = FlopsPerElement<8>,
+                                         .attrs = AttrOpsOf<CrossEntropyAttrs>(),
+                                         .examples = kGradientExamples};
 
 Var CrossEntropy(Var logits, Var targets, const CrossEntropyOptions& options) {
   return Composite("cross_entropy", {logits, targets}, [&]() -> absl::StatusOr<Var> {

@@ -1,4 +1,4 @@
-// Declares the attributes and checks that cross_entropy and cross_entropy_gradient share.
+// Declares the attributes and checks that cross_entropy and linear_cross_entropy share.
 #ifndef WEFT_OPS_LOSS_CROSS_ENTROPY_H_
 #define WEFT_OPS_LOSS_CROSS_ENTROPY_H_
 
@@ -28,7 +28,10 @@ constexpr bool IsValidTarget(int64_t target, const CrossEntropyAttrs& attrs, int
 // Returns the loss with class weights or with probabilities as targets, composed of other ops.
 absl::StatusOr<Var> SpeltCrossEntropy(Var logits, Var targets, const CrossEntropyOptions& options);
 
-// Checks logits [..., V], targets i32 [...] and the attributes, for both ops.
+// Returns [..., 1] of `dtype`: 1 where a target counts, 0 where it is ignored.
+Var CountedTargets(Var targets, DType dtype, const CrossEntropyAttrs& attrs, int64_t vocabulary);
+
+// Checks logits [..., V], targets i32 [...] and the attributes of `op`.
 absl::Status CheckCrossEntropy(const char* op, const CrossEntropyAttrs& attrs, TypeSpan in);
 
 }  // namespace weft

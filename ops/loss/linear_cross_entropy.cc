@@ -127,17 +127,6 @@ LinearCrossEntropyResult LinearCrossEntropyByBlocks(const LinearCrossEntropyAttr
   return result;
 }
 
-Var CountedTargets(Var targets, DType dtype, const CrossEntropyAttrs& attrs, int64_t vocabulary) {
-  const auto number = [&](double value) { return Fill(targets.tape, {kI32, {}}, value); };
-  Shape column = targets.shape();
-  column.Append(1);
-  const Var t = Reshape(targets, column);
-  const Var ignored = Equal(t, number(static_cast<double>(attrs.ignore_index)));
-  Var counted = MaskFill(Fill(t.tape, {dtype, column}, 1), ignored, 0);
-  counted = MaskFill(counted, Less(t, number(0)), 0);
-  return MaskFill(counted, Less(number(static_cast<double>(vocabulary - 1)), t), 0);
-}
-
 absl::Status CheckLinearCrossEntropy(const char* op, const LinearCrossEntropyAttrs& attrs, TypeSpan in) {
   const Shape &x = in[0].shape, &w = in[1].shape;
   if (!IsFloat(in[0].dtype)) {

@@ -32,9 +32,6 @@ struct LinearCrossEntropyResult {
 };
 LinearCrossEntropyResult LinearCrossEntropyByBlocks(const LinearCrossEntropyAttrs& attrs, VarSpan inputs, Var drow);
 
-// Returns [..., 1] of `dtype`: 1 where a target counts, 0 where it is ignored.
-Var CountedTargets(Var targets, DType dtype, const CrossEntropyAttrs& attrs, int64_t vocabulary);
-
 }  // namespace weft
 
 #endif  // WEFT_OPS_LOSS_LINEAR_CROSS_ENTROPY_H_
