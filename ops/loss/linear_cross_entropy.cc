@@ -1,13 +1,16 @@
-// row_loss [..., 1] of cross_entropy(x · w + bias, targets), for x [..., C], w [C, V] or stored as [V, C], and targets
-// i32
-// [...]. The bias [V] is optional.
+// linear_cross_entropy gives row_loss [..., 1] of cross_entropy(x · w + bias, targets), for x [..., C], w [C, V] or
+// stored as [V, C], targets i32 [...] and an optional bias [V].
 //
-// The op has no kernel. The compiler replaces the op and its gradient by ordinary ops for blocks of rows, so that the
-// logits
-// [..., V] never exist as a whole.
+// linear_cross_entropy_gradient gives the gradients by x, w and the bias, from (x, w, targets, drow [..., 1], bias).
+// With dlogits = (softmax(x · w + bias) - q) · drow and q as in cross_entropy.cc: dx = dlogits · wᵀ, dw = xᵀ · dlogits
+// (or its transpose, if w is stored so), dbias = Σ over rows of dlogits.
+//
+// The ops have no kernels. The compiler replaces both by ordinary ops for blocks of rows, so that the logits [..., V]
+// never exist as a whole.
 #include "weft/ops/loss/linear_cross_entropy.h"
 
 #include <algorithm>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
@@ -17,10 +20,28 @@
 namespace weft {
 namespace {
 
+// Checks x, w, targets and, if it is there, the bias. Returns the type of row_loss.
+absl::StatusOr<TensorType> Check(const char* op, const LinearCrossEntropyAttrs& attrs, TypeSpan in) {
+  const Shape &x = in[0].shape, &w = in[1].shape;
+  if (!IsFloat(in[0].dtype)) return ShapeError(op, absl::StrCat("not defined for ", Name(in[0].dtype)), in);
+  if (x.rank() < 2) return ShapeError(op, "x needs rank >= 2", in);
+  if (w.rank() != 2 || in[1].dtype != in[0].dtype || w.dim(attrs.transpose_w ? 1 : 0) != x.dim(-1)) {
+    const std::string wanted =
+        attrs.transpose_w ? absl::StrCat("[V, ", x.dim(-1), "]") : absl::StrCat("[", x.dim(-1), ", V]");
+    return ShapeError(op, absl::StrCat("w must be ", wanted, ", of x's dtype"), in);
+  }
+  TensorType logits = {ComputedIn(in[0].dtype), in[0].shape};
+  logits.shape.set_dim(-1, w.dim(attrs.transpose_w ? 0 : 1));
+  const TensorType bias = {in[0].dtype, {logits.shape.dim(-1)}};
+  if (in.size() > 3 && in[3] != bias) return ShapeError(op, absl::StrCat("the bias must be ", ToString(bias)), in);
+  WEFT_RETURN_IF_ERROR(CheckCrossEntropy(op, attrs.loss(), {logits, in[2]}));
+  logits.shape.set_dim(-1, 1);
+  return logits;
+}
+
 absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
-  WEFT_RETURN_IF_ERROR(CheckLinearCrossEntropy("linear_cross_entropy", attrs.as<LinearCrossEntropyAttrs>(), in));
-  TensorType column = {ComputedIn(in[0].dtype), in[0].shape};
-  column.shape.set_dim(-1, 1);
+  WEFT_ASSIGN_OR_RETURN(const TensorType column,
+                        Check("linear_cross_entropy", attrs.as<LinearCrossEntropyAttrs>(), in));
   return Types{column};
 }
 
@@ -46,12 +67,14 @@ VarList Lower(const Attrs& attrs, VarSpan in) {
 }
 
 template <bool transpose_w, int64_t ignore_index, int smoothing_percent, int64_t block>
+constexpr LinearCrossEntropyAttrs kAttrs = {.transpose_w = transpose_w,
+                                            .ignore_index = ignore_index,
+                                            .label_smoothing = smoothing_percent / 100.0,
+                                            .block = block};
+
+template <bool transpose_w, int64_t ignore_index, int smoothing_percent, int64_t block>
 VarList Example(VarSpan in) {
-  return RecordAll(kLinearCrossEntropy, in,
-                   Attrs::Of(LinearCrossEntropyAttrs{.transpose_w = transpose_w,
-                                                     .ignore_index = ignore_index,
-                                                     .label_smoothing = smoothing_percent / 100.0,
-                                                     .block = block}));
+  return RecordAll(kLinearCrossEntropy, in, Attrs::Of(kAttrs<transpose_w, ignore_index, smoothing_percent, block>));
 }
 constexpr int64_t kOneBlock = int64_t{1} << 24;
 
@@ -74,6 +97,77 @@ constexpr OpExample kExamples[] = {
     {.in = "[7,3] [5,3] i32[7] [4]", .record = Example<true, -100, 0, kOneBlock>, .error = "the bias must be f32[5]"},
     {.in = "[7,3] [5,3] i32[6]", .record = Example<true, -100, 0, kOneBlock>, .error = "targets must be i32[7]"},
     {.in = "i32[7,3] i32[5,3] i32[7]", .record = Example<true, -100, 0, kOneBlock>, .error = "not defined for i32"},
+};
+
+// Returns x, w, targets and bias, or their types, without drow.
+template <class List>
+List WithoutDrow(absl::Span<const typename List::value_type> in) {
+  List rest(in.begin(), in.end());
+  rest.erase(rest.begin() + 3);
+  return rest;
+}
+
+absl::StatusOr<Types> InferGradient(const Attrs& attrs, TypeSpan in) {
+  constexpr char kOp[] = "linear_cross_entropy_gradient";
+  const Types forward = WithoutDrow<Types>(in);
+  WEFT_ASSIGN_OR_RETURN(const TensorType column, Check(kOp, attrs.as<LinearCrossEntropyAttrs>(), forward));
+  if (in[3] != column) return ShapeError(kOp, absl::StrCat("drow must be ", ToString(column)), in);
+  if (in.size() > 4) return Types{in[0], in[1], in[4]};
+  return Types{in[0], in[1]};
+}
+
+VarList ElementaryGradient(const Attrs& attrs, VarSpan in) {
+  const auto own = attrs.as<LinearCrossEntropyAttrs>();
+  const Shape shape = in[0].shape();
+  const int64_t rows = shape.rows();
+  const Var x = Reshape(in[0], {rows, shape.cols()}), w = in[1], targets = Reshape(in[2], {rows});
+  Var logits = MatMul(x, w, {.transpose_b = own.transpose_w, .f32_output = x.dtype() == kBF16});
+  if (in.size() > 4) logits = logits + Cast(in[4], logits.dtype());
+  const Attrs loss = Attrs::Of(own.loss());
+  const Var lse = RecordAll(kCrossEntropy, {logits, targets}, loss)[1];
+  const Var exact = Record(kCrossEntropyGradient, {logits, targets, lse, Reshape(in[3], {rows, 1})}, loss);
+  const Var dlogits = Cast(exact, w.dtype());
+  const Var dx = MatMul(dlogits, w, {.transpose_b = !own.transpose_w});
+  const Var dw =
+      own.transpose_w ? MatMul(dlogits, x, {.transpose_a = true}) : MatMul(x, dlogits, {.transpose_a = true});
+  VarList gradients = {Reshape(dx, shape), dw};
+  if (in.size() > 4) gradients.push_back(Cast(SumTo(exact, in[4].shape()), in[4].dtype()));
+  return gradients;
+}
+
+VarList LowerGradient(const Attrs& attrs, VarSpan in) {
+  const auto parts = LinearCrossEntropyByBlocks(attrs.as<LinearCrossEntropyAttrs>(), WithoutDrow<VarList>(in), in[3]);
+  if (in.size() > 4) return {parts.dx, parts.dw, parts.dbias};
+  return {parts.dx, parts.dw};
+}
+
+template <bool transpose_w, int64_t ignore_index, int smoothing_percent, int64_t block>
+VarList GradientExample(VarSpan in) {
+  return RecordAll(kLinearCrossEntropyGradient, in,
+                   Attrs::Of(kAttrs<transpose_w, ignore_index, smoothing_percent, block>));
+}
+
+constexpr OpExample kGradientExamples[] = {
+    {.in = "[1,1] [1,1] i32[1] [1,1]",
+     .record = GradientExample<false, -100, 0, kOneBlock>,
+     .below = 1,
+     .out = "[1,1]"},
+    {.in = "[7,3] [3,5] i32[7] [7,1]",
+     .record = GradientExample<false, -100, 0, kOneBlock>,
+     .below = 5,
+     .out = "[7,3]"},
+    {.in = "[7,3] [5,3] i32[7] [7,1]", .record = GradientExample<true, -100, 0, kOneBlock>, .below = 5},
+    {.in = "[2,3,5] [17,5] i32[2,3] [2,3,1] [17]", .record = GradientExample<true, -100, 10, kOneBlock>, .below = 17},
+    {.in = "[130,3] [5,3] i32[130] [130,1] [5]", .record = GradientExample<true, 1, 10, 1>, .below = 7},  // 3 blocks
+    {.in = "[2,70,3] [3,5] i32[2,70] [2,70,1]", .record = GradientExample<false, -100, 0, 1>, .below = 5},
+    {.in = "bf16[130,3] bf16[5,3] i32[130] f32[130,1] bf16[5]", .record = GradientExample<true, 1, 10, 1>, .below = 5},
+    {.in = "[0,3] [5,3] i32[0] [0,1]", .record = GradientExample<true, -100, 0, kOneBlock>},
+    {.in = "[7,3] [3,5] i32[7] [7,1]",
+     .record = GradientExample<true, -100, 0, kOneBlock>,
+     .error = "w must be [V, 3]"},
+    {.in = "[7,3] [5,3] i32[7] [7]",
+     .record = GradientExample<true, -100, 0, kOneBlock>,
+     .error = "drow must be f32[7,1]"},
 };
 
 // Returns the number of rows of a block: a multiple of 64, about equal for all blocks.
@@ -127,24 +221,6 @@ LinearCrossEntropyResult LinearCrossEntropyByBlocks(const LinearCrossEntropyAttr
   return result;
 }
 
-absl::Status CheckLinearCrossEntropy(const char* op, const LinearCrossEntropyAttrs& attrs, TypeSpan in) {
-  const Shape &x = in[0].shape, &w = in[1].shape;
-  if (!IsFloat(in[0].dtype)) {
-    return ShapeError(op, absl::StrCat("not defined for ", Name(in[0].dtype)), in);
-  }
-  if (x.rank() < 2) return ShapeError(op, "x needs rank >= 2", in);
-  if (w.rank() != 2 || in[1].dtype != in[0].dtype || w.dim(attrs.transpose_w ? 1 : 0) != x.dim(-1)) {
-    const std::string wanted =
-        attrs.transpose_w ? absl::StrCat("[V, ", x.dim(-1), "]") : absl::StrCat("[", x.dim(-1), ", V]");
-    return ShapeError(op, absl::StrCat("w must be ", wanted, ", of x's dtype"), in);
-  }
-  TensorType logits = {ComputedIn(in[0].dtype), in[0].shape};
-  logits.shape.set_dim(-1, w.dim(attrs.transpose_w ? 0 : 1));
-  const TensorType bias = {in[0].dtype, {logits.shape.dim(-1)}};
-  if (in.size() > 3 && in[3] != bias) return ShapeError(op, absl::StrCat("the bias must be ", ToString(bias)), in);
-  return CheckCrossEntropy(op, attrs.loss(), {logits, in[2]});
-}
-
 constexpr OpDef kLinearCrossEntropy = {.name = "linear_cross_entropy",
                                        .infer = Infer,
                                        .gradient = Gradient,
@@ -153,5 +229,13 @@ constexpr OpDef kLinearCrossEntropy = {.name = "linear_cross_entropy",
                                        .autocast = Autocast::kProduct,
                                        .attrs = AttrOpsOf<LinearCrossEntropyAttrs>(),
                                        .examples = kExamples};
+
+constexpr OpDef kLinearCrossEntropyGradient = {.name = "linear_cross_entropy_gradient",
+                                               .infer = InferGradient,
+                                               .outputs = 0,
+                                               .lower = LowerGradient,
+                                               .elementary = ElementaryGradient,
+                                               .attrs = AttrOpsOf<LinearCrossEntropyAttrs>(),
+                                               .examples = kGradientExamples};
 
 }  // namespace weft

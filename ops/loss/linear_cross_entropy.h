@@ -1,5 +1,5 @@
-// Declares the attributes and checks that linear_cross_entropy and linear_cross_entropy_gradient share, and the blocks
-// of ordinary ops that replace both.
+// Declares the attributes of linear_cross_entropy and linear_cross_entropy_gradient, and the blocks of ordinary ops
+// that replace both.
 #ifndef WEFT_OPS_LOSS_LINEAR_CROSS_ENTROPY_H_
 #define WEFT_OPS_LOSS_LINEAR_CROSS_ENTROPY_H_
 
@@ -20,9 +20,6 @@ struct LinearCrossEntropyAttrs {
                       AttrField{"label_smoothing", label_smoothing}, AttrField{"block", block}};
   }
 };
-
-// Checks x [..., C], w [C, V] or [V, C], targets i32 [...] and an optional bias [V], for both ops.
-absl::Status CheckLinearCrossEntropy(const char* op, const LinearCrossEntropyAttrs& attrs, TypeSpan in);
 
 // Records the loss of each row and, if `drow` is given, the gradients of Σ row_loss · drow by x, w and bias. The ops
 // run for one block of rows after the other: the logits of a block reuse the bytes of those before, and dlogits those
