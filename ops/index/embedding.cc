@@ -1,10 +1,11 @@
-// embedding: y[..., :] = table[ids[...], :] for table [V, C] and ids i32 [...], and 0 where an id is outside 0 .. V-1.
-// embedding_gradient: dtable[v, :] = Σ dy[i, :] over all i with ids[i] = v, for dy [..., C].
-// embedding_gradient_add: y[v, :] = x[v, :] + Σ dy[i, :], for x [V, C]. It works in place: if a table has another
-// gradient as well, the rows of an embedding are added to it without another array [V, C].
+// Rows of a table by their ids, and their gradient, for table, dtable and x [V, C], ids i32 [...] and dy [..., C]:
+//   embedding: y[..., :] = table[ids[...], :], and 0 where an id is outside 0 .. V-1
+//   embedding_gradient: dtable[v, :] = Σ dy[i, :] over all i with ids[i] = v
+//   embedding_gradient_add: y[v, :] = x[v, :] + Σ dy[i, :] over all i with ids[i] = v
 //
-// Both gradients ignore an id outside 0 .. V-1. Each of their tiles of rows scans all ids in order, so that the order
-// of every sum is fixed.
+// embedding_gradient_add works in place: if a table has another gradient as well, the rows of an embedding are added to
+// it without another array [V, C]. Both gradients ignore an id outside 0 .. V-1. Each of their tiles of rows scans all
+// ids in order, so that the order of every sum is fixed.
 #include "weft/ops/index/embedding.h"
 
 #include <algorithm>

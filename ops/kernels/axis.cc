@@ -58,6 +58,14 @@ void AxisSlice::ForInnerLoops(Rect of_whole, absl::FunctionRef<void(int64_t, int
   }
 }
 
+void AxisSlice::ForElements(absl::FunctionRef<void(int64_t, int64_t)> f) const {
+  const int64_t n = slice.dim(axis), inner = slice.Product(axis + 1, slice.rank());
+  for (int64_t at = 0; at < slice.elements(); ++at) {
+    const int64_t outer = at / inner / n, position = begin + at / inner % n;
+    f((outer * whole.dim(axis) + position) * inner + at % inner, at);
+  }
+}
+
 void CopyToSlice(const AxisSlice& slice, Rect of_whole, const Tensor& from_whole, const Tensor& to_slice) {
   const size_t size = SizeOf(to_slice.type.dtype);
   slice.ForInnerLoops(of_whole, [&](int64_t whole, int64_t at, int64_t n) {

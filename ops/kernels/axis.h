@@ -5,10 +5,23 @@
 #ifndef WEFT_OPS_KERNELS_AXIS_H_
 #define WEFT_OPS_KERNELS_AXIS_H_
 
+#include <array>
+#include <cstdint>
+#include <tuple>
+
 #include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "weft/core/op.h"
 
 namespace weft {
+
+// The attributes of concat, flip and max.
+struct AxisAttrs {
+  int32_t axis = 0;  // from the front
+  auto Fields() const { return std::tuple{AttrField{"axis", axis}}; }
+};
 
 struct AxisSlice {
   Shape whole, slice;
@@ -23,6 +36,8 @@ struct AxisSlice {
   // Calls f(offset in the whole, offset in the slice, n) for each inner loop over the n consecutive elements that a
   // rectangle of the whole shares with the slice.
   void ForInnerLoops(Rect of_whole, absl::FunctionRef<void(int64_t, int64_t, int64_t)> f) const;
+  // Calls f(offset in the whole, offset in the slice) for each element of the slice, in plain loops for references.
+  void ForElements(absl::FunctionRef<void(int64_t, int64_t)> f) const;
 
  private:
   bool last() const { return axis == whole.rank() - 1; }

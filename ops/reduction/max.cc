@@ -12,19 +12,14 @@
 namespace weft {
 namespace {
 
-struct MaxAttrs {
-  int axis = 0;  // from the front
-  auto Fields() const { return std::tuple{AttrField{"axis", axis}}; }
-};
-
 // Returns the whole axis as one block.
 BlockAttrs WholeAxis(const Attrs& attrs, const Shape& shape) {
-  const int axis = attrs.as<MaxAttrs>().axis;
+  const int axis = attrs.as<AxisAttrs>().axis;
   return {.axis = axis, .block = shape.dim(axis)};
 }
 
 absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
-  const int axis = attrs.as<MaxAttrs>().axis;
+  const int axis = attrs.as<AxisAttrs>().axis;
   WEFT_RETURN_IF_ERROR(CheckAxis("max", axis, in));
   if (in[0].shape.dim(axis) == 0) return ShapeError("max", absl::StrCat("axis ", axis, " has no elements"), in);
   TensorType out = in[0];
@@ -52,14 +47,14 @@ void Kernel(const KernelArgs& a, Rect tile) {
 
 // dx = [x = y] · dy / (number of elements equal to y), where NaN equals NaN.
 VarList Gradient(const GradientArgs& a) {
-  const int axis = a.attrs.as<MaxAttrs>().axis;
+  const int axis = a.attrs.as<AxisAttrs>().axis;
   const Var x = a.input(0);
   const Var equal = Cast(MaskFill(Equal(x, a.output(0)), IsNan(x), true), x.dtype());
   return {equal * (a.grad(0) / Sum(equal, axis, true))};
 }
 
 void Reference(const ReferenceArgs& a) {
-  const int axis = a.attrs.as<MaxAttrs>().axis;
+  const int axis = a.attrs.as<AxisAttrs>().axis;
   const Shape& shape = a.input_types[0].shape;
   const int64_t n = shape.dim(axis), inner = shape.Product(axis + 1, shape.rank());
   for (int64_t e = 0; e < shape.elements(); ++e) {
@@ -104,13 +99,13 @@ constexpr OpDef kMax = {.name = "max",
                         .gradient = Gradient,
                         .reference = Reference,
                         .cost = CostOf,
-                        .attrs = AttrOpsOf<MaxAttrs>(),
+                        .attrs = AttrOpsOf<AxisAttrs>(),
                         .examples = kExamples};
 
 Var Max(Var x, int axis, bool keep) {
   return Composite("max", {x}, [&] {
     const int from_front = FrontAxis(x.shape(), axis);
-    const Var y = Record(kMax, {x}, Attrs::Of(MaxAttrs{.axis = from_front}));
+    const Var y = Record(kMax, {x}, Attrs::Of(AxisAttrs{.axis = from_front}));
     return keep ? y : Reshape(y, WithoutAxis(x.shape(), from_front));
   });
 }

@@ -1,6 +1,5 @@
 // y[..., i, ...] = x[..., n - 1 - i, ...] along one axis.
 #include <algorithm>
-#include <cstring>
 
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
@@ -11,17 +10,12 @@
 namespace weft {
 namespace {
 
-struct FlipAttrs {
-  int32_t axis = 0;  // counted from the front
-  auto Fields() const { return std::tuple{AttrField{"axis", axis}}; }
-};
-
 absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
-  WEFT_RETURN_IF_ERROR(CheckAxis("flip", attrs.as<FlipAttrs>().axis, in));
+  WEFT_RETURN_IF_ERROR(CheckAxis("flip", attrs.as<AxisAttrs>().axis, in));
   return Types{in[0]};
 }
 
-bool FlipsColumns(const Attrs& attrs, const Shape& shape) { return attrs.as<FlipAttrs>().axis == shape.rank() - 1; }
+bool FlipsColumns(const Attrs& attrs, const Shape& shape) { return attrs.as<AxisAttrs>().axis == shape.rank() - 1; }
 
 // Along the last axis, a tile reads the mirrored columns of x; along others, it may read any row.
 Rect Access(const OpArgs& args, int operand, Rect tile) {
@@ -34,7 +28,7 @@ Rect Access(const OpArgs& args, int operand, Rect tile) {
 template <class T>
 void Kernel(const KernelArgs& a, Rect tile) {
   const Shape& shape = a.output_shape(0);
-  const int axis = a.attrs.as<FlipAttrs>().axis;
+  const int axis = a.attrs.as<AxisAttrs>().axis;
   const bool columns = FlipsColumns(a.attrs, shape);
   const int64_t cols = shape.cols(), n = shape.dim(axis), inner = shape.Product(axis + 1, shape.rank() - 1);
   for (int64_t row = tile.row_begin; row < tile.row_end; ++row) {
@@ -50,11 +44,11 @@ void Kernel(const KernelArgs& a, Rect tile) {
 }
 
 // dx = flip(dy).
-VarList Gradient(const GradientArgs& a) { return {Flip(a.grad(0), a.attrs.as<FlipAttrs>().axis)}; }
+VarList Gradient(const GradientArgs& a) { return {Flip(a.grad(0), a.attrs.as<AxisAttrs>().axis)}; }
 
 void Reference(const ReferenceArgs& a) {
   const Shape& shape = a.input_types[0].shape;
-  const int axis = a.attrs.as<FlipAttrs>().axis;
+  const int axis = a.attrs.as<AxisAttrs>().axis;
   const int64_t n = shape.dim(axis), inner = shape.Product(axis + 1, shape.rank());
   for (int64_t e = 0; e < shape.elements(); ++e) {
     a.outputs[0][e + (n - 1 - 2 * (e / inner % n)) * inner] = a.inputs[0][e];
@@ -90,8 +84,8 @@ constexpr OpDef kFlip = {.name = "flip",
                          .gradient = Gradient,
                          .reference = Reference,
                          .autocast = Autocast::kFollow,
-                         .attrs = AttrOpsOf<FlipAttrs>(),
+                         .attrs = AttrOpsOf<AxisAttrs>(),
                          .examples = kExamples};
-Var Flip(Var x, int axis) { return Record(kFlip, {x}, Attrs::Of(FlipAttrs{FrontAxis(x.shape(), axis)})); }
+Var Flip(Var x, int axis) { return Record(kFlip, {x}, Attrs::Of(AxisAttrs{FrontAxis(x.shape(), axis)})); }
 
 }  // namespace weft

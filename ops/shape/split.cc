@@ -1,6 +1,10 @@
-// Splits x into equal parts along one axis, one output for each part.
+// split: equal parts of x along one axis, one output for each part.
+// concat: the inputs, joined along one axis.
+//
+// The gradient of split is concat; that of concat is split or, for inputs of different sizes, slices.
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/attributes.h"
@@ -17,7 +21,7 @@ bool FallsInto(int64_t size, int64_t parts) {
   return parts >= 1 && parts <= std::max(size, kMaxEmptyParts) && size % parts == 0;
 }
 
-absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
+absl::StatusOr<Types> InferSplit(const Attrs& attrs, TypeSpan in) {
   const auto [axis, parts] = attrs.as<SplitAttrs>();
   WEFT_RETURN_IF_ERROR(CheckAxis("split", axis, in));
   const int64_t size = in[0].shape.dim(axis);
@@ -34,20 +38,20 @@ AxisSlice SliceOf(const Attrs& attrs, const Shape& whole, const Shape& slice, in
   return {whole, slice, axis, index * slice.dim(axis)};
 }
 
-Rect Access(const OpArgs& args, int operand, Rect tile) {
+Rect SplitAccess(const OpArgs& args, int operand, Rect tile) {
   if (operand == 0) return tile;
   return SliceOf(args.attrs, args.inputs[0].shape, args.outputs[operand - 1].shape, operand - 1).InSlice(tile);
 }
 
 // Tiles cut the input. Each tile is copied to the parts that it overlaps.
-void Kernel(const KernelArgs& a, Rect tile) {
+void SplitKernel(const KernelArgs& a, Rect tile) {
   for (int i = 0; i < static_cast<int>(a.outputs.size()); ++i) {
     CopyToSlice(SliceOf(a.attrs, a.input_shape(0), a.output_shape(i), i), tile, a.inputs[0], a.outputs[i]);
   }
 }
 
 // dx joins the gradients of the parts; a part without a gradient counts as zeros.
-VarList Gradient(const GradientArgs& a) {
+VarList SplitGradient(const GradientArgs& a) {
   VarList parts;
   for (size_t i = 0; i < a.outputs.size(); ++i) {
     parts.push_back(a.grad(i) ? a.grad(i) : FillLike(a.output(i), 0));
@@ -55,19 +59,16 @@ VarList Gradient(const GradientArgs& a) {
   return {Concat(parts, a.attrs.as<SplitAttrs>().axis)};
 }
 
-void Reference(const ReferenceArgs& a) {
+void SplitReference(const ReferenceArgs& a) {
   const auto [axis, parts] = a.attrs.as<SplitAttrs>();
-  const Shape& in = a.input_types[0].shape;
-  const int64_t size = in.dim(axis) / parts;
-  const int64_t inner = in.Product(axis + 1, in.rank());
-  std::vector<size_t> next(parts);
-  for (size_t from = 0; from < a.inputs[0].size(); ++from) {
-    const int64_t part = from / inner % in.dim(axis) / size;
-    a.outputs[part][next[part]++] = a.inputs[0][from];
+  const Shape &whole = a.input_types[0].shape, &shape = a.output_types[0].shape;
+  for (int i = 0; i < parts; ++i) {
+    const AxisSlice slice = {whole, shape, axis, whole.dim(axis) / parts * i};
+    slice.ForElements([&](int64_t from, int64_t at) { a.outputs[i][at] = a.inputs[0][from]; });
   }
 }
 
-constexpr OpExample kExamples[] = {
+constexpr OpExample kSplitExamples[] = {
     {.in = "[1]", .record = [](VarSpan in) { return Split(in[0], 0, 1); }, .out = "[1]"},
     {.in = "[38]", .record = [](VarSpan in) { return Split(in[0], 0, 2); }, .out = "[19]"},
     {.in = "[5,21]", .record = [](VarSpan in) { return Split(in[0], -1, 3); }, .out = "[5,7]"},
@@ -81,26 +82,128 @@ constexpr OpExample kExamples[] = {
     {.in = "[6]", .record = [](VarSpan in) { return Split(in[0], 0, 0); }, .error = "0 equal parts"},
 };
 
+absl::StatusOr<Types> InferConcat(const Attrs& attrs, TypeSpan in) {
+  const int axis = attrs.as<AxisAttrs>().axis;
+  if (in.empty()) return ShapeError("concat", "there is nothing to concatenate", in);
+  WEFT_RETURN_IF_ERROR(CheckAxis("concat", axis, in));
+  TensorType type = in[0];
+  for (const TensorType& slice : in.subspan(1)) {
+    Shape same = slice.shape;
+    if (same.rank() == type.shape.rank()) same.set_dim(axis, type.shape.dim(axis));
+    if (same != type.shape || slice.dtype != type.dtype) {
+      return ShapeError("concat", absl::StrCat("the inputs differ in more than axis ", axis), in);
+    }
+    type.shape.set_dim(axis, type.shape.dim(axis) + slice.shape.dim(axis));
+  }
+  return Types{type};
+}
+
+// Calls f(i, slice) for each input i, where `slice` is its place in the output.
+template <class F>
+void ForParts(int axis, const Shape& whole, int count, const auto& shape_of, F f) {
+  AxisSlice slice = {.whole = whole, .axis = axis};
+  for (int i = 0; i < count; ++i) {
+    slice.slice = shape_of(i);
+    f(i, slice);
+    slice.begin += slice.slice.dim(axis);
+  }
+}
+
+Rect ConcatAccess(const OpArgs& args, int operand, Rect tile) {
+  Rect rect = tile;
+  const auto shape_of = [&](int i) { return args.inputs[i].shape; };
+  ForParts(args.attrs.as<AxisAttrs>().axis, args.outputs[0].shape, args.inputs.size(), shape_of,
+           [&](int i, const AxisSlice& slice) {
+             if (i == operand) rect = slice.InSlice(tile);
+           });
+  return rect;
+}
+
+void ConcatKernel(const KernelArgs& a, Rect tile) {
+  const auto shape_of = [&](int i) { return a.input_shape(i); };
+  ForParts(a.attrs.as<AxisAttrs>().axis, a.output_shape(0), a.inputs.size(), shape_of,
+           [&](int i, const AxisSlice& slice) { CopyToWhole(slice, tile, a.inputs[i], a.outputs[0]); });
+}
+
+// The gradient by each input is its slice of dy.
+VarList ConcatGradient(const GradientArgs& a) {
+  const int axis = a.attrs.as<AxisAttrs>().axis, count = static_cast<int>(a.inputs.size());
+  const auto as_first = [&](Var x) { return x.shape() == a.input(0).shape(); };
+  if (count > 1 && std::all_of(a.inputs.begin(), a.inputs.end(), as_first)) return Split(a.grad(0), axis, count);
+  VarList grads;
+  int64_t begin = 0;
+  for (Var x : a.inputs) {
+    grads.push_back(Slice(a.grad(0), axis, begin, begin + x.dim(axis)));
+    begin += x.dim(axis);
+  }
+  return grads;
+}
+
+void ConcatReference(const ReferenceArgs& a) {
+  AxisSlice slice = {.whole = a.output_types[0].shape, .axis = a.attrs.as<AxisAttrs>().axis};
+  for (size_t i = 0; i < a.inputs.size(); ++i) {
+    slice.slice = a.input_types[i].shape;
+    slice.ForElements([&](int64_t to, int64_t at) { a.outputs[0][to] = a.inputs[i][at]; });
+    slice.begin += slice.slice.dim(slice.axis);
+  }
+}
+
+constexpr OpExample kConcatExamples[] = {
+    {.in = "[1] [1]", .record = [](VarSpan in) { return VarList{Concat(in, 0)}; }, .out = "[2]"},
+    {.in = "[37]", .record = [](VarSpan in) { return VarList{Concat(in, 0)}; }, .out = "[37]"},
+    {.in = "[5,3] [5,17] [5,1]", .record = [](VarSpan in) { return VarList{Concat(in, -1)}; }, .out = "[5,21]"},
+    {.in = "[2,3,5] [2,1,5]", .record = [](VarSpan in) { return VarList{Concat(in, 1)}; }, .out = "[2,4,5]"},
+    {.in = "[2,3,5] [2,3,5]", .record = [](VarSpan in) { return VarList{Concat(in, 0)}; }, .out = "[4,3,5]"},
+    {.in = "[0,3] [2,3]", .record = [](VarSpan in) { return VarList{Concat(in, 0)}; }, .out = "[2,3]"},
+    {.in = "i32[3] i32[2]", .record = [](VarSpan in) { return VarList{Concat(in, 0)}; }, .below = 50, .out = "i32[5]"},
+    {.in = "[2,3] [3,3]", .record = [](VarSpan in) { return VarList{Concat(in, 1)}; }, .error = "more than axis 1"},
+    {.in = "[2] i32[2]", .record = [](VarSpan in) { return VarList{Concat(in, 0)}; }, .error = "more than axis 0"},
+    {.in = "[2] [2,2]", .record = [](VarSpan in) { return VarList{Concat(in, 0)}; }, .error = "more than axis 0"},
+    {.in = "[2] [2]", .record = [](VarSpan in) { return VarList{Concat(in, 1)}; }, .error = "axis 1 is outside rank 1"},
+    {.in = "[2]",
+     .record =
+         [](VarSpan in) {
+           return VarList{Concat({Var(), in[0]}, 0)};
+         },
+     .error = "input 0 is an empty Var"},
+};
+
 }  // namespace
 
 constexpr OpDef kSplit = {.name = "split",
-                          .infer = Infer,
+                          .infer = InferSplit,
                           .outputs = 0,
-                          .kernels = ForAllDTypes(Kernel),
+                          .kernels = ForAllDTypes(SplitKernel),
                           .domain = 0,
                           .cut = Cut::kBoth,
-                          .access = Access,
-                          .gradient = Gradient,
-                          .reference = Reference,
+                          .access = SplitAccess,
+                          .gradient = SplitGradient,
+                          .reference = SplitReference,
                           .autocast = Autocast::kFollow,
                           .attrs = AttrOpsOf<SplitAttrs>(),
-                          .examples = kExamples};
+                          .examples = kSplitExamples};
 VarList Split(Var x, int axis, int parts) {
   constexpr int kMaxPoisoned = 1 << 16;  // after an error, a caller may still use each of the parts, up to this number
   const int outputs = FallsInto(x.dim(axis), parts) ? parts : std::clamp(parts, 1, kMaxPoisoned);
   return CompositeAll("split", {x}, static_cast<size_t>(outputs), [&] {
     return RecordAll(kSplit, {x}, Attrs::Of(SplitAttrs{FrontAxis(x.shape(), axis), parts}));
   });
+}
+
+constexpr OpDef kConcat = {.name = "concat",
+                           .infer = InferConcat,
+                           .kernels = ForAllDTypes(ConcatKernel),
+                           .cut = Cut::kBoth,
+                           .access = ConcatAccess,
+                           .gradient = ConcatGradient,
+                           .reference = ConcatReference,
+                           .autocast = Autocast::kFollow,
+                           .attrs = AttrOpsOf<AxisAttrs>(),
+                           .examples = kConcatExamples};
+Var Concat(VarSpan parts, int axis) {
+  const auto any = std::find_if(parts.begin(), parts.end(), [](Var slice) { return static_cast<bool>(slice); });
+  WEFT_CHECK(any != parts.end());
+  return any->tape->Record(kConcat, Attrs::Of(AxisAttrs{FrontAxis(any->shape(), axis)}), parts)[0];
 }
 
 }  // namespace weft
