@@ -197,6 +197,15 @@ void ForEachRow(const KernelArgs& a, Rect tile, F row) {
   }
 }
 
+// Tiles are whole blocks of rows of dx. The later outputs have a row for each block.
+int64_t Quantum(const OpArgs&) { return kSumBlock; }
+Rect Access(const OpArgs& args, int operand, Rect tile) {
+  if (operand <= static_cast<int>(args.inputs.size())) {
+    return DefaultAccess(args, args.outputs[0].shape, operand, tile);
+  }
+  return {tile.row_begin / kSumBlock, BlockCount(tile.row_end, kSumBlock), tile.col_begin, tile.col_end};
+}
+
 template <class T>
 void LayerNormGradientKernel(const KernelArgs& a, Rect tile) {
   using C = Computed<T>;
@@ -308,8 +317,8 @@ constexpr OpDef kLayerNormGradient = {
     .outputs = 3,
     .kernels = {LayerNormGradientKernel<float>, LayerNormGradientKernel<double>, LayerNormGradientKernel<BF16>},
     .cut = Cut::kRows,
-    .quantum = RowSumsQuantum,
-    .access = RowSumsAccess,
+    .quantum = Quantum,
+    .access = Access,
     .in_place = 4,
     .elementary = ElementaryLayerNormGradient,
     .cost = FlopsPerElement<16>,
@@ -321,8 +330,8 @@ constexpr OpDef kRmsNormGradient = {
     .outputs = 2,
     .kernels = {RmsNormGradientKernel<float>, RmsNormGradientKernel<double>, RmsNormGradientKernel<BF16>},
     .cut = Cut::kRows,
-    .quantum = RowSumsQuantum,
-    .access = RowSumsAccess,
+    .quantum = Quantum,
+    .access = Access,
     .in_place = 3,
     .elementary = ElementaryRmsNormGradient,
     .cost = FlopsPerElement<12>,

@@ -14,7 +14,6 @@
 #include "weft/ops/all_ops.h"
 #include "weft/ops/kernels/gemm.h"
 #include "weft/ops/ops.h"
-#include "weft/ops/reduction/blocks.h"
 
 namespace weft {
 namespace {

@@ -1,6 +1,11 @@
-// Declares the attributes of matmul, for the op and for the compiler's passes that read them.
+// Declares the attributes of matmul, which the compiler's passes read, and the sizes of the tiles of products.
 #ifndef WEFT_OPS_PRODUCT_MATMUL_H_
 #define WEFT_OPS_PRODUCT_MATMUL_H_
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <tuple>
 
 #include "weft/core/op.h"
 
@@ -17,6 +22,19 @@ struct MatMulAttrs {
                       AttrField{"f32_output", f32_output, /*printed=*/f32_output}};
   }
 };
+
+// Cuts `size` into a power of two of about equal parts and returns their length: at least `minimum`, a multiple of
+// `unit`.
+inline int64_t EqualParts(int64_t size, int64_t minimum, int64_t unit) {
+  const int64_t parts =
+      static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::max<int64_t>(1, size / minimum))));
+  return std::max<int64_t>(unit, (size + parts * unit - 1) / (parts * unit) * unit);
+}
+
+// Rows and columns of a product's tiles: enough rows to amortise the work done once for B, and enough columns to
+// amortise reading A.
+inline int64_t ProductRows(int64_t rows, int64_t minimum = 128) { return EqualParts(rows, minimum, 32); }
+inline int64_t ProductColumns(int64_t cols, int64_t minimum = 256) { return EqualParts(cols, minimum, 64); }
 
 }  // namespace weft
 

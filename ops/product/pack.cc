@@ -10,7 +10,7 @@
 #include "weft/ops/kernels/gemm.h"
 #include "weft/ops/kernels/pack.h"
 #include "weft/ops/ops.h"
-#include "weft/ops/reduction/blocks.h"
+#include "weft/ops/product/matmul.h"
 
 namespace weft {
 

@@ -11,7 +11,6 @@
 #include "weft/ops/ops.h"
 #include "weft/ops/product/matmul.h"
 #include "weft/ops/product/pack.h"
-#include "weft/ops/reduction/blocks.h"
 
 namespace weft {
 namespace {
