@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <tuple>
 
 #include "weft/core/tape.h"
 
@@ -215,6 +216,10 @@ Var CacheAppend(Var cache, Var rows, Var positions);
 Var Assign(Var state, Var value);  // any dtype; the value has the state's type
 struct AdamWOptions {
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, weight_decay = 0.01;
+  auto Fields() const {  // as the op's attributes, here and below
+    return std::tuple{AttrField{"beta1", beta1}, AttrField{"beta2", beta2}, AttrField{"epsilon", epsilon},
+                      AttrField{"weight_decay", weight_decay}};
+  }
 };
 // One update of AdamW (Loshchilov and Hutter, 2019) in one pass over memory, with g = grad · grad_scale:
 //   m ← β1·m + (1-β1)·g;  v ← β2·v + (1-β2)·g²
@@ -228,6 +233,10 @@ VarList AdamUpdate(Var w, Var m, Var v, Var grad, Var rate, Var grad_scale, Var 
 struct SgdOptions {
   double momentum = 0, weight_decay = 0;
   bool nesterov = false;
+  auto Fields() const {
+    return std::tuple{AttrField{"momentum", momentum}, AttrField{"weight_decay", weight_decay},
+                      AttrField{"nesterov", nesterov}};
+  }
 };
 // One update of SGD with momentum, as PyTorch's with dampening 0: g = grad · grad_scale + decay·w; m ← momentum·m + g;
 // w ← w - rate·m, or w - rate·(g + momentum·m) if `nesterov`. Returns the next w, m.
