@@ -1,6 +1,10 @@
-// y = value, for any shape and dtype.
+// Values without inputs:
+//   fill: y = value, for any shape and dtype
+//   iota: y[i] = i, for any dtype except bool
 #include <algorithm>
+#include <numeric>
 
+#include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/attributes.h"
@@ -10,7 +14,7 @@
 namespace weft {
 namespace {
 
-absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
+absl::StatusOr<Types> InferFill(const Attrs& attrs, TypeSpan in) {
   const TensorType type = attrs.as<FillAttrs>().type;
   if (!type.shape.valid()) return ShapeError("fill", absl::StrCat(ToString(type.shape), " is not a shape"), in);
   WEFT_RETURN_IF_ERROR(CheckNumber("fill", attrs.as<FillAttrs>().value, type.dtype, {type}));
@@ -18,20 +22,20 @@ absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
 }
 
 template <class T>
-void Kernel(const KernelArgs& a, Rect tile) {
+void FillKernel(const KernelArgs& a, Rect tile) {
   const T value = ConvertTo<T>(a.attrs.as<FillAttrs>().value);
   ForInnerLoops(a.output_shape(0), tile,
                 [&](int64_t begin, int64_t n) { std::fill_n(a.output<T>(0) + begin, n, value); });
 }
 
-void Reference(const ReferenceArgs& a) {
+void FillReference(const ReferenceArgs& a) {
   const FillAttrs attrs = a.attrs.as<FillAttrs>();
   const double value = Dispatch(attrs.type.dtype,
                                 [&](auto zero) { return static_cast<double>(ConvertTo<decltype(zero)>(attrs.value)); });
   std::fill(a.outputs[0].begin(), a.outputs[0].end(), value);
 }
 
-constexpr OpExample kExamples[] = {
+constexpr OpExample kFillExamples[] = {
     {.in = "i32[1]",
      .record =
          [](VarSpan in) {
@@ -71,19 +75,64 @@ constexpr OpExample kExamples[] = {
      .error = "[2,-1] is not a shape"},
 };
 
+struct IotaAttrs {
+  DType dtype = kI32;
+  int64_t n = 0;
+  auto Fields() const { return std::tuple{AttrField{"dtype", dtype}, AttrField{"n", n}}; }
+};
+
+absl::StatusOr<Types> InferIota(const Attrs& attrs, TypeSpan in) {
+  const auto [dtype, n] = attrs.as<IotaAttrs>();
+  if (n < 0) return ShapeError("iota", absl::StrCat(n, " is not a size"), in);
+  if (dtype == kI32 && n > int64_t{1} << 31) return ShapeError("iota", absl::StrCat(n, " is too large for i32"), in);
+  return Types{{dtype, {n}}};
+}
+
+template <class T>
+void IotaKernel(const KernelArgs& a, Rect tile) {
+  for (int64_t i = tile.col_begin; i < tile.col_end; ++i) a.output<T>(0)[i] = ConvertTo<T>(i);
+}
+
+void IotaReference(const ReferenceArgs& a) { std::iota(a.outputs[0].begin(), a.outputs[0].end(), 0.0); }
+
+constexpr OpExample kIotaExamples[] = {
+    {.in = "i32[1]", .record = [](VarSpan in) { return VarList{Iota(in[0].tape, kI32, 1)}; }, .out = "i32[1]"},
+    {.in = "i32[1]", .record = [](VarSpan in) { return VarList{Iota(in[0].tape, kF32, 1001)}; }, .out = "f32[1001]"},
+    {.in = "i32[1]", .record = [](VarSpan in) { return VarList{Iota(in[0].tape, kF64, 37)}; }, .out = "f64[37]"},
+    {.in = "bf16[1]", .record = [](VarSpan in) { return VarList{Iota(in[0].tape, kBF16, 37)}; }, .out = "bf16[37]"},
+    {.in = "i32[1]", .record = [](VarSpan in) { return VarList{Iota(in[0].tape, kI32, 0)}; }, .out = "i32[0]"},
+    {.in = "i32[1]",
+     .record = [](VarSpan in) { return VarList{Iota(in[0].tape, kI32, -1)}; },
+     .error = "-1 is not a size"},
+    {.in = "i32[1]",
+     .record = [](VarSpan in) { return VarList{Iota(in[0].tape, kBool, 2)}; },
+     .error = "not defined for bool"},
+};
+
 }  // namespace
 
-constexpr OpDef kFill = {.name = "fill",
-                         .infer = Infer,
-                         .kernels = {Kernel<float>, Kernel<double>, Kernel<BF16>, Kernel<int32_t>, Kernel<bool>},
-                         .cut = Cut::kBoth,
-                         .no_gradient = "it has no inputs",
-                         .reference = Reference,
-                         .attrs = AttrOpsOf<FillAttrs>(),
-                         .examples = kExamples};
+constexpr OpDef kFill = {
+    .name = "fill",
+    .infer = InferFill,
+    .kernels = {FillKernel<float>, FillKernel<double>, FillKernel<BF16>, FillKernel<int32_t>, FillKernel<bool>},
+    .cut = Cut::kBoth,
+    .no_gradient = "it has no inputs",
+    .reference = FillReference,
+    .attrs = AttrOpsOf<FillAttrs>(),
+    .examples = kFillExamples};
 Var Fill(Tape* tape, TensorType type, double value) {
   return tape->Record(kFill, Attrs::Of(FillAttrs{type, value}), {})[0];
 }
 Var FillLike(Var x, double value) { return Fill(x.tape, x.type(), value); }
+
+constexpr OpDef kIota = {.name = "iota",
+                         .infer = InferIota,
+                         .kernels = {IotaKernel<float>, IotaKernel<double>, IotaKernel<BF16>, IotaKernel<int32_t>},
+                         .cut = Cut::kBoth,
+                         .no_gradient = "it has no inputs",
+                         .reference = IotaReference,
+                         .attrs = AttrOpsOf<IotaAttrs>(),
+                         .examples = kIotaExamples};
+Var Iota(Tape* tape, DType dtype, int64_t n) { return tape->Record(kIota, Attrs::Of(IotaAttrs{dtype, n}), {})[0]; }
 
 }  // namespace weft

@@ -1,6 +1,9 @@
-// The same elements under another shape. Reshape is a view: nothing runs.
+// The same elements under another shape. Reshape is a view: nothing runs. Squeeze, Unsqueeze and Stack are composed of
+// it.
+#include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
+#include "weft/ops/kernels/axis.h"
 #include "weft/ops/ops.h"
 
 namespace weft {
@@ -104,6 +107,40 @@ constexpr OpDef kReshape = {.name = "reshape",
 Var Reshape(Var x, const Shape& shape) {
   const Shape resolved = Resolve(shape, x.shape().elements());
   return resolved == x.shape() ? x : Record(kReshape, {x}, Attrs::Of(ReshapeAttrs{resolved}));
+}
+
+Var Squeeze(Var x, AxisSpan axes) {
+  return Composite("squeeze", {x}, [&]() -> absl::StatusOr<Var> {
+    const TensorType type = x.type();
+    WEFT_ASSIGN_OR_RETURN(const AxisSet dropped, MarkAxes("squeeze", axes, type));
+    for (int axis : axes) {
+      const int64_t size = type.shape.dim(axis);
+      if (size != 1) return ShapeError("squeeze", absl::StrCat("axis ", axis, " has size ", size), {type});
+    }
+    return Reshape(x, WithoutAxes(type.shape, dropped));
+  });
+}
+
+Var Unsqueeze(Var x, int axis) {
+  return Composite("unsqueeze", {x}, [&]() -> absl::StatusOr<Var> {
+    const TensorType type = x.type();
+    const int rank = type.shape.rank(), front = axis < 0 ? axis + rank + 1 : axis;
+    if (front < 0 || front > rank) {
+      return ShapeError("unsqueeze", absl::StrCat("axis ", axis, " is outside rank ", rank + 1), {type});
+    }
+    Shape shape(type.shape.dims().first(front));
+    shape.Append(1);
+    for (int64_t dim : type.shape.dims().subspan(front)) shape.Append(dim);
+    return Reshape(x, shape);
+  });
+}
+
+Var Stack(VarSpan parts, int axis) {
+  return Composite("stack", parts, [&] {
+    VarList unsqueezed;
+    for (Var part : parts) unsqueezed.push_back(Unsqueeze(part, axis));
+    return Concat(unsqueezed, axis);
+  });
 }
 
 }  // namespace weft

@@ -1,0 +1,168 @@
+// Masks, which replace elements by a value:
+//   mask_fill: y = value where mask is true, else x. The mask broadcasts to x.
+//   causal_mask: y = value where column > row + S - T, else x, for x [..., T, S].
+// Triu and Tril are composed of these.
+#include <algorithm>
+#include <cmath>
+
+#include "weft/core/status.h"
+#include "weft/ops/all_ops.h"
+#include "weft/ops/attributes.h"
+#include "weft/ops/kernels/elementwise.h"
+#include "weft/ops/kernels/select.h"
+#include "weft/ops/ops.h"
+
+namespace weft {
+namespace {
+
+absl::StatusOr<Types> InferMaskFill(const Attrs& attrs, TypeSpan in) {
+  WEFT_RETURN_IF_ERROR(CheckNumber("mask_fill", attrs.as<MaskAttrs>().value, in[0].dtype, in));
+  if (in[1].dtype != kBool) return ShapeError("mask_fill", "the mask must be bool", in);
+  if (Broadcast(in[0].shape, in[1].shape) != in[0].shape) {
+    return ShapeError("mask_fill", "the mask does not broadcast to x", in);
+  }
+  return Types{in[0]};
+}
+
+template <class T>
+void MaskFillKernel(const KernelArgs& a, Rect tile) {
+  const T value = ConvertTo<T>(a.attrs.as<MaskAttrs>().value);
+  ForRuns(a.output_shape(0), a.input_shape(0), a.input_shape(1), tile, [&](const Run& r) {
+    const T* x = a.input<T>(0) + r.a;
+    const bool* mask = a.input<bool>(1) + r.b;
+    T* y = a.output<T>(0) + r.out;
+    if (r.b_step != 0) {
+      Selects<T>().select(mask, &value, 0, x, 1, y, r.n);
+    } else if (*mask) {
+      std::fill_n(y, r.n, value);
+    } else if (x != y) {
+      std::copy_n(x, r.n, y);
+    }
+  });
+}
+
+// dx = dy, or 0 where the mask is true.
+VarList MaskFillGradient(const GradientArgs& a) { return {MaskFill(a.grad(0), a.input(1), 0), Var{}}; }
+
+// Marks masked elements as NaN; the reference then replaces these by the value.
+double Chosen(double x, double mask) { return mask != 0 ? std::nan("") : x; }
+void MaskFillReference(const ReferenceArgs& a) {
+  BinaryReference(a, Chosen);
+  for (double& y : a.outputs[0]) y = std::isnan(y) ? a.attrs.as<MaskAttrs>().value : y;
+}
+
+constexpr OpExample kMaskFillExamples[] = {
+    {.in = "[] bool[]", .record = [](VarSpan in) { return VarList{MaskFill(in[0], in[1], -2)}; }},
+    {.in = "[3,37] bool[3,37]", .record = [](VarSpan in) { return VarList{MaskFill(in[0], in[1], 0.5)}; }},
+    {.in = "[5,19] bool[19]", .record = [](VarSpan in) { return VarList{MaskFill(in[0], in[1], -1e30)}; }},
+    {.in = "[2,3,7] bool[2,1,7]", .record = [](VarSpan in) { return VarList{MaskFill(in[0], in[1], 0)}; }},
+    {.in = "[6,7] bool[6,1]", .record = [](VarSpan in) { return VarList{MaskFill(in[0], in[1], 3)}; }},
+    {.in = "[6,7] bool[]", .record = [](VarSpan in) { return VarList{MaskFill(in[0], in[1], 3)}; }},
+    {.in = "i32[6] bool[6]", .record = [](VarSpan in) { return VarList{MaskFill(in[0], in[1], -1)}; }, .below = 9},
+    {.in = "[0,3] bool[3]", .record = [](VarSpan in) { return VarList{MaskFill(in[0], in[1], 3)}; }},
+    {.in = "[3] bool[2,3]",
+     .record = [](VarSpan in) { return VarList{MaskFill(in[0], in[1], 3)}; },
+     .error = "does not broadcast to x"},
+    {.in = "[3] i32[3]",
+     .record = [](VarSpan in) { return VarList{MaskFill(in[0], in[1], 3)}; },
+     .error = "must be bool"},
+};
+
+absl::StatusOr<Types> InferCausalMask(const Attrs& attrs, TypeSpan in) {
+  WEFT_RETURN_IF_ERROR(CheckNumber("causal_mask", attrs.as<MaskAttrs>().value, in[0].dtype, in));
+  if (in[0].shape.rank() < 2) return ShapeError("causal_mask", "x needs rank >= 2", in);
+  return Types{in[0]};
+}
+
+// Returns the number of columns that row t sees: t + S - T + 1, so that the last row sees all.
+int64_t Visible(const Shape& shape, int64_t row) {
+  const int64_t target = shape.dim(-2), source = shape.dim(-1);
+  return std::clamp<int64_t>(row % target + source - target + 1, 0, source);
+}
+
+template <class T>
+void CausalMaskKernel(const KernelArgs& a, Rect tile) {
+  const Shape& shape = a.output_shape(0);
+  const T value = ConvertTo<T>(a.attrs.as<MaskAttrs>().value);
+  for (int64_t row = tile.row_begin; row < tile.row_end; ++row) {
+    const T* x = a.input<T>(0) + row * shape.cols();
+    T* y = a.output<T>(0) + row * shape.cols();
+    const int64_t masked = std::clamp(Visible(shape, row), tile.col_begin, tile.col_end);
+    if (x != y) std::copy(x + tile.col_begin, x + masked, y + tile.col_begin);
+    std::fill(y + masked, y + tile.col_end, value);
+  }
+}
+
+// dx = dy, or 0 where x was masked.
+VarList CausalMaskGradient(const GradientArgs& a) { return {CausalMask(a.grad(0), 0)}; }
+
+void CausalMaskReference(const ReferenceArgs& a) {
+  const Shape& shape = a.input_types[0].shape;
+  const int64_t target = shape.dim(-2), source = shape.dim(-1);
+  for (int64_t i = 0; i < shape.elements(); ++i) {
+    const bool masked = i % source > i / source % target + source - target;
+    a.outputs[0][i] = masked ? a.attrs.as<MaskAttrs>().value : a.inputs[0][i];
+  }
+}
+
+constexpr OpExample kCausalMaskExamples[] = {
+    {.in = "[1,1]", .record = [](VarSpan in) { return VarList{CausalMask(in[0], -5)}; }},
+    {.in = "[17,17]", .record = [](VarSpan in) { return VarList{CausalMask(in[0], -1e30)}; }},
+    {.in = "[2,3,5,9]", .record = [](VarSpan in) { return VarList{CausalMask(in[0], 0)}; }},  // four cached positions
+    {.in = "[2,9,5]", .record = [](VarSpan in) { return VarList{CausalMask(in[0], 2)}; }},    // rows that see nothing
+    {.in = "[0,3]", .record = [](VarSpan in) { return VarList{CausalMask(in[0], 0)}; }},
+    {.in = "[3]", .record = [](VarSpan in) { return VarList{CausalMask(in[0], 0)}; }, .error = "rank >= 2"},
+};
+
+// Returns whether column - row of [..., T, S] is below `diagonal`: [T, S].
+absl::StatusOr<Var> BelowDiagonal(const char* op, Var x, int64_t diagonal) {
+  if (x.shape().rank() < 2) return ShapeError(op, "x needs rank >= 2", {x.type()});
+  const Var rows = Reshape(Iota(x.tape, kI32, x.dim(-2)), {x.dim(-2), 1}), columns = Iota(x.tape, kI32, x.dim(-1));
+  diagonal = std::clamp(diagonal, -x.dim(-2), x.dim(-1));
+  return Less(columns - rows, Number(rows, static_cast<double>(diagonal)));
+}
+
+}  // namespace
+
+constexpr OpDef kMaskFill = {.name = "mask_fill",
+                             .infer = InferMaskFill,
+                             .kernels = {MaskFillKernel<float>, MaskFillKernel<double>, MaskFillKernel<BF16>,
+                                         MaskFillKernel<int32_t>, MaskFillKernel<bool>},
+                             .cut = Cut::kBoth,
+                             .access = BroadcastAccess,
+                             .in_place = 0,
+                             .gradient = MaskFillGradient,
+                             .reference = MaskFillReference,
+                             .autocast = Autocast::kFollow,
+                             .attrs = AttrOpsOf<MaskAttrs>(),
+                             .examples = kMaskFillExamples};
+Var MaskFill(Var x, Var mask, double value) { return Record(kMaskFill, {x, mask}, Attrs::Of(MaskAttrs{value})); }
+
+constexpr OpDef kCausalMask = {
+    .name = "causal_mask",
+    .infer = InferCausalMask,
+    .kernels = {CausalMaskKernel<float>, CausalMaskKernel<double>, CausalMaskKernel<BF16>, CausalMaskKernel<int32_t>},
+    .cut = Cut::kBoth,
+    .in_place = 0,
+    .gradient = CausalMaskGradient,
+    .reference = CausalMaskReference,
+    .autocast = Autocast::kFollow,
+    .attrs = AttrOpsOf<MaskAttrs>(),
+    .examples = kCausalMaskExamples};
+Var CausalMask(Var x, double value) { return Record(kCausalMask, {x}, Attrs::Of(MaskAttrs{value})); }
+
+Var Triu(Var x, int64_t diagonal) {
+  return Composite("triu", {x}, [&]() -> absl::StatusOr<Var> {
+    WEFT_ASSIGN_OR_RETURN(const Var below, BelowDiagonal("triu", x, diagonal));
+    return MaskFill(x, below, 0);
+  });
+}
+
+Var Tril(Var x, int64_t diagonal) {
+  return Composite("tril", {x}, [&]() -> absl::StatusOr<Var> {
+    WEFT_ASSIGN_OR_RETURN(const Var kept, BelowDiagonal("tril", x, std::min(diagonal, x.dim(-1)) + 1));
+    return MaskFill(x, Not(kept), 0);
+  });
+}
+
+}  // namespace weft
