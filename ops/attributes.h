@@ -1,4 +1,4 @@
-// Declares the attributes that the compiler's passes read or record.
+// Declares the attributes that several ops share, or that the compiler's passes read or record.
 #ifndef WEFT_OPS_ATTRIBUTES_H_
 #define WEFT_OPS_ATTRIBUTES_H_
 
@@ -15,6 +15,11 @@ struct FillAttrs {
   auto Fields() const {
     return std::tuple{AttrField{"dtype", type.dtype}, AttrField{"shape", type.shape}, AttrField{"value", value}};
   }
+};
+
+struct ShapeAttrs {  // of reshape and broadcast_to
+  Shape shape = {};
+  auto Fields() const { return std::tuple{AttrField{"shape", shape}}; }
 };
 
 struct ScaleAttrs {

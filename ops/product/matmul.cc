@@ -58,7 +58,7 @@ struct Layout {
   int64_t a_batch_stride, b_batch_stride;
   bool accumulate;
 
-  Layout(const Attrs& attrs, const Shape& a, const Shape& b, const Shape& y, bool add = false)
+  Layout(const Attrs& attrs, const Shape& a, const Shape& b, const Shape& y, bool add)
       : transpose_a(attrs.as<MatMulAttrs>().transpose_a),
         transpose_b(attrs.as<MatMulAttrs>().transpose_b),
         batch(y.Product(0, y.rank() - 2)),
@@ -77,6 +77,10 @@ struct Layout {
       batch = 1;
       a_batch_stride = 0;
     }
+  }
+
+  explicit Layout(const OpArgs& args)
+      : Layout(args.attrs, args.inputs[0].shape, args.inputs[1].shape, args.outputs[0].shape, args.inputs.size() == 3) {
   }
 
   bool irregular() const { return a_batch_stride == kIrregular || b_batch_stride == kIrregular; }
@@ -161,8 +165,7 @@ Prepared Prepare(const OpArgs& args, absl::Span<const Rect> tiles) {
   const DType in = args.inputs[0].dtype, out = args.outputs[0].dtype;
   if (in == kF64) return {};
   auto gemms = std::make_shared<GemmSet>();
-  const Layout layout(args.attrs, args.inputs[0].shape, args.inputs[1].shape, args.outputs[0].shape,
-                      args.inputs.size() == 3);
+  const Layout layout(args);
   for (const Rect& tile : tiles) gemms->Add(WithTypes(layout.Of(tile), in, out));
   const size_t workspace = gemms->workspace();
   return {std::move(gemms), workspace};
@@ -193,7 +196,7 @@ bool IsTransposedF32(const OpArgs& args) {
   return args.inputs[0].dtype == kF32 && args.attrs.as<MatMulAttrs>().transpose_b;
 }
 int64_t Quantum(const OpArgs& args) {
-  const Layout layout(args.attrs, args.inputs[0].shape, args.inputs[1].shape, args.outputs[0].shape);
+  const Layout layout(args);
   if (layout.batch > 1) return std::max<int64_t>(1, layout.rows);
   return IsTransposedF32(args) ? ProductRows(layout.rows, 256) : ProductRows(layout.rows);
 }
@@ -204,7 +207,7 @@ int64_t ColumnQuantum(const OpArgs& args) {
 
 Rect Access(const OpArgs& args, int operand, Rect tile) {
   if (operand >= 2) return tile;
-  const Layout layout(args.attrs, args.inputs[0].shape, args.inputs[1].shape, args.outputs[0].shape);
+  const Layout layout(args);
   Rect rect = WholeRect(args.inputs[operand].shape);
   if (layout.batch == 1) {
     if (operand == 0 && layout.transpose_a) return {rect.row_begin, rect.row_end, tile.row_begin, tile.row_end};
@@ -261,7 +264,7 @@ void Reference(const ReferenceArgs& args) {
 }
 
 Cost CostOf(const OpArgs& args) {
-  const Layout layout(args.attrs, args.inputs[0].shape, args.inputs[1].shape, args.outputs[0].shape);
+  const Layout layout(args);
   return {.flops = 2.0 * layout.batch * layout.rows * layout.cols * layout.inner, .bytes = OperandBytes(args)};
 }
 
@@ -331,48 +334,35 @@ constexpr OpExample kAddExamples[] = {
     {.in = "bf16[3,5] bf16[5,7] bf16[3,7]", .record = AddExample<0, 0>, .error = "the sum must be f32: set f32_output"},
 };
 
-}  // namespace
-
-constexpr OpDef kMatmul = {.name = "matmul",
-                           .infer = Infer,
-                           .kernels = {Kernel, KernelF64, Kernel},
-                           .prepare = Prepare,
-                           .cut = Cut::kBoth,
-                           .quantum = Quantum,
-                           .column_quantum = ColumnQuantum,
-                           .access = Access,
-                           .gradient = Gradient,
-                           .reference = Reference,
-                           .autocast = Autocast::kProduct,
-                           .cost = CostOf,
-                           .attrs = AttrOpsOf<MatMulAttrs>(),
-                           .examples = kExamples};
-
-constexpr OpDef kMatmulAdd = {.name = "matmul_add",
-                              .infer = InferAdd,
-                              .kernels = {Kernel, KernelF64, Kernel},
-                              .prepare = Prepare,
-                              .cut = Cut::kBoth,
-                              .quantum = Quantum,
-                              .column_quantum = ColumnQuantum,
-                              .access = Access,
-                              .in_place = 2,
-                              .gradient = GradientAdd,
-                              .reference = Reference,
-                              .cost = CostOf,
-                              .attrs = AttrOpsOf<MatMulAttrs>(),
-                              .examples = kAddExamples};
-
-Var MatMulAdd(Var a, Var b, Var c, MatMulOptions options) {
-  const MatMulAttrs attrs = {
-      .transpose_a = options.transpose_a, .transpose_b = options.transpose_b, .f32_output = options.f32_output};
-  return Composite("matmul_add", {a, b, c}, [&] { return Record(kMatmulAdd, {a, b, c}, Attrs::Of(attrs)); });
+Attrs AttrsOf(const MatMulOptions& options) {
+  return Attrs::Of(MatMulAttrs{
+      .transpose_a = options.transpose_a, .transpose_b = options.transpose_b, .f32_output = options.f32_output});
 }
 
-Var MatMul(Var a, Var b, MatMulOptions options) {
-  const MatMulAttrs attrs = {
-      .transpose_a = options.transpose_a, .transpose_b = options.transpose_b, .f32_output = options.f32_output};
-  return Record(kMatmul, {a, b}, Attrs::Of(attrs));
+// Fills in the fields that both ops share.
+constexpr OpDef Product(OpDef op) {
+  op.kernels = {Kernel, KernelF64, Kernel};
+  op.prepare = Prepare;
+  op.cut = Cut::kBoth;
+  op.quantum = Quantum;
+  op.column_quantum = ColumnQuantum;
+  op.access = Access;
+  op.reference = Reference;
+  op.cost = CostOf;
+  op.attrs = AttrOpsOf<MatMulAttrs>();
+  return op;
+}
+
+}  // namespace
+
+constexpr OpDef kMatmul = Product(
+    {.name = "matmul", .infer = Infer, .gradient = Gradient, .autocast = Autocast::kProduct, .examples = kExamples});
+Var MatMul(Var a, Var b, MatMulOptions options) { return Record(kMatmul, {a, b}, AttrsOf(options)); }
+
+constexpr OpDef kMatmulAdd = Product(
+    {.name = "matmul_add", .infer = InferAdd, .in_place = 2, .gradient = GradientAdd, .examples = kAddExamples});
+Var MatMulAdd(Var a, Var b, Var c, MatMulOptions options) {
+  return Composite("matmul_add", {a, b, c}, [&] { return Record(kMatmulAdd, {a, b, c}, AttrsOf(options)); });
 }
 
 }  // namespace weft

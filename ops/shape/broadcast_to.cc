@@ -3,19 +3,15 @@
 
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
+#include "weft/ops/attributes.h"
 #include "weft/ops/kernels/elementwise.h"
 #include "weft/ops/ops.h"
 
 namespace weft {
 namespace {
 
-struct BroadcastAttrs {
-  Shape shape = {};
-  auto Fields() const { return std::tuple{AttrField{"shape", shape}}; }
-};
-
 absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
-  const Shape shape = attrs.as<BroadcastAttrs>().shape;
+  const Shape shape = attrs.as<ShapeAttrs>().shape;
   if (!shape.valid() || Broadcast(in[0].shape, shape) != shape) {
     return ShapeError("broadcast_to", absl::StrCat(ToString(in[0].shape), " can't be broadcast to ", ToString(shape)),
                       in);
@@ -107,10 +103,10 @@ constexpr OpDef kBroadcastTo = {.name = "broadcast_to",
                                 .gradient = Gradient,
                                 .reference = Reference,
                                 .autocast = Autocast::kFollow,
-                                .attrs = AttrOpsOf<BroadcastAttrs>(),
+                                .attrs = AttrOpsOf<ShapeAttrs>(),
                                 .examples = kExamples};
 Var BroadcastTo(Var x, const Shape& shape) {
-  return x.shape() == shape ? x : Record(kBroadcastTo, {x}, Attrs::Of(BroadcastAttrs{shape}));
+  return x.shape() == shape ? x : Record(kBroadcastTo, {x}, Attrs::Of(ShapeAttrs{shape}));
 }
 
 }  // namespace weft

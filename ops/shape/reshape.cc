@@ -3,19 +3,15 @@
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
+#include "weft/ops/attributes.h"
 #include "weft/ops/kernels/axis.h"
 #include "weft/ops/ops.h"
 
 namespace weft {
 namespace {
 
-struct ReshapeAttrs {
-  Shape shape = {};
-  auto Fields() const { return std::tuple{AttrField{"shape", shape}}; }
-};
-
 absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
-  const Shape shape = attrs.as<ReshapeAttrs>().shape;
+  const Shape shape = attrs.as<ShapeAttrs>().shape;
   if (!shape.valid() || shape.elements() != in[0].shape.elements()) {
     return ShapeError("reshape",
                       absl::StrCat("the ", in[0].shape.elements(), " elements of ", ToString(in[0].shape),
@@ -102,11 +98,11 @@ constexpr OpDef kReshape = {.name = "reshape",
                             .gradient = Gradient,
                             .reference = Reference,
                             .autocast = Autocast::kFollow,
-                            .attrs = AttrOpsOf<ReshapeAttrs>(),
+                            .attrs = AttrOpsOf<ShapeAttrs>(),
                             .examples = kExamples};
 Var Reshape(Var x, const Shape& shape) {
   const Shape resolved = Resolve(shape, x.shape().elements());
-  return resolved == x.shape() ? x : Record(kReshape, {x}, Attrs::Of(ReshapeAttrs{resolved}));
+  return resolved == x.shape() ? x : Record(kReshape, {x}, Attrs::Of(ShapeAttrs{resolved}));
 }
 
 Var Squeeze(Var x, AxisSpan axes) {
