@@ -66,13 +66,12 @@ absl::Status CheckAttention(const char* op, const Attrs& attrs, TypeSpan in, siz
   return absl::OkStatus();
 }
 
-Rect ReadRect(const Shape& operand, const HeadRows& rows, int64_t positions, int64_t column, int64_t width) {
-  if (operand.rank() == 3) {
-    return {rows.row_begin, rows.row_end, column + rows.head_begin * width, column + rows.head_end * width};
-  }
-  const int64_t batch_rows = operand.dim(1) * operand.dim(2);
-  if (positions == 0) return {0, 0, 0, width};
-  return {rows.row_begin / positions * batch_rows, (rows.row_end + positions - 1) / positions * batch_rows, 0, width};
+Cost AttentionCost(const OpArgs& args, int64_t features) {
+  const AttentionSizes sizes(args.attrs, args.inputs);
+  Cost cost = {.flops = 2.0 * static_cast<double>(sizes.scores().elements()) * static_cast<double>(features),
+               .bytes = OperandBytes(args)};
+  if (args.attrs.as<AttentionAttrs>().causal && sizes.targets == sizes.sources) cost.flops /= 2;
+  return cost;
 }
 
 AttentionMask MaskOfHead(const Tensor& mask, int64_t b, int64_t head) {
@@ -179,23 +178,33 @@ int64_t Quantum(const OpArgs& args) {
 }
 int64_t ColumnQuantum(const OpArgs& args) { return args.attrs.as<AttentionAttrs>().value_width; }
 
+// Returns the rectangle of an operand that holds `heads`, whose columns are heads, each `width` columns of the operand.
+Rect ReadRect(const Shape& operand, Rect heads, int64_t positions, int64_t column, int64_t width) {
+  if (operand.rank() == 3) {
+    return {heads.row_begin, heads.row_end, column + heads.col_begin * width, column + heads.col_end * width};
+  }
+  const int64_t batch_rows = operand.dim(1) * operand.dim(2);
+  if (positions == 0) return {0, 0, 0, width};
+  return {heads.row_begin / positions * batch_rows, (heads.row_end + positions - 1) / positions * batch_rows, 0, width};
+}
+
 Rect Access(const OpArgs& args, int operand, Rect tile) {
   const AttentionSizes sizes(args.attrs, args.inputs);
   const AttentionAttrs attrs = args.attrs.as<AttentionAttrs>();
   const int outputs = static_cast<int>(args.inputs.size()), targets = sizes.targets;
-  HeadRows rows = {tile.row_begin, tile.row_end, tile.col_begin / sizes.value_width, tile.col_end / sizes.value_width};
+  Rect heads = {tile.row_begin, tile.row_end, tile.col_begin / sizes.value_width, tile.col_end / sizes.value_width};
   if (operand == outputs) return tile;
-  if (operand == outputs + 1) return {rows.row_begin, rows.row_end, rows.head_begin, rows.head_end};
+  if (operand == outputs + 1) return heads;
   if (operand >= static_cast<int>(kFirstMask)) return WholeRect(args.inputs[operand].shape);
-  if (operand == 0) return ReadRect(args.inputs[0].shape, rows, targets, attrs.query_column, sizes.key_width);
+  if (operand == 0) return ReadRect(args.inputs[0].shape, heads, targets, attrs.query_column, sizes.key_width);
   if (targets > 0) {
-    rows.row_begin = rows.row_begin / targets * sizes.sources;
-    rows.row_end = (rows.row_end + targets - 1) / targets * sizes.sources;
+    heads.row_begin = heads.row_begin / targets * sizes.sources;
+    heads.row_end = (heads.row_end + targets - 1) / targets * sizes.sources;
   }
-  rows.head_begin /= sizes.group_heads();
-  rows.head_end = (rows.head_end + sizes.group_heads() - 1) / sizes.group_heads();
-  return operand == 1 ? ReadRect(args.inputs[1].shape, rows, sizes.sources, attrs.key_column, sizes.key_width)
-                      : ReadRect(args.inputs[2].shape, rows, sizes.sources, attrs.value_column, sizes.value_width);
+  heads.col_begin /= sizes.group_heads();
+  heads.col_end = (heads.col_end + sizes.group_heads() - 1) / sizes.group_heads();
+  return operand == 1 ? ReadRect(args.inputs[1].shape, heads, sizes.sources, attrs.key_column, sizes.key_width)
+                      : ReadRect(args.inputs[2].shape, heads, sizes.sources, attrs.value_column, sizes.value_width);
 }
 
 // Pads the gradient `d` of columns column .. column + d.dim(2) - 1 of x to the gradient of x; x may also be by head.
@@ -215,7 +224,8 @@ VarList Gradient(const GradientArgs& args) {
   VarList inputs = {ByRow(query), ByRow(key), ByRow(value), args.output(0), args.output(1), dy};
   if (attrs.by_lse) inputs.push_back(args.grad(1));
   inputs.insert(inputs.end(), args.inputs.begin() + kFirstMask, args.inputs.end());
-  const auto [dkey, dvalue, dquery] = AttentionGradientOf(attrs, inputs);
+  const VarList d = RecordAll(kAttentionGradient, inputs, Attrs::Of(attrs));
+  const Var dkey = d[0], dvalue = d[1], dquery = d[2];
   VarList gradients(args.inputs.size());
   const bool packed = query.id == key.id && key.id == value.id && attrs.query_column == 0 &&
                       attrs.key_column == dquery.dim(2) && attrs.value_column == attrs.key_column + dkey.dim(2) &&
@@ -247,12 +257,8 @@ VarList Elementary(const Attrs& attrs, VarSpan in) {
 }
 
 Cost CostOf(const OpArgs& args) {
-  const AttentionSizes sizes(args.attrs, args.inputs);
-  Cost cost = {.flops = 2.0 * static_cast<double>(sizes.scores().elements()) *
-                        static_cast<double>(sizes.key_width + sizes.value_width),
-               .bytes = OperandBytes(args)};
-  if (args.attrs.as<AttentionAttrs>().causal && sizes.targets == sizes.sources) cost.flops /= 2;
-  return cost;
+  const auto attrs = args.attrs.as<AttentionAttrs>();
+  return AttentionCost(args, int64_t{attrs.key_width} + attrs.value_width);
 }
 
 template <bool causal>

@@ -54,11 +54,8 @@ struct AttentionSizes {
 // Checks query, key, value and the masks, which are the inputs from `first_mask` on.
 absl::Status CheckAttention(const char* op, const Attrs& attrs, TypeSpan in, size_t first_mask);
 
-// Rows row_begin .. row_end - 1 of heads head_begin .. head_end - 1.
-struct HeadRows {
-  int64_t row_begin, row_end, head_begin, head_end;
-};
-Rect ReadRect(const Shape& operand, const HeadRows& rows, int64_t positions, int64_t column, int64_t width);
+// Returns the cost of products of `features` numbers for each pair of target and source.
+Cost AttentionCost(const OpArgs& args, int64_t features);
 
 // Returns the rows of head `head` in batch `b` of an operand of either form.
 template <class T>
@@ -106,12 +103,7 @@ ElementaryAttention SpellAttention(const Attrs& attrs, VarSpan inputs, size_t fi
 Var DropWeights(const Attrs& attrs, Var weights);  // applies the dropout of the attributes
 Var ByRow(Var x);                                  // [B, heads, n, width] → [B, n, heads · width]
 
-// Records attention_gradient of (query, key, value, y, lse, dy, dlse if by_lse, masks).
-struct AttentionGradients {
-  Var dkey, dvalue, dquery;
-};
-AttentionGradients AttentionGradientOf(const AttentionAttrs& attrs, VarSpan inputs);
-// Returns the gradient by the scores, [B, H, T, S], for the same inputs, in elementary ops.
+// Returns the gradient by the scores, [B, H, T, S], for the inputs of attention_gradient, in elementary ops.
 Var ScoreGradient(const AttentionAttrs& attrs, VarSpan inputs);
 
 }  // namespace weft

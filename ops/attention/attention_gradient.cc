@@ -148,12 +148,8 @@ VarList Elementary(const Attrs& attrs, VarSpan in) {
 }
 
 Cost CostOf(const OpArgs& args) {
-  const AttentionSizes sizes(args.attrs, args.inputs);
-  Cost cost = {.flops = 2.0 * static_cast<double>(sizes.scores().elements()) *
-                        static_cast<double>(3 * sizes.key_width + 2 * sizes.value_width),
-               .bytes = OperandBytes(args)};
-  if (args.attrs.as<AttentionAttrs>().causal && sizes.targets == sizes.sources) cost.flops /= 2;
-  return cost;
+  const auto attrs = args.attrs.as<AttentionAttrs>();
+  return AttentionCost(args, 3 * int64_t{attrs.key_width} + 2 * int64_t{attrs.value_width});
 }
 
 // Two heads of queries share one head of keys and values.
@@ -198,11 +194,6 @@ constexpr OpExample kExamples[] = {
 }  // namespace
 
 Var ScoreGradient(const AttentionAttrs& attrs, VarSpan inputs) { return SpellGradient(attrs, inputs).dscores; }
-
-AttentionGradients AttentionGradientOf(const AttentionAttrs& attrs, VarSpan inputs) {
-  const VarList d = RecordAll(kAttentionGradient, inputs, Attrs::Of(attrs));
-  return {d[0], d[1], d[2]};
-}
 
 constexpr OpDef kAttentionGradient = {.name = "attention_gradient",
                                       .infer = Infer,
