@@ -18,12 +18,12 @@
 #include "weft/ops/product/matmul.h"
 
 namespace weft {
+namespace {
 
+// Returns the panels of B [inner, cols]. A panel of f32 is as wide as the smallest tile.
 PanelShape Panels(int64_t inner, int64_t cols, DType dtype) {
   return {.inner = inner, .cols = cols, .width = dtype == kBF16 ? 64 : ProductColumns(cols), .dtype = dtype};
 }
-
-namespace {
 
 struct PackAttrs {
   DType dtype = kF32;

@@ -3,13 +3,11 @@
 #ifndef WEFT_OPS_PRODUCT_PACK_H_
 #define WEFT_OPS_PRODUCT_PACK_H_
 
+#include <cstdint>
+
 #include "weft/core/op.h"
-#include "weft/ops/kernels/pack.h"
 
 namespace weft {
-
-// Returns the panels of B [inner, cols]. A panel of f32 is as wide as the smallest tile.
-PanelShape Panels(int64_t inner, int64_t cols, DType dtype);
 
 // Packs f32 B [K, N], or [N, K] if it is stored transposed, into panels [panels, K, W] of `dtype`, f32 or bf16, with W
 // columns each (kernels/pack.h). In bf16, W is 64 and K is rounded up to a multiple of 32. There is no gradient.
