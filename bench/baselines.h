@@ -1,4 +1,4 @@
-// Baselines for our executors: the same schedules under the schedulers of TBB and OpenMP.
+// The baselines run the same schedules as our executors, under the schedulers of TBB and OpenMP.
 #ifndef WEFT_BENCH_BASELINES_H_
 #define WEFT_BENCH_BASELINES_H_
 
@@ -27,9 +27,9 @@ class EnteredWorkers {
   std::vector<Worker> workers_;
 };
 
-extern const Policy kFlowGraph;  // a tbb::flow::graph: one continue_node a task
-// One OpenMP task a task, created when the number of tasks that it waits for becomes zero. OpenMP's own `depend`
-// clauses would take two to thirteen times as long.
+extern const Policy kFlowGraph;  // a tbb::flow::graph with one continue_node for each task
+// Each task is an OpenMP task, which is created when all tasks that it waits for are done. OpenMP's own `depend`
+// clauses would take 2 to 13 times as long.
 extern const Policy kOpenMp;
 
 }  // namespace weft

@@ -1,5 +1,5 @@
-// Measures upper bounds of this machine's speed: multiply-adds a second and memory bandwidth. For a training step it
-// also measures a lower bound of the time: its matrix products, each alone and at its best tiling, and AdamW.
+// Measures upper bounds of this machine's speed: multiply-adds per second and memory bandwidth. Also measures a lower
+// bound of a training step's time, from AdamW and from the step's matrix products, each alone and at its best tiling.
 //
 //   bazel run -c opt //bench:ceiling
 //   bazel run -c opt //bench:ceiling -- --model=gpt2 --threads=2 --json
@@ -24,7 +24,7 @@ struct Options {
   bool json = false;
 };
 
-constexpr size_t kArrayBytes = size_t{256} << 20;  // more than all caches
+constexpr size_t kArrayBytes = size_t{256} << 20;  // 256 MiB: more than all caches hold
 
 std::string Name(const GemmShape& shape) {
   char name[100];

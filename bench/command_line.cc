@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-// Adds a flag that takes a list of values. `parse` converts one word to a value; it returns an error message, or "".
+// Adds a flag that takes a list of values. `parse` converts one word to a value, and returns "" or an error message.
 template <class T>
 void AddList(CLI::App* app, const std::string& name, const std::string& description, const std::string& type,
              std::vector<T>* values, const std::function<std::string(const std::string& word, T* value)>& parse) {

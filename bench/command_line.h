@@ -11,11 +11,11 @@
 
 namespace weft {
 
-// Makes --help show the defaults. If a flag is repeated, its last value is used.
+// Makes --help show the defaults, and makes the last value of a repeated flag count.
 void SetUp(CLI::App* app);
 
-// Add flags that take a list of values, separated by commas, all from `low` to `high` or among `known`. The contents of
-// `values` are the default. Errors name the value: "--nodes: '2x' is not a whole number from 1 to 100".
+// These functions add flags that take a comma-separated list of values, all from `low` to `high` or in `known`.
+// `values` contains the default. Errors name the value: "--nodes: '2x' is not a whole number from 1 to 100".
 void AddWholeNumbers(CLI::App* app, const std::string& name, const std::string& description,
                      std::vector<int64_t>* values, int64_t low, int64_t high);
 void AddNumbers(CLI::App* app, const std::string& name, const std::string& description, std::vector<double>* values,
@@ -23,8 +23,8 @@ void AddNumbers(CLI::App* app, const std::string& name, const std::string& descr
 void AddNames(CLI::App* app, const std::string& name, const std::string& description, std::vector<std::string>* values,
               const std::vector<std::string>& known);
 
-// Parses the flags and calls `run`, which returns the exit code. Checks that standard output could be written. Errors
-// go to stderr and begin with the app's name.
+// Parses the flags and calls `run`, which returns the exit code. Then checks that standard output could be written.
+// Errors go to stderr and begin with the app's name.
 int RunProgram(CLI::App* app, int argc, char** argv, const std::function<int()>& run);
 
 }  // namespace weft

@@ -1,5 +1,5 @@
-// Measures Compile's time and memory per node, for graphs of up to a million nodes. Neither should depend on the number
-// of nodes.
+// Measures Compile's time and memory per node, for graphs of up to a million nodes. Both should be independent of the
+// number of nodes.
 //
 //   bazel run -c opt //bench:compile_bench
 #include <malloc.h>
@@ -42,7 +42,7 @@ Var Chain(Tape* tape, int64_t nodes) {
   return x;
 }
 
-// Records a chain of leaves and adds them pairwise; half of the nodes are leaves.
+// Records a binary tree of sums: half of its nodes are leaves, which form a chain and are added pairwise.
 Var Tree(Tape* tape, int64_t nodes) {
   const Var x = tape->Input("x", {kF32, {4}});
   std::vector<Var> level;
@@ -57,7 +57,7 @@ Var Tree(Tape* tape, int64_t nodes) {
   return level[0];
 }
 
-// Records a square in which each node is the sum of the nodes above and to the left.
+// Records a square in which each node is the sum of the node above and the node to the left.
 Var Wavefront(Tape* tape, int64_t nodes) {
   const Var x = tape->Input("x", {kF32, {4}});
   int64_t side = 1;

@@ -37,7 +37,7 @@ class FlowGraph : public Executor {
   using Node = tbb::flow::continue_node<tbb::flow::continue_msg>;
 
   void Build(const Schedule& schedule) {
-    graph_.emplace();  // it belongs to the arena where it is made
+    graph_.emplace();  // made here, because a flow graph belongs to the arena in which it is made
     for (uint32_t t = 0; t < schedule.size(); ++t) {
       if (t >= schedule.task_count) {
         nodes_.emplace_back(*graph_, [](const tbb::flow::continue_msg&) {});

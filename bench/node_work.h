@@ -8,18 +8,18 @@
 
 namespace weft {
 
-// The counts of one thread, on its own cache line.
+// The counts of one thread. They have their own cache line, so that threads do not contend.
 struct alignas(64) Tally {
   uint64_t executed = 0;
   double busy_seconds = 0;
 };
 
-// Returns the sums over all threads since the last call. No node may be running during the call.
+// Returns the sums over all threads since the last call. No node may run during the call.
 Tally TakeTally();
 
 class NodeWork {
  public:
-  // Measures how many iterations take `microseconds`. If that is zero, nodes only count and busy times are not taken.
+  // Measures how many loop iterations take `microseconds`. If `microseconds` is 0, nodes only count, without busy time.
   explicit NodeWork(double microseconds);
 
   double microseconds() const { return microseconds_; }

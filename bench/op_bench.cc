@@ -28,7 +28,7 @@ namespace weft {
 namespace {
 
 constexpr int64_t kRows = 4096, kCols = 768;
-constexpr size_t kBeyondCaches = size_t{256} << 20;  // bytes: more than the caches hold
+constexpr size_t kBeyondCaches = size_t{256} << 20;  // 256 MiB: more than the caches hold
 constexpr double kPeakSeconds = 0.3;                 // seconds to measure each peak
 
 using Operands = std::vector<std::pair<Var, std::vector<float>>>;
@@ -141,8 +141,8 @@ void AddFlops(benchmark::State& state, const Peaks& peaks, double flops_per_seco
   state.counters["%_of_peak"] = 100 * flops_per_second / peaks.flops;
 }
 
-// Registers attention, alone or with the gradients by query, key and value. Counts 4 flops for each pair of positions
-// and feature, and 8 for the gradients. Pairs that a causal mask hides count, too.
+// Registers attention, alone or with the gradients of query, key and value. For each pair of positions and each feature
+// it counts 4 FLOPs, and 8 more for the gradients. Pairs that a causal mask hides are counted too.
 void RegisterAttention(const char* of, Peaks* peaks, const Shape& shape, bool causal, bool gradient) {
   Register(std::string("attention/") + of + (gradient ? "/gradient" : ""), [=](benchmark::State& state) {
     Tape tape;
@@ -167,8 +167,7 @@ void RegisterProduct(const char* of, Peaks* peaks, const Shape& a, const Shape& 
   });
 }
 
-// Registers functions that are composed of other ops. One that is far slower than a copy would gain from its own
-// kernel.
+// Registers functions that are composed of other ops. If one is far slower than a copy, a kernel of its own would pay.
 void RegisterComposites(Peaks* peaks) {
   const auto one = [&](const char* name, Var (*record)(Var x)) {
     RegisterRowOp(name, peaks, 1, [=](VarSpan in) { return record(in[0]); });
@@ -236,7 +235,7 @@ void RegisterAll(Peaks* peaks) {
     RegisterAttention("babygpt", peaks, {8, 6, 256, 64}, /*causal=*/true, gradient);
     RegisterAttention("charcpu", peaks, {12, 4, 64, 32}, /*causal=*/true, gradient);
   }
-  // The three products of a training step: forward, and the gradients by activations and by weights.
+  // The three products of a training step: the forward product, and the gradients of activations and of weights.
   RegisterProduct("gpt2/forward", peaks, {256, 768}, {3072, 768}, {.transpose_b = true});
   RegisterProduct("gpt2/activations", peaks, {256, 3072}, {3072, 768}, {});
   RegisterProduct("gpt2/weights", peaks, {256, 3072}, {256, 768}, {.transpose_a = true});

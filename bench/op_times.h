@@ -25,14 +25,14 @@ class OpTimes {
 
   void Add(absl::Span<const TileTime> tiles);  // adds the tiles of one execution
 
-  // All kernel calls of one op whose first output has one type.
+  // A row is all kernel calls of one op whose first outputs have the same type.
   struct Row {
     std::string op, type;
     double seconds = 0;           // working time, summed over all workers and executions
     double flops = 0, bytes = 0;  // in one execution, by OpDef::cost
     int64_t tiles = 0;            // in one execution
   };
-  std::vector<Row> Rows() const;  // sorted by the time of the op, then of the row, longest first
+  std::vector<Row> Rows() const;  // longest first, by the op's total time, then by the row's
 
  private:
   Graph graph_;

@@ -1,4 +1,4 @@
-// The OpenMP baseline. It is the only file that is compiled with -fopenmp.
+// This file has the OpenMP baseline. It is the only file that is compiled with -fopenmp.
 #include <omp.h>
 
 #include <atomic>
@@ -56,7 +56,7 @@ class OpenMp : public Executor {
   const Schedule& schedule_;
   const int threads_;
   EnteredWorkers entered_;
-  std::vector<std::atomic<uint32_t>> left_;  // by task: the number of tasks that it still waits for
+  std::vector<std::atomic<uint32_t>> left_;  // by task: number of unfinished predecessors
   const Body* body_ = nullptr;
 };
 

@@ -20,10 +20,10 @@ constexpr double kWarmSeconds = 2e-3;                           // untimed execu
 constexpr double kMaxWarmedSeconds = 1;                         // no untimed executions before one that takes longer
 constexpr uint64_t kTimedNodes = 10'000, kMaxFirstNodes = 100;  // limits of a turn's timed executions
 
-// Waits until the threads of the previous policy sleep: they, above all OpenMP's, poll for work for some milliseconds.
+// Waits 10 ms, until the threads of the previous policy sleep. They poll for some milliseconds, above all OpenMP's.
 void LetOthersSleep() { std::this_thread::sleep_for(std::chrono::milliseconds(10)); }
 
-// Reports whether the last tile of a task ran; false for joins.
+// Reports whether the last tile of `task` ran. Returns false for joins.
 bool Ended(const CompiledGraph& graph, const Task& task, absl::Span<const TileTime> tiles) {
   if (task.group == Task::kJoin) return false;
   return tiles[graph.calls[graph.groups[task.group].end_call() - 1].first_tile + task.tile].end > 0;
@@ -34,13 +34,13 @@ std::optional<double> Find(const Turn& turn, const std::string& name) {
   return found == turn.others.end() ? std::nullopt : std::optional(found->second);
 }
 
-// Returns the turn in which the workers were busy for the shortest time. Other programs disturbed that turn least.
+// Returns the turn with the least busy time of all workers: other programs disturbed it least.
 Turn LeastBusy(const std::vector<Turn>& turns) {
   return *std::min_element(turns.begin(), turns.end(),
                            [](const Turn& a, const Turn& b) { return Find(a, "busy") < Find(b, "busy"); });
 }
 
-// Returns the number of nodes that each turn executed. If turns differ from `nodes`, returns the first such number.
+// Returns the number of nodes that each turn executed. If a turn's number is not `nodes`, returns that number.
 double Executed(const std::vector<Turn>& turns, uint32_t nodes) {
   for (const Turn& turn : turns) {
     if (turn.others.at("executed") != nodes) return turn.others.at("executed");

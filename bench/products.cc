@@ -52,7 +52,7 @@ struct Tile {
   int64_t a = 0, b = 0, c = 0;
 };
 
-// A product cut into tiles, with the kernels that these need.
+// A product cut into tiles, with the kernels that the tiles need.
 struct Tiled {
   std::vector<std::pair<GemmShape, std::shared_ptr<const Gemm>>> gemms;
   std::vector<Tile> tiles;
@@ -84,7 +84,7 @@ struct Tiled {
   }
 };
 
-// The matrices of one operand for several products of one shape, contiguous in memory.
+// Matrices of one operand for several products of one shape, contiguous in memory.
 struct Matrices {
   std::byte* data = nullptr;
   int64_t elements = 0;  // of one matrix
@@ -95,9 +95,9 @@ struct Matrices {
 };
 
 struct Operands {
-  static constexpr int64_t kMinBytes = int64_t{64} << 20;  // of all copies, more than the caches hold
+  static constexpr int64_t kMinBytes = int64_t{64} << 20;  // 64 MiB for all copies: more than the caches hold
 
-  int64_t copies = 1;  // of the operands: at most one for each occurrence of the product in a step
+  int64_t copies = 1;  // copies of the operands: at most one for each occurrence in a step
   Arena arena;
   Matrices a, b, c;
 
@@ -162,7 +162,7 @@ class Multiplier {
   const Operands operands_;
 };
 
-// Returns the tilings to try: numbers of whole matrices if there is a batch, else blocks of the single matrix.
+// Returns the tilings to try. A batch is cut into numbers of whole matrices, a single matrix into blocks.
 std::vector<Tiling> Tilings(const GemmShape& shape, int threads) {
   std::vector<Tiling> tilings;
   if (shape.batch > 1) {
@@ -199,7 +199,7 @@ std::vector<StepProduct> ProductsOf(const Tape& tape, const BenchModel& model, D
     const bool transpose_b = node.attrs.as<MatMulAttrs>().transpose_b;
     WEFT_CHECK(!node.attrs.as<MatMulAttrs>().transpose_a);
     const Types in = program.InputTypes(node);
-    const bool shared = in[1].shape.rank() == 2;  // one matrix B for the whole batch
+    const bool shared = in[1].shape.rank() == 2;  // one matrix B serves the whole batch
     const int64_t batch = shared ? 1 : in[1].shape.Product(0, in[1].shape.rank() - 2);
     const int64_t rows = in[0].shape.rows() / batch, inner = in[0].shape.dim(-1);
     const int64_t cols = in[1].shape.dim(transpose_b ? -2 : -1);

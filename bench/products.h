@@ -1,4 +1,4 @@
-// Measures the matrix products of a training step in isolation, at their best tiling: a lower bound of the step's time.
+// These functions measure a training step's matrix products alone, at their best tiling: a lower bound of its time.
 #ifndef WEFT_BENCH_PRODUCTS_H_
 #define WEFT_BENCH_PRODUCTS_H_
 
@@ -13,27 +13,26 @@ namespace weft {
 
 struct StepProduct {
   GemmShape shape;
-  int64_t count = 1;  // occurrences in a step
-  double share = 1;   // fraction of the product that is needed: a causal mask leaves about half of attention's blocks
+  int64_t count = 1;  // number of occurrences in a step
+  double share = 1;   // fraction of the product that is needed; a causal mask needs about half of attention's blocks
 
   double flops() const {  // of one occurrence
     return 2.0 * static_cast<double>(shape.batch * shape.rows * shape.cols * shape.inner) * share;
   }
 };
-// Returns the products recorded on the tape and, if the model is trained, the two products of each one's gradient. All
-// operands have type `precision`.
+// Returns the products that are recorded on the tape. If the model is trained, also returns the two products of each
+// one's gradient. All operands have type `precision`.
 std::vector<StepProduct> ProductsOf(const Tape& tape, const BenchModel& model, DType precision = kF32);
 
 struct Tiling {
   int64_t batch = 0, rows = 0, cols = 0;  // of a tile
   double seconds = 0;                     // of one product
 };
-// Tries several tilings briefly, and the best three of them for `seconds` each. Operands are in the cache only if those
-// of the step's equal products would be. Each thread takes the next tile when it has finished one.
+// Tries several tilings briefly, and the best three of them for `seconds` each. Operands are in the cache only if the
+// step's equal products would find them there. A thread that has finished a tile takes the next one.
 Tiling BestTiling(Team* team, const StepProduct& product, double seconds);
 
-// Returns the minimum time that AdamW takes for `weights` weights, extrapolated from arrays of at most 16M elements.
-// Measures for `seconds`.
+// Measures AdamW for `seconds` on at most 16M elements. Returns its minimum time, extrapolated to `weights` weights.
 double AdamWSeconds(int64_t weights, int threads, double seconds);
 
 }  // namespace weft

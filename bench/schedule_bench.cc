@@ -1,5 +1,5 @@
-// Measures the cost of scheduling: runs synthetic graphs and training steps under our policies and, as baselines, under
-// TBB's flow graph and OpenMP tasks.
+// Measures the cost of scheduling: runs synthetic graphs and training steps under our policies. The baselines are TBB's
+// flow graph and OpenMP tasks.
 //
 //   bazel run -c opt //bench:schedule_bench -- --nodes=10000 --threads=2
 //   bazel run -c opt //bench:schedule_bench -- --nodes=100,10000 --work=0,1,10 --threads=1,2 --csv
@@ -59,7 +59,7 @@ bool Has(const std::vector<std::string>& words, const std::string& word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-// Reports whether rows of this policy are wanted. Baselines of large graphs must be named.
+// Reports whether the options ask for rows of this policy. Baselines of large graphs must be asked for by name.
 bool Wanted(const Options& options, const Policy& policy, uint32_t nodes) {
   if (Has(options.policies, policy.name)) return true;
   return Has(options.policies, "all") && (policy.queue != nullptr || nodes <= kMaxBaselineNodes);
@@ -94,8 +94,8 @@ bool PrintRows(const Options& options, bool with_serial, const std::vector<Sched
 // A synthetic graph, ready to be run.
 struct Built {
   Schedule schedule;
-  double path_nodes = 0;  // the number of nodes on the longest path
-  double seconds = 0;     // the time to build the schedule
+  double path_nodes = 0;  // number of nodes on the longest path
+  double seconds = 0;     // time to build the schedule
 };
 
 Built Build(const std::string& name, uint32_t nodes, int times) {

@@ -1,4 +1,4 @@
-// A row of schedule_bench's output: the figures of a graph under a policy, and how they are printed.
+// A ScheduleRow is a row of schedule_bench's output: the figures of a graph under a policy.
 #ifndef WEFT_BENCH_SCHEDULE_ROW_H_
 #define WEFT_BENCH_SCHEDULE_ROW_H_
 
@@ -14,8 +14,8 @@ struct ScheduleRow {
   uint32_t nodes = 0;
   int threads = 1;
   double work_us = 0;                              // microseconds of a node
-  double makespan = 0;                             // the median turn's
-  double best = 0;                                 // the best turn's makespan
+  double makespan = 0;                             // of the median turn
+  double best = 0;                                 // of the best turn
   double speedup = 0;                              // relative to policy serial
   double executed = 0;                             // number of nodes that ran
   std::optional<double> busy, steals, first_node;  // see bench/policy_timer.h
@@ -25,7 +25,7 @@ struct ScheduleRow {
 
 enum class RowFormat { kTable, kJson, kCsv };
 
-// Returns the heading line, or "" if the format has none.
+// Returns the line of headings, or "" if the format has none.
 std::string Header(RowFormat format);
 std::string Print(const ScheduleRow& row, RowFormat format);
 

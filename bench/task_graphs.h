@@ -1,4 +1,4 @@
-// Makes synthetic graphs of small tasks, to measure the cost of scheduling them:
+// MakeTaskGraph makes synthetic graphs of small tasks, to measure the cost of scheduling them:
 //
 //   chain      t -> t + 1
 //   fan        one -> n - 2 others -> one
@@ -23,8 +23,8 @@ struct TaskGraph {
 };
 
 std::vector<std::string> TaskGraphNames();
-// Makes the graph called `name`, one of TaskGraphNames(), with about `nodes` nodes. The form may round `nodes`, for
-// example to a square; the graph "one" always has 1 node.
+// Makes the graph called `name`, one of TaskGraphNames(), with about `nodes` nodes. Some graphs round `nodes`, for
+// example to a square. The graph "one" always has 1 node.
 TaskGraph MakeTaskGraph(const std::string& name, uint32_t nodes);
 
 }  // namespace weft

@@ -1,11 +1,11 @@
-// Measures the time of a training step (forward, backward, clip, AdamW), or of a forward pass of minilm-forward.
+// Measures the time of a training step (forward, backward, clip, AdamW), or of a forward pass for minilm-forward.
 //
 //   bazel run -c opt //bench:train_bench -- --model=gpt2 --threads=2 --steps=10
 //   bazel run -c opt //bench:train_bench -- --model=charcpu --json
 //   bazel run -c opt //bench:train_bench -- --model=babygpt --profile
 //   bazel run -c opt //bench:train_bench -- --model=gpt2 --precision=bf16 --steps=200 --text=FILE
 //
-// The median excludes the first two steps, the best excludes the first.
+// The median excludes the first two steps; the best time excludes the first step.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -39,7 +39,7 @@ struct Options {
   bool raise = true, pack = true, fuse = true, json = false, profile = false;
 };
 
-// The data of the steps: one batch of random tokens, or windows of a text, from new positions in each step.
+// The data of the steps: one batch of random tokens, or windows at new positions of a text in each step.
 class Batches {
  public:
   Batches(const BenchModel& model, const Options& options, std::string text)
@@ -68,7 +68,7 @@ class Batches {
   uint64_t drawn_ = 0;
 };
 
-// Returns the contents of the file --text, whose bytes are the model's tokens, or "" without that flag.
+// Returns the contents of the file --text, or "" without that flag. The bytes of the file are the model's tokens.
 absl::StatusOr<std::string> ReadText(const Options& options, const BenchModel& model) {
   if (options.text.empty()) return std::string();
   WEFT_ASSIGN_OR_RETURN(std::string text, ReadFile(options.text));
@@ -95,8 +95,8 @@ double Megabytes(size_t bytes) { return static_cast<double>(bytes) / (1 << 20); 
 
 struct Times {
   std::vector<double> seconds;  // of each step
-  std::vector<double> results;  // the losses; for forward passes, an element of the output
-  uint64_t checksum = 0;        // of all parameters and states at the end; for a forward pass, of the output
+  std::vector<double> results;  // loss of each step; for forward passes, one element of the output
+  uint64_t checksum = 0;        // of all parameters and states at the end, or of the output of a forward pass
 };
 
 double Mean(const std::vector<double>& values) {
@@ -182,7 +182,7 @@ int Measure(Options options) {
 
   Tape tape;
   const BenchStep step = RecordStep(&tape, model, options.batch, options.length);
-  if (!tape.status().ok()) return Fail(tape.status(), 2);  // such as a width that is no multiple of the heads
+  if (!tape.status().ok()) return Fail(tape.status(), 2);  // for example, a width that is not a multiple of the heads
   CompileOptions compile_options = OptionsFor(step);
   if (!options.raise) compile_options.without.Add(Pass::kRaise);
   if (!options.pack) compile_options.without.Add(Pass::kPack);
@@ -261,7 +261,7 @@ int Main(int argc, char** argv) {
   app.add_option("--memory-budget", options.memory_budget,
                  "maximum number of bytes for the graph's values, such as 500M; 0: no limit")
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/true))
-      ->transform(CLI::Validator(NotNegative, ""));  // runs before AsSizeValue, which reads -1 as the largest number
+      ->transform(CLI::Validator(NotNegative, ""));  // before AsSizeValue, which would read -1 as the largest number
   app.add_option("--raise", options.raise, "whether to replace known patterns by ops with fast kernels");
   app.add_option("--pack", options.pack, "whether to reorder weights for the products once a step");
   app.add_option("--fuse", options.fuse, "whether to run neighbouring nodes together, tile by tile");

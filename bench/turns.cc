@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-// Collects the turns of all variants. The name of a benchmark is its variant's number.
+// Collects the turns of all variants. A benchmark's name is the number of its variant.
 class Collector : public benchmark::BenchmarkReporter {
  public:
   explicit Collector(size_t variants) : turns_(variants) {}
@@ -63,8 +63,7 @@ absl::StatusOr<std::vector<std::vector<Turn>>> TakeTurns(
     benchmark::RegisterBenchmark(std::to_string(variant).c_str(), run)->Iterations(1)->UseManualTime();
   }
   Collector collector(variants.size());
-  // Runs each round separately: Google Benchmark would shuffle all repetitions together, and all turns of one variant
-  // could come first.
+  // Runs one round after the other. In one shuffle of all repetitions, all turns of a variant could come first.
   for (int round = 0; round < rounds && status.ok(); ++round) benchmark::RunSpecifiedBenchmarks(&collector);
   benchmark::ClearRegisteredBenchmarks();
   WEFT_RETURN_IF_ERROR(status);

@@ -1,4 +1,4 @@
-// Times several variants of one thing in turns, by Google Benchmark.
+// TakeTurns measures several variants in turns, by Google Benchmark.
 //
 // In each round every variant has one turn, in a random order. So other load of the machine affects all variants
 // equally, and no variant always follows the same other one. Each turn decides which work is untimed, and how often it
