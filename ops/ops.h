@@ -1,7 +1,7 @@
-// The ops: each function records one or more nodes on the tape of its first argument.
+// This header declares the ops. Each function records one or more nodes on the tape of its first argument.
 //
 // Unless noted, ops accept f32 and f64. Creation, data movement, comparison, masking and casts also accept i32, bool
-// and bf16. Elementwise functions, Dropout, MatMul, Sum, Mean, attention and norms accept bf16, too: they compute in
+// and bf16. Elementwise functions, Dropout, MatMul, Sum, Mean, attention and norms also accept bf16: they compute in
 // f32 and round once.
 //
 // Shapes are written [..., n], where the leading axes are free. The tape keeps errors (core/tape.h).
@@ -19,14 +19,14 @@
 
 namespace weft {
 
-// Constants of any dtype; Iota: not bool. Here and below, a number that meets i32 values must itself be an i32.
+// Constants of any dtype, except that Iota has no bool. A number that is used with i32 values must be an i32 itself.
 Var Fill(Tape* tape, TensorType type, double value);  // every element is `value`
 Var FillLike(Var x, double value);                    // the same, with x's type
 Var Iota(Tape* tape, DType dtype, int64_t n);         // [n]: 0, 1, ..., n - 1
 
 // Shapes, of any dtype. A negative axis counts from the end.
 Var Reshape(Var x, const Shape& shape);  // the same elements in the same order; one size may be -1 and is inferred
-// Axes, written {0, -1}. No axes are AxisSpan(), since {} would be axis 0. It is an error to name an axis twice.
+// Axes are written {0, -1}. No axes are written AxisSpan(), since {} would be axis 0. Naming an axis twice is an error.
 using AxisSpan = absl::Span<const int>;
 Var Permute(Var x, AxisSpan axes);                                          // y.dim(i) = x.dim(axes[i])
 Var Transpose(Var x, int axis_a, int axis_b);                               // swaps two axes
@@ -43,19 +43,19 @@ Var Triu(Var x, int64_t diagonal = 0);      // [..., T, S]: 0 where column - row
 Var Tril(Var x, int64_t diagonal = 0);      // [..., T, S]: 0 where column - row > diagonal, else x
 Var Cast(Var x, DType dtype);               // to floats rounds to nearest even, to i32 truncates, to bool is x != 0
 
-// Elementwise functions. Two inputs broadcast by NumPy's rule.
-// Arithmetic also accepts i32: results that do not fit wrap around, quotients are truncated, and x / 0 is 0.
+// Elementwise functions. Two inputs broadcast by NumPy's rule. Arithmetic also accepts i32: results that do not fit
+// wrap around, quotients are truncated, and x / 0 is 0.
 Var Add(Var a, Var b);
 Var Sub(Var a, Var b);
 Var Mul(Var a, Var b);
 Var Div(Var a, Var b);
-Var Minimum(Var a, Var b);  // NaN if an input is; at a tie the gradient goes to a
-Var Maximum(Var a, Var b);  // NaN if an input is; at a tie the gradient goes to a
+Var Minimum(Var a, Var b);  // NaN if an input is NaN; if both are equal, the gradient goes to a
+Var Maximum(Var a, Var b);  // NaN if an input is NaN; if both are equal, the gradient goes to a
 Var Neg(Var x);
 Var Abs(Var x);                             // the gradient is 0 at 0
 Var Clamp(Var x, double low, double high);  // min(max(x, low), high); the gradient is 1 where x equals a bound
-// Comparisons give bool, without gradients. Equal and NotEqual accept any dtype, the others f32, f64, bf16 and i32.
-// Where an input is NaN, NotEqual is true and the others are false.
+// Comparisons return bool and have no gradients. Equal and NotEqual accept any dtype, the others f32, f64, bf16 and
+// i32. If an input is NaN, NotEqual is true and the others are false.
 Var Equal(Var a, Var b);
 Var NotEqual(Var a, Var b);
 Var Less(Var a, Var b);
@@ -88,35 +88,34 @@ Var Gelu(Var x, GeluForm form = GeluForm::kErf);  // x·Φ(x) (Hendrycks and Gim
 Var MaskFill(Var x, Var mask, double value);  // value where the bool mask, broadcast to x, is true, else x; any dtype
 Var CausalMask(Var x, double value);          // [..., T, S]: value where column > row + S - T, else x; also i32, bf16
 Var Where(Var mask, Var a, Var b);            // a where the bool mask is true, else b; any dtype; all three broadcast
-// Zeroes each element with probability `rate` and scales the others by 1 / (1 - rate) (Srivastava et al., 2014). In
-// mode kEval, returns x. Random numbers follow from the seed, the stream of this call, the step and the element's
-// index.
+// Zeroes each element with probability `rate`, and multiplies the others by 1 / (1 - rate) (Srivastava et al., 2014).
+// In mode kEval, returns x. Random numbers depend on seed, step, the stream of this call, and the element's index.
 Var Dropout(Var x, double rate);
 
-// Reductions along one or more axes, in a fixed order of blocks of 64 elements. If `keep` is true, reduced axes stay
-// with size 1; otherwise they are dropped. Sums of bf16 are f32.
+// Reductions along one or more axes, in a fixed order of blocks of 64 elements. `keep`: reduced axes stay, with size 1;
+// otherwise they are dropped. Sums of bf16 are f32.
 Var Sum(Var x);  // [], over all axes
 Var Sum(Var x, int axis, bool keep = false);
 Var Sum(Var x, AxisSpan axes, bool keep = false);
 Var Mean(Var x);
 Var Mean(Var x, int axis, bool keep = false);
 Var Mean(Var x, AxisSpan axes, bool keep = false);
-// Σ (x - mean)² / (n - correction), where n is the number of elements and correction >= 0.
+// Returns Σ (x - mean)² / (n - correction), where n is the number of elements and correction >= 0.
 Var Variance(Var x, AxisSpan axes, double correction = 1, bool keep = false);
 Var Max(Var x, int axis, bool keep = false);  // equal maxima share the gradient; an error if there are no elements
 Var Max(Var x, AxisSpan axes, bool keep = false);
 Var Min(Var x, AxisSpan axes, bool keep = false);
 Var Prod(Var x, AxisSpan axes, bool keep = false);  // also i32; 1 if there are no elements
-// (Σ |x|^order)^(1/order) for an order > 0, or max |x| for infinity; 0 if there are no elements. Where the norm is 0,
-// its gradient is 0, too, for any order other than 1 and infinity.
+// Returns (Σ |x|^order)^(1/order) for order > 0, or max |x| for order infinity; 0 if there are no elements. Where the
+// norm is 0, its gradient is 0, except for orders 1 and infinity.
 Var Norm(Var x, AxisSpan axes, double order = 2, bool keep = false);
 Var SumTo(Var x, const Shape& shape);  // the gradient of broadcasting `shape` to x's shape; keeps x's dtype
 Var LogSumExp(Var x, int axis, bool keep = false);  // log Σ exp(x), without overflow; -inf if there are no elements
 Var LogSumExp(Var x, AxisSpan axes, bool keep = false);
-// y[..., i] = Σ_{j ≤ i} x[..., j], or Σ_{j ≥ i} if `reverse`. f32, f64, i32.
+// Returns y[..., i] = Σ_{j ≤ i} x[..., j], or Σ_{j ≥ i} if `reverse`. Accepts f32, f64 and i32.
 Var CumulativeSum(Var x, bool reverse = false);
 // Returns two values [..., k]: the k greatest values of each row [n] along the last axis, in descending order, and
-// their i32 indices. Equal values are in the order of their indices. 0 <= k <= n. f32, f64, i32.
+// their i32 indices. Equal values are in the order of their indices. 0 <= k <= n. Accepts f32, f64 and i32.
 VarList TopK(Var x, int64_t k);
 Var ArgMax(Var x);  // [..., n] → i32 [...]: the index of the greatest value of each row, the first among equals
 
@@ -126,13 +125,14 @@ struct MatMulOptions {
   bool f32_output = false;                        // bf16 inputs give f32; sums are f32 in any case
 };
 bool HasBF16Products();  // whether the CPU multiplies bf16; if not, MatMul of bf16 is slower than MatMul of f32
-// [..., M, K] × [..., K, N] = [..., M, N]; leading axes broadcast.
+// Returns [..., M, K] × [..., K, N] = [..., M, N]. Leading axes broadcast.
 Var MatMul(Var a, Var b, MatMulOptions options = {});
 Var MatMulAdd(Var a, Var b, Var c, MatMulOptions options = {});  // a × b + c, in c's bytes if nothing else reads c
-// Attention (Vaswani et al., 2017): dropout(softmax(scale · query keyᵀ, masked)) · value for each head, without the
-// whole matrix of scores. query [B, T, heads · D], key [B, S, G · D], value [B, S, G · E]; or each by head, as [B,
-// heads, T, D]. Up to four masks broadcast to [B, heads, T, S]: a bool hides a source from a target where it is true; a
-// number is added to the score. Returns [B, T, heads · E], with zeros for a target that sees no source.
+// Attention (Vaswani et al., 2017): dropout(softmax(scale · query keyᵀ, masked)) · value for each head. The whole
+// matrix of scores never exists. query is [B, T, heads · D], key [B, S, G · D], value [B, S, G · E]; each may also be
+// by head, as [B, heads, T, D]. Up to four masks broadcast to [B, heads, T, S]. A mask of bools hides a source from a
+// target where it is true; a mask of numbers is added to the scores. Returns [B, T, heads · E], with zeros for a target
+// that sees no source.
 struct ScaledDotProductOptions {
   int64_t heads = 1;
   int64_t key_value_heads = 0;  // G, a divisor of heads; 0: as many as heads
@@ -143,34 +143,35 @@ struct ScaledDotProductOptions {
 };
 Var ScaledDotProductAttention(Var query, Var key, Var value, const ScaledDotProductOptions& options,
                               VarSpan masks = {});
-// exp(x_i) / Σ_j exp(x_j) along the last axis, and its logarithm. A row whose elements are all -inf gives zeros, and
-// -inf as their logarithms. A row with a NaN or +inf gives NaNs.
+// Return exp(x_i) / Σ_j exp(x_j) along the last axis, and its logarithm. A row whose elements are all -inf gives zeros,
+// and -inf as their logarithms. A row with a NaN or +inf gives NaNs.
 Var Softmax(Var x);
 Var LogSoftmax(Var x);
-// gain · (x - mean) / sqrt(variance + epsilon) + bias along the last axis (Ba et al., 2016). gain, bias [C] have x's
-// dtype, or f32 if x is bf16.
+// Returns gain · (x - mean) / sqrt(variance + epsilon) + bias along the last axis (Ba et al., 2016). gain and bias [C]
+// have x's dtype, or f32 if x is bf16.
 Var LayerNorm(Var x, Var gain, Var bias, double epsilon = 1e-5);
-// gain · x / sqrt(mean(x²) + epsilon) along the last axis (Zhang and Sennrich, 2019). gain [C] has x's dtype, or f32 if
-// x is bf16.
+// Returns gain · x / sqrt(mean(x²) + epsilon) along the last axis (Zhang and Sennrich, 2019). gain [C] has x's dtype,
+// or f32 if x is bf16.
 Var RmsNorm(Var x, Var gain, double epsilon = 1e-5);
-// gain · (x - mean) / sqrt(variance + epsilon) + bias for each feature of x [..., C], with mean and variance over all
-// rows (Ioffe and Szegedy, 2015). In mode kEval, the running mean and variance take their place. All vectors are [C].
-// The results `mean` and `variance` (biased, divided by n) are those of the batch, to update the running ones.
+// y = gain · (x - mean) / sqrt(variance + epsilon) + bias for each feature of x [..., C] (Ioffe and Szegedy, 2015).
+// Mean and variance are over all rows; in mode kEval, the running ones take their place. All vectors are [C]. The
+// results `mean` and `variance` (biased, divided by n) are the batch's, to update the running ones.
 struct BatchNormResult {
   Var y, mean, variance;
 };
 BatchNormResult BatchNorm(Var x, Var gain, Var bias, Var running_mean, Var running_variance, double epsilon = 1e-5);
-// table[ids] [..., C], for table [V, C] and ids i32 [...]. An id outside 0 .. V-1 gives zeros and no gradient. If ids
-// is an Input, its InputBounds (core/program.h) must have 0 < below <= V. They may have ignored = -1, for padding.
+// Returns table[ids] [..., C], for table [V, C] and ids i32 [...]. An id outside 0 .. V-1 gives zeros and no gradient.
+// If ids is an Input, its InputBounds (core/program.h) must have 0 < below <= V, and may have ignored = -1, for
+// padding.
 Var Embedding(Var table, Var ids);
 Var Gather(Var x, Var ids, int axis);  // slices of x along the axis, at ids i32 of any shape, as NumPy's take
-// y[i, j] = x[i, ids[i, j]] for axis 1, as PyTorch's gather. ids i32 has x's rank and no more elements than x along
-// other axes. An id outside the axis gives 0 and no gradient.
+// For axis 1, returns y[i, j] = x[i, ids[i, j]], as PyTorch's gather. ids i32 has x's rank and, along other axes, no
+// more elements than x. An id outside the axis gives 0 and no gradient.
 Var TakeAlong(Var x, Var ids, int axis);
-// x with updates[i, j] added to the element [i, ids[i, j]], for axis 1. An id outside the axis adds nothing.
+// For axis 1, returns x with updates[i, j] added to element [i, ids[i, j]]. An id outside the axis adds nothing.
 Var ScatterAdd(Var x, Var ids, Var updates, int axis);
 Var OneHot(Var ids, int64_t n, DType dtype);  // ids i32 [...] → [..., n]: 1 at the id, else 0
-// Turns each pair of features (a, b) to (a · cosine - b · sine, b · cosine + a · sine) (Su et al., 2021). x [..., T,
+// Rotates pairs of features (a, b) to (a · cosine - b · sine, b · cosine + a · sine) (Su et al., 2021). x is [..., T,
 // D]; cosine and sine are [T, D/2] or broadcast to [..., T, D/2]. kHalves pairs features (i, i + D/2), as Hugging Face
 // does; kPairs pairs (2i, 2i + 1).
 enum class RotaryLayout : uint8_t { kHalves, kPairs };
@@ -191,27 +192,28 @@ struct CrossEntropyOptions {
 // have 0 < below <= V. They may have ignored = ignore_index. Targets may also be probabilities q [..., V] in the
 // logits' dtype; then kMean divides by the number of rows.
 Var CrossEntropy(Var logits, Var targets, const CrossEntropyOptions& options = {});
-// -w · log_p at the target, for log_p [..., V] and targets as above; label_smoothing must be 0.
+// Returns -w · log_p at the target, for log_p [..., V] and targets as above. label_smoothing must be 0.
 Var NegativeLogLikelihood(Var log_p, Var targets, const CrossEntropyOptions& options = {});
-// softplus(logits) - logits · targets, elementwise, for targets in [0, 1] of the same shape.
+// Returns softplus(logits) - logits · targets, elementwise, for targets in [0, 1] of the same shape.
 Var BinaryCrossEntropy(Var logits, Var targets, Reduction reduction = Reduction::kMean);
 Var MeanSquaredError(Var x, Var y, Reduction reduction = Reduction::kMean);  // (x - y)², elementwise
-// Σ_v p · (log p - log_q) for each row along the last axis, where terms with p = 0 are 0.
+// Returns Σ_v p · (log p - log_q) for each row along the last axis. Terms with p = 0 are 0.
 Var KlDivergence(Var log_q, Var p, Reduction reduction = Reduction::kMean);
 
 // Gradients (see Tape::Gradient).
 inline VarList Gradient(Var loss, VarSpan wrt) { return loss.tape->Gradient(loss, wrt); }
 Var SquareSum(Var x);             // [] Σ x²
 Var GlobalNorm(VarSpan tensors);  // [] sqrt(Σ x²) over all elements of at least one tensor; the gradient is 0 at 0
-// [] The factor that clips gradients of this norm: min(1, max_norm / (norm + 1e-6)), as PyTorch's clip_grad_norm_. It
-// is 1 if max_norm is 0, and NaN if the norm is not finite; the updates below then change nothing.
+// Returns [], the factor that clips gradients of this norm: min(1, max_norm / (norm + 1e-6)), as PyTorch's
+// clip_grad_norm_. If max_norm is 0, it is 1. If the norm is not finite, it is NaN; the updates below then change
+// nothing.
 Var ClipScale(Var norm, double max_norm);
 
 // Updates. Each overwrites state and returns its next version, which later ops may read.
 //
-// Writes rows [B, H, T, D] into a cache [B, H, S, D] at positions i32 [B, T] along S. A row whose position is outside
-// 0 .. S-1 is not written. If positions is an Input, its InputBounds (core/program.h) must have 0 < below <= S. They
-// may have ignored = -1, for padding.
+// Writes rows [B, H, T, D] into a cache [B, H, S, D] at positions i32 [B, T] along S. A row whose position is outside 0
+// .. S-1 is not written. If positions is an Input, its InputBounds (core/program.h) must have 0 < below <= S, and may
+// have ignored = -1, for padding.
 Var CacheAppend(Var cache, Var rows, Var positions);
 Var Assign(Var state, Var value);  // any dtype; the value has the state's type
 struct AdamWOptions {
@@ -224,10 +226,10 @@ struct AdamWOptions {
 // One update of AdamW (Loshchilov and Hutter, 2019) in one pass over memory, with g = grad · grad_scale:
 //   m ← β1·m + (1-β1)·g;  v ← β2·v + (1-β2)·g²
 //   w ← w - rate·decay·w - rate · (m / (1-β1^step)) / (sqrt(v / (1-β2^step)) + ε)
-// w, m, v and grad have one type; rate and grad_scale are f32 []; step is i32 [], 1 in the first step. If grad_scale is
-// not finite, nothing changes. Returns the next w, m, v.
+// w, m, v and grad have one type; rate and grad_scale are f32 []; step is i32 [], and 1 in the first step. If
+// grad_scale is not finite, nothing changes. Returns the next w, m, v.
 VarList AdamWUpdate(Var w, Var m, Var v, Var grad, Var rate, Var grad_scale, Var step, const AdamWOptions& options);
-// One update of Adam (Kingma and Ba, 2015): as AdamW, but the decay is in the gradient, g = grad · grad_scale +
+// One update of Adam (Kingma and Ba, 2015): AdamW's, but with the decay in the gradient, g = grad · grad_scale +
 // decay·w.
 VarList AdamUpdate(Var w, Var m, Var v, Var grad, Var rate, Var grad_scale, Var step, const AdamWOptions& options);
 struct SgdOptions {
@@ -255,7 +257,7 @@ struct LionOptions {
 // m ← β2·m + (1-β2)·g. Returns the next w, m.
 VarList LionUpdate(Var w, Var m, Var grad, Var rate, Var grad_scale, const LionOptions& options);
 
-// Operators. A number stands for a constant of the other operand's dtype.
+// Operators. A number stands for a constant with the dtype of the other operand.
 inline Var operator+(Var a, Var b) { return Add(a, b); }
 inline Var operator-(Var a, Var b) { return Sub(a, b); }
 inline Var operator*(Var a, Var b) { return Mul(a, b); }

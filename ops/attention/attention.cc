@@ -1,8 +1,9 @@
 // y = softmax(scale · q kᵀ, capped, masked) · v for each head, and lse = log Σ exp(score) (Vaswani et al., 2017).
 //
 // The kernel streams over blocks of keys and never holds the whole matrix of scores. Inputs are query, key, value and
-// up to four masks that broadcast to [B, H, T, S]: bools hide a source from a target, numbers are added to the scores.
-// Outputs are y [B, T, H · value_width] and lse [B, T, H]. A target that sees no source gets y = 0 and lse = -inf.
+// up to four masks, which broadcast to [B, H, T, S]. A mask of bools hides sources from targets; a mask of numbers is
+// added to the scores. Outputs are y [B, T, H · value_width] and lse [B, T, H]. A target that sees no source gets y = 0
+// and lse = -inf.
 #include "weft/ops/attention/attention.h"
 
 #include <cmath>
@@ -90,17 +91,17 @@ AttentionMask MaskOfHead(const Tensor& mask, int64_t b, int64_t head) {
 
 namespace {
 
-// [B, n, ...] with the heads in columns → [B, heads, n, width].
+// Returns the heads in columns of [B, n, ...] as [B, heads, n, width].
 Var ByHead(Var x, int64_t heads, int64_t column, int64_t width) {
   if (x.shape().rank() == 4) return x;
   if (x.dim(2) != heads * width) x = Slice(x, -1, column, column + heads * width);
   return Permute(Reshape(x, {x.dim(0), x.dim(1), heads, width}), {0, 2, 1, 3});
 }
 
-// Casts bf16 to f32, in which it is computed; keeps other dtypes.
+// Casts bf16 to f32, because bf16 is computed in f32. Keeps other dtypes.
 Var Widened(Var x) { return Cast(x, ComputedIn(x.dtype())); }
 
-// Repeats each group of [B, G, n, width] for the heads that it serves.
+// Repeats each group of [B, G, n, width] once for each head that it serves.
 Var RepeatHeads(Var x, int64_t times) {
   if (times == 1) return x;
   const int64_t batch = x.dim(0), groups = x.dim(1), n = x.dim(2), width = x.dim(3);
@@ -207,14 +208,14 @@ Rect Access(const OpArgs& args, int operand, Rect tile) {
                       : ReadRect(args.inputs[2].shape, heads, sizes.sources, attrs.value_column, sizes.value_width);
 }
 
-// Pads the gradient `d` of columns column .. column + d.dim(2) - 1 of x to the gradient of x; x may also be by head.
+// Pads `d`, the gradient of columns column .. column + d.dim(2) - 1 of x, to the shape of x. x may also be by head.
 Var LikeOperand(Var d, Var x, int64_t column) {
   if (x.shape().rank() == 4) return Permute(Reshape(d, {x.dim(0), x.dim(2), x.dim(1), x.dim(3)}), {0, 2, 1, 3});
   return x.dim(2) == d.dim(2) ? d : Pad(d, -1, column, x.dim(2) - column - d.dim(2));
 }
 
-// The gradients by query, key and value are those of attention_gradient. The gradient by a mask of numbers is that of
-// the scores, composed of other ops; it is dead code unless it is used.
+// attention_gradient computes the gradients of query, key and value. The gradient of a mask of numbers is the gradient
+// of the scores, composed of other ops. If nothing uses it, these ops are dead code.
 VarList Gradient(const GradientArgs& args) {
   AttentionAttrs attrs = args.attrs.as<AttentionAttrs>();
   const Var query = args.input(0), key = args.input(1), value = args.input(2);
@@ -306,7 +307,7 @@ constexpr OpExample kExamples[] = {
     {.in = "[2,5,3] [2,7,3] [2,7,2]", .record = DropoutExample},
     {.in = "[0,3,6] [0,5,3] [0,5,2]", .record = Heads2<false>},
     {.in = "[2,0,6] [2,5,3] [2,5,2]", .record = Heads2<false>},
-    {.in = "[2,3,6] [2,0,3] [2,0,2]",  // lse is -inf here, and has no finite differences
+    {.in = "[2,3,6] [2,0,3] [2,0,2]",  // lse is -inf here, so it has no finite differences
      .record = Heads2<false>,
      .out = "[2,3,4]",
      .check_gradient = false},

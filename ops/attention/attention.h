@@ -1,4 +1,4 @@
-// Declares the attributes, sizes and checks that attention and attention_gradient share.
+// This header declares the attributes, sizes and checks that attention and attention_gradient share.
 #ifndef WEFT_OPS_ATTENTION_ATTENTION_H_
 #define WEFT_OPS_ATTENTION_ATTENTION_H_
 
@@ -10,11 +10,11 @@
 
 namespace weft {
 
-// Queries, keys and values are [B, positions, columns]. The columns of the heads lie side by side, beginning at
-// query_column, key_column and value_column, so that all three can be parts of one array. Each may also be by head,
-// [B, heads, positions, width].
+// Queries, keys and values are [B, positions, columns]. The columns of all heads lie side by side. They begin at
+// query_column, key_column and value_column, so all three can be in one array. Each operand may also be by head: [B,
+// heads, positions, width].
 struct AttentionAttrs {
-  int32_t heads = 1, groups = 1;  // heads of queries; heads of keys and values, which serve heads / groups heads each
+  int32_t heads = 1, groups = 1;  // heads of queries; heads of keys and values, each for heads / groups heads
   int32_t key_width = 1, value_width = 1;
   int64_t query_column = 0, key_column = 0, value_column = 0;
   double scale = 1;
@@ -22,7 +22,7 @@ struct AttentionAttrs {
   double dropout = 0;
   uint32_t stream = 0;
   bool causal = false;  // target t sees sources up to t + S - T
-  bool by_lse = false;  // for attention_gradient: the gradient of lse is an input, too
+  bool by_lse = false;  // for attention_gradient: true if the gradient of lse is an input
   auto Fields() const {
     return std::tuple{AttrField{"heads", heads},
                       AttrField{"groups", groups},
@@ -40,7 +40,7 @@ struct AttentionAttrs {
   }
 };
 
-// The sizes of a node, from its attributes and the types of query, key, value and masks.
+// The sizes of a node, computed from its attributes and from the types of query, key, value and masks.
 struct AttentionSizes {
   int64_t batch, targets, sources, heads, groups, key_width, value_width;
 
@@ -51,13 +51,13 @@ struct AttentionSizes {
   int64_t group_heads() const { return heads / groups; }
 };
 
-// Checks query, key, value and the masks, which are the inputs from `first_mask` on.
+// Checks query, key, value and the masks. `first_mask`: index of the first mask among the inputs.
 absl::Status CheckAttention(const char* op, const Attrs& attrs, TypeSpan in, size_t first_mask);
 
 // Returns the cost of products of `features` numbers for each pair of target and source.
 Cost AttentionCost(const OpArgs& args, int64_t features);
 
-// Returns the rows of head `head` in batch `b` of an operand of either form.
+// Returns the rows of head `head` in batch `b` of an operand, which may have its heads in columns or by head.
 template <class T>
 Positions<T> HeadPositions(T* data, const Shape& shape, int64_t b, int64_t head, int64_t column, int64_t width) {
   if (shape.rank() == 4) return {data + (b * shape.dim(1) + head) * shape.dim(2) * width, width};
@@ -66,7 +66,7 @@ Positions<T> HeadPositions(T* data, const Shape& shape, int64_t b, int64_t head,
 
 AttentionMask MaskOfHead(const Tensor& mask, int64_t b, int64_t head);
 
-// Returns head `head` of batch `b`, for a kernel whose masks are the inputs from `first_mask` on.
+// Returns head `head` of batch `b` as a kernel needs it. `first_mask`: index of the first mask among the inputs.
 template <class T>
 AttentionHead<T> HeadOf(const KernelArgs& args, const AttentionSizes& sizes, size_t first_mask, int64_t b,
                         int64_t head) {
@@ -93,8 +93,8 @@ AttentionHead<T> HeadOf(const KernelArgs& args, const AttentionSizes& sizes, siz
   return result;
 }
 
-// The elementary spelling: query, key and value by head, [B, H, T, d], with keys and values repeated for their heads,
-// and the masked scores [B, H, T, S].
+// Values that the elementary spellings share. Query, key and value are by head, [B, H, T, d], with keys and values
+// repeated for the heads that they serve. Masked scores are [B, H, T, S].
 struct ElementaryAttention {
   Var query, key, value, scores;
   Var slope;  // derivative of the soft cap, [B, H, T, S]; empty without a cap

@@ -1,10 +1,10 @@
-// The gradients of attention by key, value and query, from (query, key, value, y, lse, dy, dlse if by_lse, masks) of
-// rank 3.
+// The gradients of attention by key, value and query. Inputs are (query, key, value, y, lse, dy, dlse if `by_lse`,
+// masks), all of rank 3 except the masks.
 //
 // Outputs are dkey, dvalue [B, S, G · width] and dquery [B, T, H · key_width]. The kernel computes scores and weights
 // again, block by block (Dao et al., 2022):
-//   P = exp(scores - lse), dP = dy vᵀ with P's dropout, dS = P · (dP - Σ dy · y + dlse), dq = scale · dS k,
-//   dk = scale · dSᵀ q, dv = (dropped P)ᵀ dy. With a soft cap c, dS · (1 - tanh²) takes the place of dS.
+//   P = exp(scores - lse), dP = dy vᵀ with P's dropout, dS = P · (dP - Σ dy · y + dlse),
+//   dq = scale · dS k, dk = scale · dSᵀ q, dv = (dropped P)ᵀ dy. With a soft cap, dS · (1 - tanh²) replaces dS.
 #include <limits>
 
 #include "weft/core/status.h"
@@ -42,7 +42,7 @@ absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
 int64_t Quantum(const OpArgs& args) { return args.inputs[1].shape.dim(1); }
 int64_t ColumnQuantum(const OpArgs& args) { return args.attrs.as<AttentionAttrs>().key_width; }
 
-// The batches and groups of heads of a tile, which is a rectangle of dkey.
+// The batches and groups of heads that belong to a tile, which is a rectangle of dkey.
 struct TileGroups {
   int64_t batch_begin, batch_end, begin, end;
 
@@ -111,7 +111,7 @@ void Kernel(const KernelArgs& args, Rect tile) {
 // Values that the elementary spellings of the gradients share.
 struct ElementaryGradient {
   ElementaryAttention forward;
-  Var dy, weights, dscores;  // [B, H, T, value_width]; [B, H, T, S] before dropout; the gradient by the masked scores
+  Var dy, weights, dscores;  // [B, H, T, value_width]; [B, H, T, S] before dropout; gradient of the masked scores
 };
 
 ElementaryGradient SpellGradient(const AttentionAttrs& a, VarSpan in) {
@@ -124,7 +124,7 @@ ElementaryGradient SpellGradient(const AttentionAttrs& a, VarSpan in) {
   const auto by_target = [&](Var x) { return Reshape(Permute(x, {0, 2, 1}), {x.dim(0), x.dim(2), x.dim(1), 1}); };
   e.dy = heads_first(in[kDy]);
   Var lse = by_target(in[kLse]);
-  lse = MaskFill(lse, Equal(lse, FillLike(lse, -kInfinity)), kInfinity);  // for a target that sees no source
+  lse = MaskFill(lse, Equal(lse, FillLike(lse, -kInfinity)), kInfinity);  // where a target sees no source
   e.weights = Exp(e.forward.scores - lse);
   Var delta = Sum(e.dy * heads_first(in[kY]), -1, /*keep=*/true);
   if (a.by_lse) delta = delta - by_target(in[kDy + 1]);

@@ -1,6 +1,6 @@
 // Elementwise functions of two inputs that broadcast.
 //
-// An op is a row: its kernels, the same in double arithmetic, the gradient and the examples.
+// Each op is a row: its kernels, its reference in double arithmetic, its gradient and its examples.
 #include <algorithm>
 #include <cmath>
 
@@ -43,7 +43,7 @@ VarList PowGradient(const GradientArgs& g) {
   return {SumTo(dy * da, a.shape()), SumTo(dy * db, b.shape())};
 }
 
-// dy goes to b where b is NaN, or where b is y and a is not; elsewhere dy goes to a.
+// dy goes to b if b is NaN, or if y equals b but not a. Otherwise dy goes to a.
 VarList ExtremumGradient(const GradientArgs& g) {
   const Var a = g.input(0), b = g.input(1), dy = g.grad(0);
   const Var b_beyond = MaskFill(Equal(g.output(0), b), Equal(g.output(0), a), false);
@@ -54,7 +54,7 @@ VarList ExtremumGradient(const GradientArgs& g) {
 double Quotient(double a, double b) { return a / b; }
 double Truncated(double a, double b) { return b == 0 ? 0 : std::trunc(a / b); }
 
-// Returns examples that every arithmetic function has, of float inputs in [low, high), and those `special` to one.
+// Returns the examples of every arithmetic function, with float inputs in [low, high), followed by `special` ones.
 template <size_t n = 0>
 constexpr std::array<OpExample, n + 13> Arithmetic(double low, double high,
                                                    const std::array<OpExample, n>& special = {}) {

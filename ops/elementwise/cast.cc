@@ -1,5 +1,5 @@
-// Converts x to another dtype: to floats rounded once, to nearest even; to i32 truncated and saturated, with NaN as 0;
-// to bool as x != 0.
+// Converts x to another dtype. To floats, it rounds once, to nearest even. To i32, it truncates and saturates, with NaN
+// as 0. To bool, it gives x != 0.
 #include <algorithm>
 
 #include "weft/core/status.h"

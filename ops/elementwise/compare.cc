@@ -1,7 +1,7 @@
 // Elementwise comparisons and logic, whose output is bool.
 //
-// Equal, Less and LessEqual, which are false where an input is NaN, and the bool functions And and Or are ops: rows of
-// kernels, reference and examples. The others are composed of these.
+// Equal, Less, LessEqual, And and Or are ops: rows with kernels, a reference and examples. The first three are false if
+// an input is NaN. All other functions are composed of these ops.
 #include <functional>
 
 #include "absl/strings/str_cat.h"

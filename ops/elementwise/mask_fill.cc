@@ -41,7 +41,7 @@ void Kernel(const KernelArgs& a, Rect tile) {
 // dx = dy, or 0 where the mask is true.
 VarList Gradient(const GradientArgs& a) { return {MaskFill(a.grad(0), a.input(1), 0), Var{}}; }
 
-// Marks masked elements as NaN; the reference then replaces these by the value.
+// Marks masked elements as NaN, which the reference replaces by `value`.
 double Chosen(double x, double mask) { return mask != 0 ? std::nan("") : x; }
 void Reference(const ReferenceArgs& a) {
   BinaryReference(a, Chosen);

@@ -1,7 +1,7 @@
 // Elementwise functions of one input.
 //
-// An op is a row: the function that its kernel computes (ops/kernels/vector.h), the same in double arithmetic, the
-// gradient, the cost and the examples. Functions that are composed of other ops follow at the end.
+// Each op is a row: the function that its kernel computes (ops/kernels/vector.h), its reference in double arithmetic,
+// its gradient, cost and examples. Functions that are composed of other ops follow at the end.
 #include <algorithm>
 #include <cmath>
 
@@ -24,7 +24,7 @@ constexpr OpDef Unary(OpDef row) {
   return row;
 }
 
-// Returns examples that every function has, of inputs in [low, high), and those that are `special` to one.
+// Returns the examples of every function, with inputs in [low, high), followed by `special` ones.
 template <size_t n>
 constexpr std::array<OpExample, n + 4> Examples(double low, double high, const OpExample (&special)[n]) {
   std::array<OpExample, n + 4> examples = {{{.in = "[]", .low = low, .high = high},

@@ -1,5 +1,5 @@
-// y = a where mask is true, else b. All have one shape; a and b may have any dtype. The inputs are in the order a, b,
-// mask.
+// y = a where mask is true, else b. a and b have one dtype, which may be any; all three inputs have one shape. Inputs
+// are in the order a, b, mask.
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/kernels/elementwise.h"

@@ -54,7 +54,7 @@ void Kernel(const KernelArgs& a, Rect tile) {
   T* const y = a.output<T>(0);
   for (int64_t r = tile.row_begin; r < tile.row_end; ++r) {
     const bool known = ids[r] >= 0 && ids[r] < rows;
-    if (n == 1) {  // a call for each single element would cost more than the copy
+    if (n == 1) {  // a function call for a single element would cost more than its copy
       y[r] = known ? table[ids[r]] : T{0};
     } else if (known) {
       std::copy_n(table + ids[r] * n, n, y + r * n);

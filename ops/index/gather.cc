@@ -1,4 +1,4 @@
-// Gather, TakeAlong, ScatterAdd and OneHot, composed of look-ups of rows.
+// Gather, TakeAlong, ScatterAdd and OneHot are composed of look-ups of rows.
 #include <limits>
 
 #include "absl/strings/str_cat.h"
@@ -32,8 +32,8 @@ Var Gather(Var x, Var ids, int axis) {
 
 namespace {
 
-// Returns, for each element of `ids`, the index of the element of x that it names along `axis`, counted through all of
-// x; -1 for an id outside the axis.
+// Each element of `ids` names an element of x along `axis`. Returns the index of that element in the flattened x, or -1
+// if the id is outside the axis.
 Var FlatIndices(Var x, Var ids, int axis) {
   const Shape shape = x.shape(), at = ids.shape();
   const int64_t n = shape.dim(axis);

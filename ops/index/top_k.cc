@@ -1,6 +1,6 @@
 // The k greatest values of each row along the last axis and their indices, in descending order.
 //
-// Equal values are in the order of their indices. A NaN is greater than all numbers.
+// Equal values are in the order of their indices. NaN counts as greater than all numbers.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -84,7 +84,7 @@ void Kernel(const KernelArgs& a, Rect tile) {
   }
 }
 
-// dx = dy at the indices of the outputs, and 0 elsewhere. A mask sets the zeros, since 0 · dy is NaN if dy is infinite.
+// dx = dy at the indices of the outputs, else 0. A mask sets the zeros, because 0 · dy is NaN if dy is infinite.
 VarList Gradient(const GradientArgs& a) {
   const Shape shape = a.input(0).shape(), taken = a.output(1).shape();
   const int64_t k = taken.cols(), n = shape.cols(), rows = taken.rows();

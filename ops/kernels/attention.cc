@@ -1,3 +1,4 @@
+// The forward kernel walks the blocks of keys for each block of targets. The backward kernel computes weights again.
 #include "weft/ops/kernels/attention.h"
 
 #include <algorithm>
@@ -55,7 +56,7 @@ HWY_INLINE void ScaleRow(W factor, int64_t n, W* row) {
   for (int64_t j = 0; j < n; j += lanes) hn::Store(hn::Mul(hn::Load(d, row + j), factors), d, row + j);
 }
 
-// row = cap · tanh(row / cap), in whole vectors. Also computes the slopes 1 - tanh², unless `slopes` is null.
+// Computes row = cap · tanh(row / cap) in whole vectors. If `slopes` is not null, sets it to 1 - tanh².
 template <class W>
 void CapRow(double cap, int64_t n, W* row, W* slopes) {
   const D<W> d;
@@ -67,7 +68,7 @@ void CapRow(double cap, int64_t n, W* row, W* slopes) {
   }
 }
 
-// scores [rows, kBlock] = scale · q kᵀ, capped, plus masks; -inf for hidden sources and beyond the block's end.
+// Computes scores [rows, kBlock] = scale · q kᵀ, capped, plus masks. Scores that are hidden or beyond the block: -inf.
 template <class T, class W>
 void Scores(const AttentionHead<T>& head, const Block& block, Matrix<const W> q, const W* k_transposed, W* scores,
             W* slopes = nullptr) {
@@ -98,7 +99,7 @@ void Scores(const AttentionHead<T>& head, const Block& block, Matrix<const W> q,
   }
 }
 
-// row = exp(row - shift) for the `visible` first numbers, else 0. Returns the sum.
+// Sets the first `visible` numbers of `row` to exp(row - shift), and the others to 0. Returns the sum.
 template <class W>
 W ExpRow(W shift, int64_t visible, W* row) {
   const D<W> d;
@@ -190,8 +191,8 @@ void Forward(const AttentionHead<T>& head, int64_t begin, int64_t end, Positions
   }
 }
 
-// `dscores` holds the gradients by the weights. Replaces them by the gradients by the scores, and applies dropout to
-// `weights`.
+// On entry, `dscores` holds the gradients of the weights. Replaces them by the gradients of the scores, and applies
+// dropout to `weights`.
 template <class T, class W>
 void ScoreGradients(const AttentionHead<T>& head, const Block& block, const W* delta, const W* slopes, W* weights,
                     W* dscores) {
@@ -210,7 +211,7 @@ void ScoreGradients(const AttentionHead<T>& head, const Block& block, const W* d
     int64_t j = 0;
     for (; j < visible; j += lanes) {
       const V<W> weight = hn::Load(d, p + j);
-      // A hidden source has gradient 0, even if an infinite value would make it 0 · inf.
+      // A weight of 0 has gradient 0. Otherwise an infinite value could make it 0 · inf, which is NaN.
       V<W> ds_j = hn::Mul(hn::Mul(weight, hn::Sub(hn::Load(d, ds + j), shift)), scale);
       if (head.soft_cap > 0) ds_j = hn::Mul(ds_j, hn::Load(d, slopes + i * kBlock + j));
       hn::Store(hn::IfThenElse(hn::Eq(weight, hn::Zero(d)), hn::Zero(d), ds_j), d, ds + j);

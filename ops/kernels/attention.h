@@ -1,9 +1,9 @@
-// Attention of one head, y = softmax(scale · q kᵀ, masked) · v, streamed over blocks of keys.
+// The attention kernels compute y = softmax(scale · q kᵀ, masked) · v of one head, streamed over blocks of keys.
 //
-// The matrix of scores never exists as a whole (Dao et al., "FlashAttention", 2022). The running sums of a row are
-// corrected when its maximum grows (Milakov and Gimelshein, 2018). Positions are read and written in blocks of
-// kAttentionBlock, in float or double for any dtype of the operands. If calls begin at multiples of kAttentionBlock,
-// the bits of a row depend on its own operands only. The kernels allocate nothing.
+// The matrix of scores never exists as a whole (Dao et al., "FlashAttention", 2022). When the maximum of a row grows,
+// its running sums are corrected (Milakov and Gimelshein, 2018). Positions are processed in blocks of kAttentionBlock,
+// in float or double for any dtype of the operands. If calls begin at multiples of kAttentionBlock, the bits of a row
+// depend only on the row's own operands. The kernels allocate nothing.
 #ifndef WEFT_OPS_KERNELS_ATTENTION_H_
 #define WEFT_OPS_KERNELS_ATTENTION_H_
 
@@ -54,7 +54,7 @@ struct AttentionHead {
   AttentionDropout dropout;
 };
 
-// The gradients by y and lse of a head, with the y and lse that `forward` computed, and room for dquery.
+// What the gradient of a head needs: y and lse as `forward` computed them, dy and dlse, and room for dquery.
 template <class T>
 struct AttentionGradient {
   Positions<const T> y, dy;
@@ -69,7 +69,7 @@ struct HeadOrder {
 
 template <class T>
 struct AttentionKernels {
-  // Computes y and lse = log Σ exp(score), one column, for targets begin .. end - 1. `begin` is a multiple of
+  // Computes y, and lse = log Σ exp(score) as one column, for targets begin .. end - 1. `begin` is a multiple of
   // kAttentionBlock. A target that sees no source gets y = 0 and lse = -inf.
   void (*forward)(const AttentionHead<T>& head, int64_t begin, int64_t end, Positions<T> y, Positions<Computed<T>> lse,
                   std::byte* workspace);
@@ -83,7 +83,7 @@ struct AttentionKernels {
 template <class T>
 const AttentionKernels<T>& AttentionKernelsOf();
 
-// Return the bytes of workspace that `forward` and `backward` need. A workspace is aligned to kAlignment.
+// Return the bytes of workspace that `forward` and `backward` need. A workspace must be aligned to kAlignment.
 size_t AttentionWorkspace(DType dtype, int64_t key_width, int64_t value_width);
 size_t AttentionGradientWorkspace(DType dtype, int64_t targets, int64_t sources, int64_t key_width,
                                   int64_t value_width);

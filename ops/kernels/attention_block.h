@@ -1,4 +1,4 @@
-// Computes which sources are visible in one block of scores, and applies its masks and dropout.
+// These functions compute which sources are visible in one block of scores, and apply its masks and dropout.
 #ifndef WEFT_OPS_KERNELS_ATTENTION_BLOCK_H_
 #define WEFT_OPS_KERNELS_ATTENTION_BLOCK_H_
 
@@ -11,18 +11,18 @@
 
 namespace weft {
 
-// A block of scores, of targets t .. t + rows - 1 and sources s .. s + cols - 1.
+// A block of scores, for targets t .. t + rows - 1 and sources s .. s + cols - 1.
 struct AttentionBlock {
   int64_t t, rows, s, cols;
 };
 
-// Returns how many of the block's sources target t + i sees under the causal mask.
+// Returns the number of the block's sources that target t + i sees under the causal mask.
 template <class T>
 int64_t Visible(const AttentionHead<T>& head, const AttentionBlock& block, int64_t i) {
   if (!head.causal) return block.cols;
   return std::clamp<int64_t>(block.t + i + head.sources - head.targets + 1 - block.s, 0, block.cols);
 }
-// Returns the first target that sees source s + j under the causal mask, counted from the block's beginning.
+// Returns the index in the block of the first target that sees source s + j under the causal mask.
 template <class T>
 int64_t FirstTarget(const AttentionHead<T>& head, const AttentionBlock& block, int64_t j) {
   if (!head.causal) return 0;
@@ -41,7 +41,7 @@ inline bool IsHidden(const AttentionMask& mask, const AttentionBlock& block) {
   return true;
 }
 
-// Reports whether no target of the block sees any of the block's sources.
+// Reports whether the whole block is hidden: no target sees any of its sources.
 template <class T>
 bool IsHidden(const AttentionHead<T>& head, const AttentionBlock& block) {
   if (Visible(head, block, block.rows - 1) == 0) return true;
@@ -49,11 +49,11 @@ bool IsHidden(const AttentionHead<T>& head, const AttentionBlock& block) {
                      [&](const AttentionMask& mask) { return IsHidden(mask, block); });
 }
 
-// Sets `added` to the kAttentionBlock numbers that the masks add to the scores of target t + i.
+// Sets `added` to the kAttentionBlock numbers that masks add to the scores of target t + i.
 template <class T, class W>
 void MaskRow(const AttentionHead<T>& head, const AttentionBlock& block, int64_t i, W* added) {
   std::fill_n(added, kAttentionBlock, W{0});
-  for (const bool adds : {true, false}) {  // hides last, so that a hidden source stays hidden
+  for (const bool adds : {true, false}) {  // masks that hide come last, so that hidden sources stay hidden
     for (int m = 0; m < head.mask_count; ++m) {
       const AttentionMask& mask = head.masks[m];
       if (mask.adds != adds) continue;
@@ -70,7 +70,7 @@ void MaskRow(const AttentionHead<T>& head, const AttentionBlock& block, int64_t 
   }
 }
 
-// Sets `keep` to the kAttentionBlock factors of dropout for the weights of target t + i.
+// Sets `keep` to the kAttentionBlock factors by which dropout scales the weights of target t + i.
 template <class T, class W>
 void KeepRow(const AttentionHead<T>& head, const AttentionBlock& block, int64_t i, W* keep) {
   const AttentionDropout& dropout = head.dropout;

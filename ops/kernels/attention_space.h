@@ -1,4 +1,4 @@
-// Lays out the workspace of the attention kernels: blocks of rows in float or double, each row padded to whole vectors.
+// These structs lay out the attention kernels' workspace: blocks of rows in float or double, padded to whole vectors.
 #ifndef WEFT_OPS_KERNELS_ATTENTION_SPACE_H_
 #define WEFT_OPS_KERNELS_ATTENTION_SPACE_H_
 
@@ -9,10 +9,10 @@
 
 namespace weft {
 
-// Rounds a width up to whole vectors of any instruction set, and to whole cache lines.
+// Rounds a width up to 16 elements: whole vectors of any instruction set, and whole cache lines.
 constexpr int64_t PaddedWidth(int64_t width) { return (width + 15) / 16 * 16; }
 
-// Hands out memory piece by piece. If `base` is null, only counts the bytes.
+// Allocates pieces of memory one after the other. If `base` is null, only counts the bytes.
 struct SpaceTaker {
   std::byte* base = nullptr;
   size_t used = 0;
@@ -29,7 +29,7 @@ struct SpaceTaker {
 template <class W>
 struct ForwardSpace {
   int64_t key_stride, value_stride;
-  W *query, *key, *value, *sums, *scores;  // for one block; key is transposed
+  W *query, *key, *value, *sums, *scores;  // for one block; the key is transposed
 
   ForwardSpace(SpaceTaker* space, int64_t key_width, int64_t value_width)
       : key_stride(PaddedWidth(key_width)),

@@ -1,3 +1,4 @@
+// If the axis is the last one, a part is a range of columns of the whole. Otherwise it is groups of whole rows.
 #include "weft/ops/kernels/axis.h"
 
 #include <algorithm>

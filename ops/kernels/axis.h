@@ -50,14 +50,14 @@ struct AxisSlice {
 void CopyToSlice(const AxisSlice& slice, Rect of_whole, const Tensor& from_whole, const Tensor& to_slice);
 void CopyToWhole(const AxisSlice& slice, Rect of_whole, const Tensor& from_slice, const Tensor& to_whole);
 
-// Returns `axis` counted from the front. Returns an axis outside the shape unchanged; CheckAxis reports it.
+// Returns `axis` counted from the front. If the shape has no such axis, returns `axis` unchanged; CheckAxis reports it.
 inline int FrontAxis(const Shape& shape, int axis) { return NormalAxis(shape, axis).value_or(axis); }
-// Returns the error "axis 3 is outside rank 3" if the first input has no such axis, counted from the front.
+// If the first input has no axis `axis`, counted from the front, returns the error "axis 3 is outside rank 3".
 absl::Status CheckAxis(const char* op, int axis, TypeSpan in);
 Shape WithoutAxis(const Shape& shape, int axis);  // `axis`: from the front
 
-using AxisSet = std::array<bool, Shape::kMaxRank>;  // for each axis from the front: whether it is a member
-// Returns the set of `axes` of an input of `type`. An error if an axis is outside the rank or is named twice.
+using AxisSet = std::array<bool, Shape::kMaxRank>;  // for each axis, counted from the front: whether the set has it
+// Returns the set of `axes` of an input of `type`. Returns an error if an axis is outside the rank or is named twice.
 absl::StatusOr<AxisSet> MarkAxes(const char* op, absl::Span<const int> axes, const TensorType& type);
 Shape WithoutAxes(const Shape& shape, const AxisSet& axes);
 

@@ -1,5 +1,5 @@
-// Copies blocks of positions into attention's workspace, converted to float or double. Included once for each
-// instruction set, as lanes-inl.h is.
+// These functions copy blocks of positions into attention's workspace, converted to float or double. The header is
+// included once for each instruction set, like lanes-inl.h.
 #if defined(WEFT_OPS_KERNELS_COPY_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef WEFT_OPS_KERNELS_COPY_INL_H_
 #undef WEFT_OPS_KERNELS_COPY_INL_H_
@@ -28,7 +28,7 @@ void Convert(const From* from, int64_t n, To* to) {
   for (; i < n; ++i) to[i] = static_cast<To>(from[i]);
 }
 
-// Copies positions begin .. begin + count - 1, one row for each.
+// Copies positions begin .. begin + count - 1 into one row each.
 template <class T, class W>
 void CopyRows(Positions<const T> from, int64_t begin, int64_t count, int64_t width, Matrix<W> to) {
   for (int64_t i = 0; i < count; ++i) {
@@ -37,7 +37,7 @@ void CopyRows(Positions<const T> from, int64_t begin, int64_t count, int64_t wid
     std::fill(out + width, out + to.stride, W{0});
   }
 }
-// Copies the positions transposed, one row for each feature: four at a time, which become neighbours in a row.
+// Copies the positions transposed, so that each feature has a row. Four positions at a time become neighbours in a row.
 template <class T, class W>
 void CopyTransposed(Positions<const T> from, int64_t begin, int64_t count, int64_t width, W* to) {
   const D<W> d;

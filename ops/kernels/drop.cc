@@ -1,3 +1,4 @@
+// Draws blocks of Philox numbers in vector lanes, compares them with the rate, and scales the elements.
 #include "weft/ops/kernels/drop.h"
 
 #include <algorithm>
@@ -25,7 +26,7 @@ constexpr int64_t kMaxWords = 2 * hn::MaxLanes(Words());
 HWY_INLINE int64_t WordsAtOnce() { return 2 * static_cast<int64_t>(hn::Lanes(Words())); }
 #endif
 
-// Computes WordsAtOnce() words of a stream: as many blocks of four words as the vectors hold.
+// Computes WordsAtOnce() words of a stream: one block of four words for each 64-bit lane of the vectors.
 class BlockMaker {
   using Lanes = hn::Repartition<uint64_t, Words>;
 
@@ -52,8 +53,8 @@ class BlockMaker {
     }
   }
 
-  // Philox4x32-10, with a block in each 64-bit lane. MulEven reads only the lower half of a lane.
-  // Lanes 0, 2, 4, ... hold the first half of the blocks, so that interleaving restores their order.
+  // Computes Philox4x32-10 with a block in each 64-bit lane; MulEven reads only the lower half of a lane. The even
+  // lanes hold the first half of the blocks, so that interleaving restores the order of the blocks.
   HWY_INLINE Pair operator()(uint64_t first) const {
     const Lanes d;
     const Words words;
@@ -88,12 +89,12 @@ class BlockMaker {
 
  private:
 #if HWY_TARGET != HWY_SCALAR
-  HWY_ALIGN uint64_t keys_[10][2][hn::MaxLanes(Lanes())];  // broadcast to all lanes once, instead of in each round
+  HWY_ALIGN uint64_t keys_[10][2][hn::MaxLanes(Lanes())];  // broadcast to all lanes once, not in each round
 #endif
   RandomStream random_;
 };
 
-// Compares Uniform(i) >= rate as integers, by the word's upper 24 bits.
+// Compares Uniform(i) >= rate as integers: the upper 24 bits of the random word with the rate in these units.
 template <class T>
 class Dropper {
  public:
@@ -126,7 +127,7 @@ void DropLanes(const RandomStream& random, uint64_t first, double rate, const T*
   const BlockMaker blocks(random);
   const Dropper<T> drop(rate);
   const int64_t at_once = WordsAtOnce();
-  uint32_t words[2 * kMaxWords];  // a vector that begins in the first half ends inside
+  uint32_t words[2 * kMaxWords];  // room for a vector that begins at any word of the first half
   for (int64_t i = 0; i < n;) {
     const uint64_t element = first + static_cast<uint64_t>(i), block = element / 4;
     const int64_t offset = static_cast<int64_t>(element % 4), count = std::min(at_once - offset, n - i);

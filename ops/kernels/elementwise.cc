@@ -1,3 +1,4 @@
+// A tile whose operands have equal shapes or are scalars is one run. Any other tile has a run for each row.
 #include "weft/ops/kernels/elementwise.h"
 
 #include "weft/core/status.h"
@@ -64,7 +65,7 @@ void ForInnerLoops(const Shape& out, Rect tile, absl::FunctionRef<void(int64_t, 
   for (int64_t row = tile.row_begin; row < tile.row_end; ++row) f(row * cols + tile.col_begin, tile.cols());
 }
 
-// Each size of an operand is the output's or 1. So if the products of sizes are equal, all sizes are.
+// Each size of an operand is 1 or the output's size. So if the products of the sizes are equal, all sizes are equal.
 Rect BroadcastAccess(const OpArgs& args, int operand, Rect tile) {
   const int inputs = static_cast<int>(args.inputs.size());
   if (operand >= inputs) return tile;

@@ -1,5 +1,4 @@
-// Shared parts of elementwise ops: the broadcasting rule, the rectangles that a tile reads, and kernels of one and two
-// inputs.
+// Elementwise ops share the broadcasting rule, the rectangles that a tile reads, and kernels of one and two inputs.
 //
 // The kernel of a broadcast op walks a tile in inner loops. An inner loop covers consecutive output elements. Along
 // them, each operand either advances with the output (stride 1) or stays (stride 0). A tile of whole rows of equal
@@ -31,10 +30,10 @@ void ForInnerLoops(const Shape& out, const Shape& a, const Shape& b, Rect tile,
 // Calls f(offset, n) for each inner loop, for operands of the same shape as `out`.
 void ForInnerLoops(const Shape& out, Rect tile, absl::FunctionRef<void(int64_t, int64_t)> f);
 
-// The distance, in elements, between neighbours along each axis of a shape.
+// Distances in elements between neighbours along each axis of a shape.
 using Strides = std::array<int64_t, Shape::kMaxRank>;
 
-// Walks the rows of `shape`, and tells the offset of each row's first element in an array with these strides.
+// Walks the rows of `shape`, and gives the offset of each row's first element in an array with the given strides.
 class RowCursor {
  public:
   RowCursor(const Shape& shape, const Strides& strides, int64_t row);  // `shape` is not empty
@@ -48,7 +47,7 @@ class RowCursor {
   int64_t offset_ = 0;
 };
 
-// Returns the rectangle that a tile reads of an input that broadcasts to the output; for the output, the tile itself.
+// Returns the rectangle that a tile reads of an input that broadcasts to the output. For the output, it is the tile.
 Rect BroadcastAccess(const OpArgs& args, int operand, Rect tile);
 
 // Returns the type of a binary op: the common dtype, and the broadcast shape.
@@ -66,7 +65,7 @@ absl::StatusOr<Types> InferRows(const Attrs&, TypeSpan in) {
   return Types{in[0]};
 }
 
-// Kernels for f32, f64 and bf16, of the functions in vector.h.
+// Kernels for f32, f64 and bf16 of a function in vector.h.
 template <class T, UnaryFunction function>
 void UnaryKernel(const KernelArgs& a, Rect tile) {
   ForInnerLoops(a.output_shape(0), tile,
@@ -100,8 +99,8 @@ void BinaryReference(const ReferenceArgs& a) {
   BinaryReference(a, function);
 }
 
-// Rounds x to f32; if x lies between two floats, to the one with an odd last bit. Rounding the result to bf16 is the
-// same as rounding x to bf16 at once (Boldo and Melquiond, 2008).
+// Rounds x to f32. If x lies between two floats, returns the one with an odd last bit. Rounding this result to bf16
+// gives the same as rounding x to bf16 directly (Boldo and Melquiond, 2008).
 inline float RoundToOdd(double x) {
   const float nearest = static_cast<float>(x);
   const uint32_t bits = std::bit_cast<uint32_t>(nearest);
@@ -109,10 +108,10 @@ inline float RoundToOdd(double x) {
   return std::bit_cast<float>(std::abs(nearest) > std::abs(x) ? bits - 1 : bits + 1);
 }
 
-// Returns an error if `dtype` is i32 and `value` is not one.
+// Returns an error if `dtype` is i32 and `value` is not an i32.
 absl::Status CheckNumber(const char* op, double value, DType dtype, TypeSpan in);
-// Converts a number: to floats rounded once to nearest even; to i32 truncated and saturated, with NaN as 0; to bool as
-// x != 0.
+// Converts a number. To floats, it is rounded once to nearest even. To i32, it is truncated and saturated, with NaN as
+// 0. To bool, the result is x != 0.
 template <class To, class From>
 To ConvertTo(From x) {
   if constexpr (std::is_same_v<To, From>) {

@@ -1,3 +1,4 @@
+// Products run under one OpenMP thread: with two, oneDNN gives some shapes other bits.
 #include "weft/ops/kernels/gemm.h"
 
 #include <algorithm>
@@ -14,7 +15,7 @@
 #include "weft/ops/kernels/pack.h"
 #include "weft/ops/kernels/vector.h"
 
-// Declared here, since OpenMP's header is missing if the compiler's OpenMP runtime is not installed.
+// Declared here, because OpenMP's header is missing if the compiler's OpenMP runtime is not installed.
 extern "C" {
 int omp_get_max_threads();
 void omp_set_num_threads(int count);
@@ -25,8 +26,8 @@ namespace {
 
 using dnnl::memory;
 
-// Limits the parallel regions of this thread to one thread during its lifetime. oneDNN asks for the limit when it
-// creates a primitive, to choose how sums are split, and when it runs one.
+// While a OneThread exists, parallel regions of this thread have one thread. oneDNN reads the limit when it creates a
+// primitive, to decide how sums are split, and when it runs one.
 class OneThread {
  public:
   OneThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
@@ -69,10 +70,10 @@ dnnl::matmul::primitive_desc Describe(const dnnl::primitive_attr& attr, const me
 #endif
 }
 
-// Reports whether the product is computed without gaps between rows and then copied to C. oneDNN's fastest products of
-// bf16, and of f32 with Bᵀ, have no gaps.
+// Reports whether the product is computed without gaps between rows and then copied to C. oneDNN's fastest bf16
+// products, and its fastest f32 products with Bᵀ, have no gaps.
 bool CopiesRows(const GemmShape& shape) {
-  constexpr int64_t kMinRows = 64;  // amortises the reordering that such an f32 product begins with
+  constexpr int64_t kMinRows = 64;  // 64 rows amortise the reordering of B that such an f32 product needs
   if (shape.batch != 1 || shape.c_stride == shape.cols || shape.accumulate) return false;
   return shape.out == kBF16 || shape.packed_b ||
          (shape.in == kF32 && shape.transpose_b && !shape.transpose_a && shape.rows >= kMinRows);
@@ -97,8 +98,7 @@ dnnl::matmul::primitive_desc Describe(const GemmShape& shape) {
   return Describe(attr, a, b, c);
 }
 
-// Returns the f32 product of one matrix of a batch, for widened operands without gaps. It writes to C itself if C is
-// f32.
+// Returns the f32 product of one matrix of a batch, for widened operands without gaps. An f32 C is written directly.
 GemmShape Widened(GemmShape shape) {
   shape.batch = 1;
   shape.a_batch_stride = shape.b_batch_stride = shape.c_batch_stride = 0;
@@ -112,7 +112,7 @@ GemmShape Widened(GemmShape shape) {
 
 size_t Floats(int64_t count) { return AlignUp(sizeof(float) * static_cast<size_t>(count)); }
 
-// Copies the rows of `from`, `stride` elements apart, to rows of `to` without gaps.
+// Widens rows of `from`, which are `stride` elements apart, to rows of `to` without gaps.
 void WidenRows(const BF16* from, int64_t stride, int64_t rows, int64_t cols, float* to) {
   for (int64_t r = 0; r < rows; ++r) Convert(from + r * stride, to + r * cols, cols);
 }
@@ -159,7 +159,7 @@ struct Gemm::Primitive {
     for (int i = 0; i < Cores(); ++i) calls.push_back(std::make_unique<Call>(description));
   }
 
-  // Returns a Call that belongs to the caller until it sets `taken` to false; null if all are taken.
+  // Returns a Call that the caller owns until it sets `taken` to false. Returns null if all are taken.
   Call* Take() const {
     for (const std::unique_ptr<Call>& call : calls) {
       if (!call->taken.exchange(true, std::memory_order_acquire)) return call.get();
@@ -169,7 +169,7 @@ struct Gemm::Primitive {
 
   const dnnl::matmul::primitive_desc description;
   const dnnl::matmul matmul;
-  std::vector<std::unique_ptr<Call>> calls;  // one for each core, created once, since creating them allocates
+  std::vector<std::unique_ptr<Call>> calls;  // one for each core, created in advance, because that allocates
 };
 
 Gemm::Gemm(const GemmShape& shape) : shape_(shape) {
@@ -236,7 +236,7 @@ void Gemm::Run(const std::byte* a, const std::byte* b, std::byte* c, std::byte* 
     return;
   }
   const OneThread one_thread;
-  std::optional<Call> own;  // if more threads run this product than there are cores
+  std::optional<Call> own;  // used if more threads than cores run this product
   Call* call = primitive_->Take();
   if (call == nullptr) call = &own.emplace(primitive_->description);
   call->a.set_data_handle(const_cast<std::byte*>(a));
@@ -283,7 +283,7 @@ void GemmSet::Run(const GemmShape& shape, const std::byte* a, const std::byte* b
 }
 
 void PlainGemm(const GemmShape& shape, const double* a, const double* b, double* c) {
-  constexpr int64_t kBlock = 64;  // rows of B' that stay in the cache while all rows of A' are multiplied
+  constexpr int64_t kBlock = 64;  // these rows of B' stay in the cache while all rows of A' are multiplied
   const int64_t a_row = shape.transpose_a ? 1 : shape.a_stride, a_col = shape.transpose_a ? shape.a_stride : 1;
   const int64_t b_row = shape.transpose_b ? 1 : shape.b_stride, b_col = shape.transpose_b ? shape.b_stride : 1;
   for (int64_t m = 0; m < shape.batch;

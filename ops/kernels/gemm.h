@@ -1,9 +1,9 @@
-// Gemm is one matrix product of fixed sizes, or a batch of them: C = A' B', where A' is A or Aᵀ and B' is B or Bᵀ.
+// A Gemm is a matrix product of fixed sizes, or a batch of them: C = A' B', where A' is A or Aᵀ and B' is B or Bᵀ.
 //
-// f32 and bf16 products are oneDNN primitives. They run on the calling thread, read the operands where they are, and
-// may be shared by any number of threads; each thread brings its own workspace. Where oneDNN is faster with a C without
-// gaps between its rows, the product goes to the workspace and is copied. If the CPU has no bf16 products, operands are
-// widened into the workspace and multiplied in f32.
+// f32 and bf16 products are oneDNN primitives. They run on the calling thread and read the operands where these are.
+// Any number of threads may share a Gemm; each thread brings its own workspace. If oneDNN is faster without gaps
+// between the rows of C, the product is computed in the workspace and copied. If the CPU has no bf16 products, operands
+// are widened into the workspace and multiplied in f32.
 //
 //   const auto gemm = Gemm::Create({.rows = 8, .cols = 512, .inner = 768, .a_stride = 768, .b_stride = 768,
 //                                   .c_stride = 512, .transpose_b = true});
@@ -35,14 +35,14 @@ struct GemmShape {
 };
 
 bool HasBF16Products();        // whether the CPU multiplies bf16
-bool HasPackedBF16Products();  // whether these products read panels directly; otherwise panels are slow
+bool HasPackedBF16Products();  // whether bf16 products read panels directly; otherwise panels are slow
 
 class Gemm {
  public:
   static std::shared_ptr<const Gemm> Create(const GemmShape& shape);
   ~Gemm();
 
-  size_t workspace() const { return workspace_; }  // bytes of workspace, which is aligned to kAlignment
+  size_t workspace() const { return workspace_; }  // bytes of workspace, which must be aligned to kAlignment
   void Run(const std::byte* a, const std::byte* b, std::byte* c, std::byte* workspace) const;
 
  private:
@@ -52,18 +52,18 @@ class Gemm {
   void RunWidened(const BF16* a, const BF16* b, std::byte* c, std::byte* workspace) const;
 
   const GemmShape shape_;
-  std::unique_ptr<Primitive> primitive_;  // null if the product is empty, or bf16 on a CPU without bf16 products
-  std::shared_ptr<const Gemm> widened_;   // replaces a missing bf16 product: one matrix in f32
-  bool copies_rows_ = false;              // the product goes to the end of the workspace, then to C
+  std::unique_ptr<Primitive> primitive_;  // null if the product is empty, or if the CPU lacks the bf16 product
+  std::shared_ptr<const Gemm> widened_;   // replaces a bf16 product that the CPU lacks: one matrix in f32
+  bool copies_rows_ = false;              // true: the product goes to the end of the workspace, then to C
   size_t workspace_ = 0;
 };
 
-// The products of a node's tiles, one for each size of a tile.
+// The products of a node's tiles, one for each different size of tile.
 class GemmSet {
  public:
   void Add(const GemmShape& shape);
   size_t workspace() const { return workspace_; }  // bytes for the largest product
-  // Runs a product; creates one that was not added for this call only.
+  // Runs a product. If it was not added before, creates it for this call only.
   void Run(const GemmShape& shape, const std::byte* a, const std::byte* b, std::byte* c, std::byte* workspace) const;
 
  private:

@@ -1,5 +1,5 @@
-// Vectors of floats and their loads and stores: f32 and f64 unchanged; bf16 widened to f32 by loads and rounded to
-// nearest even by stores. Included once for each instruction set, after Highway's foreach_target.h.
+// Lanes are vectors of floats with their loads and stores. f32 and f64 are unchanged; loads widen bf16 to f32, and
+// stores round to nearest even. The header is included once for each instruction set, after Highway's foreach_target.h.
 #if defined(WEFT_OPS_KERNELS_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef WEFT_OPS_KERNELS_LANES_INL_H_
 #undef WEFT_OPS_KERNELS_LANES_INL_H_
@@ -31,7 +31,7 @@ HWY_INLINE V<float> Widen(hn::Vec<BitsOfBF16> x) {
   return hn::BitCast(D<float>(), hn::ShiftLeft<16>(hn::PromoteTo(d32, x)));
 }
 
-// Rounds as BF16's constructor does; the result is in the upper halves.
+// Rounds as BF16's constructor does. The result is in the upper half of each lane.
 HWY_INLINE hn::Vec<hn::RebindToUnsigned<D<float>>> RoundedBits(V<float> x) {
   const hn::RebindToUnsigned<D<float>> d32;
   const auto bits = hn::BitCast(d32, x);
@@ -112,7 +112,7 @@ struct Partial {
 #endif
 };
 
-// Calls f(access, i) for each vector of elements i, i + 1, ...
+// Calls f(access, i) for each vector of elements, where i is the index of its first element.
 template <class T, class F>
 HWY_INLINE void ForEachVector(int64_t n, F f) {
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(D<T>()));

@@ -1,3 +1,4 @@
+// A matrix that is stored as B is copied row by row; a matrix that is stored as Bᵀ is transposed in registers.
 #include "weft/ops/kernels/pack.h"
 
 #include <algorithm>
@@ -43,7 +44,7 @@ HWY_INLINE uint32_t WordAt(const Source& source, int64_t row, int64_t j) {
   return word;
 }
 
-// Goes row by row, so that B is read in the order of its memory.
+// Packs row by row, so that B is read in the order of its memory.
 template <class T>
 void PackRows(const Source& source, int64_t first, int64_t last, uint32_t* panels) {
   const PanelShape& shape = source.shape;
@@ -72,7 +73,7 @@ void PackRows(const Source& source, int64_t first, int64_t last, uint32_t* panel
 }
 
 #if HWY_TARGET != HWY_SCALAR
-// Loads a vector of words along inner from one row of Bᵀ.
+// Loads a vector of words, which are neighbours along inner, from one row of Bᵀ.
 template <class T>
 HWY_INLINE hn::Vec<hn::ScalableTag<uint32_t>> Words(const float* b) {
   const hn::ScalableTag<float> d;
@@ -85,7 +86,7 @@ HWY_INLINE hn::Vec<hn::ScalableTag<uint32_t>> Words(const float* b) {
   }
 }
 
-// Stores the q-th four words to columns 0 .. 3 of row 4q + i of the panel.
+// Stores four words, group q of `words`, to columns 0 .. 3 of row 4q + i of the panel.
 HWY_INLINE void StoreFours(hn::Vec<hn::ScalableTag<uint64_t>> words, int64_t i, int64_t width, uint32_t* panel) {
   const hn::ScalableTag<uint64_t> d;
   HWY_ALIGN uint64_t fours[HWY_MAX_BYTES / sizeof(uint64_t)];
@@ -95,8 +96,8 @@ HWY_INLINE void StoreFours(hn::Vec<hn::ScalableTag<uint64_t>> words, int64_t i, 
   }
 }
 
-// Transposes blocks of 4 × 4 words in registers. Takes 16 columns along all of inner, so that few rows are read at a
-// time.
+// Transposes blocks of 4 × 4 words in registers. Takes 16 columns at a time along all of inner, so that only 16 rows
+// are read at once.
 template <class T>
 void PackTransposed(const Source& source, int64_t first, int64_t last, uint32_t* panels) {
   constexpr int64_t kBlock = 16;

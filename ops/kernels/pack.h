@@ -1,9 +1,9 @@
-// Packs the right operand of a product, B [inner, cols], into panels. A panel holds `width` columns in the order in
-// which the product reads them.
+// These functions pack the right operand of a product, B [inner, cols], into panels. A panel holds `width` columns in
+// the order in which the product reads them.
 //
-// f32 panels are [panels, inner, width]: a tile's columns without gaps between rows, not transposed. bf16 panels are
-// [panels, inner / 2, 64, 2], with inner rounded up to a multiple of 32, which is the layout that the CPU multiplies.
-// Zeros stand for columns and rows beyond those of B.
+// f32 panels are [panels, inner, width]: the columns of a tile without gaps between rows, not transposed. bf16 panels
+// are [panels, inner / 2, 64, 2], the layout that the CPU multiplies; inner is rounded up to a multiple of 32. Columns
+// and rows beyond those of B are zeros.
 #ifndef WEFT_OPS_KERNELS_PACK_H_
 #define WEFT_OPS_KERNELS_PACK_H_
 
@@ -15,21 +15,21 @@
 namespace weft {
 
 struct PanelShape {
-  int64_t inner = 0, cols = 0, width = 64;  // `width` is a multiple of 16, and 64 for bf16
+  int64_t inner = 0, cols = 0, width = 64;  // `width` is a multiple of 16; for bf16 it is 64
   DType dtype = kF32;
 
   int64_t count() const { return (cols + width - 1) / width; }
   int64_t rows() const { return dtype == kBF16 ? (inner + 31) / 32 * 32 : inner; }
   int64_t size() const { return rows() * width; }  // elements of one panel
-  // Returns the offset of element [k, j] of B from the first panel, in elements.
+  // Returns the offset of element [k, j] of B, in elements from the first panel.
   int64_t Offset(int64_t k, int64_t j) const {
     const int64_t pair = dtype == kBF16 ? 2 : 1;
     return j / width * size() + (k / pair * width + j % width) * pair + k % pair;
   }
 };
 
-// Packs panels `first` .. `last` - 1 of f32 `b`, which is stored as [inner, cols] or, if `transposed`, as [cols,
-// inner]. `panels` is the beginning of panel 0.
+// Packs panels `first` .. `last` - 1 of f32 `b`. `transposed`: b is stored as [cols, inner], not [inner, cols].
+// `panels`: the beginning of panel 0.
 void PackPanels(const PanelShape& shape, bool transposed, const float* b, int64_t first, int64_t last,
                 std::byte* panels);
 

@@ -1,5 +1,5 @@
-// Products of small matrices in a kernel's workspace, for the instruction set that includes this file: Highway's -inl
-// headers are included once for each set.
+// These functions multiply small matrices in a kernel's workspace. Like all -inl headers of Highway, this header is
+// included once for each instruction set.
 #if defined(WEFT_OPS_KERNELS_PRODUCT_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef WEFT_OPS_KERNELS_PRODUCT_INL_H_
 #undef WEFT_OPS_KERNELS_PRODUCT_INL_H_
@@ -17,7 +17,7 @@ namespace weft {
 namespace HWY_NAMESPACE {
 namespace {
 
-constexpr int64_t kRowsAtOnce = 8;  // rows of a product that share each load of the second operand
+constexpr int64_t kRowsAtOnce = 8;  // rows of a product that share one load of the second operand
 
 // Computes kRows rows by kVectors vectors of c = a b or, if `add`, c += a b. Element (i, k) of a is a[i * a_row + k *
 // a_col].
@@ -50,13 +50,13 @@ HWY_INLINE void Panel(const W* a, int64_t a_row, int64_t a_col, const W* b, int6
   }
 }
 
-// A matrix in the workspace, with a row for each position of a block or, if it is transposed, for each feature.
+// A matrix in the workspace with a row for each position of a block or, if transposed, for each feature.
 template <class W>
 struct Matrix {
   W* data;
   int64_t stride;
 };
-// An operand whose element (i, k) is data[i * row + k * col].
+// An operand. Its element (i, k) is data[i * row + k * col].
 template <class W>
 struct Factor {
   const W* data;
@@ -73,8 +73,8 @@ HWY_INLINE void PanelRows(Factor<W> a, Matrix<const W> b, Matrix<W> c, int64_t c
   if (j < cols) Panel<kRows, 1>(a.data, a.row, a.col, b.data + j, b.stride, c.data + j, c.stride, inner, add);
 }
 
-// Computes c = a b or c += a b for up to kRowsAtOnce rows and whole vectors of columns. Each element is summed in the
-// order of k.
+// Computes c = a b or c += a b for at most kRowsAtOnce rows and for whole vectors of columns. The terms of each element
+// are added in the order of k.
 template <class W>
 void Multiply(Factor<W> a, Matrix<const W> b, Matrix<W> c, int64_t rows, int64_t cols, int64_t inner, bool add) {
   if (rows == kRowsAtOnce) return PanelRows<kRowsAtOnce>(a, b, c, cols, inner, add);

@@ -40,7 +40,7 @@ HWY_INLINE Computed<T> SumVectors(int64_t n, F f) {
   return hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3))));
 }
 
-// Returns the larger number, or NaN if one is NaN.
+// Returns the larger number, or NaN if either is NaN.
 template <class T>
 HWY_INLINE V<T> Larger(V<T> a, V<T> b) {
   return hn::IfThenElse(hn::IsNaN(a), a, hn::IfThenElse(hn::IsNaN(b), b, hn::Max(a, b)));
@@ -160,7 +160,7 @@ void ExpDifference(const T* x, T lse, T q, T d, T* y, int64_t n) {
   });
 }
 
-// Layer norm or, if not `centred`, RMS norm, for which the mean is 0 and there is no bias.
+// Computes layer norm. If not `centred`, computes RMS norm: the mean is 0 and there is no bias.
 template <bool centred, class T>
 HWY_INLINE void Normalize(const T* x, const Computed<T>* gain, const Computed<T>* bias, Computed<T> epsilon, T* y,
                           Computed<T> mean, Computed<T>* rstd, int64_t n) {

@@ -1,7 +1,7 @@
-// Kernels over rows of contiguous floats, vectorised for the running CPU.
+// Row kernels work on rows of contiguous floats, vectorised for the running CPU.
 //
-// Reductions add in an order that depends only on the number of elements and the CPU. Elementwise kernels give an
-// element the same bits wherever a tile begins. The kernels allocate nothing.
+// The order of a reduction's additions depends only on the number of elements and the CPU. An elementwise kernel gives
+// an element the same bits wherever a tile begins. The kernels allocate nothing.
 //
 //   const RowKernels<float>& rows = Rows<float>();
 //   rows.softmax(x, y, n);
@@ -15,7 +15,7 @@
 namespace weft {
 
 template <class T>
-struct ShiftedLogSum {  // log Σ exp(x_i) = shift + log_sum; two numbers, since their sum would round
+struct ShiftedLogSum {  // log Σ exp(x_i) = shift + log_sum; not added, since that would round
   T shift = 0, log_sum = 0;
 };
 
@@ -35,16 +35,16 @@ struct SgdStep {
   bool nesterov;
 };
 
-// An output y may be the same memory as x, if their types are equal. bf16 has only sum, sum_rows and the norms with
-// their gradients; its sums, statistics, gains and biases are f32.
+// If their types are equal, an output y may be in the memory of x. bf16 has only sum, sum_rows and the norms with their
+// gradients. The sums, statistics, gains and biases of bf16 are f32.
 template <class T>
 struct RowKernels {
   using C = Computed<T>;
 
   C (*sum)(const T* x, int64_t n);
   T (*square_sum)(const T* x, int64_t n);
-  T (*max)(const T* x, int64_t n);  // n >= 1; NaN if an element is
-  // y[i] = x[i] + x[stride + i] + ... over `rows` rows; max_rows: the maximum of these, for rows >= 1.
+  T (*max)(const T* x, int64_t n);  // n >= 1; NaN if an element is NaN
+  // sum_rows: y[i] = x[i] + x[stride + i] + ... over `rows` rows. max_rows: the maximum instead of the sum; rows >= 1.
   void (*sum_rows)(const T* x, int64_t stride, int64_t rows, C* y, int64_t n);
   void (*max_rows)(const T* x, int64_t stride, int64_t rows, T* y, int64_t n);
   void (*add_to)(const T* x, T* y, int64_t n);  // y += x
@@ -59,11 +59,11 @@ struct RowKernels {
   // Computes dx of one row, and adds the row's terms to dgain and dbias.
   void (*layer_norm_gradient)(const T* x, const C* gain, C mean, C rstd, const T* dy, T* dx, C* dgain, C* dbias,
                               int64_t n);
-  // RMS norm has no mean and no bias.
+  // RMS norms have no mean and no bias.
   void (*rms_norm)(const T* x, const C* gain, C epsilon, T* y, C* rstd, int64_t n);
   void (*rms_norm_gradient)(const T* x, const C* gain, C rstd, const T* dy, T* dx, C* dgain, int64_t n);
 
-  // A next version may be the same memory as the version before.
+  // The next version of w, m or v may be in the memory of the old version.
   void (*adamw)(const AdamWStep<T>& step, const T* w, const T* m, const T* v, const T* grad, T* next_w, T* next_m,
                 T* next_v, int64_t n);
   void (*sgd)(const SgdStep<T>& step, const T* w, const T* m, const T* grad, T* next_w, T* next_m, int64_t n);

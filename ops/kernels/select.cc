@@ -58,12 +58,12 @@ void CompareAs(Comparison c, const T* a, int a_stride, const T* b, int b_stride,
   c == Comparison::kLess ? compare(std::less<>()) : compare(std::less_equal<>());
 }
 
-// The lanes in which elements are moved, with as many bits.
+// Lanes that move elements: integers of the same size as an element.
 template <class T>
 using Moved =
     std::conditional_t<std::is_same_v<T, BF16>, uint16_t, std::conditional_t<std::is_same_v<T, bool>, uint8_t, T>>;
 
-// Loads a byte for each lane; returns true where it is not 0.
+// Loads a byte for each lane, and returns a mask that is true where the byte is not 0.
 template <class T>
 HWY_INLINE hn::Mask<hn::ScalableTag<T>> LoadMask(const bool* p) {
   const hn::ScalableTag<T> d;

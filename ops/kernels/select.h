@@ -1,4 +1,4 @@
-// Comparison of numbers, and selection by bools, on contiguous arrays, vectorised for the running CPU.
+// Selects compare numbers and select by bools, on contiguous arrays, vectorised for the running CPU.
 //
 //   Selects<float>().compare(Comparison::kLess, x, 1, &limit, 0, mask, n);  // mask[i] = x[i] < limit
 //   Selects<float>().select(mask, x, 1, &limit, 0, y, n);                   // y[i] = mask[i] ? x[i] : limit

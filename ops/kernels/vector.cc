@@ -47,8 +47,8 @@ struct LogLanes {
 };
 
 struct ErfLanes {
-  // erf(x) ≈ x · (5/16 + P(x²) / Q(x²)) below 3.92; from there, erf rounds to 1. The coefficients are near-minimax, by
-  // reweighted least squares. Where x is large, the ratio and its rounding errors are small. Absolute error below 2e-7.
+  // For |x| < 3.92, erf(x) ≈ x · (5/16 + P(x²) / Q(x²)), with near-minimax coefficients; beyond, erf rounds to 1. For
+  // large x, the ratio and its rounding errors are small. The absolute error is below 2e-7.
   template <class D>
   requires(sizeof(hn::TFromD<D>) == 4) HWY_INLINE hn::Vec<D>
   operator()(D d, hn::Vec<D> x) const {
@@ -83,7 +83,7 @@ struct SigmoidLanes {
   }
 };
 
-// max(x, 0) + log(1 + exp(-|x|)), where exp never overflows.
+// Computes max(x, 0) + log(1 + exp(-|x|)), in which exp never overflows.
 struct SoftplusLanes {
   template <class D, class V>
   HWY_INLINE V operator()(D d, V x) const {
@@ -100,7 +100,7 @@ HWY_INLINE V NormalDistribution(D d, V x) {
   return hn::MulAdd(half, ErfLanes()(d, hn::Mul(x, hn::Set(d, static_cast<T>(0.70710678118654752440)))), half);
 }
 
-// exp(-2u) where u = √(2/π) · (x + 0.044715 x³), so that (1 + tanh(u)) / 2 = 1 / (1 + exp(-2u)).
+// Returns exp(-2u) for u = √(2/π) · (x + 0.044715 x³), because (1 + tanh(u)) / 2 = 1 / (1 + exp(-2u)).
 template <class D, class V>
 HWY_INLINE V GeluTanhExponential(D d, V x) {
   using T = hn::TFromD<D>;
@@ -123,7 +123,7 @@ struct GeluTanhLanes {
   }
 };
 
-// Beyond ±10 the derivatives below are 0 or 1 within 1e-20; the clamp keeps powers and exponentials from overflowing.
+// Beyond ±10 the derivatives below are 0 or 1 within 1e-20, so clamping there keeps powers and exponentials finite.
 template <class D, class V>
 HWY_INLINE V ClampGelu(D d, V x) {
   const V limit = hn::Set(d, static_cast<hn::TFromD<D>>(10));

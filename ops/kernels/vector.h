@@ -1,7 +1,7 @@
-// Vector mathematics on contiguous arrays, on Highway: one build holds code for several instruction sets and uses the
-// best that the CPU has.
+// Map is vector mathematics on contiguous arrays, on Highway. One build has code for several instruction sets and runs
+// the best that the CPU supports.
 //
-// y may be x, a or b. The bits of an element depend on its operands only, not on its index. Special values are those of
+// y may be x, a or b. The bits of an element depend only on its operands, not on its index. Special values are those of
 // <cmath>: exp(-inf) = 0, log(0) = -inf, NaN stays NaN. bf16 is computed in f32 and rounded once, to nearest even.
 //
 //   Map(UnaryFunction::kExp, x, y, n);            // y[i] = exp(x[i])
@@ -34,7 +34,7 @@ enum class BinaryFunction : uint8_t {
   kSub,
   kMul,
   kDiv,
-  kMinimum,  // NaN if an input is; at a tie a
+  kMinimum,  // NaN if an input is NaN; a if both are equal
   kMaximum,
   kGeluErfGradient,  // b · d gelu(a) / da
   kGeluTanhGradient,
@@ -54,7 +54,7 @@ void Map(BinaryFunction f, const int32_t* a, int a_stride, const int32_t* b, int
 template <class T>
 void Scale(const T* x, Computed<T> factor, T* y, int64_t n);
 
-// y[i] = x[i]. Narrowing rounds to nearest even.
+// Computes y[i] = x[i]. Narrowing rounds to nearest even.
 void Convert(const float* x, BF16* y, int64_t n);
 void Convert(const BF16* x, float* y, int64_t n);
 

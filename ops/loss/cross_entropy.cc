@@ -1,4 +1,4 @@
-// The parts of the cross entropy of logits [..., V] and targets i32 [...]. Each output is [..., 1]:
+// Computes the parts of the cross entropy of logits [..., V] and targets i32 [...]. Each output is [..., 1]:
 //   row_loss = -Σ_v q_v · (logits_v - lse), where q is 1 - s + s / V at the target and s / V elsewhere; 0 if ignored;
 //   lse = log Σ_v exp(logits_v); valid = 1, or 0 if the target is ignored.
 // Targets equal to ignore_index or outside 0 .. V-1 are ignored. s is label_smoothing.
@@ -54,7 +54,7 @@ void Kernel(const KernelArgs& a, Rect tile) {
   }
 }
 
-// The gradient of row_loss is cross_entropy_gradient. The gradient of lse: dlogits = exp(logits - lse) · dlse.
+// row_loss has the gradient cross_entropy_gradient; lse has the gradient dlogits = exp(logits - lse) · dlse.
 VarList Gradient(const GradientArgs& a) {
   const Var logits = a.input(0), targets = a.input(1), lse = a.output(1);
   Var dlogits;
@@ -98,7 +98,7 @@ VarList Example(VarSpan in) {
   return RecordAll(kCrossEntropy, in, Attrs::Of(kAttrs<ignore_index, smoothing_percent>));
 }
 
-// Calls CrossEntropy, which checks bounds; the other examples record the op alone.
+// Calls CrossEntropy, which checks bounds. The other examples record only the op.
 VarList LossExample(VarSpan in) { return {CrossEntropy(in[0], in[1], {.ignore_index = 1})}; }
 
 constexpr OpExample kExamples[] = {

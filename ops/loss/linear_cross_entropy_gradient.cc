@@ -1,8 +1,8 @@
 // The gradients of linear_cross_entropy by x, w and the optional bias, from (x, w, targets, drow [..., 1], bias).
 //
-// With dlogits = (softmax(x · w + bias) - q) · drow and q as in cross_entropy.cc: dx = dlogits · wᵀ, dw = xᵀ · dlogits
-// (or its transpose, if w is stored so), dbias = Σ over rows of dlogits. The op has no kernel: see
-// linear_cross_entropy.cc.
+// With dlogits = (softmax(x · w + bias) - q) · drow, where q is as in cross_entropy.cc:
+//   dx = dlogits · wᵀ, dw = xᵀ · dlogits (transposed if w is), dbias = Σ over rows of dlogits.
+// The op has no kernel; linear_cross_entropy.cc has the ops that replace it.
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"

@@ -42,7 +42,7 @@ Var MeanSquaredError(Var x, Var y, Reduction reduction) {
   });
 }
 
-// p · log p is 0 where p is 0. Masks before and after the logarithm keep its infinite slope there out of gradients.
+// p · log p counts as 0 where p is 0. Masks before and after the logarithm keep its infinite slope out of gradients.
 Var KlDivergence(Var log_q, Var p, Reduction reduction) {
   return Composite("kl_divergence", {log_q, p}, [&]() -> absl::StatusOr<Var> {
     WEFT_RETURN_IF_ERROR(CheckOneType("kl_divergence", "log_q and p", log_q, p));
@@ -64,7 +64,7 @@ Var NegativeLogLikelihood(Var log_p, Var targets, const CrossEntropyOptions& opt
     }
     WEFT_ASSIGN_OR_RETURN(const Var weights, WeightsOf(op, log_p, options.weights));
     RequireBounds(op, targets, log_p.dim(-1), "classes", options.ignore_index);
-    // An ignored target becomes -1, which is no class; its loss and its weight are 0.
+    // An ignored target becomes -1, which is no class, so its loss and its weight are 0.
     const Var ignored = Equal(targets, Number(targets, options.ignore_index));
     const Var others = Not(OneHot(MaskFill(targets, ignored, -1), log_p.dim(-1), kBool));
     const Var weight = Sum(MaskFill(BroadcastTo(weights, shape), others, 0), -1);
@@ -73,8 +73,8 @@ Var NegativeLogLikelihood(Var log_p, Var targets, const CrossEntropyOptions& opt
   });
 }
 
-// With q = (1 - s) · target + s / V, the loss -Σ_v w_v · q_v · log p_v is a weighted mean of the target's loss and the
-// mean of all classes' losses.
+// Let q = (1 - s) · target + s / V. The loss -Σ_v w_v · q_v · log p_v is then a weighted mean of two losses: the loss
+// of the target, and the mean loss over all classes.
 absl::StatusOr<Var> SpeltCrossEntropy(Var logits, Var targets, const CrossEntropyOptions& options) {
   const char* const op = "cross_entropy";
   const Shape shape = logits.shape();
@@ -88,7 +88,7 @@ absl::StatusOr<Var> SpeltCrossEntropy(Var logits, Var targets, const CrossEntrop
   }
   WEFT_ASSIGN_OR_RETURN(const Var weights, WeightsOf(op, logits, options.weights));
   const Var log_p = LogSoftmax(logits), weighted = log_p * weights;
-  // Without smoothing this is a constant 0, since log p may be -inf.
+  // Without smoothing, the other classes count nothing. The constant 0 avoids their log p, which may be -inf.
   const Var all =
       s == 0 ? FillLike(Sum(log_p, -1), 0) : Scale(-Sum(weighted, -1), s / static_cast<double>(shape.dim(-1)));
   if (soft) {
@@ -103,7 +103,7 @@ absl::StatusOr<Var> SpeltCrossEntropy(Var logits, Var targets, const CrossEntrop
   const Var ignored = Or(no_class, Equal(targets, Number(targets, static_cast<double>(options.ignore_index))));
   const Var losses = Scale(NegativeLogLikelihood(log_p, targets, each), 1 - s) + MaskFill(all, ignored, 0);
   if (options.reduction != Reduction::kMean) return Reduce(losses, options.reduction);
-  const Var one = FillLike(log_p, -1);  // its loss is the weight of the target
+  const Var one = FillLike(log_p, -1);  // with log p = -1, the loss is the target's weight
   return Sum(losses) / Sum(NegativeLogLikelihood(one, targets, each));
 }
 

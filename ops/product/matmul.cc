@@ -46,8 +46,8 @@ absl::StatusOr<Types> InferAdd(const Attrs& attrs, TypeSpan in) {
   return ShapeError("matmul_add", absl::StrCat("c must be ", ToString(types[0])), in);
 }
 
-// The matrices of the operands in memory: y holds `batch` matrices [rows, cols]. If all of them use one b, and a is not
-// transposed, the leading axes of a count as rows, and the batch is one matrix.
+// Describes the operands in memory: y has `batch` matrices [rows, cols]. If all of them use one b and a is not
+// transposed, the batch is one matrix: the leading axes of a count as rows.
 struct Layout {
   static constexpr int64_t kIrregular = -1;
 
@@ -106,7 +106,7 @@ struct Layout {
   }
 };
 
-// Returns the offset of the matrix of `operand` that belongs to matrix `index` of y. `size`: elements of a matrix.
+// Returns the offset of the matrix of `operand` that matrix `index` of y uses. `size`: number of elements of a matrix.
 int64_t BroadcastOffset(const Shape& operand, const Shape& y, int64_t index, int64_t size) {
   int64_t offset = 0, stride = size;
   for (int axis = -3; axis >= -y.rank(); --axis) {
@@ -120,7 +120,7 @@ int64_t BroadcastOffset(const Shape& operand, const Shape& y, int64_t index, int
 
 bool IsAdd(absl::Span<const Tensor> inputs) { return inputs.size() == 3; }
 
-// For matmul_add: copies the third input to the output, to which the product is added, unless both share their bytes.
+// matmul_add adds the product to the output, so the third input is first copied there, unless both share their bytes.
 void CopyAddend(const KernelArgs& args, Rect tile) {
   if (!IsAdd(args.inputs) || args.inputs[2].data == args.outputs[0].data) return;
   const size_t size = SizeOf(args.outputs[0].type.dtype), row = size * args.output_shape(0).cols();
@@ -130,7 +130,7 @@ void CopyAddend(const KernelArgs& args, Rect tile) {
   }
 }
 
-// Calls run(a, b, c, shape) for each product in `tile`; a, b and c are offsets in elements.
+// Calls run(a, b, c, shape) for each product in `tile`, with offsets a, b and c in elements.
 template <class Run>
 void ForEachProduct(const KernelArgs& args, Rect tile, Run run) {
   const Shape &a = args.input_shape(0), &b = args.input_shape(1), &y = args.output_shape(0);
@@ -190,8 +190,8 @@ void KernelF64(const KernelArgs& args, Rect tile) {
   });
 }
 
-// Tiles hold whole matrices of a batch. For a transposed f32 B, tiles have more rows and fewer columns, since oneDNN
-// reorders the columns of B for each tile.
+// Tiles hold whole matrices of a batch. If B is f32 and transposed, oneDNN reorders its columns for each tile, so tiles
+// have more rows and fewer columns.
 bool IsTransposedF32(const OpArgs& args) {
   return args.inputs[0].dtype == kF32 && args.attrs.as<MatMulAttrs>().transpose_b;
 }
@@ -223,8 +223,9 @@ Rect Access(const OpArgs& args, int operand, Rect tile) {
   return rect;
 }
 
-// With A and B as stored: for A · B: dA = dY Bᵀ, dB = Aᵀ dY; for A · Bᵀ: dA = dY B, dB = dYᵀ A;
-// for Aᵀ · B: dA = B dYᵀ, dB = A dY; for Aᵀ · Bᵀ: dA = Bᵀ dYᵀ, dB = dYᵀ Aᵀ. Broadcast leading axes are summed.
+// With A and B as stored, and broadcast leading axes summed:
+//   A · B: dA = dY Bᵀ, dB = Aᵀ dY.    A · Bᵀ: dA = dY B, dB = dYᵀ A.
+//   Aᵀ · B: dA = B dYᵀ, dB = A dY.    Aᵀ · Bᵀ: dA = Bᵀ dYᵀ, dB = dYᵀ Aᵀ.
 VarList Gradient(const GradientArgs& args) {
   const auto [transpose_a, transpose_b, f32_output] = args.attrs.as<MatMulAttrs>();
   Var a = args.input(0), b = args.input(1), dy = Cast(args.grad(0), a.dtype());
@@ -240,7 +241,7 @@ VarList Gradient(const GradientArgs& args) {
   return {Reshape(SumTo(da, a.shape()), a_shape), SumTo(db, b.shape())};
 }
 
-// The gradients of the product, and dC = dY.
+// The gradients of a and b are the product's; dC = dY.
 VarList GradientAdd(const GradientArgs& args) {
   VarList gradients = Gradient(args);
   gradients.push_back(args.grad(0));

@@ -1,4 +1,4 @@
-// Sums, means, extremes, products and norms along axes, composed of sums of blocks and of maxima.
+// Sums, means, extremes, products and norms along axes are composed of sums of blocks and of maxima.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -42,16 +42,16 @@ Var ReducedLast(Var x, const AxisSet& reduced) {
   return Reshape(std::is_sorted(order.begin(), order.end()) ? x : Permute(x, order), merged);
 }
 
-// Reduces x along `reduced` by `reduce`, which drops the last axis.
+// Reduces x along the axes `reduced` with `reduce`, a function that reduces the last axis and drops it.
 Var Over(Var x, const AxisSet& reduced, bool keep, Var (*reduce)(Var)) {
   const Shape shape = x.shape();
-  // Without an axis to reduce, ReducedLast adds one of size 1, for which the maximum rank leaves no room.
+  // Without an axis to reduce, ReducedLast would add one of size 1, for which a tensor of maximum rank has no room.
   if (WithoutAxes(shape, reduced).rank() == Shape::kMaxRank && x.dtype() != kBool) return x;
   const Var y = reduce(ReducedLast(x, reduced));
   return keep ? Reshape(y, WithOnes(shape, reduced)) : y;
 }
 
-// Returns x summed to `shape`, which broadcasts to x's, in the dtype that x's dtype is computed in. Neighbouring axes
+// Returns x summed to `shape`, which broadcasts to x's shape, in the dtype in which x is computed. Neighbouring axes
 // that are summed are merged first, and so are neighbouring axes that are kept.
 Var SumKept(Var x, const Shape& shape) {
   const Shape from = x.shape();
@@ -74,7 +74,7 @@ Var SumKept(Var x, const Shape& shape) {
   return Reshape(Cast(x, ComputedIn(x.dtype())), shape);
 }
 
-// Checks x's dtype: a sum along no axes, or along axes of size 1, records no op that would.
+// Checks the dtype of x. A sum along no axes, or along axes of size 1, records no op that would check it.
 absl::Status CheckSummed(Var x) {
   if (KernelFor(kSumBlocks, {x.type()}, {x.type()}) != nullptr) return absl::OkStatus();
   return ShapeError("sum", absl::StrCat("not defined for ", Name(x.dtype())), {x.type()});
@@ -162,7 +162,7 @@ Var Min(Var x, AxisSpan axes, bool keep) {
   return Composite("min", {x}, [&] { return -Max(-x, axes, keep); });
 }
 
-// Multiplies one half of the factors with the other until one factor is left.
+// Multiplies one half of the factors by the other half until one factor is left.
 Var Prod(Var x, AxisSpan axes, bool keep) {
   return Composite("prod", {x}, [&]() -> absl::StatusOr<Var> {
     if (KernelFor(kMul, {x.type(), x.type()}, {x.type()}) == nullptr) {
@@ -184,8 +184,8 @@ Var Prod(Var x, AxisSpan axes, bool keep) {
 
 namespace {
 
-// Returns x^exponent for x >= 0, with value and gradient 0 at 0. Masks before and after the power keep its infinite
-// slope there out of gradients, where 0 · infinity would be NaN.
+// Returns x^exponent for x >= 0, with value and gradient 0 at 0. The power's slope can be infinite there, and 0 ·
+// infinity is NaN. Masks before and after the power keep that slope out of gradients.
 Var PowFromZero(Var x, double exponent) {
   const Var zero = Equal(x, FillLike(x, 0));
   return MaskFill(Pow(MaskFill(x, zero, 1), exponent), zero, 0);
@@ -213,8 +213,8 @@ Var GlobalNorm(VarSpan tensors) {
   });
 }
 
-// The shift is 0 where the maximum is infinite, since inf - inf would be NaN. Where a whole row is -inf, the sum is 0:
-// masks before and after the logarithm keep its infinite slope there out of gradients.
+// Where the maximum is infinite, the shift is 0, since inf - inf would be NaN. Where a whole row is -inf, the sum is 0
+// and the logarithm's slope is infinite; masks before and after the logarithm keep it out of gradients.
 Var LogSumExp(Var x, AxisSpan axes, bool keep) {
   return Composite("log_sum_exp", {x}, [&]() -> absl::StatusOr<Var> {
     constexpr double kInfinity = std::numeric_limits<double>::infinity();

@@ -1,4 +1,4 @@
-// Repeats x along new axes and along axes of size 1.
+// Repeats x along new axes, and along axes of size 1.
 #include <algorithm>
 
 #include "weft/core/status.h"

@@ -24,8 +24,8 @@ absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
   return Types{{in[0].dtype, shape}};
 }
 
-// Copies blocks of rows by blocks of columns, so that all rows of a block use a cache line of the input while it is
-// there.
+// Copies blocks of rows by blocks of columns. All rows of a block then use a cache line of the input before it is
+// evicted.
 template <class T>
 void Kernel(const KernelArgs& a, Rect tile) {
   constexpr int64_t kBlock = 16;

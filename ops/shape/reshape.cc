@@ -26,7 +26,7 @@ VarList Gradient(const GradientArgs& a) { return {Reshape(a.grad(0), a.input(0).
 
 void Reference(const ReferenceArgs& a) { a.outputs[0] = a.inputs[0]; }
 
-// Returns `shape`. If exactly one of its sizes is -1, infers that size from x.
+// Returns `shape`. If exactly one of its sizes is -1, that size is inferred from `elements`.
 Shape Resolve(const Shape& shape, int64_t elements) {
   Shape resolved = shape;
   int unknown = -1;

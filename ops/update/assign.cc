@@ -1,4 +1,4 @@
-// The next version of a state is a given value.
+// Makes a given value the next version of a state.
 #include <cstring>
 
 #include "weft/core/status.h"

@@ -1,5 +1,5 @@
-// y = min(1, max_norm / (norm + 1e-6)), as PyTorch's clip_grad_norm_. y is 1 if max_norm is 0, and NaN if the norm is
-// not finite.
+// y = min(1, max_norm / (norm + 1e-6)), as PyTorch's clip_grad_norm_. If max_norm is 0, y is 1. If the norm is not
+// finite, y is NaN.
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -194,10 +194,10 @@ constexpr OpExample kSgdExamples[] = {
 
 struct Scaled {
   Var gradient, rate;  // grad · grad_scale, in w's dtype
-  Var skip;            // bool []: grad_scale is not finite
+  Var skip;            // bool []: true if grad_scale is not finite
 };
 
-// An option whose value must be at least 0 and below `limit`.
+// An option and its value, which must be at least 0 and below `limit`.
 struct NamedOption {
   const char* name;
   double value, limit = std::numeric_limits<double>::infinity();
@@ -284,7 +284,7 @@ VarList LionUpdate(Var w, Var m, Var grad, Var rate, Var grad_scale, const LionO
   });
 }
 
-// Adam is AdamW without decay, applied to the gradient plus decay·w.
+// Adam is AdamW without decay, applied to the gradient grad · grad_scale + decay · w.
 VarList AdamUpdate(Var w, Var m, Var v, Var grad, Var rate, Var grad_scale, Var step, const AdamWOptions& options) {
   const VarList in = {w, m, v, grad, rate, grad_scale, step};
   return CompositeAll("adam", in, 3, [&]() -> absl::StatusOr<VarList> {
