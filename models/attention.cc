@@ -1,3 +1,5 @@
+// Records projections, scores, masks and merging in elementary ops. The compiler raises the usual forms to fast
+// kernels.
 #include "weft/models/attention.h"
 
 #include <cmath>
@@ -13,7 +15,7 @@ namespace {
 
 constexpr double kHidden = -std::numeric_limits<double>::infinity();
 
-// Returns the options with every width of 0 replaced by its default.
+// Returns the options with each width of 0 replaced by its default.
 AttentionOptions WithWidths(AttentionOptions options, int64_t width) {
   const auto set = [](int64_t* option, int64_t value) { *option = *option != 0 ? *option : value; };
   set(&options.key_value_heads, options.heads);
@@ -24,8 +26,8 @@ AttentionOptions WithWidths(AttentionOptions options, int64_t width) {
   return options;
 }
 
-// Returns a description of the first error in the shapes or options, or "". `options`: as the caller gave them; `o`:
-// WithWidths(options).
+// Describes the first error in the shapes or options, or returns "". `options`: as the caller gave them; `o`: with
+// default widths filled in (WithWidths).
 std::string Problem(const Shape& x, const Shape& memory, const AttentionOptions& options, const AttentionOptions& o) {
   if (x.rank() != 3 || memory.rank() != 3) return "x must be [B,T,C], and memory [B,S,C]";
   if (x.dim(0) != memory.dim(0)) return "x and memory must have the same batch";
@@ -58,7 +60,7 @@ std::string Problem(const Shape& x, const Shape& memory, const AttentionOptions&
   return "";
 }
 
-// Returns WithWidths(options); fails the tape if they do not fit x and memory.
+// Returns WithWidths(options). Fails the tape if they do not fit x and memory.
 AttentionOptions Checked(Tape* tape, const TensorType& x, const TensorType& memory, const AttentionOptions& options) {
   const AttentionOptions o = WithWidths(options, x.shape.rank() > 0 ? x.shape.dim(-1) : 0);
   if (const std::string problem = Problem(x.shape, memory.shape, options, o); !problem.empty()) {
@@ -67,7 +69,7 @@ AttentionOptions Checked(Tape* tape, const TensorType& x, const TensorType& memo
   return o;
 }
 
-// Does the same for a stored memory, whose rows have no positions.
+// Returns the same for a stored memory, whose rows have no positions.
 AttentionOptions CheckedStored(Tape* tape, const TensorType& x, const TensorType& memory,
                                const AttentionOptions& options) {
   const bool biased = options.distance_bias != DistanceBias::kNone;
@@ -109,7 +111,7 @@ Projections Project(Var x, Var memory, const AttentionOptions& o) {
   Projections p;
   if (o.packed != nullptr && x.tape != nullptr && memory.tape != nullptr && x.id == memory.id) {
     const Var all = Linear(o.packed, x, query + key + value, linear);  // [B, T, ...]
-    // A split is preferred, because its gradient is one concatenation, while the gradients of slices are summed.
+    // A split is preferred to slices: its gradient is one concatenation, while the gradients of slices must be added.
     const VarList parts = query == key && key == value
                               ? Split(all, -1, 3)
                               : VarList{Slice(all, -1, 0, query), Slice(all, -1, query, query + key),
@@ -127,7 +129,7 @@ Projections Project(Var x, Var memory, const AttentionOptions& o) {
   return p;
 }
 
-// Returns [n, 1]: the positions of n rows modulo the stride. Each position has `beams` rows.
+// Returns [n, 1]: the positions of n rows modulo `stride`. `beams` consecutive rows have one position.
 Var Phases(Tape* tape, int64_t n, int64_t stride, int64_t first = 0, int64_t beams = 1) {
   return ConstantTable(tape, kF32, n, 1, [&](int64_t i, int64_t) {
     return static_cast<double>(((i / beams + first) % stride + stride) % stride);
@@ -160,9 +162,9 @@ Var HiddenByPattern(Var position, Var phase, int64_t sources, const AttentionOpt
   return o.stride > 0 ? MaskFill(hidden, near, 0) : Not(near);
 }
 
-// Returns the bias of the scores, [B, H, T, S] or [H, T, S]. `position`: the targets' positions, i32 [B, 1, T, 1] or
-// [T, 1], below `positions`; negative if there are more targets than sources. The sources are at 0, 1, ..., with
-// `beams` of them at each position.
+// Returns the bias of the scores, [B, H, T, S] or [H, T, S]. `position`: positions of the targets, i32 [B, 1, T, 1] or
+// [T, 1], below `positions`. They are negative if there are more targets than sources. Sources are at 0, 1, ..., with
+// `beams` sources at each position.
 Var BiasOfDistance(DType dtype, Var position, int64_t positions, int64_t sources, const AttentionOptions& o,
                    int64_t beams = 1) {
   Tape* const tape = position.tape;
@@ -209,7 +211,7 @@ Var MaskScores(Var scores, const AttentionOptions& o) {
   return o.causal ? CausalMask(scores, kHidden) : scores;
 }
 
-// Does the same for the rows of a cache. With one beam, rows after a target's own are hidden, too.
+// Returns the same for the rows of a cache. With one beam, rows after the target's own row are hidden, too.
 Var MaskCache(Var scores, const AttentionOptions& o, const AttentionCache& cache) {
   Tape* const tape = scores.tape;
   const int64_t batch = scores.dim(0), length = scores.dim(2), sources = scores.dim(3);
@@ -227,7 +229,7 @@ Var MaskCache(Var scores, const AttentionOptions& o, const AttentionCache& cache
   return MaskFill(scores, HiddenByPattern(position, phase, sources, o, cache.beams), kHidden);
 }
 
-// Rotates queries and keys by their positions: 0, 1, ... or those of the cache.
+// Rotates queries and keys by their positions: those of the cache or, without a cache, 0, 1, ...
 void ApplyRotary(const AttentionOptions& o, const AttentionCache* cache, Projections* p) {
   const Var x = p->query;
   VarList tables =

@@ -1,4 +1,4 @@
-// Multi-head attention, recorded in elementary ops (Vaswani et al., "Attention is all you need", 2017, 3.2).
+// These functions record multi-head attention in elementary ops (Vaswani et al., "Attention is all you need", 2017).
 //
 //   Var y = MultiHeadAttention("attn", x, {.heads = 8, .causal = true});                // self-attention, [B, T, C]
 //   Var z = MultiHeadAttention("cross", x, {.heads = 8}, {.memory = m, .mask = pad});   // to m [B, S, C]
@@ -14,33 +14,33 @@
 
 namespace weft {
 
-// The score of a query q and a key k. kDot: q·k / √d_k (Vaswani et al., 2017). kAdditive: u·tanh(W q + U k), with one
-// hidden layer for each head, so that q and k may have different widths (Bahdanau et al., 2015).
+// The score of a query q and a key k. kDot: q·k / √d_k (Vaswani et al., 2017). kAdditive: u·tanh(W q + U k), where each
+// head has one hidden layer, so that q and k may differ in width (Bahdanau et al., 2015).
 enum class ScoreFunction : uint8_t { kDot, kAdditive };
 // The merging of the heads' results. kProject: concatenated, then a layer W_O. kAverage: their mean; values are as wide
 // as x.
 enum class HeadMerge : uint8_t { kProject, kAverage };
-// A bias added to each score, by the distance between source and target. kAlibi: -slope · distance, where head h in
-// 1 .. H has the slope 2^(-8 h / H) (Press et al., 2022, for powers of two). kBuckets: a learnt number for each head
-// and range of distances, "relative_attention_bias.weight" [buckets, H] (T5: Raffel et al., 2020).
+// A bias that is added to each score and depends on the distance between source and target. kAlibi: -slope · distance,
+// where head h of 1 .. H has the slope 2^(-8 h / H) (Press et al., 2022, for powers of two). kBuckets: a learnt number
+// for each head and range of distances, "relative_attention_bias.weight" [buckets, H] (T5: Raffel et al., 2020).
 enum class DistanceBias : uint8_t { kNone, kAlibi, kBuckets };
 
 struct AttentionOptions {
   int64_t heads = 1;
-  int64_t key_value_heads = 0;  // G: each serves heads / G query heads (Ainslie et al., 2023); 0: heads
-  // d_q, d_k and d_v of one head. 0: C / heads; for d_q, d_k; for d_v with kAverage, C. d_q and d_k may differ only
-  // with kAdditive.
+  int64_t key_value_heads = 0;  // G; each serves heads / G query heads (Ainslie et al., 2023); 0: G = heads
+  // Widths d_q, d_k and d_v of one head. 0 means the default: d_k = d_q if that is given, else C / heads; d_q = d_k;
+  // d_v = d_k or, with kAverage, C. Only kAdditive allows d_q and d_k to differ.
   int64_t query_width = 0, key_width = 0, value_width = 0;
   ScoreFunction score = ScoreFunction::kDot;
   int64_t score_width = 0;  // width of kAdditive's hidden layer; 0: d_k
   HeadMerge merge = HeadMerge::kProject;
 
-  bool causal = false;  // no target sees a later source
-  // Sparse patterns (Child et al., 2019). If either is above 0, a target sees only sources less than `window` away and
-  // sources whose distance is a multiple of `stride`.
+  bool causal = false;  // true: no target sees a later source
+  // Sparse patterns (Child et al., 2019). If either is above 0, a target sees only two kinds of source: those less than
+  // `window` away, and those whose distance is a multiple of `stride`.
   int64_t window = 0, stride = 0;
-  // d: the window reaches d times as far, but has only sources whose distance is a multiple of d (Beltagy et al.,
-  // 2020). Excludes a stride.
+  // A dilation d makes the window d times as long, but leaves only sources whose distance is a multiple of d (Beltagy
+  // et al., 2020). It excludes a stride.
   int64_t dilation = 1;
   DistanceBias distance_bias = DistanceBias::kNone;
   // For kBuckets. Without `causal`, half of the buckets are for sources behind the target. On each side, half of the
@@ -48,16 +48,16 @@ struct AttentionOptions {
   // holds.
   int64_t buckets = 32, max_distance = 128;
   double soft_cap = 0;                 // c: scores become c · tanh(score / c) before any bias; 0: no cap
-  std::optional<RotaryLayout> rotary;  // of queries and keys
+  std::optional<RotaryLayout> rotary;  // rotates queries and keys by position
   double rotary_base = 10000;
 
-  double dropout = 0;           // of the attention weights
-  double residual_dropout = 0;  // of the result
+  double dropout = 0;           // probability for attention weights
+  double residual_dropout = 0;  // probability for the result
   bool bias = true;
   Initializer initializer = Gaussian(0.02f), output_initializer = Gaussian(0.02f);
 
-  // Names of the layers. If `packed` is not null and x attends to itself, that layer computes queries, keys and values
-  // in one product.
+  // Names of the layers. If `packed` is not null and x attends to itself, the layer `packed` computes queries, keys and
+  // values in one product.
   const char *packed = "c_attn", *query = "q_proj", *key = "k_proj", *value = "v_proj", *output = "c_proj";
 };
 
@@ -72,20 +72,20 @@ struct AttentionCache {
   // call, x has one row for each hypothesis, all at one position. Reordering the hypotheses copies no cache rows:
   // `hidden` masks those that a hypothesis does not descend from. If beams > 1, `rows` and `hidden` must be set.
   int64_t beams = 1;
-  Var rows;    // i32 [B, T]: the cache's row of each row of x, position · beams + beam; -1: padding
-  Var hidden;  // bool [B, 1, T, capacity · beams]: true where a row of the cache is hidden from a target
-  VarList* written = nullptr;  // receives the states' next versions, for graphs that only write the cache
+  Var rows;    // i32 [B, T]: for each row of x its row in the cache, position · beams + beam; -1: padding
+  Var hidden;  // bool [B, 1, T, capacity · beams]: true hides a cache row from a target
+  VarList* written = nullptr;  // receives the next versions of the states, for graphs that only write the cache
 };
 
 struct AttentionInputs {
-  Var memory;  // [B, S, C']: the sources; null: x itself
-  Var mask;    // bool, broadcasts to [B, H, T, S]: true where a source is hidden from a target; null: no mask
+  Var memory;  // sources [B, S, C']; null: x itself
+  Var mask;    // bool, broadcasts to [B, H, T, S]: true hides a source from a target; null: no mask
   const AttentionCache* cache = nullptr;  // excludes a memory
 };
 
-// Computes queries from x [B, T, C], keys and values from x or the memory, and softmax(scores)·values for each head;
-// returns [B, T, C]. A target that sees no source gets zeros from each head. With a cache, x's keys and values are
-// appended to it, and each row attends to what the cache holds up to the row's own position.
+// Returns attention's result [B, T, C] for x [B, T, C]. Queries come from x; keys and values come from the memory or,
+// without one, from x. A target that sees no source gets zeros from each head. With a cache, the keys and values of x
+// are appended to it; each row attends to the cache up to its own position.
 Var MultiHeadAttention(absl::string_view name, Var x, const AttentionOptions& options,
                        const AttentionInputs& inputs = {});
 
@@ -97,14 +97,14 @@ VarList StoreMemory(absl::string_view name, Var memory, int64_t width, const Att
 Var AttendToStored(absl::string_view name, Var x, const AttentionOptions& options, const std::string& prefix,
                    int64_t memory_length, Var mask = {});
 
-// Returns the bucket 0 .. buckets - 1 of DistanceBias::kBuckets for a distance: the source's position minus the
-// target's. `buckets` is at least 4, and `max_distance` at least `buckets`.
+// Returns the bucket in 0 .. buckets - 1 of a distance, for DistanceBias::kBuckets. `distance`: the source's position
+// minus the target's. `buckets` is at least 4, and `max_distance` is at least `buckets`.
 int64_t DistanceBucket(int64_t distance, int64_t buckets, int64_t max_distance, bool both_sides);
 
-// Returns a mask for AttentionInputs, bool [B, 1, 1, S]: true at positions of S at or beyond `lengths`, i32 [B].
+// Returns a mask for AttentionInputs, bool [B, 1, 1, S]: true at positions at or beyond `lengths`, i32 [B].
 Var PaddingMask(Var lengths, int64_t sources);
 
-// Returns cosine and sine of position · base^(-2i / width), [length, width / 2] each.
+// Returns the cosine and the sine of position · base^(-2i / width), [length, width / 2] each.
 VarList RotaryTables(Tape* tape, DType dtype, int64_t length, int64_t width, double base);
 
 }  // namespace weft

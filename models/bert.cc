@@ -1,3 +1,4 @@
+// Each layer has the scope of its name in Hugging Face's BertModel, so checkpoints load by name.
 #include "weft/models/bert.h"
 
 #include "absl/strings/str_cat.h"

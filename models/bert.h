@@ -1,5 +1,5 @@
-// BERT-style encoders (Devlin et al., 2019): token, position and segment embeddings, one stack of post-norm blocks, and
-// heads for masked tokens, the next sentence, classification and sentence vectors.
+// A Bert records BERT-style encoders (Devlin et al., 2019). They have token, position and segment embeddings, one stack
+// of post-norm blocks, and heads for masked tokens, the next sentence, classification and sentence vectors.
 //
 //   Bert bert({.vocabulary = 30522});
 //   Var hidden = bert.Encode(tokens, {.lengths = lengths});   // tokens i32 [B, T] → [B, T, C]
@@ -21,43 +21,44 @@ enum class Pooling : uint8_t { kMean, kFirst };
 struct BertConfig {
   int64_t vocabulary = 30522;
   int64_t context = 512;  // maximum number of positions
-  int64_t segments = 2;   // number of kinds of segments
+  int64_t segments = 2;   // number of different segment ids
   int64_t layers = 12;
   int64_t heads = 12;
   int64_t width = 768;       // C, a multiple of heads
   int64_t feed_forward = 0;  // F; 0: 4·C
   double dropout = 0.1;
-  std::optional<double> attention_dropout, classifier_dropout;  // if they differ from dropout
+  std::optional<double> attention_dropout, classifier_dropout;  // unset: as dropout
   double norm_epsilon = 1e-12;
   Activation activation = Activation::kGelu;
-  Pooling classifier_pooling = Pooling::kFirst;  // which vector of a text is classified; kFirst: Pool(hidden)
-  DType dtype = kF32;                            // of the weights, and so of all computed values: kF32 or kF64
+  Pooling classifier_pooling = Pooling::kFirst;  // the classified vector of a text; kFirst: Pool(hidden)
+  DType dtype = kF32;                            // kF32 or kF64, for weights and so for all computed values
 };
 
-// Returns InvalidArgument for a configuration that can't be computed.
+// Returns InvalidArgument if a configuration can't be computed.
 absl::Status Validate(const BertConfig& config);
 
 struct BertInputs {
   Var segments;  // i32 [B, T]; null: all 0
-  Var lengths;   // i32 [B]: tokens at or beyond it are padding, which no token attends to; null: no padding
+  Var lengths;   // i32 [B]: no token attends to tokens at or beyond it, which are padding; null: no padding
 };
 
-// Parameters have the names of Hugging Face's BertModel, and of its heads: embeddings.word_embeddings.weight,
-// encoder.layer.0.attention.self.query.weight, pooler.dense.weight, cls.predictions.bias, classifier.weight, ...
+// Records a BERT. Parameters have the names of Hugging Face's BertModel and its heads:
+// embeddings.word_embeddings.weight, encoder.layer.0.attention.self.query.weight, pooler.dense.weight,
+// cls.predictions.bias, classifier.weight, ...
 class Bert {
  public:
   explicit Bert(const BertConfig& config) : config_(config) {}
 
-  // Returns hidden states [B, T, C] of tokens, i32 [B, T] with T at most the context.
+  // Returns the hidden states [B, T, C] of `tokens`, i32 [B, T]. T is at most the context.
   Var Encode(Var tokens, const BertInputs& inputs = {}) const;
 
-  // Heads. `hidden`: [B, T, C], as Encode returns it.
+  // Heads. `hidden` is a result of Encode, [B, T, C].
   Var Pool(Var hidden) const;                    // [B, C]: tanh of a layer on the first token
   Var MaskedTokens(Var hidden) const;            // logits [..., V] of [..., C]; the head's weight is the token table
   Var NextSentence(Var pooled) const;            // logits [B, 2] of [B, C]; class 0: the second sentence follows
   Var Classify(Var x, int64_t classes) const;    // logits [..., classes] of [..., C], after dropout
-  Var Mean(Var hidden, Var lengths = {}) const;  // [B, C]: the mean over the tokens that are not padding
-  // Returns logits [B, classes] of whole texts, pooled by classifier_pooling.
+  Var Mean(Var hidden, Var lengths = {}) const;  // [B, C]: mean over the tokens that are not padding
+  // Returns logits [B, classes] of whole texts, pooled as classifier_pooling says.
   Var ClassifyText(Var hidden, Var lengths, int64_t classes) const;
   // Returns vectors [B, C] of whole texts, scaled to length 1.
   Var SentenceEmbedding(Var hidden, Var lengths = {}, Pooling pooling = Pooling::kMean) const;

@@ -1,3 +1,4 @@
+// Both orders of norm and residual connection share one function that adds a branch.
 #include "weft/models/block.h"
 
 namespace weft {

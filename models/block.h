@@ -1,5 +1,5 @@
-// One block of a Transformer: self-attention, optionally attention to an encoder's output, and a feed-forward network,
-// each with a residual connection and a norm.
+// Block records one block of a Transformer: self-attention, optionally attention to an encoder's output, and a
+// feed-forward network. Each of them has a residual connection and a norm.
 //
 //   x = Block("h.0", x, {.attention = {.heads = 12, .causal = true}});   // [B, T, C]
 #ifndef WEFT_MODELS_BLOCK_H_
@@ -28,8 +28,8 @@ struct BlockOptions {
 
 struct BlockInputs {
   AttentionInputs attention;
-  AttentionInputs cross;  // its memory, if the block has cross-attention
-  // In place of a memory: the prefix under which StoreMemory wrote one, and the memory's length S.
+  AttentionInputs cross;  // set its memory for cross-attention
+  // Instead of a memory: the prefix under which StoreMemory wrote one, and that memory's length S.
   std::string stored_memory;
   int64_t stored_length = 0;
 };
@@ -37,7 +37,7 @@ struct BlockInputs {
 // Returns y [B, T, C] of x [B, T, C]:
 //   pre_norm:  h = x + attention(norm(x)); y = h + feed_forward(norm(h))  (Radford et al., 2019)
 //   otherwise: h = norm(x + attention(x)); y = norm(h + feed_forward(h))  (Vaswani et al., 2017)
-// Cross-attention comes between the two in the same form.
+// Cross-attention comes between self-attention and feed_forward, in the same form.
 Var Block(absl::string_view name, Var x, const BlockOptions& options, const BlockInputs& inputs = {});
 
 // Stores a memory for the block's cross-attention (attention.h). `width`: C of the block's x.

@@ -1,3 +1,4 @@
+// Layer names and initial values follow GPT-2 or Llama, as `names` says; the blocks are the same.
 #include "weft/models/gpt.h"
 
 #include <cmath>
@@ -45,7 +46,7 @@ absl::Status Validate(const GptConfig& config) {
 namespace {
 
 BlockOptions BlockOf(const GptConfig& config) {
-  // The sum of 2·layers residual branches keeps its variance (Radford et al., 2019, 2.3).
+  // With this deviation, the sum of 2·layers residual branches keeps its variance (Radford et al., 2019, section 2.3).
   const Initializer output = Gaussian(0.02f / std::sqrt(2.0f * static_cast<float>(config.layers)));
   BlockOptions block = {.attention = {.heads = config.heads,
                                       .key_value_heads = config.key_value_heads,

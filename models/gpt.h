@@ -1,6 +1,6 @@
-// GPT-style decoders: one stack of blocks with causal attention. The defaults are GPT-2's (Radford et al., 2019). The
-// configuration also covers the modern form: RMSNorm, rotary positions, fewer key and value heads, gated feed-forward
-// layers, no biases, a sliding window (Touvron et al., 2023; Jiang et al., 2023).
+// A Gpt records GPT-style decoders: one stack of blocks with causal attention. The defaults are GPT-2's (Radford et
+// al., 2019). Options give the modern form: RMSNorm, rotary positions, fewer key and value heads, gated feed-forward
+// layers, no biases, and a sliding window (Touvron et al., 2023; Jiang et al., 2023).
 //
 //   Gpt gpt({.vocabulary = 73, .context = 64, .layers = 4, .heads = 4, .width = 128});
 //   Var logits = gpt.Logits(tokens);   // tokens i32 [B, T] → [B, T, V]
@@ -24,24 +24,24 @@ struct GptConfig {
   int64_t width = 768;       // C, a multiple of heads
   int64_t feed_forward = 0;  // F; 0: 4·C
   double dropout = 0;
-  std::optional<double> attention_dropout, embedding_dropout;  // if they differ from dropout
+  std::optional<double> attention_dropout, embedding_dropout;  // unset: as dropout
   Activation activation = Activation::kGeluTanh;
   bool pre_norm = true;   // false: normalise after the residual connection, as in Vaswani et al., 2017
-  bool tied_head = true;  // the head's weight is the token table
-  bool bias = true;       // of the linear layers
+  bool tied_head = true;  // true: the head's weight is the token table
+  bool bias = true;       // true: linear layers have biases
 
-  int64_t key_value_heads = 0;  // each serves heads / key_value_heads query heads; 0: heads
-  int64_t window = 0;           // number of positions that a token sees, including its own; 0: all
+  int64_t key_value_heads = 0;  // each serves heads / key_value_heads query heads; 0: as many as heads
+  int64_t window = 0;           // number of positions that a token sees, its own included; 0: all
   NormOptions norm;
-  bool gated = false;                  // feed-forward layers with a gate; kSilu makes them SwiGLU
+  bool gated = false;                  // true: feed-forward layers have a gate; with kSilu they are SwiGLU
   std::optional<RotaryLayout> rotary;  // rotates queries and keys by position; unset: learned positions
   double rotary_base = 10000;
   enum class Names : uint8_t { kGpt2, kLlama };
-  Names names = Names::kGpt2;  // of the parameters, as in Hugging Face; kLlama: separate queries, keys and values
-  DType dtype = kF32;          // of the weights, and so of all computed values: kF32 or kF64
+  Names names = Names::kGpt2;  // of the parameters in Hugging Face; kLlama: separate queries, keys and values
+  DType dtype = kF32;          // kF32 or kF64, for weights and so for all computed values
 };
 
-// Returns InvalidArgument for a configuration that can't be computed: "width 100 is not a multiple of heads 3".
+// Returns InvalidArgument if a configuration can't be computed: "width 100 is not a multiple of heads 3".
 absl::Status Validate(const GptConfig& config);
 
 class Gpt {

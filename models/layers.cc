@@ -1,3 +1,4 @@
+// Each function opens the layer's scope, declares its parameters there, and records its ops.
 #include "weft/models/layers.h"
 
 #include <algorithm>
@@ -12,7 +13,7 @@
 namespace weft {
 namespace {
 
-// Returns the dtype of the gain and bias of a norm of x.
+// Returns the dtype of the gain and bias of a norm whose input is x.
 DType GainType(Var x) { return x.dtype() == kBF16 ? kF32 : x.dtype(); }
 
 }  // namespace

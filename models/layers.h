@@ -1,11 +1,10 @@
-// Layers of neural networks: functions that record a layer's parameters and its computation on a tape.
+// Layers of neural networks are functions that record a layer's parameters and its computation on a tape.
 //
 //   Var h = Activate(Linear("fc1", x, 4 * width), Activation::kGelu);   // [B, T, C] → [B, T, 4·C]
 //   Var y = LayerNorm("norm", x + Linear("fc2", h, width));             // [B, T, C]
 //
-// Each layer opens a scope of its name, so that its parameters are called "NAME.weight" and "NAME.bias" within the
-// scopes around it. Axes: B batch, T target length, H heads, D head width, C model width, F feed-forward width, V
-// vocabulary.
+// Each layer opens a scope of its name, so its parameters are called "NAME.weight" and "NAME.bias" within the scopes
+// around it. Axes: B batch, T target length, H heads, D head width, C model width, F feed-forward width, V vocabulary.
 #ifndef WEFT_MODELS_LAYERS_H_
 #define WEFT_MODELS_LAYERS_H_
 
@@ -29,7 +28,7 @@ Var LayerNorm(absl::string_view name, Var x, double epsilon = 1e-5);
 
 struct BatchNormOptions {
   double epsilon = 1e-5;
-  double momentum = 0.1;  // weight of a batch's mean and unbiased variance in the running statistics
+  double momentum = 0.1;  // weight of the batch's mean and unbiased variance in an update of the running statistics
 };
 // Normalises over all axes except the last. The gain ("weight") starts at 1 and the bias at 0. The states
 // "NAME.running_mean" and "NAME.running_var" replace the batch's statistics in mode kEval; their next versions are
@@ -48,9 +47,9 @@ Var EmbeddingTable(absl::string_view name, Tape* tape, int64_t vocabulary, int64
 // Returns a constant [rows, cols] with the entries value(row, column), in f32 or f64.
 Var ConstantTable(Tape* tape, DType dtype, int64_t rows, int64_t cols,
                   absl::FunctionRef<double(int64_t, int64_t)> value);
-// Returns sinusoids [length, C] in f32 or f64, for positions from `first` on (Vaswani et al., 2017, 3.5).
-// kInterleaved: sin(position / 10000^(2i / C)) at feature 2i and the cosine at 2i + 1, as published. kHalves: all sines
-// before all cosines, with the exponent i / (C/2 - 1), as Tensor2Tensor computes them.
+// Sinusoids [length, C] in f32 or f64, for positions from `first` on (Vaswani et al., 2017, section 3.5). kInterleaved,
+// as published: sin(position / 10000^(2i / C)) at feature 2i and the cosine at 2i + 1. kHalves, as in Tensor2Tensor:
+// all sines before all cosines, with the exponent i / (C/2 - 1).
 enum class SinusoidLayout : uint8_t { kInterleaved, kHalves };
 Var SinusoidalPositions(Tape* tape, DType dtype, int64_t length, int64_t width,
                         SinusoidLayout layout = SinusoidLayout::kInterleaved, int64_t first = 0);
@@ -68,19 +67,19 @@ Var Activate(Var x, Activation activation);
 struct FeedForwardOptions {
   int64_t width = 0;  // F; 0: 4·C
   Activation activation = Activation::kGeluTanh;
-  double dropout = 0;         // of the result
-  double hidden_dropout = 0;  // of the activation's result
+  double dropout = 0;         // probability for the result
+  double hidden_dropout = 0;  // probability for the activation's result
   bool bias = true;
   Initializer initializer = Gaussian(0.02f), output_initializer = Gaussian(0.02f);
   // Names of the layers. With a gate, the hidden layer is activation(gate) · up: SwiGLU and its variants (Shazeer,
   // 2020).
   const char *up = "c_fc", *gate = nullptr, *down = "c_proj";
 };
-// Returns x [..., C] → up [..., F] → activation → down [..., C] → dropout (Vaswani et al., 2017, 3.3).
+// Returns x [..., C] → up [..., F] → activation → down [..., C] → dropout (Vaswani et al., 2017, section 3.3).
 Var FeedForward(absl::string_view name, Var x, const FeedForwardOptions& options);
 
-// Returns, as f32 [], the number of rows of `logits` [..., V] whose greatest entry is at the row's target. `targets`
-// are i32 [...]; an ignored target (kIgnoredTarget) never counts.
+// Returns, as f32 [], the number of rows of `logits` [..., V] whose greatest entry is at the row's target. `targets` is
+// i32 [...]; a target of kIgnoredTarget never counts.
 Var CountCorrect(Var logits, Var targets);
 
 }  // namespace weft

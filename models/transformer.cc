@@ -1,3 +1,4 @@
+// Encoder and decoder are stacks of Block with the names of Hugging Face's models.
 #include "weft/models/transformer.h"
 
 #include <cmath>
@@ -12,7 +13,7 @@ namespace {
 
 using Positions = TransformerConfig::Positions;
 
-// Glorot and Bengio, 2010: for layers with as many inputs as outputs, the variance of PyTorch's xavier_uniform.
+// The deviation is Glorot and Bengio's (2010): as PyTorch's xavier_uniform for layers with as many inputs as outputs.
 Initializer InitializerOf(const TransformerConfig& config) {
   return Gaussian(1.0f / std::sqrt(static_cast<float>(config.width)));
 }
@@ -189,7 +190,7 @@ Var Transformer::RunDecoder(Var target, const AttentionCache* cache, Inputs inpu
   return logits + tape->Parameter("lm_head.bias", {x.dtype(), {config_.target_vocabulary}}, Zeros());
 }
 
-// Reports whether there is a memory for each decoder block; fails the tape if not.
+// Checks that there is a memory for each decoder block. If not, fails the tape and returns false.
 bool Transformer::CheckMemory(Tape* tape, VarSpan memory) const {
   if (static_cast<int64_t>(memory.size()) == config_.decoder_layers) return true;
   tape->Fail(absl::InvalidArgumentError(absl::StrCat("transformer: the memory has ", memory.size(),

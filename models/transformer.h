@@ -1,4 +1,4 @@
-// The encoder-decoder Transformer (Vaswani et al., "Attention is all you need", 2017).
+// A Transformer records the encoder-decoder Transformer (Vaswani et al., "Attention is all you need", 2017).
 //
 //   Transformer model({.source_vocabulary = 8000, .target_vocabulary = 8000});
 //   Var logits = model.Logits(source, target);   // i32 [B, S], i32 [B, T] → [B, T, V]
@@ -24,20 +24,20 @@ struct TransformerConfig {
   int64_t width = 512;          // C
   int64_t feed_forward = 2048;  // F; 0: 4·C
   double dropout = 0.1;
-  double attention_dropout = 0;   // of the attention weights
-  double activation_dropout = 0;  // between the two feed-forward layers
+  double attention_dropout = 0;   // probability for attention weights
+  double activation_dropout = 0;  // probability between the two feed-forward layers
   double label_smoothing = 0.1;
   Activation activation = Activation::kRelu;
-  bool pre_norm = false;  // true: both stacks also end with a norm
+  bool pre_norm = false;  // true: norms come first, and both stacks also end with a norm
   NormOptions norm;
   bool bias = true;
 
   enum class Positions : uint8_t { kSinusoidal, kSinusoidalHalves, kLearned };
   Positions positions = Positions::kSinusoidal;
-  int64_t first_position = 0;      // of the sinusoids
+  int64_t first_position = 0;      // the first position of sinusoids
   bool scale_embeddings = true;    // by √C
-  bool shared_embeddings = false;  // one token table for both sides; the vocabularies are equal
-  bool tied_head = true;           // the output layer's weight is the target's token table
+  bool shared_embeddings = false;  // true: both sides have one token table, and equal vocabularies
+  bool tied_head = true;           // true: the output layer's weight is the target's token table
   bool head_bias = false;
 
   // The memory of a decoder block: the encoder's last layer, or the encoder's layer with the block's number.
@@ -49,30 +49,30 @@ struct TransformerConfig {
   ScoreFunction score = ScoreFunction::kDot;
   int64_t score_width = 0;
   HeadMerge merge = HeadMerge::kProject;
-  // The pattern of layer i's self-attention is patterns[i % size]. Without patterns, it sees everything.
+  // Layer i's self-attention has the pattern patterns[i % size]. Without patterns, a token sees all others.
   struct Pattern {
     int64_t window = 0, stride = 0;
   };
   std::vector<Pattern> patterns;
 
-  DType dtype = kF32;  // of the weights, and so of all computed values: kF32 or kF64
+  DType dtype = kF32;  // kF32 or kF64, for weights and so for all computed values
 };
 
-// Returns InvalidArgument for a configuration that can't be computed.
+// Returns InvalidArgument if a configuration can't be computed.
 absl::Status Validate(const TransformerConfig& config);
 
-// Parameters have the names of Hugging Face's encoder-decoder models: encoder.embed_tokens.weight (shared.weight if
-// the table is shared), encoder.layers.0.self_attn.q_proj.weight, decoder.layers.0.encoder_attn.k_proj.weight, ...,
-// lm_head.weight.
+// Records a Transformer. Parameters have the names of Hugging Face's encoder-decoder models:
+// encoder.embed_tokens.weight (or shared.weight), encoder.layers.0.self_attn.q_proj.weight,
+// decoder.layers.0.encoder_attn.k_proj.weight, ..., lm_head.weight.
 class Transformer {
  public:
   explicit Transformer(const TransformerConfig& config) : config_(config) {}
 
   // Returns logits [B, T, V] of the token after each of `target`, for all targets at once, as in training. `source`:
-  // i32 [B, S]. `target`: i32 [B, T], which begins with the begin token. `source_lengths`: i32 [B]; tokens at or beyond
-  // it are padding; null: no padding.
+  // i32 [B, S]. `target`: i32 [B, T], beginning with the begin token. `source_lengths`: i32 [B]; tokens at or beyond it
+  // are padding; null: no padding.
   Var Logits(Var source, Var target, Var source_lengths = {}) const;
-  // Returns the mean loss, with label smoothing, over the targets `next`, i32 [B, T], other than -100.
+  // Returns the mean loss, with label smoothing, over the targets `next`, i32 [B, T]. Targets of -100 are ignored.
   Var Loss(Var logits, Var next) const;
 
   // The two halves of Logits. Encode returns the memory of each decoder block, [B, S, C]; Decode takes it.
@@ -84,7 +84,7 @@ class Transformer {
   struct StoredMemory {
     std::string prefix;
     int64_t length = 0;  // S
-    Var lengths;         // i32 [B]: of the sources; null: all have S tokens
+    Var lengths;         // i32 [B], lengths of the sources; null: all have S tokens
   };
   VarList StoreMemory(VarSpan memory, const std::string& prefix) const;
   Var DecodeNext(Var target, const AttentionCache& cache, const StoredMemory& memory) const;

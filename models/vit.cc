@@ -1,3 +1,4 @@
+// Patches are cut by a reshape and a permutation, so that the projection is one matrix product.
 #include "weft/models/vit.h"
 
 #include "absl/strings/str_cat.h"
@@ -42,8 +43,8 @@ void Check(const VitConfig& config, Var images) {
                                {images.type()}));
 }
 
-// Cuts images [B, height, width, Ch] into patches [B, N, Ch·P·P], whose pixels are in the order of a convolution's
-// weight: channel, row, column.
+// Cuts images [B, height, width, Ch] into patches [B, N, Ch·P·P]. The values of a patch have the order of a
+// convolution's weight: channel, row, column.
 Var Patches(Var images, const VitConfig& config) {
   const int64_t patch = config.patch_size, channels = config.channels;
   const Var cut =
@@ -51,7 +52,7 @@ Var Patches(Var images, const VitConfig& config) {
   return Reshape(Permute(cut, {0, 1, 3, 5, 2, 4}), {images.dim(0), config.patches(), channels * patch * patch});
 }
 
-// Returns patches [B, N, Ch·P·P] as tokens [B, N, C].
+// Projects patches [B, N, Ch·P·P] to tokens [B, N, C].
 Var Project(Var patches, const VitConfig& config) {
   Tape* const tape = patches.tape;
   const Scope scope(tape, "patch_embeddings.projection");

@@ -1,5 +1,5 @@
-// The Vision Transformer (Dosovitskiy et al., "An image is worth 16x16 words", 2021): it cuts an image into patches,
-// makes a token of each patch, and reads a class token and the patches with a stack of pre-norm blocks.
+// A Vit records the Vision Transformer (Dosovitskiy et al., "An image is worth 16x16 words", 2021). It cuts an image
+// into patches and makes a token of each patch. A stack of pre-norm blocks then reads a class token and the patches.
 //
 //   Vit vit({.image_height = 28, .image_width = 28, .channels = 1, .patch_size = 4, .classes = 10});
 //   Var logits = vit.Logits(images);   // images f32 [B, 28, 28, 1] → [B, 10]
@@ -22,7 +22,7 @@ struct VitConfig {
   int64_t heads = 12;
   int64_t width = 768;       // C, a multiple of heads
   int64_t feed_forward = 0;  // F; 0: 4·C
-  // After every linear layer except those of queries, keys and values, and after the positions are added.
+  // Probability of dropout after the positions are added, and after every linear layer except queries, keys and values.
   double dropout = 0;
   double norm_epsilon = 1e-12;
   Activation activation = Activation::kGelu;
@@ -30,18 +30,19 @@ struct VitConfig {
   int64_t patches() const { return (image_height / patch_size) * (image_width / patch_size); }
 };
 
-// Returns InvalidArgument for a configuration that can't be computed.
+// Returns InvalidArgument if a configuration can't be computed.
 absl::Status Validate(const VitConfig& config);
 
-// Parameters have the names and shapes of Hugging Face's ViTForImageClassification: vit.embeddings.cls_token [1, 1, C],
-// vit.embeddings.position_embeddings [1, N + 1, C], vit.embeddings.patch_embeddings.projection.weight [C, Ch, P, P] (a
-// convolution's, read here as a matrix [C, Ch·P·P]), vit.encoder.layer.0.attention.attention.query.weight, ...,
-// vit.layernorm.weight, classifier.weight.
+// Records a Vision Transformer. Parameters have the names and shapes of Hugging Face's ViTForImageClassification:
+// vit.embeddings.cls_token [1, 1, C], vit.embeddings.position_embeddings [1, N + 1, C],
+// vit.embeddings.patch_embeddings.projection.weight [C, Ch, P, P],
+// vit.encoder.layer.0.attention.attention.query.weight, ..., vit.layernorm.weight, classifier.weight. The projection is
+// a convolution there, and a matrix [C, Ch·P·P] here.
 class Vit {
  public:
   explicit Vit(const VitConfig& config) : config_(config) {}
 
-  // Returns hidden states [B, N + 1, C] with N = patches(): of the class token, then of the patches row by row.
+  // Returns the hidden states [B, N + 1, C] of the class token and then of the N = patches() patches, row by row.
   // `images`: f32 or f64 [B, height, width, channels], rows from the top.
   Var Encode(Var images) const;
   Var Classify(Var hidden) const;  // logits [B, classes] of [B, N + 1, C], from the class token
