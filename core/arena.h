@@ -1,4 +1,4 @@
-// Arena: allocates aligned memory piece by piece, and frees all of it at once.
+// An Arena allocates aligned memory piece by piece, and frees all of it at once.
 //
 //   Arena arena;
 //   std::byte* bytes = arena.Allocate(4096);  // zeroed, at a 64-byte boundary, valid as long as the arena
@@ -11,7 +11,7 @@
 
 namespace weft {
 
-inline constexpr size_t kAlignment = 64;  // bytes: a cache line, and the widest vector
+inline constexpr size_t kAlignment = 64;  // bytes: the size of a cache line and of the widest vectors
 // Returns `bytes` rounded up to a multiple of kAlignment.
 constexpr size_t AlignUp(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
@@ -19,8 +19,7 @@ class Arena {
  public:
   // Returns `bytes` zeroed bytes, or null if the system has no memory left.
   std::byte* Allocate(size_t bytes);
-  // Gets one block of `bytes`, so that the next allocations are contiguous. Returns false if the system has no memory
-  // left.
+  // Allocates one block of `bytes`, so that the next allocations are contiguous. Returns false if no memory is left.
   bool Reserve(size_t bytes);
 
  private:
@@ -29,7 +28,7 @@ class Arena {
     void operator()(std::byte* block) const;
   };
 
-  // Returns a zeroed block. A large one consists of huge pages if the system grants them.
+  // Returns a zeroed block. If the system grants huge pages, a large block consists of them.
   std::byte* NewBlock(size_t bytes);
 
   std::vector<std::unique_ptr<std::byte[], Unmap>> blocks_;

@@ -1,4 +1,4 @@
-// Cores: the number of cores that this process may use.
+// Cores returns the number of cores that this process may use.
 #ifndef WEFT_CORE_CORES_H_
 #define WEFT_CORE_CORES_H_
 
@@ -9,8 +9,8 @@
 
 namespace weft {
 
-// Returns how many threads of this process can run at once, by its CPU affinity, which is how TBB counts; at least 1.
-// It asks the system once.
+// Returns the number of threads of this process that can run at once, at least 1. It follows from the CPU affinity, as
+// in TBB, and is read from the system once.
 inline int Cores() {
   static const int cores = [] {
     cpu_set_t set;

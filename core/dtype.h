@@ -1,4 +1,4 @@
-// DType: the element types of tensors, with their C++ types, names and sizes.
+// A DType is the element type of a tensor. This header has the C++ types, names and sizes of all dtypes.
 #ifndef WEFT_CORE_DTYPE_H_
 #define WEFT_CORE_DTYPE_H_
 
@@ -29,13 +29,13 @@ struct BF16 {
   operator float() const { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
 };
 
-// The type in which kernels compute with elements of type T: float for bf16, otherwise T.
+// The type in which kernels compute for elements of type T: float for bf16, otherwise T.
 template <class T>
 using Computed = std::conditional_t<std::is_same_v<T, BF16>, float, T>;
 constexpr DType ComputedIn(DType dtype) { return dtype == kBF16 ? kF32 : dtype; }
 
 template <class T>
-extern const DType kDTypeOf;  // defined for the five types below
+extern const DType kDTypeOf;  // defined for the five element types
 template <>
 inline constexpr DType kDTypeOf<float> = DType::kF32;
 template <>
@@ -74,7 +74,7 @@ constexpr bool IsFloat(DType dtype) { return dtype <= DType::kBF16; }
 
 // Returns "f32", "f64", "bf16", "i32" or "bool".
 absl::string_view Name(DType dtype);
-// Sets `dtype` to the one of this name. Returns false if there is none.
+// Sets `dtype` to the dtype called `name`. Returns false if there is none.
 bool ParseDType(absl::string_view name, DType* dtype);
 
 }  // namespace weft

@@ -33,8 +33,8 @@ absl::Status WriteAll(int fd, absl::string_view part, const std::string& path) {
 
 std::string TemporaryFor(const std::string& path) { return absl::StrCat(path, ".", getpid(), kTemporarySuffix); }
 
-// Creates a new file. If `path` exists, for example as a link or as a leftover of an earlier process with this number,
-// it is removed first and not written to.
+// Creates a new file. If `path` exists, for example as a link or as a leftover of an earlier process with the same
+// number, it is removed first. So nothing is written to the old file.
 Descriptor Create(const std::string& path) {
   constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
   Descriptor file(open(path.c_str(), kFlags, 0666));
@@ -68,7 +68,7 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
   if (S_ISDIR(about.st_mode)) {
     return InvalidArgument("cannot read ", path, ": it is a folder, not a file");
   }
-  constexpr size_t kMinBuffer = 4096;  // bytes: pipes have size 0
+  constexpr size_t kMinBuffer = 4096;  // bytes: the size that pipes report is 0
   std::string bytes(static_cast<size_t>(about.st_size) + kMinBuffer, '\0');
   size_t size = 0;
   while (true) {

@@ -1,4 +1,4 @@
-// Reads and writes whole files, and locks folders. Errors name the file and give the reason.
+// These functions read and write whole files, and lock folders. Errors name the file and give the reason.
 //
 //   WEFT_ASSIGN_OR_RETURN(const std::string text, ReadFile("config.json"));
 //   WEFT_RETURN_IF_ERROR(WriteFile("copy.json", {text}));
@@ -15,11 +15,11 @@
 
 namespace weft {
 
-// Returns the file's bytes. Errors: NotFound if it is missing, InvalidArgument if it is a folder, otherwise the
-// system's reason.
+// Returns the file's bytes. Errors: NotFound if the file is missing, InvalidArgument if it is a folder, otherwise the
+// reason that the system gives.
 absl::StatusOr<std::string> ReadFile(const std::string& path);
 
-// The end of a temporary file's name, PATH.PID.tmp. A process that is killed while it writes leaves such a file.
+// The suffix of a temporary file, PATH.PID.tmp. If a process is killed while it writes, such a file is left.
 inline constexpr char kTemporarySuffix[] = ".tmp";
 
 // The behaviour of WriteFile if `path` exists.
@@ -27,14 +27,14 @@ enum class IfThere {
   kReplace,
   kFail  // AlreadyExists; the file stays as it is
 };
-// Writes `parts` one after the other to a temporary file beside `path`, syncs it and renames it. At any time, `path` is
-// either the old file or the whole new one.
+// Writes `parts` one after the other to a temporary file beside `path`, syncs it, and renames it to `path`. So `path`
+// is always either the old file or the whole new one.
 absl::Status WriteFile(const std::string& path, absl::Span<const absl::string_view> parts,
                        IfThere if_there = IfThere::kReplace);
-// Checks that WriteFile can create its temporary file, and removes it again. Call it before long work.
+// Checks that WriteFile can create its temporary file. Call this before long work whose result will be written.
 absl::Status CheckWritable(const std::string& path);
 
-// Returns the error "cannot WHAT PATH: REASON" for `error`, an errno; OK if `error` is 0.
+// Returns the error "cannot WHAT PATH: REASON" for `error`, an errno. If `error` is 0, returns OK.
 absl::Status SystemStatus(absl::string_view what, const std::string& path, int error);
 
 // Syncs a folder, so that renames in it survive a power failure.
@@ -59,8 +59,8 @@ class Descriptor {
   int fd_;
 };
 
-// Locks a folder until the descriptor is closed or the process ends. FailedPrecondition if another process has locked
-// it.
+// Locks a folder until the descriptor is closed or the process ends. Returns FailedPrecondition if another process
+// holds the lock.
 absl::StatusOr<Descriptor> LockFolder(const std::string& path);
 
 }  // namespace weft

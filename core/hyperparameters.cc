@@ -1,3 +1,4 @@
+// Texts and JSON values of an option pass the same checks, which its rules describe.
 #include "weft/core/hyperparameters.h"
 
 #include <algorithm>

@@ -1,10 +1,10 @@
-// Hyperparameters: one table that --flags, --config=FILE.json and a run's config.json share.
+// Hyperparameters are one table of options, which a command line, a configuration file and a run's config.json share.
 //
 //   Hyperparameters table = {{"batch", "windows in a batch", &options.batch, {.low = 1}}};
 //   WEFT_RETURN_IF_ERROR(SetFromJson(json, table));     // {"batch": 12}
-//   WEFT_RETURN_IF_ERROR(SetFromText("12", table[0]));  // --batch=12
+//   WEFT_RETURN_IF_ERROR(SetFromText("12", table[0]));  // from a command line
 //
-// A key is a flag's name with '_' for '-'.
+// The key of an option in JSON is its name with '_' for '-'.
 #ifndef WEFT_CORE_HYPERPARAMETERS_H_
 #define WEFT_CORE_HYPERPARAMETERS_H_
 
@@ -23,11 +23,11 @@ namespace weft {
 struct Hyperparameter {
   struct Rules {
     double low = -std::numeric_limits<double>::infinity(), high = std::numeric_limits<double>::infinity();
-    std::vector<std::string> choices = {};  // of a text; empty: any
-    bool may_change = false;                // when a run is resumed
-    bool may_be_empty = false;              // a text that a flag gives
-    bool is_path = false;                   // a text that a run keeps as an absolute path
-    bool is_bytes = false;                  // a whole number that a flag may give in K, M or G: thousands and so on
+    std::vector<std::string> choices = {};  // allowed texts; empty: any text
+    bool may_change = false;                // whether a resumed run may change it
+    bool may_be_empty = false;              // whether SetFromText accepts an empty text
+    bool is_path = false;                   // a path, which a run stores as an absolute path
+    bool is_bytes = false;                  // a number of bytes; SetFromText also reads K, M and G: thousands and so on
   };
 
   std::string flag;  // "learning-rate"
@@ -36,15 +36,15 @@ struct Hyperparameter {
   Rules rules = {};
 
   std::string key() const;   // "learning_rate"
-  std::string text() const;  // the value, as a flag would give it
+  std::string text() const;  // the value, as SetFromText reads it
   nlohmann::ordered_json json() const;
 };
 using Hyperparameters = std::vector<Hyperparameter>;
 
-// InvalidArgument "batch: 'many' is not a whole number" and the like.
+// Sets the value from a text. Returns InvalidArgument such as "batch: 'many' is not a whole number".
 absl::Status SetFromText(absl::string_view text, const Hyperparameter& parameter);
-// Sets what `json`, an object, has. InvalidArgument names an unknown key and the nearest known one. Keys of
-// `annotations` are passed over.
+// Sets the options that `json`, an object, contains. If a key is unknown, returns InvalidArgument with that key and the
+// nearest known one. Keys in `annotations` are ignored.
 absl::Status SetFromJson(const nlohmann::ordered_json& json, const Hyperparameters& table,
                          const std::vector<std::string>& annotations = {});
 nlohmann::ordered_json ToJson(const Hyperparameters& table);

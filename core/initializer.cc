@@ -22,22 +22,22 @@ double Deviation(const Initializer& initializer, const Shape& shape) {
   return initializer.a / std::sqrt(fan > 0 ? fan : 1);
 }
 
-// Returns a standard Gaussian, made of random words 2i and 2i + 1 by Box and Muller's method.
+// Returns a standard Gaussian number, made from the random words 2i and 2i + 1 by the method of Box and Muller.
 double Gaussian(const RandomStream& random, uint64_t i) {
   const double u = 1 - static_cast<double>(random.Uniform(2 * i)), v = random.Uniform(2 * i + 1);
   return std::sqrt(-2 * std::log(u)) * std::cos(2 * std::numbers::pi * v);
 }
 
 double TruncatedGaussian(const RandomStream& random, uint64_t i) {
-  constexpr uint64_t kAttempt = uint64_t{1} << 48;  // the maximum of elements: no two attempts share an index
+  constexpr uint64_t kAttempt = uint64_t{1} << 48;  // the maximum number of elements, so no two attempts share an index
   for (uint64_t index = i;; index += kAttempt) {
     if (const double x = Gaussian(random, index); std::abs(x) <= 2) return x;
   }
 }
 
-// Returns a matrix [out, in] of orthonormal rows, or columns if there are fewer. Each starts as a Gaussian vector, from
-// which the projections on the vectors before it are subtracted: Gram and Schmidt's method. It is applied twice,
-// because once leaves rounding errors.
+// Returns a matrix [out, in] with orthonormal rows or, if there are fewer columns, orthonormal columns. Each vector
+// starts as a Gaussian one, from which its projections on earlier vectors are subtracted (Gram and Schmidt). This is
+// done twice, because the first pass leaves rounding errors.
 std::vector<double> OrthogonalMatrix(const RandomStream& random, int64_t out, int64_t in) {
   const bool by_row = out <= in;
   const int64_t count = std::min(out, in), size = std::max(out, in);

@@ -1,9 +1,9 @@
-// Initializer: the distribution of a parameter's first values, which depend on the seed, its name and its shape only.
+// An Initializer is the distribution of a parameter's first values, which depend only on seed, name and shape.
 //
 //   Var w = tape.Parameter("weight", {kF32, {128, 64}}, XavierUniform());
 //
 // A parameter [out, in] has fan_in = in and fan_out = out. For [out, in, k...], both are multiplied by the product of
-// k. Both fans of a vector are its size.
+// all k. A vector's fans are both its size.
 #ifndef WEFT_CORE_INITIALIZER_H_
 #define WEFT_CORE_INITIALIZER_H_
 
@@ -20,8 +20,8 @@ struct Initializer {
 
   Kind kind = Kind::kConstant;
   Fan fan = Fan::kIn;
-  // Depending on `kind`: a the constant; a mean and b deviation; a low and b high; a the gain, where the variance is
-  // a² / fan or the matrix is orthogonal.
+  // The meaning depends on `kind`: a constant a; mean a and deviation b; low a and high b; or gain a, for a variance of
+  // a² / fan or an orthogonal matrix.
   float a = 0, b = 0;
 
   friend bool operator==(const Initializer&, const Initializer&) = default;
@@ -33,33 +33,33 @@ constexpr Initializer Ones() { return Constant(1); }
 constexpr Initializer Gaussian(float deviation, float mean = 0) {
   return {.kind = Initializer::Kind::kGaussian, .a = mean, .b = deviation};
 }
-// A Gaussian whose values more than two deviations from the mean are drawn again. `deviation` is that of the Gaussian
-// before truncation.
+// A Gaussian without values more than two deviations from the mean, which are drawn again. `deviation`: that of the
+// Gaussian before this truncation.
 constexpr Initializer TruncatedGaussian(float deviation, float mean = 0) {
   return {.kind = Initializer::Kind::kTruncated, .a = mean, .b = deviation};
 }
 constexpr Initializer Uniform(float low, float high) {
   return {.kind = Initializer::Kind::kUniform, .a = low, .b = high};
 }
-// Variance 2 / (fan_in + fan_out): Glorot and Bengio, 2010.
+// The variance is 2 / (fan_in + fan_out) (Glorot and Bengio, 2010).
 constexpr Initializer XavierGaussian(float gain = 1) {
   return {.kind = Initializer::Kind::kFanGaussian, .fan = Initializer::Fan::kAverage, .a = gain};
 }
 constexpr Initializer XavierUniform(float gain = 1) {
   return {.kind = Initializer::Kind::kFanUniform, .fan = Initializer::Fan::kAverage, .a = gain};
 }
-// Variance 2 / fan_in: He et al., 2015.
+// The variance is 2 / fan_in (He et al., 2015).
 constexpr Initializer HeGaussian() { return {.kind = Initializer::Kind::kFanGaussian, .a = 1.41421356f}; }
 constexpr Initializer HeUniform() { return {.kind = Initializer::Kind::kFanUniform, .a = 1.41421356f}; }
-// Variance 1 / fan_in: LeCun et al., "Efficient BackProp", 1998.
+// The variance is 1 / fan_in (LeCun et al., "Efficient BackProp", 1998).
 constexpr Initializer LeCunGaussian() { return {.kind = Initializer::Kind::kFanGaussian, .a = 1}; }
 constexpr Initializer LeCunUniform() { return {.kind = Initializer::Kind::kFanUniform, .a = 1}; }
 
-// `gain` times a matrix [out, in·k] with orthonormal rows, or orthonormal columns if it has fewer columns than rows:
-// Saxe et al., 2014.
+// `gain` times a matrix [out, in·k] with orthonormal rows or, if it has fewer columns than rows, orthonormal columns
+// (Saxe et al., 2014).
 constexpr Initializer Orthogonal(float gain = 1) { return {.kind = Initializer::Kind::kOrthogonal, .a = gain}; }
 
-// Writes the first values of the parameter `name` to `tensor`. Integers and booleans take only constants.
+// Writes the first values of the parameter `name` to `tensor`. Integers and bools can only be constants.
 void Initialize(const Initializer& initializer, uint64_t seed, absl::string_view name, const Tensor& tensor);
 
 }  // namespace weft

@@ -14,8 +14,8 @@ namespace {
 
 constexpr int kMaxDepth = 16;
 
-// Returns "line 1, column 12: ..." for the message "[json.exception.parse_error.101] parse error at line 1, column 12:
-// ...".
+// Returns the cause in a message of the JSON library: "line 1, column 12: ..." for "[json.exception.parse_error.101]
+// parse error at line 1, column 12: ...".
 std::string Cause(absl::string_view message) {
   for (absl::string_view prefix : {"] ", "parse error at "}) {
     if (const size_t at = message.find(prefix); at != message.npos) message.remove_prefix(at + prefix.size());
@@ -35,7 +35,7 @@ absl::StatusOr<Json> Parse(absl::string_view text) {
       const std::string& key = parsed.template get_ref<const std::string&>();
       if (!keys.back().insert(key).second) problem = absl::StrCat("'", key, "' occurs twice");
     }
-    return problem.empty();  // after a problem, the rest is skipped
+    return problem.empty();  // false skips the rest after a problem
   };
   Json json;
   try {

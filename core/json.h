@@ -1,4 +1,4 @@
-// Reads JSON objects from files that other programs wrote, with errors that say where a file is wrong.
+// These functions read JSON objects that other programs wrote. Errors tell where a file is wrong.
 #ifndef WEFT_CORE_JSON_H_
 #define WEFT_CORE_JSON_H_
 
@@ -10,12 +10,12 @@
 
 namespace weft {
 
-// Parses `text`, a JSON object. InvalidArgument, like "it is not JSON: line 1, column 12: ...", if it is none. Two
-// things that the JSON library accepts are errors, too: a key that an object has twice, and nesting so deep that
-// destroying the document would exhaust the stack.
+// Parses `text`, a JSON object. Otherwise returns InvalidArgument, such as "it is not JSON: line 1, column 12: ...". It
+// is also an error if a key occurs twice in an object, or if nesting is so deep that destroying the document would
+// exhaust the stack.
 absl::StatusOr<nlohmann::ordered_json> ParseJsonObject(absl::string_view text);
-// The same for objects with many keys, which come sorted. ParseJsonObject takes quadratic time: seconds for 50,000
-// keys.
+// Does the same for objects with many keys, and sorts them. ParseJsonObject takes quadratic time: 50,000 keys take
+// seconds.
 absl::StatusOr<nlohmann::json> ParseLargeJsonObject(absl::string_view text);
 // Reads a file that holds a JSON object. Errors begin with `path`.
 absl::StatusOr<nlohmann::ordered_json> ReadJsonFile(const std::string& path);

@@ -1,3 +1,4 @@
+// Has the defaults of OpDef's optional fields, and the look-up of an op's kernel.
 #include "weft/core/op.h"
 
 #include "absl/strings/str_cat.h"

@@ -1,5 +1,5 @@
-// An OpDef holds everything that Weft knows about one kind of op, as constant data in the op's own file
-// (docs/add_an_op.md tells how to write one).
+// An OpDef holds everything that Weft knows about one kind of op, as constant data in the op's own file.
+// docs/add_an_op.md tells how to write one.
 //
 // Concepts:
 //   Var     the user's handle of a value on a tape.
@@ -48,7 +48,7 @@ struct Var {
   ValueId id = kNoValue;
 
   explicit operator bool() const { return tape != nullptr; }
-  // Returns a copy: recording moves the tape's values, so a reference would dangle.
+  // Returns a copy, because recording moves the tape's values, so that a reference would dangle.
   TensorType type() const;
   Shape shape() const { return type().shape; }
   int64_t dim(int axis) const { return shape().dim(axis); }
@@ -57,7 +57,7 @@ struct Var {
 using VarList = absl::InlinedVector<Var, 4>;
 using VarSpan = absl::Span<const Var>;
 
-// One field of an op's attributes: its name and a reference to its value. Prints omit a field that is not `printed`.
+// One field of an op's attributes: its name and a reference to its value. If not `printed`, prints omit the field.
 template <class T>
 struct AttrField {
   const char* name;
@@ -77,7 +77,7 @@ struct AttrField {
   }
 };
 
-// An op's attributes, kept inline. Equality, hash and print follow from the list of fields that each struct has:
+// An op's attributes, kept inline. Equality, hash and print follow from the list of fields that each struct defines:
 //
 //   struct SplitAttrs {
 //     int32_t axis = 0, parts = 1;
@@ -108,7 +108,7 @@ class Attrs {
   alignas(8) std::byte bytes_[kCapacity];
 };
 
-// Compares, hashes and prints ("axis=1 keep=true") the attributes of one struct.
+// Functions that compare, hash and print ("axis=1 keep=true") the attributes of one struct.
 struct AttrOps {
   bool (*equal)(const Attrs&, const Attrs&) = nullptr;
   size_t (*hash)(const Attrs&) = nullptr;
@@ -124,7 +124,7 @@ struct Rect {
 };
 constexpr Rect WholeRect(const Shape& shape) { return {0, shape.rows(), 0, shape.cols()}; }
 
-// A node at compile time: its attributes and types.
+// A node as compilation sees it: its attributes and types.
 struct OpArgs {
   const Attrs& attrs;
   TypeSpan inputs, outputs;
@@ -153,36 +153,36 @@ using KernelFunction = void (*)(const KernelArgs&, Rect tile);
 struct GradientArgs {
   const Attrs& attrs;
   VarSpan inputs, outputs;
-  VarSpan grads;  // one per output; an empty Var for an output that the loss does not depend on
+  VarSpan grads;  // one for each output; empty if the loss does not depend on the output
 
   Var input(int i) const { return inputs[i]; }
   Var output(int i) const { return outputs[i]; }
   Var grad(int i) const { return grads[i]; }
 };
-// Records and returns one gradient per input; an empty Var for an input that has none.
+// Records and returns one gradient for each input. An input without a gradient gets an empty Var.
 using GradientFunction = VarList (*)(const GradientArgs&);
 
-// Values of any dtype as doubles, for the slow and plain reference of an op in tests.
+// Values of any dtype as doubles. Tests give them to an op's reference, which is slow and plain.
 struct ReferenceArgs {
   const Attrs& attrs;
   TypeSpan input_types, output_types;
   absl::Span<const std::vector<double>> inputs;
-  absl::Span<std::vector<double>> outputs;  // have the outputs' sizes, filled with zeros
+  absl::Span<std::vector<double>> outputs;  // of the right sizes, filled with zeros
   RandomStream random;                      // the same as the kernel's
 };
 
-// Along which axes of the domain [rows, cols] a node may be cut into tiles.
+// The axes of the domain [rows, cols] along which a node may be cut into tiles.
 enum class Cut : uint8_t { kNone, kRows, kCols, kBoth };
 
-// The dtype of an op's f32 inputs in a program that is compiled in bf16 (CompileOptions::precision).
+// In a program compiled in bf16 (CompileOptions::precision), the dtype that an op's f32 inputs get.
 enum class Autocast : uint8_t {
   kAsRecorded,  // f32
   kProduct,     // bf16
   kFollow,      // bf16 if any input is: for ops that move values or map each value to one
-  kFirst,       // input 0 keeps its dtype, the others are f32: for ops that read bf16, but compute and add in f32
+  kFirst,       // input 0 keeps its dtype, the others are f32: for ops that read bf16 but compute in f32
 };
 
-// State and memory that an op prepares at compile time, when its tiles are known.
+// State and memory that an op prepares at compile time, when it knows its tiles.
 struct Prepared {
   std::shared_ptr<const void> state;
   size_t workspace = 0;  // bytes that each worker needs while it runs a tile
@@ -194,55 +194,55 @@ struct Cost {
 
 // One case of the op table test (tests/op_table_test.cc).
 struct OpExample {
-  // The inputs' types: "[2,3] i32[4]". A type without dtype stands for f32 and f64, and for bf16 if the op has a
-  // kernel.
+  // Types of the inputs: "[2,3] i32[4]". A type without a dtype stands for f32, f64 and, if the op has a kernel for it,
+  // bf16.
   const char* in = "";
-  VarList (*record)(VarSpan in) = nullptr;  // records the op; null: records it without attributes
+  VarList (*record)(VarSpan in) = nullptr;  // records the op; null: it is recorded without attributes
   double low = -1, high = 1;                // float inputs are drawn uniformly from [low, high)
   int below = 2;                            // integer inputs are drawn from 0 .. below - 1
   const char* out = nullptr;                // the expected type of output 0; null: not checked
-  const char* error = nullptr;              // recording must fail with a message that contains this text
+  const char* error = nullptr;              // recording must fail with a message that contains this
   double tolerance = 0;                     // relative and absolute, of f32 against the reference; 0: 2e-6
-  bool check_gradient = true;               // false where finite differences fail, as at a kink or jump
+  bool check_gradient = true;               // false where finite differences are wrong, as at a kink
 };
 
 struct OpDef {
   const char* name;
   absl::StatusOr<Types> (*infer)(const Attrs&, TypeSpan inputs) = nullptr;  // checks inputs; returns the outputs' types
   size_t outputs = 1;                                                       // number of outputs; 0: it varies
-  // One kernel for each dtype (f32, f64, bf16, i32, bool) of input 0, or of output 0 if there are no inputs. A bf16
-  // kernel computes in f32 and rounds once. Its other operands may be f32, if `infer` says so.
+  // One kernel for each dtype (f32, f64, bf16, i32, bool) of input 0 or, if there are no inputs, of output 0. A bf16
+  // kernel computes in f32 and rounds once. If `infer` allows it, its other operands may be f32.
   std::array<KernelFunction, kDTypeCount> kernels = {};
   Prepared (*prepare)(const OpArgs&, absl::Span<const Rect> tiles) = nullptr;
 
-  int domain = -1;  // the operand that tiles cut: this input, or output 0 if -1
+  int domain = -1;  // index of the input that tiles cut; -1: they cut output 0
   Cut cut = Cut::kNone;
   int64_t (*quantum)(const OpArgs&) = nullptr;         // tiles begin at multiples of this many rows; null: 1
   int64_t (*column_quantum)(const OpArgs&) = nullptr;  // tiles begin at multiples of this many columns; null: 64
   // Returns the rectangle that `tile` reads of input `operand`, or writes of output `operand - inputs.size()`. Null:
   // DefaultAccess.
   Rect (*access)(const OpArgs&, int operand, Rect tile) = nullptr;
-  int in_place = -1;  // output 0 may overwrite this input; each tile must read only those elements that it writes
-  bool view = false;  // output 0 is input 0's bytes under another shape; nothing runs
-  int writes = 0;     // k: the first k inputs are state; the first k outputs are its next versions, in the same bytes
+  int in_place = -1;  // output 0 may overwrite this input; then a tile reads only elements that it writes
+  bool view = false;  // true: output 0 is input 0's bytes with another shape, and nothing runs
+  int writes = 0;     // k: the first k inputs are state, and the first k outputs are its next versions in place
   bool random = false;
 
-  GradientFunction gradient = nullptr;  // null: `elementary`, if there is one, is differentiated
-  const char* no_gradient = nullptr;    // for an op without a gradient: the reason
-  // For an op without kernels: the nodes that replace it after gradients are expanded.
+  GradientFunction gradient = nullptr;  // null: `elementary` is differentiated if there is one
+  const char* no_gradient = nullptr;    // the reason why an op has no gradient
+  // Returns the nodes that replace an op without kernels, after gradients are expanded.
   VarList (*lower)(const Attrs&, VarSpan inputs) = nullptr;
   VarList (*elementary)(const Attrs&, VarSpan inputs) = nullptr;  // the same mathematics in smaller ops
   VarList (*in_eval)(const Attrs&, VarSpan inputs) = nullptr;     // replaces the op in mode kEval
   void (*reference)(const ReferenceArgs&) = nullptr;              // scalar loops, for an op without `elementary`
   Autocast autocast = Autocast::kAsRecorded;
 
-  Cost (*cost)(const OpArgs&) = nullptr;  // null: one flop for each output element, and each operand's bytes once
+  Cost (*cost)(const OpArgs&) = nullptr;  // null: one FLOP for each element of output 0, and the bytes of all operands
   AttrOps attrs = {};                     // AttrOpsOf<T>(), or {} for an op without attributes
   absl::Span<const OpExample> examples = {};
 };
 
-// The default of OpDef::access. If an operand has as many rows and columns as the domain, returns `tile`; if it has as
-// many rows, the tile's rows; otherwise the whole operand.
+// The default of OpDef::access. If an operand has as many rows and columns as the domain, it returns `tile`. If only
+// the rows are as many, it returns the rows of the tile. Otherwise it returns the whole operand.
 Rect DefaultAccess(const OpArgs& args, const Shape& domain, int operand, Rect tile);
 // Returns the rectangle of `operand` that `tile` reads or writes.
 Rect Access(const OpDef& op, const OpArgs& args, int operand, Rect tile);
@@ -253,7 +253,7 @@ Cost CostOf(const OpDef& op, const OpArgs& args);
 double OperandBytes(const OpArgs& args);  // the sum over all inputs and outputs
 std::string PrintAttrs(const OpDef& op, const Attrs& attrs);
 
-template <int64_t kFlops>  // the cost of kFlops flops for each element of output 0
+template <int64_t kFlops>  // costs kFlops FLOPs for each element of output 0
 Cost FlopsPerElement(const OpArgs& args) {
   return {.flops = static_cast<double>(kFlops) * args.outputs[0].shape.elements(), .bytes = OperandBytes(args)};
 }

@@ -130,7 +130,7 @@ absl::Status Parameters::Check(const std::string& path, absl::Span<const NamedTe
     problems.push_back(absl::StrCat("unexpected '", name, "' ", ToString(tensor.type)));
   }
   if (problems.empty()) return absl::OkStatus();
-  constexpr size_t kMaxProblems = 8;  // enough to see what is wrong
+  constexpr size_t kMaxProblems = 8;  // an error lists at most 8 tensors
   const size_t more = problems.size() - std::min(problems.size(), kMaxProblems);
   problems.resize(problems.size() - more);
   return absl::FailedPreconditionError(absl::StrCat(path, " does not fit the model: ", absl::StrJoin(problems, "; "),

@@ -1,4 +1,4 @@
-// Parameters: the weights, optimizer moments and other state of a model, by name.
+// Parameters are the weights, optimizer moments and other state of a model, by name.
 //
 // A runner creates the parameters that its graph needs, unless another runner has created them before. Their first
 // values depend on the seed and on their names only. Several runners, on several threads, can share one Parameters, but
@@ -30,20 +30,20 @@ class Parameters {
  public:
   struct Options {
     uint64_t seed = 0;  // of first values and of random ops
-    bool draw = true;   // false: random first values are 0, which is faster if Load or Set replaces them anyway
+    bool draw = true;   // false: random first values are 0, which saves time if Load or Set replaces them
   };
   enum Selection { kWeights, kAll };           // kAll: weights, optimizer moments and other state, but no caches
-  enum Others { kNothingElse, kMayHaveMore };  // whether a file may hold tensors besides the selected parameters
+  enum Others { kNothingElse, kMayHaveMore };  // whether a file may have tensors that are not selected parameters
 
   Parameters() : Parameters(Options{}) {}
   explicit Parameters(Options options) : options_(options) {}
   Parameters(const Parameters&) = delete;
   Parameters& operator=(const Parameters&) = delete;
 
-  // Creates the parameters of `specs` that do not exist yet. FailedPrecondition if one exists with another type or
-  // kind, ResourceExhausted if there is no memory.
+  // Creates the parameters of `specs` that do not exist yet. Returns FailedPrecondition if one exists with another type
+  // or kind, and ResourceExhausted if there is no memory.
   absl::Status Create(absl::Span<const ParameterSpec> specs);
-  // Returns a view of the parameter's bytes, valid as long as this object. NotFound if no parameter has this name.
+  // Returns a view of the parameter's bytes, valid as long as this object. Returns NotFound if `name` does not exist.
   absl::StatusOr<Tensor> Find(absl::string_view name) const;
   // Returns the names of the selected parameters, sorted.
   std::vector<std::string> Names(Selection selection = kAll) const;
@@ -56,11 +56,11 @@ class Parameters {
   // unexpected or of another type. Both are FailedPrecondition during a call of Runner::Run.
   absl::Status Save(const std::string& path, Selection selection = kWeights) const;
   absl::Status Load(const std::string& path, Selection selection = kWeights, Others others = kNothingElse);
-  // Does what Load does, with tensors in memory. Errors begin with `path`.
+  // Replaces values as Load does, by tensors in memory. Errors begin with `path`.
   absl::Status Set(const std::string& path, absl::Span<const NamedTensor> tensors, Selection selection = kWeights,
                    Others others = kNothingElse);
 
-  // Checks tensors as Load does, against `wanted`. The error is FailedPrecondition "PATH does not fit the model: ...".
+  // Checks tensors against `wanted` as Load does. The error is FailedPrecondition "PATH does not fit the model: ...".
   static absl::Status Check(const std::string& path, absl::Span<const NamedTensor> tensors,
                             absl::Span<const ParameterSpec> wanted, Others others = kNothingElse);
 
@@ -84,7 +84,7 @@ class Parameters {
 
   Options options_;
   Arena arena_;
-  mutable std::mutex mutex_;  // guards entries_, which only grows, and whose names and types never change
+  mutable std::mutex mutex_;  // guards entries_, which only grows; names and types never change
   std::map<std::string, Entry, std::less<>> entries_;
   std::atomic<uint32_t> step_{0};
   mutable std::atomic<bool> locked_{false};

@@ -36,10 +36,10 @@ struct Value {
   NodeId producer = kNoNode;
 };
 
-// The default target that a loss ignores, as PyTorch's.
+// The default target that a loss ignores, as in PyTorch.
 inline constexpr int32_t kIgnoredTarget = -100;
 
-// The range of the integers that are fed to an input: each is in [0, below), or equals `ignored`.
+// The integers that may be fed to an input: those in [0, below), and `ignored`.
 struct InputBounds {
   int64_t below = 0;  // 0: not checked
   int64_t ignored = std::numeric_limits<int64_t>::min();
@@ -54,7 +54,7 @@ struct InputSpec {
 enum class ParameterKind : uint8_t {
   kWeight,  // learnt; saved in model.safetensors
   kState,   // an optimizer's moments, running statistics; saved in checkpoints only
-  kCache    // keys and values of earlier tokens during generation; never saved, and writing one is no update
+  kCache    // keys and values of earlier tokens in generation; never saved; a write is no update
 };
 
 struct ParameterSpec {

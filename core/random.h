@@ -1,5 +1,5 @@
-// RandomStream: counter-based random numbers, Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2,
-// 3", SC 2011). A number is a function of (seed, stream, step, index), so neither order nor threads change it.
+// A RandomStream gives counter-based random numbers, by Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy
+// as 1, 2, 3", SC 2011). A number is a function of (seed, stream, step, index), so neither order nor threads change it.
 //
 //   const RandomStream random = {.seed = 1, .stream = kShuffleStream};
 //   const float x = random.Uniform(7);        // in [0, 1)
@@ -28,7 +28,7 @@ constexpr Philox4 Philox(Philox4 counter, std::array<uint32_t, 2> key) {
   return counter;
 }
 
-// Streams that are drawn from outside of graphs. A tape numbers the streams of its random ops 0, 1, 2, ...
+// Streams that are used outside of graphs. A tape numbers the streams of its random ops 0, 1, 2, ...
 enum HostStream : uint32_t {
   kTrainWindowStream = 0xffff0001,
   kValidationWindowStream,
@@ -59,8 +59,8 @@ struct RandomStream {
   constexpr uint64_t Below(uint64_t n, uint64_t index) const { return (Word(index) * n) >> 32; }
 };
 
-// Returns a 64-bit hash that no version of Weft changes (FNV-1a, then SplitMix64's finish). It derives seeds from
-// names, and serves as a checksum.
+// Returns a 64-bit hash that stays the same in all versions of Weft (FNV-1a, then the last step of SplitMix64). It
+// makes seeds from names and serves as a checksum.
 constexpr uint64_t StableHash(absl::string_view bytes) {
   uint64_t h = 0xcbf29ce484222325;
   for (char c : bytes) h = (h ^ static_cast<uint8_t>(c)) * 0x100000001b3;

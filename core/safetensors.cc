@@ -1,4 +1,4 @@
-// Reading trusts nothing: a file may come from anywhere, so each field of its header is checked before it is used.
+// Reading trusts nothing, because a file may come from anywhere: each field of the header is checked before its use.
 #include "weft/core/safetensors.h"
 
 #include <algorithm>
@@ -19,21 +19,21 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr uint64_t kMaxHeader = 100'000'000;  // bytes, as in the reference implementation
+constexpr uint64_t kMaxHeader = 100'000'000;  // bytes: the limit of the reference implementation
 // The format's names of dtypes, by DType.
 constexpr absl::string_view kNames[kDTypeCount] = {"F32", "F64", "BF16", "I32", "BOOL"};
 
-// How a tensor is stored. F16 and I64 have no DType: they are converted as they are read.
+// How a tensor is stored. No DType exists for F16 and I64, so they are converted while they are read.
 enum class Stored : uint8_t { kAsItIs, kF16, kI64 };
 
 struct Entry {
   std::string name;
   TensorType type;
   Stored stored = Stored::kAsItIs;
-  uint64_t begin = 0, end = 0;  // its bytes, counted from the end of the header
+  uint64_t begin = 0, end = 0;  // offsets of its bytes from the end of the header
 };
 
-// Returns a JSON number that is a natural number, or nothing.
+// Returns the value of a JSON number that is a natural number, or nothing for any other JSON value.
 std::optional<uint64_t> Size(const Json& number) {
   if (!number.is_number_unsigned()) return std::nullopt;
   return number.get<uint64_t>();
@@ -94,7 +94,7 @@ float FromHalf(uint16_t half) {
   return exponent == 0 ? sign * std::ldexp(fraction, -14) : sign * std::ldexp(1 + fraction, exponent - 15);
 }
 
-// Copies the bytes of a tensor, and converts them if they are stored in another dtype.
+// Copies the bytes of a tensor. If they are stored in another dtype, converts them.
 absl::Status Copy(absl::string_view from, const Entry& entry, std::byte* to) {
   const int64_t count = entry.type.shape.elements();
   switch (entry.stored) {
@@ -149,7 +149,7 @@ absl::StatusOr<Entry> ReadEntry(const std::string& name, const Json& json, uint6
   return entry;
 }
 
-// Returns the header's tensors in the order of their bytes. They must cover `data_bytes` bytes without hole or overlap.
+// Returns the header's tensors in the order of their bytes, which must cover `data_bytes` bytes without gap or overlap.
 absl::StatusOr<std::vector<Entry>> ReadEntries(const Json& header, uint64_t data_bytes) {
   std::vector<Entry> entries;
   for (const auto& [name, json] : header.items()) {

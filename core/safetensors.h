@@ -1,5 +1,6 @@
-// Reads and writes the safetensors format: an 8-byte little-endian header length, a JSON header that gives each
-// tensor's dtype, shape and byte range, then the bytes (https://github.com/huggingface/safetensors).
+// A SafetensorsFile reads, and WriteSafetensors writes, the safetensors format
+// (https://github.com/huggingface/safetensors). It is an 8-byte little-endian header length, a JSON header with each
+// tensor's dtype, shape and byte range, and then the bytes.
 //
 //   WEFT_ASSIGN_OR_RETURN(const SafetensorsFile file, SafetensorsFile::Open("model.safetensors"));
 //   for (const auto& [name, tensor] : file.tensors()) ...
@@ -26,14 +27,14 @@ struct NamedTensor {
 
 class SafetensorsFile {
  public:
-  // Reads a whole file and checks it. The header must be JSON and in bounds, and dtypes must be known. Byte ranges must
-  // fit their shapes, follow each other without hole or overlap, and end with the file. Errors name file and tensor.
-  // F16 is read as f32. I64 is read as i32, and is an error if a value does not fit.
+  // Reads a whole file and checks it. The header must be JSON within the file, with known dtypes. Byte ranges must fit
+  // their shapes, follow each other without gap or overlap, and end with the file. Errors name file and tensor. F16
+  // becomes f32. I64 becomes i32; a value that does not fit is an error.
   static absl::StatusOr<SafetensorsFile> Open(const std::string& path);
 
   // The tensors, in the order of their bytes.
   absl::Span<const NamedTensor> tensors() const { return tensors_; }
-  // Returns the tensor of this name, or null if there is none.
+  // Returns the tensor called `name`, or null if there is none.
   const NamedTensor* Find(absl::string_view name) const;
 
  private:
@@ -41,8 +42,8 @@ class SafetensorsFile {
   std::vector<NamedTensor> tensors_;
 };
 
-// Writes `tensors` in the given order through a temporary file in the same folder, which is synced and renamed.
-// `metadata` are the header's free entries, which some programs need: Hugging Face's want {"format", "pt"}.
+// Writes `tensors` in the given order to a temporary file in the same folder, which is synced and renamed. `metadata`:
+// free entries of the header that some programs need; Hugging Face's need {"format", "pt"}.
 absl::Status WriteSafetensors(const std::string& path, absl::Span<const NamedTensor> tensors,
                               const std::map<std::string, std::string>& metadata = {});
 

@@ -1,4 +1,4 @@
-// Shape: the sizes of a tensor's axes, at most six, outermost first. Axes may be counted from the end: -1 is the last.
+// A Shape holds the sizes of a tensor's axes, at most six, outermost first. Axis -1 is the last one.
 //
 //   Shape s = {8, 64, 128};
 //   s.dim(-1) == 128; s.rows() == 512; s.cols() == 128; ToString(s) == "[8,64,128]";
@@ -22,7 +22,7 @@ class Shape {
   static constexpr int kMaxRank = 6;
 
   constexpr Shape() = default;
-  // More than six sizes make the shape invalid, and so does a negative size (see valid()).
+  // More than six sizes, or a negative size, make the shape invalid (see valid()).
   constexpr Shape(std::initializer_list<int64_t> dims) {
     for (int64_t d : dims) Append(d);
   }
@@ -39,14 +39,14 @@ class Shape {
   constexpr void set_dim(int axis, int64_t size) { dims_[axis < 0 ? axis + rank_ : axis] = size; }
   constexpr absl::Span<const int64_t> dims() const { return absl::MakeConstSpan(dims_.data(), rank_); }
   constexpr int64_t elements() const { return Product(0, rank_); }
-  // Returns the product of the sizes of axes begin .. end - 1.
+  // Returns the product of the sizes of the axes begin .. end - 1.
   constexpr int64_t Product(int begin, int end) const {
     int64_t n = 1;
     for (int i = begin; i < end; ++i) n *= dims_[i];
     return n;
   }
 
-  // Each shape can be seen as [rows, cols]: cols is the size of the last axis, rows the product of all others.
+  // A shape can be seen as a matrix [rows, cols]: cols is the size of the last axis, rows the product of all others.
   constexpr int64_t cols() const { return rank_ == 0 ? 1 : dims_[rank_ - 1]; }
   constexpr int64_t rows() const { return rank_ == 0 ? 1 : Product(0, rank_ - 1); }
 
@@ -61,7 +61,7 @@ class Shape {
   // Reports whether the rank is at most 6, no size is negative, and there are at most 2^48 elements.
   bool valid() const;
 
-  friend constexpr bool operator==(const Shape&, const Shape&) = default;  // sizes past the rank are zero
+  friend constexpr bool operator==(const Shape&, const Shape&) = default;  // sizes beyond the rank are zero
   template <class H>
   friend H AbslHashValue(H h, const Shape& s) {
     return H::combine(std::move(h), s.dims());
@@ -77,13 +77,13 @@ class Shape {
 
 // Returns "[2,3]", or "[]" for a scalar.
 std::string ToString(const Shape& shape);
-// Returns the shape that ToString writes as `text`, or nothing.
+// Returns the shape that ToString prints as `text`, or nothing.
 std::optional<Shape> ParseShape(absl::string_view text);
 
-// Returns the shape that a and b broadcast to by NumPy's rule: axes are aligned at the end, and sizes must be equal
-// or 1. Returns nothing if they don't fit.
+// Returns the shape to which a and b broadcast by NumPy's rule: axes are aligned at the end, and two sizes must be
+// equal or one of them 1. If they don't fit, returns nothing.
 std::optional<Shape> Broadcast(const Shape& a, const Shape& b);
-// Returns `axis` counted from the front (-1 becomes rank - 1), or nothing if it is outside the rank.
+// Returns `axis` counted from the front (-1 becomes rank - 1), or nothing if the shape has no such axis.
 std::optional<int> NormalAxis(const Shape& shape, int axis);
 
 }  // namespace weft

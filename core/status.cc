@@ -13,8 +13,8 @@
 namespace weft {
 namespace {
 
-// Returns the Levenshtein distance: the minimum number of inserted, removed or replaced characters. One row of the
-// table is kept.
+// Returns the Levenshtein distance: the minimum number of characters to insert, remove or replace. Keeps one row of the
+// table of distances.
 size_t EditDistance(absl::string_view a, absl::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), 0);

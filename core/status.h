@@ -1,5 +1,5 @@
-// Helpers for errors: absl::Status for those that a caller can cause, WEFT_CHECK for those that only Weft itself can
-// cause.
+// Errors that a caller can cause are absl::Status. WEFT_CHECK stops the program at errors that only a bug in Weft
+// causes.
 //
 //   WEFT_RETURN_IF_ERROR(Save(path));
 //   WEFT_ASSIGN_OR_RETURN(const Graph graph, Compile(tape, options));
@@ -31,7 +31,7 @@
   if (!result.ok()) return std::move(result).status();               \
   declaration = std::move(result).value()
 
-// Ends the program with file and line if `condition` is false. It is for errors that no caller can cause.
+// If `condition` is false, ends the program with file and line. For errors that no caller can cause.
 #define WEFT_CHECK(condition)                                              \
   do {                                                                     \
     if (!(condition)) ::weft::CheckFailed(__FILE__, __LINE__, #condition); \
@@ -48,7 +48,7 @@ absl::Status InvalidArgument(const Parts&... parts) {
 }
 
 // Returns the error of an op whose inputs don't fit: InvalidArgument "OP: MESSAGE; inputs f32[8,768], f32[512,64]". The
-// tape adds "; at SCOPE".
+// tape appends "; at SCOPE".
 absl::Status ShapeError(absl::string_view op, absl::string_view message, TypeSpan inputs);
 
 // Returns `status` with `context` before its text, "CONTEXT: TEXT". OK stays OK, and so does a value.
@@ -59,7 +59,7 @@ absl::StatusOr<T> Annotate(absl::StatusOr<T> result, absl::string_view context) 
   return result;
 }
 
-// Returns ", did you mean 'X'?" for the word of `known` that is fewest edits from `word`, or "" if none is near.
+// Returns ", did you mean 'X'?" for the word of `known` with the fewest edits from `word`, or "" if no word is near.
 std::string DidYouMean(absl::string_view word, absl::Span<const std::string> known);
 
 }  // namespace weft

@@ -1,3 +1,4 @@
+// The tape checks each op as it is recorded, and after the first error records nothing more.
 #include "weft/core/tape.h"
 
 #include <algorithm>

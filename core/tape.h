@@ -1,7 +1,7 @@
-// The tape records a user's program, one op after the other.
+// A Tape records a user's program, one op after the other.
 //
-// The tape keeps the first error, with its op, shapes and scope. What is recorded after an error does nothing, so a
-// model needs no check at each line. status() tells the error, and Compile returns it.
+// The tape keeps the first error, with its op, shapes and scope. After an error, recording does nothing, so a model
+// need not check each line. status() returns the error, and so does Compile.
 //
 //   Tape tape;
 //   Var x = tape.Input("x", {kF32, {8, 64}});
@@ -35,25 +35,25 @@ class Tape {
   // Records a value that every call of Run is fed. `bounds` is the range of an integer input; each call checks it. An
   // error if another input has this name.
   Var Input(absl::string_view name, TensorType type, InputBounds bounds = {});
-  // Records a weight, named after the scopes around it: "h.0.mlp.c_fc.weight". Its initial values depend on this name
-  // and on the seed of the Parameters that will hold it. An error if another parameter has this name.
+  // Records a weight, named after the scopes around it: "h.0.mlp.c_fc.weight". Its initial values depend on this name,
+  // and on the seed of the Parameters that will hold it. It is an error if another parameter has this name.
   Var Parameter(absl::string_view name, TensorType type, Initializer initializer);
-  // Returns the parameter of this full name, for a weight that is used twice. An error if none was recorded before.
+  // Returns the parameter of this full name, for a weight that is used twice. It is an error if there is none yet.
   Var FindParameter(absl::string_view full_name);
   bool HasParameter(absl::string_view full_name) const { return names_.contains(full_name); }
-  // Records state that is not learnt (an optimizer's moments, running statistics, caches), under its full name.
+  // Records state that is not learnt (moments of an optimizer, running statistics, caches), by its full name.
   Var State(absl::string_view full_name, TensorType type, Initializer initializer,
             ParameterKind kind = ParameterKind::kState);
   // Records a constant with a copy of the bytes of `tensor`.
   Var Constant(const Tensor& tensor);
 
   // Checks `inputs` by the op's shape rule, records one node and returns its outputs. After an error, returns
-  // `op.outputs` Vars, at least one, that may be used like others.
+  // `op.outputs` Vars, at least one, that may be used like any others.
   VarList Record(const OpDef& op, const Attrs& attrs, VarSpan inputs);
   // Returns an update group for CompileOptions::update: a value that is ready when all of `vars` are.
   Var Group(VarSpan vars);
-  // Returns d `loss` / d `wrt[i]` for each i, as one node that compilation expands. `loss` is a float scalar. The
-  // gradient by a value that the loss does not depend on is 0.
+  // Returns d `loss` / d `wrt[i]` for each i, as one node that compilation expands. `loss` is a float scalar. If the
+  // loss does not depend on a value, the gradient of that value is 0.
   VarList Gradient(Var loss, VarSpan wrt);
 
   const absl::Status& status() const { return status_; }
@@ -64,15 +64,15 @@ class Tape {
 
   uint32_t NextStream() { return program_.streams++; }  // a new stream of random numbers, for a random op's attributes
   const Program& program() const { return program_; }
-  uint64_t id() const { return id_; }  // differs for any two tapes of a process
-  // Returns the parameters of kind kWeight, in the order of their recording.
+  uint64_t id() const { return id_; }  // no other tape of the process has the same id
+  // Returns the parameters of kind kWeight, in the order in which they were recorded.
   VarList Weights() const;
   const std::string& ParameterName(Var parameter) const;
 
-  // For the compiler, which rewrites a program by recording it again on another tape. The new tape has the tables and
-  // scopes of `program`, but none of its nodes.
+  // For the compiler, which rewrites a program by recording it on another tape. The new tape has the tables and scopes
+  // of `program`, but no nodes.
   explicit Tape(const Program& program);
-  // Records `node` of `from` on other inputs. Its outputs keep their types without another check.
+  // Records `node` of `from` with other inputs. Its outputs keep their types, without another check.
   VarList Copy(const Program& from, const Node& node, VarSpan inputs);
   void SetScope(ScopeId scope) { scope_ = scope; }
   Program TakeProgram() && { return std::move(program_); }
@@ -111,19 +111,19 @@ class Tape {
 //     });
 //   }
 //
-// `inputs[0]` must not be empty. Every other input must be on its tape; otherwise that tape records an error. `body`
-// runs if the tape has no error, and returns the result or an error. Errors in `body` begin with the name of the
-// outermost `function`: "min: max: ...". After an error the result is a Var that may be used like others.
+// `inputs[0]` must not be empty, and all other inputs must be on its tape. Otherwise that tape records an error. If the
+// tape has no error, `body` runs and returns the result or an error. Errors in `body` begin with the name of the
+// outermost `function`: "min: max: ...". After an error the result is a Var that may be used like any other.
 Var Composite(const char* function, VarSpan inputs, absl::FunctionRef<absl::StatusOr<Var>()> body);
-// The same for a function that has several results: as many as `outputs`.
+// Does the same for a function with several results; `outputs` is their number.
 VarList CompositeAll(const char* function, VarSpan inputs, size_t outputs,
                      absl::FunctionRef<absl::StatusOr<VarList>()> body);
 
-// Names all that is recorded during its lifetime. Errors and prints show "outer/inner"; parameters are named
+// Names everything that is recorded while it exists. Errors and prints show "outer/inner"; parameters are called
 // "outer.inner.name". An empty name adds nothing.
 class Scope {
  public:
-  enum Naming { kNames, kNoNames };  // kNoNames: parameters' names leave this scope out
+  enum Naming { kNames, kNoNames };  // kNoNames: names of parameters omit this scope
 
   Scope(Tape* tape, absl::string_view name, Naming naming = kNames);
   ~Scope();
@@ -136,11 +136,11 @@ class Scope {
   size_t outer_prefix_;
 };
 
-// Records one op on the tape of its first input that is not empty, and returns its first output or all.
+// Records one op on the tape of its first non-empty input. Returns its first output, or all outputs.
 Var Record(const OpDef& op, std::initializer_list<Var> inputs, const Attrs& attrs = {});
 VarList RecordAll(const OpDef& op, VarSpan inputs, const Attrs& attrs = {});
 
-// An empty Var has the type of an op's result after an error, so that the op that gets it can report it.
+// An empty Var has the same type as results after an error, so that an op that gets one can report it.
 inline TensorType Var::type() const {
   return tape != nullptr ? tape->program().value(id).type : TensorType{kF32, {1, 1, 1, 1, 1, 1}};
 }

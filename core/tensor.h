@@ -1,4 +1,4 @@
-// TensorType: a dtype with a shape. Tensor: a view of the bytes of a value, which it does not own.
+// A TensorType is a dtype with a shape. A Tensor is a view of the bytes of a value, which it does not own.
 #ifndef WEFT_CORE_TENSOR_H_
 #define WEFT_CORE_TENSOR_H_
 
@@ -34,7 +34,7 @@ inline std::string ToString(TypeSpan types) {  // "f32[8,768], i32[8]"
   return absl::StrJoin(types, ", ", [](std::string* out, const TensorType& t) { out->append(ToString(t)); });
 }
 
-// Elements are in row-major order without gaps. Memory that Weft allocates begins at a 64-byte boundary.
+// Elements are in row-major order without gaps. Memory allocated by Weft begins at a 64-byte boundary.
 struct Tensor {
   TensorType type;
   std::byte* data = nullptr;
