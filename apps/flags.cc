@@ -23,7 +23,7 @@ absl::Status UsageError(const absl::Status& status) {
 }
 
 absl::Status Failure(const absl::Status& status) {
-  return absl::IsInvalidArgument(status) ? absl::DataLossError(status.message()) : status;
+  return absl::IsInvalidArgument(UsageError(status)) ? absl::DataLossError(status.message()) : status;
 }
 
 int ExitCode(const absl::Status& status) { return status.ok() ? 0 : absl::IsInvalidArgument(status) ? 2 : 1; }

@@ -7,7 +7,6 @@
 #define WEFT_APPS_LINES_H_
 
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -16,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "weft/text/lines.h"
 
 namespace CLI {
 class App;
@@ -26,32 +26,19 @@ namespace weft {
 // Lets the command line name files.
 void AddFiles(CLI::App* app, std::vector<std::string>* files);
 
-// Calls `line` for each line, without its line break "\n" or "\r\n", until a call fails. The error then begins with
-// "FILE, line 7: ". For a file it is a usage error, because the command line names the file. After each line of
-// standard input, standard output is flushed, so that another program can wait for each answer.
+// Returns an error of the input as a usage error if the command line names `files`, and otherwise as a failure.
+absl::Status InputError(const absl::Status& status, const std::vector<std::string>& files);
+
+// Calls `line` for each line until one call fails. The error then begins with "FILE, line 7: ". After each line of
+// standard input, standard output is flushed, so that another program can converse with this one.
 absl::Status ForEachLine(const std::vector<std::string>& files,
                          const std::function<absl::Status(absl::string_view)>& line);
 
-struct Line {
-  std::string text, place;  // `place`: "FILE, line 7", with which errors begin
-};
-// Calls `batch` with at most `max_lines` lines of one file at a time. From standard input, a batch takes at least one
-// line, and further complete lines that can be read without waiting.
-absl::Status ForEachBatch(const std::vector<std::string>& files, size_t max_lines,
-                          const std::function<absl::Status(absl::Span<const Line>)>& batch);
-
-// A command that groups lines of similar lengths reads 8 batches at once: enough lines to fill its groups.
-inline constexpr size_t kBatchesAtOnce = 8;
-
-using TokenIds = std::vector<int32_t>;
-// Encodes lines until one fails, and calls `answer` with the ids of all lines before it. Then returns the error of the
-// failed line, which names its place. An error of `answer` is a failure (exit code 1), not a usage error.
-absl::Status AnswerLines(absl::Span<const Line> lines,
+// Does what EncodeLines does (text/lines.h). An error of `answer` is a failure. After each batch of standard input,
+// standard output is flushed.
+absl::Status AnswerLines(const std::vector<std::string>& files, size_t max_lines,
                          const std::function<absl::StatusOr<TokenIds>(absl::string_view line)>& encode,
-                         const std::function<absl::Status(absl::Span<const TokenIds>)>& answer);
-
-// Returns "[0.25,-1e-05]", with 7 significant digits.
-std::string JsonArray(absl::Span<const float> numbers);
+                         const std::function<absl::Status(const TextLines&, absl::Span<const TokenIds>)>& answer);
 
 }  // namespace weft
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "weft/core/file.h"
 #include "weft/core/status.h"
 
@@ -59,6 +60,16 @@ absl::StatusOr<nlohmann::json> ParseLargeJsonObject(absl::string_view text) { re
 absl::StatusOr<nlohmann::ordered_json> ReadJsonFile(const std::string& path) {
   WEFT_ASSIGN_OR_RETURN(const std::string contents, ReadFile(path));
   return Annotate(ParseJsonObject(contents), path);
+}
+
+std::string JsonLine(const nlohmann::ordered_json& json) {
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+std::string JsonArray(absl::Span<const float> numbers) {
+  std::string text = "[";
+  for (const float x : numbers) absl::StrAppendFormat(&text, "%s%.7g", text.size() == 1 ? "" : ",", x);
+  return text + "]";
 }
 
 }  // namespace weft

@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 
 namespace weft {
 
@@ -19,6 +20,11 @@ absl::StatusOr<nlohmann::ordered_json> ParseJsonObject(absl::string_view text);
 absl::StatusOr<nlohmann::json> ParseLargeJsonObject(absl::string_view text);
 // Reads a file that holds a JSON object. Errors begin with `path`.
 absl::StatusOr<nlohmann::ordered_json> ReadJsonFile(const std::string& path);
+
+// Returns `json` on one line. Bytes of its strings that are not UTF-8 become U+FFFD.
+std::string JsonLine(const nlohmann::ordered_json& json);
+// Returns "[0.25,-1e-05]", with 7 significant digits.
+std::string JsonArray(absl::Span<const float> numbers);
 
 }  // namespace weft
 

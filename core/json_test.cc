@@ -44,5 +44,15 @@ TEST(JsonTest, SaysWhatIsWrong) {
   }
 }
 
+TEST(JsonTest, WritesALine) {
+  EXPECT_EQ(JsonLine({{"b", 1}, {"a", "x\n\xff\"y\""}}), "{\"b\":1,\"a\":\"x\\n\xEF\xBF\xBD\\\"y\\\"\"}");
+  EXPECT_EQ(JsonLine("x"), "\"x\"");
+}
+
+TEST(JsonTest, WritesNumbersWithSevenDigits) {
+  EXPECT_EQ(JsonArray({}), "[]");
+  EXPECT_EQ(JsonArray({0.25f, -1e-5f, 1.0f / 3}), "[0.25,-1e-05,0.3333333]");
+}
+
 }  // namespace
 }  // namespace weft

@@ -12,7 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "weft/text/sentence_pairs.h"
+#include "weft/text/lines.h"
 
 namespace weft {
 

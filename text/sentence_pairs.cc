@@ -22,15 +22,6 @@ absl::StatusOr<ParallelText> ReadParallelText(const std::string& source, const s
                                                  ": each line needs its translation"));
 }
 
-std::string TextLines::Location(size_t index) const {
-  return absl::StrCat(path, ", line ", numbers.empty() ? index + 1 : numbers[index]);
-}
-
-void TextLines::Take(const TextLines& from, size_t index) {
-  lines.push_back(from.lines[index]);
-  numbers.push_back(from.numbers.empty() ? index + 1 : from.numbers[index]);
-}
-
 int64_t SentencePair::length() const { return static_cast<int64_t>(std::max(source.size(), target.size()) + 1); }
 
 absl::StatusOr<std::vector<int32_t>> EncodeLine(const TextLines& text, size_t index, const Tokenizer& tokenizer,

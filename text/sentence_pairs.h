@@ -13,19 +13,11 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "weft/core/random.h"
+#include "weft/text/lines.h"
 #include "weft/text/tokenizer.h"
 
 namespace weft {
 
-struct TextLines {
-  std::string path;  // for errors
-  std::vector<std::string> lines;
-  std::vector<size_t> numbers = {};  // the lines' numbers in the file, from 1; empty means 1, 2, ...
-
-  std::string Location(size_t index) const;  // "FILE, line 7"
-  // Appends line `index` of `from`, whose lines must come from the same file.
-  void Take(const TextLines& from, size_t index);
-};
 struct ParallelText {
   TextLines source, target;  // with equal numbers of lines
 };

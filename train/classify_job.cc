@@ -10,6 +10,7 @@
 #include "weft/core/status.h"
 #include "weft/formats/config_json.h"
 #include "weft/models/layers.h"
+#include "weft/text/sentence_pairs.h"
 
 namespace weft {
 namespace {

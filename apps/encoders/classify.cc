@@ -70,13 +70,12 @@ absl::Status ClassifyTexts(const ClassifyFlags& flags) {
   const absl::StatusOr<std::unique_ptr<BertEncoder>> encoder = TextClassifier(*std::move(bert), options);
   if (!encoder.ok()) return UsageError(encoder.status());
   const auto encode = [&](absl::string_view line) { return (*encoder)->Tokens(line); };
-  const auto print = [&](absl::Span<const TokenIds> texts) -> absl::Status {
+  const auto print = [&](const TextLines&, absl::Span<const TokenIds> texts) -> absl::Status {
     WEFT_ASSIGN_OR_RETURN(const std::vector<std::vector<float>> logits, (*encoder)->Run(texts));
     for (const std::vector<float>& each : logits) Print((*encoder)->labels(), each, flags.scores);
     return absl::OkStatus();
   };
-  return ForEachBatch(flags.files, kBatchesAtOnce * static_cast<size_t>(flags.batch),
-                      [&](absl::Span<const Line> lines) { return AnswerLines(lines, encode, print); });
+  return AnswerLines(flags.files, kBatchesAtOnce * static_cast<size_t>(flags.batch), encode, print);
 }
 
 absl::Status ClassifyPictures(const ClassifyFlags& flags) {

@@ -8,6 +8,7 @@
 #include "weft/apps/commands.h"
 #include "weft/apps/flags.h"
 #include "weft/apps/lines.h"
+#include "weft/core/json.h"
 #include "weft/core/status.h"
 #include "weft/formats/weights.h"
 #include "weft/inference/bert_encoder.h"

@@ -9,6 +9,7 @@
 #include "weft/apps/commands.h"
 #include "weft/apps/flags.h"
 #include "weft/apps/lines.h"
+#include "weft/core/json.h"
 #include "weft/core/status.h"
 #include "weft/inference/mask_filling.h"
 
@@ -40,10 +41,9 @@ Hyperparameters Table(FillMaskFlags* flags) {
 void Print(absl::Span<const MaskCandidate> candidates) {
   std::vector<std::string> objects;
   for (const MaskCandidate& each : candidates) {
-    const nlohmann::ordered_json json = {
-        {"score", each.score}, {"token", each.token}, {"token_str", each.text}, {"sequence", each.sequence}};
-    // A token may be an incomplete character, which is not UTF-8.
-    objects.push_back(json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+    // A token may be a part of a character, which is not UTF-8.
+    objects.push_back(JsonLine(
+        {{"score", each.score}, {"token", each.token}, {"token_str", each.text}, {"sequence", each.sequence}}));
   }
   std::printf("[%s]\n", absl::StrJoin(objects, ",").c_str());
 }
@@ -54,9 +54,8 @@ absl::Status FillMask(FillMaskFlags flags) {
   const absl::StatusOr<std::unique_ptr<MaskFiller>> filler = MaskFiller::Open(flags.model, flags.options);
   if (!filler.ok()) return UsageError(filler.status());
   const auto encode = [&](absl::string_view line) { return (*filler)->Encode(line); };
-  const auto print = [&](absl::Span<const TokenIds> texts) { return (*filler)->Fill(texts, Print); };
-  return ForEachBatch(flags.files, kBatchesAtOnce * static_cast<size_t>(flags.options.batch),
-                      [&](absl::Span<const Line> lines) { return AnswerLines(lines, encode, print); });
+  const auto print = [&](const TextLines&, absl::Span<const TokenIds> texts) { return (*filler)->Fill(texts, Print); };
+  return AnswerLines(flags.files, kBatchesAtOnce * static_cast<size_t>(flags.options.batch), encode, print);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "weft/apps/commands.h"
 #include "weft/apps/flags.h"
 #include "weft/apps/lines.h"
+#include "weft/core/json.h"
 #include "weft/core/status.h"
 
 namespace weft {

@@ -13,6 +13,7 @@
 #include "weft/apps/scheduling/step_flags.h"
 #include "weft/core/cores.h"
 #include "weft/core/file.h"
+#include "weft/core/json.h"
 #include "weft/core/status.h"
 #include "weft/lab/measure.h"
 #include "weft/lab/real_graphs.h"
@@ -145,7 +146,7 @@ void PrintJson(const Totals& totals, const Simulation& run, const ScalingCase& s
                                  {"critical_path_ms", totals.critical_path * 1e3},
                                  {"measured_ms", nullptr}};
   if (!scaling_case.seconds.empty()) json["measured_ms"] = Median(scaling_case.seconds) * 1e3;
-  std::printf("%s\n", json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace).c_str());
+  std::printf("%s\n", JsonLine(json).c_str());
 }
 
 void PrintRow(const Totals& totals, const Simulation& run, const ScalingCase& scaling_case) {

@@ -12,6 +12,7 @@
 #include "weft/apps/commands.h"
 #include "weft/apps/flags.h"
 #include "weft/apps/lines.h"
+#include "weft/core/json.h"
 #include "weft/core/status.h"
 #include "weft/inference/text_generation.h"
 
@@ -71,10 +72,7 @@ absl::Status PrintAll(TextGenerator* generator, bool json, std::vector<std::stri
   WEFT_RETURN_IF_ERROR(
       Failure(generator->Continue(prompts, [&](size_t i, const std::string& text) { texts[i] += text; })));
   for (const std::string& text : texts) {
-    const auto quoted = [&] {
-      return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-    };
-    Write(absl::StrCat(json ? quoted() : text, "\n"));
+    Write(absl::StrCat(json ? JsonLine(text) : text, "\n"));
   }
   return absl::OkStatus();
 }
@@ -92,18 +90,6 @@ absl::Status PrintOne(TextGenerator* generator, bool json, const std::string& pr
   return Failure(status);
 }
 
-absl::Status PrintLines(TextGenerator* generator, bool json, absl::Span<const Line> lines) {
-  const auto encode = [&](absl::string_view line) -> absl::StatusOr<TokenIds> {
-    if (line.empty()) return absl::InvalidArgumentError("it is empty, but a prompt is wanted");
-    return generator->Encode(line);
-  };
-  return AnswerLines(lines, encode, [&](absl::Span<const TokenIds> prompts) {
-    std::vector<std::string> texts;
-    for (size_t i = 0; i < prompts.size(); ++i) texts.push_back(lines[i].text);
-    return PrintAll(generator, json, std::move(texts), prompts);
-  });
-}
-
 absl::Status Generate(GenerateFlags flags) {
   WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
   if (flags.model.empty()) return absl::InvalidArgumentError("--model=DIR is missing: a run, or a published model");
@@ -118,13 +104,18 @@ absl::Status Generate(GenerateFlags flags) {
   if (prompt || (flags.files.empty() && isatty(STDIN_FILENO) != 0)) {
     return PrintOne(generator, flags.json, flags.prompt);
   }
-  bool any = false;
-  WEFT_RETURN_IF_ERROR(
-      ForEachBatch(flags.files, static_cast<size_t>(flags.options.batch), [&](absl::Span<const Line> lines) {
-        any = true;
-        return PrintLines(generator, flags.json, lines);
-      }));
-  return any || !flags.files.empty() ? absl::OkStatus() : PrintOne(generator, flags.json, "");
+  bool any = !flags.files.empty();
+  const auto encode = [&](absl::string_view line) -> absl::StatusOr<TokenIds> {
+    any = true;
+    if (line.empty()) return absl::InvalidArgumentError("it is empty, but a prompt is wanted");
+    return generator->Encode(line);
+  };
+  const auto print = [&](const TextLines& lines, absl::Span<const TokenIds> prompts) {
+    const std::vector<std::string> texts(lines.lines.begin(), lines.lines.begin() + prompts.size());
+    return PrintAll(generator, flags.json, texts, prompts);
+  };
+  WEFT_RETURN_IF_ERROR(AnswerLines(flags.files, static_cast<size_t>(flags.options.batch), encode, print));
+  return any ? absl::OkStatus() : PrintOne(generator, flags.json, "");
 }
 
 }  // namespace

@@ -85,13 +85,12 @@ absl::Status Translate(TranslateFlags flags) {
   const absl::StatusOr<std::unique_ptr<LineTranslator>> translator = LineTranslator::Open(flags.model, flags.options);
   if (!translator.ok()) return UsageError(translator.status());
   const auto encode = [&](absl::string_view line) { return (*translator)->Encode(line); };
-  const auto print = [&](absl::Span<const TokenIds> sources) -> absl::Status {
+  const auto print = [&](const TextLines&, absl::Span<const TokenIds> sources) -> absl::Status {
     WEFT_ASSIGN_OR_RETURN(const auto translations, (*translator)->Translate(sources));
     for (const std::vector<Hypothesis>& each : translations) WEFT_RETURN_IF_ERROR(Print(flags, **translator, each));
     return absl::OkStatus();
   };
-  return ForEachBatch(flags.files, kBatchesAtOnce * static_cast<size_t>(flags.options.batch),
-                      [&](absl::Span<const Line> lines) { return AnswerLines(lines, encode, print); });
+  return AnswerLines(flags.files, kBatchesAtOnce * static_cast<size_t>(flags.options.batch), encode, print);
 }
 
 }  // namespace

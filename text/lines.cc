@@ -1,0 +1,100 @@
+#include "weft/text/lines.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "weft/core/status.h"
+#include "weft/text/gzip.h"
+
+namespace weft {
+
+std::string TextLines::Place(size_t index) const {
+  return absl::StrCat(path, ", line ", numbers.empty() ? index + 1 : numbers[index]);
+}
+
+void TextLines::Take(const TextLines& from, size_t index) {
+  lines.push_back(from.lines[index]);
+  numbers.push_back(from.numbers.empty() ? index + 1 : from.numbers[index]);
+}
+
+LineReader::LineReader(std::vector<std::string> paths)
+    : paths_(std::move(paths)), path_("standard input"), ended_(!paths_.empty()) {}
+
+absl::StatusOr<TextLines> LineReader::Next(size_t max_lines) {
+  while (true) {
+    TextLines next = {.path = path_};
+    while (next.lines.size() < max_lines && (next.lines.empty() || Ready())) {
+      WEFT_ASSIGN_OR_RETURN(std::optional<std::string> line, NextLine());
+      if (!line.has_value()) break;
+      next.lines.push_back(*std::move(line));
+      next.numbers.push_back(++number_);
+    }
+    if (!next.lines.empty() || opened_ == paths_.size()) return next;
+    path_ = paths_[opened_++];
+    WEFT_ASSIGN_OR_RETURN(buffer_, ReadMaybeGzip(path_));
+    begin_ = number_ = 0;
+  }
+}
+
+// Waits for the next line. Returns none at the end.
+absl::StatusOr<std::optional<std::string>> LineReader::NextLine() {
+  size_t end;
+  while ((end = buffer_.find('\n', begin_)) == std::string::npos && !ended_) WEFT_RETURN_IF_ERROR(ReadMore());
+  if (begin_ == buffer_.size()) return std::optional<std::string>();
+  end = std::min(end, buffer_.size());
+  const absl::string_view line = absl::string_view(buffer_).substr(begin_, end - begin_);
+  begin_ = std::min(end + 1, buffer_.size());
+  return std::optional<std::string>(absl::StripSuffix(line, "\r"));
+}
+
+// Reports whether NextLine would return without waiting: with a complete line, the end, or an error.
+bool LineReader::Ready() {
+  while (!ended_ && buffer_.find('\n', begin_) == std::string::npos) {
+    pollfd input = {.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
+    if (poll(&input, 1, /*timeout=*/0) <= 0) return false;
+    if (!ReadMore().ok()) break;
+  }
+  return true;
+}
+
+// Reads what standard input has, and waits for it if it has nothing.
+absl::Status LineReader::ReadMore() {
+  buffer_.erase(0, begin_);
+  begin_ = 0;
+  char bytes[1 << 16];
+  ssize_t count;
+  do {
+    count = read(STDIN_FILENO, bytes, sizeof bytes);
+  } while (count < 0 && errno == EINTR);
+  if (count < 0) return absl::UnavailableError("standard input could not be read");
+  buffer_.append(bytes, static_cast<size_t>(count));
+  ended_ = count == 0;
+  return absl::OkStatus();
+}
+
+absl::Status EncodeLines(std::vector<std::string> paths, size_t max_lines,
+                         absl::FunctionRef<absl::StatusOr<TokenIds>(absl::string_view)> encode,
+                         absl::FunctionRef<absl::Status(const TextLines&, absl::Span<const TokenIds>)> take) {
+  LineReader reader(std::move(paths));
+  while (true) {
+    WEFT_ASSIGN_OR_RETURN(const TextLines lines, reader.Next(max_lines));
+    if (lines.lines.empty()) return absl::OkStatus();
+    std::vector<TokenIds> encoded;
+    absl::Status error;
+    for (size_t i = 0; i < lines.lines.size() && error.ok(); ++i) {
+      absl::StatusOr<TokenIds> ids = encode(lines.lines[i]);
+      error = Annotate(ids.status(), lines.Place(i));
+      if (ids.ok()) encoded.push_back(*std::move(ids));
+    }
+    WEFT_RETURN_IF_ERROR(take(lines, encoded));
+    WEFT_RETURN_IF_ERROR(error);
+  }
+}
+
+}  // namespace weft

@@ -1,0 +1,73 @@
+// Reads texts line by line: from files, which gzip may have compressed, or from standard input.
+//
+//   LineReader reader({"a.txt", "b.txt.gz"});
+//   while (true) {
+//     WEFT_ASSIGN_OR_RETURN(const TextLines next, reader.Next(/*max_lines=*/32));
+//     if (next.lines.empty()) break;
+//     ...  // next.lines[0] stands at next.Place(0), "a.txt, line 1"
+//   }
+#ifndef WEFT_TEXT_LINES_H_
+#define WEFT_TEXT_LINES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+namespace weft {
+
+struct TextLines {
+  std::string path;  // for errors
+  std::vector<std::string> lines;
+  std::vector<size_t> numbers = {};  // the lines' numbers in the file, from 1; empty means 1, 2, ...
+
+  std::string Place(size_t index) const;  // "FILE, line 7"
+  // Appends line `index` of `from`, which holds lines of the same file.
+  void Take(const TextLines& from, size_t index);
+};
+
+class LineReader {
+ public:
+  // Reads the files in order. Without `paths`, reads standard input.
+  explicit LineReader(std::vector<std::string> paths);
+
+  // Returns the next lines, without their ends "\n" or "\r\n": up to `max_lines`, all of one file. Standard input gives
+  // those complete lines that can be read without waiting, and at least one. After the last line, returns no lines.
+  absl::StatusOr<TextLines> Next(size_t max_lines);
+
+ private:
+  absl::StatusOr<std::optional<std::string>> NextLine();
+  bool Ready();
+  absl::Status ReadMore();
+
+  const std::vector<std::string> paths_;
+  size_t opened_ = 0;   // number of files that were opened
+  std::string path_;    // of the file that is read now
+  size_t number_ = 0;   // of the last line
+  std::string buffer_;  // what was read of the file
+  size_t begin_ = 0;    // where the next line begins in buffer_
+  bool ended_;          // buffer_ has the end of the file; remembered, because a terminal may go on after its end
+};
+
+// Number of batches to read at once for a model that runs lines of similar lengths together: enough to fill its
+// batches.
+inline constexpr size_t kBatchesAtOnce = 8;
+
+using TokenIds = std::vector<int32_t>;
+// Reads the lines of `paths`, or of standard input without `paths`, and encodes them. Calls `take` with up to
+// `max_lines` lines at a time and the ids of each. If a line cannot be encoded, calls `take` with the ids of the lines
+// before it, and returns the line's error, which begins with its place.
+absl::Status EncodeLines(std::vector<std::string> paths, size_t max_lines,
+                         absl::FunctionRef<absl::StatusOr<TokenIds>(absl::string_view line)> encode,
+                         absl::FunctionRef<absl::Status(const TextLines& lines, absl::Span<const TokenIds> ids)> take);
+
+}  // namespace weft
+
+#endif  // WEFT_TEXT_LINES_H_
