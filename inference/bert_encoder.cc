@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/inference/eval_runner.h"
-#include "weft/inference/fit_context.h"
+#include "weft/inference/input_tokens.h"
 #include "weft/text/buckets.h"
 
 namespace weft {
@@ -117,8 +117,8 @@ absl::StatusOr<BertEncoder::Bucket*> BertEncoder::BucketOf(int64_t rows, int64_t
   std::unique_ptr<Bucket>& bucket = buckets_[{rows, length}];
   if (bucket == nullptr) {
     auto made = std::make_unique<Bucket>(config_, rows, length, record_);
-    WEFT_ASSIGN_OR_RETURN(made->runner, EvalRunner(made->tape, {.fetch = {made->result}}, &parameters_,
-                                                   static_cast<int>(options_.threads)));
+    WEFT_ASSIGN_OR_RETURN(made->runner,
+                          EvalRunner(made->tape, {.fetch = {made->result}}, &parameters_, options_.threads));
     bucket = std::move(made);
   }
   return bucket.get();

@@ -2,6 +2,7 @@
 #ifndef WEFT_INFERENCE_EVAL_RUNNER_H_
 #define WEFT_INFERENCE_EVAL_RUNNER_H_
 
+#include <cstdint>
 #include <memory>
 #include <utility>
 
@@ -15,10 +16,11 @@ namespace weft {
 // Compiles what `options` ask for in mode kEval, so without dropout. Weights and states that `parameters` lacks are
 // added to it. `parameters` must outlive the runner.
 inline absl::StatusOr<std::unique_ptr<Runner>> EvalRunner(const Tape& tape, CompileOptions options,
-                                                          Parameters* parameters, int threads) {
+                                                          Parameters* parameters, int64_t threads) {
   options.mode = kEval;
   WEFT_ASSIGN_OR_RETURN(Graph graph, Compile(tape, options));
-  auto runner = std::make_unique<Runner>(std::move(graph), parameters, RunnerOptions{.threads = threads});
+  auto runner =
+      std::make_unique<Runner>(std::move(graph), parameters, RunnerOptions{.threads = static_cast<int>(threads)});
   WEFT_RETURN_IF_ERROR(runner->status());
   return runner;
 }

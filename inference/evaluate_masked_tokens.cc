@@ -38,8 +38,7 @@ class MaskedWindows {
   }
 
   absl::Status Compile(Parameters* parameters, int64_t threads) {
-    WEFT_ASSIGN_OR_RETURN(runner_,
-                          EvalRunner(tape_, {.fetch = {loss_, correct_}}, parameters, static_cast<int>(threads)));
+    WEFT_ASSIGN_OR_RETURN(runner_, EvalRunner(tape_, {.fetch = {loss_, correct_}}, parameters, threads));
     return absl::OkStatus();
   }
 

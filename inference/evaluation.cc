@@ -33,8 +33,7 @@ class Windows {
     windows->targets_ =
         tape->Input("targets", {kI32, {rows, length}}, {.below = config.vocabulary, .ignored = kIgnoredTarget});
     windows->loss_ = CrossEntropy(Gpt(config).Logits(windows->tokens_), windows->targets_);
-    WEFT_ASSIGN_OR_RETURN(windows->runner_,
-                          EvalRunner(*tape, {.fetch = {windows->loss_}}, parameters, static_cast<int>(threads)));
+    WEFT_ASSIGN_OR_RETURN(windows->runner_, EvalRunner(*tape, {.fetch = {windows->loss_}}, parameters, threads));
     return windows;
   }
 

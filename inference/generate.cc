@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <bit>
-#include <string>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -11,6 +11,7 @@
 #include "weft/core/status.h"
 #include "weft/core/tape.h"
 #include "weft/inference/eval_runner.h"
+#include "weft/inference/input_tokens.h"
 
 namespace weft {
 namespace {
@@ -90,17 +91,8 @@ absl::Status Generator::Check(absl::Span<const std::vector<int32_t>> prompts, co
     return absl::InvalidArgumentError(absl::StrCat("generate: length is ", options.length, ", wanted at least 0"));
   }
   for (size_t i = 0; i < prompts.size(); ++i) {
-    const std::string prompt = absl::StrCat("generate: prompt ", i);
-    if (prompts[i].empty()) return absl::InvalidArgumentError(absl::StrCat(prompt, " has no tokens"));
-    if (!options.truncate && static_cast<int64_t>(prompts[i].size()) > config_.context) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(prompt, " has ", prompts[i].size(), " tokens, but the model's context is ", config_.context));
-    }
-    for (int32_t token : prompts[i]) {
-      if (token >= 0 && token < config_.vocabulary) continue;
-      return absl::InvalidArgumentError(
-          absl::StrCat(prompt, " has the token ", token, ", but the vocabulary ends at ", config_.vocabulary - 1));
-    }
+    const int64_t longest = options.truncate ? std::numeric_limits<int64_t>::max() : config_.context;
+    WEFT_RETURN_IF_ERROR(CheckTokens(absl::StrCat("generate: prompt ", i), prompts[i], longest, config_.vocabulary));
   }
   return absl::OkStatus();
 }

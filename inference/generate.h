@@ -26,9 +26,9 @@
 namespace weft {
 
 struct GeneratorOptions {
-  int64_t batch = 8;   // maximum number of texts in one run
-  int64_t chunk = 32;  // number of tokens of a prompt that one run reads
-  int threads = 0;     // 0: one for each core
+  int64_t batch = 8;    // maximum number of texts in one run
+  int64_t chunk = 32;   // number of tokens of a prompt that are read at once
+  int64_t threads = 0;  // 0: one for each core
 };
 
 struct GenerateOptions {

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "weft/core/status.h"
-#include "weft/inference/fit_context.h"
+#include "weft/inference/input_tokens.h"
 #include "weft/text/text_stream.h"
 
 namespace weft {
@@ -23,7 +23,7 @@ absl::StatusOr<std::unique_ptr<LineTranslator>> LineTranslator::Open(const std::
   auto translator = std::unique_ptr<LineTranslator>(new LineTranslator(options, std::move(opened)));
   WEFT_ASSIGN_OR_RETURN(translator->translator_,
                         Translator::Create(translator->opened_.model.config, &translator->parameters_,
-                                           {.batch = options.batch, .threads = static_cast<int>(options.threads)}));
+                                           {.batch = options.batch, .threads = options.threads}));
   WEFT_RETURN_IF_ERROR(
       translator->translator_->Translate({}, translator->options_.translate).status());  // checks the options
   WEFT_RETURN_IF_ERROR(translator->parameters_.Set(path, translator->opened_.model.weights.tensors()));

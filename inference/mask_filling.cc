@@ -31,7 +31,7 @@ absl::StatusOr<std::unique_ptr<MaskFiller>> MaskFiller::Open(const std::string& 
       BertEncoder::Create(std::move(bert),
                           {.truncate = options.truncate, .batch = options.batch, .threads = options.threads}, hidden));
   WEFT_ASSIGN_OR_RETURN(filler->runner_, EvalRunner(filler->tape_, {.fetch = {filler->logits_}},
-                                                    filler->encoder_->parameters(), static_cast<int>(options.threads)));
+                                                    filler->encoder_->parameters(), options.threads));
   return filler;
 }
 

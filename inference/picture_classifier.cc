@@ -81,7 +81,7 @@ absl::StatusOr<std::unique_ptr<PictureClassifier>> PictureClassifier::Open(const
       classifier->tape_.Input("images", {kF32, {options.batch, config.image_height, config.image_width, 1}});
   classifier->logits_ = Vit(config).Logits(classifier->input_);
   WEFT_ASSIGN_OR_RETURN(classifier->runner_, EvalRunner(classifier->tape_, {.fetch = {classifier->logits_}},
-                                                        &classifier->parameters_, static_cast<int>(options.threads)));
+                                                        &classifier->parameters_, options.threads));
   WEFT_RETURN_IF_ERROR(classifier->parameters_.Set(path, vit.weights.tensors()));
   return classifier;
 }

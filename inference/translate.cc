@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/inference/eval_runner.h"
+#include "weft/inference/input_tokens.h"
 
 namespace weft {
 namespace {
@@ -31,15 +32,6 @@ int64_t RoundUp(int64_t n, int64_t step) {
 int64_t MaxRows(int64_t capacity, int64_t beam) { return kMaxBeamPositions / capacity / beam / beam; }
 
 std::string MemoryPrefix(int64_t rows, int64_t length) { return absl::StrCat("translate.memory.", rows, "x", length); }
-
-absl::Status CheckTokens(absl::string_view what, absl::Span<const int32_t> tokens, int64_t vocabulary) {
-  for (int32_t token : tokens) {
-    if (token >= 0 && token < vocabulary) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat(what, " has the token ", token, ", but the vocabulary ends at ", vocabulary - 1));
-  }
-  return absl::OkStatus();
-}
 
 }  // namespace
 
@@ -143,15 +135,11 @@ absl::Status Translator::Check(absl::Span<const Tokens> sources, const Translate
   if (search.min_length < 0 || (options.max_length > 0 && search.min_length > options.max_length)) {
     return invalid("min_length is ", search.min_length, ", wanted 0 .. max_length");
   }
-  WEFT_RETURN_IF_ERROR(CheckTokens("translate: the format", {search.begin, search.end}, config_.target_vocabulary));
+  WEFT_RETURN_IF_ERROR(
+      CheckTokens("translate: the format", {search.begin, search.end}, /*context=*/2, config_.target_vocabulary));
   for (size_t i = 0; i < sources.size(); ++i) {
-    const std::string source = absl::StrCat("translate: source ", i);
-    if (sources[i].empty()) return absl::InvalidArgumentError(absl::StrCat(source, " has no tokens"));
-    if (static_cast<int64_t>(sources[i].size()) > config_.context) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(source, " has ", sources[i].size(), " tokens, but the model's context is ", config_.context));
-    }
-    WEFT_RETURN_IF_ERROR(CheckTokens(source, sources[i], config_.source_vocabulary));
+    WEFT_RETURN_IF_ERROR(
+        CheckTokens(absl::StrCat("translate: source ", i), sources[i], config_.context, config_.source_vocabulary));
   }
   return absl::OkStatus();
 }

@@ -27,7 +27,7 @@ namespace weft {
 struct TranslatorOptions {
   int64_t batch = 32;       // maximum number of sentences in one run
   int64_t length_step = 8;  // lengths of sources are rounded up to 1, 2, 3, 4, 6, 8, 12, ... times this
-  int threads = 0;          // 0: one for each core
+  int64_t threads = 0;      // 0: one for each core
 };
 
 struct TranslateOptions {

@@ -41,9 +41,8 @@ absl::Status GptJob::WriteFiles(const RunDirectory& run) const {
 absl::StatusOr<std::string> GptJob::Conclude(const RunDirectory& run, Parameters* parameters) {
   if (options_.sample_length == 0) return "";
   const TrainingOptions& training = options_.training;
-  WEFT_ASSIGN_OR_RETURN(
-      const auto generator,
-      Generator::Create(options_.model, parameters, {.threads = static_cast<int>(training.trainer.threads)}));
+  WEFT_ASSIGN_OR_RETURN(const auto generator,
+                        Generator::Create(options_.model, parameters, {.threads = training.trainer.threads}));
   const GenerateOptions how = {.sampling = {.temperature = options_.sample_temperature, .seed = training.seed},
                                .length = options_.sample_length};
   WEFT_ASSIGN_OR_RETURN(const auto continued, generator->Generate({{tokenizer_->StartToken()}}, how));
