@@ -4,14 +4,18 @@
 //   GivenFlags given;
 //   AddFlags(app, table, &given);                          // before parsing
 //   WEFT_RETURN_IF_ERROR(SetFromFlags(given, table));      // after it
+//   WEFT_ASSIGN_OR_RETURN(const OpenedGpt gpt, UsageError(OpenGpt(flags.model)));   // exit code 2 if it can't be
+//   opened
 #ifndef WEFT_APPS_FLAGS_H_
 #define WEFT_APPS_FLAGS_H_
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "weft/core/hyperparameters.h"
 
 namespace CLI {
@@ -25,6 +29,15 @@ namespace weft {
 absl::Status UsageError(const absl::Status& status);
 // Turns `status` into a failure of the command's work, with exit code 1.
 absl::Status Failure(const absl::Status& status);
+// The same for the error of a result.
+template <class T>
+absl::StatusOr<T> UsageError(absl::StatusOr<T> result) {
+  return result.ok() ? std::move(result) : absl::StatusOr<T>(UsageError(result.status()));
+}
+template <class T>
+absl::StatusOr<T> Failure(absl::StatusOr<T> result) {
+  return result.ok() ? std::move(result) : absl::StatusOr<T>(Failure(result.status()));
+}
 int ExitCode(const absl::Status& status);
 
 // Returns the words of the command line. `--flag=` becomes two words, of which the second is empty. Otherwise CLI11

@@ -15,6 +15,7 @@
 #include "weft/core/json.h"
 #include "weft/core/status.h"
 #include "weft/inference/text_generation.h"
+#include "weft/text/lines.h"
 
 namespace weft {
 namespace {
@@ -98,11 +99,9 @@ absl::Status Generate(GenerateFlags flags) {
   if (prompt && !flags.files.empty()) {
     return absl::InvalidArgumentError(absl::StrCat("--prompt and the file ", flags.files[0], " exclude each other"));
   }
-  const absl::StatusOr<std::unique_ptr<TextGenerator>> opened = TextGenerator::Open(flags.model, flags.options);
-  if (!opened.ok()) return UsageError(opened.status());
-  TextGenerator* const generator = opened->get();
+  WEFT_ASSIGN_OR_RETURN(const auto generator, UsageError(TextGenerator::Open(flags.model, flags.options)));
   if (prompt || (flags.files.empty() && isatty(STDIN_FILENO) != 0)) {
-    return PrintOne(generator, flags.json, flags.prompt);
+    return PrintOne(generator.get(), flags.json, flags.prompt);
   }
   bool any = !flags.files.empty();
   const auto encode = [&](absl::string_view line) -> absl::StatusOr<TokenIds> {
@@ -112,10 +111,10 @@ absl::Status Generate(GenerateFlags flags) {
   };
   const auto print = [&](const TextLines& lines, absl::Span<const TokenIds> prompts) {
     const std::vector<std::string> texts(lines.lines.begin(), lines.lines.begin() + prompts.size());
-    return PrintAll(generator, flags.json, texts, prompts);
+    return PrintAll(generator.get(), flags.json, texts, prompts);
   };
   WEFT_RETURN_IF_ERROR(AnswerLines(flags.files, static_cast<size_t>(flags.options.batch), encode, print));
-  return any ? absl::OkStatus() : PrintOne(generator, flags.json, "");
+  return any ? absl::OkStatus() : PrintOne(generator.get(), flags.json, "");
 }
 
 }  // namespace

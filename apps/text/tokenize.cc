@@ -52,10 +52,9 @@ absl::StatusOr<std::string> Decode(const Tokenizer& tokenizer, absl::string_view
 absl::Status Tokenize(TokenizeFlags flags) {
   WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
   if (flags.tokenizer.empty()) return absl::InvalidArgumentError("--tokenizer=FILE_OR_FOLDER is missing");
-  const absl::StatusOr<std::unique_ptr<Tokenizer>> tokenizer = LoadTokenizer(flags.tokenizer);
-  if (!tokenizer.ok()) return UsageError(tokenizer.status());
+  WEFT_ASSIGN_OR_RETURN(const auto tokenizer, UsageError(LoadTokenizer(flags.tokenizer)));
   return ForEachLine(flags.files, [&](absl::string_view line) -> absl::Status {
-    WEFT_ASSIGN_OR_RETURN(const std::string text, (flags.decode ? Decode : Encode)(**tokenizer, line, flags.special));
+    WEFT_ASSIGN_OR_RETURN(const std::string text, (flags.decode ? Decode : Encode)(*tokenizer, line, flags.special));
     std::fwrite(text.data(), 1, text.size(), stdout);
     std::fputc('\n', stdout);
     return absl::OkStatus();

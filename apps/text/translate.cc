@@ -14,6 +14,7 @@
 #include "weft/apps/lines.h"
 #include "weft/core/status.h"
 #include "weft/inference/line_translator.h"
+#include "weft/text/lines.h"
 
 namespace weft {
 namespace {
@@ -82,12 +83,11 @@ absl::Status Translate(TranslateFlags flags) {
     return absl::InvalidArgumentError(
         absl::StrCat("--n-best: ", search.n_best, " is more than the ", search.beam, " of --beam"));
   }
-  const absl::StatusOr<std::unique_ptr<LineTranslator>> translator = LineTranslator::Open(flags.model, flags.options);
-  if (!translator.ok()) return UsageError(translator.status());
-  const auto encode = [&](absl::string_view line) { return (*translator)->Encode(line); };
+  WEFT_ASSIGN_OR_RETURN(const auto translator, UsageError(LineTranslator::Open(flags.model, flags.options)));
+  const auto encode = [&](absl::string_view line) { return translator->Encode(line); };
   const auto print = [&](const TextLines&, absl::Span<const TokenIds> sources) -> absl::Status {
-    WEFT_ASSIGN_OR_RETURN(const auto translations, (*translator)->Translate(sources));
-    for (const std::vector<Hypothesis>& each : translations) WEFT_RETURN_IF_ERROR(Print(flags, **translator, each));
+    WEFT_ASSIGN_OR_RETURN(const auto translations, translator->Translate(sources));
+    for (const std::vector<Hypothesis>& each : translations) WEFT_RETURN_IF_ERROR(Print(flags, *translator, each));
     return absl::OkStatus();
   };
   return AnswerLines(flags.files, kBatchesAtOnce * static_cast<size_t>(flags.options.batch), encode, print);
