@@ -30,6 +30,7 @@ BertEncoder::BertEncoder(OpenedBert bert, const BertEncoderOptions& options, Rec
     : options_(options),
       record_(std::move(record)),
       tokenizer_(std::move(bert.tokenizer)),
+      before_(TokensBefore(*tokenizer_)),
       config_(bert.model.config),
       labels_(std::move(bert.model.labels)) {
   if (options.layers > 0) config_.layers = options.layers;
@@ -100,6 +101,11 @@ absl::Status BertEncoder::Run(absl::Span<const std::vector<int32_t>> texts, cons
   return absl::OkStatus();
 }
 
+absl::Span<const float> BertEncoder::HiddenState(absl::Span<const float> hidden, size_t place) const {
+  const size_t width = static_cast<size_t>(config_.width);
+  return hidden.subspan((before_ + place) * width, width);
+}
+
 absl::Span<const float> BertEncoder::TokenEmbedding(int32_t id) const {
   const absl::StatusOr<Tensor> table = parameters_.Find("embeddings.word_embeddings.weight");
   WEFT_CHECK(table.ok());
@@ -122,6 +128,23 @@ absl::StatusOr<BertEncoder::Bucket*> BertEncoder::BucketOf(int64_t rows, int64_t
     bucket = std::move(made);
   }
   return bucket.get();
+}
+
+size_t TokensBefore(const Tokenizer& tokenizer) {
+  constexpr int32_t kText = -1;  // no token has this id
+  const std::vector<int32_t> wrapped = tokenizer.Wrap({kText}).ids;
+  return static_cast<size_t>(std::find(wrapped.begin(), wrapped.end(), kText) - wrapped.begin());
+}
+
+Var HiddenStates(const Bert& bert, Var tokens, Var lengths) { return bert.Encode(tokens, {.lengths = lengths}); }
+
+absl::StatusOr<std::unique_ptr<BertEncoder>> OpenSentenceEncoder(const std::string& path,
+                                                                 const BertEncoderOptions& options) {
+  WEFT_ASSIGN_OR_RETURN(OpenedBert bert, OpenBert(path));
+  WEFT_ASSIGN_OR_RETURN(const Pooling pooling, ReadPooling(path, bert.model.config.width));
+  return BertEncoder::Create(std::move(bert), options, [pooling](const Bert& model, Var tokens, Var lengths) {
+    return model.SentenceEmbedding(HiddenStates(model, tokens, lengths), lengths, pooling);
+  });
 }
 
 }  // namespace weft

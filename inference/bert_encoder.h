@@ -1,12 +1,13 @@
 // A BertEncoder is a BERT with its tokenizer. It encodes texts as token ids, and runs the caller's graph on them.
 //
-//   WEFT_ASSIGN_OR_RETURN(OpenedBert bert, OpenBert("minilm"));
-//   WEFT_ASSIGN_OR_RETURN(const auto encoder, BertEncoder::Create(std::move(bert), {.batch = 32}, record));
-//   WEFT_ASSIGN_OR_RETURN(const auto results, encoder->Run(texts));   // results[i] belongs to texts[i]
+//   WEFT_ASSIGN_OR_RETURN(const auto encoder, OpenSentenceEncoder("minilm", {.batch = 32}));
+//   WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> ids, encoder->Tokens("a text"));
+//   WEFT_ASSIGN_OR_RETURN(const auto embeddings, encoder->Run({ids}));   // one for each text, [C]
 #ifndef WEFT_INFERENCE_BERT_ENCODER_H_
 #define WEFT_INFERENCE_BERT_ENCODER_H_
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -18,8 +19,10 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "weft/core/parameters.h"
+#include "weft/core/tape.h"
 #include "weft/inference/open_model.h"
 #include "weft/models/bert.h"
+#include "weft/text/tokenizer.h"
 
 namespace weft {
 
@@ -50,7 +53,9 @@ class BertEncoder {
   // Computes the same results, and calls `take` with the index and result of each text, in any order.
   using Take = std::function<void(size_t text, absl::Span<const float> result)>;
   absl::Status Run(absl::Span<const std::vector<int32_t>> texts, const Take& take);
-  // Returns the row of token `id` in the embedding table: [C].
+  // Returns the hidden state [C] of token `place` of a text. `hidden`: the text's result of HiddenStates, [T, C].
+  absl::Span<const float> HiddenState(absl::Span<const float> hidden, size_t place) const;
+  // Returns the row of an id in the table of token embeddings: [C].
   absl::Span<const float> TokenEmbedding(int32_t id) const;
 
   const Tokenizer& tokenizer() const { return *tokenizer_; }
@@ -68,11 +73,23 @@ class BertEncoder {
   const BertEncoderOptions options_;
   const Record record_;
   const std::unique_ptr<Tokenizer> tokenizer_;
-  BertConfig config_;  // the model's, except the number of layers if an option sets it
+  const size_t before_;  // number of special tokens before a text
+  BertConfig config_;    // its layers are those of the options
   const std::vector<std::string> labels_;
   Parameters parameters_{{.draw = false}};
   std::map<std::array<int64_t, 2>, std::unique_ptr<Bucket>> buckets_;  // by rows and length
 };
+
+// Returns the number of special tokens that the tokenizer's format puts before a text.
+size_t TokensBefore(const Tokenizer& tokenizer);
+
+// Records the hidden states of the last layer: f32 [B, T, C].
+Var HiddenStates(const Bert& bert, Var tokens, Var lengths);
+
+// Opens what OpenBert takes. The results are sentence embeddings [C] of norm 1, pooled as the folder's files say
+// (ReadPooling).
+absl::StatusOr<std::unique_ptr<BertEncoder>> OpenSentenceEncoder(const std::string& path,
+                                                                 const BertEncoderOptions& options);
 
 }  // namespace weft
 

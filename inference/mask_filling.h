@@ -1,6 +1,6 @@
 // A MaskFiller guesses the masked tokens of texts with a BERT.
 //
-//   WEFT_ASSIGN_OR_RETURN(const auto filler, MaskFiller::Open("bert", {.top_k = 3}));
+//   WEFT_ASSIGN_OR_RETURN(const auto filler, MaskFiller::Open("bert", /*top_k=*/3, {.batch = 32}));
 //   WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> ids, filler->Encode("a [MASK] day"));
 //   WEFT_RETURN_IF_ERROR(filler->Fill({ids}, [](absl::Span<const MaskCandidate> candidates) {
 //     std::puts(candidates[0].sequence.c_str());   // "a good day"
@@ -25,13 +25,6 @@
 
 namespace weft {
 
-struct MaskFillerOptions {
-  int64_t top_k = 5;      // number of candidates for each mask
-  bool truncate = false;  // true: cuts texts that exceed the context; false: they are errors
-  int64_t batch = 32;     // maximum number of texts in one run
-  int64_t threads = 0;    // 0: one for each core
-};
-
 struct MaskCandidate {
   double score;  // the probability
   int32_t token;
@@ -41,9 +34,10 @@ struct MaskCandidate {
 
 class MaskFiller {
  public:
-  // `path`: a model, as for OpenBert. Returns InvalidArgument if the model has no head for masked tokens, or if its
-  // tokenizer has no mask token.
-  static absl::StatusOr<std::unique_ptr<MaskFiller>> Open(const std::string& path, const MaskFillerOptions& options);
+  // `path` is what OpenBert takes; `top_k` is the number of candidates for each mask. InvalidArgument if the model has
+  // no head for masked tokens, or its tokenizer no mask.
+  static absl::StatusOr<std::unique_ptr<MaskFiller>> Open(const std::string& path, int64_t top_k,
+                                                          const BertEncoderOptions& options);
 
   // Returns the tokens of a text, which marks masks by the tokenizer's mask token, such as "[MASK]". Returns
   // InvalidArgument if the text has no mask, is too long, or would lose a mask by truncation.
@@ -55,12 +49,11 @@ class MaskFiller {
   absl::Status Fill(absl::Span<const std::vector<int32_t>> texts, Take take);
 
  private:
-  MaskFiller(const MaskFillerOptions& options, int32_t mask) : options_(options), mask_(mask) {}
-  std::vector<float> HiddenAtMasks(const std::vector<int32_t>& ids, absl::Span<const float> hidden) const;
-  absl::Status FillText(const std::vector<int32_t>& ids, absl::Span<const float> at_masks, Take take);
-  std::vector<int32_t> MostLikely(absl::Span<const double> scores) const;
+  MaskFiller(int64_t top_k, int32_t mask) : top_k_(static_cast<size_t>(top_k)), mask_(mask) {}
+  absl::StatusOr<std::vector<MaskCandidate>> Candidates(std::vector<int32_t> ids, size_t place,
+                                                        absl::Span<const float> hidden);
 
-  const MaskFillerOptions options_;
+  const size_t top_k_;
   const int32_t mask_;
   std::unique_ptr<BertEncoder> encoder_;
   Tape tape_;            // of the head, for one token, because logits of all tokens are large

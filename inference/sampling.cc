@@ -1,14 +1,20 @@
 // Ranks tokens only if top-k or top-p asks for it, then draws by the cumulative sums of the probabilities.
 #include "weft/inference/sampling.h"
 
-#include <algorithm>
 #include <cmath>
-#include <numeric>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 
 namespace weft {
+
+std::vector<double> Probabilities(absl::Span<const float> logits) {
+  const double max = *std::max_element(logits.begin(), logits.end());
+  std::vector<double> probabilities;
+  double sum = 0;
+  for (const float logit : logits) sum += probabilities.emplace_back(std::exp(logit - max));
+  for (double& each : probabilities) each /= sum;
+  return probabilities;
+}
 
 absl::Status Validate(const SamplingOptions& options) {
   const auto invalid = [](const char* name, double value, const char* wanted) {
@@ -36,13 +42,7 @@ int32_t SampleToken(absl::Span<const float> logits, const SamplingOptions& optio
   std::vector<int32_t> ranked(logits.size());
   std::iota(ranked.begin(), ranked.end(), 0);
   if (options.top_k > 0 || options.top_p < 1) {
-    const size_t kept = options.top_k > 0 ? std::min(static_cast<size_t>(options.top_k), ranked.size()) : ranked.size();
-    const auto ranks_before = [&](int32_t a, int32_t b) {
-      const float x = logits[static_cast<size_t>(a)], y = logits[static_cast<size_t>(b)];
-      return x > y || (x == y && a < b);
-    };
-    std::partial_sort(ranked.begin(), ranked.begin() + static_cast<std::ptrdiff_t>(kept), ranked.end(), ranks_before);
-    ranked.resize(kept);
+    ranked = Largest(logits, options.top_k > 0 ? static_cast<size_t>(options.top_k) : logits.size());
   }
   std::vector<double> cumulative;
   double sum = 0;

@@ -1,10 +1,16 @@
 // SampleToken chooses the next token from logits.
 //
 //   const int32_t token = SampleToken(logits, {.temperature = 0.8, .top_k = 40}, random.Uniform(step));
+//   const std::vector<double> probabilities = Probabilities(logits);
+//   const int32_t likeliest = Largest<double>(probabilities, 1)[0];
 #ifndef WEFT_INFERENCE_SAMPLING_H_
 #define WEFT_INFERENCE_SAMPLING_H_
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <numeric>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
@@ -22,7 +28,26 @@ struct SamplingOptions {
   uint64_t seed = 0;  // equal seeds give equal texts
 };
 
-// Returns InvalidArgument if an option is outside its range.
+// Returns softmax(logits), computed in f64.
+std::vector<double> Probabilities(absl::Span<const float> logits);
+
+// Returns the indices of the `count` largest values, or of all if there are fewer, largest first. Equal values rank by
+// their index.
+template <class T>
+std::vector<int32_t> Largest(absl::Span<const T> values, size_t count) {
+  std::vector<int32_t> ranked(values.size());
+  std::iota(ranked.begin(), ranked.end(), 0);
+  count = std::min(count, ranked.size());
+  std::partial_sort(ranked.begin(), ranked.begin() + static_cast<std::ptrdiff_t>(count), ranked.end(),
+                    [&](int32_t a, int32_t b) {
+                      const T x = values[static_cast<size_t>(a)], y = values[static_cast<size_t>(b)];
+                      return x > y || (x == y && a < b);
+                    });
+  ranked.resize(count);
+  return ranked;
+}
+
+// Returns InvalidArgument for an option outside its range.
 absl::Status Validate(const SamplingOptions& options);
 
 // Applies the repetition penalty to the logits of `tokens`, which must be distinct.

@@ -1,5 +1,6 @@
 #include "weft/inference/sampling.h"
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,8 @@
 namespace weft {
 namespace {
 
+using ::testing::DoubleNear;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 const std::vector<float> kLogits = {0, 2, 1, 2};  // e^0, e^2, e^1, e^2; ranked 1, 3, 2, 0
@@ -66,6 +69,17 @@ TEST(SampleTokenTest, SaysWhatCannotBe) {
   EXPECT_THAT(error({.temperature = -1}), HasSubstr("temperature is -1"));
   EXPECT_THAT(error({.top_k = -1}), HasSubstr("top_k is -1"));
   EXPECT_THAT(error({.top_p = 0}), HasSubstr("top_p is 0, wanted a number in (0, 1]"));
+}
+
+TEST(LargestTest, RanksEqualValuesByIndex) {
+  EXPECT_THAT(Largest<float>(kLogits, 3), ElementsAre(1, 3, 2));
+  EXPECT_THAT(Largest<float>(kLogits, 9), ElementsAre(1, 3, 2, 0));
+  EXPECT_THAT(Largest<double>({}, 1), ElementsAre());
+}
+
+TEST(ProbabilitiesTest, AreTheSoftmaxOfLogitsOfAnySize) {
+  EXPECT_THAT(Probabilities({0, std::log(3.0f)}), ElementsAre(DoubleNear(0.25, 1e-7), DoubleNear(0.75, 1e-7)));
+  EXPECT_THAT(Probabilities({1000, 1000, -1000}), ElementsAre(0.5, 0.5, 0));
 }
 
 }  // namespace

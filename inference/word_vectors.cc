@@ -24,27 +24,20 @@ std::vector<float> Mean(const std::vector<absl::Span<const float>>& rows) {
 
 }  // namespace
 
-absl::StatusOr<WordVectors> WordVectors::Open(const std::string& path, const WordVectorsOptions& options) {
-  WordVectors vectors(options.word);
+absl::StatusOr<WordVectors> WordVectors::Open(const std::string& path, const std::string& word,
+                                              const BertEncoderOptions& options) {
+  WordVectors vectors(word);
   WEFT_ASSIGN_OR_RETURN(OpenedBert bert, OpenBert(path));
-  const auto hidden = [](const Bert& model, Var tokens, Var lengths) {
-    return model.Encode(tokens, {.lengths = lengths});  // [1, T, C]
-  };
-  WEFT_ASSIGN_OR_RETURN(
-      vectors.encoder_,
-      BertEncoder::Create(std::move(bert),
-                          {.layers = options.layer, .truncate = options.truncate, .threads = options.threads}, hidden));
+  WEFT_ASSIGN_OR_RETURN(vectors.encoder_, BertEncoder::Create(std::move(bert), options, HiddenStates));
   const BertEncoder& encoder = *vectors.encoder_;
-  absl::StatusOr<std::vector<int32_t>> pieces = encoder.tokenizer().Encode(options.word);
+  absl::StatusOr<std::vector<int32_t>> pieces = encoder.tokenizer().Encode(word);
   if (!pieces.ok()) return Annotate(pieces.status(), "word");
   const std::optional<int32_t> unknown = encoder.tokenizer().special_tokens().unknown;
   if (pieces->empty() || (unknown.has_value() && absl::c_linear_search(*pieces, *unknown))) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("word: ", path, "'s vocabulary has no pieces for '", options.word, "'"));
+    return absl::InvalidArgumentError(absl::StrCat("word: ", path, "'s vocabulary has no pieces for '", word, "'"));
   }
   vectors.pieces_ = *std::move(pieces);
-  const absl::StatusOr<std::vector<int32_t>> twice =
-      encoder.tokenizer().Encode(absl::StrCat(options.word, " ", options.word));
+  const absl::StatusOr<std::vector<int32_t>> twice = encoder.tokenizer().Encode(absl::StrCat(word, " ", word));
   if (!twice.ok() || vectors.Places(*twice).size() != 2) {
     return absl::InvalidArgumentError(
         absl::StrCat(path,
@@ -68,15 +61,11 @@ absl::StatusOr<WordVectors::Sentence> WordVectors::Find(absl::string_view senten
 }
 
 absl::StatusOr<std::vector<std::vector<float>>> WordVectors::Contextual(const Sentence& sentence) {
-  const std::vector<int32_t> wrapped = encoder_->tokenizer().Wrap(sentence.ids).ids;
-  const size_t before = static_cast<size_t>(absl::c_search(wrapped, sentence.ids) - wrapped.begin());  // special tokens
-  WEFT_ASSIGN_OR_RETURN(const std::vector<std::vector<float>> results, encoder_->Run({sentence.ids}));
-  const absl::Span<const float> hidden = results[0];  // [T, C]
-  const size_t width = static_cast<size_t>(encoder_->config().width);
+  WEFT_ASSIGN_OR_RETURN(const std::vector<std::vector<float>> hidden, encoder_->Run({sentence.ids}));  // [1, T, C]
   std::vector<std::vector<float>> vectors;
   for (const size_t place : sentence.places) {
     std::vector<absl::Span<const float>> rows;
-    for (size_t i = 0; i < pieces_.size(); ++i) rows.push_back(hidden.subspan((before + place + i) * width, width));
+    for (size_t i = 0; i < pieces_.size(); ++i) rows.push_back(encoder_->HiddenState(hidden[0], place + i));
     vectors.push_back(Mean(rows));
   }
   return vectors;

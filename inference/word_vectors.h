@@ -1,6 +1,6 @@
 // WordVectors are contextual vectors of one word: the hidden states that a BERT computes for it in different sentences.
 //
-//   WEFT_ASSIGN_OR_RETURN(WordVectors bank, WordVectors::Open("bert", {.word = "bank"}));
+//   WEFT_ASSIGN_OR_RETURN(WordVectors bank, WordVectors::Open("bert", "bank", {}));
 //   WEFT_ASSIGN_OR_RETURN(const WordVectors::Sentence sentence, bank.Find("the bank of the river"));
 //   WEFT_ASSIGN_OR_RETURN(const auto vectors, bank.Contextual(sentence));   // one for each occurrence, [C]
 //   Cosine(vectors[0], bank.token_embedding())
@@ -21,13 +21,6 @@
 
 namespace weft {
 
-struct WordVectorsOptions {
-  std::string word;
-  int64_t layer = 0;      // layer whose hidden states are taken, from 1; 0: the last layer
-  bool truncate = false;  // true: cuts sentences that exceed the context; false: they are errors
-  int64_t threads = 0;    // 0: one for each core
-};
-
 class WordVectors {
  public:
   struct Sentence {
@@ -35,9 +28,10 @@ class WordVectors {
     std::vector<size_t> places;  // the indices in `ids` of the word's first pieces
   };
 
-  // `path`: a model, as for OpenBert. Returns InvalidArgument if the tokenizer has no pieces for the word, or if pieces
-  // do not show where a word ends. WordPiece's pieces do.
-  static absl::StatusOr<WordVectors> Open(const std::string& path, const WordVectorsOptions& options);
+  // `path` is what OpenBert takes. The hidden states are those of layer `options.layers`. InvalidArgument if the
+  // tokenizer has no pieces for `word`, or if its pieces do not show where a word ends; WordPiece's do.
+  static absl::StatusOr<WordVectors> Open(const std::string& path, const std::string& word,
+                                          const BertEncoderOptions& options);
 
   // Finds the word, as a whole word, in a sentence. Returns InvalidArgument if the sentence does not have it.
   absl::StatusOr<Sentence> Find(absl::string_view sentence) const;

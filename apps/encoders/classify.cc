@@ -15,7 +15,7 @@
 #include "weft/core/status.h"
 #include "weft/formats/model_formats.h"
 #include "weft/inference/picture_classifier.h"
-#include "weft/inference/probabilities.h"
+#include "weft/inference/sampling.h"
 #include "weft/inference/text_classifier.h"
 
 namespace weft {

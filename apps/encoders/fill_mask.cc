@@ -12,28 +12,30 @@
 #include "weft/core/json.h"
 #include "weft/core/status.h"
 #include "weft/inference/mask_filling.h"
+#include "weft/text/lines.h"
 
 namespace weft {
 namespace {
 
 struct FillMaskFlags {
   std::string model;
-  MaskFillerOptions options;
+  int64_t top_k = 5;
+  BertEncoderOptions encoder = {.batch = 32};
   std::vector<std::string> files;
   GivenFlags given;
 };
 
 Hyperparameters Table(FillMaskFlags* flags) {
-  MaskFillerOptions& options = flags->options;
+  BertEncoderOptions& encoder = flags->encoder;
   return {
       {"model", "a run of weft train bert, or a Hugging Face folder of a BERT that guesses masked tokens",
        &flags->model},
-      {"top-k", "number of tokens to print for each mask", &options.top_k, {.low = 1}},
+      {"top-k", "number of tokens to print for each mask", &flags->top_k, {.low = 1}},
       {"truncate",
        "cut lines that are longer than the model's context, instead of failing; a line that would lose a mask fails",
-       &options.truncate},
-      {"batch", "maximum number of lines computed at once", &options.batch, {.low = 1, .high = 4096}},
-      {"threads", "number of threads; 0: one for each core", &options.threads, {.low = 0, .high = 1024}},
+       &encoder.truncate},
+      {"batch", "maximum number of lines computed at once", &encoder.batch, {.low = 1, .high = 4096}},
+      {"threads", "number of threads; 0: one for each core", &encoder.threads, {.low = 0, .high = 1024}},
   };
 }
 
@@ -51,11 +53,10 @@ void Print(absl::Span<const MaskCandidate> candidates) {
 absl::Status FillMask(FillMaskFlags flags) {
   WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
   if (flags.model.empty()) return absl::InvalidArgumentError("--model=DIR is missing");
-  const absl::StatusOr<std::unique_ptr<MaskFiller>> filler = MaskFiller::Open(flags.model, flags.options);
-  if (!filler.ok()) return UsageError(filler.status());
-  const auto encode = [&](absl::string_view line) { return (*filler)->Encode(line); };
-  const auto print = [&](const TextLines&, absl::Span<const TokenIds> texts) { return (*filler)->Fill(texts, Print); };
-  return AnswerLines(flags.files, kBatchesAtOnce * static_cast<size_t>(flags.options.batch), encode, print);
+  WEFT_ASSIGN_OR_RETURN(const auto filler, UsageError(MaskFiller::Open(flags.model, flags.top_k, flags.encoder)));
+  const auto encode = [&](absl::string_view line) { return filler->Encode(line); };
+  const auto print = [&](const TextLines&, absl::Span<const TokenIds> texts) { return filler->Fill(texts, Print); };
+  return AnswerLines(flags.files, kBatchesAtOnce * static_cast<size_t>(flags.encoder.batch), encode, print);
 }
 
 }  // namespace

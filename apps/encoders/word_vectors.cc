@@ -21,25 +21,26 @@ namespace {
 
 struct WordVectorsFlags {
   std::string model;
-  WordVectorsOptions options;
+  std::string word;
+  BertEncoderOptions encoder;
   bool vectors = false;
   std::vector<std::string> files;
   GivenFlags given;
 };
 
 Hyperparameters Table(WordVectorsFlags* flags) {
-  WordVectorsOptions& options = flags->options;
+  BertEncoderOptions& encoder = flags->encoder;
   return {
       {"model",
        "a folder with the config.json, model.safetensors and WordPiece tokenizer of a BERT, or a run with such a "
        "tokenizer",
        &flags->model},
-      {"word", "the word, which every line must have as a whole word", &options.word},
-      {"layer", "the layer whose hidden states are taken, from 1; 0: the last", &options.layer, {.low = 0}},
-      {"vectors", "print the vectors instead of their cosines, as one JSON object for each occurrence of the word",
+      {"word", "the word, which every line must have as a whole word", &flags->word},
+      {"layer", "the layer whose hidden states are taken, from 1; 0: the last", &encoder.layers, {.low = 0}},
+      {"vectors", "print the vectors, a JSON object for each place of the word, instead of their cosines",
        &flags->vectors},
-      {"truncate", "cut lines that are longer than the model's context, instead of failing", &options.truncate},
-      {"threads", "number of threads; 0: one for each core", &options.threads, {.low = 0, .high = 1024}},
+      {"truncate", "cut lines that are longer than the model's context, instead of failing", &encoder.truncate},
+      {"threads", "number of threads; 0: one for each core", &encoder.threads, {.low = 0, .high = 1024}},
   };
 }
 
@@ -53,7 +54,7 @@ struct Occurrence {
 void PrintVectors(const WordVectorsFlags& flags, const std::vector<float>& embedding, const Occurrence& o) {
   const auto quoted = [](const std::string& text) { return nlohmann::json(text).dump(); };
   const std::string line =
-      absl::StrCat("{\"sentence\":", quoted(o.sentence), ",\"word\":", quoted(flags.options.word),
+      absl::StrCat("{\"sentence\":", quoted(o.sentence), ",\"word\":", quoted(flags.word),
                    ",\"static\":", JsonArray(embedding), ",\"contextual\":", JsonArray(o.contextual));
   std::printf("%s}\n", line.c_str());
 }
@@ -73,28 +74,26 @@ void PrintCosines(const std::vector<float>& embedding, const std::vector<Occurre
 absl::Status Run(WordVectorsFlags flags) {
   WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
   if (flags.model.empty()) return absl::InvalidArgumentError("--model=FOLDER is missing");
-  if (flags.options.word.empty()) return absl::InvalidArgumentError("--word=WORD is missing");
-  absl::StatusOr<WordVectors> word = WordVectors::Open(flags.model, flags.options);
-  if (!word.ok()) return UsageError(word.status());
+  if (flags.word.empty()) return absl::InvalidArgumentError("--word=WORD is missing");
+  WEFT_ASSIGN_OR_RETURN(WordVectors word, UsageError(WordVectors::Open(flags.model, flags.word, flags.encoder)));
   std::vector<Occurrence> all;
   int64_t lines = 0;
   WEFT_RETURN_IF_ERROR(ForEachLine(flags.files, [&](absl::string_view line) -> absl::Status {
     ++lines;
-    WEFT_ASSIGN_OR_RETURN(const WordVectors::Sentence sentence, word->Find(line));
-    absl::StatusOr<std::vector<std::vector<float>>> vectors = word->Contextual(sentence);
-    if (!vectors.ok()) return Failure(vectors.status());
-    for (size_t i = 0; i < vectors->size(); ++i) {
-      const std::string number = vectors->size() == 1 ? "" : absl::StrCat(".", i + 1);
-      Occurrence o = {absl::StrCat(lines, number), std::string(line), std::move((*vectors)[i])};
+    WEFT_ASSIGN_OR_RETURN(const WordVectors::Sentence sentence, word.Find(line));
+    WEFT_ASSIGN_OR_RETURN(std::vector<std::vector<float>> vectors, Failure(word.Contextual(sentence)));
+    for (size_t i = 0; i < vectors.size(); ++i) {
+      const std::string number = vectors.size() == 1 ? "" : absl::StrCat(".", i + 1);
+      Occurrence o = {absl::StrCat(lines, number), std::string(line), std::move(vectors[i])};
       if (flags.vectors) {
-        PrintVectors(flags, word->token_embedding(), o);
+        PrintVectors(flags, word.token_embedding(), o);
       } else {
         all.push_back(std::move(o));
       }
     }
     return absl::OkStatus();
   }));
-  if (!all.empty()) PrintCosines(word->token_embedding(), all);
+  if (!all.empty()) PrintCosines(word.token_embedding(), all);
   return absl::OkStatus();
 }
 
