@@ -31,8 +31,7 @@ BertEncoder::BertEncoder(OpenedBert bert, const BertEncoderOptions& options, Rec
       record_(std::move(record)),
       tokenizer_(std::move(bert.tokenizer)),
       before_(TokensBefore(*tokenizer_)),
-      config_(bert.model.config),
-      labels_(std::move(bert.model.labels)) {
+      config_(bert.model.config) {
   if (options.layers > 0) config_.layers = options.layers;
 }
 

@@ -60,8 +60,7 @@ class BertEncoder {
 
   const Tokenizer& tokenizer() const { return *tokenizer_; }
   const BertConfig& config() const { return config_; }
-  const std::vector<std::string>& labels() const { return labels_; }  // labels of the classifier
-  Parameters* parameters() { return &parameters_; }                   // all weights of the model
+  Parameters* parameters() { return &parameters_; }  // all weights of the model
 
  private:
   struct Bucket;
@@ -75,7 +74,6 @@ class BertEncoder {
   const std::unique_ptr<Tokenizer> tokenizer_;
   const size_t before_;  // number of special tokens before a text
   BertConfig config_;    // its layers are those of the options
-  const std::vector<std::string> labels_;
   Parameters parameters_{{.draw = false}};
   std::map<std::array<int64_t, 2>, std::unique_ptr<Bucket>> buckets_;  // by rows and length
 };

@@ -11,9 +11,10 @@
 #include "weft/core/parameters.h"
 #include "weft/core/status.h"
 #include "weft/core/tape.h"
+#include "weft/graph/runner.h"
 #include "weft/inference/eval_runner.h"
+#include "weft/models/gpt.h"
 #include "weft/text/corpus.h"
-#include "weft/text/labelled_text.h"
 
 namespace weft {
 namespace {
@@ -62,28 +63,6 @@ class Windows {
   Tape tape_;
   Var tokens_, targets_, loss_;  // i32 [B, T], [B, T]; f32 []
   std::unique_ptr<Runner> runner_;
-};
-
-// Sums the losses of classified examples.
-class ClassSums {
- public:
-  void Add(absl::Span<const float> logits, int32_t label) {
-    const double max = *std::max_element(logits.begin(), logits.end());
-    double sum = 0;
-    for (const float logit : logits) sum += std::exp(logit - max);
-    loss_ += max + std::log(sum) - logits[static_cast<size_t>(label)];
-    correct_ += std::max_element(logits.begin(), logits.end()) - logits.begin() == label ? 1 : 0;
-    ++count_;
-  }
-
-  ClassScore score() const {
-    const auto count = static_cast<double>(count_);
-    return {.count = count_, .loss = loss_ / count, .accuracy = correct_ / count};
-  }
-
- private:
-  double loss_ = 0, correct_ = 0;
-  int64_t count_ = 0;
 };
 
 }  // namespace
@@ -135,60 +114,6 @@ absl::StatusOr<LanguageModelScore> EvaluateGpt(const OpenedGpt& gpt, const Encod
   score.perplexity = std::exp(score.loss);
   score.bits_per_byte = sum / std::numbers::ln2 / static_cast<double>(texts.bytes);
   return score;
-}
-
-absl::StatusOr<LabelledExamples> ReadLabelledExamples(const BertEncoder& encoder, absl::Span<const std::string> paths) {
-  LabelledExamples examples;
-  for (const std::string& path : paths) {
-    WEFT_ASSIGN_OR_RETURN(const LabelledText text, ReadLabelledText(path));
-    WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> labels, LabelIds(text, encoder.labels()));
-    examples.labels.insert(examples.labels.end(), labels.begin(), labels.end());
-    for (size_t i = 0; i < labels.size(); ++i) {
-      absl::StatusOr<std::vector<int32_t>> ids = encoder.Tokens(text.text.lines[i]);
-      if (!ids.ok()) return Annotate(ids.status(), text.text.Location(i));
-      examples.texts.push_back(*std::move(ids));
-    }
-  }
-  return examples;
-}
-
-absl::StatusOr<ClassScore> EvaluateTextClassifier(BertEncoder* encoder, const LabelledExamples& examples) {
-  WEFT_ASSIGN_OR_RETURN(const std::vector<std::vector<float>> logits, encoder->Run(examples.texts));
-  ClassSums sums;
-  for (size_t i = 0; i < logits.size(); ++i) sums.Add(logits[i], examples.labels[i]);
-  return sums.score();
-}
-
-absl::StatusOr<Images> ReadPicturesToEvaluate(const PictureClassifier& classifier, const std::string& path,
-                                              const std::string& labels) {
-  WEFT_ASSIGN_OR_RETURN(Images images, ReadImages(path, labels));
-  const int64_t classes = classifier.config().classes;
-  for (const int32_t label : images.labels) {
-    if (label < classes) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ": the label ", label, " is none of the model's ", classes, " classes"));
-  }
-  return images;
-}
-
-absl::StatusOr<ClassScore> EvaluatePictureClassifier(PictureClassifier* classifier, absl::Span<const Images> files) {
-  ClassSums sums;
-  for (const Images& images : files) {
-    WEFT_ASSIGN_OR_RETURN(const std::vector<std::vector<float>> logits, classifier->Run(images));
-    for (size_t i = 0; i < logits.size(); ++i) sums.Add(logits[i], images.labels[i]);
-  }
-  return sums.score();
-}
-
-absl::StatusOr<std::vector<std::string>> TranslateAll(LineTranslator* translator,
-                                                      absl::Span<const std::vector<int32_t>> sources) {
-  WEFT_ASSIGN_OR_RETURN(const auto translations, translator->Translate(sources));
-  std::vector<std::string> lines;
-  for (const std::vector<Hypothesis>& best : translations) {
-    WEFT_ASSIGN_OR_RETURN(std::string line, translator->Text(best[0]));
-    lines.push_back(std::move(line));
-  }
-  return lines;
 }
 
 }  // namespace weft

@@ -18,10 +18,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "weft/inference/bert_encoder.h"
-#include "weft/inference/line_translator.h"
+#include "weft/inference/classifier.h"
 #include "weft/inference/open_model.h"
-#include "weft/inference/picture_classifier.h"
 
 namespace weft {
 
@@ -44,13 +42,6 @@ struct LanguageModelScore {
 // do not overlap.
 absl::StatusOr<LanguageModelScore> EvaluateGpt(const OpenedGpt& gpt, const EncodedTexts& texts, int64_t threads);
 
-// The score of a model that chooses among classes.
-struct ClassScore {
-  int64_t count = 0;    // of examples
-  double loss = 0;      // mean, in nats
-  double accuracy = 0;  // fraction of examples whose label is the most likely class
-};
-
 struct MaskedTokensOptions {
   double fraction = 0.15;  // fraction of the tokens to mask
   uint64_t seed = 1;       // chooses the masked tokens, together with the window's number
@@ -60,26 +51,6 @@ struct MaskedTokensOptions {
 // Masks tokens and guesses them. Windows have the context's length and do not overlap. Requires CheckGuessesMasked.
 absl::StatusOr<ClassScore> EvaluateMaskedTokens(const OpenedBert& bert, const EncodedTexts& texts,
                                                 const MaskedTokensOptions& options);
-
-struct LabelledExamples {
-  std::vector<std::vector<int32_t>> texts;
-  std::vector<int32_t> labels;  // the index of each text's label among the encoder's labels
-};
-// Reads files with lines "text<TAB>label". Errors name the file and the line.
-absl::StatusOr<LabelledExamples> ReadLabelledExamples(const BertEncoder& encoder, absl::Span<const std::string> paths);
-// `encoder`: as TextClassifier returns it.
-absl::StatusOr<ClassScore> EvaluateTextClassifier(BertEncoder* encoder, const LabelledExamples& examples);
-
-// Reads pictures with labels. `labels`: the file of labels, if `path` is IDX. Returns InvalidArgument if a label is not
-// one of the model's classes.
-absl::StatusOr<Images> ReadPicturesToEvaluate(const PictureClassifier& classifier, const std::string& path,
-                                              const std::string& labels);
-// Returns InvalidArgument if the pictures' size is not the model's.
-absl::StatusOr<ClassScore> EvaluatePictureClassifier(PictureClassifier* classifier, absl::Span<const Images> files);
-
-// Returns the best translation of each source. `translator` must have encoded the sources.
-absl::StatusOr<std::vector<std::string>> TranslateAll(LineTranslator* translator,
-                                                      absl::Span<const std::vector<int32_t>> sources);
 
 }  // namespace weft
 

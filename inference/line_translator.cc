@@ -54,6 +54,16 @@ absl::StatusOr<std::vector<std::vector<Hypothesis>>> LineTranslator::Translate(
   return results;
 }
 
+absl::StatusOr<std::vector<std::string>> LineTranslator::TranslateToText(
+    absl::Span<const std::vector<int32_t>> sources) {
+  WEFT_ASSIGN_OR_RETURN(const auto translations, Translate(sources));
+  std::vector<std::string> lines;
+  for (const std::vector<Hypothesis>& best : translations) {
+    WEFT_ASSIGN_OR_RETURN(lines.emplace_back(), Text(best[0]));
+  }
+  return lines;
+}
+
 absl::StatusOr<std::string> LineTranslator::Text(const Hypothesis& translation) const {
   TextStream stream(*opened_.target, {});
   std::string text;

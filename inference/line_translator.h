@@ -38,6 +38,8 @@ class LineTranslator {
   absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view line) const;
   // Returns the `n_best` translations of each source, best first. A source without tokens has one empty translation.
   absl::StatusOr<std::vector<std::vector<Hypothesis>>> Translate(absl::Span<const std::vector<int32_t>> sources);
+  // Returns the best translation of each source as a line of text.
+  absl::StatusOr<std::vector<std::string>> TranslateToText(absl::Span<const std::vector<int32_t>> sources);
   // Returns the text of a translation as one line, in which line breaks and tabs are spaces.
   absl::StatusOr<std::string> Text(const Hypothesis& translation) const;
 

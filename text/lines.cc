@@ -13,6 +13,19 @@
 #include "weft/text/gzip.h"
 
 namespace weft {
+namespace {
+
+// Appends the ids of the lines to `encoded` until a line cannot be encoded, and returns that line's error.
+absl::Status Encode(const TextLines& lines, LineEncoder encode, std::vector<TokenIds>* encoded) {
+  for (size_t i = 0; i < lines.lines.size(); ++i) {
+    absl::StatusOr<TokenIds> ids = encode(lines.lines[i]);
+    if (!ids.ok()) return Annotate(ids.status(), lines.Place(i));
+    encoded->push_back(*std::move(ids));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
 
 std::string TextLines::Place(size_t index) const {
   return absl::StrCat(path, ", line ", numbers.empty() ? index + 1 : numbers[index]);
@@ -78,20 +91,20 @@ absl::Status LineReader::ReadMore() {
   return absl::OkStatus();
 }
 
-absl::Status EncodeLines(std::vector<std::string> paths, size_t max_lines,
-                         absl::FunctionRef<absl::StatusOr<TokenIds>(absl::string_view)> encode,
+absl::StatusOr<std::vector<TokenIds>> EncodeAll(const TextLines& lines, LineEncoder encode) {
+  std::vector<TokenIds> all;
+  WEFT_RETURN_IF_ERROR(Encode(lines, encode, &all));
+  return all;
+}
+
+absl::Status EncodeLines(std::vector<std::string> paths, size_t max_lines, LineEncoder encode,
                          absl::FunctionRef<absl::Status(const TextLines&, absl::Span<const TokenIds>)> take) {
   LineReader reader(std::move(paths));
   while (true) {
     WEFT_ASSIGN_OR_RETURN(const TextLines lines, reader.Next(max_lines));
     if (lines.lines.empty()) return absl::OkStatus();
     std::vector<TokenIds> encoded;
-    absl::Status error;
-    for (size_t i = 0; i < lines.lines.size() && error.ok(); ++i) {
-      absl::StatusOr<TokenIds> ids = encode(lines.lines[i]);
-      error = Annotate(ids.status(), lines.Place(i));
-      if (ids.ok()) encoded.push_back(*std::move(ids));
-    }
+    const absl::Status error = Encode(lines, encode, &encoded);
     WEFT_RETURN_IF_ERROR(take(lines, encoded));
     WEFT_RETURN_IF_ERROR(error);
   }

@@ -61,11 +61,13 @@ class LineReader {
 inline constexpr size_t kBatchesAtOnce = 8;
 
 using TokenIds = std::vector<int32_t>;
+using LineEncoder = absl::FunctionRef<absl::StatusOr<TokenIds>(absl::string_view line)>;
+// Returns the ids of each line. If a line cannot be encoded, the error begins with its place.
+absl::StatusOr<std::vector<TokenIds>> EncodeAll(const TextLines& lines, LineEncoder encode);
 // Reads the lines of `paths`, or of standard input without `paths`, and encodes them. Calls `take` with up to
 // `max_lines` lines at a time and the ids of each. If a line cannot be encoded, calls `take` with the ids of the lines
-// before it, and returns the line's error, which begins with its place.
-absl::Status EncodeLines(std::vector<std::string> paths, size_t max_lines,
-                         absl::FunctionRef<absl::StatusOr<TokenIds>(absl::string_view line)> encode,
+// before it, and returns the line's error as EncodeAll does.
+absl::Status EncodeLines(std::vector<std::string> paths, size_t max_lines, LineEncoder encode,
                          absl::FunctionRef<absl::Status(const TextLines& lines, absl::Span<const TokenIds> ids)> take);
 
 }  // namespace weft

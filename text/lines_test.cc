@@ -104,6 +104,10 @@ TEST(EncodeLinesTest, GivesTheLinesBeforeTheOneThatCannotBeEncoded) {
   EXPECT_THAT(texts, ElementsAre("a", "ab", "abc"));
   EXPECT_THAT(counts, ElementsAre(2, 1));
 
+  const TextLines lines = {.path = "a.tsv", .lines = {"a", "?"}, .numbers = {3, 8}};
+  EXPECT_EQ(EncodeAll(lines, encode).status(), absl::InvalidArgumentError("a.tsv, line 8: it is a question"));
+  EXPECT_THAT(*EncodeAll({.path = "a.tsv", .lines = {"ab"}}, encode), ElementsAre(TokenIds{7, 7}));
+
   const auto fail = [](const TextLines&, absl::Span<const TokenIds>) { return absl::InternalError("full"); };
   EXPECT_EQ(EncodeLines({path}, /*max_lines=*/8, encode, fail), absl::InternalError("full"));
 }

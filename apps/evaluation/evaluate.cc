@@ -15,9 +15,12 @@
 #include "weft/apps/lines.h"
 #include "weft/core/status.h"
 #include "weft/formats/model_formats.h"
+#include "weft/inference/classifier.h"
 #include "weft/inference/evaluation.h"
-#include "weft/inference/text_classifier.h"
+#include "weft/inference/line_translator.h"
+#include "weft/inference/open_model.h"
 #include "weft/text/bleu.h"
+#include "weft/text/lines.h"
 #include "weft/text/sentence_pairs.h"
 
 namespace weft {
@@ -73,12 +76,10 @@ Figure Number(const std::string& name, double value, int digits) {
   return {name, value, absl::StrFormat("%.*f", digits, value)};
 }
 
-absl::StatusOr<Figures> ClassFigures(const absl::StatusOr<ClassScore>& score, const std::string& count,
-                                     const std::string& unit) {
-  WEFT_RETURN_IF_ERROR(score.status());
-  return Figures{Count(count, score->count),
-                 Loss(score->loss, unit),
-                 {"accuracy", score->accuracy, absl::StrFormat("%.2f %%", 100 * score->accuracy)}};
+Figures ClassFigures(const ClassScore& score, const std::string& count, const std::string& unit) {
+  return {Count(count, score.count),
+          Loss(score.loss, unit),
+          {"accuracy", score.accuracy, absl::StrFormat("%.2f %%", 100 * score.accuracy)}};
 }
 
 absl::Status NoUse(const std::string& flag, const std::string& subject) {
@@ -86,59 +87,45 @@ absl::Status NoUse(const std::string& flag, const std::string& subject) {
 }
 
 absl::StatusOr<Figures> MeasureGpt(const EvaluateFlags& flags) {
-  const absl::StatusOr<OpenedGpt> gpt = OpenGpt(flags.model, flags.tokenizer);
-  if (!gpt.ok()) return UsageError(gpt.status());
-  const absl::StatusOr<EncodedTexts> texts = EncodeTexts(*gpt, flags.files);
-  if (!texts.ok()) return UsageError(texts.status());
-  const absl::StatusOr<LanguageModelScore> score = EvaluateGpt(*gpt, *texts, flags.threads);
-  if (!score.ok()) return Failure(score.status());
-  return Figures{Count("tokens", score->tokens), Loss(score->loss, "token"), Number("perplexity", score->perplexity, 4),
-                 Number("bits_per_byte", score->bits_per_byte, 6), Count("bytes", texts->bytes)};
+  WEFT_ASSIGN_OR_RETURN(const OpenedGpt gpt, UsageError(OpenGpt(flags.model, flags.tokenizer)));
+  WEFT_ASSIGN_OR_RETURN(const EncodedTexts texts, UsageError(EncodeTexts(gpt, flags.files)));
+  WEFT_ASSIGN_OR_RETURN(const LanguageModelScore score, Failure(EvaluateGpt(gpt, texts, flags.threads)));
+  return Figures{Count("tokens", score.tokens), Loss(score.loss, "token"), Number("perplexity", score.perplexity, 4),
+                 Number("bits_per_byte", score.bits_per_byte, 6), Count("bytes", texts.bytes)};
 }
 
-absl::StatusOr<Figures> MeasureTextClassifier(OpenedBert bert, const EvaluateFlags& flags) {
-  const BertEncoderOptions options = {.truncate = flags.truncate, .batch = flags.batch, .threads = flags.threads};
-  const absl::StatusOr<std::unique_ptr<BertEncoder>> encoder = TextClassifier(std::move(bert), options);
-  if (!encoder.ok()) return UsageError(encoder.status());
-  const absl::StatusOr<LabelledExamples> examples = ReadLabelledExamples(**encoder, flags.files);
-  if (!examples.ok()) return UsageError(examples.status());
-  const absl::StatusOr<ClassScore> score = EvaluateTextClassifier(encoder->get(), *examples);
-  if (!score.ok()) return Failure(score.status());
-  return ClassFigures(score, "texts", "text");
+ClassifierOptions OptionsOf(const EvaluateFlags& flags) {
+  return {.truncate = flags.truncate, .batch = flags.batch, .threads = flags.threads};
 }
 
-absl::StatusOr<Figures> MeasureBert(const EvaluateFlags& flags) {
-  absl::StatusOr<OpenedBert> bert = OpenBert(flags.model);
-  if (!bert.ok()) return UsageError(bert.status());
-  if (!bert->model.labels.empty()) {
-    for (const char* flag : {"masked", "seed"}) {
-      if (flags.given.count(flag) > 0) return NoUse(flag, "a BERT with a classifier");
-    }
-    return MeasureTextClassifier(*std::move(bert), flags);
-  }
-  if (flags.given.count("truncate") > 0) return NoUse("truncate", "a BERT that guesses masked tokens");
-  WEFT_RETURN_IF_ERROR(CheckGuessesMasked(*bert));
-  const absl::StatusOr<EncodedTexts> texts = EncodeTexts(*bert, flags.files);
-  if (!texts.ok()) return UsageError(texts.status());
-  const absl::StatusOr<ClassScore> score = EvaluateMaskedTokens(
-      *bert, *texts, {.fraction = flags.masked, .seed = flags.seed, .batch = flags.batch, .threads = flags.threads});
-  if (!score.ok()) return Failure(score.status());
-  return ClassFigures(score, "masked_tokens", "masked token");
+absl::StatusOr<Figures> MeasureClassifier(Classifier* classifier, const EvaluateFlags& flags) {
+  WEFT_ASSIGN_OR_RETURN(const ClassScore score, UsageError(classifier->Evaluate(flags.files, flags.labels)));
+  const std::string example(classifier->example());
+  return ClassFigures(score, example + "s", example);
 }
 
 absl::StatusOr<Figures> MeasureVit(const EvaluateFlags& flags) {
-  if (!flags.labels.empty() && flags.files.size() > 1) {
-    return absl::InvalidArgumentError("--labels is for one file of pictures, but there are several");
+  WEFT_ASSIGN_OR_RETURN(const auto classifier, UsageError(OpenClassifier(flags.model, OptionsOf(flags))));
+  return MeasureClassifier(classifier.get(), flags);
+}
+
+absl::StatusOr<Figures> MeasureBert(const EvaluateFlags& flags) {
+  WEFT_ASSIGN_OR_RETURN(OpenedBert bert, UsageError(OpenBert(flags.model)));
+  const auto given = [&](const char* flag) { return flags.given.count(flag) > 0; };
+  if (!bert.model.labels.empty()) {
+    for (const char* flag : {"masked", "seed"}) {
+      if (given(flag)) return NoUse(flag, "a BERT with a classifier");
+    }
+    WEFT_ASSIGN_OR_RETURN(const auto classifier, UsageError(ClassifierOf(std::move(bert), OptionsOf(flags))));
+    return MeasureClassifier(classifier.get(), flags);
   }
-  const auto classifier = PictureClassifier::Open(flags.model, {.batch = flags.batch, .threads = flags.threads});
-  if (!classifier.ok()) return UsageError(classifier.status());
-  std::vector<Images> files;
-  for (const std::string& path : flags.files) {
-    absl::StatusOr<Images> images = ReadPicturesToEvaluate(**classifier, path, flags.labels);
-    if (!images.ok()) return UsageError(images.status());
-    files.push_back(*std::move(images));
-  }
-  return ClassFigures(EvaluatePictureClassifier(classifier->get(), files), "pictures", "picture");
+  if (given("truncate")) return NoUse("truncate", "a BERT that guesses masked tokens");
+  WEFT_RETURN_IF_ERROR(CheckGuessesMasked(bert));
+  WEFT_ASSIGN_OR_RETURN(const EncodedTexts texts, UsageError(EncodeTexts(bert, flags.files)));
+  const MaskedTokensOptions options = {
+      .fraction = flags.masked, .seed = flags.seed, .batch = flags.batch, .threads = flags.threads};
+  WEFT_ASSIGN_OR_RETURN(const ClassScore score, Failure(EvaluateMaskedTokens(bert, texts, options)));
+  return ClassFigures(score, "masked_tokens", "masked token");
 }
 
 absl::StatusOr<Figures> BleuFigures(const EvaluateFlags& flags, absl::Span<const std::string> translations,
@@ -158,27 +145,19 @@ absl::StatusOr<Figures> BleuFigures(const EvaluateFlags& flags, absl::Span<const
 }
 
 absl::StatusOr<Figures> MeasureTranslations(const EvaluateFlags& flags) {
-  const absl::StatusOr<ParallelText> text = ReadParallelText(flags.translations, flags.references);
-  if (!text.ok()) return UsageError(text.status());
-  return BleuFigures(flags, text->source.lines, text->target.lines);
+  WEFT_ASSIGN_OR_RETURN(const ParallelText text, UsageError(ReadParallelText(flags.translations, flags.references)));
+  return BleuFigures(flags, text.source.lines, text.target.lines);
 }
 
 absl::StatusOr<Figures> MeasureTransformer(const EvaluateFlags& flags) {
-  const absl::StatusOr<ParallelText> text = ReadParallelText(flags.source, flags.references);
-  if (!text.ok()) return UsageError(text.status());
+  WEFT_ASSIGN_OR_RETURN(const ParallelText text, UsageError(ReadParallelText(flags.source, flags.references)));
   const LineTranslatorOptions options = {
       .translate = {{.beam = flags.beam}}, .truncate = flags.truncate, .batch = flags.batch, .threads = flags.threads};
-  const absl::StatusOr<std::unique_ptr<LineTranslator>> translator = LineTranslator::Open(flags.model, options);
-  if (!translator.ok()) return UsageError(translator.status());
-  std::vector<TokenIds> sources;
-  for (size_t i = 0; i < text->source.lines.size(); ++i) {
-    absl::StatusOr<TokenIds> ids = (*translator)->Encode(text->source.lines[i]);
-    if (!ids.ok()) return Annotate(ids.status(), text->source.Location(i));
-    sources.push_back(*std::move(ids));
-  }
-  const absl::StatusOr<std::vector<std::string>> lines = TranslateAll(translator->get(), sources);
-  if (!lines.ok()) return Failure(lines.status());
-  return BleuFigures(flags, *lines, text->target.lines);
+  WEFT_ASSIGN_OR_RETURN(const auto translator, UsageError(LineTranslator::Open(flags.model, options)));
+  const auto encode = [&](absl::string_view line) { return translator->Encode(line); };
+  WEFT_ASSIGN_OR_RETURN(const std::vector<TokenIds> sources, UsageError(EncodeAll(text.source, encode)));
+  WEFT_ASSIGN_OR_RETURN(const std::vector<std::string> lines, Failure(translator->TranslateToText(sources)));
+  return BleuFigures(flags, lines, text.target.lines);
 }
 
 // A kind of evaluation: the family of models, the flags that it uses, and the function that measures.
@@ -238,9 +217,7 @@ absl::Status Evaluate(EvaluateFlags flags) {
   WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
   const ModelFamily* family = nullptr;
   if (!flags.model.empty()) {
-    const absl::StatusOr<const ModelFamily*> found = FindFamily(flags.model);
-    if (!found.ok()) return UsageError(found.status());
-    family = *found;
+    WEFT_ASSIGN_OR_RETURN(family, UsageError(FindFamily(flags.model)));
   } else if (flags.translations.empty()) {
     return absl::InvalidArgumentError("--model=DIR is missing, or --translations=FILE and --references=FILE");
   }

@@ -1,0 +1,82 @@
+// Classifies texts with a BERT or pictures with a Vision Transformer: the model tells which of the two it reads.
+//
+//   WEFT_ASSIGN_OR_RETURN(const auto classifier, OpenClassifier("runs/vit-1", {.batch = 32}));
+//   WEFT_RETURN_IF_ERROR(classifier->Classify({"digits.csv"}, [&](absl::Span<const std::vector<float>> logits) {
+//     for (const auto& each : logits) std::puts(classifier->Rank(each)[0].label.c_str());
+//   }));
+//
+// BertEncoder and PictureClassifier do the same for texts and pictures in memory.
+#ifndef WEFT_INFERENCE_CLASSIFIER_H_
+#define WEFT_INFERENCE_CLASSIFIER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "weft/inference/bert_encoder.h"
+#include "weft/inference/open_model.h"
+
+namespace weft {
+
+struct ClassifierOptions {
+  bool truncate = false;  // cuts texts that are longer than the context; otherwise they are errors
+  int64_t batch = 32;     // maximum number of examples in one run
+  int64_t threads = 0;    // 0: one for each core
+};
+
+struct LabelProbability {
+  std::string label;
+  double probability;
+};
+
+// The score of a model that chooses among classes.
+struct ClassScore {
+  int64_t count = 0;    // of examples
+  double loss = 0;      // mean, in nats
+  double accuracy = 0;  // fraction of examples whose most likely class is the right one
+};
+
+class Classifier {
+ public:
+  virtual ~Classifier() = default;
+
+  virtual absl::string_view example() const = 0;  // "text" or "picture"
+  const std::vector<std::string>& labels() const { return labels_; }
+  // Returns all labels with their probabilities, most likely first. `logits`: one for each label.
+  std::vector<LabelProbability> Rank(absl::Span<const float> logits) const;
+
+  // Receives the logits of some examples, in order.
+  using Take = absl::FunctionRef<void(absl::Span<const std::vector<float>> logits)>;
+  // Classifies each line of `files`, or of standard input without `files`; or each picture of `files`, of which there
+  // must be one. Gives the results of all examples before an error to `take`.
+  virtual absl::Status Classify(const std::vector<std::string>& files, Take take) = 0;
+
+  // Measures the classifier on files of lines "a text<TAB>its label", or on pictures with labels. `labels` is the file
+  // of labels of a file of pictures in IDX. InvalidArgument for a label that the model does not have.
+  virtual absl::StatusOr<ClassScore> Evaluate(const std::vector<std::string>& files, const std::string& labels) = 0;
+
+ protected:
+  explicit Classifier(std::vector<std::string> labels) : labels_(std::move(labels)) {}
+
+ private:
+  const std::vector<std::string> labels_;
+};
+
+// Opens a BERT with a classifier (OpenBert) or a ViT (PictureClassifier). Unimplemented for a BERT without one.
+absl::StatusOr<std::unique_ptr<Classifier>> OpenClassifier(const std::string& path, const ClassifierOptions& options);
+// Returns the classifier of a BERT that was opened.
+absl::StatusOr<std::unique_ptr<Classifier>> ClassifierOf(OpenedBert bert, const ClassifierOptions& options);
+
+// Returns an encoder whose results are the logits of a BERT's labels. Unimplemented if the BERT has no classifier.
+absl::StatusOr<std::unique_ptr<BertEncoder>> LabelEncoder(OpenedBert bert, const BertEncoderOptions& options);
+
+}  // namespace weft
+
+#endif  // WEFT_INFERENCE_CLASSIFIER_H_
