@@ -3,95 +3,81 @@
 
 #include <algorithm>
 #include <cmath>
-#include <memory>
 #include <numbers>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "weft/core/parameters.h"
+#include "weft/core/random.h"
 #include "weft/core/status.h"
 #include "weft/core/tape.h"
 #include "weft/graph/runner.h"
+#include "weft/inference/bert_encoder.h"
 #include "weft/inference/eval_runner.h"
+#include "weft/models/bert.h"
 #include "weft/models/gpt.h"
 #include "weft/text/corpus.h"
+#include "weft/text/masking.h"
 
 namespace weft {
 namespace {
 
-absl::Status NoTokens(const std::string& path) {
-  return absl::InvalidArgumentError(absl::StrCat(path, ": there are no tokens in it"));
+// Reads texts, encodes each with `encode`, and puts `beginning` before it.
+absl::StatusOr<EncodedTexts> EncodeFiles(
+    absl::Span<const std::string> paths, const std::vector<int32_t>& beginning,
+    absl::FunctionRef<absl::StatusOr<std::vector<int32_t>>(const std::string& path, const std::string& text)> encode) {
+  EncodedTexts encoded = {.beginning = beginning.size()};
+  for (const std::string& path : paths) {
+    WEFT_ASSIGN_OR_RETURN(const std::string text, ReadText(path));
+    WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> ids, encode(path, text));
+    if (ids.empty()) return absl::InvalidArgumentError(absl::StrCat(path, ": there are no tokens in it"));
+    std::vector<int32_t>& tokens = encoded.texts.emplace_back(beginning);
+    tokens.insert(tokens.end(), ids.begin(), ids.end());
+    encoded.bytes += static_cast<int64_t>(text.size());
+  }
+  return encoded;
 }
 
-// A graph that computes the loss of a GPT in `rows` windows of `length` tokens.
-class Windows {
- public:
-  static absl::StatusOr<std::unique_ptr<Windows>> Create(const GptConfig& config, int64_t rows, int64_t length,
-                                                         Parameters* parameters, int64_t threads) {
-    auto windows = std::make_unique<Windows>();
-    Tape* const tape = &windows->tape_;
-    windows->tokens_ = tape->Input("tokens", {kI32, {rows, length}}, {.below = config.vocabulary});
-    windows->targets_ =
-        tape->Input("targets", {kI32, {rows, length}}, {.below = config.vocabulary, .ignored = kIgnoredTarget});
-    windows->loss_ = CrossEntropy(Gpt(config).Logits(windows->tokens_), windows->targets_);
-    WEFT_ASSIGN_OR_RETURN(windows->runner_, EvalRunner(*tape, {.fetch = {windows->loss_}}, parameters, threads));
-    return windows;
-  }
+// Windows with masked tokens, as a graph takes them.
+struct MaskedBatch {
+  std::vector<int32_t> tokens, lengths;  // [B, T], [B]
+  std::vector<int32_t> places, targets;  // [B, M] for at most M masked tokens in a window; places are indices of tokens
+  int64_t chosen = 0;                    // number of masked tokens
 
-  // Predicts text[known] and all later tokens, each from the tokens before it in its window. Adds the sum of the losses
-  // to `loss`, and the number of predicted tokens to `count`.
-  absl::Status Add(absl::Span<const int32_t> text, size_t known, double* loss, int64_t* count) {
-    const auto size = static_cast<size_t>(tokens_.shape().elements());
-    for (size_t begin = 0; begin + 1 < text.size(); begin += size) {
-      std::vector<int32_t> tokens(size, 0), targets(size, kIgnoredTarget);
-      int64_t predicted = 0;
-      for (size_t i = 0; i < size && begin + i + 1 < text.size(); ++i) {
-        tokens[i] = text[begin + i];
-        if (begin + i + 1 < known) continue;
-        targets[i] = text[begin + i + 1];
-        ++predicted;
-      }
-      if (predicted == 0) continue;
-      WEFT_ASSIGN_OR_RETURN(const Outputs out, runner_->Run({{tokens_, tokens}, {targets_, targets}}));
-      *loss += static_cast<double>(predicted) * out.Scalar(loss_);
-      *count += predicted;
-    }
-    return absl::OkStatus();
+  // Masks tokens of a window and adds it as a row of `length` tokens, special tokens and padding included.
+  void Add(const Tokenizer& tokenizer, absl::Span<const int32_t> window, const MaskingOptions& masking,
+           RandomStream random, size_t length) {
+    std::vector<int32_t> ids = tokenizer.Wrap(window).ids;
+    std::vector<bool> maskable(ids.size());
+    std::fill_n(maskable.begin() + static_cast<std::ptrdiff_t>(TokensBefore(tokenizer)), window.size(), true);
+    MaskedPositions masked;
+    MaskTokens(maskable, 1, masking, random, absl::MakeSpan(ids), &masked);
+    for (const int32_t place : masked.places) places.push_back(place + static_cast<int32_t>(tokens.size()));
+    targets.insert(targets.end(), masked.targets.begin(), masked.targets.end());
+    chosen += masked.chosen;
+    lengths.push_back(static_cast<int32_t>(ids.size()));
+    ids.resize(length);
+    tokens.insert(tokens.end(), ids.begin(), ids.end());
   }
-
- private:
-  Tape tape_;
-  Var tokens_, targets_, loss_;  // i32 [B, T], [B, T]; f32 []
-  std::unique_ptr<Runner> runner_;
 };
 
 }  // namespace
 
 absl::StatusOr<EncodedTexts> EncodeTexts(const OpenedGpt& gpt, absl::Span<const std::string> paths) {
-  EncodedTexts encoded;
   WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> beginning, BeginningOfText(*gpt.tokenizer));
-  encoded.beginning = beginning.size();
-  for (const std::string& path : paths) {
-    WEFT_ASSIGN_OR_RETURN(const std::string text, ReadText(path));
-    const absl::StatusOr<std::vector<int32_t>> ids = gpt.tokenizer->Encode(text);
-    if (!ids.ok()) return Annotate(ids.status(), path);
-    if (ids->empty()) return NoTokens(path);
-    std::vector<int32_t>& tokens = encoded.texts.emplace_back(beginning);
-    tokens.insert(tokens.end(), ids->begin(), ids->end());
-    encoded.bytes += static_cast<int64_t>(text.size());
-  }
-  return encoded;
+  return EncodeFiles(paths, beginning,
+                     [&](const std::string& path, const std::string& text) -> absl::StatusOr<std::vector<int32_t>> {
+                       absl::StatusOr<std::vector<int32_t>> ids = gpt.tokenizer->Encode(text);
+                       if (!ids.ok()) return Annotate(ids.status(), path);
+                       return ids;
+                     });
 }
 
 absl::StatusOr<EncodedTexts> EncodeTexts(const OpenedBert& bert, absl::Span<const std::string> paths) {
-  EncodedTexts encoded;
-  for (const std::string& path : paths) {
-    WEFT_ASSIGN_OR_RETURN(const std::string text, ReadText(path));
-    WEFT_ASSIGN_OR_RETURN(encoded.texts.emplace_back(), EncodeText(path, text, *bert.tokenizer));
-    if (encoded.texts.back().empty()) return NoTokens(path);
-    encoded.bytes += static_cast<int64_t>(text.size());
-  }
-  return encoded;
+  return EncodeFiles(paths, {}, [&](const std::string& path, const std::string& text) {
+    return EncodeText(path, text, *bert.tokenizer);
+  });
 }
 
 absl::StatusOr<LanguageModelScore> EvaluateGpt(const OpenedGpt& gpt, const EncodedTexts& texts, int64_t threads) {
@@ -102,17 +88,99 @@ absl::StatusOr<LanguageModelScore> EvaluateGpt(const OpenedGpt& gpt, const Encod
   const int64_t length = std::min(config.context, longest);
   const int64_t max_rows = (longest + length - 1) / length;
   const int64_t rows = std::clamp<int64_t>(kTokensPerRun / length, 1, max_rows);
+
+  Tape tape;
+  const TensorType windows = {kI32, {rows, length}};  // [B, T]
+  const Var tokens = tape.Input("tokens", windows, {.below = config.vocabulary});
+  const Var targets = tape.Input("targets", windows, {.below = config.vocabulary, .ignored = kIgnoredTarget});
+  const Var loss = CrossEntropy(Gpt(config).Logits(tokens), targets);
   Parameters parameters({.draw = false});
-  WEFT_ASSIGN_OR_RETURN(const auto windows, Windows::Create(config, rows, length, &parameters, threads));
+  WEFT_ASSIGN_OR_RETURN(const auto runner, EvalRunner(tape, {.fetch = {loss}}, &parameters, threads));
   WEFT_RETURN_IF_ERROR(parameters.Set("the model", gpt.model.weights.tensors()));
-  double sum = 0;
+
   LanguageModelScore score;
+  double sum = 0;
+  const auto size = static_cast<size_t>(rows * length);
   for (const std::vector<int32_t>& text : texts.texts) {
-    WEFT_RETURN_IF_ERROR(windows->Add(text, texts.beginning, &sum, &score.tokens));
+    for (size_t begin = 0; begin + 1 < text.size(); begin += size) {
+      std::vector<int32_t> inputs(size, 0), next(size, kIgnoredTarget);
+      int64_t predicted = 0;
+      for (size_t i = 0; i < size && begin + i + 1 < text.size(); ++i) {
+        inputs[i] = text[begin + i];
+        if (begin + i + 1 < texts.beginning) continue;
+        next[i] = text[begin + i + 1];
+        ++predicted;
+      }
+      if (predicted == 0) continue;
+      WEFT_ASSIGN_OR_RETURN(const Outputs out, runner->Run({{tokens, inputs}, {targets, next}}));
+      sum += static_cast<double>(predicted) * out.Scalar(loss);
+      score.tokens += predicted;
+    }
   }
   score.loss = sum / static_cast<double>(score.tokens);
   score.perplexity = std::exp(score.loss);
   score.bits_per_byte = sum / std::numbers::ln2 / static_cast<double>(texts.bytes);
+  return score;
+}
+
+absl::StatusOr<ClassScore> EvaluateMaskedTokens(const OpenedBert& bert, const EncodedTexts& texts,
+                                                const MaskedTokensOptions& options) {
+  const BertConfig& config = bert.model.config;
+  const Tokenizer& tokenizer = *bert.tokenizer;
+  const size_t special = tokenizer.Wrap({}).ids.size(), max_window = static_cast<size_t>(config.context) - special;
+  size_t longest = 0;
+  for (const std::vector<int32_t>& text : texts.texts) longest = std::min(std::max(longest, text.size()), max_window);
+  std::vector<absl::Span<const int32_t>> windows;
+  for (const std::vector<int32_t>& text : texts.texts) {
+    for (size_t begin = 0; begin < text.size(); begin += longest) {
+      windows.push_back(absl::MakeConstSpan(text).subspan(begin, longest));
+    }
+  }
+  const auto count_masked = [&](size_t window) {
+    return std::max<int64_t>(1, std::llround(options.fraction * static_cast<double>(window)));
+  };
+  const int64_t rows = std::min(options.batch, static_cast<int64_t>(windows.size()));
+  const auto length = static_cast<int64_t>(longest + special);
+  const int64_t guesses = rows * count_masked(longest);  // B·M
+
+  Tape tape;
+  const Var tokens = tape.Input("tokens", {kI32, {rows, length}}, {.below = config.vocabulary});
+  const Var lengths = tape.Input("lengths", {kI32, {rows}}, {.below = length + 1});
+  const Var places = tape.Input("places", {kI32, {guesses}}, {.below = rows * length});
+  const Var targets = tape.Input("targets", {kI32, {guesses}}, {.below = config.vocabulary, .ignored = kIgnoredTarget});
+  const Bert model(config);
+  const Var hidden = Reshape(HiddenStates(model, tokens, lengths), {rows * length, config.width});
+  const Var logits = model.MaskedTokens(Embedding(hidden, places));  // [B·M, V]
+  const Var loss = CrossEntropy(logits, targets), correct = CountCorrect(logits, targets);
+  Parameters parameters({.draw = false});
+  WEFT_ASSIGN_OR_RETURN(const auto runner, EvalRunner(tape, {.fetch = {loss, correct}}, &parameters, options.threads));
+  WEFT_RETURN_IF_ERROR(
+      parameters.Set(bert.path, bert.model.weights.tensors(), Parameters::kWeights, Parameters::kMayHaveMore));
+
+  ClassScore score;
+  MaskingOptions masking = {.mask = *tokenizer.special_tokens().mask, .vocabulary = config.vocabulary};
+  for (size_t begin = 0; begin < windows.size(); begin += static_cast<size_t>(rows)) {
+    MaskedBatch batch;
+    for (size_t i = begin; i < std::min(begin + static_cast<size_t>(rows), windows.size()); ++i) {
+      masking.count = count_masked(windows[i].size());
+      // The choice depends on the window's number alone, so that the size of the batch changes nothing.
+      const RandomStream random = {.seed = options.seed, .step = static_cast<uint32_t>(i)};
+      batch.Add(tokenizer, windows[i], masking, random, static_cast<size_t>(length));
+    }
+    batch.tokens.resize(static_cast<size_t>(rows * length));
+    batch.lengths.resize(static_cast<size_t>(rows));
+    batch.places.resize(static_cast<size_t>(guesses));
+    batch.targets.resize(static_cast<size_t>(guesses), kIgnoredTarget);
+    WEFT_ASSIGN_OR_RETURN(
+        const Outputs out,
+        runner->Run(
+            {{tokens, batch.tokens}, {lengths, batch.lengths}, {places, batch.places}, {targets, batch.targets}}));
+    score.count += batch.chosen;
+    score.loss += static_cast<double>(batch.chosen) * out.Scalar(loss);
+    score.accuracy += out.Scalar(correct);
+  }
+  score.loss /= static_cast<double>(score.count);
+  score.accuracy /= static_cast<double>(score.count);
   return score;
 }
 
