@@ -3,11 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <functional>
 
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
-#include "weft/formats/images.h"
 #include "weft/formats/model_formats.h"
 #include "weft/formats/weights.h"
 #include "weft/inference/picture_classifier.h"
@@ -17,31 +15,6 @@
 
 namespace weft {
 namespace {
-
-// Sums the losses of examples.
-class LossSum {
- public:
-  void Add(absl::Span<const std::vector<float>> logits, absl::Span<const int32_t> labels) {
-    for (size_t i = 0; i < logits.size(); ++i) {
-      const auto highest = std::max_element(logits[i].begin(), logits[i].end());
-      const double max = *highest;
-      double sum = 0;
-      for (const float logit : logits[i]) sum += std::exp(logit - max);
-      loss_ += max + std::log(sum) - logits[i][static_cast<size_t>(labels[i])];
-      correct_ += highest - logits[i].begin() == labels[i] ? 1 : 0;
-      ++count_;
-    }
-  }
-
-  ClassScore score() const {
-    const auto count = static_cast<double>(count_);
-    return {.count = count_, .loss = loss_ / count, .accuracy = correct_ / count};
-  }
-
- private:
-  double loss_ = 0, correct_ = 0;
-  int64_t count_ = 0;
-};
 
 class TextClassifier : public Classifier {
  public:
@@ -53,77 +26,33 @@ class TextClassifier : public Classifier {
   absl::string_view example() const override { return "text"; }
 
   absl::Status Classify(const std::vector<std::string>& files, Take take) override {
+    const auto encode = [&](absl::string_view line) { return encoder_->Tokens(line); };
     const auto run = [&](const TextLines&, absl::Span<const TokenIds> texts) -> absl::Status {
       WEFT_ASSIGN_OR_RETURN(const std::vector<std::vector<float>> logits, encoder_->Run(texts));
       take(logits);
       return absl::OkStatus();
     };
-    return EncodeLines(files, lines_at_once_, encode_, run);
+    return EncodeLines(files, lines_at_once_, encode, run);
   }
 
   absl::StatusOr<ClassScore> Evaluate(const std::vector<std::string>& files, const std::string& /*labels*/) override {
+    const auto encode = [&](absl::string_view line) { return encoder_->Tokens(line); };
     std::vector<TokenIds> texts;
     std::vector<int32_t> classes;
     for (const std::string& path : files) {
       WEFT_ASSIGN_OR_RETURN(const LabelledText text, ReadLabelledText(path));
       WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> ids, LabelIds(text, labels()));
       classes.insert(classes.end(), ids.begin(), ids.end());
-      WEFT_ASSIGN_OR_RETURN(const std::vector<TokenIds> encoded, EncodeAll(text.text, encode_));
+      WEFT_ASSIGN_OR_RETURN(const std::vector<TokenIds> encoded, EncodeAll(text.text, encode));
       texts.insert(texts.end(), encoded.begin(), encoded.end());
     }
     WEFT_ASSIGN_OR_RETURN(const std::vector<std::vector<float>> logits, encoder_->Run(texts));
-    LossSum sum;
-    sum.Add(logits, classes);
-    return sum.score();
+    return ScoreClasses(logits, classes);
   }
 
  private:
   const std::unique_ptr<BertEncoder> encoder_;
-  const std::function<absl::StatusOr<TokenIds>(absl::string_view)> encode_ = [this](absl::string_view line) {
-    return encoder_->Tokens(line);
-  };
   const size_t lines_at_once_;
-};
-
-class PictureFileClassifier : public Classifier {
- public:
-  explicit PictureFileClassifier(std::unique_ptr<PictureClassifier> pictures)
-      : Classifier(pictures->labels()), pictures_(std::move(pictures)) {}
-
-  absl::string_view example() const override { return "picture"; }
-
-  absl::Status Classify(const std::vector<std::string>& files, Take take) override {
-    if (files.empty()) return absl::InvalidArgumentError("a ViT classifies pictures: name a file of them");
-    const VitConfig& config = pictures_->config();
-    for (const std::string& path : files) {
-      WEFT_ASSIGN_OR_RETURN(const Images images, ReadUnlabelledImages(path, config.image_height, config.image_width));
-      WEFT_ASSIGN_OR_RETURN(const std::vector<std::vector<float>> logits, pictures_->Run(images));
-      take(logits);
-    }
-    return absl::OkStatus();
-  }
-
-  absl::StatusOr<ClassScore> Evaluate(const std::vector<std::string>& files, const std::string& labels) override {
-    if (!labels.empty() && files.size() > 1) {
-      return absl::InvalidArgumentError("labels: they are of one file of pictures, but there are several");
-    }
-    LossSum sum;
-    for (const std::string& path : files) {
-      WEFT_ASSIGN_OR_RETURN(const Images images, ReadImages(path, labels));
-      const int64_t classes = pictures_->config().classes;
-      for (const int32_t label : images.labels) {
-        if (label < classes) continue;
-        return absl::InvalidArgumentError(
-            absl::StrCat(path, ": the label ", label, " is none of the model's ", classes, " classes"));
-      }
-      WEFT_ASSIGN_OR_RETURN(const std::vector<std::vector<float>> logits, pictures_->Run(images));
-      sum.Add(logits, images.labels);
-    }
-    return sum.score();
-  }
-
- private:
-  const std::unique_ptr<PictureClassifier> pictures_;
 };
 
 }  // namespace
@@ -137,13 +66,24 @@ std::vector<LabelProbability> Classifier::Rank(absl::Span<const float> logits) c
   return ranked;
 }
 
+ClassScore ScoreClasses(absl::Span<const std::vector<float>> logits, absl::Span<const int32_t> classes) {
+  ClassScore score = {.count = static_cast<int64_t>(logits.size())};
+  for (size_t i = 0; i < logits.size(); ++i) {
+    const auto highest = std::max_element(logits[i].begin(), logits[i].end());
+    const double max = *highest;
+    double sum = 0;
+    for (const float logit : logits[i]) sum += std::exp(logit - max);
+    score.loss += max + std::log(sum) - logits[i][static_cast<size_t>(classes[i])];
+    score.accuracy += highest - logits[i].begin() == classes[i] ? 1 : 0;
+  }
+  score.loss /= static_cast<double>(score.count);
+  score.accuracy /= static_cast<double>(score.count);
+  return score;
+}
+
 absl::StatusOr<std::unique_ptr<Classifier>> OpenClassifier(const std::string& path, const ClassifierOptions& options) {
   WEFT_ASSIGN_OR_RETURN(const ModelFamily* const family, FindFamily(path));
-  if (family == &PublishedVit::kFamily) {
-    WEFT_ASSIGN_OR_RETURN(auto pictures,
-                          PictureClassifier::Open(path, {.batch = options.batch, .threads = options.threads}));
-    return std::make_unique<PictureFileClassifier>(std::move(pictures));
-  }
+  if (family == &PublishedVit::kFamily) return PictureClassifier::Open(path, options);
   WEFT_ASSIGN_OR_RETURN(OpenedBert bert, OpenBert(path));
   return ClassifierOf(std::move(bert), options);
 }

@@ -43,6 +43,9 @@ struct ClassScore {
   double accuracy = 0;  // fraction of examples whose most likely class is the right one
 };
 
+// Returns the score of examples with these logits and right classes.
+ClassScore ScoreClasses(absl::Span<const std::vector<float>> logits, absl::Span<const int32_t> classes);
+
 class Classifier {
  public:
   virtual ~Classifier() = default;

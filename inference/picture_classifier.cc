@@ -3,14 +3,12 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <utility>
+#include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "weft/core/json.h"
 #include "weft/core/status.h"
-#include "weft/formats/model_formats.h"
 #include "weft/formats/run_folder.h"
-#include "weft/formats/weights.h"
 #include "weft/inference/eval_runner.h"
 
 namespace weft {
@@ -61,28 +59,26 @@ absl::Status PictureClassifier::ReadPreprocessor(const std::string& folder) {
   return Annotate(read(), path);
 }
 
+PictureClassifier::PictureClassifier(const PublishedVit& vit, int64_t batch)
+    : Classifier(vit.labels), config_(vit.config), batch_(batch) {
+  input_ = tape_.Input("images", {kF32, {batch, config_.image_height, config_.image_width, 1}});
+  logits_ = Vit(config_).Logits(input_);
+}
+
 absl::StatusOr<std::unique_ptr<PictureClassifier>> PictureClassifier::Open(const std::string& path,
-                                                                           const PictureClassifierOptions& options) {
-  WEFT_ASSIGN_OR_RETURN(PublishedModel model, ReadModel(path));
-  if (!std::holds_alternative<PublishedVit>(model)) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": the model is not a ViT"));
-  }
-  PublishedVit& vit = std::get<PublishedVit>(model);
-  if (vit.config.channels != 1) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": the model takes pictures of ", vit.config.channels,
+                                                                           const ClassifierOptions& options) {
+  WEFT_ASSIGN_OR_RETURN(const PublishedModel model, ReadModel(path));
+  const auto* const vit = std::get_if<PublishedVit>(&model);
+  if (vit == nullptr) return absl::InvalidArgumentError(absl::StrCat(path, ": the model is not a ViT"));
+  if (vit->config.channels != 1) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": the model takes pictures of ", vit->config.channels,
                                                    " channels, but only pictures of one can be read"));
   }
-  auto classifier = std::unique_ptr<PictureClassifier>(new PictureClassifier());
+  auto classifier = std::unique_ptr<PictureClassifier>(new PictureClassifier(*vit, options.batch));
   WEFT_RETURN_IF_ERROR(classifier->ReadPreprocessor(path));
-  const VitConfig& config = classifier->config_ = vit.config;
-  classifier->labels_ = std::move(vit.labels);
-  classifier->batch_ = options.batch;
-  classifier->input_ =
-      classifier->tape_.Input("images", {kF32, {options.batch, config.image_height, config.image_width, 1}});
-  classifier->logits_ = Vit(config).Logits(classifier->input_);
   WEFT_ASSIGN_OR_RETURN(classifier->runner_, EvalRunner(classifier->tape_, {.fetch = {classifier->logits_}},
                                                         &classifier->parameters_, options.threads));
-  WEFT_RETURN_IF_ERROR(classifier->parameters_.Set(path, vit.weights.tensors()));
+  WEFT_RETURN_IF_ERROR(classifier->parameters_.Set(path, vit->weights.tensors()));
   return classifier;
 }
 
@@ -110,6 +106,37 @@ absl::StatusOr<std::vector<std::vector<float>>> PictureClassifier::Run(const Ima
     }
   }
   return results;
+}
+
+absl::Status PictureClassifier::Classify(const std::vector<std::string>& files, Take take) {
+  if (files.empty()) return absl::InvalidArgumentError("a ViT classifies pictures: name a file of them");
+  for (const std::string& path : files) {
+    WEFT_ASSIGN_OR_RETURN(const Images images, ReadUnlabelledImages(path, config_.image_height, config_.image_width));
+    WEFT_ASSIGN_OR_RETURN(const std::vector<std::vector<float>> logits, Run(images));
+    take(logits);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ClassScore> PictureClassifier::Evaluate(const std::vector<std::string>& files,
+                                                       const std::string& labels) {
+  if (!labels.empty() && files.size() > 1) {
+    return absl::InvalidArgumentError("labels: they are of one file of pictures, but there are several");
+  }
+  std::vector<std::vector<float>> logits;
+  std::vector<int32_t> classes;
+  for (const std::string& path : files) {
+    WEFT_ASSIGN_OR_RETURN(const Images images, ReadImages(path, labels));
+    for (const int32_t label : images.labels) {
+      if (label < config_.classes) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat(path, ": the label ", label, " is none of the model's ", config_.classes, " classes"));
+    }
+    WEFT_ASSIGN_OR_RETURN(const std::vector<std::vector<float>> more, Run(images));
+    logits.insert(logits.end(), more.begin(), more.end());
+    classes.insert(classes.end(), images.labels.begin(), images.labels.end());
+  }
+  return ScoreClasses(logits, classes);
 }
 
 }  // namespace weft

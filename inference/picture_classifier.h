@@ -10,41 +10,40 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "weft/core/parameters.h"
 #include "weft/core/tape.h"
 #include "weft/formats/images.h"
+#include "weft/formats/weights.h"
 #include "weft/graph/runner.h"
+#include "weft/inference/classifier.h"
 #include "weft/models/vit.h"
 
 namespace weft {
 
-struct PictureClassifierOptions {
-  int64_t batch = 32;   // number of pictures in one run
-  int64_t threads = 0;  // 0: one for each core
-};
-
-class PictureClassifier {
+class PictureClassifier final : public Classifier {
  public:
   // `path`: a model, as for ReadModel. Its preprocessor_config.json tells how pixels are scaled. Without that file, 0
   // .. 255 becomes -1 .. 1; a run must have the file. Returns InvalidArgument if the model has several channels,
   // because Images have one.
   static absl::StatusOr<std::unique_ptr<PictureClassifier>> Open(const std::string& path,
-                                                                 const PictureClassifierOptions& options);
+                                                                 const ClassifierOptions& options);
 
   // Returns the logits of each picture's classes. Returns InvalidArgument if the pictures' size is not the model's.
   absl::StatusOr<std::vector<std::vector<float>>> Run(const Images& images);
 
-  const VitConfig& config() const { return config_; }
-  const std::vector<std::string>& labels() const { return labels_; }
+  absl::string_view example() const override { return "picture"; }
+  absl::Status Classify(const std::vector<std::string>& files, Take take) override;
+  absl::StatusOr<ClassScore> Evaluate(const std::vector<std::string>& files, const std::string& labels) override;
 
  private:
-  PictureClassifier() = default;
+  PictureClassifier(const PublishedVit& vit, int64_t batch);
   absl::Status ReadPreprocessor(const std::string& folder);
 
-  VitConfig config_;
-  std::vector<std::string> labels_;
-  int64_t batch_ = 0;
+  const VitConfig config_;
+  const int64_t batch_;
   double rescale_ = 1.0 / 255, mean_ = 0.5, deviation_ = 0.5;  // a pixel becomes (pixel * rescale - mean) / deviation
   Parameters parameters_{{.draw = false}};
   Tape tape_;
