@@ -3,10 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <numbers>
-#include <utility>
 
-#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "weft/core/parameters.h"
 #include "weft/core/random.h"
@@ -23,20 +22,8 @@
 namespace weft {
 namespace {
 
-// Reads texts, encodes each with `encode`, and puts `beginning` before it.
-absl::StatusOr<EncodedTexts> EncodeFiles(
-    absl::Span<const std::string> paths, const std::vector<int32_t>& beginning,
-    absl::FunctionRef<absl::StatusOr<std::vector<int32_t>>(const std::string& path, const std::string& text)> encode) {
-  EncodedTexts encoded = {.beginning = beginning.size()};
-  for (const std::string& path : paths) {
-    WEFT_ASSIGN_OR_RETURN(const std::string text, ReadText(path));
-    WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> ids, encode(path, text));
-    if (ids.empty()) return absl::InvalidArgumentError(absl::StrCat(path, ": there are no tokens in it"));
-    std::vector<int32_t>& tokens = encoded.texts.emplace_back(beginning);
-    tokens.insert(tokens.end(), ids.begin(), ids.end());
-    encoded.bytes += static_cast<int64_t>(text.size());
-  }
-  return encoded;
+absl::Status NoTokens(const std::string& path) {
+  return absl::InvalidArgumentError(absl::StrCat(path, ": there are no tokens in it"));
 }
 
 // Windows with masked tokens, as a graph takes them.
@@ -64,26 +51,24 @@ struct MaskedBatch {
 
 }  // namespace
 
-absl::StatusOr<EncodedTexts> EncodeTexts(const OpenedGpt& gpt, absl::Span<const std::string> paths) {
+absl::StatusOr<LanguageModelScore> EvaluateGpt(const OpenedGpt& gpt, absl::Span<const std::string> paths,
+                                               int64_t threads) {
+  if (paths.empty()) return absl::InvalidArgumentError("there is no text to evaluate");
   WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> beginning, BeginningOfText(*gpt.tokenizer));
-  return EncodeFiles(paths, beginning,
-                     [&](const std::string& path, const std::string& text) -> absl::StatusOr<std::vector<int32_t>> {
-                       absl::StatusOr<std::vector<int32_t>> ids = gpt.tokenizer->Encode(text);
-                       if (!ids.ok()) return Annotate(ids.status(), path);
-                       return ids;
-                     });
-}
-
-absl::StatusOr<EncodedTexts> EncodeTexts(const OpenedBert& bert, absl::Span<const std::string> paths) {
-  return EncodeFiles(paths, {}, [&](const std::string& path, const std::string& text) {
-    return EncodeText(path, text, *bert.tokenizer);
-  });
-}
-
-absl::StatusOr<LanguageModelScore> EvaluateGpt(const OpenedGpt& gpt, const EncodedTexts& texts, int64_t threads) {
-  constexpr int64_t kTokensPerRun = 1024;  // so that logits over a large vocabulary take limited memory
-  int64_t longest = 0;
-  for (const auto& text : texts.texts) longest = std::max(longest, static_cast<int64_t>(text.size()) - 1);
+  LanguageModelScore score;
+  std::vector<std::vector<int32_t>> texts;
+  int64_t longest = 0;  // number of tokens of a text that have a next token
+  for (const std::string& path : paths) {
+    WEFT_ASSIGN_OR_RETURN(const std::string text, ReadText(path));
+    const absl::StatusOr<std::vector<int32_t>> ids = gpt.tokenizer->Encode(text);
+    if (!ids.ok()) return Annotate(ids.status(), path);
+    if (ids->empty()) return NoTokens(path);
+    std::vector<int32_t>& tokens = texts.emplace_back(beginning);
+    tokens.insert(tokens.end(), ids->begin(), ids->end());
+    longest = std::max(longest, static_cast<int64_t>(tokens.size()) - 1);
+    score.bytes += static_cast<int64_t>(text.size());
+  }
+  constexpr int64_t kTokensPerRun = 1024;  // bounds the memory that logits over a large vocabulary take
   const GptConfig& config = gpt.model.config;
   const int64_t length = std::min(config.context, longest);
   const int64_t max_rows = (longest + length - 1) / length;
@@ -98,16 +83,15 @@ absl::StatusOr<LanguageModelScore> EvaluateGpt(const OpenedGpt& gpt, const Encod
   WEFT_ASSIGN_OR_RETURN(const auto runner, EvalRunner(tape, {.fetch = {loss}}, &parameters, threads));
   WEFT_RETURN_IF_ERROR(parameters.Set("the model", gpt.model.weights.tensors()));
 
-  LanguageModelScore score;
   double sum = 0;
   const auto size = static_cast<size_t>(rows * length);
-  for (const std::vector<int32_t>& text : texts.texts) {
+  for (const std::vector<int32_t>& text : texts) {
     for (size_t begin = 0; begin + 1 < text.size(); begin += size) {
       std::vector<int32_t> inputs(size, 0), next(size, kIgnoredTarget);
       int64_t predicted = 0;
       for (size_t i = 0; i < size && begin + i + 1 < text.size(); ++i) {
         inputs[i] = text[begin + i];
-        if (begin + i + 1 < texts.beginning) continue;
+        if (begin + i + 1 < beginning.size()) continue;
         next[i] = text[begin + i + 1];
         ++predicted;
       }
@@ -119,19 +103,27 @@ absl::StatusOr<LanguageModelScore> EvaluateGpt(const OpenedGpt& gpt, const Encod
   }
   score.loss = sum / static_cast<double>(score.tokens);
   score.perplexity = std::exp(score.loss);
-  score.bits_per_byte = sum / std::numbers::ln2 / static_cast<double>(texts.bytes);
+  score.bits_per_byte = sum / std::numbers::ln2 / static_cast<double>(score.bytes);
   return score;
 }
 
-absl::StatusOr<ClassScore> EvaluateMaskedTokens(const OpenedBert& bert, const EncodedTexts& texts,
+absl::StatusOr<ClassScore> EvaluateMaskedTokens(const OpenedBert& bert, absl::Span<const std::string> paths,
                                                 const MaskedTokensOptions& options) {
+  if (paths.empty()) return absl::InvalidArgumentError("there is no text to evaluate");
+  WEFT_RETURN_IF_ERROR(CheckGuessesMasked(bert));
   const BertConfig& config = bert.model.config;
   const Tokenizer& tokenizer = *bert.tokenizer;
   const size_t special = tokenizer.Wrap({}).ids.size(), max_window = static_cast<size_t>(config.context) - special;
-  size_t longest = 0;
-  for (const std::vector<int32_t>& text : texts.texts) longest = std::min(std::max(longest, text.size()), max_window);
+  std::vector<std::vector<int32_t>> texts;
+  size_t longest = 0;  // window
+  for (const std::string& path : paths) {
+    WEFT_ASSIGN_OR_RETURN(const std::string text, ReadText(path));
+    WEFT_ASSIGN_OR_RETURN(texts.emplace_back(), EncodeText(path, text, tokenizer));
+    if (texts.back().empty()) return NoTokens(path);
+    longest = std::min(std::max(longest, texts.back().size()), max_window);
+  }
   std::vector<absl::Span<const int32_t>> windows;
-  for (const std::vector<int32_t>& text : texts.texts) {
+  for (const std::vector<int32_t>& text : texts) {
     for (size_t begin = 0; begin < text.size(); begin += longest) {
       windows.push_back(absl::MakeConstSpan(text).subspan(begin, longest));
     }

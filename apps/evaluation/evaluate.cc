@@ -88,10 +88,9 @@ absl::Status NoUse(const std::string& flag, const std::string& subject) {
 
 absl::StatusOr<Figures> MeasureGpt(const EvaluateFlags& flags) {
   WEFT_ASSIGN_OR_RETURN(const OpenedGpt gpt, UsageError(OpenGpt(flags.model, flags.tokenizer)));
-  WEFT_ASSIGN_OR_RETURN(const EncodedTexts texts, UsageError(EncodeTexts(gpt, flags.files)));
-  WEFT_ASSIGN_OR_RETURN(const LanguageModelScore score, Failure(EvaluateGpt(gpt, texts, flags.threads)));
+  WEFT_ASSIGN_OR_RETURN(const LanguageModelScore score, UsageError(EvaluateGpt(gpt, flags.files, flags.threads)));
   return Figures{Count("tokens", score.tokens), Loss(score.loss, "token"), Number("perplexity", score.perplexity, 4),
-                 Number("bits_per_byte", score.bits_per_byte, 6), Count("bytes", texts.bytes)};
+                 Number("bits_per_byte", score.bits_per_byte, 6), Count("bytes", score.bytes)};
 }
 
 ClassifierOptions OptionsOf(const EvaluateFlags& flags) {
@@ -120,11 +119,9 @@ absl::StatusOr<Figures> MeasureBert(const EvaluateFlags& flags) {
     return MeasureClassifier(classifier.get(), flags);
   }
   if (given("truncate")) return NoUse("truncate", "a BERT that guesses masked tokens");
-  WEFT_RETURN_IF_ERROR(CheckGuessesMasked(bert));
-  WEFT_ASSIGN_OR_RETURN(const EncodedTexts texts, UsageError(EncodeTexts(bert, flags.files)));
   const MaskedTokensOptions options = {
       .fraction = flags.masked, .seed = flags.seed, .batch = flags.batch, .threads = flags.threads};
-  WEFT_ASSIGN_OR_RETURN(const ClassScore score, Failure(EvaluateMaskedTokens(bert, texts, options)));
+  WEFT_ASSIGN_OR_RETURN(const ClassScore score, UsageError(EvaluateMaskedTokens(bert, flags.files, options)));
   return ClassFigures(score, "masked_tokens", "masked token");
 }
 
