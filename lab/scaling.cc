@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "weft/core/cores.h"
 #include "weft/core/status.h"
+#include "weft/graph/policies/policies.h"
 #include "weft/lab/measure.h"
 #include "weft/lab/peak.h"
 #include "weft/lab/timed_step.h"
@@ -54,6 +55,15 @@ double Workload::seconds() const {
 
 double Workload::critical_path() const { return FindCriticalPath(schedule, costs).seconds; }
 
+std::vector<ScalingCase> ScalingCases(absl::string_view policy, absl::Span<const int> workers) {
+  std::vector<ScalingCase> cases;
+  for (const Policy* const each : Policies()) {
+    if (policy != "all" && policy != each->name) continue;
+    for (const int count : workers) cases.push_back({.policy = each, .workers = count});
+  }
+  return cases;
+}
+
 absl::StatusOr<Workload> MeasureWorkload(const WorkloadOptions& options, absl::Span<ScalingCase> cases) {
   WEFT_ASSIGN_OR_RETURN(
       const TimedStep step,
@@ -99,6 +109,29 @@ Simulation Predict(const Workload& workload, const ScalingCase& scaling_case, co
       .bandwidth = std::max(bandwidth.per_worker * scaling_case.workers, bandwidth.one_worker)};
   const Schedule& schedule = scaling_case.policy->measured ? workload.measured_schedule : workload.schedule;
   return Simulate(schedule, workload.costs, *scaling_case.policy, machine);
+}
+
+std::vector<Prediction> PredictAll(const Workload& workload, absl::Span<const ScalingCase> cases,
+                                   const MemoryBandwidth& bandwidth) {
+  const double seconds = workload.seconds();
+  std::vector<Prediction> predictions;
+  bool saturated = false;  // whether the policy has a row that is
+  for (const ScalingCase& each : cases) {
+    const Simulation run = Predict(workload, each, bandwidth);
+    Prediction prediction = {.policy = each.policy,
+                             .workers = each.workers,
+                             .makespan = run.makespan,
+                             .speedup = seconds / run.makespan,
+                             .utilization = run.utilization};
+    if (!each.seconds.empty()) prediction.measured = Median(each.seconds);
+    if (predictions.empty() || predictions.back().policy != each.policy) {
+      saturated = false;
+    } else if (!saturated) {
+      saturated = prediction.saturated = predictions.back().makespan / run.makespan < kMinSpeedup;
+    }
+    predictions.push_back(prediction);
+  }
+  return predictions;
 }
 
 }  // namespace weft

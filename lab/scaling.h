@@ -1,17 +1,19 @@
 // Predict estimates the time of a step under any policy on any number of workers. Its input is a Workload: the step's
 // tasks, measured on one worker.
 //
-//   std::vector<ScalingCase> cases = {{.policy = &kCriticalPath, .workers = 64}};
+//   std::vector<ScalingCase> cases = ScalingCases("critical-path", {1, 8, 64});
 //   WEFT_ASSIGN_OR_RETURN(const Workload work, MeasureWorkload({.graph = "gpt2"}, absl::MakeSpan(cases)));
 //   const Simulation simulation = Predict(work, cases[0], MeasureBandwidth());
 #ifndef WEFT_LAB_SCALING_H_
 #define WEFT_LAB_SCALING_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "weft/lab/measured.h"
 #include "weft/lab/simulate.h"
@@ -37,6 +39,9 @@ struct ScalingCase {
   std::vector<double> seconds = {};
 };
 
+// Returns each number of workers under the policy of that name, or under each policy if the name is "all".
+std::vector<ScalingCase> ScalingCases(absl::string_view policy, absl::Span<const int> workers);
+
 struct WorkloadOptions {
   std::string graph = "gpt2";        // a name that RecordRealGraph takes
   int64_t runs = 5;                  // number of executions on one worker, of which the medians count
@@ -58,6 +63,21 @@ struct MemoryBandwidth {
 MemoryBandwidth MeasureBandwidth();
 
 Simulation Predict(const Workload& workload, const ScalingCase& scaling_case, const MemoryBandwidth& bandwidth);
+
+// A smaller speedup than this does not justify more workers.
+inline constexpr double kMinSpeedup = 1.05;
+
+struct Prediction {
+  const Policy* policy = nullptr;
+  int workers = 1;
+  double makespan = 0, speedup = 0, utilization = 0;  // speedup: against all tasks one after the other
+  std::optional<double> measured;                     // median seconds of the case's real runs
+  // Whether this is the policy's first number of workers that is less than kMinSpeedup faster than the one before it.
+  bool saturated = false;
+};
+// Predicts each of `cases`, which are in the order of ScalingCases.
+std::vector<Prediction> PredictAll(const Workload& workload, absl::Span<const ScalingCase> cases,
+                                   const MemoryBandwidth& bandwidth);
 
 }  // namespace weft
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <utility>
 
 namespace weft {
@@ -22,6 +23,22 @@ TEST(ScalingTest, MoreWorkersThanTasksThatAreReadyDoNotHelp) {
     const Simulation simulation = Predict(work, {.policy = &kCriticalPath, .workers = workers}, {.one_worker = 1e9});
     EXPECT_NEAR(simulation.makespan, makespan, 1e-3) << workers;
   }
+}
+
+TEST(ScalingTest, TheFirstNumberOfWorkersThatBringsLittleIsMarked) {
+  std::vector<ScalingCase> cases = ScalingCases("critical-path", {1, 2, 3, 4, 5});
+  ASSERT_EQ(cases.size(), 5u);
+  cases[1].seconds = {4, 3, 9};
+  const std::vector<Prediction> all = PredictAll(WorkloadOf(Join()), cases, {.one_worker = 1e9});
+  for (const auto& [i, speedup] : {std::pair{0, 1.0}, {1, 4.0 / 3}, {2, 2.0}, {3, 2.0}, {4, 2.0}}) {
+    EXPECT_NEAR(all[i].speedup, speedup, 1e-3);
+    EXPECT_EQ(all[i].workers, i + 1);
+    EXPECT_EQ(all[i].saturated, i == 3) << i;
+    EXPECT_EQ(all[i].measured, i == 1 ? std::optional<double>(4) : std::nullopt);
+  }
+  const std::vector<ScalingCase> more = ScalingCases("all", {1, 8});
+  EXPECT_EQ(more.size(), 2 * Policies().size());
+  EXPECT_EQ(more[0].policy, more[1].policy);
 }
 
 TEST(ScalingTest, WorkersShareTheMemorysBandwidth) {

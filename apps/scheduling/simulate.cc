@@ -15,7 +15,6 @@
 #include "weft/core/file.h"
 #include "weft/core/json.h"
 #include "weft/core/status.h"
-#include "weft/lab/measure.h"
 #include "weft/lab/real_graphs.h"
 #include "weft/lab/scaling.h"
 
@@ -23,7 +22,6 @@ namespace weft {
 namespace {
 
 constexpr int kMaxWorkers = 4096;
-constexpr double kMinSpeedup = 1.05;  // a speedup below 5% doesn't justify more workers
 
 struct SimulateFlags {
   std::string graph = "gpt2", tasks, save, workers = "1,2,4,8,16,32,64,128", policy = "critical-path";
@@ -99,20 +97,9 @@ absl::Status CheckFlags(const SimulateFlags& flags, const std::vector<int>& work
   return flags.save.empty() ? absl::OkStatus() : CheckOut("save-tasks", flags.save, flags.overwrite);
 }
 
-// Returns a case for each chosen policy and each number of workers.
-std::vector<ScalingCase> Cases(const std::string& policy, const std::vector<int>& workers) {
-  std::vector<ScalingCase> cases;
-  for (const Policy* each : Policies()) {
-    if (policy != "all" && policy != each->name) continue;
-    for (int count : workers) cases.push_back({.policy = each, .workers = count});
-  }
-  return cases;
-}
-
 absl::StatusOr<Workload> Load(const std::string& path) {
-  const absl::StatusOr<std::string> text = ReadFile(path);
-  if (!text.ok()) return UsageError(text.status());
-  WEFT_ASSIGN_OR_RETURN(const TaskList tasks, ParseTasks(*text, path));
+  WEFT_ASSIGN_OR_RETURN(const std::string text, UsageError(ReadFile(path)));
+  WEFT_ASSIGN_OR_RETURN(const TaskList tasks, ParseTasks(text, path));
   return WorkloadOf(tasks);
 }
 
@@ -136,28 +123,31 @@ struct Totals {
   double seconds = 0, critical_path = 0;
 };
 
-void PrintJson(const Totals& totals, const Simulation& run, const ScalingCase& scaling_case) {
+void PrintJson(const Totals& totals, const Prediction& prediction) {
   nlohmann::ordered_json json = {{"graph", totals.name},
-                                 {"policy", scaling_case.policy->name},
-                                 {"workers", scaling_case.workers},
-                                 {"makespan_ms", run.makespan * 1e3},
-                                 {"speedup", totals.seconds / run.makespan},
-                                 {"utilization", run.utilization},
+                                 {"policy", prediction.policy->name},
+                                 {"workers", prediction.workers},
+                                 {"makespan_ms", prediction.makespan * 1e3},
+                                 {"speedup", prediction.speedup},
+                                 {"utilization", prediction.utilization},
                                  {"critical_path_ms", totals.critical_path * 1e3},
                                  {"measured_ms", nullptr}};
-  if (!scaling_case.seconds.empty()) json["measured_ms"] = Median(scaling_case.seconds) * 1e3;
+  if (prediction.measured) json["measured_ms"] = *prediction.measured * 1e3;
   std::printf("%s\n", JsonLine(json).c_str());
 }
 
-void PrintRow(const Totals& totals, const Simulation& run, const ScalingCase& scaling_case) {
-  std::printf("%-22s %7d %12.2f %8.2f %11.3f", scaling_case.policy->name, scaling_case.workers, run.makespan * 1e3,
-              totals.seconds / run.makespan, run.utilization);
-  if (scaling_case.seconds.empty()) {
+void PrintRow(const Prediction& prediction) {
+  std::printf("%-22s %7d %12.2f %8.2f %11.3f", prediction.policy->name, prediction.workers, prediction.makespan * 1e3,
+              prediction.speedup, prediction.utilization);
+  if (prediction.measured) {
+    std::printf(" %11.2f %+6.1f%%\n", *prediction.measured * 1e3,
+                100 * (prediction.makespan / *prediction.measured - 1));
+  } else {
     std::printf(" %11s %7s\n", "-", "-");
-    return;
   }
-  const double measured = Median(scaling_case.seconds);
-  std::printf(" %11.2f %+6.1f%%\n", measured * 1e3, 100 * (run.makespan / measured - 1));
+  if (prediction.saturated) {
+    std::printf("  %d workers are less than %.0f%% faster than fewer\n", prediction.workers, (kMinSpeedup - 1) * 100);
+  }
 }
 
 void PrintHeading(const Totals& totals) {
@@ -171,7 +161,7 @@ absl::Status Simulate(SimulateFlags flags) {
   WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
   WEFT_ASSIGN_OR_RETURN(const std::vector<int> workers, WorkerCounts(flags.workers));
   WEFT_RETURN_IF_ERROR(CheckFlags(flags, workers));
-  std::vector<ScalingCase> cases = Cases(flags.policy, workers);
+  std::vector<ScalingCase> cases = ScalingCases(flags.policy, workers);
   const bool load = !flags.tasks.empty();
   WEFT_ASSIGN_OR_RETURN(const Workload workload, load ? Load(flags.tasks) : Measure(flags, &cases));
   const MemoryBandwidth bandwidth =
@@ -179,17 +169,8 @@ absl::Status Simulate(SimulateFlags flags) {
   const Totals totals = {load ? flags.tasks : flags.graph, workload.costs.size(), workload.seconds(),
                          workload.critical_path()};
   if (!flags.json) PrintHeading(totals);
-  double fewer = 0;    // makespan of this policy on fewer workers; 0: none
-  bool noted = false;  // whether the note below has been printed for this policy
-  for (const ScalingCase& each : cases) {
-    if (&each == cases.data() || (&each - 1)->policy != each.policy) fewer = 0, noted = false;
-    const Simulation run = Predict(workload, each, bandwidth);
-    flags.json ? PrintJson(totals, run, each) : PrintRow(totals, run, each);
-    if (!flags.json && !noted && fewer > 0 && fewer / run.makespan < kMinSpeedup) {
-      std::printf("  %d workers are less than %.0f%% faster than fewer\n", each.workers, (kMinSpeedup - 1) * 100);
-      noted = true;
-    }
-    fewer = run.makespan;
+  for (const Prediction& each : PredictAll(workload, cases, bandwidth)) {
+    flags.json ? PrintJson(totals, each) : PrintRow(each);
   }
   return absl::OkStatus();
 }
