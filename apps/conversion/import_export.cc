@@ -53,11 +53,10 @@ absl::Status Convert(ConvertFlags flags, Hyperparameters (*table)(ConvertFlags*)
   if (options.model.empty()) return absl::InvalidArgumentError("--model is missing: a folder, or a file of llama2.c");
   if (options.out.empty()) return absl::InvalidArgumentError("--out=DIR is missing");
   options.write.llama2c_version = static_cast<int>(flags.file_version);
-  const absl::StatusOr<ModelConversion> conversion = ModelConversion::Prepare(options);
-  if (!conversion.ok()) return UsageError(conversion.status());
-  WEFT_RETURN_IF_ERROR(conversion->Write());
-  std::printf("%s: %lld numbers%s\n", options.out.c_str(), static_cast<long long>(conversion->CountWeights()),
-              conversion->has_tokenizer() ? "" : ", and no tokenizer, because there is none beside the model");
+  WEFT_ASSIGN_OR_RETURN(const ModelConversion conversion, UsageError(ModelConversion::Prepare(options)));
+  WEFT_RETURN_IF_ERROR(conversion.Write());
+  std::printf("%s: %lld numbers%s\n", options.out.c_str(), static_cast<long long>(conversion.CountWeights()),
+              conversion.has_tokenizer() ? "" : ", and no tokenizer, as none lies beside the model");
   return absl::OkStatus();
 }
 

@@ -81,9 +81,8 @@ absl::Status ReadFlags(GraphFlags* flags) {
   GivenFlags given = flags->given;
   if (const auto config = given.extract("config")) {
     WEFT_RETURN_IF_ERROR(SetFromText(config.mapped(), table.front()));
-    const absl::StatusOr<nlohmann::ordered_json> json = ReadJsonFile(flags->config);
-    if (!json.ok()) return UsageError(json.status());
-    WEFT_RETURN_IF_ERROR(Annotate(SetFromConfig(*json, &flags->options), flags->config));
+    WEFT_ASSIGN_OR_RETURN(const nlohmann::ordered_json json, UsageError(ReadJsonFile(flags->config)));
+    WEFT_RETURN_IF_ERROR(Annotate(SetFromConfig(json, &flags->options), flags->config));
   }
   return SetFromFlags(given, table);
 }

@@ -52,9 +52,8 @@ absl::Status WriteOut(const std::string& out, bool overwrite, absl::string_view 
 }
 
 absl::StatusOr<Calibration> ReadCalibration(const std::string& path) {
-  const absl::StatusOr<std::string> text = ReadFile(path);
-  if (!text.ok()) return UsageError(text.status());
-  return Calibration::FromJson(*text, path);
+  WEFT_ASSIGN_OR_RETURN(const std::string text, UsageError(ReadFile(path)));
+  return Calibration::FromJson(text, path);
 }
 
 DType PrecisionOf(const std::string& name) { return name == "bf16" ? kBF16 : kF32; }

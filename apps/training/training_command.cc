@@ -111,9 +111,8 @@ absl::Status Run(RunFlags flags, const MakeJob& make) {
   WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, run_table));
   absl::StatusOr<RunDirectory> run = RunDirectory::Find(flags.run);
   if (!run.ok()) return FolderError(run.status());
-  absl::StatusOr<std::unique_ptr<TrainingJob>> read = ReadJob(flags, *run, make);
-  if (!read.ok()) return UsageError(read.status());
-  TrainingJob* const job = read->get();
+  WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<TrainingJob> owned, UsageError(ReadJob(flags, *run, make)));
+  TrainingJob* const job = owned.get();
   Parameters parameters({.seed = job->training().seed});
   WEFT_RETURN_IF_ERROR(UsageError(job->Prepare(&parameters)));
   const TrainerOptions options = ToTrainerOptions(job->training(), job->batches_per_epoch());
@@ -155,9 +154,8 @@ absl::Status Run(RunFlags flags, const MakeJob& make) {
   }
   WEFT_RETURN_IF_ERROR(Failure(trained));
   progress.Say(absl::StrCat("saved ", run->File("model.safetensors")));
-  const absl::StatusOr<std::string> conclusion = job->Conclude(*run, &parameters);
-  if (!conclusion.ok()) return Failure(conclusion.status());
-  std::fwrite(conclusion->data(), 1, conclusion->size(), stdout);
+  WEFT_ASSIGN_OR_RETURN(const std::string conclusion, Failure(job->Conclude(*run, &parameters)));
+  std::fwrite(conclusion.data(), 1, conclusion.size(), stdout);
   return absl::OkStatus();
 }
 
