@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "weft/core/parameters.h"
 #include "weft/core/status.h"
+#include "weft/core/tape.h"
 #include "weft/graph/compile.h"
 #include "weft/graph/runner.h"
 

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
+#include "weft/core/tape.h"
 #include "weft/inference/eval_runner.h"
 #include "weft/inference/input_tokens.h"
 

@@ -14,10 +14,14 @@
 #include "weft/apps/flags.h"
 #include "weft/core/file.h"
 #include "weft/core/json.h"
+#include "weft/core/parameters.h"
 #include "weft/core/status.h"
 #include "weft/ops/ops.h"
 #include "weft/text/utf8.h"
 #include "weft/train/options.h"
+#include "weft/train/progress.h"
+#include "weft/train/run_directory.h"
+#include "weft/train/trainer.h"
 
 namespace weft {
 namespace {
