@@ -26,7 +26,7 @@ absl::Status ForEachLine(const std::vector<std::string>& files,
     const absl::StatusOr<TextLines> next = reader.Next(/*max_lines=*/1);
     if (!next.ok()) return InputError(next.status(), files);
     if (next->lines.empty()) return absl::OkStatus();
-    WEFT_RETURN_IF_ERROR(InputError(Annotate(line(next->lines[0]), next->Place(0)), files));
+    WEFT_RETURN_IF_ERROR(InputError(Annotate(line(next->lines[0]), next->Location(0)), files));
     if (files.empty()) std::fflush(stdout);
   }
 }

@@ -19,7 +19,7 @@ namespace {
 absl::Status Encode(const TextLines& lines, LineEncoder encode, std::vector<TokenIds>* encoded) {
   for (size_t i = 0; i < lines.lines.size(); ++i) {
     absl::StatusOr<TokenIds> ids = encode(lines.lines[i]);
-    if (!ids.ok()) return Annotate(ids.status(), lines.Place(i));
+    if (!ids.ok()) return Annotate(ids.status(), lines.Location(i));
     encoded->push_back(*std::move(ids));
   }
   return absl::OkStatus();
@@ -27,7 +27,7 @@ absl::Status Encode(const TextLines& lines, LineEncoder encode, std::vector<Toke
 
 }  // namespace
 
-std::string TextLines::Place(size_t index) const {
+std::string TextLines::Location(size_t index) const {
   return absl::StrCat(path, ", line ", numbers.empty() ? index + 1 : numbers[index]);
 }
 

@@ -4,7 +4,7 @@
 //   while (true) {
 //     WEFT_ASSIGN_OR_RETURN(const TextLines next, reader.Next(/*max_lines=*/32));
 //     if (next.lines.empty()) break;
-//     ...  // next.lines[0] stands at next.Place(0), "a.txt, line 1"
+//     ...  // next.lines[0] stands at next.Location(0), "a.txt, line 1"
 //   }
 #ifndef WEFT_TEXT_LINES_H_
 #define WEFT_TEXT_LINES_H_
@@ -28,7 +28,7 @@ struct TextLines {
   std::vector<std::string> lines;
   std::vector<size_t> numbers = {};  // the lines' numbers in the file, from 1; empty means 1, 2, ...
 
-  std::string Place(size_t index) const;  // "FILE, line 7"
+  std::string Location(size_t index) const;  // "FILE, line 7"
   // Appends line `index` of `from`, which holds lines of the same file.
   void Take(const TextLines& from, size_t index);
 };

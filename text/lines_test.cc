@@ -43,13 +43,13 @@ TEST(LineReaderTest, ABatchHasLinesOfOneFile) {
   LineReader reader({a, empty, b});
   absl::StatusOr<TextLines> next = reader.Next(/*max_lines=*/2);
   EXPECT_THAT(next->lines, ElementsAre("1", "2"));
-  EXPECT_EQ(next->Place(1), a + ", line 2");
+  EXPECT_EQ(next->Location(1), a + ", line 2");
   next = reader.Next(/*max_lines=*/2);
   EXPECT_THAT(next->lines, ElementsAre("3"));
-  EXPECT_EQ(next->Place(0), a + ", line 3");
+  EXPECT_EQ(next->Location(0), a + ", line 3");
   next = reader.Next(/*max_lines=*/2);
   EXPECT_THAT(next->lines, ElementsAre("4"));
-  EXPECT_EQ(next->Place(0), b + ", line 1");
+  EXPECT_EQ(next->Location(0), b + ", line 1");
   EXPECT_THAT(reader.Next(/*max_lines=*/2)->lines, IsEmpty());
 }
 
@@ -71,13 +71,13 @@ TEST(LineReaderTest, StandardInputGivesTheLinesThatItHas) {
   send("a\nb\nc");
   const absl::StatusOr<TextLines> first = reader.Next(/*max_lines=*/8);
   EXPECT_THAT(first->lines, ElementsAre("a", "b"));
-  EXPECT_EQ(first->Place(1), "standard input, line 2");
+  EXPECT_EQ(first->Location(1), "standard input, line 2");
   send("d\n\nlast");
   EXPECT_THAT(reader.Next(/*max_lines=*/1)->lines, ElementsAre("cd"));
   close(ends[1]);
   const absl::StatusOr<TextLines> rest = reader.Next(/*max_lines=*/8);
   EXPECT_THAT(rest->lines, ElementsAre("", "last"));
-  EXPECT_EQ(rest->Place(0), "standard input, line 4");
+  EXPECT_EQ(rest->Location(0), "standard input, line 4");
   EXPECT_THAT(reader.Next(/*max_lines=*/8)->lines, IsEmpty());
   dup2(saved, STDIN_FILENO);
   for (const int fd : {saved, ends[0]}) close(fd);

@@ -27,11 +27,11 @@ absl::StatusOr<Types> InferMaskFill(const Attrs& attrs, TypeSpan in) {
 template <class T>
 void MaskFillKernel(const KernelArgs& a, Rect tile) {
   const T value = ConvertTo<T>(a.attrs.as<MaskAttrs>().value);
-  ForRuns(a.output_shape(0), a.input_shape(0), a.input_shape(1), tile, [&](const Run& r) {
+  ForInnerLoops(a.output_shape(0), a.input_shape(0), a.input_shape(1), tile, [&](const InnerLoop& r) {
     const T* x = a.input<T>(0) + r.a;
     const bool* mask = a.input<bool>(1) + r.b;
     T* y = a.output<T>(0) + r.out;
-    if (r.b_step != 0) {
+    if (r.b_stride != 0) {
       Selects<T>().select(mask, &value, 0, x, 1, y, r.n);
     } else if (*mask) {
       std::fill_n(y, r.n, value);

@@ -181,15 +181,11 @@ HWY_INLINE void Normalize(const T* x, const Computed<T>* gain, const Computed<T>
 }
 
 template <class T>
-void LayerNorm(const T* x, const Computed<T>* gain, const Computed<T>* bias, Computed<T> epsilon, T* y,
-               Computed<T>* mean, Computed<T>* rstd, int64_t n) {
+void Norm(const T* x, const Computed<T>* gain, const Computed<T>* bias, Computed<T> epsilon, T* y, Computed<T>* mean,
+          Computed<T>* rstd, int64_t n) {
+  if (bias == nullptr) return Normalize<false>(x, gain, bias, epsilon, y, Computed<T>{0}, rstd, n);
   *mean = Sum(x, n) / n;
   Normalize<true>(x, gain, bias, epsilon, y, *mean, rstd, n);
-}
-
-template <class T>
-void RmsNorm(const T* x, const Computed<T>* gain, Computed<T> epsilon, T* y, Computed<T>* rstd, int64_t n) {
-  Normalize<false>(x, gain, gain, epsilon, y, Computed<T>{0}, rstd, n);
 }
 
 template <bool centred, class T>
@@ -215,15 +211,10 @@ HWY_INLINE void NormalizeGradient(const T* x, const Computed<T>* gain, Computed<
 }
 
 template <class T>
-void LayerNormGradient(const T* x, const Computed<T>* gain, Computed<T> mean, Computed<T> rstd, const T* dy, T* dx,
-                       Computed<T>* dgain, Computed<T>* dbias, int64_t n) {
+void NormGradient(const T* x, const Computed<T>* gain, Computed<T> mean, Computed<T> rstd, const T* dy, T* dx,
+                  Computed<T>* dgain, Computed<T>* dbias, int64_t n) {
+  if (dbias == nullptr) return NormalizeGradient<false>(x, gain, Computed<T>{0}, rstd, dy, dx, dgain, dbias, n);
   NormalizeGradient<true>(x, gain, mean, rstd, dy, dx, dgain, dbias, n);
-}
-
-template <class T>
-void RmsNormGradient(const T* x, const Computed<T>* gain, Computed<T> rstd, const T* dy, T* dx, Computed<T>* dgain,
-                     int64_t n) {
-  NormalizeGradient<false>(x, gain, Computed<T>{0}, rstd, dy, dx, dgain, dgain, n);
 }
 
 template <class T>
@@ -273,10 +264,8 @@ constexpr RowKernels<T> kTable = {
     .log_sum_exp = LogSumExpOf<T>,
     .subtract = Subtract<T>,
     .exp_difference = ExpDifference<T>,
-    .layer_norm = LayerNorm<T>,
-    .layer_norm_gradient = LayerNormGradient<T>,
-    .rms_norm = RmsNorm<T>,
-    .rms_norm_gradient = RmsNormGradient<T>,
+    .norm = Norm<T>,
+    .norm_gradient = NormGradient<T>,
     .adamw = AdamW<T>,
     .sgd = Sgd<T>,
 };
@@ -285,10 +274,8 @@ template <>
 constexpr RowKernels<BF16> kTable<BF16> = {
     .sum = Sum<BF16>,
     .sum_rows = SumRows<BF16>,
-    .layer_norm = LayerNorm<BF16>,
-    .layer_norm_gradient = LayerNormGradient<BF16>,
-    .rms_norm = RmsNorm<BF16>,
-    .rms_norm_gradient = RmsNormGradient<BF16>,
+    .norm = Norm<BF16>,
+    .norm_gradient = NormGradient<BF16>,
 };
 
 const auto* Tables() {

@@ -55,13 +55,10 @@ struct RowKernels {
   // y = (exp(x - lse) - q) · d
   void (*exp_difference)(const T* x, T lse, T q, T d, T* y, int64_t n);
 
-  void (*layer_norm)(const T* x, const C* gain, const C* bias, C epsilon, T* y, C* mean, C* rstd, int64_t n);
-  // Computes dx of one row, and adds the row's terms to dgain and dbias.
-  void (*layer_norm_gradient)(const T* x, const C* gain, C mean, C rstd, const T* dy, T* dx, C* dgain, C* dbias,
-                              int64_t n);
-  // RMS norms have no mean and no bias.
-  void (*rms_norm)(const T* x, const C* gain, C epsilon, T* y, C* rstd, int64_t n);
-  void (*rms_norm_gradient)(const T* x, const C* gain, C rstd, const T* dy, T* dx, C* dgain, int64_t n);
+  // Layer norm or, if `bias` is null, RMS norm, which has no mean.
+  void (*norm)(const T* x, const C* gain, const C* bias, C epsilon, T* y, C* mean, C* rstd, int64_t n);
+  // Computes dx of one row, and adds the row's terms to dgain and dbias. If `dbias` is null, the norm is RMS norm.
+  void (*norm_gradient)(const T* x, const C* gain, C mean, C rstd, const T* dy, T* dx, C* dgain, C* dbias, int64_t n);
 
   // The next version of w, m or v may be in the memory of the old version.
   void (*adamw)(const AdamWStep<T>& step, const T* w, const T* m, const T* v, const T* grad, T* next_w, T* next_m,

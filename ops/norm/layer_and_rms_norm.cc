@@ -24,6 +24,7 @@ absl::StatusOr<TensorType> VectorOf(const char* op, TypeSpan in) {
   return TensorType{ComputedIn(in[0].dtype), {in[0].shape.dim(-1)}};
 }
 
+// Returns the type of a statistic of each row of x.
 TensorType StatisticOf(const TensorType& x) {
   TensorType statistic = {ComputedIn(x.dtype), x.shape};
   statistic.shape.set_dim(-1, 1);
@@ -38,44 +39,28 @@ absl::Status CheckTypes(const char* op, TypeSpan in, int first, int end, const c
   return absl::OkStatus();
 }
 
-absl::Status CheckEpsilon(const char* op, const Attrs& attrs, TypeSpan in) {
+// `vectors` names the inputs after x. Outputs are y and as many statistics as there are vectors.
+absl::StatusOr<Types> InferNorm(const char* op, const Attrs& attrs, TypeSpan in, const char* vectors) {
+  WEFT_ASSIGN_OR_RETURN(const TensorType vector, VectorOf(op, in));
+  WEFT_RETURN_IF_ERROR(CheckTypes(op, in, 1, in.size(), vectors, vector));
   const double epsilon = attrs.as<NormAttrs>().epsilon;
-  if (epsilon > 0) return absl::OkStatus();
-  return ShapeError(op, absl::StrCat("epsilon = ", epsilon, ", wanted > 0"), in);
+  if (!(epsilon > 0)) return ShapeError(op, absl::StrCat("epsilon = ", epsilon, ", wanted > 0"), in);
+  Types types(in.size(), StatisticOf(in[0]));
+  types[0] = in[0];
+  return types;
 }
 
-absl::StatusOr<Types> InferLayerNorm(const Attrs& attrs, TypeSpan in) {
-  WEFT_ASSIGN_OR_RETURN(const TensorType vector, VectorOf("layer_norm", in));
-  WEFT_RETURN_IF_ERROR(CheckTypes("layer_norm", in, 1, 3, "gain and bias", vector));
-  WEFT_RETURN_IF_ERROR(CheckEpsilon("layer_norm", attrs, in));
-  return Types{in[0], StatisticOf(in[0]), StatisticOf(in[0])};
-}
-
-absl::StatusOr<Types> InferRmsNorm(const Attrs& attrs, TypeSpan in) {
-  WEFT_ASSIGN_OR_RETURN(const TensorType vector, VectorOf("rms_norm", in));
-  WEFT_RETURN_IF_ERROR(CheckTypes("rms_norm", in, 1, 2, "gain", vector));
-  WEFT_RETURN_IF_ERROR(CheckEpsilon("rms_norm", attrs, in));
-  return Types{in[0], StatisticOf(in[0])};
-}
-
-template <class T>
-void LayerNormKernel(const KernelArgs& a, Rect tile) {
+// Layer norm or, if not `centred`, RMS norm.
+template <class T, bool centred>
+void Kernel(const KernelArgs& a, Rect tile) {
   using C = Computed<T>;
   const C epsilon = static_cast<C>(a.attrs.as<NormAttrs>().epsilon);
   const int64_t n = a.output_shape(0).cols();
+  const C* const bias = centred ? a.input<C>(2) : nullptr;
   for (int64_t r = tile.row_begin; r < tile.row_end; ++r) {
-    Rows<T>().layer_norm(a.input<T>(0) + r * n, a.input<C>(1), a.input<C>(2), epsilon, a.output<T>(0) + r * n,
-                         a.output<C>(1) + r, a.output<C>(2) + r, n);
-  }
-}
-
-template <class T>
-void RmsNormKernel(const KernelArgs& a, Rect tile) {
-  using C = Computed<T>;
-  const C epsilon = static_cast<C>(a.attrs.as<NormAttrs>().epsilon);
-  const int64_t n = a.output_shape(0).cols();
-  for (int64_t r = tile.row_begin; r < tile.row_end; ++r) {
-    Rows<T>().rms_norm(a.input<T>(0) + r * n, a.input<C>(1), epsilon, a.output<T>(0) + r * n, a.output<C>(1) + r, n);
+    C* const mean = centred ? a.output<C>(1) + r : nullptr;
+    C* const rstd = a.output<C>(centred ? 2 : 1) + r;
+    Rows<T>().norm(a.input<T>(0) + r * n, a.input<C>(1), bias, epsilon, a.output<T>(0) + r * n, mean, rstd, n);
   }
 }
 
@@ -185,18 +170,6 @@ absl::StatusOr<Types> InferGradient(const char* op, TypeSpan in, const char* sta
   return types;
 }
 
-// Calls row(r, sums) for each row of the tile, where `sums` is the index of the first sum of its block of rows. The
-// sums of each block, in outputs 1, ..., begin at 0.
-template <class C, class F>
-void ForEachRow(const KernelArgs& a, Rect tile, F row) {
-  const int64_t n = a.output_shape(0).cols();
-  for (int64_t begin = tile.row_begin; begin < tile.row_end; begin += kSumBlock) {
-    const int64_t sums = begin / kSumBlock * n;
-    for (size_t i = 1; i < a.outputs.size(); ++i) std::fill_n(a.output<C>(i) + sums, n, C{0});
-    for (int64_t r = begin; r < std::min(begin + kSumBlock, tile.row_end); ++r) row(r, sums);
-  }
-}
-
 // Tiles are whole blocks of rows of dx. The later outputs have a row for each block.
 int64_t Quantum(const OpArgs&) { return kSumBlock; }
 Rect Access(const OpArgs& args, int operand, Rect tile) {
@@ -206,25 +179,22 @@ Rect Access(const OpArgs& args, int operand, Rect tile) {
   return {tile.row_begin / kSumBlock, BlockCount(tile.row_end, kSumBlock), tile.col_begin, tile.col_end};
 }
 
-template <class T>
-void LayerNormGradientKernel(const KernelArgs& a, Rect tile) {
+template <class T, bool centred>
+void GradientKernel(const KernelArgs& a, Rect tile) {
   using C = Computed<T>;
   const int64_t n = a.output_shape(0).cols();
-  ForEachRow<C>(a, tile, [&](int64_t r, int64_t sums) {
-    Rows<T>().layer_norm_gradient(a.input<T>(0) + r * n, a.input<C>(1), a.input<C>(2)[r], a.input<C>(3)[r],
-                                  a.input<T>(4) + r * n, a.output<T>(0) + r * n, a.output<C>(1) + sums,
-                                  a.output<C>(2) + sums, n);
-  });
-}
-
-template <class T>
-void RmsNormGradientKernel(const KernelArgs& a, Rect tile) {
-  using C = Computed<T>;
-  const int64_t n = a.output_shape(0).cols();
-  ForEachRow<C>(a, tile, [&](int64_t r, int64_t sums) {
-    Rows<T>().rms_norm_gradient(a.input<T>(0) + r * n, a.input<C>(1), a.input<C>(2)[r], a.input<T>(3) + r * n,
-                                a.output<T>(0) + r * n, a.output<C>(1) + sums, n);
-  });
+  const int rstd = centred ? 3 : 2, dy = rstd + 1;
+  for (int64_t begin = tile.row_begin; begin < tile.row_end; begin += kSumBlock) {
+    C* const dgain = a.output<C>(1) + begin / kSumBlock * n;
+    C* const dbias = centred ? a.output<C>(2) + begin / kSumBlock * n : nullptr;
+    std::fill_n(dgain, n, C{0});
+    if (centred) std::fill_n(dbias, n, C{0});
+    for (int64_t r = begin; r < std::min(begin + kSumBlock, tile.row_end); ++r) {
+      const C mean = centred ? a.input<C>(2)[r] : C{0};
+      Rows<T>().norm_gradient(a.input<T>(0) + r * n, a.input<C>(1), mean, a.input<C>(rstd)[r], a.input<T>(dy) + r * n,
+                              a.output<T>(0) + r * n, dgain, dbias, n);
+    }
+  }
 }
 
 // Returns the sums of `terms` [..., C] over blocks of rows.
@@ -281,33 +251,35 @@ constexpr OpExample kRmsNormGradientExamples[] = {
 
 }  // namespace
 
-constexpr OpDef kLayerNorm = {.name = "layer_norm",
-                              .infer = InferLayerNorm,
-                              .outputs = 3,
-                              .kernels = {LayerNormKernel<float>, LayerNormKernel<double>, LayerNormKernel<BF16>},
-                              .cut = Cut::kRows,
-                              .in_place = 0,
-                              .gradient = LayerNormGradient,
-                              .elementary = ElementaryLayerNorm,
-                              .autocast = Autocast::kFirst,
-                              .cost = FlopsPerElement<8>,
-                              .attrs = AttrOpsOf<NormAttrs>(),
-                              .examples = kLayerNormExamples};
+constexpr OpDef kLayerNorm = {
+    .name = "layer_norm",
+    .infer = [](const Attrs& attrs, TypeSpan in) { return InferNorm("layer_norm", attrs, in, "gain and bias"); },
+    .outputs = 3,
+    .kernels = {Kernel<float, true>, Kernel<double, true>, Kernel<BF16, true>},
+    .cut = Cut::kRows,
+    .in_place = 0,
+    .gradient = LayerNormGradient,
+    .elementary = ElementaryLayerNorm,
+    .autocast = Autocast::kFirst,
+    .cost = FlopsPerElement<8>,
+    .attrs = AttrOpsOf<NormAttrs>(),
+    .examples = kLayerNormExamples};
 
 Var LayerNorm(Var x, Var gain, Var bias, double epsilon) { return Recorded<kLayerNorm>({x, gain, bias}, epsilon)[0]; }
 
-constexpr OpDef kRmsNorm = {.name = "rms_norm",
-                            .infer = InferRmsNorm,
-                            .outputs = 2,
-                            .kernels = {RmsNormKernel<float>, RmsNormKernel<double>, RmsNormKernel<BF16>},
-                            .cut = Cut::kRows,
-                            .in_place = 0,
-                            .gradient = RmsNormGradient,
-                            .elementary = ElementaryRmsNorm,
-                            .autocast = Autocast::kFirst,
-                            .cost = FlopsPerElement<6>,
-                            .attrs = AttrOpsOf<NormAttrs>(),
-                            .examples = kRmsNormExamples};
+constexpr OpDef kRmsNorm = {
+    .name = "rms_norm",
+    .infer = [](const Attrs& attrs, TypeSpan in) { return InferNorm("rms_norm", attrs, in, "gain"); },
+    .outputs = 2,
+    .kernels = {Kernel<float, false>, Kernel<double, false>, Kernel<BF16, false>},
+    .cut = Cut::kRows,
+    .in_place = 0,
+    .gradient = RmsNormGradient,
+    .elementary = ElementaryRmsNorm,
+    .autocast = Autocast::kFirst,
+    .cost = FlopsPerElement<6>,
+    .attrs = AttrOpsOf<NormAttrs>(),
+    .examples = kRmsNormExamples};
 
 Var RmsNorm(Var x, Var gain, double epsilon) { return Recorded<kRmsNorm>({x, gain}, epsilon)[0]; }
 
@@ -315,7 +287,7 @@ constexpr OpDef kLayerNormGradient = {
     .name = "layer_norm_gradient",
     .infer = [](const Attrs&, TypeSpan in) { return InferGradient("layer_norm_gradient", in, "mean and rstd"); },
     .outputs = 3,
-    .kernels = {LayerNormGradientKernel<float>, LayerNormGradientKernel<double>, LayerNormGradientKernel<BF16>},
+    .kernels = {GradientKernel<float, true>, GradientKernel<double, true>, GradientKernel<BF16, true>},
     .cut = Cut::kRows,
     .quantum = Quantum,
     .access = Access,
@@ -328,7 +300,7 @@ constexpr OpDef kRmsNormGradient = {
     .name = "rms_norm_gradient",
     .infer = [](const Attrs&, TypeSpan in) { return InferGradient("rms_norm_gradient", in, "rstd"); },
     .outputs = 2,
-    .kernels = {RmsNormGradientKernel<float>, RmsNormGradientKernel<double>, RmsNormGradientKernel<BF16>},
+    .kernels = {GradientKernel<float, false>, GradientKernel<double, false>, GradientKernel<BF16, false>},
     .cut = Cut::kRows,
     .quantum = Quantum,
     .access = Access,

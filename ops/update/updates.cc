@@ -42,7 +42,7 @@ absl::Status CheckTypes(const char* op, TypeSpan in, size_t states) {
 template <class T, class F>
 void UpdateRuns(const KernelArgs& a, Rect tile, float grad_scale, F update) {
   const bool finite = std::isfinite(grad_scale);
-  ForRuns(a.output_shape(0), tile, [&](int64_t begin, int64_t count) {
+  ForInnerLoops(a.output_shape(0), tile, [&](int64_t begin, int64_t count) {
     if (finite) return update(begin, count);
     for (int i = 0; i < static_cast<int>(a.outputs.size()); ++i) {
       std::memmove(a.output<T>(i) + begin, a.input<T>(i) + begin, count * sizeof(T));
