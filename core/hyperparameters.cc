@@ -1,11 +1,11 @@
 // Texts and JSON values of an option pass the same checks, which its rules describe.
 #include "weft/core/hyperparameters.h"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -74,7 +74,7 @@ struct Set {
   }
   absl::Status operator()(std::string* value) const {
     const std::string wanted(text);
-    if (!rules.choices.empty() && std::count(rules.choices.begin(), rules.choices.end(), wanted) == 0) {
+    if (!rules.choices.empty() && !absl::c_linear_search(rules.choices, wanted)) {
       return InvalidArgument("'", text, "' is not one of ", absl::StrJoin(rules.choices, ", "),
                              DidYouMean(text, rules.choices));
     }
@@ -109,8 +109,8 @@ absl::Status SetFromJson(const nlohmann::ordered_json& json, const Hyperparamete
   std::vector<std::string> known;
   for (const Hyperparameter& parameter : table) known.push_back(parameter.key());
   for (const auto& [key, value] : json.items()) {
-    if (std::count(annotations.begin(), annotations.end(), key) > 0) continue;
-    const auto found = std::find(known.begin(), known.end(), key);
+    if (absl::c_linear_search(annotations, key)) continue;
+    const auto found = absl::c_find(known, key);
     if (found == known.end()) {
       return InvalidArgument("unknown key ", NameAndNearest(key, known));
     }

@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "weft/core/file.h"
 #include "weft/core/json.h"
@@ -59,7 +60,7 @@ absl::StatusOr<Shape> ReadShape(const Json& sizes) {
 absl::Status ReadDType(const Json& name, Entry* entry) {
   if (!name.is_string()) return InvalidArgument("its dtype is not a string");
   const std::string& text = name.get_ref<const std::string&>();
-  const auto known = std::find(std::begin(kNames), std::end(kNames), text);
+  const auto known = absl::c_find(kNames, text);
   if (known != std::end(kNames)) {
     entry->type.dtype = static_cast<DType>(known - std::begin(kNames));
   } else if (text == "F16") {
@@ -99,7 +100,7 @@ absl::Status Copy(absl::string_view from, const Entry& entry, std::byte* to) {
   const int64_t count = entry.type.shape.elements();
   switch (entry.stored) {
     case Stored::kAsItIs:
-      if (entry.type.dtype == kBool && std::any_of(from.begin(), from.end(), [](char c) { return c != 0 && c != 1; })) {
+      if (entry.type.dtype == kBool && absl::c_any_of(from, [](char c) { return c != 0 && c != 1; })) {
         return InvalidArgument("a BOOL is neither 0 nor 1");
       }
       std::copy(from.begin(), from.end(), reinterpret_cast<char*>(to));
@@ -159,7 +160,7 @@ absl::StatusOr<std::vector<Entry>> ReadEntries(const Json& header, uint64_t data
     entries.push_back(std::move(entry));
   }
   const auto range = [](const Entry& e) { return std::pair(e.begin, e.end); };
-  std::stable_sort(entries.begin(), entries.end(), [&](const Entry& a, const Entry& b) { return range(a) < range(b); });
+  absl::c_stable_sort(entries, [&](const Entry& a, const Entry& b) { return range(a) < range(b); });
   uint64_t end = 0;
   for (const Entry& entry : entries) {
     if (entry.begin != end) {

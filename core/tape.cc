@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
@@ -243,7 +244,7 @@ Scope::~Scope() {
 }
 
 VarList RecordAll(const OpDef& op, VarSpan inputs, const Attrs& attrs) {
-  const auto first = std::find_if(inputs.begin(), inputs.end(), [](Var v) { return static_cast<bool>(v); });
+  const auto first = absl::c_find_if(inputs, [](Var v) { return v.tape != nullptr; });
   WEFT_CHECK(first != inputs.end() && "all inputs are empty Vars, so that there is no tape to record on");
   return first->tape->Record(op, attrs, inputs);
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "weft/graph/cost.h"
 #include "weft/graph/evaluate.h"
 #include "weft/graph/storage.h"
@@ -60,7 +61,7 @@ bool MayCut(const OpDef& op, const OpArgs& args, absl::Span<const Rect> tiles) {
   const Shape& domain = DomainShape(op, args);
   const int64_t quantum = op.quantum != nullptr ? op.quantum(args) : 1;
   const int64_t column_quantum = op.column_quantum != nullptr ? op.column_quantum(args) : kColumnQuantum;
-  return std::all_of(tiles.begin(), tiles.end(), [&](const Rect& tile) {
+  return absl::c_all_of(tiles, [&](const Rect& tile) {
     const bool rows = op.cut == Cut::kCols ? tile.rows() == domain.rows() : tile.row_begin % quantum == 0;
     const bool cols = op.cut == Cut::kRows ? tile.cols() == domain.cols() : tile.col_begin % column_quantum == 0;
     return rows && cols;

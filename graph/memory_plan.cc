@@ -9,6 +9,7 @@
 #include <numeric>
 #include <optional>
 
+#include "absl/algorithm/container.h"
 #include "weft/core/arena.h"
 #include "weft/core/status.h"
 #include "weft/graph/free_ranges.h"
@@ -87,8 +88,7 @@ class Planner {
       ArrangeBySize();
     }
     for (uint32_t s = 0; s < storages_.size(); ++s) Occupy(s);
-    std::stable_sort(plan_.reuses.reuses.begin(), plan_.reuses.reuses.end(),
-                     [](const Reuse& a, const Reuse& b) { return a.call < b.call; });
+    absl::c_stable_sort(plan_.reuses.reuses, [](const Reuse& a, const Reuse& b) { return a.call < b.call; });
     for (uint32_t v = 0; v < program_.values.size(); ++v) {
       const ValueId root = Root(ValueId{v});
       plan_.addresses[v] = plan_.addresses[root];
@@ -191,7 +191,7 @@ class Planner {
       }
       return true;
     };
-    return covers(storage.maker) && std::all_of(storage.readers.begin(), storage.readers.end(), covers);
+    return covers(storage.maker) && absl::c_all_of(storage.readers, covers);
   }
 
   // Arranges all storages again, the largest first, each at the lowest offset that is free during its lifetime. Keeps
@@ -200,8 +200,7 @@ class Planner {
     if (storages_.size() > kMaxArranged) return;
     std::vector<uint32_t> order(storages_.size()), placed;
     std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(),
-                     [&](uint32_t a, uint32_t b) { return storages_[a].bytes > storages_[b].bytes; });
+    absl::c_stable_sort(order, [&](uint32_t a, uint32_t b) { return storages_[a].bytes > storages_[b].bytes; });
     std::vector<size_t> offsets(storages_.size());
     size_t end = 0;
     for (uint32_t s : order) {
@@ -215,9 +214,8 @@ class Planner {
       }
       offsets[s] = offset;
       end = std::max(end, offset + storage.bytes);
-      placed.insert(std::upper_bound(placed.begin(), placed.end(), s,
-                                     [&](uint32_t a, uint32_t b) { return offsets[a] < offsets[b]; }),
-                    s);
+      const auto lower = [&](uint32_t a, uint32_t b) { return offsets[a] < offsets[b]; };
+      placed.insert(absl::c_upper_bound(placed, s, lower), s);
     }
     if (end >= plan_.memory.planned) return;
     plan_.memory.planned = end;

@@ -1,10 +1,10 @@
 // Each printer goes through the nodes of a program once. The comment above a function shows a line of its output.
 #include "weft/graph/print.h"
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -72,7 +72,7 @@ std::string PrintExplanations(const Graph& graph) {
   for (const Explanation& e : graph.compiled().explanations) {
     std::string line = absl::StrCat(e.scope, e.scope.empty() ? "" : ": ", e.pattern, ": ",
                                     e.declined.empty() ? "raised" : absl::StrCat("left alone, because ", e.declined));
-    const auto same = std::find_if(lines.begin(), lines.end(), [&](const auto& known) { return known.first == line; });
+    const auto same = absl::c_find_if(lines, [&](const auto& known) { return known.first == line; });
     if (same == lines.end()) {
       lines.push_back({std::move(line), 1});
     } else {

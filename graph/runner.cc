@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "absl/algorithm/container.h"
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "weft/core/arena.h"
@@ -66,7 +67,7 @@ absl::StatusOr<Tensor> Feed::As(const TensorType& wanted) const {
 }
 
 Tensor Outputs::operator[](Var var) const {
-  const auto it = std::find_if(tensors_.begin(), tensors_.end(), [&](const auto& t) { return t.first == var.id; });
+  const auto it = absl::c_find_if(tensors_, [&](const auto& t) { return t.first == var.id; });
   WEFT_CHECK(var.tape != nullptr && var.tape->id() == tape_id_ && it != tensors_.end() && "this Var was not fetched");
   return it->second;
 }

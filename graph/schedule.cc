@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "weft/core/status.h"
 
 namespace weft {
@@ -110,7 +111,7 @@ Schedule ScheduleBuilder::Build() && {
   // Rewrite (many predecessors -> task) to (many predecessors -> joins -> task).
   std::vector<std::vector<uint32_t>> wide;
   std::vector<uint32_t> wide_of;  // by task: 1 + its index in `wide`, or 0; empty if no task is wide
-  if (std::any_of(waits.begin(), waits.end(), [](uint32_t n) { return n > kMaxPredecessors; })) {
+  if (absl::c_any_of(waits, [](uint32_t n) { return n > kMaxPredecessors; })) {
     wide_of.assign(waits.size(), 0);
     std::erase_if(edges_, [&](const Edge& edge) {
       if (waits[edge.second] <= kMaxPredecessors) return false;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "weft/graph/cost.h"
 #include "weft/graph/storage.h"
 
@@ -151,7 +152,7 @@ class TaskMaker {
 
   // Makes all tiles of `group` wait for all tiles of `users_`, through a join if that takes fewer edges.
   void WaitForUsers(uint32_t group) {
-    std::sort(users_.begin(), users_.end());
+    absl::c_sort(users_);
     users_.erase(std::unique(users_.begin(), users_.end()), users_.end());
     uint64_t tasks = 0;
     for (uint32_t user : users_) tasks += tile_count(user);

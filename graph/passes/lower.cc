@@ -6,9 +6,9 @@
 // recorded together, each block's logits serve the loss and the gradient. An op's definition sees only the op, so this
 // pass looks for the gradient's node. In training this is nearly always possible: the gradient depends on `drow`, the
 // weight of each row's loss, and `drow` follows from the targets alone.
-#include <algorithm>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "weft/core/status.h"
 #include "weft/graph/passes/passes.h"
 #include "weft/ops/all_ops.h"
@@ -74,7 +74,7 @@ class LossLowering {
       nodes->push_back(producer);
       open.insert(open.end(), node.inputs.begin(), node.inputs.end());
     }
-    std::sort(nodes->begin(), nodes->end());
+    absl::c_sort(*nodes);
     return true;
   }
 
@@ -87,9 +87,8 @@ class LossLowering {
 
 // Rewrite op(x) to the ops that OpDef::lower records
 absl::Status Lower(Rewrite& rewrite) {
-  const std::vector<Node>& nodes = rewrite.program.nodes;
   const auto lowers = [](const Node& node) { return node.op->lower != nullptr; };
-  if (std::none_of(nodes.begin(), nodes.end(), lowers)) return absl::OkStatus();
+  if (absl::c_none_of(rewrite.program.nodes, lowers)) return absl::OkStatus();
   Replay replay(rewrite);
   LossLowering losses(replay);
   WEFT_RETURN_IF_ERROR(replay.Record([&](const Node& node) -> VarList {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "absl/algorithm/container.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/attributes.h"
 
@@ -65,7 +66,7 @@ std::optional<Masked> MatchMasked(const Program& program, ValueId id) {
 }
 
 const Node& Pattern::Enter(ValueId id) {
-  if (std::find(inside_.begin(), inside_.end(), id) == inside_.end()) inside_.push_back(id);
+  if (!absl::c_linear_search(inside_, id)) inside_.push_back(id);
   return r_.producer(id);
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/graph/passes/passes.h"
@@ -38,11 +39,8 @@ bool PatternRewriter::UnderTwoGradients(const Node& node) const {
 
 ValueId PatternRewriter::UsedElsewhere(absl::Span<const ValueId> inside, const Node& last) const {
   for (ValueId id : inside) {
-    int uses_inside = static_cast<int>(std::count(last.inputs.begin(), last.inputs.end(), id));
-    for (ValueId other : inside) {
-      const auto& inputs = producer(other).inputs;
-      uses_inside += static_cast<int>(std::count(inputs.begin(), inputs.end(), id));
-    }
+    int64_t uses_inside = absl::c_count(last.inputs, id);
+    for (ValueId other : inside) uses_inside += absl::c_count(producer(other).inputs, id);
     if (uses_.count(id) != uses_inside) return id;
   }
   return kNoValue;
@@ -86,10 +84,9 @@ absl::Status PatternRewriter::Run(absl::Span<const PatternRule> rules) {
 
 absl::Status RewritePatterns(Rewrite& rewrite, absl::Span<const PatternRule> rules) {
   const auto ends = [&](const Node& node) {
-    return std::any_of(rules.begin(), rules.end(), [&](const PatternRule& rule) { return rule.last == node.op; });
+    return absl::c_any_of(rules, [&](const PatternRule& rule) { return rule.last == node.op; });
   };
-  const std::vector<Node>& nodes = rewrite.program.nodes;
-  if (std::none_of(nodes.begin(), nodes.end(), ends)) return absl::OkStatus();
+  if (absl::c_none_of(rewrite.program.nodes, ends)) return absl::OkStatus();
   return PatternRewriter(rewrite).Run(rules);
 }
 

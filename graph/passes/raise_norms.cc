@@ -1,9 +1,9 @@
 // Recognises normalisation written in elementary ops, and replaces it with the ops layer_norm and rms_norm, whose
 // kernels read each row once. People spell the variance as the mean of squared differences or as E[x²] - E[x]², divide
 // by a root or multiply with its inverse, and write factors in any order.
-#include <algorithm>
 #include <cmath>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "weft/graph/passes/matchers.h"
 #include "weft/graph/passes/passes.h"
@@ -192,10 +192,9 @@ VarList RaiseSum(PatternRewriter& r, const Node& last) {
 }  // namespace
 
 absl::Status RaiseNorms(Rewrite& rewrite) {
-  const std::vector<Node>& nodes = rewrite.program.nodes;
-  if (std::none_of(nodes.begin(), nodes.end(), [](const Node& node) { return node.op == &kSqrt; })) {
-    return absl::OkStatus();  // most programs have sums and products, but few have a root
-  }
+  // Most programs have sums and products, but few have a root.
+  const auto is_root = [](const Node& node) { return node.op == &kSqrt; };
+  if (absl::c_none_of(rewrite.program.nodes, is_root)) return absl::OkStatus();
   return RewritePatterns(
       rewrite, {{&kMul, kPattern, RaiseProduct}, {&kDiv, kPattern, RaiseProduct}, {&kAdd, kPattern, RaiseSum}});
 }

@@ -1,8 +1,7 @@
 // The list of all policies, in the order in which commands and benchmarks show them.
 #include "weft/graph/policies/policies.h"
 
-#include <algorithm>
-
+#include "absl/algorithm/container.h"
 #include "weft/graph/queue_executor.h"
 
 namespace weft {
@@ -21,7 +20,7 @@ std::vector<std::string> PolicyNames() {
 }
 
 const Policy* FindPolicy(absl::string_view name) {
-  const auto it = std::find_if(std::begin(kPolicies), std::end(kPolicies), [&](auto* p) { return p->name == name; });
+  const auto it = absl::c_find_if(kPolicies, [&](auto* p) { return p->name == name; });
   return it == std::end(kPolicies) ? nullptr : *it;
 }
 
