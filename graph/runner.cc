@@ -20,13 +20,14 @@ namespace {
 
 constexpr int kMaxThreads = 1024;
 
+int64_t Now() {  // nanoseconds
+  return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
 bool HasNan(const Tensor& tensor) {
   if (!IsFloat(tensor.type.dtype)) return false;
   return Dispatch(tensor.type.dtype, [&](auto zero) {
-    for (const auto x : tensor.span<decltype(zero)>()) {
-      if (std::isnan(static_cast<double>(x))) return true;
-    }
-    return false;
+    return absl::c_any_of(tensor.span<decltype(zero)>(), [](auto x) { return std::isnan(static_cast<double>(x)); });
   });
 }
 
@@ -78,27 +79,189 @@ double Outputs::Scalar(Var var) const {
   return Dispatch(tensor.type.dtype, [&](auto zero) { return static_cast<double>(tensor.as<decltype(zero)>()[0]); });
 }
 
-namespace {
-
-int64_t Now() {  // nanoseconds
-  return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-}  // namespace
-
 struct Runner::State {
   State(Graph g, Parameters* p, RunnerOptions o) : graph(std::move(g)), parameters(p), options(o) {}
 
-  absl::Status Prepare();
-  absl::Status OutOfMemory() const;
-  std::byte* Resolve(ValueId id) const;
-  absl::Status BindFeeds(absl::Span<const FeedPair> feeds);
-  void Execute();
-  void ExecuteAndCheckNan();
-  void RunTile(uint32_t call, const Rect& tile, int worker);
-  void MakeNan(uint32_t call, const Rect& tile);
-  std::string SourceWithNan() const;
-  void CheckNan(uint32_t call);
+  absl::Status Prepare() {
+    if (options.threads < 0 || options.threads > kMaxThreads) {
+      return InvalidArgument("run: threads is ", options.threads, ", but must be in 0 .. ", kMaxThreads);
+    }
+    if (options.policy == nullptr) return InvalidArgument("run: policy is null");
+    const Program& program = compiled().program;
+    std::vector<ParameterSpec> specs;
+    input_used.resize(program.inputs.size());
+    for (const Node& node : program.nodes) {
+      if (node.op == &kParameterOp) specs.push_back(program.parameter(node));
+      if (node.op == &kInputOp) input_used[node.attrs.as<SourceAttrs>().index] = true;
+    }
+    WEFT_RETURN_IF_ERROR(parameters->Create(specs));
+    parameter_data.resize(program.parameters.size());  // null if the graph doesn't need the parameter
+    for (const Node& node : program.nodes) {
+      if (node.op != &kParameterOp) continue;
+      parameter_data[node.attrs.as<SourceAttrs>().index] = parameters->Find(program.parameter(node).name)->data;
+    }
+    for (const ConstantData& constant : program.constants) {  // copied, because kernels need them aligned
+      constant_data.push_back(memory.Allocate(constant.type.bytes()));
+      if (constant_data.back() == nullptr) return OutOfMemory();
+      std::copy(constant.bytes->begin(), constant.bytes->end(), constant_data.back());
+    }
+    input_data.resize(program.inputs.size());
+    input_fed.resize(program.inputs.size());
+    arena = memory.Allocate(compiled().memory.planned);
+    if (arena == nullptr) return OutOfMemory();
+
+    for (uint32_t s = 0; s < compiled().calls.size(); ++s) {
+      first.push_back(operands.size());
+      auto ids = node(s).inputs;
+      for (ValueId id : node(s).outputs()) ids.push_back(id);
+      for (ValueId id : ids) {
+        const Place& place = compiled().places[id];
+        if (place.kind == Place::Kind::kInput) fed.push_back({operands.size(), place.index});
+        operands.push_back({program.value(id).type, Resolve(id)});
+      }
+    }
+    for (const auto& [tape_value, value] : compiled().fetches) {
+      fetched.push_back({tape_value, {program.value(value).type, Resolve(value)}});
+    }
+    executor = MakeExecutor(*options.policy, &compiled().schedule, options.threads > 0 ? options.threads : Cores());
+    if (options.timed) tile_times.resize(compiled().tiles.size());
+    for (int i = 0; i < executor->threads(); ++i) {
+      workspaces.push_back(memory.Allocate(compiled().workspace_bytes));
+      if (workspaces.back() == nullptr) return OutOfMemory();
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status OutOfMemory() const {
+    return absl::ResourceExhaustedError(absl::StrCat("run: no memory for the graph's ", compiled().memory.planned,
+                                                     " bytes of values, its constants and workspaces"));
+  }
+
+  std::byte* Resolve(ValueId id) const {
+    const Place& place = compiled().places[id];
+    switch (place.kind) {
+      case Place::Kind::kArena:
+        return arena + place.offset;
+      case Place::Kind::kInput:
+        return input_data[place.index];
+      case Place::Kind::kParameter:
+        return parameter_data[place.index];
+      case Place::Kind::kConstant:
+        break;
+    }
+    return constant_data[place.index];
+  }
+
+  absl::Status BindFeeds(absl::Span<const FeedPair> feeds) {
+    const Program& program = compiled().program;
+    std::fill(input_fed.begin(), input_fed.end(), false);
+    for (const auto& [var, feed] : feeds) {
+      if (var.tape == nullptr || var.tape->id() != compiled().tape_id) {
+        return InvalidArgument("run: a feed is for a Var that is not on the graph's tape");
+      }
+      if (var.tape->program().value(var.id).producer == kNoNode) return var.tape->status();
+      const Node& source = var.tape->program().producer(var.id);
+      if (source.op != &kInputOp) {
+        return InvalidArgument("run: a feed is for ", source.op->name, " ", ToString(var.type()),
+                               ", which is not an input");
+      }
+      const size_t index = source.attrs.as<SourceAttrs>().index;
+      if (index >= program.inputs.size()) continue;  // the graph doesn't need it: it was recorded after compiling
+      const InputSpec& spec = program.inputs[index];
+      const absl::StatusOr<Tensor> tensor = feed.As(spec.type);
+      if (!tensor.ok()) return Annotate(tensor.status(), absl::StrCat("input '", spec.name, "'"));
+      if (input_fed[index]) return InvalidArgument("input '", spec.name, "' is fed twice");
+      WEFT_RETURN_IF_ERROR(CheckBounds(spec, *tensor));
+      input_fed[index] = true;
+      input_data[index] = tensor->data;
+    }
+    for (size_t i = 0; i < program.inputs.size(); ++i) {
+      if (!input_used[i] || input_fed[i]) continue;
+      return InvalidArgument("input '", program.inputs[i].name, "' ", ToString(program.inputs[i].type), " was not fed");
+    }
+    for (const auto& [operand, input] : fed) operands[operand].data = input_data[input];
+    return absl::OkStatus();
+  }
+
+  void RunTile(uint32_t call, const Rect& tile, int worker) {
+#ifndef NDEBUG
+    MakeNan(call, tile);
+#endif
+    compiled().calls[call].kernel({.attrs = node(call).attrs,
+                                   .inputs = inputs(call),
+                                   .outputs = outputs(call),
+                                   .prepared = compiled().calls[call].prepared.state.get(),
+                                   .workspace = workspaces[worker],
+                                   .random = random},
+                                  tile);
+  }
+
+  void Execute() {
+    if (options.check_nan) return ExecuteAndCheckNan();
+    if (options.timed) {
+      std::fill(tile_times.begin(), tile_times.end(), TileTime{});
+      run_began = Now();
+    }
+    executor->Run([this](uint32_t t, int worker) {
+      const Task& task = compiled().tasks[t];
+      if (task.group == Task::kJoin) return;
+      const Group& group = compiled().groups[task.group];
+      for (uint32_t s = group.first_call; s < group.end_call(); ++s) {
+        if (!gate.Passes(node(s).op->writes > 0)) return;
+        const uint32_t tile = compiled().calls[s].first_tile + task.tile;
+        const int64_t begin = options.timed ? Now() : 0;
+        RunTile(s, compiled().tiles[tile], worker);
+        if (options.timed) tile_times[tile] = {begin - run_began, Now() - run_began, worker};
+      }
+    });
+  }
+
+  // Runs one kernel call after the other, in serial order, and checks the outputs of each.
+  void ExecuteAndCheckNan() {
+    first_nan = SourceWithNan();
+    for (uint32_t s = 0; s < compiled().calls.size(); ++s) {
+      if (!gate.Passes(node(s).op->writes > 0)) return;
+      const bool clean = absl::c_none_of(inputs(s), HasNan);  // checked before the call, which may overwrite its inputs
+      for (const Rect& tile : compiled().tiles_of(s)) RunTile(s, tile, 0);
+      for (const Tensor& out : outputs(s)) {
+        if (!clean || !first_nan.empty() || !HasNan(out)) continue;
+        const std::string& scope = compiled().program.scope(node(s));
+        first_nan = absl::StrCat(node(s).op->name, " ", ToString(out.type), scope.empty() ? "" : " at ", scope);
+      }
+    }
+  }
+
+  // Fills the outputs of a tile with NaN, so that tests see what a kernel forgets to write.
+  void MakeNan(uint32_t call, const Rect& tile) {
+    const Node& n = node(call);
+    const Types input_types = compiled().program.InputTypes(n), output_types = compiled().program.OutputTypes(n);
+    for (uint32_t i = n.op->writes; i < n.output_count; ++i) {
+      const Tensor& out = outputs(call)[i];
+      if (n.op->in_place >= 0 && inputs(call)[n.op->in_place].data == out.data) continue;
+      const int operand = static_cast<int>(input_types.size() + i);
+      const Rect rect = Access(*n.op, {n.attrs, input_types, output_types}, operand, tile);
+      const size_t size = SizeOf(out.type.dtype);
+      for (int64_t row = rect.row_begin; row < rect.row_end; ++row) {
+        std::memset(out.data + (row * out.type.shape.cols() + rect.col_begin) * size, 0xff, rect.cols() * size);
+      }
+    }
+  }
+
+  // Returns the first input or parameter that has a NaN before the run, like "input 'x'", or "".
+  std::string SourceWithNan() const {
+    const Program& program = compiled().program;
+    for (size_t i = 0; i < program.inputs.size(); ++i) {
+      if (input_used[i] && HasNan({program.inputs[i].type, input_data[i]})) {
+        return absl::StrCat("input '", program.inputs[i].name, "'");
+      }
+    }
+    for (size_t i = 0; i < program.parameters.size(); ++i) {
+      if (parameter_data[i] != nullptr && HasNan({program.parameters[i].type, parameter_data[i]})) {
+        return absl::StrCat("parameter '", program.parameters[i].name, "'");
+      }
+    }
+    return "";
+  }
 
   const CompiledGraph& compiled() const { return graph.compiled(); }
   absl::Span<Tensor> inputs(uint32_t call) { return absl::MakeSpan(operands).subspan(first[call], input_count(call)); }
@@ -128,193 +291,6 @@ struct Runner::State {
   std::vector<std::pair<ValueId, Tensor>> fetched;  // (value of the tape, its tensor)
   std::string first_nan;
 };
-
-absl::Status Runner::State::Prepare() {
-  if (options.threads < 0 || options.threads > kMaxThreads) {
-    return InvalidArgument("run: threads is ", options.threads, ", but must be in 0 .. ", kMaxThreads);
-  }
-  if (options.policy == nullptr) return InvalidArgument("run: policy is null");
-  const Program& program = compiled().program;
-  std::vector<ParameterSpec> specs;
-  input_used.resize(program.inputs.size());
-  for (const Node& node : program.nodes) {
-    if (node.op == &kParameterOp) specs.push_back(program.parameter(node));
-    if (node.op == &kInputOp) input_used[node.attrs.as<SourceAttrs>().index] = true;
-  }
-  WEFT_RETURN_IF_ERROR(parameters->Create(specs));
-  parameter_data.resize(program.parameters.size());  // null if the graph doesn't need the parameter
-  for (const Node& node : program.nodes) {
-    if (node.op != &kParameterOp) continue;
-    parameter_data[node.attrs.as<SourceAttrs>().index] = parameters->Find(program.parameter(node).name)->data;
-  }
-  for (const ConstantData& constant : program.constants) {  // copied, because kernels need them aligned
-    constant_data.push_back(memory.Allocate(constant.type.bytes()));
-    if (constant_data.back() == nullptr) return OutOfMemory();
-    std::copy(constant.bytes->begin(), constant.bytes->end(), constant_data.back());
-  }
-  input_data.resize(program.inputs.size());
-  input_fed.resize(program.inputs.size());
-  arena = memory.Allocate(compiled().memory.planned);
-  if (arena == nullptr) return OutOfMemory();
-
-  for (uint32_t s = 0; s < compiled().calls.size(); ++s) {
-    first.push_back(operands.size());
-    std::vector<ValueId> ids(node(s).inputs.begin(), node(s).inputs.end());
-    for (uint32_t i = 0; i < node(s).output_count; ++i) ids.push_back(node(s).output(i));
-    for (ValueId id : ids) {
-      const Address& address = compiled().addresses[id];
-      if (address.kind == Address::Kind::kInput) fed.push_back({operands.size(), address.index});
-      operands.push_back({program.value(id).type, Resolve(id)});
-    }
-  }
-  for (const auto& [tape_value, value] : compiled().fetches) {
-    fetched.push_back({tape_value, {program.value(value).type, Resolve(value)}});
-  }
-  executor = MakeExecutor(*options.policy, &compiled().schedule, options.threads > 0 ? options.threads : Cores());
-  if (options.timed) tile_times.resize(compiled().tiles.size());
-  for (int i = 0; i < executor->threads(); ++i) {
-    workspaces.push_back(memory.Allocate(compiled().workspace_bytes));
-    if (workspaces.back() == nullptr) return OutOfMemory();
-  }
-  return absl::OkStatus();
-}
-
-absl::Status Runner::State::OutOfMemory() const {
-  return absl::ResourceExhaustedError(absl::StrCat("run: no memory for the graph's ", compiled().memory.planned,
-                                                   " bytes of values, its constants and workspaces"));
-}
-
-std::byte* Runner::State::Resolve(ValueId id) const {
-  const Address& address = compiled().addresses[id];
-  switch (address.kind) {
-    case Address::Kind::kArena:
-      return arena + address.offset;
-    case Address::Kind::kInput:
-      return input_data[address.index];
-    case Address::Kind::kParameter:
-      return parameter_data[address.index];
-    case Address::Kind::kConstant:
-      break;
-  }
-  return constant_data[address.index];
-}
-
-absl::Status Runner::State::BindFeeds(absl::Span<const FeedPair> feeds) {
-  const Program& program = compiled().program;
-  std::fill(input_fed.begin(), input_fed.end(), false);
-  for (const auto& [var, feed] : feeds) {
-    if (var.tape == nullptr || var.tape->id() != compiled().tape_id) {
-      return InvalidArgument("run: a feed is for a Var that is not on the graph's tape");
-    }
-    if (var.tape->program().value(var.id).producer == kNoNode) return var.tape->status();
-    const Node& source = var.tape->program().producer(var.id);
-    if (source.op != &kInputOp) {
-      return InvalidArgument("run: a feed is for ", source.op->name, " ", ToString(var.type()),
-                             ", which is not an input");
-    }
-    const size_t index = source.attrs.as<SourceAttrs>().index;
-    if (index >= program.inputs.size()) continue;  // the graph doesn't need it: it was recorded after compiling
-    const InputSpec& spec = program.inputs[index];
-    const absl::StatusOr<Tensor> tensor = feed.As(spec.type);
-    if (!tensor.ok()) return Annotate(tensor.status(), absl::StrCat("input '", spec.name, "'"));
-    if (input_fed[index]) return InvalidArgument("input '", spec.name, "' is fed twice");
-    WEFT_RETURN_IF_ERROR(CheckBounds(spec, *tensor));
-    input_fed[index] = true;
-    input_data[index] = tensor->data;
-  }
-  for (size_t i = 0; i < program.inputs.size(); ++i) {
-    if (!input_used[i] || input_fed[i]) continue;
-    return InvalidArgument("input '", program.inputs[i].name, "' ", ToString(program.inputs[i].type), " was not fed");
-  }
-  for (const auto& [operand, input] : fed) operands[operand].data = input_data[input];
-  return absl::OkStatus();
-}
-
-void Runner::State::RunTile(uint32_t call, const Rect& tile, int worker) {
-#ifndef NDEBUG
-  MakeNan(call, tile);
-#endif
-  compiled().calls[call].kernel({.attrs = node(call).attrs,
-                                 .inputs = inputs(call),
-                                 .outputs = outputs(call),
-                                 .prepared = compiled().calls[call].prepared.state.get(),
-                                 .workspace = workspaces[worker],
-                                 .random = random},
-                                tile);
-}
-
-void Runner::State::Execute() {
-  if (options.check_nan) return ExecuteAndCheckNan();
-  if (options.timed) {
-    std::fill(tile_times.begin(), tile_times.end(), TileTime{});
-    run_began = Now();
-  }
-  executor->Run([this](uint32_t t, int worker) {
-    const Task& task = compiled().tasks[t];
-    if (task.group == Task::kJoin) return;
-    const Group& group = compiled().groups[task.group];
-    for (uint32_t s = group.first_call; s < group.end_call(); ++s) {
-      if (!gate.Passes(node(s).op->writes > 0)) return;
-      const uint32_t tile = compiled().calls[s].first_tile + task.tile;
-      const int64_t begin = options.timed ? Now() : 0;
-      RunTile(s, compiled().tiles[tile], worker);
-      if (options.timed) tile_times[tile] = {begin - run_began, Now() - run_began, worker};
-    }
-  });
-}
-
-// Runs one kernel call after the other, in serial order, and checks the outputs of each.
-void Runner::State::ExecuteAndCheckNan() {
-  first_nan = SourceWithNan();
-  for (uint32_t s = 0; s < compiled().calls.size(); ++s) {
-    if (!gate.Passes(node(s).op->writes > 0)) return;
-    bool clean = true;  // checked before the call, which may overwrite its inputs
-    for (const Tensor& in : inputs(s)) clean = clean && !HasNan(in);
-    for (const Rect& tile : compiled().tiles_of(s)) RunTile(s, tile, 0);
-    if (clean && first_nan.empty()) CheckNan(s);
-  }
-}
-
-// Fills the outputs of a tile with NaN, so that tests find elements that a kernel does not write.
-void Runner::State::MakeNan(uint32_t call, const Rect& tile) {
-  const Node& n = node(call);
-  const Types input_types = compiled().program.InputTypes(n), output_types = compiled().program.OutputTypes(n);
-  for (uint32_t i = n.op->writes; i < n.output_count; ++i) {
-    const Tensor& out = outputs(call)[i];
-    if (n.op->in_place >= 0 && inputs(call)[n.op->in_place].data == out.data) continue;
-    const int operand = static_cast<int>(input_types.size() + i);
-    const Rect rect = Access(*n.op, {n.attrs, input_types, output_types}, operand, tile);
-    const size_t size = SizeOf(out.type.dtype);
-    for (int64_t row = rect.row_begin; row < rect.row_end; ++row) {
-      std::memset(out.data + (row * out.type.shape.cols() + rect.col_begin) * size, 0xff, rect.cols() * size);
-    }
-  }
-}
-
-// Returns the first input or parameter that has a NaN before the execution, like "input 'x'", or "".
-std::string Runner::State::SourceWithNan() const {
-  const Program& program = compiled().program;
-  for (size_t i = 0; i < program.inputs.size(); ++i) {
-    if (input_used[i] && HasNan({program.inputs[i].type, input_data[i]})) {
-      return absl::StrCat("input '", program.inputs[i].name, "'");
-    }
-  }
-  for (size_t i = 0; i < program.parameters.size(); ++i) {
-    if (parameter_data[i] != nullptr && HasNan({program.parameters[i].type, parameter_data[i]})) {
-      return absl::StrCat("parameter '", program.parameters[i].name, "'");
-    }
-  }
-  return "";
-}
-
-void Runner::State::CheckNan(uint32_t call) {
-  for (const Tensor& out : outputs(call)) {
-    if (!HasNan(out)) continue;
-    const std::string& scope = compiled().program.scope(node(call));
-    first_nan = absl::StrCat(node(call).op->name, " ", ToString(out.type), scope.empty() ? "" : " at ", scope);
-    return;
-  }
-}
 
 Runner::Runner(Graph graph, Parameters* parameters, RunnerOptions options)
     : state_(std::make_unique<State>(std::move(graph), parameters, options)) {
