@@ -39,12 +39,6 @@ constexpr double kMaxStretch = 1.05;
 constexpr double kMaxPathInTime = 0.9, kMaxWasteInTime = 1.2;
 constexpr size_t kMaxArranged = 1 << 12;  // storages; arranging them by size takes quadratic time
 
-enum class Fit {
-  kBestFit,      // takes the smallest free range that is large enough
-  kInTime,       // takes the smallest such range whose users are done before the longest path would wait
-  kExactInTime,  // the same, but of ranges of exactly this size if there are any
-};
-
 struct Plan {
   std::vector<Address> addresses;
   MemoryFigures memory;
@@ -53,11 +47,12 @@ struct Plan {
 
 class Planner {
  public:
-  Planner(const CompiledGraph& graph, absl::Span<const ValueId> kept)
-      : Planner(graph, kept, Fit::kBestFit, nullptr, 0) {}
-  // `times` is null for kBestFit. For the other fits, the arena grows up to `limit` bytes before a call has to wait.
-  Planner(const CompiledGraph& graph, absl::Span<const ValueId> kept, Fit fit, const CallTimes* times, size_t limit)
-      : graph_(graph), program_(graph.program), fit_(fit), times_(times), limit_(limit) {
+  // Without `times`, each value takes the smallest free range. With them, it takes the smallest one whose users are
+  // done before the longest path has to wait, and the arena grows up to `limit` bytes before a call has to wait.
+  // `exact`: if ranges of exactly the value's size are free, it takes one of these.
+  Planner(const CompiledGraph& graph, absl::Span<const ValueId> kept, const CallTimes* times = nullptr,
+          size_t limit = 0, bool exact = false)
+      : graph_(graph), program_(graph.program), times_(times), limit_(limit), exact_(exact) {
     storage_of_.assign(program_.values.size(), kNone);
     plan_.memory = graph.memory;
     plan_.memory.naive = plan_.memory.lower_bound = 0;
@@ -83,10 +78,8 @@ class Planner {
       FreeUnused(s);
     }
     plan_.memory.planned = free_.end();
-    if (fit_ == Fit::kBestFit &&
-        static_cast<double>(free_.end()) > kMaxWaste * static_cast<double>(plan_.memory.lower_bound)) {
-      ArrangeBySize();
-    }
+    const double wanted = kMaxWaste * static_cast<double>(plan_.memory.lower_bound);
+    if (times_ == nullptr && static_cast<double>(free_.end()) > wanted) ArrangeBySize();
     for (uint32_t s = 0; s < storages_.size(); ++s) Occupy(s);
     absl::c_stable_sort(plan_.reuses.reuses, [](const Reuse& a, const Reuse& b) { return a.call < b.call; });
     for (uint32_t v = 0; v < program_.values.size(); ++v) {
@@ -126,7 +119,7 @@ class Planner {
   }
 
   size_t Allocate(uint32_t call, size_t bytes) {
-    const size_t offset = free_.Allocate(bytes, Deadline(call), fit_ == Fit::kExactInTime, limit_);
+    const size_t offset = free_.Allocate(bytes, Deadline(call), exact_, limit_);
     begin_ = std::max(begin_, free_.Done(offset, bytes));
     return offset;
   }
@@ -274,9 +267,9 @@ class Planner {
 
   const CompiledGraph& graph_;
   const Program& program_;
-  const Fit fit_;
   const CallTimes* const times_;
   const size_t limit_;
+  const bool exact_;
   Plan plan_;
   std::vector<uint32_t> last_use_;              // by root: the call that last reads it or a view of it
   std::vector<std::vector<uint32_t>> readers_;  // by root: calls
@@ -301,9 +294,8 @@ Plan BestPlan(const CompiledGraph& graph, absl::Span<const ValueId> kept) {
   const size_t limit_in_time = static_cast<size_t>(kMaxWaste * static_cast<double>(bound));
   std::optional<Plan> best;
   double shortest = kMaxPathInTime * path;
-  for (const auto& [fit, limit] :
-       {std::pair{Fit::kInTime, limit_in_time}, {Fit::kExactInTime, limit_in_time}, {Fit::kInTime, size_t{0}}}) {
-    Plan plan = Planner(graph, kept, fit, &times, limit).Run();
+  for (const auto& [limit, exact] : {std::pair{limit_in_time, false}, {limit_in_time, true}, {size_t{0}, false}}) {
+    Plan plan = Planner(graph, kept, &times, limit, exact).Run();
     const size_t planned = plan.memory.planned;
     if (static_cast<double>(planned) > kMaxWasteInTime * static_cast<double>(bound)) continue;
     const double path_in_time = times.Path(plan.reuses);

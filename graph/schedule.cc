@@ -3,8 +3,8 @@
 #include "weft/graph/schedule.h"
 
 #include <algorithm>
+#include <map>
 
-#include "absl/algorithm/container.h"
 #include "weft/core/status.h"
 
 namespace weft {
@@ -109,24 +109,13 @@ Schedule ScheduleBuilder::Build() && {
   length.push_back(0);
 
   // Rewrite (many predecessors -> task) to (many predecessors -> joins -> task).
-  std::vector<std::vector<uint32_t>> wide;
-  std::vector<uint32_t> wide_of;  // by task: 1 + its index in `wide`, or 0; empty if no task is wide
-  if (absl::c_any_of(waits, [](uint32_t n) { return n > kMaxPredecessors; })) {
-    wide_of.assign(waits.size(), 0);
-    std::erase_if(edges_, [&](const Edge& edge) {
-      if (waits[edge.second] <= kMaxPredecessors) return false;
-      uint32_t& index = wide_of[edge.second];
-      if (index == 0) {
-        wide.emplace_back();
-        index = static_cast<uint32_t>(wide.size());
-      }
-      wide[index - 1].push_back(edge.first);
-      return true;
-    });
-  }
-  for (uint32_t t = 0; t < wide_of.size(); ++t) {
-    if (wide_of[t] == 0) continue;
-    std::vector<uint32_t>& before = wide[wide_of[t] - 1];
+  std::map<uint32_t, std::vector<uint32_t>> wide;  // task → its predecessors
+  std::erase_if(edges_, [&](const Edge& edge) {
+    if (waits[edge.second] <= kMaxPredecessors) return false;
+    wide[edge.second].push_back(edge.first);
+    return true;
+  });
+  for (auto& [t, before] : wide) {
     while (before.size() > kMaxPredecessors) {
       std::vector<uint32_t> joins;
       for (size_t i = 0; i < before.size(); i += kMaxPredecessors) {
