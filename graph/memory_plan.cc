@@ -59,6 +59,7 @@ class Planner {
     plan_.addresses.resize(program_.values.size());
     last_use_.assign(program_.values.size(), kNone);
     readers_.resize(program_.values.size());
+    dies_at_.resize(graph_.calls.size());
     for (uint32_t s = 0; s < graph_.calls.size(); ++s) {
       for (ValueId in : node(s).inputs) {
         const ValueId root = Root(in);
@@ -233,15 +234,12 @@ class Planner {
 
   // Frees the storages whose last use is `call`.
   void FreeUnused(uint32_t call) {
-    const auto dying = dies_at_.find(call);
-    if (dying == dies_at_.end()) return;
-    for (uint32_t storage : dying->second) {
+    for (uint32_t storage : dies_at_[call]) {
       const Storage& s = storages_[storage];
       const double done = std::max(CallTimes::Latest({s.maker}, done_), CallTimes::Latest(s.readers, done_));
-      free_.Release(storages_[storage].offset, storages_[storage].bytes, done);
-      live_ -= storages_[storage].bytes;
+      free_.Release(s.offset, s.bytes, done);
+      live_ -= s.bytes;
     }
-    dies_at_.erase(dying);
   }
 
   // Makes `call` wait for a set of users.
@@ -275,8 +273,8 @@ class Planner {
   std::vector<std::vector<uint32_t>> readers_;  // by root: calls
   std::vector<uint32_t> storage_of_;            // by root; kNone outside the arena
   std::vector<Storage> storages_;
-  std::map<uint32_t, std::vector<uint32_t>> dies_at_;  // call → storages
-  std::map<size_t, Owner> owners_;                     // by offset: the last storage in these bytes
+  std::vector<std::vector<uint32_t>> dies_at_;  // by call: the storages that it uses last
+  std::map<size_t, Owner> owners_;              // by offset: the last storage in these bytes
   FreeRanges free_;
   std::vector<double> done_;  // by call: seconds; empty without times
   double begin_ = 0;          // of the current call, in seconds

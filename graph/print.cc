@@ -19,11 +19,6 @@ std::string Prefixed(absl::string_view prefix, absl::string_view text) {
   return text.empty() ? "" : absl::StrCat(prefix, text);
 }
 
-// weights                            124.440 MB
-std::string MemoryLine(absl::string_view name, size_t bytes, absl::string_view note = "") {
-  return absl::StrFormat("%-32s%11.3f MB%s\n", name, static_cast<double>(bytes) * 1e-6, note);
-}
-
 // %9 = matmul(%3, %7) transpose_a=false transpose_b=true : f32[768,512] @ h.0/mlp
 std::string Line(const Program& program, const Node& node) {
   std::vector<std::string> outputs;
@@ -53,17 +48,25 @@ std::string PrintMemory(const Graph& graph) {
     (spec.kind == ParameterKind::kWeight ? weights : state) += spec.type.bytes();
   }
   const auto [naive, planned, bound, budget, recomputed] = compiled.memory;
-  const double ratio = bound == 0 ? 1 : static_cast<double>(planned) / bound;
-  return absl::StrCat(
-      MemoryLine("values, without reuse of bytes", naive), MemoryLine("values, as planned", planned),
-      MemoryLine("values, maximum of live bytes", bound, absl::StrFormat("  (the plan has %.3f times as many)", ratio)),
-      budget == 0 ? ""
-                  : MemoryLine("values, budget", budget,
-                               absl::StrFormat("  (recomputation is %.1f%% of the estimated time)", 100 * recomputed)),
-      MemoryLine("constants", constants), MemoryLine("weights", weights),
-      MemoryLine("optimizer and other state", state), MemoryLine("workspace of each worker", compiled.workspace_bytes),
-      absl::StrFormat("%d kernel calls, %d groups, %d tasks, %d edges\n", compiled.calls.size(), compiled.groups.size(),
-                      compiled.tasks.size(), compiled.schedule.successors.size()));
+  std::string text;
+  const auto row = [&](const char* name, size_t bytes, const std::string& note = "") {
+    absl::StrAppendFormat(&text, "%-32s%11.3f MB%s\n", name, static_cast<double>(bytes) * 1e-6, note);
+  };
+  row("values, without reuse of bytes", naive);
+  row("values, as planned", planned);
+  row("values, maximum of live bytes", bound,
+      absl::StrFormat("  (the plan has %.3f times as many)", bound == 0 ? 1 : static_cast<double>(planned) / bound));
+  if (budget > 0) {
+    row("values, budget", budget,
+        absl::StrFormat("  (recomputation is %.1f%% of the estimated time)", 100 * recomputed));
+  }
+  row("constants", constants);
+  row("weights", weights);
+  row("optimizer and other state", state);
+  row("workspace of each worker", compiled.workspace_bytes);
+  absl::StrAppendFormat(&text, "%d kernel calls, %d groups, %d tasks, %d edges\n", compiled.calls.size(),
+                        compiled.groups.size(), compiled.tasks.size(), compiled.schedule.successors.size());
+  return text;
 }
 
 // h.0/attn: attention: raised
