@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "absl/container/inlined_vector.h"
 #include "weft/graph/cost.h"
 #include "weft/graph/evaluate.h"
 #include "weft/graph/storage.h"
@@ -24,17 +25,14 @@ constexpr size_t kMaxGroupsBack = 16;       // nodes join only the latest groups
 constexpr uint32_t kMaxRetiled = 16;  // members of a group that may take the tiles of another op; bounds compile time
 
 struct Member {  // a node that becomes a kernel call
-  NodeId node = kNoNode;
-  KernelFunction kernel = nullptr;
+  KernelCall call;
   std::vector<Rect> tiles;
   int64_t rows = 0, cols = 0;  // of the domain that the tiles cut
   double seconds = 0;          // of all tiles
-  uint32_t group = kNone;
-  uint32_t next = kNone;  // the next member of its group
 };
 
 struct GroupBuilder {
-  uint32_t first = kNone, last = kNone, count = 0;  // members
+  absl::InlinedVector<uint32_t, 4> members;
   uint32_t tile_count = 0;
   bool writes = true;        // all members are writes of one tile
   double seconds = 0;        // of all tiles
@@ -52,20 +50,6 @@ bool TranslateTiles(const Member& from, int64_t rows, int64_t cols, std::vector<
     tile.col_end = cols;
   }
   return true;
-}
-
-// Reports whether the op may be cut into these tiles.
-bool MayCut(const OpDef& op, const OpArgs& args, absl::Span<const Rect> tiles) {
-  if (tiles.size() == 1) return true;
-  if (op.cut == Cut::kNone) return false;
-  const Shape& domain = DomainShape(op, args);
-  const int64_t quantum = op.quantum != nullptr ? op.quantum(args) : 1;
-  const int64_t column_quantum = op.column_quantum != nullptr ? op.column_quantum(args) : kColumnQuantum;
-  return absl::c_all_of(tiles, [&](const Rect& tile) {
-    const bool rows = op.cut == Cut::kCols ? tile.rows() == domain.rows() : tile.row_begin % quantum == 0;
-    const bool cols = op.cut == Cut::kRows ? tile.cols() == domain.cols() : tile.col_begin % column_quantum == 0;
-    return rows && cols;
-  });
 }
 
 class Fuser {
@@ -87,8 +71,7 @@ class Fuser {
       const OpArgs args = {node.attrs, inputs, outputs};
       const Shape& domain = DomainShape(*node.op, args);
       member_of_[n] = static_cast<uint32_t>(members_.size());
-      members_.push_back({.node = NodeId{n},
-                          .kernel = kernel,
+      members_.push_back({.call = {.node = NodeId{n}, .kernel = kernel},
                           .tiles = Tiles(*node.op, args, tile_seconds),
                           .rows = domain.rows(),
                           .cols = domain.cols(),
@@ -101,22 +84,20 @@ class Fuser {
     for (uint32_t m = 0; m < members_.size(); ++m) Add(m, GroupFor(m));
     for (uint32_t g = 0; g < groups_.size(); ++g) {
       graph_.groups.push_back({.first_call = static_cast<uint32_t>(graph_.calls.size()),
-                               .call_count = groups_[g].count,
+                               .call_count = static_cast<uint32_t>(groups_[g].members.size()),
                                .tile_count = groups_[g].tile_count});
-      for (uint32_t m = groups_[g].first; m != kNone; m = members_[m].next) {
-        const Member& member = members_[m];
-        graph_.calls.push_back({.node = member.node,
-                                .kernel = member.kernel,
-                                .group = g,
-                                .first_tile = static_cast<uint32_t>(graph_.tiles.size()),
-                                .tile_count = groups_[g].tile_count});
+      for (uint32_t m : groups_[g].members) {
+        Member& member = members_[m];
+        member.call.first_tile = static_cast<uint32_t>(graph_.tiles.size());
+        member.call.tile_count = groups_[g].tile_count;
+        graph_.calls.push_back(std::move(member.call));
         graph_.tiles.insert(graph_.tiles.end(), member.tiles.begin(), member.tiles.end());
       }
     }
   }
 
  private:
-  const Node& node(uint32_t member) const { return program_.node(members_[member].node); }
+  const Node& node(uint32_t member) const { return program_.node(members_[member].call.node); }
   ValueId Root(ValueId id) const { return graph_.storage_roots[id]; }
 
   // Calls `function` once for each value that the node reads, even if it reads several views of the value.
@@ -132,7 +113,7 @@ class Fuser {
   uint32_t Producer(ValueId value) const { return member_of_[program_.value(Root(value)).producer]; }
   uint32_t GroupOf(ValueId value) const {
     const uint32_t producer = Producer(value);
-    return producer == kNone ? kNone : members_[producer].group;
+    return producer == kNone ? kNone : members_[producer].call.group;
   }
   // Returns how many values of `group` the node reads.
   uint32_t ReadsOf(const Node& node, uint32_t group) const {
@@ -198,7 +179,7 @@ class Fuser {
     for (size_t k = 0; k < n.inputs.size(); ++k) {
       if (GroupOf(n.inputs[k]) != g) continue;
       const Member& producer = members_[Producer(n.inputs[k])];
-      const Node& producing_node = program_.node(producer.node);
+      const Node& producing_node = program_.node(producer.call.node);
       const uint32_t output = Root(n.inputs[k]) - producing_node.first_output;
       const OperandTiles written = {producing_node, producing_node.inputs.size() + output, producer.tiles};
       if (!TileByTile(program_, {n, k, members_[m].tiles}, written)) return false;
@@ -208,9 +189,20 @@ class Fuser {
 
   // Reports whether a member's op may be cut into the member's tiles.
   bool HasValidTiles(uint32_t m) const {
+    const Member& member = members_[m];
     const Node& n = node(m);
+    const OpDef& op = *n.op;
+    if (member.tiles.size() == 1) return true;
+    if (op.cut == Cut::kNone) return false;
     const Types inputs = program_.InputTypes(n), outputs = program_.OutputTypes(n);
-    return MayCut(*n.op, {n.attrs, inputs, outputs}, members_[m].tiles);
+    const OpArgs args = {n.attrs, inputs, outputs};
+    const int64_t quantum = op.quantum != nullptr ? op.quantum(args) : 1;
+    const int64_t column_quantum = op.column_quantum != nullptr ? op.column_quantum(args) : kColumnQuantum;
+    return absl::c_all_of(member.tiles, [&](const Rect& tile) {
+      const bool rows = op.cut == Cut::kCols ? tile.rows() == member.rows : tile.row_begin % quantum == 0;
+      const bool cols = op.cut == Cut::kRows ? tile.cols() == member.cols : tile.col_begin % column_quantum == 0;
+      return rows && cols;
+    });
   }
 
   // Gives member `m` the tiles of group `g` and returns true, if its op allows that.
@@ -230,12 +222,12 @@ class Fuser {
   // Otherwise restores the members' tiles.
   bool GivesTilesTo(uint32_t m, uint32_t g) {
     GroupBuilder& group = groups_[g];
-    if (group.fixed_seconds > 0 || group.count > kMaxRetiled) return false;
+    if (group.fixed_seconds > 0 || group.members.size() > kMaxRetiled) return false;
     std::vector<std::vector<Rect>> before;
     bool all = true;
-    for (uint32_t i = group.first; i != kNone && all; i = members_[i].next) {
+    for (uint32_t i : group.members) {
       std::vector<Rect> tiles;
-      all = TranslateTiles(members_[m], members_[i].rows, members_[i].cols, &tiles);
+      all = all && TranslateTiles(members_[m], members_[i].rows, members_[i].cols, &tiles);
       if (!all) break;
       before.push_back(std::exchange(members_[i].tiles, std::move(tiles)));
       all = HasValidTiles(i) && Follows(i, g);
@@ -244,11 +236,7 @@ class Fuser {
       group.tile_count = static_cast<uint32_t>(members_[m].tiles.size());
       return true;
     }
-    uint32_t i = group.first;
-    for (std::vector<Rect>& tiles : before) {
-      members_[i].tiles = std::move(tiles);
-      i = members_[i].next;
-    }
+    for (size_t i = 0; i < before.size(); ++i) members_[group.members[i]].tiles = std::move(before[i]);
     return false;
   }
 
@@ -257,16 +245,13 @@ class Fuser {
     Member& member = members_[m];
     const Node& n = node(m);
     if (g == groups_.size()) {
-      groups_.push_back({.first = m, .tile_count = static_cast<uint32_t>(member.tiles.size())});
+      groups_.push_back({.tile_count = static_cast<uint32_t>(member.tiles.size())});
       if (n.op->writes > 0 && member.tiles.size() == 1) batch_ = g;
-    } else {
-      members_[groups_[g].last].next = m;
     }
     GroupBuilder& group = groups_[g];
     group.readers -= ReadsOf(n, g);
-    member.group = g;
-    group.last = m;
-    ++group.count;
+    group.members.push_back(m);
+    member.call.group = g;
     group.writes = group.writes && n.op->writes > 0 && group.tile_count == 1;
     group.seconds += member.seconds;
     if (n.op->prepare != nullptr) group.fixed_seconds = std::max(group.fixed_seconds, member.seconds);
