@@ -39,11 +39,8 @@ struct AttentionMatch {
   AttentionOperand query, key, value;
 };
 
-// Each of these returns why the pattern can't be raised, or "" if it can.
-
-// Walks up from `scores`, the softmax's input, to the product of queries and keys. Finds masks, cap and scale.
-std::string MatchAttentionScores(const PatternRewriter& r, ValueId scores, AttentionMatch* match);
-// Finds queries, keys, values and their sizes, once the scores are known.
+// Finds queries, keys, values and their sizes, once the scores are known. Returns why the pattern can't be raised, or
+// "" if it can.
 std::string MatchAttentionOperands(const PatternRewriter& r, AttentionMatch* match);
 
 // Returns queries, keys and values as the op `attention` takes them, and sets their columns in `match->attrs`. Three

@@ -1,6 +1,8 @@
 // Recognises attention written in elementary ops, and replaces it with the op `attention`, whose kernel never writes
 // the scores of all positions to memory. Models write scores, masks, softmax and the product with the values; this pass
-// makes them fast. attention_scores.cc and attention_operands.cc know the spellings.
+// makes them fast. attention_operands.cc finds queries, keys and values.
+#include <cmath>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -29,7 +31,8 @@ const Node* FindSoftmax(const PatternRewriter& r, AttentionMatch* match) {
   return r.producer(id).op == &kSoftmax ? &r.producer(id) : nullptr;
 }
 
-// Scores of [T, S] have batch 1 and one head; scores of [B, T, S] have one head.
+// Sets the sizes that follow from the shape of the scores. Scores of [T, S] have batch 1 and one head; scores of
+// [B, T, S] have one head. Like MatchScores, returns why the pattern can't be raised, or "" if it can.
 std::string MatchShapes(const Shape& scores, AttentionMatch* match) {
   if (scores.rank() < 2 || scores.rank() > 4) return absl::StrCat("the scores have rank ", scores.rank());
   if (scores.elements() == 0) return "there are no scores";
@@ -40,6 +43,73 @@ std::string MatchShapes(const Shape& scores, AttentionMatch* match) {
   match->heads = scores.rank() == 4 ? scores.dim(1) : 1;
   match->targets = scores.dim(-2);
   match->sources = scores.dim(-1);
+  return "";
+}
+
+// Reports whether `id` is a product under scales, masks and a cap. Of a sum it looks at the first addend only.
+bool LeadsToProduct(const Program& program, ValueId id) {
+  while (true) {
+    const Node& node = program.producer(id);
+    if (node.op == &kMatmul) return true;
+    if (const auto scaled = MatchScaled(program, id)) {
+      id = scaled->x;
+    } else if (node.op == &kReshape || node.op == &kAdd || node.op == &kTanh || MatchMasked(program, id)) {
+      id = node.inputs[0];
+    } else {
+      return false;
+    }
+  }
+}
+
+// Walks up from `scores`, the softmax's input, to the product of queries and keys, and finds masks, cap and scale.
+// Models scale before or after masks, hide elements by mask_fill, causal_mask or an added bias, and cap scores by
+// c · tanh(scores / c).
+std::string MatchScores(const PatternRewriter& r, ValueId scores, AttentionMatch* match) {
+  const Program& program = r.program();
+  AttentionAttrs& attrs = match->attrs;
+  double factor = 1;  // between the value `next` and the softmax
+  ValueId next = scores;
+  for (;; next = match->pattern.EnterBeforeReshapes(next)) {
+    const Node& node = program.producer(next);
+    if (node.op == &kMatmul) break;
+    if (const auto scaled = MatchScaled(program, next)) {
+      factor *= scaled->factor;
+      next = scaled->x;
+    } else if (node.op == &kTanh) {
+      if (attrs.soft_cap > 0) return "scores are capped twice";
+      if (!(factor > 0 && std::isfinite(factor))) return "scores are capped by a number that is not positive";
+      attrs.soft_cap = factor;
+      next = node.inputs[0];
+    } else if (attrs.soft_cap > 0) {
+      return absl::StrCat("the scores are not a product where they are capped, but ", node.op->name);
+    } else if (const auto masked = MatchMasked(program, next)) {
+      if (masked->value != -std::numeric_limits<double>::infinity()) {
+        return absl::StrCat("hidden scores are ", masked->value, ", not -inf");
+      }
+      if (!(factor > 0)) return "scores are scaled by a number that is not positive after they are masked";
+      if (r.type(masked->x).shape != match->scores) return "a mask is of scores of another shape";
+      if (masked->mask == kNoValue) {
+        attrs.causal = true;
+      } else {
+        match->masks.push_back({masked->mask, 1});
+      }
+      next = masked->x;
+    } else if (node.op == &kAdd) {
+      const int side = LeadsToProduct(program, node.inputs[0]) ? 0 : 1;
+      if (!LeadsToProduct(program, node.inputs[side])) return "the scores are not a product";
+      if (r.type(node.inputs[side]).shape != match->scores) return "a mask is of scores of another shape";
+      match->masks.push_back({node.inputs[1 - side], factor});
+      next = node.inputs[side];
+    } else {
+      return absl::StrCat("the scores are not a product, but ", node.op->name);
+    }
+  }
+  match->product = next;
+  attrs.scale = factor;
+  if (match->masks.size() > kMaxAttentionMasks) return absl::StrCat("there are ", match->masks.size(), " masks");
+  for (const ScoresMask& mask : match->masks) {
+    if (r.type(mask.id).shape.rank() > match->scores.rank()) return "a mask has more axes than the scores";
+  }
   return "";
 }
 
@@ -62,7 +132,7 @@ VarList ToAttention(PatternRewriter& r, const Node& last) {
   if (softmax == nullptr) return {};
   const ValueId scores = match.pattern.EnterBeforeReshapes(softmax->inputs[0]);
   std::string problem = MatchShapes(r.type(softmax->output(0)).shape, &match);
-  if (problem.empty()) problem = MatchAttentionScores(r, scores, &match);
+  if (problem.empty()) problem = MatchScores(r, scores, &match);
   if (problem.empty()) problem = MatchAttentionOperands(r, &match);
   if (problem.empty() && r.UsedElsewhere(match.pattern.inside(), last) != kNoValue) {
     problem = "a value inside it is used elsewhere";
