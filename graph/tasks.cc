@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "absl/algorithm/container.h"
+#include "absl/types/span.h"
 #include "weft/graph/cost.h"
 #include "weft/graph/storage.h"
 
@@ -61,17 +62,27 @@ class TaskMaker {
     graph_.tasks.push_back({group, tile});
     return builder_.AddTask(seconds);
   }
-  uint32_t AddJoin() { return AddTask(Task::kJoin, 0, 0); }
   uint32_t tile_count(uint32_t group) const { return graph_.groups[group].tile_count; }
   uint32_t first_task(uint32_t group) const { return graph_.groups[group].first_task; }
 
+  // Returns the tasks of all tiles of `groups`.
+  std::vector<uint32_t> TasksOf(absl::Span<const uint32_t> groups) const {
+    std::vector<uint32_t> tasks;
+    for (uint32_t group : groups) {
+      for (uint32_t t = 0; t < tile_count(group); ++t) tasks.push_back(first_task(group) + t);
+    }
+    return tasks;
+  }
+  // Returns a new join, which waits for `tasks`.
+  uint32_t JoinOf(absl::Span<const uint32_t> tasks) {
+    const uint32_t join = AddTask(Task::kJoin, 0, 0);
+    for (uint32_t task : tasks) builder_.AddEdge(task, join);  // adding an edge again has no effect
+    return join;
+  }
   // Returns the task that is done when all tiles of a group are: its only tile, or a join.
   uint32_t Done(uint32_t group) {
     if (tile_count(group) == 1) return first_task(group);
-    if (done_[group] == kNone) {
-      done_[group] = AddJoin();
-      for (uint32_t t = 0; t < tile_count(group); ++t) builder_.AddEdge(first_task(group) + t, done_[group]);
-    }
+    if (done_[group] == kNone) done_[group] = JoinOf(TasksOf({group}));
     return done_[group];
   }
 
@@ -132,7 +143,11 @@ class TaskMaker {
   void AddUsers(uint32_t group, const std::vector<uint32_t>& calls, UserSet* set) {
     const uint64_t count = calls.size();
     if (count * set->waiters > kMinSaving * (count + set->waiters) && graph_.calls[calls.back()].group != group) {
-      if (set->done == kNone) set->done = JoinOf(calls);
+      if (set->done == kNone) {
+        std::vector<uint32_t> users;
+        for (uint32_t call : calls) users.push_back(Done(graph_.calls[call].group));
+        set->done = JoinOf(users);
+      }
       return for_all_.push_back(set->done);
     }
     for (uint32_t call : calls) {
@@ -141,35 +156,18 @@ class TaskMaker {
     }
   }
 
-  // Returns a join of all tiles of `calls`.
-  uint32_t JoinOf(const std::vector<uint32_t>& calls) {
-    std::vector<uint32_t> tasks;
-    for (uint32_t call : calls) tasks.push_back(Done(graph_.calls[call].group));
-    const uint32_t all = AddJoin();
-    for (uint32_t task : tasks) builder_.AddEdge(task, all);  // adding an edge again has no effect
-    return all;
-  }
-
   // Makes all tiles of `group` wait for all tiles of `users_`, through a join if that takes fewer edges.
   void WaitForUsers(uint32_t group) {
     absl::c_sort(users_);
     users_.erase(std::unique(users_.begin(), users_.end()), users_.end());
-    uint64_t tasks = 0;
-    for (uint32_t user : users_) tasks += tile_count(user);
     if (users_.empty()) return;
     if (users_.size() == 1) return for_all_.push_back(Done(users_[0]));
-    const bool join = tasks * tile_count(group) > tasks + tile_count(group);
-    const uint32_t all = join ? AddJoin() : kNone;
-    for (uint32_t user : users_) {
-      for (uint32_t t = 0; t < tile_count(user); ++t) {
-        if (join) {
-          builder_.AddEdge(first_task(user) + t, all);
-        } else {
-          for_all_.push_back(first_task(user) + t);
-        }
-      }
+    const std::vector<uint32_t> tasks = TasksOf(users_);
+    if (tasks.size() * tile_count(group) > tasks.size() + tile_count(group)) {
+      for_all_.push_back(JoinOf(tasks));
+    } else {
+      for_all_.insert(for_all_.end(), tasks.begin(), tasks.end());
     }
-    if (join) for_all_.push_back(all);
   }
 
   // Reports whether all tiles of `before` come before all tiles of `after`. Follows only dependencies on whole groups,
