@@ -16,9 +16,7 @@ double Deviation(const Initializer& initializer, const Shape& shape) {
   const double kernel = shape.rank() > 2 ? static_cast<double>(shape.Product(2, shape.rank())) : 1;
   const double in = static_cast<double>(shape.dim(shape.rank() < 2 ? 0 : 1)) * kernel;
   const double out = static_cast<double>(shape.dim(0)) * kernel;
-  const double fan = initializer.fan == Initializer::Fan::kIn    ? in
-                     : initializer.fan == Initializer::Fan::kOut ? out
-                                                                 : (in + out) / 2;
+  const double fan = initializer.fan == Initializer::Fan::kIn ? in : (in + out) / 2;
   return initializer.a / std::sqrt(fan > 0 ? fan : 1);
 }
 

@@ -16,7 +16,7 @@ namespace weft {
 
 struct Initializer {
   enum class Kind : uint8_t { kConstant, kGaussian, kTruncated, kUniform, kFanGaussian, kFanUniform, kOrthogonal };
-  enum class Fan : uint8_t { kIn, kOut, kAverage };
+  enum class Fan : uint8_t { kIn, kAverage };
 
   Kind kind = Kind::kConstant;
   Fan fan = Fan::kIn;

@@ -39,27 +39,6 @@ std::vector<bool> FollowGradients(const Program& program) {
   return follows;
 }
 
-// The casts of each value, so that none is recorded twice.
-class Casts {
- public:
-  explicit Casts(Replay& replay) : replay_(replay), casts_(replay.program().values.size()) {}
-
-  Var To(DType dtype, ValueId id) {
-    const Var now = replay_.Now(id);
-    if (now.dtype() == dtype) return now;
-    Var& cast = casts_[id];
-    if (!cast) {
-      replay_.tape().SetScope(replay_.program().producer(id).scope);
-      cast = Cast(now, dtype);
-    }
-    return cast;
-  }
-
- private:
-  Replay& replay_;
-  std::vector<Var> casts_;  // by value of the old program
-};
-
 }  // namespace
 
 // Rewrite product(a, b) to product(cast(a), cast(b)), in bf16
@@ -72,7 +51,16 @@ absl::Status ApplyAutocast(Rewrite& rewrite) {
   const Uses uses(rewrite);
   const std::vector<bool> follows_gradient = FollowGradients(program);
   Replay replay(rewrite);
-  Casts casts(replay);
+  std::vector<Var> casts(program.values.size());  // by value of the old program, so that none is cast twice
+  const auto cast_to = [&](DType dtype, ValueId id) {
+    const Var now = replay.Now(id);
+    if (now.dtype() == dtype) return now;
+    if (!casts[id]) {
+      replay.tape().SetScope(program.producer(id).scope);
+      casts[id] = Cast(now, dtype);
+    }
+    return casts[id];
+  };
   WEFT_RETURN_IF_ERROR(replay.Record([&](const Node& node) -> VarList {
     const Types recorded = program.InputTypes(node);
     const bool follows = node.output_count > 0 && follows_gradient[node.output(0)];
@@ -81,7 +69,7 @@ absl::Status ApplyAutocast(Rewrite& rewrite) {
     bool changed = false;
     for (size_t i = 0; i < now.size(); ++i) {
       const DType dtype = follows ? recorded[i].dtype : Wanted(*node.op, i, now, recorded);
-      inputs.push_back(casts.To(dtype, node.inputs[i]));
+      inputs.push_back(cast_to(dtype, node.inputs[i]));
       changed = changed || inputs[i].dtype() != recorded[i].dtype;
     }
     replay.tape().SetScope(node.scope);
@@ -94,7 +82,7 @@ absl::Status ApplyAutocast(Rewrite& rewrite) {
     }
     return outputs;
   }));
-  for (ValueId root : rewrite.roots) replay.Replace(root, casts.To(program.value(root).type.dtype, root));
+  for (ValueId root : rewrite.roots) replay.Replace(root, cast_to(program.value(root).type.dtype, root));
   WEFT_RETURN_IF_ERROR(replay.tape().status());
   replay.Finish();
   return absl::OkStatus();

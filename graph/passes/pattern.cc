@@ -13,14 +13,10 @@
 
 namespace weft {
 
-PatternRewriter::PatternRewriter(Rewrite& rewrite) : rewrite_(rewrite), replay_(rewrite), uses_(rewrite) {
-  CountGradients();
-}
-
-// Walks backwards, from readers to what they read. Nothing is differentiated through a write. Of a gradient's inputs
-// only the loss is differentiated.
-void PatternRewriter::CountGradients() {
-  gradients_.assign(program().nodes.size(), 0);
+PatternRewriter::PatternRewriter(Rewrite& rewrite)
+    : rewrite_(rewrite), replay_(rewrite), uses_(rewrite), gradients_(rewrite.program.nodes.size(), 0) {
+  // Counts gradients backwards, from readers to what they read. Nothing is differentiated through a write. Of a
+  // gradient's inputs only the loss is differentiated.
   for (size_t n = program().nodes.size(); n-- > 0;) {
     const Node& node = program().nodes[n];
     if (node.op->writes > 0) continue;
@@ -75,19 +71,16 @@ VarList PatternRewriter::Try(const Node& node, absl::Span<const PatternRule> rul
   return {};
 }
 
-absl::Status PatternRewriter::Run(absl::Span<const PatternRule> rules) {
-  WEFT_RETURN_IF_ERROR(replay_.Record([&](const Node& node) { return Try(node, rules); }));
-  if (!changed_) return absl::OkStatus();
-  replay_.Finish();
-  return DropDead(rewrite_);
-}
-
 absl::Status RewritePatterns(Rewrite& rewrite, absl::Span<const PatternRule> rules) {
   const auto ends = [&](const Node& node) {
     return absl::c_any_of(rules, [&](const PatternRule& rule) { return rule.last == node.op; });
   };
   if (absl::c_none_of(rewrite.program.nodes, ends)) return absl::OkStatus();
-  return PatternRewriter(rewrite).Run(rules);
+  PatternRewriter rewriter(rewrite);
+  WEFT_RETURN_IF_ERROR(rewriter.replay_.Record([&](const Node& node) { return rewriter.Try(node, rules); }));
+  if (!rewriter.changed_) return absl::OkStatus();
+  rewriter.replay_.Finish();
+  return DropDead(rewrite);
 }
 
 }  // namespace weft

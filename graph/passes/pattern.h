@@ -62,9 +62,7 @@ class PatternRewriter {
  private:
   friend absl::Status RewritePatterns(Rewrite& rewrite, absl::Span<const PatternRule> rules);
 
-  absl::Status Run(absl::Span<const PatternRule> rules);
   VarList Try(const Node& node, absl::Span<const PatternRule> rules);
-  void CountGradients();
 
   Rewrite& rewrite_;
   Replay replay_;
