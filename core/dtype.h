@@ -72,10 +72,17 @@ constexpr size_t SizeOf(DType dtype) {
 }
 constexpr bool IsFloat(DType dtype) { return dtype <= DType::kBF16; }
 
-// Returns "f32", "f64", "bf16", "i32" or "bool".
-absl::string_view Name(DType dtype);
-// Sets `dtype` to the dtype called `name`. Returns false if there is none.
-bool ParseDType(absl::string_view name, DType* dtype);
+inline constexpr absl::string_view kDTypeNames[kDTypeCount] = {"f32", "f64", "bf16", "i32", "bool"};
+constexpr absl::string_view Name(DType dtype) { return kDTypeNames[static_cast<int>(dtype)]; }
+// Sets `dtype` to the one of this name. Returns false if there is none.
+inline bool ParseDType(absl::string_view name, DType* dtype) {
+  for (int i = 0; i < kDTypeCount; ++i) {
+    if (kDTypeNames[i] != name) continue;
+    *dtype = static_cast<DType>(i);
+    return true;
+  }
+  return false;
+}
 
 }  // namespace weft
 
