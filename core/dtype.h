@@ -74,7 +74,7 @@ constexpr bool IsFloat(DType dtype) { return dtype <= DType::kBF16; }
 
 inline constexpr absl::string_view kDTypeNames[kDTypeCount] = {"f32", "f64", "bf16", "i32", "bool"};
 constexpr absl::string_view Name(DType dtype) { return kDTypeNames[static_cast<int>(dtype)]; }
-// Sets `dtype` to the one of this name. Returns false if there is none.
+// Sets `dtype` to the one called `name`. Returns false if there is none.
 inline bool ParseDType(absl::string_view name, DType* dtype) {
   for (int i = 0; i < kDTypeCount; ++i) {
     if (kDTypeNames[i] != name) continue;

@@ -34,7 +34,7 @@ absl::Status SetInteger(absl::string_view text, T* value, const Hyperparameter::
   return absl::OkStatus();
 }
 
-// "500M": 500 million.
+// Reads a number of bytes: "500M" is 500 million.
 absl::Status SetBytes(absl::string_view text, uint64_t* value) {
   constexpr absl::string_view kUnits = "KMG";
   const size_t unit = text.empty() ? kUnits.npos : kUnits.find(text.back());

@@ -49,7 +49,7 @@ absl::Status SetFromJson(const nlohmann::ordered_json& json, const Hyperparamete
                          const std::vector<std::string>& annotations = {});
 nlohmann::ordered_json ToJson(const Hyperparameters& table);
 
-// "'widht', did you mean 'width'?"
+// Returns `word` with the nearest word of `known`, if one is near: "'widht', did you mean 'width'?".
 std::string NameAndNearest(const std::string& word, const std::vector<std::string>& known);
 
 }  // namespace weft

@@ -94,7 +94,7 @@ struct Program {
   const Value& value(ValueId id) const { return values[id]; }
   const Node& producer(ValueId id) const { return node(value(id).producer); }
   const std::string& scope(const Node& n) const { return scopes[n.scope]; }
-  // Return what an input, parameter or constant node stands for.
+  // Return the entry that an input, parameter or constant node stands for.
   const InputSpec& input(const Node& n) const { return inputs[n.attrs.as<SourceAttrs>().index]; }
   const ParameterSpec& parameter(const Node& n) const { return parameters[n.attrs.as<SourceAttrs>().index]; }
   const ConstantData& constant(const Node& n) const { return constants[n.attrs.as<SourceAttrs>().index]; }

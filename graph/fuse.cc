@@ -19,9 +19,9 @@ constexpr uint32_t kNone = 0xffffffff;
 constexpr double kMaxTaskSeconds = 300e-6;  // longer tasks would leave other workers waiting
 // If an op with fixed tiles takes longer than that anyway, its group may take this many times as long.
 constexpr double kMaxGrowth = 1.5;
-constexpr double kMaxDelaySeconds = 20e-6;  // maximum duration of a grown task if other groups wait for it, too
-constexpr double kCallSeconds = 0.1e-6;     // overhead of calling a kernel
-constexpr size_t kMaxGroupsBack = 16;       // nodes join only the latest groups: hoisting further lengthens lifetimes
+constexpr double kMaxDelaySeconds = 20e-6;  // a task at most this long may grow although other groups wait for it
+constexpr double kCallSeconds = 0.1e-6;  // overhead of calling a kernel
+constexpr size_t kMaxGroupsBack = 16;    // nodes join only the latest groups: hoisting further lengthens lifetimes
 constexpr uint32_t kMaxRetiled = 16;  // members of a group that may take the tiles of another op; bounds compile time
 
 struct Member {  // a node that becomes a kernel call
@@ -158,8 +158,8 @@ class Fuser {
     return n.op->prepare != nullptr && tiles >= group.tile_count && short_enough(tiles) && GivesTilesTo(m, g);
   }
 
-  // Reports whether member `m`, a write of one tile, joins the latest group of such writes. So many small updates
-  // become one task. `latest`: the latest group that the member reads from.
+  // Reports whether member `m`, a write of one tile, joins the latest group of such writes. That makes one task of many
+  // small updates. `latest`: the latest group that the member reads from.
   bool JoinsBatch(uint32_t m, uint32_t latest) const {
     const Node& n = node(m);
     if (n.op->writes == 0 || members_[m].tiles.size() > 1 || batch_ == kNone || !groups_[batch_].writes) return false;

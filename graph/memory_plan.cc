@@ -30,7 +30,7 @@ struct Storage {
   uint32_t users = kNone;                // index of the set of maker and readers, once it is needed
 };
 
-// Arenas that exceed the largest number of live bytes by more than this factor are arranged again, by size.
+// Arenas that exceed the maximum of live bytes by more than this factor are arranged again, by size.
 constexpr double kMaxWaste = 1.05;
 // If reuse of bytes makes the longest path longer than this times the longest path of data, plans in time are tried.
 constexpr double kMaxStretch = 1.05;

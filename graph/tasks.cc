@@ -1,5 +1,5 @@
-// Goes through the groups in serial order and finds what the tasks of each one wait for. If every tile of a group needs
-// every tile of another one, or if that saves edges, a join stands for the whole other group.
+// Goes through the groups in serial order and finds the tasks that each group's tasks wait for. If every tile of a
+// group needs every tile of another one, or if that saves edges, a join stands for the whole other group.
 #include "weft/graph/tasks.h"
 
 #include <algorithm>

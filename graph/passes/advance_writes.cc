@@ -12,8 +12,8 @@ namespace {
 
 constexpr size_t kMaxSmallBytes = 4096;  // of a node's outputs: they may live until a write at little cost
 
-// Reports whether a node moves up to where it can first run. Writes do, sources do, which take no bytes of the plan,
-// and so do nodes that read much and write little: they stand between a gradient and its update.
+// Reports whether a node moves up to the first place where it can run. Writes move. Sources move, because they take no
+// bytes of the plan. Nodes that read much and write little move, because they stand between a gradient and its update.
 bool Advances(const Program& program, const Node& node) {
   if (node.op->writes > 0 || node.op == &kParameterOp || node.op == &kInputOp || node.op == &kConstantOp) return true;
   return Shrinks(program, node, kMaxSmallBytes);

@@ -37,8 +37,8 @@ class LossLowering {
   }
 
   // Rewrite linear_cross_entropy(x, w, t), ..., its gradient to blocks of rows that compute both
-  // Records what `drow` needs ahead of its turn, then the blocks in place of the loss and of its gradient. Returns the
-  // loss, or nothing if there is no gradient, or if its `drow` depends on the loss.
+  // Records the nodes that `drow` depends on ahead of their turn, then the blocks in place of the loss and of its
+  // gradient. Returns the loss, or nothing if there is no gradient, or if its `drow` depends on the loss.
   VarList Record(const Node& loss) {
     const uint32_t n = program_.value(loss.output(0)).producer;
     for (const uint32_t g : gradients_) {

@@ -1,6 +1,5 @@
-// RewritePatterns walks a program once, offers each node to the rules of its op, and records what they return; all
-// other nodes are recorded again as they were. What a rule may ask of the program before the pass is answered from
-// `Uses`.
+// RewritePatterns walks a program once, offers each node to the rules of its op, and records their replacements; all
+// other nodes are recorded again as they were. Rules see the program before the pass.
 #include "weft/graph/passes/pattern.h"
 
 #include <algorithm>

@@ -46,7 +46,7 @@ std::string MatchShapes(const Shape& scores, AttentionMatch* match) {
   return "";
 }
 
-// Reports whether `id` is a product under scales, masks and a cap. Of a sum it looks at the first addend only.
+// Reports whether `id` is a product under scales, masks and a cap. Only the first addend of a sum counts.
 bool LeadsToProduct(const Program& program, ValueId id) {
   while (true) {
     const Node& node = program.producer(id);

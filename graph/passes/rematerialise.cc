@@ -1,7 +1,7 @@
 // Rematerialisation: within a memory budget, values are computed again instead of kept until their last use.
 //
-// recomputation.h chooses the nodes by an estimate of the live bytes. What a choice really takes is known only once the
-// memory is planned, because ranges between values lie unused; so choices are tried until the plan fits.
+// recomputation.h chooses the nodes by an estimate of the live bytes. A plan takes more bytes, because ranges between
+// values lie unused. So choices are tried until the plan fits.
 #include <algorithm>
 #include <vector>
 
