@@ -2,11 +2,8 @@
 
 #include <algorithm>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
 
 namespace weft {
 
@@ -23,18 +20,6 @@ bool Shape::valid() const {
 std::string ToString(const Shape& shape) {
   if (shape.max_rank_exceeded()) return "[more than 6 axes]";
   return absl::StrCat("[", absl::StrJoin(shape.dims(), ","), "]");
-}
-
-std::optional<Shape> ParseShape(absl::string_view text) {
-  if (!absl::ConsumePrefix(&text, "[") || !absl::ConsumeSuffix(&text, "]")) return std::nullopt;
-  Shape shape;
-  if (text.empty()) return shape;
-  for (absl::string_view part : absl::StrSplit(text, ',')) {
-    int64_t size;
-    if (shape.rank() == Shape::kMaxRank || !absl::SimpleAtoi(part, &size)) return std::nullopt;
-    shape.Append(size);
-  }
-  return shape;
 }
 
 std::optional<Shape> Broadcast(const Shape& a, const Shape& b) {

@@ -12,7 +12,6 @@
 #include <optional>
 #include <string>
 
-#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 
 namespace weft {
@@ -77,8 +76,6 @@ class Shape {
 
 // Returns "[2,3]", or "[]" for a scalar.
 std::string ToString(const Shape& shape);
-// Returns the shape that ToString prints as `text`, or nothing.
-std::optional<Shape> ParseShape(absl::string_view text);
 
 // Returns the shape to which a and b broadcast by NumPy's rule: axes are aligned at the end, and two sizes must be
 // equal or one of them 1. If they don't fit, returns nothing.

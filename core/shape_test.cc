@@ -2,9 +2,11 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 
 #include "gtest/gtest.h"
+#include "weft/tests/parse_shape.h"
 
 namespace weft {
 namespace {

@@ -9,6 +9,7 @@
 #include "weft/core/status.h"
 #include "weft/graph/compile.h"
 #include "weft/graph/evaluate.h"
+#include "weft/tests/parse_shape.h"
 
 namespace weft {
 namespace {
