@@ -1,5 +1,5 @@
-// Longest paths over the kernel calls of a graph, forward and backward. Both passes rely on the serial order of the
-// calls.
+// Computes longest paths over the kernel calls of a graph, forward and backward. Both passes rely on the serial order
+// of the calls.
 #include "weft/graph/call_times.h"
 
 #include <algorithm>
@@ -20,11 +20,11 @@ CallTimes::CallTimes(const CompiledGraph& graph) : graph_(graph), producers_(gra
       const NodeId producer = program.value(graph.storage_roots[in]).producer;
       const uint32_t producing_call = call_of[producer];
       if (producing_call != kNone)
-        producers_[s].push_back(producing_call);  // others read an input, a parameter or a constant
+        producers_[s].push_back(producing_call);  // other inputs are inputs of the program, parameters or constants
     }
     call_of[graph.calls[s].node] = s;
   }
-  tails_ = seconds_;  // from the last call on, each call raises the tails of its producers
+  tails_ = seconds_;  // from the last call to the first, each call raises its producers' tails
   for (uint32_t s = static_cast<uint32_t>(tails_.size()); s-- > 0;) {
     data_path_ = std::max(data_path_, tails_[s]);
     for (uint32_t producing_call : producers_[s])

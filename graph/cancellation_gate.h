@@ -18,7 +18,7 @@ class CancellationGate {
     const bool stoppable = options.cancellation != nullptr || options.deadline != absl::InfiniteFuture();
     state_.store(stoppable ? kStoppable : kMustFinish, std::memory_order_relaxed);
   }
-  // Reports whether the next task may run. `writes`: the task writes state.
+  // Reports whether the next task may run. `writes`: whether the task writes state.
   bool Passes(bool writes) {
     State state = state_.load(std::memory_order_acquire);
     if (state == kStoppable) {

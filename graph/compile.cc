@@ -26,7 +26,7 @@ absl::Status RunPasses(Rewrite& rewrite) {
   return absl::OkStatus();
 }
 
-// Checks the options, and begins a rewrite with the tape's program and the roots that they name.
+// Checks the options, and returns a rewrite of the tape's program with the roots that the options name.
 absl::StatusOr<Rewrite> Begin(const Tape& tape, const CompileOptions& options) {
   WEFT_RETURN_IF_ERROR(tape.status());
   if (options.fetch.empty() && options.update.empty()) {
@@ -54,7 +54,7 @@ absl::StatusOr<Rewrite> Begin(const Tape& tape, const CompileOptions& options) {
   return rewrite;
 }
 
-// Returns the kind of the parameter that a node writes: that of its first version.
+// Returns the kind of the parameter that a node writes, which is the kind of its first version.
 ParameterKind WrittenKind(const Program& program, const Node& node) {
   ValueId state = node.inputs[0];
   while (program.producer(state).op->writes > 0) {  // an earlier version

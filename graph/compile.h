@@ -19,20 +19,20 @@ namespace weft {
 enum class Mode : uint8_t { kTrain, kEval };  // kEval: without dropout
 inline constexpr Mode kTrain = Mode::kTrain, kEval = Mode::kEval;
 
-// The passes that only make a graph faster or smaller. CompileOptions::without leaves them out, for comparisons. kFold,
+// Passes that only make a graph faster or smaller. For comparisons, CompileOptions::without leaves them out. kFold,
 // kAdvanceWrites and kFuse change no bit of any result; the others may change the order of sums, and so their rounding.
 enum class Pass : uint8_t {
-  kShare,          // nodes that compute the same become one
+  kShare,          // equal nodes become one
   kRaise,          // patterns of elementary ops become ops with kernels and gradients of their own
   kScatterRows,    // an embedding's gradient is added to another gradient of the table in place
-  kFold,           // small values that depend on constants only are computed by the compiler
+  kFold,           // small values that depend only on constants are computed at compile time
   kFoldCasts,      // in bf16, casts that no op needs are removed
   kPack,           // weights of products of many rows are copied once an execution to the order in which products read
   kAdvanceWrites,  // updates move up to where their gradients are computed
   kFuse,           // neighbouring nodes run together, tile by tile, while their values are in cache
 };
 inline constexpr int kPassCount = static_cast<int>(Pass::kFuse) + 1;
-// The names of the passes in tests and tools, by Pass.
+// Names of the passes for tests and tools, indexed by Pass.
 inline constexpr const char* kPassNames[kPassCount] = {"share", "raise", "scatter-rows",   "fold",
                                                        "casts", "pack",  "advance-writes", "fuse"};
 
@@ -53,9 +53,9 @@ struct CompileOptions {
   VarList fetch;   // the values that Run returns
   VarList update;  // updates of parameters, or update groups, that Run makes
   Mode mode = kTrain;
-  // kF32: all ops compute in the dtypes that were recorded. kBF16: products take bf16, and ops that move or map their
-  // results stay in bf16. Weights, optimizers, statistics of norms, softmax, losses and sums stay in f32 (see Autocast
-  // in core/op.h). So do values that are fetched, written, or that a gradient is taken by.
+  // kF32: all ops compute in the recorded dtypes. kBF16: products take bf16, and ops that move or map their results
+  // stay in bf16. Weights, optimizers, norms' statistics, softmax, losses and sums stay in f32 (see Autocast in
+  // core/op.h). So do values that are fetched, written or differentiated by.
   DType precision = kF32;
   PassSet without;  // passes to leave out
   // The target duration of a tile, in seconds by the cost model; finite and above 0. Another value cuts products into
@@ -67,8 +67,8 @@ struct CompileOptions {
   size_t memory_budget = 0;
 };
 
-// Compiles the tape's program to a graph that computes `fetch` and makes `update`, and nothing that neither needs.
-// Returns the tape's first recording error if it has one.
+// Compiles the tape's program to a graph that computes `fetch`, makes `update`, and does nothing else. If the tape has
+// a recording error, returns that error.
 absl::StatusOr<Graph> Compile(const Tape& tape, const CompileOptions& options);
 
 }  // namespace weft

@@ -1,5 +1,5 @@
-// The cost model: a rough estimate of a node's time on one core. It decides how finely nodes are cut into tiles and
-// which ready task runs first.
+// The cost model roughly estimates a node's time on one core. It decides how finely nodes are cut into tiles, and which
+// ready task runs first.
 #ifndef WEFT_GRAPH_COST_H_
 #define WEFT_GRAPH_COST_H_
 
@@ -9,14 +9,14 @@
 
 namespace weft {
 
-// These rates are constants, so that tiles, and with them the bits of sums, are the same on every machine.
+// These rates are constants, so that tiles, and with them the bits of sums, are the same on all machines.
 inline constexpr double kFlopsPerSecond = 1e11, kBytesPerSecond = 5e9;
-inline constexpr double kTaskSeconds = 0.2e-6;  // to start a task
-// Default duration of a tile, in seconds: long enough to amortise starting a task and packing a product's operands,
-// short enough that a training step still has many tiles.
+inline constexpr double kTaskSeconds = 0.2e-6;  // 0.2 µs to start a task
+// Default duration of a tile: 150 µs. Long enough to amortise starting a task and packing a product's operands, short
+// enough that a training step still has many tiles.
 inline constexpr double kTileSeconds = 150e-6;
 
-// Returns the estimated seconds of a node: the larger one of its arithmetic and its memory traffic.
+// Returns the estimated seconds of a node: the time of its arithmetic or of its memory traffic, whichever is longer.
 inline double Seconds(const OpDef& op, const OpArgs& args) {
   const Cost cost = CostOf(op, args);
   const bool bf16 = !args.inputs.empty() && args.inputs[0].dtype == kBF16;  // CPUs multiply bf16 twice as fast

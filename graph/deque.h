@@ -1,7 +1,7 @@
-// Deque: a lock-free work-stealing deque. Its owner pushes and pops at one end; other threads steal from the other end.
+// A Deque is a lock-free work-stealing deque. Its owner pushes and pops at one end; other threads steal from the other.
 //
-// From Chase and Lev, "Dynamic circular work-stealing deque", SPAA 2005, but without fences, which ThreadSanitizer does
-// not model. Accesses whose order matters between the two ends are sequentially consistent instead.
+// From Chase and Lev ("Dynamic circular work-stealing deque", SPAA 2005), but without fences, which ThreadSanitizer
+// does not model. Where the order of accesses matters between the two ends, they are sequentially consistent.
 #ifndef WEFT_GRAPH_DEQUE_H_
 #define WEFT_GRAPH_DEQUE_H_
 
@@ -19,7 +19,7 @@ class Deque {
   // `capacity`: initial capacity in entries, rounded up to a power of two. A full deque doubles its capacity.
   explicit Deque(size_t capacity) : first_size_(static_cast<int64_t>(std::bit_ceil(capacity))) { Grow(0, 0); }
 
-  // Push and Pop: only the owner may call them. Pop takes the latest entry and returns false if there is none.
+  // Only the owner may call Push and Pop. Pop takes the latest entry, or returns false if there is none.
   void Push(uint64_t entry) {
     const int64_t end = end_.load(std::memory_order_relaxed), begin = begin_.load(std::memory_order_acquire);
     Ring* ring = ring_.load(std::memory_order_relaxed);
@@ -37,7 +37,7 @@ class Deque {
       return true;
     }
     bool won = false;
-    if (begin == end) {  // the last entry: a thief may compete for it
+    if (begin == end) {  // the last entry, for which a thief may compete
       *entry = ring_.load(std::memory_order_relaxed)->at(end).load(std::memory_order_relaxed);
       won = begin_.compare_exchange_strong(begin, begin + 1, std::memory_order_seq_cst);
     }
@@ -45,8 +45,7 @@ class Deque {
     return won;
   }
 
-  // Takes the oldest entry. Any thread may call it. Returns false if there is no entry, or if another thread was
-  // faster.
+  // Takes the oldest entry. Any thread may call it. Returns false if there is no entry, or if another thread is faster.
   bool Steal(uint64_t* entry) {
     int64_t begin = begin_.load(std::memory_order_seq_cst);
     if (begin >= end_.load(std::memory_order_seq_cst)) return false;
@@ -78,7 +77,7 @@ class Deque {
   alignas(64) std::atomic<int64_t> begin_{0};
   alignas(64) std::atomic<int64_t> end_{0};
   std::atomic<Ring*> ring_{nullptr};
-  std::vector<std::unique_ptr<Ring>> rings_;  // the older ones stay, because a thief may still read from them
+  std::vector<std::unique_ptr<Ring>> rings_;  // old rings stay, because a thief may still read them
 };
 
 }  // namespace weft

@@ -30,8 +30,7 @@ std::vector<Rect> Tiles(const OpDef& op, const OpArgs& args, double tile_seconds
   const int64_t row_blocks = op.cut == Cut::kCols ? 1 : CeilDiv(rows, quantum);
   const int64_t col_blocks = op.cut == Cut::kRows ? 1 : CeilDiv(cols, column_quantum);
 
-  // Splits rows before columns: a tile of whole rows is contiguous, and matrix products are fastest on contiguous
-  // tiles.
+  // Rows are split before columns: a tile of whole rows is contiguous, and matrix products are fastest on such tiles.
   int64_t row_parts = 1, col_parts = 1;
   while (row_parts * col_parts < wanted && 2 * row_parts <= row_blocks) row_parts *= 2;
   while (row_parts * col_parts < wanted && 2 * col_parts <= col_blocks) col_parts *= 2;

@@ -1,4 +1,4 @@
-// Cuts one node into tiles, and runs one node on tensors, serially, for constant folding and for tests.
+// Tiles cuts one node into tiles. Evaluate runs one node on tensors, serially, for constant folding and for tests.
 //
 //   Evaluate(kExp, {}, {x}, {y});  // y = exp(x)
 #ifndef WEFT_GRAPH_EVALUATE_H_
@@ -10,15 +10,14 @@
 
 namespace weft {
 
-// Tiles begin at multiples of this many columns, unless the op has a quantum of its own: at least one cache line of any
-// dtype.
+// Unless an op has its own quantum, its tiles begin at multiples of 64 columns: at least one cache line of any dtype.
 inline constexpr int64_t kColumnQuantum = 64;
 
 // Returns the tiles of a node, which depend on the op, its attributes and its types only. `tile_seconds`:
 // target duration of a tile, by the cost model.
 std::vector<Rect> Tiles(const OpDef& op, const OpArgs& args, double tile_seconds = kTileSeconds);
 
-// Runs every tile of `op` in order. It writes to the bytes of `outputs`, which the caller has allocated.
+// Runs every tile of `op` in order. The caller must have allocated the bytes of `outputs`, which are written.
 void Evaluate(const OpDef& op, const Attrs& attrs, absl::Span<const Tensor> inputs, absl::Span<const Tensor> outputs,
               RandomStream random = {});
 

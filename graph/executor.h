@@ -1,4 +1,4 @@
-// Executor: runs each task of a schedule once, after all of its predecessors. graph/policies/policies.h makes
+// An Executor runs each task of a schedule once, after all of its predecessors. graph/policies/policies.h makes
 // executors.
 //
 //   executor->Run([&](uint32_t task, int worker) { ... });
@@ -21,8 +21,8 @@ class Executor {
 
   // Runs one task on one worker. Joins that were added as tasks are passed, too.
   using Body = absl::FunctionRef<void(uint32_t task, int worker)>;
-  // Runs every task once. Workers are numbered 0 .. threads() - 1; the body never runs twice at once with one number.
-  // No two calls of Run may overlap.
+  // Runs every task once. Workers are numbered 0 .. threads() - 1, and no number is in two calls of the body at once.
+  // Calls of Run must not overlap.
   virtual void Run(Body body) = 0;
 
   virtual int threads() const = 0;

@@ -1,5 +1,5 @@
-// Best-fit allocation with merging of free neighbours. `by_offset_` and `by_size_` hold the same free ranges; `done_`
-// covers the whole arena, whether free or not.
+// Allocates the best fit and merges free neighbours. `by_offset_` and `by_size_` hold the same free ranges; `done_`
+// covers the whole arena, free or not.
 #include "weft/graph/free_ranges.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-// Free ranges that one allocation examines: enough to find one in time, few enough that planning stays linear.
+// An allocation examines at most 64 free ranges: enough to find one in time, few enough that planning stays linear.
 constexpr int kMaxExamined = 64;
 
 }  // namespace

@@ -18,13 +18,13 @@ namespace weft {
 class FreeRanges {
  public:
   // Allocates `bytes` and returns their offset. Prefers the smallest free range whose users finish by `deadline`
-  // (seconds); otherwise grows the arena up to `limit` bytes; otherwise takes the range whose users finish first. The
-  // arena also grows if no free range is large enough. `exact`: if ranges of exactly `bytes` are free, considers only
-  // those.
+  // (seconds); otherwise grows the arena up to `limit` bytes; otherwise takes the range whose users finish first. If no
+  // free range is large enough, the arena grows beyond `limit`. `exact`: if ranges of exactly `bytes` are free, only
+  // these are considered.
   size_t Allocate(size_t bytes, double deadline, bool exact, size_t limit);
   // Frees a range whose users finish at `done` (seconds).
   void Release(size_t offset, size_t bytes, double done);
-  // Returns the time at which all past users of the range are done.
+  // Returns the time at which all earlier users of the range have finished.
   double Done(size_t offset, size_t bytes) const;
 
   size_t end() const { return end_; }  // bytes of the arena
@@ -34,14 +34,14 @@ class FreeRanges {
 
   void Insert(size_t offset, size_t bytes);
   void Remove(Ranges::iterator it);
-  // Takes [offset, offset + bytes) out of the free range that begins at `range`.
+  // Removes [offset, offset + bytes) from the free range that begins at `range`.
   size_t Carve(size_t range, size_t offset, size_t bytes);
-  // Extends the arena. If `fresh`, all of the bytes are new ones; otherwise a free range at the end is used as well.
+  // Extends the arena by `bytes`. Unless `fresh`, a free range at the end of the arena provides some of them.
   size_t Grow(size_t bytes, bool fresh);
 
   Ranges by_offset_;
   std::set<std::pair<size_t, size_t>> by_size_;  // (bytes, offset)
-  std::map<size_t, double> done_;                // by offset: when the users of the bytes up to the next key are done
+  std::map<size_t, double> done_;                // by offset: when the users of the bytes up to the next key finish
   size_t end_ = 0;
 };
 

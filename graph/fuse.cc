@@ -1,6 +1,6 @@
-// The fuser goes through the nodes in program order and puts each into a group: the latest group that produces one of
-// its inputs, a group of small updates, or a new group. A node that joins may take the group's tiles, or, if its own
-// tiles are fixed, give them to the group. In the end the groups are written out one after the other as kernel calls.
+// The fuser walks the nodes in program order and puts each into a group. This is the latest group that produces one of
+// its inputs, a group of small updates, or a new group. A joining node takes the group's tiles or, if its own tiles are
+// fixed, may give them to the group. At the end, the groups are written out one after the other as kernel calls.
 #include "weft/graph/fuse.h"
 
 #include <algorithm>
@@ -17,30 +17,30 @@ namespace {
 
 constexpr uint32_t kNone = 0xffffffff;
 constexpr double kMaxTaskSeconds = 300e-6;  // longer tasks would leave other workers waiting
-// If an op with fixed tiles takes longer than that anyway, its group may take this many times as long.
+// If an op with fixed tiles takes longer than kMaxTaskSeconds, its group may take 1.5 times as long as the op.
 constexpr double kMaxGrowth = 1.5;
 constexpr double kMaxDelaySeconds = 20e-6;  // a task at most this long may grow although other groups wait for it
 constexpr double kCallSeconds = 0.1e-6;  // overhead of calling a kernel
-constexpr size_t kMaxGroupsBack = 16;    // nodes join only the latest groups: hoisting further lengthens lifetimes
+constexpr size_t kMaxGroupsBack = 16;    // nodes join only these latest groups: older values would live longer
 constexpr uint32_t kMaxRetiled = 16;  // members of a group that may take the tiles of another op; bounds compile time
 
 struct Member {  // a node that becomes a kernel call
   KernelCall call;
   std::vector<Rect> tiles;
-  int64_t rows = 0, cols = 0;  // of the domain that the tiles cut
+  int64_t rows = 0, cols = 0;  // size of the domain that the tiles cut
   double seconds = 0;          // of all tiles
 };
 
 struct GroupBuilder {
   absl::InlinedVector<uint32_t, 4> members;
   uint32_t tile_count = 0;
-  bool writes = true;        // all members are writes of one tile
+  bool writes = true;        // true: all members are writes with one tile
   double seconds = 0;        // of all tiles
   double fixed_seconds = 0;  // of the longest member with fixed tiles; 0 if there is none
   uint32_t readers = 0;      // reads of its values by nodes outside, counted once for each node and value
 };
 
-// Translates the tiles of `from` to another domain of as many rows. Returns false if the columns don't allow that.
+// Translates the tiles of `from` to a domain with as many rows. Returns false if the columns don't allow that.
 bool TranslateTiles(const Member& from, int64_t rows, int64_t cols, std::vector<Rect>* tiles) {
   if (from.rows != rows) return false;
   *tiles = from.tiles;
@@ -100,7 +100,7 @@ class Fuser {
   const Node& node(uint32_t member) const { return program_.node(members_[member].call.node); }
   ValueId Root(ValueId id) const { return graph_.storage_roots[id]; }
 
-  // Calls `function` once for each value that the node reads, even if it reads several views of the value.
+  // Calls `function` once for each value that the node reads. Several views of a value count as one.
   template <class Function>
   void ForEachRead(const Node& node, Function function) const {
     ++round_;
@@ -115,7 +115,7 @@ class Fuser {
     const uint32_t producer = Producer(value);
     return producer == kNone ? kNone : members_[producer].call.group;
   }
-  // Returns how many values of `group` the node reads.
+  // Returns the number of values of `group` that the node reads.
   uint32_t ReadsOf(const Node& node, uint32_t group) const {
     uint32_t reads = 0;
     ForEachRead(node, [&](ValueId value) { reads += GroupOf(value) == group; });
@@ -135,7 +135,7 @@ class Fuser {
     return JoinsBatch(m, latest) ? batch_ : new_group;
   }
 
-  // Reports whether member `m` joins group `g`. The tiles of either may be replaced by the other's.
+  // Reports whether member `m` joins group `g`. If so, it may have replaced the tiles of one by the tiles of the other.
   bool Joins(uint32_t m, uint32_t g) {
     const Node& n = node(m);
     if (n.op->writes > 0 ? !WritesAfterReaders(n, g) : groups_.size() - g > kMaxGroupsBack && !Shrinks(program_, n))
@@ -173,7 +173,7 @@ class Fuser {
                        [&](ValueId state) { return last_reader_[Root(state)] <= g; });
   }
 
-  // Reports whether each tile of member `m` reads of group `g` only what the same tile of the group wrote.
+  // Reports whether each tile of member `m` reads from group `g` only what the same tile of the group wrote.
   bool Follows(uint32_t m, uint32_t g) const {
     const Node& n = node(m);
     for (size_t k = 0; k < n.inputs.size(); ++k) {
@@ -218,7 +218,7 @@ class Fuser {
     return false;
   }
 
-  // Gives all members of group `g` the tiles of `m`, whose tiles are fixed, and returns true if their ops allow that.
+  // Gives the tiles of `m`, which are fixed, to all members of group `g`, and returns true if their ops allow that.
   // Otherwise restores the members' tiles.
   bool GivesTilesTo(uint32_t m, uint32_t g) {
     GroupBuilder& group = groups_[g];

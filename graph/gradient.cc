@@ -25,7 +25,7 @@ VarList GradientOfElementary(const OpDef& op, const GradientArgs& args) {
     loss = loss ? loss + term : term;
   }
   VarList wrt, gradients(args.inputs.size());
-  std::vector<size_t> inputs;  // of wrt: a Var that is two inputs gets its whole gradient at the first
+  std::vector<size_t> inputs;  // inputs of wrt; a Var that is two inputs gets its whole gradient at the first
   for (size_t i = 0; i < args.inputs.size(); ++i) {
     const auto same = [&](size_t j) { return args.inputs[j].id == args.inputs[i].id; };
     if (!IsFloat(args.inputs[i].dtype()) || std::any_of(inputs.begin(), inputs.end(), same)) continue;
@@ -52,7 +52,7 @@ absl::Status CheckGradients(const OpDef& op, VarSpan inputs, VarSpan gradients) 
   return absl::OkStatus();
 }
 
-// Returns the gradients by a node's inputs, by its op's rule or by its elementary form.
+// Returns the gradients of a node's inputs, by the op's rule or by its elementary form.
 VarList NodeGradients(const OpDef& op, const GradientArgs& args) {
   Tape* tape = args.inputs[0].tape;
   if (op.writes > 0 || op.no_gradient != nullptr) {

@@ -1,8 +1,8 @@
-// Graph: a compiled program, ready to run. It is immutable and cheap to copy, and threads may share it. Compile
+// A Graph is a compiled program, ready to run. It is immutable and cheap to copy, and threads may share it. Compile
 // (graph/compile.h) makes graphs; a Runner (graph/runner.h) runs them.
 //
-// A node that runs is a kernel call, cut into tiles. Neighbouring calls form groups. The tasks of a group are its
-// tiles; the schedule says which task waits for which.
+// A node that runs is a kernel call, which is cut into tiles. Neighbouring calls form groups, and the tiles of a group
+// are tasks. The schedule tells for which tasks each task waits.
 #ifndef WEFT_GRAPH_GRAPH_H_
 #define WEFT_GRAPH_GRAPH_H_
 
@@ -23,7 +23,7 @@ struct Address {
   enum class Kind : uint8_t { kArena, kInput, kParameter, kConstant };
 
   Kind kind = Kind::kArena;
-  uint32_t index = 0;  // of the input, parameter or constant in the program's list
+  uint32_t index = 0;  // in the program's list of inputs, parameters or constants
   size_t offset = 0;   // kArena: bytes from the start of the runner's arena
 };
 
@@ -36,8 +36,8 @@ struct KernelCall {
   uint32_t first_tile = 0, tile_count = 0;
 };
 
-// Consecutive kernel calls with the same number of tiles. A task runs tile i of each call, one after the other, so that
-// a call finds the values of the call before it in cache. The tasks of a group are consecutive.
+// Consecutive kernel calls with the same number of tiles. A task runs tile i of each call in turn, so that a call finds
+// the values of the call before it in cache. The tasks of a group are consecutive.
 struct Group {
   uint32_t first_call = 0, call_count = 0;
   uint32_t tile_count = 0;
@@ -46,7 +46,7 @@ struct Group {
   uint32_t end_call() const { return first_call + call_count; }
 };
 
-// One tile of each call of a group; or a join, which only waits.
+// A task is tile i of each call of a group, or a join, which only waits.
 struct Task {
   static constexpr uint32_t kJoin = 0xffffffff;
 
@@ -54,7 +54,7 @@ struct Task {
   uint32_t tile = 0;  // of each call
 };
 
-// Bytes of the values between inputs, parameters and outputs. All figures are in bytes, except `recomputed`.
+// Memory for the values between inputs, parameters and outputs. All figures are in bytes, except `recomputed`.
 struct MemoryFigures {
   size_t naive = 0;        // if no two values shared bytes
   size_t planned = 0;      // the arena
@@ -63,10 +63,10 @@ struct MemoryFigures {
   double recomputed = 0;   // fraction of an execution's time, by the cost model, that recomputes values
 };
 
-// Whether the compiler raised a pattern that it recognised (`weft graph --explain`).
+// Whether the compiler raised a pattern that it recognised, or the reason why not.
 struct Explanation {
   std::string scope, pattern;
-  std::string declined;  // why the pattern was not raised; empty if it was
+  std::string declined;  // why the pattern was not raised; empty if it was raised
 };
 
 struct CompiledGraph {

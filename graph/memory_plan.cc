@@ -21,18 +21,18 @@ namespace {
 
 constexpr uint32_t kNone = 0xffffffff, kForever = 0xfffffffe;
 
-// A range of the arena that one value, its views and the values that overwrite it in place use, one after the other.
+// A range of the arena. A value, its views, and the values that overwrite it in place use it one after the other.
 struct Storage {
   size_t bytes = 0, offset = 0;
   uint32_t first_use = 0, last_use = 0;  // calls; for a group of several tiles, its first and last call
   uint32_t maker = 0;                    // the call that wrote its present value
   std::vector<uint32_t> readers;         // the calls that read its present value
-  uint32_t users = kNone;                // index of the set of maker and readers, once it is needed
+  uint32_t users = kNone;                // index of the set of maker and readers, once that is made
 };
 
 // Arenas that exceed the maximum of live bytes by more than this factor are arranged again, by size.
 constexpr double kMaxWaste = 1.05;
-// If reuse of bytes makes the longest path longer than this times the longest path of data, plans in time are tried.
+// If reuse of bytes makes the longest path more than 5% longer than the longest path of data, plans in time are tried.
 constexpr double kMaxStretch = 1.05;
 // A plan in time must shorten the longest path to this fraction, and may take this many times the maximum of live
 // bytes.
@@ -95,8 +95,8 @@ class Planner {
   const Node& node(uint32_t call) const { return program_.node(graph_.calls[call].node); }
   ValueId Root(ValueId id) const { return graph_.storage_roots[id]; }
   const Group& group(uint32_t call) const { return graph_.groups[graph_.calls[call].group]; }
-  // Return the first and the last call during which bytes of `call` are in use. Within a group of several tiles, one
-  // tile may be at the last call while another is at the first.
+  // Return the first and the last call that may run while `call` uses bytes. In a group of several tiles, one tile may
+  // be at the last call while another is at the first.
   uint32_t Begin(uint32_t call) const { return group(call).tile_count == 1 ? call : group(call).first_call; }
   uint32_t End(uint32_t call) const { return group(call).tile_count == 1 ? call : group(call).end_call() - 1; }
 
@@ -110,10 +110,10 @@ class Planner {
     }
   }
 
-  // Delays the begin of the current call until `calls` are done.
+  // Delays the start of the current call until `calls` have ended.
   void WaitFor(const std::vector<uint32_t>& calls) { begin_ = std::max(begin_, CallTimes::Latest(calls, done_)); }
-  // Returns the latest time at which the current call may begin without making the longest path longer, but not before
-  // it can begin.
+  // Returns the latest start of the current call that does not make the longest path longer. It is not before the
+  // call's earliest start.
   double Deadline(uint32_t call) const {
     if (times_ == nullptr) return std::numeric_limits<double>::infinity();
     return std::max(begin_, times_->data_path() - times_->tail(call));
@@ -152,7 +152,7 @@ class Planner {
     storage_of_[value] = storage;
   }
 
-  // Returns the storage of the input that the op can overwrite, if this call is its last use; otherwise kNone.
+  // Returns the storage of the input that the op may overwrite, if `call` is its last use. Otherwise returns kNone.
   uint32_t InPlace(uint32_t call, size_t bytes) {
     const Node& n = node(call);
     if (!MayOverwrite(program_, n, graph_.storage_roots)) return kNone;
@@ -168,7 +168,7 @@ class Planner {
     return storage;
   }
 
-  // Reports whether each tile of `call` overwrites only bytes that no other tile of its group has written or reads.
+  // Reports whether each tile of `call` overwrites only bytes that no other tile of its group writes or reads.
   bool OverwritesByTile(uint32_t call, const Storage& storage) const {
     if (group(call).tile_count == 1) return true;
     const Node& n = node(call);
@@ -188,8 +188,8 @@ class Planner {
     return covers(storage.maker) && absl::c_all_of(storage.readers, covers);
   }
 
-  // Arranges all storages again, the largest first, each at the lowest offset that is free during its lifetime. Keeps
-  // the present offsets if that takes no fewer bytes.
+  // Arranges all storages again, largest first, each at the lowest offset that is free during its lifetime. If that
+  // does not save bytes, keeps the present offsets.
   void ArrangeBySize() {
     if (storages_.size() > kMaxArranged) return;
     std::vector<uint32_t> order(storages_.size()), placed;
@@ -216,7 +216,7 @@ class Planner {
     for (uint32_t s = 0; s < storages_.size(); ++s) storages_[s].offset = offsets[s];
   }
 
-  // Makes a storage the owner of its range: the users of the previous owners come before its first call.
+  // Makes a storage the owner of its range. Its first call must wait for the users of the previous owners.
   void Occupy(uint32_t storage) {
     const uint32_t call = storages_[storage].first_use;
     const size_t begin = storages_[storage].offset, end = begin + storages_[storage].bytes;
@@ -269,7 +269,7 @@ class Planner {
   const size_t limit_;
   const bool exact_;
   Plan plan_;
-  std::vector<uint32_t> last_use_;              // by root: the call that last reads it or a view of it
+  std::vector<uint32_t> last_use_;              // by root: the call that last reads the value or a view of it
   std::vector<std::vector<uint32_t>> readers_;  // by root: calls
   std::vector<uint32_t> storage_of_;            // by root; kNone outside the arena
   std::vector<Storage> storages_;
@@ -282,7 +282,7 @@ class Planner {
 };
 
 // Returns the smallest plan. If its reuse of bytes makes the longest path much longer, returns a plan in time instead,
-// if one takes only a few more bytes.
+// provided that this takes only a few more bytes.
 Plan BestPlan(const CompiledGraph& graph, absl::Span<const ValueId> kept) {
   Plan smallest = Planner(graph, kept).Run();
   const CallTimes times(graph);

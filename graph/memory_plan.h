@@ -13,8 +13,8 @@ namespace weft {
 // overwrite. `kept`: values that must last to the end of the execution.
 Reuses PlanMemory(CompiledGraph* graph, absl::Span<const ValueId> kept);
 
-// Returns the bytes of the smallest arena that PlanMemory finds for `program`, grouped as MakeKernelCalls
-// (graph/fuse.h) does it. PlanMemory keeps to a budget of that many bytes.
+// Returns the bytes of the smallest arena that PlanMemory finds for `program`, with groups as MakeKernelCalls
+// (graph/fuse.h) makes them. With these bytes as its budget, PlanMemory succeeds.
 size_t PlannedBytes(const Program& program, absl::Span<const ValueId> kept, double tile_seconds, bool fuse);
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// Each printer goes through the nodes of a program once. The comment above a function shows a line of its output.
+// Each printer walks the nodes of a program once. The comment above a function shows a line of its output.
 #include "weft/graph/print.h"
 
 #include <utility>

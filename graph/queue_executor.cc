@@ -1,5 +1,5 @@
-// The loop of a worker of QueueExecutor: pop a task, run it outside the mutex, count it as finished. Joins never enter
-// the queue: a join is finished as soon as its last predecessor is.
+// A worker of QueueExecutor pops a task, runs it outside the mutex, and counts it as finished, again and again. Joins
+// never enter the queue: a join finishes together with its last predecessor.
 #include "weft/graph/queue_executor.h"
 
 #include <optional>
@@ -8,7 +8,7 @@ namespace weft {
 
 bool ReadyCounts::Finish(uint32_t task, int worker, ReadyQueue* queue) {
   bool last = false;
-  for (finished_.assign(1, task); !finished_.empty();) {  // grows by the joins that finish with it
+  for (finished_.assign(1, task); !finished_.empty();) {  // grows by the joins that finish at once
     const uint32_t done = finished_.back();
     finished_.pop_back();
     for (uint32_t i = schedule_.first_successor[done]; i < schedule_.first_successor[done + 1]; ++i) {

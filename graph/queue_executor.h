@@ -1,4 +1,4 @@
-// QueueExecutor: runs any policy. All workers share the policy's queue of ready tasks, under a mutex.
+// A QueueExecutor runs any policy. All workers share the policy's queue of ready tasks, under a mutex.
 #ifndef WEFT_GRAPH_QUEUE_EXECUTOR_H_
 #define WEFT_GRAPH_QUEUE_EXECUTOR_H_
 
@@ -12,7 +12,7 @@
 
 namespace weft {
 
-// Counts the unfinished predecessors of each task of a schedule, and pushes the tasks that have none left.
+// ReadyCounts counts the unfinished predecessors of each task of a schedule, and pushes tasks without any to the queue.
 class ReadyCounts {
  public:
   explicit ReadyCounts(const Schedule* schedule) : schedule_(*schedule), left_(schedule->waits_for) {}

@@ -1,4 +1,4 @@
-// ReadyQueue: holds the tasks that are ready and not begun. Each policy has its own, which decides what runs next.
+// A ReadyQueue holds the tasks that are ready but not begun. Each policy has its own, which decides what runs next.
 #ifndef WEFT_GRAPH_READY_QUEUE_H_
 #define WEFT_GRAPH_READY_QUEUE_H_
 
@@ -15,7 +15,7 @@ class ReadyQueue {
   // Adds `task`, which became ready when `worker` finished another task; at the start of an execution, `worker` is 0.
   // Tasks that become ready together are pushed one after the other, the most critical one last.
   virtual void Push(uint32_t task, int worker) = 0;
-  // Removes and returns the task that `worker` runs next. Returns nullopt if the worker has to wait.
+  // Removes and returns the next task of `worker`. If the worker has to wait, returns nullopt.
   virtual std::optional<uint32_t> Pop(int worker) = 0;
   // Records that `task` has run. The tasks that it made ready are pushed after this call.
   virtual void Finish(uint32_t task) { static_cast<void>(task); }

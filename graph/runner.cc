@@ -309,7 +309,7 @@ absl::StatusOr<Outputs> Runner::Run(absl::Span<const FeedPair> feeds, const RunO
   WEFT_RETURN_IF_ERROR(s.BindFeeds(feeds));
   s.random = {.seed = s.parameters->seed(), .step = s.parameters->step()};
   s.gate.Open(options);
-  s.gate.Passes(/*writes=*/false);  // so that graphs without tasks are stopped, too
+  s.gate.Passes(/*writes=*/false);  // so that a graph without tasks can be stopped, too
   s.Execute();
   WEFT_RETURN_IF_ERROR(s.gate.status());
   if (s.compiled().updates) s.parameters->set_step(s.parameters->step() + 1);

@@ -37,15 +37,15 @@ class Feed {
                 reinterpret_cast<std::byte*>(const_cast<T*>(values.data()))} {}
   Feed(float scalar) : scalar_(scalar), is_scalar_(true), tensor_{{kF32, {}}} {}  // NOLINT: implicit
 
-  // Returns this feed as a tensor of type `wanted`, or an error if it has another type. A feed without a shape, such as
-  // a vector, must have the dtype and the number of elements.
+  // Returns this feed as a tensor of type `wanted`, or an error if it has another type. If the feed has no shape, as a
+  // vector, its dtype and number of elements must be those of `wanted`.
   absl::StatusOr<Tensor> As(const TensorType& wanted) const;
 
  private:
   float scalar_ = 0;
   bool is_scalar_ = false;
   Tensor tensor_;
-  bool typed_ = false;  // the caller gave a tensor, whose shape must be equal, too
+  bool typed_ = false;  // true: the caller gave a tensor, whose shape must be equal, too
 };
 using FeedPair = std::pair<Var, Feed>;
 
@@ -65,10 +65,10 @@ class Outputs {
 };
 
 struct RunnerOptions {
-  int threads = 0;         // workers, including the caller, at most 1024; 0: one for each core
-  bool check_nan = false;  // finds the first kernel call, in serial order, that makes a NaN; slow, and serial
-  const Policy* policy = &kCriticalPath;  // which ready task runs next (graph/policies/); changes no bit of any result
-  bool timed = false;                     // measures the time of every tile; has no effect with check_nan
+  int threads = 0;         // number of workers, the caller included, at most 1024; 0: one for each core
+  bool check_nan = false;  // true: finds the first kernel call that makes a NaN; runs serially, and slowly
+  const Policy* policy = &kCriticalPath;  // which ready task runs next (graph/policies/); changes no bit
+  bool timed = false;                     // true: measures the time of every tile; no effect with check_nan
 };
 
 // When a tile of a kernel call ran, in nanoseconds since the execution began, and on which worker.
@@ -87,8 +87,8 @@ class Runner {
 
   // Runs the graph once and returns the fetched values.
   //
-  // `feeds`: every input that the graph needs, exactly once; other inputs of the tape may be fed, too. The tape must
-  // still exist, because Vars belong to it. Types and declared bounds are checked before anything runs; errors name the
+  // `feeds`: each input that the graph needs, exactly once; other inputs of the tape may be fed, too. The tape must
+  // still exist, because Vars belong to it. Types and declared bounds are checked before anything runs. Errors name the
   // input and the position.
   //
   // Random ops depend on the parameters' seed and step. The step counts the executions that updated parameters, so
@@ -104,7 +104,7 @@ class Runner {
   // Returns the times of the last execution with RunnerOptions::timed: one for each of CompiledGraph::tiles, in that
   // order.
   absl::Span<const TileTime> tile_times() const;
-  // Returns the error that preparing the runner gave, or OK.
+  // Returns the error of preparing the runner, or OK.
   const absl::Status& status() const;
   // Returns how many workers took part in the last execution, including the caller; 0 before the first execution.
   int workers_entered() const;

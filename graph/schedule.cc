@@ -1,5 +1,5 @@
-// Building schedules: removes duplicate edges, finds each task's longest path to the end, and inserts joins below tasks
-// with very many predecessors.
+// Builds schedules: removes duplicate edges, finds the longest path from each task to the end, and inserts joins before
+// tasks with many predecessors.
 #include "weft/graph/schedule.h"
 
 #include <algorithm>
@@ -12,10 +12,10 @@ namespace {
 
 using Edge = std::pair<uint32_t, uint32_t>;
 
-// A task with more predecessors gets joins: otherwise too many workers contend for its count.
+// A task with more than 64 predecessors gets joins. Otherwise too many workers contend for its count.
 constexpr size_t kMaxPredecessors = 64;
 
-// The edges, grouped by their source: slice `t` of `targets` is [first[t], first[t + 1]).
+// The edges, grouped by their source. Slice `t` of `targets` is [first[t], first[t + 1]).
 struct Slices {
   std::vector<uint32_t> first, targets;
 };
@@ -31,7 +31,7 @@ Slices GroupBySource(const std::vector<Edge>& edges, uint32_t count) {
   return slices;
 }
 
-// Sorts each slice by rising length of the longest path that begins with the task.
+// Sorts each slice in ascending order of the longest path that begins with a task.
 void SortSlices(const std::vector<float>& length, const std::vector<uint32_t>& first, std::vector<uint32_t>* tasks) {
   for (size_t t = 0; t + 1 < first.size(); ++t) {
     std::sort(tasks->begin() + first[t], tasks->begin() + first[t + 1],

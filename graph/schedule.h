@@ -1,4 +1,4 @@
-// Schedule: tasks and their dependencies, in flat arrays that executors walk.
+// A Schedule holds tasks and their dependencies in flat arrays, which executors walk.
 //
 //   ScheduleBuilder builder;
 //   const uint32_t a = builder.AddTask(/*seconds=*/1e-6), b = builder.AddTask(2e-6);
@@ -15,8 +15,8 @@
 
 namespace weft {
 
-// Tasks 0 .. task_count - 1 are those that were added; their order respects the edges. Higher numbers are joins, which
-// only wait: they bound the number of predecessors of each task. The join `end` waits for everything.
+// Tasks 0 .. task_count - 1 are the added ones, in an order that respects the edges. Tasks with higher numbers are
+// joins, which only wait: they bound the number of predecessors of each task. The join `end` waits for everything.
 struct Schedule {
   uint32_t task_count = 0;
   uint32_t end = 0;
@@ -29,12 +29,12 @@ struct Schedule {
   static constexpr uint32_t kAlone = 0x80000000;
 
   uint32_t size() const { return static_cast<uint32_t>(waits_for.size()); }
-  uint32_t start() const { return size(); }  // the index in first_successor of the tasks without predecessors
+  uint32_t start() const { return size(); }  // index in first_successor of tasks without predecessors
 };
 
 // Returns all tasks and joins, each after its predecessors.
 std::vector<uint32_t> SerialOrder(const Schedule& schedule);
-// Returns the same schedule with priorities from `seconds`, the durations of the tasks.
+// Returns the same schedule with priorities computed from `seconds`, the durations of the tasks.
 Schedule WithSeconds(Schedule schedule, absl::Span<const double> seconds);
 
 class ScheduleBuilder {

@@ -8,12 +8,12 @@ namespace weft {
 namespace {
 
 constexpr uint32_t kNone = 0xffffffff;
-// Slices of successors that are longer than this are halved, and one half is offered to other workers.
+// A slice of more than 8 successors is halved, and one half is offered to other workers.
 constexpr uint32_t kMaxSliceLength = 8;
-// Initial capacity of a deque, in entries: one for each task, within these bounds. Deques grow if they are full.
+// Bounds of a deque's initial capacity, in entries: one for each task, within these bounds. Full deques grow.
 constexpr size_t kMinCapacity = 256, kMaxCapacity = 1 << 16;
 
-// An entry of a deque: a ready task, or a slice of successors whose counts are still to be lowered.
+// An entry of a deque is a ready task or, with this bit set, a slice of successors whose counts must still be lowered.
 constexpr uint64_t kSlice = uint64_t{1} << 63;
 constexpr uint64_t SliceEntry(uint32_t begin, uint32_t end) { return kSlice | uint64_t{begin} << 32 | end; }
 
@@ -93,7 +93,7 @@ uint32_t StealingExecutor::Release(Worker& me, uint32_t begin, uint32_t end) {
     begin = middle;
   }
   const Schedule& schedule = this->schedule();
-  uint32_t kept = kNone;  // successors are in rising order of criticality, so the last ready one is kept
+  uint32_t kept = kNone;  // successors are in ascending order of criticality, so the last ready one is kept
   for (uint32_t i = begin; i < end; ++i) {
     const uint32_t task = schedule.successors[i] & ~Schedule::kAlone;
     if (task == schedule.successors[i]) {

@@ -1,9 +1,8 @@
-// StealingExecutor: the executor of policy critical-path, with one deque of ready tasks for each worker.
+// A StealingExecutor is the executor of policy critical-path, with one deque of ready tasks for each worker.
 //
-// A worker that finishes a task lowers the counts of the tasks that wait for it. It then runs the most critical of
-// those that became ready, and pushes the others onto its own deque. Idle workers steal the oldest entry of another
-// deque. If very many tasks wait for one, most of them are pushed as slices, which other workers can steal and work
-// through.
+// A worker that finishes a task lowers the counts of its successors. It then runs the most critical successor that
+// became ready, and pushes the others onto its own deque. Idle workers steal the oldest entry of another deque. If a
+// task has very many successors, most of them are pushed as slices, which other workers can steal.
 #ifndef WEFT_GRAPH_STEALING_EXECUTOR_H_
 #define WEFT_GRAPH_STEALING_EXECUTOR_H_
 
@@ -38,12 +37,12 @@ class StealingExecutor : public WorkerPool {
   };
 
   void Work(int worker) override;
-  // Takes an entry from the worker's own deque or another one. Returns false if the worker shall leave.
+  // Takes an entry from the worker's own deque or from another one. Returns false if the worker must leave the run.
   bool FindEntry(int worker, uint64_t* entry);
   bool Steal(int worker, uint64_t* entry);
-  // Decrements the predecessor counts of Schedule::successors [begin, end). Pushes all tasks that became ready onto
-  // `me`'s deque except the most critical one, which it returns; kNone if there is none. Of a long range, all but the
-  // end is first pushed in slices.
+  // Lowers the predecessor counts of Schedule::successors [begin, end). Returns the most critical task that became
+  // ready, or kNone if there is none. Pushes the other ready tasks onto the deque of `me`. Of a long range, everything
+  // except the end is first pushed in slices.
   uint32_t Release(Worker& me, uint32_t begin, uint32_t end);
   void Push(Worker& me, uint64_t entry);
 

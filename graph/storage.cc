@@ -1,4 +1,5 @@
-// Storage roots, and the checks of rectangles that let values share bytes. Passes, fusion and the memory plan use them.
+// Computes storage roots, and checks by rectangles which values may share bytes, for passes, fusion and the memory
+// plan.
 #include "weft/graph/storage.h"
 
 #include <algorithm>

@@ -13,8 +13,8 @@ namespace weft {
 namespace {
 
 constexpr uint32_t kNone = 0xffffffff;
-constexpr int kMaxVisits = 16;  // groups that IsBefore visits before it gives up; bounds compile time
-// Calls that wait for one set of users share a join if that saves more than 15 of 16 edges.
+constexpr int kMaxVisits = 16;  // IsBefore visits at most 16 groups, which bounds compile time
+// Calls that wait for the same users share a join if it saves more than 15 of 16 edges.
 constexpr uint64_t kMinSaving = 16;
 
 bool Overlap(const Rect& a, const Rect& b) {
@@ -86,8 +86,8 @@ class TaskMaker {
     return done_[group];
   }
 
-  // Makes the tiles of call `s` wait, tile by tile, for the group that produces input `k`, unless it is their own
-  // group.
+  // Makes each tile of call `s` wait for the tiles that produce what it reads of input `k`. Does nothing if the
+  // producer is in the same group.
   void WaitForInput(uint32_t s, const OpArgs& args, size_t k) {
     const Node& node = program_.node(graph_.calls[s].node);
     const ValueId value = graph_.storage_roots[node.inputs[k]];
@@ -138,8 +138,8 @@ class TaskMaker {
     uint32_t done = kNone;  // the join of all users, if it saves edges
   };
 
-  // Makes `group` wait for `calls`, which use bytes before it, unless edges of data already order them. Users in
-  // `group` itself are in order, tile by tile.
+  // Makes `group` wait for `calls`, earlier users of bytes that it overwrites, unless edges of data order them already.
+  // Users in `group` itself are ordered tile by tile.
   void AddUsers(uint32_t group, const std::vector<uint32_t>& calls, UserSet* set) {
     const uint64_t count = calls.size();
     if (count * set->waiters > kMinSaving * (count + set->waiters) && graph_.calls[calls.back()].group != group) {
@@ -170,8 +170,8 @@ class TaskMaker {
     }
   }
 
-  // Reports whether all tiles of `before` come before all tiles of `after`. Follows only dependencies on whole groups,
-  // for kMaxVisits groups, so it may miss some orders.
+  // Reports whether all tiles of `before` run before all tiles of `after`. Follows only dependencies on whole groups,
+  // through at most kMaxVisits groups, so it may miss an order.
   bool IsBefore(uint32_t before, uint32_t after) {
     int visits = 0;
     search_.assign(1, after);
@@ -202,12 +202,12 @@ class TaskMaker {
   ScheduleBuilder builder_;
   std::vector<uint32_t> call_of_;                     // by node
   std::vector<uint32_t> done_;                        // by group: the join of its tiles, or kNone
-  std::vector<uint32_t> first_whole_, whole_;         // by group: the groups that it waits for as a whole
-  std::vector<uint32_t> for_all_;                     // of the current group: tasks that all its tiles wait for
+  std::vector<uint32_t> first_whole_, whole_;         // by group: groups for all of whose tiles it waits
+  std::vector<uint32_t> for_all_;                     // of the current group: tasks for which all its tiles wait
   std::vector<std::pair<uint32_t, uint32_t>> edges_;  // of the current group: (predecessor, tile)
   std::vector<Rect> written_;
   std::vector<UserSet> user_sets_;
-  std::vector<uint32_t> users_;  // of the current group: groups that used its bytes before
+  std::vector<uint32_t> users_;  // of the current group: groups that used its bytes earlier
   std::vector<uint32_t> search_;
 };
 

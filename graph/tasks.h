@@ -9,7 +9,7 @@
 
 namespace weft {
 
-// Fills in `graph->tasks` and `graph->schedule`. The calls, groups and tiles must be there; `reuses` comes from
+// Sets `graph->tasks` and `graph->schedule`. The calls, groups and tiles of `graph` must be set. `reuses`: from
 // PlanMemory.
 void MakeTasks(CompiledGraph* graph, const Reuses& reuses);
 

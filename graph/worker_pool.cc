@@ -17,11 +17,11 @@ namespace weft {
 namespace {
 
 constexpr uint32_t kOpen = 0x80000000;
-// An idle worker polls with pauses first, then yields its core between polls, then sleeps between them; a helper that
-// has also slept kMaxSleeps times leaves.
+// An idle worker polls 200 times with pauses, then yields its core between polls, then sleeps between polls. A helper
+// that has also slept kMaxSleeps times leaves.
 constexpr int kMaxSpins = 200, kMaxYields = 2000, kMaxSleeps = 20;
 
-// Executes 8 pause instructions: idle workers that poll more often would contend for the ends of the others' deques.
+// Executes 8 pause instructions. If idle workers polled more often, they would contend for the ends of others' deques.
 void Pause() {
 #if defined(__x86_64__)
   for (int i = 0; i < 8; ++i) __builtin_ia32_pause();
@@ -50,9 +50,9 @@ void AllowThreads(size_t threads) {
 
 }  // namespace
 
-// The queue of wake-ups that no thread has answered yet, of all executors. TBB's task carries no state: the thread
-// takes the first worker of this queue. So an executor may be destroyed before TBB runs its task. All data passes
-// between the two threads under `mutex`, where ThreadSanitizer sees it.
+// The queue of all executors' wake-ups that no thread has answered yet. TBB's task carries no state: its thread takes
+// the first worker of this queue. So an executor may be destroyed before TBB runs the task. All data passes between the
+// two threads under `mutex`, where ThreadSanitizer sees it.
 struct WorkerPool::WakeUps {
   std::mutex mutex;
   Worker *first = nullptr, *last = nullptr;
@@ -85,7 +85,7 @@ WorkerPool::WorkerPool(const Schedule* schedule, int threads)
   }
 }
 
-// Takes this pool's workers out of the queue, and waits until its active helpers have left.
+// Removes this pool's workers from the queue, and waits until its active helpers have left.
 WorkerPool::~WorkerPool() {
   for (bool all_gone = false; !all_gone; std::this_thread::yield()) {
     WakeUps& wake_ups = PendingWakeUps();
@@ -133,7 +133,7 @@ void WorkerPool::WakeHelpers() {
   }
 }
 
-// Runs on a thread of TBB: works as the first worker of the queue until nobody wakes that worker again.
+// Runs on a thread of TBB. Works as the first worker of the queue, until nobody has woken that worker again.
 void WorkerPool::AnswerWakeUp() {
   WakeUps& wake_ups = PendingWakeUps();
   std::unique_lock lock(wake_ups.mutex);

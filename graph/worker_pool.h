@@ -1,4 +1,4 @@
-// WorkerPool: the base of executors whose workers are the threads of one TBB arena.
+// A WorkerPool is the base of executors whose workers are the threads of one TBB arena.
 //
 // The caller of Run is worker 0. All other workers are helpers: they are woken when a worker first has work to offer,
 // so an execution without parallelism wakes none. A helper that finds no work for some time leaves its thread to other
@@ -37,7 +37,7 @@ class WorkerPool : public Executor {
   void EnterCaller() { workers_[0]->entered = true; }
   // Ends the execution. Called once all tasks have run.
   void Finish() { done_.store(true, std::memory_order_release); }
-  // Wakes the helpers if they are not awake. Called after a worker has made work available to others.
+  // Wakes the helpers that are not awake. Must be called after a worker has made work available to others.
   void OfferWork() {
     if (!helpers_woken_.load(std::memory_order_relaxed)) WakeHelpers();
   }

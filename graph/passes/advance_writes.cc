@@ -1,6 +1,5 @@
-// Moves updates up. Optimizers are recorded after all gradients, and the memory plan follows the order of nodes, so
-// that all gradients would be live at once. An update that follows its gradient at once lets the gradient's bytes be
-// used again.
+// Moves updates up. Optimizers are recorded after all gradients, and the memory plan follows the order of nodes, so all
+// gradients would be live at once. If an update directly follows its gradient, the gradient's bytes can be reused.
 #include <algorithm>
 
 #include "absl/container/flat_hash_map.h"
@@ -10,7 +9,7 @@
 namespace weft {
 namespace {
 
-constexpr size_t kMaxSmallBytes = 4096;  // of a node's outputs: they may live until a write at little cost
+constexpr size_t kMaxSmallBytes = 4096;  // of a node's outputs: this much may live until a write at little cost
 
 // Reports whether a node moves up to the first place where it can run. Writes move. Sources move, because they take no
 // bytes of the plan. Nodes that read much and write little move, because they stand between a gradient and its update.
@@ -35,7 +34,7 @@ absl::Status AdvanceWrites(Rewrite& rewrite) {
   }
   if (last_reader.empty()) return absl::OkStatus();
 
-  std::vector<uint32_t> position(count);  // by node: the node that it now follows, or itself if it stays
+  std::vector<uint32_t> position(count);  // by node: the node that it follows now; itself if it stays
   for (uint32_t n = 0; n < count; ++n) {
     const Node& node = program.nodes[n];
     position[n] = n;

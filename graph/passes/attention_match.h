@@ -17,7 +17,7 @@ namespace weft {
 
 struct ScoresMask {
   ValueId id = kNoValue;
-  double factor = 1;  // by which the mask is multiplied before it is added
+  double factor = 1;  // factor of the mask before it is added
 };
 
 struct AttentionOperand {  // queries, keys or values, as the product reads them: [B, heads, positions, width]

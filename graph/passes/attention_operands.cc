@@ -25,7 +25,7 @@ bool Permutes(const Node& node, absl::Span<const int32_t> axes) {
   return std::equal(axes.begin(), axes.end(), p.axes.begin(), p.axes.begin() + p.rank);
 }
 
-// Returns the value before the scales that end in `id`, which multiply the scale of the scores from now on.
+// Returns the value before the scales that end in `id`. These scales are multiplied into the scale of the scores.
 ValueId SkipScales(const PatternRewriter& r, ValueId id, AttentionAttrs* attrs) {
   while (true) {
     const auto scaled = MatchScaled(r.program(), id);
@@ -42,8 +42,8 @@ class OperandRecorder {
  public:
   OperandRecorder(const PatternRewriter& r, AttentionMatch* match) : r_(r), match_(*match) {}
 
-  // Returns the array that has the operand's heads in its columns, from `*column` on. Returns the operand by head if
-  // there is no such array.
+  // Returns the array that has the operand's heads in its columns, and sets `*column` to the first of these. If there
+  // is no such array, returns the operand by head.
   Var Record(const AttentionOperand& operand, int64_t* column) {
     const int64_t columns = operand.heads * operand.width, batch = match_.batch;
     ValueId id = SkipReshapes(r_, operand.id);
@@ -72,7 +72,7 @@ class OperandRecorder {
   }
 
  private:
-  // Returns the same Var for the same array.
+  // Returns one Var for each array: the same array gives the same Var.
   Var Rows(ValueId id, const Shape& shape) {
     if (r_.type(id).shape == shape) return r_.Now(id);
     if (id != rows_id_) rows_ = Reshape(r_.Now(id), shape);
@@ -103,7 +103,7 @@ std::string MatchAttentionOperands(const PatternRewriter& r, AttentionMatch* mat
   }
   ValueId query = product.inputs[0], key = product.inputs[1], value = last.inputs[1];
   key = SkipScales(r, key, &attrs);
-  if (!transpose_b) {  // the keys are transposed by a permute
+  if (!transpose_b) {  // here a permutation transposes the keys
     const Node& node = r.producer(key);
     const bool transposed = Permutes(node, {0, 1, 3, 2}) || Permutes(node, {0, 2, 1}) || Permutes(node, {1, 0});
     if (!transposed || r.uses().differentiated_by(key)) return "the keys are not transposed";

@@ -1,7 +1,6 @@
-// Casts for precision bf16. A program is recorded in f32; each op says in OpDef::autocast in which dtype it takes its
-// inputs, and this pass inserts casts between f32 and bf16 where a value has the other one. A value is cast once,
-// whatever the number of its readers. Nodes that depend on a gradient stay as they are, because they are an
-// optimizer's.
+// Inserts casts for precision bf16. A program is recorded in f32, and OpDef::autocast gives the dtype in which each op
+// takes its inputs. Where a value has another dtype, this pass casts it between f32 and bf16, once for all readers.
+// Nodes that depend on a gradient stay unchanged, because they belong to an optimizer.
 #include <algorithm>
 
 #include "weft/core/status.h"
@@ -11,8 +10,7 @@
 namespace weft {
 namespace {
 
-// Returns the dtype in which `op` takes input i. `now` are its inputs as they are now, `recorded` their types in the
-// program as it was.
+// Returns the dtype in which `op` takes input i. `now`: the inputs in the new program. `recorded`: their old types.
 DType Wanted(const OpDef& op, size_t i, VarSpan now, TypeSpan recorded) {
   if (recorded[i].dtype != kF32) return recorded[i].dtype;
   switch (op.autocast) {

@@ -1,5 +1,5 @@
-// Dead-code elimination: drops the nodes that no root depends on, which other passes leave behind, and numbers the
-// values that are left densely.
+// Dead-code elimination: drops nodes on which no root depends, which other passes leave behind. Then numbers the
+// remaining values densely.
 #include <utility>
 
 #include "weft/graph/passes/passes.h"

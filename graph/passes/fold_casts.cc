@@ -1,6 +1,6 @@
-// Removes rounding that no op asks for, in precision bf16. Autocast and gradients insert casts where one op's output
-// meets the next op's input; two of them often undo each other, and a product can write f32 by itself. The pass runs
-// after gradients are expanded, because they bring most of the pairs.
+// Removes rounding that no op asks for, in precision bf16. Autocast and gradients insert casts between an op's output
+// and the next op's input. Two casts often undo each other, and a product can write f32 itself. The pass runs after
+// gradients are expanded, because most of these pairs come from gradients.
 #include "weft/graph/passes/passes.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/product/matmul.h"

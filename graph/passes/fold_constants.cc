@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kMaxBytes = 4096;  // of a folded value: keeps compiled graphs small
 
-// Reports whether a node can be computed now: it is deterministic, small, and reads constants only.
+// Reports whether a node can be computed now: it is deterministic and small, and reads only constants.
 bool Folds(const Program& program, const Node& node) {
   if (node.op->random || node.op->writes > 0 || node.output_count != 1) return false;
   const Types inputs = program.InputTypes(node), outputs = program.OutputTypes(node);

@@ -1,5 +1,5 @@
-// Lowers ops without kernels: OpDef::lower records ordinary ops in their place. It runs after gradients are expanded,
-// so that such an op can have a gradient of its own.
+// Lowers ops without kernels: records in their place the ordinary ops that OpDef::lower gives. The pass runs after
+// gradients are expanded, so that such an op can have its own gradient.
 //
 // One op is lowered together with its gradient. linear_cross_entropy computes its logits block by block and keeps none,
 // so that its gradient has to compute them again: one more product with the whole vocabulary. If the nodes of both are
@@ -17,8 +17,8 @@
 namespace weft {
 namespace {
 
-// The input `drow` of linear_cross_entropy_gradient(x, w, t, drow [, bias]). The other inputs are those of
-// linear_cross_entropy(x, w, t [, bias]).
+// Index of the input `drow` of linear_cross_entropy_gradient(x, w, t, drow [, bias]). Its other inputs are the same as
+// of linear_cross_entropy(x, w, t [, bias]).
 constexpr int kRowGradientInput = 3;
 
 bool IsGradientOf(const Node& node, const Node& loss) {

@@ -1,5 +1,4 @@
-// Functions that pattern rules use to recognise numbers, scales, sums, masks and reshapes in the forms in which models
-// write them.
+// With these functions, pattern rules recognise numbers, scales, sums, masks and reshapes in the forms that models use.
 //
 // The functions named Match... examine the node that makes a value. They return its operands, or nullopt if the node
 // has another form. A Pattern walks upwards from the last node of a pattern, and collects the values that it passes.
@@ -23,7 +22,7 @@
 
 namespace weft {
 
-// Returns the number that all elements of `id` are. It finds those of fills and constants, through reshapes,
+// If all elements of `id` are one number, returns it. Finds the numbers of fills and constants, through reshapes,
 // broadcasts, casts and scales.
 std::optional<double> MatchNumber(const Program& program, ValueId id);
 
@@ -31,7 +30,7 @@ struct Scaled {  // factor · x
   double factor = 1;
   ValueId x = kNoValue;
 };
-// Matches one scale, one product with a number on either side, or one quotient by a number.
+// Matches one scale, one product with a number on either side, or one quotient with a number as divisor.
 std::optional<Scaled> MatchScaled(const Program& program, ValueId id);
 
 struct Shifted {  // x + number
@@ -55,16 +54,16 @@ class Pattern {
 
   // Adds `id` to the values inside, and returns the node that makes it.
   const Node& Enter(ValueId id);
-  // Returns the value before the reshapes that end in `id`, which are inside. The value itself is not.
+  // Returns the value before all reshapes that end in `id`. The reshapes are then inside; the returned value is not.
   ValueId BeforeReshapes(ValueId id);
-  // Returns the same value, which then is inside, too.
+  // Returns the same value as BeforeReshapes, but this value is then inside, too.
   ValueId EnterBeforeReshapes(ValueId id);
-  // Returns `id` as factor · x before all scales and reshapes that end in it. Those are inside, x is not.
+  // Returns `id` as factor · x, where x is the value before all scales and reshapes. These are then inside; x is not.
   Scaled BeforeScales(ValueId id);
-  // Takes a value that was entered out again.
+  // Removes a value that was entered.
   void Leave(ValueId id) { std::erase(inside_, id); }
 
-  // The values between the pattern's inputs and its last node, each once.
+  // The values between the pattern's inputs and its last node, without duplicates.
   absl::Span<const ValueId> inside() const { return inside_; }
 
  private:
@@ -72,8 +71,8 @@ class Pattern {
   std::vector<ValueId> inside_;
 };
 
-// Returns the value before the reshapes that end in `id`, for a rule that reads past its inputs. A value that a
-// gradient is taken by ends the walk, because the replacement must read it.
+// Returns the value before the reshapes that end in `id`, for a rule that reads past its inputs. The walk stops at a
+// value by which a gradient is taken, because the replacement must read that value.
 ValueId SkipReshapes(const PatternRewriter& rewriter, ValueId id);
 
 }  // namespace weft

@@ -1,5 +1,5 @@
-// Merges permutations. Raised attention permutes its result to [B, H, T, width], as its elementary form has it, and
-// models permute it back at once. Together the two move nothing.
+// Merges permutations. Raised attention permutes its result to [B, H, T, width], as its elementary form does, and
+// models permute it back at once. Together, the two permutations move nothing.
 #include "weft/graph/passes/matchers.h"
 #include "weft/graph/passes/passes.h"
 #include "weft/graph/passes/pattern.h"

@@ -12,8 +12,8 @@
 namespace weft {
 namespace {
 
-constexpr int64_t kMinRows = 512;       // of a product: with fewer, packing costs more than the product gains
-constexpr int64_t kMinWeightAxis = 64;  // rows and columns of a weight: a smaller one fits in L1
+constexpr int64_t kMinRows = 512;       // rows of a product: with fewer, packing costs more than it saves
+constexpr int64_t kMinWeightAxis = 64;  // rows and columns of a weight: a weight of 64 x 64 fits in L1
 
 // Rewrite matmul(a, w) to packed_matmul(a, pack(w)), where w is a weight in f32
 // Rewrite matmul(a, cast(w)) to packed_matmul(a, pack(w)), where the cast is to bf16 and the pack rounds

@@ -1,6 +1,6 @@
-// The order of the passes. Patterns are raised before gradients are expanded, so that the gradients are those of the
-// raised ops. Ops are lowered afterwards, once it is known which gradients there are. Passes that depend on the order
-// of nodes come last.
+// This table is the order of the passes. Patterns are raised before gradients are expanded, so that raised ops have
+// their own gradients. Ops are lowered afterwards, when the gradients are known. Passes that depend on the order of
+// nodes come last.
 #include "weft/graph/passes/passes.h"
 
 namespace weft {

@@ -1,4 +1,4 @@
-// The compiler's passes, and the list of them that Compile walks.
+// This header declares the compiler's passes, and the list of them that Compile walks.
 //
 // A pass rewrites a program by small rules, each headed "// Rewrite a to b" in its file. Nodes stay in topological
 // order. To add a pass, write its file, declare it here, and give it a row in passes.cc. If CompileOptions::without
@@ -17,18 +17,18 @@
 namespace weft {
 
 struct PassRow {
-  const char* name;  // in errors of the type checker
+  const char* name;  // for errors of the type checker
   absl::Status (*run)(Rewrite&);
   std::optional<Pass> optional;  // its name in CompileOptions::without; nullopt if the pass always runs
 };
 // Returns the passes in the order in which they run. A pass that runs more than once has a row for each time.
 absl::Span<const PassRow> Passes();
 
-// Checks that the shape rule of each node gives its types, and that no node reads a later one.
+// Checks that each node has the types that its shape rule gives, and that no node reads a later one.
 absl::Status Typecheck(Rewrite& rewrite);
-// Makes nodes of equal op, attributes and inputs one node.
+// Merges nodes with equal op, attributes and inputs into one node.
 absl::Status ShareCommon(Rewrite& rewrite);
-// The same for the nodes of one op.
+// Does the same for the nodes of one op.
 absl::Status ShareCommon(Rewrite& rewrite, const OpDef& only);
 // Drops the nodes that no root needs, and numbers values densely.
 absl::Status DropDead(Rewrite& rewrite);
@@ -56,7 +56,7 @@ absl::Status FoldCasts(Rewrite& rewrite);
 absl::Status PackWeights(Rewrite& rewrite);
 // Moves updates up to where their gradients are computed.
 absl::Status AdvanceWrites(Rewrite& rewrite);
-// Computes values twice if they would exceed the memory budget otherwise.
+// If values would exceed the memory budget, computes some of them twice.
 absl::Status Rematerialise(Rewrite& rewrite);
 // Copies old versions of state that are read after they are overwritten.
 absl::Status OrderWrites(Rewrite& rewrite);

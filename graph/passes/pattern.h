@@ -1,8 +1,8 @@
-// Rewrites patterns of nodes by rules.
+// RewritePatterns rewrites patterns of nodes by rules.
 //
-// A rule is a function of the last node of its pattern. It looks upwards from this node in the program before the pass,
-// with the functions of matchers.h, and records the node's replacement. The rest of the pattern is dropped if nothing
-// else reads it.
+// A rule is a function of the last node of its pattern. From this node it looks upwards in the program before the pass,
+// with the functions of matchers.h, and records the node's replacement. If nothing else reads the rest of the pattern,
+// it is dropped.
 //
 //   // Rewrite exp(log(x)) to x
 //   VarList RaiseExpLog(PatternRewriter& r, const Node& exp) {
@@ -46,9 +46,9 @@ class PatternRewriter {
   const Node& producer(ValueId id) const { return program().producer(id); }
   const TensorType& type(ValueId id) const { return program().value(id).type; }
   const Uses& uses() const { return uses_; }
-  // Returns a value of `inside`, the values within a pattern, that is read neither by another of them nor by `last`,
-  // the pattern's last node; kNoValue if there is none. Such a value prevents a rewrite: it is needed and
-  // differentiated by itself.
+  // `inside` are the values within a pattern. Returns one of them that is read by neither another of them nor `last`,
+  // the pattern's last node, or kNoValue if there is none. Such a value prevents a rewrite, because it is also needed
+  // and differentiated outside of the pattern.
   ValueId UsedElsewhere(absl::Span<const ValueId> inside, const Node& last) const;
   // Reports whether a gradient of the node is itself differentiated.
   bool UnderTwoGradients(const Node& node) const;
@@ -67,7 +67,7 @@ class PatternRewriter {
   Rewrite& rewrite_;
   Replay replay_;
   Uses uses_;
-  std::vector<uint8_t> gradients_;  // by node: length of the longest chain of gradients that it lies under, at most 2
+  std::vector<uint8_t> gradients_;  // by node: the number of nested gradients above it, at most 2
   bool changed_ = false;
 };
 

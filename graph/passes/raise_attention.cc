@@ -18,8 +18,8 @@ namespace {
 
 constexpr char kPattern[] = "attention";
 
-// Returns the softmax that the last product multiplies with the values, through dropout and reshapes; null if its first
-// factor is none.
+// Returns the softmax that the last product multiplies with the values, through dropout and reshapes. If the product's
+// first factor is not a softmax, returns null.
 const Node* FindSoftmax(const PatternRewriter& r, AttentionMatch* match) {
   ValueId id = match->pattern.EnterBeforeReshapes(match->last.inputs[0]);
   if (r.producer(id).op == &kDropout) {

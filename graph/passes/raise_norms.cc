@@ -18,13 +18,13 @@ namespace {
 
 constexpr char kPattern[] = "norm";
 
-// The parts of gain · (x - mean) / sqrt(variance + epsilon), a norm of rows [..., C], found from its last product
-// upwards. Without the mean it is an RMS norm.
+// The parts of gain · (x - mean) / sqrt(variance + epsilon), a norm of rows [..., C], found upwards from the last
+// product. Without the mean, it is an RMS norm.
 class NormMatch {
  public:
   explicit NormMatch(const PatternRewriter& r) : pattern(r), r_(r) {}
 
-  // Matches the product `end`. Returns false if it is not a norm. If it is a norm that can't be raised, sets `problem`.
+  // Matches the product `end`. Returns false if it is not a norm. If the norm can't be raised, sets `problem`.
   bool Match(ValueId end) {
     Flatten(end, /*inverse=*/false);
     if (denominators_.size() != 1 || numerators_.empty() || numerators_.size() > 2) return false;
@@ -48,12 +48,12 @@ class NormMatch {
 
   ValueId x = kNoValue, gain = kNoValue;
   double epsilon = 0;
-  bool centred = false;  // the mean is subtracted
+  bool centred = false;  // true: the mean is subtracted
   std::string problem;   // why the norm can't be raised
   Pattern pattern;
 
  private:
-  // Collects the factors and divisors of a product, in whatever order they are written.
+  // Collects the factors and divisors of a product, in any order.
   void Flatten(ValueId id, bool inverse) {
     const Node& node = r_.producer(id);
     const bool product = node.op == &kMul || node.op == &kDiv, first = pattern.inside().empty();
@@ -67,8 +67,7 @@ class NormMatch {
     }
   }
 
-  // Returns the value y, of this shape [..., C], whose mean over each row is `id` [..., 1]. Returns kNoValue if there
-  // is none.
+  // If `id` [..., 1] is the mean of each row of a value y, of this shape [..., C], returns y; otherwise kNoValue.
   ValueId Averaged(ValueId id, const Shape& shape) {
     Shape column = shape;
     column.set_dim(-1, 1);
@@ -96,7 +95,7 @@ class NormMatch {
     return pattern.Enter(id).inputs[0];
   }
 
-  // Matches the divisor sqrt(variance + epsilon) of the factor `main`; both are [..., C] once they are broadcast.
+  // Matches the divisor sqrt(variance + epsilon) of the factor `main`. After broadcasting, both are [..., C].
   bool MatchRoot(ValueId divisor, ValueId main) {
     ValueId root = pattern.EnterBeforeReshapes(divisor);
     if (const auto sum = MatchShifted(r_.program(), root)) {
@@ -118,7 +117,7 @@ class NormMatch {
   bool MatchVariance(ValueId variance, ValueId main) {
     const Shape& shape = r_.type(main).shape;
     const Node &centre = r_.producer(main), &difference = r_.producer(variance);
-    if (difference.op == &kSub && centre.op == &kSub) {  // E[x²] - E[x]², which loses more to rounding
+    if (difference.op == &kSub && centre.op == &kSub) {  // E[x²] - E[x]², which has larger rounding errors
       const ValueId mean = Squared(difference.inputs[1]);
       if (mean == kNoValue || mean != centre.inputs[1]) return false;
       x = centre.inputs[0];
@@ -144,7 +143,7 @@ class NormMatch {
   std::vector<ValueId> numerators_, denominators_;
 };
 
-// Records the norm that ends in `last`, with a bias [C] or kNoValue. Declines it if it can't be raised.
+// Records the norm that ends in `last`. `bias`: [C], or kNoValue. If the norm can't be raised, declines it.
 VarList Raised(PatternRewriter& r, const Node& last, NormMatch& match, ValueId bias) {
   match.pattern.Leave(last.output(0));
   const ValueId shared = r.UsedElsewhere(match.pattern.inside(), last);
@@ -165,7 +164,7 @@ VarList Raised(PatternRewriter& r, const Node& last, NormMatch& match, ValueId b
 
 // Rewrite (x - mean(x)) / sqrt(mean((x - mean(x))²) + epsilon) to layer_norm(x), with or without a gain
 // Rewrite x / sqrt(mean(x²) + epsilon) to rms_norm(x), with or without a gain
-// If a gain or a bias follows, `last` is not the last node of the pattern, and nothing is done.
+// If a gain or a bias follows, `last` is not the last node of the pattern, so nothing is recorded.
 VarList RaiseProduct(PatternRewriter& r, const Node& last) {
   const ValueId product = last.output(0);
   NormMatch match(r);

@@ -18,8 +18,8 @@ namespace {
 constexpr uint32_t kNever = 0xffffffff;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr size_t kMaxClones = 256;  // of one candidate; longer chains cost time to evaluate and are never cheap
-// A dead input is kept if it has at most 1/4 of the bytes that are freed. Of 1/2 to 1/16, this reached the smallest
-// arenas for GPT-2, BERT and the Transformer together.
+// A dead input is kept if it has at most 1/4 of the bytes that the candidate frees. Of the fractions from 1/2 to 1/16,
+// 1/4 gave the smallest arenas for GPT-2, BERT and the Transformer together.
 constexpr int64_t kMinFreedPerKept = 4;
 
 struct Change {  // of the live bytes in [begin, end)
@@ -28,9 +28,9 @@ struct Change {  // of the live bytes in [begin, end)
 };
 
 struct Candidate {
-  double score = kInfinity;      // seconds per byte freed and time at which too many bytes are live
+  double score = kInfinity;      // seconds per byte freed and per time with too many live bytes
   double seconds = 0;            // of the clones
-  uint32_t time = kNever;        // at which the clones are made
+  uint32_t time = kNever;        // the time before which the clones are made
   int64_t freed = 0;             // bytes
   std::vector<uint32_t> clones;  // the node, and the inputs that are recomputed with it
   std::vector<ValueId> kept;     // the inputs that are kept alive until `time`
@@ -93,14 +93,14 @@ class Chooser {
   }
   bool Overwrites(const Node& node) const { return node.op->writes == 0 && MayOverwrite(program_, node, roots_); }
 
-  // Counts, for all times, how many before them have more live bytes than the limit. Returns false if none has.
+  // Counts, for each time, the earlier times with more live bytes than the limit. Returns false if no time has more.
   bool CountTimesAbove() {
     above_.assign(1, 0);
     for (int64_t bytes : live_) above_.push_back(above_.back() + (bytes > limit_ ? 1 : 0));
     return above_.back() > 0;
   }
 
-  // Takes candidates, cheapest first, until the limit is met. Returns false if there were none.
+  // Takes candidates, cheapest first, until the limit is met. Returns false if there was no candidate.
   bool TakeCheapest() {
     using Entry = std::pair<double, uint32_t>;
     std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
@@ -124,8 +124,8 @@ class Chooser {
     return any;
   }
 
-  // Returns the candidate of `node`. Of the gaps between reads of its outputs, it frees the one that contains the most
-  // times with too many live bytes.
+  // Returns the candidate of `node`. There may be several gaps between reads of its outputs. The candidate frees the
+  // gap that contains the most times with too many live bytes.
   Candidate Evaluate(uint32_t node) {
     Candidate c;
     if (clone_time_[node] != kNever || !CanClone(node, 0)) return c;
@@ -188,7 +188,7 @@ class Chooser {
     }
   }
 
-  // Returns the largest sum of the bytes of a clone and of its inputs that are recomputed just for it.
+  // Returns the maximum, over the clones, of the bytes of a clone and of the inputs that are recomputed for it only.
   int64_t TransientBytes(const Candidate& c) const {
     int64_t largest = 0;
     for (uint32_t clone : c.clones) {
@@ -204,7 +204,7 @@ class Chooser {
     return largest;
   }
 
-  // Returns by how much the changes lower the bytes above the limit, summed over all times.
+  // Returns the sum over all times by which the changes lower the bytes above the limit.
   int64_t Gain(const std::vector<Change>& changes) {
     uint32_t begin = end_, end = 0;
     for (const Change& change : changes) {
@@ -282,7 +282,7 @@ class Chooser {
   std::vector<uint32_t> clone_time_;          // by node; kNever if it has no clone
   std::vector<int64_t> live_;                 // by time: bytes
   std::vector<int64_t> delta_;                // by time: scratch space of Gain, all 0
-  std::vector<uint32_t> above_;               // by time: how many times before it have too many live bytes
+  std::vector<uint32_t> above_;               // by time: number of earlier times with too many live bytes
   double total_seconds_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Chooses which nodes a program computes a second time, so that fewer bytes are live at once.
+// ChooseRecomputation chooses which nodes a program computes a second time, so that fewer bytes are live at once.
 //
 // Times are positions in the program: node `n` runs at time `n`, and the roots are read at the time after the last
 // node.
@@ -15,15 +15,15 @@
 namespace weft {
 
 struct Recomputation {
-  // (time, node), rising: a clone of `node` is made just before `time`. Reads of the node's outputs from that time on
-  // read the clone's instead.
+  // Pairs (time, node) in ascending order: a clone of `node` is made just before `time`. From that time on, reads of
+  // the node's outputs read the clone's outputs.
   std::vector<std::pair<uint32_t, uint32_t>> clones;
-  double seconds = 0;  // of all clones, by the cost model
-  bool fits = false;   // by the estimate, at most the limit's bytes are live at any time
+  double seconds = 0;  // time of all clones, by the cost model
+  bool fits = false;   // whether live bytes stay within the limit, by the estimate
 };
 
-// Recomputes the nodes that cost the fewest seconds per byte freed, one after the other, until at most `limit` bytes
-// are live at any time or no node helps.
+// Recomputes nodes one after the other, those first that cost the fewest seconds per byte freed. Stops when at most
+// `limit` bytes are live at any time, or when no node helps.
 Recomputation ChooseRecomputation(const Rewrite& rewrite, size_t limit);
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// Rematerialisation: within a memory budget, values are computed again instead of kept until their last use.
+// Rematerialisation: within a memory budget, values are computed again instead of being kept until their last use.
 //
 // recomputation.h chooses the nodes by an estimate of the live bytes. A plan takes more bytes, because ranges between
 // values lie unused. So choices are tried until the plan fits.
@@ -14,8 +14,8 @@
 namespace weft {
 namespace {
 
-constexpr int kMaxTries = 8;      // each lowers the limit, because the plan needs some bytes between its ranges
-constexpr int kMaxHalvings = 10;  // of the search for the lowest limit that can be met: to 0.1% of the bytes
+constexpr int kMaxTries = 8;      // each try lowers the limit, because the plan leaves some ranges unused
+constexpr int kMaxHalvings = 10;  // in the search for the lowest limit: to 0.1% of the bytes
 
 // Records a program again, with the clones that were chosen. A value that has a clone is read from it from then on.
 class Cloner {
@@ -85,8 +85,8 @@ absl::StatusOr<Trial> Try(const Rewrite& rewrite, size_t limit) {
   return trial;
 }
 
-// Tries limit 0 and then `kMaxHalvings` limits, by bisection of 0 .. `needed`, and returns the trial with the fewest
-// planned bytes. The limits do not depend on the budget, so compiling again with the reported minimum as the budget
+// Tries limit 0, and then `kMaxHalvings` limits by bisection of 0 .. `needed`. Returns the trial with the fewest
+// planned bytes. The limits do not depend on the budget. So if the reported minimum becomes the budget, compiling
 // succeeds.
 absl::StatusOr<Trial> Smallest(const Rewrite& rewrite, size_t needed) {
   WEFT_ASSIGN_OR_RETURN(Trial smallest, Try(rewrite, 0));
@@ -100,7 +100,7 @@ absl::StatusOr<Trial> Smallest(const Rewrite& rewrite, size_t needed) {
   return smallest;
 }
 
-// Returns the first trial within the budget, else the smallest one.
+// Returns the first trial within the budget. If there is none, returns the smallest one.
 absl::StatusOr<Trial> Meet(const Rewrite& rewrite, size_t budget, size_t needed) {
   size_t limit = budget, margin = 0;
   for (int i = 0; i < kMaxTries; ++i) {
@@ -116,7 +116,7 @@ absl::StatusOr<Trial> Meet(const Rewrite& rewrite, size_t budget, size_t needed)
 }  // namespace
 
 // Rewrite x, f(x), ..., g(x) to x, f(x), ..., clone of x, g(x), so that the bytes of x are free in between. A clone has
-// the tiles, the random numbers and so the bits of the original.
+// the original's tiles and random numbers, and so its bits.
 absl::Status Rematerialise(Rewrite& rewrite) {
   const size_t budget = rewrite.options.memory_budget;
   if (budget == 0) return absl::OkStatus();

@@ -53,7 +53,7 @@ class Uses {
   // are inputs of that node, too.
   int count(ValueId id) const { return of(id).count; }
   bool OnlyOne(ValueId id) const { return count(id) == 1; }
-  // Returns the node that reads `id` once and alone. kNoNode if there is no such node, or if `id` is fetched.
+  // Returns the node that alone reads `id`, and reads it once; kNoNode if there is none, or if `id` is fetched.
   NodeId OnlyReader(ValueId id) const { return OnlyOne(id) && !fetched(id) ? of(id).reader : kNoNode; }
   // Reports whether `id` is a root.
   bool fetched(ValueId id) const { return of(id).fetched; }
@@ -85,8 +85,8 @@ class Replay {
   Var Now(ValueId id) const { return now_[id]; }
   VarList Now(absl::Span<const ValueId> ids) const;
 
-  // Records every node of the old program in order. `record` returns one Var for each output of its node, recorded in
-  // the node's scope, or nothing: then the node is copied. Returns the tape's first error.
+  // Records every node of the old program in order. `record` is called in the node's scope, and returns one Var for
+  // each output of its node. If it returns nothing, the node is copied. Returns the tape's first error.
   absl::Status Record(absl::FunctionRef<VarList(const Node&)> record);
   // Records `node` again, with the Vars to which its inputs are mapped.
   VarList Copy(const Node& node) { return tape_.Copy(program(), node, Now(node.inputs)); }
@@ -94,7 +94,7 @@ class Replay {
   void Replace(const Node& node, VarSpan outputs);
   void Replace(ValueId id, Var var) { now_[id] = var; }
 
-  // Puts the new program in place of the old one and maps the roots. It is the last call.
+  // Replaces the old program by the new one, and maps the roots. Nothing may be called after it.
   void Finish();
 
  private:

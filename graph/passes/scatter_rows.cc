@@ -1,6 +1,6 @@
-// Adds an embedding's gradient to another gradient of the same table in place. A table that is an embedding and also
-// the weight of a tied head has two gradients. The embedding's is zero except in the rows of the batch's tokens, so
-// that it should not be written as a whole.
+// Adds the gradient of an embedding to another gradient of the same table in place. A table that is also the weight of
+// a tied head has two gradients. The embedding's gradient is zero except in the rows of the batch's tokens, so it
+// should not be written as a whole.
 #include <utility>
 
 #include "weft/graph/passes/passes.h"

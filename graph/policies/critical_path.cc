@@ -1,5 +1,5 @@
-// Policies critical-path and critical-path-measured: workers prefer the task that the longest remaining path begins
-// with. StealingExecutor runs them; the queue here does the same, so that simulations and other executors can use it.
+// Policies critical-path and critical-path-measured: workers prefer the task with the longest remaining path.
+// StealingExecutor runs them. The queue here does the same, for simulations and other executors.
 #include <deque>
 #include <vector>
 
@@ -9,8 +9,8 @@
 namespace weft {
 namespace {
 
-// One deque for each worker. A worker takes its own latest task, which is the most critical one that it made ready. If
-// it has none, it takes the oldest task of another worker.
+// Each worker has a deque. A worker takes its own latest task, which is the most critical of the tasks that it made
+// ready. If its deque is empty, it takes the oldest task of another worker.
 class StealingQueue : public ReadyQueue {
  public:
   explicit StealingQueue(int workers) : deques_(static_cast<size_t>(workers)) {}

@@ -1,5 +1,5 @@
-// Policies: a policy decides in which order the ready tasks of a schedule run. docs/tutorials/write_a_scheduler.md
-// shows how to add one.
+// A policy decides in which order the ready tasks of a schedule run. docs/tutorials/write_a_scheduler.md shows how to
+// add one.
 //
 //   const Policy* policy = FindPolicy("critical-path");
 //   std::unique_ptr<Executor> executor = MakeExecutor(*policy, &schedule, /*threads=*/4);
@@ -21,11 +21,11 @@ namespace weft {
 struct Policy {
   const char* name;
   const char* summary;  // half a line, for lists of policies
-  // Makes the queue of one executor or simulation. `schedule` must outlive it. Null: the policy can't be simulated.
+  // Makes the queue of an executor or a simulation. `schedule` must outlive it. Null: the policy can't be simulated.
   std::unique_ptr<ReadyQueue> (*queue)(const Schedule* schedule, int workers) = nullptr;
-  // Makes the executor. Null: a QueueExecutor, whose workers share the queue.
+  // Makes the executor. Null: the executor is a QueueExecutor, whose workers share the queue.
   std::unique_ptr<Executor> (*executor)(const Schedule* schedule, int threads) = nullptr;
-  bool measured = false;  // needs a schedule with measured times (WithSeconds)
+  bool measured = false;  // true: needs a schedule with measured times (WithSeconds)
 };
 
 extern const Policy kSerial, kFifo, kLifo, kLevel, kCriticalPath, kCriticalPathMeasured;
