@@ -16,9 +16,8 @@
 #include "hwy/foreach_target.h"
 // After foreach_target.h, which includes this file once for each instruction set.
 #include "hwy/highway.h"
-#include "weft/ops/kernels/copy-inl.h"
+#include "weft/ops/kernels/block-inl.h"
 #include "weft/ops/kernels/exp-inl.h"
-#include "weft/ops/kernels/product-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace weft {
