@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "weft/core/op.h"
+#include "weft/core/tape.h"
 
 namespace weft {
 
@@ -61,6 +62,12 @@ struct NormAttrs {  // of layer_norm, rms_norm and batch_norm
   double epsilon = 1e-5;
   auto Fields() const { return std::tuple{AttrField{"epsilon", epsilon}}; }
 };
+
+// Records `op` with these attributes, for OpExample::record.
+template <const OpDef& op, const auto& attrs>
+VarList RecordWith(VarSpan in) {
+  return RecordAll(op, in, Attrs::Of(attrs));
+}
 
 }  // namespace weft
 

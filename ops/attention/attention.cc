@@ -262,62 +262,54 @@ Cost CostOf(const OpArgs& args) {
   return AttentionCost(args, int64_t{attrs.key_width} + attrs.value_width);
 }
 
-template <bool causal>
-VarList Heads2(VarSpan in) {  // two heads of queries share one head of keys and values
-  return RecordAll(
-      kAttention, in,
-      Attrs::Of(AttentionAttrs{.heads = 2, .key_width = 3, .value_width = 2, .scale = 0.5, .causal = causal}));
-}
-VarList ByHeadExample(VarSpan in) {
-  return RecordAll(kAttention, in,
-                   Attrs::Of(AttentionAttrs{.heads = 4, .groups = 2, .key_width = 3, .value_width = 3, .scale = -0.7}));
-}
-VarList PackedExample(VarSpan in) {
-  return RecordAll(kAttention, {in[0], in[0], in[0]},
-                   Attrs::Of(AttentionAttrs{.heads = 2,
-                                            .groups = 2,
-                                            .key_width = 5,
-                                            .value_width = 5,
-                                            .key_column = 10,
-                                            .value_column = 20,
-                                            .causal = true}));
-}
-VarList SoftCapExample(VarSpan in) {
-  const AttentionAttrs attrs = {
-      .heads = 2, .key_width = 3, .value_width = 2, .scale = 2, .soft_cap = 1.5, .causal = true};
-  return RecordAll(kAttention, in, Attrs::Of(attrs));
-}
-VarList DropoutExample(VarSpan in) {
-  return RecordAll(kAttention, in, Attrs::Of(AttentionAttrs{.key_width = 3, .value_width = 2, .dropout = 0.3}));
-}
+// Two heads of queries share one head of keys and values.
+constexpr AttentionAttrs kHeads = {.heads = 2, .key_width = 3, .value_width = 2, .scale = 0.5};
+constexpr AttentionAttrs kCausal = {.heads = 2, .key_width = 3, .value_width = 2, .scale = 0.5, .causal = true};
+constexpr AttentionAttrs kCapped = {
+    .heads = 2, .key_width = 3, .value_width = 2, .scale = 2, .soft_cap = 1.5, .causal = true};
+constexpr AttentionAttrs kByHead = {.heads = 4, .groups = 2, .key_width = 3, .value_width = 3, .scale = -0.7};
+constexpr AttentionAttrs kPacked = {
+    .heads = 2, .groups = 2, .key_width = 5, .value_width = 5, .key_column = 10, .value_column = 20, .causal = true};
+constexpr AttentionAttrs kDropped = {.key_width = 3, .value_width = 2, .dropout = 0.3};
+
+VarList PackedExample(VarSpan in) { return RecordWith<kAttention, kPacked>({in[0], in[0], in[0]}); }
 
 constexpr OpExample kExamples[] = {
-    {.in = "[2,3,6] [2,5,3] [2,5,2]", .record = Heads2<false>, .out = "[2,3,4]"},
-    {.in = "[1,5,6] [1,5,3] [1,5,2]", .record = Heads2<true>, .out = "[1,5,4]"},
+    {.in = "[2,3,6] [2,5,3] [2,5,2]", .record = RecordWith<kAttention, kHeads>, .out = "[2,3,4]"},
+    {.in = "[1,5,6] [1,5,3] [1,5,2]", .record = RecordWith<kAttention, kCausal>, .out = "[1,5,4]"},
     {.in = "[1,70,6] [1,130,3] [1,130,2]",
-     .record = Heads2<true>,
-     .tolerance = 1e-5},                                                   // several blocks of keys and of queries
-    {.in = "[2,3,6] [2,5,3] [2,5,2] [2,1,3,5]", .record = Heads2<false>},  // a bias is added to the scores
-    {.in = "[2,3,6] [2,5,3] [2,5,2] [5] [2,3,1]", .record = Heads2<true>},
-    {.in = "[2,3,6] [2,5,3] [2,5,2]", .record = SoftCapExample},
-    {.in = "[2,3,6] [2,5,3] [2,5,2] [2,1,3,5]", .record = SoftCapExample},
-    {.in = "[1,70,6] [1,130,3] [1,130,2]", .record = SoftCapExample, .tolerance = 1e-5},
-    {.in = "[2,4,3,3] [2,2,5,3] [2,2,5,3]", .record = ByHeadExample, .out = "[2,3,12]"},
+     .record = RecordWith<kAttention, kCausal>,
+     .tolerance = 1e-5},  // several blocks of keys and of queries
+    {.in = "[2,3,6] [2,5,3] [2,5,2] [2,1,3,5]",
+     .record = RecordWith<kAttention, kHeads>},  // a bias is added to the scores
+    {.in = "[2,3,6] [2,5,3] [2,5,2] [5] [2,3,1]", .record = RecordWith<kAttention, kCausal>},
+    {.in = "[2,3,6] [2,5,3] [2,5,2]", .record = RecordWith<kAttention, kCapped>},
+    {.in = "[2,3,6] [2,5,3] [2,5,2] [2,1,3,5]", .record = RecordWith<kAttention, kCapped>},
+    {.in = "[1,70,6] [1,130,3] [1,130,2]", .record = RecordWith<kAttention, kCapped>, .tolerance = 1e-5},
+    {.in = "[2,4,3,3] [2,2,5,3] [2,2,5,3]", .record = RecordWith<kAttention, kByHead>, .out = "[2,3,12]"},
     {.in = "[2,7,30]", .record = PackedExample, .out = "[2,7,10]"},
-    {.in = "[2,5,3] [2,7,3] [2,7,2]", .record = DropoutExample},
-    {.in = "[0,3,6] [0,5,3] [0,5,2]", .record = Heads2<false>},
-    {.in = "[2,0,6] [2,5,3] [2,5,2]", .record = Heads2<false>},
-    {.in = "[2,3,6] [2,0,3] [2,0,2]",  // lse is -inf here, so it has no finite differences
-     .record = Heads2<false>,
+    {.in = "[2,5,3] [2,7,3] [2,7,2]", .record = RecordWith<kAttention, kDropped>},
+    {.in = "[0,3,6] [0,5,3] [0,5,2]", .record = RecordWith<kAttention, kHeads>},
+    {.in = "[2,0,6] [2,5,3] [2,5,2]", .record = RecordWith<kAttention, kHeads>},
+    {.in = "[2,3,6] [2,0,3] [2,0,2]",  // lse is -inf here, and has no finite differences
+     .record = RecordWith<kAttention, kHeads>,
      .out = "[2,3,4]",
      .check_gradient = false},
     {.in = "[2,3,5] [2,5,3] [2,5,2]",
-     .record = Heads2<false>,
+     .record = RecordWith<kAttention, kHeads>,
      .error = "query must be [B,2,n,3], or [B,n,C] with C >= 6"},
-    {.in = "[2,3,6] [2,5,3] [2,4,2]", .record = Heads2<false>, .error = "keys and values differ in number"},
-    {.in = "[2,3,6] [1,5,3] [1,5,2]", .record = Heads2<false>, .error = "key's batch is not the query's"},
-    {.in = "[2,3,6] [2,5,3] [2,5,2] bool[4]", .record = Heads2<false>, .error = "does not broadcast to [2,2,3,5]"},
-    {.in = "[2,3,6] [2,5,3] [2,5,2] i32[5]", .record = Heads2<false>, .error = "must be bool or of the query's dtype"},
+    {.in = "[2,3,6] [2,5,3] [2,4,2]",
+     .record = RecordWith<kAttention, kHeads>,
+     .error = "keys and values differ in number"},
+    {.in = "[2,3,6] [1,5,3] [1,5,2]",
+     .record = RecordWith<kAttention, kHeads>,
+     .error = "key's batch is not the query's"},
+    {.in = "[2,3,6] [2,5,3] [2,5,2] bool[4]",
+     .record = RecordWith<kAttention, kHeads>,
+     .error = "does not broadcast to [2,2,3,5]"},
+    {.in = "[2,3,6] [2,5,3] [2,5,2] i32[5]",
+     .record = RecordWith<kAttention, kHeads>,
+     .error = "must be bool or of the query's dtype"},
 };
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/attention/attention.h"
+#include "weft/ops/attributes.h"
 #include "weft/ops/ops.h"
 
 namespace weft {
@@ -153,41 +154,40 @@ Cost CostOf(const OpArgs& args) {
 }
 
 // Two heads of queries share one head of keys and values.
-template <bool causal, bool by_lse>
-VarList Example(VarSpan in) {
-  const AttentionAttrs attrs = {
-      .heads = 2, .key_width = 3, .value_width = 2, .scale = 0.5, .causal = causal, .by_lse = by_lse};
-  return RecordAll(kAttentionGradient, in, Attrs::Of(attrs));
-}
-
-VarList SoftCapExample(VarSpan in) {
-  const AttentionAttrs attrs = {
-      .heads = 2, .key_width = 3, .value_width = 2, .scale = 2, .soft_cap = 1.5, .causal = true};
-  return RecordAll(kAttentionGradient, in, Attrs::Of(attrs));
-}
+constexpr AttentionAttrs kHeads = {.heads = 2, .key_width = 3, .value_width = 2, .scale = 0.5};
+constexpr AttentionAttrs kCausal = {.heads = 2, .key_width = 3, .value_width = 2, .scale = 0.5, .causal = true};
+constexpr AttentionAttrs kByLse = {
+    .heads = 2, .key_width = 3, .value_width = 2, .scale = 0.5, .causal = true, .by_lse = true};
+constexpr AttentionAttrs kCapped = {
+    .heads = 2, .key_width = 3, .value_width = 2, .scale = 2, .soft_cap = 1.5, .causal = true};
 
 constexpr OpExample kExamples[] = {
-    {.in = "[2,3,6] [2,5,3] [2,5,2] [2,3,4] [2,3,2] [2,3,4]", .record = Example<false, false>, .out = "[2,5,3]"},
-    {.in = "[2,3,6] [2,5,3] [2,5,2] [2,3,4] [2,3,2] [2,3,4] [2,3,2]", .record = Example<true, true>},
+    {.in = "[2,3,6] [2,5,3] [2,5,2] [2,3,4] [2,3,2] [2,3,4]",
+     .record = RecordWith<kAttentionGradient, kHeads>,
+     .out = "[2,5,3]"},
+    {.in = "[2,3,6] [2,5,3] [2,5,2] [2,3,4] [2,3,2] [2,3,4] [2,3,2]", .record = RecordWith<kAttentionGradient, kByLse>},
     {.in = "[1,70,6] [1,130,3] [1,130,2] [1,70,4] [1,70,2] [1,70,4]",
-     .record = Example<true, false>,
+     .record = RecordWith<kAttentionGradient, kCausal>,
      .tolerance = 2e-5},  // sums of 70 terms
-    {.in = "[2,3,6] [2,5,3] [2,5,2] [2,3,4] [2,3,2] [2,3,4] [3,5]", .record = Example<false, false>},  // a bias
-    {.in = "[2,3,6] [2,5,3] [2,5,2] [2,3,4] [2,3,2] [2,3,4]", .record = SoftCapExample},
+    {.in = "[2,3,6] [2,5,3] [2,5,2] [2,3,4] [2,3,2] [2,3,4] [3,5]",
+     .record = RecordWith<kAttentionGradient, kHeads>},  // a bias
+    {.in = "[2,3,6] [2,5,3] [2,5,2] [2,3,4] [2,3,2] [2,3,4]", .record = RecordWith<kAttentionGradient, kCapped>},
     {.in = "[1,70,6] [1,130,3] [1,130,2] [1,70,4] [1,70,2] [1,70,4]",
-     .record = SoftCapExample,
+     .record = RecordWith<kAttentionGradient, kCapped>,
      .tolerance = 2e-5},  // sums of 70 terms
     {.in = "bf16[2,3,6] bf16[2,5,3] bf16[2,5,2] bf16[2,3,4] f32[2,3,2] bf16[2,3,4] bf16[3,5]",
-     .record = Example<false, false>,
+     .record = RecordWith<kAttentionGradient, kHeads>,
      .out = "bf16[2,5,3]"},
-    {.in = "[0,3,6] [0,5,3] [0,5,2] [0,3,4] [0,3,2] [0,3,4]", .record = Example<false, false>},
-    {.in = "[2,0,6] [2,5,3] [2,5,2] [2,0,4] [2,0,2] [2,0,4]", .record = Example<false, false>},
-    {.in = "[2,2,3,3] [2,5,3] [2,5,2] [2,3,4] [2,3,2] [2,3,4]", .record = Example<false, false>, .error = "rank 3"},
+    {.in = "[0,3,6] [0,5,3] [0,5,2] [0,3,4] [0,3,2] [0,3,4]", .record = RecordWith<kAttentionGradient, kHeads>},
+    {.in = "[2,0,6] [2,5,3] [2,5,2] [2,0,4] [2,0,2] [2,0,4]", .record = RecordWith<kAttentionGradient, kHeads>},
+    {.in = "[2,2,3,3] [2,5,3] [2,5,2] [2,3,4] [2,3,2] [2,3,4]",
+     .record = RecordWith<kAttentionGradient, kHeads>,
+     .error = "rank 3"},
     {.in = "[2,3,6] [2,5,3] [2,5,2] [2,3,3] [2,3,2] [2,3,4]",
-     .record = Example<false, false>,
+     .record = RecordWith<kAttentionGradient, kHeads>,
      .error = "y and dy must be f32[2,3,4]"},
     {.in = "[2,3,6] [2,5,3] [2,5,2] [2,3,4] [2,3,1] [2,3,4]",
-     .record = Example<false, false>,
+     .record = RecordWith<kAttentionGradient, kHeads>,
      .error = "lse and dlse must be f32[2,3,2]"},
 };
 

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
+#include "weft/ops/attributes.h"
 #include "weft/ops/index/index_bounds.h"
 #include "weft/ops/kernels/rows.h"
 #include "weft/ops/ops.h"
@@ -90,33 +91,40 @@ Cost CostOf(const OpArgs& args) {
   return {.flops = 6.0 * args.inputs[0].shape.elements(), .bytes = static_cast<double>(args.inputs[0].bytes())};
 }
 
-template <int64_t ignore_index, int smoothing_percent>
-constexpr CrossEntropyAttrs kAttrs = {.ignore_index = ignore_index, .label_smoothing = smoothing_percent / 100.0};
-
-template <int64_t ignore_index, int smoothing_percent>
-VarList Example(VarSpan in) {
-  return RecordAll(kCrossEntropy, in, Attrs::Of(kAttrs<ignore_index, smoothing_percent>));
-}
+constexpr CrossEntropyAttrs kPlain = {}, kSmoothed = {.label_smoothing = 0.1}, kTooSmooth = {.label_smoothing = 1.01};
+constexpr CrossEntropyAttrs kIgnoring = {.ignore_index = 1, .label_smoothing = 0.1};
+constexpr CrossEntropyAttrs kTooLarge = {.ignore_index = int64_t{1} << 40};
 
 // Calls CrossEntropy, which checks bounds. The other examples record only the op.
 VarList LossExample(VarSpan in) { return {CrossEntropy(in[0], in[1], {.ignore_index = 1})}; }
 
 constexpr OpExample kExamples[] = {
-    {.in = "[1] i32[]", .record = Example<-100, 0>, .below = 1, .out = "[1]"},
-    {.in = "[7,5] i32[7]", .record = Example<-100, 0>, .low = -3, .high = 3, .below = 5, .out = "[7,1]"},
-    {.in = "[2,3,17] i32[2,3]", .record = Example<-100, 10>, .low = -3, .high = 3, .below = 17},
-    {.in = "[130,5] i32[130]", .record = Example<1, 10>, .below = 3},   // a third of the targets is ignored
-    {.in = "[37,5] i32[37]", .record = Example<-100, 10>, .below = 9},  // some targets are outside 0 .. 4
+    {.in = "[1] i32[]", .record = RecordWith<kCrossEntropy, kPlain>, .below = 1, .out = "[1]"},
+    {.in = "[7,5] i32[7]",
+     .record = RecordWith<kCrossEntropy, kPlain>,
+     .low = -3,
+     .high = 3,
+     .below = 5,
+     .out = "[7,1]"},
+    {.in = "[2,3,17] i32[2,3]", .record = RecordWith<kCrossEntropy, kSmoothed>, .low = -3, .high = 3, .below = 17},
+    {.in = "[130,5] i32[130]",
+     .record = RecordWith<kCrossEntropy, kIgnoring>,
+     .below = 3},  // a third of the targets is ignored
+    {.in = "[37,5] i32[37]",
+     .record = RecordWith<kCrossEntropy, kSmoothed>,
+     .below = 9},  // some targets are outside 0 .. 4
     {.in = "[7,5] i32[7]", .record = LossExample, .below = 5, .out = "[]"},
-    {.in = "[3,257] i32[3]", .record = Example<-100, 0>, .low = -90, .high = 90, .below = 257},
-    {.in = "[0,5] i32[0]", .record = Example<-100, 0>},
-    {.in = "[] i32[]", .record = Example<-100, 0>, .error = "logits need rank >= 1"},
-    {.in = "[2,0] i32[2]", .record = Example<-100, 0>, .error = "no classes"},
-    {.in = "[2,3] [2]", .record = Example<-100, 0>, .error = "targets must be i32[2]"},
-    {.in = "[2,3] i32[3]", .record = Example<-100, 0>, .error = "targets must be i32[2]"},
+    {.in = "[3,257] i32[3]", .record = RecordWith<kCrossEntropy, kPlain>, .low = -90, .high = 90, .below = 257},
+    {.in = "[0,5] i32[0]", .record = RecordWith<kCrossEntropy, kPlain>},
+    {.in = "[] i32[]", .record = RecordWith<kCrossEntropy, kPlain>, .error = "logits need rank >= 1"},
+    {.in = "[2,0] i32[2]", .record = RecordWith<kCrossEntropy, kPlain>, .error = "no classes"},
+    {.in = "[2,3] [2]", .record = RecordWith<kCrossEntropy, kPlain>, .error = "targets must be i32[2]"},
+    {.in = "[2,3] i32[3]", .record = RecordWith<kCrossEntropy, kPlain>, .error = "targets must be i32[2]"},
     {.in = "[2,3] i32[2]", .record = LossExample, .below = 4, .error = "below = 4, wanted below <= 3"},
-    {.in = "[2,3] i32[2]", .record = Example<-100, 101>, .error = "label_smoothing 1.01 is outside [0, 1]"},
-    {.in = "[2,3] i32[2]", .record = Example<int64_t{1} << 40, 0>, .error = "does not fit i32"},
+    {.in = "[2,3] i32[2]",
+     .record = RecordWith<kCrossEntropy, kTooSmooth>,
+     .error = "label_smoothing 1.01 is outside [0, 1]"},
+    {.in = "[2,3] i32[2]", .record = RecordWith<kCrossEntropy, kTooLarge>, .error = "does not fit i32"},
 };
 
 absl::StatusOr<Types> InferGradient(const Attrs& attrs, TypeSpan in) {
@@ -168,25 +176,28 @@ void ReferenceGradient(const ReferenceArgs& a) {
   }
 }
 
-template <int64_t ignore_index, int smoothing_percent>
-VarList GradientExample(VarSpan in) {
-  return RecordAll(kCrossEntropyGradient, in, Attrs::Of(kAttrs<ignore_index, smoothing_percent>));
-}
-
 constexpr OpExample kGradientExamples[] = {
-    {.in = "[1] i32[] [1] [1]", .record = GradientExample<-100, 0>, .below = 1, .out = "[1]"},
-    {.in = "[7,5] i32[7] [7,1] [7,1]", .record = GradientExample<-100, 0>, .below = 5, .out = "[7,5]"},
-    {.in = "[2,3,17] i32[2,3] [2,3,1] [2,3,1]", .record = GradientExample<-100, 10>, .below = 17},
+    {.in = "[1] i32[] [1] [1]", .record = RecordWith<kCrossEntropyGradient, kPlain>, .below = 1, .out = "[1]"},
+    {.in = "[7,5] i32[7] [7,1] [7,1]", .record = RecordWith<kCrossEntropyGradient, kPlain>, .below = 5, .out = "[7,5]"},
+    {.in = "[2,3,17] i32[2,3] [2,3,1] [2,3,1]", .record = RecordWith<kCrossEntropyGradient, kSmoothed>, .below = 17},
     {.in = "[130,5] i32[130] [130,1] [130,1]",
-     .record = GradientExample<1, 10>,
+     .record = RecordWith<kCrossEntropyGradient, kIgnoring>,
      .below = 3},  // a third of the targets is ignored
     {.in = "[37,5] i32[37] [37,1] [37,1]",
-     .record = GradientExample<-100, 10>,
+     .record = RecordWith<kCrossEntropyGradient, kSmoothed>,
      .below = 9},  // some targets are outside 0 .. 4
-    {.in = "[3,257] i32[3] [3,1] [3,1]", .record = GradientExample<-100, 0>, .low = -3, .high = 3, .below = 257},
-    {.in = "[0,5] i32[0] [0,1] [0,1]", .record = GradientExample<-100, 0>},
-    {.in = "[2,3] i32[3] [2,1] [2,1]", .record = GradientExample<-100, 0>, .error = "targets must be i32[2]"},
-    {.in = "[2,3] i32[2] [2] [2,1]", .record = GradientExample<-100, 0>, .error = "lse and drow must be f32[2,1]"},
+    {.in = "[3,257] i32[3] [3,1] [3,1]",
+     .record = RecordWith<kCrossEntropyGradient, kPlain>,
+     .low = -3,
+     .high = 3,
+     .below = 257},
+    {.in = "[0,5] i32[0] [0,1] [0,1]", .record = RecordWith<kCrossEntropyGradient, kPlain>},
+    {.in = "[2,3] i32[3] [2,1] [2,1]",
+     .record = RecordWith<kCrossEntropyGradient, kPlain>,
+     .error = "targets must be i32[2]"},
+    {.in = "[2,3] i32[2] [2] [2,1]",
+     .record = RecordWith<kCrossEntropyGradient, kPlain>,
+     .error = "lse and drow must be f32[2,1]"},
 };
 
 }  // namespace

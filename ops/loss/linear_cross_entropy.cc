@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
+#include "weft/ops/attributes.h"
 #include "weft/ops/ops.h"
 
 namespace weft {
@@ -66,37 +67,39 @@ VarList Lower(const Attrs& attrs, VarSpan in) {
   return {LinearCrossEntropyByBlocks(attrs.as<LinearCrossEntropyAttrs>(), in, Var()).row_loss};
 }
 
-template <bool transpose_w, int64_t ignore_index, int smoothing_percent, int64_t block>
-constexpr LinearCrossEntropyAttrs kAttrs = {.transpose_w = transpose_w,
-                                            .ignore_index = ignore_index,
-                                            .label_smoothing = smoothing_percent / 100.0,
-                                            .block = block};
-
-template <bool transpose_w, int64_t ignore_index, int smoothing_percent, int64_t block>
-VarList Example(VarSpan in) {
-  return RecordAll(kLinearCrossEntropy, in, Attrs::Of(kAttrs<transpose_w, ignore_index, smoothing_percent, block>));
-}
-constexpr int64_t kOneBlock = int64_t{1} << 24;
+constexpr LinearCrossEntropyAttrs kPlain = {}, kTransposed = {.transpose_w = true}, kSmallBlocks = {.block = 1};
+constexpr LinearCrossEntropyAttrs kSmoothed = {.transpose_w = true, .label_smoothing = 0.1};
+constexpr LinearCrossEntropyAttrs kIgnoring = {
+    .transpose_w = true, .ignore_index = 1, .label_smoothing = 0.1, .block = 1};
 
 constexpr OpExample kExamples[] = {
-    {.in = "[1,1] [1,1] i32[1]", .record = Example<false, -100, 0, kOneBlock>, .below = 1, .out = "[1,1]"},
-    {.in = "[7,3] [3,5] i32[7]", .record = Example<false, -100, 0, kOneBlock>, .below = 5, .out = "[7,1]"},
-    {.in = "[7,3] [5,3] i32[7]", .record = Example<true, -100, 0, kOneBlock>, .below = 5},
-    {.in = "[2,3,5] [17,5] i32[2,3] [17]", .record = Example<true, -100, 10, kOneBlock>, .below = 17, .out = "[2,3,1]"},
+    {.in = "[1,1] [1,1] i32[1]", .record = RecordWith<kLinearCrossEntropy, kPlain>, .below = 1, .out = "[1,1]"},
+    {.in = "[7,3] [3,5] i32[7]", .record = RecordWith<kLinearCrossEntropy, kPlain>, .below = 5, .out = "[7,1]"},
+    {.in = "[7,3] [5,3] i32[7]", .record = RecordWith<kLinearCrossEntropy, kTransposed>, .below = 5},
+    {.in = "[2,3,5] [17,5] i32[2,3] [17]",
+     .record = RecordWith<kLinearCrossEntropy, kSmoothed>,
+     .below = 17,
+     .out = "[2,3,1]"},
     {.in = "[130,3] [5,3] i32[130] [5]",
-     .record = Example<true, 1, 10, 1>,
+     .record = RecordWith<kLinearCrossEntropy, kIgnoring>,
      .below = 7},  // 3 blocks; some targets are ignored
-    {.in = "[2,70,3] [3,5] i32[2,70]", .record = Example<false, -100, 0, 1>, .below = 5},
-    {.in = "[0,3] [5,3] i32[0]", .record = Example<true, -100, 0, kOneBlock>},
+    {.in = "[2,70,3] [3,5] i32[2,70]", .record = RecordWith<kLinearCrossEntropy, kSmallBlocks>, .below = 5},
+    {.in = "[0,3] [5,3] i32[0]", .record = RecordWith<kLinearCrossEntropy, kTransposed>},
     {.in = "bf16[130,3] bf16[5,3] i32[130] bf16[5]",
-     .record = Example<true, 1, 10, 1>,
+     .record = RecordWith<kLinearCrossEntropy, kIgnoring>,
      .below = 5,
      .out = "f32[130,1]"},
-    {.in = "[3] [5,3] i32[]", .record = Example<true, -100, 0, kOneBlock>, .error = "x needs rank >= 2"},
-    {.in = "[7,3] [3,5] i32[7]", .record = Example<true, -100, 0, kOneBlock>, .error = "w must be [V, 3]"},
-    {.in = "[7,3] [5,3] i32[7] [4]", .record = Example<true, -100, 0, kOneBlock>, .error = "the bias must be f32[5]"},
-    {.in = "[7,3] [5,3] i32[6]", .record = Example<true, -100, 0, kOneBlock>, .error = "targets must be i32[7]"},
-    {.in = "i32[7,3] i32[5,3] i32[7]", .record = Example<true, -100, 0, kOneBlock>, .error = "not defined for i32"},
+    {.in = "[3] [5,3] i32[]", .record = RecordWith<kLinearCrossEntropy, kTransposed>, .error = "x needs rank >= 2"},
+    {.in = "[7,3] [3,5] i32[7]", .record = RecordWith<kLinearCrossEntropy, kTransposed>, .error = "w must be [V, 3]"},
+    {.in = "[7,3] [5,3] i32[7] [4]",
+     .record = RecordWith<kLinearCrossEntropy, kTransposed>,
+     .error = "the bias must be f32[5]"},
+    {.in = "[7,3] [5,3] i32[6]",
+     .record = RecordWith<kLinearCrossEntropy, kTransposed>,
+     .error = "targets must be i32[7]"},
+    {.in = "i32[7,3] i32[5,3] i32[7]",
+     .record = RecordWith<kLinearCrossEntropy, kTransposed>,
+     .error = "not defined for i32"},
 };
 
 // Returns x, w, targets and bias, or their types, without drow.
@@ -141,32 +144,34 @@ VarList LowerGradient(const Attrs& attrs, VarSpan in) {
   return {parts.dx, parts.dw};
 }
 
-template <bool transpose_w, int64_t ignore_index, int smoothing_percent, int64_t block>
-VarList GradientExample(VarSpan in) {
-  return RecordAll(kLinearCrossEntropyGradient, in,
-                   Attrs::Of(kAttrs<transpose_w, ignore_index, smoothing_percent, block>));
-}
-
 constexpr OpExample kGradientExamples[] = {
     {.in = "[1,1] [1,1] i32[1] [1,1]",
-     .record = GradientExample<false, -100, 0, kOneBlock>,
+     .record = RecordWith<kLinearCrossEntropyGradient, kPlain>,
      .below = 1,
      .out = "[1,1]"},
     {.in = "[7,3] [3,5] i32[7] [7,1]",
-     .record = GradientExample<false, -100, 0, kOneBlock>,
+     .record = RecordWith<kLinearCrossEntropyGradient, kPlain>,
      .below = 5,
      .out = "[7,3]"},
-    {.in = "[7,3] [5,3] i32[7] [7,1]", .record = GradientExample<true, -100, 0, kOneBlock>, .below = 5},
-    {.in = "[2,3,5] [17,5] i32[2,3] [2,3,1] [17]", .record = GradientExample<true, -100, 10, kOneBlock>, .below = 17},
-    {.in = "[130,3] [5,3] i32[130] [130,1] [5]", .record = GradientExample<true, 1, 10, 1>, .below = 7},  // 3 blocks
-    {.in = "[2,70,3] [3,5] i32[2,70] [2,70,1]", .record = GradientExample<false, -100, 0, 1>, .below = 5},
-    {.in = "bf16[130,3] bf16[5,3] i32[130] f32[130,1] bf16[5]", .record = GradientExample<true, 1, 10, 1>, .below = 5},
-    {.in = "[0,3] [5,3] i32[0] [0,1]", .record = GradientExample<true, -100, 0, kOneBlock>},
+    {.in = "[7,3] [5,3] i32[7] [7,1]", .record = RecordWith<kLinearCrossEntropyGradient, kTransposed>, .below = 5},
+    {.in = "[2,3,5] [17,5] i32[2,3] [2,3,1] [17]",
+     .record = RecordWith<kLinearCrossEntropyGradient, kSmoothed>,
+     .below = 17},
+    {.in = "[130,3] [5,3] i32[130] [130,1] [5]",
+     .record = RecordWith<kLinearCrossEntropyGradient, kIgnoring>,
+     .below = 7},  // 3 blocks
+    {.in = "[2,70,3] [3,5] i32[2,70] [2,70,1]",
+     .record = RecordWith<kLinearCrossEntropyGradient, kSmallBlocks>,
+     .below = 5},
+    {.in = "bf16[130,3] bf16[5,3] i32[130] f32[130,1] bf16[5]",
+     .record = RecordWith<kLinearCrossEntropyGradient, kIgnoring>,
+     .below = 5},
+    {.in = "[0,3] [5,3] i32[0] [0,1]", .record = RecordWith<kLinearCrossEntropyGradient, kTransposed>},
     {.in = "[7,3] [3,5] i32[7] [7,1]",
-     .record = GradientExample<true, -100, 0, kOneBlock>,
+     .record = RecordWith<kLinearCrossEntropyGradient, kTransposed>,
      .error = "w must be [V, 3]"},
     {.in = "[7,3] [5,3] i32[7] [7]",
-     .record = GradientExample<true, -100, 0, kOneBlock>,
+     .record = RecordWith<kLinearCrossEntropyGradient, kTransposed>,
      .error = "drow must be f32[7,1]"},
 };
 
