@@ -114,44 +114,37 @@ VarList ElementaryRmsNorm(const Attrs& attrs, VarSpan in) {
   return {Cast(x * rstd * in[1], in[0].dtype()), rstd};
 }
 
-template <const OpDef& op>
-VarList Recorded(VarSpan in, double epsilon) {
-  return RecordAll(op, in, Attrs::Of(NormAttrs{.epsilon = epsilon}));
-}
-VarList LayerNormExample(VarSpan in) { return Recorded<kLayerNorm>(in, 1e-3); }
-VarList RmsNormExample(VarSpan in) { return Recorded<kRmsNorm>(in, 1e-3); }
+constexpr NormAttrs kSmall = {.epsilon = 1e-3}, kZero = {.epsilon = 0};
 
 constexpr OpExample kLayerNormExamples[] = {
-    {.in = "[1] [1] [1]", .record = LayerNormExample},
-    {.in = "[7,16] [16] [16]", .record = LayerNormExample},
-    {.in = "[2,3,5] [5] [5]", .record = LayerNormExample},
-    {.in = "[130,67] [67] [67]", .record = LayerNormExample},
+    {.in = "[1] [1] [1]", .record = RecordWith<kLayerNorm, kSmall>},
+    {.in = "[7,16] [16] [16]", .record = RecordWith<kLayerNorm, kSmall>},
+    {.in = "[2,3,5] [5] [5]", .record = RecordWith<kLayerNorm, kSmall>},
+    {.in = "[130,67] [67] [67]", .record = RecordWith<kLayerNorm, kSmall>},
     // The mean is far from zero, where E[x²] - E[x]² would lose the variance. The tolerance allows the rounding of x -
     // mean.
-    {.in = "[3,257] [257] [257]", .record = LayerNormExample, .low = 1, .high = 9, .tolerance = 1e-5},
-    {.in = "[0,4] [4] [4]", .record = LayerNormExample},
-    {.in = "bf16[130,67] f32[67] f32[67]", .record = LayerNormExample, .out = "bf16[130,67]"},
-    {.in = "[] [1] [1]", .record = LayerNormExample, .error = "rank >= 1"},
-    {.in = "bf16[2,3] bf16[3] f32[3]", .record = LayerNormExample, .error = "gain and bias must be f32[3]"},
-    {.in = "[2,3] [2] [3]", .record = LayerNormExample, .error = "gain and bias must be f32[3]"},
-    {.in = "[3] [3] [3]",
-     .record = [](VarSpan in) { return Recorded<kLayerNorm>(in, 0); },
-     .error = "epsilon = 0, wanted > 0"},
+    {.in = "[3,257] [257] [257]", .record = RecordWith<kLayerNorm, kSmall>, .low = 1, .high = 9, .tolerance = 1e-5},
+    {.in = "[0,4] [4] [4]", .record = RecordWith<kLayerNorm, kSmall>},
+    {.in = "bf16[130,67] f32[67] f32[67]", .record = RecordWith<kLayerNorm, kSmall>, .out = "bf16[130,67]"},
+    {.in = "[] [1] [1]", .record = RecordWith<kLayerNorm, kSmall>, .error = "rank >= 1"},
+    {.in = "bf16[2,3] bf16[3] f32[3]",
+     .record = RecordWith<kLayerNorm, kSmall>,
+     .error = "gain and bias must be f32[3]"},
+    {.in = "[2,3] [2] [3]", .record = RecordWith<kLayerNorm, kSmall>, .error = "gain and bias must be f32[3]"},
+    {.in = "[3] [3] [3]", .record = RecordWith<kLayerNorm, kZero>, .error = "epsilon = 0, wanted > 0"},
 };
 
 constexpr OpExample kRmsNormExamples[] = {
-    {.in = "[1] [1]", .record = RmsNormExample},
-    {.in = "[7,16] [16]", .record = RmsNormExample},
-    {.in = "[2,3,5] [5]", .record = RmsNormExample},
-    {.in = "[130,67] [67]", .record = RmsNormExample},
-    {.in = "[3,257] [257]", .record = RmsNormExample, .low = -90, .high = 90},
-    {.in = "[0,4] [4]", .record = RmsNormExample},
-    {.in = "bf16[130,67] f32[67]", .record = RmsNormExample, .out = "bf16[130,67]"},
-    {.in = "[] [1]", .record = RmsNormExample, .error = "rank >= 1"},
-    {.in = "[2,3] [2]", .record = RmsNormExample, .error = "gain must be f32[3]"},
-    {.in = "[3] [3]",
-     .record = [](VarSpan in) { return VarList{RmsNorm(in[0], in[1], 0)}; },
-     .error = "epsilon = 0, wanted > 0"},
+    {.in = "[1] [1]", .record = RecordWith<kRmsNorm, kSmall>},
+    {.in = "[7,16] [16]", .record = RecordWith<kRmsNorm, kSmall>},
+    {.in = "[2,3,5] [5]", .record = RecordWith<kRmsNorm, kSmall>},
+    {.in = "[130,67] [67]", .record = RecordWith<kRmsNorm, kSmall>},
+    {.in = "[3,257] [257]", .record = RecordWith<kRmsNorm, kSmall>, .low = -90, .high = 90},
+    {.in = "[0,4] [4]", .record = RecordWith<kRmsNorm, kSmall>},
+    {.in = "bf16[130,67] f32[67]", .record = RecordWith<kRmsNorm, kSmall>, .out = "bf16[130,67]"},
+    {.in = "[] [1]", .record = RecordWith<kRmsNorm, kSmall>, .error = "rank >= 1"},
+    {.in = "[2,3] [2]", .record = RecordWith<kRmsNorm, kSmall>, .error = "gain must be f32[3]"},
+    {.in = "[3] [3]", .record = RecordWith<kRmsNorm, kZero>, .error = "epsilon = 0, wanted > 0"},
 };
 
 // The gradient ops take (x, gain, mean, rstd, dy) or, for RMS norm, (x, gain, rstd, dy). Let x̂ = (x - mean) · rstd, or
@@ -265,7 +258,9 @@ constexpr OpDef kLayerNorm = {
     .attrs = AttrOpsOf<NormAttrs>(),
     .examples = kLayerNormExamples};
 
-Var LayerNorm(Var x, Var gain, Var bias, double epsilon) { return Recorded<kLayerNorm>({x, gain, bias}, epsilon)[0]; }
+Var LayerNorm(Var x, Var gain, Var bias, double epsilon) {
+  return Record(kLayerNorm, {x, gain, bias}, Attrs::Of(NormAttrs{.epsilon = epsilon}));
+}
 
 constexpr OpDef kRmsNorm = {
     .name = "rms_norm",
@@ -281,7 +276,9 @@ constexpr OpDef kRmsNorm = {
     .attrs = AttrOpsOf<NormAttrs>(),
     .examples = kRmsNormExamples};
 
-Var RmsNorm(Var x, Var gain, double epsilon) { return Recorded<kRmsNorm>({x, gain}, epsilon)[0]; }
+Var RmsNorm(Var x, Var gain, double epsilon) {
+  return Record(kRmsNorm, {x, gain}, Attrs::Of(NormAttrs{.epsilon = epsilon}));
+}
 
 constexpr OpDef kLayerNormGradient = {
     .name = "layer_norm_gradient",

@@ -6,6 +6,7 @@
 
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
+#include "weft/ops/attributes.h"
 #include "weft/ops/ops.h"
 
 namespace weft {
@@ -37,18 +38,15 @@ void Reference(const ReferenceArgs& a) {
   a.outputs[0][0] = ClipScaleOf(a.inputs[0][0], a.attrs.as<ClipScaleAttrs>().max_norm);
 }
 
-template <int max_norm>
-VarList Example(VarSpan in) {
-  return {Record(kClipScale, {in[0]}, Attrs::Of(ClipScaleAttrs{.max_norm = max_norm}))};
-}
+constexpr ClipScaleAttrs kOff = {.max_norm = 0}, kOne = {.max_norm = 1}, kNegative = {.max_norm = -1};
 
 constexpr OpExample kExamples[] = {
-    {.in = "[]", .record = Example<0>, .low = 2, .high = 3, .out = "[]"},
-    {.in = "[]", .record = Example<1>, .low = 2, .high = 3},
-    {.in = "[]", .record = Example<1>, .low = 0, .high = 0.9},
-    {.in = "[]", .record = Example<1>, .low = 1e30, .high = 2e30},
-    {.in = "[1]", .record = Example<1>, .error = "the norm must be a scalar"},
-    {.in = "[]", .record = Example<-1>, .error = "max_norm = -1, wanted >= 0"},
+    {.in = "[]", .record = RecordWith<kClipScale, kOff>, .low = 2, .high = 3, .out = "[]"},
+    {.in = "[]", .record = RecordWith<kClipScale, kOne>, .low = 2, .high = 3},
+    {.in = "[]", .record = RecordWith<kClipScale, kOne>, .low = 0, .high = 0.9},
+    {.in = "[]", .record = RecordWith<kClipScale, kOne>, .low = 1e30, .high = 2e30},
+    {.in = "[1]", .record = RecordWith<kClipScale, kOne>, .error = "the norm must be a scalar"},
+    {.in = "[]", .record = RecordWith<kClipScale, kNegative>, .error = "max_norm = -1, wanted >= 0"},
 };
 
 }  // namespace
