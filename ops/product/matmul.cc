@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
+#include "weft/ops/attributes.h"
 #include "weft/ops/kernels/gemm.h"
 #include "weft/ops/ops.h"
 
@@ -269,70 +270,65 @@ Cost CostOf(const OpArgs& args) {
   return {.flops = 2.0 * layout.batch * layout.rows * layout.cols * layout.inner, .bytes = OperandBytes(args)};
 }
 
-template <bool transpose_a, bool transpose_b>
-VarList Example(VarSpan in) {
-  return {MatMul(in[0], in[1], {.transpose_a = transpose_a, .transpose_b = transpose_b})};
-}
-
-VarList F32Output(VarSpan in) { return {MatMul(in[0], in[1], {.transpose_b = true, .f32_output = true})}; }
+constexpr MatMulAttrs kPlain = {}, kTransposeA = {.transpose_a = true}, kTransposeB = {.transpose_b = true};
+constexpr MatMulAttrs kTransposeBoth = {.transpose_a = true, .transpose_b = true};
+constexpr MatMulAttrs kF32Output = {.transpose_b = true, .f32_output = true};
+constexpr double kSumTolerance = 1e-5;  // for sums of more than a hundred products
 
 constexpr OpExample kExamples[] = {
-    {.in = "[1,1] [1,1]", .record = Example<0, 0>, .out = "[1,1]"},
-    {.in = "[3,5] [5,7]", .record = Example<0, 0>, .out = "[3,7]"},
-    {.in = "[3,5] [7,5]", .record = Example<0, 1>, .out = "[3,7]"},
-    {.in = "[5,3] [5,7]", .record = Example<1, 0>, .out = "[3,7]"},
-    {.in = "[5,3] [7,5]", .record = Example<1, 1>, .out = "[3,7]"},
-    {.in = "[67,130] [130,33]", .record = Example<0, 0>, .tolerance = kSumTolerance},
-    {.in = "[67,130] [33,130]", .record = Example<0, 1>, .tolerance = kSumTolerance},
-    {.in = "[130,67] [130,33]", .record = Example<1, 0>, .tolerance = kSumTolerance},
-    {.in = "[130,67] [33,130]", .record = Example<1, 1>, .tolerance = kSumTolerance},
-    {.in = "[1,17] [17,1]", .record = Example<0, 0>, .out = "[1,1]"},
-    {.in = "[2,3,5] [5,7]", .record = Example<0, 0>, .out = "[2,3,7]"},  // leading axes are rows
-    {.in = "[2,3,5] [7,5]", .record = Example<0, 1>, .out = "[2,3,7]"},
-    {.in = "[2,5,3] [5,7]", .record = Example<1, 0>, .out = "[2,3,7]"},  // one b for a batch of transposed a
-    {.in = "[2,5,3] [7,5]", .record = Example<1, 1>, .out = "[2,3,7]"},
-    {.in = "[3,5] [2,5,7]", .record = Example<0, 0>, .out = "[2,3,7]"},  // one a
-    {.in = "[5,3] [2,7,5]", .record = Example<1, 1>, .out = "[2,3,7]"},
-    {.in = "[2,4,3,5] [2,4,5,7]", .record = Example<0, 0>, .out = "[2,4,3,7]"},
-    {.in = "[2,4,3,5] [2,4,7,5]", .record = Example<0, 1>, .out = "[2,4,3,7]"},
-    {.in = "[2,4,5,3] [2,4,5,7]", .record = Example<1, 0>, .out = "[2,4,3,7]"},
-    {.in = "[2,4,5,3] [2,4,7,5]", .record = Example<1, 1>, .out = "[2,4,3,7]"},
-    {.in = "[2,1,3,5] [4,5,7]", .record = Example<0, 0>, .out = "[2,4,3,7]"},  // both broadcast
-    {.in = "[2,1,5,3] [2,4,7,5]", .record = Example<1, 1>, .out = "[2,4,3,7]"},
-    {.in = "[3,0] [0,7]", .record = Example<0, 0>, .out = "[3,7]"},  // sums of nothing
-    {.in = "[0,5] [5,7]", .record = Example<0, 0>, .out = "[0,7]"},
-    {.in = "[2,0,3] [2,0,7]", .record = Example<1, 0>, .out = "[2,3,7]"},
-    {.in = "bf16[3,5] bf16[7,5]", .record = F32Output, .out = "f32[3,7]"},
-    {.in = "bf16[2,67,130] bf16[33,130]", .record = F32Output, .tolerance = kSumTolerance},
-    {.in = "bf16[2,4,3,5] bf16[2,4,7,5]", .record = F32Output, .out = "f32[2,4,3,7]"},
-    {.in = "bf16[3,0] bf16[7,0]", .record = F32Output, .out = "f32[3,7]"},
-    {.in = "f32[3,5] f32[7,5]", .record = F32Output, .out = "f32[3,7]"},
-    {.in = "[8,768] [512,64]", .record = Example<0, 0>, .error = "inner dimensions differ, 768 vs 512"},
-    {.in = "[5] [5,7]", .record = Example<0, 0>, .error = "both inputs need rank >= 2"},
-    {.in = "[2,3,5] [4,5,7]", .record = Example<0, 0>, .error = "leading axes don't broadcast"},
-    {.in = "f32[3,5] f64[5,7]", .record = Example<0, 0>, .error = "dtypes differ"},
-    {.in = "i32[3,5] i32[5,7]", .record = Example<0, 0>, .error = "not defined for i32"},
+    {.in = "[1,1] [1,1]", .record = RecordWith<kMatmul, kPlain>, .out = "[1,1]"},
+    {.in = "[3,5] [5,7]", .record = RecordWith<kMatmul, kPlain>, .out = "[3,7]"},
+    {.in = "[3,5] [7,5]", .record = RecordWith<kMatmul, kTransposeB>, .out = "[3,7]"},
+    {.in = "[5,3] [5,7]", .record = RecordWith<kMatmul, kTransposeA>, .out = "[3,7]"},
+    {.in = "[5,3] [7,5]", .record = RecordWith<kMatmul, kTransposeBoth>, .out = "[3,7]"},
+    {.in = "[67,130] [130,33]", .record = RecordWith<kMatmul, kPlain>, .tolerance = kSumTolerance},
+    {.in = "[67,130] [33,130]", .record = RecordWith<kMatmul, kTransposeB>, .tolerance = kSumTolerance},
+    {.in = "[130,67] [130,33]", .record = RecordWith<kMatmul, kTransposeA>, .tolerance = kSumTolerance},
+    {.in = "[130,67] [33,130]", .record = RecordWith<kMatmul, kTransposeBoth>, .tolerance = kSumTolerance},
+    {.in = "[1,17] [17,1]", .record = RecordWith<kMatmul, kPlain>, .out = "[1,1]"},
+    {.in = "[2,3,5] [5,7]", .record = RecordWith<kMatmul, kPlain>, .out = "[2,3,7]"},  // leading axes are rows
+    {.in = "[2,3,5] [7,5]", .record = RecordWith<kMatmul, kTransposeB>, .out = "[2,3,7]"},
+    {.in = "[2,5,3] [5,7]",
+     .record = RecordWith<kMatmul, kTransposeA>,
+     .out = "[2,3,7]"},  // one b for a batch of transposed a
+    {.in = "[2,5,3] [7,5]", .record = RecordWith<kMatmul, kTransposeBoth>, .out = "[2,3,7]"},
+    {.in = "[3,5] [2,5,7]", .record = RecordWith<kMatmul, kPlain>, .out = "[2,3,7]"},  // one a
+    {.in = "[5,3] [2,7,5]", .record = RecordWith<kMatmul, kTransposeBoth>, .out = "[2,3,7]"},
+    {.in = "[2,4,3,5] [2,4,5,7]", .record = RecordWith<kMatmul, kPlain>, .out = "[2,4,3,7]"},
+    {.in = "[2,4,3,5] [2,4,7,5]", .record = RecordWith<kMatmul, kTransposeB>, .out = "[2,4,3,7]"},
+    {.in = "[2,4,5,3] [2,4,5,7]", .record = RecordWith<kMatmul, kTransposeA>, .out = "[2,4,3,7]"},
+    {.in = "[2,4,5,3] [2,4,7,5]", .record = RecordWith<kMatmul, kTransposeBoth>, .out = "[2,4,3,7]"},
+    {.in = "[2,1,3,5] [4,5,7]", .record = RecordWith<kMatmul, kPlain>, .out = "[2,4,3,7]"},  // both broadcast
+    {.in = "[2,1,5,3] [2,4,7,5]", .record = RecordWith<kMatmul, kTransposeBoth>, .out = "[2,4,3,7]"},
+    {.in = "[3,0] [0,7]", .record = RecordWith<kMatmul, kPlain>, .out = "[3,7]"},  // sums of nothing
+    {.in = "[0,5] [5,7]", .record = RecordWith<kMatmul, kPlain>, .out = "[0,7]"},
+    {.in = "[2,0,3] [2,0,7]", .record = RecordWith<kMatmul, kTransposeA>, .out = "[2,3,7]"},
+    {.in = "bf16[3,5] bf16[7,5]", .record = RecordWith<kMatmul, kF32Output>, .out = "f32[3,7]"},
+    {.in = "bf16[2,67,130] bf16[33,130]", .record = RecordWith<kMatmul, kF32Output>, .tolerance = kSumTolerance},
+    {.in = "bf16[2,4,3,5] bf16[2,4,7,5]", .record = RecordWith<kMatmul, kF32Output>, .out = "f32[2,4,3,7]"},
+    {.in = "bf16[3,0] bf16[7,0]", .record = RecordWith<kMatmul, kF32Output>, .out = "f32[3,7]"},
+    {.in = "f32[3,5] f32[7,5]", .record = RecordWith<kMatmul, kF32Output>, .out = "f32[3,7]"},
+    {.in = "[8,768] [512,64]", .record = RecordWith<kMatmul, kPlain>, .error = "inner dimensions differ, 768 vs 512"},
+    {.in = "[5] [5,7]", .record = RecordWith<kMatmul, kPlain>, .error = "both inputs need rank >= 2"},
+    {.in = "[2,3,5] [4,5,7]", .record = RecordWith<kMatmul, kPlain>, .error = "leading axes don't broadcast"},
+    {.in = "f32[3,5] f64[5,7]", .record = RecordWith<kMatmul, kPlain>, .error = "dtypes differ"},
+    {.in = "i32[3,5] i32[5,7]", .record = RecordWith<kMatmul, kPlain>, .error = "not defined for i32"},
 };
 
-template <bool transpose_a, bool transpose_b>
-VarList AddExample(VarSpan in) {
-  return {MatMulAdd(in[0], in[1], in[2], {.transpose_a = transpose_a, .transpose_b = transpose_b})};
-}
-
-VarList AddToF32(VarSpan in) { return {MatMulAdd(in[0], in[1], in[2], {.transpose_b = true, .f32_output = true})}; }
-
 constexpr OpExample kAddExamples[] = {
-    {.in = "[1,1] [1,1] [1,1]", .record = AddExample<0, 0>, .out = "[1,1]"},
-    {.in = "[70,37] [37,200] [70,200]", .record = AddExample<0, 0>},
-    {.in = "[67,130] [33,130] [67,33]", .record = AddExample<0, 1>, .tolerance = kSumTolerance},
-    {.in = "[37,70] [37,200] [70,200]", .record = AddExample<1, 0>},
-    {.in = "[2,3,5] [2,5,7] [2,3,7]", .record = AddExample<0, 0>},
-    {.in = "[2,1,3,5] [4,5,7] [2,4,3,7]", .record = AddExample<0, 0>},  // both broadcast
-    {.in = "[3,0] [0,7] [3,7]", .record = AddExample<0, 0>},            // sums of nothing
-    {.in = "bf16[70,37] bf16[200,37] f32[70,200]", .record = AddToF32},
-    {.in = "bf16[2,3,5] bf16[2,7,5] f32[2,3,7]", .record = AddToF32},
-    {.in = "[3,5] [5,7] [7]", .record = AddExample<0, 0>, .error = "c must be f32[3,7]"},
-    {.in = "bf16[3,5] bf16[5,7] bf16[3,7]", .record = AddExample<0, 0>, .error = "the sum must be f32: set f32_output"},
+    {.in = "[1,1] [1,1] [1,1]", .record = RecordWith<kMatmulAdd, kPlain>, .out = "[1,1]"},
+    {.in = "[70,37] [37,200] [70,200]", .record = RecordWith<kMatmulAdd, kPlain>},
+    {.in = "[67,130] [33,130] [67,33]", .record = RecordWith<kMatmulAdd, kTransposeB>, .tolerance = kSumTolerance},
+    {.in = "[37,70] [37,200] [70,200]", .record = RecordWith<kMatmulAdd, kTransposeA>},
+    {.in = "[2,3,5] [2,5,7] [2,3,7]", .record = RecordWith<kMatmulAdd, kPlain>},
+    {.in = "[2,1,3,5] [4,5,7] [2,4,3,7]", .record = RecordWith<kMatmulAdd, kPlain>},  // both broadcast
+    {.in = "[3,0] [0,7] [3,7]", .record = RecordWith<kMatmulAdd, kPlain>},            // sums of nothing
+    {.in = "bf16[70,37] bf16[200,37] f32[70,200]", .record = RecordWith<kMatmulAdd, kF32Output>},
+    {.in = "bf16[2,3,5] bf16[2,7,5] f32[2,3,7]", .record = RecordWith<kMatmulAdd, kF32Output>},
+    {.in = "[3,5] [5,7] [7]", .record = RecordWith<kMatmulAdd, kPlain>, .error = "c must be f32[3,7]"},
+    {.in = "bf16[3,5] bf16[5,7] bf16[3,7]",
+     .record = RecordWith<kMatmulAdd, kPlain>,
+     .error = "the sum must be f32: set f32_output"},
 };
 
 Attrs AttrsOf(const MatMulOptions& options) {
