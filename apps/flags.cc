@@ -16,7 +16,7 @@ absl::Status UsageError(const absl::Status& status) {
     case absl::StatusCode::kAlreadyExists:
     case absl::StatusCode::kFailedPrecondition:
     case absl::StatusCode::kPermissionDenied:
-      return absl::InvalidArgumentError(status.message());
+      return InvalidArgument(status.message());
     default:
       return status;
   }
@@ -87,14 +87,13 @@ absl::Status CheckNoExtras(const CLI::App& app) {
     for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
       known.push_back(sub->get_name());
     }
-    return absl::InvalidArgumentError(
-        absl::StrCat(known.empty() ? "unexpected argument " : "unknown command ", NameAndNearest(word, known)));
+    return InvalidArgument(known.empty() ? "unexpected argument " : "unknown command ", NameAndNearest(word, known));
   }
   std::vector<std::string> known;
   for (const CLI::Option* option : app.get_options()) {
     if (!option->get_lnames().empty()) known.push_back("--" + option->get_lnames().front());
   }
-  return absl::InvalidArgumentError(absl::StrCat("unknown flag ", NameAndNearest(word, known)));
+  return InvalidArgument("unknown flag ", NameAndNearest(word, known));
 }
 
 }  // namespace weft

@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "weft/apps/commands.h"
 #include "weft/apps/flags.h"
+#include "weft/core/status.h"
 #include "weft/train/build_info.h"
 
 namespace weft {
@@ -112,7 +113,7 @@ int Main(int argc, char** argv) {
     app.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help
-    return Report(FullName(*Innermost(app)), absl::InvalidArgumentError(error.what()));
+    return Report(FullName(*Innermost(app)), InvalidArgument(error.what()));
   }
   const CLI::App* named = Innermost(app);
   for (const CLI::App* each = named; each != nullptr; each = each->get_parent()) {

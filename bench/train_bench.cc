@@ -73,14 +73,14 @@ absl::StatusOr<std::string> ReadText(const Options& options, const BenchModel& m
   if (options.text.empty()) return std::string();
   WEFT_ASSIGN_OR_RETURN(std::string text, ReadFile(options.text));
   if (text.size() <= static_cast<size_t>(options.length)) {
-    return absl::InvalidArgumentError(absl::StrCat(options.text, " has ", text.size(), " bytes, wanted more than the ",
-                                                   options.length, " of one text"));
+    return InvalidArgument(options.text, " has ", text.size(), " bytes, wanted more than the ", options.length,
+                           " of one text");
   }
   for (size_t i = 0; i < text.size(); ++i) {
     const int byte = static_cast<unsigned char>(text[i]);
     if (byte < model.vocabulary) continue;
-    return absl::InvalidArgumentError(absl::StrCat(options.text, ": byte ", i, " is ", byte, ", but ", model.name,
-                                                   " has ", model.vocabulary, " tokens"));
+    return InvalidArgument(options.text, ": byte ", i, " is ", byte, ", but ", model.name, " has ", model.vocabulary,
+                           " tokens");
   }
   return text;
 }

@@ -77,9 +77,7 @@ absl::StatusOr<Json> ToJson(const BertConfig& config) {
 absl::StatusOr<std::vector<std::string>> LabelsFromJson(const Json& json) {
   const auto found = json.find("id2label");
   if (found == json.end() || found->is_null()) return std::vector<std::string>();
-  const auto error = [&](absl::string_view what) {
-    return absl::InvalidArgumentError(absl::StrCat("id2label ", what));
-  };
+  const auto error = [&](absl::string_view what) { return InvalidArgument("id2label ", what); };
   if (!found->is_object()) return error("is not an object");
   std::vector<std::string> labels(found->size());
   std::vector<bool> given(labels.size());
@@ -150,8 +148,8 @@ absl::StatusOr<PublishedModel> Read(const std::string& folder) {
     for (size_t i = 0; i < classes; ++i) bert.labels.push_back(absl::StrCat("LABEL_", i));
   }
   if (bert.labels.size() == classes) return PublishedModel(std::move(bert));
-  return absl::InvalidArgumentError(absl::StrCat(ConfigPath(folder), ": id2label has ", bert.labels.size(),
-                                                 " labels, but classifier.weight ", classes, " rows"));
+  return InvalidArgument(ConfigPath(folder), ": id2label has ", bert.labels.size(), " labels, but classifier.weight ",
+                         classes, " rows");
 }
 
 absl::Status Write(const std::string& folder, const PublishedModel& model) {
@@ -161,7 +159,7 @@ absl::Status Write(const std::string& folder, const PublishedModel& model) {
   const bool masked = weights.Has("cls.predictions."), next = weights.Has("cls.seq_relationship."),
              classifier = weights.Has("classifier.");
   if (classifier && bert.config.classifier_pooling == Pooling::kMean) {
-    return absl::InvalidArgumentError(
+    return InvalidArgument(
         "classifier_pooling is mean: Hugging Face's BERT has no such classifier, and would take it for one of single "
         "tokens; wanted cls");
   }

@@ -1,7 +1,7 @@
 // Remembers each key that is mentioned, so that Finish can refuse the keys that nobody knows.
 #include "weft/formats/config_keys.h"
 
-#include "absl/strings/str_cat.h"
+#include "weft/core/status.h"
 
 namespace weft {
 namespace {
@@ -48,8 +48,8 @@ void KeyReader::Harmless(std::initializer_list<const char*> keys) { known_.inser
 
 void KeyReader::Refuse(const char* key, absl::string_view wanted) {
   if (!status_.ok()) return;
-  status_ = absl::InvalidArgumentError(
-      absl::StrCat(key, " is ", Shortened(json_.value(key, Json())), ", which is not supported; wanted ", wanted));
+  status_ =
+      InvalidArgument(key, " is ", Shortened(json_.value(key, Json())), ", which is not supported; wanted ", wanted);
 }
 
 absl::Status KeyReader::Finish() {
@@ -57,8 +57,8 @@ absl::Status KeyReader::Finish() {
     if (!status_.ok()) break;
     const bool unused = value.is_null() || value == false || value == "" || (value.is_structured() && value.empty());
     if (unused || known_.contains(key)) continue;
-    status_ = absl::InvalidArgumentError(absl::StrCat("'", key, "' is ", Shortened(value),
-                                                      ", but no key that is known here: it might change the model"));
+    status_ = InvalidArgument("'", key, "' is ", Shortened(value),
+                              ", but no key that is known here: it might change the model");
   }
   return status_;
 }
@@ -136,7 +136,7 @@ void ReadUsualKeys(KeyReader& keys) {
 absl::Status CheckExpressible(absl::string_view model_type, std::initializer_list<Inexpressible> properties) {
   for (const auto& [holds, property] : properties) {
     if (!holds) continue;
-    return absl::InvalidArgumentError(absl::StrCat("a configuration of ", model_type, " cannot say that ", property));
+    return InvalidArgument("a configuration of ", model_type, " cannot say that ", property);
   }
   return absl::OkStatus();
 }

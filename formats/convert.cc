@@ -89,8 +89,7 @@ absl::StatusOr<const Format*> FormatToWrite(const std::string& name, const Model
     if (format->name == name) return format;
     possible.push_back(format->name);
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat(family.name, " can't be written as ", name, "; possible: ", absl::StrJoin(possible, ", ")));
+  return InvalidArgument(family.name, " can't be written as ", name, "; possible: ", absl::StrJoin(possible, ", "));
 }
 
 absl::Status CheckTokenizer(const std::vector<TokenizerFile>& files, const PublishedModel& model) {
@@ -169,7 +168,7 @@ absl::Status ModelConversion::Write() const {
   std::error_code error;
   const bool existed = fs::exists(out, error);
   fs::create_directories(out, error);
-  if (error) return absl::InvalidArgumentError(SystemStatus("create", out, error.value()).message());
+  if (error) return InvalidArgument(SystemStatus("create", out, error.value()).message());
   const std::string temporary = absl::StrCat(out, "/", getpid(), kTemporarySuffix);
   fs::create_directories(temporary, error);
   absl::Status status = error ? SystemStatus("create", temporary, error.value()) : WriteFiles(temporary);

@@ -2,7 +2,6 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "weft/core/status.h"
 #include "weft/formats/published.h"
@@ -20,9 +19,8 @@ absl::StatusOr<const ModelFamily*> FamilyOfConfig(const Json& config) {
   for (const ModelFamily* const family : ModelFamilies()) {
     known.insert(known.end(), family->model_types.begin(), family->model_types.end());
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("model_type is ", type.dump(-1, ' ', false, Json::error_handler_t::replace),
-                   ", which is not supported; wanted one of ", absl::StrJoin(known, ", ")));
+  return InvalidArgument("model_type is ", type.dump(-1, ' ', false, Json::error_handler_t::replace),
+                         ", which is not supported; wanted one of ", absl::StrJoin(known, ", "));
 }
 
 absl::StatusOr<PublishedModel> Read(const std::string& folder) {

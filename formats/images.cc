@@ -18,7 +18,7 @@ namespace {
 constexpr int64_t kMaxClasses = 65536;
 
 absl::Status Bad(const Images& images, size_t line, absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat(images.path, ", line ", line, ": ", what));
+  return InvalidArgument(images.path, ", line ", line, ": ", what);
 }
 
 // Reads square pictures with labels. If `height` and `width` are given, reads pictures of that size without labels.
@@ -61,7 +61,7 @@ absl::StatusOr<Images> ReadCsv(const std::string& path, absl::string_view text, 
     }
     images.labels.push_back(static_cast<int32_t>(label));
   }
-  if (images.pixels.empty()) return absl::InvalidArgumentError(absl::StrCat(path, ": there are no pictures in it"));
+  if (images.pixels.empty()) return InvalidArgument(path, ": there are no pictures in it");
   return images;
 }
 
@@ -76,7 +76,7 @@ bool IsIdx(absl::string_view file) { return absl::StartsWith(file, absl::string_
 absl::StatusOr<Idx> ParseIdx(const std::string& path, absl::string_view file, size_t rank) {
   const auto byte = [&](size_t i) { return static_cast<int64_t>(static_cast<uint8_t>(file[i])); };
   if (!IsIdx(file) || file.size() < 4 + 4 * rank || byte(3) != static_cast<int64_t>(rank)) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": it is not an IDX file of bytes of rank ", rank));
+    return InvalidArgument(path, ": it is not an IDX file of bytes of rank ", rank);
   }
   Idx idx;
   int64_t count = 1;
@@ -89,20 +89,19 @@ absl::StatusOr<Idx> ParseIdx(const std::string& path, absl::string_view file, si
   }
   idx.bytes = file.substr(4 + 4 * rank);
   if (static_cast<int64_t>(idx.bytes.size()) == count && count > 0) return idx;
-  return absl::InvalidArgumentError(
-      absl::StrCat(path, ": its header asks for ", count, " bytes, but it has ", idx.bytes.size()));
+  return InvalidArgument(path, ": its header asks for ", count, " bytes, but it has ", idx.bytes.size());
 }
 
 absl::StatusOr<Images> ReadIdx(const std::string& path, absl::string_view file, const std::string& labels) {
   if (labels.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": an IDX file of pictures needs one of labels, too"));
+    return InvalidArgument(path, ": an IDX file of pictures needs one of labels, too");
   }
   WEFT_ASSIGN_OR_RETURN(const std::string label_file, ReadMaybeGzip(labels));
   WEFT_ASSIGN_OR_RETURN(const Idx pictures, ParseIdx(path, file, 3));
   WEFT_ASSIGN_OR_RETURN(const Idx numbers, ParseIdx(labels, label_file, 1));
   if (pictures.sizes[0] != numbers.sizes[0]) {
-    return absl::InvalidArgumentError(absl::StrCat(path, " has ", pictures.sizes[0], " pictures, but ", labels, " has ",
-                                                   numbers.sizes[0], " labels"));
+    return InvalidArgument(path, " has ", pictures.sizes[0], " pictures, but ", labels, " has ", numbers.sizes[0],
+                           " labels");
   }
   Images images = {.path = path, .height = pictures.sizes[1], .width = pictures.sizes[2]};
   for (const char c : pictures.bytes) images.pixels.push_back(static_cast<uint8_t>(c));
@@ -116,8 +115,7 @@ absl::StatusOr<Images> ReadImages(const std::string& path, const std::string& la
   WEFT_ASSIGN_OR_RETURN(const std::string file, ReadMaybeGzip(path));
   if (IsIdx(file)) return ReadIdx(path, file, labels);
   if (labels.empty()) return ReadCsv(path, file);
-  return absl::InvalidArgumentError(
-      absl::StrCat(path, ": it is not an IDX file; only IDX has labels in a separate file"));
+  return InvalidArgument(path, ": it is not an IDX file; only IDX has labels in a separate file");
 }
 
 absl::StatusOr<Images> ReadUnlabelledImages(const std::string& path, int64_t height, int64_t width) {

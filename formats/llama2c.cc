@@ -89,7 +89,7 @@ absl::StatusOr<PublishedGpt> ReadLlama2c(const std::string& path) {
   std::memcpy(header.data(), bytes.data(), std::min(bytes.size(), sizeof(header)));
   const int version = static_cast<uint32_t>(header[0]) == kMagic ? 1 : 0;
   if (version == 1 && header[1] != 1) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": version ", header[1], " of llama2.c's files, wanted 1"));
+    return InvalidArgument(path, ": version ", header[1], " of llama2.c's files, wanted 1");
   }
   const int32_t* const sizes = header.data() + (version == 1 ? 2 : 0);
   PublishedGpt gpt;
@@ -113,7 +113,7 @@ absl::StatusOr<PublishedGpt> ReadLlama2c(const std::string& path) {
   const std::string none = absl::StrCat(path, " is not a checkpoint of llama2.c");
   if (!valid.ok()) return Annotate(valid, none);
   if (const double wanted = FileSize(config, version); wanted != static_cast<double>(bytes.size())) {
-    return absl::InvalidArgumentError(
+    return InvalidArgument(
         absl::StrFormat("%s: it has %d bytes, but its header asks for %.0f", none, bytes.size(), wanted));
   }
   size_t at = kHeaderBytes[version];

@@ -44,8 +44,7 @@ absl::StatusOr<const Format*> Recognize(const std::string& path, const Json& con
     const bool last = format == *std::prev(std::end(kFormats));
     if (!format->mark.empty()) absl::StrAppend(&marks, marks.empty() ? "" : last ? " or " : ", ", format->mark);
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat(ConfigPath(path), ": it is of no model that is known: it has no ", marks));
+  return InvalidArgument(ConfigPath(path), ": it is of no model that is known: it has no ", marks);
 }
 
 }  // namespace
@@ -95,8 +94,7 @@ std::vector<ParameterSpec> ParametersOf(const PublishedModel& model) { return Fa
 
 absl::Status CheckVocabulary(const std::string& whose, int64_t tokens, int64_t rows) {
   if (tokens <= rows && 2 * tokens > rows) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(whose, ": the tokenizer has ", tokens, " tokens, but the model's table ", rows));
+  return InvalidArgument(whose, ": the tokenizer has ", tokens, " tokens, but the model's table ", rows);
 }
 
 }  // namespace weft

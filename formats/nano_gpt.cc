@@ -100,7 +100,7 @@ absl::Status WriteNanoGpt(const std::string& folder, const PublishedGpt& gpt) {
   WEFT_ASSIGN_OR_RETURN(const Json json, ToNanoGptJson(model.config));
   // nanoGPT's state has the tied table twice.
   const Tensor* const table = model.weights.Find("wte.weight");
-  if (table == nullptr) return absl::InvalidArgumentError("the model has no 'wte.weight'");
+  if (table == nullptr) return InvalidArgument("the model has no 'wte.weight'");
   const Tensor tied = *table;
   WEFT_RETURN_IF_ERROR(model.weights.Apply(Gpt2Prefix()));
   WEFT_ASSIGN_OR_RETURN(const Tensor head, model.weights.Add("lm_head.weight", tied.type));

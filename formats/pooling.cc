@@ -32,7 +32,7 @@ absl::StatusOr<Pooling> PoolingFromJson(const Json& json, int64_t width) {
   keys.Harmless({"include_prompt"});  // only for prompts, which are never added
   WEFT_RETURN_IF_ERROR(keys.Finish());
   if (mean != first) return mean ? Pooling::kMean : Pooling::kFirst;
-  return absl::InvalidArgumentError("pooling must be the mean or the first token's vector, but both or none is set");
+  return InvalidArgument("pooling must be the mean or the first token's vector, but both or none is set");
 }
 
 }  // namespace
@@ -60,9 +60,9 @@ absl::StatusOr<Pooling> ReadPooling(const std::string& folder, int64_t width) {
       if (!read.ok()) return Annotate(read.status(), ConfigPath(absl::StrCat(folder, "/", place)));
       pooling = *read;
     } else if (name != "Normalize" && (name != "Transformer" || !place.empty())) {
-      return absl::InvalidArgumentError(absl::StrCat(path, ": the module ", module.dump(),
-                                                     " is not supported; wanted a Transformer in the folder itself, "
-                                                     "Pooling and Normalize"));
+      return InvalidArgument(path, ": the module ", module.dump(),
+                             " is not supported; wanted a Transformer in the folder itself, "
+                             "Pooling and Normalize");
     }
   }
   return pooling;

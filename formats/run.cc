@@ -2,7 +2,6 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "absl/strings/str_cat.h"
 #include "weft/core/parameters.h"
 #include "weft/core/status.h"
 #include "weft/formats/published.h"
@@ -21,9 +20,9 @@ absl::StatusOr<const ModelFamily*> FamilyOfRun(const Json& run) {
   const Json* const type = model != run.end() ? FindModelType(*model) : nullptr;
   const ModelFamily* const family = type != nullptr ? FamilyOfType(*type) : nullptr;
   if (family != nullptr && family != &PublishedGpt::kFamily && family->from_run != nullptr) return family;
-  return absl::InvalidArgumentError(absl::StrCat(
-      "the run is of ", run["command"].dump(), ", and model.model_type is ", type == nullptr ? "null" : type->dump(),
-      ", which is not supported; wanted a run of train gpt, \"bert\", \"transformer\" or \"vit\""));
+  return InvalidArgument("the run is of ", run["command"].dump(), ", and model.model_type is ",
+                         type == nullptr ? "null" : type->dump(),
+                         ", which is not supported; wanted a run of train gpt, \"bert\", \"transformer\" or \"vit\"");
 }
 
 absl::StatusOr<PublishedModel> Read(const std::string& folder) {

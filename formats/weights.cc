@@ -100,9 +100,9 @@ absl::Status Weights::Apply(const std::vector<Rule>& rules) {
     const int64_t parts = static_cast<int64_t>(keep.to.size());
     if ((keep.transpose && (shape.rank() != 2 || tensor.type.dtype != kF32)) ||
         (parts > 1 && (shape.rank() < 1 || shape.dim(0) % parts != 0))) {
-      return absl::InvalidArgumentError(absl::StrCat("'", name, "' is ", ToString(tensor.type), ", wanted ",
-                                                     keep.transpose ? "an f32 matrix" : "rows in ",
-                                                     keep.transpose ? "" : absl::StrCat(parts, " equal parts")));
+      return InvalidArgument("'", name, "' is ", ToString(tensor.type), ", wanted ",
+                             keep.transpose ? "an f32 matrix" : "rows in ",
+                             keep.transpose ? "" : absl::StrCat(parts, " equal parts"));
     }
     if (keep.transpose) {
       tensor.type.shape = {shape.dim(1), shape.dim(0)};
@@ -114,8 +114,7 @@ absl::Status Weights::Apply(const std::vector<Rule>& rules) {
     for (const std::string& to : keep.to) {
       const auto [origin, is_new] = origins.emplace(to, name);
       if (!is_new) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("'", origin->second, "' and '", name, "' are both the model's '", to, "'"));
+        return InvalidArgument("'", origin->second, "' and '", name, "' are both the model's '", to, "'");
       }
       renamed.push_back({to, tensor});
       tensor.data += tensor.type.bytes();
@@ -130,7 +129,7 @@ absl::Status Weights::Join(const std::vector<std::string>& from, const std::stri
   Shape shape;
   for (const std::string& name : from) {
     const Tensor* const part = Find(name);
-    if (part == nullptr) return absl::InvalidArgumentError(absl::StrCat("missing '", name, "'"));
+    if (part == nullptr) return InvalidArgument("missing '", name, "'");
     Shape grown = part->type.shape;
     if (!parts.empty()) grown.set_dim(0, shape.dim(0) + grown.dim(0));
     shape = grown;

@@ -20,8 +20,8 @@ constexpr double kMaxTaskSeconds = 300e-6;  // longer tasks would leave other wo
 // If an op with fixed tiles takes longer than kMaxTaskSeconds, its group may take 1.5 times as long as the op.
 constexpr double kMaxGrowth = 1.5;
 constexpr double kMaxDelaySeconds = 20e-6;  // a task at most this long may grow although other groups wait for it
-constexpr double kCallSeconds = 0.1e-6;  // overhead of calling a kernel
-constexpr size_t kMaxGroupsBack = 16;    // nodes join only these latest groups: older values would live longer
+constexpr double kCallSeconds = 0.1e-6;     // overhead of calling a kernel
+constexpr size_t kMaxGroupsBack = 16;       // nodes join only these latest groups: older values would live longer
 constexpr uint32_t kMaxRetiled = 16;  // members of a group that may take the tiles of another op; bounds compile time
 
 struct Member {  // a node that becomes a kernel call

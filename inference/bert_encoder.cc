@@ -5,7 +5,6 @@
 #include <bit>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/inference/eval_runner.h"
 #include "weft/inference/input_tokens.h"
@@ -42,8 +41,7 @@ absl::StatusOr<std::unique_ptr<BertEncoder>> BertEncoder::Create(OpenedBert bert
   const std::string path = bert.path;
   const PublishedBert model = bert.model;
   if (options.layers > model.config.layers) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ": the model has ", model.config.layers, " layers, not ", options.layers));
+    return InvalidArgument(path, ": the model has ", model.config.layers, " layers, not ", options.layers);
   }
   auto encoder = std::unique_ptr<BertEncoder>(new BertEncoder(std::move(bert), options, std::move(record)));
   WEFT_RETURN_IF_ERROR(encoder->parameters_.Create(ParametersOf(model)));

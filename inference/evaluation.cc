@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <numbers>
 
-#include "absl/strings/str_cat.h"
 #include "weft/core/parameters.h"
 #include "weft/core/random.h"
 #include "weft/core/status.h"
@@ -22,9 +21,7 @@
 namespace weft {
 namespace {
 
-absl::Status NoTokens(const std::string& path) {
-  return absl::InvalidArgumentError(absl::StrCat(path, ": there are no tokens in it"));
-}
+absl::Status NoTokens(const std::string& path) { return InvalidArgument(path, ": there are no tokens in it"); }
 
 // Windows with masked tokens, as a graph takes them.
 struct MaskedBatch {
@@ -53,7 +50,7 @@ struct MaskedBatch {
 
 absl::StatusOr<LanguageModelScore> EvaluateGpt(const OpenedGpt& gpt, absl::Span<const std::string> paths,
                                                int64_t threads) {
-  if (paths.empty()) return absl::InvalidArgumentError("there is no text to evaluate");
+  if (paths.empty()) return InvalidArgument("there is no text to evaluate");
   WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> beginning, BeginningOfText(*gpt.tokenizer));
   LanguageModelScore score;
   std::vector<std::vector<int32_t>> texts;
@@ -109,7 +106,7 @@ absl::StatusOr<LanguageModelScore> EvaluateGpt(const OpenedGpt& gpt, absl::Span<
 
 absl::StatusOr<ClassScore> EvaluateMaskedTokens(const OpenedBert& bert, absl::Span<const std::string> paths,
                                                 const MaskedTokensOptions& options) {
-  if (paths.empty()) return absl::InvalidArgumentError("there is no text to evaluate");
+  if (paths.empty()) return InvalidArgument("there is no text to evaluate");
   WEFT_RETURN_IF_ERROR(CheckGuessesMasked(bert));
   const BertConfig& config = bert.model.config;
   const Tokenizer& tokenizer = *bert.tokenizer;

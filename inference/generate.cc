@@ -51,8 +51,7 @@ absl::StatusOr<std::unique_ptr<Generator>> Generator::Create(const GptConfig& co
                                                              const GeneratorOptions& options) {
   WEFT_RETURN_IF_ERROR(Validate(config));
   if (options.batch < 1 || options.chunk < 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("generate: batch ", options.batch, " and chunk ", options.chunk, " must be at least 1"));
+    return InvalidArgument("generate: batch ", options.batch, " and chunk ", options.chunk, " must be at least 1");
   }
   auto generator = std::unique_ptr<Generator>(new Generator(config, parameters, options));
   WEFT_RETURN_IF_ERROR(generator->GraphsOf(1, std::min(kMinCapacity, config.context)).status());
@@ -88,7 +87,7 @@ absl::StatusOr<Generator::Graphs*> Generator::GraphsOf(int64_t rows, int64_t cap
 absl::Status Generator::Check(absl::Span<const std::vector<int32_t>> prompts, const GenerateOptions& options) const {
   WEFT_RETURN_IF_ERROR(Annotate(Validate(options.sampling), "generate"));
   if (options.length < 0) {
-    return absl::InvalidArgumentError(absl::StrCat("generate: length is ", options.length, ", wanted at least 0"));
+    return InvalidArgument("generate: length is ", options.length, ", wanted at least 0");
   }
   for (size_t i = 0; i < prompts.size(); ++i) {
     const int64_t longest = options.truncate ? std::numeric_limits<int64_t>::max() : config_.context;

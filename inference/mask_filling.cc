@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
-#include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/inference/eval_runner.h"
 #include "weft/inference/sampling.h"
@@ -30,12 +29,12 @@ absl::StatusOr<std::unique_ptr<MaskFiller>> MaskFiller::Open(const std::string& 
 absl::StatusOr<std::vector<int32_t>> MaskFiller::Encode(absl::string_view text) const {
   WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> all, encoder_->tokenizer().EncodeWithSpecial(text));
   WEFT_ASSIGN_OR_RETURN(const std::string mask, encoder_->tokenizer().DecodeWithSpecial({mask_}));
-  if (absl::c_count(all, mask_) == 0) return absl::InvalidArgumentError(absl::StrCat("there is no ", mask, " in it"));
+  if (absl::c_count(all, mask_) == 0) return InvalidArgument("there is no ", mask, " in it");
   WEFT_ASSIGN_OR_RETURN(std::vector<int32_t> ids, encoder_->Tokens(text, /*special=*/true));
   if (absl::c_count(ids, mask_) == absl::c_count(all, mask_)) return ids;
-  return absl::InvalidArgumentError(absl::StrCat("it has ", encoder_->tokenizer().Wrap(all).ids.size(),
-                                                 " tokens, and truncate would cut away a ", mask,
-                                                 ": the model's context is ", encoder_->config().context));
+  return InvalidArgument("it has ", encoder_->tokenizer().Wrap(all).ids.size(),
+                         " tokens, and truncate would cut away a ", mask, ": the model's context is ",
+                         encoder_->config().context);
 }
 
 absl::Status MaskFiller::Fill(absl::Span<const std::vector<int32_t>> texts, Take take) {

@@ -27,7 +27,7 @@ template <class Model>
 absl::StatusOr<Model> Open(const std::string& path) {
   WEFT_ASSIGN_OR_RETURN(const ModelFamily* const family, FindFamily(path));
   if (family != &Model::kFamily) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": the model is not ", Model::kFamily.name));
+    return InvalidArgument(path, ": the model is not ", Model::kFamily.name);
   }
   WEFT_ASSIGN_OR_RETURN(PublishedModel model, ReadModel(path));
   return std::get<Model>(std::move(model));
@@ -44,8 +44,7 @@ absl::StatusOr<std::shared_ptr<const Tokenizer>> ReadTokenList(const std::string
 absl::Status CheckId(const nlohmann::ordered_json& config, const char* key, int32_t id) {
   const auto found = config.find(key);
   if (found == config.end() || *found == id) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(key, " is ", found->dump(), ", but target_vocabulary.txt has that token at ", id));
+  return InvalidArgument(key, " is ", found->dump(), ", but target_vocabulary.txt has that token at ", id);
 }
 
 }  // namespace
@@ -59,15 +58,15 @@ absl::StatusOr<OpenedBert> OpenBert(const std::string& path) {
   WEFT_RETURN_IF_ERROR(CheckVocabulary(path, bert.tokenizer->vocabulary_size(), config.vocabulary));
   const int64_t around = static_cast<int64_t>(bert.tokenizer->Wrap({}).ids.size());
   if (config.context > around) return bert;
-  return absl::InvalidArgumentError(absl::StrCat(path, ": the model's context is ", config.context,
-                                                 ", but the format's special tokens are ", around));
+  return InvalidArgument(path, ": the model's context is ", config.context, ", but the format's special tokens are ",
+                         around);
 }
 
 absl::Status CheckGuessesMasked(const OpenedBert& bert) {
   const bool head = bert.model.weights.Has("cls.predictions.");
   if (head && bert.tokenizer->special_tokens().mask) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      bert.path, head ? ": the tokenizer has no mask token" : ": the model has no head that guesses masked tokens"));
+  return InvalidArgument(
+      bert.path, head ? ": the tokenizer has no mask token" : ": the model has no head that guesses masked tokens");
 }
 
 absl::StatusOr<OpenedGpt> OpenGpt(const std::string& path, const std::string& tokenizer) {
@@ -116,8 +115,8 @@ absl::StatusOr<OpenedTransformer> OpenTransformer(const std::string& path) {
   WEFT_RETURN_IF_ERROR(CheckVocabulary(path + ", targets", target->vocabulary_size(), config.target_vocabulary));
   const SpecialTokens& special = target->special_tokens();
   if (!special.begin.has_value() || !special.end.has_value()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ": the target tokenizer has no begin or no end token, which translations are made between"));
+    return InvalidArgument(path,
+                           ": the target tokenizer has no begin or no end token, which translations are made between");
   }
   transformer.begin = *special.begin;
   transformer.end = *special.end;

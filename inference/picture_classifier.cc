@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 #include <variant>
 
-#include "absl/strings/str_cat.h"
 #include "weft/core/json.h"
 #include "weft/core/status.h"
 #include "weft/formats/run_folder.h"
@@ -17,8 +16,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 absl::Status Refuse(const char* key, const Json& value, const char* wanted) {
-  return absl::InvalidArgumentError(
-      absl::StrCat(key, " is ", value.dump(), ", which is not supported; wanted ", wanted));
+  return InvalidArgument(key, " is ", value.dump(), ", which is not supported; wanted ", wanted);
 }
 
 // Reads a number, which may be in a list of length 1: pictures have one channel.
@@ -69,10 +67,10 @@ absl::StatusOr<std::unique_ptr<PictureClassifier>> PictureClassifier::Open(const
                                                                            const ClassifierOptions& options) {
   WEFT_ASSIGN_OR_RETURN(const PublishedModel model, ReadModel(path));
   const auto* const vit = std::get_if<PublishedVit>(&model);
-  if (vit == nullptr) return absl::InvalidArgumentError(absl::StrCat(path, ": the model is not a ViT"));
+  if (vit == nullptr) return InvalidArgument(path, ": the model is not a ViT");
   if (vit->config.channels != 1) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": the model takes pictures of ", vit->config.channels,
-                                                   " channels, but only pictures of one can be read"));
+    return InvalidArgument(path, ": the model takes pictures of ", vit->config.channels,
+                           " channels, but only pictures of one can be read");
   }
   auto classifier = std::unique_ptr<PictureClassifier>(new PictureClassifier(*vit, options.batch));
   WEFT_RETURN_IF_ERROR(classifier->ReadPreprocessor(path));
@@ -84,9 +82,8 @@ absl::StatusOr<std::unique_ptr<PictureClassifier>> PictureClassifier::Open(const
 
 absl::StatusOr<std::vector<std::vector<float>>> PictureClassifier::Run(const Images& images) {
   if (images.height != config_.image_height || images.width != config_.image_width) {
-    return absl::InvalidArgumentError(absl::StrCat(images.path, " has pictures of ", images.height, " x ", images.width,
-                                                   " pixels, but the model takes ", config_.image_height, " x ",
-                                                   config_.image_width));
+    return InvalidArgument(images.path, " has pictures of ", images.height, " x ", images.width,
+                           " pixels, but the model takes ", config_.image_height, " x ", config_.image_width);
   }
   const auto each = static_cast<size_t>(images.pixels_each()), classes = static_cast<size_t>(config_.classes);
   std::vector<std::vector<float>> results;
@@ -109,7 +106,7 @@ absl::StatusOr<std::vector<std::vector<float>>> PictureClassifier::Run(const Ima
 }
 
 absl::Status PictureClassifier::Classify(const std::vector<std::string>& files, Take take) {
-  if (files.empty()) return absl::InvalidArgumentError("a ViT classifies pictures: name a file of them");
+  if (files.empty()) return InvalidArgument("a ViT classifies pictures: name a file of them");
   for (const std::string& path : files) {
     WEFT_ASSIGN_OR_RETURN(const Images images, ReadUnlabelledImages(path, config_.image_height, config_.image_width));
     WEFT_ASSIGN_OR_RETURN(const std::vector<std::vector<float>> logits, Run(images));
@@ -121,7 +118,7 @@ absl::Status PictureClassifier::Classify(const std::vector<std::string>& files, 
 absl::StatusOr<ClassScore> PictureClassifier::Evaluate(const std::vector<std::string>& files,
                                                        const std::string& labels) {
   if (!labels.empty() && files.size() > 1) {
-    return absl::InvalidArgumentError("labels: they are of one file of pictures, but there are several");
+    return InvalidArgument("labels: they are of one file of pictures, but there are several");
   }
   std::vector<std::vector<float>> logits;
   std::vector<int32_t> classes;
@@ -129,8 +126,7 @@ absl::StatusOr<ClassScore> PictureClassifier::Evaluate(const std::vector<std::st
     WEFT_ASSIGN_OR_RETURN(const Images images, ReadImages(path, labels));
     for (const int32_t label : images.labels) {
       if (label < config_.classes) continue;
-      return absl::InvalidArgumentError(
-          absl::StrCat(path, ": the label ", label, " is none of the model's ", config_.classes, " classes"));
+      return InvalidArgument(path, ": the label ", label, " is none of the model's ", config_.classes, " classes");
     }
     WEFT_ASSIGN_OR_RETURN(const std::vector<std::vector<float>> more, Run(images));
     logits.insert(logits.end(), more.begin(), more.end());

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "absl/strings/str_cat.h"
+#include "weft/core/status.h"
 
 namespace weft {
 
@@ -18,7 +18,7 @@ std::vector<double> Probabilities(absl::Span<const float> logits) {
 
 absl::Status Validate(const SamplingOptions& options) {
   const auto invalid = [](const char* name, double value, const char* wanted) {
-    return absl::InvalidArgumentError(absl::StrCat(name, " is ", value, ", wanted ", wanted));
+    return InvalidArgument(name, " is ", value, ", wanted ", wanted);
   };
   const bool penalty = std::isfinite(options.repetition_penalty) && options.repetition_penalty > 0;
   if (!penalty) return invalid("repetition_penalty", options.repetition_penalty, "a number above 0");

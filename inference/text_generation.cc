@@ -3,7 +3,6 @@
 
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/text/text_stream.h"
 
@@ -35,8 +34,8 @@ absl::StatusOr<std::vector<int32_t>> TextGenerator::Encode(absl::string_view pro
   if (ids.back() == tokenizer.special_tokens().end) ids.pop_back();
   const int64_t count = static_cast<int64_t>(ids.size()), context = gpt_.model.config.context;
   if (count <= context || options_.generate.truncate) return ids;
-  return absl::InvalidArgumentError(
-      absl::StrCat("it has ", count, " tokens, but the model's context is ", context, "; truncate would take its end"));
+  return InvalidArgument("it has ", count, " tokens, but the model's context is ", context,
+                         "; truncate would take its end");
 }
 
 absl::Status TextGenerator::Continue(absl::Span<const std::vector<int32_t>> prompts, Sink sink) {

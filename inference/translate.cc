@@ -62,8 +62,8 @@ absl::StatusOr<std::unique_ptr<Translator>> Translator::Create(const Transformer
                                                                const TranslatorOptions& options) {
   WEFT_RETURN_IF_ERROR(Validate(config));
   if (options.batch < 1 || options.length_step < 1) {
-    return absl::InvalidArgumentError(absl::StrCat("translate: batch ", options.batch, " and length_step ",
-                                                   options.length_step, " must be at least 1"));
+    return InvalidArgument("translate: batch ", options.batch, " and length_step ", options.length_step,
+                           " must be at least 1");
   }
   auto translator = std::unique_ptr<Translator>(new Translator(config, parameters, options));
   const int64_t shortest = std::min(options.length_step, config.context);
@@ -118,7 +118,7 @@ absl::StatusOr<Translator::Decoder*> Translator::DecoderOf(int64_t rows, int64_t
 
 absl::Status Translator::Check(absl::Span<const Tokens> sources, const TranslateOptions& options) const {
   const BeamSearchOptions& search = options.search;
-  const auto invalid = [](auto... text) { return absl::InvalidArgumentError(absl::StrCat("translate: ", text...)); };
+  const auto invalid = [](auto... text) { return InvalidArgument("translate: ", text...); };
   if (search.beam < 1 || search.n_best < 1 || search.n_best > search.beam) {
     return invalid("beam ", search.beam, " and n_best ", search.n_best, "; wanted 1 <= n_best <= beam");
   }

@@ -34,15 +34,15 @@ absl::StatusOr<WordVectors> WordVectors::Open(const std::string& path, const std
   if (!pieces.ok()) return Annotate(pieces.status(), "word");
   const std::optional<int32_t> unknown = encoder.tokenizer().special_tokens().unknown;
   if (pieces->empty() || (unknown.has_value() && absl::c_linear_search(*pieces, *unknown))) {
-    return absl::InvalidArgumentError(absl::StrCat("word: ", path, "'s vocabulary has no pieces for '", word, "'"));
+    return InvalidArgument("word: ", path, "'s vocabulary has no pieces for '", word, "'");
   }
   vectors.pieces_ = *std::move(pieces);
   const absl::StatusOr<std::vector<int32_t>> twice = encoder.tokenizer().Encode(absl::StrCat(word, " ", word));
   if (!twice.ok() || vectors.Places(*twice).size() != 2) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path,
-                     ": its tokenizer gives a word other pieces after a space, or does not mark the pieces within "
-                     "words, so that words can't be told apart; wanted one of WordPiece"));
+    return InvalidArgument(
+        path,
+        ": its tokenizer gives a word other pieces after a space, or does not mark the pieces within "
+        "words, so that words can't be told apart; wanted one of WordPiece");
   }
   std::vector<absl::Span<const float>> rows;
   for (const int32_t piece : vectors.pieces_) rows.push_back(encoder.TokenEmbedding(piece));
@@ -56,8 +56,7 @@ absl::StatusOr<WordVectors::Sentence> WordVectors::Find(absl::string_view senten
   found.places = Places(found.ids);
   if (!found.places.empty()) return found;
   const std::vector<int32_t> all = *encoder_->tokenizer().Encode(sentence);
-  return absl::InvalidArgumentError(
-      absl::StrCat("it does not have the word '", word_, "'", Places(all).empty() ? "" : " before the cut"));
+  return InvalidArgument("it does not have the word '", word_, "'", Places(all).empty() ? "" : " before the cut");
 }
 
 absl::StatusOr<std::vector<std::vector<float>>> WordVectors::Contextual(const Sentence& sentence) {

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "weft/core/json.h"
 #include "weft/core/op.h"
+#include "weft/core/status.h"
 #include "weft/graph/cost.h"
 #include "weft/lab/measure.h"
 #include "weft/lab/measured.h"
@@ -148,9 +149,7 @@ std::string Calibration::ToJson() const {
 }
 
 absl::StatusOr<Calibration> Calibration::FromJson(const std::string& text, const std::string& from) {
-  const auto wrong = [&](absl::string_view what) {
-    return absl::InvalidArgumentError(absl::StrCat(from, " is not a calibration: ", what));
-  };
+  const auto wrong = [&](absl::string_view what) { return InvalidArgument(from, " is not a calibration: ", what); };
   const absl::StatusOr<nlohmann::json> parsed = ParseLargeJsonObject(text);
   if (!parsed.ok()) return wrong(parsed.status().message());
   const nlohmann::json& json = *parsed;

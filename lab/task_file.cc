@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "absl/strings/str_cat.h"
 #include "weft/core/json.h"
 #include "weft/core/status.h"
 
@@ -48,9 +47,7 @@ Schedule TaskList::schedule() const {
 }
 
 absl::StatusOr<TaskList> ParseTasks(const std::string& text, const std::string& from) {
-  const auto wrong = [&](const auto&... what) {
-    return absl::InvalidArgumentError(absl::StrCat(from, " is not a file of tasks: ", what...));
-  };
+  const auto wrong = [&](const auto&... what) { return InvalidArgument(from, " is not a file of tasks: ", what...); };
   const absl::StatusOr<nlohmann::json> parsed = ParseLargeJsonObject(text);
   if (!parsed.ok()) return wrong(parsed.status().message());
   const nlohmann::json& json = *parsed;

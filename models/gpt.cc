@@ -23,17 +23,16 @@ absl::Status Validate(const GptConfig& config) {
                                    {"window", config.window, 0, kMaxPositions}}));
   WEFT_RETURN_IF_ERROR(CheckHeads(config.width, config.heads));
   if (config.key_value_heads > 0 && config.heads % config.key_value_heads != 0) {
-    return absl::InvalidArgumentError(absl::StrCat("heads ", config.heads, " is not a multiple of key_value_heads ",
-                                                   config.key_value_heads, ": each serves an equal part of them"));
+    return InvalidArgument("heads ", config.heads, " is not a multiple of key_value_heads ", config.key_value_heads,
+                           ": each serves an equal part of them");
   }
   if (config.rotary && config.width / config.heads % 2 != 0) {
-    return absl::InvalidArgumentError(absl::StrCat("a head's width is ", config.width / config.heads,
-                                                   ", but rotary positions turn pairs of features"));
+    return InvalidArgument("a head's width is ", config.width / config.heads,
+                           ", but rotary positions turn pairs of features");
   }
   if (config.rotary && config.context * (config.width / config.heads) > kMaxAngles) {
-    return absl::InvalidArgumentError(absl::StrCat("context ", config.context, " times a head's width ",
-                                                   config.width / config.heads, " is over ", kMaxAngles,
-                                                   ", the maximum number of rotary angles"));
+    return InvalidArgument("context ", config.context, " times a head's width ", config.width / config.heads,
+                           " is over ", kMaxAngles, ", the maximum number of rotary angles");
   }
   WEFT_RETURN_IF_ERROR(CheckPositive("rotary_base", config.rotary_base));
   WEFT_RETURN_IF_ERROR(CheckPositive("norm's epsilon", config.norm.epsilon));

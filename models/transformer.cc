@@ -82,17 +82,15 @@ absl::Status Validate(const TransformerConfig& config) {
                                    {"feed_forward", config.feed_forward, 0, 16 * kMaxFeatures}}));
   if (config.query_width == 0 && config.key_width == 0) WEFT_RETURN_IF_ERROR(CheckHeads(config.width, config.heads));
   if (config.positions != Positions::kLearned && config.width % 2 != 0) {
-    return absl::InvalidArgumentError(absl::StrCat("width ", config.width, " is odd, but sinusoids come in pairs"));
+    return InvalidArgument("width ", config.width, " is odd, but sinusoids come in pairs");
   }
   if (config.shared_embeddings && config.source_vocabulary != config.target_vocabulary) {
-    return absl::InvalidArgumentError(absl::StrCat("source_vocabulary ", config.source_vocabulary,
-                                                   " and target_vocabulary ", config.target_vocabulary,
-                                                   " differ, but share their embeddings"));
+    return InvalidArgument("source_vocabulary ", config.source_vocabulary, " and target_vocabulary ",
+                           config.target_vocabulary, " differ, but share their embeddings");
   }
   if (config.memory == TransformerConfig::Memory::kSameLayer && config.encoder_layers != config.decoder_layers) {
-    return absl::InvalidArgumentError(absl::StrCat("encoder_layers ", config.encoder_layers, " and decoder_layers ",
-                                                   config.decoder_layers,
-                                                   " differ, but each decoder layer attends to its own encoder layer"));
+    return InvalidArgument("encoder_layers ", config.encoder_layers, " and decoder_layers ", config.decoder_layers,
+                           " differ, but each decoder layer attends to its own encoder layer");
   }
   WEFT_RETURN_IF_ERROR(CheckSizes({{"query_width", config.query_width, 0, kMaxFeatures},
                                    {"key_width", config.key_width, 0, kMaxFeatures},
@@ -101,13 +99,12 @@ absl::Status Validate(const TransformerConfig& config) {
                                    {"first_position", config.first_position, 0, kMaxPositions}}));
   if (config.score == ScoreFunction::kDot && config.query_width != 0 && config.key_width != 0 &&
       config.query_width != config.key_width) {
-    return absl::InvalidArgumentError(absl::StrCat("query_width ", config.query_width, " and key_width ",
-                                                   config.key_width, " differ, which only additive attention allows"));
+    return InvalidArgument("query_width ", config.query_width, " and key_width ", config.key_width,
+                           " differ, which only additive attention allows");
   }
   if (config.merge == HeadMerge::kAverage && config.value_width != 0 && config.value_width != config.width) {
-    return absl::InvalidArgumentError(absl::StrCat("value_width is ", config.value_width,
-                                                   ", but the mean of heads needs values as wide as the model, ",
-                                                   config.width));
+    return InvalidArgument("value_width is ", config.value_width,
+                           ", but the mean of heads needs values as wide as the model, ", config.width);
   }
   for (const auto& [window, stride] : config.patterns) {
     WEFT_RETURN_IF_ERROR(
@@ -193,9 +190,8 @@ Var Transformer::RunDecoder(Var target, const AttentionCache* cache, Inputs inpu
 // Checks that there is a memory for each decoder block. If not, fails the tape and returns false.
 bool Transformer::CheckMemory(Tape* tape, VarSpan memory) const {
   if (static_cast<int64_t>(memory.size()) == config_.decoder_layers) return true;
-  tape->Fail(absl::InvalidArgumentError(absl::StrCat("transformer: the memory has ", memory.size(),
-                                                     " values, wanted one for each of ", config_.decoder_layers,
-                                                     " decoder layers")));
+  tape->Fail(InvalidArgument("transformer: the memory has ", memory.size(), " values, wanted one for each of ",
+                             config_.decoder_layers, " decoder layers"));
   return false;
 }
 

@@ -26,10 +26,10 @@ struct SizeCheck {
 inline absl::Status CheckSizes(std::initializer_list<SizeCheck> checks) {
   for (const auto& [name, value, min, max] : checks) {
     if (value < min) {
-      return absl::InvalidArgumentError(absl::StrCat(name, " is ", value, ", but must be at least ", min));
+      return InvalidArgument(name, " is ", value, ", but must be at least ", min);
     }
     if (value > max) {
-      return absl::InvalidArgumentError(absl::StrCat(name, " is ", value, ", but may be ", max, " at most"));
+      return InvalidArgument(name, " is ", value, ", but may be ", max, " at most");
     }
   }
   return absl::OkStatus();
@@ -38,23 +38,23 @@ inline absl::Status CheckSizes(std::initializer_list<SizeCheck> checks) {
 // Checks a number that must be above 0: the epsilon of a norm, or the base of rotary positions.
 inline absl::Status CheckPositive(const char* name, double value) {
   if (value > 0 && std::isfinite(value)) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(name, " is ", value, ", but must be above 0"));
+  return InvalidArgument(name, " is ", value, ", but must be above 0");
 }
 
 inline absl::Status CheckHeads(int64_t width, int64_t heads) {
   if (width % heads == 0) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("width ", width, " is not a multiple of heads ", heads,
-                                                 ": each head takes an equal part of the width"));
+  return InvalidArgument("width ", width, " is not a multiple of heads ", heads,
+                         ": each head takes an equal part of the width");
 }
 
 inline absl::Status CheckDropout(double dropout, const char* name = "dropout") {
   if (dropout >= 0 && dropout < 1) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(name, " is ", dropout, ", but must be in [0, 1)"));
+  return InvalidArgument(name, " is ", dropout, ", but must be in [0, 1)");
 }
 
 inline absl::Status CheckDType(DType dtype) {
   if (dtype == kF32 || dtype == kF64) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("dtype is ", Name(dtype), ", but must be f32 or f64"));
+  return InvalidArgument("dtype is ", Name(dtype), ", but must be f32 or f64");
 }
 
 // Fails the tape of `tokens` unless they are i32 [B, T] and T is at most the context.

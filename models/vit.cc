@@ -86,13 +86,12 @@ absl::Status Validate(const VitConfig& config) {
                                    {"width", config.width, 1, kMaxFeatures},
                                    {"feed_forward", config.feed_forward, 0, 16 * kMaxFeatures}}));
   if (config.image_height % config.patch_size != 0 || config.image_width % config.patch_size != 0) {
-    return absl::InvalidArgumentError(absl::StrCat("an image of height ", config.image_height, " and width ",
-                                                   config.image_width, " can't be cut into patches of patch_size ",
-                                                   config.patch_size, ": both must be multiples of it"));
+    return InvalidArgument("an image of height ", config.image_height, " and width ", config.image_width,
+                           " can't be cut into patches of patch_size ", config.patch_size,
+                           ": both must be multiples of it");
   }
   if (config.patches() > kMaxPositions) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("an image of ", config.patches(), " patches, but there may be ", kMaxPositions, " at most"));
+    return InvalidArgument("an image of ", config.patches(), " patches, but there may be ", kMaxPositions, " at most");
   }
   WEFT_RETURN_IF_ERROR(CheckHeads(config.width, config.heads));
   WEFT_RETURN_IF_ERROR(CheckPositive("norm's epsilon", config.norm_epsilon));

@@ -35,7 +35,7 @@ absl::StatusOr<Types> ParseTypes(const char* text, DType dtype) {
     TensorType type = {.dtype = dtype};
     const std::optional<Shape> shape = ParseShape(part.substr(bracket));
     if (!shape.has_value() || (bracket > 0 && !ParseDType(part.substr(0, bracket), &type.dtype))) {
-      return absl::InvalidArgumentError(absl::StrCat("'", part, "' is no type"));
+      return InvalidArgument("'", part, "' is no type");
     }
     type.shape = *shape;
     types.push_back(type);

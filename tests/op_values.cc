@@ -8,7 +8,6 @@
 #include <thread>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "weft/graph/evaluate.h"
 #include "weft/tests/op_check.h"

@@ -179,8 +179,7 @@ std::string TokenizeForBleu(absl::string_view line) {
 absl::StatusOr<BleuScore> CorpusBleu(absl::Span<const std::string> translations,
                                      absl::Span<const std::string> references, const BleuOptions& options) {
   if (translations.size() != references.size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("there are ", translations.size(), " translations, but ", references.size(), " references"));
+    return InvalidArgument("there are ", translations.size(), " translations, but ", references.size(), " references");
   }
   BleuScore bleu;
   for (size_t i = 0; i < translations.size(); ++i) {

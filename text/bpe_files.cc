@@ -14,15 +14,15 @@
 namespace weft {
 
 absl::StatusOr<TokenIds> ReadTokenIds(const nlohmann::json& object) {
-  if (!object.is_object()) return absl::InvalidArgumentError("not an object of tokens and their ids");
+  if (!object.is_object()) return InvalidArgument("not an object of tokens and their ids");
   TokenIds tokens;
   for (const auto& [token, id] : object.items()) {
     if (!id.is_number_integer()) {
-      return absl::InvalidArgumentError(absl::StrCat("the id of ", Quoted(token), " is not a whole number"));
+      return InvalidArgument("the id of ", Quoted(token), " is not a whole number");
     }
     tokens.emplace_back(token, id.get<int64_t>());
   }
-  if (tokens.empty()) return absl::InvalidArgumentError("it has no tokens");
+  if (tokens.empty()) return InvalidArgument("it has no tokens");
   return tokens;
 }
 
@@ -35,7 +35,7 @@ absl::StatusOr<std::string> TokenBytes(absl::string_view token) {
 absl::StatusOr<TokenPair> ReadMerge(absl::string_view left, absl::string_view right) {
   TokenPair merge;
   for (auto& [text, bytes] : {std::pair(left, &merge.first), std::pair(right, &merge.second)}) {
-    if (text.empty()) return absl::InvalidArgumentError("a token of the merge is empty");
+    if (text.empty()) return InvalidArgument("a token of the merge is empty");
     WEFT_ASSIGN_OR_RETURN(*bytes, FromByteAlphabet(text));
   }
   return merge;
@@ -44,8 +44,7 @@ absl::StatusOr<TokenPair> ReadMerge(absl::string_view left, absl::string_view ri
 absl::StatusOr<TokenPair> ReadMerge(absl::string_view left_space_right) {
   const std::vector<absl::string_view> tokens = absl::StrSplit(left_space_right, ' ');
   if (tokens.size() != 2) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(Quoted(left_space_right), " is not two tokens with a space between them"));
+    return InvalidArgument(Quoted(left_space_right), " is not two tokens with a space between them");
   }
   return ReadMerge(tokens[0], tokens[1]);
 }

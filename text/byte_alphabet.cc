@@ -3,7 +3,6 @@
 #include <array>
 #include <cstdint>
 
-#include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/text/utf8.h"
 
@@ -48,7 +47,7 @@ absl::StatusOr<std::string> FromByteAlphabet(absl::string_view text) {
     if (c.bytes == 0) return CheckUtf8(text);
     const size_t code_point = static_cast<size_t>(c.code_point);
     if (code_point >= kAlphabet.known.size() || !kAlphabet.known[code_point]) {
-      return absl::InvalidArgumentError(absl::StrCat(Describe(c.code_point), " stands for no byte"));
+      return InvalidArgument(Describe(c.code_point), " stands for no byte");
     }
     bytes += static_cast<char>(kAlphabet.bytes[code_point]);
     i += c.bytes;

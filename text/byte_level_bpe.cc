@@ -29,14 +29,13 @@ absl::StatusOr<std::unique_ptr<ByteLevelBpe>> ByteLevelBpe::Create(BpeModel mode
     for (const std::string& token : {left, right, left + right}) {
       const std::optional<int32_t> id = vocabulary.Find(token);
       if (!id.has_value()) {
-        return absl::InvalidArgumentError(absl::StrCat("merge ", rank, ", ", Quoted(left), " ", Quoted(right), ": ",
-                                                       Quoted(token), " is not in the vocabulary"));
+        return InvalidArgument("merge ", rank, ", ", Quoted(left), " ", Quoted(right), ": ", Quoted(token),
+                               " is not in the vocabulary");
       }
       ids[count++] = *id;
     }
     if (!tokenizer->merges_.Add(ids[0], ids[1], {.rank = rank, .id = ids[2]})) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("merge ", rank, ", ", Quoted(left), " ", Quoted(right), ": it occurs twice"));
+      return InvalidArgument("merge ", rank, ", ", Quoted(left), " ", Quoted(right), ": it occurs twice");
     }
     ++rank;
   }
@@ -84,8 +83,8 @@ absl::Status ByteLevelBpe::AppendWord(absl::string_view word, std::vector<int32_
   for (const char byte : word) {
     pieces.push_back(byte_ids_[static_cast<uint8_t>(byte)]);
     if (pieces.back() < 0) {
-      return absl::InvalidArgumentError(absl::StrFormat(
-          "the word %s has the byte 0x%02X, which is not in the vocabulary", Quoted(word), static_cast<uint8_t>(byte)));
+      return InvalidArgument(absl::StrFormat("the word %s has the byte 0x%02X, which is not in the vocabulary",
+                                             Quoted(word), static_cast<uint8_t>(byte)));
     }
   }
   merges_.Apply(&pieces);

@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/text/utf8.h"
 
@@ -14,7 +13,7 @@ CharacterTokenizer::CharacterTokenizer(std::vector<int32_t> characters) : charac
 }
 
 absl::StatusOr<CharacterTokenizer> CharacterTokenizer::FromText(absl::string_view text) {
-  if (text.empty()) return absl::InvalidArgumentError("the text is empty");
+  if (text.empty()) return InvalidArgument("the text is empty");
   WEFT_RETURN_IF_ERROR(CheckUtf8(text));
   std::vector<bool> seen(kCodePoints);
   for (size_t i = 0; i < text.size();) {
@@ -33,20 +32,20 @@ absl::StatusOr<CharacterTokenizer> CharacterTokenizer::FromJson(absl::string_vie
   const auto parsed = nlohmann::json::parse(json.begin(), json.end(), nullptr, /*allow_exceptions=*/false);
   if (!parsed.is_object() || parsed.value("type", nlohmann::json()) != "character" || !parsed.contains("characters") ||
       !parsed["characters"].is_array() || parsed["characters"].empty()) {
-    return absl::InvalidArgumentError("not a tokenizer of type \"character\" with a list of \"characters\"");
+    return InvalidArgument("not a tokenizer of type \"character\" with a list of \"characters\"");
   }
   std::vector<int32_t> characters;
   for (const nlohmann::json& entry : parsed["characters"]) {
     const std::string text = entry.is_string() ? entry.get<std::string>() : "";
     const Utf8Character c = CharacterAt(text, 0);
     if (c.bytes == 0 || c.bytes != text.size()) {
-      return absl::InvalidArgumentError(absl::StrCat("entry ", characters.size(), " is not one character"));
+      return InvalidArgument("entry ", characters.size(), " is not one character");
     }
     characters.push_back(c.code_point);
   }
   CharacterTokenizer tokenizer(std::move(characters));
   if (tokenizer.ids_.size() != tokenizer.characters_.size()) {
-    return absl::InvalidArgumentError("a character is listed twice");
+    return InvalidArgument("a character is listed twice");
   }
   return tokenizer;
 }
@@ -65,9 +64,8 @@ absl::StatusOr<std::vector<int32_t>> CharacterTokenizer::Encode(absl::string_vie
     if (c.bytes == 0) return CheckUtf8(text);
     const auto found = ids_.find(c.code_point);
     if (found == ids_.end()) {
-      return absl::InvalidArgumentError(absl::StrCat("the vocabulary of ", characters_.size(),
-                                                     " characters does not have ", Describe(c.code_point), ", at byte ",
-                                                     i));
+      return InvalidArgument("the vocabulary of ", characters_.size(), " characters does not have ",
+                             Describe(c.code_point), ", at byte ", i);
     }
     ids.push_back(found->second);
     i += c.bytes;

@@ -17,7 +17,7 @@ namespace weft {
 
 absl::StatusOr<std::string> ReadText(const std::string& path) {
   WEFT_ASSIGN_OR_RETURN(std::string text, ReadMaybeGzip(path));
-  if (text.empty()) return absl::InvalidArgumentError(absl::StrCat(path, ": the file is empty"));
+  if (text.empty()) return InvalidArgument(path, ": the file is empty");
   WEFT_RETURN_IF_ERROR(Annotate(CheckUtf8(text), path));
   return text;
 }
@@ -64,9 +64,9 @@ absl::StatusOr<TokenCorpus> TokenCorpus::Create(std::vector<int32_t> tokens, int
   const size_t cut = tokens.size() - (tokens.size() + 9) / 10;
   const int64_t shorter = static_cast<int64_t>(tokens.size() - cut);
   if (shorter <= context || static_cast<int64_t>(cut) <= context) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the text is too short for a context of ", context, ": it has ", tokens.size(), " tokens, of which the last ",
-        shorter, " are for validation, which needs more than ", context, "; take a longer text or a smaller context"));
+    return InvalidArgument("the text is too short for a context of ", context, ": it has ", tokens.size(),
+                           " tokens, of which the last ", shorter, " are for validation, which needs more than ",
+                           context, "; take a longer text or a smaller context");
   }
   return TokenCorpus(std::move(tokens), context, cut);
 }
@@ -76,8 +76,8 @@ absl::StatusOr<TokenCorpus> TokenCorpus::Create(std::vector<int32_t> train, absl
   const size_t cut = train.size();
   for (const auto& [what, size] : {std::pair{"text", cut}, std::pair{"validation text", validation.size()}}) {
     if (static_cast<int64_t>(size) > context) continue;
-    return absl::InvalidArgumentError(absl::StrCat("the ", what, " is too short: it has ", size,
-                                                   " tokens, but a context of ", context, " needs more than that"));
+    return InvalidArgument("the ", what, " is too short: it has ", size, " tokens, but a context of ", context,
+                           " needs more than that");
   }
   train.insert(train.end(), validation.begin(), validation.end());
   return TokenCorpus(std::move(train), context, cut);

@@ -39,7 +39,7 @@ absl::StatusOr<std::string> Gunzip(absl::string_view bytes, size_t max_bytes) {
                                : stream.msg != nullptr ? stream.msg
                                                        : "damaged";
     inflateEnd(&stream);
-    return absl::InvalidArgumentError(absl::StrCat("can't decompress it after ", text.size(), " bytes: ", reason));
+    return InvalidArgument("can't decompress it after ", text.size(), " bytes: ", reason);
   }
   inflateEnd(&stream);
   return text;

@@ -15,7 +15,7 @@ namespace weft {
 namespace {
 
 absl::Status Bad(const TextLines& text, size_t index, absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat(text.Location(index), ": ", what));
+  return InvalidArgument(text.Location(index), ": ", what);
 }
 
 }  // namespace

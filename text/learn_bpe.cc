@@ -136,8 +136,8 @@ std::vector<TokenPair> LearnMerges(const std::vector<CountedWord>& words, const 
 absl::StatusOr<BpeModel> LearnByteLevelBpe(absl::string_view text, const LearnByteLevelOptions& options) {
   const int64_t special = static_cast<int64_t>(options.special.size());
   if (options.vocabulary < 256 + special) {
-    return absl::InvalidArgumentError(absl::StrCat("a vocabulary of ", options.vocabulary,
-                                                   " has no room for 256 bytes and ", special, " special tokens"));
+    return InvalidArgument("a vocabulary of ", options.vocabulary, " has no room for 256 bytes and ", special,
+                           " special tokens");
   }
   WEFT_RETURN_IF_ERROR(CheckUtf8(text));
   absl::flat_hash_map<absl::string_view, int64_t> counts;

@@ -86,8 +86,8 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> LoadTokenizer(const std::string& path
   WEFT_ASSIGN_OR_RETURN(const fs::path file, FindFile(path));
   const TokenizerKind* const kind = FindKind(file.filename().string());
   if (kind == nullptr) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(file.string(), ": its name is none of a tokenizer's: ", absl::StrJoin(SearchedNames(), ", ")));
+    return InvalidArgument(file.string(),
+                           ": its name is none of a tokenizer's: ", absl::StrJoin(SearchedNames(), ", "));
   }
   const KindFiles files = FilesOf(*kind, file);
   return kind->load(files.file.string(), files.companion.string());

@@ -46,7 +46,7 @@ absl::StatusOr<std::unique_ptr<ScoredBpe>> ScoredBpe::Create(std::vector<ScoredP
   Vocabulary vocabulary;
   for (const ScoredPiece& piece : pieces) {
     if (std::isnan(piece.score)) {
-      return absl::InvalidArgumentError(absl::StrCat("the score of ", Quoted(piece.text), " is not a number"));
+      return InvalidArgument("the score of ", Quoted(piece.text), " is not a number");
     }
     WEFT_RETURN_IF_ERROR(vocabulary.Add(piece.text));
   }
@@ -91,8 +91,7 @@ absl::Status ScoredBpe::AppendCharacter(absl::string_view character, std::vector
     return absl::OkStatus();
   }
   if (!special_tokens().unknown.has_value()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the vocabulary has neither ", Quoted(character), " nor its bytes nor an unknown token"));
+    return InvalidArgument("the vocabulary has neither ", Quoted(character), " nor its bytes nor an unknown token");
   }
   ids->resize(before);
   ids->push_back(*special_tokens().unknown);
@@ -126,18 +125,17 @@ absl::StatusOr<std::vector<ScoredPiece>> ReadLlama2cFile(absl::string_view file)
     return true;
   };
   int32_t longest = 0;
-  if (!read(&longest)) return absl::InvalidArgumentError(absl::StrCat("the file has only ", file.size(), " bytes"));
+  if (!read(&longest)) return InvalidArgument("the file has only ", file.size(), " bytes");
   while (!rest.empty()) {
     const std::string context = absl::StrCat("piece ", pieces.size(), ", at byte ", file.size() - rest.size(), ": ");
     float score = 0;
     int32_t bytes = 0;
-    if (!read(&score) || !read(&bytes)) return absl::InvalidArgumentError(absl::StrCat(context, "the file ends there"));
+    if (!read(&score) || !read(&bytes)) return InvalidArgument(context, "the file ends there");
     if (bytes < 1 || bytes > longest) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(context, "it has ", bytes, " bytes, but the file says that a piece has 1 to ", longest));
+      return InvalidArgument(context, "it has ", bytes, " bytes, but the file says that a piece has 1 to ", longest);
     }
     if (rest.size() < static_cast<size_t>(bytes)) {
-      return absl::InvalidArgumentError(absl::StrCat(context, "the file ends within its ", bytes, " bytes"));
+      return InvalidArgument(context, "the file ends within its ", bytes, " bytes");
     }
     absl::string_view text = rest.substr(0, static_cast<size_t>(bytes));
     for (const absl::string_view special : {"<s>", "</s>"}) {  // the file puts line breaks around these two
@@ -146,7 +144,7 @@ absl::StatusOr<std::vector<ScoredPiece>> ReadLlama2cFile(absl::string_view file)
     pieces.push_back({std::string(text), score});
     rest.remove_prefix(static_cast<size_t>(bytes));
   }
-  if (pieces.empty()) return absl::InvalidArgumentError("the file has no pieces");
+  if (pieces.empty()) return InvalidArgument("the file has no pieces");
   return pieces;
 }
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "weft/core/program.h"
 #include "weft/core/status.h"
 #include "weft/text/corpus.h"
@@ -17,9 +16,8 @@ absl::StatusOr<ParallelText> ReadParallelText(const std::string& source, const s
     WEFT_ASSIGN_OR_RETURN(side->lines, ReadLines(side->path));
   }
   if (text.source.lines.size() == text.target.lines.size()) return text;
-  return absl::InvalidArgumentError(absl::StrCat(source, " has ", text.source.lines.size(), " lines, but ", target,
-                                                 " has ", text.target.lines.size(),
-                                                 ": each line needs its translation"));
+  return InvalidArgument(source, " has ", text.source.lines.size(), " lines, but ", target, " has ",
+                         text.target.lines.size(), ": each line needs its translation");
 }
 
 int64_t SentencePair::length() const { return static_cast<int64_t>(std::max(source.size(), target.size()) + 1); }
@@ -28,17 +26,16 @@ absl::StatusOr<std::vector<int32_t>> EncodeLine(const TextLines& text, size_t in
                                                 const EncodeLimits& limits, int64_t reserved) {
   const std::string location = text.Location(index);
   if (limits.context <= reserved) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a context of ", limits.context, " has no room for text beside ", reserved, " special tokens"));
+    return InvalidArgument("a context of ", limits.context, " has no room for text beside ", reserved,
+                           " special tokens");
   }
   absl::StatusOr<std::vector<int32_t>> ids = tokenizer.Encode(text.lines[index]);
   if (!ids.ok()) return Annotate(ids.status(), location);
-  if (ids->empty()) return absl::InvalidArgumentError(absl::StrCat(location, ": the line is empty"));
+  if (ids->empty()) return InvalidArgument(location, ": the line is empty");
   const auto room = static_cast<size_t>(limits.context - reserved);
   if (ids->size() > room && !limits.truncate) {
-    return absl::InvalidArgumentError(absl::StrCat(location, ": ", ids->size(), " tokens, but the context of ",
-                                                   limits.context, " has room for ", room,
-                                                   "; truncate such lines, or choose a larger context"));
+    return InvalidArgument(location, ": ", ids->size(), " tokens, but the context of ", limits.context,
+                           " has room for ", room, "; truncate such lines, or choose a larger context");
   }
   if (ids->size() > room) ids->resize(room);
   return ids;

@@ -36,7 +36,7 @@ SentencePieceTokenizer::SentencePieceTokenizer(SentencePieceModel model) : model
 absl::StatusOr<std::unique_ptr<SentencePieceTokenizer>> SentencePieceTokenizer::Create(absl::string_view model) {
   SentencePieceModel loaded;
   if (const std::string problem = loaded.Load(View(model)); !problem.empty()) {
-    return absl::InvalidArgumentError(problem);
+    return InvalidArgument(problem);
   }
   return std::unique_ptr<SentencePieceTokenizer>(new SentencePieceTokenizer(std::move(loaded)));
 }

@@ -52,14 +52,13 @@ absl::StatusOr<std::vector<TokenPair>> ReadSubwordMerges(absl::string_view file)
     line = absl::StripSuffix(line, "\r");
     const std::string location = absl::StrCat("line ", number);
     if (number == 1 && line != kVersion) {
-      return absl::InvalidArgumentError(absl::StrCat(location, ": ", Quoted(line), " is not \"", kVersion, "\""));
+      return InvalidArgument(location, ": ", Quoted(line), " is not \"", kVersion, "\"");
     }
     if (number == 1 || line.empty()) continue;
     WEFT_RETURN_IF_ERROR(Annotate(CheckUtf8(line), location));
     const std::vector<std::string> tokens = absl::StrSplit(line, ' ', absl::SkipEmpty());
     if (tokens.size() != 2) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(location, ": ", Quoted(line), " is not two tokens with a space between them"));
+      return InvalidArgument(location, ": ", Quoted(line), " is not two tokens with a space between them");
     }
     merges.emplace_back(tokens[0], tokens[1]);
   }
@@ -76,8 +75,7 @@ absl::StatusOr<SubwordBpe> SubwordBpe::Create(const std::vector<TokenPair>& merg
   int32_t rank = 0;
   for (const auto& [left, right] : merges) {
     if (!bpe.merges_.Add(id(left), id(right), {.rank = rank, .id = id(left + right)})) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("merge ", rank, ", ", Quoted(left), " ", Quoted(right), ": it occurs twice"));
+      return InvalidArgument("merge ", rank, ", ", Quoted(left), " ", Quoted(right), ": it occurs twice");
     }
     ++rank;
   }

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/text/utf8.h"
 
@@ -81,7 +80,7 @@ ModelInput Tokenizer::Wrap(absl::Span<const int32_t> ids) const { return Fill(si
 
 absl::StatusOr<ModelInput> Tokenizer::WrapPair(absl::Span<const int32_t> first,
                                                absl::Span<const int32_t> second) const {
-  if (pair_.empty()) return absl::InvalidArgumentError("the tokenizer's format has no pairs of texts");
+  if (pair_.empty()) return InvalidArgument("the tokenizer's format has no pairs of texts");
   return Fill(pair_, first, second);
 }
 
@@ -119,8 +118,7 @@ void Tokenizer::SetFormat(WrapFormat single, WrapFormat pair) {
 absl::Status Tokenizer::CheckIds(absl::Span<const int32_t> ids) const {
   for (size_t i = 0; i < ids.size(); ++i) {
     if (ids[i] >= 0 && ids[i] < vocabulary_size()) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("id ", ids[i], ", at position ", i, ", is not in 0 .. ", vocabulary_size() - 1));
+    return InvalidArgument("id ", ids[i], ", at position ", i, ", is not in 0 .. ", vocabulary_size() - 1);
   }
   return absl::OkStatus();
 }

@@ -38,8 +38,7 @@ template <class T>
 absl::StatusOr<T> Get(const Json& object, const std::string& key, T otherwise) {
   const Json& value = Member(object, key);
   if (value.is_null()) return otherwise;
-  if (!Fits<T>(value))
-    return absl::InvalidArgumentError(absl::StrCat(key, ": ", value.dump(), " is not of the right type"));
+  if (!Fits<T>(value)) return InvalidArgument(key, ": ", value.dump(), " is not of the right type");
   return value.get<T>();
 }
 
@@ -49,7 +48,7 @@ std::string TypeOf(const Json& object) {
 }
 
 absl::Status UnknownType(const Json& object, const char* known) {
-  return absl::InvalidArgumentError(absl::StrCat("its type is '", TypeOf(object), "', not ", known));
+  return InvalidArgument("its type is '", TypeOf(object), "', not ", known);
 }
 
 absl::Status Unknown(const char* location, const Json& object, const char* known) {
@@ -62,7 +61,7 @@ absl::Status CheckOff(const Json& object, std::initializer_list<const char*> key
   for (const char* key : keys) {
     const Json& value = Member(object, key);
     if (value.is_null() || value == false || value == "" || value == 0) continue;
-    return absl::InvalidArgumentError(absl::StrCat(key, ": ", value.dump(), " is not supported"));
+    return InvalidArgument(key, ": ", value.dump(), " is not supported");
   }
   return absl::OkStatus();
 }
@@ -70,7 +69,7 @@ absl::Status CheckOff(const Json& object, std::initializer_list<const char*> key
 absl::StatusOr<std::vector<SpecialToken>> ReadAddedTokens(const Json& list) {
   std::vector<SpecialToken> tokens;
   if (list.is_null()) return tokens;
-  if (!list.is_array()) return absl::InvalidArgumentError("added_tokens: it is not a list");
+  if (!list.is_array()) return InvalidArgument("added_tokens: it is not a list");
   for (const Json& entry : list) {
     const std::string location = absl::StrCat("added_tokens[", tokens.size(), "]");
     const auto read = [&]() -> absl::StatusOr<SpecialToken> {
@@ -79,9 +78,9 @@ absl::StatusOr<std::vector<SpecialToken>> ReadAddedTokens(const Json& list) {
       WEFT_ASSIGN_OR_RETURN(const bool special, Get(entry, "special", false));
       WEFT_ASSIGN_OR_RETURN(const bool strip_before, Get(entry, "lstrip", false));
       WEFT_ASSIGN_OR_RETURN(const bool strip_after, Get(entry, "rstrip", false));
-      if (text.empty() || id < 0) return absl::InvalidArgumentError("it has no content or no id");
+      if (text.empty() || id < 0) return InvalidArgument("it has no content or no id");
       if (!special) {
-        return absl::InvalidArgumentError(absl::StrCat(Quoted(text), " is not special, which is not supported"));
+        return InvalidArgument(Quoted(text), " is not special, which is not supported");
       }
       WEFT_RETURN_IF_ERROR(CheckOff(entry, {"single_word"}));
       return SpecialToken{text, id, strip_before, strip_after};
@@ -102,8 +101,7 @@ absl::StatusOr<Vocabulary> ReadVocabulary(const Json& list, const std::vector<Sp
     const auto special = std::find_if(added.begin(), added.end(), is_this);
     if (special != added.end()) {
       if (special->id != id) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("token ", Quoted(token), " has id ", id, ", but in added_tokens ", special->id));
+        return InvalidArgument("token ", Quoted(token), " has id ", id, ", but in added_tokens ", special->id);
       }
       listed.insert(token);
     } else if (as_bytes) {
@@ -117,14 +115,14 @@ absl::StatusOr<Vocabulary> ReadVocabulary(const Json& list, const std::vector<Sp
 }
 
 absl::StatusOr<std::vector<TokenPair>> ReadMerges(const Json& list) {
-  if (!list.is_array()) return absl::InvalidArgumentError("it is not a list");
+  if (!list.is_array()) return InvalidArgument("it is not a list");
   std::vector<TokenPair> merges;
   for (const Json& entry : list) {
     const bool pair = entry.is_array() && entry.size() == 2 && entry[0].is_string() && entry[1].is_string();
     absl::StatusOr<TokenPair> merge =
         pair                ? ReadMerge(entry[0].get_ref<const std::string&>(), entry[1].get_ref<const std::string&>())
         : entry.is_string() ? ReadMerge(entry.get_ref<const std::string&>())
-                            : absl::InvalidArgumentError(absl::StrCat(entry.dump(), " is not two tokens"));
+                            : InvalidArgument(entry.dump(), " is not two tokens");
     if (!merge.ok()) return Annotate(merge.status(), absl::StrCat("entry ", merges.size()));
     merges.push_back(*std::move(merge));
   }
@@ -143,15 +141,14 @@ absl::StatusOr<WrapFormat> ReadTemplate(const Json& list, const Json& special) {
     WEFT_ASSIGN_OR_RETURN(const std::string id, Get<std::string>(item, "id", ""));
     WEFT_ASSIGN_OR_RETURN(const int32_t segment, Get<int32_t>(item, "type_id", 0));
     if (!sequence.is_null()) {
-      if (id != "A" && id != "B")
-        return absl::InvalidArgumentError(absl::StrCat("its sequence ", Quoted(id), " is neither A nor B"));
+      if (id != "A" && id != "B") return InvalidArgument("its sequence ", Quoted(id), " is neither A nor B");
       format.push_back({id == "A" ? WrapItem::kFirst : WrapItem::kSecond, 0, segment});
       continue;
     }
     const Json& ids = Member(Member(special, id), "ids");
-    if (!ids.is_array()) return absl::InvalidArgumentError(absl::StrCat("special token ", Quoted(id), " has no ids"));
+    if (!ids.is_array()) return InvalidArgument("special token ", Quoted(id), " has no ids");
     for (const Json& each : ids) {
-      if (!Fits<int32_t>(each)) return absl::InvalidArgumentError(absl::StrCat(each.dump(), " is not an id"));
+      if (!Fits<int32_t>(each)) return InvalidArgument(each.dump(), " is not an id");
       format.push_back({WrapItem::kToken, each.get<int32_t>(), segment});
     }
   }
@@ -174,7 +171,7 @@ absl::StatusOr<Formats> ReadPostProcessor(const Json& json) {
   for (int i = 0; i < 2; ++i) {
     const Json& token = Member(json, i == 0 ? "cls" : "sep");
     if (!token.is_array() || token.size() != 2 || !Fits<int32_t>(token[1])) {
-      return absl::InvalidArgumentError("cls and sep are not lists of a token and its id");
+      return InvalidArgument("cls and sep are not lists of a token and its id");
     }
     ids[i] = token[1].get<int32_t>();
   }
@@ -189,8 +186,7 @@ absl::Status SetFormats(const Json& json, std::vector<SpecialToken> added, Model
   for (const WrapFormat* format : {&formats.single, &formats.pair}) {
     for (const WrapItem& item : *format) {
       if (item.id >= 0 && item.id < model->vocabulary.size()) continue;
-      return absl::InvalidArgumentError(
-          absl::StrCat("post_processor: id ", item.id, " is not in 0 .. ", model->vocabulary.size() - 1));
+      return InvalidArgument("post_processor: id ", item.id, " is not in 0 .. ", model->vocabulary.size() - 1);
     }
   }
   model->special = std::move(added);
@@ -206,7 +202,7 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> ReadBpe(const Json& json, std::vector
   BpeModel bpe;
   WEFT_ASSIGN_OR_RETURN(bpe.prefix_space, Annotate(Get(pre_tokenizer, "add_prefix_space", true), "pre_tokenizer"));
   WEFT_ASSIGN_OR_RETURN(const bool use_regex, Annotate(Get(pre_tokenizer, "use_regex", true), "pre_tokenizer"));
-  if (!use_regex) return absl::InvalidArgumentError("pre_tokenizer: use_regex: false is not supported");
+  if (!use_regex) return InvalidArgument("pre_tokenizer: use_regex: false is not supported");
   WEFT_RETURN_IF_ERROR(Annotate(
       CheckOff(model, {"dropout", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback"}), "model"));
   WEFT_ASSIGN_OR_RETURN(bpe.whole_words, Annotate(Get(model, "ignore_merges", false), "model"));

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "weft/core/status.h"
 
 namespace weft {
 
@@ -27,8 +28,7 @@ absl::Status CheckUtf8(absl::string_view text) {
   for (size_t i = 0; i < text.size();) {
     const Utf8Character c = CharacterAt(text, i);
     if (c.bytes == 0) {
-      return absl::InvalidArgumentError(
-          absl::StrFormat("not UTF-8 at byte %d (0x%02X)", i, static_cast<unsigned char>(text[i])));
+      return InvalidArgument(absl::StrFormat("not UTF-8 at byte %d (0x%02X)", i, static_cast<unsigned char>(text[i])));
     }
     i += c.bytes;
   }

@@ -23,13 +23,11 @@ absl::StatusOr<Vocabulary> Vocabulary::FromIds(std::vector<std::pair<std::string
   std::vector<const std::string*> by_id(tokens.size());
   for (const auto& [token, id] : tokens) {
     if (id < 0 || id >= static_cast<int64_t>(tokens.size())) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("token ", Quoted(token), " has id ", id, ", but there are ", tokens.size(), " tokens"));
+      return InvalidArgument("token ", Quoted(token), " has id ", id, ", but there are ", tokens.size(), " tokens");
     }
     const std::string*& known = by_id[static_cast<size_t>(id)];
     if (known != nullptr) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("tokens ", Quoted(*known), " and ", Quoted(token), " both have id ", id));
+      return InvalidArgument("tokens ", Quoted(*known), " and ", Quoted(token), " both have id ", id);
     }
     known = &token;
   }
@@ -47,8 +45,7 @@ std::optional<int32_t> Vocabulary::Find(absl::string_view token) const {
 absl::Status Vocabulary::Add(std::string token) {
   const auto [entry, added] = ids_.emplace(token, size());
   if (!added) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("token ", Quoted(token), " occurs twice, with ids ", entry->second, " and ", size()));
+    return InvalidArgument("token ", Quoted(token), " occurs twice, with ids ", entry->second, " and ", size());
   }
   tokens_.push_back(std::move(token));
   return absl::OkStatus();

@@ -35,7 +35,7 @@ WordPiece::WordPiece(WordPieceModel model) : model_(std::move(model)) {
 absl::StatusOr<std::unique_ptr<WordPiece>> WordPiece::Create(WordPieceModel model) {
   const std::optional<int32_t> unknown = model.vocabulary.Find(model.unknown);
   if (!unknown.has_value()) {
-    return absl::InvalidArgumentError(absl::StrCat("the vocabulary does not have ", Quoted(model.unknown)));
+    return InvalidArgument("the vocabulary does not have ", Quoted(model.unknown));
   }
   auto tokenizer = std::unique_ptr<WordPiece>(new WordPiece(std::move(model)));
   tokenizer->unknown_ = *unknown;
@@ -86,7 +86,7 @@ absl::StatusOr<Vocabulary> ReadVocabularyText(absl::string_view text) {
     const absl::string_view token = absl::StripSuffix(line, "\r");
     const std::string location = absl::StrCat("line ", vocabulary.size() + 1);
     WEFT_RETURN_IF_ERROR(Annotate(CheckUtf8(token), location));
-    if (token.empty()) return absl::InvalidArgumentError(absl::StrCat(location, ": the token is empty"));
+    if (token.empty()) return InvalidArgument(location, ": the token is empty");
     WEFT_RETURN_IF_ERROR(Annotate(vocabulary.Add(std::string(token)), location));
   }
   return vocabulary;

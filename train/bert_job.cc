@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "weft/core/status.h"
 #include "weft/formats/config_json.h"
@@ -76,7 +75,7 @@ absl::Status BertJob::Prepare(Parameters* /*parameters*/) {
   WEFT_ASSIGN_OR_RETURN(separator_, NeededToken(special.separator, "separator"));
   WEFT_ASSIGN_OR_RETURN(masking_.mask, NeededToken(special.mask, "mask"));
   const int64_t window = length() - (next_sentence_ ? 3 : 2);  // room for text beside [CLS] and the [SEP]s
-  if (window < 2) return absl::InvalidArgumentError(absl::StrCat("a context of ", length(), " has room for no text"));
+  if (window < 2) return InvalidArgument("a context of ", length(), " has room for no text");
   masking_.vocabulary = source_.config().vocabulary;
   masking_.count = std::max<int64_t>(1, std::llround(masked_ * static_cast<double>(window)));
 

@@ -18,7 +18,7 @@ namespace {
 absl::StatusOr<PublishedBert> ReadInit(const std::string& path) {
   WEFT_ASSIGN_OR_RETURN(PublishedModel model, ReadModel(path));
   if (PublishedBert* const bert = std::get_if<PublishedBert>(&model)) return std::move(*bert);
-  return absl::InvalidArgumentError(absl::StrCat(path, ": the model is not a BERT"));
+  return InvalidArgument(path, ": the model is not a BERT");
 }
 
 }  // namespace
@@ -67,8 +67,7 @@ absl::Status BertSource::Read(const nlohmann::ordered_json& model) {
   for (const auto& [name, given, size] : kSizes) {
     if (given == 0) continue;
     if (has_weights_ && given != *size) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(name, ": ", given, " was given, but the weights of ", owner, " are for ", *size));
+      return InvalidArgument(name, ": ", given, " was given, but the weights of ", owner, " are for ", *size);
     }
     *size = given;
   }

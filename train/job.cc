@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "weft/core/random.h"
+#include "weft/core/status.h"
 
 namespace weft {
 
@@ -16,9 +17,7 @@ nlohmann::ordered_json ModelOf(const RunDirectory* resumed) {
   return found != resumed->config().end() && found->is_object() ? *found : nlohmann::ordered_json::object();
 }
 
-absl::Status MissingFile(absl::string_view option) {
-  return absl::InvalidArgumentError(absl::StrCat(option, ": no file was given"));
-}
+absl::Status MissingFile(absl::string_view option) { return InvalidArgument(option, ": no file was given"); }
 
 std::string FingerprintOfBytes(absl::string_view bytes, absl::string_view previous) {
   return absl::StrFormat("%016x", StableHash(absl::StrCat(previous, "\n", bytes)));
@@ -26,7 +25,7 @@ std::string FingerprintOfBytes(absl::string_view bytes, absl::string_view previo
 
 absl::Status SetFromConfig(const nlohmann::ordered_json& json, const std::string& name, const Hyperparameters& table) {
   if (json.is_object() && json.contains(kCommandKey) && json[kCommandKey] != absl::StrCat("train ", name)) {
-    return absl::InvalidArgumentError(absl::StrCat("belongs to another command, ", json[kCommandKey].dump()));
+    return InvalidArgument("belongs to another command, ", json[kCommandKey].dump());
   }
   return SetFromJson(json, table, {kCommandKey, kModelKey});
 }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "weft/core/status.h"
 
 namespace weft {
 namespace {
@@ -83,10 +84,10 @@ absl::Status Check(const OptimizerRow& row, const OptimizerSettings& settings, V
   absl::Status status;
   ForEachSetting([&](const char* name, auto setting) {
     if (!(settings.*setting).has_value() || (row.defaults.*setting).has_value()) return;
-    status.Update(absl::InvalidArgumentError(absl::StrCat(row.name, ": this optimizer has no ", name)));
+    status.Update(InvalidArgument(row.name, ": this optimizer has no ", name));
   });
   if (weights.empty()) {
-    status.Update(absl::InvalidArgumentError(absl::StrCat(row.name, ": the tape has no weights to update")));
+    status.Update(InvalidArgument(row.name, ": the tape has no weights to update"));
   }
   return status;
 }

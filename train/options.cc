@@ -4,7 +4,7 @@
 #include <limits>
 #include <string>
 
-#include "absl/strings/str_cat.h"
+#include "weft/core/status.h"
 
 namespace weft {
 namespace {
@@ -94,8 +94,7 @@ Hyperparameters TrainingHyperparameters(TrainingOptions* options) {
 absl::Status Validate(const TrainingOptions& options) {
   const auto& [peak, floor, warmup, steps] = options.schedule;
   if (floor <= peak) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("min-learning-rate ", floor, " is more than learning-rate ", peak, "; give both"));
+  return InvalidArgument("min-learning-rate ", floor, " is more than learning-rate ", peak, "; give both");
 }
 
 TrainerOptions ToTrainerOptions(const TrainingOptions& options, int64_t batches_per_epoch) {

@@ -52,10 +52,10 @@ RunDirectory::RunDirectory(const RunDirectoryOptions& options)
 
 absl::StatusOr<RunDirectory> RunDirectory::Find(const RunDirectoryOptions& options) {
   if (options.resume && options.overwrite) {
-    return absl::InvalidArgumentError("resume: it excludes overwrite");
+    return InvalidArgument("resume: it excludes overwrite");
   }
   if (options.overwrite && options.out.empty()) {
-    return absl::InvalidArgumentError("overwrite: it needs out, the folder of the run to replace");
+    return InvalidArgument("overwrite: it needs out, the folder of the run to replace");
   }
   RunDirectory run(options);
   if (run.path_.empty() && options.resume) {

@@ -176,7 +176,7 @@ absl::StatusOr<Metrics::Training> Trainer::TrainStep() {
 
 absl::StatusOr<Graph> Trainer::Compiled(const TrainingProgram& program, CompileOptions options) const {
   if (!ParseDType(options_.precision, &options.precision)) {
-    return absl::InvalidArgumentError(absl::StrCat("precision: '", options_.precision, "' is no dtype"));
+    return InvalidArgument("precision: '", options_.precision, "' is no dtype");
   }
   return Compile(*program.tape, options);
 }

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "weft/core/file.h"
 #include "weft/core/status.h"
 #include "weft/text/learn_bpe.h"
@@ -63,7 +62,7 @@ TrainingTokenizer BertTokenizer(int64_t vocabulary) {
 
 absl::StatusOr<int32_t> NeededToken(const std::optional<int32_t>& id, absl::string_view name) {
   if (id) return *id;
-  return absl::InvalidArgumentError(absl::StrCat("the tokenizer has no ", name, " token"));
+  return InvalidArgument("the tokenizer has no ", name, " token");
 }
 
 }  // namespace weft

@@ -117,7 +117,7 @@ absl::Status TranslateJob::Check(const RunDirectory* resumed) {
     if (path->empty()) return MissingFile(name);
   }
   if (validation_source_.empty() != validation_target_.empty()) {
-    return absl::InvalidArgumentError("validation-source: it needs validation-target, and vice versa");
+    return InvalidArgument("validation-source: it needs validation-target, and vice versa");
   }
   model_.positions =
       positions_ == "learned" ? TransformerConfig::Positions::kLearned : TransformerConfig::Positions::kSinusoidal;

@@ -88,12 +88,12 @@ absl::Status VitJob::Prepare(Parameters* /*parameters*/) {
     WEFT_ASSIGN_OR_RETURN(validation_images_, ReadImages(validation_path_, validation_labels_path_));
   }
   fingerprint_ = Fingerprint<float>(images_.pixels, Fingerprint<int32_t>(images_.labels));
-  if (images_.size() == 0) return absl::InvalidArgumentError(absl::StrCat(images_.path, ": too few pictures"));
+  if (images_.size() == 0) return InvalidArgument(images_.path, ": too few pictures");
   if (validation_images_.size() > 0 &&
       (validation_images_.height != images_.height || validation_images_.width != images_.width)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        validation_images_.path, " has pictures of ", validation_images_.height, " x ", validation_images_.width,
-        " pixels, ", images_.path, " of ", images_.height, " x ", images_.width));
+    return InvalidArgument(validation_images_.path, " has pictures of ", validation_images_.height, " x ",
+                           validation_images_.width, " pixels, ", images_.path, " of ", images_.height, " x ",
+                           images_.width);
   }
   model_.image_height = images_.height;
   model_.image_width = images_.width;
@@ -101,12 +101,12 @@ absl::Status VitJob::Prepare(Parameters* /*parameters*/) {
   model_.classes = *std::max_element(images_.labels.begin(), images_.labels.end()) + 1;
   for (const int32_t label : validation_images_.labels) {
     if (label < model_.classes) continue;
-    return absl::InvalidArgumentError(absl::StrCat(validation_images_.path, ": the label ", label, " is none of the ",
-                                                   model_.classes, " that ", images_.path, " has"));
+    return InvalidArgument(validation_images_.path, ": the label ", label, " is none of the ", model_.classes, " that ",
+                           images_.path, " has");
   }
   WEFT_RETURN_IF_ERROR(weft::Validate(model_));
   brightest_ = *std::max_element(images_.pixels.begin(), images_.pixels.end());
-  if (brightest_ == 0) return absl::InvalidArgumentError(absl::StrCat(images_.path, ": all pixels are 0"));
+  if (brightest_ == 0) return InvalidArgument(images_.path, ": all pixels are 0");
   const std::vector<int64_t> lengths(static_cast<size_t>(images_.size()), 1);
   batches_ = std::make_unique<BucketBatches>(absl::Span<const int64_t>{1}, lengths, batch_);
   Record();

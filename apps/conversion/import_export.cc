@@ -50,8 +50,8 @@ Hyperparameters ExportTable(ConvertFlags* flags) {
 absl::Status Convert(ConvertFlags flags, Hyperparameters (*table)(ConvertFlags*)) {
   WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, table(&flags)));
   ConvertOptions& options = flags.options;
-  if (options.model.empty()) return absl::InvalidArgumentError("--model is missing: a folder, or a file of llama2.c");
-  if (options.out.empty()) return absl::InvalidArgumentError("--out=DIR is missing");
+  if (options.model.empty()) return InvalidArgument("--model is missing: a folder, or a file of llama2.c");
+  if (options.out.empty()) return InvalidArgument("--out=DIR is missing");
   options.write.llama2c_version = static_cast<int>(flags.file_version);
   WEFT_ASSIGN_OR_RETURN(const ModelConversion conversion, UsageError(ModelConversion::Prepare(options)));
   WEFT_RETURN_IF_ERROR(conversion.Write());

@@ -51,17 +51,16 @@ void Print(const std::vector<LabelProbability>& ranked, bool scores) {
 
 absl::Status Classify(ClassifyFlags flags) {
   WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
-  if (flags.model.empty()) return absl::InvalidArgumentError("--model=DIR is missing");
+  if (flags.model.empty()) return InvalidArgument("--model=DIR is missing");
   const absl::StatusOr<std::unique_ptr<Classifier>> opened = OpenClassifier(flags.model, flags.options);
   if (absl::IsUnimplemented(opened.status())) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(opened.status().message(), "; weft train classify --init=", flags.model, " adds one"));
+    return InvalidArgument(opened.status().message(), "; weft train classify --init=", flags.model, " adds one");
   }
   if (!opened.ok()) return UsageError(opened.status());
   Classifier& classifier = **opened;
   const bool texts = classifier.example() == "text";
   if (flags.options.truncate && !texts) {
-    return absl::InvalidArgumentError("--truncate has no use in classifying pictures");
+    return InvalidArgument("--truncate has no use in classifying pictures");
   }
   const auto print = [&](absl::Span<const std::vector<float>> logits) {
     for (const std::vector<float>& each : logits) Print(classifier.Rank(each), flags.scores);

@@ -83,7 +83,7 @@ Figures ClassFigures(const ClassScore& score, const std::string& count, const st
 }
 
 absl::Status NoUse(const std::string& flag, const std::string& subject) {
-  return absl::InvalidArgumentError(absl::StrCat("--", flag, " has no use in evaluating ", subject));
+  return InvalidArgument("--", flag, " has no use in evaluating ", subject);
 }
 
 absl::StatusOr<Figures> MeasureGpt(const EvaluateFlags& flags) {
@@ -189,13 +189,12 @@ absl::Status CheckFlags(const EvaluateFlags& flags, const Subject& subject) {
   }
   for (const char* flag : {"source", "references"}) {
     if (!absl::c_linear_search(subject.flags, flag) || flags.given.count(flag) > 0) continue;
-    return absl::InvalidArgumentError(absl::StrCat("--", flag, "=FILE is missing, to evaluate ", subject.name));
+    return InvalidArgument("--", flag, "=FILE is missing, to evaluate ", subject.name);
   }
   if (subject.takes_files != flags.files.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(subject.takes_files
-                                        ? absl::StrCat("to evaluate ", subject.name, ", name a file of data")
-                                        : absl::StrCat("the file ", flags.files[0], " has no use in evaluating ",
-                                                       subject.name, ", whose data are flags"));
+  return InvalidArgument(subject.takes_files ? absl::StrCat("to evaluate ", subject.name, ", name a file of data")
+                                             : absl::StrCat("the file ", flags.files[0], " has no use in evaluating ",
+                                                            subject.name, ", whose data are flags"));
 }
 
 void Print(const Figures& figures, bool as_json) {
@@ -216,7 +215,7 @@ absl::Status Evaluate(EvaluateFlags flags) {
   if (!flags.model.empty()) {
     WEFT_ASSIGN_OR_RETURN(family, UsageError(FindFamily(flags.model)));
   } else if (flags.translations.empty()) {
-    return absl::InvalidArgumentError("--model=DIR is missing, or --translations=FILE and --references=FILE");
+    return InvalidArgument("--model=DIR is missing, or --translations=FILE and --references=FILE");
   }
   const Subject& subject = SubjectOf(family);
   WEFT_RETURN_IF_ERROR(CheckFlags(flags, subject));

@@ -91,17 +91,15 @@ absl::Status CheckFlags(const GraphFlags& flags) {
   const GivenFlags& given = flags.given;
   const size_t compiled = given.count("mode") + given.count("precision") + given.count("memory-budget");
   if (flags.stage == "recorded" && (compiled > 0 || flags.memory || flags.explain)) {
-    return absl::InvalidArgumentError(
+    return InvalidArgument(
         "--mode, --precision, --memory, --memory-budget and --explain apply to the compiled graph, not to "
         "--stage=recorded");
   }
   if ((flags.memory || flags.explain) && given.count("format") + given.count("depth") > 0) {
-    return absl::InvalidArgumentError(
-        "--format and --depth apply to the graph, which --memory and --explain don't print");
+    return InvalidArgument("--format and --depth apply to the graph, which --memory and --explain don't print");
   }
   if (flags.format == "text" && given.count("depth") > 0) {
-    return absl::InvalidArgumentError(
-        "--depth folds nodes, which --format=text prints one by one: dot, json and html fold");
+    return InvalidArgument("--depth folds nodes, which --format=text prints one by one: dot, json and html fold");
   }
   return absl::OkStatus();
 }

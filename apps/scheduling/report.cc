@@ -23,7 +23,7 @@ Hyperparameters Table(ReportFlags* flags) {
 
 absl::Status Report(ReportFlags flags) {
   WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
-  if (!flags.schedule) return absl::InvalidArgumentError("say what is to be reported: --schedule");
+  if (!flags.schedule) return InvalidArgument("say what is to be reported: --schedule");
   WEFT_ASSIGN_OR_RETURN(const StepRun run, RunStep(flags));
   const TimedStep& step = run.step;
   const ReportOptions options = {

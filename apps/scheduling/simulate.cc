@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "weft/apps/commands.h"
 #include "weft/apps/scheduling/step_flags.h"
@@ -66,8 +65,7 @@ absl::StatusOr<std::vector<int>> WorkerCounts(const std::string& text) {
   for (absl::string_view word : absl::StrSplit(text, ',')) {
     int count = 0;
     if (!absl::SimpleAtoi(word, &count) || count < 1 || count > kMaxWorkers) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--workers: '", word, "' is not a whole number from 1 to ", kMaxWorkers));
+      return InvalidArgument("--workers: '", word, "' is not a whole number from 1 to ", kMaxWorkers);
     }
     counts.push_back(count);
   }
@@ -80,19 +78,18 @@ absl::Status CheckFlags(const SimulateFlags& flags, const std::vector<int>& work
   if (!flags.tasks.empty()) {
     for (const char* other : {"graph", "save-tasks", "runs", "tile-us", "no-reuse", "cache", "validate"}) {
       if (flags.given.count(other) == 0) continue;
-      return absl::InvalidArgumentError(absl::StrCat("--", other, " is of a training step, not of --tasks"));
+      return InvalidArgument("--", other, " is of a training step, not of --tasks");
     }
   }
   if (flags.validate && flags.no_reuse) {
-    return absl::InvalidArgumentError("--no-reuse can't be run: values would overwrite each other");
+    return InvalidArgument("--no-reuse can't be run: values would overwrite each other");
   }
   if (flags.overwrite && flags.save.empty()) {
-    return absl::InvalidArgumentError("--overwrite is for --save-tasks, which was not given");
+    return InvalidArgument("--overwrite is for --save-tasks, which was not given");
   }
   if (flags.validate && workers.front() > Cores()) {
-    return absl::InvalidArgumentError(absl::StrCat("--validate runs on up to ", Cores(),
-                                                   " workers, as there are cores, but --workers begins at ",
-                                                   workers.front()));
+    return InvalidArgument("--validate runs on up to ", Cores(),
+                           " workers, as there are cores, but --workers begins at ", workers.front());
   }
   return flags.save.empty() ? absl::OkStatus() : CheckOut("save-tasks", flags.save, flags.overwrite);
 }

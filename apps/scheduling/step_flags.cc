@@ -5,7 +5,6 @@
 #include <system_error>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "weft/core/file.h"
 #include "weft/core/status.h"
 #include "weft/lab/real_graphs.h"
@@ -35,14 +34,14 @@ absl::Status CheckOut(const std::string& flag, const std::string& out, bool over
   std::error_code error;
   const fs::file_status status = fs::symlink_status(out, error);  // the link itself, since writing would replace it
   if (fs::exists(status) && !fs::is_regular_file(status)) {
-    return absl::InvalidArgumentError(absl::StrCat("--", flag, ": ", out, " is not a file"));
+    return InvalidArgument("--", flag, ": ", out, " is not a file");
   }
   if (fs::exists(status) && !overwrite) {
-    return absl::InvalidArgumentError(absl::StrCat("--", flag, ": ", out, " is there: --overwrite replaces it"));
+    return InvalidArgument("--", flag, ": ", out, " is there: --overwrite replaces it");
   }
   const fs::path folder = fs::absolute(out, error).parent_path();
   if (error || !fs::is_directory(folder, error)) {
-    return absl::InvalidArgumentError(absl::StrCat("--", flag, ": there is no folder ", folder.string()));
+    return InvalidArgument("--", flag, ": there is no folder ", folder.string());
   }
   return UsageError(CheckWritable(out));
 }
@@ -62,12 +61,11 @@ absl::StatusOr<StepRun> RunStep(const StepFlags& flags) {
   WEFT_RETURN_IF_ERROR(CheckOut("out", flags.out, flags.overwrite));
   std::error_code error;
   if (!flags.costs.empty() && fs::equivalent(flags.costs, flags.out, error)) {
-    return absl::InvalidArgumentError(absl::StrCat("--costs and --out are one file, ", flags.out));
+    return InvalidArgument("--costs and --out are one file, ", flags.out);
   }
   const Policy* const policy = FindPolicy(flags.policy);
   if (!flags.costs.empty() && policy->measured) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--costs sets priorities, but --policy=", flags.policy, " takes measured ones"));
+    return InvalidArgument("--costs sets priorities, but --policy=", flags.policy, " takes measured ones");
   }
   std::optional<Calibration> calibration;
   if (!flags.costs.empty()) {

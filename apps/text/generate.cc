@@ -93,11 +93,11 @@ absl::Status PrintOne(TextGenerator* generator, bool json, const std::string& pr
 
 absl::Status Generate(GenerateFlags flags) {
   WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
-  if (flags.model.empty()) return absl::InvalidArgumentError("--model=DIR is missing: a run, or a published model");
+  if (flags.model.empty()) return InvalidArgument("--model=DIR is missing: a run, or a published model");
   WEFT_RETURN_IF_ERROR(Validate(flags.options.generate.sampling));
   const bool prompt = flags.given.count("prompt") > 0;
   if (prompt && !flags.files.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat("--prompt and the file ", flags.files[0], " exclude each other"));
+    return InvalidArgument("--prompt and the file ", flags.files[0], " exclude each other");
   }
   WEFT_ASSIGN_OR_RETURN(const auto generator, UsageError(TextGenerator::Open(flags.model, flags.options)));
   if (prompt || (flags.files.empty() && isatty(STDIN_FILENO) != 0)) {
@@ -106,7 +106,7 @@ absl::Status Generate(GenerateFlags flags) {
   bool any = !flags.files.empty();
   const auto encode = [&](absl::string_view line) -> absl::StatusOr<TokenIds> {
     any = true;
-    if (line.empty()) return absl::InvalidArgumentError("it is empty, but a prompt is wanted");
+    if (line.empty()) return InvalidArgument("it is empty, but a prompt is wanted");
     return generator->Encode(line);
   };
   const auto print = [&](const TextLines& lines, absl::Span<const TokenIds> prompts) {

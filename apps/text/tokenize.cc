@@ -38,11 +38,11 @@ absl::StatusOr<std::string> Encode(const Tokenizer& tokenizer, absl::string_view
 
 absl::StatusOr<std::string> Decode(const Tokenizer& tokenizer, absl::string_view line, bool special) {
   const auto json = nlohmann::json::parse(line.begin(), line.end(), nullptr, /*allow_exceptions=*/false);
-  if (!json.is_array()) return absl::InvalidArgumentError("it is not a JSON array of ids");
+  if (!json.is_array()) return InvalidArgument("it is not a JSON array of ids");
   std::vector<int32_t> ids;
   for (const nlohmann::json& id : json) {
     if (!id.is_number_integer() || id.get<int64_t>() != id.get<int32_t>()) {
-      return absl::InvalidArgumentError("entry " + std::to_string(ids.size()) + " is not an id");
+      return InvalidArgument("entry " + std::to_string(ids.size()) + " is not an id");
     }
     ids.push_back(id.get<int32_t>());
   }
@@ -51,7 +51,7 @@ absl::StatusOr<std::string> Decode(const Tokenizer& tokenizer, absl::string_view
 
 absl::Status Tokenize(TokenizeFlags flags) {
   WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
-  if (flags.tokenizer.empty()) return absl::InvalidArgumentError("--tokenizer=FILE_OR_FOLDER is missing");
+  if (flags.tokenizer.empty()) return InvalidArgument("--tokenizer=FILE_OR_FOLDER is missing");
   WEFT_ASSIGN_OR_RETURN(const auto tokenizer, UsageError(LoadTokenizer(flags.tokenizer)));
   return ForEachLine(flags.files, [&](absl::string_view line) -> absl::Status {
     WEFT_ASSIGN_OR_RETURN(const std::string text, (flags.decode ? Decode : Encode)(*tokenizer, line, flags.special));

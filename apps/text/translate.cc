@@ -76,12 +76,11 @@ absl::Status Print(const TranslateFlags& flags, const LineTranslator& translator
 
 absl::Status Translate(TranslateFlags flags) {
   WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
-  if (flags.model.empty()) return absl::InvalidArgumentError("--model=DIR is missing");
+  if (flags.model.empty()) return InvalidArgument("--model=DIR is missing");
   BeamSearchOptions& search = flags.options.translate.search;
   if (flags.given.count("beam") == 0) search.beam = std::max(search.beam, search.n_best);
   if (search.n_best > search.beam) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--n-best: ", search.n_best, " is more than the ", search.beam, " of --beam"));
+    return InvalidArgument("--n-best: ", search.n_best, " is more than the ", search.beam, " of --beam");
   }
   WEFT_ASSIGN_OR_RETURN(const auto translator, UsageError(LineTranslator::Open(flags.model, flags.options)));
   const auto encode = [&](absl::string_view line) { return translator->Encode(line); };

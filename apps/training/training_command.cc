@@ -54,8 +54,7 @@ absl::Status MakeAbsolute(const Hyperparameters& table) {
     path = std::filesystem::absolute(path, error).string();
     WEFT_RETURN_IF_ERROR(SystemStatus("find", path, error.value()));
     if (!CheckUtf8(path).ok()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--", row.flag, ": the path is not UTF-8, which config.json requires"));
+      return InvalidArgument("--", row.flag, ": the path is not UTF-8, which config.json requires");
     }
   }
   return absl::OkStatus();
@@ -65,8 +64,8 @@ absl::Status MakeAbsolute(const Hyperparameters& table) {
 absl::Status CheckUnchanged(const Hyperparameters& before, const Hyperparameters& now) {
   for (size_t i = 0; i < now.size(); ++i) {
     if (now[i].rules.may_change || now[i].json() == before[i].json()) continue;
-    return absl::InvalidArgumentError(absl::StrCat("a resumed run can't change ", now[i].flag, ": it has '",
-                                                   before[i].text(), "', asked for is '", now[i].text(), "'"));
+    return InvalidArgument("a resumed run can't change ", now[i].flag, ": it has '", before[i].text(),
+                           "', asked for is '", now[i].text(), "'");
   }
   return absl::OkStatus();
 }
@@ -104,8 +103,8 @@ nlohmann::ordered_json ToConfig(const std::string& name, TrainingJob* job) {
 // Returns the error of a folder that can't be used, and names the flags that would help.
 absl::Status FolderError(const absl::Status& status) {
   if (absl::IsAlreadyExists(status)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(status.message(), ": pass --resume to continue it, --overwrite to replace it, or another --out"));
+    return InvalidArgument(status.message(),
+                           ": pass --resume to continue it, --overwrite to replace it, or another --out");
   }
   return UsageError(status);
 }
@@ -121,8 +120,7 @@ absl::Status Run(RunFlags flags, const MakeJob& make) {
   WEFT_RETURN_IF_ERROR(UsageError(job->Prepare(&parameters)));
   const TrainerOptions options = ToTrainerOptions(job->training(), job->batches_per_epoch());
   if (options.steps > kMaxSteps) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--epochs: they take ", options.steps, " steps, more than the ", kMaxSteps, " there may be"));
+    return InvalidArgument("--epochs: they take ", options.steps, " steps, more than the ", kMaxSteps, " there may be");
   }
   for (const TrainingProgram& program : job->programs()) WEFT_RETURN_IF_ERROR(program.tape->status());
   WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer, Trainer::Create(options, job, &parameters, &*run));
@@ -134,9 +132,8 @@ absl::Status Run(RunFlags flags, const MakeJob& make) {
     }
     resumed = *found;
     if (trainer->step() > options.steps) {
-      return absl::InvalidArgumentError(absl::StrCat("the run has made ", trainer->step(),
-                                                     " steps already, more than the ", options.steps,
-                                                     " that it should have"));
+      return InvalidArgument("the run has made ", trainer->step(), " steps already, more than the ", options.steps,
+                             " that it should have");
     }
   }
   if (!resumed) WEFT_RETURN_IF_ERROR(UsageError(job->Initialize(&parameters)));

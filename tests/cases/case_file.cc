@@ -15,10 +15,10 @@ absl::StatusOr<CaseFile> CaseFile::Open(const std::string& path) {
   if (!read.ok()) return read.status();
   const absl::string_view bytes = *read;
   uint64_t length = 0;
-  if (bytes.size() < sizeof(length)) return absl::InvalidArgumentError(absl::StrCat(path, " is too short"));
+  if (bytes.size() < sizeof(length)) return InvalidArgument(path, " is too short");
   std::copy_n(bytes.begin(), sizeof(length), reinterpret_cast<char*>(&length));
   const size_t data = sizeof(length) + length;
-  if (data > bytes.size()) return absl::InvalidArgumentError(absl::StrCat(path, " is too short"));
+  if (data > bytes.size()) return InvalidArgument(path, " is too short");
   const nlohmann::json header =
       nlohmann::json::parse(bytes.begin() + sizeof(length), bytes.begin() + static_cast<int64_t>(data));
   CaseFile file;

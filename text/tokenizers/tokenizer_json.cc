@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "weft/core/json.h"
+#include "weft/core/status.h"
 #include "weft/text/byte_tokenizer.h"
 #include "weft/text/character_tokenizer.h"
 #include "weft/text/tokenizers/all_kinds.h"
@@ -32,10 +33,10 @@ Loaded Create(absl::string_view contents) {
     for (const auto& [type, create] : kWeftTypes) {
       if (json["type"] == type) return create(contents);
     }
-    return absl::InvalidArgumentError("not a tokenizer of type \"byte\" or \"character\"");
+    return InvalidArgument("not a tokenizer of type \"byte\" or \"character\"");
   }
   if (json.contains("model")) return ReadTokenizerJson(json);
-  return absl::InvalidArgumentError("it has neither the \"type\" nor the \"model\" of a tokenizer");
+  return InvalidArgument("it has neither the \"type\" nor the \"model\" of a tokenizer");
 }
 
 }  // namespace
