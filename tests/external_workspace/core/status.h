@@ -1,4 +1,4 @@
-// This workspace's own; Weft's is "weft/core/status.h".
+// This header belongs to this workspace; Weft's is "weft/core/status.h".
 #ifndef CORE_STATUS_H_
 #define CORE_STATUS_H_
 
