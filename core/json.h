@@ -11,9 +11,9 @@
 
 namespace weft {
 
-// Parses `text`, a JSON object. Otherwise returns InvalidArgument, such as "it is not JSON: line 1, column 12: ...". It
-// is also an error if a key occurs twice in an object, or if nesting is so deep that destroying the document would
-// exhaust the stack.
+// Parses `text`, a JSON object. Otherwise returns InvalidArgument, such as "it is not JSON: line 1, column 12: ...". A
+// key that occurs twice in an object is also an error. So is nesting so deep that destroying the document would exhaust
+// the stack.
 absl::StatusOr<nlohmann::ordered_json> ParseJsonObject(absl::string_view text);
 // Does the same for objects with many keys, and sorts them. ParseJsonObject takes quadratic time: 50,000 keys take
 // seconds.

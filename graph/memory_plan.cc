@@ -281,8 +281,8 @@ class Planner {
   size_t live_ = 0;
 };
 
-// Returns the smallest plan. If its reuse of bytes makes the longest path much longer, returns a plan in time instead,
-// provided that this takes only a few more bytes.
+// Returns the smallest plan. If its reuse of bytes makes the longest path much longer, returns a plan in time, provided
+// that this takes only a few more bytes.
 Plan BestPlan(const CompiledGraph& graph, absl::Span<const ValueId> kept) {
   Plan smallest = Planner(graph, kept).Run();
   const CallTimes times(graph);

@@ -1,4 +1,4 @@
-// The names of a program's ops in their order, for tests of passes.
+// OpNames returns the names of a program's ops in their order, for tests of passes.
 #ifndef WEFT_TESTS_OP_NAMES_H_
 #define WEFT_TESTS_OP_NAMES_H_
 

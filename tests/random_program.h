@@ -1,5 +1,5 @@
-// Records random programs for tests. They have products, reductions, chains of elementwise ops, views, and states that
-// are written while others still read their old versions.
+// RecordRandomProgram records random programs for tests. They have products, reductions, chains of elementwise ops and
+// views. They also have states that are written while others still read the old versions.
 #ifndef WEFT_TESTS_RANDOM_PROGRAM_H_
 #define WEFT_TESTS_RANDOM_PROGRAM_H_
 

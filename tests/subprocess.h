@@ -1,4 +1,4 @@
-// Runs a program until it ends, as a shell would, and captures its output.
+// RunCommand runs a program until it ends, as a shell would, and captures its output.
 //
 //   CommandResult result = RunCommand({"/bin/echo", "hello"});
 //   result.exit_code == 0; result.out == "hello\n"

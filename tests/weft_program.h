@@ -1,4 +1,4 @@
-// A fixture that runs the program `weft` as its user does. Each test has an empty folder of its own.
+// WeftProgramTest is a fixture that runs the program `weft` as its users do. Each test has an empty folder of its own.
 #ifndef WEFT_TESTS_WEFT_PROGRAM_H_
 #define WEFT_TESTS_WEFT_PROGRAM_H_
 

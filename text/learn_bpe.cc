@@ -1,5 +1,5 @@
 // Learns merges with a heap of pairs by frequency. A merge changes only the words that contain its pair, so the learner
-// keeps for each pair a list of these words, and pushes each changed pair with its new count. A heap entry whose count
+// keeps a list of these words for each pair. It pushes each changed pair with its new count. A heap entry whose count
 // is out of date is skipped.
 #include "weft/text/learn_bpe.h"
 

@@ -11,9 +11,9 @@
 
 namespace weft {
 
-// If all tokens except the special ones (<blank>, <s>, </s>, <unk>) are single characters, each character of a text is
-// a token, and white space is skipped. Otherwise a text must consist of tokens already, separated by white space.
-// A token that the list lacks becomes <unk>, which is appended to a list without it.
+// If all tokens except <blank>, <s>, </s> and <unk> are single characters, each character of a text is a token, and
+// white space is skipped. Otherwise a text must consist of tokens already, separated by white space. A token that the
+// list lacks becomes <unk>. If the list has no <unk>, it is appended.
 class TokenList final : public Tokenizer {
  public:
   // `file`: one token a line; lines end in "\n" or "\r\n". Returns InvalidArgument if it is not UTF-8 or a token occurs

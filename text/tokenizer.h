@@ -49,8 +49,8 @@ class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
 
-  // Returns the ids of `text`, or InvalidArgument, with the byte position, if the text is not UTF-8 or contains a
-  // character that the vocabulary cannot express.
+  // Returns the ids of `text`. If the text is not UTF-8, or has a character that the vocabulary cannot express, returns
+  // InvalidArgument with the byte position.
   virtual absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view text) const = 0;
   // Like Encode, but where the text of a special token ("<|endoftext|>") occurs, the result has that token's id.
   absl::StatusOr<std::vector<int32_t>> EncodeWithSpecial(absl::string_view text) const;

@@ -21,7 +21,7 @@ namespace {
 struct GraphFlags {
   GptOptions options;
   int64_t vocabulary = 73;
-  int64_t depth = 2;  // with "gpt/h.0", each block is a box
+  int64_t depth = 2;  // two levels, "gpt/h.0": each block is a box
   std::string stage = "compiled", format = "text", mode = "train", config;
   bool memory = false, explain = false;
   GivenFlags given;

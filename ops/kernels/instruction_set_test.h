@@ -1,4 +1,4 @@
-// Runs the tests of a kernel once for each vector instruction set of this CPU:
+// An InstructionSetTest runs the tests of a kernel once for each vector instruction set of this CPU:
 //
 //   using DropTest = InstructionSetTest;
 //   TEST_P(DropTest, ...) {...}

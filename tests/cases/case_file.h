@@ -1,5 +1,5 @@
-// Reads test cases made by ONNX and PyTorch: a node's inputs, attributes and outputs, packed by tests/onnx/convert.py
-// and tests/pytorch/draw.py. CaseNode gives a case to the function that records it in Weft's ops.
+// These functions read test cases made by ONNX and PyTorch: a node's inputs, attributes and outputs, packed by
+// tests/onnx/convert.py and tests/pytorch/draw.py. CaseNode gives a case to the function that records it in Weft's ops.
 #ifndef WEFT_TESTS_CASES_CASE_FILE_H_
 #define WEFT_TESTS_CASES_CASE_FILE_H_
 

@@ -1,4 +1,4 @@
-// Checks that a random chain computes the same however it is compiled and run.
+// CheckChain checks that a random chain computes the same, however it is compiled and run.
 #ifndef WEFT_TESTS_FUZZ_CHAIN_CHECK_H_
 #define WEFT_TESTS_FUZZ_CHAIN_CHECK_H_
 

@@ -1,5 +1,6 @@
-// Records random chains of ops: most ops of ops.h, with random shapes, axes, options, masks and ids, gradients of first
-// and second order, and updates of weights. (tests/random_program.h draws fewer ops with larger values.)
+// A RandomChain is a random chain of most ops in ops.h, with random shapes, axes, options, masks and ids. It has
+// gradients of first and second order, and updates of weights. (tests/random_program.h draws fewer ops, with larger
+// values.)
 #ifndef WEFT_TESTS_FUZZ_RANDOM_CHAIN_H_
 #define WEFT_TESTS_FUZZ_RANDOM_CHAIN_H_
 

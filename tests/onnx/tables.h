@@ -1,4 +1,4 @@
-// Tables that map ONNX's ops to functions that record them in Weft's ops.
+// These tables map ONNX's ops to functions that record them in Weft's ops.
 #ifndef WEFT_TESTS_ONNX_TABLES_H_
 #define WEFT_TESTS_ONNX_TABLES_H_
 

@@ -1,4 +1,4 @@
-// The table that maps the ops of draw.py to functions that record them in Weft's ops.
+// This table maps the ops of draw.py to functions that record them in Weft's ops.
 #ifndef WEFT_TESTS_PYTORCH_OPS_H_
 #define WEFT_TESTS_PYTORCH_OPS_H_
 
