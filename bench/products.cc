@@ -162,7 +162,7 @@ class Multiplier {
   const Operands operands_;
 };
 
-// Returns the tilings to try. A batch is cut into numbers of whole matrices, a single matrix into blocks.
+// Returns the tilings to try. A tile of a batch is some whole matrices; a tile of a single matrix is a block.
 std::vector<Tiling> Tilings(const GemmShape& shape, int threads) {
   std::vector<Tiling> tilings;
   if (shape.batch > 1) {

@@ -1,5 +1,5 @@
-// Declares the helpers that the readers and writers of formats and model families share, such as folder paths,
-// model_type lookup and reading weights. No other folder includes this header.
+// These helpers are shared by the readers and writers of formats and model families. They give folder paths, look up
+// model_types and read weights. No other folder includes this header.
 #ifndef WEFT_FORMATS_PUBLISHED_H_
 #define WEFT_FORMATS_PUBLISHED_H_
 

@@ -202,7 +202,7 @@ class TaskMaker {
   ScheduleBuilder builder_;
   std::vector<uint32_t> call_of_;                     // by node
   std::vector<uint32_t> done_;                        // by group: the join of its tiles, or kNone
-  std::vector<uint32_t> first_whole_, whole_;         // by group: groups for all of whose tiles it waits
+  std::vector<uint32_t> first_whole_, whole_;         // by group: groups that it depends on as a whole
   std::vector<uint32_t> for_all_;                     // of the current group: tasks for which all its tiles wait
   std::vector<std::pair<uint32_t, uint32_t>> edges_;  // of the current group: (predecessor, tile)
   std::vector<Rect> written_;

@@ -163,8 +163,8 @@ Var HiddenByPattern(Var position, Var phase, int64_t sources, const AttentionOpt
 }
 
 // Returns the bias of the scores, [B, H, T, S] or [H, T, S]. `position`: positions of the targets, i32 [B, 1, T, 1] or
-// [T, 1], below `positions`. They are negative if there are more targets than sources. Sources are at 0, 1, ..., with
-// `beams` sources at each position.
+// [T, 1], below `positions`. Positions are negative if there are more targets than sources. Sources are at 0, 1, ...,
+// with `beams` sources at each position.
 Var BiasOfDistance(DType dtype, Var position, int64_t positions, int64_t sources, const AttentionOptions& o,
                    int64_t beams = 1) {
   Tape* const tape = position.tape;

@@ -1,4 +1,4 @@
-// Reads files that gzip has compressed.
+// These functions read gzip-compressed files.
 #ifndef WEFT_TEXT_GZIP_H_
 #define WEFT_TEXT_GZIP_H_
 
