@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <iterator>
 
 #include "absl/status/statusor.h"
 #include "weft/core/tape.h"
@@ -31,10 +32,10 @@ enum class Pass : uint8_t {
   kAdvanceWrites,  // updates move up to where their gradients are computed
   kFuse,           // neighbouring nodes run together, tile by tile, while their values are in cache
 };
-inline constexpr int kPassCount = static_cast<int>(Pass::kFuse) + 1;
 // Names of the passes for tests and tools, indexed by Pass.
-inline constexpr const char* kPassNames[kPassCount] = {"share", "raise", "scatter-rows",   "fold",
-                                                       "casts", "pack",  "advance-writes", "fuse"};
+inline constexpr const char* kPassNames[] = {"share", "raise", "scatter-rows",   "fold",
+                                             "casts", "pack",  "advance-writes", "fuse"};
+inline constexpr int kPassCount = std::size(kPassNames);
 
 // A set of passes: {Pass::kRaise, Pass::kFuse}.
 class PassSet {

@@ -1,5 +1,5 @@
 // Output files are checked before a step is measured, so that no measurement is lost.
-#include "weft/apps/scheduling/step_flags.h"
+#include "weft/apps/inspect/step_flags.h"
 
 #include <filesystem>
 #include <system_error>

@@ -9,7 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "weft/apps/commands.h"
-#include "weft/apps/scheduling/step_flags.h"
+#include "weft/apps/inspect/step_flags.h"
 #include "weft/core/cores.h"
 #include "weft/core/file.h"
 #include "weft/core/json.h"

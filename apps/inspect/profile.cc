@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "weft/apps/commands.h"
-#include "weft/apps/scheduling/step_flags.h"
+#include "weft/apps/inspect/step_flags.h"
 #include "weft/core/status.h"
 #include "weft/lab/measure.h"
 #include "weft/lab/trace.h"

@@ -1,5 +1,5 @@
 // This file has what all training commands share: it reads the options, prepares the job, and runs the trainer.
-#include "weft/apps/training/training_command.h"
+#include "weft/apps/train/training_command.h"
 
 #include <unistd.h>
 

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "weft/apps/commands.h"
-#include "weft/apps/scheduling/step_flags.h"
+#include "weft/apps/inspect/step_flags.h"
 #include "weft/core/status.h"
 #include "weft/lab/schedule_report.h"
 

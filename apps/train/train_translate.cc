@@ -1,5 +1,5 @@
 // The command `weft train translate`.
-#include "weft/apps/training/training_command.h"
+#include "weft/apps/train/training_command.h"
 #include "weft/train/translate_job.h"
 
 namespace weft {

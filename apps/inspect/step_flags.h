@@ -1,7 +1,7 @@
 // The scheduling commands share these flags and checks. The flags choose a training step and how it runs; the checks
 // are of the files that the commands read and write.
-#ifndef WEFT_APPS_SCHEDULING_STEP_FLAGS_H_
-#define WEFT_APPS_SCHEDULING_STEP_FLAGS_H_
+#ifndef WEFT_APPS_INSPECT_STEP_FLAGS_H_
+#define WEFT_APPS_INSPECT_STEP_FLAGS_H_
 
 #include <cstdint>
 #include <optional>
@@ -43,4 +43,4 @@ absl::StatusOr<Calibration> ReadCalibration(const std::string& path);
 
 }  // namespace weft
 
-#endif  // WEFT_APPS_SCHEDULING_STEP_FLAGS_H_
+#endif  // WEFT_APPS_INSPECT_STEP_FLAGS_H_

@@ -1,5 +1,5 @@
 // The command `weft train vit`.
-#include "weft/apps/training/training_command.h"
+#include "weft/apps/train/training_command.h"
 #include "weft/train/vit_job.h"
 
 namespace weft {

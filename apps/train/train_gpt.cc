@@ -1,5 +1,5 @@
 // The command `weft train gpt`.
-#include "weft/apps/training/training_command.h"
+#include "weft/apps/train/training_command.h"
 #include "weft/train/gpt_job.h"
 
 namespace weft {

@@ -4,8 +4,8 @@
 //   Command TrainGptCommand(CLI::App* train) {
 //     return TrainingCommand(train, "gpt", "Trains a GPT.", [] { return std::make_unique<GptJob>(); });
 //   }
-#ifndef WEFT_APPS_TRAINING_TRAINING_COMMAND_H_
-#define WEFT_APPS_TRAINING_TRAINING_COMMAND_H_
+#ifndef WEFT_APPS_TRAIN_TRAINING_COMMAND_H_
+#define WEFT_APPS_TRAIN_TRAINING_COMMAND_H_
 
 #include <functional>
 #include <memory>
@@ -22,4 +22,4 @@ Command TrainingCommand(CLI::App* train, const std::string& name, const std::str
 
 }  // namespace weft
 
-#endif  // WEFT_APPS_TRAINING_TRAINING_COMMAND_H_
+#endif  // WEFT_APPS_TRAIN_TRAINING_COMMAND_H_

@@ -1,5 +1,5 @@
 // The command `weft train classify`.
-#include "weft/apps/training/training_command.h"
+#include "weft/apps/train/training_command.h"
 #include "weft/train/classify_job.h"
 
 namespace weft {
