@@ -23,6 +23,12 @@ constexpr OpDef kGradientOp = {.name = "gradient",
                                .outputs = 0,
                                .no_gradient = "it is expanded before it is differentiated"};
 
+absl::InlinedVector<ValueId, 2> Node::outputs() const {
+  absl::InlinedVector<ValueId, 2> ids;
+  for (uint32_t i = 0; i < output_count; ++i) ids.push_back(output(i));
+  return ids;
+}
+
 Types Program::InputTypes(const Node& n) const {
   Types types;
   for (ValueId id : n.inputs) types.push_back(value(id).type);
@@ -31,7 +37,7 @@ Types Program::InputTypes(const Node& n) const {
 
 Types Program::OutputTypes(const Node& n) const {
   Types types;
-  for (uint32_t i = 0; i < n.output_count; ++i) types.push_back(value(n.output(i)).type);
+  for (ValueId id : n.outputs()) types.push_back(value(id).type);
   return types;
 }
 

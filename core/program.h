@@ -29,6 +29,7 @@ struct Node {
   ScopeId scope{0};
 
   ValueId output(uint32_t i) const { return ValueId{first_output + i}; }
+  absl::InlinedVector<ValueId, 2> outputs() const;  // all output ids
 };
 
 struct Value {

@@ -33,7 +33,7 @@ VarList Tape::Copy(const Program& from, const Node& node, VarSpan inputs) {
   for (Var v : inputs) ids.push_back(v.id);
   const NodeId id = program_.Append(*node.op, node.attrs, ids, from.OutputTypes(node), node.scope);
   VarList outputs;
-  for (uint32_t i = 0; i < node.output_count; ++i) outputs.push_back({this, program_.node(id).output(i)});
+  for (ValueId output : program_.node(id).outputs()) outputs.push_back({this, output});
   return outputs;
 }
 
@@ -152,7 +152,7 @@ VarList Tape::Record(const OpDef& op, const Attrs& attrs, VarSpan inputs) {
   if (!status_.ok()) return VarList(std::max<size_t>(op.outputs, 1), Poison());
   const NodeId id = program_.Append(op, attrs, ids, *types, scope_);
   VarList outputs;
-  for (uint32_t i = 0; i < types->size(); ++i) outputs.push_back({this, program_.node(id).output(i)});
+  for (ValueId output : program_.node(id).outputs()) outputs.push_back({this, output});
   for (int i = 0; i < op.writes; ++i) {
     overwritten_.insert(ids[i]);
     state_.insert(outputs[i].id);

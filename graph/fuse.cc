@@ -255,7 +255,7 @@ class Fuser {
     group.writes = group.writes && n.op->writes > 0 && group.tile_count == 1;
     group.seconds += member.seconds;
     if (n.op->prepare != nullptr) group.fixed_seconds = std::max(group.fixed_seconds, member.seconds);
-    for (uint32_t i = 0; i < n.output_count; ++i) group.readers += readers_[n.output(i)];
+    for (ValueId value : n.outputs()) group.readers += readers_[value];
     ForEachRead(n, [&](ValueId value) {
       uint32_t& last = last_reader_[value];
       last = std::max(last, g + 1);

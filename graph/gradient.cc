@@ -2,9 +2,9 @@
 // sum of the contributions of its readers. The walk visits all readers before it comes to the value's own node.
 #include "weft/graph/gradient.h"
 
-#include <algorithm>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/ops/ops.h"
@@ -28,7 +28,7 @@ VarList GradientOfElementary(const OpDef& op, const GradientArgs& args) {
   std::vector<size_t> inputs;  // inputs of wrt; a Var that is two inputs gets its whole gradient at the first
   for (size_t i = 0; i < args.inputs.size(); ++i) {
     const auto same = [&](size_t j) { return args.inputs[j].id == args.inputs[i].id; };
-    if (!IsFloat(args.inputs[i].dtype()) || std::any_of(inputs.begin(), inputs.end(), same)) continue;
+    if (!IsFloat(args.inputs[i].dtype()) || absl::c_any_of(inputs, same)) continue;
     inputs.push_back(i);
     wrt.push_back(args.inputs[i]);
   }
@@ -82,9 +82,8 @@ VarList Differentiate(Var loss, VarSpan wrt, NodeId first) {
   for (Var v : wrt) depends[v.id] = true;
   for (size_t n = begin; n < end; ++n) {
     const Node& node = program().nodes[n];
-    bool any = false;
-    for (ValueId in : node.inputs) any = any || depends[in];
-    for (uint32_t i = 0; any && i < node.output_count; ++i) depends[node.output(i)] = true;
+    if (absl::c_none_of(node.inputs, [&](ValueId in) { return depends[in]; })) continue;
+    for (ValueId out : node.outputs()) depends[out] = true;
   }
 
   std::vector<Var> grads(program().values.size());  // by value: the sum of the gradients so far
@@ -92,17 +91,13 @@ VarList Differentiate(Var loss, VarSpan wrt, NodeId first) {
   for (size_t n = end; n-- > begin && tape->status().ok();) {
     const Node node = program().nodes[n];  // a copy: recording moves the nodes
     VarList inputs, outputs, upstream;
-    bool any = false, reached = false;
-    for (ValueId id : node.inputs) {
-      inputs.push_back({tape, id});
-      any = any || depends[id];
+    for (ValueId id : node.inputs) inputs.push_back({tape, id});
+    for (ValueId id : node.outputs()) {
+      outputs.push_back({tape, id});
+      upstream.push_back(grads[id]);
     }
-    for (uint32_t i = 0; i < node.output_count; ++i) {
-      outputs.push_back({tape, node.output(i)});
-      upstream.push_back(grads[node.output(i)]);
-      reached = reached || upstream.back();
-    }
-    if (!any || !reached) continue;
+    const bool reached = absl::c_any_of(upstream, [](Var grad) { return grad.tape != nullptr; });
+    if (!reached || absl::c_none_of(node.inputs, [&](ValueId in) { return depends[in]; })) continue;
     tape->SetScope(node.scope);
     const VarList gradients = NodeGradients(*node.op, {node.attrs, inputs, outputs, upstream});
     if (!tape->status().ok()) break;

@@ -9,11 +9,15 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/types/span.h"
 
 namespace weft {
 namespace {
 
-std::string ValueName(ValueId id) { return absl::StrCat("%", id); }
+// %3, %7
+std::string ValueNames(absl::Span<const ValueId> ids) {
+  return absl::StrJoin(ids, ", ", [](std::string* out, ValueId id) { absl::StrAppend(out, "%", id); });
+}
 
 std::string Prefixed(absl::string_view prefix, absl::string_view text) {
   return text.empty() ? "" : absl::StrCat(prefix, text);
@@ -21,11 +25,7 @@ std::string Prefixed(absl::string_view prefix, absl::string_view text) {
 
 // %9 = matmul(%3, %7) transpose_a=false transpose_b=true : f32[768,512] @ h.0/mlp
 std::string Line(const Program& program, const Node& node) {
-  std::vector<std::string> outputs;
-  for (uint32_t i = 0; i < node.output_count; ++i) outputs.push_back(ValueName(node.output(i)));
-  const std::string inputs =
-      absl::StrJoin(node.inputs, ", ", [](std::string* out, ValueId id) { out->append(ValueName(id)); });
-  return absl::StrCat(absl::StrJoin(outputs, ", "), " = ", node.op->name, "(", inputs, ")",
+  return absl::StrCat(ValueNames(node.outputs()), " = ", node.op->name, "(", ValueNames(node.inputs), ")",
                       Prefixed(" ", PrintDetail(program, node)), " : ", ToString(TypeSpan(program.OutputTypes(node))),
                       Prefixed(" @ ", program.scope(node)));
 }

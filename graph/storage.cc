@@ -70,7 +70,7 @@ bool Shrinks(const Program& program, const Node& node, size_t small) {
   constexpr size_t kMinShrinking = 64;
   size_t read = 0, written = 0;
   for (ValueId in : node.inputs) read += program.value(in).type.bytes();
-  for (uint32_t i = 0; i < node.output_count; ++i) written += program.value(node.output(i)).type.bytes();
+  for (ValueId out : node.outputs()) written += program.value(out).type.bytes();
   return written <= std::max(small, read / kMinShrinking);
 }
 

@@ -1,8 +1,9 @@
 // Inserts casts for precision bf16. A program is recorded in f32, and OpDef::autocast gives the dtype in which each op
 // takes its inputs. Where a value has another dtype, this pass casts it between f32 and bf16, once for all readers.
 // Nodes that depend on a gradient stay unchanged, because they belong to an optimizer.
-#include <algorithm>
+#include <vector>
 
+#include "absl/algorithm/container.h"
 #include "weft/core/status.h"
 #include "weft/graph/passes/passes.h"
 #include "weft/ops/ops.h"
@@ -19,7 +20,7 @@ DType Wanted(const OpDef& op, size_t i, VarSpan now, TypeSpan recorded) {
     case Autocast::kProduct:
       return kBF16;
     case Autocast::kFollow:
-      return std::any_of(now.begin(), now.end(), [](Var x) { return x.dtype() == kBF16; }) ? kBF16 : kF32;
+      return absl::c_any_of(now, [](Var x) { return x.dtype() == kBF16; }) ? kBF16 : kF32;
     case Autocast::kFirst:
       break;
   }
@@ -30,9 +31,8 @@ DType Wanted(const OpDef& op, size_t i, VarSpan now, TypeSpan recorded) {
 std::vector<bool> FollowGradients(const Program& program) {
   std::vector<bool> follows(program.values.size(), false);
   for (const Node& node : program.nodes) {
-    bool any = node.op == &kGradientOp;
-    for (ValueId in : node.inputs) any = any || follows[in];
-    for (uint32_t i = 0; i < node.output_count; ++i) follows[node.output(i)] = any;
+    const bool any = node.op == &kGradientOp || absl::c_any_of(node.inputs, [&](ValueId in) { return follows[in]; });
+    for (ValueId out : node.outputs()) follows[out] = any;
   }
   return follows;
 }

@@ -25,9 +25,9 @@ absl::Status DropDead(Rewrite& rewrite) {
     Node node = std::move(program.nodes[n]);
     renames.Apply(node);
     const ValueId first{static_cast<uint32_t>(values.size())};
-    for (uint32_t i = 0; i < node.output_count; ++i) {
-      renames.Rename(node.output(i), ValueId{static_cast<uint32_t>(values.size())});
-      values.push_back({program.value(node.output(i)).type, NodeId{nodes}});
+    for (ValueId id : node.outputs()) {
+      renames.Rename(id, ValueId{static_cast<uint32_t>(values.size())});
+      values.push_back({program.value(id).type, NodeId{nodes}});
     }
     node.first_output = first;
     program.nodes[nodes++] = std::move(node);

@@ -8,6 +8,7 @@
 #include <queue>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "weft/core/arena.h"
 #include "weft/graph/cost.h"
 #include "weft/graph/storage.h"
@@ -68,7 +69,7 @@ class Chooser {
     for (uint32_t n = 0; n < end_; ++n) {
       if (clone_time_[n] != kNever) result.clones.push_back({clone_time_[n], n});
     }
-    std::sort(result.clones.begin(), result.clones.end());
+    absl::c_sort(result.clones);
     return result;
   }
 
@@ -131,11 +132,8 @@ class Chooser {
     if (clone_time_[node] != kNever || !CanClone(node, 0)) return c;
     const Node& n = program_.nodes[node];
     std::vector<uint32_t> times = {node};
-    for (uint32_t i = 0; i < n.output_count; ++i) {
-      const std::vector<uint32_t>& reads = reads_[n.output(i)];
-      times.insert(times.end(), reads.begin(), reads.end());
-    }
-    std::sort(times.begin(), times.end());
+    for (ValueId v : n.outputs()) times.insert(times.end(), reads_[v].begin(), reads_[v].end());
+    absl::c_sort(times);
     uint32_t begin = 0, longest = 0;
     for (size_t i = 0; i + 1 < times.size(); ++i) {
       if (times[i] == times[i + 1]) continue;
@@ -146,8 +144,7 @@ class Chooser {
       c.time = times[i + 1];
     }
     if (longest == 0 || !CanClone(node, c.time)) return c;
-    for (uint32_t i = 0; i < n.output_count; ++i) {
-      const ValueId v = n.output(i);
+    for (ValueId v : n.outputs()) {
       if (bytes_[v] == 0 || NextRead(v, c.time) == kNever) continue;
       c.freed += bytes_[v];
       c.changes.push_back({begin, c.time, -bytes_[v]});
@@ -168,8 +165,7 @@ class Chooser {
     if (clone_time_[node] == kNever) {
       c->seconds += seconds_[node];
     } else {  // the clone exists, but is made later: it moves forward
-      for (uint32_t i = 0; i < n.output_count; ++i) {
-        const ValueId v = n.output(i);
+      for (ValueId v : n.outputs()) {
         if (NextRead(v, clone_time_[node]) == kNever) continue;
         c->changes.push_back({c->time, clone_time_[node], bytes_[v]});
       }
@@ -177,7 +173,8 @@ class Chooser {
     for (ValueId in : n.inputs) {
       const ValueId v = Root(in);
       const uint32_t producer = Producer(v);
-      if (bytes_[v] == 0 || IsLive(v, c->time) || Contains(c->clones, producer) || Contains(c->kept, v)) continue;
+      if (bytes_[v] == 0 || IsLive(v, c->time)) continue;
+      if (absl::c_linear_search(c->clones, producer) || absl::c_linear_search(c->kept, v)) continue;
       if (bytes_[v] * kMinFreedPerKept > c->freed && clone_time_[producer] > c->time && CanClone(producer, c->time) &&
           c->clones.size() < kMaxClones) {
         AddClone(producer, c);
@@ -197,7 +194,7 @@ class Chooser {
       for (size_t i = 0; i < node.inputs.size(); ++i) {
         const ValueId v = Root(node.inputs[i]);
         const bool taken_over = node.op->in_place == static_cast<int>(i) && Overwrites(node);
-        if (Contains(c.clones, Producer(v)) && !taken_over) bytes += bytes_[v];
+        if (absl::c_linear_search(c.clones, Producer(v)) && !taken_over) bytes += bytes_[v];
       }
       largest = std::max(largest, bytes);
     }
@@ -237,25 +234,24 @@ class Chooser {
   uint32_t Producer(ValueId v) const { return program_.value(v).producer; }
   int64_t OutputBytes(const Node& node) const {
     int64_t bytes = 0;
-    for (uint32_t i = 0; i < node.output_count; ++i) bytes += bytes_[node.output(i)];
+    for (ValueId v : node.outputs()) bytes += bytes_[v];
     return bytes;
   }
   // Reports whether a clone made at `time` reads the same values as the node: no state among them is overwritten
   // before.
   bool CanClone(uint32_t node, uint32_t time) const {
-    const auto& inputs = program_.nodes[node].inputs;
     return seconds_[node] < kInfinity &&
-           std::all_of(inputs.begin(), inputs.end(), [&](ValueId in) { return overwritten_[Root(in)] >= time; });
+           absl::c_all_of(program_.nodes[node].inputs, [&](ValueId in) { return overwritten_[Root(in)] >= time; });
   }
   // Returns the first read of value `v`, or of its clone, at or after `time`; kNever if there is none.
   uint32_t NextRead(ValueId v, uint32_t time) const {
-    const auto next = std::lower_bound(reads_[v].begin(), reads_[v].end(), time);
+    const auto next = absl::c_lower_bound(reads_[v], time);
     return next == reads_[v].end() ? kNever : *next;
   }
   // Returns the last time at or before `time` at which value `v`, or its clone, is made or read.
   uint32_t LastUse(ValueId v, uint32_t time) const {
     const uint32_t producer = Producer(v), made = clone_time_[producer] <= time ? clone_time_[producer] : producer;
-    const auto next = std::upper_bound(reads_[v].begin(), reads_[v].end(), time);
+    const auto next = absl::c_upper_bound(reads_[v], time);
     return next == reads_[v].begin() ? made : std::max(made, *std::prev(next));
   }
   bool IsLive(ValueId v, uint32_t time) const {
@@ -263,12 +259,8 @@ class Chooser {
     return read != kNever && (time >= clone || read < clone);
   }
   static void Insert(uint32_t time, std::vector<uint32_t>* times) {
-    const auto at = std::lower_bound(times->begin(), times->end(), time);
+    const auto at = absl::c_lower_bound(*times, time);
     if (at == times->end() || *at != time) times->insert(at, time);
-  }
-  template <class T>
-  static bool Contains(const std::vector<T>& list, T item) {
-    return std::find(list.begin(), list.end(), item) != list.end();
   }
 
   const Program& program_;

@@ -45,7 +45,7 @@ class Cloner {
   void Clone(const Node& node) {
     CloneViews(node.inputs);
     replay_.Replace(node, replay_.Copy(node));
-    for (uint32_t i = 0; i < node.output_count; ++i) cloned_[node.output(i)] = true;
+    for (ValueId id : node.outputs()) cloned_[id] = true;
   }
 
   // Clones those of `ids` that are views of values with clones.

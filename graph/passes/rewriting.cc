@@ -71,7 +71,7 @@ void Reorder(Program* program, absl::Span<const uint32_t> position) {
   for (uint32_t before : order) {
     const NodeId now{static_cast<uint32_t>(nodes.size())};
     nodes.push_back(std::move(program->nodes[before]));
-    for (uint32_t i = 0; i < nodes.back().output_count; ++i) program->values[nodes.back().output(i)].producer = now;
+    for (ValueId id : nodes.back().outputs()) program->values[id].producer = now;
   }
   program->nodes = std::move(nodes);
 }

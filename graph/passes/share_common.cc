@@ -1,5 +1,6 @@
 // Common-subexpression elimination: of several nodes that compute the same, one is left. Models record a cast, a mask
 // or a constant wherever they need one, and gradients repeat computations of the forward pass.
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
 #include "weft/graph/passes/passes.h"
 
@@ -36,9 +37,8 @@ absl::Status Share(Rewrite& rewrite, const OpDef* only) {
   for (uint32_t n = 0; n < program.nodes.size(); ++n) {
     Node& node = program.nodes[n];
     renames.Apply(node);
-    bool shared = node.op->writes == 0 && (only == nullptr || node.op == only);
-    for (uint32_t i = 0; i < node.output_count; ++i) shared = shared && !uses.differentiated_by(node.output(i));
-    if (!shared) continue;
+    if (node.op->writes > 0 || (only != nullptr && node.op != only)) continue;
+    if (absl::c_any_of(node.outputs(), [&](ValueId id) { return uses.differentiated_by(id); })) continue;
     const auto [it, added] = seen.insert(n);
     if (added) continue;
     const Node& first = program.nodes[*it];
