@@ -110,19 +110,16 @@ class Planner {
     }
   }
 
-  // Delays the start of the current call until `calls` have ended.
-  void WaitFor(const std::vector<uint32_t>& calls) { begin_ = std::max(begin_, CallTimes::Latest(calls, done_)); }
+  // Makes `call`, the current one, wait for `readers` of the bytes that it overwrites.
+  void WaitFor(const std::vector<uint32_t>& readers, uint32_t call) {
+    begin_ = std::max(begin_, CallTimes::Latest(readers, done_));
+    Order(AddUsers(readers), call);
+  }
   // Returns the latest start of the current call that does not make the longest path longer. It is not before the
   // call's earliest start.
   double Deadline(uint32_t call) const {
     if (times_ == nullptr) return std::numeric_limits<double>::infinity();
     return std::max(begin_, times_->data_path() - times_->tail(call));
-  }
-
-  size_t Allocate(uint32_t call, size_t bytes) {
-    const size_t offset = free_.Allocate(bytes, Deadline(call), exact_, limit_);
-    begin_ = std::max(begin_, free_.Done(offset, bytes));
-    return offset;
   }
 
   void PlaceOutput(uint32_t call, uint32_t output) {
@@ -132,15 +129,15 @@ class Planner {
     if (static_cast<int>(output) < n.op->writes) {  // the next version of a state takes its bytes after all reads
       const ValueId state = Root(n.inputs[output]);
       plan_.addresses[value] = plan_.addresses[state];
-      WaitFor(readers_[state]);
-      Order(AddUsers(readers_[state]), call);
-      return;
+      return WaitFor(readers_[state], call);
     }
     plan_.memory.naive += bytes;
     uint32_t storage = output == 0 ? InPlace(call, bytes) : kNone;
     if (storage == kNone) {
       storage = static_cast<uint32_t>(storages_.size());
-      storages_.push_back({.bytes = bytes, .offset = Allocate(call, bytes), .first_use = Begin(call)});
+      const size_t offset = free_.Allocate(bytes, Deadline(call), exact_, limit_);
+      begin_ = std::max(begin_, free_.Done(offset, bytes));
+      storages_.push_back({.bytes = bytes, .offset = offset, .first_use = Begin(call)});
       live_ += bytes;
       plan_.memory.lower_bound = std::max(plan_.memory.lower_bound, live_);
     }
@@ -161,9 +158,7 @@ class Planner {
     if (storage == kNone || last_use_[root] != call || storages_[storage].bytes != bytes) return kNone;
     if (!OverwritesByTile(call, storages_[storage])) return kNone;
     if (CallTimes::Latest(storages_[storage].readers, done_) > Deadline(call)) return kNone;
-    WaitFor(storages_[storage].readers);
-    Order(AddUsers(storages_[storage].readers),
-          call);  // the maker need not be ordered: the op reads its value, tile by tile
+    WaitFor(storages_[storage].readers, call);  // not for the maker: the op reads its value, tile by tile
     std::erase(dies_at_[End(call)], storage);
     return storage;
   }
@@ -251,9 +246,9 @@ class Planner {
   uint32_t UsersOf(uint32_t storage) {
     Storage& s = storages_[storage];
     if (s.users == kNone) {
-      s.users = AddUsers(s.readers);
-      plan_.reuses.users.back().insert(plan_.reuses.users.back().begin(),
-                                       s.maker);  // some of its tiles may have no reader
+      std::vector<uint32_t> users = {s.maker};  // some of its tiles may have no reader
+      users.insert(users.end(), s.readers.begin(), s.readers.end());
+      s.users = AddUsers(std::move(users));
     }
     return s.users;
   }
