@@ -64,31 +64,22 @@ std::vector<double> OrthogonalMatrix(const RandomStream& random, int64_t out, in
 void Initialize(const Initializer& initializer, uint64_t seed, absl::string_view name, const Tensor& tensor) {
   using Kind = Initializer::Kind;
   const RandomStream random = {.seed = seed ^ StableHash(name)};
-  const bool fan = initializer.kind == Kind::kFanGaussian || initializer.kind == Kind::kFanUniform;
+  const Kind kind = initializer.kind;
+  const bool fan = kind == Kind::kFanGaussian || kind == Kind::kFanUniform;
   const double deviation = fan ? Deviation(initializer, tensor.type.shape) : 0;
   const double a = initializer.a, b = initializer.b;
   std::vector<double> matrix;
-  if (initializer.kind == Kind::kOrthogonal && tensor.type.shape.elements() > 0) {
+  if (kind == Kind::kOrthogonal && tensor.type.shape.elements() > 0) {
     const int64_t out = tensor.type.shape.dim(0);
     matrix = OrthogonalMatrix(random, out, tensor.type.shape.elements() / out);
   }
   const auto value = [&](uint64_t i) -> double {
-    switch (initializer.kind) {
-      case Kind::kConstant:
-        return a;
-      case Kind::kGaussian:
-        return a + b * Gaussian(random, i);
-      case Kind::kTruncated:
-        return a + b * TruncatedGaussian(random, i);
-      case Kind::kOrthogonal:
-        return a * matrix[i];
-      case Kind::kUniform:
-        return a + (b - a) * random.Uniform(i);
-      case Kind::kFanGaussian:
-        return deviation * Gaussian(random, i);
-      case Kind::kFanUniform:
-        break;
-    }
+    if (kind == Kind::kConstant) return a;
+    if (kind == Kind::kGaussian) return a + b * Gaussian(random, i);
+    if (kind == Kind::kTruncated) return a + b * TruncatedGaussian(random, i);
+    if (kind == Kind::kOrthogonal) return a * matrix[i];
+    if (kind == Kind::kUniform) return a + (b - a) * random.Uniform(i);
+    if (kind == Kind::kFanGaussian) return deviation * Gaussian(random, i);
     return deviation * std::sqrt(3.0) * (2 * random.Uniform(i) - 1);
   };
   Dispatch(tensor.type.dtype, [&](auto zero) {

@@ -29,15 +29,9 @@ class CancellationGate {
   }
   // Returns, after the execution, why it was stopped, or OK.
   absl::Status status() const {
-    switch (state_.load(std::memory_order_relaxed)) {
-      case kCancelled:
-        return absl::CancelledError("run: cancelled; no parameter was changed");
-      case kLate:
-        return absl::DeadlineExceededError("run: the deadline has passed; no parameter was changed");
-      case kStoppable:
-      case kMustFinish:
-        break;
-    }
+    const State state = state_.load(std::memory_order_relaxed);
+    if (state == kCancelled) return absl::CancelledError("run: cancelled; no parameter was changed");
+    if (state == kLate) return absl::DeadlineExceededError("run: the deadline has passed; no parameter was changed");
     return absl::OkStatus();
   }
 

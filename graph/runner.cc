@@ -139,16 +139,9 @@ struct Runner::State {
 
   std::byte* Resolve(ValueId id) const {
     const Place& place = compiled().places[id];
-    switch (place.kind) {
-      case Place::Kind::kArena:
-        return arena + place.offset;
-      case Place::Kind::kInput:
-        return input_data[place.index];
-      case Place::Kind::kParameter:
-        return parameter_data[place.index];
-      case Place::Kind::kConstant:
-        break;
-    }
+    if (place.kind == Place::Kind::kArena) return arena + place.offset;
+    if (place.kind == Place::Kind::kInput) return input_data[place.index];
+    if (place.kind == Place::Kind::kParameter) return parameter_data[place.index];
     return constant_data[place.index];
   }
 

@@ -14,17 +14,10 @@ namespace {
 // Returns the dtype in which `op` takes input i. `now`: the inputs in the new program. `recorded`: their old types.
 DType Wanted(const OpDef& op, size_t i, VarSpan now, TypeSpan recorded) {
   if (recorded[i].dtype != kF32) return recorded[i].dtype;
-  switch (op.autocast) {
-    case Autocast::kAsRecorded:
-      return kF32;
-    case Autocast::kProduct:
-      return kBF16;
-    case Autocast::kFollow:
-      return absl::c_any_of(now, [](Var x) { return x.dtype() == kBF16; }) ? kBF16 : kF32;
-    case Autocast::kFirst:
-      break;
-  }
-  return i == 0 ? now[0].dtype() : kF32;
+  if (op.autocast == Autocast::kProduct) return kBF16;
+  if (op.autocast == Autocast::kFirst && i == 0) return now[0].dtype();
+  const bool follows = op.autocast == Autocast::kFollow;
+  return follows && absl::c_any_of(now, [](Var x) { return x.dtype() == kBF16; }) ? kBF16 : kF32;
 }
 
 // Returns, for each value, whether it depends on a gradient.
