@@ -11,7 +11,6 @@
 
 #include "absl/algorithm/container.h"
 #include "weft/core/arena.h"
-#include "weft/core/status.h"
 #include "weft/graph/free_ranges.h"
 #include "weft/graph/fuse.h"
 #include "weft/graph/storage.h"

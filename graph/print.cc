@@ -75,12 +75,9 @@ std::string PrintExplanations(const Graph& graph) {
   for (const Explanation& e : graph.compiled().explanations) {
     std::string line = absl::StrCat(e.scope, e.scope.empty() ? "" : ": ", e.pattern, ": ",
                                     e.declined.empty() ? "raised" : absl::StrCat("left alone, because ", e.declined));
-    const auto same = absl::c_find_if(lines, [&](const auto& known) { return known.first == line; });
-    if (same == lines.end()) {
-      lines.push_back({std::move(line), 1});
-    } else {
-      ++same->second;
-    }
+    auto same = absl::c_find_if(lines, [&](const auto& known) { return known.first == line; });
+    if (same == lines.end()) same = lines.insert(same, {std::move(line), 0});
+    ++same->second;
   }
   std::string text;
   for (const auto& [line, times] : lines) {

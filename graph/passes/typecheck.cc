@@ -1,7 +1,6 @@
 // The type checker finds passes that leave a program which could not have been recorded. It runs first and last, and in
 // debug builds after every pass.
 #include "absl/strings/str_cat.h"
-#include "weft/core/status.h"
 #include "weft/graph/passes/passes.h"
 
 namespace weft {
