@@ -179,7 +179,8 @@ int64_t Quantum(const OpArgs& args) {
 }
 int64_t ColumnQuantum(const OpArgs& args) { return args.attrs.as<AttentionAttrs>().value_width; }
 
-// Returns the rectangle of an operand that holds `heads`, whose columns are heads, each `width` columns of the operand.
+// Returns the rectangle of an operand that holds `heads`, a rectangle with one column for each head. A head has `width`
+// columns of the operand.
 Rect ReadRect(const Shape& operand, Rect heads, int64_t positions, int64_t column, int64_t width) {
   if (operand.rank() == 3) {
     return {heads.row_begin, heads.row_end, column + heads.col_begin * width, column + heads.col_end * width};

@@ -1,4 +1,4 @@
-// Elementwise functions of two inputs that broadcast.
+// Defines the elementwise functions of two inputs, which broadcast.
 //
 // Each op is a row: its kernels, its reference in double arithmetic, its gradient and its examples.
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Elementwise comparisons and logic, whose output is bool.
+// Defines the elementwise comparisons and logic, whose output is bool.
 //
 // Equal, Less, LessEqual, And and Or are ops: rows with kernels, a reference and examples. The first three are false if
 // an input is NaN. All other functions are composed of these ops.

@@ -1,4 +1,4 @@
-// Elementwise functions of one input.
+// Defines the elementwise functions of one input.
 //
 // Each op is a row: the function that its kernel computes (ops/kernels/vector.h), its reference in double arithmetic,
 // its gradient, cost and examples. Functions that are composed of other ops follow at the end.

@@ -1,4 +1,4 @@
-// The k greatest values of each row along the last axis and their indices, in descending order.
+// Returns the k greatest values of each row along the last axis and their indices, in descending order.
 //
 // Equal values are in the order of their indices. NaN counts as greater than all numbers.
 #include <algorithm>

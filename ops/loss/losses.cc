@@ -1,4 +1,4 @@
-// Losses that are composed of other ops.
+// Defines the losses that are composed of other ops.
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/ops/index/index_bounds.h"

@@ -1,5 +1,5 @@
-// The same elements under another shape. Reshape is a view: nothing runs. Squeeze, Unsqueeze and Stack are composed of
-// it.
+// Reshape gives the same elements another shape. It is a view: nothing runs. Squeeze, Unsqueeze and Stack are composed
+// of it.
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"

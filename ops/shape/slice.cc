@@ -1,5 +1,5 @@
 // slice: y = x[..., begin:end, ...] along one axis.
-// pad: y is x with elements of one value before and after it along one axis.
+// pad: y = x with elements of one value before and after it along one axis.
 //
 // The gradient of each is the other.
 #include <algorithm>

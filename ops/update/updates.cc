@@ -1,5 +1,5 @@
-// One update of a weight by each optimizer, which ops.h describes. AdamW and SGD have kernels; AdamW's rounds as
-// PyTorch's fused kernel does:
+// Defines one update of a weight for each optimizer. ops.h has the formulas. AdamW and SGD have kernels. AdamW's kernel
+// rounds as PyTorch's fused kernel does:
 //   g = grad · grad_scale;  m ← m + (1-β1)·(g - m);  v ← β2·v + (1-β2)·g²
 //   w ← (1 - rate·decay)·w - rate / (1-β1^step) · m / (sqrt(v) / sqrt(1-β2^step) + ε)
 // Adagrad, Lion and Adam are composed of other ops. The compiler fuses these, so that an update is one pass over
