@@ -23,81 +23,69 @@ template <class T>
 constexpr T kInfinity = std::numeric_limits<T>::infinity();
 
 // Highway's functions are undefined outside their documented ranges. The functions below equal <cmath>'s everywhere.
-struct ExpLanes {
-  template <class D, class V>
-  HWY_INLINE V operator()(D d, V x) const {
-    using T = hn::TFromD<D>;
-    const V overflow = hn::Set(d, sizeof(T) == 4 ? static_cast<T>(88.7228393) : static_cast<T>(709.782712893384));
-    V y = hn::Exp(d, hn::Min(x, overflow));
-    y = hn::IfThenElse(hn::Gt(x, overflow), hn::Set(d, kInfinity<T>), y);
-    return hn::IfThenElse(hn::IsNaN(x), x, y);
-  }
-};
+template <class D, class V>
+HWY_INLINE V ExpOf(D d, V x) {
+  using T = hn::TFromD<D>;
+  const V overflow = hn::Set(d, sizeof(T) == 4 ? static_cast<T>(88.7228393) : static_cast<T>(709.782712893384));
+  V y = hn::Exp(d, hn::Min(x, overflow));
+  y = hn::IfThenElse(hn::Gt(x, overflow), hn::Set(d, kInfinity<T>), y);
+  return hn::IfThenElse(hn::IsNaN(x), x, y);
+}
 
-struct LogLanes {
-  template <class D, class V>
-  HWY_INLINE V operator()(D d, V x) const {
-    using T = hn::TFromD<D>;
-    const V zero = hn::Zero(d), infinity = hn::Set(d, kInfinity<T>);
-    V y = hn::IfThenElse(hn::Ge(x, infinity), infinity, hn::Log(d, x));
-    y = hn::IfThenElse(hn::Eq(x, zero), hn::Neg(infinity), y);
-    y = hn::IfThenElse(hn::Lt(x, zero), hn::NaN(d), y);
-    return hn::IfThenElse(hn::IsNaN(x), x, y);
-  }
-};
+template <class D, class V>
+HWY_INLINE V LogOf(D d, V x) {
+  using T = hn::TFromD<D>;
+  const V zero = hn::Zero(d), infinity = hn::Set(d, kInfinity<T>);
+  V y = hn::IfThenElse(hn::Ge(x, infinity), infinity, hn::Log(d, x));
+  y = hn::IfThenElse(hn::Eq(x, zero), hn::Neg(infinity), y);
+  y = hn::IfThenElse(hn::Lt(x, zero), hn::NaN(d), y);
+  return hn::IfThenElse(hn::IsNaN(x), x, y);
+}
 
-struct ErfLanes {
-  // For |x| < 3.92, erf(x) ≈ x · (5/16 + P(x²) / Q(x²)), with near-minimax coefficients; beyond, erf rounds to 1. For
-  // large x, the ratio and its rounding errors are small. The absolute error is below 2e-7.
-  template <class D>
-  requires(sizeof(hn::TFromD<D>) == 4) HWY_INLINE hn::Vec<D>
-  operator()(D d, hn::Vec<D> x) const {
-    const auto u = hn::Mul(x, x);
-    auto p = hn::Set(d, -9.853053312e-6f), q = hn::Set(d, 3.809004954e-5f);
-    for (float c : {-7.836571855e-5f, -9.126059678e-4f, 0.01708936615f, 0.03349342834f, 0.8158791464f}) {
-      p = hn::MulAdd(p, u, hn::Set(d, c));
-    }
-    for (float c : {1.162292815e-3f, 0.01496738378f, 0.1141007107f, 0.5020586022f, 1.0f}) {
-      q = hn::MulAdd(q, u, hn::Set(d, c));
-    }
-    const auto y = hn::Mul(hn::Add(hn::Div(p, q), hn::Set(d, 0.3125f)), x);
-    const auto one = hn::CopySign(hn::Set(d, 1.0f), x);  // erf never exceeds 1
-    const auto beyond = hn::Or(hn::Ge(u, hn::Set(d, 3.92f * 3.92f)), hn::Gt(hn::Abs(y), hn::Set(d, 1.0f)));
-    return hn::IfThenElse(beyond, one, y);
+// Returns erf(x). For |x| < 3.92, erf(x) ≈ x · (5/16 + P(x²) / Q(x²)), with near-minimax coefficients; beyond,
+// erf rounds to 1. For large x, the ratio and its rounding errors are small. The absolute error is below 2e-7.
+template <class D>
+requires(sizeof(hn::TFromD<D>) == 4) HWY_INLINE hn::Vec<D> ErfOf(D d, hn::Vec<D> x) {
+  const auto u = hn::Mul(x, x);
+  auto p = hn::Set(d, -9.853053312e-6f), q = hn::Set(d, 3.809004954e-5f);
+  for (float c : {-7.836571855e-5f, -9.126059678e-4f, 0.01708936615f, 0.03349342834f, 0.8158791464f}) {
+    p = hn::MulAdd(p, u, hn::Set(d, c));
   }
-  template <class D>
-  requires(sizeof(hn::TFromD<D>) == 8) HWY_INLINE hn::Vec<D>
-  operator()(D d, hn::Vec<D> x) const {
-    HWY_ALIGN double lanes[hn::MaxLanes(D())];
-    hn::Store(x, d, lanes);
-    for (size_t i = 0; i < hn::Lanes(d); ++i) lanes[i] = std::erf(lanes[i]);
-    return hn::Load(d, lanes);
+  for (float c : {1.162292815e-3f, 0.01496738378f, 0.1141007107f, 0.5020586022f, 1.0f}) {
+    q = hn::MulAdd(q, u, hn::Set(d, c));
   }
-};
+  const auto y = hn::Mul(hn::Add(hn::Div(p, q), hn::Set(d, 0.3125f)), x);
+  const auto one = hn::CopySign(hn::Set(d, 1.0f), x);  // erf never exceeds 1
+  const auto beyond = hn::Or(hn::Ge(u, hn::Set(d, 3.92f * 3.92f)), hn::Gt(hn::Abs(y), hn::Set(d, 1.0f)));
+  return hn::IfThenElse(beyond, one, y);
+}
+template <class D>
+requires(sizeof(hn::TFromD<D>) == 8) HWY_INLINE hn::Vec<D> ErfOf(D d, hn::Vec<D> x) {
+  HWY_ALIGN double lanes[hn::MaxLanes(D())];
+  hn::Store(x, d, lanes);
+  for (size_t i = 0; i < hn::Lanes(d); ++i) lanes[i] = std::erf(lanes[i]);
+  return hn::Load(d, lanes);
+}
 
-struct SigmoidLanes {
-  template <class D, class V>
-  HWY_INLINE V operator()(D d, V x) const {
-    const V one = hn::Set(d, static_cast<hn::TFromD<D>>(1));
-    return hn::Div(one, hn::Add(one, ExpLanes()(d, hn::Neg(x))));
-  }
-};
+template <class D, class V>
+HWY_INLINE V SigmoidOf(D d, V x) {
+  const V one = hn::Set(d, static_cast<hn::TFromD<D>>(1));
+  return hn::Div(one, hn::Add(one, ExpOf(d, hn::Neg(x))));
+}
 
 // Computes max(x, 0) + log(1 + exp(-|x|)), in which exp never overflows.
-struct SoftplusLanes {
-  template <class D, class V>
-  HWY_INLINE V operator()(D d, V x) const {
-    const V tail = hn::Log1p(d, ExpLanes()(d, hn::Neg(hn::Abs(x))));
-    return hn::IfThenElse(hn::IsNaN(x), x, hn::Add(hn::Max(x, hn::Zero(d)), tail));
-  }
-};
+template <class D, class V>
+HWY_INLINE V SoftplusOf(D d, V x) {
+  const V tail = hn::Log1p(d, ExpOf(d, hn::Neg(hn::Abs(x))));
+  return hn::IfThenElse(hn::IsNaN(x), x, hn::Add(hn::Max(x, hn::Zero(d)), tail));
+}
 
 // Φ(x) = (1 + erf(x / √2)) / 2.
 template <class D, class V>
 HWY_INLINE V NormalDistribution(D d, V x) {
   using T = hn::TFromD<D>;
   const V half = hn::Set(d, static_cast<T>(0.5));
-  return hn::MulAdd(half, ErfLanes()(d, hn::Mul(x, hn::Set(d, static_cast<T>(0.70710678118654752440)))), half);
+  return hn::MulAdd(half, ErfOf(d, hn::Mul(x, hn::Set(d, static_cast<T>(0.70710678118654752440)))), half);
 }
 
 // Returns exp(-2u) for u = √(2/π) · (x + 0.044715 x³), because (1 + tanh(u)) / 2 = 1 / (1 + exp(-2u)).
@@ -106,22 +94,18 @@ HWY_INLINE V GeluTanhExponential(D d, V x) {
   using T = hn::TFromD<D>;
   const V cubic = hn::Set(d, static_cast<T>(0.044715));
   const V scale = hn::Set(d, static_cast<T>(-2 * 0.79788456080286535588));
-  return ExpLanes()(d, hn::Mul(scale, hn::MulAdd(hn::Mul(cubic, hn::Mul(x, x)), x, x)));
+  return ExpOf(d, hn::Mul(scale, hn::MulAdd(hn::Mul(cubic, hn::Mul(x, x)), x, x)));
 }
 
-struct GeluErfLanes {
-  template <class D, class V>
-  HWY_INLINE V operator()(D d, V x) const {
-    return hn::Mul(x, NormalDistribution(d, x));
-  }
-};
+template <class D, class V>
+HWY_INLINE V GeluErf(D d, V x) {
+  return hn::Mul(x, NormalDistribution(d, x));
+}
 
-struct GeluTanhLanes {
-  template <class D, class V>
-  HWY_INLINE V operator()(D d, V x) const {
-    return hn::Div(x, hn::Add(hn::Set(d, static_cast<hn::TFromD<D>>(1)), GeluTanhExponential(d, x)));
-  }
-};
+template <class D, class V>
+HWY_INLINE V GeluTanh(D d, V x) {
+  return hn::Div(x, hn::Add(hn::Set(d, static_cast<hn::TFromD<D>>(1)), GeluTanhExponential(d, x)));
+}
 
 // Beyond ±10 the derivatives below are 0 or 1 within 1e-20, so clamping there keeps powers and exponentials finite.
 template <class D, class V>
@@ -131,30 +115,26 @@ HWY_INLINE V ClampGelu(D d, V x) {
 }
 
 // d/dx x · Φ(x) = Φ(x) + x · exp(-x² / 2) / √(2π).
-struct GeluErfGradientLanes {
-  template <class D, class V>
-  HWY_INLINE V operator()(D d, V x, V dy) const {
-    using T = hn::TFromD<D>;
-    x = ClampGelu(d, x);
-    const V density = ExpLanes()(d, hn::Mul(hn::Mul(x, x), hn::Set(d, static_cast<T>(-0.5))));
-    const V scale = hn::Set(d, static_cast<T>(0.39894228040143267794));
-    return hn::Mul(dy, hn::MulAdd(hn::Mul(x, scale), density, NormalDistribution(d, x)));
-  }
-};
+template <class D, class V>
+HWY_INLINE V GeluErfGradient(D d, V x, V dy) {
+  using T = hn::TFromD<D>;
+  x = ClampGelu(d, x);
+  const V density = ExpOf(d, hn::Mul(hn::Mul(x, x), hn::Set(d, static_cast<T>(-0.5))));
+  const V scale = hn::Set(d, static_cast<T>(0.39894228040143267794));
+  return hn::Mul(dy, hn::MulAdd(hn::Mul(x, scale), density, NormalDistribution(d, x)));
+}
 
 // d/dx x · s, where e = exp(-2u) and s = 1 / (1 + e): s + x · 2u' · e · s², with u' = √(2/π) · (1 + 3 · 0.044715 x²).
-struct GeluTanhGradientLanes {
-  template <class D, class V>
-  HWY_INLINE V operator()(D d, V x, V dy) const {
-    using T = hn::TFromD<D>;
-    x = ClampGelu(d, x);
-    const V one = hn::Set(d, static_cast<T>(1)), cubic = hn::Set(d, static_cast<T>(3 * 0.044715));
-    const V scale = hn::Set(d, static_cast<T>(2 * 0.79788456080286535588));
-    const V e = GeluTanhExponential(d, x), s = hn::Div(one, hn::Add(one, e));
-    const V slope = hn::Mul(scale, hn::MulAdd(cubic, hn::Mul(x, x), one));
-    return hn::Mul(dy, hn::MulAdd(hn::Mul(x, slope), hn::Mul(hn::Mul(e, s), s), s));
-  }
-};
+template <class D, class V>
+HWY_INLINE V GeluTanhGradient(D d, V x, V dy) {
+  using T = hn::TFromD<D>;
+  x = ClampGelu(d, x);
+  const V one = hn::Set(d, static_cast<T>(1)), cubic = hn::Set(d, static_cast<T>(3 * 0.044715));
+  const V scale = hn::Set(d, static_cast<T>(2 * 0.79788456080286535588));
+  const V e = GeluTanhExponential(d, x), s = hn::Div(one, hn::Add(one, e));
+  const V slope = hn::Mul(scale, hn::MulAdd(cubic, hn::Mul(x, x), one));
+  return hn::Mul(dy, hn::MulAdd(hn::Mul(x, slope), hn::Mul(hn::Mul(e, s), s), s));
+}
 
 template <class V>
 HWY_INLINE V Minimum(V a, V b) {
@@ -187,36 +167,38 @@ HWY_INLINE void MapStrided(F f, const T* a, int a_stride, const T* b, int b_stri
   });
 }
 
+// HWY_FLATTEN inlines the function of each case into its loops.
 template <class T>
-void Unary(UnaryFunction f, const T* x, T* y, int64_t n) {
+HWY_FLATTEN void Unary(UnaryFunction f, const T* x, T* y, int64_t n) {
+  const auto map = [&](auto function) HWY_ATTR { MapUnary(function, x, y, n); };
   switch (f) {
     case UnaryFunction::kExp:
-      return MapUnary(ExpLanes(), x, y, n);
+      return map([](auto d, auto v) HWY_ATTR { return ExpOf(d, v); });
     case UnaryFunction::kLog:
-      return MapUnary(LogLanes(), x, y, n);
+      return map([](auto d, auto v) HWY_ATTR { return LogOf(d, v); });
     case UnaryFunction::kSqrt:
-      return MapUnary([](auto, auto v) HWY_ATTR { return hn::Sqrt(v); }, x, y, n);
+      return map([](auto, auto v) HWY_ATTR { return hn::Sqrt(v); });
     case UnaryFunction::kTanh:
-      return MapUnary([](auto, auto v) HWY_ATTR { return Tanh<T>(v); }, x, y, n);
+      return map([](auto, auto v) HWY_ATTR { return Tanh<T>(v); });
     case UnaryFunction::kErf:
-      return MapUnary(ErfLanes(), x, y, n);
+      return map([](auto d, auto v) HWY_ATTR { return ErfOf(d, v); });
     case UnaryFunction::kRelu:
-      return MapUnary([](auto d, auto v) HWY_ATTR { return hn::IfThenZeroElse(hn::Lt(v, hn::Zero(d)), v); }, x, y, n);
+      return map([](auto d, auto v) HWY_ATTR { return hn::IfThenZeroElse(hn::Lt(v, hn::Zero(d)), v); });
     case UnaryFunction::kSigmoid:
-      return MapUnary(SigmoidLanes(), x, y, n);
+      return map([](auto d, auto v) HWY_ATTR { return SigmoidOf(d, v); });
     case UnaryFunction::kSoftplus:
-      return MapUnary(SoftplusLanes(), x, y, n);
+      return map([](auto d, auto v) HWY_ATTR { return SoftplusOf(d, v); });
     case UnaryFunction::kAbs:
-      return MapUnary([](auto, auto v) HWY_ATTR { return hn::Abs(v); }, x, y, n);
+      return map([](auto, auto v) HWY_ATTR { return hn::Abs(v); });
     case UnaryFunction::kGeluErf:
-      return MapUnary(GeluErfLanes(), x, y, n);
+      return map([](auto d, auto v) HWY_ATTR { return GeluErf(d, v); });
     case UnaryFunction::kGeluTanh:
-      return MapUnary(GeluTanhLanes(), x, y, n);
+      return map([](auto d, auto v) HWY_ATTR { return GeluTanh(d, v); });
   }
 }
 
 template <class T>
-void Binary(BinaryFunction f, const T* a, int a_stride, const T* b, int b_stride, T* y, int64_t n) {
+HWY_FLATTEN void Binary(BinaryFunction f, const T* a, int a_stride, const T* b, int b_stride, T* y, int64_t n) {
   const auto map = [&](auto function) HWY_ATTR { MapStrided(function, a, a_stride, b, b_stride, y, n); };
   switch (f) {
     case BinaryFunction::kAdd:
@@ -232,14 +214,14 @@ void Binary(BinaryFunction f, const T* a, int a_stride, const T* b, int b_stride
     case BinaryFunction::kMaximum:
       return map([](auto, auto u, auto v) HWY_ATTR { return Maximum(u, v); });
     case BinaryFunction::kGeluErfGradient:
-      return map(GeluErfGradientLanes());
+      return map([](auto d, auto u, auto v) HWY_ATTR { return GeluErfGradient(d, u, v); });
     case BinaryFunction::kGeluTanhGradient:
-      return map(GeluTanhGradientLanes());
+      return map([](auto d, auto u, auto v) HWY_ATTR { return GeluTanhGradient(d, u, v); });
   }
 }
 
 template <class T>
-void Multiply(const T* x, Computed<T> factor, T* y, int64_t n) {
+HWY_FLATTEN void Multiply(const T* x, Computed<T> factor, T* y, int64_t n) {
   const V<T> factors = hn::Set(D<T>(), factor);
   MapUnary([&](auto, auto v) HWY_ATTR { return hn::Mul(v, factors); }, x, y, n);
 }
