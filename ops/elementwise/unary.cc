@@ -7,6 +7,7 @@
 
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
+#include "weft/ops/attributes.h"
 #include "weft/ops/kernels/elementwise.h"
 #include "weft/ops/ops.h"
 
@@ -59,6 +60,29 @@ constexpr auto kAbsExamples =
     Examples(-1, 1,
              {{.in = "[33]", .low = -1e30, .high = 1e30, .check_gradient = false},  // x + delta rounds to x
               {.in = "bool[2]", .error = "not defined for bool"}});
+
+template <class T>
+void ScaleKernel(const KernelArgs& a, Rect tile) {
+  const Computed<T> factor = static_cast<Computed<T>>(a.attrs.as<ScaleAttrs>().factor);
+  ForRuns(a.output_shape(0), tile,
+          [&](int64_t begin, int64_t n) { Scale(a.input<T>(0) + begin, factor, a.output<T>(0) + begin, n); });
+}
+
+// dx = factor · dy.
+VarList ScaleGradient(const GradientArgs& a) { return {Scale(a.grad(0), a.attrs.as<ScaleAttrs>().factor)}; }
+
+void ScaleReference(const ReferenceArgs& a) {
+  const double factor = a.attrs.as<ScaleAttrs>().factor;
+  for (size_t i = 0; i < a.outputs[0].size(); ++i) a.outputs[0][i] = factor * a.inputs[0][i];
+}
+
+constexpr OpExample kScaleExamples[] = {
+    {.in = "[]", .record = [](VarSpan in) { return VarList{Scale(in[0], 2)}; }},
+    {.in = "[3,37]", .record = [](VarSpan in) { return VarList{Scale(in[0], -0.3)}; }},
+    {.in = "[19]", .record = [](VarSpan in) { return VarList{Scale(in[0], 0)}; }},
+    {.in = "[0,4]", .record = [](VarSpan in) { return VarList{-in[0]}; }},
+    {.in = "i32[2]", .record = [](VarSpan in) { return VarList{Scale(in[0], 2)}; }, .error = "not defined for i32"},
+};
 
 }  // namespace
 
@@ -152,6 +176,18 @@ constexpr OpDef kAbs = Unary<UnaryFunction::kAbs, [](double x) { return std::abs
     .examples = kAbsExamples,
 });
 Var Abs(Var x) { return x.dtype() == kI32 ? Maximum(x, -x) : Record(kAbs, {x}); }
+
+constexpr OpDef kScale = {.name = "scale",
+                          .infer = InferSame,
+                          .kernels = {ScaleKernel<float>, ScaleKernel<double>, ScaleKernel<BF16>},
+                          .cut = Cut::kBoth,
+                          .in_place = 0,
+                          .gradient = ScaleGradient,
+                          .reference = ScaleReference,
+                          .autocast = Autocast::kFollow,
+                          .attrs = AttrOpsOf<ScaleAttrs>(),
+                          .examples = kScaleExamples};
+Var Scale(Var x, double factor) { return Record(kScale, {x}, Attrs::Of(ScaleAttrs{factor})); }
 
 Var Neg(Var x) {
   return Composite("neg", {x}, [&] { return x.dtype() == kI32 ? FillLike(x, 0) - x : Scale(x, -1); });
