@@ -115,8 +115,8 @@ struct Runner::State {
       auto ids = node(s).inputs;
       for (ValueId id : node(s).outputs()) ids.push_back(id);
       for (ValueId id : ids) {
-        const Place& place = compiled().places[id];
-        if (place.kind == Place::Kind::kInput) fed.push_back({operands.size(), place.index});
+        const Address& address = compiled().addresses[id];
+        if (address.kind == Address::Kind::kInput) fed.push_back({operands.size(), address.index});
         operands.push_back({program.value(id).type, Resolve(id)});
       }
     }
@@ -138,11 +138,11 @@ struct Runner::State {
   }
 
   std::byte* Resolve(ValueId id) const {
-    const Place& place = compiled().places[id];
-    if (place.kind == Place::Kind::kArena) return arena + place.offset;
-    if (place.kind == Place::Kind::kInput) return input_data[place.index];
-    if (place.kind == Place::Kind::kParameter) return parameter_data[place.index];
-    return constant_data[place.index];
+    const Address& address = compiled().addresses[id];
+    if (address.kind == Address::Kind::kArena) return arena + address.offset;
+    if (address.kind == Address::Kind::kInput) return input_data[address.index];
+    if (address.kind == Address::Kind::kParameter) return parameter_data[address.index];
+    return constant_data[address.index];
   }
 
   absl::Status BindFeeds(absl::Span<const FeedPair> feeds) {
