@@ -8,15 +8,19 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "weft/core/dtype.h"
 #include "weft/core/status.h"
 
 namespace weft {
+<<<<<<< HEAD
 namespace {
 
 // Returns the dtype of the gain and bias of a norm whose input is x.
 DType GainType(Var x) { return x.dtype() == kBF16 ? kF32 : x.dtype(); }
 
 }  // namespace
+=======
+>>>>>>> 48129ce (Gather, TakeAlong and ScatterAdd share the check of ids; norms' layers use ComputedIn)
 
 Var Linear(absl::string_view name, Var x, int64_t width, const LinearOptions& options) {
   const Scope scope(x.tape, name);
@@ -27,7 +31,7 @@ Var Linear(absl::string_view name, Var x, int64_t width, const LinearOptions& op
 
 Var LayerNorm(absl::string_view name, Var x, double epsilon) {
   const Scope scope(x.tape, name);
-  const TensorType type = {GainType(x), {x.dim(-1)}};
+  const TensorType type = {ComputedIn(x.dtype()), {x.dim(-1)}};
   const Var gain = x.tape->Parameter("weight", type, Ones());
   return LayerNorm(x, gain, x.tape->Parameter("bias", type, Zeros()), epsilon);
 }
@@ -92,7 +96,7 @@ Var SinusoidalPositions(Tape* tape, DType dtype, int64_t length, int64_t width, 
 Var Norm(absl::string_view name, Var x, const NormOptions& options) {
   if (options.kind == NormKind::kLayerNorm) return LayerNorm(name, x, options.epsilon);
   const Scope scope(x.tape, name);
-  return RmsNorm(x, x.tape->Parameter("weight", {GainType(x), {x.dim(-1)}}, Ones()), options.epsilon);
+  return RmsNorm(x, x.tape->Parameter("weight", {ComputedIn(x.dtype()), {x.dim(-1)}}, Ones()), options.epsilon);
 }
 
 Var Activate(Var x, Activation activation) {

@@ -8,32 +8,24 @@
 #include "weft/ops/ops.h"
 
 namespace weft {
-
-Var Gather(Var x, Var ids, int axis) {
-  return Composite("gather", {x, ids}, [&]() -> absl::StatusOr<Var> {
-    const Shape shape = x.shape(), ids_shape = ids.shape();
-    const Types types = {x.type(), ids.type()};
-    const int front = FrontAxis(shape, axis);
-    WEFT_RETURN_IF_ERROR(CheckAxis("gather", front, types));
-    if (ids.dtype() != kI32) return ShapeError("gather", "ids must be i32", types);
-    if (shape.dim(front) == 0 && ids_shape.elements() > 0) {
-      return ShapeError("gather", absl::StrCat("axis ", front, " has size 0, so that no id is valid"), types);
-    }
-    // [outer, n, inner] → [n, outer, inner] → rows by id → [outer, ids, inner].
-    const int64_t n = shape.dim(front), outer = shape.Product(0, front), inner = shape.Product(front + 1, shape.rank());
-    const Var table = Reshape(Transpose(Reshape(x, {outer, n, inner}), 0, 1), {n, outer * inner});
-    const Var rows = Reshape(Embedding(table, ids), {ids_shape.elements(), outer, inner});
-    Shape result(shape.dims().first(front));
-    for (int64_t dim : ids_shape.dims()) result.Append(dim);
-    for (int64_t dim : shape.dims().subspan(front + 1)) result.Append(dim);
-    return Reshape(Transpose(rows, 0, 1), result);
-  });
-}
-
 namespace {
 
+<<<<<<< HEAD
 // Each element of `ids` names an element of x along `axis`. Returns the index of that element in the flattened x, or -1
 // if the id is outside the axis.
+=======
+// Checks that ids may name positions of x along `axis`.
+absl::Status CheckIds(const char* op, Var x, Var ids, int axis) {
+  const Types types = {x.type(), ids.type()};
+  WEFT_RETURN_IF_ERROR(CheckAxis(op, axis, types));
+  if (ids.dtype() != kI32) return ShapeError(op, "ids must be i32", types);
+  if (x.dim(axis) > 0 || ids.shape().elements() == 0) return absl::OkStatus();
+  return ShapeError(op, absl::StrCat("axis ", axis, " has size 0, so that no id is valid"), types);
+}
+
+// Returns, for each element of `ids`, the index of the element of x that it names along `axis`, counted through all of
+// x; -1 for an id outside the axis.
+>>>>>>> 48129ce (Gather, TakeAlong and ScatterAdd share the check of ids; norms' layers use ComputedIn)
 Var FlatIndices(Var x, Var ids, int axis) {
   const Shape shape = x.shape(), at = ids.shape();
   const int64_t n = shape.dim(axis);
@@ -49,12 +41,10 @@ Var FlatIndices(Var x, Var ids, int axis) {
 }
 
 absl::Status CheckAlong(const char* op, Var x, Var ids, int axis) {
-  const Types types = {x.type(), ids.type()};
-  WEFT_RETURN_IF_ERROR(CheckAxis(op, axis, types));
-  const auto error = [&](const auto&... parts) { return ShapeError(op, absl::StrCat(parts...), types); };
-  if (ids.dtype() != kI32) return error("ids must be i32");
-  if (x.dim(axis) == 0 && ids.shape().elements() > 0)
-    return error("axis ", axis, " has size 0, so that no id is valid");
+  WEFT_RETURN_IF_ERROR(CheckIds(op, x, ids, axis));
+  const auto error = [&](const auto&... parts) {
+    return ShapeError(op, absl::StrCat(parts...), {x.type(), ids.type()});
+  };
   if (ids.shape().rank() != x.shape().rank()) return error("x and ids differ in rank");
   for (int i = 0; i < x.shape().rank(); ++i) {
     if (i != axis && ids.dim(i) > x.dim(i)) return error("ids have ", ids.dim(i), " along axis ", i, " of ", x.dim(i));
@@ -64,6 +54,22 @@ absl::Status CheckAlong(const char* op, Var x, Var ids, int axis) {
 }
 
 }  // namespace
+
+Var Gather(Var x, Var ids, int axis) {
+  return Composite("gather", {x, ids}, [&]() -> absl::StatusOr<Var> {
+    const Shape shape = x.shape(), ids_shape = ids.shape();
+    const int front = FrontAxis(shape, axis);
+    WEFT_RETURN_IF_ERROR(CheckIds("gather", x, ids, front));
+    // [outer, n, inner] → [n, outer, inner] → rows by id → [outer, ids, inner].
+    const int64_t n = shape.dim(front), outer = shape.Product(0, front), inner = shape.Product(front + 1, shape.rank());
+    const Var table = Reshape(Transpose(Reshape(x, {outer, n, inner}), 0, 1), {n, outer * inner});
+    const Var rows = Reshape(Embedding(table, ids), {ids_shape.elements(), outer, inner});
+    Shape result(shape.dims().first(front));
+    for (int64_t dim : ids_shape.dims()) result.Append(dim);
+    for (int64_t dim : shape.dims().subspan(front + 1)) result.Append(dim);
+    return Reshape(Transpose(rows, 0, 1), result);
+  });
+}
 
 Var TakeAlong(Var x, Var ids, int axis) {
   return Composite("take_along", {x, ids}, [&]() -> absl::StatusOr<Var> {
