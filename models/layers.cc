@@ -12,15 +12,6 @@
 #include "weft/core/status.h"
 
 namespace weft {
-<<<<<<< HEAD
-namespace {
-
-// Returns the dtype of the gain and bias of a norm whose input is x.
-DType GainType(Var x) { return x.dtype() == kBF16 ? kF32 : x.dtype(); }
-
-}  // namespace
-=======
->>>>>>> 48129ce (Gather, TakeAlong and ScatterAdd share the check of ids; norms' layers use ComputedIn)
 
 Var Linear(absl::string_view name, Var x, int64_t width, const LinearOptions& options) {
   const Scope scope(x.tape, name);

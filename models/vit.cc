@@ -34,7 +34,7 @@ BlockOptions BlockOf(const VitConfig& config) {
 
 // Fails the tape unless the configuration is valid and the images have its shape.
 void Check(const VitConfig& config, Var images) {
-  if (absl::Status valid = Validate(config); !valid.ok()) return images.tape->Fail(Annotate(valid, "vit"));
+  if (absl::Status valid = Validate(config); !valid.ok()) return void(images.tape->Fail(Annotate(valid, "vit")));
   const Shape wanted = {images.dim(0), config.image_height, config.image_width, config.channels};
   if ((images.dtype() == kF32 || images.dtype() == kF64) && images.shape() == wanted) return;
   images.tape->Fail(ShapeError("vit",

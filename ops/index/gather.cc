@@ -10,10 +10,6 @@
 namespace weft {
 namespace {
 
-<<<<<<< HEAD
-// Each element of `ids` names an element of x along `axis`. Returns the index of that element in the flattened x, or -1
-// if the id is outside the axis.
-=======
 // Checks that ids may name positions of x along `axis`.
 absl::Status CheckIds(const char* op, Var x, Var ids, int axis) {
   const Types types = {x.type(), ids.type()};
@@ -23,9 +19,8 @@ absl::Status CheckIds(const char* op, Var x, Var ids, int axis) {
   return ShapeError(op, absl::StrCat("axis ", axis, " has size 0, so that no id is valid"), types);
 }
 
-// Returns, for each element of `ids`, the index of the element of x that it names along `axis`, counted through all of
-// x; -1 for an id outside the axis.
->>>>>>> 48129ce (Gather, TakeAlong and ScatterAdd share the check of ids; norms' layers use ComputedIn)
+// Each element of `ids` names an element of x along `axis`. Returns the index of that element in the flattened x, or -1
+// if the id is outside the axis.
 Var FlatIndices(Var x, Var ids, int axis) {
   const Shape shape = x.shape(), at = ids.shape();
   const int64_t n = shape.dim(axis);
