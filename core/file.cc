@@ -98,10 +98,9 @@ absl::Status WriteFile(const std::string& path, absl::Span<const absl::string_vi
 
 absl::Status CheckWritable(const std::string& path) {
   const std::string temporary = TemporaryFor(path);
-  const bool created = Create(temporary).get() >= 0;
-  const absl::Status status = created ? absl::OkStatus() : LastError("write", path);
-  if (created) unlink(temporary.c_str());
-  return status;
+  if (Create(temporary).get() < 0) return LastError("write", path);
+  unlink(temporary.c_str());
+  return absl::OkStatus();
 }
 
 absl::Status SyncFolder(const std::string& path) {

@@ -73,12 +73,11 @@ struct Set {
     return absl::OkStatus();
   }
   absl::Status operator()(std::string* value) const {
-    const std::string wanted(text);
-    if (!rules.choices.empty() && !absl::c_linear_search(rules.choices, wanted)) {
+    if (!rules.choices.empty() && !absl::c_linear_search(rules.choices, text)) {
       return InvalidArgument("'", text, "' is not one of ", absl::StrJoin(rules.choices, ", "),
                              DidYouMean(text, rules.choices));
     }
-    *value = wanted;
+    *value = std::string(text);
     return absl::OkStatus();
   }
 };
