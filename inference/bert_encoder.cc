@@ -98,9 +98,9 @@ absl::Status BertEncoder::Run(absl::Span<const std::vector<int32_t>> texts, cons
   return absl::OkStatus();
 }
 
-absl::Span<const float> BertEncoder::HiddenState(absl::Span<const float> hidden, size_t place) const {
+absl::Span<const float> BertEncoder::HiddenState(absl::Span<const float> hidden, size_t position) const {
   const size_t width = static_cast<size_t>(config_.width);
-  return hidden.subspan((before_ + place) * width, width);
+  return hidden.subspan((before_ + position) * width, width);
 }
 
 absl::Span<const float> BertEncoder::TokenEmbedding(int32_t id) const {

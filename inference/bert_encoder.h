@@ -53,8 +53,8 @@ class BertEncoder {
   // Computes the same results, and calls `take` with the index and result of each text, in any order.
   using Take = std::function<void(size_t text, absl::Span<const float> result)>;
   absl::Status Run(absl::Span<const std::vector<int32_t>> texts, const Take& take);
-  // Returns the hidden state [C] of token `place` of a text. `hidden`: the text's result of HiddenStates, [T, C].
-  absl::Span<const float> HiddenState(absl::Span<const float> hidden, size_t place) const;
+  // Returns the hidden state [C] of token `position` of a text. `hidden`: the text's result of HiddenStates, [T, C].
+  absl::Span<const float> HiddenState(absl::Span<const float> hidden, size_t position) const;
   // Returns the row of an id in the table of token embeddings: [C].
   absl::Span<const float> TokenEmbedding(int32_t id) const;
 

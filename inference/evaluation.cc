@@ -26,8 +26,9 @@ absl::Status NoTokens(const std::string& path) { return InvalidArgument(path, ":
 // Windows with masked tokens, as a graph takes them.
 struct MaskedBatch {
   std::vector<int32_t> tokens, lengths;  // [B, T], [B]
-  std::vector<int32_t> places, targets;  // [B, M] for at most M masked tokens in a window; places are indices of tokens
-  int64_t chosen = 0;                    // number of masked tokens
+  std::vector<int32_t> positions,
+      targets;         // [B, M] for at most M masked tokens in a window; positions are indices of tokens
+  int64_t chosen = 0;  // number of masked tokens
 
   // Masks tokens of a window and adds it as a row of `length` tokens, special tokens and padding included.
   void Add(const Tokenizer& tokenizer, absl::Span<const int32_t> window, const MaskingOptions& masking,
@@ -37,7 +38,7 @@ struct MaskedBatch {
     std::fill_n(maskable.begin() + static_cast<std::ptrdiff_t>(TokensBefore(tokenizer)), window.size(), true);
     MaskedPositions masked;
     MaskTokens(maskable, 1, masking, random, absl::MakeSpan(ids), &masked);
-    for (const int32_t place : masked.places) places.push_back(place + static_cast<int32_t>(tokens.size()));
+    for (const int32_t position : masked.positions) positions.push_back(position + static_cast<int32_t>(tokens.size()));
     targets.insert(targets.end(), masked.targets.begin(), masked.targets.end());
     chosen += masked.chosen;
     lengths.push_back(static_cast<int32_t>(ids.size()));
@@ -135,11 +136,11 @@ absl::StatusOr<ClassScore> EvaluateMaskedTokens(const OpenedBert& bert, absl::Sp
   Tape tape;
   const Var tokens = tape.Input("tokens", {kI32, {rows, length}}, {.below = config.vocabulary});
   const Var lengths = tape.Input("lengths", {kI32, {rows}}, {.below = length + 1});
-  const Var places = tape.Input("places", {kI32, {guesses}}, {.below = rows * length});
+  const Var positions = tape.Input("positions", {kI32, {guesses}}, {.below = rows * length});
   const Var targets = tape.Input("targets", {kI32, {guesses}}, {.below = config.vocabulary, .ignored = kIgnoredTarget});
   const Bert model(config);
   const Var hidden = Reshape(HiddenStates(model, tokens, lengths), {rows * length, config.width});
-  const Var logits = model.MaskedTokens(Embedding(hidden, places));  // [B·M, V]
+  const Var logits = model.MaskedTokens(Embedding(hidden, positions));  // [B·M, V]
   const Var loss = CrossEntropy(logits, targets), correct = CountCorrect(logits, targets);
   Parameters parameters({.draw = false});
   WEFT_ASSIGN_OR_RETURN(const auto runner, EvalRunner(tape, {.fetch = {loss, correct}}, &parameters, options.threads));
@@ -158,12 +159,12 @@ absl::StatusOr<ClassScore> EvaluateMaskedTokens(const OpenedBert& bert, absl::Sp
     }
     batch.tokens.resize(static_cast<size_t>(rows * length));
     batch.lengths.resize(static_cast<size_t>(rows));
-    batch.places.resize(static_cast<size_t>(guesses));
+    batch.positions.resize(static_cast<size_t>(guesses));
     batch.targets.resize(static_cast<size_t>(guesses), kIgnoredTarget);
-    WEFT_ASSIGN_OR_RETURN(
-        const Outputs out,
-        runner->Run(
-            {{tokens, batch.tokens}, {lengths, batch.lengths}, {places, batch.places}, {targets, batch.targets}}));
+    WEFT_ASSIGN_OR_RETURN(const Outputs out, runner->Run({{tokens, batch.tokens},
+                                                          {lengths, batch.lengths},
+                                                          {positions, batch.positions},
+                                                          {targets, batch.targets}}));
     score.count += batch.chosen;
     score.loss += static_cast<double>(batch.chosen) * out.Scalar(loss);
     score.accuracy += out.Scalar(correct);

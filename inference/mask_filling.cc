@@ -39,29 +39,29 @@ absl::StatusOr<std::vector<int32_t>> MaskFiller::Encode(absl::string_view text) 
 
 absl::Status MaskFiller::Fill(absl::Span<const std::vector<int32_t>> texts, Take take) {
   struct Mask {
-    size_t place;
+    size_t position;
     std::vector<float> hidden;
   };
   // Only the hidden states at masks are kept, because those of all tokens of a batch take far more memory.
   std::vector<std::vector<Mask>> masks(texts.size());
   WEFT_RETURN_IF_ERROR(encoder_->Run(texts, [&](size_t text, absl::Span<const float> hidden) {
-    for (size_t place = 0; place < texts[text].size(); ++place) {
-      if (texts[text][place] != mask_) continue;
-      const absl::Span<const float> state = encoder_->HiddenState(hidden, place);
-      masks[text].push_back({place, {state.begin(), state.end()}});
+    for (size_t position = 0; position < texts[text].size(); ++position) {
+      if (texts[text][position] != mask_) continue;
+      const absl::Span<const float> state = encoder_->HiddenState(hidden, position);
+      masks[text].push_back({position, {state.begin(), state.end()}});
     }
   }));
   for (size_t text = 0; text < texts.size(); ++text) {
-    for (const auto& [place, hidden] : masks[text]) {
-      WEFT_ASSIGN_OR_RETURN(const std::vector<MaskCandidate> candidates, Candidates(texts[text], place, hidden));
+    for (const auto& [position, hidden] : masks[text]) {
+      WEFT_ASSIGN_OR_RETURN(const std::vector<MaskCandidate> candidates, Candidates(texts[text], position, hidden));
       take(candidates);
     }
   }
   return absl::OkStatus();
 }
 
-// Returns the candidates for the mask at `place` of the text `ids`.
-absl::StatusOr<std::vector<MaskCandidate>> MaskFiller::Candidates(std::vector<int32_t> ids, size_t place,
+// Returns the candidates for the mask at `position` of the text `ids`.
+absl::StatusOr<std::vector<MaskCandidate>> MaskFiller::Candidates(std::vector<int32_t> ids, size_t position,
                                                                   absl::Span<const float> hidden) {
   const Tokenizer& tokenizer = encoder_->tokenizer();
   const bool several = absl::c_count(ids, mask_) > 1;  // the others stay, and are shown
@@ -71,7 +71,7 @@ absl::StatusOr<std::vector<MaskCandidate>> MaskFiller::Candidates(std::vector<in
   const auto known = absl::MakeConstSpan(scores).subspan(0, static_cast<size_t>(tokenizer.vocabulary_size()));
   std::vector<MaskCandidate> candidates;
   for (const int32_t token : Largest(known, top_k_)) {
-    ids[place] = token;
+    ids[position] = token;
     WEFT_ASSIGN_OR_RETURN(std::string text, tokenizer.DecodeWithSpecial({token}));
     WEFT_ASSIGN_OR_RETURN(std::string sequence, several ? tokenizer.DecodeWithSpecial(ids) : tokenizer.Decode(ids));
     candidates.push_back({known[static_cast<size_t>(token)], token, std::move(text), std::move(sequence)});

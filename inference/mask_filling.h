@@ -29,7 +29,7 @@ struct MaskCandidate {
   double score;  // the probability
   int32_t token;
   std::string text;      // the token as text
-  std::string sequence;  // the whole text with the token in the mask's place
+  std::string sequence;  // the whole text with the token in the mask's position
 };
 
 class MaskFiller {
@@ -50,7 +50,7 @@ class MaskFiller {
 
  private:
   MaskFiller(int64_t top_k, int32_t mask) : top_k_(static_cast<size_t>(top_k)), mask_(mask) {}
-  absl::StatusOr<std::vector<MaskCandidate>> Candidates(std::vector<int32_t> ids, size_t place,
+  absl::StatusOr<std::vector<MaskCandidate>> Candidates(std::vector<int32_t> ids, size_t position,
                                                         absl::Span<const float> hidden);
 
   const size_t top_k_;

@@ -38,7 +38,7 @@ absl::StatusOr<WordVectors> WordVectors::Open(const std::string& path, const std
   }
   vectors.pieces_ = *std::move(pieces);
   const absl::StatusOr<std::vector<int32_t>> twice = encoder.tokenizer().Encode(absl::StrCat(word, " ", word));
-  if (!twice.ok() || vectors.Places(*twice).size() != 2) {
+  if (!twice.ok() || vectors.Positions(*twice).size() != 2) {
     return InvalidArgument(
         path,
         ": its tokenizer gives a word other pieces after a space, or does not mark the pieces within "
@@ -53,34 +53,34 @@ absl::StatusOr<WordVectors> WordVectors::Open(const std::string& path, const std
 absl::StatusOr<WordVectors::Sentence> WordVectors::Find(absl::string_view sentence) const {
   Sentence found;
   WEFT_ASSIGN_OR_RETURN(found.ids, encoder_->Tokens(sentence));
-  found.places = Places(found.ids);
-  if (!found.places.empty()) return found;
+  found.positions = Positions(found.ids);
+  if (!found.positions.empty()) return found;
   const std::vector<int32_t> all = *encoder_->tokenizer().Encode(sentence);
-  return InvalidArgument("it does not have the word '", word_, "'", Places(all).empty() ? "" : " before the cut");
+  return InvalidArgument("it does not have the word '", word_, "'", Positions(all).empty() ? "" : " before the cut");
 }
 
 absl::StatusOr<std::vector<std::vector<float>>> WordVectors::Contextual(const Sentence& sentence) {
   WEFT_ASSIGN_OR_RETURN(const std::vector<std::vector<float>> hidden, encoder_->Run({sentence.ids}));  // [1, T, C]
   std::vector<std::vector<float>> vectors;
-  for (const size_t place : sentence.places) {
+  for (const size_t position : sentence.positions) {
     std::vector<absl::Span<const float>> rows;
-    for (size_t i = 0; i < pieces_.size(); ++i) rows.push_back(encoder_->HiddenState(hidden[0], place + i));
+    for (size_t i = 0; i < pieces_.size(); ++i) rows.push_back(encoder_->HiddenState(hidden[0], position + i));
     vectors.push_back(Mean(rows));
   }
   return vectors;
 }
 
 // Returns the indices in `ids` at which the word's pieces begin and are a whole word.
-std::vector<size_t> WordVectors::Places(absl::Span<const int32_t> ids) const {
-  std::vector<size_t> places;
+std::vector<size_t> WordVectors::Positions(absl::Span<const int32_t> ids) const {
+  std::vector<size_t> positions;
   for (size_t i = 0; i + pieces_.size() <= ids.size();) {
     const size_t end = i + pieces_.size();
     const bool same = ids.subspan(i, pieces_.size()) == absl::MakeConstSpan(pieces_);
     const bool here = same && (end == ids.size() || WordEndsBefore(ids[end]));
-    if (here) places.push_back(i);
+    if (here) positions.push_back(i);
     i = here ? end : i + 1;
   }
-  return places;
+  return positions;
 }
 
 // Reports whether the word ends before the piece `next`: "bank" ends before "of", but not before "##ing".

@@ -24,8 +24,8 @@ namespace weft {
 class WordVectors {
  public:
   struct Sentence {
-    std::vector<int32_t> ids;    // without special tokens
-    std::vector<size_t> places;  // the indices in `ids` of the word's first pieces
+    std::vector<int32_t> ids;       // without special tokens
+    std::vector<size_t> positions;  // the indices in `ids` of the word's first pieces
   };
 
   // `path` is what OpenBert takes. The hidden states are those of layer `options.layers`. InvalidArgument if the
@@ -42,7 +42,7 @@ class WordVectors {
 
  private:
   explicit WordVectors(std::string word) : word_(std::move(word)) {}
-  std::vector<size_t> Places(absl::Span<const int32_t> ids) const;
+  std::vector<size_t> Positions(absl::Span<const int32_t> ids) const;
   bool WordEndsBefore(int32_t next) const;
 
   std::string word_;
