@@ -38,7 +38,7 @@ struct MaskedBatch {
     std::fill_n(maskable.begin() + static_cast<std::ptrdiff_t>(TokensBefore(tokenizer)), window.size(), true);
     MaskedPositions masked;
     MaskTokens(maskable, 1, masking, random, absl::MakeSpan(ids), &masked);
-    for (const int32_t position : masked.positions) positions.push_back(position + static_cast<int32_t>(tokens.size()));
+    for (const int32_t position : masked.indices) positions.push_back(position + static_cast<int32_t>(tokens.size()));
     targets.insert(targets.end(), masked.targets.begin(), masked.targets.end());
     chosen += masked.chosen;
     lengths.push_back(static_cast<int32_t>(ids.size()));

@@ -13,9 +13,9 @@
 
 namespace weft {
 
-absl::StatusOr<TokenIds> ReadTokenIds(const nlohmann::json& object) {
+absl::StatusOr<VocabularyEntries> ReadVocabularyEntries(const nlohmann::json& object) {
   if (!object.is_object()) return InvalidArgument("not an object of tokens and their ids");
-  TokenIds tokens;
+  VocabularyEntries tokens;
   for (const auto& [token, id] : object.items()) {
     if (!id.is_number_integer()) {
       return InvalidArgument("the id of ", Quoted(token), " is not a whole number");
@@ -51,7 +51,7 @@ absl::StatusOr<TokenPair> ReadMerge(absl::string_view left_space_right) {
 
 absl::StatusOr<Vocabulary> ReadBpeVocabulary(absl::string_view json) {
   WEFT_ASSIGN_OR_RETURN(const nlohmann::json parsed, ParseLargeJsonObject(json));
-  WEFT_ASSIGN_OR_RETURN(TokenIds tokens, ReadTokenIds(parsed));
+  WEFT_ASSIGN_OR_RETURN(VocabularyEntries tokens, ReadVocabularyEntries(parsed));
   for (auto& [token, id] : tokens) {
     WEFT_ASSIGN_OR_RETURN(token, TokenBytes(token));
   }

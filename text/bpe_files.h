@@ -17,8 +17,8 @@ absl::StatusOr<std::vector<TokenPair>> ReadBpeMerges(absl::string_view text);
 BpeModel Gpt2Model(Vocabulary vocabulary, std::vector<TokenPair> merges);
 
 // These functions read parts that tokenizer.json has too. Tokens keep the file's spelling; merges become bytes.
-using TokenIds = std::vector<std::pair<std::string, int64_t>>;
-absl::StatusOr<TokenIds> ReadTokenIds(const nlohmann::json& object);
+using VocabularyEntries = std::vector<std::pair<std::string, int64_t>>;
+absl::StatusOr<VocabularyEntries> ReadVocabularyEntries(const nlohmann::json& object);
 absl::StatusOr<std::string> TokenBytes(absl::string_view token);  // the bytes of a token as a file spells it
 absl::StatusOr<TokenPair> ReadMerge(absl::string_view left_space_right);
 absl::StatusOr<TokenPair> ReadMerge(absl::string_view left, absl::string_view right);

@@ -94,7 +94,7 @@ absl::StatusOr<std::vector<SpecialToken>> ReadAddedTokens(const Json& list) {
 
 // Returns the model's vocabulary together with the tokens in `added`. `as_bytes`: converts the model's tokens to bytes.
 absl::StatusOr<Vocabulary> ReadVocabulary(const Json& list, const std::vector<SpecialToken>& added, bool as_bytes) {
-  WEFT_ASSIGN_OR_RETURN(TokenIds tokens, ReadTokenIds(list));
+  WEFT_ASSIGN_OR_RETURN(VocabularyEntries tokens, ReadVocabularyEntries(list));
   std::set<std::string> listed;
   for (auto& [token, id] : tokens) {
     const auto is_this = [&text = token](const SpecialToken& special) { return special.text == text; };
