@@ -1,4 +1,4 @@
-// An Arena allocates aligned memory piece by piece, and frees all of it at once.
+// An Arena allocates aligned memory piece by piece. All of it is freed when the arena is destroyed.
 //
 //   Arena arena;
 //   std::byte* bytes = arena.Allocate(4096);  // zeroed, at a 64-byte boundary, valid as long as the arena
@@ -17,9 +17,10 @@ constexpr size_t AlignUp(size_t bytes) { return (bytes + kAlignment - 1) / kAlig
 
 class Arena {
  public:
-  // Returns `bytes` zeroed bytes, or null if the system has no memory left.
+  // Returns `bytes` zeroed bytes at a multiple of kAlignment, or null if the system gives no more memory.
   std::byte* Allocate(size_t bytes);
-  // Allocates one block of `bytes`, so that the next allocations are contiguous. Returns false if no memory is left.
+  // Makes the next allocations contiguous, up to `bytes` bytes in total, where each size is rounded up to kAlignment.
+  // Returns false if the system gives no more memory.
   bool Reserve(size_t bytes);
 
  private:
@@ -28,7 +29,7 @@ class Arena {
     void operator()(std::byte* block) const;
   };
 
-  // Returns a zeroed block. If the system grants huge pages, a large block consists of them.
+  // Returns a new zeroed block, or null. For a block of 2 MB or more, asks the system for huge pages.
   std::byte* NewBlock(size_t bytes);
 
   std::vector<std::unique_ptr<std::byte[], Unmap>> blocks_;

@@ -16,7 +16,7 @@ inline constexpr DType kF32 = DType::kF32, kF64 = DType::kF64, kBF16 = DType::kB
                        kBool = DType::kBool;
 inline constexpr int kDTypeCount = 5;
 
-// bfloat16: the upper half of an f32. Conversion rounds to nearest, ties to even; a NaN becomes a quiet NaN.
+// A bfloat16 is the upper half of an f32. Conversion rounds to nearest, ties to even; a NaN becomes a quiet NaN.
 struct BF16 {
   uint16_t bits = 0;
 
@@ -29,7 +29,7 @@ struct BF16 {
   operator float() const { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
 };
 
-// The type in which kernels compute for elements of type T: float for bf16, otherwise T.
+// Computed<T> is the type in which kernels compute on elements of type T: float for bf16, otherwise T.
 template <class T>
 using Computed = std::conditional_t<std::is_same_v<T, BF16>, float, T>;
 constexpr DType ComputedIn(DType dtype) { return dtype == kBF16 ? kF32 : dtype; }
@@ -47,7 +47,8 @@ inline constexpr DType kDTypeOf<int32_t> = DType::kI32;
 template <>
 inline constexpr DType kDTypeOf<bool> = DType::kBool;
 
-// Calls `f` with a zero of the C++ type of `dtype`: Dispatch(dtype, [&](auto zero) { using T = decltype(zero); ... }).
+// Calls `f` with a zero of the C++ type of `dtype`, and returns the result of `f`:
+//   Dispatch(dtype, [&](auto zero) { using T = decltype(zero); ... })
 template <class F>
 auto Dispatch(DType dtype, F&& f) {
   if (dtype == kF32) return f(float{});
@@ -66,7 +67,7 @@ constexpr bool IsFloat(DType dtype) { return dtype <= DType::kBF16; }
 
 inline constexpr absl::string_view kDTypeNames[kDTypeCount] = {"f32", "f64", "bf16", "i32", "bool"};
 constexpr absl::string_view Name(DType dtype) { return kDTypeNames[static_cast<int>(dtype)]; }
-// Sets `dtype` to the one called `name`. Returns false if there is none.
+// If a dtype is called `name`, sets `*dtype` to it and returns true. Otherwise returns false.
 inline bool ParseDType(absl::string_view name, DType* dtype) {
   for (int i = 0; i < kDTypeCount; ++i) {
     if (kDTypeNames[i] != name) continue;

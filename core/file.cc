@@ -33,8 +33,8 @@ absl::Status WriteAll(int fd, absl::string_view part, const std::string& path) {
 
 std::string TemporaryFor(const std::string& path) { return absl::StrCat(path, ".", getpid(), kTemporarySuffix); }
 
-// Creates a new file. If `path` exists, for example as a link or as a leftover of an earlier process with the same
-// number, it is removed first. So nothing is written to the old file.
+// Creates a new file at `path`. If `path` exists, as a link or as a file that an earlier process with the same id left,
+// removes it first. So nothing is written to a file that existed before.
 Descriptor Create(const std::string& path) {
   constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
   Descriptor file(open(path.c_str(), kFlags, 0666));

@@ -19,7 +19,7 @@ namespace weft {
 // reason that the system gives.
 absl::StatusOr<std::string> ReadFile(const std::string& path);
 
-// The suffix of a temporary file, PATH.PID.tmp. If a process is killed while it writes, such a file is left.
+// The suffix of WriteFile's temporary file, PATH.PID.tmp. If a process is killed while it writes, this file remains.
 inline constexpr char kTemporarySuffix[] = ".tmp";
 
 // The behaviour of WriteFile if `path` exists.
@@ -27,17 +27,17 @@ enum class IfThere {
   kReplace,
   kFail  // AlreadyExists; the file stays as it is
 };
-// Writes `parts` one after the other to a temporary file beside `path`, syncs it, and renames it to `path`. So `path`
-// is always either the old file or the whole new one.
+// Writes `parts` one after the other to a temporary file beside `path`, syncs it, and gives it the name `path`. So
+// `path` always names either the old file or the whole new file.
 absl::Status WriteFile(const std::string& path, absl::Span<const absl::string_view> parts,
                        IfThere if_there = IfThere::kReplace);
-// Checks that WriteFile can create its temporary file. Call this before long work whose result will be written.
+// Checks that WriteFile can create its temporary file beside `path`. Call this before long work that ends with a write.
 absl::Status CheckWritable(const std::string& path);
 
 // Returns the error "cannot WHAT PATH: REASON" for `error`, an errno. If `error` is 0, returns OK.
 absl::Status SystemStatus(absl::string_view what, const std::string& path, int error);
 
-// Syncs a folder, so that renames in it survive a power failure.
+// Syncs a folder, so that renames in it survive a power failure. Does nothing if the file system cannot sync folders.
 absl::Status SyncFolder(const std::string& path);
 
 // A file descriptor, which is closed when the object is destroyed.
@@ -59,8 +59,8 @@ class Descriptor {
   int fd_;
 };
 
-// Locks a folder until the descriptor is closed or the process ends. Returns FailedPrecondition if another process
-// holds the lock.
+// Locks a folder until the returned descriptor is closed. Returns FailedPrecondition if another descriptor, in this or
+// another process, holds the lock.
 absl::StatusOr<Descriptor> LockFolder(const std::string& path);
 
 }  // namespace weft

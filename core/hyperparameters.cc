@@ -1,4 +1,5 @@
-// Texts and JSON values of an option pass the same checks, which its rules describe.
+// A JSON value is printed as a text and then read like one, so both pass the checks of Hyperparameter::Rules. Only
+// may_be_empty and the suffixes of is_bytes concern texts alone.
 #include "weft/core/hyperparameters.h"
 
 #include <cmath>

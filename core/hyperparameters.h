@@ -4,7 +4,7 @@
 //   WEFT_RETURN_IF_ERROR(SetFromJson(json, table));     // {"batch": 12}
 //   WEFT_RETURN_IF_ERROR(SetFromText("12", table[0]));  // from a command line
 //
-// The key of an option in JSON is its name with '_' for '-'.
+// The key of an option in JSON is its flag with each '-' replaced by '_'.
 #ifndef WEFT_CORE_HYPERPARAMETERS_H_
 #define WEFT_CORE_HYPERPARAMETERS_H_
 
@@ -41,15 +41,16 @@ struct Hyperparameter {
 };
 using Hyperparameters = std::vector<Hyperparameter>;
 
-// Sets the value from a text. Returns InvalidArgument such as "batch: 'many' is not a whole number".
+// Sets the value of `parameter` from `text`. If `text` breaks the rules, returns InvalidArgument, such as "batch:
+// 'many' is not a whole number below 2^63".
 absl::Status SetFromText(absl::string_view text, const Hyperparameter& parameter);
-// Sets the options that `json`, an object, contains. If a key is unknown, returns InvalidArgument with that key and the
-// nearest known one. Keys in `annotations` are ignored.
+// Sets the options whose keys `json`, an object, contains, one after the other. Ignores keys in `annotations`. Returns
+// InvalidArgument at the first wrong value or unknown key, with the nearest known key. Earlier options stay set.
 absl::Status SetFromJson(const nlohmann::ordered_json& json, const Hyperparameters& table,
                          const std::vector<std::string>& annotations = {});
 nlohmann::ordered_json ToJson(const Hyperparameters& table);
 
-// Returns `word` with the nearest word of `known`, if one is near: "'widht', did you mean 'width'?".
+// Returns `word` in quotes. If a word of `known` is near, adds a suggestion: "'widht', did you mean 'width'?".
 std::string NameAndNearest(const std::string& word, const std::vector<std::string>& known);
 
 }  // namespace weft

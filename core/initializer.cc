@@ -33,9 +33,9 @@ double TruncatedGaussian(const RandomStream& random, uint64_t i) {
   }
 }
 
-// Returns a matrix [out, in] with orthonormal rows or, if there are fewer columns, orthonormal columns. Each vector
-// starts as a Gaussian one, from which its projections on earlier vectors are subtracted (Gram and Schmidt). This is
-// done twice, because the first pass leaves rounding errors.
+// Returns a matrix [out, in] with orthonormal rows or, if there are fewer columns, orthonormal columns. Each row or
+// column starts as Gaussian numbers. Its projections on the earlier ones are subtracted (Gram and Schmidt), twice to
+// remove rounding errors. Then it is scaled to length 1.
 std::vector<double> OrthogonalMatrix(const RandomStream& random, int64_t out, int64_t in) {
   const bool by_row = out <= in;
   const int64_t count = std::min(out, in), size = std::max(out, in);

@@ -1,9 +1,10 @@
-// An Initializer is the distribution of a parameter's first values, which depend only on seed, name and shape.
+// An Initializer is the distribution of a parameter's initial values. The values depend only on the distribution, the
+// seed, and the parameter's name and type.
 //
 //   Var w = tape.Parameter("weight", {kF32, {128, 64}}, XavierUniform());
 //
 // A parameter [out, in] has fan_in = in and fan_out = out. For [out, in, k...], both are multiplied by the product of
-// all k. A vector's fans are both its size.
+// all k. A vector has fan_in = fan_out = its size.
 #ifndef WEFT_CORE_INITIALIZER_H_
 #define WEFT_CORE_INITIALIZER_H_
 
@@ -20,8 +21,8 @@ struct Initializer {
 
   Kind kind = Kind::kConstant;
   Fan fan = Fan::kIn;
-  // The meaning depends on `kind`: a constant a; mean a and deviation b; low a and high b; or gain a, for a variance of
-  // a² / fan or an orthogonal matrix.
+  // kConstant has the value a. kGaussian and kTruncated have mean a and standard deviation b (before truncation).
+  // kUniform goes from a to b. The kinds with fans have variance a² / fan. kOrthogonal has gain a.
   float a = 0, b = 0;
 
   friend bool operator==(const Initializer&, const Initializer&) = default;
@@ -33,15 +34,15 @@ constexpr Initializer Ones() { return Constant(1); }
 constexpr Initializer Gaussian(float deviation, float mean = 0) {
   return {.kind = Initializer::Kind::kGaussian, .a = mean, .b = deviation};
 }
-// A Gaussian without values more than two deviations from the mean, which are drawn again. `deviation`: that of the
-// Gaussian before this truncation.
+// A Gaussian in which values more than two deviations from the mean are drawn again. `deviation`: the standard
+// deviation before this truncation.
 constexpr Initializer TruncatedGaussian(float deviation, float mean = 0) {
   return {.kind = Initializer::Kind::kTruncated, .a = mean, .b = deviation};
 }
 constexpr Initializer Uniform(float low, float high) {
   return {.kind = Initializer::Kind::kUniform, .a = low, .b = high};
 }
-// The variance is 2 / (fan_in + fan_out) (Glorot and Bengio, 2010).
+// The variance is gain² · 2 / (fan_in + fan_out) (Glorot and Bengio, 2010).
 constexpr Initializer XavierGaussian(float gain = 1) {
   return {.kind = Initializer::Kind::kFanGaussian, .fan = Initializer::Fan::kAverage, .a = gain};
 }
@@ -55,11 +56,12 @@ constexpr Initializer HeUniform() { return {.kind = Initializer::Kind::kFanUnifo
 constexpr Initializer LeCunGaussian() { return {.kind = Initializer::Kind::kFanGaussian, .a = 1}; }
 constexpr Initializer LeCunUniform() { return {.kind = Initializer::Kind::kFanUniform, .a = 1}; }
 
-// `gain` times a matrix [out, in·k] with orthonormal rows or, if it has fewer columns than rows, orthonormal columns
-// (Saxe et al., 2014).
+// `gain` times a matrix with orthonormal rows or, if it has fewer columns than rows, orthonormal columns (Saxe et al.,
+// 2014). Its rows are axis 0 of the parameter; its columns are all other axes together.
 constexpr Initializer Orthogonal(float gain = 1) { return {.kind = Initializer::Kind::kOrthogonal, .a = gain}; }
 
-// Writes the first values of the parameter `name` to `tensor`. Integers and bools can only be constants.
+// Writes the initial values of the parameter `name` to `tensor`. For i32 and bool the kind must be kConstant, which the
+// tape checks.
 void Initialize(const Initializer& initializer, uint64_t seed, absl::string_view name, const Tensor& tensor);
 
 }  // namespace weft

@@ -15,8 +15,8 @@ namespace {
 
 constexpr int kMaxDepth = 16;
 
-// Returns the cause in a message of the JSON library: "line 1, column 12: ..." for "[json.exception.parse_error.101]
-// parse error at line 1, column 12: ...".
+// Returns what users need of an error message of nlohmann::json: "line 1, column 12: ..." for
+// "[json.exception.parse_error.101] parse error at line 1, column 12: ...".
 std::string Cause(absl::string_view message) {
   for (absl::string_view prefix : {"] ", "parse error at "}) {
     if (const size_t at = message.find(prefix); at != message.npos) message.remove_prefix(at + prefix.size());

@@ -1,4 +1,4 @@
-// These functions read JSON objects that other programs wrote. Errors tell where a file is wrong.
+// These functions parse JSON objects that other programs wrote, and print JSON. Syntax errors give line and column.
 #ifndef WEFT_CORE_JSON_H_
 #define WEFT_CORE_JSON_H_
 
@@ -11,12 +11,12 @@
 
 namespace weft {
 
-// Parses `text`, a JSON object. Otherwise returns InvalidArgument, such as "it is not JSON: line 1, column 12: ...". A
-// key that occurs twice in an object is also an error. So is nesting so deep that destroying the document would exhaust
-// the stack.
+// Parses `text`, which must be a JSON object. Otherwise returns InvalidArgument, such as "it is not JSON: line 1,
+// column 12: ...". A key that occurs twice in one object is also an error. So is a value nested more than 16 levels
+// deep, because destroying a deep document recurses.
 absl::StatusOr<nlohmann::ordered_json> ParseJsonObject(absl::string_view text);
-// Does the same for objects with many keys, and sorts them. ParseJsonObject takes quadratic time: 50,000 keys take
-// seconds.
+// Like ParseJsonObject, for objects with many keys, which the result holds in sorted order. ParseJsonObject keeps the
+// order of the text and takes quadratic time: seconds for 50,000 keys.
 absl::StatusOr<nlohmann::json> ParseLargeJsonObject(absl::string_view text);
 // Reads a file that holds a JSON object. Errors begin with `path`.
 absl::StatusOr<nlohmann::ordered_json> ReadJsonFile(const std::string& path);

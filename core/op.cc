@@ -1,4 +1,4 @@
-// Has the defaults of OpDef's optional fields, and the look-up of an op's kernel.
+// Implements the defaults of OpDef's optional fields, the choice of a kernel by dtype, and the printing of attributes.
 #include "weft/core/op.h"
 
 #include "absl/strings/str_cat.h"

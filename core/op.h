@@ -1,12 +1,13 @@
-// An OpDef holds everything that Weft knows about one kind of op, as constant data in the op's own file.
-// docs/add_an_op.md tells how to write one.
+// An OpDef holds everything that Weft knows about one op, as constant data in the op's own file. docs/add_an_op.md
+// shows how to write one.
 //
 // Concepts:
 //   Var     the user's handle of a value on a tape.
 //   Attrs   an op's constants (an axis, a rate): a small trivially copyable struct, kept inline.
-//   Rect    a rectangle of a value seen as a matrix [rows, cols], whose columns are the last axis. The tiles of a node
-//           are rectangles of its domain. OpDef::access tells which rectangle of each operand a tile reads or writes.
-//   Kernel  computes one tile. A kernel cannot fail and opens no parallel loop; its bits do not depend on the tiling.
+//   Rect    a rectangle of a value seen as a matrix [rows, cols], whose columns are the last axis. A node's tiles are
+//           rectangles of one operand, its domain. OpDef::access gives the rectangle that a tile uses of each operand.
+//   Kernel  computes one tile. It cannot fail and opens no parallel loop. Its bits may depend on the tiling only if the
+//           op has OpDef::prepare.
 //
 //   constexpr OpDef kScale = {.name = "scale", .infer = InferSame, .kernels = {Kernel<float>, Kernel<double>},
 //                             .cut = Cut::kBoth, .in_place = 0, .gradient = Gradient, .reference = Reference,
@@ -38,8 +39,8 @@ class Tape;
 struct Node;
 struct OpDef;
 
-// The index of a value in its program. Such an id converts to an integer, so that it indexes vectors; no integer
-// converts to an id by itself.
+// The index of a value in Program::values. An id converts to an integer implicitly, so it can index vectors. An integer
+// converts to an id only explicitly.
 enum ValueId : uint32_t {};
 inline constexpr ValueId kNoValue{0xffffffff};
 
@@ -48,7 +49,7 @@ struct Var {
   ValueId id = kNoValue;
 
   explicit operator bool() const { return tape != nullptr; }
-  // Returns a copy, because recording moves the tape's values, so that a reference would dangle.
+  // Returns a copy, because recording may reallocate the tape's values, and a reference would then dangle.
   TensorType type() const;
   Shape shape() const { return type().shape; }
   int64_t dim(int axis) const { return shape().dim(axis); }
@@ -57,14 +58,14 @@ struct Var {
 using VarList = absl::InlinedVector<Var, 4>;
 using VarSpan = absl::Span<const Var>;
 
-// One field of an op's attributes: its name and a reference to its value. If not `printed`, prints omit the field.
+// One field of an op's attributes: its name and a reference to its value. Unless `printed`, PrintAttrs omits it.
 template <class T>
 struct AttrField {
   const char* name;
   const T& value;
   bool printed = true;
 
-  // Reports whether both values have the same bits: -0.0 and 0.0 differ.
+  // Reports whether the values are equal. For floating-point fields, -0.0 and 0.0 are not equal.
   friend bool operator==(const AttrField& a, const AttrField& b) {
     if constexpr (std::is_floating_point_v<T>) {
       if (std::signbit(a.value) != std::signbit(b.value)) return false;
@@ -77,14 +78,14 @@ struct AttrField {
   }
 };
 
-// An op's attributes, kept inline. Equality, hash and print follow from the list of fields that each struct defines:
+// A copy of an op's own struct of attributes, kept inline. Equality, hash and print follow from the struct's Fields():
 //
 //   struct SplitAttrs {
 //     int32_t axis = 0, parts = 1;
 //     auto Fields() const { return std::tuple{AttrField{"axis", axis}, AttrField{"parts", parts}}; }
 //   };
 //
-// The struct is trivially copyable and has at most kCapacity bytes.
+// The struct must be trivially copyable, with at most kCapacity bytes and an alignment of at most 8 bytes.
 class Attrs {
  public:
   static constexpr size_t kCapacity = 80;
@@ -108,7 +109,7 @@ class Attrs {
   alignas(8) std::byte bytes_[kCapacity];
 };
 
-// Functions that compare, hash and print ("axis=1 keep=true") the attributes of one struct.
+// Functions that compare, hash and print the attributes of one op. `print` returns, for example, "axis=1 keep=true".
 struct AttrOps {
   bool (*equal)(const Attrs&, const Attrs&) = nullptr;
   size_t (*hash)(const Attrs&) = nullptr;
@@ -162,7 +163,7 @@ struct GradientArgs {
 // Records and returns one gradient for each input. An input without a gradient gets an empty Var.
 using GradientFunction = VarList (*)(const GradientArgs&);
 
-// Values of any dtype as doubles. Tests give them to an op's reference, which is slow and plain.
+// The arguments of OpDef::reference, which only tests call. Values of every dtype are converted to doubles.
 struct ReferenceArgs {
   const Attrs& attrs;
   TypeSpan input_types, output_types;
@@ -174,7 +175,8 @@ struct ReferenceArgs {
 // The axes of the domain [rows, cols] along which a node may be cut into tiles.
 enum class Cut : uint8_t { kNone, kRows, kCols, kBoth };
 
-// In a program compiled in bf16 (CompileOptions::precision), the dtype that an op's f32 inputs get.
+// In a program compiled in bf16 (CompileOptions::precision), the dtype that inputs recorded in f32 get. Nodes that
+// depend on a gradient keep their dtypes.
 enum class Autocast : uint8_t {
   kAsRecorded,  // f32
   kProduct,     // bf16
@@ -182,7 +184,7 @@ enum class Autocast : uint8_t {
   kFirst,       // input 0 keeps its dtype, the others are f32: for ops that read bf16 but compute in f32
 };
 
-// State and memory that an op prepares at compile time, when it knows its tiles.
+// The result of OpDef::prepare, which runs at compile time for the exact tiles of one node.
 struct Prepared {
   std::shared_ptr<const void> state;
   size_t workspace = 0;  // bytes that each worker needs while it runs a tile
@@ -194,8 +196,8 @@ struct Cost {
 
 // One case of the op table test (tests/op_table_test.cc).
 struct OpExample {
-  // Types of the inputs: "[2,3] i32[4]". A type without a dtype stands for f32, f64 and, if the op has a kernel for it,
-  // bf16.
+  // Types of the inputs: "[2,3] i32[4]". If a type names no dtype, the example runs in f32, in f64 and, if the op has a
+  // kernel for it, in bf16.
   const char* in = "";
   VarList (*record)(VarSpan in) = nullptr;  // records the op; null: it is recorded without attributes
   double low = -1, high = 1;                // float inputs are drawn uniformly from [low, high)
@@ -210,8 +212,8 @@ struct OpDef {
   const char* name;
   absl::StatusOr<Types> (*infer)(const Attrs&, TypeSpan inputs) = nullptr;  // checks inputs; returns the outputs' types
   size_t outputs = 1;                                                       // number of outputs; 0: it varies
-  // One kernel for each dtype (f32, f64, bf16, i32, bool) of input 0 or, if there are no inputs, of output 0. A bf16
-  // kernel computes in f32 and rounds once. If `infer` allows it, its other operands may be f32.
+  // Kernels by dtype: f32, f64, bf16, i32, bool. The dtype of input 0 or, without inputs, of output 0 selects one. A
+  // bf16 kernel computes in f32 and rounds once. If `infer` allows it, its other operands may be f32.
   std::array<KernelFunction, kDTypeCount> kernels = {};
   Prepared (*prepare)(const OpArgs&, absl::Span<const Rect> tiles) = nullptr;
 
@@ -219,8 +221,8 @@ struct OpDef {
   Cut cut = Cut::kNone;
   int64_t (*quantum)(const OpArgs&) = nullptr;         // tiles begin at multiples of this many rows; null: 1
   int64_t (*column_quantum)(const OpArgs&) = nullptr;  // tiles begin at multiples of this many columns; null: 64
-  // Returns the rectangle that `tile` reads of input `operand`, or writes of output `operand - inputs.size()`. Null:
-  // DefaultAccess.
+  // Returns the rectangle that `tile` reads of input `operand`. If `operand` is n = inputs.size() or more, returns the
+  // rectangle that `tile` writes of output `operand - n`. Null: DefaultAccess.
   Rect (*access)(const OpArgs&, int operand, Rect tile) = nullptr;
   int in_place = -1;  // output 0 may overwrite this input; then a tile reads only elements that it writes
   bool view = false;  // true: output 0 is input 0's bytes with another shape, and nothing runs
@@ -229,7 +231,7 @@ struct OpDef {
 
   GradientFunction gradient = nullptr;  // null: `elementary` is differentiated if there is one
   const char* no_gradient = nullptr;    // the reason why an op has no gradient
-  // Returns the nodes that replace an op without kernels, after gradients are expanded.
+  // Records the nodes that replace an op without kernels, after gradients are expanded. Returns the new outputs.
   VarList (*lower)(const Attrs&, VarSpan inputs) = nullptr;
   VarList (*elementary)(const Attrs&, VarSpan inputs) = nullptr;  // the same mathematics in smaller ops
   VarList (*in_eval)(const Attrs&, VarSpan inputs) = nullptr;     // replaces the op in mode kEval
@@ -241,10 +243,10 @@ struct OpDef {
   absl::Span<const OpExample> examples = {};
 };
 
-// The default of OpDef::access. If an operand has as many rows and columns as the domain, it returns `tile`. If only
-// the rows are as many, it returns the rows of the tile. Otherwise it returns the whole operand.
+// The default of OpDef::access. If the operand has as many rows and columns as the domain, returns `tile`. If it has as
+// many rows but other columns, returns the tile's rows in full width. Otherwise returns the whole operand.
 Rect DefaultAccess(const OpArgs& args, const Shape& domain, int operand, Rect tile);
-// Returns the rectangle of `operand` that `tile` reads or writes.
+// Returns the rectangle of operand number `operand` that `tile` reads or writes, by OpDef::access or its default.
 Rect Access(const OpDef& op, const OpArgs& args, int operand, Rect tile);
 // Returns the shape of the operand that tiles cut.
 const Shape& DomainShape(const OpDef& op, const OpArgs& args);

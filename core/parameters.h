@@ -1,8 +1,8 @@
 // Parameters are the weights, optimizer moments and other state of a model, by name.
 //
-// A runner creates the parameters that its graph needs, unless another runner has created them before. Their first
-// values depend on the seed and on their names only. Several runners, on several threads, can share one Parameters, but
-// only one of them runs at a time. During a call of Runner::Run, nothing else may touch the tensors that Find returns.
+// A runner creates the parameters that its graph needs, unless another runner has created them before. Initial values
+// depend only on seed, name and initializer. Several runners, on several threads, can share one Parameters, but only
+// one of them runs at a time. During a call of Runner::Run, nothing else may touch the tensors that Find returns.
 //
 //   Parameters parameters({.seed = 1});
 //   Runner runner(graph, &parameters);                              // creates what the graph needs
@@ -29,8 +29,8 @@ namespace weft {
 class Parameters {
  public:
   struct Options {
-    uint64_t seed = 0;  // of first values and of random ops
-    bool draw = true;   // false: random first values are 0, which saves time if Load or Set replaces them
+    uint64_t seed = 0;  // of initial values and of random ops
+    bool draw = true;   // false: random initial values are 0, which saves time if Load or Set replaces them
   };
   enum Selection { kWeights, kAll };           // kAll: weights, optimizer moments and other state, but no caches
   enum Others { kNothingElse, kMayHaveMore };  // whether a file may have tensors that are not selected parameters
@@ -41,7 +41,7 @@ class Parameters {
   Parameters& operator=(const Parameters&) = delete;
 
   // Creates the parameters of `specs` that do not exist yet. Returns FailedPrecondition if one exists with another type
-  // or kind, and ResourceExhausted if there is no memory.
+  // or kind, and ResourceExhausted if there is no memory. After an error, no parameter was created.
   absl::Status Create(absl::Span<const ParameterSpec> specs);
   // Returns a view of the parameter's bytes, valid as long as this object. Returns NotFound if `name` does not exist.
   absl::StatusOr<Tensor> Find(absl::string_view name) const;
@@ -50,13 +50,13 @@ class Parameters {
   // Returns the number of elements of all selected parameters.
   int64_t ElementCount(Selection selection = kWeights) const;
 
-  // Save writes the selected parameters to a safetensors file, through a temporary file that is renamed. Load replaces
-  // their values by those of such a file. It fails, and changes nothing, unless the file has all selected parameters
-  // with their types, and no other tensors unless `others` allows them. The error lists tensors that are missing,
-  // unexpected or of another type. Both are FailedPrecondition during a call of Runner::Run.
+  // Save writes the selected parameters to a safetensors file (see WriteFile). Load replaces the values of the selected
+  // parameters by those in such a file. The file must have all of them with their types; other tensors are an error
+  // unless `others` is kMayHaveMore. After an error nothing has changed; the message lists at most 8 missing,
+  // unexpected or differing tensors. During a call of Runner::Run, Save, Load or Set, both return FailedPrecondition.
   absl::Status Save(const std::string& path, Selection selection = kWeights) const;
   absl::Status Load(const std::string& path, Selection selection = kWeights, Others others = kNothingElse);
-  // Replaces values as Load does, by tensors in memory. Errors begin with `path`.
+  // Like Load, for tensors in memory. `path`: where the tensors come from, for errors.
   absl::Status Set(const std::string& path, absl::Span<const NamedTensor> tensors, Selection selection = kWeights,
                    Others others = kNothingElse);
 
@@ -65,11 +65,11 @@ class Parameters {
                             absl::Span<const ParameterSpec> wanted, Others others = kNothingElse);
 
   uint64_t seed() const { return options_.seed; }
-  // The number of executions that updated these parameters. Random ops draw other numbers in each step.
+  // Returns the number of executions that updated these parameters. Random ops draw other numbers in each step.
   uint32_t step() const { return step_; }
   void set_step(uint32_t step) { step_ = step; }
 
-  // Locks the parameters for one call of Run, Save or Load. TryLock returns false if another one holds the lock.
+  // Locks the parameters for one call of Runner::Run, Save, Load or Set. TryLock returns false if they are locked.
   bool TryLock() const { return !locked_.exchange(true, std::memory_order_acquire); }
   void Unlock() const { locked_.store(false, std::memory_order_release); }
 

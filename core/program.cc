@@ -5,7 +5,7 @@ namespace {
 
 absl::StatusOr<Types> InferSource(const Attrs& attrs, TypeSpan) { return Types{attrs.as<SourceAttrs>().type}; }
 absl::StatusOr<Types> InferGroup(const Attrs&, TypeSpan) { return Types{TensorType{kBool, {}}}; }
-// Input 0 is the loss. Output i is the gradient of input i + 1, and has that input's type.
+// Input 0 is the loss. Output i is the gradient of the loss with respect to input i + 1, and has that input's type.
 absl::StatusOr<Types> InferGradient(const Attrs&, TypeSpan in) { return Types(in.begin() + 1, in.end()); }
 
 constexpr OpDef Source(const char* name) {

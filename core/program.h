@@ -1,7 +1,7 @@
 // A Program holds the nodes and values that a tape records and that the compiler rewrites.
 //
 // The order of nodes is topological: the inputs of a node are outputs of earlier nodes. Ids are indices into the
-// tables: `program.nodes[node_id]`.
+// vectors of Program: `program.nodes[node_id]`.
 #ifndef WEFT_CORE_PROGRAM_H_
 #define WEFT_CORE_PROGRAM_H_
 
@@ -40,7 +40,7 @@ struct Value {
 // The default target that a loss ignores, as in PyTorch.
 inline constexpr int32_t kIgnoredTarget = -100;
 
-// The integers that may be fed to an input: those in [0, below), and `ignored`.
+// The integers that may be fed to an i32 input: 0 .. `below` - 1, and `ignored`.
 struct InputBounds {
   int64_t below = 0;  // 0: not checked
   int64_t ignored = std::numeric_limits<int64_t>::min();
@@ -70,7 +70,8 @@ struct ConstantData {
   std::shared_ptr<const std::vector<std::byte>> bytes;
 };
 
-// The attributes of kInputOp, kParameterOp and kConstantOp: an index into the program's table, and the entry's type.
+// The attributes of kInputOp, kParameterOp and kConstantOp. `index` is the index of an entry in Program::inputs,
+// parameters or constants; `type` is the entry's type.
 struct SourceAttrs {
   TensorType type;
   int32_t index = 0;
@@ -84,7 +85,7 @@ struct Program {
   std::vector<Node> nodes;
   std::vector<Value> values;
   std::vector<std::string> scopes = {""};  // "gpt/h.3/mlp"
-  // The tables into which the attributes of input, parameter and constant nodes point (SourceAttrs::index).
+  // The tables of inputs, parameters and constants. SourceAttrs::index is the index of a node's entry in its table.
   std::vector<InputSpec> inputs;
   std::vector<ParameterSpec> parameters;
   std::vector<ConstantData> constants;
@@ -95,20 +96,20 @@ struct Program {
   const Value& value(ValueId id) const { return values[id]; }
   const Node& producer(ValueId id) const { return node(value(id).producer); }
   const std::string& scope(const Node& n) const { return scopes[n.scope]; }
-  // Return the entry that an input, parameter or constant node stands for.
+  // Return the table entry that belongs to an input, parameter or constant node.
   const InputSpec& input(const Node& n) const { return inputs[n.attrs.as<SourceAttrs>().index]; }
   const ParameterSpec& parameter(const Node& n) const { return parameters[n.attrs.as<SourceAttrs>().index]; }
   const ConstantData& constant(const Node& n) const { return constants[n.attrs.as<SourceAttrs>().index]; }
 
   Types InputTypes(const Node& n) const;
   Types OutputTypes(const Node& n) const;
-  // Appends a node and its outputs, without checking them.
+  // Appends a node and the values of its outputs, without checking the inputs and types.
   NodeId Append(const OpDef& op, const Attrs& attrs, absl::Span<const ValueId> inputs, TypeSpan outputs, ScopeId scope);
 };
 
-// The ops that only the tape and the compiler record. They have no kernels. The runner points the outputs of the first
-// three at the fed tensor, the parameter or the constant. An update group only orders; compilation expands a
-// gradient.
+// Ops without kernels, which only the tape and the compiler record. A runner points the outputs of the first three at
+// the fed tensor, the parameter or the constant. A kGroupOp computes nothing: it stands for updates that belong
+// together. Compilation replaces kGradientOp by the nodes that compute the gradients.
 extern const OpDef kInputOp, kParameterOp, kConstantOp, kGroupOp, kGradientOp;
 
 }  // namespace weft

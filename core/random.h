@@ -55,7 +55,7 @@ struct RandomStream {
   constexpr uint32_t Word(uint64_t index) const { return Block(index / 4)[index % 4]; }
   // Returns a number uniform over [0, 1): the upper 24 bits of a word.
   constexpr float Uniform(uint64_t index) const { return static_cast<float>(Word(index) >> 8) * 0x1p-24f; }
-  // Returns an integer uniform over 0 .. n - 1, for n up to 2^32: the upper half of word * n.
+  // Returns an integer from 0 .. n - 1, each with a probability within 2^-32 of 1 / n, for n up to 2^32.
   constexpr uint64_t Below(uint64_t n, uint64_t index) const { return (Word(index) * n) >> 32; }
 };
 

@@ -24,7 +24,7 @@ constexpr uint64_t kMaxHeader = 100'000'000;  // bytes: the limit of the referen
 // The format's names of dtypes, by DType.
 constexpr absl::string_view kNames[kDTypeCount] = {"F32", "F64", "BF16", "I32", "BOOL"};
 
-// How a tensor is stored. No DType exists for F16 and I64, so they are converted while they are read.
+// How a file stores a tensor's elements. No DType exists for F16 and I64, so reading converts them to f32 and i32.
 enum class Stored : uint8_t { kAsItIs, kF16, kI64 };
 
 struct Entry {
@@ -95,7 +95,8 @@ float FromHalf(uint16_t half) {
   return exponent == 0 ? sign * std::ldexp(fraction, -14) : sign * std::ldexp(1 + fraction, exponent - 15);
 }
 
-// Copies the bytes of a tensor. If they are stored in another dtype, converts them.
+// Copies the elements of a tensor from the file. Converts F16 to f32 and I64 to i32. Returns an error for a BOOL other
+// than 0 and 1, and for an I64 that does not fit i32.
 absl::Status Copy(absl::string_view from, const Entry& entry, std::byte* to) {
   const int64_t count = entry.type.shape.elements();
   switch (entry.stored) {
@@ -176,7 +177,7 @@ absl::StatusOr<std::vector<Entry>> ReadEntries(const Json& header, uint64_t data
   return entries;
 }
 
-// Returns the header of a file, and sets `data` to the bytes after it.
+// Returns the header in `bytes`, the contents of a file, and sets `data` to the bytes after the header.
 absl::StatusOr<Json> ReadHeader(absl::string_view bytes, absl::string_view* data) {
   if (bytes.size() < sizeof(uint64_t)) {
     return InvalidArgument("the file has only ", bytes.size(), " bytes");

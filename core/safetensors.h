@@ -1,6 +1,6 @@
 // A SafetensorsFile reads, and WriteSafetensors writes, the safetensors format
-// (https://github.com/huggingface/safetensors). It is an 8-byte little-endian header length, a JSON header with each
-// tensor's dtype, shape and byte range, and then the bytes.
+// (https://github.com/huggingface/safetensors). A file has an 8-byte little-endian header length, a JSON header with
+// each tensor's dtype, shape and byte range, and then the tensors' bytes.
 //
 //   WEFT_ASSIGN_OR_RETURN(const SafetensorsFile file, SafetensorsFile::Open("model.safetensors"));
 //   for (const auto& [name, tensor] : file.tensors()) ...
@@ -27,9 +27,9 @@ struct NamedTensor {
 
 class SafetensorsFile {
  public:
-  // Reads a whole file and checks it. The header must be JSON within the file, with known dtypes. Byte ranges must fit
-  // their shapes, follow each other without gap or overlap, and end with the file. Errors name file and tensor. F16
-  // becomes f32. I64 becomes i32; a value that does not fit is an error.
+  // Reads a whole file and checks it. The header must be a JSON object of at most 100 MB, with known dtypes and at most
+  // 6 axes. Byte ranges must fit their shapes, follow each other without gap or overlap, and end with the file. Errors
+  // name file and tensor. F16 becomes f32. I64 becomes i32; a value that does not fit is an error.
   static absl::StatusOr<SafetensorsFile> Open(const std::string& path);
 
   // The tensors, in the order of their bytes.
@@ -42,8 +42,8 @@ class SafetensorsFile {
   std::vector<NamedTensor> tensors_;
 };
 
-// Writes `tensors` in the given order to a temporary file in the same folder, which is synced and renamed. `metadata`:
-// free entries of the header that some programs need; Hugging Face's need {"format", "pt"}.
+// Writes `tensors` to `path` in the given order, by WriteFile. `metadata`: entries of the header's "__metadata__";
+// Hugging Face's programs need {"format", "pt"}. Names must be UTF-8 and differ.
 absl::Status WriteSafetensors(const std::string& path, absl::Span<const NamedTensor> tensors,
                               const std::map<std::string, std::string>& metadata = {});
 

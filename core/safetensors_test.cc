@@ -21,7 +21,7 @@ std::string Path(const std::string& name) { return ::testing::TempDir() + "/" + 
 
 std::string Length(uint64_t n) { return std::string(reinterpret_cast<const char*>(&n), sizeof(n)); }
 
-// Opens a file with this header and `data_bytes` bytes after it.
+// Writes a file with `header` and then `data_bytes` bytes of 1, and opens it.
 absl::StatusOr<SafetensorsFile> OpenHeader(const std::string& header, size_t data_bytes) {
   const std::string path = Path("case.safetensors");
   EXPECT_TRUE(WriteFile(path, {Length(header.size()), header, std::string(data_bytes, '\1')}).ok());

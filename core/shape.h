@@ -30,7 +30,7 @@ class Shape {
   }
 
   constexpr int rank() const { return rank_; }
-  // Returns the size of an axis. An axis beyond the rank has size 1, as in broadcasting.
+  // Returns the size of an axis; -1 is the last. An axis that the shape does not have has size 1, as in broadcasting.
   constexpr int64_t dim(int axis) const {
     if (axis < 0) axis += rank_;
     return axis >= 0 && axis < rank_ ? dims_[axis] : 1;
@@ -57,7 +57,7 @@ class Shape {
     dims_[rank_++] = size;
   }
   constexpr bool max_rank_exceeded() const { return dims_[0] == kMaxRankExceeded; }
-  // Reports whether the rank is at most 6, no size is negative, and there are at most 2^48 elements.
+  // Reports whether at most six sizes were given, none is negative, and the nonzero sizes multiply to at most 2^48.
   bool valid() const;
 
   friend constexpr bool operator==(const Shape&, const Shape&) = default;  // sizes beyond the rank are zero
@@ -77,8 +77,8 @@ class Shape {
 // Returns "[2,3]", or "[]" for a scalar.
 std::string ToString(const Shape& shape);
 
-// Returns the shape to which a and b broadcast by NumPy's rule: axes are aligned at the end, and two sizes must be
-// equal or one of them 1. If they don't fit, returns nothing.
+// Returns the shape to which `a` and `b` broadcast by NumPy's rule. Axes are aligned at the end, and two sizes must be
+// equal or one of them 1. If `a` and `b` do not fit, returns nothing.
 std::optional<Shape> Broadcast(const Shape& a, const Shape& b);
 // Returns `axis` counted from the front (-1 becomes rank - 1), or nothing if the shape has no such axis.
 std::optional<int> NormalAxis(const Shape& shape, int axis);

@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-// Returns the shape that a and b broadcast to, "[2,3]" for "[2,1]" and "[3]", or "no" if they don't fit.
+// Returns as text the shape to which `a` and `b` broadcast: "[2,3]" for "[2,1]" and "[3]", or "no" if there is none.
 std::string BroadcastText(const char* a, const char* b) {
   const std::optional<Shape> shape = Broadcast(*ParseShape(a), *ParseShape(b));
   return shape.has_value() ? ToString(*shape) : "no";

@@ -31,7 +31,7 @@
   if (!result.ok()) return std::move(result).status();               \
   declaration = std::move(result).value()
 
-// If `condition` is false, ends the program with file and line. For errors that no caller can cause.
+// If `condition` is false, prints it with file and line to stderr and aborts. For errors that no caller can cause.
 #define WEFT_CHECK(condition)                                              \
   do {                                                                     \
     if (!(condition)) ::weft::CheckFailed(__FILE__, __LINE__, #condition); \
@@ -41,17 +41,17 @@ namespace weft {
 
 [[noreturn]] void CheckFailed(const char* file, int line, const char* condition);
 
-// Returns the error InvalidArgument, whose message is the `parts`, one after the other.
+// Returns an InvalidArgument error. Its message is all `parts`, one after the other.
 template <class... Parts>
 absl::Status InvalidArgument(const Parts&... parts) {
   return absl::InvalidArgumentError(absl::StrCat(parts...));
 }
 
-// Returns the error of an op whose inputs don't fit: InvalidArgument "OP: MESSAGE; inputs f32[8,768], f32[512,64]". The
-// tape appends "; at SCOPE".
+// Returns the error of an op whose inputs do not fit: InvalidArgument "OP: MESSAGE; inputs f32[8,768], f32[512,64]". If
+// ops are recorded in a scope, the tape appends "; at SCOPE".
 absl::Status ShapeError(absl::string_view op, absl::string_view message, TypeSpan inputs);
 
-// Returns `status` with `context` before its text, "CONTEXT: TEXT". OK stays OK, and so does a value.
+// Returns an error with `context` before its message: "CONTEXT: MESSAGE". OK and values stay unchanged.
 absl::Status Annotate(const absl::Status& status, absl::string_view context);
 template <class T>
 absl::StatusOr<T> Annotate(absl::StatusOr<T> result, absl::string_view context) {
@@ -59,7 +59,8 @@ absl::StatusOr<T> Annotate(absl::StatusOr<T> result, absl::string_view context) 
   return result;
 }
 
-// Returns ", did you mean 'X'?" for the word of `known` with the fewest edits from `word`, or "" if no word is near.
+// Returns ", did you mean 'X'?", where X is the word of `known` that takes the fewest edits from `word`. Returns "" if
+// all words take more than 2 edits and more than a third of the length of `word`.
 std::string DidYouMean(absl::string_view word, absl::Span<const std::string> known);
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// The tape checks each op as it is recorded, and after the first error records nothing more.
+// The tape checks each node before it records it. After the first error, the tape records nothing more.
 #include "weft/core/tape.h"
 
 #include <algorithm>

@@ -32,34 +32,34 @@ class Tape {
   Tape(const Tape&) = delete;  // Vars point to their tape
   Tape& operator=(const Tape&) = delete;
 
-  // Records a value that every call of Run is fed. `bounds` is the range of an integer input; each call checks it. An
-  // error if another input has this name.
+  // Records an input, whose value the caller feeds to every call of Runner::Run. `bounds`: the integers that an i32
+  // input may have, which Run checks. It is an error if another input has this name.
   Var Input(absl::string_view name, TensorType type, InputBounds bounds = {});
-  // Records a weight, named after the scopes around it: "h.0.mlp.c_fc.weight". Its initial values depend on this name,
-  // and on the seed of the Parameters that will hold it. It is an error if another parameter has this name.
+  // Records a weight. Its full name has the scopes around it: "h.0.mlp.c_fc.weight". Initial values depend on
+  // `initializer`, the full name, and the seed of Parameters. It is an error if another parameter has this name.
   Var Parameter(absl::string_view name, TensorType type, Initializer initializer);
-  // Returns the parameter of this full name, for a weight that is used twice. It is an error if there is none yet.
+  // Returns the parameter recorded as `full_name`, for a weight that is used twice. It is an error if there is none.
   Var FindParameter(absl::string_view full_name);
   bool HasParameter(absl::string_view full_name) const { return names_.contains(full_name); }
-  // Records state that is not learnt (moments of an optimizer, running statistics, caches), by its full name.
+  // Records state that is not learnt: optimizer moments, running statistics, caches. Scopes do not change the name.
   Var State(absl::string_view full_name, TensorType type, Initializer initializer,
             ParameterKind kind = ParameterKind::kState);
   // Records a constant with a copy of the bytes of `tensor`.
   Var Constant(const Tensor& tensor);
 
-  // Checks `inputs` by the op's shape rule, records one node and returns its outputs. After an error, returns
-  // `op.outputs` Vars, at least one, that may be used like any others.
+  // Checks `inputs` by the op's rules, records one node and returns its outputs. If the check fails, or the tape
+  // already has an error, returns `op.outputs` copies of Poison(), at least one.
   VarList Record(const OpDef& op, const Attrs& attrs, VarSpan inputs);
-  // Returns an update group for CompileOptions::update: a value that is ready when all of `vars` are.
+  // Returns an update group for CompileOptions::update: one value that stands for all updates in `vars`.
   Var Group(VarSpan vars);
-  // Returns d `loss` / d `wrt[i]` for each i, as one node that compilation expands. `loss` is a float scalar. If the
-  // loss does not depend on a value, the gradient of that value is 0.
+  // Returns d `loss` / d `wrt[i]` for each i, as outputs of one node that compilation expands. `loss` must be a float
+  // scalar, and each `wrt[i]` must have a float dtype. If the loss does not depend on `wrt[i]`, that gradient is 0.
   VarList Gradient(Var loss, VarSpan wrt);
 
   const absl::Status& status() const { return status_; }
-  // Returns the value that stands for the result of a function that failed. Any function may take it, and does nothing.
+  // Returns a placeholder for results after an error. Any op accepts it and, because of the error, records nothing.
   Var Poison() { return {this, poison_}; }
-  // Keeps the first error, with the current scope added, and returns Poison().
+  // If `status` is the tape's first error, keeps it, with the current function and scope added. Returns Poison().
   Var Fail(const absl::Status& status);
 
   uint32_t NextStream() { return program_.streams++; }  // a new stream of random numbers, for a random op's attributes
@@ -69,10 +69,10 @@ class Tape {
   VarList Weights() const;
   const std::string& ParameterName(Var parameter) const;
 
-  // For the compiler, which rewrites a program by recording it on another tape. The new tape has the tables and scopes
-  // of `program`, but no nodes.
+  // For the compiler, which rewrites a program by recording it on another tape. The new tape has the scopes, inputs,
+  // parameters and constants of `program`, but no nodes.
   explicit Tape(const Program& program);
-  // Records `node` of `from` with other inputs. Its outputs keep their types, without another check.
+  // Records a copy of a node of `from`, with other inputs. The outputs keep their types, which are not checked again.
   VarList Copy(const Program& from, const Node& node, VarSpan inputs);
   void SetScope(ScopeId scope) { scope_ = scope; }
   Program TakeProgram() && { return std::move(program_); }
@@ -111,16 +111,16 @@ class Tape {
 //     });
 //   }
 //
-// `inputs[0]` must not be empty, and all other inputs must be on its tape. Otherwise that tape records an error. If the
-// tape has no error, `body` runs and returns the result or an error. Errors in `body` begin with the name of the
-// outermost `function`: "min: max: ...". After an error the result is a Var that may be used like any other.
+// `inputs[0]` must not be empty: otherwise the program stops. If another input is not on the tape of `inputs[0]`, that
+// tape gets an error. If the tape has no error, `body` runs and returns the result or an error. Error messages begin
+// with the name of the outermost `function`: "min: max: ...". After an error, the result is Tape::Poison().
 Var Composite(const char* function, VarSpan inputs, absl::FunctionRef<absl::StatusOr<Var>()> body);
-// Does the same for a function with several results; `outputs` is their number.
+// Like Composite, for a function with several results. `body` must return exactly `outputs` values.
 VarList CompositeAll(const char* function, VarSpan inputs, size_t outputs,
                      absl::FunctionRef<absl::StatusOr<VarList>()> body);
 
-// Names everything that is recorded while it exists. Errors and prints show "outer/inner"; parameters are called
-// "outer.inner.name". An empty name adds nothing.
+// While a Scope exists, its name is added to everything that is recorded on the tape. Errors and prints show
+// "outer/inner"; Tape::Parameter names weights "outer.inner.name". An empty name adds nothing.
 class Scope {
  public:
   enum Naming { kNames, kNoNames };  // kNoNames: names of parameters omit this scope
@@ -136,11 +136,11 @@ class Scope {
   size_t outer_prefix_;
 };
 
-// Records one op on the tape of its first non-empty input. Returns its first output, or all outputs.
+// Record one node on the tape of the first nonempty input, which must exist. Return the first output, or all outputs.
 Var Record(const OpDef& op, std::initializer_list<Var> inputs, const Attrs& attrs = {});
 VarList RecordAll(const OpDef& op, VarSpan inputs, const Attrs& attrs = {});
 
-// An empty Var has the same type as results after an error, so that an op that gets one can report it.
+// An empty Var has the type of Tape::Poison(), so that an op can compute with shapes before it reports the empty Var.
 inline TensorType Var::type() const {
   return tape != nullptr ? tape->program().value(id).type : TensorType{kF32, {1, 1, 1, 1, 1, 1}};
 }

@@ -1,4 +1,4 @@
-// A TensorType is a dtype with a shape. A Tensor is a view of the bytes of a value, which it does not own.
+// A TensorType is a dtype with a shape. A Tensor is a TensorType with a pointer to bytes that the Tensor does not own.
 #ifndef WEFT_CORE_TENSOR_H_
 #define WEFT_CORE_TENSOR_H_
 
