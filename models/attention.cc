@@ -1,5 +1,5 @@
-// Records projections, scores, masks and merging in elementary ops. The compiler raises the usual forms to fast
-// kernels.
+// Records projections, scores, masks and merging in elementary ops. The compiler replaces the usual forms by ops with
+// fast kernels.
 #include "weft/models/attention.h"
 
 #include <cmath>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kHidden = -std::numeric_limits<double>::infinity();
 
-// Returns the options with each width of 0 replaced by its default.
+// Returns `options` with defaults in place of widths and key_value_heads that are 0. `width`: C of x.
 AttentionOptions WithWidths(AttentionOptions options, int64_t width) {
   const auto set = [](int64_t* option, int64_t value) { *option = *option != 0 ? *option : value; };
   set(&options.key_value_heads, options.heads);
@@ -26,8 +26,8 @@ AttentionOptions WithWidths(AttentionOptions options, int64_t width) {
   return options;
 }
 
-// Describes the first error in the shapes or options, or returns "". `options`: as the caller gave them; `o`: with
-// default widths filled in (WithWidths).
+// Returns the first error in the shapes or options, or "" if there is none. `options`: as the caller gave them; `o`:
+// with default widths filled in (WithWidths).
 std::string Problem(const Shape& x, const Shape& memory, const AttentionOptions& options, const AttentionOptions& o) {
   if (x.rank() != 3 || memory.rank() != 3) return "x must be [B,T,C], and memory [B,S,C]";
   if (x.dim(0) != memory.dim(0)) return "x and memory must have the same batch";
@@ -60,7 +60,7 @@ std::string Problem(const Shape& x, const Shape& memory, const AttentionOptions&
   return "";
 }
 
-// Returns WithWidths(options). Fails the tape if they do not fit x and memory.
+// Returns WithWidths(options). If the options do not fit x and memory, fails the tape.
 AttentionOptions Checked(Tape* tape, const TensorType& x, const TensorType& memory, const AttentionOptions& options) {
   const AttentionOptions o = WithWidths(options, x.shape.rank() > 0 ? x.shape.dim(-1) : 0);
   if (const std::string problem = Problem(x.shape, memory.shape, options, o); !problem.empty()) {
@@ -69,7 +69,7 @@ AttentionOptions Checked(Tape* tape, const TensorType& x, const TensorType& memo
   return o;
 }
 
-// Returns the same for a stored memory, whose rows have no positions.
+// Like Checked, for a stored memory. Its rows have no positions, so options that need positions also fail the tape.
 AttentionOptions CheckedStored(Tape* tape, const TensorType& x, const TensorType& memory,
                                const AttentionOptions& options) {
   const bool biased = options.distance_bias != DistanceBias::kNone;
@@ -129,19 +129,20 @@ Projections Project(Var x, Var memory, const AttentionOptions& o) {
   return p;
 }
 
-// Returns [n, 1]: the positions of n rows modulo `stride`. `beams` consecutive rows have one position.
+// Returns f32 [n, 1]: the position of each of n rows modulo `stride`. Row i is at position `first` + ⌊i / `beams`⌋.
 Var Phases(Tape* tape, int64_t n, int64_t stride, int64_t first = 0, int64_t beams = 1) {
   return ConstantTable(tape, kF32, n, 1, [&](int64_t i, int64_t) {
     return static_cast<double>(((i / beams + first) % stride + stride) % stride);
   });
 }
 
-// Returns the number of positions after which a pattern repeats, or 0 if it does not repeat.
+// Returns the number whose multiples the pattern shows: a dilation above 1 or else the stride, which may be 0.
 int64_t Period(const AttentionOptions& o) { return o.dilation > 1 ? o.dilation : o.stride; }
 
 // Returns bool [..., T, S]: true where the pattern of `o` hides a source from a target. `position`: the targets'
-// positions, f32 [..., T, 1]. `phase`: the positions modulo the period. A target sees the sources that are nearer
-// than the window or on the stride.
+// positions, f32 [..., T, 1]. `phase`: `position` modulo Period(o). `beams` sources share a position. A source is
+// visible if it is in the window or at a multiple of the stride. With a dilation, only its multiples in the window are
+// visible.
 Var HiddenByPattern(Var position, Var phase, int64_t sources, const AttentionOptions& o, int64_t beams = 1) {
   Tape* const tape = position.tape;
   Var source = Iota(tape, kF32, sources);
@@ -163,8 +164,8 @@ Var HiddenByPattern(Var position, Var phase, int64_t sources, const AttentionOpt
 }
 
 // Returns the bias of the scores, [B, H, T, S] or [H, T, S]. `position`: positions of the targets, i32 [B, 1, T, 1] or
-// [T, 1], below `positions`. Positions are negative if there are more targets than sources. Sources are at 0, 1, ...,
-// with `beams` sources at each position.
+// [T, 1], all below `positions`. If there are more targets than sources, the first are negative. Sources are at 0, 1,
+// ..., with `beams` sources at each position.
 Var BiasOfDistance(DType dtype, Var position, int64_t positions, int64_t sources, const AttentionOptions& o,
                    int64_t beams = 1) {
   Tape* const tape = position.tape;
@@ -193,8 +194,8 @@ Var BiasOfDistance(DType dtype, Var position, int64_t positions, int64_t sources
   return Reshape(Permute(bias, {0, 1, 4, 2, 3}), {shape.dim(0), o.heads, shape.dim(2), shape.dim(3)});
 }
 
-// Returns the scores [B, H, T, S] with the bias of distances, and with the sources masked that a target may not see.
-// The last target is at the position of the last source.
+// Returns the scores [B, H, T, S] with the distance bias added, and with -infinity for sources that a target may not
+// see. The last target is at the position of the last source.
 Var MaskScores(Var scores, const AttentionOptions& o) {
   Tape* const tape = scores.tape;
   const int64_t targets = scores.dim(2), sources = scores.dim(3), first = sources - targets;
@@ -211,7 +212,7 @@ Var MaskScores(Var scores, const AttentionOptions& o) {
   return o.causal ? CausalMask(scores, kHidden) : scores;
 }
 
-// Returns the same for the rows of a cache. With one beam, rows after the target's own row are hidden, too.
+// Like MaskScores, for the rows of a cache. Hides `cache.hidden` or, without it, rows after the target's position.
 Var MaskCache(Var scores, const AttentionOptions& o, const AttentionCache& cache) {
   Tape* const tape = scores.tape;
   const int64_t batch = scores.dim(0), length = scores.dim(2), sources = scores.dim(3);
@@ -229,7 +230,7 @@ Var MaskCache(Var scores, const AttentionOptions& o, const AttentionCache& cache
   return MaskFill(scores, HiddenByPattern(position, phase, sources, o, cache.beams), kHidden);
 }
 
-// Rotates queries and keys by their positions: those of the cache or, without a cache, 0, 1, ...
+// Rotates queries and keys by their rows' positions: `cache->positions` or, without a cache, 0, 1, ...
 void ApplyRotary(const AttentionOptions& o, const AttentionCache* cache, Projections* p) {
   const Var x = p->query;
   VarList tables =
@@ -246,7 +247,7 @@ void ApplyRotary(const AttentionOptions& o, const AttentionCache* cache, Project
 Var Scores(Var query, Var key, const AttentionOptions& o) {
   const int64_t batch = query.dim(0), length = query.dim(2), sources = key.dim(2), groups = o.key_value_heads;
   if (o.score == ScoreFunction::kDot) {
-    // The heads of a group share one product, in which their rows are stacked.
+    // The heads of a key-value group share one product, whose rows are the queries of all these heads.
     query = Reshape(query, {batch, groups, o.heads / groups * length, o.query_width});
     const Var scores = MatMul(query, key, {.transpose_b = true});  // [B, G, H/G · T, S]
     return Scale(Reshape(scores, {batch, o.heads, length, sources}), 1 / std::sqrt(static_cast<double>(o.key_width)));

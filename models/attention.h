@@ -1,4 +1,5 @@
 // These functions record multi-head attention in elementary ops (Vaswani et al., "Attention is all you need", 2017).
+// Targets are the T positions of the queries; sources are the S positions of the keys and values.
 //
 //   Var y = MultiHeadAttention("attn", x, {.heads = 8, .causal = true});                // self-attention, [B, T, C]
 //   Var z = MultiHeadAttention("cross", x, {.heads = 8}, {.memory = m, .mask = pad});   // to m [B, S, C]
@@ -14,38 +15,39 @@
 
 namespace weft {
 
-// The score of a query q and a key k. kDot: q·k / √d_k (Vaswani et al., 2017). kAdditive: u·tanh(W q + U k), where each
-// head has one hidden layer, so that q and k may differ in width (Bahdanau et al., 2015).
+// The function that gives the score of a query q and a key k. kDot: q·k / √d_k (Vaswani et al., 2017). kAdditive:
+// u·tanh(W q + U k) with learnt u, W and U, so that q and k may differ in width (Bahdanau et al., 2015).
 enum class ScoreFunction : uint8_t { kDot, kAdditive };
-// The merging of the heads' results. kProject: concatenated, then a layer W_O. kAverage: their mean; values are as wide
-// as x.
+// How the heads' results are merged. kProject concatenates them and applies an output layer. kAverage takes their mean,
+// so the value width must be C, the width of x.
 enum class HeadMerge : uint8_t { kProject, kAverage };
-// A bias that is added to each score and depends on the distance between source and target. kAlibi: -slope · distance,
-// where head h of 1 .. H has the slope 2^(-8 h / H) (Press et al., 2022, for powers of two). kBuckets: a learnt number
-// for each head and range of distances, "relative_attention_bias.weight" [buckets, H] (T5: Raffel et al., 2020).
+// A bias that is added to each score, by the distance between source and target. kAlibi: -slope · |distance|, where
+// head h of 1 .. H has the slope 2^(-8 h / H). Press et al. (2022) define these slopes for H that are powers of two.
+// kBuckets: a learnt number for each head and bucket of distances, "relative_attention_bias.weight" [buckets, H] (T5:
+// Raffel et al., 2020).
 enum class DistanceBias : uint8_t { kNone, kAlibi, kBuckets };
 
 struct AttentionOptions {
   int64_t heads = 1;
   int64_t key_value_heads = 0;  // G; each serves heads / G query heads (Ainslie et al., 2023); 0: G = heads
-  // Widths d_q, d_k and d_v of one head. 0 means the default: d_k = d_q if that is given, else C / heads; d_q = d_k;
-  // d_v = d_k or, with kAverage, C. Only kAdditive allows d_q and d_k to differ.
+  // Widths d_q, d_k and d_v of one head. 0 means the default: d_k = d_q if d_q is given, else C / heads; d_q = d_k; d_v
+  // = d_k or, with kAverage, C. Only kAdditive allows d_q and d_k to differ.
   int64_t query_width = 0, key_width = 0, value_width = 0;
   ScoreFunction score = ScoreFunction::kDot;
   int64_t score_width = 0;  // width of kAdditive's hidden layer; 0: d_k
   HeadMerge merge = HeadMerge::kProject;
 
   bool causal = false;  // true: no target sees a later source
-  // Sparse patterns (Child et al., 2019). If either is above 0, a target sees only two kinds of source: those less than
-  // `window` away, and those whose distance is a multiple of `stride`.
+  // Sparse patterns (Child et al., 2019). With `window`, a target sees the sources less than `window` positions away.
+  // With `stride`, it sees those whose distance is a multiple of `stride`. With both, it sees either kind.
   int64_t window = 0, stride = 0;
-  // A dilation d makes the window d times as long, but leaves only sources whose distance is a multiple of d (Beltagy
-  // et al., 2020). It excludes a stride.
+  // A dilation d > 1 makes the window d times as long, but leaves only sources whose distance is a multiple of d
+  // (Beltagy et al., 2020). It needs a window and excludes a stride.
   int64_t dilation = 1;
   DistanceBias distance_bias = DistanceBias::kNone;
-  // For kBuckets. Without `causal`, half of the buckets are for sources behind the target. On each side, half of the
-  // buckets have one distance each; the others have ever longer ranges up to max_distance, beyond which the last bucket
-  // holds.
+  // For kBuckets. If `causal` is false, half of the buckets are for sources after the target. On each side, the first
+  // half of the buckets have one distance each. The ranges of the others grow logarithmically up to `max_distance`. The
+  // last bucket also has all greater distances.
   int64_t buckets = 32, max_distance = 128;
   double soft_cap = 0;                 // c: scores become c · tanh(score / c) before any bias; 0: no cap
   std::optional<RotaryLayout> rotary;  // rotates queries and keys by position
@@ -56,21 +58,21 @@ struct AttentionOptions {
   bool bias = true;
   Initializer initializer = Gaussian(0.02f), output_initializer = Gaussian(0.02f);
 
-  // Names of the layers. If `packed` is not null and x attends to itself, the layer `packed` computes queries, keys and
-  // values in one product.
+  // Names of the layers. If `packed` is not null and x attends to itself, the one layer `packed` computes queries, keys
+  // and values. Otherwise `query`, `key` and `value` are three layers.
   const char *packed = "c_attn", *query = "q_proj", *key = "k_proj", *value = "v_proj", *output = "c_proj";
 };
 
-// Keys and values of earlier calls of Run, kept as states PREFIX.key and PREFIX.value: [B, G, capacity · beams, d].
+// Keys and values of earlier calls of Run, in the states PREFIX.key and PREFIX.value: [B, G, capacity · beams, d].
 struct AttentionCache {
   std::string prefix;
   int64_t capacity = 0;  // number of positions
-  // i32 [B, T]: the positions of x's rows in the sequence. A row at -1 is padding and sees nothing. If `positions` is
-  // an Input, its InputBounds (core/program.h) must have 0 < below <= capacity. They may have ignored = -1.
+  // i32 [B, T]: the position of each row of x. Without `hidden`, a row at -1 is padding: it sees nothing and is not
+  // cached. If `positions` is an Input, its InputBounds must have 0 < below <= capacity, and may have ignored = -1.
   Var positions;
-  // Beam search: `beams` hypotheses of one text share its cache, which has `beams` rows for each position. In each
-  // call, x has one row for each hypothesis, all at one position. Reordering the hypotheses copies no cache rows:
-  // `hidden` masks those that a hypothesis does not descend from. If beams > 1, `rows` and `hidden` must be set.
+  // Beam search: `beams` hypotheses of one text share a cache, which has `beams` rows for each position. In each call
+  // of Run, x has one row for each hypothesis, all at one position. Reordering the hypotheses copies no cache rows:
+  // `hidden` masks the rows that do not belong to a hypothesis. If beams > 1, `rows` and `hidden` must be set.
   int64_t beams = 1;
   Var rows;    // i32 [B, T]: for each row of x its row in the cache, position · beams + beam; -1: padding
   Var hidden;  // bool [B, 1, T, capacity · beams]: true hides a cache row from a target
@@ -83,28 +85,29 @@ struct AttentionInputs {
   const AttentionCache* cache = nullptr;  // excludes a memory
 };
 
-// Returns attention's result [B, T, C] for x [B, T, C]. Queries come from x; keys and values come from the memory or,
-// without one, from x. A target that sees no source gets zeros from each head. With a cache, the keys and values of x
-// are appended to it; each row attends to the cache up to its own position.
+// Returns attention's result [B, T, C] for x [B, T, C]. Queries come from x; keys and values come from `memory` or,
+// without one, from x. A target that sees no source gets zeros from each head. With a cache, x's keys and values are
+// written to it. A row attends to cached rows up to its position or, with `hidden`, to those not hidden.
 Var MultiHeadAttention(absl::string_view name, Var x, const AttentionOptions& options,
                        const AttentionInputs& inputs = {});
 
-// Attention to one memory in many calls of Run. StoreMemory writes the memory's keys and values [B, G, S, d] to the
-// states of `prefix` and returns the states' next versions; `width` is the C of the x that will attend. AttendToStored
-// reads the states. A memory has no positions, so causal, window, stride, distance_bias and rotary are errors.
+// Attention to one memory in many calls of Runner::Run. StoreMemory writes the memory's keys and values [B, G, S, d] to
+// the states PREFIX.key and PREFIX.value, and returns the states' next versions. `width`: C of the x that will attend.
+// AttendToStored attends from x to these states; `memory_length` is S. A memory has no positions, so causal, window,
+// stride, distance_bias and rotary are errors.
 VarList StoreMemory(absl::string_view name, Var memory, int64_t width, const AttentionOptions& options,
                     const std::string& prefix);
 Var AttendToStored(absl::string_view name, Var x, const AttentionOptions& options, const std::string& prefix,
                    int64_t memory_length, Var mask = {});
 
 // Returns the bucket in 0 .. buckets - 1 of a distance, for DistanceBias::kBuckets. `distance`: the source's position
-// minus the target's. `buckets` is at least 4, and `max_distance` is at least `buckets`.
+// minus the target's. `buckets` is at least 4, and `max_distance` is at least `buckets`. `both_sides`: false if causal.
 int64_t DistanceBucket(int64_t distance, int64_t buckets, int64_t max_distance, bool both_sides);
 
-// Returns a mask for AttentionInputs, bool [B, 1, 1, S]: true at positions at or beyond `lengths`, i32 [B].
+// Returns a mask for AttentionInputs, bool [B, 1, 1, S]: true at positions at or beyond each text's `lengths`, i32 [B].
 Var PaddingMask(Var lengths, int64_t sources);
 
-// Returns the cosine and the sine of position · base^(-2i / width), [length, width / 2] each.
+// Returns the cosines and the sines, [length, width / 2] each, of p · base^(-2i / width) at row p and column i.
 VarList RotaryTables(Tape* tape, DType dtype, int64_t length, int64_t width, double base);
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// Biases of attention scores by distance, and the distances that windows and dilations leave out.
+// Tests the biases of attention scores by distance, and the sources that windows and dilations hide.
 #include <cmath>
 #include <vector>
 

@@ -1,4 +1,4 @@
-// docs/tutorials/attention_by_hand.md: every number on the page, and its claim about the variance of scores.
+// Checks every number in docs/tutorials/attention_by_hand.md, and the page's claim about the variance of scores.
 #include <cmath>
 #include <map>
 #include <regex>
@@ -73,7 +73,7 @@ class Page {
   }
   Tape* tape() { return &tape_; }
 
-  // Compares each with the matrix of its name, and every matrix of the page with one of them or an input.
+  // Compares each of `computed` with the page's matrix of the same name.
   void Check(const std::map<std::string, Var>& computed) {
     VarList fetch;
     for (const auto& [name, var] : computed) fetch.push_back(var);
@@ -132,7 +132,7 @@ TEST(AttentionByHandTest, EveryNumberOnThePage) {
   for (const auto& [name, matrix] : page.matrices()) EXPECT_TRUE(m.contains(name) || page.fed(name)) << name;
 }
 
-// The op that streams over keys gives the same; its gradient computes the weights again.
+// ScaledDotProductAttention gives the same results. Its gradient computes the attention weights again.
 TEST(AttentionByHandTest, TheOneOpGivesTheSame) {
   Page page;
   ASSERT_FALSE(page.matrices().empty());
@@ -146,7 +146,7 @@ TEST(AttentionByHandTest, TheOneOpGivesTheSame) {
   page.Check({{"Y", y}, {"L", loss}, {"dW_Q", d[0]}, {"dW_K", d[1]}, {"dW_V", d[2]}, {"dX", d[3]}});
 }
 
-// q·k of unit Gaussians has mean 0 and variance d_k: the mean of 100,000 squares has a deviation of about √(2/n) of it.
+// q·k of unit Gaussians has mean 0 and variance d_k. The tolerances are four standard deviations of the estimates.
 TEST(AttentionByHandTest, ScoresOfUnitGaussiansHaveVarianceOfTheWidth) {
   constexpr int64_t kPairs = 100'000;
   for (int64_t width : {1, 8, 64, 256}) {

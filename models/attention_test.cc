@@ -119,7 +119,7 @@ TEST(AttentionTest, AdditiveScoresAreWhatTheFormulaSays) {
   }
 }
 
-// Attention row by row through a cache gives the same as all rows at once.
+// Attention that takes one row at a time through a cache gives the same results as attention to all rows at once.
 TEST(AttentionTest, ACacheGivesWhatAllRowsAtOnceGive) {
   constexpr int64_t kT = 9, kC = 12;
   AttentionOptions options = {.heads = 6, .causal = true, .initializer = Gaussian(0.5f)};
@@ -162,7 +162,7 @@ TEST(AttentionTest, ACacheGivesWhatAllRowsAtOnceGive) {
   }
 }
 
-// A row of padding, at -1, sees nothing and is not cached. The other rows are the same without it.
+// A row at position -1 is padding: it gets zeros and is not cached. It changes nothing for the other rows.
 TEST(AttentionTest, PaddingInACacheChangesNothing) {
   const AttentionOptions options = {
       .heads = 2, .window = 3, .stride = 2, .rotary = RotaryLayout::kPairs, .bias = false};
@@ -193,7 +193,7 @@ TEST(AttentionTest, PaddingInACacheChangesNothing) {
   EXPECT_THAT(run({-1, 0}, both), testing::Pointwise(testing::FloatNear(1e-6f), wanted));
 }
 
-// Two texts with a common beginning, as beams that share a cache, get the same results as each alone.
+// Two texts with a common beginning share a cache as beams. Each gets the same results as it gets alone.
 TEST(AttentionTest, BeamsOfACacheSeeTheirOwnRows) {
   constexpr int64_t kT = 5, kC = 8, kBeams = 2;
   const AttentionOptions options = {.heads = 2,

@@ -22,8 +22,8 @@ std::vector<double> Waves(int64_t n, double shift, double scale, double offset) 
   return values;
 }
 
-// PyTorch 2.15's BatchNorm1d(3, dtype=float64) with these gains and biases: the second of two batches in training, the
-// running statistics after both, and the first batch in evaluation.
+// The expected numbers are those of PyTorch 2.15's BatchNorm1d(3, dtype=float64) with the same gains and biases: the
+// second of two training batches, the running statistics after both batches, and the first batch in evaluation.
 TEST(BatchNormTest, IsPytorchs) {
   Tape tape;
   const Var x = tape.Input("x", {kF64, {4, 3}});
@@ -64,8 +64,8 @@ TEST(BatchNormTest, IsPytorchs) {
                     0.9961452051737962, -0.007249621294072858, 0.0516719346845496, -0.5331049208940714}));
 }
 
-// Eight sentences of 4 to 32 tokens of 16 unit Gaussian features with mean 1, padded with zeros to the longest; then
-// the longest one alone gets longer, so that the others get more padding. Their own tokens have not changed.
+// Seven sentences of 4 to 28 tokens and a longest one are padded with zeros. If the longest sentence gets longer, the
+// others get more padding, though their own tokens stay the same. Features are Gaussian with mean and deviation 1.
 TEST(BatchNormTest, PaddingOfOtherSentencesChangesASentenceUnlessItIsLayerNorm) {
   constexpr int64_t kSentences = 8, kWidth = 16;
   const auto normalized = [&](bool batch_norm, int64_t longest) {

@@ -15,7 +15,7 @@
 
 namespace weft {
 
-// The vector of a text, from the vectors of its tokens: their mean (Reimers and Gurevych, 2019), or the first.
+// How the vectors of a text's tokens become one vector: their mean (Reimers and Gurevych, 2019), or the first of them.
 enum class Pooling : uint8_t { kMean, kFirst };
 
 struct BertConfig {
@@ -34,7 +34,7 @@ struct BertConfig {
   DType dtype = kF32;                            // kF32 or kF64, for weights and so for all computed values
 };
 
-// Returns InvalidArgument if a configuration can't be computed.
+// Returns InvalidArgument if `config` does not describe a model that Bert can record.
 absl::Status Validate(const BertConfig& config);
 
 struct BertInputs {
@@ -58,7 +58,7 @@ class Bert {
   Var NextSentence(Var pooled) const;            // logits [B, 2] of [B, C]; class 0: the second sentence follows
   Var Classify(Var x, int64_t classes) const;    // logits [..., classes] of [..., C], after dropout
   Var Mean(Var hidden, Var lengths = {}) const;  // [B, C]: mean over the tokens that are not padding
-  // Returns logits [B, classes] of whole texts, pooled as classifier_pooling says.
+  // Returns logits [B, classes] of whole texts. config().classifier_pooling selects Mean or Pool before Classify.
   Var ClassifyText(Var hidden, Var lengths, int64_t classes) const;
   // Returns vectors [B, C] of whole texts, scaled to length 1.
   Var SentenceEmbedding(Var hidden, Var lengths = {}, Pooling pooling = Pooling::kMean) const;

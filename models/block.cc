@@ -1,4 +1,4 @@
-// Both orders of norm and residual connection share one function that adds a branch.
+// The lambda `residual` adds a layer's result to x. It applies the norm before the layer (pre_norm) or after the sum.
 #include "weft/models/block.h"
 
 namespace weft {

@@ -29,7 +29,8 @@ struct BlockOptions {
 struct BlockInputs {
   AttentionInputs attention;
   AttentionInputs cross;  // set its memory for cross-attention
-  // Instead of a memory: the prefix under which StoreMemory wrote one, and that memory's length S.
+  // If `stored_memory` is not empty, cross-attention reads the memory that StoreMemory wrote with this prefix. Then
+  // `stored_length` is that memory's length S, and of `cross` only the mask is used.
   std::string stored_memory;
   int64_t stored_length = 0;
 };
@@ -37,10 +38,11 @@ struct BlockInputs {
 // Returns y [B, T, C] of x [B, T, C]:
 //   pre_norm:  h = x + attention(norm(x)); y = h + feed_forward(norm(h))  (Radford et al., 2019)
 //   otherwise: h = norm(x + attention(x)); y = norm(h + feed_forward(h))  (Vaswani et al., 2017)
-// Cross-attention comes between self-attention and feed_forward, in the same form.
+// If options.cross_attention is set, cross-attention comes between self-attention and feed_forward, in the same form.
 Var Block(absl::string_view name, Var x, const BlockOptions& options, const BlockInputs& inputs = {});
 
-// Stores a memory for the block's cross-attention (attention.h). `width`: C of the block's x.
+// Like StoreMemory in attention.h, for the cross-attention of the block `name`. options.cross_attention must be set.
+// `width`: C of the block's x.
 VarList StoreMemory(absl::string_view name, Var memory, int64_t width, const BlockOptions& options,
                     const std::string& prefix);
 

@@ -1,4 +1,4 @@
-// Layer names and initial values follow GPT-2 or Llama, as `names` says; the blocks are the same.
+// Layers have the names of GPT-2 or Llama (GptConfig::names). Only kGpt2 has one layer for queries, keys and values.
 #include "weft/models/gpt.h"
 
 #include <cmath>
@@ -10,7 +10,7 @@
 
 namespace weft {
 
-constexpr int64_t kMaxAngles = int64_t{1} << 28;  // of rotary positions: tables of 2 GB in f32
+constexpr int64_t kMaxAngles = int64_t{1} << 28;  // context times head width: both rotary tables take 1 GiB in f32
 
 absl::Status Validate(const GptConfig& config) {
   WEFT_RETURN_IF_ERROR(CheckSizes({{"vocabulary", config.vocabulary, 1, kMaxTokens},
@@ -45,7 +45,8 @@ absl::Status Validate(const GptConfig& config) {
 namespace {
 
 BlockOptions BlockOf(const GptConfig& config) {
-  // With this deviation, the sum of 2·layers residual branches keeps its variance (Radford et al., 2019, section 2.3).
+  // The blocks add 2·layers results to the embeddings. Dividing the deviation by √(2·layers) keeps the variance of the
+  // sum independent of their number (Radford et al., 2019, section 2.3).
   const Initializer output = Gaussian(0.02f / std::sqrt(2.0f * static_cast<float>(config.layers)));
   BlockOptions block = {.attention = {.heads = config.heads,
                                       .key_value_heads = config.key_value_heads,

@@ -41,7 +41,7 @@ struct GptConfig {
   DType dtype = kF32;          // kF32 or kF64, for weights and so for all computed values
 };
 
-// Returns InvalidArgument if a configuration can't be computed: "width 100 is not a multiple of heads 3".
+// Returns InvalidArgument if Gpt can't record this model: "width 100 is not a multiple of heads 3: ...".
 absl::Status Validate(const GptConfig& config);
 
 class Gpt {
@@ -49,8 +49,8 @@ class Gpt {
   explicit Gpt(const GptConfig& config) : config_(config) {}
 
   // Returns logits of the next token after each of `tokens`, i32 [B, T] with T at most the context. With a cache, the
-  // tokens stand at the cache's positions, after those of earlier calls of Run. The parameters have the published
-  // names: wte.weight, wpe.weight, h.0.ln_1.weight, ..., ln_f.bias (GPT-2); model.embed_tokens.weight,
+  // tokens are at cache->positions, and also attend to tokens of earlier calls of Runner::Run. Parameters have the
+  // published names: wte.weight, wpe.weight, h.0.ln_1.weight, ..., ln_f.bias (GPT-2); model.embed_tokens.weight,
   // model.layers.0.self_attn.q_proj.weight, ... (Llama).
   Var Logits(Var tokens, const AttentionCache* cache = nullptr) const;  // [B, T, V]
 

@@ -1,4 +1,4 @@
-// Each function opens the layer's scope, declares its parameters there, and records its ops.
+// The function of a layer opens the layer's scope, declares its parameters there, and records its ops.
 #include "weft/models/layers.h"
 
 #include <algorithm>

@@ -30,26 +30,26 @@ struct BatchNormOptions {
   double epsilon = 1e-5;
   double momentum = 0.1;  // weight of the batch's mean and unbiased variance in an update of the running statistics
 };
-// Normalises over all axes except the last. The gain ("weight") starts at 1 and the bias at 0. The states
-// "NAME.running_mean" and "NAME.running_var" replace the batch's statistics in mode kEval; their next versions are
-// appended to `updates`, for CompileOptions::update. Rows of padding count like any other row.
-// models/batch_norm_test.cc measures the effect on the sentences of a batch, which is why Transformers use LayerNorm.
+// Normalises over all axes except the last. The gain ("weight") starts at 1 and the bias at 0. In mode kEval, the
+// states "NAME.running_mean" and "NAME.running_var" replace the batch's statistics. Their next versions are appended to
+// `updates`, for CompileOptions::update. Padding counts like other rows, so it changes the results of other sentences.
+// models/batch_norm_test.cc measures this effect, which is why Transformers use LayerNorm.
 Var BatchNorm(absl::string_view name, Var x, const BatchNormOptions& options, VarList* updates);
 
 struct EmbeddingTableOptions {
   Initializer initializer = Gaussian(0.02f);
   DType dtype = kF32;  // also of all layers after the table, because layers take over the dtype of x
 };
-// Returns a table [V, C] in a scope of its own, for Embedding(table, ids) and for a tied head.
+// Records a parameter "NAME.weight" [V, C] and returns it, for Embedding(table, ids) and for a head tied to the table.
 Var EmbeddingTable(absl::string_view name, Tape* tape, int64_t vocabulary, int64_t width,
                    const EmbeddingTableOptions& options = {});
 
 // Returns a constant [rows, cols] with the entries value(row, column), in f32 or f64.
 Var ConstantTable(Tape* tape, DType dtype, int64_t rows, int64_t cols,
                   absl::FunctionRef<double(int64_t, int64_t)> value);
-// Sinusoids [length, C] in f32 or f64, for positions from `first` on (Vaswani et al., 2017, section 3.5). kInterleaved,
-// as published: sin(position / 10000^(2i / C)) at feature 2i and the cosine at 2i + 1. kHalves, as in Tensor2Tensor:
-// all sines before all cosines, with the exponent i / (C/2 - 1).
+// Sinusoids [length, C] in f32 or f64, for positions p from `first` on (Vaswani et al., 2017, section 3.5).
+// kInterleaved, as published: features 2i and 2i + 1 are sine and cosine of p / 10000^(2i / C). kHalves, as in
+// Tensor2Tensor: features i and C/2 + i are sine and cosine of p / 10000^(i / (C/2 - 1)).
 enum class SinusoidLayout : uint8_t { kInterleaved, kHalves };
 Var SinusoidalPositions(Tape* tape, DType dtype, int64_t length, int64_t width,
                         SinusoidLayout layout = SinusoidLayout::kInterleaved, int64_t first = 0);
@@ -71,11 +71,11 @@ struct FeedForwardOptions {
   double hidden_dropout = 0;  // probability for the activation's result
   bool bias = true;
   Initializer initializer = Gaussian(0.02f), output_initializer = Gaussian(0.02f);
-  // Names of the layers. With a gate, the hidden layer is activation(gate) · up: SwiGLU and its variants (Shazeer,
-  // 2020).
+  // Names of the layers. If `gate` is not null, the hidden layer is activation(gate) · up: SwiGLU and its variants
+  // (Shazeer, 2020).
   const char *up = "c_fc", *gate = nullptr, *down = "c_proj";
 };
-// Returns x [..., C] → up [..., F] → activation → down [..., C] → dropout (Vaswani et al., 2017, section 3.3).
+// Returns x [..., C] → up [..., F] → activation → hidden_dropout → down [..., C] → dropout (Vaswani et al., 2017).
 Var FeedForward(absl::string_view name, Var x, const FeedForwardOptions& options);
 
 // Returns, as f32 [], the number of rows of `logits` [..., V] whose greatest entry is at the row's target. `targets` is

@@ -13,7 +13,7 @@ namespace {
 
 using Positions = TransformerConfig::Positions;
 
-// The deviation is Glorot and Bengio's (2010): as PyTorch's xavier_uniform for layers with as many inputs as outputs.
+// A Gaussian of variance 1 / C, as Glorot and Bengio (2010) propose for a layer with C inputs and C outputs.
 Initializer InitializerOf(const TransformerConfig& config) {
   return Gaussian(1.0f / std::sqrt(static_cast<float>(config.width)));
 }
@@ -187,7 +187,7 @@ Var Transformer::RunDecoder(Var target, const AttentionCache* cache, Inputs inpu
   return logits + tape->Parameter("lm_head.bias", {x.dtype(), {config_.target_vocabulary}}, Zeros());
 }
 
-// Checks that there is a memory for each decoder block. If not, fails the tape and returns false.
+// Checks that `memory` has one value for each decoder block. If not, fails the tape and returns false.
 bool Transformer::CheckMemory(Tape* tape, VarSpan memory) const {
   if (static_cast<int64_t>(memory.size()) == config_.decoder_layers) return true;
   tape->Fail(InvalidArgument("transformer: the memory has ", memory.size(), " values, wanted one for each of ",

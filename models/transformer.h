@@ -40,16 +40,16 @@ struct TransformerConfig {
   bool tied_head = true;           // true: the output layer's weight is the target's token table
   bool head_bias = false;
 
-  // The memory of a decoder block: the encoder's last layer, or the encoder's layer with the block's number.
+  // The encoder layer whose output a decoder block attends to: the last one, or the one with the block's index.
   enum class Memory : uint8_t { kLast, kSameLayer };
   Memory memory = Memory::kLast;
 
-  // Widths of each head (attention.h); 0: width / heads.
+  // Widths of each head; 0: the defaults of AttentionOptions.
   int64_t query_width = 0, key_width = 0, value_width = 0;
   ScoreFunction score = ScoreFunction::kDot;
   int64_t score_width = 0;
   HeadMerge merge = HeadMerge::kProject;
-  // Layer i's self-attention has the pattern patterns[i % size]. Without patterns, a token sees all others.
+  // The self-attention of layer i, on either side, has the window and stride of patterns[i % size], or none if empty.
   struct Pattern {
     int64_t window = 0, stride = 0;
   };
@@ -58,7 +58,7 @@ struct TransformerConfig {
   DType dtype = kF32;  // kF32 or kF64, for weights and so for all computed values
 };
 
-// Returns InvalidArgument if a configuration can't be computed.
+// Returns InvalidArgument if `config` does not describe a model that Transformer can record.
 absl::Status Validate(const TransformerConfig& config);
 
 // Records a Transformer. Parameters have the names of Hugging Face's encoder-decoder models:
@@ -69,18 +69,19 @@ class Transformer {
   explicit Transformer(const TransformerConfig& config) : config_(config) {}
 
   // Returns logits [B, T, V] of the token after each of `target`, for all targets at once, as in training. `source`:
-  // i32 [B, S]. `target`: i32 [B, T], beginning with the begin token. `source_lengths`: i32 [B]; tokens at or beyond it
-  // are padding; null: no padding.
+  // i32 [B, S]. `target`: i32 [B, T], beginning with the begin token. `source_lengths`: i32 [B]; source tokens at or
+  // beyond this length are padding; null: no padding.
   Var Logits(Var source, Var target, Var source_lengths = {}) const;
-  // Returns the mean loss, with label smoothing, over the targets `next`, i32 [B, T]. Targets of -100 are ignored.
+  // Returns the mean cross-entropy, with label smoothing, of the targets `next`, i32 [B, T]; targets -100 are ignored.
   Var Loss(Var logits, Var next) const;
 
-  // The two halves of Logits. Encode returns the memory of each decoder block, [B, S, C]; Decode takes it.
+  // The two halves of Logits. Encode returns a memory [B, S, C] for each decoder block; Decode takes these memories.
   VarList Encode(Var source, Var source_lengths = {}) const;
   Var Decode(Var target, VarSpan memory, Var source_lengths = {}) const;
 
-  // The decoder over many calls of Run. StoreMemory returns the next versions of states that hold the memory's keys
-  // and values. DecodeNext reads these states, and takes the next tokens, i32 [B, T], at the cache's positions.
+  // The decoder over many calls of Runner::Run. StoreMemory writes the keys and values of each block's memory to
+  // states, and returns the states' next versions. DecodeNext reads these states and returns logits [B, T, V] of
+  // `target`, i32 [B, T] at the cache's positions.
   struct StoredMemory {
     std::string prefix;
     int64_t length = 0;  // S

@@ -118,8 +118,8 @@ TEST(TransformerTest, HasTheNamesOfTheField) {
         "decoder.layers.1.encoder_attn_layer_norm.weight", "decoder.layers.1.final_layer_norm.bias"}) {
     EXPECT_THAT(names, Contains(name));
   }
-  // Two token tables; in each encoder layer attention, two norms and the feed-forward layers; in a decoder layer twice
-  // the attention and three norms.
+  // There are two token tables. Each encoder layer has one attention, two norms and the feed-forward layers. Each
+  // decoder layer has two attentions, three norms and the feed-forward layers.
   constexpr int64_t kC = 8, kF = 12, kAttention = 4 * (kC * kC + kC), kNorm = 2 * kC, kFeed = 2 * kC * kF + kC + kF;
   EXPECT_EQ(parameters.ElementCount(),
             2 * kVocabulary * kC + 2 * (kAttention + 2 * kNorm + kFeed) + 2 * (2 * kAttention + 3 * kNorm + kFeed));

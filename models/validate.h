@@ -14,8 +14,8 @@
 
 namespace weft {
 
-// Limits of configurations, so that a config.json from anywhere cannot make the program hang. The time and memory to
-// record a model grow with its layers; tables of positions grow with context and width.
+// Maximum sizes of a model, so that a config.json from an unknown source cannot make the program hang. The time and
+// memory to record a model grow with its layers; tables of positions grow with context and width.
 inline constexpr int64_t kMaxLayers = 4096, kMaxPositions = int64_t{1} << 20, kMaxFeatures = 1 << 16,
                          kMaxTokens = 1 << 24;
 
@@ -35,7 +35,7 @@ inline absl::Status CheckSizes(std::initializer_list<SizeCheck> checks) {
   return absl::OkStatus();
 }
 
-// Checks a number that must be above 0: the epsilon of a norm, or the base of rotary positions.
+// Checks that `value` is above 0 and finite. It is the epsilon of a norm or the base of rotary positions.
 inline absl::Status CheckPositive(const char* name, double value) {
   if (value > 0 && std::isfinite(value)) return absl::OkStatus();
   return InvalidArgument(name, " is ", value, ", but must be above 0");
@@ -57,7 +57,7 @@ inline absl::Status CheckDType(DType dtype) {
   return InvalidArgument("dtype is ", Name(dtype), ", but must be f32 or f64");
 }
 
-// Fails the tape of `tokens` unless they are i32 [B, T] and T is at most the context.
+// Unless `tokens` are i32 [B, T] with T at most `context`, fails their tape.
 inline void RequireTokens(const char* model, absl::string_view what, Var tokens, int64_t context) {
   if (tokens.shape().rank() == 2 && tokens.dtype() == kI32 && tokens.dim(1) <= context) return;
   tokens.tape->Fail(

@@ -1,4 +1,4 @@
-// Patches are cut by a reshape and a permutation, so that the projection is one matrix product.
+// A reshape and a permutation cut images into patches, so that the projection of all patches is one matrix product.
 #include "weft/models/vit.h"
 
 #include "absl/strings/str_cat.h"
@@ -32,7 +32,7 @@ BlockOptions BlockOf(const VitConfig& config) {
           .feed_forward_norm = "layernorm_after"};
 }
 
-// Fails the tape unless the configuration is valid and the images have its shape.
+// Unless the configuration is valid and `images` are f32 or f64 in the configured size, fails the tape.
 void Check(const VitConfig& config, Var images) {
   if (absl::Status valid = Validate(config); !valid.ok()) return void(images.tape->Fail(Annotate(valid, "vit")));
   const Shape wanted = {images.dim(0), config.image_height, config.image_width, config.channels};

@@ -22,7 +22,7 @@ struct VitConfig {
   int64_t heads = 12;
   int64_t width = 768;       // C, a multiple of heads
   int64_t feed_forward = 0;  // F; 0: 4·C
-  // Probability of dropout after the positions are added, and after every linear layer except queries, keys and values.
+  // Probability of dropout after positions are added, each attention's output layer, and each feed-forward layer.
   double dropout = 0;
   double norm_epsilon = 1e-12;
   Activation activation = Activation::kGelu;
@@ -30,14 +30,15 @@ struct VitConfig {
   int64_t patches() const { return (image_height / patch_size) * (image_width / patch_size); }
 };
 
-// Returns InvalidArgument if a configuration can't be computed.
+// Returns InvalidArgument if `config` does not describe a model that Vit can record.
 absl::Status Validate(const VitConfig& config);
 
-// Records a Vision Transformer. Parameters have the names and shapes of Hugging Face's ViTForImageClassification:
+// Records a Vision Transformer of N patches of P·P pixels with Ch channels. Parameters have the names and shapes of
+// Hugging Face's ViTForImageClassification:
 // vit.embeddings.cls_token [1, 1, C], vit.embeddings.position_embeddings [1, N + 1, C],
 // vit.embeddings.patch_embeddings.projection.weight [C, Ch, P, P],
-// vit.encoder.layer.0.attention.attention.query.weight, ..., vit.layernorm.weight, classifier.weight. The projection is
-// a convolution there, and a matrix [C, Ch·P·P] here.
+// vit.encoder.layer.0.attention.attention.query.weight, ..., vit.layernorm.weight, classifier.weight. Hugging Face
+// computes the projection as a convolution, Vit as a product with the weight as a matrix [C, Ch·P·P].
 class Vit {
  public:
   explicit Vit(const VitConfig& config) : config_(config) {}

@@ -1,5 +1,5 @@
-// The Vision Transformer, its names and errors, and its values and gradients against PyTorch's, in f64:
-// tests/peers/pytorch_vit.py computed the numbers, and says what they are.
+// Tests the Vision Transformer: its names and errors, and its values and gradients against PyTorch's in f64.
+// tests/peers/pytorch_vit.py computed PyTorch's numbers, and says what they are.
 #include "weft/models/vit.h"
 
 #include <cmath>
@@ -92,7 +92,7 @@ void Check(const SafetensorsFile& file, int number) {
   const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = fetch});
   ASSERT_TRUE(graph.ok()) << graph.status();
 
-  // Their weights have our names and shapes, or Set refuses them.
+  // The script's weights have our names and shapes; otherwise Set would refuse them.
   std::vector<NamedTensor> published;
   std::vector<std::string> published_names;
   for (const NamedTensor& named : file.tensors()) {
