@@ -1,5 +1,5 @@
-// This header lists the commands of `weft` by group. A command is a function that adds its flags to the command line
-// and returns the function that runs it. A new command is a file and a line of WEFT_COMMANDS.
+// This header lists the commands of `weft` by group. The function of a command adds flags to the command line and
+// returns a Command, whose `run` does the work. A new command is a file and a line of WEFT_COMMANDS.
 //
 //   Command TokenizeCommand(CLI::App* weft) {
 //     auto flags = std::make_shared<TokenizeFlags>();
@@ -8,8 +8,8 @@
 //     return {"weft tokenize", app, [flags] { return Tokenize(*flags); }};
 //   }
 //
-// Exit codes: 0 means success. 2 means that a flag, a key of a configuration, or a file that one of them names can't be
-// used. 1 means any other error.
+// Exit codes: 0 means success. 2 means that no command is named, or that a flag, a key of a configuration, or a file
+// that one of them names can't be used. 1 means any other error.
 #ifndef WEFT_APPS_COMMANDS_H_
 #define WEFT_APPS_COMMANDS_H_
 

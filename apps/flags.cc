@@ -1,4 +1,4 @@
-// Parsing stores flags as texts. The rows read them afterwards, so that all sources of options share one check.
+// CLI11 stores flags as texts. SetFromFlags reads them by SetFromText, so all sources of options share one check.
 #include "weft/apps/flags.h"
 
 #include <CLI/CLI.hpp>

@@ -1,4 +1,4 @@
-// Files are read whole. Standard input is read line by line, so that another program can wait for each answer.
+// Files are read whole. A line of standard input is waited for only after the answers to earlier lines are flushed.
 #include "weft/apps/lines.h"
 
 #include <CLI/CLI.hpp>

@@ -1,5 +1,5 @@
 // These functions read the lines of a command's input. The input is the files that the command line names, which may be
-// gzip-compressed, or else standard input.
+// gzip-compressed. If it names none, the input is standard input.
 //
 //   AddFiles(app, &flags->files);
 //   return ForEachLine(flags.files, [](absl::string_view line) { ... });
@@ -26,16 +26,17 @@ namespace weft {
 // Lets the command line name files.
 void AddFiles(CLI::App* app, std::vector<std::string>* files);
 
-// Returns an error of the input as a usage error if the command line names `files`, and otherwise as a failure.
+// Returns an error of the input as UsageError does if the command line names `files`, and otherwise as Failure does.
 absl::Status InputError(const absl::Status& status, const std::vector<std::string>& files);
 
-// Calls `line` for each line until one call fails. The error then begins with "FILE, line 7: ". After each line of
-// standard input, standard output is flushed, so that another program can converse with this one.
+// Calls `line` for each line until one call fails. Returns that call's error by InputError, with "FILE, line 7: "
+// before its message. After each line of standard input, flushes standard output, for programs that wait for each
+// answer.
 absl::Status ForEachLine(const std::vector<std::string>& files,
                          const std::function<absl::Status(absl::string_view)>& line);
 
-// Does what EncodeLines does (text/lines.h). An error of `answer` is a failure. After each batch of standard input,
-// standard output is flushed.
+// Encodes the lines and calls `answer` as EncodeLines calls `take` (text/lines.h). Errors of `answer` pass through
+// Failure, and all through InputError. After each call of `answer` for standard input, flushes standard output.
 absl::Status AnswerLines(const std::vector<std::string>& files, size_t max_lines,
                          const std::function<absl::StatusOr<TokenIds>(absl::string_view line)>& encode,
                          const std::function<absl::Status(const TextLines&, absl::Span<const TokenIds>)>& answer);

@@ -1,5 +1,5 @@
-// The program `weft` finds the command that the command line names and runs it. It turns the command's status into a
-// line on stderr and an exit code.
+// The program `weft` finds the command that the command line names and runs it. It turns the command's error into a
+// line on stderr, and the status into an exit code.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -49,7 +49,7 @@ std::string FullName(const CLI::App& app) {
   return app.get_parent() == nullptr ? app.get_name() : FullName(*app.get_parent()) + " " + app.get_name();
 }
 
-// Opens the standard streams that the caller has closed. Otherwise the next opened file would get one of their numbers.
+// Opens /dev/null for each closed standard stream. Otherwise the next opened file would take the stream's number.
 void OpenStandardStreams() {
   for (int fd = 0; fd <= 2; ++fd) {
     if (fcntl(fd, F_GETFD) < 0) open("/dev/null", O_RDWR);  // takes the lowest free number
@@ -92,7 +92,7 @@ std::vector<Command> AddCommands(CLI::App* weft, CLI::App* train) {
 
 int Main(int argc, char** argv) {
   OpenStandardStreams();
-  // `bazel run` changes the working folder, but relative paths refer to the user's folder.
+  // `bazel run` changes the working folder, but relative paths refer to the user's folder, named by this variable.
   if (const char* folder = std::getenv("BUILD_WORKING_DIRECTORY"); folder != nullptr && chdir(folder) != 0) {
     return Report("weft", absl::UnavailableError(absl::StrCat("can't enter ", folder)));
   }

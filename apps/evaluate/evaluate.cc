@@ -1,4 +1,4 @@
-// `weft evaluate` measures a model on data. The figures depend on the model's family.
+// `weft evaluate` measures a model on data and prints figures, such as loss or BLEU, that depend on the model's family.
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -157,7 +157,7 @@ absl::StatusOr<Figures> MeasureTransformer(const EvaluateFlags& flags) {
   return BleuFigures(flags, lines, text.target.lines);
 }
 
-// A kind of evaluation: the family of models, the flags that it uses, and the function that measures.
+// One kind of evaluation: the family of models, the flags that it uses, and the function that computes its figures.
 struct Subject {
   const ModelFamily* family;  // null: evaluates finished translations without a model
   const char* name;
@@ -181,7 +181,7 @@ const Subject& SubjectOf(const ModelFamily* family) {
   return *absl::c_find_if(kSubjects, [&](const Subject& subject) { return subject.family == family; });
 }
 
-// Checks that the command line has all flags that the subject needs, and no others.
+// Checks that the command line has the flags and files that `subject` needs, and none that `subject` does not use.
 absl::Status CheckFlags(const EvaluateFlags& flags, const Subject& subject) {
   for (const auto& [flag, value] : flags.given) {
     if (flag == "model" || flag == "json" || flag == "threads" || absl::c_linear_search(subject.flags, flag)) continue;

@@ -1,4 +1,5 @@
-// `weft calibrate` measures the costs of ops on this machine, and compares its estimates with another measured step.
+// `weft calibrate` measures the costs of ops on this machine and writes them to a file. Then it compares estimates from
+// these costs with measured times of a training step.
 #include <cstdio>
 #include <memory>
 #include <vector>

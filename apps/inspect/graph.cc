@@ -63,7 +63,7 @@ Hyperparameters Table(GraphFlags* flags) {
   return table;
 }
 
-// Returns the program in the format of --format. `graph` is null if the program is not compiled.
+// Returns the text of `program` in the format of --format. `graph`: the compiled graph of `program`, or null.
 std::string Print(const Program& program, const Graph* graph, const GraphFlags& flags) {
   if (flags.format == "text") return graph == nullptr ? PrintText(program) : PrintText(*graph);
   if (flags.format == "dot" && flags.depth == 0) return PrintDot(program);
@@ -75,7 +75,7 @@ std::string Print(const Program& program, const Graph* graph, const GraphFlags& 
   return flags.format == "json" ? json : FillPage(kGraphPage, json);
 }
 
-// Sets `flags` to the values of --config, then to those of the other flags.
+// Sets `flags` from the configuration file of --config, and then from the other flags, which override the file.
 absl::Status ReadFlags(GraphFlags* flags) {
   const Hyperparameters table = Table(flags);
   GivenFlags given = flags->given;

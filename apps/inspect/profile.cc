@@ -27,7 +27,7 @@ Hyperparameters Table(ProfileFlags* flags) {
   return table;
 }
 
-// Prints by how much a run gets longer if the time of every tile is taken.
+// Prints by how many percent an execution takes longer if the time of every tile is taken.
 absl::Status PrintTimingOverhead(const TimedStep& step, int64_t pairs) {
   WEFT_ASSIGN_OR_RETURN(const std::vector<double> ratios, step.TimingOverhead(pairs));
   std::printf(

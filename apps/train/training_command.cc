@@ -44,7 +44,7 @@ Hyperparameters RunTable(RunFlags* flags) {
   };
 }
 
-// Makes the paths in the table absolute, because a resumed run may begin in another folder.
+// Makes paths absolute, because a resumed run may have another working folder. Paths that are not UTF-8 are errors.
 absl::Status MakeAbsolute(const Hyperparameters& table) {
   for (const Hyperparameter& row : table) {
     if (!row.rules.is_path) continue;
@@ -60,7 +60,7 @@ absl::Status MakeAbsolute(const Hyperparameters& table) {
   return absl::OkStatus();
 }
 
-// Checks that a resumed run changes only the options that may change.
+// Checks that options whose rules lack `may_change` have the same values `now` as `before`, when the run began.
 absl::Status CheckUnchanged(const Hyperparameters& before, const Hyperparameters& now) {
   for (size_t i = 0; i < now.size(); ++i) {
     if (now[i].rules.may_change || now[i].json() == before[i].json()) continue;
@@ -70,7 +70,7 @@ absl::Status CheckUnchanged(const Hyperparameters& before, const Hyperparameters
   return absl::OkStatus();
 }
 
-// Returns a job with its options set. Later sources win: defaults, config.json of a resumed run, --config, flags.
+// Returns a job with checked options. Later sources win: defaults, config.json of a resumed run, --config, flags.
 absl::StatusOr<std::unique_ptr<TrainingJob>> ReadJob(const RunFlags& flags, const RunDirectory& run,
                                                      const MakeJob& make) {
   std::unique_ptr<TrainingJob> job = make(), before = make();
@@ -100,7 +100,7 @@ nlohmann::ordered_json ToConfig(const std::string& name, TrainingJob* job) {
   return json;
 }
 
-// Returns the error of a folder that can't be used, and names the flags that would help.
+// Returns `status`, the error of a run folder, as a usage error. If the folder exists, adds the flags that help.
 absl::Status FolderError(const absl::Status& status) {
   if (absl::IsAlreadyExists(status)) {
     return InvalidArgument(status.message(),

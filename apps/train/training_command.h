@@ -16,7 +16,8 @@
 
 namespace weft {
 
-// Returns the command `weft train NAME`. Its flags are the rows of the job's table and the flags of all runs.
+// Returns the command `weft train NAME`. `make` creates the job. The command has a flag for each row of the job's
+// table, and the flags that all runs share, such as --out and --resume.
 Command TrainingCommand(CLI::App* train, const std::string& name, const std::string& about,
                         std::function<std::unique_ptr<TrainingJob>()> make);
 

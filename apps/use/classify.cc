@@ -36,7 +36,7 @@ Hyperparameters Table(ClassifyFlags* flags) {
   };
 }
 
-// Prints the most likely label, a tab and its probability; with `scores`, all labels as a JSON object.
+// Prints the first label, a tab and its probability or, with `scores`, all labels and probabilities as a JSON object.
 void Print(const std::vector<LabelProbability>& ranked, bool scores) {
   if (!scores) {
     std::printf("%s\t%.6f\n", ranked[0].label.c_str(), ranked[0].probability);

@@ -43,7 +43,7 @@ Hyperparameters Table(FillMaskFlags* flags) {
 void Print(absl::Span<const MaskCandidate> candidates) {
   std::vector<std::string> objects;
   for (const MaskCandidate& each : candidates) {
-    // A token may be a part of a character, which is not UTF-8.
+    // A token's text may be a part of a character and so not UTF-8. JsonLine replaces such bytes by U+FFFD.
     objects.push_back(JsonLine(
         {{"score", each.score}, {"token", each.token}, {"token_str", each.text}, {"sequence", each.sequence}}));
   }

@@ -67,7 +67,7 @@ Hyperparameters Table(GenerateFlags* flags) {
 
 void Write(absl::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
-// Prints each of `texts` with its continuation after all are complete. `prompts` are the tokens of the texts.
+// Continues `prompts`, the tokens of `texts`. When all are complete, prints each text with its continuation.
 absl::Status PrintAll(TextGenerator* generator, bool json, std::vector<std::string> texts,
                       absl::Span<const TokenIds> prompts) {
   WEFT_RETURN_IF_ERROR(
@@ -78,7 +78,7 @@ absl::Status PrintAll(TextGenerator* generator, bool json, std::vector<std::stri
   return absl::OkStatus();
 }
 
-// Prints the prompt, then each piece of its continuation as soon as it is generated.
+// Prints the prompt, then each piece of its continuation when it is generated. With `json`, prints both at the end.
 absl::Status PrintOne(TextGenerator* generator, bool json, const std::string& prompt) {
   WEFT_ASSIGN_OR_RETURN(const TokenIds ids, generator->Encode(prompt));
   if (json) return PrintAll(generator, json, {prompt}, {ids});

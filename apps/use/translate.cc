@@ -57,7 +57,8 @@ Hyperparameters Table(TranslateFlags* flags) {
   };
 }
 
-// Prints the `n_best` translations of a line. If there are fewer, prints empty lines in their place.
+// Prints the best `n_best` translations of a line, one a line. If there are fewer, prints empty translations in their
+// place, with --scores of log-probability -inf.
 absl::Status Print(const TranslateFlags& flags, const LineTranslator& translator,
                    const std::vector<Hypothesis>& translations) {
   for (size_t n = 0; n < static_cast<size_t>(flags.options.translate.search.n_best); ++n) {
