@@ -1,4 +1,5 @@
-// The forward kernel walks the blocks of keys for each block of targets. The backward kernel computes weights again.
+// For each block of targets, the forward kernel walks the blocks of keys. For each block of keys, the backward kernel
+// walks the blocks of targets, and computes the weights again. Both skip hidden blocks.
 #include "weft/ops/kernels/attention.h"
 
 #include <algorithm>
@@ -14,7 +15,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/kernels/attention.cc"
 #include "hwy/foreach_target.h"
-// After foreach_target.h, which includes this file once for each instruction set.
+// These includes follow foreach_target.h, which includes this file once for each instruction set.
 #include "hwy/highway.h"
 #include "weft/ops/kernels/block-inl.h"
 #include "weft/ops/kernels/exp-inl.h"
@@ -27,7 +28,7 @@ namespace {
 using Block = AttentionBlock;
 constexpr int64_t kBlock = kAttentionBlock;
 
-// Returns `n`, rounded up to whole vectors.
+// Returns `n`, rounded up to a multiple of the elements in a vector.
 template <class W>
 int64_t WholeVectors(int64_t n) {
   const int64_t lanes = hn::Lanes(D<W>());
@@ -55,7 +56,8 @@ HWY_INLINE void ScaleRow(W factor, int64_t n, W* row) {
   for (int64_t j = 0; j < n; j += lanes) hn::Store(hn::Mul(hn::Load(d, row + j), factors), d, row + j);
 }
 
-// Computes row = cap · tanh(row / cap) in whole vectors. If `slopes` is not null, sets it to 1 - tanh².
+// Replaces each x of `row` by cap · tanh(x / cap), for `n` numbers rounded up to whole vectors. If `slopes` is not
+// null, sets `slopes` to the derivatives 1 - tanh(x / cap)².
 template <class W>
 void CapRow(double cap, int64_t n, W* row, W* slopes) {
   const D<W> d;
@@ -67,7 +69,8 @@ void CapRow(double cap, int64_t n, W* row, W* slopes) {
   }
 }
 
-// Computes scores [rows, kBlock] = scale · q kᵀ, capped, plus masks. Scores that are hidden or beyond the block: -inf.
+// Computes scores [rows, kBlock] = scale · q kᵀ, capped, plus masks. Hidden scores, and columns beyond the block's
+// sources, are -inf. If `slopes` is not null and there is a soft cap, sets `slopes` to the cap's derivatives.
 template <class T, class W>
 void Scores(const AttentionHead<T>& head, const Block& block, Matrix<const W> q, const W* k_transposed, W* scores,
             W* slopes = nullptr) {
@@ -98,7 +101,7 @@ void Scores(const AttentionHead<T>& head, const Block& block, Matrix<const W> q,
   }
 }
 
-// Sets the first `visible` numbers of `row` to exp(row - shift), and the others to 0. Returns the sum.
+// Replaces the first `visible` numbers x of `row` by exp(x - shift), and the others, all -inf, by 0. Returns the sum.
 template <class W>
 W ExpRow(W shift, int64_t visible, W* row) {
   const D<W> d;
@@ -190,8 +193,8 @@ void Forward(const AttentionHead<T>& head, int64_t begin, int64_t end, Positions
   }
 }
 
-// On entry, `dscores` holds the gradients of the weights. Replaces them by the gradients of the scores, and applies
-// dropout to `weights`.
+// On entry, `dscores` holds dy vᵀ, the gradients by the weights after dropout. Replaces them by the gradients by q kᵀ,
+// which include scale and soft cap. Applies dropout to `weights`. `delta`: Σ dy · y - dlse of each target.
 template <class T, class W>
 void ScoreGradients(const AttentionHead<T>& head, const Block& block, const W* delta, const W* slopes, W* weights,
                     W* dscores) {
@@ -210,7 +213,7 @@ void ScoreGradients(const AttentionHead<T>& head, const Block& block, const W* d
     int64_t j = 0;
     for (; j < visible; j += lanes) {
       const V<W> weight = hn::Load(d, p + j);
-      // A weight of 0 has gradient 0. Otherwise an infinite value could make it 0 · inf, which is NaN.
+      // Where a weight is 0, the gradient is 0. If a value is infinite, the product would be 0 · inf, which is NaN.
       V<W> ds_j = hn::Mul(hn::Mul(weight, hn::Sub(hn::Load(d, ds + j), shift)), scale);
       if (head.soft_cap > 0) ds_j = hn::Mul(ds_j, hn::Load(d, slopes + i * kBlock + j));
       hn::Store(hn::IfThenElse(hn::Eq(weight, hn::Zero(d)), hn::Zero(d), ds_j), d, ds + j);
@@ -229,7 +232,7 @@ void GradientOfBlock(const AttentionHead<T>& head, const AttentionGradient<T>& g
   CopyRows<T, W>(gradient.dy, block.t, block.rows, head.value_width, {at.dy, value_stride});
   Scores<T, W>(head, block, {at.query, key_stride}, at.key_transposed, at.weights, at.slopes);
   for (int64_t i = 0; i < block.rows; ++i) {
-    // For a target that sees no source, lse becomes infinity: exp(score - infinity) = 0, so that its weights are 0.
+    // If a target sees no source, its lse is -inf. The shift is then +inf: exp(score - inf) = 0, so all weights are 0.
     constexpr W kInfinity = std::numeric_limits<W>::infinity();
     const W lse = *gradient.lse[block.t + i];
     ExpRow(lse == -kInfinity ? kInfinity : lse, Visible(head, block, i), at.weights + i * kBlock);

@@ -1,9 +1,10 @@
-// The attention kernels compute y = softmax(scale · q kᵀ, masked) · v of one head, streamed over blocks of keys.
+// The attention kernels compute y = dropout(softmax(scores)) · v of one head, and its gradients, over blocks of keys.
 //
-// The matrix of scores never exists as a whole (Dao et al., "FlashAttention", 2022). When the maximum of a row grows,
-// its running sums are corrected (Milakov and Gimelshein, 2018). Positions are processed in blocks of kAttentionBlock,
-// in float or double for any dtype of the operands. If calls begin at multiples of kAttentionBlock, the bits of a row
-// depend only on the row's own operands. The kernels allocate nothing.
+// Scores are scale · q kᵀ, capped and masked. The matrix of scores never exists as a whole (Dao et al.,
+// "FlashAttention", 2022). When the maximum of a row grows, its running sums are corrected (Milakov and Gimelshein,
+// 2018). Positions are processed in blocks of kAttentionBlock. f64 is computed in double, f32 and bf16 in float. If
+// calls of `forward` begin at multiples of kAttentionBlock, the bits of a row depend only on the row's own operands.
+// The kernels allocate nothing.
 #ifndef WEFT_OPS_KERNELS_ATTENTION_H_
 #define WEFT_OPS_KERNELS_ATTENTION_H_
 
@@ -19,7 +20,7 @@ namespace weft {
 inline constexpr int64_t kAttentionBlock = 64;  // a block of scores, 16 KB in float, stays in the L1 cache
 inline constexpr int kMaxAttentionMasks = 4;
 
-// A matrix with one row for each position.
+// Describes a matrix with one row for each position.
 template <class T>
 struct Positions {
   T* data = nullptr;
@@ -28,8 +29,8 @@ struct Positions {
   T* operator[](int64_t position) const { return data + position * stride; }
 };
 
-// A mask. Its element for target t and source s is data[t * target_stride + s * source_stride]: a bool that hides s
-// from t or, if `adds`, a number of the operands' dtype that is added to the score.
+// Describes a mask. Its element for target t and source s is data[t * target_stride + s * source_stride]. If `adds`, it
+// is a number of the operands' dtype that is added to the score. Otherwise it is a bool; true hides s from t.
 struct AttentionMask {
   const void* data = nullptr;
   bool adds = false;
@@ -54,7 +55,7 @@ struct AttentionHead {
   AttentionDropout dropout;
 };
 
-// What the gradient of a head needs: y and lse as `forward` computed them, dy and dlse, and room for dquery.
+// Holds the arrays for the gradient of a head: y and lse as `forward` computed them, dy, dlse, and the output dquery.
 template <class T>
 struct AttentionGradient {
   Positions<const T> y, dy;
@@ -62,19 +63,19 @@ struct AttentionGradient {
   Positions<T> dquery;
 };
 
-// Whether a head is the first or the last of the heads that share a key and a value.
+// Tells whether a query head is the first or the last of the heads that share one key and value.
 struct HeadOrder {
   bool first = true, last = true;
 };
 
 template <class T>
 struct AttentionKernels {
-  // Computes y, and lse = log Σ exp(score) as one column, for targets begin .. end - 1. `begin` is a multiple of
-  // kAttentionBlock. A target that sees no source gets y = 0 and lse = -inf.
+  // Computes rows `begin` .. `end` - 1 of `y` and of `lse` = log Σ exp(score), which has one column. Row t is target t.
+  // `begin` is a multiple of kAttentionBlock. A target that sees no source gets y = 0 and lse = -inf.
   void (*forward)(const AttentionHead<T>& head, int64_t begin, int64_t end, Positions<T> y, Positions<Computed<T>> lse,
                   std::byte* workspace);
-  // Computes dquery of a head. The workspace sums dkey and dvalue over the heads that share them, from the first head
-  // on; the last head writes the sums.
+  // Computes dquery of a head. Heads that share a key and value are passed one after the other, with the same
+  // workspace, which sums their dkey and dvalue. The call for the last of these heads writes `dkey` and `dvalue`.
   void (*backward)(const AttentionHead<T>& head, const AttentionGradient<T>& gradient, HeadOrder order,
                    Positions<T> dkey, Positions<T> dvalue, std::byte* workspace);
 };

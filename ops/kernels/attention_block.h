@@ -1,4 +1,4 @@
-// These functions compute which sources are visible in one block of scores, and apply its masks and dropout.
+// These functions tell which sources of a block of scores are visible, and how masks and dropout change the block.
 #ifndef WEFT_OPS_KERNELS_ATTENTION_BLOCK_H_
 #define WEFT_OPS_KERNELS_ATTENTION_BLOCK_H_
 
@@ -16,13 +16,14 @@ struct AttentionBlock {
   int64_t t, rows, s, cols;
 };
 
-// Returns the number of the block's sources that target t + i sees under the causal mask.
+// Returns n if target block.t + i sees the first n sources of the block. Considers the causal mask only.
 template <class T>
 int64_t Visible(const AttentionHead<T>& head, const AttentionBlock& block, int64_t i) {
   if (!head.causal) return block.cols;
   return std::clamp<int64_t>(block.t + i + head.sources - head.targets + 1 - block.s, 0, block.cols);
 }
-// Returns the index in the block of the first target that sees source s + j under the causal mask.
+// Returns the least i for which target block.t + i sees source block.s + j, or block.rows if there is none. Considers
+// the causal mask only.
 template <class T>
 int64_t FirstTarget(const AttentionHead<T>& head, const AttentionBlock& block, int64_t j) {
   if (!head.causal) return 0;
@@ -41,7 +42,7 @@ inline bool IsHidden(const AttentionMask& mask, const AttentionBlock& block) {
   return true;
 }
 
-// Reports whether the whole block is hidden: no target sees any of its sources.
+// Reports whether the causal mask alone, or one bool mask alone, hides all sources of the block from all its targets.
 template <class T>
 bool IsHidden(const AttentionHead<T>& head, const AttentionBlock& block) {
   if (Visible(head, block, block.rows - 1) == 0) return true;
@@ -49,7 +50,8 @@ bool IsHidden(const AttentionHead<T>& head, const AttentionBlock& block) {
                      [&](const AttentionMask& mask) { return IsHidden(mask, block); });
 }
 
-// Sets `added` to the kAttentionBlock numbers that masks add to the scores of target t + i.
+// Sets `added` to kAttentionBlock numbers to add to the scores of target block.t + i. Where a bool mask hides the
+// source, the number is -inf. Beyond the block's sources, it is 0.
 template <class T, class W>
 void MaskRow(const AttentionHead<T>& head, const AttentionBlock& block, int64_t i, W* added) {
   std::fill_n(added, kAttentionBlock, W{0});
@@ -70,7 +72,8 @@ void MaskRow(const AttentionHead<T>& head, const AttentionBlock& block, int64_t 
   }
 }
 
-// Sets `keep` to the kAttentionBlock factors by which dropout scales the weights of target t + i.
+// Sets `keep` to kAttentionBlock factors for the weights of target block.t + i. The factor is 0 for a dropped weight,
+// otherwise 1 / (1 - rate). Beyond the block's sources, it is 0.
 template <class T, class W>
 void KeepRow(const AttentionHead<T>& head, const AttentionBlock& block, int64_t i, W* keep) {
   const AttentionDropout& dropout = head.dropout;

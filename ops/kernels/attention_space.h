@@ -1,4 +1,4 @@
-// These structs lay out the attention kernels' workspace: blocks of rows in float or double, padded to whole vectors.
+// These structs lay out the attention kernels' workspace: arrays of float or double, with rows of whole vectors.
 #ifndef WEFT_OPS_KERNELS_ATTENTION_SPACE_H_
 #define WEFT_OPS_KERNELS_ATTENTION_SPACE_H_
 
@@ -9,10 +9,10 @@
 
 namespace weft {
 
-// Rounds a width up to 16 elements: whole vectors of any instruction set, and whole cache lines.
+// Rounds a width up to a multiple of 16 elements: whole vectors of any instruction set, and whole cache lines.
 constexpr int64_t PaddedWidth(int64_t width) { return (width + 15) / 16 * 16; }
 
-// Allocates pieces of memory one after the other. If `base` is null, only counts the bytes.
+// Hands out pieces of the memory at `base`, one after the other. If `base` is null, only counts the bytes, in `used`.
 struct SpaceTaker {
   std::byte* base = nullptr;
   size_t used = 0;

@@ -1,4 +1,5 @@
-// If the axis is the last one, a part is a range of columns of the whole. Otherwise it is groups of whole rows.
+// If the axis is the last one, the slice is a range of columns of the whole. Otherwise the slice is ranges of whole
+// rows, one range for each index of the axes before it.
 #include "weft/ops/kernels/axis.h"
 
 #include <algorithm>

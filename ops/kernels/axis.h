@@ -1,7 +1,7 @@
-// An AxisSlice describes a tensor as a slice of a larger one, the whole: the positions begin .. begin + (its size) - 1
-// along one axis.
+// An AxisSlice describes a tensor as a slice of a larger tensor, the whole. Along one axis, the slice has the indices
+// begin .. begin + size - 1 of the whole, where `size` is the slice's size along this axis.
 //
-// Slice, pad, concat and split copy between slices and wholes. This file also has helpers for ops with axes.
+// The ops slice, pad, concat and split copy between slices and wholes. This file also has helpers for ops with axes.
 #ifndef WEFT_OPS_KERNELS_AXIS_H_
 #define WEFT_OPS_KERNELS_AXIS_H_
 
@@ -17,7 +17,7 @@
 
 namespace weft {
 
-// The attributes of concat, flip and max.
+// Holds the attributes of concat, flip and max.
 struct AxisAttrs {
   int32_t axis = 0;  // from the front
   auto Fields() const { return std::tuple{AttrField{"axis", axis}}; }
@@ -28,15 +28,16 @@ struct AxisSlice {
   int axis = 0;  // from the front
   int64_t begin = 0;
 
-  // Returns the rectangle of the slice that lies inside a rectangle of the whole. An empty one has no rows or no
-  // columns.
+  // Returns the rectangle of the slice that lies inside `of_whole`, a rectangle of the whole. If there is none, the
+  // result has no rows or no columns.
   Rect InSlice(Rect of_whole) const;
-  // Returns the smallest rectangle of the whole that holds a rectangle of the slice, and no other element of the slice.
+  // Returns the smallest rectangle of the whole that contains `of_slice`, a rectangle of the slice. It may contain
+  // elements outside the slice, but no other elements of the slice.
   Rect InWhole(Rect of_slice) const;
-  // Calls f(offset in the whole, offset in the slice, n) for each inner loop over the n consecutive elements that a
-  // rectangle of the whole shares with the slice.
+  // Calls f(offset in the whole, offset in the slice, n) so that the calls cover all elements that `of_whole` shares
+  // with the slice. The n elements of a call are consecutive in both.
   void ForInnerLoops(Rect of_whole, absl::FunctionRef<void(int64_t, int64_t, int64_t)> f) const;
-  // Calls f(offset in the whole, offset in the slice) for each element of the slice, in plain loops for references.
+  // Calls f(offset in the whole, offset in the slice) for each element of the slice. Serves OpDef::reference.
   void ForElements(absl::FunctionRef<void(int64_t, int64_t)> f) const;
 
  private:
@@ -46,13 +47,14 @@ struct AxisSlice {
   int64_t WholeRow(int64_t slice_row) const;
 };
 
-// Copy the elements that a rectangle of the whole shares with the slice, to the slice or to the whole.
+// Copy the elements that `of_whole`, a rectangle of the whole, shares with the slice. CopyToSlice copies them from the
+// whole to the slice, and CopyToWhole from the slice to the whole.
 void CopyToSlice(const AxisSlice& slice, Rect of_whole, const Tensor& from_whole, const Tensor& to_slice);
 void CopyToWhole(const AxisSlice& slice, Rect of_whole, const Tensor& from_slice, const Tensor& to_whole);
 
 // Returns `axis` counted from the front. If the shape has no such axis, returns `axis` unchanged; CheckAxis reports it.
 inline int FrontAxis(const Shape& shape, int axis) { return NormalAxis(shape, axis).value_or(axis); }
-// If the first input has no axis `axis`, counted from the front, returns the error "axis 3 is outside rank 3".
+// If the first input has no axis `axis`, counted from the front, returns an error such as "axis 3 is outside rank 3".
 absl::Status CheckAxis(const char* op, int axis, TypeSpan in);
 Shape WithoutAxis(const Shape& shape, int axis);  // `axis`: from the front
 

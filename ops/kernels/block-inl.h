@@ -1,5 +1,5 @@
-// Blocks of positions in attention's workspace: copies into it, converted to float or double, and products of small
-// matrices there. Included once for each instruction set, as lanes-inl.h is.
+// These functions copy blocks of positions to and from attention's workspace, and multiply small matrices there. The
+// workspace is in float or double. This header is included once for each instruction set, as lanes-inl.h is.
 #if defined(WEFT_OPS_KERNELS_BLOCK_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef WEFT_OPS_KERNELS_BLOCK_INL_H_
 #undef WEFT_OPS_KERNELS_BLOCK_INL_H_
@@ -20,13 +20,13 @@ namespace weft {
 namespace HWY_NAMESPACE {
 namespace {
 
-// A matrix in the workspace, with a row for each position of a block or, if it is transposed, for each feature.
+// Describes a matrix in the workspace. It has a row for each position of a block or, if transposed, for each feature.
 template <class W>
 struct Matrix {
   W* data;
   int64_t stride;
 };
-// An operand whose element (i, k) is data[i * row + k * col].
+// Describes a factor whose element (i, k) is data[i * row + k * col].
 template <class W>
 struct Factor {
   const W* data;
@@ -42,7 +42,7 @@ void Convert(const From* from, int64_t n, To* to) {
   for (; i < n; ++i) to[i] = static_cast<To>(from[i]);
 }
 
-// Copies positions begin .. begin + count - 1, one row for each.
+// Copies positions begin .. begin + count - 1, one row for each, and fills the end of each row with zeros.
 template <class T, class W>
 void CopyRows(Positions<const T> from, int64_t begin, int64_t count, int64_t width, Matrix<W> to) {
   for (int64_t i = 0; i < count; ++i) {
@@ -51,7 +51,8 @@ void CopyRows(Positions<const T> from, int64_t begin, int64_t count, int64_t wid
     std::fill(out + width, out + to.stride, W{0});
   }
 }
-// Copies the positions transposed, one row for each feature: four at a time, which become neighbours in a row.
+// Copies positions begin .. begin + count - 1 to the columns of `to`, whose rows are features. A row has
+// kAttentionBlock elements; those beyond `count` become 0. Four positions are transposed at a time.
 template <class T, class W>
 void CopyTransposed(Positions<const T> from, int64_t begin, int64_t count, int64_t width, W* to) {
   const D<W> d;
@@ -85,8 +86,8 @@ void CopyTransposed(Positions<const T> from, int64_t begin, int64_t count, int64
 
 constexpr int64_t kRowsAtOnce = 8;  // rows of a product that share each load of the second operand
 
-// Computes kRows rows by kVectors vectors of c = a b or, if `add`, c += a b. Element (i, k) of a is a[i * a_row + k *
-// a_col].
+// Computes kRows rows and kVectors vectors of columns of c = a b or, if `add`, of c += a b. Element (i, k) of a is
+// a[i * a_row + k * a_col].
 template <int kRows, int kVectors, class W>
 HWY_INLINE void Panel(const W* a, int64_t a_row, int64_t a_col, const W* b, int64_t b_row, W* c, int64_t c_row,
                       int64_t inner, bool add) {
@@ -126,8 +127,8 @@ HWY_INLINE void PanelRows(Factor<W> a, Matrix<const W> b, Matrix<W> c, int64_t c
   if (j < cols) Panel<kRows, 1>(a.data, a.row, a.col, b.data + j, b.stride, c.data + j, c.stride, inner, add);
 }
 
-// Computes c = a b or c += a b for at most kRowsAtOnce rows and for whole vectors of columns. The terms of each element
-// are added in the order of k.
+// Computes c = a b or, if `add`, c += a b. `rows` is at most kRowsAtOnce, and `cols` is whole vectors. The terms of an
+// element are added in the order k = 0 .. inner - 1.
 template <class W>
 void Multiply(Factor<W> a, Matrix<const W> b, Matrix<W> c, int64_t rows, int64_t cols, int64_t inner, bool add) {
   if (rows == kRowsAtOnce) return PanelRows<kRowsAtOnce>(a, b, c, cols, inner, add);

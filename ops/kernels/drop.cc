@@ -1,4 +1,4 @@
-// Draws blocks of Philox numbers in vector lanes, compares them with the rate, and scales the elements.
+// Draws blocks of Philox numbers in vector lanes and compares them with the rate. Scales kept elements, zeroes others.
 #include "weft/ops/kernels/drop.h"
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/kernels/drop.cc"
 #include "hwy/foreach_target.h"
-// After foreach_target.h, which includes this file once for each instruction set.
+// These includes follow foreach_target.h, which includes this file once for each instruction set.
 #include "hwy/highway.h"
 #include "weft/ops/kernels/lanes-inl.h"
 
@@ -26,7 +26,8 @@ constexpr int64_t kMaxWords = 2 * hn::MaxLanes(Words());
 HWY_INLINE int64_t WordsAtOnce() { return 2 * static_cast<int64_t>(hn::Lanes(Words())); }
 #endif
 
-// Computes WordsAtOnce() words of a stream: one block of four words for each 64-bit lane of the vectors.
+// Computes WordsAtOnce() words of a random stream. Each 64-bit lane of a vector computes one block of four words; the
+// scalar target computes one block.
 class BlockMaker {
   using Lanes = hn::Repartition<uint64_t, Words>;
 
@@ -53,8 +54,9 @@ class BlockMaker {
     }
   }
 
-  // Computes Philox4x32-10 with a block in each 64-bit lane; MulEven reads only the lower half of a lane. The even
-  // lanes hold the first half of the blocks, so that interleaving restores the order of the blocks.
+  // Computes Philox4x32-10 (core/random.h), one block in each 64-bit lane. MulEven reads only the lower halves of
+  // lanes, so the upper halves may hold anything. Even lanes hold the first half of the blocks, so that interleaving
+  // the lanes restores the order of the blocks.
   HWY_INLINE Pair operator()(uint64_t first) const {
     const Lanes d;
     const Words words;
@@ -94,7 +96,8 @@ class BlockMaker {
   RandomStream random_;
 };
 
-// Compares Uniform(i) >= rate as integers: the upper 24 bits of the random word with the rate in these units.
+// Keeps an element if its Uniform(i) >= rate, and scales it. Compares both as integers in units of 2^-24: the upper 24
+// bits of the random word, and the rate rounded up.
 template <class T>
 class Dropper {
  public:

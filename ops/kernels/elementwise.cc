@@ -1,4 +1,5 @@
-// A tile whose operands have equal shapes or are scalars is one run. Any other tile has a run for each row.
+// If a tile has whole rows, and each operand has the output's shape or is a scalar, the tile is one inner loop. Any
+// other tile has an inner loop for each row.
 #include "weft/ops/kernels/elementwise.h"
 
 #include "weft/core/status.h"
@@ -65,7 +66,8 @@ void ForInnerLoops(const Shape& out, Rect tile, absl::FunctionRef<void(int64_t, 
   for (int64_t row = tile.row_begin; row < tile.row_end; ++row) f(row * cols + tile.col_begin, tile.cols());
 }
 
-// Each size of an operand is 1 or the output's size. So if the products of the sizes are equal, all sizes are equal.
+// Each size of an input is 1 or the output's size. So if an input has as many rows as a non-empty output, the sizes of
+// their leading axes are equal.
 Rect BroadcastAccess(const OpArgs& args, int operand, Rect tile) {
   const int inputs = static_cast<int>(args.inputs.size());
   if (operand >= inputs) return tile;

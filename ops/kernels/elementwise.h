@@ -1,8 +1,8 @@
-// Elementwise ops share the broadcasting rule, the rectangles that a tile reads, and kernels of one and two inputs.
+// Declares what elementwise ops share: the broadcasting rule, the rectangles that a tile reads, and kernels.
 //
-// The kernel of a broadcast op walks a tile in inner loops. An inner loop covers consecutive output elements. Along
-// them, each operand either advances with the output (stride 1) or stays (stride 0). A tile of whole rows of equal
-// shapes is a single inner loop.
+// The kernel of a broadcast op walks a tile in inner loops. An inner loop covers consecutive output elements. In it,
+// each operand either advances with the output (stride 1) or stays (stride 0). If a tile has whole rows, and each
+// operand has the output's shape or is a scalar, the tile is a single inner loop.
 #ifndef WEFT_OPS_KERNELS_ELEMENTWISE_H_
 #define WEFT_OPS_KERNELS_ELEMENTWISE_H_
 
@@ -24,16 +24,17 @@ struct InnerLoop {
   int64_t n = 0;
 };
 
-// Calls f for each inner loop of `tile` of `out`, for operands that broadcast to `out`.
+// Calls f for each inner loop of `tile`, a rectangle of `out`. The operands a and b broadcast to `out`.
 void ForInnerLoops(const Shape& out, const Shape& a, const Shape& b, Rect tile,
                    absl::FunctionRef<void(const InnerLoop&)> f);
-// Calls f(offset, n) for each inner loop, for operands of the same shape as `out`.
+// Calls f(offset of the first element, n) for each inner loop of `tile`, if all operands have the shape `out`.
 void ForInnerLoops(const Shape& out, Rect tile, absl::FunctionRef<void(int64_t, int64_t)> f);
 
-// Distances in elements between neighbours along each axis of a shape.
+// Distances in elements between neighbours along each axis of a shape; 0 along an axis that is broadcast.
 using Strides = std::array<int64_t, Shape::kMaxRank>;
 
-// Walks the rows of `shape`, and gives the offset of each row's first element in an array with the given strides.
+// Walks the rows of `shape` from `row` on. offset() is the index of the current row's first element in an array with
+// the given strides.
 class RowCursor {
  public:
   RowCursor(const Shape& shape, const Strides& strides, int64_t row);  // `shape` is not empty
@@ -47,10 +48,12 @@ class RowCursor {
   int64_t offset_ = 0;
 };
 
-// Returns the rectangle that a tile reads of an input that broadcasts to the output. For the output, it is the tile.
+// Returns the rectangle of `operand` that `tile`, a rectangle of the output, reads or writes. If an input has fewer
+// rows than the output, all its rows are read; the same holds for columns.
 Rect BroadcastAccess(const OpArgs& args, int operand, Rect tile);
 
-// Returns the type of a binary op: the common dtype, and the broadcast shape.
+// Returns the output type of a binary op: the inputs' dtype and broadcast shape. If dtypes differ or shapes do not
+// broadcast, returns an error.
 absl::StatusOr<Types> BroadcastTypes(const char* op, TypeSpan in);
 
 template <const OpDef& op>
@@ -58,7 +61,7 @@ absl::StatusOr<Types> InferBinary(const Attrs&, TypeSpan in) {
   return BroadcastTypes(op.name, in);
 }
 inline absl::StatusOr<Types> InferSame(const Attrs&, TypeSpan in) { return Types{in[0]}; }
-// Returns the type of x, for an op that computes along the last axis of x.
+// Returns the type of x for an op that computes along the last axis of x. If x has rank 0, returns an error.
 template <const OpDef& op>
 absl::StatusOr<Types> InferRows(const Attrs&, TypeSpan in) {
   if (in[0].shape.rank() < 1) return ShapeError(op.name, "x needs rank >= 1", in);
@@ -82,7 +85,7 @@ void BinaryKernel(const KernelArgs& a, Rect tile) {
         a.output<T>(0) + loop.out, loop.n);
   });
 }
-// Kernels for f32, f64, bf16 and i32. The first six functions of BinaryFunction are defined for i32.
+// Kernels for f32, f64, bf16 and i32 of one of the first six functions of BinaryFunction. The others reject i32.
 template <BinaryFunction function>
 inline constexpr std::array<KernelFunction, kDTypeCount> kNumberKernels = {
     BinaryKernel<float, function>, BinaryKernel<double, function>, BinaryKernel<BF16, function>,
@@ -99,7 +102,7 @@ void BinaryReference(const ReferenceArgs& a) {
   BinaryReference(a, function);
 }
 
-// Rounds x to f32. If x lies between two floats, returns the one with an odd last bit. Rounding this result to bf16
+// Rounds x to f32. If x lies between two floats, returns the float whose last bit is 1. Rounding this float to bf16
 // gives the same as rounding x to bf16 directly (Boldo and Melquiond, 2008).
 inline float RoundToOdd(double x) {
   const float nearest = static_cast<float>(x);
@@ -110,8 +113,8 @@ inline float RoundToOdd(double x) {
 
 // Returns an error if `dtype` is i32 and `value` is not an i32.
 absl::Status CheckNumber(const char* op, double value, DType dtype, TypeSpan in);
-// Converts a number. To floats, it is rounded once to nearest even. To i32, it is truncated and saturated, with NaN as
-// 0. To bool, the result is x != 0.
+// Converts x. A float result is rounded once, to nearest even. An i32 result is truncated and saturated, and 0 for NaN.
+// A bool result is x != 0.
 template <class To, class From>
 To ConvertTo(From x) {
   if constexpr (std::is_same_v<To, From>) {

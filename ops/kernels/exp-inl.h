@@ -1,5 +1,5 @@
-// These functions are the exponential and the hyperbolic tangent of vectors, NaN included. The header is included once
-// for each instruction set, like lanes-inl.h.
+// These functions compute the exponential and the hyperbolic tangent of vectors, and keep NaN. This header is included
+// once for each instruction set, like lanes-inl.h.
 #if defined(WEFT_OPS_KERNELS_EXP_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef WEFT_OPS_KERNELS_EXP_INL_H_
 #undef WEFT_OPS_KERNELS_EXP_INL_H_
@@ -14,7 +14,7 @@ HWY_BEFORE_NAMESPACE();
 namespace weft {
 namespace HWY_NAMESPACE {
 
-// Returns exp(x) for x up to about 100. Keeps NaN, for which Highway's function returns 0.
+// Returns exp(x) for x up to about 100, the limit of Highway's function. Keeps NaN, for which that function returns 0.
 template <class T>
 HWY_INLINE V<T> Exp(V<T> x) {
   return hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(D<T>(), x));

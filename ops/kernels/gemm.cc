@@ -1,4 +1,4 @@
-// Products run under one OpenMP thread: with two, oneDNN gives some shapes other bits.
+// oneDNN's primitives are created and run with one OpenMP thread, because two threads change the bits of some products.
 #include "weft/ops/kernels/gemm.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 #include "weft/ops/kernels/pack.h"
 #include "weft/ops/kernels/vector.h"
 
-// Declared here, because OpenMP's header is missing if the compiler's OpenMP runtime is not installed.
+// OpenMP's header is missing if the compiler's OpenMP runtime is not installed, so its functions are declared here.
 extern "C" {
 int omp_get_max_threads();
 void omp_set_num_threads(int count);
@@ -26,8 +26,8 @@ namespace {
 
 using dnnl::memory;
 
-// While a OneThread exists, parallel regions of this thread have one thread. oneDNN reads the limit when it creates a
-// primitive, to decide how sums are split, and when it runs one.
+// While a OneThread exists, OpenMP regions that this thread opens have one thread. oneDNN reads this limit when it
+// creates a primitive, to decide how sums are split, and when it runs the primitive.
 class OneThread {
  public:
   OneThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
@@ -44,7 +44,8 @@ const dnnl::engine& Engine() {
   return engine;
 }
 
-// Describes a matrix [rows, cols] with `stride` elements between stored rows; if `transposed`, its transpose is stored.
+// Describes a matrix [rows, cols], or `shape.batch` of them. `stride`: elements between stored rows. `batch_stride`:
+// elements between matrices; 0: one for all. If `transposed`, the transpose is stored.
 memory::desc Matrix(const GemmShape& shape, DType dtype, int64_t rows, int64_t cols, int64_t stride,
                     int64_t batch_stride, bool transposed) {
   memory::dims dims = {rows, cols};
@@ -70,8 +71,8 @@ dnnl::matmul::primitive_desc Describe(const dnnl::primitive_attr& attr, const me
 #endif
 }
 
-// Reports whether the product is computed without gaps between rows and then copied to C. oneDNN's fastest bf16
-// products, and its fastest f32 products with Bᵀ, have no gaps.
+// Reports whether the product is computed in the workspace, without gaps between rows, and then copied to C. Without
+// gaps, oneDNN is faster for bf16 results, for packed B, and for f32 products with Bᵀ of at least 64 rows.
 bool CopiesRows(const GemmShape& shape) {
   constexpr int64_t kMinRows = 64;  // 64 rows amortise the reordering of B that such an f32 product needs
   if (shape.batch != 1 || shape.c_stride == shape.cols || shape.accumulate) return false;
@@ -98,7 +99,8 @@ dnnl::matmul::primitive_desc Describe(const GemmShape& shape) {
   return Describe(attr, a, b, c);
 }
 
-// Returns the f32 product of one matrix of a batch, for widened operands without gaps. An f32 C is written directly.
+// Returns the f32 product that replaces one matrix of a bf16 product. A and B are widened copies without gaps between
+// rows. If C is f32, the product is written to C directly.
 GemmShape Widened(GemmShape shape) {
   shape.batch = 1;
   shape.a_batch_stride = shape.b_batch_stride = shape.c_batch_stride = 0;
@@ -136,7 +138,7 @@ bool HasPackedBF16Products() {
   return has;
 }
 
-// oneDNN's handles for one execution.
+// Holds oneDNN's handles for one call of Gemm::Run.
 struct Gemm::Call {
   explicit Call(const dnnl::matmul::primitive_desc& d)
       : a(d.src_desc(), Engine(), nullptr),
@@ -159,7 +161,7 @@ struct Gemm::Primitive {
     for (int i = 0; i < Cores(); ++i) calls.push_back(std::make_unique<Call>(description));
   }
 
-  // Returns a Call that the caller owns until it sets `taken` to false. Returns null if all are taken.
+  // Returns a Call that the caller owns until it sets the Call's `taken` to false. Returns null if all are taken.
   Call* Take() const {
     for (const std::unique_ptr<Call>& call : calls) {
       if (!call->taken.exchange(true, std::memory_order_acquire)) return call.get();
@@ -169,7 +171,7 @@ struct Gemm::Primitive {
 
   const dnnl::matmul::primitive_desc description;
   const dnnl::matmul matmul;
-  std::vector<std::unique_ptr<Call>> calls;  // one for each core, created in advance, because that allocates
+  std::vector<std::unique_ptr<Call>> calls;  // one for each core, created in advance, because creation allocates
 };
 
 Gemm::Gemm(const GemmShape& shape) : shape_(shape) {

@@ -1,9 +1,10 @@
-// A Gemm is a matrix product of fixed sizes, or a batch of them: C = A' B', where A' is A or Aᵀ and B' is B or Bᵀ.
+// A Gemm is a matrix product of fixed sizes, or a batch: C = A' B' or C += A' B', where A' is A or Aᵀ and B' is B or
+// Bᵀ.
 //
-// f32 and bf16 products are oneDNN primitives. They run on the calling thread and read the operands where these are.
-// Any number of threads may share a Gemm; each thread brings its own workspace. If oneDNN is faster without gaps
-// between the rows of C, the product is computed in the workspace and copied. If the CPU has no bf16 products, operands
-// are widened into the workspace and multiplied in f32.
+// f32 and bf16 products are oneDNN primitives, which run on the calling thread. Any number of threads may share a Gemm;
+// each thread brings its own workspace. If oneDNN is faster without gaps between the rows of C, the product is computed
+// in the workspace and copied. If the CPU has no bf16 products, bf16 operands are widened into the workspace and
+// multiplied in f32.
 //
 //   const auto gemm = Gemm::Create({.rows = 8, .cols = 512, .inner = 768, .a_stride = 768, .b_stride = 768,
 //                                   .c_stride = 512, .transpose_b = true});
@@ -58,12 +59,12 @@ class Gemm {
   size_t workspace_ = 0;
 };
 
-// The products of a node's tiles, one for each different size of tile.
+// Holds the products of a node's tiles: one Gemm for each different GemmShape.
 class GemmSet {
  public:
   void Add(const GemmShape& shape);
   size_t workspace() const { return workspace_; }  // bytes for the largest product
-  // Runs a product. If it was not added before, creates it for this call only.
+  // Runs the product of `shape`. If `shape` was not added, creates a Gemm and a workspace for this call only.
   void Run(const GemmShape& shape, const std::byte* a, const std::byte* b, std::byte* c, std::byte* workspace) const;
 
  private:
@@ -73,7 +74,7 @@ class GemmSet {
   size_t workspace_ = 0;
 };
 
-// Computes the product in double precision by plain loops, for f64 and tests.
+// Computes the product in double precision by plain loops. It serves f64 and tests.
 void PlainGemm(const GemmShape& shape, const double* a, const double* b, double* c);
 
 }  // namespace weft

@@ -1,7 +1,8 @@
-// An InstructionSetTest runs the tests of a kernel once for each vector instruction set of this CPU:
+// An InstructionSetTest runs the tests of a kernel with the best vector instruction set of this CPU, and with AVX2,
+// SSE4 and scalar code. Instruction sets that the build or the CPU lacks are skipped.
 //
 //   using DropTest = InstructionSetTest;
-//   TEST_P(DropTest, ...) {...}
+//   TEST_P(DropTest, KeepsElements) { ... }
 //   INSTANTIATE_TEST_SUITE_P(InstructionSets, DropTest, InstructionSets(), InstructionSetName);
 #ifndef WEFT_OPS_KERNELS_INSTRUCTION_SET_TEST_H_
 #define WEFT_OPS_KERNELS_INSTRUCTION_SET_TEST_H_

@@ -1,5 +1,6 @@
-// Lanes are vectors of floats with their loads and stores. f32 and f64 are unchanged; loads widen bf16 to f32, and
-// stores round to nearest even. The header is included once for each instruction set, after Highway's foreach_target.h.
+// These functions load and store vectors of floats. f32 and f64 elements are unchanged. bf16 elements are widened to
+// f32 when loaded, and rounded to nearest even when stored. This header is included once for each instruction set,
+// after Highway's foreach_target.h.
 #if defined(WEFT_OPS_KERNELS_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef WEFT_OPS_KERNELS_LANES_INL_H_
 #undef WEFT_OPS_KERNELS_LANES_INL_H_
@@ -31,7 +32,7 @@ HWY_INLINE V<float> Widen(hn::Vec<BitsOfBF16> x) {
   return hn::BitCast(D<float>(), hn::ShiftLeft<16>(hn::PromoteTo(d32, x)));
 }
 
-// Rounds as BF16's constructor does. The result is in the upper half of each lane.
+// Rounds each lane as BF16's constructor does. The bf16 is the upper half of the lane; the lower half is undefined.
 HWY_INLINE hn::Vec<hn::RebindToUnsigned<D<float>>> RoundedBits(V<float> x) {
   const hn::RebindToUnsigned<D<float>> d32;
   const auto bits = hn::BitCast(d32, x);
@@ -63,8 +64,8 @@ HWY_INLINE void StoreLanes(V<T> v, T* p) {
   }
 }
 
-// Access to a whole vector of elements, or to its first n. A kernel is written once for both, so that the elements at
-// the end of an array get the same instructions as the others.
+// Full accesses a whole vector of elements, and Partial only its first `n`. A kernel is written once for both, so
+// elements at the end of an array are computed by the same instructions as the others.
 struct Full {
   template <class T>
   HWY_INLINE V<T> Load(const T* p) const {
@@ -112,7 +113,8 @@ struct Partial {
 #endif
 };
 
-// Calls f(access, i) for each vector of elements, where i is the index of its first element.
+// Calls f(access, i) for each vector of elements, where i is the index of its first element. `access` is Full or, for
+// the rest at the end, Partial.
 template <class T, class F>
 HWY_INLINE void ForEachVector(int64_t n, F f) {
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(D<T>()));

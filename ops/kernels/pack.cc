@@ -1,4 +1,4 @@
-// A matrix that is stored as B is copied row by row; a matrix that is stored as Bᵀ is transposed in registers.
+// A matrix that is stored as B is copied row by row. A matrix that is stored as Bᵀ is transposed in registers.
 #include "weft/ops/kernels/pack.h"
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/kernels/pack.cc"
 #include "hwy/foreach_target.h"
-// After foreach_target.h, which includes this file once for each instruction set.
+// These includes follow foreach_target.h, which includes this file once for each instruction set.
 #include "hwy/highway.h"
 #include "weft/ops/kernels/lanes-inl.h"
 
@@ -15,7 +15,8 @@ HWY_BEFORE_NAMESPACE();
 namespace weft {
 namespace HWY_NAMESPACE {
 
-// Both layouts are rows of 32-bit words: an f32 element, or two bf16 elements that are neighbours along inner.
+// Describes the matrix B to pack. Panels are rows of 32-bit words. A word is one f32 element, or two bf16 elements that
+// are neighbours along `inner`.
 struct Source {
   const PanelShape& shape;
   const float* b;
@@ -44,7 +45,7 @@ HWY_INLINE uint32_t WordAt(const Source& source, int64_t row, int64_t j) {
   return word;
 }
 
-// Packs row by row, so that B is read in the order of its memory.
+// Packs panels `first` .. `last` - 1 of a matrix that is stored as B. Reads B row by row, in the order of its memory.
 template <class T>
 void PackRows(const Source& source, int64_t first, int64_t last, uint32_t* panels) {
   const PanelShape& shape = source.shape;
@@ -73,7 +74,7 @@ void PackRows(const Source& source, int64_t first, int64_t last, uint32_t* panel
 }
 
 #if HWY_TARGET != HWY_SCALAR
-// Loads a vector of words, which are neighbours along inner, from one row of Bᵀ.
+// Loads a vector of words from consecutive elements of one row of Bᵀ. For bf16, rounds two elements to one word.
 template <class T>
 HWY_INLINE hn::Vec<hn::ScalableTag<uint32_t>> Words(const float* b) {
   const hn::ScalableTag<float> d;
@@ -86,7 +87,7 @@ HWY_INLINE hn::Vec<hn::ScalableTag<uint32_t>> Words(const float* b) {
   }
 }
 
-// Stores four words, group q of `words`, to columns 0 .. 3 of row 4q + i of the panel.
+// `words` holds groups of four 32-bit words. Stores group q to columns 0 .. 3 of row 4q + `i` of `panel`.
 HWY_INLINE void StoreFours(hn::Vec<hn::ScalableTag<uint64_t>> words, int64_t i, int64_t width, uint32_t* panel) {
   const hn::ScalableTag<uint64_t> d;
   HWY_ALIGN uint64_t fours[HWY_MAX_BYTES / sizeof(uint64_t)];
@@ -96,8 +97,8 @@ HWY_INLINE void StoreFours(hn::Vec<hn::ScalableTag<uint64_t>> words, int64_t i, 
   }
 }
 
-// Transposes blocks of 4 × 4 words in registers. Takes 16 columns at a time along all of inner, so that only 16 rows
-// are read at once.
+// Packs panels of a matrix that is stored as Bᵀ, by transposing blocks of 4 × 4 words in registers. Packs 16 columns of
+// B at a time along all of `inner`, so that only 16 rows of Bᵀ are read at once.
 template <class T>
 void PackTransposed(const Source& source, int64_t first, int64_t last, uint32_t* panels) {
   constexpr int64_t kBlock = 16;

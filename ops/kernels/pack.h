@@ -1,9 +1,9 @@
-// These functions pack the right operand of a product, B [inner, cols], into panels. A panel holds `width` columns in
-// the order in which the product reads them.
+// PackPanels packs the right operand of a product, B [inner, cols], into panels. A panel holds `width` columns in the
+// order in which the product reads them.
 //
-// f32 panels are [panels, inner, width]: the columns of a tile without gaps between rows, not transposed. bf16 panels
-// are [panels, inner / 2, 64, 2], the layout that the CPU multiplies; inner is rounded up to a multiple of 32. Columns
-// and rows beyond those of B are zeros.
+// f32 panels are [panels, inner, width]: rows of B, also if B is stored transposed, without gaps between them. bf16
+// panels are [panels, inner / 2, 64, 2], the layout that the CPU multiplies; inner is rounded up to a multiple of 32.
+// Elements beyond the rows and columns of B are zeros.
 #ifndef WEFT_OPS_KERNELS_PACK_H_
 #define WEFT_OPS_KERNELS_PACK_H_
 

@@ -8,7 +8,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/kernels/rows.cc"
 #include "hwy/foreach_target.h"
-// After foreach_target.h, which includes this file once for each instruction set.
+// These includes follow foreach_target.h, which includes this file once for each instruction set.
 #include "hwy/highway.h"
 #include "weft/ops/kernels/exp-inl.h"
 #include "weft/ops/kernels/lanes-inl.h"
@@ -160,7 +160,7 @@ void ExpDifference(const T* x, T lse, T q, T d, T* y, int64_t n) {
   });
 }
 
-// Computes layer norm. If not `centred`, computes RMS norm: the mean is 0 and there is no bias.
+// Computes layer norm of x, whose mean is `mean`. If not `centred`, computes RMS norm, and ignores `mean` and `bias`.
 template <bool centred, class T>
 HWY_INLINE void Normalize(const T* x, const Computed<T>* gain, const Computed<T>* bias, Computed<T> epsilon, T* y,
                           Computed<T> mean, Computed<T>* rstd, int64_t n) {

@@ -35,8 +35,8 @@ struct SgdStep {
   bool nesterov;
 };
 
-// If their types are equal, an output y may be in the memory of x. bf16 has only sum, sum_rows and the norms with their
-// gradients. The sums, statistics, gains and biases of bf16 are f32.
+// An output row may be in the memory of an input row of the same type. For BF16, only sum, sum_rows, norm and
+// norm_gradient are set; their sums, statistics, gains and biases are f32.
 template <class T>
 struct RowKernels {
   using C = Computed<T>;
@@ -55,9 +55,10 @@ struct RowKernels {
   // y = (exp(x - lse) - q) · d
   void (*exp_difference)(const T* x, T lse, T q, T d, T* y, int64_t n);
 
-  // Layer norm or, if `bias` is null, RMS norm, which has no mean.
+  // Computes y, `mean` and `rstd` of one row by layer norm. If `bias` is null, computes y and `rstd` by RMS norm.
   void (*norm)(const T* x, const C* gain, const C* bias, C epsilon, T* y, C* mean, C* rstd, int64_t n);
-  // Computes dx of one row, and adds the row's terms to dgain and dbias. If `dbias` is null, the norm is RMS norm.
+  // Computes dx of one row, and adds the row's terms to dgain and dbias. If `dbias` is null, the norm is RMS norm, and
+  // `mean` is unused.
   void (*norm_gradient)(const T* x, const C* gain, C mean, C rstd, const T* dy, T* dx, C* dgain, C* dbias, int64_t n);
 
   // The next version of w, m or v may be in the memory of the old version.

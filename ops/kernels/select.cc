@@ -8,7 +8,7 @@
 #define HWY_TARGET_INCLUDE "ops/kernels/select.cc"
 #include "hwy/foreach_target.h"
 
-// After foreach_target.h, which includes this file once for each instruction set.
+// These includes follow foreach_target.h, which includes this file once for each instruction set.
 #include "hwy/highway.h"
 #include "weft/ops/kernels/lanes-inl.h"
 
@@ -25,7 +25,7 @@ HWY_INLINE hn::Mask<D<T>> CompareLanes(V<T> a, V<T> b) {
   return hn::Not(hn::Lt(b, a));  // Highway has no Le for integers
 }
 
-// Returns a byte for each lane, 1 where the mask is true.
+// Stores a byte for each lane: 1 where the mask is true, else 0.
 template <class T>
 HWY_INLINE void StoreMask(hn::Mask<D<T>> mask, bool* p) {
   const hn::RebindToUnsigned<D<T>> bits;
@@ -58,7 +58,7 @@ void CompareAs(Comparison c, const T* a, int a_stride, const T* b, int b_stride,
   c == Comparison::kLess ? compare(std::less<>()) : compare(std::less_equal<>());
 }
 
-// Lanes that move elements: integers of the same size as an element.
+// The element type of the vectors that move elements of T: an integer of the same size for BF16 and bool, otherwise T.
 template <class T>
 using Moved =
     std::conditional_t<std::is_same_v<T, BF16>, uint16_t, std::conditional_t<std::is_same_v<T, bool>, uint8_t, T>>;

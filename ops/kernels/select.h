@@ -1,4 +1,5 @@
-// Selects compare numbers and select by bools, on contiguous arrays, vectorised for the running CPU.
+// Selects<T>() has kernels that compare numbers, and that select numbers by bools. They work on contiguous arrays and
+// are vectorised for the running CPU.
 //
 //   Selects<float>().compare(Comparison::kLess, x, 1, &limit, 0, mask, n);  // mask[i] = x[i] < limit
 //   Selects<float>().select(mask, x, 1, &limit, 0, y, n);                   // y[i] = mask[i] ? x[i] : limit
@@ -15,11 +16,11 @@ enum class Comparison : uint8_t { kEqual, kLess, kLessEqual };
 
 template <class T>
 struct SelectKernels {
-  // For i < n and strides 0 or 1: y[i] = a[i * a_stride] compared with b[i * b_stride]; false if one is NaN. Null for
-  // bools.
+  // Compares a[i * a_stride] with b[i * b_stride] by `c` for i < n, and sets y[i] to the result. The result is false if
+  // either number is NaN. Strides are 0 or 1. The pointer is null if T is bool.
   void (*compare)(Comparison c, const T* a, int a_stride, const T* b, int b_stride, bool* y, int64_t n) = nullptr;
-  // y[i] = mask[i] ? a[i * a_stride] : b[i * b_stride], bit for bit. y may be the mask, or an operand of
-  // stride 1.
+  // Computes y[i] = mask[i] ? a[i * a_stride] : b[i * b_stride], without changing bits. y may be an operand of stride 1
+  // or, if T is bool, the mask.
   void (*select)(const bool* mask, const T* a, int a_stride, const T* b, int b_stride, T* y, int64_t n);
 };
 

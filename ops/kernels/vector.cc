@@ -8,7 +8,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/kernels/vector.cc"
 #include "hwy/foreach_target.h"
-// After foreach_target.h, which includes this file once for each instruction set.
+// These includes follow foreach_target.h, which includes this file once for each instruction set.
 #include "hwy/contrib/math/math-inl.h"
 #include "hwy/highway.h"
 #include "weft/ops/kernels/exp-inl.h"
@@ -22,7 +22,7 @@ namespace {
 template <class T>
 constexpr T kInfinity = std::numeric_limits<T>::infinity();
 
-// Highway's functions are undefined outside their documented ranges. The functions below equal <cmath>'s everywhere.
+// Highway's functions are undefined outside their documented ranges. ExpOf and LogOf accept any x, as <cmath> does.
 template <class D, class V>
 HWY_INLINE V ExpOf(D d, V x) {
   using T = hn::TFromD<D>;
@@ -42,8 +42,9 @@ HWY_INLINE V LogOf(D d, V x) {
   return hn::IfThenElse(hn::IsNaN(x), x, y);
 }
 
-// Returns erf(x). For |x| < 3.92, erf(x) ≈ x · (5/16 + P(x²) / Q(x²)), with near-minimax coefficients; beyond,
-// erf rounds to 1. For large x, the ratio and its rounding errors are small. The absolute error is below 2e-7.
+// Returns erf(x) in f32, with an absolute error below 2e-7. For |x| < 3.92, erf(x) ≈ x · (5/16 + P(x²) / Q(x²)), with
+// near-minimax coefficients; for larger |x|, the result is ±1. With the term 5/16, P / Q and its rounding errors are
+// small for large x.
 template <class D>
 requires(sizeof(hn::TFromD<D>) == 4) HWY_INLINE hn::Vec<D> ErfOf(D d, hn::Vec<D> x) {
   const auto u = hn::Mul(x, x);
@@ -107,7 +108,7 @@ HWY_INLINE V GeluTanh(D d, V x) {
   return hn::Div(x, hn::Add(hn::Set(d, static_cast<hn::TFromD<D>>(1)), GeluTanhExponential(d, x)));
 }
 
-// Beyond ±10 the derivatives below are 0 or 1 within 1e-20, so clamping there keeps powers and exponentials finite.
+// Clamps x to ±10: beyond, the derivatives below are 0 or 1 within 1e-20. Thus powers and exponentials stay finite.
 template <class D, class V>
 HWY_INLINE V ClampGelu(D d, V x) {
   const V limit = hn::Set(d, static_cast<hn::TFromD<D>>(10));
@@ -259,7 +260,7 @@ void Call(Arguments... arguments) {
   std::get<Function> (*functions)(arguments...);
 }
 
-// Computes in 64 bits, which cannot overflow; the lower half is the wrapped result.
+// Computes in 64 bits, which cannot overflow. The lower 32 bits are the wrapped result.
 template <class F>
 void MapIntegers(F f, const int32_t* a, int a_stride, const int32_t* b, int b_stride, int32_t* y, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] = static_cast<int32_t>(f(int64_t{a[i * a_stride]}, int64_t{b[i * b_stride]}));

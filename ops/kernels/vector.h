@@ -1,5 +1,5 @@
-// Map is vector mathematics on contiguous arrays, on Highway. One build has code for several instruction sets and runs
-// the best that the CPU supports.
+// Map applies a function to each element of contiguous arrays, vectorised with Highway. One build has code for several
+// instruction sets and runs the best that the CPU supports.
 //
 // y may be x, a or b. The bits of an element depend only on its operands, not on its index. Special values are those of
 // <cmath>: exp(-inf) = 0, log(0) = -inf, NaN stays NaN. bf16 is computed in f32 and rounded once, to nearest even.
@@ -47,7 +47,7 @@ void Map(UnaryFunction f, const T* x, T* y, int64_t n);
 // y[i] = f(a[i * a_stride], b[i * b_stride]) for i < n, where strides are 0 or 1.
 template <class T>
 void Map(BinaryFunction f, const T* a, int a_stride, const T* b, int b_stride, T* y, int64_t n);
-// Of i32, the first six functions. Results beyond 32 bits wrap around; quotients are truncated, and 0 if b is 0.
+// For i32, `f` is one of the first six functions. Results wrap around at 32 bits. Quotients are truncated; x / 0 is 0.
 void Map(BinaryFunction f, const int32_t* a, int a_stride, const int32_t* b, int b_stride, int32_t* y, int64_t n);
 
 // y[i] = factor * x[i].
