@@ -63,7 +63,7 @@ struct NormAttrs {  // of layer_norm, rms_norm and batch_norm
   auto Fields() const { return std::tuple{AttrField{"epsilon", epsilon}}; }
 };
 
-// Records `op` with these attributes, for OpExample::record.
+// Records `op` with the attributes `attrs`, for OpExample::record.
 template <const OpDef& op, const auto& attrs>
 VarList RecordWith(VarSpan in) {
   return RecordAll(op, in, Attrs::Of(attrs));

@@ -1,10 +1,10 @@
-// This header declares the ops. Each function records one or more nodes on the tape of its first argument.
+// This header declares the ops. Each function records its nodes on the tape of its first argument.
 //
 // Unless noted, ops accept f32 and f64. Creation, data movement, comparison, masking and casts also accept i32, bool
-// and bf16. Elementwise functions, Dropout, MatMul, Sum, Mean, attention and norms also accept bf16: they compute in
-// f32 and round once.
+// and bf16. Elementwise functions, Dropout, MatMul, Sum, Mean, attention, LayerNorm and RmsNorm also accept bf16. Their
+// ops compute in f32 and round once.
 //
-// Shapes are written [..., n], where the leading axes are free. The tape keeps errors (core/tape.h).
+// Shapes are written [..., n], where the leading axes are free. The tape keeps the first error (core/tape.h).
 //
 //   const Var scores = Scale(MatMul(query, key, {.transpose_b = true}), 0.125);  // [B, H, T, S]
 //   const Var weights = Softmax(CausalMask(scores, -1e9));
@@ -19,14 +19,16 @@
 
 namespace weft {
 
-// Constants of any dtype, except that Iota has no bool. A number that is used with i32 values must be an i32 itself.
+// These functions create constants of any dtype; only Iota does not accept bool. Here and below, a double that is used
+// with i32 values must be an integer in the range of i32.
 Var Fill(Tape* tape, TensorType type, double value);  // every element is `value`
 Var FillLike(Var x, double value);                    // the same, with x's type
 Var Iota(Tape* tape, DType dtype, int64_t n);         // [n]: 0, 1, ..., n - 1
 
-// Shapes, of any dtype. A negative axis counts from the end.
+// These functions change shape, order or dtype, and accept any dtype. A negative axis counts from the end.
 Var Reshape(Var x, const Shape& shape);  // the same elements in the same order; one size may be -1 and is inferred
-// Axes are written {0, -1}. No axes are written AxisSpan(), since {} would be axis 0. Naming an axis twice is an error.
+// An AxisSpan is written {0, -1}. An empty one is written AxisSpan(), because Sum(x, {}) sums axis 0. Naming an axis
+// twice is an error.
 using AxisSpan = absl::Span<const int>;
 Var Permute(Var x, AxisSpan axes);                                          // y.dim(i) = x.dim(axes[i])
 Var Transpose(Var x, int axis_a, int axis_b);                               // swaps two axes
@@ -43,7 +45,7 @@ Var Triu(Var x, int64_t diagonal = 0);      // [..., T, S]: 0 where column - row
 Var Tril(Var x, int64_t diagonal = 0);      // [..., T, S]: 0 where column - row > diagonal, else x
 Var Cast(Var x, DType dtype);               // to floats rounds to nearest even, to i32 truncates, to bool is x != 0
 
-// Elementwise functions. Two inputs broadcast by NumPy's rule. Arithmetic also accepts i32: results that do not fit
+// Elementwise functions. Two inputs broadcast by NumPy's rule. Add to Clamp also accept i32: results that do not fit
 // wrap around, quotients are truncated, and x / 0 is 0.
 Var Add(Var a, Var b);
 Var Sub(Var a, Var b);
@@ -54,8 +56,8 @@ Var Maximum(Var a, Var b);  // NaN if an input is NaN; if both are equal, the gr
 Var Neg(Var x);
 Var Abs(Var x);                             // the gradient is 0 at 0
 Var Clamp(Var x, double low, double high);  // min(max(x, low), high); the gradient is 1 where x equals a bound
-// Comparisons return bool and have no gradients. Equal and NotEqual accept any dtype, the others f32, f64, bf16 and
-// i32. If an input is NaN, NotEqual is true and the others are false.
+// Comparisons return bool and have no gradients. Equal, NotEqual and IsNan accept any dtype, the others f32, f64, bf16
+// and i32. If an input is NaN, NotEqual and IsNan are true and the others are false.
 Var Equal(Var a, Var b);
 Var NotEqual(Var a, Var b);
 Var Less(Var a, Var b);
@@ -89,11 +91,12 @@ Var MaskFill(Var x, Var mask, double value);  // value where the bool mask, broa
 Var CausalMask(Var x, double value);          // [..., T, S]: value where column > row + S - T, else x; also i32, bf16
 Var Where(Var mask, Var a, Var b);            // a where the bool mask is true, else b; any dtype; all three broadcast
 // Zeroes each element with probability `rate`, and multiplies the others by 1 / (1 - rate) (Srivastava et al., 2014).
-// In mode kEval, returns x. Random numbers depend on seed, step, the stream of this call, and the element's index.
+// If `rate` is 0, and in mode kEval, returns x. Random numbers depend on the seed, the step, the number of this call's
+// random stream, and the element's index.
 Var Dropout(Var x, double rate);
 
-// Reductions along one or more axes, in a fixed order of blocks of 64 elements. `keep`: reduced axes stay, with size 1;
-// otherwise they are dropped. Sums of bf16 are f32.
+// Reductions along one or more axes. Sums add blocks of 64 elements in a fixed order, whatever the number of threads.
+// If `keep`, reduced axes stay, with size 1; otherwise they are dropped. Sums and means of bf16 are f32.
 Var Sum(Var x);  // [], over all axes
 Var Sum(Var x, int axis, bool keep = false);
 Var Sum(Var x, AxisSpan axes, bool keep = false);
@@ -107,15 +110,16 @@ Var Max(Var x, AxisSpan axes, bool keep = false);
 Var Min(Var x, AxisSpan axes, bool keep = false);
 Var Prod(Var x, AxisSpan axes, bool keep = false);  // also i32; 1 if there are no elements
 // Returns (Σ |x|^order)^(1/order) for order > 0, or max |x| for order infinity; 0 if there are no elements. Where the
-// norm is 0, its gradient is 0, except for orders 1 and infinity.
+// norm is 0, its gradient is 0.
 Var Norm(Var x, AxisSpan axes, double order = 2, bool keep = false);
-Var SumTo(Var x, const Shape& shape);  // the gradient of broadcasting `shape` to x's shape; keeps x's dtype
+Var SumTo(Var x, const Shape& shape);  // sums x to `shape`, which must broadcast to x's shape; keeps x's dtype
 Var LogSumExp(Var x, int axis, bool keep = false);  // log Σ exp(x), without overflow; -inf if there are no elements
 Var LogSumExp(Var x, AxisSpan axes, bool keep = false);
 // Returns y[..., i] = Σ_{j ≤ i} x[..., j], or Σ_{j ≥ i} if `reverse`. Accepts f32, f64 and i32.
 Var CumulativeSum(Var x, bool reverse = false);
-// Returns two values [..., k]: the k greatest values of each row [n] along the last axis, in descending order, and
-// their i32 indices. Equal values are in the order of their indices. 0 <= k <= n. Accepts f32, f64 and i32.
+// Returns two results [..., k]: the k greatest elements of each row [n] along the last axis, in descending order, and
+// their i32 indices. NaN counts as the greatest. Equal elements are in ascending order of their indices. 0 <= k <= n.
+// Accepts f32, f64 and i32.
 VarList TopK(Var x, int64_t k);
 Var ArgMax(Var x);  // [..., n] → i32 [...]: the index of the greatest value of each row, the first among equals
 
@@ -128,11 +132,11 @@ bool HasBF16Products();  // whether the CPU multiplies bf16; if not, MatMul of b
 // Returns [..., M, K] × [..., K, N] = [..., M, N]. Leading axes broadcast.
 Var MatMul(Var a, Var b, MatMulOptions options = {});
 Var MatMulAdd(Var a, Var b, Var c, MatMulOptions options = {});  // a × b + c, in c's bytes if nothing else reads c
-// Attention (Vaswani et al., 2017): dropout(softmax(scale · query keyᵀ, masked)) · value for each head. The whole
-// matrix of scores never exists. query is [B, T, heads · D], key [B, S, G · D], value [B, S, G · E]; each may also be
-// by head, as [B, heads, T, D]. Up to four masks broadcast to [B, heads, T, S]. A mask of bools hides a source from a
-// target where it is true; a mask of numbers is added to the scores. Returns [B, T, heads · E], with zeros for a target
-// that sees no source.
+// ScaledDotProductAttention computes dropout(softmax(scale · query keyᵀ, masked)) · value for each head (Vaswani et
+// al., 2017). The whole matrix of scores never exists. query is [B, T, heads · D], key [B, S, G · D], value
+// [B, S, G · E]. Each may also be by head: [B, heads, T, D], [B, G, S, D], [B, G, S, E]. Up to four masks broadcast to
+// [B, heads, T, S]. A bool mask hides a source from a target where it is true; a mask of numbers is added to the
+// scores. The result is [B, T, heads · E], with zeros for a target that sees no source.
 struct ScaledDotProductOptions {
   int64_t heads = 1;
   int64_t key_value_heads = 0;  // G, a divisor of heads; 0: as many as heads
@@ -143,8 +147,8 @@ struct ScaledDotProductOptions {
 };
 Var ScaledDotProductAttention(Var query, Var key, Var value, const ScaledDotProductOptions& options,
                               VarSpan masks = {});
-// Return exp(x_i) / Σ_j exp(x_j) along the last axis, and its logarithm. A row whose elements are all -inf gives zeros,
-// and -inf as their logarithms. A row with a NaN or +inf gives NaNs.
+// Softmax returns exp(x_i) / Σ_j exp(x_j) along the last axis, and LogSoftmax its logarithm. If all elements of a row
+// are -inf, Softmax gives zeros and LogSoftmax -inf. A row with a NaN or +inf gives NaNs.
 Var Softmax(Var x);
 Var LogSoftmax(Var x);
 // Returns gain · (x - mean) / sqrt(variance + epsilon) + bias along the last axis (Ba et al., 2016). gain and bias [C]
@@ -153,9 +157,9 @@ Var LayerNorm(Var x, Var gain, Var bias, double epsilon = 1e-5);
 // Returns gain · x / sqrt(mean(x²) + epsilon) along the last axis (Zhang and Sennrich, 2019). gain [C] has x's dtype,
 // or f32 if x is bf16.
 Var RmsNorm(Var x, Var gain, double epsilon = 1e-5);
-// y = gain · (x - mean) / sqrt(variance + epsilon) + bias for each feature of x [..., C] (Ioffe and Szegedy, 2015).
-// Mean and variance are over all rows; in mode kEval, the running ones take their place. All vectors are [C]. The
-// results `mean` and `variance` (biased, divided by n) are the batch's, to update the running ones.
+// Computes y = gain · (x - mean) / sqrt(variance + epsilon) + bias for each feature of x [..., C] (Ioffe and Szegedy,
+// 2015). Mean and variance are over all n rows, with the variance divided by n. In mode kEval, running_mean and
+// running_variance take their place. All vectors are [C]. The results `mean` and `variance` are those that y uses.
 struct BatchNormResult {
   Var y, mean, variance;
 };
@@ -165,15 +169,16 @@ BatchNormResult BatchNorm(Var x, Var gain, Var bias, Var running_mean, Var runni
 // padding.
 Var Embedding(Var table, Var ids);
 Var Gather(Var x, Var ids, int axis);  // slices of x along the axis, at ids i32 of any shape, as NumPy's take
-// For axis 1, returns y[i, j] = x[i, ids[i, j]], as PyTorch's gather. ids i32 has x's rank and, along other axes, no
-// more elements than x. An id outside the axis gives 0 and no gradient.
+// For axis 1, returns y[i, j] = x[i, ids[i, j]], as PyTorch's gather. ids are i32 and have x's rank. Along axes other
+// than `axis`, ids have at most as many elements as x. An id outside the axis gives 0 and no gradient.
 Var TakeAlong(Var x, Var ids, int axis);
-// For axis 1, returns x with updates[i, j] added to element [i, ids[i, j]]. An id outside the axis adds nothing.
+// For axis 1, returns x with updates[i, j] added to element [i, ids[i, j]]. ids are as in TakeAlong, and updates have
+// the shape of ids. An id outside the axis adds nothing.
 Var ScatterAdd(Var x, Var ids, Var updates, int axis);
 Var OneHot(Var ids, int64_t n, DType dtype);  // ids i32 [...] → [..., n]: 1 at the id, else 0
-// Rotates pairs of features (a, b) to (a · cosine - b · sine, b · cosine + a · sine) (Su et al., 2021). x is [..., T,
-// D]; cosine and sine are [T, D/2] or broadcast to [..., T, D/2]. kHalves pairs features (i, i + D/2), as Hugging Face
-// does; kPairs pairs (2i, 2i + 1).
+// Rotates pairs of features (a, b) to (a · cosine - b · sine, b · cosine + a · sine) (Su et al., 2021). x is
+// [..., T, D]. cosine and sine are [T, D/2], or any shape that broadcasts to [..., T, D/2]. kHalves pairs features i
+// and i + D/2, as Hugging Face does; kPairs pairs 2i and 2i + 1.
 enum class RotaryLayout : uint8_t { kHalves, kPairs };
 Var Rotary(Var x, Var cosine, Var sine, RotaryLayout layout);
 
@@ -185,34 +190,35 @@ struct CrossEntropyOptions {
   Var weights = {};  // weight of each class, [V], in the logits' dtype; empty: 1
   Reduction reduction = Reduction::kMean;
 };
-// -Σ_v w_v · q_v · log softmax(logits)_v for logits [..., V] and targets i32 [...], where q is 1 - s + s / V at the
-// target and s / V elsewhere, with s = label_smoothing. Targets equal to ignore_index, or outside 0 .. V-1, give 0.
-// kMean divides by the sum of the targets' weights; it is NaN if all targets are ignored. All this is as PyTorch's,
-// except that PyTorch refuses targets outside 0 .. V-1. If targets is an Input, its InputBounds (core/program.h) must
-// have 0 < below <= V. They may have ignored = ignore_index. Targets may also be probabilities q [..., V] in the
-// logits' dtype; then kMean divides by the number of rows.
+// Returns -Σ_v w_v · q_v · log softmax(logits)_v for logits [..., V] and targets i32 [...]. w is `weights`; q is
+// 1 - s + s / V at the target and s / V elsewhere, with s = label_smoothing. Targets equal to ignore_index, or outside
+// 0 .. V-1, give 0. kMean divides by the sum of the targets' weights; the result is NaN if all targets are ignored.
+// PyTorch does the same, but refuses targets outside 0 .. V-1. If targets is an Input, its InputBounds (core/program.h)
+// must have 0 < below <= V, and may have ignored = ignore_index. Targets may also be probabilities p [..., V] in the
+// logits' dtype. Then q is (1 - s) · p + s / V, and kMean divides by the number of rows.
 Var CrossEntropy(Var logits, Var targets, const CrossEntropyOptions& options = {});
-// Returns -w · log_p at the target, for log_p [..., V] and targets as above. label_smoothing must be 0.
+// Returns -w_v · log_p_v at the target v, for log_p [..., V] and targets i32 [...]. Options are as in CrossEntropy, but
+// label_smoothing must be 0.
 Var NegativeLogLikelihood(Var log_p, Var targets, const CrossEntropyOptions& options = {});
-// Returns softplus(logits) - logits · targets, elementwise, for targets in [0, 1] of the same shape.
+// Returns softplus(logits) - logits · targets for each element, then reduced. Targets in [0, 1] have the logits' type.
 Var BinaryCrossEntropy(Var logits, Var targets, Reduction reduction = Reduction::kMean);
 Var MeanSquaredError(Var x, Var y, Reduction reduction = Reduction::kMean);  // (x - y)², elementwise
-// Returns Σ_v p · (log p - log_q) for each row along the last axis. Terms with p = 0 are 0.
+// Returns Σ_v p_v · (log p_v - log_q_v) for each row along the last axis, then reduced. Terms with p_v = 0 are 0.
 Var KlDivergence(Var log_q, Var p, Reduction reduction = Reduction::kMean);
 
 // Gradients (see Tape::Gradient).
 inline VarList Gradient(Var loss, VarSpan wrt) { return loss.tape->Gradient(loss, wrt); }
 Var SquareSum(Var x);             // [] Σ x²
 Var GlobalNorm(VarSpan tensors);  // [] sqrt(Σ x²) over all elements of at least one tensor; the gradient is 0 at 0
-// Returns [], the factor that clips gradients of this norm: min(1, max_norm / (norm + 1e-6)), as PyTorch's
-// clip_grad_norm_. If max_norm is 0, it is 1. If the norm is not finite, it is NaN; the updates below then change
-// nothing.
+// Returns the factor f32 [] that clips gradients of norm `norm`: min(1, max_norm / (norm + 1e-6)), as PyTorch's
+// clip_grad_norm_. If `max_norm` is 0, the factor is 1. If `norm` is not finite, the factor is always NaN, and the
+// updates below then change nothing.
 Var ClipScale(Var norm, double max_norm);
 
-// Updates. Each overwrites state and returns its next version, which later ops may read.
+// The updates below overwrite state. Each returns the next version of the state, which later ops may read.
 //
-// Writes rows [B, H, T, D] into a cache [B, H, S, D] at positions i32 [B, T] along S. A row whose position is outside 0
-// .. S-1 is not written. If positions is an Input, its InputBounds (core/program.h) must have 0 < below <= S, and may
+// Writes rows [B, H, T, D] into a cache [B, H, S, D] at positions i32 [B, T] along S. A row whose position is outside
+// 0 .. S-1 is not written. If positions is an Input, its InputBounds (core/program.h) must have 0 < below <= S, and may
 // have ignored = -1, for padding.
 Var CacheAppend(Var cache, Var rows, Var positions);
 Var Assign(Var state, Var value);  // any dtype; the value has the state's type
@@ -229,8 +235,8 @@ struct AdamWOptions {
 // w, m, v and grad have one type; rate and grad_scale are f32 []; step is i32 [], and 1 in the first step. If
 // grad_scale is not finite, nothing changes. Returns the next w, m, v.
 VarList AdamWUpdate(Var w, Var m, Var v, Var grad, Var rate, Var grad_scale, Var step, const AdamWOptions& options);
-// One update of Adam (Kingma and Ba, 2015): AdamW's, but with the decay in the gradient, g = grad · grad_scale +
-// decay·w.
+// One update of Adam (Kingma and Ba, 2015): as AdamWUpdate, except that the decay is part of the gradient,
+// g = grad · grad_scale + decay·w.
 VarList AdamUpdate(Var w, Var m, Var v, Var grad, Var rate, Var grad_scale, Var step, const AdamWOptions& options);
 struct SgdOptions {
   double momentum = 0, weight_decay = 0;
@@ -257,7 +263,7 @@ struct LionOptions {
 // m ← β2·m + (1-β2)·g. Returns the next w, m.
 VarList LionUpdate(Var w, Var m, Var grad, Var rate, Var grad_scale, const LionOptions& options);
 
-// Operators. A number stands for a constant with the dtype of the other operand.
+// Operators. A number becomes a constant with the dtype of the other operand.
 inline Var operator+(Var a, Var b) { return Add(a, b); }
 inline Var operator-(Var a, Var b) { return Sub(a, b); }
 inline Var operator*(Var a, Var b) { return Mul(a, b); }

@@ -1,9 +1,10 @@
-// y = softmax(scale · q kᵀ, capped, masked) · v for each head, and lse = log Σ exp(score) (Vaswani et al., 2017).
+// The op attention computes, for each head, y = dropout(softmax(scores)) · v and lse = log Σ exp(scores) (Vaswani et
+// al., 2017). Scores are scale · q kᵀ, limited by `soft_cap` and then masked.
 //
-// The kernel streams over blocks of keys and never holds the whole matrix of scores. Inputs are query, key, value and
-// up to four masks, which broadcast to [B, H, T, S]. A mask of bools hides sources from targets; a mask of numbers is
-// added to the scores. Outputs are y [B, T, H · value_width] and lse [B, T, H]. A target that sees no source gets y = 0
-// and lse = -inf.
+// The kernel streams over blocks of keys and never holds the whole matrix of scores. Inputs are query q, key k, value v
+// and up to four masks, which broadcast to [B, H, T, S]. A bool mask hides a source from a target where it is true; a
+// mask of numbers is added to the scores. Outputs are y [B, T, H · value_width] and lse [B, T, H]. A target that sees
+// no source gets y = 0 and lse = -inf.
 #include "weft/ops/attention/attention.h"
 
 #include <cmath>
@@ -91,7 +92,7 @@ AttentionMask MaskOfHead(const Tensor& mask, int64_t b, int64_t head) {
 
 namespace {
 
-// Returns the heads in columns of [B, n, ...] as [B, heads, n, width].
+// Returns x [B, n, columns], whose heads lie side by side from `column` on, as [B, heads, n, width]. Keeps x of rank 4.
 Var ByHead(Var x, int64_t heads, int64_t column, int64_t width) {
   if (x.shape().rank() == 4) return x;
   if (x.dim(2) != heads * width) x = Slice(x, -1, column, column + heads * width);
@@ -101,7 +102,7 @@ Var ByHead(Var x, int64_t heads, int64_t column, int64_t width) {
 // Casts bf16 to f32, because bf16 is computed in f32. Keeps other dtypes.
 Var Widened(Var x) { return Cast(x, ComputedIn(x.dtype())); }
 
-// Repeats each group of [B, G, n, width] once for each head that it serves.
+// Returns x [B, G, n, width] as [B, G · times, n, width], with each head repeated for the query heads that share it.
 Var RepeatHeads(Var x, int64_t times) {
   if (times == 1) return x;
   const int64_t batch = x.dim(0), groups = x.dim(1), n = x.dim(2), width = x.dim(3);
@@ -179,8 +180,9 @@ int64_t Quantum(const OpArgs& args) {
 }
 int64_t ColumnQuantum(const OpArgs& args) { return args.attrs.as<AttentionAttrs>().value_width; }
 
-// Returns the rectangle of an operand that holds `heads`, a rectangle with one column for each head. A head has `width`
-// columns of the operand.
+// Returns a rectangle of an operand that contains `heads`, which has `positions` rows for each batch and one column for
+// each head. In an operand of rank 3, head 0 begins at `column`, and each head has `width` columns. If the operand is
+// by head (rank 4), the result covers whole batches.
 Rect ReadRect(const Shape& operand, Rect heads, int64_t positions, int64_t column, int64_t width) {
   if (operand.rank() == 3) {
     return {heads.row_begin, heads.row_end, column + heads.col_begin * width, column + heads.col_end * width};
@@ -209,14 +211,15 @@ Rect Access(const OpArgs& args, int operand, Rect tile) {
                       : ReadRect(args.inputs[2].shape, heads, sizes.sources, attrs.value_column, sizes.value_width);
 }
 
-// Pads `d`, the gradient of columns column .. column + d.dim(2) - 1 of x, to the shape of x. x may also be by head.
+// Returns `d` in the shape of x. `d` is the gradient by the columns of x from `column` on, so the other columns get
+// zeros. If x is by head (rank 4), `d` covers all of x and is only permuted.
 Var LikeOperand(Var d, Var x, int64_t column) {
   if (x.shape().rank() == 4) return Permute(Reshape(d, {x.dim(0), x.dim(2), x.dim(1), x.dim(3)}), {0, 2, 1, 3});
   return x.dim(2) == d.dim(2) ? d : Pad(d, -1, column, x.dim(2) - column - d.dim(2));
 }
 
-// attention_gradient computes the gradients of query, key and value. The gradient of a mask of numbers is the gradient
-// of the scores, composed of other ops. If nothing uses it, these ops are dead code.
+// attention_gradient computes the gradients by query, key and value. The gradient by a mask of numbers is the gradient
+// by the masked scores, summed to the mask's shape. The compiler drops the ops of a gradient that nothing reads.
 VarList Gradient(const GradientArgs& args) {
   AttentionAttrs attrs = args.attrs.as<AttentionAttrs>();
   const Var query = args.input(0), key = args.input(1), value = args.input(2);

@@ -10,11 +10,11 @@
 
 namespace weft {
 
-// Queries, keys and values are [B, positions, columns]. The columns of all heads lie side by side. They begin at
-// query_column, key_column and value_column, so all three can be in one array. Each operand may also be by head: [B,
-// heads, positions, width].
+// Query, key and value are [B, positions, columns]. The columns of an operand's heads lie side by side, from
+// `query_column`, `key_column` or `value_column` on, so one array may hold all three operands. The op attention, but
+// not attention_gradient, also accepts operands by head: [B, heads, positions, width].
 struct AttentionAttrs {
-  int32_t heads = 1, groups = 1;  // heads of queries; heads of keys and values, each for heads / groups heads
+  int32_t heads = 1, groups = 1;  // query heads; key-value heads, each shared by heads / groups query heads
   int32_t key_width = 1, value_width = 1;
   int64_t query_column = 0, key_column = 0, value_column = 0;
   double scale = 1;
@@ -40,7 +40,7 @@ struct AttentionAttrs {
   }
 };
 
-// The sizes of a node, computed from its attributes and from the types of query, key, value and masks.
+// Holds the sizes of a node, computed from its attributes and from `in`, which begins with the types of query and key.
 struct AttentionSizes {
   int64_t batch, targets, sources, heads, groups, key_width, value_width;
 
@@ -51,13 +51,14 @@ struct AttentionSizes {
   int64_t group_heads() const { return heads / groups; }
 };
 
-// Checks query, key, value and the masks. `first_mask`: index of the first mask among the inputs.
+// Checks the attributes, query, key, value and the masks. `first_mask`: index of the first mask in `in`.
 absl::Status CheckAttention(const char* op, const Attrs& attrs, TypeSpan in, size_t first_mask);
 
-// Returns the cost of products of `features` numbers for each pair of target and source.
+// Returns the cost of a node with `features` multiply-adds for each score. A causal mask with T = S halves the FLOPs.
 Cost AttentionCost(const OpArgs& args, int64_t features);
 
-// Returns the rows of head `head` in batch `b` of an operand, which may have its heads in columns or by head.
+// Returns the rows of head `head` in batch `b`. The operand is [B, n, columns], with head 0 at `column`, or by head,
+// [B, heads, n, width].
 template <class T>
 Positions<T> HeadPositions(T* data, const Shape& shape, int64_t b, int64_t head, int64_t column, int64_t width) {
   if (shape.rank() == 4) return {data + (b * shape.dim(1) + head) * shape.dim(2) * width, width};
@@ -66,7 +67,7 @@ Positions<T> HeadPositions(T* data, const Shape& shape, int64_t b, int64_t head,
 
 AttentionMask MaskOfHead(const Tensor& mask, int64_t b, int64_t head);
 
-// Returns head `head` of batch `b` as a kernel needs it. `first_mask`: index of the first mask among the inputs.
+// Returns the operands and options of head `head` in batch `b`. `first_mask`: index of the first mask among the inputs.
 template <class T>
 AttentionHead<T> HeadOf(const KernelArgs& args, const AttentionSizes& sizes, size_t first_mask, int64_t b,
                         int64_t head) {
@@ -93,8 +94,9 @@ AttentionHead<T> HeadOf(const KernelArgs& args, const AttentionSizes& sizes, siz
   return result;
 }
 
-// Values that the elementary spellings share. Query, key and value are by head, [B, H, T, d], with keys and values
-// repeated for the heads that they serve. Masked scores are [B, H, T, S].
+// Holds values that the elementary spellings of attention and attention_gradient share, in f32 for bf16 inputs. Query
+// is [B, H, T, width]. Key and value are [B, H, S, width], with each key-value head repeated for its query heads.
+// Scores are masked, [B, H, T, S].
 struct ElementaryAttention {
   Var query, key, value, scores;
   Var slope;  // derivative of the soft cap, [B, H, T, S]; empty without a cap
@@ -103,7 +105,7 @@ ElementaryAttention SpellAttention(const Attrs& attrs, VarSpan inputs, size_t fi
 Var DropWeights(const Attrs& attrs, Var weights);  // applies the dropout of the attributes
 Var ByRow(Var x);                                  // [B, heads, n, width] → [B, n, heads · width]
 
-// Returns the gradient by the scores, [B, H, T, S], for the inputs of attention_gradient, in elementary ops.
+// Records, in elementary ops, the gradient by the masked scores [B, H, T, S]. `inputs`: those of attention_gradient.
 Var ScoreGradient(const AttentionAttrs& attrs, VarSpan inputs);
 
 }  // namespace weft

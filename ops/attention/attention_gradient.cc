@@ -1,10 +1,10 @@
-// The gradients of attention by key, value and query. Inputs are (query, key, value, y, lse, dy, dlse if `by_lse`,
-// masks), all of rank 3 except the masks.
+// attention_gradient computes the gradients of attention by key, value and query. Inputs are query, key, value, y, lse,
+// dy, dlse (if `by_lse`) and masks. All inputs except the masks have rank 3.
 //
-// Outputs are dkey, dvalue [B, S, G · width] and dquery [B, T, H · key_width]. The kernel computes scores and weights
-// again, block by block (Dao et al., 2022):
-//   P = exp(scores - lse), dP = dy vᵀ with P's dropout, dS = P · (dP - Σ dy · y + dlse),
-//   dq = scale · dS k, dk = scale · dSᵀ q, dv = (dropped P)ᵀ dy. With a soft cap, dS · (1 - tanh²) replaces dS.
+// Outputs are dkey and dvalue [B, S, G · width], and dquery [B, T, H · key_width]. The kernel computes scores and
+// weights P again, block by block (Dao et al., 2022). Here · is elementwise:
+//   P = exp(scores - lse), dP = dropout(dy vᵀ) with the random numbers of attention, dS = P · (dP - Σ dy · y + dlse),
+//   dq = scale · dS k, dk = scale · dSᵀ q, dv = dropout(P)ᵀ dy. A soft cap multiplies dS by 1 - tanh² in dq and dk.
 #include <limits>
 
 #include "weft/core/status.h"
@@ -39,11 +39,11 @@ absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
                type(sizes.targets, sizes.heads, sizes.key_width)};
 }
 
-// Tiles hold whole batches or whole groups of heads.
+// A tile of dkey holds whole batches, and all columns of some key-value heads.
 int64_t Quantum(const OpArgs& args) { return args.inputs[1].shape.dim(1); }
 int64_t ColumnQuantum(const OpArgs& args) { return args.attrs.as<AttentionAttrs>().key_width; }
 
-// The batches and groups of heads that belong to a tile, which is a rectangle of dkey.
+// Holds the batches batch_begin .. batch_end - 1 and the key-value heads begin .. end - 1 that a tile of dkey covers.
 struct TileGroups {
   int64_t batch_begin, batch_end, begin, end;
 
@@ -112,7 +112,7 @@ void Kernel(const KernelArgs& args, Rect tile) {
 // Values that the elementary spellings of the gradients share.
 struct ElementaryGradient {
   ElementaryAttention forward;
-  Var dy, weights, dscores;  // [B, H, T, value_width]; [B, H, T, S] before dropout; gradient of the masked scores
+  Var dy, weights, dscores;  // [B, H, T, value_width]; [B, H, T, S] before dropout; gradient by the masked scores
 };
 
 ElementaryGradient SpellGradient(const AttentionAttrs& a, VarSpan in) {

@@ -1,5 +1,5 @@
-// Writes rows [B, H, T, D] into a cache [B, H, S, D] at positions i32 [B, T]: cache[b, h, positions[b, t], d] = rows[b,
-// h, t, d].
+// Writes rows [B, H, T, D] into a cache [B, H, S, D] at positions i32 [B, T]:
+//   cache[b, h, positions[b, t], d] = rows[b, h, t, d].
 //
 // The output is the next version of the cache. A row whose position is outside 0 .. S-1 is not written.
 #include <algorithm>
@@ -24,7 +24,8 @@ absl::StatusOr<Types> Infer(const Attrs&, TypeSpan in) {
   return Types{in[0]};
 }
 
-// Calls copy(offset in rows, offset in cache) for each row that is written.
+// Calls copy(offset in rows, offset in cache), both in elements, for each row that is written. position(i) returns
+// element i of the positions.
 template <class At, class Copy>
 void ForEachRow(const Shape& cache, const Shape& rows, At position, Copy copy) {
   const int64_t heads = rows.dim(1), length = rows.dim(2), width = rows.dim(3), capacity = cache.dim(2);

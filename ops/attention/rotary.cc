@@ -1,4 +1,4 @@
-// Rotary positions (Su et al., 2021): each pair of features is turned by an angle that grows with the position.
+// Rotary is composed of other ops. It turns each pair of features by an angle with given cosine and sine.
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/ops/ops.h"

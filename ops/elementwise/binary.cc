@@ -1,6 +1,6 @@
-// Defines the elementwise functions of two inputs, which broadcast.
+// Defines the arithmetic functions of two inputs, which broadcast: add, sub, mul, div, minimum, maximum and pow.
 //
-// Each op is a row: its kernels, its reference in double arithmetic, its gradient and its examples.
+// Each OpDef gives the op's kernels, a reference in double arithmetic, the gradient and examples.
 #include <algorithm>
 #include <cmath>
 
@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-// Fills in the fields that all rows share.
+// Fills in the OpDef's fields that all ops of this file share.
 template <const OpDef& op>
 constexpr OpDef Binary(OpDef row) {
   row.infer = InferBinary<op>;
@@ -34,7 +34,7 @@ void PowKernel(const KernelArgs& args, Rect tile) {
   });
 }
 
-// da = dy · b · a^(b-1), 0 where b is 0; db = dy · y · log(a), 0 where a is 0 and b is not negative.
+// da = dy · b · a^(b-1), or 0 where b = 0. db = dy · y · log(a), or 0 where a = 0 and b >= 0.
 VarList PowGradient(const GradientArgs& g) {
   const Var a = g.input(0), b = g.input(1), dy = g.grad(0), zero = Number(a, 0);
   const Var constant = Equal(b, zero), at_zero = And(Equal(a, zero), GreaterEqual(b, zero));
@@ -54,7 +54,7 @@ VarList ExtremumGradient(const GradientArgs& g) {
 double Quotient(double a, double b) { return a / b; }
 double Truncated(double a, double b) { return b == 0 ? 0 : std::trunc(a / b); }
 
-// Returns the examples of every arithmetic function, with float inputs in [low, high), followed by `special` ones.
+// Returns examples that suit every arithmetic function, with float inputs in [low, high), followed by `special`.
 template <size_t n = 0>
 constexpr std::array<OpExample, n + 13> Arithmetic(double low, double high,
                                                    const std::array<OpExample, n>& special = {}) {
@@ -93,7 +93,7 @@ constexpr OpExample kPowExamples[] = {
     {.in = "[7] [3,1,1]", .low = 0.5, .high = 2, .out = "[3,1,7]"},
     {.in = "[4,33] []", .low = 0.5, .high = 2},
     {.in = "[0,3] [3]", .out = "[0,3]"},
-    {.in = "[9]", .record = [](VarSpan in) { return VarList{Pow(in[0], Number(in[0], 3))}; }},  // also of negative ones
+    {.in = "[9]", .record = [](VarSpan in) { return VarList{Pow(in[0], Number(in[0], 3))}; }},  // negative inputs, too
     {.in = "[2,3] [4]", .error = "don't broadcast"},
     {.in = "[2] i32[2]", .error = "dtypes differ"},
     {.in = "i32[2] i32[2]", .error = "not defined for i32"},

@@ -1,5 +1,5 @@
-// Converts x to another dtype. To floats, it rounds once, to nearest even. To i32, it truncates and saturates, with NaN
-// as 0. To bool, it gives x != 0.
+// Converts x to another dtype. Conversion to a float dtype rounds once, to nearest even. Conversion to i32 truncates
+// and saturates; NaN becomes 0. Conversion to bool gives x != 0.
 #include <algorithm>
 
 #include "weft/core/status.h"
@@ -42,7 +42,7 @@ void Kernel(const KernelArgs& a, Rect tile) {
   });
 }
 
-// dx = dy, cast to x's dtype. Integers and bools have no gradient.
+// dx = dy, cast to x's dtype. If x or y is i32 or bool, x has no gradient.
 VarList Gradient(const GradientArgs& a) {
   const DType from = a.input(0).dtype();
   if (!IsFloat(from) || !IsFloat(a.output(0).dtype())) return {Var{}};

@@ -1,7 +1,7 @@
 // Defines the elementwise comparisons and logic, whose output is bool.
 //
-// Equal, Less, LessEqual, And and Or are ops: rows with kernels, a reference and examples. The first three are false if
-// an input is NaN. All other functions are composed of these ops.
+// Equal, Less, LessEqual, And and Or are ops with kernels. Equal, Less and LessEqual are false if an input is NaN. The
+// other functions, such as Greater and Not, are composed of these ops and Fill.
 #include <functional>
 
 #include "absl/strings/str_cat.h"
@@ -44,7 +44,7 @@ double Reference(double a, double b) {
   return Function()(a, b);
 }
 
-// Fills in the fields that all rows share.
+// Fills in the OpDef's fields that all ops of this file share.
 template <const OpDef& op>
 constexpr OpDef Predicate(OpDef row) {
   row.infer = Infer<op>;

@@ -1,5 +1,6 @@
-// y = x · Φ(x) (Hendrycks and Gimpel, 2016): exact, by erf, or approximated by tanh. Its gradient is an op of its own,
-// dx = dy · d gelu(x) / dx, which is differentiated through its elementary spelling.
+// gelu computes y = x · Φ(x), where Φ is the standard normal distribution function (Hendrycks and Gimpel, 2016). Φ is
+// computed by erf or approximated by tanh. The op gelu_gradient computes dx = dy · gelu'(x), and is differentiated
+// through its elementary spelling.
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/kernels/elementwise.h"

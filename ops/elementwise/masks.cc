@@ -1,7 +1,7 @@
-// Masks, which replace elements by a value:
+// These ops replace masked elements of x by a value:
 //   mask_fill: y = value where mask is true, else x. The mask broadcasts to x.
 //   causal_mask: y = value where column > row + S - T, else x, for x [..., T, S].
-// Triu and Tril are composed of these.
+// Triu and Tril are composed of mask_fill and other ops.
 #include <algorithm>
 #include <cmath>
 
@@ -44,7 +44,7 @@ void MaskFillKernel(const KernelArgs& a, Rect tile) {
 // dx = dy, or 0 where the mask is true.
 VarList MaskFillGradient(const GradientArgs& a) { return {MaskFill(a.grad(0), a.input(1), 0), Var{}}; }
 
-// Marks masked elements as NaN; the reference then replaces these by the value.
+// Returns NaN for a masked element. The reference then replaces each NaN by the value, so x must have no NaN.
 double Chosen(double x, double mask) { return mask != 0 ? std::nan("") : x; }
 void MaskFillReference(const ReferenceArgs& a) {
   BinaryReference(a, Chosen);
@@ -74,7 +74,8 @@ absl::StatusOr<Types> InferCausalMask(const Attrs& attrs, TypeSpan in) {
   return Types{in[0]};
 }
 
-// Returns the number of columns that row t sees: t + S - T + 1, so that the last row sees all.
+// Returns how many columns of row `row` stay. For x [..., T, S], row t of a matrix keeps the first t + S - T + 1
+// columns, limited to 0 .. S. So the last row keeps all.
 int64_t Visible(const Shape& shape, int64_t row) {
   const int64_t target = shape.dim(-2), source = shape.dim(-1);
   return std::clamp<int64_t>(row % target + source - target + 1, 0, source);
@@ -114,7 +115,7 @@ constexpr OpExample kCausalMaskExamples[] = {
     {.in = "[3]", .record = [](VarSpan in) { return VarList{CausalMask(in[0], 0)}; }, .error = "rank >= 2"},
 };
 
-// Returns whether column - row of [..., T, S] is below `diagonal`: [T, S].
+// Returns a mask [T, S] that is true where column - row < `diagonal`, for x [..., T, S].
 absl::StatusOr<Var> BelowDiagonal(const char* op, Var x, int64_t diagonal) {
   if (x.shape().rank() < 2) return ShapeError(op, "x needs rank >= 2", {x.type()});
   const Var rows = Reshape(Iota(x.tape, kI32, x.dim(-2)), {x.dim(-2), 1}), columns = Iota(x.tape, kI32, x.dim(-1));

@@ -1,7 +1,7 @@
 // Defines the elementwise functions of one input.
 //
-// Each op is a row: the function that its kernel computes (ops/kernels/vector.h), its reference in double arithmetic,
-// its gradient, cost and examples. Functions that are composed of other ops follow at the end.
+// The kernel of each op is a function of ops/kernels/vector.h. Each OpDef also gives a reference in double arithmetic,
+// the gradient, cost and examples. Functions that are composed of other ops follow at the end.
 #include <algorithm>
 #include <cmath>
 
@@ -14,7 +14,7 @@
 namespace weft {
 namespace {
 
-// Fills in the fields that all rows share.
+// Fills in the OpDef's fields that all ops of this file except scale share.
 template <UnaryFunction function, double (*reference)(double)>
 constexpr OpDef Unary(OpDef row) {
   row.infer = InferSame;
@@ -25,7 +25,7 @@ constexpr OpDef Unary(OpDef row) {
   return row;
 }
 
-// Returns the examples of every function, with inputs in [low, high), followed by `special` ones.
+// Returns examples that suit every function of one input, with inputs in [low, high), followed by `special`.
 template <size_t n>
 constexpr std::array<OpExample, n + 4> Examples(double low, double high, const OpExample (&special)[n]) {
   std::array<OpExample, n + 4> examples = {{{.in = "[]", .low = low, .high = high},

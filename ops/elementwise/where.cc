@@ -1,5 +1,5 @@
-// y = a where mask is true, else b. a and b have one dtype, which may be any; all three inputs have one shape. Inputs
-// are in the order a, b, mask.
+// The op where computes y = a where mask is true, else b. Its inputs are a, b and mask, in this order, of one shape. a
+// and b have the same dtype, which may be any. The function Where(mask, a, b) first broadcasts its arguments.
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/kernels/elementwise.h"

@@ -1,11 +1,12 @@
-// Rows of a table by their ids, and their gradient, for table, dtable and x [V, C], ids i32 [...] and dy [..., C]:
+// These ops look up rows of a table by ids, and add up gradients of rows. table, dtable and x are [V, C], ids are i32
+// [...], and y of embedding and dy are [..., C]:
 //   embedding: y[..., :] = table[ids[...], :], and 0 where an id is outside 0 .. V-1
 //   embedding_gradient: dtable[v, :] = Σ dy[i, :] over all i with ids[i] = v
 //   embedding_gradient_add: y[v, :] = x[v, :] + Σ dy[i, :] over all i with ids[i] = v
 //
-// embedding_gradient_add works in place: if a table has another gradient as well, the rows of an embedding are added to
-// it without another array [V, C]. Both gradients ignore an id outside 0 .. V-1. Each of their tiles of rows scans all
-// ids in order, so that the order of every sum is fixed.
+// embedding_gradient_add may overwrite x. If a table has another gradient x, this op adds the rows of dy to x without a
+// second array [V, C]. Both gradient ops ignore an id outside 0 .. V-1. Every tile of a gradient op scans all ids in
+// order, so the order of each sum is fixed.
 #include "weft/ops/index/embedding.h"
 
 #include <algorithm>
@@ -24,7 +25,7 @@ struct EmbeddingGradientAttrs {
   auto Fields() const { return std::tuple{AttrField{"rows", rows}}; }
 };
 
-// Returns the type of one row of `dtype` [features] for each id.
+// Returns the type of the rows that `ids` name: the shape `ids` with one more axis, of size `features`.
 TensorType RowsOf(DType dtype, Shape ids, int64_t features) {
   ids.Append(features);
   return {dtype, ids};
@@ -39,7 +40,7 @@ absl::StatusOr<Types> Infer(const Attrs&, TypeSpan in) {
   return Types{RowsOf(in[0].dtype, in[1].shape, in[0].shape.dim(1))};
 }
 
-// A tile of rows reads the same rows of embedding_gradient_add's x, and all other inputs as a whole.
+// A tile reads all inputs as a whole, except the x of embedding_gradient_add: there it reads only its own rows.
 Rect Access(const OpArgs& args, int operand, Rect tile) {
   const int inputs = static_cast<int>(args.inputs.size());
   const bool is_x = inputs == 3 && operand == 0;
@@ -75,7 +76,7 @@ void Reference(const ReferenceArgs& a) {
   }
 }
 
-// Calls Embedding, which checks bounds; the other examples record the op alone.
+// Records the op through Embedding, which checks the declared bounds of ids. Other examples record only the op.
 VarList Example(VarSpan in) { return {Embedding(in[0], in[1])}; }
 
 constexpr OpExample kExamples[] = {
@@ -113,7 +114,7 @@ absl::StatusOr<Types> InferGradientAdd(const Attrs&, TypeSpan in) {
   return Types{in[0]};
 }
 
-// Adds the rows of dy to those of the tile that their ids name. The last two inputs are dy and ids.
+// Adds each row of dy to the output row that its id names, if this row is in the tile. The last inputs are dy and ids.
 template <class T>
 void AddRows(const KernelArgs& a, Rect tile) {
   const int dy = static_cast<int>(a.inputs.size()) - 2;
@@ -161,7 +162,7 @@ Cost CostOfGradient(const OpArgs& args) {
           .bytes = static_cast<double>(args.inputs[0].bytes() + args.outputs[0].bytes())};
 }
 
-// Counts the cost of running in place: dy is read, and rows of x are read and written.
+// Assumes that the op runs in place: dy is read, and as many bytes of x are read and written.
 Cost CostOfGradientAdd(const OpArgs& args) {
   return {.flops = static_cast<double>(args.inputs[1].shape.elements()), .bytes = 3.0 * args.inputs[1].bytes()};
 }

@@ -1,4 +1,4 @@
-// Declares the gradient of Embedding for other functions that look up rows.
+// Declares EmbeddingGradient, with which other functions add up rows by ids.
 #ifndef WEFT_OPS_INDEX_EMBEDDING_H_
 #define WEFT_OPS_INDEX_EMBEDDING_H_
 
@@ -8,7 +8,8 @@
 
 namespace weft {
 
-// Returns [rows, C]: Σ dy[i, :] at row v, over all i with ids[i] = v, for dy [..., C] and ids i32 [...].
+// Returns [`rows`, C], whose row v is the sum of dy[i, :] over all i with ids[i] = v. dy is [..., C], and ids are i32
+// [...]. An id outside 0 .. rows-1 adds nothing.
 Var EmbeddingGradient(Var dy, Var ids, int64_t rows);
 
 }  // namespace weft

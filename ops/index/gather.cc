@@ -1,4 +1,4 @@
-// Gather, TakeAlong, ScatterAdd and OneHot are composed of look-ups of rows.
+// Gather and TakeAlong look up rows by Embedding. ScatterAdd adds rows by EmbeddingGradient. OneHot compares ids.
 #include <limits>
 
 #include "absl/strings/str_cat.h"
@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-// Checks that ids may name positions of x along `axis`.
+// Checks that x has `axis`, that ids are i32, and that `axis` is not empty if there are ids.
 absl::Status CheckIds(const char* op, Var x, Var ids, int axis) {
   const Types types = {x.type(), ids.type()};
   WEFT_RETURN_IF_ERROR(CheckAxis(op, axis, types));
@@ -19,8 +19,8 @@ absl::Status CheckIds(const char* op, Var x, Var ids, int axis) {
   return ShapeError(op, absl::StrCat("axis ", axis, " has size 0, so that no id is valid"), types);
 }
 
-// Each element of `ids` names an element of x along `axis`. Returns the index of that element in the flattened x, or -1
-// if the id is outside the axis.
+// Each element of `ids` names an element of x along `axis`; the other coordinates of both are equal. Returns the index
+// of the named element in the flattened x, or -1 if the id is outside the axis.
 Var FlatIndices(Var x, Var ids, int axis) {
   const Shape shape = x.shape(), at = ids.shape();
   const int64_t n = shape.dim(axis);

@@ -1,5 +1,5 @@
-// Checks while recording that the declared bounds of an integer Input fit the rows that it indexes. Each call of Run
-// then checks the fed values.
+// RequireBounds checks, while recording, that an integer Input declares bounds within the rows that its values index.
+// Each call of Run then checks the fed values against these bounds.
 #ifndef WEFT_OPS_INDEX_INDEX_BOUNDS_H_
 #define WEFT_OPS_INDEX_INDEX_BOUNDS_H_
 
@@ -11,9 +11,9 @@
 
 namespace weft {
 
-// If `indices` is an Input, fails its tape unless the input's bounds lie in 0 .. `count` - 1 and its `ignored` value,
-// if it declares one, is `ignored`. Each call of Run then checks the fed values against the bounds. An input without
-// elements needs no bounds. `counted` names the indexed things in the error: "rows of the table".
+// If `indices` is an Input, its InputBounds must have 0 < below <= `count`, and declare either no ignored value or
+// `ignored`. Otherwise records an error on the tape. Indices that the graph computes, and inputs without elements, are
+// not checked. `counted` names the indexed things in the error: "rows of the table".
 void RequireBounds(const char* op, Var indices, int64_t count, absl::string_view counted,
                    std::optional<int64_t> ignored = std::nullopt);
 

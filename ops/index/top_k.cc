@@ -1,6 +1,6 @@
-// Returns the k greatest values of each row along the last axis and their indices, in descending order.
+// The op top_k returns the k greatest values of each row along the last axis, in descending order, and their indices.
 //
-// Equal values are in the order of their indices. NaN counts as greater than all numbers.
+// Equal values are in ascending order of their indices. NaN counts as greater than all numbers.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -34,8 +34,8 @@ bool Greater(T a, T b) {
   return a > b || (std::isnan(static_cast<double>(a)) && !std::isnan(static_cast<double>(b)));
 }
 
-// Maximum k for which the greatest values so far are kept sorted: most elements are compared only with the smallest of
-// these values. A larger k uses a heap of indices, with the index of the smallest value on top.
+// Maximum k for which a sorted list of the k greatest values so far is kept. Most elements are compared only with the
+// smallest value of the list. A larger k uses a heap of indices, with the index of the smallest value on top.
 constexpr int64_t kMaxInOrder = 64;
 
 template <class T>
@@ -84,7 +84,7 @@ void Kernel(const KernelArgs& a, Rect tile) {
   }
 }
 
-// dx = dy at the indices of the outputs, else 0. A mask sets the zeros, because 0 · dy is NaN if dy is infinite.
+// dx is dy at the indices in output 1, and 0 elsewhere. MaskFill sets the zeros: for infinite dy, 0 · dy would be NaN.
 VarList Gradient(const GradientArgs& a) {
   const Shape shape = a.input(0).shape(), taken = a.output(1).shape();
   const int64_t k = taken.cols(), n = shape.cols(), rows = taken.rows();

@@ -1,10 +1,10 @@
-// Computes the parts of the cross entropy of logits [..., V] and targets i32 [...]. Each output is [..., 1]:
-//   row_loss = -Σ_v q_v · (logits_v - lse), where q is 1 - s + s / V at the target and s / V elsewhere; 0 if ignored;
+// cross_entropy takes logits [..., V] and targets i32 [...]. It has three outputs [..., 1]:
+//   row_loss = -Σ_v q_v · (logits_v - lse), where q_v is 1 - s + s / V at the target and s / V elsewhere; 0 if ignored;
 //   lse = log Σ_v exp(logits_v); valid = 1, or 0 if the target is ignored.
 // Targets equal to ignore_index or outside 0 .. V-1 are ignored. s is label_smoothing.
 //
-// The gradient of row_loss is an op of its own: dlogits = (exp(logits - lse) - q) · drow, and 0 where the target is
-// ignored, from (logits, targets, lse, drow).
+// cross_entropy_gradient computes the gradient of row_loss from (logits, targets, lse, drow):
+// dlogits = (exp(logits - lse) - q) · drow, or 0 where the target is ignored.
 #include "weft/ops/loss/cross_entropy.h"
 
 #include <algorithm>
@@ -55,7 +55,7 @@ void Kernel(const KernelArgs& a, Rect tile) {
   }
 }
 
-// row_loss has the gradient cross_entropy_gradient; lse has the gradient dlogits = exp(logits - lse) · dlse.
+// dlogits is the sum of two terms: cross_entropy_gradient, through row_loss, and exp(logits - lse) · dlse, through lse.
 VarList Gradient(const GradientArgs& a) {
   const Var logits = a.input(0), targets = a.input(1), lse = a.output(1);
   Var dlogits;
@@ -95,7 +95,7 @@ constexpr CrossEntropyAttrs kPlain = {}, kSmoothed = {.label_smoothing = 0.1}, k
 constexpr CrossEntropyAttrs kIgnoring = {.ignore_index = 1, .label_smoothing = 0.1};
 constexpr CrossEntropyAttrs kTooLarge = {.ignore_index = int64_t{1} << 40};
 
-// Calls CrossEntropy, which checks bounds. The other examples record only the op.
+// Records the op through CrossEntropy, which checks the declared bounds of targets. Other examples record only the op.
 VarList LossExample(VarSpan in) { return {CrossEntropy(in[0], in[1], {.ignore_index = 1})}; }
 
 constexpr OpExample kExamples[] = {
@@ -154,7 +154,7 @@ void GradientKernel(const KernelArgs& a, Rect tile) {
   }
 }
 
-// Let u be the gradient of dlogits and p = exp(logits - lse). Where the target counts:
+// Let u be the gradient by dlogits, and p = exp(logits - lse). For ignored targets, all gradients are 0. For others:
 // d(logits) = p · u · drow; d(lse) = -Σ_v p · u · drow; d(drow) = Σ_v u · (p - q).
 VarList GradientOfGradient(const GradientArgs& a) {
   const Var logits = a.input(0), targets = a.input(1), lse = a.input(2), drow = a.input(3), u = a.grad(0);

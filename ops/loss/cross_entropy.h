@@ -20,12 +20,12 @@ struct CrossEntropyAttrs {
   }
 };
 
-// Reports whether a target counts, which means that it is not ignored.
+// Reports whether a target counts: it is in 0 .. vocabulary - 1 and not ignore_index.
 constexpr bool IsValidTarget(int64_t target, const CrossEntropyAttrs& attrs, int64_t vocabulary) {
   return target != attrs.ignore_index && target >= 0 && target < vocabulary;
 }
 
-// Returns a loss with class weights, or with probabilities as targets, composed of other ops.
+// Returns the cross-entropy with class weights, or with probabilities as targets, composed of other ops.
 absl::StatusOr<Var> SpeltCrossEntropy(Var logits, Var targets, const CrossEntropyOptions& options);
 
 // Returns [..., 1] of `dtype`: 1 where a target counts, 0 where it is ignored.

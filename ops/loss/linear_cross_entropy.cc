@@ -1,12 +1,12 @@
-// linear_cross_entropy gives row_loss [..., 1] of cross_entropy(x · w + bias, targets), for x [..., C], w [C, V] or
-// stored as [V, C], targets i32 [...] and an optional bias [V].
+// linear_cross_entropy computes row_loss [..., 1] of cross_entropy(x · w + bias, targets). x is [..., C], w is [C, V]
+// (or stored as [V, C], if `transpose_w`), targets are i32 [...], and bias [V] is optional.
 //
-// linear_cross_entropy_gradient gives the gradients by x, w and the bias, from (x, w, targets, drow [..., 1], bias).
-// With dlogits = (softmax(x · w + bias) - q) · drow and q as in cross_entropy.cc: dx = dlogits · wᵀ, dw = xᵀ · dlogits
-// (or its transpose, if w is stored so), dbias = Σ over rows of dlogits.
+// linear_cross_entropy_gradient computes the gradients by x, w and bias from (x, w, targets, drow [..., 1], bias). Let
+// dlogits = (softmax(x · w + bias) - q) · drow, or 0 for ignored targets, with q as in cross_entropy.cc. Then
+// dx = dlogits · wᵀ, dbias = Σ dlogits over rows, and dw = xᵀ · dlogits or, if `transpose_w`, its transpose.
 //
-// The ops have no kernels. The compiler replaces both by ordinary ops for blocks of rows, so that the logits [..., V]
-// never exist as a whole.
+// Neither op has a kernel. The compiler replaces both by ordinary ops on blocks of rows, so that logits of more than
+// one block never exist as a whole.
 #include "weft/ops/loss/linear_cross_entropy.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@
 namespace weft {
 namespace {
 
-// Checks x, w, targets and, if it is there, the bias. Returns the type of row_loss.
+// Checks x, w, targets and the optional bias. Returns the type of row_loss.
 absl::StatusOr<TensorType> Check(const char* op, const LinearCrossEntropyAttrs& attrs, TypeSpan in) {
   const Shape &x = in[0].shape, &w = in[1].shape;
   if (!IsFloat(in[0].dtype)) return ShapeError(op, absl::StrCat("not defined for ", Name(in[0].dtype)), in);
@@ -175,7 +175,8 @@ constexpr OpExample kGradientExamples[] = {
      .error = "drow must be f32[7,1]"},
 };
 
-// Returns the number of rows of a block: a multiple of 64, about equal for all blocks.
+// Returns the rows of a block: `rows` or, if less, a multiple of 64. Blocks are about equal. A block has at most `most`
+// logits, unless 64 rows have more.
 int64_t BlockRows(int64_t rows, int64_t vocabulary, int64_t most) {
   constexpr int64_t kRows = 64;
   const int64_t fit = std::max(kRows, most / vocabulary / kRows * kRows);

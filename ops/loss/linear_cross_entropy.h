@@ -1,5 +1,5 @@
-// Declares the attributes of linear_cross_entropy and linear_cross_entropy_gradient, and the blocks of ordinary ops
-// that replace both.
+// Declares the attributes of linear_cross_entropy and linear_cross_entropy_gradient, and the function that replaces
+// both by ordinary ops on blocks of rows.
 #ifndef WEFT_OPS_LOSS_LINEAR_CROSS_ENTROPY_H_
 #define WEFT_OPS_LOSS_LINEAR_CROSS_ENTROPY_H_
 
@@ -21,9 +21,9 @@ struct LinearCrossEntropyAttrs {
   }
 };
 
-// Records the loss of each row and, if `drow` is given, the gradients of Σ row_loss · drow by x, w and bias. The ops
-// run for one block of rows after the other: the logits of a block reuse the bytes of those before, and dlogits those
-// of the logits. `inputs` are x, w, targets and, optionally, the bias.
+// Records the loss of each row and, if `drow` is given, the gradients of Σ row_loss · drow by x, w and bias. Records
+// one block of rows after the other, so that dlogits and the next block's logits can reuse the bytes of a block's
+// logits. `inputs` are x, w, targets and, optionally, the bias.
 struct LinearCrossEntropyResult {
   Var row_loss, dx, dw, dbias;  // dx, dw and dbias are empty without `drow`
 };

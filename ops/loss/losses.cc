@@ -18,7 +18,7 @@ absl::Status CheckOneType(const char* op, const char* names, Var a, Var b) {
   return ShapeError(op, absl::StrCat(names, " must have one type"), {a.type(), b.type()});
 }
 
-// Returns the weights of the classes, or ones if `weights` is empty.
+// Returns `weights`, after checking their type, or ones if `weights` is empty.
 absl::StatusOr<Var> WeightsOf(const char* op, Var x, Var weights) {
   const TensorType wanted = {x.dtype(), {x.dim(-1)}};
   if (!weights) return Fill(x.tape, wanted, 1);
@@ -42,7 +42,8 @@ Var MeanSquaredError(Var x, Var y, Reduction reduction) {
   });
 }
 
-// p · log p counts as 0 where p is 0. Masks before and after the logarithm keep its infinite slope out of gradients.
+// Where p is 0, the term p · (log p - log_q) is 0. Masks before the logarithm and after the product keep the
+// logarithm's infinite slope out of gradients.
 Var KlDivergence(Var log_q, Var p, Reduction reduction) {
   return Composite("kl_divergence", {log_q, p}, [&]() -> absl::StatusOr<Var> {
     WEFT_RETURN_IF_ERROR(CheckOneType("kl_divergence", "log_q and p", log_q, p));
@@ -64,7 +65,7 @@ Var NegativeLogLikelihood(Var log_p, Var targets, const CrossEntropyOptions& opt
     }
     WEFT_ASSIGN_OR_RETURN(const Var weights, WeightsOf(op, log_p, options.weights));
     RequireBounds(op, targets, log_p.dim(-1), "classes", options.ignore_index);
-    // An ignored target becomes -1, which is no class, so its loss and its weight are 0.
+    // An ignored target becomes -1. This is no class, so the target's loss and weight are 0.
     const Var ignored = Equal(targets, Number(targets, options.ignore_index));
     const Var others = Not(OneHot(MaskFill(targets, ignored, -1), log_p.dim(-1), kBool));
     const Var weight = Sum(MaskFill(BroadcastTo(weights, shape), others, 0), -1);
@@ -73,8 +74,8 @@ Var NegativeLogLikelihood(Var log_p, Var targets, const CrossEntropyOptions& opt
   });
 }
 
-// Let q = (1 - s) · target + s / V. The loss -Σ_v w_v · q_v · log p_v is then a weighted mean of two losses: the loss
-// of the target, and the mean loss over all classes.
+// Let s be label_smoothing, and q = (1 - s) · target + s / V, where `target` is a distribution over V classes. The loss
+// -Σ_v w_v · q_v · log p_v is then (1 - s) times the loss of the target, plus s times the mean loss over all classes.
 absl::StatusOr<Var> SpeltCrossEntropy(Var logits, Var targets, const CrossEntropyOptions& options) {
   const char* const op = "cross_entropy";
   const Shape shape = logits.shape();
@@ -88,7 +89,7 @@ absl::StatusOr<Var> SpeltCrossEntropy(Var logits, Var targets, const CrossEntrop
   }
   WEFT_ASSIGN_OR_RETURN(const Var weights, WeightsOf(op, logits, options.weights));
   const Var log_p = LogSoftmax(logits), weighted = log_p * weights;
-  // Without smoothing, the other classes count nothing. The constant 0 avoids their log p, which may be -inf.
+  // If s is 0, `all` is the constant 0, not 0 times the mean loss: 0 times a log p of -inf would be NaN.
   const Var all =
       s == 0 ? FillLike(Sum(log_p, -1), 0) : Scale(-Sum(weighted, -1), s / static_cast<double>(shape.dim(-1)));
   if (soft) {

@@ -1,8 +1,8 @@
 // y = gain · (x - mean) / sqrt(variance + ε) + bias (Ioffe and Szegedy, 2015), for each feature of the last axis.
 //
 // Mean and variance are those of the feature over all rows or, in mode kEval, the running ones. Inputs are x [..., C],
-// and gain, bias, running mean and running variance [C]. Outputs are y, mean and variance [C]. The op has no kernel.
-// The compiler replaces it by other ops, which differ between the two modes.
+// and gain, bias, running mean and running variance [C]. Outputs are y [..., C], and the mean and variance [C] that y
+// uses. The op has no kernel. The compiler replaces it by other ops, which differ between kTrain and kEval.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"

@@ -1,10 +1,10 @@
-// Layer norm (Ba et al., 2016) and RMS norm (Zhang and Sennrich, 2019) along the last axis, and their gradients.
+// Layer norm (Ba et al., 2016) and RMS norm (Zhang and Sennrich, 2019) along the last axis, and their gradients:
 //
 //   layer_norm: y = gain · (x - mean) · rstd + bias, where rstd = 1 / sqrt(variance + epsilon)
 //   rms_norm:   y = gain · x · rstd, where rstd = 1 / sqrt(mean(x²) + epsilon)
 //
-// The statistics mean and rstd [..., 1] are outputs, too. x, y and their gradients may be bf16; the other operands are
-// f32 then.
+// The statistics rstd and, for layer norm, mean are outputs [..., 1], too. x, y and their gradients may be bf16; all
+// other operands are then f32.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -18,7 +18,7 @@
 namespace weft {
 namespace {
 
-// Checks that x, which is the first input, has an axis. Returns the type of vectors such as gain, [C].
+// Checks that x, the first input, has rank >= 1. Returns the type of vectors such as gain, [C].
 absl::StatusOr<TensorType> VectorOf(const char* op, TypeSpan in) {
   if (in[0].shape.rank() < 1) return ShapeError(op, "x needs rank >= 1", in);
   return TensorType{ComputedIn(in[0].dtype), {in[0].shape.dim(-1)}};
@@ -31,7 +31,7 @@ TensorType StatisticOf(const TensorType& x) {
   return statistic;
 }
 
-// Checks that the inputs `first` .. `end` - 1, which `names` names, are of `type`.
+// Checks that the inputs `first` .. `end` - 1 have the type `type`. `names`: their names, for the error.
 absl::Status CheckTypes(const char* op, TypeSpan in, int first, int end, const char* names, const TensorType& type) {
   for (int i = first; i < end; ++i) {
     if (in[i] != type) return ShapeError(op, absl::StrCat(names, " must be ", ToString(type)), in);
@@ -39,7 +39,8 @@ absl::Status CheckTypes(const char* op, TypeSpan in, int first, int end, const c
   return absl::OkStatus();
 }
 
-// `vectors` names the inputs after x. Outputs are y and as many statistics as there are vectors.
+// Checks x, epsilon and the vectors after x, which errors call `vectors`. Returns the types of y and of as many
+// statistics as there are vectors.
 absl::StatusOr<Types> InferNorm(const char* op, const Attrs& attrs, TypeSpan in, const char* vectors) {
   WEFT_ASSIGN_OR_RETURN(const TensorType vector, VectorOf(op, in));
   WEFT_RETURN_IF_ERROR(CheckTypes(op, in, 1, in.size(), vectors, vector));
@@ -50,7 +51,7 @@ absl::StatusOr<Types> InferNorm(const char* op, const Attrs& attrs, TypeSpan in,
   return types;
 }
 
-// Layer norm or, if not `centred`, RMS norm.
+// Computes layer norm or, if not `centred`, RMS norm.
 template <class T, bool centred>
 void Kernel(const KernelArgs& a, Rect tile) {
   using C = Computed<T>;
@@ -64,13 +65,14 @@ void Kernel(const KernelArgs& a, Rect tile) {
   }
 }
 
-// Returns `dx` plus a statistic's part of it, in the dtype of `x`. `dx` may be empty.
+// Returns `dx` + `part` in the dtype of `x`, or only `part` if `dx` is empty. `part`: the gradient through a statistic.
 Var AddPart(Var dx, Var part, Var x) {
   part = Cast(part, x.dtype());
   return dx ? dx + part : part;
 }
 
-// The gradient of y is layer_norm_gradient. Of the mean: dx = dmean / C. Of rstd: dx = -rstd³ · (x - mean) / C · drstd.
+// dx is the sum of three terms. Through y, it is layer_norm_gradient; through the mean, dmean / C; through rstd,
+// -rstd³ · (x - mean) / C · drstd.
 VarList LayerNormGradient(const GradientArgs& a) {
   const Var x = Cast(a.input(0), a.output(1).dtype()), mean = a.output(1), rstd = a.output(2);
   const double scale = 1.0 / static_cast<double>(x.dim(-1));
@@ -85,7 +87,7 @@ VarList LayerNormGradient(const GradientArgs& a) {
   return gradients;
 }
 
-// The gradient of y is rms_norm_gradient. Of rstd: dx = -rstd³ · x / C · drstd.
+// dx is the sum of two terms: rms_norm_gradient, through y, and -rstd³ · x / C · drstd, through rstd.
 VarList RmsNormGradient(const GradientArgs& a) {
   const Var x = a.input(0), rstd = a.output(1);
   VarList gradients(2);
@@ -121,8 +123,8 @@ constexpr OpExample kLayerNormExamples[] = {
     {.in = "[7,16] [16] [16]", .record = RecordWith<kLayerNorm, kSmall>},
     {.in = "[2,3,5] [5] [5]", .record = RecordWith<kLayerNorm, kSmall>},
     {.in = "[130,67] [67] [67]", .record = RecordWith<kLayerNorm, kSmall>},
-    // The mean is far from zero, where E[x²] - E[x]² would lose the variance. The tolerance allows the rounding of x -
-    // mean.
+    // The mean is far from zero, where E[x²] - E[x]² would lose digits of the variance. The tolerance covers the
+    // rounding of x - mean.
     {.in = "[3,257] [257] [257]", .record = RecordWith<kLayerNorm, kSmall>, .low = 1, .high = 9, .tolerance = 1e-5},
     {.in = "[0,4] [4] [4]", .record = RecordWith<kLayerNorm, kSmall>},
     {.in = "bf16[130,67] f32[67] f32[67]", .record = RecordWith<kLayerNorm, kSmall>, .out = "bf16[130,67]"},
@@ -149,9 +151,9 @@ constexpr OpExample kRmsNormExamples[] = {
 
 // The gradient ops take (x, gain, mean, rstd, dy) or, for RMS norm, (x, gain, rstd, dy). Let x̂ = (x - mean) · rstd, or
 // x · rstd, and h = gain · dy. Outputs are
-//   dx = rstd · (h - mean(h) - x̂ · mean(h · x̂)) along the last axis, for RMS norm without mean(h);
+//   dx = rstd · (h - mean(h) - x̂ · mean(h · x̂)) along the last axis, where RMS norm omits mean(h);
 //   the sums of dy · x̂ over blocks of 64 rows, [blocks, C], whose sum is dgain;
-//   for layer norm the same sums of dy, for dbias.
+//   for layer norm only, the same sums of dy, whose sum is dbias.
 absl::StatusOr<Types> InferGradient(const char* op, TypeSpan in, const char* statistics) {
   WEFT_ASSIGN_OR_RETURN(const TensorType vector, VectorOf(op, in));
   const int dy = static_cast<int>(in.size()) - 1;
@@ -163,7 +165,7 @@ absl::StatusOr<Types> InferGradient(const char* op, TypeSpan in, const char* sta
   return types;
 }
 
-// Tiles are whole blocks of rows of dx. The later outputs have a row for each block.
+// A tile is whole blocks of kSumBlock rows of dx. The other outputs have one row for each block.
 int64_t Quantum(const OpArgs&) { return kSumBlock; }
 Rect Access(const OpArgs& args, int operand, Rect tile) {
   if (operand <= static_cast<int>(args.inputs.size())) {

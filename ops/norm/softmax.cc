@@ -1,6 +1,6 @@
-// Along the last axis:
-//   softmax: y[i] = exp(x[i] - max x) / Σ_j exp(x[j] - max x). A row of only -inf, in which all is masked, gives zeros.
-//   log_softmax: y[i] = x[i] - log Σ_j exp(x[j]). A row of only -inf stays as it is.
+// Both ops compute along the last axis:
+//   softmax: y[i] = exp(x[i] - max x) / Σ_j exp(x[j] - max x). If all elements of a row are -inf, y is 0.
+//   log_softmax: y[i] = x[i] - log Σ_j exp(x[j]). If all elements of a row are -inf, y is -inf.
 #include <cmath>
 
 #include "weft/ops/all_ops.h"

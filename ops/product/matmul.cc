@@ -1,7 +1,8 @@
-// y[..., i, j] = Σ_k a[..., i, k] · b[..., k, j]. matmul_add adds the product to a third input of y's type.
+// matmul computes y[..., i, j] = Σ_k a[..., i, k] · b[..., k, j]. matmul_add adds the product to a third input, of y's
+// type, which is not bf16.
 //
 // Leading axes broadcast. The last two axes of either operand may be stored transposed. oneDNN computes f32 and bf16
-// (kernels/gemm.h).
+// (kernels/gemm.h), and plain loops compute f64.
 #include "weft/ops/product/matmul.h"
 
 #include <algorithm>
@@ -47,15 +48,15 @@ absl::StatusOr<Types> InferAdd(const Attrs& attrs, TypeSpan in) {
   return ShapeError("matmul_add", absl::StrCat("c must be ", ToString(types[0])), in);
 }
 
-// Describes the operands in memory: y has `batch` matrices [rows, cols]. If all of them use one b and a is not
-// transposed, the batch is one matrix: the leading axes of a count as rows.
+// Describes the operands in memory: y is `batch` matrices [rows, cols]. If all of them use one b, and a is neither
+// transposed nor broadcast, the leading axes of a count as rows, and `batch` is 1.
 struct Layout {
   static constexpr int64_t kIrregular = -1;
 
   bool transpose_a, transpose_b;
   int64_t batch, rows, cols, inner;
-  // Elements between the operands of neighbouring matrices of y: 0 if all use the same one; kIrregular if an operand
-  // broadcasts along some of its leading axes only.
+  // Elements from the operand of one matrix of y to the operand of the next: 0 if all use the same one; kIrregular if
+  // an operand broadcasts along only some of its leading axes.
   int64_t a_batch_stride, b_batch_stride;
   bool accumulate;
 
@@ -86,8 +87,8 @@ struct Layout {
 
   bool irregular() const { return a_batch_stride == kIrregular || b_batch_stride == kIrregular; }
 
-  // Returns the f32 product that computes `tile` of y or, if a batch stride is irregular, the product of one of its
-  // matrices.
+  // Returns the product that computes `tile` of y, or one matrix of `tile` if a batch stride is irregular. The caller
+  // sets the dtypes.
   GemmShape Of(Rect tile) const {
     GemmShape shape = {.rows = batch == 1 ? tile.rows() : rows,
                        .cols = tile.cols(),
@@ -107,7 +108,8 @@ struct Layout {
   }
 };
 
-// Returns the offset of the matrix of `operand` that matrix `index` of y uses. `size`: number of elements of a matrix.
+// Matrix `index` of y uses one matrix of `operand`. Returns the offset of that matrix, in elements. `size`: number of
+// elements of a matrix of `operand`.
 int64_t BroadcastOffset(const Shape& operand, const Shape& y, int64_t index, int64_t size) {
   int64_t offset = 0, stride = size;
   for (int axis = -3; axis >= -y.rank(); --axis) {
@@ -121,7 +123,7 @@ int64_t BroadcastOffset(const Shape& operand, const Shape& y, int64_t index, int
 
 bool IsAdd(absl::Span<const Tensor> inputs) { return inputs.size() == 3; }
 
-// matmul_add adds the product to the output, so the third input is first copied there, unless both share their bytes.
+// For matmul_add, copies the third input to the output, to which the product is added, unless both share their bytes.
 void CopyAddend(const KernelArgs& args, Rect tile) {
   if (!IsAdd(args.inputs) || args.inputs[2].data == args.outputs[0].data) return;
   const size_t size = SizeOf(args.outputs[0].type.dtype), row = size * args.output_shape(0).cols();
@@ -131,7 +133,7 @@ void CopyAddend(const KernelArgs& args, Rect tile) {
   }
 }
 
-// Calls run(a, b, c, shape) for each product in `tile`, with offsets a, b and c in elements.
+// Calls run(a, b, c, shape) for each product in `tile`. a, b and c are offsets in the operands and y, in elements.
 template <class Run>
 void ForEachProduct(const KernelArgs& args, Rect tile, Run run) {
   const Shape &a = args.input_shape(0), &b = args.input_shape(1), &y = args.output_shape(0);
@@ -191,8 +193,8 @@ void KernelF64(const KernelArgs& args, Rect tile) {
   });
 }
 
-// Tiles hold whole matrices of a batch. If B is f32 and transposed, oneDNN reorders its columns for each tile, so tiles
-// have more rows and fewer columns.
+// In a batch, a tile holds all rows of each matrix. If B is f32 and transposed, oneDNN reorders B's columns for each
+// tile, so tiles have more rows and fewer columns.
 bool IsTransposedF32(const OpArgs& args) {
   return args.inputs[0].dtype == kF32 && args.attrs.as<MatMulAttrs>().transpose_b;
 }
@@ -224,7 +226,7 @@ Rect Access(const OpArgs& args, int operand, Rect tile) {
   return rect;
 }
 
-// With A and B as stored, and broadcast leading axes summed:
+// These are the gradients by A and B as stored. They are then summed over the leading axes that were broadcast:
 //   A · B: dA = dY Bᵀ, dB = Aᵀ dY.    A · Bᵀ: dA = dY B, dB = dYᵀ A.
 //   Aᵀ · B: dA = B dYᵀ, dB = A dY.    Aᵀ · Bᵀ: dA = Bᵀ dYᵀ, dB = dYᵀ Aᵀ.
 VarList Gradient(const GradientArgs& args) {

@@ -11,7 +11,7 @@
 
 namespace weft {
 
-// The relative tolerance of examples whose sums have more than 100 terms.
+// The tolerance of examples whose sums have more than 100 terms (see OpExample::tolerance).
 inline constexpr double kSumTolerance = 1e-5;
 
 struct MatMulAttrs {
@@ -23,15 +23,15 @@ struct MatMulAttrs {
   }
 };
 
-// Cuts `size` into a power of two of about equal parts and returns their length: at least `minimum`, a multiple of
-// `unit`.
+// Cuts `size` into about equal parts and returns their length, a multiple of `unit`. The number of parts is the largest
+// power of two for which a part has at least `minimum` elements; it is 1 if `size` < `minimum`.
 inline int64_t EqualParts(int64_t size, int64_t minimum, int64_t unit) {
   const int64_t parts =
       static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::max<int64_t>(1, size / minimum))));
   return std::max<int64_t>(unit, (size + parts * unit - 1) / (parts * unit) * unit);
 }
 
-// Rows and columns of a product's tiles: enough rows to amortise the work done once for B, and enough columns to
+// Return the rows and columns of a product's tiles: enough rows to amortise a tile's work on B, and enough columns to
 // amortise reading A.
 inline int64_t ProductRows(int64_t rows, int64_t minimum = 128) { return EqualParts(rows, minimum, 32); }
 inline int64_t ProductColumns(int64_t cols, int64_t minimum = 256) { return EqualParts(cols, minimum, 64); }

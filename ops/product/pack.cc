@@ -1,8 +1,8 @@
-// pack: the right operand of a product, B [K, N] or its transpose, in panels of columns (kernels/pack.h). Panels are
-// f32 or bf16. Their elements are in the order in which products of many rows read them.
+// pack stores the right operand of a product, B [K, N] or its transpose, in panels of columns (kernels/pack.h).
+// Elements of f32 or bf16 panels are in the order in which products of many rows read them. Panels of f64 serve tests.
 //
-// packed_matmul: y[..., j] = Σ_k a[..., k] · B[k, j], with B in panels. f32 operands, or bf16 operands with a bf16 or
-// f32 result.
+// packed_matmul computes y[..., j] = Σ_k a[..., k] · B[k, j], with B in panels of a's dtype. If a is bf16, y is bf16 or
+// f32.
 #include "weft/ops/product/pack.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@
 namespace weft {
 namespace {
 
-// Returns the panels of B [inner, cols]. A panel of f32 is as wide as the smallest tile.
+// Returns the panels' shape for B [inner, cols]: 64 columns each in bf16, otherwise as many as the smallest tile has.
 PanelShape Panels(int64_t inner, int64_t cols, DType dtype) {
   return {.inner = inner, .cols = cols, .width = dtype == kBF16 ? 64 : ProductColumns(cols), .dtype = dtype};
 }
@@ -122,7 +122,7 @@ absl::StatusOr<Types> InferProduct(const Attrs& attrs, TypeSpan in) {
   return Types{out};
 }
 
-// Calls run(column, product) for the products in a tile: in bf16 one product for all panels, in f32 one for each panel.
+// Calls run(first column, product) for each product of a tile: in bf16 one for all its panels, otherwise one per panel.
 template <class Run>
 void ForEachProduct(const TensorType& a, const TensorType& y, Rect tile, Run run) {
   const int64_t inner = a.shape.dim(-1), cols = y.shape.cols();

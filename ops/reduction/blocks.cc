@@ -1,4 +1,4 @@
-// Reductions of the blocks of an axis, seen as [outer, n, inner], and of blocks of rows:
+// These ops reduce blocks of an axis, where x is seen as [outer, n, inner], or blocks of rows:
 //   sum_blocks: y[o, j, i] = Σ x[o, k, i] over all k of block j. Sums of bf16 are f32.
 //   max: y[o, 0, i] = max_k x[o, k, i], where the axis is one block; NaN if any x[o, k, i] is.
 //   square_sum_blocks: y[j] = Σ x² over block j, [blocks]. A block is max(1, 4096 / cols) whole rows.
@@ -19,7 +19,7 @@
 namespace weft {
 namespace {
 
-// Returns the rectangle of `in` [outer, n, inner] that a tile of [outer, blocks, inner] reads.
+// Returns the rectangle of `in` [outer, n, inner] that a tile of the output [outer, blocks, inner] reads.
 Rect BlockAccess(BlockAttrs attrs, const Shape& in, Rect tile) {
   const int64_t n = in.dim(attrs.axis), block = attrs.block, blocks = std::max<int64_t>(1, BlockCount(n, block));
   if (tile.rows() == 0) return {};
@@ -35,8 +35,8 @@ Rect BlockAccess(BlockAttrs attrs, const Shape& in, Rect tile) {
   return {first_row(tile.row_begin / inner), end, tile.col_begin, tile.col_end};
 }
 
-// Reduces the blocks of a tile of [outer, blocks, inner]. If the axis is the last, `along` reduces neighbours to one
-// element. Otherwise `across` reduces rows of x, `stride` elements apart, to a row of y.
+// Reduces the blocks of a tile of the output [outer, blocks, inner]. If the axis is the last, `along` reduces
+// neighbours to one element. Otherwise `across` reduces rows of x, which are `stride` elements apart, to a row of y.
 template <class T, class Y>
 void ReduceBlocks(const KernelArgs& a, BlockAttrs attrs, Rect tile, Y (*along)(const T* x, int64_t n),
                   void (*across)(const T* x, int64_t stride, int64_t rows, Y* y, int64_t n)) {
@@ -60,7 +60,7 @@ void ReduceBlocks(const KernelArgs& a, BlockAttrs attrs, Rect tile, Y (*along)(c
   }
 }
 
-// The gradient of a sum of blocks: repeats each element of y for all elements of its block. Returns `shape`.
+// Returns the gradient of a sum of blocks: a value of `shape` with each element of y repeated for its whole block.
 Var RepeatBlocks(Var y, const Shape& shape, int axis, int64_t block) {
   const int64_t n = shape.dim(axis), blocks = BlockCount(n, block);
   if (blocks <= 1) return BroadcastTo(y, shape);
@@ -160,7 +160,7 @@ void MaxKernel(const KernelArgs& a, Rect tile) {
   ReduceBlocks(a, WholeAxis(a.attrs, a.input_shape(0)), tile, Rows<T>().max, Rows<T>().max_rows);
 }
 
-// dx = [x = y] · dy / (number of elements equal to y), where NaN equals NaN.
+// dx = dy / (number of elements equal to y) where x equals y, else 0. NaN counts as equal to NaN.
 VarList MaxGradient(const GradientArgs& a) {
   const int axis = a.attrs.as<AxisAttrs>().axis;
   const Var x = a.input(0);

@@ -1,5 +1,5 @@
-// SumBlocks adds fixed blocks of an axis. Sum (reductions.cc) records it again for the sums of the blocks, until one is
-// left. The order of additions depends on shapes only, never on tiles or threads.
+// SumBlocks adds the elements of each fixed block along an axis. Sum (reductions.cc) applies SumBlocks to these sums
+// again, until one is left. The order of additions depends on shapes and the CPU only, never on tiles or threads.
 #ifndef WEFT_OPS_REDUCTION_BLOCKS_H_
 #define WEFT_OPS_REDUCTION_BLOCKS_H_
 

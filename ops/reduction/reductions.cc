@@ -1,4 +1,5 @@
-// Sums, means, extremes, products and norms along axes are composed of sums of blocks and of maxima.
+// Reductions along axes are composed of other ops: sums, means and norms of SumBlocks, extremes of Max along one axis,
+// and products of Mul.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -26,7 +27,7 @@ double Count(const Shape& shape, const AxisSet& reduced) {
   return n;
 }
 
-// Returns x with the reduced axes merged into one, as the last axis.
+// Moves the reduced axes of x to the end, and merges them into one axis.
 Var ReducedLast(Var x, const AxisSet& reduced) {
   const Shape shape = x.shape();
   absl::InlinedVector<int, Shape::kMaxRank> order;
@@ -45,14 +46,14 @@ Var ReducedLast(Var x, const AxisSet& reduced) {
 // Reduces x along the axes `reduced` with `reduce`, a function that reduces the last axis and drops it.
 Var Over(Var x, const AxisSet& reduced, bool keep, Var (*reduce)(Var)) {
   const Shape shape = x.shape();
-  // Without an axis to reduce, ReducedLast would add one of size 1, for which a tensor of maximum rank has no room.
+  // If no axis is reduced, x is the result. ReducedLast would add an axis of size 1, for which rank 6 leaves no room.
   if (WithoutAxes(shape, reduced).rank() == Shape::kMaxRank && x.dtype() != kBool) return x;
   const Var y = reduce(ReducedLast(x, reduced));
   return keep ? Reshape(y, WithOnes(shape, reduced)) : y;
 }
 
-// Returns x summed to `shape`, which broadcasts to x's shape, in the dtype in which x is computed. Neighbouring axes
-// that are summed are merged first, and so are neighbouring axes that are kept.
+// Returns x summed to `shape`, which broadcasts to x's shape. Sums of bf16 are f32. Neighbouring axes that are all
+// summed, or all kept, are merged first.
 Var SumKept(Var x, const Shape& shape) {
   const Shape from = x.shape();
   Shape merged;
@@ -74,7 +75,7 @@ Var SumKept(Var x, const Shape& shape) {
   return Reshape(Cast(x, ComputedIn(x.dtype())), shape);
 }
 
-// Checks the dtype of x. A sum along no axes, or along axes of size 1, records no op that would check it.
+// Checks that sum_blocks accepts x's dtype. A sum along no axes, or axes of size 1, records no op that would check it.
 absl::Status CheckSummed(Var x) {
   if (KernelFor(kSumBlocks, {x.type()}, {x.type()}) != nullptr) return absl::OkStatus();
   return ShapeError("sum", absl::StrCat("not defined for ", Name(x.dtype())), {x.type()});
@@ -162,7 +163,7 @@ Var Min(Var x, AxisSpan axes, bool keep) {
   return Composite("min", {x}, [&] { return -Max(-x, axes, keep); });
 }
 
-// Multiplies one half of the factors by the other half until one factor is left.
+// Multiplies one half of the factors by the other, padded with a 1 if their number is odd, until one factor is left.
 Var Prod(Var x, AxisSpan axes, bool keep) {
   return Composite("prod", {x}, [&]() -> absl::StatusOr<Var> {
     if (KernelFor(kMul, {x.type(), x.type()}, {x.type()}) == nullptr) {
@@ -213,8 +214,9 @@ Var GlobalNorm(VarSpan tensors) {
   });
 }
 
-// Where the maximum is infinite, the shift is 0, since inf - inf would be NaN. Where a whole row is -inf, the sum is 0
-// and the logarithm's slope is infinite; masks before and after the logarithm keep it out of gradients.
+// `shift` is the maximum, or 0 where the maximum is infinite, since inf - inf would be NaN. Where all elements are
+// -inf, the sum is 0 and the logarithm's slope is infinite. Masks before and after the logarithm keep this slope out of
+// gradients.
 Var LogSumExp(Var x, AxisSpan axes, bool keep) {
   return Composite("log_sum_exp", {x}, [&]() -> absl::StatusOr<Var> {
     constexpr double kInfinity = std::numeric_limits<double>::infinity();

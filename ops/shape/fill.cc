@@ -1,4 +1,4 @@
-// Values without inputs:
+// These ops have no inputs:
 //   fill: y = value, for any shape and dtype
 //   iota: y[i] = i, for any dtype except bool
 #include <algorithm>

@@ -17,7 +17,7 @@ absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
 
 bool FlipsColumns(const Attrs& attrs, const Shape& shape) { return attrs.as<AxisAttrs>().axis == shape.rank() - 1; }
 
-// If the axis is the last one, a tile reads the mirrored columns of x. Otherwise it may read any row.
+// If the axis is the last one, a tile reads the mirrored columns of x. Otherwise it may read its columns of any row.
 Rect Access(const OpArgs& args, int operand, Rect tile) {
   const Shape& shape = args.inputs[0].shape;
   if (operand != 0) return tile;

@@ -1,4 +1,4 @@
-// y.dim(i) = x.dim(axes[i]), with the elements copied to their new order.
+// Axis i of y is axis axes[i] of x: y.dim(i) = x.dim(axes[i]). The kernel copies the elements.
 #include <algorithm>
 #include <numeric>
 
@@ -24,8 +24,8 @@ absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
   return Types{{in[0].dtype, shape}};
 }
 
-// Copies blocks of rows by blocks of columns. All rows of a block then use a cache line of the input before it is
-// evicted.
+// Copies blocks of 16 rows by 16 columns of y, so that all rows of a block use a cache line of x before it is evicted.
+// If rows of y are contiguous in x, copies them whole.
 template <class T>
 void Kernel(const KernelArgs& a, Rect tile) {
   constexpr int64_t kBlock = 16;

@@ -1,5 +1,5 @@
-// Reshape gives the same elements another shape. It is a view: nothing runs. Squeeze, Unsqueeze and Stack are composed
-// of it.
+// Reshape gives the same elements, in the same order, another shape. It is a view: nothing runs. Squeeze and Unsqueeze
+// are composed of Reshape, and Stack of Unsqueeze and Concat.
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
@@ -26,7 +26,8 @@ VarList Gradient(const GradientArgs& a) { return {Reshape(a.grad(0), a.input(0).
 
 void Reference(const ReferenceArgs& a) { a.outputs[0] = a.inputs[0]; }
 
-// Returns `shape`. If exactly one of its sizes is -1, that size is inferred from `elements`.
+// Returns `shape`. If exactly one of its sizes is -1, that size is inferred from `elements`. If no size fits, the -1
+// stays, and Infer reports the error.
 Shape Resolve(const Shape& shape, int64_t elements) {
   Shape resolved = shape;
   int unknown = -1;

@@ -1,7 +1,7 @@
 // slice: y = x[..., begin:end, ...] along one axis.
 // pad: y = x with elements of one value before and after it along one axis.
 //
-// The gradient of each is the other.
+// The gradient of slice is a pad, and the gradient of pad is a slice.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"

@@ -1,7 +1,7 @@
 // split: equal parts of x along one axis, one output for each part.
 // concat: the inputs, joined along one axis.
 //
-// The gradient of split is concat; that of concat is split or, for inputs of different sizes, slices.
+// The gradient of split is concat. The gradient of concat is split or, for one input or for different shapes, slices.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -98,7 +98,7 @@ absl::StatusOr<Types> InferConcat(const Attrs& attrs, TypeSpan in) {
   return Types{type};
 }
 
-// Calls f(i, slice) for each input i, where `slice` is its place in the output.
+// Calls f(i, slice) for each input i. `slice` tells where input i lies in the output, whose shape is `whole`.
 template <class F>
 void ForParts(int axis, const Shape& whole, int count, const auto& shape_of, F f) {
   AxisSlice slice = {.whole = whole, .axis = axis};

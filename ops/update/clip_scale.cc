@@ -1,5 +1,5 @@
-// y = min(1, max_norm / (norm + 1e-6)), as PyTorch's clip_grad_norm_. If max_norm is 0, y is 1. If the norm is not
-// finite, y is NaN.
+// y = min(1, max_norm / (norm + 1e-6)), as PyTorch's clip_grad_norm_. If the norm is not finite, y is NaN. Otherwise,
+// if max_norm is 0, y is 1.
 #include <algorithm>
 #include <cmath>
 #include <limits>

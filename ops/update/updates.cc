@@ -5,8 +5,8 @@
 // Adagrad, Lion and Adam are composed of other ops. The compiler fuses these, so that an update is one pass over
 // memory.
 //
-// Inputs are w, its states and grad, of one type; rate and grad_scale, f32 []; and, for some, step, i32 []. If
-// grad_scale is not finite, nothing changes.
+// Inputs are w, its states and grad, all of one type; rate and grad_scale, f32 []; and, except for SGD and Lion, step,
+// i32 []. If grad_scale is not finite, nothing changes.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -38,7 +38,7 @@ absl::Status CheckTypes(const char* op, TypeSpan in, size_t states) {
   return absl::OkStatus();
 }
 
-// Calls update(begin, count) for each run of the tile. If grad_scale is not finite, copies the state instead.
+// Calls update(begin, count) for each inner loop of `tile`. If grad_scale is not finite, copies the old state.
 template <class T, class F>
 void UpdateRuns(const KernelArgs& a, Rect tile, float grad_scale, F update) {
   const bool finite = std::isfinite(grad_scale);
@@ -203,7 +203,8 @@ struct NamedOption {
   double value, limit = std::numeric_limits<double>::infinity();
 };
 
-// Checks the inputs of a composite, where w has `states` states, and its options.
+// Checks the inputs and options of an optimizer that is composed of other ops. `in` begins with w, `states` states of
+// w, grad, rate and grad_scale.
 absl::StatusOr<Scaled> ScaleGradient(const char* op, VarSpan in, size_t states,
                                      std::initializer_list<NamedOption> options) {
   Types types;
