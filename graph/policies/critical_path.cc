@@ -1,5 +1,6 @@
-// Policies critical-path and critical-path-measured: workers prefer the task with the longest remaining path.
-// StealingExecutor runs them. The queue here does the same, for simulations and other executors.
+// Policies critical-path and critical-path-measured: of tasks that become ready together, a worker first takes the one
+// with the longest remaining path. Idle workers steal the oldest task of another. StealingExecutor runs these policies.
+// The queue here follows the same rules, for simulations and other executors.
 #include <deque>
 #include <vector>
 
@@ -9,8 +10,8 @@
 namespace weft {
 namespace {
 
-// Each worker has a deque. A worker takes its own latest task, which is the most critical of the tasks that it made
-// ready. If its deque is empty, it takes the oldest task of another worker.
+// Each worker has a deque, and takes the latest task of its own deque. Of tasks that became ready together, the most
+// critical one was pushed last. If its deque is empty, a worker takes the oldest task of another deque.
 class StealingQueue : public ReadyQueue {
  public:
   explicit StealingQueue(int workers) : deques_(static_cast<size_t>(workers)) {}

@@ -8,7 +8,7 @@ namespace weft {
 namespace {
 
 // The level of a task is the number of tasks on the longest path that ends just before it. A task begins only when all
-// lower levels are done.
+// tasks of lower levels are done.
 class LevelQueue : public ReadyQueue {
  public:
   explicit LevelQueue(const Schedule* schedule) : level_(schedule->size()), tasks_(1) {

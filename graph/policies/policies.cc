@@ -1,4 +1,4 @@
-// The list of all policies, in the order in which commands and benchmarks show them.
+// kPolicies lists all policies, in the order in which commands and benchmarks show them.
 #include "weft/graph/policies/policies.h"
 
 #include "absl/algorithm/container.h"

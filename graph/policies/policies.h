@@ -21,7 +21,8 @@ namespace weft {
 struct Policy {
   const char* name;
   const char* summary;  // half a line, for lists of policies
-  // Makes the queue of an executor or a simulation. `schedule` must outlive it. Null: the policy can't be simulated.
+  // Makes the queue of an executor or a simulation. `schedule` must outlive the queue. Null: the policy can't be
+  // simulated, and must have `executor`.
   std::unique_ptr<ReadyQueue> (*queue)(const Schedule* schedule, int workers) = nullptr;
   // Makes the executor. Null: the executor is a QueueExecutor, whose workers share the queue.
   std::unique_ptr<Executor> (*executor)(const Schedule* schedule, int threads) = nullptr;

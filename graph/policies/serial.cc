@@ -1,4 +1,4 @@
-// Policy serial: worker 0 runs all tasks, in the order of the program.
+// Policy serial: worker 0 runs all tasks in ascending order of their numbers, which is a serial order.
 #include <functional>
 #include <queue>
 #include <vector>
