@@ -1,5 +1,6 @@
-// Moves updates up. Optimizers are recorded after all gradients, and the memory plan follows the order of nodes, so all
-// gradients would be live at once. If an update directly follows its gradient, the gradient's bytes can be reused.
+// This pass moves updates up. Optimizers are recorded after all gradients, and the memory plan follows the order of
+// nodes, so all gradients would be live at once. If an update directly follows its gradient, the gradient's bytes can
+// be reused.
 #include <algorithm>
 
 #include "absl/container/flat_hash_map.h"
@@ -9,10 +10,11 @@
 namespace weft {
 namespace {
 
-constexpr size_t kMaxSmallBytes = 4096;  // of a node's outputs: this much may live until a write at little cost
+constexpr size_t kMaxSmallBytes = 4096;  // of a node's outputs: keeping this many alive until a write costs little
 
-// Reports whether a node moves up to the first place where it can run. Writes move. Sources move, because they take no
-// bytes of the plan. Nodes that read much and write little move, because they stand between a gradient and its update.
+// Reports whether `node` moves up to the first place where it can run. Writes move. Inputs, parameters and constants
+// move, because they take no bytes of the arena. Nodes with small outputs move, because they may stand between a
+// gradient and its update.
 bool Advances(const Program& program, const Node& node) {
   if (node.op->writes > 0 || node.op == &kParameterOp || node.op == &kInputOp || node.op == &kConstantOp) return true;
   return Shrinks(program, node, kMaxSmallBytes);
@@ -34,7 +36,7 @@ absl::Status AdvanceWrites(Rewrite& rewrite) {
   }
   if (last_reader.empty()) return absl::OkStatus();
 
-  std::vector<uint32_t> position(count);  // by node: the node that it follows now; itself if it stays
+  std::vector<uint32_t> position(count);  // by node: the index of the node that it now follows; its own if it stays
   for (uint32_t n = 0; n < count; ++n) {
     const Node& node = program.nodes[n];
     position[n] = n;

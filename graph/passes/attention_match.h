@@ -1,8 +1,8 @@
-// Recognises softmax(scores) · value, with scores = scale · query · keyᵀ, capped and masked, and returns its operands.
-// RaiseAttention uses them.
+// RaiseAttention recognises softmax(scores) · value with these types and functions. The scores are
+// scale · query · keyᵀ, which may be capped and masked.
 //
 // Axes: B batch, H heads, T targets (positions of queries), S sources (positions of keys and values). Keys and values
-// have G <= H heads, the groups: each serves H / G heads of queries.
+// have G <= H heads, the key-value groups: each serves H / G heads of queries.
 #ifndef WEFT_GRAPH_PASSES_ATTENTION_MATCH_H_
 #define WEFT_GRAPH_PASSES_ATTENTION_MATCH_H_
 
@@ -39,12 +39,13 @@ struct AttentionMatch {
   AttentionOperand query, key, value;
 };
 
-// Finds queries, keys, values and their sizes, once the scores are known. Returns why the pattern can't be raised, or
-// "" if it can.
+// Sets the queries, keys, values and sizes in `match`, whose scores must have been found. Returns why the pattern can't
+// be raised, or "" if it can.
 std::string MatchAttentionOperands(const PatternRewriter& r, AttentionMatch* match);
 
-// Returns queries, keys and values as the op `attention` takes them, and sets their columns in `match->attrs`. Three
-// parts of one array are the same Var, by which the op's gradient recognises them.
+// Records queries, keys and values as the op `attention` takes them, and sets their columns and scale in
+// `match->attrs`. If several of them are in one array, returns the same Var for each: by it, the op's gradient
+// recognises them.
 VarList RecordAttentionOperands(const PatternRewriter& r, AttentionMatch* match);
 
 }  // namespace weft

@@ -1,6 +1,6 @@
-// Recognises attention's queries, keys and values, and records them without the copies of their spelling. People
-// multiply projections [B, T, H·width], split them by head, permute them to [B, H, T, width] and scale them; the op
-// `attention` reads the projections where they are stored, even if one product made all three.
+// Finds the queries, keys and values of attention, and records them without reshapes and permutations. Models split
+// projections [B, T, H·width] by head, permute them to [B, H, T, width] and scale them. The op `attention` reads the
+// projections as they are in memory, even if one product made all three.
 #include <algorithm>
 #include <cmath>
 
@@ -25,7 +25,8 @@ bool Permutes(const Node& node, absl::Span<const int32_t> axes) {
   return std::equal(axes.begin(), axes.end(), p.axes.begin(), p.axes.begin() + p.rank);
 }
 
-// Returns the value before the scales that end in `id`. These scales are multiplied into the scale of the scores.
+// Returns the value before the scales that end in `id`, and multiplies these scales into `attrs->scale`. Stops at a
+// scale that changes the type, is not finite, or has a result by which a gradient is taken.
 ValueId SkipScales(const PatternRewriter& r, ValueId id, AttentionAttrs* attrs) {
   while (true) {
     const auto scaled = MatchScaled(r.program(), id);
@@ -42,8 +43,8 @@ class OperandRecorder {
  public:
   OperandRecorder(const PatternRewriter& r, AttentionMatch* match) : r_(r), match_(*match) {}
 
-  // Returns the array that has the operand's heads in its columns, and sets `*column` to the first of these. If there
-  // is no such array, returns the operand by head.
+  // Returns the array [B, positions, columns] that has the operand's heads in its columns, and sets `*column` to the
+  // first of these columns. If there is no such array, returns the operand by head.
   Var Record(const AttentionOperand& operand, int64_t* column) {
     const int64_t columns = operand.heads * operand.width, batch = match_.batch;
     ValueId id = SkipReshapes(r_, operand.id);
@@ -72,7 +73,7 @@ class OperandRecorder {
   }
 
  private:
-  // Returns one Var for each array: the same array gives the same Var.
+  // Returns `id` in shape `shape`. If consecutive calls have the same `id`, they return the same Var.
   Var Rows(ValueId id, const Shape& shape) {
     if (r_.type(id).shape == shape) return r_.Now(id);
     if (id != rows_id_) rows_ = Reshape(r_.Now(id), shape);

@@ -1,6 +1,6 @@
-// Inserts casts for precision bf16. A program is recorded in f32, and OpDef::autocast gives the dtype in which each op
-// takes its inputs. Where a value has another dtype, this pass casts it between f32 and bf16, once for all readers.
-// Nodes that depend on a gradient stay unchanged, because they belong to an optimizer.
+// This pass inserts casts for precision bf16. A program is recorded in f32, and OpDef::autocast gives the dtype in
+// which each op takes its f32 inputs. Where a value has another dtype, the pass casts it once, for all readers. Nodes
+// that depend on a gradient keep their recorded dtypes, because they belong to an optimizer.
 #include <vector>
 
 #include "absl/algorithm/container.h"
@@ -11,7 +11,8 @@
 namespace weft {
 namespace {
 
-// Returns the dtype in which `op` takes input i. `now`: the inputs in the new program. `recorded`: their old types.
+// Returns the dtype in which `op` takes input `i`. `now`: the inputs in the new program. `recorded`: their types in the
+// old program.
 DType Wanted(const OpDef& op, size_t i, VarSpan now, TypeSpan recorded) {
   if (recorded[i].dtype != kF32) return recorded[i].dtype;
   if (op.autocast == Autocast::kProduct) return kBF16;
@@ -32,17 +33,17 @@ std::vector<bool> FollowGradients(const Program& program) {
 
 }  // namespace
 
-// Rewrite product(a, b) to product(cast(a), cast(b)), in bf16
-// Rewrite f(a, b) to f(a, cast(b)), where f follows a, which has become bf16
-// Rewrite g(a) to g(cast(a)), in f32, where g is any other op, a loss or a root, and a has become bf16
-// Rewrite a to cast(a), in f32, where a gradient is taken by a, which has become bf16: all its readers then read f32
+// Rewrite product(a, b) to product(cast(a), cast(b)), with casts to bf16
+// Rewrite f(a, b) to f(a, cast(b)), with a cast to bf16, where a has become bf16 and f takes bf16 if any input is
+// Rewrite g(a) to g(cast(a)), with a cast to f32, where a has become bf16 and g is a root or an op that takes f32
+// Rewrite a to cast(a), with a cast to f32, where a has become bf16 and a gradient is taken by a
 absl::Status ApplyAutocast(Rewrite& rewrite) {
   if (rewrite.options.precision != kBF16) return absl::OkStatus();
   const Program& program = rewrite.program;
   const Uses uses(rewrite);
   const std::vector<bool> follows_gradient = FollowGradients(program);
   Replay replay(rewrite);
-  std::vector<Var> casts(program.values.size());  // by value of the old program, so that none is cast twice
+  std::vector<Var> casts(program.values.size());  // by value of the old program; a value is cast only once
   const auto cast_to = [&](DType dtype, ValueId id) {
     const Var now = replay.Now(id);
     if (now.dtype() == dtype) return now;

@@ -1,5 +1,5 @@
-// Dead-code elimination: drops nodes on which no root depends, which other passes leave behind. Then numbers the
-// remaining values densely.
+// Dead-code elimination: drops nodes on which no root depends. Other passes leave such nodes behind. Then numbers the
+// remaining values without gaps.
 #include <utility>
 
 #include "weft/graph/passes/passes.h"

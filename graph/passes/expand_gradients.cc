@@ -1,4 +1,4 @@
-// Expands gradients: replaces each gradient node by the ops that compute it. The nodes before it have been expanded
+// This pass replaces each gradient node by the ops that compute the gradients. Earlier nodes have been expanded
 // already, so gradients of gradients expand from the inside out. Mode kEval takes effect here, before ops are
 // differentiated.
 #include "weft/core/status.h"
@@ -9,8 +9,8 @@
 namespace weft {
 
 // Rewrite gradient(loss, x) to the ops that compute it
-// Rewrite dropout(x) to x, in mode kEval, and any other op to its OpDef::in_eval
-// If a gradient node differentiates by the op's output, the output becomes copy(x): the gradient by x differs.
+// Rewrite dropout(x) to x in mode kEval, and any other op with OpDef::in_eval to the result of that function
+// If a gradient is taken by the output of such an op, the output becomes copy(x), because the gradient by x may differ.
 absl::Status ExpandGradients(Rewrite& rewrite) {
   const Uses uses(rewrite);
   Replay replay(rewrite);

@@ -1,6 +1,6 @@
-// Removes rounding that no op asks for, in precision bf16. Autocast and gradients insert casts between an op's output
-// and the next op's input. Two casts often undo each other, and a product can write f32 itself. The pass runs after
-// gradients are expanded, because most of these pairs come from gradients.
+// In precision bf16, this pass removes casts that no op needs. Autocast and gradients insert casts between an op's
+// output and the next op's input. Two casts often undo each other, and a product can write f32 itself. The pass runs
+// after gradients are expanded, because most pairs of casts come from gradients.
 #include "weft/graph/passes/passes.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/product/matmul.h"
@@ -8,7 +8,7 @@
 namespace weft {
 
 // Rewrite cast(cast(x)) to x, from bf16 to f32 and back or from f32 to bf16 and back
-// Rewrite cast(matmul(a, b)) to matmul(a, b) in f32, from bf16 to f32, where nothing else reads the product
+// Rewrite cast(matmul(a, b)), from bf16 to f32, to an f32 matmul(a, b), where nothing else reads the product
 absl::Status FoldCasts(Rewrite& rewrite) {
   if (rewrite.options.precision != kBF16) return absl::OkStatus();
   Program& program = rewrite.program;

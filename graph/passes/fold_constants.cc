@@ -1,5 +1,5 @@
 // Constant folding: computes small values that depend on constants only, once at compile time instead of in every
-// execution. Masks, position tables and their casts are of that kind.
+// execution. Examples are masks, position tables and their casts.
 #include <map>
 #include <string>
 #include <utility>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kMaxBytes = 4096;  // of a folded value: keeps compiled graphs small
 
-// Reports whether a node can be computed now: it is deterministic and small, and reads only constants.
+// Reports whether a node can be computed now: it is deterministic, has one small output, and reads only constants.
 bool Folds(const Program& program, const Node& node) {
   if (node.op->random || node.op->writes > 0 || node.output_count != 1) return false;
   const Types inputs = program.InputTypes(node), outputs = program.OutputTypes(node);
@@ -28,7 +28,7 @@ bool Folds(const Program& program, const Node& node) {
 }  // namespace
 
 // Rewrite op(constants) to a constant
-// Equal constants share an entry of the program's table, so that ShareCommon makes them one node.
+// Equal folded constants share an entry of the program's table, so that ShareCommon makes their nodes one node.
 absl::Status FoldConstants(Rewrite& rewrite) {
   Program& program = rewrite.program;
   std::map<std::pair<std::string, std::vector<std::byte>>, size_t> index_of;

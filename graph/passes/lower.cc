@@ -1,11 +1,11 @@
-// Lowers ops without kernels: records in their place the ordinary ops that OpDef::lower gives. The pass runs after
-// gradients are expanded, so that such an op can have its own gradient.
+// This pass replaces ops without kernels by the ordinary ops that OpDef::lower records. It runs after gradients are
+// expanded, so that such an op can have its own gradient.
 //
-// One op is lowered together with its gradient. linear_cross_entropy computes its logits block by block and keeps none,
-// so that its gradient has to compute them again: one more product with the whole vocabulary. If the nodes of both are
-// recorded together, each block's logits serve the loss and the gradient. An op's definition sees only the op, so this
-// pass looks for the gradient's node. In training this is nearly always possible: the gradient depends on `drow`, the
-// weight of each row's loss, and `drow` follows from the targets alone.
+// linear_cross_entropy is lowered together with its gradient. The op computes its logits block by block and keeps none,
+// so a separate gradient would compute all logits again. If both are recorded together, each block's logits serve the
+// loss and the gradient. OpDef::lower sees only one node, so this pass looks for the gradient's node. Both can be
+// recorded together unless the gradient's input `drow`, the factor of each row's loss, depends on the loss. In
+// training, `drow` usually follows from the targets alone.
 #include <vector>
 
 #include "absl/algorithm/container.h"
@@ -17,8 +17,8 @@
 namespace weft {
 namespace {
 
-// Index of the input `drow` of linear_cross_entropy_gradient(x, w, t, drow [, bias]). Its other inputs are the same as
-// of linear_cross_entropy(x, w, t [, bias]).
+// Index of the input `drow` of linear_cross_entropy_gradient(x, w, t, drow [, bias]). The other inputs are those of
+// linear_cross_entropy(x, w, t [, bias]).
 constexpr int kRowGradientInput = 3;
 
 bool IsGradientOf(const Node& node, const Node& loss) {
@@ -37,8 +37,8 @@ class LossLowering {
   }
 
   // Rewrite linear_cross_entropy(x, w, t), ..., its gradient to blocks of rows that compute both
-  // Records the nodes that `drow` depends on ahead of their turn, then the blocks in place of the loss and of its
-  // gradient. Returns the loss, or nothing if there is no gradient, or if its `drow` depends on the loss.
+  // Records the nodes on which `drow` depends ahead of their turn, then the blocks in place of the loss and the
+  // gradient. Returns the loss, or an empty list if there is no gradient that can be recorded here.
   VarList Record(const Node& loss) {
     const uint32_t n = program_.value(loss.output(0)).producer;
     for (const uint32_t g : gradients_) {
@@ -59,8 +59,8 @@ class LossLowering {
  private:
   bool Recorded(uint32_t n) const { return static_cast<bool>(replay_.Now(program_.nodes[n].output(0))); }
 
-  // Finds the nodes after the loss n that `drow`, an input of node g, depends on and that are not recorded yet. Returns
-  // false if it depends on the loss, or on a node that must not move.
+  // Finds the nodes after the loss, node `n`, on which `drow` of the gradient, node `g`, depends. Omits nodes that are
+  // recorded already. Returns false if `drow` depends on the loss, or on a node that must not move.
   bool Between(uint32_t n, uint32_t g, std::vector<uint32_t>* nodes) const {
     std::vector<bool> seen(g - n, false);
     std::vector<ValueId> open = {program_.nodes[g].inputs[kRowGradientInput]};

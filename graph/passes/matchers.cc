@@ -1,5 +1,5 @@
-// Matchers walk upwards from one value through the ops that do not change the meaning of a pattern: casts, reshapes,
-// broadcasts, scales. Patterns of attention and of norms share them, so that both accept the same spellings.
+// Matchers walk from one value towards its inputs, through ops that do not change the meaning of a pattern: casts,
+// reshapes, broadcasts, scales. The rules of attention and of norms share them, so that both accept the same spellings.
 #include "weft/graph/passes/matchers.h"
 
 #include <algorithm>

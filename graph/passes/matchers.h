@@ -1,7 +1,8 @@
 // With these functions, pattern rules recognise numbers, scales, sums, masks and reshapes in the forms that models use.
 //
-// The functions named Match... examine the node that makes a value. They return its operands, or nullopt if the node
-// has another form. A Pattern walks upwards from the last node of a pattern, and collects the values that it passes.
+// The functions named Match... examine the nodes that make a value. They return the number or operands that they find,
+// or nullopt if the value has another form. A Pattern walks from the last node of a pattern towards its inputs, and
+// collects the values that it passes.
 //
 //   // Rewrite tanh(a · b · x) to tanh((a · b) · x), where a and b are numbers
 //   VarList MergeScales(PatternRewriter& r, const Node& tanh) {
@@ -22,15 +23,16 @@
 
 namespace weft {
 
-// If all elements of `id` are one number, returns it. Finds the numbers of fills and constants, through reshapes,
-// broadcasts, casts and scales.
+// If all elements of `id` are the same number, returns the number. Recognises fills and float constants, also through
+// reshapes, broadcasts, scales and casts to floats.
 std::optional<double> MatchNumber(const Program& program, ValueId id);
 
 struct Scaled {  // factor · x
   double factor = 1;
   ValueId x = kNoValue;
 };
-// Matches one scale, one product with a number on either side, or one quotient with a number as divisor.
+// Matches one node: a scale, an elementwise product with a number on either side, or a quotient with a number as
+// divisor.
 std::optional<Scaled> MatchScaled(const Program& program, ValueId id);
 
 struct Shifted {  // x + number
@@ -52,18 +54,20 @@ class Pattern {
  public:
   explicit Pattern(const PatternRewriter& rewriter) : r_(rewriter) {}
 
-  // Adds `id` to the values inside, and returns the node that makes it.
+  // Adds `id` to the values inside the pattern, and returns the node that makes `id`.
   const Node& Enter(ValueId id);
-  // Returns the value before all reshapes that end in `id`. The reshapes are then inside; the returned value is not.
+  // Returns the value before all reshapes that end in `id`. Adds the results of these reshapes to inside(), but not the
+  // returned value.
   ValueId BeforeReshapes(ValueId id);
-  // Returns the same value as BeforeReshapes, but this value is then inside, too.
+  // Returns the same value as BeforeReshapes, and adds this value to inside(), too.
   ValueId EnterBeforeReshapes(ValueId id);
-  // Returns `id` as factor · x, where x is the value before all scales and reshapes. These are then inside; x is not.
+  // Returns `id` as factor · x, where x is the value before all scales and reshapes that end in `id`. Adds the results
+  // of these ops to inside(), but not x.
   Scaled BeforeScales(ValueId id);
   // Removes a value that was entered.
   void Leave(ValueId id) { std::erase(inside_, id); }
 
-  // The values between the pattern's inputs and its last node, without duplicates.
+  // Returns the values between the pattern's inputs and its last node, without duplicates.
   absl::Span<const ValueId> inside() const { return inside_; }
 
  private:
@@ -71,8 +75,8 @@ class Pattern {
   std::vector<ValueId> inside_;
 };
 
-// Returns the value before the reshapes that end in `id`, for a rule that reads past its inputs. The walk stops at a
-// value by which a gradient is taken, because the replacement must read that value.
+// Returns the value before the reshapes that end in `id`, an input of the pattern; inside() is not changed. The walk
+// stops at a value by which a gradient is taken, because the replacement must read that value.
 ValueId SkipReshapes(const PatternRewriter& rewriter, ValueId id);
 
 }  // namespace weft

@@ -1,5 +1,5 @@
-// Merges permutations. Raised attention permutes its result to [B, H, T, width], as its elementary form does, and
-// models permute it back at once. Together, the two permutations move nothing.
+// This pass merges a permutation with an earlier one. RaiseAttention permutes the result of `attention` to
+// [B, H, T, width], as the raised pattern did, and models permute it back at once. Together, the two move nothing.
 #include "weft/graph/passes/matchers.h"
 #include "weft/graph/passes/passes.h"
 #include "weft/graph/passes/pattern.h"

@@ -1,6 +1,6 @@
-// Orders reads and writes of state. A write overwrites the bytes of the version before it. Readers that were recorded
-// before the write run before it, because the schedule has edges for them; readers that were recorded after it need a
-// copy, and this pass records the copies. It runs last, because it depends on the order of all nodes.
+// This pass orders reads and writes of state. A write overwrites the bytes of the previous version. Edges of the
+// schedule make readers that were recorded before the write run before it. Readers that were recorded after the write
+// read a copy, which this pass records. The pass runs last, because it depends on the order of all nodes.
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"

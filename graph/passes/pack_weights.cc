@@ -1,6 +1,6 @@
-// Packs weights for products. A product of matrices first copies its right factor into panels, the order in which its
-// kernel reads it, and does so again in every tile. This pass makes the copy a node of its own, which runs once an
-// execution and serves all tiles and all products of the weight.
+// Packs weights for products. A product of matrices first copies its right factor into panels, in the order in which
+// its kernel reads, and repeats this in every tile. This pass makes the copy a node of its own. The node runs once per
+// execution and serves all tiles of all products of the weight.
 #include "weft/core/status.h"
 #include "weft/graph/passes/passes.h"
 #include "weft/graph/passes/pattern.h"
@@ -15,9 +15,9 @@ namespace {
 constexpr int64_t kMinRows = 512;       // rows of a product: with fewer, packing costs more than it saves
 constexpr int64_t kMinWeightAxis = 64;  // rows and columns of a weight: a weight of 64 x 64 fits in L1
 
-// Rewrite matmul(a, w) to packed_matmul(a, pack(w)), where w is a weight in f32
-// Rewrite matmul(a, cast(w)) to packed_matmul(a, pack(w)), where the cast is to bf16 and the pack rounds
-// An f32 weight that is stored in the order of the product is left alone.
+// Rewrite matmul(a, w) to packed_matmul(a, pack(w)), where w is an f32 parameter that the product transposes
+// Rewrite matmul(a, cast(w)) to packed_matmul(a, pack(w)), where w is an f32 parameter and pack rounds it to bf16
+// Products of fewer than kMinRows rows or with small weights stay. So do bf16 products if PacksBF16() is false.
 VarList PackWeight(PatternRewriter& r, const Node& matmul) {
   const MatMulAttrs attrs = matmul.attrs.as<MatMulAttrs>();
   const TensorType &a = r.type(matmul.inputs[0]), &b = r.type(matmul.inputs[1]);

@@ -116,7 +116,7 @@ TEST(PackWeightsTest, GivesTheSameNumbersOnAnyThreads) {
         difference += std::abs(got[k][i] - expected[k][i]);
         scale += std::abs(expected[k][i]);
       }
-      // The order of sums differs, so that in bf16 some round to a neighbour.
+      // The order of the additions differs, so some sums in bf16 round to a neighbouring value.
       EXPECT_LE(difference, (precision == kF32 ? 2e-6 : 4e-3) * scale) << k;
     }
     EXPECT_NE(got[0], got[3]);

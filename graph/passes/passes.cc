@@ -1,6 +1,6 @@
-// This table is the order of the passes. Patterns are raised before gradients are expanded, so that raised ops have
-// their own gradients. Ops are lowered afterwards, when the gradients are known. Passes that depend on the order of
-// nodes come last.
+// This table gives the order of the passes. Patterns are raised before gradients are expanded, so that the raised ops'
+// own gradient rules are used. Ops without kernels are lowered after gradients are expanded. Passes that depend on the
+// order of nodes come last.
 #include "weft/graph/passes/passes.h"
 
 namespace weft {

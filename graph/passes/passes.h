@@ -2,8 +2,8 @@
 //
 // A pass rewrites a program by small rules, each headed "// Rewrite a to b" in its file. Nodes stay in topological
 // order. To add a pass, write its file, declare it here, and give it a row in passes.cc. If CompileOptions::without
-// must be able to leave it out, name it in Pass, too (graph/compile.h). rewriting.h has the tools of
-// most passes. pattern.h and matchers.h have those of passes that recognise patterns.
+// must be able to leave the pass out, add it to Pass (graph/compile.h), too. rewriting.h has the tools of most passes.
+// pattern.h and matchers.h have the tools of passes that recognise patterns.
 #ifndef WEFT_GRAPH_PASSES_PASSES_H_
 #define WEFT_GRAPH_PASSES_PASSES_H_
 
@@ -24,11 +24,11 @@ struct PassRow {
 // Returns the passes in the order in which they run. A pass that runs more than once has a row for each time.
 absl::Span<const PassRow> Passes();
 
-// Checks that each node has the types that its shape rule gives, and that no node reads a later one.
+// Checks that each node has the types that its shape rule gives, and that no node reads a value of a later node.
 absl::Status Typecheck(Rewrite& rewrite);
 // Merges nodes with equal op, attributes and inputs into one node.
 absl::Status ShareCommon(Rewrite& rewrite);
-// Does the same for the nodes of one op.
+// Merges only nodes of the op `only`.
 absl::Status ShareCommon(Rewrite& rewrite, const OpDef& only);
 // Drops the nodes that no root needs, and numbers values densely.
 absl::Status DropDead(Rewrite& rewrite);
@@ -44,7 +44,7 @@ absl::Status RaiseLinearCrossEntropy(Rewrite& rewrite);
 absl::Status ApplyAutocast(Rewrite& rewrite);
 // Replaces gradient nodes by ordinary ops, and applies mode kEval.
 absl::Status ExpandGradients(Rewrite& rewrite);
-// Adds an embedding's gradient to another gradient of the same table in place.
+// Adds an embedding's gradient in place to another gradient of the same table.
 absl::Status ScatterRows(Rewrite& rewrite);
 // Computes small values that depend on constants only.
 absl::Status FoldConstants(Rewrite& rewrite);
@@ -58,7 +58,7 @@ absl::Status PackWeights(Rewrite& rewrite);
 absl::Status AdvanceWrites(Rewrite& rewrite);
 // If values would exceed the memory budget, computes some of them twice.
 absl::Status Rematerialise(Rewrite& rewrite);
-// Copies old versions of state that are read after they are overwritten.
+// Copies old versions of state that are read while or after they are overwritten, and inputs that are fetched.
 absl::Status OrderWrites(Rewrite& rewrite);
 
 }  // namespace weft

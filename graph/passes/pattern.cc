@@ -1,5 +1,5 @@
-// RewritePatterns walks a program once, offers each node to the rules of its op, and records their replacements; all
-// other nodes are recorded again as they were. Rules see the program before the pass.
+// RewritePatterns walks a program once, offers each node to the rules of its op, and records the replacements. All
+// other nodes are copied. Rules see the program before the pass.
 #include "weft/graph/passes/pattern.h"
 
 #include <algorithm>
@@ -14,8 +14,8 @@ namespace weft {
 
 PatternRewriter::PatternRewriter(Rewrite& rewrite)
     : rewrite_(rewrite), replay_(rewrite), uses_(rewrite), gradients_(rewrite.program.nodes.size(), 0) {
-  // Counts gradients backwards, from readers to what they read. Nothing is differentiated through a write. Of a
-  // gradient's inputs only the loss is differentiated.
+  // Counts, for each node, the nested gradient nodes that differentiate it, from the last node to the first. No
+  // gradient passes through a write. Of a gradient node's inputs, only the loss is differentiated.
   for (size_t n = program().nodes.size(); n-- > 0;) {
     const Node& node = program().nodes[n];
     if (node.op->writes > 0) continue;

@@ -1,8 +1,8 @@
 // RewritePatterns rewrites patterns of nodes by rules.
 //
-// A rule is a function of the last node of its pattern. From this node it looks upwards in the program before the pass,
-// with the functions of matchers.h, and records the node's replacement. If nothing else reads the rest of the pattern,
-// it is dropped.
+// A rule is a function of the last node of its pattern. From this node it walks towards the inputs, in the program
+// before the pass, with the functions of matchers.h. The rule records a replacement of the last node. The other nodes
+// of the pattern are dropped if nothing else reads them.
 //
 //   // Rewrite exp(log(x)) to x
 //   VarList RaiseExpLog(PatternRewriter& r, const Node& exp) {
@@ -26,15 +26,15 @@ class PatternRewriter;
 
 struct PatternRule {
   const OpDef* last;    // the op of the pattern's last node
-  const char* pattern;  // the pattern's name in explanations; null if it is not explained
-  // Returns the replacements of the node's outputs, of equal types; a null Var for an output that nothing reads.
-  // Returns an empty list if the node stays.
+  const char* pattern;  // the pattern's name in explanations; null: no explanations
+  // Returns a Var of the same type for each output of the node, or an empty Var for an output that nothing reads.
+  // Returns an empty list if the node stays as it is.
   VarList (*rewrite)(PatternRewriter& rewriter, const Node& last);
 };
 
-// Tries the rules, in order, on every node, and then drops dead nodes. Rules see the program as it was before the call:
-// a pattern that contains nodes recorded by another rule needs a call of its own. A replacement of another type is an
-// error.
+// Tries the rules, in order, on every node until one replaces the node. Then drops dead nodes. Rules see the program as
+// it was before the call: a pattern that contains nodes recorded by another rule needs a later call. A replacement of
+// another type is an error.
 absl::Status RewritePatterns(Rewrite& rewrite, absl::Span<const PatternRule> rules);
 
 class PatternRewriter {
@@ -46,9 +46,9 @@ class PatternRewriter {
   const Node& producer(ValueId id) const { return program().producer(id); }
   const TensorType& type(ValueId id) const { return program().value(id).type; }
   const Uses& uses() const { return uses_; }
-  // `inside` are the values within a pattern. Returns one of them that is read by neither another of them nor `last`,
-  // the pattern's last node, or kNoValue if there is none. Such a value prevents a rewrite, because it is also needed
-  // and differentiated outside of the pattern.
+  // `inside` are the values within the pattern that ends in `last`. Returns one of them that is also a root or read
+  // outside the pattern, or kNoValue if there is none. Such a value prevents a rewrite, because it is needed, and
+  // perhaps differentiated, outside.
   ValueId UsedElsewhere(absl::Span<const ValueId> inside, const Node& last) const;
   // Reports whether a gradient of the node is itself differentiated.
   bool UnderTwoGradients(const Node& node) const;
@@ -56,7 +56,7 @@ class PatternRewriter {
   // Returns the Var of the new program to which `id`, an input of the pattern, is mapped.
   Var Now(ValueId id) const { return replay_.Now(id); }
   Tape* tape() { return &replay_.tape(); }
-  // Explains why the pattern that ends in `last` is left alone. Returns an empty list, as the rule must.
+  // Records why the pattern that ends in `last` is left alone. Returns an empty list, which the rule returns in turn.
   VarList Decline(const Node& last, const char* pattern, std::string reason);
 
  private:

@@ -1,6 +1,6 @@
-// Recognises attention written in elementary ops, and replaces it with the op `attention`, whose kernel never writes
-// the scores of all positions to memory. Models write scores, masks, softmax and the product with the values; this pass
-// makes them fast. attention_operands.cc finds queries, keys and values.
+// This pass recognises attention in elementary ops: scores, masks, softmax and the product with the values. It replaces
+// them by the op `attention`, whose kernel never writes the scores of all positions to memory. attention_operands.cc
+// finds queries, keys and values.
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -18,8 +18,8 @@ namespace {
 
 constexpr char kPattern[] = "attention";
 
-// Returns the softmax that the last product multiplies with the values, through dropout and reshapes. If the product's
-// first factor is not a softmax, returns null.
+// Returns the softmax whose result, after dropout and reshapes, is the first factor of the last product. If there is
+// none, returns null. Sets the dropout of `match->attrs`.
 const Node* FindSoftmax(const PatternRewriter& r, AttentionMatch* match) {
   ValueId id = match->pattern.EnterBeforeReshapes(match->last.inputs[0]);
   if (r.producer(id).op == &kDropout) {
@@ -32,7 +32,7 @@ const Node* FindSoftmax(const PatternRewriter& r, AttentionMatch* match) {
 }
 
 // Sets the sizes that follow from the shape of the scores. Scores of [T, S] have batch 1 and one head; scores of
-// [B, T, S] have one head. Like MatchScores, returns why the pattern can't be raised, or "" if it can.
+// [B, T, S] have one head. Returns why the pattern can't be raised, or "" if it can.
 std::string MatchShapes(const Shape& scores, AttentionMatch* match) {
   if (scores.rank() < 2 || scores.rank() > 4) return absl::StrCat("the scores have rank ", scores.rank());
   if (scores.elements() == 0) return "there are no scores";
@@ -46,7 +46,8 @@ std::string MatchShapes(const Shape& scores, AttentionMatch* match) {
   return "";
 }
 
-// Reports whether `id` is a product under scales, masks and a cap. Only the first addend of a sum counts.
+// Reports whether `id` is a product of matrices, or comes from one through scales, reshapes, masks, sums and tanh. Of a
+// sum, only the first addend is examined.
 bool LeadsToProduct(const Program& program, ValueId id) {
   while (true) {
     const Node& node = program.producer(id);
@@ -61,9 +62,9 @@ bool LeadsToProduct(const Program& program, ValueId id) {
   }
 }
 
-// Walks up from `scores`, the softmax's input, to the product of queries and keys, and finds masks, cap and scale.
-// Models scale before or after masks, hide elements by mask_fill, causal_mask or an added bias, and cap scores by
-// c · tanh(scores / c).
+// Walks from `scores`, the softmax's input, up to the product of queries and keys, and finds masks, cap and scale.
+// Models scale before or after masks, hide elements by mask_fill, causal_mask or an added mask, and cap scores by
+// c · tanh(scores / c). Returns why the pattern can't be raised, or "" if it can.
 std::string MatchScores(const PatternRewriter& r, ValueId scores, AttentionMatch* match) {
   const Program& program = r.program();
   AttentionAttrs& attrs = match->attrs;

@@ -1,6 +1,6 @@
-// Recognises a cross-entropy whose logits come from one product, and replaces both by the op linear_cross_entropy,
-// which computes the logits block by block. Otherwise the logits of a large vocabulary are the largest value of a
-// training step.
+// This pass recognises a cross-entropy whose logits are one product, with or without a bias, and replaces both by the
+// op linear_cross_entropy. This op computes the logits block by block. Otherwise the logits of a large vocabulary are
+// the largest value of a training step.
 #include "absl/strings/str_cat.h"
 #include "weft/graph/passes/matchers.h"
 #include "weft/graph/passes/passes.h"
@@ -17,8 +17,8 @@ namespace {
 constexpr char kPattern[] = "linear + cross-entropy";
 
 // Rewrite cross_entropy(reshape?(matmul(x, w) [+ bias]), t) to linear_cross_entropy(x, w, t [, bias])
-// The output that tells which targets count becomes ops on the targets only. Otherwise the gradient's factor 1 / count
-// would depend on the logits.
+// cross_entropy also returns which targets count. This output becomes ops on the targets only. Otherwise the gradient's
+// factor 1 / count would depend on the logits.
 VarList RaiseLoss(PatternRewriter& r, const Node& loss) {
   Pattern pattern(r);
   const ValueId logits = pattern.EnterBeforeReshapes(loss.inputs[0]);

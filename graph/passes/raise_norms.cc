@@ -1,6 +1,6 @@
-// Recognises normalisation written in elementary ops, and replaces it with the ops layer_norm and rms_norm, whose
-// kernels read each row once. People spell the variance as the mean of squared differences or as E[x²] - E[x]², divide
-// by a root or multiply with its inverse, and write factors in any order.
+// This pass recognises norms written in elementary ops, and replaces them by the ops layer_norm and rms_norm, whose
+// kernels read each row once. Models spell the variance as the mean of squared differences or as E[x²] - E[x]². They
+// divide by a root or multiply by its inverse, and write factors in any order.
 #include <cmath>
 
 #include "absl/algorithm/container.h"
@@ -18,13 +18,14 @@ namespace {
 
 constexpr char kPattern[] = "norm";
 
-// The parts of gain · (x - mean) / sqrt(variance + epsilon), a norm of rows [..., C], found upwards from the last
-// product. Without the mean, it is an RMS norm.
+// NormMatch finds the parts of gain · (x - mean) / sqrt(variance + epsilon), a norm of rows [..., C], upwards from the
+// last product or quotient. If no mean is subtracted, it is an RMS norm.
 class NormMatch {
  public:
   explicit NormMatch(const PatternRewriter& r) : pattern(r), r_(r) {}
 
-  // Matches the product `end`. Returns false if it is not a norm. If the norm can't be raised, sets `problem`.
+  // Matches the product or quotient `end`. Returns false if it is not a norm. If it is a norm that can't be raised,
+  // sets `problem`.
   bool Match(ValueId end) {
     Flatten(end, /*inverse=*/false);
     if (denominators_.size() != 1 || numerators_.empty() || numerators_.size() > 2) return false;
@@ -67,7 +68,8 @@ class NormMatch {
     }
   }
 
-  // If `id` [..., 1] is the mean of each row of a value y, of this shape [..., C], returns y; otherwise kNoValue.
+  // If `id` [..., 1] is the mean of each row of a value of `shape` [..., C], returns the value. If `id` is a sum of the
+  // value, but not this mean, also sets `problem`. Otherwise returns kNoValue.
   ValueId Averaged(ValueId id, const Shape& shape) {
     Shape column = shape;
     column.set_dim(-1, 1);
@@ -95,7 +97,8 @@ class NormMatch {
     return pattern.Enter(id).inputs[0];
   }
 
-  // Matches the divisor sqrt(variance + epsilon) of the factor `main`. After broadcasting, both are [..., C].
+  // Reports whether `divisor` is sqrt(variance + epsilon), with the variance of `main`, x or x - mean [..., C]. If
+  // epsilon is missing or outside the root, sets `problem`.
   bool MatchRoot(ValueId divisor, ValueId main) {
     ValueId root = pattern.EnterBeforeReshapes(divisor);
     if (const auto sum = MatchShifted(r_.program(), root)) {
@@ -143,7 +146,7 @@ class NormMatch {
   std::vector<ValueId> numerators_, denominators_;
 };
 
-// Records the norm that ends in `last`. `bias`: [C], or kNoValue. If the norm can't be raised, declines it.
+// Records the norm that ends in `last`, or declines it if it can't be raised. `bias`: [C], or kNoValue.
 VarList Raised(PatternRewriter& r, const Node& last, NormMatch& match, ValueId bias) {
   match.pattern.Leave(last.output(0));
   const ValueId shared = r.UsedElsewhere(match.pattern.inside(), last);
@@ -164,7 +167,7 @@ VarList Raised(PatternRewriter& r, const Node& last, NormMatch& match, ValueId b
 
 // Rewrite (x - mean(x)) / sqrt(mean((x - mean(x))²) + epsilon) to layer_norm(x), with or without a gain
 // Rewrite x / sqrt(mean(x²) + epsilon) to rms_norm(x), with or without a gain
-// If a gain or a bias follows, `last` is not the last node of the pattern, so nothing is recorded.
+// If the only reader of `last` multiplies by a gain or adds a bias, the pattern ends there: nothing is recorded.
 VarList RaiseProduct(PatternRewriter& r, const Node& last) {
   const ValueId product = last.output(0);
   NormMatch match(r);

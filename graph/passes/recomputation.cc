@@ -1,6 +1,7 @@
-// A greedy choice of the nodes that are computed twice. A value that is not read for long is a candidate: it is freed
-// after its last read before that gap, and a clone of its node makes it again just before the first read after the gap.
-// Inputs of the clone that are dead at that time are recomputed with it if they are large; otherwise they stay alive.
+// Greedily chooses nodes to compute twice. A candidate has outputs that are not read for some time in which live bytes
+// exceed the limit. The outputs are freed for this gap, and a clone of the node makes them again just before the next
+// read. If inputs of the clone are dead then, large ones are cloned too, where possible. The others stay alive until
+// the clone runs.
 #include "weft/graph/passes/recomputation.h"
 
 #include <algorithm>
@@ -18,9 +19,9 @@ namespace {
 
 constexpr uint32_t kNever = 0xffffffff;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr size_t kMaxClones = 256;  // of one candidate; longer chains cost time to evaluate and are never cheap
-// A dead input is kept if it has at most 1/4 of the bytes that the candidate frees. Of the fractions from 1/2 to 1/16,
-// 1/4 gave the smallest arenas for GPT-2, BERT and the Transformer together.
+constexpr size_t kMaxClones = 256;  // of one candidate: longer chains take time to evaluate and are never cheap
+// A dead input of a clone is kept alive, not cloned, if it has at most 1/4 of the bytes that the candidate frees. Of
+// the fractions from 1/2 to 1/16, 1/4 gave the smallest arenas for GPT-2, BERT and the Transformer together.
 constexpr int64_t kMinFreedPerKept = 4;
 
 struct Change {  // of the live bytes in [begin, end)
@@ -29,7 +30,7 @@ struct Change {  // of the live bytes in [begin, end)
 };
 
 struct Candidate {
-  double score = kInfinity;      // seconds per byte freed and per time with too many live bytes
+  double score = kInfinity;      // seconds per byte of excess removed, summed over times
   double seconds = 0;            // of the clones
   uint32_t time = kNever;        // the time before which the clones are made
   int64_t freed = 0;             // bytes
@@ -86,7 +87,7 @@ class Chooser {
     if (node.op->writes == 0) seconds_[n] = Seconds(*node.op, {node.attrs, inputs, outputs});
   }
 
-  // Reports whether the node at time `last` overwrites value `v`, which it reads last, with its own output.
+  // Reports whether the node at time `last`, the last reader of `v`, overwrites `v` with its own output.
   bool TakenOver(ValueId v, uint32_t last) const {
     if (last == end_ || last == Producer(v)) return false;
     const Node& node = program_.nodes[last];
@@ -94,14 +95,15 @@ class Chooser {
   }
   bool Overwrites(const Node& node) const { return node.op->writes == 0 && MayOverwrite(program_, node, roots_); }
 
-  // Counts, for each time, the earlier times with more live bytes than the limit. Returns false if no time has more.
+  // Counts in `above_`, for each time, the earlier times at which live bytes exceed the limit. Returns false if they
+  // never do.
   bool CountTimesAbove() {
     above_.assign(1, 0);
     for (int64_t bytes : live_) above_.push_back(above_.back() + (bytes > limit_ ? 1 : 0));
     return above_.back() > 0;
   }
 
-  // Takes candidates, cheapest first, until the limit is met. Returns false if there was no candidate.
+  // Takes candidates, cheapest first, until the limit is met or no candidate is left. Returns false if it took none.
   bool TakeCheapest() {
     using Entry = std::pair<double, uint32_t>;
     std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
@@ -125,8 +127,8 @@ class Chooser {
     return any;
   }
 
-  // Returns the candidate of `node`. There may be several gaps between reads of its outputs. The candidate frees the
-  // gap that contains the most times with too many live bytes.
+  // Returns the candidate that recomputes `node`; its score is infinite if that does not help. Of the gaps between uses
+  // of the node's outputs, the candidate takes the one with the most times above the limit.
   Candidate Evaluate(uint32_t node) {
     Candidate c;
     if (clone_time_[node] != kNever || !CanClone(node, 0)) return c;
@@ -157,8 +159,8 @@ class Chooser {
     return c;
   }
 
-  // Adds a clone of `node` to a candidate. For each input that is dead at the time of the clone, adds a clone of its
-  // producer or keeps it.
+  // Adds a clone of `node` to candidate `c`. For each input of the node that is dead at `c->time`, adds a clone of its
+  // producer, or keeps the input alive until then.
   void AddClone(uint32_t node, Candidate* c) const {
     c->clones.push_back(node);
     const Node& n = program_.nodes[node];
@@ -185,7 +187,8 @@ class Chooser {
     }
   }
 
-  // Returns the maximum, over the clones, of the bytes of a clone and of the inputs that are recomputed for it only.
+  // Returns the maximum, over the clones, of the bytes of a clone's outputs and cloned inputs. An input that the clone
+  // overwrites does not count.
   int64_t TransientBytes(const Candidate& c) const {
     int64_t largest = 0;
     for (uint32_t clone : c.clones) {
@@ -201,7 +204,7 @@ class Chooser {
     return largest;
   }
 
-  // Returns the sum over all times by which the changes lower the bytes above the limit.
+  // Returns by how many bytes `changes` lower the excess of live bytes over the limit, summed over all times.
   int64_t Gain(const std::vector<Change>& changes) {
     uint32_t begin = end_, end = 0;
     for (const Change& change : changes) {
@@ -237,8 +240,8 @@ class Chooser {
     for (ValueId v : node.outputs()) bytes += bytes_[v];
     return bytes;
   }
-  // Reports whether a clone made at `time` reads the same values as the node: no state among them is overwritten
-  // before.
+  // Reports whether `node` can be computed again just before `time`: it writes no state, and no state that it reads has
+  // been overwritten by then.
   bool CanClone(uint32_t node, uint32_t time) const {
     return seconds_[node] < kInfinity &&
            absl::c_all_of(program_.nodes[node].inputs, [&](ValueId in) { return overwritten_[Root(in)] >= time; });
@@ -268,7 +271,7 @@ class Chooser {
   const int64_t limit_;
   const uint32_t end_;                        // the end of the program
   std::vector<int64_t> bytes_;                // by storage root; 0 if the value is outside the arena
-  std::vector<uint32_t> overwritten_;         // by storage root: when a write ends this version of a state, or kNever
+  std::vector<uint32_t> overwritten_;         // by storage root: the time of the write that overwrites it, or kNever
   std::vector<std::vector<uint32_t>> reads_;  // by storage root: times, rising, with those of clones
   std::vector<double> seconds_;               // by node; infinite if it can't be recomputed
   std::vector<uint32_t> clone_time_;          // by node; kNever if it has no clone

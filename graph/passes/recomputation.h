@@ -1,7 +1,7 @@
 // ChooseRecomputation chooses which nodes a program computes a second time, so that fewer bytes are live at once.
 //
-// Times are positions in the program: node `n` runs at time `n`, and the roots are read at the time after the last
-// node.
+// A time is the index of a node: node `n` of the program runs at time `n`. The roots are read at the time after the
+// last node.
 #ifndef WEFT_GRAPH_PASSES_RECOMPUTATION_H_
 #define WEFT_GRAPH_PASSES_RECOMPUTATION_H_
 
@@ -15,15 +15,15 @@
 namespace weft {
 
 struct Recomputation {
-  // Pairs (time, node) in ascending order: a clone of `node` is made just before `time`. From that time on, reads of
-  // the node's outputs read the clone's outputs.
+  // Pairs (time, node) in ascending order: a clone of `node` runs just before the node at `time`. From `time` on, reads
+  // of the node's outputs read the clone's outputs.
   std::vector<std::pair<uint32_t, uint32_t>> clones;
   double seconds = 0;  // time of all clones, by the cost model
   bool fits = false;   // whether live bytes stay within the limit, by the estimate
 };
 
-// Recomputes nodes one after the other, those first that cost the fewest seconds per byte freed. Stops when at most
-// `limit` bytes are live at any time, or when no node helps.
+// Chooses nodes one after the other, first those that cost the fewest seconds for the excess over `limit` that they
+// remove. Stops when at most `limit` bytes are live at any time, or when no node helps.
 Recomputation ChooseRecomputation(const Rewrite& rewrite, size_t limit);
 
 }  // namespace weft

@@ -1,7 +1,7 @@
 // Rematerialisation: within a memory budget, values are computed again instead of being kept until their last use.
 //
-// recomputation.h chooses the nodes by an estimate of the live bytes. A plan takes more bytes, because ranges between
-// values lie unused. So choices are tried until the plan fits.
+// recomputation.h chooses the nodes by an estimate of the live bytes. The memory plan takes more bytes, because some
+// ranges between values stay unused. So the pass tries lower limits for the estimate until the plan fits the budget.
 #include <algorithm>
 #include <vector>
 
@@ -14,10 +14,11 @@
 namespace weft {
 namespace {
 
-constexpr int kMaxTries = 8;      // each try lowers the limit, because the plan leaves some ranges unused
+constexpr int kMaxTries = 8;      // each try has a lower limit, because plans leave some ranges unused
 constexpr int kMaxHalvings = 10;  // in the search for the lowest limit: to 0.1% of the bytes
 
-// Records a program again, with the clones that were chosen. A value that has a clone is read from it from then on.
+// Records a program again, with the chosen clones. After a clone, nodes read its outputs instead of those of the
+// original.
 class Cloner {
  public:
   explicit Cloner(Rewrite& rewrite) : rewrite_(rewrite), replay_(rewrite), cloned_(rewrite.program.values.size()) {}
@@ -41,7 +42,7 @@ class Cloner {
   }
 
  private:
-  // Attributes are kept, and so are the streams of random numbers.
+  // The clone has the node's attributes, and so draws the same random numbers.
   void Clone(const Node& node) {
     CloneViews(node.inputs);
     replay_.Replace(node, replay_.Copy(node));
@@ -85,9 +86,9 @@ absl::StatusOr<Trial> Try(const Rewrite& rewrite, size_t limit) {
   return trial;
 }
 
-// Tries limit 0, and then `kMaxHalvings` limits by bisection of 0 .. `needed`. Returns the trial with the fewest
-// planned bytes. The limits do not depend on the budget. So if the reported minimum becomes the budget, compiling
-// succeeds.
+// Tries limit 0, and then `kMaxHalvings` limits by bisection of 0 .. `needed`, the bytes of the plan without clones.
+// Returns the trial with the fewest planned bytes. The limits do not depend on the budget. So if the reported minimum
+// becomes the budget, compiling succeeds.
 absl::StatusOr<Trial> Smallest(const Rewrite& rewrite, size_t needed) {
   WEFT_ASSIGN_OR_RETURN(Trial smallest, Try(rewrite, 0));
   size_t low = 0, high = needed;
@@ -100,7 +101,8 @@ absl::StatusOr<Trial> Smallest(const Rewrite& rewrite, size_t needed) {
   return smallest;
 }
 
-// Returns the first trial within the budget. If there is none, returns the smallest one.
+// Tries lower and lower limits until a plan is within the budget, and returns this trial. If that fails, returns the
+// trial of Smallest.
 absl::StatusOr<Trial> Meet(const Rewrite& rewrite, size_t budget, size_t needed) {
   size_t limit = budget, margin = 0;
   for (int i = 0; i < kMaxTries; ++i) {
@@ -115,8 +117,8 @@ absl::StatusOr<Trial> Meet(const Rewrite& rewrite, size_t budget, size_t needed)
 
 }  // namespace
 
-// Rewrite x, f(x), ..., g(x) to x, f(x), ..., clone of x, g(x), so that the bytes of x are free in between. A clone has
-// the original's tiles and random numbers, and so its bits.
+// Rewrite x, f(x), ..., g(x) to x, f(x), ..., c = clone of x, g(c), so that the bytes of x are free in between. A clone
+// has the original's tiles and random numbers, and so the same bits.
 absl::Status Rematerialise(Rewrite& rewrite) {
   const size_t budget = rewrite.options.memory_budget;
   if (budget == 0) return absl::OkStatus();

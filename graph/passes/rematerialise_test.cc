@@ -17,7 +17,8 @@ using ::testing::HasSubstr;
 
 constexpr size_t kValue = 64 * 64 * sizeof(float);
 
-// x, tanh 1 .. n, and then nodes that read these in the opposite order, as a backward pass does.
+// A Ladder has exp(x), `rungs` tanh nodes, and products that read their inputs in the opposite order, as a backward
+// pass does.
 struct Ladder {
   explicit Ladder(int rungs) {
     VarList values = {Exp(x)};

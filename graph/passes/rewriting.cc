@@ -1,5 +1,5 @@
-// The kit that passes share works on whole programs by index: counts of readers, a tape that records a program again,
-// names that stand for other values, and the order of nodes. A pass is left with its rules.
+// These tools, which passes share, count the readers of values, record a program again, rename values, and reorder
+// nodes. So a pass has little more than its rules.
 #include "weft/graph/passes/rewriting.h"
 
 #include <numeric>

@@ -1,14 +1,15 @@
-// The tools with which passes rewrite programs: Rewrite, Replay, Uses, Renames and Reorder.
+// Passes rewrite programs with these tools: Rewrite, Replay, Uses, Renames and Reorder.
 //
-// A Rewrite holds a program and its roots, which are the values that must exist at the end. A pass changes it in one of
-// three ways:
+// A Rewrite holds a program and its roots, which are the values that must exist at the end. Most passes change the
+// program in one of three ways:
 //
 //   Replay   records the program again on a new tape, node by node, so that a node can become any other ops. Replay
 //            maps each value of the old program to a Var of the new one, and maps the roots at the end.
-//   Renames  replaces a value by another one in all nodes that follow, while the pass changes nodes in place.
+//   Renames  replaces values by others in the inputs of later nodes and in the roots, while the pass changes nodes in
+//            place.
 //   Reorder  moves nodes, such as those that the pass has appended to the program.
 //
-// Uses gives all kinds of passes the readers of each value.
+// Uses tells all kinds of passes how often each value is read, and by which node if only one node reads it.
 //
 //   // Rewrite exp(log(x)) to x
 //   absl::Status RewriteExpLog(Rewrite& rewrite) {
@@ -35,30 +36,31 @@
 
 namespace weft {
 
-// The program that a pass rewrites, with the options of the compilation.
+// A Rewrite is the program that a pass rewrites, with the options of the compilation.
 struct Rewrite {
   Program program;
   std::vector<ValueId> roots;  // the fetched values, then the updates
   CompileOptions options = {};
-  double recomputed_seconds = 0;          // time that an execution spends on values computed twice, by the cost model
+  double recomputed_seconds = 0;          // of each execution, for computing values again, by the cost model
   std::vector<Explanation> explanations;  // which patterns were raised, and why others were not
 };
 
-// The readers of each value of a program, at the time of construction.
+// Uses counts the reads of each value, and knows its only reader, if there is one. It describes the program as it was
+// at construction.
 class Uses {
  public:
   explicit Uses(const Rewrite& rewrite);
 
-  // Returns the number of inputs of nodes and of roots that are `id`. The values that a gradient node differentiates by
-  // are inputs of that node, too.
+  // Returns the number of inputs of nodes, plus the number of roots, that are `id`. The values by which a gradient node
+  // differentiates are inputs of the gradient node, too.
   int count(ValueId id) const { return of(id).count; }
   bool OnlyOne(ValueId id) const { return count(id) == 1; }
-  // Returns the node that alone reads `id`, and reads it once; kNoNode if there is none, or if `id` is fetched.
+  // If exactly one input of one node is `id`, and no root is, returns the node. Otherwise returns kNoNode.
   NodeId OnlyReader(ValueId id) const { return OnlyOne(id) && !fetched(id) ? of(id).reader : kNoNode; }
   // Reports whether `id` is a root.
   bool fetched(ValueId id) const { return of(id).fetched; }
-  // Reports whether a gradient node differentiates by `id`. Such a value must stay a node of its own, and replacements
-  // of its readers must read it. Otherwise the gradient is that of other uses.
+  // Reports whether a gradient node differentiates by `id`. Such a value must keep a node of its own, and replacements
+  // of its readers must read the value. Otherwise the gradient would miss some uses of the value.
   bool differentiated_by(ValueId id) const { return of(id).differentiated_by; }
 
  private:
@@ -72,7 +74,7 @@ class Uses {
   std::vector<Use> uses_;
 };
 
-// Records a program again. It must not be copied or moved, because Vars point to its tape.
+// Replay records a program again on a new tape. A Replay must not be copied or moved, because Vars point to its tape.
 class Replay {
  public:
   explicit Replay(Rewrite& rewrite);
@@ -81,12 +83,12 @@ class Replay {
   const Program& program() const { return rewrite_.program; }
   // The tape that holds the new program.
   Tape& tape() { return tape_; }
-  // Returns the Var to which a value of the old program is mapped, once its node has been recorded.
+  // Returns the Var that stands for value `id` of the old program. The Var is empty until the value's node is recorded.
   Var Now(ValueId id) const { return now_[id]; }
   VarList Now(absl::Span<const ValueId> ids) const;
 
-  // Records every node of the old program in order. `record` is called in the node's scope, and returns one Var for
-  // each output of its node. If it returns nothing, the node is copied. Returns the tape's first error.
+  // Goes through the nodes of the old program in order, and calls `record` for each in the node's scope. `record`
+  // returns one Var for each output of the node, or an empty list to copy the node. Returns the tape's first error.
   absl::Status Record(absl::FunctionRef<VarList(const Node&)> record);
   // Records `node` again, with the Vars to which its inputs are mapped.
   VarList Copy(const Node& node) { return tape_.Copy(program(), node, Now(node.inputs)); }
@@ -94,7 +96,7 @@ class Replay {
   void Replace(const Node& node, VarSpan outputs);
   void Replace(ValueId id, Var var) { now_[id] = var; }
 
-  // Replaces the old program by the new one, and maps the roots. Nothing may be called after it.
+  // Replaces the old program by the new one, and maps the roots. No other function may be called afterwards.
   void Finish();
 
  private:
@@ -103,7 +105,7 @@ class Replay {
   std::vector<Var> now_;  // by value of the old program
 };
 
-// A map from values to the values that replace them. At first, it maps each value to itself.
+// Renames maps values to the values that replace them. At first, each value is mapped to itself.
 class Renames {
  public:
   explicit Renames(const Program& program);
@@ -119,7 +121,7 @@ class Renames {
   std::vector<ValueId> now_;  // by value
 };
 
-// Puts the nodes in the order of their positions. `position`: by node; nodes of equal positions keep their order.
+// Sorts the nodes by `position`, which has a number for each node. Nodes with equal numbers keep their order.
 void Reorder(Program* program, absl::Span<const uint32_t> position);
 
 }  // namespace weft

@@ -1,6 +1,6 @@
-// Adds the gradient of an embedding to another gradient of the same table in place. A table that is also the weight of
-// a tied head has two gradients. The embedding's gradient is zero except in the rows of the batch's tokens, so it
-// should not be written as a whole.
+// This pass adds the gradient of an embedding in place to another gradient of the same table. A table that is also the
+// weight of a tied head has two gradients. The embedding's gradient is zero except in the rows of the batch's tokens,
+// so writing all its rows would waste time.
 #include <utility>
 
 #include "weft/graph/passes/passes.h"
@@ -9,7 +9,7 @@
 namespace weft {
 
 // Rewrite add(w, embedding_gradient(dy, ids)) to embedding_gradient_add(w, dy, ids), in either order, where w has the
-// sum's type and nothing else reads the embedding's gradient
+// sum's type and only this sum reads the embedding's gradient
 absl::Status ScatterRows(Rewrite& rewrite) {
   Program& program = rewrite.program;
   const Uses uses(rewrite);

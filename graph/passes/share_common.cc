@@ -1,5 +1,5 @@
-// Common-subexpression elimination: of several nodes that compute the same, one is left. Models record a cast, a mask
-// or a constant wherever they need one, and gradients repeat computations of the forward pass.
+// Common-subexpression elimination: of several nodes that compute the same values, one is left. Models record a cast, a
+// mask or a constant wherever they need one, and gradients repeat computations of the forward pass.
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
 #include "weft/graph/passes/passes.h"
@@ -25,10 +25,10 @@ struct NodeEqual {
   }
 };
 
-// Rewrite op(x; a), op(x; a) to one node
-// Random ops are shared, too, because their attributes name the stream that they draw from. Writes are not shared. Nor
-// are values that a gradient node differentiates by, because the gradient is that of the value's own uses. `only` is
-// the one op whose nodes are shared, or null.
+// Rewrite two nodes op(x; a), with equal inputs x and attributes a, to one node
+// Random ops are shared, too, because their attributes name the stream from which they draw. Writes are not shared. Nor
+// are values by which a gradient is taken, because it counts only the value's own uses. `only`: the one op whose nodes
+// are shared; null: all ops.
 absl::Status Share(Rewrite& rewrite, const OpDef* only) {
   Program& program = rewrite.program;
   const Uses uses(rewrite);

@@ -1,5 +1,5 @@
-// The type checker finds passes that leave a program which could not have been recorded. It runs first and last, and in
-// debug builds after every pass.
+// The type checker finds programs that could not have been recorded, which a faulty pass may leave. It runs first and
+// last, and in debug builds after every pass.
 #include "absl/strings/str_cat.h"
 #include "weft/graph/passes/passes.h"
 
