@@ -1,5 +1,5 @@
-// Computes longest paths over the kernel calls of a graph, forward and backward. Both passes rely on the serial order
-// of the calls.
+// Computes longest paths over the kernel calls of a graph: to the end of the execution in the constructor, from its
+// start in Path. Both rely on the order of the calls: producers come first.
 #include "weft/graph/call_times.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// CallTimes estimates the earliest start of each kernel call by the cost model, as if there were unlimited workers.
-// With these times, the memory plan reuses bytes without delaying the longest path.
+// CallTimes estimates when kernel calls can start, by the cost model and as if there were unlimited workers. With these
+// times, the memory plan avoids reuses of bytes that would lengthen the longest path.
 #ifndef WEFT_GRAPH_CALL_TIMES_H_
 #define WEFT_GRAPH_CALL_TIMES_H_
 
@@ -10,8 +10,8 @@
 
 namespace weft {
 
-// A kernel call that overwrites bytes of other calls, its users. It waits until all tiles of its users have run. Users
-// in its own group are an exception: they precede it tile by tile.
+// A Reuse says that `call` overwrites bytes that other kernel calls, the users, wrote or read before. The call waits
+// until all tiles of the users have run. Of users in its own group, each tile waits only for the same tile.
 struct Reuse {
   uint32_t call = 0;
   uint32_t users = 0;  // index into Reuses::users
@@ -26,18 +26,20 @@ class CallTimes {
   // `graph` must outlive this object.
   explicit CallTimes(const CompiledGraph& graph);
 
-  // Return the seconds of one tile of `call`, and of the longest path of data from its beginning to the end of the
-  // execution.
+  // seconds() returns the mean duration of one tile of `call`. tail() returns the length in seconds of the longest path
+  // of data dependencies from the start of `call` to the end of the execution.
   double seconds(uint32_t call) const { return seconds_[call]; }
   double tail(uint32_t call) const { return tails_[call]; }
-  // Returns the seconds of the longest path of data through the graph.
+  // Returns the length in seconds of the longest path of data dependencies through the graph.
   double data_path() const { return data_path_; }
-  // Returns the earliest start of `call`, which waits for the producers of its inputs. `done`: the end of each call.
+  // Returns when `call` can start: once the producers of its inputs have ended. `done`: when each earlier call ends, in
+  // seconds.
   double Begin(uint32_t call, const std::vector<double>& done) const;
-  // Returns the seconds of the longest path if calls also wait for the users of bytes that they overwrite.
+  // Returns the length in seconds of the longest path if calls also wait for the users of bytes that they overwrite.
   double Path(const Reuses& reuses) const;
 
-  // Returns the time at which the last of `calls` ends. Calls that are not in `done` don't count.
+  // Returns when the last of `calls` ends, or 0. `done`: by call, when it ends, in seconds. Ignores calls that are not
+  // in `done`.
   static double Latest(const std::vector<uint32_t>& calls, const std::vector<double>& done);
 
  private:

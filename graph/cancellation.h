@@ -1,7 +1,8 @@
-// Cancellation and RunOptions: how an execution of a graph is stopped, by another thread or at a deadline.
+// Cancellation and RunOptions let another thread, or a deadline, stop an execution of a graph.
 //
 //   Cancellation stop;  // shared with the thread that may call stop.Cancel()
-//   runner.Run(feeds, {.cancellation = &stop, .deadline = absl::Now() + absl::Seconds(1)});
+//   const RunOptions options = {.cancellation = &stop, .deadline = absl::Now() + absl::Seconds(1)};
+//   absl::StatusOr<Outputs> out = runner.Run(feeds, options);
 #ifndef WEFT_GRAPH_CANCELLATION_H_
 #define WEFT_GRAPH_CANCELLATION_H_
 
@@ -12,8 +13,8 @@
 
 namespace weft {
 
-// A flag that one thread sets and executions poll. It must outlive the executions that use it. After Reset(),
-// executions continue as if it had never been set, except those that have already noticed it.
+// A Cancellation is a flag that one thread sets and executions poll. The flag must outlive the executions that use it.
+// After Reset(), executions continue as if it had never been set, except those that have noticed it.
 class Cancellation {
  public:
   void Cancel() { cancelled_.store(true, std::memory_order_relaxed); }
@@ -24,8 +25,9 @@ class Cancellation {
   std::atomic<bool> cancelled_{false};
 };
 
-// An execution stops only before its first write of state, so a stopped one has changed no parameter. Once it has begun
-// to write, it continues to its end. In both cases the Outputs of earlier executions are overwritten.
+// RunOptions stop an execution only before its first write of state, so a stopped execution has changed no state. Once
+// a write has begun, the execution continues to its end. Even a stopped execution may overwrite the Outputs of the
+// runner's earlier executions.
 struct RunOptions {
   const Cancellation* cancellation = nullptr;
   absl::Time deadline = absl::InfiniteFuture();

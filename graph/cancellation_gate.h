@@ -1,5 +1,6 @@
-// CancellationGate decides before each task whether the execution continues, by its RunOptions. Many threads ask it at
-// once. Once a task that writes state has passed, the execution can no longer be stopped: all later tasks pass.
+// A CancellationGate decides before each tile of a kernel call whether the execution continues, by its RunOptions. Many
+// threads ask the gate at once. Once a tile that writes state has passed, all later tiles pass: the execution can no
+// longer be stopped.
 #ifndef WEFT_GRAPH_CANCELLATION_GATE_H_
 #define WEFT_GRAPH_CANCELLATION_GATE_H_
 
@@ -18,7 +19,7 @@ class CancellationGate {
     const bool stoppable = options.cancellation != nullptr || options.deadline != absl::InfiniteFuture();
     state_.store(stoppable ? kStoppable : kMustFinish, std::memory_order_relaxed);
   }
-  // Reports whether the next task may run. `writes`: whether the task writes state.
+  // Reports whether the next tile may run. `writes`: whether this tile writes state.
   bool Passes(bool writes) {
     State state = state_.load(std::memory_order_acquire);
     if (state == kStoppable) {
@@ -27,7 +28,7 @@ class CancellationGate {
     }
     return state == kStoppable || state == kMustFinish;
   }
-  // Returns, after the execution, why it was stopped, or OK.
+  // Returns, after the execution, the error Cancelled or DeadlineExceeded if the gate stopped it, or OK.
   absl::Status status() const {
     const State state = state_.load(std::memory_order_relaxed);
     if (state == kCancelled) return absl::CancelledError("run: cancelled; no parameter was changed");

@@ -1,5 +1,5 @@
-// Compiles a tape: walks the passes, then groups nodes and cuts them into tiles, prepares kernels, plans memory and
-// makes the tasks that executors run.
+// Compile runs the passes, cuts nodes into tiles, groups them, prepares kernels, plans memory, and makes the tasks that
+// executors run.
 #include "weft/graph/compile.h"
 
 #include <algorithm>
@@ -26,7 +26,8 @@ absl::Status RunPasses(Rewrite& rewrite) {
   return absl::OkStatus();
 }
 
-// Checks the options, and returns a rewrite of the tape's program with the roots that the options name.
+// Checks the tape and the options. Returns a Rewrite of the tape's program, whose roots are the values to fetch and the
+// updates.
 absl::StatusOr<Rewrite> Begin(const Tape& tape, const CompileOptions& options) {
   WEFT_RETURN_IF_ERROR(tape.status());
   if (options.fetch.empty() && options.update.empty()) {
@@ -54,7 +55,8 @@ absl::StatusOr<Rewrite> Begin(const Tape& tape, const CompileOptions& options) {
   return rewrite;
 }
 
-// Returns the kind of the parameter that a node writes, which is the kind of its first version.
+// Returns the kind of the parameter that `node`, a write, overwrites through its input 0. If that input is a later
+// version of the parameter, follows the earlier writes back to the parameter.
 ParameterKind WrittenKind(const Program& program, const Node& node) {
   ValueId state = node.inputs[0];
   while (program.producer(state).op->writes > 0) {  // an earlier version
@@ -66,7 +68,8 @@ ParameterKind WrittenKind(const Program& program, const Node& node) {
   return program.parameter(source).kind;
 }
 
-// Lets ops prepare what their kernels need to know of their tiles, and finds whether the graph updates parameters.
+// Calls OpDef::prepare, if there is one, with the tiles of each kernel call. Also finds whether the graph updates
+// parameters other than caches.
 void Prepare(CompiledGraph* graph) {
   const Program& program = graph->program;
   for (uint32_t s = 0; s < graph->calls.size(); ++s) {

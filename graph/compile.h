@@ -20,15 +20,15 @@ namespace weft {
 enum class Mode : uint8_t { kTrain, kEval };  // kEval: without dropout
 inline constexpr Mode kTrain = Mode::kTrain, kEval = Mode::kEval;
 
-// Passes that only make a graph faster or smaller. For comparisons, CompileOptions::without leaves them out. kFold,
-// kAdvanceWrites and kFuse change no bit of any result; the others may change the order of sums, and so their rounding.
+// These passes only make a graph faster or smaller, so CompileOptions::without can leave them out for comparisons.
+// kFold, kAdvanceWrites and kFuse change no bit of any result. The other passes may change how results are rounded.
 enum class Pass : uint8_t {
   kShare,          // equal nodes become one
   kRaise,          // patterns of elementary ops become ops with kernels and gradients of their own
   kScatterRows,    // an embedding's gradient is added to another gradient of the table in place
   kFold,           // small values that depend only on constants are computed at compile time
   kFoldCasts,      // in bf16, casts that no op needs are removed
-  kPack,           // weights of products of many rows are copied once an execution to the order in which products read
+  kPack,           // weights of products of many rows are copied once per execution, to the order that kernels read
   kAdvanceWrites,  // updates move up to where their gradients are computed
   kFuse,           // neighbouring nodes run together, tile by tile, while their values are in cache
 };
@@ -54,22 +54,22 @@ struct CompileOptions {
   VarList fetch;   // the values that Run returns
   VarList update;  // updates of parameters, or update groups, that Run makes
   Mode mode = kTrain;
-  // kF32: all ops compute in the recorded dtypes. kBF16: products take bf16, and ops that move or map their results
-  // stay in bf16. Weights, optimizers, norms' statistics, softmax, losses and sums stay in f32 (see Autocast in
-  // core/op.h). So do values that are fetched, written or differentiated by.
+  // kF32: all ops compute in the recorded dtypes. kBF16: products take f32 inputs as bf16, and ops that move or map
+  // bf16 values stay in bf16 (see Autocast in core/op.h). Weights, optimizers, norms' statistics, softmax, losses and
+  // sums stay in f32. Values that are fetched, written or differentiated by keep the recorded dtypes.
   DType precision = kF32;
   PassSet without;  // passes to leave out
-  // The target duration of a tile, in seconds by the cost model; finite and above 0. Another value cuts products into
-  // other tiles, and so changes the rounding of sums.
+  // The target duration of a tile, in seconds by the cost model; finite and above 0. Another duration may cut products
+  // into other tiles, and so change the rounding of their sums.
   double tile_seconds = kTileSeconds;
-  // The maximum of planned bytes for values that are neither inputs, parameters nor outputs; 0: no limit. If the values
-  // need more, some are computed twice, which changes no bit. If that is not enough, Compile returns ResourceExhausted,
-  // and the message gives the smallest budget that suffices.
+  // Maximum size in bytes of the arena, which holds the values that kernels compute, fetched ones included; 0: no
+  // limit. If the values need more, some are computed twice, which changes no bit. If that is not enough, Compile
+  // returns ResourceExhausted, and the message gives the smallest budget that was found to suffice.
   size_t memory_budget = 0;
 };
 
 // Compiles the tape's program to a graph that computes `fetch`, makes `update`, and does nothing else. If the tape has
-// a recording error, returns that error.
+// a recording error, returns that error. If options are unusable, returns InvalidArgument.
 absl::StatusOr<Graph> Compile(const Tape& tape, const CompileOptions& options);
 
 }  // namespace weft

@@ -1,5 +1,5 @@
-// The cost model roughly estimates a node's time on one core. It decides how finely nodes are cut into tiles, and which
-// ready task runs first.
+// The cost model roughly estimates the seconds that a node takes on one core. Among other things, these seconds decide
+// how finely the node is cut into tiles, and which ready task runs first.
 #ifndef WEFT_GRAPH_COST_H_
 #define WEFT_GRAPH_COST_H_
 
@@ -9,11 +9,12 @@
 
 namespace weft {
 
-// These rates are constants, so that tiles, and with them the bits of sums, are the same on all machines.
+// These rates are constants, not measurements, so that tiles are the same on all machines. Tiles decide in which order
+// products add.
 inline constexpr double kFlopsPerSecond = 1e11, kBytesPerSecond = 5e9;
 inline constexpr double kTaskSeconds = 0.2e-6;  // 0.2 µs to start a task
-// Default duration of a tile: 150 µs. Long enough to amortise starting a task and packing a product's operands, short
-// enough that a training step still has many tiles.
+// Default of the target duration of a tile: 150 µs. This is long enough to amortise starting a task and packing a
+// product's operands. It is short enough that a training step still has many tiles.
 inline constexpr double kTileSeconds = 150e-6;
 
 // Returns the estimated seconds of a node: the time of its arithmetic or of its memory traffic, whichever is longer.

@@ -1,7 +1,7 @@
-// A Deque is a lock-free work-stealing deque. Its owner pushes and pops at one end; other threads steal from the other.
+// A Deque is a lock-free work-stealing deque. Its owner thread pushes and pops at one end; others steal at the other.
 //
-// From Chase and Lev ("Dynamic circular work-stealing deque", SPAA 2005), but without fences, which ThreadSanitizer
-// does not model. Where the order of accesses matters between the two ends, they are sequentially consistent.
+// It follows Chase and Lev ("Dynamic circular work-stealing deque", SPAA 2005), but without fences, which
+// ThreadSanitizer does not model. Accesses to the two ends are sequentially consistent where their order matters.
 #ifndef WEFT_GRAPH_DEQUE_H_
 #define WEFT_GRAPH_DEQUE_H_
 
@@ -19,7 +19,8 @@ class Deque {
   // `capacity`: initial capacity in entries, rounded up to a power of two. A full deque doubles its capacity.
   explicit Deque(size_t capacity) : first_size_(static_cast<int64_t>(std::bit_ceil(capacity))) { Grow(0, 0); }
 
-  // Only the owner may call Push and Pop. Pop takes the latest entry, or returns false if there is none.
+  // Only the owner may call Push and Pop. Pop takes the latest entry. It returns false if there is no entry, or if
+  // another thread steals the last one first.
   void Push(uint64_t entry) {
     const int64_t end = end_.load(std::memory_order_relaxed), begin = begin_.load(std::memory_order_acquire);
     Ring* ring = ring_.load(std::memory_order_relaxed);
@@ -45,7 +46,8 @@ class Deque {
     return won;
   }
 
-  // Takes the oldest entry. Any thread may call it. Returns false if there is no entry, or if another thread is faster.
+  // Takes the oldest entry. Any thread may call Steal. It returns false if there is no entry, or if another thread
+  // takes this entry first.
   bool Steal(uint64_t* entry) {
     int64_t begin = begin_.load(std::memory_order_seq_cst);
     if (begin >= end_.load(std::memory_order_seq_cst)) return false;

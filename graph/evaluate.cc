@@ -1,5 +1,5 @@
-// Tiles are the unit of parallel work. The number of a node's tiles follows from its expected time. It is a power of
-// two up to kMaxTiles, so that the tiles of neighbouring nodes match.
+// Tiles are the unit of parallel work. The number of a node's tiles follows from its estimated time, as far as its
+// shape allows. It is a power of two, at most kMaxTiles, so that neighbouring nodes often have equally many.
 #include "weft/graph/evaluate.h"
 
 #include <algorithm>

@@ -10,14 +10,15 @@
 
 namespace weft {
 
-// Unless an op has its own quantum, its tiles begin at multiples of 64 columns: at least one cache line of any dtype.
+// Unless OpDef::column_quantum is set, tiles begin at multiples of 64 columns: at least one cache line of any dtype.
 inline constexpr int64_t kColumnQuantum = 64;
 
-// Returns the tiles of a node, which depend on the op, its attributes and its types only. `tile_seconds`:
-// target duration of a tile, by the cost model.
+// Returns the tiles of a node. They depend only on the op, its attributes and types, and `tile_seconds`: the target
+// duration of a tile, in seconds by the cost model.
 std::vector<Rect> Tiles(const OpDef& op, const OpArgs& args, double tile_seconds = kTileSeconds);
 
-// Runs every tile of `op` in order. The caller must have allocated the bytes of `outputs`, which are written.
+// Runs `op` on `inputs`, one tile after the other, and writes the results to `outputs`. The caller must have allocated
+// the bytes of the outputs.
 void Evaluate(const OpDef& op, const Attrs& attrs, absl::Span<const Tensor> inputs, absl::Span<const Tensor> outputs,
               RandomStream random = {});
 

@@ -19,17 +19,18 @@ class Executor {
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  // Runs one task on one worker. Joins that were added as tasks are passed, too.
+  // Body runs one task on one worker. It is also called for joins that ScheduleBuilder::AddTask added, but not for
+  // joins that Build inserted.
   using Body = absl::FunctionRef<void(uint32_t task, int worker)>;
-  // Runs every task once. Workers are numbered 0 .. threads() - 1, and no number is in two calls of the body at once.
-  // Calls of Run must not overlap.
+  // Calls `body` once for every task. Workers are numbered 0 .. threads() - 1, and no two calls of `body` at the same
+  // time have the same number. Calls of Run must not overlap.
   virtual void Run(Body body) = 0;
 
   virtual int threads() const = 0;
   // Returns how many workers took part in the last call of Run, including the caller.
   virtual int workers_entered() const = 0;
-  // Returns how often workers stole from each other in the last call of Run: tasks, or slices of a task's successors.
-  // Returns nullopt if the executor does not steal.
+  // Returns how often workers stole from each other in the last call of Run. A worker steals one task, or a slice of
+  // the successors of a task. Returns nullopt if the executor does not steal.
   virtual std::optional<uint64_t> steals() const { return std::nullopt; }
 };
 

@@ -1,4 +1,4 @@
-// Random graphs on plain memory: nodes with tiles, some of which overwrite what they read, write the next version of a
+// These tests run random graphs on plain memory. Some tiles overwrite what they read, write the next version of a
 // state, or take the bytes of a dead value. ThreadSanitizer reports every missing edge.
 #include "weft/graph/executor.h"
 
@@ -65,7 +65,7 @@ class RandomGraph {
     return std::move(builder_).Build();
   }
 
-  // The work of task `t`: cells that it reads make those that it writes.
+  // Does the work of one tile: computes the cells that it writes from the cells that it reads.
   static void Do(const TileWork& work, std::vector<uint64_t>* cells) {
     uint64_t sum = work.salt;
     for (const Read& read : work.reads) {
@@ -108,7 +108,8 @@ class RandomGraph {
     before_[after].push_back(before);
   }
 
-  // A node whose tiles write `buffer`. Whoever used the bytes before comes before all of it, by a join.
+  // Adds a node whose tiles write `buffer`. All of them wait for the earlier users of the buffer, by a join if there
+  // are several.
   void AddNode(int buffer, const std::vector<int>& inputs) {
     std::vector<uint32_t> users;
     for (Value& v : values_) {
@@ -168,7 +169,8 @@ class RandomGraph {
   std::vector<std::vector<uint32_t>> before_;
 };
 
-// The workers that run such tasks wait for each other, so all of them must come. Ends the program if one does not.
+// Workers that call Attend wait until all `workers` have called it. If one does not come within a minute, ends the
+// program.
 class Meeting {
  public:
   void Attend(int workers) {

@@ -1,5 +1,5 @@
-// Allocates the best fit and merges free neighbours. `by_offset_` and `by_size_` hold the same free ranges; `done_`
-// covers the whole arena, free or not.
+// Allocate searches the free ranges in ascending order of size, and Release merges free neighbours. `by_offset_` and
+// `by_size_` hold the same free ranges. `done_` covers the whole arena, free or not.
 #include "weft/graph/free_ranges.h"
 
 #include <algorithm>
@@ -10,7 +10,8 @@
 namespace weft {
 namespace {
 
-// An allocation examines at most 64 free ranges: enough to find one in time, few enough that planning stays linear.
+// An allocation examines at most 64 free ranges. These are enough to find one whose users finish by the deadline, and
+// few enough that planning time stays about linear.
 constexpr int kMaxExamined = 64;
 
 }  // namespace

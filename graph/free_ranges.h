@@ -1,5 +1,5 @@
-// FreeRanges: allocates byte ranges of an arena that grows. It also records when the last users of each byte are done,
-// so that an allocation can prefer bytes that are free without waiting.
+// FreeRanges allocates byte ranges in an arena that grows. It also records when the last users of each byte finish, so
+// that an allocation can prefer bytes that are free without waiting.
 //
 //   FreeRanges free;
 //   const size_t offset = free.Allocate(4096, /*deadline=*/2e-3, /*exact=*/false, /*limit=*/0);
@@ -18,9 +18,9 @@ namespace weft {
 class FreeRanges {
  public:
   // Allocates `bytes` and returns their offset. Prefers the smallest free range whose users finish by `deadline`
-  // (seconds); otherwise grows the arena up to `limit` bytes; otherwise takes the range whose users finish first. If no
-  // free range is large enough, the arena grows beyond `limit`. `exact`: if ranges of exactly `bytes` are free, only
-  // these are considered.
+  // (seconds). Otherwise the arena grows to at most `limit` bytes. Otherwise takes the range whose users finish first.
+  // If no free range is large enough, the arena grows, even beyond `limit`. `exact`: considers only free ranges of
+  // exactly `bytes` or, if there are none, only the smallest larger one.
   size_t Allocate(size_t bytes, double deadline, bool exact, size_t limit);
   // Frees a range whose users finish at `done` (seconds).
   void Release(size_t offset, size_t bytes, double done);
@@ -34,14 +34,15 @@ class FreeRanges {
 
   void Insert(size_t offset, size_t bytes);
   void Remove(Ranges::iterator it);
-  // Removes [offset, offset + bytes) from the free range that begins at `range`.
+  // Takes [offset, offset + bytes) out of the free range that begins at `range`, and returns `offset`.
   size_t Carve(size_t range, size_t offset, size_t bytes);
-  // Extends the arena by `bytes`. Unless `fresh`, a free range at the end of the arena provides some of them.
+  // Allocates `bytes` at the end of the arena, which grows, and returns their offset. Unless `fresh`, they begin in the
+  // free range at the end of the arena, if there is one.
   size_t Grow(size_t bytes, bool fresh);
 
   Ranges by_offset_;
   std::set<std::pair<size_t, size_t>> by_size_;  // (bytes, offset)
-  std::map<size_t, double> done_;                // by offset: when the users of the bytes up to the next key finish
+  std::map<size_t, double> done_;                // by offset: when all users of the bytes up to the next key finish
   size_t end_ = 0;
 };
 

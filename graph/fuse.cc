@@ -1,6 +1,7 @@
-// The fuser walks the nodes in program order and puts each into a group. This is the latest group that produces one of
-// its inputs, a group of small updates, or a new group. A joining node takes the group's tiles or, if its own tiles are
-// fixed, may give them to the group. At the end, the groups are written out one after the other as kernel calls.
+// The fuser walks the nodes that have kernels in program order and puts each into a group. This is the latest group
+// that produces one of its inputs, a group of small updates, or a new group. A joining node takes the group's tiles or,
+// if its own tiles are fixed (OpDef::prepare), may give them to the group. At the end, the groups are written out as
+// kernel calls.
 #include "weft/graph/fuse.h"
 
 #include <algorithm>
@@ -17,12 +18,13 @@ namespace {
 
 constexpr uint32_t kNone = 0xffffffff;
 constexpr double kMaxTaskSeconds = 300e-6;  // longer tasks would leave other workers waiting
-// If an op with fixed tiles takes longer than kMaxTaskSeconds, its group may take 1.5 times as long as the op.
+// Tasks of a group may also exceed kMaxTaskSeconds if the group takes at most 1.5 times as long as its longest op with
+// fixed tiles.
 constexpr double kMaxGrowth = 1.5;
 constexpr double kMaxDelaySeconds = 20e-6;  // a task at most this long may grow although other groups wait for it
 constexpr double kCallSeconds = 0.1e-6;     // overhead of calling a kernel
 constexpr size_t kMaxGroupsBack = 16;       // nodes join only these latest groups: older values would live longer
-constexpr uint32_t kMaxRetiled = 16;  // members of a group that may take the tiles of another op; bounds compile time
+constexpr uint32_t kMaxRetiled = 16;  // only groups of at most 16 members take an op's fixed tiles; bounds compile time
 
 struct Member {  // a node that becomes a kernel call
   KernelCall call;
@@ -37,10 +39,11 @@ struct GroupBuilder {
   bool writes = true;        // true: all members are writes with one tile
   double seconds = 0;        // of all tiles
   double fixed_seconds = 0;  // of the longest member with fixed tiles; 0 if there is none
-  uint32_t readers = 0;      // reads of its values by nodes outside, counted once for each node and value
+  uint32_t readers = 0;      // reads of the group's values by nodes outside, counted once per node and value
 };
 
-// Translates the tiles of `from` to a domain with as many rows. Returns false if the columns don't allow that.
+// Adapts the tiles of `from` to a domain [rows, cols]. Returns false if the domains differ in rows, or if they differ
+// in columns and a tile of `from` does not span all columns.
 bool TranslateTiles(const Member& from, int64_t rows, int64_t cols, std::vector<Rect>* tiles) {
   if (from.rows != rows) return false;
   *tiles = from.tiles;
@@ -100,7 +103,8 @@ class Fuser {
   const Node& node(uint32_t member) const { return program_.node(members_[member].call.node); }
   ValueId Root(ValueId id) const { return graph_.storage_roots[id]; }
 
-  // Calls `function` once for each value that the node reads. Several views of a value count as one.
+  // Calls `function` with the storage root of each value that the node reads: once, even if the node reads several
+  // views of the value.
   template <class Function>
   void ForEachRead(const Node& node, Function function) const {
     ++round_;
@@ -109,7 +113,7 @@ class Fuser {
       if (std::exchange(seen_[value], round_) != round_) function(value);
     }
   }
-  // Returns the member that produces a value, or kNone for inputs, parameters and constants.
+  // Returns the index in `members_` of the node that produces a value, or kNone for inputs, parameters and constants.
   uint32_t Producer(ValueId value) const { return member_of_[program_.value(Root(value)).producer]; }
   uint32_t GroupOf(ValueId value) const {
     const uint32_t producer = Producer(value);
@@ -122,7 +126,7 @@ class Fuser {
     return reads;
   }
 
-  // Returns the group that a member joins, or the number of a new group.
+  // Returns the index of the group that member `m` joins, or groups_.size() if the member begins a new group.
   uint32_t GroupFor(uint32_t m) {
     const uint32_t new_group = static_cast<uint32_t>(groups_.size());
     if (!fuse_) return new_group;
@@ -135,7 +139,8 @@ class Fuser {
     return JoinsBatch(m, latest) ? batch_ : new_group;
   }
 
-  // Reports whether member `m` joins group `g`. If so, it may have replaced the tiles of one by the tiles of the other.
+  // Reports whether member `m` joins group `g`. If so, the member may have taken over the tiles of the group, or the
+  // group the tiles of the member.
   bool Joins(uint32_t m, uint32_t g) {
     const Node& n = node(m);
     if (n.op->writes > 0 ? !WritesAfterReaders(n, g) : groups_.size() - g > kMaxGroupsBack && !Shrinks(program_, n))
@@ -158,8 +163,9 @@ class Fuser {
     return n.op->prepare != nullptr && tiles >= group.tile_count && short_enough(tiles) && GivesTilesTo(m, g);
   }
 
-  // Reports whether member `m`, a write of one tile, joins the latest group of such writes. That makes one task of many
-  // small updates. `latest`: the latest group that the member reads from.
+  // Reports whether member `m` is a write of one tile that joins `batch_`, the latest group of such writes. So many
+  // small updates become one task. `latest`: the latest group from which the member reads, or kNone; it must precede
+  // the batch.
   bool JoinsBatch(uint32_t m, uint32_t latest) const {
     const Node& n = node(m);
     if (n.op->writes == 0 || members_[m].tiles.size() > 1 || batch_ == kNone || !groups_[batch_].writes) return false;
@@ -167,7 +173,7 @@ class Fuser {
     return groups_[batch_].seconds + members_[m].seconds <= kMaxDelaySeconds && WritesAfterReaders(n, batch_);
   }
 
-  // Reports whether all readers of the states that a node overwrites are in groups before `g`.
+  // Reports whether all earlier nodes that read a state which node `n` overwrites are in groups before `g`.
   bool WritesAfterReaders(const Node& n, uint32_t g) const {
     return std::all_of(n.inputs.begin(), n.inputs.begin() + n.op->writes,
                        [&](ValueId state) { return last_reader_[Root(state)] <= g; });
@@ -187,7 +193,7 @@ class Fuser {
     return true;
   }
 
-  // Reports whether a member's op may be cut into the member's tiles.
+  // Reports whether the op of member `m` may be cut into the tiles that the member now has.
   bool HasValidTiles(uint32_t m) const {
     const Member& member = members_[m];
     const Node& n = node(m);
@@ -205,7 +211,8 @@ class Fuser {
     });
   }
 
-  // Gives member `m` the tiles of group `g` and returns true, if its op allows that.
+  // Gives member `m` the tiles of group `g` and returns true. Changes nothing and returns false if the op can't be cut
+  // so, or if a tile would read what other tiles of the group write.
   bool TakesTilesOf(uint32_t m, uint32_t g) {
     Member& member = members_[m];
     std::vector<Rect> tiles;
@@ -218,8 +225,8 @@ class Fuser {
     return false;
   }
 
-  // Gives the tiles of `m`, which are fixed, to all members of group `g`, and returns true if their ops allow that.
-  // Otherwise restores the members' tiles.
+  // Gives the fixed tiles of member `m` to all members of group `g` and returns true. If their ops can't be cut so, or
+  // if the group has fixed tiles already or more than kMaxRetiled members, changes nothing and returns false.
   bool GivesTilesTo(uint32_t m, uint32_t g) {
     GroupBuilder& group = groups_[g];
     if (group.fixed_seconds > 0 || group.members.size() > kMaxRetiled) return false;

@@ -1,8 +1,9 @@
-// Fusion decides which nodes run, cuts them into tiles, and groups nodes that run together tile by tile.
+// Fusion cuts the nodes that have kernels into tiles, and groups nodes that run together tile by tile.
 //
-// A node joins the latest group that produces one of its inputs, if each tile reads from the group only what the same
-// tile wrote. The groups stay in a serial order, and each task finds its values in cache. An op that prepares for its
-// tiles (OpDef::prepare) keeps them, because the bits of its results depend on them. All other ops take the group's.
+// A node can join the latest group that makes one of its inputs. Each tile must then read from the group only what the
+// same tile wrote. So groups stay in a serial order, and each task finds its values in cache. An op that prepares for
+// its tiles (OpDef::prepare) keeps them, because the bits of its results depend on them. Other ops take the tiles of
+// their group.
 #ifndef WEFT_GRAPH_FUSE_H_
 #define WEFT_GRAPH_FUSE_H_
 
@@ -10,7 +11,7 @@
 
 namespace weft {
 
-// Sets the storage roots, calls, tiles and groups of `graph`, whose program is set. `tile_seconds`: the aimed-at
+// Sets the storage roots, calls, tiles and groups of `graph`, whose program must be set. `tile_seconds`: target
 // duration of a tile, above 0. `fuse`: if false, every kernel call is a group of its own.
 void MakeKernelCalls(double tile_seconds, bool fuse, CompiledGraph* graph);
 

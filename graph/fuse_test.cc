@@ -76,7 +76,7 @@ TEST(FuseTest, ANormJoinsWholeRowsOnly) {
   EXPECT_THAT(Groups(rows), ElementsAre(ElementsAre("matmul", "softmax")));
 }
 
-// The product reads whole rows of a value with other tiles, and of a small value it reads columns.
+// The product reads whole rows of its first factor, and its tiles are fixed. Tanh and softmax take these tiles.
 TEST(FuseTest, MembersTakeTheTilesOfAProductThatReadsThem) {
   Tape tape;
   const Var x = tape.Input("x", {kF32, {1024, 256}}), w = tape.Input("w", {kF32, {256, 128}});

@@ -1,5 +1,6 @@
-// Walks the nodes backwards from the loss, and records for each node its op's gradient rule. A value's gradient is the
-// sum of the contributions of its readers. The walk visits all readers before it comes to the value's own node.
+// Differentiate walks the nodes backwards, and records the op's gradient rule of each node between `wrt` and the loss.
+// A value's gradient is the sum of the contributions of its readers. The walk visits all readers before it comes to the
+// node that made the value.
 #include "weft/graph/gradient.h"
 
 #include <vector>
@@ -12,8 +13,9 @@
 namespace weft {
 namespace {
 
-// Returns the gradients of an op that has no rule, by its elementary form: those of Σ_i Σ elementary_i(inputs) · dy_i.
-// Ops that are the gradients of others have no rule, so this is how second derivatives are taken.
+// Returns the gradients of an op that has no gradient rule. Records the op's elementary form, and differentiates the
+// sum of all elements of output · upstream gradient. Fused gradient ops have no rule, so second derivatives use this
+// function.
 VarList GradientOfElementary(const OpDef& op, const GradientArgs& args) {
   Tape* tape = args.inputs[0].tape;
   const NodeId first{static_cast<uint32_t>(tape->program().nodes.size())};
@@ -25,7 +27,7 @@ VarList GradientOfElementary(const OpDef& op, const GradientArgs& args) {
     loss = loss ? loss + term : term;
   }
   VarList wrt, gradients(args.inputs.size());
-  std::vector<size_t> inputs;  // inputs of wrt; a Var that is two inputs gets its whole gradient at the first
+  std::vector<size_t> inputs;  // by entry of wrt: its index in args.inputs; a repeated input has only one entry
   for (size_t i = 0; i < args.inputs.size(); ++i) {
     const auto same = [&](size_t j) { return args.inputs[j].id == args.inputs[i].id; };
     if (!IsFloat(args.inputs[i].dtype()) || absl::c_any_of(inputs, same)) continue;
@@ -37,8 +39,8 @@ VarList GradientOfElementary(const OpDef& op, const GradientArgs& args) {
   return gradients;
 }
 
-// Checks the result of an op's gradient rule: for each input a value of its type, or a null Var. All ops are checked
-// here.
+// Checks the result of an op's gradient rule: it must have one Var for each input, which is empty or has the input's
+// type.
 absl::Status CheckGradients(const OpDef& op, VarSpan inputs, VarSpan gradients) {
   if (gradients.size() != inputs.size()) {
     return absl::InternalError(
@@ -52,7 +54,8 @@ absl::Status CheckGradients(const OpDef& op, VarSpan inputs, VarSpan gradients) 
   return absl::OkStatus();
 }
 
-// Returns the gradients of a node's inputs, by the op's rule or by its elementary form.
+// Returns the gradients of a node's inputs, by the op's rule or by its elementary form. If the op is a write or has
+// neither, the tape fails, and the result is empty.
 VarList NodeGradients(const OpDef& op, const GradientArgs& args) {
   Tape* tape = args.inputs[0].tape;
   if (op.writes > 0 || op.no_gradient != nullptr) {

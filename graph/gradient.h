@@ -10,9 +10,9 @@
 
 namespace weft {
 
-// Returns d loss / d wrt[i] for each i, or zero if the loss does not depend on wrt[i]. Only nodes from `first` on are
-// differentiated; values recorded before count as constants. The tape fails if a path from wrt to the loss has a write,
-// or an op without a gradient.
+// Returns d `loss` / d `wrt[i]` for each i: zeros if the loss does not depend on `wrt[i]`. Differentiates only node
+// `first` and later nodes; values of earlier nodes are constants, unless they are in `wrt`. The tape fails if a path
+// from `wrt` to the loss has a write, or an op without a gradient.
 VarList Differentiate(Var loss, VarSpan wrt, NodeId first = NodeId{0});
 
 }  // namespace weft

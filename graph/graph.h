@@ -1,8 +1,8 @@
-// A Graph is a compiled program, ready to run. It is immutable and cheap to copy, and threads may share it. Compile
-// (graph/compile.h) makes graphs; a Runner (graph/runner.h) runs them.
+// A Graph is a compiled program, ready to run. A Graph is immutable and cheap to copy, and threads may share it.
+// Compile (graph/compile.h) makes graphs; a Runner (graph/runner.h) runs them.
 //
-// A node that runs is a kernel call, which is cut into tiles. Neighbouring calls form groups, and the tiles of a group
-// are tasks. The schedule tells for which tasks each task waits.
+// A node that runs is a kernel call, which is cut into tiles. Consecutive calls with equally many tiles can form a
+// group. Task i of a group runs tile i of each call. The schedule tells for which other tasks each task waits.
 #ifndef WEFT_GRAPH_GRAPH_H_
 #define WEFT_GRAPH_GRAPH_H_
 
@@ -18,7 +18,8 @@
 
 namespace weft {
 
-// The address of a value's bytes while the graph runs: a runner resolves it to a pointer.
+// An Address tells where a value's bytes are while the graph runs: a kind of memory, and an index or offset in it. A
+// runner resolves an address to a pointer.
 struct Address {
   enum class Kind : uint8_t { kArena, kInput, kParameter, kConstant };
 
@@ -36,8 +37,8 @@ struct KernelCall {
   uint32_t first_tile = 0, tile_count = 0;
 };
 
-// Consecutive kernel calls with the same number of tiles. A task runs tile i of each call in turn, so that a call finds
-// the values of the call before it in cache. The tasks of a group are consecutive.
+// A Group holds consecutive kernel calls with the same number of tiles. Task i of the group runs tile i of each call in
+// turn, so a call finds the previous call's results in cache. The tasks of a group are consecutive.
 struct Group {
   uint32_t first_call = 0, call_count = 0;
   uint32_t tile_count = 0;
@@ -46,7 +47,8 @@ struct Group {
   uint32_t end_call() const { return first_call + call_count; }
 };
 
-// A task is tile i of each call of a group, or a join, which only waits.
+// A task runs one tile, with the same number, of each call of its group. If `group` is kJoin, the task is a join, which
+// only waits for other tasks.
 struct Task {
   static constexpr uint32_t kJoin = 0xffffffff;
 
@@ -54,16 +56,17 @@ struct Task {
   uint32_t tile = 0;  // of each call
 };
 
-// Memory for the values between inputs, parameters and outputs. All figures are in bytes, except `recomputed`.
+// MemoryFigures describe the arena, which holds the results of kernel calls, except new versions of state. All figures
+// are in bytes, except `recomputed`.
 struct MemoryFigures {
   size_t naive = 0;        // if no two values shared bytes
   size_t planned = 0;      // the arena
-  size_t lower_bound = 0;  // the largest number of live bytes, in the order of the calls
+  size_t lower_bound = 0;  // the maximum of live bytes when the calls run in order
   size_t budget = 0;       // CompileOptions::memory_budget; 0: no limit
-  double recomputed = 0;   // fraction of an execution's time, by the cost model, that recomputes values
+  double recomputed = 0;   // fraction of an execution's time that recomputes values, by the cost model
 };
 
-// Whether the compiler raised a pattern that it recognised, or the reason why not.
+// An Explanation tells whether the compiler replaced a recognised pattern by one op, or why it did not.
 struct Explanation {
   std::string scope, pattern;
   std::string declined;  // why the pattern was not raised; empty if it was raised

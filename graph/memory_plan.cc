@@ -1,6 +1,6 @@
-// Plans the arena: goes through the kernel calls in serial order, allocates a storage for each output, and frees it
-// after the last use. An op may overwrite an input that nothing else needs. The smallest plan wins, unless its reuse of
-// bytes makes the longest path much longer; then plans are tried that avoid waiting for bytes.
+// The planner goes through the kernel calls in serial order. It allocates a range of the arena for each output, and
+// frees the range after the last use. An op may overwrite an input that nothing else needs. The smallest plan wins,
+// unless waiting for reused bytes makes the longest path of calls much longer. Then plans that wait less are tried.
 #include "weft/graph/memory_plan.h"
 
 #include <algorithm>
@@ -20,21 +20,23 @@ namespace {
 
 constexpr uint32_t kNone = 0xffffffff, kForever = 0xfffffffe;
 
-// A range of the arena. A value, its views, and the values that overwrite it in place use it one after the other.
+// A Storage is a range of the arena. It holds a value with its views. If an op works in place, its output then
+// overwrites the value.
 struct Storage {
   size_t bytes = 0, offset = 0;
   uint32_t first_use = 0, last_use = 0;  // calls; for a group of several tiles, its first and last call
   uint32_t maker = 0;                    // the call that wrote its present value
   std::vector<uint32_t> readers;         // the calls that read its present value
-  uint32_t users = kNone;                // index of the set of maker and readers, once that is made
+  uint32_t users = kNone;                // index of the set of maker and readers, once it exists
 };
 
-// Arenas that exceed the maximum of live bytes by more than this factor are arranged again, by size.
+// If an arena has more than 1.05 times the maximum of live bytes, its storages are arranged again, largest first.
 constexpr double kMaxWaste = 1.05;
-// If reuse of bytes makes the longest path more than 5% longer than the longest path of data, plans in time are tried.
+// If waiting for reused bytes makes the longest path more than 5% longer than data dependencies do, plans that use
+// CallTimes are tried.
 constexpr double kMaxStretch = 1.05;
-// A plan in time must shorten the longest path to this fraction, and may take this many times the maximum of live
-// bytes.
+// A plan that uses CallTimes must have at most 0.9 of the longest path of the smallest plan. Its arena may have at most
+// 1.2 times the maximum of live bytes.
 constexpr double kMaxPathInTime = 0.9, kMaxWasteInTime = 1.2;
 constexpr size_t kMaxArranged = 1 << 12;  // storages; arranging them by size takes quadratic time
 
@@ -46,9 +48,8 @@ struct Plan {
 
 class Planner {
  public:
-  // Without `times`, each value takes the smallest free range. With them, it takes the smallest one whose users are
-  // done before the longest path has to wait, and the arena grows up to `limit` bytes before a call has to wait.
-  // `exact`: if ranges of exactly the value's size are free, it takes one of these.
+  // Without `times`, each value takes the smallest free range. With `times`, each value prefers ranges for which the
+  // longest path need not wait. `limit` and `exact` are those of FreeRanges::Allocate.
   Planner(const CompiledGraph& graph, absl::Span<const ValueId> kept, const CallTimes* times = nullptr,
           size_t limit = 0, bool exact = false)
       : graph_(graph), program_(graph.program), times_(times), limit_(limit), exact_(exact) {
@@ -94,8 +95,8 @@ class Planner {
   const Node& node(uint32_t call) const { return program_.node(graph_.calls[call].node); }
   ValueId Root(ValueId id) const { return graph_.storage_roots[id]; }
   const Group& group(uint32_t call) const { return graph_.groups[graph_.calls[call].group]; }
-  // Return the first and the last call that may run while `call` uses bytes. In a group of several tiles, one tile may
-  // be at the last call while another is at the first.
+  // Return the first and the last call of its group that may run while `call` runs. If the group has several tiles, one
+  // tile may be at the last call while another is at the first.
   uint32_t Begin(uint32_t call) const { return group(call).tile_count == 1 ? call : group(call).first_call; }
   uint32_t End(uint32_t call) const { return group(call).tile_count == 1 ? call : group(call).end_call() - 1; }
 
@@ -109,13 +110,13 @@ class Planner {
     }
   }
 
-  // Makes `call`, the current one, wait for `readers` of the bytes that it overwrites.
+  // Makes `call`, the current call, wait for the calls `readers`, which read the bytes that `call` overwrites.
   void WaitFor(const std::vector<uint32_t>& readers, uint32_t call) {
     begin_ = std::max(begin_, CallTimes::Latest(readers, done_));
     Order(AddUsers(readers), call);
   }
-  // Returns the latest start of the current call that does not make the longest path longer. It is not before the
-  // call's earliest start.
+  // Returns the latest start of `call`, the current call, that does not lengthen the longest path of data dependencies.
+  // The result is at least `begin_`; without times, it is infinite.
   double Deadline(uint32_t call) const {
     if (times_ == nullptr) return std::numeric_limits<double>::infinity();
     return std::max(begin_, times_->data_path() - times_->tail(call));
@@ -148,7 +149,8 @@ class Planner {
     storage_of_[value] = storage;
   }
 
-  // Returns the storage of the input that the op may overwrite, if `call` is its last use. Otherwise returns kNone.
+  // Returns the storage of the input that output 0 of `call` overwrites, and makes `call` wait for the input's other
+  // readers. Returns kNone if the op or a later use forbids that, or if the longest path would have to wait.
   uint32_t InPlace(uint32_t call, size_t bytes) {
     const Node& n = node(call);
     if (!MayOverwrite(program_, n, graph_.storage_roots)) return kNone;
@@ -183,7 +185,7 @@ class Planner {
   }
 
   // Arranges all storages again, largest first, each at the lowest offset that is free during its lifetime. If that
-  // does not save bytes, keeps the present offsets.
+  // does not save bytes, or if there are more than kMaxArranged storages, keeps the present offsets.
   void ArrangeBySize() {
     if (storages_.size() > kMaxArranged) return;
     std::vector<uint32_t> order(storages_.size()), placed;
@@ -210,7 +212,7 @@ class Planner {
     for (uint32_t s = 0; s < storages_.size(); ++s) storages_[s].offset = offsets[s];
   }
 
-  // Makes a storage the owner of its range. Its first call must wait for the users of the previous owners.
+  // Makes `storage` the owner of its range. The first call that uses it must wait for the users of the previous owners.
   void Occupy(uint32_t storage) {
     const uint32_t call = storages_[storage].first_use;
     const size_t begin = storages_[storage].offset, end = begin + storages_[storage].bytes;
@@ -275,8 +277,8 @@ class Planner {
   size_t live_ = 0;
 };
 
-// Returns the smallest plan. If its reuse of bytes makes the longest path much longer, returns a plan in time, provided
-// that this takes only a few more bytes.
+// Returns the smallest plan, unless waiting for reused bytes makes the longest path much longer. In that case, returns
+// a plan with a shorter path, if one takes only a few more bytes and keeps within the budget.
 Plan BestPlan(const CompiledGraph& graph, absl::Span<const ValueId> kept) {
   Plan smallest = Planner(graph, kept).Run();
   const CallTimes times(graph);
@@ -294,7 +296,7 @@ Plan BestPlan(const CompiledGraph& graph, absl::Span<const ValueId> kept) {
     if (path_in_time > shortest || (budget > 0 && planned > budget)) continue;
     shortest = path_in_time;
     best = std::move(plan);
-    best->memory.lower_bound = bound;  // not raised by outputs that overwrite no input because they would have to wait
+    best->memory.lower_bound = bound;  // the plan's own maximum is larger where outputs did not overwrite inputs
     if (planned <= limit_in_time) break;
   }
   return best ? *std::move(best) : std::move(smallest);

@@ -8,13 +8,13 @@
 
 namespace weft {
 
-// Assigns addresses, such as arena offsets, to the values of `graph` and fills in its memory statistics. `graph` must
-// already have its program, calls and groups. Returns the calls that must wait for earlier users of the bytes that they
-// overwrite. `kept`: values that must last to the end of the execution.
+// Sets `graph->addresses`, such as arena offsets, and `graph->memory`. MakeKernelCalls must have run, and
+// `memory.budget` must be set. Returns the calls that must wait for earlier users of the bytes that they overwrite.
+// `kept`: values that must last to the end of the execution.
 Reuses PlanMemory(CompiledGraph* graph, absl::Span<const ValueId> kept);
 
 // Returns the bytes of the smallest arena that PlanMemory finds for `program`, with groups as MakeKernelCalls
-// (graph/fuse.h) makes them. With these bytes as its budget, PlanMemory succeeds.
+// (graph/fuse.h) makes them. If the memory budget is at least as large, PlanMemory keeps within it.
 size_t PlannedBytes(const Program& program, absl::Span<const ValueId> kept, double tile_seconds, bool fuse);
 
 }  // namespace weft

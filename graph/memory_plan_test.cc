@@ -1,5 +1,6 @@
-// Random graphs, and an oracle that is independent of the planner: if two tasks touch the same bytes of two different
-// values, edges must order the tasks. The order must be the same for all tasks of the two values.
+// These tests check the plans of random graphs by an oracle that is independent of the planner. If two tasks touch the
+// same bytes of two different values, edges must order the tasks. The order must be the same for all tasks of the two
+// values.
 #include <algorithm>
 #include <vector>
 
@@ -53,7 +54,7 @@ struct Touch {
   int64_t end(int64_t row) const { return base + row * row_bytes + rect.col_end; }
 };
 
-// Whether any row of one has a byte of any row of the other, however each sees the bytes as rows.
+// Reports whether `a` and `b` share a byte. The two may divide the same bytes into rows of different lengths.
 bool Overlap(const Touch& a, const Touch& b) {
   if (a.kind != b.kind || a.index != b.index || a.begin(a.rect.row_begin) >= b.end(b.rect.row_end - 1) ||
       b.begin(b.rect.row_begin) >= a.end(a.rect.row_end - 1)) {
@@ -107,8 +108,8 @@ std::vector<Touch> OperandTiles(const CompiledGraph& graph) {
   return touches;
 }
 
-// Expects an order of any two touches of the same bytes, at least one of which writes. If they are of two values, the
-// order is that of the values, so that the readers of the older value read that value.
+// Expects edges between any two tasks that touch the same bytes, if at least one of them writes. If they touch two
+// values, the order is that of the values, so that the readers of the older value read that value.
 void ExpectOrders(const CompiledGraph& graph, size_t* shared) {
   const std::vector<TaskSet> before = Ancestors(graph.schedule);
   const std::vector<Touch> touches = OperandTiles(graph);
@@ -169,7 +170,7 @@ TEST(MemoryPlanTest, ReusesTheBytesOfAChain) {
   EXPECT_EQ(one_task->compiled().memory.planned, 2u * 1024);
 }
 
-// The addend's bytes are free after the product, but they are those of a factor.
+// The addend's bytes are free after the product, but a factor of the product has the same bytes.
 TEST(MemoryPlanTest, AProductIsNotAddedToItsOwnFactor) {
   Tape tape;
   const Var x = tape.Input("x", {kF32, {8, 8}}), w = Tanh(tape.Input("w", {kF32, {8, 8}}));
@@ -184,7 +185,8 @@ TEST(MemoryPlanTest, AProductIsNotAddedToItsOwnFactor) {
   EXPECT_EQ(square->compiled().memory.planned, 256u + 64) << "an elementwise op may overwrite what it reads twice";
 }
 
-// Many values take the bytes of one that many have read: each waits for all of these, by one join for all of them.
+// Many values take the bytes of one value that many calls have read. Each of them waits for all these calls, by one
+// join that all share.
 TEST(MemoryPlanTest, EdgesAreLinearInReadersAndThoseWhoOverwrite) {
   constexpr int kCount = 500;
   Tape tape;
@@ -202,7 +204,7 @@ TEST(MemoryPlanTest, EdgesAreLinearInReadersAndThoseWhoOverwrite) {
   EXPECT_GT(shared, 0u);
 }
 
-// The sum joins the product. All tiles of the product read the whole value that the sum may overwrite.
+// The sum joins the group of the product. All tiles of the product read the whole value that the sum may overwrite.
 TEST(MemoryPlanTest, NoTileOverwritesWhatAnotherOfItsGroupReads) {
   Tape tape;
   const Var x = tape.Input("x", {kF32, {512, 512}});

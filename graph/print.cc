@@ -1,4 +1,5 @@
-// Each printer walks the nodes of a program once. The comment above a function shows a line of its output.
+// These functions format nodes, memory figures and explanations. The comment above a function shows a line of its
+// output.
 #include "weft/graph/print.h"
 
 #include <utility>

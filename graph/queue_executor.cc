@@ -1,5 +1,5 @@
 // A worker of QueueExecutor pops a task, runs it outside the mutex, and counts it as finished, again and again. Joins
-// never enter the queue: a join finishes together with its last predecessor.
+// that ScheduleBuilder::Build inserted never enter the queue: they finish together with their last predecessor.
 #include "weft/graph/queue_executor.h"
 
 #include <optional>

@@ -1,4 +1,4 @@
-// A QueueExecutor runs any policy. All workers share the policy's queue of ready tasks, under a mutex.
+// A QueueExecutor runs any policy that has a queue. All workers share this queue of ready tasks, under a mutex.
 #ifndef WEFT_GRAPH_QUEUE_EXECUTOR_H_
 #define WEFT_GRAPH_QUEUE_EXECUTOR_H_
 
@@ -12,13 +12,13 @@
 
 namespace weft {
 
-// ReadyCounts counts the unfinished predecessors of each task of a schedule, and pushes tasks without any to the queue.
+// ReadyCounts counts the unfinished predecessors of each task. When a count reaches 0, the task is pushed to the queue.
 class ReadyCounts {
  public:
   explicit ReadyCounts(const Schedule* schedule) : schedule_(*schedule), left_(schedule->waits_for) {}
 
-  // Records that `worker` finished `task`, and pushes the tasks that became ready. Finishing schedule.start() begins an
-  // execution. Returns true if the execution is complete; the counts are then as before it.
+  // Records that `worker` finished `task`, and pushes the tasks that became ready. To begin an execution, callers pass
+  // schedule.start() as `task`. Returns true if the execution is complete; the counts are then reset for the next one.
   bool Finish(uint32_t task, int worker, ReadyQueue* queue);
 
  private:

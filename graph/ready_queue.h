@@ -1,4 +1,5 @@
-// A ReadyQueue holds the tasks that are ready but not begun. Each policy has its own, which decides what runs next.
+// A ReadyQueue holds the tasks that are ready but not begun. The queue of a policy decides which of them a worker runs
+// next.
 #ifndef WEFT_GRAPH_READY_QUEUE_H_
 #define WEFT_GRAPH_READY_QUEUE_H_
 
@@ -7,13 +8,13 @@
 
 namespace weft {
 
-// Only one thread uses a queue at a time. It is empty before and after an execution.
+// Only one thread uses a queue at a time. The queue is empty before and after an execution.
 class ReadyQueue {
  public:
   virtual ~ReadyQueue() = default;
 
   // Adds `task`, which became ready when `worker` finished another task; at the start of an execution, `worker` is 0.
-  // Tasks that become ready together are pushed one after the other, the most critical one last.
+  // Successors of one task that become ready together are pushed one after the other, the most critical one last.
   virtual void Push(uint32_t task, int worker) = 0;
   // Removes and returns the next task of `worker`. If the worker has to wait, returns nullopt.
   virtual std::optional<uint32_t> Pop(int worker) = 0;

@@ -1,5 +1,6 @@
 // A runner allocates the arena and resolves all operands to pointers once. Each execution then binds the fed arrays to
-// the inputs and has the executor run the tasks: every task runs one tile of each kernel call of its group.
+// the inputs and has the executor run the tasks. Each task, unless it is a join, runs one tile of each kernel call of
+// its group.
 #include "weft/graph/runner.h"
 
 #include <algorithm>
@@ -209,7 +210,7 @@ struct Runner::State {
     });
   }
 
-  // Runs one kernel call after the other, in serial order, and checks the outputs of each.
+  // Runs one kernel call after the other, in serial order, and checks the inputs and outputs of each for NaN.
   void ExecuteAndCheckNan() {
     first_nan = SourceWithNan();
     for (uint32_t s = 0; s < compiled().calls.size(); ++s) {
@@ -224,7 +225,8 @@ struct Runner::State {
     }
   }
 
-  // Fills the outputs of a tile with NaN, so that tests see what a kernel forgets to write.
+  // Before a tile runs, fills its outputs with NaN, except state and outputs in place. So tests see elements that a
+  // kernel forgets to write.
   void MakeNan(uint32_t call, const Rect& tile) {
     const Node& n = node(call);
     const Types input_types = compiled().program.InputTypes(n), output_types = compiled().program.OutputTypes(n);
@@ -240,7 +242,7 @@ struct Runner::State {
     }
   }
 
-  // Returns the first input or parameter that has a NaN before the run, like "input 'x'", or "".
+  // Returns the first input or parameter that has a NaN before the execution, like "input 'x'", or "" if none has.
   std::string SourceWithNan() const {
     const Program& program = compiled().program;
     for (size_t i = 0; i < program.inputs.size(); ++i) {
@@ -272,7 +274,7 @@ struct Runner::State {
   std::byte* arena = nullptr;
   std::vector<std::byte*> workspaces;                                 // by worker
   std::vector<std::byte*> parameter_data, constant_data, input_data;  // by index in the program's lists
-  std::vector<bool> input_used, input_fed;  // by index: whether the graph reads it; whether this call of Run has it
+  std::vector<bool> input_used, input_fed;  // by index: whether the graph reads it; whether this call of Run feeds it
   std::vector<Tensor> operands;             // of all kernel calls: inputs, then outputs
   std::vector<size_t> first;                // kernel call → its first operand
   std::vector<std::pair<size_t, uint32_t>> fed;  // (operand, input): the pointers that each call of Run sets

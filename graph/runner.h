@@ -1,4 +1,4 @@
-// Runner: runs one graph on one set of parameters, any number of times. After the first execution it allocates no
+// A Runner runs one graph on one set of parameters, any number of times. After the first execution it allocates no
 // memory.
 //
 //   Runner runner(*graph, &parameters, {.threads = 2});
@@ -25,7 +25,7 @@
 
 namespace weft {
 
-// The value of one input in one call of Run. Arrays are not copied: they must last until Run returns.
+// A Feed is the value of one input in one call of Run. Arrays are not copied, so they must last until Run returns.
 class Feed {
  public:
   Feed(const Tensor& tensor) : tensor_(tensor), typed_(true) {}  // NOLINT: implicit
@@ -37,8 +37,8 @@ class Feed {
                 reinterpret_cast<std::byte*>(const_cast<T*>(values.data()))} {}
   Feed(float scalar) : scalar_(scalar), is_scalar_(true), tensor_{{kF32, {}}} {}  // NOLINT: implicit
 
-  // Returns this feed as a tensor of type `wanted`, or an error if it has another type. If the feed has no shape, as a
-  // vector, its dtype and number of elements must be those of `wanted`.
+  // Returns this feed as a tensor of type `wanted`. A fed tensor must have this type. Vectors, spans and scalars have
+  // no shape, so only their dtype and number of elements must fit. Otherwise returns InvalidArgument.
   absl::StatusOr<Tensor> As(const TensorType& wanted) const;
 
  private:
@@ -49,8 +49,9 @@ class Feed {
 };
 using FeedPair = std::pair<Var, Feed>;
 
-// The fetched values of one execution. They are views that last as long as the runner. The runner's next execution
-// overwrites them, even if it is cancelled. Any execution that updates a fetched parameter overwrites its view.
+// Outputs are the fetched values of one execution. They are views that last as long as the runner. The runner's next
+// execution overwrites them, even if it is cancelled. If another runner updates a fetched parameter, its view changes,
+// too.
 class Outputs {
  public:
   // Returns the value of `var`. Ends the program if `var` was not fetched.
@@ -65,13 +66,13 @@ class Outputs {
 };
 
 struct RunnerOptions {
-  int threads = 0;         // number of workers, the caller included, at most 1024; 0: one for each core
+  int threads = 0;         // number of workers, including the caller, at most 1024; 0: one for each core
   bool check_nan = false;  // true: finds the first kernel call that makes a NaN; runs serially, and slowly
   const Policy* policy = &kCriticalPath;  // which ready task runs next (graph/policies/); changes no bit
   bool timed = false;                     // true: measures the time of every tile; no effect with check_nan
 };
 
-// When a tile of a kernel call ran, in nanoseconds since the execution began, and on which worker.
+// A TileTime tells when a tile of a kernel call ran, in nanoseconds since the execution began, and on which worker.
 struct TileTime {
   int64_t begin = 0, end = 0;
   int worker = 0;
@@ -79,7 +80,8 @@ struct TileTime {
 
 class Runner {
  public:
-  // Creates the parameters that are missing. If anything fails, status() and every call of Run return the error.
+  // Creates the parameters of the graph that `parameters` lacks. `parameters` must outlive the runner. If anything
+  // fails, status() and every call of Run return the error.
   Runner(Graph graph, Parameters* parameters, RunnerOptions options = {});
   ~Runner();
   Runner(const Runner&) = delete;
@@ -88,21 +90,21 @@ class Runner {
   // Runs the graph once and returns the fetched values.
   //
   // `feeds`: each input that the graph needs, exactly once; other inputs of the tape may be fed, too. The tape must
-  // still exist, because Vars belong to it. Types and declared bounds are checked before anything runs. Errors name the
-  // input and the position.
+  // still exist, because the Vars in `feeds` belong to it. Types and declared bounds are checked before anything runs.
   //
-  // Random ops depend on the parameters' seed and step. The step counts the executions that updated parameters, so
-  // two executions without an update between them draw the same numbers.
+  // Random ops depend on the parameters' seed and step. The step counts the executions that updated parameters other
+  // than caches, so two executions without such an update between them draw the same numbers.
   //
-  // Errors: Cancelled or DeadlineExceeded if `options` stopped the execution; no parameter was changed then.
-  // FailedPrecondition while another thread runs on the same parameters, or saves or loads them.
+  // Errors: InvalidArgument or OutOfRange if a feed does not fit; the message names the input. Cancelled or
+  // DeadlineExceeded if `options` stopped the execution; no parameter was changed then. FailedPrecondition while
+  // another thread runs on the same parameters, or saves or loads them.
   absl::StatusOr<Outputs> Run(absl::Span<const FeedPair> feeds, const RunOptions& options = {});
   absl::StatusOr<Outputs> Run(std::initializer_list<FeedPair> feeds, const RunOptions& options = {}) {
     return Run(absl::MakeConstSpan(feeds.begin(), feeds.size()), options);
   }
 
-  // Returns the times of the last execution with RunnerOptions::timed: one for each of CompiledGraph::tiles, in that
-  // order.
+  // Returns the times of the last execution: one for each of CompiledGraph::tiles, in that order. Without
+  // RunnerOptions::timed, the result is empty.
   absl::Span<const TileTime> tile_times() const;
   // Returns the error of preparing the runner, or OK.
   const absl::Status& status() const;
@@ -110,9 +112,9 @@ class Runner {
   int workers_entered() const;
   // Returns how often workers stole from each other in the last execution, or nullopt if the executor does not steal.
   std::optional<uint64_t> steals() const;
-  // Returns, after an execution with check_nan, the input or parameter that has a NaN. If none has, returns the first
-  // kernel call whose output has a NaN and whose inputs have none, like "exp f32[2,3] at mlp". Returns "" if there is
-  // no NaN.
+  // Returns, after an execution with check_nan, the first input or parameter that had a NaN before, like "input 'x'".
+  // If none had, returns the first kernel call that has a NaN in an output and none in its inputs, like
+  // "exp f32[2,3] at mlp". If there is no such call either, returns "".
   const std::string& first_nan() const;
 
  private:

@@ -142,7 +142,7 @@ TEST(RunnerTest, RefusesANullPolicy) {
   EXPECT_THAT(std::string(runner.status().message()), HasSubstr("policy is null"));
 }
 
-// So generating text in between changes no random draw of the training.
+// Only updates advance the step. So text that is generated between steps changes no random draw of the training.
 TEST(RunnerTest, WritingACacheIsNoUpdate) {
   for (const bool with_state : {false, true}) {
     Tape tape;
@@ -159,7 +159,7 @@ TEST(RunnerTest, WritingACacheIsNoUpdate) {
   }
 }
 
-// Each row moves to the position of the next row. The rows moved are those from before the write.
+// Each row moves to the position of the next row. The op must read the rows as they were before the write.
 TEST(RunnerTest, ACacheCanBeAppendedToItself) {
   Tape tape;
   const Var cache = tape.State("cache", {kF32, {1, 1, 3, 1}}, Zeros(), ParameterKind::kCache);
@@ -214,7 +214,7 @@ TEST(RunnerTest, NamesTheFirstOpThatMakesANan) {
   EXPECT_EQ(runner.first_nan(), "input 'x'");
 }
 
-// Two layers with dropout, softmax, broadcast sums and an update; the weights after 3 steps.
+// Trains a model with dropout, softmax and broadcast sums for 3 steps, and returns its weights.
 std::vector<float> Trained(int threads, uint64_t seed, int* max_workers) {
   Tape tape;
   const Var x = tape.Input("x", {kF32, {1024, 160}});

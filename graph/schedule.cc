@@ -1,5 +1,5 @@
-// Builds schedules: removes duplicate edges, finds the longest path from each task to the end, and inserts joins before
-// tasks with many predecessors.
+// Build removes duplicate edges, finds the longest path from each task to the end, inserts joins before tasks with many
+// predecessors, and writes the arrays.
 #include "weft/graph/schedule.h"
 
 #include <algorithm>
@@ -12,10 +12,10 @@ namespace {
 
 using Edge = std::pair<uint32_t, uint32_t>;
 
-// A task with more than 64 predecessors gets joins. Otherwise too many workers contend for its count.
+// A task with more than 64 predecessors gets joins. Otherwise too many workers contend for its count of predecessors.
 constexpr size_t kMaxPredecessors = 64;
 
-// The edges, grouped by their source. Slice `t` of `targets` is [first[t], first[t + 1]).
+// Slices holds edges by their source: task `t` has edges to `targets[i]` for each i in [first[t], first[t + 1]).
 struct Slices {
   std::vector<uint32_t> first, targets;
 };
@@ -31,7 +31,8 @@ Slices GroupBySource(const std::vector<Edge>& edges, uint32_t count) {
   return slices;
 }
 
-// Sorts each slice in ascending order of the longest path that begins with a task.
+// Sorts each slice of `tasks` in ascending order of `length`, the longest path that begins with a task. `first`: where
+// each slice begins.
 void SortSlices(const std::vector<float>& length, const std::vector<uint32_t>& first, std::vector<uint32_t>* tasks) {
   for (size_t t = 0; t + 1 < first.size(); ++t) {
     std::sort(tasks->begin() + first[t], tasks->begin() + first[t + 1],

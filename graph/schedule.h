@@ -15,15 +15,15 @@
 
 namespace weft {
 
-// Tasks 0 .. task_count - 1 are the added ones, in an order that respects the edges. Tasks with higher numbers are
+// Tasks 0 .. task_count - 1 are those that were added, each after its predecessors. Tasks with higher numbers are
 // joins, which only wait: they bound the number of predecessors of each task. The join `end` waits for everything.
 struct Schedule {
   uint32_t task_count = 0;
   uint32_t end = 0;
   std::vector<uint32_t> waits_for;  // by task: its number of predecessors; 1, the start, if it has none
-  // By task, then for the start: the index at which its slice of `successors` begins; at the end, the index at which
-  // the last slice ends. Successors in a slice are in rising order of the length of the longest path that begins with
-  // them.
+  // Slice t of `successors`, [first_successor[t], first_successor[t + 1]), has the successors of task t. The last
+  // slice, of start(), has the tasks without predecessors. Each slice is in ascending order of the longest path that
+  // begins with the successor.
   std::vector<uint32_t> first_successor;
   std::vector<uint32_t> successors;  // tasks; kAlone is set if the task has no other predecessor
   static constexpr uint32_t kAlone = 0x80000000;
@@ -34,7 +34,8 @@ struct Schedule {
 
 // Returns all tasks and joins, each after its predecessors.
 std::vector<uint32_t> SerialOrder(const Schedule& schedule);
-// Returns the same schedule with priorities computed from `seconds`, the durations of the tasks.
+// Returns `schedule` with the successors of each task sorted anew, by longest paths with the durations `seconds` of
+// tasks.
 Schedule WithSeconds(Schedule schedule, absl::Span<const double> seconds);
 
 class ScheduleBuilder {

@@ -1,5 +1,5 @@
-// The main loop of a worker that runs tasks, releases their successors and steals. Counts are reset when they reach 0,
-// so that the next execution finds them as this one did. One thread alone needs no counts: tasks are in a serial order.
+// The main loop of a worker runs tasks, releases their successors and steals. A count that reaches 0 is reset at once,
+// for the next execution. A single worker needs no counts: it runs the tasks by number, which is a serial order.
 #include "weft/graph/stealing_executor.h"
 
 #include <algorithm>
@@ -8,9 +8,9 @@ namespace weft {
 namespace {
 
 constexpr uint32_t kNone = 0xffffffff;
-// A slice of more than 8 successors is halved, and one half is offered to other workers.
+// A slice of more than 8 successors is halved until 8 are left. The other halves are offered to other workers.
 constexpr uint32_t kMaxSliceLength = 8;
-// Bounds of a deque's initial capacity, in entries: one for each task, within these bounds. Full deques grow.
+// A deque's initial capacity is one entry for each task, but within these bounds. Full deques grow.
 constexpr size_t kMinCapacity = 256, kMaxCapacity = 1 << 16;
 
 // An entry of a deque is a ready task or, with this bit set, a slice of successors whose counts must still be lowered.
@@ -93,7 +93,7 @@ uint32_t StealingExecutor::Release(Worker& me, uint32_t begin, uint32_t end) {
     begin = middle;
   }
   const Schedule& schedule = this->schedule();
-  uint32_t kept = kNone;  // successors are in ascending order of criticality, so the last ready one is kept
+  uint32_t kept = kNone;  // the last ready successor: successors are in ascending order of criticality
   for (uint32_t i = begin; i < end; ++i) {
     const uint32_t task = schedule.successors[i] & ~Schedule::kAlone;
     if (task == schedule.successors[i]) {

@@ -1,8 +1,9 @@
 // A StealingExecutor is the executor of policy critical-path, with one deque of ready tasks for each worker.
 //
-// A worker that finishes a task lowers the counts of its successors. It then runs the most critical successor that
-// became ready, and pushes the others onto its own deque. Idle workers steal the oldest entry of another deque. If a
-// task has very many successors, most of them are pushed as slices, which other workers can steal.
+// A worker that finishes a task lowers the predecessor counts of its successors. The worker then runs the most critical
+// successor that became ready, and pushes the other ready ones onto its own deque. Idle workers steal the oldest entry
+// of another deque. If a task has more than 8 successors, most of them are first pushed as slices, which other workers
+// can steal.
 #ifndef WEFT_GRAPH_STEALING_EXECUTOR_H_
 #define WEFT_GRAPH_STEALING_EXECUTOR_H_
 
@@ -37,12 +38,13 @@ class StealingExecutor : public WorkerPool {
   };
 
   void Work(int worker) override;
-  // Takes an entry from the worker's own deque or from another one. Returns false if the worker must leave the run.
+  // Takes an entry from the worker's own deque or steals one; waits while there is none. Returns false if the worker
+  // must leave the execution.
   bool FindEntry(int worker, uint64_t* entry);
   bool Steal(int worker, uint64_t* entry);
-  // Lowers the predecessor counts of Schedule::successors [begin, end). Returns the most critical task that became
-  // ready, or kNone if there is none. Pushes the other ready tasks onto the deque of `me`. Of a long range, everything
-  // except the end is first pushed in slices.
+  // Lowers the predecessor counts of the tasks in Schedule::successors [begin, end). Returns the most critical task
+  // that became ready, or kNone, and pushes the other ready tasks onto the deque of `me`. If the range is long, first
+  // pushes everything except its end in slices.
   uint32_t Release(Worker& me, uint32_t begin, uint32_t end);
   void Push(Worker& me, uint64_t entry);
 

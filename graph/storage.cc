@@ -1,5 +1,5 @@
-// Computes storage roots, and checks by rectangles which values may share bytes, for passes, fusion and the memory
-// plan.
+// These functions compute storage roots, and compare the rectangles of operands that tiles access. Passes, fusion and
+// the memory plan use them.
 #include "weft/graph/storage.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Goes through the groups in serial order and finds the tasks that each group's tasks wait for. If every tile of a
-// group needs every tile of another one, or if that saves edges, a join stands for the whole other group.
+// TaskMaker goes through the groups in serial order and finds the tasks for which each group's tasks wait. If every
+// tile of a group needs every tile of another one, or if it saves edges, a join stands for the whole other group.
 #include "weft/graph/tasks.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint32_t kNone = 0xffffffff;
 constexpr int kMaxVisits = 16;  // IsBefore visits at most 16 groups, which bounds compile time
-// Calls that wait for the same users share a join if it saves more than 15 of 16 edges.
+// Calls that wait for the same users share a join if the join saves more than 15/16 of their edges.
 constexpr uint64_t kMinSaving = 16;
 
 bool Overlap(const Rect& a, const Rect& b) {
@@ -79,15 +79,15 @@ class TaskMaker {
     for (uint32_t task : tasks) builder_.AddEdge(task, join);  // adding an edge again has no effect
     return join;
   }
-  // Returns the task that is done when all tiles of a group are: its only tile, or a join.
+  // Returns the task that ends after all tiles of `group`: the task of its only tile, or a join of all its tasks.
   uint32_t Done(uint32_t group) {
     if (tile_count(group) == 1) return first_task(group);
     if (done_[group] == kNone) done_[group] = JoinOf(TasksOf({group}));
     return done_[group];
   }
 
-  // Makes each tile of call `s` wait for the tiles that produce what it reads of input `k`. Does nothing if the
-  // producer is in the same group.
+  // Makes each tile of call `s` wait for the tiles that write what it reads of input `k`. Does nothing if no other
+  // group computes the input.
   void WaitForInput(uint32_t s, const OpArgs& args, size_t k) {
     const Node& node = program_.node(graph_.calls[s].node);
     const ValueId value = graph_.storage_roots[node.inputs[k]];
@@ -138,8 +138,9 @@ class TaskMaker {
     uint32_t done = kNone;  // the join of all users, if it saves edges
   };
 
-  // Makes `group` wait for `calls`, earlier users of bytes that it overwrites, unless edges of data order them already.
-  // Users in `group` itself are ordered tile by tile.
+  // Makes `group` wait for `calls`, earlier users of bytes that it overwrites. If a join for all waiting calls saves
+  // many edges, uses the join. Otherwise only adds the users' groups to `users_`, except `group` itself, whose calls
+  // are ordered tile by tile, and groups that precede it anyway.
   void AddUsers(uint32_t group, const std::vector<uint32_t>& calls, UserSet* set) {
     const uint64_t count = calls.size();
     if (count * set->waiters > kMinSaving * (count + set->waiters) && graph_.calls[calls.back()].group != group) {
@@ -156,7 +157,7 @@ class TaskMaker {
     }
   }
 
-  // Makes all tiles of `group` wait for all tiles of `users_`, through a join if that takes fewer edges.
+  // Makes all tiles of `group` wait for all tiles of the groups in `users_`, through a join if that takes fewer edges.
   void WaitForUsers(uint32_t group) {
     absl::c_sort(users_);
     users_.erase(std::unique(users_.begin(), users_.end()), users_.end());
@@ -170,8 +171,8 @@ class TaskMaker {
     }
   }
 
-  // Reports whether all tiles of `before` run before all tiles of `after`. Follows only dependencies on whole groups,
-  // through at most kMaxVisits groups, so it may miss an order.
+  // Reports whether all tiles of group `before` run before all tiles of group `after`. Follows only dependencies on
+  // whole groups, through at most kMaxVisits groups, so it may return false although there is such an order.
   bool IsBefore(uint32_t before, uint32_t after) {
     int visits = 0;
     search_.assign(1, after);
@@ -186,7 +187,7 @@ class TaskMaker {
     return false;
   }
 
-  // Adds the tasks of `group`, with the edges that were collected for it.
+  // Adds a task for each tile of `group`, with the edges in `for_all_` and `edges_`. `seconds`: duration of each task.
   void AddTiles(uint32_t group, double seconds) {
     const uint32_t first = static_cast<uint32_t>(graph_.tasks.size());
     graph_.groups[group].first_task = first;

@@ -1,6 +1,6 @@
-// Makes the tasks of a compiled graph: one for each tile of each group. A task waits for the tasks that write the
-// values that it reads. If their group has several tiles, these are the tiles that write a rectangle which overlaps the
-// one read. A task that reuses bytes waits for all tiles of the other groups that used these bytes earlier.
+// MakeTasks makes the tasks of a compiled graph: one for each tile of each group, and joins. A task waits for the tasks
+// of other groups that write what it reads, which means that their rectangles overlap. A task that reuses bytes waits
+// for all tiles of the other groups that used these bytes earlier.
 #ifndef WEFT_GRAPH_TASKS_H_
 #define WEFT_GRAPH_TASKS_H_
 
@@ -9,8 +9,8 @@
 
 namespace weft {
 
-// Sets `graph->tasks` and `graph->schedule`. The calls, groups and tiles of `graph` must be set. `reuses`: from
-// PlanMemory.
+// Sets `tasks` and `schedule` of `graph`, and `first_task` of its groups. MakeKernelCalls must have run. `reuses`: the
+// result of PlanMemory.
 void MakeTasks(CompiledGraph* graph, const Reuses& reuses);
 
 }  // namespace weft

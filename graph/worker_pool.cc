@@ -1,6 +1,6 @@
-// How helpers are woken, enter an execution, back off and leave it. Each wake-up is a task that TBB runs on one of its
-// threads; that thread then works as a helper until it finds no more work. The queues of work are those of the derived
-// executors.
+// These functions wake helpers, and let them enter an execution, back off and leave. Each wake-up is a function that
+// TBB runs on one of its threads. The thread then works as a helper until it finds no more work. The derived executors
+// have the queues of tasks.
 #include "weft/graph/worker_pool.h"
 
 #include <algorithm>
@@ -17,11 +17,12 @@ namespace weft {
 namespace {
 
 constexpr uint32_t kOpen = 0x80000000;
-// An idle worker polls 200 times with pauses, then yields its core between polls, then sleeps between polls. A helper
-// that has also slept kMaxSleeps times leaves.
+// An idle worker pauses after each of its first 200 empty polls. It yields its core after the next 2000, and sleeps
+// after later ones. A helper leaves after about kMaxSleeps sleeps.
 constexpr int kMaxSpins = 200, kMaxYields = 2000, kMaxSleeps = 20;
 
-// Executes 8 pause instructions. If idle workers polled more often, they would contend for the ends of others' deques.
+// Executes 8 pause instructions on x86. If idle workers polled more often, they would slow down the workers whose
+// deques they poll.
 void Pause() {
 #if defined(__x86_64__)
   for (int i = 0; i < 8; ++i) __builtin_ia32_pause();
@@ -35,8 +36,8 @@ void Wait(int polls) {
   std::this_thread::sleep_for(std::chrono::microseconds(20));
 }
 
-// Lets TBB run at least `threads` threads. By default, TBB runs at most one worker per core; of several controls
-// the smallest counts. So the program has one control, which is only ever replaced by a larger one.
+// Lets TBB run at least `threads` threads. By default, TBB runs at most one for each core. If there are several
+// tbb::global_control, the smallest limit counts. So Weft has only one, and replaces it only by a larger one.
 void AllowThreads(size_t threads) {
   static std::mutex mutex;
   static tbb::global_control* control = nullptr;
@@ -50,9 +51,9 @@ void AllowThreads(size_t threads) {
 
 }  // namespace
 
-// The queue of all executors' wake-ups that no thread has answered yet. TBB's task carries no state: its thread takes
-// the first worker of this queue. So an executor may be destroyed before TBB runs the task. All data passes between the
-// two threads under `mutex`, where ThreadSanitizer sees it.
+// WakeUps is the queue of the workers, of all executors, whose wake-up no thread has answered yet. The function that
+// TBB runs carries no state: it takes the first worker of this queue. So an executor may be destroyed before TBB runs
+// the function. All data passes between the two threads under `mutex`, where ThreadSanitizer sees it.
 struct WorkerPool::WakeUps {
   std::mutex mutex;
   Worker *first = nullptr, *last = nullptr;
@@ -85,7 +86,7 @@ WorkerPool::WorkerPool(const Schedule* schedule, int threads)
   }
 }
 
-// Removes this pool's workers from the queue, and waits until its active helpers have left.
+// Removes this pool's workers from the queue of wake-ups, and waits until the pool's active helpers have left.
 WorkerPool::~WorkerPool() {
   for (bool all_gone = false; !all_gone; std::this_thread::yield()) {
     WakeUps& wake_ups = PendingWakeUps();
@@ -133,7 +134,8 @@ void WorkerPool::WakeHelpers() {
   }
 }
 
-// Runs on a thread of TBB. Works as the first worker of the queue, until nobody has woken that worker again.
+// Runs on a thread of TBB. Takes the first worker from the queue of wake-ups and works in its place, and again if the
+// worker has been woken meanwhile.
 void WorkerPool::AnswerWakeUp() {
   WakeUps& wake_ups = PendingWakeUps();
   std::unique_lock lock(wake_ups.mutex);

@@ -1,8 +1,8 @@
-// A WorkerPool is the base of executors whose workers are the threads of one TBB arena.
+// A WorkerPool is the base class of executors. Worker 0 is the caller of Run. All other workers are helpers, which run
+// on threads of TBB.
 //
-// The caller of Run is worker 0. All other workers are helpers: they are woken when a worker first has work to offer,
-// so an execution without parallelism wakes none. A helper that finds no work for some time leaves its thread to other
-// executors, and is woken again when there is more work.
+// Helpers are woken when a worker first has work to offer, so an execution without parallelism wakes none. A helper
+// that finds no work for some time leaves its thread to other executors, and is woken again when there is more work.
 #ifndef WEFT_GRAPH_WORKER_POOL_H_
 #define WEFT_GRAPH_WORKER_POOL_H_
 
@@ -37,11 +37,12 @@ class WorkerPool : public Executor {
   void EnterCaller() { workers_[0]->entered = true; }
   // Ends the execution. Called once all tasks have run.
   void Finish() { done_.store(true, std::memory_order_release); }
-  // Wakes the helpers that are not awake. Must be called after a worker has made work available to others.
+  // Wakes all helpers, unless they have been woken and none has given up since. A worker must call OfferWork after it
+  // has made work available to others.
   void OfferWork() {
     if (!helpers_woken_.load(std::memory_order_relaxed)) WakeHelpers();
   }
-  // Backs off after `idle_polls` empty polls in a row. Returns false when the execution is done, or when `worker` is a
+  // Waits after `idle_polls` empty polls in a row. Returns false when the execution is done, or when `worker` is a
   // helper that has idled too long. Before its final poll the helper clears `helpers_woken_`, so that a later OfferWork
   // wakes it again.
   bool BackOff(int worker, int idle_polls);
