@@ -1,4 +1,4 @@
-// Normalizes in the order of BERT's BasicTokenizer: clean, separate CJK, strip accents, lowercase.
+// BertWords normalizes in the order of Hugging Face's BertNormalizer: clean, separate CJK, strip accents, lowercase.
 #include "weft/text/bert_words.h"
 
 #include <utf8proc.h>
@@ -14,7 +14,8 @@ namespace {
 
 using CodePoints = std::vector<int32_t>;
 
-// BERT treats every ASCII character except letters, digits and spaces as punctuation, even "$" and "^".
+// Reports whether `c` is a word of its own: Unicode punctuation, or an ASCII symbol such as '$', which BERT treats as
+// punctuation.
 bool EndsWord(int32_t c) { return IsPunctuation(c) || (c > ' ' && c < 0x7F && !IsLetter(c) && !IsNumber(c)); }
 
 CodePoints Clean(absl::string_view text, const BertNormalizer& normalizer) {

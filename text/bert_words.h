@@ -12,13 +12,14 @@
 namespace weft {
 
 struct BertNormalizer {
-  bool clean_text = true;     // removes control characters and replaces all white space by ' '
+  bool clean_text = true;     // removes control characters and U+FFFD; replaces white space by ' '
   bool separate_cjk = true;   // makes each CJK ideograph a word
   bool strip_accents = true;  // decomposes characters (NFD) and drops combining marks
   bool lowercase = true;
 };
 
-// Returns the words of `text`, which must be UTF-8. White space separates words; each punctuation character is a word.
+// Returns the normalized words of `text`, which must be UTF-8. White space separates words. Each punctuation character,
+// and each ASCII symbol such as '$', is a word.
 std::vector<std::string> BertWords(absl::string_view text, const BertNormalizer& normalizer);
 
 }  // namespace weft

@@ -1,4 +1,5 @@
-// Counts n-grams line by line, then computes one score from the sums. Words follow mteval-v13a, as in sacreBLEU.
+// CorpusBleu counts n-grams line by line, then computes one score from the sums. Lines are split into words as in
+// sacreBLEU, by the rules of mteval-v13a.
 #include "weft/text/bleu.h"
 
 #include <algorithm>
@@ -23,7 +24,7 @@ constexpr int kOrders = 4;
 // Reports whether Python's str.split splits at `c`.
 bool IsSeparator(int32_t c) { return IsSpace(c) || (0x1C <= c && c <= 0x1F); }
 
-// Reports whether `c` is a word of its own. All ASCII punctuation is, except ' , - and . which can be inside a word.
+// Reports whether `c` is always a word of its own: ASCII punctuation except ' , - and . which can be inside a word.
 bool StandsAlone(char c) { return absl::ascii_ispunct(c) && c != '\'' && c != ',' && c != '-' && c != '.'; }
 
 bool IsStop(char c) { return c == '.' || c == ','; }
@@ -53,8 +54,8 @@ absl::string_view WithoutTrailingSpace(absl::string_view text) {
   return text.substr(0, end);
 }
 
-// Finds pairs of neighbouring characters that `is_pair` accepts; pairs don't overlap. Inserts `before` before each
-// pair, `between` between its two characters, and `after` after it.
+// Finds pairs of neighbouring bytes that `is_pair` accepts, from the left; pairs don't overlap. Inserts `before` before
+// each pair, `between` between the two bytes of the pair, and `after` after the pair.
 template <class Predicate>
 std::string SeparatePairs(absl::string_view text, const Predicate& is_pair, const char* between, const char* before,
                           const char* after) {
@@ -101,7 +102,7 @@ Line ReadLine(absl::string_view raw, const BleuOptions& options) {
 // Maps each n-gram of 1 to 4 words to its number of occurrences.
 using Counts = absl::flat_hash_map<absl::string_view, int64_t>;
 
-// Returns the `n` words that begin at word `first`, or "" if the line ends before.
+// Returns `n` words from word `first` on, with the spaces between them, or "" if the line has fewer words.
 absl::string_view NGram(const Line& line, size_t first, size_t n) {
   if (first + n > line.words.size()) return {};
   const size_t begin = line.words[first].first;
@@ -128,7 +129,7 @@ void AddLine(const Line& translation, const Line& reference, BleuScore* bleu) {
   bleu->reference_length += static_cast<int64_t>(reference.words.size());
 }
 
-// Computes the score from the counts: the brevity penalty times the geometric mean of the precisions.
+// Computes the precisions, the brevity penalty, and the score: the penalty times the geometric mean of the precisions.
 void Finish(BleuScore* bleu) {
   const double ratio = static_cast<double>(bleu->reference_length) / static_cast<double>(bleu->translation_length);
   bleu->brevity_penalty = bleu->translation_length >= bleu->reference_length ? 1
@@ -164,7 +165,7 @@ std::string TokenizeForBleu(absl::string_view line) {
     }
   }
   spaced += ' ';
-  // Full stops and commas become words of their own, except between digits. So does a hyphen after a digit.
+  // Full stops and commas become words of their own, except between digits. A hyphen after a digit also becomes a word.
   spaced = SeparatePairs(
       spaced, [](char a, char b) { return !IsDigit(a) && IsStop(b); }, " ", "", " ");
   spaced = SeparatePairs(

@@ -4,7 +4,8 @@
 //   bleu.ToString()   // "BLEU = 36.51 68.0/43.2/29.6/20.7 (BP = 0.998 ratio = 0.998 hyp_len = ... ref_len = ...)"
 //
 // Lines are split into words as by the script mteval-v13a. Precisions are smoothed exponentially (Chen and Cherry 2014,
-// method 3): the first n-gram order without a match counts as half a match, the next as a quarter, and so on.
+// method 3): the first n-gram order without a match counts as half a match, the next as a quarter, and so on. If no
+// word matches, or no translation has four words, the score is 0.
 #ifndef WEFT_TEXT_BLEU_H_
 #define WEFT_TEXT_BLEU_H_
 
@@ -36,7 +37,7 @@ struct BleuScore {
 absl::StatusOr<BleuScore> CorpusBleu(absl::Span<const std::string> translations,
                                      absl::Span<const std::string> references, const BleuOptions& options = {});
 
-// Returns sacreBLEU's signature of the settings, which papers quote:
+// Returns sacreBLEU's signature of the settings, which papers quote. The default options give
 // "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0".
 std::string BleuSignature(const BleuOptions& options = {});
 

@@ -1,4 +1,4 @@
-// Checks each entry, so that an error names the token or the line that is malformed.
+// Each entry is checked on its own, so that an error names the token or the line that is malformed.
 #include "weft/text/bpe_files.h"
 
 #include <nlohmann/json.hpp>

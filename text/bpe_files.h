@@ -11,12 +11,15 @@ namespace weft {
 
 // Reads the contents of encoder.json (GPT-2) or vocab.json (Hugging Face): {"Ġthe": 262}.
 absl::StatusOr<Vocabulary> ReadBpeVocabulary(absl::string_view json);
-// Reads the contents of vocab.bpe (GPT-2) or merges.txt (Hugging Face): "#version: 0.2", then one merge a line: "Ġ t".
+// Reads the contents of vocab.bpe (GPT-2) or merges.txt (Hugging Face): one merge a line, such as "Ġ t". The first line
+// may be "#version: 0.2".
 absl::StatusOr<std::vector<TokenPair>> ReadBpeMerges(absl::string_view text);
-// Combines a vocabulary and its merges. A token is special if it has a usual special name and no merge produces it.
+// Returns a model of `vocabulary` and `merges`. A token is special if UsualSpecialTokens (tokenizer.h) returns it and
+// no merge produces it.
 BpeModel Gpt2Model(Vocabulary vocabulary, std::vector<TokenPair> merges);
 
-// These functions read parts that tokenizer.json has too. Tokens keep the file's spelling; merges become bytes.
+// The functions below also read parts of tokenizer.json. ReadVocabularyEntries keeps the file's spelling of tokens,
+// "Ġthe". TokenBytes and ReadMerge convert to bytes, " the".
 using VocabularyEntries = std::vector<std::pair<std::string, int64_t>>;
 absl::StatusOr<VocabularyEntries> ReadVocabularyEntries(const nlohmann::json& object);
 absl::StatusOr<std::string> TokenBytes(absl::string_view token);  // the bytes of a token as a file spells it

@@ -1,4 +1,4 @@
-// Scans a short word again after each merge; a long word has a heap of its possible merges.
+// A short word is scanned again after each merge. For a long word, a heap holds the possible merges.
 #include "weft/text/bpe_merges.h"
 
 #include <functional>
@@ -37,8 +37,8 @@ void MergeTable::Apply(std::vector<int32_t>* ids) const {
   }
 }
 
-// Keeps the ids in a linked list and the possible merges in a heap. A merge from the heap is skipped if one of its two
-// ids has changed since it was pushed.
+// Keeps the ids in a linked list and the possible merges in a heap. If one of the two ids of a merge has changed since
+// the merge was pushed, the merge is skipped.
 void MergeTable::ApplyToLong(std::vector<int32_t>* ids) const {
   constexpr int32_t kNone = -1;
   const int32_t size = static_cast<int32_t>(ids->size());

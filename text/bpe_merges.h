@@ -29,7 +29,7 @@ class MergeTable {
     const auto found = merges_.find(Key(left, right));
     return found == merges_.end() ? nullptr : &found->second;
   }
-  // Applies all merges to the tokens of a word, in O(n log n) for n ids.
+  // Merges neighbouring `ids` of a word, lowest rank first, until no pair has a merge. Takes O(n log n) for n ids.
   void Apply(std::vector<int32_t>* ids) const;
 
  private:

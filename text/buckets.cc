@@ -1,4 +1,4 @@
-// Shuffles with Fisher and Yates and counter-based random numbers, so any step of any epoch can be computed on its own.
+// Epochs are shuffled by Fisher-Yates with counter-based random numbers, so each epoch can be computed on its own.
 #include "weft/text/buckets.h"
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 namespace weft {
 namespace {
 
-// Shuffles `items` (Fisher and Yates) with the stream's numbers from `next` on, and advances `next`.
+// Shuffles `items` (Fisher-Yates) with the numbers of `random` from index `*next` on, and advances `*next`.
 template <class T>
 void ShuffleWith(const RandomStream& random, uint64_t* next, std::vector<T>* items) {
   for (size_t left = items->size(); left > 1; --left)

@@ -9,10 +9,11 @@
 
 namespace weft {
 
-// Writes each byte as one character. Printable bytes of Latin-1 are unchanged; the other 68 become U+0100, U+0101, ...
-// in order (bytes_to_unicode in GPT-2's encoder.py).
+// Returns one UTF-8 character for each byte (bytes_to_unicode in GPT-2's encoder.py). A visible Latin-1 character keeps
+// its code point. The other 68 bytes, including ' ', become U+0100, U+0101, ... in order.
 std::string ToByteAlphabet(absl::string_view bytes);
-// Converts such characters to bytes. Returns InvalidArgument, with the character, if a character stands for no byte.
+// Converts the characters of ToByteAlphabet back to bytes. Returns InvalidArgument if `text` is not UTF-8, or, with the
+// character, if a character stands for no byte.
 absl::StatusOr<std::string> FromByteAlphabet(absl::string_view text);
 
 }  // namespace weft

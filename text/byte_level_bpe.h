@@ -32,7 +32,8 @@ struct BpeModel {
 
 class ByteLevelBpe final : public Tokenizer {
  public:
-  // Returns InvalidArgument, such as "merge 12, 'a' 'b': 'ab' is not in the vocabulary", if the model is inconsistent.
+  // Returns InvalidArgument if a merge occurs twice, or if the vocabulary lacks its left, right or merged token: "merge
+  // 12, 'a' 'b': 'ab' is not in the vocabulary".
   static absl::StatusOr<std::unique_ptr<ByteLevelBpe>> Create(BpeModel model);
 
   absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view text) const override;

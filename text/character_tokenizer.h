@@ -1,4 +1,4 @@
-// CharacterTokenizer makes each character (Unicode code point) a token. Ids follow the order of the code points.
+// CharacterTokenizer makes each character (Unicode code point) a token. FromText gives ids in the order of code points.
 //
 //   WEFT_ASSIGN_OR_RETURN(const CharacterTokenizer tokenizer, CharacterTokenizer::FromText(text));
 //   WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> ids, tokenizer.Encode("In the beginning"));
@@ -26,7 +26,7 @@ class CharacterTokenizer final : public Tokenizer {
   static absl::StatusOr<CharacterTokenizer> FromJson(absl::string_view json);
   std::string ToJson() const;
 
-  // Returns InvalidArgument, with the character and its byte position, if the vocabulary lacks a character.
+  // Returns InvalidArgument, with the byte offset, if `text` is not UTF-8 or has a character that the vocabulary lacks.
   absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view text) const override;
 
   // Returns the token that generation starts from: a newline or, if the vocabulary has none, the first character.

@@ -1,4 +1,4 @@
-// Validation tokens are the end of the token array; each window of a batch begins at a random token of its part.
+// Validation tokens are the end of the token array; each window of a batch begins at a random token of its split.
 #include "weft/text/corpus.h"
 
 #include <sys/wait.h>

@@ -2,7 +2,7 @@
 //
 //   WEFT_ASSIGN_OR_RETURN(const std::string text, ReadText("shakespeare.txt"));
 //   WEFT_ASSIGN_OR_RETURN(const TokenCorpus corpus, TokenCorpus::Create(ids, /*context=*/64));
-//   corpus.Sample(DataSplit::kTrain, /*batch=*/12, {.seed = 1, .step = step}, 0, &batch);
+//   corpus.Sample(DataSplit::kTrain, /*rows=*/12, {.seed = 1, .step = step}, /*batch=*/0, &windows);
 #ifndef WEFT_TEXT_CORPUS_H_
 #define WEFT_TEXT_CORPUS_H_
 
@@ -19,11 +19,12 @@
 namespace weft {
 
 // Returns the text of a file, decompressed if the file is gzip-compressed. Returns NotFound if the file is missing.
-// Returns InvalidArgument, with the path, if it is a folder, empty or not UTF-8.
+// Returns InvalidArgument, with the path, if `path` is a folder, or if the text is empty, damaged or not UTF-8.
 absl::StatusOr<std::string> ReadText(const std::string& path);
 // Reads a file as ReadText does, and returns its lines without line ends ("\n" or "\r\n").
 absl::StatusOr<std::vector<std::string>> ReadLines(const std::string& path);
-// Returns the tokens of all lines of `text`. An error begins with "PATH, line 7".
+// Encodes each line of `text` without its line end, and returns the tokens of all lines in one array. `path` is the
+// text's file, for errors, which begin with "PATH, line 7".
 absl::StatusOr<std::vector<int32_t>> EncodeText(const std::string& path, absl::string_view text,
                                                 const Tokenizer& tokenizer);
 // Returns the King James Bible, one verse a line. Returns NotFound if Debian's package bible-kjv is not installed.
@@ -45,9 +46,9 @@ class TokenCorpus {
   static absl::StatusOr<TokenCorpus> Create(std::vector<int32_t> train, absl::Span<const int32_t> validation,
                                             int64_t context);
 
-  // Fills `out` with `rows` windows at random positions of `split`. The positions depend only on the split, on
-  // `random`'s seed and step, and on `batch`, the batch's number within the step. So a resumed run draws the same
-  // windows.
+  // Fills `out` with `rows` windows of context() tokens at random positions of `split`. For one corpus, the positions
+  // depend only on `split`, `rows`, the seed and step of `random`, and `batch`, the batch's number within the step. A
+  // resumed run therefore draws the same windows.
   void Sample(DataSplit split, int64_t rows, RandomStream random, int64_t batch, TokenBatch* out) const;
 
   absl::Span<const int32_t> tokens(DataSplit split) const;

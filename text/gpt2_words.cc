@@ -1,4 +1,5 @@
-// Matches the regular expression by hand: the first character of a word decides which alternative can match.
+// The regular expression is matched by hand. Apart from contractions, the first character of a word, after at most one
+// space, decides which alternative can match.
 #include "weft/text/gpt2_words.h"
 
 #include <cstdint>
@@ -41,7 +42,8 @@ size_t Gpt2WordEnd(absl::string_view text, size_t begin) {
     for (Classified next = c; next.kind == c.kind; next = ClassifyAt(text, next.end)) c.end = next.end;
     return c.end;
   }
-  // `\s+(?!\S)|\s+` matches white space. If a word follows several spaces, the last space belongs to that word.
+  // `\s+(?!\S)|\s+` matches white space. If other text follows several white-space characters, the last of them is left
+  // for the next word.
   size_t last = begin, end = begin;
   for (c = ClassifyAt(text, begin); c.kind == Kind::kSpace; c = ClassifyAt(text, end)) {
     last = end;

@@ -14,9 +14,10 @@
 
 namespace weft {
 
-// Returns the end of the word that begins at byte `begin`. A word is the first alternative that matches of
+// Returns the end of the word that begins at byte `begin`. The first matching alternative of this expression gives the
+// word:
 //   's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+      (GPT-2's encoder.py)
-// `text` must be UTF-8, and begin < text.size().
+// `text` must be UTF-8, and `begin` less than text.size().
 size_t Gpt2WordEnd(absl::string_view text, size_t begin);
 
 }  // namespace weft

@@ -26,7 +26,8 @@ absl::StatusOr<LabelledText> ReadLabelledText(const std::string& path);
 
 // Returns the distinct labels, sorted by value if all are whole numbers, else by their bytes.
 std::vector<std::string> LabelNames(const LabelledText& text);
-// Returns for each line the index of its label in `names`. An unknown label is InvalidArgument, with file and line.
+// Returns for each line the index of its label in `names`. If `names` lacks a label, returns InvalidArgument, with file
+// and line.
 absl::StatusOr<std::vector<int32_t>> LabelIds(const LabelledText& text, absl::Span<const std::string> names);
 
 }  // namespace weft

@@ -1,6 +1,6 @@
 // Learns merges with a heap of pairs by frequency. A merge changes only the words that contain its pair, so the learner
-// keeps a list of these words for each pair. It pushes each changed pair with its new count. A heap entry whose count
-// is out of date is skipped.
+// keeps a list of these words for each pair. After a merge, the learner pushes each changed pair with its new count. A
+// heap entry whose count is out of date is skipped.
 #include "weft/text/learn_bpe.h"
 
 #include <memory>
@@ -84,7 +84,7 @@ class Learner {
     occurrences.changed = true;
   }
 
-  // Pushes an entry with the current count for each pair whose count has changed.
+  // For each pair whose count has changed, pushes a heap entry with the current count, unless that count is 0.
   void PushChanged() {
     for (const Pair& pair : changed_) {
       Occurrences& occurrences = pairs_[pair];
@@ -147,7 +147,7 @@ absl::StatusOr<BpeModel> LearnByteLevelBpe(absl::string_view text, const LearnBy
     begin = end;
   }
   BpeModel model;
-  std::vector<CountedWord> words(1);  // the first word has all 256 bytes and count 0, so bytes come first
+  std::vector<CountedWord> words(1);  // the first word has all 256 bytes and count 0: bytes get ids 0 to 255
   for (int byte = 0; byte < 256; ++byte) {
     const std::string symbol(1, static_cast<char>(byte));
     words[0].symbols.push_back(symbol);

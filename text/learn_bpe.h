@@ -37,9 +37,10 @@ struct LearnByteLevelOptions {
   std::vector<std::string> special = {"<|endoftext|>"};
 };
 
-// Learns a byte-level BPE of GPT-2's kind. Ids 0 to 255 are bytes; merges follow, then special tokens. If no pair
-// occurs twice any more, the vocabulary stays below its maximum. Returns InvalidArgument if the text is not UTF-8, or
-// if `options.vocabulary` is too small for the bytes and special tokens.
+// Learns a byte-level BPE of GPT-2's kind. Ids 0 to 255 are bytes; merged tokens follow, then special tokens. If no
+// pair occurs twice any more, the vocabulary stays below its maximum. Returns InvalidArgument if `text` or a special
+// token is not UTF-8, or if a special token equals another token. Also returns InvalidArgument if the bytes and special
+// tokens exceed `options.vocabulary`.
 absl::StatusOr<BpeModel> LearnByteLevelBpe(absl::string_view text, const LearnByteLevelOptions& options);
 
 }  // namespace weft

@@ -7,8 +7,8 @@
 
 namespace weft {
 
-// Learns a model from `lines` and returns the contents of its .model file, or "" if the trainer rejects `options`,
-// which are those of spm_train.
+// Learns a model from `lines` and returns the contents of its .model file, or "" if the training fails. `options` are
+// the flags of spm_train.
 std::string LearnSentencePiece(const std::vector<std::string>& lines, const std::string& options);
 
 }  // namespace weft

@@ -15,7 +15,7 @@
 namespace weft {
 namespace {
 
-// Appends the ids of the lines to `encoded` until a line cannot be encoded, and returns that line's error.
+// Appends the ids of the lines to `encoded`. If a line cannot be encoded, stops there and returns the line's error.
 absl::Status Encode(const TextLines& lines, LineEncoder encode, std::vector<TokenIds>* encoded) {
   for (size_t i = 0; i < lines.lines.size(); ++i) {
     absl::StatusOr<TokenIds> ids = encode(lines.lines[i]);
@@ -76,7 +76,7 @@ bool LineReader::Ready() {
   return true;
 }
 
-// Reads what standard input has, and waits for it if it has nothing.
+// Appends the available bytes of standard input to `buffer_`. If there are none, waits for some.
 absl::Status LineReader::ReadMore() {
   buffer_.erase(0, begin_);
   begin_ = 0;

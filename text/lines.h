@@ -1,10 +1,10 @@
-// Reads texts line by line: from files, which gzip may have compressed, or from standard input.
+// A LineReader reads lines of text from files, which gzip may have compressed, or from standard input.
 //
 //   LineReader reader({"a.txt", "b.txt.gz"});
 //   while (true) {
 //     WEFT_ASSIGN_OR_RETURN(const TextLines next, reader.Next(/*max_lines=*/32));
 //     if (next.lines.empty()) break;
-//     ...  // next.lines[0] stands at next.Location(0), "a.txt, line 1"
+//     ...  // next.Location(0) is the location of next.lines[0], at first "a.txt, line 1"
 //   }
 #ifndef WEFT_TEXT_LINES_H_
 #define WEFT_TEXT_LINES_H_
@@ -38,8 +38,8 @@ class LineReader {
   // Reads the files in order. Without `paths`, reads standard input.
   explicit LineReader(std::vector<std::string> paths);
 
-  // Returns the next lines, without their ends "\n" or "\r\n": up to `max_lines`, all of one file. Standard input gives
-  // those complete lines that can be read without waiting, and at least one. After the last line, returns no lines.
+  // Returns the next lines, without their ends "\n" or "\r\n": up to `max_lines`, all of one file. On standard input,
+  // waits for the first of these lines, but not for the others. After the last line, returns no lines.
   absl::StatusOr<TextLines> Next(size_t max_lines);
 
  private:
@@ -56,17 +56,18 @@ class LineReader {
   bool ended_;          // buffer_ has the end of the file; remembered, because a terminal may go on after its end
 };
 
-// Number of batches to read at once for a model that runs lines of similar lengths together: enough to fill its
-// batches.
+// Number of batches of lines to read at once. Models run lines of similar length together; from fewer lines they could
+// not fill their batches.
 inline constexpr size_t kBatchesAtOnce = 8;
 
 using TokenIds = std::vector<int32_t>;
 using LineEncoder = absl::FunctionRef<absl::StatusOr<TokenIds>(absl::string_view line)>;
-// Returns the ids of each line. If a line cannot be encoded, the error begins with its place.
+// Returns the ids of each line. If a line cannot be encoded, returns an error that begins with the line's location.
 absl::StatusOr<std::vector<TokenIds>> EncodeAll(const TextLines& lines, LineEncoder encode);
 // Reads the lines of `paths`, or of standard input without `paths`, and encodes them. Calls `take` with up to
-// `max_lines` lines at a time and the ids of each. If a line cannot be encoded, calls `take` with the ids of the lines
-// before it, and returns the line's error as EncodeAll does.
+// `max_lines` lines of one file at a time, and with their ids. If a line cannot be encoded, `ids` ends before that
+// line, but `lines` does not. After this call, returns the line's error as EncodeAll does. An error of `take` is
+// returned at once.
 absl::Status EncodeLines(std::vector<std::string> paths, size_t max_lines, LineEncoder encode,
                          absl::FunctionRef<absl::Status(const TextLines& lines, absl::Span<const TokenIds> ids)> take);
 

@@ -1,7 +1,7 @@
-// The table of tokenizers: the kinds of files that hold one, and the search for the kind of a path.
+// This file has the table of the kinds of files that hold a tokenizer, and finds the kind of a path.
 //
-// A path is matched first with the kinds' file names, then with their extensions. Otherwise vocab.json and merges.txt,
-// which belong to byte-level BPE, would be taken for the kinds of other .json and .txt files.
+// A file's name is compared first with the names of all kinds, then with their extensions. Otherwise vocab.json and
+// merges.txt, which belong to byte-level BPE, would be taken for the kinds of other .json and .txt files.
 #include "weft/text/load_tokenizer.h"
 
 #include <filesystem>
@@ -45,7 +45,7 @@ std::vector<std::string> SearchedNames() {
   return names;
 }
 
-// Returns `path`, if it is a file, or the file of the first kind that the folder `path` has.
+// Returns `path` if it is a file. If it is a folder, returns the first file of SearchedNames() that the folder has.
 absl::StatusOr<fs::path> FindFile(const std::string& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
@@ -57,7 +57,7 @@ absl::StatusOr<fs::path> FindFile(const std::string& path) {
   return absl::NotFoundError(absl::StrCat(path, ": the folder has none of ", absl::StrJoin(SearchedNames(), ", ")));
 }
 
-// The two files of a kind. `companion` is empty if the kind has none, or if its optional one doesn't exist.
+// The files of one tokenizer. `companion` is empty if the kind has no second file, or if an optional one doesn't exist.
 struct KindFiles {
   fs::path file, companion;
 };

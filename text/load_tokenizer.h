@@ -1,8 +1,8 @@
-// Loads a tokenizer from the files of a published model, or from those of a training run.
+// LoadTokenizer loads a tokenizer from the files of a published model or of a training run.
 //
 //   WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<Tokenizer> tokenizer, LoadTokenizer("bert-base-uncased"));
 //
-// Each kind of file is a row of the table in load_tokenizer.cc, and a file in text/tokenizers/.
+// Each kind of file is defined in text/tokenizers/, and is a row of the table in load_tokenizer.cc.
 #ifndef WEFT_TEXT_LOAD_TOKENIZER_H_
 #define WEFT_TEXT_LOAD_TOKENIZER_H_
 
@@ -15,15 +15,15 @@
 
 namespace weft {
 
-// Returns the usual names of all files that tokenizers are read from, companions included.
+// Returns the usual names of all files from which tokenizers are read, including second files such as vocab.json.
 std::vector<std::string> TokenizerFileNames();
 
-// Loads the tokenizer in `path`, a file or a folder. In a folder it takes the first kind of the table whose file is
-// there. Returns NotFound if the path or such a file doesn't exist, and InvalidArgument, with the file and the
-// position in it, if the file can't be used.
+// Loads the tokenizer in `path`, a file or a folder. In a folder, takes the first kind of the table that has a file
+// there. Returns NotFound if `path` doesn't exist, or if the folder has no such file. Returns InvalidArgument, with the
+// file and the location in it, if the file can't be used.
 absl::StatusOr<std::unique_ptr<Tokenizer>> LoadTokenizer(const std::string& path);
 
-// A file of a tokenizer, and the name that LoadTokenizer recognises in the folder that the file is copied to.
+// A file of a tokenizer. If it is copied to another folder as `name`, LoadTokenizer recognises the copy.
 struct TokenizerFile {
   std::string path, name;
 };

@@ -1,5 +1,6 @@
 // MaskTokens masks tokens to train a masked-language model (Devlin et al. 2019, section 3.1). Some tokens of each row
-// are chosen as targets. Of these, 80% are replaced by the mask token, 10% by a random token, and 10% stay unchanged.
+// are chosen as targets. A target becomes the mask token with probability 80%, a random token with 10%, and otherwise
+// stays unchanged.
 #ifndef WEFT_TEXT_MASKING_H_
 #define WEFT_TEXT_MASKING_H_
 
@@ -23,8 +24,8 @@ struct MaskedPositions {         // [B, count], row by row
   int64_t chosen = 0;            // the number of entries that are used
 };
 
-// Chooses up to `options.count` targets in each row, among the tokens for which `may` is true, and masks them in
-// `tokens`. The choice depends only on `random`'s seed and step and on the row's number.
+// Chooses up to `options.count` targets in each row, among the tokens for which `may` is true, and masks the targets in
+// `tokens`. The random numbers depend only on the seed and step of `random`, on `options.count` and on the row.
 void MaskTokens(const std::vector<bool>& may, int64_t rows, const MaskingOptions& options, RandomStream random,
                 absl::Span<int32_t> tokens, MaskedPositions* out);
 

@@ -19,7 +19,7 @@ struct Masked {
   MaskedPositions positions;
 };
 
-// Rows of 50 tokens from 100 on, of which the first and the last may not be chosen.
+// Masks rows of 50 tokens with ids of at least 100. The first and the last token of a row may not be chosen.
 Masked MaskRows(RandomStream random) {
   Masked result;
   result.before.resize(kRows * kLength);

@@ -1,4 +1,5 @@
-// Turns scores into merges: each way to cut a piece into two other pieces is a merge, and the highest score has rank 0.
+// Create turns scores into merges. Each way to cut a piece into two other pieces is a merge. The pieces with the
+// highest score have rank 0.
 #include "weft/text/scored_bpe.h"
 
 #include <algorithm>

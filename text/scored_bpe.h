@@ -28,8 +28,8 @@ class ScoredBpe final : public Tokenizer {
   // Returns InvalidArgument if a piece occurs twice or a score is NaN.
   static absl::StatusOr<std::unique_ptr<ScoredBpe>> Create(std::vector<ScoredPiece> pieces);
 
-  // Puts a space before the text. A character that is no piece becomes the tokens of its bytes. If the vocabulary lacks
-  // a token for one of these bytes, the character becomes the unknown token.
+  // Puts a space before a nonempty text. A character that is no piece becomes the tokens of its bytes. If a byte has no
+  // token, the character becomes the unknown token, or the result is InvalidArgument if there is no unknown token.
   absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view text) const override;
   int64_t vocabulary_size() const override { return vocabulary_.size(); }
 

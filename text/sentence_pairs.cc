@@ -1,4 +1,4 @@
-// Reads and encodes line by line, so that an error names the file and the line.
+// Lines are encoded one at a time, so that an error names the file and the line.
 #include "weft/text/sentence_pairs.h"
 
 #include <algorithm>

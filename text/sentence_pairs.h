@@ -33,8 +33,9 @@ struct EncodeLimits {
   int64_t context = 0;    // maximum number of tokens in a row
   bool truncate = false;  // true: longer lines are cut; false: they are errors
 };
-// Returns the ids of line `index` of `text`. Together with `reserved` special tokens they must fit the context. Returns
-// InvalidArgument, with file and line, if the line is empty, not UTF-8 or too long, or if the context has no room.
+// Returns the ids of line `index` of `text`. The ids and `reserved` special tokens must fit into `limits.context`; if
+// `limits.truncate` is set, surplus ids are cut. Returns InvalidArgument, with file and line, if the line has no ids,
+// cannot be encoded or is too long. Also returns InvalidArgument if the context has no room for text.
 absl::StatusOr<std::vector<int32_t>> EncodeLine(const TextLines& text, size_t index, const Tokenizer& tokenizer,
                                                 const EncodeLimits& limits, int64_t reserved);
 absl::StatusOr<std::vector<SentencePair>> EncodePairs(const ParallelText& text, const Tokenizer& tokenizer,
@@ -45,7 +46,8 @@ struct PairTokens {
   int32_t begin = 0, end = 0, padding = 0;
 };
 
-// A batch [B, L], row by row. Rows without a pair hold padding.
+// PairRows holds a batch of padded pairs, [B, L], row by row. Rows without a pair hold only padding, which is -100 in
+// `target`.
 struct PairRows {
   std::vector<int32_t> source, source_lengths;  // [B, L] with the end token; [B]
   std::vector<int32_t> input;                   // [B, L]: the decoder's input: the begin token, then the translation
@@ -55,8 +57,8 @@ struct PairRows {
 
   void Fill(absl::Span<const SentencePair> pairs, absl::Span<const int32_t> examples, int64_t rows, int64_t length,
             const PairTokens& tokens);
-  // Scheduled sampling: replaces each token of the translations in `input`, with the given probability, by the model's
-  // prediction. `predicted` is i32 [B, L]; predicted[t] predicts input[t + 1].
+  // For scheduled sampling, replaces each token of the translations in `input` by the model's prediction with
+  // probability `probability`. `predicted` is i32 [B, L]; in each row, predicted[t] predicts input[t + 1].
   void Replace(absl::Span<const int32_t> predicted, double probability, RandomStream random);
 };
 

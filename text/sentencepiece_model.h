@@ -1,5 +1,5 @@
-// SentencePieceModel wraps Google's SentencePiece. It uses standard types only, because SentencePiece's header declares
-// an absl::string_view of its own, so no file can include both that header and Abseil.
+// SentencePieceModel wraps Google's SentencePiece. SentencePiece's header declares an absl::string_view of its own, so
+// no file can include both that header and Abseil. SentencePieceModel therefore uses standard types only.
 #ifndef WEFT_TEXT_SENTENCEPIECE_MODEL_H_
 #define WEFT_TEXT_SENTENCEPIECE_MODEL_H_
 

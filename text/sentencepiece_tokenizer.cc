@@ -1,4 +1,5 @@
-// Special tokens come from the model's own list. Join decodes the runs of ordinary tokens between them.
+// The special tokens are the model's control tokens and its unknown token. Join decodes the runs of tokens between
+// control tokens.
 #include "weft/text/sentencepiece_tokenizer.h"
 
 #include <optional>

@@ -17,8 +17,8 @@ namespace weft {
 class SentencePieceTokenizer final : public Tokenizer {
  public:
   // `model`: the contents of a .model file. Returns InvalidArgument if the contents are not such a file. The file
-  // doesn't state an input format, so Wrap prepends the begin token (as Llama does). If there is none, it appends the
-  // end token (as T5 does).
+  // doesn't state an input format, so Wrap prepends the begin token, as Llama does. If the model has no begin token,
+  // Wrap appends the end token, as T5 does.
   static absl::StatusOr<std::unique_ptr<SentencePieceTokenizer>> Create(absl::string_view model);
 
   absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view text) const override;

@@ -1,7 +1,8 @@
 // SubwordBpe splits words into pieces as subword-nmt does (Sennrich et al. 2016). It merges the characters of a word,
 // the last of which carries an end-of-word marker. Each piece except a word's last is written with "@@" at its end.
 //
-//   WEFT_ASSIGN_OR_RETURN(const SubwordBpe bpe, SubwordBpe::Create(LearnSubwordMerges(text, 1000)));
+//   WEFT_ASSIGN_OR_RETURN(const std::vector<TokenPair> merges, LearnSubwordMerges(text, 1000));
+//   WEFT_ASSIGN_OR_RETURN(const SubwordBpe bpe, SubwordBpe::Create(merges));
 //   bpe.Apply("iron cement")                             // "ir@@ on c@@ ement"
 #ifndef WEFT_TEXT_SUBWORD_BPE_H_
 #define WEFT_TEXT_SUBWORD_BPE_H_
@@ -32,7 +33,8 @@ class SubwordBpe {
 
   // Returns the pieces of a word, without markers, or InvalidArgument if the word is not UTF-8.
   absl::StatusOr<std::vector<std::string>> Split(absl::string_view word) const;
-  // Returns the pieces of all words in a line, separated by spaces, with "@@" after a piece that its word continues.
+  // Returns the pieces of all words in a line, separated by spaces, with "@@" after each piece except a word's last.
+  // Returns InvalidArgument if the line is not UTF-8.
   absl::StatusOr<std::string> Apply(absl::string_view line) const;
 
  private:

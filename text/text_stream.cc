@@ -1,5 +1,5 @@
-// Decodes each new token after the token before it. Bytes wait for the rest of their character, and characters wait
-// until they cannot be part of the stop string.
+// Each new token is decoded together with the token before it. Bytes wait for the rest of their character, and
+// characters wait until they cannot be part of the stop string.
 #include "weft/text/text_stream.h"
 
 #include <algorithm>

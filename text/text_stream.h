@@ -1,7 +1,7 @@
 // TextStream decodes tokens that arrive one by one, and returns text as soon as later tokens cannot change it.
 //
-//   TextStream stream(tokenizer, prompt_ids, {.stop = "\n\n"});
-//   for (each new token) Write(*stream.Add(token));
+//   TextStream stream(tokenizer, prompt_ids, /*stop=*/"\n\n");
+//   for (const int32_t token : new_ids) Write(*stream.Add(token));
 //   Write(stream.Finish());
 #ifndef WEFT_TEXT_TEXT_STREAM_H_
 #define WEFT_TEXT_TEXT_STREAM_H_
@@ -19,12 +19,12 @@ namespace weft {
 
 class TextStream {
  public:
-  // `prompt`: the tokens before the first added one, because a token's text may depend on the token before it. `stop`:
-  // the text ends where this string begins; empty: no stop. `tokenizer` must outlive the stream.
+  // `prompt`: the tokens before the first added token, whose text may depend on the last of them. `stop`: the text ends
+  // where this string begins; empty: there is no stop string. `tokenizer` must outlive the stream.
   TextStream(const Tokenizer& tokenizer, absl::Span<const int32_t> prompt, std::string stop = "");
 
-  // Adds a token. Returns the characters that later tokens cannot change, except those that may begin the stop string.
-  // Bytes that are not UTF-8 become U+FFFD.
+  // Adds a token. Returns the new characters that later tokens cannot change, except characters that may begin the stop
+  // string. Each byte that is not UTF-8 becomes U+FFFD. Returns InvalidArgument if `token` is not in the vocabulary.
   absl::StatusOr<std::string> Add(int32_t token);
   // Returns the withheld text.
   std::string Finish();

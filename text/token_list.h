@@ -1,5 +1,5 @@
 // TokenList encodes texts with a bare list of tokens, which CTranslate2 keeps beside its models. The list doesn't say
-// how texts were split into these tokens, so TokenList handles the two simple cases.
+// how to split a text into these tokens, so TokenList handles two simple cases: characters, and texts split already.
 #ifndef WEFT_TEXT_TOKEN_LIST_H_
 #define WEFT_TEXT_TOKEN_LIST_H_
 
@@ -13,11 +13,11 @@ namespace weft {
 
 // If all tokens except <blank>, <s>, </s> and <unk> are single characters, each character of a text is a token, and
 // white space is skipped. Otherwise a text must consist of tokens already, separated by white space. A token that the
-// list lacks becomes <unk>. If the list has no <unk>, it is appended.
+// list lacks, or that is one of these four, becomes <unk>. If the list has no <unk>, Create appends one.
 class TokenList final : public Tokenizer {
  public:
-  // `file`: one token a line; lines end in "\n" or "\r\n". Returns InvalidArgument if it is not UTF-8 or a token occurs
-  // twice.
+  // `file`: one token a line; lines end in "\n" or "\r\n". Returns InvalidArgument if `file` is not UTF-8, or if a
+  // token occurs twice.
   static absl::StatusOr<std::unique_ptr<Tokenizer>> Create(absl::string_view file);
 
   absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view text) const override;

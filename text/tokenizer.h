@@ -28,13 +28,13 @@ struct SpecialToken {
   bool strip_before = false, strip_after = false;  // EncodeWithSpecial drops white space on this side of the token
 };
 
-// Ids of a vocabulary's special tokens, by role. A role is empty if the vocabulary has no token for it.
+// Holds the ids of a vocabulary's special tokens, by role. A role is empty if the vocabulary has no token for it.
 struct SpecialTokens {
   std::optional<int32_t> begin, end, padding, unknown, mask, classification, separator;
 };
 
 struct ModelInput {
-  std::vector<int32_t> ids, segments;  // of equal length; the segment is 1 in the second text of a pair, else 0
+  std::vector<int32_t> ids, segments;  // of equal length; in a BERT's pair, the second text has segment 1; else 0
 };
 
 // An item of a model's input format: a special token, or the first or second text.
@@ -49,20 +49,21 @@ class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
 
-  // Returns the ids of `text`. If the text is not UTF-8, or has a character that the vocabulary cannot express, returns
-  // InvalidArgument with the byte position.
+  // Returns the ids of `text`. If the vocabulary cannot express a character, or if the text is not UTF-8, returns
+  // InvalidArgument with the byte offset. Only ByteTokenizer accepts texts that are not UTF-8.
   virtual absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view text) const = 0;
-  // Like Encode, but where the text of a special token ("<|endoftext|>") occurs, the result has that token's id.
+  // Returns the ids of `text`, which must be UTF-8. Where the text of a special token ("<|endoftext|>") occurs, the
+  // result has that token's id.
   absl::StatusOr<std::vector<int32_t>> EncodeWithSpecial(absl::string_view text) const;
 
-  // Adds the special tokens of the model's format to `ids`. Wrap({}) returns the special tokens alone.
+  // Returns `ids` with the special tokens of the model's input format. Wrap({}) returns these special tokens alone.
   ModelInput Wrap(absl::Span<const int32_t> ids) const;
-  // Does the same for a pair of texts. Returns InvalidArgument if the format has no pairs.
+  // Returns a pair of texts in the model's input format for pairs, or InvalidArgument if there is no such format.
   absl::StatusOr<ModelInput> WrapPair(absl::Span<const int32_t> first, absl::Span<const int32_t> second) const;
 
   // Returns the text of `ids` without special tokens, except the unknown token. The result may end within a UTF-8
-  // character, because a character may have several tokens. Returns InvalidArgument, with the index, if an id is not in
-  // 0 .. vocabulary_size() - 1.
+  // character, because the bytes of one character may be in several tokens. Returns InvalidArgument, with the index, if
+  // an id is not in 0 .. vocabulary_size() - 1.
   absl::StatusOr<std::string> Decode(absl::Span<const int32_t> ids) const;
   // Like Decode, but includes the texts of special tokens.
   absl::StatusOr<std::string> DecodeWithSpecial(absl::Span<const int32_t> ids) const;
@@ -73,7 +74,7 @@ class Tokenizer {
   absl::Span<const SpecialToken> special_token_list() const { return special_list_; }
 
  protected:
-  // Returns the text of `ids`, which are all in the vocabulary, including the texts of special tokens.
+  // Returns the text of `ids`, including the texts of special tokens. All `ids` are in the vocabulary.
   virtual std::string Join(absl::Span<const int32_t> ids) const = 0;
 
   // Makes `tokens` the special tokens. A token with a usual name, such as "<s>" or "[MASK]", gets that name's role.
@@ -91,7 +92,7 @@ class Tokenizer {
   WrapFormat single_ = {{WrapItem::kFirst}}, pair_;
 };
 
-// Returns the tokens that have a usual special name, for files that don't say which tokens are special.
+// Returns the tokens with a usual special name, such as "<s>", for files that don't say which tokens are special.
 std::vector<SpecialToken> UsualSpecialTokens(const Vocabulary& vocabulary);
 
 // The usual input formats.

@@ -1,5 +1,5 @@
-// Reads tokenizer.json. Each function reads one section of the file and returns an error that begins with the section's
-// name. CheckOff rejects settings that would change the ids.
+// Each function reads one section of tokenizer.json. Errors begin with the section's name. CheckOff rejects settings
+// that Weft doesn't support and that would change the ids.
 #include "weft/text/tokenizer_json.h"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ bool Fits(const Json& value) {
   if constexpr (std::is_integral_v<T>) return value.is_number_integer() && value.get<int64_t>() == value.get<T>();
 }
 
-// Returns the member `key` of `object`, or `otherwise` if there is none.
+// Returns the member `key` of `object`, or `otherwise` if it is missing or null.
 template <class T>
 absl::StatusOr<T> Get(const Json& object, const std::string& key, T otherwise) {
   const Json& value = Member(object, key);
@@ -92,7 +92,8 @@ absl::StatusOr<std::vector<SpecialToken>> ReadAddedTokens(const Json& list) {
   return tokens;
 }
 
-// Returns the model's vocabulary together with the tokens in `added`. `as_bytes`: converts the model's tokens to bytes.
+// Returns the model's vocabulary together with the tokens in `added`. If `as_bytes` is set, tokens that are not in
+// `added` are converted from the byte alphabet to bytes.
 absl::StatusOr<Vocabulary> ReadVocabulary(const Json& list, const std::vector<SpecialToken>& added, bool as_bytes) {
   WEFT_ASSIGN_OR_RETURN(VocabularyEntries tokens, ReadVocabularyEntries(list));
   std::set<std::string> listed;

@@ -1,4 +1,5 @@
-// These functions read and write tokenizer.json of Hugging Face's tokenizers, for byte-level BPE and WordPiece.
+// These functions read tokenizer.json of Hugging Face's tokenizers, for byte-level BPE and WordPiece, and write it for
+// byte-level BPE.
 //
 // `truncation` and `padding` are ignored, because the caller handles both. Any other setting that would change the ids
 // and that Weft doesn't support is an error. So a tokenizer gives the same ids as its authors', or doesn't load.

@@ -11,7 +11,8 @@
 namespace weft {
 namespace {
 
-// utf8proc numbers the categories in the order of their names: all L*, all M*, and so on.
+// Reports whether the category of `code_point` is in `first` .. `last`. utf8proc numbers the categories so that all L*
+// follow each other, then all M*, and so on.
 bool IsBetween(int32_t code_point, utf8proc_category_t first, utf8proc_category_t last) {
   const utf8proc_category_t category = utf8proc_category(code_point);
   return first <= category && category <= last;

@@ -14,7 +14,7 @@ bool IsMark(int32_t code_point);         // Mn: accents and other combining mark
 bool IsControl(int32_t code_point);      // Cc, Cf, Co, Cs: controls, formatting, private use
 bool IsSpace(int32_t code_point);        // the property White_Space
 bool IsCjk(int32_t code_point);          // CJK ideographs; not Hangul or kana
-// Appends the lowercase form of `code_point`. It doesn't depend on context: 'Σ' gives 'σ' also at the end of a word.
+// Appends the lowercase form of `code_point`. The form doesn't depend on context: 'Σ' gives 'σ' even at a word's end.
 void AppendLowercase(int32_t code_point, std::string* text);
 
 }  // namespace weft

@@ -29,7 +29,8 @@ Utf8Character CharacterAt(absl::string_view text, size_t offset);
 std::string ToUtf8(int32_t code_point);
 // Returns InvalidArgument "not UTF-8 at byte 12 (0xE9)" for the first byte that is not UTF-8.
 absl::Status CheckUtf8(absl::string_view text);
-// Returns "U+00E9 'é'" for an error message. Controls, combining marks and spaces except ' ' appear as numbers only.
+// Returns "U+00E9 'é'" for an error message. Combining marks and code points without a visible character, except ' ',
+// appear as numbers only.
 std::string Describe(int32_t code_point);
 
 }  // namespace weft

@@ -33,8 +33,8 @@ class Vocabulary {
   absl::flat_hash_map<std::string, int32_t> ids_;
 };
 
-// Returns `token` in quotes for an error message: 'abc', with escapes for control characters and bytes that are not
-// UTF-8 ('\xe9').
+// Returns `token` in quotes for an error message: 'abc'. Control characters are escaped. If the token is not UTF-8, all
+// its bytes that are not ASCII are escaped too: '\xe9'.
 std::string Quoted(absl::string_view token);
 
 }  // namespace weft

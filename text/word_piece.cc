@@ -1,4 +1,5 @@
-// Keeps two tables of pieces, for the beginning of a word and for the rest. The longest match of each place wins.
+// WordPiece keeps two tables of pieces: for the beginning of a word, and for the rest of it. At each offset in a word,
+// the longest piece that matches wins.
 #include "weft/text/word_piece.h"
 
 #include <algorithm>

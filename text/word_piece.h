@@ -36,7 +36,7 @@ class WordPiece final : public Tokenizer {
   int64_t vocabulary_size() const override { return model_.vocabulary.size(); }
 
  protected:
-  // Puts a space between words, and between words and punctuation; the original white space is lost.
+  // Joins pieces to words, and puts a space between words, punctuation included. The original white space is lost.
   std::string Join(absl::Span<const int32_t> ids) const override;
 
  private:
@@ -51,7 +51,8 @@ class WordPiece final : public Tokenizer {
 
 // Reads the contents of a vocab.txt, which has one token a line.
 absl::StatusOr<Vocabulary> ReadVocabularyText(absl::string_view text);
-// Returns the model of a lowercasing BERT. Its special tokens and formats follow from the tokens of `vocabulary`.
+// Returns the model of a lowercasing BERT. Its special tokens are UsualSpecialTokens(vocabulary). If the vocabulary has
+// [CLS] and [SEP], the model has BERT's input formats.
 WordPieceModel BertModel(Vocabulary vocabulary);
 
 }  // namespace weft

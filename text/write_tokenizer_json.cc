@@ -1,4 +1,4 @@
-// Writes tokenizer.json for byte-level BPE, with all the keys that Hugging Face's tokenizers write.
+// WriteTokenizerJson writes byte-level BPE, with all the keys that Hugging Face's tokenizers write.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -56,7 +56,7 @@ std::string WriteTokenizerJson(const BpeModel& model) {
   for (const auto& [left, right] : model.merges) {
     merges.push_back(ToByteAlphabet(left) + " " + ToByteAlphabet(right));
   }
-  // The format requires a template for pairs too. If the model has none, the second text follows the first.
+  // TemplateProcessing needs a template for pairs too. If the model has none, the second text follows the first.
   const WrapFormat no_pair = {{WrapItem::kFirst}, {WrapItem::kSecond, 0, 1}};
   const bool wraps = model.single.size() > 1 || !model.pair.empty();
   Json post_processor = ByteLevel(model.prefix_space);

@@ -1,4 +1,5 @@
-// vocab.txt: WordPiece of BERT. It lowercases as BERT does, unless the settings beside the vocabulary say otherwise.
+// vocab.txt has the vocabulary of BERT's WordPiece. Texts are lowercased and lose their accents, unless
+// tokenizer_config.json in the same folder says otherwise.
 #include <nlohmann/json.hpp>
 #include <utility>
 

@@ -1,4 +1,4 @@
-// The two files of byte-level BPE: the merges and the vocabulary, by GPT-2's names and by those of Hugging Face.
+// Byte-level BPE is in two files, the merges and the vocabulary. GPT-2 and Hugging Face give these files other names.
 #include "weft/text/byte_level_bpe.h"
 
 #include <utility>

@@ -1,4 +1,4 @@
-// tokenizer.json: Hugging Face's byte-level BPE and WordPiece, and Weft's own bytes and characters.
+// tokenizer.json has Hugging Face's byte-level BPE or WordPiece, or Weft's own tokenizer of bytes or characters.
 #include "weft/text/tokenizer_json.h"
 
 #include <memory>

@@ -25,11 +25,11 @@ struct TokenizerKind {
   const char* extension = nullptr;   // ".model" if files of any other name with this extension are of this kind too
   const char* companion = nullptr;   // a second file that is read from the same folder
   bool companion_required = false;   // true: either file stands for both; false: the companion is optional
-  // Loads the tokenizer from `file`; `companion` is empty if there is none. Errors begin with the path they are about.
+  // Loads the tokenizer from `file`; `companion` is empty if there is none. Errors name the file that is at fault.
   Loaded (*load)(const std::string& file, const std::string& companion);
 };
 
-// Loads a tokenizer that is all in one file, whose contents `create` takes.
+// Reads `file`, and calls `create` with its contents to make the tokenizer.
 template <auto create>
 Loaded FromOneFile(const std::string& file, const std::string& /*companion*/) {
   WEFT_ASSIGN_OR_RETURN(const std::string contents, ReadFile(file));
