@@ -1,4 +1,5 @@
-// Sizes come from the run, the published weights or the options, in this order. Contradictions are errors.
+// Sizes come from the resumed run, or else from published weights, or else from options. If an option contradicts the
+// run or the weights, Read returns an error.
 #include "weft/train/bert_source.h"
 
 #include <algorithm>

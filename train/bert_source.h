@@ -1,7 +1,7 @@
-// A BertSource gives the BERT with which a training begins. This is a new model, with sizes from options, or the
-// published weights in the folder that the option "init" names.
+// A BertSource gives the BERT with which a run begins. This is a new model, with sizes from options, or the published
+// weights in the folder that the option "init" names.
 //
-//   BertSource source({.context = 128, .layers = 4, .heads = 4, .width = 256});   // and an option for each size
+//   BertSource source({.context = 128, .layers = 4, .heads = 4, .width = 256});   // the defaults of the options
 //   WEFT_RETURN_IF_ERROR(source.Read(ModelOf(resumed)));
 //   WEFT_RETURN_IF_ERROR(source.SetVocabulary(*tokenizer));
 //   Bert bert(source.config());
@@ -25,20 +25,22 @@ namespace weft {
 
 class BertSource {
  public:
-  // `defaults`: the sizes of a new model for which options give no others.
+  // `defaults`: the configuration of a new model, where options give no other sizes or dropout.
   explicit BertSource(const BertConfig& defaults) : defaults_(defaults), dropout_(defaults.dropout) {}
 
   Hyperparameters Table();  // rows init, context, layers, ...
   const std::string& init() const { return init_; }
   // Sets config(). If `model`, the configuration of a resumed run, is not empty, config() is `model`. Otherwise, if
-  // `init` is set, its weights are read and config() is theirs. Otherwise config() follows the options. Returns
-  // InvalidArgument if an option contradicts the weights.
+  // "init" is set, Read reads the published weights, and config() is theirs. Otherwise the sizes follow the options.
+  // Dropout always follows the options. Returns InvalidArgument if config() is invalid, or if an option for a size
+  // contradicts the run or the weights.
   absl::Status Read(const nlohmann::ordered_json& model);
-  // Call it after Read. Sets a new model's vocabulary size; if there are weights, checks that the tokenizer fits them.
+  // Sets the vocabulary size of a new model. If a run or published weights fix that size, checks that the tokenizer
+  // fits. Call SetVocabulary after Read.
   absl::Status SetVocabulary(const Tokenizer& tokenizer);
-  // Copies the weights of `init` to a new run. If the folder lacks a weight whose name begins with one of `heads`, the
-  // weight keeps its initial value. Any other missing weight is an error, and other weights of the folder are ignored.
-  // A classifier is copied only if the folder's labels equal `labels`.
+  // If "init" is set, copies its weights to `parameters`. If the folder lacks a weight whose name begins with one of
+  // `heads`, the parameter keeps its initial value. Any other missing weight is an error, and surplus weights of the
+  // folder are ignored. Weights "classifier.*" are copied only if the folder's labels equal `labels`.
   absl::Status Initialize(const std::vector<std::string>& heads, const std::vector<std::string>& labels,
                           Parameters* parameters);
 

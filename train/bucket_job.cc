@@ -1,4 +1,4 @@
-// Keeps one tape for each length, since a program has fixed shapes.
+// A BucketJob keeps one tape for each length of batch, since a program has fixed shapes.
 #include "weft/train/bucket_job.h"
 
 namespace weft {

@@ -34,17 +34,18 @@ class BucketJob : public TrainingJob {
  protected:
   BucketJob(int64_t batch, TrainingOptions training) : batch_(batch), training_(std::move(training)) {}
 
-  // The values of a batch. They stay valid until the next batch is filled.
+  // Rows holds the values of a batch, which stay valid until the next call of Fill.
   struct Rows {
     std::vector<absl::Span<const int32_t>> inputs;  // one for each input that Record declared, in that order
     int64_t tokens = 0, targets = 0;                // as TrainingBatch has them
   };
-  // Records the program for batches [batch_, length], and appends its inputs to `inputs`.
+  // Records the program for batches [batch_, length]. Sets `inputs` to its inputs, except the learning rate.
   virtual TrainingProgram Record(int64_t length, Tape* tape, VarList* inputs) = 0;
   // Fills a batch [batch_, length] with examples of `split`.
   virtual Rows Fill(DataSplit split, absl::Span<const int32_t> examples, int64_t length) = 0;
 
-  // Divides examples of these lengths into batches and records the programs. No length may exceed `longest`.
+  // Divides the examples of both splits into batches by their lengths, none of which may exceed `longest`. Records the
+  // program of each bucket.
   void SetLengths(absl::Span<const int64_t> train, absl::Span<const int64_t> validation, int64_t longest);
 
   int64_t batch_;  // examples in a batch

@@ -1,4 +1,4 @@
-// The version comes from the build; the CPU's features are those for which kernels are compiled.
+// The compiler's version comes from its macros. The features of the CPU are read at run time.
 #include "weft/train/build_info.h"
 
 #include "absl/strings/str_cat.h"

@@ -1,5 +1,5 @@
-// BuildName and CpuFeatures tell the version, compiler and CPU of this program. A checkpoint records both, because
-// results have the same bits only for one binary on one kind of CPU.
+// BuildName tells the version and compiler of this program, and CpuFeatures the kind of its CPU. A checkpoint records
+// both, because results have the same bits only for one binary on one kind of CPU.
 #ifndef WEFT_TRAIN_BUILD_INFO_H_
 #define WEFT_TRAIN_BUILD_INFO_H_
 

@@ -28,14 +28,16 @@ struct CheckpointInfo {
   std::string version, cpu;      // of the program and the machine that wrote it
 };
 
-// Cleans up after a program that was killed while it saved: removes half-written folders and restores a replaced one.
-// Returns an error if the folder can't be read.
+// Cleans up after a program that was killed in SaveCheckpoint. Removes folders .writing-STEP. If STEP is missing,
+// renames .replaced-STEP to STEP; otherwise removes .replaced-STEP. Returns an error if a folder can't be read, renamed
+// or removed.
 absl::Status TidyCheckpoints(const std::string& checkpoints);
-// Writes the checkpoint of `info.step` and removes all but the newest `keep`. Sets the version and CPU in it itself.
+// Writes the checkpoint of `info.step` and removes all checkpoints except the newest `keep`. Ignores `info.version` and
+// `info.cpu`, and writes the version and CPU of this program instead.
 absl::Status SaveCheckpoint(const std::string& checkpoints, CheckpointInfo info, const Parameters& parameters,
                             int keep = 2);
 absl::StatusOr<CheckpointInfo> ReadCheckpointInfo(const std::string& checkpoints, int64_t step);
-// Loads state.safetensors into `parameters` and sets their step. After an error `parameters` are unchanged.
+// Loads state.safetensors into `parameters` and sets their step. After an error, `parameters` are unchanged.
 absl::Status LoadCheckpoint(const std::string& checkpoints, const CheckpointInfo& info, Parameters* parameters);
 
 }  // namespace weft

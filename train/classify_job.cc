@@ -1,4 +1,4 @@
-// Reads labelled texts, and trains the encoder and the classifier on them together.
+// ClassifyJob reads labelled texts, and trains the encoder and the classifier on these texts together.
 #include "weft/train/classify_job.h"
 
 #include <algorithm>

@@ -25,7 +25,7 @@ class GptJob final : public TrainingJob {
   nlohmann::ordered_json Model() const override;
   std::string Title(const Parameters& parameters) const override;
   absl::Status WriteFiles(const RunDirectory& run) const override;
-  // Generates a sample with the trained model and writes it to sample.txt.
+  // Generates a sample with the trained model and writes it to sample.txt, unless "sample-length" is 0.
   absl::StatusOr<std::string> Conclude(const RunDirectory& run, Parameters* parameters) override;
 
   absl::Span<const TrainingProgram> programs() const override { return {&program_->training, 1}; }

@@ -1,4 +1,5 @@
-// The handler only stores the signal, and is removed by the first one, so a second signal has its usual effect.
+// The handler only stores the signal's number. The first signal of a kind removes its handler, so a second one of the
+// same kind has its default effect.
 #include "weft/train/interrupt.h"
 
 namespace weft {

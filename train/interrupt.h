@@ -1,4 +1,4 @@
-// An Interrupt catches Ctrl-C, SIGTERM and a lost terminal, so that a training can save before it stops.
+// An Interrupt catches Ctrl-C, SIGTERM and a lost terminal, so that a training run can save before it stops.
 //
 //   const Interrupt interrupt;
 //   while (!interrupt.requested()) Step();

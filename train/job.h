@@ -1,5 +1,5 @@
-// A TrainingJob is one kind of training as a library class: its options, its data and its model. train/gpt_job.h and
-// its neighbours declare the jobs.
+// A TrainingJob is one kind of training as a library class: its options, its data and its model. train/gpt_job.h,
+// train/bert_job.h and so on declare the jobs.
 //
 //   GptJob job;
 //   WEFT_RETURN_IF_ERROR(SetFromText("100", job.Table()[i]));   // options
@@ -47,21 +47,22 @@ class TrainingJob : public TrainingTask {
   // Returns a line that describes the training: "a GPT of 809856 parameters on 3840000 characters".
   virtual std::string Title(const Parameters& parameters) const = 0;
 
-  // If an option names published weights, loads them into a new run. Not called after a checkpoint was loaded.
+  // If an option names published weights, loads them into `parameters`. Callers that loaded a checkpoint skip this.
   virtual absl::Status Initialize(Parameters* /*parameters*/) { return absl::OkStatus(); }
   // Writes the model's files other than its weights, such as tokenizer.json.
   virtual absl::Status WriteFiles(const RunDirectory& run) const = 0;
-  // Called after the training, for example to write a sample. Returns lines to print.
+  // Finishes a run after its last step, for example by writing a sample. Returns lines to print.
   virtual absl::StatusOr<std::string> Conclude(const RunDirectory& /*run*/, Parameters* /*parameters*/) { return ""; }
 };
 
-// Returns the value of "model" in the run's config.json, or an empty object if `resumed` is null.
+// Returns the value of "model" in the run's config.json, or an empty object if there is none or `resumed` is null.
 nlohmann::ordered_json ModelOf(const RunDirectory* resumed);
 
 // Returns InvalidArgument "OPTION: no file was given".
 absl::Status MissingFile(absl::string_view option);
 
-// Returns a fingerprint of `previous` and `bytes`. For several arrays, each result is the next `previous`.
+// Returns a fingerprint of `previous` and `bytes`. For several arrays, pass the result of each call as the next
+// `previous`.
 std::string FingerprintOfBytes(absl::string_view bytes, absl::string_view previous);
 // Returns a fingerprint of `previous` and the bytes of numbers.
 template <class T>
@@ -69,8 +70,8 @@ std::string Fingerprint(absl::Span<const T> values, absl::string_view previous =
   return FingerprintOfBytes({reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)}, previous);
 }
 
-// Sets the options that `json`, a configuration file or a run's config.json, contains. Returns InvalidArgument if the
-// "command" in `json` is not "train NAME".
+// Sets the options that `json`, a configuration file or a run's config.json, contains. Returns InvalidArgument if a key
+// is unknown, a value is invalid, or `json` has a "command" other than "train NAME", with NAME from `name`.
 absl::Status SetFromConfig(const nlohmann::ordered_json& json, const std::string& name, const Hyperparameters& table);
 
 }  // namespace weft

@@ -31,7 +31,7 @@ struct RateScheduleRow {
   double (*rate)(const RateScheduleSettings& settings, int64_t step) = nullptr;
 };
 
-// All schedules: "cosine" (half a cosine from `peak` to `floor`; Loshchilov and Hutter, "SGDR", 2017, without
+// Returns all schedules: "cosine" (half a cosine from `peak` to `floor`; Loshchilov and Hutter, "SGDR", 2017, without
 // restarts), "linear" (a straight line from `peak` to `floor`) and "constant" (`peak`).
 absl::Span<const RateScheduleRow> RateSchedules();
 // Returns the schedule of this name, or null.

@@ -1,4 +1,4 @@
-// Appends lines without waiting for the disk; Sync waits. A line that a killed program left incomplete is dropped.
+// Append does not wait for the disk; Sync does. Open drops a line that a killed program left incomplete.
 #include "weft/train/metrics.h"
 
 #include <unistd.h>

@@ -43,8 +43,8 @@ std::string ToJsonLine(const Metrics& metrics);
 
 class MetricsFile {
  public:
-  // Opens `path` and keeps the lines up to that of `step`; a negative `step` keeps none. Removes later lines, and any
-  // that are not lines of metrics.
+  // Opens `path`, or creates it. Keeps the lines of steps up to `step`, so a negative `step` keeps none. Removes all
+  // other lines, including lines that are not metrics.
   static absl::StatusOr<MetricsFile> Open(const std::string& path, int64_t step);
 
   absl::Status Append(const Metrics& metrics);

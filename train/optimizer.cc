@@ -1,5 +1,5 @@
-// This file has the table of optimizers, and one function that records a training step with any of them. A step
-// consists of gradients, their global norm and clipping, the count of steps, and the update of every weight.
+// This file has the table of optimizers. For any of them, Minimize records the gradients of a loss, their global norm
+// and clipping, the count of steps if the optimizer has one, and the update of every weight.
 #include "weft/train/optimizer.h"
 
 #include <algorithm>
@@ -68,7 +68,7 @@ constexpr OptimizerRow kOptimizers[] = {
      .update = UpdateLion},
 };
 
-// Calls `visit` with the name and the member of each optional setting, which some optimizers lack.
+// Calls `visit` with the name and the member pointer of each setting of type std::optional. Each optimizer lacks some.
 template <class Visit>
 void ForEachSetting(Visit visit) {
   visit("momentum", &OptimizerSettings::momentum);
@@ -92,8 +92,8 @@ absl::Status Check(const OptimizerRow& row, const OptimizerSettings& settings, V
   return status;
 }
 
-// Gradients and the factors that clip them. Without a limit, a gradient's factor depends on that gradient alone, so its
-// update need not wait for other gradients.
+// Holds gradients and the factors that clip them. If there is no maximum norm, each factor depends on its own gradient
+// alone. A weight's update then need not wait for the gradients of other weights.
 struct Clipped {
   VarList gradients;
   VarList scales;   // f32 []: at most 1; NaN if the update must change nothing
@@ -112,7 +112,8 @@ Clipped ClippedGradients(Var loss, VarSpan weights, double clip) {
   return c;
 }
 
-// The number of the current step, i32 [], counted from 1, and the update that adds 1 to the count.
+// Holds the number of the current step, i32 [], counted from 1, and the update of the count. The update adds 1 if all
+// gradients are finite, else 0.
 struct Counted {
   Var step, update;
 };
@@ -120,9 +121,8 @@ struct Counted {
 Counted CountSteps(absl::string_view optimizer, const Clipped& c, bool clips) {
   // Counts in f32, which is exact for 2^24 steps.
   const Var count = c.norm.tape->State(absl::StrCat(optimizer, ".step"), {kF32, {}}, Zeros());
-  // With clipping, a step with a gradient that is not finite is not counted. Without clipping, each weight with a
-  // finite gradient is updated, but the step counts only if all gradients are finite. So the count waits for all
-  // gradients, and until this first write a run can be cancelled.
+  // The step counts only if all gradients are finite, so the count waits for all gradients. If one is not finite, no
+  // weight is updated with clipping. Without clipping, each weight with a finite gradient is updated.
   const Var known = clips ? c.scale : c.norm - c.norm;  // NaN if a gradient is not finite
   const Var finite = Cast(Equal(known, known), kF32);
   return {Cast(count + 1.0, kI32), Assign(count, count + finite)};

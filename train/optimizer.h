@@ -1,4 +1,4 @@
-// An optimizer records the gradients of a loss, clips them, and updates every weight on the loss's tape.
+// An optimizer records the gradients of a loss, their clipping, and the update of every weight on the loss's tape.
 //
 //   const Minimized step = AdamW({.clip = 1.0}).Minimize(loss, rate);
 //   Compile(tape, {.fetch = {loss, step.gradient_norm}, .update = {step}});
@@ -29,7 +29,7 @@ struct OptimizerSettings {
   std::optional<bool> nesterov = {};
 };
 
-// What the update of one weight reads: values of the tape, and settings.
+// Holds what the update of one weight reads: values of the tape, and settings.
 struct UpdateInputs {
   Var weight;
   VarList states;  // with the weight's type, in the order of OptimizerRow::states
@@ -74,11 +74,11 @@ class Optimizer {
   Optimizer(const OptimizerRow& row, const OptimizerSettings& settings);
 
   const OptimizerRow& row() const { return *row_; }
-  // The settings in use; each setting that the row uses has a value. Rows of options may point to these values.
+  // Returns the settings in use. Each setting that row().defaults has is set here too, and an option may point to it.
   OptimizerSettings& settings() { return settings_; }
 
-  // Records an update of every weight that the loss's tape has now. `rate` is an f32 scalar. The tape fails if it has
-  // no weights, or if a setting is given that the optimizer does not use.
+  // Records an update of every weight that the loss's tape has now. `rate` is an f32 scalar. If the tape has no
+  // weights, or if a setting is given that the optimizer does not use, the tape gets an error (Tape::Fail).
   Minimized Minimize(Var loss, Var rate) const;
 
  private:
@@ -88,12 +88,13 @@ class Optimizer {
 
 // Short names for the rows.
 
-// AdamW (Loshchilov and Hutter, 2019). States "adamw.m.NAME", "adamw.v.NAME" and "adamw.step".
+// AdamW (Loshchilov and Hutter, 2019). Weight decay applies to tensors of rank 2 and more. The states are
+// "adamw.m.NAME", "adamw.v.NAME" and "adamw.step".
 struct AdamW : Optimizer {
   explicit AdamW(const OptimizerSettings& settings) : Optimizer(*FindOptimizer("adamw"), settings) {}
 };
-// Adam (Kingma and Ba, 2015). Weight decay applies to all weights and is added to the gradient. States are as AdamW's,
-// with the prefix "adam.".
+// Adam (Kingma and Ba, 2015). Weight decay applies to all weights and is added to the gradient. The states are
+// "adam.m.NAME", "adam.v.NAME" and "adam.step".
 struct Adam : Optimizer {
   explicit Adam(const OptimizerSettings& settings) : Optimizer(*FindOptimizer("adam"), settings) {}
 };
@@ -105,7 +106,7 @@ struct Sgd : Optimizer {
 struct Adagrad : Optimizer {
   explicit Adagrad(const OptimizerSettings& settings) : Optimizer(*FindOptimizer("adagrad"), settings) {}
 };
-// Lion (Chen et al., 2023). State "lion.m.NAME".
+// Lion (Chen et al., 2023). Weight decay applies to tensors of rank 2 and more. The state is "lion.m.NAME".
 struct Lion : Optimizer {
   explicit Lion(const OptimizerSettings& settings) : Optimizer(*FindOptimizer("lion"), settings) {}
 };

@@ -1,4 +1,4 @@
-// Turns the shared options into rows, and numbers of epochs into numbers of steps.
+// This file turns the shared options into rows of a Hyperparameters table, and numbers of epochs into numbers of steps.
 #include "weft/train/options.h"
 
 #include <limits>

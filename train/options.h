@@ -33,9 +33,9 @@ struct TrainingOptions {
 
 // Returns rows that point into `options`, which must outlive them. The row "epochs" is present if `epochs` is set.
 Hyperparameters TrainingHyperparameters(TrainingOptions* options);
-// Checks options that depend on each other.
+// Returns InvalidArgument if the minimum learning rate exceeds the highest.
 absl::Status Validate(const TrainingOptions& options);
-// Returns the options of a trainer: sets the learning rate from the schedule, and turns numbers of epochs into steps.
+// Returns the options of a trainer. Sets the learning rate by the schedule "cosine", and turns epochs into steps.
 TrainerOptions ToTrainerOptions(const TrainingOptions& options, int64_t batches_per_epoch);
 
 // Appends `rows` to `table`.

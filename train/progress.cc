@@ -1,4 +1,5 @@
-// A terminal line is rewritten at most every `between` seconds. The time left follows from the mean time of a step.
+// On a terminal, the line is rewritten at most every `between` seconds and after the last step. The time left follows
+// from the mean time of a step.
 #include "weft/train/progress.h"
 
 #include "absl/strings/str_format.h"

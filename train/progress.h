@@ -1,5 +1,5 @@
-// Progress shows how a training proceeds. On a terminal it rewrites one line; in a file it prints a line every
-// `log_every` steps.
+// Progress shows how a training run proceeds. On a terminal, it rewrites one line. In a file, it prints a line every
+// `log_every` steps and after the last step. Each evaluation prints a line of its own.
 //
 //   Progress progress({.terminal = isatty(STDOUT_FILENO) != 0});
 //   progress.Say("training a GPT");

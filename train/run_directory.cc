@@ -1,4 +1,5 @@
-// A folder belongs to a run if its config.json says so. A lock on the folder excludes other processes.
+// A folder holds a run of kind NAME if the "command" in its config.json is "train NAME". A lock on the folder excludes
+// other processes.
 #include "weft/train/run_directory.h"
 
 #include <algorithm>
@@ -129,7 +130,8 @@ absl::Status RunDirectory::Lock() {
   return absl::OkStatus();
 }
 
-// Removes the files of a run, but not config.json: until it is replaced, it marks the folder as a run.
+// Removes temporary files that a killed process left. If `overwrite` is set, also removes the old run's files except
+// config.json, which marks the folder as a run until config.json is replaced.
 absl::Status RunDirectory::Clear() const {
   std::vector<std::string> names;
   if (options_.overwrite) {

@@ -1,7 +1,7 @@
 // A RunDirectory is the folder of a training run. It holds config.json, metrics.jsonl, checkpoints/, model.safetensors,
-// the tokenizer's files and sample.txt.
+// and files of the job, such as tokenizer.json.
 //
-//   WEFT_ASSIGN_OR_RETURN(RunDirectory run, RunDirectory::Find({.name = "gpt", .resume = true}));  // changes nothing
+//   WEFT_ASSIGN_OR_RETURN(RunDirectory run, RunDirectory::Find({.name = "gpt", .resume = true}));  // changes no file
 //   ...                                       // continue from run.config()
 //   WEFT_RETURN_IF_ERROR(run.Begin(config));  // makes, empties or keeps the folder
 #ifndef WEFT_TRAIN_RUN_DIRECTORY_H_
@@ -29,16 +29,17 @@ class RunDirectory {
   // Chooses the folder and checks that it may be used. If the folder exists, locks it against other processes. Errors:
   // AlreadyExists: the folder holds a run, and neither `resume` nor `overwrite` is set.
   // NotFound: there is no run to resume.
-  // FailedPrecondition: the folder is in use, or has files but no run of this kind.
+  // FailedPrecondition: another process uses the folder, or the folder has files but no run of this kind.
+  // InvalidArgument: `overwrite` is set together with `resume` or without `out`.
   static absl::StatusOr<RunDirectory> Find(const RunDirectoryOptions& options);
 
   const std::string& path() const { return path_; }  // "" until Begin if the default folder is new
   std::string File(absl::string_view name) const;    // PATH/name
-  // Returns the config.json of the run that the folder held when it was found; null if there was none.
+  // Returns the contents of config.json. Before Begin, these are what Find read, or JSON's null if there was no run.
   const nlohmann::ordered_json& config() const { return *config_; }
 
-  // Makes the folder if it doesn't exist. Removes the old run's files if it is overwritten, or half-written files if it
-  // was killed. Then writes config.json, unless a resumed run has an equal one.
+  // Makes the folder if it doesn't exist. If `overwrite` is set, removes the old run's files. Removes temporary files
+  // that a killed process left. Then writes `config` to config.json, unless a resumed run has an equal one.
   absl::Status Begin(const nlohmann::ordered_json& config);
 
  private:

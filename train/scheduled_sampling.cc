@@ -16,7 +16,8 @@ constexpr Row kRows[] = {
     {"none", [](const ScheduledSampling&, double) { return 0.0; }},
     {"constant", [](const ScheduledSampling& s, double) { return s.rate; }},
     {"linear", [](const ScheduledSampling& s, double step) { return s.rate * std::min(1.0, step / s.steps); }},
-    // Numerator and denominator of the published fraction are divided by exp(step / k), which can overflow.
+    // The header's formula equals rate · e / (k + e) with e = exp(step / k). Here both parts are divided by e, which
+    // can overflow.
     {"inverse-sigmoid",
      [](const ScheduledSampling& s, double step) { return s.rate / (1 + s.steps * std::exp(-step / s.steps)); }},
 };

@@ -1,5 +1,5 @@
 // Scheduled sampling (Bengio et al., 2015) replaces some of a decoder's input tokens in training by tokens that the
-// decoder predicts. The fraction of replaced tokens grows with the step.
+// decoder predicts. The fraction of replaced tokens can grow with the step.
 //
 //   const ScheduledSampling sampling = {.schedule = "linear", .rate = 0.25, .steps = 1000};
 //   sampling.At(500);  // 0.125: the fraction of the inputs to replace
@@ -21,7 +21,8 @@ struct ScheduledSampling {
 
   // Returns the fraction of the inputs to replace in a step; the first step is 0.
   //   none: 0    constant: rate    linear: rate · min(1, step / steps)
-  //   inverse-sigmoid: rate · (1 - k / (k + exp(step / k))): about rate / k at step 0, half of rate at step k · ln k
+  //   inverse-sigmoid: rate · (1 - k / (k + exp(step / k))) with k = steps: about rate / k at step 0, and half of rate
+  //     at step k · ln k
   double At(int64_t step) const;
 };
 

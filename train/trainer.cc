@@ -243,8 +243,8 @@ absl::Status Trainer::CheckWeights() const {
                               "' infinite or NaN at step ", step_, " or before"));
 }
 
-// Returns an error that names the op that made the first NaN. To find it, the batch runs again in a graph without the
-// update. The NaN comes again, because weights whose gradients are not finite have not changed.
+// Returns an error that names the op that made the first NaN, if the op is found. For that, the batch runs again in a
+// graph without the update. The NaN should come again, because weights whose gradients are not finite have not changed.
 absl::Status Trainer::ExplainNan(const TrainingBatch& batch, double loss, double gradient_norm) {
   WEFT_RETURN_IF_ERROR(CheckWeights());
   std::string cause;

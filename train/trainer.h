@@ -5,8 +5,8 @@
 //   if (resume) WEFT_RETURN_IF_ERROR(trainer->Resume().status());
 //   WEFT_RETURN_IF_ERROR(trainer->Train(&progress));
 //
-// A resumed run ends with the same weights as an uninterrupted one. The reason: batches and dropout depend only on the
-// seed, the step and, with scheduled sampling, the weights.
+// A resumed run ends with the same weights as an uninterrupted one, if binary and kind of CPU are the same. The reason:
+// batches and dropout depend only on the seed, the step and, with scheduled sampling, the weights.
 #ifndef WEFT_TRAIN_TRAINER_H_
 #define WEFT_TRAIN_TRAINER_H_
 
@@ -46,11 +46,13 @@ class Trainer {
   static absl::StatusOr<std::unique_ptr<Trainer>> Create(const TrainerOptions& options, TrainingTask* task,
                                                          Parameters* parameters, const RunDirectory* run);
   // Loads the newest readable checkpoint. Returns false if the run has neither checkpoints nor weights. Warns on stderr
-  // if another version of Weft or another CPU wrote the checkpoint. Returns FailedPrecondition if the checkpoint has
-  // other data or another seed, or if the run has weights, which training would replace, but no checkpoint.
+  // about unreadable checkpoints, and if another build of Weft or another kind of CPU wrote the checkpoint. If none is
+  // readable, returns the error of the newest. Returns FailedPrecondition if a checkpoint has other data or another
+  // seed, or if the run has weights, which training would replace, but no checkpoint.
   absl::StatusOr<bool> Resume();
-  // Trains until step `options.steps` and saves. On Ctrl-C, saves and returns Cancelled. If a loss, a norm or a weight
-  // is not finite, returns Aborted without saving; the message names the op that caused it.
+  // Trains until step `options.steps` and saves. On Ctrl-C, SIGTERM or SIGHUP, finishes the step, saves and returns
+  // Cancelled. If a loss, a gradient norm or a weight is not finite, returns Aborted without saving. The message names
+  // the op that caused this, if the op is found.
   absl::Status Train(Progress* progress);
 
   int64_t step() const { return step_; }  // the number of updates so far

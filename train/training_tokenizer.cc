@@ -54,8 +54,8 @@ TrainingTokenizer BertTokenizer(int64_t vocabulary) {
                           separator = *model->vocabulary.Find("[SEP]");
             model->single = BertSingle(classification, separator);
             model->pair = BertPair(classification, separator);
-            // A word of byte-level BPE includes the space before it. [MASK] stands for a word, so it takes that space
-            // too.
+            // A word of byte-level BPE includes the space before it. [MASK] stands for a word, so [MASK] also takes the
+            // space before it.
             for (SpecialToken& token : model->special) token.strip_before = token.text == "[MASK]";
           }};
 }

@@ -1,5 +1,5 @@
-// A TrainingTokenizer is the tokenizer of a training on text. An option names its file; without the option it is learnt
-// from the data.
+// A TrainingTokenizer is the tokenizer of a training run on text. It is read from a resumed run, from the file that an
+// option names, or from a default folder. If there is none of these, it is learnt from the data.
 //
 //   TrainingTokenizer tokenizer(8000, {"<pad>", "<s>", "</s>"});
 //   WEFT_RETURN_IF_ERROR(tokenizer.Prepare(text));
@@ -27,8 +27,8 @@ namespace weft {
 
 class TrainingTokenizer {
  public:
-  // `vocabulary`: maximum number of tokens of a learnt tokenizer. `special`: its special tokens. `set_format`: called
-  // with the learnt model, for example to set how texts are wrapped.
+  // The arguments apply to a learnt tokenizer. `vocabulary`: maximum number of tokens, unless an option gives another.
+  // `special`: its special tokens. `set_format`: called with the learnt model, for example to set the input formats.
   TrainingTokenizer(int64_t vocabulary, std::vector<std::string> special,
                     std::function<void(BpeModel*)> set_format = nullptr)
       : vocabulary_(vocabulary), special_(std::move(special)), set_format_(std::move(set_format)) {}
@@ -36,11 +36,11 @@ class TrainingTokenizer {
   Hyperparameters Table();  // rows tokenizer and vocabulary
   // Sets the folder to read from if no option names a tokenizer; "" for none.
   void set_default(const std::string& folder) { default_ = folder; }
-  // Sets the folder of a resumed run. If it has a tokenizer, that one is used and no other.
+  // Sets the folder of a resumed run. If the folder has a tokenizer, Prepare reads that one and no other.
   void set_run(const std::string& folder) { run_ = folder; }
 
-  // Reads the tokenizer of the resumed run, of the option, or of the default folder: the first that exists. If there is
-  // none, learns one from `text`.
+  // Reads the tokenizer of the resumed run, if there is one. Otherwise reads the tokenizer that the option names, or
+  // else that of the default folder. If neither is set, learns a tokenizer from `text`.
   absl::Status Prepare(absl::string_view text);
   // Writes the tokenizer's files into the run's folder.
   absl::Status Write(const RunDirectory& run) const;
@@ -59,7 +59,7 @@ class TrainingTokenizer {
   std::vector<std::pair<std::string, std::string>> files_;  // names and contents
 };
 
-// Returns a tokenizer for BERTs. A learnt one has BERT's special tokens and format.
+// Returns a tokenizer for BERTs. If it is learnt, it has BERT's special tokens and input formats.
 TrainingTokenizer BertTokenizer(int64_t vocabulary);
 
 // Returns `id`, or InvalidArgument "the tokenizer has no NAME token" if it is not set.

@@ -15,7 +15,8 @@
 namespace weft {
 namespace {
 
-// Returns the text of the given files. If there are none, moves the last pairs of `text` to the result.
+// Returns the text of the given files. If no files are given, moves the last tenth of the pairs of `text`, at most
+// 1000 pairs, to the result.
 absl::StatusOr<ParallelText> ReadValidationText(const std::string& source, const std::string& target,
                                                 ParallelText* text) {
   if (!source.empty()) return ReadParallelText(source, target);

@@ -1,4 +1,5 @@
-// Pixels are scaled to -1 .. 1, as published models expect; training pictures are also moved at random.
+// Pixels are scaled to -1 .. 1, as published models expect. Training pictures are also moved at random, by at most
+// "shift" pixels.
 #include "weft/train/vit_job.h"
 
 #include <algorithm>

@@ -39,7 +39,7 @@ class VitJob final : public TrainingJob {
 
  private:
   void Record();
-  // Returns a batch of pictures, each moved by at most `shift` pixels along each axis.
+  // Returns a batch of the pictures `examples`, each moved at random by at most `shift` pixels along each axis.
   TrainingBatch Fill(const Images& images, absl::Span<const int32_t> examples, int64_t shift, RandomStream random);
 
   // Options.
