@@ -1,4 +1,5 @@
-// The family of BERTs in Hugging Face's layout, with or without heads, and the runs that train a BERT or a classifier.
+// This file defines PublishedBert::kFamily. The functions read and write a BERT, with or without heads, in Hugging
+// Face's layout. FromRun describes the BERT of a training run.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -178,7 +179,8 @@ absl::Status Write(const std::string& folder, const PublishedModel& model) {
 
 constexpr absl::string_view kModelTypes[] = {"bert"};
 
-// Returns a model whose weights have one tensor of each head that the run has trained.
+// Returns the configuration and labels of a run. Instead of weights, one tensor of zeros for each head tells SpecsOf
+// which heads the run trained.
 absl::StatusOr<PublishedModel> FromRun(const std::string&, const Json& run) {
   const Json& model = run.at("model");
   PublishedBert bert;

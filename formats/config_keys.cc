@@ -1,4 +1,4 @@
-// Remembers each key that is mentioned, so that Finish can refuse the keys that nobody knows.
+// A KeyReader remembers each key that a call names, so that Finish can refuse the other keys.
 #include "weft/formats/config_keys.h"
 
 #include "weft/core/status.h"
@@ -15,7 +15,7 @@ constexpr std::pair<const char*, Activation> kActivationNames[] = {
     {"gelu_fast", Activation::kGeluTanh}, {"swish", Activation::kSilu},
 };
 
-// Returns a value as JSON, shortened so that an error message with it stays short.
+// Returns `json` as text for an error message: at most 200 bytes, and "..." if more follow.
 std::string Shortened(const Json& json) {
   constexpr size_t kMaxCharacters = 200;
   std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -67,7 +67,7 @@ void ReadUsualKeys(KeyReader& keys) {
   keys.Only("is_encoder_decoder", false);
   keys.Only("add_cross_attention", false);
   keys.Only("pruned_heads", Json::object());
-  // No key here changes the model: chunk_size_feed_forward, for example, computes the same values in parts.
+  // None of these keys changes the model. For example, chunk_size_feed_forward computes the same values in parts.
   keys.Harmless({"_name_or_path",
                  "name_or_path",
                  "_commit_hash",

@@ -1,5 +1,6 @@
-// A model's keys in config.json are listed once, for reading and writing. With a KeyReader the list sets the fields of
-// a configuration; with a KeyWriter it writes them. No other folder includes this header.
+// Each kind of model lists its keys in config.json once, in a function template like the one below. With a KeyReader,
+// the function reads the fields of a configuration from JSON; with a KeyWriter, it writes the fields to JSON. No other
+// folder includes this header.
 //
 //   template <class Keys, class Config>
 //   void ListKeys(Keys& keys, Config& config) {
@@ -51,9 +52,10 @@ class KeyReader {
                                                    : "a whole number");
     }
   }
-  // Reads a size, for which null means 0.
+  // Reads a size as Field does: an absent or null key leaves `size` unchanged. KeyWriter writes the size 0 as null.
   void SizeOrNull(const char* key, int64_t& size) { Field(key, size); }
-  // Reads a value whose default is `usual`. If the key is absent or its value equals `usual`, `value` is unset.
+  // Reads `value`, for which unset means `usual`. An absent or null key leaves `value` unchanged. Then, if `value`
+  // equals `usual`, it becomes unset.
   void Field(const char* key, std::optional<double>& value, double usual);
   // Reads the name of a value.
   template <class E>
@@ -67,7 +69,7 @@ class KeyReader {
     }
     Refuse(key, wanted);
   }
-  // Accepts only `value` for the key. Any other value would change what is computed, and is not supported.
+  // Accepts only `value`, null or an absent key. Any other value would change what is computed, and is not supported.
   void Only(const char* key, const nlohmann::ordered_json& value);
   // Accepts keys with any values, because they do not change what is computed.
   void Harmless(std::initializer_list<const char*> keys);
@@ -76,10 +78,10 @@ class KeyReader {
   bool IsNull(const char* key) const { return json_.contains(key) && json_[key].is_null(); }
   // Records an error for the value of `key`. The first error is kept.
   void Refuse(const char* key, absl::string_view wanted);
-  // Returns the first error. A key that no call has mentioned is also an error, because it might change what is
-  // computed. It is no error if its value (null, false or empty) means that the key is not used.
+  // Returns the first error. A key that no call has named is also an error, because it might change what is computed.
+  // It is no error if its value (null, false or empty) means that the key is not used.
   absl::Status Finish();
-  // Returns the first error among the keys that calls have mentioned. Other keys are not checked.
+  // Returns the first error in the keys that calls have named. Other keys are not checked.
   const absl::Status& Refused() const { return status_; }
 
  private:
@@ -114,7 +116,8 @@ class KeyWriter {
   nlohmann::ordered_json json_ = nlohmann::ordered_json::object();
 };
 
-// Accepts keys that every configuration of Hugging Face may have, and keys that tell how to generate text.
+// Accepts keys that any configuration of Hugging Face may have, such as those of text generation. is_encoder_decoder
+// and add_cross_attention must be false, and pruned_heads must be empty.
 void ReadUsualKeys(KeyReader& keys);
 
 // A property that a model may have, but that the keys of a model_type can't express.

@@ -1,4 +1,4 @@
-// Writes into a temporary folder inside the output folder, then moves all files to their places.
+// A conversion writes all files into a temporary folder inside the output folder, then renames each file to its place.
 #include "weft/formats/convert.h"
 
 #include <unistd.h>
@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Files that belong to a model in addition to its configuration, weights and tokenizer. They are copied unchanged.
+// These files belong to a model beside its configuration, weights and tokenizer. They are copied unchanged.
 constexpr const char* kCompanions[] = {
     "special_tokens_map.json", "added_tokens.json", "source_vocabulary.txt", "target_vocabulary.txt",
     "shared_vocabulary.txt", "generation_config.json", "preprocessor_config.json",
@@ -57,13 +57,14 @@ absl::StatusOr<std::vector<TokenizerFile>> CompanionsOf(const ConvertOptions& op
   return files;
 }
 
-// Checks that the output folder may be written, and that no file to read is in it.
+// Returns AlreadyExists if `out` is a file, or a folder with the model, a file to copy, a training run or, unless
+// `overwrite` is set, any other file.
 absl::Status CheckOutput(const ConvertOptions& options, const std::vector<TokenizerFile>& files) {
   const std::string& out = options.out;
   std::error_code error;
   if (!fs::exists(out, error)) return absl::OkStatus();
   if (!fs::is_directory(out, error)) return absl::AlreadyExistsError(absl::StrCat(out, " exists, and is not a folder"));
-  // A path is in the output folder if it is there by name, or if its symbolic links lead there.
+  // Reports whether `path` is `out` or a file in `out`, either as written or after symbolic links are resolved.
   const auto is_out = [&](const fs::path& path) {
     return fs::equivalent(out, FolderOf(path), error) ||
            fs::equivalent(out, FolderOf(fs::canonical(path, error)), error);
@@ -96,7 +97,7 @@ absl::Status CheckTokenizer(const std::vector<TokenizerFile>& files, const Publi
   const ModelFamily& family = FamilyOf(model);
   if (family.vocabulary == nullptr) return absl::OkStatus();
   for (const TokenizerFile& file : files) {
-    // A tokenizer of an unknown kind can't be checked, but is copied.
+    // A file that LoadTokenizer can't read is copied without this check.
     const absl::StatusOr<std::unique_ptr<Tokenizer>> tokenizer = LoadTokenizer(file.path);
     if (!tokenizer.ok()) continue;
     WEFT_RETURN_IF_ERROR(CheckVocabulary(file.path, (*tokenizer)->vocabulary_size(), family.vocabulary(model)));
@@ -104,7 +105,8 @@ absl::Status CheckTokenizer(const std::vector<TokenizerFile>& files, const Publi
   return absl::OkStatus();
 }
 
-// Moves all files of `from` into `to`. If `to` has a folder with the name of one of these files, moves nothing.
+// Moves all files of `from` and its subfolders into `to`. If a folder in `to` has the name of one of these files, moves
+// nothing and returns an error.
 absl::Status MoveFiles(const fs::path& from, const fs::path& to) {
   std::error_code error;
   std::vector<fs::path> files;
@@ -147,7 +149,8 @@ absl::Status ModelConversion::WriteFiles(const std::string& folder) const {
   return absl::OkStatus();
 }
 
-// Removes files that this model does not have, because a reader would take them for this model's.
+// Removes files of models, by their known names, that this conversion has not written. A reader would take them for
+// files of this model.
 absl::Status ModelConversion::RemoveStale() const {
   const std::vector<std::string> companions = CompanionNames();
   std::set<std::string> stale(companions.begin(), companions.end());

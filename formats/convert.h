@@ -1,4 +1,4 @@
-// A ModelConversion converts a model to another format: its configuration, its weights, and the files beside it.
+// A ModelConversion writes a model in another format, and copies its tokenizer and the other files beside it.
 //
 //   WEFT_ASSIGN_OR_RETURN(ModelConversion conversion,
 //                         ModelConversion::Prepare({.model = "runs/gpt-1", .out = "gpt2"}));
@@ -29,14 +29,15 @@ struct ConvertOptions {
 
 class ModelConversion {
  public:
-  // Reads the model, and checks all that can be checked without writing. Returns an error if the model or its tokenizer
-  // can't be read, or if the format has no such models. `out` must not be a training run, nor the folder of the model
-  // or its tokenizer. Without `overwrite`, it must have no files.
+  // Reads the model, and checks all that can be checked without writing. Returns an error if the model can't be read,
+  // if `tokenizer` names no file, if a tokenizer does not fit the model, or if the format has no such models. `out`
+  // must not be a file, a training run, or the folder of the model or its tokenizer. Without `overwrite`, `out` must be
+  // missing or empty.
   static absl::StatusOr<ModelConversion> Prepare(const ConvertOptions& options);
 
-  // Writes the model and the files beside it, and removes files that another model has left in the folder. All files
-  // are written under other names first and then renamed, so a failure leaves the folder unchanged. Returns
-  // InvalidArgument if the format can't express the model, or if the folder can't be made.
+  // Writes the model and copies the files beside it. All files are written to a temporary folder inside `out` and then
+  // renamed one by one; if writing fails, the files in `out` stay unchanged. Then removes files that another model has
+  // left in `out`. Returns InvalidArgument if the format can't express the model, or if `out` can't be made.
   absl::Status Write() const;
 
   // Returns the number of weights, over all tensors.

@@ -1,5 +1,5 @@
-// The format of CTranslate2 (https://github.com/OpenNMT/CTranslate2): encoder-decoder Transformers as OpenNMT trains
-// them. A folder has a config.json, and a model.safetensors with CTranslate2's names.
+// This file defines the format of CTranslate2 (https://github.com/OpenNMT/CTranslate2), for encoder-decoder
+// Transformers as OpenNMT trains them. A folder has a config.json, and a model.safetensors with CTranslate2's names.
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/match.h"
@@ -31,8 +31,8 @@ void ListCTranslate2(Keys& keys, Config& config) {
   keys.Choice("activation", kActivations, config.activation);
 }
 
-// The name of a part of a layer in CTranslate2 and in this project. If this project has several names, CTranslate2 has
-// their rows in one tensor, one part below the other.
+// A part of a layer has one name in CTranslate2, and one or more in this project. If it has several here, CTranslate2's
+// tensor has the rows of all of this project's tensors, in this order.
 struct LayerName {
   const char* theirs;
   std::vector<const char*> ours;
@@ -52,13 +52,14 @@ const std::vector<LayerName>& LayerNames() {
   return *names;
 }
 
-// Returns CTranslate2's name of an array: in norms, "gamma" for `ours` "weight" and "beta" for "bias".
+// Returns CTranslate2's name for the array `ours`, "weight" or "bias", of the part `theirs`. In a norm, this is "gamma"
+// or "beta"; elsewhere it is `ours`.
 std::string Array(absl::string_view theirs, const char* ours) {
   if (!absl::EndsWith(theirs, "layer_norm")) return ours;
   return ours == absl::string_view("weight") ? "gamma" : "beta";
 }
 
-// Calls visit(theirs, ours), the two names, for each tensor outside the layers.
+// Calls visit(theirs, ours) for each tensor outside the layers, with its names in CTranslate2 and in this project.
 template <class Visit>
 void VisitOthers(Visit visit) {
   for (const char* side : {"encoder", "decoder"}) {

@@ -1,5 +1,5 @@
-// The family of GPTs in Hugging Face's layout (GPT-2, Llama, Mistral and minGPT's gpt-nano), and the runs that train
-// one.
+// This file defines PublishedGpt::kFamily. The functions read and write GPT-2, Llama and Mistral in Hugging Face's
+// layout, and read minGPT's gpt-nano. FromRun describes the GPT of a training run.
 #include <nlohmann/json.hpp>
 
 #include "weft/core/status.h"
@@ -33,8 +33,8 @@ void ListGpt2(Keys& keys, Config& config) {
   keys.Only("scale_attn_weights", true);
   keys.Only("scale_attn_by_inverse_layer_idx", false);
   keys.Only("position_embedding_type", "absolute");
-  // n_ctx was the size of the mask. reorder_and_upcast_attn means f32, which all values have here. The summary keys
-  // belong to a head that no GPT here has.
+  // n_ctx was the size of the causal mask. reorder_and_upcast_attn asks for attention in f32, which is always so here.
+  // The summary keys belong to a head that no GPT here has.
   keys.Harmless({"n_ctx", "reorder_and_upcast_attn", "n_special", "predict_special_tokens", "summary_type",
                  "summary_use_proj", "summary_activation", "summary_proj_to_labels", "summary_first_dropout"});
 }
@@ -57,7 +57,7 @@ void ListLlama(Keys& keys, Config& config) {
   keys.Harmless({"pretraining_tp"});  // computes the same products in parts
 }
 
-// Reads the kind of rotary positions. Only the default kind, without scaling, is supported.
+// Reads rope_theta. Refuses every kind of rotary positions except the default one, which has no scaling.
 void ReadRotary(KeyReader& keys, GptConfig& config) {
   for (const char* key : {"rope_scaling", "rope_parameters"}) {
     const Json* const json = keys.Find(key);
@@ -113,7 +113,8 @@ void ReadLlama(const std::string& type, KeyReader& keys, GptConfig& config) {
 
 constexpr absl::string_view kModelTypes[] = {"gpt2", "gpt-nano", "llama", "mistral"};
 
-// A GPT's run has the model in the keys of GptModelOptions; the size of the vocabulary follows from its tokenizer.
+// Returns a run's model without weights. The run's config.json has the keys of GptModelOptions; the run's tokenizer
+// gives the size of the vocabulary.
 absl::StatusOr<PublishedModel> FromRun(const std::string& folder, const Json& run) {
   WEFT_ASSIGN_OR_RETURN(GptModelOptions options, GptModelOptionsFromJson(run));
   WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<Tokenizer> tokenizer, LoadTokenizer(folder));

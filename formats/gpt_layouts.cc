@@ -1,4 +1,5 @@
-// Layouts are lists of renaming rules, except rotary order and biases, which need new bytes.
+// Most conversions are rules for Weights::Apply. WithRotary and WithBiases allocate tensors instead, because no rule
+// reorders rows or adds tensors.
 #include "weft/formats/gpt_layouts.h"
 
 #include <cstring>
@@ -45,7 +46,8 @@ absl::StatusOr<PublishedGpt> WithRotary(const PublishedGpt& gpt, RotaryLayout la
       std::memcpy(to.data, from.data, from.type.bytes());
       continue;
     }
-    // With `half` = half of a head's width: row 2i + j in pairs is row i + j · half in halves.
+    // A head has `width` rows, and half = width / 2. In layout kPairs, rotation k turns rows 2k and 2k + 1 of a head;
+    // in layout kHalves, it turns rows k and k + half.
     const int64_t rows = from.type.shape.dim(0), bytes = static_cast<int64_t>(from.type.bytes()) / rows;
     for (int64_t row = 0; row < rows; ++row) {
       const int64_t head = row / width * width, i = row % width, pairs = head + i % half * 2 + i / half;

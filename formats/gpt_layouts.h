@@ -10,19 +10,22 @@
 
 namespace weft {
 
-// Validates a configuration that was read. If a dropout is given but equals `dropout`, resets it.
+// Returns the validated configuration. If attention_dropout or embedding_dropout equals `dropout`, it becomes unset,
+// which means the same.
 absl::StatusOr<GptConfig> CheckedGptConfig(GptConfig config);
 
 // Returns rules that transpose the layers that Hugging Face's GPT-2 stores as [in, out].
 std::vector<Weights::Rule> TransposedGpt2Weights();
 // Returns rules that put "transformer." before every name except the head's.
 std::vector<Weights::Rule> Gpt2Prefix();
-// Returns rules that drop tensors that PyTorch stores beside parameters: causal masks and, if it is tied, the head.
+// Returns rules that drop tensors that PyTorch saves but that are no parameters: causal masks and, if the head is tied,
+// its weight, which is the token table.
 std::vector<Weights::Rule> GptTensorsToDrop(const GptConfig& config);
 
-// Returns the model with the rows of queries and keys reordered for another rotary layout.
+// Returns the model with the rows of queries and keys reordered for `layout`. Without rotary positions, the model stays
+// unchanged.
 absl::StatusOr<PublishedGpt> WithRotary(const PublishedGpt& gpt, RotaryLayout layout);
-// Returns the model with all biases; a bias that the model did not have is zeros.
+// Returns the model with all biases. A bias that the model lacked is filled with zeros.
 absl::StatusOr<PublishedGpt> WithBiases(const PublishedGpt& gpt);
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// Activations are options by name, so that a configuration file can set them.
+// The activation is an option of type text, so that a configuration file can name it. Finish converts the name.
 #include "weft/formats/gpt_options.h"
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,5 @@
-// GptModelOptions are the options of a GPT to train, as rows that a command line, a file and a run's config.json share.
+// GptModelOptions are the options of a GPT to train. A command line, a configuration file and a run's config.json share
+// them as rows of one table (core/hyperparameters.h).
 //
 //   GptModelOptions options;
 //   WEFT_RETURN_IF_ERROR(SetFromJson(json, ModelHyperparameters(&options)));   // {"layers": 6, "pre_norm": false}
@@ -25,7 +26,7 @@ struct GptModelOptions {
 
 // Returns the rows context, layers, heads, width, feed-forward, dropout, activation, pre-norm, tied-head and bias.
 Hyperparameters ModelHyperparameters(GptModelOptions* options);
-// Sets the model's activation from its name, and validates the model. Call it after the options are set.
+// Sets `options->model.activation` from its name, and validates the model. Call Finish after all options are set.
 absl::Status Finish(GptModelOptions* options);
 // Reads the model's options from a run's config.json, which also has other keys, and calls Finish.
 absl::StatusOr<GptModelOptions> GptModelOptionsFromJson(const nlohmann::ordered_json& run);

@@ -1,4 +1,5 @@
-// The format of Hugging Face: a folder whose config.json names a model_type, by which a model family reads the folder.
+// This file defines the format of Hugging Face: a folder with config.json and model.safetensors. The key model_type in
+// config.json tells which model family reads the folder.
 #include <nlohmann/json.hpp>
 #include <vector>
 

@@ -1,4 +1,5 @@
-// Both formats are recognised by their contents: an IDX file begins with two zero bytes, a CSV file with text.
+// A file is recognised by its contents: an IDX file of bytes begins with the bytes 0, 0 and 8; any other file is read
+// as CSV.
 #include "weft/formats/images.h"
 
 #include <cmath>
@@ -21,7 +22,8 @@ absl::Status Bad(const Images& images, size_t line, absl::string_view what) {
   return InvalidArgument(images.path, ", line ", line, ": ", what);
 }
 
-// Reads square pictures with labels. If `height` and `width` are given, reads pictures of that size without labels.
+// Reads square pictures, with a label after the pixels of each. If `height` and `width` are given, reads pictures of
+// that size; then a label after the pixels is optional and ignored.
 absl::StatusOr<Images> ReadCsv(const std::string& path, absl::string_view text, int64_t height = 0, int64_t width = 0) {
   const bool labelled = height == 0;
   Images images = {.path = path, .height = height, .width = width};
@@ -65,7 +67,8 @@ absl::StatusOr<Images> ReadCsv(const std::string& path, absl::string_view text, 
   return images;
 }
 
-// An IDX file has two zero bytes, the type (8: bytes), the rank, the sizes as big-endian 32-bit numbers, then the data.
+// An IDX file has two zero bytes, the type (1 byte; 8: bytes), the rank (1 byte), the sizes as big-endian 32-bit
+// numbers, and then the data.
 struct Idx {
   std::vector<int64_t> sizes;
   absl::string_view bytes;
@@ -83,7 +86,7 @@ absl::StatusOr<Idx> ParseIdx(const std::string& path, absl::string_view file, si
   for (size_t i = 0; i < rank; ++i) {
     const size_t at = 4 + 4 * i;
     idx.sizes.push_back(byte(at) << 24 | byte(at + 1) << 16 | byte(at + 2) << 8 | byte(at + 3));
-    // No file has 2^40 bytes, so the product of the sizes is cut there and can't overflow.
+    // The product of the sizes stops at 2^40, so that it can't overflow. No file has that many bytes.
     count = idx.sizes.back() > 0 && count > (int64_t{1} << 40) / idx.sizes.back() ? int64_t{1} << 40
                                                                                   : count * idx.sizes.back();
   }

@@ -27,13 +27,15 @@ struct Images {
   }
 };
 
-// Reads pictures with labels. A line of CSV has the pixels of one square picture, row by row, and then its label. For
-// IDX (LeCun's format, with 8-bit pixels), `path` has the pictures and `labels` has their labels. Pixels are at least
-// 0, and labels are whole numbers below 65536. Returns InvalidArgument, with file and line, if a file breaks these
-// rules, or if the numbers of pictures and labels differ.
+// Reads pictures with labels. A line of CSV has the pixels of one square picture, row by row, and then its label; all
+// pictures have one size, and `labels` must be empty. For IDX (LeCun's format, with 8-bit pixels), `path` has the
+// pictures and `labels` has their labels. Pixels are at least 0, and labels are whole numbers below 65536. Returns
+// InvalidArgument, with the file and for CSV the line, if a file breaks these rules, or if the numbers of pictures and
+// labels differ.
 absl::StatusOr<Images> ReadImages(const std::string& path, const std::string& labels = "");
 
-// Reads pictures of `height` x `width` pixels without labels. If a line of CSV has a label, the label is ignored.
+// Reads pictures without labels. Pictures of CSV have `height` x `width` pixels; a label after them is ignored. An IDX
+// file gives its own height and width, which are not checked.
 absl::StatusOr<Images> ReadUnlabelledImages(const std::string& path, int64_t height, int64_t width);
 
 // Removes every n-th picture from `images`, and returns the removed pictures for validation.

@@ -1,5 +1,5 @@
-// The format of llama2.c (https://github.com/karpathy/llama2.c): one file with a header and then arrays of f32. Each
-// array has the weights of all layers.
+// This file defines the format of llama2.c (https://github.com/karpathy/llama2.c): one file with a header and then
+// arrays of f32. Each kind of weight in a layer has one array, which holds the weights of all layers in order.
 #include <array>
 #include <cmath>
 #include <cstdlib>
@@ -30,7 +30,8 @@ constexpr size_t kTiedAt = 9 * sizeof(int32_t);  // offset of the header's byte 
 int64_t KeysWidth(const GptConfig& config) {
   return config.width / config.heads * (config.key_value_heads > 0 ? config.key_value_heads : config.heads);
 }
-// Returns the number of cosines and sines of all positions. Version 0 contains these, but nobody reads them.
+// Returns the number of rotary cosines and sines in a file. Version 0 has those of all positions, which are not read;
+// version 1 has none.
 double TableSize(const GptConfig& config, int version) {
   return version == 0 ? static_cast<double>(config.context) * static_cast<double>(config.width / config.heads) : 0;
 }
@@ -40,7 +41,8 @@ struct Array {
   Shape shape;
   bool layered() const { return absl::StrContains(name, '#'); }
 };
-// Returns the arrays in the order of the file. A head that is not tied follows the cosines and sines.
+// Returns the arrays in the order of the file, except the head. If the head is not tied, its weight follows the cosines
+// and sines.
 std::vector<Array> ArraysOf(const GptConfig& config, int version) {
   const int64_t width = config.width, hidden = config.feed_forward, keys = KeysWidth(config);
   const Array table = {"model.embed_tokens.weight", {config.vocabulary, width}},
@@ -57,7 +59,7 @@ std::vector<Array> ArraysOf(const GptConfig& config, int version) {
   return {attention_norm, norm, last, table, query, key, value, output, gate, down, up};
 }
 
-// Returns the bytes of a file with this header, as a double, because large sizes would overflow an integer.
+// Returns the size in bytes of a file for `config`, as a double, because large sizes would overflow an integer.
 double FileSize(const GptConfig& config, int version) {
   double numbers = TableSize(config, version);
   const auto add = [&](const Array& array) {
@@ -70,7 +72,8 @@ double FileSize(const GptConfig& config, int version) {
   return static_cast<double>(kHeaderBytes[version]) + 4 * numbers;
 }
 
-// Calls visit(name, shape) for each tensor in the order of the file. Stops at the first call that fails.
+// Calls visit(name, shape) for each tensor except an untied head, in the order of the file. Stops at the first error
+// and returns it.
 template <class Visit>
 absl::Status VisitTensors(const GptConfig& config, int version, Visit visit) {
   for (const Array& array : ArraysOf(config, version)) {

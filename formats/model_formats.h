@@ -1,4 +1,5 @@
-// The tables of model families and formats give the code that reads and writes a model in a file or folder.
+// Two tables list the model families and the formats, with the functions that read and write a model in a file or
+// folder.
 //
 //   WEFT_ASSIGN_OR_RETURN(const Format* format, FindFormat("gpt2"));        // kHuggingFaceFormat, by its config.json
 //   WEFT_ASSIGN_OR_RETURN(const ModelFamily* family, FindFamily("gpt2"));   // PublishedGpt::kFamily
@@ -23,8 +24,8 @@
 
 namespace weft {
 
-// The functions and properties of one kind of model that formats need. The functions take and return the family's own
-// alternative of PublishedModel.
+// A ModelFamily describes one kind of model by the functions and properties that formats need. The functions take and
+// return the family's own alternative of PublishedModel.
 struct ModelFamily {
   const char* name;                                 // with an article: "a GPT"
   absl::Span<const absl::string_view> model_types;  // values of the key model_type in config.json
@@ -33,13 +34,13 @@ struct ModelFamily {
   absl::StatusOr<PublishedModel> (*read)(const std::string& folder);
   absl::Status (*write)(const std::string& folder, const PublishedModel& model);
 
-  // Returns the model that a training run's config.json describes, without its weights. If heads are optional, the
-  // result has one tensor of each head that the run trained. Null if no training makes such a model.
+  // Returns the model that `run`, a training run's config.json, describes, without its weights. Instead, each optional
+  // head that the run trained has one tensor of zeros. Null if no training makes such a model.
   absl::StatusOr<PublishedModel> (*from_run)(const std::string& folder, const nlohmann::ordered_json& run);
   // Returns the weights that a checkpoint of the model holds.
   std::vector<ParameterSpec> (*parameters)(const PublishedModel& model);
-  // Returns the number of rows of the token table, which the tokenizer must fit (CheckVocabulary). The function is null
-  // if the model has no token table, or one for each side.
+  // Returns the number of rows of the token table, which the tokenizer must fit (CheckVocabulary). The function pointer
+  // is null if the model has no token table, or separate ones for sources and targets.
   int64_t (*vocabulary)(const PublishedModel& model);
 };
 
@@ -50,7 +51,8 @@ struct WriteModelOptions {
 // A layout of files that holds models.
 struct Format {
   absl::string_view name;
-  // The key of config.json by which the format is recognised and the format's owner, for errors; "" if there is none.
+  // For errors: the key of config.json by which the format is recognised, and the key's owner: "ffn_dim (CTranslate2)".
+  // Empty if errors do not mention the format.
   absl::string_view mark;
   // Reports whether a model has this format. `config`: the folder's config.json, or null for a file.
   bool (*recognizes)(const nlohmann::ordered_json& config);
@@ -69,15 +71,15 @@ absl::Span<const Format* const> Formats();
 // Returns the family of a model that was read.
 const ModelFamily& FamilyOf(const PublishedModel& model);
 
-// Returns the format of the model at `path`, a file or folder. Returns NotFound if nothing is there, and
-// InvalidArgument if no format recognizes the model.
+// Returns the format of the model at `path`, a file or folder. Returns NotFound if `path` or the folder's config.json
+// is missing, and InvalidArgument if no format recognises the model.
 absl::StatusOr<const Format*> FindFormat(const std::string& path);
 // Returns the family of the model at `path` without reading its weights.
 absl::StatusOr<const ModelFamily*> FindFamily(const std::string& path);
 
-// Checks that a vocabulary of `tokens` fits an embedding table of `rows` rows: at most `rows`, and more than half of
-// them. Tables are often rounded up, and the rest is padding. Otherwise returns InvalidArgument "WHOSE: the tokenizer
-// has 9 tokens, but the model's table 7".
+// Checks that a tokenizer with `tokens` tokens fits an embedding table with `rows` rows: rows / 2 < tokens <= rows. A
+// table may have more rows than there are tokens, because tables are often rounded up. Otherwise returns
+// InvalidArgument "WHOSE: the tokenizer has 9 tokens, but the model's table 7".
 absl::Status CheckVocabulary(const std::string& whose, int64_t tokens, int64_t rows);
 
 }  // namespace weft

@@ -1,4 +1,5 @@
-// The format of nanoGPT's checkpoints (https://github.com/karpathy/nanoGPT): a folder with model_args as config.json.
+// This file defines the format of nanoGPT's checkpoints (https://github.com/karpathy/nanoGPT): a folder with model_args
+// as config.json and the model's state as model.safetensors.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -31,7 +32,7 @@ bool IsZero(const Tensor& tensor) {
   return std::all_of(values.begin(), values.end(), [](float value) { return value == 0; });
 }
 
-// Reports whether the model has no biases, or only biases of norms that are all 0.
+// Reports whether `config.bias` is false and all biases that the weights have, such as those of norms, are 0.
 bool HasNoBias(const PublishedGpt& gpt) {
   if (gpt.config.bias) return false;
   for (const auto& [name, tensor] : gpt.weights.tensors()) {

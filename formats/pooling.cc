@@ -1,5 +1,5 @@
-// The pooling of sentence-transformers (https://www.sbert.net): modules.json lists the modules that process a text, and
-// names the folder of the pooling's config.json.
+// This file reads the pooling of sentence-transformers (https://www.sbert.net). In a model's folder, modules.json lists
+// the modules that process a text, and names the folder of the pooling's config.json.
 #include <filesystem>
 
 #include "absl/strings/match.h"

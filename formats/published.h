@@ -1,5 +1,5 @@
-// These helpers are shared by the readers and writers of formats and model families. They give folder paths, look up
-// model_types and read weights. No other folder includes this header.
+// These helpers are shared by the readers and writers of formats and model families. They give the paths of a folder's
+// files, look up model_types and read weights. No other folder includes this header.
 #ifndef WEFT_FORMATS_PUBLISHED_H_
 #define WEFT_FORMATS_PUBLISHED_H_
 

@@ -1,4 +1,5 @@
-// The format of training runs: config.json describes the model, and the run's newest weights are read.
+// This file defines the format of training runs, which is only read. config.json describes the model. LoadRunWeights
+// reads the weights from model.safetensors or a checkpoint.
 #include <cstring>
 #include <nlohmann/json.hpp>
 
@@ -12,8 +13,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The config.json of a GPT's run has the model's options among its own keys. Any other run has the model's config.json
-// under the key "model".
+// Returns the model family of a run. A GPT's run has the model's options among its own keys. Any other run has the
+// model's configuration under the key "model".
 absl::StatusOr<const ModelFamily*> FamilyOfRun(const Json& run) {
   if (IsRunConfig(run, "gpt")) return &PublishedGpt::kFamily;
   const auto model = run.find("model");

@@ -27,9 +27,10 @@ bool IsRun(const std::string& folder);
 
 // Returns the folder of the checkpoint of `step` inside the folder `checkpoints`.
 std::string CheckpointFolder(const std::string& checkpoints, int64_t step);
-// Returns the steps of the complete checkpoints, newest first. If the folder is missing, returns none.
+// Returns the steps of the complete checkpoints, newest first, or none if the folder can't be read.
 std::vector<int64_t> ListCheckpoints(const std::string& checkpoints);
-// Loads the weights of a run from its model.safetensors. If that file is missing, loads the newest readable checkpoint.
+// Loads the weights of a run from its model.safetensors. If that file is missing, loads the newest checkpoint that can
+// be loaded; if none can, returns the error of the newest, or NotFound without checkpoints.
 absl::Status LoadRunWeights(const std::string& run, Parameters* parameters);
 
 }  // namespace weft

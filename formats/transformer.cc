@@ -1,5 +1,6 @@
-// The family of encoder-decoder Transformers with this project's own model_type "transformer", and the runs that train
-// one. Keys and names are those of Hugging Face's Marian and BART where these have them.
+// This file defines PublishedTransformer::kFamily: encoder-decoder Transformers with this project's own model_type
+// "transformer". Keys and names are those of Hugging Face's Marian and BART where these have them. FromRun describes
+// the Transformer of a training run.
 #include <nlohmann/json.hpp>
 
 #include "weft/core/status.h"

@@ -1,4 +1,5 @@
-// The family of Vision Transformers: Hugging Face's ViTForImageClassification, and the runs that train one.
+// This file defines PublishedVit::kFamily. The functions read and write Hugging Face's ViTForImageClassification.
+// FromRun describes the ViT of a training run.
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"

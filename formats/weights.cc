@@ -1,4 +1,5 @@
-// Tensors lie in an arena that all copies of a Weights share; a rule that moves bytes allocates new ones.
+// Copies of a Weights share the file and the arena that hold the tensors' bytes. A rule that transposes a tensor
+// allocates new bytes; other rules only rename, split or drop.
 #include "weft/formats/weights.h"
 
 #include <algorithm>

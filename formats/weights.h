@@ -1,12 +1,12 @@
-// Published models are read by these functions, which bring their tensors to this project's names and layouts.
+// These functions read published models, and convert the tensors to this project's names and layouts.
 //
 //   WEFT_ASSIGN_OR_RETURN(PublishedBert published, ReadHuggingFace<PublishedBert>("minilm"));
 //   ...  // record a graph of Bert(published.config), and create a runner, which creates the parameters
 //   WEFT_RETURN_IF_ERROR(parameters.Set("minilm", published.weights.tensors()));
 //
-// Every reader checks its result. The model computes exactly what the configuration asks for (config_json.h). The
-// tensors must be exactly the model's, with their shapes. Otherwise the error is FailedPrecondition and lists the
-// missing, unexpected and misshapen tensors. formats/write_weights.h writes the same formats.
+// A model that is read computes exactly what its configuration asks for (config_json.h). If the tensors of a folder are
+// not exactly the model's, with their shapes, the error is FailedPrecondition. It lists up to 8 missing, unexpected or
+// misshapen tensors. formats/write_weights.h writes the same formats.
 #ifndef WEFT_FORMATS_WEIGHTS_H_
 #define WEFT_FORMATS_WEIGHTS_H_
 
@@ -30,7 +30,7 @@
 
 namespace weft {
 
-// A list of named tensors. A copy of the list shares the tensors' bytes.
+// A Weights is a list of named tensors. A copy of the list shares the tensors' bytes.
 class Weights {
  public:
   // Reads a safetensors file. Floating-point tensors become f32: f16 and bf16 exactly, f64 rounded.
@@ -53,9 +53,10 @@ class Weights {
     bool transpose = false;
   };
   // Applies to each tensor the first rule that matches its name. A tensor that no rule matches stays as it is. Returns
-  // InvalidArgument if two tensors would get the same name.
+  // InvalidArgument if two tensors would get the same name, or if a tensor can't be split or transposed.
   absl::Status Apply(const std::vector<Rule>& rules);
-  // Concatenates the rows of the tensors `from` into one tensor `to`, which reverses a rule with several names.
+  // Replaces the f32 tensors `from` by one tensor `to` with all their rows, in this order. Join reverses a rule with
+  // several names.
   absl::Status Join(const std::vector<std::string>& from, const std::string& to);
 
  private:
@@ -64,7 +65,8 @@ class Weights {
   std::vector<NamedTensor> tensors_;
 };
 
-// A model as read: its configuration and weights. kFamily describes the family, a kind of model (model_formats.h).
+// Each Published struct is a model that was read: configuration and weights. kFamily describes its kind
+// (model_formats.h).
 struct ModelFamily;
 
 struct PublishedGpt {
@@ -74,8 +76,8 @@ struct PublishedGpt {
 };
 struct PublishedBert {
   BertConfig config;
-  // The encoder's weights, and those of each head that the checkpoint has: pooler.dense., cls.predictions.,
-  // cls.seq_relationship., classifier. A head is complete or absent.
+  // The encoder's weights, and those of each head that the checkpoint has. A head's names begin with pooler.dense.,
+  // cls.predictions., cls.seq_relationship. or classifier. Each head is complete or absent.
   Weights weights;
   std::vector<std::string> labels;  // the classifier's classes; empty without a classifier
   static const ModelFamily kFamily;
@@ -94,7 +96,8 @@ struct PublishedVit {
 // A model of any family.
 using PublishedModel = std::variant<PublishedGpt, PublishedBert, PublishedTransformer, PublishedVit>;
 
-// Reads a model in any format of model_formats.h. `path`: a folder with a config.json, or a file of llama2.c.
+// Reads a model in any format of model_formats.h. `path`: a folder with the config.json of a training run, Hugging
+// Face, nanoGPT or CTranslate2, or a file of llama2.c.
 absl::StatusOr<PublishedModel> ReadModel(const std::string& path);
 
 // Reads a folder with config.json and model.safetensors in Hugging Face's layout. The folder's model_type must be of
@@ -112,8 +115,8 @@ absl::StatusOr<Model> ReadHuggingFace(const std::string& folder) {
 }
 
 // Returns how a folder of sentence-transformers pools the vectors of a text's tokens, each of size `width`, to one
-// vector. The pooling has a config.json of its own, which modules.json names. Without modules.json, returns
-// Pooling::kMean. Returns InvalidArgument if Pooling has no such kind.
+// vector. modules.json names the folder of the pooling's config.json. If there is no modules.json, or no pooling in it,
+// returns Pooling::kMean. Returns InvalidArgument if the modules or the kind of pooling are not supported.
 absl::StatusOr<Pooling> ReadPooling(const std::string& folder, int64_t width);
 
 // Reads a folder with nanoGPT's model_args as config.json and its model's state as model.safetensors. If norms have no
@@ -124,8 +127,8 @@ absl::StatusOr<PublishedGpt> ReadLlama2c(const std::string& path);
 // Reads a folder with config.json (d_model, num_heads, ffn_dim, ...) and a model.safetensors with CTranslate2's names.
 absl::StatusOr<PublishedTransformer> ReadCTranslate2(const std::string& folder);
 
-// Returns the weights that a checkpoint of the model holds. They follow from its configuration; a BERT has those heads
-// of which `weights` has any tensor.
+// Returns the names and types of the weights in a checkpoint of the model. They follow from its configuration. For a
+// BERT, they include each head of which `weights` has any tensor.
 std::vector<ParameterSpec> ParametersOf(const PublishedModel& model);
 
 }  // namespace weft

@@ -3,7 +3,7 @@
 //   WEFT_RETURN_IF_ERROR(WriteHuggingFace("gpt2", PublishedGpt{config, weights}));   // the folder exists
 //
 // If a format can't express a model, the error is InvalidArgument, for example "a configuration of gpt2 cannot say that
-// positions are rotary". Weights are written in f32 without a change of their bits. Each file is replaced as a whole.
+// positions are rotary". Weights are written in f32 with unchanged bits. An existing file is replaced as a whole.
 #ifndef WEFT_FORMATS_WRITE_WEIGHTS_H_
 #define WEFT_FORMATS_WRITE_WEIGHTS_H_
 
@@ -24,8 +24,8 @@ namespace weft {
 //   ViT          ViTForImageClassification
 absl::Status WriteHuggingFace(const std::string& folder, const PublishedModel& model);
 
-// Writes nanoGPT's model_args as config.json, and the model's state as model.safetensors. A model without biases gets
-// biases of zeros, unless its norms have no biases either.
+// Writes nanoGPT's model_args as config.json, and the model's state as model.safetensors. If `config.bias` is false and
+// all biases of norms are 0, writes no biases. Otherwise missing biases are written as zeros.
 absl::Status WriteNanoGpt(const std::string& folder, const PublishedGpt& gpt);
 // Writes a checkpoint of llama2.c as one file. `version`: 0 or 1.
 absl::Status WriteLlama2c(const std::string& path, const PublishedGpt& gpt, int version);
