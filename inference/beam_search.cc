@@ -1,4 +1,5 @@
-// Keeps, besides its tokens, the path of each hypothesis through the beams, so that its cached keys can be found.
+// For each of its tokens, a hypothesis also keeps the index of the beam that the token extended. This path tells which
+// rows of the decoder's cache hold the hypothesis's keys.
 #include "weft/inference/beam_search.h"
 
 #include <algorithm>
@@ -22,7 +23,8 @@ BeamSearch::BeamSearch(const BeamSearchOptions& options, int64_t max_tokens)
   if (max_tokens > 0) live_.emplace_back();
 }
 
-// One more than Extend ranks: an end token that comes too early is dropped.
+// Extend ranks 2 · beam continuations. Each hypothesis gives one token more, because Extend drops an end token that
+// comes before `min_length`.
 int64_t BeamSearch::Candidates(const BeamSearchOptions& options) { return 2 * options.beam + 1; }
 
 void BeamSearch::Finish(const Beam& from, int32_t token, double log_probability) {

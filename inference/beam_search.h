@@ -1,14 +1,17 @@
 // A BeamSearch searches the best outputs for one sentence: it extends the best hypotheses and collects finished ones.
 //
 //   BeamSearch search(options, /*max_tokens=*/50);
-//   // values and ids of the most likely next tokens of each hypothesis in search.live()
-//   while (!search.done()) search.Extend(values, ids);
+//   while (!search.done()) {
+//     ...  // `values`, `ids`: log probabilities and ids of the next tokens of each hypothesis in search.live()
+//     search.Extend(values, ids);
+//   }
 //   search.Best()
 //
-// Extend ranks the 2·beam most likely continuations. Of the first `beam` of them, those that end in the end token are
-// finished. The next continuations that do not end take their places. The search is done when `beam` hypotheses are
-// finished, as in CTranslate2 and Marian. With length penalty 0, it is done when the most likely continuation has
-// ended, because all others can only become less likely.
+// Extend ranks the 2·beam most likely continuations. If a continuation among the first `beam` ends in the end token, it
+// is finished, and the next continuation without an end token takes its place. At `max_tokens`, the first `beam` are
+// all finished. The search is done when `beam` hypotheses are finished, as in CTranslate2 and Marian. With length
+// penalty 0, the search is done when the most likely continuation has ended and `n_best` hypotheses are finished,
+// because all others can only become less likely.
 #ifndef WEFT_INFERENCE_BEAM_SEARCH_H_
 #define WEFT_INFERENCE_BEAM_SEARCH_H_
 
@@ -21,7 +24,7 @@ namespace weft {
 
 struct BeamSearchOptions {
   int64_t beam = 1;    // maximum number of live hypotheses; 1: greedy
-  int64_t n_best = 1;  // number of hypotheses to return, at most `beam`
+  int64_t n_best = 1;  // maximum number of hypotheses to return, at most `beam`
   // The score of a finished hypothesis of n tokens, its end token included, is log_probability / n^length_penalty.
   double length_penalty = 1;
   int64_t min_length = 0;      // minimum number of tokens before the end token
@@ -39,23 +42,25 @@ class BeamSearch {
  public:
   struct Beam {
     std::vector<int32_t> tokens;  // tokens after the begin token
-    std::vector<int32_t> path;    // for each token before the last, the index of its beam in live() then
+    std::vector<int32_t> path;    // [t]: the index in live() of the beam that token t extended
     double log_probability = 0;
   };
 
   BeamSearch(const BeamSearchOptions& options, int64_t max_tokens);
 
-  // The hypotheses to extend: at most `beam`, all of one length. Empty when the search is done.
+  // Returns the hypotheses to extend: at most `beam`, all of one length. There are none when the search is done.
   absl::Span<const Beam> live() const { return live_; }
   bool done() const { return live_.empty(); }
   int64_t length() const { return length_; }  // number of tokens in each live hypothesis
-  // Returns the number of next tokens that Extend needs for each live hypothesis, or all if the vocabulary is smaller.
+  // Returns the number of next tokens that Extend needs for each live hypothesis. If the vocabulary is smaller, Extend
+  // needs all its tokens.
   static int64_t Candidates(const BeamSearchOptions& options);
 
-  // Extends live() by its most likely next tokens. Both arrays are [live, candidates], each row most likely first.
+  // Extends the live hypotheses. Both arrays are [hypotheses, candidates] and hold each hypothesis's most likely next
+  // tokens, most likely first.
   void Extend(absl::Span<const float> log_probabilities, absl::Span<const int32_t> tokens);
 
-  // Returns the `n_best` finished hypotheses, highest score first.
+  // Returns the finished hypotheses with the highest scores, highest first: `n_best`, or fewer if fewer are finished.
   std::vector<Hypothesis> Best() const;
 
  private:

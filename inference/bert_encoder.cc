@@ -1,4 +1,4 @@
-// Lengths are rounded up to powers of two, so that few graphs serve all texts.
+// Lengths and numbers of texts are rounded up to powers of two, so that few graphs serve all batches.
 #include "weft/inference/bert_encoder.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace weft {
 
-// A graph for `rows` texts of at most `length` tokens. All graphs share the weights.
+// A Bucket has the graph for `rows` texts of at most `length` tokens. All graphs share the weights.
 struct BertEncoder::Bucket {
   Bucket(const BertConfig& config, int64_t rows, int64_t length, const Record& record) {
     tokens = tape.Input("tokens", {kI32, {rows, length}}, {.below = config.vocabulary});

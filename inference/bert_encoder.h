@@ -1,4 +1,4 @@
-// A BertEncoder is a BERT with its tokenizer. It encodes texts as token ids, and runs the caller's graph on them.
+// A BertEncoder is a BERT with its tokenizer. It encodes texts as token ids, and runs a graph of the caller on the ids.
 //
 //   WEFT_ASSIGN_OR_RETURN(const auto encoder, OpenSentenceEncoder("minilm", {.batch = 32}));
 //   WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> ids, encoder->Tokens("a text"));
@@ -29,13 +29,13 @@ namespace weft {
 struct BertEncoderOptions {
   int64_t layers = 0;     // number of layers to use, counted from the first; 0: all
   bool truncate = false;  // true: cuts texts that exceed the context; false: they are errors
-  int64_t batch = 1;      // maximum number of texts in one run of a graph
+  int64_t batch = 1;      // maximum number of texts in one execution
   int64_t threads = 0;    // 0: one for each core
 };
 
 class BertEncoder {
  public:
-  // Records a computation on `tokens`, i32 [B, T], and `lengths`, i32 [B]. Returns its result, f32 [B, ...].
+  // Records a computation on `tokens`, i32 [B, T], and `lengths`, i32 [B]. Returns the computed value, f32 [B, ...].
   using Record = std::function<Var(const Bert& bert, Var tokens, Var lengths)>;
 
   // Returns InvalidArgument if `options.layers` exceeds the number of the model's layers.
@@ -43,17 +43,19 @@ class BertEncoder {
                                                              Record record);
   ~BertEncoder();
 
-  // Returns the ids of a text, without the special tokens that the model's format puts around it. `special`: special
-  // tokens that occur in the text as characters become their ids. If the text does not fit the context, it is cut if
-  // `truncate` is set; otherwise returns InvalidArgument.
+  // Returns the ids of a text, without the special tokens that the model's format puts around it. If `special` is set,
+  // special tokens that are spelt out in the text, such as "[MASK]", get their ids. If the text does not fit the
+  // context, it is cut if `truncate` is set; otherwise returns InvalidArgument.
   absl::StatusOr<std::vector<int32_t>> Tokens(absl::string_view text, bool special = false) const;
   // Returns the recorded result for each of `texts`, which are ids from Tokens. If a result has a row for each token,
-  // more rows follow for padding. Texts of similar lengths run together.
+  // it includes rows for the special tokens around the text, and for padding at the end. Texts of similar lengths run
+  // together.
   absl::StatusOr<std::vector<std::vector<float>>> Run(absl::Span<const std::vector<int32_t>> texts);
   // Computes the same results, and calls `take` with the index and result of each text, in any order.
   using Take = std::function<void(size_t text, absl::Span<const float> result)>;
   absl::Status Run(absl::Span<const std::vector<int32_t>> texts, const Take& take);
-  // Returns the hidden state [C] of token `position` of a text. `hidden`: the text's result of HiddenStates, [T, C].
+  // Returns the hidden state [C] of token `position` of a text, not counting special tokens. `hidden`: the result of
+  // Run for this text, [T, C], if the graph records HiddenStates.
   absl::Span<const float> HiddenState(absl::Span<const float> hidden, size_t position) const;
   // Returns the row of an id in the table of token embeddings: [C].
   absl::Span<const float> TokenEmbedding(int32_t id) const;
@@ -84,8 +86,8 @@ size_t TokensBefore(const Tokenizer& tokenizer);
 // Records the hidden states of the last layer: f32 [B, T, C].
 Var HiddenStates(const Bert& bert, Var tokens, Var lengths);
 
-// Opens what OpenBert takes. The results are sentence embeddings [C] of norm 1, pooled as the folder's files say
-// (ReadPooling).
+// Opens a model as OpenBert does. The encoder's results are sentence embeddings [C] of norm 1, pooled as ReadPooling
+// says.
 absl::StatusOr<std::unique_ptr<BertEncoder>> OpenSentenceEncoder(const std::string& path,
                                                                  const BertEncoderOptions& options);
 

@@ -1,11 +1,12 @@
-// Classifies texts with a BERT or pictures with a Vision Transformer: the model tells which of the two it reads.
+// A Classifier classifies texts with a BERT, or pictures with a Vision Transformer, depending on the model that is
+// opened.
 //
 //   WEFT_ASSIGN_OR_RETURN(const auto classifier, OpenClassifier("runs/vit-1", {.batch = 32}));
 //   WEFT_RETURN_IF_ERROR(classifier->Classify({"digits.csv"}, [&](absl::Span<const std::vector<float>> logits) {
 //     for (const auto& each : logits) std::puts(classifier->Rank(each)[0].label.c_str());
 //   }));
 //
-// BertEncoder and PictureClassifier do the same for texts and pictures in memory.
+// To classify texts or pictures in memory, use LabelEncoder or PictureClassifier::Run.
 #ifndef WEFT_INFERENCE_CLASSIFIER_H_
 #define WEFT_INFERENCE_CLASSIFIER_H_
 
@@ -27,7 +28,7 @@ namespace weft {
 
 struct ClassifierOptions {
   bool truncate = false;  // cuts texts that are longer than the context; otherwise they are errors
-  int64_t batch = 32;     // maximum number of examples in one run
+  int64_t batch = 32;     // maximum number of examples in one execution
   int64_t threads = 0;    // 0: one for each core
 };
 
@@ -57,12 +58,14 @@ class Classifier {
 
   // Receives the logits of some examples, in order.
   using Take = absl::FunctionRef<void(absl::Span<const std::vector<float>> logits)>;
-  // Classifies each line of `files`, or of standard input without `files`; or each picture of `files`, of which there
-  // must be one. Gives the results of all examples before an error to `take`.
+  // Classifies each line of `files`, or of standard input if `files` is empty. A ViT classifies each picture of
+  // `files`, which must not be empty. Before an error, `take` gets the results of the lines before the wrong line, or
+  // of the pictures in the files before the wrong file.
   virtual absl::Status Classify(const std::vector<std::string>& files, Take take) = 0;
 
-  // Measures the classifier on files of lines "a text<TAB>its label", or on pictures with labels. `labels` is the file
-  // of labels of a file of pictures in IDX. InvalidArgument for a label that the model does not have.
+  // Measures the classifier on files of lines "a text<TAB>its label", or on pictures with labels. `labels`: for
+  // pictures in IDX, the file with the labels of the one file of pictures; else empty. Returns InvalidArgument for a
+  // label that the model does not have.
   virtual absl::StatusOr<ClassScore> Evaluate(const std::vector<std::string>& files, const std::string& labels) = 0;
 
  protected:
@@ -72,12 +75,14 @@ class Classifier {
   const std::vector<std::string> labels_;
 };
 
-// Opens a BERT with a classifier (OpenBert) or a ViT (PictureClassifier). Unimplemented for a BERT without one.
+// Opens a BERT with a classifier (OpenBert) or a ViT (PictureClassifier). Returns Unimplemented if a BERT has no
+// classifier.
 absl::StatusOr<std::unique_ptr<Classifier>> OpenClassifier(const std::string& path, const ClassifierOptions& options);
 // Returns the classifier of a BERT that was opened.
 absl::StatusOr<std::unique_ptr<Classifier>> ClassifierOf(OpenedBert bert, const ClassifierOptions& options);
 
-// Returns an encoder whose results are the logits of a BERT's labels. Unimplemented if the BERT has no classifier.
+// Returns an encoder whose results are the logits of a BERT's labels. Returns Unimplemented if the BERT has no
+// classifier.
 absl::StatusOr<std::unique_ptr<BertEncoder>> LabelEncoder(OpenedBert bert, const BertEncoderOptions& options);
 
 }  // namespace weft

@@ -15,8 +15,8 @@
 
 namespace weft {
 
-// Compiles what `options` ask for in mode kEval, so without dropout. Weights and states that `parameters` lacks are
-// added to it. `parameters` must outlive the runner.
+// Compiles `tape` with `options`, but in mode kEval, so without dropout. Adds the graph's missing weights and states to
+// `parameters`, which must outlive the runner.
 inline absl::StatusOr<std::unique_ptr<Runner>> EvalRunner(const Tape& tape, CompileOptions options,
                                                           Parameters* parameters, int64_t threads) {
   options.mode = kEval;

@@ -1,4 +1,5 @@
-// Sums losses in f64 over runs of one compiled graph each; the last run is filled up with ignored targets.
+// Each evaluation compiles one graph and sums losses in f64 over its executions. A batch that is not full is filled up
+// with ignored targets.
 #include "weft/inference/evaluation.h"
 
 #include <algorithm>
@@ -30,7 +31,7 @@ struct MaskedBatch {
       targets;         // [B, M] for at most M masked tokens in a window; positions are indices of tokens
   int64_t chosen = 0;  // number of masked tokens
 
-  // Masks tokens of a window and adds it as a row of `length` tokens, special tokens and padding included.
+  // Masks tokens of `window` and appends it as a row of `length` tokens, special tokens and padding included.
   void Add(const Tokenizer& tokenizer, absl::Span<const int32_t> window, const MaskingOptions& masking,
            RandomStream random, size_t length) {
     std::vector<int32_t> ids = tokenizer.Wrap(window).ids;
@@ -153,7 +154,7 @@ absl::StatusOr<ClassScore> EvaluateMaskedTokens(const OpenedBert& bert, absl::Sp
     MaskedBatch batch;
     for (size_t i = begin; i < std::min(begin + static_cast<size_t>(rows), windows.size()); ++i) {
       masking.count = count_masked(windows[i].size());
-      // The choice depends on the window's number alone, so that the size of the batch changes nothing.
+      // The masked tokens depend on the seed and the window's number alone, so the size of the batch changes nothing.
       const RandomStream random = {.seed = options.seed, .step = static_cast<uint32_t>(i)};
       batch.Add(tokenizer, windows[i], masking, random, static_cast<size_t>(length));
     }

@@ -1,4 +1,4 @@
-// Each round brings the tokens of all texts into the cache, then draws one more token for each text.
+// Each round reads the tokens that the cache lacks, for all texts, and then draws one more token for each text.
 #include "weft/inference/generate.h"
 
 #include <algorithm>
@@ -20,8 +20,8 @@ constexpr int64_t kMinCapacity = 64;
 
 }  // namespace
 
-// Two graphs that share a cache. `prompt` reads tokens of prompts [B, chunk]; `step` computes the logits of the last
-// tokens [B, 1].
+// Two graphs share a cache. `prompt` reads up to `chunk` tokens of each text at once, [B, chunk]. `step` reads the last
+// token of each text, [B, 1], and computes the logits of the next token.
 struct Generator::Graphs {
   struct Part {
     Tape tape;
@@ -119,7 +119,7 @@ absl::StatusOr<std::vector<std::vector<int32_t>>> Generator::Generate(absl::Span
   return continuations;
 }
 
-// Reads all tokens of each text except the last into the cache.
+// Reads into the cache all tokens of each text that are not there yet, except the last token.
 absl::Status Generator::Read(Graphs* graphs, absl::Span<Text> texts) const {
   const size_t chunk = static_cast<size_t>(graphs->prompt.token.dim(1)), rows = static_cast<size_t>(graphs->rows);
   while (true) {

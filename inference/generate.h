@@ -3,9 +3,9 @@
 //   WEFT_ASSIGN_OR_RETURN(auto generator, Generator::Create(config, &parameters));
 //   WEFT_ASSIGN_OR_RETURN(auto texts, generator->Generate({prompt}, {.sampling = {.top_k = 10}, .length = 200}));
 //
-// Keys and values are cached. A prompt is read in chunks; after that, each run computes one token of each text. If a
-// text fills the context, its older half is dropped and its newer half is read again. So each token depends on at least
-// half a context, and the cost of a token does not grow.
+// Keys and values are cached. A prompt is read in chunks; after that, each execution computes one token of each text.
+// If a text fills the context, its older half is dropped and its newer half is read again. So a token of a long text
+// depends on at least half a context, and the cost of a token does not grow.
 #ifndef WEFT_INFERENCE_GENERATE_H_
 #define WEFT_INFERENCE_GENERATE_H_
 
@@ -26,7 +26,7 @@
 namespace weft {
 
 struct GeneratorOptions {
-  int64_t batch = 8;    // maximum number of texts in one run
+  int64_t batch = 8;    // maximum number of texts in one execution
   int64_t chunk = 32;   // number of tokens of a prompt that are read at once
   int64_t threads = 0;  // 0: one for each core
 };
@@ -40,16 +40,17 @@ struct GenerateOptions {
 
 class Generator {
  public:
-  // Weights and caches that `parameters` lacks are added to it. `parameters` must outlive the generator.
+  // Adds missing weights and caches to `parameters`, which must outlive the generator.
   static absl::StatusOr<std::unique_ptr<Generator>> Create(const GptConfig& config, Parameters* parameters,
                                                            const GeneratorOptions& options = {});
   ~Generator();
 
-  // Receives the index of a prompt and its next token, as soon as that is drawn. Returns whether this text continues.
+  // Receives the index of a prompt and the next token of its continuation, as soon as the token is drawn. Returns
+  // whether the text continues.
   using Sink = absl::FunctionRef<bool(size_t, int32_t)>;
   // Returns the tokens that follow each of `prompts`. Prompts do not influence each other's continuations. Returns
-  // InvalidArgument, with the index, if a prompt has no tokens or a token outside the vocabulary. A prompt that exceeds
-  // the context is also an error, unless `truncate` is set.
+  // InvalidArgument, with the prompt's index, if a prompt has no tokens or a token outside the vocabulary. A prompt
+  // that exceeds the context is also an error, unless `truncate` is set.
   absl::StatusOr<std::vector<std::vector<int32_t>>> Generate(
       absl::Span<const std::vector<int32_t>> prompts, const GenerateOptions& options,
       Sink sink = [](size_t, int32_t) { return true; });

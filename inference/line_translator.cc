@@ -1,4 +1,4 @@
-// Joins a tokenizer for each side to a Translator, which knows ids only.
+// A LineTranslator adds the tokenizers of both sides to a Translator, which knows ids only.
 #include "weft/inference/line_translator.h"
 
 #include <utility>

@@ -24,7 +24,7 @@ namespace weft {
 struct LineTranslatorOptions {
   TranslateOptions translate = {{.beam = 4}};
   bool truncate = false;  // true: cuts lines that exceed the context; false: they are errors
-  int64_t batch = 32;     // maximum number of lines in one run
+  int64_t batch = 32;     // maximum number of lines in one execution
   int64_t threads = 0;    // 0: one for each core
 };
 
@@ -34,9 +34,10 @@ class LineTranslator {
   static absl::StatusOr<std::unique_ptr<LineTranslator>> Open(const std::string& path,
                                                               const LineTranslatorOptions& options);
 
-  // Returns the tokens of a line. A line without tokens, such as an empty line, gives an empty result.
+  // Returns the tokens of a line, with the end token if the model's sources have one. A line without tokens, such as an
+  // empty line, gives no tokens. Unless `truncate` is set, a line that exceeds the context is InvalidArgument.
   absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view line) const;
-  // Returns the `n_best` translations of each source, best first. A source without tokens has one empty translation.
+  // Returns up to `n_best` translations of each source, best first. A source without tokens has one empty translation.
   absl::StatusOr<std::vector<std::vector<Hypothesis>>> Translate(absl::Span<const std::vector<int32_t>> sources);
   // Returns the best translation of each source as a line of text.
   absl::StatusOr<std::vector<std::string>> TranslateToText(absl::Span<const std::vector<int32_t>> sources);

@@ -67,7 +67,7 @@ absl::StatusOr<std::vector<MaskCandidate>> MaskFiller::Candidates(std::vector<in
   const bool several = absl::c_count(ids, mask_) > 1;  // the others stay, and are shown
   WEFT_ASSIGN_OR_RETURN(const Outputs out, runner_->Run({{hidden_, hidden}}));
   const std::vector<double> scores = Probabilities(out[logits_].span<const float>());
-  // The model's table may have more rows than the tokenizer has tokens. Such a row has no text.
+  // The token table may have more rows than the tokenizer has tokens. Such a row has no text, so it is no candidate.
   const auto known = absl::MakeConstSpan(scores).subspan(0, static_cast<size_t>(tokenizer.vocabulary_size()));
   std::vector<MaskCandidate> candidates;
   for (const int32_t token : Largest(known, top_k_)) {

@@ -34,13 +34,14 @@ struct MaskCandidate {
 
 class MaskFiller {
  public:
-  // `path` is what OpenBert takes; `top_k` is the number of candidates for each mask. InvalidArgument if the model has
-  // no head for masked tokens, or its tokenizer no mask.
+  // `path`: a model, as for OpenBert. `top_k`: number of candidates for each mask. Returns InvalidArgument if the model
+  // has no head for masked tokens, or if its tokenizer has no mask token.
   static absl::StatusOr<std::unique_ptr<MaskFiller>> Open(const std::string& path, int64_t top_k,
                                                           const BertEncoderOptions& options);
 
   // Returns the tokens of a text, which marks masks by the tokenizer's mask token, such as "[MASK]". Returns
-  // InvalidArgument if the text has no mask, is too long, or would lose a mask by truncation.
+  // InvalidArgument if the text has no mask, exceeds the context without `truncate`, or would lose a mask by
+  // truncation.
   absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view text) const;
 
   // Receives the candidates for one mask, most likely first.

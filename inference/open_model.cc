@@ -1,4 +1,4 @@
-// Checks the family before reading weights, and the tokenizer against the model's vocabulary.
+// A model's family is checked before its weights are read, and the tokenizer is checked against the model's vocabulary.
 #include "weft/inference/open_model.h"
 
 #include <filesystem>
@@ -40,7 +40,8 @@ absl::StatusOr<std::shared_ptr<const Tokenizer>> ReadTokenList(const std::string
   return *std::move(list);
 }
 
-// Checks an id that config.json of a CTranslate2 folder may give for the token that begins or ends targets.
+// Checks `key`, bos_id or eos_id, in config.json of a CTranslate2 folder. If the key is there, its value must be `id`,
+// which target_vocabulary.txt gives to the token.
 absl::Status CheckId(const nlohmann::ordered_json& config, const char* key, int32_t id) {
   const auto found = config.find(key);
   if (found == config.end() || *found == id) return absl::OkStatus();
@@ -51,7 +52,7 @@ absl::Status CheckId(const nlohmann::ordered_json& config, const char* key, int3
 
 absl::StatusOr<OpenedBert> OpenBert(const std::string& path) {
   OpenedBert bert = {.path = path};
-  // If the folder has a model of another family, ReadHuggingFace's error names the model_type.
+  // Open would not name the model_type of another family; the error of ReadHuggingFace does.
   WEFT_ASSIGN_OR_RETURN(bert.model, IsRun(path) ? Open<PublishedBert>(path) : ReadHuggingFace<PublishedBert>(path));
   WEFT_ASSIGN_OR_RETURN(bert.tokenizer, LoadTokenizer(path));
   const BertConfig& config = bert.model.config;

@@ -22,8 +22,8 @@ struct OpenedBert {
   PublishedBert model;
   std::unique_ptr<Tokenizer> tokenizer;
 };
-// Opens a folder of Hugging Face's layout, or a run. Returns InvalidArgument if the tokenizer does not fit the model
-// (CheckVocabulary).
+// Opens a folder in Hugging Face's layout, or a training run. Returns InvalidArgument if the tokenizer does not fit the
+// model (CheckVocabulary), or if its special tokens alone fill the context.
 absl::StatusOr<OpenedBert> OpenBert(const std::string& path);
 // Returns InvalidArgument unless the model has a head for masked tokens and the tokenizer has a mask token.
 absl::Status CheckGuessesMasked(const OpenedBert& bert);
@@ -32,10 +32,12 @@ struct OpenedGpt {
   PublishedGpt model;
   std::unique_ptr<Tokenizer> tokenizer;
 };
-// Opens a model in any format that ReadModel reads. Unless `tokenizer` names another, the tokenizer is the folder's, or
-// tokenizer.bin beside a file. Returns InvalidArgument if it does not fit the model (CheckVocabulary).
+// Opens a GPT in any format that ReadModel reads. If `tokenizer` is empty, the tokenizer is that of the model's folder
+// or, if the model is a file, tokenizer.bin beside it. Otherwise `tokenizer` is the path of the tokenizer. Returns
+// InvalidArgument if the tokenizer does not fit the model (CheckVocabulary).
 absl::StatusOr<OpenedGpt> OpenGpt(const std::string& path, const std::string& tokenizer);
-// Returns the tokens with which a new text begins. There is at least one.
+// Returns the tokens with which a new text begins, at least one. If the tokenizer has no token for this, returns the
+// tokens of a newline or, if there are none, the token 0.
 absl::StatusOr<std::vector<int32_t>> BeginningOfText(const Tokenizer& tokenizer);
 
 struct OpenedTransformer {
@@ -44,9 +46,10 @@ struct OpenedTransformer {
   int32_t begin = 0, end = 0;  // special tokens of targets
   bool sources_end = false;    // true: sources have the end token, too, as in this project's runs
 };
-// Opens a model in any format that ReadModel reads. The tokenizers are source_vocabulary.txt and target_vocabulary.txt,
-// as in CTranslate2's folders. Without these files, the folder's tokenizer serves both sides. Returns InvalidArgument
-// if the tokenizers do not fit the model, its bos_id or its eos_id.
+// Opens an encoder-decoder Transformer in any format that ReadModel reads. The tokenizers are source_vocabulary.txt and
+// target_vocabulary.txt, as in CTranslate2's folders. Without these files, the folder's tokenizer serves both sides.
+// Returns InvalidArgument if a tokenizer does not fit the model, if the target tokenizer has no begin or end token, or
+// if these tokens differ from bos_id and eos_id in CTranslate2's config.json.
 absl::StatusOr<OpenedTransformer> OpenTransformer(const std::string& path);
 
 }  // namespace weft

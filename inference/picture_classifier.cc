@@ -1,4 +1,4 @@
-// The graph has a fixed batch; the last batch is filled up with pictures whose results are dropped.
+// The graph has a fixed batch. The last batch is filled up with zeros, and the results of these rows are dropped.
 #include "weft/inference/picture_classifier.h"
 
 #include <algorithm>
@@ -19,7 +19,8 @@ absl::Status Refuse(const char* key, const Json& value, const char* wanted) {
   return InvalidArgument(key, " is ", value.dump(), ", which is not supported; wanted ", wanted);
 }
 
-// Reads a number, which may be in a list of length 1: pictures have one channel.
+// Reads the number at `key`, which may be in a list of length 1, because pictures have one channel. If the key is
+// missing, `number` stays unchanged.
 absl::Status ReadNumber(const Json& json, const char* key, double* number) {
   const auto found = json.find(key);
   if (found == json.end()) return absl::OkStatus();
@@ -29,7 +30,7 @@ absl::Status ReadNumber(const Json& json, const char* key, double* number) {
   return absl::OkStatus();
 }
 
-// Reports whether the preparation has the step `key`. If `json` does not mention the step, it has.
+// Returns the value of `key`, which says whether pixels are rescaled or normalised. A missing key means true.
 absl::StatusOr<bool> Does(const Json& json, const char* key) {
   const auto found = json.find(key);
   if (found == json.end()) return true;

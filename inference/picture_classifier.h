@@ -25,9 +25,9 @@ namespace weft {
 
 class PictureClassifier final : public Classifier {
  public:
-  // `path`: a model, as for ReadModel. Its preprocessor_config.json tells how pixels are scaled. Without that file, 0
-  // .. 255 becomes -1 .. 1; a run must have the file. Returns InvalidArgument if the model has several channels,
-  // because Images have one.
+  // `path`: a model, as for ReadModel. Its preprocessor_config.json tells how pixels are scaled. A training run must
+  // have that file; otherwise, without it, pixels from 0 to 255 become -1 to 1. Returns InvalidArgument if the model
+  // has several channels, because Images have one.
   static absl::StatusOr<std::unique_ptr<PictureClassifier>> Open(const std::string& path,
                                                                  const ClassifierOptions& options);
 

@@ -1,4 +1,4 @@
-// Ranks tokens only if top-k or top-p asks for it, then draws by the cumulative sums of the probabilities.
+// SampleToken ranks tokens only if top-k or top-p asks for it, then draws by the cumulative sums of the probabilities.
 #include "weft/inference/sampling.h"
 
 #include <cmath>

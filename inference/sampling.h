@@ -19,8 +19,8 @@ namespace weft {
 
 // The options apply in this order: repetition penalty, temperature, top-k, top-p.
 struct SamplingOptions {
-  // Positive logits of tokens that the text already has are divided by this number, negative ones are multiplied by it
-  // (CTRL, Keskar et al., 2019). 1 disables the penalty.
+  // For tokens that the text already has, positive logits are divided by this number, and negative logits are
+  // multiplied by it (CTRL, Keskar et al., 2019). 1 disables the penalty.
   double repetition_penalty = 1;
   double temperature = 1;  // divides the logits; 0 picks the most likely token
   int64_t top_k = 0;       // samples among the k most likely tokens; 0: all tokens
@@ -53,8 +53,8 @@ absl::Status Validate(const SamplingOptions& options);
 // Applies the repetition penalty to the logits of `tokens`, which must be distinct.
 void PenalizeRepetition(absl::Span<const int32_t> tokens, double penalty, absl::Span<float> logits);
 
-// Samples from softmax(logits / temperature) among the tokens that top-k and top-p leave. `uniform`: a random number in
-// [0, 1). Of equal logits, the one with the lower index ranks first.
+// Samples from softmax(logits / temperature) among the tokens that top-k and top-p leave. Does not apply the repetition
+// penalty. `uniform`: a random number in [0, 1). Of equal logits, the one with the lower index ranks first.
 int32_t SampleToken(absl::Span<const float> logits, const SamplingOptions& options, double uniform);
 
 }  // namespace weft

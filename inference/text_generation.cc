@@ -43,7 +43,7 @@ absl::Status TextGenerator::Continue(absl::Span<const std::vector<int32_t>> prom
   for (const std::vector<int32_t>& prompt : prompts) streams.emplace_back(*gpt_.tokenizer, prompt, options_.stop);
   absl::Status status;
   const auto take = [&](size_t i, int32_t token) {
-    // The model's table may have more rows than the tokenizer has tokens. Such rows have no text.
+    // The token table may have more rows than the tokenizer has tokens. Tokens of such rows have no text.
     const bool known = token < gpt_.tokenizer->vocabulary_size();
     const absl::StatusOr<std::string> text = known ? streams[i].Add(token) : std::string();
     if (!text.ok()) {

@@ -4,7 +4,7 @@
 //   WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> prompt, generator->Encode("In the beginning"));
 //   WEFT_RETURN_IF_ERROR(generator->Continue({prompt}, [](size_t, const std::string& text) { std::cout << text; }));
 //
-// inference/generate.h does the same with tokens instead of texts.
+// For tokens instead of texts, use a Generator (inference/generate.h).
 #ifndef WEFT_INFERENCE_TEXT_GENERATION_H_
 #define WEFT_INFERENCE_TEXT_GENERATION_H_
 
@@ -26,27 +26,27 @@
 namespace weft {
 
 struct TextGeneratorOptions {
-  // In addition to these options, texts end at the model's own begin and end tokens.
+  // A text also ends at the tokenizer's begin and end tokens, which are added to `generate.stop`.
   GenerateOptions generate = {};
   std::string tokenizer = "";  // a file or folder to read instead of the model's own tokenizer
   std::string stop = "";       // the continuation ends before this text; empty: no such text
-  int64_t batch = 8;           // maximum number of texts in one run
+  int64_t batch = 8;           // maximum number of texts in one execution
   int64_t threads = 0;         // 0: one for each core
 };
 
 class TextGenerator {
  public:
-  // `path` is what OpenGpt takes.
+  // `path`: a model, as for OpenGpt.
   static absl::StatusOr<std::unique_ptr<TextGenerator>> Open(const std::string& path,
                                                              const TextGeneratorOptions& options);
 
-  // Returns the tokens of a prompt, after the tokens with which the model's format begins a text. Returns
+  // Returns the tokens with which the model's format begins a text, and then the tokens of `prompt`. Returns
   // InvalidArgument if there are more tokens than the context and `truncate` is not set.
   absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view prompt) const;
 
   // Receives the index of a prompt and the next piece of its continuation.
   using Sink = absl::FunctionRef<void(size_t, const std::string&)>;
-  // Continues each prompt, and gives each piece of text to `sink` as soon as it is certain.
+  // Continues each prompt, and gives each piece of text to `sink` as soon as later tokens cannot change it.
   absl::Status Continue(absl::Span<const std::vector<int32_t>> prompts, Sink sink);
 
  private:

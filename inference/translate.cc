@@ -1,5 +1,5 @@
-// An encoder graph fills the caches of a batch. A decoder graph then adds a token to all beams until each search is
-// done.
+// An encoder graph fills the caches of a batch. Then each execution of a decoder graph adds a token to all beams, until
+// all searches are done.
 #include "weft/inference/translate.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ constexpr int64_t kMaxLonger = 50;     // by default, a translation has at most 
 constexpr int64_t kCapacityStep = 32;  // capacities of caches are multiples of this
 
 // Rounds `n` up to 1, 2, 3, 4, 6, 8, 12, ... times `step`. There are so few sizes that the graphs and caches of all
-// sizes are kept. Together they take only a few times the memory of the largest.
+// sizes are kept. Together, these take only a few times the memory of the largest.
 int64_t RoundUp(int64_t n, int64_t step) {
   int64_t size = step;
   while (size < n) size *= 2;
@@ -29,21 +29,21 @@ int64_t RoundUp(int64_t n, int64_t step) {
   return smaller >= n && smaller % step == 0 ? smaller : size;
 }
 
-// Returns the maximum number of sentences in a run; kMaxBeamPositions bounds it.
+// Returns the maximum number of sentences in one execution, B: B * beam^2 * capacity is at most kMaxBeamPositions.
 int64_t MaxRows(int64_t capacity, int64_t beam) { return kMaxBeamPositions / capacity / beam / beam; }
 
 std::string MemoryPrefix(int64_t rows, int64_t length) { return absl::StrCat("translate.memory.", rows, "x", length); }
 
 }  // namespace
 
-// The graph that computes, from sources [B, S], the keys and values to which the decoder attends.
+// This graph computes, from sources [B, S], the keys and values to which the decoder attends, and caches them.
 struct Translator::Encoder {
   Tape tape;
   Var source, lengths;  // i32 [B, S], [B]
   std::unique_ptr<Runner> runner;
 };
 
-// The graph that computes the next token of all beams of all sentences.
+// This graph computes the most likely next tokens for each of the K beams of each of B sentences.
 struct Translator::Decoder {
   Tape tape;
   Var token, position;        // i32 [B, K]

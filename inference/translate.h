@@ -4,8 +4,8 @@
 //   WEFT_ASSIGN_OR_RETURN(auto translations, translator->Translate(sources, {{.beam = 5}}));
 //   translations[i][0].tokens   // the best translation of sources[i]
 //
-// The encoder runs once for each sentence, and its keys and values are cached. Each run of the decoder adds one token.
-// If the lengths of sentences round up to the same number, the sentences share a graph.
+// The encoder runs once for each sentence, and its keys and values are cached. Each execution of the decoder adds one
+// token to each beam. Sentences whose lengths round up to the same number share a graph.
 #ifndef WEFT_INFERENCE_TRANSLATE_H_
 #define WEFT_INFERENCE_TRANSLATE_H_
 
@@ -25,33 +25,33 @@
 namespace weft {
 
 struct TranslatorOptions {
-  int64_t batch = 32;       // maximum number of sentences in one run
+  int64_t batch = 32;       // maximum number of sentences in one execution
   int64_t length_step = 8;  // lengths of sources are rounded up to 1, 2, 3, 4, 6, 8, 12, ... times this
   int64_t threads = 0;      // 0: one for each core
 };
 
 struct TranslateOptions {
   BeamSearchOptions search;
-  // Maximum number of tokens in a translation, at most the context. 0: the source's number plus 50 (Vaswani et al.,
-  // 2017, section 6.1).
+  // Maximum number of tokens in a translation, at most the context. 0: 50 tokens more than the source has, or the
+  // context if that is less (Vaswani et al., 2017, section 6.1).
   int64_t max_length = 0;
 };
 
-// Maximum of batch * beam^2 * capacity, where `capacity` is the maximum length of a translation, rounded up. The scores
-// of one head take 4 bytes for each of these positions, so 2^26 positions take 256 MB. If a batch needs more, fewer
-// sentences run at once.
+// Maximum number of scores of one head in one execution. The scores are [batch, beam, beam * capacity], where
+// `capacity` is the maximum length of a translation, rounded up. 2^26 scores in f32 take 256 MB. If the sentences would
+// need more, they run in smaller batches.
 inline constexpr int64_t kMaxBeamPositions = int64_t{1} << 26;
 
 class Translator {
  public:
-  // Weights and caches that `parameters` lacks are added to it. `parameters` must outlive the translator.
+  // Adds missing weights and caches to `parameters`, which must outlive the translator.
   static absl::StatusOr<std::unique_ptr<Translator>> Create(const TransformerConfig& config, Parameters* parameters,
                                                             const TranslatorOptions& options = {});
   ~Translator();
 
   // Returns the `n_best` translations of each source, best first, or fewer if fewer exist. Sources do not influence
-  // each other's translations. Returns InvalidArgument, with the index, if a source has no tokens, more tokens than the
-  // context, or a token outside the vocabulary. Also returns InvalidArgument if the beams of one sentence exceed
+  // each other's translations. Returns InvalidArgument, with the source's index, if a source has no tokens, more tokens
+  // than the context, or a token outside the vocabulary. Also returns InvalidArgument if one sentence alone exceeds
   // kMaxBeamPositions. Returns FailedPrecondition if the model's probabilities are not numbers.
   absl::StatusOr<std::vector<std::vector<Hypothesis>>> Translate(absl::Span<const std::vector<int32_t>> sources,
                                                                  const TranslateOptions& options = {});

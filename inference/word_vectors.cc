@@ -1,4 +1,4 @@
-// Finds the pieces of the word in the pieces of a sentence, and takes the mean of their hidden states.
+// Each occurrence of the word as a whole word in a sentence gets a vector: the mean of the hidden states of its pieces.
 #include "weft/inference/word_vectors.h"
 
 #include <cmath>
@@ -70,7 +70,7 @@ absl::StatusOr<std::vector<std::vector<float>>> WordVectors::Contextual(const Se
   return vectors;
 }
 
-// Returns the indices in `ids` at which the word's pieces begin and are a whole word.
+// Returns the indices in `ids` at which an occurrence of the word as a whole word begins.
 std::vector<size_t> WordVectors::Positions(absl::Span<const int32_t> ids) const {
   std::vector<size_t> positions;
   for (size_t i = 0; i + pieces_.size() <= ids.size();) {

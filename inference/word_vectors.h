@@ -1,4 +1,5 @@
-// WordVectors are contextual vectors of one word: the hidden states that a BERT computes for it in different sentences.
+// A WordVectors computes contextual vectors of one word: means of a BERT's hidden states, one for each occurrence in a
+// sentence.
 //
 //   WEFT_ASSIGN_OR_RETURN(WordVectors bank, WordVectors::Open("bert", "bank", {}));
 //   WEFT_ASSIGN_OR_RETURN(const WordVectors::Sentence sentence, bank.Find("the bank of the river"));
@@ -28,16 +29,17 @@ class WordVectors {
     std::vector<size_t> positions;  // the indices in `ids` of the word's first pieces
   };
 
-  // `path` is what OpenBert takes. The hidden states are those of layer `options.layers`. InvalidArgument if the
-  // tokenizer has no pieces for `word`, or if its pieces do not show where a word ends; WordPiece's do.
+  // `path`: a model, as for OpenBert. The hidden states are those of layer `options.layers`; 0: the last. Returns
+  // InvalidArgument if the tokenizer has no pieces for `word`, or if pieces do not show where a word ends; WordPiece's
+  // do.
   static absl::StatusOr<WordVectors> Open(const std::string& path, const std::string& word,
                                           const BertEncoderOptions& options);
 
-  // Finds the word, as a whole word, in a sentence. Returns InvalidArgument if the sentence does not have it.
+  // Finds all occurrences of the word, as a whole word, in a sentence. Returns InvalidArgument if there is none.
   absl::StatusOr<Sentence> Find(absl::string_view sentence) const;
   // Returns one vector [C] for each occurrence of the word in `sentence`: the mean of the hidden states of its pieces.
   absl::StatusOr<std::vector<std::vector<float>>> Contextual(const Sentence& sentence);
-  // Returns the mean of the embedding table's rows of the word's pieces: [C]. It is the same for all sentences.
+  // Returns the mean [C] of the rows of the word's pieces in the token table, which is the same for all sentences.
   const std::vector<float>& token_embedding() const { return token_embedding_; }
 
  private:
