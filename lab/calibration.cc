@@ -26,14 +26,15 @@ using Terms = std::array<double, kTerms>;
 
 double Dot(const Terms& a, const Terms& b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3]; }
 
-// Returns a sample's terms divided by its measured time. With the right rates, their weighted sum is 1.
+// Returns the sample's four terms (1, FLOPs, bytes, bytes from memory), each divided by the measured time. If the rates
+// are right, the sum of rate times term is 1.
 Terms Relative(const TileSample& sample) {
   return {1 / sample.seconds, sample.flops / sample.seconds, sample.bytes / sample.seconds,
           sample.memory_bytes / sample.seconds};
 }
 
-// Returns the rates that minimise the sum of the squares of 1 - rates · row, where only terms in `mask` have rates.
-// Solves the normal equations by elimination. If the terms are not independent, returns nothing.
+// Returns the rates that minimise the weighted sum of (1 - rates · row)² over all rows. A term whose bit in `mask` is 0
+// gets the rate 0. Solves the normal equations by elimination. If the terms are not independent, returns nothing.
 std::optional<Terms> Solve(const std::vector<Terms>& rows, const std::vector<double>& weights, unsigned mask) {
   double matrix[kTerms][kTerms + 1] = {};
   for (size_t r = 0; r < rows.size(); ++r) {
@@ -62,8 +63,8 @@ std::optional<Terms> Solve(const std::vector<Terms>& rows, const std::vector<dou
   return rates;
 }
 
-// Returns the nonnegative rates that minimise the weighted sum of |log(rates · row)|. Solves each subset of terms by
-// iteratively reweighted least squares, and takes the best solution without negative rates.
+// Returns the rates that minimise the weighted sum of |log(rates · row)|; none of them is negative. Tries each subset
+// of the terms by iteratively reweighted least squares, and takes the best rates of all rounds.
 Terms MinimizeErrors(const std::vector<Terms>& rows, const std::vector<double>& row_weights) {
   constexpr int kRounds = 40;
   constexpr double kMinError = 1e-3;  // also of ratios; keeps logarithms and weights finite

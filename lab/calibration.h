@@ -1,5 +1,5 @@
-// A Calibration estimates the times of kernel calls on this machine, with rates fitted to measured times. Priorities
-// and reports use these estimates. Tiles don't, so no bit of any result changes.
+// A Calibration estimates the time of a tile on this machine, with rates fitted to measured times. Priorities and
+// reports use these estimates. The division into tiles does not, so no bit of any result changes.
 //
 //   const Calibration calibration = Calibration::Fit(Samples(graph, CallSeconds(graph, times.tiles())));
 //   const Graph scheduled = WithTimes(other, calibration.TaskSeconds(other));
@@ -17,7 +17,7 @@
 
 namespace weft {
 
-// A sample is one kernel call of a graph. All its figures are means over the call's tiles.
+// A sample describes one kernel call of a graph. Its FLOPs, bytes and seconds are means over the call's tiles.
 struct TileSample {
   std::string kind;             // the op and the type of its first input: "matmul f32"
   double flops = 0, bytes = 0;  // computed by the op's cost function
@@ -27,7 +27,8 @@ struct TileSample {
   uint32_t tiles = 1;           // the number of tiles of the kernel call
   double weight = 1;            // weight in a fit; the calls of one kind in a graph have weights that sum to 1
 };
-// Returns a sample of each kernel call. If `call_seconds` is empty, the samples have no measured times.
+// Returns a sample of each kernel call. `call_seconds`: the measured time of each call, summed over its tiles. If it is
+// empty, the samples have no measured times.
 std::vector<TileSample> Samples(const Graph& graph, absl::Span<const double> call_seconds);
 
 class Calibration {
@@ -37,15 +38,16 @@ class Calibration {
     double tile = 0, flop = 0, byte = 0, memory_byte = 0;
   };
 
-  // Finds for each kind the rates with the minimum sum of errors |log(estimated / measured)| over its samples.
+  // Finds, for each kind, the rates that minimise the weighted sum of |log(estimated / measured)| over the samples of
+  // the kind. Samples without a measured time do not count.
   static Calibration Fit(absl::Span<const TileSample> samples);
   // Reads the result of ToJson. Returns InvalidArgument if `text` is not a calibration. `from`: the file's name, for
   // errors.
   static absl::StatusOr<Calibration> FromJson(const std::string& text, const std::string& from);
   std::string ToJson() const;
 
-  // Estimates the seconds of one tile. A kind without samples gets the estimate of the cost model, times the median of
-  // measured time / estimate over all samples.
+  // Estimates the seconds of one tile. If no sample had the tile's kind, returns `model_seconds` times a factor: the
+  // median of measured time / `model_seconds` over all samples.
   double Seconds(const TileSample& sample) const;
   std::vector<double> TaskSeconds(const Graph& graph) const;  // by task, 0 for joins
 
@@ -54,7 +56,8 @@ class Calibration {
   double others_ = 1;  // for kinds without samples: factor on the cost model's seconds
 };
 
-// Compares estimated with measured times of the kernel calls of a kind. "off" is |estimate - measured| / measured.
+// Compares estimated with measured times of the kernel calls of a kind. `median_off` is the median of |estimated -
+// measured| / measured.
 struct KindError {
   std::string kind;
   int calls = 0;
@@ -65,7 +68,8 @@ struct EstimateErrors {
   std::vector<KindError> kinds;  // the kind with the longest total time first
   double median_off = 0;         // over all kernel calls
 };
-// Compares `calibration` or, if it is null, the cost model that cuts tiles, with measured times.
+// Compares the estimates of `calibration` with the measured times. If `calibration` is null, compares those of the cost
+// model (graph/cost.h).
 EstimateErrors CompareEstimates(absl::Span<const TileSample> samples, const Calibration* calibration);
 
 }  // namespace weft

@@ -36,7 +36,8 @@ struct Boxes {
     return false;
   }
 
-  // Returns an order in which each box follows those that it reads. Otherwise boxes keep the order of their creation.
+  // Returns an order in which each box follows the boxes that it reads. Of several boxes that could be next, the one
+  // that was created first is.
   std::vector<uint32_t> Order() const {
     std::vector<uint32_t> order, waits(boxes.size(), 0);
     for (const auto& of_one : readers) {

@@ -1,4 +1,4 @@
-// A Fold is a smaller graph of a program: nodes of one phase whose scopes agree in their first levels become one box.
+// A Fold is a smaller graph of a program. Each box holds nodes of one phase whose scopes agree in their first levels.
 //
 //   const Fold fold = FoldByScope(graph.program(), Phases(graph.compiled()), 2);  // "gpt/h.0", "gpt/h.1", ...
 #ifndef WEFT_LAB_FOLD_H_
@@ -14,13 +14,13 @@
 
 namespace weft {
 
-// A node's role in a training step. A gradient has the scope of the forward node that it belongs to; the phase keeps
-// both in separate boxes. A phase reads only from the phases before it.
+// A node's role in a training step. A gradient has the scope of the forward node that it belongs to, but another phase,
+// so the two are in different boxes. A node reads only nodes of its own phase or of earlier ones.
 enum class Phase : uint8_t {
   kInput,     // inputs, parameters and constants
   kRecorded,  // all other nodes of a program that is not compiled
   kForward,   // nodes that the fetched values need
-  kBackward,  // nodes in scopes of forward nodes that read no updated state, and all nodes that they need
+  kBackward,  // other nodes in forward nodes' scopes, except updates and their readers; and all nodes they need
   kUpdate     // all other nodes: updates of state, and the optimizer's nodes in its own scope
 };
 const char* Name(Phase phase);  // "forward"
@@ -51,9 +51,9 @@ struct Fold {
   std::vector<BoxEdge> edges;
 };
 
-// Folds at `depth` levels of scope; 0 makes a box of each node. Each input is a box; parameters and constants are in no
-// box. The nodes of one scope can have others between them, as the two sums of a Transformer block do; then one box
-// would make a cycle. A node that would close a cycle begins a new part: another box of its scope and phase.
+// Folds at `depth` levels of scope; if `depth` is 0, each node is a box. Each input is a box; parameters and constants
+// are in no box. If a node would close a cycle of boxes, it begins a new part: another box of its scope and phase. This
+// occurs if a scope has nodes of other scopes between its own, as between the two sums of a Transformer block.
 Fold FoldByScope(const Program& program, absl::Span<const Phase> phases, int depth);
 // Returns the first `depth` levels of a scope, or the whole scope if it has fewer.
 std::string ScopePrefix(const std::string& scope, int depth);

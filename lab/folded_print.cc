@@ -1,4 +1,5 @@
-// DOT shows each box with its ops and cost. JSON also has the nodes inside the boxes, so that the page can unfold them.
+// DOT shows each box with its phase, number of nodes, cost and parameters. JSON also has the ops and the nodes inside
+// the boxes, so that the page can unfold them.
 #include "weft/lab/folded_print.h"
 
 #include <nlohmann/json.hpp>
@@ -16,7 +17,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr uint32_t kNoGroup = 0xffffffff;
 
-// Returns the fusion group of each node, or kNoGroup if it runs alone.
+// Returns the fusion group of each node, or kNoGroup for a node that runs alone or not at all.
 std::vector<uint32_t> GroupsOf(const CompiledGraph& graph) {
   std::vector<uint32_t> groups(graph.program.nodes.size(), kNoGroup);
   for (const KernelCall& call : graph.calls) {

@@ -8,10 +8,10 @@
 //     id          a number from 0
 //     scope       the first levels of its nodes' scopes; for an input, its name
 //     phase       "input", "forward", "backward", "update"; "recorded" in a program that is not compiled
-//   part        number of the box among those of its scope and phase, from 0; a single box would make a cycle
+//     part        from 0: numbers the boxes of one scope and phase, of which a single box would make a cycle
 //     ops         the number of nodes of each op: {"matmul": 4}
-//     flops, bytes                        the cost model's operations, and bytes of operands read and written
-//   parameters  count, elements, bytes  of the parameters that its nodes read; a parameter may count in several boxes
+//     flops, bytes  the cost model's operations, and bytes of operands read and written
+//     parameters  count, elements, bytes of the parameters that its nodes read; several boxes may count a parameter
 //     nodes       in the order of the program:
 //       id          the node's number in the program, from 0
 //       op, attrs   "slice", "axis=0 begin=0 end=64"; for an input, attrs is its name
@@ -20,7 +20,7 @@
 //       outputs     values
 //       types       the outputs' types: "f32[12,64]"
 //       flops, bytes
-//       group       a fusion group's number; absent if the node runs alone
+//       group       a fusion group's number; absent if the node runs alone or not at all
 //   edges       between boxes: from, to (boxes), values (the number of distinct values), bytes
 //   sources     parameters and constants, which are in no box: id, op, name (of a parameter), output, type, bytes
 #ifndef WEFT_LAB_FOLDED_PRINT_H_
@@ -33,7 +33,8 @@
 namespace weft {
 
 std::string PrintDot(const Fold& fold);
-// `fold` must be a fold of `program` at `depth`. `graph`: the compiled program; null if it is not compiled.
+// `fold` must be a fold of `program` at `depth`. `graph`: the compiled graph of `program`; null if `program` is a
+// recorded program.
 std::string PrintJson(const Program& program, const CompiledGraph* graph, const Fold& fold, int depth);
 
 }  // namespace weft

@@ -13,7 +13,8 @@ inline double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// Returns the median of `values`, which must not be empty. If their number is even, that is the mean of the middle two.
+// Returns the median of `values`, which must not be empty. The median of an even number of values is the mean of the
+// middle two.
 inline double Median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const size_t n = values.size();

@@ -15,8 +15,8 @@
 
 namespace weft {
 
-// Returns a sample of each kernel call of the graph `name` (see real_graphs.h); its time is the median of `runs`
-// executions.
+// Returns a sample of each kernel call of the graph `name` (see real_graphs.h). Its time is computed from the median
+// time of each tile over `runs` executions.
 absl::StatusOr<std::vector<TileSample>> MeasureSamples(const std::string& name, DType precision, int64_t runs);
 
 // Returns the samples of all CalibrationGraphNames(), in f32 and in bf16.

@@ -1,4 +1,5 @@
-// Sums tile times into tasks and calls, and follows the operands in program order to tell which bytes come from memory.
+// Adds up the times of tiles by task and by kernel call. Follows the operands in the order of the program, to estimate
+// which bytes come from memory.
 #include "weft/lab/measured.h"
 
 #include <cmath>
@@ -86,7 +87,7 @@ std::vector<double> MemoryBytes(const Graph& graph, double cache) {
   const CompiledGraph& compiled = graph.compiled();
   std::vector<double> bytes(compiled.calls.size(), 0);
   absl::flat_hash_map<std::tuple<Address::Kind, uint32_t, size_t>, double>
-      touched;  // address → bytes touched before its last use
+      touched;  // by address: the bytes touched up to its last use
   double now = 0;
   for (size_t s = 0; s < bytes.size(); ++s) {
     const Node& node = compiled.program.node(compiled.calls[s].node);

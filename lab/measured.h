@@ -1,4 +1,4 @@
-// These functions measure the times of tiles and tasks, to set priorities by measured times and for simulations.
+// These functions measure the times of tiles and tasks. Priorities and simulations use the measured times.
 //
 //   absl::StatusOr<Graph> measured = WithMeasuredTimes(*graph, feeds, &parameters);
 //   Runner runner(*measured, &parameters, {.policy = &kCriticalPathMeasured});
@@ -28,28 +28,30 @@ class RunTimes {
   std::vector<double> seconds_;
   std::vector<std::vector<int64_t>> tiles_;  // nanoseconds
 };
-// Measures `runs` executions on one worker. A first execution, which is not measured, touches the memory.
+// Measures `runs` executions, at least 1, on one worker. A first execution, which is not measured, touches the memory.
 absl::StatusOr<RunTimes> MeasureOnOneWorker(const Graph& graph, absl::Span<const FeedPair> feeds,
                                             Parameters* parameters, int64_t runs);
 
-// Return the sums of the tiles' times for each task of the graph (0 for joins), and for each kernel call.
+// Return sums of the times of tiles: TaskSeconds for each task (0 for joins), CallSeconds for each kernel call.
+// `tiles`: the time of each tile of the graph.
 std::vector<double> TaskSeconds(const Graph& graph, absl::Span<const TileTime> tiles);
 std::vector<double> CallSeconds(const Graph& graph, absl::Span<const TileTime> tiles);
-// Returns for each tile its fraction of the elements of its node.
+// Returns for each tile its number of elements, divided by that of all tiles of the same kernel call.
 std::vector<double> TileShares(const Graph& graph);
 inline constexpr double kCacheBytes = 32e6;  // 32 MB: a typical last-level cache, used by this process alone
-// Returns for each kernel call the bytes of operands that come from memory. In the order of the program, an operand is
-// in the cache if fewer than `cache` other bytes were touched since its last use.
+// Estimates for each kernel call the bytes of inputs and outputs that are not in the cache. An operand is in the cache
+// if at most `cache` other bytes were touched since its last use, in the order of the program.
 std::vector<double> MemoryBytes(const Graph& graph, double cache);
-// Returns the costs of each task: its seconds, and the bytes that it reads from memory.
+// Returns the cost of each task: its entry of `task_seconds`, and an equal share of the MemoryBytes of its group's
+// calls.
 std::vector<TaskCost> TaskCosts(const Graph& graph, absl::Span<const double> task_seconds, double cache);
 
-// Returns the graph with priorities computed from these times. Tasks and edges stay the same.
+// Returns the graph with priorities computed from `task_seconds`. Tasks and edges stay the same.
 Graph WithTimes(const Graph& graph, absl::Span<const double> task_seconds);
 // Returns the graph with priorities computed from the times of an execution on one worker.
 absl::StatusOr<Graph> WithMeasuredTimes(const Graph& graph, absl::Span<const FeedPair> feeds, Parameters* parameters);
-// Returns the graph without the edges that let values share bytes; edges between a state and its next version remain.
-// The result is for simulation only: in an execution, values would overwrite each other.
+// Returns the graph without the edges that only order users of shared bytes. Readers of a state still come before the
+// writer of its next version. The result is for simulation only: in an execution, values would overwrite each other.
 Graph WithoutReuse(const Graph& graph);
 
 }  // namespace weft

@@ -22,7 +22,7 @@ constexpr BenchModel kModels[] = {
     {"minilm-forward", 30522, 512, 6, 12, 384, 32, 128, /*causal=*/false, /*trains=*/false},
 };
 
-// Records the layers of a Gpt without the causal mask, so every position attends to all others.
+// Records the logits of a Gpt without the causal mask, so each position attends to all positions.
 Var EncoderLogits(const BenchModel& model, Var tokens) {
   const Var table = EmbeddingTable("wte", tokens.tape, model.vocabulary, model.width);
   const Var positions = EmbeddingTable("wpe", tokens.tape, model.context, model.width);

@@ -26,9 +26,9 @@ struct BenchModel {
   bool trains = true;  // false: a step is only the forward pass of a BERT-style encoder
 };
 
-// The models gpt2, bert, babygpt and charcpu have pre-norm blocks with packed queries, keys and values, GELU's tanh
-// form, a tied head and no dropout. All but bert are causal. minilm-forward has six post-norm layers of MiniLM's sizes
-// with GELU, and no head.
+// The models gpt2, bert, babygpt and charcpu have pre-norm blocks, GELU's tanh form, a tied head and no dropout. One
+// product computes queries, keys and values. All but bert are causal. minilm-forward has six post-norm layers of
+// MiniLM's sizes with GELU's erf form, and no head.
 absl::Span<const BenchModel> BenchModels();
 std::vector<std::string> BenchModelNames();
 const BenchModel* FindBenchModel(absl::string_view name);  // null if there is no such model
@@ -38,13 +38,15 @@ struct BenchStep {
   Var targets, rate;  // i32 [B, T], f32 []; null if the model is not trained
   Var result;         // the loss [], or the encoder's last layer [B, T, C]
   Var update;         // by AdamW with gradients clipped at norm 1; null if the model is not trained
-  double flops = 0;   // per token: 6 for each weight; in a forward pass 2, without the embeddings
+  double flops = 0;   // tokens times weights times 6; times 2 in a forward pass, without embeddings
 };
 
-// Returns `count` tokens in 0 .. below - 1. They depend only on `stream`, so they are the same in every program.
+// Returns `count` random tokens in 0 .. below - 1, drawn from `stream`. Equal arguments give equal tokens in every
+// program.
 std::vector<int32_t> RandomTokens(int64_t count, int64_t below, uint32_t stream);
 
-// Records a step on `tape`. If `length` exceeds the model's context, the context grows to it.
+// Records on `tape` a training step or, if the model is not trained, a forward pass. If `length` exceeds the model's
+// context, the context grows to `length`.
 BenchStep RecordStep(Tape* tape, const BenchModel& model, int64_t batch, int64_t length);
 CompileOptions OptionsFor(const BenchStep& step);
 

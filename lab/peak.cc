@@ -19,7 +19,8 @@ const volatile float one = 1, tiny = 1e-30f;  // volatile, so that the compiler 
 float Start() { return one; }                 // initial value of each sum; the compiler can't merge the sums
 void Keep(float result) { [[maybe_unused]] volatile float kept = result; }
 
-// Each of these functions runs `rounds` rounds of kSums independent multiply-adds and returns the number of operations.
+// Each of these functions makes `rounds` rounds. A round adds to each of kSums independent sums, numbers or vectors, by
+// a multiply-add. Returns the number of operations: two for each multiply-add of numbers.
 double PlainRounds(int64_t rounds) {
   float sums[kSums];
   const float a = one, b = tiny;
@@ -138,7 +139,8 @@ Bandwidth PeakBandwidth(Team* team, size_t array_bytes, double seconds) {
   std::vector<Words> x(n, Words{} + 1), y(n, Words{} + 2);
   std::vector<uint64_t> sums(static_cast<size_t>(team->threads()));
   const auto best = [&](double arrays, auto pass) {
-    // Starting the threads takes time, so each start makes enough passes to read 32 MiB of array, but at most 1000.
+    // Waking the threads takes time, so they make several passes each time: enough to process 32 MiB of array, but at
+    // most 1000.
     const int passes = static_cast<int>(std::clamp<size_t>((size_t{32} << 20) / (n * sizeof(Words)), 1, 1000));
     return Best(seconds, [&] {
       const double time = team->Run([&](int t) {

@@ -8,17 +8,17 @@
 
 namespace weft {
 
-// Return operations per second; a multiply-add counts as two. The figure is the best of several tries, which take
-// `seconds` together. PeakBF16 returns 0 if the CPU has no instruction for bf16 products.
+// Return operations per second of all threads; a multiply-add counts as two. The figure is the best of several tries,
+// which take `seconds` together. PeakBF16 returns 0 if the CPU has no instruction for bf16 products.
 double PeakF32(Team* team, double seconds);
 double PeakBF16(Team* team, double seconds);
 
 struct Bandwidth {
   double read = 0, write = 0, copy = 0;  // bytes per second; a copy counts its reads and its writes
 };
-// Measures passes over arrays of `array_bytes`, divided among the threads. Each figure is the best of several passes,
-// which take `seconds` together. Arrays larger than all caches give the bandwidth of the memory. Stores are ordinary
-// ones, as in ops, not non-temporal.
+// Measures passes over two arrays of `array_bytes` each, divided among the threads. Each of the three figures is the
+// best of several tries, which take `seconds` together. Arrays larger than all caches give the bandwidth of the memory.
+// Stores are ordinary ones, as in ops, not non-temporal.
 Bandwidth PeakBandwidth(Team* team, size_t array_bytes, double seconds);
 
 }  // namespace weft

@@ -59,8 +59,8 @@ Var Encoder(Tape* tape, Var x) {
   return y + MatMul(hidden, Weight(tape, "down", {4 * kWidth, kWidth}));
 }
 
-// Each product is one tile. The deepest tower takes about half of the step's work, forward and backward. So a schedule
-// on two workers is good only if this tower never waits.
+// Each product is one tile. The longest path goes through the deepest tower, forward and backward, and takes about half
+// of the step's work. So a schedule on two workers is good only if this path never waits.
 Var Towers(Tape* tape) {
   constexpr int64_t kTowerBatch = 6, kTowerWidth = 128;
   constexpr float kKeepsScale = 0.15f;  // deviation of weights that keeps values' scale over 42 layers
@@ -92,7 +92,8 @@ void Train(Var loss, const Optimizer& optimizer, RealGraph* graph) {
   graph->options = {.fetch = {loss}, .update = {Var(optimizer.Minimize(loss, rate))}};
 }
 
-// Records a model with `layers` layers; 0: all of its layers. Two layers have all kinds of node that twelve have.
+// Records the model `name` with `layers` layers; 0: with all of its layers. Two layers have all kinds of nodes that
+// twelve have.
 void RecordBenchModel(const char* name, int64_t layers, RealGraph* graph) {
   BenchModel model = *FindBenchModel(name);
   if (layers > 0) model.layers = layers;

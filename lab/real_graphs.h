@@ -1,12 +1,12 @@
-// Real graphs are named training steps. The scheduling commands and benchmarks run, measure and draw their schedules:
+// Real graphs are named training steps and one forward pass. The scheduling commands and benchmarks run, measure
+// and draw them:
 //
 //   gpt2, bert, babygpt, charcpu   the models of lab/models.h
 //   minilm-forward                 the forward pass of the MiniLM-sized model of lab/models.h
 //   transformer   the base model of the encoder-decoder Transformer, on 8 pairs of 64 tokens
 //   towers        8 independent chains of products; one is far deeper, so starting it late ends the step late
 //   lstm          an LSTM unrolled over 64 tokens, with attention over its outputs
-//   encoder       a Transformer block of the LSTM's width on the same tokens, to compare its parallelism with the
-//   LSTM's
+//   encoder       a Transformer block of the LSTM's width on the same tokens, to compare the parallelism of both
 //
 //   const std::unique_ptr<RealGraph> graph = RecordRealGraph("gpt2");
 //   absl::StatusOr<Graph> compiled = Compile(graph->tape, graph->options);
@@ -32,7 +32,8 @@ struct RealGraph {
 };
 
 std::vector<std::string> RealGraphNames();
-// Returns the names of smaller graphs, whose nodes have the kinds and sizes of those in lab/models.h's models.
+// Returns the names of the graphs that calibration measures. Of these, gpt2, bert and babygpt are cut to two layers
+// with nodes of full size. The others are in RealGraphNames(), too.
 std::vector<std::string> CalibrationGraphNames();
 // Records the graph called `name`, which must be in RealGraphNames() or CalibrationGraphNames().
 std::unique_ptr<RealGraph> RecordRealGraph(const std::string& name);

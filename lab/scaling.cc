@@ -1,4 +1,4 @@
-// Runs of all cases take turns, so that a change in the machine's load affects them alike.
+// Executions of all cases take turns, so that a change in the machine's load affects all cases alike.
 #include "weft/lab/scaling.h"
 
 #include <algorithm>
@@ -15,8 +15,8 @@
 namespace weft {
 namespace {
 
-// Returns the seconds of an execution, after a first execution that touches the memory. If `times` is not null, adds
-// the times of the tiles to it.
+// Returns the seconds of an execution, after a first execution that touches the memory. If `times` is not null, also
+// measures the tiles, and adds the execution to `times`.
 absl::StatusOr<double> TimedRun(const Graph& graph, const TimedStep& step, RunnerOptions options, RunTimes* times) {
   options.timed = times != nullptr;
   Runner runner(graph, step.parameters(), options);
@@ -28,7 +28,8 @@ absl::StatusOr<double> TimedRun(const Graph& graph, const TimedStep& step, Runne
   return seconds;
 }
 
-// Returns a name for each task, with its ops and the scope of the first op: "matmul + add @ gpt/h.0".
+// Returns a name for each task: its ops and the scope of the first op, as in "matmul + add @ gpt/h.0". A join is called
+// "join".
 std::vector<std::string> TaskNames(const Graph& graph) {
   const CompiledGraph& compiled = graph.compiled();
   std::vector<std::string> names;
@@ -115,7 +116,7 @@ std::vector<Prediction> PredictAll(const Workload& workload, absl::Span<const Sc
                                    const MemoryBandwidth& bandwidth) {
   const double seconds = workload.seconds();
   std::vector<Prediction> predictions;
-  bool saturated = false;  // whether the policy has a row that is
+  bool saturated = false;  // whether an earlier prediction for the policy is saturated
   for (const ScalingCase& each : cases) {
     const Simulation run = Predict(workload, each, bandwidth);
     Prediction prediction = {.policy = each.policy,

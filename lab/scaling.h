@@ -32,14 +32,15 @@ struct Workload {
   double critical_path() const;  // seconds
 };
 
-// A policy and a number of workers. MeasureWorkload fills `seconds` with the times of real executions.
+// A policy and a number of workers. MeasureWorkload adds the times of real executions to `seconds`.
 struct ScalingCase {
   const Policy* policy = nullptr;
   int workers = 1;
   std::vector<double> seconds = {};
 };
 
-// Returns each number of workers under the policy of that name, or under each policy if the name is "all".
+// Returns a case for each number of `workers` under the policy called `policy` or, if `policy` is "all", under each
+// policy.
 std::vector<ScalingCase> ScalingCases(absl::string_view policy, absl::Span<const int> workers);
 
 struct WorkloadOptions {
@@ -50,7 +51,7 @@ struct WorkloadOptions {
   bool reuse = true;                 // false: leaves out the edges that let values share bytes
 };
 // Measures a step on one worker. If a case of `cases` has at most as many workers as the machine has cores, also
-// measures that case. The cases take turns, so that all meet the same load of the machine.
+// measures that case. Executions take turns, so that all cases meet the same load of the machine.
 absl::StatusOr<Workload> MeasureWorkload(const WorkloadOptions& options, absl::Span<ScalingCase> cases = {});
 Workload WorkloadOf(const TaskList& tasks);
 TaskList ToTaskList(const Workload& workload);
@@ -58,13 +59,13 @@ TaskList ToTaskList(const Workload& workload);
 // The memory's bandwidth for copies, in bytes per second.
 struct MemoryBandwidth {
   double one_worker = 0;  // the maximum that one worker reaches
-  double per_worker = 0;  // added by each further worker; 0: all workers share that of one
+  double per_worker = 0;  // all workers together reach `workers` times this, but at least one_worker
 };
 MemoryBandwidth MeasureBandwidth();
 
 Simulation Predict(const Workload& workload, const ScalingCase& scaling_case, const MemoryBandwidth& bandwidth);
 
-// A smaller speedup than this does not justify more workers.
+// More workers are worth their cost only if they make the step faster by at least this factor.
 inline constexpr double kMinSpeedup = 1.05;
 
 struct Prediction {
@@ -72,10 +73,11 @@ struct Prediction {
   int workers = 1;
   double makespan = 0, speedup = 0, utilization = 0;  // speedup: against all tasks one after the other
   std::optional<double> measured;                     // median seconds of the case's real runs
-  // Whether this is the policy's first number of workers that is less than kMinSpeedup faster than the one before it.
+  // Whether this is the policy's first number of workers that makes the step less than kMinSpeedup times as fast as the
+  // number before it.
   bool saturated = false;
 };
-// Predicts each of `cases`, which are in the order of ScalingCases.
+// Returns a prediction for each of `cases`, which must be in the order in which ScalingCases returns them.
 std::vector<Prediction> PredictAll(const Workload& workload, absl::Span<const ScalingCase> cases,
                                    const MemoryBandwidth& bandwidth);
 

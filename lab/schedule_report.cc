@@ -1,5 +1,5 @@
 // Collects the figures of a timed execution as JSON, which the script in schedule_page.html draws. Rows are lists
-// without keys, because an execution has up to millions of tiles; the script's constants name their columns.
+// without keys, because an execution has up to millions of tiles. Constants in the script name the columns.
 #include "weft/lab/schedule_report.h"
 
 #include <algorithm>
@@ -56,7 +56,7 @@ class Reporter {
   }
 
  private:
-  // By kernel call: op, scope, types, FLOPs, bytes, number of tiles.
+  // Returns for each kernel call: op, scope, types, FLOPs, bytes, number of tiles.
   Json Nodes() const {
     Json nodes = Json::array();
     for (const KernelCall& call : compiled_.calls) {
@@ -70,7 +70,8 @@ class Reporter {
     return nodes;
   }
 
-  // For each tile: worker, begin, duration, kernel call, 1 if it is on the critical path, and its fraction of the node.
+  // Returns for each tile: worker, begin, duration, kernel call, 1 if the tile is on the critical path or else 0, and
+  // the tile's fraction of the call's elements.
   Json Slices() const {
     const std::vector<double> shares = TileShares(graph_);
     std::vector<char> critical(compiled_.tasks.size(), 0);
@@ -88,8 +89,8 @@ class Reporter {
     return slices;
   }
 
-  // For each task of the critical path: its first kernel call, its number of calls, tile, begin, duration, and the time
-  // for which it had been ready.
+  // Returns for each task of the critical path: the first kernel call of its group and the number of calls, the tile,
+  // begin, duration, and how long the task had been ready.
   Json Path() const {
     Json path = Json::array();
     for (uint32_t task : timeline_.critical_path()) {
@@ -144,7 +145,8 @@ FreeNodes FindFreeNodes(const Graph& graph, absl::Span<const TileTime> tiles, co
   const SimulatedMachine machine = {.workers = workers};
   FreeNodes free = {.makespan = Simulate(compiled.schedule, costs, policy, machine).makespan};
 
-  // A call is a likely candidate if it has a large share of the workers' time and of the critical path.
+  // Candidates are the calls with the largest sum of two times: their total time divided by the number of workers, and
+  // their time on the critical path.
   const std::vector<double> seconds = CallSeconds(graph, tiles);
   std::vector<double> most(seconds.size());
   for (size_t s = 0; s < seconds.size(); ++s) most[s] = seconds[s] / workers;

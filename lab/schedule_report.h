@@ -1,6 +1,6 @@
 // ScheduleReport makes a self-contained HTML page about a timed execution. The page shows where each tile ran, how busy
-// the workers were, and the critical path. It also shows the memory over time beside the plan, and the nodes that would
-// shorten the execution most if they took no time.
+// the workers were, and the critical path. It also shows live bytes over time beside the plan, and estimated beside
+// measured times. A table has the nodes that would shorten the execution most if they took no time.
 //
 //   Runner runner(graph, &parameters, {.policy = &policy, .timed = true});
 //   ...
@@ -38,7 +38,8 @@ struct FreeNodes {
   double makespan = 0;          // simulated with all kernel calls
   std::vector<FreeNode> nodes;  // at most `count`; the largest reduction of the makespan first
 };
-// Finds the kernel calls whose removal would shorten the execution most. `policy` must have a queue.
+// Finds the kernel calls that would shorten the execution most if they took no time. Simulates only the likeliest 40
+// calls, or the likeliest `count` if that is more. `policy` must have a queue.
 FreeNodes FindFreeNodes(const Graph& graph, absl::Span<const TileTime> tiles, const Policy& policy, int workers,
                         size_t count);
 

@@ -20,8 +20,8 @@ struct Running {
   double Stretch(double longer) const { return 1 + memory * (longer - 1); }
 };
 
-// Returns the factor by which each running task waits longer for memory. With this factor, all of them together use at
-// most the machine's bandwidth.
+// Returns the factor, at least 1, by which each running task's waiting for memory becomes longer. With this factor, all
+// running tasks together use at most the machine's bandwidth.
 double Waiting(const std::vector<Running>& workers, const SimulatedMachine& machine) {
   double longer = 1;
   for (int round = 0; round < 50; ++round) {  // Newton's method: the demand is convex and falls with `longer`

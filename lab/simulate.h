@@ -22,7 +22,8 @@ struct TaskCost {
 struct SimulatedMachine {
   int workers = 1;
   double task_seconds = 0.1e-6;  // overhead of starting a task
-  // Bytes per second, of one worker and of all together. If running tasks need more, each waits longer for its bytes.
+  // Bytes per second, of one worker and of all together. If the running tasks need more, each of them waits longer for
+  // memory.
   double worker_bandwidth = std::numeric_limits<double>::infinity();
   double bandwidth = std::numeric_limits<double>::infinity();
 };
@@ -33,12 +34,12 @@ struct Simulation {
   double utilization = 0;  // busy / (workers * makespan)
 };
 
-// Returns the simulated run. `costs`: one for each task. `policy` must have a queue.
+// Returns the figures of a simulated execution. `costs`: one for each task. `policy` must have a queue.
 Simulation Simulate(const Schedule& schedule, absl::Span<const TaskCost> costs, const Policy& policy,
                     const SimulatedMachine& machine);
 
-// The longest path of tasks that wait for each other. Its time is a lower bound of the makespan for any policy and any
-// number of workers.
+// The longest path of tasks, each of which waits for the one before. Its time is a lower bound of the makespan for any
+// policy and any number of workers.
 struct CriticalPath {
   double seconds = 0;
   std::vector<uint32_t> tasks;  // in the order in which they run

@@ -1,4 +1,4 @@
-// Checks every field on reading, so that a wrong file gives an error with its place, not a wrong simulation.
+// Checks every field on reading, so that a wrong file gives an error with its location, not a wrong simulation.
 #include "weft/lab/task_file.h"
 
 #include <algorithm>
@@ -20,7 +20,8 @@ std::string Shown(const nlohmann::json& value) {
   return text;
 }
 
-// Returns the number `key` of `task`, or -1 if it is not in 0 .. max. A missing number gives -1 if `needed`, else 0.
+// Returns the number `key` of `task`, or -1 if its value is not a number in 0 .. max. A missing key gives -1 if
+// `needed`, else 0.
 double Number(const nlohmann::json& task, const char* key, double max, bool needed) {
   const auto it = task.find(key);
   if (it == task.end()) return needed ? -1 : 0;

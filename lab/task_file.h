@@ -1,5 +1,5 @@
-// These functions read and write lists of tasks as JSON, so that they can be simulated again or elsewhere. The tasks
-// need not come from a compiled graph.
+// These functions read and write lists of tasks as JSON, so that the tasks can be simulated again or elsewhere. The
+// tasks need not come from a compiled graph.
 //
 //   {"weft_tasks": 1,
 //    "tasks": [{"name": "load", "seconds": 1e-3, "bytes": 4e6}, {"name": "add", "seconds": 2e-4}],
@@ -33,7 +33,8 @@ struct TaskList {
 // `from`: the file name for errors.
 absl::StatusOr<TaskList> ParseTasks(const std::string& text, const std::string& from);
 std::string PrintTasks(const TaskList& tasks);
-// Returns the tasks of `schedule`, with joins as tasks of 0 seconds. `names` and `costs` have one entry for each task.
+// Returns the tasks of `schedule` in a serial order, and its joins as tasks of 0 seconds. `names` and `costs` have one
+// entry for each of the `task_count` tasks of the schedule.
 TaskList ListTasks(const Schedule& schedule, absl::Span<const std::string> names, absl::Span<const TaskCost> costs);
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// A Team is a fixed set of threads that run one function together, to measure peaks and baselines.
+// A Team is a fixed set of threads that run one function together, to measure peak speeds and matrix products.
 //
 //   Team team(2);
 //   const double seconds = team.Run([](int thread) { ... });

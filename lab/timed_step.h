@@ -1,4 +1,4 @@
-// A TimedStep compiles a training step by name, runs it, and takes the time of every tile.
+// A TimedStep compiles a graph of lab/real_graphs.h, runs it, and measures the time of every tile.
 //
 //   WEFT_ASSIGN_OR_RETURN(TimedStep step, TimedStep::Create({.graph = "gpt2", .threads = 2}));
 //   WEFT_RETURN_IF_ERROR(step.Run(/*runs=*/3));
@@ -29,12 +29,12 @@ struct TimedStepOptions {
   const Policy* policy = &kCriticalPath;
   int threads = 0;                         // number of workers; 0: one for each core; the serial policy has one
   double tile_seconds = 0;                 // minimum duration of a tile; 0: the compiler's default
-  std::optional<Calibration> calibration;  // sets the priorities; if unset, the cost model does
+  std::optional<Calibration> calibration;  // sets priorities that are not measured; if unset, the cost model does
 };
 
 class TimedStep {
  public:
-  // Records and compiles the step. If the policy's priorities are measured times, runs the step to measure them.
+  // Records and compiles the graph. If the policy takes priorities from measured times, runs the graph to measure them.
   static absl::StatusOr<TimedStep> Create(const TimedStepOptions& options);
 
   const Graph& graph() const { return *graph_; }

@@ -112,7 +112,7 @@ std::map<int64_t, int64_t> Timeline::LiveBytes() const {
       read.end = std::max(read.end, call.end);
     }
   }
-  std::multimap<int64_t, std::pair<size_t, int>> changes;  // time → value; 1: it begins to live, -1: it ends
+  std::multimap<int64_t, std::pair<size_t, int>> changes;  // by time: a value; 1: its life begins, -1: its life ends
   for (size_t v = 0; v < live.size(); ++v) {
     if (live[v].begin < 0 || graph_.addresses[v].kind != Address::Kind::kArena) continue;
     changes.insert({live[v].begin, {v, 1}});

@@ -30,15 +30,16 @@ class Timeline {
 
   int workers() const { return workers_; }
   int64_t end() const { return end_; }
-  // The time of a task, from the start of its first kernel call's tile to the end of its last. A join takes no time.
+  // Returns when a task ran: from the start of its tile of the group's first kernel call to the end of its tile of the
+  // last. A join takes no time.
   const Period& period(uint32_t task) const { return periods_[task]; }
   int64_t ready(uint32_t task) const { return ready_[task]; }  // when the last task for which it waits ended
-  // The tasks of the longest path by the times of this execution, in order, without joins.
+  // Returns the tasks of the longest path by the times of this execution, in the order of the path, without joins.
   const std::vector<uint32_t>& critical_path() const { return critical_path_; }
 
   // Levels over time: an entry's value is the level from its key, a time, until the next key. ReadyTasks counts tasks
-  // that are ready but not begun. LiveBytes counts the bytes of the arena that hold a live value. A value lives from
-  // the first tile that writes it to the last tile that reads it or a view of it.
+  // that are ready but not begun. LiveBytes counts the bytes of the arena that hold a live value. Its life begins
+  // with the first tile that writes the value, and ends with the last tile that reads the value or a view of it.
   std::map<int64_t, int64_t> ReadyTasks() const;
   std::map<int64_t, int64_t> LiveBytes() const;
 

@@ -15,8 +15,8 @@
 namespace weft {
 
 // Each worker has one lane, and each tile of each kernel call is a slice that shows its op. A slice's details are
-// scope, types, rows, columns, bytes and GFLOP/s, and whether the task is on the execution's critical path. Two
-// counters show the tasks that are ready but not begun, and the bytes of live values.
+// scope, types, rows, columns, bytes and GFLOP/s, and whether the tile's task is on the execution's critical path. Two
+// counters show the number of tasks that are ready but not begun, and the bytes of live values.
 std::string ChromeTrace(const Graph& graph, absl::Span<const TileTime> tiles);
 
 }  // namespace weft
