@@ -1,4 +1,4 @@
-// The baselines run the same schedules as our executors, under the schedulers of TBB and OpenMP.
+// The baselines run the same schedules as Weft's executors, under the schedulers of TBB and OpenMP.
 #ifndef WEFT_BENCH_BASELINES_H_
 #define WEFT_BENCH_BASELINES_H_
 
@@ -9,7 +9,7 @@
 
 namespace weft {
 
-// Records which workers have run a task of the current execution.
+// Remembers which workers have run a task in the current execution.
 class EnteredWorkers {
  public:
   explicit EnteredWorkers(int threads) : workers_(static_cast<size_t>(threads)) {}
@@ -28,8 +28,8 @@ class EnteredWorkers {
 };
 
 extern const Policy kFlowGraph;  // a tbb::flow::graph with one continue_node for each task
-// Each task is an OpenMP task, which is created when all tasks that it waits for are done. OpenMP's own `depend`
-// clauses would take 2 to 13 times as long.
+// Each task of the schedule is an OpenMP task, created when the last task that it waits for is done. OpenMP's own
+// `depend` clauses would take 2 to 13 times as long.
 extern const Policy kOpenMp;
 
 }  // namespace weft

@@ -1,5 +1,6 @@
-// Measures upper bounds of this machine's speed: multiply-adds per second and memory bandwidth. Also measures a lower
-// bound of a training step's time, from AdamW and from the step's matrix products, each alone and at its best tiling.
+// Measures upper bounds of this machine's speed: multiply-adds per second and memory bandwidth. With --model, also
+// measures a lower bound of a step's time: the sum of its matrix products, each alone and at its best tiling, and of
+// AdamW.
 //
 //   bazel run -c opt //bench:ceiling
 //   bazel run -c opt //bench:ceiling -- --model=gpt2 --threads=2 --json

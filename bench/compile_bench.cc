@@ -1,5 +1,5 @@
-// Measures Compile's time and memory per node, for graphs of up to a million nodes. Both should be independent of the
-// number of nodes.
+// Measures Compile's time and memory per node, for graphs of up to a million nodes. Neither should grow with the number
+// of nodes.
 //
 //   bazel run -c opt //bench:compile_bench
 #include <malloc.h>
@@ -57,7 +57,7 @@ Var Tree(Tape* tape, int64_t nodes) {
   return level[0];
 }
 
-// Records a square in which each node is the sum of the node above and the node to the left.
+// Records a square of nodes, each of which is the sum of the node above and the node to the left.
 Var Wavefront(Tape* tape, int64_t nodes) {
   const Var x = tape->Input("x", {kF32, {4}});
   int64_t side = 1;

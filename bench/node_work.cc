@@ -1,4 +1,4 @@
-// Tallies are per thread, so that counting adds no traffic between cores.
+// Each thread has a Tally of its own, so that counting adds no traffic between cores.
 #include "weft/bench/node_work.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// NodeWork is the work of a node in a synthetic graph: it counts the node and keeps its thread busy for a given time.
+// A NodeWork stands for the work of a node in a synthetic graph. Calling it counts one node, and keeps the calling
+// thread busy for a given time.
 #ifndef WEFT_BENCH_NODE_WORK_H_
 #define WEFT_BENCH_NODE_WORK_H_
 
@@ -8,18 +9,18 @@
 
 namespace weft {
 
-// The counts of one thread. They have their own cache line, so that threads do not contend.
+// The counts of one thread. Each Tally has a cache line of its own, so that threads do not contend.
 struct alignas(64) Tally {
   uint64_t executed = 0;
   double busy_seconds = 0;
 };
 
-// Returns the sums over all threads since the last call. No node may run during the call.
+// Returns the sums over all threads since the last call of TakeTally. No node may run during the call.
 Tally TakeTally();
 
 class NodeWork {
  public:
-  // Measures how many loop iterations take `microseconds`. If `microseconds` is 0, nodes only count, without busy time.
+  // Measures how many iterations of a loop take `microseconds`. If `microseconds` is 0, nodes only count.
   explicit NodeWork(double microseconds);
 
   double microseconds() const { return microseconds_; }

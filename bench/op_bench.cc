@@ -1,8 +1,8 @@
 // Measures how fast single ops run in a graph, relative to the machine's limits on the same threads in the same
 // process.
 //
-// Row ops and updates are in GB/s, against the memory's bandwidth and against a copy of arrays of the same size, which
-// may fit a cache. Attention and products are in GFLOP/s, against the peak.
+// Row ops and updates are in GB/s. They are compared with the memory's bandwidth for reading, and with a copy of an
+// array of the same size, which may fit a cache. Attention and products are in GFLOP/s, compared with the peak in f32.
 //
 //   bazel run -c opt //bench:op_bench
 //   bazel run -c opt //bench:op_bench -- --threads=1 --benchmark_filter=softmax
@@ -33,7 +33,7 @@ constexpr double kPeakSeconds = 0.3;                 // seconds to measure each 
 
 using Operands = std::vector<std::pair<Var, std::vector<float>>>;
 
-// Records inputs of these shapes and returns them with random values.
+// Records f32 inputs of these shapes, and returns them with random values in [-1, 1).
 Operands Inputs(Tape* tape, std::initializer_list<Shape> shapes) {
   Operands operands;
   for (const Shape& shape : shapes) {
@@ -46,7 +46,8 @@ Operands Inputs(Tape* tape, std::initializer_list<Shape> shapes) {
   return operands;
 }
 
-// Runs the graph of `options` as often as the benchmark asks. Returns the seconds of one execution.
+// Compiles the graph of `options`, and runs it as often as the benchmark asks. Returns the mean seconds of an
+// execution.
 double RunGraph(benchmark::State& state, const Tape& tape, const Operands& operands, const CompileOptions& options,
                 int threads) {
   const absl::StatusOr<Graph> graph = Compile(tape, options);
@@ -91,8 +92,8 @@ void Register(const std::string& name, const std::function<void(benchmark::State
   benchmark::RegisterBenchmark(name.c_str(), run)->UseRealTime()->Unit(benchmark::kMicrosecond);
 }
 
-// Reports the bandwidth of a run that reads and writes `bytes` in `seconds`, as a fraction of the memory's and of
-// `copy`, the bandwidth of a copy of one of its arrays.
+// Reports the bandwidth of an execution that reads and writes `bytes` in `seconds`. Gives it in GB/s, in percent of the
+// memory's, and in percent of `copy`, the bandwidth of copying an array.
 void AddBandwidth(benchmark::State& state, const Peaks& peaks, double copy, double bytes, double seconds) {
   const double bandwidth = bytes / seconds;
   state.counters["GB/s"] = bandwidth * 1e-9;
@@ -100,7 +101,8 @@ void AddBandwidth(benchmark::State& state, const Peaks& peaks, double copy, doub
   state.counters["%_of_copy"] = 100 * bandwidth / copy;
 }
 
-// Registers `record` of one or two (`reads`) arrays [4096, 768]. Its result is at most as large as one of them.
+// Registers the op that `record` records, on `reads` inputs [4096, 768]: one or two. The result must not be larger than
+// an input.
 void RegisterRowOp(const char* name, Peaks* peaks, int reads, const std::function<Var(VarSpan)>& record) {
   Register(name, [=](benchmark::State& state) {
     Tape tape;
@@ -116,8 +118,9 @@ void RegisterRowOp(const char* name, Peaks* peaks, int reads, const std::functio
   });
 }
 
-// Registers the update of a weight [4096, 768] with `states` states. It reads the gradient, and reads and writes the
-// weight and its states. `record` takes the weight, its states, the gradient, rate, grad_scale, and the step.
+// Registers the update of a weight [4096, 768] with `states` states. The update reads the gradient, and reads and
+// writes the weight and its states. `record` takes the weight, its states, the gradient, rate, grad_scale, and the
+// step.
 void RegisterUpdate(const char* name, Peaks* peaks, int states, const std::function<VarList(VarSpan)>& record) {
   Register(name, [=](benchmark::State& state) {
     Tape tape;
@@ -141,8 +144,8 @@ void AddFlops(benchmark::State& state, const Peaks& peaks, double flops_per_seco
   state.counters["%_of_peak"] = 100 * flops_per_second / peaks.flops;
 }
 
-// Registers attention, alone or with the gradients of query, key and value. For each pair of positions and each feature
-// it counts 4 FLOPs, and 8 more for the gradients. Pairs that a causal mask hides are counted too.
+// Registers attention, alone or with the gradients of query, key and value. Each pair of positions counts 4 FLOPs for
+// each feature, and 8 more with the gradients. Pairs that a causal mask hides are counted too.
 void RegisterAttention(const char* of, Peaks* peaks, const Shape& shape, bool causal, bool gradient) {
   Register(std::string("attention/") + of + (gradient ? "/gradient" : ""), [=](benchmark::State& state) {
     Tape tape;
@@ -167,7 +170,8 @@ void RegisterProduct(const char* of, Peaks* peaks, const Shape& a, const Shape& 
   });
 }
 
-// Registers functions that are composed of other ops. If one is far slower than a copy, a kernel of its own would pay.
+// Registers functions that are composed of other ops. If a function is far slower than a copy, it deserves a kernel of
+// its own.
 void RegisterComposites(Peaks* peaks) {
   const auto one = [&](const char* name, Var (*record)(Var x)) {
     RegisterRowOp(name, peaks, 1, [=](VarSpan in) { return record(in[0]); });

@@ -1,4 +1,4 @@
-// This file has the OpenMP baseline. It is the only file that is compiled with -fopenmp.
+// The OpenMP baseline has a file of its own, because only this file is compiled with -fopenmp.
 #include <omp.h>
 
 #include <atomic>

@@ -20,7 +20,8 @@ constexpr double kWarmSeconds = 2e-3;                           // untimed execu
 constexpr double kMaxWarmedSeconds = 1;                         // no untimed executions before one that takes longer
 constexpr uint64_t kTimedNodes = 10'000, kMaxFirstNodes = 100;  // limits of a turn's timed executions
 
-// Waits 10 ms, until the threads of the previous policy sleep. They poll for some milliseconds, above all OpenMP's.
+// Waits 10 ms, until the threads of the previous policy sleep. Idle threads first poll for some milliseconds, above all
+// OpenMP's.
 void LetOthersSleep() { std::this_thread::sleep_for(std::chrono::milliseconds(10)); }
 
 // Reports whether the last tile of `task` ran. Returns false for joins.
@@ -34,13 +35,13 @@ std::optional<double> Find(const Turn& turn, const std::string& name) {
   return found == turn.others.end() ? std::nullopt : std::optional(found->second);
 }
 
-// Returns the turn with the least busy time of all workers: other programs disturbed it least.
+// Returns the turn in which all workers together were busy for the least time: other programs disturbed it least.
 Turn LeastBusy(const std::vector<Turn>& turns) {
   return *std::min_element(turns.begin(), turns.end(),
                            [](const Turn& a, const Turn& b) { return Find(a, "busy") < Find(b, "busy"); });
 }
 
-// Returns the number of nodes that each turn executed. If a turn's number is not `nodes`, returns that number.
+// Returns `nodes` if every turn executed that many nodes. Otherwise returns the number of the first turn that did not.
 double Executed(const std::vector<Turn>& turns, uint32_t nodes) {
   for (const Turn& turn : turns) {
     if (turn.others.at("executed") != nodes) return turn.others.at("executed");
@@ -81,7 +82,7 @@ absl::StatusOr<Turn> SyntheticTimer::TakeTurn() {
   return turn;
 }
 
-// Returns the number of executions.
+// Runs the graph untimed, and returns the number of executions.
 uint64_t SyntheticTimer::WarmUp() {
   if (nodes_ * work_.microseconds() * 1e-6 > kMaxWarmedSeconds) return 0;
   uint64_t executions = 0;
@@ -90,7 +91,8 @@ uint64_t SyntheticTimer::WarmUp() {
   return executions;
 }
 
-// Checks the number of nodes that `executions` executions ran, and returns their busy seconds.
+// Returns the busy seconds of `executions` executions, and resets the tally. If they ran a wrong number of
+// nodes, sets executed_ to the number per execution.
 double SyntheticTimer::CountAndTakeBusySeconds(uint64_t executions) {
   const Tally tally = TakeTally();
   if (tally.executed != executions * nodes_)
@@ -98,7 +100,7 @@ double SyntheticTimer::CountAndTakeBusySeconds(uint64_t executions) {
   return tally.busy_seconds;
 }
 
-// Measures when the first node begins; in these executions nodes do nothing else.
+// Returns the median time from the start of an execution until its first node begins. Nodes do nothing else here.
 double SyntheticTimer::FirstNodeSeconds(uint64_t executions) {
   std::vector<double> seconds;
   while (seconds.size() < executions) {

@@ -1,10 +1,11 @@
-// A PolicyTimer times a graph under one policy; several take turns. A turn reports the seconds of an execution, and:
+// A PolicyTimer measures a graph under one policy; several timers take turns. A turn reports the seconds of an
+// execution and the following figures:
 //
 //   executed    number of nodes that ran
 //   busy        seconds that workers spent in nodes, added up; absent if nodes do nothing
-//   path        seconds of the critical path, by the nodes' times; under policy serial, absent if nodes do nothing
+//   path        seconds of the critical path, by the nodes' times; only under policy serial, and if nodes do something
 //   steals      number of steals; only under policies that steal
-//   first_node  seconds until the first node begins; for a synthetic graph, of separate executions
+//   first_node  seconds until the first node begins; for a synthetic graph, the median of separate executions
 #ifndef WEFT_BENCH_POLICY_TIMER_H_
 #define WEFT_BENCH_POLICY_TIMER_H_
 
@@ -39,8 +40,8 @@ class PolicyTimer {
   const int threads_;
 };
 
-// Runs a synthetic graph, whose nodes all take the same time. A turn first runs it untimed for a few milliseconds,
-// unless a single execution takes long. Then it times one execution, or many if the graph is small.
+// Runs a synthetic graph, whose nodes all take the same time. A turn first runs the graph untimed for 2 ms, unless its
+// nodes together take longer than a second. Then the turn times one execution, or many if the graph is small.
 class SyntheticTimer : public PolicyTimer {
  public:
   // `schedule` and `work` must outlive this. `path_nodes`: the number of nodes on the longest path.
@@ -61,8 +62,8 @@ class SyntheticTimer : public PolicyTimer {
   double executed_ = 0;  // nodes per execution
 };
 
-// Runs a compiled graph. A turn has one untimed and one timed execution, by a new runner: the addresses of its values
-// affect the time, so no policy should keep the same addresses.
+// Runs a compiled graph. A turn has one untimed and one timed execution, by a new runner. The addresses of a runner's
+// values affect the time, so no policy should keep the same ones in all turns.
 class RealTimer : public PolicyTimer {
  public:
   // `parameters` and the memory that `feeds` refer to must outlive this.
@@ -78,7 +79,8 @@ class RealTimer : public PolicyTimer {
 
 // Timers that take turns on one graph. The first has policy serial.
 using PolicyTimers = std::vector<std::unique_ptr<PolicyTimer>>;
-// Returns a row for each timer. `common` holds the fields that all rows share.
+// Lets each timer take `repeats` turns, and returns a row for each timer. `common` holds the fields that all rows
+// share.
 absl::StatusOr<std::vector<ScheduleRow>> Measure(const PolicyTimers& timers, int repeats, ScheduleRow common);
 
 }  // namespace weft

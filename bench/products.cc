@@ -84,7 +84,7 @@ struct Tiled {
   }
 };
 
-// Matrices of one operand for several products of one shape, contiguous in memory.
+// The copies of one operand, contiguous in memory: one for each of several products of the same shape.
 struct Matrices {
   std::byte* data = nullptr;
   int64_t elements = 0;  // of one matrix
@@ -133,7 +133,8 @@ class Multiplier {
  public:
   Multiplier(Team* team, const StepProduct& product) : team_(team), product_(product), operands_(product) {}
 
-  // Returns the seconds of one product, measured over passes that take `seconds_of_passes` at 100 GFLOP/s per thread.
+  // Returns the seconds of one product. Makes as many passes over all copies as would take `seconds_of_passes` at 100
+  // GFLOP/s per thread, at least one.
   double Time(const Tiled& tiled, double seconds_of_passes) const {
     const double flops = product_.flops() / product_.share * static_cast<double>(operands_.copies);
     const int64_t passes =
@@ -162,7 +163,8 @@ class Multiplier {
   const Operands operands_;
 };
 
-// Returns the tilings to try. A tile of a batch is some whole matrices; a tile of a single matrix is a block.
+// Returns the tilings to try. If the product has a batch, a tile is some of its matrices; otherwise, a block of its
+// matrix.
 std::vector<Tiling> Tilings(const GemmShape& shape, int threads) {
   std::vector<Tiling> tilings;
   if (shape.batch > 1) {

@@ -1,16 +1,16 @@
-// Measures the cost of scheduling: runs synthetic graphs and training steps under our policies. The baselines are TBB's
-// flow graph and OpenMP tasks.
+// Measures the cost of scheduling: runs synthetic graphs and training steps under Weft's policies and, as baselines,
+// under TBB's flow graph and OpenMP tasks.
 //
 //   bazel run -c opt //bench:schedule_bench -- --nodes=10000 --threads=2
 //   bazel run -c opt //bench:schedule_bench -- --nodes=100,10000 --work=0,1,10 --threads=1,2 --csv
 //   bazel run -c opt //bench:schedule_bench -- --graphs=wavefront --work=10 --policy=critical-path --json
 //   bazel run -c opt //bench:schedule_bench -- --graphs=towers --repeats=5
 //
-// The policies of a graph take --repeats turns, in a new random order each time (bench/turns.h). Training runs one
-// graph over and over, so a turn begins with untimed executions: for a few milliseconds, or one of a training step.
-// They are left out if an execution takes longer than a second. Then one execution is timed, or many if the graph is
-// small (bench/policy_timer.h). Medians are reported. Policy serial always takes turns, because speedups are relative
-// to it, and bounds follow from its best turn.
+// For each graph, the policies take --repeats turns, in a new random order each time (bench/turns.h). Training runs one
+// graph over and over, so a turn begins with untimed executions: one of a training step, or 2 ms of a synthetic graph.
+// A synthetic graph whose nodes together take longer than a second has none. Then one execution is timed, or many of a
+// small synthetic graph (bench/policy_timer.h). Medians are reported. Policy serial always takes turns: speedups are
+// relative to it, and lower bounds follow from its turn with the least work.
 #include <algorithm>
 #include <cstdio>
 #include <functional>
@@ -44,7 +44,7 @@ std::vector<const Policy*> AllPolicies() {
   return policies;
 }
 
-// Above this number of nodes, `all` excludes the baselines: a flow graph of a million nodes takes a gigabyte.
+// Above this number of nodes, --policy=all excludes the baselines: a flow graph of a million nodes takes a gigabyte.
 constexpr uint32_t kMaxBaselineNodes = 200'000;
 
 struct Options {

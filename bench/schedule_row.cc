@@ -15,7 +15,8 @@ using Json = nlohmann::ordered_json;
 
 Json OrNull(const std::optional<double>& value, double scale) { return value ? Json(*value * scale) : Json(nullptr); }
 
-// Returns a count, which may be fractional: the median of an even number of turns can lie between two whole numbers.
+// Returns `value` as an integer if it is one. A median count may not be: with an even number of turns, it can lie
+// between two integers.
 Json Count(double value) {
   const auto whole = static_cast<uint64_t>(value);
   return static_cast<double>(whole) == value ? Json(whole) : Json(value);

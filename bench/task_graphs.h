@@ -3,8 +3,8 @@
 //   chain      t -> t + 1
 //   fan        one -> n - 2 others -> one
 //   tree       t -> 2t + 1, 2t + 2
-//   wavefront  a square: each node waits for those above and to the left
-//   random     √n layers of √n nodes: each waits for up to three of the layer before, the same ones every time
+//   wavefront  a square: each node waits for the nodes above and to the left
+//   random     √n layers of √n nodes; each waits for one to three random nodes of the layer before, always the same
 //   diamond    one -> two -> one -> two -> ... -> one
 //   one        a graph of one node, which shows the cost of starting an execution
 #ifndef WEFT_BENCH_TASK_GRAPHS_H_

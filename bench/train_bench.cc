@@ -39,7 +39,7 @@ struct Options {
   bool raise = true, pack = true, fuse = true, json = false, profile = false;
 };
 
-// The data of the steps: one batch of random tokens, or windows at new positions of a text in each step.
+// The data of the steps: the same random tokens in each step, or windows at new random positions of a text.
 class Batches {
  public:
   Batches(const BenchModel& model, const Options& options, std::string text)
@@ -68,7 +68,8 @@ class Batches {
   uint64_t drawn_ = 0;
 };
 
-// Returns the contents of the file --text, or "" without that flag. The bytes of the file are the model's tokens.
+// Returns the contents of the file --text, or "" without that flag. The bytes of the file are the model's tokens, so
+// each must be below its vocabulary size.
 absl::StatusOr<std::string> ReadText(const Options& options, const BenchModel& model) {
   if (options.text.empty()) return std::string();
   WEFT_ASSIGN_OR_RETURN(std::string text, ReadFile(options.text));
@@ -96,7 +97,7 @@ double Megabytes(size_t bytes) { return static_cast<double>(bytes) / (1 << 20); 
 struct Times {
   std::vector<double> seconds;  // of each step
   std::vector<double> results;  // loss of each step; for forward passes, one element of the output
-  uint64_t checksum = 0;        // of all parameters and states at the end, or of the output of a forward pass
+  uint64_t checksum = 0;        // of the last result and, after training, of all parameters and states
 };
 
 double Mean(const std::vector<double>& values) {

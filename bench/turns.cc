@@ -63,7 +63,7 @@ absl::StatusOr<std::vector<std::vector<Turn>>> TakeTurns(
     benchmark::RegisterBenchmark(std::to_string(variant).c_str(), run)->Iterations(1)->UseManualTime();
   }
   Collector collector(variants.size());
-  // Runs one round after the other. In one shuffle of all repetitions, all turns of a variant could come first.
+  // Runs one round after the other. If all repetitions were shuffled at once, all turns of a variant could come first.
   for (int round = 0; round < rounds && status.ok(); ++round) benchmark::RunSpecifiedBenchmarks(&collector);
   benchmark::ClearRegisteredBenchmarks();
   WEFT_RETURN_IF_ERROR(status);

@@ -1,8 +1,8 @@
-// TakeTurns measures several variants in turns, by Google Benchmark.
+// TakeTurns measures several variants in turns. A variant is a function that does some work and returns its time.
 //
 // In each round every variant has one turn, in a random order. So other load of the machine affects all variants
-// equally, and no variant always follows the same other one. Each turn decides which work is untimed, and how often it
-// repeats the timed work: Google Benchmark asks for one iteration and takes the time that the turn reports.
+// equally, and no variant always follows the same other one. A variant decides which work is untimed, and how often it
+// repeats the timed work. Google Benchmark calls the variant once in each turn, and takes the time that it returns.
 #ifndef WEFT_BENCH_TURNS_H_
 #define WEFT_BENCH_TURNS_H_
 
@@ -21,7 +21,7 @@ struct Turn {
   std::map<std::string, double> others;  // other figures by name; all turns of a variant have the same names
 };
 
-// Returns the turns of each variant. The first error ends the measurement.
+// Returns the turns of each variant. An error of a variant ends the measurement and is returned.
 absl::StatusOr<std::vector<std::vector<Turn>>> TakeTurns(
     const std::vector<std::function<absl::StatusOr<Turn>()>>& variants, int rounds);
 
