@@ -114,7 +114,7 @@ absl::StatusOr<NodeCase> FindNode(const OpDef& op, const OpCase& c) {
   return absl::InternalError("the node was there");
 }
 
-// Evaluates an op without kernels through the nodes that the compiler puts in its place.
+// Evaluates the node of an op without kernels, by the nodes with which the compiler replaces it.
 std::vector<Buffer> EvaluateLowered(const NodeCase& node) {
   Tape tape;
   const VarList inputs = RecordInputs(&tape, node.input_types, /*states=*/0, /*below=*/0);

@@ -1,5 +1,5 @@
-// An OpCase is one example of an op, recorded on a tape with random inputs. A NodeCase is the op's node in it, which
-// runs alone.
+// An OpCase is one example of an op, recorded on a tape with random inputs. A NodeCase is the op's node in the example,
+// which can run alone.
 #ifndef WEFT_TESTS_OP_CASE_H_
 #define WEFT_TESTS_OP_CASE_H_
 
@@ -34,7 +34,7 @@ struct OpCase {
 };
 // Records the example, with `dtype` for types without one. The tape's status holds errors of recording.
 absl::StatusOr<OpCase> MakeCase(const OpDef& op, const OpExample& example, DType dtype);
-// Records the example in f64, if its floats have no dtype or one of them is bf16.
+// Records the example with f64 for types without a dtype. If one of its types is bf16, all floats become f64.
 absl::StatusOr<OpCase> MakeTwin(const OpDef& op, const OpExample& example);
 Buffer RandomBuffer(const TensorType& type, uint64_t seed, double low, double high, int64_t below = 2);
 
@@ -46,9 +46,10 @@ struct NodeCase {
 
   OpArgs args() const { return {attrs, input_types, output_types}; }
 };
-// Returns the last node of `op` in the case, with the values of its inputs. An error if there is none.
+// Returns the last node of `op` in the case, with the values of its inputs. If there is none, returns an error.
 absl::StatusOr<NodeCase> FindNode(const OpDef& op, const OpCase& c);
-// Returns the outputs of the node, computed by weft::Evaluate. Inputs that the op overwrites keep their values.
+// Returns the outputs of the node, computed by weft::Evaluate or, for an op without kernels, by the nodes that replace
+// it. Inputs that the op overwrites keep their values.
 std::vector<Buffer> EvaluateNode(const NodeCase& node);
 
 // A compiled part of a tape that runs several times on different values.

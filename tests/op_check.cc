@@ -46,7 +46,7 @@ void CheckAttrs(const NodeCase& node) {
   EXPECT_EQ(ops.hash(node.attrs), ops.hash(copy));
 }
 
-// Returns the node in f64 with the values of `node`, on which its elementary spelling is computed.
+// Returns `twin`, the same node in f64, with the input values of `node`. The elementary spelling is computed on it.
 NodeCase WithValues(NodeCase twin, const NodeCase& node) {
   for (size_t i = 0; i < twin.inputs.size(); ++i) {
     for (int64_t j = 0; j < twin.inputs[i].elements(); ++j) twin.inputs[i].Set(j, node.inputs[i].Get(j));
@@ -92,7 +92,7 @@ OpCheckResult CheckOp(const OpDef& op) {
       SCOPED_TRACE("f32");
       CheckExample(op, example, kF32);
     }
-    // An example whose other inputs are f32, as the gain of a norm is, states its dtypes.
+    // An example in which some inputs are bf16 and others f32, such as the gain of a norm, states all dtypes.
     const bool in_bf16 = op.kernels[static_cast<int>(kBF16)] != nullptr && HasFreeDType(example);
     if (const auto c = MakeCase(op, example, kBF16);
         in_bf16 && c.ok() && c->tape->status().ok() && FindNode(op, *c).ok()) {

@@ -2,12 +2,12 @@
 //
 //   TEST(Silu, FollowsTheRules) { CheckOp(kSilu); }
 //
-// Each example runs in f32, f64 and, if the op has a kernel, bf16. CheckOp checks:
-// - the shape rule, and values against the elementary spelling or the reference;
+// Types of an example that state no dtype are f32, then f64 and, if the op has a kernel for it, bf16. CheckOp checks:
+// - the shape rule, and values against the elementary spelling and the reference, whichever the op has;
 // - every tile, alone and in another order: it reads and writes only what OpDef::access says;
-// - runs in place; and one thread against four, bit for bit, in the smallest tiles and as compiled;
+// - execution in place; and four threads against one, bit for bit, in the smallest tiles and as compiled;
 // - in f64: gradients of first and second order against central differences;
-// - error rows, and that the OpDef lacks nothing.
+// - errors; and that the OpDef has examples, an elementary spelling or reference, and a gradient or a reason for none.
 #ifndef WEFT_TESTS_OP_CHECK_H_
 #define WEFT_TESTS_OP_CHECK_H_
 

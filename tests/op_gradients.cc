@@ -1,4 +1,4 @@
-// The function of CheckOp that compares gradients with central differences.
+// This function of CheckOp compares gradients with central differences.
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -14,11 +14,12 @@ namespace weft {
 namespace {
 
 constexpr double kDelta = 1e-6, kF32Delta = 1e-3;  // of central differences, for f64 and f32 inputs
-// Tighter than usual for differences (1e-3 and 1e-5), since these are computed in f64 on small tensors.
+// Tighter than usual for central differences (1e-3 and 1e-5), because these are computed in f64 on small tensors.
 constexpr double kRelative = 1e-5, kAbsolute = 1e-6;
-constexpr int64_t kMaxElements = 48;  // compared elements of each input; a larger input is sampled evenly
+constexpr int64_t kMaxElements = 48;  // inputs of twice as many elements or more are sampled evenly
 
-// Returns Σ var · weights over all of `vars`. The weights have both signs, so that no symmetry hides an error.
+// Returns the sum of all elements of all `vars`, times random weights. The weights have both signs, so that no symmetry
+// hides an error.
 Var WeightedSum(Tape* tape, VarSpan vars, uint64_t seed) {
   std::optional<Var> sum;
   for (const Var var : vars) {
@@ -29,7 +30,8 @@ Var WeightedSum(Tape* tape, VarSpan vars, uint64_t seed) {
   return *sum;
 }
 
-// Compares d scalar / d inputs[wrt[k]] by central differences with `gradient`. Sets `compared` if it compared any.
+// Compares output k of `gradient` with central differences of `scalar` with respect to inputs[wrt[k]]. Sets `compared`
+// if at least one element was compared.
 void ExpectDifferences(CompiledCase& scalar, CompiledCase& gradient, const std::vector<Buffer>& inputs,
                        const std::vector<int>& wrt, bool* compared) {
   const auto got = gradient.Run(inputs);
@@ -62,7 +64,7 @@ void ExpectDifferences(CompiledCase& scalar, CompiledCase& gradient, const std::
   }
 }
 
-// Differentiating an op without a gradient must give an error with the reason.
+// Expects that differentiating an op without a gradient gives an error that names the op.
 void ExpectNoGradient(const OpDef& op, const OpCase& c, const VarList& gradients) {
   const absl::StatusOr<NodeCase> node = FindNode(op, c);
   if (!node.ok() || node->inputs.empty()) return;  // it has no inputs to differentiate by

@@ -1,4 +1,4 @@
-// The functions of CheckOp that run kernels: values, tiles, execution in place, threads.
+// These functions of CheckOp run kernels, and check values, tiles, execution in place, and threads.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -109,7 +109,8 @@ class TileRunner {
   }
 
   absl::Span<const Rect> tiles() const { return tiles_; }
-  // Outputs that replace state overwrite their own copy of it. `in_place`: OpDef::in_place, or -1 to run out of place.
+  // Runs one tile. Outputs that replace state overwrite their own copy of the state. `in_place`: OpDef::in_place, or -1
+  // to run out of place.
   void Run(const Rect& tile, absl::Span<const Buffer> inputs, absl::Span<const Buffer> outputs, int in_place = -1,
            int worker = 0) const {
     std::vector<Tensor> in, out;
@@ -125,7 +126,7 @@ class TileRunner {
                              .random = kExampleRandom};
     KernelFor(*node_.op, node_.input_types, node_.output_types)(args, tile);
   }
-  // Returns outputs filled with a byte; those that replace state hold its values.
+  // Returns outputs whose bytes are all `fill`, except outputs that replace state: these hold the values of the state.
   std::vector<Buffer> Outputs(std::byte fill) const {
     std::vector<Buffer> outputs;
     for (size_t i = 0; i < node_.output_types.size(); ++i) {
@@ -153,7 +154,8 @@ bool SameElement(const Buffer& a, const Buffer& b, int64_t i) {
   return std::memcmp(a.data() + i * size, b.data() + i * size, size) == 0;
 }
 
-// Returns the inputs, but with NaN or another integer in range for each element that the tile does not declare to read.
+// Returns the inputs, but changes the elements that the tile does not declare to read: floats to NaN, bools to the
+// opposite, and integers to 0.
 std::vector<Buffer> WithOnlyReadValues(const NodeCase& node, const Rect& tile) {
   std::vector<Buffer> inputs = node.inputs;
   for (size_t k = 0; k < inputs.size(); ++k) {
@@ -167,8 +169,8 @@ std::vector<Buffer> WithOnlyReadValues(const NodeCase& node, const Rect& tile) {
   return inputs;
 }
 
-// Runs one tile alone on outputs with two different fillings. Checks that all written elements lie in the declared
-// rectangle and have the wanted bits. Returns which elements of each output were written; nothing after a failure.
+// Runs one tile alone on outputs with two different fillings. Checks that all elements that changed lie in the declared
+// rectangle and have the wanted bits. Returns which elements of each output changed; nothing after a failure.
 std::vector<std::vector<bool>> CheckOneTile(const NodeCase& node, TileRunner& runner, const Rect& tile,
                                             absl::Span<const Buffer> wanted) {
   const std::vector<Buffer> inputs = WithOnlyReadValues(node, tile);

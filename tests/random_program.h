@@ -1,5 +1,5 @@
 // RecordRandomProgram records random programs for tests. They have products, reductions, chains of elementwise ops and
-// views. They also have states that are written while others still read the old versions.
+// views. They also have states that are written while other nodes still read the old versions.
 #ifndef WEFT_TESTS_RANDOM_PROGRAM_H_
 #define WEFT_TESTS_RANDOM_PROGRAM_H_
 

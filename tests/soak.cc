@@ -1,9 +1,9 @@
-// Runs, cancels and repeats training steps from four threads for the given number of seconds. Fails if memory leaks or
-// a thread hangs.
+// Runs, cancels and repeats training steps from four threads for the given number of seconds. Fails if memory leaks, a
+// thread hangs, or steps are miscounted.
 //
 //   bazel run -c opt //tests:soak -- 3600    (seconds)
 //
-// Two threads have their own parameters. The other two share theirs, so that each is refused while the other runs.
+// Two threads have their own parameters. The other two share one set, so that each is refused while the other runs.
 #include <malloc.h>
 #include <unistd.h>
 
@@ -70,7 +70,8 @@ struct Counts {
   std::atomic<int64_t> finished{0}, cancelled{0}, late{0}, refused{0}, runners{0};
 };
 
-// Runs steps with and without a cancellation and a deadline. The runner is replaced now and then.
+// Runs steps until `stop`; a random half of them with a cancellation, and a random half with a deadline. Makes a new
+// runner after every 200 calls of Run.
 void Use(int thread, const Program& program, Parameters* parameters, const std::atomic<bool>* stop, Cancellation* token,
          Counts* counts, std::atomic<int64_t>* beats) {
   const uint32_t first_step = parameters->step();
@@ -138,15 +139,15 @@ void WorkFor(double seconds, const Program& program, absl::Span<Parameters* cons
   for (std::thread& thread : threads) thread.join();
 }
 
-// Memory is measured between rounds, after the threads and their runners have ended and malloc has returned its free
-// pages. What remains grows only if something leaks.
+// Lets the threads work in rounds for `seconds`. Measures memory between rounds, when the threads and their runners
+// have ended and malloc has returned its free pages. Returns 1 if the memory grew by more than 1%: something leaks.
 int Soak(double seconds) {
   const Program program;
   if (!program.graph.ok()) return std::fprintf(stderr, "soak: %s\n", program.graph.status().ToString().c_str()), 1;
   Parameters own[kAlone], shared;
   Parameters* const parameters[kThreads] = {&own[0], &own[1], &shared, &shared};
   Counts counts;
-  std::vector<double> resident;  // resident bytes after each round
+  std::vector<double> resident;  // resident megabytes after each round
   const auto begin = Clock::now();
   for (double now = 0; now < seconds; now = Since(begin)) {
     WorkFor(std::min(kRoundSeconds, seconds / 2), program, parameters, &counts);

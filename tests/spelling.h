@@ -1,5 +1,5 @@
-// RunSpelling compiles one spelling of a pattern. It reports the op that the pattern is raised to, and whether it still
-// computes the same.
+// RunSpelling compiles one spelling of a pattern. It reports the ops of the compiled graph, and how far its values and
+// gradients are from those of the graph as spelt.
 //
 //   const SpellingResult norm = RunSpelling({.types = "[3,37] [37]", .record = MyNorm}, kF32);
 //   EXPECT_THAT(norm.ops, Contains("rms_norm"));
@@ -27,8 +27,9 @@ struct SpellingResult {
   std::vector<std::string> ops;       // names of the ops in the raised graph of values and gradients
   std::vector<std::string> declined;  // reasons why patterns were not raised
   int raised = 0;                     // number of raised patterns
-  // The largest difference between the graph with raised patterns and the graph as spelt, relative to 1 + |x| for x of
-  // the latter. Compares all values, and the gradients of a weighted sum of all values by each float input.
+  // The largest difference between the graph with raised patterns and the graph as spelt. It is relative to 1 + |x|,
+  // where x is the value as spelt. Compares all values, and the gradients of a weighted sum of all values by each float
+  // input.
   double difference = 0;
 };
 

@@ -1,4 +1,4 @@
-// RunCommand runs a program until it ends, as a shell would, and captures its output.
+// RunCommand runs a program until it ends, with empty standard input, and captures its output. It searches PATH.
 //
 //   CommandResult result = RunCommand({"/bin/echo", "hello"});
 //   result.exit_code == 0; result.out == "hello\n"
@@ -12,8 +12,8 @@ namespace weft {
 
 struct CommandOptions {
   std::string folder;  // the working directory; if empty, that of this program
-  // Sends `signal` as soon as stdout contains `signal_after`. Before the signal arrives, the program can write at most
-  // about 8 kB more: its pipe is small and is not read in between.
+  // If `signal` is not 0, sends it as soon as stdout contains `signal_after`. Before the signal arrives, the program
+  // can write at most about 8 kB more: its pipe is small and is not read in between.
   std::string signal_after;
   int signal = 0;
 };

@@ -33,8 +33,8 @@ class WeftProgramTest : public testing::Test {
 
   // Writes small data for SmallTraining: sentence pairs in a.txt and b.txt, labelled.tsv, and pictures.csv.
   void WriteTrainingData() const;
-  // Returns the arguments that train a small model of the kind `name` on that data (gpt and bert on text.txt). A run
-  // takes at most a second.
+  // Returns the arguments of `weft` that train a small model on that data: `name` is translate, bert (on text.txt),
+  // classify or vit. A run takes at most a second.
   static Arguments SmallTraining(const std::string& name);
 
   std::string Path(const std::string& name) const { return folder_ + "/" + name; }
@@ -46,8 +46,8 @@ class WeftProgramTest : public testing::Test {
   std::string Read(const std::string& name) const;
   void Write(const std::string& name, const std::string& contents) const;
   Files Snapshot(const std::string& name) const;
-  // Returns the files of a run that are equal in equal runs: all except config.json, which names the number of threads,
-  // and without the times in metrics.jsonl.
+  // Returns the files of a run without what differs between equal runs: config.json, which has the number of threads,
+  // and the times in metrics.jsonl.
   Files Results(const std::string& run) const;
 
   const Arguments kTinyModel = {"--layers=1", "--width=16", "--heads=2", "--context=8", "--batch=2"};
@@ -57,7 +57,7 @@ class WeftProgramTest : public testing::Test {
   const std::string program_;
 };
 
-// Expects that a command failed with an exit code and a message on stderr, in a line that begins with `weft`.
+// Expects `exit_code`, and exactly one line on stderr, which begins with "weft" and contains `message`.
 testing::AssertionResult Fails(const CommandResult& result, int exit_code, const std::string& message);
 testing::AssertionResult Works(const CommandResult& result);
 

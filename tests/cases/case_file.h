@@ -56,7 +56,8 @@ class CaseNode {
 
   bool has(size_t i) const { return i < inputs_.size() && inputs_[i]; }
   Var in(size_t i) const { return i < inputs_.size() ? inputs_[i] : Var{}; }
-  // Returns an input of ids. It is a sum, because ops require bounds of an input but not of a computed value.
+  // Returns input i, a tensor of ids, plus 0. Ops require that inputs of ids have declared bounds, but computed ids
+  // need none.
   Var ids(size_t i) const { return in(i) + 0; }
   // Return an input's numbers, for ops that take constants.
   std::vector<int64_t> Integers(size_t i) const;
@@ -96,8 +97,8 @@ struct CaseOp {
   CaseResult (*build)(const CaseNode& node) = nullptr;
 };
 
-// Returns the first difference of types or elements, or "". Elements agree if |got - wanted| is at most
-// absolute + relative · |wanted|, or if both are NaN.
+// Returns the first difference of types or elements, or "". Finite elements agree if |got - wanted| is at most absolute
+// + relative · |wanted|. Other elements must be equal, or both NaN.
 std::string Difference(const Tensor& got, const Tensor& wanted, double relative, double absolute);
 
 // The inputs of a case as inputs of a tape, and their feeds.

@@ -12,7 +12,7 @@
 
 namespace weft {
 
-// A value and an approximate bound of its elements' magnitudes, which keeps chains from overflowing.
+// A value and an approximate bound of its elements' magnitudes. Rules use the bound to keep chains from overflowing.
 struct Drawn {
   Var var;
   double bound = 1;
@@ -31,7 +31,7 @@ class Drawing {
   VarList& undifferentiated() { return undifferentiated_; }  // values that are only fetched
   const VarList& weights() const { return weights_; }        // the leaves that are parameters
 
-  // Random numbers. They are the same on every platform, unlike those of the standard's distributions.
+  // Return random numbers, which are the same on every platform, unlike those of the standard library's distributions.
   int64_t Below(int64_t n) { return static_cast<int64_t>(random_() % static_cast<uint64_t>(n)); }
   bool Chance(int one_in) { return Below(one_in) == 0; }
   double Uniform(double low, double high) { return low + (high - low) * (random_() * 0x1p-32); }
@@ -70,7 +70,8 @@ class Drawing {
   int states_ = 0;
 };
 
-// A rule records a value computed from drawn ones. If it can't be applied to these, it returns a Drawn without a Var.
+// A rule draws values and records a value computed from them. If the rule can't be applied to the drawn values, or has
+// recorded all that it needs, it returns a Drawn without a Var.
 using Rule = Drawn (*)(Drawing& draw);
 absl::Span<const Rule> ElementwiseRules();
 absl::Span<const Rule> ShapeRules();

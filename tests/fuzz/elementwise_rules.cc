@@ -78,7 +78,7 @@ Drawn ApplyKinked(Drawing& draw) {
   return Apply(draw, draw.OneOf<Function>(kKinked), apart);
 }
 
-// Returns an operand of this shape, or of one that broadcasts to it.
+// Returns an operand of shape `shape`, or of a shape that broadcasts to `shape`.
 Drawn Partner(Drawing& draw, const Shape& shape) {
   if (draw.Chance(2)) return draw.Like(shape);
   return draw.Like(draw.Broadcastable(shape));

@@ -27,7 +27,7 @@ Drawn Product(Drawing& draw) {
   return {MatMul(a.var, b.var, options), bound};
 }
 
-// softmax(q kᵀ / sqrt(D)) v, spelt out or as one op. Several heads may share a key and a value.
+// Records softmax(q kᵀ / sqrt(D)) v, spelt out or as one op. In the one op, several heads may share a key and a value.
 Drawn Attention(Drawing& draw) {
   const bool by_hand = draw.Chance(2), causal = draw.Chance(2), capped = draw.Chance(4);
   const int64_t key_heads = 1 + draw.Below(3), heads = key_heads * (by_hand || draw.Chance(2) ? 1 : 2);
@@ -126,7 +126,7 @@ Drawn LookedUp(Drawing& draw) {
   }
 }
 
-// A tied table: the embedding, and the weight of the layer before the loss.
+// Records a loss whose last layer has the embedding's table as its weight.
 Drawn TiedHead(Drawing& draw) {
   const int64_t classes = 2 + draw.Below(40), width = 1 + draw.Below(20), rows = 1 + draw.Below(20);
   const Var table = draw.Leaf({classes, width}).var;
@@ -143,7 +143,7 @@ Drawn Rotated(Drawing& draw) {
   return {.var = Rotary(x.var, cosine.var, sine.var, layout), .bound = x.bound * 6};
 }
 
-// A product whose weight is large enough to be packed in f32.
+// Records a product with enough rows, and a large enough weight, that the weight is packed in f32.
 Drawn LargeProduct(Drawing& draw) {
   if (!draw.Chance(4)) return {};
   const int64_t rows = 512 + draw.Below(100), inner = 64 + draw.Below(8), columns = 64 + draw.Below(70);
@@ -152,7 +152,7 @@ Drawn LargeProduct(Drawing& draw) {
   return {MatMul(x.var, weight.var, {.transpose_b = true}), x.bound * static_cast<double>(inner)};
 }
 
-// Writes rows into a cache; the rows may come from the cache itself.
+// Writes rows into a cache twice. The second time, the rows may come from the cache itself.
 Drawn Appended(Drawing& draw) {
   const int64_t batch = 1 + draw.Below(2), heads = 1 + draw.Below(2), length = 2 + draw.Below(6);
   const Shape shape = {batch, heads, length, 1 + draw.Below(9)};

@@ -35,7 +35,7 @@ VarList AnySources(Drawing& draw) {
   return sources;
 }
 
-// Returns a scalar of magnitude about 1 that depends on all of them.
+// Returns a scalar of magnitude about 1 that depends on all of `values`.
 Var Blend(Drawing& draw, const VarList& values) {
   Var loss = Fill(draw.tape(), {draw.dtype(), {}}, 0);
   for (const Var value : values) {
@@ -92,7 +92,8 @@ RandomChain RecordRandomChain(const ChainOptions& options, Tape* tape) {
       const VarList second = Gradient(Blend(draw, gradients), sources);
       chain.fetch.insert(chain.fetch.end(), second.begin(), second.end());
     }
-    // The scale is always f32. In f64 it is 1, because the norm's last bits would change its rounding.
+    // The scale is always f32. In f64 chains `max_norm` is so large that the scale is 1. Otherwise the last bits of the
+    // norm would change how the scale is rounded.
     const double max_norm = draw.dtype() == kF64 ? 1e300 : draw.Uniform(0.01, 1);
     const Var scale = ClipScale(GlobalNorm(gradients), draw.Chance(2) ? 0 : max_norm);
     for (size_t i = 0; i < sources.size(); ++i) {

@@ -1,6 +1,5 @@
 // A RandomChain is a random chain of most ops in ops.h, with random shapes, axes, options, masks and ids. It has
-// gradients of first and second order, and updates of weights. (tests/random_program.h draws fewer ops, with larger
-// values.)
+// gradients of first and second order, and updates of weights. (tests/random_program.h: fewer ops, larger tensors.)
 #ifndef WEFT_TESTS_FUZZ_RANDOM_CHAIN_H_
 #define WEFT_TESTS_FUZZ_RANDOM_CHAIN_H_
 
@@ -24,8 +23,8 @@ struct RandomChain {
   std::vector<std::pair<Var, Buffer>> feeds;
 };
 
-// Records a chain on an empty tape. Fetched values depend continuously on anything that rounding affects: ops with
-// kinks get values with random numbers added, and ops with jumps get inputs.
+// Records a chain on an empty tape. Fetched values depend continuously on anything that rounding affects. Ops with
+// kinks take values to which random numbers were added; ops with jumps take only inputs and weights.
 RandomChain RecordRandomChain(const ChainOptions& options, Tape* tape);
 
 }  // namespace weft

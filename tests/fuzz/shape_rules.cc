@@ -7,7 +7,7 @@
 namespace weft {
 namespace {
 
-// Gathers elements of x, of which some may be missing and some repeated.
+// Returns y with the bound of x. The elements of y are elements of x, some of which may be missing or repeated.
 Drawn Moved(const Drawn& x, Var y) { return {.var = y, .bound = x.bound}; }
 
 Drawn Reshaped(Drawing& draw) {

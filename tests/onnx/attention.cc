@@ -27,7 +27,8 @@ struct Problem {
   VarList masks;  // bools hide scores, numbers are added to them
 };
 
-// A mask is true where a source is visible. Sources beyond the mask's end are hidden.
+// Returns a mask for Weft, where true hides a source. In the node's bool masks, true shows it. Float masks are added to
+// scores and stay as they are. Sources beyond the mask's end are hidden.
 Var Hides(Var mask, int64_t sources) {
   const int64_t missing = sources - mask.dim(-1);
   if (mask.dtype() == kBool) return Pad(Not(mask), -1, 0, missing, 1);
@@ -65,7 +66,8 @@ Problem ProblemOf(const CaseNode& node) {
   return p;
 }
 
-// Returns the node's optional output of scores: raw, masked, or after softmax.
+// Returns the scores that the node may output: with `mode` 0 or 1 before masks, with 2 after masks, with 3 after
+// softmax.
 Var Scores(const Problem& p, int64_t mode) {
   const Var key = RepeatHeads(p.key, p.query.dim(1) / p.key.dim(1));
   Var scores = p.scale * MatMul(p.query, key, {.transpose_b = true});
@@ -107,8 +109,8 @@ CaseResult Rotation(const CaseNode& node) {
   return VarList{by_head ? y : ByRow(y)};
 }
 
-// For each position: state ← exp(decay) · state + k (β · (v - stateᵀ k))ᵀ, y = scale · stateᵀ q. Decay and β are
-// optional.
+// For each position: state ← exp(decay) · state; state ← state + k (β · (v - stateᵀ k))ᵀ; y = scale · stateᵀ q. A node
+// without decay skips the first assignment. Without β, the second one is state ← state + k vᵀ.
 CaseResult LinearAttention(const CaseNode& node) {
   const int64_t heads = node.Int("q_num_heads", 1), groups = node.Int("kv_num_heads", 1);
   const Var query = ByHead(node.in(0), heads), key = ByHead(node.in(1), groups), value = ByHead(node.in(2), groups);

@@ -6,7 +6,7 @@
 namespace weft {
 namespace {
 
-// NumPy's matmul: a vector is a row on the left, a column on the right.
+// Records NumPy's matmul. If the left factor is a vector, it is a row; if the right factor is one, it is a column.
 CaseResult MatMulOf(const CaseNode& node) {
   Var a = node.in(0), b = node.in(1);
   const bool row = a.shape().rank() == 1, column = b.shape().rank() == 1;
@@ -63,7 +63,8 @@ CaseResult RmsNormalization(const CaseNode& node) {
   return VarList{Reshape(RmsNorm(x, gain, node.Float("epsilon", 1e-5)), node.in(0).shape())};
 }
 
-// Normalizes each group of channels of x [N, C, ...] over its channels and positions; then applies gain and bias.
+// Normalizes each of `groups` groups of channels of x [N, C, ...] over its channels and positions. Then applies gain
+// and bias.
 CaseResult Grouped(const CaseNode& node, int64_t groups) {
   const Var x = node.in(0);
   const Shape shape = x.shape();
@@ -124,7 +125,8 @@ CaseResult SoftmaxCrossEntropy(const CaseNode& node) {
   return y;
 }
 
-// Causal depthwise convolution along the last axis of [B, C, L]. The last k - 1 positions are the next state.
+// Records a causal depthwise convolution along the last axis of x [B, C, L] with kernels of k elements. The other
+// output is the next state: the last k - 1 positions of the state before and x.
 CaseResult CausalConv(const CaseNode& node) {
   const Var x = node.in(0), weight = node.in(1);
   const int64_t k = weight.dim(2), length = x.dim(2), channels = x.dim(1);
@@ -142,7 +144,7 @@ CaseResult CausalConv(const CaseNode& node) {
 
 CaseResult Conv(const CaseNode&) { return absl::UnimplementedError("convolution in two dimensions"); }
 
-// Einsum of one or two factors: sums the axes that the result lacks.
+// Records an einsum of one or two factors, if its equation is one of these.
 CaseResult Einsum(const CaseNode& node) {
   const std::string equation = node.String("equation", "");
   if (equation == "ij->i") return VarList{Sum(node.in(0), -1)};

@@ -7,8 +7,8 @@
 namespace weft {
 namespace {
 
-// The operand and the axes, which are an attribute or, since opset 13 or 18, an input. Without axes, all are reduced
-// or, if the attribute says so, none.
+// The operand of a reduction, and its axes: an attribute of the node or, since opset 13 or 18, an input. A node without
+// axes reduces all of them or, with the attribute noop_with_empty_axes, none.
 struct Reduced {
   Var x;
   std::vector<int> axes;
@@ -35,7 +35,7 @@ Var LogSum(Var x, AxisSpan axes, bool keep) { return Log(Sum(x, axes, keep)); }
 Var L1(Var x, AxisSpan axes, bool keep) { return Norm(x, axes, 1, keep); }
 Var L2(Var x, AxisSpan axes, bool keep) { return Norm(x, axes, 2, keep); }
 
-// Also reduces bools. The result of reducing no elements is the other end of the number range.
+// Records a maximum or minimum, also of bools. If x has no elements, the maximum is -∞ and the minimum is ∞.
 template <Var (*reduce)(Var, AxisSpan, bool), bool max>
 CaseResult Extreme(const CaseNode& node) {
   const Reduced r = ReducedOf(node);

@@ -61,7 +61,7 @@ CaseResult ConcatOf(const CaseNode& node) {
   return VarList{Concat(parts, Axis(node, 0))};
 }
 
-// Splits into the given sizes, or into equal ones, of which the last may be smaller.
+// Splits x into parts of the given sizes. Without sizes, splits it into equal parts, of which the last may be smaller.
 CaseResult SplitOf(const CaseNode& node) {
   const Var x = node.in(0);
   const int axis = Axis(node, 0);
@@ -105,8 +105,8 @@ CaseResult SliceOf(const CaseNode& node) {
     const int axis = FromFront(axes[i], y.shape().rank());
     const int64_t n = y.dim(axis);
     int64_t begin = starts[i] < 0 ? starts[i] + n : starts[i], end = ends[i] < 0 ? ends[i] + n : ends[i];
-    // With a negative stride, elements begin .. end + 1 downwards are n - 1 - begin .. n - 1 - (end + 1) of the flipped
-    // axis.
+    // If the stride is negative, flips the axis: element i becomes element n - 1 - i. So elements begin, ..., end + 1
+    // become elements n - 1 - begin, ..., n - 2 - end.
     if (strides[i] < 0) {
       y = Flip(y, axis);
       begin = n - 1 - std::clamp<int64_t>(begin, -1, n - 1);
@@ -161,7 +161,7 @@ CaseResult GatherOf(const CaseNode& node) {
   return VarList{Gather(node.in(0), Positive(node.in(1), node.in(0).dim(axis)), axis)};
 }
 
-// Computes with integers in f64, which represents all of them exactly.
+// Returns x, with integers and bools cast to f64, which represents all of them exactly.
 Var InFloats(Var x) { return IsFloat(x.dtype()) ? x : Cast(x, kF64); }
 
 CaseResult GatherElements(const CaseNode& node) {
@@ -170,8 +170,8 @@ CaseResult GatherElements(const CaseNode& node) {
   return VarList{Cast(TakeAlong(InFloats(x), Positive(node.in(1), x.dim(axis)), axis), x.dtype())};
 }
 
-// The last axis of ids [..., k] holds indices into k axes of x, from axis `batch` on. Returns x as rows [count,
-// rest].
+// Views x as a matrix [count, rest]. Each slice of `ids` along its last axis, of size k, is an index into k axes of x,
+// from axis `batch` on. RowsOf turns the slice into the number of a row of the matrix.
 struct Rows {
   Var ids;  // [...]
   int64_t count = 1, rest = 1;
@@ -207,7 +207,8 @@ CaseResult GatherNd(const CaseNode& node) {
   return VarList{Cast(Reshape(Gather(table, rows.ids, 0), shape), x.dtype())};
 }
 
-// Returns x with `updates` at `ids` along the axis, which are added to its elements or replace them.
+// Returns x after adding `updates` to its elements at `ids` along the axis. If `reduction` is "none", `updates` replace
+// the elements instead.
 CaseResult Scatter(Var x, Var ids, Var updates, int axis, const std::string& reduction) {
   if (reduction == "add") return VarList{ScatterAdd(x, ids, updates, axis)};
   if (reduction != "none") return absl::UnimplementedError("scattering by " + reduction);
@@ -232,7 +233,7 @@ CaseResult ScatterNd(const CaseNode& node) {
   return y;
 }
 
-// One-hot: the "on" value at the ids, the "off" value elsewhere, with the classes along a new axis.
+// Returns one-hot vectors along a new axis: the "on" value at each id, the "off" value elsewhere.
 CaseResult OneHotOf(const CaseNode& node) {
   const int64_t n = static_cast<int64_t>(node.Number(1));
   const Var values = node.in(2);

@@ -1,5 +1,6 @@
-// Records ONNX's optimizers. Inputs: the rate, the number of steps done, then all tensors' values, all gradients, and
-// all states of each kind. Outputs: the next values and states. Weft's states are first set to the inputs.
+// Records ONNX's optimizers. A node's inputs are the rate, the number of steps done, then all tensors' values, all
+// gradients, and all states of each kind. Its outputs are the next values and states. Weft's updates need states, so
+// the input values are assigned to states first.
 #include <cmath>
 #include <functional>
 
@@ -40,7 +41,8 @@ CaseResult Adagrad(const CaseNode& node) {
   });
 }
 
-// ONNX adds ε before it corrects the second moment's bias, Weft after that. ONNX corrects nothing at step 0.
+// ONNX adds ε before it corrects the bias of the second moment; Weft adds it afterwards, so this function rescales ε.
+// At step 0, ONNX corrects no bias, which Weft cannot do.
 CaseResult Adam(const CaseNode& node) {
   const double beta1 = node.Float("alpha", 0.9), beta2 = node.Float("beta", 0.999), step = node.Number(1);
   if (step == 0) return absl::UnimplementedError("Adam without correction of its bias");
@@ -53,7 +55,7 @@ CaseResult Adam(const CaseNode& node) {
   });
 }
 
-// The gradient, including decay, enters the momentum with factor β, except in the first step.
+// In ONNX, the gradient, including weight decay, enters the momentum with factor β; in the first step, β is 1.
 CaseResult Momentum(const CaseNode& node) {
   const double beta = node.Number(1) > 0 ? node.Float("beta", 1) : 1, decay = node.Float("norm_coefficient", 0);
   const bool nesterov = node.String("mode", "standard") == "nesterov";

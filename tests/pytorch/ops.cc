@@ -115,7 +115,8 @@ CaseResult Loss(const CaseNode& node) {
   return VarList{function(node.in(0), node.in(1), ReductionOf(node))};
 }
 
-// Inputs: the weight, and the gradients of several steps. Output: the weight after these steps.
+// Records some steps of an optimizer. The node's inputs are the weight and the gradient of each step. Its output is the
+// weight after the last step.
 template <class Step>
 VarList Steps(const CaseNode& node, int states, Step step) {
   const TensorType type = node.in(0).type();

@@ -1,5 +1,5 @@
-// Reads any text as a config.json, of the kind that the first byte selects. A configuration that is read is written,
-// and must be the same when read again.
+// Reads any text as a config.json, of the kind that the first byte selects. If the configuration can be read and
+// written, reading it again must give the same configuration.
 #include <nlohmann/json.hpp>
 
 #include "weft/core/json.h"
@@ -10,7 +10,8 @@
 namespace weft {
 namespace {
 
-// Checks that a configuration that was read can be written, unless the keys can't express it, and read again.
+// Reports whether `json` can be read. If the configuration can be written, checks that reading and writing it once more
+// gives the same JSON.
 template <class Config, class Read, class Write>
 bool RoundTrip(const nlohmann::ordered_json& json, Read read, Write write) {
   const absl::StatusOr<Config> config = read(json);

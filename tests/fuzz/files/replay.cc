@@ -1,5 +1,5 @@
-// Runs a fuzz target on its seeds, all their prefixes, and mutations of them, for a few seconds; the inputs are always
-// the same. Alternatively writes each seed to a file, as a corpus for libFuzzer.
+// Runs a fuzz target on its seeds, on all their prefixes and, for a few seconds, on mutations of them. The order of
+// inputs is always the same. With --write, writes each seed to a file instead, as a corpus for libFuzzer.
 //
 //   bazel run -c opt //tests/fuzz/files:config_replay -- --write=corpus
 #include <CLI/CLI.hpp>

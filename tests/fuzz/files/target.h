@@ -1,5 +1,5 @@
-// A fuzz target reads bytes as a file of some format, and must not crash. libFuzzer calls it with inputs that it
-// derives from the seeds (tools/fuzz), and replay.cc with a few mutations of the seeds.
+// A fuzz target reads bytes as a file of some format, and must not crash. libFuzzer (tools/fuzz) calls the target with
+// inputs that it derives from the seeds. replay.cc calls it with the seeds, their prefixes and some mutations.
 #ifndef WEFT_TESTS_FUZZ_FILES_TARGET_H_
 #define WEFT_TESTS_FUZZ_FILES_TARGET_H_
 
