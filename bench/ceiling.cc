@@ -4,6 +4,7 @@
 //
 //   bazel run -c opt //bench:ceiling
 //   bazel run -c opt //bench:ceiling -- --model=gpt2 --threads=2 --json
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string>

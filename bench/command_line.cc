@@ -1,5 +1,6 @@
 #include "weft/bench/command_line.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <exception>

@@ -9,6 +9,10 @@
 #include <string>
 #include <vector>
 
+namespace CLI {
+class App;
+}
+
 namespace weft {
 
 // Makes --help show the defaults. If a flag is repeated, its last value counts.

@@ -6,6 +6,7 @@
 //
 //   bazel run -c opt //bench:op_bench
 //   bazel run -c opt //bench:op_bench -- --threads=1 --benchmark_filter=softmax
+#include <CLI/CLI.hpp>
 #include <cmath>
 #include <functional>
 #include <limits>

@@ -11,6 +11,7 @@
 // A synthetic graph whose nodes together take longer than a second has none. Then one execution is timed, or many of a
 // small synthetic graph (bench/policy_timer.h). Medians are reported. Policy serial always takes turns: speedups are
 // relative to it, and lower bounds follow from its turn with the least work.
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <functional>

@@ -8,6 +8,7 @@
 // The median excludes the first two steps; the best time excludes the first step.
 #include <sys/resource.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>

@@ -14,7 +14,7 @@ def _precompiled_header_impl(ctx):
     toolchain = find_cpp_toolchain(ctx)
     features = cc_common.configure_features(ctx = ctx, cc_toolchain = toolchain)
     header = ctx.actions.declare_file(ctx.label.name + ".h")
-    ctx.actions.write(header, "".join(["#include <%s>\n" % name for name in ctx.attr.headers]))
+    ctx.actions.write(header, "".join(["#include \"%s\"\n" % name for name in ctx.attr.headers]))
     outputs = [header]
 
     # Clang stops at options that differ, so it reads the headers themselves.
@@ -33,16 +33,16 @@ def _precompiled_header_impl(ctx):
         )
         ctx.actions.run(
             executable = toolchain.compiler_executable,
-            arguments = options + ["-x", "c++-header", "-c", header.path, "-o", precompiled.path],
+            arguments = options + ["-iquote", ".", "-x", "c++-header", "-c", header.path, "-o", precompiled.path],
             env = {"PATH": "/usr/local/bin:/usr/bin:/bin"},
-            inputs = depset([header], transitive = [toolchain.all_files]),
+            inputs = depset([header] + ctx.files.srcs, transitive = [toolchain.all_files]),
             outputs = [precompiled],
             mnemonic = "CppPrecompile",
             progress_message = "Precompiling headers of %s" % ctx.label.name,
         )
     return [
         DefaultInfo(files = depset(outputs)),
-        CcInfo(compilation_context = cc_common.create_compilation_context(headers = depset(outputs))),
+        CcInfo(compilation_context = cc_common.create_compilation_context(headers = depset(outputs + ctx.files.srcs))),
     ]
 
 precompiled_header = rule(
@@ -50,6 +50,7 @@ precompiled_header = rule(
     doc = "NAME.h, which includes `headers`, and its precompiled form for compilations with `copts`.",
     attrs = {
         "headers": attr.string_list(mandatory = True),
+        "srcs": attr.label_list(allow_files = [".h"], doc = "Those of `headers` that are in this workspace."),
         "copts": attr.string_list(),
         "_cc_toolchain": attr.label(default = "@bazel_tools//tools/cpp:current_cc_toolchain"),
     },

@@ -13,22 +13,34 @@ def _prelude(name, deps):
     """
     if native.repository_name() != "@" or [dep for dep in deps if dep.startswith("//third_party:sentencepiece")]:
         return [], []
+    prelude = ["//third_party:" + name]
     if "//third_party:json" in deps:
         name += "_json"
-    return ["-include", "$(BINDIR)/third_party/%s.h" % name], ["//third_party:" + name]
+        prelude = ["//third_party:" + name, "//third_party:json_instances"]
+    return ["-include", "$(BINDIR)/third_party/%s.h" % name], prelude
 
-def weft_library(name, copts = [], deps = [], **kwargs):
-    """A library of NAME.cc and NAME.h, those that are there, unless srcs and hdrs say otherwise."""
+def weft_library(name, copts = [], deps = [], optimize = True, **kwargs):
+    """A library of NAME.cc and NAME.h, those that are there, unless srcs and hdrs say otherwise.
+
+    Args:
+      name: the target's name.
+      copts: options of the compiler.
+      deps: what the library uses.
+      optimize: whether the library's own code is optimized; not needed for libraries of tests that run briefly.
+      **kwargs: passed on to cc_library.
+    """
     srcs = kwargs.pop("srcs", native.glob([name + ".cc"]))
 
     # GCC takes options such as -ffp-contract from a precompiled header, in place of those of the compilation. So a
     # library with options of its own compiles without it.
-    prelude_copts, prelude_deps = _prelude("prelude", deps) if srcs and not copts else ([], [])
+    prelude_copts, prelude_deps = [], []
+    if srcs and not copts:
+        prelude_copts, prelude_deps = _prelude("prelude" if optimize else "test_prelude", deps)
     native.cc_library(
         name = name,
         srcs = srcs,
         hdrs = kwargs.pop("hdrs", native.glob([name + ".h"])),
-        copts = prelude_copts + COPTS + copts,
+        copts = prelude_copts + COPTS + ([] if optimize else TEST_COPTS) + copts,
         include_prefix = "weft/" + native.package_name(),
         linkstatic = True,
         deps = deps + prelude_deps,

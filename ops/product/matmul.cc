@@ -275,7 +275,6 @@ Cost CostOf(const OpArgs& args) {
 constexpr MatMulAttrs kPlain = {}, kTransposeA = {.transpose_a = true}, kTransposeB = {.transpose_b = true};
 constexpr MatMulAttrs kTransposeBoth = {.transpose_a = true, .transpose_b = true};
 constexpr MatMulAttrs kF32Output = {.transpose_b = true, .f32_output = true};
-constexpr double kSumTolerance = 1e-5;  // for sums of more than a hundred products
 
 constexpr OpExample kExamples[] = {
     {.in = "[1,1] [1,1]", .record = RecordWith<kMatmul, kPlain>, .out = "[1,1]"},

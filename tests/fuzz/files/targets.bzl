@@ -13,11 +13,11 @@ def fuzz_target(name, deps):
     )
     weft_test(
         name = name + "_replay",
-        srcs = ["replay.cc"],
+        srcs = [],
         main = None,
         deps = [
+            ":replay",
             ":" + name + "_target",
-            "//third_party:cli11",
         ],
     )
     weft_binary(
