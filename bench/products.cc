@@ -163,8 +163,8 @@ class Multiplier {
   const Operands operands_;
 };
 
-// Returns the tilings to try. If the product has a batch, a tile is some of its matrices; otherwise, a block of its
-// matrix.
+// Returns the tilings to try. In a batched product, a tile is one or more whole matrices of the batch. Otherwise, it is
+// a block of the output matrix.
 std::vector<Tiling> Tilings(const GemmShape& shape, int threads) {
   std::vector<Tiling> tilings;
   if (shape.batch > 1) {

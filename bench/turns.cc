@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-// Collects the turns of all variants. A benchmark's name is the number of its variant.
+// Collects the results of all turns; a turn is one run of a variant. A benchmark's name is the index of its variant.
 class Collector : public benchmark::BenchmarkReporter {
  public:
   explicit Collector(size_t variants) : turns_(variants) {}

@@ -21,7 +21,8 @@ struct Turn {
   std::map<std::string, double> others;  // other figures by name; all turns of a variant have the same names
 };
 
-// Returns the turns of each variant. An error of a variant ends the measurement and is returned.
+// Runs `rounds` rounds, with one turn of each variant, and returns turns[variant][round]. An error of a variant ends
+// the measurement and is returned.
 absl::StatusOr<std::vector<std::vector<Turn>>> TakeTurns(
     const std::vector<std::function<absl::StatusOr<Turn>()>>& variants, int rounds);
 

@@ -9,8 +9,8 @@
 
 namespace weft {
 
-// Returns the number of threads of this process that can run at once, at least 1. As in TBB, this is the number of
-// cores in its CPU affinity mask when Cores is first called.
+// Returns the number of threads of this process that can run at once, at least 1. This is the number of cores in the
+// CPU affinity mask of the thread that first calls Cores.
 inline int Cores() {
   static const int cores = [] {
     cpu_set_t set;

@@ -13,8 +13,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Returns the model family of a run. A GPT's run has the model's options among its own keys. Any other run has the
-// model's configuration under the key "model".
+// Returns the model family of a run with the config.json `run`. For a GPT, the model's options are keys at the top
+// level of `run`. For any other model, its configuration is under the key "model".
 absl::StatusOr<const ModelFamily*> FamilyOfRun(const Json& run) {
   if (IsRunConfig(run, "gpt")) return &PublishedGpt::kFamily;
   const auto model = run.find("model");

@@ -17,10 +17,11 @@ namespace weft {
 
 class FreeRanges {
  public:
-  // Allocates `bytes` and returns their offset. Prefers the smallest free range whose users finish by `deadline`
-  // (seconds). Otherwise the arena grows to at most `limit` bytes. Otherwise takes the range whose users finish first.
-  // If no free range is large enough, the arena grows, even beyond `limit`. `exact`: considers only free ranges of
-  // exactly `bytes` or, if there are none, only the smallest larger one.
+  // Allocates `bytes` at either end of a free range and returns their offset. The first choice is the smallest range
+  // where the users of these bytes finish by `deadline` (seconds). Second, the arena grows, if it then has at most
+  // `limit` bytes. The third choice is the range where the users of these bytes finish first. If no free range is large
+  // enough, the arena grows, even beyond `limit`. `exact`: considers only free ranges of exactly `bytes` or, if there
+  // are none, only the smallest larger one.
   size_t Allocate(size_t bytes, double deadline, bool exact, size_t limit);
   // Frees a range whose users finish at `done` (seconds).
   void Release(size_t offset, size_t bytes, double done);

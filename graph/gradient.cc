@@ -54,8 +54,9 @@ absl::Status CheckGradients(const OpDef& op, VarSpan inputs, VarSpan gradients) 
   return absl::OkStatus();
 }
 
-// Returns the gradients of a node's inputs, by the op's rule or by its elementary form. If the op is a write or has
-// neither, the tape fails, and the result is empty.
+// Returns the gradients of a node's inputs, by the op's gradient rule. Without a rule, differentiates
+// OpDef::elementary, the same op in smaller ops. If the op is a write or has neither of these, the tape fails, and the
+// result is empty.
 VarList NodeGradients(const OpDef& op, const GradientArgs& args) {
   Tape* tape = args.inputs[0].tape;
   if (op.writes > 0 || op.no_gradient != nullptr) {

@@ -15,7 +15,8 @@ namespace {
 constexpr char kReplacement[] = "\xEF\xBF\xBD";  // U+FFFD
 constexpr size_t kMaxCharacterBytes = 4;
 
-// Reports whether `bytes` are an incomplete character: its first bytes, but not all.
+// Reports whether `bytes` look like an incomplete character: a lead byte with too few continuation bytes. Overlong
+// forms and surrogates are not excluded.
 bool BeginsCharacter(absl::string_view bytes) {
   const auto lead = static_cast<uint8_t>(bytes[0]);
   const size_t wanted = lead >= 0xC2 && lead <= 0xDF   ? 2

@@ -166,7 +166,9 @@ struct Subject {
   absl::StatusOr<Figures> (*measure)(const EvaluateFlags& flags);
 };
 
-const Subject& SubjectOf(const ModelFamily* family) {
+// Returns the subject for models of `family`, or for translations if it is null. Returns null if `weft evaluate` has no
+// measure for the family.
+const Subject* FindSubject(const ModelFamily* family) {
   static const Subject kSubjects[] = {
       {&PublishedGpt::kFamily, "a GPT", {"tokenizer"}, true, MeasureGpt},
       {&PublishedBert::kFamily, "a BERT", {"masked", "seed", "truncate", "batch"}, true, MeasureBert},
@@ -178,7 +180,8 @@ const Subject& SubjectOf(const ModelFamily* family) {
        MeasureTransformer},
       {nullptr, "translations", {"translations", "references", "lowercase"}, false, MeasureTranslations},
   };
-  return *absl::c_find_if(kSubjects, [&](const Subject& subject) { return subject.family == family; });
+  const auto found = absl::c_find_if(kSubjects, [&](const Subject& subject) { return subject.family == family; });
+  return found != std::end(kSubjects) ? found : nullptr;
 }
 
 // Checks that the command line has the flags and files that `subject` needs, and none that `subject` does not use.
@@ -217,9 +220,13 @@ absl::Status Evaluate(EvaluateFlags flags) {
   } else if (flags.translations.empty()) {
     return InvalidArgument("--model=DIR is missing, or --translations=FILE and --references=FILE");
   }
-  const Subject& subject = SubjectOf(family);
-  WEFT_RETURN_IF_ERROR(CheckFlags(flags, subject));
-  WEFT_ASSIGN_OR_RETURN(const Figures figures, subject.measure(flags));
+  const Subject* const subject = FindSubject(family);
+  if (subject == nullptr) {
+    return UsageError(
+        InvalidArgument("--model: ", flags.model, " is ", family->name, ", which evaluate can't measure"));
+  }
+  WEFT_RETURN_IF_ERROR(CheckFlags(flags, *subject));
+  WEFT_ASSIGN_OR_RETURN(const Figures figures, subject->measure(flags));
   Print(figures, flags.json);
   return absl::OkStatus();
 }

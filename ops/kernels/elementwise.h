@@ -85,7 +85,7 @@ void BinaryKernel(const KernelArgs& a, Rect tile) {
         a.output<T>(0) + loop.out, loop.n);
   });
 }
-// Kernels for f32, f64, bf16 and i32 of one of the first six functions of BinaryFunction. The others reject i32.
+// Kernels for f32, f64, bf16 and i32 of a BinaryFunction from kAdd to kMaximum. Later functions are undefined for i32.
 template <BinaryFunction function>
 inline constexpr std::array<KernelFunction, kDTypeCount> kNumberKernels = {
     BinaryKernel<float, function>, BinaryKernel<double, function>, BinaryKernel<BF16, function>,

@@ -1,8 +1,9 @@
-// Map applies a function to each element of contiguous arrays, vectorised with Highway. One build has code for several
-// instruction sets and runs the best that the CPU supports.
+// Map applies a function to each element of contiguous arrays. Functions of floats are vectorised with Highway: one
+// build has code for several instruction sets and runs the best that the CPU supports.
 //
-// y may be x, a or b. The bits of an element depend only on its operands, not on its index. Special values are those of
-// <cmath>: exp(-inf) = 0, log(0) = -inf, NaN stays NaN. bf16 is computed in f32 and rounded once, to nearest even.
+// The output y may be the same array as an input, except an i32 input of stride 0. The bits of an element depend only
+// on its operands, not on its index. Special values are those of <cmath>: exp(-inf) = 0, log(0) = -inf, NaN stays NaN.
+// bf16 is computed in f32 and rounded once, to nearest even.
 //
 //   Map(UnaryFunction::kExp, x, y, n);            // y[i] = exp(x[i])
 //   Map(BinaryFunction::kMul, a, 1, b, 0, y, n);  // y[i] = a[i] * b[0]
