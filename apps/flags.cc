@@ -43,6 +43,12 @@ CLI::App* AddCommand(CLI::App* parent, const std::string& name, const std::strin
   return parent->add_subcommand(name, about);
 }
 
+void AddFiles(CLI::App* app, std::vector<std::string>* files) {
+  app->add_option("files", *files, "files of text; without any, standard input is read")
+      ->type_name("FILE")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
 void AddFlags(CLI::App* app, const Hyperparameters& table, GivenFlags* given) {
   for (const Hyperparameter& parameter : table) {
     const auto store = [given, flag = parameter.flag](const std::string& text) { (*given)[flag] = text; };

@@ -48,6 +48,8 @@ using GivenFlags = std::map<std::string, std::string>;
 
 // Adds a command to `parent`. `about` is the first line of its help.
 CLI::App* AddCommand(CLI::App* parent, const std::string& name, const std::string& about);
+// Lets the command line name files of text after its flags.
+void AddFiles(CLI::App* app, std::vector<std::string>* files);
 // Adds a flag for each row. Parsing stores texts in `given`, which must outlive `app`; the rows' values do not change.
 void AddFlags(CLI::App* app, const Hyperparameters& table, GivenFlags* given);
 // Sets the rows whose flags are in `given`. Errors begin with the option: "batch: 'many' is not a whole number ...".

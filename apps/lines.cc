@@ -1,19 +1,12 @@
 // Files are read whole. A line of standard input is waited for only after the answers to earlier lines are flushed.
 #include "weft/apps/lines.h"
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 
 #include "weft/apps/flags.h"
 #include "weft/core/status.h"
 
 namespace weft {
-
-void AddFiles(CLI::App* app, std::vector<std::string>* files) {
-  app->add_option("files", *files, "files of text; without any, standard input is read")
-      ->type_name("FILE")
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-}
 
 absl::Status InputError(const absl::Status& status, const std::vector<std::string>& files) {
   return files.empty() ? Failure(status) : UsageError(status);

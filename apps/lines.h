@@ -1,7 +1,6 @@
 // These functions read the lines of a command's input. The input is the files that the command line names, which may be
 // gzip-compressed. If it names none, the input is standard input.
 //
-//   AddFiles(app, &flags->files);
 //   return ForEachLine(flags.files, [](absl::string_view line) { ... });
 #ifndef WEFT_APPS_LINES_H_
 #define WEFT_APPS_LINES_H_
@@ -17,14 +16,7 @@
 #include "absl/types/span.h"
 #include "weft/text/lines.h"
 
-namespace CLI {
-class App;
-}
-
 namespace weft {
-
-// Lets the command line name files.
-void AddFiles(CLI::App* app, std::vector<std::string>* files);
 
 // Returns an error of the input as UsageError does if the command line names `files`, and otherwise as Failure does.
 absl::Status InputError(const absl::Status& status, const std::vector<std::string>& files);

@@ -2,8 +2,9 @@
 
 COPTS = ["-Wall", "-Wextra", "-Wno-missing-field-initializers", "-Wno-sign-compare"]
 
-# A test's own code is short: to optimize it takes longer than to run it.
-TEST_COPTS = ["-O0", "-U_FORTIFY_SOURCE"]
+# For code that runs briefly, such as most tests and the commands, which parse flags and print: to optimize it takes
+# longer than to run it.
+UNOPTIMIZED_COPTS = ["-O0", "-U_FORTIFY_SOURCE"]
 
 def _prelude(name, deps):
     """Returns (copts, deps) that make a target load the precompiled header `name` of third_party/BUILD.bazel.
@@ -26,7 +27,7 @@ def weft_library(name, copts = [], deps = [], optimize = True, **kwargs):
       name: the target's name.
       copts: options of the compiler.
       deps: what the library uses.
-      optimize: whether the library's own code is optimized; not needed for libraries of tests that run briefly.
+      optimize: whether the library's own code is optimized; not needed for code that runs briefly.
       **kwargs: passed on to cc_library.
     """
     srcs = kwargs.pop("srcs", native.glob([name + ".cc"]))
@@ -35,24 +36,24 @@ def weft_library(name, copts = [], deps = [], optimize = True, **kwargs):
     # library with options of its own compiles without it.
     prelude_copts, prelude_deps = [], []
     if srcs and not copts:
-        prelude_copts, prelude_deps = _prelude("prelude" if optimize else "test_prelude", deps)
+        prelude_copts, prelude_deps = _prelude("prelude" if optimize else "unoptimized_prelude", deps)
     native.cc_library(
         name = name,
         srcs = srcs,
         hdrs = kwargs.pop("hdrs", native.glob([name + ".h"])),
-        copts = prelude_copts + COPTS + ([] if optimize else TEST_COPTS) + copts,
+        copts = prelude_copts + COPTS + ([] if optimize else UNOPTIMIZED_COPTS) + copts,
         include_prefix = "weft/" + native.package_name(),
         linkstatic = True,
         deps = deps + prelude_deps,
         **kwargs
     )
 
-def weft_binary(name, deps = [], **kwargs):
-    """A program of the given sources."""
-    prelude_copts, prelude_deps = _prelude("prelude", deps)
+def weft_binary(name, deps = [], optimize = True, **kwargs):
+    """A program of the given sources. Unless `optimize` is true, its own code is not optimized."""
+    prelude_copts, prelude_deps = _prelude("prelude" if optimize else "unoptimized_prelude", deps)
     native.cc_binary(
         name = name,
-        copts = prelude_copts + COPTS,
+        copts = prelude_copts + COPTS + ([] if optimize else UNOPTIMIZED_COPTS),
         deps = deps + prelude_deps,
         **kwargs
     )
@@ -68,12 +69,12 @@ def weft_test(name, deps = [], size = "small", main = "//third_party:gtest_main"
       optimize: whether the test's own code is optimized too, for tests that would run for long without.
       **kwargs: passed on to cc_test.
     """
-    prelude_copts, prelude_deps = _prelude("prelude" if optimize else "test_prelude", deps)
+    prelude_copts, prelude_deps = _prelude("prelude" if optimize else "unoptimized_prelude", deps)
     native.cc_test(
         name = name,
         size = size,
         srcs = kwargs.pop("srcs", [name + ".cc"]),
-        copts = prelude_copts + COPTS + ([] if optimize else TEST_COPTS),
+        copts = prelude_copts + COPTS + ([] if optimize else UNOPTIMIZED_COPTS),
         linkstatic = True,
         deps = deps + ([main] if main else []) + prelude_deps,
         **kwargs
