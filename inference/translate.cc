@@ -201,14 +201,14 @@ absl::Status Translator::TranslateBatch(absl::Span<const Tokens* const> sources,
   }
   WEFT_RETURN_IF_ERROR(encoder->runner->Run({{encoder->source, source}, {encoder->lengths, lengths}}).status());
 
-  const size_t slots = static_cast<size_t>(capacity * beam), places = static_cast<size_t>(rows * beam);
-  Tokens token(places), position(places), row(places);
-  const auto hidden = std::make_unique<bool[]>(beam > 1 ? places * slots : 0);
+  const size_t slots = static_cast<size_t>(capacity * beam), beam_rows = static_cast<size_t>(rows * beam);
+  Tokens token(beam_rows), position(beam_rows), row(beam_rows);
+  const auto hidden = std::make_unique<bool[]>(beam > 1 ? beam_rows * slots : 0);
   const auto living = [&] { return std::any_of(searches.begin(), searches.end(), [](auto& s) { return !s.done(); }); };
   while (living()) {
     std::fill(position.begin(), position.end(), -1);
     std::fill(row.begin(), row.end(), -1);
-    if (beam > 1) std::fill_n(hidden.get(), places * slots, true);
+    if (beam > 1) std::fill_n(hidden.get(), beam_rows * slots, true);
     for (size_t i = 0; i < searches.size(); ++i) {
       const int32_t at = static_cast<int32_t>(searches[i].length()), width = static_cast<int32_t>(beam);
       for (size_t k = 0; k < searches[i].live().size(); ++k) {
@@ -226,12 +226,12 @@ absl::Status Translator::TranslateBatch(absl::Span<const Tokens* const> sources,
     std::vector<FeedPair> feeds = {{decoder->token, token}, {decoder->position, position}, {decoder->lengths, lengths}};
     if (beam > 1) {
       feeds.push_back({decoder->row, row});
-      feeds.push_back({decoder->hidden, absl::Span<const bool>(hidden.get(), places * slots)});
+      feeds.push_back({decoder->hidden, absl::Span<const bool>(hidden.get(), beam_rows * slots)});
     }
     WEFT_ASSIGN_OR_RETURN(const Outputs out, decoder->runner->Run(feeds));
     const absl::Span<const float> chances = out[decoder->log_probability].span<const float>();
     const absl::Span<const int32_t> next = out[decoder->next].span<const int32_t>();
-    const size_t each = next.size() / places;
+    const size_t each = next.size() / beam_rows;
     for (size_t i = 0; i < searches.size(); ++i) {
       const size_t first = i * static_cast<size_t>(beam) * each, count = searches[i].live().size() * each;
       searches[i].Extend(chances.subspan(first, count), next.subspan(first, count));

@@ -255,7 +255,7 @@ TEST_F(EvaluateTest, SaysWhatIsMissing) {
 TEST_F(EvaluateTest, PublishedModels) {
   const char* data = std::getenv("WEFT_DATA");
   if (data == nullptr) GTEST_SKIP() << "WEFT_DATA is not set";
-  // The loss of a model on its own most probable continuation is low.
+  // The loss of a model on its own most likely continuation is low.
   const std::string stories = absl::StrCat("--model=", data, "/stories260K/checkpoint_v1.bin");
   const CommandResult story =
       Weft({"generate", stories, "--temperature=0", "--prompt=Once upon a time", "--length=150"});

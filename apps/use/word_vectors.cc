@@ -37,7 +37,7 @@ Hyperparameters Table(WordVectorsFlags* flags) {
        &flags->model},
       {"word", "the word, which every line must have as a whole word", &flags->word},
       {"layer", "the layer whose hidden states are taken, from 1; 0: the last", &encoder.layers, {.low = 0}},
-      {"vectors", "print the vectors, a JSON object for each place of the word, instead of their cosines",
+      {"vectors", "print the vectors, a JSON object for each occurrence of the word, instead of their cosines",
        &flags->vectors},
       {"truncate", "cut lines that are longer than the model's context, instead of failing", &encoder.truncate},
       {"threads", "number of threads; 0: one for each core", &encoder.threads, {.low = 0, .high = 1024}},
