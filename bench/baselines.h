@@ -28,8 +28,8 @@ class EnteredWorkers {
 };
 
 extern const Policy kFlowGraph;  // a tbb::flow::graph with one continue_node for each task
-// Each task of the schedule is an OpenMP task, created when the last task that it waits for is done. OpenMP's own
-// `depend` clauses would take 2 to 13 times as long.
+// Each task of the schedule is an OpenMP task, which is created when its last predecessor ends. With OpenMP's `depend`
+// clauses instead, an execution takes 2 to 13 times as long.
 extern const Policy kOpenMp;
 
 }  // namespace weft

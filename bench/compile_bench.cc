@@ -57,7 +57,7 @@ Var Tree(Tape* tape, int64_t nodes) {
   return level[0];
 }
 
-// Records a square of nodes, each of which is the sum of the node above and the node to the left.
+// Records a square grid of additions. Each node adds its neighbour above and its neighbour on the left.
 Var Wavefront(Tape* tape, int64_t nodes) {
   const Var x = tape->Input("x", {kF32, {4}});
   int64_t side = 1;

@@ -171,8 +171,8 @@ void RegisterProduct(const char* of, Peaks* peaks, const Shape& a, const Shape& 
   });
 }
 
-// Registers functions most of which are composed of other ops. If a composite is far slower than a copy, it deserves a
-// kernel of its own.
+// Registers functions that are composed of other ops, and a few that have a kernel. A composite that is much slower
+// than a copy of its input may deserve a kernel.
 void RegisterComposites(Peaks* peaks) {
   const auto one = [&](const char* name, Var (*record)(Var x)) {
     RegisterRowOp(name, peaks, 1, [=](VarSpan in) { return record(in[0]); });

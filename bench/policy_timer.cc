@@ -100,7 +100,8 @@ double SyntheticTimer::CountAndTakeBusySeconds(uint64_t executions) {
   return tally.busy_seconds;
 }
 
-// Returns the median time from the start of an execution until its first node begins. Nodes do nothing else here.
+// Returns the median time from the start of an execution until its first node begins. In these executions, a node only
+// records the time at which it begins.
 double SyntheticTimer::FirstNodeSeconds(uint64_t executions) {
   std::vector<double> seconds;
   while (seconds.size() < executions) {

@@ -133,8 +133,8 @@ class Multiplier {
  public:
   Multiplier(Team* team, const StepProduct& product) : team_(team), product_(product), operands_(product) {}
 
-  // Returns the seconds of one product. Makes as many passes over all copies as would take `seconds_of_passes` at 100
-  // GFLOP/s per thread, at least one.
+  // Returns the seconds of one product, measured over several passes. A pass multiplies all copies of the operands
+  // once. At 100 GFLOP/s per thread, the passes would last `seconds_of_passes`; there is at least one pass.
   double Time(const Tiled& tiled, double seconds_of_passes) const {
     const double flops = product_.flops() / product_.share * static_cast<double>(operands_.copies);
     const int64_t passes =

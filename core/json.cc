@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kMaxDepth = 16;
 
-// Returns what users need of an error message of nlohmann::json: "line 1, column 12: ..." for
+// Shortens an error message of nlohmann::json for users: "line 1, column 12: ..." for
 // "[json.exception.parse_error.101] parse error at line 1, column 12: ...".
 std::string Cause(absl::string_view message) {
   for (absl::string_view prefix : {"] ", "parse error at "}) {

@@ -243,8 +243,9 @@ struct OpDef {
   absl::Span<const OpExample> examples = {};
 };
 
-// The default of OpDef::access. If the operand has as many rows and columns as the domain, returns `tile`. If it has as
-// many rows but other columns, returns the tile's rows in full width. Otherwise returns the whole operand.
+// Returns the rectangle of an operand that `tile` touches, for ops without OpDef::access. An operand with the rows and
+// columns of `domain` is touched at `tile`. An operand with the same rows only is touched in the tile's rows, in all
+// columns. Any other operand is touched as a whole.
 Rect DefaultAccess(const OpArgs& args, const Shape& domain, int operand, Rect tile);
 // Returns the rectangle of operand number `operand` that `tile` reads or writes, by OpDef::access or its default.
 Rect Access(const OpDef& op, const OpArgs& args, int operand, Rect tile);

@@ -2,7 +2,7 @@
 //
 // A runner creates the parameters that its graph needs, unless another runner has created them before. Initial values
 // depend only on seed, name and initializer. Several runners, on several threads, can share one Parameters, but only
-// one of them runs at a time. During a call of Runner::Run, nothing else may touch the tensors that Find returns.
+// one runner at a time can run. While Runner::Run runs, other code must not read or write the tensors of Find.
 //
 //   Parameters parameters({.seed = 1});
 //   Runner runner(graph, &parameters);                              // creates what the graph needs
@@ -51,7 +51,7 @@ class Parameters {
   int64_t ElementCount(Selection selection = kWeights) const;
 
   // Save writes the selected parameters to a safetensors file (see WriteFile). Load replaces the values of the selected
-  // parameters by those in such a file. The file must have all of them with their types; other tensors are an error
+  // parameters from such a file. The file must have all of them with their types; other tensors are an error
   // unless `others` is kMayHaveMore. After an error nothing has changed; the message lists at most 8 missing,
   // unexpected or differing tensors. During a call of Runner::Run, Save, Load or Set, both return FailedPrecondition.
   absl::Status Save(const std::string& path, Selection selection = kWeights) const;

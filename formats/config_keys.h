@@ -69,17 +69,18 @@ class KeyReader {
     }
     Refuse(key, wanted);
   }
-  // Accepts only `value`, null or an absent key. Any other value would change what is computed, and is not supported.
+  // Refuses any value of `key` except `value` and null. Other values would change the model's results, and are not
+  // supported. The key may be absent.
   void Only(const char* key, const nlohmann::ordered_json& value);
-  // Accepts keys with any values, because they do not change what is computed.
+  // Accepts `keys` with any values, because they do not change the model's results.
   void Harmless(std::initializer_list<const char*> keys);
   // Returns the value of `key`, or null if the key is absent or its value is null.
   const nlohmann::ordered_json* Find(const char* key);
   bool IsNull(const char* key) const { return json_.contains(key) && json_[key].is_null(); }
   // Records an error for the value of `key`. The first error is kept.
   void Refuse(const char* key, absl::string_view wanted);
-  // Returns the first error. A key that no call has named is also an error, because it might change what is computed.
-  // It is no error if its value (null, false or empty) means that the key is not used.
+  // Returns the first error. An unknown key, which no call has named, is also an error, because it might change the
+  // model's results. An unknown key with the value null, false or empty is accepted, because it is not in use.
   absl::Status Finish();
   // Returns the first error in the keys that calls have named. Other keys are not checked.
   const absl::Status& Refused() const { return status_; }

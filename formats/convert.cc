@@ -149,8 +149,8 @@ absl::Status ModelConversion::WriteFiles(const std::string& folder) const {
   return absl::OkStatus();
 }
 
-// Removes files of models, by their known names, that this conversion has not written. A reader would take them for
-// files of this model.
+// Removes the files of an older model, known by their names, that this conversion has not written. A reader would take
+// these files for a part of the new model.
 absl::Status ModelConversion::RemoveStale() const {
   const std::vector<std::string> companions = CompanionNames();
   std::set<std::string> stale(companions.begin(), companions.end());

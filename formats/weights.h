@@ -127,8 +127,8 @@ absl::StatusOr<PublishedGpt> ReadLlama2c(const std::string& path);
 // Reads a folder with config.json (d_model, num_heads, ffn_dim, ...) and a model.safetensors with CTranslate2's names.
 absl::StatusOr<PublishedTransformer> ReadCTranslate2(const std::string& folder);
 
-// Returns the names and types of the weights in a checkpoint of the model. They follow from its configuration. For a
-// BERT, they include each head of which `weights` has any tensor.
+// Returns the names and types of the weights in a checkpoint of `model`, by its configuration. A BERT's heads are
+// optional: the result has a head if the model's `weights` have at least one tensor of this head.
 std::vector<ParameterSpec> ParametersOf(const PublishedModel& model);
 
 }  // namespace weft

@@ -179,7 +179,8 @@ class Fuser {
                        [&](ValueId state) { return last_reader_[Root(state)] <= g; });
   }
 
-  // Reports whether each tile of member `m` reads from group `g` only what the same tile of the group wrote.
+  // Reports whether tile i of member `m` reads only those values of group `g` that tile i of the group wrote, for all
+  // i.
   bool Follows(uint32_t m, uint32_t g) const {
     const Node& n = node(m);
     for (size_t k = 0; k < n.inputs.size(); ++k) {

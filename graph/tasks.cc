@@ -86,7 +86,7 @@ class TaskMaker {
     return done_[group];
   }
 
-  // Makes each tile of call `s` wait for the tiles that write what it reads of input `k`. Does nothing if no other
+  // Makes each tile of call `s` wait for the tiles that write its rectangle of input `k`. Does nothing if no other
   // group computes the input.
   void WaitForInput(uint32_t s, const OpArgs& args, size_t k) {
     const Node& node = program_.node(graph_.calls[s].node);

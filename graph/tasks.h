@@ -1,6 +1,6 @@
-// MakeTasks makes the tasks of a compiled graph: one for each tile of each group, and joins. A task waits for the tasks
-// of other groups that write what it reads, which means that their rectangles overlap. A task that reuses bytes waits
-// for all tiles of the other groups that used these bytes earlier.
+// MakeTasks makes the tasks of a compiled graph: one for each tile of each group, and joins. A task waits for a
+// task of another group if it reads a rectangle of a value that overlaps the rectangle that the other task writes. A
+// task that reuses bytes waits for all tiles of the other groups that used these bytes earlier.
 #ifndef WEFT_GRAPH_TASKS_H_
 #define WEFT_GRAPH_TASKS_H_
 

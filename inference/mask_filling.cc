@@ -42,7 +42,7 @@ absl::Status MaskFiller::Fill(absl::Span<const std::vector<int32_t>> texts, Take
     size_t position;
     std::vector<float> hidden;
   };
-  // Only the hidden states at masks are kept, because those of all tokens of a batch take far more memory.
+  // Only the hidden states at masks are kept, because the hidden states of all tokens would take far more memory.
   std::vector<std::vector<Mask>> masks(texts.size());
   WEFT_RETURN_IF_ERROR(encoder_->Run(texts, [&](size_t text, absl::Span<const float> hidden) {
     for (size_t position = 0; position < texts[text].size(); ++position) {

@@ -8,7 +8,7 @@
 //     id          a number from 0
 //     scope       the first levels of its nodes' scopes; for an input, its name
 //     phase       "input", "forward", "backward", "update"; "recorded" in a program that is not compiled
-//     part        from 0: numbers the boxes of one scope and phase, of which a single box would make a cycle
+//     part        from 0: number of the box in its scope and phase; more than one if a single box would close a cycle
 //     ops         the number of nodes of each op: {"matmul": 4}
 //     flops, bytes  the cost model's operations, and bytes of operands read and written
 //     parameters  count, elements, bytes of the parameters that its nodes read; several boxes may count a parameter

@@ -45,7 +45,7 @@ std::vector<ScalingCase> ScalingCases(absl::string_view policy, absl::Span<const
 
 struct WorkloadOptions {
   std::string graph = "gpt2";        // a name that RecordRealGraph takes
-  int64_t runs = 5;                  // number of executions on one worker, of which the medians count
+  int64_t runs = 5;                  // number of executions on one worker; the result has their medians
   double tile_seconds = 0;           // minimum duration of a tile; 0: the compiler's default
   double cache_bytes = kCacheBytes;  // size of the cache that MemoryBytes models
   bool reuse = true;                 // false: leaves out the edges that let values share bytes

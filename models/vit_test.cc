@@ -1,5 +1,5 @@
 // Tests the Vision Transformer: its names and errors, and its values and gradients against PyTorch's in f64.
-// tests/peers/pytorch_vit.py computed PyTorch's numbers, and says what they are.
+// tests/peers/pytorch_vit.py computed PyTorch's numbers and describes them.
 #include "weft/models/vit.h"
 
 #include <cmath>

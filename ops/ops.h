@@ -193,9 +193,9 @@ struct CrossEntropyOptions {
 // Returns -Σ_v w_v · q_v · log softmax(logits)_v for logits [..., V] and targets i32 [...]. w is `weights`; q is
 // 1 - s + s / V at the target and s / V elsewhere, with s = label_smoothing. Targets equal to ignore_index, or outside
 // 0 .. V-1, give 0. kMean divides by the sum of the targets' weights; the result is NaN if all targets are ignored.
-// PyTorch does the same, but refuses targets outside 0 .. V-1. If targets is an Input, its InputBounds (core/program.h)
-// must have 0 < below <= V, and may have ignored = ignore_index. Targets may also be probabilities p [..., V] in the
-// logits' dtype. Then q is (1 - s) · p + s / V, and kMean divides by the number of rows.
+// The formula is PyTorch's, which refuses targets outside 0 .. V-1. If targets is an Input, its InputBounds
+// (core/program.h) must have 0 < below <= V, and may have ignored = ignore_index. Targets may also be probabilities p
+// [..., V] in the logits' dtype. Then q is (1 - s) · p + s / V, and kMean divides by the number of rows.
 Var CrossEntropy(Var logits, Var targets, const CrossEntropyOptions& options = {});
 // Returns -w_v · log_p_v at the target v, for log_p [..., V] and targets i32 [...]. Options are as in CrossEntropy, but
 // label_smoothing must be 0.

@@ -46,8 +46,8 @@ class WeftProgramTest : public testing::Test {
   std::string Read(const std::string& name) const;
   void Write(const std::string& name, const std::string& contents) const;
   Files Snapshot(const std::string& name) const;
-  // Returns the files of a run without what differs between equal runs: config.json, which has the number of threads,
-  // and the times in metrics.jsonl.
+  // Returns the files of a run without the values that differ between equal runs: config.json, which has the number of
+  // threads, and the times in metrics.jsonl.
   Files Results(const std::string& run) const;
 
   const Arguments kTinyModel = {"--layers=1", "--width=16", "--heads=2", "--context=8", "--batch=2"};

@@ -51,7 +51,7 @@ class LineReader {
   size_t opened_ = 0;   // number of files that were opened
   std::string path_;    // of the file that is read now
   size_t number_ = 0;   // of the last line
-  std::string buffer_;  // what was read of the file
+  std::string buffer_;  // bytes of the file that were read
   size_t begin_ = 0;    // where the next line begins in buffer_
   bool ended_;          // buffer_ has the end of the file; remembered, because a terminal may go on after its end
 };

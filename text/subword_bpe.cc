@@ -1,4 +1,5 @@
-// Learning and splitting see the same symbols: characters, of which a word's last has the suffix "</w>".
+// Learning merges and splitting words start from the same symbols: a word's characters. The last character of a word
+// has the suffix "</w>".
 #include "weft/text/subword_bpe.h"
 
 #include <utility>

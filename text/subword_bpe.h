@@ -1,5 +1,5 @@
-// SubwordBpe splits words into pieces as subword-nmt does (Sennrich et al. 2016). It merges the characters of a word,
-// the last of which carries an end-of-word marker. Each piece except a word's last is written with "@@" at its end.
+// SubwordBpe splits words into pieces as subword-nmt does (Sennrich et al. 2016). It merges the characters of a word;
+// the last character carries an end-of-word marker. In the output, "@@" follows each piece except the last of a word.
 //
 //   WEFT_ASSIGN_OR_RETURN(const std::vector<TokenPair> merges, LearnSubwordMerges(text, 1000));
 //   WEFT_ASSIGN_OR_RETURN(const SubwordBpe bpe, SubwordBpe::Create(merges));

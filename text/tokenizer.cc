@@ -1,4 +1,4 @@
-// This file has what all tokenizers share: special tokens and their roles, input formats, and checks of ids.
+// This file has the code that all tokenizers share: special tokens and their roles, input formats, and checks of ids.
 #include "weft/text/tokenizer.h"
 
 #include <algorithm>

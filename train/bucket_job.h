@@ -44,8 +44,8 @@ class BucketJob : public TrainingJob {
   // Fills a batch [batch_, length] with examples of `split`.
   virtual Rows Fill(DataSplit split, absl::Span<const int32_t> examples, int64_t length) = 0;
 
-  // Divides the examples of both splits into batches by their lengths, none of which may exceed `longest`. Records the
-  // program of each bucket.
+  // Divides the examples of both splits into batches by their lengths, and records the program of each bucket. No
+  // length may exceed `longest`.
   void SetLengths(absl::Span<const int64_t> train, absl::Span<const int64_t> validation, int64_t longest);
 
   int64_t batch_;  // examples in a batch

@@ -1,4 +1,4 @@
-// This file has what all jobs share: the keys of config.json, fingerprints of data, and reading options from a
+// This file has the code that all jobs share: the keys of config.json, fingerprints of data, and reading options from a
 // configuration.
 #include "weft/train/job.h"
 

@@ -29,7 +29,7 @@ struct OptimizerSettings {
   std::optional<bool> nesterov = {};
 };
 
-// Holds what the update of one weight reads: values of the tape, and settings.
+// The inputs of the update of one weight: values on the tape, and the optimizer's settings.
 struct UpdateInputs {
   Var weight;
   VarList states;  // with the weight's type, in the order of OptimizerRow::states

@@ -1,5 +1,5 @@
-// A TrainingTask is what a Trainer trains. It has recorded programs, one for each shape of batch, and provides the
-// batches to feed them.
+// A TrainingTask gives a Trainer its model and data. It has a recorded program for each shape of batch, and provides
+// the batches.
 //
 //   class Copying : public TrainingTask { ... };   // train/gpt_job.h declares a complete one
 //   Copying task;

@@ -1,4 +1,5 @@
-// This file has what all training commands share: it reads the options, prepares the job, and runs the trainer.
+// This file has the code that all training commands share: it reads the options, prepares the job, and runs the
+// trainer.
 #include "weft/apps/train/training_command.h"
 
 #include <unistd.h>
@@ -167,7 +168,8 @@ Command TrainingCommand(CLI::App* train, const std::string& name, const std::str
   flags->run.name = name;
   CLI::App* app = AddCommand(train, name, about);
   AddFlags(app, RunTable(flags.get()), &flags->given);
-  AddFlags(app, make()->Table(), &flags->given);  // copies what it needs from the rows
+  // The table's rows point into a job that lives until the end of this statement. AddFlags keeps no such pointer.
+  AddFlags(app, make()->Table(), &flags->given);
   return {absl::StrCat("weft train ", name), app, [flags, make = std::move(make)] { return Run(*flags, make); }};
 }
 
