@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
@@ -58,6 +60,11 @@ bool Descriptor::Close() { return fd_ < 0 || close(std::exchange(fd_, -1)) == 0;
 
 absl::Status SystemStatus(absl::string_view what, const std::string& path, int error) {
   return absl::ErrnoToStatus(error, absl::StrCat("cannot ", what, " ", path));
+}
+
+bool Exists(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::exists(path, error);
 }
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {

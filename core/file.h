@@ -19,6 +19,9 @@ namespace weft {
 // reason that the system gives.
 absl::StatusOr<std::string> ReadFile(const std::string& path);
 
+// Reports whether a file or folder is at `path`. Returns false if the system cannot tell.
+bool Exists(const std::string& path);
+
 // The suffix of WriteFile's temporary file, PATH.PID.tmp. If a process is killed while it writes, this file remains.
 inline constexpr char kTemporarySuffix[] = ".tmp";
 

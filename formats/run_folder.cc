@@ -9,19 +9,11 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "weft/core/file.h"
 #include "weft/core/json.h"
 
 namespace weft {
-namespace {
-
 namespace fs = std::filesystem;
-
-bool Exists(const std::string& path) {
-  std::error_code error;
-  return fs::exists(path, error);
-}
-
-}  // namespace
 
 bool IsRunConfig(const nlohmann::ordered_json& config, absl::string_view name) {
   return config.is_object() && config.contains("command") && config["command"] == absl::StrCat("train ", name);

@@ -23,8 +23,7 @@ using Json = nlohmann::ordered_json;
 constexpr size_t kMaxFreeNodes = 10;       // of the report
 constexpr size_t kMaxSimulatedNodes = 40;  // a simulation takes time, so only the best candidates by estimate get one
 
-// Convert to microseconds, to the nanosecond.
-double Microseconds(int64_t nanoseconds) { return static_cast<double>(nanoseconds) * 1e-3; }
+// Converts seconds to microseconds, rounded to the nanosecond.
 double Rounded(double seconds) { return std::round(seconds * 1e9) * 1e-3; }
 
 class Reporter {

@@ -19,6 +19,9 @@
 
 namespace weft {
 
+// Converts nanoseconds to microseconds.
+inline double Microseconds(int64_t nanoseconds) { return static_cast<double>(nanoseconds) * 1e-3; }
+
 struct Period {
   int64_t begin = 0, end = 0;
 };

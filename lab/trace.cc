@@ -16,7 +16,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int kProcess = 1;
-double Microseconds(int64_t nanoseconds) { return static_cast<double>(nanoseconds) * 1e-3; }
 
 class Tracer {
  public:

@@ -21,11 +21,6 @@ namespace fs = std::filesystem;
 
 constexpr char kWriting[] = ".writing-", kReplaced[] = ".replaced-";
 
-bool Exists(const std::string& path) {
-  std::error_code error;
-  return fs::exists(path, error);
-}
-
 absl::Status Remove(const std::string& path) {
   std::error_code error;
   fs::remove_all(path, error);
