@@ -80,7 +80,8 @@ void ForEachSetting(Visit visit) {
   visit("nesterov", &OptimizerSettings::nesterov);
 }
 
-absl::Status Check(const OptimizerRow& row, const OptimizerSettings& settings, VarSpan weights) {
+absl::Status Check(const OptimizerRow& row, const OptimizerSettings& settings, VarSpan weights,
+                   const UpdateOptions& options) {
   absl::Status status;
   ForEachSetting([&](const char* name, auto setting) {
     if (!(settings.*setting).has_value() || (row.defaults.*setting).has_value()) return;
@@ -89,28 +90,61 @@ absl::Status Check(const OptimizerRow& row, const OptimizerSettings& settings, V
   if (weights.empty()) {
     status.Update(InvalidArgument(row.name, ": the tape has no weights to update"));
   }
+  if (!(options.average_decay >= 0 && options.average_decay < 1)) {
+    status.Update(InvalidArgument(row.name, ": average_decay = ", options.average_decay, ", wanted in [0, 1)"));
+  }
+  if (const Var allowed = options.allowed; allowed.tape != nullptr && allowed.type() != TensorType{kF32, {}}) {
+    status.Update(InvalidArgument(row.name, ": allowed is ", ToString(allowed.type()), ", wanted f32[]"));
+  }
   return status;
 }
 
-// Holds gradients and the factors that clip them. If there is no maximum norm, each factor depends on its own gradient
-// alone. A weight's update then need not wait for the gradients of other weights.
+bool IsParameter(const Tape& tape, Var v) {
+  return v.tape == &tape && tape.program().value(v.id).producer != kNoNode &&
+         tape.program().producer(v.id).op == &kParameterOp;
+}
+
+absl::Status CheckGradients(const OptimizerRow& row, const Tape& tape, VarSpan weights, VarSpan gradients) {
+  if (weights.size() != gradients.size()) {
+    return InvalidArgument(row.name, ": ", gradients.size(), " gradients for ", weights.size(), " weights");
+  }
+  for (size_t i = 0; i < weights.size(); ++i) {
+    if (!IsParameter(tape, weights[i])) {
+      return InvalidArgument(row.name, ": weight ", i, " is not a parameter of the learning rate's tape");
+    }
+    if (gradients[i].type() == weights[i].type()) continue;
+    return InvalidArgument(row.name, ": gradient ", i, " is ", ToString(gradients[i].type()), ", but the weight is ",
+                           ToString(weights[i].type()));
+  }
+  return absl::OkStatus();
+}
+
+// Holds the factors that clip gradients. If there is no maximum norm and not `all_or_none`, each factor depends on its
+// own gradient alone. A weight's update then need not wait for the gradients of other weights.
 struct Clipped {
-  VarList gradients;
-  VarList scales;   // f32 []: at most 1; NaN if the update must change nothing
-  Var norm, scale;  // f32 []: of all gradients
+  VarList scales;  // f32 []: at most 1, times `allowed`; NaN if the update must change nothing
+  Var norm;        // f32 []: of all gradients
+  Var finite;      // f32 []: NaN if a gradient is not finite or the step may change nothing, else finite
 };
 
-Clipped ClippedGradients(Var loss, VarSpan weights, double clip) {
+Clipped Clip(VarSpan gradients, double clip, const UpdateOptions& options) {
+  const auto times_allowed = [&](Var scale) {
+    return options.allowed.tape != nullptr ? scale * options.allowed : scale;
+  };
   Clipped c;
-  c.gradients = Gradient(loss, weights);
-  c.norm = GlobalNorm(c.gradients);
+  c.norm = GlobalNorm(gradients);
   c.norm = Cast(c.norm, kF32);
-  c.scale = ClipScale(c.norm, clip);
-  for (Var gradient : c.gradients) {
-    c.scales.push_back(clip > 0 ? c.scale : ClipScale(Cast(SquareSum(gradient), kF32), 0));
+  const bool together = clip > 0 || options.all_or_none;
+  const Var scale = times_allowed(ClipScale(c.norm, clip));
+  c.finite = together ? scale : times_allowed(c.norm - c.norm);
+  for (Var gradient : gradients) {
+    c.scales.push_back(together ? scale : times_allowed(ClipScale(Cast(SquareSum(gradient), kF32), 0)));
   }
   return c;
 }
+
+// Returns 1 if the step changes all weights, else 0: f32 [].
+Var Counts(const Clipped& c) { return Cast(Equal(c.finite, c.finite), kF32); }
 
 // Holds the number of the current step, i32 [], counted from 1, and the update of the count. The update adds 1 if all
 // gradients are finite, else 0.
@@ -118,14 +152,27 @@ struct Counted {
   Var step, update;
 };
 
-Counted CountSteps(absl::string_view optimizer, const Clipped& c, bool clips) {
+Counted CountSteps(absl::string_view optimizer, const Clipped& c) {
   // Counts in f32, which is exact for 2^24 steps.
   const Var count = c.norm.tape->State(absl::StrCat(optimizer, ".step"), {kF32, {}}, Zeros());
   // The step counts only if all gradients are finite, so the count waits for all gradients. If one is not finite, no
   // weight is updated with clipping. Without clipping, each weight with a finite gradient is updated.
-  const Var known = clips ? c.scale : c.norm - c.norm;  // NaN if a gradient is not finite
-  const Var finite = Cast(Equal(known, known), kF32);
-  return {Cast(count + 1.0, kI32), Assign(count, count + finite)};
+  return {Cast(count + 1.0, kI32), Assign(count, count + Counts(c))};
+}
+
+// Records the moving averages of `weights` after their update, and appends their updates to `updates`.
+void Average(VarSpan names, VarSpan weights, const Clipped& c, double decay, VarList* updates) {
+  Tape* const tape = c.norm.tape;
+  const Var started = tape->State("ema_started", {kF32, {}}, Zeros()), counts = Counts(c);
+  for (size_t i = 0; i < weights.size(); ++i) {
+    const Var weight = weights[i];
+    const Var average = tape->State(absl::StrCat("ema.", tape->ParameterName(names[i])), weight.type(), Zeros());
+    // The fraction of w - e that e moves: 1 in the first step that counts, then 1-d.
+    const Var moved = Where(Greater(started, Fill(tape, {kF32, {}}, 0)), Number(weight, 1 - decay), Number(weight, 1));
+    const Var fraction = moved * Cast(counts, weight.dtype());
+    updates->push_back(Assign(average, average + fraction * (weight - average)));
+  }
+  updates->push_back(Assign(started, Maximum(started, counts)));
 }
 
 // Declares the states of one weight, the last one first.
@@ -155,33 +202,49 @@ Optimizer::Optimizer(const OptimizerRow& row, const OptimizerSettings& settings)
   });
 }
 
-Minimized Optimizer::Minimize(Var loss, Var rate) const {
+VarList Optimizer::TrainedWeights(Tape* tape) const { return tape->Weights(); }
+
+Minimized Optimizer::Minimize(Var loss, Var rate, const UpdateOptions& options) const {
   Tape* const tape = loss.tape;
   const Scope scope(tape, row_->name, Scope::kNoNames);
-  const VarList weights = tape->Weights();
-  if (const absl::Status status = Check(*row_, settings_, weights); !status.ok()) {
-    tape->Fail(status);
-    return {tape->Poison(), tape->Poison()};
-  }
-  const Clipped c = ClippedGradients(loss, weights, settings_.clip);
+  const VarList weights = TrainedWeights(tape);
+  tape->Fail(Check(*row_, settings_, weights, options));
+  if (!tape->status().ok()) return {tape->Poison(), tape->Poison()};
+  return RecordUpdates(weights, Gradient(loss, weights), rate, options);
+}
+
+Minimized Optimizer::Update(VarSpan weights, VarSpan gradients, Var rate, const UpdateOptions& options) const {
+  Tape* const tape = rate.tape;
+  const Scope scope(tape, row_->name, Scope::kNoNames);
+  tape->Fail(Check(*row_, settings_, weights, options));
+  if (tape->status().ok()) tape->Fail(CheckGradients(*row_, *tape, weights, gradients));
+  if (!tape->status().ok()) return {tape->Poison(), tape->Poison()};
+  return RecordUpdates(weights, gradients, rate, options);
+}
+
+Minimized Optimizer::RecordUpdates(VarSpan weights, VarSpan gradients, Var rate, const UpdateOptions& options) const {
+  Tape* const tape = rate.tape;
+  const Clipped c = Clip(gradients, settings_.clip, options);
   Counted count;
-  VarList updates;
+  VarList updates, updated_weights;
   if (row_->counts_steps) {
-    count = CountSteps(row_->name, c, settings_.clip > 0);
+    count = CountSteps(row_->name, c);
     updates.push_back(count.update);
   }
   for (size_t i = 0; i < weights.size(); ++i) {
     const bool decays = row_->decays == OptimizerRow::Decays::kAll || weights[i].shape().rank() >= 2;
     const VarList updated = row_->update({.weight = weights[i],
                                           .states = StatesOf(*row_, weights[i]),
-                                          .gradient = c.gradients[i],
+                                          .gradient = gradients[i],
                                           .rate = rate,
                                           .scale = c.scales[i],
                                           .step = count.step,
                                           .weight_decay = decays ? settings_.weight_decay.value_or(0) : 0,
                                           .settings = settings_});
     updates.insert(updates.end(), updated.begin(), updated.end());
+    updated_weights.push_back(updated[0]);
   }
+  if (options.average_decay > 0) Average(weights, updated_weights, c, options.average_decay, &updates);
   return {tape->Group(updates), c.norm};
 }
 

@@ -67,6 +67,20 @@ struct Minimized {
   operator Var() const { return update; }
 };
 
+// What an update does beside the optimizer's rule.
+struct UpdateOptions {
+  // f32 []: a factor by which every gradient is multiplied after clipping, such as 1. If the factor is NaN, the update
+  // changes nothing. Null: no factor.
+  Var allowed = {};
+  // If true, a gradient that is not finite keeps every weight and state as it is. If false and there is no maximum
+  // norm, it keeps only its own weight.
+  bool all_or_none = false;
+  // If d = `average_decay` > 0, each weight NAME has a state "ema.NAME": its exponential moving average, e ← e + (1-d)
+  // · (w - e) after each update. The first update sets e to w, as PyTorch's AveragedModel does; the state "ema_started"
+  // is then 1. Before this update e is 0. If a gradient is not finite, no average moves.
+  double average_decay = 0;
+};
+
 // One optimizer with its settings.
 class Optimizer {
  public:
@@ -77,11 +91,19 @@ class Optimizer {
   // Returns the settings in use. Each setting that row().defaults has is set here too, and an option may point to it.
   OptimizerSettings& settings() { return settings_; }
 
-  // Records an update of every weight that the loss's tape has now. `rate` is an f32 scalar. If the tape has no
-  // weights, or if a setting is given that the optimizer does not use, the tape gets an error (Tape::Fail).
-  Minimized Minimize(Var loss, Var rate) const;
+  // Returns the weights of `tape` that the optimizer trains, in the order in which they were recorded.
+  VarList TrainedWeights(Tape* tape) const;
+  // Records the gradients of `loss` by the trained weights that the loss's tape has now, and then their update. `rate`
+  // is an f32 scalar. If the tape has no such weights, if a setting is given that the optimizer does not use, or if an
+  // option is invalid, the tape gets an error (Tape::Fail).
+  Minimized Minimize(Var loss, Var rate, const UpdateOptions& options = {}) const;
+  // Records the clipping of gradients[i] and the update of weights[i] for each i. `weights` are parameters on the tape
+  // of `rate`; `gradients` have their types. Gradients may come from anywhere, for example from sums over batches.
+  Minimized Update(VarSpan weights, VarSpan gradients, Var rate, const UpdateOptions& options = {}) const;
 
  private:
+  Minimized RecordUpdates(VarSpan weights, VarSpan gradients, Var rate, const UpdateOptions& options) const;
+
   const OptimizerRow* row_;
   OptimizerSettings settings_;
 };
