@@ -1,0 +1,54 @@
+// The library libxxhash computes XXH3. Its state is about 600 bytes, aligned to 64.
+#include "weft/core/checksum.h"
+
+#include <xxhash.h>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "weft/core/status.h"
+
+namespace weft {
+
+Checksummer::Checksummer() : state_(XXH3_createState()) {
+  WEFT_CHECK(state_ != nullptr && XXH3_64bits_reset(state_.get()) == XXH_OK);
+}
+
+void Checksummer::Free::operator()(XXH3_state_s* state) const { XXH3_freeState(state); }
+
+void Checksummer::Add(absl::string_view bytes) {
+  WEFT_CHECK(XXH3_64bits_update(state_.get(), bytes.data(), bytes.size()) == XXH_OK);
+}
+
+std::string Checksummer::Digest() const { return absl::StrFormat("%016x", XXH3_64bits_digest(state_.get())); }
+
+std::string Checksum(absl::string_view bytes) {
+  Checksummer sum;
+  sum.Add(bytes);
+  return sum.Digest();
+}
+
+void PutChecksum(absl::Span<const absl::string_view> file, std::string* text) {
+  Checksummer sum;
+  for (const absl::string_view part : file) sum.Add(part);
+  const size_t at = text->find(kNoChecksum.data());
+  WEFT_CHECK(at != std::string::npos);
+  text->replace(at, kNoChecksum.size(), sum.Digest());
+}
+
+absl::Status CheckOwnChecksum(absl::string_view file, absl::string_view digits) {
+  const size_t at = file.find(digits);
+  if (digits.size() != kNoChecksum.size() || at == file.npos) {
+    return absl::DataLossError(absl::StrCat("it is damaged: its checksum is not ", kNoChecksum.size(), " digits"));
+  }
+  Checksummer sum;
+  sum.Add(file.substr(0, at));
+  sum.Add(kNoChecksum);
+  sum.Add(file.substr(at + digits.size()));
+  if (const std::string now = sum.Digest(); now != digits) {
+    return absl::DataLossError(
+        absl::StrCat("it is damaged: its bytes have the checksum ", now, ", but the file was written with ", digits));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace weft

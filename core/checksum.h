@@ -1,0 +1,52 @@
+// Checksum finds bytes that changed on a disk or on the way. It is XXH3 with 64 bits (https://xxhash.com), printed as
+// 16 hexadecimal digits. It does not protect against changes made on purpose.
+//
+//   const std::string digits = Checksum(bytes);  // "2d06800538d394c2" if `bytes` is empty
+//
+// A file can hold its own checksum. The checksum is then that of the file with 16 zeros in place of its digits:
+//
+//   std::string text = absl::StrCat("{\"checksum\":\"", kNoChecksum, "\",\"step\":5}");
+//   PutChecksum({text}, &text);
+//   WEFT_RETURN_IF_ERROR(CheckOwnChecksum(text, digits));  // `digits`: as read from the text
+#ifndef WEFT_CORE_CHECKSUM_H_
+#define WEFT_CORE_CHECKSUM_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+struct XXH3_state_s;
+
+namespace weft {
+
+inline constexpr absl::string_view kNoChecksum = "0000000000000000";
+
+// Computes the checksum of bytes that come in several parts.
+class Checksummer {
+ public:
+  Checksummer();
+  void Add(absl::string_view bytes);
+  std::string Digest() const;  // of all bytes so far
+
+ private:
+  struct Free {
+    void operator()(XXH3_state_s* state) const;
+  };
+  std::unique_ptr<XXH3_state_s, Free> state_;
+};
+
+std::string Checksum(absl::string_view bytes);
+
+// Replaces the first kNoChecksum in `text` by the checksum of `file`. `file`: the parts of the file, one of which shows
+// `text` as it was before this call. `text` must contain kNoChecksum.
+void PutChecksum(absl::Span<const absl::string_view> file, std::string* text);
+// Checks a file that holds its own checksum. `digits`: that checksum, 16 characters. Their first occurrence in `file`
+// counts as zeros. Returns DataLoss if the checksums differ.
+absl::Status CheckOwnChecksum(absl::string_view file, absl::string_view digits);
+
+}  // namespace weft
+
+#endif  // WEFT_CORE_CHECKSUM_H_
