@@ -90,8 +90,8 @@ absl::Status Parameters::Save(const std::string& path, Selection selection) cons
   return WriteSafetensors(path, tensors);
 }
 
-absl::Status Parameters::Load(const std::string& path, Selection selection, Others others) {
-  WEFT_ASSIGN_OR_RETURN(const SafetensorsFile file, SafetensorsFile::Open(path));
+absl::Status Parameters::Load(const std::string& path, Selection selection, Others others, WantedChecksum checksum) {
+  WEFT_ASSIGN_OR_RETURN(const SafetensorsFile file, SafetensorsFile::Open(path, checksum));
   return Set(path, file.tensors(), selection, others);
 }
 

@@ -54,8 +54,10 @@ class Parameters {
   // parameters from such a file. The file must have all of them with their types; other tensors are an error
   // unless `others` is kMayHaveMore. After an error nothing has changed; the message lists at most 8 missing,
   // unexpected or differing tensors. During a call of Runner::Run, Save, Load or Set, both return FailedPrecondition.
+  // `checksum`: whether the file must hold its checksum, which Save writes and Load verifies.
   absl::Status Save(const std::string& path, Selection selection = kWeights) const;
-  absl::Status Load(const std::string& path, Selection selection = kWeights, Others others = kNothingElse);
+  absl::Status Load(const std::string& path, Selection selection = kWeights, Others others = kNothingElse,
+                    WantedChecksum checksum = WantedChecksum::kIfPresent);
   // Like Load, for tensors in memory. `path`: where the tensors come from, for errors.
   absl::Status Set(const std::string& path, absl::Span<const NamedTensor> tensors, Selection selection = kWeights,
                    Others others = kNothingElse);

@@ -11,6 +11,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "weft/core/checksum.h"
 #include "weft/core/file.h"
 #include "weft/core/json.h"
 #include "weft/core/status.h"
@@ -21,6 +22,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr uint64_t kMaxHeader = 100'000'000;  // bytes: the limit of the reference implementation
+constexpr char kMetadata[] = "__metadata__", kChecksum[] = "checksum";
 // The format's names of dtypes, by DType.
 constexpr absl::string_view kNames[kDTypeCount] = {"F32", "F64", "BF16", "I32", "BOOL"};
 
@@ -155,7 +157,7 @@ absl::StatusOr<Entry> ReadEntry(const std::string& name, const Json& json, uint6
 absl::StatusOr<std::vector<Entry>> ReadEntries(const Json& header, uint64_t data_bytes) {
   std::vector<Entry> entries;
   for (const auto& [name, json] : header.items()) {
-    if (name == "__metadata__") continue;
+    if (name == kMetadata) continue;
     WEFT_ASSIGN_OR_RETURN(Entry entry,
                           Annotate(ReadEntry(name, json, data_bytes), absl::StrCat("tensor '", name, "'")));
     entries.push_back(std::move(entry));
@@ -195,14 +197,28 @@ absl::StatusOr<Json> ReadHeader(absl::string_view bytes, absl::string_view* data
   return Annotate(ParseLargeJsonObject(bytes.substr(0, size)), "bad header");
 }
 
+// Verifies the checksum that the file `bytes` holds. Another program's "checksum" has another length.
+absl::Status VerifyChecksum(absl::string_view bytes, const Json& header, WantedChecksum wanted) {
+  const auto metadata = header.find(kMetadata);
+  if (metadata == header.end()) return absl::OkStatus();
+  const auto found = metadata->is_object() ? metadata->find(kChecksum) : metadata->end();
+  if (metadata->is_object() && found != metadata->end() && found->is_string()) {
+    const std::string& digits = found->get_ref<const std::string&>();
+    if (digits.size() == kNoChecksum.size()) return CheckOwnChecksum(bytes, digits);
+  }
+  if (wanted == WantedChecksum::kIfPresent) return absl::OkStatus();
+  return absl::DataLossError("it is damaged or no file of a run: its metadata has no checksum");
+}
+
 }  // namespace
 
-absl::StatusOr<SafetensorsFile> SafetensorsFile::Open(const std::string& path) {
+absl::StatusOr<SafetensorsFile> SafetensorsFile::Open(const std::string& path, WantedChecksum checksum) {
   WEFT_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
   const std::string where = absl::StrCat(path, " is no valid safetensors file");
   absl::string_view data;
   WEFT_ASSIGN_OR_RETURN(const Json header, Annotate(ReadHeader(bytes, &data), where));
   WEFT_ASSIGN_OR_RETURN(std::vector<Entry> entries, Annotate(ReadEntries(header, data.size()), where));
+  WEFT_RETURN_IF_ERROR(Annotate(VerifyChecksum(bytes, header, checksum), path));
 
   SafetensorsFile file;
   for (Entry& entry : entries) {
@@ -225,12 +241,13 @@ const NamedTensor* SafetensorsFile::Find(absl::string_view name) const {
 absl::Status WriteSafetensors(const std::string& path, absl::Span<const NamedTensor> tensors,
                               const std::map<std::string, std::string>& metadata) {
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
-  if (!metadata.empty()) header["__metadata__"] = metadata;
+  header[kMetadata] = {{kChecksum, kNoChecksum}};
+  for (const auto& [key, value] : metadata) header[kMetadata].emplace(key, value);
   uint64_t end = 0;
   for (const auto& [name, tensor] : tensors) {
     const uint64_t begin = end;
     end += tensor.type.bytes();
-    if (header.contains(name) || name == "__metadata__") {
+    if (header.contains(name) || name == kMetadata) {
       return InvalidArgument("cannot write ", path, ": '", name, "' occurs twice or is reserved");
     }
     const absl::Span<const int64_t> sizes = tensor.type.shape.dims();
@@ -251,6 +268,8 @@ absl::Status WriteSafetensors(const std::string& path, absl::Span<const NamedTen
   for (const NamedTensor& named : tensors) {
     parts.emplace_back(reinterpret_cast<const char*>(named.tensor.data), named.tensor.type.bytes());
   }
+  PutChecksum(parts, &text);
+  parts[1] = text;
   return WriteFile(path, parts);
 }
 

@@ -25,12 +25,22 @@ struct NamedTensor {
   Tensor tensor;
 };
 
+// Whether a file must hold its own checksum, as the files that WriteSafetensors writes do.
+enum class WantedChecksum {
+  kIfPresent,  // published files have none
+  // The file is one of a run. Without this rule, a changed bit in the name of the checksum would hide the checksum.
+  // Files without "__metadata__" are accepted: Weft 0.1.0 wrote them before it knew checksums.
+  kOfRun
+};
+
 class SafetensorsFile {
  public:
   // Reads a whole file and checks it. The header must be a JSON object of at most 100 MB, with known dtypes and at most
   // 6 axes. Byte ranges must fit their shapes, follow each other without gap or overlap, and end with the file. Errors
-  // name file and tensor. F16 becomes f32. I64 becomes i32; a value that does not fit is an error.
-  static absl::StatusOr<SafetensorsFile> Open(const std::string& path);
+  // name file and tensor. F16 becomes f32. I64 becomes i32; a value that does not fit is an error. If the file holds
+  // its checksum, verifies it; DataLoss says that the file is damaged.
+  static absl::StatusOr<SafetensorsFile> Open(const std::string& path,
+                                              WantedChecksum checksum = WantedChecksum::kIfPresent);
 
   // The tensors, in the order of their bytes.
   absl::Span<const NamedTensor> tensors() const { return tensors_; }
@@ -43,7 +53,8 @@ class SafetensorsFile {
 };
 
 // Writes `tensors` to `path` in the given order, by WriteFile. `metadata`: entries of the header's "__metadata__";
-// Hugging Face's programs need {"format", "pt"}. Names must be UTF-8 and differ.
+// Hugging Face's programs need {"format", "pt"}. The entry "checksum" of "__metadata__" is the file's own checksum
+// (core/checksum.h). Names must be UTF-8 and differ.
 absl::Status WriteSafetensors(const std::string& path, absl::Span<const NamedTensor> tensors,
                               const std::map<std::string, std::string>& metadata = {});
 

@@ -15,6 +15,7 @@
 namespace weft {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 
 std::string Path(const std::string& name) { return ::testing::TempDir() + "/" + name; }
@@ -187,8 +188,32 @@ TEST(SafetensorsTest, RefusesEveryTruncation) {
 
 TEST(SafetensorsTest, WritesMetadata) {
   ASSERT_TRUE(WriteSafetensors(Path("metadata"), {}, {{"format", "pt"}}).ok());
-  EXPECT_THAT(*ReadFile(Path("metadata")), HasSubstr(R"({"__metadata__":{"format":"pt"}})"));
+  EXPECT_THAT(ReadFile(Path("metadata"))->substr(8),
+              ContainsRegex(R"(\{"__metadata__":\{"checksum":"[0-9a-f]{16}","format":"pt"\}\})"));
   EXPECT_TRUE(SafetensorsFile::Open(Path("metadata")).ok());
+}
+
+TEST(SafetensorsTest, FindsChangedBytes) {
+  Arena arena;
+  const TensorType type = {kF32, {4}};
+  const std::string path = Path("changed.safetensors");
+  ASSERT_TRUE(WriteSafetensors(path, {{"a", {type, arena.Allocate(type.bytes())}}}).ok());
+  std::string bytes = *ReadFile(path);
+  bytes.back() ^= 4;
+  ASSERT_TRUE(WriteFile(path, {bytes}).ok());
+  const absl::Status status = SafetensorsFile::Open(path).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(status.message()), HasSubstr(path + ": it is damaged"));
+}
+
+// A file of a run whose checksum lost its name is found; other programs' metadata is not mistaken for a checksum.
+TEST(SafetensorsTest, AFileOfARunNeedsItsChecksum) {
+  for (const char* metadata : {R"({"bhecksum":"2d06800538d394c2"})", R"({"checksum":"sha256:12"})", R"({})", "[]"}) {
+    const std::string header = absl::StrCat(R"({"__metadata__":)", metadata, "}"), path = Path("of_run.safetensors");
+    ASSERT_TRUE(WriteFile(path, {std::string(1, static_cast<char>(header.size())), std::string(7, '\0'), header}).ok());
+    EXPECT_TRUE(SafetensorsFile::Open(path).ok()) << metadata;
+    EXPECT_EQ(SafetensorsFile::Open(path, WantedChecksum::kOfRun).status().code(), absl::StatusCode::kDataLoss);
+  }
 }
 
 TEST(SafetensorsTest, WriteRefusesANameTwice) {

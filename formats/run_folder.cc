@@ -15,6 +15,14 @@
 namespace weft {
 namespace fs = std::filesystem;
 
+namespace {
+
+absl::Status LoadRunFile(const std::string& path, Parameters::Others others, Parameters* parameters) {
+  return parameters->Load(path, Parameters::kWeights, others, WantedChecksum::kOfRun);
+}
+
+}  // namespace
+
 bool IsRunConfig(const nlohmann::ordered_json& config, absl::string_view name) {
   return config.is_object() && config.contains("command") && config["command"] == absl::StrCat("train ", name);
 }
@@ -44,11 +52,16 @@ std::vector<int64_t> ListCheckpoints(const std::string& checkpoints) {
 
 absl::Status LoadRunWeights(const std::string& run, Parameters* parameters) {
   const std::string weights = run + "/model.safetensors", checkpoints = run + "/checkpoints";
-  if (Exists(weights)) return parameters->Load(weights, Parameters::kWeights);
+  if (Exists(weights)) {
+    const absl::Status loaded = LoadRunFile(weights, Parameters::kNothingElse, parameters);
+    if (!absl::IsDataLoss(loaded) || ListCheckpoints(checkpoints).empty()) return loaded;
+    return absl::DataLossError(
+        absl::StrCat(loaded.message(), "; remove this file to take the weights from the run's newest checkpoint"));
+  }
   absl::Status first_error = absl::NotFoundError(absl::StrCat(run, ": neither model.safetensors nor a checkpoint"));
   for (const int64_t step : ListCheckpoints(checkpoints)) {
-    const absl::Status loaded = parameters->Load(CheckpointFolder(checkpoints, step) + kCheckpointState,
-                                                 Parameters::kWeights, Parameters::kMayHaveMore);
+    const absl::Status loaded =
+        LoadRunFile(CheckpointFolder(checkpoints, step) + kCheckpointState, Parameters::kMayHaveMore, parameters);
     if (loaded.ok()) return loaded;
     if (absl::IsNotFound(first_error)) first_error = loaded;
   }
