@@ -1,13 +1,16 @@
 #include "weft/train/checkpoint.h"
 
 #include <filesystem>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "weft/core/checksum.h"
 #include "weft/core/file.h"
 #include "weft/core/json.h"
 #include "weft/core/status.h"
@@ -20,6 +23,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kWriting[] = ".writing-", kReplaced[] = ".replaced-";
+// Keys of checkpoint.json that Weft 0.1.0 did not write at first. A file without any of them has no checksum.
+constexpr char kChecksum[] = "checksum", kTrainer[] = "trainer";
 
 absl::Status Remove(const std::string& path) {
   std::error_code error;
@@ -61,16 +66,20 @@ absl::Status TidyCheckpoints(const std::string& checkpoints) {
 
 absl::Status SaveCheckpoint(const std::string& checkpoints, CheckpointInfo info, const Parameters& parameters,
                             int keep) {
+  WEFT_ASSIGN_OR_RETURN(const nlohmann::ordered_json trainer, Annotate(ParseJsonObject(info.trainer), "trainer"));
   const std::string writing = absl::StrCat(checkpoints, "/", kWriting, info.step);
   WEFT_RETURN_IF_ERROR(Remove(writing));
   std::error_code error;
   fs::create_directories(writing, error);
   WEFT_RETURN_IF_ERROR(SystemStatus("create", writing, error.value()));
   WEFT_RETURN_IF_ERROR(parameters.Save(writing + kCheckpointState, Parameters::kAll));
-  const nlohmann::ordered_json json = {
-      {"step", info.step}, {"seed", info.seed},      {"parameters_step", info.parameters_step},
-      {"data", info.data}, {"version", BuildName()}, {"cpu", CpuFeatures()}};
-  WEFT_RETURN_IF_ERROR(WriteFile(writing + kCheckpointInfo, {json.dump(2), "\n"}));
+  const nlohmann::ordered_json json = {{kChecksum, kNoChecksum}, {"step", info.step},
+                                       {"seed", info.seed},      {"parameters_step", info.parameters_step},
+                                       {"data", info.data},      {"version", BuildName()},
+                                       {"cpu", CpuFeatures()},   {kTrainer, trainer}};
+  std::string text = json.dump(2) + "\n";
+  PutChecksum({text}, &text);
+  WEFT_RETURN_IF_ERROR(WriteFile(writing + kCheckpointInfo, {text}));
   WEFT_RETURN_IF_ERROR(SyncFolder(writing));
   const std::string path = CheckpointFolder(checkpoints, info.step);
   const std::string replaced = absl::StrCat(checkpoints, "/", kReplaced, info.step);
@@ -93,15 +102,26 @@ absl::StatusOr<CheckpointInfo> ReadCheckpointInfo(const std::string& checkpoints
   const absl::StatusOr<nlohmann::ordered_json> parsed = ParseJsonObject(contents);
   if (!parsed.ok()) return absl::DataLossError(absl::StrCat(path, ": ", parsed.status().message()));
   const nlohmann::ordered_json& json = *parsed;
-  for (const char* key : {"step", "seed", "parameters_step"}) {
+  constexpr const char* kNumbers[] = {"step", "seed", "parameters_step"};
+  for (const char* key : kNumbers) {
     if (!json.contains(key) || !json[key].is_number_integer()) {
       return absl::DataLossError(absl::StrCat(path, ": no whole number '", key, "'"));
     }
   }
-  for (const char* key : {"data", "version", "cpu"}) {
+  constexpr const char* kTexts[] = {"data", "version", "cpu"};
+  for (const char* key : kTexts) {
     if (!json.contains(key) || !json[key].is_string()) {
       return absl::DataLossError(absl::StrCat(path, ": no text '", key, "'"));
     }
+  }
+  std::string trainer = "{}";
+  if (json.size() != std::size(kNumbers) + std::size(kTexts)) {
+    const auto digits = json.find(kChecksum), object = json.find(kTrainer);
+    if (digits == json.end() || !digits->is_string() || object == json.end() || !object->is_object()) {
+      return absl::DataLossError(absl::StrCat(path, ": no '", kChecksum, "' or no '", kTrainer, "'"));
+    }
+    WEFT_RETURN_IF_ERROR(Annotate(CheckOwnChecksum(contents, digits->get_ref<const std::string&>()), path));
+    trainer = object->dump();
   }
   if (json["step"] != step) return absl::DataLossError(absl::StrCat(path, ": is of step ", json["step"].dump()));
   return CheckpointInfo{.step = step,
@@ -109,11 +129,13 @@ absl::StatusOr<CheckpointInfo> ReadCheckpointInfo(const std::string& checkpoints
                         .parameters_step = json["parameters_step"].get<uint32_t>(),
                         .data = json["data"].get<std::string>(),
                         .version = json["version"].get<std::string>(),
-                        .cpu = json["cpu"].get<std::string>()};
+                        .cpu = json["cpu"].get<std::string>(),
+                        .trainer = std::move(trainer)};
 }
 
 absl::Status LoadCheckpoint(const std::string& checkpoints, const CheckpointInfo& info, Parameters* parameters) {
-  WEFT_RETURN_IF_ERROR(parameters->Load(CheckpointFolder(checkpoints, info.step) + kCheckpointState, Parameters::kAll));
+  WEFT_RETURN_IF_ERROR(parameters->Load(CheckpointFolder(checkpoints, info.step) + kCheckpointState, Parameters::kAll,
+                                        Parameters::kNothingElse, WantedChecksum::kOfRun));
   parameters->set_step(info.parameters_step);
   return absl::OkStatus();
 }

@@ -1,5 +1,6 @@
 // Checkpoints keep the state of a training run on the disk, so that the run can be resumed. A checkpoint is a folder
-// CHECKPOINTS/STEP/ with state.safetensors (weights, moments, all state) and checkpoint.json.
+// CHECKPOINTS/STEP/ with state.safetensors (weights, moments, all state) and checkpoint.json. Each file holds its own
+// checksum (core/checksum.h), so that any changed bit is found.
 //
 // SaveCheckpoint writes the folder .writing-STEP, syncs it and renames it to STEP, so a folder named STEP is always
 // complete. An older checkpoint of the same step is called .replaced-STEP until the rename is done, and is then
@@ -26,6 +27,7 @@ struct CheckpointInfo {
   uint32_t parameters_step = 0;  // Parameters::step()
   std::string data;              // fingerprint of the training data
   std::string version, cpu;      // of the program and the machine that wrote it
+  std::string trainer = "{}";    // a JSON object: what else the trainer needs to continue
 };
 
 // Cleans up after a program that was killed in SaveCheckpoint. Removes folders .writing-STEP. If STEP is missing,
@@ -33,9 +35,12 @@ struct CheckpointInfo {
 // or removed.
 absl::Status TidyCheckpoints(const std::string& checkpoints);
 // Writes the checkpoint of `info.step` and removes all checkpoints except the newest `keep`. Ignores `info.version` and
-// `info.cpu`, and writes the version and CPU of this program instead.
+// `info.cpu`, and writes the version and CPU of this program instead. Returns InvalidArgument if `info.trainer` is not
+// a JSON object.
 absl::Status SaveCheckpoint(const std::string& checkpoints, CheckpointInfo info, const Parameters& parameters,
                             int keep = 2);
+// Reads checkpoint.json. Returns DataLoss if it is damaged. The object `trainer` has all keys with which it was
+// written.
 absl::StatusOr<CheckpointInfo> ReadCheckpointInfo(const std::string& checkpoints, int64_t step);
 // Loads state.safetensors into `parameters` and sets their step. After an error, `parameters` are unchanged.
 absl::Status LoadCheckpoint(const std::string& checkpoints, const CheckpointInfo& info, Parameters* parameters);
