@@ -17,6 +17,9 @@
 
 namespace weft {
 
+// The files of weights: those after the last saved step, their exponential moving averages, and the best by a metric.
+inline constexpr char kLastWeights[] = "model.safetensors", kEmaWeights[] = "ema.safetensors",
+                      kBestWeights[] = "best.safetensors";
 // The files of one checkpoint.
 inline constexpr char kCheckpointState[] = "/state.safetensors", kCheckpointInfo[] = "/checkpoint.json";
 

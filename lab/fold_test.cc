@@ -11,6 +11,7 @@
 #include "weft/graph/compile.h"
 #include "weft/ops/ops.h"
 #include "weft/train/gpt_program.h"
+#include "weft/train/training_step.h"
 
 namespace weft {
 namespace {
@@ -125,8 +126,8 @@ TEST(FoldTest, AGptOfTwelveLayersHasABoxForEachBlockAndPhase) {
   options.model.layers = 12;
   options.model.vocabulary = 73;
   const std::unique_ptr<GptProgram> gpt = RecordTraining(options);
-  const absl::StatusOr<Graph> graph =
-      Compile(gpt->tape, {.fetch = {gpt->training.loss}, .update = {gpt->training.update}});
+  const Var update = RecordUpdate(gpt->training.loss, options.training.optimizer).update;
+  const absl::StatusOr<Graph> graph = Compile(gpt->tape, {.fetch = {gpt->training.loss}, .update = {update}});
   ASSERT_TRUE(graph.ok()) << graph.status();
   const std::vector<Phase> phases = Phases(graph->compiled());
   for (int depth = 0; depth < 6; ++depth) {

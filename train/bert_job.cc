@@ -35,6 +35,7 @@ BertJob::BertJob()
 
 absl::Status BertJob::Check(const RunDirectory* resumed) {
   if (resumed != nullptr) tokenizer_.set_run(resumed->path());
+  WEFT_RETURN_IF_ERROR(CheckMicroBatches(batch_, micro_batches()));
   return source_.Read(ModelOf(resumed));
 }
 
@@ -92,31 +93,33 @@ absl::Status BertJob::Prepare(Parameters* /*parameters*/) {
   if (!corpus.ok()) return corpus.status();
   corpus_.emplace(*std::move(corpus));
   fingerprint_ = Fingerprint<int32_t>(corpus_->tokens(DataSplit::kTrain));
-  Record();
+  for (const int64_t rows : MicroBatchSizes(batch_, micro_batches())) Record(rows);
   return absl::OkStatus();
 }
 
-void BertJob::Record() {
-  const int64_t masked_count = batch_ * masking_.count;
+void BertJob::Record(int64_t rows) {
+  Recorded& in = recorded_.emplace_back();
+  Tape& tape = in.tape;
+  const int64_t masked_count = rows * masking_.count;
   const BertConfig& config = source_.config();
-  tokens_ = tape_.Input("tokens", {kI32, {batch_, length()}}, {.below = config.vocabulary});
-  masked_positions_ = tape_.Input("masked_positions", {kI32, {masked_count}}, {.below = batch_ * length()});
-  targets_ = tape_.Input("targets", {kI32, {masked_count}}, {.below = config.vocabulary, .ignored = -100});
+  in.tokens = tape.Input("tokens", {kI32, {rows, length()}}, {.below = config.vocabulary});
+  in.masked_positions = tape.Input("masked_positions", {kI32, {masked_count}}, {.below = rows * length()});
+  in.targets = tape.Input("targets", {kI32, {masked_count}}, {.below = config.vocabulary, .ignored = kIgnoredTarget});
   BertInputs inputs;
-  if (next_sentence_) inputs.segments = segments_ = tape_.Input("segments", {kI32, {batch_, length()}}, {.below = 2});
+  if (next_sentence_) inputs.segments = in.segments = tape.Input("segments", {kI32, {rows, length()}}, {.below = 2});
   const Bert bert(config);
-  const Var hidden = bert.Encode(tokens_, inputs);  // [B, T, C]
+  const Var hidden = bert.Encode(in.tokens, inputs);  // [B, T, C]
   // Only masked tokens go through the head.
-  const Var chosen = Embedding(Reshape(hidden, {batch_ * length(), config.width}), masked_positions_);  // [B·M, C]
+  const Var chosen = Embedding(Reshape(hidden, {rows * length(), config.width}), in.masked_positions);  // [B·M, C]
   const Var logits = bert.MaskedTokens(chosen);                                                         // [B·M, V]
-  const Var masked_loss = CrossEntropy(logits, targets_);
+  const Var masked_loss = CrossEntropy(logits, in.targets);
   Var loss = masked_loss;
   if (next_sentence_) {
-    is_next_ = tape_.Input("follows", {kI32, {batch_}}, {.below = 2});
-    loss = loss + CrossEntropy(bert.NextSentence(bert.Pool(hidden)), is_next_);
+    in.is_next = tape.Input("follows", {kI32, {rows}}, {.below = 2});
+    loss = loss + CrossEntropy(bert.NextSentence(bert.Pool(hidden)), in.is_next);
   }
-  program_ = RecordUpdate(loss, training_.optimizer, CountCorrect(logits, targets_));
-  program_.validation_loss = masked_loss;
+  programs_.push_back(
+      {.tape = &tape, .loss = loss, .correct = CountCorrect(logits, in.targets), .validation_loss = masked_loss});
 }
 
 // Appends a row: [CLS] window [SEP] if `second` is empty. Otherwise `second` replaces the end of the window: [CLS]
@@ -140,16 +143,20 @@ void BertJob::AppendRow(absl::Span<const int32_t> window, absl::Span<const int32
   special(separator_, 1);
 }
 
-absl::StatusOr<TrainingBatch> BertJob::Train(int64_t step) {
-  return Sample(DataSplit::kTrain, 0, {.seed = training_.seed, .step = static_cast<uint32_t>(step)});
+absl::StatusOr<TrainingBatch> BertJob::Train(int64_t step, MicroBatch micro_batch) {
+  Sample(DataSplit::kTrain, 0, {.seed = training_.seed, .step = static_cast<uint32_t>(step)});
+  return ToBatch(micro_batch);
 }
 
 // The random numbers do not depend on the step, so that every evaluation has the same batches.
 TrainingBatch BertJob::Validate(int64_t /*step*/, int64_t index) {
-  return Sample(DataSplit::kValidation, index, {.seed = training_.seed, .step = static_cast<uint32_t>(index)});
+  const int64_t count = micro_batches(), batch = index / count;
+  Sample(DataSplit::kValidation, batch, {.seed = training_.seed, .step = static_cast<uint32_t>(batch)});
+  return ToBatch({index % count, count});
 }
 
-TrainingBatch BertJob::Sample(DataSplit split, int64_t index, RandomStream random) {
+// Fills the values of a whole batch.
+void BertJob::Sample(DataSplit split, int64_t index, RandomStream random) {
   corpus_->Sample(split, batch_, random, 2 * index, &windows_);
   if (next_sentence_) corpus_->Sample(split, batch_, random, 2 * index + 1, &others_);
   rows_.clear();
@@ -168,13 +175,32 @@ TrainingBatch BertJob::Sample(DataSplit split, int64_t index, RandomStream rando
     row_is_next_.push_back(follows ? 0 : 1);  // the classes of BERT: 0 is "follows"
   }
   MaskTokens(may_mask_, batch_, masking_, random, absl::MakeSpan(rows_), &row_masks_);
+}
+
+// Returns the rows of a micro-batch. Their masked positions count from its first row.
+TrainingBatch BertJob::ToBatch(MicroBatch micro_batch) {
+  const size_t size = SizeIndex(micro_batch, batch_);
+  const Recorded& in = recorded_[size];
+  const RowRange range = RowsOf(micro_batch, batch_);
+  const auto rows = [&](const std::vector<int32_t>& all, int64_t each) {
+    return absl::MakeConstSpan(all).subspan(static_cast<size_t>(range.begin * each),
+                                            static_cast<size_t>(range.size() * each));
+  };
+  const absl::Span<const int32_t> targets = rows(row_masks_.targets, masking_.count);
+  const absl::Span<const int32_t> indices = rows(row_masks_.indices, masking_.count);
+  masked_positions_.assign(indices.begin(), indices.end());
+  for (size_t i = 0; i < indices.size(); ++i) {
+    if (targets[i] != kIgnoredTarget) masked_positions_[i] -= static_cast<int32_t>(range.begin * length());
+  }
+  const auto ignored = std::count(targets.begin(), targets.end(), kIgnoredTarget);
   TrainingBatch batch = {
-      .feeds = {{tokens_, rows_}, {masked_positions_, row_masks_.indices}, {targets_, row_masks_.targets}},
-      .tokens = static_cast<int64_t>(rows_.size()),
-      .targets = row_masks_.chosen};
+      .program = size,
+      .feeds = {{in.tokens, rows(rows_, length())}, {in.masked_positions, masked_positions_}, {in.targets, targets}},
+      .tokens = range.size() * length(),
+      .targets = static_cast<int64_t>(targets.size()) - ignored};
   if (next_sentence_) {
-    batch.feeds.push_back({segments_, row_segments_});
-    batch.feeds.push_back({is_next_, row_is_next_});
+    batch.feeds.push_back({in.segments, rows(row_segments_, length())});
+    batch.feeds.push_back({in.is_next, rows(row_is_next_, 1)});
   }
   return batch;
 }

@@ -3,6 +3,7 @@
 #define WEFT_TRAIN_BERT_JOB_H_
 
 #include <cstdint>
+#include <deque>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -33,15 +34,25 @@ class BertJob final : public TrainingJob {
   }
   absl::Status WriteFiles(const RunDirectory& run) const override { return tokenizer_.Write(run); }
 
-  absl::Span<const TrainingProgram> programs() const override { return {&program_, 1}; }
+  absl::Span<const TrainingProgram> programs() const override { return programs_; }
   std::string data() const override { return fingerprint_; }
-  absl::StatusOr<TrainingBatch> Train(int64_t step) override;
-  int64_t validation_batches() const override { return eval_batches_; }
+  absl::StatusOr<TrainingBatch> Train(int64_t step, MicroBatch micro_batch) override;
+  int64_t validation_batches() const override { return eval_batches_ * micro_batches(); }
   TrainingBatch Validate(int64_t step, int64_t index) override;
 
  private:
-  void Record();
-  TrainingBatch Sample(DataSplit split, int64_t index, RandomStream random);
+  // The program for a size of micro-batch.
+  struct Recorded {
+    Tape tape;
+    Var tokens, segments;           // i32 [B, T]
+    Var masked_positions, targets;  // i32 [B·M] for M masked tokens a row: their indices in B·T; their tokens
+    Var is_next;                    // i32 [B]: 0 if the second half of a row follows the first, else 1
+  };
+
+  int64_t micro_batches() const { return training_.trainer.micro_batches; }
+  void Record(int64_t rows);
+  void Sample(DataSplit split, int64_t index, RandomStream random);
+  TrainingBatch ToBatch(MicroBatch micro_batch);
   void AppendRow(absl::Span<const int32_t> window, absl::Span<const int32_t> second);
   int64_t length() const { return source_.config().context; }
 
@@ -58,16 +69,14 @@ class BertJob final : public TrainingJob {
   std::optional<TokenCorpus> corpus_;
   int32_t classification_ = 0, separator_ = 0;
   MaskingOptions masking_;
-  Tape tape_;
-  Var tokens_, segments_;           // i32 [B, T]
-  Var masked_positions_, targets_;  // i32 [B·M] for M masked tokens a row: their indices in B·T; their tokens
-  Var is_next_;                     // i32 [B]: 0 if the second half of a row follows the first, else 1
-  TrainingProgram program_;
-  // The values of a batch.
+  std::deque<Recorded> recorded_;  // for each size of micro-batch
+  std::vector<TrainingProgram> programs_;
+  // The values of a whole batch, and the masked positions of a micro-batch.
   TokenBatch windows_, others_;
   std::vector<int32_t> rows_, row_segments_, row_is_next_;
   std::vector<bool> may_mask_;
   MaskedPositions row_masks_;
+  std::vector<int32_t> masked_positions_;
 };
 
 }  // namespace weft

@@ -1,6 +1,6 @@
 // A BucketJob trains on examples of different lengths. Batches hold examples of similar length, and each length of
 // batch has its own program (text/buckets.h). Derived jobs, such as TranslateJob and ClassifyJob, encode the examples,
-// record a program for a length, and fill a batch.
+// record a program for a shape, and fill a micro-batch.
 #ifndef WEFT_TRAIN_BUCKET_JOB_H_
 #define WEFT_TRAIN_BUCKET_JOB_H_
 
@@ -27,8 +27,8 @@ class BucketJob : public TrainingJob {
 
   absl::Span<const TrainingProgram> programs() const override { return programs_; }
   std::string data() const override { return fingerprint_; }
-  absl::StatusOr<TrainingBatch> Train(int64_t step) override;
-  int64_t validation_batches() const override { return validate_->size(); }
+  absl::StatusOr<TrainingBatch> Train(int64_t step, MicroBatch micro_batch) override;
+  int64_t validation_batches() const override { return validate_->size() * micro_batches(); }
   TrainingBatch Validate(int64_t step, int64_t index) override;
 
  protected:
@@ -39,10 +39,16 @@ class BucketJob : public TrainingJob {
     std::vector<absl::Span<const int32_t>> inputs;  // one for each input that Record declared, in that order
     int64_t tokens = 0, targets = 0;                // as TrainingBatch has them
   };
-  // Records the program for batches [batch_, length]. Sets `inputs` to its inputs, except the learning rate.
-  virtual TrainingProgram Record(int64_t length, Tape* tape, VarList* inputs) = 0;
-  // Fills a batch [batch_, length] with examples of `split`.
-  virtual Rows Fill(DataSplit split, absl::Span<const int32_t> examples, int64_t length) = 0;
+  // The shape [rows, length] of the tokens of a micro-batch.
+  struct Shape {
+    int64_t rows = 0, length = 0;
+  };
+  // Records the program for micro-batches of `shape`. Sets `inputs` to its inputs.
+  virtual TrainingProgram Record(Shape shape, Tape* tape, VarList* inputs) = 0;
+  // Fills a micro-batch with examples of `split`, at most shape.rows of them.
+  virtual Rows Fill(DataSplit split, absl::Span<const int32_t> examples, Shape shape) = 0;
+
+  int64_t micro_batches() const { return training_.trainer.micro_batches; }
 
   // Divides the examples of both splits into batches by their lengths, and records the program of each bucket. No
   // length may exceed `longest`.
@@ -53,17 +59,17 @@ class BucketJob : public TrainingJob {
   std::string fingerprint_;  // of the training examples
 
  private:
-  struct Bucket {
-    int64_t length = 0;
+  struct Recorded {
+    Shape shape;
     Tape tape;
     VarList inputs;
   };
 
-  TrainingBatch ToBatch(DataSplit split, const BucketBatch& batch);
+  TrainingBatch ToBatch(DataSplit split, const BucketBatch& batch, MicroBatch micro_batch);
 
   std::unique_ptr<BucketBatches> train_, validate_;
-  std::deque<Bucket> buckets_;
-  std::vector<TrainingProgram> programs_;  // of each bucket
+  std::deque<Recorded> recorded_;  // for each bucket, and in it for each size of micro-batch
+  std::vector<TrainingProgram> programs_;
 };
 
 }  // namespace weft

@@ -81,6 +81,7 @@ Hyperparameters ClassifyJob::Table() {
 
 absl::Status ClassifyJob::Check(const RunDirectory* resumed) {
   if (data_.empty()) return MissingFile("data");
+  WEFT_RETURN_IF_ERROR(CheckMicroBatches(batch_, micro_batches()));
   if (resumed != nullptr) tokenizer_.set_run(resumed->path());
   return source_.Read(ModelOf(resumed));
 }
@@ -116,29 +117,30 @@ absl::Status ClassifyJob::Prepare(Parameters* /*parameters*/) {
   return absl::OkStatus();
 }
 
-TrainingProgram ClassifyJob::Record(int64_t length, Tape* tape, VarList* inputs) {
+TrainingProgram ClassifyJob::Record(Shape shape, Tape* tape, VarList* inputs) {
+  const auto [rows, length] = shape;
   const auto classes = static_cast<int64_t>(labels_.size());
-  const Var tokens = tape->Input("tokens", {kI32, {batch_, length}}, {.below = config_.vocabulary});
-  const Var lengths = tape->Input("lengths", {kI32, {batch_}}, {.below = length + 1});
-  const Var targets = tape->Input("targets", {kI32, {batch_}}, {.below = classes, .ignored = kIgnoredTarget});
+  const Var tokens = tape->Input("tokens", {kI32, {rows, length}}, {.below = config_.vocabulary});
+  const Var lengths = tape->Input("lengths", {kI32, {rows}}, {.below = length + 1});
+  const Var targets = tape->Input("targets", {kI32, {rows}}, {.below = classes, .ignored = kIgnoredTarget});
   *inputs = {tokens, lengths, targets};
   const Bert bert(config_);
   const Var hidden = bert.Encode(tokens, {.lengths = lengths});
   const Var logits = bert.ClassifyText(hidden, lengths, classes);  // [B, classes]
-  return RecordUpdate(CrossEntropy(logits, targets), training_.optimizer, CountCorrect(logits, targets));
+  return {.tape = tape, .loss = CrossEntropy(logits, targets), .correct = CountCorrect(logits, targets)};
 }
 
-BucketJob::Rows ClassifyJob::Fill(DataSplit split, absl::Span<const int32_t> examples, int64_t length) {
+BucketJob::Rows ClassifyJob::Fill(DataSplit split, absl::Span<const int32_t> examples, Shape shape) {
   const Examples& from = split == DataSplit::kTrain ? examples_ : validation_examples_;
-  const auto rows = static_cast<size_t>(batch_);
-  rows_.assign(rows * static_cast<size_t>(length), tokenizer_->special_tokens().padding.value_or(0));
+  const auto rows = static_cast<size_t>(shape.rows), length = static_cast<size_t>(shape.length);
+  rows_.assign(rows * length, tokenizer_->special_tokens().padding.value_or(0));
   row_lengths_.assign(rows, 0);
   targets_.assign(rows, kIgnoredTarget);
   Rows result = {.inputs = {rows_, row_lengths_, targets_}, .targets = static_cast<int64_t>(examples.size())};
   for (size_t row = 0; row < examples.size(); ++row) {
     const auto example = static_cast<size_t>(examples[row]);
     const std::vector<int32_t>& tokens = from.tokens[example];
-    std::copy(tokens.begin(), tokens.end(), &rows_[row * static_cast<size_t>(length)]);
+    std::copy(tokens.begin(), tokens.end(), &rows_[row * length]);
     row_lengths_[row] = static_cast<int32_t>(tokens.size());
     targets_[row] = from.labels[example];
     result.tokens += static_cast<int64_t>(tokens.size());

@@ -31,8 +31,8 @@ class ClassifyJob final : public BucketJob {
   absl::Status WriteFiles(const RunDirectory& run) const override { return tokenizer_.Write(run); }
 
  protected:
-  TrainingProgram Record(int64_t length, Tape* tape, VarList* inputs) override;
-  Rows Fill(DataSplit split, absl::Span<const int32_t> examples, int64_t length) override;
+  TrainingProgram Record(Shape shape, Tape* tape, VarList* inputs) override;
+  Rows Fill(DataSplit split, absl::Span<const int32_t> examples, Shape shape) override;
 
  private:
   struct Examples {

@@ -16,6 +16,11 @@ namespace weft {
 
 nlohmann::ordered_json GptJob::Model() const { return ToJson(options_.model).value_or(nlohmann::ordered_json()); }
 
+absl::Status GptJob::Check(const RunDirectory* /*resumed*/) {
+  WEFT_RETURN_IF_ERROR(CheckMicroBatches(options_.batch, micro_batches()));
+  return Finish(&options_);
+}
+
 absl::Status GptJob::Prepare(Parameters* /*parameters*/) {
   const std::string& path = options_.data;
   WEFT_ASSIGN_OR_RETURN(const std::string text, path.empty() ? ReadKingJamesBible() : ReadText(path));
@@ -24,7 +29,10 @@ absl::Status GptJob::Prepare(Parameters* /*parameters*/) {
   WEFT_ASSIGN_OR_RETURN(std::vector<int32_t> tokens, tokenizer_->Encode(text));
   WEFT_ASSIGN_OR_RETURN(corpus_, TokenCorpus::Create(std::move(tokens), options_.model.context));
   options_.model.vocabulary = tokenizer_->vocabulary_size();
-  program_ = RecordTraining(options_);
+  for (const int64_t rows : MicroBatchSizes(options_.batch, micro_batches())) {
+    programs_.push_back(RecordTraining(options_, rows));
+    training_programs_.push_back(programs_.back()->training);
+  }
   return absl::OkStatus();
 }
 
@@ -56,20 +64,31 @@ RandomStream GptJob::Random(int64_t step) const {
   return {.seed = options_.training.seed, .step = static_cast<uint32_t>(step)};
 }
 
-TrainingBatch GptJob::Sample(DataSplit split, int64_t step, int64_t index) {
-  corpus_->Sample(split, options_.batch, Random(step), index, &windows_);
-  const auto count = static_cast<int64_t>(windows_.tokens.size());
-  return {.feeds = {{program_->tokens, windows_.tokens}, {program_->targets, windows_.targets}},
+// Returns a micro-batch of the windows.
+TrainingBatch GptJob::ToBatch(MicroBatch micro_batch) const {
+  const size_t size = SizeIndex(micro_batch, options_.batch);
+  const GptProgram& program = *programs_[size];
+  const RowRange rows = RowsOf(micro_batch, options_.batch);
+  const int64_t context = options_.model.context, count = rows.size() * context;
+  const auto values = [&](const std::vector<int32_t>& all) {
+    return absl::MakeConstSpan(all).subspan(static_cast<size_t>(rows.begin * context), static_cast<size_t>(count));
+  };
+  return {.program = size,
+          .feeds = {{program.tokens, values(windows_.tokens)}, {program.targets, values(windows_.targets)}},
           .tokens = count,
           .targets = count};
 }
 
-absl::StatusOr<TrainingBatch> GptJob::Train(int64_t step) {
-  TrainingBatch batch = Sample(DataSplit::kTrain, step, 0);
+absl::StatusOr<TrainingBatch> GptJob::Train(int64_t step, MicroBatch micro_batch) {
+  corpus_->Sample(DataSplit::kTrain, options_.batch, Random(step), 0, &windows_);
   AddNoise(absl::MakeSpan(windows_.tokens), options_.input_noise, options_.model.vocabulary, Random(step));
-  return batch;
+  return ToBatch(micro_batch);
 }
 
-TrainingBatch GptJob::Validate(int64_t step, int64_t index) { return Sample(DataSplit::kValidation, step, index); }
+TrainingBatch GptJob::Validate(int64_t step, int64_t index) {
+  const int64_t count = micro_batches();
+  corpus_->Sample(DataSplit::kValidation, options_.batch, Random(step), index / count, &windows_);
+  return ToBatch({index % count, count});
+}
 
 }  // namespace weft

@@ -38,15 +38,15 @@ absl::Status SetFromConfig(const nlohmann::ordered_json& json, GptOptions* optio
   return SetFromConfig(json, "gpt", AllHyperparameters(options));
 }
 
-std::unique_ptr<GptProgram> RecordTraining(const GptOptions& options) {
+std::unique_ptr<GptProgram> RecordTraining(const GptOptions& options, int64_t rows) {
   auto program = std::make_unique<GptProgram>();
   Tape& tape = program->tape;
-  const TensorType windows = {kI32, {options.batch, options.model.context}};
+  const TensorType windows = {kI32, {rows > 0 ? rows : options.batch, options.model.context}};
   const InputBounds bounds = {.below = options.model.vocabulary};
   program->tokens = tape.Input("tokens", windows, bounds);
   program->targets = tape.Input("targets", windows, bounds);
   const Var loss = CrossEntropy(Gpt(options.model).Logits(program->tokens), program->targets);
-  program->training = RecordUpdate(loss, options.training.optimizer);
+  program->training = {.tape = &tape, .loss = loss};
   return program;
 }
 

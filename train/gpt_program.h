@@ -1,10 +1,10 @@
-// GptOptions are the options for training a GPT, and GptProgram is the training program that they describe. GptJob runs
-// this program, and the graph commands print it.
+// GptOptions are the options for training a GPT, and GptProgram is the program that they describe. GptJob trains it,
+// and the graph commands print it.
 //
 //   GptOptions options;
 //   options.model.vocabulary = 65;
 //   const std::unique_ptr<GptProgram> program = RecordTraining(options);
-//   Compile(program->tape, {.fetch = {program->training.loss}, .update = {program->training.update}});
+//   Compile(program->tape, {.fetch = {program->training.loss}});
 #ifndef WEFT_TRAIN_GPT_PROGRAM_H_
 #define WEFT_TRAIN_GPT_PROGRAM_H_
 
@@ -41,7 +41,8 @@ struct GptProgram {
   Var tokens, targets;  // inputs i32 [B, T]
   TrainingProgram training;
 };
-std::unique_ptr<GptProgram> RecordTraining(const GptOptions& options);
+// Records the loss of a batch of `rows` windows; 0: of options.batch windows.
+std::unique_ptr<GptProgram> RecordTraining(const GptOptions& options, int64_t rows = 0);
 
 }  // namespace weft
 

@@ -21,13 +21,19 @@ absl::Status WriteError(const std::string& path) { return SystemStatus("write", 
 std::string ToJsonLine(const Metrics& metrics) {
   nlohmann::ordered_json json = {{"step", metrics.step}, {"tokens", metrics.tokens}, {"seconds", metrics.seconds}};
   if (metrics.training) json["train_loss"] = metrics.training->loss;
-  if (metrics.validation) json["val_loss"] = metrics.validation->loss;
-  if (metrics.validation && metrics.validation->accuracy) json["val_accuracy"] = *metrics.validation->accuracy;
+  if (metrics.validation) {
+    const Metrics::Validation& validation = *metrics.validation;
+    json["val_loss"] = validation.loss;
+    if (validation.accuracy) json["val_accuracy"] = *validation.accuracy;
+    if (validation.ema_loss) json["ema_val_loss"] = *validation.ema_loss;
+    if (validation.ema_accuracy) json["ema_val_accuracy"] = *validation.ema_accuracy;
+  }
   if (metrics.training) {
     json["learning_rate"] = metrics.training->learning_rate;
     json["grad_norm"] = metrics.training->gradient_norm;
     json["tokens_per_second"] = metrics.training->tokens_per_second;
   }
+  if (metrics.skipped) json["skipped"] = *metrics.skipped;
   return json.dump();
 }
 

@@ -26,14 +26,16 @@ struct Metrics {
   };
 
   struct Validation {
-    double loss = 0;                 // mean over the validation data after the update
-    std::optional<double> accuracy;  // fraction of correctly predicted targets; unset if not counted
+    double loss = 0;                               // mean over the validation data after the update
+    std::optional<double> accuracy;                // fraction of correctly predicted targets; unset if not counted
+    std::optional<double> ema_loss, ema_accuracy;  // the same with averaged weights; unset if there are none
   };
 
-  int64_t step = 0;    // the number of updates so far
-  int64_t tokens = 0;  // the number of tokens trained on so far
-  double seconds = 0;  // since the run began; excludes the time between a stop and a resumption
-  std::optional<Training> training;
+  int64_t step = 0;                  // the number of updates so far
+  int64_t tokens = 0;                // the number of tokens trained on so far
+  double seconds = 0;                // since the run began; excludes the time between a stop and a resumption
+  std::optional<Training> training;  // unset if the loss or the gradient norm of the step is not finite
+  std::optional<int64_t> skipped;    // if this step changed no weight: the number of such steps so far
   std::optional<Validation> validation;
 };
 

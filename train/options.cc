@@ -87,11 +87,13 @@ Hyperparameters TrainingHyperparameters(TrainingOptions* options) {
           {"seed", "seed of initial weights, batches and dropout", &options->seed},
       },
       &table);
+  Append(RunOptionRows(&trainer), &table);
   Append(OptimizerHyperparameters(&options->optimizer.settings()), &table);
   return table;
 }
 
 absl::Status Validate(const TrainingOptions& options) {
+  WEFT_RETURN_IF_ERROR(Validate(options.trainer));
   const auto& [peak, floor, warmup, steps] = options.schedule;
   if (floor <= peak) return absl::OkStatus();
   return InvalidArgument("min-learning-rate ", floor, " is more than learning-rate ", peak, "; give both");
@@ -107,6 +109,7 @@ TrainerOptions ToTrainerOptions(const TrainingOptions& options, int64_t batches_
   }
   RateScheduleSettings schedule = options.schedule;
   schedule.steps = trainer.steps;
+  trainer.optimizer = options.optimizer;
   trainer.learning_rate = MakeRateSchedule(*FindRateSchedule("cosine"), schedule);
   return trainer;
 }

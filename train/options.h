@@ -14,7 +14,7 @@
 #include "weft/core/hyperparameters.h"
 #include "weft/train/learning_rate.h"
 #include "weft/train/optimizer.h"
-#include "weft/train/trainer.h"
+#include "weft/train/trainer_options.h"
 
 namespace weft {
 

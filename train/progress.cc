@@ -2,6 +2,8 @@
 // from the mean time of a step.
 #include "weft/train/progress.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_format.h"
 
 namespace weft {
@@ -43,7 +45,8 @@ void Progress::Step(int64_t step, const Metrics::Training& training) {
   }
   shown_ = now;
   const double elapsed = std::chrono::duration<double>(now - begin_).count();
-  const double left = elapsed / static_cast<double>(step - first_step_) * static_cast<double>(steps_ - step);
+  const double left =
+      elapsed / static_cast<double>(std::max<int64_t>(1, step - first_step_)) * static_cast<double>(steps_ - step);
   const std::string line = FormatStep(step, steps_, training, left);
   std::fprintf(options_.out, options_.terminal ? "%s%s" : "%s%s\n", options_.terminal ? kRewrite : "", line.c_str());
   std::fflush(options_.out);
@@ -51,10 +54,15 @@ void Progress::Step(int64_t step, const Metrics::Training& training) {
 }
 
 void Progress::Evaluation(int64_t step, const Metrics::Validation& validation, double seconds) {
-  const std::string accuracy =
-      validation.accuracy ? absl::StrFormat("  accuracy %.2f%%", 100 * *validation.accuracy) : "";
-  Say(absl::StrFormat("step %d/%d  validation loss %.4f%s  after %s", step, steps_, validation.loss, accuracy,
-                      FormatDuration(seconds)));
+  const auto accuracy = [](std::optional<double> value) {
+    return value ? absl::StrFormat("  accuracy %.2f%%", 100 * *value) : "";
+  };
+  std::string average;
+  if (validation.ema_loss) {
+    average = absl::StrFormat("  of averaged weights %.4f%s", *validation.ema_loss, accuracy(validation.ema_accuracy));
+  }
+  Say(absl::StrFormat("step %d/%d  validation loss %.4f%s%s  after %s", step, steps_, validation.loss,
+                      accuracy(validation.accuracy), average, FormatDuration(seconds)));
 }
 
 void Progress::Say(absl::string_view line) {

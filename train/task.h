@@ -1,7 +1,7 @@
-// A TrainingTask gives a Trainer its model and data. It has a recorded program for each shape of batch, and provides
-// the batches.
+// A TrainingTask gives a Trainer its model and data. It has a program for each shape of batch, which computes the loss,
+// and provides the batches.
 //
-//   class Copying : public TrainingTask { ... };   // train/gpt_job.h declares a complete one
+//   class Copying : public TrainingTask { ... };   // docs/tutorials/train_your_own_model.md has a complete one
 //   Copying task;
 //   WEFT_ASSIGN_OR_RETURN(auto trainer, Trainer::Create(options, &task, &parameters, &run));
 #ifndef WEFT_TRAIN_TASK_H_
@@ -11,33 +11,33 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "weft/core/tape.h"
 #include "weft/graph/runner.h"
-#include "weft/train/optimizer.h"
 
 namespace weft {
 
-// A model's loss and the update of its weights, recorded for one shape of batch. All programs of a task share the
-// weights.
+// A model's loss, recorded for one shape of batch. All programs of a task share the weights by their names. The trainer
+// records gradients and updates on the tape.
 struct TrainingProgram {
-  const Tape* tape = nullptr;
-  Var rate;                   // input f32 []: the learning rate
-  Var loss;                   // f32 []: the mean over the batch's targets
-  Var gradient_norm, update;  // as Minimized has them
-  Var correct;                // f32 []: number of correctly predicted targets; null: not counted
-  Var validation_loss;        // f32 []: the loss to report for validation data; null: `loss`
+  Tape* tape = nullptr;
+  Var loss;             // f32 []: the mean over the batch's targets
+  Var correct;          // f32 []: number of correctly predicted targets; null: not counted
+  Var validation_loss;  // f32 []: the loss to report for validation data; null: `loss`
 };
-
-// Records the input "learning_rate", the gradients of `loss` and the optimizer's update.
-TrainingProgram RecordUpdate(Var loss, const Optimizer& optimizer, Var correct = {});
 
 struct TrainingBatch {
   size_t program = 0;           // index of the program that this batch feeds
-  std::vector<FeedPair> feeds;  // for all inputs except the rate; valid until the task makes another batch
+  std::vector<FeedPair> feeds;  // for all inputs that the task declared; valid until the task makes another batch
   int64_t tokens = 0;           // tokens that are not padding, for the count of trained tokens
-  int64_t targets = 0;          // targets over which the loss is the mean; at least 1
+  int64_t targets = 0;          // targets over which the loss is the mean; 0: the batch is empty and is skipped
+};
+
+// One of the `count` micro-batches of a training step. The trainer adds up their gradients before it updates weights.
+struct MicroBatch {
+  int64_t index = 0, count = 1;
 };
 
 class TrainingTask {
@@ -47,13 +47,28 @@ class TrainingTask {
   virtual absl::Span<const TrainingProgram> programs() const = 0;
   // Returns a fingerprint of the data. A run can be resumed only with data of the same fingerprint.
   virtual std::string data() const = 0;
-  // Returns the training batch of step `step`, counted from 0. The batch may depend only on the seed, `step` and the
-  // weights, so that a resumed run continues as if it had never stopped.
-  virtual absl::StatusOr<TrainingBatch> Train(int64_t step) = 0;
+  // Returns a micro-batch of step `step`, counted from 0. The result may depend only on the seed, `step`, `micro_batch`
+  // and the weights, so that a resumed run continues as if it had never stopped.
+  virtual absl::StatusOr<TrainingBatch> Train(int64_t step, MicroBatch micro_batch) = 0;
   virtual int64_t validation_batches() const = 0;
   // Returns validation batch `index` for an evaluation after `step` updates.
   virtual TrainingBatch Validate(int64_t step, int64_t index) = 0;
 };
+
+// The rows begin .. end - 1 of a batch.
+struct RowRange {
+  int64_t begin = 0, end = 0;
+  int64_t size() const { return end - begin; }
+};
+// Divides a batch of `rows` rows among the micro-batches of a step, and returns the rows of one. The parts follow each
+// other; they differ by at most one row, and the larger parts come first.
+RowRange RowsOf(MicroBatch micro_batch, int64_t rows);
+// Returns the different sizes of these parts: the larger and, if there is one, the smaller. A task has a program for
+// each of them. The size of a part is element SizeIndex(micro_batch, rows).
+std::vector<int64_t> MicroBatchSizes(int64_t rows, int64_t count);
+size_t SizeIndex(MicroBatch micro_batch, int64_t rows);
+// Returns InvalidArgument if a batch of `rows` rows can't be divided into `count` micro-batches of at least one row.
+absl::Status CheckMicroBatches(int64_t rows, int64_t count);
 
 }  // namespace weft
 

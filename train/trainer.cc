@@ -1,4 +1,4 @@
-// Each program of the task has a runner for training; its runner for validation is made at the first evaluation.
+// The loop: a step, an evaluation if it is due, a line of metrics, and a checkpoint if it is due.
 #include "weft/train/trainer.h"
 
 #include <algorithm>
@@ -6,14 +6,16 @@
 #include <cstdio>
 #include <filesystem>
 #include <system_error>
+#include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "weft/core/safetensors.h"
 #include "weft/core/status.h"
 #include "weft/formats/run_folder.h"
 #include "weft/train/build_info.h"
 #include "weft/train/checkpoint.h"
-#include "weft/train/interrupt.h"
 
 namespace weft {
 namespace {
@@ -60,27 +62,24 @@ std::string WriterOf(const Program& program, const std::string& name) {
   return "the start";
 }
 
-Var ValidationLoss(const TrainingProgram& program) {
-  return program.validation_loss.tape != nullptr ? program.validation_loss : program.loss;
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const TrainerOptions& options, TrainingTask* task,
                                                          Parameters* parameters, const RunDirectory* run) {
-  auto trainer = std::unique_ptr<Trainer>(new Trainer(options));
-  trainer->task_ = task;
-  trainer->parameters_ = parameters;
-  trainer->run_ = run;
-  for (const TrainingProgram& program : task->programs()) {
-    WEFT_ASSIGN_OR_RETURN(Graph train, trainer->Compiled(program, {.fetch = {program.loss, program.gradient_norm},
-                                                                   .update = {program.update},
-                                                                   .memory_budget = options.memory_budget}));
-    auto runner = std::make_unique<Runner>(std::move(train), parameters,
-                                           RunnerOptions{.threads = static_cast<int>(options.threads)});
-    WEFT_RETURN_IF_ERROR(runner->status());
-    trainer->graphs_.push_back({.train = std::move(runner)});
+  StepOptions step = {.micro_batches = options.micro_batches,
+                      .threads = options.threads,
+                      .memory_budget = options.memory_budget,
+                      .average_decay = options.ema,
+                      .limits_loss = options.skip_deviations > 0};
+  if (!ParseDType(options.precision, &step.precision)) {
+    return InvalidArgument("precision: '", options.precision, "' is no dtype");
   }
+  WEFT_RETURN_IF_ERROR(Validate(options));
+  auto trainer = std::unique_ptr<Trainer>(new Trainer(options, task, parameters, run));
+  WEFT_ASSIGN_OR_RETURN(trainer->training_step_,
+                        TrainingStep::Create(task->programs(), options.optimizer, step, parameters));
+  trainer->evaluator_ = std::make_unique<Evaluator>(
+      task, parameters, EvaluatorOptions{.threads = options.threads, .precision = step.precision});
   return trainer;
 }
 
@@ -102,6 +101,7 @@ absl::StatusOr<bool> Trainer::Resume() {
     const absl::Status loaded = info.ok() ? LoadCheckpoint(checkpoints, *info, parameters_) : info.status();
     if (loaded.ok()) {
       WarnOfOtherBits(*info);
+      WEFT_ASSIGN_OR_RETURN(history_, TrainingHistory::FromJson(info->trainer));
       step_ = saved_step_ = step;
       resumed_ = true;
       return true;
@@ -120,120 +120,141 @@ absl::StatusOr<bool> Trainer::Resume() {
 }
 
 absl::Status Trainer::Train(Progress* progress) {
-  WEFT_ASSIGN_OR_RETURN(MetricsFile metrics, MetricsFile::Open(run_->File("metrics.jsonl"), resumed_ ? step_ : -1));
+  WEFT_ASSIGN_OR_RETURN(metrics_, MetricsFile::Open(run_->File("metrics.jsonl"), resumed_ ? step_ : -1));
   const Interrupt interrupt;
-  tokens_ = metrics.tokens();
+  tokens_ = history_.pending ? history_.pending->tokens : metrics_->tokens();
   begin_ = std::chrono::steady_clock::now() - std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-                                                  std::chrono::duration<double>(metrics.seconds()));
+                                                  std::chrono::duration<double>(metrics_->seconds()));
   progress->Begin(step_, options_.steps);
   const bool evaluates = options_.eval_every > 0 && task_->validation_batches() > 0;
-  if (evaluates && step_ == 0 && !resumed_) {
-    Metrics line;
-    WEFT_ASSIGN_OR_RETURN(line.validation, Evaluate());
-    WEFT_RETURN_IF_ERROR(Report(&metrics, line, progress));
+  if ((evaluates && step_ == 0 && !resumed_) || history_.pending) {
+    Metrics line = history_.pending.value_or(Metrics{});
+    WEFT_ASSIGN_OR_RETURN(const bool evaluated, Evaluate(interrupt, &line));
+    if (!evaluated) return Interrupted(progress);
+    history_.pending.reset();
+    WEFT_RETURN_IF_ERROR(Report(line, progress));
   }
-  while (step_ < options_.steps) {
+  while (step_ < options_.steps && !OutOfPatience()) {
     Metrics line;
-    WEFT_ASSIGN_OR_RETURN(line.training, TrainStep());
-    ++step_;
+    WEFT_RETURN_IF_ERROR(TakeStep(&line, progress));
     const bool last = step_ == options_.steps;
+    bool stop = false;
     if (evaluates && (last || step_ % options_.eval_every == 0)) {
-      WEFT_ASSIGN_OR_RETURN(line.validation, Evaluate());
+      WEFT_ASSIGN_OR_RETURN(const bool evaluated, Evaluate(interrupt, &line));
+      stop = !evaluated;
     }
-    WEFT_RETURN_IF_ERROR(Report(&metrics, line, progress));
-    if (last) break;
-    const bool stop = interrupt.requested();
-    if (stop || (options_.checkpoint_every > 0 && step_ % options_.checkpoint_every == 0)) {
-      WEFT_RETURN_IF_ERROR(metrics.Sync());
+    if (stop) {
+      history_.pending = line;
+    } else {
+      WEFT_RETURN_IF_ERROR(Report(line, progress));
+      if (last || OutOfPatience()) break;
+      stop = interrupt.requested();
+    }
+    // While steps are skipped, the weights stay as they are, and older checkpoints may be needed.
+    const bool due = options_.checkpoint_every > 0 && step_ % options_.checkpoint_every == 0;
+    if (stop || (due && history_.skipped_in_a_row() == 0)) {
+      WEFT_RETURN_IF_ERROR(metrics_->Sync());
       WEFT_RETURN_IF_ERROR(Save());
     }
-    if (!stop) continue;
-    progress->End();
-    return absl::CancelledError(absl::StrCat("interrupted after step ", step_, " and saved"));
+    if (stop) return Interrupted(progress);
   }
   progress->End();
-  WEFT_RETURN_IF_ERROR(metrics.Sync());
+  if (OutOfPatience()) {
+    progress->Say(absl::StrFormat("no better %s in %d evaluations: the best was %.4f at step %d", options_.metric,
+                                  options_.patience, *history_.best(), history_.best_step()));
+  }
+  WEFT_RETURN_IF_ERROR(metrics_->Sync());
   return Save();
 }
 
-absl::StatusOr<Metrics::Training> Trainer::TrainStep() {
+bool Trainer::OutOfPatience() const {
+  return options_.patience > 0 && history_.evaluations_since_best() >= options_.patience;
+}
+
+absl::Status Trainer::Interrupted(Progress* progress) const {
+  progress->End();
+  return absl::CancelledError(step_ == 0 ? "interrupted before step 1; nothing was saved"
+                                         : absl::StrCat("interrupted after step ", step_, " and saved"));
+}
+
+// Runs a step and fills `line` with its figures. Returns Aborted if too many steps in a row changed no weight.
+absl::Status Trainer::TakeStep(Metrics* line, Progress* progress) {
   const auto begin = std::chrono::steady_clock::now();
-  WEFT_ASSIGN_OR_RETURN(TrainingBatch batch, task_->Train(step_));
-  const TrainingProgram& program = Program(batch);
-  Metrics::Training result;
-  result.learning_rate = options_.learning_rate(step_);
-  batch.feeds.push_back({program.rate, static_cast<float>(result.learning_rate)});
-  WEFT_ASSIGN_OR_RETURN(const Outputs outputs, graphs_[batch.program].train->Run(batch.feeds));
-  result.loss = outputs.Scalar(program.loss);
-  result.gradient_norm = outputs.Scalar(program.gradient_norm);
-  if (!std::isfinite(result.loss) || !std::isfinite(result.gradient_norm)) {
-    return ExplainNan(batch, result.loss, result.gradient_norm);
+  const double rate = options_.learning_rate(step_);
+  const auto next = [this](MicroBatch micro_batch) { return task_->Train(step_, micro_batch); };
+  WEFT_ASSIGN_OR_RETURN(const StepResult result,
+                        training_step_->Run(step_, rate, next, history_.LossLimit(options_.skip_deviations)));
+  const bool finite = std::isfinite(result.loss) && std::isfinite(result.gradient_norm);
+  if (result.updated) {
+    history_.Trained(result.loss);
+    tokens_ += result.tokens;
+  } else {
+    history_.Skipped();
+    if (history_.skipped_in_a_row() > options_.max_skipped) return ExplainSkipping(result);
+    WEFT_RETURN_IF_ERROR(CheckWeights());
+    line->skipped = history_.skipped();
+    progress->Say(absl::StrFormat("step %d/%d  skipped: loss %g, gradient norm %g", step_ + 1, options_.steps,
+                                  WithoutSign(result.loss), WithoutSign(result.gradient_norm)));
   }
-  tokens_ += batch.tokens;
-  result.tokens_per_second = static_cast<double>(batch.tokens) / SecondsSince(begin);
-  return result;
-}
-
-absl::StatusOr<Graph> Trainer::Compiled(const TrainingProgram& program, CompileOptions options) const {
-  if (!ParseDType(options_.precision, &options.precision)) {
-    return InvalidArgument("precision: '", options_.precision, "' is no dtype");
+  if (finite) {
+    line->training = {.loss = result.loss,
+                      .learning_rate = rate,
+                      .gradient_norm = result.gradient_norm,
+                      .tokens_per_second = static_cast<double>(result.tokens) / SecondsSince(begin)};
   }
-  return Compile(*program.tape, options);
+  line->tokens = tokens_;
+  ++step_;
+  return absl::OkStatus();
 }
 
-absl::StatusOr<Runner*> Trainer::Evaluator(size_t index) {
-  std::unique_ptr<Runner>& runner = graphs_[index].evaluate;
-  if (runner != nullptr) return runner.get();
-  const TrainingProgram& program = task_->programs()[index];
-  CompileOptions options = {.fetch = {ValidationLoss(program)}, .mode = kEval};
-  if (program.correct.tape != nullptr) options.fetch.push_back(program.correct);
-  WEFT_ASSIGN_OR_RETURN(Graph graph, Compiled(program, options));
-  runner = std::make_unique<Runner>(std::move(graph), parameters_,
-                                    RunnerOptions{.threads = static_cast<int>(options_.threads)});
-  WEFT_RETURN_IF_ERROR(runner->status());
-  return runner.get();
-}
-
-absl::StatusOr<Metrics::Validation> Trainer::Evaluate() {
-  double loss = 0, correct = 0, targets = 0;
-  bool counted = false;
-  for (int64_t i = 0; i < task_->validation_batches(); ++i) {
-    const TrainingBatch batch = task_->Validate(step_, i);
-    const TrainingProgram& program = Program(batch);
-    WEFT_ASSIGN_OR_RETURN(Runner* const runner, Evaluator(batch.program));
-    WEFT_ASSIGN_OR_RETURN(const Outputs outputs, runner->Run(batch.feeds));
-    const auto weight = static_cast<double>(batch.targets);
-    loss += weight * outputs.Scalar(ValidationLoss(program));
-    targets += weight;
-    counted = program.correct.tape != nullptr;
-    if (counted) correct += outputs.Scalar(program.correct);
+// Fills `line` with the figures of an evaluation, and keeps the weights if they are the best so far. Returns false if
+// `interrupt` stopped the evaluation.
+absl::StatusOr<bool> Trainer::Evaluate(const Interrupt& interrupt, Metrics* line) {
+  WEFT_ASSIGN_OR_RETURN(line->validation, evaluator_->Evaluate(step_, [&] { return interrupt.requested(); }));
+  if (!line->validation) return false;
+  if (!std::isfinite(line->validation->loss)) {
+    WEFT_RETURN_IF_ERROR(CheckWeights());
+    return Stopped(absl::StrFormat("validation loss %g after step %d", WithoutSign(line->validation->loss), step_));
   }
-  Metrics::Validation result = {.loss = loss / targets};
-  if (counted) result.accuracy = correct / targets;
-  if (std::isfinite(result.loss)) return result;
-  WEFT_RETURN_IF_ERROR(CheckWeights());
-  return Stopped(absl::StrFormat("validation loss %g after step %d", WithoutSign(result.loss), step_));
+  const std::optional<double> value = MetricValue(*line->validation, options_.metric);
+  if (!value && step_ == 0) return true;  // there are no averages before the first update
+  if (!value) return InvalidArgument("metric: this training measures no ", options_.metric);
+  if (history_.Evaluated(step_, options_.metric, *value) && options_.save_best) WEFT_RETURN_IF_ERROR(SaveBest());
+  return true;
 }
 
-absl::Status Trainer::Report(MetricsFile* file, Metrics metrics, Progress* progress) const {
-  metrics.step = step_;
-  metrics.tokens = tokens_;
-  metrics.seconds = SecondsSince(begin_);
-  if (metrics.training) progress->Step(step_, *metrics.training);
-  if (metrics.validation) progress->Evaluation(step_, *metrics.validation, metrics.seconds);
-  return file->Append(metrics);
+absl::Status Trainer::Report(Metrics line, Progress* progress) {
+  line.step = step_;
+  line.tokens = tokens_;
+  line.seconds = SecondsSince(begin_);
+  if (line.training) progress->Step(step_, *line.training);
+  if (line.validation) progress->Evaluation(step_, *line.validation, line.seconds);
+  return metrics_->Append(line);
 }
 
 absl::Status Trainer::Save() {
   WEFT_RETURN_IF_ERROR(CheckWeights());
   if (saved_step_ != step_) {
-    WEFT_RETURN_IF_ERROR(SaveCheckpoint(
-        run_->File("checkpoints"),
-        {.step = step_, .seed = parameters_->seed(), .parameters_step = parameters_->step(), .data = task_->data()},
-        *parameters_));
+    WEFT_RETURN_IF_ERROR(SaveCheckpoint(run_->File("checkpoints"),
+                                        {.step = step_,
+                                         .seed = parameters_->seed(),
+                                         .parameters_step = parameters_->step(),
+                                         .data = task_->data(),
+                                         .trainer = history_.ToJson()},
+                                        *parameters_, static_cast<int>(options_.keep)));
     saved_step_ = step_;
   }
-  return parameters_->Save(run_->File("model.safetensors"), Parameters::kWeights);
+  if (const std::vector<NamedTensor> averages = AveragedWeights(*parameters_); !averages.empty()) {
+    WEFT_RETURN_IF_ERROR(WriteSafetensors(run_->File(kEmaWeights), averages));
+  }
+  return parameters_->Save(run_->File(kLastWeights), Parameters::kWeights);
+}
+
+// Saves the weights that the metric measured: the averages if its name begins with "ema_".
+absl::Status Trainer::SaveBest() const {
+  const std::string path = run_->File(kBestWeights);
+  if (!absl::StartsWith(options_.metric, kAveragePrefix)) return parameters_->Save(path, Parameters::kWeights);
+  return WriteSafetensors(path, AveragedWeights(*parameters_));
 }
 
 absl::Status Trainer::CheckWeights() const {
@@ -243,22 +264,19 @@ absl::Status Trainer::CheckWeights() const {
                               "' infinite or NaN at step ", step_, " or before"));
 }
 
-// Returns an error that names the op that made the first NaN, if the op is found. For that, the batch runs again in a
-// graph without the update. The NaN should come again, because weights whose gradients are not finite have not changed.
-absl::Status Trainer::ExplainNan(const TrainingBatch& batch, double loss, double gradient_norm) {
+// Returns an error that names the op that made the first NaN, if the op is found. For that, the step runs again without
+// the update. The NaN should come again, because a skipped step changes no weight.
+absl::Status Trainer::ExplainSkipping(const StepResult& result) {
   WEFT_RETURN_IF_ERROR(CheckWeights());
-  std::string cause;
-  const TrainingProgram& program = Program(batch);
-  absl::StatusOr<Graph> graph = Compiled(program, {.fetch = {program.loss, program.gradient_norm}});
-  if (graph.ok()) {
-    parameters_->set_step(parameters_->step() - 1);
-    Runner check(*std::move(graph), parameters_, {.threads = 1, .check_nan = true});
-    if (check.Run(batch.feeds).ok() && !check.first_nan().empty()) {
-      cause = absl::StrCat("; the first op to make a NaN was ", check.first_nan());
-    }
-  }
-  return Stopped(absl::StrFormat("loss %g, gradient norm %g at step %d%s; no weight became infinite or NaN",
-                                 WithoutSign(loss), WithoutSign(gradient_norm), step_ + 1, cause));
+  const std::string first_nan =
+      training_step_->FirstNan(step_, [this](MicroBatch micro_batch) { return task_->Train(step_, micro_batch); });
+  const std::string cause = first_nan.empty() ? "" : absl::StrCat("; the first op to make a NaN was ", first_nan);
+  const std::string skipped = options_.max_skipped == 0 ? ""
+                                                        : absl::StrFormat(", after %d skipped steps (max-skipped)",
+                                                                          history_.skipped_in_a_row() - 1);
+  return Stopped(absl::StrFormat("loss %g, gradient norm %g at step %d%s%s; no weight became infinite or NaN",
+                                 WithoutSign(result.loss), WithoutSign(result.gradient_norm), step_ + 1, skipped,
+                                 cause));
 }
 
 absl::Status Trainer::Stopped(const std::string& why) const {

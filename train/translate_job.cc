@@ -114,6 +114,7 @@ Hyperparameters TranslateJob::Table() {
 
 absl::Status TranslateJob::Check(const RunDirectory* resumed) {
   if (resumed != nullptr) tokenizer_.set_run(resumed->path());
+  WEFT_RETURN_IF_ERROR(CheckMicroBatches(batch_, micro_batches()));
   for (const auto& [name, path] : {std::pair{"source", &source_}, std::pair{"target", &target_}}) {
     if (path->empty()) return MissingFile(name);
   }
@@ -151,44 +152,48 @@ absl::Status TranslateJob::Prepare(Parameters* parameters) {
 }
 
 // Records the model on a batch [B, L] with the inputs source, source_lengths and input. Returns logits [B, L, V].
-Var TranslateJob::RecordLogits(int64_t length, Tape* tape, VarList* inputs) const {
-  const TensorType sentences = {kI32, {batch_, length}};
+Var TranslateJob::RecordLogits(Shape shape, Tape* tape, VarList* inputs) const {
+  const auto [rows, length] = shape;
+  const TensorType sentences = {kI32, {rows, length}};
   const InputBounds tokens = {.below = model_.target_vocabulary};
   const Var source = tape->Input("source", sentences, tokens);
-  const Var lengths = tape->Input("source_lengths", {kI32, {batch_}}, {.below = length + 1});
+  const Var lengths = tape->Input("source_lengths", {kI32, {rows}}, {.below = length + 1});
   const Var input = tape->Input("input", sentences, tokens);
   *inputs = {source, lengths, input};
   return Transformer(model_).Logits(source, input, lengths);
 }
 
-TrainingProgram TranslateJob::Record(int64_t length, Tape* tape, VarList* inputs) {
-  const Var logits = RecordLogits(length, tape, inputs);
-  const Var target =
-      tape->Input("target", {kI32, {batch_, length}}, {.below = model_.target_vocabulary, .ignored = kIgnoredTarget});
+TrainingProgram TranslateJob::Record(Shape shape, Tape* tape, VarList* inputs) {
+  const Var logits = RecordLogits(shape, tape, inputs);
+  const Var target = tape->Input("target", {kI32, {shape.rows, shape.length}},
+                                 {.below = model_.target_vocabulary, .ignored = kIgnoredTarget});
   inputs->push_back(target);
-  return RecordUpdate(Transformer(model_).Loss(logits, target), training_.optimizer);
+  return {.tape = tape, .loss = Transformer(model_).Loss(logits, target)};
 }
 
-BucketJob::Rows TranslateJob::Fill(DataSplit split, absl::Span<const int32_t> examples, int64_t length) {
-  length_ = length;
-  rows_.Fill(split == DataSplit::kTrain ? pairs_ : validation_pairs_, examples, batch_, length, tokens_);
+BucketJob::Rows TranslateJob::Fill(DataSplit split, absl::Span<const int32_t> examples, Shape shape) {
+  shape_ = shape;
+  rows_.Fill(split == DataSplit::kTrain ? pairs_ : validation_pairs_, examples, shape.rows, shape.length, tokens_);
   return {.inputs = {rows_.source, rows_.source_lengths, rows_.input, rows_.target},
           .tokens = rows_.sources + rows_.targets,
           .targets = rows_.targets};
 }
 
-absl::StatusOr<TrainingBatch> TranslateJob::Train(int64_t step) {
-  WEFT_ASSIGN_OR_RETURN(TrainingBatch batch, BucketJob::Train(step));
-  WEFT_RETURN_IF_ERROR(Sample(step));
-  AddNoise(absl::MakeSpan(rows_.input), input_noise_, model_.target_vocabulary,
-           {.seed = training_.seed, .step = static_cast<uint32_t>(step)}, rows_.is_text);
+absl::StatusOr<TrainingBatch> TranslateJob::Train(int64_t step, MicroBatch micro_batch) {
+  WEFT_ASSIGN_OR_RETURN(TrainingBatch batch, BucketJob::Train(step, micro_batch));
+  if (batch.targets == 0) return batch;
+  // Micro-batches draw different numbers.
+  const RandomStream random = {.seed = training_.seed,
+                               .step = static_cast<uint32_t>(step * micro_batch.count + micro_batch.index)};
+  WEFT_RETURN_IF_ERROR(Sample(random, step));
+  AddNoise(absl::MakeSpan(rows_.input), input_noise_, model_.target_vocabulary, random, rows_.is_text);
   return batch;
 }
 
-absl::StatusOr<TranslateJob::Sampler*> TranslateJob::SamplerFor(int64_t length) {
-  Sampler& sampler = samplers_[length];
+absl::StatusOr<TranslateJob::Sampler*> TranslateJob::SamplerFor(Shape shape) {
+  Sampler& sampler = samplers_[{shape.rows, shape.length}];
   if (sampler.runner != nullptr) return &sampler;
-  sampler.predicted = ArgMax(RecordLogits(length, &sampler.tape, &sampler.inputs));
+  sampler.predicted = ArgMax(RecordLogits(shape, &sampler.tape, &sampler.inputs));
   WEFT_ASSIGN_OR_RETURN(Graph graph, Compile(sampler.tape, {.fetch = {sampler.predicted}, .mode = kEval}));
   sampler.runner = std::make_unique<Runner>(std::move(graph), parameters_,
                                             RunnerOptions{.threads = static_cast<int>(training_.trainer.threads)});
@@ -196,16 +201,15 @@ absl::StatusOr<TranslateJob::Sampler*> TranslateJob::SamplerFor(int64_t length) 
 }
 
 // Replaces some of the decoder's inputs in `rows_` by tokens that the model predicts (Mihaylova and Martins, 2019).
-absl::Status TranslateJob::Sample(int64_t step) {
+absl::Status TranslateJob::Sample(RandomStream random, int64_t step) {
   const double fraction = sampling_.At(step);
   if (fraction <= 0) return absl::OkStatus();
-  WEFT_ASSIGN_OR_RETURN(Sampler* const sampler, SamplerFor(length_));
+  WEFT_ASSIGN_OR_RETURN(Sampler* const sampler, SamplerFor(shape_));
   const VarList& inputs = sampler->inputs;
   WEFT_ASSIGN_OR_RETURN(
       const Outputs outputs,
       sampler->runner->Run({{inputs[0], rows_.source}, {inputs[1], rows_.source_lengths}, {inputs[2], rows_.input}}));
-  rows_.Replace(outputs[sampler->predicted].span<const int32_t>(), fraction,
-                {.seed = training_.seed, .step = static_cast<uint32_t>(step)});
+  rows_.Replace(outputs[sampler->predicted].span<const int32_t>(), fraction, random);
   return absl::OkStatus();
 }
 

@@ -7,8 +7,10 @@
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "weft/core/random.h"
 #include "weft/graph/runner.h"
 #include "weft/models/transformer.h"
 #include "weft/text/sentence_pairs.h"
@@ -28,14 +30,14 @@ class TranslateJob final : public BucketJob {
   nlohmann::ordered_json Model() const override;
   std::string Title(const Parameters& parameters) const override;
   absl::Status WriteFiles(const RunDirectory& run) const override { return tokenizer_.Write(run); }
-  absl::StatusOr<TrainingBatch> Train(int64_t step) override;
+  absl::StatusOr<TrainingBatch> Train(int64_t step, MicroBatch micro_batch) override;
 
  protected:
-  TrainingProgram Record(int64_t length, Tape* tape, VarList* inputs) override;
-  Rows Fill(DataSplit split, absl::Span<const int32_t> examples, int64_t length) override;
+  TrainingProgram Record(Shape shape, Tape* tape, VarList* inputs) override;
+  Rows Fill(DataSplit split, absl::Span<const int32_t> examples, Shape shape) override;
 
  private:
-  // Predicts the tokens of a batch [B, L], for scheduled sampling.
+  // Predicts the tokens of a micro-batch [B, L], for scheduled sampling.
   struct Sampler {
     Tape tape;
     VarList inputs;  // as RecordLogits has them
@@ -43,9 +45,9 @@ class TranslateJob final : public BucketJob {
     std::unique_ptr<Runner> runner;
   };
 
-  Var RecordLogits(int64_t length, Tape* tape, VarList* inputs) const;
-  absl::StatusOr<Sampler*> SamplerFor(int64_t length);
-  absl::Status Sample(int64_t step);
+  Var RecordLogits(Shape shape, Tape* tape, VarList* inputs) const;
+  absl::StatusOr<Sampler*> SamplerFor(Shape shape);
+  absl::Status Sample(RandomStream random, int64_t step);
 
   // Options.
   std::string source_, target_, validation_source_, validation_target_;
@@ -66,9 +68,9 @@ class TranslateJob final : public BucketJob {
   Parameters* parameters_ = nullptr;
   PairTokens tokens_;
   std::vector<SentencePair> pairs_, validation_pairs_;
-  std::map<int64_t, Sampler> samplers_;  // by length of batch
+  std::map<std::pair<int64_t, int64_t>, Sampler> samplers_;  // by shape of micro-batch
   PairRows rows_;
-  int64_t length_ = 0;  // of the batch in `rows_`
+  Shape shape_;  // of the micro-batch in `rows_`
 };
 
 }  // namespace weft

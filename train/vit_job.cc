@@ -75,6 +75,7 @@ Hyperparameters VitJob::Table() {
 
 absl::Status VitJob::Check(const RunDirectory* /*resumed*/) {
   if (data_path_.empty()) return MissingFile("data");
+  WEFT_RETURN_IF_ERROR(CheckMicroBatches(batch_, micro_batches()));
   VitConfig config = model_;  // the size of the pictures is not known before they are read
   config.image_height = config.image_width = config.patch_size;
   config.channels = 1;
@@ -115,22 +116,32 @@ absl::Status VitJob::Prepare(Parameters* /*parameters*/) {
 }
 
 void VitJob::Record() {
-  input_ = tape_.Input("images", {kF32, {batch_, model_.image_height, model_.image_width, 1}});
-  target_ = tape_.Input("targets", {kI32, {batch_}}, {.below = model_.classes, .ignored = kIgnoredTarget});
-  const Var logits = Vit(model_).Logits(input_);  // [B, classes]
-  program_ = RecordUpdate(CrossEntropy(logits, target_), training_.optimizer, CountCorrect(logits, target_));
+  for (const int64_t rows : MicroBatchSizes(batch_, micro_batches())) {
+    Recorded& recorded = recorded_.emplace_back();
+    Tape& tape = recorded.tape;
+    recorded.input = tape.Input("images", {kF32, {rows, model_.image_height, model_.image_width, 1}});
+    recorded.target = tape.Input("targets", {kI32, {rows}}, {.below = model_.classes, .ignored = kIgnoredTarget});
+    const Var logits = Vit(model_).Logits(recorded.input);  // [B, classes]
+    programs_.push_back({.tape = &tape,
+                         .loss = CrossEntropy(logits, recorded.target),
+                         .correct = CountCorrect(logits, recorded.target)});
+  }
 }
 
-TrainingBatch VitJob::Fill(const Images& images, absl::Span<const int32_t> examples, int64_t shift,
-                           RandomStream random) {
+TrainingBatch VitJob::Fill(const Images& images, absl::Span<const int32_t> examples, MicroBatch micro_batch,
+                           int64_t shift, RandomStream random) {
   random.stream = kShiftStream;
   const int64_t height = images.height, width = images.width;
-  pixels_.assign(static_cast<size_t>(batch_ * images.pixels_each()), -1);  // -1 is the darkest value
-  labels_.assign(static_cast<size_t>(batch_), kIgnoredTarget);
-  for (size_t row = 0; row < examples.size(); ++row) {
-    const absl::Span<const float> picture = images[examples[row]];
+  const auto rows = static_cast<size_t>(RowsOf(micro_batch, batch_).size());
+  const RowRange range = RowsOf(micro_batch, static_cast<int64_t>(examples.size()));
+  pixels_.assign(rows * static_cast<size_t>(images.pixels_each()), -1);  // -1 is the darkest value
+  labels_.assign(rows, kIgnoredTarget);
+  for (size_t row = 0; row < static_cast<size_t>(range.size()); ++row) {
+    const size_t in_batch = static_cast<size_t>(range.begin) + row;
+    const int32_t example = examples[in_batch];
+    const absl::Span<const float> picture = images[example];
     const auto draw = [&](uint64_t axis) {
-      return static_cast<int64_t>(random.Below(static_cast<uint64_t>(2 * shift + 1), 2 * row + axis)) - shift;
+      return static_cast<int64_t>(random.Below(static_cast<uint64_t>(2 * shift + 1), 2 * in_batch + axis)) - shift;
     };
     const int64_t down = draw(0), right = draw(1);
     float* const to = &pixels_[row * static_cast<size_t>(images.pixels_each())];
@@ -140,23 +151,27 @@ TrainingBatch VitJob::Fill(const Images& images, absl::Span<const int32_t> examp
         to[(y + down) * width + x + right] = 2 * value - 1;  // from -1 to 1, as published models expect
       }
     }
-    labels_[row] = images.labels[static_cast<size_t>(examples[row])];
+    labels_[row] = images.labels[static_cast<size_t>(example)];
   }
-  const auto count = static_cast<int64_t>(examples.size());
-  return {.feeds = {{input_, pixels_}, {target_, labels_}}, .tokens = count * model_.patches(), .targets = count};
+  const size_t size = SizeIndex(micro_batch, batch_);
+  return {.program = size,
+          .feeds = {{recorded_[size].input, pixels_}, {recorded_[size].target, labels_}},
+          .tokens = range.size() * model_.patches(),
+          .targets = range.size()};
 }
 
-absl::StatusOr<TrainingBatch> VitJob::Train(int64_t step) {
-  return Fill(images_, batches_->AtStep(training_.seed, step).examples, shift_,
+absl::StatusOr<TrainingBatch> VitJob::Train(int64_t step, MicroBatch micro_batch) {
+  return Fill(images_, batches_->AtStep(training_.seed, step).examples, micro_batch, shift_,
               {.seed = training_.seed, .step = static_cast<uint32_t>(step)});
 }
 
 TrainingBatch VitJob::Validate(int64_t /*step*/, int64_t index) {
+  const int64_t count = micro_batches(), batch = index / count;
   std::vector<int32_t> examples;
-  for (int64_t i = index * batch_; i < std::min((index + 1) * batch_, validation_images_.size()); ++i) {
+  for (int64_t i = batch * batch_; i < std::min((batch + 1) * batch_, validation_images_.size()); ++i) {
     examples.push_back(static_cast<int32_t>(i));
   }
-  return Fill(validation_images_, examples, 0, {});
+  return Fill(validation_images_, examples, {index % count, count}, 0, {});
 }
 
 }  // namespace weft

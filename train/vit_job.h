@@ -3,6 +3,7 @@
 #define WEFT_TRAIN_VIT_JOB_H_
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -31,16 +32,27 @@ class VitJob final : public TrainingJob {
   // Writes preprocessor_config.json, which tells how pixels become the model's input, in the keys of Hugging Face.
   absl::Status WriteFiles(const RunDirectory& run) const override;
 
-  absl::Span<const TrainingProgram> programs() const override { return {&program_, 1}; }
+  absl::Span<const TrainingProgram> programs() const override { return programs_; }
   std::string data() const override { return fingerprint_; }
-  absl::StatusOr<TrainingBatch> Train(int64_t step) override;
-  int64_t validation_batches() const override { return (validation_images_.size() + batch_ - 1) / batch_; }
+  absl::StatusOr<TrainingBatch> Train(int64_t step, MicroBatch micro_batch) override;
+  int64_t validation_batches() const override {
+    return (validation_images_.size() + batch_ - 1) / batch_ * micro_batches();
+  }
   TrainingBatch Validate(int64_t step, int64_t index) override;
 
  private:
+  // The program for a size of micro-batch.
+  struct Recorded {
+    Tape tape;
+    Var input, target;  // f32 [B, height, width, 1], i32 [B]
+  };
+
+  int64_t micro_batches() const { return training_.trainer.micro_batches; }
   void Record();
-  // Returns a batch of the pictures `examples`, each moved at random by at most `shift` pixels along each axis.
-  TrainingBatch Fill(const Images& images, absl::Span<const int32_t> examples, int64_t shift, RandomStream random);
+  // Returns a micro-batch of the batch of pictures `examples`, each moved at random by at most `shift` pixels along
+  // each axis.
+  TrainingBatch Fill(const Images& images, absl::Span<const int32_t> examples, MicroBatch micro_batch, int64_t shift,
+                     RandomStream random);
 
   // Options.
   std::string data_path_, labels_path_, validation_path_, validation_labels_path_;
@@ -52,9 +64,8 @@ class VitJob final : public TrainingJob {
   Images images_, validation_images_;
   float brightest_ = 1;                     // the largest pixel value of the training pictures
   std::unique_ptr<BucketBatches> batches_;  // one bucket, because all pictures have one size
-  Tape tape_;
-  Var input_, target_;  // f32 [B, height, width, 1], i32 [B]
-  TrainingProgram program_;
+  std::deque<Recorded> recorded_;           // for each size of micro-batch
+  std::vector<TrainingProgram> programs_;
   std::vector<float> pixels_;
   std::vector<int32_t> labels_;
 };

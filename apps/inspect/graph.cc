@@ -14,6 +14,7 @@
 #include "weft/lab/graph_page.h"
 #include "weft/lab/page.h"
 #include "weft/train/gpt_program.h"
+#include "weft/train/training_step.h"
 
 namespace weft {
 namespace {
@@ -110,6 +111,7 @@ absl::Status PrintGraph(GraphFlags flags) {
   WEFT_RETURN_IF_ERROR(Finish(&flags.options));
   flags.options.model.vocabulary = flags.vocabulary;
   const std::unique_ptr<GptProgram> program = RecordTraining(flags.options);
+  const Var update = RecordUpdate(program->training.loss, flags.options.training.optimizer).update;
   WEFT_RETURN_IF_ERROR(program->tape.status());
   std::string text;
   if (flags.stage == "recorded") {
@@ -119,7 +121,7 @@ absl::Status PrintGraph(GraphFlags flags) {
                               .memory_budget = flags.options.training.trainer.memory_budget};
     if (flags.options.training.trainer.precision == "bf16") options.precision = kBF16;
     if (flags.mode == "train") {
-      options.update = {program->training.update};
+      options.update = {update};
     } else {
       options.mode = kEval;
     }

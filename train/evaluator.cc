@@ -1,0 +1,89 @@
+// To measure averaged weights, the evaluator exchanges the values of weights and averages, and exchanges them again
+// afterwards. So there is one graph for both, and no third copy of the weights.
+#include "weft/train/evaluator.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "weft/core/status.h"
+#include "weft/graph/compile.h"
+
+namespace weft {
+namespace {
+
+Var ValidationLoss(const TrainingProgram& program) {
+  return program.validation_loss ? program.validation_loss : program.loss;
+}
+
+// Exchanges the values of each weight and of its average.
+void ExchangeAverages(Parameters* parameters) {
+  for (const NamedTensor& average : AveragedWeights(*parameters)) {
+    const absl::StatusOr<Tensor> weight = parameters->Find(average.name);
+    const absl::Span<std::byte> bytes(average.tensor.data, average.tensor.type.bytes());
+    std::swap_ranges(bytes.begin(), bytes.end(), weight->data);
+  }
+}
+
+}  // namespace
+
+std::vector<NamedTensor> AveragedWeights(const Parameters& parameters) {
+  std::vector<NamedTensor> averages;
+  const absl::StatusOr<Tensor> started = parameters.Find("ema_started");
+  if (!started.ok() || *started->as<float>() == 0) return averages;
+  for (const std::string& name : parameters.Names(Parameters::kWeights)) {
+    const absl::StatusOr<Tensor> average = parameters.Find(absl::StrCat(kAveragePrefix, name));
+    if (average.ok()) averages.push_back({name, *average});
+  }
+  return averages;
+}
+
+absl::StatusOr<Runner*> Evaluator::RunnerOf(size_t index) {
+  std::unique_ptr<Runner>& runner = runners_[index];
+  if (runner != nullptr) return runner.get();
+  const TrainingProgram& program = task_->programs()[index];
+  CompileOptions options = {.fetch = {ValidationLoss(program)}, .mode = kEval, .precision = options_.precision};
+  if (program.correct) options.fetch.push_back(program.correct);
+  WEFT_ASSIGN_OR_RETURN(Graph graph, Compile(*program.tape, options));
+  runner = std::make_unique<Runner>(std::move(graph), parameters_,
+                                    RunnerOptions{.threads = static_cast<int>(options_.threads)});
+  WEFT_RETURN_IF_ERROR(runner->status());
+  return runner.get();
+}
+
+absl::StatusOr<std::optional<Metrics::Validation>> Evaluator::Measure(int64_t step, absl::FunctionRef<bool()> stop) {
+  double loss = 0, correct = 0, targets = 0;
+  bool counted = false;
+  for (int64_t i = 0; i < task_->validation_batches(); ++i) {
+    if (stop()) return std::nullopt;
+    const TrainingBatch batch = task_->Validate(step, i);
+    if (batch.targets == 0) continue;
+    const TrainingProgram& program = task_->programs()[batch.program];
+    WEFT_ASSIGN_OR_RETURN(Runner* const runner, RunnerOf(batch.program));
+    WEFT_ASSIGN_OR_RETURN(const Outputs outputs, runner->Run(batch.feeds));
+    const auto weight = static_cast<double>(batch.targets);
+    loss += weight * outputs.Scalar(ValidationLoss(program));
+    targets += weight;
+    counted = static_cast<bool>(program.correct);
+    if (counted) correct += outputs.Scalar(program.correct);
+  }
+  Metrics::Validation result = {.loss = loss / targets};
+  if (counted) result.accuracy = correct / targets;
+  return result;
+}
+
+absl::StatusOr<std::optional<Metrics::Validation>> Evaluator::Evaluate(int64_t step, absl::FunctionRef<bool()> stop) {
+  WEFT_ASSIGN_OR_RETURN(std::optional<Metrics::Validation> result, Measure(step, stop));
+  if (!result || AveragedWeights(*parameters_).empty()) return result;
+  ExchangeAverages(parameters_);
+  const absl::Cleanup exchange_back = [this] { ExchangeAverages(parameters_); };
+  WEFT_ASSIGN_OR_RETURN(const std::optional<Metrics::Validation> averaged, Measure(step, stop));
+  if (!averaged) return std::nullopt;
+  result->ema_loss = averaged->loss;
+  result->ema_accuracy = averaged->accuracy;
+  return result;
+}
+
+}  // namespace weft

@@ -1,0 +1,58 @@
+// An Evaluator measures a task's validation loss and accuracy.
+//
+//   Evaluator evaluator(&task, &parameters, {.precision = kF32});
+//   WEFT_ASSIGN_OR_RETURN(const auto validation, evaluator.Evaluate(step, [] { return false; }));
+#ifndef WEFT_TRAIN_EVALUATOR_H_
+#define WEFT_TRAIN_EVALUATOR_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "weft/core/parameters.h"
+#include "weft/core/tape.h"
+#include "weft/graph/runner.h"
+#include "weft/train/metrics.h"
+#include "weft/train/task.h"
+
+namespace weft {
+
+struct EvaluatorOptions {
+  int64_t threads = 0;  // 0: one for each core
+  DType precision = kF32;
+};
+
+class Evaluator {
+ public:
+  // `task` and `parameters` must outlive the evaluator.
+  Evaluator(TrainingTask* task, Parameters* parameters, const EvaluatorOptions& options)
+      : task_(task), parameters_(parameters), options_(options), runners_(task->programs().size()) {}
+
+  // Returns the figures of all validation batches after `step` updates, also with averaged weights if there are any.
+  // Before each batch it calls `stop`; if that returns true, the result is nullopt. Compiles a program at its first
+  // use.
+  absl::StatusOr<std::optional<Metrics::Validation>> Evaluate(int64_t step, absl::FunctionRef<bool()> stop);
+
+ private:
+  absl::StatusOr<Runner*> RunnerOf(size_t program);
+  absl::StatusOr<std::optional<Metrics::Validation>> Measure(int64_t step, absl::FunctionRef<bool()> stop);
+
+  TrainingTask* task_;
+  Parameters* parameters_;
+  EvaluatorOptions options_;
+  std::vector<std::unique_ptr<Runner>> runners_;  // of each program
+};
+
+// The names of the averaged weights are those of the weights after this prefix.
+inline constexpr char kAveragePrefix[] = "ema.";
+// Returns the averaged weights under the names of the weights. The result is empty if there are no averages, or no
+// update yet.
+std::vector<NamedTensor> AveragedWeights(const Parameters& parameters);
+
+}  // namespace weft
+
+#endif  // WEFT_TRAIN_EVALUATOR_H_

@@ -1,0 +1,61 @@
+// A TrainingHistory is what the training loop remembers of earlier steps: the best evaluation, the running mean of the
+// loss, and skipped steps. A checkpoint keeps it, so that a resumed run decides as an uninterrupted one.
+//
+//   TrainingHistory history;
+//   const bool best = history.Evaluated(step, "val_loss", 2.31);
+//   if (loss > history.LossLimit(5)) history.Skipped(); else history.Trained(loss);
+#ifndef WEFT_TRAIN_HISTORY_H_
+#define WEFT_TRAIN_HISTORY_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "weft/train/metrics.h"
+
+namespace weft {
+
+// Returns the figure called `metric` (TrainerOptions::metric) of an evaluation, or nullopt if it was not measured.
+std::optional<double> MetricValue(const Metrics::Validation& validation, absl::string_view metric);
+// Reports whether larger values of the metric are better, as for accuracies.
+bool LargerIsBetter(absl::string_view metric);
+
+class TrainingHistory {
+ public:
+  // Notes the metric of an evaluation after `step` updates. Returns whether it is the best so far.
+  bool Evaluated(int64_t step, absl::string_view metric, double value);
+  int64_t evaluations_since_best() const { return evaluations_since_best_; }
+  int64_t best_step() const { return best_step_; }
+  std::optional<double> best() const { return best_; }
+
+  // Notes the loss of a step that changed the weights.
+  void Trained(double loss);
+  // Notes a step that changed no weight.
+  void Skipped();
+  int64_t skipped() const { return skipped_; }  // in the whole run
+  int64_t skipped_in_a_row() const { return skipped_in_a_row_; }
+  // Returns the running mean plus `deviations` running standard deviations of the loss. Both weigh the last 100 losses
+  // most. Returns infinity before 100 losses, or if `deviations` is 0.
+  double LossLimit(double deviations) const;
+
+  // The line of metrics of the newest step, if its evaluation was interrupted. A resumed run evaluates first.
+  std::optional<Metrics> pending;
+
+  // Return the history as a JSON object, and read it again. An empty object gives an empty history. Returns an error if
+  // the text is no object, or if a value has the wrong type.
+  std::string ToJson() const;
+  static absl::StatusOr<TrainingHistory> FromJson(const std::string& json);
+
+ private:
+  std::optional<double> best_;
+  int64_t best_step_ = 0, evaluations_since_best_ = 0;
+  int64_t losses_ = 0;  // number of losses noted
+  double mean_ = 0, variance_ = 0;
+  int64_t skipped_ = 0, skipped_in_a_row_ = 0;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_TRAIN_HISTORY_H_

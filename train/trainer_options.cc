@@ -1,0 +1,49 @@
+#include "weft/train/trainer_options.h"
+
+#include "absl/strings/match.h"
+#include "weft/core/status.h"
+
+namespace weft {
+
+Hyperparameters RunOptionRows(TrainerOptions* options) {
+  return {
+      {"micro-batches",
+       "parts into which a batch is divided; their gradients are added up, so a step needs less memory",
+       &options->micro_batches,
+       {.low = 1, .high = 65536}},
+      {"keep", "number of checkpoints that are kept, the newest", &options->keep, {.low = 1, .may_change = true}},
+      {"ema",
+       "decay rate of an exponential moving average of the weights, such as 0.999; 0: no average",
+       &options->ema,
+       {.low = 0, .high = 0.99999999}},
+      {"metric",
+       "the metric that decides which weights are best; ema_... are those of the averaged weights",
+       &options->metric,
+       {.choices = {"val_loss", "val_accuracy", "ema_val_loss", "ema_val_accuracy"}}},
+      {"save-best", "keep the weights with the best metric in best.safetensors", &options->save_best},
+      {"patience",
+       "evaluations without a better metric after which the training ends; 0: it goes on",
+       &options->patience,
+       {.low = 0, .may_change = true}},
+      {"max-skipped",
+       "number of steps in a row that may be skipped because a number was not finite; more end the training",
+       &options->max_skipped,
+       {.low = 0, .may_change = true}},
+      {"skip-deviations",
+       "skip a step whose loss is this number of standard deviations above the running mean; 0: don't",
+       &options->skip_deviations,
+       {.low = 0}},
+  };
+}
+
+absl::Status Validate(const TrainerOptions& options) {
+  if (absl::StartsWith(options.metric, "ema_") && options.ema == 0) {
+    return InvalidArgument("metric: ", options.metric, " needs averaged weights; set ema, too");
+  }
+  const bool evaluates = options.eval_every != 0;
+  if (!evaluates && options.patience > 0) return InvalidArgument("patience: it needs evaluations; set eval-every");
+  if (!evaluates && options.save_best) return InvalidArgument("save-best: it needs evaluations; set eval-every");
+  return absl::OkStatus();
+}
+
+}  // namespace weft

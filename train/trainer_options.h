@@ -1,0 +1,56 @@
+// TrainerOptions are the options of the training loop. RunOptionRows gives the rows by which a command line or a
+// configuration file sets those that are not about the learning rate.
+//
+//   TrainerOptions options = {.steps = 2000, .micro_batches = 4, .patience = 5};
+//   options.learning_rate = MakeRateSchedule(*FindRateSchedule("cosine"), {.peak = 1e-3});
+#ifndef WEFT_TRAIN_TRAINER_OPTIONS_H_
+#define WEFT_TRAIN_TRAINER_OPTIONS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "weft/core/hyperparameters.h"
+#include "weft/train/learning_rate.h"
+#include "weft/train/optimizer.h"
+
+namespace weft {
+
+struct TrainerOptions {
+  int64_t steps = 2000;
+  RateSchedule learning_rate;  // must be set
+  Optimizer optimizer = AdamW({});
+  int64_t micro_batches = 1;       // of a step; their gradients are added up before the update
+  int64_t eval_every = 500;        // steps between evaluations; 0: none
+  int64_t checkpoint_every = 500;  // steps between checkpoints; 0: only at the end and when interrupted
+  int64_t keep = 2;                // number of the newest checkpoints that are kept; at least 1
+  int64_t threads = 0;             // 0: one for each core
+  std::string precision = "f32";   // element type for training and evaluation: "f32" or "bf16"
+  uint64_t memory_budget = 0;      // maximum bytes for the values of a training step; 0: no maximum
+
+  // Decay rate of an exponential moving average (EMA) of the weights; 0: none. Evaluations then measure the averaged
+  // weights, too, and saving writes them to ema.safetensors.
+  double ema = 0;
+  // The metric of evaluations that decides which weights are the best: "val_loss", "val_accuracy", "ema_val_loss" or
+  // "ema_val_accuracy".
+  std::string metric = "val_loss";
+  bool save_best = false;  // whether to keep the weights with the best metric in best.safetensors
+  int64_t patience = 0;    // evaluations without a better metric after which training ends; 0: no such end
+
+  // A step whose loss or gradients are not finite changes no weight. Training ends after more than `max_skipped` such
+  // steps in a row.
+  int64_t max_skipped = 10;
+  // If above 0, a step is also skipped if its loss is above the running mean by more than this number of running
+  // standard deviations.
+  double skip_deviations = 0;
+};
+
+// Returns a row for each option from `micro_batches` to `skip_deviations`, except those that TrainingHyperparameters
+// (train/options.h) has itself. The rows point into `options`, which must outlive them.
+Hyperparameters RunOptionRows(TrainerOptions* options);
+// Returns InvalidArgument if options contradict each other.
+absl::Status Validate(const TrainerOptions& options);
+
+}  // namespace weft
+
+#endif  // WEFT_TRAIN_TRAINER_OPTIONS_H_

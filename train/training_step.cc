@@ -1,0 +1,114 @@
+// This file has the step without micro-batches, which is one graph. train/accumulated_step.cc has the other.
+#include "weft/train/training_step.h"
+
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "weft/core/status.h"
+#include "weft/graph/compile.h"
+#include "weft/graph/runner.h"
+#include "weft/train/accumulated_step.h"
+
+namespace weft {
+namespace {
+
+class WholeStep final : public TrainingStep {
+ public:
+  WholeStep(const StepOptions& options, Parameters* parameters) : options_(options), parameters_(parameters) {}
+
+  absl::Status Add(const TrainingProgram& program, const Optimizer& optimizer) {
+    Entry& entry = entries_.emplace_back();
+    entry.tape = program.tape;
+    entry.loss = program.loss;
+    UpdateOptions update = {.all_or_none = true, .average_decay = options_.average_decay};
+    if (options_.limits_loss) {
+      entry.loss_limit = program.tape->Input("loss_limit", {kF32, {}});
+      const Var loss = Cast(program.loss, kF32);
+      const double nan = std::numeric_limits<double>::quiet_NaN();
+      update.allowed = MaskFill(FillLike(loss, 1), Greater(loss, entry.loss_limit), nan);
+    }
+    entry.recorded = RecordUpdate(program.loss, optimizer, update);
+    WEFT_ASSIGN_OR_RETURN(entry.runner, StepRunner(*program.tape,
+                                                   {.fetch = {program.loss, entry.recorded.gradient_norm},
+                                                    .update = {entry.recorded.update}},
+                                                   options_, parameters_));
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<StepResult> Run(int64_t step, double rate, NextBatch next, double loss_limit) override {
+    WEFT_ASSIGN_OR_RETURN(TrainingBatch batch, next({}));
+    if (batch.targets == 0) return InvalidArgument("the batch of step ", step, " has no targets");
+    const Entry& entry = entries_[batch.program];
+    batch.feeds.push_back({entry.recorded.rate, static_cast<float>(rate)});
+    if (options_.limits_loss) batch.feeds.push_back({entry.loss_limit, static_cast<float>(loss_limit)});
+    parameters_->set_step(static_cast<uint32_t>(step));
+    WEFT_ASSIGN_OR_RETURN(const Outputs outputs, entry.runner->Run(batch.feeds));
+    StepResult result = {.loss = outputs.Scalar(entry.loss),
+                         .gradient_norm = outputs.Scalar(entry.recorded.gradient_norm),
+                         .tokens = batch.tokens};
+    const bool high = options_.limits_loss && result.loss > static_cast<float>(loss_limit);
+    result.updated = std::isfinite(result.loss) && std::isfinite(result.gradient_norm) && !high;
+    return result;
+  }
+
+  std::string FirstNan(int64_t step, NextBatch next) override {
+    absl::StatusOr<TrainingBatch> batch = next({});
+    if (!batch.ok()) return "";
+    const Entry& entry = entries_[batch->program];
+    parameters_->set_step(static_cast<uint32_t>(step));
+    return weft::FirstNan(*entry.tape, {entry.loss, entry.recorded.gradient_norm}, batch->feeds, options_, parameters_);
+  }
+
+ private:
+  struct Entry {
+    const Tape* tape = nullptr;
+    Var loss, loss_limit;
+    RecordedUpdate recorded;
+    std::unique_ptr<Runner> runner;
+  };
+
+  StepOptions options_;
+  Parameters* parameters_;
+  std::vector<Entry> entries_;  // of each program
+};
+
+}  // namespace
+
+RecordedUpdate RecordUpdate(Var loss, const Optimizer& optimizer, const UpdateOptions& options) {
+  const Var rate = loss.tape->Input("learning_rate", {kF32, {}});
+  const Minimized step = optimizer.Minimize(loss, rate, options);
+  return {.rate = rate, .gradient_norm = step.gradient_norm, .update = step.update};
+}
+
+absl::StatusOr<std::unique_ptr<Runner>> StepRunner(const Tape& tape, CompileOptions compile, const StepOptions& options,
+                                                   Parameters* parameters) {
+  compile.precision = options.precision;
+  compile.memory_budget = options.memory_budget;
+  WEFT_ASSIGN_OR_RETURN(Graph graph, Compile(tape, compile));
+  auto runner = std::make_unique<Runner>(std::move(graph), parameters,
+                                         RunnerOptions{.threads = static_cast<int>(options.threads)});
+  WEFT_RETURN_IF_ERROR(runner->status());
+  return runner;
+}
+
+std::string FirstNan(const Tape& tape, const VarList& values, absl::Span<const FeedPair> feeds,
+                     const StepOptions& options, Parameters* parameters) {
+  absl::StatusOr<Graph> graph = Compile(tape, {.fetch = values, .precision = options.precision});
+  if (!graph.ok()) return "";
+  Runner check(*std::move(graph), parameters, {.threads = 1, .check_nan = true});
+  return check.Run(feeds).ok() ? check.first_nan() : "";
+}
+
+absl::StatusOr<std::unique_ptr<TrainingStep>> TrainingStep::Create(absl::Span<const TrainingProgram> programs,
+                                                                   const Optimizer& optimizer,
+                                                                   const StepOptions& options, Parameters* parameters) {
+  if (programs.empty()) return InvalidArgument("the task has no program");
+  for (const TrainingProgram& program : programs) WEFT_RETURN_IF_ERROR(program.tape->status());
+  if (options.micro_batches > 1) return CreateAccumulatedStep(programs, optimizer, options, parameters);
+  auto step = std::make_unique<WholeStep>(options, parameters);
+  for (const TrainingProgram& program : programs) WEFT_RETURN_IF_ERROR(step->Add(program, optimizer));
+  return step;
+}
+
+}  // namespace weft

@@ -1,0 +1,78 @@
+// A TrainingStep runs training steps: the gradients of M micro-batches, added up, and one update of the weights.
+//
+//   WEFT_ASSIGN_OR_RETURN(auto step, TrainingStep::Create(task.programs(), optimizer, {.micro_batches = 4},
+//   &parameters)); WEFT_ASSIGN_OR_RETURN(const StepResult result, step->Run(s, 1e-3, [&](MicroBatch m) { return
+//   task.Train(s, m); }));
+//
+// With one micro-batch, a step is one graph: loss, gradients and update. With more, each micro-batch is a graph that
+// adds the gradients of its summed loss to a buffer. Another graph divides the sum by the step's number of targets and
+// updates the weights.
+//
+// The sum is a fixed binary tree over the micro-batches: neighbours first, then neighbouring pairs, and so on; one
+// without a neighbour moves up unchanged. So its bits depend on M and on nothing else.
+#ifndef WEFT_TRAIN_TRAINING_STEP_H_
+#define WEFT_TRAIN_TRAINING_STEP_H_
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "weft/core/parameters.h"
+#include "weft/core/tape.h"
+#include "weft/train/optimizer.h"
+#include "weft/train/task.h"
+
+namespace weft {
+
+// The update that RecordUpdate records.
+struct RecordedUpdate {
+  Var rate;                   // input f32 []: the learning rate
+  Var gradient_norm, update;  // as Minimized has them
+};
+// Records the input "learning_rate", the gradients of `loss` and the optimizer's update.
+RecordedUpdate RecordUpdate(Var loss, const Optimizer& optimizer, const UpdateOptions& options = {});
+
+struct StepOptions {
+  int64_t micro_batches = 1;
+  int64_t threads = 0;  // 0: one for each core
+  DType precision = kF32;
+  uint64_t memory_budget = 0;  // maximum bytes for the values of each graph; 0: no maximum
+  double average_decay = 0;    // as UpdateOptions has it
+  bool limits_loss = false;    // whether `loss_limit` of Run has an effect
+};
+
+struct StepResult {
+  double loss = 0;           // mean over the step's targets, before the update
+  double gradient_norm = 0;  // before clipping
+  int64_t tokens = 0;
+  bool updated = false;  // false: a number was not finite, or the loss was above its limit; no weight has changed
+};
+
+class TrainingStep {
+ public:
+  using NextBatch = absl::FunctionRef<absl::StatusOr<TrainingBatch>(MicroBatch)>;
+
+  // Records gradients and updates on the tapes of `programs`, compiles them, and creates the parameters. The tapes and
+  // `parameters` must outlive the result.
+  static absl::StatusOr<std::unique_ptr<TrainingStep>> Create(absl::Span<const TrainingProgram> programs,
+                                                              const Optimizer& optimizer, const StepOptions& options,
+                                                              Parameters* parameters);
+  virtual ~TrainingStep() = default;
+
+  // Runs step `step`, counted from 0, with M = options.micro_batches. Calls `next` for each micro-batch in order, when
+  // the one before has run. If the mean loss of the step is above `loss_limit`, no weight changes. Dropout depends on
+  // the step of the parameters, which is step · M + i for micro-batch i, and (step + 1) · M afterwards.
+  virtual absl::StatusOr<StepResult> Run(int64_t step, double rate, NextBatch next,
+                                         double loss_limit = std::numeric_limits<double>::infinity()) = 0;
+  // Runs the losses and gradients of step `step` again, on one thread, without an update. Returns the first op that
+  // makes a NaN, or "" if none is found.
+  virtual std::string FirstNan(int64_t step, NextBatch next) = 0;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_TRAIN_TRAINING_STEP_H_
