@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kWriting[] = ".writing-", kReplaced[] = ".replaced-";
+constexpr char kWriting[] = ".writing-", kReplaced[] = ".replaced-", kRemoving[] = ".removing-";
 // Keys of checkpoint.json that Weft 0.1.0 did not write at first. A file without any of them has no checksum.
 constexpr char kChecksum[] = "checksum", kTrainer[] = "trainer";
 
@@ -56,7 +56,7 @@ absl::Status TidyCheckpoints(const std::string& checkpoints) {
   for (const std::string& name : names) {
     const std::string path = absl::StrCat(checkpoints, "/", name);
     absl::string_view step = name;
-    if (absl::StartsWith(name, kWriting)) WEFT_RETURN_IF_ERROR(Remove(path));
+    if (absl::StartsWith(name, kWriting) || absl::StartsWith(name, kRemoving)) WEFT_RETURN_IF_ERROR(Remove(path));
     if (!absl::ConsumePrefix(&step, kReplaced)) continue;
     const std::string wanted = absl::StrCat(checkpoints, "/", step);
     WEFT_RETURN_IF_ERROR(Exists(wanted) ? Remove(path) : Rename(path, wanted));
@@ -91,7 +91,10 @@ absl::Status SaveCheckpoint(const std::string& checkpoints, CheckpointInfo info,
 
   const std::vector<int64_t> steps = ListCheckpoints(checkpoints);
   for (size_t i = static_cast<size_t>(keep); i < steps.size(); ++i) {
-    WEFT_RETURN_IF_ERROR(Remove(CheckpointFolder(checkpoints, steps[i])));
+    const std::string removing = absl::StrCat(checkpoints, "/", kRemoving, steps[i]);
+    WEFT_RETURN_IF_ERROR(Remove(removing));
+    WEFT_RETURN_IF_ERROR(Rename(CheckpointFolder(checkpoints, steps[i]), removing));
+    WEFT_RETURN_IF_ERROR(Remove(removing));
   }
   return absl::OkStatus();
 }

@@ -4,7 +4,7 @@
 //
 // SaveCheckpoint writes the folder .writing-STEP, syncs it and renames it to STEP, so a folder named STEP is always
 // complete. An older checkpoint of the same step is called .replaced-STEP until the rename is done, and is then
-// removed.
+// removed. A checkpoint that is no longer kept is renamed to .removing-STEP before its files are removed.
 //
 //   WEFT_RETURN_IF_ERROR(SaveCheckpoint("run/checkpoints", {.step = 500, .seed = 1}, parameters));
 //   WEFT_ASSIGN_OR_RETURN(const CheckpointInfo info, ReadCheckpointInfo("run/checkpoints", 500));
@@ -30,9 +30,9 @@ struct CheckpointInfo {
   std::string trainer = "{}";    // a JSON object: what else the trainer needs to continue
 };
 
-// Cleans up after a program that was killed in SaveCheckpoint. Removes folders .writing-STEP. If STEP is missing,
-// renames .replaced-STEP to STEP; otherwise removes .replaced-STEP. Returns an error if a folder can't be read, renamed
-// or removed.
+// Cleans up after a program that was killed in SaveCheckpoint. Removes folders .writing-STEP and .removing-STEP. If
+// STEP is missing, renames .replaced-STEP to STEP; otherwise removes .replaced-STEP. Returns an error if a folder can't
+// be read, renamed or removed.
 absl::Status TidyCheckpoints(const std::string& checkpoints);
 // Writes the checkpoint of `info.step` and removes all checkpoints except the newest `keep`. Ignores `info.version` and
 // `info.cpu`, and writes the version and CPU of this program instead. Returns InvalidArgument if `info.trainer` is not

@@ -61,6 +61,20 @@ TEST_F(CheckpointTest, KeepsTheNewestTwoAndPassesOverWhatIsNotWhole) {
   EXPECT_EQ(ListCheckpoints(folder_), (std::vector<int64_t>{500, 50}));
 }
 
+// A program that was killed while it removed a checkpoint left any part of the checkpoint's files.
+TEST_F(CheckpointTest, TidiesARemovalThatWasCutOff) {
+  for (int64_t step : {5, 50}) ASSERT_TRUE(Save(step).ok());
+  fs::create_directories(folder_ + "/.removing-5");
+  std::ofstream(folder_ + "/.removing-5/state.safetensors") << "x";
+  ASSERT_TRUE(Save(500).ok());  // removes the checkpoint of step 5
+  EXPECT_FALSE(fs::exists(folder_ + "/.removing-5"));
+  EXPECT_EQ(ListCheckpoints(folder_), (std::vector<int64_t>{500, 50}));
+  fs::create_directories(folder_ + "/.removing-1");
+  std::ofstream(folder_ + "/.removing-1/state.safetensors") << "x";
+  ASSERT_TRUE(TidyCheckpoints(folder_).ok());
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 2);
+}
+
 TEST_F(CheckpointTest, ReplacesOneOfTheSameStep) {
   ASSERT_TRUE(Save(5).ok());
   First(parameters_, "w") = 8;
