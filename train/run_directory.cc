@@ -2,7 +2,10 @@
 // other processes.
 #include "weft/train/run_directory.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <system_error>
@@ -11,6 +14,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "weft/core/json.h"
 #include "weft/core/status.h"
 #include "weft/formats/run_folder.h"
@@ -39,6 +43,23 @@ int64_t HighestNumber(const std::string& name) {
     }
   }
   return highest;
+}
+
+// Reports whether WriteFile may have left the file `name`: it ends with ".PID.tmp".
+bool IsTemporary(absl::string_view name) {
+  int64_t process;
+  const size_t dot = absl::ConsumeSuffix(&name, kTemporarySuffix) ? name.rfind('.') : name.npos;
+  return dot != name.npos && absl::SimpleAtoi(name.substr(dot + 1), &process);
+}
+
+// Reports whether a folder has no files except temporary ones.
+absl::StatusOr<bool> IsEmpty(const std::string& folder) {
+  std::error_code error;
+  for (fs::directory_iterator i(folder, error), end; !error && i != end; i.increment(error)) {
+    if (!IsTemporary(i->path().filename().string())) return false;
+  }
+  if (error) return SystemStatus("read", folder, error.value());
+  return true;
 }
 
 // Syncs the parent folder, so that the entry of the new folder `path` is on the disk.
@@ -80,8 +101,7 @@ absl::Status RunDirectory::Inspect() {
     return SystemStatus("read", path_, error.value());
   }
   if (!fs::is_directory(status)) return absl::FailedPreconditionError(absl::StrCat(path_, " is not a folder"));
-  const bool empty = fs::is_empty(path_, error);
-  if (error) return SystemStatus("read", path_, error.value());
+  WEFT_ASSIGN_OR_RETURN(const bool empty, IsEmpty(path_));
   exists_ = true;
   if (empty) return Lock();
   if (const absl::StatusOr<std::string> contents = ReadFile(File(kConfig)); contents.ok()) {
@@ -108,7 +128,8 @@ absl::Status RunDirectory::MakeFolder() {
     fs::create_directories(path_, error);
     if (error) return SystemStatus("create", path_, error.value());
     WEFT_RETURN_IF_ERROR(Lock());
-    if (!fs::is_empty(path_, error)) return absl::AlreadyExistsError(path_ + " holds another run by now");
+    WEFT_ASSIGN_OR_RETURN(const bool empty, IsEmpty(path_));
+    if (!empty) return absl::AlreadyExistsError(path_ + " holds another run by now");
     return SyncParent(path_);
   }
   fs::create_directories("runs", error);
@@ -141,13 +162,25 @@ absl::Status RunDirectory::Clear() const {
   std::error_code error;
   for (fs::directory_iterator i(path_, error), end; !error && i != end; i.increment(error)) {
     const std::string name = i->path().filename().string();
-    if (absl::EndsWith(name, kTemporarySuffix)) names.push_back(name);
+    if (IsTemporary(name)) names.push_back(name);
   }
   for (const std::string& name : names) {
     fs::remove_all(File(name), error);
     if (error) return SystemStatus("remove", File(name), error.value());
   }
   return absl::OkStatus();
+}
+
+absl::Status RunDirectory::CheckStillThere() const {
+  struct stat locked, named;
+  if (fstat(lock_.get(), &locked) != 0) return SystemStatus("find", path_, errno);
+  if (stat(path_.c_str(), &named) != 0) {
+    if (errno != ENOENT) return SystemStatus("find", path_, errno);
+    return absl::FailedPreconditionError(absl::StrCat(path_, ": the run's folder was removed or renamed"));
+  }
+  if (named.st_dev == locked.st_dev && named.st_ino == locked.st_ino) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(path_, ": another folder has this name now; the run's folder was removed or renamed"));
 }
 
 absl::Status RunDirectory::Begin(const nlohmann::ordered_json& config) {

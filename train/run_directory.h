@@ -29,7 +29,8 @@ class RunDirectory {
   // Chooses the folder and checks that it may be used. If the folder exists, locks it against other processes. Errors:
   // AlreadyExists: the folder holds a run, and neither `resume` nor `overwrite` is set.
   // NotFound: there is no run to resume.
-  // FailedPrecondition: another process uses the folder, or the folder has files but no run of this kind.
+  // FailedPrecondition: another process uses the folder, or the folder has files but no run of this kind. Temporary
+  // files do not count: a program that was killed while it began a run left them.
   // InvalidArgument: `overwrite` is set together with `resume` or without `out`.
   static absl::StatusOr<RunDirectory> Find(const RunDirectoryOptions& options);
 
@@ -41,6 +42,10 @@ class RunDirectory {
   // Makes the folder if it doesn't exist. If `overwrite` is set, removes the old run's files. Removes temporary files
   // that a killed process left. Then writes `config` to config.json, unless a resumed run has an equal one.
   absl::Status Begin(const nlohmann::ordered_json& config);
+
+  // Checks that the folder at path() is the folder that this object has locked. Call this before each save. Returns
+  // FailedPrecondition if the folder was removed or renamed, or if another folder has its name.
+  absl::Status CheckStillThere() const;
 
  private:
   explicit RunDirectory(const RunDirectoryOptions& options);

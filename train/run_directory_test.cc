@@ -106,6 +106,40 @@ TEST_F(RunDirectoryTest, RemovesWhatAKilledRunLeftHalfWritten) {
   EXPECT_TRUE(fs::exists("mine/model.safetensors"));
 }
 
+TEST_F(RunDirectoryTest, AFolderOfTemporaryFilesIsEmpty) {
+  fs::create_directories("mine");
+  Touch("mine/config.json.123.tmp");
+  EXPECT_EQ(RunDirectory::Find({.name = "gpt", .out = "mine", .resume = true}).status().message(),
+            "mine: no run to resume");
+  for (const bool overwrite : {false, true}) {
+    Touch("mine/config.json.123.tmp");
+    fs::remove("mine/config.json");
+    absl::StatusOr<RunDirectory> run = RunDirectory::Find({.name = "gpt", .out = "mine", .overwrite = overwrite});
+    ASSERT_TRUE(run.ok()) << run.status();
+    ASSERT_TRUE(run->Begin(kConfig).ok());
+    EXPECT_FALSE(fs::exists("mine/config.json.123.tmp"));
+    EXPECT_TRUE(fs::exists("mine/config.json"));
+  }
+  fs::create_directories("notes");
+  Touch("notes/thesis.tmp");  // not a name that WriteFile gives
+  EXPECT_THAT(std::string(RunDirectory::Find({.name = "gpt", .out = "notes"}).status().message()),
+              HasSubstr("is not empty"));
+}
+
+TEST_F(RunDirectoryTest, NoticesThatTheFolderIsGone) {
+  absl::StatusOr<RunDirectory> run = RunDirectory::Find({.name = "gpt", .out = "mine"});
+  ASSERT_TRUE(run->Begin(kConfig).ok());
+  EXPECT_TRUE(run->CheckStillThere().ok());
+  fs::rename("mine", "moved");
+  EXPECT_EQ(run->CheckStillThere().message(), "mine: the run's folder was removed or renamed");
+  MakeRun("mine");
+  EXPECT_EQ(run->CheckStillThere().message(),
+            "mine: another folder has this name now; the run's folder was removed or renamed");
+  fs::remove_all("mine");
+  fs::rename("moved", "mine");
+  EXPECT_TRUE(run->CheckStillThere().ok());
+}
+
 TEST_F(RunDirectoryTest, SaysWhyAConfigurationCannotBeRead) {
   MakeRun("mine");
   std::ofstream("mine/config.json") << "{\"command\": ";
