@@ -7,6 +7,13 @@ namespace {
 
 volatile std::sig_atomic_t requested_signal = 0;
 
+// Sets the signal's action and stores the old one. A signal that is ignored stays ignored: nohup and shells without job
+// control ignore signals for the programs they start.
+void Catch(int signal, const struct sigaction& action, struct sigaction* old) {
+  sigaction(signal, nullptr, old);
+  if (old->sa_handler != SIG_IGN) sigaction(signal, &action, nullptr);
+}
+
 }  // namespace
 
 Interrupt::Interrupt() {
@@ -14,9 +21,9 @@ Interrupt::Interrupt() {
   struct sigaction action = {};
   action.sa_handler = [](int signal) { requested_signal = signal; };
   action.sa_flags = SA_RESETHAND | SA_RESTART;
-  sigaction(SIGINT, &action, &old_interrupt_);
-  sigaction(SIGTERM, &action, &old_terminate_);
-  sigaction(SIGHUP, &action, &old_hang_up_);
+  Catch(SIGINT, action, &old_interrupt_);
+  Catch(SIGTERM, action, &old_terminate_);
+  Catch(SIGHUP, action, &old_hang_up_);
 }
 
 Interrupt::~Interrupt() {

@@ -10,7 +10,7 @@
 namespace weft {
 
 // While an Interrupt exists, the first SIGINT, SIGTERM or SIGHUP sets requested(). A second signal of the same kind
-// ends the program.
+// ends the program. Signals that the program ignores stay ignored, so nohup works.
 class Interrupt {
  public:
   Interrupt();
