@@ -1,8 +1,10 @@
 #include "weft/core/json.h"
 
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -13,7 +15,9 @@
 namespace weft {
 namespace {
 
-constexpr int kMaxDepth = 16;
+constexpr size_t kMaxDepth = 16;
+// A configuration of an image model has 44,000 keys, if its 22,000 labels are listed in both directions.
+constexpr size_t kMaxOrderedKeys = 100'000;
 
 // Shortens an error message of nlohmann::json for users: "line 1, column 12: ..." for
 // "[json.exception.parse_error.101] parse error at line 1, column 12: ...".
@@ -24,38 +28,71 @@ std::string Cause(absl::string_view message) {
   return std::string(message);
 }
 
-template <class Json>
-absl::StatusOr<Json> Parse(absl::string_view text) {
-  std::vector<std::set<std::string>> keys;
-  std::string problem;
-  const auto check = [&](int depth, typename Json::parse_event_t event, Json& parsed) {
-    if (depth > kMaxDepth && problem.empty()) problem = "it is nested too deeply";
-    if (event == Json::parse_event_t::object_start) keys.emplace_back();
-    if (event == Json::parse_event_t::object_end) keys.pop_back();
-    if (event == Json::parse_event_t::key && problem.empty()) {
-      const std::string& key = parsed.template get_ref<const std::string&>();
-      if (!keys.back().insert(key).second) problem = absl::StrCat("'", key, "' occurs twice");
-    }
-    return problem.empty();  // false skips the rest after a problem
-  };
-  Json json;
-  try {
-    json = Json::parse(text.begin(), text.end(), check);
-  } catch (const typename Json::exception& error) {
-    if (problem.empty()) problem = absl::StrCat("it is not JSON: ", Cause(error.what()));
+// Checks a text before it is parsed to a value: its syntax, its depth, and that no object has a key twice. A check
+// inside the parse, by a callback of nlohmann::json, would take quadratic time for many objects.
+class Checker : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  explicit Checker(size_t max_keys) : max_keys_(max_keys) {}
+  const std::string& problem() const { return problem_; }  // "" if none was found
+
+  bool null() override { return Value(); }
+  bool boolean(bool) override { return Value(); }
+  bool number_integer(number_integer_t) override { return Value(); }
+  bool number_unsigned(number_unsigned_t) override { return Value(); }
+  bool number_float(number_float_t, const string_t&) override { return Value(); }
+  bool string(string_t&) override { return Value(); }
+  bool binary(binary_t&) override { return Value(); }
+  bool start_object(std::size_t) override { return Open(); }
+  bool start_array(std::size_t) override { return Open(); }
+  bool end_object() override { return Close(); }
+  bool end_array() override { return Close(); }
+  bool key(string_t& key) override {
+    if (!keys_.back().insert(key).second) return Fail(absl::StrCat("'", key, "' occurs twice"));
+    return ++key_count_ <= max_keys_ || Fail(absl::StrCat("it has more than ", max_keys_, " keys"));
   }
-  if (problem.empty() && !json.is_object()) problem = "it is not a JSON object";
-  if (!problem.empty()) return InvalidArgument(problem);
+  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception& error) override {
+    return Fail(absl::StrCat("it is not JSON: ", Cause(error.what())));
+  }
+
+ private:
+  bool Fail(std::string problem) {
+    problem_ = std::move(problem);
+    return false;  // ends the parse
+  }
+  bool Value() { return keys_.size() <= kMaxDepth || Fail("it is nested too deeply"); }
+  bool Open() {
+    keys_.emplace_back();
+    return keys_.size() <= kMaxDepth + 1 || Fail("it is nested too deeply");
+  }
+  bool Close() {
+    keys_.pop_back();
+    return true;
+  }
+
+  size_t max_keys_, key_count_ = 0;
+  std::vector<std::set<std::string>> keys_;  // of each object that is open; arrays have none
+  std::string problem_;
+};
+
+template <class Json>
+absl::StatusOr<Json> Parse(absl::string_view text, size_t max_keys) {
+  Checker checker(max_keys);
+  nlohmann::json::sax_parse(text.begin(), text.end(), &checker);
+  if (!checker.problem().empty()) return InvalidArgument(checker.problem());
+  Json json = Json::parse(text.begin(), text.end());
+  if (!json.is_object()) return InvalidArgument("it is not a JSON object");
   return json;
 }
 
 }  // namespace
 
 absl::StatusOr<nlohmann::ordered_json> ParseJsonObject(absl::string_view text) {
-  return Parse<nlohmann::ordered_json>(text);
+  return Parse<nlohmann::ordered_json>(text, kMaxOrderedKeys);
 }
 
-absl::StatusOr<nlohmann::json> ParseLargeJsonObject(absl::string_view text) { return Parse<nlohmann::json>(text); }
+absl::StatusOr<nlohmann::json> ParseLargeJsonObject(absl::string_view text) {
+  return Parse<nlohmann::json>(text, std::numeric_limits<size_t>::max());
+}
 
 absl::StatusOr<nlohmann::ordered_json> ReadJsonFile(const std::string& path) {
   WEFT_ASSIGN_OR_RETURN(const std::string contents, ReadFile(path));

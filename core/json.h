@@ -16,7 +16,8 @@ namespace weft {
 // deep, because destroying a deep document recurses.
 absl::StatusOr<nlohmann::ordered_json> ParseJsonObject(absl::string_view text);
 // Like ParseJsonObject, for objects with many keys, which the result holds in sorted order. ParseJsonObject keeps the
-// order of the text and takes quadratic time: seconds for 50,000 keys.
+// order of the text and takes quadratic time in an object's keys: seconds for 50,000. It refuses more than 100,000
+// keys.
 absl::StatusOr<nlohmann::json> ParseLargeJsonObject(absl::string_view text);
 // Reads a file that holds a JSON object. Errors begin with `path`.
 absl::StatusOr<nlohmann::ordered_json> ReadJsonFile(const std::string& path);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -25,6 +26,26 @@ TEST(JsonTest, ReadsALargeObjectInReasonableTime) {
   EXPECT_EQ(json->size(), 200'001);
   EXPECT_THAT(std::string(ParseLargeJsonObject(text + ", \"7\": 7}").status().message()),
               HasSubstr("'7' occurs twice"));
+}
+
+// Safetensors headers have an object for each tensor.
+TEST(JsonTest, ReadsManyObjectsInReasonableTime) {
+  std::string text = "{\"a\": []";
+  for (int i = 0; i < 100'000; ++i) text += ", \"" + std::to_string(i) + "\": {\"x\": [1]}";
+  const auto begin = std::chrono::steady_clock::now();
+  const auto json = ParseLargeJsonObject(text + "}");
+  ASSERT_TRUE(json.ok()) << json.status();
+  EXPECT_EQ(json->size(), 100'001);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));  // 48 s if the time is quadratic
+  EXPECT_THAT(std::string(ParseJsonObject(text + "}").status().message()), HasSubstr("more than 100000 keys"));
+}
+
+TEST(JsonTest, MayBeNestedSixteenLevelsDeep) {
+  const auto nested = [](int levels) {
+    return "{\"a\":" + std::string(levels, '[') + "1" + std::string(levels, ']') + "}";
+  };
+  EXPECT_TRUE(ParseJsonObject(nested(15)).ok());
+  EXPECT_FALSE(ParseJsonObject(nested(16)).ok());
 }
 
 TEST(JsonTest, SaysWhatIsWrong) {
