@@ -52,6 +52,12 @@ absl::Status WriteAndSync(const std::string& path, absl::Span<const absl::string
   return absl::OkStatus();
 }
 
+size_t PhysicalMemory() {
+  return static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+}
+
+size_t read_limit = std::min(size_t{4} << 30, PhysicalMemory() / 4);
+
 }  // namespace
 
 Descriptor::~Descriptor() { Close(); }
@@ -60,6 +66,16 @@ bool Descriptor::Close() { return fd_ < 0 || close(std::exchange(fd_, -1)) == 0;
 
 absl::Status SystemStatus(absl::string_view what, const std::string& path, int error) {
   return absl::ErrnoToStatus(error, absl::StrCat("cannot ", what, " ", path));
+}
+
+size_t ReadLimit() { return read_limit; }
+
+void SetReadLimit(size_t bytes) { read_limit = bytes; }
+
+absl::Status BeyondReadLimit(const std::string& path) {
+  return absl::ResourceExhaustedError(
+      absl::StrCat(path, ": it has more than ", ReadLimit(),
+                   " bytes, which is the limit max-bytes for files that do not tell their size"));
 }
 
 bool Exists(const std::string& path) {
@@ -75,11 +91,18 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
   if (S_ISDIR(about.st_mode)) {
     return InvalidArgument("cannot read ", path, ": it is a folder, not a file");
   }
-  constexpr size_t kMinBuffer = 4096;  // bytes: the size that pipes report is 0
-  std::string bytes(static_cast<size_t>(about.st_size) + kMinBuffer, '\0');
+  const auto told = static_cast<size_t>(about.st_size);  // 0 for pipes, devices and files of /proc
+  if (told > PhysicalMemory()) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(path, ": it has ", told, " bytes, more than the machine's memory of ", PhysicalMemory()));
+  }
+  constexpr size_t kMinBuffer = 4096;  // bytes
+  const size_t limit = std::max(told, ReadLimit());
+  std::string bytes(told + kMinBuffer, '\0');
   size_t size = 0;
   while (true) {
-    if (size == bytes.size()) bytes.resize(2 * size);
+    if (size > limit) return BeyondReadLimit(path);
+    if (size == bytes.size()) bytes.resize(std::max(size + 1, std::min(2 * size, limit + 1)));
     const ssize_t got = read(file.get(), bytes.data() + size, bytes.size() - size);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return LastError("read", path);

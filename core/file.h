@@ -5,6 +5,7 @@
 #ifndef WEFT_CORE_FILE_H_
 #define WEFT_CORE_FILE_H_
 
+#include <cstddef>
 #include <string>
 #include <utility>
 
@@ -15,9 +16,18 @@
 
 namespace weft {
 
-// Returns the file's bytes. Errors: NotFound if the file is missing, InvalidArgument if it is a folder, otherwise the
-// reason that the system gives.
+// Returns the file's bytes. Errors: NotFound if the file is missing, InvalidArgument if it is a folder,
+// ResourceExhausted if the file has more bytes than the machine's memory, or is endless; otherwise the reason that the
+// system gives.
 absl::StatusOr<std::string> ReadFile(const std::string& path);
+
+// The read limit is a property of the process: the largest number of bytes to take from a source that does not tell its
+// size. Such sources are devices, pipes, compressed files and lines of standard input. At first, the limit is 4 GiB, or
+// a quarter of the machine's memory if that is less. Set it before any other thread reads.
+size_t ReadLimit();
+void SetReadLimit(size_t bytes);
+// Returns ResourceExhausted for a source with more bytes than the read limit, which the message calls "max-bytes".
+absl::Status BeyondReadLimit(const std::string& path);
 
 // Reports whether a file or folder is at `path`. Returns false if the system cannot tell.
 bool Exists(const std::string& path);

@@ -3,7 +3,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <string>
+#include <system_error>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -83,6 +85,29 @@ TEST(FileTest, AFailedWriteLeavesTheOldFileAndNothingElse) {
   EXPECT_FALSE(WriteFile(path, {"x"}).ok());
   EXPECT_EQ(rmdir(path.c_str()), 0);
   EXPECT_EQ(rmdir(folder.c_str()), 0);  // fails if the folder is not empty
+}
+
+TEST(FileTest, EndlessFilesHaveABound) {
+  const size_t before = ReadLimit();
+  SetReadLimit(1'000'000);
+  EXPECT_EQ(
+      ReadFile("/dev/zero").status().message(),
+      "/dev/zero: it has more than 1000000 bytes, which is the limit max-bytes for files that do not tell their size");
+  const std::string path = Path("large"), large(2'000'000, 'x');  // a file tells its size
+  ASSERT_TRUE(WriteFile(path, {large}).ok());
+  EXPECT_EQ(ReadFile(path)->size(), large.size());
+  EXPECT_TRUE(ReadFile("/proc/self/maps").ok());
+  SetReadLimit(before);
+}
+
+TEST(FileTest, AFileLargerThanTheMemoryIsAnError) {
+  const std::string path = Path("sparse");
+  ASSERT_TRUE(WriteFile(path, {}).ok());
+  std::error_code error;
+  std::filesystem::resize_file(path, uint64_t{1} << 43, error);  // 8 TiB, none of them on the disk
+  if (error) GTEST_SKIP() << "the file system refuses files of 8 TiB";
+  EXPECT_THAT(std::string(ReadFile(path).status().message()), HasSubstr("more than the machine's memory"));
+  std::filesystem::remove(path);
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ absl::StatusOr<std::string> Gunzip(absl::string_view bytes, size_t max_bytes) {
 absl::StatusOr<std::string> ReadMaybeGzip(const std::string& path) {
   WEFT_ASSIGN_OR_RETURN(std::string bytes, ReadFile(path));
   if (!IsGzip(bytes)) return bytes;
-  absl::StatusOr<std::string> text = Gunzip(bytes);
+  absl::StatusOr<std::string> text = Gunzip(bytes, ReadLimit());
   return text.ok() ? text : Annotate(text.status(), path);
 }
 

@@ -18,7 +18,8 @@ bool IsGzip(absl::string_view bytes);
 inline constexpr size_t kMaxDecompressed = size_t{4} << 30;
 absl::StatusOr<std::string> Gunzip(absl::string_view bytes, size_t max_bytes = kMaxDecompressed);
 
-// Returns a file's bytes, decompressed if the file is gzip-compressed. Errors name the path.
+// Returns a file's bytes, decompressed if the file is gzip-compressed. Errors name the path. At most ReadLimit() bytes
+// are decompressed (core/file.h).
 absl::StatusOr<std::string> ReadMaybeGzip(const std::string& path);
 
 }  // namespace weft

@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "gtest/gtest.h"
+#include "weft/core/file.h"
 
 namespace weft {
 namespace {
@@ -44,6 +45,18 @@ TEST(GzipTest, WhatIsTooLongIsAnError) {
     const absl::Status error = Gunzip(long_one, /*most=*/999).status();
     EXPECT_TRUE(absl::StrContains(error.message(), "it has more than the 999 that are allowed")) << error;
   }
+}
+
+TEST(GzipTest, AFileDecompressesToNoMoreThanTheReadLimit) {
+  const std::string path = testing::TempDir() + "/bomb.gz", bytes = Compressed(std::string(1 << 20, 'a'));
+  std::ofstream(path, std::ios::binary) << bytes;
+  EXPECT_TRUE(ReadMaybeGzip(path).ok());
+  const size_t before = ReadLimit();
+  SetReadLimit(100'000);
+  const absl::Status error = ReadMaybeGzip(path).status();
+  EXPECT_TRUE(absl::StartsWith(error.message(), path)) << error;
+  EXPECT_TRUE(absl::StrContains(error.message(), "it has more than the 100000 that are allowed")) << error;
+  SetReadLimit(before);
 }
 
 TEST(GzipTest, DamageIsAnError) {
