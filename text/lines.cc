@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "weft/core/file.h"
 #include "weft/core/status.h"
 #include "weft/text/gzip.h"
 
@@ -51,16 +52,25 @@ absl::StatusOr<TextLines> LineReader::Next(size_t max_lines) {
     if (!next.lines.empty() || opened_ == paths_.size()) return next;
     path_ = paths_[opened_++];
     WEFT_ASSIGN_OR_RETURN(buffer_, ReadMaybeGzip(path_));
-    begin_ = number_ = 0;
+    begin_ = searched_ = number_ = 0;
   }
+}
+
+// Reports whether buffer_ has the end of the next line. Bytes that were searched before are not searched again, since a
+// line may be long.
+bool LineReader::HasLine() {
+  searched_ = std::min(buffer_.find('\n', std::max(begin_, searched_)), buffer_.size());
+  return searched_ < buffer_.size();
 }
 
 // Waits for the next line. Returns none at the end.
 absl::StatusOr<std::optional<std::string>> LineReader::NextLine() {
-  size_t end;
-  while ((end = buffer_.find('\n', begin_)) == std::string::npos && !ended_) WEFT_RETURN_IF_ERROR(ReadMore());
+  while (!HasLine() && !ended_) {
+    if (buffer_.size() - begin_ > ReadLimit()) return BeyondReadLimit(TextLines{.path = path_}.Location(number_));
+    WEFT_RETURN_IF_ERROR(ReadMore());
+  }
   if (begin_ == buffer_.size()) return std::optional<std::string>();
-  end = std::min(end, buffer_.size());
+  const size_t end = searched_;
   const absl::string_view line = absl::string_view(buffer_).substr(begin_, end - begin_);
   begin_ = std::min(end + 1, buffer_.size());
   return std::optional<std::string>(absl::StripSuffix(line, "\r"));
@@ -68,7 +78,7 @@ absl::StatusOr<std::optional<std::string>> LineReader::NextLine() {
 
 // Reports whether NextLine would return without waiting: with a complete line, the end, or an error.
 bool LineReader::Ready() {
-  while (!ended_ && buffer_.find('\n', begin_) == std::string::npos) {
+  while (!ended_ && !HasLine() && buffer_.size() - begin_ <= ReadLimit()) {
     pollfd input = {.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
     if (poll(&input, 1, /*timeout=*/0) <= 0) return false;
     if (!ReadMore().ok()) break;
@@ -79,6 +89,7 @@ bool LineReader::Ready() {
 // Appends the available bytes of standard input to `buffer_`. If there are none, waits for some.
 absl::Status LineReader::ReadMore() {
   buffer_.erase(0, begin_);
+  searched_ -= std::min(searched_, begin_);
   begin_ = 0;
   char bytes[1 << 16];
   ssize_t count;

@@ -39,21 +39,24 @@ class LineReader {
   explicit LineReader(std::vector<std::string> paths);
 
   // Returns the next lines, without their ends "\n" or "\r\n": up to `max_lines`, all of one file. On standard input,
-  // waits for the first of these lines, but not for the others. After the last line, returns no lines.
+  // waits for the first of these lines, but not for the others. After the last line, returns no lines. A line of
+  // standard input may have ReadLimit() bytes (core/file.h).
   absl::StatusOr<TextLines> Next(size_t max_lines);
 
  private:
   absl::StatusOr<std::optional<std::string>> NextLine();
+  bool HasLine();
   bool Ready();
   absl::Status ReadMore();
 
   const std::vector<std::string> paths_;
-  size_t opened_ = 0;   // number of files that were opened
-  std::string path_;    // of the file that is read now
-  size_t number_ = 0;   // of the last line
-  std::string buffer_;  // bytes of the file that were read
-  size_t begin_ = 0;    // where the next line begins in buffer_
-  bool ended_;          // buffer_ has the end of the file; remembered, because a terminal may go on after its end
+  size_t opened_ = 0;    // number of files that were opened
+  std::string path_;     // of the file that is read now
+  size_t number_ = 0;    // of the last line
+  std::string buffer_;   // bytes of the file that were read
+  size_t begin_ = 0;     // where the next line begins in buffer_
+  size_t searched_ = 0;  // buffer_ has no "\n" from begin_ to here
+  bool ended_;           // buffer_ has the end of the file; remembered, because a terminal may go on after its end
 };
 
 // Number of batches of lines to read at once. Models run lines of similar length together; from fewer lines they could

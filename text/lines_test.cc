@@ -1,10 +1,14 @@
 #include "weft/text/lines.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <fstream>
+
+#include "weft/core/file.h"
 
 namespace weft {
 namespace {
@@ -81,6 +85,43 @@ TEST(LineReaderTest, StandardInputGivesTheLinesThatItHas) {
   EXPECT_THAT(reader.Next(/*max_lines=*/8)->lines, IsEmpty());
   dup2(saved, STDIN_FILENO);
   for (const int fd : {saved, ends[0]}) close(fd);
+}
+
+// Standard input that is a file for the lifetime of this object.
+class InputFile {
+ public:
+  explicit InputFile(const std::string& path) : saved_(dup(STDIN_FILENO)) {
+    const int file = open(path.c_str(), O_RDONLY);
+    EXPECT_EQ(dup2(file, STDIN_FILENO), STDIN_FILENO);
+    close(file);
+  }
+  ~InputFile() {
+    dup2(saved_, STDIN_FILENO);
+    close(saved_);
+  }
+
+ private:
+  int saved_;
+};
+
+// If each block of bytes made the reader search the whole line again, 100 MB would take many seconds.
+TEST(LineReaderTest, AVeryLongLineTakesLinearTime) {
+  const InputFile input(Write("long.txt", std::string(100'000'000, 'a') + "\nb"));
+  LineReader reader({});
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(reader.Next(/*max_lines=*/1)->lines[0].size(), 100'000'000);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(1500));
+  EXPECT_THAT(reader.Next(/*max_lines=*/1)->lines, ElementsAre("b"));
+}
+
+TEST(LineReaderTest, ALineOfStandardInputHasABound) {
+  const InputFile input("/dev/zero");
+  const size_t before = ReadLimit();
+  SetReadLimit(1'000'000);
+  LineReader reader({});
+  EXPECT_THAT(std::string(reader.Next(/*max_lines=*/8).status().message()),
+              HasSubstr("standard input, line 1: it has more than 1000000 bytes, which is the limit max-bytes"));
+  SetReadLimit(before);
 }
 
 TEST(EncodeLinesTest, GivesTheLinesBeforeTheOneThatCannotBeEncoded) {
