@@ -1,8 +1,17 @@
+// This file has the table of schedules, and the text by which options name one or join several.
 #include "weft/train/learning_rate.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+#include "weft/core/status.h"
 
 namespace weft {
 namespace {
@@ -24,7 +33,96 @@ double Linear(const RateScheduleSettings& s, int64_t step) {
 
 double Constant(const RateScheduleSettings& s, int64_t /*step*/) { return s.peak; }
 
-constexpr RateScheduleRow kSchedules[] = {{"cosine", Cosine}, {"linear", Linear}, {"constant", Constant}};
+double InverseSqrt(const RateScheduleSettings& s, int64_t step) {
+  return std::max(s.floor, s.peak * std::sqrt(static_cast<double>(s.warmup + 1) / static_cast<double>(step + 1)));
+}
+
+// Returns a point of the half cosine from `begin` to `end`.
+double HalfCosine(double begin, double end, double progress) {
+  return end + (begin - end) / 2 * (1 + std::cos(std::numbers::pi * progress));
+}
+
+double OneCycleUp(const RateScheduleSettings& s, int64_t step) {
+  constexpr double kStart = 1.0 / 25;  // of the peak, as PyTorch's div_factor
+  return HalfCosine(s.peak * kStart, s.peak, static_cast<double>(step) / static_cast<double>(s.warmup));
+}
+
+double OneCycleDown(const RateScheduleSettings& s, int64_t step) {
+  if (step >= s.steps - 1) return s.floor;
+  return HalfCosine(s.peak, s.floor,
+                    static_cast<double>(step - s.warmup) / static_cast<double>(s.steps - 1 - s.warmup));
+}
+
+int64_t DecaySteps(const RateScheduleSettings& s) {
+  return std::llround(s.decay < 1 ? s.decay * static_cast<double>(s.steps) : s.decay);
+}
+
+double WarmupStableDecay(const RateScheduleSettings& s, int64_t step) {
+  if (step >= s.steps) return s.floor;
+  const int64_t decay = std::min(DecaySteps(s), s.steps - s.warmup), left = s.steps - step;
+  if (left >= decay) return s.peak;
+  return s.floor + (s.peak - s.floor) * static_cast<double>(left) / static_cast<double>(decay);
+}
+
+double Warmup(const RateScheduleSettings& s, int64_t step) {
+  return s.peak * std::min(1.0, static_cast<double>(step + 1) / static_cast<double>(s.steps + 1));
+}
+
+constexpr RateScheduleRow kSchedules[] = {{.name = "cosine", .rate = Cosine},
+                                          {.name = "linear", .rate = Linear},
+                                          {.name = "constant", .rate = Constant},
+                                          {.name = "inverse-sqrt", .rate = InverseSqrt},
+                                          {.name = "one-cycle", .rate = OneCycleDown, .warm_up = OneCycleUp},
+                                          {.name = "wsd", .rate = WarmupStableDecay},
+                                          {.name = "plateau", .rate = Constant, .plateau = true},
+                                          {.name = "warmup", .rate = Warmup, .warm_up = Warmup}};
+
+struct NamedPart {
+  const RateScheduleRow* row = nullptr;
+  std::optional<int64_t> steps;  // unset for a last part without a number
+};
+
+absl::StatusOr<NamedPart> ParsePart(absl::string_view text) {
+  std::vector<std::string> names;
+  for (const RateScheduleRow& row : kSchedules) names.emplace_back(row.name);
+  const size_t colon = text.find(':');
+  const std::string name(absl::StripAsciiWhitespace(text.substr(0, colon)));
+  NamedPart part = {.row = FindRateSchedule(name)};
+  if (part.row == nullptr) return InvalidArgument("there is no '", name, "'", DidYouMean(name, names));
+  if (colon == text.npos) return part;
+  int64_t steps = 0;
+  if (!absl::SimpleAtoi(text.substr(colon + 1), &steps) || steps < 1) {
+    return InvalidArgument("'", text, "' has no number of steps after ':'");
+  }
+  part.steps = steps;
+  return part;
+}
+
+absl::StatusOr<std::vector<NamedPart>> ParseParts(absl::string_view text) {
+  std::vector<NamedPart> parts;
+  for (const absl::string_view word : absl::StrSplit(text, ',')) {
+    if (!parts.empty() && !parts.back().steps) {
+      return InvalidArgument("schedule: '", parts.back().row->name, "' lacks its number of steps, as in '",
+                             parts.back().row->name, ":100'");
+    }
+    WEFT_ASSIGN_OR_RETURN(parts.emplace_back(), Annotate(ParsePart(word), "schedule"));
+  }
+  for (const NamedPart& part : parts) {
+    if (parts.size() == 1 || !part.row->plateau) continue;
+    return InvalidArgument("schedule: '", part.row->name, "' can't be one of several parts");
+  }
+  return parts;
+}
+
+// Returns the number of steps in which each part runs; the last part runs at least until `steps`.
+std::vector<int64_t> Lengths(const std::vector<NamedPart>& parts, int64_t steps) {
+  std::vector<int64_t> lengths;
+  for (const NamedPart& part : parts) {
+    lengths.push_back(part.steps.value_or(std::max<int64_t>(0, steps)));
+    steps -= lengths.back();
+  }
+  return lengths;
+}
 
 }  // namespace
 
@@ -39,8 +137,62 @@ const RateScheduleRow* FindRateSchedule(absl::string_view name) {
 RateSchedule MakeRateSchedule(const RateScheduleRow& row, const RateScheduleSettings& settings) {
   return [&row, settings](int64_t step) {
     if (step >= settings.warmup) return row.rate(settings, step);
+    if (row.warm_up != nullptr) return row.warm_up(settings, step);
     return settings.peak * static_cast<double>(step + 1) / static_cast<double>(settings.warmup + 1);
   };
+}
+
+RateSchedule JoinSchedules(std::vector<RatePart> parts) {
+  WEFT_CHECK(!parts.empty());
+  return [parts = std::move(parts)](int64_t step) {
+    size_t i = 0;
+    for (; i + 1 < parts.size() && step >= parts[i].steps; ++i) step -= parts[i].steps;
+    return parts[i].rate(step);
+  };
+}
+
+absl::StatusOr<RateSchedule> ParseRateSchedule(absl::string_view text, const RateScheduleSettings& settings) {
+  if (settings.floor > settings.peak) {
+    return InvalidArgument("schedule: the minimum learning rate ", settings.floor, " is more than the highest, ",
+                           settings.peak);
+  }
+  WEFT_ASSIGN_OR_RETURN(const std::vector<NamedPart> named, ParseParts(text));
+  const std::vector<int64_t> lengths = Lengths(named, settings.steps);
+  std::vector<RatePart> parts;
+  RateScheduleSettings each = settings;
+  for (size_t i = 0; i < named.size(); ++i) {
+    each.steps = lengths[i];
+    parts.push_back({MakeRateSchedule(*named[i].row, each), each.steps});
+    each.warmup = 0;
+  }
+  return parts.size() == 1 ? parts[0].rate : JoinSchedules(std::move(parts));
+}
+
+absl::Status CheckLengths(absl::string_view text, const RateScheduleSettings& settings) {
+  WEFT_ASSIGN_OR_RETURN(const std::vector<NamedPart> parts, ParseParts(text));
+  const int64_t steps = settings.steps;
+  if (settings.warmup > steps) {
+    return InvalidArgument("the warm-up of ", settings.warmup, " steps is longer than the training of ", steps,
+                           " steps");
+  }
+  const std::vector<int64_t> lengths = Lengths(parts, steps);
+  int64_t sum = 0;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    sum += lengths[i];
+    if (i == 0 && parts.size() > 1 && settings.warmup > lengths[i]) {
+      return InvalidArgument("schedule: the warm-up of ", settings.warmup, " steps is longer than the part '",
+                             parts[i].row->name, "' of ", lengths[i], " steps");
+    }
+    if (lengths[i] == 0 && steps > 0) {
+      return InvalidArgument("schedule: '", text, "' has no step left for '", parts[i].row->name, "' in a training of ",
+                             steps, " steps");
+    }
+  }
+  if (sum > steps) {
+    return InvalidArgument("schedule: the parts of '", text, "' take ", sum, " steps, more than the training's ",
+                           steps);
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace weft

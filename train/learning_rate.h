@@ -3,6 +3,7 @@
 //   const RateSchedule rate =
 //       MakeRateSchedule(*FindRateSchedule("cosine"), {.peak = 1e-3, .warmup = 100, .steps = 2000});
 //   rate(0);  // the learning rate of the first step
+//   ParseRateSchedule("constant:500,cosine", {.peak = 1e-3, .steps = 2000});  // 500 steps, then half a cosine
 //
 // A new schedule is a function and a row of the table in learning_rate.cc.
 #ifndef WEFT_TRAIN_LEARNING_RATE_H_
@@ -10,7 +11,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 
@@ -23,23 +27,51 @@ struct RateScheduleSettings {
   double peak = 1e-3, floor = 1e-4;  // the highest learning rate, and the learning rate at the end
   int64_t warmup = 100;              // steps of linear warm-up from 0 to `peak`
   int64_t steps = 2000;              // length of the training, warm-up included
+  double decay = 0.2;                // "wsd": number of steps that decay; below 1, a fraction of `steps`
 };
 
 struct RateScheduleRow {
   absl::string_view name;
   // Returns the learning rate of a step after the warm-up, so `step` is at least `settings.warmup`.
   double (*rate)(const RateScheduleSettings& settings, int64_t step) = nullptr;
+  // Returns the learning rate of a step before `settings.warmup`. Null: peak · (step + 1) / (warmup + 1).
+  double (*warm_up)(const RateScheduleSettings& settings, int64_t step) = nullptr;
+  bool plateau = false;  // whether the training multiplies the learning rate by Plateau::scale()
 };
 
-// Returns all schedules: "cosine" (half a cosine from `peak` to `floor`; Loshchilov and Hutter, "SGDR", 2017, without
-// restarts), "linear" (a straight line from `peak` to `floor`) and "constant" (`peak`).
+// Returns all schedules. Each begins with a warm-up of `warmup` steps.
+//   "cosine"        half a cosine from `peak` to `floor` (Loshchilov and Hutter, "SGDR", 2017, without restarts)
+//   "linear"        a straight line from `peak` to `floor`
+//   "constant"      `peak`
+//   "inverse-sqrt"  peak · sqrt((warmup + 1) / (step + 1)), at least `floor` ("Noam"; Vaswani et al., 2017)
+//   "one-cycle"     half a cosine from peak / 25 to `peak`, then half a cosine to `floor` in the last step (Smith and
+//                   Topin, 2018, as PyTorch's OneCycleLR)
+//   "wsd"           warm-up, stable, decay: `peak`, and in the last `decay` steps a line to `floor` (Hu et al.,
+//                   "MiniCPM", 2024)
+//   "plateau"       `peak` times a factor that Plateau reduces when a metric stops improving
+//   "warmup"        a line from 0 to `peak` over all steps, as the first part of ParseRateSchedule's text
 absl::Span<const RateScheduleRow> RateSchedules();
 // Returns the schedule of this name, or null.
 const RateScheduleRow* FindRateSchedule(absl::string_view name);
 
-// Returns the schedule of `row` after a linear warm-up, in which step s has the rate peak · (s + 1) / (warmup + 1).
-// `row` must outlive the schedule.
+// Returns the schedule of `row` after the warm-up. `row` must outlive the schedule.
 RateSchedule MakeRateSchedule(const RateScheduleRow& row, const RateScheduleSettings& settings);
+
+struct RatePart {
+  RateSchedule rate;  // its steps count from 0 again
+  int64_t steps = 0;  // the last part continues for ever
+};
+// Returns the schedule that follows each part for its number of steps. `parts` must not be empty.
+RateSchedule JoinSchedules(std::vector<RatePart> parts);
+
+// Returns the schedule that `text` describes: a name, or parts NAME:STEPS separated by commas. The last part may lack
+// its number of steps, and then has the rest. All parts have the settings' `peak` and `floor`; only the first has a
+// warm-up. Returns InvalidArgument if a name is unknown, if one of several parts is "plateau", or if `floor` exceeds
+// `peak`.
+absl::StatusOr<RateSchedule> ParseRateSchedule(absl::string_view text, const RateScheduleSettings& settings);
+// Returns InvalidArgument if the warm-up or the parts of `text` take more steps than the training. Such a schedule
+// would end early.
+absl::Status CheckLengths(absl::string_view text, const RateScheduleSettings& settings);
 
 }  // namespace weft
 
