@@ -3,7 +3,9 @@
 #include "weft/train/optimizer.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
@@ -90,6 +92,9 @@ absl::Status Check(const OptimizerRow& row, const OptimizerSettings& settings, V
   if (weights.empty()) {
     status.Update(InvalidArgument(row.name, ": the tape has no weights to update"));
   }
+  if (!(settings.clip_value >= 0 && std::isfinite(settings.clip_value))) {
+    status.Update(InvalidArgument(row.name, ": clip_value = ", settings.clip_value, ", wanted >= 0, finite"));
+  }
   if (!(options.average_decay >= 0 && options.average_decay < 1)) {
     status.Update(InvalidArgument(row.name, ": average_decay = ", options.average_decay, ", wanted in [0, 1)"));
   }
@@ -104,13 +109,18 @@ bool IsParameter(const Tape& tape, Var v) {
          tape.program().producer(v.id).op == &kParameterOp;
 }
 
-absl::Status CheckGradients(const OptimizerRow& row, const Tape& tape, VarSpan weights, VarSpan gradients) {
+absl::Status CheckGradients(const OptimizerRow& row, const OptimizerSettings& settings, const Tape& tape,
+                            VarSpan weights, VarSpan gradients) {
   if (weights.size() != gradients.size()) {
     return InvalidArgument(row.name, ": ", gradients.size(), " gradients for ", weights.size(), " weights");
   }
   for (size_t i = 0; i < weights.size(); ++i) {
     if (!IsParameter(tape, weights[i])) {
       return InvalidArgument(row.name, ": weight ", i, " is not a parameter of the learning rate's tape");
+    }
+    const std::string& name = tape.ParameterName(weights[i]);
+    if (const ParameterGroup* group = FindGroup(settings.groups, name); group != nullptr && group->frozen) {
+      return InvalidArgument(row.name, ": weight '", name, "' is frozen");
     }
     if (gradients[i].type() == weights[i].type()) continue;
     return InvalidArgument(row.name, ": gradient ", i, " is ", ToString(gradients[i].type()), ", but the weight is ",
@@ -119,26 +129,41 @@ absl::Status CheckGradients(const OptimizerRow& row, const Tape& tape, VarSpan w
   return absl::OkStatus();
 }
 
-// Holds the factors that clip gradients. If there is no maximum norm and not `all_or_none`, each factor depends on its
-// own gradient alone. A weight's update then need not wait for the gradients of other weights.
+// Holds clipped elements of gradients, and the factors that clip norms. If there is no maximum norm and not
+// `all_or_none`, each factor depends on its own gradient alone. A weight's update then need not wait for the gradients
+// of other weights.
 struct Clipped {
+  VarList gradients;
   VarList scales;  // f32 []: at most 1, times `allowed`; NaN if the update must change nothing
-  Var norm;        // f32 []: of all gradients
+  Var norm;        // f32 []: of all gradients before clipping
   Var finite;      // f32 []: NaN if a gradient is not finite or the step may change nothing, else finite
 };
 
-Clipped Clip(VarSpan gradients, double clip, const UpdateOptions& options) {
+Clipped Clip(VarSpan gradients, const OptimizerSettings& settings, const UpdateOptions& options) {
+  const double clip = settings.clip, limit = settings.clip_value;
   const auto times_allowed = [&](Var scale) {
     return options.allowed.tape != nullptr ? scale * options.allowed : scale;
+  };
+  // Clipping by value makes infinite elements finite. The scale of the clipped gradient is NaN nevertheless.
+  const auto scale_of = [&](Var norm, Var clipped_norm) {
+    const Var scale = ClipScale(clipped_norm, clip);
+    return times_allowed(limit > 0 ? scale + Cast(norm - norm, kF32) : scale);
   };
   Clipped c;
   c.norm = GlobalNorm(gradients);
   c.norm = Cast(c.norm, kF32);
+  for (Var gradient : gradients) c.gradients.push_back(limit > 0 ? Clamp(gradient, -limit, limit) : gradient);
   const bool together = clip > 0 || options.all_or_none;
-  const Var scale = times_allowed(ClipScale(c.norm, clip));
+  const Var clipped_norm = clip > 0 && limit > 0 ? Cast(GlobalNorm(c.gradients), kF32) : c.norm;
+  const Var scale = scale_of(c.norm, clipped_norm);
   c.finite = together ? scale : times_allowed(c.norm - c.norm);
   for (Var gradient : gradients) {
-    c.scales.push_back(together ? scale : times_allowed(ClipScale(Cast(SquareSum(gradient), kF32), 0)));
+    if (together) {
+      c.scales.push_back(scale);
+    } else {
+      const Var square_sum = Cast(SquareSum(gradient), kF32);
+      c.scales.push_back(times_allowed(ClipScale(square_sum, 0)));
+    }
   }
   return c;
 }
@@ -202,7 +227,19 @@ Optimizer::Optimizer(const OptimizerRow& row, const OptimizerSettings& settings)
   });
 }
 
-VarList Optimizer::TrainedWeights(Tape* tape) const { return tape->Weights(); }
+VarList Optimizer::TrainedWeights(Tape* tape) const {
+  const VarList weights = tape->Weights();
+  if (settings_.groups.empty()) return weights;
+  VarList trained;
+  std::vector<std::string> names;
+  for (Var weight : weights) {
+    names.push_back(tape->ParameterName(weight));
+    const ParameterGroup* const group = FindGroup(settings_.groups, names.back());
+    if (group == nullptr || !group->frozen) trained.push_back(weight);
+  }
+  tape->Fail(Annotate(CheckGroups(settings_.groups, names), row_->name));
+  return trained;
+}
 
 Minimized Optimizer::Minimize(Var loss, Var rate, const UpdateOptions& options) const {
   Tape* const tape = loss.tape;
@@ -217,14 +254,14 @@ Minimized Optimizer::Update(VarSpan weights, VarSpan gradients, Var rate, const 
   Tape* const tape = rate.tape;
   const Scope scope(tape, row_->name, Scope::kNoNames);
   tape->Fail(Check(*row_, settings_, weights, options));
-  if (tape->status().ok()) tape->Fail(CheckGradients(*row_, *tape, weights, gradients));
+  if (tape->status().ok()) tape->Fail(CheckGradients(*row_, settings_, *tape, weights, gradients));
   if (!tape->status().ok()) return {tape->Poison(), tape->Poison()};
   return RecordUpdates(weights, gradients, rate, options);
 }
 
 Minimized Optimizer::RecordUpdates(VarSpan weights, VarSpan gradients, Var rate, const UpdateOptions& options) const {
   Tape* const tape = rate.tape;
-  const Clipped c = Clip(gradients, settings_.clip, options);
+  const Clipped c = Clip(gradients, settings_, options);
   Counted count;
   VarList updates, updated_weights;
   if (row_->counts_steps) {
@@ -232,14 +269,18 @@ Minimized Optimizer::RecordUpdates(VarSpan weights, VarSpan gradients, Var rate,
     updates.push_back(count.update);
   }
   for (size_t i = 0; i < weights.size(); ++i) {
+    const ParameterGroup* const group = FindGroup(settings_.groups, tape->ParameterName(weights[i]));
     const bool decays = row_->decays == OptimizerRow::Decays::kAll || weights[i].shape().rank() >= 2;
+    double weight_decay = decays ? settings_.weight_decay.value_or(0) : 0;
+    if (group != nullptr) weight_decay = group->weight_decay.value_or(weight_decay);
+    const bool scaled = group != nullptr && group->rate_scale != 1;
     const VarList updated = row_->update({.weight = weights[i],
                                           .states = StatesOf(*row_, weights[i]),
-                                          .gradient = gradients[i],
-                                          .rate = rate,
+                                          .gradient = c.gradients[i],
+                                          .rate = scaled ? Scale(rate, group->rate_scale) : rate,
                                           .scale = c.scales[i],
                                           .step = count.step,
-                                          .weight_decay = decays ? settings_.weight_decay.value_or(0) : 0,
+                                          .weight_decay = weight_decay,
                                           .settings = settings_});
     updates.insert(updates.end(), updated.begin(), updated.end());
     updated_weights.push_back(updated[0]);

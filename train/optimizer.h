@@ -10,10 +10,12 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "weft/ops/ops.h"
+#include "weft/train/parameter_groups.h"
 
 namespace weft {
 
@@ -27,6 +29,10 @@ struct OptimizerSettings {
   std::optional<double> rate_decay = {};  // Adagrad: the rate in step s is rate / (1 + (s - 1) · rate_decay)
   double clip = 0;                        // maximum global norm of the gradients; 0: no maximum
   std::optional<bool> nesterov = {};
+  // Maximum absolute value of a gradient's element; 0: no maximum. It comes before `clip`, whose norm is then that of
+  // the clipped elements.
+  double clip_value = 0;
+  std::vector<ParameterGroup> groups = {};  // the first group whose pattern matches a weight's name applies
 };
 
 // The inputs of the update of one weight: values on the tape, and the optimizer's settings.
@@ -34,10 +40,10 @@ struct UpdateInputs {
   Var weight;
   VarList states;  // with the weight's type, in the order of OptimizerRow::states
   Var gradient;
-  Var rate;                 // f32 []: the learning rate
+  Var rate;                 // f32 []: the learning rate of this weight
   Var scale;                // f32 []: the factor that clips the gradient; if it is NaN, nothing may change
   Var step;                 // i32 []: the number of this step, from 1; null unless OptimizerRow::counts_steps
-  double weight_decay = 0;  // 0 for a weight that the optimizer does not decay
+  double weight_decay = 0;  // of this weight
   const OptimizerSettings& settings;
 };
 
@@ -91,14 +97,16 @@ class Optimizer {
   // Returns the settings in use. Each setting that row().defaults has is set here too, and an option may point to it.
   OptimizerSettings& settings() { return settings_; }
 
-  // Returns the weights of `tape` that the optimizer trains, in the order in which they were recorded.
+  // Returns the weights of `tape` that the optimizer trains, in the order in which they were recorded: those that no
+  // group freezes. If a group's pattern matches no weight, the tape gets an error (Tape::Fail).
   VarList TrainedWeights(Tape* tape) const;
   // Records the gradients of `loss` by the trained weights that the loss's tape has now, and then their update. `rate`
   // is an f32 scalar. If the tape has no such weights, if a setting is given that the optimizer does not use, or if an
   // option is invalid, the tape gets an error (Tape::Fail).
   Minimized Minimize(Var loss, Var rate, const UpdateOptions& options = {}) const;
   // Records the clipping of gradients[i] and the update of weights[i] for each i. `weights` are parameters on the tape
-  // of `rate`; `gradients` have their types. Gradients may come from anywhere, for example from sums over batches.
+  // of `rate`, and none of them is frozen; `gradients` have their types. Gradients may come from anywhere, for example
+  // from sums over batches.
   Minimized Update(VarSpan weights, VarSpan gradients, Var rate, const UpdateOptions& options = {}) const;
 
  private:

@@ -1,5 +1,6 @@
 // Tests Optimizer::Update, which takes gradients from its caller, and the options of an update: a factor that allows
 // the step, updates of all weights or none, and moving averages of weights.
+#include <cmath>
 #include <limits>
 #include <map>
 #include <optional>
@@ -24,10 +25,10 @@ class Program {
  public:
   void Record(const Optimizer& optimizer, UpdateOptions options, bool with_allowed = false) {
     if (with_allowed) options.allowed = allowed_;
-    update_ = optimizer.Update({w_, b_}, {Gradient(w_, w_slope_), Gradient(b_, b_slope_)}, rate_, options);
+    step_ = optimizer.Update({w_, b_}, {Gradient(w_, w_slope_), Gradient(b_, b_slope_)}, rate_, options);
   }
   void Start() {
-    const absl::StatusOr<Graph> graph = Compile(tape_, {.update = {update_}});
+    const absl::StatusOr<Graph> graph = Compile(tape_, {.fetch = {step_.gradient_norm}, .update = {step_}});
     ASSERT_TRUE(graph.ok()) << graph.status();
     runner_.emplace(*graph, &parameters_);
   }
@@ -35,7 +36,9 @@ class Program {
     std::vector<FeedPair> feeds = {{rate_, 0.5f}, {w_slope_, w_slope}, {b_slope_, b_slope}, {allowed_, allowed}};
     const absl::StatusOr<Outputs> out = runner_->Run(feeds);
     ASSERT_TRUE(out.ok()) << out.status();
+    norm_ = (*out)[step_.gradient_norm].span<const float>()[0];
   }
+  double norm() const { return norm_; }
   Values All() const {
     Values values;
     for (const std::string& name : parameters_.Names()) {
@@ -56,8 +59,9 @@ class Program {
   Tape tape_;
   Var rate_ = tape_.Input("rate", {kF32, {}}), w_slope_ = tape_.Input("w_slope", {kF32, {}}),
       b_slope_ = tape_.Input("b_slope", {kF32, {}}), allowed_ = tape_.Input("allowed", {kF32, {}}),
-      w_ = tape_.Parameter("w", {kF32, {2, 2}}, Constant(4)), b_ = tape_.Parameter("b", {kF32, {3}}, Constant(2)),
-      update_;
+      w_ = tape_.Parameter("w", {kF32, {2, 2}}, Constant(4)), b_ = tape_.Parameter("b", {kF32, {3}}, Constant(2));
+  Minimized step_;
+  double norm_ = 0;
   Parameters parameters_;
   std::optional<Runner> runner_;
 };
@@ -152,6 +156,70 @@ TEST(OptimizerUpdateTest, MinimizeUpdatesByTheLossesGradients) {
   }
 }
 
+// An element of more than the maximum has the maximum. The norm that is reported is that before clipping; the norm that
+// is clipped is that of the clipped elements.
+TEST(OptimizerUpdateTest, ClipsByValueBeforeNorm) {
+  for (const double clip : {0.0, 1.0}) {
+    Program p;
+    p.Record(Sgd({.clip = clip, .clip_value = 1.5}), {});
+    p.Start();
+    p.Step(10, -1);
+    const double norm = std::sqrt(4 * 1.5 * 1.5 + 3), scale = clip > 0 ? 1 / (norm + 1e-6) : 1;
+    EXPECT_NEAR(p.First("w"), 4 - 0.5 * scale * 1.5, 1e-6);
+    EXPECT_NEAR(p.First("b"), 2 + 0.5 * scale, 1e-6);
+    EXPECT_NEAR(p.norm(), std::sqrt(4 * 100 + 3), 1e-5);
+    const Values before = p.All();
+    p.Step(kInfinity, kNan);
+    EXPECT_EQ(p.All(), before);
+  }
+}
+
+TEST(OptimizerUpdateTest, GroupsScaleRatesAndReplaceDecay) {
+  Program p;
+  p.Record(Sgd({.weight_decay = 0.25, .groups = {{.pattern = "w", .rate_scale = 0.5, .weight_decay = 0}}}), {});
+  p.Start();
+  p.Step(2, 1);
+  EXPECT_EQ(p.First("w"), 4 - 0.25f * 2);
+  EXPECT_EQ(p.First("b"), 2 - 0.5f * (1 + 0.25f * 2));
+}
+
+// A group's decay holds for vectors, too, which AdamW does not decay otherwise.
+TEST(OptimizerUpdateTest, GroupsDecayVectors) {
+  Program p;
+  p.Record(AdamW({.groups = {{.pattern = "b", .weight_decay = 0.5}}}), {});
+  p.Start();
+  p.Step(2, 0);
+  EXPECT_FLOAT_EQ(p.First("b"), 2 * (1 - 0.5 * 0.5));
+}
+
+TEST(OptimizerUpdateTest, FrozenWeightsHaveNeitherGradientsNorStates) {
+  Tape tape;
+  const Var rate = tape.Input("rate", {kF32, {}}), w = tape.Parameter("w", {kF32, {2, 2}}, Constant(4)),
+            b = tape.Parameter("b", {kF32, {2}}, Constant(2));
+  const Optimizer optimizer = AdamW({.groups = {{.pattern = "?", .frozen = true}}});
+  const Optimizer half = AdamW({.groups = {{.pattern = "b"}, {.pattern = "*", .frozen = true}}});
+  EXPECT_TRUE(optimizer.TrainedWeights(&tape).empty());
+  const Var loss = Sum(Square(w)) + Sum(Square(b));
+  const Minimized step = half.Minimize(loss, rate, {.average_decay = 0.5});
+  const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {loss}, .update = {step}});
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  Parameters parameters;
+  Runner runner(*graph, &parameters);
+  ASSERT_TRUE(runner.Run({{rate, 0.1f}}).ok());
+  EXPECT_THAT(parameters.Names(),
+              testing::UnorderedElementsAre("adamw.m.b", "adamw.step", "adamw.v.b", "b", "ema.b", "ema_started", "w"));
+  EXPECT_EQ(parameters.Find("w")->span<const float>()[0], 4);
+  EXPECT_NE(parameters.Find("b")->span<const float>()[0], 2);
+}
+
+TEST(OptimizerUpdateTest, APatternMustMatchAWeight) {
+  Tape tape;
+  const Var rate = tape.Input("rate", {kF32, {}}), w = tape.Parameter("w", {kF32, {2}}, Constant(4));
+  Sgd({.groups = {{.pattern = "v*", .frozen = true}}}).Minimize(Sum(w), rate);
+  EXPECT_THAT(std::string(tape.status().message()),
+              testing::HasSubstr("sgd: groups: 'v*' matches none of the 1 weights, such as 'w'"));
+}
+
 TEST(OptimizerUpdateTest, Errors) {
   const struct {
     const char* error;
@@ -168,6 +236,10 @@ TEST(OptimizerUpdateTest, Errors) {
        [](Program& p) { Sgd({}).Update({p.w()}, {p.w()}, p.rate(), {.average_decay = 1}); }},
       {"sgd: allowed is f32[3], wanted f32[]",
        [](Program& p) { Sgd({}).Update({p.w()}, {p.w()}, p.rate(), {.allowed = p.b()}); }},
+      {"sgd: clip_value = -1, wanted >= 0, finite",
+       [](Program& p) { Sgd({.clip_value = -1}).Update({p.w()}, {p.w()}, p.rate()); }},
+      {"sgd: weight 'b' is frozen",
+       [](Program& p) { Sgd({.groups = {{.pattern = "b", .frozen = true}}}).Update({p.b()}, {p.b()}, p.rate()); }},
       {"sgd: the tape has no weights", [](Program& p) { Sgd({}).Update({}, {}, p.rate()); }},
   };
   for (const auto& [error, record] : kRows) {
