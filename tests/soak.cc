@@ -5,20 +5,19 @@
 //
 // Two threads have their own parameters. The other two share one set, so that each is refused while the other runs.
 #include <malloc.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <random>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "absl/strings/numbers.h"
+#include "weft/core/resident_bytes.h"
 #include "weft/graph/compile.h"
 #include "weft/graph/runner.h"
 #include "weft/models/gpt.h"
@@ -34,11 +33,7 @@ constexpr int64_t kBatch = 4, kLength = 32, kVocabulary = 65;
 using Clock = std::chrono::steady_clock;
 double Since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
-double ResidentMegabytes() {
-  int64_t total = 0, resident = 0;
-  std::ifstream("/proc/self/statm") >> total >> resident;
-  return static_cast<double>(resident * sysconf(_SC_PAGESIZE)) / 1e6;
-}
+double ResidentMegabytes() { return static_cast<double>(ResidentBytes()) / 1e6; }
 
 double HeapMegabytes() {
   const struct mallinfo2 info = mallinfo2();
