@@ -19,6 +19,7 @@
 #include "weft/core/status.h"
 #include "weft/formats/run_folder.h"
 #include "weft/text/load_tokenizer.h"
+#include "weft/train/event_file.h"
 
 namespace weft {
 namespace {
@@ -26,8 +27,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kConfig[] = "config.json";
-constexpr const char* kWritten[] = {"checkpoints", "metrics.jsonl", "model.safetensors", "sample.txt",
-                                    "preprocessor_config.json"};
+constexpr const char* kWritten[] = {
+    "checkpoints", "metrics.jsonl", "model.safetensors", "sample.txt", "preprocessor_config.json", kEventFile};
 
 std::string DefaultPath(const std::string& name, int64_t number) { return absl::StrCat("runs/", name, "-", number); }
 

@@ -160,6 +160,7 @@ TEST_F(RunDirectoryTest, RefusesARunUnlessToldWhatToDo) {
 TEST_F(RunDirectoryTest, OverwritesOnlyWhatARunWrites) {
   MakeRun("mine");
   Touch("mine/notes.txt");
+  Touch("mine/events.out.tfevents.weft");
   absl::StatusOr<RunDirectory> run = RunDirectory::Find({.name = "gpt", .out = "mine", .overwrite = true});
   ASSERT_TRUE(run.ok());
   EXPECT_TRUE(fs::exists("mine/metrics.jsonl")) << "Find touches nothing";
