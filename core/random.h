@@ -39,6 +39,8 @@ enum HostStream : uint32_t {
   kShiftStream,
   kMaskStream,
   kSecondStream,
+  kSourceStream,
+  kLowPositionStream,
 };
 
 // A sequence of random numbers that can be read at any index.

@@ -1,8 +1,9 @@
-// Validation tokens are the end of the token array; each window of a batch begins at a random token of its split.
+// Validation tokens are the end of the token array.
 #include "weft/text/corpus.h"
 
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <utility>
 
@@ -88,17 +89,17 @@ absl::Span<const int32_t> TokenCorpus::tokens(DataSplit split) const {
   return split == DataSplit::kTrain ? all.subspan(0, cut_) : all.subspan(cut_);
 }
 
+void TokenCorpus::Read(DataSplit split, int64_t begin, absl::Span<int32_t> out) const {
+  std::copy_n(tokens(split).begin() + begin, out.size(), out.begin());
+}
+
+void TokenCorpus::Documents(DataSplit /*split*/, int64_t /*begin*/, absl::Span<int32_t> out) const {
+  std::fill(out.begin(), out.end(), 0);
+}
+
 void TokenCorpus::Sample(DataSplit split, int64_t rows, RandomStream random, int64_t batch, TokenBatch* out) const {
-  random.stream = split == DataSplit::kTrain ? kTrainWindowStream : kValidationWindowStream;
-  const absl::Span<const int32_t> all = tokens(split);
-  const uint64_t starts = all.size() - static_cast<size_t>(context_);
-  out->tokens.clear();
-  out->targets.clear();
-  for (int64_t row = 0; row < rows; ++row) {
-    const auto window = all.begin() + random.Below(starts, static_cast<uint64_t>(batch * rows + row));
-    out->tokens.insert(out->tokens.end(), window, window + context_);
-    out->targets.insert(out->targets.end(), window + 1, window + context_ + 1);
-  }
+  const WeightedTokens all[] = {{this}};
+  SampleWindows(all, {.split = split, .rows = rows, .context = context_, .random = random, .batch = batch}, out);
 }
 
 }  // namespace weft

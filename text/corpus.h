@@ -14,6 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "weft/core/random.h"
+#include "weft/text/token_source.h"
 #include "weft/text/tokenizer.h"
 
 namespace weft {
@@ -30,14 +31,8 @@ absl::StatusOr<std::vector<int32_t>> EncodeText(const std::string& path, absl::s
 // Returns the King James Bible, one verse a line. Returns NotFound if Debian's package bible-kjv is not installed.
 absl::StatusOr<std::string> ReadKingJamesBible();
 
-// The two splits of a data set.
-enum class DataSplit : uint8_t { kTrain, kValidation };
-
-struct TokenBatch {  // [B, T], row by row; targets are the tokens one position later
-  std::vector<int32_t> tokens, targets;
-};
-
-class TokenCorpus {
+// The tokens of a text, in memory. All of them are one document.
+class TokenCorpus final : public TokenSource {
  public:
   // Uses the last tenth of `tokens` for validation. Returns InvalidArgument unless each split has more than
   // `context` tokens.
@@ -50,6 +45,10 @@ class TokenCorpus {
   // depend only on `split`, `rows`, the seed and step of `random`, and `batch`, the batch's number within the step. A
   // resumed run therefore draws the same windows.
   void Sample(DataSplit split, int64_t rows, RandomStream random, int64_t batch, TokenBatch* out) const;
+
+  int64_t size(DataSplit split) const override { return static_cast<int64_t>(tokens(split).size()); }
+  void Read(DataSplit split, int64_t begin, absl::Span<int32_t> out) const override;
+  void Documents(DataSplit split, int64_t begin, absl::Span<int32_t> out) const override;
 
   absl::Span<const int32_t> tokens(DataSplit split) const;
   int64_t context() const { return context_; }

@@ -1,0 +1,59 @@
+// Each window is a pure function of the random stream and of the window's number. Only windows from several sources
+// need the stream that chooses the source, and only sources of more than 2^32 tokens need a second random word.
+#include "weft/text/token_source.h"
+
+#include <algorithm>
+
+#include "absl/numeric/int128.h"
+
+namespace weft {
+namespace {
+
+// Returns the source of window `index`.
+const TokenSource& Choose(absl::Span<const WeightedTokens> sources, RandomStream random, uint64_t index) {
+  if (sources.size() == 1) return *sources[0].source;
+  double total = 0;
+  for (const WeightedTokens& each : sources) total += each.weight;
+  random.stream = kSourceStream;
+  double left = total * (static_cast<double>(random.Word(index)) * 0x1p-32);
+  for (const WeightedTokens& each : sources) {
+    if (left < each.weight) return *each.source;
+    left -= each.weight;
+  }
+  // Rounding of the sum can lead here. A source of weight 0 is not chosen.
+  return *std::find_if(sources.rbegin(), sources.rend(), [](const auto& each) { return each.weight > 0; })->source;
+}
+
+// Returns an integer from 0 .. n - 1. For n up to 2^32 it is random.Below(n, index).
+uint64_t Position(RandomStream random, uint64_t n, uint64_t index) {
+  if (n <= uint64_t{1} << 32) return random.Below(n, index);
+  RandomStream low = random;
+  low.stream = kLowPositionStream;
+  const uint64_t word = uint64_t{random.Word(index)} << 32 | low.Word(index);
+  return absl::Uint128High64(absl::uint128(word) * n);
+}
+
+}  // namespace
+
+void SampleWindows(absl::Span<const WeightedTokens> sources, const WindowOptions& options, TokenBatch* out) {
+  RandomStream random = options.random;
+  random.stream = options.split == DataSplit::kTrain ? kTrainWindowStream : kValidationWindowStream;
+  const auto context = static_cast<size_t>(options.context), rows = static_cast<size_t>(options.rows);
+  out->tokens.resize(rows * context);
+  out->targets.resize(rows * context);
+  out->documents.resize(options.documents ? rows * context : 0);
+  std::vector<int32_t> window(context + 1);
+  for (size_t row = 0; row < rows; ++row) {
+    const uint64_t index = static_cast<uint64_t>(options.batch) * rows + row;
+    const TokenSource& source = Choose(sources, random, index);
+    const auto starts = static_cast<uint64_t>(source.size(options.split) - options.context);
+    const auto begin = static_cast<int64_t>(Position(random, starts, index));
+    source.Read(options.split, begin, absl::MakeSpan(window));
+    std::copy_n(window.begin(), context, out->tokens.begin() + row * context);
+    std::copy_n(window.begin() + 1, context, out->targets.begin() + row * context);
+    if (!options.documents) continue;
+    source.Documents(options.split, begin, absl::MakeSpan(out->documents).subspan(row * context, context));
+  }
+}
+
+}  // namespace weft

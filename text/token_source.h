@@ -1,0 +1,57 @@
+// A TokenSource is a long row of tokens, in memory (corpus.h) or in files (token_files.h). SampleWindows draws the
+// windows of a batch from one source or, by weights, from several.
+//
+//   const WeightedTokens sources[] = {{&books, 0.7}, {&code, 0.3}};
+//   SampleWindows(sources, {.rows = 12, .context = 64, .random = {.seed = 1, .step = step}}, &windows);
+#ifndef WEFT_TEXT_TOKEN_SOURCE_H_
+#define WEFT_TEXT_TOKEN_SOURCE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "weft/core/random.h"
+
+namespace weft {
+
+// The two splits of a data set.
+enum class DataSplit : uint8_t { kTrain, kValidation };
+
+struct TokenBatch {  // [B, T], row by row; targets are the tokens one position later
+  std::vector<int32_t> tokens, targets;
+  std::vector<int32_t> documents;  // numbers of the tokens' documents, from 0 in each row; empty unless asked for
+};
+
+class TokenSource {
+ public:
+  virtual ~TokenSource() = default;
+
+  virtual int64_t size(DataSplit split) const = 0;
+  // Copies the tokens from `begin` on. `begin` + out.size() is at most size(split).
+  virtual void Read(DataSplit split, int64_t begin, absl::Span<int32_t> out) const = 0;
+  // Sets out[i] to the number of documents that begin after token `begin`, up to token `begin` + i. So two tokens have
+  // equal numbers if they are in one document.
+  virtual void Documents(DataSplit split, int64_t begin, absl::Span<int32_t> out) const = 0;
+};
+
+struct WeightedTokens {
+  const TokenSource* source;
+  double weight = 1;  // the probability of a window from this source is weight / (sum of all weights)
+};
+
+struct WindowOptions {
+  DataSplit split = DataSplit::kTrain;
+  int64_t rows = 1;        // B
+  int64_t context = 1;     // T; each source has more tokens than that in `split`
+  RandomStream random;     // only seed and step matter
+  int64_t batch = 0;       // the batch's number within the step
+  bool documents = false;  // whether to fill TokenBatch::documents
+};
+
+// Fills `out` with windows at random positions. The windows depend only on `options` and the sources, so a resumed run
+// draws the same ones.
+void SampleWindows(absl::Span<const WeightedTokens> sources, const WindowOptions& options, TokenBatch* out);
+
+}  // namespace weft
+
+#endif  // WEFT_TEXT_TOKEN_SOURCE_H_
