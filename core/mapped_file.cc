@@ -27,11 +27,11 @@ absl::StatusOr<MappedFile> MappedFile::Open(const std::string& path) {
   if (S_ISDIR(about.st_mode)) return InvalidArgument("cannot read ", path, ": it is a folder, not a file");
   if (!S_ISREG(about.st_mode)) return InvalidArgument("cannot map ", path, ": it is not a regular file");
   const auto size = static_cast<size_t>(about.st_size);
-  if (size == 0) return MappedFile({});  // the system maps no empty range
+  if (size == 0) return MappedFile();  // the system maps no empty range
   void* const address = mmap(nullptr, size, PROT_READ, MAP_SHARED, file.get(), 0);
   if (address == MAP_FAILED) return SystemStatus("map", path, errno);
   madvise(address, size, MADV_RANDOM);  // reading ahead in the file would read what no one asks for
-  return MappedFile({static_cast<const char*>(address), size});
+  return MappedFile(absl::string_view(static_cast<const char*>(address), size));
 }
 
 MappedFile::~MappedFile() {

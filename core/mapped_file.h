@@ -25,6 +25,7 @@ class MappedFile {
   // it is a folder, otherwise the reason that the system gives.
   static absl::StatusOr<MappedFile> Open(const std::string& path);
 
+  MappedFile() = default;  // has no bytes
   MappedFile(MappedFile&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
   MappedFile& operator=(MappedFile&& other) noexcept {
     std::swap(bytes_, other.bytes_);
