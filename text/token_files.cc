@@ -1,0 +1,208 @@
+// The index gives the number of ids of each file, and so its size. A file of another size is an error when the folder
+// is opened; other damage is found by Verify.
+#include "weft/text/token_files.h"
+
+#include <algorithm>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "weft/core/checksum.h"
+#include "weft/core/file.h"
+#include "weft/core/json.h"
+#include "weft/core/status.h"
+#include "weft/text/load_tokenizer.h"
+
+namespace weft {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr char kFormat[] = "weft token files";
+constexpr int64_t kVersion = 1;
+constexpr int64_t kMaxCount = int64_t{1} << 48;  // ids in a file: sums of counts and sizes in bytes stay below 2^63
+constexpr int64_t kPositionBytes = 8;            // of a number in documents.bin
+
+// Returns json[key] if it is an integer from 0 to `high`.
+absl::StatusOr<int64_t> Count(const Json& json, const char* key, int64_t high) {
+  const auto found = json.is_object() ? json.find(key) : json.end();
+  if (found == json.end() || !found->is_number_integer()) return InvalidArgument("'", key, "' is not a whole number");
+  const int64_t count = found->get<int64_t>();
+  if (count < 0 || count > high) return InvalidArgument("'", key, "' is ", count, ", wanted 0 to ", high);
+  return count;
+}
+
+absl::StatusOr<std::string> Text(const Json& json, const char* key) {
+  const auto found = json.is_object() ? json.find(key) : json.end();
+  if (found == json.end() || !found->is_string()) return InvalidArgument("'", key, "' is not a text");
+  return found->get<std::string>();
+}
+
+absl::StatusOr<TokenIndex::File> File(const Json& json, const char* count) {
+  TokenIndex::File file;
+  WEFT_ASSIGN_OR_RETURN(file.count, Count(json, count, kMaxCount));
+  WEFT_ASSIGN_OR_RETURN(file.checksum, Text(json, "checksum"));
+  return file;
+}
+
+absl::StatusOr<TokenIndex> ToIndex(const Json& json) {
+  if (json.value("format", Json()) != kFormat) return InvalidArgument("'format' is not \"", kFormat, "\"");
+  WEFT_ASSIGN_OR_RETURN(const int64_t version, Count(json, "version", kMaxCount));
+  if (version != kVersion) return InvalidArgument("version ", version, " is not supported; wanted ", kVersion);
+  TokenIndex index;
+  WEFT_ASSIGN_OR_RETURN(index.vocabulary, Count(json, "vocabulary", int64_t{1} << 31));
+  WEFT_ASSIGN_OR_RETURN(const int64_t id_bytes, Count(json, "id_bytes", 4));
+  if (id_bytes != index.id_bytes()) {
+    return InvalidArgument("'id_bytes' is ", id_bytes, ", wanted ", index.id_bytes(), " for a vocabulary of ",
+                           index.vocabulary);
+  }
+  WEFT_ASSIGN_OR_RETURN(index.tokenizer, Text(json, "tokenizer"));
+  WEFT_ASSIGN_OR_RETURN(index.documents, Annotate(File(json.value("documents", Json()), "count"), "documents"));
+  const auto shards = json.find("shards");
+  if (shards == json.end() || !shards->is_array()) return InvalidArgument("'shards' is not an array");
+  for (const Json& shard : *shards) {
+    WEFT_ASSIGN_OR_RETURN(TokenIndex::File file, Annotate(File(shard, "tokens"), ShardFile(index.shards.size())));
+    index.shards.push_back(std::move(file));
+  }
+  return index;
+}
+
+template <class Id>
+void CopyIds(const char* from, absl::Span<int32_t> out) {
+  for (size_t i = 0; i < out.size(); ++i) {
+    Id id;
+    std::memcpy(&id, from + i * sizeof id, sizeof id);
+    out[i] = static_cast<int32_t>(id);
+  }
+}
+
+// Returns InvalidArgument unless the checksum of the file is `expected`.
+absl::Status CheckBytes(const MappedFile& file, const std::string& path, const std::string& expected) {
+  constexpr size_t kBlock = size_t{16} << 20;  // resident bytes at a time
+  Checksummer checksummer;
+  for (size_t begin = 0; begin < file.bytes().size(); begin += kBlock) {
+    checksummer.Add(file.bytes().substr(begin, kBlock));
+    file.Release(begin, kBlock);
+  }
+  if (const std::string found = checksummer.Digest(); found != expected) {
+    return absl::DataLossError(
+        absl::StrCat(path, ": its checksum is ", found, ", but ", kTokenIndexFile, " has ", expected));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::string ShardFile(size_t shard) { return absl::StrFormat("tokens-%05d.bin", shard); }
+
+std::string TokenIndex::ToJson() const {
+  Json json = {
+      {"format", kFormat},        {"version", kVersion},
+      {"vocabulary", vocabulary}, {"id_bytes", id_bytes()},
+      {"tokenizer", tokenizer},   {"documents", {{"count", documents.count}, {"checksum", documents.checksum}}},
+      {"shards", Json::array()}};
+  for (const File& shard : shards) json["shards"].push_back({{"tokens", shard.count}, {"checksum", shard.checksum}});
+  return json.dump(2) + "\n";
+}
+
+absl::StatusOr<std::string> TokenizerChecksum(const std::string& folder) {
+  WEFT_ASSIGN_OR_RETURN(const std::vector<TokenizerFile> files, TokenizerFiles(folder));
+  Checksummer checksummer;
+  for (const auto& [path, name] : files) {
+    WEFT_ASSIGN_OR_RETURN(const std::string contents, ReadFile(path));
+    checksummer.Add(absl::StrCat(name, "\n", contents.size(), "\n", contents));
+  }
+  return checksummer.Digest();
+}
+
+bool TokenFiles::IsAt(const std::string& path) { return Exists(path + "/" + kTokenIndexFile); }
+
+absl::StatusOr<MappedFile> TokenFiles::Map(const std::string& name, int64_t count, int64_t item_bytes) const {
+  WEFT_ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(Path(name)));
+  if (file.bytes().size() == static_cast<size_t>(count * item_bytes)) return file;
+  return InvalidArgument(Path(name), " has ", file.bytes().size(), " bytes, but ", kTokenIndexFile, " gives it ",
+                         count * item_bytes);
+}
+
+absl::StatusOr<TokenFiles> TokenFiles::Open(const std::string& folder) {
+  const std::string path = folder + "/" + kTokenIndexFile;
+  WEFT_ASSIGN_OR_RETURN(const Json json, ReadJsonFile(path));
+  WEFT_ASSIGN_OR_RETURN(TokenIndex index, Annotate(ToIndex(json), path));
+  TokenFiles files(folder, std::move(index));
+  int64_t end = 0;
+  for (size_t i = 0; i < files.index_.shards.size(); ++i) {
+    const int64_t count = files.index_.shards[i].count;
+    WEFT_ASSIGN_OR_RETURN(MappedFile shard, files.Map(ShardFile(i), count, files.index_.id_bytes()));
+    files.shards_.push_back(std::move(shard));
+    files.ends_.push_back(end += count);
+  }
+  WEFT_ASSIGN_OR_RETURN(files.documents_, files.Map(kDocumentsFile, files.documents(), kPositionBytes));
+  WEFT_ASSIGN_OR_RETURN(const std::string tokenizer, TokenizerChecksum(folder));
+  if (tokenizer != files.index_.tokenizer) {
+    return InvalidArgument(folder, ": the tokenizer's files changed after the tokens were written: their checksum is ",
+                           tokenizer, ", but ", kTokenIndexFile, " has ", files.index_.tokenizer);
+  }
+  return files;
+}
+
+absl::Status TokenFiles::Verify() const {
+  for (size_t i = 0; i < shards_.size(); ++i) {
+    WEFT_RETURN_IF_ERROR(CheckBytes(shards_[i], Path(ShardFile(i)), index_.shards[i].checksum));
+  }
+  return CheckBytes(documents_, Path(kDocumentsFile), index_.documents.checksum);
+}
+
+int64_t TokenFiles::First(DataSplit split) const {
+  const int64_t all = ends_.empty() ? 0 : ends_.back();
+  return split == DataSplit::kTrain ? 0 : all - (all + 9) / 10;
+}
+
+int64_t TokenFiles::size(DataSplit split) const {
+  const int64_t cut = First(DataSplit::kValidation);
+  return split == DataSplit::kTrain ? cut : (ends_.empty() ? 0 : ends_.back()) - cut;
+}
+
+void TokenFiles::Read(DataSplit split, int64_t begin, absl::Span<int32_t> out) const {
+  int64_t at = First(split) + begin;
+  auto shard = static_cast<size_t>(std::upper_bound(ends_.begin(), ends_.end(), at) - ends_.begin());
+  const auto id_bytes = static_cast<size_t>(index_.id_bytes());
+  while (!out.empty()) {
+    const auto count = std::min(out.size(), static_cast<size_t>(ends_[shard] - at));
+    const auto offset = static_cast<size_t>(at - (ends_[shard] - index_.shards[shard].count)) * id_bytes;
+    const char* const ids = shards_[shard].bytes().data() + offset;
+    (id_bytes == 2 ? CopyIds<uint16_t> : CopyIds<uint32_t>)(ids, out.first(count));
+    shards_[shard].Release(offset, count * id_bytes);
+    out.remove_prefix(count);
+    at = ends_[shard++];
+  }
+}
+
+void TokenFiles::Documents(DataSplit split, int64_t begin, absl::Span<int32_t> out) const {
+  const char* const positions = documents_.bytes().data();
+  const auto start = [&](int64_t document) {
+    int64_t position;
+    std::memcpy(&position, positions + document * kPositionBytes, sizeof position);
+    return position;
+  };
+  const int64_t first = First(split) + begin;
+  int64_t next = 0, end = documents();  // binary search for the first document that begins after token `first`
+  while (next < end) {
+    const int64_t middle = next + (end - next) / 2;
+    if (start(middle) <= first) {
+      next = middle + 1;
+    } else {
+      end = middle;
+    }
+  }
+  int32_t number = 0;
+  for (size_t i = 0; i < out.size(); ++i) {
+    for (; next < documents() && start(next) <= first + static_cast<int64_t>(i); ++next) ++number;
+    out[i] = number;
+  }
+  documents_.Release(0, documents_.bytes().size());
+}
+
+std::string TokenFiles::Fingerprint() const { return Checksum(index_.ToJson()); }
+
+}  // namespace weft

@@ -1,0 +1,87 @@
+// Token files are a folder with the tokens of a corpus of any size, written once and mapped when they are read:
+//
+//   tokens-00000.bin ...   shards: the ids in a row, little-endian, 16 bits each if the vocabulary fits, else 32 bits
+//   documents.bin          the position of each document's first token, 64 bits each
+//   index.json             sizes and checksums of these files, the vocabulary's size, the checksum of the tokenizer
+//   tokenizer.json ...     the tokenizer's files
+//
+//   WEFT_ASSIGN_OR_RETURN(const TokenFiles files, TokenFiles::Open("corpus"));
+//   files.Read(DataSplit::kTrain, begin, absl::MakeSpan(window));
+//
+// `weft tokenize --out=FOLDER` and token_file_writer.h write them.
+#ifndef WEFT_TEXT_TOKEN_FILES_H_
+#define WEFT_TEXT_TOKEN_FILES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "weft/core/mapped_file.h"
+#include "weft/text/token_source.h"
+
+namespace weft {
+
+// The index of a folder of token files. A shard and documents.bin have a count of tokens or of documents.
+struct TokenIndex {
+  struct File {
+    int64_t count = 0;
+    std::string checksum;
+  };
+
+  int64_t vocabulary = 0;
+  std::vector<File> shards;
+  File documents;
+  std::string tokenizer;  // TokenizerChecksum of the folder
+
+  int64_t id_bytes() const { return vocabulary <= int64_t{1} << 16 ? 2 : 4; }
+  std::string ToJson() const;
+};
+
+inline constexpr char kTokenIndexFile[] = "index.json", kDocumentsFile[] = "documents.bin";
+std::string ShardFile(size_t shard);  // "tokens-00000.bin"
+
+// Returns the checksum of the names and contents of the tokenizer's files in `folder`.
+absl::StatusOr<std::string> TokenizerChecksum(const std::string& folder);
+
+class TokenFiles final : public TokenSource {
+ public:
+  // Reports whether `path` is a folder with an index of token files.
+  static bool IsAt(const std::string& path);
+  // Maps the files. Checks the index, the size of each file, and the tokenizer's checksum, but reads no tokens, so that
+  // a corpus of any size opens at once. Returns NotFound if a file is missing, InvalidArgument if one is damaged.
+  static absl::StatusOr<TokenFiles> Open(const std::string& folder);
+  // Reads all files. Returns DataLoss with the path of the first file whose checksum differs from the index.
+  absl::Status Verify() const;
+
+  // The last tenth of the tokens is for validation.
+  int64_t size(DataSplit split) const override;
+  // Copies tokens, and then takes their pages out of the resident memory. So memory does not grow with what was read.
+  void Read(DataSplit split, int64_t begin, absl::Span<int32_t> out) const override;
+  void Documents(DataSplit split, int64_t begin, absl::Span<int32_t> out) const override;
+
+  const TokenIndex& index() const { return index_; }
+  int64_t documents() const { return index_.documents.count; }
+  // Returns a checksum of all files, which equals that of a copy of the folder.
+  std::string Fingerprint() const;
+
+ private:
+  TokenFiles(std::string folder, TokenIndex index) : folder_(std::move(folder)), index_(std::move(index)) {}
+  absl::StatusOr<MappedFile> Map(const std::string& name, int64_t count, int64_t item_bytes) const;
+  std::string Path(const std::string& name) const { return folder_ + "/" + name; }
+  int64_t First(DataSplit split) const;  // the position of the first token of `split`
+
+  std::string folder_;
+  TokenIndex index_;
+  std::vector<int64_t> ends_;       // the position after the last token of each shard
+  std::vector<MappedFile> shards_;  // one for each of index_.shards
+  MappedFile documents_;            // documents.bin
+};
+
+}  // namespace weft
+
+#endif  // WEFT_TEXT_TOKEN_FILES_H_
