@@ -6,10 +6,12 @@
 
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "weft/core/file.h"
 #include "weft/core/status.h"
 #include "weft/text/tokenizers/all_kinds.h"
 
@@ -101,6 +103,16 @@ absl::StatusOr<std::vector<TokenizerFile>> TokenizerFiles(const std::string& pat
   std::vector<TokenizerFile> list = {{files.file.string(), kind->file}};
   if (!files.companion.empty()) list.push_back({files.companion.string(), kind->companion});
   return list;
+}
+
+absl::StatusOr<std::vector<NamedContents>> ReadTokenizerFiles(const std::string& path) {
+  WEFT_ASSIGN_OR_RETURN(const std::vector<TokenizerFile> files, TokenizerFiles(path));
+  std::vector<NamedContents> read;
+  for (const TokenizerFile& file : files) {
+    WEFT_ASSIGN_OR_RETURN(std::string contents, ReadFile(file.path));
+    read.push_back({file.name, std::move(contents)});
+  }
+  return read;
 }
 
 }  // namespace weft

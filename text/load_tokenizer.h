@@ -31,6 +31,14 @@ struct TokenizerFile {
 // Returns the files that LoadTokenizer(path) reads.
 absl::StatusOr<std::vector<TokenizerFile>> TokenizerFiles(const std::string& path);
 
+// A file by its name, without a folder.
+struct NamedContents {
+  std::string name, contents;
+};
+
+// Reads the files that LoadTokenizer(path) reads. Written to another folder, they are the same tokenizer.
+absl::StatusOr<std::vector<NamedContents>> ReadTokenizerFiles(const std::string& path);
+
 }  // namespace weft
 
 #endif  // WEFT_TEXT_LOAD_TOKENIZER_H_

@@ -12,13 +12,11 @@
 #include <optional>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/match.h"
 #include "weft/core/checksum.h"
 #include "weft/core/file.h"
 #include "weft/core/status.h"
-#include "weft/text/load_tokenizer.h"
 #include "weft/text/token_files.h"
 
 namespace weft {
@@ -76,15 +74,6 @@ class GrowingFile {
   int64_t count_ = 0;
 };
 
-absl::Status CopyTokenizer(const std::string& tokenizer, const std::string& folder) {
-  WEFT_ASSIGN_OR_RETURN(const std::vector<TokenizerFile> files, TokenizerFiles(tokenizer));
-  for (const auto& [path, name] : files) {
-    WEFT_ASSIGN_OR_RETURN(const std::string contents, ReadFile(path));
-    WEFT_RETURN_IF_ERROR(WriteFile(folder + "/" + name, {contents}));
-  }
-  return absl::OkStatus();
-}
-
 // Returns AlreadyExists unless `folder` does not exist or is an empty folder, which a rename replaces.
 absl::Status CheckFree(const std::string& folder) {
   std::error_code error;
@@ -121,6 +110,7 @@ struct TokenFileWriter::State {
   TokenFileOptions options;
   std::string folder, writing;  // `writing`: FOLDER.tmp; empty once it is renamed
   std::optional<Descriptor> lock;
+  std::unique_ptr<Tokenizer> tokenizer;
   TokenIndex index;
   std::optional<GrowingFile> shard, documents;
   int64_t tokens = 0;
@@ -132,10 +122,10 @@ TokenFileWriter::TokenFileWriter(TokenFileWriter&&) noexcept = default;
 TokenFileWriter& TokenFileWriter::operator=(TokenFileWriter&&) noexcept = default;
 TokenFileWriter::~TokenFileWriter() = default;
 
-absl::StatusOr<TokenFileWriter> TokenFileWriter::Create(const std::string& folder, const std::string& tokenizer,
+absl::StatusOr<TokenFileWriter> TokenFileWriter::Create(const std::string& folder,
+                                                        const std::vector<NamedContents>& tokenizer,
                                                         const TokenFileOptions& options) {
   if (options.shard_tokens < 1) return InvalidArgument("shard_tokens is ", options.shard_tokens, ", wanted at least 1");
-  WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<Tokenizer> loaded, LoadTokenizer(tokenizer));
   auto state = std::make_unique<State>();
   state->options = options;
   state->folder = fs::path(folder).lexically_normal().string();
@@ -144,9 +134,10 @@ absl::StatusOr<TokenFileWriter> TokenFileWriter::Create(const std::string& folde
   const std::string writing = state->folder + kTemporarySuffix;
   WEFT_ASSIGN_OR_RETURN(state->lock, MakeEmpty(writing));
   state->writing = writing;
-  WEFT_RETURN_IF_ERROR(CopyTokenizer(tokenizer, writing));
+  for (const auto& [name, contents] : tokenizer) WEFT_RETURN_IF_ERROR(WriteFile(writing + "/" + name, {contents}));
+  WEFT_ASSIGN_OR_RETURN(state->tokenizer, LoadTokenizer(writing));
   WEFT_ASSIGN_OR_RETURN(state->index.tokenizer, TokenizerChecksum(writing));
-  state->index.vocabulary = loaded->vocabulary_size();
+  state->index.vocabulary = state->tokenizer->vocabulary_size();
   WEFT_ASSIGN_OR_RETURN(state->documents, GrowingFile::Create(writing + "/" + kDocumentsFile));
   return TokenFileWriter(std::move(state));
 }
@@ -183,6 +174,7 @@ absl::Status TokenFileWriter::Finish() {
   return SyncFolder(parent.empty() ? "." : parent);
 }
 
+const Tokenizer& TokenFileWriter::tokenizer() const { return *state_->tokenizer; }
 int64_t TokenFileWriter::tokens() const { return state_->tokens; }
 int64_t TokenFileWriter::documents() const { return state_->documents->count(); }
 

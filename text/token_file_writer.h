@@ -1,6 +1,6 @@
 // A TokenFileWriter writes a folder of token files (token_files.h) in bounded memory, whatever their size.
 //
-//   WEFT_ASSIGN_OR_RETURN(TokenFileWriter writer, TokenFileWriter::Create("corpus", "gpt2", {}));
+//   WEFT_ASSIGN_OR_RETURN(TokenFileWriter writer, TokenFileWriter::Create("corpus", *ReadTokenizerFiles("gpt2")));
 //   for (...) {
 //     WEFT_RETURN_IF_ERROR(writer.Add(ids));      // more tokens of the document
 //     writer.EndDocument();
@@ -12,10 +12,13 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "weft/text/load_tokenizer.h"
+#include "weft/text/tokenizer.h"
 
 namespace weft {
 
@@ -25,11 +28,11 @@ struct TokenFileOptions {
 
 class TokenFileWriter {
  public:
-  // Copies the tokenizer in `tokenizer`, a file or a folder. All files are written to the folder FOLDER.tmp, which
+  // `tokenizer`: the files of the tokenizer, which are copied. All files are written to the folder FOLDER.tmp, which
   // Finish renames; a killed process leaves it, and the next writer of `folder` replaces it. Returns AlreadyExists if
   // `folder` exists and is not empty, and FailedPrecondition if another process is writing it.
-  static absl::StatusOr<TokenFileWriter> Create(const std::string& folder, const std::string& tokenizer,
-                                                const TokenFileOptions& options);
+  static absl::StatusOr<TokenFileWriter> Create(const std::string& folder, const std::vector<NamedContents>& tokenizer,
+                                                const TokenFileOptions& options = {});
   TokenFileWriter(TokenFileWriter&&) noexcept;
   TokenFileWriter& operator=(TokenFileWriter&&) noexcept;
   ~TokenFileWriter();  // removes FOLDER.tmp unless Finish succeeded
@@ -42,6 +45,7 @@ class TokenFileWriter {
   // are no tokens.
   absl::Status Finish();
 
+  const Tokenizer& tokenizer() const;
   int64_t tokens() const;
   int64_t documents() const;
 

@@ -107,10 +107,9 @@ std::string TokenIndex::ToJson() const {
 }
 
 absl::StatusOr<std::string> TokenizerChecksum(const std::string& folder) {
-  WEFT_ASSIGN_OR_RETURN(const std::vector<TokenizerFile> files, TokenizerFiles(folder));
+  WEFT_ASSIGN_OR_RETURN(const std::vector<NamedContents> files, ReadTokenizerFiles(folder));
   Checksummer checksummer;
-  for (const auto& [path, name] : files) {
-    WEFT_ASSIGN_OR_RETURN(const std::string contents, ReadFile(path));
+  for (const auto& [name, contents] : files) {
     checksummer.Add(absl::StrCat(name, "\n", contents.size(), "\n", contents));
   }
   return checksummer.Digest();

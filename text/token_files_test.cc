@@ -11,6 +11,7 @@
 #include "gtest/gtest.h"
 #include "weft/core/file.h"
 #include "weft/text/byte_tokenizer.h"
+#include "weft/text/load_tokenizer.h"
 #include "weft/text/token_file_writer.h"
 
 namespace weft {
@@ -37,7 +38,8 @@ class TokenFilesTest : public testing::Test {
   // Writes documents of the given lengths in shards of 7 tokens. Token i is `step` · i modulo `modulus`.
   absl::Status Write(const std::string& name, const std::string& tokenizer, const std::vector<int64_t>& lengths,
                      int32_t step, int32_t modulus) const {
-    absl::StatusOr<TokenFileWriter> writer = TokenFileWriter::Create(Path(name), tokenizer, {.shard_tokens = 7});
+    absl::StatusOr<TokenFileWriter> writer =
+        TokenFileWriter::Create(Path(name), *ReadTokenizerFiles(tokenizer), {.shard_tokens = 7});
     if (!writer.ok()) return writer.status();
     for (const int64_t length : lengths) {
       for (int64_t i = 0; i < length; ++i) {
@@ -144,11 +146,11 @@ TEST_F(TokenFilesTest, RefusesDamagedFolders) {
 
 TEST_F(TokenFilesTest, AFolderAppearsOnlyWhenItIsWhole) {
   {
-    TokenFileWriter writer = *TokenFileWriter::Create(Path("corpus"), Path("tokenizer.json"), {});
+    TokenFileWriter writer = *TokenFileWriter::Create(Path("corpus"), {{"tokenizer.json", ByteTokenizer::ToJson()}});
     ASSERT_TRUE(writer.Add({1, 2, 3}).ok());
     EXPECT_THAT(writer.Add({256}).message(), HasSubstr("id 256 is not in 0 .. 255"));
     EXPECT_FALSE(fs::exists(Path("corpus")));
-    EXPECT_EQ(TokenFileWriter::Create(Path("corpus"), Path("tokenizer.json"), {}).status().code(),
+    EXPECT_EQ(TokenFileWriter::Create(Path("corpus"), {{"tokenizer.json", ByteTokenizer::ToJson()}}).status().code(),
               absl::StatusCode::kFailedPrecondition)
         << "two writers of one folder";
   }

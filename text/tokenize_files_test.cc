@@ -1,0 +1,147 @@
+// Texts become token files: documents end where they should, and neither parts nor cuts change a token.
+#include "weft/text/tokenize_files.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "weft/core/file.h"
+#include "weft/text/byte_tokenizer.h"
+#include "weft/text/load_tokenizer.h"
+#include "weft/text/token_files.h"
+
+namespace weft {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class TokenizeFilesTest : public testing::Test {
+ protected:
+  TokenizeFilesTest()
+      : folder_(testing::TempDir() + "/" + testing::UnitTest::GetInstance()->current_test_info()->name()) {
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_);
+    Write("tokenizer.json", ByteTokenizer::ToJson());
+  }
+
+  std::string Path(const std::string& name) const { return folder_ + "/" + name; }
+  void Write(const std::string& name, const std::string& text) const {
+    ASSERT_TRUE(WriteFile(Path(name), {text}).ok());
+  }
+
+  // Tokenizes the files and returns the decoded documents, each with the text of its end token.
+  std::vector<std::string> Tokenized(const std::vector<std::string>& names, TokenizeOptions options) const {
+    options.folder = Path("out");
+    std::filesystem::remove_all(options.folder);
+    std::vector<std::string> paths;
+    for (const std::string& name : names) paths.push_back(Path(name));
+    const absl::StatusOr<TokenizeResult> result = TokenizeFiles(paths, options);
+    EXPECT_TRUE(result.ok()) << result.status();
+    if (!result.ok()) return {};
+    const TokenFiles files = *TokenFiles::Open(options.folder);
+    const auto tokenizer = *LoadTokenizer(options.folder);
+    EXPECT_EQ(result->documents, files.documents());
+    std::vector<std::string> documents(static_cast<size_t>(result->documents));
+    std::vector<int32_t> ids, numbers;
+    int32_t first = 0;
+    for (const DataSplit split : {DataSplit::kTrain, DataSplit::kValidation}) {
+      ids.resize(static_cast<size_t>(files.size(split)));
+      numbers.resize(ids.size());
+      files.Read(split, 0, absl::MakeSpan(ids));
+      files.Documents(split, 0, absl::MakeSpan(numbers));
+      for (size_t i = 0; i < ids.size(); ++i) {
+        documents[static_cast<size_t>(first + numbers[i])] += *tokenizer->DecodeWithSpecial({ids[i]});
+      }
+      if (!numbers.empty()) first += numbers.back();
+    }
+    return documents;
+  }
+
+  std::string folder_;
+};
+
+TEST_F(TokenizeFilesTest, DocumentsEndAtFilesAndBlankLines) {
+  Write("a", "\none\ntwo\n\n\nthree\r\n\r\nfour");
+  Write("b", "five\n\n");
+  const TokenizeOptions options = {.tokenizer = Path("tokenizer.json")};
+  EXPECT_THAT(Tokenized({"a", "b"}, options), ElementsAre("\none\ntwo\n\n\nthree\r\n\r\nfour", "five\n\n"));
+  TokenizeOptions blank_lines = options;
+  blank_lines.document_end = DocumentEnd::kBlankLine;
+  EXPECT_THAT(Tokenized({"a", "b"}, blank_lines), ElementsAre("one\ntwo\n", "three\r\n", "four", "five\n"));
+}
+
+std::string SomeText() {
+  std::string text;
+  for (int i = 0; i < 3000; ++i) {
+    text += absl::StrCat(i % 7 == 0 ? "the caf\u00E9 " : "they're  ", i * i % 97, i % 5 == 0 ? "\n" : " ",
+                         i % 11 == 0 ? "\n  indented" : "end.", i % 13 == 0 ? "\n" : "", i % 50 == 0 ? "\n\n" : "");
+  }
+  return text;
+}
+
+TEST_F(TokenizeFilesTest, ALearntTokenizerEndsDocuments) {
+  Write("a", SomeText() + "<|endoftext|>\nnext");
+  TokenizeOptions options = {.vocabulary = 300, .document_end = DocumentEnd::kEndOfText};
+  EXPECT_THAT(Tokenized({"a"}, options), ElementsAre(SomeText() + "<|endoftext|>", "next<|endoftext|>"));
+  options.document_end = DocumentEnd::kFile;  // then the text of the token is ordinary text
+  EXPECT_THAT(Tokenized({"a"}, options), ElementsAre(SomeText() + "<|endoftext|>\nnext<|endoftext|>"));
+  EXPECT_EQ(TokenFiles::Open(Path("out"))->index().vocabulary, 300);
+}
+
+// Encoding the whole text at once gives the expected tokens.
+TEST_F(TokenizeFilesTest, CutsDoNotChangeTheTokens) {
+  const std::string text = SomeText();
+  Write("a", text);
+  Tokenized({"a"}, {.vocabulary = 400});
+  const auto tokenizer = *LoadTokenizer(Path("out"));
+  std::vector<int32_t> expected = *tokenizer->Encode(text);
+  expected.push_back(*tokenizer->special_tokens().end);
+  std::filesystem::rename(Path("out"), Path("learnt"));
+  for (const size_t chunk : {64, 100, 1000, 1 << 20}) {
+    Tokenized({"a"}, {.tokenizer = Path("learnt"), .chunk = chunk});
+    const TokenFiles files = *TokenFiles::Open(Path("out"));
+    std::vector<int32_t> train(static_cast<size_t>(files.size(DataSplit::kTrain))),
+        validation(static_cast<size_t>(files.size(DataSplit::kValidation)));
+    files.Read(DataSplit::kTrain, 0, absl::MakeSpan(train));
+    files.Read(DataSplit::kValidation, 0, absl::MakeSpan(validation));
+    train.insert(train.end(), validation.begin(), validation.end());
+    EXPECT_EQ(train, expected) << "chunks of " << chunk << " bytes";
+  }
+}
+
+TEST_F(TokenizeFilesTest, LongFilesAreReadInParts) {
+  std::string text;  // has documents that end at, before and after the end of a part
+  while (text.size() < (size_t{1} << 20)) text += std::string(text.size() % 97, 'x') + "\u20AC" + "\n\n";
+  Write("a", text);
+  std::string joined;
+  for (const std::string& document :
+       Tokenized({"a"}, {.tokenizer = Path("tokenizer.json"), .document_end = DocumentEnd::kBlankLine, .chunk = 32})) {
+    EXPECT_THAT(document, ::testing::EndsWith("\u20AC\n"));
+    EXPECT_EQ(std::count(document.begin(), document.end(), '\n'), 1);
+    joined += document + "\n";
+  }
+  EXPECT_EQ(joined, text);
+  const std::string one_word(size_t{1} << 20, 'x');
+  Write("word", one_word + "\xE2\x82\xAC");
+  EXPECT_THAT(Tokenized({"word"}, {.tokenizer = Path("tokenizer.json"), .chunk = 1000}),
+              ElementsAre(one_word + "\u20AC"));
+}
+
+TEST_F(TokenizeFilesTest, NamesThePlaceOfAnError) {
+  Write("vocab.txt", "[UNK]\na\n");
+  Write("good", "a");
+  Write("bad", std::string(100, 'a') + "\xE9");
+  TokenizeOptions options = {.folder = Path("out"), .tokenizer = Path("vocab.txt"), .chunk = 64};
+  EXPECT_EQ(TokenizeFiles({Path("good"), Path("bad")}, options).status().message(),
+            Path("bad") + ", counted from byte 64: not UTF-8 at byte 36 (0xE9)");
+  EXPECT_FALSE(Exists(Path("out")));
+  EXPECT_FALSE(Exists(Path("out.tmp")));
+  options.document_end = DocumentEnd::kEndOfText;
+  EXPECT_THAT(TokenizeFiles({Path("good")}, options).status().message(), HasSubstr("the tokenizer has no end token"));
+  EXPECT_THAT(TokenizeFiles({}, {.folder = Path("out")}).status().message(), HasSubstr("not from standard input"));
+}
+
+}  // namespace
+}  // namespace weft
