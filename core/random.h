@@ -59,6 +59,8 @@ struct RandomStream {
   constexpr float Uniform(uint64_t index) const { return static_cast<float>(Word(index) >> 8) * 0x1p-24f; }
   // Returns an integer from 0 .. n - 1, each with a probability within 2^-32 of 1 / n, for n up to 2^32.
   constexpr uint64_t Below(uint64_t n, uint64_t index) const { return (Word(index) * n) >> 32; }
+
+  friend bool operator==(const RandomStream&, const RandomStream&) = default;
 };
 
 // Returns a 64-bit hash that stays the same in all versions of Weft (FNV-1a, then the last step of SplitMix64). It

@@ -46,6 +46,8 @@ struct WindowOptions {
   RandomStream random;     // only seed and step matter
   int64_t batch = 0;       // the batch's number within the step
   bool documents = false;  // whether to fill TokenBatch::documents
+
+  friend bool operator==(const WindowOptions&, const WindowOptions&) = default;
 };
 
 // Fills `out` with windows at random positions. The windows depend only on `options` and the sources, so a resumed run

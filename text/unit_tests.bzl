@@ -1,6 +1,9 @@
-"""The unit tests of this folder: by the name of the unit, what its test needs besides the unit."""
+"""The unit tests of this folder."""
 
-UNIT_TESTS = {
+load("//tools:weft.bzl", "weft_test")
+
+# By the name of the unit, what its test needs besides the unit.
+_UNIT_TESTS = {
     "gzip": ["//core:file", "//third_party:abseil", "//third_party:zlib"],
     "buckets": [],
     "labelled_text": ["//third_party:abseil"],
@@ -12,8 +15,7 @@ UNIT_TESTS = {
     "character_tokenizer": [],
     "corpus": [],
     "token_source": ["//third_party:abseil"],
-    "token_files": [":byte_tokenizer", ":load_tokenizer", ":token_file_writer", "//core:file", "//third_party:abseil"],
-    "file_stream": ["//core:file", "//third_party:abseil", "//third_party:zlib"],
+    "token_files": [":byte_tokenizer", ":load_tokenizer", "//core:file", "//third_party:abseil"],
     "tokenize_files": [":byte_tokenizer", ":load_tokenizer", ":token_files", "//core:file", "//third_party:abseil"],
     "gpt2_words": [],
     "bpe_merges": [],
@@ -28,3 +30,16 @@ UNIT_TESTS = {
     "text_stream": [":byte_tokenizer", ":scored_bpe"],
     "token_list": [],
 }
+
+# By the name of a part of a unit, what its test needs.
+_PART_TESTS = {
+    "file_stream": [":gzip", "//core:file", "//third_party:abseil", "//third_party:zlib"],
+    "token_sources": [":byte_tokenizer", ":load_tokenizer", ":token_files", "//core:file", "//third_party:abseil"],
+}
+
+def unit_tests():
+    """A test NAME_test for each row of the two tables."""
+    for unit, deps in _UNIT_TESTS.items():
+        weft_test(name = unit + "_test", deps = [":" + unit] + deps)
+    for name, deps in _PART_TESTS.items():
+        weft_test(name = name + "_test", deps = deps)
