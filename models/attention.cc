@@ -373,6 +373,11 @@ Var PaddingMask(Var lengths, int64_t sources) {
   return Not(Less(positions, Reshape(lengths, {lengths.dim(0), 1, 1, 1})));
 }
 
+Var DocumentMask(Var documents) {
+  const int64_t batch = documents.dim(0), length = documents.dim(1);
+  return NotEqual(Reshape(documents, {batch, 1, length, 1}), Reshape(documents, {batch, 1, 1, length}));
+}
+
 VarList RotaryTables(Tape* tape, DType dtype, int64_t length, int64_t width, double base) {
   const auto angle = [&](int64_t position, int64_t i) {
     return static_cast<double>(position) * std::pow(base, -2.0 * static_cast<double>(i) / static_cast<double>(width));

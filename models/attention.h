@@ -107,6 +107,10 @@ int64_t DistanceBucket(int64_t distance, int64_t buckets, int64_t max_distance, 
 // Returns a mask for AttentionInputs, bool [B, 1, 1, S]: true at positions at or beyond each text's `lengths`, i32 [B].
 Var PaddingMask(Var lengths, int64_t sources);
 
+// Returns a mask for AttentionInputs, bool [B, 1, T, T]: true where target and source have different `documents`, i32
+// [B, T]. So texts in one row do not see each other.
+Var DocumentMask(Var documents);
+
 // Returns the cosines and the sines, [length, width / 2] each, of p · base^(-2i / width) at row p and column i.
 VarList RotaryTables(Tape* tape, DType dtype, int64_t length, int64_t width, double base);
 

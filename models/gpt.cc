@@ -80,11 +80,21 @@ BlockOptions BlockOf(const GptConfig& config) {
 
 }  // namespace
 
-Var Gpt::Logits(Var tokens, const AttentionCache* cache) const {
+Var Gpt::Logits(Var tokens, const AttentionCache* cache, Var documents) const {
   Tape* tape = tokens.tape;
   const Scope scope(tape, "gpt", Scope::kNoNames);
   if (absl::Status valid = Validate(config_); !valid.ok()) tape->Fail(Annotate(valid, "gpt"));
   RequireTokens("gpt", "tokens", tokens, config_.context);
+  Var mask;
+  if (documents.tape != nullptr) {
+    if (cache != nullptr || documents.type() != tokens.type()) {
+      const char* const problem =
+          cache != nullptr ? "documents exclude a cache" : "documents must be i32[B,T] as tokens";
+      tape->Fail(ShapeError("gpt", problem, {tokens.type(), documents.type()}));
+    } else {
+      mask = DocumentMask(documents);
+    }
+  }
   if (!tape->status().ok()) return tape->Poison();
 
   const BlockOptions block = BlockOf(config_);
@@ -104,7 +114,7 @@ Var Gpt::Logits(Var tokens, const AttentionCache* cache) const {
       own = *cache;
       absl::StrAppend(&own.prefix, ".", i);
     }
-    const BlockInputs inputs = {.attention = {.cache = cache != nullptr ? &own : nullptr}};
+    const BlockInputs inputs = {.attention = {.mask = mask, .cache = cache != nullptr ? &own : nullptr}};
     x = Block(absl::StrCat(llama ? "model.layers." : "h.", i), x, block, inputs);
   }
   if (config_.pre_norm) x = Norm(llama ? "model.norm" : "ln_f", x, config_.norm);

@@ -51,8 +51,9 @@ class Gpt {
   // Returns logits of the next token after each of `tokens`, i32 [B, T] with T at most the context. With a cache, the
   // tokens are at cache->positions, and also attend to tokens of earlier calls of Runner::Run. Parameters have the
   // published names: wte.weight, wpe.weight, h.0.ln_1.weight, ..., ln_f.bias (GPT-2); model.embed_tokens.weight,
-  // model.layers.0.self_attn.q_proj.weight, ... (Llama).
-  Var Logits(Var tokens, const AttentionCache* cache = nullptr) const;  // [B, T, V]
+  // model.layers.0.self_attn.q_proj.weight, ... (Llama). With `documents`, i32 [B, T], a token attends only to tokens
+  // with the same number. `documents` excludes a cache.
+  Var Logits(Var tokens, const AttentionCache* cache = nullptr, Var documents = {}) const;  // [B, T, V]
 
   const GptConfig& config() const { return config_; }
 

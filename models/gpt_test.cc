@@ -7,12 +7,17 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "weft/graph/compile.h"
+#include "weft/graph/runner.h"
 
 namespace weft {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::FloatNear;
 using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::Pointwise;
 
 std::string ErrorOf(const GptConfig& config, TensorType tokens = {kI32, {2, 8}}) {
   Tape tape;
@@ -36,6 +41,51 @@ TEST(GptTest, HasGpt2sParameterNames) {
                           "h.0.attn.c_proj.bias [4]", "h.0.ln_2.weight [4]", "h.0.ln_2.bias [4]",
                           "h.0.mlp.c_fc.weight [16,4]", "h.0.mlp.c_fc.bias [16]", "h.0.mlp.c_proj.weight [4,16]",
                           "h.0.mlp.c_proj.bias [4]", "ln_f.weight [4]", "ln_f.bias [4]"));
+}
+
+// Returns the logits [1, T, 7] of a GPT with rotary positions, which depend on distances only.
+std::vector<float> LogitsOf(const std::vector<int32_t>& tokens, const std::vector<int32_t>& documents) {
+  Tape tape;
+  const TensorType row = {kI32, {1, static_cast<int64_t>(tokens.size())}};
+  const Var input = tape.Input("tokens", row, {.below = 7});
+  const Var numbers = documents.empty() ? Var{} : tape.Input("documents", row);
+  const Gpt gpt({.vocabulary = 7, .context = 16, .layers = 2, .heads = 2, .width = 8, .rotary = RotaryLayout::kHalves});
+  const Var logits = gpt.Logits(input, nullptr, numbers);
+  const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {logits}});
+  EXPECT_TRUE(graph.ok()) << graph.status();
+  Parameters parameters({.seed = 1});
+  Runner runner(*graph, &parameters);
+  for (const std::string& name : parameters.Names(Parameters::kWeights)) {  // larger than the small initial values
+    if (name.find("ln_") != std::string::npos) continue;
+    for (float& weight : parameters.Find(name)->span<float>()) weight *= 30;
+  }
+  std::vector<FeedPair> feeds = {{input, tokens}};
+  if (!documents.empty()) feeds.push_back({numbers, documents});
+  const absl::StatusOr<Outputs> out = runner.Run(feeds);
+  EXPECT_TRUE(out.ok()) << out.status();
+  const absl::Span<const float> values = (*out)[logits].span<float>();
+  return {values.begin(), values.end()};
+}
+
+TEST(GptTest, ATokenAttendsToItsOwnDocumentOnly) {
+  const std::vector<int32_t> first = {1, 5, 2, 0, 6}, second = {3, 3, 4}, third = {6, 2};
+  std::vector<int32_t> all = first;
+  std::vector<float> expected = LogitsOf(first, {});
+  for (const std::vector<int32_t>& each : {second, third}) {
+    all.insert(all.end(), each.begin(), each.end());
+    const std::vector<float> alone = LogitsOf(each, {});
+    expected.insert(expected.end(), alone.begin(), alone.end());
+  }
+  EXPECT_THAT(LogitsOf(all, {0, 0, 0, 0, 0, 1, 1, 1, 2, 2}), Pointwise(FloatNear(1e-4f), expected));
+  EXPECT_THAT(LogitsOf(all, {0, 0, 0, 0, 0, 0, 0, 0, 0, 0}), Not(Pointwise(FloatNear(0.1f), expected)));
+  EXPECT_EQ(LogitsOf(all, {0, 0, 0, 0, 0, 0, 0, 0, 0, 0}), LogitsOf(all, {}));
+}
+
+TEST(GptTest, DocumentsHaveTheShapeOfTokens) {
+  Tape tape;
+  const Var tokens = tape.Input("tokens", {kI32, {2, 8}}, {.below = 5});
+  Gpt({.vocabulary = 5}).Logits(tokens, nullptr, tape.Input("documents", {kI32, {2, 7}}));
+  EXPECT_THAT(std::string(tape.status().message()), HasSubstr("documents must be i32[B,T] as tokens"));
 }
 
 TEST(GptTest, SaysWhatDoesNotFit) {
