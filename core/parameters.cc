@@ -19,7 +19,17 @@ absl::Status Busy(absl::string_view what, const std::string& path) {
 }
 
 const char* Name(ParameterKind kind) {
-  return kind == ParameterKind::kWeight ? "weight" : kind == ParameterKind::kState ? "state" : "cache";
+  switch (kind) {
+    case ParameterKind::kWeight:
+      return "weight";
+    case ParameterKind::kFrozen:
+      return "frozen weight";
+    case ParameterKind::kState:
+      return "state";
+    case ParameterKind::kCache:
+      break;
+  }
+  return "cache";
 }
 
 }  // namespace

@@ -32,7 +32,9 @@ class Parameters {
     uint64_t seed = 0;  // of initial values and of random ops
     bool draw = true;   // false: random initial values are 0, which saves time if Load or Set replaces them
   };
-  enum Selection { kWeights, kAll };           // kAll: weights, optimizer moments and other state, but no caches
+  // kTrained: the weights that training changes; kWeights: these and frozen weights; kAll: weights, optimizer moments
+  // and other state, but no caches.
+  enum Selection { kTrained, kWeights, kAll };
   enum Others { kNothingElse, kMayHaveMore };  // whether a file may have tensors that are not selected parameters
 
   Parameters() : Parameters(Options{}) {}
@@ -81,7 +83,8 @@ class Parameters {
     ParameterKind kind;
   };
   static bool Selects(Selection selection, const Entry& entry) {
-    return entry.kind == ParameterKind::kWeight || (selection == kAll && entry.kind == ParameterKind::kState);
+    return entry.kind == ParameterKind::kWeight || (selection != kTrained && entry.kind == ParameterKind::kFrozen) ||
+           (selection == kAll && entry.kind == ParameterKind::kState);
   }
 
   Options options_;

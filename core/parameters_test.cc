@@ -41,6 +41,22 @@ TEST(ParametersTest, CachesAreNotSaved) {
   EXPECT_EQ(with.Create(specs).message(), "parameter 'cache' is a cache here, but the graph wants a state");
 }
 
+TEST(ParametersTest, FrozenWeightsAreWeightsButNotTrained) {
+  Parameters parameters;
+  const std::vector<ParameterSpec> specs = {{"base", {kF32, {4}}, Gaussian(1), ParameterKind::kFrozen},
+                                            {"m", {kF32, {2}}, Zeros(), ParameterKind::kState},
+                                            {"w", {kF32, {2}}, Gaussian(1)}};
+  ASSERT_TRUE(parameters.Create(specs).ok());
+  EXPECT_THAT(parameters.Names(Parameters::kTrained), ElementsAre("w"));
+  EXPECT_THAT(parameters.Names(Parameters::kWeights), ElementsAre("base", "w"));
+  EXPECT_EQ(parameters.ElementCount(Parameters::kTrained), 2);
+  EXPECT_EQ(parameters.ElementCount(Parameters::kAll), 8);
+  std::vector<ParameterSpec> trained = {specs[0]};
+  trained[0].kind = ParameterKind::kWeight;
+  EXPECT_EQ(parameters.Create(trained).message(),
+            "parameter 'base' is a frozen weight here, but the graph wants a weight");
+}
+
 std::vector<float> Values(const Parameters& parameters, absl::string_view name) {
   const absl::StatusOr<Tensor> tensor = parameters.Find(name);
   EXPECT_TRUE(tensor.ok()) << tensor.status();

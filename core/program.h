@@ -54,6 +54,7 @@ struct InputSpec {
 
 enum class ParameterKind : uint8_t {
   kWeight,  // learnt; saved in model.safetensors
+  kFrozen,  // a weight that training does not change: no gradient, no moments; saved in model.safetensors
   kState,   // an optimizer's moments, running statistics; saved in checkpoints only
   kCache    // keys and values of earlier tokens in generation; never saved; a write is no update
 };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <utility>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
@@ -78,7 +79,10 @@ Var Tape::AddParameter(ParameterSpec spec) {
 }
 
 Var Tape::Parameter(absl::string_view name, TensorType type, Initializer initializer) {
-  return AddParameter({absl::StrCat(name_prefix_, name), type, initializer, ParameterKind::kWeight});
+  std::string full_name = absl::StrCat(name_prefix_, name);
+  const bool trained = adaptation_ == nullptr || adaptation_->Trains(full_name);
+  return AddParameter(
+      {std::move(full_name), type, initializer, trained ? ParameterKind::kWeight : ParameterKind::kFrozen});
 }
 
 Var Tape::State(absl::string_view full_name, TensorType type, Initializer initializer, ParameterKind kind) {

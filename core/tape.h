@@ -26,6 +26,19 @@
 
 namespace weft {
 
+// An Adaptation changes what layers record while a tape has it: it freezes weights, and adds to the results of
+// products. models/lora.h has one.
+class Adaptation {
+ public:
+  virtual ~Adaptation() = default;
+
+  // Reports whether training changes the weight `full_name`. If not, Tape::Parameter makes it ParameterKind::kFrozen.
+  virtual bool Trains(absl::string_view full_name) const = 0;
+  // Returns the result of a layer that has recorded `y` = `x` · `weight`ᵀ, perhaps with a bias. The tape's scope is the
+  // layer's.
+  virtual Var Adapt(Var x, Var weight, Var y) = 0;
+};
+
 class Tape {
  public:
   Tape();
@@ -55,6 +68,10 @@ class Tape {
   // Returns d `loss` / d `wrt[i]` for each i, as outputs of one node that compilation expands. `loss` must be a float
   // scalar, and each `wrt[i]` must have a float dtype. If the loss does not depend on `wrt[i]`, that gradient is 0.
   VarList Gradient(Var loss, VarSpan wrt);
+
+  // The adaptation in force, or null. It must outlive its use by the tape.
+  Adaptation* adaptation() const { return adaptation_; }
+  void SetAdaptation(Adaptation* adaptation) { adaptation_ = adaptation; }
 
   const absl::Status& status() const { return status_; }
   // Returns a placeholder for results after an error. Any op accepts it and, because of the error, records nothing.
@@ -96,6 +113,7 @@ class Tape {
   absl::flat_hash_set<ValueId> overwritten_;  // versions of state that a later version has replaced
   absl::flat_hash_set<ValueId> state_;        // values that are versions of state
   uint64_t id_;
+  Adaptation* adaptation_ = nullptr;
   const char* function_ = nullptr;  // the outermost Composite that is being recorded
 };
 

@@ -46,7 +46,8 @@ std::string PrintMemory(const Graph& graph) {
     if (node.op == &kConstantOp) constants += node.attrs.as<SourceAttrs>().type.bytes();
     if (node.op != &kParameterOp) continue;
     const ParameterSpec& spec = compiled.program.parameter(node);
-    (spec.kind == ParameterKind::kWeight ? weights : state) += spec.type.bytes();
+    const bool weight = spec.kind == ParameterKind::kWeight || spec.kind == ParameterKind::kFrozen;
+    (weight ? weights : state) += spec.type.bytes();
   }
   const auto [naive, planned, bound, budget, recomputed] = compiled.memory;
   std::string text;
