@@ -16,8 +16,9 @@ namespace weft {
 Var Linear(absl::string_view name, Var x, int64_t width, const LinearOptions& options) {
   const Scope scope(x.tape, name);
   const Var weight = x.tape->Parameter("weight", {x.dtype(), {width, x.dim(-1)}}, options.initializer);
-  const Var y = MatMul(x, weight, {.transpose_b = true});  // [..., width]
-  return options.bias ? y + x.tape->Parameter("bias", {x.dtype(), {width}}, Zeros()) : y;
+  Var y = MatMul(x, weight, {.transpose_b = true});  // [..., width]
+  if (options.bias) y = y + x.tape->Parameter("bias", {x.dtype(), {width}}, Zeros());
+  return x.tape->adaptation() != nullptr ? x.tape->adaptation()->Adapt(x, weight, y) : y;
 }
 
 Var LayerNorm(absl::string_view name, Var x, double epsilon) {

@@ -1,0 +1,91 @@
+// Layers call Adapt after each product. Adapt compares the layer's name with the patterns and records the adapter.
+#include "weft/models/lora.h"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "weft/core/status.h"
+#include "weft/models/validate.h"
+#include "weft/ops/ops.h"
+
+namespace weft {
+namespace {
+
+constexpr char kWeight[] = ".weight", kBias[] = ".bias";
+
+std::vector<std::string> Split(absl::string_view patterns) {
+  std::vector<std::string> list;
+  for (const absl::string_view pattern : absl::StrSplit(patterns, ',', absl::SkipWhitespace())) {
+    list.emplace_back(absl::StripAsciiWhitespace(pattern));
+  }
+  return list;
+}
+
+bool Matches(const std::string& pattern, absl::string_view name) {
+  return fnmatch(pattern.c_str(), std::string(name).c_str(), 0) == 0;
+}
+
+}  // namespace
+
+absl::Status Validate(const LoraOptions& options) {
+  WEFT_RETURN_IF_ERROR(CheckSizes({{"lora rank", options.rank, 0, kMaxFeatures}}));
+  if (options.rank == 0) return absl::OkStatus();
+  WEFT_RETURN_IF_ERROR(CheckPositive("lora alpha", options.alpha));
+  WEFT_RETURN_IF_ERROR(CheckDropout(options.dropout, "lora dropout"));
+  if (!Split(options.targets).empty()) return absl::OkStatus();
+  return InvalidArgument("lora targets is '", options.targets, "', but must name at least one layer: '*.query'");
+}
+
+bool MatchesAny(absl::string_view patterns, absl::string_view name) {
+  const std::vector<std::string> list = Split(patterns);
+  return std::any_of(list.begin(), list.end(), [&](const std::string& pattern) { return Matches(pattern, name); });
+}
+
+bool IsTrained(absl::string_view full_name, const LoraOptions& options) {
+  if (options.rank == 0 || absl::EndsWith(full_name, kLoraA) || absl::EndsWith(full_name, kLoraB)) return true;
+  absl::string_view layer = full_name;
+  if (!absl::ConsumeSuffix(&layer, kWeight)) absl::ConsumeSuffix(&layer, kBias);
+  return MatchesAny(options.also_train, layer);
+}
+
+LoraScope::LoraScope(Tape* tape, const LoraOptions& options)
+    : tape_(tape), options_(options), outer_(tape->adaptation()) {
+  if (options_.rank == 0) return;
+  tape_->Fail(Validate(options_));
+  tape_->SetAdaptation(this);
+}
+
+LoraScope::~LoraScope() {
+  if (options_.rank == 0) return;
+  tape_->SetAdaptation(outer_);
+  for (const std::string& pattern : Split(options_.targets)) {
+    const auto matches = [&](const std::string& layer) { return Matches(pattern, layer); };
+    if (std::any_of(layers_.begin(), layers_.end(), matches)) continue;
+    constexpr size_t kMaxListed = 8;  // names of layers in an error
+    if (layers_.size() > kMaxListed) layers_.resize(kMaxListed);
+    tape_->Fail(
+        InvalidArgument("lora: no layer matches '", pattern, "'; the first layers are ", absl::StrJoin(layers_, ", ")));
+  }
+}
+
+Var LoraScope::Adapt(Var x, Var weight, Var y) {
+  if (!tape_->status().ok()) return y;
+  const std::string name(absl::StripSuffix(tape_->ParameterName(weight), kWeight));
+  layers_.push_back(name);
+  if (!MatchesAny(options_.targets, name)) return y;
+  constexpr Initializer kKaiming = {.kind = Initializer::Kind::kFanUniform, .a = 0.57735027f};  // ±1 / √in, as in PEFT
+  const int64_t out = weight.dim(0), in = weight.dim(1);
+  const Var a = tape_->Parameter(&kLoraA[1], {weight.dtype(), {options_.rank, in}}, kKaiming);
+  const Var b = tape_->Parameter(&kLoraB[1], {weight.dtype(), {out, options_.rank}}, Zeros());
+  const Var low = MatMul(Dropout(x, options_.dropout), a, {.transpose_b = true});  // [..., rank]
+  return y + Scale(MatMul(low, b, {.transpose_b = true}), options_.scale());
+}
+
+}  // namespace weft
