@@ -14,6 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "weft/core/file.h"
 #include "weft/core/status.h"
+#include "weft/formats/adapters.h"
 #include "weft/formats/run_folder.h"
 #include "weft/text/load_tokenizer.h"
 
@@ -48,8 +49,9 @@ absl::StatusOr<std::vector<TokenizerFile>> CompanionsOf(const ConvertOptions& op
   if (!options.tokenizer.empty()) return TokenizerFiles(options.tokenizer);
   std::error_code error;
   std::vector<TokenizerFile> files;
-  const bool folder = fs::is_directory(options.model, error);
-  const fs::path beside = FolderOf(options.model);
+  const std::string model = BaseOf(options.model);
+  const bool folder = fs::is_directory(model, error);
+  const fs::path beside = FolderOf(model);
   for (const std::string& name : CompanionNames()) {
     if (!folder && absl::string_view(name) != "tokenizer.bin") continue;
     if (fs::is_regular_file(beside / name, error)) files.push_back({(beside / name).string(), name});

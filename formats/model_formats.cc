@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "weft/core/file.h"
 #include "weft/core/status.h"
+#include "weft/formats/adapters.h"
 #include "weft/formats/published.h"
 #include "weft/formats/write_weights.h"
 
@@ -19,8 +20,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // A model has the first of these formats that recognizes it.
-constexpr const Format* kFormats[] = {&kRunFormat, &kHuggingFaceFormat, &kNanoGptFormat, &kLlama2cFormat,
-                                      &kCTranslate2Format};
+constexpr const Format* kFormats[] = {&kRunFormat,     &kPeftFormat,    &kHuggingFaceFormat,
+                                      &kNanoGptFormat, &kLlama2cFormat, &kCTranslate2Format};
 
 template <class... Models>
 absl::Span<const ModelFamily* const> FamiliesOf(const std::variant<Models...>*) {
@@ -28,12 +29,17 @@ absl::Span<const ModelFamily* const> FamiliesOf(const std::variant<Models...>*) 
   return kFamilies;
 }
 
-// Returns the config.json of the folder `path`, or null if `path` is a file.
+// Returns the config.json of the folder `path`, or null if `path` is a file. If the folder has adapters without a
+// model, returns the keys of adapter_config.json that `Format` needs, with the path of the base model.
 absl::StatusOr<Json> ReadConfigOf(const std::string& path) {
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::status(path, error);
   if (!std::filesystem::exists(status)) return SystemStatus("find", path, error ? error.value() : ENOENT);
   if (!std::filesystem::is_directory(status)) return Json();
+  if (IsAdapter(path)) {
+    WEFT_ASSIGN_OR_RETURN(const AdapterConfig adapter, ReadAdapterConfig(path));
+    return Json{{"peft_type", "LORA"}, {"base_model_name_or_path", adapter.base}};
+  }
   return ReadConfig(path);
 }
 

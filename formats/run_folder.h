@@ -33,7 +33,8 @@ std::string CheckpointFolder(const std::string& checkpoints, int64_t step);
 // Returns the steps of the complete checkpoints, newest first, or none if the folder can't be read.
 std::vector<int64_t> ListCheckpoints(const std::string& checkpoints);
 // Loads the weights of a run from its model.safetensors. If that file is missing, loads the newest checkpoint that can
-// be loaded; if none can, returns the error of the newest, or NotFound without checkpoints.
+// be loaded; if none can, returns the error of the newest, or NotFound without checkpoints. If the run trains low-rank
+// adapters (config.json has a lora_rank above 0), they are merged into the weights.
 absl::Status LoadRunWeights(const std::string& run, Parameters* parameters);
 
 }  // namespace weft

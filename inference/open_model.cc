@@ -12,6 +12,7 @@
 #include "weft/core/file.h"
 #include "weft/core/json.h"
 #include "weft/core/status.h"
+#include "weft/formats/adapters.h"
 #include "weft/formats/model_formats.h"
 #include "weft/formats/run_folder.h"
 #include "weft/text/load_tokenizer.h"
@@ -53,8 +54,9 @@ absl::Status CheckId(const nlohmann::ordered_json& config, const char* key, int3
 absl::StatusOr<OpenedBert> OpenBert(const std::string& path) {
   OpenedBert bert = {.path = path};
   // Open would not name the model_type of another family; the error of ReadHuggingFace does.
-  WEFT_ASSIGN_OR_RETURN(bert.model, IsRun(path) ? Open<PublishedBert>(path) : ReadHuggingFace<PublishedBert>(path));
-  WEFT_ASSIGN_OR_RETURN(bert.tokenizer, LoadTokenizer(path));
+  WEFT_ASSIGN_OR_RETURN(
+      bert.model, IsRun(path) || IsAdapter(path) ? Open<PublishedBert>(path) : ReadHuggingFace<PublishedBert>(path));
+  WEFT_ASSIGN_OR_RETURN(bert.tokenizer, LoadTokenizer(BaseOf(path)));
   const BertConfig& config = bert.model.config;
   WEFT_RETURN_IF_ERROR(CheckVocabulary(path, bert.tokenizer->vocabulary_size(), config.vocabulary));
   const int64_t around = static_cast<int64_t>(bert.tokenizer->Wrap({}).ids.size());
@@ -72,10 +74,10 @@ absl::Status CheckGuessesMasked(const OpenedBert& bert) {
 
 absl::StatusOr<OpenedGpt> OpenGpt(const std::string& path, const std::string& tokenizer) {
   WEFT_ASSIGN_OR_RETURN(PublishedGpt model, Open<PublishedGpt>(path));
-  std::string beside = path;
+  std::string beside = BaseOf(path);
   std::error_code error;
-  if (fs::is_regular_file(path, error)) {
-    const std::string folder = fs::path(path).parent_path().string();
+  if (fs::is_regular_file(beside, error)) {
+    const std::string folder = fs::path(beside).parent_path().string();
     beside = absl::StrCat(folder.empty() ? "." : folder, "/tokenizer.bin");
   }
   OpenedGpt gpt = {std::move(model), nullptr};

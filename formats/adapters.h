@@ -1,0 +1,59 @@
+// These functions read and write low-rank adapters (models/lora.h) in the files of the package PEFT:
+// adapter_config.json, which names the base model, and adapter_model.safetensors.
+//
+//   WEFT_RETURN_IF_ERROR(WriteAdapter("runs/classify-1", {.lora = options, .base = "minilm"}, parameters));
+//   WEFT_ASSIGN_OR_RETURN(const PublishedModel merged, ReadModel("adapter"));   // weights.h; the format "peft"
+//
+// Merging adds (alpha / rank)·B·A to the weight of each adapter's layer. The result computes what the model with its
+// adapters computes, up to rounding.
+#ifndef WEFT_FORMATS_ADAPTERS_H_
+#define WEFT_FORMATS_ADAPTERS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "weft/core/arena.h"
+#include "weft/core/parameters.h"
+#include "weft/core/safetensors.h"
+#include "weft/models/lora.h"
+
+namespace weft {
+
+inline constexpr char kAdapterConfig[] = "adapter_config.json", kAdapterWeights[] = "adapter_model.safetensors";
+
+// The part of adapter_config.json that reading needs.
+struct AdapterConfig {
+  std::string base;  // path of the base model's folder or file, which exists
+  double scale = 1;  // alpha / rank
+};
+// Returns InvalidArgument if the adapter is not LoRA, if it uses an extension of LoRA, or if base_model_name_or_path is
+// no path. A relative path starts at the working folder or, if that does not exist, at `folder`.
+absl::StatusOr<AdapterConfig> ReadAdapterConfig(const std::string& folder);
+// Reports whether `folder` has an adapter_config.json and no config.json of a model or run.
+bool IsAdapter(const std::string& folder);
+// Returns the path of the base model, which has the tokenizer, if `model` is a folder of an adapter. Otherwise, or if
+// the adapter can't be read, returns `model`.
+std::string BaseOf(const std::string& model);
+
+// Returns `tensors` without the adapters of the layers among them. Each layer's weight is merged, in bytes of `arena`;
+// other tensors keep their bytes. An adapter without a layer is returned unchanged. Returns InvalidArgument if A, B and
+// the weight do not fit together.
+absl::StatusOr<std::vector<NamedTensor>> MergeAdapters(absl::Span<const NamedTensor> tensors, double scale,
+                                                       Arena* arena);
+
+// The adapters of a training.
+struct TrainedAdapter {
+  LoraOptions lora;
+  std::string base;        // path of the base model; "" if the base has no file
+  std::string model_type;  // "bert", "gpt2": of the base model in Hugging Face, for the names of its layers
+};
+// Writes the trained weights of `parameters` to both files in `folder`, with the names that PEFT gives them. Layers
+// that are trained without adapters are listed in modules_to_save.
+absl::Status WriteAdapter(const std::string& folder, const TrainedAdapter& adapter, const Parameters& parameters);
+
+}  // namespace weft
+
+#endif  // WEFT_FORMATS_ADAPTERS_H_

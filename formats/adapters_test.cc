@@ -1,0 +1,143 @@
+// The folders of tests/peers/peft hold models and adapters that PEFT wrote, and the logits that PEFT computed.
+#include "weft/formats/adapters.h"
+
+#include <filesystem>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "weft/core/file.h"
+#include "weft/formats/weights.h"
+#include "weft/graph/compile.h"
+#include "weft/graph/runner.h"
+
+namespace weft {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr char kPeft[] = "tests/peers/peft/";
+
+Var RecordLogits(const PublishedModel& model, Var tokens) {
+  if (const auto* const gpt = std::get_if<PublishedGpt>(&model)) return Gpt(gpt->config).Logits(tokens);
+  const Bert bert(std::get<PublishedBert>(model).config);
+  return bert.Classify(bert.Pool(bert.Encode(tokens)), 3);
+}
+
+const Weights& WeightsOf(const PublishedModel& model) {
+  return std::visit([](const auto& published) -> const Weights& { return published.weights; }, model);
+}
+
+// Compares the logits of the model with PEFT's for `adapter`. With `lora`, the model has adapters; `tensors` are its
+// weights.
+void CheckLogits(const std::string& adapter, const PublishedModel& model, const LoraOptions& lora,
+                 absl::Span<const NamedTensor> tensors) {
+  const absl::StatusOr<SafetensorsFile> file = SafetensorsFile::Open(absl::StrCat(adapter, "/logits.safetensors"));
+  ASSERT_TRUE(file.ok()) << file.status();
+  Tape tape;
+  const Var tokens = tape.Input("tokens", file->Find("tokens")->tensor.type, {.below = 29});
+  Var logits;
+  {
+    const LoraScope scope(&tape, lora);
+    logits = RecordLogits(model, tokens);
+  }
+  const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {logits}, .mode = kEval});
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  Parameters parameters;
+  Runner runner(*graph, &parameters);
+  const absl::Status set = parameters.Set(adapter, tensors);
+  ASSERT_TRUE(set.ok()) << set;
+  const absl::StatusOr<Outputs> out = runner.Run({{tokens, file->Find("tokens")->tensor}});
+  ASSERT_TRUE(out.ok()) << out.status();
+  const absl::Span<const float> got = (*out)[logits].span<const float>();
+  const Tensor wanted = file->Find("logits")->tensor;
+  ASSERT_EQ(static_cast<int64_t>(got.size()), wanted.type.shape.elements());
+  for (size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], wanted.as<float>()[i], 1e-5) << i;
+}
+
+TEST(AdaptersTest, MergedAdaptersGivePeftsLogits) {
+  for (const char* const name : {"bert_adapter", "gpt2_adapter"}) {
+    SCOPED_TRACE(name);
+    const std::string folder = absl::StrCat(kPeft, name);
+    const absl::StatusOr<PublishedModel> model = ReadModel(folder);
+    ASSERT_TRUE(model.ok()) << model.status();
+    CheckLogits(folder, *model, {}, WeightsOf(*model).tensors());
+  }
+}
+
+// Returns the adapter's tensors with this project's names. `prefix`: of the layers' names in Hugging Face.
+std::vector<NamedTensor> Adapter(const Weights& file, absl::string_view prefix) {
+  std::vector<NamedTensor> tensors;
+  for (const auto& [name, tensor] : file.tensors()) {
+    absl::string_view own = absl::StripPrefix(name, "base_model.model.");
+    absl::ConsumePrefix(&own, prefix);
+    tensors.push_back({std::string(own), tensor});
+  }
+  return tensors;
+}
+
+void CheckSeparate(const std::string& name, absl::string_view prefix, const LoraOptions& lora) {
+  SCOPED_TRACE(name);
+  const std::string folder = absl::StrCat(kPeft, name, "_adapter");
+  const absl::StatusOr<PublishedModel> base = ReadModel(kPeft + name);
+  ASSERT_TRUE(base.ok()) << base.status();
+  const absl::StatusOr<Weights> file = Weights::ReadSafetensors(absl::StrCat(folder, "/", kAdapterWeights));
+  ASSERT_TRUE(file.ok()) << file.status();
+  std::vector<NamedTensor> tensors = Adapter(*file, prefix);
+  for (const NamedTensor& named : WeightsOf(*base).tensors()) {
+    if (named.name.rfind("classifier.", 0) != 0) tensors.push_back(named);  // the adapter has a classifier
+  }
+  CheckLogits(folder, *base, lora, tensors);
+}
+
+TEST(AdaptersTest, SeparateAdaptersGivePeftsLogits) {
+  CheckSeparate("bert", "bert.", {.rank = 3, .alpha = 5, .dropout = 0.1, .targets = "*.query,encoder.*.dense"});
+  CheckSeparate("gpt2", "transformer.", {.rank = 2, .alpha = 6, .targets = "*.c_attn,*.c_proj"});
+}
+
+class AdapterFilesTest : public ::testing::Test {
+ protected:
+  // Returns the message of reading an adapter with this configuration.
+  std::string Error(const std::string& config) {
+    const std::string folder = ::testing::TempDir() + "/adapter";
+    std::filesystem::create_directories(folder);
+    EXPECT_TRUE(WriteFile(absl::StrCat(folder, "/", kAdapterConfig), {config}).ok());
+    return std::string(ReadModel(folder).status().message());
+  }
+};
+
+TEST_F(AdapterFilesTest, RefusesWhatIsNotPlainLora) {
+  EXPECT_THAT(Error(R"({"peft_type": "IA3"})"), HasSubstr("adapter_config.json: peft_type is \"IA3\", wanted LORA"));
+  const std::string lora = R"("peft_type": "LORA", "r": 2, "lora_alpha": 4)";
+  EXPECT_THAT(Error("{" + lora + R"(, "use_dora": true})"), HasSubstr("use_dora is true, which is not supported"));
+  EXPECT_THAT(Error("{" + lora + R"(, "rank_pattern": {"a": 1}})"),
+              HasSubstr("rank_pattern is {\"a\":1}, which is not"));
+  EXPECT_THAT(Error("{" + lora + R"(, "bias": "all"})"), HasSubstr("bias is \"all\", which is not supported"));
+  EXPECT_THAT(Error(R"({"peft_type": "LORA", "r": 0, "lora_alpha": 4})"), HasSubstr("r is 0, wanted a number above 0"));
+  EXPECT_THAT(Error("{" + lora + R"(, "base_model_name_or_path": "none"})"),
+              HasSubstr("base_model_name_or_path is \"none\", wanted the path of the base model's folder"));
+  EXPECT_THAT(Error("{" + lora + R"(, "base_model_name_or_path": "../adapter"})"), HasSubstr("is an adapter, too"));
+}
+
+TEST(AdaptersTest, SaysWhatDoesNotFit) {
+  std::vector<float> values(12);
+  const auto tensor = [&](std::string name, Shape shape) {
+    return NamedTensor{std::move(name), {{kF32, shape}, reinterpret_cast<std::byte*>(values.data())}};
+  };
+  Arena arena;
+  EXPECT_EQ(
+      MergeAdapters({tensor("a.weight", {3, 4}), tensor("a.lora_A.weight", {2, 4})}, 1, &arena).status().message(),
+      "'a.lora_A.weight' is only one of the adapter's tensors; wanted both lora_A.weight and lora_B.weight");
+  EXPECT_EQ(
+      MergeAdapters({tensor("a.weight", {3, 4}), tensor("a.lora_A.weight", {2, 4}), tensor("a.lora_B.weight", {4, 2})},
+                    1, &arena)
+          .status()
+          .message(),
+      "the adapter of 'a.weight' f32[3,4] has A f32[2,4] and B f32[4,2]; wanted f32 [rank, in] and [out, rank]");
+}
+
+}  // namespace
+}  // namespace weft
