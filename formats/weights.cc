@@ -3,6 +3,7 @@
 #include "weft/formats/weights.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <optional>
 #include <utility>
@@ -61,6 +62,19 @@ absl::StatusOr<Weights> Weights::ReadSafetensors(const std::string& path) {
     tensor.type.dtype == kF64 ? CopyToF32<double>(tensor, *converted) : CopyToF32<BF16>(tensor, *converted);
   }
   return weights;
+}
+
+absl::Status SetFiniteWeights(const std::string& path, const Weights& weights, Parameters* parameters,
+                              Parameters::Others others) {
+  for (const auto& [name, tensor] : weights.tensors()) {
+    if (tensor.type.dtype != kF32) continue;
+    const absl::Span<const float> values = tensor.span<float>();
+    const auto found = std::find_if_not(values.begin(), values.end(), [](float x) { return std::isfinite(x); });
+    if (found == values.end()) continue;
+    return absl::DataLossError(absl::StrCat(path, ": element ", found - values.begin(), " of '", name, "' ",
+                                            ToString(tensor.type), " is ", std::isnan(*found) ? "NaN" : "infinite"));
+  }
+  return parameters->Set(path, weights.tensors(), Parameters::kWeights, others);
 }
 
 const Tensor* Weights::Find(absl::string_view name) const {

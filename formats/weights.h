@@ -65,6 +65,11 @@ class Weights {
   std::vector<NamedTensor> tensors_;
 };
 
+// Sets `parameters` to the weights of a model that is to be used, as Parameters::Set does. Returns DataLoss if a weight
+// is NaN or infinite, because all results would be garbage. The error names the tensor. `path`: the model, for errors.
+absl::Status SetFiniteWeights(const std::string& path, const Weights& weights, Parameters* parameters,
+                              Parameters::Others others = Parameters::kNothingElse);
+
 // Each Published struct is a model that was read: configuration and weights. kFamily describes its kind
 // (model_formats.h).
 struct ModelFamily;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "weft/core/status.h"
+#include "weft/formats/weights.h"
 #include "weft/inference/eval_runner.h"
 #include "weft/inference/input_tokens.h"
 #include "weft/text/buckets.h"
@@ -45,7 +46,7 @@ absl::StatusOr<std::unique_ptr<BertEncoder>> BertEncoder::Create(OpenedBert bert
   }
   auto encoder = std::unique_ptr<BertEncoder>(new BertEncoder(std::move(bert), options, std::move(record)));
   WEFT_RETURN_IF_ERROR(encoder->parameters_.Create(ParametersOf(model)));
-  WEFT_RETURN_IF_ERROR(encoder->parameters_.Set(path, model.weights.tensors()));
+  WEFT_RETURN_IF_ERROR(SetFiniteWeights(path, model.weights, &encoder->parameters_));
   return encoder;
 }
 

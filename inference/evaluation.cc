@@ -11,6 +11,7 @@
 #include "weft/core/random.h"
 #include "weft/core/status.h"
 #include "weft/core/tape.h"
+#include "weft/formats/weights.h"
 #include "weft/graph/runner.h"
 #include "weft/inference/bert_encoder.h"
 #include "weft/inference/eval_runner.h"
@@ -80,7 +81,7 @@ absl::StatusOr<LanguageModelScore> EvaluateGpt(const OpenedGpt& gpt, absl::Span<
   const Var loss = CrossEntropy(Gpt(config).Logits(tokens), targets);
   Parameters parameters({.draw = false});
   WEFT_ASSIGN_OR_RETURN(const auto runner, EvalRunner(tape, {.fetch = {loss}}, &parameters, threads));
-  WEFT_RETURN_IF_ERROR(parameters.Set("the model", gpt.model.weights.tensors()));
+  WEFT_RETURN_IF_ERROR(SetFiniteWeights("the model", gpt.model.weights, &parameters));
 
   double sum = 0;
   const auto size = static_cast<size_t>(rows * length);
@@ -145,8 +146,7 @@ absl::StatusOr<ClassScore> EvaluateMaskedTokens(const OpenedBert& bert, absl::Sp
   const Var loss = CrossEntropy(logits, targets), correct = CountCorrect(logits, targets);
   Parameters parameters({.draw = false});
   WEFT_ASSIGN_OR_RETURN(const auto runner, EvalRunner(tape, {.fetch = {loss, correct}}, &parameters, options.threads));
-  WEFT_RETURN_IF_ERROR(
-      parameters.Set(bert.path, bert.model.weights.tensors(), Parameters::kWeights, Parameters::kMayHaveMore));
+  WEFT_RETURN_IF_ERROR(SetFiniteWeights(bert.path, bert.model.weights, &parameters, Parameters::kMayHaveMore));
 
   ClassScore score;
   MaskingOptions masking = {.mask = *tokenizer.special_tokens().mask, .vocabulary = config.vocabulary};

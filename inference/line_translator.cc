@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_replace.h"
 #include "weft/core/status.h"
+#include "weft/formats/weights.h"
 #include "weft/inference/input_tokens.h"
 #include "weft/text/text_stream.h"
 
@@ -25,7 +26,7 @@ absl::StatusOr<std::unique_ptr<LineTranslator>> LineTranslator::Open(const std::
                                            {.batch = options.batch, .threads = options.threads}));
   WEFT_RETURN_IF_ERROR(
       translator->translator_->Translate({}, translator->options_.translate).status());  // checks the options
-  WEFT_RETURN_IF_ERROR(translator->parameters_.Set(path, translator->opened_.model.weights.tensors()));
+  WEFT_RETURN_IF_ERROR(SetFiniteWeights(path, translator->opened_.model.weights, &translator->parameters_));
   return translator;
 }
 

@@ -77,7 +77,7 @@ absl::StatusOr<std::unique_ptr<PictureClassifier>> PictureClassifier::Open(const
   WEFT_RETURN_IF_ERROR(classifier->ReadPreprocessor(path));
   WEFT_ASSIGN_OR_RETURN(classifier->runner_, EvalRunner(classifier->tape_, {.fetch = {classifier->logits_}},
                                                         &classifier->parameters_, options.threads));
-  WEFT_RETURN_IF_ERROR(classifier->parameters_.Set(path, vit->weights.tensors()));
+  WEFT_RETURN_IF_ERROR(SetFiniteWeights(path, vit->weights, &classifier->parameters_));
   return classifier;
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "weft/core/status.h"
+#include "weft/formats/weights.h"
 #include "weft/text/text_stream.h"
 
 namespace weft {
@@ -22,7 +23,7 @@ absl::StatusOr<std::unique_ptr<TextGenerator>> TextGenerator::Open(const std::st
   auto generator = std::unique_ptr<TextGenerator>(new TextGenerator(options, std::move(gpt)));
   WEFT_ASSIGN_OR_RETURN(generator->generator_, Generator::Create(generator->gpt_.model.config, &generator->parameters_,
                                                                  {.batch = options.batch, .threads = options.threads}));
-  WEFT_RETURN_IF_ERROR(generator->parameters_.Set(path, generator->gpt_.model.weights.tensors()));
+  WEFT_RETURN_IF_ERROR(SetFiniteWeights(path, generator->gpt_.model.weights, &generator->parameters_));
   return generator;
 }
 
