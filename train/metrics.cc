@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
@@ -15,6 +16,14 @@ namespace weft {
 namespace {
 
 absl::Status WriteError(const std::string& path) { return SystemStatus("write", path, errno); }
+
+// Returns the natural number `key` of `json`, or nothing if there is none or it is 2^63 or more.
+std::optional<int64_t> Count(const nlohmann::json& json, const char* key) {
+  if (!json.is_object() || !json.contains(key) || !json[key].is_number_unsigned()) return std::nullopt;
+  const auto count = json[key].get<uint64_t>();
+  if (count > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) return std::nullopt;
+  return static_cast<int64_t>(count);
+}
 
 }  // namespace
 
@@ -46,11 +55,19 @@ absl::StatusOr<MetricsFile> MetricsFile::Open(const std::string& path, int64_t s
   if (contents.ok()) {
     for (absl::string_view line : absl::StrSplit(*contents, '\n', absl::SkipEmpty())) {
       const auto json = nlohmann::json::parse(line.begin(), line.end(), nullptr, /*allow_exceptions=*/false);
-      if (!json.is_object() || !json.contains("step") || !json["step"].is_number_integer()) continue;
-      if (json["step"].get<int64_t>() > step) continue;
+      const std::optional<int64_t> of_step = Count(json, "step");
+      if (!of_step.has_value()) {
+        const bool cut_off = line.data() + line.size() == contents->data() + contents->size();
+        if (!cut_off) ++metrics.damaged_lines_;
+        continue;
+      }
+      if (*of_step > step) continue;
       absl::StrAppend(&kept, line, "\n");
-      if (json.contains("seconds") && json["seconds"].is_number()) metrics.seconds_ = json["seconds"].get<double>();
-      if (json.contains("tokens") && json["tokens"].is_number()) metrics.tokens_ = json["tokens"].get<int64_t>();
+      metrics.tokens_ = Count(json, "tokens").value_or(metrics.tokens_);
+      constexpr double kMaxSeconds = 1e9;  // 30 years; a clock could not go back much further
+      const double seconds =
+          json.contains("seconds") && json["seconds"].is_number() ? json["seconds"].get<double>() : -1;
+      if (seconds >= 0 && seconds <= kMaxSeconds) metrics.seconds_ = seconds;
     }
     if (kept != *contents) WEFT_RETURN_IF_ERROR(WriteFile(path, {kept}));
   }

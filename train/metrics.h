@@ -54,6 +54,9 @@ class MetricsFile {
   // Return the figures of the last line that Open kept.
   double seconds() const { return seconds_; }
   int64_t tokens() const { return tokens_; }
+  // Returns the number of lines that Open removed because they are not metrics. A last line without its end, which a
+  // killed program leaves, does not count.
+  int64_t damaged_lines() const { return damaged_lines_; }
 
  private:
   struct Close {
@@ -63,7 +66,7 @@ class MetricsFile {
   std::string path_;
   std::unique_ptr<std::FILE, Close> file_;
   double seconds_ = 0;
-  int64_t tokens_ = 0;
+  int64_t tokens_ = 0, damaged_lines_ = 0;
 };
 
 }  // namespace weft

@@ -52,5 +52,22 @@ TEST(MetricsTest, DropsWhatCameAfterTheCheckpoint) {
   EXPECT_EQ(*ReadFile(path), "");
 }
 
+TEST(MetricsTest, CountsDamagedLinesAndIgnoresImpossibleFigures) {
+  const std::string path = testing::TempDir() + "/damaged.jsonl";
+  std::ofstream(path) << R"({"step":1,"tokens":768,"seconds":2}
+{"step":2,"tok#ns":1536,
+not json
+{"stfp":3}
+{"step":3,"tokens":1e300,"seconds":1e300}
+{"step":4,"tokens":18446744073709551615,"seconds":-1}
+{"step":5,"to)";  // cut short by a kill
+  const absl::StatusOr<MetricsFile> file = MetricsFile::Open(path, 9);
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_EQ(file->damaged_lines(), 3);
+  EXPECT_EQ(file->tokens(), 768);
+  EXPECT_EQ(file->seconds(), 2);
+  EXPECT_EQ(MetricsFile::Open(path, 9)->damaged_lines(), 0) << "they were removed";
+}
+
 }  // namespace
 }  // namespace weft
