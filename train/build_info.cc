@@ -1,7 +1,10 @@
 // The compiler's version comes from its macros. The features of the CPU are read at run time.
 #include "weft/train/build_info.h"
 
+#include <cstdlib>
+
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 
 namespace weft {
 
@@ -33,7 +36,15 @@ std::string CpuFeatures() {
   add("avx512vnni", __builtin_cpu_supports("avx512vnni"));
   add("avx512bf16", __builtin_cpu_supports("avx512bf16"));
 #endif
-  return features.empty() ? "none known" : features;
+  if (features.empty()) features = "none known";
+  // oneDNN reads one of these variables, and then uses no later extensions.
+  for (const char* name : {"ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA"}) {
+    const char* const limit = std::getenv(name);
+    if (limit == nullptr || absl::string_view(limit) == "ALL" || absl::string_view(limit) == "DEFAULT") continue;
+    absl::StrAppend(&features, ", restricted by ", name, "=", limit);
+    break;
+  }
+  return features;
 }
 
 }  // namespace weft

@@ -77,7 +77,7 @@ absl::Status SaveCheckpoint(const std::string& checkpoints, CheckpointInfo info,
                                        {"seed", info.seed},      {"parameters_step", info.parameters_step},
                                        {"data", info.data},      {"version", BuildName()},
                                        {"cpu", CpuFeatures()},   {kTrainer, trainer}};
-  std::string text = json.dump(2) + "\n";
+  std::string text = json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
   PutChecksum({text}, &text);
   WEFT_RETURN_IF_ERROR(WriteFile(writing + kCheckpointInfo, {text}));
   WEFT_RETURN_IF_ERROR(SyncFolder(writing));
