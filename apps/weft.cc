@@ -5,16 +5,23 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
 #include "weft/apps/commands.h"
 #include "weft/apps/flags.h"
+#include "weft/core/file.h"
+#include "weft/core/hyperparameters.h"
 #include "weft/core/status.h"
 #include "weft/train/build_info.h"
 
@@ -24,9 +31,31 @@ namespace {
 constexpr char kAbout[] =
     "Weft trains and runs Transformers on CPUs. A model is a graph that is recorded, differentiated, compiled and run.";
 
+// Returns `text` without what a terminal would obey: control characters, among them those that C1 encodes in UTF-8, are
+// escaped as in "\x1b". A message can contain names from a hostile file. Of a long text, the middle is left out.
+std::string Printable(absl::string_view text) {
+  constexpr size_t kMaxHead = 3000, kMaxTail = 1000;  // bytes
+  if (text.size() > kMaxHead + kMaxTail) {
+    return absl::StrCat(Printable(text.substr(0, kMaxHead)), " ... ", text.size() - kMaxHead - kMaxTail,
+                        " more bytes ... ", Printable(text.substr(text.size() - kMaxTail)));
+  }
+  std::string printable;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<uint8_t>(text[i]);
+    const bool begins_c1 = byte == 0xC2 && i + 1 < text.size() && static_cast<uint8_t>(text[i + 1]) < 0xA0;
+    const bool ends_c1 = byte >= 0x80 && byte < 0xA0 && i > 0 && static_cast<uint8_t>(text[i - 1]) == 0xC2;
+    if (byte < 0x20 || byte == 0x7F || begins_c1 || ends_c1) {
+      absl::StrAppendFormat(&printable, "\\x%02x", byte);
+    } else {
+      printable += text[i];
+    }
+  }
+  return printable;
+}
+
 int Report(const std::string& command, const absl::Status& status) {
   if (!status.ok()) {
-    const std::string message(status.message());
+    const std::string message = Printable(status.message());
     std::fflush(stdout);
     std::fprintf(stderr, "%s: %s\n", command.c_str(), message.c_str());
   }
@@ -90,8 +119,17 @@ std::vector<Command> AddCommands(CLI::App* weft, CLI::App* train) {
   return commands;
 }
 
+// The limit for files that do not tell their size (core/file.h), which all commands share.
+Hyperparameters LimitTable(uint64_t* max_bytes) {
+  return {{"max-bytes",
+           "largest size of a device, a pipe, a decompressed file or a line of standard input",
+           max_bytes,
+           {.is_bytes = true}}};
+}
+
 int Main(int argc, char** argv) {
   OpenStandardStreams();
+  std::signal(SIGXFSZ, SIG_IGN);  // a file at its size limit gives an error, as a full disk does
   // `bazel run` changes the working folder, but relative paths refer to the user's folder, named by this variable.
   if (const char* folder = std::getenv("BUILD_WORKING_DIRECTORY"); folder != nullptr && chdir(folder) != 0) {
     return Report("weft", absl::UnavailableError(absl::StrCat("can't enter ", folder)));
@@ -105,14 +143,24 @@ int Main(int argc, char** argv) {
   train->group(Title(CommandGroup::kTrain));
   const std::vector<Command> commands = AddCommands(&app, train);
   for (CLI::App* each : {&app, train}) each->allow_extras();
-  for (const Command& command : commands) command.app->allow_extras();
+  uint64_t max_bytes = ReadLimit();
+  GivenFlags given;
+  for (const Command& command : commands) {
+    command.app->allow_extras();
+    AddFlags(command.app, LimitTable(&max_bytes), &given);
+  }
 
   std::vector<std::string> words = Words(argc, argv);
   std::reverse(words.begin(), words.end());  // CLI11 expects the last word first
   try {
     app.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help
+    if (error.get_exit_code() == 0) {  // --help
+      std::ostringstream help;
+      app.exit(error, help);
+      std::fputs(help.str().c_str(), stdout);
+      return Report("weft", FinishOutput());
+    }
     return Report(FullName(*Innermost(app)), InvalidArgument(error.what()));
   }
   const CLI::App* named = Innermost(app);
@@ -125,7 +173,9 @@ int Main(int argc, char** argv) {
   }
   for (const Command& command : commands) {
     if (command.app != named) continue;
-    absl::Status status = command.run();
+    absl::Status status = SetFromFlags(given, LimitTable(&max_bytes));
+    SetReadLimit(max_bytes);
+    if (status.ok()) status = command.run();
     if (status.ok()) status = FinishOutput();
     return Report(command.name, WithFlag(status, *command.app));
   }

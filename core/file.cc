@@ -65,7 +65,8 @@ Descriptor::~Descriptor() { Close(); }
 bool Descriptor::Close() { return fd_ < 0 || close(std::exchange(fd_, -1)) == 0; }
 
 absl::Status SystemStatus(absl::string_view what, const std::string& path, int error) {
-  return absl::ErrnoToStatus(error, absl::StrCat("cannot ", what, " ", path));
+  const absl::Status status = absl::ErrnoToStatus(error, absl::StrCat("cannot ", what, " ", path));
+  return error == ELOOP ? absl::FailedPreconditionError(status.message()) : status;  // Abseil has no code for it
 }
 
 size_t ReadLimit() { return read_limit; }

@@ -59,7 +59,8 @@ struct Set {
   }
   absl::Status operator()(double* value) const {
     double parsed;
-    if (!absl::SimpleAtod(text, &parsed) || !std::isfinite(parsed)) {
+    const bool hexadecimal = text.find_first_of("xX") != text.npos;  // no other option takes it
+    if (hexadecimal || !absl::SimpleAtod(text, &parsed) || !std::isfinite(parsed)) {
       return InvalidArgument("'", text, "' is not a number");
     }
     WEFT_RETURN_IF_ERROR(CheckRange(parsed, rules, text));

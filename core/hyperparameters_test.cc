@@ -47,6 +47,7 @@ TEST(HyperparametersTest, NamesWhatIsWrong) {
       {0, "101", "steps: 101 is not in 0 .. 100"},
       {0, "99999999999999999999", "steps: '99999999999999999999' is not a whole number below 2^63"},
       {1, "-1", "seed: '-1' is not a whole number from 0 to 2^64 - 1"},
+      {2, "0x10", "learning-rate: '0x10' is not a number"},
       {2, "nan", "learning-rate: 'nan' is not a number"},
       {2, "-1", "learning-rate: -1 is less than 0"},
       {3, "maybe", "bias: 'maybe' is not true or false"},

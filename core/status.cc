@@ -45,11 +45,14 @@ absl::Status Annotate(const absl::Status& status, absl::string_view context) {
 }
 
 std::string DidYouMean(absl::string_view word, absl::Span<const std::string> known) {
+  constexpr size_t kMaxWord = 200;  // bytes: the table of distances grows with the square
+  if (word.size() > kMaxWord) return "";
   const std::string* best = nullptr;
   size_t best_distance = std::max<size_t>(2, word.size() / 3) + 1;
   for (const std::string& candidate : known) {
     // A prefix counts as one edit.
     const bool begins = word.size() >= 3 && absl::StartsWith(candidate, word);
+    if (candidate.size() > kMaxWord) continue;
     const size_t distance = begins ? 1 : EditDistance(word, candidate);
     if (distance >= best_distance) continue;
     best = &candidate;

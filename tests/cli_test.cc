@@ -378,7 +378,7 @@ TEST_F(CliTest, GraphPrintsWhatWasAskedFor) {
   }
   EXPECT_TRUE(Contains(graph({"--memory", "--memory-budget=1G"}), "values, budget                     1000.000 MB"));
   const CommandResult too_small = Weft(Arguments{"graph", "--memory-budget=1K"} + kTinyModel);
-  EXPECT_EQ(too_small.exit_code, 1);
+  EXPECT_EQ(too_small.exit_code, 2);
   EXPECT_TRUE(Contains(too_small.err, "memory_budget is 1000 bytes, but the minimum for the values of this graph is "));
   EXPECT_EQ(graph({"--explain"}), "gpt/h.0/attn: attention: raised\nlinear + cross-entropy: raised\n");
   for (const char* stage : {"--stage=recorded", "--stage=compiled"}) {

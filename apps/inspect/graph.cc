@@ -125,7 +125,7 @@ absl::Status PrintGraph(GraphFlags flags) {
     } else {
       options.mode = kEval;
     }
-    WEFT_ASSIGN_OR_RETURN(const Graph graph, Compile(program->tape, options));
+    WEFT_ASSIGN_OR_RETURN(const Graph graph, UsageError(Compile(program->tape, options)));
     if (flags.memory) text += PrintMemory(graph);
     if (flags.explain) text += PrintExplanations(graph);
     if (!flags.memory && !flags.explain) text = Print(graph.program(), &graph, flags);

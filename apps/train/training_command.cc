@@ -124,7 +124,8 @@ absl::Status Run(RunFlags flags, const MakeJob& make) {
     return InvalidArgument("--epochs: they take ", options.steps, " steps, more than the ", kMaxSteps, " there may be");
   }
   for (const TrainingProgram& program : job->programs()) WEFT_RETURN_IF_ERROR(program.tape->status());
-  WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer, Trainer::Create(options, job, &parameters, &*run));
+  WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer,
+                        UsageError(Trainer::Create(options, job, &parameters, &*run)));
   bool resumed = false;
   if (flags.run.resume) {
     absl::StatusOr<bool> found = trainer->Resume();
@@ -142,7 +143,6 @@ absl::Status Run(RunFlags flags, const MakeJob& make) {
   WEFT_RETURN_IF_ERROR(Failure(job->WriteFiles(*run)));
 
   std::signal(SIGPIPE, SIG_IGN);  // if the reader of the output ends, the training continues
-  std::signal(SIGXFSZ, SIG_IGN);  // a file at its size limit gives an error, as a full disk does
   Progress progress({.terminal = isatty(STDOUT_FILENO) != 0, .log_every = job->training().log_every});
   progress.Say(absl::StrCat("training ", job->Title(parameters), " in ", run->path()));
   if (options.precision == "bf16" && !HasBF16Products()) {
