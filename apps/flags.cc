@@ -58,11 +58,11 @@ void AddFlags(CLI::App* app, const Hyperparameters& table, GivenFlags* given) {
     for (const std::string& choice : parameter.rules.choices) {
       absl::StrAppend(&help, choice == parameter.rules.choices.front() ? ": " : ", ", choice);
     }
-    if (std::holds_alternative<bool*>(parameter.value)) absl::StrAppend(&help, "; off: --", parameter.flag, "=false");
+    if (parameter.is_switch()) absl::StrAppend(&help, "; off: --", parameter.flag, "=false");
     const std::string initial = parameter.text();
     if (!initial.empty()) absl::StrAppend(&help, " [", initial, "]");
     const std::string name = absl::StrCat("--", parameter.flag);
-    if (std::holds_alternative<bool*>(parameter.value)) {
+    if (parameter.is_switch()) {
       app->add_flag(name, std::as_const(help))->each(store);  // CLI11 needs a string that is not const
     } else {
       const bool text = std::holds_alternative<std::string*>(parameter.value);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/numbers.h"
@@ -82,19 +83,43 @@ struct Set {
     *value = std::string(text);
     return absl::OkStatus();
   }
+  template <class T>
+  absl::Status operator()(std::optional<T>* value) const {
+    T parsed = {};
+    WEFT_RETURN_IF_ERROR((*this)(&parsed));
+    *value = parsed;
+    return absl::OkStatus();
+  }
+};
+
+struct Get {
+  const Hyperparameter::Rules& rules;
+
+  template <class T>
+  nlohmann::ordered_json operator()(const T* value) const {
+    return *value;
+  }
+  template <class T>
+  nlohmann::ordered_json operator()(const std::optional<T>* value) const {
+    if (value->has_value()) return **value;
+    return rules.unset ? rules.unset() : nullptr;
+  }
 };
 
 }  // namespace
 
 std::string Hyperparameter::key() const { return absl::StrReplaceAll(flag, {{"-", "_"}}); }
 
-nlohmann::ordered_json Hyperparameter::json() const {
-  return std::visit([](auto* v) { return nlohmann::ordered_json(*v); }, value);
-}
+nlohmann::ordered_json Hyperparameter::json() const { return std::visit(Get{rules}, value); }
 
 std::string Hyperparameter::text() const {
   const nlohmann::ordered_json printed = json();
+  if (printed.is_null()) return "";
   return printed.is_string() ? printed.get<std::string>() : printed.dump();
+}
+
+bool Hyperparameter::is_switch() const {
+  return std::holds_alternative<bool*>(value) || std::holds_alternative<std::optional<bool>*>(value);
 }
 
 absl::Status SetFromText(absl::string_view text, const Hyperparameter& parameter) {
@@ -130,7 +155,9 @@ absl::Status SetFromJson(const nlohmann::ordered_json& json, const Hyperparamete
 
 nlohmann::ordered_json ToJson(const Hyperparameters& table) {
   nlohmann::ordered_json json = nlohmann::ordered_json::object();
-  for (const Hyperparameter& parameter : table) json[parameter.key()] = parameter.json();
+  for (const Hyperparameter& parameter : table) {
+    if (nlohmann::ordered_json value = parameter.json(); !value.is_null()) json[parameter.key()] = std::move(value);
+  }
   return json;
 }
 

@@ -9,8 +9,10 @@
 #define WEFT_CORE_HYPERPARAMETERS_H_
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -28,16 +30,21 @@ struct Hyperparameter {
     bool may_be_empty = false;              // whether SetFromText accepts an empty text
     bool is_path = false;                   // a path, which a run stores as an absolute path
     bool is_bytes = false;                  // a number of bytes; SetFromText also reads K, M and G: thousands and so on
+    // Returns what holds while an optional value is not set, or null for nothing. If there is no function, null holds.
+    std::function<nlohmann::ordered_json()> unset = nullptr;
   };
 
   std::string flag;  // "learning-rate"
   std::string help;
-  std::variant<int64_t*, uint64_t*, double*, bool*, std::string*> value;
+  std::variant<int64_t*, uint64_t*, double*, bool*, std::string*, std::optional<int64_t>*, std::optional<double>*,
+               std::optional<bool>*>
+      value;
   Rules rules = {};
 
   std::string key() const;   // "learning_rate"
-  std::string text() const;  // the value, as SetFromText reads it
+  std::string text() const;  // the value, as SetFromText reads it; "" for null
   nlohmann::ordered_json json() const;
+  bool is_switch() const;  // whether the value is true or false
 };
 using Hyperparameters = std::vector<Hyperparameter>;
 
@@ -48,6 +55,7 @@ absl::Status SetFromText(absl::string_view text, const Hyperparameter& parameter
 // InvalidArgument at the first wrong value or unknown key, with the nearest known key. Earlier options stay set.
 absl::Status SetFromJson(const nlohmann::ordered_json& json, const Hyperparameters& table,
                          const std::vector<std::string>& annotations = {});
+// Returns an object with the values of all options, except those that are null.
 nlohmann::ordered_json ToJson(const Hyperparameters& table);
 
 // Returns `word` in quotes. If a word of `known` is near, adds a suggestion: "'widht', did you mean 'width'?".

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <optional>
 
 namespace weft {
 namespace {
@@ -70,6 +71,34 @@ TEST(HyperparametersTest, NamesWhatIsWrong) {
     EXPECT_EQ(SetFromJson(nlohmann::ordered_json::parse(row.json), table).message(), row.error);
   }
   EXPECT_EQ(options.steps, 10);
+}
+
+TEST(HyperparametersTest, AnOptionalValueMayBeUnset) {
+  std::optional<double> rate, decay;
+  std::optional<int64_t> steps;
+  std::optional<bool> look_ahead;
+  double otherwise = 0.5;
+  const Hyperparameters table = {{"rate", "", &rate, {.low = 0, .unset = [&] { return otherwise; }}},
+                                 {"decay", "", &decay},
+                                 {"steps", "", &steps, {.low = 0}},
+                                 {"look-ahead", "", &look_ahead}};
+  EXPECT_EQ(ToJson(table).dump(), R"({"rate":0.5})");
+  EXPECT_EQ(table[0].text(), "0.5");
+  EXPECT_EQ(table[1].text(), "");
+  otherwise = 0.25;
+  EXPECT_EQ(ToJson(table).dump(), R"({"rate":0.25})");
+  EXPECT_FALSE(rate.has_value());
+  EXPECT_EQ(SetFromText("-1", table[0]).message(), "rate: -1 is less than 0");
+  EXPECT_EQ(SetFromText("", table[2]).message(), "steps: '' is not a whole number below 2^63");
+  EXPECT_FALSE(rate.has_value() || steps.has_value());
+  const auto json = nlohmann::ordered_json::parse(R"({"rate":2.0,"decay":1.5,"steps":3,"look_ahead":false})");
+  ASSERT_TRUE(SetFromJson(json, table).ok());
+  EXPECT_EQ(ToJson(table), json);
+  EXPECT_EQ(rate, 2);
+  EXPECT_EQ(steps, 3);
+  EXPECT_EQ(look_ahead, false);
+  EXPECT_TRUE(table[3].is_switch());
+  EXPECT_FALSE(table[2].is_switch());
 }
 
 TEST(HyperparametersTest, BytesMayHaveAUnit) {
