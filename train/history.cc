@@ -66,6 +66,9 @@ std::string TrainingHistory::ToJson() const {
   }
   json["loss"] = {{"count", losses_}, {"mean", mean_}, {"variance", variance_}};
   json["skipped"] = {{"count", skipped_}, {"in_a_row", skipped_in_a_row_}};
+  if (std::isfinite(plateau.best)) {
+    json["plateau"] = {{"best", plateau.best}, {"bad", plateau.bad}, {"scale", plateau.scale}};
+  }
   if (pending) {
     json["pending"] = {{"tokens", pending->tokens}};
     if (pending->skipped) json["pending"]["skipped"] = *pending->skipped;
@@ -94,6 +97,9 @@ absl::StatusOr<TrainingHistory> TrainingHistory::FromJson(const std::string& tex
     (*found)[key].get_to(*value);
   };
   if (json.contains("best")) history.best_ = 0;
+  read("plateau", "best", &history.plateau.best);
+  read("plateau", "bad", &history.plateau.bad);
+  read("plateau", "scale", &history.plateau.scale);
   if (json.contains("pending")) {
     Metrics& pending = history.pending.emplace();
     read("pending", "tokens", &pending.tokens);

@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "weft/train/metrics.h"
+#include "weft/train/plateau.h"
 
 namespace weft {
 
@@ -40,6 +41,8 @@ class TrainingHistory {
   // most. Returns infinity before 100 losses, or if `deviations` is 0.
   double LossLimit(double deviations) const;
 
+  // The state of a plateau that scales the learning rate (TrainerOptions::plateau).
+  PlateauState plateau;
   // The line of metrics of the newest step, if its evaluation was interrupted. A resumed run evaluates first.
   std::optional<Metrics> pending;
 

@@ -65,11 +65,13 @@ TEST(TrainingHistoryTest, SurvivesJson) {
   history.Trained(1.1);
   history.Trained(0.7);
   history.Skipped();
+  history.plateau = {.best = 0.4, .bad = 2, .scale = 0.25};
   history.pending = {.tokens = 7, .training = {{.loss = 0.3, .learning_rate = 0.1, .gradient_norm = 2}}, .skipped = 1};
   const absl::StatusOr<TrainingHistory> again = TrainingHistory::FromJson(history.ToJson());
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(again->ToJson(), history.ToJson());
   EXPECT_EQ(again->best(), 0.1);
+  EXPECT_EQ(again->plateau.bad, 2);
   EXPECT_EQ(again->pending->tokens, 7);
   EXPECT_EQ(again->pending->training->gradient_norm, 2);
   EXPECT_EQ(again->pending->skipped, 1);

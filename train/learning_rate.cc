@@ -171,16 +171,17 @@ absl::StatusOr<RateSchedule> ParseRateSchedule(absl::string_view text, const Rat
 absl::Status CheckLengths(absl::string_view text, const RateScheduleSettings& settings) {
   WEFT_ASSIGN_OR_RETURN(const std::vector<NamedPart> parts, ParseParts(text));
   const int64_t steps = settings.steps;
-  if (settings.warmup > steps) {
-    return InvalidArgument("the warm-up of ", settings.warmup, " steps is longer than the training of ", steps,
+  const int64_t warmup = parts[0].row->warm_up == Warmup ? 0 : settings.warmup;
+  if (warmup > steps) {
+    return InvalidArgument("warmup-steps: the warm-up of ", warmup, " steps is longer than the training of ", steps,
                            " steps");
   }
   const std::vector<int64_t> lengths = Lengths(parts, steps);
   int64_t sum = 0;
   for (size_t i = 0; i < parts.size(); ++i) {
     sum += lengths[i];
-    if (i == 0 && parts.size() > 1 && settings.warmup > lengths[i]) {
-      return InvalidArgument("schedule: the warm-up of ", settings.warmup, " steps is longer than the part '",
+    if (i == 0 && parts.size() > 1 && warmup > lengths[i]) {
+      return InvalidArgument("schedule: the warm-up of ", warmup, " steps is longer than the part '",
                              parts[i].row->name, "' of ", lengths[i], " steps");
     }
     if (lengths[i] == 0 && steps > 0) {

@@ -103,8 +103,11 @@ TEST(RateScheduleTest, LengthsMustFitTheTraining) {
     const char* error;
   } kRows[] = {
       {"cosine", {.warmup = 50, .steps = 50}, ""},
-      {"cosine", {.warmup = 51, .steps = 50}, "the warm-up of 51 steps is longer than the training of 50 steps"},
+      {"cosine",
+       {.warmup = 51, .steps = 50},
+       "warmup-steps: the warm-up of 51 steps is longer than the training of 50 steps"},
       {"cosine:50", settings, ""},
+      {"warmup:5,cosine", settings, ""},  // this part is the warm-up
       {"constant:10,cosine", settings, ""},
       {"constant:9,cosine", settings,
        "schedule: the warm-up of 10 steps is longer than the part 'constant' of 9 steps"},

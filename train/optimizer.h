@@ -94,8 +94,8 @@ class Optimizer {
   Optimizer(const OptimizerRow& row, const OptimizerSettings& settings);
 
   const OptimizerRow& row() const { return *row_; }
-  // Returns the settings in use. Each setting that row().defaults has is set here too, and an option may point to it.
-  OptimizerSettings& settings() { return settings_; }
+  // Returns the settings in use. Each setting that row().defaults has is set here, too.
+  const OptimizerSettings& settings() const { return settings_; }
 
   // Returns the weights of `tape` that the optimizer trains, in the order in which they were recorded: those that no
   // group freezes. If a group's pattern matches no weight, the tape gets an error (Tape::Fail).

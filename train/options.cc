@@ -1,37 +1,65 @@
 // This file turns the shared options into rows of a Hyperparameters table, and numbers of epochs into numbers of steps.
 #include "weft/train/options.h"
 
-#include <limits>
-#include <string>
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "weft/core/status.h"
 
 namespace weft {
 namespace {
 
-// Returns a row for each setting that the optimizer uses.
-Hyperparameters OptimizerHyperparameters(OptimizerSettings* settings) {
-  constexpr double kBelowOne = 0.99999999, kNoLimit = std::numeric_limits<double>::infinity();
-  const struct {
-    const char *name, *help;
-    std::optional<double> OptimizerSettings::*value;
-    double high;
-  } kRows[] = {
-      {"momentum", "decay rate of the running sum of gradients", &OptimizerSettings::momentum, kBelowOne},
-      {"beta1", "decay rate of the mean gradient", &OptimizerSettings::beta1, kBelowOne},
-      {"beta2", "decay rate of the mean squared gradient", &OptimizerSettings::beta2, kBelowOne},
-      {"epsilon", "number that is added to an update's divisor, against division by 0", &OptimizerSettings::epsilon,
-       kNoLimit},
-      {"weight-decay", "factor of weight decay; adamw and lion apply it to matrices only, not to biases and gains",
-       &OptimizerSettings::weight_decay, kNoLimit},
+int64_t StepsOf(const TrainingOptions& options, int64_t batches_per_epoch) {
+  const int64_t steps = options.trainer.steps;
+  return options.epochs && steps == 0 ? *options.epochs * batches_per_epoch : steps;
+}
+
+RateScheduleSettings ScheduleOf(const TrainingOptions& options, int64_t steps) {
+  RateScheduleSettings schedule = options.schedule;
+  schedule.warmup = options.warmup.value_or(schedule.warmup);
+  schedule.steps = steps;
+  return schedule;
+}
+
+Hyperparameters ScheduleHyperparameters(TrainingOptions* options) {
+  std::vector<std::string> names;
+  for (const RateScheduleRow& row : RateSchedules()) names.emplace_back(row.name);
+  return {
+      {"schedule",
+       absl::StrCat("course of the learning rate: ", absl::StrJoin(names, ", "),
+                    "; or several with their numbers of steps, such as constant:500,cosine"),
+       &options->schedule_name},
+      {"learning-rate",
+       "highest learning rate, reached at the end of the warm-up",
+       &options->schedule.peak,
+       {.low = 0}},
+      {"min-learning-rate", "learning rate at the end of the training", &options->schedule.floor, {.low = 0}},
+      {"warmup-steps",
+       "steps of linear warm-up",
+       &options->warmup,
+       {.low = 0,
+        .high = static_cast<double>(kMaxSteps),
+        .unset = [options] { return nlohmann::ordered_json(options->schedule.warmup); }}},
+      {"decay-steps",
+       "steps in which the schedule wsd falls at the end; below 1, a fraction of all steps",
+       &options->schedule.decay,
+       {.low = 0, .high = static_cast<double>(kMaxSteps)}},
+      {"plateau-factor",
+       "factor by which the schedule plateau reduces the learning rate",
+       &options->plateau.factor,
+       {.low = 0}},
+      {"plateau-patience",
+       "evaluations without a lower loss that the schedule plateau accepts in a row",
+       &options->plateau.patience,
+       {.low = 0}},
+      {"plateau-threshold",
+       "fraction of the loss by which an evaluation must be lower for the schedule plateau",
+       &options->plateau.threshold,
+       {.low = 0}},
   };
-  Hyperparameters table;
-  for (const auto& [name, help, member, high] : kRows) {
-    std::optional<double>& value = settings->*member;
-    if (value) table.push_back({name, help, &*value, {.low = 0, .high = high}});
-  }
-  table.push_back({"clip", "maximum global norm of the gradients; 0: no maximum", &settings->clip, {.low = 0}});
-  return table;
 }
 
 }  // namespace
@@ -51,15 +79,11 @@ Hyperparameters TrainingHyperparameters(TrainingOptions* options) {
            epochs ? "number of updates; 0: the updates of all epochs" : "number of updates",
            &trainer.steps,
            {.low = 0, .high = static_cast<double>(kMaxSteps), .may_change = true}},
-          {"learning-rate",
-           "highest learning rate, reached at the end of the warm-up",
-           &options->schedule.peak,
-           {.low = 0}},
-          {"min-learning-rate", "learning rate at the end of the training", &options->schedule.floor, {.low = 0}},
-          {"warmup-steps",
-           "steps of linear warm-up",
-           &options->schedule.warmup,
-           {.low = 0, .high = static_cast<double>(kMaxSteps)}},
+      },
+      &table);
+  Append(ScheduleHyperparameters(options), &table);
+  Append(
+      {
           {"eval-every",
            "steps between evaluations on the validation data; 0: none" + each,
            &trainer.eval_every,
@@ -88,29 +112,48 @@ Hyperparameters TrainingHyperparameters(TrainingOptions* options) {
       },
       &table);
   Append(RunOptionRows(&trainer), &table);
-  Append(OptimizerHyperparameters(&options->optimizer.settings()), &table);
+  Append(OptimizerHyperparameters(&options->optimizer), &table);
   return table;
 }
 
 absl::Status Validate(const TrainingOptions& options) {
   WEFT_RETURN_IF_ERROR(Validate(options.trainer));
-  const auto& [peak, floor, warmup, steps] = options.schedule;
-  if (floor <= peak) return absl::OkStatus();
-  return InvalidArgument("min-learning-rate ", floor, " is more than learning-rate ", peak, "; give both");
+  WEFT_RETURN_IF_ERROR(Validate(options.optimizer));
+  const double peak = options.schedule.peak, floor = options.schedule.floor;
+  if (floor > peak) {
+    return InvalidArgument("min-learning-rate ", floor, " is more than learning-rate ", peak, "; give both");
+  }
+  if (const std::optional<PlateauSettings> plateau = PlateauOf(options)) WEFT_RETURN_IF_ERROR(Validate(*plateau));
+  return ParseRateSchedule(options.schedule_name, options.schedule).status();
+}
+
+absl::Status CheckSchedule(const TrainingOptions& options, int64_t batches_per_epoch) {
+  RateScheduleSettings schedule = ScheduleOf(options, StepsOf(options, batches_per_epoch));
+  if (schedule.steps == 0) return absl::OkStatus();
+  if (!options.warmup) schedule.warmup = std::min(schedule.warmup, schedule.steps);
+  return CheckLengths(options.schedule_name, schedule);
+}
+
+std::optional<PlateauSettings> PlateauOf(const TrainingOptions& options) {
+  const RateScheduleRow* const row = FindRateSchedule(options.schedule_name);
+  if (row == nullptr || !row->plateau) return std::nullopt;
+  PlateauSettings plateau = options.plateau;
+  const double peak = options.schedule.peak;
+  plateau.min_scale = peak > 0 ? options.schedule.floor / peak : 0;
+  return plateau;
 }
 
 TrainerOptions ToTrainerOptions(const TrainingOptions& options, int64_t batches_per_epoch) {
   TrainerOptions trainer = options.trainer;
+  trainer.steps = StepsOf(options, batches_per_epoch);
   if (options.epochs) {
-    if (trainer.steps == 0) trainer.steps = *options.epochs * batches_per_epoch;
     for (int64_t* every : {&trainer.eval_every, &trainer.checkpoint_every}) {
       if (*every < 0) *every = batches_per_epoch;
     }
   }
-  RateScheduleSettings schedule = options.schedule;
-  schedule.steps = trainer.steps;
   trainer.optimizer = options.optimizer;
-  trainer.learning_rate = MakeRateSchedule(*FindRateSchedule("cosine"), schedule);
+  trainer.plateau = PlateauOf(options);
+  trainer.learning_rate = ParseRateSchedule(options.schedule_name, ScheduleOf(options, trainer.steps)).value();
   return trainer;
 }
 

@@ -9,11 +9,13 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "absl/status/status.h"
 #include "weft/core/hyperparameters.h"
 #include "weft/train/learning_rate.h"
-#include "weft/train/optimizer.h"
+#include "weft/train/optimizer_options.h"
+#include "weft/train/plateau.h"
 #include "weft/train/trainer_options.h"
 
 namespace weft {
@@ -21,9 +23,12 @@ namespace weft {
 inline constexpr int64_t kMaxSteps = 1 << 24;  // of a training: optimizers count in f32, exact up to 2^24
 
 struct TrainingOptions {
-  Optimizer optimizer = AdamW({});
-  RateScheduleSettings schedule;  // of the schedule "cosine"; ToTrainerOptions sets its `steps`
-  TrainerOptions trainer;         // `learning_rate` is set by ToTrainerOptions
+  OptimizerOptions optimizer = AdamW({});
+  RateScheduleSettings schedule;         // ToTrainerOptions sets its `steps`
+  std::string schedule_name = "cosine";  // or several, as ParseRateSchedule reads them
+  std::optional<int64_t> warmup = {};    // unset: schedule.warmup
+  PlateauSettings plateau;               // of the schedule "plateau"
+  TrainerOptions trainer;                // `learning_rate` is set by ToTrainerOptions
   // Number of passes over the data; unset if the training has no epochs. With epochs, `trainer.steps` = 0 means the
   // steps of all epochs, and `trainer.eval_every` or `trainer.checkpoint_every` < 0 means the end of each epoch.
   std::optional<int64_t> epochs = {};
@@ -33,9 +38,16 @@ struct TrainingOptions {
 
 // Returns rows that point into `options`, which must outlive them. The row "epochs" is present if `epochs` is set.
 Hyperparameters TrainingHyperparameters(TrainingOptions* options);
-// Returns InvalidArgument if the minimum learning rate exceeds the highest.
+// Returns InvalidArgument if the minimum learning rate exceeds the highest, or if the optimizer or the schedule is
+// invalid.
 absl::Status Validate(const TrainingOptions& options);
-// Returns the options of a trainer. Sets the learning rate by the schedule "cosine", and turns epochs into steps.
+// Returns InvalidArgument if `options.warmup` or the parts of the schedule take more steps than the training. The
+// default warm-up may be longer: a short training ends within it.
+absl::Status CheckSchedule(const TrainingOptions& options, int64_t batches_per_epoch);
+// Returns the settings of the plateau that scales the learning rate, or nothing if the schedule is another.
+std::optional<PlateauSettings> PlateauOf(const TrainingOptions& options);
+// Returns the options of a trainer. Sets the learning rate by the schedule, and turns epochs into steps. `options` must
+// be valid.
 TrainerOptions ToTrainerOptions(const TrainingOptions& options, int64_t batches_per_epoch);
 
 // Appends `rows` to `table`.

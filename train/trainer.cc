@@ -16,6 +16,7 @@
 #include "weft/formats/run_folder.h"
 #include "weft/train/build_info.h"
 #include "weft/train/checkpoint.h"
+#include "weft/train/plateau.h"
 
 namespace weft {
 namespace {
@@ -129,7 +130,7 @@ absl::Status Trainer::Train(Progress* progress) {
   const bool evaluates = options_.eval_every > 0 && task_->validation_batches() > 0;
   if ((evaluates && step_ == 0 && !resumed_) || history_.pending) {
     Metrics line = history_.pending.value_or(Metrics{});
-    WEFT_ASSIGN_OR_RETURN(const bool evaluated, Evaluate(interrupt, &line));
+    WEFT_ASSIGN_OR_RETURN(const bool evaluated, Evaluate(interrupt, &line, progress));
     if (!evaluated) return Interrupted(progress);
     history_.pending.reset();
     WEFT_RETURN_IF_ERROR(Report(line, progress));
@@ -140,7 +141,7 @@ absl::Status Trainer::Train(Progress* progress) {
     const bool last = step_ == options_.steps;
     bool stop = false;
     if (evaluates && (last || step_ % options_.eval_every == 0)) {
-      WEFT_ASSIGN_OR_RETURN(const bool evaluated, Evaluate(interrupt, &line));
+      WEFT_ASSIGN_OR_RETURN(const bool evaluated, Evaluate(interrupt, &line, progress));
       stop = !evaluated;
     }
     if (stop) {
@@ -180,7 +181,7 @@ absl::Status Trainer::Interrupted(Progress* progress) const {
 // Runs a step and fills `line` with its figures. Returns Aborted if too many steps in a row changed no weight.
 absl::Status Trainer::TakeStep(Metrics* line, Progress* progress) {
   const auto begin = std::chrono::steady_clock::now();
-  const double rate = options_.learning_rate(step_);
+  const double rate = options_.learning_rate(step_) * history_.plateau.scale;
   const auto next = [this](MicroBatch micro_batch) { return task_->Train(step_, micro_batch); };
   WEFT_ASSIGN_OR_RETURN(const StepResult result,
                         training_step_->Run(step_, rate, next, history_.LossLimit(options_.skip_deviations)));
@@ -209,12 +210,18 @@ absl::Status Trainer::TakeStep(Metrics* line, Progress* progress) {
 
 // Fills `line` with the figures of an evaluation, and keeps the weights if they are the best so far. Returns false if
 // `interrupt` stopped the evaluation.
-absl::StatusOr<bool> Trainer::Evaluate(const Interrupt& interrupt, Metrics* line) {
+absl::StatusOr<bool> Trainer::Evaluate(const Interrupt& interrupt, Metrics* line, Progress* progress) {
   WEFT_ASSIGN_OR_RETURN(line->validation, evaluator_->Evaluate(step_, [&] { return interrupt.requested(); }));
   if (!line->validation) return false;
   if (!std::isfinite(line->validation->loss)) {
     WEFT_RETURN_IF_ERROR(CheckWeights());
     return Stopped(absl::StrFormat("validation loss %g after step %d", WithoutSign(line->validation->loss), step_));
+  }
+  if (options_.plateau) {
+    Plateau plateau(*options_.plateau, history_.plateau);
+    if (plateau.Observe(line->validation->loss))
+      progress->Say(absl::StrFormat("learning rate reduced by %g", options_.plateau->factor));
+    history_.plateau = plateau.state();
   }
   const std::optional<double> value = MetricValue(*line->validation, options_.metric);
   if (!value && step_ == 0) return true;  // there are no averages before the first update
@@ -233,6 +240,7 @@ absl::Status Trainer::Report(Metrics line, Progress* progress) {
 }
 
 absl::Status Trainer::Save() {
+  WEFT_RETURN_IF_ERROR(run_->CheckStillThere());
   WEFT_RETURN_IF_ERROR(CheckWeights());
   if (saved_step_ != step_) {
     WEFT_RETURN_IF_ERROR(SaveCheckpoint(run_->File("checkpoints"),
@@ -252,6 +260,7 @@ absl::Status Trainer::Save() {
 
 // Saves the weights that the metric measured: the averages if its name begins with "ema_".
 absl::Status Trainer::SaveBest() const {
+  WEFT_RETURN_IF_ERROR(run_->CheckStillThere());
   const std::string path = run_->File(kBestWeights);
   if (!absl::StartsWith(options_.metric, kAveragePrefix)) return parameters_->Save(path, Parameters::kWeights);
   return WriteSafetensors(path, AveragedWeights(*parameters_));

@@ -55,7 +55,7 @@ class Trainer {
   Trainer(const TrainerOptions& options, TrainingTask* task, Parameters* parameters, const RunDirectory* run)
       : options_(options), task_(task), parameters_(parameters), run_(run) {}
   absl::Status TakeStep(Metrics* line, Progress* progress);
-  absl::StatusOr<bool> Evaluate(const Interrupt& interrupt, Metrics* line);
+  absl::StatusOr<bool> Evaluate(const Interrupt& interrupt, Metrics* line, Progress* progress);
   absl::Status Report(Metrics line, Progress* progress);
   bool OutOfPatience() const;
   absl::Status Interrupted(Progress* progress) const;

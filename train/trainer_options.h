@@ -7,18 +7,21 @@
 #define WEFT_TRAIN_TRAINER_OPTIONS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
 #include "weft/core/hyperparameters.h"
 #include "weft/train/learning_rate.h"
 #include "weft/train/optimizer.h"
+#include "weft/train/plateau.h"
 
 namespace weft {
 
 struct TrainerOptions {
   int64_t steps = 2000;
-  RateSchedule learning_rate;  // must be set
+  RateSchedule learning_rate;              // must be set
+  std::optional<PlateauSettings> plateau;  // reduces the learning rate when the validation loss stops falling
   Optimizer optimizer = AdamW({});
   int64_t micro_batches = 1;       // of a step; their gradients are added up before the update
   int64_t eval_every = 500;        // steps between evaluations; 0: none

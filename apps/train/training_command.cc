@@ -123,6 +123,7 @@ absl::Status Run(RunFlags flags, const MakeJob& make) {
   if (options.steps > kMaxSteps) {
     return InvalidArgument("--epochs: they take ", options.steps, " steps, more than the ", kMaxSteps, " there may be");
   }
+  if (!flags.run.resume) WEFT_RETURN_IF_ERROR(CheckSchedule(job->training(), job->batches_per_epoch()));
   for (const TrainingProgram& program : job->programs()) WEFT_RETURN_IF_ERROR(program.tape->status());
   WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer,
                         UsageError(Trainer::Create(options, job, &parameters, &*run)));
