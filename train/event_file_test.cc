@@ -1,5 +1,5 @@
 // These tests decode the file with code of their own: a CRC-32C computed bit by bit, and protobuf.
-// tests/tensorboard_test reads it with TensorBoard.
+// tests/tensorboard reads it with TensorBoard.
 #include "weft/train/event_file.h"
 
 #include <gmock/gmock.h>

@@ -50,7 +50,7 @@ TEST(TensorBoardTest, TheRealPackageReadsEverything) {
   ASSERT_TRUE(board->Sync().ok());
 
   ASSERT_TRUE(WriteFile(values, {BytesOf(*parameters.Find("a"))}).ok());
-  const CommandResult read = RunCommand({python, "tests/peers/read_events.py", folder, values});
+  const CommandResult read = RunCommand({python, "tests/tensorboard/read_events.py", folder, values});
   ASSERT_EQ(read.exit_code, 0) << read.err;
   json result = json::parse(read.out, nullptr, false);
   ASSERT_TRUE(result.is_object()) << read.out;
