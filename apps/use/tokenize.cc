@@ -1,4 +1,5 @@
-// `weft tokenize` prints the token ids of texts, or the texts of token ids.
+// `weft tokenize` prints the token ids of texts, or the texts of token ids. With --out it writes token files.
+#include <csignal>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -8,25 +9,47 @@
 #include "weft/apps/lines.h"
 #include "weft/core/status.h"
 #include "weft/text/load_tokenizer.h"
+#include "weft/text/token_files.h"
+#include "weft/text/tokenize_files.h"
 
 namespace weft {
 namespace {
 
 struct TokenizeFlags {
-  std::string tokenizer;
+  TokenizeOptions files;
+  std::string document_end = "file", check;
   bool special = false, decode = false;
-  std::vector<std::string> files;
+  std::vector<std::string> texts;
   GivenFlags given;
 };
 
 Hyperparameters Table(TokenizeFlags* flags) {
   return {
       {"tokenizer", "a file of a tokenizer, such as tokenizer.json, vocab.txt, *.bin or *.model, or its folder",
-       &flags->tokenizer},
+       &flags->files.tokenizer},
       {"special",
        "add the special tokens of the model's format, and read those that the text spells out as special tokens",
        &flags->special},
       {"decode", "decode: print a line of text for each JSON array of ids", &flags->decode},
+      {"out",
+       "write the tokens of all texts to this new folder, as data for weft train gpt; without --tokenizer, byte-level "
+       "BPE is learnt from the files' beginnings",
+       &flags->files.folder},
+      {"document-end",
+       "with --out: a document ends with its file, also at an empty line, or also at the text of the end token, such "
+       "as "
+       "<|endoftext|>",
+       &flags->document_end,
+       {.choices = {"file", "blank-line", "end-of-text"}}},
+      {"vocabulary",
+       "with --out: maximum number of tokens of a learnt tokenizer",
+       &flags->files.vocabulary,
+       {.low = 300, .high = 1e6}},
+      {"shard-tokens",
+       "with --out: maximum number of tokens in a file",
+       &flags->files.files.shard_tokens,
+       {.low = 1, .high = 1e12}},
+      {"check", "read the token files of this folder and compare them with their checksums", &flags->check},
   };
 }
 
@@ -49,11 +72,36 @@ absl::StatusOr<std::string> Decode(const Tokenizer& tokenizer, absl::string_view
   return special ? tokenizer.DecodeWithSpecial(ids) : tokenizer.Decode(ids);
 }
 
+absl::Status WriteTokenFiles(TokenizeFlags flags) {
+  if (flags.special || flags.decode) return InvalidArgument("--out: it excludes --special and --decode");
+  flags.files.document_end = flags.document_end == "file"         ? DocumentEnd::kFile
+                             : flags.document_end == "blank-line" ? DocumentEnd::kBlankLine
+                                                                  : DocumentEnd::kEndOfText;
+  std::signal(SIGXFSZ, SIG_IGN);  // a file at its size limit gives an error, as a full disk does
+  const absl::StatusOr<TokenizeResult> result = TokenizeFiles(flags.texts, flags.files);
+  if (!result.ok()) return UsageError(result.status());
+  const nlohmann::ordered_json json = {{"tokens", result->tokens},
+                                       {"documents", result->documents},
+                                       {"bytes", result->bytes},
+                                       {"vocabulary", result->vocabulary}};
+  std::printf("%s\n", json.dump().c_str());
+  return absl::OkStatus();
+}
+
+absl::Status Check(const std::string& folder) {
+  WEFT_ASSIGN_OR_RETURN(const TokenFiles files, UsageError(TokenFiles::Open(folder)));
+  WEFT_RETURN_IF_ERROR(files.Verify());
+  std::printf("%s: the checksums of all files are right\n", folder.c_str());
+  return absl::OkStatus();
+}
+
 absl::Status Tokenize(TokenizeFlags flags) {
   WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
-  if (flags.tokenizer.empty()) return InvalidArgument("--tokenizer=FILE_OR_FOLDER is missing");
-  WEFT_ASSIGN_OR_RETURN(const auto tokenizer, UsageError(LoadTokenizer(flags.tokenizer)));
-  return ForEachLine(flags.files, [&](absl::string_view line) -> absl::Status {
+  if (!flags.check.empty()) return Check(flags.check);
+  if (!flags.files.folder.empty()) return WriteTokenFiles(flags);
+  if (flags.files.tokenizer.empty()) return InvalidArgument("--tokenizer=FILE_OR_FOLDER is missing");
+  WEFT_ASSIGN_OR_RETURN(const auto tokenizer, UsageError(LoadTokenizer(flags.files.tokenizer)));
+  return ForEachLine(flags.texts, [&](absl::string_view line) -> absl::Status {
     WEFT_ASSIGN_OR_RETURN(const std::string text, (flags.decode ? Decode : Encode)(*tokenizer, line, flags.special));
     std::fwrite(text.data(), 1, text.size(), stdout);
     std::fputc('\n', stdout);
@@ -65,9 +113,10 @@ absl::Status Tokenize(TokenizeFlags flags) {
 
 Command TokenizeCommand(CLI::App* weft) {
   auto flags = std::make_shared<TokenizeFlags>();
-  CLI::App* app = AddCommand(weft, "tokenize", "Prints a JSON array of token ids for each line of text.");
+  CLI::App* app =
+      AddCommand(weft, "tokenize", "Prints a JSON array of token ids for each line of text, or writes token files.");
   AddFlags(app, Table(flags.get()), &flags->given);
-  AddFiles(app, &flags->files);
+  AddFiles(app, &flags->texts);
   return {"weft tokenize", app, [flags] { return Tokenize(*flags); }};
 }
 
