@@ -29,6 +29,7 @@ struct Hyperparameter {
     bool may_change = false;                // whether a resumed run may change it
     bool may_be_empty = false;              // whether SetFromText accepts an empty text
     bool is_path = false;                   // a path, which a run stores as an absolute path
+    bool is_path_list = false;              // a path that exists, or paths separated by commas
     bool is_bytes = false;                  // a number of bytes; SetFromText also reads K, M and G: thousands and so on
     // Returns what holds while an optional value is not set, or null for nothing. If there is no function, null holds.
     std::function<nlohmann::ordered_json()> unset = nullptr;

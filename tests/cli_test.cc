@@ -80,7 +80,7 @@ TEST_F(CliTest, ReadmesCommandsWork) {
       word = std::regex_replace(word, std::regex("=WORD$"), "=a");
       arguments.push_back(std::regex_replace(word, std::regex("=TEXT$"), "=line "));
     }
-    if (arguments[0] == "import" || arguments[0] == "export") {
+    if (arguments[0] == "import" || arguments[0] == "export" || arguments[0] == "tokenize") {
       std::replace(arguments.begin(), arguments.end(), std::string("--out=run"), "--out=" + arguments[0] + "ed");
     }
     const bool trains = arguments[0] == "train";
@@ -292,6 +292,7 @@ TEST_F(CliTest, TheDefaultsAreThoseOfTheReadme) {
   EXPECT_EQ(Read("run/config.json"), R"({
   "command": "train gpt",
   "data": "",
+  "documents": "across",
   "context": 64,
   "layers": 4,
   "heads": 4,

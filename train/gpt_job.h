@@ -1,4 +1,4 @@
-// GptJob trains a GPT (models/gpt.h) on the characters of a text.
+// GptJob trains a GPT (models/gpt.h) on the characters of a text, or on token files (text/token_files.h).
 #ifndef WEFT_TRAIN_GPT_JOB_H_
 #define WEFT_TRAIN_GPT_JOB_H_
 
@@ -10,8 +10,10 @@
 #include <vector>
 
 #include "weft/core/random.h"
-#include "weft/text/character_tokenizer.h"
-#include "weft/text/corpus.h"
+#include "weft/text/load_tokenizer.h"
+#include "weft/text/token_source.h"
+#include "weft/text/token_sources.h"
+#include "weft/text/tokenizer.h"
 #include "weft/train/gpt_program.h"
 #include "weft/train/job.h"
 
@@ -30,23 +32,31 @@ class GptJob final : public TrainingJob {
   absl::StatusOr<std::string> Conclude(const RunDirectory& run, Parameters* parameters) override;
 
   absl::Span<const TrainingProgram> programs() const override { return training_programs_; }
-  std::string data() const override { return fingerprint_; }
+  std::string data() const override { return sources_->fingerprint(); }
   absl::StatusOr<TrainingBatch> Train(int64_t step, MicroBatch micro_batch) override;
   int64_t validation_batches() const override { return options_.eval_batches * micro_batches(); }
   TrainingBatch Validate(int64_t step, int64_t index) override;
 
  private:
+  absl::Status PrepareText();
+  absl::Status PrepareTokenFiles();
   RandomStream Random(int64_t step) const;
   int64_t micro_batches() const { return options_.training.trainer.micro_batches; }
+  WindowOptions Windows(DataSplit split, int64_t step, int64_t index) const;
+  // Fills `windows_` with those of `wanted`, with noise in those of a training step, unless it has them. Token files
+  // are then read ahead for `next`.
+  void Draw(const WindowOptions& wanted, const WindowOptions& next);
   TrainingBatch ToBatch(MicroBatch micro_batch) const;
 
   GptOptions options_;
-  std::string fingerprint_;
-  std::optional<CharacterTokenizer> tokenizer_;
-  std::optional<TokenCorpus> corpus_;
+  std::vector<NamedContents> tokenizer_files_;
+  std::unique_ptr<const Tokenizer> tokenizer_;
+  std::unique_ptr<const TokenSources> sources_;
+  std::unique_ptr<ReadAhead> ahead_;                   // null for a text, which is in memory
   std::vector<std::unique_ptr<GptProgram>> programs_;  // of each size of micro-batch
   std::vector<TrainingProgram> training_programs_;
-  TokenBatch windows_;  // of a whole batch
+  TokenBatch windows_;                  // of a whole batch
+  std::optional<WindowOptions> drawn_;  // what `windows_` holds
 };
 
 }  // namespace weft

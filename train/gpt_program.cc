@@ -8,9 +8,15 @@ namespace weft {
 
 Hyperparameters AllHyperparameters(GptOptions* options) {
   Hyperparameters table = {{"data",
-                            "a UTF-8 text; without it, the King James Bible",
+                            "a UTF-8 text, or folders of token files (weft tokenize --out) as DIR,DIR or "
+                            "DIR:WEIGHT,DIR:WEIGHT; without it, the King James Bible",
                             &options->data,
-                            {.may_change = true, .is_path = true}}};
+                            {.may_change = true, .is_path_list = true}},
+                           {"documents",
+                            "whether tokens attend across the documents of token files in a window, or only within "
+                            "their own",
+                            &options->documents,
+                            {.choices = {"across", "separate"}}}};
   Append(ModelHyperparameters(options), &table);
   Append(
       {{"batch", "windows of text in a batch", &options->batch, {.low = 1, .high = 1e6}},
@@ -23,11 +29,11 @@ Hyperparameters AllHyperparameters(GptOptions* options) {
       &table);
   Append(TrainingHyperparameters(&options->training), &table);
   Append({{"sample-length",
-           "number of characters in the sample at the end; 0: no sample",
+           "number of tokens in the sample at the end; 0: no sample",
            &options->sample_length,
            {.low = 0, .may_change = true}},
           {"sample-temperature",
-           "sampling temperature of the sample; 0 picks the most likely character",
+           "sampling temperature of the sample; 0 picks the most likely token",
            &options->sample_temperature,
            {.low = 0, .may_change = true}}},
          &table);
@@ -45,8 +51,9 @@ std::unique_ptr<GptProgram> RecordTraining(const GptOptions& options, int64_t ro
   const InputBounds bounds = {.below = options.model.vocabulary};
   program->tokens = tape.Input("tokens", windows, bounds);
   program->targets = tape.Input("targets", windows, bounds);
-  const Var loss = CrossEntropy(Gpt(options.model).Logits(program->tokens), program->targets);
-  program->training = {.tape = &tape, .loss = loss};
+  if (options.documents == "separate") program->documents = tape.Input("documents", windows);
+  const Var logits = Gpt(options.model).Logits(program->tokens, /*cache=*/nullptr, program->documents);
+  program->training = {.tape = &tape, .loss = CrossEntropy(logits, program->targets)};
   return program;
 }
 

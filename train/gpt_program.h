@@ -25,8 +25,10 @@ namespace weft {
 struct GptOptions : GptModelOptions {
   int64_t batch = 12, eval_batches = 200;
   TrainingOptions training = {.optimizer = AdamW({.beta1 = 0.9, .beta2 = 0.99, .weight_decay = 0.1, .clip = 1.0})};
-  std::string data;        // a file; empty: the King James Bible
-  double input_noise = 0;  // fraction of the input tokens that are replaced by random tokens in training
+  // A text, or token files as TokenSources::Open reads them; empty: the King James Bible.
+  std::string data;
+  std::string documents = "across";  // attention "across" documents or within "separate" ones, which needs token files
+  double input_noise = 0;            // fraction of the input tokens that are replaced by random tokens in training
   int64_t sample_length = 500;
   double sample_temperature = 0.8;
 };
@@ -39,6 +41,7 @@ absl::Status SetFromConfig(const nlohmann::ordered_json& json, GptOptions* optio
 struct GptProgram {
   Tape tape;
   Var tokens, targets;  // inputs i32 [B, T]
+  Var documents;        // input i32 [B, T], numbers of the tokens' documents; null unless they are separate
   TrainingProgram training;
 };
 // Records the loss of a batch of `rows` windows; 0: of options.batch windows.

@@ -10,8 +10,11 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "weft/apps/flags.h"
 #include "weft/core/file.h"
 #include "weft/core/json.h"
@@ -45,18 +48,28 @@ Hyperparameters RunTable(RunFlags* flags) {
   };
 }
 
+// Makes a path absolute.
+absl::Status MakeAbsolute(const Hyperparameter& row, std::string* path) {
+  if (path->empty()) return absl::OkStatus();
+  std::error_code error;
+  *path = std::filesystem::absolute(*path, error).string();
+  WEFT_RETURN_IF_ERROR(SystemStatus("find", *path, error.value()));
+  if (CheckUtf8(*path).ok()) return absl::OkStatus();
+  return InvalidArgument("--", row.flag, ": the path is not UTF-8, which config.json requires");
+}
+
 // Makes paths absolute, because a resumed run may have another working folder. Paths that are not UTF-8 are errors.
 absl::Status MakeAbsolute(const Hyperparameters& table) {
   for (const Hyperparameter& row : table) {
-    if (!row.rules.is_path) continue;
-    std::string& path = *std::get<std::string*>(row.value);
-    if (path.empty()) continue;
-    std::error_code error;
-    path = std::filesystem::absolute(path, error).string();
-    WEFT_RETURN_IF_ERROR(SystemStatus("find", path, error.value()));
-    if (!CheckUtf8(path).ok()) {
-      return InvalidArgument("--", row.flag, ": the path is not UTF-8, which config.json requires");
+    if (!row.rules.is_path && !row.rules.is_path_list) continue;
+    std::string& text = *std::get<std::string*>(row.value);
+    if (row.rules.is_path || Exists(text)) {
+      WEFT_RETURN_IF_ERROR(MakeAbsolute(row, &text));
+      continue;
     }
+    std::vector<std::string> paths = absl::StrSplit(text, ',');
+    for (std::string& path : paths) WEFT_RETURN_IF_ERROR(MakeAbsolute(row, &path));
+    text = absl::StrJoin(paths, ",");
   }
   return absl::OkStatus();
 }
