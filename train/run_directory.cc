@@ -28,7 +28,8 @@ namespace fs = std::filesystem;
 
 constexpr char kConfig[] = "config.json";
 constexpr const char* kWritten[] = {
-    "checkpoints", "metrics.jsonl", "model.safetensors", "sample.txt", "preprocessor_config.json", kEventFile};
+    "checkpoints", "metrics.jsonl",       "model.safetensors",        "sample.txt", "preprocessor_config.json",
+    kEventFile,    "adapter_config.json", "adapter_model.safetensors"};
 
 std::string DefaultPath(const std::string& name, int64_t number) { return absl::StrCat("runs/", name, "-", number); }
 

@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "weft/core/parameters.h"
 #include "weft/core/tape.h"
 #include "weft/graph/runner.h"
 
@@ -53,6 +54,11 @@ class TrainingTask {
   virtual int64_t validation_batches() const = 0;
   // Returns validation batch `index` for an evaluation after `step` updates.
   virtual TrainingBatch Validate(int64_t step, int64_t index) = 0;
+  // Writes the files of the model in the run's `folder` that depend on its weights, beside model.safetensors. The
+  // trainer calls SaveMore whenever it has written that file.
+  virtual absl::Status SaveMore(const Parameters& /*parameters*/, const std::string& /*folder*/) const {
+    return absl::OkStatus();
+  }
 };
 
 // The rows begin .. end - 1 of a batch.

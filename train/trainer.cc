@@ -255,7 +255,8 @@ absl::Status Trainer::Save() {
   if (const std::vector<NamedTensor> averages = AveragedWeights(*parameters_); !averages.empty()) {
     WEFT_RETURN_IF_ERROR(WriteSafetensors(run_->File(kEmaWeights), averages));
   }
-  return parameters_->Save(run_->File(kLastWeights), Parameters::kWeights);
+  WEFT_RETURN_IF_ERROR(parameters_->Save(run_->File(kLastWeights), Parameters::kWeights));
+  return task_->SaveMore(*parameters_, run_->path());
 }
 
 // Saves the weights that the metric measured: the averages if its name begins with "ema_".
