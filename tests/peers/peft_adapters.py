@@ -5,6 +5,8 @@
 
 The folders of the first form are those of tests/peers/peft. Each has a tiny base model of random weights, an adapter
 whose A and B are random, and logits.safetensors: tokens and logits in f32, with the adapter.
+BASE is the Hugging Face folder from which `weft train classify --init=BASE --lora-rank=2 --out=ADAPTER` trained, and
+TOKENS.json an array of what `weft tokenize --special` prints. `weft classify --scores` must give the same probabilities.
 """
 import json
 import pathlib
