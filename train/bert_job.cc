@@ -34,6 +34,7 @@ BertJob::BertJob()
                 .schedule = {.peak = 1e-3, .floor = 1e-5, .warmup = 200}} {}
 
 absl::Status BertJob::Check(const RunDirectory* resumed) {
+  WEFT_RETURN_IF_ERROR(weft::Validate(lora_));
   if (resumed != nullptr) tokenizer_.set_run(resumed->path());
   WEFT_RETURN_IF_ERROR(CheckMicroBatches(batch_, micro_batches()));
   return source_.Read(ModelOf(resumed));
@@ -55,14 +56,16 @@ Hyperparameters BertJob::Table() {
   };
   Append(source_.Table(), &table);
   Append(tokenizer_.Table(), &table);
+  Append(LoraHyperparameters(&lora_), &table);
   Append(TrainingHyperparameters(&training_), &table);
   return table;
 }
 
 std::string BertJob::Title(const Parameters& parameters) const {
   return absl::StrFormat(
-      "a BERT of %d parameters on %d tokens (%d different; the validation text's unigram entropy is %.4f)",
-      parameters.ElementCount(), corpus_->tokens(DataSplit::kTrain).size(), tokenizer_->vocabulary_size(),
+      "a BERT of %d parameters%s on %d tokens (%d different; the validation text's unigram entropy is %.4f)",
+      parameters.ElementCount(), CountTrained(lora_, parameters), corpus_->tokens(DataSplit::kTrain).size(),
+      tokenizer_->vocabulary_size(),
       UnigramEntropy(corpus_->tokens(DataSplit::kValidation), source_.config().vocabulary));
 }
 
@@ -107,6 +110,7 @@ void BertJob::Record(int64_t rows) {
   in.targets = tape.Input("targets", {kI32, {masked_count}}, {.below = config.vocabulary, .ignored = kIgnoredTarget});
   BertInputs inputs;
   if (next_sentence_) inputs.segments = in.segments = tape.Input("segments", {kI32, {rows, length()}}, {.below = 2});
+  const LoraScope lora(&tape, lora_);
   const Bert bert(config);
   const Var hidden = bert.Encode(in.tokens, inputs);  // [B, T, C]
   // Only masked tokens go through the head.

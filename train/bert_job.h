@@ -11,10 +11,12 @@
 
 #include "weft/core/random.h"
 #include "weft/core/tape.h"
+#include "weft/models/lora.h"
 #include "weft/text/corpus.h"
 #include "weft/text/masking.h"
 #include "weft/train/bert_source.h"
 #include "weft/train/job.h"
+#include "weft/train/lora_options.h"
 #include "weft/train/training_tokenizer.h"
 
 namespace weft {
@@ -33,6 +35,9 @@ class BertJob final : public TrainingJob {
     return source_.Initialize({"cls.", "pooler."}, {}, parameters);
   }
   absl::Status WriteFiles(const RunDirectory& run) const override { return tokenizer_.Write(run); }
+  absl::Status SaveMore(const Parameters& parameters, const std::string& folder) const override {
+    return SaveAdapter(lora_, source_.init(), Model(), parameters, folder);
+  }
 
   absl::Span<const TrainingProgram> programs() const override { return programs_; }
   std::string data() const override { return fingerprint_; }
@@ -61,6 +66,7 @@ class BertJob final : public TrainingJob {
   BertSource source_{{.context = 128, .layers = 4, .heads = 4, .width = 256, .feed_forward = 1024, .dropout = 0.1}};
   TrainingTokenizer tokenizer_ = BertTokenizer(8000);
   bool next_sentence_ = false;
+  LoraOptions lora_ = {.targets = "*.query,*.value", .also_train = "cls.*,pooler.dense"};
   double masked_ = 0.15;  // fraction of the tokens to mask
   int64_t batch_ = 32, eval_batches_ = 20;
   TrainingOptions training_;

@@ -12,6 +12,7 @@
 #include "weft/core/status.h"
 #include "weft/formats/config_json.h"
 #include "weft/formats/model_formats.h"
+#include "weft/models/lora.h"
 
 namespace weft {
 namespace {
@@ -96,7 +97,7 @@ absl::Status BertSource::Initialize(const std::vector<std::string>& heads, const
     published_.emplace(std::move(published));
   }
   std::vector<NamedTensor> tensors;
-  std::vector<std::vector<std::byte>> kept;  // copies of the initial values of heads
+  std::vector<std::vector<std::byte>> kept;  // copies of the initial values of heads and adapters
   for (const std::string& name : parameters->Names(Parameters::kWeights)) {
     const Tensor* const found = published_->weights.Find(name);
     const bool is_head =
@@ -104,7 +105,7 @@ absl::Status BertSource::Initialize(const std::vector<std::string>& heads, const
     const bool other_classes = absl::StartsWith(name, "classifier.") && published_->labels != labels;
     if (found != nullptr && !other_classes) {
       tensors.push_back({name, *found});
-    } else if (is_head) {
+    } else if (is_head || absl::EndsWith(name, kLoraA) || absl::EndsWith(name, kLoraB)) {
       WEFT_ASSIGN_OR_RETURN(const Tensor own, parameters->Find(name));
       kept.emplace_back(own.data, own.data + own.type.bytes());
       tensors.push_back({name, {own.type, kept.back().data()}});

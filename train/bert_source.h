@@ -39,8 +39,9 @@ class BertSource {
   // fits. Call SetVocabulary after Read.
   absl::Status SetVocabulary(const Tokenizer& tokenizer);
   // If "init" is set, copies its weights to `parameters`. If the folder lacks a weight whose name begins with one of
-  // `heads`, the parameter keeps its initial value. Any other missing weight is an error, and surplus weights of the
-  // folder are ignored. Weights "classifier.*" are copied only if the folder's labels equal `labels`.
+  // `heads`, or a weight of a low-rank adapter, the parameter keeps its initial value. Any other missing weight is an
+  // error, and surplus weights of the folder are ignored. Weights "classifier.*" are copied only if the folder's labels
+  // equal `labels`.
   absl::Status Initialize(const std::vector<std::string>& heads, const std::vector<std::string>& labels,
                           Parameters* parameters);
 

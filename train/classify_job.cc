@@ -49,9 +49,9 @@ nlohmann::ordered_json ClassifyJob::Model() const {
 }
 
 std::string ClassifyJob::Title(const Parameters& parameters) const {
-  return absl::StrCat("a classifier of ", parameters.ElementCount(), " parameters on ", examples_.labels.size(),
-                      " texts (", tokenizer_->vocabulary_size(), " tokens, ", labels_.size(), " labels, ",
-                      batches_per_epoch(), " batches an epoch)");
+  return absl::StrCat("a classifier of ", parameters.ElementCount(), " parameters", CountTrained(lora_, parameters),
+                      " on ", examples_.labels.size(), " texts (", tokenizer_->vocabulary_size(), " tokens, ",
+                      labels_.size(), " labels, ", batches_per_epoch(), " batches an epoch)");
 }
 
 Hyperparameters ClassifyJob::Table() {
@@ -75,12 +75,14 @@ Hyperparameters ClassifyJob::Table() {
   };
   Append(source_.Table(), &table);
   Append(tokenizer_.Table(), &table);
+  Append(LoraHyperparameters(&lora_), &table);
   Append(TrainingHyperparameters(&training_), &table);
   return table;
 }
 
 absl::Status ClassifyJob::Check(const RunDirectory* resumed) {
   if (data_.empty()) return MissingFile("data");
+  WEFT_RETURN_IF_ERROR(weft::Validate(lora_));
   WEFT_RETURN_IF_ERROR(CheckMicroBatches(batch_, micro_batches()));
   if (resumed != nullptr) tokenizer_.set_run(resumed->path());
   return source_.Read(ModelOf(resumed));
@@ -124,6 +126,7 @@ TrainingProgram ClassifyJob::Record(Shape shape, Tape* tape, VarList* inputs) {
   const Var lengths = tape->Input("lengths", {kI32, {rows}}, {.below = length + 1});
   const Var targets = tape->Input("targets", {kI32, {rows}}, {.below = classes, .ignored = kIgnoredTarget});
   *inputs = {tokens, lengths, targets};
+  const LoraScope lora(tape, lora_);
   const Bert bert(config_);
   const Var hidden = bert.Encode(tokens, {.lengths = lengths});
   const Var logits = bert.ClassifyText(hidden, lengths, classes);  // [B, classes]

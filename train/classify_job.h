@@ -9,9 +9,11 @@
 
 #include "absl/status/statusor.h"
 #include "weft/models/bert.h"
+#include "weft/models/lora.h"
 #include "weft/text/labelled_text.h"
 #include "weft/train/bert_source.h"
 #include "weft/train/bucket_job.h"
+#include "weft/train/lora_options.h"
 #include "weft/train/training_tokenizer.h"
 
 namespace weft {
@@ -29,6 +31,9 @@ class ClassifyJob final : public BucketJob {
     return source_.Initialize({"classifier.", "pooler."}, labels_, parameters);
   }
   absl::Status WriteFiles(const RunDirectory& run) const override { return tokenizer_.Write(run); }
+  absl::Status SaveMore(const Parameters& parameters, const std::string& folder) const override {
+    return SaveAdapter(lora_, source_.init(), Model(), parameters, folder);
+  }
 
  protected:
   TrainingProgram Record(Shape shape, Tape* tape, VarList* inputs) override;
@@ -50,6 +55,7 @@ class ClassifyJob final : public BucketJob {
   TrainingTokenizer tokenizer_ = BertTokenizer(8000);
   std::string pooling_ = "first";
   bool truncate_ = false;
+  LoraOptions lora_ = {.targets = "*.query,*.value", .also_train = "classifier,pooler.dense"};
 
   BertConfig config_;
   std::vector<std::string> labels_;

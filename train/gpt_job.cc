@@ -9,6 +9,7 @@
 #include "weft/core/file.h"
 #include "weft/core/status.h"
 #include "weft/formats/config_json.h"
+#include "weft/formats/run_folder.h"
 #include "weft/inference/generate.h"
 #include "weft/inference/open_model.h"
 #include "weft/text/character_tokenizer.h"
@@ -20,6 +21,7 @@ namespace weft {
 nlohmann::ordered_json GptJob::Model() const { return ToJson(options_.model).value_or(nlohmann::ordered_json()); }
 
 absl::Status GptJob::Check(const RunDirectory* /*resumed*/) {
+  WEFT_RETURN_IF_ERROR(weft::Validate(options_.lora));
   WEFT_RETURN_IF_ERROR(CheckMicroBatches(options_.batch, micro_batches()));
   return Finish(&options_);
 }
@@ -64,8 +66,8 @@ absl::Status GptJob::PrepareTokenFiles() {
 
 std::string GptJob::Title(const Parameters& parameters) const {
   const int64_t size = sources_->size(DataSplit::kTrain), vocabulary = tokenizer_->vocabulary_size();
-  return absl::StrCat("a GPT of ", parameters.ElementCount(), " parameters on ", size,
-                      ahead_ == nullptr ? " characters (" : " tokens (", vocabulary, " different)");
+  return absl::StrCat("a GPT of ", parameters.ElementCount(), " parameters", CountTrained(options_.lora, parameters),
+                      " on ", size, ahead_ == nullptr ? " characters (" : " tokens (", vocabulary, " different)");
 }
 
 absl::Status GptJob::WriteFiles(const RunDirectory& run) const {
@@ -76,8 +78,11 @@ absl::Status GptJob::WriteFiles(const RunDirectory& run) const {
 absl::StatusOr<std::string> GptJob::Conclude(const RunDirectory& run, Parameters* parameters) {
   if (options_.sample_length == 0) return "";
   const TrainingOptions& training = options_.training;
-  WEFT_ASSIGN_OR_RETURN(const auto generator,
-                        Generator::Create(options_.model, parameters, {.threads = training.trainer.threads}));
+  Parameters merged({.seed = training.seed, .draw = false});
+  const bool merges = options_.lora.rank > 0;
+  WEFT_ASSIGN_OR_RETURN(const auto generator, Generator::Create(options_.model, merges ? &merged : parameters,
+                                                                {.threads = training.trainer.threads}));
+  if (merges) WEFT_RETURN_IF_ERROR(LoadRunWeights(run.path(), &merged));
   const GenerateOptions how = {.sampling = {.temperature = options_.sample_temperature, .seed = training.seed},
                                .length = options_.sample_length};
   WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> beginning, BeginningOfText(*tokenizer_));

@@ -16,6 +16,7 @@
 #include "weft/text/tokenizer.h"
 #include "weft/train/gpt_program.h"
 #include "weft/train/job.h"
+#include "weft/train/lora_options.h"
 
 namespace weft {
 
@@ -28,6 +29,9 @@ class GptJob final : public TrainingJob {
   nlohmann::ordered_json Model() const override;
   std::string Title(const Parameters& parameters) const override;
   absl::Status WriteFiles(const RunDirectory& run) const override;
+  absl::Status SaveMore(const Parameters& parameters, const std::string& folder) const override {
+    return SaveAdapter(options_.lora, /*base=*/"", Model(), parameters, folder);
+  }
   // Generates a sample with the trained model and writes it to sample.txt, unless "sample-length" is 0.
   absl::StatusOr<std::string> Conclude(const RunDirectory& run, Parameters* parameters) override;
 

@@ -3,6 +3,7 @@
 #include "weft/models/gpt.h"
 #include "weft/ops/ops.h"
 #include "weft/train/job.h"
+#include "weft/train/lora_options.h"
 
 namespace weft {
 
@@ -27,6 +28,7 @@ Hyperparameters AllHyperparameters(GptOptions* options) {
         &options->input_noise,
         {.low = 0, .high = 1}}},
       &table);
+  Append(LoraHyperparameters(&options->lora), &table);
   Append(TrainingHyperparameters(&options->training), &table);
   Append({{"sample-length",
            "number of tokens in the sample at the end; 0: no sample",
@@ -52,6 +54,7 @@ std::unique_ptr<GptProgram> RecordTraining(const GptOptions& options, int64_t ro
   program->tokens = tape.Input("tokens", windows, bounds);
   program->targets = tape.Input("targets", windows, bounds);
   if (options.documents == "separate") program->documents = tape.Input("documents", windows);
+  const LoraScope lora(&tape, options.lora);
   const Var logits = Gpt(options.model).Logits(program->tokens, /*cache=*/nullptr, program->documents);
   program->training = {.tape = &tape, .loss = CrossEntropy(logits, program->targets)};
   return program;

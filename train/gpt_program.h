@@ -17,6 +17,7 @@
 #include "weft/core/hyperparameters.h"
 #include "weft/core/tape.h"
 #include "weft/formats/gpt_options.h"
+#include "weft/models/lora.h"
 #include "weft/train/options.h"
 #include "weft/train/task.h"
 
@@ -28,7 +29,8 @@ struct GptOptions : GptModelOptions {
   // A text, or token files as TokenSources::Open reads them; empty: the King James Bible.
   std::string data;
   std::string documents = "across";  // attention "across" documents or within "separate" ones, which needs token files
-  double input_noise = 0;            // fraction of the input tokens that are replaced by random tokens in training
+  LoraOptions lora = {.targets = "*.c_attn"};
+  double input_noise = 0;  // fraction of the input tokens that are replaced by random tokens in training
   int64_t sample_length = 500;
   double sample_temperature = 0.8;
 };

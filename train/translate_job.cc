@@ -42,9 +42,9 @@ TranslateJob::TranslateJob()
 nlohmann::ordered_json TranslateJob::Model() const { return ToJson(model_).value_or(nlohmann::ordered_json()); }
 
 std::string TranslateJob::Title(const Parameters& parameters) const {
-  return absl::StrCat("a Transformer of ", parameters.ElementCount(), " parameters on ", pairs_.size(),
-                      " pairs of sentences (", tokenizer_->vocabulary_size(), " tokens, ", batches_per_epoch(),
-                      " batches an epoch)");
+  return absl::StrCat("a Transformer of ", parameters.ElementCount(), " parameters", CountTrained(lora_, parameters),
+                      " on ", pairs_.size(), " pairs of sentences (", tokenizer_->vocabulary_size(), " tokens, ",
+                      batches_per_epoch(), " batches an epoch)");
 }
 
 Hyperparameters TranslateJob::Table() {
@@ -108,6 +108,7 @@ Hyperparameters TranslateJob::Table() {
        {.low = 1}},
   };
   Append(tokenizer_.Table(), &table);
+  Append(LoraHyperparameters(&lora_), &table);
   Append(TrainingHyperparameters(&training_), &table);
   return table;
 }
@@ -124,6 +125,7 @@ absl::Status TranslateJob::Check(const RunDirectory* resumed) {
   model_.positions =
       positions_ == "learned" ? TransformerConfig::Positions::kLearned : TransformerConfig::Positions::kSinusoidal;
   model_.memory = memory_ == "last" ? TransformerConfig::Memory::kLast : TransformerConfig::Memory::kSameLayer;
+  WEFT_RETURN_IF_ERROR(weft::Validate(lora_));
   return weft::Validate(model_);
 }
 
@@ -160,6 +162,7 @@ Var TranslateJob::RecordLogits(Shape shape, Tape* tape, VarList* inputs) const {
   const Var lengths = tape->Input("source_lengths", {kI32, {rows}}, {.below = length + 1});
   const Var input = tape->Input("input", sentences, tokens);
   *inputs = {source, lengths, input};
+  const LoraScope lora(tape, lora_);
   return Transformer(model_).Logits(source, input, lengths);
 }
 

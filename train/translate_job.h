@@ -12,9 +12,11 @@
 
 #include "weft/core/random.h"
 #include "weft/graph/runner.h"
+#include "weft/models/lora.h"
 #include "weft/models/transformer.h"
 #include "weft/text/sentence_pairs.h"
 #include "weft/train/bucket_job.h"
+#include "weft/train/lora_options.h"
 #include "weft/train/scheduled_sampling.h"
 #include "weft/train/training_tokenizer.h"
 
@@ -30,6 +32,9 @@ class TranslateJob final : public BucketJob {
   nlohmann::ordered_json Model() const override;
   std::string Title(const Parameters& parameters) const override;
   absl::Status WriteFiles(const RunDirectory& run) const override { return tokenizer_.Write(run); }
+  absl::Status SaveMore(const Parameters& parameters, const std::string& folder) const override {
+    return SaveAdapter(lora_, /*base=*/"", Model(), parameters, folder);
+  }
   absl::StatusOr<TrainingBatch> Train(int64_t step, MicroBatch micro_batch) override;
 
  protected:
@@ -64,6 +69,7 @@ class TranslateJob final : public BucketJob {
   bool truncate_ = false;
   double input_noise_ = 0;
   ScheduledSampling sampling_;
+  LoraOptions lora_ = {.targets = "*.q_proj,*.v_proj"};
 
   Parameters* parameters_ = nullptr;
   PairTokens tokens_;

@@ -27,8 +27,9 @@ VitJob::VitJob()
 nlohmann::ordered_json VitJob::Model() const { return ToJson(model_).value_or(nlohmann::ordered_json()); }
 
 std::string VitJob::Title(const Parameters& parameters) const {
-  return absl::StrCat("a Vision Transformer of ", parameters.ElementCount(), " parameters on ", images_.size(),
-                      " pictures of ", images_.height, " x ", images_.width, " pixels (", model_.classes, " classes)");
+  return absl::StrCat("a Vision Transformer of ", parameters.ElementCount(), " parameters",
+                      CountTrained(lora_, parameters), " on ", images_.size(), " pictures of ", images_.height, " x ",
+                      images_.width, " pixels (", model_.classes, " classes)");
 }
 
 absl::Status VitJob::WriteFiles(const RunDirectory& run) const {
@@ -69,12 +70,14 @@ Hyperparameters VitJob::Table() {
        &shift_,
        {.low = 0, .high = 1e3}},
   };
+  Append(LoraHyperparameters(&lora_), &table);
   Append(TrainingHyperparameters(&training_), &table);
   return table;
 }
 
 absl::Status VitJob::Check(const RunDirectory* /*resumed*/) {
   if (data_path_.empty()) return MissingFile("data");
+  WEFT_RETURN_IF_ERROR(weft::Validate(lora_));
   WEFT_RETURN_IF_ERROR(CheckMicroBatches(batch_, micro_batches()));
   VitConfig config = model_;  // the size of the pictures is not known before they are read
   config.image_height = config.image_width = config.patch_size;
@@ -121,6 +124,7 @@ void VitJob::Record() {
     Tape& tape = recorded.tape;
     recorded.input = tape.Input("images", {kF32, {rows, model_.image_height, model_.image_width, 1}});
     recorded.target = tape.Input("targets", {kI32, {rows}}, {.below = model_.classes, .ignored = kIgnoredTarget});
+    const LoraScope lora(&tape, lora_);
     const Var logits = Vit(model_).Logits(recorded.input);  // [B, classes]
     programs_.push_back({.tape = &tape,
                          .loss = CrossEntropy(logits, recorded.target),

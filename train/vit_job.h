@@ -12,9 +12,11 @@
 #include "weft/core/random.h"
 #include "weft/core/tape.h"
 #include "weft/formats/images.h"
+#include "weft/models/lora.h"
 #include "weft/models/vit.h"
 #include "weft/text/buckets.h"
 #include "weft/train/job.h"
+#include "weft/train/lora_options.h"
 
 namespace weft {
 
@@ -31,6 +33,9 @@ class VitJob final : public TrainingJob {
   std::string Title(const Parameters& parameters) const override;
   // Writes preprocessor_config.json, which tells how pixels become the model's input, in the keys of Hugging Face.
   absl::Status WriteFiles(const RunDirectory& run) const override;
+  absl::Status SaveMore(const Parameters& parameters, const std::string& folder) const override {
+    return SaveAdapter(lora_, /*base=*/"", Model(), parameters, folder);
+  }
 
   absl::Span<const TrainingProgram> programs() const override { return programs_; }
   std::string data() const override { return fingerprint_; }
@@ -58,6 +63,7 @@ class VitJob final : public TrainingJob {
   std::string data_path_, labels_path_, validation_path_, validation_labels_path_;
   VitConfig model_ = {.patch_size = 4, .layers = 4, .heads = 4, .width = 64, .dropout = 0.1};
   int64_t batch_ = 32, shift_ = 0;
+  LoraOptions lora_ = {.targets = "*.query,*.value", .also_train = "classifier"};
   TrainingOptions training_;
 
   std::string fingerprint_;

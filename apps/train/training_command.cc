@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "weft/apps/flags.h"
@@ -123,6 +124,19 @@ absl::Status FolderError(const absl::Status& status) {
   return UsageError(status);
 }
 
+// Returns a line with the memory of a training that trains only some of the weights, or "" if it trains all.
+std::string MemoryOfTrained(const Parameters& parameters) {
+  const int64_t trained = parameters.ElementCount(Parameters::kTrained);
+  const int64_t weights = parameters.ElementCount(Parameters::kWeights);
+  if (trained == weights) return "";
+  const auto megabytes = [](int64_t values) { return static_cast<double>(values) * 4e-6; };  // f32
+  return absl::StrFormat(
+      "%.2f%% of the weights are trained: %.1f MB for their gradients, %.1f MB of optimizer state; %.1f MB of weights "
+      "stay as they are",
+      100.0 * static_cast<double>(trained) / static_cast<double>(weights), megabytes(trained),
+      megabytes(parameters.ElementCount(Parameters::kAll) - weights), megabytes(weights - trained));
+}
+
 absl::Status Run(RunFlags flags, const MakeJob& make) {
   const Hyperparameters run_table = RunTable(&flags);
   WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, run_table));
@@ -159,6 +173,9 @@ absl::Status Run(RunFlags flags, const MakeJob& make) {
   std::signal(SIGPIPE, SIG_IGN);  // if the reader of the output ends, the training continues
   Progress progress({.terminal = isatty(STDOUT_FILENO) != 0, .log_every = job->training().log_every});
   progress.Say(absl::StrCat("training ", job->Title(parameters), " in ", run->path()));
+  if (const std::string memory = MemoryOfTrained(parameters); !memory.empty()) {
+    progress.Say(memory);
+  }
   if (options.precision == "bf16" && !HasBF16Products()) {
     progress.Say("this CPU has no bf16 products: they are computed in f32, which takes longer than --precision=f32");
   }
