@@ -1,10 +1,16 @@
 // The library libxxhash computes XXH3. Its state is about 600 bytes, aligned to 64.
 #include "weft/core/checksum.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <xxhash.h>
+
+#include <cerrno>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "weft/core/file.h"
 #include "weft/core/status.h"
 
 namespace weft {
@@ -25,6 +31,23 @@ std::string Checksum(absl::string_view bytes) {
   Checksummer sum;
   sum.Add(bytes);
   return sum.Digest();
+}
+
+absl::StatusOr<std::string> ChecksumOfFile(const std::string& path) {
+  struct stat about;
+  if (stat(path.c_str(), &about) != 0) return SystemStatus("read", path, errno);
+  if (!S_ISREG(about.st_mode)) return InvalidArgument("cannot read ", path, ": it is not a regular file");
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0) return SystemStatus("open", path, errno);
+  Checksummer sum;
+  std::string piece(size_t{1} << 20, '\0');
+  while (true) {
+    const ssize_t got = read(file.get(), piece.data(), piece.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return SystemStatus("read", path, errno);
+    if (got == 0) return sum.Digest();
+    sum.Add(absl::string_view(piece).substr(0, static_cast<size_t>(got)));
+  }
 }
 
 void PutChecksum(absl::Span<const absl::string_view> file, std::string* text) {

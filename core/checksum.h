@@ -15,6 +15,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 
@@ -39,6 +40,9 @@ class Checksummer {
 };
 
 std::string Checksum(absl::string_view bytes);
+// Reads a file piece by piece and returns its checksum. Returns InvalidArgument if it is not a regular file, because a
+// pipe could not be read again.
+absl::StatusOr<std::string> ChecksumOfFile(const std::string& path);
 
 // Replaces the first kNoChecksum in `text` by the checksum of `file`. `file`: the parts of the file, one of which shows
 // `text` as it was before this call. `text` must contain kNoChecksum.

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
+#include "weft/core/file.h"
 
 namespace weft {
 namespace {
@@ -20,6 +21,14 @@ TEST(ChecksumTest, DoesNotDependOnTheParts) {
   Checksummer sum;
   for (const size_t size : {0, 1, 1499, 3500}) sum.Add(text.substr(0, size));
   EXPECT_EQ(sum.Digest(), Checksum(text));
+}
+
+TEST(ChecksumTest, OfAFileReadsItInPieces) {
+  const std::string path = testing::TempDir() + "/pieces", text(3'000'001, 'y');
+  ASSERT_TRUE(WriteFile(path, {text}).ok());
+  EXPECT_EQ(*ChecksumOfFile(path), Checksum(text));
+  EXPECT_THAT(std::string(ChecksumOfFile(testing::TempDir()).status().message()), testing::HasSubstr("not a regular"));
+  EXPECT_EQ(ChecksumOfFile(path + ".missing").status().code(), absl::StatusCode::kNotFound);
 }
 
 TEST(ChecksumTest, OfAFileThatHoldsItFindsEveryFlippedBit) {

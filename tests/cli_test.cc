@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "weft/apps/commands.h"
+#include "weft/core/checksum.h"
 #include "weft/tests/weft_program.h"
 
 namespace weft {
@@ -353,6 +354,11 @@ TEST_F(CliTest, TheDefaultsAreThoseOfTheReadme) {
     "attn_pdrop": 0.0,
     "layer_norm_epsilon": 1e-05,
     "tie_word_embeddings": true
+  },
+  "version": "0.1.0",
+  "files": {
+    "tokenizer.json": ")" + Checksum(Read("run/tokenizer.json")) +
+                                         R"("
   }
 }
 )");

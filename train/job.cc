@@ -27,7 +27,7 @@ absl::Status SetFromConfig(const nlohmann::ordered_json& json, const std::string
   if (json.is_object() && json.contains(kCommandKey) && json[kCommandKey] != absl::StrCat("train ", name)) {
     return InvalidArgument("belongs to another command, ", json[kCommandKey].dump());
   }
-  return SetFromJson(json, table, {kCommandKey, kModelKey});
+  return SetFromJson(json, table, {kCommandKey, kModelKey, kVersionKey, kFilesKey});
 }
 
 }  // namespace weft

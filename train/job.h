@@ -27,7 +27,8 @@
 namespace weft {
 
 // Keys of a run's config.json in addition to those of the job's options.
-inline constexpr char kCommandKey[] = "command", kModelKey[] = "model";
+inline constexpr char kCommandKey[] = "command", kModelKey[] = "model", kVersionKey[] = "version",
+                      kFilesKey[] = "files";
 
 class TrainingJob : public TrainingTask {
  public:

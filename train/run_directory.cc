@@ -186,10 +186,15 @@ absl::Status RunDirectory::CheckStillThere() const {
 }
 
 absl::Status RunDirectory::Begin(const nlohmann::ordered_json& config) {
-  const std::string text = config.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   if (!exists_) WEFT_RETURN_IF_ERROR(MakeFolder());
   WEFT_RETURN_IF_ERROR(Clear());
-  if (options_.resume && holds_run_ && config == *config_) return absl::OkStatus();
+  if (!options_.resume) config_ = std::make_shared<nlohmann::ordered_json>();  // an overwritten run's does not count
+  return SetConfig(config);
+}
+
+absl::Status RunDirectory::SetConfig(const nlohmann::ordered_json& config) {
+  if (config == *config_) return absl::OkStatus();
+  const std::string text = config.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   config_ = std::make_shared<nlohmann::ordered_json>(config);
   return WriteFile(File(kConfig), {text, "\n"});
 }

@@ -43,6 +43,9 @@ class RunDirectory {
   // that a killed process left. Then writes `config` to config.json, unless a resumed run has an equal one.
   absl::Status Begin(const nlohmann::ordered_json& config);
 
+  // After Begin, replaces config.json by `config`, unless it is equal.
+  absl::Status SetConfig(const nlohmann::ordered_json& config);
+
   // Checks that the folder at path() is the folder that this object has locked. Call this before each save. Returns
   // FailedPrecondition if the folder was removed or renamed, or if another folder has its name.
   absl::Status CheckStillThere() const;

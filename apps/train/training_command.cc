@@ -23,9 +23,11 @@
 #include "weft/core/status.h"
 #include "weft/ops/ops.h"
 #include "weft/text/utf8.h"
+#include "weft/train/build_info.h"
 #include "weft/train/options.h"
 #include "weft/train/progress.h"
 #include "weft/train/run_directory.h"
+#include "weft/train/run_files.h"
 #include "weft/train/trainer.h"
 
 namespace weft {
@@ -108,10 +110,13 @@ absl::StatusOr<std::unique_ptr<TrainingJob>> ReadJob(const RunFlags& flags, cons
   return job;
 }
 
-nlohmann::ordered_json ToConfig(const std::string& name, TrainingJob* job) {
+// Returns the contents of config.json. `run`: the run's folder, or "" if it is new.
+nlohmann::ordered_json ToConfig(const std::string& name, TrainingJob* job, const std::string& run) {
   nlohmann::ordered_json json = {{kCommandKey, absl::StrCat("train ", name)}};
   json.update(ToJson(job->Table()));
   if (nlohmann::ordered_json model = job->Model(); !model.empty()) json[kModelKey] = std::move(model);
+  json[kVersionKey] = kVersion;
+  json[kFilesKey] = FileChecksums(job->Table(), run);
   return json;
 }
 
@@ -154,12 +159,15 @@ absl::Status Run(RunFlags flags, const MakeJob& make) {
   for (const TrainingProgram& program : job->programs()) WEFT_RETURN_IF_ERROR(program.tape->status());
   WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer,
                         UsageError(Trainer::Create(options, job, &parameters, &*run)));
+  nlohmann::ordered_json config = ToConfig(flags.run.name, job, flags.run.resume ? run->path() : "");
   bool resumed = false;
   if (flags.run.resume) {
     absl::StatusOr<bool> found = trainer->Resume();
-    if (!found.ok()) {
-      return absl::IsFailedPrecondition(found.status()) ? UsageError(found.status()) : Failure(found.status());
+    if (absl::IsFailedPrecondition(found.status())) {
+      const std::string changed = ChangedFiles(run->config(), config);
+      return InvalidArgument(found.status().message(), changed.empty() ? "" : "; ", changed);
     }
+    if (!found.ok()) return Failure(found.status());
     resumed = *found;
     if (trainer->step() > options.steps) {
       return InvalidArgument("the run has made ", trainer->step(), " steps already, more than the ", options.steps,
@@ -167,8 +175,10 @@ absl::Status Run(RunFlags flags, const MakeJob& make) {
     }
   }
   if (!resumed) WEFT_RETURN_IF_ERROR(UsageError(job->Initialize(&parameters)));
-  WEFT_RETURN_IF_ERROR(UsageError(run->Begin(ToConfig(flags.run.name, job))));
+  WEFT_RETURN_IF_ERROR(UsageError(run->Begin(config)));
   WEFT_RETURN_IF_ERROR(Failure(job->WriteFiles(*run)));
+  config[kFilesKey].update(FileChecksums({}, run->path()));  // the tokenizer's files, which exist by now
+  WEFT_RETURN_IF_ERROR(Failure(run->SetConfig(config)));
 
   std::signal(SIGPIPE, SIG_IGN);  // if the reader of the output ends, the training continues
   Progress progress({.terminal = isatty(STDOUT_FILENO) != 0, .log_every = job->training().log_every});
