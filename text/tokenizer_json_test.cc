@@ -112,6 +112,7 @@ TEST(TokenizerJsonTest, NamesWhatItCannotUse) {
       {false, "/model/unk_token", R"("<unk>")", "model: the vocabulary does not have '<unk>'"},
       {false, "/model/max_input_chars_per_word", R"("3")",
        R"(model: max_input_chars_per_word: "3" is not of the right type)"},
+      {false, "/model/max_input_chars_per_word", "1001", "model: max_input_chars_per_word is 1001, more than 1000"},
       {false, "/normalizer", R"({"type":"Lowercase"})",
        "normalizer: its type is 'Lowercase', not BertNormalizer or null"},
       {false, "/pre_tokenizer/type", R"("Whitespace")",

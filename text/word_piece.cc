@@ -38,6 +38,9 @@ absl::StatusOr<std::unique_ptr<WordPiece>> WordPiece::Create(WordPieceModel mode
   if (!unknown.has_value()) {
     return InvalidArgument("the vocabulary does not have ", Quoted(model.unknown));
   }
+  if (model.max_word_length > kMaxWordLength) {
+    return InvalidArgument("max_input_chars_per_word is ", model.max_word_length, ", more than ", kMaxWordLength);
+  }
   auto tokenizer = std::unique_ptr<WordPiece>(new WordPiece(std::move(model)));
   tokenizer->unknown_ = *unknown;
   return tokenizer;

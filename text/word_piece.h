@@ -17,11 +17,15 @@
 
 namespace weft {
 
+// Splitting a word takes time with the cube of its length, if the vocabulary's pieces are as long. So a file that asks
+// for longer words is refused.
+inline constexpr int64_t kMaxWordLength = 1000;
+
 struct WordPieceModel {
   Vocabulary vocabulary;
   std::string unknown = "[UNK]";  // the token of a word that cannot be split into pieces
   std::string prefix = "##";      // marks pieces that don't begin a word
-  int64_t max_word_length = 100;  // in characters; a longer word is unknown
+  int64_t max_word_length = 100;  // in characters, at most kMaxWordLength; a longer word is unknown
   BertNormalizer normalizer;
   std::vector<SpecialToken> special;
   WrapFormat single = {{WrapItem::kFirst}}, pair;
@@ -29,7 +33,7 @@ struct WordPieceModel {
 
 class WordPiece final : public Tokenizer {
  public:
-  // Returns InvalidArgument if the vocabulary lacks `model.unknown`.
+  // Returns InvalidArgument if the vocabulary lacks `model.unknown`, or if `model.max_word_length` is too large.
   static absl::StatusOr<std::unique_ptr<WordPiece>> Create(WordPieceModel model);
 
   absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view text) const override;

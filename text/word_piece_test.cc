@@ -55,6 +55,20 @@ std::unique_ptr<WordPiece> Small() {
   return *std::move(tokenizer);
 }
 
+// All words of the maximum length, with a piece of each length that never ends a word: the slowest case there is.
+TEST(WordPieceTest, HostileVocabulariesAreBounded) {
+  Vocabulary vocabulary = *Vocabulary::Create({"[UNK]", "a", "##a"});
+  for (int64_t length = 2; length < kMaxWordLength; ++length) {
+    ASSERT_TRUE(vocabulary.Add("##" + std::string(static_cast<size_t>(length), 'a') + "b").ok());
+  }
+  WordPieceModel model = {.vocabulary = vocabulary, .max_word_length = kMaxWordLength};
+  const auto tokenizer = WordPiece::Create(model);
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  EXPECT_EQ((*tokenizer)->Encode(std::string(kMaxWordLength, 'a'))->size(), kMaxWordLength);
+  model.max_word_length = kMaxWordLength + 1;
+  EXPECT_EQ(WordPiece::Create(model).status().message(), "max_input_chars_per_word is 1001, more than 1000");
+}
+
 TEST(WordPieceTest, TakesTheLongestPieces) {
   const auto tokenizer = Small();
   const struct {
