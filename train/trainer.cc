@@ -122,6 +122,9 @@ absl::StatusOr<bool> Trainer::Resume() {
 
 absl::Status Trainer::Train(Progress* progress) {
   WEFT_ASSIGN_OR_RETURN(metrics_, MetricsFile::Open(run_->File("metrics.jsonl"), resumed_ ? step_ : -1));
+  if (const int64_t lines = metrics_->damaged_lines(); lines > 0) {
+    Warn(absl::StrCat("removed damaged lines from ", run_->File("metrics.jsonl"), ": ", lines));
+  }
   const Interrupt interrupt;
   tokens_ = history_.pending ? history_.pending->tokens : metrics_->tokens();
   begin_ = std::chrono::steady_clock::now() - std::chrono::duration_cast<std::chrono::steady_clock::duration>(
