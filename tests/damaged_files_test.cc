@@ -3,8 +3,10 @@
 #include <cstring>
 #include <filesystem>
 #include <limits>
+#include <random>
 
 #include "weft/core/checksum.h"
+#include "weft/core/safetensors.h"
 #include "weft/tests/weft_program.h"
 
 namespace weft {
@@ -58,6 +60,36 @@ TEST_F(DamagedFilesTest, AResumeTakesTheCheckpointBefore) {
     EXPECT_TRUE(Contains(resumed.err, "passing over the checkpoint of step 20: ")) << resumed.err;
     EXPECT_TRUE(Contains(resumed.err, std::string(damage) == "state" ? state : info)) << resumed.err;
     EXPECT_TRUE(Contains(resumed.out, "resumed after step 10")) << resumed.out;
+  }
+}
+
+TEST_F(DamagedFilesTest, AResumeTellsOfDamagedMetrics) {
+  MakeRun("run", {"--steps=20", "--checkpoint-every=10"});
+  const std::string metrics = Read("run/metrics.jsonl");
+  Write("run/metrics.jsonl", "#" + metrics + "#");  // the first line is damaged, the last line was cut off
+  const CommandResult resumed = Weft({"train", "gpt", "--resume", "--out=run", "--steps=30"});
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_EQ(resumed.err, "weft: warning: removed damaged lines from run/metrics.jsonl: 1\n");
+}
+
+// checkpoint_test flips every bit of small files; these are as large as a tiny model's.
+TEST_F(DamagedFilesTest, FlippedBitsInLargeFilesAreFound) {
+  MakeRun("run");
+  std::mt19937 random(1);
+  for (const char* name : {"run/model.safetensors", "run/checkpoints/20/state.safetensors"}) {
+    const std::string whole = Read(name);
+    EXPECT_GT(whole.size(), 4096);
+    for (int i = 0; i < 1000; ++i) {
+      std::string flipped = whole;
+      const size_t byte = random() % flipped.size();
+      flipped[byte] ^= static_cast<char>(1 << random() % 8);
+      Write("flipped", flipped);
+      const auto file = SafetensorsFile::Open(Path("flipped"), WantedChecksum::kOfRun);
+      EXPECT_FALSE(file.ok()) << name << ", byte " << byte;
+      EXPECT_TRUE(Contains(std::string(file.status().message()), Path("flipped"))) << file.status();
+    }
+    Write("flipped", whole);
+    EXPECT_TRUE(SafetensorsFile::Open(Path("flipped"), WantedChecksum::kOfRun).ok());
   }
 }
 
