@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "weft/core/status.h"
@@ -38,6 +39,18 @@ std::vector<NamedTensor> AveragedWeights(const Parameters& parameters) {
     if (average.ok()) averages.push_back({name, *average});
   }
   return averages;
+}
+
+std::vector<NamedTensor> ModelOfAverages(const Parameters& parameters) {
+  std::vector<NamedTensor> averages = AveragedWeights(parameters), model;
+  if (averages.empty()) return model;
+  absl::flat_hash_map<std::string, Tensor> by_name;
+  for (NamedTensor& average : averages) by_name[average.name] = average.tensor;
+  for (const std::string& name : parameters.Names(Parameters::kWeights)) {
+    const auto average = by_name.find(name);
+    model.push_back({name, average != by_name.end() ? average->second : *parameters.Find(name)});
+  }
+  return model;
 }
 
 absl::StatusOr<Runner*> Evaluator::RunnerOf(size_t index) {

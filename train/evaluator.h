@@ -52,6 +52,9 @@ inline constexpr char kAveragePrefix[] = "ema.";
 // Returns the averaged weights under the names of the weights. The result is empty if there are no averages, or no
 // update yet.
 std::vector<NamedTensor> AveragedWeights(const Parameters& parameters);
+// Returns all weights of the model: the averages and, for weights that are not trained, their values. The result is
+// empty if that of AveragedWeights is.
+std::vector<NamedTensor> ModelOfAverages(const Parameters& parameters);
 
 }  // namespace weft
 

@@ -255,7 +255,7 @@ absl::Status Trainer::Save() {
                                         *parameters_, static_cast<int>(options_.keep)));
     saved_step_ = step_;
   }
-  if (const std::vector<NamedTensor> averages = AveragedWeights(*parameters_); !averages.empty()) {
+  if (const std::vector<NamedTensor> averages = ModelOfAverages(*parameters_); !averages.empty()) {
     WEFT_RETURN_IF_ERROR(WriteSafetensors(run_->File(kEmaWeights), averages));
   }
   WEFT_RETURN_IF_ERROR(parameters_->Save(run_->File(kLastWeights), Parameters::kWeights));
@@ -266,8 +266,8 @@ absl::Status Trainer::Save() {
 absl::Status Trainer::SaveBest() const {
   WEFT_RETURN_IF_ERROR(run_->CheckStillThere());
   const std::string path = run_->File(kBestWeights);
-  if (!absl::StartsWith(options_.metric, kAveragePrefix)) return parameters_->Save(path, Parameters::kWeights);
-  return WriteSafetensors(path, AveragedWeights(*parameters_));
+  if (!absl::StartsWith(options_.metric, "ema_")) return parameters_->Save(path, Parameters::kWeights);
+  return WriteSafetensors(path, ModelOfAverages(*parameters_));
 }
 
 absl::Status Trainer::CheckWeights() const {

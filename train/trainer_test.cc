@@ -22,12 +22,14 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// The loss is (w - 3)² · factor, and the factor is fed. The validation loss is the same with the factor 1.
+// The loss is (w - 3)² · factor. The 3 is a frozen weight, and the factor is fed. The validation loss is the same with
+// the factor 1.
 class Learner final : public TrainingTask {
  public:
   Learner() {
     factor_ = tape_.Input("factor", {kF32, {}});
-    program_ = {.tape = &tape_, .loss = Square(tape_.Parameter("w", {kF32, {}}, Zeros()) - 3) * factor_};
+    const Var three = tape_.State("three", {kF32, {}}, Constant(3), ParameterKind::kFrozen);
+    program_ = {.tape = &tape_, .loss = Square(tape_.Parameter("w", {kF32, {}}, Zeros()) - three) * factor_};
   }
   absl::Span<const TrainingProgram> programs() const override { return {&program_, 1}; }
   std::string data() const override { return "none"; }
@@ -164,13 +166,35 @@ TEST_F(TrainerTest, BestWeightsAreThoseOfTheBestEvaluation) {
   ASSERT_TRUE(Train("best", &learner).ok());
   Parameters best;
   ASSERT_TRUE(best.Create(std::vector<ParameterSpec>{{"w", {kF32, {}}, Zeros()}}).ok());
-  ASSERT_TRUE(best.Load(testing::TempDir() + "trainer_test_best/" + kBestWeights).ok());
+  ASSERT_TRUE(best.Load(testing::TempDir() + "trainer_test_best/" + kBestWeights, Parameters::kWeights,
+                        Parameters::kMayHaveMore)
+                  .ok());
   EXPECT_NEAR(*best.Find("w")->as<float>(), 3 - 3 * std::pow(0.8, 10), 1e-5);
   EXPECT_THAT(Metrics("best"), HasSubstr("\"step\":20"));
   options_.steps = 40;
   Learner again;
   ASSERT_TRUE(Train("best", &again, /*resume=*/true).ok());
   EXPECT_THAT(Metrics("best"), Not(HasSubstr("\"step\":21")));  // the run had ended
+}
+
+// With the rate 1 the weight jumps from 0 to 6 and back, and its average comes near 3.
+TEST_F(TrainerTest, FilesOfAveragesHaveAllWeights) {
+  Learner learner;
+  options_.learning_rate = [](int64_t /*step*/) { return 1.0; };
+  options_.steps = 11;
+  options_.save_best = true;
+  options_.metric = "ema_val_loss";
+  ASSERT_TRUE(Train("averages", &learner).ok());
+  EXPECT_EQ(weight_, 6);
+  for (const char* const file : {kEmaWeights, kBestWeights}) {
+    Parameters read;
+    ASSERT_TRUE(
+        read.Create(std::vector<ParameterSpec>{{"w", {kF32, {}}, Zeros()}, {"three", {kF32, {}}, Zeros()}}).ok());
+    const absl::Status loaded = read.Load(testing::TempDir() + "trainer_test_averages/" + file);
+    ASSERT_TRUE(loaded.ok()) << loaded;
+    EXPECT_EQ(*read.Find("three")->as<float>(), 3);
+    EXPECT_NEAR(*read.Find("w")->as<float>(), 3, 1.1) << file;
+  }
 }
 
 TEST_F(TrainerTest, AMetricThatIsNotMeasuredIsAnError) {
