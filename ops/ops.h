@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <tuple>
+#include <vector>
 
 #include "weft/core/tape.h"
 
@@ -262,6 +263,28 @@ struct LionOptions {
 // One update of Lion (Chen et al., 2023) with g = grad · grad_scale: w ← w - rate·(sign(β1·m + (1-β1)·g) + decay·w);
 // m ← β2·m + (1-β2)·g. Returns the next w, m.
 VarList LionUpdate(Var w, Var m, Var grad, Var rate, Var grad_scale, const LionOptions& options);
+struct MuonOptions {
+  double momentum = 0.95, weight_decay = 0;
+  bool nesterov = true;
+};
+// One update of Muon (Jordan et al., 2024) for a matrix w, as PyTorch's, with g = grad · grad_scale:
+//   m ← momentum·m + (1-momentum)·g;  u = nesterov ? (1-momentum)·g + momentum·m : m
+//   w ← w - rate·(sqrt(max(1, rows / columns)) · O(u) + decay·w)
+// O(u) is nearly the orthogonal matrix next to u, by five steps of Newton and Schulz, computed in w's dtype. Returns
+// the next w, m.
+VarList MuonUpdate(Var w, Var m, Var grad, Var rate, Var grad_scale, const MuonOptions& options);
+struct AdafactorOptions {
+  double beta2_decay = 0.8, weight_decay = 0;
+};
+// One update of Adafactor (Shazeer and Stern, 2018) without momentum, as PyTorch's, with g = grad · grad_scale:
+//   v ← v + (g² - v) · step^-beta2_decay;  u = g / sqrt(v);  a = min(rate, 1 / sqrt(step)) · max(1e-3, RMS(w))
+//   w ← w - a · u / max(1, RMS(u)) - rate·decay·w
+// `squares` is v for a vector or a scalar. For other weights it is the mean of v along rows and along columns, and v is
+// their product divided by the mean of the first. Returns the next w and squares.
+VarList AdafactorUpdate(Var w, VarSpan squares, Var grad, Var rate, Var grad_scale, Var step,
+                        const AdafactorOptions& options);
+// Returns the types of `squares`: [..., R, 1] and [..., 1, C] for a weight [..., R, C], else the weight's type.
+std::vector<TensorType> AdafactorStates(const TensorType& weight);
 
 // Operators. A number becomes a constant with the dtype of the other operand.
 inline Var operator+(Var a, Var b) { return Add(a, b); }

@@ -1,74 +1,20 @@
-// This file has the table of optimizers. For any of them, Minimize records the gradients of a loss, their global norm
-// and clipping, the count of steps if the optimizer has one, and the update of every weight.
+// For any row of the table of optimizers, Minimize records the gradients of a loss, their global norm and clipping, the
+// count of steps if the optimizer has one, and the update of every weight.
 #include "weft/train/optimizer.h"
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 
 namespace weft {
 namespace {
-
-VarList UpdateAdamW(const UpdateInputs& in) {
-  const OptimizerSettings& s = in.settings;
-  return AdamWUpdate(in.weight, in.states[0], in.states[1], in.gradient, in.rate, in.scale, in.step,
-                     {*s.beta1, *s.beta2, *s.epsilon, in.weight_decay});
-}
-
-VarList UpdateAdam(const UpdateInputs& in) {
-  const OptimizerSettings& s = in.settings;
-  return AdamUpdate(in.weight, in.states[0], in.states[1], in.gradient, in.rate, in.scale, in.step,
-                    {*s.beta1, *s.beta2, *s.epsilon, in.weight_decay});
-}
-
-VarList UpdateSgd(const UpdateInputs& in) {
-  return SgdUpdate(in.weight, in.states[0], in.gradient, in.rate, in.scale,
-                   {*in.settings.momentum, in.weight_decay, *in.settings.nesterov});
-}
-
-VarList UpdateAdagrad(const UpdateInputs& in) {
-  return AdagradUpdate(in.weight, in.states[0], in.gradient, in.rate, in.scale, in.step,
-                       {*in.settings.epsilon, in.weight_decay, *in.settings.rate_decay});
-}
-
-VarList UpdateLion(const UpdateInputs& in) {
-  return LionUpdate(in.weight, in.states[0], in.gradient, in.rate, in.scale,
-                    {*in.settings.beta1, *in.settings.beta2, in.weight_decay});
-}
-
-constexpr absl::string_view kMoments[] = {"m", "v"}, kMomentum[] = {"m"}, kSquares[] = {"sum"};
-
-constexpr OptimizerRow kOptimizers[] = {
-    {.name = "adamw",
-     .states = kMoments,
-     .counts_steps = true,
-     .decays = OptimizerRow::Decays::kMatrices,
-     .defaults = {.beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 0.01},
-     .update = UpdateAdamW},
-    {.name = "adam",
-     .states = kMoments,
-     .counts_steps = true,
-     .defaults = {.beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 0.01},
-     .update = UpdateAdam},
-    {.name = "sgd",
-     .states = kMomentum,
-     .defaults = {.momentum = 0, .weight_decay = 0, .nesterov = false},
-     .update = UpdateSgd},
-    {.name = "adagrad",
-     .states = kSquares,
-     .counts_steps = true,
-     .defaults = {.epsilon = 1e-10, .weight_decay = 0, .rate_decay = 0},
-     .update = UpdateAdagrad},
-    {.name = "lion",
-     .states = kMomentum,
-     .decays = OptimizerRow::Decays::kMatrices,
-     .defaults = {.beta1 = 0.9, .beta2 = 0.99, .weight_decay = 0},
-     .update = UpdateLion},
-};
 
 // Calls `visit` with the name and the member pointer of each setting of type std::optional. Each optimizer lacks some.
 template <class Visit>
@@ -79,6 +25,8 @@ void ForEachSetting(Visit visit) {
   visit("epsilon", &OptimizerSettings::epsilon);
   visit("weight_decay", &OptimizerSettings::weight_decay);
   visit("rate_decay", &OptimizerSettings::rate_decay);
+  visit("beta2_decay", &OptimizerSettings::beta2_decay);
+  visit("adamw_rate", &OptimizerSettings::adamw_rate);
   visit("nesterov", &OptimizerSettings::nesterov);
 }
 
@@ -200,26 +148,30 @@ void Average(VarSpan names, VarSpan weights, const Clipped& c, double decay, Var
   updates->push_back(Assign(started, Maximum(started, counts)));
 }
 
+// Reports whether a weight is a matrix between hidden layers. Names tell embeddings and output layers, because an
+// update may be recorded without the model.
+bool IsHiddenMatrix(Var weight, absl::string_view name, const ParameterGroup* group) {
+  if (weight.shape().rank() != 2 || (group != nullptr && group->adamw)) return false;
+  constexpr absl::string_view kOthers[] = {"wte.",  "wpe.",    "embed", "shared.",          "attention_bias",
+                                           "head.", "classif", "score", "seq_relationship", "vocabulary"};
+  return std::none_of(std::begin(kOthers), std::end(kOthers),
+                      [&](absl::string_view part) { return absl::StrContains(name, part); });
+}
+
 // Declares the states of one weight, the last one first.
-VarList StatesOf(const OptimizerRow& row, Var weight) {
+VarList StatesOf(const OptimizerRow& row, Var weight, bool is_hidden_matrix) {
   VarList states(row.states.size());
   Tape* const tape = weight.tape;
   for (size_t i = states.size(); i-- > 0;) {
     const std::string name = absl::StrCat(row.name, ".", row.states[i], ".", tape->ParameterName(weight));
-    states[i] = tape->State(name, weight.type(), Zeros());
+    const std::optional<TensorType> type =
+        row.state_type != nullptr ? row.state_type(weight.type(), is_hidden_matrix, i) : weight.type();
+    if (type) states[i] = tape->State(name, *type, Zeros());
   }
   return states;
 }
 
 }  // namespace
-
-absl::Span<const OptimizerRow> Optimizers() { return kOptimizers; }
-
-const OptimizerRow* FindOptimizer(absl::string_view name) {
-  const auto found = std::find_if(std::begin(kOptimizers), std::end(kOptimizers),
-                                  [&](const OptimizerRow& row) { return row.name == name; });
-  return found != std::end(kOptimizers) ? found : nullptr;
-}
 
 Optimizer::Optimizer(const OptimizerRow& row, const OptimizerSettings& settings) : row_(&row), settings_(settings) {
   ForEachSetting([&](const char* /*name*/, auto setting) {
@@ -269,18 +221,21 @@ Minimized Optimizer::RecordUpdates(VarSpan weights, VarSpan gradients, Var rate,
     updates.push_back(count.update);
   }
   for (size_t i = 0; i < weights.size(); ++i) {
-    const ParameterGroup* const group = FindGroup(settings_.groups, tape->ParameterName(weights[i]));
+    const std::string& name = tape->ParameterName(weights[i]);
+    const ParameterGroup* const group = FindGroup(settings_.groups, name);
+    const bool is_hidden_matrix = IsHiddenMatrix(weights[i], name, group);
     const bool decays = row_->decays == OptimizerRow::Decays::kAll || weights[i].shape().rank() >= 2;
     double weight_decay = decays ? settings_.weight_decay.value_or(0) : 0;
     if (group != nullptr) weight_decay = group->weight_decay.value_or(weight_decay);
     const bool scaled = group != nullptr && group->rate_scale != 1;
     const VarList updated = row_->update({.weight = weights[i],
-                                          .states = StatesOf(*row_, weights[i]),
+                                          .states = StatesOf(*row_, weights[i], is_hidden_matrix),
                                           .gradient = c.gradients[i],
                                           .rate = scaled ? Scale(rate, group->rate_scale) : rate,
                                           .scale = c.scales[i],
                                           .step = count.step,
                                           .weight_decay = weight_decay,
+                                          .is_hidden_matrix = is_hidden_matrix,
                                           .settings = settings_});
     updates.insert(updates.end(), updated.begin(), updated.end());
     updated_weights.push_back(updated[0]);

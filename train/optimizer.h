@@ -4,7 +4,7 @@
 //   Compile(tape, {.fetch = {loss, step.gradient_norm}, .update = {step}});
 //
 // Every optimizer is an OptimizerRow: a name, its states, its default settings and a function that records the update
-// of one weight. A new optimizer is one row of the table in optimizer.cc.
+// of one weight. A new optimizer is one row of the table in optimizer_table.cc.
 #ifndef WEFT_TRAIN_OPTIMIZER_H_
 #define WEFT_TRAIN_OPTIMIZER_H_
 
@@ -26,8 +26,10 @@ struct OptimizerSettings {
   std::optional<double> beta1 = {}, beta2 = {};
   std::optional<double> epsilon = {};
   std::optional<double> weight_decay = {};
-  std::optional<double> rate_decay = {};  // Adagrad: the rate in step s is rate / (1 + (s - 1) · rate_decay)
-  double clip = 0;                        // maximum global norm of the gradients; 0: no maximum
+  std::optional<double> rate_decay = {};   // Adagrad: the rate in step s is rate / (1 + (s - 1) · rate_decay)
+  std::optional<double> beta2_decay = {};  // Adafactor: the decay rate of squares in step s is 1 - s^-beta2_decay
+  std::optional<double> adamw_rate = {};   // Muon: factor of the rate for the weights that AdamW updates
+  double clip = 0;                         // maximum global norm of the gradients; 0: no maximum
   std::optional<bool> nesterov = {};
   // Maximum absolute value of a gradient's element; 0: no maximum. It comes before `clip`, whose norm is then that of
   // the clipped elements.
@@ -38,12 +40,14 @@ struct OptimizerSettings {
 // The inputs of the update of one weight: values on the tape, and the optimizer's settings.
 struct UpdateInputs {
   Var weight;
-  VarList states;  // with the weight's type, in the order of OptimizerRow::states
+  VarList states;  // in the order of OptimizerRow::states; null where the weight lacks one
   Var gradient;
   Var rate;                 // f32 []: the learning rate of this weight
   Var scale;                // f32 []: the factor that clips the gradient; if it is NaN, nothing may change
   Var step;                 // i32 []: the number of this step, from 1; null unless OptimizerRow::counts_steps
   double weight_decay = 0;  // of this weight
+  // Whether the weight is a matrix, but neither an embedding nor an output layer. Muon applies to such weights.
+  bool is_hidden_matrix = false;
   const OptimizerSettings& settings;
 };
 
@@ -55,7 +59,10 @@ struct OptimizerRow {
 
   absl::string_view name;                      // "adamw"; the names of its states begin with it
   absl::Span<const absl::string_view> states;  // "m": each weight NAME has a state "adamw.m.NAME" of zeros
-  bool counts_steps = false;                   // the state "adamw.step" counts the updates
+  // Returns the type of state `state` for a weight of type `weight`, or nothing if the weight lacks the state. Null:
+  // each weight has all states, with its own type.
+  std::optional<TensorType> (*state_type)(const TensorType& weight, bool is_hidden_matrix, size_t state) = nullptr;
+  bool counts_steps = false;  // the state "adamw.step" counts the updates
   Decays decays = Decays::kAll;
   OptimizerSettings defaults;  // the settings that the optimizer uses, with default values
   // Returns the next versions of the weight and of its states.
@@ -139,6 +146,19 @@ struct Adagrad : Optimizer {
 // Lion (Chen et al., 2023). Weight decay applies to tensors of rank 2 and more. The state is "lion.m.NAME".
 struct Lion : Optimizer {
   explicit Lion(const OptimizerSettings& settings) : Optimizer(*FindOptimizer("lion"), settings) {}
+};
+// Muon (Jordan et al., 2024) for matrices, and AdamW for embeddings, output layers and vectors, at the rate times
+// `adamw_rate`. Embeddings and output layers are told by their names, such as "wte.weight" and "lm_head.weight", or by
+// ParameterGroup::adamw. Weight decay applies to tensors of rank 2 and more. The states are "muon.m.NAME", for AdamW
+// also "muon.v.NAME", and "muon.step".
+struct Muon : Optimizer {
+  explicit Muon(const OptimizerSettings& settings) : Optimizer(*FindOptimizer("muon"), settings) {}
+};
+// Adafactor (Shazeer and Stern, 2018) without momentum, whose states take little memory. Weight decay applies to
+// tensors of rank 2 and more. Their states are "adafactor.row.NAME" and "adafactor.column.NAME", that of others is
+// "adafactor.v.NAME"; and "adafactor.step".
+struct Adafactor : Optimizer {
+  explicit Adafactor(const OptimizerSettings& settings) : Optimizer(*FindOptimizer("adafactor"), settings) {}
 };
 
 }  // namespace weft

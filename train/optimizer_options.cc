@@ -31,9 +31,12 @@ constexpr SettingRow<double> kNumbers[] = {
     {"beta2", "decay rate of the mean squared gradient; lion: of the mean gradient that it keeps",
      &OptimizerSettings::beta2, kBelowOne},
     {"epsilon", "number that is added to an update's divisor, against division by 0", &OptimizerSettings::epsilon},
-    {"weight-decay", "factor of weight decay; adamw and lion apply it to matrices only, not to biases and gains",
+    {"weight-decay", "factor of weight decay; adam, sgd and adagrad apply it to all weights, others to matrices only",
      &OptimizerSettings::weight_decay},
     {"rate-decay", "the rate in step s is divided by 1 + (s - 1) * this number", &OptimizerSettings::rate_decay},
+    {"beta2-decay", "the decay rate of squares in step s is 1 - s ^ -(this number)", &OptimizerSettings::beta2_decay},
+    {"adamw-rate", "factor of the learning rate for embeddings, output layers and vectors, which adamw updates",
+     &OptimizerSettings::adamw_rate},
 };
 constexpr SettingRow<bool> kSwitches[] = {
     {"nesterov", "look ahead along the running sum of gradients", &OptimizerSettings::nesterov},

@@ -117,7 +117,9 @@ void CheckInfinite(double clip) {
       [&](Var loss, Var rate) { return Adam({.clip = clip}).Minimize(loss, rate); },
       [&](Var loss, Var rate) { return Sgd({.momentum = 0.9, .clip = clip}).Minimize(loss, rate); },
       [&](Var loss, Var rate) { return Adagrad({.clip = clip}).Minimize(loss, rate); },
-      [&](Var loss, Var rate) { return Lion({.clip = clip}).Minimize(loss, rate); }};
+      [&](Var loss, Var rate) { return Lion({.clip = clip}).Minimize(loss, rate); },
+      [&](Var loss, Var rate) { return Muon({.clip = clip}).Minimize(loss, rate); },
+      [&](Var loss, Var rate) { return Adafactor({.clip = clip}).Minimize(loss, rate); }};
   for (const auto& minimize : all) {
     Tape tape;
     const Var rate = tape.Input("rate", {kF32, {}}), factor = tape.Input("factor", {kF32, {}});
@@ -153,12 +155,33 @@ TEST(OptimizerTest, EveryRowIsUsable) {
     const Var rate = tape.Input("rate", {kF32, {}}), w = tape.Parameter("w", {kF32, {2, 2}}, Gaussian(1));
     Optimizer(row, {}).Minimize(Sum(Square(w)), rate);
     EXPECT_TRUE(tape.status().ok()) << tape.status();
-    for (const absl::string_view state : row.states) {
-      EXPECT_TRUE(tape.HasParameter(absl::StrCat(row.name, ".", state, ".w"))) << row.name;
+    for (size_t i = 0; i < row.states.size(); ++i) {
+      const bool has = row.state_type == nullptr || row.state_type(w.type(), /*is_hidden_matrix=*/true, i).has_value();
+      EXPECT_EQ(tape.HasParameter(absl::StrCat(row.name, ".", row.states[i], ".w")), has) << row.name;
     }
     EXPECT_EQ(tape.HasParameter(absl::StrCat(row.name, ".step")), row.counts_steps) << row.name;
   }
   EXPECT_EQ(FindOptimizer("none"), nullptr);
+}
+
+// Muon updates matrices; AdamW updates vectors, embeddings and output layers, which names tell, and what a group names.
+TEST(OptimizerTest, MuonLeavesEmbeddingsAndOutputLayersToAdamW) {
+  Tape tape;
+  const Var rate = tape.Input("rate", {kF32, {}});
+  Var loss;
+  for (const char* name :
+       {"h.0.mlp.weight", "own.weight", "wte.weight", "lm_head.weight", "embeddings.position.weight"}) {
+    const Var sum = Sum(Square(tape.Parameter(name, {kF32, {2, 2}}, Gaussian(1))));
+    loss = loss.tape != nullptr ? loss + sum : sum;
+  }
+  loss = loss + Sum(Square(tape.Parameter("h.0.mlp.bias", {kF32, {2}}, Gaussian(1))));
+  Muon({.groups = {{.pattern = "own.*", .adamw = true}}}).Minimize(loss, rate);
+  ASSERT_TRUE(tape.status().ok()) << tape.status();
+  EXPECT_FALSE(tape.HasParameter("muon.v.h.0.mlp.weight"));
+  for (const char* name :
+       {"own.weight", "wte.weight", "lm_head.weight", "embeddings.position.weight", "h.0.mlp.bias"}) {
+    EXPECT_TRUE(tape.HasParameter(absl::StrCat("muon.v.", name))) << name;
+  }
 }
 
 TEST(OptimizerTest, RefusesASettingThatItDoesNotHave) {

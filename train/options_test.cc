@@ -78,7 +78,8 @@ TEST(OptionsTest, Errors) {
     const char *json, *error;
   } kRows[] = {
       {R"({"optimizer": "adamv"})",
-       "key 'optimizer': 'adamv' is not one of adamw, adam, sgd, adagrad, lion, did you mean 'adamw'?"},
+       "key 'optimizer': 'adamv' is not one of adamw, adam, sgd, adagrad, lion, muon, adafactor, did you mean "
+       "'adamw'?"},
       {R"({"optimizer": "sgd", "beta1": 0.9})", "beta1: the optimizer sgd has no such setting"},
       {R"({"momentum": 0.9})", "momentum: the optimizer adamw has no such setting"},
       {R"({"nesterov": true})", "nesterov: the optimizer adamw has no such setting"},

@@ -30,15 +30,15 @@ absl::Status CheckSettings(const ParameterGroup& group) {
 }
 
 absl::Status Set(absl::string_view text, ParameterGroup* group) {
-  if (text == "frozen") {
-    group->frozen = true;
+  if (text == "frozen" || text == "adamw") {
+    (text == "frozen" ? group->frozen : group->adamw) = true;
     return absl::OkStatus();
   }
   const size_t equals = text.find('=');
   const absl::string_view name = text.substr(0, equals);
   if (equals == text.npos || (name != "rate" && name != "decay")) {
     return InvalidArgument("groups: '", group->pattern, "' has '", text,
-                           "', wanted rate=FACTOR, decay=NUMBER or frozen");
+                           "', wanted rate=FACTOR, decay=NUMBER, frozen or adamw");
   }
   double value = 0;
   if (!absl::SimpleAtod(text.substr(equals + 1), &value)) {

@@ -23,10 +23,12 @@ struct ParameterGroup {
   double rate_scale = 1;                    // factor of the learning rate; at least 0
   std::optional<double> weight_decay = {};  // also of vectors; unset: the optimizer's
   bool frozen = false;                      // whether the weights stay as they are, without gradients and states
+  bool adamw = false;                       // whether the optimizer Muon updates the weights by AdamW
 };
 
 // Returns the groups that `text` describes: PATTERN:SETTING,... for each, separated by ';'. A setting is rate=FACTOR,
-// decay=NUMBER or frozen. An empty text has no groups. Returns InvalidArgument if a setting is unknown or invalid.
+// decay=NUMBER, frozen or adamw. An empty text has no groups. Returns InvalidArgument if a setting is unknown or
+// invalid.
 absl::StatusOr<std::vector<ParameterGroup>> ParseParameterGroups(absl::string_view text);
 // Returns the first group whose pattern matches `name`, or null.
 const ParameterGroup* FindGroup(absl::Span<const ParameterGroup> groups, absl::string_view name);

@@ -6,9 +6,10 @@ namespace weft {
 namespace {
 
 TEST(ParameterGroupsTest, TheFirstMatchWins) {
-  const auto groups = ParseParameterGroups(" *.bias : decay=0 ;wte.*:frozen; h.?.*:rate=0.5, decay=0.1;h.*:rate=2;");
+  const auto groups =
+      ParseParameterGroups(" *.bias : decay=0 ;wte.*:frozen; h.?.*:rate=0.5, decay=0.1;h.*:rate=2;head:adamw");
   ASSERT_TRUE(groups.ok()) << groups.status();
-  ASSERT_EQ(groups->size(), 4);
+  ASSERT_EQ(groups->size(), 5);
   const ParameterGroup* bias = FindGroup(*groups, "h.0.attn.bias");
   EXPECT_EQ(bias, &(*groups)[0]);
   EXPECT_EQ(bias->weight_decay, 0);
@@ -18,6 +19,7 @@ TEST(ParameterGroupsTest, TheFirstMatchWins) {
   EXPECT_EQ(FindGroup(*groups, "h.0.attn.weight")->weight_decay, 0.1);
   EXPECT_EQ(FindGroup(*groups, "h.10.attn.weight")->rate_scale, 2);
   EXPECT_FALSE(FindGroup(*groups, "h.10.attn.weight")->weight_decay.has_value());
+  EXPECT_TRUE(FindGroup(*groups, "head")->adamw);
   EXPECT_EQ(FindGroup(*groups, "ln_f.weight"), nullptr);
   EXPECT_EQ(FindGroup(*groups, "x.wte.weight"), nullptr);
 }
@@ -28,9 +30,9 @@ TEST(ParameterGroupsTest, Errors) {
     const char *text, *error;
   } kRows[] = {
       {"wte.*", "groups: 'wte.*' has no settings, as in 'wte.*:frozen'"},
-      {"wte.*:", "groups: 'wte.*' has '', wanted rate=FACTOR, decay=NUMBER or frozen"},
-      {"wte.*:froze", "groups: 'wte.*' has 'froze', wanted rate=FACTOR, decay=NUMBER or frozen"},
-      {"wte.*:speed=1", "groups: 'wte.*' has 'speed=1', wanted rate=FACTOR, decay=NUMBER or frozen"},
+      {"wte.*:", "groups: 'wte.*' has '', wanted rate=FACTOR, decay=NUMBER, frozen or adamw"},
+      {"wte.*:froze", "groups: 'wte.*' has 'froze', wanted rate=FACTOR, decay=NUMBER, frozen or adamw"},
+      {"wte.*:speed=1", "groups: 'wte.*' has 'speed=1', wanted rate=FACTOR, decay=NUMBER, frozen or adamw"},
       {"wte.*:rate=fast", "groups: 'wte.*' has 'rate=fast', which is not a number"},
       {"wte.*:rate=-1", "groups: 'wte.*' has rate -1, wanted >= 0, finite"},
       {"wte.*:decay=inf", "groups: 'wte.*' has decay inf, wanted >= 0, finite"},

@@ -10,9 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <initializer_list>
 #include <limits>
-#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
@@ -20,23 +18,10 @@
 #include "weft/ops/kernels/elementwise.h"
 #include "weft/ops/kernels/rows.h"
 #include "weft/ops/ops.h"
+#include "weft/ops/update/scaled_gradient.h"
 
 namespace weft {
 namespace {
-
-// Checks the types of the inputs, where w has `states` states.
-absl::Status CheckTypes(const char* op, TypeSpan in, size_t states) {
-  const TensorType scalar = {kF32, {}};
-  for (size_t i = 1; i < states + 2; ++i) {
-    if (in[i] != in[0]) return ShapeError(op, "w, its states and grad must have one type", in);
-  }
-  if (in[states + 2] != scalar || in[states + 3] != scalar) {
-    return ShapeError(op, "rate and grad_scale must be f32[]", in);
-  }
-  const bool has_step = in.size() > states + 4;
-  if (has_step && in[states + 4] != TensorType{kI32, {}}) return ShapeError(op, "step must be i32[]", in);
-  return absl::OkStatus();
-}
 
 // Calls update(begin, count) for each inner loop of `tile`. If grad_scale is not finite, copies the old state.
 template <class T, class F>
@@ -52,7 +37,7 @@ void UpdateRuns(const KernelArgs& a, Rect tile, float grad_scale, F update) {
 
 absl::StatusOr<Types> InferAdamW(const Attrs& attrs, TypeSpan in) {
   const auto options = attrs.as<AdamWOptions>();
-  WEFT_RETURN_IF_ERROR(CheckTypes("adamw", in, 2));
+  WEFT_RETURN_IF_ERROR(CheckUpdateTypes("adamw", in, 2));
   const auto is_beta = [](double beta) { return beta >= 0 && beta < 1; };
   if (!is_beta(options.beta1) || !is_beta(options.beta2)) {
     return ShapeError("adamw",
@@ -139,7 +124,7 @@ constexpr OpExample kAdamWExamples[] = {
 
 absl::StatusOr<Types> InferSgd(const Attrs& attrs, TypeSpan in) {
   const auto [momentum, decay, nesterov] = attrs.as<SgdOptions>();
-  WEFT_RETURN_IF_ERROR(CheckTypes("sgd", in, 1));
+  WEFT_RETURN_IF_ERROR(CheckUpdateTypes("sgd", in, 1));
   if (!(momentum >= 0)) return ShapeError("sgd", absl::StrCat("momentum = ", momentum, ", wanted >= 0"), in);
   if (!(decay >= 0)) return ShapeError("sgd", absl::StrCat("weight_decay = ", decay, ", wanted >= 0"), in);
   return Types{in[0], in[0]};
@@ -192,35 +177,6 @@ constexpr OpExample kSgdExamples[] = {
      .error = "weight_decay = -0.01, wanted >= 0"},
 };
 
-struct Scaled {
-  Var gradient, rate;  // grad · grad_scale, in w's dtype
-  Var skip;            // bool []: true if grad_scale is not finite
-};
-
-// An option and its value, which must be at least 0 and below `limit`.
-struct NamedOption {
-  const char* name;
-  double value, limit = std::numeric_limits<double>::infinity();
-};
-
-// Checks the inputs and options of an optimizer that is composed of other ops. `in` begins with w, `states` states of
-// w, grad, rate and grad_scale.
-absl::StatusOr<Scaled> ScaleGradient(const char* op, VarSpan in, size_t states,
-                                     std::initializer_list<NamedOption> options) {
-  Types types;
-  for (Var v : in) types.push_back(v.type());
-  WEFT_RETURN_IF_ERROR(CheckTypes(op, types, states));
-  const Var w = in[0], grad = in[states + 1], rate = in[states + 2], grad_scale = in[states + 3];
-  for (const auto& [name, value, limit] : options) {
-    if (value >= 0 && value < limit) continue;
-    const std::string wanted = std::isfinite(limit) ? absl::StrCat("in [0, ", limit, ")") : ">= 0, finite";
-    return ShapeError(op, absl::StrCat(name, " = ", value, ", wanted ", wanted), types);
-  }
-  return Scaled{.gradient = grad * Cast(grad_scale, w.dtype()),
-                .rate = Cast(rate, w.dtype()),
-                .skip = IsNan(grad_scale - grad_scale)};
-}
-
 }  // namespace
 
 constexpr OpDef kAdamw = {.name = "adamw",
@@ -258,10 +214,10 @@ VarList SgdUpdate(Var w, Var m, Var grad, Var rate, Var grad_scale, const SgdOpt
 VarList AdagradUpdate(Var w, Var sum, Var grad, Var rate, Var grad_scale, Var step, const AdagradOptions& options) {
   const VarList in = {w, sum, grad, rate, grad_scale, step};
   return CompositeAll("adagrad", in, 2, [&]() -> absl::StatusOr<VarList> {
-    WEFT_ASSIGN_OR_RETURN(const Scaled scaled, ScaleGradient("adagrad", in, 1,
-                                                             {{"epsilon", options.epsilon},
-                                                              {"weight_decay", options.weight_decay},
-                                                              {"rate_decay", options.rate_decay}}));
+    WEFT_ASSIGN_OR_RETURN(const ScaledGradient scaled, ScaleGradient("adagrad", in, 1,
+                                                                     {{"epsilon", options.epsilon},
+                                                                      {"weight_decay", options.weight_decay},
+                                                                      {"rate_decay", options.rate_decay}}));
     const Var g = scaled.gradient + Scale(w, options.weight_decay);
     const Var next_sum = sum + MaskFill(Square(g), scaled.skip, 0);
     const Var done = Cast(step - 1, w.dtype());
@@ -273,10 +229,10 @@ VarList AdagradUpdate(Var w, Var sum, Var grad, Var rate, Var grad_scale, Var st
 VarList LionUpdate(Var w, Var m, Var grad, Var rate, Var grad_scale, const LionOptions& options) {
   const VarList in = {w, m, grad, rate, grad_scale};
   return CompositeAll("lion", in, 2, [&]() -> absl::StatusOr<VarList> {
-    WEFT_ASSIGN_OR_RETURN(const Scaled scaled, ScaleGradient("lion", in, 1,
-                                                             {{"beta1", options.beta1, 1},
-                                                              {"beta2", options.beta2, 1},
-                                                              {"weight_decay", options.weight_decay}}));
+    WEFT_ASSIGN_OR_RETURN(const ScaledGradient scaled, ScaleGradient("lion", in, 1,
+                                                                     {{"beta1", options.beta1, 1},
+                                                                      {"beta2", options.beta2, 1},
+                                                                      {"weight_decay", options.weight_decay}}));
     const Var gradient = scaled.gradient;
     const Var ahead = m + Scale(gradient - m, 1 - options.beta1);
     const Var next_m = m + MaskFill(Scale(gradient - m, 1 - options.beta2), scaled.skip, 0);
@@ -289,7 +245,8 @@ VarList LionUpdate(Var w, Var m, Var grad, Var rate, Var grad_scale, const LionO
 VarList AdamUpdate(Var w, Var m, Var v, Var grad, Var rate, Var grad_scale, Var step, const AdamWOptions& options) {
   const VarList in = {w, m, v, grad, rate, grad_scale, step};
   return CompositeAll("adam", in, 3, [&]() -> absl::StatusOr<VarList> {
-    WEFT_ASSIGN_OR_RETURN(const Scaled scaled, ScaleGradient("adam", in, 2, {{"weight_decay", options.weight_decay}}));
+    WEFT_ASSIGN_OR_RETURN(const ScaledGradient scaled,
+                          ScaleGradient("adam", in, 2, {{"weight_decay", options.weight_decay}}));
     AdamWOptions plain = options;
     plain.weight_decay = 0;
     const Var one = MaskFill(FillLike(grad_scale, 1), scaled.skip, std::numeric_limits<double>::quiet_NaN());
