@@ -34,7 +34,8 @@ absl::StatusOr<std::string> Gunzip(absl::string_view bytes, size_t max_bytes) {
     text.append(buffer.data(), buffer.size() - stream.avail_out);
     const bool too_long = text.size() > max_bytes;
     if (!too_long && (result == Z_OK || result == Z_STREAM_END)) continue;
-    const std::string reason = too_long ? absl::StrCat("it has more than the ", max_bytes, " that are allowed (max-bytes)")
+    const std::string reason = too_long
+                                   ? absl::StrCat("it has more than the ", max_bytes, " that are allowed (max-bytes)")
                                : result == Z_BUF_ERROR ? "it is cut off"
                                : stream.msg != nullptr ? stream.msg
                                                        : "damaged";
