@@ -13,6 +13,7 @@
 #include "weft/core/file.h"
 #include "weft/core/json.h"
 #include "weft/core/status.h"
+#include "weft/formats/run_path.h"
 
 namespace weft {
 namespace {
@@ -115,7 +116,7 @@ bool IsAdapter(const std::string& folder) {
 
 std::string BaseOf(const std::string& model) {
   const absl::StatusOr<AdapterConfig> config = IsAdapter(model) ? ReadAdapterConfig(model) : AdapterConfig{model};
-  return config.ok() ? config->base : model;
+  return ParseRunPath(config.ok() ? config->base : model).folder;
 }
 
 absl::StatusOr<std::vector<NamedTensor>> MergeAdapters(absl::Span<const NamedTensor> tensors, double scale,

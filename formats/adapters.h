@@ -35,7 +35,7 @@ absl::StatusOr<AdapterConfig> ReadAdapterConfig(const std::string& folder);
 // Reports whether `folder` has an adapter_config.json and no config.json of a model or run.
 bool IsAdapter(const std::string& folder);
 // Returns the path of the base model, which has the tokenizer, if `model` is a folder of an adapter. Otherwise, or if
-// the adapter can't be read, returns `model`.
+// the adapter can't be read, returns `model`. The result has no "@WEIGHTS" (run_path.h).
 std::string BaseOf(const std::string& model);
 
 // Returns `tensors` without the adapters of the layers among them. Each layer's weight is merged, in bytes of `arena`;

@@ -19,7 +19,10 @@ constexpr std::pair<const char*, Activation> kActivationNames[] = {
 std::string Shortened(const Json& json) {
   constexpr size_t kMaxCharacters = 200;
   std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
-  if (text.size() > kMaxCharacters) text = text.substr(0, kMaxCharacters) + "...";
+  if (text.size() > kMaxCharacters) {
+    text.resize(kMaxCharacters);
+    text += "...";
+  }
   return text;
 }
 

@@ -16,6 +16,7 @@
 #include "weft/core/status.h"
 #include "weft/formats/adapters.h"
 #include "weft/formats/run_folder.h"
+#include "weft/formats/run_path.h"
 #include "weft/text/load_tokenizer.h"
 
 namespace weft {
@@ -71,7 +72,8 @@ absl::Status CheckOutput(const ConvertOptions& options, const std::vector<Tokeni
     return fs::equivalent(out, FolderOf(path), error) ||
            fs::equivalent(out, FolderOf(fs::canonical(path, error)), error);
   };
-  if (is_out(options.model)) return absl::AlreadyExistsError(absl::StrCat("out is the model's own folder, ", out));
+  if (is_out(ParseRunPath(options.model).folder))
+    return absl::AlreadyExistsError(absl::StrCat("out is the model's own folder, ", out));
   for (const TokenizerFile& file : files) {
     if (!is_out(file.path)) continue;
     return absl::AlreadyExistsError(absl::StrCat("out, ", out, ", is the folder of ", file.path));

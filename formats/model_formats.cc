@@ -12,6 +12,7 @@
 #include "weft/core/status.h"
 #include "weft/formats/adapters.h"
 #include "weft/formats/published.h"
+#include "weft/formats/run_path.h"
 #include "weft/formats/write_weights.h"
 
 namespace weft {
@@ -29,9 +30,10 @@ absl::Span<const ModelFamily* const> FamiliesOf(const std::variant<Models...>*) 
   return kFamilies;
 }
 
-// Returns the config.json of the folder `path`, or null if `path` is a file. If the folder has adapters without a
+// Returns the config.json of the folder `model`, or null if `model` is a file. If the folder has adapters without a
 // model, returns the keys of adapter_config.json that `Format` needs, with the path of the base model.
-absl::StatusOr<Json> ReadConfigOf(const std::string& path) {
+absl::StatusOr<Json> ReadConfigOf(const std::string& model) {
+  const std::string path = ParseRunPath(model).folder;
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::status(path, error);
   if (!std::filesystem::exists(status)) return SystemStatus("find", path, error ? error.value() : ENOENT);

@@ -7,6 +7,7 @@
 #include "weft/core/status.h"
 #include "weft/formats/published.h"
 #include "weft/formats/run_folder.h"
+#include "weft/formats/run_path.h"
 
 namespace weft {
 namespace {
@@ -26,7 +27,8 @@ absl::StatusOr<const ModelFamily*> FamilyOfRun(const Json& run) {
                          ", which is not supported; wanted a run of train gpt, \"bert\", \"transformer\" or \"vit\"");
 }
 
-absl::StatusOr<PublishedModel> Read(const std::string& folder) {
+absl::StatusOr<PublishedModel> Read(const std::string& path) {
+  const std::string folder = ParseRunPath(path).folder;
   WEFT_ASSIGN_OR_RETURN(const Json run, ReadConfig(folder));
   const absl::StatusOr<const ModelFamily*> family = FamilyOfRun(run);
   if (!family.ok()) return Annotate(family.status(), ConfigPath(folder));
@@ -36,7 +38,7 @@ absl::StatusOr<PublishedModel> Read(const std::string& folder) {
   const std::vector<ParameterSpec> specs = (*family)->parameters(*model);
   Parameters parameters({.draw = false});
   WEFT_RETURN_IF_ERROR(parameters.Create(specs));
-  WEFT_RETURN_IF_ERROR(LoadRunWeights(folder, &parameters));
+  WEFT_RETURN_IF_ERROR(LoadRunWeights(path, &parameters));
   Weights weights;
   for (const ParameterSpec& spec : specs) {
     WEFT_ASSIGN_OR_RETURN(const Tensor to, weights.Add(spec.name, spec.type));

@@ -4,17 +4,24 @@
 #include <algorithm>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <system_error>
+#include <tuple>
+#include <type_traits>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "absl/types/span.h"
 #include "weft/core/arena.h"
 #include "weft/core/file.h"
 #include "weft/core/json.h"
 #include "weft/core/safetensors.h"
 #include "weft/core/status.h"
 #include "weft/formats/adapters.h"
+#include "weft/formats/run_path.h"
 
 namespace weft {
 namespace fs = std::filesystem;
@@ -23,8 +30,8 @@ bool IsRunConfig(const nlohmann::ordered_json& config, absl::string_view name) {
   return config.is_object() && config.contains("command") && config["command"] == absl::StrCat("train ", name);
 }
 
-bool IsRun(const std::string& folder) {
-  const absl::StatusOr<nlohmann::ordered_json> json = ReadJsonFile(folder + "/config.json");
+bool IsRun(const std::string& path) {
+  const absl::StatusOr<nlohmann::ordered_json> json = ReadJsonFile(ParseRunPath(path).folder + "/config.json");
   return json.ok() && json->contains("command");
 }
 
@@ -70,24 +77,94 @@ absl::Status LoadMerged(const std::string& run, const std::string& path, Paramet
   return parameters->Set(path, *merged, Parameters::kWeights, others);
 }
 
-}  // namespace
+// Returns "; the checkpoints are of steps 200, 100", or "" if there are none.
+std::string StepsHelp(const std::vector<int64_t>& steps) {
+  return steps.empty() ? "" : absl::StrCat("; the checkpoints are of steps ", absl::StrJoin(steps, ", "));
+}
 
-absl::Status LoadRunWeights(const std::string& run, Parameters* parameters) {
-  const std::string weights = run + "/model.safetensors", checkpoints = run + "/checkpoints";
+absl::Status LoadCheckpointWeights(const std::string& run, int64_t step, Parameters* parameters) {
+  const std::string path = CheckpointFolder(run + "/checkpoints", step) + kCheckpointState;
+  return LoadMerged(run, path, Parameters::kMayHaveMore, parameters);
+}
+
+// Loads model.safetensors or, if it is missing, the newest checkpoint that can be loaded.
+absl::Status LoadLast(const std::string& run, const std::vector<int64_t>& steps, Parameters* parameters) {
+  const std::string weights = absl::StrCat(run, "/", kLastWeights);
   if (Exists(weights)) {
     const absl::Status loaded = LoadMerged(run, weights, Parameters::kNothingElse, parameters);
-    if (!absl::IsDataLoss(loaded) || ListCheckpoints(checkpoints).empty()) return loaded;
+    if (!absl::IsDataLoss(loaded) || steps.empty()) return loaded;
     return absl::DataLossError(
         absl::StrCat(loaded.message(), "; remove this file to take the weights from the run's newest checkpoint"));
   }
   absl::Status first_error = absl::NotFoundError(absl::StrCat(run, ": neither model.safetensors nor a checkpoint"));
-  for (const int64_t step : ListCheckpoints(checkpoints)) {
-    const absl::Status loaded =
-        LoadMerged(run, CheckpointFolder(checkpoints, step) + kCheckpointState, Parameters::kMayHaveMore, parameters);
+  for (const int64_t step : steps) {
+    const absl::Status loaded = LoadCheckpointWeights(run, step, parameters);
     if (loaded.ok()) return loaded;
     if (absl::IsNotFound(first_error)) first_error = loaded;
   }
   return first_error;
+}
+
+// Sets each weight to its mean over the checkpoints of `steps`. The sums are f64, from the newest checkpoint on.
+absl::Status LoadMean(const std::string& run, absl::Span<const int64_t> steps, Parameters* parameters) {
+  std::map<std::string, std::vector<double>> sums;
+  const std::vector<std::string> names = parameters->Names(Parameters::kWeights);
+  // Calls `function` with the values of each weight and their sums.
+  const auto for_each = [&](auto function) {
+    for (const std::string& name : names) {
+      const Tensor tensor = *parameters->Find(name);
+      std::vector<double>& sum = sums[name];
+      sum.resize(static_cast<size_t>(tensor.type.shape.elements()));
+      if (!IsFloat(tensor.type.dtype)) continue;
+      Dispatch(tensor.type.dtype, [&](auto zero) { function(tensor.span<decltype(zero)>(), &sum); });
+    }
+  };
+  for (const int64_t step : steps) {
+    WEFT_RETURN_IF_ERROR(LoadCheckpointWeights(run, step, parameters));
+    for_each([](auto values, std::vector<double>* sum) {
+      for (size_t i = 0; i < values.size(); ++i) (*sum)[i] += static_cast<double>(values[i]);
+    });
+  }
+  for_each([&](auto values, std::vector<double>* sum) {
+    using T = std::decay_t<decltype(values[0])>;
+    for (size_t i = 0; i < values.size(); ++i) {
+      values[i] = static_cast<T>((*sum)[i] / static_cast<double>(steps.size()));
+    }
+  });
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status LoadRunWeights(const std::string& path, Parameters* parameters) {
+  const auto [run, weights] = ParseRunPath(path);
+  const std::vector<int64_t> steps = ListCheckpoints(run + "/checkpoints");
+  if (weights.empty() || weights == "last") return LoadLast(run, steps, parameters);
+  for (const auto& [name, file, flag] : {std::tuple{"best", kBestWeights, "save-best"}, {"ema", kEmaWeights, "ema"}}) {
+    if (weights != name) continue;
+    const std::string found = absl::StrCat(run, "/", file);
+    if (Exists(found)) return LoadMerged(run, found, Parameters::kNothingElse, parameters);
+    return absl::NotFoundError(
+        absl::StrCat(path, ": the run has no ", file, "; the option ", flag, " of a training makes it"));
+  }
+  int64_t number = 0;
+  absl::string_view count = weights;
+  if (absl::ConsumePrefix(&count, "mean") && (count.empty() || absl::ConsumePrefix(&count, ":"))) {
+    const auto all = static_cast<int64_t>(steps.size());
+    if (weights == "mean") number = all;
+    if (weights != "mean" && (!absl::SimpleAtoi(count, &number) || number < 1 || number > all)) {
+      return InvalidArgument(path, ": there is no mean of ", count, " checkpoints: the run has ", all);
+    }
+    if (number == 0) return absl::NotFoundError(absl::StrCat(path, ": the run has no checkpoints"));
+    return LoadMean(run, absl::MakeConstSpan(steps).first(static_cast<size_t>(number)), parameters);
+  }
+  if (!absl::SimpleAtoi(weights, &number)) {
+    return InvalidArgument(path, ": '@", weights, "' names no weights of a run; wanted ", kRunWeightsHelp);
+  }
+  if (std::find(steps.begin(), steps.end(), number) == steps.end()) {
+    return absl::NotFoundError(absl::StrCat(path, ": the run has no checkpoint of step ", number, StepsHelp(steps)));
+  }
+  return LoadCheckpointWeights(run, number, parameters);
 }
 
 }  // namespace weft

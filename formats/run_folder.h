@@ -25,17 +25,18 @@ inline constexpr char kCheckpointState[] = "/state.safetensors", kCheckpointInfo
 
 // Reports whether `config` is the config.json of a training run of kind `name`: its key "command" is "train NAME".
 bool IsRunConfig(const nlohmann::ordered_json& config, absl::string_view name);
-// Reports whether `folder` holds a training run of any kind.
-bool IsRun(const std::string& folder);
+// Reports whether `path`, a folder or a name with "@WEIGHTS" (run_path.h), is a training run of any kind.
+bool IsRun(const std::string& path);
 
 // Returns the folder of the checkpoint of `step` inside the folder `checkpoints`.
 std::string CheckpointFolder(const std::string& checkpoints, int64_t step);
 // Returns the steps of the complete checkpoints, newest first, or none if the folder can't be read.
 std::vector<int64_t> ListCheckpoints(const std::string& checkpoints);
-// Loads the weights of a run from its model.safetensors. If that file is missing, loads the newest checkpoint that can
-// be loaded; if none can, returns the error of the newest, or NotFound without checkpoints. If the run trains low-rank
-// adapters (config.json has a lora_rank above 0), they are merged into the weights.
-absl::Status LoadRunWeights(const std::string& run, Parameters* parameters);
+// Loads weights of the run that `path` names (run_path.h). Without "@WEIGHTS", loads model.safetensors; if that file is
+// missing, loads the newest checkpoint that can be loaded, and if none can, returns the error of the newest. If the run
+// trains adapters, merges them. Returns NotFound if the run lacks the wanted weights, and InvalidArgument if WEIGHTS
+// has no meaning.
+absl::Status LoadRunWeights(const std::string& path, Parameters* parameters);
 
 }  // namespace weft
 

@@ -103,13 +103,13 @@ absl::StatusOr<OpenedTransformer> OpenTransformer(const std::string& path) {
   WEFT_ASSIGN_OR_RETURN(PublishedTransformer model, Open<PublishedTransformer>(path));
   OpenedTransformer transformer = {.model = std::move(model)};
   std::shared_ptr<const Tokenizer>&source = transformer.source, &target = transformer.target;
-  const std::string lists = path + "/source_vocabulary.txt";
+  const std::string folder = BaseOf(path), lists = folder + "/source_vocabulary.txt";
   std::error_code error;
   if (fs::exists(lists, error)) {
     WEFT_ASSIGN_OR_RETURN(source, ReadTokenList(lists));
-    WEFT_ASSIGN_OR_RETURN(target, ReadTokenList(path + "/target_vocabulary.txt"));
+    WEFT_ASSIGN_OR_RETURN(target, ReadTokenList(folder + "/target_vocabulary.txt"));
   } else {
-    WEFT_ASSIGN_OR_RETURN(source, LoadTokenizer(path));
+    WEFT_ASSIGN_OR_RETURN(source, LoadTokenizer(folder));
     target = source;
     transformer.sources_end = true;
   }
@@ -124,7 +124,7 @@ absl::StatusOr<OpenedTransformer> OpenTransformer(const std::string& path) {
   transformer.begin = *special.begin;
   transformer.end = *special.end;
   if (transformer.sources_end) return transformer;
-  const std::string path_of_config = path + "/config.json";
+  const std::string path_of_config = folder + "/config.json";
   WEFT_ASSIGN_OR_RETURN(const nlohmann::ordered_json json, ReadJsonFile(path_of_config));
   WEFT_RETURN_IF_ERROR(Annotate(CheckId(json, "bos_id", transformer.begin), path_of_config));
   WEFT_RETURN_IF_ERROR(Annotate(CheckId(json, "eos_id", transformer.end), path_of_config));

@@ -8,6 +8,7 @@
 #include "weft/core/json.h"
 #include "weft/core/status.h"
 #include "weft/formats/run_folder.h"
+#include "weft/formats/run_path.h"
 #include "weft/inference/eval_runner.h"
 
 namespace weft {
@@ -40,10 +41,10 @@ absl::StatusOr<bool> Does(const Json& json, const char* key) {
 
 }  // namespace
 
-absl::Status PictureClassifier::ReadPreprocessor(const std::string& folder) {
-  const std::string path = folder + "/preprocessor_config.json";
+absl::Status PictureClassifier::ReadPreprocessor(const std::string& model) {
+  const std::string path = ParseRunPath(model).folder + "/preprocessor_config.json";
   const absl::StatusOr<Json> file = ReadJsonFile(path);
-  if (absl::IsNotFound(file.status()) && !IsRun(folder)) return absl::OkStatus();
+  if (absl::IsNotFound(file.status()) && !IsRun(model)) return absl::OkStatus();
   WEFT_RETURN_IF_ERROR(file.status());
   const auto read = [&, &json = *file]() -> absl::Status {
     WEFT_RETURN_IF_ERROR(ReadNumber(json, "rescale_factor", &rescale_));

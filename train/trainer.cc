@@ -99,10 +99,12 @@ absl::StatusOr<bool> Trainer::Resume() {
                                                         ", but the checkpoint of step ", step,
                                                         " is of a run with seed ", info->seed));
     }
-    const absl::Status loaded = info.ok() ? LoadCheckpoint(checkpoints, *info, parameters_) : info.status();
+    const absl::StatusOr<TrainingHistory> history =
+        info.ok() ? TrainingHistory::FromJson(info->trainer) : info.status();
+    const absl::Status loaded = history.ok() ? LoadCheckpoint(checkpoints, *info, parameters_) : history.status();
     if (loaded.ok()) {
       WarnOfOtherBits(*info);
-      WEFT_ASSIGN_OR_RETURN(history_, TrainingHistory::FromJson(info->trainer));
+      history_ = *history;
       step_ = saved_step_ = step;
       resumed_ = true;
       return true;
@@ -124,6 +126,10 @@ absl::Status Trainer::Train(Progress* progress) {
   WEFT_ASSIGN_OR_RETURN(metrics_, MetricsFile::Open(run_->File("metrics.jsonl"), resumed_ ? step_ : -1));
   if (const int64_t lines = metrics_->damaged_lines(); lines > 0) {
     Warn(absl::StrCat("removed damaged lines from ", run_->File("metrics.jsonl"), ": ", lines));
+  }
+  if (options_.tensorboard) {
+    WEFT_ASSIGN_OR_RETURN(board_, TensorBoard::Open(run_->path(), resumed_ ? step_ : -1));
+    if (!board_->warning().empty()) Warn(board_->warning());
   }
   const Interrupt interrupt;
   tokens_ = history_.pending ? history_.pending->tokens : metrics_->tokens();
@@ -157,7 +163,7 @@ absl::Status Trainer::Train(Progress* progress) {
     // While steps are skipped, the weights stay as they are, and older checkpoints may be needed.
     const bool due = options_.checkpoint_every > 0 && step_ % options_.checkpoint_every == 0;
     if (stop || (due && history_.skipped_in_a_row() == 0)) {
-      WEFT_RETURN_IF_ERROR(metrics_->Sync());
+      WEFT_RETURN_IF_ERROR(SyncFiles());
       WEFT_RETURN_IF_ERROR(Save());
     }
     if (stop) return Interrupted(progress);
@@ -167,7 +173,7 @@ absl::Status Trainer::Train(Progress* progress) {
     progress->Say(absl::StrFormat("no better %s in %d evaluations: the best was %.4f at step %d", options_.metric,
                                   options_.patience, *history_.best(), history_.best_step()));
   }
-  WEFT_RETURN_IF_ERROR(metrics_->Sync());
+  WEFT_RETURN_IF_ERROR(SyncFiles());
   return Save();
 }
 
@@ -222,8 +228,9 @@ absl::StatusOr<bool> Trainer::Evaluate(const Interrupt& interrupt, Metrics* line
   }
   if (options_.plateau) {
     Plateau plateau(*options_.plateau, history_.plateau);
-    if (plateau.Observe(line->validation->loss))
-      progress->Say(absl::StrFormat("learning rate reduced by %g", options_.plateau->factor));
+    if (plateau.Observe(line->validation->loss)) {
+      progress->Say(absl::StrFormat("the learning rate is now %g times that of the schedule", plateau.scale()));
+    }
     history_.plateau = plateau.state();
   }
   const std::optional<double> value = MetricValue(*line->validation, options_.metric);
@@ -239,7 +246,20 @@ absl::Status Trainer::Report(Metrics line, Progress* progress) {
   line.seconds = SecondsSince(begin_);
   if (line.training) progress->Step(step_, *line.training);
   if (line.validation) progress->Evaluation(step_, *line.validation, line.seconds);
+  if (board_) WEFT_RETURN_IF_ERROR(board_->Step(line));
+  if (board_ && line.validation) WEFT_RETURN_IF_ERROR(board_->Weights(step_, *parameters_));
   return metrics_->Append(line);
+}
+
+absl::Status Trainer::SyncFiles() {
+  if (board_) WEFT_RETURN_IF_ERROR(board_->Sync());
+  return metrics_->Sync();
+}
+
+absl::Status Trainer::AddText(const std::string& name, absl::string_view text) {
+  if (!board_) return absl::OkStatus();
+  WEFT_RETURN_IF_ERROR(board_->Text(step_, name, text));
+  return board_->Sync();
 }
 
 absl::Status Trainer::Save() {

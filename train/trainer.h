@@ -19,6 +19,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "weft/core/parameters.h"
 #include "weft/train/evaluator.h"
 #include "weft/train/history.h"
@@ -27,6 +28,7 @@
 #include "weft/train/progress.h"
 #include "weft/train/run_directory.h"
 #include "weft/train/task.h"
+#include "weft/train/tensorboard.h"
 #include "weft/train/trainer_options.h"
 #include "weft/train/training_step.h"
 
@@ -48,6 +50,9 @@ class Trainer {
   // steps were skipped, returns Aborted without saving. The message names the op that caused this, if the op is found.
   absl::Status Train(Progress* progress);
 
+  // Adds a text, such as a sample of the trained model, to the event file, if there is one. Call AddText after Train.
+  absl::Status AddText(const std::string& name, absl::string_view text);
+
   int64_t step() const { return step_; }  // the number of updates so far
   const TrainingHistory& history() const { return history_; }
 
@@ -57,6 +62,7 @@ class Trainer {
   absl::Status TakeStep(Metrics* line, Progress* progress);
   absl::StatusOr<bool> Evaluate(const Interrupt& interrupt, Metrics* line, Progress* progress);
   absl::Status Report(Metrics line, Progress* progress);
+  absl::Status SyncFiles();
   bool OutOfPatience() const;
   absl::Status Interrupted(Progress* progress) const;
   absl::Status Save();
@@ -72,6 +78,7 @@ class Trainer {
   std::unique_ptr<TrainingStep> training_step_;
   std::unique_ptr<Evaluator> evaluator_;
   std::optional<MetricsFile> metrics_;
+  std::optional<TensorBoard> board_;
   TrainingHistory history_;
   int64_t step_ = 0;
   int64_t tokens_ = 0;       // trained on

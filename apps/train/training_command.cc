@@ -198,6 +198,7 @@ absl::Status Run(RunFlags flags, const MakeJob& make) {
   WEFT_RETURN_IF_ERROR(Failure(trained));
   progress.Say(absl::StrCat("saved ", run->File("model.safetensors")));
   WEFT_ASSIGN_OR_RETURN(const std::string conclusion, Failure(job->Conclude(*run, &parameters)));
+  if (!conclusion.empty()) WEFT_RETURN_IF_ERROR(Failure(trainer->AddText("sample", conclusion)));
   std::fwrite(conclusion.data(), 1, conclusion.size(), stdout);
   return absl::OkStatus();
 }
