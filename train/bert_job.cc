@@ -153,7 +153,7 @@ absl::StatusOr<TrainingBatch> BertJob::Train(int64_t step, MicroBatch micro_batc
 }
 
 // The random numbers do not depend on the step, so that every evaluation has the same batches.
-TrainingBatch BertJob::Validate(int64_t /*step*/, int64_t index) {
+absl::StatusOr<TrainingBatch> BertJob::Validate(int64_t /*step*/, int64_t index) {
   const int64_t count = micro_batches(), batch = index / count;
   Sample(DataSplit::kValidation, batch, {.seed = training_.seed, .step = static_cast<uint32_t>(batch)});
   return ToBatch({index % count, count});

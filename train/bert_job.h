@@ -43,7 +43,7 @@ class BertJob final : public TrainingJob {
   std::string data() const override { return fingerprint_; }
   absl::StatusOr<TrainingBatch> Train(int64_t step, MicroBatch micro_batch) override;
   int64_t validation_batches() const override { return eval_batches_ * micro_batches(); }
-  TrainingBatch Validate(int64_t step, int64_t index) override;
+  absl::StatusOr<TrainingBatch> Validate(int64_t step, int64_t index) override;
 
  private:
   // The program for a size of micro-batch.

@@ -34,7 +34,7 @@ absl::StatusOr<TrainingBatch> BucketJob::Train(int64_t step, MicroBatch micro_ba
   return ToBatch(DataSplit::kTrain, train_->AtStep(training_.seed, step), micro_batch);
 }
 
-TrainingBatch BucketJob::Validate(int64_t /*step*/, int64_t index) {
+absl::StatusOr<TrainingBatch> BucketJob::Validate(int64_t /*step*/, int64_t index) {
   const int64_t count = micro_batches();
   return ToBatch(DataSplit::kValidation, (*validate_)[index / count], {index % count, count});
 }

@@ -29,7 +29,7 @@ class BucketJob : public TrainingJob {
   std::string data() const override { return fingerprint_; }
   absl::StatusOr<TrainingBatch> Train(int64_t step, MicroBatch micro_batch) override;
   int64_t validation_batches() const override { return validate_->size() * micro_batches(); }
-  TrainingBatch Validate(int64_t step, int64_t index) override;
+  absl::StatusOr<TrainingBatch> Validate(int64_t step, int64_t index) override;
 
  protected:
   BucketJob(int64_t batch, TrainingOptions training) : batch_(batch), training_(std::move(training)) {}

@@ -71,7 +71,7 @@ absl::StatusOr<std::optional<Metrics::Validation>> Evaluator::Measure(int64_t st
   bool counted = false;
   for (int64_t i = 0; i < task_->validation_batches(); ++i) {
     if (stop()) return std::nullopt;
-    const TrainingBatch batch = task_->Validate(step, i);
+    WEFT_ASSIGN_OR_RETURN(const TrainingBatch batch, task_->Validate(step, i));
     if (batch.targets == 0) continue;
     const TrainingProgram& program = task_->programs()[batch.program];
     WEFT_ASSIGN_OR_RETURN(Runner* const runner, RunnerOf(batch.program));

@@ -142,7 +142,7 @@ absl::StatusOr<TrainingBatch> GptJob::Train(int64_t step, MicroBatch micro_batch
   return ToBatch(micro_batch);
 }
 
-TrainingBatch GptJob::Validate(int64_t step, int64_t index) {
+absl::StatusOr<TrainingBatch> GptJob::Validate(int64_t step, int64_t index) {
   const int64_t count = micro_batches(), batch = index / count;
   const bool last = batch + 1 == options_.eval_batches;
   Draw(Windows(DataSplit::kValidation, step, batch),

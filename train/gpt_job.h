@@ -39,7 +39,7 @@ class GptJob final : public TrainingJob {
   std::string data() const override { return sources_->fingerprint(); }
   absl::StatusOr<TrainingBatch> Train(int64_t step, MicroBatch micro_batch) override;
   int64_t validation_batches() const override { return options_.eval_batches * micro_batches(); }
-  TrainingBatch Validate(int64_t step, int64_t index) override;
+  absl::StatusOr<TrainingBatch> Validate(int64_t step, int64_t index) override;
 
  private:
   absl::Status PrepareText();

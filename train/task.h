@@ -53,7 +53,7 @@ class TrainingTask {
   virtual absl::StatusOr<TrainingBatch> Train(int64_t step, MicroBatch micro_batch) = 0;
   virtual int64_t validation_batches() const = 0;
   // Returns validation batch `index` for an evaluation after `step` updates.
-  virtual TrainingBatch Validate(int64_t step, int64_t index) = 0;
+  virtual absl::StatusOr<TrainingBatch> Validate(int64_t step, int64_t index) = 0;
   // Writes the files of the model in the run's `folder` that depend on its weights, beside model.safetensors. The
   // trainer calls SaveMore whenever it has written that file.
   virtual absl::Status SaveMore(const Parameters& /*parameters*/, const std::string& /*folder*/) const {

@@ -37,7 +37,7 @@ class Learner final : public TrainingTask {
     return Batch(factor ? factor(step) : 1);
   }
   int64_t validation_batches() const override { return 2; }
-  TrainingBatch Validate(int64_t step, int64_t index) override {
+  absl::StatusOr<TrainingBatch> Validate(int64_t step, int64_t index) override {
     if (validating) validating(step, index);
     return Batch(1);
   }

@@ -169,7 +169,7 @@ absl::StatusOr<TrainingBatch> VitJob::Train(int64_t step, MicroBatch micro_batch
               {.seed = training_.seed, .step = static_cast<uint32_t>(step)});
 }
 
-TrainingBatch VitJob::Validate(int64_t /*step*/, int64_t index) {
+absl::StatusOr<TrainingBatch> VitJob::Validate(int64_t /*step*/, int64_t index) {
   const int64_t count = micro_batches(), batch = index / count;
   std::vector<int32_t> examples;
   for (int64_t i = batch * batch_; i < std::min((batch + 1) * batch_, validation_images_.size()); ++i) {

@@ -43,7 +43,7 @@ class VitJob final : public TrainingJob {
   int64_t validation_batches() const override {
     return (validation_images_.size() + batch_ - 1) / batch_ * micro_batches();
   }
-  TrainingBatch Validate(int64_t step, int64_t index) override;
+  absl::StatusOr<TrainingBatch> Validate(int64_t step, int64_t index) override;
 
  private:
   // The program for a size of micro-batch.
