@@ -89,17 +89,20 @@ absl::Span<const int32_t> TokenCorpus::tokens(DataSplit split) const {
   return split == DataSplit::kTrain ? all.subspan(0, cut_) : all.subspan(cut_);
 }
 
-void TokenCorpus::Read(DataSplit split, int64_t begin, absl::Span<int32_t> out) const {
+absl::Status TokenCorpus::Read(DataSplit split, int64_t begin, absl::Span<int32_t> out) const {
   std::copy_n(tokens(split).begin() + begin, out.size(), out.begin());
+  return absl::OkStatus();
 }
 
-void TokenCorpus::Documents(DataSplit /*split*/, int64_t /*begin*/, absl::Span<int32_t> out) const {
+absl::Status TokenCorpus::Documents(DataSplit /*split*/, int64_t /*begin*/, absl::Span<int32_t> out) const {
   std::fill(out.begin(), out.end(), 0);
+  return absl::OkStatus();
 }
 
 void TokenCorpus::Sample(DataSplit split, int64_t rows, RandomStream random, int64_t batch, TokenBatch* out) const {
   const WeightedTokens all[] = {{this}};
-  SampleWindows(all, {.split = split, .rows = rows, .context = context_, .random = random, .batch = batch}, out);
+  const WindowOptions options = {.split = split, .rows = rows, .context = context_, .random = random, .batch = batch};
+  WEFT_CHECK(SampleWindows(all, options, out).ok());  // memory can be read
 }
 
 }  // namespace weft

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
@@ -47,8 +48,8 @@ class TokenCorpus final : public TokenSource {
   void Sample(DataSplit split, int64_t rows, RandomStream random, int64_t batch, TokenBatch* out) const;
 
   int64_t size(DataSplit split) const override { return static_cast<int64_t>(tokens(split).size()); }
-  void Read(DataSplit split, int64_t begin, absl::Span<int32_t> out) const override;
-  void Documents(DataSplit split, int64_t begin, absl::Span<int32_t> out) const override;
+  absl::Status Read(DataSplit split, int64_t begin, absl::Span<int32_t> out) const override;
+  absl::Status Documents(DataSplit split, int64_t begin, absl::Span<int32_t> out) const override;
 
   absl::Span<const int32_t> tokens(DataSplit split) const;
   int64_t context() const { return context_; }

@@ -77,17 +77,19 @@ void CopyIds(const char* from, absl::Span<int32_t> out) {
   }
 }
 
-// Returns InvalidArgument unless the checksum of the file is `expected`.
-absl::Status CheckBytes(const MappedFile& file, const std::string& path, const std::string& expected) {
-  constexpr size_t kBlock = size_t{16} << 20;  // resident bytes at a time
+// Returns DataLoss unless the checksum of the file is `expected`.
+absl::Status CheckBytes(const RandomAccessFile& file, const std::string& expected) {
+  constexpr int64_t kBlock = int64_t{1} << 20;  // bytes that are read at once
+  std::string block;
   Checksummer checksummer;
-  for (size_t begin = 0; begin < file.bytes().size(); begin += kBlock) {
-    checksummer.Add(file.bytes().substr(begin, kBlock));
-    file.Release(begin, kBlock);
+  for (int64_t begin = 0; begin < file.size(); begin += kBlock) {
+    block.resize(static_cast<size_t>(std::min(kBlock, file.size() - begin)));
+    WEFT_RETURN_IF_ERROR(file.Read(begin, block.size(), block.data()));
+    checksummer.Add(block);
   }
   if (const std::string found = checksummer.Digest(); found != expected) {
     return absl::DataLossError(
-        absl::StrCat(path, ": its checksum is ", found, ", but ", kTokenIndexFile, " has ", expected));
+        absl::StrCat(file.path(), ": its checksum is ", found, ", but ", kTokenIndexFile, " has ", expected));
   }
   return absl::OkStatus();
 }
@@ -117,10 +119,11 @@ absl::StatusOr<std::string> TokenizerChecksum(const std::string& folder) {
 
 bool TokenFiles::IsAt(const std::string& path) { return Exists(path + "/" + kTokenIndexFile); }
 
-absl::StatusOr<MappedFile> TokenFiles::Map(const std::string& name, int64_t count, int64_t item_bytes) const {
-  WEFT_ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(Path(name)));
-  if (file.bytes().size() == static_cast<size_t>(count * item_bytes)) return file;
-  return InvalidArgument(Path(name), " has ", file.bytes().size(), " bytes, but ", kTokenIndexFile, " gives it ",
+absl::StatusOr<RandomAccessFile> TokenFiles::OpenFile(const std::string& name, int64_t count,
+                                                      int64_t item_bytes) const {
+  WEFT_ASSIGN_OR_RETURN(RandomAccessFile file, RandomAccessFile::Open(Path(name)));
+  if (file.size() == count * item_bytes) return file;
+  return InvalidArgument(Path(name), " has ", file.size(), " bytes, but ", kTokenIndexFile, " gives it ",
                          count * item_bytes);
 }
 
@@ -132,11 +135,12 @@ absl::StatusOr<TokenFiles> TokenFiles::Open(const std::string& folder) {
   int64_t end = 0;
   for (size_t i = 0; i < files.index_.shards.size(); ++i) {
     const int64_t count = files.index_.shards[i].count;
-    WEFT_ASSIGN_OR_RETURN(MappedFile shard, files.Map(ShardFile(i), count, files.index_.id_bytes()));
+    WEFT_ASSIGN_OR_RETURN(RandomAccessFile shard, files.OpenFile(ShardFile(i), count, files.index_.id_bytes()));
     files.shards_.push_back(std::move(shard));
     files.ends_.push_back(end += count);
   }
-  WEFT_ASSIGN_OR_RETURN(files.documents_, files.Map(kDocumentsFile, files.documents(), kPositionBytes));
+  WEFT_ASSIGN_OR_RETURN(files.documents_, files.OpenFile(kDocumentsFile, files.documents(), kPositionBytes));
+  WEFT_RETURN_IF_ERROR(files.ReadCoarseStarts());
   WEFT_ASSIGN_OR_RETURN(const std::string tokenizer, TokenizerChecksum(folder));
   if (tokenizer != files.index_.tokenizer) {
     return InvalidArgument(folder, ": the tokenizer's files changed after the tokens were written: their checksum is ",
@@ -147,9 +151,9 @@ absl::StatusOr<TokenFiles> TokenFiles::Open(const std::string& folder) {
 
 absl::Status TokenFiles::Verify() const {
   for (size_t i = 0; i < shards_.size(); ++i) {
-    WEFT_RETURN_IF_ERROR(CheckBytes(shards_[i], Path(ShardFile(i)), index_.shards[i].checksum));
+    WEFT_RETURN_IF_ERROR(CheckBytes(shards_[i], index_.shards[i].checksum));
   }
-  return CheckBytes(documents_, Path(kDocumentsFile), index_.documents.checksum);
+  return CheckBytes(documents_, index_.documents.checksum);
 }
 
 int64_t TokenFiles::First(DataSplit split) const {
@@ -162,44 +166,69 @@ int64_t TokenFiles::size(DataSplit split) const {
   return split == DataSplit::kTrain ? cut : (ends_.empty() ? 0 : ends_.back()) - cut;
 }
 
-void TokenFiles::Read(DataSplit split, int64_t begin, absl::Span<int32_t> out) const {
+absl::Status TokenFiles::Read(DataSplit split, int64_t begin, absl::Span<int32_t> out) const {
   int64_t at = First(split) + begin;
   auto shard = static_cast<size_t>(std::upper_bound(ends_.begin(), ends_.end(), at) - ends_.begin());
-  const auto id_bytes = static_cast<size_t>(index_.id_bytes());
+  const int64_t id_bytes = index_.id_bytes();
+  std::string ids;
   while (!out.empty()) {
     const auto count = std::min(out.size(), static_cast<size_t>(ends_[shard] - at));
-    const auto offset = static_cast<size_t>(at - (ends_[shard] - index_.shards[shard].count)) * id_bytes;
-    const char* const ids = shards_[shard].bytes().data() + offset;
-    (id_bytes == 2 ? CopyIds<uint16_t> : CopyIds<uint32_t>)(ids, out.first(count));
-    shards_[shard].Release(offset, count * id_bytes);
+    const int64_t first = ends_[shard] - index_.shards[shard].count;  // position of the shard's first token
+    ids.resize(count * static_cast<size_t>(id_bytes));
+    WEFT_RETURN_IF_ERROR(shards_[shard].Read((at - first) * id_bytes, ids.size(), ids.data()));
+    (id_bytes == 2 ? CopyIds<uint16_t> : CopyIds<uint32_t>)(ids.data(), out.first(count));
     out.remove_prefix(count);
     at = ends_[shard++];
   }
+  return absl::OkStatus();
 }
 
-void TokenFiles::Documents(DataSplit split, int64_t begin, absl::Span<int32_t> out) const {
-  const char* const positions = documents_.bytes().data();
-  const auto start = [&](int64_t document) {
-    int64_t position;
-    std::memcpy(&position, positions + document * kPositionBytes, sizeof position);
-    return position;
-  };
-  const int64_t first = First(split) + begin;
-  int64_t next = 0, end = documents();  // binary search for the first document that begins after token `first`
-  while (next < end) {
-    const int64_t middle = next + (end - next) / 2;
-    if (start(middle) <= first) {
-      next = middle + 1;
-    } else {
-      end = middle;
-    }
+absl::StatusOr<std::vector<int64_t>> TokenFiles::ReadStarts(int64_t document, int64_t count) const {
+  std::vector<int64_t> starts(static_cast<size_t>(std::clamp<int64_t>(documents() - document, 0, count)));
+  WEFT_RETURN_IF_ERROR(documents_.Read(document * kPositionBytes, starts.size() * kPositionBytes, starts.data()));
+  return starts;
+}
+
+absl::Status TokenFiles::ReadCoarseStarts() {
+  constexpr int64_t kMaxCoarse = 4096;  // reads when a folder is opened: a few milliseconds
+  stride_ = documents() / kMaxCoarse + 1;
+  for (int64_t document = 0; document < documents(); document += stride_) {
+    WEFT_ASSIGN_OR_RETURN(const std::vector<int64_t> start, ReadStarts(document, 1));
+    starts_.push_back(start[0]);
   }
+  return absl::OkStatus();
+}
+
+absl::Status TokenFiles::Documents(DataSplit split, int64_t begin, absl::Span<int32_t> out) const {
+  const int64_t first = First(split) + begin;
+  // Binary search for the last document that begins at token `first` or before, first in memory, then in the file. It
+  // is in low .. high - 1.
+  const auto coarse = std::upper_bound(starts_.begin(), starts_.end(), first) - starts_.begin();
+  int64_t low = (coarse - 1) * stride_, high = std::min(coarse * stride_, documents());
+  constexpr int64_t kBlock = 64;  // numbers that are read at once: as fast as one
+  while (high - low > kBlock) {
+    const int64_t middle = low + (high - low) / 2;
+    WEFT_ASSIGN_OR_RETURN(const std::vector<int64_t> start, ReadStarts(middle, 1));
+    (start[0] <= first ? low : high) = middle;
+  }
+  int64_t next = std::max<int64_t>(low, 0);  // the first document of the next block
+  std::vector<int64_t> block;
+  size_t at = 0;  // in the block, of the first document that begins after the token
   int32_t number = 0;
   for (size_t i = 0; i < out.size(); ++i) {
-    for (; next < documents() && start(next) <= first + static_cast<int64_t>(i); ++next) ++number;
+    const int64_t token = first + static_cast<int64_t>(i);
+    while (true) {
+      if (at == block.size() && next < documents()) {
+        WEFT_ASSIGN_OR_RETURN(block, ReadStarts(next, kBlock));
+        next += static_cast<int64_t>(block.size());
+        at = 0;
+      }
+      if (at == block.size() || block[at] > token) break;
+      if (block[at++] > first) ++number;
+    }
     out[i] = number;
   }
-  documents_.Release(0, documents_.bytes().size());
+  return absl::OkStatus();
 }
 
 std::string TokenFiles::Fingerprint() const { return Checksum(index_.ToJson()); }

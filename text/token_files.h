@@ -1,4 +1,4 @@
-// Token files are a folder with the tokens of a corpus of any size, written once and mapped when they are read:
+// Token files are a folder with the tokens of a corpus of any size, written once:
 //
 //   tokens-00000.bin ...   shards: the ids in a row, little-endian, 16 bits each if the vocabulary fits, else 32 bits
 //   documents.bin          the position of each document's first token, 64 bits each
@@ -6,7 +6,7 @@
 //   tokenizer.json ...     the tokenizer's files
 //
 //   WEFT_ASSIGN_OR_RETURN(const TokenFiles files, TokenFiles::Open("corpus"));
-//   files.Read(DataSplit::kTrain, begin, absl::MakeSpan(window));
+//   WEFT_RETURN_IF_ERROR(files.Read(DataSplit::kTrain, begin, absl::MakeSpan(window)));
 //
 // `weft tokenize --out=FOLDER` and token_file_writer.h write them.
 #ifndef WEFT_TEXT_TOKEN_FILES_H_
@@ -21,7 +21,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "weft/core/mapped_file.h"
+#include "weft/core/random_access_file.h"
 #include "weft/text/token_source.h"
 
 namespace weft {
@@ -52,17 +52,16 @@ class TokenFiles final : public TokenSource {
  public:
   // Reports whether `path` is a folder with an index of token files.
   static bool IsAt(const std::string& path);
-  // Maps the files. Checks the index, the size of each file, and the tokenizer's checksum, but reads no tokens, so that
-  // a corpus of any size opens at once. Returns NotFound if a file is missing, InvalidArgument if one is damaged.
+  // Opens the files. Checks the index, the size of each file, and the tokenizer's checksum, but reads no tokens, so
+  // that a corpus of any size opens at once. Returns NotFound if a file is missing, InvalidArgument if one is damaged.
   static absl::StatusOr<TokenFiles> Open(const std::string& folder);
   // Reads all files. Returns DataLoss with the path of the first file whose checksum differs from the index.
   absl::Status Verify() const;
 
   // The last tenth of the tokens is for validation.
   int64_t size(DataSplit split) const override;
-  // Copies tokens, and then takes their pages out of the resident memory. So memory does not grow with what was read.
-  void Read(DataSplit split, int64_t begin, absl::Span<int32_t> out) const override;
-  void Documents(DataSplit split, int64_t begin, absl::Span<int32_t> out) const override;
+  absl::Status Read(DataSplit split, int64_t begin, absl::Span<int32_t> out) const override;
+  absl::Status Documents(DataSplit split, int64_t begin, absl::Span<int32_t> out) const override;
 
   const TokenIndex& index() const { return index_; }
   int64_t documents() const { return index_.documents.count; }
@@ -71,15 +70,20 @@ class TokenFiles final : public TokenSource {
 
  private:
   TokenFiles(std::string folder, TokenIndex index) : folder_(std::move(folder)), index_(std::move(index)) {}
-  absl::StatusOr<MappedFile> Map(const std::string& name, int64_t count, int64_t item_bytes) const;
+  absl::StatusOr<RandomAccessFile> OpenFile(const std::string& name, int64_t count, int64_t item_bytes) const;
+  // Returns the positions of the first tokens of documents `document`, ..., at most `count` and up to the last one.
+  absl::StatusOr<std::vector<int64_t>> ReadStarts(int64_t document, int64_t count) const;
+  absl::Status ReadCoarseStarts();
   std::string Path(const std::string& name) const { return folder_ + "/" + name; }
   int64_t First(DataSplit split) const;  // the position of the first token of `split`
 
   std::string folder_;
   TokenIndex index_;
-  std::vector<int64_t> ends_;       // the position after the last token of each shard
-  std::vector<MappedFile> shards_;  // one for each of index_.shards
-  MappedFile documents_;            // documents.bin
+  std::vector<int64_t> ends_;             // the position after the last token of each shard
+  std::vector<RandomAccessFile> shards_;  // one for each of index_.shards
+  RandomAccessFile documents_;            // documents.bin
+  int64_t stride_ = 1;
+  std::vector<int64_t> starts_;  // the positions of documents 0, stride_, 2 stride_, ...
 };
 
 }  // namespace weft

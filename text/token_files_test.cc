@@ -56,13 +56,13 @@ class TokenFilesTest : public testing::Test {
 
 std::vector<int32_t> Window(const TokenSource& source, DataSplit split, int64_t begin, size_t size) {
   std::vector<int32_t> window(size);
-  source.Read(split, begin, absl::MakeSpan(window));
+  EXPECT_TRUE(source.Read(split, begin, absl::MakeSpan(window)).ok());
   return window;
 }
 
 std::vector<int32_t> Documents(const TokenSource& source, DataSplit split, int64_t begin, size_t size) {
   std::vector<int32_t> documents(size);
-  source.Documents(split, begin, absl::MakeSpan(documents));
+  EXPECT_TRUE(source.Documents(split, begin, absl::MakeSpan(documents)).ok());
   return documents;
 }
 
@@ -96,6 +96,36 @@ TEST_F(TokenFilesTest, NumbersDocumentsFromTheWindowsFirst) {
   EXPECT_THAT(Documents(files, DataSplit::kTrain, 7, 4), ElementsAre(0, 1, 2, 2));
   EXPECT_THAT(Documents(files, DataSplit::kTrain, 78, 4), ElementsAre(0, 0, 1, 1));
   EXPECT_THAT(Documents(files, DataSplit::kValidation, 4, 6), ElementsAre(0, 0, 1, 1, 1, 1));
+}
+
+// With so many documents, the search for one reads the file.
+TEST_F(TokenFilesTest, FindsTheDocumentsOfAWindowAmongMany) {
+  TokenFileWriter writer = *TokenFileWriter::Create(Path("corpus"), {{"tokenizer.json", ByteTokenizer::ToJson()}});
+  std::vector<int32_t> number;  // of each token's document
+  for (int32_t document = 0; number.size() < 1'000'000; ++document) {
+    const std::vector<int32_t> ids(static_cast<size_t>(1 + document * 7 % 5), document % 256);
+    ASSERT_TRUE(writer.Add(ids).ok());
+    writer.EndDocument();
+    number.insert(number.end(), ids.size(), document);
+  }
+  ASSERT_TRUE(writer.Finish().ok());
+  const TokenFiles files = *TokenFiles::Open(Path("corpus"));
+  for (int64_t begin = 0; begin + 400 < 900'000; begin += 997) {
+    const std::vector<int32_t> documents = Documents(files, DataSplit::kTrain, begin, 400);
+    for (size_t i = 0; i < 400; ++i) {
+      ASSERT_EQ(documents[i], number[static_cast<size_t>(begin) + i] - number[static_cast<size_t>(begin)]);
+    }
+  }
+}
+
+TEST_F(TokenFilesTest, AShardThatBecameShorterIsAnError) {
+  ASSERT_TRUE(Write("corpus", Path("tokenizer.json"), {100}, 1, 256).ok());
+  const TokenFiles files = *TokenFiles::Open(Path("corpus"));
+  ASSERT_EQ(truncate(Path("corpus/tokens-00002.bin").c_str(), 5), 0);
+  std::vector<int32_t> window(7);
+  EXPECT_TRUE(files.Read(DataSplit::kTrain, 7, absl::MakeSpan(window)).ok());
+  EXPECT_THAT(files.Read(DataSplit::kTrain, 10, absl::MakeSpan(window)).message(),
+              HasSubstr("tokens-00002.bin ends at byte 5"));
 }
 
 TEST_F(TokenFilesTest, FindsEveryFlippedBit) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "absl/numeric/int128.h"
+#include "weft/core/status.h"
 
 namespace weft {
 namespace {
@@ -35,7 +36,7 @@ uint64_t Position(RandomStream random, uint64_t n, uint64_t index) {
 
 }  // namespace
 
-void SampleWindows(absl::Span<const WeightedTokens> sources, const WindowOptions& options, TokenBatch* out) {
+absl::Status SampleWindows(absl::Span<const WeightedTokens> sources, const WindowOptions& options, TokenBatch* out) {
   RandomStream random = options.random;
   random.stream = options.split == DataSplit::kTrain ? kTrainWindowStream : kValidationWindowStream;
   const auto context = static_cast<size_t>(options.context), rows = static_cast<size_t>(options.rows);
@@ -48,12 +49,14 @@ void SampleWindows(absl::Span<const WeightedTokens> sources, const WindowOptions
     const TokenSource& source = Choose(sources, random, index);
     const auto starts = static_cast<uint64_t>(source.size(options.split) - options.context);
     const auto begin = static_cast<int64_t>(Position(random, starts, index));
-    source.Read(options.split, begin, absl::MakeSpan(window));
+    WEFT_RETURN_IF_ERROR(source.Read(options.split, begin, absl::MakeSpan(window)));
     std::copy_n(window.begin(), context, out->tokens.begin() + row * context);
     std::copy_n(window.begin() + 1, context, out->targets.begin() + row * context);
     if (!options.documents) continue;
-    source.Documents(options.split, begin, absl::MakeSpan(out->documents).subspan(row * context, context));
+    const absl::Span<int32_t> documents = absl::MakeSpan(out->documents).subspan(row * context, context);
+    WEFT_RETURN_IF_ERROR(source.Documents(options.split, begin, documents));
   }
+  return absl::OkStatus();
 }
 
 }  // namespace weft

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "weft/core/random.h"
 
@@ -27,11 +28,12 @@ class TokenSource {
   virtual ~TokenSource() = default;
 
   virtual int64_t size(DataSplit split) const = 0;
-  // Copies the tokens from `begin` on. `begin` + out.size() is at most size(split).
-  virtual void Read(DataSplit split, int64_t begin, absl::Span<int32_t> out) const = 0;
+  // Copies the tokens from `begin` on. `begin` + out.size() is at most size(split). Returns an error with the file's
+  // path if a file cannot be read.
+  virtual absl::Status Read(DataSplit split, int64_t begin, absl::Span<int32_t> out) const = 0;
   // Sets out[i] to the number of documents that begin after token `begin`, up to token `begin` + i. So two tokens have
   // equal numbers if they are in one document.
-  virtual void Documents(DataSplit split, int64_t begin, absl::Span<int32_t> out) const = 0;
+  virtual absl::Status Documents(DataSplit split, int64_t begin, absl::Span<int32_t> out) const = 0;
 };
 
 struct WeightedTokens {
@@ -51,8 +53,8 @@ struct WindowOptions {
 };
 
 // Fills `out` with windows at random positions. The windows depend only on `options` and the sources, so a resumed run
-// draws the same ones.
-void SampleWindows(absl::Span<const WeightedTokens> sources, const WindowOptions& options, TokenBatch* out);
+// draws the same ones. Returns the error of a source that cannot be read.
+absl::Status SampleWindows(absl::Span<const WeightedTokens> sources, const WindowOptions& options, TokenBatch* out);
 
 }  // namespace weft
 

@@ -13,14 +13,16 @@ class Counting final : public TokenSource {
  public:
   Counting(int64_t size, int64_t first, int64_t document = 1000) : size_(size), first_(first), document_(document) {}
   int64_t size(DataSplit /*split*/) const override { return size_; }
-  void Read(DataSplit /*split*/, int64_t begin, absl::Span<int32_t> out) const override {
+  absl::Status Read(DataSplit /*split*/, int64_t begin, absl::Span<int32_t> out) const override {
     for (size_t i = 0; i < out.size(); ++i) out[i] = static_cast<int32_t>(first_ + begin + static_cast<int64_t>(i));
     latest_ = begin;
+    return absl::OkStatus();
   }
-  void Documents(DataSplit /*split*/, int64_t begin, absl::Span<int32_t> out) const override {
+  absl::Status Documents(DataSplit /*split*/, int64_t begin, absl::Span<int32_t> out) const override {
     for (size_t i = 0; i < out.size(); ++i) {
       out[i] = static_cast<int32_t>((begin + static_cast<int64_t>(i)) / document_ - begin / document_);
     }
+    return absl::OkStatus();
   }
   int64_t latest() const { return latest_; }  // where the last window began
 
@@ -33,7 +35,7 @@ TEST(SampleWindowsTest, DrawsSourcesByTheirWeights) {
   const Counting a(1000, 0), b(1000, 1000), never(1000, 2000);
   const WeightedTokens sources[] = {{&a, 3}, {&b, 1}, {&never, 0}};
   TokenBatch batch;
-  SampleWindows(sources, {.rows = 40'000, .context = 4, .random = {.seed = 3}}, &batch);
+  ASSERT_TRUE(SampleWindows(sources, {.rows = 40'000, .context = 4, .random = {.seed = 3}}, &batch).ok());
   int64_t from_a = 0;
   for (size_t row = 0; row < 40'000; ++row) {
     const int32_t first = batch.tokens[4 * row];
@@ -48,9 +50,11 @@ TEST(SampleWindowsTest, AWindowDoesNotDependOnTheOtherRows) {
   const Counting a(1000, 0), b(5000, 1000);
   const WeightedTokens sources[] = {{&a, 1}, {&b, 1}};
   TokenBatch whole, half;
-  SampleWindows(sources, {.rows = 8, .context = 4, .random = {.seed = 3, .step = 9}}, &whole);
+  ASSERT_TRUE(SampleWindows(sources, {.rows = 8, .context = 4, .random = {.seed = 3, .step = 9}}, &whole).ok());
   for (int64_t batch = 0; batch < 2; ++batch) {
-    SampleWindows(sources, {.rows = 4, .context = 4, .random = {.seed = 3, .step = 9}, .batch = batch}, &half);
+    ASSERT_TRUE(
+        SampleWindows(sources, {.rows = 4, .context = 4, .random = {.seed = 3, .step = 9}, .batch = batch}, &half)
+            .ok());
     EXPECT_TRUE(std::equal(half.tokens.begin(), half.tokens.end(), whole.tokens.begin() + 16 * batch));
   }
 }
@@ -59,9 +63,9 @@ TEST(SampleWindowsTest, NumbersDocumentsFromZeroInEachRow) {
   const Counting a(1000, 0, /*document=*/3);
   const WeightedTokens sources[] = {{&a}};
   TokenBatch batch;
-  SampleWindows(sources, {.rows = 50, .context = 8}, &batch);
+  ASSERT_TRUE(SampleWindows(sources, {.rows = 50, .context = 8}, &batch).ok());
   EXPECT_TRUE(batch.documents.empty());
-  SampleWindows(sources, {.rows = 50, .context = 8, .documents = true}, &batch);
+  ASSERT_TRUE(SampleWindows(sources, {.rows = 50, .context = 8, .documents = true}, &batch).ok());
   for (size_t i = 0; i < batch.tokens.size(); ++i) {
     EXPECT_EQ(batch.documents[i], batch.tokens[i] / 3 - batch.tokens[i / 8 * 8] / 3);
   }
@@ -75,7 +79,7 @@ TEST(SampleWindowsTest, ReachesEveryTokenOfAHugeSource) {
   std::set<int64_t> remainders, sixteenths;
   TokenBatch batch;
   for (uint32_t step = 0; step < 400; ++step) {
-    SampleWindows(sources, {.context = 4, .random = {.seed = 1, .step = step}}, &batch);
+    ASSERT_TRUE(SampleWindows(sources, {.context = 4, .random = {.seed = 1, .step = step}}, &batch).ok());
     ASSERT_GE(huge.latest(), 0);
     ASSERT_LT(huge.latest(), kSize - 4);
     remainders.insert(huge.latest() % 4);

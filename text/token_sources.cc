@@ -93,17 +93,20 @@ int64_t TokenSources::size(DataSplit split) const {
 ReadAhead::ReadAhead(const TokenSources* sources)
     : sources_(sources), thread_([this](const std::stop_token& stop) { Run(stop); }) {}
 
-void ReadAhead::Take(const WindowOptions& now, const WindowOptions& next, TokenBatch* out) {
+absl::Status ReadAhead::Take(const WindowOptions& now, const WindowOptions& next, TokenBatch* out) {
   std::unique_lock lock(mutex_);
   if (asked_.has_value()) changed_.wait(lock, [this] { return drawn_; });
+  absl::Status status;
   if (asked_ == now) {
     std::swap(*out, batch_);
+    status = std::move(status_);
   } else {
-    sources_->Sample(now, out);
+    status = sources_->Sample(now, out);
   }
   asked_ = next;
   drawn_ = false;
   changed_.notify_all();
+  return status;
 }
 
 void ReadAhead::Run(const std::stop_token& stop) {
@@ -111,7 +114,7 @@ void ReadAhead::Run(const std::stop_token& stop) {
   while (changed_.wait(lock, stop, [this] { return asked_.has_value() && !drawn_; })) {
     const WindowOptions asked = *asked_;
     lock.unlock();
-    sources_->Sample(asked, &batch_);  // Take waits until it is drawn
+    status_ = sources_->Sample(asked, &batch_);  // Take waits until it is drawn
     lock.lock();
     drawn_ = true;
     changed_.notify_all();

@@ -3,7 +3,7 @@
 //
 //   WEFT_ASSIGN_OR_RETURN(const TokenSources sources, TokenSources::Open("books:0.7,code:0.3", /*context=*/64));
 //   ReadAhead windows(&sources);
-//   windows.Take(options_of_step(0), options_of_step(1), &batch);
+//   WEFT_RETURN_IF_ERROR(windows.Take(options_of_step(0), options_of_step(1), &batch));
 #ifndef WEFT_TEXT_TOKEN_SOURCES_H_
 #define WEFT_TEXT_TOKEN_SOURCES_H_
 
@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "weft/text/token_source.h"
 
@@ -34,7 +35,9 @@ class TokenSources {
   TokenSources(std::shared_ptr<const TokenSource> source, std::string fingerprint);
 
   // Draws windows, as SampleWindows does.
-  void Sample(const WindowOptions& options, TokenBatch* out) const { SampleWindows(weighted_, options, out); }
+  absl::Status Sample(const WindowOptions& options, TokenBatch* out) const {
+    return SampleWindows(weighted_, options, out);
+  }
   int64_t size(DataSplit split) const;  // tokens of all sources
   // Returns the folder whose tokenizer all sources have; empty for a text.
   const std::string& tokenizer() const { return tokenizer_; }
@@ -56,7 +59,8 @@ class ReadAhead {
 
   // Draws the windows of `now` into `out`, and begins to draw those of `next` on a thread of its own. If `now` is the
   // previous call's `next`, its windows are ready or nearly so. The windows are the same in either case.
-  void Take(const WindowOptions& now, const WindowOptions& next, TokenBatch* out);
+  // Returns the error of a source that cannot be read.
+  absl::Status Take(const WindowOptions& now, const WindowOptions& next, TokenBatch* out);
 
  private:
   void Run(const std::stop_token& stop);
@@ -66,6 +70,7 @@ class ReadAhead {
   std::condition_variable_any changed_;
   std::optional<WindowOptions> asked_;  // what to draw, or what `batch_` has
   bool drawn_ = false;                  // whether `batch_` has it
+  absl::Status status_;                 // of drawing it
   TokenBatch batch_;
   std::jthread thread_;  // the last member, so that it ends first
 };

@@ -41,7 +41,7 @@ class TokenSourcesTest : public testing::Test {
 // Returns the fraction of windows whose tokens are below 100.
 double FractionBelow100(const TokenSources& sources) {
   TokenBatch batch;
-  sources.Sample({.rows = 20'000, .context = 8, .random = {.seed = 5}}, &batch);
+  EXPECT_TRUE(sources.Sample({.rows = 20'000, .context = 8, .random = {.seed = 5}}, &batch).ok());
   double below = 0;
   for (size_t row = 0; row < 20'000; ++row) below += batch.tokens[8 * row] < 100;
   return below / 20'000;
@@ -106,15 +106,30 @@ TEST_F(TokenSourcesTest, ReadingAheadGivesTheSameWindows) {
     ReadAhead ahead(&sources);
     for (uint32_t step = 0; step < 500; ++step) {
       const bool evaluates = step % 50 == 10;  // then the guess of the next batch is wrong
-      if (evaluates) ahead.Take(options(step, DataSplit::kValidation), options(step), &batch);
-      ahead.Take(options(step), options(step + 1), &batch);
-      sources.Sample(options(step), &expected);
+      if (evaluates) {
+        ASSERT_TRUE(ahead.Take(options(step, DataSplit::kValidation), options(step), &batch).ok());
+      }
+      ASSERT_TRUE(ahead.Take(options(step), options(step + 1), &batch).ok());
+      EXPECT_TRUE(sources.Sample(options(step), &expected).ok());
       ASSERT_EQ(batch.tokens, expected.tokens) << step;
       ASSERT_EQ(batch.targets, expected.targets) << step;
     }
   }
   for (int i = 0; i < 100; ++i) ReadAhead unused(&sources);
-  for (int i = 0; i < 100; ++i) ReadAhead(&sources).Take(options(1), options(2), &batch);
+  for (int i = 0; i < 100; ++i) EXPECT_TRUE(ReadAhead(&sources).Take(options(1), options(2), &batch).ok());
+}
+
+TEST_F(TokenSourcesTest, ReadingAheadReportsAFileThatBecameShorter) {
+  Write("a", 0, 3000);
+  const TokenSources sources = *TokenSources::Open(Path("a"), 16);
+  ReadAhead ahead(&sources);
+  const WindowOptions options = {.rows = 3, .context = 16};
+  TokenBatch batch;
+  std::filesystem::resize_file(Path("a/tokens-00000.bin"), 10);
+  for (int i = 0; i < 2; ++i) {  // the first windows are drawn by Take, the others on the thread
+    EXPECT_THAT(std::string(ahead.Take(options, options, &batch).message()),
+                HasSubstr("tokens-00000.bin ends at byte"));
+  }
 }
 
 }  // namespace

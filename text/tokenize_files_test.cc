@@ -49,8 +49,8 @@ class TokenizeFilesTest : public testing::Test {
     for (const DataSplit split : {DataSplit::kTrain, DataSplit::kValidation}) {
       ids.resize(static_cast<size_t>(files.size(split)));
       numbers.resize(ids.size());
-      files.Read(split, 0, absl::MakeSpan(ids));
-      files.Documents(split, 0, absl::MakeSpan(numbers));
+      EXPECT_TRUE(files.Read(split, 0, absl::MakeSpan(ids)).ok());
+      EXPECT_TRUE(files.Documents(split, 0, absl::MakeSpan(numbers)).ok());
       for (size_t i = 0; i < ids.size(); ++i) {
         documents[static_cast<size_t>(first + numbers[i])] += *tokenizer->DecodeWithSpecial({ids[i]});
       }
@@ -104,8 +104,8 @@ TEST_F(TokenizeFilesTest, CutsDoNotChangeTheTokens) {
     const TokenFiles files = *TokenFiles::Open(Path("out"));
     std::vector<int32_t> train(static_cast<size_t>(files.size(DataSplit::kTrain))),
         validation(static_cast<size_t>(files.size(DataSplit::kValidation)));
-    files.Read(DataSplit::kTrain, 0, absl::MakeSpan(train));
-    files.Read(DataSplit::kValidation, 0, absl::MakeSpan(validation));
+    EXPECT_TRUE(files.Read(DataSplit::kTrain, 0, absl::MakeSpan(train)).ok());
+    EXPECT_TRUE(files.Read(DataSplit::kValidation, 0, absl::MakeSpan(validation)).ok());
     train.insert(train.end(), validation.begin(), validation.end());
     EXPECT_EQ(train, expected) << "chunks of " << chunk << " bytes";
   }

@@ -106,17 +106,15 @@ WindowOptions GptJob::Windows(DataSplit split, int64_t step, int64_t index) cons
           .documents = static_cast<bool>(programs_[0]->documents)};
 }
 
-void GptJob::Draw(const WindowOptions& wanted, const WindowOptions& next) {
-  if (drawn_ == wanted) return;
-  if (ahead_ != nullptr) {
-    ahead_->Take(wanted, next, &windows_);
-  } else {
-    sources_->Sample(wanted, &windows_);
-  }
+absl::Status GptJob::Draw(const WindowOptions& wanted, const WindowOptions& next) {
+  if (drawn_ == wanted) return absl::OkStatus();
+  drawn_.reset();
+  WEFT_RETURN_IF_ERROR(ahead_ != nullptr ? ahead_->Take(wanted, next, &windows_) : sources_->Sample(wanted, &windows_));
   if (wanted.split == DataSplit::kTrain) {
     AddNoise(absl::MakeSpan(windows_.tokens), options_.input_noise, options_.model.vocabulary, wanted.random);
   }
   drawn_ = wanted;
+  return absl::OkStatus();
 }
 
 // Returns a micro-batch of the windows.
@@ -138,15 +136,16 @@ TrainingBatch GptJob::ToBatch(MicroBatch micro_batch) const {
 }
 
 absl::StatusOr<TrainingBatch> GptJob::Train(int64_t step, MicroBatch micro_batch) {
-  Draw(Windows(DataSplit::kTrain, step, 0), Windows(DataSplit::kTrain, step + 1, 0));
+  WEFT_RETURN_IF_ERROR(Draw(Windows(DataSplit::kTrain, step, 0), Windows(DataSplit::kTrain, step + 1, 0)));
   return ToBatch(micro_batch);
 }
 
 absl::StatusOr<TrainingBatch> GptJob::Validate(int64_t step, int64_t index) {
   const int64_t count = micro_batches(), batch = index / count;
   const bool last = batch + 1 == options_.eval_batches;
-  Draw(Windows(DataSplit::kValidation, step, batch),
-       last ? Windows(DataSplit::kTrain, step, 0) : Windows(DataSplit::kValidation, step, batch + 1));
+  const WindowOptions next =
+      last ? Windows(DataSplit::kTrain, step, 0) : Windows(DataSplit::kValidation, step, batch + 1);
+  WEFT_RETURN_IF_ERROR(Draw(Windows(DataSplit::kValidation, step, batch), next));
   return ToBatch({index % count, count});
 }
 

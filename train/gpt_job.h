@@ -49,7 +49,7 @@ class GptJob final : public TrainingJob {
   WindowOptions Windows(DataSplit split, int64_t step, int64_t index) const;
   // Fills `windows_` with those of `wanted`, with noise in those of a training step, unless it has them. Token files
   // are then read ahead for `next`.
-  void Draw(const WindowOptions& wanted, const WindowOptions& next);
+  absl::Status Draw(const WindowOptions& wanted, const WindowOptions& next);
   TrainingBatch ToBatch(MicroBatch micro_batch) const;
 
   GptOptions options_;

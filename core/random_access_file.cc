@@ -1,0 +1,39 @@
+#include "weft/core/random_access_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "absl/strings/str_cat.h"
+#include "weft/core/status.h"
+
+namespace weft {
+
+absl::StatusOr<RandomAccessFile> RandomAccessFile::Open(const std::string& path) {
+  Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0) return SystemStatus("open", path, errno);
+  struct stat about;
+  if (fstat(file.get(), &about) != 0) return SystemStatus("read", path, errno);
+  if (S_ISDIR(about.st_mode)) return InvalidArgument("cannot read ", path, ": it is a folder, not a file");
+  if (!S_ISREG(about.st_mode)) return InvalidArgument("cannot read ", path, ": it is not a regular file");
+  posix_fadvise(file.get(), 0, 0, POSIX_FADV_RANDOM);  // no reading ahead: what follows is hardly ever read next
+  return RandomAccessFile(path, std::move(file), about.st_size);
+}
+
+absl::Status RandomAccessFile::Read(int64_t begin, size_t size, void* out) const {
+  for (size_t done = 0; done < size;) {
+    const off_t at = begin + static_cast<off_t>(done);
+    const ssize_t bytes = pread(descriptor_.get(), static_cast<char*>(out) + done, size - done, at);
+    if (bytes < 0 && errno == EINTR) continue;
+    if (bytes < 0) return SystemStatus("read", path_, errno);
+    if (bytes == 0) {
+      return absl::DataLossError(absl::StrCat(path_, " ends at byte ", at, "; it had ", size_, " when it was opened"));
+    }
+    done += static_cast<size_t>(bytes);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace weft
