@@ -5,9 +5,10 @@
     tests/pytorch/draw_steps.py tests/pytorch/steps.bin.gz
 
 tests/cases/pack.py describes the file. A case of the op "optimizer" has two weights, a matrix and a vector: its inputs
-are the weights before the first step and their gradients in every step, and its outputs are the weights after every
-tenth step. A case of the op "schedule" has the rates of all steps, and a case of the op "plateau" has a metric and the rate
-after each observation. Rates are numbers of f32, because Weft's updates read rates of this type.
+are the weights before the first step and their gradients in every step. Its outputs are the weights after every tenth
+step, and their exponential moving averages after the last. A case of the op "schedule" has the rates of all steps. A case
+of the op "plateau" has a metric and the rate after each observation. Rates of optimizers are numbers of f32, because
+Weft's updates read rates of this type.
 """
 import inspect
 import math
@@ -16,13 +17,14 @@ import sys
 
 import numpy as np
 import torch
-from torch.optim import _muon, lr_scheduler as lr
+from torch.optim import _muon, lr_scheduler as lr, swa_utils
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cases"))
 from pack import Data, write  # noqa: E402
 
 STEPS, EACH = 50, 10
 RATE = float(np.float32(0.02))
+AVERAGE = 0.9
 
 
 class Lion(torch.optim.Optimizer):
@@ -62,7 +64,8 @@ class MuonAndAdamW:
 
 # Name of the case, the class, its arguments, Weft's settings, and whether the vector decays, too.
 OPTIMIZERS = [
-    ("adamw", torch.optim.AdamW, {"betas": (0.9, 0.99), "weight_decay": 0.1}, {"beta2": 0.99, "weight_decay": 0.1}, False),
+    ("adamw", torch.optim.AdamW, {"betas": (0.9, 0.99), "weight_decay": 0.1}, {"beta2": 0.99, "weight_decay": 0.1},
+     False),
     ("adam", torch.optim.Adam, {"weight_decay": 0.1}, {"weight_decay": 0.1}, True),
     ("sgd", torch.optim.SGD, {}, {}, True),
     ("sgd", torch.optim.SGD, {"momentum": 0.9, "weight_decay": 0.1}, {"momentum": 0.9, "weight_decay": 0.1}, True),
@@ -88,16 +91,20 @@ def optimizer_case(i, name, make, arguments, settings, vector_decays, data):
     vector = {"params": weights[1]} if vector_decays or "weight_decay" not in arguments else {
         "params": weights[1], "weight_decay": 0.0}
     optimizer = make([{"params": weights[0]}, vector], lr=RATE, **arguments)
+    average = swa_utils.AveragedModel(torch.nn.ParameterList(weights),
+                                      multi_avg_fn=swa_utils.get_ema_multi_avg_fn(AVERAGE))
     after = [[], []]
     for step in range(STEPS):
         for w, all_steps in zip(weights, gradients):
             w.grad = torch.tensor(all_steps[step])
         optimizer.step()
+        average.update_parameters(torch.nn.ParameterList(weights))
         for w, values in zip(weights, after) if step % EACH == EACH - 1 else []:
             values.append(w.detach().numpy().copy())
     return {"name": f"{name}.{i}", "op": "optimizer", "opset": 0,
-            "attributes": {"optimizer": name, "rate": RATE, "settings": settings},
-            "inputs": before + [data.add(x) for x in gradients], "outputs": [data.add(np.stack(x)) for x in after]}
+            "attributes": {"optimizer": name, "rate": RATE, "settings": settings, "average_decay": AVERAGE},
+            "inputs": before + [data.add(x) for x in gradients],
+            "outputs": [data.add(np.stack(x)) for x in after] + [data.add(x.detach().numpy()) for x in average.module]}
 
 
 PEAK, FLOOR, WARMUP = 1e-3, 1e-4, 8

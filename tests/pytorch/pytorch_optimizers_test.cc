@@ -1,4 +1,5 @@
-// Compares every optimizer with PyTorch's over 50 steps, in f64. tests/pytorch/draw_steps.py computed the weights.
+// Compares every optimizer with PyTorch's over 50 steps, in f64, and the moving averages of weights with those of
+// PyTorch's AveragedModel. tests/pytorch/draw_steps.py computed the weights.
 #include <set>
 #include <string>
 
@@ -49,7 +50,9 @@ void Check(const Case& of) {
     gradients.push_back(tape.Input(absl::StrCat("g", i), of.inputs[i]->type));
     values.push_back({name, *of.inputs[i]});
   }
-  const Minimized step = Optimizer(*row, SettingsOf(of.attributes.at("settings"))).Update(weights, gradients, rate);
+  const Optimizer optimizer(*row, SettingsOf(of.attributes.at("settings")));
+  const Minimized step =
+      optimizer.Update(weights, gradients, rate, {.average_decay = of.attributes.at("average_decay")});
   const absl::StatusOr<Graph> graph = Compile(tape, {.update = {step}});
   ASSERT_TRUE(graph.ok()) << graph.status();
   Parameters parameters;
@@ -65,6 +68,10 @@ void Check(const Case& of) {
                 "")
           << values[i].name << " after step " << s + 1;
     }
+  }
+  for (size_t i = 0; i < 2; ++i) {
+    const std::string name = absl::StrCat("ema.", values[i].name);
+    EXPECT_EQ(Difference(*parameters.Find(name), *of.outputs[2 + i], kRelative, kAbsolute), "") << name;
   }
 }
 
