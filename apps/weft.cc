@@ -23,7 +23,7 @@
 #include "weft/core/file.h"
 #include "weft/core/hyperparameters.h"
 #include "weft/core/status.h"
-#include "weft/train/build_info.h"
+#include "weft/train/run/build_info.h"
 
 namespace weft {
 namespace {

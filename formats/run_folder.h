@@ -2,7 +2,7 @@
 //
 //   if (IsRun(folder)) WEFT_RETURN_IF_ERROR(LoadRunWeights(folder, &parameters));
 //
-// The writers are train/run_directory.h and train/checkpoint.h.
+// The writers are train/run/run_directory.h and train/run/checkpoint.h.
 #ifndef WEFT_FORMATS_RUN_FOLDER_H_
 #define WEFT_FORMATS_RUN_FOLDER_H_
 

@@ -16,7 +16,7 @@
 #include "weft/core/parameters.h"
 #include "weft/core/tape.h"
 #include "weft/graph/runner.h"
-#include "weft/train/metrics.h"
+#include "weft/train/run/metrics.h"
 #include "weft/train/task.h"
 
 namespace weft {

@@ -13,8 +13,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "weft/train/metrics.h"
 #include "weft/train/plateau.h"
+#include "weft/train/run/metrics.h"
 
 namespace weft {
 

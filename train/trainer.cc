@@ -14,9 +14,9 @@
 #include "weft/core/safetensors.h"
 #include "weft/core/status.h"
 #include "weft/formats/run_folder.h"
-#include "weft/train/build_info.h"
-#include "weft/train/checkpoint.h"
 #include "weft/train/plateau.h"
+#include "weft/train/run/build_info.h"
+#include "weft/train/run/checkpoint.h"
 
 namespace weft {
 namespace {

@@ -13,7 +13,7 @@
 #include "weft/lab/folded_print.h"
 #include "weft/lab/graph_page.h"
 #include "weft/lab/page.h"
-#include "weft/train/gpt_program.h"
+#include "weft/train/jobs/gpt_program.h"
 #include "weft/train/training_step.h"
 
 namespace weft {

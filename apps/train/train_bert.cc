@@ -1,6 +1,6 @@
 // The command `weft train bert`.
 #include "weft/apps/train/training_command.h"
-#include "weft/train/bert_job.h"
+#include "weft/train/jobs/bert_job.h"
 
 namespace weft {
 

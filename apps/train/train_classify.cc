@@ -1,6 +1,6 @@
 // The command `weft train classify`.
 #include "weft/apps/train/training_command.h"
-#include "weft/train/classify_job.h"
+#include "weft/train/jobs/classify_job.h"
 
 namespace weft {
 

@@ -1,6 +1,6 @@
 // The command `weft train gpt`.
 #include "weft/apps/train/training_command.h"
-#include "weft/train/gpt_job.h"
+#include "weft/train/jobs/gpt_job.h"
 
 namespace weft {
 

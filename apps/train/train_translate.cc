@@ -1,6 +1,6 @@
 // The command `weft train translate`.
 #include "weft/apps/train/training_command.h"
-#include "weft/train/translate_job.h"
+#include "weft/train/jobs/translate_job.h"
 
 namespace weft {
 

@@ -1,6 +1,6 @@
 // The command `weft train vit`.
 #include "weft/apps/train/training_command.h"
-#include "weft/train/vit_job.h"
+#include "weft/train/jobs/vit_job.h"
 
 namespace weft {
 

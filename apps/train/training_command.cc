@@ -23,11 +23,11 @@
 #include "weft/core/status.h"
 #include "weft/ops/ops.h"
 #include "weft/text/utf8.h"
-#include "weft/train/build_info.h"
+#include "weft/train/jobs/run_files.h"
 #include "weft/train/options.h"
-#include "weft/train/progress.h"
-#include "weft/train/run_directory.h"
-#include "weft/train/run_files.h"
+#include "weft/train/run/build_info.h"
+#include "weft/train/run/progress.h"
+#include "weft/train/run/run_directory.h"
 #include "weft/train/trainer.h"
 
 namespace weft {

@@ -12,7 +12,7 @@
 #include <string>
 
 #include "weft/apps/commands.h"
-#include "weft/train/job.h"
+#include "weft/train/jobs/job.h"
 
 namespace weft {
 

@@ -1,6 +1,6 @@
-// TensorBoard's own package reads what train/tensorboard.h writes. WEFT_TENSORBOARD names a Python interpreter that has
-// the package; without it the test skips.
-#include "weft/train/tensorboard.h"
+// TensorBoard's own package reads what train/run/tensorboard.h writes. WEFT_TENSORBOARD names a Python interpreter that
+// has the package; without it the test skips.
+#include "weft/train/run/tensorboard.h"
 
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@
 #include "weft/core/program.h"
 #include "weft/core/tensor.h"
 #include "weft/tests/subprocess.h"
-#include "weft/train/metrics.h"
+#include "weft/train/run/metrics.h"
 
 namespace weft {
 namespace {

@@ -1,0 +1,100 @@
+// Tests the config.json that `weft train gpt` writes without flags.
+#include <string>
+
+#include "weft/core/checksum.h"
+#include "weft/tests/weft_program.h"
+
+namespace weft {
+namespace {
+
+using DefaultConfigTest = WeftProgramTest;
+
+TEST_F(DefaultConfigTest, TheDefaultsAreThoseOfTheReadme) {
+  EXPECT_TRUE(Works(Weft({"train", "gpt", "--steps=0", "--eval-every=0", "--sample-length=0", "--out=run"})));
+  EXPECT_EQ(Read("run/config.json"), R"({
+  "command": "train gpt",
+  "data": "",
+  "documents": "across",
+  "context": 64,
+  "layers": 4,
+  "heads": 4,
+  "width": 128,
+  "feed_forward": 0,
+  "dropout": 0.0,
+  "activation": "gelu-tanh",
+  "pre_norm": true,
+  "tied_head": true,
+  "bias": true,
+  "batch": 12,
+  "eval_batches": 200,
+  "input_noise": 0.0,
+  "lora_rank": 0,
+  "lora_alpha": 16.0,
+  "lora_dropout": 0.0,
+  "lora_targets": "*.c_attn",
+  "steps": 0,
+  "schedule": "cosine",
+  "learning_rate": 0.001,
+  "min_learning_rate": 0.0001,
+  "warmup_steps": 100,
+  "decay_steps": 0.2,
+  "plateau_factor": 0.1,
+  "plateau_patience": 10,
+  "plateau_threshold": 0.0001,
+  "eval_every": 0,
+  "checkpoint_every": 500,
+  "log_every": 100,
+  "threads": 0,
+  "precision": "f32",
+  "memory_budget": 0,
+  "seed": 1,
+  "micro_batches": 1,
+  "keep": 2,
+  "ema": 0.0,
+  "metric": "val_loss",
+  "save_best": false,
+  "patience": 0,
+  "tensorboard": false,
+  "max_skipped": 10,
+  "skip_deviations": 0.0,
+  "optimizer": "adamw",
+  "beta1": 0.9,
+  "beta2": 0.99,
+  "epsilon": 1e-08,
+  "weight_decay": 0.1,
+  "clip": 1.0,
+  "clip_value": 0.0,
+  "groups": "",
+  "sample_length": 0,
+  "sample_temperature": 0.8,
+  "model": {
+    "model_type": "gpt2",
+    "architectures": [
+      "GPT2LMHeadModel"
+    ],
+    "vocab_size": 73,
+    "n_positions": 64,
+    "n_embd": 128,
+    "n_layer": 4,
+    "n_head": 4,
+    "n_inner": null,
+    "activation_function": "gelu_new",
+    "resid_pdrop": 0.0,
+    "embd_pdrop": 0.0,
+    "attn_pdrop": 0.0,
+    "layer_norm_epsilon": 1e-05,
+    "tie_word_embeddings": true
+  },
+  "version": "0.1.0",
+  "files": {
+    "tokenizer.json": ")" + Checksum(Read("run/tokenizer.json")) +
+                                         R"("
+  }
+}
+)");
+  const std::string tokenizer = Read("run/tokenizer.json");
+  EXPECT_EQ(std::count(tokenizer.begin(), tokenizer.end(), '"'), 2 * (3 + 73)) << "the King James Bible has 73";
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,213 @@
+// Each row of a batch is a masked window of the text, or two half windows for next-sentence prediction.
+#include "weft/train/jobs/bert_job.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "weft/core/status.h"
+#include "weft/formats/config_json.h"
+#include "weft/models/layers.h"
+#include "weft/train/jobs/lora_options.h"
+
+namespace weft {
+namespace {
+
+// Returns the entropy of the tokens' frequencies, in nats per token. A model that knows only the frequencies cannot
+// have a lower loss.
+double UnigramEntropy(absl::Span<const int32_t> tokens, int64_t vocabulary) {
+  std::vector<double> counts(static_cast<size_t>(vocabulary));
+  for (const int32_t token : tokens) ++counts[static_cast<size_t>(token)];
+  double entropy = 0;
+  for (const double count : counts) {
+    const double frequency = count / static_cast<double>(tokens.size());
+    if (count > 0) entropy -= frequency * std::log(frequency);
+  }
+  return entropy;
+}
+
+}  // namespace
+
+BertJob::BertJob()
+    : training_{.optimizer = AdamW({.beta1 = 0.9, .beta2 = 0.98, .epsilon = 1e-6, .weight_decay = 0.01, .clip = 1.0}),
+                .schedule = {.peak = 1e-3, .floor = 1e-5, .warmup = 200}} {}
+
+absl::Status BertJob::Check(const RunDirectory* resumed) {
+  WEFT_RETURN_IF_ERROR(weft::Validate(lora_));
+  if (resumed != nullptr) tokenizer_.set_run(resumed->path());
+  WEFT_RETURN_IF_ERROR(CheckMicroBatches(batch_, micro_batches()));
+  return source_.Read(ModelOf(resumed));
+}
+
+nlohmann::ordered_json BertJob::Model() const { return ToJson(source_.config()).value_or(nlohmann::ordered_json()); }
+
+Hyperparameters BertJob::Table() {
+  Hyperparameters table = {
+      {"data", "a UTF-8 text; without it, the King James Bible", &data_path_, {.may_change = true, .is_path = true}},
+      {"validation",
+       "a UTF-8 text for validation; without it, the last tenth of the data",
+       &validation_path_,
+       {.may_change = true, .is_path = true}},
+      {"masked", "fraction of the tokens that are masked and must be predicted", &masked_, {.low = 0.001, .high = 1}},
+      {"next-sentence", "also learn to tell whether the second half of an input follows the first", &next_sentence_},
+      {"batch", "windows of text in a batch", &batch_, {.low = 1, .high = 1e6}},
+      {"eval-batches", "batches in an evaluation", &eval_batches_, {.low = 0, .may_change = true}},
+  };
+  Append(source_.Table(), &table);
+  Append(tokenizer_.Table(), &table);
+  Append(LoraHyperparameters(&lora_), &table);
+  Append(TrainingHyperparameters(&training_), &table);
+  return table;
+}
+
+std::string BertJob::Title(const Parameters& parameters) const {
+  return absl::StrFormat(
+      "a BERT of %d parameters%s on %d tokens (%d different; the validation text's unigram entropy is %.4f)",
+      parameters.ElementCount(), CountTrained(lora_, parameters), corpus_->tokens(DataSplit::kTrain).size(),
+      tokenizer_->vocabulary_size(),
+      UnigramEntropy(corpus_->tokens(DataSplit::kValidation), source_.config().vocabulary));
+}
+
+absl::Status BertJob::Prepare(Parameters* /*parameters*/) {
+  WEFT_ASSIGN_OR_RETURN(const std::string text, data_path_.empty() ? ReadKingJamesBible() : ReadText(data_path_));
+  tokenizer_.set_default(source_.init());
+  WEFT_RETURN_IF_ERROR(tokenizer_.Prepare(text));
+  WEFT_RETURN_IF_ERROR(source_.SetVocabulary(*tokenizer_));
+  const SpecialTokens& special = tokenizer_->special_tokens();
+  WEFT_ASSIGN_OR_RETURN(classification_, NeededToken(special.classification, "classification"));
+  WEFT_ASSIGN_OR_RETURN(separator_, NeededToken(special.separator, "separator"));
+  WEFT_ASSIGN_OR_RETURN(masking_.mask, NeededToken(special.mask, "mask"));
+  const int64_t window = length() - (next_sentence_ ? 3 : 2);  // room for text beside [CLS] and the [SEP]s
+  if (window < 2) return InvalidArgument("a context of ", length(), " has room for no text");
+  masking_.vocabulary = source_.config().vocabulary;
+  masking_.count = std::max<int64_t>(1, std::llround(masked_ * static_cast<double>(window)));
+
+  WEFT_ASSIGN_OR_RETURN(std::vector<int32_t> tokens, EncodeText(data_path_, text, *tokenizer_));
+  absl::StatusOr<TokenCorpus> corpus;
+  if (validation_path_.empty()) {
+    corpus = TokenCorpus::Create(std::move(tokens), window);
+  } else {
+    WEFT_ASSIGN_OR_RETURN(const std::string validation, ReadText(validation_path_));
+    WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> validation_tokens,
+                          EncodeText(validation_path_, validation, *tokenizer_));
+    corpus = TokenCorpus::Create(std::move(tokens), validation_tokens, window);
+  }
+  if (!corpus.ok()) return corpus.status();
+  corpus_.emplace(*std::move(corpus));
+  fingerprint_ = Fingerprint<int32_t>(corpus_->tokens(DataSplit::kTrain));
+  for (const int64_t rows : MicroBatchSizes(batch_, micro_batches())) Record(rows);
+  return absl::OkStatus();
+}
+
+void BertJob::Record(int64_t rows) {
+  Recorded& in = recorded_.emplace_back();
+  Tape& tape = in.tape;
+  const int64_t masked_count = rows * masking_.count;
+  const BertConfig& config = source_.config();
+  in.tokens = tape.Input("tokens", {kI32, {rows, length()}}, {.below = config.vocabulary});
+  in.masked_positions = tape.Input("masked_positions", {kI32, {masked_count}}, {.below = rows * length()});
+  in.targets = tape.Input("targets", {kI32, {masked_count}}, {.below = config.vocabulary, .ignored = kIgnoredTarget});
+  BertInputs inputs;
+  if (next_sentence_) inputs.segments = in.segments = tape.Input("segments", {kI32, {rows, length()}}, {.below = 2});
+  const LoraScope lora(&tape, lora_);
+  const Bert bert(config);
+  const Var hidden = bert.Encode(in.tokens, inputs);  // [B, T, C]
+  // Only masked tokens go through the head.
+  const Var chosen = Embedding(Reshape(hidden, {rows * length(), config.width}), in.masked_positions);  // [B·M, C]
+  const Var logits = bert.MaskedTokens(chosen);                                                         // [B·M, V]
+  const Var masked_loss = CrossEntropy(logits, in.targets);
+  Var loss = masked_loss;
+  if (next_sentence_) {
+    in.is_next = tape.Input("follows", {kI32, {rows}}, {.below = 2});
+    loss = loss + CrossEntropy(bert.NextSentence(bert.Pool(hidden)), in.is_next);
+  }
+  programs_.push_back(
+      {.tape = &tape, .loss = loss, .correct = CountCorrect(logits, in.targets), .validation_loss = masked_loss});
+}
+
+// Appends a row: [CLS] window [SEP] if `second` is empty. Otherwise `second` replaces the end of the window: [CLS]
+// first half [SEP] second [SEP].
+void BertJob::AppendRow(absl::Span<const int32_t> window, absl::Span<const int32_t> second) {
+  const auto special = [&](int32_t token, int32_t segment) {
+    rows_.push_back(token);
+    row_segments_.push_back(segment);
+    may_mask_.push_back(false);
+  };
+  const auto text = [&](absl::Span<const int32_t> tokens, int32_t segment) {
+    rows_.insert(rows_.end(), tokens.begin(), tokens.end());
+    row_segments_.insert(row_segments_.end(), tokens.size(), segment);
+    may_mask_.insert(may_mask_.end(), tokens.size(), true);
+  };
+  special(classification_, 0);
+  text(window.subspan(0, window.size() - second.size()), 0);
+  special(separator_, 0);
+  if (second.empty()) return;
+  text(second, 1);
+  special(separator_, 1);
+}
+
+absl::StatusOr<TrainingBatch> BertJob::Train(int64_t step, MicroBatch micro_batch) {
+  Sample(DataSplit::kTrain, 0, {.seed = training_.seed, .step = static_cast<uint32_t>(step)});
+  return ToBatch(micro_batch);
+}
+
+// The random numbers do not depend on the step, so that every evaluation has the same batches.
+absl::StatusOr<TrainingBatch> BertJob::Validate(int64_t /*step*/, int64_t index) {
+  const int64_t count = micro_batches(), batch = index / count;
+  Sample(DataSplit::kValidation, batch, {.seed = training_.seed, .step = static_cast<uint32_t>(batch)});
+  return ToBatch({index % count, count});
+}
+
+// Fills the values of a whole batch.
+void BertJob::Sample(DataSplit split, int64_t index, RandomStream random) {
+  corpus_->Sample(split, batch_, random, 2 * index, &windows_);
+  if (next_sentence_) corpus_->Sample(split, batch_, random, 2 * index + 1, &others_);
+  rows_.clear();
+  row_segments_.clear();
+  row_is_next_.clear();
+  may_mask_.clear();
+  const auto window = static_cast<size_t>(corpus_->context()), half = next_sentence_ ? window / 2 : 0;
+  RandomStream coin = random;
+  coin.stream = kSecondStream;
+  for (size_t row = 0; row < static_cast<size_t>(batch_); ++row) {
+    const size_t begin = row * window;
+    const absl::Span<const int32_t> all = windows_.tokens;
+    const bool follows = !next_sentence_ || coin.Below(2, row) == 0;
+    const absl::Span<const int32_t> others = follows ? all : absl::Span<const int32_t>(others_.tokens);
+    AppendRow(all.subspan(begin, window), others.subspan(begin + window - half, half));
+    row_is_next_.push_back(follows ? 0 : 1);  // the classes of BERT: 0 is "follows"
+  }
+  MaskTokens(may_mask_, batch_, masking_, random, absl::MakeSpan(rows_), &row_masks_);
+}
+
+// Returns the rows of a micro-batch. Their masked positions count from its first row.
+TrainingBatch BertJob::ToBatch(MicroBatch micro_batch) {
+  const size_t size = SizeIndex(micro_batch, batch_);
+  const Recorded& in = recorded_[size];
+  const RowRange range = RowsOf(micro_batch, batch_);
+  const auto rows = [&](const std::vector<int32_t>& all, int64_t each) {
+    return absl::MakeConstSpan(all).subspan(static_cast<size_t>(range.begin * each),
+                                            static_cast<size_t>(range.size() * each));
+  };
+  const absl::Span<const int32_t> targets = rows(row_masks_.targets, masking_.count);
+  const absl::Span<const int32_t> indices = rows(row_masks_.indices, masking_.count);
+  masked_positions_.assign(indices.begin(), indices.end());
+  for (size_t i = 0; i < indices.size(); ++i) {
+    if (targets[i] != kIgnoredTarget) masked_positions_[i] -= static_cast<int32_t>(range.begin * length());
+  }
+  const auto ignored = std::count(targets.begin(), targets.end(), kIgnoredTarget);
+  TrainingBatch batch = {
+      .program = size,
+      .feeds = {{in.tokens, rows(rows_, length())}, {in.masked_positions, masked_positions_}, {in.targets, targets}},
+      .tokens = range.size() * length(),
+      .targets = static_cast<int64_t>(targets.size()) - ignored};
+  if (next_sentence_) {
+    batch.feeds.push_back({in.segments, rows(row_segments_, length())});
+    batch.feeds.push_back({in.is_next, rows(row_is_next_, 1)});
+  }
+  return batch;
+}
+
+}  // namespace weft

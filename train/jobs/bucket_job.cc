@@ -1,0 +1,42 @@
+// A BucketJob keeps a tape for each shape of micro-batch, since a program has fixed shapes.
+#include "weft/train/jobs/bucket_job.h"
+
+namespace weft {
+
+void BucketJob::SetLengths(absl::Span<const int64_t> train, absl::Span<const int64_t> validation, int64_t longest) {
+  const std::vector<int64_t> lengths = BucketLengths(train, validation, {.rows = batch_, .longest = longest});
+  train_ = std::make_unique<BucketBatches>(lengths, train, batch_);
+  validate_ = std::make_unique<BucketBatches>(lengths, validation, batch_);
+  for (const int64_t length : lengths) {
+    for (const int64_t rows : MicroBatchSizes(batch_, micro_batches())) {
+      Recorded& recorded = recorded_.emplace_back();
+      recorded.shape = {rows, length};
+      programs_.push_back(Record(recorded.shape, &recorded.tape, &recorded.inputs));
+    }
+  }
+}
+
+// Divides the examples of the batch evenly, also if they are fewer than batch_.
+TrainingBatch BucketJob::ToBatch(DataSplit split, const BucketBatch& batch, MicroBatch micro_batch) {
+  const size_t sizes = MicroBatchSizes(batch_, micro_batch.count).size();
+  const size_t program = batch.bucket * sizes + SizeIndex(micro_batch, batch_);
+  const Recorded& recorded = recorded_[program];
+  const RowRange range = RowsOf(micro_batch, static_cast<int64_t>(batch.examples.size()));
+  const Rows rows =
+      Fill(split, batch.examples.subspan(static_cast<size_t>(range.begin), static_cast<size_t>(range.size())),
+           recorded.shape);
+  TrainingBatch result = {.program = program, .tokens = rows.tokens, .targets = rows.targets};
+  for (size_t i = 0; i < rows.inputs.size(); ++i) result.feeds.push_back({recorded.inputs[i], rows.inputs[i]});
+  return result;
+}
+
+absl::StatusOr<TrainingBatch> BucketJob::Train(int64_t step, MicroBatch micro_batch) {
+  return ToBatch(DataSplit::kTrain, train_->AtStep(training_.seed, step), micro_batch);
+}
+
+absl::StatusOr<TrainingBatch> BucketJob::Validate(int64_t /*step*/, int64_t index) {
+  const int64_t count = micro_batches();
+  return ToBatch(DataSplit::kValidation, (*validate_)[index / count], {index % count, count});
+}
+
+}  // namespace weft

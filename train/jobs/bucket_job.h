@@ -1,0 +1,77 @@
+// A BucketJob trains on examples of different lengths. Batches hold examples of similar length, and each length of
+// batch has its own program (text/buckets.h). Derived jobs, such as TranslateJob and ClassifyJob, encode the examples,
+// record a program for a shape, and fill a micro-batch.
+#ifndef WEFT_TRAIN_JOBS_BUCKET_JOB_H_
+#define WEFT_TRAIN_JOBS_BUCKET_JOB_H_
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "weft/core/tape.h"
+#include "weft/text/buckets.h"
+#include "weft/text/corpus.h"
+#include "weft/train/jobs/job.h"
+
+namespace weft {
+
+class BucketJob : public TrainingJob {
+ public:
+  const TrainingOptions& training() const override { return training_; }
+  int64_t batches_per_epoch() const override { return train_ == nullptr ? 0 : train_->size(); }
+
+  absl::Span<const TrainingProgram> programs() const override { return programs_; }
+  std::string data() const override { return fingerprint_; }
+  absl::StatusOr<TrainingBatch> Train(int64_t step, MicroBatch micro_batch) override;
+  int64_t validation_batches() const override { return validate_->size() * micro_batches(); }
+  absl::StatusOr<TrainingBatch> Validate(int64_t step, int64_t index) override;
+
+ protected:
+  BucketJob(int64_t batch, TrainingOptions training) : batch_(batch), training_(std::move(training)) {}
+
+  // Rows holds the values of a batch, which stay valid until the next call of Fill.
+  struct Rows {
+    std::vector<absl::Span<const int32_t>> inputs;  // one for each input that Record declared, in that order
+    int64_t tokens = 0, targets = 0;                // as TrainingBatch has them
+  };
+  // The shape [rows, length] of the tokens of a micro-batch.
+  struct Shape {
+    int64_t rows = 0, length = 0;
+  };
+  // Records the program for micro-batches of `shape`. Sets `inputs` to its inputs.
+  virtual TrainingProgram Record(Shape shape, Tape* tape, VarList* inputs) = 0;
+  // Fills a micro-batch with examples of `split`, at most shape.rows of them.
+  virtual Rows Fill(DataSplit split, absl::Span<const int32_t> examples, Shape shape) = 0;
+
+  int64_t micro_batches() const { return training_.trainer.micro_batches; }
+
+  // Divides the examples of both splits into batches by their lengths, and records the program of each bucket. No
+  // length may exceed `longest`.
+  void SetLengths(absl::Span<const int64_t> train, absl::Span<const int64_t> validation, int64_t longest);
+
+  int64_t batch_;  // examples in a batch
+  TrainingOptions training_;
+  std::string fingerprint_;  // of the training examples
+
+ private:
+  struct Recorded {
+    Shape shape;
+    Tape tape;
+    VarList inputs;
+  };
+
+  TrainingBatch ToBatch(DataSplit split, const BucketBatch& batch, MicroBatch micro_batch);
+
+  std::unique_ptr<BucketBatches> train_, validate_;
+  std::deque<Recorded> recorded_;  // for each bucket, and in it for each size of micro-batch
+  std::vector<TrainingProgram> programs_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_TRAIN_JOBS_BUCKET_JOB_H_

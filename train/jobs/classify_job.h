@@ -1,0 +1,68 @@
+// ClassifyJob trains a classifier of texts on a BERT-style encoder (models/bert.h), from initial or published weights.
+#ifndef WEFT_TRAIN_JOBS_CLASSIFY_JOB_H_
+#define WEFT_TRAIN_JOBS_CLASSIFY_JOB_H_
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "weft/models/bert.h"
+#include "weft/models/lora.h"
+#include "weft/text/labelled_text.h"
+#include "weft/text/padded_rows.h"
+#include "weft/train/jobs/bert_source.h"
+#include "weft/train/jobs/bucket_job.h"
+#include "weft/train/jobs/training_tokenizer.h"
+
+namespace weft {
+
+class ClassifyJob final : public BucketJob {
+ public:
+  ClassifyJob();
+
+  Hyperparameters Table() override;
+  absl::Status Check(const RunDirectory* resumed) override;
+  absl::Status Prepare(Parameters* parameters) override;
+  nlohmann::ordered_json Model() const override;
+  std::string Title(const Parameters& parameters) const override;
+  absl::Status Initialize(Parameters* parameters) override {
+    return source_.Initialize({"classifier.", "pooler."}, labels_, parameters);
+  }
+  absl::Status WriteFiles(const RunDirectory& run) const override { return tokenizer_.Write(run); }
+  const LoraOptions& lora() const override { return lora_; }
+  std::string base_model() const override { return source_.init(); }
+
+ protected:
+  TrainingProgram Record(Shape shape, Tape* tape, VarList* inputs) override;
+  Rows Fill(DataSplit split, absl::Span<const int32_t> examples, Shape shape) override;
+
+ private:
+  struct Examples {
+    std::vector<std::vector<int32_t>> tokens;  // with special tokens
+    std::vector<int32_t> labels;               // indices of labels_
+
+    std::vector<int64_t> Lengths() const;
+  };
+
+  absl::StatusOr<Examples> Encode(const LabelledText& text) const;
+
+  // Options.
+  std::string data_, validation_;
+  BertSource source_{{.context = 256, .layers = 2, .heads = 4, .width = 128, .feed_forward = 256, .dropout = 0.1}};
+  TrainingTokenizer tokenizer_ = BertTokenizer(8000);
+  std::string pooling_ = "first";
+  bool truncate_ = false;
+  LoraOptions lora_ = {.targets = "*.query,*.value", .also_train = "classifier,pooler.dense"};
+
+  BertConfig config_;
+  std::vector<std::string> labels_;
+  Examples examples_, validation_examples_;
+  PaddedRows rows_;
+  std::vector<int32_t> targets_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_TRAIN_JOBS_CLASSIFY_JOB_H_

@@ -1,0 +1,66 @@
+// GptJob trains a GPT (models/gpt.h) on the characters of a text, or on token files (text/token_files.h).
+#ifndef WEFT_TRAIN_JOBS_GPT_JOB_H_
+#define WEFT_TRAIN_JOBS_GPT_JOB_H_
+
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "weft/core/random.h"
+#include "weft/models/lora.h"
+#include "weft/text/load_tokenizer.h"
+#include "weft/text/token_source.h"
+#include "weft/text/token_sources.h"
+#include "weft/text/tokenizer.h"
+#include "weft/train/jobs/gpt_program.h"
+#include "weft/train/jobs/job.h"
+
+namespace weft {
+
+class GptJob final : public TrainingJob {
+ public:
+  Hyperparameters Table() override { return AllHyperparameters(&options_); }
+  absl::Status Check(const RunDirectory* resumed) override;
+  absl::Status Prepare(Parameters* parameters) override;
+  const TrainingOptions& training() const override { return options_.training; }
+  nlohmann::ordered_json Model() const override;
+  std::string Title(const Parameters& parameters) const override;
+  absl::Status WriteFiles(const RunDirectory& run) const override;
+  const LoraOptions& lora() const override { return options_.lora; }
+  // Generates a sample with the trained model and writes it to sample.txt, unless "sample-length" is 0.
+  absl::StatusOr<std::string> Conclude(const RunDirectory& run, Parameters* parameters) override;
+
+  absl::Span<const TrainingProgram> programs() const override { return training_programs_; }
+  std::string data() const override { return sources_->fingerprint(); }
+  absl::StatusOr<TrainingBatch> Train(int64_t step, MicroBatch micro_batch) override;
+  int64_t validation_batches() const override { return options_.eval_batches * micro_batches(); }
+  absl::StatusOr<TrainingBatch> Validate(int64_t step, int64_t index) override;
+
+ private:
+  absl::Status PrepareText();
+  absl::Status PrepareTokenFiles();
+  RandomStream Random(int64_t step) const;
+  int64_t micro_batches() const { return options_.training.trainer.micro_batches; }
+  WindowOptions Windows(DataSplit split, int64_t step, int64_t index) const;
+  // Fills `windows_` with those of `wanted`, with noise in those of a training step, unless it has them. Token files
+  // are then read ahead for `next`.
+  absl::Status Draw(const WindowOptions& wanted, const WindowOptions& next);
+  TrainingBatch ToBatch(MicroBatch micro_batch) const;
+
+  GptOptions options_;
+  std::vector<NamedContents> tokenizer_files_;
+  std::unique_ptr<const Tokenizer> tokenizer_;
+  std::unique_ptr<const TokenSources> sources_;
+  std::unique_ptr<ReadAhead> ahead_;                   // null for a text, which is in memory
+  std::vector<std::unique_ptr<GptProgram>> programs_;  // of each size of micro-batch
+  std::vector<TrainingProgram> training_programs_;
+  TokenBatch windows_;                  // of a whole batch
+  std::optional<WindowOptions> drawn_;  // what `windows_` holds
+};
+
+}  // namespace weft
+
+#endif  // WEFT_TRAIN_JOBS_GPT_JOB_H_

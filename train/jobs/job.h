@@ -1,0 +1,87 @@
+// A TrainingJob is one kind of training as a library class: its options, its data and its model. train/jobs/gpt_job.h,
+// train/jobs/bert_job.h and so on declare the jobs.
+//
+//   GptJob job;
+//   WEFT_RETURN_IF_ERROR(SetFromText("100", job.Table()[i]));   // options
+//   WEFT_RETURN_IF_ERROR(job.Check(nullptr));
+//   Parameters parameters({.seed = job.training().seed});
+//   WEFT_RETURN_IF_ERROR(job.Prepare(&parameters));             // reads the data, records the programs
+//   Trainer::Create(ToTrainerOptions(job.training(), job.batches_per_epoch()), &job, &parameters, &run);
+#ifndef WEFT_TRAIN_JOBS_JOB_H_
+#define WEFT_TRAIN_JOBS_JOB_H_
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "weft/core/hyperparameters.h"
+#include "weft/core/parameters.h"
+#include "weft/models/lora.h"
+#include "weft/train/options.h"
+#include "weft/train/run/run_directory.h"
+#include "weft/train/task.h"
+
+namespace weft {
+
+// Keys of a run's config.json in addition to those of the job's options.
+inline constexpr char kCommandKey[] = "command", kModelKey[] = "model", kVersionKey[] = "version",
+                      kFilesKey[] = "files";
+
+class TrainingJob : public TrainingTask {
+ public:
+  // Returns a row for each option of the job, by which the option can be set. The rows point into the job.
+  virtual Hyperparameters Table() = 0;
+  // Checks the options after all of them are set. `resumed` is the run to resume, with its model and tokenizer; null
+  // for a new run.
+  virtual absl::Status Check(const RunDirectory* resumed) = 0;
+  // Reads the data and records the programs.
+  virtual absl::Status Prepare(Parameters* parameters) = 0;
+  virtual const TrainingOptions& training() const = 0;
+  // After Prepare, returns the number of batches in an epoch, or 0 if the job has no epochs.
+  virtual int64_t batches_per_epoch() const { return 0; }
+  // Returns the model's configuration in the keys of published models, for "model" in config.json. The result is empty
+  // if these keys can't express the configuration.
+  virtual nlohmann::ordered_json Model() const = 0;
+  // Returns a line that describes the training: "a GPT of 809856 parameters on 3840000 characters".
+  virtual std::string Title(const Parameters& parameters) const = 0;
+
+  virtual const LoraOptions& lora() const = 0;
+  // Returns the path of the published weights with which the training begins, or "".
+  virtual std::string base_model() const { return ""; }
+  // Writes the trained adapters, if there are any (SaveAdapter).
+  absl::Status SaveMore(const Parameters& parameters, const std::string& folder) const override;
+
+  // If an option names published weights, loads them into `parameters`. Callers that loaded a checkpoint skip this.
+  virtual absl::Status Initialize(Parameters* /*parameters*/) { return absl::OkStatus(); }
+  // Writes the model's files other than its weights, such as tokenizer.json.
+  virtual absl::Status WriteFiles(const RunDirectory& run) const = 0;
+  // Finishes a run after its last step, for example by writing a sample. Returns lines to print.
+  virtual absl::StatusOr<std::string> Conclude(const RunDirectory& /*run*/, Parameters* /*parameters*/) { return ""; }
+};
+
+// Returns the value of "model" in the run's config.json, or an empty object if there is none or `resumed` is null.
+nlohmann::ordered_json ModelOf(const RunDirectory* resumed);
+
+// Returns InvalidArgument "OPTION: no file was given".
+absl::Status MissingFile(absl::string_view option);
+
+// Returns a fingerprint of `previous` and `bytes`. For several arrays, pass the result of each call as the next
+// `previous`.
+std::string FingerprintOfBytes(absl::string_view bytes, absl::string_view previous);
+// Returns a fingerprint of `previous` and the bytes of numbers.
+template <class T>
+std::string Fingerprint(absl::Span<const T> values, absl::string_view previous = "") {
+  return FingerprintOfBytes({reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)}, previous);
+}
+
+// Sets the options that `json`, a configuration file or a run's config.json, contains. Returns InvalidArgument if a key
+// is unknown, a value is invalid, or `json` has a "command" other than "train NAME", with NAME from `name`.
+absl::Status SetFromConfig(const nlohmann::ordered_json& json, const std::string& name, const Hyperparameters& table);
+
+}  // namespace weft
+
+#endif  // WEFT_TRAIN_JOBS_JOB_H_

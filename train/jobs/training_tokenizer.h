@@ -1,0 +1,70 @@
+// A TrainingTokenizer is the tokenizer of a training run on text. It is read from a resumed run, from the file that an
+// option names, or from a default folder. If there is none of these, it is learnt from the data.
+//
+//   TrainingTokenizer tokenizer(8000, {"<pad>", "<s>", "</s>"});
+//   WEFT_RETURN_IF_ERROR(tokenizer.Prepare(text));
+//   tokenizer->Encode(...);
+#ifndef WEFT_TRAIN_JOBS_TRAINING_TOKENIZER_H_
+#define WEFT_TRAIN_JOBS_TRAINING_TOKENIZER_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "weft/core/hyperparameters.h"
+#include "weft/text/byte_level_bpe.h"
+#include "weft/text/tokenizer.h"
+#include "weft/train/run/run_directory.h"
+
+namespace weft {
+
+class TrainingTokenizer {
+ public:
+  // The arguments apply to a learnt tokenizer. `vocabulary`: maximum number of tokens, unless an option gives another.
+  // `special`: its special tokens. `set_format`: called with the learnt model, for example to set the input formats.
+  TrainingTokenizer(int64_t vocabulary, std::vector<std::string> special,
+                    std::function<void(BpeModel*)> set_format = nullptr)
+      : vocabulary_(vocabulary), special_(std::move(special)), set_format_(std::move(set_format)) {}
+
+  Hyperparameters Table();  // rows tokenizer and vocabulary
+  // Sets the folder to read from if no option names a tokenizer; "" for none.
+  void set_default(const std::string& folder) { default_ = folder; }
+  // Sets the folder of a resumed run. If the folder has a tokenizer, Prepare reads that one and no other.
+  void set_run(const std::string& folder) { run_ = folder; }
+
+  // Reads the tokenizer of the resumed run, if there is one. Otherwise reads the tokenizer that the option names, or
+  // else that of the default folder. If neither is set, learns a tokenizer from `text`.
+  absl::Status Prepare(absl::string_view text);
+  // Writes the tokenizer's files into the run's folder.
+  absl::Status Write(const RunDirectory& run) const;
+
+  const Tokenizer* operator->() const { return tokenizer_.get(); }
+  const Tokenizer& operator*() const { return *tokenizer_; }
+
+ private:
+  absl::Status Read(const std::string& path);
+
+  std::string path_, default_, run_;
+  int64_t vocabulary_;
+  std::vector<std::string> special_;
+  std::function<void(BpeModel*)> set_format_;
+  std::unique_ptr<Tokenizer> tokenizer_;
+  std::vector<std::pair<std::string, std::string>> files_;  // names and contents
+};
+
+// Returns a tokenizer for BERTs. If it is learnt, it has BERT's special tokens and input formats.
+TrainingTokenizer BertTokenizer(int64_t vocabulary);
+
+// Returns `id`, or InvalidArgument "the tokenizer has no NAME token" if it is not set.
+absl::StatusOr<int32_t> NeededToken(const std::optional<int32_t>& id, absl::string_view name);
+
+}  // namespace weft
+
+#endif  // WEFT_TRAIN_JOBS_TRAINING_TOKENIZER_H_

@@ -1,0 +1,220 @@
+// For scheduled sampling, each length of batch has a second graph that predicts tokens without an update.
+#include "weft/train/jobs/translate_job.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "weft/core/status.h"
+#include "weft/formats/config_json.h"
+#include "weft/graph/compile.h"
+#include "weft/text/noise.h"
+#include "weft/train/jobs/lora_options.h"
+
+namespace weft {
+namespace {
+
+// Returns the text of the given files. If no files are given, moves the last tenth of the pairs of `text`, at most
+// 1000 pairs, to the result.
+absl::StatusOr<ParallelText> ReadValidationText(const std::string& source, const std::string& target,
+                                                ParallelText* text) {
+  if (!source.empty()) return ReadParallelText(source, target);
+  ParallelText validation = {{.path = text->source.path}, {.path = text->target.path}};
+  const size_t count = std::min<size_t>(text->source.lines.size() / 10, 1000);
+  for (const auto& [from, to] :
+       {std::pair{&text->source, &validation.source}, std::pair{&text->target, &validation.target}}) {
+    for (size_t i = from->lines.size() - count; i < from->lines.size(); ++i) to->Take(*from, i);
+    from->lines.resize(from->lines.size() - count);
+  }
+  return validation;
+}
+
+}  // namespace
+
+TranslateJob::TranslateJob()
+    : BucketJob(/*batch=*/64,
+                {.optimizer = AdamW({.beta1 = 0.9, .beta2 = 0.98, .epsilon = 1e-9, .weight_decay = 0.01, .clip = 1.0}),
+                 .schedule = {.peak = 1e-3, .floor = 1e-5, .warmup = 400},
+                 .trainer = {.steps = 0, .eval_every = -1, .checkpoint_every = -1},
+                 .epochs = 10}) {}
+
+nlohmann::ordered_json TranslateJob::Model() const { return ToJson(model_).value_or(nlohmann::ordered_json()); }
+
+std::string TranslateJob::Title(const Parameters& parameters) const {
+  return absl::StrCat("a Transformer of ", parameters.ElementCount(), " parameters", CountTrained(lora_, parameters),
+                      " on ", pairs_.size(), " pairs of sentences (", tokenizer_->vocabulary_size(), " tokens, ",
+                      batches_per_epoch(), " batches an epoch)");
+}
+
+Hyperparameters TranslateJob::Table() {
+  constexpr double kMaxSize = 1e6;
+  Hyperparameters table = {
+      {"source", "the sentences to translate, one a line", &source_, {.may_change = true, .is_path = true}},
+      {"target",
+       "the translations of the sentences, in the same order",
+       &target_,
+       {.may_change = true, .is_path = true}},
+      {"validation-source",
+       "sentences for validation; without them, the last tenth of the sentences, at most 1000",
+       &validation_source_,
+       {.may_change = true, .is_path = true}},
+      {"validation-target",
+       "the translations of the validation sentences",
+       &validation_target_,
+       {.may_change = true, .is_path = true}},
+      {"context",
+       "maximum number of tokens in a sentence, its end token included",
+       &model_.context,
+       {.low = 2, .high = kMaxSize}},
+      {"truncate", "cut sentences that are longer than the context, instead of failing", &truncate_},
+      {"encoder-layers", "blocks of the encoder", &model_.encoder_layers, {.low = 1, .high = 1e4}},
+      {"decoder-layers", "blocks of the decoder", &model_.decoder_layers, {.low = 1, .high = 1e4}},
+      {"heads", "attention heads of a block", &model_.heads, {.low = 1, .high = 1e4}},
+      {"width", "width of the model, a multiple of heads", &model_.width, {.low = 1, .high = kMaxSize}},
+      {"feed-forward", "width of the feed-forward layers", &model_.feed_forward, {.low = 1, .high = 1e7}},
+      {"dropout", "probability of dropout", &model_.dropout, {.low = 0, .high = 0.99}},
+      {"attention-dropout",
+       "probability of dropout of attention weights",
+       &model_.attention_dropout,
+       {.low = 0, .high = 0.99}},
+      {"label-smoothing",
+       "fraction of a target's probability that is spread over all tokens",
+       &model_.label_smoothing,
+       {.low = 0, .high = 1}},
+      {"pre-norm", "normalise before each layer of a block; off: after it, as published", &model_.pre_norm},
+      {"positions", "position embeddings", &positions_, {.choices = {"sinusoidal", "learned"}}},
+      {"memory",
+       "the encoder block that a decoder block attends to: the last, or the block with the same number",
+       &memory_,
+       {.choices = {"last", "same-layer"}}},
+      {"shared-embeddings", "one embedding table for source, target and output layer", &model_.shared_embeddings},
+      {"batch", "pairs in a batch", &batch_, {.low = 1, .high = kMaxSize}},
+      {"input-noise",
+       "fraction of the decoder's input tokens that are replaced by random tokens in training",
+       &input_noise_,
+       {.low = 0, .high = 1}},
+      {"scheduled-sampling",
+       "how the fraction of decoder inputs that are replaced by predictions grows in training",
+       &sampling_.schedule,
+       {.choices = SamplingScheduleNames()}},
+      {"sampling-rate",
+       "highest fraction of decoder inputs that scheduled sampling replaces",
+       &sampling_.rate,
+       {.low = 0, .high = 1}},
+      {"sampling-steps",
+       "linear: the step that reaches sampling-rate; inverse-sigmoid: k in k / (k + exp(step / k))",
+       &sampling_.steps,
+       {.low = 1}},
+  };
+  Append(tokenizer_.Table(), &table);
+  Append(LoraHyperparameters(&lora_), &table);
+  Append(TrainingHyperparameters(&training_), &table);
+  return table;
+}
+
+absl::Status TranslateJob::Check(const RunDirectory* resumed) {
+  if (resumed != nullptr) tokenizer_.set_run(resumed->path());
+  WEFT_RETURN_IF_ERROR(CheckMicroBatches(batch_, micro_batches()));
+  for (const auto& [name, path] : {std::pair{"source", &source_}, std::pair{"target", &target_}}) {
+    if (path->empty()) return MissingFile(name);
+  }
+  if (validation_source_.empty() != validation_target_.empty()) {
+    return InvalidArgument("validation-source: it needs validation-target, and vice versa");
+  }
+  model_.positions =
+      positions_ == "learned" ? TransformerConfig::Positions::kLearned : TransformerConfig::Positions::kSinusoidal;
+  model_.memory = memory_ == "last" ? TransformerConfig::Memory::kLast : TransformerConfig::Memory::kSameLayer;
+  WEFT_RETURN_IF_ERROR(weft::Validate(lora_));
+  return weft::Validate(model_);
+}
+
+absl::Status TranslateJob::Prepare(Parameters* parameters) {
+  parameters_ = parameters;
+  WEFT_ASSIGN_OR_RETURN(ParallelText text, ReadParallelText(source_, target_));
+  WEFT_ASSIGN_OR_RETURN(const ParallelText validation,
+                        ReadValidationText(validation_source_, validation_target_, &text));
+  const std::string both =
+      absl::StrCat(absl::StrJoin(text.source.lines, "\n"), "\n", absl::StrJoin(text.target.lines, "\n"), "\n");
+  WEFT_RETURN_IF_ERROR(tokenizer_.Prepare(both));
+  const SpecialTokens& special = tokenizer_->special_tokens();
+  WEFT_ASSIGN_OR_RETURN(tokens_.begin, NeededToken(special.begin, "begin"));
+  WEFT_ASSIGN_OR_RETURN(tokens_.end, NeededToken(special.end, "end"));
+  tokens_.padding = special.padding.value_or(tokens_.end);
+  const EncodeLimits limits = {model_.context, truncate_};
+  WEFT_ASSIGN_OR_RETURN(pairs_, EncodePairs(text, *tokenizer_, limits));
+  WEFT_ASSIGN_OR_RETURN(validation_pairs_, EncodePairs(validation, *tokenizer_, limits));
+
+  model_.source_vocabulary = model_.target_vocabulary = tokenizer_->vocabulary_size();
+  for (const SentencePair& pair : pairs_) {
+    fingerprint_ = Fingerprint<int32_t>(pair.target, Fingerprint<int32_t>(pair.source, fingerprint_));
+  }
+  SetLengths(Lengths(pairs_), Lengths(validation_pairs_), model_.context);
+  return absl::OkStatus();
+}
+
+// Records the model on a batch [B, L] with the inputs source, source_lengths and input. Returns logits [B, L, V].
+Var TranslateJob::RecordLogits(Shape shape, Tape* tape, VarList* inputs) const {
+  const auto [rows, length] = shape;
+  const TensorType sentences = {kI32, {rows, length}};
+  const InputBounds tokens = {.below = model_.target_vocabulary};
+  const Var source = tape->Input("source", sentences, tokens);
+  const Var lengths = tape->Input("source_lengths", {kI32, {rows}}, {.below = length + 1});
+  const Var input = tape->Input("input", sentences, tokens);
+  *inputs = {source, lengths, input};
+  const LoraScope lora(tape, lora_);
+  return Transformer(model_).Logits(source, input, lengths);
+}
+
+TrainingProgram TranslateJob::Record(Shape shape, Tape* tape, VarList* inputs) {
+  const Var logits = RecordLogits(shape, tape, inputs);
+  const Var target = tape->Input("target", {kI32, {shape.rows, shape.length}},
+                                 {.below = model_.target_vocabulary, .ignored = kIgnoredTarget});
+  inputs->push_back(target);
+  return {.tape = tape, .loss = Transformer(model_).Loss(logits, target)};
+}
+
+BucketJob::Rows TranslateJob::Fill(DataSplit split, absl::Span<const int32_t> examples, Shape shape) {
+  shape_ = shape;
+  rows_.Fill(split == DataSplit::kTrain ? pairs_ : validation_pairs_, examples, shape.rows, shape.length, tokens_);
+  return {.inputs = {rows_.source, rows_.source_lengths, rows_.input, rows_.target},
+          .tokens = rows_.sources + rows_.targets,
+          .targets = rows_.targets};
+}
+
+absl::StatusOr<TrainingBatch> TranslateJob::Train(int64_t step, MicroBatch micro_batch) {
+  WEFT_ASSIGN_OR_RETURN(TrainingBatch batch, BucketJob::Train(step, micro_batch));
+  if (batch.targets == 0) return batch;
+  // Micro-batches draw different numbers.
+  const RandomStream random = {.seed = training_.seed,
+                               .step = static_cast<uint32_t>(step * micro_batch.count + micro_batch.index)};
+  WEFT_RETURN_IF_ERROR(Sample(random, step));
+  AddNoise(absl::MakeSpan(rows_.input), input_noise_, model_.target_vocabulary, random, rows_.is_text);
+  return batch;
+}
+
+absl::StatusOr<TranslateJob::Sampler*> TranslateJob::SamplerFor(Shape shape) {
+  Sampler& sampler = samplers_[{shape.rows, shape.length}];
+  if (sampler.runner != nullptr) return &sampler;
+  sampler.predicted = ArgMax(RecordLogits(shape, &sampler.tape, &sampler.inputs));
+  WEFT_ASSIGN_OR_RETURN(Graph graph, Compile(sampler.tape, {.fetch = {sampler.predicted}, .mode = kEval}));
+  sampler.runner = std::make_unique<Runner>(std::move(graph), parameters_,
+                                            RunnerOptions{.threads = static_cast<int>(training_.trainer.threads)});
+  return &sampler;
+}
+
+// Replaces some of the decoder's inputs in `rows_` by tokens that the model predicts (Mihaylova and Martins, 2019).
+absl::Status TranslateJob::Sample(RandomStream random, int64_t step) {
+  const double fraction = sampling_.At(step);
+  if (fraction <= 0) return absl::OkStatus();
+  WEFT_ASSIGN_OR_RETURN(Sampler* const sampler, SamplerFor(shape_));
+  const VarList& inputs = sampler->inputs;
+  WEFT_ASSIGN_OR_RETURN(
+      const Outputs outputs,
+      sampler->runner->Run({{inputs[0], rows_.source}, {inputs[1], rows_.source_lengths}, {inputs[2], rows_.input}}));
+  rows_.Replace(outputs[sampler->predicted].span<const int32_t>(), fraction, random);
+  return absl::OkStatus();
+}
+
+}  // namespace weft

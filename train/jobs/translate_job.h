@@ -1,0 +1,81 @@
+// TranslateJob trains an encoder-decoder Transformer (models/transformer.h) on pairs of sentences.
+#ifndef WEFT_TRAIN_JOBS_TRANSLATE_JOB_H_
+#define WEFT_TRAIN_JOBS_TRANSLATE_JOB_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "weft/core/random.h"
+#include "weft/graph/runner.h"
+#include "weft/models/lora.h"
+#include "weft/models/transformer.h"
+#include "weft/text/sentence_pairs.h"
+#include "weft/train/jobs/bucket_job.h"
+#include "weft/train/jobs/scheduled_sampling.h"
+#include "weft/train/jobs/training_tokenizer.h"
+
+namespace weft {
+
+class TranslateJob final : public BucketJob {
+ public:
+  TranslateJob();
+
+  Hyperparameters Table() override;
+  absl::Status Check(const RunDirectory* resumed) override;
+  absl::Status Prepare(Parameters* parameters) override;
+  nlohmann::ordered_json Model() const override;
+  std::string Title(const Parameters& parameters) const override;
+  absl::Status WriteFiles(const RunDirectory& run) const override { return tokenizer_.Write(run); }
+  const LoraOptions& lora() const override { return lora_; }
+  absl::StatusOr<TrainingBatch> Train(int64_t step, MicroBatch micro_batch) override;
+
+ protected:
+  TrainingProgram Record(Shape shape, Tape* tape, VarList* inputs) override;
+  Rows Fill(DataSplit split, absl::Span<const int32_t> examples, Shape shape) override;
+
+ private:
+  // Predicts the tokens of a micro-batch [B, L], for scheduled sampling.
+  struct Sampler {
+    Tape tape;
+    VarList inputs;  // as RecordLogits has them
+    Var predicted;   // i32 [B, L]
+    std::unique_ptr<Runner> runner;
+  };
+
+  Var RecordLogits(Shape shape, Tape* tape, VarList* inputs) const;
+  absl::StatusOr<Sampler*> SamplerFor(Shape shape);
+  absl::Status Sample(RandomStream random, int64_t step);
+
+  // Options.
+  std::string source_, target_, validation_source_, validation_target_;
+  TrainingTokenizer tokenizer_{8000, {"<pad>", "<s>", "</s>"}};
+  TransformerConfig model_ = {.context = 128,
+                              .encoder_layers = 3,
+                              .decoder_layers = 3,
+                              .heads = 8,
+                              .width = 256,
+                              .feed_forward = 1024,
+                              .pre_norm = true,
+                              .shared_embeddings = true};
+  std::string positions_ = "sinusoidal", memory_ = "last";
+  bool truncate_ = false;
+  double input_noise_ = 0;
+  ScheduledSampling sampling_;
+  LoraOptions lora_ = {.targets = "*.q_proj,*.v_proj"};
+
+  Parameters* parameters_ = nullptr;
+  PairTokens tokens_;
+  std::vector<SentencePair> pairs_, validation_pairs_;
+  std::map<std::pair<int64_t, int64_t>, Sampler> samplers_;  // by shape of micro-batch
+  PairRows rows_;
+  Shape shape_;  // of the micro-batch in `rows_`
+};
+
+}  // namespace weft
+
+#endif  // WEFT_TRAIN_JOBS_TRANSLATE_JOB_H_

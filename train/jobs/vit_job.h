@@ -1,0 +1,78 @@
+// VitJob trains a Vision Transformer (models/vit.h) on pictures with labels.
+#ifndef WEFT_TRAIN_JOBS_VIT_JOB_H_
+#define WEFT_TRAIN_JOBS_VIT_JOB_H_
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "weft/core/random.h"
+#include "weft/core/tape.h"
+#include "weft/formats/images.h"
+#include "weft/models/lora.h"
+#include "weft/models/vit.h"
+#include "weft/text/buckets.h"
+#include "weft/train/jobs/job.h"
+
+namespace weft {
+
+class VitJob final : public TrainingJob {
+ public:
+  VitJob();
+
+  Hyperparameters Table() override;
+  absl::Status Check(const RunDirectory* resumed) override;
+  absl::Status Prepare(Parameters* parameters) override;
+  const TrainingOptions& training() const override { return training_; }
+  int64_t batches_per_epoch() const override { return batches_ == nullptr ? 0 : batches_->size(); }
+  nlohmann::ordered_json Model() const override;
+  std::string Title(const Parameters& parameters) const override;
+  // Writes preprocessor_config.json, which tells how pixels become the model's input, in the keys of Hugging Face.
+  absl::Status WriteFiles(const RunDirectory& run) const override;
+  const LoraOptions& lora() const override { return lora_; }
+
+  absl::Span<const TrainingProgram> programs() const override { return programs_; }
+  std::string data() const override { return fingerprint_; }
+  absl::StatusOr<TrainingBatch> Train(int64_t step, MicroBatch micro_batch) override;
+  int64_t validation_batches() const override {
+    return (validation_images_.size() + batch_ - 1) / batch_ * micro_batches();
+  }
+  absl::StatusOr<TrainingBatch> Validate(int64_t step, int64_t index) override;
+
+ private:
+  // The program for a size of micro-batch.
+  struct Recorded {
+    Tape tape;
+    Var input, target;  // f32 [B, height, width, 1], i32 [B]
+  };
+
+  int64_t micro_batches() const { return training_.trainer.micro_batches; }
+  void Record();
+  // Returns a micro-batch of the batch of pictures `examples`, each moved at random by at most `shift` pixels along
+  // each axis.
+  TrainingBatch Fill(const Images& images, absl::Span<const int32_t> examples, MicroBatch micro_batch, int64_t shift,
+                     RandomStream random);
+
+  // Options.
+  std::string data_path_, labels_path_, validation_path_, validation_labels_path_;
+  VitConfig model_ = {.patch_size = 4, .layers = 4, .heads = 4, .width = 64, .dropout = 0.1};
+  int64_t batch_ = 32, shift_ = 0;
+  LoraOptions lora_ = {.targets = "*.query,*.value", .also_train = "classifier"};
+  TrainingOptions training_;
+
+  std::string fingerprint_;
+  Images images_, validation_images_;
+  float brightest_ = 1;                     // the largest pixel value of the training pictures
+  std::unique_ptr<BucketBatches> batches_;  // one bucket, because all pictures have one size
+  std::deque<Recorded> recorded_;           // for each size of micro-batch
+  std::vector<TrainingProgram> programs_;
+  std::vector<float> pixels_;
+  std::vector<int32_t> labels_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_TRAIN_JOBS_VIT_JOB_H_

@@ -1,0 +1,146 @@
+#include "weft/train/run/checkpoint.h"
+
+#include <filesystem>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "weft/core/checksum.h"
+#include "weft/core/file.h"
+#include "weft/core/json.h"
+#include "weft/core/status.h"
+#include "weft/formats/run_folder.h"
+#include "weft/train/run/build_info.h"
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kWriting[] = ".writing-", kReplaced[] = ".replaced-", kRemoving[] = ".removing-";
+// Keys of checkpoint.json that Weft 0.1.0 did not write at first. A file without any of them has no checksum.
+constexpr char kChecksum[] = "checksum", kTrainer[] = "trainer";
+
+absl::Status Remove(const std::string& path) {
+  std::error_code error;
+  fs::remove_all(path, error);
+  return SystemStatus("remove", path, error.value());
+}
+
+absl::Status Rename(const std::string& from, const std::string& to) {
+  std::error_code error;
+  fs::rename(from, to, error);
+  return SystemStatus("rename", from, error.value());
+}
+
+// Returns the names in a folder; none if it is missing.
+absl::StatusOr<std::vector<std::string>> NamesIn(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  fs::directory_iterator i(folder, error);
+  if (error == std::errc::no_such_file_or_directory) return names;
+  for (; !error && i != fs::directory_iterator(); i.increment(error)) names.push_back(i->path().filename().string());
+  if (error) return SystemStatus("read", folder, error.value());
+  return names;
+}
+
+}  // namespace
+
+absl::Status TidyCheckpoints(const std::string& checkpoints) {
+  WEFT_ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesIn(checkpoints));
+  for (const std::string& name : names) {
+    const std::string path = absl::StrCat(checkpoints, "/", name);
+    absl::string_view step = name;
+    if (absl::StartsWith(name, kWriting) || absl::StartsWith(name, kRemoving)) WEFT_RETURN_IF_ERROR(Remove(path));
+    if (!absl::ConsumePrefix(&step, kReplaced)) continue;
+    const std::string wanted = absl::StrCat(checkpoints, "/", step);
+    WEFT_RETURN_IF_ERROR(Exists(wanted) ? Remove(path) : Rename(path, wanted));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SaveCheckpoint(const std::string& checkpoints, CheckpointInfo info, const Parameters& parameters,
+                            int keep) {
+  WEFT_ASSIGN_OR_RETURN(const nlohmann::ordered_json trainer, Annotate(ParseJsonObject(info.trainer), "trainer"));
+  const std::string writing = absl::StrCat(checkpoints, "/", kWriting, info.step);
+  WEFT_RETURN_IF_ERROR(Remove(writing));
+  std::error_code error;
+  fs::create_directories(writing, error);
+  WEFT_RETURN_IF_ERROR(SystemStatus("create", writing, error.value()));
+  WEFT_RETURN_IF_ERROR(parameters.Save(writing + kCheckpointState, Parameters::kAll));
+  const nlohmann::ordered_json json = {{kChecksum, kNoChecksum}, {"step", info.step},
+                                       {"seed", info.seed},      {"parameters_step", info.parameters_step},
+                                       {"data", info.data},      {"version", BuildName()},
+                                       {"cpu", CpuFeatures()},   {kTrainer, trainer}};
+  std::string text = json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  PutChecksum({text}, &text);
+  WEFT_RETURN_IF_ERROR(WriteFile(writing + kCheckpointInfo, {text}));
+  WEFT_RETURN_IF_ERROR(SyncFolder(writing));
+  const std::string path = CheckpointFolder(checkpoints, info.step);
+  const std::string replaced = absl::StrCat(checkpoints, "/", kReplaced, info.step);
+  WEFT_RETURN_IF_ERROR(Remove(replaced));
+  if (Exists(path)) WEFT_RETURN_IF_ERROR(Rename(path, replaced));
+  WEFT_RETURN_IF_ERROR(Rename(writing, path));
+  WEFT_RETURN_IF_ERROR(SyncFolder(checkpoints));
+  WEFT_RETURN_IF_ERROR(Remove(replaced));
+
+  const std::vector<int64_t> steps = ListCheckpoints(checkpoints);
+  for (size_t i = static_cast<size_t>(keep); i < steps.size(); ++i) {
+    const std::string removing = absl::StrCat(checkpoints, "/", kRemoving, steps[i]);
+    WEFT_RETURN_IF_ERROR(Remove(removing));
+    WEFT_RETURN_IF_ERROR(Rename(CheckpointFolder(checkpoints, steps[i]), removing));
+    WEFT_RETURN_IF_ERROR(Remove(removing));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<CheckpointInfo> ReadCheckpointInfo(const std::string& checkpoints, int64_t step) {
+  const std::string path = CheckpointFolder(checkpoints, step) + kCheckpointInfo;
+  WEFT_ASSIGN_OR_RETURN(const std::string contents, ReadFile(path));
+  const absl::StatusOr<nlohmann::ordered_json> parsed = ParseJsonObject(contents);
+  if (!parsed.ok()) return absl::DataLossError(absl::StrCat(path, ": ", parsed.status().message()));
+  const nlohmann::ordered_json& json = *parsed;
+  constexpr const char* kNumbers[] = {"step", "seed", "parameters_step"};
+  for (const char* key : kNumbers) {
+    if (!json.contains(key) || !json[key].is_number_integer()) {
+      return absl::DataLossError(absl::StrCat(path, ": no whole number '", key, "'"));
+    }
+  }
+  constexpr const char* kTexts[] = {"data", "version", "cpu"};
+  for (const char* key : kTexts) {
+    if (!json.contains(key) || !json[key].is_string()) {
+      return absl::DataLossError(absl::StrCat(path, ": no text '", key, "'"));
+    }
+  }
+  std::string trainer = "{}";
+  if (json.size() != std::size(kNumbers) + std::size(kTexts)) {
+    const auto digits = json.find(kChecksum), object = json.find(kTrainer);
+    if (digits == json.end() || !digits->is_string() || object == json.end() || !object->is_object()) {
+      return absl::DataLossError(absl::StrCat(path, ": no '", kChecksum, "' or no '", kTrainer, "'"));
+    }
+    WEFT_RETURN_IF_ERROR(Annotate(CheckOwnChecksum(contents, digits->get_ref<const std::string&>()), path));
+    trainer = object->dump();
+  }
+  if (json["step"] != step) return absl::DataLossError(absl::StrCat(path, ": is of step ", json["step"].dump()));
+  return CheckpointInfo{.step = step,
+                        .seed = json["seed"].get<uint64_t>(),
+                        .parameters_step = json["parameters_step"].get<uint32_t>(),
+                        .data = json["data"].get<std::string>(),
+                        .version = json["version"].get<std::string>(),
+                        .cpu = json["cpu"].get<std::string>(),
+                        .trainer = std::move(trainer)};
+}
+
+absl::Status LoadCheckpoint(const std::string& checkpoints, const CheckpointInfo& info, Parameters* parameters) {
+  WEFT_RETURN_IF_ERROR(parameters->Load(CheckpointFolder(checkpoints, info.step) + kCheckpointState, Parameters::kAll,
+                                        Parameters::kNothingElse, WantedChecksum::kOfRun));
+  parameters->set_step(info.parameters_step);
+  return absl::OkStatus();
+}
+
+}  // namespace weft

@@ -1,0 +1,50 @@
+// Checkpoints keep the state of a training run on the disk, so that the run can be resumed. A checkpoint is a folder
+// CHECKPOINTS/STEP/ with state.safetensors (weights, moments, all state) and checkpoint.json. Each file holds its own
+// checksum (core/checksum.h), so that any changed bit is found.
+//
+// SaveCheckpoint writes the folder .writing-STEP, syncs it and renames it to STEP, so a folder named STEP is always
+// complete. An older checkpoint of the same step is called .replaced-STEP until the rename is done, and is then
+// removed. A checkpoint that is no longer kept is renamed to .removing-STEP before its files are removed.
+//
+//   WEFT_RETURN_IF_ERROR(SaveCheckpoint("run/checkpoints", {.step = 500, .seed = 1}, parameters));
+//   WEFT_ASSIGN_OR_RETURN(const CheckpointInfo info, ReadCheckpointInfo("run/checkpoints", 500));
+//   WEFT_RETURN_IF_ERROR(LoadCheckpoint("run/checkpoints", info, &parameters));
+#ifndef WEFT_TRAIN_RUN_CHECKPOINT_H_
+#define WEFT_TRAIN_RUN_CHECKPOINT_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "weft/core/parameters.h"
+
+namespace weft {
+
+struct CheckpointInfo {
+  int64_t step = 0;  // the number of updates so far
+  uint64_t seed = 0;
+  uint32_t parameters_step = 0;  // Parameters::step()
+  std::string data;              // fingerprint of the training data
+  std::string version, cpu;      // of the program and the machine that wrote it
+  std::string trainer = "{}";    // a JSON object: what else the trainer needs to continue
+};
+
+// Cleans up after a program that was killed in SaveCheckpoint. Removes folders .writing-STEP and .removing-STEP. If
+// STEP is missing, renames .replaced-STEP to STEP; otherwise removes .replaced-STEP. Returns an error if a folder can't
+// be read, renamed or removed.
+absl::Status TidyCheckpoints(const std::string& checkpoints);
+// Writes the checkpoint of `info.step` and removes all checkpoints except the newest `keep`. Ignores `info.version` and
+// `info.cpu`, and writes the version and CPU of this program instead. Returns InvalidArgument if `info.trainer` is not
+// a JSON object.
+absl::Status SaveCheckpoint(const std::string& checkpoints, CheckpointInfo info, const Parameters& parameters,
+                            int keep = 2);
+// Reads checkpoint.json. Returns DataLoss if it is damaged. The object `trainer` has all keys with which it was
+// written.
+absl::StatusOr<CheckpointInfo> ReadCheckpointInfo(const std::string& checkpoints, int64_t step);
+// Loads state.safetensors into `parameters` and sets their step. After an error, `parameters` are unchanged.
+absl::Status LoadCheckpoint(const std::string& checkpoints, const CheckpointInfo& info, Parameters* parameters);
+
+}  // namespace weft
+
+#endif  // WEFT_TRAIN_RUN_CHECKPOINT_H_

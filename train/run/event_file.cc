@@ -1,0 +1,240 @@
+// An event file is a sequence of records, as TensorFlow's TFRecord files are: the length in 8 bytes, its checksum in 4,
+// the bytes of an Event, and their checksum in 4. Numbers are little-endian. The first event has the file's version.
+// Histograms and texts are tensors, for TensorBoard's plugins "histograms" and "text".
+#include "weft/train/run/event_file.h"
+
+#include <fcntl.h>
+#include <isa-l/crc.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "weft/core/status.h"
+#include "weft/text/utf8.h"
+#include "weft/train/run/event.pb.h"
+
+namespace weft {
+namespace {
+
+constexpr char kVersion[] = "brain.Event:2";
+constexpr size_t kHeaderBytes = 12, kFooterBytes = 4;
+constexpr int kIntervals = 30;  // of a histogram: the default of TensorBoard's own function
+
+// Returns the CRC-32C of `bytes`, masked: rotated and shifted by a constant, since the CRC of bytes that contain their
+// own CRC has little effect. The formula is that of TFRecord files.
+uint32_t MaskedCrc(absl::string_view bytes) {
+  auto* data = reinterpret_cast<unsigned char*>(const_cast<char*>(bytes.data()));  // isa-l only reads it
+  const uint32_t crc = ~crc32_iscsi(data, static_cast<int>(bytes.size()), ~0u);
+  return ((crc >> 15) | (crc << 17)) + 0xa282ead8u;
+}
+
+template <class T>
+std::string Bytes(T value) {
+  return std::string(reinterpret_cast<const char*>(&value), sizeof(value));
+}
+
+// Reads `size` bytes at `offset`. Returns fewer at the end of the file.
+absl::StatusOr<std::string> ReadAt(int fd, int64_t offset, size_t size, const std::string& path) {
+  std::string bytes(size, '\0');
+  size_t done = 0;
+  while (done < size) {
+    const ssize_t got = pread(fd, bytes.data() + done, size - done, offset + static_cast<int64_t>(done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return SystemStatus("read", path, errno);
+    if (got == 0) break;
+    done += static_cast<size_t>(got);
+  }
+  bytes.resize(done);
+  return bytes;
+}
+
+struct Record {
+  enum State { kWhole, kIncomplete, kDamaged } state;
+  std::string bytes;  // of the event
+};
+
+// Reads the record at `offset`; the file has `rest` bytes from there on.
+absl::StatusOr<Record> ReadRecord(int fd, int64_t offset, uint64_t rest, const std::string& path) {
+  if (rest < kHeaderBytes) return Record{Record::kIncomplete};
+  WEFT_ASSIGN_OR_RETURN(const std::string header, ReadAt(fd, offset, kHeaderBytes, path));
+  uint64_t length;
+  if (header.size() < kHeaderBytes) return Record{Record::kIncomplete};
+  if (Bytes(MaskedCrc(header.substr(0, sizeof(length)))) != header.substr(sizeof(length))) {
+    return Record{Record::kDamaged};
+  }
+  std::memcpy(&length, header.data(), sizeof(length));
+  if (length > std::numeric_limits<int>::max() - kFooterBytes) return Record{Record::kDamaged};
+  if (rest - kHeaderBytes < length + kFooterBytes) return Record{Record::kIncomplete};
+  WEFT_ASSIGN_OR_RETURN(std::string bytes, ReadAt(fd, offset + kHeaderBytes, length + kFooterBytes, path));
+  if (bytes.size() < length + kFooterBytes) return Record{Record::kIncomplete};
+  const std::string footer = bytes.substr(length);
+  bytes.resize(length);
+  return Record{Bytes(MaskedCrc(bytes)) == footer ? Record::kWhole : Record::kDamaged, std::move(bytes)};
+}
+
+event::Event EventAt(int64_t step, double wall_time) {
+  event::Event event;
+  event.set_step(step);
+  event.set_wall_time(wall_time);
+  return event;
+}
+
+// Adds to `event` a value with an empty tensor, for a plugin of TensorBoard.
+event::Tensor* AddTensor(event::Event* event, const std::string& tag, const char* plugin, event::DataType dtype) {
+  event::Summary::Value* const value = event->mutable_summary()->add_value();
+  value->set_tag(tag);
+  value->mutable_metadata()->mutable_plugin_data()->set_plugin_name(plugin);
+  value->mutable_metadata()->set_data_class(event::DATA_CLASS_TENSOR);
+  value->mutable_tensor()->set_dtype(dtype);
+  value->mutable_tensor()->mutable_tensor_shape();
+  return value->mutable_tensor();
+}
+
+struct Interval {
+  double left = 0, right = 0, count = 0;
+};
+using Histogram = std::array<Interval, kIntervals>;
+
+// Value x is in interval floor((x - min) / width), and the maximum in the last one. If all values are equal, the last
+// interval has them. TensorBoard's function histogram_pb counts in this way.
+template <class T>
+Histogram CountIntervals(absl::Span<const T> values) {
+  Histogram histogram;
+  double low = std::numeric_limits<double>::infinity(), high = -low;
+  for (const T value : values) {
+    const auto x = static_cast<double>(value);
+    if (!std::isfinite(x)) continue;
+    low = std::min(low, x);
+    high = std::max(high, x);
+  }
+  if (low > high) return histogram;
+  const double width = (high - low) / kIntervals;
+  for (int i = 0; i < kIntervals; ++i) {
+    histogram[i].left = low + i * width;
+    histogram[i].right = i + 1 < kIntervals ? low + (i + 1) * width : high;
+  }
+  for (const T value : values) {
+    const auto x = static_cast<double>(value);
+    if (!std::isfinite(x)) continue;
+    const double index = width > 0 ? std::floor((x - low) / width) : kIntervals;
+    histogram[static_cast<int>(std::min<double>(index, kIntervals - 1))].count += 1;
+  }
+  return histogram;
+}
+
+}  // namespace
+
+absl::StatusOr<EventFile> EventFile::Open(const std::string& folder, int64_t step) {
+  const std::string path = absl::StrCat(folder, "/", kEventFile);
+  EventFile file(path, Descriptor(open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666)));
+  if (file.file_.get() < 0) return SystemStatus("open", path, errno);
+  WEFT_RETURN_IF_ERROR(file.Keep(step));
+  WEFT_RETURN_IF_ERROR(SyncFolder(folder));
+  return file;
+}
+
+// Removes what Open promises to remove. If nothing is kept, writes the first event.
+absl::Status EventFile::Keep(int64_t step) {
+  struct stat about;
+  if (fstat(file_.get(), &about) != 0) return SystemStatus("read", path_, errno);
+  int64_t kept = 0;
+  while (step >= 0 && kept < about.st_size) {
+    const auto rest = static_cast<uint64_t>(about.st_size - kept);
+    WEFT_ASSIGN_OR_RETURN(const Record record, ReadRecord(file_.get(), kept, rest, path_));
+    if (record.state == Record::kIncomplete) break;
+    event::Event event;
+    const bool whole = record.state == Record::kWhole && event.ParseFromString(record.bytes) &&
+                       (kept > 0 || event.file_version() == kVersion);
+    if (!whole) {
+      warning_ = absl::StrCat(path_, ": the record at byte ", kept, " is damaged; the last ", rest,
+                              " bytes of the file were removed");
+      break;
+    }
+    if (event.step() > step) break;
+    if (event.step() != step_) tags_.clear();
+    step_ = event.step();
+    for (const event::Summary::Value& value : event.summary().value()) tags_.insert(value.tag());
+    kept += static_cast<int64_t>(kHeaderBytes + record.bytes.size() + kFooterBytes);
+  }
+  if (kept != about.st_size && ftruncate(file_.get(), kept) != 0) return SystemStatus("write", path_, errno);
+  if (kept > 0) return absl::OkStatus();
+  event::Event version = EventAt(0, absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch()));
+  version.set_file_version(kVersion);
+  return Write(version.SerializeAsString());
+}
+
+absl::Status EventFile::Write(absl::string_view record) {
+  const std::string length = Bytes(uint64_t{record.size()});
+  const std::string bytes = absl::StrCat(length, Bytes(MaskedCrc(length)), record, Bytes(MaskedCrc(record)));
+  absl::string_view rest = bytes;
+  while (!rest.empty()) {
+    const ssize_t written = write(file_.get(), rest.data(), rest.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return SystemStatus("write", path_, errno);
+    rest.remove_prefix(static_cast<size_t>(written));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> EventFile::IsNew(int64_t step, const std::string& tag) {
+  if (step < step_) {
+    return InvalidArgument(path_, ": an event of step ", step, " cannot follow one of step ", step_);
+  }
+  WEFT_RETURN_IF_ERROR(Annotate(CheckUtf8(tag), "the tag of an event"));
+  if (step != step_) tags_.clear();
+  step_ = step;
+  return tags_.insert(tag).second;
+}
+
+absl::Status EventFile::AppendScalars(int64_t step, double wall_time, absl::Span<const Scalar> scalars) {
+  event::Event event = EventAt(step, wall_time);
+  for (const Scalar& scalar : scalars) {
+    WEFT_ASSIGN_OR_RETURN(const bool is_new, IsNew(step, scalar.tag));
+    if (!is_new) continue;
+    event::Summary::Value* const value = event.mutable_summary()->add_value();
+    value->set_tag(scalar.tag);
+    value->set_simple_value(static_cast<float>(scalar.value));
+  }
+  return event.has_summary() ? Write(event.SerializeAsString()) : absl::OkStatus();
+}
+
+absl::Status EventFile::AppendHistogram(int64_t step, double wall_time, const std::string& tag, const Tensor& values) {
+  if (!IsFloat(values.type.dtype)) {
+    return InvalidArgument("a histogram needs a floating-point dtype, but '", tag, "' is ", ToString(values.type));
+  }
+  WEFT_ASSIGN_OR_RETURN(const bool is_new, IsNew(step, tag));
+  if (!is_new) return absl::OkStatus();
+  const Histogram histogram = Dispatch(
+      values.type.dtype, [&](auto zero) { return CountIntervals<decltype(zero)>(values.span<decltype(zero)>()); });
+  event::Event event = EventAt(step, wall_time);
+  event::Tensor* const tensor = AddTensor(&event, tag, "histograms", event::DT_DOUBLE);
+  for (const int64_t size : {kIntervals, 3}) tensor->mutable_tensor_shape()->add_dim()->set_size(size);
+  tensor->set_tensor_content(std::string(reinterpret_cast<const char*>(histogram.data()), sizeof(histogram)));
+  return Write(event.SerializeAsString());
+}
+
+absl::Status EventFile::AppendText(int64_t step, double wall_time, const std::string& tag, absl::string_view text) {
+  WEFT_RETURN_IF_ERROR(Annotate(CheckUtf8(text), absl::StrCat("the text '", tag, "'")));
+  WEFT_ASSIGN_OR_RETURN(const bool is_new, IsNew(step, tag));
+  if (!is_new) return absl::OkStatus();
+  event::Event event = EventAt(step, wall_time);
+  AddTensor(&event, tag, "text", event::DT_STRING)->add_string_val(std::string(text));
+  return Write(event.SerializeAsString());
+}
+
+absl::Status EventFile::Sync() {
+  return fsync(file_.get()) == 0 ? absl::OkStatus() : SystemStatus("write", path_, errno);
+}
+
+}  // namespace weft

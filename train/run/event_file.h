@@ -1,0 +1,72 @@
+// An EventFile holds scalars, histograms and texts of a training run in the format of TensorBoard, which shows them.
+//
+//   WEFT_ASSIGN_OR_RETURN(EventFile file, EventFile::Open("runs/gpt-1", -1));
+//   const double now = absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch());
+//   WEFT_RETURN_IF_ERROR(file.AppendScalars(1, now, {{"loss/train", 4.3}, {"learning_rate", 1e-3}}));
+//
+// Two files to which the same values were appended differ only in wall times, which have a fixed size. So a file that
+// TensorBoard is reading while its run is resumed stays readable: the repeated events take the places of the old ones.
+#ifndef WEFT_TRAIN_RUN_EVENT_FILE_H_
+#define WEFT_TRAIN_RUN_EVENT_FILE_H_
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "weft/core/file.h"
+#include "weft/core/tensor.h"
+
+namespace weft {
+
+// The file's name in the folder of a run. TensorBoard reads every file whose name contains "tfevents".
+inline constexpr char kEventFile[] = "events.out.tfevents.weft";
+
+class EventFile {
+ public:
+  struct Scalar {
+    std::string tag;
+    double value = 0;  // the file has it as an f32
+  };
+
+  // Opens the event file of `folder`, or creates it. Removes the events from the first one whose step exceeds `step`,
+  // so a negative `step` keeps none. Also removes a record that a killed program left incomplete. If a record is
+  // damaged, removes it and all later records, and `warning` says so.
+  static absl::StatusOr<EventFile> Open(const std::string& folder, int64_t step);
+
+  // These functions append one event. `step` is at least that of the previous event; `wall_time` is in seconds since
+  // 1970. A file has a tag at most once for each step: values whose tag the last step already has are left out. So a
+  // resumed run may append the events of its last step again.
+  absl::Status AppendScalars(int64_t step, double wall_time, absl::Span<const Scalar> scalars);
+  // Appends the counts of 30 intervals of equal width between the minimum and the maximum of `values`, which have a
+  // floating-point dtype. Values that are infinite or NaN are not counted.
+  absl::Status AppendHistogram(int64_t step, double wall_time, const std::string& tag, const Tensor& values);
+  // Appends a text, which is UTF-8. TensorBoard shows it as Markdown.
+  absl::Status AppendText(int64_t step, double wall_time, const std::string& tag, absl::string_view text);
+  absl::Status Sync();  // writes the appended events to the disk
+
+  // Returns "" or what Open removed because it was damaged.
+  const std::string& warning() const { return warning_; }
+
+ private:
+  EventFile(std::string path, Descriptor file) : path_(std::move(path)), file_(std::move(file)) {}
+
+  absl::Status Keep(int64_t step);
+  // Appends `record` with its length and checksums.
+  absl::Status Write(absl::string_view record);
+  // Reports whether the file lacks `tag` at `step`, and notes the tag.
+  absl::StatusOr<bool> IsNew(int64_t step, const std::string& tag);
+
+  std::string path_, warning_;
+  Descriptor file_;
+  int64_t step_ = 0;            // of the last event
+  std::set<std::string> tags_;  // of the events of step_
+};
+
+}  // namespace weft
+
+#endif  // WEFT_TRAIN_RUN_EVENT_FILE_H_

@@ -1,0 +1,87 @@
+// Append does not wait for the disk; Sync does. Open drops a line that a killed program left incomplete.
+#include "weft/train/run/metrics.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "weft/core/file.h"
+#include "weft/core/status.h"
+
+namespace weft {
+namespace {
+
+absl::Status WriteError(const std::string& path) { return SystemStatus("write", path, errno); }
+
+// Returns the natural number `key` of `json`, or nothing if there is none or it is 2^63 or more.
+std::optional<int64_t> Count(const nlohmann::json& json, const char* key) {
+  if (!json.is_object() || !json.contains(key) || !json[key].is_number_unsigned()) return std::nullopt;
+  const auto count = json[key].get<uint64_t>();
+  if (count > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) return std::nullopt;
+  return static_cast<int64_t>(count);
+}
+
+}  // namespace
+
+std::string ToJsonLine(const Metrics& metrics) {
+  nlohmann::ordered_json json = {{"step", metrics.step}, {"tokens", metrics.tokens}, {"seconds", metrics.seconds}};
+  if (metrics.training) json["train_loss"] = metrics.training->loss;
+  if (metrics.validation) {
+    const Metrics::Validation& validation = *metrics.validation;
+    json["val_loss"] = validation.loss;
+    if (validation.accuracy) json["val_accuracy"] = *validation.accuracy;
+    if (validation.ema_loss) json["ema_val_loss"] = *validation.ema_loss;
+    if (validation.ema_accuracy) json["ema_val_accuracy"] = *validation.ema_accuracy;
+  }
+  if (metrics.training) {
+    json["learning_rate"] = metrics.training->learning_rate;
+    json["grad_norm"] = metrics.training->gradient_norm;
+    json["tokens_per_second"] = metrics.training->tokens_per_second;
+  }
+  if (metrics.skipped) json["skipped"] = *metrics.skipped;
+  return json.dump();
+}
+
+absl::StatusOr<MetricsFile> MetricsFile::Open(const std::string& path, int64_t step) {
+  MetricsFile metrics;
+  metrics.path_ = path;
+  std::string kept;
+  absl::StatusOr<std::string> contents = ReadFile(path);
+  if (!contents.ok() && !absl::IsNotFound(contents.status())) return contents.status();
+  if (contents.ok()) {
+    for (absl::string_view line : absl::StrSplit(*contents, '\n', absl::SkipEmpty())) {
+      const auto json = nlohmann::json::parse(line.begin(), line.end(), nullptr, /*allow_exceptions=*/false);
+      const std::optional<int64_t> of_step = Count(json, "step");
+      if (!of_step.has_value()) {
+        const bool cut_off = line.data() + line.size() == contents->data() + contents->size();
+        if (!cut_off) ++metrics.damaged_lines_;
+        continue;
+      }
+      if (*of_step > step) continue;
+      absl::StrAppend(&kept, line, "\n");
+      metrics.tokens_ = Count(json, "tokens").value_or(metrics.tokens_);
+      constexpr double kMaxSeconds = 1e9;  // 30 years; a clock could not go back much further
+      const double seconds =
+          json.contains("seconds") && json["seconds"].is_number() ? json["seconds"].get<double>() : -1;
+      if (seconds >= 0 && seconds <= kMaxSeconds) metrics.seconds_ = seconds;
+    }
+    if (kept != *contents) WEFT_RETURN_IF_ERROR(WriteFile(path, {kept}));
+  }
+  metrics.file_.reset(std::fopen(path.c_str(), "ae"));
+  if (metrics.file_ == nullptr) return WriteError(path);
+  return metrics;
+}
+
+absl::Status MetricsFile::Append(const Metrics& metrics) {
+  const std::string line = ToJsonLine(metrics) + "\n";
+  const bool written = std::fwrite(line.data(), 1, line.size(), file_.get()) == line.size();
+  return written && std::fflush(file_.get()) == 0 ? absl::OkStatus() : WriteError(path_);
+}
+
+absl::Status MetricsFile::Sync() { return fsync(fileno(file_.get())) == 0 ? absl::OkStatus() : WriteError(path_); }
+
+}  // namespace weft

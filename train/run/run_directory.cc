@@ -1,0 +1,202 @@
+// A folder holds a run of kind NAME if the "command" in its config.json is "train NAME". A lock on the folder excludes
+// other processes.
+#include "weft/train/run/run_directory.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "weft/core/json.h"
+#include "weft/core/status.h"
+#include "weft/formats/run_folder.h"
+#include "weft/text/load_tokenizer.h"
+#include "weft/train/run/event_file.h"
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kConfig[] = "config.json";
+constexpr const char* kWritten[] = {
+    "checkpoints", "metrics.jsonl",       "model.safetensors",        "sample.txt", "preprocessor_config.json",
+    kEventFile,    "adapter_config.json", "adapter_model.safetensors"};
+
+std::string DefaultPath(const std::string& name, int64_t number) { return absl::StrCat("runs/", name, "-", number); }
+
+// Returns the highest N among the folders runs/NAME-N, or 0 if there is none.
+int64_t HighestNumber(const std::string& name) {
+  int64_t highest = 0;
+  std::error_code error;
+  for (fs::directory_iterator i("runs", error), end; !error && i != end; i.increment(error)) {
+    const std::string folder = i->path().filename().string();
+    int64_t number;
+    if (absl::StartsWith(folder, name + "-") && absl::SimpleAtoi(folder.substr(name.size() + 1), &number)) {
+      highest = std::max(highest, number);
+    }
+  }
+  return highest;
+}
+
+// Reports whether WriteFile may have left the file `name`: it ends with ".PID.tmp".
+bool IsTemporary(absl::string_view name) {
+  int64_t process;
+  const size_t dot = absl::ConsumeSuffix(&name, kTemporarySuffix) ? name.rfind('.') : name.npos;
+  return dot != name.npos && absl::SimpleAtoi(name.substr(dot + 1), &process);
+}
+
+// Reports whether a folder has no files except temporary ones.
+absl::StatusOr<bool> IsEmpty(const std::string& folder) {
+  std::error_code error;
+  for (fs::directory_iterator i(folder, error), end; !error && i != end; i.increment(error)) {
+    if (!IsTemporary(i->path().filename().string())) return false;
+  }
+  if (error) return SystemStatus("read", folder, error.value());
+  return true;
+}
+
+// Syncs the parent folder, so that the entry of the new folder `path` is on the disk.
+absl::Status SyncParent(const std::string& path) {
+  return SyncFolder(fs::path(path).parent_path().empty() ? "." : fs::path(path).parent_path().string());
+}
+
+}  // namespace
+
+RunDirectory::RunDirectory(const RunDirectoryOptions& options)
+    : options_(options), path_(options.out), config_(std::make_shared<nlohmann::ordered_json>()) {}
+
+absl::StatusOr<RunDirectory> RunDirectory::Find(const RunDirectoryOptions& options) {
+  if (options.resume && options.overwrite) {
+    return InvalidArgument("resume: it excludes overwrite");
+  }
+  if (options.overwrite && options.out.empty()) {
+    return InvalidArgument("overwrite: it needs out, the folder of the run to replace");
+  }
+  RunDirectory run(options);
+  if (run.path_.empty() && options.resume) {
+    if (const int64_t highest = HighestNumber(options.name); highest > 0) {
+      run.path_ = DefaultPath(options.name, highest);
+    }
+  }
+  if (!run.path_.empty()) WEFT_RETURN_IF_ERROR(run.Inspect());
+  if (options.resume && !run.holds_run_) {
+    return absl::NotFoundError(
+        absl::StrCat(run.path_.empty() ? absl::StrCat("runs/", options.name, "-N") : run.path_, ": no run to resume"));
+  }
+  return run;
+}
+
+absl::Status RunDirectory::Inspect() {
+  std::error_code error;
+  const fs::file_status status = fs::status(path_, error);
+  if (!fs::exists(status)) {
+    if (status.type() == fs::file_type::not_found) return absl::OkStatus();
+    return SystemStatus("read", path_, error.value());
+  }
+  if (!fs::is_directory(status)) return absl::FailedPreconditionError(absl::StrCat(path_, " is not a folder"));
+  WEFT_ASSIGN_OR_RETURN(const bool empty, IsEmpty(path_));
+  exists_ = true;
+  if (empty) return Lock();
+  if (const absl::StatusOr<std::string> contents = ReadFile(File(kConfig)); contents.ok()) {
+    absl::StatusOr<nlohmann::ordered_json> config = ParseJsonObject(*contents);
+    if (!config.ok()) return Annotate(config.status(), File(kConfig));
+    config_ = std::make_shared<nlohmann::ordered_json>(*std::move(config));
+  } else if (!absl::IsNotFound(contents.status())) {
+    return contents.status();
+  }
+  if (!IsRunConfig(*config_, options_.name)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path_, " is not empty and holds no run of train ", options_.name, "; choose another folder"));
+  }
+  holds_run_ = true;
+  if (options_.resume || options_.overwrite) return Lock();
+  return absl::AlreadyExistsError(absl::StrCat(path_, " holds a run"));
+}
+
+std::string RunDirectory::File(absl::string_view name) const { return absl::StrCat(path_, "/", name); }
+
+absl::Status RunDirectory::MakeFolder() {
+  std::error_code error;
+  if (!path_.empty()) {
+    fs::create_directories(path_, error);
+    if (error) return SystemStatus("create", path_, error.value());
+    WEFT_RETURN_IF_ERROR(Lock());
+    WEFT_ASSIGN_OR_RETURN(const bool empty, IsEmpty(path_));
+    if (!empty) return absl::AlreadyExistsError(path_ + " holds another run by now");
+    return SyncParent(path_);
+  }
+  fs::create_directories("runs", error);
+  if (error) return SystemStatus("create", "runs", error.value());
+  // Another process may take a number first, so this run uses only a folder that this call has made.
+  for (int64_t number = HighestNumber(options_.name) + 1;; ++number) {
+    const std::string path = DefaultPath(options_.name, number);
+    const bool made = fs::create_directory(path, error);
+    if (error && error != std::errc::file_exists) return SystemStatus("create", path, error.value());
+    if (!made) continue;
+    path_ = path;
+    WEFT_RETURN_IF_ERROR(Lock());
+    return SyncParent(path_);
+  }
+}
+
+absl::Status RunDirectory::Lock() {
+  WEFT_ASSIGN_OR_RETURN(lock_, LockFolder(path_));
+  return absl::OkStatus();
+}
+
+// Removes temporary files that a killed process left. If `overwrite` is set, also removes the old run's files except
+// config.json, which marks the folder as a run until config.json is replaced.
+absl::Status RunDirectory::Clear() const {
+  std::vector<std::string> names;
+  if (options_.overwrite) {
+    names = TokenizerFileNames();
+    names.insert(names.end(), std::begin(kWritten), std::end(kWritten));
+  }
+  std::error_code error;
+  for (fs::directory_iterator i(path_, error), end; !error && i != end; i.increment(error)) {
+    const std::string name = i->path().filename().string();
+    if (IsTemporary(name)) names.push_back(name);
+  }
+  for (const std::string& name : names) {
+    fs::remove_all(File(name), error);
+    if (error) return SystemStatus("remove", File(name), error.value());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RunDirectory::CheckStillThere() const {
+  struct stat locked, named;
+  if (fstat(lock_.get(), &locked) != 0) return SystemStatus("find", path_, errno);
+  if (stat(path_.c_str(), &named) != 0) {
+    if (errno != ENOENT) return SystemStatus("find", path_, errno);
+    return absl::FailedPreconditionError(absl::StrCat(path_, ": the run's folder was removed or renamed"));
+  }
+  if (named.st_dev == locked.st_dev && named.st_ino == locked.st_ino) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(path_, ": another folder has this name now; the run's folder was removed or renamed"));
+}
+
+absl::Status RunDirectory::Begin(const nlohmann::ordered_json& config) {
+  if (!exists_) WEFT_RETURN_IF_ERROR(MakeFolder());
+  WEFT_RETURN_IF_ERROR(Clear());
+  if (!options_.resume) config_ = std::make_shared<nlohmann::ordered_json>();  // an overwritten run's does not count
+  return SetConfig(config);
+}
+
+absl::Status RunDirectory::SetConfig(const nlohmann::ordered_json& config) {
+  if (config == *config_) return absl::OkStatus();
+  const std::string text = config.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  config_ = std::make_shared<nlohmann::ordered_json>(config);
+  return WriteFile(File(kConfig), {text, "\n"});
+}
+
+}  // namespace weft

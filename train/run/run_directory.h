@@ -1,0 +1,69 @@
+// A RunDirectory is the folder of a training run. It holds config.json, metrics.jsonl, checkpoints/, model.safetensors,
+// and files of the job, such as tokenizer.json.
+//
+//   WEFT_ASSIGN_OR_RETURN(RunDirectory run, RunDirectory::Find({.name = "gpt", .resume = true}));  // changes no file
+//   ...                                       // continue from run.config()
+//   WEFT_RETURN_IF_ERROR(run.Begin(config));  // makes, empties or keeps the folder
+#ifndef WEFT_TRAIN_RUN_RUN_DIRECTORY_H_
+#define WEFT_TRAIN_RUN_RUN_DIRECTORY_H_
+
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "weft/core/file.h"
+
+namespace weft {
+
+struct RunDirectoryOptions {
+  std::string name;  // the kind of run: "gpt"
+  std::string out;   // the folder; empty: runs/NAME-N with the next free N, or the highest N to resume
+  bool resume = false, overwrite = false;
+};
+
+class RunDirectory {
+ public:
+  // Chooses the folder and checks that it may be used. If the folder exists, locks it against other processes. Errors:
+  // AlreadyExists: the folder holds a run, and neither `resume` nor `overwrite` is set.
+  // NotFound: there is no run to resume.
+  // FailedPrecondition: another process uses the folder, or the folder has files but no run of this kind. Temporary
+  // files do not count: a program that was killed while it began a run left them.
+  // InvalidArgument: `overwrite` is set together with `resume` or without `out`.
+  static absl::StatusOr<RunDirectory> Find(const RunDirectoryOptions& options);
+
+  const std::string& path() const { return path_; }  // "" until Begin if the default folder is new
+  std::string File(absl::string_view name) const;    // PATH/name
+  // Returns the contents of config.json. Before Begin, these are what Find read, or JSON's null if there was no run.
+  const nlohmann::ordered_json& config() const { return *config_; }
+
+  // Makes the folder if it doesn't exist. If `overwrite` is set, removes the old run's files. Removes temporary files
+  // that a killed process left. Then writes `config` to config.json, unless a resumed run has an equal one.
+  absl::Status Begin(const nlohmann::ordered_json& config);
+
+  // After Begin, replaces config.json by `config`, unless it is equal.
+  absl::Status SetConfig(const nlohmann::ordered_json& config);
+
+  // Checks that the folder at path() is the folder that this object has locked. Call this before each save. Returns
+  // FailedPrecondition if the folder was removed or renamed, or if another folder has its name.
+  absl::Status CheckStillThere() const;
+
+ private:
+  explicit RunDirectory(const RunDirectoryOptions& options);
+  absl::Status Inspect();
+  absl::Status MakeFolder();
+  absl::Status Lock();
+  absl::Status Clear() const;
+
+  RunDirectoryOptions options_;
+  std::string path_;
+  Descriptor lock_{-1};
+  bool exists_ = false, holds_run_ = false;
+  std::shared_ptr<const nlohmann::ordered_json> config_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_TRAIN_RUN_RUN_DIRECTORY_H_

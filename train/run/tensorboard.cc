@@ -1,0 +1,72 @@
+#include "weft/train/run/tensorboard.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "weft/core/resident_bytes.h"
+#include "weft/core/status.h"
+#include "weft/text/utf8.h"
+
+namespace weft {
+namespace {
+
+double Now() { return absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch()); }
+
+// Returns `text` with U+FFFD in place of each byte that is not UTF-8.
+std::string ReplaceInvalid(absl::string_view text) {
+  std::string valid;
+  for (size_t i = 0; i < text.size();) {
+    const size_t bytes = CharacterAt(text, i).bytes;
+    absl::StrAppend(&valid, bytes > 0 ? text.substr(i, bytes) : "\uFFFD");
+    i += std::max<size_t>(bytes, 1);
+  }
+  return valid;
+}
+
+}  // namespace
+
+absl::StatusOr<TensorBoard> TensorBoard::Open(const std::string& folder, int64_t step) {
+  WEFT_ASSIGN_OR_RETURN(EventFile file, EventFile::Open(folder, step));
+  return TensorBoard(std::move(file));
+}
+
+absl::Status TensorBoard::Step(const Metrics& metrics) {
+  std::vector<EventFile::Scalar> scalars;
+  if (metrics.training) {
+    scalars = {{"loss/train", metrics.training->loss},
+               {"learning_rate", metrics.training->learning_rate},
+               {"gradient_norm", metrics.training->gradient_norm},
+               {"tokens_per_second", metrics.training->tokens_per_second}};
+  }
+  if (metrics.validation) {
+    scalars.push_back({"loss/validation", metrics.validation->loss});
+    if (metrics.validation->accuracy) scalars.push_back({"accuracy/validation", *metrics.validation->accuracy});
+  }
+  scalars.push_back({"memory", static_cast<double>(ResidentBytes())});
+  return file_.AppendScalars(metrics.step, Now(), scalars);
+}
+
+absl::Status TensorBoard::Weights(int64_t step, const Parameters& parameters) {
+  for (const std::string& name : parameters.Names(Parameters::kWeights)) {
+    WEFT_ASSIGN_OR_RETURN(const Tensor weight, parameters.Find(name));
+    if (!IsFloat(weight.type.dtype)) continue;
+    WEFT_RETURN_IF_ERROR(file_.AppendHistogram(step, Now(), absl::StrCat("weights/", name), weight));
+  }
+  return absl::OkStatus();
+}
+
+// TensorBoard shows texts as Markdown, in which lines that begin with four spaces are shown as they are.
+absl::Status TensorBoard::Text(int64_t step, const std::string& name, absl::string_view text) {
+  const std::string valid = ReplaceInvalid(text);
+  std::string block;
+  for (const absl::string_view line : absl::StrSplit(valid, '\n')) {
+    absl::StrAppend(&block, "    ", line, "\n");
+  }
+  return file_.AppendText(step, Now(), name, block);
+}
+
+}  // namespace weft
