@@ -4,6 +4,12 @@
 
 namespace weft {
 
+std::vector<int64_t> LengthsOf(absl::Span<const std::vector<int32_t>> texts) {
+  std::vector<int64_t> lengths;
+  for (const std::vector<int32_t>& text : texts) lengths.push_back(static_cast<int64_t>(text.size()));
+  return lengths;
+}
+
 void PaddedRows::Fill(absl::Span<const std::vector<int32_t>> texts, absl::Span<const int32_t> examples,
                       const Shape& shape) {
   const auto rows = static_cast<size_t>(shape.rows), length = static_cast<size_t>(shape.length);

@@ -13,6 +13,9 @@
 
 namespace weft {
 
+// Returns the number of tokens of each text, for BucketLengths and BucketBatches (text/buckets.h).
+std::vector<int64_t> LengthsOf(absl::Span<const std::vector<int32_t>> texts);
+
 struct PaddedRows {
   struct Shape {
     int64_t rows = 1, length = 1;  // B, T

@@ -37,12 +37,6 @@ ClassifyJob::ClassifyJob()
                                .trainer = {.steps = 0, .eval_every = -1, .checkpoint_every = 0},
                                .epochs = 5}) {}
 
-std::vector<int64_t> ClassifyJob::Examples::Lengths() const {
-  std::vector<int64_t> lengths;
-  for (const std::vector<int32_t>& each : tokens) lengths.push_back(static_cast<int64_t>(each.size()));
-  return lengths;
-}
-
 nlohmann::ordered_json ClassifyJob::Model() const {
   nlohmann::ordered_json json = ToJson(config_).value_or(nlohmann::ordered_json());
   AddLabels(labels_, &json);
@@ -116,7 +110,7 @@ absl::Status ClassifyJob::Prepare(Parameters* /*parameters*/) {
 
   fingerprint_ = Fingerprint<int32_t>(examples_.labels, absl::StrJoin(labels_, "\t"));
   for (const std::vector<int32_t>& tokens : examples_.tokens) fingerprint_ = Fingerprint<int32_t>(tokens, fingerprint_);
-  SetLengths(examples_.Lengths(), validation_examples_.Lengths(), config_.context);
+  SetLengths(LengthsOf(examples_.tokens), LengthsOf(validation_examples_.tokens), config_.context);
   return absl::OkStatus();
 }
 

@@ -42,8 +42,6 @@ class ClassifyJob final : public BucketJob {
   struct Examples {
     std::vector<std::vector<int32_t>> tokens;  // with special tokens
     std::vector<int32_t> labels;               // indices of labels_
-
-    std::vector<int64_t> Lengths() const;
   };
 
   absl::StatusOr<Examples> Encode(const LabelledText& text) const;
