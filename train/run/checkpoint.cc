@@ -69,9 +69,14 @@ absl::Status SaveCheckpoint(const std::string& checkpoints, CheckpointInfo info,
   WEFT_ASSIGN_OR_RETURN(const nlohmann::ordered_json trainer, Annotate(ParseJsonObject(info.trainer), "trainer"));
   const std::string writing = absl::StrCat(checkpoints, "/", kWriting, info.step);
   WEFT_RETURN_IF_ERROR(Remove(writing));
+  const bool first = !Exists(checkpoints);
   std::error_code error;
   fs::create_directories(writing, error);
   WEFT_RETURN_IF_ERROR(SystemStatus("create", writing, error.value()));
+  if (first) {
+    const std::string parent = fs::path(checkpoints).parent_path().string();
+    WEFT_RETURN_IF_ERROR(SyncFolder(parent.empty() ? "." : parent));
+  }
   WEFT_RETURN_IF_ERROR(parameters.Save(writing + kCheckpointState, Parameters::kAll));
   const nlohmann::ordered_json json = {{kChecksum, kNoChecksum}, {"step", info.step},
                                        {"seed", info.seed},      {"parameters_step", info.parameters_step},
@@ -88,15 +93,19 @@ absl::Status SaveCheckpoint(const std::string& checkpoints, CheckpointInfo info,
   WEFT_RETURN_IF_ERROR(Rename(writing, path));
   WEFT_RETURN_IF_ERROR(SyncFolder(checkpoints));
   WEFT_RETURN_IF_ERROR(Remove(replaced));
+  return PruneCheckpoints(checkpoints, keep);
+}
 
+absl::Status PruneCheckpoints(const std::string& checkpoints, int keep) {
   const std::vector<int64_t> steps = ListCheckpoints(checkpoints);
+  if (steps.size() <= static_cast<size_t>(keep)) return absl::OkStatus();
   for (size_t i = static_cast<size_t>(keep); i < steps.size(); ++i) {
     const std::string removing = absl::StrCat(checkpoints, "/", kRemoving, steps[i]);
     WEFT_RETURN_IF_ERROR(Remove(removing));
     WEFT_RETURN_IF_ERROR(Rename(CheckpointFolder(checkpoints, steps[i]), removing));
     WEFT_RETURN_IF_ERROR(Remove(removing));
   }
-  return absl::OkStatus();
+  return SyncFolder(checkpoints);
 }
 
 absl::StatusOr<CheckpointInfo> ReadCheckpointInfo(const std::string& checkpoints, int64_t step) {

@@ -39,6 +39,8 @@ absl::Status TidyCheckpoints(const std::string& checkpoints);
 // a JSON object.
 absl::Status SaveCheckpoint(const std::string& checkpoints, CheckpointInfo info, const Parameters& parameters,
                             int keep = 2);
+// Removes all checkpoints except the newest `keep`, which is at least 1.
+absl::Status PruneCheckpoints(const std::string& checkpoints, int keep);
 // Reads checkpoint.json. Returns DataLoss if it is damaged. The object `trainer` has all keys with which it was
 // written.
 absl::StatusOr<CheckpointInfo> ReadCheckpointInfo(const std::string& checkpoints, int64_t step);
