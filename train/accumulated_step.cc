@@ -69,7 +69,7 @@ class AccumulatedStep final : public TrainingStep {
     }
     if (sums.empty()) return InvalidArgument("the model has no weights to train");
     WEFT_ASSIGN_OR_RETURN(entry.runner, StepRunner(*tape, {.fetch = {program.loss}, .update = {tape->Group(sums)}},
-                                                   options_, parameters_));
+                                                   options_, parameters_, &planned_bytes_));
     return absl::OkStatus();
   }
 
@@ -83,6 +83,9 @@ class AccumulatedStep final : public TrainingStep {
       WEFT_RETURN_IF_ERROR(AddMove(level, weights));
     }
     WEFT_RETURN_IF_ERROR(AddClearing(weights));
+    for (Var weight : weights) {
+      planned_bytes_ += static_cast<uint64_t>(Levels(options_.micro_batches)) * weight.type().bytes();
+    }
     Tape* const to = &update_.tape;
     const Var rate = to->Input("learning_rate", {kF32, {}});
     const Var targets = to->Input("targets_of_step", {kF32, {}});
@@ -103,7 +106,7 @@ class AccumulatedStep final : public TrainingStep {
     update_.targets = targets;
     update_.gradient_norm = step.gradient_norm;
     WEFT_ASSIGN_OR_RETURN(update_.runner, StepRunner(*to, {.fetch = {step.gradient_norm}, .update = {step.update}},
-                                                     options_, parameters_));
+                                                     options_, parameters_, &planned_bytes_));
     return absl::OkStatus();
   }
 
@@ -193,8 +196,8 @@ class AccumulatedStep final : public TrainingStep {
       const Var from = SumBuffer(&move.tape, level, name, weight.type());
       sums.push_back(AddTo(SumBuffer(&move.tape, level + 1, name, weight.type()), move.first, from));
     }
-    WEFT_ASSIGN_OR_RETURN(move.runner,
-                          StepRunner(move.tape, {.update = {move.tape.Group(sums)}}, options_, parameters_));
+    WEFT_ASSIGN_OR_RETURN(move.runner, StepRunner(move.tape, {.update = {move.tape.Group(sums)}}, options_, parameters_,
+                                                  &planned_bytes_));
     return absl::OkStatus();
   }
 
@@ -206,7 +209,7 @@ class AccumulatedStep final : public TrainingStep {
       cleared.push_back(Assign(buffer, FillLike(buffer, 0)));
     }
     WEFT_ASSIGN_OR_RETURN(clearing_.runner, StepRunner(clearing_.tape, {.update = {clearing_.tape.Group(cleared)}},
-                                                       options_, parameters_));
+                                                       options_, parameters_, &planned_bytes_));
     return absl::OkStatus();
   }
 

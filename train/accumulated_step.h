@@ -4,6 +4,7 @@
 #ifndef WEFT_TRAIN_ACCUMULATED_STEP_H_
 #define WEFT_TRAIN_ACCUMULATED_STEP_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -19,9 +20,10 @@ absl::StatusOr<std::unique_ptr<TrainingStep>> CreateAccumulatedStep(absl::Span<c
                                                                     const Optimizer& optimizer,
                                                                     const StepOptions& options, Parameters* parameters);
 
-// Compiles `tape` with the precision and the memory budget of `options`, and returns a runner.
+// Compiles `tape` with the precision and the memory budget of `options`, and returns a runner. Adds the bytes that the
+// graph plans for its values to `planned_bytes`.
 absl::StatusOr<std::unique_ptr<Runner>> StepRunner(const Tape& tape, CompileOptions compile, const StepOptions& options,
-                                                   Parameters* parameters);
+                                                   Parameters* parameters, uint64_t* planned_bytes);
 // Computes `values` once on one thread. Returns the first op that makes a NaN, or "" if none is found.
 std::string FirstNan(const Tape& tape, const VarList& values, absl::Span<const FeedPair> feeds,
                      const StepOptions& options, Parameters* parameters);

@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
 #include "weft/core/safetensors.h"
 #include "weft/core/status.h"
 #include "weft/formats/run_folder.h"
@@ -233,9 +234,13 @@ absl::StatusOr<bool> Trainer::Evaluate(const Interrupt& interrupt, Metrics* line
     }
     history_.plateau = plateau.state();
   }
+  absl::string_view plain = options_.metric;
+  absl::ConsumePrefix(&plain, "ema_");
+  if (!MetricValue(*line->validation, plain)) {
+    return InvalidArgument("metric: this training measures no ", options_.metric);
+  }
   const std::optional<double> value = MetricValue(*line->validation, options_.metric);
-  if (!value && step_ == 0) return true;  // there are no averages before the first update
-  if (!value) return InvalidArgument("metric: this training measures no ", options_.metric);
+  if (!value) return true;  // there are no averages before the first update
   if (history_.Evaluated(step_, options_.metric, *value) && options_.save_best) WEFT_RETURN_IF_ERROR(SaveBest());
   return true;
 }

@@ -98,7 +98,7 @@ class TrainerTest : public testing::Test {
   }
   void ExpectEqualRuns(const std::string& a, const std::string& b) {
     EXPECT_EQ(Metrics(a), Metrics(b));
-    for (const std::string file : {std::string(kLastWeights), std::string(kEmaWeights)}) {
+    for (const std::string& file : {std::string(kLastWeights), std::string(kEmaWeights)}) {
       EXPECT_EQ(Read(a, file), Read(b, file)) << file;
     }
   }
@@ -201,6 +201,7 @@ TEST_F(TrainerTest, AMetricThatIsNotMeasuredIsAnError) {
   Learner learner;
   options_.metric = "val_accuracy";
   EXPECT_THAT(std::string(Train("metric", &learner).message()), HasSubstr("this training measures no val_accuracy"));
+  EXPECT_EQ(Metrics("metric"), "");  // the first evaluation, before any step, finds it
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ class WholeStep final : public TrainingStep {
     WEFT_ASSIGN_OR_RETURN(entry.runner, StepRunner(*program.tape,
                                                    {.fetch = {program.loss, entry.recorded.gradient_norm},
                                                     .update = {entry.recorded.update}},
-                                                   options_, parameters_));
+                                                   options_, parameters_, &planned_bytes_));
     return absl::OkStatus();
   }
 
@@ -82,10 +82,11 @@ RecordedUpdate RecordUpdate(Var loss, const Optimizer& optimizer, const UpdateOp
 }
 
 absl::StatusOr<std::unique_ptr<Runner>> StepRunner(const Tape& tape, CompileOptions compile, const StepOptions& options,
-                                                   Parameters* parameters) {
+                                                   Parameters* parameters, uint64_t* planned_bytes) {
   compile.precision = options.precision;
   compile.memory_budget = options.memory_budget;
   WEFT_ASSIGN_OR_RETURN(Graph graph, Compile(tape, compile));
+  *planned_bytes += graph.compiled().memory.planned;
   auto runner = std::make_unique<Runner>(std::move(graph), parameters,
                                          RunnerOptions{.threads = static_cast<int>(options.threads)});
   WEFT_RETURN_IF_ERROR(runner->status());

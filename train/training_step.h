@@ -71,6 +71,11 @@ class TrainingStep {
   // Runs the losses and gradients of step `step` again, on one thread, without an update. Returns the first op that
   // makes a NaN, or "" if none is found.
   virtual std::string FirstNan(int64_t step, NextBatch next) = 0;
+  // Returns the planned bytes of a step beside the parameters: the values of all its graphs, and sums of gradients.
+  uint64_t planned_bytes() const { return planned_bytes_; }
+
+ protected:
+  uint64_t planned_bytes_ = 0;
 };
 
 }  // namespace weft
