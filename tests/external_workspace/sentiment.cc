@@ -1,9 +1,14 @@
-// A model of one's own, trained by Weft's trainer: docs/tutorials/train_your_own_model.md.
+// This program trains a classifier of texts with Weft's trainer, resumes the training, and uses the result.
+// docs/tutorials/train_your_own_model.md explains the program.
+#include <cstdint>
 #include <cstdio>
 #include <deque>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "core/status.h"
@@ -19,6 +24,8 @@
 #include "weft/text/padded_rows.h"
 #include "weft/train/trainer.h"
 
+// `kBatch`: texts in a batch. `kLengths`: tokens in a row of a batch; a longer text is cut to the last of these.
+// `kVocabulary`: maximum number of different tokens. `kClasses`: number of labels.
 constexpr int64_t kBatch = 32, kLengths[] = {16, 64}, kWidth = 64, kVocabulary = 4000, kClasses = 2;
 
 struct Texts {
@@ -50,7 +57,7 @@ weft::Var Logits(weft::Var tokens, weft::Var lengths) {
     x = weft::Block(name, x, {.attention = {.heads = 4}}, {.attention = {.mask = padding}});
   }
   x = weft::MaskFill(x, weft::Reshape(padding, {batch, length, 1}), 0);
-  const weft::Var count = weft::Reshape(weft::Cast(lengths, weft::kF32), {batch, 1}) + 1e-9;
+  const weft::Var count = weft::Reshape(weft::Cast(lengths, weft::kF32), {batch, 1}) + 1e-9;  // not 0 in an empty row
   return weft::Linear("classifier", weft::Sum(x, 1) / count, kClasses);
 }
 
@@ -127,7 +134,7 @@ absl::Status Train(const std::string& train_path, const std::string& validation_
   weft::Progress progress({.log_every = 200});
   WEFT_RETURN_IF_ERROR(trainer->Train(&progress));
 
-  // Use: a tape for one text of any length up to 64, which reads the same parameters.
+  // The use: this tape takes one text of at most 64 tokens, and reads the same parameters.
   weft::Tape tape;
   const weft::Var tokens = tape.Input("tokens", {weft::kI32, {1, kLengths[1]}}, {.below = kVocabulary});
   const weft::Var length = tape.Input("length", {weft::kI32, {1}}, {.below = kLengths[1] + 1});
