@@ -17,7 +17,7 @@ absl::Status UsageError(const absl::Status& status) {
     case absl::StatusCode::kFailedPrecondition:
     case absl::StatusCode::kPermissionDenied:
       return InvalidArgument(status.message());
-    case absl::StatusCode::kResourceExhausted:  // the budget is an option, unlike the memory
+    case absl::StatusCode::kResourceExhausted:  // memory_budget is an option; the machine's memory is not
       return absl::StrContains(status.message(), "memory_budget") ? InvalidArgument(status.message()) : status;
     default:
       return status;

@@ -23,8 +23,8 @@ class App;
 namespace weft {
 
 // Returns NotFound, AlreadyExists, FailedPrecondition and PermissionDenied as InvalidArgument, which gives exit code 2:
-// the command line names a file that can't be used. So does a memory_budget that is too small. Returns any other status
-// unchanged, such as that of a full disk.
+// the command line names a file that can't be used. Also returns ResourceExhausted as InvalidArgument if the message is
+// about memory_budget, an option. Returns any other status unchanged, such as that of a full disk.
 absl::Status UsageError(const absl::Status& status);
 // If `status` would get exit code 2 from UsageError, returns it as DataLoss, which gives exit code 1. Returns any other
 // status unchanged.

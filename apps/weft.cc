@@ -31,10 +31,11 @@ namespace {
 constexpr char kAbout[] =
     "Weft trains and runs Transformers on CPUs. A model is a graph that is recorded, differentiated, compiled and run.";
 
-// Returns `text` without what a terminal would obey: control characters, among them those that C1 encodes in UTF-8, are
-// escaped as in "\x1b". A message can contain names from a hostile file. Of a long text, the middle is left out.
+// Returns `text` with its control characters escaped, as in "\x1b", because a terminal obeys control characters. Those
+// of the set C1 take two bytes in UTF-8. A message can contain names from a hostile file. If a text has more than
+// kMaxHead + kMaxTail bytes, its middle is left out.
 std::string Printable(absl::string_view text) {
-  constexpr size_t kMaxHead = 3000, kMaxTail = 1000;  // bytes
+  constexpr size_t kMaxHead = 3000, kMaxTail = 1000;  // bytes: a message fits on a large terminal
   if (text.size() > kMaxHead + kMaxTail) {
     return absl::StrCat(Printable(text.substr(0, kMaxHead)), " ... ", text.size() - kMaxHead - kMaxTail,
                         " more bytes ... ", Printable(text.substr(text.size() - kMaxTail)));
@@ -119,10 +120,10 @@ std::vector<Command> AddCommands(CLI::App* weft, CLI::App* train) {
   return commands;
 }
 
-// The limit for files that do not tell their size (core/file.h), which all commands share.
+// Returns the row of --max-bytes, which all commands share: the limit for files of unknown size (core/file.h).
 Hyperparameters LimitTable(uint64_t* max_bytes) {
   return {{"max-bytes",
-           "largest size of a device, a pipe, a decompressed file or a line of standard input",
+           "maximum size of a device, a pipe, a decompressed file or a line of standard input",
            max_bytes,
            {.is_bytes = true}}};
 }

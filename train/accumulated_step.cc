@@ -3,12 +3,15 @@
 // pairs, and so on, as a binary counter carries. The last pair does not move: the graph of the update adds the buffers
 // that are in use then, from level 0 upwards. So M micro-batches need log2(M) levels, rounded up.
 //
-// Buffers are caches: they are not saved, because they hold nothing between two steps.
+// Buffers are caches. They are not saved, because they hold nothing between two steps.
 #include "weft/train/accumulated_step.h"
 
 #include <bit>
 #include <cmath>
+#include <cstdint>
 #include <deque>
+#include <limits>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>

@@ -16,9 +16,13 @@
 
 namespace weft {
 
+// Returns a step of `options.micro_batches` micro-batches. `programs` must not be empty. Their tapes and `parameters`
+// must outlive the step.
 absl::StatusOr<std::unique_ptr<TrainingStep>> CreateAccumulatedStep(absl::Span<const TrainingProgram> programs,
                                                                     const Optimizer& optimizer,
                                                                     const StepOptions& options, Parameters* parameters);
+
+// The following functions are in training_step.cc, because both kinds of steps use them.
 
 // Compiles `tape` with the precision and the memory budget of `options`, and returns a runner. Adds the bytes that the
 // graph plans for its values to `planned_bytes`.

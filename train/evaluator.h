@@ -33,8 +33,7 @@ class Evaluator {
       : task_(task), parameters_(parameters), options_(options), runners_(task->programs().size()) {}
 
   // Returns the figures of all validation batches after `step` updates, also with averaged weights if there are any.
-  // Before each batch it calls `stop`; if that returns true, the result is nullopt. Compiles a program at its first
-  // use.
+  // Calls `stop` before each batch. If `stop` returns true, the result is nullopt. Compiles a program at its first use.
   absl::StatusOr<std::optional<Metrics::Validation>> Evaluate(int64_t step, absl::FunctionRef<bool()> stop);
 
  private:
@@ -47,7 +46,7 @@ class Evaluator {
   std::vector<std::unique_ptr<Runner>> runners_;  // of each program
 };
 
-// The names of the averaged weights are those of the weights after this prefix.
+// The state "ema.NAME" is the average of the weight NAME (UpdateOptions::average_decay).
 inline constexpr char kAveragePrefix[] = "ema.";
 // Returns the averaged weights under the names of the weights. The result is empty if there are no averages, or no
 // update yet.

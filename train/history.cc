@@ -15,7 +15,7 @@
 namespace weft {
 namespace {
 
-constexpr int64_t kLossWindow = 100;  // losses that the running mean weighs: enough for a stable deviation
+constexpr int64_t kLossWindow = 100;  // losses: enough for a stable deviation, and short enough to follow the training
 
 }  // namespace
 

@@ -1,5 +1,6 @@
-// A TrainingHistory is what the training loop remembers of earlier steps: the best evaluation, the running mean of the
-// loss, and skipped steps. A checkpoint keeps it, so that a resumed run decides as an uninterrupted one.
+// A TrainingHistory is the training loop's memory of earlier steps: the best evaluation, the running mean of the loss,
+// and the number of skipped steps. A checkpoint keeps the history, so that a resumed run decides as an uninterrupted
+// run.
 //
 //   TrainingHistory history;
 //   const bool best = history.Evaluated(step, "val_loss", 2.31);
@@ -25,20 +26,20 @@ bool LargerIsBetter(absl::string_view metric);
 
 class TrainingHistory {
  public:
-  // Notes the metric of an evaluation after `step` updates. Returns whether it is the best so far.
+  // Takes the metric of an evaluation after `step` updates. Reports whether the metric is the best so far.
   bool Evaluated(int64_t step, absl::string_view metric, double value);
   int64_t evaluations_since_best() const { return evaluations_since_best_; }
   int64_t best_step() const { return best_step_; }
   std::optional<double> best() const { return best_; }
 
-  // Notes the loss of a step that changed the weights.
+  // Adds the loss of a step that changed the weights to the running mean and deviation.
   void Trained(double loss);
-  // Notes a step that changed no weight.
+  // Counts a step that changed no weight.
   void Skipped();
   int64_t skipped() const { return skipped_; }  // in the whole run
   int64_t skipped_in_a_row() const { return skipped_in_a_row_; }
-  // Returns the running mean plus `deviations` running standard deviations of the loss. Both weigh the last 100 losses
-  // most. Returns infinity before 100 losses, or if `deviations` is 0.
+  // Returns the running mean plus `deviations` running standard deviations of the loss. A new loss has the weight 1/100
+  // in both. Returns infinity before 100 losses, or if `deviations` is 0.
   double LossLimit(double deviations) const;
 
   // The state of a plateau that scales the learning rate (TrainerOptions::plateau).
@@ -46,8 +47,8 @@ class TrainingHistory {
   // The line of metrics of the newest step, if its evaluation was interrupted. A resumed run evaluates first.
   std::optional<Metrics> pending;
 
-  // Return the history as a JSON object, and read it again. An empty object gives an empty history. Returns an error if
-  // the text is no object, or if a value has the wrong type.
+  // ToJson returns the history as a JSON object, and FromJson reads that object. An empty object gives an empty
+  // history. FromJson returns an error if the text is no object, or if a value has the wrong type.
   std::string ToJson() const;
   static absl::StatusOr<TrainingHistory> FromJson(const std::string& json);
 

@@ -1,4 +1,4 @@
-// This file has the table of schedules, and the text by which options name one or join several.
+// This file has the table of schedules, and parses the text by which options name a schedule or join several.
 #include "weft/train/learning_rate.h"
 
 #include <algorithm>

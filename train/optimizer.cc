@@ -140,7 +140,7 @@ void Average(VarSpan names, VarSpan weights, const Clipped& c, double decay, Var
   for (size_t i = 0; i < weights.size(); ++i) {
     const Var weight = weights[i];
     const Var average = tape->State(absl::StrCat("ema.", tape->ParameterName(names[i])), weight.type(), Zeros());
-    // The fraction of w - e that e moves: 1 in the first step that counts, then 1-d.
+    // The average e moves by a fraction of w - e, for the weight w: by 1 in the first step that counts, then by 1-d.
     const Var moved = Where(Greater(started, Fill(tape, {kF32, {}}, 0)), Number(weight, 1 - decay), Number(weight, 1));
     const Var fraction = moved * Cast(counts, weight.dtype());
     updates->push_back(Assign(average, average + fraction * (weight - average)));

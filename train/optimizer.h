@@ -30,7 +30,7 @@ struct OptimizerSettings {
   std::optional<double> beta2_decay = {};  // Adafactor: the decay rate of squares in step s is 1 - s^-beta2_decay
   std::optional<double> adamw_rate = {};   // Muon: factor of the rate for the weights that AdamW updates
   double clip = 0;                         // maximum global norm of the gradients; 0: no maximum
-  std::optional<bool> nesterov = {};
+  std::optional<bool> nesterov = {};       // whether momentum is Nesterov's
   // Maximum absolute value of a gradient's element; 0: no maximum. It comes before `clip`, whose norm is then that of
   // the clipped elements.
   double clip_value = 0;
@@ -148,15 +148,15 @@ struct Lion : Optimizer {
   explicit Lion(const OptimizerSettings& settings) : Optimizer(*FindOptimizer("lion"), settings) {}
 };
 // Muon (Jordan et al., 2024) for matrices, and AdamW for embeddings, output layers and vectors, at the rate times
-// `adamw_rate`. Embeddings and output layers are told by their names, such as "wte.weight" and "lm_head.weight", or by
-// ParameterGroup::adamw. Weight decay applies to tensors of rank 2 and more. The states are "muon.m.NAME", for AdamW
-// also "muon.v.NAME", and "muon.step".
+// `adamw_rate`. Embeddings and output layers are recognised by their names, such as "wte.weight" and "lm_head.weight",
+// or by ParameterGroup::adamw. Weight decay applies to tensors of rank 2 and more. The states are "muon.m.NAME", for
+// AdamW also "muon.v.NAME", and "muon.step".
 struct Muon : Optimizer {
   explicit Muon(const OptimizerSettings& settings) : Optimizer(*FindOptimizer("muon"), settings) {}
 };
 // Adafactor (Shazeer and Stern, 2018) without momentum, whose states take little memory. Weight decay applies to
-// tensors of rank 2 and more. Their states are "adafactor.row.NAME" and "adafactor.column.NAME", that of others is
-// "adafactor.v.NAME"; and "adafactor.step".
+// tensors of rank 2 and more. These tensors have the states "adafactor.row.NAME" and "adafactor.column.NAME", and any
+// other weight has the state "adafactor.v.NAME". The state "adafactor.step" counts the updates.
 struct Adafactor : Optimizer {
   explicit Adafactor(const OptimizerSettings& settings) : Optimizer(*FindOptimizer("adafactor"), settings) {}
 };

@@ -30,7 +30,7 @@ constexpr SettingRow<double> kNumbers[] = {
     {"beta1", "decay rate of the mean gradient", &OptimizerSettings::beta1, kBelowOne},
     {"beta2", "decay rate of the mean squared gradient; lion: of the mean gradient that it keeps",
      &OptimizerSettings::beta2, kBelowOne},
-    {"epsilon", "number that is added to an update's divisor, against division by 0", &OptimizerSettings::epsilon},
+    {"epsilon", "number added to the divisor of an update, against division by 0", &OptimizerSettings::epsilon},
     {"weight-decay", "factor of weight decay; adam, sgd and adagrad apply it to all weights, others to matrices only",
      &OptimizerSettings::weight_decay},
     {"rate-decay", "the rate in step s is divided by 1 + (s - 1) * this number", &OptimizerSettings::rate_decay},
@@ -112,7 +112,7 @@ Hyperparameters OptimizerHyperparameters(OptimizerOptions* options) {
                    {.low = 0}});
   table.push_back({"groups",
                    "other settings for some weights, by patterns on their names: '*.bias:decay=0; wte.*:frozen; "
-                   "h.0.*:rate=0.5'; the first match holds",
+                   "h.0.*:rate=0.5'; the first match applies",
                    &options->groups,
                    {.may_be_empty = true}});
   return table;

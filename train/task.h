@@ -33,7 +33,9 @@ struct TrainingBatch {
   size_t program = 0;           // index of the program that this batch feeds
   std::vector<FeedPair> feeds;  // for all inputs that the task declared; valid until the task makes another batch
   int64_t tokens = 0;           // tokens that are not padding, for the count of trained tokens
-  int64_t targets = 0;          // targets over which the loss is the mean; 0: the batch is empty and is skipped
+  // Number of targets over which the loss is the mean; 0: the micro-batch is empty and is left out. A step in which all
+  // micro-batches are empty is an error.
+  int64_t targets = 0;
 };
 
 // One of the `count` micro-batches of a training step. The trainer adds up their gradients before it updates weights.

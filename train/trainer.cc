@@ -1,4 +1,5 @@
-// The loop: a step, an evaluation if it is due, a line of metrics, and a checkpoint if it is due.
+// Each round of the loop runs a step, evaluates if that is due, writes a line of metrics, and saves a checkpoint if
+// that is due.
 #include "weft/train/trainer.h"
 
 #include <algorithm>
@@ -304,8 +305,8 @@ absl::Status Trainer::CheckWeights() const {
                               "' infinite or NaN at step ", step_, " or before"));
 }
 
-// Returns an error that names the op that made the first NaN, if the op is found. For that, the step runs again without
-// the update. The NaN should come again, because a skipped step changes no weight.
+// Returns an error that names the op that made the first NaN, if the op is found. To find the op, the step runs again
+// without its update. The same NaN appears again, because a skipped step changes no weight.
 absl::Status Trainer::ExplainSkipping(const StepResult& result) {
   WEFT_RETURN_IF_ERROR(CheckWeights());
   const std::string first_nan =

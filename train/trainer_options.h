@@ -42,10 +42,10 @@ struct TrainerOptions {
 
   bool tensorboard = false;  // whether to write the run's event file for TensorBoard (train/run/tensorboard.h)
 
-  // A step whose loss or gradients are not finite changes no weight. Training ends after more than `max_skipped` such
-  // steps in a row.
+  // A step whose loss or gradients are not finite is skipped: it changes no weight. Training ends after more than
+  // `max_skipped` skipped steps in a row.
   int64_t max_skipped = 10;
-  // If above 0, a step is also skipped if its loss is above the running mean by more than this number of running
+  // If above 0, a step is also skipped if its loss exceeds the running mean by more than this number of running
   // standard deviations.
   double skip_deviations = 0;
 };

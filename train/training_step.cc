@@ -1,4 +1,4 @@
-// This file has the step without micro-batches, which is one graph. train/accumulated_step.cc has the other.
+// This file has the step of one micro-batch, which is one graph. train/accumulated_step.cc has the step of several.
 #include "weft/train/training_step.h"
 
 #include <cmath>

@@ -1,15 +1,16 @@
-// A TrainingStep runs training steps: the gradients of M micro-batches, added up, and one update of the weights.
+// A TrainingStep runs training steps: it adds the gradients of M micro-batches, and updates the weights once.
 //
-//   WEFT_ASSIGN_OR_RETURN(auto step, TrainingStep::Create(task.programs(), optimizer, {.micro_batches = 4},
-//   &parameters)); WEFT_ASSIGN_OR_RETURN(const StepResult result, step->Run(s, 1e-3, [&](MicroBatch m) { return
-//   task.Train(s, m); }));
+//   const StepOptions options = {.micro_batches = 4};
+//   WEFT_ASSIGN_OR_RETURN(auto step, TrainingStep::Create(task.programs(), optimizer, options, &parameters));
+//   const auto next = [&](MicroBatch micro_batch) { return task.Train(/*step=*/0, micro_batch); };
+//   WEFT_ASSIGN_OR_RETURN(const StepResult result, step->Run(/*step=*/0, /*rate=*/1e-3, next));
 //
 // With one micro-batch, a step is one graph: loss, gradients and update. With more, each micro-batch is a graph that
 // adds the gradients of its summed loss to a buffer. Another graph divides the sum by the step's number of targets and
 // updates the weights.
 //
-// The sum is a fixed binary tree over the micro-batches: neighbours first, then neighbouring pairs, and so on; one
-// without a neighbour moves up unchanged. So its bits depend on M and on nothing else.
+// The sum is a fixed binary tree over the micro-batches: neighbours first, then neighbouring pairs, and so on. A
+// micro-batch or pair without a neighbour moves up unchanged. So the order of additions depends on M and nothing else.
 #ifndef WEFT_TRAIN_TRAINING_STEP_H_
 #define WEFT_TRAIN_TRAINING_STEP_H_
 
@@ -63,9 +64,9 @@ class TrainingStep {
                                                               Parameters* parameters);
   virtual ~TrainingStep() = default;
 
-  // Runs step `step`, counted from 0, with M = options.micro_batches. Calls `next` for each micro-batch in order, when
-  // the one before has run. If the mean loss of the step is above `loss_limit`, no weight changes. Dropout depends on
-  // the step of the parameters, which is step · M + i for micro-batch i, and (step + 1) · M afterwards.
+  // Runs step `step`, counted from 0, with M = options.micro_batches. Calls `next` for each micro-batch in order, after
+  // the previous micro-batch has run. If the mean loss of the step exceeds `loss_limit`, no weight changes. Dropout
+  // depends on Parameters::step(), which is step · M + i during micro-batch i, and (step + 1) · M afterwards.
   virtual absl::StatusOr<StepResult> Run(int64_t step, double rate, NextBatch next,
                                          double loss_limit = std::numeric_limits<double>::infinity()) = 0;
   // Runs the losses and gradients of step `step` again, on one thread, without an update. Returns the first op that

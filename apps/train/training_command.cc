@@ -51,7 +51,7 @@ Hyperparameters RunTable(RunFlags* flags) {
   };
 }
 
-// Makes a path absolute.
+// Makes `path`, a path in the value of `row`, absolute. Returns InvalidArgument if it is not UTF-8.
 absl::Status MakeAbsolute(const Hyperparameter& row, std::string* path) {
   if (path->empty()) return absl::OkStatus();
   std::error_code error;
@@ -61,7 +61,8 @@ absl::Status MakeAbsolute(const Hyperparameter& row, std::string* path) {
   return InvalidArgument("--", row.flag, ": the path is not UTF-8, which config.json requires");
 }
 
-// Makes paths absolute, because a resumed run may have another working folder. Paths that are not UTF-8 are errors.
+// Makes paths absolute, because a resumed run may have another working folder. If the value of a list names an existing
+// file, the value is one path, even with a comma. Returns InvalidArgument if a path is not UTF-8.
 absl::Status MakeAbsolute(const Hyperparameters& table) {
   for (const Hyperparameter& row : table) {
     if (!row.rules.is_path && !row.rules.is_path_list) continue;

@@ -1,5 +1,4 @@
 // `weft tokenize` prints the token ids of texts, or the texts of token ids. With --out it writes token files.
-#include <csignal>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -30,15 +29,14 @@ Hyperparameters Table(TokenizeFlags* flags) {
       {"special",
        "add the special tokens of the model's format, and read those that the text spells out as special tokens",
        &flags->special},
-      {"decode", "decode: print a line of text for each JSON array of ids", &flags->decode},
+      {"decode", "print a line of text for each JSON array of ids", &flags->decode},
       {"out",
        "write the tokens of all texts to this new folder, as data for weft train gpt; without --tokenizer, byte-level "
-       "BPE is learnt from the files' beginnings",
+       "BPE is learnt from the beginnings of the files",
        &flags->files.folder},
       {"document-end",
-       "with --out: a document ends with its file, also at an empty line, or also at the text of the end token, such "
-       "as "
-       "<|endoftext|>",
+       "with --out: where a document ends beside the end of its file: nowhere, at an empty line, or at the end token's "
+       "text, such as <|endoftext|>",
        &flags->document_end,
        {.choices = {"file", "blank-line", "end-of-text"}}},
       {"vocabulary",
@@ -77,7 +75,6 @@ absl::Status WriteTokenFiles(TokenizeFlags flags) {
   flags.files.document_end = flags.document_end == "file"         ? DocumentEnd::kFile
                              : flags.document_end == "blank-line" ? DocumentEnd::kBlankLine
                                                                   : DocumentEnd::kEndOfText;
-  std::signal(SIGXFSZ, SIG_IGN);  // a file at its size limit gives an error, as a full disk does
   const absl::StatusOr<TokenizeResult> result = TokenizeFiles(flags.texts, flags.files);
   if (!result.ok()) return UsageError(result.status());
   const nlohmann::ordered_json json = {{"tokens", result->tokens},

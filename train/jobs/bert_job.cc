@@ -182,7 +182,7 @@ void BertJob::Sample(DataSplit split, int64_t index, RandomStream random) {
   MaskTokens(may_mask_, batch_, masking_, random, absl::MakeSpan(rows_), &row_masks_);
 }
 
-// Returns the rows of a micro-batch. Their masked positions count from its first row.
+// Returns the rows of a micro-batch. Masked positions count from the micro-batch's first row.
 TrainingBatch BertJob::ToBatch(MicroBatch micro_batch) {
   const size_t size = SizeIndex(micro_batch, batch_);
   const Recorded& in = recorded_[size];

@@ -61,9 +61,8 @@ Hyperparameters ClassifyJob::Table() {
        {.may_change = true, .is_path = true}},
       {"truncate", "cut texts that are longer than the context, instead of failing", &truncate_},
       {"pooling",
-       "the encoder output that is classified: the first token's, through one more layer as in BERT, or the mean of "
-       "all "
-       "tokens'",
+       "input of the classifier: the encoder's output for the first token, through one more layer as in BERT, or the "
+       "mean of the outputs for all tokens",
        &pooling_,
        {.choices = {"first", "mean"}}},
       {"batch", "texts in a batch", &batch_, {.low = 1, .high = 1e6}},

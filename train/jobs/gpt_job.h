@@ -45,8 +45,8 @@ class GptJob final : public TrainingJob {
   RandomStream Random(int64_t step) const;
   int64_t micro_batches() const { return options_.training.trainer.micro_batches; }
   WindowOptions Windows(DataSplit split, int64_t step, int64_t index) const;
-  // Fills `windows_` with those of `wanted`, with noise in those of a training step, unless it has them. Token files
-  // are then read ahead for `next`.
+  // Fills `windows_` with the windows of `wanted`, unless `windows_` already holds them. Windows for training get
+  // noise. From token files, also begins to read the windows of `next`.
   absl::Status Draw(const WindowOptions& wanted, const WindowOptions& next);
   TrainingBatch ToBatch(MicroBatch micro_batch) const;
 
@@ -58,7 +58,7 @@ class GptJob final : public TrainingJob {
   std::vector<std::unique_ptr<GptProgram>> programs_;  // of each size of micro-batch
   std::vector<TrainingProgram> training_programs_;
   TokenBatch windows_;                  // of a whole batch
-  std::optional<WindowOptions> drawn_;  // what `windows_` holds
+  std::optional<WindowOptions> drawn_;  // the options of `windows_`; unset: no windows
 };
 
 }  // namespace weft

@@ -14,8 +14,8 @@ Hyperparameters AllHyperparameters(GptOptions* options) {
                             &options->data,
                             {.may_change = true, .is_path_list = true}},
                            {"documents",
-                            "whether tokens attend across the documents of token files in a window, or only within "
-                            "their own",
+                            "attention across all documents in a window, or within separate documents, which needs "
+                            "token files",
                             &options->documents,
                             {.choices = {"across", "separate"}}}};
   Append(ModelHyperparameters(options), &table);

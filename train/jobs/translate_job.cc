@@ -1,4 +1,4 @@
-// For scheduled sampling, each length of batch has a second graph that predicts tokens without an update.
+// For scheduled sampling, each shape of micro-batch has a second graph that predicts tokens without an update.
 #include "weft/train/jobs/translate_job.h"
 
 #include <algorithm>
@@ -186,7 +186,7 @@ BucketJob::Rows TranslateJob::Fill(DataSplit split, absl::Span<const int32_t> ex
 absl::StatusOr<TrainingBatch> TranslateJob::Train(int64_t step, MicroBatch micro_batch) {
   WEFT_ASSIGN_OR_RETURN(TrainingBatch batch, BucketJob::Train(step, micro_batch));
   if (batch.targets == 0) return batch;
-  // Micro-batches draw different numbers.
+  // Each micro-batch draws numbers of its own.
   const RandomStream random = {.seed = training_.seed,
                                .step = static_cast<uint32_t>(step * micro_batch.count + micro_batch.index)};
   WEFT_RETURN_IF_ERROR(Sample(random, step));

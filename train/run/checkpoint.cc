@@ -23,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kWriting[] = ".writing-", kReplaced[] = ".replaced-", kRemoving[] = ".removing-";
-// Keys of checkpoint.json that Weft 0.1.0 did not write at first. A file without any of them has no checksum.
+// Early builds of Weft 0.1.0 wrote checkpoint.json without these two keys. Such a file has no checksum to verify.
 constexpr char kChecksum[] = "checksum", kTrainer[] = "trainer";
 
 absl::Status Remove(const std::string& path) {

@@ -31,8 +31,8 @@ constexpr char kVersion[] = "brain.Event:2";
 constexpr size_t kHeaderBytes = 12, kFooterBytes = 4;
 constexpr int kIntervals = 30;  // of a histogram: the default of TensorBoard's own function
 
-// Returns the CRC-32C of `bytes`, masked: rotated and shifted by a constant, since the CRC of bytes that contain their
-// own CRC has little effect. The formula is that of TFRecord files.
+// Returns the CRC-32C of `bytes`, masked as in TFRecord files: rotated, and increased by a constant. Without the mask,
+// a CRC over bytes that end with their own CRC would be a constant.
 uint32_t MaskedCrc(absl::string_view bytes) {
   auto* data = reinterpret_cast<unsigned char*>(const_cast<char*>(bytes.data()));  // isa-l only reads it
   const uint32_t crc = ~crc32_iscsi(data, static_cast<int>(bytes.size()), ~0u);
@@ -106,8 +106,8 @@ struct Interval {
 };
 using Histogram = std::array<Interval, kIntervals>;
 
-// Value x is in interval floor((x - min) / width), and the maximum in the last one. If all values are equal, the last
-// interval has them. TensorBoard's function histogram_pb counts in this way.
+// Counts value x in interval floor((x - min) / width), and the maximum in the last interval. If all values are equal,
+// the last interval counts them. TensorBoard's function histogram_pb counts in this way.
 template <class T>
 Histogram CountIntervals(absl::Span<const T> values) {
   Histogram histogram;

@@ -64,7 +64,7 @@ absl::StatusOr<MetricsFile> MetricsFile::Open(const std::string& path, int64_t s
       if (*of_step > step) continue;
       absl::StrAppend(&kept, line, "\n");
       metrics.tokens_ = Count(json, "tokens").value_or(metrics.tokens_);
-      constexpr double kMaxSeconds = 1e9;  // 30 years; a clock could not go back much further
+      constexpr double kMaxSeconds = 1e9;  // 30 years; the clock of std::chrono covers 292 years
       const double seconds =
           json.contains("seconds") && json["seconds"].is_number() ? json["seconds"].get<double>() : -1;
       if (seconds >= 0 && seconds <= kMaxSeconds) metrics.seconds_ = seconds;
