@@ -1,4 +1,5 @@
-"""Mode `flip`: one flipped bit in a file of the newest checkpoint, or of the weights, must be reported."""
+"""Mode `flip`: flips a bit in a file of the newest checkpoint or of the weights, and expects an error that names the
+file."""
 
 import random
 import shutil
@@ -6,7 +7,7 @@ import shutil
 from trainings import Broken, Report, Training, compare, contents
 from trainings import run as run_command
 
-SMALL = 4096  # bytes: a flip in every byte of files up to this size
+SMALL = 4096  # bytes: smaller files get a flip in every byte
 
 
 def _offsets(size: int, places: int, rng: random.Random) -> list:
@@ -22,7 +23,7 @@ def _flip(path, offset: int, bit: int) -> None:
 
 
 def _resume_reports(training: Training, name: str, whole: dict) -> None:
-    """Expects that a resume names the file or its checkpoint, and that it ends as the undisturbed run, if it ends."""
+    """Expects that a resume names the file or its checkpoint, and that a successful resume gives the whole run."""
     result = training.run("flipped", "--resume")
     if result.code < 0:
         raise Broken(f"ended by signal {-result.code}")

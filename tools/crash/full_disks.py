@@ -11,7 +11,7 @@ import time
 from trainings import Broken, Report, Training, checkpoint_steps, compare, contents
 from trainings import run as run_command
 
-_LONG = ["--steps=8000", "--checkpoint-every=2000", "--eval-every=8000"]  # a quarter takes a twentieth of a second
+_LONG = ["--steps=8000", "--checkpoint-every=2000", "--eval-every=8000"]  # 2000 steps take 50 ms
 
 
 def _expect_error(result) -> None:
@@ -45,13 +45,13 @@ def _mounts() -> bool:
 
 
 def _in_mounts(training: Training, mount: str, out: str, *more: str, after: str = ":"):
-    """Runs the training after a command that mounts something, in mounts of its own."""
+    """Runs the training after the command `mount`, in a mount namespace of its own, and then the command `after`."""
     script = f"{mount} || exit 99; {shlex.join(training.command(out, *more))}; code=$?; {after}; exit $code"
     return run_command(["unshare", "--mount", "sh", "-c", script], training.folder)
 
 
 def _full_disks(training: Training, whole: dict, report: Report) -> None:
-    """Runs in file systems of several sizes, from too small for config.json to large enough."""
+    """Runs in file systems of increasing size: the first is too small for config.json, the last is large enough."""
     bytes_in_use = sum(path.stat().st_size + 4096 for path in training.path("whole").rglob("*"))
     for size in range(4096, 2 * bytes_in_use, max(4096, bytes_in_use // 16)):
         training.remove("full")
@@ -85,7 +85,7 @@ def _read_only(training: Training, report: Report) -> None:
 
 
 def _stopped_in_the_middle(training: Training) -> subprocess.Popen:
-    """Starts a long run, waits until it goes on after its first checkpoint, and stops the process."""
+    """Starts a long run, waits until it trains on after its first checkpoint, and stops the process by SIGSTOP."""
     training.remove("full")
     process = training.start("full", *_LONG)
     deadline = time.monotonic() + 60

@@ -1,10 +1,10 @@
 """Mode `power`: a power cut after each change of the run's folder, imitated by dropping what was not synced.
 
-strace logs every change of files. The log is replayed on a model of a file system, in which a file keeps its bytes, and
-a folder its names, as of its last fsync. At each change the model is written out in two ways, and the run is resumed:
+strace logs every change of files. This mode replays the log on a model of a file system, which knows each file's bytes
+and each folder's names at the last fsync. After each change, the mode writes the model out in two ways and resumes:
 
 - "nothing": bytes and names that were not synced are lost.
-- "names": names are kept, but bytes that were not synced are zeros, as file systems do that write names first.
+- "names": names are kept, but bytes that were not synced are zeros. File systems that write names first do so.
 """
 
 import re
@@ -67,7 +67,7 @@ def _text(hexadecimal: str) -> bytes:
 
 
 class Log:
-    """The calls of a log of strace that change the disk."""
+    """The system calls in a log of strace, each of which `apply` repeats on the disk."""
 
     def __init__(self, text: str, disk: Disk, folder: str):
         self.lines = [line for line in self._joined(text) if not re.search(r"\) += -1 ", line)]
@@ -124,7 +124,7 @@ class Log:
         return True
 
     def _write(self, path, strings, _) -> bool:
-        node = self.disk.find(path)  # all of Weft's files are written from the beginning to the end
+        node = self.disk.find(path)  # Weft writes every file from its beginning to its end
         node.now += _text(strings[-1])
         return True
 
@@ -166,7 +166,10 @@ class Log:
 
 
 def _saved_step(line: str, log: Log, pending: list) -> int:
-    """Returns the step of the checkpoint that this call made durable, or 0. `pending`: the step renamed before."""
+    """Returns the step of the checkpoint that this call made durable, or 0.
+
+    `pending`: the step of the last renamed checkpoint whose folder is not synced yet; this function updates the list.
+    """
     if line.startswith("rename("):
         match = re.fullmatch(r".*/checkpoints/(\d+)", log._path(re.findall(_STRING, line)[1]))
         pending[:] = [int(match[1])] if match else pending

@@ -1,4 +1,4 @@
-"""Mode `random`: SIGKILL at random moments, until the run is done; then everything equals an undisturbed run."""
+"""Mode `random`: kills runs at random moments by SIGKILL, completes them, and compares them with undisturbed runs."""
 
 import random
 import signal
@@ -8,7 +8,7 @@ from trainings import Broken, Report, Training
 
 
 def _kill_until_done(training: Training, rng: random.Random, seconds: float, kills: int, report: Report) -> int:
-    """Kills a run again and again, at most `kills` times, each time at a random moment. Returns the number of kills."""
+    """Kills a run up to `kills` times, each time within `seconds` of its start. Returns the number of kills."""
     path = training.path("killed")
     training.remove("killed")
     done = 0
@@ -30,7 +30,7 @@ def _kill_until_done(training: Training, rng: random.Random, seconds: float, kil
 
 
 def run(trainings: list, kills: int, seed: int) -> int:
-    """Kills until there were `kills` kills, at least a third of them during a checkpoint, over all trainings."""
+    """Kills all trainings in turn, until there were `kills` kills, and a third of that number during a checkpoint."""
     report = Report({"kills": 0, "kills during a checkpoint": 0, "runs": 0})
     rng = random.Random(seed)
     whole, seconds = {}, {}

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of what tools/crash_test trusts: the comparison of folders, and the model of a disk."""
+"""Tests two parts of tools/crash_test: the comparison of folders, and the model of a disk."""
 
 import struct
 import sys

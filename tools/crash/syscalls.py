@@ -1,4 +1,4 @@
-"""Mode `syscalls`: a kill before each system call of a run that changes files, by `strace -e inject`."""
+"""Mode `syscalls`: kills a run before each system call that changes files, by `strace -e inject`."""
 
 import collections
 import re
@@ -38,7 +38,7 @@ def run(trainings: list, stride: int) -> int:
                 try:
                     result = training.run("killed", prefix=prefix)
                     if result.code == 0:
-                        continue  # a call of another thread was counted
+                        continue  # _count had counted one call more, of another thread
                     report.count("kills")
                     training.complete_and_compare("killed", whole)
                 except Broken as error:

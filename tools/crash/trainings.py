@@ -1,4 +1,4 @@
-"""Small trainings of every kind, the contents of their run folders, and comparison with an undisturbed run."""
+"""Runs small trainings of every kind, reads their run folders, and compares these with an undisturbed run."""
 
 import json
 import os
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 STEPS = 12
-TIMEOUT = 120  # seconds: a run takes less than one
+TIMEOUT = 120  # seconds: a run takes less than one second, and much longer only if it hangs
 
 # The flags of each training. Models are so small that a run takes a fraction of a second.
 _MODEL = ["--width=16", "--heads=2"]
@@ -27,7 +27,7 @@ _COMMON = [f"--steps={STEPS}", "--eval-every=4", "--checkpoint-every=2", "--warm
 
 
 class Broken(Exception):
-    """A run that did not behave as it should."""
+    """An error: a run did not behave as expected."""
 
 
 @dataclass
@@ -39,10 +39,10 @@ class Result:
 
 @dataclass
 class Report:
-    """Collects what a mode found: its figures for the last line, and failures."""
+    """The findings of a mode: figures, which the last line shows, and failures."""
 
     figures: dict = field(default_factory=dict)
-    problems: dict = field(default_factory=dict)  # how often each was found
+    problems: dict = field(default_factory=dict)  # number of occurrences by message
 
     def count(self, name: str, number: int = 1) -> None:
         self.figures[name] = self.figures.get(name, 0) + number
@@ -89,7 +89,7 @@ class Training:
     name: str
     weft: str
     folder: Path
-    extra: list = field(default_factory=list)  # flags, which replace those of the same name
+    extra: list = field(default_factory=list)  # more flags, each of which replaces a flag of the same name
 
     def command(self, out: str, *more: str) -> list:
         flags = {}
@@ -116,11 +116,11 @@ class Training:
         self.remove("whole")
         result = self.run("whole", *more)
         if result.code != 0:
-            raise Broken(f"train {self.name} does not even work undisturbed: {result.err.strip()}")
+            raise Broken(f"train {self.name} fails without a disturbance: {result.err.strip()}")
         return contents(self.path("whole"))
 
     def complete(self, out: str, *more: str) -> Result:
-        """Continues the run in `out` to its end, as a user would, or begins it if it has not begun."""
+        """Continues the run in `out` to its end, as a user would. If the run has not begun, begins it."""
         begun = self.path(out)
         result = self.run(out, *(["--resume"] if begun.exists() else []), *more)
         if result.code == 2 and "no run to resume" in result.err:
