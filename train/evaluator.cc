@@ -11,6 +11,7 @@
 #include "absl/types/span.h"
 #include "weft/core/status.h"
 #include "weft/graph/compile.h"
+#include "weft/train/optimizer.h"
 
 namespace weft {
 namespace {
@@ -32,7 +33,7 @@ void ExchangeAverages(Parameters* parameters) {
 
 std::vector<NamedTensor> AveragedWeights(const Parameters& parameters) {
   std::vector<NamedTensor> averages;
-  const absl::StatusOr<Tensor> started = parameters.Find("ema_started");
+  const absl::StatusOr<Tensor> started = parameters.Find(kAveragesStarted);
   if (!started.ok() || *started->as<float>() == 0) return averages;
   for (const std::string& name : parameters.Names(Parameters::kWeights)) {
     const absl::StatusOr<Tensor> average = parameters.Find(absl::StrCat(kAveragePrefix, name));

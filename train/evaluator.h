@@ -46,10 +46,8 @@ class Evaluator {
   std::vector<std::unique_ptr<Runner>> runners_;  // of each program
 };
 
-// The state "ema.NAME" is the average of the weight NAME (UpdateOptions::average_decay).
-inline constexpr char kAveragePrefix[] = "ema.";
-// Returns the averaged weights under the names of the weights. The result is empty if there are no averages, or no
-// update yet.
+// Returns the averaged weights (UpdateOptions::average_decay) under the names of the weights. The result is empty if
+// there are no averages, or no update yet.
 std::vector<NamedTensor> AveragedWeights(const Parameters& parameters);
 // Returns all weights of the model: the averages and, for weights that are not trained, their values. The result is
 // empty if that of AveragedWeights is.

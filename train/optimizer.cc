@@ -136,10 +136,11 @@ Counted CountSteps(absl::string_view optimizer, const Clipped& c) {
 // Records the moving averages of `weights` after their update, and appends their updates to `updates`.
 void Average(VarSpan names, VarSpan weights, const Clipped& c, double decay, VarList* updates) {
   Tape* const tape = c.norm.tape;
-  const Var started = tape->State("ema_started", {kF32, {}}, Zeros()), counts = Counts(c);
+  const Var started = tape->State(kAveragesStarted, {kF32, {}}, Zeros()), counts = Counts(c);
   for (size_t i = 0; i < weights.size(); ++i) {
     const Var weight = weights[i];
-    const Var average = tape->State(absl::StrCat("ema.", tape->ParameterName(names[i])), weight.type(), Zeros());
+    const Var average =
+        tape->State(absl::StrCat(kAveragePrefix, tape->ParameterName(names[i])), weight.type(), Zeros());
     // The average e moves by a fraction of w - e, for the weight w: by 1 in the first step that counts, then by 1-d.
     const Var moved = Where(Greater(started, Fill(tape, {kF32, {}}, 0)), Number(weight, 1 - decay), Number(weight, 1));
     const Var fraction = moved * Cast(counts, weight.dtype());

@@ -93,6 +93,8 @@ struct UpdateOptions {
   // is then 1. Before this update e is 0. If a gradient is not finite, no average moves.
   double average_decay = 0;
 };
+// The names of the states of averages: "ema." before the name of each weight, and "ema_started".
+inline constexpr char kAveragePrefix[] = "ema.", kAveragesStarted[] = "ema_started";
 
 // One optimizer with its settings.
 class Optimizer {

@@ -7,7 +7,6 @@
 #include "weft/core/file.h"
 #include "weft/core/status.h"
 #include "weft/text/learn_bpe.h"
-#include "weft/text/load_tokenizer.h"
 #include "weft/text/tokenizer_json.h"
 
 namespace weft {
@@ -24,11 +23,7 @@ Hyperparameters TrainingTokenizer::Table() {
 
 absl::Status TrainingTokenizer::Read(const std::string& path) {
   WEFT_ASSIGN_OR_RETURN(tokenizer_, LoadTokenizer(path));
-  WEFT_ASSIGN_OR_RETURN(const std::vector<TokenizerFile> files, TokenizerFiles(path));
-  for (const auto& [file, name] : files) {
-    WEFT_ASSIGN_OR_RETURN(std::string contents, ReadFile(file));
-    files_.emplace_back(name, std::move(contents));
-  }
+  WEFT_ASSIGN_OR_RETURN(files_, ReadTokenizerFiles(path));
   return absl::OkStatus();
 }
 
@@ -38,7 +33,7 @@ absl::Status TrainingTokenizer::Prepare(absl::string_view text) {
   if (const std::string& path = path_.empty() ? default_ : path_; !path.empty()) return Read(path);
   WEFT_ASSIGN_OR_RETURN(BpeModel model, LearnByteLevelBpe(text, {.vocabulary = vocabulary_, .special = special_}));
   if (set_format_ != nullptr) set_format_(&model);
-  files_.emplace_back("tokenizer.json", WriteTokenizerJson(model));
+  files_ = {{"tokenizer.json", WriteTokenizerJson(model)}};
   WEFT_ASSIGN_OR_RETURN(tokenizer_, ByteLevelBpe::Create(std::move(model)));
   return absl::OkStatus();
 }

@@ -20,6 +20,7 @@
 #include "absl/strings/string_view.h"
 #include "weft/core/hyperparameters.h"
 #include "weft/text/byte_level_bpe.h"
+#include "weft/text/load_tokenizer.h"
 #include "weft/text/tokenizer.h"
 #include "weft/train/run/run_directory.h"
 
@@ -56,7 +57,7 @@ class TrainingTokenizer {
   std::vector<std::string> special_;
   std::function<void(BpeModel*)> set_format_;
   std::unique_ptr<Tokenizer> tokenizer_;
-  std::vector<std::pair<std::string, std::string>> files_;  // names and contents
+  std::vector<NamedContents> files_;
 };
 
 // Returns a tokenizer for BERTs. If it is learnt, it has BERT's special tokens and input formats.
