@@ -123,8 +123,7 @@ absl::Status WriteFile(const std::string& path, absl::Span<const absl::string_vi
   }
   if (!replace || !status.ok()) unlink(temporary.c_str());
   WEFT_RETURN_IF_ERROR(status);
-  const size_t slash = path.rfind('/');
-  return SyncFolder(slash == std::string::npos ? "." : path.substr(0, std::max<size_t>(slash, 1)));
+  return SyncParent(path);
 }
 
 absl::Status CheckWritable(const std::string& path) {
@@ -140,6 +139,11 @@ absl::Status SyncFolder(const std::string& path) {
   // EINVAL: the file system can't sync folders.
   if (fsync(folder.get()) != 0 && errno != EINVAL) return LastError("sync", path);
   return absl::OkStatus();
+}
+
+absl::Status SyncParent(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return SyncFolder(slash == std::string::npos ? "." : path.substr(0, std::max<size_t>(slash, 1)));
 }
 
 absl::StatusOr<Descriptor> LockFolder(const std::string& path) {

@@ -52,6 +52,8 @@ absl::Status SystemStatus(absl::string_view what, const std::string& path, int e
 
 // Syncs a folder, so that renames in it survive a power failure. Does nothing if the file system cannot sync folders.
 absl::Status SyncFolder(const std::string& path);
+// Syncs the folder that contains `path`, so that its entry there survives a power failure.
+absl::Status SyncParent(const std::string& path);
 
 // A file descriptor, which is closed when the object is destroyed.
 class Descriptor {

@@ -65,6 +65,18 @@ double AdapterScale(const std::string& run) {
   return rank > 0 ? number("lora_alpha") / rank : 0;
 }
 
+// Returns the weights of `parameters` and their adapters that the file has. A checkpoint also has the state of an
+// optimizer, whose names may look like those of adapters.
+std::vector<NamedTensor> WithoutState(const SafetensorsFile& file, const Parameters& parameters) {
+  std::vector<NamedTensor> weights;
+  for (const NamedTensor& each : file.tensors()) {
+    const auto kind = each.name.rfind(".lora_");
+    const std::string weight = kind == std::string::npos ? each.name : each.name.substr(0, kind) + ".weight";
+    if (parameters.Find(weight).ok()) weights.push_back(each);
+  }
+  return weights;
+}
+
 // Like Parameters::Load of a run's weights. If the run trains adapters, merges them.
 absl::Status LoadMerged(const std::string& run, const std::string& path, Parameters::Others others,
                         Parameters* parameters) {
@@ -72,7 +84,7 @@ absl::Status LoadMerged(const std::string& run, const std::string& path, Paramet
   if (scale == 0) return parameters->Load(path, Parameters::kWeights, others, WantedChecksum::kOfRun);
   WEFT_ASSIGN_OR_RETURN(const SafetensorsFile file, SafetensorsFile::Open(path, WantedChecksum::kOfRun));
   Arena arena;
-  absl::StatusOr<std::vector<NamedTensor>> merged = MergeAdapters(file.tensors(), scale, &arena);
+  absl::StatusOr<std::vector<NamedTensor>> merged = MergeAdapters(WithoutState(file, *parameters), scale, &arena);
   if (!merged.ok()) return Annotate(merged.status(), path);
   return parameters->Set(path, *merged, Parameters::kWeights, others);
 }

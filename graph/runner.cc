@@ -10,6 +10,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/cleanup/cleanup.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "weft/core/arena.h"
 #include "weft/core/cores.h"
@@ -144,6 +145,19 @@ struct Runner::State {
     if (address.kind == Address::Kind::kInput) return input_data[address.index];
     if (address.kind == Address::Kind::kParameter) return parameter_data[address.index];
     return constant_data[address.index];
+  }
+
+  // Points operands and fetched values to the parameters' bytes, after these have changed.
+  void ResolveParameters() {
+    size_t operand = 0;
+    const auto resolve = [&](ValueId id, Tensor* tensor) {
+      if (compiled().addresses[id].kind == Address::Kind::kParameter) tensor->data = Resolve(id);
+    };
+    for (uint32_t s = 0; s < compiled().calls.size(); ++s) {
+      for (ValueId id : node(s).inputs) resolve(id, &operands[operand++]);
+      for (ValueId id : node(s).outputs()) resolve(id, &operands[operand++]);
+    }
+    for (size_t i = 0; i < fetched.size(); ++i) resolve(compiled().fetches[i].second, &fetched[i].second);
   }
 
   absl::Status BindFeeds(absl::Span<const FeedPair> feeds) {
@@ -312,6 +326,32 @@ absl::StatusOr<Outputs> Runner::Run(absl::Span<const FeedPair> feeds, const RunO
   outputs.tape_id_ = s.compiled().tape_id;
   outputs.tensors_ = s.fetched;
   return outputs;
+}
+
+absl::Status Runner::UseParameters(absl::Span<const std::pair<std::string, std::string>> names) {
+  State& s = *state_;
+  WEFT_RETURN_IF_ERROR(s.status);
+  const std::vector<ParameterSpec>& specs = s.compiled().program.parameters;
+  absl::flat_hash_map<absl::string_view, size_t> indices;
+  for (size_t i = 0; i < specs.size(); ++i) {
+    if (s.parameter_data[i] != nullptr) indices[specs[i].name] = i;
+  }
+  std::vector<std::pair<size_t, std::byte*>> data;
+  for (const auto& [name, other] : names) {
+    const auto index = indices.find(name);
+    const absl::StatusOr<Tensor> tensor = s.parameters->Find(other);
+    if (index == indices.end()) return InvalidArgument("run: the graph has no parameter '", name, "'");
+    if (!tensor.ok()) return InvalidArgument("run: there is no parameter '", other, "'");
+    const TensorType& wanted = specs[index->second].type;
+    if (tensor->type != wanted) {
+      return InvalidArgument("run: '", other, "' is ", ToString(tensor->type), ", but '", name, "' is ",
+                             ToString(wanted));
+    }
+    data.emplace_back(index->second, tensor->data);
+  }
+  for (const auto& [index, bytes] : data) s.parameter_data[index] = bytes;
+  s.ResolveParameters();
+  return absl::OkStatus();
 }
 
 absl::Span<const TileTime> Runner::tile_times() const { return state_->tile_times; }

@@ -103,6 +103,11 @@ class Runner {
     return Run(absl::MakeConstSpan(feeds.begin(), feeds.size()), options);
   }
 
+  // Makes later executions read and write the parameter `other` in place of `name`, for each pair {name, other}. Both
+  // are parameters of one type, and `name` is one of the graph. So one graph can add to one of several buffers. Returns
+  // InvalidArgument, and changes nothing, if a parameter is missing or the types differ.
+  absl::Status UseParameters(absl::Span<const std::pair<std::string, std::string>> names);
+
   // Returns the times of the last execution: one for each of CompiledGraph::tiles, in that order. Without
   // RunnerOptions::timed, the result is empty.
   absl::Span<const TileTime> tile_times() const;

@@ -241,6 +241,36 @@ std::vector<float> Trained(int threads, uint64_t seed, int* max_workers) {
   return weights;
 }
 
+// The graph reads "a", adds 1 and fetches the sum; another parameter of the same type can take the place of "a".
+TEST(RunnerTest, UsesAnotherParameter) {
+  Tape tape;
+  const TensorType type = {kF32, {2}};
+  const Var a = tape.State("a", type, Constant(1));
+  const Var next = Assign(a, a + 1.0);
+  Parameters parameters;
+  ASSERT_TRUE(parameters
+                  .Create(std::vector<ParameterSpec>{{"b", type, Constant(5), ParameterKind::kState},
+                                                     {"c", {kF32, {3}}, Zeros(), ParameterKind::kState}})
+                  .ok());
+  Runner runner(CompileOrDie(tape, {.fetch = {next}, .update = {next}}), &parameters);
+  const auto value = [&](const char* name) { return parameters.Find(name)->as<float>()[1]; };
+  const auto use = [&](const char* name, const char* other) {
+    return runner.UseParameters(std::vector<std::pair<std::string, std::string>>{{name, other}});
+  };
+  ASSERT_TRUE(use("a", "b").ok());
+  EXPECT_EQ(runner.Run({})->Scalar(next), 6);
+  EXPECT_EQ(value("a"), 1);
+  EXPECT_EQ(value("b"), 6);
+  ASSERT_TRUE(use("a", "a").ok());
+  EXPECT_EQ(runner.Run({})->Scalar(next), 2);
+  EXPECT_EQ(value("a"), 2);
+  EXPECT_EQ(value("b"), 6);
+  EXPECT_THAT(use("a", "c").message(), HasSubstr("'c' is f32[3], but 'a' is f32[2]"));
+  EXPECT_THAT(use("b", "a").message(), HasSubstr("the graph has no parameter 'b'"));
+  EXPECT_THAT(use("a", "d").message(), HasSubstr("there is no parameter 'd'"));
+  EXPECT_EQ(runner.Run({})->Scalar(next), 3);  // the errors changed nothing
+}
+
 TEST(RunnerTest, GivesTheSameBitsOnAnyNumberOfThreads) {
   int alone = 0, together = 0;  // maximum number of workers that entered an execution
   const std::vector<float> one = Trained(1, 7, &alone);

@@ -81,6 +81,20 @@ TEST_F(TokenFilesTest, OneDocumentGivesTheBitsOfTheSameTextInMemory) {
   EXPECT_EQ(Read("run/sample.txt"), Read("text/sample.txt"));
 }
 
+// Token files are prepared in DIR.tmp, in which a killed writer may have left files.
+TEST_F(TokenFilesTest, RemovesOnlyWhatAnEarlierWriterLeft) {
+  const Arguments tokenize = {"tokenize", "--out=new", "--vocabulary=300", "a.txt"};
+  std::filesystem::create_directory(Path("new.tmp"));
+  Write("new.tmp/thesis.txt", "mine");
+  Write("new.tmp/index.json", "old");
+  EXPECT_TRUE(Fails(Weft(tokenize), 2, "new.tmp, where token files are prepared, has other files"));
+  EXPECT_EQ(Read("new.tmp/thesis.txt"), "mine");
+  EXPECT_TRUE(Exists("new.tmp/index.json"));
+  std::filesystem::remove(Path("new.tmp/thesis.txt"));
+  EXPECT_TRUE(Works(Weft(tokenize)));
+  EXPECT_FALSE(Exists("new.tmp"));
+}
+
 TEST_F(TokenFilesTest, FindsDamageAndOtherData) {
   Tokenize();
   EXPECT_TRUE(Works(Weft({"tokenize", "--check=a"})));

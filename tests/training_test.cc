@@ -266,7 +266,7 @@ TEST_F(TrainingTest, ARefusalLeavesTheOldRunAsItWas) {
 }
 
 TEST_F(TrainingTest, OverwriteReplacesARun) {
-  MakeRun("run", {"--seed=2", "--steps=30", "--checkpoint-every=15"});
+  MakeRun("run", {"--seed=2", "--steps=30", "--checkpoint-every=15", "--save-best", "--ema=0.9", "--tensorboard"});
   Write("run/notes.txt", "mine");
   EXPECT_TRUE(Works(Train({"--out=run", "--overwrite"})));
   EXPECT_EQ(Read("run/notes.txt"), "mine");

@@ -12,11 +12,13 @@
 #include <optional>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "weft/core/checksum.h"
 #include "weft/core/file.h"
 #include "weft/core/status.h"
+#include "weft/text/load_tokenizer.h"
 #include "weft/text/token_files.h"
 
 namespace weft {
@@ -81,9 +83,21 @@ absl::Status CheckFree(const std::string& folder) {
   return absl::AlreadyExistsError(absl::StrCat(folder, " exists, and token files are written to a new folder"));
 }
 
-// Makes `path` a locked folder without files.
+// Reports whether TokenFileWriter may have written a file of this name.
+bool IsOwnFile(const std::string& name) {
+  const std::vector<std::string> tokenizer = TokenizerFileNames();
+  return absl::StartsWith(name, "tokens-") || absl::EndsWith(name, kTemporarySuffix) || name == kTokenIndexFile ||
+         name == kDocumentsFile || std::find(tokenizer.begin(), tokenizer.end(), name) != tokenizer.end();
+}
+
+// Makes `path` a locked folder without files. Removes what a killed writer left there. Returns AlreadyExists, and
+// removes nothing, if the folder has other files.
 absl::StatusOr<Descriptor> MakeEmpty(const std::string& path) {
   std::error_code error;
+  for (fs::directory_iterator i(path, error), end; !error && i != end; i.increment(error)) {
+    if (IsOwnFile(i->path().filename().string())) continue;
+    return absl::AlreadyExistsError(absl::StrCat(path, ", where token files are prepared, has other files"));
+  }
   fs::create_directories(path, error);
   if (error) return SystemStatus("create", path, error.value());
   WEFT_ASSIGN_OR_RETURN(Descriptor lock, LockFolder(path));
@@ -170,8 +184,7 @@ absl::Status TokenFileWriter::Finish() {
   WEFT_RETURN_IF_ERROR(WriteFile(s.writing + "/" + kTokenIndexFile, {s.index.ToJson()}));
   if (rename(s.writing.c_str(), s.folder.c_str()) != 0) return SystemStatus("write", s.folder, errno);
   s.writing.clear();
-  const std::string parent = fs::path(s.folder).parent_path().string();
-  return SyncFolder(parent.empty() ? "." : parent);
+  return SyncParent(s.folder);
 }
 
 const Tokenizer& TokenFileWriter::tokenizer() const { return *state_->tokenizer; }

@@ -186,9 +186,10 @@ TEST_F(TokenFilesTest, AFolderAppearsOnlyWhenItIsWhole) {
   }
   EXPECT_FALSE(fs::exists(Path("corpus.tmp"))) << "a writer that did not finish leaves nothing";
   EXPECT_THAT(Write("corpus", Path("tokenizer.json"), {0}, 1, 256).message(), HasSubstr("there are no tokens"));
-  fs::create_directories(Path("corpus.tmp/old"));  // as a killed process leaves it
+  fs::create_directories(Path("corpus.tmp"));  // as a killed process leaves it
+  std::ofstream(Path("corpus.tmp/tokens-00007.bin")) << "old";
   ASSERT_TRUE(Write("corpus/", Path("tokenizer.json"), {20}, 1, 256).ok());
-  EXPECT_FALSE(fs::exists(Path("corpus/old")));
+  EXPECT_FALSE(fs::exists(Path("corpus/tokens-00007.bin")));
   EXPECT_FALSE(fs::exists(Path("corpus.tmp")));
   EXPECT_EQ(Write("corpus", Path("tokenizer.json"), {20}, 1, 256).code(), absl::StatusCode::kAlreadyExists);
 }

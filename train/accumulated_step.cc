@@ -1,15 +1,13 @@
-// The sums of gradients are buffers, one for each trained weight and level of the tree. Level 0 adds neighbouring
-// micro-batches: 0 and 1, then 2 and 3. When a pair is complete, its sum moves to level 1, which adds neighbouring
-// pairs, and so on, as a binary counter carries. The last pair does not move: the graph of the update adds the buffers
-// that are in use then, from level 0 upwards. So M micro-batches need log2(M) levels, rounded up.
+// A slot is a set of buffers, one for each trained weight, which holds one sum of gradients. The two micro-batches of a
+// pair add their gradients in one free slot. Then neighbouring sums of equal size are added, as a binary counter
+// carries, which frees a slot each time. The last pair is not added: the graph of the update adds all sums that are
+// left, the newest first. So M micro-batches need at most log2(M) slots, rounded up, and no sum is ever copied.
 //
 // Buffers are caches. They are not saved, because they hold nothing between two steps.
 #include "weft/train/accumulated_step.h"
 
-#include <bit>
 #include <cmath>
 #include <cstdint>
-#include <deque>
 #include <limits>
 #include <memory>
 #include <string>
@@ -17,21 +15,63 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "weft/core/status.h"
 
 namespace weft {
 namespace {
 
-// Returns the number of pairs of micro-batches that have moved to level 1 before the update: all except the last.
-int64_t MovedPairs(int64_t micro_batches) { return (micro_batches - 1) / 2; }
+// The slots of a step, which depend on its number of micro-batches only.
+struct SumPlan {
+  struct Add {
+    int to, from;  // slot `to` ← slot `to` + slot `from`
+  };
+  struct Pair {
+    int slot;               // in which its two micro-batches are added
+    std::vector<Add> adds;  // which follow
+  };
+  std::vector<Pair> pairs;
+  std::vector<int> left;  // slots of the sums that the update adds, the newest first
+  int slots = 0;
+};
 
-// Returns the number of levels that hold sums of `micro_batches` micro-batches.
-int Levels(int64_t micro_batches) { return 1 + std::bit_width(static_cast<uint64_t>(MovedPairs(micro_batches))); }
-
-// Returns the buffer of `level` for the weight `name`.
-Var SumBuffer(Tape* tape, int level, const std::string& name, const TensorType& type) {
-  return tape->State(absl::StrCat("gradient_sum.", level, ".", name), type, Zeros(), ParameterKind::kCache);
+SumPlan PlanSums(int64_t micro_batches) {
+  struct Sum {
+    int slot, level;  // 2^level pairs
+  };
+  SumPlan plan;
+  std::vector<Sum> sums;  // the oldest first, with falling levels
+  std::vector<int> free;
+  const int64_t pairs = (micro_batches + 1) / 2;
+  for (int64_t i = 0; i < pairs; ++i) {
+    if (free.empty()) free.push_back(plan.slots++);
+    SumPlan::Pair& pair = plan.pairs.emplace_back(SumPlan::Pair{free.back(), {}});
+    free.pop_back();
+    Sum sum = {pair.slot, 0};
+    while (i + 1 < pairs && !sums.empty() && sums.back().level == sum.level) {
+      pair.adds.push_back({sums.back().slot, sum.slot});
+      free.push_back(sum.slot);
+      sum = {sums.back().slot, sum.level + 1};
+      sums.pop_back();
+    }
+    sums.push_back(sum);
+  }
+  for (auto sum = sums.rbegin(); sum != sums.rend(); ++sum) plan.left.push_back(sum->slot);
+  return plan;
 }
+
+std::string BufferName(int slot, absl::string_view weight) { return absl::StrCat("gradient_sum.", slot, ".", weight); }
+
+// Returns the buffer of `slot` for the weight `name`.
+Var Buffer(Tape* tape, int slot, absl::string_view name, const TensorType& type) {
+  return tape->State(BufferName(slot, name), type, Zeros(), ParameterKind::kCache);
+}
+
+// A graph that is recorded on slot 0, or on slots 0 and 1, and runs on any slots.
+struct SlotRunner {
+  std::unique_ptr<Runner> runner;
+  std::vector<int> slots;  // slots[i]: the slot that it uses in place of slot i
+};
 
 // Records buffer ← value if `first` is 1, and buffer ← buffer + value if it is 0.
 Var AddTo(Var buffer, Var first, Var value) {
@@ -67,41 +107,42 @@ class AccumulatedStep final : public TrainingStep {
     entry.gradients = Gradient(program.loss * Cast(entry.targets, program.loss.dtype()), weights);
     VarList sums;
     for (size_t i = 0; i < weights.size(); ++i) {
-      const Var buffer = SumBuffer(tape, 0, tape->ParameterName(weights[i]), weights[i].type());
+      const Var buffer = Buffer(tape, 0, tape->ParameterName(weights[i]), weights[i].type());
       sums.push_back(AddTo(buffer, entry.first, entry.gradients[i]));
     }
     if (sums.empty()) return InvalidArgument("the model has no weights to train");
-    WEFT_ASSIGN_OR_RETURN(entry.runner, StepRunner(*tape, {.fetch = {program.loss}, .update = {tape->Group(sums)}},
-                                                   options_, parameters_, &planned_bytes_));
+    WEFT_ASSIGN_OR_RETURN(entry.sum.runner, StepRunner(*tape, {.fetch = {program.loss}, .update = {tape->Group(sums)}},
+                                                       options_, parameters_, &planned_bytes_));
     return absl::OkStatus();
   }
 
-  // Records the graphs that move sums up, and the update. `tape`: a tape that has all weights.
+  // Records the graphs that add sums, and the update. `tape`: a tape that has all weights.
   absl::Status AddUpdate(const Tape& tape, const Optimizer& optimizer) {
     for (const ParameterSpec& spec : tape.program().parameters) {
       if (spec.kind == ParameterKind::kWeight) update_.tape.Parameter(spec.name, spec.type, spec.initializer);
     }
     const VarList weights = optimizer.TrainedWeights(&update_.tape);
-    for (int level = 0; level + 1 < Levels(options_.micro_batches); ++level) {
-      WEFT_RETURN_IF_ERROR(AddMove(level, weights));
-    }
-    WEFT_RETURN_IF_ERROR(AddClearing(weights));
+    std::vector<ParameterSpec> buffers;
     for (Var weight : weights) {
-      planned_bytes_ += static_cast<uint64_t>(Levels(options_.micro_batches)) * weight.type().bytes();
+      names_.push_back(update_.tape.ParameterName(weight));
+      for (int slot = 0; slot < plan_.slots; ++slot) {
+        buffers.push_back({BufferName(slot, names_.back()), weight.type(), Zeros(), ParameterKind::kCache});
+        planned_bytes_ += weight.type().bytes();
+      }
     }
+    WEFT_RETURN_IF_ERROR(parameters_->Create(buffers));
+    WEFT_RETURN_IF_ERROR(AddAdding(weights));
+    WEFT_RETURN_IF_ERROR(AddClearing(weights));
     Tape* const to = &update_.tape;
     const Var rate = to->Input("learning_rate", {kF32, {}});
     const Var targets = to->Input("targets_of_step", {kF32, {}});
     VarList gradients;
-    for (Var weight : weights) {
-      const std::string name = to->ParameterName(weight);  // a copy: the states below move the tape's names
-      const Var buffer = SumBuffer(to, 0, name, weight.type());
-      Var sum = buffer;
-      for (int level = 1; level < Levels(options_.micro_batches); ++level) {
-        const bool used = (MovedPairs(options_.micro_batches) >> (level - 1) & 1) != 0;
-        if (used) sum = SumBuffer(to, level, name, weight.type()) + sum;
-      }
-      gradients.push_back(Assign(buffer, sum / Cast(targets, weight.dtype())));
+    for (size_t i = 0; i < weights.size(); ++i) {
+      const TensorType type = weights[i].type();
+      const Var newest = Buffer(to, plan_.left[0], names_[i], type);
+      Var sum = newest;
+      for (size_t k = 1; k < plan_.left.size(); ++k) sum = Buffer(to, plan_.left[k], names_[i], type) + sum;
+      gradients.push_back(Assign(newest, sum / Cast(targets, type.dtype)));
     }
     const Minimized step =
         optimizer.Update(weights, gradients, rate, {.all_or_none = true, .average_decay = options_.average_decay});
@@ -117,25 +158,33 @@ class AccumulatedStep final : public TrainingStep {
     const int64_t count = options_.micro_batches;
     std::vector<double> losses, targets;
     StepResult result;
-    bool empty = true;  // whether the buffer of level 0 is free
+    bool empty = true;  // whether the pair has no gradients yet
     for (int64_t i = 0; i < count; ++i) {
       WEFT_ASSIGN_OR_RETURN(TrainingBatch batch, next({i, count}));
       targets.push_back(static_cast<double>(batch.targets));
       losses.push_back(0);
       if (batch.targets > 0) {
-        const Entry& entry = entries_[batch.program];
+        Entry& entry = entries_[batch.program];
+        WEFT_RETURN_IF_ERROR(Use({plan_.pairs[static_cast<size_t>(i / 2)].slot}, &entry.sum));
         batch.feeds.push_back({entry.targets, static_cast<float>(batch.targets)});
         batch.feeds.push_back({entry.first, absl::Span<const int32_t>(&kFlags[empty ? 1 : 0], 1)});
         parameters_->set_step(static_cast<uint32_t>(step * count + i));
-        WEFT_ASSIGN_OR_RETURN(const Outputs outputs, entry.runner->Run(batch.feeds));
+        WEFT_ASSIGN_OR_RETURN(const Outputs outputs, entry.sum.runner->Run(batch.feeds));
         losses.back() = outputs.Scalar(entry.loss) * targets.back();
         result.tokens += batch.tokens;
         empty = false;
       }
       const bool pair_ends = i % 2 == 1 || i + 1 == count;
       if (!pair_ends) continue;
-      if (empty) WEFT_RETURN_IF_ERROR(clearing_.runner->Run({}).status());
-      if (i + 1 < count) WEFT_RETURN_IF_ERROR(MovePair(i / 2));
+      const SumPlan::Pair& pair = plan_.pairs[static_cast<size_t>(i / 2)];
+      if (empty) {
+        WEFT_RETURN_IF_ERROR(Use({pair.slot}, &clearing_.sum));
+        WEFT_RETURN_IF_ERROR(clearing_.sum.runner->Run({}).status());
+      }
+      for (const auto& [into, from] : pair.adds) {
+        WEFT_RETURN_IF_ERROR(Use({into, from}, &adding_.sum));
+        WEFT_RETURN_IF_ERROR(adding_.sum.runner->Run({}).status());
+      }
       empty = true;
     }
     parameters_->set_step(static_cast<uint32_t>((step + 1) * count));
@@ -171,18 +220,17 @@ class AccumulatedStep final : public TrainingStep {
  private:
   static constexpr int32_t kFlags[] = {0, 1};
 
-  // A program that adds the gradients of a micro-batch to the buffers of level 0.
+  // A program that adds the gradients of a micro-batch to a slot.
   struct Entry {
     const Tape* tape = nullptr;
     Var loss, targets, first;
     VarList gradients;
-    std::unique_ptr<Runner> runner;
+    SlotRunner sum;
   };
-  // Adds the buffers of one level to those of the next.
-  struct Move {
+  // A graph on slots alone.
+  struct SlotGraph {
     Tape tape;
-    Var first;
-    std::unique_ptr<Runner> runner;
+    SlotRunner sum;
   };
   struct Update {
     Tape tape;
@@ -190,49 +238,53 @@ class AccumulatedStep final : public TrainingStep {
     std::unique_ptr<Runner> runner;
   };
 
-  absl::Status AddMove(int level, const VarList& weights) {
-    Move& move = moves_.emplace_back();
-    move.first = FirstInput(&move.tape);
+  // Records the graph that adds one slot to another.
+  absl::Status AddAdding(const VarList& weights) {
     VarList sums;
-    for (Var weight : weights) {
-      const std::string& name = weight.tape->ParameterName(weight);
-      const Var from = SumBuffer(&move.tape, level, name, weight.type());
-      sums.push_back(AddTo(SumBuffer(&move.tape, level + 1, name, weight.type()), move.first, from));
+    for (size_t i = 0; i < weights.size(); ++i) {
+      const Var into = Buffer(&adding_.tape, 0, names_[i], weights[i].type());
+      sums.push_back(Assign(into, into + Buffer(&adding_.tape, 1, names_[i], weights[i].type())));
     }
-    WEFT_ASSIGN_OR_RETURN(move.runner, StepRunner(move.tape, {.update = {move.tape.Group(sums)}}, options_, parameters_,
-                                                  &planned_bytes_));
-    return absl::OkStatus();
+    if (plan_.slots < 2) return absl::OkStatus();  // with two micro-batches, nothing is added
+    return Finish(sums, &adding_);
   }
 
-  // Records the graph that sets the buffers of level 0 to 0, for a pair of empty micro-batches.
+  // Records the graph that sets a slot to 0, for a pair of empty micro-batches.
   absl::Status AddClearing(const VarList& weights) {
     VarList cleared;
-    for (Var weight : weights) {
-      const Var buffer = SumBuffer(&clearing_.tape, 0, weight.tape->ParameterName(weight), weight.type());
+    for (size_t i = 0; i < weights.size(); ++i) {
+      const Var buffer = Buffer(&clearing_.tape, 0, names_[i], weights[i].type());
       cleared.push_back(Assign(buffer, FillLike(buffer, 0)));
     }
-    WEFT_ASSIGN_OR_RETURN(clearing_.runner, StepRunner(clearing_.tape, {.update = {clearing_.tape.Group(cleared)}},
-                                                       options_, parameters_, &planned_bytes_));
+    return Finish(cleared, &clearing_);
+  }
+
+  absl::Status Finish(const VarList& updates, SlotGraph* graph) {
+    WEFT_ASSIGN_OR_RETURN(graph->sum.runner, StepRunner(graph->tape, {.update = {graph->tape.Group(updates)}}, options_,
+                                                        parameters_, &planned_bytes_));
     return absl::OkStatus();
   }
 
-  // Moves the sum of pair `pair` up from level 0, to the first level that is free.
-  absl::Status MovePair(int64_t pair) {
-    for (size_t level = 0;; ++level) {
-      const bool first = (pair >> level & 1) == 0;  // level + 1 holds a sum if this bit of the counter is set
-      const Move& move = moves_[level];
-      WEFT_RETURN_IF_ERROR(
-          move.runner->Run({{move.first, absl::Span<const int32_t>(&kFlags[first ? 1 : 0], 1)}}).status());
-      if (first) return absl::OkStatus();
+  // Makes `graph` use slots[i] in place of slot i.
+  absl::Status Use(const std::vector<int>& slots, SlotRunner* graph) const {
+    if (slots == graph->slots) return absl::OkStatus();
+    std::vector<std::pair<std::string, std::string>> names;
+    for (const std::string& name : names_) {
+      for (size_t i = 0; i < slots.size(); ++i) {
+        names.emplace_back(BufferName(static_cast<int>(i), name), BufferName(slots[i], name));
+      }
     }
+    graph->slots = slots;
+    return graph->runner->UseParameters(names);
   }
 
   StepOptions options_;
   Parameters* parameters_;
   std::vector<Entry> entries_;  // of each program
-  std::deque<Move> moves_;      // from each level to the next; tapes don't move
-  Move clearing_;
+  SlotGraph adding_, clearing_;
   Update update_;
+  SumPlan plan_ = PlanSums(options_.micro_batches);
+  std::vector<std::string> names_;  // of the trained weights
 };
 
 }  // namespace

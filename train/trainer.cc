@@ -12,7 +12,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/strip.h"
 #include "weft/core/safetensors.h"
 #include "weft/core/status.h"
 #include "weft/formats/run_folder.h"
@@ -78,6 +77,10 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const TrainerOptions& o
     return InvalidArgument("precision: '", options.precision, "' is no dtype");
   }
   WEFT_RETURN_IF_ERROR(Validate(options));
+  for (const TrainingProgram& program : task->programs()) {
+    if (!absl::EndsWith(options.metric, "accuracy") || program.correct) continue;
+    return InvalidArgument("metric: this training measures no ", options.metric);
+  }
   auto trainer = std::unique_ptr<Trainer>(new Trainer(options, task, parameters, run));
   WEFT_ASSIGN_OR_RETURN(trainer->training_step_,
                         TrainingStep::Create(task->programs(), options.optimizer, step, parameters));
@@ -234,11 +237,6 @@ absl::StatusOr<bool> Trainer::Evaluate(const Interrupt& interrupt, Metrics* line
       progress->Say(absl::StrFormat("the learning rate is now %g times that of the schedule", plateau.scale()));
     }
     history_.plateau = plateau.state();
-  }
-  absl::string_view plain = options_.metric;
-  absl::ConsumePrefix(&plain, "ema_");
-  if (!MetricValue(*line->validation, plain)) {
-    return InvalidArgument("metric: this training measures no ", options_.metric);
   }
   const std::optional<double> value = MetricValue(*line->validation, options_.metric);
   if (!value) return true;  // there are no averages before the first update

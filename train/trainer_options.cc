@@ -47,6 +47,9 @@ absl::Status Validate(const TrainerOptions& options) {
   }
   const bool evaluates = options.eval_every != 0;
   if (!evaluates && options.patience > 0) return InvalidArgument("patience: it needs evaluations; set eval-every");
+  if (!evaluates && options.plateau) {
+    return InvalidArgument("schedule: plateau needs evaluations; set eval-every");
+  }
   if (!evaluates && options.save_best) return InvalidArgument("save-best: it needs evaluations; set eval-every");
   return absl::OkStatus();
 }

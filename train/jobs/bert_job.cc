@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "weft/core/status.h"
 #include "weft/formats/config_json.h"
+#include "weft/formats/run_path.h"
 #include "weft/models/layers.h"
 #include "weft/train/jobs/lora_options.h"
 
@@ -72,7 +73,7 @@ std::string BertJob::Title(const Parameters& parameters) const {
 
 absl::Status BertJob::Prepare(Parameters* /*parameters*/) {
   WEFT_ASSIGN_OR_RETURN(const std::string text, data_path_.empty() ? ReadKingJamesBible() : ReadText(data_path_));
-  tokenizer_.set_default(source_.init());
+  tokenizer_.set_default(ParseRunPath(source_.init()).folder);
   WEFT_RETURN_IF_ERROR(tokenizer_.Prepare(text));
   WEFT_RETURN_IF_ERROR(source_.SetVocabulary(*tokenizer_));
   const SpecialTokens& special = tokenizer_->special_tokens();

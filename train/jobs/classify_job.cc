@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "weft/core/status.h"
 #include "weft/formats/config_json.h"
+#include "weft/formats/run_path.h"
 #include "weft/models/layers.h"
 #include "weft/text/sentence_pairs.h"
 #include "weft/train/jobs/lora_options.h"
@@ -99,7 +100,7 @@ absl::Status ClassifyJob::Prepare(Parameters* /*parameters*/) {
   WEFT_ASSIGN_OR_RETURN(const LabelledText validation, ReadValidationText(validation_, &text));
   labels_ = LabelNames(text);
   const std::string all = absl::StrJoin(text.text.lines, "\n");
-  tokenizer_.set_default(source_.init());
+  tokenizer_.set_default(ParseRunPath(source_.init()).folder);
   WEFT_RETURN_IF_ERROR(tokenizer_.Prepare(all));
   WEFT_RETURN_IF_ERROR(source_.SetVocabulary(*tokenizer_));
   config_ = source_.config();

@@ -32,6 +32,10 @@ class ClassifyJob final : public BucketJob {
   }
   absl::Status WriteFiles(const RunDirectory& run) const override { return tokenizer_.Write(run); }
   const LoraOptions& lora() const override { return lora_; }
+  // Writes no adapter for the pooling "mean", which the files of adapters can't express.
+  absl::Status SaveMore(const Parameters& parameters, const std::string& folder) const override {
+    return pooling_ == "mean" ? absl::OkStatus() : TrainingJob::SaveMore(parameters, folder);
+  }
   std::string base_model() const override { return source_.init(); }
 
  protected:

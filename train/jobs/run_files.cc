@@ -9,7 +9,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "weft/core/checksum.h"
+#include "weft/core/file.h"
 #include "weft/text/load_tokenizer.h"
 #include "weft/train/jobs/job.h"
 
@@ -36,6 +38,17 @@ std::optional<std::string> ChecksumOf(const std::string& path) {
   return any ? std::optional(all.Digest()) : std::nullopt;
 }
 
+// Returns the checksum of a list "FOLDER:WEIGHT,FOLDER:WEIGHT" and of what is in the folders.
+std::optional<std::string> ChecksumOfList(const std::string& list) {
+  Checksummer all;
+  for (const std::string& item : std::vector<std::string>(absl::StrSplit(list, ','))) {
+    const std::optional<std::string> checksum = ChecksumOf(Exists(item) ? item : item.substr(0, item.rfind(':')));
+    if (!checksum) return std::nullopt;
+    all.Add(absl::StrCat(item, "\n", *checksum, "\n"));
+  }
+  return all.Digest();
+}
+
 }  // namespace
 
 nlohmann::ordered_json FileChecksums(const Hyperparameters& table, const std::string& run) {
@@ -44,8 +57,14 @@ nlohmann::ordered_json FileChecksums(const Hyperparameters& table, const std::st
     if (const std::optional<std::string> checksum = ChecksumOf(path)) files[key] = *checksum;
   };
   for (const Hyperparameter& row : table) {
-    if (!row.rules.is_path) continue;
-    if (const std::string& path = *std::get<std::string*>(row.value); !path.empty()) add(row.key(), path);
+    if (!row.rules.is_path && !row.rules.is_path_list) continue;
+    const std::string& path = *std::get<std::string*>(row.value);
+    if (path.empty()) continue;
+    if (row.rules.is_path || Exists(path)) {
+      add(row.key(), path);
+    } else if (const std::optional<std::string> checksum = ChecksumOfList(path)) {
+      files[row.key()] = *checksum;
+    }
   }
   if (run.empty()) return files;
   for (const std::string& name : TokenizerFileNames()) add(name, absl::StrCat(run, "/", name));

@@ -73,10 +73,7 @@ absl::Status SaveCheckpoint(const std::string& checkpoints, CheckpointInfo info,
   std::error_code error;
   fs::create_directories(writing, error);
   WEFT_RETURN_IF_ERROR(SystemStatus("create", writing, error.value()));
-  if (first) {
-    const std::string parent = fs::path(checkpoints).parent_path().string();
-    WEFT_RETURN_IF_ERROR(SyncFolder(parent.empty() ? "." : parent));
-  }
+  if (first) WEFT_RETURN_IF_ERROR(SyncParent(checkpoints));
   WEFT_RETURN_IF_ERROR(parameters.Save(writing + kCheckpointState, Parameters::kAll));
   const nlohmann::ordered_json json = {{kChecksum, kNoChecksum}, {"step", info.step},
                                        {"seed", info.seed},      {"parameters_step", info.parameters_step},

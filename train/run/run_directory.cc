@@ -27,9 +27,16 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kConfig[] = "config.json";
-constexpr const char* kWritten[] = {
-    "checkpoints", "metrics.jsonl",       "model.safetensors",        "sample.txt", "preprocessor_config.json",
-    kEventFile,    "adapter_config.json", "adapter_model.safetensors"};
+constexpr const char* kWritten[] = {"checkpoints",
+                                    "metrics.jsonl",
+                                    kLastWeights,
+                                    kEmaWeights,
+                                    kBestWeights,
+                                    "sample.txt",
+                                    "preprocessor_config.json",
+                                    kEventFile,
+                                    "adapter_config.json",
+                                    "adapter_model.safetensors"};
 
 std::string DefaultPath(const std::string& name, int64_t number) { return absl::StrCat("runs/", name, "-", number); }
 
@@ -62,11 +69,6 @@ absl::StatusOr<bool> IsEmpty(const std::string& folder) {
   }
   if (error) return SystemStatus("read", folder, error.value());
   return true;
-}
-
-// Syncs the parent folder, so that the entry of the new folder `path` is on the disk.
-absl::Status SyncParent(const std::string& path) {
-  return SyncFolder(fs::path(path).parent_path().empty() ? "." : fs::path(path).parent_path().string());
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "weft/train/run/tensorboard.h"
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -44,7 +45,12 @@ absl::Status TensorBoard::Step(const Metrics& metrics) {
   }
   if (metrics.validation) {
     scalars.push_back({"loss/validation", metrics.validation->loss});
-    if (metrics.validation->accuracy) scalars.push_back({"accuracy/validation", *metrics.validation->accuracy});
+    const auto add = [&](const char* tag, std::optional<double> value) {
+      if (value) scalars.push_back({tag, *value});
+    };
+    add("accuracy/validation", metrics.validation->accuracy);
+    add("loss/validation_ema", metrics.validation->ema_loss);
+    add("accuracy/validation_ema", metrics.validation->ema_accuracy);
   }
   scalars.push_back({"memory", static_cast<double>(ResidentBytes())});
   return file_.AppendScalars(metrics.step, Now(), scalars);
