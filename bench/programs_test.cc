@@ -314,6 +314,7 @@ TEST(ScalingTest, UsageErrorsAndProgramsThatFail) {
 TEST(PerformancePageTest, ItsCommandsWork) {
   const std::map<std::string, std::string> quick = {
       {"train_bench", " --model=charcpu --batch=1 --length=8 --layers=1 --steps=3"},
+      {"accumulation_bench", " --batch=4 --length=8 --rounds=1"},
       {"ceiling", " --batch=1 --length=8 --seconds=1e-3"},
       {"op_bench", " --benchmark_filter=softmax --benchmark_min_time=1e-3"},
       {"compare", " --rows=charcpu-f32 --rounds=1 --steps=3 --train-bench=bench/train_bench --ceiling="},

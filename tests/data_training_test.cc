@@ -52,8 +52,8 @@ TEST_P(DataTrainingTest, TheNumberOfThreadsDoesNotChangeABit) {
   const char* const given = std::getenv("WEFT_STEPS");
   const std::string steps = given == nullptr ? "5" : given;
   for (const char* threads : {"1", "2", "4"}) {
-    ASSERT_TRUE(Works(Weft(flags + Arguments{"--steps=" + steps, "--eval-every=0", std::string("--threads=") + threads,
-                                             std::string("--out=") + threads})));
+    ASSERT_TRUE(Works(Weft(flags + Arguments{"--steps=" + steps, "--warmup-steps=" + steps, "--eval-every=0",
+                                             std::string("--threads=") + threads, std::string("--out=") + threads})));
   }
   EXPECT_EQ(Differences(Results("1"), Results("2")), "");
   EXPECT_EQ(Differences(Results("1"), Results("4")), "");
