@@ -1,8 +1,6 @@
 // Layers call Adapt after each product. Adapt compares the layer's name with the patterns and records the adapter.
 #include "weft/models/lora.h"
 
-#include <fnmatch.h>
-
 #include <algorithm>
 #include <cmath>
 
@@ -11,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "weft/core/pattern.h"
 #include "weft/core/status.h"
 #include "weft/models/validate.h"
 #include "weft/ops/ops.h"
@@ -28,10 +27,6 @@ std::vector<std::string> Split(absl::string_view patterns) {
   return list;
 }
 
-bool Matches(const std::string& pattern, absl::string_view name) {
-  return fnmatch(pattern.c_str(), std::string(name).c_str(), 0) == 0;
-}
-
 }  // namespace
 
 absl::Status Validate(const LoraOptions& options) {
@@ -45,7 +40,8 @@ absl::Status Validate(const LoraOptions& options) {
 
 bool MatchesAny(absl::string_view patterns, absl::string_view name) {
   const std::vector<std::string> list = Split(patterns);
-  return std::any_of(list.begin(), list.end(), [&](const std::string& pattern) { return Matches(pattern, name); });
+  return std::any_of(list.begin(), list.end(),
+                     [&](const std::string& pattern) { return MatchesPattern(pattern, name); });
 }
 
 bool IsTrained(absl::string_view full_name, const LoraOptions& options) {
@@ -66,7 +62,7 @@ LoraScope::~LoraScope() {
   if (options_.rank == 0) return;
   tape_->SetAdaptation(outer_);
   for (const std::string& pattern : Split(options_.targets)) {
-    const auto matches = [&](const std::string& layer) { return Matches(pattern, layer); };
+    const auto matches = [&](const std::string& layer) { return MatchesPattern(pattern, layer); };
     if (std::any_of(layers_.begin(), layers_.end(), matches)) continue;
     constexpr size_t kMaxListed = 8;  // names of layers in an error
     if (layers_.size() > kMaxListed) layers_.resize(kMaxListed);

@@ -44,6 +44,12 @@ absl::Status CheckLongEnough(const std::string& path, const TokenFiles& files, i
 
 }  // namespace
 
+std::vector<std::string> TokenSources::Folders(const std::string& data) {
+  std::vector<std::string> paths;
+  for (NamedFolder& folder : ParseList(data)) paths.push_back(std::move(folder.path));
+  return paths;
+}
+
 bool TokenSources::Names(const std::string& data) {
   return !data.empty() && TokenFiles::IsAt(ParseList(data).front().path);
 }

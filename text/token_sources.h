@@ -26,6 +26,8 @@ namespace weft {
 
 class TokenSources {
  public:
+  // Returns the folders of `data`, as Open reads them, without their weights.
+  static std::vector<std::string> Folders(const std::string& data);
   // Reports whether `data` names token files: a folder with an index, or a list that Open reads.
   static bool Names(const std::string& data);
   // Opens the folders that `data` names, "DIR,DIR" or "DIR:WEIGHT,DIR:WEIGHT". Without weights, a folder weighs as much

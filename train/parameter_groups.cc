@@ -1,7 +1,5 @@
 #include "weft/train/parameter_groups.h"
 
-#include <fnmatch.h>
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -10,14 +8,11 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "weft/core/pattern.h"
 #include "weft/core/status.h"
 
 namespace weft {
 namespace {
-
-bool Matches(const std::string& pattern, absl::string_view name) {
-  return fnmatch(pattern.c_str(), std::string(name).c_str(), FNM_NOESCAPE) == 0;
-}
 
 absl::Status CheckNumber(const ParameterGroup& group, absl::string_view setting, double value) {
   if (std::isfinite(value) && value >= 0) return absl::OkStatus();
@@ -73,16 +68,16 @@ absl::StatusOr<std::vector<ParameterGroup>> ParseParameterGroups(absl::string_vi
 }
 
 const ParameterGroup* FindGroup(absl::Span<const ParameterGroup> groups, absl::string_view name) {
-  const auto found =
-      std::find_if(groups.begin(), groups.end(), [&](const ParameterGroup& g) { return Matches(g.pattern, name); });
+  const auto found = std::find_if(groups.begin(), groups.end(),
+                                  [&](const ParameterGroup& g) { return MatchesPattern(g.pattern, name); });
   return found != groups.end() ? &*found : nullptr;
 }
 
 absl::Status CheckGroups(absl::Span<const ParameterGroup> groups, const std::vector<std::string>& names) {
   for (const ParameterGroup& group : groups) {
     WEFT_RETURN_IF_ERROR(CheckSettings(group));
-    const bool used =
-        std::any_of(names.begin(), names.end(), [&](const std::string& name) { return Matches(group.pattern, name); });
+    const bool used = std::any_of(names.begin(), names.end(),
+                                  [&](const std::string& name) { return MatchesPattern(group.pattern, name); });
     if (used) continue;
     return InvalidArgument("groups: '", group.pattern, "' matches none of the ", names.size(), " weights",
                            names.empty() ? "" : absl::StrCat(", such as '", names.front(), "'"));

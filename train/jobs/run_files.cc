@@ -9,10 +9,10 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "weft/core/checksum.h"
 #include "weft/core/file.h"
 #include "weft/text/load_tokenizer.h"
+#include "weft/text/token_sources.h"
 #include "weft/train/jobs/job.h"
 
 namespace weft {
@@ -38,13 +38,15 @@ std::optional<std::string> ChecksumOf(const std::string& path) {
   return any ? std::optional(all.Digest()) : std::nullopt;
 }
 
-// Returns the checksum of a list "FOLDER:WEIGHT,FOLDER:WEIGHT" and of what is in the folders.
+// Returns a checksum of `list`, "FOLDER:WEIGHT,FOLDER:WEIGHT", which covers the text of the list and the folders'
+// files.
 std::optional<std::string> ChecksumOfList(const std::string& list) {
   Checksummer all;
-  for (const std::string& item : std::vector<std::string>(absl::StrSplit(list, ','))) {
-    const std::optional<std::string> checksum = ChecksumOf(Exists(item) ? item : item.substr(0, item.rfind(':')));
+  all.Add(list);
+  for (const std::string& folder : TokenSources::Folders(list)) {
+    const std::optional<std::string> checksum = ChecksumOf(folder);
     if (!checksum) return std::nullopt;
-    all.Add(absl::StrCat(item, "\n", *checksum, "\n"));
+    all.Add(absl::StrCat("\n", *checksum));
   }
   return all.Digest();
 }
