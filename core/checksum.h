@@ -44,11 +44,11 @@ std::string Checksum(absl::string_view bytes);
 // pipe could not be read again.
 absl::StatusOr<std::string> ChecksumOfFile(const std::string& path);
 
-// Replaces the first kNoChecksum in `text` by the checksum of `file`. `file`: the parts of the file, one of which shows
-// `text` as it was before this call. `text` must contain kNoChecksum.
+// Computes the checksum of a file, and writes it into `text` in place of the first kNoChecksum there. `file`: the parts
+// of the file in order, `text` among them. `text` must contain kNoChecksum.
 void PutChecksum(absl::Span<const absl::string_view> file, std::string* text);
-// Checks a file that holds its own checksum. `digits`: that checksum, 16 characters. Their first occurrence in `file`
-// counts as zeros. Returns DataLoss if the checksums differ.
+// Checks a file that holds its own checksum. `digits`: that checksum, 16 characters. The checksum is computed with
+// zeros in place of the first occurrence of `digits` in `file`. Returns DataLoss if the checksums differ.
 absl::Status CheckOwnChecksum(absl::string_view file, absl::string_view digits);
 
 }  // namespace weft

@@ -3,8 +3,8 @@
 //   WEFT_ASSIGN_OR_RETURN(const RandomAccessFile file, RandomAccessFile::Open("tokens-00000.bin"));
 //   WEFT_RETURN_IF_ERROR(file.Read(begin, size, bytes));
 //
-// Reads copy from the system's cache, so what was read does not stay in the process's memory. The pages of a mapped
-// file would stay until they are released. An error of the disk is a Status, where a mapped file ends the process.
+// Read copies bytes from the system's cache to the caller. So reading a large file does not enlarge the process, as
+// mapping the file would. An error of the disk is a Status; with a mapped file, such an error ends the process.
 #ifndef WEFT_CORE_RANDOM_ACCESS_FILE_H_
 #define WEFT_CORE_RANDOM_ACCESS_FILE_H_
 

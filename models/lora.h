@@ -46,9 +46,9 @@ bool MatchesAny(absl::string_view patterns, absl::string_view name);
 // Reports whether training with `options` changes the weight `full_name`: an adapter's, or one of `also_train`.
 bool IsTrained(absl::string_view full_name, const LoraOptions& options);
 
-// The adapters hold for what is recorded during the scope's life. If a pattern of `targets` matches no layer, the end
-// of the scope fails the tape with InvalidArgument, which lists names that exist. If the rank is 0, the scope does
-// nothing.
+// While a LoraScope exists, each layer that is recorded on its tape and matches a pattern of `targets` gets an adapter.
+// If a pattern matches no layer, the destructor fails the tape with InvalidArgument, which lists names that exist. If
+// the rank is 0, the scope does nothing.
 class LoraScope final : public Adaptation {
  public:
   LoraScope(Tape* tape, const LoraOptions& options);

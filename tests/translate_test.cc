@@ -144,7 +144,7 @@ TEST_F(TranslateTest, AModelWhoseProbabilitiesAreNotNumbersTranslatesNothing) {
   absl::StatusOr<Weights> weights = Weights::ReadSafetensors(Path("model/model.safetensors"));
   ASSERT_TRUE(weights.ok()) << weights.status();
   std::vector<NamedTensor> tensors(weights->tensors().begin(), weights->tensors().end());
-  std::vector<float> huge(8, 3e38f);  // finite, unlike its products with what a norm returns
+  std::vector<float> huge(8, 3e38f);  // finite, but multiplied by a normalised value it overflows
   for (auto& [name, tensor] : tensors) {
     if (name.ends_with("layer_norm/gamma")) tensor.data = reinterpret_cast<std::byte*>(huge.data());
   }

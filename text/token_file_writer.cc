@@ -90,8 +90,8 @@ bool IsOwnFile(const std::string& name) {
          name == kDocumentsFile || std::find(tokenizer.begin(), tokenizer.end(), name) != tokenizer.end();
 }
 
-// Makes `path` a locked folder without files. Removes what a killed writer left there. Returns AlreadyExists, and
-// removes nothing, if the folder has other files.
+// Creates the folder `path` if it is missing, locks it, and removes files that a killed writer left in it. If the
+// folder has any other file, returns AlreadyExists and removes nothing.
 absl::StatusOr<Descriptor> MakeEmpty(const std::string& path) {
   std::error_code error;
   for (fs::directory_iterator i(path, error), end; !error && i != end; i.increment(error)) {

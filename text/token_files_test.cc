@@ -98,7 +98,7 @@ TEST_F(TokenFilesTest, NumbersDocumentsFromTheWindowsFirst) {
   EXPECT_THAT(Documents(files, DataSplit::kValidation, 4, 6), ElementsAre(0, 0, 1, 1, 1, 1));
 }
 
-// With so many documents, the search for one reads the file.
+// The corpus has more documents than Documents keeps in memory, so the search for a document reads documents.bin.
 TEST_F(TokenFilesTest, FindsTheDocumentsOfAWindowAmongMany) {
   TokenFileWriter writer = *TokenFileWriter::Create(Path("corpus"), {{"tokenizer.json", ByteTokenizer::ToJson()}});
   std::vector<int32_t> number;  // of each token's document

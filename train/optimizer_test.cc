@@ -164,7 +164,8 @@ TEST(OptimizerTest, EveryRowIsUsable) {
   EXPECT_EQ(FindOptimizer("none"), nullptr);
 }
 
-// Muon updates matrices; AdamW updates vectors, embeddings and output layers, which names tell, and what a group names.
+// The optimizer "muon" updates matrices by Muon's rule. It updates vectors, embeddings and output layers by AdamW's
+// rule, and so the weights of a parameter group with the setting `adamw`. Names tell embeddings and output layers.
 TEST(OptimizerTest, MuonLeavesEmbeddingsAndOutputLayersToAdamW) {
   Tape tape;
   const Var rate = tape.Input("rate", {kF32, {}});

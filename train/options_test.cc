@@ -115,7 +115,7 @@ TEST(OptionsTest, TheScheduleHasAName) {
 TEST(OptionsTest, AGivenWarmupMustFitTheTraining) {
   TrainingOptions options = Options();
   EXPECT_TRUE(CheckSchedule(options, 0).ok());
-  options.trainer.steps = 5;  // less than the default warm-up, which nobody asked for
+  options.trainer.steps = 5;  // fewer than those of the default warm-up
   EXPECT_TRUE(CheckSchedule(options, 0).ok());
   EXPECT_EQ(ToTrainerOptions(options, 0).learning_rate(4), 0.5 * 5 / 11);
   options.warmup = 6;

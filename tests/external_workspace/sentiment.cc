@@ -47,7 +47,8 @@ absl::StatusOr<Texts> Encode(const weft::LabelledText& text, const weft::Tokeniz
   return texts;
 }
 
-// Returns logits [B, classes] of texts: tokens i32 [B, T], of which the first lengths[b] of row b are text.
+// Returns the logits [B, classes] of B texts. `tokens`: i32 [B, T], one text a row. `lengths`: i32 [B], the number of
+// tokens of each text; the rest of its row is padding.
 weft::Var Logits(weft::Var tokens, weft::Var lengths) {
   const int64_t batch = tokens.dim(0), length = tokens.dim(1);
   weft::Var x = weft::Embedding(weft::EmbeddingTable("words", tokens.tape, kVocabulary, kWidth), tokens);  // [B, T, C]

@@ -89,7 +89,7 @@ class Training:
     name: str
     weft: str
     folder: Path
-    extra: list = field(default_factory=list)  # more flags, each of which replaces a flag of the same name
+    extra: list = field(default_factory=list)  # more flags; a flag replaces an earlier flag of the same name
 
     def command(self, out: str, *more: str) -> list:
         flags = {}

@@ -3,7 +3,7 @@
 //
 //   config[kFilesKey] = FileChecksums(job.Table(), run.path());   // {"data": "2d06800538d394c2", ...}
 //   ...                                                           // later, to resume the run
-//   const std::string changed = ChangedFiles(run.config(), config);   // "data: /home/me/text.txt has changed"
+//   const std::string changed = ChangedFiles(run.config(), config);   // "data: text.txt has changed"
 #ifndef WEFT_TRAIN_JOBS_RUN_FILES_H_
 #define WEFT_TRAIN_JOBS_RUN_FILES_H_
 
