@@ -65,7 +65,7 @@ void AddFlags(CLI::App* app, const Hyperparameters& table, GivenFlags* given) {
     if (parameter.is_switch()) {
       app->add_flag(name, std::as_const(help))->each(store);  // CLI11 needs a string that is not const
     } else {
-      const bool text = std::holds_alternative<std::string*>(parameter.value);
+      const bool text = parameter.is_text();
       app->add_option_function<std::string>(name, store, help)->type_name(text ? "TEXT" : "NUMBER");
     }
   }

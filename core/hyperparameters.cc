@@ -31,9 +31,17 @@ absl::Status SetInteger(absl::string_view text, T* value, const Hyperparameter::
     return InvalidArgument("'", text, "' is not a whole number ",
                            std::is_unsigned_v<T> ? "from 0 to 2^64 - 1" : "below 2^63");
   }
+  if (parsed == 0 && rules.zero_keeps) return absl::OkStatus();
   WEFT_RETURN_IF_ERROR(CheckRange(static_cast<double>(parsed), rules, text));
   *value = parsed;
   return absl::OkStatus();
+}
+
+// Checks that `text` is one of the choices, if there are any.
+absl::Status CheckChoice(absl::string_view text, const Hyperparameter::Rules& rules) {
+  if (rules.choices.empty() || absl::c_linear_search(rules.choices, text)) return absl::OkStatus();
+  return InvalidArgument("'", text, "' is not one of ", absl::StrJoin(rules.choices, ", "),
+                         DidYouMean(text, rules.choices));
 }
 
 // Reads a number of bytes: "500M" is 500 million.
@@ -76,12 +84,15 @@ struct Set {
     return absl::OkStatus();
   }
   absl::Status operator()(std::string* value) const {
-    if (!rules.choices.empty() && !absl::c_linear_search(rules.choices, text)) {
-      return InvalidArgument("'", text, "' is not one of ", absl::StrJoin(rules.choices, ", "),
-                             DidYouMean(text, rules.choices));
-    }
+    WEFT_RETURN_IF_ERROR(CheckChoice(text, rules));
     *value = std::string(text);
     return absl::OkStatus();
+  }
+  absl::Status operator()(const Hyperparameter::Text& value) const {
+    if (rules.choices.empty()) return value.set(text);
+    const std::string hyphens = absl::StrReplaceAll(text, {{"_", "-"}});
+    WEFT_RETURN_IF_ERROR(CheckChoice(hyphens, rules));
+    return value.set(hyphens);
   }
   template <class T>
   absl::Status operator()(std::optional<T>* value) const {
@@ -104,6 +115,7 @@ struct Get {
     if (value->has_value()) return **value;
     return rules.unset ? rules.unset() : nullptr;
   }
+  nlohmann::ordered_json operator()(const Hyperparameter::Text& value) const { return value.get(); }
 };
 
 }  // namespace
@@ -122,8 +134,12 @@ bool Hyperparameter::is_switch() const {
   return std::holds_alternative<bool*>(value) || std::holds_alternative<std::optional<bool>*>(value);
 }
 
+bool Hyperparameter::is_text() const {
+  return std::holds_alternative<std::string*>(value) || std::holds_alternative<Text>(value);
+}
+
 absl::Status SetFromText(absl::string_view text, const Hyperparameter& parameter) {
-  if (text.empty() && std::holds_alternative<std::string*>(parameter.value) && !parameter.rules.may_be_empty) {
+  if (text.empty() && parameter.is_text() && !parameter.rules.may_be_empty) {
     return InvalidArgument(parameter.flag, ": it is empty");
   }
   return Annotate(std::visit(Set{text, parameter.rules}, parameter.value), parameter.flag);
@@ -141,7 +157,7 @@ absl::Status SetFromJson(const nlohmann::ordered_json& json, const Hyperparamete
       return InvalidArgument("unknown key ", NameAndNearest(key, known));
     }
     const Hyperparameter& parameter = table[static_cast<size_t>(found - known.begin())];
-    const bool wants_text = std::holds_alternative<std::string*>(parameter.value);
+    const bool wants_text = parameter.is_text();
     if (wants_text != value.is_string() || value.is_structured() || value.is_null()) {
       return InvalidArgument("key '", key, "': ", value.dump(),
                              wants_text ? " is not a text" : " is not of the right type");

@@ -14,11 +14,13 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 
 namespace weft {
 
@@ -31,14 +33,21 @@ struct Hyperparameter {
     bool is_path = false;                   // a path, which a run stores as an absolute path
     bool is_path_list = false;              // a path that exists, or paths separated by commas
     bool is_bytes = false;                  // a number of bytes; SetFromText also reads K, M and G: thousands and so on
+    bool zero_keeps = false;                // whether setting the value to 0 leaves it unchanged
     // Returns what holds while an optional value is not set, or null for nothing. If there is no function, null holds.
     std::function<nlohmann::ordered_json()> unset = nullptr;
+  };
+
+  // A value with its own form of text, such as the name of an enumeration's value. JSON has it as a text, too.
+  struct Text {
+    std::function<std::string()> get;
+    std::function<absl::Status(absl::string_view)> set;
   };
 
   std::string flag;  // "learning-rate"
   std::string help;
   std::variant<int64_t*, uint64_t*, double*, bool*, std::string*, std::optional<int64_t>*, std::optional<double>*,
-               std::optional<bool>*>
+               std::optional<bool>*, Text>
       value;
   Rules rules = {};
 
@@ -46,8 +55,32 @@ struct Hyperparameter {
   std::string text() const;  // the value, as SetFromText reads it; "" for null
   nlohmann::ordered_json json() const;
   bool is_switch() const;  // whether the value is true or false
+  bool is_text() const;    // whether JSON has the value as a text
 };
 using Hyperparameters = std::vector<Hyperparameter>;
+
+// Names of the values of an enumeration, with hyphens between words.
+template <class E>
+using ValueNames = absl::Span<const std::pair<const char*, E>>;
+// Returns a row for a value of an enumeration. A text may have '_' in place of '-'. `names` must outlive the row.
+template <class E>
+Hyperparameter ChoiceRow(std::string flag, std::string help, ValueNames<E> names, E* value,
+                         Hyperparameter::Rules rules = {}) {
+  for (const auto& [name, unused] : names) rules.choices.push_back(name);
+  const auto get = [names, value]() -> std::string {
+    for (const auto& [name, each] : names) {
+      if (each == *value) return name;
+    }
+    return "";
+  };
+  const auto set = [names, value](absl::string_view text) {
+    for (const auto& [name, each] : names) {
+      if (text == name) *value = each;
+    }
+    return absl::OkStatus();
+  };
+  return {std::move(flag), std::move(help), Hyperparameter::Text{get, set}, std::move(rules)};
+}
 
 // Sets the value of `parameter` from `text`. If `text` breaks the rules, returns InvalidArgument, such as "batch:
 // 'many' is not a whole number below 2^63".

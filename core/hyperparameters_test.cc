@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 
 namespace weft {
 namespace {
@@ -34,6 +35,31 @@ TEST(HyperparametersTest, FlagsAndKeysSetTheSame) {
   ASSERT_TRUE(SetFromJson(json, Table(&by_key)).ok());
   EXPECT_EQ(ToJson(Table(&by_flag)), json);
   EXPECT_EQ(ToJson(Table(&by_key)), json);
+}
+
+enum class Kind { kPlain, kVeryPlain };
+constexpr std::pair<const char*, Kind> kKinds[] = {{"plain", Kind::kPlain}, {"very-plain", Kind::kVeryPlain}};
+
+TEST(HyperparametersTest, ChoicesSetEnumerations) {
+  Kind kind = Kind::kPlain;
+  const Hyperparameters table = {ChoiceRow<Kind>("kind", "", kKinds, &kind)};
+  EXPECT_EQ(table[0].text(), "plain");
+  ASSERT_TRUE(SetFromText("very_plain", table[0]).ok());
+  EXPECT_EQ(kind, Kind::kVeryPlain);
+  EXPECT_EQ(ToJson(table), nlohmann::ordered_json::parse(R"({"kind":"very-plain"})"));
+  ASSERT_TRUE(SetFromJson(nlohmann::ordered_json::parse(R"({"kind":"plain"})"), table).ok());
+  EXPECT_EQ(kind, Kind::kPlain);
+  EXPECT_EQ(SetFromText("odd", table[0]).message(), "kind: 'odd' is not one of plain, very-plain");
+  EXPECT_EQ(SetFromText("", table[0]).message(), "kind: it is empty");
+}
+
+TEST(HyperparametersTest, ZeroMayKeepTheValue) {
+  int64_t width = 128;
+  const Hyperparameters table = {{"width", "", &width, {.low = 1, .zero_keeps = true}}};
+  ASSERT_TRUE(SetFromText("0", table[0]).ok());
+  EXPECT_EQ(width, 128);
+  ASSERT_TRUE(SetFromText("64", table[0]).ok());
+  EXPECT_EQ(width, 64);
 }
 
 TEST(HyperparametersTest, NamesWhatIsWrong) {
