@@ -158,7 +158,8 @@ absl::Status SetFromJson(const nlohmann::ordered_json& json, const Hyperparamete
     }
     const Hyperparameter& parameter = table[static_cast<size_t>(found - known.begin())];
     const bool wants_text = parameter.is_text();
-    if (wants_text != value.is_string() || value.is_structured() || value.is_null()) {
+    const bool may_be_number = std::holds_alternative<Hyperparameter::Text>(parameter.value) && value.is_number();
+    if ((wants_text != value.is_string() && !may_be_number) || value.is_structured() || value.is_null()) {
       return InvalidArgument("key '", key, "': ", value.dump(),
                              wants_text ? " is not a text" : " is not of the right type");
     }

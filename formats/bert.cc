@@ -30,7 +30,7 @@ void ListBert(Keys& keys, Config& config) {
   keys.Field("attention_probs_dropout_prob", config.attention_dropout, config.dropout);
   keys.Field("max_position_embeddings", config.context);
   keys.Field("type_vocab_size", config.segments);
-  keys.Field("layer_norm_eps", config.norm_epsilon);
+  keys.Field("layer_norm_eps", config.norm.epsilon);
   keys.Only("position_embedding_type", "absolute");
   keys.Only("is_decoder", false);
   keys.Only("tie_word_embeddings", true);

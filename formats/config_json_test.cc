@@ -41,9 +41,9 @@ TEST(ConfigJsonTest, MissingKeysHaveTheDefaultsOfHuggingFace) {
   EXPECT_EQ(llama.feed_forward, 11008);
   EXPECT_EQ(llama.norm.epsilon, 1e-6);
   EXPECT_FALSE(llama.tied_head);
-  EXPECT_EQ(GptConfigFromJson(Json::parse(kMistral))->key_value_heads, 8);
-  EXPECT_EQ(GptConfigFromJson(Json::parse(kMistral))->window, 4096);
-  EXPECT_EQ(GptConfigFromJson(With(kMistral, "sliding_window", "null"))->window, 0);
+  EXPECT_EQ(GptConfigFromJson(Json::parse(kMistral))->attention.key_value_heads, 8);
+  EXPECT_EQ(GptConfigFromJson(Json::parse(kMistral))->attention.patterns.at(0).window, 4096);
+  EXPECT_TRUE(GptConfigFromJson(With(kMistral, "sliding_window", "null"))->attention.patterns.empty());
   EXPECT_EQ(BertConfigFromJson(Json::parse(kBert))->feed_forward, 3072);
 }
 
@@ -106,7 +106,8 @@ TEST(ConfigJsonTest, EveryKeyIsUsedHarmlessOrRefused) {
       EXPECT_THAT(std::string(status.message()), HasSubstr(row.error));
     }
   }
-  EXPECT_EQ(GptConfigFromJson(With(kLlama, "rope_parameters", R"({"rope_theta": 500000.0})"))->rotary_base, 500000);
+  EXPECT_EQ(GptConfigFromJson(With(kLlama, "rope_parameters", R"({"rope_theta": 500000.0})"))->attention.rotary_base,
+            500000);
   EXPECT_EQ(GptConfigFromJson(With(kGpt2, "attn_pdrop", "0.25"))->attention_dropout, 0.25);
   EXPECT_EQ(BertConfigFromJson(With(kBert, "attention_probs_dropout_prob", "0"))->attention_dropout, 0);
 }
@@ -124,14 +125,14 @@ TEST(ConfigJsonTest, GptIsReadAsItWasWritten) {
   llama.names = GptConfig::Names::kLlama;
   llama.norm.kind = NormKind::kRmsNorm;
   llama.gated = true;
-  llama.rotary = RotaryLayout::kHalves;
-  llama.rotary_base = 5e5;
-  llama.key_value_heads = 1;
+  llama.attention.rotary = RotaryLayout::kHalves;
+  llama.attention.rotary_base = 5e5;
+  llama.attention.key_value_heads = 1;
   llama.feed_forward = 9;
   llama.attention_dropout = 0.2;
   llama.activation = Activation::kGelu;
   GptConfig mistral = llama;
-  mistral.window = 3;
+  mistral.attention.patterns = {{.window = 3}};
   mistral.bias = false;
   for (const GptConfig& config : {gpt2, llama, mistral}) {
     const absl::StatusOr<Json> json = ToJson(config);
@@ -140,11 +141,11 @@ TEST(ConfigJsonTest, GptIsReadAsItWasWritten) {
     ASSERT_TRUE(read.ok()) << read.status();
     EXPECT_EQ(*ToJson(*read), *json);
     EXPECT_EQ(read->attention_dropout, config.attention_dropout);
-    EXPECT_EQ(read->window, config.window);
+    EXPECT_EQ(read->attention.patterns, config.attention.patterns);
     EXPECT_EQ(read->bias, config.bias);
     EXPECT_EQ(read->names, config.names);
     EXPECT_EQ(read->feed_forward, config.feed_forward);
-    EXPECT_EQ(read->rotary_base, config.rotary_base);
+    EXPECT_EQ(read->attention.rotary_base, config.attention.rotary_base);
     EXPECT_EQ(read->tied_head, config.tied_head);
   }
   EXPECT_EQ((*ToJson(mistral))["model_type"], "mistral");
@@ -154,7 +155,8 @@ std::string ErrorOf(const absl::StatusOr<Json>& json) { return std::string(json.
 
 TEST(ConfigJsonTest, SaysWhatALayoutCannot) {
   EXPECT_THAT(ErrorOf(ToJson(GptConfig{.pre_norm = false})), HasSubstr("gpt2 cannot say that pre_norm is false"));
-  EXPECT_THAT(ErrorOf(ToJson(GptConfig{.rotary = RotaryLayout::kHalves})), HasSubstr("that positions are rotary"));
+  EXPECT_THAT(ErrorOf(ToJson(GptConfig{.attention = {.rotary = RotaryLayout::kHalves}})),
+              HasSubstr("that positions are rotary"));
   EXPECT_THAT(ErrorOf(ToJson(GptConfig{.names = GptConfig::Names::kLlama})),
               HasSubstr("llama cannot say that positions"));
   EXPECT_THAT(ErrorOf(ToNanoGptJson(GptConfig{})), HasSubstr("nanoGPT cannot say that the activation is another than"));
@@ -191,7 +193,7 @@ TEST(ConfigJsonTest, BertIsReadAsItWasWritten) {
                              .dropout = 0.2,
                              .attention_dropout = 0.1,
                              .classifier_dropout = 0.5,
-                             .norm_epsilon = 1e-6,
+                             .norm = {.epsilon = 1e-6},
                              .activation = Activation::kGeluTanh};
   const absl::StatusOr<Json> json = ToJson(config);
   ASSERT_TRUE(json.ok()) << json.status();
@@ -221,7 +223,7 @@ TEST(ConfigJsonTest, VitIsReadAsItWasWritten) {
                          .heads = 2,
                          .width = 16,
                          .dropout = 0.25,
-                         .norm_epsilon = 1e-6,
+                         .norm = {.epsilon = 1e-6},
                          .activation = Activation::kRelu};
   const absl::StatusOr<Json> json = ToJson(vit);
   ASSERT_TRUE(json.ok()) << json.status();
@@ -275,20 +277,20 @@ TEST(ConfigJsonTest, TransformerIsReadAsItWasWritten) {
                               .tied_head = false,
                               .head_bias = true,
                               .memory = TransformerConfig::Memory::kSameLayer,
-                              .query_width = 3,
-                              .key_width = 4,
-                              .value_width = 6,
-                              .score = ScoreFunction::kAdditive,
-                              .score_width = 7,
-                              .merge = HeadMerge::kAverage,
-                              .patterns = {{.window = 3, .stride = 2}, {}}};
+                              .attention = {.query_width = 3,
+                                            .key_width = 4,
+                                            .value_width = 6,
+                                            .score = ScoreFunction::kAdditive,
+                                            .score_width = 7,
+                                            .merge = HeadMerge::kAverage,
+                                            .patterns = {{.window = 3, .stride = 2}, {}}}};
   const absl::StatusOr<Json> json = ToJson(config);
   ASSERT_TRUE(json.ok()) << json.status();
   const absl::StatusOr<TransformerConfig> read = TransformerConfigFromJson(*json);
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(*ToJson(*read), *json);
-  EXPECT_EQ(read->score, ScoreFunction::kAdditive);
-  EXPECT_EQ(read->patterns[0].stride, 2);
+  EXPECT_EQ(read->attention.score, ScoreFunction::kAdditive);
+  EXPECT_EQ(read->attention.patterns[0].stride, 2);
   Json other = *json;
   other["decoder_ffn_dim"] = 6;
   EXPECT_THAT(std::string(TransformerConfigFromJson(other).status().message()), HasSubstr("decoder_ffn_dim is 6"));

@@ -1,6 +1,7 @@
 // A KeyReader remembers each key that a call names, so that Finish can refuse the other keys.
 #include "weft/formats/config_keys.h"
 
+#include "absl/algorithm/container.h"
 #include "weft/core/status.h"
 
 namespace weft {
@@ -142,6 +143,23 @@ absl::Status CheckExpressible(absl::string_view model_type, std::initializer_lis
     return InvalidArgument("a configuration of ", model_type, " cannot say that ", property);
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckExpressible(absl::string_view model_type, const AttentionVariant& attention, PositionKind positions) {
+  const AttentionVariant& a = attention;
+  const bool patterns =
+      absl::c_any_of(a.patterns, [](const AttentionPattern& each) { return each != AttentionPattern(); });
+  return CheckExpressible(
+      model_type,
+      {{a.rotary.has_value(), "positions are rotary"},
+       {patterns, "there is a window"},
+       {a.key_value_heads != 0, "key_value_heads are fewer than heads"},
+       {a.query_width != 0 || a.key_width != 0 || a.value_width != 0, "heads have widths of their own"},
+       {a.score != ScoreFunction::kDot, "attention is additive"},
+       {a.merge != HeadMerge::kProject, "heads are averaged"},
+       {a.distance_bias != DistanceBias::kNone, "scores have a distance bias"},
+       {a.soft_cap != 0, "scores have a soft_cap"},
+       {positions != PositionKind::kAuto && positions != PositionKind::kLearned, "positions are not learned"}});
 }
 
 }  // namespace weft

@@ -23,6 +23,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "weft/models/layers.h"
+#include "weft/models/variant.h"
 
 namespace weft {
 
@@ -128,6 +129,9 @@ struct Inexpressible {
 };
 // Returns InvalidArgument "a configuration of MODEL_TYPE cannot say that PROPERTY" for the first property that holds.
 absl::Status CheckExpressible(absl::string_view model_type, std::initializer_list<Inexpressible> properties);
+// The same for attention that is not plain, and for positions that are not learned. Callers first reset the fields of
+// `attention` that their model_type can express.
+absl::Status CheckExpressible(absl::string_view model_type, const AttentionVariant& attention, PositionKind positions);
 
 }  // namespace weft
 

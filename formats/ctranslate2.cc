@@ -105,11 +105,12 @@ absl::StatusOr<Json> ToCTranslate2Json(const TransformerConfig& config) {
        {config.tied_head, "tied_head is true"},
        {!config.head_bias, "head_bias is false"},
        {config.memory != Memory::kLast, "decoder layers attend to the encoder layers of the same number"},
-       {differs(config.query_width, width) || differs(config.key_width, width) || differs(config.value_width, width),
+       {differs(config.attention.query_width, width) || differs(config.attention.key_width, width) ||
+            differs(config.attention.value_width, width),
         "heads have widths of their own"},
-       {config.score != ScoreFunction::kDot, "attention is additive"},
-       {config.merge != HeadMerge::kProject, "heads are averaged"},
-       {!config.patterns.empty(), "attention has patterns"},
+       {config.attention.score != ScoreFunction::kDot, "attention is additive"},
+       {config.attention.merge != HeadMerge::kProject, "heads are averaged"},
+       {!config.attention.patterns.empty(), "attention has patterns"},
        {config.dtype != kF32, "dtype is f64"}}));
   KeyWriter keys;
   TransformerConfig full = config;

@@ -46,13 +46,13 @@ void ListLlama(Keys& keys, Config& config) {
   keys.Field("hidden_size", config.width);
   keys.Field("num_hidden_layers", config.layers);
   keys.Field("num_attention_heads", config.heads);
-  keys.SizeOrNull("num_key_value_heads", config.key_value_heads);
+  keys.SizeOrNull("num_key_value_heads", config.attention.key_value_heads);
   keys.Field("intermediate_size", config.feed_forward);
   keys.Choice("hidden_act", kActivations, config.activation);
   keys.Field("attention_dropout", config.attention_dropout, config.dropout);
   keys.Field("rms_norm_eps", config.norm.epsilon);
   keys.Field("tie_word_embeddings", config.tied_head);
-  keys.Field("rope_theta", config.rotary_base);
+  keys.Field("rope_theta", config.attention.rotary_base);
   keys.Only("position_embedding_type", "absolute");
   keys.Harmless({"pretraining_tp"});  // computes the same products in parts
 }
@@ -66,7 +66,7 @@ void ReadRotary(KeyReader& keys, GptConfig& config) {
     for (const auto& [name, value] : json->items()) {
       if (name == "rope_theta") {
         plain = plain && value.is_number();
-        if (plain) config.rotary_base = value.template get<double>();
+        if (plain) config.attention.rotary_base = value.template get<double>();
       } else if (name == "partial_rotary_factor") {
         plain = plain && value == 1;
       } else {
@@ -88,16 +88,16 @@ void ReadLlama(const std::string& type, KeyReader& keys, GptConfig& config) {
             .activation = Activation::kSilu,
             .tied_head = false,
             .bias = false,
-            .key_value_heads = mistral ? 8 : 0,
             .norm = {.kind = NormKind::kRmsNorm, .epsilon = 1e-6},
             .gated = true,
-            .rotary = RotaryLayout::kHalves,
+            .attention = {.key_value_heads = mistral ? 8 : 0, .rotary = RotaryLayout::kHalves},
             .names = GptConfig::Names::kLlama};
   ListLlama(keys, config);
   ReadRotary(keys, config);
   if (mistral) {
-    config.window = keys.IsNull("sliding_window") ? 0 : 4096;
-    keys.Field("sliding_window", config.window);
+    int64_t window = keys.IsNull("sliding_window") ? 0 : 4096;
+    keys.Field("sliding_window", window);
+    if (window != 0) config.attention.patterns = {{.window = window}};
   } else {
     bool feed_forward = false;
     keys.Field("attention_bias", config.bias);
@@ -109,6 +109,12 @@ void ReadLlama(const std::string& type, KeyReader& keys, GptConfig& config) {
   if (head_width != 0 && head_width * config.heads != config.width) {
     keys.Refuse("head_dim", "hidden_size / num_attention_heads");
   }
+}
+
+// Reports whether all layers have one window, and no other pattern.
+bool HasOneWindow(const AttentionVariant& attention) {
+  return attention.patterns.size() == 1 && attention.patterns[0].window > 0 && attention.patterns[0].stride == 0 &&
+         attention.patterns[0].dilation == 1;
 }
 
 constexpr absl::string_view kModelTypes[] = {"gpt2", "gpt-nano", "llama", "mistral"};
@@ -150,39 +156,45 @@ absl::StatusOr<GptConfig> GptConfigFromJson(const Json& json) {
 
 absl::StatusOr<Json> ToJson(const GptConfig& config) {
   WEFT_RETURN_IF_ERROR(Validate(config));
-  const bool llama = config.names == GptConfig::Names::kLlama, mistral = llama && config.window > 0;
-  const int64_t key_value_heads = config.key_value_heads > 0 ? config.key_value_heads : config.heads;
+  const bool llama = config.names == GptConfig::Names::kLlama, mistral = llama && HasOneWindow(config.attention);
   const std::string type = mistral ? "mistral" : llama ? "llama" : "gpt2";
   KeyWriter keys;
   keys.Field("model_type", type);
-  WEFT_RETURN_IF_ERROR(
-      CheckExpressible(type, {{!config.pre_norm, "pre_norm is false"}, {config.dtype != kF32, "dtype is f64"}}));
+  WEFT_RETURN_IF_ERROR(CheckExpressible(type, {{!config.pre_norm, "pre_norm is false"},
+                                               {config.activation_dropout > 0, "activation_dropout is above 0"},
+                                               {config.dtype != kF32, "dtype is f64"}}));
   if (!llama) {
-    WEFT_RETURN_IF_ERROR(
-        CheckExpressible(type, {{!config.bias, "bias is false"},
-                                {config.rotary.has_value(), "positions are rotary"},
-                                {config.gated, "feed-forward layers are gated"},
-                                {config.window > 0, "there is a window"},
-                                {key_value_heads != config.heads, "key_value_heads are fewer than heads"},
-                                {config.norm.kind != NormKind::kLayerNorm, "norms are RMSNorm"}}));
+    WEFT_RETURN_IF_ERROR(CheckExpressible(type, {{!config.bias, "bias is false"},
+                                                 {config.gated, "feed-forward layers are gated"},
+                                                 {config.norm.kind != NormKind::kLayerNorm, "norms are RMSNorm"}}));
+    AttentionVariant attention = config.attention;
+    if (attention.key_value_heads == config.heads) attention.key_value_heads = 0;
+    WEFT_RETURN_IF_ERROR(CheckExpressible(type, attention, config.positions));
     keys.Field("architectures", std::vector<std::string>{"GPT2LMHeadModel"});
     ListGpt2(keys, config);
     return std::move(keys).Finish();
   }
   WEFT_RETURN_IF_ERROR(
-      CheckExpressible(type, {{config.rotary != RotaryLayout::kHalves, "positions are not rotary in halves"},
+      CheckExpressible(type, {{config.attention.rotary != RotaryLayout::kHalves, "positions are not rotary in halves"},
                               {!config.gated, "feed-forward layers are not gated"},
                               {config.norm.kind != NormKind::kRmsNorm, "norms are not RMSNorm"},
                               {config.dropout > 0, "dropout is above 0"},
                               {config.embedding_dropout.value_or(0) > 0, "embedding_dropout is above 0"},
+                              {config.positions != PositionKind::kAuto && config.positions != PositionKind::kNone,
+                               "positions are not only rotary"},
                               {mistral && config.bias, "bias is true"}}));
+  AttentionVariant rest = config.attention;
+  rest.key_value_heads = 0;
+  rest.rotary.reset();
+  if (mistral) rest.patterns.clear();
+  WEFT_RETURN_IF_ERROR(CheckExpressible(type, rest, PositionKind::kAuto));
   GptConfig full = config;
-  full.key_value_heads = key_value_heads;
+  if (full.attention.key_value_heads == 0) full.attention.key_value_heads = full.heads;
   if (full.feed_forward == 0) full.feed_forward = 4 * full.width;
   keys.Field("architectures", std::vector<std::string>{mistral ? "MistralForCausalLM" : "LlamaForCausalLM"});
   ListLlama(keys, full);
   if (mistral) {
-    keys.Field("sliding_window", config.window);
+    keys.Field("sliding_window", config.attention.patterns[0].window);
   } else {
     keys.Field("attention_bias", config.bias);
     keys.Field("mlp_bias", config.bias);

@@ -36,9 +36,9 @@ std::vector<Weights::Rule> GptTensorsToDrop(const GptConfig& config) {
 }
 
 absl::StatusOr<PublishedGpt> WithRotary(const PublishedGpt& gpt, RotaryLayout layout) {
-  if (gpt.config.rotary == layout || !gpt.config.rotary) return gpt;
+  if (gpt.config.attention.rotary == layout || !gpt.config.attention.rotary) return gpt;
   PublishedGpt result = {.config = gpt.config};
-  result.config.rotary = layout;
+  result.config.attention.rotary = layout;
   const int64_t width = gpt.config.width / gpt.config.heads, half = width / 2;
   for (const auto& [name, from] : gpt.weights.tensors()) {
     WEFT_ASSIGN_OR_RETURN(const Tensor to, result.weights.Add(name, from.type));

@@ -28,7 +28,8 @@ constexpr size_t kHeaderBytes[] = {7 * sizeof(int32_t), 256};  // by version
 constexpr size_t kTiedAt = 9 * sizeof(int32_t);  // offset of the header's byte for a tied head, in version 1
 
 int64_t KeysWidth(const GptConfig& config) {
-  return config.width / config.heads * (config.key_value_heads > 0 ? config.key_value_heads : config.heads);
+  return config.width / config.heads *
+         (config.attention.key_value_heads > 0 ? config.attention.key_value_heads : config.heads);
 }
 // Returns the number of rotary cosines and sines in a file. Version 0 has those of all positions, which are not read;
 // version 1 has none.
@@ -106,10 +107,9 @@ absl::StatusOr<PublishedGpt> ReadLlama2c(const std::string& path) {
             .activation = Activation::kSilu,
             .tied_head = version == 1 ? bytes.size() > kTiedAt && bytes[kTiedAt] != 0 : sizes[5] > 0,
             .bias = false,
-            .key_value_heads = sizes[4],
             .norm = {.kind = NormKind::kRmsNorm},
             .gated = true,
-            .rotary = RotaryLayout::kPairs,
+            .attention = {.key_value_heads = sizes[4], .rotary = RotaryLayout::kPairs},
             .names = GptConfig::Names::kLlama};
   absl::Status valid = Validate(config);
   if (valid.ok()) valid = CheckSizes({{"feed_forward", config.feed_forward, 1, 16 * kMaxFeatures}});
@@ -138,17 +138,22 @@ absl::Status WriteLlama2c(const std::string& path, const PublishedGpt& gpt, int 
       CheckExpressible("llama2.c", {{config.names != GptConfig::Names::kLlama, "the model is GPT-2's"},
                                     {!config.pre_norm, "pre_norm is false"},
                                     {config.bias, "bias is true"},
-                                    {config.window > 0, "there is a window"},
                                     {!config.gated, "feed-forward layers are not gated"},
                                     {config.activation != Activation::kSilu, "the activation is another than silu"},
                                     {config.norm.kind != NormKind::kRmsNorm, "norms are not RMSNorm"},
                                     {config.norm.epsilon != 1e-5, "the norm's epsilon is not 1e-5"},
-                                    {!config.rotary, "positions are not rotary"},
-                                    {config.rotary_base != 10000, "rotary_base is not 10000"},
+                                    {!config.attention.rotary, "positions are not rotary"},
+                                    {config.positions != PositionKind::kAuto && config.positions != PositionKind::kNone,
+                                     "positions are not only rotary"},
+                                    {config.attention.rotary_base != 10000, "rotary_base is not 10000"},
                                     {version != 0 && version != 1, "the version is neither 0 nor 1"}}));
+  AttentionVariant rest = config.attention;
+  rest.key_value_heads = 0;
+  rest.rotary.reset();
+  WEFT_RETURN_IF_ERROR(CheckExpressible("llama2.c", rest, PositionKind::kAuto));
   WEFT_ASSIGN_OR_RETURN(PublishedGpt pairs, WithRotary(gpt, RotaryLayout::kPairs));
   if (pairs.config.feed_forward == 0) pairs.config.feed_forward = 4 * config.width;
-  if (pairs.config.key_value_heads == 0) pairs.config.key_value_heads = config.heads;
+  if (pairs.config.attention.key_value_heads == 0) pairs.config.attention.key_value_heads = config.heads;
   WEFT_RETURN_IF_ERROR(Parameters::Check("the checkpoint", pairs.weights.tensors(), ParametersOf(pairs)));
 
   std::string header(kHeaderBytes[version], '\0');
@@ -165,7 +170,7 @@ absl::Status WriteLlama2c(const std::string& path, const PublishedGpt& gpt, int 
   }
   const int64_t vocabulary = version == 0 && !config.tied_head ? -config.vocabulary : config.vocabulary;
   for (int64_t size : {config.width, pairs.config.feed_forward, config.layers, config.heads,
-                       pairs.config.key_value_heads, vocabulary, config.context}) {
+                       pairs.config.attention.key_value_heads, vocabulary, config.context}) {
     put(size);
   }
   absl::flat_hash_map<absl::string_view, Tensor> tensors;

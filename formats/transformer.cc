@@ -13,12 +13,14 @@ namespace weft {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Positions = TransformerConfig::Positions;
+using Positions = PositionKind;
 using Memory = TransformerConfig::Memory;
 
 constexpr std::pair<const char*, Positions> kPositions[] = {{"sinusoidal", Positions::kSinusoidal},
                                                             {"sinusoidal_halves", Positions::kSinusoidalHalves},
-                                                            {"learned", Positions::kLearned}};
+                                                            {"learned", Positions::kLearned},
+                                                            {"auto", Positions::kAuto},
+                                                            {"none", Positions::kNone}};
 constexpr std::pair<const char*, Memory> kMemories[] = {{"last", Memory::kLast}, {"same_layer", Memory::kSameLayer}};
 constexpr std::pair<const char*, NormKind> kNorms[] = {{"layer_norm", NormKind::kLayerNorm},
                                                        {"rms_norm", NormKind::kRmsNorm}};
@@ -53,12 +55,12 @@ void ListTransformer(Keys& keys, Config& config) {
   keys.Field("tie_word_embeddings", config.tied_head);
   keys.Field("head_bias", config.head_bias);
   keys.Choice("cross_attention_memory", Choices<Memory>(kMemories), config.memory);
-  keys.SizeOrNull("query_width", config.query_width);
-  keys.SizeOrNull("key_width", config.key_width);
-  keys.SizeOrNull("value_width", config.value_width);
-  keys.Choice("score_function", Choices<ScoreFunction>(kScores), config.score);
-  keys.SizeOrNull("score_width", config.score_width);
-  keys.Choice("head_merge", Choices<HeadMerge>(kMerges), config.merge);
+  keys.SizeOrNull("query_width", config.attention.query_width);
+  keys.SizeOrNull("key_width", config.attention.key_width);
+  keys.SizeOrNull("value_width", config.attention.value_width);
+  keys.Choice("score_function", Choices<ScoreFunction>(kScores), config.attention.score);
+  keys.SizeOrNull("score_width", config.attention.score_width);
+  keys.Choice("head_merge", Choices<HeadMerge>(kMerges), config.attention.merge);
 }
 
 // Reads [[window, stride], ...].
@@ -71,7 +73,7 @@ void ReadPatterns(KeyReader& keys, TransformerConfig& config) {
     if (!pattern.is_array() || pattern.size() != 2 || !is_size(pattern[0]) || !is_size(pattern[1])) {
       return keys.Refuse(kKey, "pairs of a window and a stride");
     }
-    config.patterns.push_back({.window = pattern[0], .stride = pattern[1]});
+    config.attention.patterns.push_back({.window = pattern[0], .stride = pattern[1]});
   }
 }
 
@@ -105,7 +107,8 @@ absl::StatusOr<Json> ToJson(const TransformerConfig& config) {
   keys.Field("decoder_attention_heads", full.heads);
   keys.Field("decoder_ffn_dim", full.feed_forward);
   Json patterns = Json::array();
-  for (const auto& [window, stride] : config.patterns) patterns.push_back({window, stride});
+  for (const AttentionPattern& pattern : config.attention.patterns)
+    patterns.push_back({pattern.window, pattern.stride});
   if (!patterns.empty()) keys.Field("attention_patterns", patterns);
   return std::move(keys).Finish();
 }

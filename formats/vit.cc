@@ -22,7 +22,7 @@ void ListVit(Keys& keys, Config& config) {
   keys.Field("intermediate_size", config.feed_forward);
   keys.Choice("hidden_act", kActivations, config.activation);
   keys.Field("hidden_dropout_prob", config.dropout);
-  keys.Field("layer_norm_eps", config.norm_epsilon);
+  keys.Field("layer_norm_eps", config.norm.epsilon);
   keys.Field("patch_size", config.patch_size);
   keys.Field("num_channels", config.channels);
   keys.Only("attention_probs_dropout_prob", 0.0);

@@ -83,10 +83,9 @@ PublishedGpt SmallLlama(RotaryLayout layout = RotaryLayout::kPairs, bool bias = 
                             .activation = Activation::kSilu,
                             .tied_head = false,
                             .bias = bias,
-                            .key_value_heads = 2,
                             .norm = {.kind = NormKind::kRmsNorm},
                             .gated = true,
-                            .rotary = layout,
+                            .attention = {.key_value_heads = 2, .rotary = layout},
                             .names = GptConfig::Names::kLlama};
   return {.config = config, .weights = Numbered(ParametersOf(PublishedGpt{config}))};
 }
@@ -130,7 +129,7 @@ TEST(WriteWeightsTest, LlamaInHalvesAndInPairs) {
   ASSERT_TRUE(WriteHuggingFace(folder, pairs).ok());
   const absl::StatusOr<PublishedGpt> halves = ReadHuggingFace<PublishedGpt>(folder);
   ASSERT_TRUE(halves.ok()) << halves.status();
-  EXPECT_EQ(halves->config.rotary, RotaryLayout::kHalves);
+  EXPECT_EQ(halves->config.attention.rotary, RotaryLayout::kHalves);
   // A head of width 4: its rows 0 1 2 3 are 0 2 1 3.
   const Tensor from = *pairs.weights.Find("model.layers.1.self_attn.k_proj.weight"),
                to = *halves->weights.Find("model.layers.1.self_attn.k_proj.weight");

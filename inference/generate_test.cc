@@ -24,13 +24,13 @@ GptConfig Gpt2() { return {.vocabulary = 11, .context = 12, .layers = 2, .heads 
 GptConfig Llama() {
   GptConfig config = Gpt2();
   config.heads = 4;
-  config.key_value_heads = 2;
-  config.window = 5;
+  config.attention.key_value_heads = 2;
+  config.attention.patterns = {{.window = 5}};
   config.norm.kind = NormKind::kRmsNorm;
   config.gated = true;
   config.activation = Activation::kSilu;
   config.bias = config.tied_head = false;
-  config.rotary = RotaryLayout::kHalves;
+  config.attention.rotary = RotaryLayout::kHalves;
   config.names = GptConfig::Names::kLlama;
   return config;
 }

@@ -217,7 +217,7 @@ TEST(WeightsTest, Stories260kTellsItsStory) {
   for (const char* file : {"/checkpoint_legacy.bin", "/checkpoint_v1.bin"}) {
     const absl::StatusOr<PublishedGpt> published = ReadLlama2c(folder + file);
     ASSERT_TRUE(published.ok()) << published.status();
-    EXPECT_EQ(published->config.key_value_heads, 4);
+    EXPECT_EQ(published->config.attention.key_value_heads, 4);
     ExpectGreedy(*published, folder);
     // The same with queries and keys in the order of Hugging Face.
     const std::string converted = absl::StrCat(::testing::TempDir(), "/stories260K");
@@ -226,7 +226,7 @@ TEST(WeightsTest, Stories260kTellsItsStory) {
     ASSERT_TRUE(written.ok()) << written;
     const absl::StatusOr<PublishedGpt> halves = ReadHuggingFace<PublishedGpt>(converted);
     ASSERT_TRUE(halves.ok()) << halves.status();
-    EXPECT_EQ(halves->config.rotary, RotaryLayout::kHalves);
+    EXPECT_EQ(halves->config.attention.rotary, RotaryLayout::kHalves);
     ExpectGreedy(*halves, folder);
   }
 }

@@ -36,7 +36,7 @@ std::vector<std::pair<std::string, TransformerConfig>> Forms() {
   other.positions = TransformerConfig::Positions::kLearned;
   other.memory = TransformerConfig::Memory::kSameLayer;
   other.tied_head = false;
-  other.patterns = {{.window = 2}, {.stride = 2}};
+  other.attention.patterns = {{.window = 2}, {.stride = 2}};
   TransformerConfig f64 = Small();
   f64.dtype = kF64;
   return {{"as published", Small()}, {"other", other}, {"f64", f64}};

@@ -11,26 +11,37 @@ namespace {
 
 constexpr char kTokenTable[] = "embeddings.word_embeddings";
 
-BlockOptions BlockOf(const BertConfig& config) {
-  return {.attention = {.heads = config.heads,
-                        .dropout = config.attention_dropout.value_or(config.dropout),
-                        .residual_dropout = config.dropout,
-                        .packed = nullptr,
-                        .query = "self.query",
-                        .key = "self.key",
-                        .value = "self.value",
-                        .output = "output.dense"},
-          .feed_forward = {.width = config.feed_forward,
-                           .activation = config.activation,
-                           .dropout = config.dropout,
-                           .up = "intermediate.dense",
-                           .down = "output.dense"},
-          .norm = {.epsilon = config.norm_epsilon},
-          .pre_norm = false,
-          .attention_name = "attention",
-          .attention_norm = "attention.output.LayerNorm",
-          .feed_forward_name = "",
-          .feed_forward_norm = "output.LayerNorm"};
+BlockOptions BlockOf(const BertConfig& config, int64_t layer) {
+  const Initializer initializer = config.initializer.value_or(Gaussian(0.02f));
+  BlockOptions block = {.attention = {.heads = config.heads,
+                                      .dropout = config.attention_dropout.value_or(config.dropout),
+                                      .residual_dropout = config.dropout,
+                                      .bias = config.bias,
+                                      .initializer = initializer,
+                                      .output_initializer = initializer,
+                                      .packed = nullptr,
+                                      .query = "self.query",
+                                      .key = "self.key",
+                                      .value = "self.value",
+                                      .output = "output.dense"},
+                        .feed_forward = {.width = config.feed_forward,
+                                         .activation = config.activation,
+                                         .dropout = config.dropout,
+                                         .hidden_dropout = config.activation_dropout,
+                                         .bias = config.bias,
+                                         .initializer = initializer,
+                                         .output_initializer = initializer,
+                                         .up = "intermediate.dense",
+                                         .gate = config.gated ? "intermediate.gate" : nullptr,
+                                         .down = "output.dense"},
+                        .norm = config.norm,
+                        .pre_norm = config.pre_norm,
+                        .attention_name = "attention",
+                        .attention_norm = "attention.output.LayerNorm",
+                        .feed_forward_name = "",
+                        .feed_forward_norm = "output.LayerNorm"};
+  SetVariant(config.attention, layer, &block.attention);
+  return block;
 }
 
 }  // namespace
@@ -43,10 +54,12 @@ absl::Status Validate(const BertConfig& config) {
                                    {"heads", config.heads, 1, kMaxFeatures},
                                    {"width", config.width, 1, kMaxFeatures},
                                    {"feed_forward", config.feed_forward, 0, 16 * kMaxFeatures}}));
-  WEFT_RETURN_IF_ERROR(CheckHeads(config.width, config.heads));
-  WEFT_RETURN_IF_ERROR(CheckPositive("norm's epsilon", config.norm_epsilon));
+  WEFT_RETURN_IF_ERROR(Validate(config.attention, config.heads, config.width, config.context));
+  WEFT_RETURN_IF_ERROR(CheckSinusoids(config.positions, config.width));
+  WEFT_RETURN_IF_ERROR(CheckPositive("norm's epsilon", config.norm.epsilon));
   WEFT_RETURN_IF_ERROR(CheckDropout(config.attention_dropout.value_or(0), "attention_dropout"));
   WEFT_RETURN_IF_ERROR(CheckDropout(config.classifier_dropout.value_or(0), "classifier_dropout"));
+  WEFT_RETURN_IF_ERROR(CheckDropout(config.activation_dropout, "activation_dropout"));
   WEFT_RETURN_IF_ERROR(CheckDType(config.dtype));
   return CheckDropout(config.dropout);
 }
@@ -62,15 +75,19 @@ Var Bert::Encode(Var tokens, const BertInputs& inputs) const {
     return EmbeddingTable(name, tape, rows, config_.width, {.dtype = config_.dtype});
   };
   Var x = Embedding(table(kTokenTable, config_.vocabulary), tokens);  // [B, T, C]
-  x = x + Slice(table("embeddings.position_embeddings", config_.context), 0, 0, length);
+  x = AddPositions(x, {.kind = Resolve(config_.positions, config_.attention),
+                       .name = "embeddings.position_embeddings",
+                       .context = config_.context});
   const Var segments = table("embeddings.token_type_embeddings", config_.segments);
   x = x + (inputs.segments.tape != nullptr ? Embedding(segments, inputs.segments) : Slice(segments, 0, 0, 1));
-  x = Dropout(LayerNorm("embeddings.LayerNorm", x, config_.norm_epsilon), config_.dropout);
+  x = Dropout(Norm("embeddings.LayerNorm", x, config_.norm), config_.dropout);
 
   BlockInputs block;
   if (inputs.lengths.tape != nullptr) block.attention.mask = PaddingMask(inputs.lengths, length);
-  for (int64_t i = 0; i < config_.layers; ++i) x = Block(absl::StrCat("encoder.layer.", i), x, BlockOf(config_), block);
-  return x;
+  for (int64_t i = 0; i < config_.layers; ++i) {
+    x = Block(absl::StrCat("encoder.layer.", i), x, BlockOf(config_, i), block);
+  }
+  return config_.pre_norm ? Norm("encoder.LayerNorm", x, config_.norm) : x;
 }
 
 Var Bert::Pool(Var hidden) const {
@@ -82,7 +99,7 @@ Var Bert::MaskedTokens(Var hidden) const {
   Tape* const tape = hidden.tape;
   const Scope scope(tape, "cls.predictions");
   Var x = Activate(Linear("transform.dense", hidden, config_.width), config_.activation);  // [..., C]
-  x = LayerNorm("transform.LayerNorm", x, config_.norm_epsilon);
+  x = Norm("transform.LayerNorm", x, config_.norm);
   const Var table = tape->FindParameter(absl::StrCat(kTokenTable, ".weight"));
   return MatMul(x, table, {.transpose_b = true}) + tape->Parameter("bias", {x.dtype(), {config_.vocabulary}}, Zeros());
 }

@@ -1,5 +1,5 @@
 // A Bert records BERT-style encoders (Devlin et al., 2019). They have token, position and segment embeddings, one stack
-// of post-norm blocks, and heads for masked tokens, the next sentence, classification and sentence vectors.
+// of blocks, and heads for masked tokens, the next sentence, classification and sentence vectors.
 //
 //   Bert bert({.vocabulary = 30522});
 //   Var hidden = bert.Encode(tokens, {.lengths = lengths});   // tokens i32 [B, T] → [B, T, C]
@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "weft/models/layers.h"
+#include "weft/models/variant.h"
 
 namespace weft {
 
@@ -28,8 +29,15 @@ struct BertConfig {
   int64_t feed_forward = 0;  // F; 0: 4·C
   double dropout = 0.1;
   std::optional<double> attention_dropout, classifier_dropout;  // unset: as dropout
-  double norm_epsilon = 1e-12;
+  double activation_dropout = 0;                                // probability between the feed-forward layers
+  NormOptions norm = {.epsilon = 1e-12};
   Activation activation = Activation::kGelu;
+  bool pre_norm = false;  // true: norms come first, and the stack ends with a norm
+  bool bias = true;       // true: the blocks' linear layers have biases
+  bool gated = false;     // true: feed-forward layers have a gate
+  AttentionVariant attention;
+  PositionKind positions = PositionKind::kAuto;
+  std::optional<Initializer> initializer;        // of linear layers in blocks; unset: Gaussian(0.02)
   Pooling classifier_pooling = Pooling::kFirst;  // the classified vector of a text; kFirst: Pool(hidden)
   DType dtype = kF32;                            // kF32 or kF64, for weights and so for all computed values
 };

@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "weft/models/attention.h"
 #include "weft/models/layers.h"
+#include "weft/models/variant.h"
 
 namespace weft {
 
@@ -25,17 +26,17 @@ struct GptConfig {
   int64_t feed_forward = 0;  // F; 0: 4·C
   double dropout = 0;
   std::optional<double> attention_dropout, embedding_dropout;  // unset: as dropout
+  double activation_dropout = 0;                               // probability between the feed-forward layers
   Activation activation = Activation::kGeluTanh;
   bool pre_norm = true;   // false: normalise after the residual connection, as in Vaswani et al., 2017
   bool tied_head = true;  // true: the head's weight is the token table
   bool bias = true;       // true: linear layers have biases
 
-  int64_t key_value_heads = 0;  // each serves heads / key_value_heads query heads; 0: as many as heads
-  int64_t window = 0;           // number of positions that a token sees, its own included; 0: all
   NormOptions norm;
-  bool gated = false;                  // true: feed-forward layers have a gate; with kSilu they are SwiGLU
-  std::optional<RotaryLayout> rotary;  // rotates queries and keys by position; unset: learned positions
-  double rotary_base = 10000;
+  bool gated = false;  // true: feed-forward layers have a gate; with kSilu they are SwiGLU
+  AttentionVariant attention;
+  PositionKind positions = PositionKind::kAuto;
+  std::optional<Initializer> initializer;  // of linear layers in blocks; unset: GPT-2's
   enum class Names : uint8_t { kGpt2, kLlama };
   Names names = Names::kGpt2;  // of the parameters in Hugging Face; kLlama: separate queries, keys and values
   DType dtype = kF32;          // kF32 or kF64, for weights and so for all computed values

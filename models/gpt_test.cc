@@ -49,7 +49,12 @@ std::vector<float> LogitsOf(const std::vector<int32_t>& tokens, const std::vecto
   const TensorType row = {kI32, {1, static_cast<int64_t>(tokens.size())}};
   const Var input = tape.Input("tokens", row, {.below = 7});
   const Var numbers = documents.empty() ? Var{} : tape.Input("documents", row);
-  const Gpt gpt({.vocabulary = 7, .context = 16, .layers = 2, .heads = 2, .width = 8, .rotary = RotaryLayout::kHalves});
+  const Gpt gpt({.vocabulary = 7,
+                 .context = 16,
+                 .layers = 2,
+                 .heads = 2,
+                 .width = 8,
+                 .attention = {.rotary = RotaryLayout::kHalves}});
   const Var logits = gpt.Logits(input, nullptr, numbers);
   const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {logits}});
   EXPECT_TRUE(graph.ok()) << graph.status();
@@ -96,8 +101,9 @@ TEST(GptTest, SaysWhatDoesNotFit) {
   EXPECT_THAT(ErrorOf({.vocabulary = int64_t{1} << 40}), HasSubstr("vocabulary is 1099511627776, but may be"));
   EXPECT_THAT(ErrorOf({.norm = {.epsilon = 0}}), HasSubstr("norm's epsilon is 0, but must be above 0"));
   EXPECT_THAT(ErrorOf({.norm = {.epsilon = std::nan("")}}), HasSubstr("norm's epsilon is nan, but must be above 0"));
-  EXPECT_THAT(ErrorOf({.rotary = RotaryLayout::kHalves, .rotary_base = -1}), HasSubstr("rotary_base is -1, but must"));
-  EXPECT_THAT(ErrorOf({.context = 1 << 20, .heads = 1, .width = 1024, .rotary = RotaryLayout::kHalves}),
+  EXPECT_THAT(ErrorOf({.attention = {.rotary = RotaryLayout::kHalves, .rotary_base = -1}}),
+              HasSubstr("rotary_base is -1, but must"));
+  EXPECT_THAT(ErrorOf({.context = 1 << 20, .heads = 1, .width = 1024, .attention = {.rotary = RotaryLayout::kHalves}}),
               HasSubstr("context 1048576 times a head's width 1024 is over 268435456"));
   EXPECT_THAT(ErrorOf({.attention_dropout = 1.5}), HasSubstr("attention_dropout is 1.5, but must be in [0, 1)"));
   EXPECT_THAT(ErrorOf({.dtype = kBF16}), HasSubstr("dtype is bf16, but must be f32 or f64"));

@@ -11,21 +11,17 @@
 namespace weft {
 namespace {
 
-using Positions = TransformerConfig::Positions;
-
 // A Gaussian of variance 1 / C, as Glorot and Bengio (2010) propose for a layer with C inputs and C outputs.
-Initializer InitializerOf(const TransformerConfig& config) {
+Initializer UsualInitializer(const TransformerConfig& config) {
   return Gaussian(1.0f / std::sqrt(static_cast<float>(config.width)));
+}
+
+Initializer InitializerOf(const TransformerConfig& config) {
+  return config.initializer.value_or(UsualInitializer(config));
 }
 
 AttentionOptions AttentionOf(const TransformerConfig& config) {
   return {.heads = config.heads,
-          .query_width = config.query_width,
-          .key_width = config.key_width,
-          .value_width = config.value_width,
-          .score = config.score,
-          .score_width = config.score_width,
-          .merge = config.merge,
           .dropout = config.attention_dropout,
           .residual_dropout = config.dropout,
           .bias = config.bias,
@@ -45,6 +41,7 @@ BlockOptions BlockOf(const TransformerConfig& config, int64_t layer, bool decode
                                          .initializer = InitializerOf(config),
                                          .output_initializer = InitializerOf(config),
                                          .up = "fc1",
+                                         .gate = config.gated ? "fc_gate" : nullptr,
                                          .down = "fc2"},
                         .norm = config.norm,
                         .pre_norm = config.pre_norm,
@@ -54,16 +51,17 @@ BlockOptions BlockOf(const TransformerConfig& config, int64_t layer, bool decode
                         .cross_norm = "encoder_attn_layer_norm",
                         .feed_forward_name = "",
                         .feed_forward_norm = "final_layer_norm"};
-  if (!config.patterns.empty()) {
-    const auto& [window, stride] = config.patterns[static_cast<size_t>(layer) % config.patterns.size()];
-    block.attention.window = window;
-    block.attention.stride = stride;
-  }
+  SetVariant(config.attention, layer, &block.attention);
   if (decoder) {
     block.attention.causal = true;
     block.cross_attention = AttentionOf(config);
+    SetVariantForMemory(config.attention, &*block.cross_attention);
   }
   return block;
+}
+
+PositionKind PositionsOf(const TransformerConfig& config) {
+  return Resolve(config.positions, config.attention, PositionKind::kSinusoidal);
 }
 
 std::string LayerName(const char* side, int64_t i) { return absl::StrCat(side, ".layers.", i); }
@@ -80,10 +78,8 @@ absl::Status Validate(const TransformerConfig& config) {
                                    {"heads", config.heads, 1, kMaxFeatures},
                                    {"width", config.width, 1, kMaxFeatures},
                                    {"feed_forward", config.feed_forward, 0, 16 * kMaxFeatures}}));
-  if (config.query_width == 0 && config.key_width == 0) WEFT_RETURN_IF_ERROR(CheckHeads(config.width, config.heads));
-  if (config.positions != Positions::kLearned && config.width % 2 != 0) {
-    return InvalidArgument("width ", config.width, " is odd, but sinusoids come in pairs");
-  }
+  WEFT_RETURN_IF_ERROR(Validate(config.attention, config.heads, config.width, config.context));
+  WEFT_RETURN_IF_ERROR(CheckSinusoids(PositionsOf(config), config.width));
   if (config.shared_embeddings && config.source_vocabulary != config.target_vocabulary) {
     return InvalidArgument("source_vocabulary ", config.source_vocabulary, " and target_vocabulary ",
                            config.target_vocabulary, " differ, but share their embeddings");
@@ -92,24 +88,7 @@ absl::Status Validate(const TransformerConfig& config) {
     return InvalidArgument("encoder_layers ", config.encoder_layers, " and decoder_layers ", config.decoder_layers,
                            " differ, but each decoder layer attends to its own encoder layer");
   }
-  WEFT_RETURN_IF_ERROR(CheckSizes({{"query_width", config.query_width, 0, kMaxFeatures},
-                                   {"key_width", config.key_width, 0, kMaxFeatures},
-                                   {"value_width", config.value_width, 0, kMaxFeatures},
-                                   {"score_width", config.score_width, 0, kMaxFeatures},
-                                   {"first_position", config.first_position, 0, kMaxPositions}}));
-  if (config.score == ScoreFunction::kDot && config.query_width != 0 && config.key_width != 0 &&
-      config.query_width != config.key_width) {
-    return InvalidArgument("query_width ", config.query_width, " and key_width ", config.key_width,
-                           " differ, which only additive attention allows");
-  }
-  if (config.merge == HeadMerge::kAverage && config.value_width != 0 && config.value_width != config.width) {
-    return InvalidArgument("value_width is ", config.value_width,
-                           ", but the mean of heads needs values as wide as the model, ", config.width);
-  }
-  for (const auto& [window, stride] : config.patterns) {
-    WEFT_RETURN_IF_ERROR(
-        CheckSizes({{"a pattern's window", window, 0, kMaxPositions}, {"its stride", stride, 0, kMaxPositions}}));
-  }
+  WEFT_RETURN_IF_ERROR(CheckSizes({{"first_position", config.first_position, 0, kMaxPositions}}));
   WEFT_RETURN_IF_ERROR(CheckPositive("norm's epsilon", config.norm.epsilon));
   WEFT_RETURN_IF_ERROR(CheckDropout(config.label_smoothing, "label_smoothing"));
   WEFT_RETURN_IF_ERROR(CheckDropout(config.attention_dropout, "attention_dropout"));
@@ -129,18 +108,16 @@ Var Transformer::Embed(const char* side, Var tokens, int64_t vocabulary, const A
   const Var table =
       second ? tape->FindParameter("shared.weight")
              : EmbeddingTable(config_.shared_embeddings ? "shared" : absl::StrCat(side, ".embed_tokens"), tape,
-                              vocabulary, config_.width, {.initializer = InitializerOf(config_), .dtype = dtype});
+                              vocabulary, config_.width, {.initializer = UsualInitializer(config_), .dtype = dtype});
   Var x = Embedding(table, tokens);  // [B, T, C]
   if (config_.scale_embeddings) x = Scale(x, std::sqrt(static_cast<double>(config_.width)));
-  const Var positions =
-      config_.positions == Positions::kLearned
-          ? EmbeddingTable(absl::StrCat(side, ".embed_positions"), tape, config_.context, config_.width,
-                           {.dtype = dtype})
-          : SinusoidalPositions(
-                tape, dtype, cache != nullptr ? cache->capacity : tokens.dim(1), config_.width,
-                config_.positions == Positions::kSinusoidal ? SinusoidLayout::kInterleaved : SinusoidLayout::kHalves,
-                config_.first_position);
-  x = x + (cache != nullptr ? Embedding(positions, cache->positions) : Slice(positions, 0, 0, tokens.dim(1)));
+  const std::string table_name = absl::StrCat(side, ".embed_positions");
+  x = AddPositions(x,
+                   {.kind = PositionsOf(config_),
+                    .name = table_name.c_str(),
+                    .context = config_.context,
+                    .first = config_.first_position},
+                   cache);
   return Dropout(x, config_.dropout);
 }
 

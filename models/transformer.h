@@ -7,12 +7,13 @@
 #define WEFT_MODELS_TRANSFORMER_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "weft/models/attention.h"
 #include "weft/models/layers.h"
+#include "weft/models/variant.h"
 
 namespace weft {
 
@@ -32,28 +33,23 @@ struct TransformerConfig {
   NormOptions norm;
   bool bias = true;
 
-  enum class Positions : uint8_t { kSinusoidal, kSinusoidalHalves, kLearned };
-  Positions positions = Positions::kSinusoidal;
-  int64_t first_position = 0;      // the first position of sinusoids
-  bool scale_embeddings = true;    // by √C
-  bool shared_embeddings = false;  // true: both sides have one token table, and equal vocabularies
-  bool tied_head = true;           // true: the output layer's weight is the target's token table
+  bool gated = false;  // true: feed-forward layers have a gate
+
+  using Positions = PositionKind;
+  Positions positions = Positions::kSinusoidal;  // kAuto: sinusoids, unless attention tells positions
+  int64_t first_position = 0;                    // the first position of sinusoids
+  bool scale_embeddings = true;                  // by √C
+  bool shared_embeddings = false;                // true: both sides have one token table, and equal vocabularies
+  bool tied_head = true;                         // true: the output layer's weight is the target's token table
   bool head_bias = false;
 
   // The encoder layer whose output a decoder block attends to: the last one, or the one with the block's index.
   enum class Memory : uint8_t { kLast, kSameLayer };
   Memory memory = Memory::kLast;
 
-  // Widths of each head; 0: the defaults of AttentionOptions.
-  int64_t query_width = 0, key_width = 0, value_width = 0;
-  ScoreFunction score = ScoreFunction::kDot;
-  int64_t score_width = 0;
-  HeadMerge merge = HeadMerge::kProject;
-  // The self-attention of layer i, on either side, has the window and stride of patterns[i % size], or none if empty.
-  struct Pattern {
-    int64_t window = 0, stride = 0;
-  };
-  std::vector<Pattern> patterns;
+  // Of the self-attention on either side. Attention to the memory has no patterns, distance biases or rotary positions.
+  AttentionVariant attention;
+  std::optional<Initializer> initializer;  // of linear layers in blocks; unset: Gaussian(1 / √C)
 
   DType dtype = kF32;  // kF32 or kF64, for weights and so for all computed values
 };

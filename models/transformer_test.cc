@@ -80,13 +80,13 @@ TEST(TransformerTest, EveryFormLearns) {
   add("a head of its own", [](TransformerConfig* c) { c->tied_head = false; });
   add("each layer its own memory", [](TransformerConfig* c) { c->memory = TransformerConfig::Memory::kSameLayer; });
   add("additive", [](TransformerConfig* c) {
-    c->score = ScoreFunction::kAdditive;
-    c->query_width = 3;
-    c->key_width = 5;
-    c->value_width = 4;
+    c->attention.score = ScoreFunction::kAdditive;
+    c->attention.query_width = 3;
+    c->attention.key_width = 5;
+    c->attention.value_width = 4;
   });
-  add("averaged heads", [](TransformerConfig* c) { c->merge = HeadMerge::kAverage; });
-  add("local and strided", [](TransformerConfig* c) { c->patterns = {{.window = 2}, {.stride = 2}, {}}; });
+  add("averaged heads", [](TransformerConfig* c) { c->attention.merge = HeadMerge::kAverage; });
+  add("local and strided", [](TransformerConfig* c) { c->attention.patterns = {{.window = 2}, {.stride = 2}, {}}; });
   add("dropout", [](TransformerConfig* c) { c->dropout = c->attention_dropout = c->activation_dropout = 0.05; });
   for (const auto& [name, config] : forms) {
     SCOPED_TRACE(name);
@@ -136,10 +136,11 @@ TEST(TransformerTest, SaysWhatDoesNotFit) {
   EXPECT_THAT(error([](TransformerConfig* c) { c->context = 4; }), HasSubstr("encoder's tokens must be i32[B,T]"));
   EXPECT_THAT(error([](TransformerConfig* c) { c->decoder_layers = 0; }), HasSubstr("decoder_layers is 0"));
   EXPECT_THAT(error([](TransformerConfig* c) { c->dropout = 1; }), HasSubstr("dropout is 1"));
-  EXPECT_THAT(error([](TransformerConfig* c) { c->query_width = 3, c->key_width = 4; }),
+  EXPECT_THAT(error([](TransformerConfig* c) { c->attention.query_width = 3, c->attention.key_width = 4; }),
               HasSubstr("query_width 3 and key_width 4 differ, which only additive attention allows"));
-  EXPECT_THAT(error([](TransformerConfig* c) { c->merge = HeadMerge::kAverage, c->value_width = 3; }),
-              HasSubstr("value_width is 3, but the mean of heads needs values as wide as the model, 8"));
+  EXPECT_THAT(
+      error([](TransformerConfig* c) { c->attention.merge = HeadMerge::kAverage, c->attention.value_width = 3; }),
+      HasSubstr("value_width is 3, but the mean of heads needs values as wide as the model, 8"));
   EXPECT_THAT(error([](TransformerConfig* c) {
                 c->shared_embeddings = true;
                 c->target_vocabulary = 10;

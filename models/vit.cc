@@ -11,25 +11,37 @@ namespace {
 
 constexpr Initializer kInitializer = Gaussian(0.02f);
 
-BlockOptions BlockOf(const VitConfig& config) {
-  return {.attention = {.heads = config.heads,
-                        .residual_dropout = config.dropout,
-                        .packed = nullptr,
-                        .query = "attention.query",
-                        .key = "attention.key",
-                        .value = "attention.value",
-                        .output = "output.dense"},
-          .feed_forward = {.width = config.feed_forward,
-                           .activation = config.activation,
-                           .dropout = config.dropout,
-                           .hidden_dropout = config.dropout,
-                           .up = "intermediate.dense",
-                           .down = "output.dense"},
-          .norm = {.epsilon = config.norm_epsilon},
-          .attention_name = "attention",
-          .attention_norm = "layernorm_before",
-          .feed_forward_name = "",
-          .feed_forward_norm = "layernorm_after"};
+BlockOptions BlockOf(const VitConfig& config, int64_t layer) {
+  const Initializer initializer = config.initializer.value_or(kInitializer);
+  BlockOptions block = {.attention = {.heads = config.heads,
+                                      .dropout = config.attention_dropout.value_or(0),
+                                      .residual_dropout = config.dropout,
+                                      .bias = config.bias,
+                                      .initializer = initializer,
+                                      .output_initializer = initializer,
+                                      .packed = nullptr,
+                                      .query = "attention.query",
+                                      .key = "attention.key",
+                                      .value = "attention.value",
+                                      .output = "output.dense"},
+                        .feed_forward = {.width = config.feed_forward,
+                                         .activation = config.activation,
+                                         .dropout = config.dropout,
+                                         .hidden_dropout = config.activation_dropout.value_or(config.dropout),
+                                         .bias = config.bias,
+                                         .initializer = initializer,
+                                         .output_initializer = initializer,
+                                         .up = "intermediate.dense",
+                                         .gate = config.gated ? "intermediate.gate" : nullptr,
+                                         .down = "output.dense"},
+                        .norm = config.norm,
+                        .pre_norm = config.pre_norm,
+                        .attention_name = "attention",
+                        .attention_norm = "layernorm_before",
+                        .feed_forward_name = "",
+                        .feed_forward_norm = "layernorm_after"};
+  SetVariant(config.attention, layer, &block.attention);
+  return block;
 }
 
 // Unless the configuration is valid and `images` are f32 or f64 in the configured size, fails the tape.
@@ -68,8 +80,13 @@ Var Embed(Var images, const VitConfig& config) {
   const Var patches = Project(Patches(images, config), config);
   const Var token = tape->Parameter("cls_token", {images.dtype(), {1, 1, config.width}}, kInitializer);
   const Var first = BroadcastTo(token, {images.dim(0), 1, config.width});
-  const TensorType positions = {images.dtype(), {1, config.patches() + 1, config.width}};
-  const Var x = Concat({first, patches}, 1) + tape->Parameter("position_embeddings", positions, kInitializer);
+  Var x = Concat({first, patches}, 1);
+  const PositionKind kind = Resolve(config.positions, config.attention);
+  if (kind == PositionKind::kLearned) {
+    x = x + tape->Parameter("position_embeddings", {x.dtype(), {1, config.patches() + 1, config.width}}, kInitializer);
+  } else {
+    x = AddPositions(x, {.kind = kind});
+  }
   return Dropout(x, config.dropout);  // [B, N + 1, C]
 }
 
@@ -93,8 +110,11 @@ absl::Status Validate(const VitConfig& config) {
   if (config.patches() > kMaxPositions) {
     return InvalidArgument("an image of ", config.patches(), " patches, but there may be ", kMaxPositions, " at most");
   }
-  WEFT_RETURN_IF_ERROR(CheckHeads(config.width, config.heads));
-  WEFT_RETURN_IF_ERROR(CheckPositive("norm's epsilon", config.norm_epsilon));
+  WEFT_RETURN_IF_ERROR(Validate(config.attention, config.heads, config.width, config.patches() + 1));
+  WEFT_RETURN_IF_ERROR(CheckSinusoids(config.positions, config.width));
+  WEFT_RETURN_IF_ERROR(CheckPositive("norm's epsilon", config.norm.epsilon));
+  WEFT_RETURN_IF_ERROR(CheckDropout(config.attention_dropout.value_or(0), "attention_dropout"));
+  WEFT_RETURN_IF_ERROR(CheckDropout(config.activation_dropout.value_or(0), "activation_dropout"));
   return CheckDropout(config.dropout);
 }
 
@@ -104,8 +124,8 @@ Var Vit::Encode(Var images) const {
   Check(config_, images);
   if (!tape->status().ok()) return tape->Poison();
   Var x = Embed(images, config_);
-  for (int64_t i = 0; i < config_.layers; ++i) x = Block(absl::StrCat("encoder.layer.", i), x, BlockOf(config_));
-  return LayerNorm("layernorm", x, config_.norm_epsilon);
+  for (int64_t i = 0; i < config_.layers; ++i) x = Block(absl::StrCat("encoder.layer.", i), x, BlockOf(config_, i));
+  return Norm("layernorm", x, config_.norm);
 }
 
 Var Vit::Classify(Var hidden) const {

@@ -7,9 +7,11 @@
 #define WEFT_MODELS_VIT_H_
 
 #include <cstdint>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "weft/models/layers.h"
+#include "weft/models/variant.h"
 
 namespace weft {
 
@@ -24,8 +26,16 @@ struct VitConfig {
   int64_t feed_forward = 0;  // F; 0: 4·C
   // Probability of dropout after positions are added, each attention's output layer, and each feed-forward layer.
   double dropout = 0;
-  double norm_epsilon = 1e-12;
+  // Unset, the probability for attention weights is 0, and that between the feed-forward layers is `dropout`.
+  std::optional<double> attention_dropout, activation_dropout;
+  NormOptions norm = {.epsilon = 1e-12};
   Activation activation = Activation::kGelu;
+  bool pre_norm = true;  // false: norms come after the residual connections
+  bool bias = true;      // true: the blocks' linear layers have biases
+  bool gated = false;    // true: feed-forward layers have a gate
+  AttentionVariant attention;
+  PositionKind positions = PositionKind::kAuto;
+  std::optional<Initializer> initializer;  // of linear layers in blocks; unset: Gaussian(0.02)
 
   int64_t patches() const { return (image_height / patch_size) * (image_width / patch_size); }
 };

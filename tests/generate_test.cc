@@ -167,7 +167,7 @@ void WriteLlama(const std::string& folder, int64_t rows) {
   config.bias = false;
   config.norm.kind = NormKind::kRmsNorm;
   config.gated = true;
-  config.rotary = RotaryLayout::kHalves;
+  config.attention.rotary = RotaryLayout::kHalves;
   config.names = GptConfig::Names::kLlama;
   const Var logits = Gpt(config).Logits(tape.Input("tokens", {kI32, {1, 4}}, {.below = rows}));
   const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {logits}});

@@ -36,7 +36,7 @@ class ImportExportTest : public WeftProgramTest {
                               .bias = false,
                               .norm = {.kind = NormKind::kRmsNorm},
                               .gated = true,
-                              .rotary = RotaryLayout::kHalves,
+                              .attention = {.rotary = RotaryLayout::kHalves},
                               .names = GptConfig::Names::kLlama};
     Weights weights;
     for (const ParameterSpec& spec : ParametersOf(PublishedGpt{config}))

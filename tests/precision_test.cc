@@ -65,16 +65,15 @@ std::vector<double> Losses(const GptConfig& config, DType precision, int threads
 }
 
 constexpr GptConfig kGpt2 = {.vocabulary = kVocabulary, .context = kLength, .layers = 4, .heads = 4, .width = 48};
-constexpr GptConfig kLlama = {.vocabulary = kVocabulary,
-                              .context = kLength,
-                              .layers = 2,
-                              .heads = 4,
-                              .width = 48,
-                              .dropout = 0.1,
-                              .key_value_heads = 2,
-                              .norm = {.kind = NormKind::kRmsNorm},
-                              .gated = true,
-                              .rotary = RotaryLayout::kHalves};
+const GptConfig kLlama = {.vocabulary = kVocabulary,
+                          .context = kLength,
+                          .layers = 2,
+                          .heads = 4,
+                          .width = 48,
+                          .dropout = 0.1,
+                          .norm = {.kind = NormKind::kRmsNorm},
+                          .gated = true,
+                          .attention = {.key_value_heads = 2, .rotary = RotaryLayout::kHalves}};
 
 TEST(PrecisionTest, TheLossIsThatOfF32WithinOnePercent) {
   constexpr int kSteps = 200, kWindow = 50;

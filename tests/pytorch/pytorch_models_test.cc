@@ -128,11 +128,11 @@ GptConfig Llama() {
   config.activation = Activation::kSilu;
   config.tied_head = false;
   config.bias = false;
-  config.key_value_heads = 2;
-  config.window = 4;
+  config.attention.key_value_heads = 2;
+  config.attention.patterns = {{.window = 4}};
   config.norm = {.kind = NormKind::kRmsNorm, .epsilon = 1e-6};
   config.gated = true;
-  config.rotary = RotaryLayout::kHalves;
+  config.attention.rotary = RotaryLayout::kHalves;
   config.names = GptConfig::Names::kLlama;
   return config;
 }

@@ -117,10 +117,9 @@ TEST(SecondOrderTest, HessianVectorProductOfALlama) {
          .width = 16,
          .activation = Activation::kSilu,
          .bias = false,
-         .key_value_heads = 2,
          .norm = {.kind = NormKind::kRmsNorm},
          .gated = true,
-         .rotary = RotaryLayout::kHalves,
+         .attention = {.key_value_heads = 2, .rotary = RotaryLayout::kHalves},
          .names = GptConfig::Names::kLlama});
 }
 

@@ -1,0 +1,343 @@
+// Families share most rows. The functions below make these rows for the fields of any configuration.
+#include "weft/models/options.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "weft/core/status.h"
+
+namespace weft {
+namespace {
+
+constexpr std::pair<const char*, Activation> kActivations[] = {{"gelu-tanh", Activation::kGeluTanh},
+                                                               {"gelu", Activation::kGelu},
+                                                               {"relu", Activation::kRelu},
+                                                               {"silu", Activation::kSilu}};
+constexpr std::pair<const char*, NormKind> kNorms[] = {{"layer-norm", NormKind::kLayerNorm},
+                                                       {"rms-norm", NormKind::kRmsNorm}};
+constexpr std::pair<const char*, PositionKind> kPositions[] = {{"auto", PositionKind::kAuto},
+                                                               {"learned", PositionKind::kLearned},
+                                                               {"sinusoidal", PositionKind::kSinusoidal},
+                                                               {"sinusoidal-halves", PositionKind::kSinusoidalHalves},
+                                                               {"none", PositionKind::kNone}};
+constexpr std::pair<const char*, ScoreFunction> kScores[] = {{"dot", ScoreFunction::kDot},
+                                                             {"additive", ScoreFunction::kAdditive}};
+constexpr std::pair<const char*, HeadMerge> kMerges[] = {{"project", HeadMerge::kProject},
+                                                         {"average", HeadMerge::kAverage}};
+constexpr std::pair<const char*, DistanceBias> kBiases[] = {
+    {"none", DistanceBias::kNone}, {"alibi", DistanceBias::kAlibi}, {"buckets", DistanceBias::kBuckets}};
+constexpr std::pair<const char*, std::optional<RotaryLayout>> kRotary[] = {
+    {"none", std::nullopt}, {"halves", RotaryLayout::kHalves}, {"pairs", RotaryLayout::kPairs}};
+constexpr std::pair<const char*, GptConfig::Names> kNames[] = {{"gpt2", GptConfig::Names::kGpt2},
+                                                               {"llama", GptConfig::Names::kLlama}};
+constexpr std::pair<const char*, TransformerConfig::Memory> kMemories[] = {
+    {"last", TransformerConfig::Memory::kLast}, {"same-layer", TransformerConfig::Memory::kSameLayer}};
+
+Hyperparameter Size(const char* flag, const char* help, int64_t* value, double high, double low = 1) {
+  return {flag, help, value, {.low = low, .high = high, .zero_keeps = low > 0}};
+}
+
+Hyperparameter Probability(const char* flag, const char* help, double* value) {
+  return {flag, help, value, {.low = 0, .high = 0.99, .may_change = true}};
+}
+Hyperparameter Probability(const char* flag, const char* help, std::optional<double>* value) {
+  return {flag, help, value, {.low = 0, .high = 0.99, .may_change = true}};
+}
+
+// Returns a row for one field of the attention patterns: a number for all layers, or a list that layers repeat.
+Hyperparameter PatternRow(const char* flag, const char* help, int64_t AttentionPattern::*field,
+                          std::vector<AttentionPattern>* patterns) {
+  const auto get = [=]() -> std::string {
+    std::vector<int64_t> values;
+    for (const AttentionPattern& each : *patterns) values.push_back(each.*field);
+    if (values.empty()) values.push_back(AttentionPattern().*field);
+    size_t period = 1;
+    while (values.size() % period != 0 ||
+           !std::equal(values.begin() + static_cast<std::ptrdiff_t>(period), values.end(), values.begin())) {
+      ++period;
+    }
+    values.resize(period);
+    return absl::StrJoin(values, ",");
+  };
+  const auto set = [=](absl::string_view text) -> absl::Status {
+    std::vector<int64_t> values;
+    for (const absl::string_view word : absl::StrSplit(text, ',')) {
+      if (int64_t value = 0; absl::SimpleAtoi(word, &value) && value >= AttentionPattern().*field) {
+        values.push_back(value);
+      } else {
+        return InvalidArgument("'", word, "' is not a whole number of at least ", AttentionPattern().*field,
+                               "; wanted one for all layers, or a list such as 8,0 that layers repeat");
+      }
+    }
+    constexpr size_t kMaxPeriod = 4096;
+    std::vector<AttentionPattern> old = *patterns;
+    if (old.empty()) old.emplace_back();
+    const size_t size = std::lcm(old.size(), values.size());
+    if (size > kMaxPeriod) return InvalidArgument("the patterns repeat after ", size, " layers only");
+    patterns->resize(size);
+    for (size_t i = 0; i < size; ++i) {
+      (*patterns)[i] = old[i % old.size()];
+      (*patterns)[i].*field = values[i % values.size()];
+    }
+    if (std::all_of(patterns->begin(), patterns->end(),
+                    [](const AttentionPattern& each) { return each == AttentionPattern(); })) {
+      patterns->clear();
+    }
+    return absl::OkStatus();
+  };
+  return {flag, help, Hyperparameter::Text{get, set}};
+}
+
+// Names of initializers with the number that may follow them: a standard deviation, a bound or a gain.
+struct InitializerName {
+  const char* name;
+  float number;  // if none is given
+  bool takes_number;
+  Initializer (*make)(float number);
+};
+constexpr InitializerName kInitializers[] = {
+    {"normal", 0.02f, true, [](float deviation) { return Gaussian(deviation); }},
+    {"truncated-normal", 0.02f, true, [](float deviation) { return TruncatedGaussian(deviation); }},
+    {"uniform", 0.02f, true, [](float bound) { return Uniform(-bound, bound); }},
+    {"xavier-normal", 1, true, [](float gain) { return XavierGaussian(gain); }},
+    {"xavier-uniform", 1, true, [](float gain) { return XavierUniform(gain); }},
+    {"he-normal", 1, false, [](float) { return HeGaussian(); }},
+    {"he-uniform", 1, false, [](float) { return HeUniform(); }},
+    {"lecun-normal", 1, false, [](float) { return LeCunGaussian(); }},
+    {"lecun-uniform", 1, false, [](float) { return LeCunUniform(); }},
+    {"orthogonal", 1, true, [](float gain) { return Orthogonal(gain); }},
+};
+
+std::string InitializerText(const std::optional<Initializer>& initializer) {
+  if (!initializer) return "default";
+  for (const InitializerName& each : kInitializers) {
+    const bool has_deviation =
+        initializer->kind == Initializer::Kind::kGaussian || initializer->kind == Initializer::Kind::kTruncated;
+    const bool has_bound = initializer->kind == Initializer::Kind::kUniform;
+    const float number = has_deviation || has_bound ? initializer->b : initializer->a;
+    if (each.make(each.takes_number ? number : each.number) != *initializer) continue;
+    return each.takes_number ? absl::StrCat(each.name, ":", number) : each.name;
+  }
+  return "default";
+}
+
+absl::Status SetInitializer(absl::string_view text, std::optional<Initializer>* initializer) {
+  if (text == "default") return initializer->reset(), absl::OkStatus();
+  const std::pair<absl::string_view, absl::string_view> parts = absl::StrSplit(text, absl::MaxSplits(':', 1));
+  std::vector<std::string> names = {"default"};
+  for (const InitializerName& each : kInitializers) {
+    names.push_back(each.name);
+    if (parts.first != each.name) continue;
+    float number = each.number;
+    const bool given = parts.first.size() < text.size();
+    const bool valid =
+        !given || (each.takes_number && absl::SimpleAtof(parts.second, &number) && number > 0 && std::isfinite(number));
+    if (!valid) {
+      return InvalidArgument("'", parts.second, "' can't follow ", each.name, "; wanted ",
+                             each.takes_number ? "a number above 0" : "nothing");
+    }
+    *initializer = each.make(number);
+    return absl::OkStatus();
+  }
+  return InvalidArgument("'", text, "' is not one of ", absl::StrJoin(names, ", "), DidYouMean(parts.first, names));
+}
+
+Hyperparameter InitializerRow(std::optional<Initializer>* initializer) {
+  return {"initializer",
+          "distribution of the initial weights of the blocks' linear layers: default (that of the model's paper), "
+          "normal:DEVIATION, truncated-normal:DEVIATION, uniform:BOUND, xavier-normal:GAIN, xavier-uniform:GAIN, "
+          "he-normal, he-uniform, lecun-normal, lecun-uniform or orthogonal:GAIN",
+          Hyperparameter::Text{[initializer] { return InitializerText(*initializer); },
+                               [initializer](absl::string_view text) { return SetInitializer(text, initializer); }},
+          {.may_change = true}};
+}
+
+constexpr double kMost = 1e6;  // of a width or a number of positions
+
+Hyperparameters AttentionRows(AttentionVariant* attention) {
+  AttentionVariant& a = *attention;
+  return {
+      {"key-value-heads",
+       "number of heads of keys and values, each shared by as many query heads; 0: as many as heads",
+       &a.key_value_heads,
+       {.low = 0, .high = kMost}},
+      {"query-width", "width of a head's queries; 0: that of its keys", &a.query_width, {.low = 0, .high = kMost}},
+      {"key-width",
+       "width of a head's keys; 0: query-width, or else width / heads",
+       &a.key_width,
+       {.low = 0, .high = kMost}},
+      {"value-width",
+       "width of a head's values; 0: key-width or, with --head-merge=average, width",
+       &a.value_width,
+       {.low = 0, .high = kMost}},
+      ChoiceRow<ScoreFunction>("score",
+                               "function that compares a query with a key: their scaled product, or a small network "
+                               "(Bahdanau et al., 2015)",
+                               kScores, &a.score),
+      {"score-width",
+       "width of the hidden layer of --score=additive; 0: key-width",
+       &a.score_width,
+       {.low = 0, .high = kMost}},
+      ChoiceRow<HeadMerge>("head-merge", "how the heads' results become one: a linear layer on all, or their mean",
+                           kMerges, &a.merge),
+      PatternRow("window",
+                 "a token sees the tokens less than this number of positions away; 0: all; a list, such as 8,0, is "
+                 "repeated over the layers",
+                 &AttentionPattern::window, &a.patterns),
+      PatternRow("stride",
+                 "a token also sees each token whose distance is a multiple of this number; 0: none; may be a list",
+                 &AttentionPattern::stride, &a.patterns),
+      PatternRow("dilation",
+                 "the window is this many times as long, with gaps of this length between its tokens; may be a list",
+                 &AttentionPattern::dilation, &a.patterns),
+      ChoiceRow<DistanceBias>("distance-bias",
+                              "number that is added to a score by distance: none, ALiBi's slopes, or learnt numbers "
+                              "for buckets of distances as in T5",
+                              kBiases, &a.distance_bias),
+      {"buckets", "number of buckets of --distance-bias=buckets", &a.buckets, {.low = 4, .high = kMost}},
+      {"max-distance",
+       "distance from which --distance-bias=buckets makes no difference",
+       &a.max_distance,
+       {.low = 4, .high = kMost}},
+      {"soft-cap",
+       "scores are bent to stay between -C and C by C · tanh(score / C); 0: no cap",
+       &a.soft_cap,
+       {.low = 0}},
+      ChoiceRow<std::optional<RotaryLayout>>(
+          "rotary", "rotary positions, which turn pairs of features: i and i + half (Llama), or 2i and 2i + 1", kRotary,
+          &a.rotary),
+      {"rotary-base", "base of the angles of rotary positions", &a.rotary_base, {.low = 1e-30}},
+  };
+}
+
+// Appends the rows of the blocks that all families have.
+template <class Config>
+void AppendBlockRows(Config* config, Hyperparameters* table) {
+  table->insert(
+      table->end(),
+      {
+          ChoiceRow<Activation>("activation", "activation of the feed-forward layers", kActivations,
+                                &config->activation),
+          {"gated", "feed-forward layers have a gate; with --activation=silu they are Llama's SwiGLU", &config->gated},
+          {"pre-norm", "normalise before each layer of a block, not after it", &config->pre_norm},
+          ChoiceRow<NormKind>("norm", "kind of normalisation", kNorms, &config->norm.kind),
+          {"norm-epsilon",
+           "number that is added to the variance before its root is taken",
+           &config->norm.epsilon,
+           {.low = 1e-30, .high = 1}},
+          {"bias", "linear layers of blocks have biases", &config->bias},
+          ChoiceRow<PositionKind>(
+              "positions",
+              "vectors that are added to the tokens' to tell their positions; auto: none if --rotary or "
+              "--distance-bias tells them, and otherwise those of the model's paper",
+              kPositions, &config->positions),
+          InitializerRow(&config->initializer),
+      });
+  const Hyperparameters attention = AttentionRows(&config->attention);
+  table->insert(table->end(), attention.begin(), attention.end());
+}
+
+}  // namespace
+
+Hyperparameters ModelRows(GptConfig* config) {
+  Hyperparameters table = {
+      Size("context", "maximum number of tokens that a prediction sees", &config->context, kMost),
+      Size("layers", "number of decoder blocks", &config->layers, 1e4),
+      Size("heads", "attention heads of each block", &config->heads, 1e4),
+      Size("width", "width of the model, a multiple of heads", &config->width, kMost),
+      Size("feed-forward", "width of the feed-forward layers; 0: 4 times the model's width", &config->feed_forward, 1e7,
+           0),
+      Probability("dropout", "probability of dropout", &config->dropout),
+      Probability("attention-dropout", "probability of dropout of attention weights; default: dropout",
+                  &config->attention_dropout),
+      Probability("embedding-dropout", "probability of dropout of embeddings; default: dropout",
+                  &config->embedding_dropout),
+      Probability("activation-dropout", "probability of dropout between the feed-forward layers",
+                  &config->activation_dropout),
+      {"tied-head", "use the token table as the weight of the output layer", &config->tied_head},
+      ChoiceRow<GptConfig::Names>("layer-names",
+                                  "names of the weights; llama: those of Llama, which export of the modern form needs",
+                                  kNames, &config->names),
+  };
+  AppendBlockRows(config, &table);
+  return table;
+}
+
+Hyperparameters ModelRows(BertConfig* config) {
+  Hyperparameters table = {
+      Size("context", "maximum number of tokens in an input, special tokens included", &config->context, kMost),
+      Size("layers", "encoder blocks", &config->layers, 1e4),
+      Size("heads", "attention heads of a block", &config->heads, 1e4),
+      Size("width", "width of the model, a multiple of heads", &config->width, kMost),
+      Size("feed-forward", "width of the feed-forward layers", &config->feed_forward, 1e7),
+      Size("segments", "number of different segments of an input, such as sentence 1 and 2", &config->segments, 1e4),
+      Probability("dropout", "probability of dropout", &config->dropout),
+      Probability("attention-dropout", "probability of dropout of attention weights; default: dropout",
+                  &config->attention_dropout),
+      Probability("activation-dropout", "probability of dropout between the feed-forward layers",
+                  &config->activation_dropout),
+      Probability("classifier-dropout", "probability of dropout before a classifier; default: dropout",
+                  &config->classifier_dropout),
+  };
+  AppendBlockRows(config, &table);
+  return table;
+}
+
+Hyperparameters ModelRows(TransformerConfig* config) {
+  Hyperparameters table = {
+      Size("context", "maximum number of tokens in a sentence, its end token included", &config->context, kMost, 2),
+      Size("encoder-layers", "blocks of the encoder", &config->encoder_layers, 1e4),
+      Size("decoder-layers", "blocks of the decoder", &config->decoder_layers, 1e4),
+      Size("heads", "attention heads of a block", &config->heads, 1e4),
+      Size("width", "width of the model, a multiple of heads", &config->width, kMost),
+      Size("feed-forward", "width of the feed-forward layers", &config->feed_forward, 1e7),
+      Probability("dropout", "probability of dropout", &config->dropout),
+      Probability("attention-dropout", "probability of dropout of attention weights", &config->attention_dropout),
+      Probability("activation-dropout", "probability of dropout between the feed-forward layers",
+                  &config->activation_dropout),
+      {"label-smoothing",
+       "fraction of a target's probability that is spread over all tokens",
+       &config->label_smoothing,
+       {.low = 0, .high = 1, .may_change = true}},
+      ChoiceRow<TransformerConfig::Memory>(
+          "memory", "the encoder block that a decoder block attends to: the last, or the block with the same number",
+          kMemories, &config->memory),
+      {"shared-embeddings", "one embedding table for source, target and output layer", &config->shared_embeddings},
+      {"scale-embeddings", "multiply embeddings by the root of width", &config->scale_embeddings},
+      {"tied-head", "use the target's token table as the weight of the output layer", &config->tied_head},
+      {"head-bias", "the output layer has a bias", &config->head_bias},
+      {"first-position",
+       "number of the first position of sinusoids",
+       &config->first_position,
+       {.low = 0, .high = kMost}},
+  };
+  AppendBlockRows(config, &table);
+  return table;
+}
+
+Hyperparameters ModelRows(VitConfig* config) {
+  Hyperparameters table = {
+      Size("patch-size", "side of a patch, in pixels", &config->patch_size, 1e4),
+      Size("layers", "encoder blocks", &config->layers, 1e4),
+      Size("heads", "attention heads of a block", &config->heads, 1e4),
+      Size("width", "width of the model, a multiple of heads", &config->width, kMost),
+      Size("feed-forward", "width of the feed-forward layers; 0: 4 times width", &config->feed_forward, 1e7, 0),
+      Probability("dropout", "probability of dropout", &config->dropout),
+      Probability("attention-dropout", "probability of dropout of attention weights; default: 0",
+                  &config->attention_dropout),
+      Probability("activation-dropout", "probability of dropout between the feed-forward layers; default: dropout",
+                  &config->activation_dropout),
+  };
+  AppendBlockRows(config, &table);
+  return table;
+}
+
+}  // namespace weft

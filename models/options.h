@@ -1,0 +1,30 @@
+// ModelRows lists the options of each model family as rows, by which command lines and configuration files set them
+// (core/hyperparameters.h). A new field of a configuration needs a row here.
+//
+//   GptConfig config;
+//   for (const Hyperparameter& row : ModelRows(&config)) {
+//     if (row.flag == "rotary") WEFT_RETURN_IF_ERROR(SetFromText("halves", row));
+//   }
+//
+// Sizes that follow from the data have no rows: those of vocabularies and images, and the number of classes.
+#ifndef WEFT_MODELS_OPTIONS_H_
+#define WEFT_MODELS_OPTIONS_H_
+
+#include "weft/core/hyperparameters.h"
+#include "weft/models/bert.h"
+#include "weft/models/gpt.h"
+#include "weft/models/transformer.h"
+#include "weft/models/vit.h"
+
+namespace weft {
+
+// The rows point into `config`, which must outlive them. Rows that may change in a resumed run, or differ from the
+// weights with which a training begins, have the rule `may_change`.
+Hyperparameters ModelRows(GptConfig* config);
+Hyperparameters ModelRows(BertConfig* config);
+Hyperparameters ModelRows(TransformerConfig* config);
+Hyperparameters ModelRows(VitConfig* config);
+
+}  // namespace weft
+
+#endif  // WEFT_MODELS_OPTIONS_H_

@@ -1,0 +1,93 @@
+#include "weft/models/options.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace weft {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+const Hyperparameter& Row(const Hyperparameters& table, const std::string& flag) {
+  for (const Hyperparameter& row : table) {
+    if (row.flag == flag) return row;
+  }
+  ADD_FAILURE() << "no row " << flag;
+  return table.front();
+}
+
+TEST(OptionsTest, RowsSetTheFields) {
+  GptConfig config;
+  const Hyperparameters table = ModelRows(&config);
+  const std::pair<const char*, const char*> kTexts[] = {{"rotary", "pairs"},      {"norm", "rms_norm"},
+                                                        {"window", "8,0"},        {"stride", "3"},
+                                                        {"score", "dot"},         {"distance-bias", "alibi"},
+                                                        {"layer-names", "llama"}, {"positions", "none"},
+                                                        {"layers", "0"},          {"initializer", "xavier-uniform:2"}};
+  for (const auto& [flag, text] : kTexts) {
+    const absl::Status status = SetFromText(text, Row(table, flag));
+    EXPECT_TRUE(status.ok()) << status;
+  }
+  EXPECT_EQ(config.attention.rotary, RotaryLayout::kPairs);
+  EXPECT_EQ(config.norm.kind, NormKind::kRmsNorm);
+  const std::vector<AttentionPattern> patterns = {{.window = 8, .stride = 3}, {.window = 0, .stride = 3}};
+  EXPECT_EQ(config.attention.patterns, patterns);
+  EXPECT_EQ(config.layers, 12);
+  EXPECT_EQ(config.initializer, XavierUniform(2));
+  EXPECT_EQ(Row(table, "window").text(), "8,0");
+  EXPECT_EQ(Row(table, "stride").text(), "3");
+  EXPECT_EQ(Row(table, "dilation").text(), "1");
+  EXPECT_EQ(Row(table, "initializer").text(), "xavier-uniform:2");
+}
+
+// What a table prints, another table reads to the same values.
+TEST(OptionsTest, TextsOfAllRowsAreReadBack) {
+  TransformerConfig config = {.attention = {.patterns = {{.window = 4}, {.stride = 2}, {.window = 5, .dilation = 3}}},
+                              .initializer = Gaussian(0.25f)};
+  config.norm.epsilon = 1e-12;
+  config.attention.soft_cap = 30.5;
+  const Json json = ToJson(ModelRows(&config));
+  TransformerConfig read;
+  const absl::Status status = SetFromJson(json, ModelRows(&read));
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(ToJson(ModelRows(&read)), json);
+  EXPECT_EQ(read.attention.patterns, config.attention.patterns);
+  EXPECT_EQ(read.initializer, config.initializer);
+}
+
+TEST(OptionsTest, EachInitializerIsReadBack) {
+  for (const char* text :
+       {"default", "normal:0.5", "truncated-normal:0.25", "uniform:0.125", "xavier-normal:1", "xavier-uniform:2",
+        "he-normal", "he-uniform", "lecun-normal", "lecun-uniform", "orthogonal:0.5"}) {
+    VitConfig config;
+    const Hyperparameters table = ModelRows(&config);
+    ASSERT_TRUE(SetFromText(text, Row(table, "initializer")).ok()) << text;
+    EXPECT_EQ(Row(table, "initializer").text(), text);
+  }
+}
+
+TEST(OptionsTest, NamesWhatIsWrong) {
+  BertConfig config;
+  const Hyperparameters table = ModelRows(&config);
+  const struct {
+    const char *flag, *text, *error;
+  } kRows[] = {
+      {"window", "8,x",
+       "window: 'x' is not a whole number of at least 0; wanted one for all layers, or a list such as "
+       "8,0 that layers repeat"},
+      {"dilation", "0",
+       "dilation: '0' is not a whole number of at least 1; wanted one for all layers, or a list such "
+       "as 8,0 that layers repeat"},
+      {"initializer", "he-normal:2", "initializer: '2' can't follow he-normal; wanted nothing"},
+      {"initializer", "normal:-1", "initializer: '-1' can't follow normal; wanted a number above 0"},
+      {"initializer", "xavir-normal",
+       "initializer: 'xavir-normal' is not one of default, normal, truncated-normal, uniform, xavier-normal, "
+       "xavier-uniform, he-normal, he-uniform, lecun-normal, lecun-uniform, orthogonal, did you mean 'xavier-normal'?"},
+      {"rotary", "half", "rotary: 'half' is not one of none, halves, pairs"},
+  };
+  for (const auto& row : kRows) EXPECT_EQ(SetFromText(row.text, Row(table, row.flag)).message(), row.error);
+}
+
+}  // namespace
+}  // namespace weft
