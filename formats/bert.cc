@@ -8,6 +8,7 @@
 #include "weft/core/status.h"
 #include "weft/formats/config_json.h"
 #include "weft/formats/config_keys.h"
+#include "weft/formats/model_options.h"
 #include "weft/formats/published.h"
 #include "weft/formats/write_weights.h"
 
@@ -60,7 +61,13 @@ absl::StatusOr<BertConfig> BertConfigFromJson(const Json& json) {
 
 absl::StatusOr<Json> ToJson(const BertConfig& config) {
   WEFT_RETURN_IF_ERROR(Validate(config));
-  WEFT_RETURN_IF_ERROR(CheckExpressible("bert", {{config.dtype != kF32, "dtype is f64"}}));
+  WEFT_RETURN_IF_ERROR(CheckExpressible("bert", config.attention, config.positions));
+  WEFT_RETURN_IF_ERROR(CheckExpressible("bert", {{config.dtype != kF32, "dtype is f64"},
+                                                 {config.pre_norm, "pre_norm is true"},
+                                                 {config.norm.kind != NormKind::kLayerNorm, "norms are RMSNorm"},
+                                                 {!config.bias, "bias is false"},
+                                                 {config.gated, "feed-forward layers are gated"},
+                                                 {config.activation_dropout > 0, "activation_dropout is above 0"}}));
   KeyWriter keys;
   keys.Field("model_type", "bert");
   keys.Field("architectures", std::vector<std::string>{"BertModel"});
@@ -184,7 +191,8 @@ constexpr absl::string_view kModelTypes[] = {"bert"};
 absl::StatusOr<PublishedModel> FromRun(const std::string&, const Json& run) {
   const Json& model = run.at("model");
   PublishedBert bert;
-  WEFT_ASSIGN_OR_RETURN(bert.config, BertConfigFromJson(model));
+  WEFT_RETURN_IF_ERROR(ReadRunModel(run, &bert.config));
+  WEFT_RETURN_IF_ERROR(Validate(bert.config));
   WEFT_ASSIGN_OR_RETURN(bert.labels, LabelsFromJson(model));
   const int64_t width = bert.config.width, classes = static_cast<int64_t>(bert.labels.size());
   Weights& heads = bert.weights;

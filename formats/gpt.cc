@@ -6,7 +6,7 @@
 #include "weft/formats/config_json.h"
 #include "weft/formats/config_keys.h"
 #include "weft/formats/gpt_layouts.h"
-#include "weft/formats/gpt_options.h"
+#include "weft/formats/model_options.h"
 #include "weft/formats/published.h"
 #include "weft/formats/write_weights.h"
 #include "weft/text/load_tokenizer.h"
@@ -119,13 +119,16 @@ bool HasOneWindow(const AttentionVariant& attention) {
 
 constexpr absl::string_view kModelTypes[] = {"gpt2", "gpt-nano", "llama", "mistral"};
 
-// Returns a run's model without weights. The run's config.json has the keys of GptModelOptions; the run's tokenizer
-// gives the size of the vocabulary.
+// Returns a run's model without weights. If config.json lacks the size of the vocabulary, the tokenizer gives it.
 absl::StatusOr<PublishedModel> FromRun(const std::string& folder, const Json& run) {
-  WEFT_ASSIGN_OR_RETURN(GptModelOptions options, GptModelOptionsFromJson(run));
-  WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<Tokenizer> tokenizer, LoadTokenizer(folder));
-  options.model.vocabulary = tokenizer->vocabulary_size();
-  return PublishedModel(PublishedGpt{options.model, {}});
+  GptConfig config = CharacterGpt();
+  WEFT_RETURN_IF_ERROR(ReadRunModel(run, &config));
+  if (config.vocabulary == 0) {
+    WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<Tokenizer> tokenizer, LoadTokenizer(folder));
+    config.vocabulary = tokenizer->vocabulary_size();
+  }
+  WEFT_RETURN_IF_ERROR(Validate(config));
+  return PublishedModel(PublishedGpt{config, {}});
 }
 
 }  // namespace

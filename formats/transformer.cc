@@ -3,9 +3,11 @@
 // the Transformer of a training run.
 #include <nlohmann/json.hpp>
 
+#include "absl/algorithm/container.h"
 #include "weft/core/status.h"
 #include "weft/formats/config_json.h"
 #include "weft/formats/config_keys.h"
+#include "weft/formats/model_options.h"
 #include "weft/formats/published.h"
 #include "weft/formats/write_weights.h"
 
@@ -97,7 +99,17 @@ absl::StatusOr<TransformerConfig> TransformerConfigFromJson(const Json& json) {
 
 absl::StatusOr<Json> ToJson(const TransformerConfig& config) {
   WEFT_RETURN_IF_ERROR(Validate(config));
-  WEFT_RETURN_IF_ERROR(CheckExpressible("transformer", {{config.dtype != kF32, "dtype is f64"}}));
+  AttentionVariant rest;
+  rest.key_value_heads = config.attention.key_value_heads;
+  rest.distance_bias = config.attention.distance_bias;
+  rest.soft_cap = config.attention.soft_cap;
+  rest.rotary = config.attention.rotary;
+  WEFT_RETURN_IF_ERROR(CheckExpressible("transformer", rest, PositionKind::kAuto));
+  const bool dilated =
+      absl::c_any_of(config.attention.patterns, [](const AttentionPattern& pattern) { return pattern.dilation != 1; });
+  WEFT_RETURN_IF_ERROR(CheckExpressible("transformer", {{config.dtype != kF32, "dtype is f64"},
+                                                        {dilated, "windows are dilated"},
+                                                        {config.gated, "feed-forward layers are gated"}}));
   KeyWriter keys;
   keys.Field("model_type", "transformer");
   keys.Field("is_encoder_decoder", true);
@@ -124,23 +136,26 @@ std::vector<ParameterSpec> SpecsOf(const TransformerConfig& config) {
 
 absl::StatusOr<PublishedModel> Read(const std::string& folder) {
   WEFT_ASSIGN_OR_RETURN(const Json json, ReadConfig(folder));
-  absl::StatusOr<TransformerConfig> config = TransformerConfigFromJson(json);
-  if (!config.ok()) return Annotate(config.status(), ConfigPath(folder));
+  TransformerConfig config;
+  WEFT_RETURN_IF_ERROR(Annotate(ReadModelConfig(json, &config), ConfigPath(folder)));
+  WEFT_RETURN_IF_ERROR(Annotate(Validate(config), ConfigPath(folder)));
   WEFT_ASSIGN_OR_RETURN(Weights weights, ReadFolderWeights(folder, {}));
-  WEFT_RETURN_IF_ERROR(Parameters::Check(WeightsPath(folder), weights.tensors(), SpecsOf(*config)));
-  return PublishedModel(PublishedTransformer{*config, std::move(weights)});
+  WEFT_RETURN_IF_ERROR(Parameters::Check(WeightsPath(folder), weights.tensors(), SpecsOf(config)));
+  return PublishedModel(PublishedTransformer{config, std::move(weights)});
 }
 
 absl::Status Write(const std::string& folder, const PublishedModel& model) {
   const auto& transformer = std::get<PublishedTransformer>(model);
-  WEFT_ASSIGN_OR_RETURN(const Json json, ToJson(transformer.config));
+  WEFT_ASSIGN_OR_RETURN(const Json json, WriteModelConfig(transformer.config));
   return WriteModelFolder(folder, json, transformer.weights);
 }
 
 constexpr absl::string_view kModelTypes[] = {"transformer"};
 
 absl::StatusOr<PublishedModel> FromRun(const std::string&, const Json& run) {
-  WEFT_ASSIGN_OR_RETURN(const TransformerConfig config, TransformerConfigFromJson(run.at("model")));
+  TransformerConfig config;
+  WEFT_RETURN_IF_ERROR(ReadRunModel(run, &config));
+  WEFT_RETURN_IF_ERROR(Validate(config));
   return PublishedModel(PublishedTransformer{config, {}});
 }
 

@@ -6,6 +6,7 @@
 #include "weft/core/status.h"
 #include "weft/formats/config_json.h"
 #include "weft/formats/config_keys.h"
+#include "weft/formats/model_options.h"
 #include "weft/formats/published.h"
 #include "weft/formats/write_weights.h"
 
@@ -70,6 +71,15 @@ absl::StatusOr<std::vector<std::string>> VitLabelsFromJson(const Json& json) {
 
 absl::StatusOr<Json> ToJson(const VitConfig& config) {
   WEFT_RETURN_IF_ERROR(Validate(config));
+  WEFT_RETURN_IF_ERROR(CheckExpressible("vit", config.attention, config.positions));
+  WEFT_RETURN_IF_ERROR(
+      CheckExpressible("vit", {{!config.pre_norm, "pre_norm is false"},
+                               {config.norm.kind != NormKind::kLayerNorm, "norms are RMSNorm"},
+                               {!config.bias, "bias is false"},
+                               {config.gated, "feed-forward layers are gated"},
+                               {config.attention_dropout.value_or(0) > 0, "attention_dropout is above 0"},
+                               {config.activation_dropout.value_or(config.dropout) != config.dropout,
+                                "activation_dropout differs from dropout"}}));
   KeyWriter keys;
   keys.Field("model_type", "vit");
   keys.Field("architectures", std::vector<std::string>{"ViTForImageClassification"});
@@ -119,7 +129,8 @@ constexpr absl::string_view kModelTypes[] = {"vit"};
 
 absl::StatusOr<PublishedModel> FromRun(const std::string&, const Json& run) {
   PublishedVit vit;
-  WEFT_ASSIGN_OR_RETURN(vit.config, VitConfigFromJson(run.at("model")));
+  WEFT_RETURN_IF_ERROR(ReadRunModel(run, &vit.config));
+  WEFT_RETURN_IF_ERROR(Validate(vit.config));
   WEFT_ASSIGN_OR_RETURN(vit.labels, VitLabelsFromJson(run.at("model")));
   return PublishedModel(std::move(vit));
 }

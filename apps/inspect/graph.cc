@@ -5,7 +5,6 @@
 
 #include "weft/apps/commands.h"
 #include "weft/apps/flags.h"
-#include "weft/core/json.h"
 #include "weft/core/status.h"
 #include "weft/graph/compile.h"
 #include "weft/graph/print.h"
@@ -13,6 +12,8 @@
 #include "weft/lab/folded_print.h"
 #include "weft/lab/graph_page.h"
 #include "weft/lab/page.h"
+#include "weft/models/options.h"
+#include "weft/train/jobs/gpt_job.h"
 #include "weft/train/jobs/gpt_program.h"
 #include "weft/train/training_step.h"
 
@@ -59,7 +60,7 @@ Hyperparameters Table(GraphFlags* flags) {
   };
   table.insert(table.begin(),
                {"config", "a JSON file of hyperparameters, such as a run's config.json", &flags->config});
-  const Hyperparameters model = ModelHyperparameters(&flags->options);
+  const Hyperparameters model = ModelRows(&flags->options.model);
   table.insert(table.end(), model.begin(), model.end());
   return table;
 }
@@ -82,8 +83,10 @@ absl::Status ReadFlags(GraphFlags* flags) {
   GivenFlags given = flags->given;
   if (const auto config = given.extract("config")) {
     WEFT_RETURN_IF_ERROR(SetFromText(config.mapped(), table.front()));
-    WEFT_ASSIGN_OR_RETURN(const nlohmann::ordered_json json, UsageError(ReadJsonFile(flags->config)));
-    WEFT_RETURN_IF_ERROR(Annotate(SetFromConfig(json, &flags->options), flags->config));
+    GptJob job;
+    WEFT_RETURN_IF_ERROR(UsageError(SetOptions({.name = "gpt", .config = flags->config}, &job)));
+    WEFT_RETURN_IF_ERROR(job.Check(nullptr));
+    flags->options = job.options();
   }
   return SetFromFlags(given, table);
 }
@@ -108,8 +111,8 @@ absl::Status CheckFlags(const GraphFlags& flags) {
 absl::Status PrintGraph(GraphFlags flags) {
   WEFT_RETURN_IF_ERROR(ReadFlags(&flags));
   WEFT_RETURN_IF_ERROR(CheckFlags(flags));
-  WEFT_RETURN_IF_ERROR(Finish(&flags.options));
   flags.options.model.vocabulary = flags.vocabulary;
+  WEFT_RETURN_IF_ERROR(Validate(flags.options.model));
   const std::unique_ptr<GptProgram> program = RecordTraining(flags.options);
   const Var update = RecordUpdate(program->training.loss, flags.options.training.optimizer).update;
   WEFT_RETURN_IF_ERROR(program->tape.status());

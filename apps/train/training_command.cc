@@ -91,23 +91,18 @@ absl::Status CheckUnchanged(const Hyperparameters& before, const Hyperparameters
 // Returns a job with checked options. Later sources win: defaults, config.json of a resumed run, --config, flags.
 absl::StatusOr<std::unique_ptr<TrainingJob>> ReadJob(const RunFlags& flags, const RunDirectory& run,
                                                      const MakeJob& make) {
-  std::unique_ptr<TrainingJob> job = make(), before = make();
+  const RunDirectory* const resumed = flags.run.resume ? &run : nullptr;
+  std::unique_ptr<TrainingJob> job = make();
+  WEFT_RETURN_IF_ERROR(SetOptions({flags.run.name, resumed, flags.config, flags.given}, job.get()));
   const Hyperparameters table = job->Table();
-  const std::string& name = flags.run.name;
-  if (flags.run.resume) {
-    for (TrainingJob* each : {job.get(), before.get()}) {
-      WEFT_RETURN_IF_ERROR(Annotate(SetFromConfig(run.config(), name, each->Table()), run.File("config.json")));
-    }
-  }
-  if (!flags.config.empty()) {
-    WEFT_ASSIGN_OR_RETURN(const nlohmann::ordered_json json, ReadJsonFile(flags.config));
-    WEFT_RETURN_IF_ERROR(Annotate(SetFromConfig(json, name, table), flags.config));
-  }
-  WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, table));
   WEFT_RETURN_IF_ERROR(MakeAbsolute(table));
-  if (flags.run.resume) WEFT_RETURN_IF_ERROR(CheckUnchanged(before->Table(), table));
+  if (resumed != nullptr) {
+    const std::unique_ptr<TrainingJob> before = make();
+    WEFT_RETURN_IF_ERROR(SetOptions({flags.run.name, resumed, "", {}}, before.get()));
+    WEFT_RETURN_IF_ERROR(CheckUnchanged(before->Table(), table));
+  }
   WEFT_RETURN_IF_ERROR(Validate(job->training()));
-  WEFT_RETURN_IF_ERROR(job->Check(flags.run.resume ? &run : nullptr));
+  WEFT_RETURN_IF_ERROR(job->Check(resumed));
   return job;
 }
 

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_format.h"
 #include "weft/core/status.h"
-#include "weft/formats/config_json.h"
+#include "weft/formats/model_options.h"
 #include "weft/formats/run_path.h"
 #include "weft/models/layers.h"
 #include "weft/train/jobs/lora_options.h"
@@ -39,10 +39,12 @@ absl::Status BertJob::Check(const RunDirectory* resumed) {
   WEFT_RETURN_IF_ERROR(weft::Validate(lora_));
   if (resumed != nullptr) tokenizer_.set_run(resumed->path());
   WEFT_RETURN_IF_ERROR(CheckMicroBatches(batch_, micro_batches()));
-  return source_.Read(ModelOf(resumed));
+  return source_.Check();
 }
 
-nlohmann::ordered_json BertJob::Model() const { return ToJson(source_.config()).value_or(nlohmann::ordered_json()); }
+nlohmann::ordered_json BertJob::Model() const {
+  return WriteModelConfig(source_.config()).value_or(nlohmann::ordered_json());
+}
 
 Hyperparameters BertJob::Table() {
   Hyperparameters table = {
@@ -75,7 +77,7 @@ absl::Status BertJob::Prepare(Parameters* /*parameters*/) {
   WEFT_ASSIGN_OR_RETURN(const std::string text, data_path_.empty() ? ReadKingJamesBible() : ReadText(data_path_));
   tokenizer_.set_default(ParseRunPath(source_.init()).folder);
   WEFT_RETURN_IF_ERROR(tokenizer_.Prepare(text));
-  WEFT_RETURN_IF_ERROR(source_.SetVocabulary(*tokenizer_));
+  WEFT_RETURN_IF_ERROR(source_.SetVocabulary(tokenizer_->vocabulary_size()));
   const SpecialTokens& special = tokenizer_->special_tokens();
   WEFT_ASSIGN_OR_RETURN(classification_, NeededToken(special.classification, "classification"));
   WEFT_ASSIGN_OR_RETURN(separator_, NeededToken(special.separator, "separator"));

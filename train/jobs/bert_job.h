@@ -14,8 +14,8 @@
 #include "weft/models/lora.h"
 #include "weft/text/corpus.h"
 #include "weft/text/masking.h"
-#include "weft/train/jobs/bert_source.h"
 #include "weft/train/jobs/job.h"
+#include "weft/train/jobs/model_source.h"
 #include "weft/train/jobs/training_tokenizer.h"
 
 namespace weft {
@@ -25,6 +25,13 @@ class BertJob final : public TrainingJob {
   BertJob();
 
   Hyperparameters Table() override;
+  Hyperparameters ModelTable() override { return source_.Table(); }
+  absl::Status Begin(const nlohmann::ordered_json& run, const std::string& init) override {
+    return source_.Begin(run, init);
+  }
+  absl::Status SetModel(const nlohmann::ordered_json& model, bool is_run) override {
+    return source_.SetModel(model, is_run);
+  }
   absl::Status Check(const RunDirectory* resumed) override;
   absl::Status Prepare(Parameters* parameters) override;
   const TrainingOptions& training() const override { return training_; }
@@ -61,7 +68,8 @@ class BertJob final : public TrainingJob {
 
   // Options.
   std::string data_path_, validation_path_;
-  BertSource source_{{.context = 128, .layers = 4, .heads = 4, .width = 256, .feed_forward = 1024, .dropout = 0.1}};
+  ModelSource<PublishedBert> source_{
+      {.context = 128, .layers = 4, .heads = 4, .width = 256, .feed_forward = 1024, .dropout = 0.1}};
   TrainingTokenizer tokenizer_ = BertTokenizer(8000);
   bool next_sentence_ = false;
   LoraOptions lora_ = {.targets = "*.query,*.value", .also_train = "cls.*,pooler.dense"};

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "weft/core/status.h"
 #include "weft/formats/config_json.h"
+#include "weft/formats/model_options.h"
 #include "weft/formats/run_path.h"
 #include "weft/models/layers.h"
 #include "weft/text/sentence_pairs.h"
@@ -39,7 +40,7 @@ ClassifyJob::ClassifyJob()
                                .epochs = 5}) {}
 
 nlohmann::ordered_json ClassifyJob::Model() const {
-  nlohmann::ordered_json json = ToJson(config_).value_or(nlohmann::ordered_json());
+  nlohmann::ordered_json json = WriteModelConfig(config_).value_or(nlohmann::ordered_json());
   AddLabels(labels_, &json);
   return json;
 }
@@ -80,7 +81,7 @@ absl::Status ClassifyJob::Check(const RunDirectory* resumed) {
   WEFT_RETURN_IF_ERROR(weft::Validate(lora_));
   WEFT_RETURN_IF_ERROR(CheckMicroBatches(batch_, micro_batches()));
   if (resumed != nullptr) tokenizer_.set_run(resumed->path());
-  return source_.Read(ModelOf(resumed));
+  return source_.Check();
 }
 
 absl::StatusOr<ClassifyJob::Examples> ClassifyJob::Encode(const LabelledText& text) const {
@@ -102,7 +103,7 @@ absl::Status ClassifyJob::Prepare(Parameters* /*parameters*/) {
   const std::string all = absl::StrJoin(text.text.lines, "\n");
   tokenizer_.set_default(ParseRunPath(source_.init()).folder);
   WEFT_RETURN_IF_ERROR(tokenizer_.Prepare(all));
-  WEFT_RETURN_IF_ERROR(source_.SetVocabulary(*tokenizer_));
+  WEFT_RETURN_IF_ERROR(source_.SetVocabulary(tokenizer_->vocabulary_size()));
   config_ = source_.config();
   config_.classifier_pooling = pooling_ == "mean" ? Pooling::kMean : Pooling::kFirst;
   WEFT_ASSIGN_OR_RETURN(examples_, Encode(text));

@@ -12,8 +12,8 @@
 #include "weft/models/lora.h"
 #include "weft/text/labelled_text.h"
 #include "weft/text/padded_rows.h"
-#include "weft/train/jobs/bert_source.h"
 #include "weft/train/jobs/bucket_job.h"
+#include "weft/train/jobs/model_source.h"
 #include "weft/train/jobs/training_tokenizer.h"
 
 namespace weft {
@@ -23,6 +23,13 @@ class ClassifyJob final : public BucketJob {
   ClassifyJob();
 
   Hyperparameters Table() override;
+  Hyperparameters ModelTable() override { return source_.Table(); }
+  absl::Status Begin(const nlohmann::ordered_json& run, const std::string& init) override {
+    return source_.Begin(run, init);
+  }
+  absl::Status SetModel(const nlohmann::ordered_json& model, bool is_run) override {
+    return source_.SetModel(model, is_run);
+  }
   absl::Status Check(const RunDirectory* resumed) override;
   absl::Status Prepare(Parameters* parameters) override;
   nlohmann::ordered_json Model() const override;
@@ -52,7 +59,8 @@ class ClassifyJob final : public BucketJob {
 
   // Options.
   std::string data_, validation_;
-  BertSource source_{{.context = 256, .layers = 2, .heads = 4, .width = 128, .feed_forward = 256, .dropout = 0.1}};
+  ModelSource<PublishedBert> source_{
+      {.context = 256, .layers = 2, .heads = 4, .width = 128, .feed_forward = 256, .dropout = 0.1}};
   TrainingTokenizer tokenizer_ = BertTokenizer(8000);
   std::string pooling_ = "first";
   bool truncate_ = false;

@@ -8,7 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "weft/core/file.h"
 #include "weft/core/status.h"
-#include "weft/formats/config_json.h"
+#include "weft/formats/model_options.h"
 #include "weft/formats/run_folder.h"
 #include "weft/inference/generate.h"
 #include "weft/inference/open_model.h"
@@ -19,17 +19,60 @@
 
 namespace weft {
 
-nlohmann::ordered_json GptJob::Model() const { return ToJson(options_.model).value_or(nlohmann::ordered_json()); }
+Hyperparameters GptJob::Table() {
+  Hyperparameters table = {{"data",
+                            "a UTF-8 text, or folders of token files (weft tokenize --out) as DIR,DIR or "
+                            "DIR:WEIGHT,DIR:WEIGHT; without it, the King James Bible",
+                            &options_.data,
+                            {.may_change = true, .is_path_list = true}},
+                           {"documents",
+                            "attention across all documents in a window, or within separate documents, which needs "
+                            "token files",
+                            &options_.documents,
+                            {.choices = {"across", "separate"}}}};
+  Append(source_.Table(), &table);
+  Append(
+      {{"batch", "windows of text in a batch", &options_.batch, {.low = 1, .high = 1e6}},
+       {"eval-batches", "batches in an evaluation", &options_.eval_batches, {.low = 0, .may_change = true}},
+       {"input-noise",
+        "fraction of the input tokens that are replaced by random tokens in training, to get used to the mistakes of "
+        "a model's own text",
+        &options_.input_noise,
+        {.low = 0, .high = 1}}},
+      &table);
+  Append(LoraHyperparameters(&options_.lora), &table);
+  Append(TrainingHyperparameters(&options_.training), &table);
+  Append({{"sample-length",
+           "number of tokens in the sample at the end; 0: no sample",
+           &options_.sample_length,
+           {.low = 0, .may_change = true}},
+          {"sample-temperature",
+           "sampling temperature of the sample; 0 picks the most likely token",
+           &options_.sample_temperature,
+           {.low = 0, .may_change = true}}},
+         &table);
+  return table;
+}
 
-absl::Status GptJob::Check(const RunDirectory* /*resumed*/) {
+nlohmann::ordered_json GptJob::Model() const {
+  return WriteModelConfig(options_.model).value_or(nlohmann::ordered_json());
+}
+
+absl::Status GptJob::Check(const RunDirectory* resumed) {
+  resumed_ = resumed != nullptr;
   WEFT_RETURN_IF_ERROR(weft::Validate(options_.lora));
   WEFT_RETURN_IF_ERROR(CheckMicroBatches(options_.batch, micro_batches()));
-  return Finish(&options_);
+  options_.model = source_.config();
+  return source_.Check();
 }
 
 absl::Status GptJob::Prepare(Parameters* /*parameters*/) {
   WEFT_RETURN_IF_ERROR(TokenSources::Names(options_.data) ? PrepareTokenFiles() : PrepareText());
-  options_.model.vocabulary = tokenizer_->vocabulary_size();
+  // Of a resumed run with other data, the vocabulary may differ, but the error of the data says more.
+  if (!resumed_ || source_.config().vocabulary == 0) {
+    WEFT_RETURN_IF_ERROR(source_.SetVocabulary(tokenizer_->vocabulary_size()));
+  }
+  options_.model = source_.config();
   for (const int64_t rows : MicroBatchSizes(options_.batch, micro_batches())) {
     programs_.push_back(RecordTraining(options_, rows));
     training_programs_.push_back(programs_.back()->training);

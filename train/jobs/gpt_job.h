@@ -17,19 +17,30 @@
 #include "weft/text/tokenizer.h"
 #include "weft/train/jobs/gpt_program.h"
 #include "weft/train/jobs/job.h"
+#include "weft/train/jobs/model_source.h"
 
 namespace weft {
 
 class GptJob final : public TrainingJob {
  public:
-  Hyperparameters Table() override { return AllHyperparameters(&options_); }
+  Hyperparameters Table() override;
+  Hyperparameters ModelTable() override { return source_.Table(); }
+  absl::Status Begin(const nlohmann::ordered_json& run, const std::string& init) override {
+    return source_.Begin(run, init);
+  }
+  absl::Status SetModel(const nlohmann::ordered_json& model, bool is_run) override {
+    return source_.SetModel(model, is_run);
+  }
   absl::Status Check(const RunDirectory* resumed) override;
   absl::Status Prepare(Parameters* parameters) override;
+  const GptOptions& options() const { return options_; }  // after Check
   const TrainingOptions& training() const override { return options_.training; }
   nlohmann::ordered_json Model() const override;
   std::string Title(const Parameters& parameters) const override;
+  absl::Status Initialize(Parameters* parameters) override { return source_.Initialize({}, {}, parameters); }
   absl::Status WriteFiles(const RunDirectory& run) const override;
   const LoraOptions& lora() const override { return options_.lora; }
+  std::string base_model() const override { return source_.init(); }
   // Generates a sample with the trained model and writes it to sample.txt, unless "sample-length" is 0.
   absl::StatusOr<std::string> Conclude(const RunDirectory& run, Parameters* parameters) override;
 
@@ -50,7 +61,9 @@ class GptJob final : public TrainingJob {
   absl::Status Draw(const WindowOptions& wanted, const WindowOptions& next);
   TrainingBatch ToBatch(MicroBatch micro_batch) const;
 
-  GptOptions options_;
+  GptOptions options_;  // `model` is set from source_ when its vocabulary is known
+  ModelSource<PublishedGpt> source_{CharacterGpt()};
+  bool resumed_ = false;
   std::vector<NamedContents> tokenizer_files_;
   std::unique_ptr<const Tokenizer> tokenizer_;
   std::unique_ptr<const TokenSources> sources_;

@@ -10,20 +10,19 @@
 
 #include <cstdint>
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "absl/status/status.h"
-#include "weft/core/hyperparameters.h"
 #include "weft/core/tape.h"
-#include "weft/formats/gpt_options.h"
+#include "weft/formats/model_options.h"
+#include "weft/models/gpt.h"
 #include "weft/models/lora.h"
 #include "weft/train/options.h"
 #include "weft/train/task.h"
 
 namespace weft {
 
-struct GptOptions : GptModelOptions {
+struct GptOptions {
+  GptConfig model = CharacterGpt();
   int64_t batch = 12, eval_batches = 200;
   TrainingOptions training = {.optimizer = AdamW({.beta1 = 0.9, .beta2 = 0.99, .weight_decay = 0.1, .clip = 1.0})};
   // A text, or token files as TokenSources::Open reads them; empty: the King James Bible.
@@ -34,11 +33,6 @@ struct GptOptions : GptModelOptions {
   int64_t sample_length = 500;
   double sample_temperature = 0.8;
 };
-
-// Returns rows for all options: of the data, the model (ModelHyperparameters), the training and the sample.
-Hyperparameters AllHyperparameters(GptOptions* options);
-// Sets the options that `json`, a configuration file or a run's config.json, contains.
-absl::Status SetFromConfig(const nlohmann::ordered_json& json, GptOptions* options);
 
 struct GptProgram {
   Tape tape;

@@ -2,21 +2,17 @@
 // configuration.
 #include "weft/train/jobs/job.h"
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "weft/core/json.h"
 #include "weft/core/random.h"
 #include "weft/core/status.h"
 #include "weft/train/jobs/lora_options.h"
 
 namespace weft {
-
-nlohmann::ordered_json ModelOf(const RunDirectory* resumed) {
-  if (resumed == nullptr) return nlohmann::ordered_json::object();
-  const auto found = resumed->config().find(kModelKey);
-  return found != resumed->config().end() && found->is_object() ? *found : nlohmann::ordered_json::object();
-}
 
 absl::Status MissingFile(absl::string_view option) { return InvalidArgument(option, ": no file was given"); }
 
@@ -28,11 +24,73 @@ absl::Status TrainingJob::SaveMore(const Parameters& parameters, const std::stri
   return SaveAdapter(lora(), base_model(), Model(), parameters, folder);
 }
 
-absl::Status SetFromConfig(const nlohmann::ordered_json& json, const std::string& name, const Hyperparameters& table) {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Sets the options at the top level of `json`, a configuration file or a run's config.json.
+absl::Status SetFromConfig(const Json& json, const std::string& name, const Hyperparameters& table) {
   if (json.is_object() && json.contains(kCommandKey) && json[kCommandKey] != absl::StrCat("train ", name)) {
     return InvalidArgument("belongs to another command, ", json[kCommandKey].dump());
   }
   return SetFromJson(json, table, {kCommandKey, kModelKey, kVersionKey, kFilesKey});
+}
+
+// Sets the options of a configuration file: first those of "model", then the others.
+absl::Status SetFromConfigFile(const Json& json, const std::string& name, TrainingJob* job) {
+  const auto model = json.is_object() ? json.find(kModelKey) : json.end();
+  if (!json.is_object() || model == json.end()) return SetFromConfig(json, name, job->Table());
+  WEFT_RETURN_IF_ERROR(Annotate(job->SetModel(*model, json.contains(kCommandKey)), kModelKey));
+  const Json by_model = ToJson(job->ModelTable());
+  WEFT_RETURN_IF_ERROR(SetFromConfig(json, name, job->Table()));
+  for (const Hyperparameter& row : job->ModelTable()) {
+    const bool in_model = model->contains("model_type") || model->contains(row.key());
+    const Json before = by_model.value(row.key(), Json());
+    if (!in_model || row.json() == before) continue;
+    return InvalidArgument("key '", row.key(), "' is ", row.json().dump(), ", but by the key 'model' it is ",
+                           before.dump());
+  }
+  return absl::OkStatus();
+}
+
+// Returns the value of the option init, or "".
+std::string InitOf(const OptionSources& sources, const Json& run, const Json& config) {
+  constexpr char kInit[] = "init";
+  if (const auto found = sources.given.find(kInit); found != sources.given.end()) return found->second;
+  for (const Json* json : {&config, &run}) {
+    if (json->is_object() && json->contains(kInit) && (*json)[kInit].is_string()) return (*json)[kInit];
+  }
+  return "";
+}
+
+}  // namespace
+
+absl::Status SetFromTexts(const std::map<std::string, std::string>& given, const Hyperparameters& table) {
+  for (const Hyperparameter& row : table) {
+    const auto found = given.find(row.flag);
+    if (found != given.end()) WEFT_RETURN_IF_ERROR(SetFromText(found->second, row));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SetOptions(const OptionSources& sources, TrainingJob* job) {
+  Json run, config;
+  if (sources.resumed != nullptr) run = sources.resumed->config();
+  if (!sources.config.empty()) {
+    WEFT_ASSIGN_OR_RETURN(config, ReadJsonFile(sources.config));
+    if (!config.is_object()) return InvalidArgument(sources.config, ": not a JSON object");
+  }
+  std::string init = InitOf(sources, run, config);
+  if (!init.empty()) init = std::filesystem::absolute(init).string();
+  WEFT_RETURN_IF_ERROR(job->Begin(run, init));
+  if (sources.resumed != nullptr) {
+    WEFT_RETURN_IF_ERROR(
+        Annotate(SetFromConfig(run, sources.name, job->Table()), sources.resumed->File("config.json")));
+  }
+  if (!sources.config.empty()) {
+    WEFT_RETURN_IF_ERROR(Annotate(SetFromConfigFile(config, sources.name, job), sources.config));
+  }
+  return SetFromTexts(sources.given, job->Table());
 }
 
 }  // namespace weft

@@ -11,6 +11,7 @@
 #define WEFT_TRAIN_JOBS_JOB_H_
 
 #include <cstdint>
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
@@ -35,6 +36,13 @@ class TrainingJob : public TrainingTask {
  public:
   // Returns a row for each option of the job, by which the option can be set. The rows point into the job.
   virtual Hyperparameters Table() = 0;
+  // Returns the rows of Table() that describe the model.
+  virtual Hyperparameters ModelTable() = 0;
+  // Sets the model with which the options begin, before any of them is set. `run`: the config.json of the run to
+  // resume, or null. `init`: the value of the option init, or "".
+  virtual absl::Status Begin(const nlohmann::ordered_json& run, const std::string& init) = 0;
+  // Sets options of the model from "model" of a configuration file. `is_run`: whether the file is a run's config.json.
+  virtual absl::Status SetModel(const nlohmann::ordered_json& model, bool is_run) = 0;
   // Checks the options after all of them are set. `resumed` is the run to resume, with its model and tokenizer; null
   // for a new run.
   virtual absl::Status Check(const RunDirectory* resumed) = 0;
@@ -63,9 +71,6 @@ class TrainingJob : public TrainingTask {
   virtual absl::StatusOr<std::string> Conclude(const RunDirectory& /*run*/, Parameters* /*parameters*/) { return ""; }
 };
 
-// Returns the value of "model" in the run's config.json, or an empty object if there is none or `resumed` is null.
-nlohmann::ordered_json ModelOf(const RunDirectory* resumed);
-
 // Returns InvalidArgument "OPTION: no file was given".
 absl::Status MissingFile(absl::string_view option);
 
@@ -78,9 +83,19 @@ std::string Fingerprint(absl::Span<const T> values, absl::string_view previous =
   return FingerprintOfBytes({reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)}, previous);
 }
 
-// Sets the options that `json`, a configuration file or a run's config.json, contains. Returns InvalidArgument if a key
-// is unknown, a value is invalid, or `json` has a "command" other than "train NAME", with NAME from `name`.
-absl::Status SetFromConfig(const nlohmann::ordered_json& json, const std::string& name, const Hyperparameters& table);
+// Where the options of a job come from. Later sources win: the config.json of the run to resume, a configuration file,
+// and texts by the options' names.
+struct OptionSources {
+  std::string name;                       // of the job: "gpt"
+  const RunDirectory* resumed = nullptr;  // null for a new run
+  std::string config;                     // path of a configuration file, or ""
+  std::map<std::string, std::string> given;
+};
+// Sets the job's options. Returns InvalidArgument if a key is unknown or a value is invalid, if "model" of the
+// configuration file contradicts its other keys, or if a file's "command" is not "train NAME".
+absl::Status SetOptions(const OptionSources& sources, TrainingJob* job);
+// Sets the options of `table` that `given` names.
+absl::Status SetFromTexts(const std::map<std::string, std::string>& given, const Hyperparameters& table);
 
 }  // namespace weft
 

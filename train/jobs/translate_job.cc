@@ -8,7 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "weft/core/status.h"
-#include "weft/formats/config_json.h"
+#include "weft/formats/model_options.h"
+#include "weft/formats/run_path.h"
 #include "weft/graph/compile.h"
 #include "weft/text/noise.h"
 #include "weft/train/jobs/lora_options.h"
@@ -40,7 +41,9 @@ TranslateJob::TranslateJob()
                  .trainer = {.steps = 0, .eval_every = -1, .checkpoint_every = -1},
                  .epochs = 10}) {}
 
-nlohmann::ordered_json TranslateJob::Model() const { return ToJson(model_).value_or(nlohmann::ordered_json()); }
+nlohmann::ordered_json TranslateJob::Model() const {
+  return WriteModelConfig(model_).value_or(nlohmann::ordered_json());
+}
 
 std::string TranslateJob::Title(const Parameters& parameters) const {
   return absl::StrCat("a Transformer of ", parameters.ElementCount(), " parameters", CountTrained(lora_, parameters),
@@ -64,32 +67,7 @@ Hyperparameters TranslateJob::Table() {
        "the translations of the validation sentences",
        &validation_target_,
        {.may_change = true, .is_path = true}},
-      {"context",
-       "maximum number of tokens in a sentence, its end token included",
-       &model_.context,
-       {.low = 2, .high = kMaxSize}},
       {"truncate", "cut sentences that are longer than the context, instead of failing", &truncate_},
-      {"encoder-layers", "blocks of the encoder", &model_.encoder_layers, {.low = 1, .high = 1e4}},
-      {"decoder-layers", "blocks of the decoder", &model_.decoder_layers, {.low = 1, .high = 1e4}},
-      {"heads", "attention heads of a block", &model_.heads, {.low = 1, .high = 1e4}},
-      {"width", "width of the model, a multiple of heads", &model_.width, {.low = 1, .high = kMaxSize}},
-      {"feed-forward", "width of the feed-forward layers", &model_.feed_forward, {.low = 1, .high = 1e7}},
-      {"dropout", "probability of dropout", &model_.dropout, {.low = 0, .high = 0.99}},
-      {"attention-dropout",
-       "probability of dropout of attention weights",
-       &model_.attention_dropout,
-       {.low = 0, .high = 0.99}},
-      {"label-smoothing",
-       "fraction of a target's probability that is spread over all tokens",
-       &model_.label_smoothing,
-       {.low = 0, .high = 1}},
-      {"pre-norm", "normalise before each layer of a block; off: after it, as published", &model_.pre_norm},
-      {"positions", "position embeddings", &positions_, {.choices = {"sinusoidal", "learned"}}},
-      {"memory",
-       "the encoder block that a decoder block attends to: the last, or the block with the same number",
-       &memory_,
-       {.choices = {"last", "same-layer"}}},
-      {"shared-embeddings", "one embedding table for source, target and output layer", &model_.shared_embeddings},
       {"batch", "pairs in a batch", &batch_, {.low = 1, .high = kMaxSize}},
       {"input-noise",
        "fraction of the decoder's input tokens that are replaced by random tokens in training",
@@ -108,6 +86,7 @@ Hyperparameters TranslateJob::Table() {
        &sampling_.steps,
        {.low = 1}},
   };
+  Append(model_source_.Table(), &table);
   Append(tokenizer_.Table(), &table);
   Append(LoraHyperparameters(&lora_), &table);
   Append(TrainingHyperparameters(&training_), &table);
@@ -123,11 +102,9 @@ absl::Status TranslateJob::Check(const RunDirectory* resumed) {
   if (validation_source_.empty() != validation_target_.empty()) {
     return InvalidArgument("validation-source: it needs validation-target, and vice versa");
   }
-  model_.positions =
-      positions_ == "learned" ? TransformerConfig::Positions::kLearned : TransformerConfig::Positions::kSinusoidal;
-  model_.memory = memory_ == "last" ? TransformerConfig::Memory::kLast : TransformerConfig::Memory::kSameLayer;
   WEFT_RETURN_IF_ERROR(weft::Validate(lora_));
-  return weft::Validate(model_);
+  model_ = model_source_.config();
+  return model_source_.Check();
 }
 
 absl::Status TranslateJob::Prepare(Parameters* parameters) {
@@ -137,6 +114,7 @@ absl::Status TranslateJob::Prepare(Parameters* parameters) {
                         ReadValidationText(validation_source_, validation_target_, &text));
   const std::string both =
       absl::StrCat(absl::StrJoin(text.source.lines, "\n"), "\n", absl::StrJoin(text.target.lines, "\n"), "\n");
+  tokenizer_.set_default(ParseRunPath(model_source_.init()).folder);
   WEFT_RETURN_IF_ERROR(tokenizer_.Prepare(both));
   const SpecialTokens& special = tokenizer_->special_tokens();
   WEFT_ASSIGN_OR_RETURN(tokens_.begin, NeededToken(special.begin, "begin"));
@@ -146,7 +124,8 @@ absl::Status TranslateJob::Prepare(Parameters* parameters) {
   WEFT_ASSIGN_OR_RETURN(pairs_, EncodePairs(text, *tokenizer_, limits));
   WEFT_ASSIGN_OR_RETURN(validation_pairs_, EncodePairs(validation, *tokenizer_, limits));
 
-  model_.source_vocabulary = model_.target_vocabulary = tokenizer_->vocabulary_size();
+  WEFT_RETURN_IF_ERROR(model_source_.SetVocabulary(tokenizer_->vocabulary_size()));
+  model_ = model_source_.config();
   for (const SentencePair& pair : pairs_) {
     fingerprint_ = Fingerprint<int32_t>(pair.target, Fingerprint<int32_t>(pair.source, fingerprint_));
   }

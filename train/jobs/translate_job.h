@@ -16,6 +16,7 @@
 #include "weft/models/transformer.h"
 #include "weft/text/sentence_pairs.h"
 #include "weft/train/jobs/bucket_job.h"
+#include "weft/train/jobs/model_source.h"
 #include "weft/train/jobs/scheduled_sampling.h"
 #include "weft/train/jobs/training_tokenizer.h"
 
@@ -26,12 +27,21 @@ class TranslateJob final : public BucketJob {
   TranslateJob();
 
   Hyperparameters Table() override;
+  Hyperparameters ModelTable() override { return model_source_.Table(); }
+  absl::Status Begin(const nlohmann::ordered_json& run, const std::string& init) override {
+    return model_source_.Begin(run, init);
+  }
+  absl::Status SetModel(const nlohmann::ordered_json& model, bool is_run) override {
+    return model_source_.SetModel(model, is_run);
+  }
   absl::Status Check(const RunDirectory* resumed) override;
   absl::Status Prepare(Parameters* parameters) override;
   nlohmann::ordered_json Model() const override;
   std::string Title(const Parameters& parameters) const override;
   absl::Status WriteFiles(const RunDirectory& run) const override { return tokenizer_.Write(run); }
   const LoraOptions& lora() const override { return lora_; }
+  std::string base_model() const override { return model_source_.init(); }
+  absl::Status Initialize(Parameters* parameters) override { return model_source_.Initialize({}, {}, parameters); }
   absl::StatusOr<TrainingBatch> Train(int64_t step, MicroBatch micro_batch) override;
 
  protected:
@@ -54,20 +64,20 @@ class TranslateJob final : public BucketJob {
   // Options.
   std::string source_, target_, validation_source_, validation_target_;
   TrainingTokenizer tokenizer_{8000, {"<pad>", "<s>", "</s>"}};
-  TransformerConfig model_ = {.context = 128,
-                              .encoder_layers = 3,
-                              .decoder_layers = 3,
-                              .heads = 8,
-                              .width = 256,
-                              .feed_forward = 1024,
-                              .pre_norm = true,
-                              .shared_embeddings = true};
-  std::string positions_ = "sinusoidal", memory_ = "last";
+  ModelSource<PublishedTransformer> model_source_{{.context = 128,
+                                                   .encoder_layers = 3,
+                                                   .decoder_layers = 3,
+                                                   .heads = 8,
+                                                   .width = 256,
+                                                   .feed_forward = 1024,
+                                                   .pre_norm = true,
+                                                   .shared_embeddings = true}};
   bool truncate_ = false;
   double input_noise_ = 0;
   ScheduledSampling sampling_;
   LoraOptions lora_ = {.targets = "*.q_proj,*.v_proj"};
 
+  TransformerConfig model_;  // set by Check and, when the vocabulary is known, by Prepare
   Parameters* parameters_ = nullptr;
   PairTokens tokens_;
   std::vector<SentencePair> pairs_, validation_pairs_;

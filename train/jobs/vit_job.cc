@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "weft/core/file.h"
 #include "weft/core/status.h"
-#include "weft/formats/config_json.h"
+#include "weft/formats/model_options.h"
 #include "weft/models/layers.h"
 #include "weft/train/jobs/lora_options.h"
 
@@ -25,7 +25,7 @@ VitJob::VitJob()
                 .trainer = {.steps = 0, .eval_every = -1, .checkpoint_every = 0},
                 .epochs = 20} {}
 
-nlohmann::ordered_json VitJob::Model() const { return ToJson(model_).value_or(nlohmann::ordered_json()); }
+nlohmann::ordered_json VitJob::Model() const { return WriteModelConfig(model_).value_or(nlohmann::ordered_json()); }
 
 std::string VitJob::Title(const Parameters& parameters) const {
   return absl::StrCat("a Vision Transformer of ", parameters.ElementCount(), " parameters",
@@ -56,21 +56,13 @@ Hyperparameters VitJob::Table() {
        "file of the validation pictures' labels, if validation is IDX",
        &validation_labels_path_,
        {.may_change = true, .is_path = true}},
-      {"patch-size", "side of a patch, in pixels", &model_.patch_size, {.low = 1, .high = 1e4}},
-      {"layers", "encoder blocks", &model_.layers, {.low = 1, .high = 1e4}},
-      {"heads", "attention heads of a block", &model_.heads, {.low = 1, .high = 1e4}},
-      {"width", "width of the model, a multiple of heads", &model_.width, {.low = 1, .high = 1e6}},
-      {"feed-forward",
-       "width of the feed-forward layers; 0: 4 times width",
-       &model_.feed_forward,
-       {.low = 0, .high = 1e7}},
-      {"dropout", "probability of dropout", &model_.dropout, {.low = 0, .high = 0.99}},
       {"batch", "pictures in a batch", &batch_, {.low = 1, .high = 1e6}},
       {"shift",
        "maximum number of pixels by which training moves a picture in each direction",
        &shift_,
        {.low = 0, .high = 1e3}},
   };
+  Append(model_source_.Table(), &table);
   Append(LoraHyperparameters(&lora_), &table);
   Append(TrainingHyperparameters(&training_), &table);
   return table;
@@ -80,10 +72,9 @@ absl::Status VitJob::Check(const RunDirectory* /*resumed*/) {
   if (data_path_.empty()) return MissingFile("data");
   WEFT_RETURN_IF_ERROR(weft::Validate(lora_));
   WEFT_RETURN_IF_ERROR(CheckMicroBatches(batch_, micro_batches()));
-  VitConfig config = model_;  // the size of the pictures is not known before they are read
-  config.image_height = config.image_width = config.patch_size;
-  config.channels = 1;
-  return weft::Validate(config);
+  WEFT_RETURN_IF_ERROR(model_source_.Check());
+  model_ = model_source_.config();
+  return absl::OkStatus();
 }
 
 absl::Status VitJob::Prepare(Parameters* /*parameters*/) {
@@ -101,6 +92,15 @@ absl::Status VitJob::Prepare(Parameters* /*parameters*/) {
                            validation_images_.width, " pixels, ", images_.path, " of ", images_.height, " x ",
                            images_.width);
   }
+  const VitConfig& base = model_source_.config();
+  if (model_source_.has_weights() && (base.image_height != images_.height || base.image_width != images_.width)) {
+    return InvalidArgument(images_.path, " has pictures of ", images_.height, " x ", images_.width,
+                           " pixels, but the model's weights are for ", base.image_height, " x ", base.image_width);
+  }
+  if (model_source_.has_weights() && base.channels != 1) {
+    return InvalidArgument("the model's weights are for pictures of ", base.channels, " channels, but ", images_.path,
+                           " has one");
+  }
   model_.image_height = images_.height;
   model_.image_width = images_.width;
   model_.channels = 1;
@@ -117,6 +117,12 @@ absl::Status VitJob::Prepare(Parameters* /*parameters*/) {
   batches_ = std::make_unique<BucketBatches>(absl::Span<const int64_t>{1}, lengths, batch_);
   Record();
   return absl::OkStatus();
+}
+
+absl::Status VitJob::Initialize(Parameters* parameters) {
+  std::vector<std::string> labels;
+  for (int64_t i = 0; i < model_.classes; ++i) labels.push_back(absl::StrCat(i));
+  return model_source_.Initialize({"classifier."}, labels, parameters);
 }
 
 void VitJob::Record() {

@@ -16,6 +16,7 @@
 #include "weft/models/vit.h"
 #include "weft/text/buckets.h"
 #include "weft/train/jobs/job.h"
+#include "weft/train/jobs/model_source.h"
 
 namespace weft {
 
@@ -24,6 +25,13 @@ class VitJob final : public TrainingJob {
   VitJob();
 
   Hyperparameters Table() override;
+  Hyperparameters ModelTable() override { return model_source_.Table(); }
+  absl::Status Begin(const nlohmann::ordered_json& run, const std::string& init) override {
+    return model_source_.Begin(run, init);
+  }
+  absl::Status SetModel(const nlohmann::ordered_json& model, bool is_run) override {
+    return model_source_.SetModel(model, is_run);
+  }
   absl::Status Check(const RunDirectory* resumed) override;
   absl::Status Prepare(Parameters* parameters) override;
   const TrainingOptions& training() const override { return training_; }
@@ -33,6 +41,8 @@ class VitJob final : public TrainingJob {
   // Writes preprocessor_config.json, which tells how pixels become the model's input, in the keys of Hugging Face.
   absl::Status WriteFiles(const RunDirectory& run) const override;
   const LoraOptions& lora() const override { return lora_; }
+  std::string base_model() const override { return model_source_.init(); }
+  absl::Status Initialize(Parameters* parameters) override;
 
   absl::Span<const TrainingProgram> programs() const override { return programs_; }
   std::string data() const override { return fingerprint_; }
@@ -58,11 +68,12 @@ class VitJob final : public TrainingJob {
 
   // Options.
   std::string data_path_, labels_path_, validation_path_, validation_labels_path_;
-  VitConfig model_ = {.patch_size = 4, .layers = 4, .heads = 4, .width = 64, .dropout = 0.1};
+  ModelSource<PublishedVit> model_source_{{.patch_size = 4, .layers = 4, .heads = 4, .width = 64, .dropout = 0.1}};
   int64_t batch_ = 32, shift_ = 0;
   LoraOptions lora_ = {.targets = "*.query,*.value", .also_train = "classifier"};
   TrainingOptions training_;
 
+  VitConfig model_;  // set by Check and, when the size of the pictures is known, by Prepare
   std::string fingerprint_;
   Images images_, validation_images_;
   float brightest_ = 1;                     // the largest pixel value of the training pictures

@@ -1,0 +1,202 @@
+// Options are set on top of the run's or the published model, so that Check can compare both.
+#include "weft/train/jobs/model_source.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <variant>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
+#include "weft/core/status.h"
+#include "weft/formats/model_formats.h"
+#include "weft/formats/model_options.h"
+#include "weft/models/lora.h"
+#include "weft/models/options.h"
+
+namespace weft {
+namespace {
+
+// Options that may differ from those of the weights, because they change no shape, and training usually changes them.
+constexpr absl::string_view kFree[] = {"dropout",
+                                       "attention-dropout",
+                                       "embedding-dropout",
+                                       "activation-dropout",
+                                       "label-smoothing",
+                                       "initializer",
+                                       "window",
+                                       "stride",
+                                       "dilation",
+                                       "classifier-dropout"};
+// The ends of the names of tables of positions.
+constexpr absl::string_view kPositionTables[] = {"wpe.weight", "position_embeddings.weight", "embed_positions.weight"};
+
+// Returns the fields of `config` that hold the sizes of vocabularies.
+std::vector<int64_t*> Vocabularies(TransformerConfig* config) {
+  return {&config->source_vocabulary, &config->target_vocabulary};
+}
+std::vector<int64_t*> Vocabularies(VitConfig*) { return {}; }
+template <class Config>
+std::vector<int64_t*> Vocabularies(Config* config) {
+  return {&config->vocabulary};
+}
+
+// Sets sizes that are not known before the data is read to valid ones.
+void SetUnknownSizes(VitConfig* config) {
+  config->image_height = config->image_width = config->patch_size;
+  config->channels = 1;
+}
+template <class Config>
+void SetUnknownSizes(Config* config) {
+  for (int64_t* const size : Vocabularies(config)) *size = std::max<int64_t>(*size, 1);
+}
+
+// Copies the probabilities of dropout.
+void CopyDropout(const GptConfig& from, GptConfig* to) {
+  to->dropout = from.dropout;
+  to->attention_dropout = from.attention_dropout;
+  to->embedding_dropout = from.embedding_dropout;
+}
+void CopyDropout(const BertConfig& from, BertConfig* to) {
+  to->dropout = from.dropout;
+  to->attention_dropout = from.attention_dropout;
+  to->classifier_dropout = from.classifier_dropout;
+}
+void CopyDropout(const TransformerConfig& from, TransformerConfig* to) {
+  to->dropout = from.dropout;
+  to->attention_dropout = from.attention_dropout;
+  to->activation_dropout = from.activation_dropout;
+}
+void CopyDropout(const VitConfig& from, VitConfig* to) {
+  to->dropout = from.dropout;
+  to->attention_dropout = from.attention_dropout;
+  to->activation_dropout = from.activation_dropout;
+}
+
+template <class Published>
+bool HasLabels(const Published& published, const std::vector<std::string>& labels) {
+  if constexpr (requires { published.labels; }) return published.labels == labels;
+  return true;
+}
+
+// Returns `found`, or its first rows if it is a table of positions with more rows than `own`.
+Tensor Cropped(absl::string_view name, const Tensor& found, const Tensor& own) {
+  const Shape &from = found.type.shape, &to = own.type.shape;
+  const bool table = absl::c_any_of(kPositionTables, [&](absl::string_view end) { return absl::EndsWith(name, end); });
+  if (!table || from.rank() != 2 || to.rank() != 2 || from.dim(1) != to.dim(1) || from.dim(0) <= to.dim(0))
+    return found;
+  return {{found.type.dtype, to}, found.data};
+}
+
+}  // namespace
+
+template <class Published>
+ModelSource<Published>::ModelSource(const Config& defaults) : defaults_(defaults), config_(defaults) {
+  for (int64_t* const size : Vocabularies(&defaults_)) *size = 0;
+  base_ = config_ = defaults_;
+}
+
+template <class Published>
+Hyperparameters ModelSource<Published>::Table() {
+  Hyperparameters table = {{"init",
+                            "begin with the weights of this model: a run, a folder with config.json and "
+                            "model.safetensors as published, or any other that weft import reads",
+                            &init_,
+                            {.may_change = true, .is_path = true}}};
+  const Hyperparameters model = ModelRows(&config_);
+  table.insert(table.end(), model.begin(), model.end());
+  return table;
+}
+
+template <class Published>
+absl::Status ModelSource<Published>::ReadInit() {
+  WEFT_ASSIGN_OR_RETURN(PublishedModel model, ReadModel(init_));
+  auto* const published = std::get_if<Published>(&model);
+  if (published == nullptr) return InvalidArgument(init_, ": the model is not ", Published::kFamily.name);
+  published_.emplace(std::move(*published));
+  return absl::OkStatus();
+}
+
+template <class Published>
+absl::Status ModelSource<Published>::Begin(const nlohmann::ordered_json& run, const std::string& init) {
+  init_ = init;
+  if (run.is_object() && run.contains("model")) {
+    owner_ = "the run";
+    WEFT_RETURN_IF_ERROR(ReadRunModel(run, &config_));
+  } else if (!run.is_object() && !init_.empty()) {
+    owner_ = init_;
+    WEFT_RETURN_IF_ERROR(ReadInit());
+    config_ = published_->config;
+    CopyDropout(defaults_, &config_);
+  }
+  base_ = config_;
+  return absl::OkStatus();
+}
+
+template <class Published>
+absl::Status ModelSource<Published>::SetModel(const nlohmann::ordered_json& model, bool is_run) {
+  Config before = config_;
+  WEFT_RETURN_IF_ERROR(ReadModelConfig(model, &config_));
+  const std::vector<int64_t*> from = Vocabularies(&before), to = Vocabularies(&config_);
+  for (size_t i = 0; i < from.size() && (is_run || has_weights()); ++i) *to[i] = *from[i];
+  return absl::OkStatus();
+}
+
+template <class Published>
+absl::Status ModelSource<Published>::Check() const {
+  Config now = config_, then = base_;
+  const Hyperparameters given = ModelRows(&now), own = ModelRows(&then);
+  for (size_t i = 0; i < given.size() && has_weights(); ++i) {
+    const std::string& flag = given[i].flag;
+    if (given[i].json() == own[i].json() || absl::c_linear_search(kFree, flag)) continue;
+    if constexpr (requires { now.context; }) {
+      if (flag == "context" && now.context < then.context) continue;
+    }
+    return InvalidArgument(flag, ": ", given[i].text(), " was given, but the weights of ", owner_, " are for ",
+                           own[i].text());
+  }
+  SetUnknownSizes(&now);
+  return Validate(now);
+}
+
+template <class Published>
+absl::Status ModelSource<Published>::SetVocabulary(int64_t tokens) {
+  for (int64_t* const size : Vocabularies(&config_)) {
+    if (*size == 0) {
+      *size = tokens;
+    } else {
+      WEFT_RETURN_IF_ERROR(CheckVocabulary(has_weights() ? owner_ : "model", tokens, *size));
+    }
+  }
+  return absl::OkStatus();
+}
+
+template <class Published>
+absl::Status ModelSource<Published>::Initialize(const std::vector<std::string>& heads,
+                                                const std::vector<std::string>& labels, Parameters* parameters) {
+  if (init_.empty()) return absl::OkStatus();
+  if (!published_) WEFT_RETURN_IF_ERROR(ReadInit());  // a resumed run that has no checkpoint yet
+  std::vector<NamedTensor> tensors;
+  std::vector<std::vector<std::byte>> kept;  // copies of the initial values of heads and adapters
+  for (const std::string& name : parameters->Names(Parameters::kWeights)) {
+    const Tensor* const found = published_->weights.Find(name);
+    const bool is_head = absl::c_any_of(heads, [&](const std::string& head) { return absl::StartsWith(name, head); });
+    const bool other_classes = absl::StartsWith(name, "classifier.") && !HasLabels(*published_, labels);
+    WEFT_ASSIGN_OR_RETURN(const Tensor own, parameters->Find(name));
+    if (found != nullptr && !other_classes) {
+      tensors.push_back({name, Cropped(name, *found, own)});
+    } else if (is_head || absl::EndsWith(name, kLoraA) || absl::EndsWith(name, kLoraB)) {
+      kept.emplace_back(own.data, own.data + own.type.bytes());
+      tensors.push_back({name, {own.type, kept.back().data()}});
+    }
+  }
+  return parameters->Set(init_, tensors);
+}
+
+template class ModelSource<PublishedGpt>;
+template class ModelSource<PublishedBert>;
+template class ModelSource<PublishedTransformer>;
+template class ModelSource<PublishedVit>;
+
+}  // namespace weft
