@@ -59,8 +59,8 @@ absl::StatusOr<T> Annotate(absl::StatusOr<T> result, absl::string_view context) 
   return result;
 }
 
-// Returns ", did you mean 'X'?", where X is the word of `known` that takes the fewest edits from `word`. Returns "" if
-// all words take more than 2 edits and more than a third of the length of `word`.
+// Returns ", did you mean 'X'?", where X is the word of `known` with the smallest EditDistance from `word`. Returns ""
+// if all words take more than 2 edits and more than a third of the length of `word`.
 std::string DidYouMean(absl::string_view word, absl::Span<const std::string> known);
 
 }  // namespace weft
