@@ -4,15 +4,18 @@
 
 #include <cmath>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "weft/core/option_names.h"
 #include "weft/core/status.h"
 
 namespace weft {
@@ -148,24 +151,30 @@ absl::Status SetFromText(absl::string_view text, const Hyperparameter& parameter
 absl::Status SetFromJson(const nlohmann::ordered_json& json, const Hyperparameters& table,
                          const std::vector<std::string>& annotations) {
   if (!json.is_object()) return InvalidArgument("not a JSON object");
-  std::vector<std::string> known;
-  for (const Hyperparameter& parameter : table) known.push_back(parameter.key());
+  std::vector<std::string> flags;
+  for (const Hyperparameter& parameter : table) flags.push_back(parameter.flag);
+  std::map<std::string, std::string> given;  // the key that sets each option
   for (const auto& [key, value] : json.items()) {
     if (absl::c_linear_search(annotations, key)) continue;
-    const auto found = absl::c_find(known, key);
-    if (found == known.end()) {
-      return InvalidArgument("unknown key ", NameAndNearest(key, known));
+    const std::string flag = absl::StrContains(key, '-') ? "" : FindOption(key, flags);
+    if (flag.empty()) {
+      return InvalidArgument("unknown key '", key, "'", Suggestion(key, flags, NameStyle::kKey));
     }
-    const Hyperparameter& parameter = table[static_cast<size_t>(found - known.begin())];
+    const Hyperparameter& parameter = table[static_cast<size_t>(absl::c_find(flags, flag) - flags.begin())];
+    const auto [other, first] = given.try_emplace(flag, key);
+    if (!first && json[other->second] != value) {
+      return InvalidArgument("keys '", other->second, "' and '", key, "' are the same option with different values, ",
+                             json[other->second].dump(), " and ", value.dump());
+    }
+    const std::string name =
+        absl::StrCat("key '", key, "'", key == parameter.key() ? "" : " (" + parameter.key() + ")");
     const bool wants_text = parameter.is_text();
     const bool may_be_number = std::holds_alternative<Hyperparameter::Text>(parameter.value) && value.is_number();
     if ((wants_text != value.is_string() && !may_be_number) || value.is_structured() || value.is_null()) {
-      return InvalidArgument("key '", key, "': ", value.dump(),
-                             wants_text ? " is not a text" : " is not of the right type");
+      return InvalidArgument(name, ": ", value.dump(), wants_text ? " is not a text" : " is not of the right type");
     }
     const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
-    WEFT_RETURN_IF_ERROR(
-        Annotate(std::visit(Set{text, parameter.rules}, parameter.value), absl::StrCat("key '", key, "'")));
+    WEFT_RETURN_IF_ERROR(Annotate(std::visit(Set{text, parameter.rules}, parameter.value), name));
   }
   return absl::OkStatus();
 }

@@ -4,7 +4,8 @@
 //   WEFT_RETURN_IF_ERROR(SetFromJson(json, table));     // {"batch": 12}
 //   WEFT_RETURN_IF_ERROR(SetFromText("12", table[0]));  // from a command line
 //
-// The key of an option in JSON is its flag with each '-' replaced by '_'.
+// The key of an option in JSON is its flag with each '-' replaced by '_'. The names of core/option_names.h are accepted
+// beside it: {"batch_size": 12}.
 #ifndef WEFT_CORE_HYPERPARAMETERS_H_
 #define WEFT_CORE_HYPERPARAMETERS_H_
 
@@ -86,7 +87,8 @@ Hyperparameter ChoiceRow(std::string flag, std::string help, ValueNames<E> names
 // 'many' is not a whole number below 2^63".
 absl::Status SetFromText(absl::string_view text, const Hyperparameter& parameter);
 // Sets the options whose keys `json`, an object, contains, one after the other. Ignores keys in `annotations`. Returns
-// InvalidArgument at the first wrong value or unknown key, with the nearest known key. Earlier options stay set.
+// InvalidArgument at the first wrong value or unknown key, with the nearest known key, and if two names of an option
+// have different values. Earlier options stay set.
 absl::Status SetFromJson(const nlohmann::ordered_json& json, const Hyperparameters& table,
                          const std::vector<std::string>& annotations = {});
 // Returns an object with the values of all options, except those that are null.

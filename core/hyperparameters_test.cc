@@ -99,6 +99,32 @@ TEST(HyperparametersTest, NamesWhatIsWrong) {
   EXPECT_EQ(options.steps, 10);
 }
 
+TEST(HyperparametersTest, KeysMayHaveNamesOfOtherPrograms) {
+  Options options;
+  int64_t batch = 1;
+  Hyperparameters table = Table(&options);
+  table.push_back({"batch", "", &batch, {.low = 1}});
+  const auto set = [&](const char* json) { return SetFromJson(nlohmann::ordered_json::parse(json), table); };
+  ASSERT_TRUE(set(R"({"batch_size": 12, "max_iters": 30, "lr": 0.25, "use_bias": false})").ok());
+  EXPECT_EQ(batch, 12);
+  EXPECT_EQ(options.steps, 30);
+  EXPECT_EQ(options.learning_rate, 0.25);
+  EXPECT_FALSE(options.bias);
+  EXPECT_TRUE(set(R"({"batch_size": 8, "batch": 8})").ok());
+  const struct {
+    const char *json, *error;
+  } kErrors[] = {
+      {R"({"batch_size": 0})", "key 'batch_size' (batch): 0 is less than 1"},
+      {R"({"batch_size": "8"})", "key 'batch_size' (batch): \"8\" is not of the right type"},
+      {R"({"batch": 8, "batch_size": 9})",
+       "keys 'batch' and 'batch_size' are the same option with different values, 8 and 9"},
+      {R"({"batch-size": 8})", "unknown key 'batch-size', did you mean 'batch'?"},
+      {R"({"rate_learning": 1})", "unknown key 'rate_learning', did you mean 'learning_rate'?"},
+      {R"({"hidden_size": 1})", "unknown key 'hidden_size'"},
+  };
+  for (const auto& row : kErrors) EXPECT_EQ(std::string(set(row.json).message()), row.error);
+}
+
 TEST(HyperparametersTest, AnOptionalValueMayBeUnset) {
   std::optional<double> rate, decay;
   std::optional<int64_t> steps;
