@@ -22,8 +22,11 @@ using Names = std::vector<std::string>;
 
 constexpr double kMinSimilarity = 0.55;  // below, a suggestion would rather confuse
 constexpr double kOfPrefix = 0.85;       // similarity of a name and its beginning
-constexpr double kOfOtherName = 0.97;    // factor for aliases and foreign names: an option's own name comes first
-constexpr size_t kMaxName = 200;         // bytes: the table of distances grows with the square
+constexpr double kOfAlias = 0.97;        // factor for aliases: an option's own name comes first
+constexpr double kOfForeignName = 0.9;   // factor for names that only resemble a foreign name
+constexpr double kOfLastWord = 0.03;  // added if the last words agree: in English, the last noun is the kind of thing
+constexpr size_t kMinMisspelt = 5;    // bytes: shorter words of a name, and shorter foreign names, must be exact
+constexpr size_t kMaxName = 200;      // bytes: the table of distances grows with the square
 
 Names Split(absl::string_view names) { return absl::StrSplit(names, ' ', absl::SkipEmpty()); }
 
@@ -46,8 +49,9 @@ std::string Singular(absl::string_view word) {
 }
 
 std::vector<Word> WordsOf(absl::string_view name) {
-  static const Names kWeak = Split(
-      "n num number of the max maximum total per use enable model transformer train training size file dir path name");
+  static constexpr absl::string_view kWeak[] = {
+      "n",     "num",         "number", "of",       "the",  "max",  "maximum", "total", "per",  "use", "enable",
+      "model", "transformer", "train",  "training", "size", "file", "dir",     "path",  "name", "type"};
   std::vector<Word> words;
   for (const absl::string_view part : absl::StrSplit(name, '-', absl::SkipEmpty())) {
     std::string word = Singular(part);
@@ -65,14 +69,20 @@ std::vector<Word> WordsOf(absl::string_view name) {
   return words;
 }
 
+// Returns the fraction of letters that are equal. Returns 0 if more than 2 edits, and more than a quarter of the
+// letters, differ: long names with a common part are still different names.
 double SimilarityOfLetters(absl::string_view a, absl::string_view b) {
-  const auto longer = static_cast<double>(std::max(a.size(), b.size()));
-  return longer == 0 ? 0 : 1 - static_cast<double>(EditDistance(a, b)) / longer;
+  const size_t longer = std::max(a.size(), b.size()), distance = EditDistance(a, b);
+  if (distance > std::max<size_t>(2, longer / 4) || longer == 0) return 0;
+  return 1 - static_cast<double>(distance) / static_cast<double>(longer);
 }
 
-// Returns the common weight of both lists of words as a fraction of their total weight. The order does not matter.
+// Returns the common weight of both lists of words as a fraction of their total weight, in any order. Among equal
+// fractions, lists with the same last word are more similar.
 double SimilarityOfWords(const std::vector<Word>& a, std::vector<Word> b) {
   constexpr double kSameWord = 0.65;  // minimum similarity of two words of which one is misspelt
+  if (a.empty() || b.empty()) return 0;
+  const double last = a.back().text == b.back().text ? kOfLastWord : 0;
   double total = 0, common = 0;
   for (const Word& word : a) total += word.weight;
   for (const Word& word : b) total += word.weight;
@@ -80,6 +90,8 @@ double SimilarityOfWords(const std::vector<Word>& a, std::vector<Word> b) {
     double best = kSameWord;
     auto at = b.end();
     for (auto it = b.begin(); it != b.end(); ++it) {
+      const bool too_short = std::min(word.text.size(), it->text.size()) < kMinMisspelt;
+      if (too_short && word.text != it->text) continue;
       const double similarity = SimilarityOfLetters(word.text, it->text);
       if (similarity < best || (at != b.end() && similarity == best)) continue;
       best = similarity;
@@ -89,7 +101,7 @@ double SimilarityOfWords(const std::vector<Word>& a, std::vector<Word> b) {
     common += best * (word.weight + at->weight);
     b.erase(at);
   }
-  return total == 0 ? 0 : common / total;
+  return std::min(1.0, common / total + last);
 }
 
 std::string SortedWords(absl::string_view name) {
@@ -191,14 +203,17 @@ std::string Suggestion(absl::string_view name, absl::Span<const std::string> opt
     nearest.Offer(option, Similarity(typed, option), nullptr);
     if (elsewhere) continue;
     for (const std::string& alias : Aliases(option)) {
-      nearest.Offer(option, kOfOtherName * Similarity(typed, alias), nullptr);
+      nearest.Offer(option, kOfAlias * Similarity(typed, alias), nullptr);
     }
   }
   for (const ForeignNames& row : AllForeignNames()) {
     const std::string option = FirstOf(row, options);
     for (const std::string& foreign : Split(row.names)) {
       if (option.empty() ? *row.hint == '\0' || foreign != typed : elsewhere && foreign != typed) continue;
-      nearest.Offer(option, foreign == typed ? 1 : kOfOtherName * Similarity(typed, foreign), &row);
+      const bool letters = foreign.size() >= kMinMisspelt;
+      const double similarity =
+          letters ? Similarity(typed, foreign) : SimilarityOfWords(WordsOf(typed), WordsOf(foreign));
+      nearest.Offer(option, foreign == typed ? 1 : kOfForeignName * similarity, &row);
     }
   }
   if (nearest.similarity < kMinSimilarity) return "";
