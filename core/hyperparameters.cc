@@ -141,6 +141,13 @@ bool Hyperparameter::is_text() const {
   return std::holds_alternative<std::string*>(value) || std::holds_alternative<Text>(value);
 }
 
+Hyperparameters InGroup(absl::string_view group, Hyperparameters rows) {
+  for (Hyperparameter& row : rows) {
+    if (row.rules.group.empty()) row.rules.group = std::string(group);
+  }
+  return rows;
+}
+
 absl::Status SetFromText(absl::string_view text, const Hyperparameter& parameter) {
   if (text.empty() && parameter.is_text() && !parameter.rules.may_be_empty) {
     return InvalidArgument(parameter.flag, ": it is empty");

@@ -37,6 +37,11 @@ struct Hyperparameter {
     bool zero_keeps = false;                // whether setting the value to 0 leaves it unchanged
     // Returns what holds while an optional value is not set, or null for nothing. If there is no function, null holds.
     std::function<nlohmann::ordered_json()> unset = nullptr;
+
+    // The next three are for the help of a command.
+    std::string group = "";  // the heading above the option, such as "Model"
+    std::string type = "";   // the kind of a text, such as "FOLDER"; if empty, the other rules give the type
+    bool required = false;   // whether a command fails without the option; the command itself checks that
   };
 
   // A value with its own form of text, such as the name of an enumeration's value. JSON has it as a text, too.
@@ -82,6 +87,11 @@ Hyperparameter ChoiceRow(std::string flag, std::string help, ValueNames<E> names
   };
   return {std::move(flag), std::move(help), Hyperparameter::Text{get, set}, std::move(rules)};
 }
+
+// Returns `rows`. Those without a group get the group `group`.
+//
+//   Append(InGroup("Model", ModelHyperparameters(&options)), &table);
+Hyperparameters InGroup(absl::string_view group, Hyperparameters rows);
 
 // Sets the value of `parameter` from `text`. If `text` breaks the rules, returns InvalidArgument, such as "batch:
 // 'many' is not a whole number below 2^63".

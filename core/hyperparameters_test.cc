@@ -169,5 +169,12 @@ TEST(HyperparametersTest, BytesMayHaveAUnit) {
   EXPECT_EQ(bytes, 2'000'000'000);
 }
 
+TEST(HyperparametersTest, InGroupKeepsTheGroupsOfRowsThatHaveOne) {
+  int64_t batch = 1, layers = 2;
+  const Hyperparameters rows = InGroup("Data", {{"batch", "", &batch}, {"layers", "", &layers, {.group = "Model"}}});
+  EXPECT_EQ(rows[0].rules.group, "Data");
+  EXPECT_EQ(rows[1].rules.group, "Model");
+}
+
 }  // namespace
 }  // namespace weft
