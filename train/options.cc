@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -68,6 +69,7 @@ Hyperparameters TrainingHyperparameters(TrainingOptions* options) {
   const bool epochs = options->epochs.has_value();
   const double lowest = epochs ? -1 : 0;
   const std::string each = epochs ? "; -1: each epoch" : "";
+  const std::string evaluation = "Evaluation and checkpoints";
   TrainerOptions& trainer = options->trainer;
   Hyperparameters table;
   if (epochs) {
@@ -81,38 +83,38 @@ Hyperparameters TrainingHyperparameters(TrainingOptions* options) {
            {.low = 0, .high = static_cast<double>(kMaxSteps), .may_change = true}},
       },
       &table);
-  Append(ScheduleHyperparameters(options), &table);
-  Append(
-      {
-          {"eval-every",
-           "steps between evaluations on the validation data; 0: none" + each,
-           &trainer.eval_every,
-           {.low = lowest, .may_change = true}},
-          {"checkpoint-every",
-           "steps between checkpoints; 0: only at the end and on Ctrl-C" + each,
-           &trainer.checkpoint_every,
-           {.low = lowest, .may_change = true}},
-          {"log-every",
-           "steps between lines of progress if the output is a file; 0: none",
-           &options->log_every,
-           {.low = 0, .may_change = true}},
-          {"threads",
-           "number of threads; 0: one for each core. Results do not depend on it",
-           &trainer.threads,
-           {.low = 0, .high = 1024, .may_change = true}},
-          {"precision",
-           "bf16: matrix products read and write 16-bit numbers; weights, their updates and the loss stay f32",
-           &trainer.precision,
-           {.choices = {"f32", "bf16"}}},
-          {"memory-budget",
-           "maximum bytes for the values of a step, like 500M; 0: no maximum. Results do not depend on it",
-           &trainer.memory_budget,
-           {.may_change = true, .is_bytes = true}},
-          {"seed", "seed of initial weights, batches and dropout", &options->seed},
-      },
-      &table);
-  Append(RunOptionRows(&trainer), &table);
-  Append(OptimizerHyperparameters(&options->optimizer), &table);
+  Append(InGroup("Learning rate", ScheduleHyperparameters(options)), &table);
+  const Hyperparameters run = {
+      {"eval-every",
+       "steps between evaluations on the validation data; 0: none" + each,
+       &trainer.eval_every,
+       {.low = lowest, .may_change = true, .group = evaluation}},
+      {"checkpoint-every",
+       "steps between checkpoints; 0: only at the end and on Ctrl-C" + each,
+       &trainer.checkpoint_every,
+       {.low = lowest, .may_change = true, .group = evaluation}},
+      {"log-every",
+       "steps between lines of progress if the output is a file; 0: none",
+       &options->log_every,
+       {.low = 0, .may_change = true}},
+      {"threads",
+       "number of threads; 0: one for each core. Results do not depend on it",
+       &trainer.threads,
+       {.low = 0, .high = 1024, .may_change = true}},
+      {"precision",
+       "bf16: matrix products read and write 16-bit numbers; weights, their updates and the loss stay f32",
+       &trainer.precision,
+       {.choices = {"f32", "bf16"}}},
+      {"memory-budget",
+       "maximum bytes for the values of a step, like 500M; 0: no maximum. Results do not depend on it",
+       &trainer.memory_budget,
+       {.may_change = true, .is_bytes = true}},
+      {"seed", "seed of initial weights, batches and dropout", &options->seed},
+  };
+  table = InGroup("Training", std::move(table));
+  Append(InGroup("Run", run), &table);
+  Append(InGroup(evaluation, RunOptionRows(&trainer)), &table);
+  Append(InGroup("Optimizer", OptimizerHyperparameters(&options->optimizer)), &table);
   return table;
 }
 

@@ -10,7 +10,7 @@ Hyperparameters RunOptionRows(TrainerOptions* options) {
       {"micro-batches",
        "number of parts into which a batch is divided; a step computes one part after another and needs less memory",
        &options->micro_batches,
-       {.low = 1, .high = 65536}},
+       {.low = 1, .high = 65536, .group = "Training"}},
       {"keep", "number of checkpoints to keep, the newest", &options->keep, {.low = 1, .may_change = true}},
       {"ema",
        "decay rate of an exponential moving average of the weights, such as 0.999; 0: no average",
@@ -33,11 +33,11 @@ Hyperparameters RunOptionRows(TrainerOptions* options) {
        "maximum number of steps in a row that are skipped, for example because the loss is NaN; one more ends the "
        "training",
        &options->max_skipped,
-       {.low = 0, .may_change = true}},
+       {.low = 0, .may_change = true, .group = "Training"}},
       {"skip-deviations",
        "skip a step whose loss exceeds the running mean by more than this number of standard deviations; 0: no limit",
        &options->skip_deviations,
-       {.low = 0}},
+       {.low = 0, .group = "Training"}},
   };
 }
 

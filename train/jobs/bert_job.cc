@@ -48,19 +48,26 @@ nlohmann::ordered_json BertJob::Model() const {
 
 Hyperparameters BertJob::Table() {
   Hyperparameters table = {
-      {"data", "a UTF-8 text; without it, the King James Bible", &data_path_, {.may_change = true, .is_path = true}},
+      {"data",
+       "a UTF-8 text; without it, the King James Bible",
+       &data_path_,
+       {.may_change = true, .is_path = true, .group = "Data"}},
       {"validation",
        "a UTF-8 text for validation; without it, the last tenth of the data",
        &validation_path_,
-       {.may_change = true, .is_path = true}},
+       {.may_change = true, .is_path = true, .group = "Data"}},
       {"masked", "fraction of the tokens that are masked and must be predicted", &masked_, {.low = 0.001, .high = 1}},
       {"next-sentence", "also learn to tell whether the second half of an input follows the first", &next_sentence_},
-      {"batch", "windows of text in a batch", &batch_, {.low = 1, .high = 1e6}},
-      {"eval-batches", "batches in an evaluation", &eval_batches_, {.low = 0, .may_change = true}},
+      {"batch", "number of windows of text in a step; each has --context tokens", &batch_, {.low = 1, .high = 1e6}},
+      {"eval-batches",
+       "number of batches in an evaluation",
+       &eval_batches_,
+       {.low = 0, .may_change = true, .group = "Evaluation and checkpoints"}},
   };
-  Append(source_.Table(), &table);
+  table = InGroup("Training", std::move(table));
+  Append(InGroup("Model", source_.Table()), &table);
   Append(tokenizer_.Table(), &table);
-  Append(LoraHyperparameters(&lora_), &table);
+  Append(InGroup("Low-rank adapters", LoraHyperparameters(&lora_)), &table);
   Append(TrainingHyperparameters(&training_), &table);
   return table;
 }

@@ -56,7 +56,7 @@ Hyperparameters ClassifyJob::Table() {
       {"data",
        "labelled texts, one a line: a text, a tab and its label",
        &data_,
-       {.may_change = true, .is_path = true}},
+       {.may_change = true, .is_path = true, .required = true}},
       {"validation",
        "labelled texts for validation; without them, every tenth text of the data",
        &validation_,
@@ -66,12 +66,13 @@ Hyperparameters ClassifyJob::Table() {
        "input of the classifier: the encoder's output for the first token, through one more layer as in BERT, or the "
        "mean of the outputs for all tokens",
        &pooling_,
-       {.choices = {"first", "mean"}}},
-      {"batch", "texts in a batch", &batch_, {.low = 1, .high = 1e6}},
+       {.choices = {"first", "mean"}, .group = "Model"}},
+      {"batch", "number of texts in a step", &batch_, {.low = 1, .high = 1e6, .group = "Training"}},
   };
-  Append(source_.Table(), &table);
+  table = InGroup("Data", std::move(table));
+  Append(InGroup("Model", source_.Table()), &table);
   Append(tokenizer_.Table(), &table);
-  Append(LoraHyperparameters(&lora_), &table);
+  Append(InGroup("Low-rank adapters", LoraHyperparameters(&lora_)), &table);
   Append(TrainingHyperparameters(&training_), &table);
   return table;
 }

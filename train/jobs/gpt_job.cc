@@ -30,26 +30,33 @@ Hyperparameters GptJob::Table() {
                             "token files",
                             &options_.documents,
                             {.choices = {"across", "separate"}}}};
+  table = InGroup("Data", std::move(table));
   Append(source_.Table(), &table);
   Append(
-      {{"batch", "windows of text in a batch", &options_.batch, {.low = 1, .high = 1e6}},
-       {"eval-batches", "batches in an evaluation", &options_.eval_batches, {.low = 0, .may_change = true}},
+      {{"batch",
+        "number of windows of text in a step; each has --context tokens",
+        &options_.batch,
+        {.low = 1, .high = 1e6, .group = "Training"}},
+       {"eval-batches",
+        "number of batches in an evaluation",
+        &options_.eval_batches,
+        {.low = 0, .may_change = true, .group = "Evaluation and checkpoints"}},
        {"input-noise",
         "fraction of the input tokens that are replaced by random tokens in training, to get used to the mistakes of "
         "a model's own text",
         &options_.input_noise,
-        {.low = 0, .high = 1}}},
+        {.low = 0, .high = 1, .group = "Training"}}},
       &table);
-  Append(LoraHyperparameters(&options_.lora), &table);
+  Append(InGroup("Low-rank adapters", LoraHyperparameters(&options_.lora)), &table);
   Append(TrainingHyperparameters(&options_.training), &table);
   Append({{"sample-length",
            "number of tokens in the sample at the end; 0: no sample",
            &options_.sample_length,
-           {.low = 0, .may_change = true}},
+           {.low = 0, .may_change = true, .group = "Output"}},
           {"sample-temperature",
            "sampling temperature of the sample; 0 picks the most likely token",
            &options_.sample_temperature,
-           {.low = 0, .may_change = true}}},
+           {.low = 0, .may_change = true, .group = "Output"}}},
          &table);
   return table;
 }

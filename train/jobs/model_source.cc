@@ -106,7 +106,7 @@ Hyperparameters ModelSource<Published>::Table() {
                             {.may_change = true, .is_path = true}}};
   const Hyperparameters model = ModelRows(&config_);
   table.insert(table.end(), model.begin(), model.end());
-  return table;
+  return InGroup("Model", std::move(table));
 }
 
 template <class Published>

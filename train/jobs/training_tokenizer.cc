@@ -16,8 +16,11 @@ Hyperparameters TrainingTokenizer::Table() {
       {"tokenizer",
        "file or folder of a tokenizer; without it, byte-level BPE is learnt from the data",
        &path_,
-       {.may_change = true, .is_path = true}},
-      {"vocabulary", "maximum number of tokens of a learnt tokenizer", &vocabulary_, {.low = 300, .high = 1e6}},
+       {.may_change = true, .is_path = true, .group = "Data", .type = "FILE_OR_FOLDER"}},
+      {"vocabulary",
+       "maximum number of tokens of a learnt tokenizer",
+       &vocabulary_,
+       {.low = 300, .high = 1e6, .group = "Data"}},
   };
 }
 

@@ -53,12 +53,15 @@ std::string TranslateJob::Title(const Parameters& parameters) const {
 
 Hyperparameters TranslateJob::Table() {
   constexpr double kMaxSize = 1e6;
-  Hyperparameters table = {
-      {"source", "the sentences to translate, one a line", &source_, {.may_change = true, .is_path = true}},
+  const Hyperparameters data = {
+      {"source",
+       "the sentences to translate, one a line",
+       &source_,
+       {.may_change = true, .is_path = true, .required = true}},
       {"target",
        "the translations of the sentences, in the same order",
        &target_,
-       {.may_change = true, .is_path = true}},
+       {.may_change = true, .is_path = true, .required = true}},
       {"validation-source",
        "sentences for validation; without them, the last tenth of the sentences, at most 1000",
        &validation_source_,
@@ -68,7 +71,9 @@ Hyperparameters TranslateJob::Table() {
        &validation_target_,
        {.may_change = true, .is_path = true}},
       {"truncate", "cut sentences that are longer than the context, instead of failing", &truncate_},
-      {"batch", "pairs in a batch", &batch_, {.low = 1, .high = kMaxSize}},
+  };
+  const Hyperparameters training = {
+      {"batch", "number of pairs in a step", &batch_, {.low = 1, .high = kMaxSize}},
       {"input-noise",
        "fraction of the decoder's input tokens that are replaced by random tokens in training",
        &input_noise_,
@@ -86,9 +91,11 @@ Hyperparameters TranslateJob::Table() {
        &sampling_.steps,
        {.low = 1}},
   };
+  Hyperparameters table = InGroup("Data", data);
   Append(model_source_.Table(), &table);
+  Append(InGroup("Training", training), &table);
   Append(tokenizer_.Table(), &table);
-  Append(LoraHyperparameters(&lora_), &table);
+  Append(InGroup("Low-rank adapters", LoraHyperparameters(&lora_)), &table);
   Append(TrainingHyperparameters(&training_), &table);
   return table;
 }

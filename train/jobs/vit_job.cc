@@ -42,11 +42,11 @@ absl::Status VitJob::WriteFiles(const RunDirectory& run) const {
 }
 
 Hyperparameters VitJob::Table() {
-  Hyperparameters table = {
+  const Hyperparameters data = {
       {"data",
        "pictures: CSV lines of a label and pixels, or MNIST's IDX; may be gzip-compressed",
        &data_path_,
-       {.may_change = true, .is_path = true}},
+       {.may_change = true, .is_path = true, .required = true}},
       {"labels", "file of the pictures' labels, if data is IDX", &labels_path_, {.may_change = true, .is_path = true}},
       {"validation",
        "pictures for validation; without them, every fifth picture of the data",
@@ -56,14 +56,18 @@ Hyperparameters VitJob::Table() {
        "file of the validation pictures' labels, if validation is IDX",
        &validation_labels_path_,
        {.may_change = true, .is_path = true}},
-      {"batch", "pictures in a batch", &batch_, {.low = 1, .high = 1e6}},
+  };
+  const Hyperparameters training = {
+      {"batch", "number of pictures in a step", &batch_, {.low = 1, .high = 1e6}},
       {"shift",
        "maximum number of pixels by which training moves a picture in each direction",
        &shift_,
        {.low = 0, .high = 1e3}},
   };
+  Hyperparameters table = InGroup("Data", data);
   Append(model_source_.Table(), &table);
-  Append(LoraHyperparameters(&lora_), &table);
+  Append(InGroup("Training", training), &table);
+  Append(InGroup("Low-rank adapters", LoraHyperparameters(&lora_)), &table);
   Append(TrainingHyperparameters(&training_), &table);
   return table;
 }
