@@ -5,7 +5,8 @@
 //     auto flags = std::make_shared<TokenizeFlags>();
 //     CLI::App* app = AddCommand(weft, "tokenize", "Prints the token ids of each line of text.");
 //     AddFlags(app, Table(flags.get()), &flags->given);
-//     return {"weft tokenize", app, [flags] { return Tokenize(*flags); }};
+//     return {"weft tokenize", app, [flags] { return Tokenize(*flags); }, "converts text to token ids", {
+//         {"Prints the ids of each line.", "weft tokenize --tokenizer=vocab.txt text.txt"}}};
 //   }
 //
 // Exit codes: 0 means success. 2 means that no command is named, or that a flag, a key of a configuration, or a file
@@ -16,6 +17,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 
@@ -25,10 +27,19 @@ class App;
 
 namespace weft {
 
+// A line of the shell at the end of a command's help. A test runs it, in a folder of small files with the names that
+// examples use (tests/help_test.cc).
+struct Example {
+  std::string meaning;  // a sentence: "Trains on a text of your own."
+  std::string command;  // "weft train gpt --data=book.txt"
+};
+
 struct Command {
   std::string name;  // "weft train gpt"
   CLI::App* app = nullptr;
   std::function<absl::Status()> run;  // an error made by UsageError gives exit code 2
+  std::string summary = "";           // the command's line in the help of `weft`: "trains a GPT on a text"
+  std::vector<Example> examples = {};
 };
 
 // The groups of `weft --help`. Commands of kTrain are subcommands of `weft train`.

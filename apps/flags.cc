@@ -2,13 +2,18 @@
 #include "weft/apps/flags.h"
 
 #include <CLI/CLI.hpp>
-#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "weft/apps/help.h"
 #include "weft/core/status.h"
 
 namespace weft {
+namespace {
+
+constexpr char kNoGroup[] = "Flags";  // the group of rows without one
+
+}  // namespace
 
 absl::Status UsageError(const absl::Status& status) {
   switch (status.code()) {
@@ -54,19 +59,13 @@ void AddFiles(CLI::App* app, std::vector<std::string>* files) {
 void AddFlags(CLI::App* app, const Hyperparameters& table, GivenFlags* given) {
   for (const Hyperparameter& parameter : table) {
     const auto store = [given, flag = parameter.flag](const std::string& text) { (*given)[flag] = text; };
-    std::string help = parameter.help;
-    for (const std::string& choice : parameter.rules.choices) {
-      absl::StrAppend(&help, choice == parameter.rules.choices.front() ? ": " : ", ", choice);
-    }
-    if (parameter.is_switch()) absl::StrAppend(&help, "; off: --", parameter.flag, "=false");
-    const std::string initial = parameter.text();
-    if (!initial.empty()) absl::StrAppend(&help, " [", initial, "]");
+    const std::string help = FlagHelp(parameter);
     const std::string name = absl::StrCat("--", parameter.flag);
+    const std::string group = parameter.rules.group.empty() ? kNoGroup : parameter.rules.group;
     if (parameter.is_switch()) {
-      app->add_flag(name, std::as_const(help))->each(store);  // CLI11 needs a string that is not const
+      app->add_flag(name, help)->each(store)->group(group);
     } else {
-      const bool text = parameter.is_text();
-      app->add_option_function<std::string>(name, store, help)->type_name(text ? "TEXT" : "NUMBER");
+      app->add_option_function<std::string>(name, store, help)->type_name(TypeName(parameter))->group(group);
     }
   }
 }

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <memory>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -18,8 +19,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "weft/apps/commands.h"
 #include "weft/apps/flags.h"
+#include "weft/apps/help.h"
 #include "weft/core/file.h"
 #include "weft/core/hyperparameters.h"
 #include "weft/core/status.h"
@@ -28,6 +31,7 @@
 namespace weft {
 namespace {
 
+constexpr char kHelp[] = "help";
 constexpr char kAbout[] =
     "Weft trains and runs Transformers on CPUs. A model is a graph that is recorded, differentiated, compiled and run.";
 
@@ -102,6 +106,17 @@ const char* Title(CommandGroup group) {
   return "";
 }
 
+// Checks that `words` name a command, or a group of commands such as `weft train`.
+absl::Status CheckCommand(absl::Span<const std::string> words, const CLI::App& app) {
+  if (words.empty()) return absl::OkStatus();
+  std::vector<std::string> known;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (command->get_name() == words.front()) return CheckCommand(words.subspan(1), *command);
+    known.push_back(command->get_name());
+  }
+  return InvalidArgument("unknown command ", NameAndNearest(words.front(), known));
+}
+
 std::vector<Command> AddCommands(CLI::App* weft, CLI::App* train) {
   const struct {
     CommandGroup group;
@@ -125,7 +140,7 @@ Hyperparameters LimitTable(uint64_t* max_bytes) {
   return {{"max-bytes",
            "maximum size of a device, a pipe, a decompressed file or a line of standard input",
            max_bytes,
-           {.is_bytes = true}}};
+           {.is_bytes = true, .group = "Run"}}};
 }
 
 int Main(int argc, char** argv) {
@@ -136,13 +151,17 @@ int Main(int argc, char** argv) {
     return Report("weft", absl::UnavailableError(absl::StrCat("can't enter ", folder)));
   }
   CLI::App app(kAbout, "weft");
+  std::vector<Command> commands;
+  app.formatter(std::make_shared<HelpFormatter>(&commands));  // subcommands inherit this
+  app.set_help_flag("-h,--help", "print this help");
   app.footer(kExitCodes);
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // subcommands inherit this
   bool version = false;
   app.add_flag("--version", version, "print version, compiler and CPU features");
-  CLI::App* train = app.add_subcommand("train", "Trains a model: weft train gpt, bert, translate, classify, vit.");
+  app.add_subcommand(kHelp, "Prints the help of a command.")->group("");  // Main handles it; here for suggestions
+  CLI::App* train = app.add_subcommand("train", "Trains a model.");
   train->group(Title(CommandGroup::kTrain));
-  const std::vector<Command> commands = AddCommands(&app, train);
+  commands = AddCommands(&app, train);
   for (CLI::App* each : {&app, train}) each->allow_extras();
   uint64_t max_bytes = ReadLimit();
   GivenFlags given;
@@ -152,6 +171,11 @@ int Main(int argc, char** argv) {
   }
 
   std::vector<std::string> words = Words(argc, argv);
+  if (!words.empty() && words.front() == kHelp) {  // `weft help train gpt` is `weft train gpt --help`
+    words.erase(words.begin());
+    if (const absl::Status status = CheckCommand(words, app); !status.ok()) return Report(app.get_name(), status);
+    words.emplace_back("--help");
+  }
   std::reverse(words.begin(), words.end());  // CLI11 expects the last word first
   try {
     app.parse(std::move(words));

@@ -118,7 +118,8 @@ TEST_F(CliTest, TheFlagsOfTheCommandsPageExist) {
     }
     for (auto at = line.cbegin(); std::regex_search(at, line.cend(), match, std::regex("--[a-z][a-z0-9-]*"));) {
       for (const std::string& command : commands) {
-        EXPECT_TRUE(Contains(help[command], match.str() + " ")) << command << ": " << line;
+        const std::regex flag(match.str() + "[ \n]");
+        EXPECT_TRUE(std::regex_search(help[command], flag)) << command << ": " << line;
         ++flags;
       }
       at = match[0].second;

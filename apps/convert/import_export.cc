@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -30,11 +31,18 @@ std::vector<std::string> FormatsToWrite() {
 Hyperparameters ImportTable(ConvertFlags* flags) {
   ConvertOptions& options = flags->options;
   return {
-      {"model", "a folder of Hugging Face, nanoGPT or CTranslate2, a file of llama2.c, or a run's folder",
-       &options.model},
-      {"out", "the folder to write: config.json, model.safetensors and the tokenizer's files", &options.out},
-      {"tokenizer", "the tokenizer's file or folder; without this flag, the files beside the model",
-       &options.tokenizer},
+      {"model",
+       "a folder of Hugging Face, nanoGPT or CTranslate2, a file of llama2.c, or a run's folder",
+       &options.model,
+       {.type = "MODEL", .required = true}},
+      {"out",
+       "the folder to write: config.json, model.safetensors and the tokenizer's files",
+       &options.out,
+       {.type = "FOLDER", .required = true}},
+      {"tokenizer",
+       "the tokenizer's file or folder; without this flag, the files beside the model",
+       &options.tokenizer,
+       {.type = "FILE_OR_FOLDER"}},
       {"overwrite", "if the folder is not empty, replace the files of a model in it", &options.overwrite},
   };
 }
@@ -60,11 +68,13 @@ absl::Status Convert(ConvertFlags flags, Hyperparameters (*table)(ConvertFlags*)
   return absl::OkStatus();
 }
 
-Command ConvertCommand(CLI::App* weft, const char* name, const char* about, Hyperparameters (*table)(ConvertFlags*)) {
+Command ConvertCommand(CLI::App* weft, const char* name, const char* about, Hyperparameters (*table)(ConvertFlags*),
+                       const char* summary, std::vector<Example> examples) {
   auto flags = std::make_shared<ConvertFlags>();
   CLI::App* app = AddCommand(weft, name, about);
   AddFlags(app, table(flags.get()), &flags->given);
-  return {absl::StrCat("weft ", name), app, [flags, table] { return Convert(*flags, table); }};
+  return {absl::StrCat("weft ", name), app, [flags, table] { return Convert(*flags, table); }, summary,
+          std::move(examples)};
 }
 
 }  // namespace
@@ -73,11 +83,19 @@ Command ImportCommand(CLI::App* weft) {
   return ConvertCommand(weft, "import",
                         "Writes a model of another format as a folder in Hugging Face's layout, in f32, after checking "
                         "every key and every tensor.",
-                        ImportTable);
+                        ImportTable, "converts a published model to the format of Hugging Face",
+                        {{"Converts a folder of CTranslate2.", "weft import --model=ctranslate2-model --out=converted"},
+                         {"Converts a file of llama2.c, whose tokenizer is another file.",
+                          "weft import --model=stories260K.bin --tokenizer=tok512.bin --out=stories"}});
 }
 
 Command ExportCommand(CLI::App* weft) {
-  return ConvertCommand(weft, "export", "Writes a model in the format of another program.", ExportTable);
+  return ConvertCommand(
+      weft, "export", "Writes a model in the format of another program.", ExportTable,
+      "writes a model in the format of another program",
+      {{"Writes a run's model for the package transformers.",
+        "weft export --model=runs/gpt-1 --out=gpt --layout=huggingface"},
+       {"Writes the mean of its checkpoints.", "weft export --model=runs/gpt-1@mean --out=mean --layout=huggingface"}});
 }
 
 }  // namespace weft

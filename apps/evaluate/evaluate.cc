@@ -38,14 +38,23 @@ struct EvaluateFlags {
 
 Hyperparameters Table(EvaluateFlags* flags) {
   return {
-      {"model", "a run of weft train, or a published model", &flags->model},
-      {"tokenizer", "for a GPT: tokenizer to use instead of the model's", &flags->tokenizer},
+      {"model", "a run of weft train, or a published model", &flags->model, {.type = "MODEL"}},
+      {"tokenizer",
+       "for a GPT: tokenizer to use instead of the model's",
+       &flags->tokenizer,
+       {.type = "FILE_OR_FOLDER"}},
       {"masked", "for a BERT: fraction of the tokens that are masked", &flags->masked, {.low = 0.001, .high = 1}},
       {"seed", "for a BERT: seed for choosing the masked tokens", &flags->seed},
-      {"labels", "for a ViT: the file of labels that IDX needs", &flags->labels},
-      {"source", "for a Transformer: the file to translate, a sentence a line", &flags->source},
-      {"references", "for a Transformer: the file of reference translations of the source's lines", &flags->references},
-      {"translations", "finished translations, to compare with --references without a model", &flags->translations},
+      {"labels", "for a ViT: the file of labels that IDX needs", &flags->labels, {.type = "FILE"}},
+      {"source", "for a Transformer: the file to translate, a sentence a line", &flags->source, {.type = "FILE"}},
+      {"references",
+       "for a Transformer: the file of reference translations of the source's lines",
+       &flags->references,
+       {.type = "FILE"}},
+      {"translations",
+       "finished translations, to compare with --references without a model",
+       &flags->translations,
+       {.type = "FILE"}},
       {"beam",
        "for a Transformer: number of hypotheses of beam search; 1: greedy",
        &flags->beam,
@@ -244,7 +253,15 @@ Command EvaluateCommand(CLI::App* weft) {
       "accuracy. A Transformer gets --source and --references, and the figure is BLEU.");
   AddFlags(app, Table(flags.get()), &flags->given);
   AddFiles(app, &flags->files);
-  return {"weft evaluate", app, [flags] { return Evaluate(*flags); }};
+  return {"weft evaluate",
+          app,
+          [flags] { return Evaluate(*flags); },
+          "measures loss, accuracy or BLEU on data",
+          {
+              {"Measures a GPT on a text.", "weft evaluate --model=runs/gpt-1 book.txt"},
+              {"Computes the BLEU score of finished translations.",
+               "weft evaluate --translations=output.txt --references=de.txt"},
+          }};
 }
 
 }  // namespace weft

@@ -66,7 +66,14 @@ Command CalibrateCommand(CLI::App* weft) {
   CLI::App* app =
       AddCommand(weft, "calibrate", "Measures the costs of ops on this machine, for priorities and reports.");
   AddFlags(app, Table(flags.get()), &flags->given);
-  return {"weft calibrate", app, [flags] { return Calibrate(*flags); }};
+  return {"weft calibrate",
+          app,
+          [flags] { return Calibrate(*flags); },
+          "measures what each kind of op costs on this machine",
+          {
+              {"Writes costs.json, for --costs of weft profile and weft report.", "weft calibrate"},
+              {"Runs a step by the measured costs.", "weft profile --costs=costs.json --out=by_costs.json"},
+          }};
 }
 
 }  // namespace weft

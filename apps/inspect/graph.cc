@@ -58,9 +58,10 @@ Hyperparameters Table(GraphFlags* flags) {
        {.low = 1, .high = 1e7}},
       {"batch", "number of windows in a batch", &flags->options.batch, {.low = 1, .high = 1e6}},
   };
-  table.insert(table.begin(),
-               {"config", "a JSON file of hyperparameters, such as a run's config.json", &flags->config});
-  const Hyperparameters model = ModelRows(&flags->options.model);
+  table.insert(
+      table.begin(),
+      {"config", "a JSON file of hyperparameters, such as a run's config.json", &flags->config, {.type = "FILE"}});
+  const Hyperparameters model = InGroup("Model", ModelRows(&flags->options.model));
   table.insert(table.end(), model.begin(), model.end());
   return table;
 }
@@ -143,7 +144,15 @@ Command GraphCommand(CLI::App* weft) {
   auto flags = std::make_shared<GraphFlags>();
   CLI::App* app = AddCommand(weft, "graph", "Prints the graph of a GPT's training step.");
   AddFlags(app, Table(flags.get()), &flags->given);
-  return {"weft graph", app, [flags] { return PrintGraph(*flags); }};
+  return {"weft graph",
+          app,
+          [flags] { return PrintGraph(*flags); },
+          "prints the graph of a training step",
+          {
+              {"Writes a page for a browser, in which boxes unfold.", "weft graph --format=html > graph.html"},
+              {"Prints how much memory the training step of a run takes.",
+               "weft graph --config=runs/gpt-1/config.json --memory"},
+          }};
 }
 
 }  // namespace weft

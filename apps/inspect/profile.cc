@@ -55,7 +55,15 @@ Command ProfileCommand(CLI::App* weft) {
   flags->out = "trace.json";
   CLI::App* app = AddCommand(weft, "profile", "Runs a training step and writes when and where each tile ran.");
   AddFlags(app, Table(flags.get()), &flags->given);
-  return {"weft profile", app, [flags] { return Profile(*flags); }};
+  return {"weft profile",
+          app,
+          [flags] { return Profile(*flags); },
+          "writes a trace of a training step for ui.perfetto.dev",
+          {
+              {"Writes trace.json.", "weft profile --graph=gpt2"},
+              {"Writes a trace with one worker and another policy.",
+               "weft profile --graph=gpt2 --threads=1 --policy=fifo --out=fifo.json"},
+          }};
 }
 
 }  // namespace weft

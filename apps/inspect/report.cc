@@ -45,7 +45,14 @@ Command ReportCommand(CLI::App* weft) {
   flags->out = "report.html";
   CLI::App* app = AddCommand(weft, "report", "Runs a training step and draws a page of how it was scheduled.");
   AddFlags(app, Table(flags.get()), &flags->given);
-  return {"weft report", app, [flags] { return Report(*flags); }};
+  return {"weft report",
+          app,
+          [flags] { return Report(*flags); },
+          "draws how a training step was scheduled",
+          {
+              {"Writes report.html.", "weft report --schedule --graph=gpt2"},
+              {"Writes a report on products in bf16.", "weft report --schedule --precision=bf16 --out=bf16.html"},
+          }};
 }
 
 }  // namespace weft

@@ -178,7 +178,14 @@ Command SimulateCommand(CLI::App* weft) {
   auto flags = std::make_shared<SimulateFlags>();
   CLI::App* app = AddCommand(weft, "simulate", "Predicts how long a training step takes on other numbers of workers.");
   AddFlags(app, Table(flags.get()), &flags->given);
-  return {"weft simulate", app, [flags] { return Simulate(*flags); }};
+  return {"weft simulate",
+          app,
+          [flags] { return Simulate(*flags); },
+          "predicts the time of a training step on more workers",
+          {
+              {"Predicts the time on up to 64 workers.", "weft simulate --graph=gpt2 --workers=1,2,8,64"},
+              {"Compares all policies, a JSON object a line.", "weft simulate --policy=all --json"},
+          }};
 }
 
 }  // namespace weft

@@ -43,12 +43,21 @@ struct RunFlags {
 
 Hyperparameters RunTable(RunFlags* flags) {
   const std::string& name = flags->run.name;
-  return {
-      {"config", "a JSON file: {\"steps\": 100, \"learning_rate\": 3e-4, ...}", &flags->config},
-      {"out", absl::StrCat("the run's folder; without it, runs/", name, "-N with the next free N"), &flags->run.out},
-      {"resume", absl::StrCat("continue a run: that of --out, or the newest of runs/", name, "-N"), &flags->run.resume},
-      {"overwrite", "replace the run that --out holds", &flags->run.overwrite},
-  };
+  return InGroup("Run",
+                 {
+                     {"config",
+                      "a JSON file with values for flags: {\"steps\": 100, \"learning_rate\": 3e-4, ...}; flags of the "
+                      "command line win",
+                      &flags->config,
+                      {.type = "FILE"}},
+                     {"out",
+                      absl::StrCat("the run's folder; without it, runs/", name, "-N with the next free N"),
+                      &flags->run.out,
+                      {.type = "FOLDER"}},
+                     {"resume", absl::StrCat("continue a run: that of --out, or the newest of runs/", name, "-N"),
+                      &flags->run.resume},
+                     {"overwrite", "replace the run that --out holds", &flags->run.overwrite},
+                 });
 }
 
 // Makes `path`, a path in the value of `row`, absolute. Returns InvalidArgument if it is not UTF-8.
@@ -201,14 +210,16 @@ absl::Status Run(RunFlags flags, const MakeJob& make) {
 
 }  // namespace
 
-Command TrainingCommand(CLI::App* train, const std::string& name, const std::string& about, MakeJob make) {
+Command TrainingCommand(CLI::App* train, const std::string& name, const std::string& about, MakeJob make,
+                        const std::string& summary, std::vector<Example> examples) {
   auto flags = std::make_shared<RunFlags>();
   flags->run.name = name;
   CLI::App* app = AddCommand(train, name, about);
   AddFlags(app, RunTable(flags.get()), &flags->given);
   // The table's rows point into a job that lives until the end of this statement. AddFlags keeps no such pointer.
   AddFlags(app, make()->Table(), &flags->given);
-  return {absl::StrCat("weft train ", name), app, [flags, make = std::move(make)] { return Run(*flags, make); }};
+  return {absl::StrCat("weft train ", name), app, [flags, make = std::move(make)] { return Run(*flags, make); },
+          summary, std::move(examples)};
 }
 
 }  // namespace weft

@@ -27,12 +27,26 @@ struct ClassifyFlags {
 Hyperparameters Table(ClassifyFlags* flags) {
   ClassifierOptions& options = flags->options;
   return {
-      {"model", "a run of weft train classify or vit, or a Hugging Face folder of a BERT with a classifier or of a ViT",
-       &flags->model},
-      {"scores", "print all labels with their probabilities, as one JSON object a line", &flags->scores},
-      {"truncate", "cut texts that are longer than the model's context, instead of failing", &options.truncate},
-      {"batch", "maximum number of texts or pictures classified at once", &options.batch, {.low = 1, .high = 4096}},
-      {"threads", "number of threads; 0: one for each core", &options.threads, {.low = 0, .high = 1024}},
+      {"model",
+       "a run of weft train classify or vit, or a Hugging Face folder of a BERT with a classifier or of a ViT",
+       &flags->model,
+       {.group = "Model", .type = "MODEL", .required = true}},
+      {"scores",
+       "print all labels with their probabilities, as one JSON object a line",
+       &flags->scores,
+       {.group = "Output"}},
+      {"truncate",
+       "cut texts that are longer than the model's context, instead of failing",
+       &options.truncate,
+       {.group = "Data"}},
+      {"batch",
+       "maximum number of texts or pictures classified at once",
+       &options.batch,
+       {.low = 1, .high = 4096, .group = "Run"}},
+      {"threads",
+       "number of threads; 0: one for each core. Results do not depend on it",
+       &options.threads,
+       {.low = 0, .high = 1024, .group = "Run"}},
   };
 }
 
@@ -81,7 +95,15 @@ Command ClassifyCommand(CLI::App* weft) {
       "ignored.");
   AddFlags(app, Table(flags.get()), &flags->given);
   AddFiles(app, &flags->files);
-  return {"weft classify", app, [flags] { return Classify(*flags); }};
+  return {"weft classify",
+          app,
+          [flags] { return Classify(*flags); },
+          "prints the most likely label of each line of text or image",
+          {
+              {"Prints all labels of one text with their probabilities.",
+               "echo 'A good film.' | weft classify --model=runs/classify-1 --scores"},
+              {"Prints the most likely label of each picture.", "weft classify --model=runs/vit-1 digits.csv"},
+          }};
 }
 
 }  // namespace weft

@@ -24,9 +24,18 @@ struct EmbedFlags {
 
 Hyperparameters Table(EmbedFlags* flags) {
   return {
-      {"model", "a folder with the config.json, model.safetensors and tokenizer of a BERT, or a run", &flags->model},
-      {"truncate", "cut lines that are longer than the model's context, instead of failing", &flags->encoder.truncate},
-      {"threads", "number of threads; 0: one for each core", &flags->encoder.threads, {.low = 0, .high = 1024}},
+      {"model",
+       "a folder with the config.json, model.safetensors and tokenizer of a BERT, or a run",
+       &flags->model,
+       {.group = "Model", .type = "MODEL", .required = true}},
+      {"truncate",
+       "cut lines that are longer than the model's context, instead of failing",
+       &flags->encoder.truncate,
+       {.group = "Data"}},
+      {"threads",
+       "number of threads; 0: one for each core. Results do not depend on it",
+       &flags->encoder.threads,
+       {.low = 0, .high = 1024, .group = "Run"}},
   };
 }
 
@@ -51,7 +60,15 @@ Command EmbedCommand(CLI::App* weft) {
                  "Prints a sentence embedding, a JSON array of numbers whose squares sum to 1, for each line of text.");
   AddFlags(app, Table(flags.get()), &flags->given);
   AddFiles(app, &flags->files);
-  return {"weft embed", app, [flags] { return Embed(*flags); }};
+  return {
+      "weft embed",
+      app,
+      [flags] { return Embed(*flags); },
+      "prints a sentence embedding for each line of text",
+      {
+          {"Writes an embedding for each line of a file.", "weft embed --model=minilm sentences.txt > vectors.jsonl"},
+          {"Prints the embedding of one sentence.", "echo 'A dog runs.' | weft embed --model=minilm"},
+      }};
 }
 
 }  // namespace weft

@@ -28,14 +28,20 @@ struct FillMaskFlags {
 Hyperparameters Table(FillMaskFlags* flags) {
   BertEncoderOptions& encoder = flags->encoder;
   return {
-      {"model", "a run of weft train bert, or a Hugging Face folder of a BERT that guesses masked tokens",
-       &flags->model},
-      {"top-k", "number of tokens to print for each mask", &flags->top_k, {.low = 1}},
+      {"model",
+       "a run of weft train bert, or a Hugging Face folder of a BERT that guesses masked tokens",
+       &flags->model,
+       {.group = "Model", .type = "MODEL", .required = true}},
+      {"top-k", "number of tokens to print for each mask", &flags->top_k, {.low = 1, .group = "Output"}},
       {"truncate",
        "cut lines that are longer than the model's context, instead of failing; a line that would lose a mask fails",
-       &encoder.truncate},
-      {"batch", "maximum number of lines computed at once", &encoder.batch, {.low = 1, .high = 4096}},
-      {"threads", "number of threads; 0: one for each core", &encoder.threads, {.low = 0, .high = 1024}},
+       &encoder.truncate,
+       {.group = "Data"}},
+      {"batch", "maximum number of lines computed at once", &encoder.batch, {.low = 1, .high = 4096, .group = "Run"}},
+      {"threads",
+       "number of threads; 0: one for each core. Results do not depend on it",
+       &encoder.threads,
+       {.low = 0, .high = 1024, .group = "Run"}},
   };
 }
 
@@ -70,7 +76,16 @@ Command FillMaskCommand(CLI::App* weft) {
       "token_str and sequence (the line with the token in the mask's place).");
   AddFlags(app, Table(flags.get()), &flags->given);
   AddFiles(app, &flags->files);
-  return {"weft fill-mask", app, [flags] { return FillMask(*flags); }};
+  return {"weft fill-mask",
+          app,
+          [flags] { return FillMask(*flags); },
+          "prints the most likely tokens for each mask in a text",
+          {
+              {"Prints the 5 most likely tokens.",
+               "echo 'In the [MASK] was the word.' | weft fill-mask --model=runs/bert-1"},
+              {"Prints the most likely token for each mask in a file.",
+               "weft fill-mask --model=runs/bert-1 --top-k=1 masked.txt"},
+          }};
 }
 
 }  // namespace weft

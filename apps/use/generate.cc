@@ -34,34 +34,54 @@ Hyperparameters Table(GenerateFlags* flags) {
   TextGeneratorOptions& options = flags->options;
   SamplingOptions& sampling = options.generate.sampling;
   return {
-      {"model", "a run of weft train gpt, a Hugging Face folder of GPT-2 or Llama, or a file of llama2.c",
-       &flags->model},
-      {"tokenizer", "tokenizer to use instead of the model's, as for weft tokenize", &options.tokenizer},
+      {"model",
+       "a run of weft train gpt, a Hugging Face folder of GPT-2 or Llama, or a file of llama2.c",
+       &flags->model,
+       {.group = "Model", .type = "MODEL", .required = true}},
+      {"tokenizer",
+       "tokenizer to use instead of the model's, as for weft tokenize",
+       &options.tokenizer,
+       {.group = "Model", .type = "FILE_OR_FOLDER"}},
       {"prompt",
        "the text to continue, instead of files; if it is empty, a new text begins",
        &flags->prompt,
-       {.may_be_empty = true}},
-      {"length", "maximum number of tokens to add", &options.generate.length, {.low = 0}},
+       {.may_be_empty = true, .group = "Text"}},
+      {"length", "maximum number of tokens to add to each text", &options.generate.length, {.low = 0, .group = "Text"}},
       {"temperature",
-       "sampling temperature: divides the logits; 0 picks the most likely token",
+       "divides the logits: below 1 the text is more predictable, above 1 more varied; 0 picks the most likely token",
        &sampling.temperature,
-       {.low = 0}},
-      {"top-k", "sample among the k most likely tokens; 0: all tokens", &sampling.top_k, {.low = 0}},
+       {.low = 0, .group = "Sampling"}},
+      {"top-k",
+       "sample among the k most likely tokens; 0: all tokens",
+       &sampling.top_k,
+       {.low = 0, .group = "Sampling"}},
       {"top-p",
-       "sample among the fewest tokens whose probabilities sum to at least this",
+       "sample among the fewest tokens whose probabilities sum to at least this; 1: all tokens",
        &sampling.top_p,
-       {.low = 0, .high = 1}},
+       {.low = 0, .high = 1, .group = "Sampling"}},
       {"repetition-penalty",
        "makes tokens of the text less likely to come again: divides positive logits, multiplies negative ones; 1: no "
        "penalty",
-       &sampling.repetition_penalty},
-      {"stop", "the continuation ends before this text", &options.stop},
-      {"truncate", "keep the end of prompts that are longer than the model's context, instead of failing",
-       &options.generate.truncate},
-      {"json", "print each text as a JSON string on one line, because texts may have line breaks", &flags->json},
-      {"seed", "seed of the random numbers; equal seeds give equal texts", &sampling.seed},
-      {"batch", "maximum number of prompts continued at once", &options.batch, {.low = 1, .high = 4096}},
-      {"threads", "number of threads; 0: one for each core", &options.threads, {.low = 0, .high = 1024}},
+       &sampling.repetition_penalty,
+       {.group = "Sampling"}},
+      {"stop", "a text; a continuation ends before it", &options.stop, {.group = "Text"}},
+      {"truncate",
+       "keep the end of prompts that are longer than the model's context, instead of failing",
+       &options.generate.truncate,
+       {.group = "Text"}},
+      {"json",
+       "print each text as a JSON string on one line, because texts may have line breaks",
+       &flags->json,
+       {.group = "Output"}},
+      {"seed", "seed of the random numbers; equal seeds give equal texts", &sampling.seed, {.group = "Sampling"}},
+      {"batch",
+       "maximum number of prompts continued at once; it changes no text",
+       &options.batch,
+       {.low = 1, .high = 4096, .group = "Run"}},
+      {"threads",
+       "number of threads; 0: one for each core. Results do not depend on it",
+       &options.threads,
+       {.low = 0, .high = 1024, .group = "Run"}},
   };
 }
 
@@ -128,7 +148,16 @@ Command GenerateCommand(CLI::App* weft) {
       "tokens.");
   AddFlags(app, Table(flags.get()), &flags->given);
   AddFiles(app, &flags->files);
-  return {"weft generate", app, [flags] { return Generate(*flags); }};
+  return {"weft generate",
+          app,
+          [flags] { return Generate(*flags); },
+          "continues a text with a GPT",
+          {
+              {"Continues a text, which the model writes again each time with another seed.",
+               "weft generate --model=runs/gpt-1 --prompt='In the beginning' --seed=2"},
+              {"Continues each line of a file in the most likely way.",
+               "weft generate --model=runs/gpt-1 --temperature=0 --length=40 prompts.txt"},
+          }};
 }
 
 }  // namespace weft

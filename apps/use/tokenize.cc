@@ -24,8 +24,10 @@ struct TokenizeFlags {
 
 Hyperparameters Table(TokenizeFlags* flags) {
   return {
-      {"tokenizer", "a file of a tokenizer, such as tokenizer.json, vocab.txt, *.bin or *.model, or its folder",
-       &flags->files.tokenizer},
+      {"tokenizer",
+       "a file of a tokenizer, such as tokenizer.json, vocab.txt, *.bin or *.model, or its folder",
+       &flags->files.tokenizer,
+       {.type = "FILE_OR_FOLDER"}},
       {"special",
        "add the special tokens of the model's format, and read those that the text spells out as special tokens",
        &flags->special},
@@ -33,7 +35,8 @@ Hyperparameters Table(TokenizeFlags* flags) {
       {"out",
        "write the tokens of all texts to this new folder, as data for weft train gpt; without --tokenizer, byte-level "
        "BPE is learnt from the beginnings of the files",
-       &flags->files.folder},
+       &flags->files.folder,
+       {.type = "FOLDER"}},
       {"document-end",
        "with --out: where a document ends beside the end of its file: nowhere, at an empty line, or at the end token's "
        "text, such as <|endoftext|>",
@@ -47,7 +50,10 @@ Hyperparameters Table(TokenizeFlags* flags) {
        "with --out: maximum number of tokens in a file",
        &flags->files.files.shard_tokens,
        {.low = 1, .high = 1e12}},
-      {"check", "read the token files of this folder and compare them with their checksums", &flags->check},
+      {"check",
+       "read the token files of this folder and compare them with their checksums",
+       &flags->check,
+       {.type = "FOLDER"}},
   };
 }
 
@@ -114,7 +120,15 @@ Command TokenizeCommand(CLI::App* weft) {
       AddCommand(weft, "tokenize", "Prints a JSON array of token ids for each line of text, or writes token files.");
   AddFlags(app, Table(flags.get()), &flags->given);
   AddFiles(app, &flags->texts);
-  return {"weft tokenize", app, [flags] { return Tokenize(*flags); }};
+  return {"weft tokenize",
+          app,
+          [flags] { return Tokenize(*flags); },
+          "converts text to token ids, or writes token files",
+          {
+              {"Prints the token ids of each line.", "weft tokenize --tokenizer=minilm sentences.txt"},
+              {"Writes token files, from which weft train gpt --data=tokens learns.",
+               "weft tokenize --out=tokens book.txt"},
+          }};
 }
 
 }  // namespace weft

@@ -30,30 +30,41 @@ struct TranslateFlags {
 Hyperparameters Table(TranslateFlags* flags) {
   BeamSearchOptions& search = flags->options.translate.search;
   return {
-      {"model", "a run of weft train translate, or a folder of CTranslate2 with model.safetensors and vocabularies",
-       &flags->model},
+      {"model",
+       "a run of weft train translate, or a folder of CTranslate2 with model.safetensors and vocabularies",
+       &flags->model,
+       {.group = "Model", .type = "MODEL", .required = true}},
       {"beam",
        absl::StrCat("number of hypotheses of beam search; 1: greedy. If batch * beam^2 * the maximum length of a "
                     "translation, rounded up, exceeds ",
                     kMaxBeamPositions, ", fewer lines are translated at once"),
        &search.beam,
-       {.low = 1, .high = 1024}},
+       {.low = 1, .high = 1024, .group = "Search"}},
       {"n-best",
        "number of translations to print for each line, at most --beam",
        &search.n_best,
-       {.low = 1, .high = 1024}},
+       {.low = 1, .high = 1024, .group = "Output"}},
       {"length-penalty",
        "exponent p: hypotheses rank by log-probability / length^p",
        &search.length_penalty,
-       {.low = 0, .high = 10}},
+       {.low = 0, .high = 10, .group = "Search"}},
       {"max-length",
        "maximum number of tokens of a translation; 0: 50 more than its source has",
        &flags->options.translate.max_length,
-       {.low = 0}},
-      {"scores", "add a tab and the log-probability to each translation", &flags->scores},
-      {"truncate", "cut lines that are longer than the model's context, instead of failing", &flags->options.truncate},
-      {"batch", "maximum number of lines translated at once", &flags->options.batch, {.low = 1, .high = 4096}},
-      {"threads", "number of threads; 0: one for each core", &flags->options.threads, {.low = 0, .high = 1024}},
+       {.low = 0, .group = "Search"}},
+      {"scores", "add a tab and the log-probability to each translation", &flags->scores, {.group = "Output"}},
+      {"truncate",
+       "cut lines that are longer than the model's context, instead of failing",
+       &flags->options.truncate,
+       {.group = "Data"}},
+      {"batch",
+       "maximum number of lines translated at once; it changes no translation",
+       &flags->options.batch,
+       {.low = 1, .high = 4096, .group = "Run"}},
+      {"threads",
+       "number of threads; 0: one for each core. Results do not depend on it",
+       &flags->options.threads,
+       {.low = 0, .high = 1024, .group = "Run"}},
   };
 }
 
@@ -102,7 +113,15 @@ Command TranslateCommand(CLI::App* weft) {
                              "a line. An empty line gives an empty line.");
   AddFlags(app, Table(flags.get()), &flags->given);
   AddFiles(app, &flags->files);
-  return {"weft translate", app, [flags] { return Translate(*flags); }};
+  return {"weft translate",
+          app,
+          [flags] { return Translate(*flags); },
+          "translates each line of text",
+          {
+              {"Translates the lines of a file.", "weft translate --model=runs/translate-1 en.txt"},
+              {"Translates one line and prints its 3 best translations.",
+               "echo 'A dog runs.' | weft translate --model=runs/translate-1 --n-best=3 --scores"},
+          }};
 }
 
 }  // namespace weft

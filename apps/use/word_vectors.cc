@@ -34,13 +34,28 @@ Hyperparameters Table(WordVectorsFlags* flags) {
       {"model",
        "a folder with the config.json, model.safetensors and WordPiece tokenizer of a BERT, or a run with such a "
        "tokenizer",
-       &flags->model},
-      {"word", "the word, which every line must have as a whole word", &flags->word},
-      {"layer", "the layer whose hidden states are taken, from 1; 0: the last", &encoder.layers, {.low = 0}},
-      {"vectors", "print the vectors, a JSON object for each occurrence of the word, instead of their cosines",
-       &flags->vectors},
-      {"truncate", "cut lines that are longer than the model's context, instead of failing", &encoder.truncate},
-      {"threads", "number of threads; 0: one for each core", &encoder.threads, {.low = 0, .high = 1024}},
+       &flags->model,
+       {.group = "Model", .type = "MODEL", .required = true}},
+      {"word",
+       "the word, which every line must have as a whole word",
+       &flags->word,
+       {.group = "Data", .type = "WORD", .required = true}},
+      {"layer",
+       "the layer whose hidden states are taken, from 1; 0: the last",
+       &encoder.layers,
+       {.low = 0, .group = "Model"}},
+      {"vectors",
+       "print the vectors, a JSON object for each occurrence of the word, instead of their cosines",
+       &flags->vectors,
+       {.group = "Output"}},
+      {"truncate",
+       "cut lines that are longer than the model's context, instead of failing",
+       &encoder.truncate,
+       {.group = "Data"}},
+      {"threads",
+       "number of threads; 0: one for each core. Results do not depend on it",
+       &encoder.threads,
+       {.low = 0, .high = 1024, .group = "Run"}},
   };
 }
 
@@ -107,7 +122,16 @@ Command WordVectorsCommand(CLI::App* weft) {
                  "Also prints the cosines between these vectors and the word's row in the table of token embeddings.");
   AddFlags(app, Table(flags.get()), &flags->given);
   AddFiles(app, &flags->files);
-  return {"weft word-vectors", app, [flags] { return Run(*flags); }};
+  return {"weft word-vectors",
+          app,
+          [flags] { return Run(*flags); },
+          "compares the vectors of one word in different sentences",
+          {
+              {"Compares the vectors of a word in the lines of a file.",
+               "weft word-vectors --model=minilm --word=bank sentences.txt"},
+              {"Prints the vectors after the first layer, a JSON object a line.",
+               "weft word-vectors --model=minilm --word=bank --layer=1 --vectors sentences.txt"},
+          }};
 }
 
 }  // namespace weft
