@@ -3,6 +3,10 @@
 
 #include <sentencepiece_trainer.h>
 
+#include <cstddef>
+#include <exception>
+#include <unordered_map>
+
 namespace weft {
 namespace {
 
@@ -19,13 +23,27 @@ class LineIterator final : public sentencepiece::SentenceIterator {
   size_t next_ = 0;
 };
 
+// Returns the trainer's message without the place in its source, which ends with the failed condition in brackets.
+std::string WithoutPlace(const std::string& message) {
+  const size_t end = message.rfind("] ");
+  return end == std::string::npos || end + 2 == message.size() ? message : message.substr(end + 2);
+}
+
 }  // namespace
 
-std::string LearnSentencePiece(const std::vector<std::string>& lines, const std::string& options) {
+LearntSentencePiece LearnSentencePiece(const std::vector<std::string>& lines,
+                                       const std::map<std::string, std::string>& options) {
+  std::unordered_map<std::string, std::string> flags(options.begin(), options.end());
+  flags.emplace("minloglevel", "2");  // errors only
   LineIterator iterator(lines);
   std::string model;
-  const auto status = sentencepiece::SentencePieceTrainer::Train("--minloglevel=2 " + options, &iterator, &model);
-  return status.ok() ? model : "";
+  try {
+    const auto status = sentencepiece::SentencePieceTrainer::Train(flags, &iterator, &model);
+    if (!status.ok()) return {"", WithoutPlace(status.error_message())};
+  } catch (const std::exception& error) {
+    return {"", error.what()};
+  }
+  return {model, ""};
 }
 
 }  // namespace weft

@@ -2,22 +2,24 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "absl/strings/match.h"
 #include "weft/text/learn_sentencepiece.h"
 
 namespace weft {
 namespace {
 
-std::unique_ptr<SentencePieceTokenizer> Learn(const std::string& options) {
+std::unique_ptr<SentencePieceTokenizer> Learn(const std::map<std::string, std::string>& options) {
   std::vector<std::string> lines;
   for (int i = 0; i < 200; ++i) lines.push_back("the cat number " + std::to_string(i) + " sat on the other mats");
-  auto tokenizer = SentencePieceTokenizer::Create(LearnSentencePiece(lines, options));
+  auto tokenizer = SentencePieceTokenizer::Create(LearnSentencePiece(lines, options).model);
   EXPECT_TRUE(tokenizer.ok()) << tokenizer.status();
   return tokenizer.ok() ? *std::move(tokenizer) : nullptr;
 }
 
 TEST(SentencePieceTokenizerTest, BytePairsWithBytes) {
-  const auto tokenizer = Learn("--model_type=bpe --byte_fallback --vocab_size=320");
+  const auto tokenizer = Learn({{"model_type", "bpe"}, {"byte_fallback", "true"}, {"vocab_size", "320"}});
   ASSERT_NE(tokenizer, nullptr);
   EXPECT_EQ(tokenizer->vocabulary_size(), 320);
   EXPECT_EQ(tokenizer->special_tokens().unknown, 0);
@@ -44,8 +46,13 @@ TEST(SentencePieceTokenizerTest, BytePairsWithBytes) {
 }
 
 TEST(SentencePieceTokenizerTest, UnigramAsT5HasIt) {
-  const auto tokenizer = Learn(
-      "--model_type=unigram --vocab_size=40 --hard_vocab_limit=false --bos_id=-1 --pad_id=0 --eos_id=1 --unk_id=2");
+  const auto tokenizer = Learn({{"model_type", "unigram"},
+                                {"vocab_size", "40"},
+                                {"hard_vocab_limit", "false"},
+                                {"bos_id", "-1"},
+                                {"pad_id", "0"},
+                                {"eos_id", "1"},
+                                {"unk_id", "2"}});
   ASSERT_NE(tokenizer, nullptr);
   EXPECT_EQ(tokenizer->special_tokens().begin, std::nullopt);
   EXPECT_EQ(tokenizer->special_tokens().padding, 0);

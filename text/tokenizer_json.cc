@@ -12,7 +12,6 @@
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/text/bpe_files.h"
-#include "weft/text/word_piece.h"
 
 namespace weft {
 namespace {

@@ -1,5 +1,4 @@
-// These functions read tokenizer.json of Hugging Face's tokenizers, for byte-level BPE and WordPiece, and write it for
-// byte-level BPE.
+// These functions read and write tokenizer.json of Hugging Face's tokenizers, for byte-level BPE and WordPiece.
 //
 // `truncation` and `padding` are ignored, because the caller handles both. Any other setting that would change the ids
 // and that Weft doesn't support is an error. So a tokenizer gives the same ids as its authors', or doesn't load.
@@ -13,6 +12,7 @@
 #include "weft/text/bert_words.h"
 #include "weft/text/byte_level_bpe.h"
 #include "weft/text/tokenizer.h"
+#include "weft/text/word_piece.h"
 
 namespace weft {
 
@@ -25,6 +25,7 @@ absl::StatusOr<BertNormalizer> ReadBertSettings(const nlohmann::json& json);
 
 // Returns the contents of a tokenizer.json for `model`, which Hugging Face's tokenizers can read too.
 std::string WriteTokenizerJson(const BpeModel& model);
+std::string WriteTokenizerJson(const WordPieceModel& model);
 
 }  // namespace weft
 

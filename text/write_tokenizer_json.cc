@@ -1,8 +1,8 @@
-// WriteTokenizerJson writes byte-level BPE, with all the keys that Hugging Face's tokenizers write.
-#include <algorithm>
+// WriteTokenizerJson writes all the keys that Hugging Face's tokenizers write.
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "weft/text/byte_alphabet.h"
 #include "weft/text/tokenizer_json.h"
 
@@ -34,11 +34,9 @@ Json ByteLevel(bool prefix_space) {
   return {{"type", "ByteLevel"}, {"add_prefix_space", prefix_space}, {"trim_offsets", true}, {"use_regex", true}};
 }
 
-}  // namespace
-
-std::string WriteTokenizerJson(const BpeModel& model) {
-  Json added = Json::array(), vocabulary = Json::object(), merges = Json::array(), special = Json::object();
-  for (const SpecialToken& token : model.special) {
+Json AddedTokens(const std::vector<SpecialToken>& special) {
+  Json added = Json::array();
+  for (const SpecialToken& token : special) {
     added.push_back({{"id", token.id},
                      {"content", token.text},
                      {"single_word", false},
@@ -47,45 +45,91 @@ std::string WriteTokenizerJson(const BpeModel& model) {
                      {"normalized", false},
                      {"special", true}});
   }
+  return added;
+}
+
+// Returns the template of the model's input formats, or `otherwise` if a text stands alone in them.
+template <class Model>
+Json PostProcessor(const Model& model, Json otherwise) {
+  if (model.single.size() <= 1 && model.pair.empty()) return otherwise;
+  // TemplateProcessing needs a template for pairs too. If the model has none, the second text follows the first.
+  const WrapFormat no_pair = {{WrapItem::kFirst}, {WrapItem::kSecond, 0, 1}};
+  Json special = Json::object();
+  Json post_processor = {{"type", "TemplateProcessing"},
+                         {"single", Template(model.single, model.vocabulary, &special)},
+                         {"pair", Template(model.pair.empty() ? no_pair : model.pair, model.vocabulary, &special)}};
+  post_processor["special_tokens"] = special;
+  return post_processor;
+}
+
+Json Normalizer(const BertNormalizer& normalizer) {
+  return {{"type", "BertNormalizer"},
+          {"clean_text", normalizer.clean_text},
+          {"handle_chinese_chars", normalizer.separate_cjk},
+          {"strip_accents", normalizer.strip_accents},
+          {"lowercase", normalizer.lowercase}};
+}
+
+struct Sections {
+  Json added_tokens, normalizer, pre_tokenizer, post_processor, decoder, model;
+};
+
+std::string Write(const Sections& sections) {
+  const Json json = {{"version", "1.0"},
+                     {"truncation", nullptr},
+                     {"padding", nullptr},
+                     {"added_tokens", sections.added_tokens},
+                     {"normalizer", sections.normalizer},
+                     {"pre_tokenizer", sections.pre_tokenizer},
+                     {"post_processor", sections.post_processor},
+                     {"decoder", sections.decoder},
+                     {"model", sections.model}};
+  return json.dump(2) + "\n";
+}
+
+}  // namespace
+
+std::string WriteTokenizerJson(const BpeModel& model) {
+  Json vocabulary = Json::object(), merges = Json::array();
+  absl::flat_hash_set<int32_t> special;
+  for (const SpecialToken& token : model.special) special.insert(token.id);
   for (int32_t id = 0; id < model.vocabulary.size(); ++id) {
     const std::string& token = model.vocabulary.token(id);
-    const bool is_special = std::any_of(model.special.begin(), model.special.end(),
-                                        [id](const SpecialToken& special) { return special.id == id; });
-    Append(&vocabulary, is_special ? token : ToByteAlphabet(token), id);
+    Append(&vocabulary, special.contains(id) ? token : ToByteAlphabet(token), id);
   }
   for (const auto& [left, right] : model.merges) {
     merges.push_back(ToByteAlphabet(left) + " " + ToByteAlphabet(right));
   }
-  // TemplateProcessing needs a template for pairs too. If the model has none, the second text follows the first.
-  const WrapFormat no_pair = {{WrapItem::kFirst}, {WrapItem::kSecond, 0, 1}};
-  const bool wraps = model.single.size() > 1 || !model.pair.empty();
-  Json post_processor = ByteLevel(model.prefix_space);
-  if (wraps) {
-    post_processor = {{"type", "TemplateProcessing"},
-                      {"single", Template(model.single, model.vocabulary, &special)},
-                      {"pair", Template(model.pair.empty() ? no_pair : model.pair, model.vocabulary, &special)}};
-    post_processor["special_tokens"] = special;
-  }
-  const Json json = {{"version", "1.0"},
-                     {"truncation", nullptr},
-                     {"padding", nullptr},
-                     {"added_tokens", added},
-                     {"normalizer", nullptr},
-                     {"pre_tokenizer", ByteLevel(model.prefix_space)},
-                     {"post_processor", post_processor},
-                     {"decoder", ByteLevel(model.prefix_space)},
-                     {"model",
-                      {{"type", "BPE"},
-                       {"dropout", nullptr},
-                       {"unk_token", nullptr},
-                       {"continuing_subword_prefix", nullptr},
-                       {"end_of_word_suffix", nullptr},
-                       {"fuse_unk", false},
-                       {"byte_fallback", false},
-                       {"ignore_merges", model.whole_words},
-                       {"vocab", vocabulary},
-                       {"merges", merges}}}};
-  return json.dump(2) + "\n";
+  return Write({.added_tokens = AddedTokens(model.special),
+                .normalizer = nullptr,
+                .pre_tokenizer = ByteLevel(model.prefix_space),
+                .post_processor = PostProcessor(model, ByteLevel(model.prefix_space)),
+                .decoder = ByteLevel(model.prefix_space),
+                .model = {{"type", "BPE"},
+                          {"dropout", nullptr},
+                          {"unk_token", nullptr},
+                          {"continuing_subword_prefix", nullptr},
+                          {"end_of_word_suffix", nullptr},
+                          {"fuse_unk", false},
+                          {"byte_fallback", false},
+                          {"ignore_merges", model.whole_words},
+                          {"vocab", vocabulary},
+                          {"merges", merges}}});
+}
+
+std::string WriteTokenizerJson(const WordPieceModel& model) {
+  Json vocabulary = Json::object();
+  for (int32_t id = 0; id < model.vocabulary.size(); ++id) Append(&vocabulary, model.vocabulary.token(id), id);
+  return Write({.added_tokens = AddedTokens(model.special),
+                .normalizer = Normalizer(model.normalizer),
+                .pre_tokenizer = {{"type", "BertPreTokenizer"}},
+                .post_processor = PostProcessor(model, nullptr),
+                .decoder = {{"type", "WordPiece"}, {"prefix", model.prefix}, {"cleanup", true}},
+                .model = {{"type", "WordPiece"},
+                          {"unk_token", model.unknown},
+                          {"continuing_subword_prefix", model.prefix},
+                          {"max_input_chars_per_word", model.max_word_length},
+                          {"vocab", vocabulary}}});
 }
 
 }  // namespace weft
