@@ -93,6 +93,7 @@ void OpenStandardStreams() {
 const char* Title(CommandGroup group) {
   switch (group) {
     case CommandGroup::kTrain:
+    case CommandGroup::kTokenizer:
       return "Train a model";
     case CommandGroup::kUse:
       return "Use a model";
@@ -117,7 +118,7 @@ absl::Status CheckCommand(absl::Span<const std::string> words, const CLI::App& a
   return InvalidArgument("unknown command ", NameAndNearest(words.front(), known));
 }
 
-std::vector<Command> AddCommands(CLI::App* weft, CLI::App* train) {
+std::vector<Command> AddCommands(CLI::App* weft, CLI::App* train, CLI::App* tokenizer) {
   const struct {
     CommandGroup group;
     Command (*add)(CLI::App* parent);
@@ -128,9 +129,11 @@ std::vector<Command> AddCommands(CLI::App* weft, CLI::App* train) {
   };
   std::vector<Command> commands;
   for (const auto& [group, add] : kRows) {
-    const bool trains = group == CommandGroup::kTrain;
-    commands.push_back(add(trains ? train : weft));
-    if (!trains) commands.back().app->group(Title(group));
+    CLI::App* const parent = group == CommandGroup::kTrain       ? train
+                             : group == CommandGroup::kTokenizer ? tokenizer
+                                                                 : weft;
+    commands.push_back(add(parent));
+    if (parent == weft) commands.back().app->group(Title(group));
   }
   return commands;
 }
@@ -161,8 +164,10 @@ int Main(int argc, char** argv) {
   app.add_subcommand(kHelp, "Prints the help of a command.")->group("");  // Main handles it; here for suggestions
   CLI::App* train = app.add_subcommand("train", "Trains a model.");
   train->group(Title(CommandGroup::kTrain));
-  commands = AddCommands(&app, train);
-  for (CLI::App* each : {&app, train}) each->allow_extras();
+  CLI::App* tokenizer = app.add_subcommand("tokenizer", "Learns a tokenizer.");
+  tokenizer->group(Title(CommandGroup::kTokenizer));
+  commands = AddCommands(&app, train, tokenizer);
+  for (CLI::App* each : {&app, train, tokenizer}) each->allow_extras();
   uint64_t max_bytes = ReadLimit();
   GivenFlags given;
   for (const Command& command : commands) {

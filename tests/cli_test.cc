@@ -29,8 +29,9 @@ Arguments Words(const std::string& command) {
 bool Contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 TEST_F(CliTest, EveryCommandHasHelp) {
-  for (const char* command : {"", "train", "train gpt", "generate", "translate", "graph", "tokenize", "embed",
-                              "classify", "fill-mask", "evaluate", "word-vectors", "import", "export"}) {
+  for (const char* command :
+       {"", "train", "train gpt", "generate", "translate", "graph", "tokenize", "tokenizer", "tokenizer train", "embed",
+        "classify", "fill-mask", "evaluate", "word-vectors", "import", "export"}) {
     for (const char* flag : {"--help", "-h"}) {
       const CommandResult result = Weft(Words(command) + Arguments{flag});
       EXPECT_TRUE(Works(result)) << command;
@@ -47,7 +48,7 @@ TEST_F(CliTest, EveryCommandHasHelp) {
 }
 
 TEST_F(CliTest, WithoutACommandHelpGoesToStderr) {
-  for (const char* command : {"", "train"}) {
+  for (const char* command : {"", "train", "tokenizer"}) {
     const CommandResult result = Weft(Words(command));
     EXPECT_EQ(result.exit_code, 2);
     EXPECT_EQ(result.out, "");
@@ -80,7 +81,8 @@ TEST_F(CliTest, ReadmesCommandsWork) {
       word = std::regex_replace(word, std::regex("=WORD$"), "=a");
       arguments.push_back(std::regex_replace(word, std::regex("=TEXT$"), "=line "));
     }
-    if (arguments[0] == "import" || arguments[0] == "export" || arguments[0] == "tokenize") {
+    if (arguments[0] == "import" || arguments[0] == "export" || arguments[0] == "tokenize" ||
+        arguments[0] == "tokenizer") {
       std::replace(arguments.begin(), arguments.end(), std::string("--out=run"), "--out=" + arguments[0] + "ed");
     }
     const bool trains = arguments[0] == "train";
