@@ -29,7 +29,7 @@ struct LearnLimits {
 };
 
 // Returns the merges in the order in which they are learnt. Of equally frequent pairs, the last in byte order is merged
-// first, as in subword-nmt. The time of a merge depends on the words that contain its pair, not on the whole text.
+// first, as in subword-nmt.
 std::vector<TokenPair> LearnMerges(const std::vector<CountedWord>& words, const LearnLimits& limits);
 
 struct LearnByteLevelOptions {

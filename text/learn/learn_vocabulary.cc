@@ -2,16 +2,14 @@
 // words only, and pushes the pairs that it forms. Counts in the heap are corrected when they reach its top, so a pair
 // that became rarer costs nothing until then.
 //
-// Hugging Face's trainer leaves the count of a merged pair as it is. This matters only if the pair comes back, which
-// needs a token that two different merges make. The learner does the same, for equal merges.
+// A pair is formed once: when a merge makes its left or its right token. No token is made twice, because equal texts
+// that no token crosses are merged equally.
 #include "weft/text/learn/learn_vocabulary.h"
 
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "weft/core/status.h"
@@ -25,17 +23,13 @@ using WordIndices = std::vector<uint32_t>;
 struct Candidate {
   int64_t count;
   Pair pair;
-  WordIndices words;  // all words in which the pair was formed at one time, in order
-
-  friend bool operator<(const Candidate& a, const Candidate& b) {
-    return std::tie(a.count, b.pair, b.words) < std::tie(b.count, a.pair, a.words);
-  }
+  WordIndices words;  // all words in which the pair was formed, in order
 };
 
 class Learner {
  public:
-  Learner(SymbolWords words, Vocabulary* vocabulary)
-      : symbols_(std::move(words.symbols)), words_(std::move(words.words)), vocabulary_(*vocabulary) {
+  Learner(SymbolWords words, const VocabularyLimits& limits, Vocabulary* vocabulary)
+      : limits_(limits), symbols_(std::move(words.symbols)), words_(std::move(words.words)), vocabulary_(*vocabulary) {
     for (uint32_t index = 0; index < words_.size(); ++index) {
       const SymbolWords::Word& word = words_[index];
       for (size_t i = word.begin; i + 1 < word.begin + word.size; ++i) Add({symbols_[i], symbols_[i + 1]}, index);
@@ -43,19 +37,20 @@ class Learner {
     PushFormed();
   }
 
-  std::vector<LearntMerge> Learn(const VocabularyLimits& limits) {
+  std::vector<LearntMerge> Learn() {
     std::vector<LearntMerge> merges;
-    while (vocabulary_.size() < limits.vocabulary && !heap_.empty()) {
+    while (vocabulary_.size() < limits_.vocabulary && static_cast<int64_t>(merges.size()) < limits_.merges &&
+           !heap_.empty()) {
       Candidate best = Pop();
       if (const int64_t count = counts_[best.pair]; count != best.count) {
         best.count = count;
         Push(std::move(best));
         continue;
       }
-      if (best.count < std::max<int64_t>(limits.min_count, 1)) break;
+      if (best.count < std::max<int64_t>(limits_.min_count, 1)) break;
       const auto [left, right] = best.pair;
       const int32_t merged =
-          IdOf(absl::StrCat(vocabulary_.token(left), absl::StripPrefix(vocabulary_.token(right), limits.prefix)));
+          IdOf(absl::StrCat(vocabulary_.token(left), absl::StripPrefix(vocabulary_.token(right), limits_.prefix)));
       merges.push_back({left, right, merged});
       for (const uint32_t word : best.words) MergeIn(word, merges.back());
       PushFormed();
@@ -70,15 +65,28 @@ class Learner {
     return vocabulary_.size() - 1;
   }
 
+  // Reports whether `b` is merged before `a`.
+  bool IsAfter(const Candidate& a, const Candidate& b) const {
+    if (a.count != b.count) return a.count < b.count;
+    if (limits_.ties == TieRule::kLowestIds) return a.pair > b.pair;
+    const auto text = [this](int32_t id) -> const std::string& { return vocabulary_.token(id); };
+    return a.pair.first == b.pair.first ? text(a.pair.second) < text(b.pair.second)
+                                        : text(a.pair.first) < text(b.pair.first);
+  }
+
+  auto Order() const {
+    return [this](const Candidate& a, const Candidate& b) { return IsAfter(a, b); };
+  }
+
   Candidate Pop() {
-    std::pop_heap(heap_.begin(), heap_.end());
+    std::pop_heap(heap_.begin(), heap_.end(), Order());
     Candidate best = std::move(heap_.back());
     heap_.pop_back();
     return best;
   }
   void Push(Candidate candidate) {
     heap_.push_back(std::move(candidate));
-    std::push_heap(heap_.begin(), heap_.end());
+    std::push_heap(heap_.begin(), heap_.end(), Order());
   }
 
   // Counts one more `pair` in a word.
@@ -120,6 +128,7 @@ class Learner {
     word.size = written;
   }
 
+  const VocabularyLimits& limits_;
   std::vector<int32_t> symbols_;
   std::vector<SymbolWords::Word> words_;
   Vocabulary& vocabulary_;
@@ -131,15 +140,7 @@ class Learner {
 }  // namespace
 
 std::vector<LearntMerge> LearnVocabulary(SymbolWords words, const VocabularyLimits& limits, Vocabulary* vocabulary) {
-  const std::vector<LearntMerge> learnt = Learner(std::move(words), vocabulary).Learn(limits);
-  // Of a pair that was merged twice, Hugging Face keeps the later merge.
-  absl::flat_hash_set<Pair> seen;
-  std::vector<LearntMerge> merges;
-  for (auto merge = learnt.rbegin(); merge != learnt.rend(); ++merge) {
-    if (seen.insert({merge->left, merge->right}).second) merges.push_back(*merge);
-  }
-  std::reverse(merges.begin(), merges.end());
-  return merges;
+  return Learner(std::move(words), limits, vocabulary).Learn();
 }
 
 }  // namespace weft

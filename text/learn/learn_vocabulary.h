@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -34,10 +35,17 @@ struct SymbolWords {
   }
 };
 
+// Which of equally frequent pairs is merged first. kLowestIds: the one with the lowest left id, then right id, as in
+// Hugging Face's `tokenizers`. kLastTexts: the one whose left token is last in byte order, then the right token, as in
+// subword-nmt.
+enum class TieRule : uint8_t { kLowestIds, kLastTexts };
+
 struct VocabularyLimits {
-  int64_t vocabulary = 0;   // maximum number of tokens
-  int64_t min_count = 2;    // how often a pair must occur to be merged
+  int64_t vocabulary = std::numeric_limits<int64_t>::max();  // maximum number of tokens
+  int64_t merges = std::numeric_limits<int64_t>::max();      // maximum number of merges
+  int64_t min_count = 2;                                     // how often a pair must occur to be merged
   std::string prefix = {};  // of tokens that don't begin a word, such as "##"; the right part of a merge loses it
+  TieRule ties = TieRule::kLowestIds;
 };
 
 struct LearntMerge {
@@ -45,9 +53,9 @@ struct LearntMerge {
   friend bool operator==(const LearntMerge&, const LearntMerge&) = default;
 };
 
-// Adds learnt tokens to `vocabulary`. Returns the merges in the order in which they are learnt. Of equally frequent
-// pairs, the one with the lowest left id is merged first; of these, the one with the lowest right id. If a token can be
-// made by two different merges, it has one id. A pair is in the result once.
+// Adds learnt tokens to `vocabulary`. Returns the merges in the order in which they are learnt, each once. The time of
+// a merge depends on the words that contain its pair, not on the whole text. A learnt token that `vocabulary` has
+// already, such as a special token, keeps its id.
 std::vector<LearntMerge> LearnVocabulary(SymbolWords words, const VocabularyLimits& limits, Vocabulary* vocabulary);
 
 }  // namespace weft
