@@ -92,7 +92,7 @@ double TreeSum(std::vector<double> values) {
 
 class AccumulatedStep final : public TrainingStep {
  public:
-  AccumulatedStep(const StepOptions& options, Parameters* parameters) : options_(options), parameters_(parameters) {}
+  explicit AccumulatedStep(const StepOptions& options) : TrainingStep(options) {}
 
   // Records the sum of the gradients of one program's micro-batch.
   absl::Status AddProgram(const TrainingProgram& program, const Optimizer& optimizer) {
@@ -111,9 +111,7 @@ class AccumulatedStep final : public TrainingStep {
       sums.push_back(AddTo(buffer, entry.first, entry.gradients[i]));
     }
     if (sums.empty()) return InvalidArgument("the model has no weights to train");
-    WEFT_ASSIGN_OR_RETURN(entry.sum.runner, StepRunner(*tape, {.fetch = {program.loss}, .update = {tape->Group(sums)}},
-                                                       options_, parameters_, &planned_bytes_));
-    return absl::OkStatus();
+    return AddGraph(*tape, {.fetch = {program.loss}, .update = {tape->Group(sums)}});
   }
 
   // Records the graphs that add sums, and the update. `tape`: a tape that has all weights.
@@ -122,15 +120,13 @@ class AccumulatedStep final : public TrainingStep {
       if (spec.kind == ParameterKind::kWeight) update_.tape.Parameter(spec.name, spec.type, spec.initializer);
     }
     const VarList weights = optimizer.TrainedWeights(&update_.tape);
-    std::vector<ParameterSpec> buffers;
     for (Var weight : weights) {
       names_.push_back(update_.tape.ParameterName(weight));
       for (int slot = 0; slot < plan_.slots; ++slot) {
-        buffers.push_back({BufferName(slot, names_.back()), weight.type(), Zeros(), ParameterKind::kCache});
+        buffers_.push_back({BufferName(slot, names_.back()), weight.type(), Zeros(), ParameterKind::kCache});
         planned_bytes_ += weight.type().bytes();
       }
     }
-    WEFT_RETURN_IF_ERROR(parameters_->Create(buffers));
     WEFT_RETURN_IF_ERROR(AddAdding(weights));
     WEFT_RETURN_IF_ERROR(AddClearing(weights));
     Tape* const to = &update_.tape;
@@ -149,8 +145,21 @@ class AccumulatedStep final : public TrainingStep {
     update_.rate = rate;
     update_.targets = targets;
     update_.gradient_norm = step.gradient_norm;
-    WEFT_ASSIGN_OR_RETURN(update_.runner, StepRunner(*to, {.fetch = {step.gradient_norm}, .update = {step.update}},
-                                                     options_, parameters_, &planned_bytes_));
+    return AddGraph(*to, {.fetch = {step.gradient_norm}, .update = {step.update}}, /*runs=*/1);
+  }
+
+  absl::Status Allocate(Parameters* parameters) override {
+    parameters_ = parameters;
+    size_t next = 0;
+    for (Entry& entry : entries_) {
+      WEFT_ASSIGN_OR_RETURN(entry.sum.runner, MakeRunner(next++));
+    }
+    WEFT_RETURN_IF_ERROR(parameters->Create(buffers_));
+    if (plan_.slots > 1) {
+      WEFT_ASSIGN_OR_RETURN(adding_.sum.runner, MakeRunner(next++));
+    }
+    WEFT_ASSIGN_OR_RETURN(clearing_.sum.runner, MakeRunner(next++));
+    WEFT_ASSIGN_OR_RETURN(update_.runner, MakeRunner(next++));
     return absl::OkStatus();
   }
 
@@ -246,7 +255,9 @@ class AccumulatedStep final : public TrainingStep {
       sums.push_back(Assign(into, into + Buffer(&adding_.tape, 1, names_[i], weights[i].type())));
     }
     if (plan_.slots < 2) return absl::OkStatus();  // with two micro-batches, nothing is added
-    return Finish(sums, &adding_);
+    size_t adds = 0;
+    for (const SumPlan::Pair& pair : plan_.pairs) adds += pair.adds.size();
+    return AddGraph(adding_.tape, {.update = {adding_.tape.Group(sums)}}, static_cast<double>(adds));
   }
 
   // Records the graph that sets a slot to 0, for a pair of empty micro-batches.
@@ -256,13 +267,7 @@ class AccumulatedStep final : public TrainingStep {
       const Var buffer = Buffer(&clearing_.tape, 0, names_[i], weights[i].type());
       cleared.push_back(Assign(buffer, FillLike(buffer, 0)));
     }
-    return Finish(cleared, &clearing_);
-  }
-
-  absl::Status Finish(const VarList& updates, SlotGraph* graph) {
-    WEFT_ASSIGN_OR_RETURN(graph->sum.runner, StepRunner(graph->tape, {.update = {graph->tape.Group(updates)}}, options_,
-                                                        parameters_, &planned_bytes_));
-    return absl::OkStatus();
+    return AddGraph(clearing_.tape, {.update = {clearing_.tape.Group(cleared)}});
   }
 
   // Makes `graph` use slots[i] in place of slot i.
@@ -278,8 +283,6 @@ class AccumulatedStep final : public TrainingStep {
     return graph->runner->UseParameters(names);
   }
 
-  StepOptions options_;
-  Parameters* parameters_;
   std::vector<Entry> entries_;  // of each program
   SlotGraph adding_, clearing_;
   Update update_;
@@ -289,11 +292,10 @@ class AccumulatedStep final : public TrainingStep {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<TrainingStep>> CreateAccumulatedStep(absl::Span<const TrainingProgram> programs,
-                                                                    const Optimizer& optimizer,
-                                                                    const StepOptions& options,
-                                                                    Parameters* parameters) {
-  auto step = std::make_unique<AccumulatedStep>(options, parameters);
+absl::StatusOr<std::unique_ptr<TrainingStep>> PlanAccumulatedStep(absl::Span<const TrainingProgram> programs,
+                                                                  const Optimizer& optimizer,
+                                                                  const StepOptions& options) {
+  auto step = std::make_unique<AccumulatedStep>(options);
   for (const TrainingProgram& program : programs) WEFT_RETURN_IF_ERROR(step->AddProgram(program, optimizer));
   WEFT_RETURN_IF_ERROR(step->AddUpdate(*programs[0].tape, optimizer));
   return step;

@@ -54,13 +54,16 @@ std::vector<NamedTensor> ModelOfAverages(const Parameters& parameters) {
   return model;
 }
 
+absl::StatusOr<Graph> CompileEvaluation(const TrainingProgram& program, DType precision) {
+  CompileOptions options = {.fetch = {ValidationLoss(program)}, .mode = kEval, .precision = precision};
+  if (program.correct) options.fetch.push_back(program.correct);
+  return Compile(*program.tape, options);
+}
+
 absl::StatusOr<Runner*> Evaluator::RunnerOf(size_t index) {
   std::unique_ptr<Runner>& runner = runners_[index];
   if (runner != nullptr) return runner.get();
-  const TrainingProgram& program = task_->programs()[index];
-  CompileOptions options = {.fetch = {ValidationLoss(program)}, .mode = kEval, .precision = options_.precision};
-  if (program.correct) options.fetch.push_back(program.correct);
-  WEFT_ASSIGN_OR_RETURN(Graph graph, Compile(*program.tape, options));
+  WEFT_ASSIGN_OR_RETURN(Graph graph, CompileEvaluation(task_->programs()[index], options_.precision));
   runner = std::make_unique<Runner>(std::move(graph), parameters_,
                                     RunnerOptions{.threads = static_cast<int>(options_.threads)});
   WEFT_RETURN_IF_ERROR(runner->status());

@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "weft/core/parameters.h"
 #include "weft/core/tape.h"
+#include "weft/graph/graph.h"
 #include "weft/graph/runner.h"
 #include "weft/train/run/metrics.h"
 #include "weft/train/task.h"
@@ -45,6 +46,9 @@ class Evaluator {
   EvaluatorOptions options_;
   std::vector<std::unique_ptr<Runner>> runners_;  // of each program
 };
+
+// Compiles the graph with which an Evaluator measures the validation figures of a program.
+absl::StatusOr<Graph> CompileEvaluation(const TrainingProgram& program, DType precision);
 
 // Returns the averaged weights (UpdateOptions::average_decay) under the names of the weights. The result is empty if
 // there are no averages, or no update yet.

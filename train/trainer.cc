@@ -66,16 +66,19 @@ std::string WriterOf(const Program& program, const std::string& name) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const TrainerOptions& options, TrainingTask* task,
-                                                         Parameters* parameters, const RunDirectory* run) {
+absl::StatusOr<StepOptions> ToStepOptions(const TrainerOptions& options) {
   StepOptions step = {.micro_batches = options.micro_batches,
                       .threads = options.threads,
                       .memory_budget = options.memory_budget,
                       .average_decay = options.ema,
                       .limits_loss = options.skip_deviations > 0};
-  if (!ParseDType(options.precision, &step.precision)) {
-    return InvalidArgument("precision: '", options.precision, "' is no dtype");
-  }
+  if (ParseDType(options.precision, &step.precision)) return step;
+  return InvalidArgument("precision: '", options.precision, "' is no dtype");
+}
+
+absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const TrainerOptions& options, TrainingTask* task,
+                                                         Parameters* parameters, const RunDirectory* run) {
+  WEFT_ASSIGN_OR_RETURN(const StepOptions step, ToStepOptions(options));
   WEFT_RETURN_IF_ERROR(Validate(options));
   for (const TrainingProgram& program : task->programs()) {
     if (!absl::EndsWith(options.metric, "accuracy") || program.correct) continue;

@@ -15,7 +15,7 @@ namespace {
 
 class WholeStep final : public TrainingStep {
  public:
-  WholeStep(const StepOptions& options, Parameters* parameters) : options_(options), parameters_(parameters) {}
+  explicit WholeStep(const StepOptions& options) : TrainingStep(options) {}
 
   absl::Status Add(const TrainingProgram& program, const Optimizer& optimizer) {
     Entry& entry = entries_.emplace_back();
@@ -29,10 +29,15 @@ class WholeStep final : public TrainingStep {
       update.allowed = MaskFill(FillLike(loss, 1), Greater(loss, entry.loss_limit), nan);
     }
     entry.recorded = RecordUpdate(program.loss, optimizer, update);
-    WEFT_ASSIGN_OR_RETURN(entry.runner, StepRunner(*program.tape,
-                                                   {.fetch = {program.loss, entry.recorded.gradient_norm},
-                                                    .update = {entry.recorded.update}},
-                                                   options_, parameters_, &planned_bytes_));
+    return AddGraph(*program.tape,
+                    {.fetch = {program.loss, entry.recorded.gradient_norm}, .update = {entry.recorded.update}});
+  }
+
+  absl::Status Allocate(Parameters* parameters) override {
+    parameters_ = parameters;
+    for (size_t i = 0; i < entries_.size(); ++i) {
+      WEFT_ASSIGN_OR_RETURN(entries_[i].runner, MakeRunner(i));
+    }
     return absl::OkStatus();
   }
 
@@ -68,8 +73,6 @@ class WholeStep final : public TrainingStep {
     std::unique_ptr<Runner> runner;
   };
 
-  StepOptions options_;
-  Parameters* parameters_;
   std::vector<Entry> entries_;  // of each program
 };
 
@@ -81,14 +84,18 @@ RecordedUpdate RecordUpdate(Var loss, const Optimizer& optimizer, const UpdateOp
   return {.rate = rate, .gradient_norm = step.gradient_norm, .update = step.update};
 }
 
-absl::StatusOr<std::unique_ptr<Runner>> StepRunner(const Tape& tape, CompileOptions compile, const StepOptions& options,
-                                                   Parameters* parameters, uint64_t* planned_bytes) {
-  compile.precision = options.precision;
-  compile.memory_budget = options.memory_budget;
+absl::Status TrainingStep::AddGraph(const Tape& tape, CompileOptions compile, double runs) {
+  compile.precision = options_.precision;
+  compile.memory_budget = options_.memory_budget;
   WEFT_ASSIGN_OR_RETURN(Graph graph, Compile(tape, compile));
-  *planned_bytes += graph.compiled().memory.planned;
-  auto runner = std::make_unique<Runner>(std::move(graph), parameters,
-                                         RunnerOptions{.threads = static_cast<int>(options.threads)});
+  planned_bytes_ += graph.compiled().memory.planned;
+  graphs_.push_back({std::move(graph), runs});
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<Runner>> TrainingStep::MakeRunner(size_t graph) const {
+  auto runner = std::make_unique<Runner>(graphs_[graph].graph, parameters_,
+                                         RunnerOptions{.threads = static_cast<int>(options_.threads)});
   WEFT_RETURN_IF_ERROR(runner->status());
   return runner;
 }
@@ -101,14 +108,22 @@ std::string FirstNan(const Tape& tape, const VarList& values, absl::Span<const F
   return check.Run(feeds).ok() ? check.first_nan() : "";
 }
 
+absl::StatusOr<std::unique_ptr<TrainingStep>> TrainingStep::Plan(absl::Span<const TrainingProgram> programs,
+                                                                 const Optimizer& optimizer,
+                                                                 const StepOptions& options) {
+  if (programs.empty()) return InvalidArgument("the task has no program");
+  for (const TrainingProgram& program : programs) WEFT_RETURN_IF_ERROR(program.tape->status());
+  if (options.micro_batches > 1) return PlanAccumulatedStep(programs, optimizer, options);
+  auto step = std::make_unique<WholeStep>(options);
+  for (const TrainingProgram& program : programs) WEFT_RETURN_IF_ERROR(step->Add(program, optimizer));
+  return step;
+}
+
 absl::StatusOr<std::unique_ptr<TrainingStep>> TrainingStep::Create(absl::Span<const TrainingProgram> programs,
                                                                    const Optimizer& optimizer,
                                                                    const StepOptions& options, Parameters* parameters) {
-  if (programs.empty()) return InvalidArgument("the task has no program");
-  for (const TrainingProgram& program : programs) WEFT_RETURN_IF_ERROR(program.tape->status());
-  if (options.micro_batches > 1) return CreateAccumulatedStep(programs, optimizer, options, parameters);
-  auto step = std::make_unique<WholeStep>(options, parameters);
-  for (const TrainingProgram& program : programs) WEFT_RETURN_IF_ERROR(step->Add(program, optimizer));
+  WEFT_ASSIGN_OR_RETURN(std::unique_ptr<TrainingStep> step, Plan(programs, optimizer, options));
+  WEFT_RETURN_IF_ERROR(step->Allocate(parameters));
   return step;
 }
 

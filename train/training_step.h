@@ -18,12 +18,17 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "weft/core/parameters.h"
+#include "weft/core/program.h"
 #include "weft/core/tape.h"
+#include "weft/graph/compile.h"
+#include "weft/graph/graph.h"
+#include "weft/graph/runner.h"
 #include "weft/train/optimizer.h"
 #include "weft/train/task.h"
 
@@ -53,12 +58,26 @@ struct StepResult {
   bool updated = false;  // false: a number was not finite, or the loss was above its limit; no weight has changed
 };
 
+// A compiled graph of a training step.
+struct StepGraph {
+  Graph graph;
+  // Executions in each step. 0: the graph of a program, which runs for each of the program's micro-batches, or a graph
+  // that most steps do not run.
+  double runs = 0;
+};
+
 class TrainingStep {
  public:
   using NextBatch = absl::FunctionRef<absl::StatusOr<TrainingBatch>(MicroBatch)>;
 
-  // Records gradients and updates on the tapes of `programs`, compiles them, and creates the parameters. The tapes and
-  // `parameters` must outlive the result.
+  // Records gradients and updates on the tapes of `programs`, and compiles them. The result has allocated no memory for
+  // values and parameters: it can be asked for graphs() and planned_bytes(). Run needs a call of Allocate before. The
+  // tapes must outlive the result.
+  static absl::StatusOr<std::unique_ptr<TrainingStep>> Plan(absl::Span<const TrainingProgram> programs,
+                                                            const Optimizer& optimizer, const StepOptions& options);
+  // Creates the parameters and allocates the memory of a planned step. `parameters` must outlive the step.
+  virtual absl::Status Allocate(Parameters* parameters) = 0;
+  // Plans and allocates a step. The tapes of `programs` and `parameters` must outlive the result.
   static absl::StatusOr<std::unique_ptr<TrainingStep>> Create(absl::Span<const TrainingProgram> programs,
                                                               const Optimizer& optimizer, const StepOptions& options,
                                                               Parameters* parameters);
@@ -74,9 +93,26 @@ class TrainingStep {
   virtual std::string FirstNan(int64_t step, NextBatch next) = 0;
   // Returns the planned bytes of a step beside the parameters: the values of all its graphs, and sums of gradients.
   uint64_t planned_bytes() const { return planned_bytes_; }
+  // Returns the graphs: first that of each program, then those on weights and sums of gradients.
+  absl::Span<const StepGraph> graphs() const { return graphs_; }
+  // Returns the sums of gradients, which Allocate creates.
+  absl::Span<const ParameterSpec> buffers() const { return buffers_; }
 
  protected:
+  explicit TrainingStep(const StepOptions& options) : options_(options) {}
+
+  // Compiles `tape` with the precision and the memory budget of the options, and appends the graph to graphs().
+  absl::Status AddGraph(const Tape& tape, CompileOptions compile, double runs = 0);
+  // Returns a runner for an element of graphs().
+  absl::StatusOr<std::unique_ptr<Runner>> MakeRunner(size_t graph) const;
+
+  StepOptions options_;
+  Parameters* parameters_ = nullptr;  // null before Allocate
+  std::vector<ParameterSpec> buffers_;
   uint64_t planned_bytes_ = 0;
+
+ private:
+  std::vector<StepGraph> graphs_;
 };
 
 }  // namespace weft
