@@ -16,10 +16,13 @@ void BucketJob::SetLengths(absl::Span<const int64_t> train, absl::Span<const int
   }
 }
 
+size_t BucketJob::ProgramOf(const BucketBatch& batch, MicroBatch micro_batch) const {
+  return batch.bucket * MicroBatchSizes(batch_, micro_batch.count).size() + SizeIndex(micro_batch, batch_);
+}
+
 // Divides the examples of the batch evenly, also if they are fewer than batch_.
 TrainingBatch BucketJob::ToBatch(DataSplit split, const BucketBatch& batch, MicroBatch micro_batch) {
-  const size_t sizes = MicroBatchSizes(batch_, micro_batch.count).size();
-  const size_t program = batch.bucket * sizes + SizeIndex(micro_batch, batch_);
+  const size_t program = ProgramOf(batch, micro_batch);
   const Recorded& recorded = recorded_[program];
   const RowRange range = RowsOf(micro_batch, static_cast<int64_t>(batch.examples.size()));
   const Rows rows =
@@ -37,6 +40,26 @@ absl::StatusOr<TrainingBatch> BucketJob::Train(int64_t step, MicroBatch micro_ba
 absl::StatusOr<TrainingBatch> BucketJob::Validate(int64_t /*step*/, int64_t index) {
   const int64_t count = micro_batches();
   return ToBatch(DataSplit::kValidation, (*validate_)[index / count], {index % count, count});
+}
+
+// Every epoch has the same batches in another order, so only those of the last, partial epoch need to be counted.
+absl::StatusOr<ProgramCounts> BucketJob::CountPrograms(int64_t steps) {
+  const int64_t count = micro_batches(), epoch = train_->size();
+  const auto add = [&](const BucketBatch& batch, int64_t times, std::vector<int64_t>* to) {
+    for (int64_t i = 0; i < count; ++i) {
+      if (RowsOf({i, count}, static_cast<int64_t>(batch.examples.size())).size() == 0) continue;
+      (*to)[ProgramOf(batch, {i, count})] += times;
+    }
+  };
+  ProgramCounts counts = {.training = std::vector<int64_t>(programs_.size()),
+                          .evaluation = std::vector<int64_t>(programs_.size())};
+  for (int64_t i = 0; i < validate_->size(); ++i) add((*validate_)[i], 1, &counts.evaluation);
+  if (epoch == 0) return counts;
+  for (int64_t i = 0; i < epoch; ++i) add((*train_)[i], steps / epoch, &counts.training);
+  for (int64_t step = steps / epoch * epoch; step < steps; ++step) {
+    add(train_->AtStep(training_.seed, step), 1, &counts.training);
+  }
+  return counts;
 }
 
 }  // namespace weft

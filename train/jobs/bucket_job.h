@@ -30,6 +30,7 @@ class BucketJob : public TrainingJob {
   absl::StatusOr<TrainingBatch> Train(int64_t step, MicroBatch micro_batch) override;
   int64_t validation_batches() const override { return validate_->size() * micro_batches(); }
   absl::StatusOr<TrainingBatch> Validate(int64_t step, int64_t index) override;
+  absl::StatusOr<ProgramCounts> CountPrograms(int64_t steps) override;
 
  protected:
   BucketJob(int64_t batch, TrainingOptions training) : batch_(batch), training_(std::move(training)) {}
@@ -65,6 +66,8 @@ class BucketJob : public TrainingJob {
     VarList inputs;
   };
 
+  // Returns the program of a micro-batch.
+  size_t ProgramOf(const BucketBatch& batch, MicroBatch micro_batch) const;
   TrainingBatch ToBatch(DataSplit split, const BucketBatch& batch, MicroBatch micro_batch);
 
   std::unique_ptr<BucketBatches> train_, validate_;

@@ -24,6 +24,18 @@ absl::Status TrainingJob::SaveMore(const Parameters& parameters, const std::stri
   return SaveAdapter(lora(), base_model(), Model(), parameters, folder);
 }
 
+absl::StatusOr<ProgramCounts> TrainingJob::CountPrograms(int64_t steps) {
+  ProgramCounts counts = {.training = std::vector<int64_t>(programs().size()),
+                          .evaluation = std::vector<int64_t>(programs().size())};
+  const int64_t count = training().trainer.micro_batches;
+  for (int64_t i = 0; i < count; ++i) {
+    WEFT_ASSIGN_OR_RETURN(const TrainingBatch batch, Train(0, {i, count}));
+    counts.training[batch.program] += steps;
+    counts.evaluation[batch.program] += validation_batches() / count;
+  }
+  return counts;
+}
+
 namespace {
 
 using Json = nlohmann::ordered_json;

@@ -14,6 +14,7 @@
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -31,6 +32,11 @@ namespace weft {
 // Keys of a run's config.json in addition to those of the job's options.
 inline constexpr char kCommandKey[] = "command", kModelKey[] = "model", kVersionKey[] = "version",
                       kFilesKey[] = "files";
+
+// Counts of the micro-batches that each program of a job gets.
+struct ProgramCounts {
+  std::vector<int64_t> training, evaluation;
+};
 
 class TrainingJob : public TrainingTask {
  public:
@@ -51,6 +57,9 @@ class TrainingJob : public TrainingTask {
   virtual const TrainingOptions& training() const = 0;
   // After Prepare, returns the number of batches in an epoch, or 0 if the job has no epochs.
   virtual int64_t batches_per_epoch() const { return 0; }
+  // After Prepare, counts the micro-batches of the first `steps` training steps and of one evaluation. By default, all
+  // steps and validation batches have the micro-batches of step 0.
+  virtual absl::StatusOr<ProgramCounts> CountPrograms(int64_t steps);
   // Returns the model's configuration in the keys of published models, for "model" in config.json. The result is empty
   // if these keys can't express the configuration.
   virtual nlohmann::ordered_json Model() const = 0;
