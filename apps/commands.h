@@ -42,31 +42,35 @@ struct Command {
   std::vector<Example> examples = {};
 };
 
-// The groups of `weft --help`. Commands of kTrain are subcommands of `weft train`, and those of kTokenizer of `weft
-// tokenizer`.
-enum class CommandGroup : uint8_t { kTrain, kTokenizer, kUse, kEvaluate, kConvert, kInspect };
+// The groups of `weft --help`.
+enum class CommandGroup : uint8_t { kTrain, kUse, kEvaluate, kConvert, kInspect };
 
-#define WEFT_COMMANDS(COMMAND)               \
-  COMMAND(kTrain, TrainGptCommand)           \
-  COMMAND(kTrain, TrainBertCommand)          \
-  COMMAND(kTrain, TrainTranslateCommand)     \
-  COMMAND(kTrain, TrainClassifyCommand)      \
-  COMMAND(kTrain, TrainVitCommand)           \
-  COMMAND(kTokenizer, TokenizerTrainCommand) \
-  COMMAND(kUse, GenerateCommand)             \
-  COMMAND(kUse, TranslateCommand)            \
-  COMMAND(kUse, ClassifyCommand)             \
-  COMMAND(kUse, EmbedCommand)                \
-  COMMAND(kUse, FillMaskCommand)             \
-  COMMAND(kUse, WordVectorsCommand)          \
-  COMMAND(kUse, TokenizeCommand)             \
-  COMMAND(kEvaluate, EvaluateCommand)        \
-  COMMAND(kConvert, ImportCommand)           \
-  COMMAND(kConvert, ExportCommand)           \
-  COMMAND(kInspect, GraphCommand)            \
-  COMMAND(kInspect, ProfileCommand)          \
-  COMMAND(kInspect, ReportCommand)           \
-  COMMAND(kInspect, SimulateCommand)         \
+#define WEFT_COMMANDS(COMMAND)              \
+  COMMAND(kTrain, TrainGptCommand)          \
+  COMMAND(kTrain, TrainBertCommand)         \
+  COMMAND(kTrain, TrainTranslateCommand)    \
+  COMMAND(kTrain, TrainClassifyCommand)     \
+  COMMAND(kTrain, TrainVitCommand)          \
+  COMMAND(kTrain, TokenizerTrainCommand)    \
+  COMMAND(kTrain, EstimateGptCommand)       \
+  COMMAND(kTrain, EstimateBertCommand)      \
+  COMMAND(kTrain, EstimateTranslateCommand) \
+  COMMAND(kTrain, EstimateClassifyCommand)  \
+  COMMAND(kTrain, EstimateVitCommand)       \
+  COMMAND(kUse, GenerateCommand)            \
+  COMMAND(kUse, TranslateCommand)           \
+  COMMAND(kUse, ClassifyCommand)            \
+  COMMAND(kUse, EmbedCommand)               \
+  COMMAND(kUse, FillMaskCommand)            \
+  COMMAND(kUse, WordVectorsCommand)         \
+  COMMAND(kUse, TokenizeCommand)            \
+  COMMAND(kEvaluate, EvaluateCommand)       \
+  COMMAND(kConvert, ImportCommand)          \
+  COMMAND(kConvert, ExportCommand)          \
+  COMMAND(kInspect, GraphCommand)           \
+  COMMAND(kInspect, ProfileCommand)         \
+  COMMAND(kInspect, ReportCommand)          \
+  COMMAND(kInspect, SimulateCommand)        \
   COMMAND(kInspect, CalibrateCommand)
 
 #define WEFT_DECLARE_COMMAND(group, function) Command function(CLI::App* parent);

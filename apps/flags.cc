@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "weft/apps/help.h"
 #include "weft/core/status.h"
 
@@ -47,7 +48,9 @@ std::vector<std::string> Words(int argc, char** argv) {
 }
 
 CLI::App* AddCommand(CLI::App* parent, const std::string& name, const std::string& about) {
-  return parent->add_subcommand(name, about);
+  const std::vector<std::string> words = absl::StrSplit(name, ' ');
+  for (size_t i = 0; i + 1 < words.size(); ++i) parent = parent->get_subcommand(words[i]);
+  return parent->add_subcommand(words.back(), about);
 }
 
 void AddFiles(CLI::App* app, std::vector<std::string>* files) {

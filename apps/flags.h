@@ -47,7 +47,8 @@ std::vector<std::string> Words(int argc, char** argv);
 // The flags that the command line has: the value of each as a text, by the flag's name without "--".
 using GivenFlags = std::map<std::string, std::string>;
 
-// Adds a command to `parent`. `about` is the first line of its help.
+// Adds a command to `parent`. `name`: one word, or several, such as "train gpt", if the commands before the last word
+// exist. `about` is the first line of its help.
 CLI::App* AddCommand(CLI::App* parent, const std::string& name, const std::string& about);
 // Lets the command line name files of text after its flags.
 void AddFiles(CLI::App* app, std::vector<std::string>* files);

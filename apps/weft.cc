@@ -93,7 +93,6 @@ void OpenStandardStreams() {
 const char* Title(CommandGroup group) {
   switch (group) {
     case CommandGroup::kTrain:
-    case CommandGroup::kTokenizer:
       return "Train a model";
     case CommandGroup::kUse:
       return "Use a model";
@@ -118,7 +117,16 @@ absl::Status CheckCommand(absl::Span<const std::string> words, const CLI::App& a
   return InvalidArgument("unknown command ", NameAndNearest(words.front(), known));
 }
 
-std::vector<Command> AddCommands(CLI::App* weft, CLI::App* train, CLI::App* tokenizer) {
+// Commands with subcommands, and what the help says of them.
+constexpr std::pair<const char*, const char*> kParents[] = {
+    {"train", "Trains a model."},
+    {"tokenizer", "Learns a tokenizer."},
+    {"estimate", "Estimates a training's memory and time."},
+    {"estimate train", "Takes a training command's flags, and trains nothing."}};
+
+// Adds all commands to `weft`, and returns them.
+std::vector<Command> AddCommands(CLI::App* weft) {
+  for (const auto& [name, about] : kParents) AddCommand(weft, name, about);
   const struct {
     CommandGroup group;
     Command (*add)(CLI::App* parent);
@@ -129,13 +137,18 @@ std::vector<Command> AddCommands(CLI::App* weft, CLI::App* train, CLI::App* toke
   };
   std::vector<Command> commands;
   for (const auto& [group, add] : kRows) {
-    CLI::App* const parent = group == CommandGroup::kTrain       ? train
-                             : group == CommandGroup::kTokenizer ? tokenizer
-                                                                 : weft;
-    commands.push_back(add(parent));
-    if (parent == weft) commands.back().app->group(Title(group));
+    commands.push_back(add(weft));
+    CLI::App* top = commands.back().app;
+    while (top->get_parent() != weft) top = top->get_parent();
+    top->group(Title(group));
   }
   return commands;
+}
+
+// Lets CLI11 keep words that it does not know, for CheckNoExtras.
+void AllowExtras(CLI::App* app) {
+  app->allow_extras();
+  for (CLI::App* each : app->get_subcommands([](const CLI::App*) { return true; })) AllowExtras(each);
 }
 
 // Returns the row of --max-bytes, which all commands share: the limit for files of unknown size (core/file.h).
@@ -162,16 +175,11 @@ int Main(int argc, char** argv) {
   bool version = false;
   app.add_flag("--version", version, "print version, compiler and CPU features");
   app.add_subcommand(kHelp, "Prints the help of a command.")->group("");  // Main handles it; here for suggestions
-  CLI::App* train = app.add_subcommand("train", "Trains a model.");
-  train->group(Title(CommandGroup::kTrain));
-  CLI::App* tokenizer = app.add_subcommand("tokenizer", "Learns a tokenizer.");
-  tokenizer->group(Title(CommandGroup::kTokenizer));
-  commands = AddCommands(&app, train, tokenizer);
-  for (CLI::App* each : {&app, train, tokenizer}) each->allow_extras();
+  commands = AddCommands(&app);
+  AllowExtras(&app);
   uint64_t max_bytes = ReadLimit();
   GivenFlags given;
   for (const Command& command : commands) {
-    command.app->allow_extras();
     AddFlags(command.app, LimitTable(&max_bytes), &given);
   }
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -67,8 +68,10 @@ CommandResult RunCommand(const std::vector<std::string>& command, const CommandO
   }
   close(out[0]), close(err[0]);
   int status = 0;
-  while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  rusage usage = {};
+  while (child > 0 && wait4(child, &status, 0, &usage) < 0 && errno == EINTR) {
   }
+  result.resident = static_cast<uint64_t>(usage.ru_maxrss) * 1024;
   if (child > 0) result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   return result;
 }

@@ -5,6 +5,7 @@
 #ifndef WEFT_TESTS_SUBPROCESS_H_
 #define WEFT_TESTS_SUBPROCESS_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@ struct CommandOptions {
 struct CommandResult {
   int exit_code = -1;  // 128 + N if signal N ended the program; 127 if it could not be started
   std::string out, err;
+  uint64_t resident = 0;  // maximum resident memory of the program, in bytes
 };
 
 CommandResult RunCommand(const std::vector<std::string>& command, const CommandOptions& options = {});

@@ -100,9 +100,9 @@ absl::Status TrainTokenizer(TrainFlags flags) {
 
 }  // namespace
 
-Command TokenizerTrainCommand(CLI::App* tokenizer) {
+Command TokenizerTrainCommand(CLI::App* weft) {
   auto flags = std::make_shared<TrainFlags>();
-  CLI::App* app = AddCommand(tokenizer, "train", "Learns a tokenizer from files of text, or from standard input.");
+  CLI::App* app = AddCommand(weft, "tokenizer train", "Learns a tokenizer from files of text, or from standard input.");
   AddFlags(app, Table(flags.get()), &flags->given);
   AddFiles(app, &flags->texts);
   return {"weft tokenizer train", app, [flags] { return TrainTokenizer(*flags); }};

@@ -4,7 +4,7 @@
 
 namespace weft {
 
-Command TrainBertCommand(CLI::App* train) {
+Command TrainBertCommand(CLI::App* weft) {
   return TrainingCommand(
       train, "bert", "Trains a BERT to predict the masked tokens of a text.",
       [] { return std::make_unique<BertJob>(); }, "trains a BERT to predict masked tokens of a text",

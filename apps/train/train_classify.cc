@@ -4,7 +4,7 @@
 
 namespace weft {
 
-Command TrainClassifyCommand(CLI::App* train) {
+Command TrainClassifyCommand(CLI::App* weft) {
   return TrainingCommand(
       train, "classify", "Trains a BERT-style classifier of texts, from initial or published weights.",
       [] { return std::make_unique<ClassifyJob>(); }, "trains a text classifier, from random or published weights",

@@ -4,7 +4,7 @@
 
 namespace weft {
 
-Command TrainGptCommand(CLI::App* train) {
+Command TrainGptCommand(CLI::App* weft) {
   return TrainingCommand(
       train, "gpt", "Trains a character GPT: without a flag, 0.8 million parameters on the King James Bible.",
       [] { return std::make_unique<GptJob>(); }, "trains a GPT on a text, or on token files of any size",

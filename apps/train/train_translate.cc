@@ -4,8 +4,8 @@
 
 namespace weft {
 
-Command TrainTranslateCommand(CLI::App* train) {
-  return TrainingCommand(train, "translate", "Trains an encoder-decoder Transformer on pairs of sentences.",
+Command TrainTranslateCommand(CLI::App* weft) {
+  return TrainingCommand(weft, "translate", "Trains an encoder-decoder Transformer on pairs of sentences.",
                          [] { return std::make_unique<TranslateJob>(); },
                          "trains an encoder-decoder on sentences and their translations",
                          {{"Trains on a file of sentences and a file of their translations.",

@@ -4,8 +4,8 @@
 
 namespace weft {
 
-Command TrainVitCommand(CLI::App* train) {
-  return TrainingCommand(train, "vit", "Trains a Vision Transformer on pictures with labels.",
+Command TrainVitCommand(CLI::App* weft) {
+  return TrainingCommand(weft, "vit", "Trains a Vision Transformer on pictures with labels.",
                          [] { return std::make_unique<VitJob>(); }, "trains a Vision Transformer on labelled images",
                          {{"Trains on lines of pixels and a label.", "weft train vit --data=digits.csv"},
                           {"Moves the pictures by up to 1 pixel, and stops when it no longer helps.",

@@ -6,23 +6,17 @@
 
 #include <csignal>
 #include <cstdio>
-#include <filesystem>
 #include <nlohmann/json.hpp>
-#include <system_error>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "weft/apps/flags.h"
-#include "weft/core/file.h"
+#include "weft/apps/train/read_job.h"
 #include "weft/core/json.h"
 #include "weft/core/parameters.h"
 #include "weft/core/status.h"
 #include "weft/ops/ops.h"
-#include "weft/text/utf8.h"
 #include "weft/train/jobs/run_files.h"
 #include "weft/train/options.h"
 #include "weft/train/run/build_info.h"
@@ -33,88 +27,6 @@
 namespace weft {
 namespace {
 
-using MakeJob = std::function<std::unique_ptr<TrainingJob>()>;
-
-struct RunFlags {
-  GivenFlags given;
-  std::string config;
-  RunDirectoryOptions run;
-};
-
-Hyperparameters RunTable(RunFlags* flags) {
-  const std::string& name = flags->run.name;
-  return InGroup("Run",
-                 {
-                     {"config",
-                      "a JSON file with values for flags: {\"steps\": 100, \"learning_rate\": 3e-4, ...}; flags of the "
-                      "command line win",
-                      &flags->config,
-                      {.type = "FILE"}},
-                     {"out",
-                      absl::StrCat("the run's folder; without it, runs/", name, "-N with the next free N"),
-                      &flags->run.out,
-                      {.type = "FOLDER"}},
-                     {"resume", absl::StrCat("continue a run: that of --out, or the newest of runs/", name, "-N"),
-                      &flags->run.resume},
-                     {"overwrite", "replace the run that --out holds", &flags->run.overwrite},
-                 });
-}
-
-// Makes `path`, a path in the value of `row`, absolute. Returns InvalidArgument if it is not UTF-8.
-absl::Status MakeAbsolute(const Hyperparameter& row, std::string* path) {
-  if (path->empty()) return absl::OkStatus();
-  std::error_code error;
-  *path = std::filesystem::absolute(*path, error).string();
-  WEFT_RETURN_IF_ERROR(SystemStatus("find", *path, error.value()));
-  if (CheckUtf8(*path).ok()) return absl::OkStatus();
-  return InvalidArgument("--", row.flag, ": the path is not UTF-8, which config.json requires");
-}
-
-// Makes paths absolute, because a resumed run may have another working folder. If the value of a list names an existing
-// file, the value is one path, even with a comma. Returns InvalidArgument if a path is not UTF-8.
-absl::Status MakeAbsolute(const Hyperparameters& table) {
-  for (const Hyperparameter& row : table) {
-    if (!row.rules.is_path && !row.rules.is_path_list) continue;
-    std::string& text = *std::get<std::string*>(row.value);
-    if (row.rules.is_path || Exists(text)) {
-      WEFT_RETURN_IF_ERROR(MakeAbsolute(row, &text));
-      continue;
-    }
-    std::vector<std::string> paths = absl::StrSplit(text, ',');
-    for (std::string& path : paths) WEFT_RETURN_IF_ERROR(MakeAbsolute(row, &path));
-    text = absl::StrJoin(paths, ",");
-  }
-  return absl::OkStatus();
-}
-
-// Checks that options whose rules lack `may_change` have the same values `now` as `before`, when the run began.
-absl::Status CheckUnchanged(const Hyperparameters& before, const Hyperparameters& now) {
-  for (size_t i = 0; i < now.size(); ++i) {
-    if (now[i].rules.may_change || now[i].json() == before[i].json()) continue;
-    return InvalidArgument("a resumed run can't change ", now[i].flag, ": it has '", before[i].text(),
-                           "', asked for is '", now[i].text(), "'");
-  }
-  return absl::OkStatus();
-}
-
-// Returns a job with checked options. Later sources win: defaults, config.json of a resumed run, --config, flags.
-absl::StatusOr<std::unique_ptr<TrainingJob>> ReadJob(const RunFlags& flags, const RunDirectory& run,
-                                                     const MakeJob& make) {
-  const RunDirectory* const resumed = flags.run.resume ? &run : nullptr;
-  std::unique_ptr<TrainingJob> job = make();
-  WEFT_RETURN_IF_ERROR(SetOptions({flags.run.name, resumed, flags.config, flags.given}, job.get()));
-  const Hyperparameters table = job->Table();
-  WEFT_RETURN_IF_ERROR(MakeAbsolute(table));
-  if (resumed != nullptr) {
-    const std::unique_ptr<TrainingJob> before = make();
-    WEFT_RETURN_IF_ERROR(SetOptions({flags.run.name, resumed, "", {}}, before.get()));
-    WEFT_RETURN_IF_ERROR(CheckUnchanged(before->Table(), table));
-  }
-  WEFT_RETURN_IF_ERROR(Validate(job->training()));
-  WEFT_RETURN_IF_ERROR(job->Check(resumed));
-  return job;
-}
-
 // Returns the contents of config.json. `run`: the run's folder, or "" if it is new.
 nlohmann::ordered_json ToConfig(const std::string& name, TrainingJob* job, const std::string& run) {
   nlohmann::ordered_json json = {{kCommandKey, absl::StrCat("train ", name)}};
@@ -123,15 +35,6 @@ nlohmann::ordered_json ToConfig(const std::string& name, TrainingJob* job, const
   json[kVersionKey] = kVersion;
   json[kFilesKey] = FileChecksums(job->Table(), run);
   return json;
-}
-
-// Returns `status`, the error of a run folder, as a usage error. If the folder exists, adds the flags that help.
-absl::Status FolderError(const absl::Status& status) {
-  if (absl::IsAlreadyExists(status)) {
-    return InvalidArgument(status.message(),
-                           ": pass --resume to continue it, --overwrite to replace it, or another --out");
-  }
-  return UsageError(status);
 }
 
 // Returns a line with the memory of a training that trains only some of the weights, or "" if it trains all.
@@ -147,7 +50,7 @@ std::string MemoryOfTrained(const Parameters& parameters) {
       megabytes(parameters.ElementCount(Parameters::kAll) - weights), megabytes(weights - trained));
 }
 
-absl::Status Run(RunFlags flags, const MakeJob& make) {
+absl::Status Run(RunFlags flags, const JobMaker& make) {
   const Hyperparameters run_table = RunTable(&flags);
   WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, run_table));
   absl::StatusOr<RunDirectory> run = RunDirectory::Find(flags.run);
@@ -210,11 +113,11 @@ absl::Status Run(RunFlags flags, const MakeJob& make) {
 
 }  // namespace
 
-Command TrainingCommand(CLI::App* train, const std::string& name, const std::string& about, MakeJob make,
+Command TrainingCommand(CLI::App* weft, const std::string& name, const std::string& about, JobMaker make,
                         const std::string& summary, std::vector<Example> examples) {
   auto flags = std::make_shared<RunFlags>();
   flags->run.name = name;
-  CLI::App* app = AddCommand(train, name, about);
+  CLI::App* app = AddCommand(weft, absl::StrCat("train ", name), about);
   AddFlags(app, RunTable(flags.get()), &flags->given);
   // The table's rows point into a job that lives until the end of this statement. AddFlags keeps no such pointer.
   AddFlags(app, make()->Table(), &flags->given);

@@ -1,0 +1,139 @@
+// `weft estimate train NAME` takes the flags of `weft train NAME` and tells what that training would take.
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "weft/apps/commands.h"
+#include "weft/apps/flags.h"
+#include "weft/apps/train/read_job.h"
+#include "weft/core/json.h"
+#include "weft/core/status.h"
+#include "weft/lab/available_memory.h"
+#include "weft/lab/training_estimate.h"
+#include "weft/train/jobs/job_list.h"
+
+namespace weft {
+namespace {
+
+struct EstimateFlags : RunFlags {
+  bool measure = true, json = false;
+  double seconds = 3;
+};
+
+Hyperparameters EstimateTable(EstimateFlags* flags) {
+  return {{"measure", "measure some steps; off: the times are those of the cost model", &flags->measure},
+          {"measure-seconds", "duration of the measurement", &flags->seconds, {.low = 0.01, .high = 3600}},
+          {"json", "print a JSON object", &flags->json}};
+}
+
+std::string Megabytes(uint64_t bytes) { return absl::StrFormat("%.1f MB", static_cast<double>(bytes) * 1e-6); }
+
+std::string Duration(double seconds) {
+  if (seconds < 1) return absl::StrFormat("%.3g ms", seconds * 1e3);
+  if (seconds < 120) return absl::StrFormat("%.3g s", seconds);
+  if (seconds < 7200) return absl::StrFormat("%.1f minutes", seconds / 60);
+  return absl::StrFormat("%.1f hours", seconds / 3600);
+}
+
+// Returns how the times were found.
+std::string Basis(const TrainingEstimate& estimate) {
+  const MachineSpeed& speed = estimate.speed;
+  if (speed.steps == 0) return "by the cost model, without a measurement";
+  const std::string steps = absl::StrCat(speed.steps, speed.steps == 1 ? " step" : " steps");
+  if (estimate.measured_batch == estimate.batch) return absl::StrCat("measured ", steps, " of this training");
+  return absl::StrCat("measured ", steps, " of a batch of ", estimate.measured_batch, ", scaled by the cost model");
+}
+
+nlohmann::ordered_json ToJson(const TrainingEstimate& estimate, uint64_t available) {
+  const TrainingMemory& memory = estimate.memory;
+  const TrainingTime& time = estimate.time;
+  return {{"planned_bytes", memory.planned},
+          {"evaluation_bytes", memory.evaluation},
+          {"weight_bytes", memory.weights},
+          {"state_bytes", memory.state},
+          {"worker_bytes", memory.workers},
+          {"code_bytes", memory.code},
+          {"process_bytes", memory.process},
+          {"resident_bytes", memory.resident()},
+          {"available_bytes", available},
+          {"steps", time.steps},
+          {"step_seconds", time.step_seconds},
+          {"tokens_per_second", time.tokens_per_second},
+          {"evaluations", time.evaluations},
+          {"evaluation_seconds", time.evaluation_seconds},
+          {"run_seconds", time.run_seconds()},
+          {"measured_steps", estimate.speed.steps},
+          {"measured_batch", estimate.measured_batch},
+          {"batch", estimate.batch}};
+}
+
+void Print(const TrainingEstimate& estimate, uint64_t available) {
+  const TrainingMemory& memory = estimate.memory;
+  const TrainingTime& time = estimate.time;
+  const auto row = [](const std::string& name, const std::string& value, const std::string& note) {
+    std::printf("%-22s %14s%s%s\n", name.c_str(), value.c_str(), note.empty() ? "" : "  ", note.c_str());
+  };
+  row("planned", Megabytes(memory.planned), "values and gradients of a step");
+  row("evaluation", Megabytes(memory.evaluation), "values of an evaluation");
+  row("weights", Megabytes(memory.weights), "");
+  row("optimizer", Megabytes(memory.state), "moments and averages");
+  row("workers", Megabytes(memory.workers), "workspaces and constants");
+  row("code", Megabytes(memory.code), "code that training runs, or generates for its shapes");
+  row("process", Megabytes(memory.process), "program, data and graphs, measured");
+  row("resident", Megabytes(memory.resident()),
+      available > 0 ? absl::StrCat("maximum; ", Megabytes(available), " are available") : "maximum");
+  row("step", Duration(time.step_seconds), absl::StrFormat("%.0f tokens a second", time.tokens_per_second));
+  row("evaluation", Duration(time.evaluation_seconds), absl::StrCat(time.evaluations, " in the run"));
+  row("run", Duration(time.run_seconds()), absl::StrCat(time.steps, " steps, without saving"));
+  std::printf("\ntimes: %s\n", Basis(estimate).c_str());
+}
+
+absl::Status Estimate(EstimateFlags flags) {
+  WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, RunTable(&flags)));
+  WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, EstimateTable(&flags)));
+  // A new run's folder does not matter.
+  const RunDirectoryOptions where = flags.run.resume ? flags.run : RunDirectoryOptions{.name = flags.run.name};
+  absl::StatusOr<RunDirectory> run = RunDirectory::Find(where);
+  if (!run.ok()) return FolderError(run.status());
+  const auto make = [&](const OptionTexts& changes) {
+    RunFlags changed = flags;
+    for (const auto& [flag, text] : changes) changed.given[flag] = text;
+    return ReadJob(changed, *run, [&] { return MakeJob(flags.run.name); });
+  };
+  const uint64_t available = AvailableMemory();
+  WEFT_ASSIGN_OR_RETURN(
+      const TrainingEstimate estimate,
+      UsageError(EstimateTraining(make, {.seconds = flags.measure ? flags.seconds : 0, .available = available})));
+  if (flags.json) {
+    std::printf("%s\n", JsonLine(ToJson(estimate, available)).c_str());
+  } else {
+    Print(estimate, available);
+  }
+  return absl::OkStatus();
+}
+
+// Returns the command `weft estimate train NAME`.
+Command EstimateCommand(CLI::App* weft, const std::string& name) {
+  auto flags = std::make_shared<EstimateFlags>();
+  flags->run.name = name;
+  CLI::App* app = AddCommand(weft, absl::StrCat("estimate train ", name),
+                             absl::StrCat("Estimates memory and time of `weft train ", name, "`."));
+  AddFlags(app, EstimateTable(flags.get()), &flags->given);
+  AddFlags(app, RunTable(flags.get()), &flags->given);
+  AddFlags(app, MakeJob(name)->Table(), &flags->given);
+  return {absl::StrCat("weft estimate train ", name), app, [flags] { return Estimate(*flags); }};
+}
+
+}  // namespace
+
+Command EstimateGptCommand(CLI::App* weft) { return EstimateCommand(weft, "gpt"); }
+Command EstimateBertCommand(CLI::App* weft) { return EstimateCommand(weft, "bert"); }
+Command EstimateTranslateCommand(CLI::App* weft) { return EstimateCommand(weft, "translate"); }
+Command EstimateClassifyCommand(CLI::App* weft) { return EstimateCommand(weft, "classify"); }
+Command EstimateVitCommand(CLI::App* weft) { return EstimateCommand(weft, "vit"); }
+
+}  // namespace weft

@@ -1,0 +1,104 @@
+// Later sources of options win, and all of them set the same rows.
+#include "weft/apps/train/read_job.h"
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "weft/core/file.h"
+#include "weft/core/json.h"
+#include "weft/core/status.h"
+#include "weft/text/utf8.h"
+#include "weft/train/options.h"
+
+namespace weft {
+namespace {
+
+// Makes `path`, a path in the value of `row`, absolute. Returns InvalidArgument if it is not UTF-8.
+absl::Status MakeAbsolute(const Hyperparameter& row, std::string* path) {
+  if (path->empty()) return absl::OkStatus();
+  std::error_code error;
+  *path = std::filesystem::absolute(*path, error).string();
+  WEFT_RETURN_IF_ERROR(SystemStatus("find", *path, error.value()));
+  if (CheckUtf8(*path).ok()) return absl::OkStatus();
+  return InvalidArgument("--", row.flag, ": the path is not UTF-8, which config.json requires");
+}
+
+// Makes paths absolute, because a resumed run may have another working folder. If the value of a list names an existing
+// file, the value is one path, even with a comma. Returns InvalidArgument if a path is not UTF-8.
+absl::Status MakeAbsolute(const Hyperparameters& table) {
+  for (const Hyperparameter& row : table) {
+    if (!row.rules.is_path && !row.rules.is_path_list) continue;
+    std::string& text = *std::get<std::string*>(row.value);
+    if (row.rules.is_path || Exists(text)) {
+      WEFT_RETURN_IF_ERROR(MakeAbsolute(row, &text));
+      continue;
+    }
+    std::vector<std::string> paths = absl::StrSplit(text, ',');
+    for (std::string& path : paths) WEFT_RETURN_IF_ERROR(MakeAbsolute(row, &path));
+    text = absl::StrJoin(paths, ",");
+  }
+  return absl::OkStatus();
+}
+
+// Checks that options whose rules lack `may_change` have the same values `now` as `before`, when the run began.
+absl::Status CheckUnchanged(const Hyperparameters& before, const Hyperparameters& now) {
+  for (size_t i = 0; i < now.size(); ++i) {
+    if (now[i].rules.may_change || now[i].json() == before[i].json()) continue;
+    return InvalidArgument("a resumed run can't change ", now[i].flag, ": it has '", before[i].text(),
+                           "', asked for is '", now[i].text(), "'");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Hyperparameters RunTable(RunFlags* flags) {
+  const std::string& name = flags->run.name;
+  return InGroup("Run",
+                 {
+                     {"config",
+                      "a JSON file with values for flags: {\"steps\": 100, \"learning_rate\": 3e-4, ...}; flags of the "
+                      "command line win",
+                      &flags->config,
+                      {.type = "FILE"}},
+                     {"out",
+                      absl::StrCat("the run's folder; without it, runs/", name, "-N with the next free N"),
+                      &flags->run.out,
+                      {.type = "FOLDER"}},
+                     {"resume", absl::StrCat("continue a run: that of --out, or the newest of runs/", name, "-N"),
+                      &flags->run.resume},
+                     {"overwrite", "replace the run that --out holds", &flags->run.overwrite},
+                 });
+}
+
+absl::StatusOr<std::unique_ptr<TrainingJob>> ReadJob(const RunFlags& flags, const RunDirectory& run,
+                                                     const JobMaker& make) {
+  const RunDirectory* const resumed = flags.run.resume ? &run : nullptr;
+  std::unique_ptr<TrainingJob> job = make();
+  WEFT_RETURN_IF_ERROR(SetOptions({flags.run.name, resumed, flags.config, flags.given}, job.get()));
+  const Hyperparameters table = job->Table();
+  WEFT_RETURN_IF_ERROR(MakeAbsolute(table));
+  if (resumed != nullptr) {
+    const std::unique_ptr<TrainingJob> before = make();
+    WEFT_RETURN_IF_ERROR(SetOptions({flags.run.name, resumed, "", {}}, before.get()));
+    WEFT_RETURN_IF_ERROR(CheckUnchanged(before->Table(), table));
+  }
+  WEFT_RETURN_IF_ERROR(Validate(job->training()));
+  WEFT_RETURN_IF_ERROR(job->Check(resumed));
+  return job;
+}
+
+absl::Status FolderError(const absl::Status& status) {
+  if (absl::IsAlreadyExists(status)) {
+    return InvalidArgument(status.message(),
+                           ": pass --resume to continue it, --overwrite to replace it, or another --out");
+  }
+  return UsageError(status);
+}
+
+}  // namespace weft

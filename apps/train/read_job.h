@@ -1,0 +1,43 @@
+// ReadJob makes a job from the flags of a training command, which `weft train` and `weft estimate train` share.
+//
+//   RunFlags flags = {.run = {.name = "gpt"}};
+//   AddFlags(app, RunTable(&flags), &flags.given);
+//   AddFlags(app, make()->Table(), &flags.given);
+//   ...                                                               // after parsing
+//   WEFT_ASSIGN_OR_RETURN(const auto job, ReadJob(flags, *run, make));
+#ifndef WEFT_APPS_TRAIN_READ_JOB_H_
+#define WEFT_APPS_TRAIN_READ_JOB_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "weft/apps/flags.h"
+#include "weft/core/hyperparameters.h"
+#include "weft/train/jobs/job.h"
+#include "weft/train/run/run_directory.h"
+
+namespace weft {
+
+using JobMaker = std::function<std::unique_ptr<TrainingJob>()>;
+
+struct RunFlags {
+  GivenFlags given;
+  std::string config;
+  RunDirectoryOptions run;
+};
+// Returns the rows that all training commands share. They point into `flags`.
+Hyperparameters RunTable(RunFlags* flags);
+
+// Returns a job with checked options. Later sources win: defaults, config.json of a resumed run, --config, flags.
+absl::StatusOr<std::unique_ptr<TrainingJob>> ReadJob(const RunFlags& flags, const RunDirectory& run,
+                                                     const JobMaker& make);
+
+// Returns `status`, the error of a run folder, as a usage error. If the folder exists, adds the flags that help.
+absl::Status FolderError(const absl::Status& status);
+
+}  // namespace weft
+
+#endif  // WEFT_APPS_TRAIN_READ_JOB_H_

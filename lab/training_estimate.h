@@ -1,0 +1,44 @@
+// EstimateTraining tells the memory and the time that a training will take.
+//
+//   const auto make = [](const OptionTexts& changes) -> absl::StatusOr<std::unique_ptr<TrainingJob>> { ... };
+//   WEFT_ASSIGN_OR_RETURN(const TrainingEstimate estimate, EstimateTraining(make, {.seconds = 3}));
+//   std::printf("%.1f MB, %.2f s a step\n", estimate.memory.resident() * 1e-6, estimate.time.step_seconds);
+#ifndef WEFT_LAB_TRAINING_ESTIMATE_H_
+#define WEFT_LAB_TRAINING_ESTIMATE_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "weft/lab/training_plan.h"
+#include "weft/lab/training_time.h"
+#include "weft/train/jobs/job.h"
+
+namespace weft {
+
+using OptionTexts = std::map<std::string, std::string>;  // texts of options, as SetFromText reads them, by flag
+// Returns a job with all options set and checked, of which `changes` are set last. The job is not prepared.
+using JobFactory = absl::FunctionRef<absl::StatusOr<std::unique_ptr<TrainingJob>>(const OptionTexts& changes)>;
+
+struct EstimateOptions {
+  double seconds = 3;      // duration of the measurement; 0: none, so that times are those of the cost model
+  uint64_t available = 0;  // bytes that the measurement may allocate; 0: no limit
+};
+
+struct TrainingEstimate {
+  TrainingMemory memory;
+  TrainingTime time;
+  MachineSpeed speed;          // without a measurement, it has 0 steps
+  int64_t batch = 0;           // examples in a batch of the training
+  int64_t measured_batch = 0;  // examples in a batch of the measurement; fewer if a step takes long or much memory
+};
+
+// Plans the training, and then measures some steps. Of memory, nothing is allocated before the plan is complete.
+absl::StatusOr<TrainingEstimate> EstimateTraining(JobFactory make, const EstimateOptions& options);
+
+}  // namespace weft
+
+#endif  // WEFT_LAB_TRAINING_ESTIMATE_H_
