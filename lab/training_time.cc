@@ -80,9 +80,9 @@ class StepMeter {
   std::map<size_t, std::vector<double>> ratios_;  // by the program of the first micro-batch
 };
 
-// Returns the ratio of time to cost of validation batches. Adds the planned bytes of the graphs that ran to `touched`.
+// Returns the ratio of time to cost of validation batches.
 absl::StatusOr<double> MeasureEvaluation(TrainingJob* job, const TrainingPlan& plan, Parameters* parameters,
-                                         double seconds, uint64_t* touched) {
+                                         double seconds) {
   std::vector<std::unique_ptr<Runner>> runners(plan.evaluations.size());
   std::vector<double> ratios;
   const Clock::time_point begin = Clock::now();
@@ -94,7 +94,6 @@ absl::StatusOr<double> MeasureEvaluation(TrainingJob* job, const TrainingPlan& p
       std::unique_ptr<Runner>& runner = runners[batch.program];
       counts = runner != nullptr;
       if (!counts) {
-        *touched += plan.evaluations[batch.program]->compiled().memory.planned;
         runner = std::make_unique<Runner>(*plan.evaluations[batch.program], parameters,
                                           RunnerOptions{.threads = static_cast<int>(plan.options.threads)});
       }
@@ -123,14 +122,13 @@ absl::StatusOr<MachineSpeed> MeasureSpeed(TrainingJob* job, TrainingPlan* plan, 
       meter.Run(seconds * (evaluates ? 1 - kEvaluationPart : 1), std::max<int64_t>(1, plan->options.steps)));
   MachineSpeed speed = meter.speed();
   const TrainingMemory& memory = plan->memory;
-  uint64_t touched = memory.allocated() - memory.evaluation;
+  uint64_t touched = memory.allocated() - memory.evaluation;  // what evaluations allocate is free again
   for (size_t i = 0; i < plan->counts.training.size(); ++i) {
     const bool seen = i < meter.seen().size() && meter.seen()[i];
     if (plan->counts.training[i] > 0 && !seen) touched -= plan->step->graphs()[i].graph.compiled().memory.planned;
   }
   if (evaluates) {
-    WEFT_ASSIGN_OR_RETURN(speed.evaluation,
-                          MeasureEvaluation(job, *plan, parameters.get(), seconds * kEvaluationPart, &touched));
+    WEFT_ASSIGN_OR_RETURN(speed.evaluation, MeasureEvaluation(job, *plan, parameters.get(), seconds * kEvaluationPart));
   }
   const uint64_t after = ReadResidentBytes().now;
   speed.code = after - std::min(after, before + touched);
