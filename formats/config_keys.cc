@@ -67,8 +67,8 @@ absl::Status KeyReader::Finish() {
   return status_;
 }
 
-void ReadUsualKeys(KeyReader& keys) {
-  keys.Only("is_encoder_decoder", false);
+void ReadUsualKeys(KeyReader& keys, bool encoder_decoder) {
+  keys.Only("is_encoder_decoder", encoder_decoder);
   keys.Only("add_cross_attention", false);
   keys.Only("pruned_heads", Json::object());
   // None of these keys changes the model. For example, chunk_size_feed_forward computes the same values in parts.

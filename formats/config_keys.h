@@ -119,8 +119,8 @@ class KeyWriter {
 };
 
 // Accepts keys that any configuration of Hugging Face may have, such as those of text generation. is_encoder_decoder
-// and add_cross_attention must be false, and pruned_heads must be empty.
-void ReadUsualKeys(KeyReader& keys);
+// must be `encoder_decoder`, add_cross_attention must be false, and pruned_heads must be empty.
+void ReadUsualKeys(KeyReader& keys, bool encoder_decoder = false);
 
 // A property that a model may have, but that the keys of a model_type can't express.
 struct Inexpressible {

@@ -109,9 +109,9 @@ absl::Status CheckTokenizer(const std::vector<TokenizerFile>& files, const Publi
   return absl::OkStatus();
 }
 
-// Moves all files of `from` and its subfolders into `to`. If a folder in `to` has the name of one of these files, moves
-// nothing and returns an error.
-absl::Status MoveFiles(const fs::path& from, const fs::path& to) {
+// Moves all files of `from` and its subfolders into `to`, and sets `names` to their paths in `to`. If a folder in `to`
+// has the name of one of these files, moves nothing and returns an error.
+absl::Status MoveFiles(const fs::path& from, const fs::path& to, std::set<std::string>* names) {
   std::error_code error;
   std::vector<fs::path> files;
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(from, error)) {
@@ -125,6 +125,7 @@ absl::Status MoveFiles(const fs::path& from, const fs::path& to) {
   for (const fs::path& file : files) {
     fs::rename(from / file, to / file, error);
     if (error) return SystemStatus("write", (to / file).string(), error.value());
+    names->insert(file.string());
   }
   return SyncFolder(to.string());
 }
@@ -141,7 +142,6 @@ absl::StatusOr<ModelConversion> ModelConversion::Prepare(const ConvertOptions& o
 }
 
 absl::Status ModelConversion::WriteFiles(const std::string& folder) const {
-  WEFT_RETURN_IF_ERROR(format_->write(folder, model_, options_.write));
   for (const auto& [path, name] : files_) {
     WEFT_ASSIGN_OR_RETURN(const std::string contents, ReadFile(path));
     const fs::path to = fs::path(folder) / name;
@@ -150,18 +150,17 @@ absl::Status ModelConversion::WriteFiles(const std::string& folder) const {
     if (error) return SystemStatus("create", to.parent_path().string(), error.value());
     WEFT_RETURN_IF_ERROR(WriteFile(to.string(), {contents}));
   }
-  return absl::OkStatus();
+  return format_->write(folder, model_, options_.write);  // last, because a format may read and change the tokenizer
 }
 
 // Removes the files of an older model, known by their names, that this conversion has not written. A reader would take
 // these files for a part of the new model.
-absl::Status ModelConversion::RemoveStale() const {
+absl::Status ModelConversion::RemoveStale(const std::set<std::string>& written) const {
   const std::vector<std::string> companions = CompanionNames();
   std::set<std::string> stale(companions.begin(), companions.end());
   for (const Format* const format : Formats()) stale.insert(format->files.begin(), format->files.end());
-  for (const TokenizerFile& file : files_) stale.erase(file.name);
-  for (const absl::string_view name : format_->files) stale.erase(std::string(name));
   for (const std::string& name : stale) {
+    if (written.contains(name)) continue;
     std::error_code error;
     const fs::path path = fs::path(options_.out) / name;
     if (!fs::is_regular_file(path, error)) continue;
@@ -179,9 +178,10 @@ absl::Status ModelConversion::Write() const {
   const std::string temporary = absl::StrCat(out, "/", getpid(), kTemporarySuffix);
   fs::create_directories(temporary, error);
   absl::Status status = error ? SystemStatus("create", temporary, error.value()) : WriteFiles(temporary);
-  if (status.ok()) status = MoveFiles(temporary, out);
+  std::set<std::string> written;
+  if (status.ok()) status = MoveFiles(temporary, out, &written);
   fs::remove_all(temporary, error);
-  if (status.ok()) status = RemoveStale();
+  if (status.ok()) status = RemoveStale(written);
   if (!status.ok() && !existed) fs::remove_all(out, error);
   return status;
 }

@@ -7,6 +7,7 @@
 #define WEFT_FORMATS_CONVERT_H_
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -48,7 +49,7 @@ class ModelConversion {
   ModelConversion(ConvertOptions options, const Format* format, std::vector<TokenizerFile> files, PublishedModel model)
       : options_(std::move(options)), format_(format), files_(std::move(files)), model_(std::move(model)) {}
   absl::Status WriteFiles(const std::string& folder) const;
-  absl::Status RemoveStale() const;
+  absl::Status RemoveStale(const std::set<std::string>& written) const;
 
   ConvertOptions options_;
   const Format* format_;

@@ -1,15 +1,26 @@
 // This file defines the format of CTranslate2 (https://github.com/OpenNMT/CTranslate2), for encoder-decoder
-// Transformers as OpenNMT trains them. A folder has a config.json, and a model.safetensors with CTranslate2's names.
+// Transformers. A written folder has the files that the program CTranslate2 opens: model.bin, config.json and the
+// vocabularies. A model as OpenNMT trains them also gets a model.safetensors with CTranslate2's names. The reader reads
+// model.safetensors.
+#include <algorithm>
+#include <filesystem>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <system_error>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/formats/config_json.h"
 #include "weft/formats/config_keys.h"
+#include "weft/formats/ctranslate2_file.h"
 #include "weft/formats/published.h"
+#include "weft/formats/token_texts.h"
 #include "weft/formats/weights.h"
 #include "weft/formats/write_weights.h"
+#include "weft/text/load_tokenizer.h"
 
 namespace weft {
 namespace {
@@ -141,28 +152,162 @@ absl::StatusOr<PublishedTransformer> ReadCTranslate2(const std::string& folder) 
   return PublishedTransformer{*config, std::move(weights)};
 }
 
-absl::Status WriteCTranslate2(const std::string& folder, const PublishedTransformer& model) {
-  WEFT_ASSIGN_OR_RETURN(const Json json, ToCTranslate2Json(model.config));
-  Weights weights = model.weights;
+namespace {
+
+// Gives each tensor its name in CTranslate2, and joins the tensors that are one tensor there. Missing biases stay
+// missing.
+absl::Status RenameForCTranslate2(const TransformerConfig& config, Weights* weights) {
   for (const char* side : {"encoder", "decoder"}) {
     const bool decoder = absl::string_view(side) == "decoder";
-    for (int64_t i = 0; i < (decoder ? model.config.decoder_layers : model.config.encoder_layers); ++i) {
+    for (int64_t i = 0; i < (decoder ? config.decoder_layers : config.encoder_layers); ++i) {
       for (const auto& [theirs, ours] : LayerNames()) {
         if (!decoder && absl::StartsWith(theirs, "attention/")) continue;
         for (const char* array : {"weight", "bias"}) {
           std::vector<std::string> from;
           for (const char* name : ours) from.push_back(absl::StrCat(side, ".layers.", i, ".", name, ".", array));
+          if (array == absl::string_view("bias") && weights->Find(from[0]) == nullptr) continue;
           const std::string to = absl::StrCat(side, "/layer_", i, "/", theirs, "/", Array(theirs, array));
-          WEFT_RETURN_IF_ERROR(Annotate(weights.Join(from, to), "the model"));
+          WEFT_RETURN_IF_ERROR(Annotate(weights->Join(from, to), "the model"));
         }
       }
     }
   }
   std::vector<Weights::Rule> others;
   VisitOthers([&](std::string theirs, std::string ours) { others.push_back({std::move(ours), {std::move(theirs)}}); });
-  WEFT_RETURN_IF_ERROR(weights.Apply(others));
-  return WriteModelFolder(folder, json, weights);
+  return weights->Apply(others);
 }
+
+int ActivationNumber(Activation activation) {
+  constexpr int kRelu = 0, kGeluTanh = 1, kSwish = 2, kGelu = 3;  // CTranslate2's ActivationType
+  switch (activation) {
+    case Activation::kRelu:
+      return kRelu;
+    case Activation::kGeluTanh:
+      return kGeluTanh;
+    case Activation::kSilu:
+      return kSwish;
+    case Activation::kGelu:
+      return kGelu;
+  }
+  return kRelu;
+}
+
+// Adds the position embeddings of both sides. A table of sinusoids has at least `kMinPositions` rows, because
+// CTranslate2 fails beyond the last one, and its translations have up to 256 tokens unless its caller asks for less.
+absl::Status AddPositions(const TransformerConfig& config, Weights* weights, CTranslate2File* file) {
+  constexpr int64_t kMinPositions = 512;
+  constexpr char kSource[] = "encoder/position_encodings/encodings", kTarget[] = "decoder/position_encodings/encodings";
+  if (config.positions == Positions::kLearned) {
+    return weights->Apply(
+        {{"encoder.embed_positions.weight", {kSource}}, {"decoder.embed_positions.weight", {kTarget}}});
+  }
+  file->aliases[kSource] = kTarget;
+  const int64_t rows = std::max(config.context, kMinPositions);
+  WEFT_ASSIGN_OR_RETURN(const Tensor table, weights->Add(kTarget, {kF32, {rows, config.width}}));
+  const SinusoidLayout layout =
+      config.positions == Positions::kSinusoidal ? SinusoidLayout::kInterleaved : SinusoidLayout::kHalves;
+  float* to = table.as<float>();
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t feature = 0; feature < config.width; ++feature) {
+      *to++ = static_cast<float>(Sinusoid(row + config.first_position, feature, config.width, layout));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Writes model.bin. `weights` have CTranslate2's names, except embeddings that both sides share.
+absl::Status WriteModelBin(const std::string& path, const TransformerConfig& config, Weights weights) {
+  constexpr char kSource[] = "encoder/embeddings_0/weight", kTarget[] = "decoder/embeddings/weight",
+                 kOutput[] = "decoder/projection/weight";
+  CTranslate2File file;
+  WEFT_RETURN_IF_ERROR(weights.Apply({{"encoder/embeddings/weight", {kSource}}, {"shared.weight", {kTarget}}}));
+  if (config.shared_embeddings) file.aliases[kSource] = kTarget;
+  if (config.tied_head) file.aliases[kOutput] = kTarget;
+  WEFT_RETURN_IF_ERROR(AddPositions(config, &weights, &file));
+  for (const std::string side : {"encoder", "decoder"}) {
+    file.numbers.insert(file.numbers.end(), {{side + "/num_heads", 2, static_cast<int>(config.heads)},
+                                             {side + "/pre_norm", 1, config.pre_norm ? 1 : 0},
+                                             {side + "/activation", 1, ActivationNumber(config.activation)},
+                                             {side + "/scale_embeddings", 1, config.scale_embeddings ? 1 : 0}});
+  }
+  // The values that CTranslate2's own converters write for a model without these features.
+  file.numbers.insert(file.numbers.end(), {{"encoder/embeddings_merge", 1, 0},
+                                           {"encoder/multi_query_attention", 1, 0},
+                                           {"decoder/alignment_layer", 2, -1},
+                                           {"decoder/alignment_heads", 2, 1},
+                                           {"decoder/alibi", 1, 0},
+                                           {"decoder/alibi_use_positive_positions", 1, 0},
+                                           {"decoder/scale_alibi", 1, 0},
+                                           {"decoder/start_from_zero_embedding", 1, 0}});
+  file.tensors.assign(weights.tensors().begin(), weights.tensors().end());
+  return WriteCTranslate2File(path, file);
+}
+
+// Adds the keys of CTranslate2's own config.json. If `folder` has a tokenizer and no vocabularies, writes the
+// vocabulary, with unused tokens up to the number of rows of the model's tables.
+absl::Status AddVocabulary(const std::string& folder, const TransformerConfig& config, Json* json) {
+  std::error_code error;
+  const bool lists = std::filesystem::exists(folder + "/source_vocabulary.txt", error);
+  std::string begin = "<s>", end = "</s>", unknown = "<unk>";
+  // If both sides have one tokenizer, sources have an end token, too, as in this project's runs.
+  const bool one_tokenizer = !lists && !absl::IsNotFound(TokenizerFiles(folder).status());
+  if (one_tokenizer) {
+    WEFT_ASSIGN_OR_RETURN(std::vector<std::string> texts, TokenTexts(folder));
+    WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<Tokenizer> tokenizer, LoadTokenizer(folder));
+    const SpecialTokens& special = tokenizer->special_tokens();
+    const auto text = [&](const std::optional<int32_t>& id, const std::string& otherwise) {
+      return id.has_value() && static_cast<size_t>(*id) < texts.size() ? texts[static_cast<size_t>(*id)] : otherwise;
+    };
+    begin = text(special.begin, begin);
+    end = text(special.end, end);
+    unknown = text(special.unknown, text(special.padding, unknown));
+    for (const auto& [name, rows] :
+         {std::pair{"source", config.source_vocabulary}, {"target", config.target_vocabulary}}) {
+      WEFT_RETURN_IF_ERROR(CheckVocabulary(folder, static_cast<int64_t>(texts.size()), rows));
+      Json tokens = texts;
+      for (int64_t id = static_cast<int64_t>(texts.size()); id < rows; ++id) {
+        tokens.push_back(absl::StrCat("<unused", id, ">"));
+      }
+      const bool shared = config.source_vocabulary == config.target_vocabulary;
+      const std::string path = absl::StrCat(folder, "/", shared ? "shared" : name, "_vocabulary.json");
+      WEFT_RETURN_IF_ERROR(WriteJson(path, tokens));
+    }
+  }
+  json->update({{"add_source_bos", false},
+                {"add_source_eos", one_tokenizer},
+                {"bos_token", begin},
+                {"eos_token", end},
+                {"unk_token", unknown},
+                {"decoder_start_token", begin},
+                {"layer_norm_epsilon", config.norm.epsilon},
+                {"multi_query_attention", false}});
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status WriteCTranslate2(const std::string& folder, const PublishedTransformer& model) {
+  WEFT_RETURN_IF_ERROR(Validate(model.config));
+  const std::string unusual = UnusualAttention(model.config);
+  WEFT_RETURN_IF_ERROR(CheckExpressible("CTranslate2's Transformer", {{!unusual.empty(), unusual.c_str()},
+                                                                      {model.config.dtype != kF32, "dtype is f64"}}));
+  Weights weights = model.weights;
+  WEFT_RETURN_IF_ERROR(RenameForCTranslate2(model.config, &weights));
+  WEFT_RETURN_IF_ERROR(WriteModelBin(folder + "/model.bin", model.config, weights));
+  const absl::StatusOr<Json> open_nmt = ToCTranslate2Json(model.config);
+  Json json = open_nmt.ok() ? *open_nmt : Json::object();
+  WEFT_RETURN_IF_ERROR(AddVocabulary(folder, model.config, &json));
+  if (open_nmt.ok()) return WriteModelFolder(folder, json, weights);
+  return WriteJson(ConfigPath(folder), json);
+}
+
+namespace {
+
+constexpr absl::string_view kFiles[] = {
+    "config.json",           "model.safetensors", "model.bin", "shared_vocabulary.json", "source_vocabulary.json",
+    "target_vocabulary.json"};
+
+}  // namespace
 
 constexpr Format kCTranslate2Format = {
     .name = "ctranslate2",
@@ -173,7 +318,7 @@ constexpr Format kCTranslate2Format = {
     .writes = [](const ModelFamily& family) { return &family == &PublishedTransformer::kFamily; },
     .write = [](const std::string& folder, const PublishedModel& model,
                 const WriteModelOptions&) { return WriteCTranslate2(folder, std::get<PublishedTransformer>(model)); },
-    .files = kFolderFiles,
+    .files = kFiles,
 };
 
 }  // namespace weft

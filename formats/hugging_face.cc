@@ -1,10 +1,14 @@
 // This file defines the format of Hugging Face: a folder with config.json and model.safetensors. The key model_type in
 // config.json tells which model family reads the folder.
 #include <nlohmann/json.hpp>
+#include <string>
+#include <variant>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_join.h"
 #include "weft/core/status.h"
+#include "weft/formats/marian.h"
 #include "weft/formats/published.h"
 #include "weft/formats/write_weights.h"
 
@@ -31,6 +35,18 @@ absl::StatusOr<PublishedModel> Read(const std::string& folder) {
   return (*family)->read(folder);
 }
 
+// A Transformer is written in the class of Hugging Face that has it. If there is none, it has this project's own keys
+// and names, unless the caller wants published classes only.
+absl::Status Write(const std::string& folder, const PublishedModel& model, const WriteModelOptions& options) {
+  if (const auto* const transformer = std::get_if<PublishedTransformer>(&model)) {
+    const absl::Status published = WriteMarian(folder, *transformer);
+    if (options.published_classes_only || !absl::IsInvalidArgument(published)) return published;
+  }
+  return WriteHuggingFace(folder, model);
+}
+
+constexpr absl::string_view kFiles[] = {"config.json", "model.safetensors", "generation_config.json"};
+
 }  // namespace
 
 constexpr Format kHuggingFaceFormat = {
@@ -40,9 +56,8 @@ constexpr Format kHuggingFaceFormat = {
     .family = FamilyOfConfig,
     .read = Read,
     .writes = [](const ModelFamily&) { return true; },
-    .write = [](const std::string& folder, const PublishedModel& model,
-                const WriteModelOptions&) { return WriteHuggingFace(folder, model); },
-    .files = kFolderFiles,
+    .write = Write,
+    .files = kFiles,
 };
 
 }  // namespace weft

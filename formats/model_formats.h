@@ -46,6 +46,9 @@ struct ModelFamily {
 
 struct WriteModelOptions {
   int llama2c_version = 0;  // version of a llama2.c file: 0 or 1
+  // In the format huggingface, a Transformer that no class of Hugging Face has is an error (true), or is written with
+  // this project's own model_type "transformer" (false).
+  bool published_classes_only = false;
 };
 
 // A layout of files that holds models.

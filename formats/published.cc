@@ -2,7 +2,9 @@
 #include "weft/formats/published.h"
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "weft/core/file.h"
 #include "weft/core/json.h"
 #include "weft/core/status.h"
@@ -31,9 +33,27 @@ absl::StatusOr<Weights> ReadFolderWeights(const std::string& folder,
   return weights;
 }
 
+absl::Status WriteJson(const std::string& path, const Json& json) {
+  return WriteFile(path, {json.dump(2, ' ', false, Json::error_handler_t::replace), "\n"});
+}
+
 absl::Status WriteModelFolder(const std::string& folder, const Json& config, const Weights& weights) {
   WEFT_RETURN_IF_ERROR(WriteSafetensors(WeightsPath(folder), weights.tensors(), {{"format", "pt"}}));
-  return WriteFile(ConfigPath(folder), {config.dump(2, ' ', false, Json::error_handler_t::replace), "\n"});
+  return WriteJson(ConfigPath(folder), config);
+}
+
+std::string UnusualAttention(const TransformerConfig& config) {
+  const int64_t width = config.width / config.heads;
+  for (const auto& [name, value] : {std::pair{"query_width", config.query_width},
+                                    {"key_width", config.key_width},
+                                    {"value_width", config.value_width}}) {
+    if (value != 0 && value != width) return absl::StrCat(name, " is ", value, ", not width / heads");
+  }
+  if (config.score != ScoreFunction::kDot) return "score is additive";
+  if (config.merge != HeadMerge::kProject) return "merge is average";
+  if (!config.patterns.empty()) return "patterns are set";
+  if (config.memory != TransformerConfig::Memory::kLast) return "memory is same-layer";
+  return "";
 }
 
 std::vector<ParameterSpec> WeightsOn(const Tape& tape) {

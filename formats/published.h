@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "weft/core/tape.h"
 #include "weft/formats/all_formats.h"
@@ -22,6 +23,9 @@ std::string ConfigPath(const std::string& folder);
 std::string WeightsPath(const std::string& folder);
 absl::StatusOr<nlohmann::ordered_json> ReadConfig(const std::string& folder);
 
+// Writes `json`, indented. Bytes of its strings that are not UTF-8 become U+FFFD.
+absl::Status WriteJson(const std::string& path, const nlohmann::ordered_json& json);
+
 // Returns the value of the key model_type, or null if `config` has no such key or its value is null.
 const nlohmann::ordered_json* FindModelType(const nlohmann::ordered_json& config);
 // Returns the family whose model_types include this value, or null.
@@ -30,6 +34,10 @@ const ModelFamily* FamilyOfType(const nlohmann::ordered_json& model_type);
 // Reads model.safetensors of `folder` and applies the lists of rules one after the other.
 absl::StatusOr<Weights> ReadFolderWeights(const std::string& folder,
                                           const std::vector<std::vector<Weights::Rule>>& rules);
+
+// Returns the first attention option of `config`, with its value, that a usual Transformer lacks: "score is additive".
+// Returns "" if there is none.
+std::string UnusualAttention(const TransformerConfig& config);
 
 // Converts a result from a model of one family to the variant of all families.
 template <class Model>

@@ -1,12 +1,13 @@
 // This file defines PublishedTransformer::kFamily: encoder-decoder Transformers with this project's own model_type
-// "transformer". Keys and names are those of Hugging Face's Marian and BART where these have them. FromRun describes
-// the Transformer of a training run.
+// "transformer". Keys and names are those of Hugging Face's Marian and BART where these have them. marian.cc reads and
+// writes the classes that Hugging Face has. FromRun describes the Transformer of a training run.
 #include <nlohmann/json.hpp>
 
 #include "absl/algorithm/container.h"
 #include "weft/core/status.h"
 #include "weft/formats/config_json.h"
 #include "weft/formats/config_keys.h"
+#include "weft/formats/marian.h"
 #include "weft/formats/model_options.h"
 #include "weft/formats/published.h"
 #include "weft/formats/write_weights.h"
@@ -136,6 +137,10 @@ std::vector<ParameterSpec> SpecsOf(const TransformerConfig& config) {
 
 absl::StatusOr<PublishedModel> Read(const std::string& folder) {
   WEFT_ASSIGN_OR_RETURN(const Json json, ReadConfig(folder));
+  const Json* const type = FindModelType(json);
+  if (type != nullptr && type->is_string() && IsMarianType(type->get_ref<const std::string&>())) {
+    return AsAnyModel(ReadMarian(folder));
+  }
   TransformerConfig config;
   WEFT_RETURN_IF_ERROR(Annotate(ReadModelConfig(json, &config), ConfigPath(folder)));
   WEFT_RETURN_IF_ERROR(Annotate(Validate(config), ConfigPath(folder)));
@@ -150,7 +155,7 @@ absl::Status Write(const std::string& folder, const PublishedModel& model) {
   return WriteModelFolder(folder, json, transformer.weights);
 }
 
-constexpr absl::string_view kModelTypes[] = {"transformer"};
+constexpr absl::string_view kModelTypes[] = {"transformer", "marian", "pegasus", "blenderbot"};
 
 absl::StatusOr<PublishedModel> FromRun(const std::string&, const Json& run) {
   TransformerConfig config;

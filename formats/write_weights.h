@@ -24,12 +24,21 @@ namespace weft {
 //   ViT          ViTForImageClassification
 absl::Status WriteHuggingFace(const std::string& folder, const PublishedModel& model);
 
+// Writes a Transformer in the first of these classes of Hugging Face that has it: MarianMTModel (norms after each
+// layer), PegasusForConditionalGeneration (norms first, one token table), BlenderbotForConditionalGeneration (as
+// Pegasus, with a table of positions). Writes config.json, generation_config.json and model.safetensors. If `folder`
+// has a tokenizer.json, adds the end token to its input format, and writes tokenizer_config.json: AutoTokenizer then
+// gives the ids that the model was trained on. The error names the option that each class lacks.
+absl::Status WriteMarian(const std::string& folder, const PublishedTransformer& model);
+
 // Writes nanoGPT's model_args as config.json, and the model's state as model.safetensors. If `config.bias` is false and
 // all biases of norms are 0, writes no biases. Otherwise missing biases are written as zeros.
 absl::Status WriteNanoGpt(const std::string& folder, const PublishedGpt& gpt);
 // Writes a checkpoint of llama2.c as one file. `version`: 0 or 1.
 absl::Status WriteLlama2c(const std::string& path, const PublishedGpt& gpt, int version);
-// Writes what ReadCTranslate2 reads.
+// Writes the files that the program CTranslate2 opens: model.bin, config.json and, if `folder` has a tokenizer whose
+// file spells its tokens, a vocabulary. A model as OpenNMT trains them also gets the model.safetensors that
+// ReadCTranslate2 reads.
 absl::Status WriteCTranslate2(const std::string& folder, const PublishedTransformer& model);
 
 // Writes model.safetensors, then config.json. If the weights can't be written, the folder stays unchanged.

@@ -73,16 +73,19 @@ Var ConstantTable(Tape* tape, DType dtype, int64_t rows, int64_t cols,
   return dtype == kF64 ? record(0.0) : record(0.0f);
 }
 
-Var SinusoidalPositions(Tape* tape, DType dtype, int64_t length, int64_t width, SinusoidLayout layout, int64_t first) {
+double Sinusoid(int64_t position, int64_t feature, int64_t width, SinusoidLayout layout) {
   const int64_t half = std::max<int64_t>(width / 2, 1);
-  return ConstantTable(tape, dtype, length, width, [&](int64_t row, int64_t col) {
-    const bool halves = layout == SinusoidLayout::kHalves;
-    const int64_t i = halves ? col % half : col / 2;
-    const double exponent = static_cast<double>(i) / (halves ? static_cast<double>(std::max<int64_t>(half - 1, 1))
-                                                             : static_cast<double>(width) / 2);
-    const double angle = static_cast<double>(row + first) * std::pow(10000.0, -exponent);
-    return (halves ? col < half : col % 2 == 0) ? std::sin(angle) : std::cos(angle);
-  });
+  const bool halves = layout == SinusoidLayout::kHalves;
+  const int64_t i = halves ? feature % half : feature / 2;
+  const double exponent = static_cast<double>(i) / (halves ? static_cast<double>(std::max<int64_t>(half - 1, 1))
+                                                           : static_cast<double>(width) / 2);
+  const double angle = static_cast<double>(position) * std::pow(10000.0, -exponent);
+  return (halves ? feature < half : feature % 2 == 0) ? std::sin(angle) : std::cos(angle);
+}
+
+Var SinusoidalPositions(Tape* tape, DType dtype, int64_t length, int64_t width, SinusoidLayout layout, int64_t first) {
+  return ConstantTable(tape, dtype, length, width,
+                       [&](int64_t row, int64_t col) { return Sinusoid(row + first, col, width, layout); });
 }
 
 Var Norm(absl::string_view name, Var x, const NormOptions& options) {

@@ -51,6 +51,8 @@ Var ConstantTable(Tape* tape, DType dtype, int64_t rows, int64_t cols,
 // kInterleaved, as published: features 2i and 2i + 1 are sine and cosine of p / 10000^(2i / C). kHalves, as in
 // Tensor2Tensor: features i and C/2 + i are sine and cosine of p / 10000^(i / (C/2 - 1)).
 enum class SinusoidLayout : uint8_t { kInterleaved, kHalves };
+// Returns one number of SinusoidalPositions.
+double Sinusoid(int64_t position, int64_t feature, int64_t width, SinusoidLayout layout);
 Var SinusoidalPositions(Tape* tape, DType dtype, int64_t length, int64_t width,
                         SinusoidLayout layout = SinusoidLayout::kInterleaved, int64_t first = 0);
 

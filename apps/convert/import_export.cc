@@ -55,12 +55,13 @@ Hyperparameters ExportTable(ConvertFlags* flags) {
   return table;
 }
 
-absl::Status Convert(ConvertFlags flags, Hyperparameters (*table)(ConvertFlags*)) {
+// `published`: whether a model that no class of Hugging Face has is an error.
+absl::Status Convert(ConvertFlags flags, Hyperparameters (*table)(ConvertFlags*), bool published) {
   WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, table(&flags)));
   ConvertOptions& options = flags.options;
   if (options.model.empty()) return InvalidArgument("--model is missing: a folder, or a file of llama2.c");
   if (options.out.empty()) return InvalidArgument("--out=DIR is missing");
-  options.write.llama2c_version = static_cast<int>(flags.file_version);
+  options.write = {.llama2c_version = static_cast<int>(flags.file_version), .published_classes_only = published};
   WEFT_ASSIGN_OR_RETURN(const ModelConversion conversion, UsageError(ModelConversion::Prepare(options)));
   WEFT_RETURN_IF_ERROR(conversion.Write());
   std::printf("%s: %lld numbers%s\n", options.out.c_str(), static_cast<long long>(conversion.CountWeights()),
@@ -69,12 +70,12 @@ absl::Status Convert(ConvertFlags flags, Hyperparameters (*table)(ConvertFlags*)
 }
 
 Command ConvertCommand(CLI::App* weft, const char* name, const char* about, Hyperparameters (*table)(ConvertFlags*),
-                       const char* summary, std::vector<Example> examples) {
+                       bool published, const char* summary, std::vector<Example> examples) {
   auto flags = std::make_shared<ConvertFlags>();
   CLI::App* app = AddCommand(weft, name, about);
   AddFlags(app, table(flags.get()), &flags->given);
-  return {absl::StrCat("weft ", name), app, [flags, table] { return Convert(*flags, table); }, summary,
-          std::move(examples)};
+  return {absl::StrCat("weft ", name), app, [flags, table, published] { return Convert(*flags, table, published); },
+          summary, std::move(examples)};
 }
 
 }  // namespace
@@ -83,7 +84,7 @@ Command ImportCommand(CLI::App* weft) {
   return ConvertCommand(weft, "import",
                         "Writes a model of another format as a folder in Hugging Face's layout, in f32, after checking "
                         "every key and every tensor.",
-                        ImportTable, "converts a published model to the format of Hugging Face",
+                        ImportTable, /*published=*/false, "converts a published model to the format of Hugging Face",
                         {{"Converts a folder of CTranslate2.", "weft import --model=ctranslate2-model --out=converted"},
                          {"Converts a file of llama2.c, whose tokenizer is another file.",
                           "weft import --model=stories260K.bin --tokenizer=tok512.bin --out=stories"}});
@@ -91,7 +92,7 @@ Command ImportCommand(CLI::App* weft) {
 
 Command ExportCommand(CLI::App* weft) {
   return ConvertCommand(
-      weft, "export", "Writes a model in the format of another program.", ExportTable,
+      weft, "export", "Writes a model in the format of another program.", ExportTable, /*published=*/true,
       "writes a model in the format of another program",
       {{"Writes a run's model for the package transformers.",
         "weft export --model=runs/gpt-1 --out=gpt --layout=huggingface"},

@@ -1,0 +1,41 @@
+// These functions serve WriteMarian (write_weights.h), and read what it writes: Transformers in the names of three
+// classes of Hugging Face's transformers: MarianMTModel, PegasusForConditionalGeneration and
+// BlenderbotForConditionalGeneration. No other folder includes this header.
+//
+//   marian      norms come after each layer, positions are sinusoids, the two sides may have token tables of their own
+//   pegasus     norms come first, positions are sinusoids, both sides and the output layer share one token table
+//   blenderbot  as pegasus, but positions are a table of weights, which can hold any embeddings of positions
+//
+// The sinusoids of Marian and Pegasus have the frequencies of Positions::kSinusoidal: features i and C/2 + i are sine
+// and cosine of one frequency, where this project has features 2i and 2i + 1. A permutation of the model's features in
+// all weights makes both the same function.
+#ifndef WEFT_FORMATS_MARIAN_H_
+#define WEFT_FORMATS_MARIAN_H_
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "weft/formats/translation_tokenizer.h"
+#include "weft/formats/weights.h"
+
+namespace weft {
+
+// Reports whether `model_type` is one of the three.
+bool IsMarianType(absl::string_view model_type);
+absl::StatusOr<TransformerConfig> MarianConfigFromJson(const nlohmann::ordered_json& json);
+// Reads config.json and model.safetensors. Sinusoids are read as Positions::kSinusoidal. A table of positions that is
+// not the class's sinusoids is read as Positions::kLearned.
+absl::StatusOr<PublishedTransformer> ReadMarian(const std::string& folder);
+
+// Returns the model_type of the first class that has the model, in the order above. Otherwise returns InvalidArgument,
+// which names the option that each class lacks, with its value.
+absl::StatusOr<std::string> MarianTypeFor(const TransformerConfig& config);
+// Returns the config.json of this class.
+nlohmann::ordered_json MarianToJson(const std::string& model_type, const TransformerConfig& config,
+                                    const TranslationTokens& tokens);
+
+}  // namespace weft
+
+#endif  // WEFT_FORMATS_MARIAN_H_

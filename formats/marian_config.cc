@@ -1,0 +1,186 @@
+// The keys of Marian's, Pegasus's and Blenderbot's config.json, and the choice between the three.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "weft/core/status.h"
+#include "weft/formats/config_keys.h"
+#include "weft/formats/marian.h"
+#include "weft/formats/published.h"
+
+namespace weft {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Positions = TransformerConfig::Positions;
+
+struct Layout {
+  const char* model_type;
+  const char* architecture;
+  bool pre_norm;
+  bool separate_tables;     // whether the two sides may have token tables of their own
+  bool stores_positions;    // whether position embeddings are weights
+  TransformerConfig usual;  // what the class's missing keys mean
+};
+
+const std::vector<Layout>& Layouts() {
+  static const auto* const layouts = new std::vector<Layout>{{.model_type = "marian",
+                                                              .architecture = "MarianMTModel",
+                                                              .pre_norm = false,
+                                                              .separate_tables = true,
+                                                              .stores_positions = false,
+                                                              .usual = {.source_vocabulary = 58101,
+                                                                        .encoder_layers = 12,
+                                                                        .decoder_layers = 12,
+                                                                        .heads = 16,
+                                                                        .width = 1024,
+                                                                        .feed_forward = 4096}},
+                                                             {.model_type = "pegasus",
+                                                              .architecture = "PegasusForConditionalGeneration",
+                                                              .pre_norm = true,
+                                                              .separate_tables = false,
+                                                              .stores_positions = false,
+                                                              .usual = {.source_vocabulary = 50265,
+                                                                        .encoder_layers = 12,
+                                                                        .decoder_layers = 12,
+                                                                        .heads = 16,
+                                                                        .width = 1024,
+                                                                        .feed_forward = 4096}},
+                                                             {.model_type = "blenderbot",
+                                                              .architecture = "BlenderbotForConditionalGeneration",
+                                                              .pre_norm = true,
+                                                              .separate_tables = false,
+                                                              .stores_positions = true,
+                                                              .usual = {.source_vocabulary = 8008,
+                                                                        .context = 128,
+                                                                        .encoder_layers = 2,
+                                                                        .decoder_layers = 24,
+                                                                        .heads = 32,
+                                                                        .width = 2560,
+                                                                        .feed_forward = 10240}}};
+  return *layouts;
+}
+
+const Layout* FindLayout(absl::string_view model_type) {
+  for (const Layout& layout : Layouts()) {
+    if (layout.model_type == model_type) return &layout;
+  }
+  return nullptr;
+}
+
+// Returns the first option of `config`, with its value, that the class lacks, or "" if the class has the model.
+std::string Lacking(const Layout& layout, const TransformerConfig& config) {
+  constexpr double kEpsilon = 1e-5;
+  if (std::string unusual = UnusualAttention(config); !unusual.empty()) return unusual;
+  if (config.norm.kind != NormKind::kLayerNorm) return "norm is rms_norm";
+  if (config.norm.epsilon != kEpsilon) return absl::StrCat("the norm's epsilon is ", config.norm.epsilon);
+  if (config.dtype != kF32) return "dtype is f64";
+  if (config.pre_norm != layout.pre_norm) return absl::StrCat("pre_norm is ", config.pre_norm ? "true" : "false");
+  if (!layout.separate_tables && !config.shared_embeddings) return "shared_embeddings is false";
+  if (config.shared_embeddings && !config.tied_head) return "tied_head is false, but shared_embeddings is true";
+  if (layout.stores_positions) return "";
+  if (config.positions == Positions::kLearned) return "positions are learned";
+  if (config.positions == Positions::kSinusoidalHalves) return "positions are sinusoidal_halves";
+  if (config.first_position != 0) return absl::StrCat("first_position is ", config.first_position);
+  return "";
+}
+
+template <class Keys, class Config>
+void ListMarian(Keys& keys, Config& config) {
+  keys.Field("vocab_size", config.source_vocabulary);
+  keys.Field("max_position_embeddings", config.context);
+  keys.Field("d_model", config.width);
+  keys.Field("encoder_layers", config.encoder_layers);
+  keys.Field("decoder_layers", config.decoder_layers);
+  keys.Field("encoder_attention_heads", config.heads);
+  keys.Field("encoder_ffn_dim", config.feed_forward);
+  keys.Choice("activation_function", kActivations, config.activation);
+  keys.Field("dropout", config.dropout);
+  keys.Field("attention_dropout", config.attention_dropout);
+  keys.Field("activation_dropout", config.activation_dropout);
+  keys.Field("scale_embedding", config.scale_embeddings);
+  keys.Field("tie_word_embeddings", config.tied_head);
+}
+
+}  // namespace
+
+bool IsMarianType(absl::string_view model_type) { return FindLayout(model_type) != nullptr; }
+
+absl::StatusOr<std::string> MarianTypeFor(const TransformerConfig& config) {
+  WEFT_RETURN_IF_ERROR(Validate(config));
+  std::vector<std::string> reasons;
+  for (const Layout& layout : Layouts()) {
+    const std::string lacking = Lacking(layout, config);
+    if (lacking.empty()) return std::string(layout.model_type);
+    reasons.push_back(absl::StrCat("not ", layout.model_type, ", because ", lacking));
+  }
+  return InvalidArgument("no class of Hugging Face has this Transformer: ", absl::StrJoin(reasons, "; "));
+}
+
+absl::StatusOr<TransformerConfig> MarianConfigFromJson(const Json& json) {
+  const Json* const type = FindModelType(json);
+  const Layout* const layout =
+      type != nullptr && type->is_string() ? FindLayout(type->get_ref<const std::string&>()) : nullptr;
+  if (layout == nullptr) return InvalidArgument("model_type is not marian, pegasus or blenderbot");
+  KeyReader keys(json);
+  keys.Only("model_type", layout->model_type);
+  TransformerConfig config = layout->usual;
+  config.activation = Activation::kGelu;
+  config.scale_embeddings = false;
+  config.shared_embeddings = true;
+  config.pre_norm = layout->pre_norm;
+  config.positions = layout->stores_positions ? Positions::kLearned : Positions::kSinusoidal;
+  ListMarian(keys, config);
+  config.target_vocabulary = config.source_vocabulary;
+  if (layout->separate_tables) {
+    keys.Field("share_encoder_decoder_embeddings", config.shared_embeddings);
+    keys.Field("decoder_vocab_size", config.target_vocabulary);
+  }
+  if (config.shared_embeddings) keys.Only("tie_word_embeddings", true);
+  keys.Only("decoder_attention_heads", config.heads);
+  keys.Only("decoder_ffn_dim", config.feed_forward);
+  keys.Only("num_hidden_layers", config.encoder_layers);
+  // Keys of older versions, which each class has with one value only.
+  keys.Only("normalize_before", layout->pre_norm);
+  keys.Only("normalize_embedding", false);
+  keys.Only("add_final_layer_norm", layout->pre_norm);
+  keys.Only("static_position_embeddings", !layout->stores_positions);
+  keys.Only("add_bias_logits", false);
+  keys.Harmless({"encoder_layerdrop", "decoder_layerdrop", "layerdrop", "init_std", "classif_dropout",
+                 "classifier_dropout", "extra_pos_embeddings", "force_bos_token_to_be_generated",
+                 "gradient_checkpointing", "is_decoder", "use_cache"});
+  ReadUsualKeys(keys, /*encoder_decoder=*/true);
+  WEFT_RETURN_IF_ERROR(keys.Finish());
+  WEFT_RETURN_IF_ERROR(Validate(config));
+  return config;
+}
+
+Json MarianToJson(const std::string& model_type, const TransformerConfig& config, const TranslationTokens& tokens) {
+  KeyWriter keys;
+  keys.Field("model_type", model_type);
+  const Layout* const layout = FindLayout(model_type);
+  keys.Field("architectures", std::vector<std::string>{layout->architecture});
+  keys.Field("is_encoder_decoder", true);
+  TransformerConfig full = config;
+  if (full.feed_forward == 0) full.feed_forward = 4 * full.width;
+  ListMarian(keys, full);
+  if (layout->separate_tables) {
+    keys.Field("share_encoder_decoder_embeddings", full.shared_embeddings);
+    keys.Field("decoder_vocab_size", full.target_vocabulary);
+  }
+  keys.Field("decoder_attention_heads", full.heads);
+  keys.Field("decoder_ffn_dim", full.feed_forward);
+  keys.Field("num_hidden_layers", full.encoder_layers);
+  keys.Field("decoder_start_token_id", tokens.begin);
+  keys.Field("bos_token_id", tokens.begin);
+  keys.Field("eos_token_id", tokens.end);
+  keys.Field("pad_token_id", tokens.padding);
+  // The classes' own defaults would force an end token at the maximum length, and forbid repeated phrases.
+  keys.Field("forced_eos_token_id", nullptr);
+  if (model_type == "blenderbot") keys.Field("encoder_no_repeat_ngram_size", 0);
+  return std::move(keys).Finish();
+}
+
+}  // namespace weft
