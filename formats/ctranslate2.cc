@@ -286,9 +286,11 @@ absl::Status AddVocabulary(const std::string& folder, const TransformerConfig& c
 
 }  // namespace
 
-absl::Status WriteCTranslate2(const std::string& folder, const PublishedTransformer& model) {
+absl::Status WriteCTranslate2(const std::string& folder, const PublishedTransformer& given) {
+  PublishedTransformer model = given;
+  model.config.positions = Resolve(model.config.positions, model.config.attention, Positions::kSinusoidal);
   WEFT_RETURN_IF_ERROR(Validate(model.config));
-  const std::string unusual = UnusualAttention(model.config);
+  const std::string unusual = UnusualOption(model.config);
   WEFT_RETURN_IF_ERROR(CheckExpressible("CTranslate2's Transformer", {{!unusual.empty(), unusual.c_str()},
                                                                       {model.config.dtype != kF32, "dtype is f64"}}));
   Weights weights = model.weights;

@@ -22,7 +22,7 @@ namespace weft {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Positions = TransformerConfig::Positions;
+using Positions = PositionKind;
 using ::testing::HasSubstr;
 
 constexpr char kPeers[] = "tests/peers/exports/";
@@ -117,6 +117,9 @@ void ExpectLikeTransformers(const TransformerConfig& config, const std::string& 
 
 TEST(ExportedModelsTest, LogitsAreThoseOfTransformers) {
   ExpectLikeTransformers(Small(), "marian");
+  TransformerConfig automatic = Small();
+  automatic.positions = Positions::kAuto;
+  ExpectLikeTransformers(automatic, "marian");
   ExpectLikeTransformers(SmallPreNorm(), "pegasus");
   TransformerConfig learned = SmallPreNorm();
   learned.positions = Positions::kLearned;
@@ -194,7 +197,7 @@ TEST(ExportedModelsTest, ErrorsNameTheOptionAndTheClassesThatWereTried) {
   EXPECT_THAT(error(config), HasSubstr("not marian, because positions are learned"));
 }
 
-TEST(ExportedModelsTest, AnUnusualAttentionIsRefusedByAllLayouts) {
+TEST(ExportedModelsTest, AnUnusualOptionIsRefusedByAllLayouts) {
   const auto expect = [](const TransformerConfig& config, const std::string& option) {
     EXPECT_THAT(std::string(WriteMarian("nowhere", {config, {}}).message()),
                 HasSubstr("not marian, because " + option));
@@ -202,20 +205,38 @@ TEST(ExportedModelsTest, AnUnusualAttentionIsRefusedByAllLayouts) {
               "a configuration of CTranslate2's Transformer cannot say that " + option);
   };
   TransformerConfig config = Small();
-  config.score = ScoreFunction::kAdditive;
+  config.attention.score = ScoreFunction::kAdditive;
   expect(config, "score is additive");
   config = Small();
-  config.merge = HeadMerge::kAverage;
+  config.attention.merge = HeadMerge::kAverage;
   expect(config, "merge is average");
   config = Small();
-  config.patterns = {{.window = 2, .stride = 0}};
+  config.attention.patterns = {{.window = 2, .stride = 0}};
   expect(config, "patterns are set");
   config = Small();
   config.memory = TransformerConfig::Memory::kSameLayer;
   expect(config, "memory is same-layer");
   config = Small();
-  config.value_width = 3;
+  config.attention.value_width = 3;
   expect(config, "value_width is 3, not width / heads");
+  config = Small();
+  config.attention.key_value_heads = 1;
+  expect(config, "key_value_heads is 1, not heads");
+  config = Small();
+  config.attention.soft_cap = 30;
+  expect(config, "soft_cap is 30");
+  config = Small();
+  config.attention.distance_bias = DistanceBias::kAlibi;
+  expect(config, "distance_bias is alibi");
+  config = Small();
+  config.attention.rotary = RotaryLayout::kHalves;
+  expect(config, "positions are rotary");
+  config = Small();
+  config.positions = Positions::kNone;
+  expect(config, "positions are none");
+  config = Small();
+  config.gated = true;
+  expect(config, "gated is true");
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ namespace weft {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Positions = TransformerConfig::Positions;
+using Positions = PositionKind;
 
 constexpr absl::string_view kSides[] = {"encoder", "decoder"};
 
@@ -176,7 +176,8 @@ absl::StatusOr<PublishedTransformer> ReadMarian(const std::string& folder) {
 }
 
 absl::Status WriteMarian(const std::string& folder, const PublishedTransformer& model) {
-  const TransformerConfig& config = model.config;
+  TransformerConfig config = model.config;
+  config.positions = Resolve(config.positions, config.attention, Positions::kSinusoidal);
   WEFT_ASSIGN_OR_RETURN(const std::string model_type, MarianTypeFor(config));
   Weights weights = model.weights;
   if (model_type != "blenderbot") {

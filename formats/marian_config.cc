@@ -14,7 +14,7 @@ namespace weft {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Positions = TransformerConfig::Positions;
+using Positions = PositionKind;
 
 struct Layout {
   const char* model_type;
@@ -73,7 +73,7 @@ const Layout* FindLayout(absl::string_view model_type) {
 // Returns the first option of `config`, with its value, that the class lacks, or "" if the class has the model.
 std::string Lacking(const Layout& layout, const TransformerConfig& config) {
   constexpr double kEpsilon = 1e-5;
-  if (std::string unusual = UnusualAttention(config); !unusual.empty()) return unusual;
+  if (std::string unusual = UnusualOption(config); !unusual.empty()) return unusual;
   if (config.norm.kind != NormKind::kLayerNorm) return "norm is rms_norm";
   if (config.norm.epsilon != kEpsilon) return absl::StrCat("the norm's epsilon is ", config.norm.epsilon);
   if (config.dtype != kF32) return "dtype is f64";

@@ -42,16 +42,26 @@ absl::Status WriteModelFolder(const std::string& folder, const Json& config, con
   return WriteJson(ConfigPath(folder), config);
 }
 
-std::string UnusualAttention(const TransformerConfig& config) {
+std::string UnusualOption(const TransformerConfig& config) {
+  const AttentionVariant& attention = config.attention;
   const int64_t width = config.width / config.heads;
-  for (const auto& [name, value] : {std::pair{"query_width", config.query_width},
-                                    {"key_width", config.key_width},
-                                    {"value_width", config.value_width}}) {
+  for (const auto& [name, value] : {std::pair{"query_width", attention.query_width},
+                                    {"key_width", attention.key_width},
+                                    {"value_width", attention.value_width}}) {
     if (value != 0 && value != width) return absl::StrCat(name, " is ", value, ", not width / heads");
   }
-  if (config.score != ScoreFunction::kDot) return "score is additive";
-  if (config.merge != HeadMerge::kProject) return "merge is average";
-  if (!config.patterns.empty()) return "patterns are set";
+  if (attention.key_value_heads != 0 && attention.key_value_heads != config.heads) {
+    return absl::StrCat("key_value_heads is ", attention.key_value_heads, ", not heads");
+  }
+  if (attention.score != ScoreFunction::kDot) return "score is additive";
+  if (attention.merge != HeadMerge::kProject) return "merge is average";
+  if (!attention.patterns.empty()) return "patterns are set";
+  if (attention.distance_bias == DistanceBias::kAlibi) return "distance_bias is alibi";
+  if (attention.distance_bias == DistanceBias::kBuckets) return "distance_bias is buckets";
+  if (attention.soft_cap != 0) return absl::StrCat("soft_cap is ", attention.soft_cap);
+  if (attention.rotary.has_value()) return "positions are rotary";
+  if (config.positions == PositionKind::kNone) return "positions are none";
+  if (config.gated) return "gated is true";
   if (config.memory != TransformerConfig::Memory::kLast) return "memory is same-layer";
   return "";
 }

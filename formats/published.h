@@ -35,9 +35,9 @@ const ModelFamily* FamilyOfType(const nlohmann::ordered_json& model_type);
 absl::StatusOr<Weights> ReadFolderWeights(const std::string& folder,
                                           const std::vector<std::vector<Weights::Rule>>& rules);
 
-// Returns the first attention option of `config`, with its value, that a usual Transformer lacks: "score is additive".
-// Returns "" if there is none.
-std::string UnusualAttention(const TransformerConfig& config);
+// Returns the first option of `config`, with its value, that the Transformers of other programs lack: "score is
+// additive". Returns "" if there is none.
+std::string UnusualOption(const TransformerConfig& config);
 
 // Converts a result from a model of one family to the variant of all families.
 template <class Model>
