@@ -73,6 +73,8 @@ Hyperparameters RunTable(RunFlags* flags) {
                      {"resume", absl::StrCat("continue a run: that of --out, or the newest of runs/", name, "-N"),
                       &flags->run.resume},
                      {"overwrite", "replace the run that --out holds", &flags->run.overwrite},
+                     {"quiet", "print no progress, only errors and the sample of the end", &flags->quiet},
+                     {"verbose", "print a line of progress for each step", &flags->verbose},
                  });
 }
 

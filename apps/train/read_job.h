@@ -27,6 +27,7 @@ struct RunFlags {
   GivenFlags given;
   std::string config;
   RunDirectoryOptions run;
+  bool quiet = false, verbose = false;
 };
 // Returns the rows that all training commands share. They point into `flags`.
 Hyperparameters RunTable(RunFlags* flags);

@@ -53,6 +53,7 @@ std::string MemoryOfTrained(const Parameters& parameters) {
 absl::Status Run(RunFlags flags, const JobMaker& make) {
   const Hyperparameters run_table = RunTable(&flags);
   WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, run_table));
+  if (flags.quiet && flags.verbose) return InvalidArgument("quiet: it excludes verbose");
   absl::StatusOr<RunDirectory> run = RunDirectory::Find(flags.run);
   if (!run.ok()) return FolderError(run.status());
   WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<TrainingJob> owned, UsageError(ReadJob(flags, *run, make)));
@@ -89,7 +90,9 @@ absl::Status Run(RunFlags flags, const JobMaker& make) {
   WEFT_RETURN_IF_ERROR(Failure(run->SetConfig(config)));
 
   std::signal(SIGPIPE, SIG_IGN);  // if the reader of the output ends, the training continues
-  Progress progress({.terminal = isatty(STDOUT_FILENO) != 0, .log_every = job->training().log_every});
+  Progress progress({.terminal = isatty(STDOUT_FILENO) != 0 && !flags.verbose,
+                     .quiet = flags.quiet,
+                     .log_every = flags.verbose ? 1 : job->training().log_every});
   progress.Say(absl::StrCat("training ", job->Title(parameters), " in ", run->path()));
   if (const std::string memory = MemoryOfTrained(parameters); !memory.empty()) {
     progress.Say(memory);

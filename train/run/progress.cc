@@ -36,6 +36,7 @@ void Progress::Begin(int64_t first_step, int64_t steps) {
 }
 
 void Progress::Step(int64_t step, const Metrics::Training& training) {
+  if (options_.quiet) return;
   const auto now = Clock::now();
   const bool soon =
       shown_ != Clock::time_point::min() && now - shown_ < std::chrono::duration<double>(options_.between);
@@ -66,6 +67,7 @@ void Progress::Evaluation(int64_t step, const Metrics::Validation& validation, d
 }
 
 void Progress::Say(absl::string_view line) {
+  if (options_.quiet) return;
   std::fprintf(options_.out, "%s%.*s\n", line_open_ ? kRewrite : "", static_cast<int>(line.size()), line.data());
   std::fflush(options_.out);
   line_open_ = false;

@@ -20,6 +20,7 @@ namespace weft {
 struct ProgressOptions {
   std::FILE* out = stdout;
   bool terminal = false;    // `out` is a terminal
+  bool quiet = false;       // prints nothing
   double between = 0.1;     // minimum seconds between two texts of the rewritten line, for reading
   int64_t log_every = 100;  // steps between lines in a file; 0: none
 };

@@ -40,6 +40,20 @@ TEST(ProgressTest, WritesPlainLinesToAFile) {
   EXPECT_NE(text.find("step 10/10  validation loss 1.5000  after 3s\n"), std::string::npos);
 }
 
+TEST(ProgressTest, PrintsNothingIfQuiet) {
+  for (const bool terminal : {false, true}) {
+    EXPECT_EQ(Printed({.terminal = terminal, .quiet = true, .log_every = 1},
+                      [](Progress& progress) {
+                        progress.Say("hello");
+                        progress.Step(1, {});
+                        progress.Evaluation(10, {.loss = 1.5}, 3);
+                        progress.Step(10, {});
+                        progress.End();
+                      }),
+              "");
+  }
+}
+
 TEST(ProgressTest, RewritesOneLineOnATerminal) {
   const std::string text = Printed({.terminal = true, .between = 1e6}, [](Progress& progress) {
     progress.Step(1, {});
