@@ -2,17 +2,44 @@
 #include "weft/apps/flags.h"
 
 #include <CLI/CLI.hpp>
+#include <set>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "weft/apps/help.h"
+#include "weft/core/option_names.h"
 #include "weft/core/status.h"
 
 namespace weft {
 namespace {
 
 constexpr char kNoGroup[] = "Flags";  // the group of rows without one
+
+// Returns the names of the flags that `app` has and of those that `table` adds, without hyphens at the beginning.
+std::set<std::string> NamesOf(const CLI::App& app, const Hyperparameters& table) {
+  std::set<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    names.insert(option->get_lnames().begin(), option->get_lnames().end());
+    names.insert(option->get_snames().begin(), option->get_snames().end());
+  }
+  for (const Hyperparameter& row : table) names.insert(row.flag);
+  return names;
+}
+
+// Returns the names of the flag of `option` for CLI11: "-m,--model,--model-path". Leaves out aliases in `taken`, and
+// adds the others to it.
+std::string FlagNames(const std::string& option, std::set<std::string>* taken) {
+  const std::string letter = ShortFlag(option);
+  std::string names = !letter.empty() && taken->insert(letter).second ? absl::StrCat("-", letter, ",") : "";
+  absl::StrAppend(&names, "--", option);
+  for (const std::string& alias : Aliases(option)) {
+    if (taken->insert(alias).second) absl::StrAppend(&names, ",--", alias);
+  }
+  return names;
+}
 
 }  // namespace
 
@@ -36,17 +63,6 @@ absl::Status Failure(const absl::Status& status) {
 
 int ExitCode(const absl::Status& status) { return status.ok() ? 0 : absl::IsInvalidArgument(status) ? 2 : 1; }
 
-std::vector<std::string> Words(int argc, char** argv) {
-  std::vector<std::string> words;
-  for (int i = 1; i < argc; ++i) {
-    const absl::string_view word = argv[i];
-    const bool empty_value = absl::StartsWith(word, "--") && word.find('=') == word.size() - 1;
-    words.emplace_back(empty_value ? word.substr(0, word.size() - 1) : word);
-    if (empty_value) words.emplace_back();
-  }
-  return words;
-}
-
 CLI::App* AddCommand(CLI::App* parent, const std::string& name, const std::string& about) {
   const std::vector<std::string> words = absl::StrSplit(name, ' ');
   for (size_t i = 0; i + 1 < words.size(); ++i) parent = parent->get_subcommand(words[i]);
@@ -60,10 +76,11 @@ void AddFiles(CLI::App* app, std::vector<std::string>* files) {
 }
 
 void AddFlags(CLI::App* app, const Hyperparameters& table, GivenFlags* given) {
+  std::set<std::string> taken = NamesOf(*app, table);
   for (const Hyperparameter& parameter : table) {
     const auto store = [given, flag = parameter.flag](const std::string& text) { (*given)[flag] = text; };
     const std::string help = FlagHelp(parameter);
-    const std::string name = absl::StrCat("--", parameter.flag);
+    const std::string name = FlagNames(parameter.flag, &taken);
     const std::string group = parameter.rules.group.empty() ? kNoGroup : parameter.rules.group;
     if (parameter.is_switch()) {
       app->add_flag(name, help)->each(store)->group(group);
@@ -81,29 +98,33 @@ absl::Status SetFromFlags(const GivenFlags& given, const Hyperparameters& table)
   return absl::OkStatus();
 }
 
-absl::Status WithFlag(const absl::Status& status, const CLI::App& app) {
+absl::Status WithFlag(const absl::Status& status, const CLI::App& app,
+                      const std::map<std::string, std::string>& typed) {
   const absl::string_view message = status.message();
   const std::string name(message.substr(0, message.find(':')));
-  if (app.get_option_no_throw("--" + name) == nullptr) return status;
-  return absl::Status(status.code(), absl::StrCat("--", message));
+  const std::string flag = "--" + name;
+  if (app.get_option_no_throw(flag) == nullptr) return status;
+  const auto found = typed.find(name);
+  if (found == typed.end() || found->second == flag) return absl::Status(status.code(), absl::StrCat("--", message));
+  return absl::Status(status.code(), absl::StrCat(found->second, " (", flag, ")", message.substr(name.size())));
 }
 
 absl::Status CheckNoExtras(const CLI::App& app) {
   const std::vector<std::string> extras = app.remaining();
   if (extras.empty()) return absl::OkStatus();
   const std::string word = extras.front().substr(0, extras.front().find('='));
+  std::vector<std::string> known;
   if (!absl::StartsWith(word, "-")) {
-    std::vector<std::string> known;
     for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
       known.push_back(sub->get_name());
     }
     return InvalidArgument(known.empty() ? "unexpected argument " : "unknown command ", NameAndNearest(word, known));
   }
-  std::vector<std::string> known;
   for (const CLI::Option* option : app.get_options()) {
-    if (!option->get_lnames().empty()) known.push_back("--" + option->get_lnames().front());
+    if (!option->get_lnames().empty()) known.push_back(option->get_lnames().front());
   }
-  return InvalidArgument("unknown flag ", NameAndNearest(word, known));
+  const absl::string_view name = absl::StripPrefix(absl::StripPrefix(word, "-"), "-");
+  return InvalidArgument("unknown flag '", word, "'", Suggestion(name, known, NameStyle::kFlag));
 }
 
 }  // namespace weft

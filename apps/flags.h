@@ -40,10 +40,6 @@ absl::StatusOr<T> Failure(absl::StatusOr<T> result) {
 }
 int ExitCode(const absl::Status& status);
 
-// Returns the words of the command line after the program's name. A word `--flag=` becomes `--flag` and an empty word,
-// because CLI11 would read `--flag=` as a flag without a value.
-std::vector<std::string> Words(int argc, char** argv);
-
 // The flags that the command line has: the value of each as a text, by the flag's name without "--".
 using GivenFlags = std::map<std::string, std::string>;
 
@@ -52,13 +48,16 @@ using GivenFlags = std::map<std::string, std::string>;
 CLI::App* AddCommand(CLI::App* parent, const std::string& name, const std::string& about);
 // Lets the command line name files of text after its flags.
 void AddFiles(CLI::App* app, std::vector<std::string>* files);
-// Adds a flag for each row. Parsing stores texts in `given`, which must outlive `app`; the rows' values do not change.
+// Adds a flag for each row, with the aliases of core/option_names.h that the command does not use otherwise. Parsing
+// stores texts in `given`, which must outlive `app`; the rows' values do not change.
 void AddFlags(CLI::App* app, const Hyperparameters& table, GivenFlags* given);
 // Sets the rows whose flags are in `given`. Errors begin with the option: "batch: 'many' is not a whole number ...".
 absl::Status SetFromFlags(const GivenFlags& given, const Hyperparameters& table);
 // Returns `status`. If its message begins with an option of the command `app`, puts "--" before it: "data: no file was
-// given" becomes "--data: no file was given". Errors of the library name options; commands show options as flags.
-absl::Status WithFlag(const absl::Status& status, const CLI::App& app);
+// given" becomes "--data: no file was given". Errors of the library name options; commands show options as flags. If
+// the user typed another name of the flag, `typed` has it (apps/command_line.h), and it comes first: "--train-file
+// (--data): no file was given".
+absl::Status WithFlag(const absl::Status& status, const CLI::App& app, const std::map<std::string, std::string>& typed);
 
 // Returns an error for an unknown flag or argument: "unknown flag '--widht', did you mean '--width'?".
 absl::Status CheckNoExtras(const CLI::App& app);

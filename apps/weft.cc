@@ -20,6 +20,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "weft/apps/command_line.h"
 #include "weft/apps/commands.h"
 #include "weft/apps/flags.h"
 #include "weft/apps/help.h"
@@ -173,7 +174,7 @@ int Main(int argc, char** argv) {
   app.footer(kExitCodes);
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // subcommands inherit this
   bool version = false;
-  app.add_flag("--version", version, "print version, compiler and CPU features");
+  app.add_flag("-v,--version", version, "print version, compiler and CPU features");
   app.add_subcommand(kHelp, "Prints the help of a command.")->group("");  // Main handles it; here for suggestions
   commands = AddCommands(&app);
   AllowExtras(&app);
@@ -183,7 +184,8 @@ int Main(int argc, char** argv) {
     AddFlags(command.app, LimitTable(&max_bytes), &given);
   }
 
-  std::vector<std::string> words = Words(argc, argv);
+  CommandLine line = ReadCommandLine(argc, argv, app);
+  std::vector<std::string>& words = line.words;
   if (!words.empty() && words.front() == kHelp) {  // `weft help train gpt` is `weft train gpt --help`
     words.erase(words.begin());
     if (const absl::Status status = CheckCommand(words, app); !status.ok()) return Report(app.get_name(), status);
@@ -202,6 +204,7 @@ int Main(int argc, char** argv) {
     return Report(FullName(*Innermost(app)), InvalidArgument(error.what()));
   }
   const CLI::App* named = Innermost(app);
+  if (!line.status.ok()) return Report(FullName(*named), line.status);
   for (const CLI::App* each = named; each != nullptr; each = each->get_parent()) {
     if (const absl::Status status = CheckNoExtras(*each); !status.ok()) return Report(FullName(*each), status);
   }
@@ -215,7 +218,7 @@ int Main(int argc, char** argv) {
     SetReadLimit(max_bytes);
     if (status.ok()) status = command.run();
     if (status.ok()) status = FinishOutput();
-    return Report(command.name, WithFlag(status, *command.app));
+    return Report(command.name, WithFlag(status, *command.app, line.typed));
   }
   std::fputs(app.help().c_str(), stderr);  // the help of the innermost command, under its full name
   return 2;

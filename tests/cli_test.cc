@@ -120,8 +120,8 @@ TEST_F(CliTest, TheFlagsOfTheCommandsPageExist) {
     }
     for (auto at = line.cbegin(); std::regex_search(at, line.cend(), match, std::regex("--[a-z][a-z0-9-]*"));) {
       for (const std::string& command : commands) {
-        const std::regex flag(match.str() + "[ \n]");
-        EXPECT_TRUE(std::regex_search(help[command], flag)) << command << ": " << line;
+        const std::regex flag(match.str() + "[ ,\n]");
+        EXPECT_TRUE(std::regex_search(help[command], flag)) << match.str() << ", " << command << ": " << line;
         ++flags;
       }
       at = match[0].second;
@@ -145,7 +145,8 @@ TEST_F(CliTest, UsageErrorsAreNamed) {
       {"train gtp", "weft train: unknown command 'gtp', did you mean 'gpt'?"},
       {"--verison", "weft: unknown flag '--verison', did you mean '--version'?"},
       {"train gpt --widht=3", "weft train gpt: unknown flag '--widht', did you mean '--width'?"},
-      {"train gpt --learning_rate 3", "unknown flag '--learning_rate', did you mean '--learning-rate'?"},
+      {"train gpt --learning_rat 3", "unknown flag '--learning_rat', did you mean '--learning-rate'?"},
+      {"train gpt --learning_rate fast", "--learning_rate (--learning-rate): 'fast' is not a number"},
       {"generate --promt=a", "weft generate: unknown flag '--promt', did you mean '--prompt'?"},
       {"graph --formt=dot", "weft graph: unknown flag '--formt', did you mean '--format'?"},
       {"graph compiled", "unexpected argument 'compiled'"},
