@@ -47,7 +47,7 @@ TEST_F(LoraTrainingTest, TrainsAdaptersAndNothingElse) {
   ASSERT_TRUE(Works(Weft(Small() + Arguments{"--out=base"})));
   const CommandResult trained = Weft(Adapters("run"));
   ASSERT_TRUE(Works(trained));
-  EXPECT_TRUE(absl::StrContains(trained.out, " of the weights are trained: ")) << trained.out;
+  EXPECT_TRUE(absl::StrContains(trained.err, " of the weights are trained: ")) << trained.err;
   std::map<std::string, std::string> before;
   for (const auto& [name, tensor] : Tensors("base/model.safetensors")) {
     before[name] = std::string(reinterpret_cast<const char*>(tensor.data), tensor.type.bytes());
@@ -136,7 +136,7 @@ TEST_F(LoraTrainingTest, EveryTrainingTrainsAdaptersAndResumes) {
     };
     const CommandResult trained = train(whole, {});
     ASSERT_TRUE(Works(trained));
-    EXPECT_TRUE(absl::StrContains(trained.out, " of the weights are trained: ")) << trained.out;
+    EXPECT_TRUE(absl::StrContains(trained.err, " of the weights are trained: ")) << trained.err;
     ASSERT_TRUE(Works(train(half, {"--checkpoint-every=2"})));
     fs::remove_all(Path(half + "/checkpoints/4"));
     fs::remove(Path(half + "/model.safetensors"));

@@ -41,7 +41,7 @@ CommandResult RunCommand(const std::vector<std::string>& command, const CommandO
     close(out[0]), close(out[1]);
     return result;
   }
-  fcntl(out[1], F_SETPIPE_SZ, kPipeBytes);
+  for (const int fd : {out[1], err[1]}) fcntl(fd, F_SETPIPE_SZ, kPipeBytes);
   const pid_t child = fork();
   if (child == 0) Start(command, options.folder, out[1], err[1]);
   close(out[1]), close(err[1]);
@@ -61,7 +61,9 @@ CommandResult RunCommand(const std::vector<std::string>& command, const CommandO
       streams[i].revents = 0;
       --open_streams;
     }
-    if (signal_left && result.out.find(options.signal_after) != std::string::npos) {
+    const bool shown = texts[0]->find(options.signal_after) != std::string::npos ||
+                       texts[1]->find(options.signal_after) != std::string::npos;
+    if (signal_left && shown) {
       signal_left = false;
       kill(child, options.signal);
     }

@@ -13,8 +13,8 @@ namespace weft {
 
 struct CommandOptions {
   std::string folder;  // the working directory; if empty, that of this program
-  // If `signal` is not 0, sends it as soon as stdout contains `signal_after`. Before the signal arrives, the program
-  // can write at most about 8 kB more: its pipe is small and is not read in between.
+  // If `signal` is not 0, sends it as soon as stdout or stderr contains `signal_after`. Before the signal arrives, the
+  // program can write at most about 8 kB more to that stream: its pipe is small and is not read in between.
   std::string signal_after;
   int signal = 0;
 };

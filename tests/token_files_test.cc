@@ -40,7 +40,7 @@ TEST_F(TokenFilesTest, TrainsOnTokenFilesAndGenerates) {
   Tokenize();
   const CommandResult result = TrainOn("a", "run");
   EXPECT_TRUE(Works(result));
-  EXPECT_TRUE(Contains(result.out, " tokens (300 different)")) << result.out;
+  EXPECT_TRUE(Contains(result.err, " tokens (300 different)")) << result.err;
   EXPECT_EQ(Read("run/tokenizer.json"), Read("a/tokenizer.json"));
   EXPECT_TRUE(Exists("run/sample.txt"));
   EXPECT_TRUE(Works(Weft({"generate", "--model=run", "--prompt=line 1", "--length=10"})));

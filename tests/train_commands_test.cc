@@ -28,10 +28,10 @@ TEST_P(TrainCommandsTest, Learns) {
   EXPECT_TRUE(Works(result));
   std::smatch losses;
   ASSERT_TRUE(
-      std::regex_search(result.out, losses,
+      std::regex_search(result.err, losses,
                         std::regex("step 0/150  validation loss ([0-9.]+)[^]*step 150/150  validation loss ([0-9.]+)")))
-      << result.out;
-  EXPECT_LT(std::stod(losses[2]), 0.8 * std::stod(losses[1])) << result.out;
+      << result.err;
+  EXPECT_LT(std::stod(losses[2]), 0.8 * std::stod(losses[1])) << result.err;
   EXPECT_TRUE(Exists("run/model.safetensors"));
   EXPECT_TRUE(Contains(Read("run/config.json"), "\"command\": \"train " + GetParam() + "\""));
 }

@@ -29,11 +29,12 @@ TEST_F(TrainingTest, MakesARun) {
   const CommandResult result = Train({"--out=run"});
   EXPECT_TRUE(Works(result));
   EXPECT_TRUE(std::regex_search(
-      result.out, std::regex("^training a GPT of 3[0-9]{3} parameters on [0-9]+ characters \\([0-9]+ different\\) in "
+      result.err, std::regex("^training a GPT of 3[0-9]{3} parameters on [0-9]+ characters \\([0-9]+ different\\) in "
                              "run\nstep 0/20  validation loss [0-9.]+ .*\n")))
-      << result.out;
-  EXPECT_TRUE(Contains(result.out, "step 20/20  loss ")) << result.out;
-  EXPECT_TRUE(Contains(result.out, "saved run/model.safetensors\nsample:\n" + Read("run/sample.txt"))) << result.out;
+      << result.err;
+  EXPECT_TRUE(Contains(result.err, "step 20/20  loss ")) << result.err;
+  EXPECT_TRUE(Contains(result.err, "\nsaved run/model.safetensors\n")) << result.err;
+  EXPECT_EQ(result.out, "sample:\n" + Read("run/sample.txt"));  // progress is no result
   const Files files = Snapshot("run");
   for (const char* name : {"config.json", "metrics.jsonl", "model.safetensors", "sample.txt", "tokenizer.json",
                            "checkpoints/20/state.safetensors", "checkpoints/20/checkpoint.json"}) {
@@ -53,9 +54,9 @@ TEST_F(TrainingTest, LossFalls) {
   EXPECT_TRUE(Works(result));
   std::smatch losses;
   ASSERT_TRUE(
-      std::regex_search(result.out, losses,
+      std::regex_search(result.err, losses,
                         std::regex("step 0/300  validation loss ([0-9.]+)[^]*step 300/300  validation loss ([0-9.]+)")))
-      << result.out;
+      << result.err;
   EXPECT_LT(std::stod(losses[2]), 0.8 * std::stod(losses[1]));
 }
 
@@ -98,7 +99,7 @@ TEST_F(TrainingTest, InterruptedItSavesAndCanBeResumed) {
 
     const CommandResult resumed = Weft({"train", "gpt", "--resume", "--out=" + run});
     EXPECT_TRUE(Works(resumed));
-    EXPECT_TRUE(Contains(resumed.out, "resumed after step " + step[1].str() + "\n")) << resumed.out;
+    EXPECT_TRUE(Contains(resumed.err, "resumed after step " + step[1].str() + "\n")) << resumed.err;
     ExpectLikeUnstopped(run, flags);
   }
 }
@@ -121,7 +122,7 @@ TEST_F(TrainingTest, KilledItGoesOnFromTheLastCheckpoint) {
   EXPECT_FALSE(Exists("run/sample.txt"));
   const CommandResult resumed = Weft({"train", "gpt", "--resume", "--out=run"});
   EXPECT_TRUE(Works(resumed));
-  EXPECT_TRUE(std::regex_search(resumed.out, std::regex("resumed after step [1-5][05]0\n"))) << resumed.out;
+  EXPECT_TRUE(std::regex_search(resumed.err, std::regex("resumed after step [1-5][05]0\n"))) << resumed.err;
   ExpectLikeUnstopped("run", flags);
 }
 
@@ -130,7 +131,7 @@ TEST_F(TrainingTest, MoreStepsContinueARun) {
   MakeRun("run", flags + Arguments{"--steps=10"});
   const CommandResult resumed = Weft({"train", "gpt", "--resume", "--out=run", "--steps=20"});
   EXPECT_TRUE(Works(resumed));
-  EXPECT_TRUE(Contains(resumed.out, "resumed after step 10\n")) << resumed.out;
+  EXPECT_TRUE(Contains(resumed.err, "resumed after step 10\n")) << resumed.err;
   MakeRun("unstopped", flags + Arguments{"--checkpoint-every=10"});
   EXPECT_EQ(Differences(Results("run"), Results("unstopped")), "");
   EXPECT_TRUE(Contains(Read("run/config.json"), "\"steps\": 20"));
@@ -148,7 +149,7 @@ TEST_F(TrainingTest, ResumingARunThatSavedNothingStartsAtStepZero) {
   fs::remove_all(Path("run/checkpoints"));
   fs::remove(Path("run/model.safetensors"));
   const CommandResult result = Train({"--out=run", "--resume"});
-  EXPECT_TRUE(Contains(result.out, "nothing was saved yet to resume from: starting at step 0\n")) << result.out;
+  EXPECT_TRUE(Contains(result.err, "nothing was saved yet to resume from: starting at step 0\n")) << result.err;
   ExpectLikeUnstopped("run", {});
 }
 
@@ -167,7 +168,7 @@ TEST_F(TrainingTest, WhatAKilledSaveLeftIsPutInOrder) {
   MakeRun("run");
   fs::rename(Path("run/checkpoints/20"), Path("run/checkpoints/.replaced-20"));
   fs::create_directory(Path("run/checkpoints/.writing-20"));
-  EXPECT_TRUE(Contains(Train({"--out=run", "--resume"}).out, "resumed after step 20\n"));
+  EXPECT_TRUE(Contains(Train({"--out=run", "--resume"}).err, "resumed after step 20\n"));
   EXPECT_FALSE(Exists("run/checkpoints/.writing-20"));
   ExpectLikeUnstopped("run", {});
 }
@@ -231,7 +232,7 @@ TEST_F(TrainingTest, WithoutAFolderRunsAreNumbered) {
   const std::string first = Read("runs/gpt-1/metrics.jsonl");
   const CommandResult resumed = Train({"--resume", "--seed=2"});
   EXPECT_TRUE(Works(resumed));
-  EXPECT_TRUE(Contains(resumed.out, "in runs/gpt-2\nresumed after step 10\n")) << resumed.out;
+  EXPECT_TRUE(Contains(resumed.err, "in runs/gpt-2\nresumed after step 10\n")) << resumed.err;
   EXPECT_EQ(Read("runs/gpt-1/metrics.jsonl"), first);
   EXPECT_FALSE(Exists("runs/gpt-3"));
 }
@@ -303,7 +304,7 @@ TEST_F(TrainingTest, ADamagedCheckpointIsPassedOver) {
   const CommandResult result = Train({"--out=run", "--resume", "--checkpoint-every=10"});
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_TRUE(Contains(result.err, "weft: warning: passing over the checkpoint of step 20: ")) << result.err;
-  EXPECT_TRUE(Contains(result.out, "resumed after step 10\n")) << result.out;
+  EXPECT_TRUE(Contains(result.err, "resumed after step 10\n")) << result.err;
   ExpectLikeUnstopped("run", flags);
 
   Write("run/checkpoints/10/checkpoint.json", "{");

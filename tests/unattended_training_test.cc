@@ -65,13 +65,13 @@ TEST_F(UnattendedTrainingTest, PatienceEndsARunThatNoLongerImproves) {
   const CommandResult result = Train(flags + Arguments{"--out=run"});
   EXPECT_TRUE(Works(result));
   // The validation windows differ from evaluation to evaluation, so some evaluation is the best of its neighbours.
-  EXPECT_TRUE(std::regex_search(result.out, std::regex("no better val_loss in 3 evaluations: the best was [0-9.]+ at "
+  EXPECT_TRUE(std::regex_search(result.err, std::regex("no better val_loss in 3 evaluations: the best was [0-9.]+ at "
                                                        "step [0-9]+\nsaved run/model.safetensors\n")))
-      << result.out;
-  EXPECT_FALSE(Contains(result.out, "step 400/400"));
+      << result.err;
+  EXPECT_FALSE(Contains(result.err, "step 400/400"));
   const CommandResult resumed = Weft({"train", "gpt", "--resume", "--out=run"});  // it stays ended
   EXPECT_TRUE(Works(resumed));
-  EXPECT_TRUE(Contains(resumed.out, "no better val_loss in 3 evaluations")) << resumed.out;
+  EXPECT_TRUE(Contains(resumed.err, "no better val_loss in 3 evaluations")) << resumed.out;
 }
 
 TEST_F(UnattendedTrainingTest, StepsWithAHighLossAreSkippedAndCounted) {
@@ -91,7 +91,7 @@ TEST_F(UnattendedTrainingTest, StepsThatAreNotFiniteAreSkippedUntilTheyAreTooMan
                                       "--clip=0", "--checkpoint-every=1", "--eval-every=0", "--max-skipped=4"});
   EXPECT_TRUE(
       Fails(result, 1, "loss nan, gradient norm nan at step 6, after 4 skipped steps (max-skipped); the first"));
-  EXPECT_TRUE(Contains(result.out, "step 5/20  skipped: loss nan, gradient norm nan\n")) << result.out;
+  EXPECT_TRUE(Contains(result.err, "step 5/20  skipped: loss nan, gradient norm nan\n")) << result.out;
   EXPECT_TRUE(Contains(Read("run/metrics.jsonl"), "\"skipped\":4}")) << Read("run/metrics.jsonl");
   EXPECT_TRUE(Exists("run/checkpoints/1/state.safetensors"));  // the last state that trained
 }

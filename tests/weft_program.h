@@ -57,8 +57,12 @@ class WeftProgramTest : public testing::Test {
   const std::string program_;
 };
 
-// Expects `exit_code`, and exactly one line on stderr, which begins with "weft" and contains `message`.
+// Returns `err`, what a command wrote to stderr, without the lines in which a training shows its progress.
+std::string WithoutProgress(const std::string& err);
+// Expects `exit_code`, and, beside progress, exactly one line on stderr, which begins with "weft" and contains
+// `message`.
 testing::AssertionResult Fails(const CommandResult& result, int exit_code, const std::string& message);
+// Expects exit code 0, and nothing but progress on stderr.
 testing::AssertionResult Works(const CommandResult& result);
 
 }  // namespace weft

@@ -94,7 +94,7 @@ Hyperparameters TrainingHyperparameters(TrainingOptions* options) {
        &trainer.checkpoint_every,
        {.low = lowest, .may_change = true, .group = evaluation}},
       {"log-every",
-       "steps between lines of progress if the output is a file; 0: none",
+       "steps between lines of progress where it goes to a file and not to a terminal; 0: none",
        &options->log_every,
        {.low = 0, .may_change = true}},
       {"threads",

@@ -90,7 +90,9 @@ absl::Status Run(RunFlags flags, const JobMaker& make) {
   WEFT_RETURN_IF_ERROR(Failure(run->SetConfig(config)));
 
   std::signal(SIGPIPE, SIG_IGN);  // if the reader of the output ends, the training continues
-  Progress progress({.terminal = isatty(STDOUT_FILENO) != 0 && !flags.verbose,
+  std::FILE* const shown = isatty(STDOUT_FILENO) != 0 ? stdout : stderr;  // a file or pipe gets results alone
+  Progress progress({.out = shown,
+                     .terminal = isatty(fileno(shown)) != 0 && !flags.verbose,
                      .quiet = flags.quiet,
                      .log_every = flags.verbose ? 1 : job->training().log_every});
   progress.Say(absl::StrCat("training ", job->Title(parameters), " in ", run->path()));

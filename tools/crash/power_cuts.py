@@ -212,7 +212,7 @@ def run(trainings: list, stride: int) -> int:
                 report.count("cuts")
                 try:
                     result = training.complete_and_compare("box/run", whole)
-                    match = re.search(r"resumed after step (\d+)", result.out)
+                    match = re.search(r"resumed after step (\d+)", result.err)
                     if int(match[1] if match else 0) < saved:
                         raise Broken(f"step {saved} was saved, but is lost")
                 except Broken as error:
