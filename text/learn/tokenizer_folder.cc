@@ -20,7 +20,11 @@ namespace fs = std::filesystem;
 absl::Status CheckTokenizerFolder(const std::string& folder, bool overwrite) {
   std::error_code error;
   const fs::file_status status = fs::status(folder, error);
-  if (!fs::exists(status)) return absl::OkStatus();
+  if (!fs::exists(status)) {
+    fs::path ancestor = fs::absolute(folder, error);
+    while (!fs::exists(ancestor, error) && ancestor.has_relative_path()) ancestor = ancestor.parent_path();
+    return Annotate(CheckWritable((ancestor / "tokenizer").string()), "out");
+  }
   if (!fs::is_directory(status)) return absl::AlreadyExistsError(absl::StrCat("out: ", folder, " is not a folder"));
   const std::vector<std::string> known = TokenizerFileNames();
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
@@ -34,7 +38,8 @@ absl::Status CheckTokenizerFolder(const std::string& folder, bool overwrite) {
           absl::StrCat("out: ", folder, " has ", name, ", which is not a file of a tokenizer"));
     }
   }
-  return SystemStatus("read", folder, error.value());
+  if (error) return SystemStatus("read", folder, error.value());
+  return Annotate(CheckWritable((fs::path(folder) / "tokenizer").string()), "out");
 }
 
 absl::Status WriteTokenizerFolder(const std::string& folder, const NamedContents& file) {

@@ -13,7 +13,7 @@
 namespace weft {
 
 // Returns AlreadyExists if WriteTokenizerFolder must not write `folder`: it is a file, or has files. With `overwrite`,
-// it may have the files of a tokenizer, but no others.
+// it may have the files of a tokenizer, but no others. Also returns the error of a place where nothing can be written.
 absl::Status CheckTokenizerFolder(const std::string& folder, bool overwrite);
 // Writes `file` to `folder`, which it makes if necessary. Removes the files of other tokenizers there.
 absl::Status WriteTokenizerFolder(const std::string& folder, const NamedContents& file);

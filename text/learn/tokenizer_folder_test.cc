@@ -31,6 +31,8 @@ TEST(TokenizerFolderTest, KeepsOtherFiles) {
   fs::create_directories(folder);
   EXPECT_TRUE(CheckTokenizerFolder(folder, false).ok());  // an empty folder
   ASSERT_TRUE(WriteFile(folder + "/config.json", {"{}"}).ok());
+  EXPECT_FALSE(CheckTokenizerFolder("/proc/nothing/tokenizer", false).ok());
+  EXPECT_FALSE(CheckTokenizerFolder(folder + "/config.json/tokenizer", false).ok());
   const absl::Status status = CheckTokenizerFolder(folder, true);
   EXPECT_EQ(status.code(), absl::StatusCode::kAlreadyExists);
   EXPECT_EQ(status.message(), absl::StrCat("out: ", folder, " has config.json, which is not a file of a tokenizer"));
