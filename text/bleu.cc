@@ -1,4 +1,4 @@
-// CorpusBleu counts n-grams line by line, then computes one score from the sums. Lines are split into words as in
+// BleuCounts counts n-grams line by line, and BleuOf computes one score from the sums. Lines are split into words as in
 // sacreBLEU, by the rules of mteval-v13a.
 #include "weft/text/bleu.h"
 
@@ -7,22 +7,18 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
+#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "weft/core/status.h"
-#include "weft/text/unicode.h"
-#include "weft/text/utf8.h"
+#include "weft/text/ngrams.h"
 
 namespace weft {
 namespace {
 
 constexpr int kOrders = 4;
-
-// Reports whether Python's str.split splits at `c`.
-bool IsSeparator(int32_t c) { return IsSpace(c) || (0x1C <= c && c <= 0x1F); }
 
 // Reports whether `c` is always a word of its own: ASCII punctuation except ' , - and . which can be inside a word.
 bool StandsAlone(char c) { return absl::ascii_ispunct(c) && c != '\'' && c != ',' && c != '-' && c != '.'; }
@@ -30,28 +26,9 @@ bool StandsAlone(char c) { return absl::ascii_ispunct(c) && c != '\'' && c != ',
 bool IsStop(char c) { return c == '.' || c == ','; }
 bool IsDigit(char c) { return absl::ascii_isdigit(c); }
 
-// Calls `word` with each word between separators. Bytes that are not UTF-8 are part of a word.
-template <class Function>
-void ForEachWord(absl::string_view text, const Function& word) {
-  size_t begin = 0, i = 0;
-  const auto finish = [&] {
-    if (i > begin) word(text.substr(begin, i - begin));
-  };
-  while (i < text.size()) {
-    const Utf8Character c = CharacterAt(text, i);
-    if (c.bytes > 0 && IsSeparator(c.code_point)) {
-      finish();
-      begin = i + c.bytes;
-    }
-    i += std::max<size_t>(c.bytes, 1);
-  }
-  finish();
-}
-
 absl::string_view WithoutTrailingSpace(absl::string_view text) {
-  size_t end = 0;
-  ForEachWord(text, [&](absl::string_view word) { end = static_cast<size_t>(word.end() - text.begin()); });
-  return text.substr(0, end);
+  const std::vector<absl::string_view> words = SplitWords(text);
+  return words.empty() ? "" : text.substr(0, static_cast<size_t>(words.back().end() - text.begin()));
 }
 
 // Finds pairs of neighbouring bytes that `is_pair` accepts, from the left; pairs don't overlap. Inserts `before` before
@@ -71,62 +48,39 @@ std::string SeparatePairs(absl::string_view text, const Predicate& is_pair, cons
   return separated;
 }
 
-struct Line {
-  std::string text;                              // words joined with spaces
-  std::vector<std::pair<size_t, size_t>> words;  // begin and end
-};
-
-Line ReadLine(absl::string_view raw, const BleuOptions& options) {
-  std::string lower;
-  if (options.lowercase) {
-    for (size_t i = 0; i < raw.size();) {
-      const Utf8Character c = CharacterAt(raw, i);
-      if (c.bytes == 0) {
-        lower += raw[i];
-      } else {
-        AppendLowercase(c.code_point, &lower);
-      }
-      i += std::max<size_t>(c.bytes, 1);
-    }
-    raw = lower;
-  }
-  Line line = {TokenizeForBleu(raw)};
-  for (size_t begin = 0; begin < line.text.size();) {
-    const size_t end = std::min(line.text.find(' ', begin), line.text.size());
-    line.words.emplace_back(begin, end);
-    begin = end + 1;
-  }
-  return line;
+UnitLine ReadLine(absl::string_view raw, const BleuOptions& options) {
+  const std::string words = TokenizeForBleu(options.lowercase ? Lowercase(raw) : raw);
+  return JoinWords(SplitWords(words));
 }
 
-// Maps each n-gram of 1 to 4 words to its number of occurrences.
-using Counts = absl::flat_hash_map<absl::string_view, int64_t>;
-
-// Returns `n` words from word `first` on, with the spaces between them, or "" if the line has fewer words.
-absl::string_view NGram(const Line& line, size_t first, size_t n) {
-  if (first + n > line.words.size()) return {};
-  const size_t begin = line.words[first].first;
-  return absl::string_view(line.text).substr(begin, line.words[first + n - 1].second - begin);
+// Returns the length among `lengths` that is nearest to `length`. Of two that are equally near, returns the shorter.
+size_t Nearest(size_t length, const std::vector<size_t>& lengths) {
+  const auto distance = [&](size_t l) { return std::pair(l < length ? length - l : l - length, l); };
+  return *absl::c_min_element(lengths, [&](size_t a, size_t b) { return distance(a) < distance(b); });
 }
 
-void AddLine(const Line& translation, const Line& reference, BleuScore* bleu) {
-  Counts left;  // occurrences in the reference that are not matched yet
-  for (size_t first = 0; first < reference.words.size(); ++first) {
-    for (size_t n = 1; n <= kOrders; ++n) {
-      if (const absl::string_view ngram = NGram(reference, first, n); !ngram.empty()) ++left[ngram];
+std::vector<int64_t> CountLine(const UnitLine& translation, const std::vector<UnitLine>& references) {
+  std::vector<size_t> lengths;
+  for (const UnitLine& reference : references) lengths.push_back(reference.units.size());
+  std::vector<int64_t> counts = {static_cast<int64_t>(translation.units.size()),
+                                 static_cast<int64_t>(Nearest(translation.units.size(), lengths))};
+  std::vector<int64_t> totals;
+  for (size_t n = 1; n <= kOrders; ++n) {
+    NGramCounts most;  // occurrences in the reference that has most of them
+    for (const UnitLine& reference : references) {
+      for (const auto& [ngram, count] : CountNGrams(reference, n)) most[ngram] = std::max(most[ngram], count);
     }
-  }
-  for (size_t first = 0; first < translation.words.size(); ++first) {
-    for (size_t n = 1; n <= kOrders; ++n) {
-      const absl::string_view ngram = NGram(translation, first, n);
-      if (ngram.empty()) break;
-      ++bleu->totals[n - 1];
-      const auto found = left.find(ngram);
-      if (found != left.end() && found->second-- > 0) ++bleu->matches[n - 1];
+    int64_t matches = 0, total = 0;
+    for (const auto& [ngram, count] : CountNGrams(translation, n)) {
+      const auto found = most.find(ngram);
+      if (found != most.end()) matches += std::min(count, found->second);
+      total += count;
     }
+    counts.push_back(matches);
+    totals.push_back(total);
   }
-  bleu->translation_length += static_cast<int64_t>(translation.words.size());
-  bleu->reference_length += static_cast<int64_t>(reference.words.size());
+  counts.insert(counts.end(), totals.begin(), totals.end());
+  return counts;
 }
 
 // Computes the precisions, the brevity penalty, and the score: the penalty times the geometric mean of the precisions.
@@ -172,26 +126,43 @@ std::string TokenizeForBleu(absl::string_view line) {
       spaced, [](char a, char b) { return IsStop(a) && !IsDigit(b); }, " ", " ", "");
   spaced = SeparatePairs(
       spaced, [](char a, char b) { return IsDigit(a) && b == '-'; }, " ", "", " ");
-  std::string words;
-  ForEachWord(spaced, [&](absl::string_view word) { absl::StrAppend(&words, words.empty() ? "" : " ", word); });
-  return words;
+  return JoinWords(SplitWords(spaced)).text;
 }
 
 absl::StatusOr<BleuScore> CorpusBleu(absl::Span<const std::string> translations,
                                      absl::Span<const std::string> references, const BleuOptions& options) {
-  if (translations.size() != references.size()) {
-    return InvalidArgument("there are ", translations.size(), " translations, but ", references.size(), " references");
-  }
-  BleuScore bleu;
+  const std::vector<std::string> lines(references.begin(), references.end());
+  WEFT_ASSIGN_OR_RETURN(const LineCounts counts, BleuCounts(translations, {&lines, 1}, options));
+  return BleuOf(Sum(counts));
+}
+
+absl::StatusOr<LineCounts> BleuCounts(absl::Span<const std::string> translations, References references,
+                                      const BleuOptions& options) {
+  WEFT_RETURN_IF_ERROR(CheckReferences(translations.size(), references));
+  LineCounts counts;
   for (size_t i = 0; i < translations.size(); ++i) {
-    AddLine(ReadLine(translations[i], options), ReadLine(references[i], options), &bleu);
+    std::vector<UnitLine> lines;
+    for (const std::vector<std::string>& reference : references) lines.push_back(ReadLine(reference[i], options));
+    counts.push_back(CountLine(ReadLine(translations[i], options), lines));
+  }
+  return counts;
+}
+
+BleuScore BleuOf(absl::Span<const int64_t> sums) {
+  BleuScore bleu;
+  if (!sums.empty()) {
+    bleu.translation_length = sums[0];
+    bleu.reference_length = sums[1];
+    absl::c_copy(sums.subspan(2, kOrders), bleu.matches.begin());
+    absl::c_copy(sums.subspan(2 + kOrders, kOrders), bleu.totals.begin());
   }
   Finish(&bleu);
   return bleu;
 }
 
-std::string BleuSignature(const BleuOptions& options) {
-  return absl::StrCat("nrefs:1|case:", options.lowercase ? "lc" : "mixed", "|eff:no|tok:13a|smooth:exp|version:2.6.0");
+std::string BleuSignature(const BleuOptions& options, size_t references) {
+  return absl::StrCat("nrefs:", references, "|case:", options.lowercase ? "lc" : "mixed",
+                      "|eff:no|tok:13a|smooth:exp|version:2.6.0");
 }
 
 std::string BleuScore::ToString() const {

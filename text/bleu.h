@@ -1,21 +1,25 @@
-// CorpusBleu computes corpus BLEU (Papineni et al. 2002) with one reference per translation, equal to sacreBLEU 2.6's.
+// CorpusBleu computes corpus BLEU (Papineni et al. 2002) against one or more references, equal to sacreBLEU 2.6's.
 //
 //   WEFT_ASSIGN_OR_RETURN(const BleuScore bleu, CorpusBleu(translations, references));
 //   bleu.ToString()   // "BLEU = 36.51 68.0/43.2/29.6/20.7 (BP = 0.998 ratio = 0.998 hyp_len = ... ref_len = ...)"
 //
 // Lines are split into words as by the script mteval-v13a. Precisions are smoothed exponentially (Chen and Cherry 2014,
 // method 3): the first n-gram order without a match counts as half a match, the next as a quarter, and so on. If no
-// word matches, or no translation has four words, the score is 0.
+// word matches, or no translation has four words, the score is 0. With several references, an n-gram matches as often
+// as it occurs in the reference that has most of it, and the reference's length is the nearest one, or the shorter of
+// two.
 #ifndef WEFT_TEXT_BLEU_H_
 #define WEFT_TEXT_BLEU_H_
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "weft/text/line_counts.h"
 
 namespace weft {
 
@@ -37,9 +41,16 @@ struct BleuScore {
 absl::StatusOr<BleuScore> CorpusBleu(absl::Span<const std::string> translations,
                                      absl::Span<const std::string> references, const BleuOptions& options = {});
 
+// Returns for each line its words, the words of its reference, its matches and its n-grams of 1 to 4 words. Returns
+// InvalidArgument if CheckReferences does.
+absl::StatusOr<LineCounts> BleuCounts(absl::Span<const std::string> translations, References references,
+                                      const BleuOptions& options = {});
+// Returns the score of sums of such counts. No counts are those of no lines.
+BleuScore BleuOf(absl::Span<const int64_t> sums);
+
 // Returns sacreBLEU's signature of the settings, which papers quote. The default options give
 // "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0".
-std::string BleuSignature(const BleuOptions& options = {});
+std::string BleuSignature(const BleuOptions& options = {}, size_t references = 1);
 
 // Splits a line into words as mteval-v13a does, and joins them with spaces.
 std::string TokenizeForBleu(absl::string_view line);

@@ -11,6 +11,8 @@ _UNIT_TESTS = {
     "masking": [],
     "sentence_pairs": [":byte_tokenizer", ":noise", "//third_party:abseil"],
     "bleu": ["//third_party:abseil"],
+    "chrf": [":bleu", "//third_party:abseil"],
+    "ngrams": [],
     "utf8": [],
     "character_tokenizer": [],
     "corpus": [],

@@ -1,0 +1,86 @@
+#include "weft/text/ngrams.h"
+
+#include <algorithm>
+
+#include "weft/text/unicode.h"
+#include "weft/text/utf8.h"
+
+namespace weft {
+namespace {
+
+// Reports whether Python's str.split splits at `c`.
+bool IsSeparator(int32_t c) { return IsSpace(c) || (0x1C <= c && c <= 0x1F); }
+
+// Calls `take` with each character's code point, or -1 for a byte that is not UTF-8, and the character's begin and end.
+template <class Function>
+void ForEachCharacter(absl::string_view text, const Function& take) {
+  for (size_t i = 0; i < text.size();) {
+    const Utf8Character c = CharacterAt(text, i);
+    const size_t end = i + std::max<size_t>(c.bytes, 1);
+    take(c.bytes > 0 ? c.code_point : -1, i, end);
+    i = end;
+  }
+}
+
+}  // namespace
+
+std::vector<absl::string_view> SplitWords(absl::string_view text) {
+  std::vector<absl::string_view> words;
+  size_t word = 0;  // where the present word begins
+  const auto finish = [&](size_t end) {
+    if (end > word) words.push_back(text.substr(word, end - word));
+  };
+  ForEachCharacter(text, [&](int32_t c, size_t begin, size_t end) {
+    if (!IsSeparator(c)) return;
+    finish(begin);
+    word = end;
+  });
+  finish(text.size());
+  return words;
+}
+
+std::string Lowercase(absl::string_view text) {
+  std::string lower;
+  ForEachCharacter(text, [&](int32_t c, size_t begin, size_t /*end*/) {
+    if (c < 0) {
+      lower += text[begin];
+    } else {
+      AppendLowercase(c, &lower);
+    }
+  });
+  return lower;
+}
+
+absl::string_view UnitLine::NGram(size_t first, size_t n) const {
+  if (first + n > units.size()) return {};
+  const size_t begin = units[first].first;
+  return absl::string_view(text).substr(begin, units[first + n - 1].second - begin);
+}
+
+UnitLine JoinWords(absl::Span<const absl::string_view> words) {
+  UnitLine line;
+  for (const absl::string_view word : words) {
+    if (!line.text.empty()) line.text += ' ';
+    line.units.emplace_back(line.text.size(), line.text.size() + word.size());
+    line.text.append(word.data(), word.size());
+  }
+  return line;
+}
+
+UnitLine JoinCharacters(absl::string_view text) {
+  UnitLine line;
+  ForEachCharacter(text, [&](int32_t c, size_t begin, size_t end) {
+    if (IsSeparator(c)) return;
+    line.units.emplace_back(line.text.size(), line.text.size() + end - begin);
+    line.text.append(text.data() + begin, end - begin);
+  });
+  return line;
+}
+
+NGramCounts CountNGrams(const UnitLine& line, size_t n) {
+  NGramCounts counts;
+  for (size_t first = 0; first + n <= line.units.size(); ++first) ++counts[line.NGram(first, n)];
+  return counts;
+}
+
+}  // namespace weft

@@ -1,0 +1,47 @@
+// These functions cut lines into words or characters, and count n-grams of them, as measures of translations need.
+//
+//   const UnitLine line = JoinWords(SplitWords("the cat sat"));
+//   line.NGram(0, 2)   // "the cat"
+//
+// Bytes that are not UTF-8 are characters, each of its own, and part of words.
+#ifndef WEFT_TEXT_NGRAMS_H_
+#define WEFT_TEXT_NGRAMS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+namespace weft {
+
+// Returns the words between white space, as Python's str.split finds them.
+std::vector<absl::string_view> SplitWords(absl::string_view text);
+// Returns `text` with each character in lowercase (AppendLowercase of text/unicode.h).
+std::string Lowercase(absl::string_view text);
+
+// A text and the places of its units, which are words or characters.
+struct UnitLine {
+  std::string text;
+  std::vector<std::pair<size_t, size_t>> units;  // begin and end in `text`
+
+  // Returns the text of `n` units from unit `first` on, or "" if there are fewer.
+  absl::string_view NGram(size_t first, size_t n) const;
+};
+// Returns the words, joined with spaces.
+UnitLine JoinWords(absl::Span<const absl::string_view> words);
+// Returns the characters of `text` that are not white space.
+UnitLine JoinCharacters(absl::string_view text);
+
+// Maps each n-gram to its number of occurrences.
+using NGramCounts = absl::flat_hash_map<absl::string_view, int64_t>;
+// Returns the counts of the n-grams of `n` units. `line` must outlive them.
+NGramCounts CountNGrams(const UnitLine& line, size_t n);
+
+}  // namespace weft
+
+#endif  // WEFT_TEXT_NGRAMS_H_
