@@ -41,6 +41,7 @@ enum HostStream : uint32_t {
   kSecondStream,
   kSourceStream,
   kLowPositionStream,
+  kResampleStream,
 };
 
 // A sequence of random numbers that can be read at any index.

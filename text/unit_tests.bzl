@@ -13,6 +13,7 @@ _UNIT_TESTS = {
     "bleu": ["//third_party:abseil"],
     "chrf": [":bleu", "//third_party:abseil"],
     "ngrams": [],
+    "paired_bootstrap": [":bleu", ":chrf"],
     "utf8": [],
     "character_tokenizer": [],
     "corpus": [],
