@@ -68,16 +68,19 @@ std::vector<LabelProbability> Classifier::Rank(absl::Span<const float> logits) c
 
 ClassScore ScoreClasses(absl::Span<const std::vector<float>> logits, absl::Span<const int32_t> classes) {
   ClassScore score = {.count = static_cast<int64_t>(logits.size())};
+  std::vector<int32_t> predicted;
   for (size_t i = 0; i < logits.size(); ++i) {
     const auto highest = std::max_element(logits[i].begin(), logits[i].end());
     const double max = *highest;
     double sum = 0;
     for (const float logit : logits[i]) sum += std::exp(logit - max);
     score.loss += max + std::log(sum) - logits[i][static_cast<size_t>(classes[i])];
-    score.accuracy += highest - logits[i].begin() == classes[i] ? 1 : 0;
+    predicted.push_back(static_cast<int32_t>(highest - logits[i].begin()));
+    score.accuracy += predicted.back() == classes[i] ? 1 : 0;
   }
   score.loss /= static_cast<double>(score.count);
   score.accuracy /= static_cast<double>(score.count);
+  if (!logits.empty()) score.confusion = CountConfusions(classes, predicted, logits[0].size());
   return score;
 }
 

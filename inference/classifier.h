@@ -22,6 +22,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "weft/inference/bert_encoder.h"
+#include "weft/inference/metrics.h"
 #include "weft/inference/open_model.h"
 
 namespace weft {
@@ -39,9 +40,10 @@ struct LabelProbability {
 
 // The score of a model that chooses among classes.
 struct ClassScore {
-  int64_t count = 0;    // of examples
-  double loss = 0;      // mean, in nats
-  double accuracy = 0;  // fraction of examples whose most likely class is the right one
+  int64_t count = 0;               // of examples
+  double loss = 0;                 // mean, in nats
+  double accuracy = 0;             // fraction of examples whose most likely class is the right one
+  ConfusionMatrix confusion = {};  // empty where classes are tokens
 };
 
 // Returns the score of examples with these logits and right classes.
