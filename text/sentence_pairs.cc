@@ -12,12 +12,16 @@ namespace weft {
 
 absl::StatusOr<ParallelText> ReadParallelText(const std::string& source, const std::string& target) {
   ParallelText text = {{.path = source}, {.path = target}};
-  for (TextLines* side : {&text.source, &text.target}) {
-    WEFT_ASSIGN_OR_RETURN(side->lines, ReadLines(side->path));
-  }
-  if (text.source.lines.size() == text.target.lines.size()) return text;
-  return InvalidArgument(source, " has ", text.source.lines.size(), " lines, but ", target, " has ",
-                         text.target.lines.size(), ": each line needs its translation");
+  WEFT_ASSIGN_OR_RETURN(text.source.lines, ReadLines(source));
+  WEFT_ASSIGN_OR_RETURN(text.target.lines, ReadLinesLike(text.source, target));
+  return text;
+}
+
+absl::StatusOr<std::vector<std::string>> ReadLinesLike(const TextLines& source, const std::string& target) {
+  WEFT_ASSIGN_OR_RETURN(std::vector<std::string> lines, ReadLines(target));
+  if (lines.size() == source.lines.size()) return lines;
+  return InvalidArgument(source.path, " has ", source.lines.size(), " lines, but ", target, " has ", lines.size(),
+                         ": each line needs its translation");
 }
 
 int64_t SentencePair::length() const { return static_cast<int64_t>(std::max(source.size(), target.size()) + 1); }

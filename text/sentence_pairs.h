@@ -23,6 +23,8 @@ struct ParallelText {
 };
 // Returns InvalidArgument, with both counts, if the files have different numbers of lines.
 absl::StatusOr<ParallelText> ReadParallelText(const std::string& source, const std::string& target);
+// Returns the lines of `target`. Returns the same error if their number is not that of `source`.
+absl::StatusOr<std::vector<std::string>> ReadLinesLike(const TextLines& source, const std::string& target);
 
 struct SentencePair {
   std::vector<int32_t> source, target;  // without begin and end tokens

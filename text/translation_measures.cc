@@ -1,0 +1,36 @@
+#include "weft/text/translation_measures.h"
+
+#include "weft/text/bleu.h"
+#include "weft/text/chrf.h"
+
+namespace weft {
+namespace {
+
+using Translations = absl::Span<const std::string>;
+
+absl::StatusOr<LineCounts> CountBleu(Translations translations, References references, bool lowercase) {
+  return BleuCounts(translations, references, {.lowercase = lowercase});
+}
+double ScoreBleu(absl::Span<const int64_t> sums) { return BleuOf(sums).score; }
+std::string SignBleu(bool lowercase, size_t references) { return BleuSignature({.lowercase = lowercase}, references); }
+
+template <size_t kWords>
+absl::StatusOr<LineCounts> CountChrf(Translations translations, References references, bool lowercase) {
+  return ChrfCounts(translations, references, {.words = kWords, .lowercase = lowercase});
+}
+template <size_t kWords>
+std::string SignChrf(bool lowercase, size_t references) {
+  return ChrfSignature({.words = kWords, .lowercase = lowercase}, references);
+}
+
+constexpr TranslationMeasure kMeasures[] = {
+    {"bleu", "bleu", "signature", CountBleu, ScoreBleu, SignBleu},
+    {"chrf", "chrf", "chrf_signature", CountChrf<0>, ChrfOf, SignChrf<0>},
+    {"chrf++", "chrf_plus_plus", "chrf_plus_plus_signature", CountChrf<2>, ChrfOf, SignChrf<2>},
+};
+
+}  // namespace
+
+absl::Span<const TranslationMeasure> TranslationMeasures() { return kMeasures; }
+
+}  // namespace weft
