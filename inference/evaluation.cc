@@ -19,6 +19,7 @@
 #include "weft/models/gpt.h"
 #include "weft/text/corpus.h"
 #include "weft/text/masking.h"
+#include "weft/text/ngrams.h"
 
 namespace weft {
 namespace {
@@ -49,10 +50,26 @@ struct MaskedBatch {
   }
 };
 
+// The windows of a text of `tokens` tokens. Window `i` reads `length` tokens from token i · stride on and predicts the
+// token after each, except those that window i - 1 predicts.
+struct TextWindows {
+  size_t tokens, length, stride;
+
+  size_t count() const {
+    const size_t rest = tokens - 1 - std::min(tokens - 1, length);  // tokens that the first window doesn't predict
+    return 1 + (rest + stride - 1) / stride;
+  }
+  size_t first_predicted(size_t window) const { return window == 0 ? 1 : (window - 1) * stride + length + 1; }
+};
+
 }  // namespace
 
 absl::StatusOr<LanguageModelScore> EvaluateGpt(const OpenedGpt& gpt, absl::Span<const std::string> paths,
-                                               int64_t threads) {
+                                               const LanguageModelOptions& options) {
+  const GptConfig& config = gpt.model.config;
+  if (options.stride < 0 || options.stride > config.context) {
+    return InvalidArgument("stride: ", options.stride, " is not between 0 and the model's context of ", config.context);
+  }
   if (paths.empty()) return InvalidArgument("there is no text to evaluate");
   WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> beginning, BeginningOfText(*gpt.tokenizer));
   LanguageModelScore score;
@@ -67,11 +84,14 @@ absl::StatusOr<LanguageModelScore> EvaluateGpt(const OpenedGpt& gpt, absl::Span<
     tokens.insert(tokens.end(), ids->begin(), ids->end());
     longest = std::max(longest, static_cast<int64_t>(tokens.size()) - 1);
     score.bytes += static_cast<int64_t>(text.size());
+    score.words += static_cast<int64_t>(SplitWords(text).size());
   }
   constexpr int64_t kTokensPerRun = 1024;  // bounds the memory that logits over a large vocabulary take
-  const GptConfig& config = gpt.model.config;
   const int64_t length = std::min(config.context, longest);
-  const int64_t max_rows = (longest + length - 1) / length;
+  const auto windows_of = [&](size_t size) -> TextWindows {
+    return {size, static_cast<size_t>(length), static_cast<size_t>(options.stride > 0 ? options.stride : length)};
+  };
+  const auto max_rows = static_cast<int64_t>(windows_of(static_cast<size_t>(longest) + 1).count());
   const int64_t rows = std::clamp<int64_t>(kTokensPerRun / length, 1, max_rows);
 
   Tape tape;
@@ -80,19 +100,22 @@ absl::StatusOr<LanguageModelScore> EvaluateGpt(const OpenedGpt& gpt, absl::Span<
   const Var targets = tape.Input("targets", windows, {.below = config.vocabulary, .ignored = kIgnoredTarget});
   const Var loss = CrossEntropy(Gpt(config).Logits(tokens), targets);
   Parameters parameters({.draw = false});
-  WEFT_ASSIGN_OR_RETURN(const auto runner, EvalRunner(tape, {.fetch = {loss}}, &parameters, threads));
+  WEFT_ASSIGN_OR_RETURN(const auto runner, EvalRunner(tape, {.fetch = {loss}}, &parameters, options.threads));
   WEFT_RETURN_IF_ERROR(SetFiniteWeights("the model", gpt.model.weights, &parameters));
 
   double sum = 0;
   const auto size = static_cast<size_t>(rows * length);
   for (const std::vector<int32_t>& text : texts) {
-    for (size_t begin = 0; begin + 1 < text.size(); begin += size) {
+    const TextWindows all = windows_of(text.size());
+    for (size_t window = 0; window < all.count(); window += static_cast<size_t>(rows)) {
       std::vector<int32_t> inputs(size, 0), next(size, kIgnoredTarget);
       int64_t predicted = 0;
-      for (size_t i = 0; i < size && begin + i + 1 < text.size(); ++i) {
-        inputs[i] = text[begin + i];
-        if (begin + i + 1 < beginning.size()) continue;
-        next[i] = text[begin + i + 1];
+      for (size_t i = 0; i < size; ++i) {
+        const size_t row_window = window + i / all.length, token = row_window * all.stride + i % all.length;
+        if (row_window >= all.count() || token + 1 >= text.size()) continue;
+        inputs[i] = text[token];
+        if (token + 1 < std::max(beginning.size(), all.first_predicted(row_window))) continue;
+        next[i] = text[token + 1];
         ++predicted;
       }
       if (predicted == 0) continue;
@@ -103,6 +126,8 @@ absl::StatusOr<LanguageModelScore> EvaluateGpt(const OpenedGpt& gpt, absl::Span<
   }
   score.loss = sum / static_cast<double>(score.tokens);
   score.perplexity = std::exp(score.loss);
+  score.word_perplexity = std::exp(sum / static_cast<double>(score.words));
+  score.byte_perplexity = std::exp(sum / static_cast<double>(score.bytes));
   score.bits_per_byte = sum / std::numbers::ln2 / static_cast<double>(score.bytes);
   return score;
 }

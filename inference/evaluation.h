@@ -1,7 +1,7 @@
 // These functions measure language models on texts: loss, perplexity and accuracy.
 //
 //   WEFT_ASSIGN_OR_RETURN(const OpenedGpt gpt, OpenGpt("runs/gpt-1", ""));
-//   WEFT_ASSIGN_OR_RETURN(const LanguageModelScore score, EvaluateGpt(gpt, {"validation.txt"}, /*threads=*/0));
+//   WEFT_ASSIGN_OR_RETURN(const LanguageModelScore score, EvaluateGpt(gpt, {"validation.txt"}, {.stride = 256}));
 //   score.loss   // nats per token
 //
 // A function returns an error if there is no file, if a file can't be read or has no tokens, or if an execution fails.
@@ -21,14 +21,24 @@ namespace weft {
 struct LanguageModelScore {
   int64_t tokens = 0;     // that were predicted
   int64_t bytes = 0;      // of the texts
+  int64_t words = 0;      // of the texts, as SplitWords of text/ngrams.h finds them
   double loss = 0;        // mean, in nats per token
   double perplexity = 0;  // e^loss
-  double bits_per_byte = 0;
+  // e to the power of the sum of all tokens' losses, divided by the number of words or of bytes. These figures compare
+  // models with different tokenizers. Without words, the perplexity by word is infinite.
+  double word_perplexity = 0, byte_perplexity = 0;
+  double bits_per_byte = 0;  // the logarithm of `byte_perplexity` to base 2
 };
-// Predicts each token of the files' texts from the tokens before it in its window. A window has as many tokens as the
-// context, and windows do not overlap. BeginningOfText's tokens come first in each text, and are not predicted.
+struct LanguageModelOptions {
+  int64_t stride = 0;   // number of tokens from one window to the next, at most the context; 0: the context
+  int64_t threads = 0;  // 0: one for each core
+};
+// Predicts each token of the files' texts once, from the tokens before it in its window. A window has as many tokens as
+// the context. By default, windows do not overlap. With a stride, each window after a text's first one predicts only
+// its last `stride` tokens, from context - stride + 1 tokens or more. BeginningOfText's tokens come first in each text,
+// and are not predicted. Returns InvalidArgument if the stride is negative or greater than the context.
 absl::StatusOr<LanguageModelScore> EvaluateGpt(const OpenedGpt& gpt, absl::Span<const std::string> paths,
-                                               int64_t threads);
+                                               const LanguageModelOptions& options);
 
 struct MaskedTokensOptions {
   double fraction = 0.15;  // fraction of the tokens to mask

@@ -4,9 +4,11 @@
 #include <filesystem>
 #include <fstream>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "nlohmann/json.hpp"
+#include "weft/tests/subprocess.h"
 #include "weft/tests/weft_program.h"
 #include "weft/text/bleu.h"
 
@@ -27,6 +29,7 @@ class EvaluateTest : public WeftProgramTest {
     const std::vector<std::string> lines = absl::StrSplit(Read(run + "/metrics.jsonl"), '\n', absl::SkipEmpty());
     return Json::parse(lines.back());
   }
+  void ExpectClassFigures(const Json& figures, const std::string& run, const std::string& labelled) const;
   void ExpectAsTrained(const Json& figures, const std::string& run) const {
     const Json metrics = LastMetrics(run);
     EXPECT_NEAR(figures["loss"].get<double>(), metrics["val_loss"].get<double>(), 2e-5);
@@ -35,6 +38,47 @@ class EvaluateTest : public WeftProgramTest {
     }
   }
 };
+
+// Counts with `weft classify`, and computes the figures by their definitions.
+void EvaluateTest::ExpectClassFigures(const Json& figures, const std::string& run, const std::string& labelled) const {
+  const std::vector<std::string> labels = {"neg", "pos"};
+  std::string texts;
+  std::vector<std::string> right;
+  for (const absl::string_view line : absl::StrSplit(labelled, '\n', absl::SkipEmpty())) {
+    const std::vector<std::string> parts = absl::StrSplit(line, '\t');
+    absl::StrAppend(&texts, parts[0], "\n");
+    right.push_back(parts[1]);
+  }
+  Write("texts.txt", texts);
+  const CommandResult classified = Weft({"classify", "--model=" + run, "texts.txt"});
+  ASSERT_TRUE(Works(classified));
+  const std::vector<std::string> predicted = absl::StrSplit(classified.out, '\n');
+  for (size_t i = 0; i < labels.size(); ++i) {
+    double hits = 0, support = 0, predictions = 0;
+    for (size_t j = 0; j < right.size(); ++j) {
+      const bool is_right = right[j] == labels[i], is_predicted = predicted[j].rfind(labels[i], 0) == 0;
+      hits += is_right && is_predicted;
+      support += is_right;
+      predictions += is_predicted;
+    }
+    const Json& row = figures["classes"][i];
+    EXPECT_EQ(row["label"], labels[i]);
+    EXPECT_EQ(row["support"], support);
+    EXPECT_NEAR(row["precision"].get<double>(), predictions == 0 ? 0 : hits / predictions, 1e-12);
+    EXPECT_NEAR(row["recall"].get<double>(), hits / support, 1e-12);
+    EXPECT_NEAR(row["f1"].get<double>(), 2 * hits / (predictions + support), 1e-12);
+    EXPECT_EQ(figures["confusion_matrix"][i][i], hits);
+    EXPECT_EQ(figures["confusion_matrix"][i][1 - i], support - hits);
+  }
+  EXPECT_EQ(figures["macro_average"]["support"], figures["texts"]);
+  EXPECT_EQ(figures["weighted_average"]["recall"], figures["accuracy"]);
+  const CommandResult text = Weft({"evaluate", "--model=" + run, "validation.tsv"});
+  ASSERT_TRUE(Works(text));
+  EXPECT_NE(text.out.find("\n\nclass             precision     recall         f1    support\nneg  "),
+            std::string::npos);
+  EXPECT_NE(text.out.find("\nmacro average"), std::string::npos);
+  EXPECT_NE(text.out.find("\nconfusion matrix: a row is a right class"), std::string::npos) << text.out;
+}
 
 // 9 of 90 characters are for validation, which holds one window of 8.
 TEST_F(EvaluateTest, AGptsLossIsThatOfItsTraining) {
@@ -53,6 +97,11 @@ TEST_F(EvaluateTest, AGptsLossIsThatOfItsTraining) {
   EXPECT_EQ(figures["bytes"], 8);
   EXPECT_NEAR(figures["perplexity"].get<double>(), std::exp(loss), 1e-9);
   EXPECT_NEAR(figures["bits_per_byte"].get<double>(), loss / std::log(2), 1e-9);
+  EXPECT_NEAR(figures["byte_perplexity"].get<double>(), std::exp(loss), 1e-9);
+  EXPECT_EQ(figures["words"], 2);
+  EXPECT_NEAR(figures["word_perplexity"].get<double>(), std::exp(loss * 8 / 2), 1e-6);
+  // A window's length changes nothing in a text that it holds.
+  EXPECT_EQ(Evaluate({"--model=run", "--stride=3", "validation.txt"}), figures);
 
   // A text of more windows: the mean over its windows, each of which sees the character before it.
   Write("two.txt", "cab ab, ab c");
@@ -95,6 +144,7 @@ TEST_F(EvaluateTest, AClassifiersFiguresAreThoseOfItsTraining) {
   const Json figures = Evaluate({"--model=run", "validation.tsv"});
   EXPECT_EQ(figures["texts"], 20);
   ExpectAsTrained(figures, "run");
+  ExpectClassFigures(figures, "run", validation);
   const Json twice = Evaluate({"--model=run", "--batch=3", "validation.tsv", "validation.tsv"});
   EXPECT_EQ(twice["texts"], 40);
   ExpectAsTrained(twice, "run");
@@ -205,6 +255,12 @@ TEST_F(EvaluateTest, TranslationsGetTheirBleu) {
     EXPECT_EQ(figures["precisions"][0].get<double>(), wanted->precisions[0]);
     EXPECT_EQ(figures["signature"], BleuSignature({.lowercase = lowercase}));
     EXPECT_EQ(Evaluate(Arguments{"--translations=translations.txt"} + more), figures);
+    // A model as the baseline, and the same translations from a file.
+    const Arguments model = Arguments{"--model=model", "--beam=2", "--source=source.txt"} + more;
+    const Json compared = Evaluate(model + Arguments{"--baseline=model"});
+    EXPECT_EQ(compared["comparison"]["chrf"]["p_value"], 1);
+    EXPECT_EQ(Evaluate(model + Arguments{"--baseline=translations.txt"}), compared);
+    EXPECT_EQ(compared["chrf"], figures["chrf"]);
     const CommandResult text = Weft(Arguments{"evaluate", "--translations=translations.txt"} + more);
     EXPECT_NE(("BLEU = " + text.out.substr(text.out.find("bleu ") + 15)).find(wanted->ToString() + "\n"),
               std::string::npos)
@@ -217,6 +273,69 @@ TEST_F(EvaluateTest, TranslationsGetTheirBleu) {
                     "finished.txt has 1 lines, but references.txt has 4"));
   EXPECT_TRUE(Fails(Weft({"evaluate", "--model=model", "--source=finished.txt", "--references=references.txt"}), 2,
                     "finished.txt has 1 lines, but references.txt has 4"));
+}
+
+// The expected numbers are sacreBLEU 2.6.0's, and the comparison's those of text/paired_bootstrap_test.cc.
+TEST_F(EvaluateTest, FinishedTranslationsNeedNoModel) {
+  const std::string reference =
+      "the cat sat on the mat\na dog barks at the tall man\ntwo men are playing chess in a park\n"
+      "a girl in a red coat runs\npeople walk down the street\nthe old house is on a hill\n"
+      "a boy eats an apple under a tree\nthree birds fly over the lake\n";
+  const std::string system =
+      "the cat sat on a mat\na dog barks at a tall man\ntwo men play chess in the park\na girl in a red coat runs\n"
+      "people walk on the street\nthe house is on the hill\na boy eats an apple under the tree\n"
+      "three birds fly over a lake\n";
+  Write("reference.txt", reference);
+  Write("system.txt", system);
+  Write("second.txt",
+        "there is a cat on the mat\nthe dog barks at a man\ntwo men play chess\na girl in a coat\n"
+        "people walk on the road\nan old house on a hill\n\nbirds fly over a lake\n");
+  Write("baseline.txt",
+        "a cat is on the mat\nthe dog barks at the man\ntwo men are playing chess\na girl with a coat runs\n"
+        "people are walking down the street\nthe old house is on a hill\nthe boy eats apples by a tree\n"
+        "three birds over the lake fly\n");
+  const Json two = Evaluate({"--hypotheses=system.txt", "--references=reference.txt,second.txt"});
+  EXPECT_NEAR(two["bleu"].get<double>(), 68.95310974091983, 1e-9);
+  EXPECT_NEAR(two["chrf"].get<double>(), 78.17007685267163, 1e-9);
+  EXPECT_NEAR(two["chrf_plus_plus"].get<double>(), 78.48084370181472, 1e-9);
+  EXPECT_EQ(two["signature"], "nrefs:2|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0");
+  EXPECT_EQ(two["chrf_plus_plus_signature"], "nrefs:2|case:mixed|eff:yes|nc:6|nw:2|space:no|version:2.6.0");
+  EXPECT_FALSE(two.contains("comparison"));
+
+  const Arguments compare = {"--hypotheses=system.txt", "--references=reference.txt", "--baseline=baseline.txt"};
+  const Json compared = Evaluate(compare), other = Evaluate(compare + Arguments{"--seed=2", "--resamples=200"});
+  EXPECT_EQ(compared["comparison"]["resamples"], 1000);
+  EXPECT_EQ(other["comparison"]["resamples"], 200);
+  const Json& bleu = compared["comparison"]["bleu"];
+  EXPECT_EQ(bleu["system"]["score"], compared["bleu"]);
+  EXPECT_NEAR(bleu["system"]["score"].get<double>(), 51.558625839228775, 1e-9);
+  EXPECT_NEAR(bleu["baseline"]["score"].get<double>(), 43.266714866494006, 1e-9);
+  EXPECT_NEAR(bleu["difference"]["score"].get<double>(), 8.291910972734769, 1e-9);
+  EXPECT_GT(bleu["p_value"].get<double>(), 0.1);
+  EXPECT_NE(bleu["difference"]["mean"], other["comparison"]["bleu"]["difference"]["mean"]);
+  EXPECT_EQ(compared, Evaluate(compare + Arguments{"--seed=1"}));
+  const CommandResult text = Weft(Arguments{"evaluate"} + compare);
+  ASSERT_TRUE(Works(text));
+  EXPECT_NE(text.out.find("\nchrf++            70.30    66.85   +3.45 ["), std::string::npos) << text.out;
+
+  const CommandResult piped = RunCommand({"sh", "-c",
+                                          "\"$1\" evaluate --json --hypotheses=- --references=reference.txt,second.txt "
+                                          "<system.txt",
+                                          "sh", std::filesystem::absolute("apps/weft").string()},
+                                         {.folder = folder_});
+  ASSERT_TRUE(Works(piped));
+  EXPECT_EQ(Json::parse(piped.out), two);
+  EXPECT_TRUE(Fails(Weft({"evaluate", "--hypotheses=-", "--references=-"}), 2, "which can be read once only"));
+  EXPECT_TRUE(
+      Fails(Weft({"evaluate", "--hypotheses=system.txt", "--translations=system.txt", "--references=reference.txt"}), 2,
+            "--hypotheses is another name of --translations: give one of them"));
+  EXPECT_TRUE(Fails(Weft({"evaluate", "--hypotheses=system.txt", "--references=reference.txt", "--seed=2"}), 2,
+                    "--seed has no use without --baseline"));
+  Write("short.txt", "one line\n");
+  EXPECT_TRUE(Fails(Weft({"evaluate", "--hypotheses=system.txt", "--references=reference.txt,short.txt"}), 2,
+                    "system.txt has 8 lines, but short.txt has 1"));
+  EXPECT_TRUE(Fails(Weft({"evaluate", "--hypotheses=system.txt", "--references=reference.txt", "--baseline=short.txt"}),
+                    2, "system.txt has 8 lines, but short.txt has 1"));
 }
 
 TEST_F(EvaluateTest, SaysWhatIsMissing) {
@@ -238,6 +357,7 @@ TEST_F(EvaluateTest, SaysWhatIsMissing) {
       {{"--model=gpt"}, "to evaluate a GPT, name a file of data"},
       {{"--model=gpt", "--source=text.txt"}, "--source has no use in evaluating a GPT"},
       {{"--model=gpt", "missing.txt"}, "missing.txt: No such file"},
+      {{"--model=gpt", "--stride=9", "text.txt"}, "--stride: 9 is not between 0 and the model's context of 8"},
       {{"--model=gpt", "latin1.txt"}, "latin1.txt: not UTF-8 at byte 5"},
       {{"--model=gpt", "unknown.txt"}, "unknown.txt: "},
       {{"--model=transformer", "--references=text.txt"}, "--source=FILE is missing, to evaluate a Transformer"},
@@ -266,6 +386,33 @@ TEST_F(EvaluateTest, PublishedModels) {
   EXPECT_GT(figures["tokens"].get<int64_t>(), 100);
   Write("words.txt", "mat on cat the sat. upon day, a Once a time was There\n");
   EXPECT_GT(Evaluate({stories, "words.txt"})["loss"].get<double>(), 2);
+
+  // PyTorch's numbers in f64: transformers' LlamaForCausalLM computes the logits of each window of 512 tokens, and each
+  // token's loss counts in the first window that predicts it.
+  std::string plays;
+  std::getline(std::ifstream(absl::StrCat(data, "/tinyshakespeare/input.txt")), plays, '\0');
+  plays.resize(3000);
+  absl::c_replace(plays, '\n', ' ');
+  Write("plays.txt", plays);
+  const struct {
+    const char* stride;
+    double loss, perplexity, word_perplexity, byte_perplexity, bits_per_byte;
+  } rows[] = {
+      {"--stride=0", 3.772838835763026, 43.5033886805583, 349264.56050301326, 9.534339931852738, 3.2531330633408317},
+      {"--stride=256", 3.7393308209982994, 42.06982849761382, 311834.1393676584, 9.345298544273453, 3.224240752944541},
+      {"--stride=100", 3.741367010397428, 42.15557790781694, 313989.6140297202, 9.35667834543307, 3.225996458752788},
+  };
+  for (const auto& row : rows) {
+    const Json play = Evaluate({stories, row.stride, "plays.txt"});
+    EXPECT_EQ(play["tokens"], 1793);
+    EXPECT_EQ(play["bytes"], 3000);
+    EXPECT_EQ(play["words"], 530);
+    EXPECT_NEAR(play["loss"].get<double>(), row.loss, 2e-6);
+    EXPECT_NEAR(play["perplexity"].get<double>() / row.perplexity, 1, 2e-6);
+    EXPECT_NEAR(play["word_perplexity"].get<double>() / row.word_perplexity, 1, 1e-5);
+    EXPECT_NEAR(play["byte_perplexity"].get<double>() / row.byte_perplexity, 1, 2e-6);
+    EXPECT_NEAR(play["bits_per_byte"].get<double>(), row.bits_per_byte, 2e-6);
+  }
 
   const std::string names = absl::StrCat(data, "/aren-transliteration");
   std::string source, greedy;

@@ -1,4 +1,5 @@
-// `weft evaluate` measures a model on data and prints figures, such as loss or BLEU, that depend on the model's family.
+// `weft evaluate` measures a model on data and prints figures, such as loss, that depend on the model's family. The
+// figures of translations are in translations.cc.
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -11,30 +12,17 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "weft/apps/commands.h"
+#include "weft/apps/evaluate/figures.h"
 #include "weft/apps/flags.h"
-#include "weft/apps/lines.h"
 #include "weft/core/status.h"
 #include "weft/formats/model_formats.h"
 #include "weft/inference/classifier.h"
 #include "weft/inference/evaluation.h"
-#include "weft/inference/line_translator.h"
+#include "weft/inference/metrics.h"
 #include "weft/inference/open_model.h"
-#include "weft/text/bleu.h"
-#include "weft/text/lines.h"
-#include "weft/text/sentence_pairs.h"
 
 namespace weft {
 namespace {
-
-struct EvaluateFlags {
-  std::string model, tokenizer, labels, source, references, translations;
-  double masked = 0.15;
-  uint64_t seed = 1;
-  int64_t beam = 4, batch = 32, threads = 0;
-  bool lowercase = false, truncate = false, json = false;
-  std::vector<std::string> files;
-  GivenFlags given;
-};
 
 Hyperparameters Table(EvaluateFlags* flags) {
   return {
@@ -44,17 +32,30 @@ Hyperparameters Table(EvaluateFlags* flags) {
        &flags->tokenizer,
        {.type = "FILE_OR_FOLDER"}},
       {"masked", "for a BERT: fraction of the tokens that are masked", &flags->masked, {.low = 0.001, .high = 1}},
-      {"seed", "for a BERT: seed for choosing the masked tokens", &flags->seed},
+      {"stride",
+       "for a GPT: number of tokens from one window to the next; windows overlap if it is less than the context, which "
+       "usually lowers the loss and takes longer; 0: the context",
+       &flags->stride,
+       {.low = 0}},
+      {"seed", "for a BERT: seed for choosing the masked tokens; with --baseline: for drawing lines", &flags->seed},
       {"labels", "for a ViT: the file of labels that IDX needs", &flags->labels, {.type = "FILE"}},
       {"source", "for a Transformer: the file to translate, a sentence a line", &flags->source, {.type = "FILE"}},
       {"references",
-       "for a Transformer: the file of reference translations of the source's lines",
+       "for a Transformer: the file of reference translations of the source's lines, or several files, separated by "
+       "commas",
        &flags->references,
-       {.type = "FILE"}},
+       {.type = "FILES"}},
       {"translations",
        "finished translations, to compare with --references without a model",
        &flags->translations,
        {.type = "FILE"}},
+      {"hypotheses", "another name of --translations", &flags->translations, {.type = "FILE"}},
+      {"baseline",
+       "another system's finished translations, or its model: tells whether the difference is significant, by paired "
+       "bootstrap",
+       &flags->baseline,
+       {.type = "FILE_OR_MODEL"}},
+      {"resamples", "with --baseline: number of resamples", &flags->resamples, {.low = 1, .high = 1e6}},
       {"beam",
        "for a Transformer: number of hypotheses of beam search; 1: greedy",
        &flags->beam,
@@ -70,36 +71,45 @@ Hyperparameters Table(EvaluateFlags* flags) {
   };
 }
 
-struct Figure {
-  std::string name;  // the figure's key in JSON
-  nlohmann::ordered_json value;
-  std::string text;  // the figure as text; empty: printed in JSON only
-};
-using Figures = std::vector<Figure>;
-
-Figure Count(const std::string& name, int64_t count) { return {name, count, absl::StrCat(count)}; }
-Figure Loss(double loss, const std::string& unit) {
-  return {"loss", loss, absl::StrFormat("%.6f nats a %s", loss, unit)};
-}
-Figure Number(const std::string& name, double value, int digits) {
-  return {name, value, absl::StrFormat("%.*f", digits, value)};
-}
-
-Figures ClassFigures(const ClassScore& score, const std::string& count, const std::string& unit) {
+Figures ScoreFigures(const ClassScore& score, const std::string& count, const std::string& unit) {
   return {Count(count, score.count),
-          Loss(score.loss, unit),
+          {"loss", score.loss, absl::StrFormat("%.6f nats a %s", score.loss, unit)},
           {"accuracy", score.accuracy, absl::StrFormat("%.2f %%", 100 * score.accuracy)}};
 }
 
-absl::Status NoUse(const std::string& flag, const std::string& subject) {
-  return InvalidArgument("--", flag, " has no use in evaluating ", subject);
+nlohmann::ordered_json Json(const ClassQuality& quality) {
+  return {
+      {"precision", quality.precision}, {"recall", quality.recall}, {"f1", quality.f1}, {"support", quality.support}};
+}
+
+Figures ClassFigures(const ConfusionMatrix& confusion, const std::vector<std::string>& labels) {
+  const ClassReport report = ReportClasses(confusion);
+  auto classes = nlohmann::ordered_json::array();
+  for (size_t i = 0; i < labels.size(); ++i) {
+    classes.push_back({{"label", labels[i]}});
+    classes.back().update(Json(report.classes[i]));
+  }
+  return {{"classes", std::move(classes), ""},
+          {"macro_average", Json(report.macro), ""},
+          {"weighted_average", Json(report.weighted), ""},
+          {"confusion_matrix", confusion, ""},
+          {"", nullptr, absl::StrCat("\n", ToText(confusion, labels))}};
 }
 
 absl::StatusOr<Figures> MeasureGpt(const EvaluateFlags& flags) {
   WEFT_ASSIGN_OR_RETURN(const OpenedGpt gpt, UsageError(OpenGpt(flags.model, flags.tokenizer)));
-  WEFT_ASSIGN_OR_RETURN(const LanguageModelScore score, UsageError(EvaluateGpt(gpt, flags.files, flags.threads)));
-  return Figures{Count("tokens", score.tokens), Loss(score.loss, "token"), Number("perplexity", score.perplexity, 4),
-                 Number("bits_per_byte", score.bits_per_byte, 6), Count("bytes", score.bytes)};
+  const LanguageModelOptions options = {.stride = flags.stride, .threads = flags.threads};
+  WEFT_ASSIGN_OR_RETURN(const LanguageModelScore score, UsageError(EvaluateGpt(gpt, flags.files, options)));
+  const std::string perplexity = absl::StrFormat("%.4f by token, %.4f by word, %.4f by byte", score.perplexity,
+                                                 score.word_perplexity, score.byte_perplexity);
+  return Figures{Count("tokens", score.tokens),
+                 {"loss", score.loss, absl::StrFormat("%.6f nats a token", score.loss)},
+                 {"perplexity", score.perplexity, perplexity},
+                 {"word_perplexity", score.word_perplexity, ""},
+                 {"byte_perplexity", score.byte_perplexity, ""},
+                 {"bits_per_byte", score.bits_per_byte, absl::StrFormat("%.6f", score.bits_per_byte)},
+                 Count("bytes", score.bytes),
+                 Count("words", score.words)};
 }
 
 ClassifierOptions OptionsOf(const EvaluateFlags& flags) {
@@ -109,7 +119,10 @@ ClassifierOptions OptionsOf(const EvaluateFlags& flags) {
 absl::StatusOr<Figures> MeasureClassifier(Classifier* classifier, const EvaluateFlags& flags) {
   WEFT_ASSIGN_OR_RETURN(const ClassScore score, UsageError(classifier->Evaluate(flags.files, flags.labels)));
   const std::string example(classifier->example());
-  return ClassFigures(score, example + "s", example);
+  Figures figures = ScoreFigures(score, example + "s", example);
+  if (score.count == 0) return figures;
+  for (Figure& figure : ClassFigures(score.confusion, classifier->labels())) figures.push_back(std::move(figure));
+  return figures;
 }
 
 absl::StatusOr<Figures> MeasureVit(const EvaluateFlags& flags) {
@@ -131,39 +144,7 @@ absl::StatusOr<Figures> MeasureBert(const EvaluateFlags& flags) {
   const MaskedTokensOptions options = {
       .fraction = flags.masked, .seed = flags.seed, .batch = flags.batch, .threads = flags.threads};
   WEFT_ASSIGN_OR_RETURN(const ClassScore score, UsageError(EvaluateMaskedTokens(bert, flags.files, options)));
-  return ClassFigures(score, "masked_tokens", "masked token");
-}
-
-absl::StatusOr<Figures> BleuFigures(const EvaluateFlags& flags, absl::Span<const std::string> translations,
-                                    absl::Span<const std::string> references) {
-  const BleuOptions options = {.lowercase = flags.lowercase};
-  WEFT_ASSIGN_OR_RETURN(const BleuScore bleu, CorpusBleu(translations, references, options));
-  const std::string signature = BleuSignature(options);
-  return Figures{
-      Count("lines", static_cast<int64_t>(translations.size())),
-      {"bleu", bleu.score, bleu.ToString().substr(std::string("BLEU = ").size())},
-      {"precisions", bleu.precisions, ""},
-      {"brevity_penalty", bleu.brevity_penalty, ""},
-      {"translation_length", bleu.translation_length, ""},
-      {"reference_length", bleu.reference_length, ""},
-      {"signature", signature, signature},
-  };
-}
-
-absl::StatusOr<Figures> MeasureTranslations(const EvaluateFlags& flags) {
-  WEFT_ASSIGN_OR_RETURN(const ParallelText text, UsageError(ReadParallelText(flags.translations, flags.references)));
-  return BleuFigures(flags, text.source.lines, text.target.lines);
-}
-
-absl::StatusOr<Figures> MeasureTransformer(const EvaluateFlags& flags) {
-  WEFT_ASSIGN_OR_RETURN(const ParallelText text, UsageError(ReadParallelText(flags.source, flags.references)));
-  const LineTranslatorOptions options = {
-      .translate = {{.beam = flags.beam}}, .truncate = flags.truncate, .batch = flags.batch, .threads = flags.threads};
-  WEFT_ASSIGN_OR_RETURN(const auto translator, UsageError(LineTranslator::Open(flags.model, options)));
-  const auto encode = [&](absl::string_view line) { return translator->Encode(line); };
-  WEFT_ASSIGN_OR_RETURN(const std::vector<TokenIds> sources, UsageError(EncodeAll(text.source, encode)));
-  WEFT_ASSIGN_OR_RETURN(const std::vector<std::string> lines, Failure(translator->TranslateToText(sources)));
-  return BleuFigures(flags, lines, text.target.lines);
+  return ScoreFigures(score, "masked_tokens", "masked token");
 }
 
 // One kind of evaluation: the family of models, the flags that it uses, and the function that computes its figures.
@@ -179,15 +160,19 @@ struct Subject {
 // measure for the family.
 const Subject* FindSubject(const ModelFamily* family) {
   static const Subject kSubjects[] = {
-      {&PublishedGpt::kFamily, "a GPT", {"tokenizer"}, true, MeasureGpt},
+      {&PublishedGpt::kFamily, "a GPT", {"tokenizer", "stride"}, true, MeasureGpt},
       {&PublishedBert::kFamily, "a BERT", {"masked", "seed", "truncate", "batch"}, true, MeasureBert},
       {&PublishedVit::kFamily, "a ViT", {"labels", "batch"}, true, MeasureVit},
       {&PublishedTransformer::kFamily,
        "a Transformer",
-       {"source", "references", "beam", "lowercase", "truncate", "batch"},
+       {"source", "references", "beam", "lowercase", "truncate", "batch", "baseline", "resamples", "seed"},
        false,
        MeasureTransformer},
-      {nullptr, "translations", {"translations", "references", "lowercase"}, false, MeasureTranslations},
+      {nullptr,
+       "translations",
+       {"translations", "hypotheses", "references", "lowercase", "baseline", "resamples", "seed"},
+       false,
+       MeasureTranslations},
   };
   const auto found = absl::c_find_if(kSubjects, [&](const Subject& subject) { return subject.family == family; });
   return found != std::end(kSubjects) ? found : nullptr;
@@ -203,6 +188,14 @@ absl::Status CheckFlags(const EvaluateFlags& flags, const Subject& subject) {
     if (!absl::c_linear_search(subject.flags, flag) || flags.given.count(flag) > 0) continue;
     return InvalidArgument("--", flag, "=FILE is missing, to evaluate ", subject.name);
   }
+  if (flags.given.count("translations") + flags.given.count("hypotheses") > 1) {
+    return InvalidArgument("--hypotheses is another name of --translations: give one of them");
+  }
+  for (const char* flag : {"resamples", "seed"}) {
+    if (absl::c_linear_search(subject.flags, "baseline") && flags.baseline.empty() && flags.given.count(flag) > 0) {
+      return InvalidArgument("--", flag, " has no use without --baseline");
+    }
+  }
   if (subject.takes_files != flags.files.empty()) return absl::OkStatus();
   return InvalidArgument(subject.takes_files ? absl::StrCat("to evaluate ", subject.name, ", name a file of data")
                                              : absl::StrCat("the file ", flags.files[0], " has no use in evaluating ",
@@ -212,17 +205,38 @@ absl::Status CheckFlags(const EvaluateFlags& flags, const Subject& subject) {
 void Print(const Figures& figures, bool as_json) {
   if (as_json) {
     nlohmann::ordered_json json;
-    for (const Figure& figure : figures) json[figure.name] = figure.value;
+    for (const Figure& figure : figures) {
+      if (!figure.name.empty()) json[figure.name] = figure.value;
+    }
     std::printf("%s\n", json.dump().c_str());
     return;
   }
   for (const Figure& figure : figures) {
-    if (!figure.text.empty()) std::printf("%-14s %s\n", figure.name.c_str(), figure.text.c_str());
+    if (figure.name.empty()) {
+      std::printf("%s", figure.text.c_str());
+    } else if (!figure.text.empty()) {
+      std::printf("%-14s %s\n", figure.title.c_str(), figure.text.c_str());
+    }
   }
+}
+
+// Replaces "-" by the path of standard input, which can be read once.
+absl::Status NameStandardInput(EvaluateFlags* flags) {
+  std::vector<std::string*> paths = {&flags->source, &flags->references, &flags->translations, &flags->baseline,
+                                     &flags->labels};
+  for (std::string& file : flags->files) paths.push_back(&file);
+  int count = 0;
+  for (std::string* path : paths) {
+    if (*path != "-") continue;
+    *path = "/dev/stdin";
+    if (++count > 1) return InvalidArgument("'-' is standard input, which can be read once only");
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Evaluate(EvaluateFlags flags) {
   WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
+  WEFT_RETURN_IF_ERROR(NameStandardInput(&flags));
   const ModelFamily* family = nullptr;
   if (!flags.model.empty()) {
     WEFT_ASSIGN_OR_RETURN(family, UsageError(FindFamily(flags.model)));
@@ -246,20 +260,23 @@ Command EvaluateCommand(CLI::App* weft) {
   auto flags = std::make_shared<EvaluateFlags>();
   CLI::App* app = AddCommand(
       weft, "evaluate",
-      "Measures a model on data. A GPT gets texts, and the figures are loss, perplexity and bits per byte. Texts are "
-      "cut into windows of the context's length, and each token is predicted from the tokens before it in its window. "
+      "Measures a model on data. A GPT gets texts, and the figures are loss, perplexity by token, word and byte, and "
+      "bits per byte. Texts are cut into windows of the context's length, and each token is predicted once, from the "
+      "tokens before it in its window; with --stride, windows overlap. "
       "A BERT gets texts, cut into such windows, and the figures are loss and accuracy of masked tokens. A BERT with a "
-      "classifier gets lines \"text<TAB>label\" and a ViT gets pictures with labels; the figures are loss and "
-      "accuracy. A Transformer gets --source and --references, and the figure is BLEU.");
+      "classifier gets lines \"text<TAB>label\" and a ViT gets pictures with labels; the figures are loss, accuracy, "
+      "precision, recall and F1 of each class, their averages, and the confusion matrix. A Transformer gets --source "
+      "and --references, and the figures are BLEU, chrF and chrF++; with --baseline also their differences from "
+      "another system. Finished translations need no model. The file '-' is standard input.");
   AddFlags(app, Table(flags.get()), &flags->given);
   AddFiles(app, &flags->files);
   return {"weft evaluate",
           app,
           [flags] { return Evaluate(*flags); },
-          "measures loss, accuracy or BLEU on data",
+          "measures loss, perplexity, accuracy, F1 or BLEU on data",
           {
               {"Measures a GPT on a text.", "weft evaluate --model=runs/gpt-1 book.txt"},
-              {"Computes the BLEU score of finished translations.",
+              {"Computes BLEU, chrF and chrF++ of finished translations.",
                "weft evaluate --translations=output.txt --references=de.txt"},
           }};
 }
