@@ -1,6 +1,7 @@
 #include "weft/text/ngrams.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "weft/text/unicode.h"
 #include "weft/text/utf8.h"
@@ -22,6 +23,20 @@ void ForEachCharacter(absl::string_view text, const Function& take) {
   }
 }
 
+constexpr int32_t kCapitalSigma = 0x3A3;
+
+// Reports whether letter `i` ends a word of several letters, by Unicode's rule Final_Sigma: a cased letter is before it
+// and none after it, not counting characters that IsCaseIgnorable.
+bool EndsWord(const std::vector<int32_t>& characters, size_t i) {
+  const auto is_cased_at = [](auto begin, auto end) {
+    const auto found = std::find_if_not(begin, end, [](int32_t c) { return c >= 0 && IsCaseIgnorable(c); });
+    return found != end && *found >= 0 && IsCased(*found);
+  };
+  const auto letter = characters.begin() + static_cast<std::ptrdiff_t>(i);
+  return is_cased_at(std::make_reverse_iterator(letter), characters.rend()) &&
+         !is_cased_at(letter + 1, characters.end());
+}
+
 }  // namespace
 
 std::vector<absl::string_view> SplitWords(absl::string_view text) {
@@ -40,14 +55,21 @@ std::vector<absl::string_view> SplitWords(absl::string_view text) {
 }
 
 std::string Lowercase(absl::string_view text) {
-  std::string lower;
+  std::vector<int32_t> characters;  // negative: minus one, minus the byte that is not UTF-8
   ForEachCharacter(text, [&](int32_t c, size_t begin, size_t /*end*/) {
+    characters.push_back(c >= 0 ? c : -1 - static_cast<uint8_t>(text[begin]));
+  });
+  std::string lower;
+  for (size_t i = 0; i < characters.size(); ++i) {
+    const int32_t c = characters[i];
     if (c < 0) {
-      lower += text[begin];
+      lower += static_cast<char>(-1 - c);
+    } else if (c == kCapitalSigma && EndsWord(characters, i)) {
+      lower += "ς";
     } else {
       AppendLowercase(c, &lower);
     }
-  });
+  }
   return lower;
 }
 

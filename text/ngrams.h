@@ -21,7 +21,7 @@ namespace weft {
 
 // Returns the words between white space, as Python's str.split finds them.
 std::vector<absl::string_view> SplitWords(absl::string_view text);
-// Returns `text` with each character in lowercase (AppendLowercase of text/unicode.h).
+// Returns `text` in lowercase, as Python's str.lower does: 'Σ' at the end of a word gives 'ς'.
 std::string Lowercase(absl::string_view text);
 
 // A text and the places of its units, which are words or characters.

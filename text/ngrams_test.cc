@@ -19,7 +19,12 @@ TEST(NGramsTest, SplitsAtWhiteSpace) {
   EXPECT_EQ(SplitWords("caf\xE9 zero\u200Bwidth"), (Words{"caf\xE9", "zero\u200Bwidth"}));
 }
 
-TEST(NGramsTest, Lowercases) { EXPECT_EQ(Lowercase("Ünder ÉTÉ \xC9 日本"), "ünder été \xC9 日本"); }
+TEST(NGramsTest, Lowercases) {
+  EXPECT_EQ(Lowercase("Ünder ÉTÉ \xC9 日本"), "ünder été \xC9 日本");
+  EXPECT_EQ(Lowercase("İSTANBUL"), "i\u0307stanbul");
+  EXPECT_EQ(Lowercase("ΟΔΥΣΣΕΥΣ, ΣΟΦΟΣ Σ 'ΟΣ' Σ. ΑΣ.Α ΑΣ. ΑΣ2 1Σ Ⅷ\u0301Σ"),
+            "οδυσσευς, σοφος σ 'ος' σ. ασ.α ας. ας2 1σ ⅷ\u0301ς");
+}
 
 TEST(NGramsTest, CountsNGrams) {
   const UnitLine words = JoinWords({{"to", "be", "or", "not", "to", "be"}});

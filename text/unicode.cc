@@ -40,6 +40,26 @@ bool IsCjk(int32_t code_point) {
                      [code_point](const auto& block) { return block.first <= code_point && code_point <= block.last; });
 }
 
+bool IsCased(int32_t code_point) {
+  return IsBetween(code_point, UTF8PROC_CATEGORY_LU, UTF8PROC_CATEGORY_LT) ||
+         utf8proc_tolower(code_point) != code_point || utf8proc_toupper(code_point) != code_point;
+}
+
+bool IsCaseIgnorable(int32_t code_point) {
+  constexpr int32_t kInsideWords[] = {'\'',   '.',    ':',    0xB7,   0x387,  0x55F,  0x5F4,  0x2018, 0x2019,
+                                      0x2024, 0x2027, 0xFE13, 0xFE52, 0xFE55, 0xFF07, 0xFF0E, 0xFF1A};
+  switch (utf8proc_category(code_point)) {
+    case UTF8PROC_CATEGORY_MN:
+    case UTF8PROC_CATEGORY_ME:
+    case UTF8PROC_CATEGORY_CF:
+    case UTF8PROC_CATEGORY_LM:
+    case UTF8PROC_CATEGORY_SK:
+      return true;
+    default:
+      return std::find(std::begin(kInsideWords), std::end(kInsideWords), code_point) != std::end(kInsideWords);
+  }
+}
+
 void AppendLowercase(int32_t code_point, std::string* text) {
   if (code_point == 0x130) {  // 'İ' is the only letter whose lowercase form is two code points
     *text += "i\u0307";

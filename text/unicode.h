@@ -14,6 +14,10 @@ bool IsMark(int32_t code_point);         // Mn: accents and other combining mark
 bool IsControl(int32_t code_point);      // Cc, Cf, Co, Cs: controls, formatting, private use
 bool IsSpace(int32_t code_point);        // the property White_Space
 bool IsCjk(int32_t code_point);          // CJK ideographs; not Hangul or kana
+bool IsCased(int32_t code_point);        // has an uppercase, a lowercase or a titlecase form
+// Reports whether a rule of letter case looks past `code_point`: marks, formats, modifiers, and marks such as ' . ·
+// inside words (the property Case_Ignorable).
+bool IsCaseIgnorable(int32_t code_point);
 // Appends the lowercase form of `code_point`. The form doesn't depend on context: 'Σ' gives 'σ' even at a word's end.
 void AppendLowercase(int32_t code_point, std::string* text);
 
