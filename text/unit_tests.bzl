@@ -7,6 +7,7 @@ _UNIT_TESTS = {
     "gzip": ["//core:file", "//third_party:abseil", "//third_party:zlib"],
     "buckets": [],
     "labelled_text": ["//third_party:abseil"],
+    "labelled_examples": ["//third_party:abseil"],
     "lines": ["//core:file", "//third_party:abseil"],
     "masking": [],
     "sentence_pairs": [":byte_tokenizer", ":noise", "//third_party:abseil"],
@@ -31,6 +32,7 @@ _UNIT_TESTS = {
     "sentencepiece_tokenizer": [":learn_sentencepiece", "//third_party:abseil"],
     "load_tokenizer": ["//third_party:abseil", "//third_party:json"],
     "text_stream": [":byte_tokenizer", ":scored_bpe"],
+    "table": ["//third_party:abseil"],
     "token_list": [],
 }
 

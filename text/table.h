@@ -1,0 +1,61 @@
+// ReadTable reads columns of a table: TSV, CSV as in RFC 4180, or JSON lines. The file may be gzip-compressed.
+//
+//   WEFT_ASSIGN_OR_RETURN(const Table table, ReadTable("train.csv", {.format = TableFormat::kCsv, .header = true},
+//                                                      {"text", "category"}));
+//   table.rows[0]   // {"a text", "its category"}
+//   table.lines[0]  // 2: the row's line in the file
+#ifndef WEFT_TEXT_TABLE_H_
+#define WEFT_TEXT_TABLE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+namespace weft {
+
+enum class TableFormat : uint8_t {
+  kTsv,        // a row a line; tabs separate fields, and quotes have no meaning
+  kCsv,        // commas separate fields; a field in double quotes may have commas, line ends and doubled quotes
+  kJsonLines,  // a JSON object a line; its keys are the columns' names
+};
+
+struct TableOptions {
+  TableFormat format = TableFormat::kTsv;
+  bool header = false;  // TSV and CSV: the first row has the columns' names
+};
+
+struct Table {
+  std::string path;
+  std::vector<std::vector<std::string>> rows;  // the chosen columns of each row
+  std::vector<size_t> lines;                   // the line at which each row begins, from 1
+};
+
+// Reads the columns `columns` of a table. In TSV and CSV, a column is a name of the header, or a number: 1 is the first
+// column, and -1 the last. In JSON lines, a column is a key; a number or a truth value becomes its JSON text. Returns
+// InvalidArgument, with file and line, if rows differ in their number of fields, if a column or key is missing, or if
+// a quote or an object is malformed. Empty lines are skipped.
+absl::StatusOr<Table> ReadTable(const std::string& path, const TableOptions& options,
+                                absl::Span<const std::string> columns);
+
+// Returns whether `column` is a number rather than a name.
+bool IsColumnNumber(absl::string_view column);
+// Returns the index of `column` among `count` fields. `names`: the header's names, or empty.
+absl::StatusOr<size_t> FindColumn(absl::string_view column, size_t count, absl::Span<const std::string> names);
+
+// Calls `take` with the number and the object of each line of JSON lines. Adds "FILE, line 7" to an error of `take`.
+absl::Status ForEachJsonLine(const std::string& path,
+                             absl::FunctionRef<absl::Status(size_t line, const nlohmann::ordered_json& object)> take);
+// Returns the value of `key`, or InvalidArgument with the keys that `object` has.
+absl::StatusOr<nlohmann::ordered_json> ValueOf(const nlohmann::ordered_json& object, const std::string& key);
+
+}  // namespace weft
+
+#endif  // WEFT_TEXT_TABLE_H_
