@@ -17,6 +17,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr char kRegression[] = "regression";  // Hugging Face's value of problem_type
 constexpr std::pair<const char*, Pooling> kPoolings[] = {{"cls", Pooling::kFirst}, {"mean", Pooling::kMean}};
 
 template <class Keys, class Config>
@@ -114,10 +115,11 @@ void AddLabels(const std::vector<std::string>& labels, Json* json) {
 namespace {
 
 std::vector<ParameterSpec> SpecsOf(const PublishedModel& model) {
-  const auto& [config, weights, labels] = std::get<PublishedBert>(model);
+  const auto& published = std::get<PublishedBert>(model);
+  const Weights& weights = published.weights;
   Tape tape;
-  const Bert bert(config);
-  const Var hidden = bert.Encode(OneToken(&tape, "tokens", config.vocabulary));
+  const Bert bert(published.config);
+  const Var hidden = bert.Encode(OneToken(&tape, "tokens", published.config.vocabulary));
   const bool next_sentence = weights.Has("cls.seq_relationship.");
   if (!tape.status().ok()) return {};
   if (next_sentence || weights.Has("pooler.dense.")) {
@@ -155,6 +157,11 @@ absl::StatusOr<PublishedModel> Read(const std::string& folder) {
   if (bert.labels.empty()) {
     for (size_t i = 0; i < classes; ++i) bert.labels.push_back(absl::StrCat("LABEL_", i));
   }
+  if (!bert.weights.Has("pooler.dense.") && config->classifier_pooling == Pooling::kFirst) {
+    bert.task = TextTask::kTokens;
+  } else if (classes == 1 || json.value("problem_type", Json()) == kRegression) {
+    bert.task = TextTask::kRegression;
+  }
   if (bert.labels.size() == classes) return PublishedModel(std::move(bert));
   return InvalidArgument(ConfigPath(folder), ": id2label has ", bert.labels.size(), " labels, but classifier.weight ",
                          classes, " rows");
@@ -181,24 +188,35 @@ absl::Status Write(const std::string& folder, const PublishedModel& model) {
     json["architectures"] = {name};
   }
   if (classifier) AddLabels(bert.labels, &json);
+  if (classifier && bert.task == TextTask::kRegression) json["problem_type"] = kRegression;
   return WriteModelFolder(folder, json, weights);
 }
 
 constexpr absl::string_view kModelTypes[] = {"bert"};
 
-// Returns the configuration and labels of a run. Instead of weights, one tensor of zeros for each head tells SpecsOf
-// which heads the run trained.
+// Returns the value of `key`, a text of a run's configuration, or "".
+std::string TextOf(const Json& run, const char* key) {
+  const auto found = run.find(key);
+  return found != run.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+// Returns the configuration, labels and task of a run. Instead of weights, one tensor of zeros for each head tells
+// SpecsOf which heads the run trained.
 absl::StatusOr<PublishedModel> FromRun(const std::string&, const Json& run) {
   const Json& model = run.at("model");
   PublishedBert bert;
   WEFT_RETURN_IF_ERROR(ReadRunModel(run, &bert.config));
   WEFT_RETURN_IF_ERROR(Validate(bert.config));
   WEFT_ASSIGN_OR_RETURN(bert.labels, LabelsFromJson(model));
+  for (const auto& [name, task] : kTextTaskNames) {
+    if (TextOf(run, "task") == name) bert.task = task;
+  }
+  bert.pairs = bert.task == TextTask::kPair || !TextOf(run, "text_pair_column").empty();
   const int64_t width = bert.config.width, classes = static_cast<int64_t>(bert.labels.size());
   Weights& heads = bert.weights;
   if (classes > 0) {
     WEFT_RETURN_IF_ERROR(heads.Add("classifier.weight", {kF32, {classes, width}}).status());
-    if (bert.config.classifier_pooling == Pooling::kFirst) {
+    if (bert.config.classifier_pooling == Pooling::kFirst && bert.task != TextTask::kTokens) {
       WEFT_RETURN_IF_ERROR(heads.Add("pooler.dense.bias", {kF32, {width}}).status());
     }
   } else {

@@ -27,6 +27,7 @@
 #include "weft/models/gpt.h"
 #include "weft/models/transformer.h"
 #include "weft/models/vit.h"
+#include "weft/text/text_task.h"
 
 namespace weft {
 
@@ -84,7 +85,9 @@ struct PublishedBert {
   // The encoder's weights, and those of each head that the checkpoint has. A head's names begin with pooler.dense.,
   // cls.predictions., cls.seq_relationship. or classifier. Each head is complete or absent.
   Weights weights;
-  std::vector<std::string> labels;  // the classifier's classes; empty without a classifier
+  std::vector<std::string> labels;      // the classifier's classes; empty without a classifier
+  TextTask task = TextTask::kSequence;  // of the classifier; without the pooler's weights it is one of tokens
+  bool pairs = false;                   // a run's texts are pairs; published models do not say so
   static const ModelFamily kFamily;
 };
 struct PublishedTransformer {

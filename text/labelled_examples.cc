@@ -26,11 +26,6 @@ namespace {
 
 using Options = LabelledDataOptions;
 
-constexpr std::pair<const char*, TextTask> kTasks[] = {{"sequence", TextTask::kSequence},
-                                                       {"pair", TextTask::kPair},
-                                                       {"tokens", TextTask::kTokens},
-                                                       {"regression", TextTask::kRegression}};
-
 const std::string& Or(const std::string& given, const std::string& otherwise) {
   return given.empty() ? otherwise : given;
 }
@@ -174,8 +169,6 @@ absl::Status ReadOneFile(const std::string& path, const Options& options, Labell
 }
 
 }  // namespace
-
-ValueNames<TextTask> TextTaskNames() { return kTasks; }
 
 Hyperparameters LabelledDataTable(LabelledDataOptions* options) {
   const Hyperparameter::Rules rules = {.may_change = true, .may_be_empty = true};

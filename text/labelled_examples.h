@@ -17,18 +17,9 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "weft/core/hyperparameters.h"
+#include "weft/text/text_task.h"
 
 namespace weft {
-
-// What a classifier's head computes from a text or a pair of texts.
-enum class TextTask : uint8_t {
-  kSequence,    // a label for the text
-  kPair,        // a label for a pair of texts
-  kTokens,      // a label for each word of the text
-  kRegression,  // a number for the text or pair
-};
-// Returns "sequence", "pair", "tokens" and "regression".
-ValueNames<TextTask> TextTaskNames();
 
 struct LabelledDataOptions {
   TextTask task = TextTask::kSequence;

@@ -56,7 +56,9 @@ std::vector<NamedTensor> ModelOfAverages(const Parameters& parameters) {
 
 absl::StatusOr<Graph> CompileEvaluation(const TrainingProgram& program, DType precision) {
   CompileOptions options = {.fetch = {ValidationLoss(program)}, .mode = kEval, .precision = precision};
-  if (program.correct) options.fetch.push_back(program.correct);
+  for (const Var& more : {program.correct, program.prediction}) {
+    if (more) options.fetch.push_back(more);
+  }
   return Compile(*program.tape, options);
 }
 
@@ -70,7 +72,8 @@ absl::StatusOr<Runner*> Evaluator::RunnerOf(size_t index) {
   return runner.get();
 }
 
-absl::StatusOr<std::optional<Metrics::Validation>> Evaluator::Measure(int64_t step, absl::FunctionRef<bool()> stop) {
+absl::StatusOr<std::optional<Metrics::Validation>> Evaluator::Measure(int64_t step, bool averaged,
+                                                                      absl::FunctionRef<bool()> stop) {
   double loss = 0, correct = 0, targets = 0;
   bool counted = false;
   for (int64_t i = 0; i < task_->validation_batches(); ++i) {
@@ -85,21 +88,23 @@ absl::StatusOr<std::optional<Metrics::Validation>> Evaluator::Measure(int64_t st
     targets += weight;
     counted = static_cast<bool>(program.correct);
     if (counted) correct += outputs.Scalar(program.correct);
+    if (program.prediction) task_->Predicted(outputs[program.prediction]);
   }
-  Metrics::Validation result = {.loss = loss / targets};
+  Metrics::Validation result = {.loss = loss / targets, .figures = task_->TakeFigures(averaged)};
   if (counted) result.accuracy = correct / targets;
   return result;
 }
 
 absl::StatusOr<std::optional<Metrics::Validation>> Evaluator::Evaluate(int64_t step, absl::FunctionRef<bool()> stop) {
-  WEFT_ASSIGN_OR_RETURN(std::optional<Metrics::Validation> result, Measure(step, stop));
+  WEFT_ASSIGN_OR_RETURN(std::optional<Metrics::Validation> result, Measure(step, /*averaged=*/false, stop));
   if (!result || AveragedWeights(*parameters_).empty()) return result;
   ExchangeAverages(parameters_);
   const absl::Cleanup exchange_back = [this] { ExchangeAverages(parameters_); };
-  WEFT_ASSIGN_OR_RETURN(const std::optional<Metrics::Validation> averaged, Measure(step, stop));
+  WEFT_ASSIGN_OR_RETURN(const std::optional<Metrics::Validation> averaged, Measure(step, /*averaged=*/true, stop));
   if (!averaged) return std::nullopt;
   result->ema_loss = averaged->loss;
   result->ema_accuracy = averaged->accuracy;
+  result->ema_figures = averaged->figures;
   return result;
 }
 

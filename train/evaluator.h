@@ -39,7 +39,8 @@ class Evaluator {
 
  private:
   absl::StatusOr<Runner*> RunnerOf(size_t program);
-  absl::StatusOr<std::optional<Metrics::Validation>> Measure(int64_t step, absl::FunctionRef<bool()> stop);
+  absl::StatusOr<std::optional<Metrics::Validation>> Measure(int64_t step, bool averaged,
+                                                             absl::FunctionRef<bool()> stop);
 
   TrainingTask* task_;
   Parameters* parameters_;

@@ -16,7 +16,9 @@
 #include "absl/types/span.h"
 #include "weft/core/parameters.h"
 #include "weft/core/tape.h"
+#include "weft/core/tensor.h"
 #include "weft/graph/runner.h"
+#include "weft/train/run/metrics.h"
 
 namespace weft {
 
@@ -27,6 +29,7 @@ struct TrainingProgram {
   Var loss;             // f32 []: the mean over the batch's targets
   Var correct;          // f32 []: number of correctly predicted targets; null: not counted
   Var validation_loss;  // f32 []: the loss to report for validation data; null: `loss`
+  Var prediction;       // any shape: passed to TrainingTask::Predicted in an evaluation; null: not passed
 };
 
 struct TrainingBatch {
@@ -56,6 +59,11 @@ class TrainingTask {
   virtual int64_t validation_batches() const = 0;
   // Returns validation batch `index` for an evaluation after `step` updates.
   virtual absl::StatusOr<TrainingBatch> Validate(int64_t step, int64_t index) = 0;
+  // Receives the value of TrainingProgram::prediction for the batch that Validate returned last.
+  virtual void Predicted(const Tensor& /*values*/) {}
+  // Returns further figures of the validation data, from the predictions since the last call. `averaged`: the
+  // predictions are those of the averaged weights.
+  virtual NamedFigures TakeFigures(bool /*averaged*/) { return {}; }
   // Writes the files of the model in the run's `folder` that depend on its weights, beside model.safetensors. The
   // trainer calls SaveMore whenever it has written that file.
   virtual absl::Status SaveMore(const Parameters& /*parameters*/, const std::string& /*folder*/) const {

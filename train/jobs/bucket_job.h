@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "weft/core/tape.h"
+#include "weft/graph/runner.h"
 #include "weft/text/buckets.h"
 #include "weft/text/corpus.h"
 #include "weft/train/jobs/job.h"
@@ -37,8 +38,8 @@ class BucketJob : public TrainingJob {
 
   // Rows holds the values of a batch, which stay valid until the next call of Fill.
   struct Rows {
-    std::vector<absl::Span<const int32_t>> inputs;  // one for each input that Record declared, in that order
-    int64_t tokens = 0, targets = 0;                // as TrainingBatch has them
+    std::vector<Feed> inputs;         // one for each input that Record declared, in that order
+    int64_t tokens = 0, targets = 0;  // as TrainingBatch has them
   };
   // The shape [rows, length] of the tokens of a micro-batch.
   struct Shape {

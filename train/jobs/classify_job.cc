@@ -1,34 +1,27 @@
-// ClassifyJob reads labelled texts, and trains the encoder and the classifier on these texts together.
+// ClassifyJob trains the encoder and the head of its task together. For the task tokens, the first token of each word
+// carries the word's label, and other tokens are ignored.
 #include "weft/train/jobs/classify_job.h"
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "weft/core/status.h"
 #include "weft/formats/config_json.h"
 #include "weft/formats/model_options.h"
 #include "weft/formats/run_path.h"
+#include "weft/inference/correlation.h"
 #include "weft/models/layers.h"
-#include "weft/text/sentence_pairs.h"
 #include "weft/train/jobs/lora_options.h"
 
 namespace weft {
 namespace {
 
-// Returns the texts of the file `path`. If `path` is "", moves every tenth text of `text` to the result.
-absl::StatusOr<LabelledText> ReadValidationText(const std::string& path, LabelledText* text) {
-  if (!path.empty()) return ReadLabelledText(path);
-  LabelledText kept = {.text = {.path = text->text.path}}, validation = kept;
-  for (size_t i = 0; i < text->labels.size(); ++i) {
-    LabelledText& to = i % 10 == 9 ? validation : kept;
-    to.text.Take(text->text, i);
-    to.labels.push_back(std::move(text->labels[i]));
-  }
-  *text = std::move(kept);
-  return validation;
+// Returns the index of the largest logit.
+int32_t Highest(absl::Span<const float> logits) {
+  return static_cast<int32_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
 }
 
 }  // namespace
@@ -41,35 +34,34 @@ ClassifyJob::ClassifyJob()
 
 nlohmann::ordered_json ClassifyJob::Model() const {
   nlohmann::ordered_json json = WriteModelConfig(config_).value_or(nlohmann::ordered_json());
-  AddLabels(labels_, &json);
+  AddLabels(data_.labels(), &json);
+  if (config_.classifier_pooling == Pooling::kMean) return json;  // Hugging Face has no such model
+  json["architectures"] = {data_.task() == TextTask::kTokens ? "BertForTokenClassification"
+                                                             : "BertForSequenceClassification"};
+  if (data_.task() == TextTask::kRegression) json["problem_type"] = "regression";
   return json;
 }
 
 std::string ClassifyJob::Title(const Parameters& parameters) const {
-  return absl::StrCat("a classifier of ", parameters.ElementCount(), " parameters", CountTrained(lora_, parameters),
-                      " on ", examples_.labels.size(), " texts (", tokenizer_->vocabulary_size(), " tokens, ",
-                      labels_.size(), " labels, ", batches_per_epoch(), " batches an epoch)");
+  const bool regression = data_.task() == TextTask::kRegression, tokens = data_.task() == TextTask::kTokens;
+  return absl::StrCat(regression ? "a regression" : "a classifier", tokens ? " of words, " : " of ",
+                      parameters.ElementCount(), " parameters", CountTrained(lora_, parameters), " on ", data_.size(),
+                      tokens          ? " sentences"
+                      : data_.pairs() ? " pairs of texts"
+                                      : " texts",
+                      " (", tokenizer_->vocabulary_size(), " tokens, ",
+                      regression ? "" : absl::StrCat(data_.labels().size(), " labels, "), batches_per_epoch(),
+                      " batches an epoch)");
 }
 
 Hyperparameters ClassifyJob::Table() {
-  Hyperparameters table = {
-      {"data",
-       "labelled texts, one a line: a text, a tab and its label",
-       &data_,
-       {.may_change = true, .is_path = true, .required = true}},
-      {"validation",
-       "labelled texts for validation; without them, every tenth text of the data",
-       &validation_,
-       {.may_change = true, .is_path = true}},
-      {"truncate", "cut texts that are longer than the context, instead of failing", &truncate_},
-      {"pooling",
-       "input of the classifier: the encoder's output for the first token, through one more layer as in BERT, or the "
-       "mean of the outputs for all tokens",
-       &pooling_,
-       {.choices = {"first", "mean"}, .group = "Model"}},
-      {"batch", "number of texts in a step", &batch_, {.low = 1, .high = 1e6, .group = "Training"}},
-  };
-  table = InGroup("Data", std::move(table));
+  Hyperparameters table = InGroup("Data", data_.Table());
+  table.push_back({"pooling",
+                   "input of the classifier: the encoder's output for the first token, through one more layer as in "
+                   "BERT, or the mean of the outputs for all tokens",
+                   &pooling_,
+                   {.choices = {"first", "mean"}, .group = "Model"}});
+  table.push_back({"batch", "number of texts in a step", &batch_, {.low = 1, .high = 1e6, .group = "Training"}});
   Append(InGroup("Model", source_.Table()), &table);
   Append(tokenizer_.Table(), &table);
   Append(InGroup("Low-rank adapters", LoraHyperparameters(&lora_)), &table);
@@ -78,68 +70,156 @@ Hyperparameters ClassifyJob::Table() {
 }
 
 absl::Status ClassifyJob::Check(const RunDirectory* resumed) {
-  if (data_.empty()) return MissingFile("data");
+  WEFT_RETURN_IF_ERROR(data_.Check());
+  if (data_.task() == TextTask::kTokens && pooling_ == "mean") {
+    return InvalidArgument("pooling: mean has no use in the task tokens, which labels each word");
+  }
   WEFT_RETURN_IF_ERROR(weft::Validate(lora_));
   WEFT_RETURN_IF_ERROR(CheckMicroBatches(batch_, micro_batches()));
   if (resumed != nullptr) tokenizer_.set_run(resumed->path());
   return source_.Check();
 }
 
-absl::StatusOr<ClassifyJob::Examples> ClassifyJob::Encode(const LabelledText& text) const {
-  Examples examples;
-  WEFT_ASSIGN_OR_RETURN(examples.labels, LabelIds(text, labels_));
-  const auto around = static_cast<int64_t>(tokenizer_->Wrap({}).ids.size());
-  for (size_t i = 0; i < text.text.lines.size(); ++i) {
-    WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> ids,
-                          EncodeLine(text.text, i, *tokenizer_, {source_.config().context, truncate_}, around));
-    examples.tokens.push_back(tokenizer_->Wrap(ids).ids);
-  }
-  return examples;
-}
-
 absl::Status ClassifyJob::Prepare(Parameters* /*parameters*/) {
-  WEFT_ASSIGN_OR_RETURN(LabelledText text, ReadLabelledText(data_));
-  WEFT_ASSIGN_OR_RETURN(const LabelledText validation, ReadValidationText(validation_, &text));
-  labels_ = LabelNames(text);
-  const std::string all = absl::StrJoin(text.text.lines, "\n");
+  WEFT_RETURN_IF_ERROR(data_.Read());
   tokenizer_.set_default(ParseRunPath(source_.init()).folder);
-  WEFT_RETURN_IF_ERROR(tokenizer_.Prepare(all));
+  WEFT_RETURN_IF_ERROR(tokenizer_.Prepare(data_.text()));
   WEFT_RETURN_IF_ERROR(source_.SetVocabulary(tokenizer_->vocabulary_size()));
   config_ = source_.config();
+  if (data_.pairs() && config_.segments < 2) {
+    return InvalidArgument(source_.init(), ": the model has 1 segment, but a pair of texts needs 2");
+  }
   config_.classifier_pooling = pooling_ == "mean" ? Pooling::kMean : Pooling::kFirst;
-  WEFT_ASSIGN_OR_RETURN(examples_, Encode(text));
-  WEFT_ASSIGN_OR_RETURN(validation_examples_, Encode(validation));
-
-  fingerprint_ = Fingerprint<int32_t>(examples_.labels, absl::StrJoin(labels_, "\t"));
-  for (const std::vector<int32_t>& tokens : examples_.tokens) fingerprint_ = Fingerprint<int32_t>(tokens, fingerprint_);
-  SetLengths(LengthsOf(examples_.tokens), LengthsOf(validation_examples_.tokens), config_.context);
+  WEFT_RETURN_IF_ERROR(data_.Encode(*tokenizer_, config_.context));
+  fingerprint_ = data_.Fingerprint();
+  SetLengths(LengthsOf(data_.examples(DataSplit::kTrain).tokens),
+             LengthsOf(data_.examples(DataSplit::kValidation).tokens), config_.context);
   return absl::OkStatus();
 }
 
 TrainingProgram ClassifyJob::Record(Shape shape, Tape* tape, VarList* inputs) {
   const auto [rows, length] = shape;
-  const auto classes = static_cast<int64_t>(labels_.size());
+  const auto classes = static_cast<int64_t>(data_.labels().size());
+  const bool tokens_task = data_.task() == TextTask::kTokens, regression = data_.task() == TextTask::kRegression;
   const Var tokens = tape->Input("tokens", {kI32, {rows, length}}, {.below = config_.vocabulary});
   const Var lengths = tape->Input("lengths", {kI32, {rows}}, {.below = length + 1});
-  const Var targets = tape->Input("targets", {kI32, {rows}}, {.below = classes, .ignored = kIgnoredTarget});
-  *inputs = {tokens, lengths, targets};
+  BertInputs bert_inputs = {.lengths = lengths};
+  *inputs = {tokens, lengths};
+  if (data_.pairs()) {
+    bert_inputs.segments = tape->Input("segments", {kI32, {rows, length}}, {.below = config_.segments});
+    inputs->push_back(bert_inputs.segments);
+  }
+  Var targets, weights;
+  if (regression) {
+    targets = tape->Input("targets", {kF32, {rows}});
+    weights = tape->Input("weights", {kF32, {rows}});
+    inputs->push_back(targets);
+    inputs->push_back(weights);
+  } else {
+    const weft::Shape shape_of_targets = tokens_task ? weft::Shape{rows, length} : weft::Shape{rows};
+    targets = tape->Input("targets", {kI32, shape_of_targets}, {.below = classes, .ignored = kIgnoredTarget});
+    inputs->push_back(targets);
+  }
   const LoraScope lora(tape, lora_);
   const Bert bert(config_);
-  const Var hidden = bert.Encode(tokens, {.lengths = lengths});
-  const Var logits = bert.ClassifyText(hidden, lengths, classes);  // [B, classes]
-  return {.tape = tape, .loss = CrossEntropy(logits, targets), .correct = CountCorrect(logits, targets)};
+  const Var hidden = bert.Encode(tokens, bert_inputs);
+  if (regression) {
+    const Var predicted = Reshape(bert.ClassifyText(hidden, lengths, 1), {rows});
+    const Var loss = Sum(weights * Square(predicted - targets)) / Sum(weights);
+    return {.tape = tape, .loss = loss, .prediction = predicted};
+  }
+  const Var logits = tokens_task ? bert.Classify(hidden, classes)                // [B, T, classes]
+                                 : bert.ClassifyText(hidden, lengths, classes);  // [B, classes]
+  return {.tape = tape,
+          .loss = CrossEntropy(logits, targets),
+          .correct = CountCorrect(logits, targets),
+          .prediction = tokens_task ? logits : Var()};
 }
 
 BucketJob::Rows ClassifyJob::Fill(DataSplit split, absl::Span<const int32_t> examples, Shape shape) {
-  const Examples& from = split == DataSplit::kTrain ? examples_ : validation_examples_;
-  rows_.Fill(from.tokens, examples, {shape.rows, shape.length, tokenizer_->special_tokens().padding.value_or(0)});
-  targets_.assign(static_cast<size_t>(shape.rows), kIgnoredTarget);
-  for (size_t row = 0; row < examples.size(); ++row) {
-    targets_[row] = from.labels[static_cast<size_t>(examples[row])];
+  const ClassifyExamples& from = data_.examples(split);
+  filled_.assign(examples.begin(), examples.end());
+  const PaddedRows::Shape padded = {shape.rows, shape.length, tokenizer_->special_tokens().padding.value_or(0)};
+  rows_.Fill(from.tokens, examples, padded);
+  Rows result = {
+      .inputs = {rows_.tokens, rows_.lengths}, .tokens = rows_.count, .targets = static_cast<int64_t>(examples.size())};
+  if (data_.pairs()) {
+    segments_.Fill(from.segments, examples, {shape.rows, shape.length, /*padding=*/0});
+    result.inputs.emplace_back(segments_.tokens);
   }
-  return {.inputs = {rows_.tokens, rows_.lengths, targets_},
-          .tokens = rows_.count,
-          .targets = static_cast<int64_t>(examples.size())};
+  if (data_.task() == TextTask::kRegression) {
+    numbers_.assign(static_cast<size_t>(shape.rows), 0);
+    weights_.assign(static_cast<size_t>(shape.rows), 0);
+    for (size_t row = 0; row < examples.size(); ++row) {
+      numbers_[row] = from.numbers[static_cast<size_t>(examples[row])];
+      weights_[row] = 1;
+    }
+    result.inputs.emplace_back(numbers_);
+    result.inputs.emplace_back(weights_);
+    return result;
+  }
+  const bool tokens_task = data_.task() == TextTask::kTokens;
+  const auto each = static_cast<size_t>(tokens_task ? shape.length : 1);  // targets of a row
+  targets_.assign(static_cast<size_t>(shape.rows) * each, kIgnoredTarget);
+  if (tokens_task) result.targets = 0;
+  for (size_t row = 0; row < examples.size(); ++row) {
+    const auto example = static_cast<size_t>(examples[row]);
+    const std::vector<int32_t>& labels = from.labels[example];
+    if (!tokens_task) {
+      targets_[row] = labels[0];
+      continue;
+    }
+    for (size_t word = 0; word < labels.size(); ++word) {
+      const int32_t first = from.first_tokens[example][word];
+      if (first < 0) continue;
+      targets_[row * each + static_cast<size_t>(first)] = labels[word];
+      ++result.targets;
+    }
+  }
+  result.inputs.emplace_back(targets_);
+  return result;
+}
+
+void ClassifyJob::Predicted(const Tensor& values) {
+  const ClassifyExamples& examples = data_.examples(DataSplit::kValidation);
+  const absl::Span<const float> all = values.span<const float>();
+  if (data_.task() == TextTask::kRegression) {
+    for (size_t row = 0; row < filled_.size(); ++row) {
+      right_.push_back(static_cast<double>(examples.numbers[static_cast<size_t>(filled_[row])]));
+      predicted_.push_back(static_cast<double>(all[row]));
+    }
+    return;
+  }
+  const std::vector<std::string>& names = data_.labels();
+  const auto length = static_cast<size_t>(values.type.shape.dim(1));
+  for (size_t row = 0; row < filled_.size(); ++row) {
+    const auto example = static_cast<size_t>(filled_[row]);
+    std::vector<std::string> right, predicted;
+    for (size_t word = 0; word < examples.labels[example].size(); ++word) {
+      const int32_t first = examples.first_tokens[example][word];
+      if (first < 0) continue;
+      const size_t token = row * length + static_cast<size_t>(first);
+      right.push_back(names[static_cast<size_t>(examples.labels[example][word])]);
+      predicted.push_back(names[static_cast<size_t>(Highest(all.subspan(token * names.size(), names.size())))]);
+    }
+    tags_.Add(right, predicted);
+  }
+}
+
+NamedFigures ClassifyJob::TakeFigures(bool averaged) {
+  NamedFigures figures;
+  if (data_.task() == TextTask::kTokens) {
+    const EntityFigures all = tags_.All();
+    figures = {{"precision", all.precision}, {"recall", all.recall}, {"f1", all.f1}};
+    if (!averaged) report_ = tags_.Report();
+    tags_ = {};
+  } else if (data_.task() == TextTask::kRegression) {
+    const double pearson = PearsonCorrelation(right_, predicted_), spearman = SpearmanCorrelation(right_, predicted_);
+    if (!std::isnan(pearson)) figures = {{"pearson", pearson}, {"spearman", spearman}};
+    right_.clear();
+    predicted_.clear();
+  }
+  return figures;
 }
 
 }  // namespace weft

@@ -1,4 +1,5 @@
-// ClassifyJob trains a classifier of texts on a BERT-style encoder (models/bert.h), from initial or published weights.
+// ClassifyJob trains a classifier of texts, of pairs of texts or of words, or a regression, on a BERT-style encoder
+// (models/bert.h), from initial or published weights.
 #ifndef WEFT_TRAIN_JOBS_CLASSIFY_JOB_H_
 #define WEFT_TRAIN_JOBS_CLASSIFY_JOB_H_
 
@@ -8,11 +9,13 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "weft/core/tensor.h"
+#include "weft/inference/tagging_metrics.h"
 #include "weft/models/bert.h"
 #include "weft/models/lora.h"
-#include "weft/text/labelled_text.h"
 #include "weft/text/padded_rows.h"
 #include "weft/train/jobs/bucket_job.h"
+#include "weft/train/jobs/classify_data.h"
 #include "weft/train/jobs/model_source.h"
 #include "weft/train/jobs/training_tokenizer.h"
 
@@ -35,7 +38,7 @@ class ClassifyJob final : public BucketJob {
   nlohmann::ordered_json Model() const override;
   std::string Title(const Parameters& parameters) const override;
   absl::Status Initialize(Parameters* parameters) override {
-    return source_.Initialize({"classifier.", "pooler."}, labels_, parameters);
+    return source_.Initialize({"classifier.", "pooler."}, data_.labels(), parameters);
   }
   absl::Status WriteFiles(const RunDirectory& run) const override { return tokenizer_.Write(run); }
   const LoraOptions& lora() const override { return lora_; }
@@ -44,33 +47,37 @@ class ClassifyJob final : public BucketJob {
     return pooling_ == "mean" ? absl::OkStatus() : TrainingJob::SaveMore(parameters, folder);
   }
   std::string base_model() const override { return source_.init(); }
+  void Predicted(const Tensor& values) override;
+  // Returns precision, recall and F1 of tagged entities, or the correlations of a regression.
+  NamedFigures TakeFigures(bool averaged) override;
+  // Returns the figures of each type of entity in the last evaluation, if the task is tokens.
+  absl::StatusOr<std::string> Conclude(const RunDirectory& /*run*/, Parameters* /*parameters*/) override {
+    return report_;
+  }
 
  protected:
   TrainingProgram Record(Shape shape, Tape* tape, VarList* inputs) override;
   Rows Fill(DataSplit split, absl::Span<const int32_t> examples, Shape shape) override;
 
  private:
-  struct Examples {
-    std::vector<std::vector<int32_t>> tokens;  // with special tokens
-    std::vector<int32_t> labels;               // indices of labels_
-  };
-
-  absl::StatusOr<Examples> Encode(const LabelledText& text) const;
-
   // Options.
-  std::string data_, validation_;
+  ClassifyData data_;
   ModelSource<PublishedBert> source_{
       {.context = 256, .layers = 2, .heads = 4, .width = 128, .feed_forward = 256, .dropout = 0.1}};
   TrainingTokenizer tokenizer_ = BertTokenizer(8000);
   std::string pooling_ = "first";
-  bool truncate_ = false;
   LoraOptions lora_ = {.targets = "*.query,*.value", .also_train = "classifier,pooler.dense"};
 
   BertConfig config_;
-  std::vector<std::string> labels_;
-  Examples examples_, validation_examples_;
-  PaddedRows rows_;
+  // The micro-batch that Fill filled last.
+  std::vector<int32_t> filled_;  // its examples
+  PaddedRows rows_, segments_;
   std::vector<int32_t> targets_;
+  std::vector<float> numbers_, weights_;
+  // What Predicted received since the last figures.
+  TaggingScore tags_;
+  std::vector<double> right_, predicted_;
+  std::string report_;
 };
 
 }  // namespace weft

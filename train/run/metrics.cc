@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "weft/core/file.h"
 #include "weft/core/status.h"
 
@@ -34,8 +35,13 @@ std::string ToJsonLine(const Metrics& metrics) {
     const Metrics::Validation& validation = *metrics.validation;
     json["val_loss"] = validation.loss;
     if (validation.accuracy) json["val_accuracy"] = *validation.accuracy;
+    const auto add = [&](absl::string_view prefix, const NamedFigures& figures) {
+      for (const auto& [name, value] : figures) json[absl::StrCat(prefix, name)] = value;
+    };
+    add("val_", validation.figures);
     if (validation.ema_loss) json["ema_val_loss"] = *validation.ema_loss;
     if (validation.ema_accuracy) json["ema_val_accuracy"] = *validation.ema_accuracy;
+    add("ema_val_", validation.ema_figures);
   }
   if (metrics.training) {
     json["learning_rate"] = metrics.training->learning_rate;

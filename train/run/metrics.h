@@ -11,11 +11,16 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
 namespace weft {
+
+// Figures such as {"f1", 0.9}. metrics.jsonl has them as "val_f1".
+using NamedFigures = std::vector<std::pair<std::string, double>>;
 
 struct Metrics {
   struct Training {
@@ -29,6 +34,7 @@ struct Metrics {
     double loss = 0;                               // mean over the validation data after the update
     std::optional<double> accuracy;                // fraction of correctly predicted targets; unset if not counted
     std::optional<double> ema_loss, ema_accuracy;  // the same with averaged weights; unset if there are none
+    NamedFigures figures, ema_figures;             // further figures of the task
   };
 
   int64_t step = 0;                  // the number of updates so far

@@ -58,12 +58,18 @@ void Progress::Evaluation(int64_t step, const Metrics::Validation& validation, d
   const auto accuracy = [](std::optional<double> value) {
     return value ? absl::StrFormat("  accuracy %.2f%%", 100 * *value) : "";
   };
+  const auto more = [](const NamedFigures& figures) {
+    std::string text;
+    for (const auto& [name, value] : figures) absl::StrAppendFormat(&text, "  %s %.4f", name, value);
+    return text;
+  };
   std::string average;
   if (validation.ema_loss) {
-    average = absl::StrFormat("  of averaged weights %.4f%s", *validation.ema_loss, accuracy(validation.ema_accuracy));
+    average = absl::StrFormat("  of averaged weights %.4f%s%s", *validation.ema_loss, accuracy(validation.ema_accuracy),
+                              more(validation.ema_figures));
   }
-  Say(absl::StrFormat("step %d/%d  validation loss %.4f%s%s  after %s", step, steps_, validation.loss,
-                      accuracy(validation.accuracy), average, FormatDuration(seconds)));
+  Say(absl::StrFormat("step %d/%d  validation loss %.4f%s%s%s  after %s", step, steps_, validation.loss,
+                      accuracy(validation.accuracy), more(validation.figures), average, FormatDuration(seconds)));
 }
 
 void Progress::Say(absl::string_view line) {

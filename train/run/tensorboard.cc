@@ -51,6 +51,12 @@ absl::Status TensorBoard::Step(const Metrics& metrics) {
     add("accuracy/validation", metrics.validation->accuracy);
     add("loss/validation_ema", metrics.validation->ema_loss);
     add("accuracy/validation_ema", metrics.validation->ema_accuracy);
+    for (const auto& [name, value] : metrics.validation->figures) {
+      scalars.push_back({absl::StrCat(name, "/validation"), value});
+    }
+    for (const auto& [name, value] : metrics.validation->ema_figures) {
+      scalars.push_back({absl::StrCat(name, "/validation_ema"), value});
+    }
   }
   scalars.push_back({"memory", static_cast<double>(ResidentBytes())});
   return file_.AppendScalars(metrics.step, Now(), scalars);
