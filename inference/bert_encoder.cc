@@ -15,19 +15,21 @@ namespace weft {
 
 // A Bucket has the graph for `rows` texts of at most `length` tokens. All graphs share the weights.
 struct BertEncoder::Bucket {
-  Bucket(const BertConfig& config, int64_t rows, int64_t length, const Record& record) {
+  Bucket(const BertConfig& config, int64_t rows, int64_t length, bool pairs, const RecordPairs& record) {
     tokens = tape.Input("tokens", {kI32, {rows, length}}, {.below = config.vocabulary});
     lengths = tape.Input("lengths", {kI32, {rows}}, {.below = length + 1});
-    result = record(Bert(config), tokens, lengths);
+    if (pairs) segments = tape.Input("segments", {kI32, {rows, length}}, {.below = config.segments});
+    result = record(Bert(config), tokens, {.segments = segments, .lengths = lengths});
   }
 
   Tape tape;
-  Var tokens, lengths, result;
+  Var tokens, lengths, segments, result;
   std::unique_ptr<Runner> runner;
 };
 
-BertEncoder::BertEncoder(OpenedBert bert, const BertEncoderOptions& options, Record record)
+BertEncoder::BertEncoder(OpenedBert bert, const BertEncoderOptions& options, bool pairs, RecordPairs record)
     : options_(options),
+      pairs_(pairs),
       record_(std::move(record)),
       tokenizer_(std::move(bert.tokenizer)),
       before_(TokensBefore(*tokenizer_)),
@@ -39,12 +41,29 @@ BertEncoder::~BertEncoder() = default;
 
 absl::StatusOr<std::unique_ptr<BertEncoder>> BertEncoder::Create(OpenedBert bert, const BertEncoderOptions& options,
                                                                  Record record) {
+  const auto of_texts = [record = std::move(record)](const Bert& model, Var tokens, const BertInputs& inputs) {
+    return record(model, tokens, inputs.lengths);
+  };
+  return Create(std::move(bert), options, /*pairs=*/false, of_texts);
+}
+
+absl::StatusOr<std::unique_ptr<BertEncoder>> BertEncoder::CreateForPairs(OpenedBert bert,
+                                                                         const BertEncoderOptions& options,
+                                                                         RecordPairs record) {
+  if (bert.model.config.segments < 2) {
+    return InvalidArgument(bert.path, ": the model has 1 segment, but a pair of texts needs 2");
+  }
+  return Create(std::move(bert), options, /*pairs=*/true, std::move(record));
+}
+
+absl::StatusOr<std::unique_ptr<BertEncoder>> BertEncoder::Create(OpenedBert bert, const BertEncoderOptions& options,
+                                                                 bool pairs, RecordPairs record) {
   const std::string path = bert.path;
   const PublishedBert model = bert.model;
   if (options.layers > model.config.layers) {
     return InvalidArgument(path, ": the model has ", model.config.layers, " layers, not ", options.layers);
   }
-  auto encoder = std::unique_ptr<BertEncoder>(new BertEncoder(std::move(bert), options, std::move(record)));
+  auto encoder = std::unique_ptr<BertEncoder>(new BertEncoder(std::move(bert), options, pairs, std::move(record)));
   WEFT_RETURN_IF_ERROR(encoder->parameters_.Create(ParametersOf(model)));
   WEFT_RETURN_IF_ERROR(SetFiniteWeights(path, model.weights, &encoder->parameters_));
   return encoder;
@@ -65,31 +84,46 @@ absl::StatusOr<std::vector<std::vector<float>>> BertEncoder::Run(absl::Span<cons
 }
 
 absl::Status BertEncoder::Run(absl::Span<const std::vector<int32_t>> texts, const Take& take) {
-  std::vector<std::vector<int32_t>> inputs;
+  std::vector<ModelInput> inputs;
+  for (const std::vector<int32_t>& text : texts) inputs.push_back(tokenizer_->Wrap(text));
+  return RunInputs(inputs, take);
+}
+
+absl::StatusOr<std::vector<std::vector<float>>> BertEncoder::RunInputs(absl::Span<const ModelInput> inputs) {
+  std::vector<std::vector<float>> results(inputs.size());
+  WEFT_RETURN_IF_ERROR(RunInputs(inputs, [&](size_t input, absl::Span<const float> result) {
+    results[input].assign(result.begin(), result.end());
+  }));
+  return results;
+}
+
+absl::Status BertEncoder::RunInputs(absl::Span<const ModelInput> inputs, const Take& take) {
   std::vector<int64_t> lengths, buckets;
-  for (const std::vector<int32_t>& text : texts) {
-    inputs.push_back(tokenizer_->Wrap(text).ids);
-    lengths.push_back(static_cast<int64_t>(inputs.back().size()));
+  for (const ModelInput& input : inputs) {
+    lengths.push_back(static_cast<int64_t>(input.ids.size()));
     buckets.push_back(BucketLength(lengths.back()));
   }
   std::sort(buckets.begin(), buckets.end());
   buckets.erase(std::unique(buckets.begin(), buckets.end()), buckets.end());
   const BucketBatches batches(buckets, lengths, options_.batch);
-  std::vector<int32_t> tokens, token_counts;
+  std::vector<int32_t> tokens, segments, token_counts;
   for (int64_t i = 0; i < batches.size(); ++i) {
     const BucketBatch batch = batches[i];
     const size_t length = static_cast<size_t>(buckets[batch.bucket]);
     const size_t rows = std::min(std::bit_ceil(batch.examples.size()), static_cast<size_t>(options_.batch));
     WEFT_ASSIGN_OR_RETURN(Bucket* const bucket, BucketOf(static_cast<int64_t>(rows), buckets[batch.bucket]));
     tokens.assign(rows * length, 0);
+    segments.assign(rows * length, 0);
     token_counts.assign(rows, 0);
     for (size_t row = 0; row < batch.examples.size(); ++row) {
-      const std::vector<int32_t>& ids = inputs[static_cast<size_t>(batch.examples[row])];
+      const auto& [ids, segments_of_ids] = inputs[static_cast<size_t>(batch.examples[row])];
       std::copy(ids.begin(), ids.end(), &tokens[row * length]);
+      std::copy(segments_of_ids.begin(), segments_of_ids.end(), &segments[row * length]);
       token_counts[row] = static_cast<int32_t>(ids.size());
     }
-    WEFT_ASSIGN_OR_RETURN(const Outputs out,
-                          bucket->runner->Run({{bucket->tokens, tokens}, {bucket->lengths, token_counts}}));
+    std::vector<FeedPair> feeds = {{bucket->tokens, tokens}, {bucket->lengths, token_counts}};
+    if (pairs_) feeds.emplace_back(bucket->segments, segments);
+    WEFT_ASSIGN_OR_RETURN(const Outputs out, bucket->runner->Run(feeds));
     const absl::Span<const float> all = out[bucket->result].span<const float>();
     for (size_t row = 0; row < batch.examples.size(); ++row) {
       const size_t each = all.size() / rows;
@@ -120,7 +154,7 @@ int64_t BertEncoder::BucketLength(int64_t tokens) const {
 absl::StatusOr<BertEncoder::Bucket*> BertEncoder::BucketOf(int64_t rows, int64_t length) {
   std::unique_ptr<Bucket>& bucket = buckets_[{rows, length}];
   if (bucket == nullptr) {
-    auto made = std::make_unique<Bucket>(config_, rows, length, record_);
+    auto made = std::make_unique<Bucket>(config_, rows, length, pairs_, record_);
     WEFT_ASSIGN_OR_RETURN(made->runner,
                           EvalRunner(made->tape, {.fetch = {made->result}}, &parameters_, options_.threads));
     bucket = std::move(made);

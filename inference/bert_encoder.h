@@ -37,10 +37,14 @@ class BertEncoder {
  public:
   // Records a computation on `tokens`, i32 [B, T], and `lengths`, i32 [B]. Returns the computed value, f32 [B, ...].
   using Record = std::function<Var(const Bert& bert, Var tokens, Var lengths)>;
+  // The same for pairs of texts: `inputs` has the lengths and the segments, i32 [B, T].
+  using RecordPairs = std::function<Var(const Bert& bert, Var tokens, const BertInputs& inputs)>;
 
   // Returns InvalidArgument if `options.layers` exceeds the number of the model's layers.
   static absl::StatusOr<std::unique_ptr<BertEncoder>> Create(OpenedBert bert, const BertEncoderOptions& options,
                                                              Record record);
+  static absl::StatusOr<std::unique_ptr<BertEncoder>> CreateForPairs(OpenedBert bert, const BertEncoderOptions& options,
+                                                                     RecordPairs record);
   ~BertEncoder();
 
   // Returns the ids of a text, without the special tokens that the model's format puts around it. If `special` is set,
@@ -54,6 +58,9 @@ class BertEncoder {
   // Computes the same results, and calls `take` with the index and result of each text, in any order.
   using Take = std::function<void(size_t text, absl::Span<const float> result)>;
   absl::Status Run(absl::Span<const std::vector<int32_t>> texts, const Take& take);
+  // The same for inputs that have their special tokens already. Segments are used by encoders for pairs only.
+  absl::StatusOr<std::vector<std::vector<float>>> RunInputs(absl::Span<const ModelInput> inputs);
+  absl::Status RunInputs(absl::Span<const ModelInput> inputs, const Take& take);
   // Returns the hidden state [C] of token `position` of a text, not counting special tokens. `hidden`: the result of
   // Run for this text, [T, C], if the graph records HiddenStates.
   absl::Span<const float> HiddenState(absl::Span<const float> hidden, size_t position) const;
@@ -67,12 +74,15 @@ class BertEncoder {
  private:
   struct Bucket;
 
-  BertEncoder(OpenedBert bert, const BertEncoderOptions& options, Record record);
+  BertEncoder(OpenedBert bert, const BertEncoderOptions& options, bool pairs, RecordPairs record);
+  static absl::StatusOr<std::unique_ptr<BertEncoder>> Create(OpenedBert bert, const BertEncoderOptions& options,
+                                                             bool pairs, RecordPairs record);
   absl::StatusOr<Bucket*> BucketOf(int64_t rows, int64_t length);
   int64_t BucketLength(int64_t tokens) const;
 
   const BertEncoderOptions options_;
-  const Record record_;
+  const bool pairs_;  // whether graphs have an input for segments
+  const RecordPairs record_;
   const std::unique_ptr<Tokenizer> tokenizer_;
   const size_t before_;  // number of special tokens before a text
   BertConfig config_;    // its layers are those of the options

@@ -10,58 +10,40 @@
 #include "weft/formats/weights.h"
 #include "weft/inference/picture_classifier.h"
 #include "weft/inference/sampling.h"
-#include "weft/text/labelled_text.h"
-#include "weft/text/lines.h"
+#include "weft/inference/text_head.h"
 
 namespace weft {
 namespace {
 
 class TextClassifier : public Classifier {
  public:
-  TextClassifier(std::vector<std::string> labels, std::unique_ptr<BertEncoder> encoder, int64_t batch)
-      : Classifier(std::move(labels)),
-        encoder_(std::move(encoder)),
-        lines_at_once_(kBatchesAtOnce * static_cast<size_t>(batch)) {}
+  explicit TextClassifier(std::unique_ptr<TextHead> head) : Classifier(head->labels()), head_(std::move(head)) {}
 
-  absl::string_view example() const override { return "text"; }
+  absl::string_view example() const override { return head_->pairs() ? "pair" : "text"; }
 
   absl::Status Classify(const std::vector<std::string>& files, Take take) override {
-    const auto encode = [&](absl::string_view line) { return encoder_->Tokens(line); };
-    const auto run = [&](const TextLines&, absl::Span<const TokenIds> texts) -> absl::Status {
-      WEFT_ASSIGN_OR_RETURN(const std::vector<std::vector<float>> logits, encoder_->Run(texts));
+    return head_->Run(files, [&](absl::Span<const HeadResult> results) {
+      std::vector<std::vector<float>> logits;
+      for (const HeadResult& result : results) logits.push_back(result.values[0]);
       take(logits);
-      return absl::OkStatus();
-    };
-    return EncodeLines(files, lines_at_once_, encode, run);
+    });
   }
 
   absl::StatusOr<ClassScore> Evaluate(const std::vector<std::string>& files, const std::string& /*labels*/) override {
-    const auto encode = [&](absl::string_view line) { return encoder_->Tokens(line); };
-    std::vector<TokenIds> texts;
-    std::vector<int32_t> classes;
-    for (const std::string& path : files) {
-      WEFT_ASSIGN_OR_RETURN(const LabelledText text, ReadLabelledText(path));
-      WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> ids, LabelIds(text, labels()));
-      classes.insert(classes.end(), ids.begin(), ids.end());
-      WEFT_ASSIGN_OR_RETURN(const std::vector<TokenIds> encoded, EncodeAll(text.text, encode));
-      texts.insert(texts.end(), encoded.begin(), encoded.end());
-    }
-    WEFT_ASSIGN_OR_RETURN(const std::vector<std::vector<float>> logits, encoder_->Run(texts));
-    return ScoreClasses(logits, classes);
+    return head_->EvaluateClasses(files);
   }
 
  private:
-  const std::unique_ptr<BertEncoder> encoder_;
-  const size_t lines_at_once_;
+  const std::unique_ptr<TextHead> head_;
 };
 
 }  // namespace
 
-std::vector<LabelProbability> Classifier::Rank(absl::Span<const float> logits) const {
+std::vector<LabelProbability> RankLabels(absl::Span<const std::string> labels, absl::Span<const float> logits) {
   const std::vector<double> probabilities = Probabilities(logits);
   std::vector<LabelProbability> ranked;
   for (const int32_t i : Largest<double>(probabilities, probabilities.size())) {
-    ranked.push_back({labels_[static_cast<size_t>(i)], probabilities[static_cast<size_t>(i)]});
+    ranked.push_back({labels[static_cast<size_t>(i)], probabilities[static_cast<size_t>(i)]});
   }
   return ranked;
 }
@@ -92,12 +74,13 @@ absl::StatusOr<std::unique_ptr<Classifier>> OpenClassifier(const std::string& pa
 }
 
 absl::StatusOr<std::unique_ptr<Classifier>> ClassifierOf(OpenedBert bert, const ClassifierOptions& options) {
-  std::vector<std::string> labels = bert.model.labels;
-  WEFT_ASSIGN_OR_RETURN(
-      std::unique_ptr<BertEncoder> encoder,
-      LabelEncoder(std::move(bert),
-                   {.truncate = options.truncate, .batch = options.batch, .threads = options.threads}));
-  return std::make_unique<TextClassifier>(std::move(labels), std::move(encoder), options.batch);
+  const std::string path = bert.path;
+  WEFT_ASSIGN_OR_RETURN(std::unique_ptr<TextHead> head, TextHead::Create(std::move(bert), options));
+  if (head->task() == TextTask::kSequence || head->task() == TextTask::kPair) {
+    return std::make_unique<TextClassifier>(std::move(head));
+  }
+  return InvalidArgument(path, ": the model ", head->task() == TextTask::kTokens ? "labels words" : "predicts a number",
+                         "; wanted a classifier of texts");
 }
 
 absl::StatusOr<std::unique_ptr<BertEncoder>> LabelEncoder(OpenedBert bert, const BertEncoderOptions& options) {

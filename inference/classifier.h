@@ -24,6 +24,7 @@
 #include "weft/inference/bert_encoder.h"
 #include "weft/inference/metrics.h"
 #include "weft/inference/open_model.h"
+#include "weft/text/labelled_examples.h"
 
 namespace weft {
 
@@ -31,12 +32,18 @@ struct ClassifierOptions {
   bool truncate = false;  // cuts texts that are longer than the context; otherwise they are errors
   int64_t batch = 32;     // maximum number of examples in one execution
   int64_t threads = 0;    // 0: one for each core
+  bool pairs = false;     // texts are pairs, also if the model does not say so, as published models do not
+  // The format of labelled texts. Its task is not used.
+  LabelledDataOptions data = {};
 };
 
 struct LabelProbability {
   std::string label;
   double probability;
 };
+
+// Returns all labels with their probabilities, most likely first. `logits`: one for each label.
+std::vector<LabelProbability> RankLabels(absl::Span<const std::string> labels, absl::Span<const float> logits);
 
 // The score of a model that chooses among classes.
 struct ClassScore {
@@ -53,21 +60,20 @@ class Classifier {
  public:
   virtual ~Classifier() = default;
 
-  virtual absl::string_view example() const = 0;  // "text" or "picture"
+  virtual absl::string_view example() const = 0;  // "text", "pair" or "picture"
   const std::vector<std::string>& labels() const { return labels_; }
-  // Returns all labels with their probabilities, most likely first. `logits`: one for each label.
-  std::vector<LabelProbability> Rank(absl::Span<const float> logits) const;
+  std::vector<LabelProbability> Rank(absl::Span<const float> logits) const { return RankLabels(labels_, logits); }
 
   // Receives the logits of some examples, in order.
   using Take = absl::FunctionRef<void(absl::Span<const std::vector<float>> logits)>;
-  // Classifies each line of `files`, or of standard input if `files` is empty. A ViT classifies each picture of
-  // `files`, which must not be empty. Before an error, `take` gets the results of the lines before the wrong line, or
-  // of the pictures in the files before the wrong file.
+  // Classifies each line of `files`, or of standard input if `files` is empty. A tab separates the texts of a pair. A
+  // ViT classifies each picture of `files`, which must not be empty. Before an error, `take` gets the results of the
+  // lines before the wrong line, or of the pictures in the files before the wrong file.
   virtual absl::Status Classify(const std::vector<std::string>& files, Take take) = 0;
 
-  // Measures the classifier on files of lines "a text<TAB>its label", or on pictures with labels. `labels`: for
-  // pictures in IDX, the file with the labels of the one file of pictures; else empty. Returns InvalidArgument for a
-  // label that the model does not have.
+  // Measures the classifier on files of labelled texts (text/labelled_examples.h), or on pictures with labels.
+  // `labels`: for pictures in IDX, the file with the labels of the one file of pictures; else empty. Returns
+  // InvalidArgument for a label that the model does not have.
   virtual absl::StatusOr<ClassScore> Evaluate(const std::vector<std::string>& files, const std::string& labels) = 0;
 
  protected:
@@ -78,7 +84,7 @@ class Classifier {
 };
 
 // Opens a BERT with a classifier (OpenBert) or a ViT (PictureClassifier). Returns Unimplemented if a BERT has no
-// classifier.
+// classifier. Returns InvalidArgument for the tasks tokens and regression, which a TextHead (text_head.h) computes.
 absl::StatusOr<std::unique_ptr<Classifier>> OpenClassifier(const std::string& path, const ClassifierOptions& options);
 // Returns the classifier of a BERT that was opened.
 absl::StatusOr<std::unique_ptr<Classifier>> ClassifierOf(OpenedBert bert, const ClassifierOptions& options);

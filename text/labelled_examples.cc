@@ -211,13 +211,17 @@ std::string LabelledExamples::Location(size_t example, size_t word) const {
   return absl::StrCat(paths[at.file], ", line ", at.line + (at.line_each ? word : 0));
 }
 
-absl::StatusOr<LabelledExamples> ReadLabelledExamples(const std::string& paths, const LabelledDataOptions& options) {
+absl::StatusOr<LabelledExamples> ReadLabelledExamples(absl::Span<const std::string> paths, const Options& options) {
   WEFT_RETURN_IF_ERROR(Validate(options));
   LabelledExamples data;
-  const std::vector<std::string> all =
-      Exists(paths) ? std::vector<std::string>{paths} : absl::StrSplit(paths, ',', absl::SkipEmpty());
-  for (const std::string& path : all) WEFT_RETURN_IF_ERROR(ReadOneFile(path, options, &data));
+  for (const std::string& path : paths) WEFT_RETURN_IF_ERROR(ReadOneFile(path, options, &data));
   return data;
+}
+
+absl::StatusOr<LabelledExamples> ReadLabelledExamples(const std::string& paths, const Options& options) {
+  if (Exists(paths)) return ReadLabelledExamples(absl::MakeConstSpan(&paths, 1), options);
+  const std::vector<std::string> all = absl::StrSplit(paths, ',', absl::SkipEmpty());
+  return ReadLabelledExamples(absl::MakeConstSpan(all), options);
 }
 
 LabelledExamples TakeEveryTenth(LabelledExamples* examples) {

@@ -52,7 +52,7 @@ struct LabelledExamples {
   std::string Location(size_t example, size_t word = 0) const;
 };
 
-// Reads a file, or several whose paths commas separate. The formats are:
+// Reads files. The formats are:
 //   lines     a text, a tab and its label; the label follows the last tab
 //   tsv, csv  tables (text/table.h); by default, the first column is the text, the second the second text of a pair,
 //             and the last the label; a column that is given by its name implies `header`
@@ -63,6 +63,9 @@ struct LabelledExamples {
 //             tsv for pairs or if a column or the header is given, and lines for anything else. A file whose first line
 //             has a tab is "lines" whatever its extension, if no column or header is given.
 // Returns InvalidArgument, with file and line, if a text or label is missing.
+absl::StatusOr<LabelledExamples> ReadLabelledExamples(absl::Span<const std::string> paths,
+                                                      const LabelledDataOptions& options);
+// Reads a file, or several whose paths commas separate.
 absl::StatusOr<LabelledExamples> ReadLabelledExamples(const std::string& paths, const LabelledDataOptions& options);
 
 // Moves every tenth example of `examples` to the result.

@@ -20,12 +20,15 @@
 #include "weft/inference/evaluation.h"
 #include "weft/inference/metrics.h"
 #include "weft/inference/open_model.h"
+#include "weft/inference/tagging_metrics.h"
+#include "weft/inference/text_head.h"
+#include "weft/text/labelled_examples.h"
 
 namespace weft {
 namespace {
 
 Hyperparameters Table(EvaluateFlags* flags) {
-  return {
+  Hyperparameters table = {
       {"model", "a run of weft train, or a published model", &flags->model, {.type = "MODEL"}},
       {"tokenizer",
        "for a GPT: tokenizer to use instead of the model's",
@@ -68,7 +71,13 @@ Hyperparameters Table(EvaluateFlags* flags) {
        {.low = 1, .high = 4096}},
       {"json", "print one JSON object", &flags->json},
       {"threads", "number of threads; 0: one for each core", &flags->threads, {.low = 0, .high = 1024}},
+      {"pairs", "for a BERT with a classifier: texts are pairs, also if the model is no run of Weft", &flags->pairs},
   };
+  for (Hyperparameter& row : LabelledDataTable(&flags->data)) {
+    row.help = absl::StrCat("for a BERT with a classifier: ", row.help);
+    table.push_back(std::move(row));
+  }
+  return table;
 }
 
 Figures ScoreFigures(const ClassScore& score, const std::string& count, const std::string& unit) {
@@ -113,7 +122,11 @@ absl::StatusOr<Figures> MeasureGpt(const EvaluateFlags& flags) {
 }
 
 ClassifierOptions OptionsOf(const EvaluateFlags& flags) {
-  return {.truncate = flags.truncate, .batch = flags.batch, .threads = flags.threads};
+  return {.truncate = flags.truncate,
+          .batch = flags.batch,
+          .threads = flags.threads,
+          .pairs = flags.pairs,
+          .data = flags.data};
 }
 
 absl::StatusOr<Figures> MeasureClassifier(Classifier* classifier, const EvaluateFlags& flags) {
@@ -130,6 +143,35 @@ absl::StatusOr<Figures> MeasureVit(const EvaluateFlags& flags) {
   return MeasureClassifier(classifier.get(), flags);
 }
 
+nlohmann::ordered_json Json(const EntityFigures& figures) {
+  return {
+      {"precision", figures.precision}, {"recall", figures.recall}, {"f1", figures.f1}, {"support", figures.support}};
+}
+
+absl::StatusOr<Figures> MeasureTags(TextHead* head, const EvaluateFlags& flags) {
+  WEFT_ASSIGN_OR_RETURN(const TaggingResult score, UsageError(head->EvaluateTags(flags.files)));
+  const EntityFigures all = score.tags.All();
+  auto types = nlohmann::ordered_json::object();
+  for (const auto& [type, figures] : score.tags.ByType()) types[type] = Json(figures);
+  return Figures{Count("words", score.tags.words()),
+                 {"loss", score.loss, absl::StrFormat("%.6f nats a word", score.loss)},
+                 {"accuracy", score.tags.accuracy(), absl::StrFormat("%.2f %%", 100 * score.tags.accuracy())},
+                 {"precision", all.precision, absl::StrFormat("%.6f", all.precision)},
+                 {"recall", all.recall, absl::StrFormat("%.6f", all.recall)},
+                 {"f1", all.f1, absl::StrFormat("%.6f", all.f1)},
+                 {"entities", std::move(types), absl::StrCat("\n", score.tags.Report())},
+                 {"macro_average", Json(score.tags.Macro()), ""},
+                 {"weighted_average", Json(score.tags.Weighted()), ""}};
+}
+
+absl::StatusOr<Figures> MeasureRegression(TextHead* head, const EvaluateFlags& flags) {
+  WEFT_ASSIGN_OR_RETURN(const RegressionResult score, UsageError(head->EvaluateNumbers(flags.files)));
+  return Figures{Count(head->pairs() ? "pairs" : "texts", score.count),
+                 {"loss", score.loss, absl::StrFormat("%.6f, the mean squared error", score.loss)},
+                 {"pearson", score.pearson, absl::StrFormat("%.6f", score.pearson)},
+                 {"spearman", score.spearman, absl::StrFormat("%.6f", score.spearman)}};
+}
+
 absl::StatusOr<Figures> MeasureBert(const EvaluateFlags& flags) {
   WEFT_ASSIGN_OR_RETURN(OpenedBert bert, UsageError(OpenBert(flags.model)));
   const auto given = [&](const char* flag) { return flags.given.count(flag) > 0; };
@@ -137,10 +179,18 @@ absl::StatusOr<Figures> MeasureBert(const EvaluateFlags& flags) {
     for (const char* flag : {"masked", "seed"}) {
       if (given(flag)) return NoUse(flag, "a BERT with a classifier");
     }
+    const TextTask task = bert.model.task;
+    if (task == TextTask::kTokens || task == TextTask::kRegression) {
+      WEFT_ASSIGN_OR_RETURN(const auto head, UsageError(TextHead::Create(std::move(bert), OptionsOf(flags))));
+      return task == TextTask::kTokens ? MeasureTags(head.get(), flags) : MeasureRegression(head.get(), flags);
+    }
     WEFT_ASSIGN_OR_RETURN(const auto classifier, UsageError(ClassifierOf(std::move(bert), OptionsOf(flags))));
     return MeasureClassifier(classifier.get(), flags);
   }
-  if (given("truncate")) return NoUse("truncate", "a BERT that guesses masked tokens");
+  for (const char* flag :
+       {"truncate", "pairs", "format", "header", "text-column", "text-pair-column", "label-column"}) {
+    if (given(flag)) return NoUse(flag, "a BERT that guesses masked tokens");
+  }
   const MaskedTokensOptions options = {
       .fraction = flags.masked, .seed = flags.seed, .batch = flags.batch, .threads = flags.threads};
   WEFT_ASSIGN_OR_RETURN(const ClassScore score, UsageError(EvaluateMaskedTokens(bert, flags.files, options)));
@@ -161,7 +211,12 @@ struct Subject {
 const Subject* FindSubject(const ModelFamily* family) {
   static const Subject kSubjects[] = {
       {&PublishedGpt::kFamily, "a GPT", {"tokenizer", "stride"}, true, MeasureGpt},
-      {&PublishedBert::kFamily, "a BERT", {"masked", "seed", "truncate", "batch"}, true, MeasureBert},
+      {&PublishedBert::kFamily,
+       "a BERT",
+       {"masked", "seed", "truncate", "batch", "pairs", "format", "header", "text-column", "text-pair-column",
+        "label-column"},
+       true,
+       MeasureBert},
       {&PublishedVit::kFamily, "a ViT", {"labels", "batch"}, true, MeasureVit},
       {&PublishedTransformer::kFamily,
        "a Transformer",
@@ -264,8 +319,10 @@ Command EvaluateCommand(CLI::App* weft) {
       "bits per byte. Texts are cut into windows of the context's length, and each token is predicted once, from the "
       "tokens before it in its window; with --stride, windows overlap. "
       "A BERT gets texts, cut into such windows, and the figures are loss and accuracy of masked tokens. A BERT with a "
-      "classifier gets lines \"text<TAB>label\" and a ViT gets pictures with labels; the figures are loss, accuracy, "
-      "precision, recall and F1 of each class, their averages, and the confusion matrix. A Transformer gets --source "
+      "classifier gets labelled texts in the formats of weft train classify, and a ViT gets pictures with labels; the "
+      "figures are loss, accuracy, precision, recall and F1 of each class, their averages, and the confusion matrix; "
+      "of "
+      "labelled words those of entities, and of a regression correlations. A Transformer gets --source "
       "and --references, and the figures are BLEU, chrF and chrF++; with --baseline also their differences from "
       "another system. Finished translations need no model. The file '-' is standard input.");
   AddFlags(app, Table(flags.get()), &flags->given);

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "weft/apps/flags.h"
 #include "weft/core/status.h"
+#include "weft/text/labelled_examples.h"
 
 namespace weft {
 
@@ -21,6 +22,8 @@ struct EvaluateFlags {
   uint64_t seed = 1;
   int64_t beam = 4, batch = 32, threads = 0, stride = 0, resamples = 1000;
   bool lowercase = false, truncate = false, json = false;
+  LabelledDataOptions data;
+  bool pairs = false;
   std::vector<std::string> files;
   GivenFlags given;
 };
