@@ -6,7 +6,9 @@ namespace weft {
 
 Command TrainClassifyCommand(CLI::App* weft) {
   return TrainingCommand(
-      train, "classify", "Trains a BERT-style classifier of texts, from initial or published weights.",
+      train, "classify",
+      "Trains a BERT-style classifier of texts, pairs of texts or words, or a regression, from initial or published "
+      "weights.",
       [] { return std::make_unique<ClassifyJob>(); }, "trains a text classifier, from random or published weights",
       {{"Trains from random weights. A line is a text, a tab and its label.", "weft train classify --data=reviews.tsv"},
        {"Fine-tunes a published encoder, such as that of tools/fetch_minilm.",
