@@ -23,10 +23,14 @@ std::optional<double> MetricValue(const Metrics::Validation& validation, absl::s
   const bool average = absl::ConsumePrefix(&metric, "ema_");
   if (average && !validation.ema_loss) return std::nullopt;
   if (metric == "val_loss") return average ? validation.ema_loss : validation.loss;
-  return average ? validation.ema_accuracy : validation.accuracy;
+  if (metric == "val_accuracy") return average ? validation.ema_accuracy : validation.accuracy;
+  for (const auto& [name, value] : average ? validation.ema_figures : validation.figures) {
+    if (absl::StrCat("val_", name) == metric) return value;
+  }
+  return std::nullopt;
 }
 
-bool LargerIsBetter(absl::string_view metric) { return absl::EndsWith(metric, "accuracy"); }
+bool LargerIsBetter(absl::string_view metric) { return !absl::EndsWith(metric, "loss"); }
 
 bool TrainingHistory::Evaluated(int64_t step, absl::string_view metric, double value) {
   const bool better = !best_ || (LargerIsBetter(metric) ? value > *best_ : value < *best_);

@@ -35,6 +35,12 @@ TEST(TrainingHistoryTest, ReadsTheNamedMetric) {
   EXPECT_EQ(MetricValue(validation, "val_accuracy"), 0.2);
   EXPECT_EQ(MetricValue(validation, "ema_val_loss"), 3);
   EXPECT_EQ(MetricValue(validation, "ema_val_accuracy"), 0.4);
+  EXPECT_EQ(MetricValue(validation, "val_f1"), std::nullopt);
+  validation.figures = {{"recall", 0.5}, {"f1", 0.6}};
+  validation.ema_figures = {{"f1", 0.7}};
+  EXPECT_EQ(MetricValue(validation, "val_f1"), 0.6);
+  EXPECT_EQ(MetricValue(validation, "ema_val_f1"), 0.7);
+  EXPECT_TRUE(LargerIsBetter("val_f1"));
 }
 
 // The losses alternate between 1 and 3: their mean is 2 and their standard deviation 1.

@@ -59,6 +59,8 @@ class TrainingTask {
   virtual int64_t validation_batches() const = 0;
   // Returns validation batch `index` for an evaluation after `step` updates.
   virtual absl::StatusOr<TrainingBatch> Validate(int64_t step, int64_t index) = 0;
+  // Returns the names of the figures that TakeFigures returns.
+  virtual std::vector<std::string> figure_names() const { return {}; }
   // Receives the value of TrainingProgram::prediction for the batch that Validate returned last.
   virtual void Predicted(const Tensor& /*values*/) {}
   // Returns further figures of the validation data, from the predictions since the last call. `averaged`: the

@@ -12,6 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
 #include "weft/core/safetensors.h"
 #include "weft/core/status.h"
 #include "weft/formats/run_folder.h"
@@ -64,6 +65,17 @@ std::string WriterOf(const Program& program, const std::string& name) {
   return "the start";
 }
 
+// Reports whether evaluations of `task` have the figure `metric`, such as "ema_val_accuracy".
+bool Measures(const TrainingTask& task, absl::string_view metric) {
+  absl::ConsumePrefix(&metric, "ema_");
+  absl::ConsumePrefix(&metric, "val_");
+  if (metric == "loss") return true;
+  const std::vector<std::string> figures = task.figure_names();
+  if (std::find(figures.begin(), figures.end(), metric) != figures.end()) return true;
+  const auto counts = [](const TrainingProgram& program) { return static_cast<bool>(program.correct); };
+  return metric == "accuracy" && std::all_of(task.programs().begin(), task.programs().end(), counts);
+}
+
 }  // namespace
 
 absl::StatusOr<StepOptions> ToStepOptions(const TrainerOptions& options) {
@@ -80,8 +92,7 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const TrainerOptions& o
                                                          Parameters* parameters, const RunDirectory* run) {
   WEFT_ASSIGN_OR_RETURN(const StepOptions step, ToStepOptions(options));
   WEFT_RETURN_IF_ERROR(Validate(options));
-  for (const TrainingProgram& program : task->programs()) {
-    if (!absl::EndsWith(options.metric, "accuracy") || program.correct) continue;
+  if (!Measures(*task, options.metric)) {
     return InvalidArgument("metric: this training measures no ", options.metric);
   }
   auto trainer = std::unique_ptr<Trainer>(new Trainer(options, task, parameters, run));
@@ -242,7 +253,7 @@ absl::StatusOr<bool> Trainer::Evaluate(const Interrupt& interrupt, Metrics* line
     history_.plateau = plateau.state();
   }
   const std::optional<double> value = MetricValue(*line->validation, options_.metric);
-  if (!value) return true;  // there are no averages before the first update
+  if (!value) return true;  // there are no averages before the first update, and no correlations of equal predictions
   if (history_.Evaluated(step_, options_.metric, *value) && options_.save_best) WEFT_RETURN_IF_ERROR(SaveBest());
   return true;
 }

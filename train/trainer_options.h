@@ -34,8 +34,8 @@ struct TrainerOptions {
   // Decay rate of an exponential moving average (EMA) of the weights; 0: none. Evaluations then measure the averaged
   // weights, too, and saving writes them to ema.safetensors.
   double ema = 0;
-  // The metric of evaluations that decides which weights are the best: "val_loss", "val_accuracy", "ema_val_loss" or
-  // "ema_val_accuracy".
+  // The metric of evaluations that decides which weights are the best: "val_loss", "val_accuracy", "val_" and a figure
+  // of the task, such as "val_f1", or "ema_" and one of these.
   std::string metric = "val_loss";
   bool save_best = false;  // whether to keep the weights with the best metric in best.safetensors
   int64_t patience = 0;    // evaluations without a better metric after which training ends; 0: no such end

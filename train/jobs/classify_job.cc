@@ -206,6 +206,12 @@ void ClassifyJob::Predicted(const Tensor& values) {
   }
 }
 
+std::vector<std::string> ClassifyJob::figure_names() const {
+  if (data_.task() == TextTask::kTokens) return {"precision", "recall", "f1"};
+  if (data_.task() == TextTask::kRegression) return {"pearson", "spearman"};
+  return {};
+}
+
 NamedFigures ClassifyJob::TakeFigures(bool averaged) {
   NamedFigures figures;
   if (data_.task() == TextTask::kTokens) {

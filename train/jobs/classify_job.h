@@ -50,6 +50,7 @@ class ClassifyJob final : public BucketJob {
   void Predicted(const Tensor& values) override;
   // Returns precision, recall and F1 of tagged entities, or the correlations of a regression.
   NamedFigures TakeFigures(bool averaged) override;
+  std::vector<std::string> figure_names() const override;
   // Returns the figures of each type of entity in the last evaluation, if the task is tokens.
   absl::StatusOr<std::string> Conclude(const RunDirectory& /*run*/, Parameters* /*parameters*/) override {
     return report_;
