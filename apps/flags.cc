@@ -1,4 +1,4 @@
-// CLI11 stores flags as texts. SetFromFlags reads them by SetFromText, so all sources of options share one check.
+// CLI11 stores flags as texts. SetFromTexts reads them by SetFromText, so all sources of options share one check.
 #include "weft/apps/flags.h"
 
 #include <CLI/CLI.hpp>
@@ -88,14 +88,6 @@ void AddFlags(CLI::App* app, const Hyperparameters& table, GivenFlags* given) {
       app->add_option_function<std::string>(name, store, help)->type_name(TypeName(parameter))->group(group);
     }
   }
-}
-
-absl::Status SetFromFlags(const GivenFlags& given, const Hyperparameters& table) {
-  for (const Hyperparameter& parameter : table) {
-    const auto found = given.find(parameter.flag);
-    if (found != given.end()) WEFT_RETURN_IF_ERROR(SetFromText(found->second, parameter));
-  }
-  return absl::OkStatus();
 }
 
 absl::Status WithFlag(const absl::Status& status, const CLI::App& app,

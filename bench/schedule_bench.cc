@@ -139,7 +139,7 @@ absl::StatusOr<bool> MeasureSynthetic(const std::string& name, uint32_t wanted_n
 }
 
 absl::StatusOr<bool> MeasureReal(const std::string& name, const Options& options) {
-  WEFT_ASSIGN_OR_RETURN(const TimedStep step, TimedStep::Create({.graph = name}));
+  WEFT_ASSIGN_OR_RETURN(const TimedStep step, TimedStep::Create({.graph = {name}}));
   WEFT_ASSIGN_OR_RETURN(const Graph measured, WithMeasuredTimes(step.graph(), step.feeds(), step.parameters()));
   const std::vector<FeedPair> feeds(step.feeds().begin(), step.feeds().end());
   const std::vector<Task>& tasks = step.graph().compiled().tasks;

@@ -155,6 +155,14 @@ absl::Status SetFromText(absl::string_view text, const Hyperparameter& parameter
   return Annotate(std::visit(Set{text, parameter.rules}, parameter.value), parameter.flag);
 }
 
+absl::Status SetFromTexts(const std::map<std::string, std::string>& given, const Hyperparameters& table) {
+  for (const Hyperparameter& row : table) {
+    const auto found = given.find(row.flag);
+    if (found != given.end()) WEFT_RETURN_IF_ERROR(SetFromText(found->second, row));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status SetFromJson(const nlohmann::ordered_json& json, const Hyperparameters& table,
                          const std::vector<std::string>& annotations) {
   if (!json.is_object()) return InvalidArgument("not a JSON object");

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -96,6 +97,8 @@ Hyperparameters InGroup(absl::string_view group, Hyperparameters rows);
 // Sets the value of `parameter` from `text`. If `text` breaks the rules, returns InvalidArgument, such as "batch:
 // 'many' is not a whole number below 2^63".
 absl::Status SetFromText(absl::string_view text, const Hyperparameter& parameter);
+// Sets the options of `table` that `given`, texts by flag, names.
+absl::Status SetFromTexts(const std::map<std::string, std::string>& given, const Hyperparameters& table);
 // Sets the options whose keys `json`, an object, contains, one after the other. Ignores keys in `annotations`. Returns
 // InvalidArgument at the first wrong value or unknown key, with the nearest known key, and if two names of an option
 // have different values. Earlier options stay set.

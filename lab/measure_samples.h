@@ -6,18 +6,17 @@
 #define WEFT_LAB_MEASURE_SAMPLES_H_
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "weft/core/dtype.h"
 #include "weft/lab/calibration.h"
+#include "weft/lab/graph_choice.h"
 
 namespace weft {
 
-// Returns a sample of each kernel call of the graph `name` (see real_graphs.h). Its time is computed from the median
+// Returns a sample of each kernel call of a graph. Its time is computed from the median
 // time of each tile over `runs` executions.
-absl::StatusOr<std::vector<TileSample>> MeasureSamples(const std::string& name, DType precision, int64_t runs);
+absl::StatusOr<std::vector<TileSample>> MeasureSamples(const GraphChoice& graph, int64_t runs);
 
 // Returns the samples of all CalibrationGraphNames(), in f32 and in bf16.
 absl::StatusOr<std::vector<TileSample>> MeasureCalibrationSamples(int64_t runs);

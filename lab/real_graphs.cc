@@ -4,6 +4,7 @@
 #include <iterator>
 #include <map>
 
+#include "weft/core/status.h"
 #include "weft/lab/models.h"
 #include "weft/models/transformer.h"
 #include "weft/ops/ops.h"
@@ -88,44 +89,48 @@ Var TransformerLoss(Tape* tape) {
 
 template <class Optimizer>
 void Train(Var loss, const Optimizer& optimizer, RealGraph* graph) {
-  const Var rate = graph->tape.Input("learning_rate", {kF32, {}});
+  const Var rate = graph->tape->Input("learning_rate", {kF32, {}});
+  graph->loss = loss;
   graph->options = {.fetch = {loss}, .update = {Var(optimizer.Minimize(loss, rate))}};
 }
 
 // Records the model `name` with `layers` layers; 0: with all of its layers. Two layers have all kinds of nodes that
 // twelve have.
-void RecordBenchModel(const char* name, int64_t layers, RealGraph* graph) {
+void RecordBenchModel(const char* name, int64_t layers, int64_t batch, RealGraph* graph) {
   BenchModel model = *FindBenchModel(name);
   if (layers > 0) model.layers = layers;
-  graph->options = OptionsFor(RecordStep(&graph->tape, model, model.batch, model.length));
+  const BenchStep step = RecordStep(graph->tape, model, batch > 0 ? batch : model.batch, model.length);
+  if (model.trains) graph->loss = step.result;
+  graph->options = OptionsFor(step);
 }
 
-using Recorders = std::map<std::string, void (*)(RealGraph*)>;
+// `batch`: rows of tokens; 0: the graph's own number.
+using Recorders = std::map<std::string, void (*)(RealGraph* graph, int64_t batch)>;
 
 const Recorders& RealGraphs() {
   static const AdamW adamw({.clip = 1});
   static const auto& recorders = *new Recorders{
-      {"gpt2", [](RealGraph* g) { RecordBenchModel("gpt2", 0, g); }},
-      {"bert", [](RealGraph* g) { RecordBenchModel("bert", 0, g); }},
-      {"babygpt", [](RealGraph* g) { RecordBenchModel("babygpt", 0, g); }},
-      {"charcpu", [](RealGraph* g) { RecordBenchModel("charcpu", 0, g); }},
-      {"minilm-forward", [](RealGraph* g) { RecordBenchModel("minilm-forward", 0, g); }},
-      {"transformer", [](RealGraph* g) { Train(TransformerLoss(&g->tape), adamw, g); }},
-      {"towers", [](RealGraph* g) { Train(Towers(&g->tape), Sgd({}), g); }},
-      {"lstm", [](RealGraph* g) { Train(Predict(&g->tape, Attend(Lstm(&g->tape, Words(&g->tape)))), adamw, g); }},
-      {"encoder", [](RealGraph* g) { Train(Predict(&g->tape, Encoder(&g->tape, Words(&g->tape))), adamw, g); }}};
+      {"gpt2", [](RealGraph* g, int64_t batch) { RecordBenchModel("gpt2", 0, batch, g); }},
+      {"bert", [](RealGraph* g, int64_t batch) { RecordBenchModel("bert", 0, batch, g); }},
+      {"babygpt", [](RealGraph* g, int64_t batch) { RecordBenchModel("babygpt", 0, batch, g); }},
+      {"charcpu", [](RealGraph* g, int64_t batch) { RecordBenchModel("charcpu", 0, batch, g); }},
+      {"minilm-forward", [](RealGraph* g, int64_t batch) { RecordBenchModel("minilm-forward", 0, batch, g); }},
+      {"transformer", [](RealGraph* g, int64_t) { Train(TransformerLoss(g->tape), adamw, g); }},
+      {"towers", [](RealGraph* g, int64_t) { Train(Towers(g->tape), Sgd({}), g); }},
+      {"lstm", [](RealGraph* g, int64_t) { Train(Predict(g->tape, Attend(Lstm(g->tape, Words(g->tape)))), adamw, g); }},
+      {"encoder", [](RealGraph* g, int64_t) { Train(Predict(g->tape, Encoder(g->tape, Words(g->tape))), adamw, g); }}};
   return recorders;
 }
 
 const Recorders& CalibrationGraphs() {
-  static const auto& recorders =
-      *new Recorders{{"gpt2 of two layers", [](RealGraph* g) { RecordBenchModel("gpt2", 2, g); }},
-                     {"bert of two layers", [](RealGraph* g) { RecordBenchModel("bert", 2, g); }},
-                     {"babygpt of two layers", [](RealGraph* g) { RecordBenchModel("babygpt", 2, g); }},
-                     {"charcpu", [](RealGraph* g) { RecordBenchModel("charcpu", 0, g); }},
-                     {"encoder", RealGraphs().at("encoder")},
-                     {"lstm", RealGraphs().at("lstm")},
-                     {"towers", RealGraphs().at("towers")}};
+  static const auto& recorders = *new Recorders{
+      {"gpt2 of two layers", [](RealGraph* g, int64_t batch) { RecordBenchModel("gpt2", 2, batch, g); }},
+      {"bert of two layers", [](RealGraph* g, int64_t batch) { RecordBenchModel("bert", 2, batch, g); }},
+      {"babygpt of two layers", [](RealGraph* g, int64_t batch) { RecordBenchModel("babygpt", 2, batch, g); }},
+      {"charcpu", [](RealGraph* g, int64_t batch) { RecordBenchModel("charcpu", 0, batch, g); }},
+      {"encoder", RealGraphs().at("encoder")},
+      {"lstm", RealGraphs().at("lstm")},
+      {"towers", RealGraphs().at("towers")}};
   return recorders;
 }
 
@@ -140,16 +145,21 @@ std::vector<std::string> Names(const Recorders& recorders) {
 std::vector<std::string> RealGraphNames() { return Names(RealGraphs()); }
 std::vector<std::string> CalibrationGraphNames() { return Names(CalibrationGraphs()); }
 
-std::unique_ptr<RealGraph> RecordRealGraph(const std::string& name) {
+absl::StatusOr<std::unique_ptr<RealGraph>> RecordRealGraph(const std::string& name, int64_t batch) {
+  const bool of_models = FindBenchModel(name.substr(0, name.find(' '))) != nullptr;
+  if (batch > 0 && !of_models) return InvalidArgument("batch: the graph ", name, " has a batch of fixed size");
   auto graph = std::make_unique<RealGraph>();
+  const auto tape = std::make_shared<Tape>();
+  graph->owner = tape;
+  graph->tape = tape.get();
   const auto real = RealGraphs().find(name);
-  (real != RealGraphs().end() ? real->second : CalibrationGraphs().at(name))(graph.get());
-  const Program& program = graph->tape.program();
+  (real != RealGraphs().end() ? real->second : CalibrationGraphs().at(name))(graph.get(), batch);
+  const Program& program = tape->program();
   graph->tokens.reserve(program.inputs.size());  // feeds refer to the elements, so these must not move
   for (const Node& node : program.nodes) {
     if (node.op != &kInputOp) continue;
     const InputSpec& input = program.inputs[node.attrs.as<SourceAttrs>().index];
-    const Var var = {&graph->tape, node.output(0)};
+    const Var var = {graph->tape, node.output(0)};
     if (input.type.dtype == kF32) {
       graph->feeds.push_back({var, 1e-4f});
       continue;

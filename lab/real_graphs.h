@@ -8,11 +8,12 @@
 //   lstm          an LSTM unrolled over 64 tokens, with attention over its outputs
 //   encoder       a Transformer block of the LSTM's width on the same tokens, to compare the parallelism of both
 //
-//   const std::unique_ptr<RealGraph> graph = RecordRealGraph("gpt2");
-//   absl::StatusOr<Graph> compiled = Compile(graph->tape, graph->options);
+//   WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<RealGraph> graph, RecordRealGraph("gpt2"));
+//   absl::StatusOr<Graph> compiled = Compile(*graph->tape, graph->options);
 #ifndef WEFT_LAB_REAL_GRAPHS_H_
 #define WEFT_LAB_REAL_GRAPHS_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -25,18 +26,22 @@
 namespace weft {
 
 struct RealGraph {
-  Tape tape;
+  std::shared_ptr<const void> owner;  // of the tape, and of memory to which `feeds` refers
+  Tape* tape = nullptr;
+  Var loss;                                  // null if the graph is a forward pass
   CompileOptions options;                    // what the step fetches and updates
   std::vector<FeedPair> feeds;               // random tokens, and a small learning rate
-  std::vector<std::vector<int32_t>> tokens;  // the memory to which `feeds` refers
+  std::vector<std::vector<int32_t>> tokens;  // the memory to which these feeds refer
 };
 
 std::vector<std::string> RealGraphNames();
 // Returns the names of the graphs that calibration measures. Of these, gpt2, bert and babygpt are cut to two layers
 // with nodes of full size. The others are in RealGraphNames(), too.
 std::vector<std::string> CalibrationGraphNames();
-// Records the graph called `name`, which must be in RealGraphNames() or CalibrationGraphNames().
-std::unique_ptr<RealGraph> RecordRealGraph(const std::string& name);
+// Records the graph called `name`, which must be in RealGraphNames() or CalibrationGraphNames(). `batch`: rows of
+// tokens; 0: the graph's own number. Returns InvalidArgument if a graph that is not in lab/models.h gets another
+// number.
+absl::StatusOr<std::unique_ptr<RealGraph>> RecordRealGraph(const std::string& name, int64_t batch = 0);
 
 }  // namespace weft
 

@@ -2,7 +2,7 @@
 // tasks, measured on one worker.
 //
 //   std::vector<ScalingCase> cases = ScalingCases("critical-path", {1, 8, 64});
-//   WEFT_ASSIGN_OR_RETURN(const Workload work, MeasureWorkload({.graph = "gpt2"}, absl::MakeSpan(cases)));
+//   WEFT_ASSIGN_OR_RETURN(const Workload work, MeasureWorkload({.graph = {"gpt2"}}, absl::MakeSpan(cases)));
 //   const Simulation simulation = Predict(work, cases[0], MeasureBandwidth());
 #ifndef WEFT_LAB_SCALING_H_
 #define WEFT_LAB_SCALING_H_
@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "weft/lab/graph_choice.h"
 #include "weft/lab/measured.h"
 #include "weft/lab/simulate.h"
 #include "weft/lab/task_file.h"
@@ -44,7 +45,7 @@ struct ScalingCase {
 std::vector<ScalingCase> ScalingCases(absl::string_view policy, absl::Span<const int> workers);
 
 struct WorkloadOptions {
-  std::string graph = "gpt2";        // a name that RecordRealGraph takes
+  GraphChoice graph;
   int64_t runs = 5;                  // number of executions on one worker; the result has their medians
   double tile_seconds = 0;           // minimum duration of a tile; 0: the compiler's default
   double cache_bytes = kCacheBytes;  // size of the cache that MemoryBytes models

@@ -53,7 +53,7 @@ TEST(ScalingTest, WorkersShareTheMemorysBandwidth) {
 TEST(ScalingTest, AMeasuredStepBecomesAListOfTasks) {
   std::vector<ScalingCase> cases = {{.policy = &kCriticalPath, .workers = 1},
                                     {.policy = &kCriticalPath, .workers = 1 << 20}};
-  const auto work = MeasureWorkload({.graph = "towers", .runs = 2}, absl::MakeSpan(cases));
+  const auto work = MeasureWorkload({.graph = {"towers"}, .runs = 2}, absl::MakeSpan(cases));
   ASSERT_TRUE(work.ok()) << work.status();
   EXPECT_EQ(cases[0].seconds.size(), 2u);
   EXPECT_EQ(cases[1].seconds.size(), 0u);  // there are fewer cores

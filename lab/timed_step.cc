@@ -12,12 +12,11 @@ namespace weft {
 
 absl::StatusOr<TimedStep> TimedStep::Create(const TimedStepOptions& options) {
   TimedStep step;
-  step.recorded_ = RecordRealGraph(options.graph);
+  WEFT_ASSIGN_OR_RETURN(step.recorded_, RecordGraph(options.graph));
   RealGraph& recorded = *step.recorded_;
-  WEFT_RETURN_IF_ERROR(recorded.tape.status());
-  recorded.options.precision = options.precision;
+  WEFT_RETURN_IF_ERROR(recorded.tape->status());
   if (options.tile_seconds > 0) recorded.options.tile_seconds = options.tile_seconds;
-  WEFT_ASSIGN_OR_RETURN(step.graph_, Compile(recorded.tape, recorded.options));
+  WEFT_ASSIGN_OR_RETURN(step.graph_, Compile(*recorded.tape, recorded.options));
   step.parameters_ = std::make_unique<Parameters>(Parameters::Options{.seed = 1});
   step.policy_ = options.policy;
   if (options.policy->measured) {

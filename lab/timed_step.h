@@ -1,6 +1,6 @@
-// A TimedStep compiles a graph of lab/real_graphs.h, runs it, and measures the time of every tile.
+// A TimedStep compiles a graph of lab/graph_choice.h, runs it, and measures the time of every tile.
 //
-//   WEFT_ASSIGN_OR_RETURN(TimedStep step, TimedStep::Create({.graph = "gpt2", .threads = 2}));
+//   WEFT_ASSIGN_OR_RETURN(TimedStep step, TimedStep::Create({.graph = {"gpt2"}, .threads = 2}));
 //   WEFT_RETURN_IF_ERROR(step.Run(/*runs=*/3));
 //   const std::string trace = ChromeTrace(step.graph(), step.tiles());
 #ifndef WEFT_LAB_TIMED_STEP_H_
@@ -18,14 +18,14 @@
 #include "weft/graph/graph.h"
 #include "weft/graph/runner.h"
 #include "weft/lab/calibration.h"
+#include "weft/lab/graph_choice.h"
 #include "weft/lab/measured.h"
 #include "weft/lab/real_graphs.h"
 
 namespace weft {
 
 struct TimedStepOptions {
-  std::string graph = "gpt2";  // a name that RecordRealGraph takes
-  DType precision = kF32;      // of products and of the values between them
+  GraphChoice graph;
   const Policy* policy = &kCriticalPath;
   int threads = 0;                         // number of workers; 0: one for each core; the serial policy has one
   double tile_seconds = 0;                 // minimum duration of a tile; 0: the compiler's default
@@ -38,6 +38,7 @@ class TimedStep {
   static absl::StatusOr<TimedStep> Create(const TimedStepOptions& options);
 
   const Graph& graph() const { return *graph_; }
+  DType precision() const { return recorded_->options.precision; }
   absl::Span<const FeedPair> feeds() const { return recorded_->feeds; }
   Parameters* parameters() const { return parameters_.get(); }
   const Policy& policy() const { return *policy_; }

@@ -8,7 +8,7 @@ namespace weft {
 namespace {
 
 TEST(TimedStepTest, TimesEveryTileOfItsLastRun) {
-  absl::StatusOr<TimedStep> step = TimedStep::Create({.graph = "towers", .threads = 2});
+  absl::StatusOr<TimedStep> step = TimedStep::Create({.graph = {"towers"}, .threads = 2});
   ASSERT_TRUE(step.ok()) << step.status();
   EXPECT_EQ(step->threads(), 2);
   ASSERT_TRUE(step->Run(/*runs=*/2).ok());
@@ -24,7 +24,7 @@ TEST(TimedStepTest, TimesEveryTileOfItsLastRun) {
 }
 
 TEST(TimedStepTest, TheSerialPolicyHasOneWorker) {
-  const absl::StatusOr<TimedStep> step = TimedStep::Create({.graph = "towers", .policy = &kSerial, .threads = 2});
+  const absl::StatusOr<TimedStep> step = TimedStep::Create({.graph = {"towers"}, .policy = &kSerial, .threads = 2});
   ASSERT_TRUE(step.ok()) << step.status();
   EXPECT_EQ(step->threads(), 1);
 }

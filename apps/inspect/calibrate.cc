@@ -8,27 +8,26 @@
 #include "weft/apps/inspect/step_flags.h"
 #include "weft/core/status.h"
 #include "weft/lab/measure_samples.h"
-#include "weft/lab/real_graphs.h"
+#include "weft/train/options.h"
 
 namespace weft {
 namespace {
 
 struct CalibrateFlags {
-  std::string out = "costs.json", graph = "gpt2", precision = "f32";
+  ChoiceFlags choice;  // the step whose measured costs are compared with the estimates
+  std::string out = "costs.json";
   int64_t runs = 5;
   bool overwrite = false;
   GivenFlags given;
 };
 
 Hyperparameters Table(CalibrateFlags* flags) {
-  return {{"out", "where to write the costs of ops on this machine", &flags->out, {.is_path = true}},
-          {"overwrite", "replace the output file if it exists", &flags->overwrite},
-          {"graph",
-           "the model of a training step whose measured costs are compared with the estimates",
-           &flags->graph,
-           {.choices = RealGraphNames()}},
-          {"precision", "number format of that step", &flags->precision, {.choices = {"f32", "bf16"}}},
-          {"runs", "number of runs of each graph; the medians count", &flags->runs, {.low = 1, .high = 1000}}};
+  Hyperparameters table = {
+      {"out", "where to write the costs of ops on this machine", &flags->out, {.is_path = true}},
+      {"overwrite", "replace the output file if it exists", &flags->overwrite},
+      {"runs", "number of runs of each graph; the medians count", &flags->runs, {.low = 1, .high = 1000}}};
+  Append(ChoiceTable(&flags->choice), &table);
+  return table;
 }
 
 void Print(const EstimateErrors& errors) {
@@ -41,20 +40,21 @@ void Print(const EstimateErrors& errors) {
 }
 
 absl::Status Calibrate(CalibrateFlags flags) {
-  WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
+  WEFT_RETURN_IF_ERROR(SetFromTexts(flags.given, Table(&flags)));
   WEFT_RETURN_IF_ERROR(CheckOut("out", flags.out, flags.overwrite));
+  WEFT_ASSIGN_OR_RETURN(const GraphChoice choice, ToChoice(flags.choice));
+  WEFT_RETURN_IF_ERROR(UsageError(RecordGraph(choice).status()));  // before anything is measured
   WEFT_ASSIGN_OR_RETURN(const std::vector<TileSample> samples, MeasureCalibrationSamples(flags.runs));
   const Calibration calibration = Calibration::Fit(samples);
   WEFT_RETURN_IF_ERROR(WriteOut(flags.out, flags.overwrite, calibration.ToJson()));
 
-  WEFT_ASSIGN_OR_RETURN(const std::vector<TileSample> checked,
-                        MeasureSamples(flags.graph, PrecisionOf(flags.precision), flags.runs));
+  WEFT_ASSIGN_OR_RETURN(const std::vector<TileSample> checked, MeasureSamples(choice, flags.runs));
   const EstimateErrors errors = CompareEstimates(checked, &calibration);
   Print(errors);
   std::printf(
       "\nthe median node of %s is off by %.1f%% of its measured time (with the cost model that cuts tiles, %.1f%%); %s "
       "has the costs of %zu nodes\n",
-      flags.graph.c_str(), errors.median_off * 100, CompareEstimates(checked, nullptr).median_off * 100,
+      choice.name.c_str(), errors.median_off * 100, CompareEstimates(checked, nullptr).median_off * 100,
       flags.out.c_str(), samples.size());
   return absl::OkStatus();
 }
@@ -66,6 +66,7 @@ Command CalibrateCommand(CLI::App* weft) {
   CLI::App* app =
       AddCommand(weft, "calibrate", "Measures the costs of ops on this machine, for priorities and reports.");
   AddFlags(app, Table(flags.get()), &flags->given);
+  AddRun(app, &flags->choice);
   return {"weft calibrate",
           app,
           [flags] { return Calibrate(*flags); },

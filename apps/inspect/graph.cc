@@ -1,20 +1,25 @@
-// `weft graph` prints the graph of a GPT's training step, as recorded or as compiled.
+// `weft graph` prints the graph of a training step, as recorded or as compiled: of a run, of a named graph, or of a GPT
+// with the options of the command line.
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "weft/apps/commands.h"
 #include "weft/apps/flags.h"
+#include "weft/apps/inspect/step_flags.h"
 #include "weft/core/status.h"
 #include "weft/graph/compile.h"
 #include "weft/graph/print.h"
 #include "weft/lab/fold.h"
 #include "weft/lab/folded_print.h"
+#include "weft/lab/graph_choice.h"
 #include "weft/lab/graph_page.h"
 #include "weft/lab/page.h"
+#include "weft/lab/real_graphs.h"
 #include "weft/models/options.h"
 #include "weft/train/jobs/gpt_job.h"
 #include "weft/train/jobs/gpt_program.h"
+#include "weft/train/options.h"
 #include "weft/train/training_step.h"
 
 namespace weft {
@@ -24,13 +29,15 @@ struct GraphFlags {
   GptOptions options;
   int64_t vocabulary = 73;
   int64_t depth = 2;  // two levels, "gpt/h.0": each block is a box
+  ChoiceFlags choice;
   std::string stage = "compiled", format = "text", mode = "train", config;
   bool memory = false, explain = false;
   GivenFlags given;
 };
 
-Hyperparameters Table(GraphFlags* flags) {
-  Hyperparameters table = {
+// Returns the rows of flags that are about any graph.
+Hyperparameters PrintTable(GraphFlags* flags) {
+  return {
       {"stage", "the program as recorded or as compiled", &flags->stage, {.choices = {"recorded", "compiled"}}},
       {"format",
        "text: one node a line; dot, json, html: folded into boxes, for Graphviz, other programs or a browser",
@@ -52,12 +59,28 @@ Hyperparameters Table(GraphFlags* flags) {
        {.is_bytes = true}},
       {"explain", "print which patterns were fused into one op, and why others were not, instead of the graph",
        &flags->explain},
-      {"vocabulary",
-       "number of distinct tokens; default: the number of distinct characters in the King James Bible",
-       &flags->vocabulary,
-       {.low = 1, .high = 1e7}},
-      {"batch", "number of windows in a batch", &flags->options.batch, {.low = 1, .high = 1e6}},
+      {"graph",
+       "a model whose training step is printed, instead of a GPT's",
+       &flags->choice.graph,
+       {.choices = RealGraphNames()}},
+      {"step",
+       "of a run: the training step, counted from 0, whose batch is taken",
+       &flags->choice.step,
+       {.low = 0, .high = 1e9}},
   };
+}
+
+Hyperparameters Table(GraphFlags* flags) {
+  Hyperparameters table = PrintTable(flags);
+  Append(
+      {
+          {"vocabulary",
+           "number of distinct tokens; default: the number of distinct characters in the King James Bible",
+           &flags->vocabulary,
+           {.low = 1, .high = 1e7}},
+          {"batch", "number of windows in a batch", &flags->options.batch, {.low = 1, .high = 1e6}},
+      },
+      &table);
   table.insert(
       table.begin(),
       {"config", "a JSON file of hyperparameters, such as a run's config.json", &flags->config, {.type = "FILE"}});
@@ -89,7 +112,7 @@ absl::Status ReadFlags(GraphFlags* flags) {
     WEFT_RETURN_IF_ERROR(job.Check(nullptr));
     flags->options = job.options();
   }
-  return SetFromFlags(given, table);
+  return SetFromTexts(given, table);
 }
 
 absl::Status CheckFlags(const GraphFlags& flags) {
@@ -109,27 +132,61 @@ absl::Status CheckFlags(const GraphFlags& flags) {
   return absl::OkStatus();
 }
 
+// A recorded training step.
+struct RecordedStep {
+  std::shared_ptr<const void> owner;  // of the tape
+  Tape* tape = nullptr;
+  Var loss;
+  CompileOptions options;
+};
+
+// Records the step of a GPT with the options of the command line.
+absl::StatusOr<RecordedStep> RecordGpt(GraphFlags* flags) {
+  flags->options.model.vocabulary = flags->vocabulary;
+  WEFT_RETURN_IF_ERROR(Validate(flags->options.model));
+  const std::shared_ptr<GptProgram> program = RecordTraining(flags->options);
+  const Var update = RecordUpdate(program->training.loss, flags->options.training.optimizer).update;
+  WEFT_RETURN_IF_ERROR(program->tape.status());
+  return RecordedStep{
+      program, &program->tape, program->training.loss, {.fetch = {program->training.loss}, .update = {update}}};
+}
+
+// Records the step of the run or graph that the command line names. Flags that are not about printing change options of
+// the run.
+absl::StatusOr<RecordedStep> RecordChoice(GraphFlags* flags) {
+  WEFT_ASSIGN_OR_RETURN(GraphChoice choice, ToChoice(flags->choice));
+  choice.options = {flags->given.begin(), flags->given.end()};
+  if (choice.options.count("config") > 0)
+    return InvalidArgument("--config is of a GPT, but ", choice.name, " is named");
+  for (const Hyperparameter& row : PrintTable(flags)) choice.options.erase(row.flag);
+  if (const auto batch = choice.options.find("batch"); batch != choice.options.end()) {
+    choice.batch = flags->options.batch;
+    choice.options.erase(batch);
+  }
+  WEFT_ASSIGN_OR_RETURN(std::shared_ptr<RealGraph> graph, UsageError(RecordGraph(choice)));
+  return RecordedStep{graph, graph->tape, graph->loss, graph->options};
+}
+
 absl::Status PrintGraph(GraphFlags flags) {
   WEFT_RETURN_IF_ERROR(ReadFlags(&flags));
   WEFT_RETURN_IF_ERROR(CheckFlags(flags));
-  flags.options.model.vocabulary = flags.vocabulary;
-  WEFT_RETURN_IF_ERROR(Validate(flags.options.model));
-  const std::unique_ptr<GptProgram> program = RecordTraining(flags.options);
-  const Var update = RecordUpdate(program->training.loss, flags.options.training.optimizer).update;
-  WEFT_RETURN_IF_ERROR(program->tape.status());
+  const bool chosen = !flags.choice.run.empty() || !flags.choice.graph.empty();
+  if (!chosen && flags.choice.step > 0) return InvalidArgument("--step is of a run, but none is named");
+  WEFT_ASSIGN_OR_RETURN(RecordedStep step, chosen ? RecordChoice(&flags) : RecordGpt(&flags));
   std::string text;
   if (flags.stage == "recorded") {
-    text = Print(program->tape.program(), nullptr, flags);
+    text = Print(step.tape->program(), nullptr, flags);
   } else {
-    CompileOptions options = {.fetch = {program->training.loss},
-                              .memory_budget = flags.options.training.trainer.memory_budget};
-    if (flags.options.training.trainer.precision == "bf16") options.precision = kBF16;
-    if (flags.mode == "train") {
-      options.update = {update};
-    } else {
-      options.mode = kEval;
+    const TrainerOptions& trainer = flags.options.training.trainer;
+    if (!chosen || flags.given.count("memory-budget") > 0) step.options.memory_budget = trainer.memory_budget;
+    if (!chosen || flags.given.count("precision") > 0)
+      step.options.precision = trainer.precision == "bf16" ? kBF16 : kF32;
+    if (flags.mode == "eval") {
+      if (step.loss) step.options.fetch = {step.loss};
+      step.options.update = {};
+      step.options.mode = kEval;
     }
-    WEFT_ASSIGN_OR_RETURN(const Graph graph, UsageError(Compile(program->tape, options)));
+    WEFT_ASSIGN_OR_RETURN(const Graph graph, UsageError(Compile(*step.tape, step.options)));
     if (flags.memory) text += PrintMemory(graph);
     if (flags.explain) text += PrintExplanations(graph);
     if (!flags.memory && !flags.explain) text = Print(graph.program(), &graph, flags);
@@ -142,8 +199,10 @@ absl::Status PrintGraph(GraphFlags flags) {
 
 Command GraphCommand(CLI::App* weft) {
   auto flags = std::make_shared<GraphFlags>();
-  CLI::App* app = AddCommand(weft, "graph", "Prints the graph of a GPT's training step.");
+  CLI::App* app =
+      AddCommand(weft, "graph", "Prints the graph of a training step: a run's, a named model's, or a GPT's.");
   AddFlags(app, Table(flags.get()), &flags->given);
+  AddRun(app, &flags->choice);
   return {"weft graph",
           app,
           [flags] { return PrintGraph(*flags); },

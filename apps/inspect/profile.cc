@@ -39,11 +39,11 @@ absl::Status PrintTimingOverhead(const TimedStep& step, int64_t pairs) {
 }
 
 absl::Status Profile(ProfileFlags flags) {
-  WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
+  WEFT_RETURN_IF_ERROR(SetFromTexts(flags.given, Table(&flags)));
   WEFT_ASSIGN_OR_RETURN(const StepRun run, RunStep(flags));
   const TimedStep& step = run.step;
   WEFT_RETURN_IF_ERROR(WriteOut(flags.out, flags.overwrite, ChromeTrace(step.graph(), step.tiles())));
-  std::printf("%s: %.2f ms on %d workers, at work %.1f%% of their time; the trace is in %s\n", flags.graph.c_str(),
+  std::printf("%s: %.2f ms on %d workers, at work %.1f%% of their time; the trace is in %s\n", run.name.c_str(),
               step.seconds() * 1e3, step.threads(), step.utilization() * 100, flags.out.c_str());
   return flags.cost > 0 ? PrintTimingOverhead(step, flags.cost) : absl::OkStatus();
 }
@@ -55,6 +55,7 @@ Command ProfileCommand(CLI::App* weft) {
   flags->out = "trace.json";
   CLI::App* app = AddCommand(weft, "profile", "Runs a training step and writes when and where each tile ran.");
   AddFlags(app, Table(flags.get()), &flags->given);
+  AddRun(app, &flags->choice);
   return {"weft profile",
           app,
           [flags] { return Profile(*flags); },

@@ -22,18 +22,18 @@ Hyperparameters Table(ReportFlags* flags) {
 }
 
 absl::Status Report(ReportFlags flags) {
-  WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
+  WEFT_RETURN_IF_ERROR(SetFromTexts(flags.given, Table(&flags)));
   if (!flags.schedule) return InvalidArgument("say what is to be reported: --schedule");
   WEFT_ASSIGN_OR_RETURN(const StepRun run, RunStep(flags));
   const TimedStep& step = run.step;
   const ReportOptions options = {
-      .title = absl::StrCat("A training step of ", flags.graph, " in ", flags.precision, " on ", step.threads(),
+      .title = absl::StrCat("A training step of ", run.name, " in ", Name(step.precision()), " on ", step.threads(),
                             step.threads() == 1 ? " worker" : " workers"),
       .policy = &step.policy(),
       .workers = step.threads(),
       .calibration = run.calibration ? &*run.calibration : nullptr};
   WEFT_RETURN_IF_ERROR(WriteOut(flags.out, flags.overwrite, ScheduleReport(step.graph(), step.tiles(), options)));
-  std::printf("%s: %.2f ms on %d workers; the page is %s\n", flags.graph.c_str(), step.seconds() * 1e3, step.threads(),
+  std::printf("%s: %.2f ms on %d workers; the page is %s\n", run.name.c_str(), step.seconds() * 1e3, step.threads(),
               flags.out.c_str());
   return absl::OkStatus();
 }
@@ -45,6 +45,7 @@ Command ReportCommand(CLI::App* weft) {
   flags->out = "report.html";
   CLI::App* app = AddCommand(weft, "report", "Runs a training step and draws a page of how it was scheduled.");
   AddFlags(app, Table(flags.get()), &flags->given);
+  AddRun(app, &flags->choice);
   return {"weft report",
           app,
           [flags] { return Report(*flags); },

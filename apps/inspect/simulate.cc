@@ -14,8 +14,8 @@
 #include "weft/core/file.h"
 #include "weft/core/json.h"
 #include "weft/core/status.h"
-#include "weft/lab/real_graphs.h"
 #include "weft/lab/scaling.h"
+#include "weft/train/options.h"
 
 namespace weft {
 namespace {
@@ -23,7 +23,8 @@ namespace {
 constexpr int kMaxWorkers = 4096;
 
 struct SimulateFlags {
-  std::string graph = "gpt2", tasks, save, workers = "1,2,4,8,16,32,64,128", policy = "critical-path";
+  ChoiceFlags choice;
+  std::string tasks, save, workers = "1,2,4,8,16,32,64,128", policy = "critical-path";
   int64_t runs = 5;
   double bandwidth = 0, cache = kCacheBytes * 1e-6;  // GB/s, MB
   double tile = 0;                                   // microseconds
@@ -34,8 +35,8 @@ struct SimulateFlags {
 Hyperparameters Table(SimulateFlags* flags) {
   std::vector<std::string> policies = PolicyNames();
   policies.push_back("all");
-  return {{"graph", "the model whose training step is run and simulated", &flags->graph, {.choices = RealGraphNames()}},
-          {"tasks", "a file of tasks to simulate instead (docs/scheduling.md)", &flags->tasks, {.is_path = true}},
+  Hyperparameters table = ChoiceTable(&flags->choice);
+  Append({{"tasks", "a file of tasks to simulate instead (docs/scheduling.md)", &flags->tasks, {.is_path = true}},
           {"save-tasks", "write the measured tasks to this file", &flags->save, {.is_path = true}},
           {"overwrite", "replace the file of --save-tasks if it exists", &flags->overwrite},
           {"workers", "numbers of workers, separated by commas", &flags->workers},
@@ -57,7 +58,9 @@ Hyperparameters Table(SimulateFlags* flags) {
            {.low = 0, .high = 1e6}},
           {"validate", "compare with real runs on the numbers of workers that this machine has cores for",
            &flags->validate},
-          {"json", "print one JSON object a line instead of a table", &flags->json}};
+          {"json", "print one JSON object a line instead of a table", &flags->json}},
+         &table);
+  return table;
 }
 
 absl::StatusOr<std::vector<int>> WorkerCounts(const std::string& text) {
@@ -76,10 +79,12 @@ absl::StatusOr<std::vector<int>> WorkerCounts(const std::string& text) {
 
 absl::Status CheckFlags(const SimulateFlags& flags, const std::vector<int>& workers) {
   if (!flags.tasks.empty()) {
-    for (const char* other : {"graph", "save-tasks", "runs", "tile-us", "no-reuse", "cache", "validate"}) {
+    for (const char* other :
+         {"graph", "batch", "step", "precision", "save-tasks", "runs", "tile-us", "no-reuse", "cache", "validate"}) {
       if (flags.given.count(other) == 0) continue;
       return InvalidArgument("--", other, " is of a training step, not of --tasks");
     }
+    if (!flags.choice.run.empty()) return InvalidArgument(flags.choice.run, " is a training step beside --tasks");
   }
   if (flags.validate && flags.no_reuse) {
     return InvalidArgument("--no-reuse can't be run: values would overwrite each other");
@@ -100,9 +105,10 @@ absl::StatusOr<Workload> Load(const std::string& path) {
   return WorkloadOf(tasks);
 }
 
-absl::StatusOr<Workload> Measure(const SimulateFlags& flags, std::vector<ScalingCase>* cases) {
+absl::StatusOr<Workload> Measure(const SimulateFlags& flags, const GraphChoice& choice,
+                                 std::vector<ScalingCase>* cases) {
   WEFT_ASSIGN_OR_RETURN(Workload workload,
-                        MeasureWorkload({.graph = flags.graph,
+                        MeasureWorkload({.graph = choice,
                                          .runs = flags.runs,
                                          .tile_seconds = flags.tile * 1e-6,
                                          .cache_bytes = flags.cache * 1e6,
@@ -155,15 +161,16 @@ void PrintHeading(const Totals& totals) {
 }
 
 absl::Status Simulate(SimulateFlags flags) {
-  WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
+  WEFT_RETURN_IF_ERROR(SetFromTexts(flags.given, Table(&flags)));
   WEFT_ASSIGN_OR_RETURN(const std::vector<int> workers, WorkerCounts(flags.workers));
   WEFT_RETURN_IF_ERROR(CheckFlags(flags, workers));
   std::vector<ScalingCase> cases = ScalingCases(flags.policy, workers);
+  WEFT_ASSIGN_OR_RETURN(const GraphChoice choice, ToChoice(flags.choice));
   const bool load = !flags.tasks.empty();
-  WEFT_ASSIGN_OR_RETURN(const Workload workload, load ? Load(flags.tasks) : Measure(flags, &cases));
+  WEFT_ASSIGN_OR_RETURN(const Workload workload, load ? Load(flags.tasks) : UsageError(Measure(flags, choice, &cases)));
   const MemoryBandwidth bandwidth =
       flags.bandwidth > 0 ? MemoryBandwidth{.one_worker = flags.bandwidth * 1e9} : MeasureBandwidth();
-  const Totals totals = {load ? flags.tasks : flags.graph, workload.costs.size(), workload.seconds(),
+  const Totals totals = {load ? flags.tasks : choice.name, workload.costs.size(), workload.seconds(),
                          workload.critical_path()};
   if (!flags.json) PrintHeading(totals);
   for (const Prediction& each : PredictAll(workload, cases, bandwidth)) {
@@ -178,6 +185,7 @@ Command SimulateCommand(CLI::App* weft) {
   auto flags = std::make_shared<SimulateFlags>();
   CLI::App* app = AddCommand(weft, "simulate", "Predicts how long a training step takes on other numbers of workers.");
   AddFlags(app, Table(flags.get()), &flags->given);
+  AddRun(app, &flags->choice);
   return {"weft simulate",
           app,
           [flags] { return Simulate(*flags); },

@@ -1,6 +1,7 @@
 // Output files are checked before a step is measured, so that no measurement is lost.
 #include "weft/apps/inspect/step_flags.h"
 
+#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -8,26 +9,59 @@
 #include "weft/core/file.h"
 #include "weft/core/status.h"
 #include "weft/lab/real_graphs.h"
+#include "weft/train/options.h"
 
 namespace weft {
 
 namespace fs = std::filesystem;
 
+Hyperparameters ChoiceTable(ChoiceFlags* flags) {
+  return {
+      {"graph",
+       "the model whose training step is taken, if no run is named; default: gpt2",
+       &flags->graph,
+       {.choices = RealGraphNames()}},
+      {"batch", "examples in a batch; 0: as many as the run or the model has", &flags->batch, {.low = 0, .high = 1e6}},
+      {"step",
+       "of a run: the training step, counted from 0, whose batch is taken",
+       &flags->step,
+       {.low = 0, .high = 1e9}},
+      {"precision",
+       "number format of matrix products and of the values between them; default: that of the run, or f32",
+       &flags->precision,
+       {.choices = {"f32", "bf16"}}}};
+}
+
+void AddRun(CLI::App* app, ChoiceFlags* flags) {
+  app->add_option("run", flags->run, "a run's folder, whose training step is taken; or a name as --graph takes it")
+      ->type_name("RUN");
+}
+
+absl::StatusOr<GraphChoice> ToChoice(const ChoiceFlags& flags) {
+  if (!flags.run.empty() && !flags.graph.empty()) {
+    return InvalidArgument("--graph=", flags.graph, ": another graph is named, ", flags.run);
+  }
+  GraphChoice choice = {.batch = flags.batch, .step = flags.step};
+  if (!flags.run.empty()) choice.name = flags.run;
+  if (!flags.graph.empty()) choice.name = flags.graph;
+  if (flags.precision == "f32") choice.precision = kF32;
+  if (flags.precision == "bf16") choice.precision = kBF16;
+  return choice;
+}
+
 Hyperparameters StepTable(StepFlags* flags, const std::string& out_help) {
-  return {{"graph", "the model whose training step is run", &flags->graph, {.choices = RealGraphNames()}},
-          {"out", out_help, &flags->out, {.is_path = true}},
+  Hyperparameters table = ChoiceTable(&flags->choice);
+  Append({{"out", out_help, &flags->out, {.is_path = true}},
           {"overwrite", "replace the output file if it exists", &flags->overwrite},
           {"policy", "which ready task runs next", &flags->policy, {.choices = PolicyNames()}},
           {"costs",
            "a file written by `weft calibrate`, used for priorities and estimates; default: the cost model",
            &flags->costs,
            {.is_path = true}},
-          {"precision",
-           "number format of matrix products and of the values between them",
-           &flags->precision,
-           {.choices = {"f32", "bf16"}}},
           {"threads", "number of workers; 0: the number of cores", &flags->threads, {.low = 0, .high = 1024}},
-          {"runs", "number of runs, of which the last is written", &flags->runs, {.low = 1, .high = 1000}}};
+          {"runs", "number of runs, of which the last is written", &flags->runs, {.low = 1, .high = 1000}}},
+         &table);
+  return table;
 }
 
 absl::Status CheckOut(const std::string& flag, const std::string& out, bool overwrite) {
@@ -55,8 +89,6 @@ absl::StatusOr<Calibration> ReadCalibration(const std::string& path) {
   return Calibration::FromJson(text, path);
 }
 
-DType PrecisionOf(const std::string& name) { return name == "bf16" ? kBF16 : kF32; }
-
 absl::StatusOr<StepRun> RunStep(const StepFlags& flags) {
   WEFT_RETURN_IF_ERROR(CheckOut("out", flags.out, flags.overwrite));
   std::error_code error;
@@ -71,13 +103,13 @@ absl::StatusOr<StepRun> RunStep(const StepFlags& flags) {
   if (!flags.costs.empty()) {
     WEFT_ASSIGN_OR_RETURN(calibration, ReadCalibration(flags.costs));
   }
-  WEFT_ASSIGN_OR_RETURN(TimedStep step, TimedStep::Create({.graph = flags.graph,
-                                                           .precision = PrecisionOf(flags.precision),
-                                                           .policy = policy,
-                                                           .threads = static_cast<int>(flags.threads),
-                                                           .calibration = calibration}));
+  WEFT_ASSIGN_OR_RETURN(const GraphChoice choice, ToChoice(flags.choice));
+  WEFT_ASSIGN_OR_RETURN(TimedStep step, UsageError(TimedStep::Create({.graph = choice,
+                                                                      .policy = policy,
+                                                                      .threads = static_cast<int>(flags.threads),
+                                                                      .calibration = calibration})));
   WEFT_RETURN_IF_ERROR(step.Run(flags.runs));
-  return StepRun{std::move(step), std::move(calibration)};
+  return StepRun{choice.name, std::move(step), std::move(calibration)};
 }
 
 }  // namespace weft

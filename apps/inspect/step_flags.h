@@ -1,5 +1,5 @@
-// The commands that time a training step share these flags and functions. The flags choose the step and how it runs.
-// The functions check, read and write the files of the commands.
+// The commands about a training step share these flags and functions. The flags choose the step and how it runs. The
+// functions check, read and write the files of the commands.
 #ifndef WEFT_APPS_INSPECT_STEP_FLAGS_H_
 #define WEFT_APPS_INSPECT_STEP_FLAGS_H_
 
@@ -10,13 +10,31 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "weft/apps/flags.h"
+#include "weft/core/hyperparameters.h"
 #include "weft/lab/calibration.h"
+#include "weft/lab/graph_choice.h"
 #include "weft/lab/timed_step.h"
+
+namespace CLI {
+class App;
+}
 
 namespace weft {
 
+// The flags that choose a graph, and an argument that names a run or a graph.
+struct ChoiceFlags {
+  std::string run, graph, precision;
+  int64_t batch = 0, step = 0;
+};
+Hyperparameters ChoiceTable(ChoiceFlags* flags);
+// Lets the command line name a run or a graph without a flag.
+void AddRun(CLI::App* app, ChoiceFlags* flags);
+// Returns the graph that is chosen; by default, gpt2. Returns a usage error if two graphs are.
+absl::StatusOr<GraphChoice> ToChoice(const ChoiceFlags& flags);
+
 struct StepFlags {
-  std::string graph = "gpt2", policy = "critical-path", precision = "f32", costs, out;
+  ChoiceFlags choice;
+  std::string policy = "critical-path", costs, out;
   int64_t threads = 0, runs = 3;
   bool overwrite = false;
   GivenFlags given;
@@ -25,14 +43,13 @@ struct StepFlags {
 Hyperparameters StepTable(StepFlags* flags, const std::string& out_help);
 
 struct StepRun {
+  std::string name;  // of the graph or the run
   TimedStep step;
   std::optional<Calibration> calibration;  // the file of --costs
 };
 // Checks the flags, and that --out can be written. Then compiles the step and executes it `flags.runs` times; the
 // result has the times of the last execution.
 absl::StatusOr<StepRun> RunStep(const StepFlags& flags);
-
-DType PrecisionOf(const std::string& name);  // "f32" or "bf16"
 
 // Checks that `out`, the value of `flag`, can be written: its folder is writable, and `out` is new or, if `overwrite`
 // is true, a regular file. A link is not a regular file. Otherwise returns a usage error.

@@ -104,7 +104,7 @@ absl::Status RunHead(TextHead* head, const ClassifyFlags& flags) {
 }
 
 absl::Status Classify(ClassifyFlags flags) {
-  WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
+  WEFT_RETURN_IF_ERROR(SetFromTexts(flags.given, Table(&flags)));
   if (flags.model.empty()) return InvalidArgument("--model=DIR is missing");
   WEFT_ASSIGN_OR_RETURN(const ModelFamily* const family, UsageError(FindFamily(flags.model)));
   absl::StatusOr<std::unique_ptr<Classifier>> opened;

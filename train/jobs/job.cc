@@ -77,14 +77,6 @@ std::string InitOf(const OptionSources& sources, const Json& run, const Json& co
 
 }  // namespace
 
-absl::Status SetFromTexts(const std::map<std::string, std::string>& given, const Hyperparameters& table) {
-  for (const Hyperparameter& row : table) {
-    const auto found = given.find(row.flag);
-    if (found != given.end()) WEFT_RETURN_IF_ERROR(SetFromText(found->second, row));
-  }
-  return absl::OkStatus();
-}
-
 absl::Status SetOptions(const OptionSources& sources, TrainingJob* job) {
   Json run, config;
   if (sources.resumed != nullptr) run = sources.resumed->config();

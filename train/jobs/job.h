@@ -103,8 +103,6 @@ struct OptionSources {
 // Sets the job's options. Returns InvalidArgument if a key is unknown or a value is invalid, if "model" of the
 // configuration file contradicts its other keys, or if a file's "command" is not "train NAME".
 absl::Status SetOptions(const OptionSources& sources, TrainingJob* job);
-// Sets the options of `table` that `given` names.
-absl::Status SetFromTexts(const std::map<std::string, std::string>& given, const Hyperparameters& table);
 
 }  // namespace weft
 

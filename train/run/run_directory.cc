@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -94,6 +95,13 @@ absl::StatusOr<RunDirectory> RunDirectory::Find(const RunDirectoryOptions& optio
     return absl::NotFoundError(
         absl::StrCat(run.path_.empty() ? absl::StrCat("runs/", options.name, "-N") : run.path_, ": no run to resume"));
   }
+  return run;
+}
+
+absl::StatusOr<RunDirectory> RunDirectory::Read(const std::string& folder) {
+  RunDirectory run({.out = folder});
+  WEFT_ASSIGN_OR_RETURN(nlohmann::ordered_json config, ReadJsonFile(run.File(kConfig)));
+  run.config_ = std::make_shared<nlohmann::ordered_json>(std::move(config));
   return run;
 }
 

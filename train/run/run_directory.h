@@ -34,6 +34,10 @@ class RunDirectory {
   // InvalidArgument: `overwrite` is set together with `resume` or without `out`.
   static absl::StatusOr<RunDirectory> Find(const RunDirectoryOptions& options);
 
+  // Opens the folder of a run to read its configuration: changes and locks nothing. Returns an error if `folder` has no
+  // config.json that is a JSON object.
+  static absl::StatusOr<RunDirectory> Read(const std::string& folder);
+
   const std::string& path() const { return path_; }  // "" until Begin if the default folder is new
   std::string File(absl::string_view name) const;    // PATH/name
   // Returns the contents of config.json. Before Begin, these are what Find read, or JSON's null if there was no run.
