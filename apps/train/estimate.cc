@@ -1,9 +1,9 @@
 // `weft estimate train NAME` takes the flags of `weft train NAME` and tells what that training would take.
-#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
