@@ -196,7 +196,9 @@ absl::Status WriteMarian(const std::string& folder, const PublishedTransformer& 
                                                                       {"eos_token_id", tokens.end},
                                                                       {"pad_token_id", tokens.padding},
                                                                       {"max_length", config.context},
-                                                                      {"num_beams", 1}}));
+                                                                      // As weft translate searches by default.
+                                                                      {"num_beams", 4},
+                                                                      {"early_stopping", true}}));
   return WriteModelFolder(folder, MarianToJson(model_type, config, tokens), weights);
 }
 
