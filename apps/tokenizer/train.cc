@@ -29,8 +29,10 @@ struct TrainFlags {
 Hyperparameters Table(TrainFlags* flags) {
   LearnTokenizerOptions& options = flags->options;
   return {
-      {"out", "the folder to write: tokenizer.json of Hugging Face's tokenizers, or SentencePiece's tokenizer.model",
-       &flags->out},
+      {"out",
+       "the folder to write: tokenizer.json of Hugging Face's tokenizers, or SentencePiece's tokenizer.model",
+       &flags->out,
+       {.type = "FOLDER", .required = true}},
       {"kind",
        "kind of tokenizer: GPT-2's, BERT's, or those of SentencePiece",
        &options.kind,
@@ -105,7 +107,16 @@ Command TokenizerTrainCommand(CLI::App* weft) {
   CLI::App* app = AddCommand(weft, "tokenizer train", "Learns a tokenizer from files of text, or from standard input.");
   AddFlags(app, Table(flags.get()), &flags->given);
   AddFiles(app, &flags->texts);
-  return {"weft tokenizer train", app, [flags] { return TrainTokenizer(*flags); }};
+  return {"weft tokenizer train",
+          app,
+          [flags] { return TrainTokenizer(*flags); },
+          "learns a tokenizer from text",
+          {
+              {"Learns GPT-2's kind of tokenizer, with at most 8,000 tokens.",
+               "weft tokenizer train --vocabulary=8000 --out=tokenizer book.txt"},
+              {"Learns BERT's kind, which Hugging Face's tokenizers can open.",
+               "weft tokenizer train --kind=wordpiece --out=wordpiece book.txt"},
+          }};
 }
 
 }  // namespace weft
