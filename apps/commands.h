@@ -43,7 +43,7 @@ struct Command {
 };
 
 // The groups of `weft --help`.
-enum class CommandGroup : uint8_t { kTrain, kUse, kEvaluate, kConvert, kInspect };
+enum class CommandGroup : uint8_t { kTrain, kUse, kEvaluate, kConvert, kInspect, kShell };
 
 #define WEFT_COMMANDS(COMMAND)              \
   COMMAND(kTrain, TrainGptCommand)          \
@@ -71,7 +71,8 @@ enum class CommandGroup : uint8_t { kTrain, kUse, kEvaluate, kConvert, kInspect 
   COMMAND(kInspect, ProfileCommand)         \
   COMMAND(kInspect, ReportCommand)          \
   COMMAND(kInspect, SimulateCommand)        \
-  COMMAND(kInspect, CalibrateCommand)
+  COMMAND(kInspect, CalibrateCommand)       \
+  COMMAND(kShell, CompletionCommand)
 
 #define WEFT_DECLARE_COMMAND(group, function) Command function(CLI::App* parent);
 WEFT_COMMANDS(WEFT_DECLARE_COMMAND)

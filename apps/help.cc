@@ -80,7 +80,7 @@ std::string Entry(const CLI::Option& option) {
       absl::StrAppend(&text, "; also --", name);
     }
   }
-  std::string left = absl::StrJoin(names, ", "), type = option.get_type_size() == 0 ? "" : option.get_type_name();
+  std::string left = absl::StrJoin(names, ", "), type = option.get_type_name();
   if (kFlagColumn + left.size() + 1 + type.size() > kColumns) {  // too many choices for one line
     absl::StrAppend(&text, ": ", absl::StrReplaceAll(type, {{"|", ", "}}));
     type = "CHOICE";
@@ -181,11 +181,13 @@ std::string HelpFormatter::Overview(const CLI::App& app, const std::string& name
 std::string HelpFormatter::make_help(const CLI::App* app, std::string name, CLI::AppFormatMode /*mode*/) const {
   const Command* const command = Find(*app);
   if (command == nullptr) return Overview(*app, name);
-  std::string usage = name, positional;
+  std::string usage = name, positional, arguments;
   std::map<std::pair<size_t, std::string>, std::string> groups;  // the lines of each group's flags
   for (const CLI::Option* option : app->get_options()) {
     if (option->get_positional()) {
-      positional += Entry(option->get_type_name() + " ...", option->get_description());
+      const bool many = option->get_items_expected_max() > 1;
+      arguments = absl::StrCat(" ", many ? "[" : "", option->get_type_name(), many ? " ...]" : "");
+      positional += Entry(absl::StrCat(option->get_type_name(), many ? " ..." : ""), option->get_description());
     } else if (option != app->get_help_ptr() && !option->get_group().empty()) {
       groups[{GroupIndex(option->get_group()), option->get_group()}] += Entry(*option);
       if (!absl::StartsWith(option->get_description(), kRequired)) continue;
@@ -193,9 +195,9 @@ std::string HelpFormatter::make_help(const CLI::App* app, std::string name, CLI:
     }
   }
   groups[{GroupIndex(kRun), kRun}] += Entry(*app->get_help_ptr());
-  absl::StrAppend(&usage, " [FLAG ...]", positional.empty() ? "" : " [FILE ...]");
+  absl::StrAppend(&usage, " [FLAG ...]", arguments);
   std::string text = absl::StrCat(WrapWords(app->get_description(), 0, 0), "\n\nUsage: ", WrapWords(usage, 7, 7), "\n");
-  if (!positional.empty()) absl::StrAppend(&text, "\nFiles:\n", positional);
+  if (!positional.empty()) absl::StrAppend(&text, "\nArguments:\n", positional);
   for (const auto& [group, lines] : groups) absl::StrAppend(&text, "\n", group.second, ":\n", lines);
   if (!command->examples.empty()) absl::StrAppend(&text, "\nExamples:\n", Examples(command->examples));
   return text;

@@ -103,6 +103,8 @@ const char* Title(CommandGroup group) {
       return "Convert a model";
     case CommandGroup::kInspect:
       return "Look inside a training step and its schedule";
+    case CommandGroup::kShell:
+      return "Work in a shell";
   }
   return "";
 }
