@@ -1,4 +1,4 @@
-// CLI11 stores flags as texts. SetFromTexts reads them by SetFromText, so all sources of options share one check.
+// CLI11 stores flags as texts. SetFromFlags reads them by SetFromText, so all sources of options share one check.
 #include "weft/apps/flags.h"
 
 #include <CLI/CLI.hpp>
@@ -17,6 +17,7 @@ namespace weft {
 namespace {
 
 constexpr char kNoGroup[] = "Flags";  // the group of rows without one
+constexpr char kStandardStream[] = "-";
 
 // Returns the names of the flags that `app` has and of those that `table` adds, without hyphens at the beginning.
 std::set<std::string> NamesOf(const CLI::App& app, const Hyperparameters& table) {
@@ -70,7 +71,7 @@ CLI::App* AddCommand(CLI::App* parent, const std::string& name, const std::strin
 }
 
 void AddFiles(CLI::App* app, std::vector<std::string>* files) {
-  app->add_option("files", *files, "files of text; without any, standard input is read")
+  app->add_option("files", *files, "files; - is standard input, which is also read if no file is named")
       ->type_name("FILE")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
@@ -89,6 +90,20 @@ void AddFlags(CLI::App* app, const Hyperparameters& table, GivenFlags* given) {
     }
   }
 }
+
+absl::Status SetFromFlags(const GivenFlags& given, const Hyperparameters& table) {
+  for (const Hyperparameter& parameter : table) {
+    const auto found = given.find(parameter.flag);
+    const std::string type = TypeName(parameter);
+    if (found == given.end() || found->second != kStandardStream) continue;
+    if (type == "MODEL" || absl::StrContains(type, "FOLDER")) {
+      return InvalidArgument(parameter.flag, ": '-' is standard input or output, wanted ", type);
+    }
+  }
+  return SetFromTexts(given, table);
+}
+
+std::string InputPath(const std::string& path) { return path == kStandardStream ? "/dev/stdin" : path; }
 
 absl::Status WithFlag(const absl::Status& status, const CLI::App& app,
                       const std::map<std::string, std::string>& typed) {

@@ -2,7 +2,7 @@
 //
 //   GivenFlags given;
 //   AddFlags(app, table, &given);                          // before parsing
-//   WEFT_RETURN_IF_ERROR(SetFromTexts(given, table));      // after parsing
+//   WEFT_RETURN_IF_ERROR(SetFromFlags(given, table));      // after parsing
 //   WEFT_ASSIGN_OR_RETURN(const OpenedGpt gpt, UsageError(OpenGpt(flags.model, "")));   // exit code 2 if it is missing
 #ifndef WEFT_APPS_FLAGS_H_
 #define WEFT_APPS_FLAGS_H_
@@ -51,6 +51,12 @@ void AddFiles(CLI::App* app, std::vector<std::string>* files);
 // Adds a flag for each row, with the aliases of core/option_names.h that the command does not use otherwise. Parsing
 // stores texts in `given`, which must outlive `app`; the rows' values do not change.
 void AddFlags(CLI::App* app, const Hyperparameters& table, GivenFlags* given);
+// Sets the rows whose flags are in `given`. "-" is an error for a row of a model or a folder. Errors begin with the
+// option: "batch: 'many' is not a whole number ...".
+absl::Status SetFromFlags(const GivenFlags& given, const Hyperparameters& table);
+// Returns `path`, or the path of standard input if `path` is "-". For files that are read whole; text/lines.h reads
+// lines of "-".
+std::string InputPath(const std::string& path);
 // Returns `status`. If its message begins with an option of the command `app`, puts "--" before it: "data: no file was
 // given" becomes "--data: no file was given". Errors of the library name options; commands show options as flags. If
 // the user typed another name of the flag, `typed` has it (apps/command_line.h), and it comes first: "--train-file

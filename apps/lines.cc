@@ -8,8 +8,12 @@
 
 namespace weft {
 
+bool ReadsStandardInput(const std::vector<std::string>& files) {
+  return files.empty() || (files.size() == 1 && files[0] == kStandardInput);
+}
+
 absl::Status InputError(const absl::Status& status, const std::vector<std::string>& files) {
-  return files.empty() ? Failure(status) : UsageError(status);
+  return ReadsStandardInput(files) ? Failure(status) : UsageError(status);
 }
 
 absl::Status ForEachLine(const std::vector<std::string>& files,
@@ -20,7 +24,7 @@ absl::Status ForEachLine(const std::vector<std::string>& files,
     if (!next.ok()) return InputError(next.status(), files);
     if (next->lines.empty()) return absl::OkStatus();
     WEFT_RETURN_IF_ERROR(InputError(Annotate(line(next->lines[0]), next->Location(0)), files));
-    if (files.empty()) std::fflush(stdout);
+    if (ReadsStandardInput(files)) std::fflush(stdout);
   }
 }
 
@@ -29,7 +33,7 @@ absl::Status AnswerLines(const std::vector<std::string>& files, size_t max_lines
                          const std::function<absl::Status(const TextLines&, absl::Span<const TokenIds>)>& answer) {
   const auto take = [&](const TextLines& lines, absl::Span<const TokenIds> ids) -> absl::Status {
     WEFT_RETURN_IF_ERROR(Failure(answer(lines, ids)));
-    if (files.empty()) std::fflush(stdout);
+    if (ReadsStandardInput(files)) std::fflush(stdout);
     return absl::OkStatus();
   };
   return InputError(EncodeLines(files, max_lines, encode, take), files);

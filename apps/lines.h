@@ -1,5 +1,5 @@
 // These functions read the lines of a command's input. The input is the files that the command line names, which may be
-// gzip-compressed. If it names none, the input is standard input.
+// gzip-compressed. "-" names standard input, which is also the input if the command line names no file.
 //
 //   return ForEachLine(flags.files, [](absl::string_view line) { ... });
 #ifndef WEFT_APPS_LINES_H_
@@ -18,7 +18,11 @@
 
 namespace weft {
 
-// Returns an error of the input as UsageError does if the command line names `files`, and otherwise as Failure does.
+// Reports whether a command with these `files` reads standard input alone: none is named, or "-".
+bool ReadsStandardInput(const std::vector<std::string>& files);
+
+// Returns an error of the input as UsageError does if the command line names `files`, and as Failure does for standard
+// input.
 absl::Status InputError(const absl::Status& status, const std::vector<std::string>& files);
 
 // Calls `line` for each line until one call fails. Returns that call's error by InputError, with "FILE, line 7: "

@@ -217,7 +217,7 @@ int Main(int argc, char** argv) {
   }
   for (const Command& command : commands) {
     if (command.app != named) continue;
-    absl::Status status = SetFromTexts(given, LimitTable(&max_bytes));
+    absl::Status status = SetFromFlags(given, LimitTable(&max_bytes));
     SetReadLimit(max_bytes);
     if (status.ok()) status = command.run();
     if (status.ok()) status = FinishOutput();

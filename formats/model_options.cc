@@ -98,6 +98,7 @@ absl::StatusOr<Json> WriteModelConfig(const Config& config) {
   if (!json.ok()) return json.status();
   Config copy = config, read;
   WEFT_RETURN_IF_ERROR(ReadModelConfig(*json, &read));
+  if (copy.feed_forward == 0) copy.feed_forward = read.feed_forward;  // writers fill in the default width
   const Hyperparameters wanted = ModelRows(&copy), got = ModelRows(&read);
   for (size_t i = 0; i < wanted.size(); ++i) {
     if (const Json value = wanted[i].json(); !value.is_null() && value != got[i].json())

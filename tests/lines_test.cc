@@ -48,6 +48,37 @@ TEST_F(LinesTest, EveryKindOfLineBreakWorks) {
   }
 }
 
+TEST_F(LinesTest, AHyphenIsStandardInput) {
+  Write("first.txt", "a\n");
+  Write("second.txt", "a ab\n");
+  for (const Arguments& command : kCommands) {
+    SCOPED_TRACE(command[0]);
+    EXPECT_EQ(Piped(command + Arguments{"first.txt", "-"}, "second.txt").out,
+              Weft(command + Arguments{"first.txt", "second.txt"}).out);
+    EXPECT_EQ(Piped(command + Arguments{"-", "second.txt"}, "first.txt").out,
+              Weft(command + Arguments{"first.txt", "second.txt"}).out);
+  }
+  Write("latin1.txt", "caf\xE9\n");
+  EXPECT_TRUE(Fails(Piped(kCommands[0] + Arguments{"-"}, "latin1.txt"), 1, "standard input, line 1: not UTF-8"));
+  Write("config.json", R"({"widht": 1})");
+  EXPECT_TRUE(Fails(Piped({"graph", "--config=-"}, "config.json"), 2, "unknown key 'widht'"));
+  EXPECT_TRUE(Fails(Piped({"train", "gpt", "--config=-"}, "config.json"), 2, "unknown key 'widht'"));
+  EXPECT_TRUE(Works(Piped({"evaluate", "--translations=-", "--references=first.txt"}, "first.txt")));
+  EXPECT_TRUE(Fails(Weft({"embed", "--model=-"}), 2, "--model: '-' is standard input or output, wanted MODEL"));
+  EXPECT_TRUE(Fails(Weft({"train", "gpt", "--out=-"}), 2, "--out: '-' is standard input or output, wanted FOLDER"));
+  EXPECT_TRUE(Fails(Weft({"train", "gpt", "--data=-"}), 2, "--data: '-' is standard input, which a resumed run can't"));
+}
+
+TEST_F(LinesTest, AHyphenIsStandardOutput) {
+  for (const Arguments& command : {Arguments{"profile"}, Arguments{"report", "--schedule"}}) {
+    const CommandResult result = Weft(command + Arguments{"--graph=towers", "--runs=1", "--out=-"});
+    EXPECT_EQ(result.exit_code, 0);
+    EXPECT_EQ(result.out.front(), command[0] == "profile" ? '{' : '<') << result.out.substr(0, 99);
+    EXPECT_EQ(result.err.rfind("towers: ", 0), 0) << result.err;
+    EXPECT_FALSE(Exists("-"));
+  }
+}
+
 TEST_F(LinesTest, LineBreaksAreNoPartOfTheText) {
   Write("tokenizer.json", "{\"type\": \"byte\"}");
   Write("windows.txt", "a\r\n\r\nb\rc\r\n");

@@ -51,8 +51,14 @@ absl::StatusOr<TextLines> LineReader::Next(size_t max_lines) {
     }
     if (!next.lines.empty() || opened_ == paths_.size()) return next;
     path_ = paths_[opened_++];
-    WEFT_ASSIGN_OR_RETURN(buffer_, ReadMaybeGzip(path_));
     begin_ = searched_ = number_ = 0;
+    ended_ = path_ != kStandardInput;
+    if (ended_) {
+      WEFT_ASSIGN_OR_RETURN(buffer_, ReadMaybeGzip(path_));
+    } else {
+      path_ = "standard input";
+      buffer_.clear();
+    }
   }
 }
 

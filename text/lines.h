@@ -33,9 +33,12 @@ struct TextLines {
   void Take(const TextLines& from, size_t index);
 };
 
+// The path of standard input, as in other programs.
+inline constexpr char kStandardInput[] = "-";
+
 class LineReader {
  public:
-  // Reads the files in order. Without `paths`, reads standard input.
+  // Reads the files in order; kStandardInput names standard input. Without `paths`, reads standard input.
   explicit LineReader(std::vector<std::string> paths);
 
   // Returns the next lines, without their ends "\n" or "\r\n": up to `max_lines`, all of one file. On standard input,

@@ -57,7 +57,7 @@ Hyperparameters ExportTable(ConvertFlags* flags) {
 
 // `published`: whether a model that no class of Hugging Face has is an error.
 absl::Status Convert(ConvertFlags flags, Hyperparameters (*table)(ConvertFlags*), bool published) {
-  WEFT_RETURN_IF_ERROR(SetFromTexts(flags.given, table(&flags)));
+  WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, table(&flags)));
   ConvertOptions& options = flags.options;
   if (options.model.empty()) return InvalidArgument("--model is missing: a folder, or a file of llama2.c");
   if (options.out.empty()) return InvalidArgument("--out=DIR is missing");

@@ -290,7 +290,7 @@ absl::Status NameStandardInput(EvaluateFlags* flags) {
 }
 
 absl::Status Evaluate(EvaluateFlags flags) {
-  WEFT_RETURN_IF_ERROR(SetFromTexts(flags.given, Table(&flags)));
+  WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
   WEFT_RETURN_IF_ERROR(NameStandardInput(&flags));
   const ModelFamily* family = nullptr;
   if (!flags.model.empty()) {

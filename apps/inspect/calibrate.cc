@@ -23,24 +23,24 @@ struct CalibrateFlags {
 
 Hyperparameters Table(CalibrateFlags* flags) {
   Hyperparameters table = {
-      {"out", "where to write the costs of ops on this machine", &flags->out, {.is_path = true}},
+      {"out", "where to write the costs of ops on this machine; -: standard output", &flags->out, {.is_path = true}},
       {"overwrite", "replace the output file if it exists", &flags->overwrite},
       {"runs", "number of runs of each graph; the medians count", &flags->runs, {.low = 1, .high = 1000}}};
   Append(ChoiceTable(&flags->choice), &table);
   return table;
 }
 
-void Print(const EstimateErrors& errors) {
-  std::printf("%-28s %6s %12s %12s %6s %16s\n", "kind", "nodes", "measured_ms", "expected_ms", "ratio",
-              "median_node_off");
+void Print(const EstimateErrors& errors, std::FILE* to) {
+  std::fprintf(to, "%-28s %6s %12s %12s %6s %16s\n", "kind", "nodes", "measured_ms", "expected_ms", "ratio",
+               "median_node_off");
   for (const KindError& kind : errors.kinds) {
-    std::printf("%-28s %6d %12.3f %12.3f %6.2f %15.1f%%\n", kind.kind.c_str(), kind.calls, kind.seconds * 1e3,
-                kind.estimate * 1e3, kind.estimate / kind.seconds, kind.median_off * 100);
+    std::fprintf(to, "%-28s %6d %12.3f %12.3f %6.2f %15.1f%%\n", kind.kind.c_str(), kind.calls, kind.seconds * 1e3,
+                 kind.estimate * 1e3, kind.estimate / kind.seconds, kind.median_off * 100);
   }
 }
 
 absl::Status Calibrate(CalibrateFlags flags) {
-  WEFT_RETURN_IF_ERROR(SetFromTexts(flags.given, Table(&flags)));
+  WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
   WEFT_RETURN_IF_ERROR(CheckOut("out", flags.out, flags.overwrite));
   WEFT_ASSIGN_OR_RETURN(const GraphChoice choice, ToChoice(flags.choice));
   WEFT_RETURN_IF_ERROR(UsageError(RecordGraph(choice).status()));  // before anything is measured
@@ -50,8 +50,10 @@ absl::Status Calibrate(CalibrateFlags flags) {
 
   WEFT_ASSIGN_OR_RETURN(const std::vector<TileSample> checked, MeasureSamples(choice, flags.runs));
   const EstimateErrors errors = CompareEstimates(checked, &calibration);
-  Print(errors);
-  std::printf(
+  std::FILE* const to = SummaryStream(flags.out);
+  Print(errors, to);
+  std::fprintf(
+      to,
       "\nthe median node of %s is off by %.1f%% of its measured time (with the cost model that cuts tiles, %.1f%%); %s "
       "has the costs of %zu nodes\n",
       choice.name.c_str(), errors.median_off * 100, CompareEstimates(checked, nullptr).median_off * 100,

@@ -108,11 +108,11 @@ absl::Status ReadFlags(GraphFlags* flags) {
   if (const auto config = given.extract("config")) {
     WEFT_RETURN_IF_ERROR(SetFromText(config.mapped(), table.front()));
     GptJob job;
-    WEFT_RETURN_IF_ERROR(UsageError(SetOptions({.name = "gpt", .config = flags->config}, &job)));
+    WEFT_RETURN_IF_ERROR(UsageError(SetOptions({.name = "gpt", .config = InputPath(flags->config)}, &job)));
     WEFT_RETURN_IF_ERROR(job.Check(nullptr));
     flags->options = job.options();
   }
-  return SetFromTexts(given, table);
+  return SetFromFlags(given, table);
 }
 
 absl::Status CheckFlags(const GraphFlags& flags) {

@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-constexpr char kOut[] = "where to write the trace, for ui.perfetto.dev or chrome://tracing";
+constexpr char kOut[] = "where to write the trace, for ui.perfetto.dev or chrome://tracing; -: standard output";
 
 struct ProfileFlags : StepFlags {
   int64_t cost = 0;
@@ -28,9 +28,10 @@ Hyperparameters Table(ProfileFlags* flags) {
 }
 
 // Prints by how many percent an execution takes longer if the time of every tile is taken.
-absl::Status PrintTimingOverhead(const TimedStep& step, int64_t pairs) {
+absl::Status PrintTimingOverhead(const TimedStep& step, int64_t pairs, std::FILE* to) {
   WEFT_ASSIGN_OR_RETURN(const std::vector<double> ratios, step.TimingOverhead(pairs));
-  std::printf(
+  std::fprintf(
+      to,
       "taking %zu tiles' times makes a run longer by %.2f%%, the median of %lld pairs; half of them are between "
       "%.2f%% and %.2f%%\n",
       step.tiles().size(), 100 * (Median(ratios) - 1), static_cast<long long>(pairs),
@@ -39,13 +40,14 @@ absl::Status PrintTimingOverhead(const TimedStep& step, int64_t pairs) {
 }
 
 absl::Status Profile(ProfileFlags flags) {
-  WEFT_RETURN_IF_ERROR(SetFromTexts(flags.given, Table(&flags)));
+  WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
   WEFT_ASSIGN_OR_RETURN(const StepRun run, RunStep(flags));
   const TimedStep& step = run.step;
   WEFT_RETURN_IF_ERROR(WriteOut(flags.out, flags.overwrite, ChromeTrace(step.graph(), step.tiles())));
-  std::printf("%s: %.2f ms on %d workers, at work %.1f%% of their time; the trace is in %s\n", run.name.c_str(),
-              step.seconds() * 1e3, step.threads(), step.utilization() * 100, flags.out.c_str());
-  return flags.cost > 0 ? PrintTimingOverhead(step, flags.cost) : absl::OkStatus();
+  std::fprintf(SummaryStream(flags.out),
+               "%s: %.2f ms on %d workers, at work %.1f%% of their time; the trace is in %s\n", run.name.c_str(),
+               step.seconds() * 1e3, step.threads(), step.utilization() * 100, flags.out.c_str());
+  return flags.cost > 0 ? PrintTimingOverhead(step, flags.cost, SummaryStream(flags.out)) : absl::OkStatus();
 }
 
 }  // namespace

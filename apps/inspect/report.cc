@@ -16,13 +16,13 @@ struct ReportFlags : StepFlags {
 };
 
 Hyperparameters Table(ReportFlags* flags) {
-  Hyperparameters table = StepTable(flags, "where to write the page");
+  Hyperparameters table = StepTable(flags, "where to write the page, for a browser; -: standard output");
   table.insert(table.begin(), {"schedule", "report how a training step is scheduled", &flags->schedule});
   return table;
 }
 
 absl::Status Report(ReportFlags flags) {
-  WEFT_RETURN_IF_ERROR(SetFromTexts(flags.given, Table(&flags)));
+  WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
   if (!flags.schedule) return InvalidArgument("say what is to be reported: --schedule");
   WEFT_ASSIGN_OR_RETURN(const StepRun run, RunStep(flags));
   const TimedStep& step = run.step;
@@ -33,8 +33,8 @@ absl::Status Report(ReportFlags flags) {
       .workers = step.threads(),
       .calibration = run.calibration ? &*run.calibration : nullptr};
   WEFT_RETURN_IF_ERROR(WriteOut(flags.out, flags.overwrite, ScheduleReport(step.graph(), step.tiles(), options)));
-  std::printf("%s: %.2f ms on %d workers; the page is %s\n", run.name.c_str(), step.seconds() * 1e3, step.threads(),
-              flags.out.c_str());
+  std::fprintf(SummaryStream(flags.out), "%s: %.2f ms on %d workers; the page is %s\n", run.name.c_str(),
+               step.seconds() * 1e3, step.threads(), flags.out.c_str());
   return absl::OkStatus();
 }
 

@@ -100,7 +100,7 @@ absl::Status CheckFlags(const SimulateFlags& flags, const std::vector<int>& work
 }
 
 absl::StatusOr<Workload> Load(const std::string& path) {
-  WEFT_ASSIGN_OR_RETURN(const std::string text, UsageError(ReadFile(path)));
+  WEFT_ASSIGN_OR_RETURN(const std::string text, UsageError(ReadFile(InputPath(path))));
   WEFT_ASSIGN_OR_RETURN(const TaskList tasks, ParseTasks(text, path));
   return WorkloadOf(tasks);
 }
@@ -161,7 +161,7 @@ void PrintHeading(const Totals& totals) {
 }
 
 absl::Status Simulate(SimulateFlags flags) {
-  WEFT_RETURN_IF_ERROR(SetFromTexts(flags.given, Table(&flags)));
+  WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
   WEFT_ASSIGN_OR_RETURN(const std::vector<int> workers, WorkerCounts(flags.workers));
   WEFT_RETURN_IF_ERROR(CheckFlags(flags, workers));
   std::vector<ScalingCase> cases = ScalingCases(flags.policy, workers);
@@ -172,6 +172,7 @@ absl::Status Simulate(SimulateFlags flags) {
       flags.bandwidth > 0 ? MemoryBandwidth{.one_worker = flags.bandwidth * 1e9} : MeasureBandwidth();
   const Totals totals = {load ? flags.tasks : choice.name, workload.costs.size(), workload.seconds(),
                          workload.critical_path()};
+  if (flags.save == kStandardOutput) return absl::OkStatus();  // it has the tasks alone
   if (!flags.json) PrintHeading(totals);
   for (const Prediction& each : PredictAll(workload, cases, bandwidth)) {
     flags.json ? PrintJson(totals, each) : PrintRow(each);

@@ -2,6 +2,7 @@
 #include "weft/apps/inspect/step_flags.h"
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -65,6 +66,7 @@ Hyperparameters StepTable(StepFlags* flags, const std::string& out_help) {
 }
 
 absl::Status CheckOut(const std::string& flag, const std::string& out, bool overwrite) {
+  if (out == kStandardOutput) return absl::OkStatus();
   std::error_code error;
   const fs::file_status status = fs::symlink_status(out, error);  // the link itself, since writing would replace it
   if (fs::exists(status) && !fs::is_regular_file(status)) {
@@ -81,13 +83,19 @@ absl::Status CheckOut(const std::string& flag, const std::string& out, bool over
 }
 
 absl::Status WriteOut(const std::string& out, bool overwrite, absl::string_view text) {
+  if (out == kStandardOutput) {
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    return absl::OkStatus();
+  }
   return UsageError(WriteFile(out, {text}, overwrite ? IfThere::kReplace : IfThere::kFail));
 }
 
 absl::StatusOr<Calibration> ReadCalibration(const std::string& path) {
-  WEFT_ASSIGN_OR_RETURN(const std::string text, UsageError(ReadFile(path)));
+  WEFT_ASSIGN_OR_RETURN(const std::string text, UsageError(ReadFile(InputPath(path))));
   return Calibration::FromJson(text, path);
 }
+
+std::FILE* SummaryStream(const std::string& out) { return out == kStandardOutput ? stderr : stdout; }
 
 absl::StatusOr<StepRun> RunStep(const StepFlags& flags) {
   WEFT_RETURN_IF_ERROR(CheckOut("out", flags.out, flags.overwrite));

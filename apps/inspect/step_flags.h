@@ -4,6 +4,7 @@
 #define WEFT_APPS_INSPECT_STEP_FLAGS_H_
 
 #include <cstdint>
+#include <cstdio>
 #include <optional>
 #include <string>
 
@@ -51,10 +52,13 @@ struct StepRun {
 // result has the times of the last execution.
 absl::StatusOr<StepRun> RunStep(const StepFlags& flags);
 
+inline constexpr char kStandardOutput[] = "-";  // as the name of a file to write
+// Returns where a command that writes the file `out` prints its summary: stderr if `out` is standard output.
+std::FILE* SummaryStream(const std::string& out);
 // Checks that `out`, the value of `flag`, can be written: its folder is writable, and `out` is new or, if `overwrite`
-// is true, a regular file. A link is not a regular file. Otherwise returns a usage error.
+// is true, a regular file; or `out` is kStandardOutput. A link is not a regular file. Otherwise returns a usage error.
 absl::Status CheckOut(const std::string& flag, const std::string& out, bool overwrite);
-// Writes `text` to `out`. If the file exists and `overwrite` is false, returns an error.
+// Writes `text` to `out`, or to standard output. If the file exists and `overwrite` is false, returns an error.
 absl::Status WriteOut(const std::string& out, bool overwrite, absl::string_view text);
 // Reads a file that `weft calibrate` wrote. Returns a usage error if the file can't be read or is not a calibration.
 absl::StatusOr<Calibration> ReadCalibration(const std::string& path);

@@ -77,7 +77,7 @@ Hyperparameters Table(TrainFlags* flags) {
 }
 
 absl::Status TrainTokenizer(TrainFlags flags) {
-  WEFT_RETURN_IF_ERROR(SetFromTexts(flags.given, Table(&flags)));
+  WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
   if (flags.out.empty()) return InvalidArgument("--out=DIR is missing");
   LearnTokenizerOptions& options = flags.options;
   if (flags.given.contains("special-tokens")) {

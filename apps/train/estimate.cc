@@ -93,8 +93,8 @@ void Print(const TrainingEstimate& estimate, uint64_t available) {
 }
 
 absl::Status Estimate(EstimateFlags flags) {
-  WEFT_RETURN_IF_ERROR(SetFromTexts(flags.given, RunTable(&flags)));
-  WEFT_RETURN_IF_ERROR(SetFromTexts(flags.given, EstimateTable(&flags)));
+  WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, RunTable(&flags)));
+  WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, EstimateTable(&flags)));
   // A new run's folder does not matter.
   const RunDirectoryOptions where = flags.run.resume ? flags.run : RunDirectoryOptions{.name = flags.run.name};
   absl::StatusOr<RunDirectory> run = RunDirectory::Find(where);

@@ -9,6 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "weft/apps/flags.h"
+#include "weft/apps/help.h"
 #include "weft/core/file.h"
 #include "weft/core/json.h"
 #include "weft/core/status.h"
@@ -21,6 +23,10 @@ namespace {
 // Makes `path`, a path in the value of `row`, absolute. Returns InvalidArgument if it is not UTF-8.
 absl::Status MakeAbsolute(const Hyperparameter& row, std::string* path) {
   if (path->empty()) return absl::OkStatus();
+  if (*path == "-") {
+    return InvalidArgument(row.flag, ": '-' is standard input, which a resumed run can't read again; wanted ",
+                           TypeName(row));
+  }
   std::error_code error;
   *path = std::filesystem::absolute(*path, error).string();
   WEFT_RETURN_IF_ERROR(SystemStatus("find", *path, error.value()));
@@ -82,7 +88,7 @@ absl::StatusOr<std::unique_ptr<TrainingJob>> ReadJob(const RunFlags& flags, cons
                                                      const JobMaker& make) {
   const RunDirectory* const resumed = flags.run.resume ? &run : nullptr;
   std::unique_ptr<TrainingJob> job = make();
-  WEFT_RETURN_IF_ERROR(SetOptions({flags.run.name, resumed, flags.config, flags.given}, job.get()));
+  WEFT_RETURN_IF_ERROR(SetOptions({flags.run.name, resumed, InputPath(flags.config), flags.given}, job.get()));
   const Hyperparameters table = job->Table();
   WEFT_RETURN_IF_ERROR(MakeAbsolute(table));
   if (resumed != nullptr) {

@@ -52,7 +52,7 @@ std::string MemoryOfTrained(const Parameters& parameters) {
 
 absl::Status Run(RunFlags flags, const JobMaker& make) {
   const Hyperparameters run_table = RunTable(&flags);
-  WEFT_RETURN_IF_ERROR(SetFromTexts(flags.given, run_table));
+  WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, run_table));
   if (flags.quiet && flags.verbose) return InvalidArgument("quiet: it excludes verbose");
   absl::StatusOr<RunDirectory> run = RunDirectory::Find(flags.run);
   if (!run.ok()) return FolderError(run.status());

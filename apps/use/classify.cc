@@ -104,7 +104,7 @@ absl::Status RunHead(TextHead* head, const ClassifyFlags& flags) {
 }
 
 absl::Status Classify(ClassifyFlags flags) {
-  WEFT_RETURN_IF_ERROR(SetFromTexts(flags.given, Table(&flags)));
+  WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
   if (flags.model.empty()) return InvalidArgument("--model=DIR is missing");
   WEFT_ASSIGN_OR_RETURN(const ModelFamily* const family, UsageError(FindFamily(flags.model)));
   absl::StatusOr<std::unique_ptr<Classifier>> opened;
@@ -128,9 +128,12 @@ absl::Status Classify(ClassifyFlags flags) {
   if ((flags.options.truncate || flags.options.pairs) && !texts) {
     return InvalidArgument("--", flags.options.truncate ? "truncate" : "pairs", " has no use in classifying pictures");
   }
+  if (!texts) {
+    for (std::string& file : flags.files) file = InputPath(file);  // a file of pictures is read whole
+  }
   const auto print = [&](absl::Span<const std::vector<float>> logits) {
     for (const std::vector<float>& each : logits) Print(classifier.Rank(each), flags.scores);
-    if (flags.files.empty()) std::fflush(stdout);
+    if (ReadsStandardInput(flags.files)) std::fflush(stdout);
   };
   const absl::Status status = classifier.Classify(flags.files, print);
   return texts ? InputError(status, flags.files) : UsageError(status);

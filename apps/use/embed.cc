@@ -40,7 +40,7 @@ Hyperparameters Table(EmbedFlags* flags) {
 }
 
 absl::Status Embed(EmbedFlags flags) {
-  WEFT_RETURN_IF_ERROR(SetFromTexts(flags.given, Table(&flags)));
+  WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
   if (flags.model.empty()) return InvalidArgument("--model=FOLDER is missing");
   WEFT_ASSIGN_OR_RETURN(const auto encoder, UsageError(OpenSentenceEncoder(flags.model, flags.encoder)));
   return ForEachLine(flags.files, [&](absl::string_view line) -> absl::Status {

@@ -57,7 +57,7 @@ void Print(absl::Span<const MaskCandidate> candidates) {
 }
 
 absl::Status FillMask(FillMaskFlags flags) {
-  WEFT_RETURN_IF_ERROR(SetFromTexts(flags.given, Table(&flags)));
+  WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
   if (flags.model.empty()) return InvalidArgument("--model=DIR is missing");
   WEFT_ASSIGN_OR_RETURN(const auto filler, UsageError(MaskFiller::Open(flags.model, flags.top_k, flags.encoder)));
   const auto encode = [&](absl::string_view line) { return filler->Encode(line); };

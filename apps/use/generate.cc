@@ -112,7 +112,7 @@ absl::Status PrintOne(TextGenerator* generator, bool json, const std::string& pr
 }
 
 absl::Status Generate(GenerateFlags flags) {
-  WEFT_RETURN_IF_ERROR(SetFromTexts(flags.given, Table(&flags)));
+  WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
   if (flags.model.empty()) return InvalidArgument("--model=DIR is missing: a run, or a published model");
   WEFT_RETURN_IF_ERROR(Validate(flags.options.generate.sampling));
   const bool prompt = flags.given.count("prompt") > 0;

@@ -99,7 +99,7 @@ absl::Status Check(const std::string& folder) {
 }
 
 absl::Status Tokenize(TokenizeFlags flags) {
-  WEFT_RETURN_IF_ERROR(SetFromTexts(flags.given, Table(&flags)));
+  WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
   if (!flags.check.empty()) return Check(flags.check);
   if (!flags.files.folder.empty()) return WriteTokenFiles(flags);
   if (flags.files.tokenizer.empty()) return InvalidArgument("--tokenizer=FILE_OR_FOLDER is missing");

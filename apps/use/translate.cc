@@ -87,7 +87,7 @@ absl::Status Print(const TranslateFlags& flags, const LineTranslator& translator
 }
 
 absl::Status Translate(TranslateFlags flags) {
-  WEFT_RETURN_IF_ERROR(SetFromTexts(flags.given, Table(&flags)));
+  WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
   if (flags.model.empty()) return InvalidArgument("--model=DIR is missing");
   BeamSearchOptions& search = flags.options.translate.search;
   if (flags.given.count("beam") == 0) search.beam = std::max(search.beam, search.n_best);

@@ -87,7 +87,7 @@ void PrintCosines(const std::vector<float>& embedding, const std::vector<Occurre
 }
 
 absl::Status Run(WordVectorsFlags flags) {
-  WEFT_RETURN_IF_ERROR(SetFromTexts(flags.given, Table(&flags)));
+  WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
   if (flags.model.empty()) return InvalidArgument("--model=FOLDER is missing");
   if (flags.word.empty()) return InvalidArgument("--word=WORD is missing");
   WEFT_ASSIGN_OR_RETURN(WordVectors word, UsageError(WordVectors::Open(flags.model, flags.word, flags.encoder)));
