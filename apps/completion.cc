@@ -1,11 +1,9 @@
 // `weft completion` prints a script by which a shell completes the commands and flags of `weft`. The script has two
 // tables, which both shells share: the flags of each command, and the values of each flag.
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"

@@ -2,7 +2,7 @@
 // begins on the next line.
 #include "weft/apps/help.h"
 
-#include <algorithm>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -82,7 +82,7 @@ std::string Entry(const CLI::Option& option) {
   }
   std::string left = absl::StrJoin(names, ", "), type = option.get_type_name();
   if (kFlagColumn + left.size() + 1 + type.size() > kColumns) {  // too many choices for one line
-    absl::StrAppend(&text, ": ", absl::StrReplaceAll(type, {{"|", ", "}}));
+    absl::StrAppend(&text, "; one of ", absl::StrReplaceAll(type, {{"|", ", "}}));
     type = "CHOICE";
   }
   if (!type.empty()) absl::StrAppend(&left, " ", type);
@@ -191,7 +191,8 @@ std::string HelpFormatter::make_help(const CLI::App* app, std::string name, CLI:
     } else if (option != app->get_help_ptr() && !option->get_group().empty()) {
       groups[{GroupIndex(option->get_group()), option->get_group()}] += Entry(*option);
       if (!absl::StartsWith(option->get_description(), kRequired)) continue;
-      absl::StrAppend(&usage, " --", option->get_lnames().front(), "=", option->get_type_name());
+      const std::string type = option->get_type_name();
+      absl::StrAppend(&usage, " --", option->get_lnames().front(), type.empty() ? "" : "=", type);
     }
   }
   groups[{GroupIndex(kRun), kRun}] += Entry(*app->get_help_ptr());

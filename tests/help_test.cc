@@ -51,7 +51,7 @@ class HelpTest : public WeftProgramTest {
   }
   // Writes the files that examples name.
   void WriteFiles() const;
-  // Runs a line of the shell, with flags that make it quick.
+  // Runs a line of bash, with flags that make it quick.
   CommandResult Run(const std::string& example) const;
 };
 
@@ -96,7 +96,7 @@ CommandResult HelpTest::Run(const std::string& example) const {
       "  esac\n"
       "  \"$program\" \"$@\"\n"
       "}\n";
-  return RunCommand({"sh", "-c", "program=$1\n" + quick + example, "sh", fs::absolute("apps/weft").string()},
+  return RunCommand({"bash", "-c", "program=$1\n" + quick + example, "bash", fs::absolute("apps/weft").string()},
                     {.folder = folder_});
 }
 

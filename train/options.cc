@@ -39,7 +39,7 @@ Hyperparameters ScheduleHyperparameters(TrainingOptions* options) {
        {.low = 0}},
       {"min-learning-rate", "learning rate at the end of the training", &options->schedule.floor, {.low = 0}},
       {"warmup-steps",
-       "steps of linear warm-up",
+       "number of steps in which the learning rate rises linearly from 0; 0: no warm-up",
        &options->warmup,
        {.low = 0,
         .high = static_cast<double>(kMaxSteps),
@@ -78,7 +78,7 @@ Hyperparameters TrainingHyperparameters(TrainingOptions* options) {
   Append(
       {
           {"steps",
-           epochs ? "number of updates; 0: the updates of all epochs" : "number of updates",
+           epochs ? "number of updates of the weights; 0: those of all epochs" : "number of updates of the weights",
            &trainer.steps,
            {.low = 0, .high = static_cast<double>(kMaxSteps), .may_change = true}},
       },
@@ -106,7 +106,8 @@ Hyperparameters TrainingHyperparameters(TrainingOptions* options) {
        &trainer.precision,
        {.choices = {"f32", "bf16"}}},
       {"memory-budget",
-       "maximum bytes for the values of a step, like 500M; 0: no maximum. Results do not depend on it",
+       "maximum bytes for the values of a step, such as 500M; values are computed twice where needed. 0: no maximum. "
+       "Results do not depend on it",
        &trainer.memory_budget,
        {.may_change = true, .is_bytes = true}},
       {"seed", "seed of initial weights, batches and dropout", &options->seed},

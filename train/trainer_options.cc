@@ -8,7 +8,8 @@ namespace weft {
 Hyperparameters RunOptionRows(TrainerOptions* options) {
   return {
       {"micro-batches",
-       "number of parts into which a batch is divided; a step computes one part after another and needs less memory",
+       "number of parts into which a batch is divided; a step computes one part after another and needs less memory. "
+       "1: the whole batch at once",
        &options->micro_batches,
        {.low = 1, .high = 65536, .group = "Training"}},
       {"keep", "number of checkpoints to keep, the newest", &options->keep, {.low = 1, .may_change = true}},

@@ -51,7 +51,10 @@ Hyperparameters ExportTable(ConvertFlags* flags) {
   Hyperparameters table = ImportTable(flags);
   table[1].help = "the folder to write: the model and the tokenizer's files";
   table.push_back({"layout", "the format to write", &flags->options.format, {.choices = FormatsToWrite()}});
-  table.push_back({"file-version", "version of llama2.c's model.bin", &flags->file_version, {.low = 0, .high = 1}});
+  table.push_back({"file-version",
+                   "version of llama2.c's model.bin: 0 is the legacy format, 1 has a header",
+                   &flags->file_version,
+                   {.low = 0, .high = 1}});
   return table;
 }
 

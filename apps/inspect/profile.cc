@@ -21,7 +21,8 @@ struct ProfileFlags : StepFlags {
 Hyperparameters Table(ProfileFlags* flags) {
   Hyperparameters table = StepTable(flags, kOut);
   table.push_back({"cost",
-                   "number of pairs of runs, one with and one without timing, that are compared; 0: none",
+                   "also measure what timing costs, by this number of pairs of runs with and without timing; 0: no "
+                   "such measurement",
                    &flags->cost,
                    {.low = 0, .high = 10'000}});
   return table;

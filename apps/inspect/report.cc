@@ -17,7 +17,10 @@ struct ReportFlags : StepFlags {
 
 Hyperparameters Table(ReportFlags* flags) {
   Hyperparameters table = StepTable(flags, "where to write the page, for a browser; -: standard output");
-  table.insert(table.begin(), {"schedule", "report how a training step is scheduled", &flags->schedule});
+  table.insert(table.begin(), {"schedule",
+                               "report how a training step is scheduled, the only report so far",
+                               &flags->schedule,
+                               {.required = true}});
   return table;
 }
 

@@ -40,13 +40,15 @@ Hyperparameters Table(SimulateFlags* flags) {
           {"save-tasks", "write the measured tasks to this file", &flags->save, {.is_path = true}},
           {"overwrite", "replace the file of --save-tasks if it exists", &flags->overwrite},
           {"workers", "numbers of workers, separated by commas", &flags->workers},
-          {"policy", "which ready task runs next", &flags->policy, {.choices = policies}},
+          {"policy", "which ready task runs next; all: compare the policies", &flags->policy, {.choices = policies}},
           {"runs", "number of measured runs on one worker", &flags->runs, {.low = 1, .high = 1000}},
           {"tile-us",
-           "minimum duration of a tile in microseconds; 0: the compiler's default",
+           "minimum duration of a tile, a part of a node that runs on one worker, in microseconds; 0: the compiler's "
+           "default",
            &flags->tile,
            {.low = 0, .high = 1e9}},
-          {"no-reuse", "simulate without the edges that let values share bytes", &flags->no_reuse},
+          {"no-reuse", "simulate as if each value had bytes of its own: more tasks can run at once, in more memory",
+           &flags->no_reuse},
           {"bandwidth",
            "memory bandwidth in GB/s, of all workers together and at most of one; 0: what this machine's cores reach, "
            "scaled to the number of workers",

@@ -54,7 +54,10 @@ Hyperparameters StepTable(StepFlags* flags, const std::string& out_help) {
   Hyperparameters table = ChoiceTable(&flags->choice);
   Append({{"out", out_help, &flags->out, {.is_path = true}},
           {"overwrite", "replace the output file if it exists", &flags->overwrite},
-          {"policy", "which ready task runs next", &flags->policy, {.choices = PolicyNames()}},
+          {"policy",
+           "which ready task runs next; docs/scheduling.md describes the policies",
+           &flags->policy,
+           {.choices = PolicyNames()}},
           {"costs",
            "a file written by `weft calibrate`, used for priorities and estimates; default: the cost model",
            &flags->costs,
