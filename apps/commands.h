@@ -67,6 +67,7 @@ enum class CommandGroup : uint8_t { kTrain, kUse, kEvaluate, kConvert, kInspect,
   COMMAND(kEvaluate, EvaluateCommand)       \
   COMMAND(kConvert, ImportCommand)          \
   COMMAND(kConvert, ExportCommand)          \
+  COMMAND(kInspect, SummaryCommand)         \
   COMMAND(kInspect, GraphCommand)           \
   COMMAND(kInspect, ProfileCommand)         \
   COMMAND(kInspect, ReportCommand)          \

@@ -74,7 +74,7 @@ TEST_F(CliTest, ReadmesCommandsWork) {
     for (std::string word : Words(row[1])) {
       if (folder != folders.end()) word = std::regex_replace(word, std::regex("=DIR$"), folder->second);
       word = std::regex_replace(word, std::regex("(^|=)FILE$"), "$1text.txt");
-      word = std::regex_replace(word, std::regex("=(DIR|FILE_OR_FOLDER)$"), "=run");
+      word = std::regex_replace(word, std::regex("(^|=)(DIR|FILE_OR_FOLDER)$"), "$1run");
       word = std::regex_replace(word, std::regex("=FOLDER$"),
                                 row.str(1).rfind("translate", 0) == 0 ? "=transformer" : "=bert");
       word = std::regex_replace(word, std::regex("=LAYOUT$"), "=huggingface");

@@ -1,0 +1,260 @@
+// A dimension that equals a size of the model, or a small multiple of the width, is written with the size's name. The
+// parameters of a part are then a polynomial of these names.
+#include "weft/lab/summary.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "weft/core/shape.h"
+#include "weft/core/status.h"
+#include "weft/core/tape.h"
+#include "weft/formats/model_formats.h"
+#include "weft/models/bert.h"
+#include "weft/models/gpt.h"
+#include "weft/models/transformer.h"
+#include "weft/models/vit.h"
+
+namespace weft {
+namespace {
+
+constexpr int64_t kMaxMultiple = 4;  // 3·C is the width of queries, keys and values together
+constexpr int64_t kBytes = 4;        // of an f32 value
+
+// A polynomial with names of sizes as variables: (name → exponent) → coefficient.
+using Monomial = std::map<std::string, int>;
+using Polynomial = std::map<Monomial, int64_t>;
+
+// In a table of positions, the context comes first, which other sizes may equal.
+Polynomial ToPolynomial(const std::string& parameter, const Shape& shape, absl::Span<const SizeName> all) {
+  std::vector<SizeName> sizes(all.begin(), all.end());
+  if (absl::StrContains(parameter, "position") || absl::StrContains(parameter, "wpe")) {
+    std::stable_partition(sizes.begin(), sizes.end(), [](const SizeName& size) { return size.name == "T"; });
+  }
+
+  Monomial names;
+  int64_t coefficient = 1;
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    const int64_t dim = shape.dim(axis);
+    const auto same = std::find_if(sizes.begin(), sizes.end(), [&](const SizeName& s) { return s.value == dim; });
+    const auto multiple = std::find_if(sizes.begin(), sizes.end(), [&](const SizeName& s) {
+      return s.name == "C" && s.value > 1 && dim % s.value == 0 && dim / s.value <= kMaxMultiple;
+    });
+    if (dim > 1 && same != sizes.end()) {
+      ++names[same->name];
+    } else if (multiple != sizes.end()) {
+      ++names["C"];
+      coefficient *= dim / multiple->value;
+    } else {
+      coefficient *= dim;
+    }
+  }
+  return {{names, coefficient}};
+}
+
+std::string Power(const std::string& base, int exponent) {
+  if (exponent == 1) return base;
+  if (exponent == 2) return base + "²";
+  if (exponent == 3) return base + "³";
+  return absl::StrCat(base, "^", exponent);
+}
+
+// Returns "4·C² + 4·C", with the highest degree first. If `filled`, sizes stand in place of their names.
+std::string ToText(const Polynomial& polynomial, absl::Span<const SizeName> sizes, bool filled) {
+  std::vector<std::pair<Monomial, int64_t>> terms(polynomial.begin(), polynomial.end());
+  const auto degree = [](const Monomial& names) {  // of all names together, and the highest power of one
+    std::pair<int, int> degree = {0, 0};
+    for (const auto& [name, exponent] : names) {
+      degree = {degree.first + exponent, std::max(degree.second, exponent)};
+    }
+    return degree;
+  };
+  std::stable_sort(terms.begin(), terms.end(),
+                   [&](const auto& a, const auto& b) { return degree(a.first) > degree(b.first); });
+  std::vector<std::string> texts;
+  for (const auto& [names, coefficient] : terms) {
+    std::vector<std::string> factors;
+    if (coefficient != 1 || names.empty()) factors.push_back(absl::StrCat(coefficient));
+    for (const auto& [name, exponent] : names) {
+      const auto size =
+          std::find_if(sizes.begin(), sizes.end(), [&name = name](const SizeName& s) { return s.name == name; });
+      factors.push_back(Power(filled ? absl::StrCat(size->value) : name, exponent));
+    }
+    texts.push_back(absl::StrJoin(factors, "·"));
+  }
+  return absl::StrJoin(texts, " + ");
+}
+
+// The place of a parameter: block "h.0" with index 0, part "attn", and the rest "c_attn.weight" of the name.
+struct Place {
+  std::string block, part, rest;
+  int64_t index = -1;
+};
+
+Place PlaceOf(const std::string& name) {
+  const std::vector<std::string> words = absl::StrSplit(name, '.');
+  Place place;
+  size_t part_begin = 0, part_end = std::max<size_t>(1, words.size() - 1);
+  for (size_t i = 0; i + 1 < words.size(); ++i) {
+    if (!absl::SimpleAtoi(words[i], &place.index)) continue;
+    place.block = absl::StrJoin(words.begin(), words.begin() + static_cast<int64_t>(i) + 1, ".");
+    part_begin = i + 1;
+    part_end = std::min(words.size(), i + 2);
+    break;
+  }
+  const auto at = [&](size_t i) { return words.begin() + static_cast<int64_t>(i); };
+  place.part = absl::StrJoin(at(part_begin), at(part_end), ".");
+  place.rest = absl::StrJoin(at(part_end), words.end(), ".");
+  return place;
+}
+
+bool SameParts(const SummaryGroup& a, const SummaryGroup& b) {
+  return std::equal(
+      a.parts.begin(), a.parts.end(), b.parts.begin(), b.parts.end(),
+      [](const SummaryPart& x, const SummaryPart& y) { return x.scope == y.scope && x.shapes == y.shapes; });
+}
+
+std::string Stem(const std::string& block) { return block.substr(0, block.rfind('.')); }
+
+// Returns the FLOPs of the matrix products on `tape`: 2·M·N·K each.
+double ProductFlops(const Tape& tape) {
+  const Program& program = tape.program();
+  double flops = 0;
+  for (const Node& node : program.nodes) {
+    if (node.op->name != "matmul") continue;
+    const Types inputs = program.InputTypes(node), outputs = program.OutputTypes(node);
+    flops += CostOf(*node.op, {node.attrs, inputs, outputs}).flops;
+  }
+  return flops;
+}
+
+int64_t FeedForward(int64_t feed_forward, int64_t width) { return feed_forward > 0 ? feed_forward : 4 * width; }
+
+// These functions add a model's sizes to `summary`, and record its forward pass of one sequence.
+void Describe(const PublishedGpt& model, ModelSummary* summary, Tape* tape) {
+  const GptConfig& c = model.config;
+  const int64_t head = c.width / c.heads, groups = c.key_value_heads > 0 ? c.key_value_heads : c.heads;
+  summary->context = c.context;
+  summary->sizes = {{"C", "width", c.width},
+                    {"F", "feed-forward width", FeedForward(c.feed_forward, c.width)},
+                    {"V", "vocabulary", c.vocabulary},
+                    {"T", "context", c.context}};
+  if (groups != c.heads) summary->sizes.push_back({"K", "width of keys and values", groups * head});
+  summary->cache_bytes = 2 * c.layers * groups * head * kBytes;
+  Gpt(c).Logits(tape->Input("tokens", {kI32, {1, c.context}}, {.below = c.vocabulary}));
+}
+
+void Describe(const PublishedBert& model, ModelSummary* summary, Tape* tape) {
+  const BertConfig& c = model.config;
+  summary->context = c.context;
+  summary->sizes = {{"C", "width", c.width},
+                    {"F", "feed-forward width", FeedForward(c.feed_forward, c.width)},
+                    {"V", "vocabulary", c.vocabulary},
+                    {"T", "context", c.context}};
+  Bert(c).Encode(tape->Input("tokens", {kI32, {1, c.context}}, {.below = c.vocabulary}));
+}
+
+void Describe(const PublishedTransformer& model, ModelSummary* summary, Tape* tape) {
+  const TransformerConfig& c = model.config;
+  summary->context = c.context;
+  const bool same = c.source_vocabulary == c.target_vocabulary;
+  summary->sizes = {{"C", "width", c.width},
+                    {"F", "feed-forward width", FeedForward(c.feed_forward, c.width)},
+                    {same ? "V" : "S", same ? "vocabulary" : "source vocabulary", c.source_vocabulary}};
+  if (!same) summary->sizes.push_back({"V", "target vocabulary", c.target_vocabulary});
+  summary->sizes.push_back({"T", "context", c.context});
+  const auto width = [&](int64_t own) { return c.heads * (own > 0 ? own : c.width / c.heads); };
+  summary->cache_bytes =
+      c.decoder_layers * kBytes * (width(c.key_width > 0 ? c.key_width : c.query_width) + width(c.value_width));
+  const Var source = tape->Input("source", {kI32, {1, c.context}}, {.below = c.source_vocabulary});
+  Transformer(c).Logits(source, tape->Input("input", {kI32, {1, c.context}}, {.below = c.target_vocabulary}));
+}
+
+void Describe(const PublishedVit& model, ModelSummary* summary, Tape* tape) {
+  const VitConfig& c = model.config;
+  summary->context = c.patches();
+  summary->sizes = {{"C", "width", c.width},
+                    {"F", "feed-forward width", FeedForward(c.feed_forward, c.width)},
+                    {"N", "patches", c.patches()},
+                    {"P", "side of a patch", c.patch_size},
+                    {"L", "labels", c.classes}};
+  Vit(c).Logits(tape->Input("images", {kF32, {1, c.image_height, c.image_width, c.channels}}));
+}
+
+}  // namespace
+
+int64_t SummaryGroup::parameters() const {
+  int64_t sum = 0;
+  for (const SummaryPart& part : parts) sum += part.parameters;
+  return sum;
+}
+
+std::vector<SummaryGroup> GroupParameters(absl::Span<const ParameterSpec> parameters,
+                                          absl::Span<const SizeName> sizes) {
+  std::vector<SummaryGroup> groups;
+  std::vector<std::vector<Polynomial>> polynomials;  // by group and part
+  std::map<std::string, size_t> blocks;              // block → its group
+  for (const ParameterSpec& spec : parameters) {
+    const Place place = PlaceOf(spec.name);
+    const std::string key = place.block.empty() ? absl::StrCat("part ", place.part) : place.block;
+    const auto [found, added] = blocks.insert({key, groups.size()});
+    if (added) {
+      groups.push_back({.first = place.block, .last = place.block});
+      polynomials.emplace_back();
+    }
+    std::vector<SummaryPart>& parts = groups[found->second].parts;
+    std::vector<Polynomial>& terms = polynomials[found->second];
+    size_t i = 0;
+    while (i < parts.size() && parts[i].scope != place.part) ++i;
+    if (i == parts.size()) {
+      parts.push_back({.scope = place.part});
+      terms.emplace_back();
+    }
+    parts[i].shapes.push_back(absl::StrCat(place.rest, " ", ToString(spec.type.shape)));
+    parts[i].parameters += spec.type.shape.elements();
+    for (const auto& [names, coefficient] : ToPolynomial(spec.name, spec.type.shape, sizes))
+      terms[i][names] += coefficient;
+  }
+  for (size_t g = 0; g < groups.size(); ++g) {
+    for (size_t i = 0; i < groups[g].parts.size(); ++i) {
+      groups[g].parts[i].formula = ToText(polynomials[g][i], sizes, /*filled=*/false);
+      groups[g].parts[i].filled = ToText(polynomials[g][i], sizes, /*filled=*/true);
+    }
+  }
+  std::vector<SummaryGroup> folded;
+  for (SummaryGroup& group : groups) {
+    const bool repeats = !folded.empty() && !group.first.empty() && Stem(folded.back().first) == Stem(group.first) &&
+                         SameParts(folded.back(), group);
+    if (repeats) {
+      folded.back().last = group.first;
+      ++folded.back().copies;
+    } else {
+      folded.push_back(std::move(group));
+    }
+  }
+  return folded;
+}
+
+absl::StatusOr<ModelSummary> Summarize(const PublishedModel& model) {
+  ModelSummary summary = {.kind = FamilyOf(model).name};
+  Tape tape;
+  std::visit([&](const auto& each) { Describe(each, &summary, &tape); }, model);
+  WEFT_RETURN_IF_ERROR(tape.status());
+  std::vector<ParameterSpec> parameters = ParametersOf(model);
+  // Blocks in the order of their numbers, "h.2" before "h.10"; otherwise, the order of the model.
+  std::stable_sort(parameters.begin(), parameters.end(), [](const ParameterSpec& a, const ParameterSpec& b) {
+    const Place x = PlaceOf(a.name), y = PlaceOf(b.name);
+    return !x.block.empty() && !y.block.empty() && Stem(x.block) == Stem(y.block) && x.index < y.index;
+  });
+  summary.groups = GroupParameters(parameters, summary.sizes);
+  for (const SummaryGroup& group : summary.groups) summary.parameters += group.copies * group.parameters();
+  summary.forward_flops = ProductFlops(tape) / static_cast<double>(summary.context);
+  return summary;
+}
+
+}  // namespace weft

@@ -1,0 +1,67 @@
+// Summarize lists the layers of a model with their parameters, and tells what the model costs to run and to train.
+//
+//   WEFT_ASSIGN_OR_RETURN(const PublishedModel model, ReadModel("runs/gpt-1"));
+//   WEFT_ASSIGN_OR_RETURN(const ModelSummary summary, Summarize(model));
+//   std::fputs(PrintSummary(summary).c_str(), stdout);
+#ifndef WEFT_LAB_SUMMARY_H_
+#define WEFT_LAB_SUMMARY_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "weft/core/program.h"
+#include "weft/formats/weights.h"
+
+namespace weft {
+
+// A name for a size of the model: {"C", 768}.
+struct SizeName {
+  std::string name, meaning;
+  int64_t value = 0;
+};
+
+// A part of a model, such as the attention of a block. Equal blocks are one part each, counted `copies` times.
+struct SummaryPart {
+  std::string scope;                // "wte", or inside a block "attn"
+  std::vector<std::string> shapes;  // "c_attn.weight [768,2304]"
+  int64_t parameters = 0;           // of one copy
+  std::string formula, filled;      // "4·C² + 4·C", "4·768² + 4·768"
+};
+// Equal blocks in a row, or a part outside of blocks, which is the only one of its group.
+struct SummaryGroup {
+  std::string first, last;  // "h.0", "h.11"; empty outside of blocks
+  int64_t copies = 1;
+  std::vector<SummaryPart> parts;
+  int64_t parameters() const;  // of one copy
+};
+
+struct ModelSummary {
+  std::string kind;  // "a GPT"
+  std::vector<SizeName> sizes;
+  std::vector<SummaryGroup> groups;
+  int64_t parameters = 0;
+  int64_t context = 0;       // tokens of the sequence for which FLOPs are counted
+  double forward_flops = 0;  // of the products, for each token of a sequence of `context` tokens
+  int64_t cache_bytes = 0;   // of keys and values, for each token that is generated; 0: the model generates none
+  // A training step computes each product again for both of its inputs' gradients.
+  double training_flops() const { return 3 * forward_flops; }
+};
+absl::StatusOr<ModelSummary> Summarize(const PublishedModel& model);
+
+// Groups parameters by the scopes in their names. `sizes`: names for dimensions, the preferred ones first.
+std::vector<SummaryGroup> GroupParameters(absl::Span<const ParameterSpec> parameters, absl::Span<const SizeName> sizes);
+
+// What a training holds in memory beside its values. `trained`: number of trained parameters.
+struct TrainedParameters {
+  int64_t trained = 0, frozen = 0;
+};
+// Print the summary as text of at most 80 columns, and as a JSON object. Weights are f32, and the optimizer is AdamW.
+std::string PrintSummary(const ModelSummary& summary, const TrainedParameters& trained);
+std::string PrintSummaryJson(const ModelSummary& summary, const TrainedParameters& trained);
+
+}  // namespace weft
+
+#endif  // WEFT_LAB_SUMMARY_H_
