@@ -3,18 +3,25 @@
 #include "weft/lab/training_estimate.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "weft/core/hyperparameters.h"
 #include "weft/core/parameters.h"
 #include "weft/core/status.h"
+#include "weft/train/options.h"
+#include "weft/train/trainer.h"
+#include "weft/train/training_step.h"
 
 namespace weft {
 namespace {
 
 constexpr double kLongStep = 0.4;  // seconds of the cost model as a fraction of the measurement's
+
+constexpr int64_t kMaxMicroBatches = 64;  // more of them are hardly ever wanted
 
 int64_t BatchOf(TrainingJob* job) {
   for (const Hyperparameter& row : job->Table()) {
@@ -39,6 +46,18 @@ absl::StatusOr<PlannedJob> PlanJob(JobFactory make, const OptionTexts& changes) 
   return planned;
 }
 
+// Returns the bytes that the training would allocate. Only the steps are planned, not the evaluations.
+absl::StatusOr<uint64_t> AllocatedBytes(JobFactory make, const OptionTexts& changes) {
+  WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<TrainingJob> job, make(changes));
+  Parameters parameters({.seed = job->training().seed});
+  WEFT_RETURN_IF_ERROR(job->Prepare(&parameters));
+  const TrainerOptions trainer = ToTrainerOptions(job->training(), job->batches_per_epoch());
+  WEFT_ASSIGN_OR_RETURN(const StepOptions options, ToStepOptions(trainer));
+  WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<TrainingStep> step,
+                        TrainingStep::Plan(job->programs(), trainer.optimizer, options));
+  return step->allocated_bytes();
+}
+
 // Returns the number of examples of a batch that is fast and small enough to measure.
 int64_t MeasuredBatch(const TrainingPlan& plan, int64_t batch, const EstimateOptions& options) {
   double fraction = std::min(1.0, kLongStep * options.seconds / plan.costs.step);
@@ -53,6 +72,46 @@ int64_t MeasuredBatch(const TrainingPlan& plan, int64_t batch, const EstimateOpt
 }
 
 }  // namespace
+
+std::vector<SmallerTraining> FindSmallerTrainings(JobFactory make, uint64_t limit) {
+  std::vector<SmallerTraining> found;
+  // Adds the training with the change if it fits. Returns whether it could be planned, and then its bytes.
+  const auto try_change = [&](const std::string& flag, const std::string& text) -> std::optional<uint64_t> {
+    const absl::StatusOr<uint64_t> bytes = AllocatedBytes(make, {{flag, text}});
+    if (!bytes.ok()) return std::nullopt;
+    if (*bytes <= limit) found.push_back({flag, text, *bytes});
+    return *bytes;
+  };
+  const absl::StatusOr<std::unique_ptr<TrainingJob>> job = make({});
+  if (!job.ok()) return found;
+  const int64_t batch = BatchOf(job->get());
+  const TrainerOptions& options = (*job)->training().trainer;
+  for (int64_t smaller = batch / 2; smaller >= 1; smaller /= 2) {
+    const std::optional<uint64_t> bytes = try_change("batch", absl::StrCat(smaller));
+    if (!bytes || *bytes <= limit) break;
+  }
+  for (int64_t more = 2 * options.micro_batches; more <= std::min(batch, kMaxMicroBatches); more *= 2) {
+    const std::optional<uint64_t> bytes = try_change("micro-batches", absl::StrCat(more));
+    if (!bytes || *bytes <= limit) break;
+  }
+  if (options.precision == "f32") try_change("precision", "bf16");
+  // A budget of what is left beside weights and state; it is not found if the graph can't keep within it.
+  const absl::StatusOr<PlannedJob> planned = PlanJob(make, {});
+  if (planned.ok() && planned->plan.step->graphs().size() == 1) {
+    const uint64_t fixed = planned->plan.step->allocated_bytes() - planned->plan.memory.planned;
+    if (limit > fixed) try_change("memory-budget", absl::StrCat(limit - fixed));
+  }
+  return found;
+}
+
+std::string ListTrainings(const std::vector<SmallerTraining>& trainings) {
+  std::string text;
+  for (const SmallerTraining& each : trainings) {
+    absl::StrAppendFormat(&text, "%s--%s=%s (%.1f MB)", text.empty() ? "; these would fit: " : ", ", each.flag,
+                          each.text, static_cast<double>(each.bytes) * 1e-6);
+  }
+  return text;
+}
 
 absl::StatusOr<TrainingEstimate> EstimateTraining(JobFactory make, const EstimateOptions& options) {
   WEFT_ASSIGN_OR_RETURN(PlannedJob planned, PlanJob(make, {}));

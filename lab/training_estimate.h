@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
@@ -38,6 +39,17 @@ struct TrainingEstimate {
 
 // Plans the training, and then measures some steps. Of memory, nothing is allocated before the plan is complete.
 absl::StatusOr<TrainingEstimate> EstimateTraining(JobFactory make, const EstimateOptions& options);
+
+// A change of one option with which a training needs less memory.
+struct SmallerTraining {
+  std::string flag, text;  // "batch", "4"
+  uint64_t bytes = 0;      // TrainingStep::allocated_bytes
+};
+// Plans the training with a smaller batch, more micro-batches, bf16, or a memory budget. Of each of these options,
+// returns the first change found with which the training allocates at most `limit` bytes; or nothing if none helps.
+std::vector<SmallerTraining> FindSmallerTrainings(JobFactory make, uint64_t limit);
+// Returns "; these would fit: --batch=4 (812.3 MB), --precision=bf16 (900.1 MB)", or "" if `trainings` is empty.
+std::string ListTrainings(const std::vector<SmallerTraining>& trainings);
 
 }  // namespace weft
 

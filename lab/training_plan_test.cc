@@ -186,5 +186,48 @@ TEST(TrainingEstimateTest, ASmallerBatchIsMeasuredIfAStepTakesLongOrMuchMemory) 
   EXPECT_EQ(none->speed.steps, 0) << "nothing fits, so nothing is measured";
 }
 
+TEST(FindSmallerTrainingsTest, ChangesThatFit) {
+  WriteData();
+  OptionTexts options = DataOf("gpt");
+  options.insert({{"width", "64"}, {"heads", "2"}, {"layers", "2"}, {"batch", "64"}});
+  const auto make = [&](const OptionTexts& changes) {
+    OptionTexts all = changes;
+    all.insert(options.begin(), options.end());
+    return MakeWith("gpt", all);
+  };
+  const auto bytes = [&](const OptionTexts& changes) {
+    absl::StatusOr<std::unique_ptr<TrainingJob>> job = make(changes);
+    Parameters none;
+    EXPECT_TRUE((*job)->Prepare(&none).ok());
+    return PlanTraining(job->get())->step->allocated_bytes();
+  };
+  const uint64_t whole = bytes({}), half = bytes({{"batch", "32"}}), quarter = bytes({{"batch", "16"}});
+  ASSERT_LT(quarter, half);
+  const std::vector<SmallerTraining> found = FindSmallerTrainings(make, half - 1);
+  ASSERT_FALSE(found.empty());
+  EXPECT_EQ(found[0].flag, "batch");
+  EXPECT_EQ(found[0].text, "16") << "32 is too large";
+  EXPECT_EQ(found[0].bytes, quarter);
+  for (const SmallerTraining& each : found) {
+    EXPECT_LT(each.bytes, half);
+    EXPECT_EQ(each.bytes, bytes({{each.flag, each.text}}));
+  }
+  EXPECT_TRUE(FindSmallerTrainings(make, 1).empty());
+  EXPECT_EQ(ListTrainings({}), "");
+  EXPECT_EQ(ListTrainings({{"batch", "16", 1'500'000}, {"precision", "bf16", 2'000'000}}),
+            "; these would fit: --batch=16 (1.5 MB), --precision=bf16 (2.0 MB)");
+
+  // A trainer refuses what does not fit, and allocates nothing.
+  absl::StatusOr<std::unique_ptr<TrainingJob>> job = make({});
+  Parameters parameters;
+  ASSERT_TRUE((*job)->Prepare(&parameters).ok());
+  TrainerOptions trainer = ToTrainerOptions((*job)->training(), 0);
+  trainer.memory_limit = whole - 1;
+  const auto refused = Trainer::Create(trainer, job->get(), &parameters, nullptr);
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(refused.status().message()), testing::HasSubstr("MB are available"));
+  EXPECT_TRUE(parameters.Names().empty());
+}
+
 }  // namespace
 }  // namespace weft

@@ -96,8 +96,15 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const TrainerOptions& o
     return InvalidArgument("metric: this training measures no ", options.metric);
   }
   auto trainer = std::unique_ptr<Trainer>(new Trainer(options, task, parameters, run));
-  WEFT_ASSIGN_OR_RETURN(trainer->training_step_,
-                        TrainingStep::Create(task->programs(), options.optimizer, step, parameters));
+  WEFT_ASSIGN_OR_RETURN(trainer->training_step_, TrainingStep::Plan(task->programs(), options.optimizer, step));
+  const uint64_t needed = trainer->training_step_->allocated_bytes();
+  if (options.memory_limit > 0 && needed > options.memory_limit) {
+    return absl::ResourceExhaustedError(
+        absl::StrFormat("the training needs %.1f MB for weights, the optimizer's state and the values of a step, but "
+                        "%.1f MB are available",
+                        static_cast<double>(needed) * 1e-6, static_cast<double>(options.memory_limit) * 1e-6));
+  }
+  WEFT_RETURN_IF_ERROR(trainer->training_step_->Allocate(parameters));
   trainer->evaluator_ = std::make_unique<Evaluator>(
       task, parameters, EvaluatorOptions{.threads = options.threads, .precision = step.precision});
   return trainer;

@@ -40,7 +40,8 @@ absl::StatusOr<StepOptions> ToStepOptions(const TrainerOptions& options);
 class Trainer {
  public:
   // Records gradients and updates on the tapes of `task`, compiles the programs and creates the parameters. `task`,
-  // `parameters` and `run` must outlive the trainer.
+  // `parameters` and `run` must outlive the trainer. Returns ResourceExhausted, and allocates nothing, if the training
+  // needs more memory than `options.memory_limit`.
   static absl::StatusOr<std::unique_ptr<Trainer>> Create(const TrainerOptions& options, TrainingTask* task,
                                                          Parameters* parameters, const RunDirectory* run);
   // Loads the newest readable checkpoint. Returns false if the run has neither checkpoints nor weights. Warns on stderr

@@ -31,6 +31,10 @@ struct TrainerOptions {
   std::string precision = "f32";   // element type for training and evaluation: "f32" or "bf16"
   uint64_t memory_budget = 0;      // maximum bytes for the values of a training step; 0: no maximum
 
+  // Maximum bytes that a training may allocate for parameters and for the values of its steps; 0: no maximum. A
+  // training that needs more does not begin.
+  uint64_t memory_limit = 0;
+
   // Decay rate of an exponential moving average (EMA) of the weights; 0: none. Evaluations then measure the averaged
   // weights, too, and saving writes them to ema.safetensors.
   double ema = 0;

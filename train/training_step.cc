@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "weft/core/status.h"
 #include "weft/graph/compile.h"
 #include "weft/graph/runner.h"
@@ -91,6 +92,21 @@ absl::Status TrainingStep::AddGraph(const Tape& tape, CompileOptions compile, do
   planned_bytes_ += graph.compiled().memory.planned;
   graphs_.push_back({std::move(graph), runs});
   return absl::OkStatus();
+}
+
+uint64_t TrainingStep::allocated_bytes() const {
+  absl::flat_hash_set<absl::string_view> seen;
+  for (const ParameterSpec& buffer : buffers_) seen.insert(buffer.name);  // planned_bytes() has them
+  uint64_t bytes = planned_bytes_;
+  for (const StepGraph& each : graphs_) {
+    const Program& program = each.graph.program();
+    for (const Node& node : program.nodes) {
+      if (node.op != &kParameterOp) continue;
+      const ParameterSpec& spec = program.parameter(node);
+      if (seen.insert(spec.name).second) bytes += spec.type.bytes();
+    }
+  }
+  return bytes;
 }
 
 absl::StatusOr<std::unique_ptr<Runner>> TrainingStep::MakeRunner(size_t graph) const {

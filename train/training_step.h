@@ -93,6 +93,8 @@ class TrainingStep {
   virtual std::string FirstNan(int64_t step, NextBatch next) = 0;
   // Returns the planned bytes of a step beside the parameters: the values of all its graphs, and sums of gradients.
   uint64_t planned_bytes() const { return planned_bytes_; }
+  // Returns the bytes that Allocate allocates: planned_bytes(), and the weights and other state.
+  uint64_t allocated_bytes() const;
   // Returns the graphs: first that of each program, then those on weights and sums of gradients.
   absl::Span<const StepGraph> graphs() const { return graphs_; }
   // Returns the sums of gradients, which Allocate creates.

@@ -16,6 +16,8 @@
 #include "weft/core/json.h"
 #include "weft/core/parameters.h"
 #include "weft/core/status.h"
+#include "weft/lab/available_memory.h"
+#include "weft/lab/training_estimate.h"
 #include "weft/ops/ops.h"
 #include "weft/train/jobs/run_files.h"
 #include "weft/train/options.h"
@@ -50,6 +52,17 @@ std::string MemoryOfTrained(const Parameters& parameters) {
       megabytes(parameters.ElementCount(Parameters::kAll) - weights), megabytes(weights - trained));
 }
 
+// Returns `status`, the error of a training that does not fit in memory, as a usage error with the options that help.
+absl::Status TooLarge(const absl::Status& status, const RunFlags& flags, const RunDirectory& run, const JobMaker& make,
+                      uint64_t limit) {
+  const auto make_changed = [&](const OptionTexts& changes) {
+    RunFlags changed = flags;
+    for (const auto& [flag, text] : changes) changed.given[flag] = text;
+    return ReadJob(changed, run, make);
+  };
+  return InvalidArgument(status.message(), ListTrainings(FindSmallerTrainings(make_changed, limit)));
+}
+
 absl::Status Run(RunFlags flags, const JobMaker& make) {
   const Hyperparameters run_table = RunTable(&flags);
   WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, run_table));
@@ -60,14 +73,19 @@ absl::Status Run(RunFlags flags, const JobMaker& make) {
   TrainingJob* const job = owned.get();
   Parameters parameters({.seed = job->training().seed});
   WEFT_RETURN_IF_ERROR(UsageError(job->Prepare(&parameters)));
-  const TrainerOptions options = ToTrainerOptions(job->training(), job->batches_per_epoch());
+  TrainerOptions options = ToTrainerOptions(job->training(), job->batches_per_epoch());
   if (options.steps > kMaxSteps) {
     return InvalidArgument("--epochs: they take ", options.steps, " steps, more than the ", kMaxSteps, " there may be");
   }
   if (!flags.run.resume) WEFT_RETURN_IF_ERROR(CheckSchedule(job->training(), job->batches_per_epoch()));
   for (const TrainingProgram& program : job->programs()) WEFT_RETURN_IF_ERROR(program.tape->status());
-  WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer,
-                        UsageError(Trainer::Create(options, job, &parameters, &*run)));
+  options.memory_limit = AvailableMemory();
+  absl::StatusOr<std::unique_ptr<Trainer>> created = Trainer::Create(options, job, &parameters, &*run);
+  if (absl::IsResourceExhausted(created.status()) && parameters.Names().empty()) {  // nothing was allocated
+    return TooLarge(created.status(), flags, *run, make, options.memory_limit);
+  }
+  if (!created.ok()) return UsageError(created.status());
+  const std::unique_ptr<Trainer> trainer = *std::move(created);
   nlohmann::ordered_json config = ToConfig(flags.run.name, job, flags.run.resume ? run->path() : "");
   bool resumed = false;
   if (flags.run.resume) {
