@@ -72,8 +72,8 @@ enum class CommandGroup : uint8_t { kTrain, kUse, kEvaluate, kConvert, kInspect,
   COMMAND(kInspect, ProfileCommand)         \
   COMMAND(kInspect, ReportCommand)          \
   COMMAND(kInspect, SimulateCommand)        \
-  COMMAND(kInspect, CalibrateCommand)
-COMMAND(kShell, CompletionCommand)
+  COMMAND(kInspect, CalibrateCommand)       \
+  COMMAND(kShell, CompletionCommand)
 
 #define WEFT_DECLARE_COMMAND(group, function) Command function(CLI::App* parent);
 WEFT_COMMANDS(WEFT_DECLARE_COMMAND)
