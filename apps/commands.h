@@ -79,9 +79,6 @@ enum class CommandGroup : uint8_t { kTrain, kUse, kEvaluate, kConvert, kInspect,
 WEFT_COMMANDS(WEFT_DECLARE_COMMAND)
 #undef WEFT_DECLARE_COMMAND
 
-// Adds a command for each kind of training to `estimate_train`, the command `weft estimate train`.
-std::vector<Command> EstimateCommands(CLI::App* estimate_train);
-
 inline constexpr char kExitCodes[] =
     "Exit codes: 0 success; 2 a flag, a configuration key or a file they name can't be used; 1 anything else.";
 

@@ -159,9 +159,13 @@ std::string HelpFormatter::Overview(const CLI::App& app, const std::string& name
   std::string text = absl::StrCat(WrapWords(app.get_description(), 0, 0), "\n\nUsage: ", name, " COMMAND [FLAG ...]\n");
   std::string group;
   for (const Command& command : *commands_) {
-    const CLI::App* const parent = command.app->get_parent();
-    if (!all && parent != &app) continue;
-    const std::string& title = (parent->get_parent() == nullptr ? command.app : parent)->get_group();
+    bool inside = false;
+    const CLI::App* top = command.app;
+    for (; top->get_parent() != nullptr && top->get_parent()->get_parent() != nullptr; top = top->get_parent()) {
+      inside |= top->get_parent() == &app;
+    }
+    if (!all && !inside) continue;
+    const std::string& title = top->get_group();
     if (title != group) absl::StrAppend(&text, "\n", title, ":\n");
     group = title;
     const std::string words = command.name.substr(name.size() + 1);
@@ -171,7 +175,7 @@ std::string HelpFormatter::Overview(const CLI::App& app, const std::string& name
   absl::StrAppend(&text, "\nFlags:\n");
   for (const CLI::Option* option : app.get_options()) text += Entry(*option);
   absl::StrAppend(&text, "\n",
-                  WrapWords(absl::StrCat("`weft help ", all ? "" : "train ",
+                  WrapWords(absl::StrCat("`weft help ", all ? "" : absl::StrCat(absl::StripPrefix(name, "weft "), " "),
                                          "COMMAND` describes a command and its flags. ", app.get_footer()),
                             0, 0),
                   "\n");

@@ -145,7 +145,6 @@ std::vector<Command> AddCommands(CLI::App* weft) {
     while (top->get_parent() != weft) top = top->get_parent();
     top->group(Title(group));
   }
-  for (Command& estimate : EstimateCommands(estimate_train)) commands.push_back(std::move(estimate));
   return commands;
 }
 

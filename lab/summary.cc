@@ -138,14 +138,15 @@ int64_t FeedForward(int64_t feed_forward, int64_t width) { return feed_forward >
 // These functions add a model's sizes to `summary`, and record its forward pass of one sequence.
 void Describe(const PublishedGpt& model, ModelSummary* summary, Tape* tape) {
   const GptConfig& c = model.config;
-  const int64_t head = c.width / c.heads, groups = c.key_value_heads > 0 ? c.key_value_heads : c.heads;
+  const HeadSizes head = HeadSizesOf(c.attention, c.heads, c.width);
   summary->context = c.context;
   summary->sizes = {{"C", "width", c.width},
                     {"F", "feed-forward width", FeedForward(c.feed_forward, c.width)},
                     {"V", "vocabulary", c.vocabulary},
                     {"T", "context", c.context}};
-  if (groups != c.heads) summary->sizes.push_back({"K", "width of keys and values", groups * head});
-  summary->cache_bytes = 2 * c.layers * groups * head * kBytes;
+  const int64_t keys = head.key_value_heads * head.key, values = head.key_value_heads * head.value;
+  if (keys == values && keys != c.width) summary->sizes.push_back({"K", "width of keys and values", keys});
+  summary->cache_bytes = c.layers * (keys + values) * kBytes;
   Gpt(c).Logits(tape->Input("tokens", {kI32, {1, c.context}}, {.below = c.vocabulary}));
 }
 
@@ -168,9 +169,8 @@ void Describe(const PublishedTransformer& model, ModelSummary* summary, Tape* ta
                     {same ? "V" : "S", same ? "vocabulary" : "source vocabulary", c.source_vocabulary}};
   if (!same) summary->sizes.push_back({"V", "target vocabulary", c.target_vocabulary});
   summary->sizes.push_back({"T", "context", c.context});
-  const auto width = [&](int64_t own) { return c.heads * (own > 0 ? own : c.width / c.heads); };
-  summary->cache_bytes =
-      c.decoder_layers * kBytes * (width(c.key_width > 0 ? c.key_width : c.query_width) + width(c.value_width));
+  const HeadSizes head = HeadSizesOf(c.attention, c.heads, c.width);
+  summary->cache_bytes = c.decoder_layers * kBytes * head.key_value_heads * (head.key + head.value);
   const Var source = tape->Input("source", {kI32, {1, c.context}}, {.below = c.source_vocabulary});
   Transformer(c).Logits(source, tape->Input("input", {kI32, {1, c.context}}, {.below = c.target_vocabulary}));
 }

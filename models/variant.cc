@@ -11,12 +11,6 @@ namespace {
 
 constexpr int64_t kMaxAngles = int64_t{1} << 28;  // context times head width: both rotary tables take 1 GiB in f32
 
-// Returns the width of a head's keys.
-int64_t KeyWidth(const AttentionVariant& variant, int64_t heads, int64_t width) {
-  if (variant.key_width != 0) return variant.key_width;
-  return variant.query_width != 0 ? variant.query_width : width / heads;
-}
-
 absl::Status CheckRotary(const AttentionVariant& variant, int64_t head_width, int64_t context) {
   WEFT_RETURN_IF_ERROR(CheckPositive("rotary_base", variant.rotary_base));
   if (!variant.rotary) return absl::OkStatus();
@@ -45,6 +39,15 @@ absl::Status CheckPattern(const AttentionPattern& pattern) {
 
 }  // namespace
 
+HeadSizes HeadSizesOf(const AttentionVariant& variant, int64_t heads, int64_t width) {
+  HeadSizes sizes = {
+      .key_value_heads = variant.key_value_heads, .key = variant.key_width, .value = variant.value_width};
+  if (sizes.key_value_heads == 0) sizes.key_value_heads = heads;
+  if (sizes.key == 0) sizes.key = variant.query_width != 0 ? variant.query_width : width / heads;
+  if (sizes.value == 0) sizes.value = variant.merge == HeadMerge::kAverage ? width : sizes.key;
+  return sizes;
+}
+
 absl::Status Validate(const AttentionVariant& variant, int64_t heads, int64_t width, int64_t context) {
   WEFT_RETURN_IF_ERROR(CheckSizes({{"key_value_heads", variant.key_value_heads, 0, kMaxFeatures},
                                    {"query_width", variant.query_width, 0, kMaxFeatures},
@@ -71,7 +74,7 @@ absl::Status Validate(const AttentionVariant& variant, int64_t heads, int64_t wi
     return InvalidArgument("soft_cap is ", variant.soft_cap, ", but must be at least 0");
   }
   for (const AttentionPattern& pattern : variant.patterns) WEFT_RETURN_IF_ERROR(CheckPattern(pattern));
-  return CheckRotary(variant, KeyWidth(variant, heads, width), context);
+  return CheckRotary(variant, HeadSizesOf(variant, heads, width).key, context);
 }
 
 void SetVariantForMemory(const AttentionVariant& variant, AttentionOptions* options) {

@@ -40,6 +40,12 @@ struct AttentionVariant {
   double rotary_base = 10000;
 };
 
+// The heads of keys and values, and the widths of a head's keys and values.
+struct HeadSizes {
+  int64_t key_value_heads = 0, key = 0, value = 0;
+};
+HeadSizes HeadSizesOf(const AttentionVariant& variant, int64_t heads, int64_t width);
+
 // Returns InvalidArgument if attention with `heads` heads can't be recorded in a model of this width and context.
 absl::Status Validate(const AttentionVariant& variant, int64_t heads, int64_t width, int64_t context);
 

@@ -66,7 +66,12 @@ Command SummaryCommand(CLI::App* weft) {
   CLI::App* app = AddCommand(weft, "summary", "Lists the layers of a model with their parameters, FLOPs and memory.");
   AddFlags(app, Table(flags.get()), &flags->given);
   app->add_option("model_argument", flags->argument, "a run, a published folder or a file")->type_name("MODEL");
-  return {"weft summary", app, [flags] { return Summary(*flags); }};
+  return {"weft summary",
+          app,
+          [flags] { return Summary(*flags); },
+          "lists a model's layers, parameters, FLOPs and memory",
+          {{"Lists the layers of a run's model, with formulas.", "weft summary runs/gpt-1"},
+           {"Prints a JSON object.", "weft summary --model=minilm --json"}}};
 }
 
 }  // namespace weft

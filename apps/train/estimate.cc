@@ -25,9 +25,11 @@ struct EstimateFlags : RunFlags {
 };
 
 Hyperparameters EstimateTable(EstimateFlags* flags) {
-  return {{"measure", "measure some steps; off: the times are those of the cost model", &flags->measure},
-          {"measure-seconds", "duration of the measurement", &flags->seconds, {.low = 0.01, .high = 3600}},
-          {"json", "print a JSON object", &flags->json}};
+  return InGroup(
+      "Estimate",
+      {{"measure", "measure some steps; off: the times are those of the cost model, which are rough", &flags->measure},
+       {"measure-seconds", "duration of the measurement, in seconds", &flags->seconds, {.low = 0.01, .high = 3600}},
+       {"json", "print a JSON object", &flags->json}});
 }
 
 std::string Megabytes(uint64_t bytes) { return absl::StrFormat("%.1f MB", static_cast<double>(bytes) * 1e-6); }
@@ -116,6 +118,14 @@ absl::Status Estimate(EstimateFlags flags) {
   return absl::OkStatus();
 }
 
+// Returns the flags of examples that name the data of `weft train NAME`.
+std::string DataFlags(absl::string_view name) {
+  if (name == "translate") return " --source=en.txt --target=de.txt";
+  if (name == "classify") return " --data=reviews.tsv";
+  if (name == "vit") return " --data=digits.csv";
+  return "";
+}
+
 // Returns the command `weft estimate train NAME`.
 Command EstimateCommand(CLI::App* weft, const std::string& name) {
   auto flags = std::make_shared<EstimateFlags>();
@@ -125,7 +135,14 @@ Command EstimateCommand(CLI::App* weft, const std::string& name) {
   AddFlags(app, EstimateTable(flags.get()), &flags->given);
   AddFlags(app, RunTable(flags.get()), &flags->given);
   AddFlags(app, MakeJob(name)->Table(), &flags->given);
-  return {absl::StrCat("weft estimate train ", name), app, [flags] { return Estimate(*flags); }};
+  const std::string command = absl::StrCat("weft estimate train ", name);
+  return {command,
+          app,
+          [flags] { return Estimate(*flags); },
+          absl::StrCat("tells the memory and time of weft train ", name),
+          {{"Tells what a larger batch takes.", absl::StrCat(command, DataFlags(name), " --batch=64")},
+           {"Prints a JSON object, with times of the cost model.",
+            absl::StrCat(command, DataFlags(name), " --no-measure --json")}}};
 }
 
 }  // namespace

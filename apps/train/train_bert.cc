@@ -6,8 +6,8 @@ namespace weft {
 
 Command TrainBertCommand(CLI::App* weft) {
   return TrainingCommand(
-      train, "bert", "Trains a BERT to predict the masked tokens of a text.",
-      [] { return std::make_unique<BertJob>(); }, "trains a BERT to predict masked tokens of a text",
+      weft, "bert", "Trains a BERT to predict the masked tokens of a text.", [] { return std::make_unique<BertJob>(); },
+      "trains a BERT to predict masked tokens of a text",
       {{"Trains on a text of your own, with a small vocabulary.", "weft train bert --data=book.txt --vocabulary=2000"},
        {"Also learns which sentences follow each other.",
         "weft train bert --data=book.txt --next-sentence --steps=20000 --ema=0.999"}});

@@ -6,7 +6,7 @@ namespace weft {
 
 Command TrainClassifyCommand(CLI::App* weft) {
   return TrainingCommand(
-      train, "classify",
+      weft, "classify",
       "Trains a BERT-style classifier of texts, pairs of texts or words, or a regression, from initial or published "
       "weights.",
       [] { return std::make_unique<ClassifyJob>(); }, "trains a text classifier, from random or published weights",

@@ -6,7 +6,7 @@ namespace weft {
 
 Command TrainGptCommand(CLI::App* weft) {
   return TrainingCommand(
-      train, "gpt", "Trains a character GPT: without a flag, 0.8 million parameters on the King James Bible.",
+      weft, "gpt", "Trains a character GPT: without a flag, 0.8 million parameters on the King James Bible.",
       [] { return std::make_unique<GptJob>(); }, "trains a GPT on a text, or on token files of any size",
       {{"Trains on a text of your own.", "weft train gpt --data=book.txt --steps=5000"},
        {"Continues the newest run, for example after Ctrl-C.", "weft train gpt --resume"}});
