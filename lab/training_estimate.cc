@@ -19,7 +19,8 @@
 namespace weft {
 namespace {
 
-constexpr double kLongStep = 0.4;  // seconds of the cost model as a fraction of the measurement's
+constexpr uint64_t kSavingBytes = 1'000'000;  // 1 MB: code and buffers of saving, which a measurement does not run
+constexpr double kLongStep = 0.4;             // seconds of the cost model as a fraction of the measurement's
 
 constexpr int64_t kMaxMicroBatches = 64;  // more of them are hardly ever wanted
 
@@ -133,7 +134,7 @@ absl::StatusOr<TrainingEstimate> EstimateTraining(JobFactory make, const Estimat
     if (estimate.speed.steps == 0) {
       estimate.measured_batch = 0;
     } else {
-      estimate.memory.code = estimate.speed.code;
+      estimate.memory.code = estimate.speed.code + kSavingBytes;
     }
   }
   WEFT_ASSIGN_OR_RETURN(estimate.time, EstimateTime(planned.job.get(), planned.plan, estimate.speed));
