@@ -1,5 +1,5 @@
 // `weft summary` lists the layers of a model, and tells what the model costs to run and to train.
-#include "weft/lab/summary.h"
+#include "weft/lab/estimate/summary.h"
 
 #include <CLI/CLI.hpp>
 #include <cstdio>

@@ -12,8 +12,8 @@
 #include "weft/apps/train/read_job.h"
 #include "weft/core/json.h"
 #include "weft/core/status.h"
-#include "weft/lab/available_memory.h"
-#include "weft/lab/training_estimate.h"
+#include "weft/lab/estimate/available_memory.h"
+#include "weft/lab/estimate/training_estimate.h"
 #include "weft/train/jobs/job_list.h"
 
 namespace weft {

@@ -6,8 +6,8 @@
 //
 // The figures follow from the compiled graphs: their memory plans and the parameters that they name. What the process
 // has already, such as its code and the data, is measured.
-#ifndef WEFT_LAB_TRAINING_PLAN_H_
-#define WEFT_LAB_TRAINING_PLAN_H_
+#ifndef WEFT_LAB_ESTIMATE_TRAINING_PLAN_H_
+#define WEFT_LAB_ESTIMATE_TRAINING_PLAN_H_
 
 #include <algorithm>
 #include <cstdint>
@@ -76,4 +76,4 @@ ResidentBytes ReadResidentBytes();
 
 }  // namespace weft
 
-#endif  // WEFT_LAB_TRAINING_PLAN_H_
+#endif  // WEFT_LAB_ESTIMATE_TRAINING_PLAN_H_

@@ -1,6 +1,6 @@
 // A step's cost is the sum over its graphs. The ratio of measured time to cost is a median for each program, because
 // long batches use the processor in another way than short ones.
-#include "weft/lab/training_time.h"
+#include "weft/lab/estimate/training_time.h"
 
 #include <algorithm>
 #include <memory>

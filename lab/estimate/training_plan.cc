@@ -1,5 +1,5 @@
 // A parameter counts once, although several graphs use it.
-#include "weft/lab/training_plan.h"
+#include "weft/lab/estimate/training_plan.h"
 
 #include <algorithm>
 #include <string>

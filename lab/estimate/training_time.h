@@ -4,15 +4,15 @@
 //   WEFT_ASSIGN_OR_RETURN(TrainingPlan plan, PlanTraining(&job));
 //   WEFT_ASSIGN_OR_RETURN(const MachineSpeed speed, MeasureSpeed(&job, &plan, /*seconds=*/2));
 //   WEFT_ASSIGN_OR_RETURN(const TrainingTime time, EstimateTime(&job, plan, speed));
-#ifndef WEFT_LAB_TRAINING_TIME_H_
-#define WEFT_LAB_TRAINING_TIME_H_
+#ifndef WEFT_LAB_ESTIMATE_TRAINING_TIME_H_
+#define WEFT_LAB_ESTIMATE_TRAINING_TIME_H_
 
 #include <cstddef>
 #include <cstdint>
 #include <map>
 
 #include "absl/status/statusor.h"
-#include "weft/lab/training_plan.h"
+#include "weft/lab/estimate/training_plan.h"
 #include "weft/train/jobs/job.h"
 
 namespace weft {
@@ -47,4 +47,4 @@ absl::StatusOr<TrainingTime> EstimateTime(TrainingJob* job, const TrainingPlan& 
 
 }  // namespace weft
 
-#endif  // WEFT_LAB_TRAINING_TIME_H_
+#endif  // WEFT_LAB_ESTIMATE_TRAINING_TIME_H_

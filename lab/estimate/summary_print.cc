@@ -9,7 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "weft/core/json.h"
-#include "weft/lab/summary.h"
+#include "weft/lab/estimate/summary.h"
 
 namespace weft {
 namespace {

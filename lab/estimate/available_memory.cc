@@ -1,6 +1,6 @@
 // Linux tells the available memory in /proc/meminfo, and limits of control groups (version 2, or 1 as older container
 // systems mount it) in /sys/fs/cgroup.
-#include "weft/lab/available_memory.h"
+#include "weft/lab/estimate/available_memory.h"
 
 #include <algorithm>
 

@@ -3,8 +3,8 @@
 //   WEFT_ASSIGN_OR_RETURN(const PublishedModel model, ReadModel("runs/gpt-1"));
 //   WEFT_ASSIGN_OR_RETURN(const ModelSummary summary, Summarize(model));
 //   std::fputs(PrintSummary(summary).c_str(), stdout);
-#ifndef WEFT_LAB_SUMMARY_H_
-#define WEFT_LAB_SUMMARY_H_
+#ifndef WEFT_LAB_ESTIMATE_SUMMARY_H_
+#define WEFT_LAB_ESTIMATE_SUMMARY_H_
 
 #include <cstdint>
 #include <string>
@@ -64,4 +64,4 @@ std::string PrintSummaryJson(const ModelSummary& summary, const TrainedParameter
 
 }  // namespace weft
 
-#endif  // WEFT_LAB_SUMMARY_H_
+#endif  // WEFT_LAB_ESTIMATE_SUMMARY_H_

@@ -1,4 +1,4 @@
-#include "weft/lab/available_memory.h"
+#include "weft/lab/estimate/available_memory.h"
 
 #include <gtest/gtest.h>
 

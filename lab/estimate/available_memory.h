@@ -1,8 +1,8 @@
 // AvailableMemory tells how much memory this process can still allocate.
 //
 //   if (plan.memory.allocated() > AvailableMemory()) ...
-#ifndef WEFT_LAB_AVAILABLE_MEMORY_H_
-#define WEFT_LAB_AVAILABLE_MEMORY_H_
+#ifndef WEFT_LAB_ESTIMATE_AVAILABLE_MEMORY_H_
+#define WEFT_LAB_ESTIMATE_AVAILABLE_MEMORY_H_
 
 #include <cstdint>
 #include <string>
@@ -15,4 +15,4 @@ uint64_t AvailableMemory(const std::string& root = "");
 
 }  // namespace weft
 
-#endif  // WEFT_LAB_AVAILABLE_MEMORY_H_
+#endif  // WEFT_LAB_ESTIMATE_AVAILABLE_MEMORY_H_

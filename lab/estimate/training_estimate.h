@@ -3,8 +3,8 @@
 //   const auto make = [](const OptionTexts& changes) -> absl::StatusOr<std::unique_ptr<TrainingJob>> { ... };
 //   WEFT_ASSIGN_OR_RETURN(const TrainingEstimate estimate, EstimateTraining(make, {.seconds = 3}));
 //   std::printf("%.1f MB, %.2f s a step\n", estimate.memory.resident() * 1e-6, estimate.time.step_seconds);
-#ifndef WEFT_LAB_TRAINING_ESTIMATE_H_
-#define WEFT_LAB_TRAINING_ESTIMATE_H_
+#ifndef WEFT_LAB_ESTIMATE_TRAINING_ESTIMATE_H_
+#define WEFT_LAB_ESTIMATE_TRAINING_ESTIMATE_H_
 
 #include <cstdint>
 #include <map>
@@ -14,8 +14,8 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
-#include "weft/lab/training_plan.h"
-#include "weft/lab/training_time.h"
+#include "weft/lab/estimate/training_plan.h"
+#include "weft/lab/estimate/training_time.h"
 #include "weft/train/jobs/job.h"
 
 namespace weft {
@@ -53,4 +53,4 @@ std::string ListTrainings(const std::vector<SmallerTraining>& trainings);
 
 }  // namespace weft
 
-#endif  // WEFT_LAB_TRAINING_ESTIMATE_H_
+#endif  // WEFT_LAB_ESTIMATE_TRAINING_ESTIMATE_H_

@@ -1,6 +1,6 @@
 // A dimension that equals a size of the model, or a small multiple of the width, is written with the size's name. The
 // parameters of a part are then a polynomial of these names.
-#include "weft/lab/summary.h"
+#include "weft/lab/estimate/summary.h"
 
 #include <algorithm>
 #include <map>

@@ -1,6 +1,6 @@
 // If a step takes long by the cost model, or more memory than there is, a smaller batch is measured. The cost model
 // tells how its time compares with that of the whole batch.
-#include "weft/lab/training_estimate.h"
+#include "weft/lab/estimate/training_estimate.h"
 
 #include <algorithm>
 #include <optional>

@@ -1,6 +1,6 @@
 // Expected numbers of parameters are those that the Python package transformers counts for the published
 // configurations: GPT2LMHeadModel, BertModel(add_pooling_layer=False), ViTForImageClassification.
-#include "weft/lab/summary.h"
+#include "weft/lab/estimate/summary.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
