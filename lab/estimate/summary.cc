@@ -18,6 +18,7 @@
 #include "weft/models/bert.h"
 #include "weft/models/gpt.h"
 #include "weft/models/transformer.h"
+#include "weft/models/variant.h"
 #include "weft/models/vit.h"
 
 namespace weft {
@@ -126,7 +127,7 @@ double ProductFlops(const Tape& tape) {
   const Program& program = tape.program();
   double flops = 0;
   for (const Node& node : program.nodes) {
-    if (node.op->name != "matmul") continue;
+    if (absl::string_view(node.op->name) != "matmul") continue;
     const Types inputs = program.InputTypes(node), outputs = program.OutputTypes(node);
     flops += CostOf(*node.op, {node.attrs, inputs, outputs}).flops;
   }

@@ -79,11 +79,11 @@ TEST(SummaryTest, OtherFamilies) {
                   .activation = Activation::kSilu,
                   .tied_head = false,
                   .bias = false,
-                  .key_value_heads = 8,
                   .norm = {.kind = NormKind::kRmsNorm},
                   .gated = true,
-                  .rotary = RotaryLayout::kHalves,
                   .names = GptConfig::Names::kLlama};
+  llama.config.attention.key_value_heads = 8;
+  llama.config.attention.rotary = RotaryLayout::kHalves;
   const ModelSummary mistral = Of(llama);
   EXPECT_EQ(mistral.parameters, 7'241'732'096);  // as the model's page tells
   EXPECT_EQ(Find(mistral, "self_attn")->formula, "2·C² + 2·C·K");
