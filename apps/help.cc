@@ -72,14 +72,12 @@ std::string Entry(const std::string& left, const std::string& text) {
 std::string Entry(const CLI::Option& option) {
   std::vector<std::string> names;
   for (const std::string& name : option.get_snames()) names.push_back("-" + name);
-  std::string text = option.get_description();
+  std::vector<std::string> aliases;
   for (const std::string& name : option.get_lnames()) {
-    if (name == option.get_lnames().front()) {
-      names.push_back("--" + name);
-    } else {
-      absl::StrAppend(&text, "; also --", name);
-    }
+    (name == option.get_lnames().front() ? names : aliases).push_back("--" + name);
   }
+  std::string text = option.get_description();
+  if (!aliases.empty()) absl::StrAppend(&text, "; also ", absl::StrJoin(aliases, ", "));
   std::string left = absl::StrJoin(names, ", "), type = option.get_type_name();
   if (kFlagColumn + left.size() + 1 + type.size() > kColumns) {  // too many choices for one line
     absl::StrAppend(&text, "; one of ", absl::StrReplaceAll(type, {{"|", ", "}}));
@@ -125,7 +123,7 @@ std::string FlagHelp(const Hyperparameter& parameter) {
   if (IsReal(parameter)) text = std::string(absl::StripSuffix(text, ".0"));
   std::string help = absl::StrCat(parameter.rules.required ? kRequired : "", parameter.help);
   if (parameter.is_switch()) {
-    if (text == "true") absl::StrAppend(&help, " (default: on; --", parameter.flag, "=false turns it off)");
+    if (text == "true") absl::StrAppend(&help, " (default: on; off: --no-", parameter.flag, ")");
   } else if (!text.empty()) {
     absl::StrAppend(&help, " (default: ", text, ")");
   }

@@ -53,7 +53,7 @@ TEST(HelpTest, DefaultsAreShown) {
   EXPECT_EQ(FlagHelp({"alpha", "a factor", &v.fraction}), "a factor (default: 2)");
   EXPECT_EQ(FlagHelp({"out", "the file", &v.path}), "the file (default: trace.json)");
   EXPECT_EQ(FlagHelp({"data", "a text", &v.text, {.required = true}}), "Required: a text");
-  EXPECT_EQ(FlagHelp({"bias", "a bias", &v.on}), "a bias (default: on; --bias=false turns it off)");
+  EXPECT_EQ(FlagHelp({"bias", "a bias", &v.on}), "a bias (default: on; off: --no-bias)");
   EXPECT_EQ(FlagHelp({"resume", "continue", &v.off}), "continue");
   EXPECT_EQ(FlagHelp({"decay", "a rate", &v.unset}), "a rate");
 }

@@ -93,7 +93,7 @@ Hyperparameter PatternRow(const char* flag, const char* help, int64_t AttentionP
     }
     return absl::OkStatus();
   };
-  return {flag, help, Hyperparameter::Text{get, set}};
+  return {flag, help, Hyperparameter::Text{get, set}, {.type = "N[,N...]"}};
 }
 
 // Names of initializers with the number that may follow them: a standard deviation, a bound or a gain.
@@ -157,7 +157,7 @@ Hyperparameter InitializerRow(std::optional<Initializer>* initializer) {
           "he-normal, he-uniform, lecun-normal, lecun-uniform or orthogonal:GAIN",
           Hyperparameter::Text{[initializer] { return InitializerText(*initializer); },
                                [initializer](absl::string_view text) { return SetInitializer(text, initializer); }},
-          {.may_change = true}};
+          {.may_change = true, .type = "NAME[:X]"}};
 }
 
 constexpr double kMost = 1e6;  // of a width or a number of positions
@@ -214,7 +214,7 @@ Hyperparameters AttentionRows(AttentionVariant* attention) {
       ChoiceRow<std::optional<RotaryLayout>>(
           "rotary", "rotary positions, which turn pairs of features: i and i + half (Llama), or 2i and 2i + 1", kRotary,
           &a.rotary),
-      {"rotary-base", "base of the angles of rotary positions", &a.rotary_base, {.low = 1e-30}},
+      {"rotary-base", "base of the angles of rotary positions", &a.rotary_base, {.low = 1e-30, .type = "X>0"}},
   };
 }
 
@@ -232,7 +232,7 @@ void AppendBlockRows(Config* config, Hyperparameters* table) {
           {"norm-epsilon",
            "number that is added to the variance before its root is taken",
            &config->norm.epsilon,
-           {.low = 1e-30, .high = 1}},
+           {.low = 1e-30, .high = 1, .type = "X>0"}},
           {"bias", "linear layers of blocks have biases", &config->bias},
           ChoiceRow<PositionKind>(
               "positions",

@@ -103,7 +103,7 @@ Hyperparameters ModelSource<Published>::Table() {
                             "begin with the weights of this model: a run, a folder with config.json and "
                             "model.safetensors as published, or any other that weft import reads",
                             &init_,
-                            {.may_change = true, .is_path = true}}};
+                            {.may_change = true, .is_path = true, .type = "MODEL"}}};
   const Hyperparameters model = ModelRows(&config_);
   table.insert(table.end(), model.begin(), model.end());
   return InGroup("Model", std::move(table));
