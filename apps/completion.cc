@@ -102,8 +102,11 @@ void AddLines(const CLI::App& app, const std::string& name, std::string* flags, 
   for (const CLI::Option* option : app.get_options()) {
     if (option->get_positional()) arguments = Values(*option);
     if (option->get_positional() || option->get_group().empty()) continue;
+    // Only first names are completed. Values are completed after any name.
     for (const std::string& each : option->get_lnames()) {
-      names.push_back(absl::StrCat("--", each, option->get_type_name().empty() ? "" : "="));
+      if (each == option->get_lnames().front()) {
+        names.push_back(absl::StrCat("--", each, option->get_type_name().empty() ? "" : "="));
+      }
       if (const std::string found = Values(*option); !found.empty()) {
         *values += Line(absl::StrCat(name, " --", each), found);
       }

@@ -167,7 +167,8 @@ std::string HelpFormatter::Overview(const CLI::App& app, const std::string& name
     if (title != group) absl::StrAppend(&text, "\n", title, ":\n");
     group = title;
     const std::string words = command.name.substr(name.size() + 1);
-    absl::StrAppend(&text, absl::StrFormat("  %-16s ", words), WrapWords(command.summary, 19, 19), "\n");
+    absl::StrAppend(&text, absl::StrFormat("  %-24s  ", words), WrapWords(command.summary, kHelpColumn, kHelpColumn),
+                    "\n");
   }
   if (all) absl::StrAppend(&text, "\nFirst examples:\n", Examples(kFirstExamples));
   absl::StrAppend(&text, "\nFlags:\n");

@@ -92,7 +92,7 @@ TEST(HelpTest, FlagsAreGroupedAndRequiredFlagsAreInTheUsage) {
                 "  -h, --help                print this help\n\n"
                 "Examples:\n  # Uses it.\n  weft use --model=run\n");
   const std::string all = weft.help();
-  EXPECT_NE(all.find("\nUse a model:\n  use              uses a model\n"), std::string::npos) << all;
+  EXPECT_NE(all.find("\nUse a model:\n  use                       uses a model\n"), std::string::npos) << all;
   EXPECT_NE(all.find("\nFirst examples:\n"), std::string::npos) << all;
 }
 
