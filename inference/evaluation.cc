@@ -19,7 +19,7 @@
 #include "weft/models/gpt.h"
 #include "weft/text/corpus.h"
 #include "weft/text/masking.h"
-#include "weft/text/ngrams.h"
+#include "weft/text/measures/ngrams.h"
 
 namespace weft {
 namespace {

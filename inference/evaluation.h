@@ -21,7 +21,7 @@ namespace weft {
 struct LanguageModelScore {
   int64_t tokens = 0;     // that were predicted
   int64_t bytes = 0;      // of the texts
-  int64_t words = 0;      // of the texts, as SplitWords of text/ngrams.h finds them
+  int64_t words = 0;      // of the texts, as SplitWords of text/measures/ngrams.h finds them
   double loss = 0;        // mean, in nats per token
   double perplexity = 0;  // e^loss
   // e to the power of the sum of all tokens' losses, divided by the number of words or of bytes. These figures compare

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "absl/strings/match.h"
-#include "weft/text/learn_sentencepiece.h"
+#include "weft/text/learn/learn_sentencepiece.h"
 
 namespace weft {
 namespace {

@@ -7,15 +7,15 @@
 //   if (chrf.p_value < 0.05) ...
 //
 // A resample has as many lines as the text, drawn at random with replacement, the same lines of both systems.
-#ifndef WEFT_TEXT_PAIRED_BOOTSTRAP_H_
-#define WEFT_TEXT_PAIRED_BOOTSTRAP_H_
+#ifndef WEFT_TEXT_MEASURES_PAIRED_BOOTSTRAP_H_
+#define WEFT_TEXT_MEASURES_PAIRED_BOOTSTRAP_H_
 
 #include <cstddef>
 #include <cstdint>
 
 #include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
-#include "weft/text/line_counts.h"
+#include "weft/text/measures/line_counts.h"
 
 namespace weft {
 
@@ -51,4 +51,4 @@ BootstrapComparison PairedBootstrap(const LineCounts& system, const LineCounts& 
 
 }  // namespace weft
 
-#endif  // WEFT_TEXT_PAIRED_BOOTSTRAP_H_
+#endif  // WEFT_TEXT_MEASURES_PAIRED_BOOTSTRAP_H_

@@ -1,4 +1,4 @@
-#include "weft/text/ngrams.h"
+#include "weft/text/measures/ngrams.h"
 
 #include <algorithm>
 #include <iterator>

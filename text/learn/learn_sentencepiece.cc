@@ -1,5 +1,5 @@
 // Gives the lines to SentencePiece's trainer from memory, without a file.
-#include "weft/text/learn_sentencepiece.h"
+#include "weft/text/learn/learn_sentencepiece.h"
 
 #include <sentencepiece_trainer.h>
 

@@ -4,8 +4,8 @@
 //     WEFT_ASSIGN_OR_RETURN(const LineCounts counts, measure.count(translations, references, /*lowercase=*/false));
 //     std::printf("%s %.2f\n", measure.name, measure.score(Sum(counts)));
 //   }
-#ifndef WEFT_TEXT_TRANSLATION_MEASURES_H_
-#define WEFT_TEXT_TRANSLATION_MEASURES_H_
+#ifndef WEFT_TEXT_MEASURES_TRANSLATION_MEASURES_H_
+#define WEFT_TEXT_MEASURES_TRANSLATION_MEASURES_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "weft/text/line_counts.h"
+#include "weft/text/measures/line_counts.h"
 
 namespace weft {
 
@@ -30,4 +30,4 @@ absl::Span<const TranslationMeasure> TranslationMeasures();
 
 }  // namespace weft
 
-#endif  // WEFT_TEXT_TRANSLATION_MEASURES_H_
+#endif  // WEFT_TEXT_MEASURES_TRANSLATION_MEASURES_H_

@@ -1,7 +1,7 @@
 // The expected numbers are those of sacreBLEU 2.6.0's significance._paired_bs_test with 200 resamples, in which the
 // function rng.choice returned the draws of `draw`, resample by resample. It computes chrF in f32. The difference's
 // mean and bounds were computed with numpy from the scores of the same resamples.
-#include "weft/text/paired_bootstrap.h"
+#include "weft/text/measures/paired_bootstrap.h"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "weft/text/bleu.h"
-#include "weft/text/chrf.h"
+#include "weft/text/measures/bleu.h"
+#include "weft/text/measures/chrf.h"
 
 namespace weft {
 namespace {

@@ -4,8 +4,8 @@
 //   line.NGram(0, 2)   // "the cat"
 //
 // Bytes that are not UTF-8 are characters, each of its own, and part of words.
-#ifndef WEFT_TEXT_NGRAMS_H_
-#define WEFT_TEXT_NGRAMS_H_
+#ifndef WEFT_TEXT_MEASURES_NGRAMS_H_
+#define WEFT_TEXT_MEASURES_NGRAMS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -44,4 +44,4 @@ NGramCounts CountNGrams(const UnitLine& line, size_t n);
 
 }  // namespace weft
 
-#endif  // WEFT_TEXT_NGRAMS_H_
+#endif  // WEFT_TEXT_MEASURES_NGRAMS_H_

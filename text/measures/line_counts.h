@@ -3,8 +3,8 @@
 //
 //   WEFT_ASSIGN_OR_RETURN(const LineCounts counts, BleuCounts(translations, references));
 //   const BleuScore bleu = BleuOf(Sum(counts));
-#ifndef WEFT_TEXT_LINE_COUNTS_H_
-#define WEFT_TEXT_LINE_COUNTS_H_
+#ifndef WEFT_TEXT_MEASURES_LINE_COUNTS_H_
+#define WEFT_TEXT_MEASURES_LINE_COUNTS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -43,4 +43,4 @@ inline std::vector<int64_t> Sum(const LineCounts& counts) {
 
 }  // namespace weft
 
-#endif  // WEFT_TEXT_LINE_COUNTS_H_
+#endif  // WEFT_TEXT_MEASURES_LINE_COUNTS_H_

@@ -1,7 +1,7 @@
-#include "weft/text/translation_measures.h"
+#include "weft/text/measures/translation_measures.h"
 
-#include "weft/text/bleu.h"
-#include "weft/text/chrf.h"
+#include "weft/text/measures/bleu.h"
+#include "weft/text/measures/chrf.h"
 
 namespace weft {
 namespace {

@@ -1,5 +1,5 @@
 // ChrfCounts counts n-grams line by line, and ChrfOf computes one score from the sums.
-#include "weft/text/chrf.h"
+#include "weft/text/measures/chrf.h"
 
 #include <algorithm>
 #include <utility>
@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "weft/core/status.h"
-#include "weft/text/ngrams.h"
+#include "weft/text/measures/ngrams.h"
 
 namespace weft {
 namespace {

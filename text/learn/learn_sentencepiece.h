@@ -1,7 +1,7 @@
 // LearnSentencePiece learns SentencePiece models by Google's own trainer. The header avoids Abseil, as
 // sentencepiece_model.h explains.
-#ifndef WEFT_TEXT_LEARN_SENTENCEPIECE_H_
-#define WEFT_TEXT_LEARN_SENTENCEPIECE_H_
+#ifndef WEFT_TEXT_LEARN_LEARN_SENTENCEPIECE_H_
+#define WEFT_TEXT_LEARN_LEARN_SENTENCEPIECE_H_
 
 #include <map>
 #include <string>
@@ -22,4 +22,4 @@ LearntSentencePiece LearnSentencePiece(const std::vector<std::string>& lines,
 
 }  // namespace weft
 
-#endif  // WEFT_TEXT_LEARN_SENTENCEPIECE_H_
+#endif  // WEFT_TEXT_LEARN_LEARN_SENTENCEPIECE_H_

@@ -1,5 +1,5 @@
 // A resample's score needs only the sums of its lines' counts, so no text is read again.
-#include "weft/text/paired_bootstrap.h"
+#include "weft/text/measures/paired_bootstrap.h"
 
 #include <cmath>
 #include <utility>

@@ -8,8 +8,8 @@
 // word matches, or no translation has four words, the score is 0. With several references, an n-gram matches as often
 // as it occurs in the reference that has most of it, and the reference's length is the nearest one, or the shorter of
 // two.
-#ifndef WEFT_TEXT_BLEU_H_
-#define WEFT_TEXT_BLEU_H_
+#ifndef WEFT_TEXT_MEASURES_BLEU_H_
+#define WEFT_TEXT_MEASURES_BLEU_H_
 
 #include <array>
 #include <cstddef>
@@ -19,7 +19,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "weft/text/line_counts.h"
+#include "weft/text/measures/line_counts.h"
 
 namespace weft {
 
@@ -57,4 +57,4 @@ std::string TokenizeForBleu(absl::string_view line);
 
 }  // namespace weft
 
-#endif  // WEFT_TEXT_BLEU_H_
+#endif  // WEFT_TEXT_MEASURES_BLEU_H_

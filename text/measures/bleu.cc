@@ -1,6 +1,6 @@
 // BleuCounts counts n-grams line by line, and BleuOf computes one score from the sums. Lines are split into words as in
 // sacreBLEU, by the rules of mteval-v13a.
-#include "weft/text/bleu.h"
+#include "weft/text/measures/bleu.h"
 
 #include <algorithm>
 #include <cmath>
@@ -13,7 +13,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "weft/core/status.h"
-#include "weft/text/ngrams.h"
+#include "weft/text/measures/ngrams.h"
 
 namespace weft {
 namespace {

@@ -1,5 +1,5 @@
 // The expected numbers are sacreBLEU 2.6.0's.
-#include "weft/text/bleu.h"
+#include "weft/text/measures/bleu.h"
 
 #include <gtest/gtest.h>
 

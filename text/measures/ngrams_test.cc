@@ -1,5 +1,5 @@
 // The expected words are those of Python's str.split, and the lowercase texts those of str.lower.
-#include "weft/text/ngrams.h"
+#include "weft/text/measures/ngrams.h"
 
 #include <gtest/gtest.h>
 

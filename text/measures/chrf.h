@@ -8,8 +8,8 @@
 // n-grams are those of 1 to 6 characters, without white space, and of 1 to `words` words. A mean leaves out n-grams
 // that one side has none of. With several references, each line counts against the reference that gives it the best
 // score.
-#ifndef WEFT_TEXT_CHRF_H_
-#define WEFT_TEXT_CHRF_H_
+#ifndef WEFT_TEXT_MEASURES_CHRF_H_
+#define WEFT_TEXT_MEASURES_CHRF_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "weft/text/line_counts.h"
+#include "weft/text/measures/line_counts.h"
 
 namespace weft {
 
@@ -43,4 +43,4 @@ std::string ChrfSignature(const ChrfOptions& options = {}, size_t references = 1
 
 }  // namespace weft
 
-#endif  // WEFT_TEXT_CHRF_H_
+#endif  // WEFT_TEXT_MEASURES_CHRF_H_
