@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "weft/graph/compile.h"
@@ -33,6 +34,42 @@ GptConfig Llama() {
   config.attention.rotary = RotaryLayout::kHalves;
   config.names = GptConfig::Names::kLlama;
   return config;
+}
+
+// Options of attention that published models do not have together.
+std::vector<std::pair<std::string, GptConfig>> Variants() {
+  const std::vector<std::pair<std::string, AttentionVariant>> kVariants = {
+      {"window", {.patterns = {{.window = 3}}}},
+      {"windows by layer", {.patterns = {{.window = 3}, {}}}},
+      {"stride", {.patterns = {{.stride = 2}}}},
+      {"window and stride", {.patterns = {{.window = 2, .stride = 3}}}},
+      {"dilation", {.patterns = {{.window = 3, .dilation = 2}}}},
+      {"ALiBi", {.distance_bias = DistanceBias::kAlibi}},
+      {"buckets", {.distance_bias = DistanceBias::kBuckets, .buckets = 6, .max_distance = 8}},
+      {"soft cap", {.soft_cap = 1}},
+      {"additive", {.score = ScoreFunction::kAdditive}},
+      {"additive with widths", {.query_width = 6, .key_width = 4, .score = ScoreFunction::kAdditive, .score_width = 5}},
+      {"average", {.merge = HeadMerge::kAverage}},
+      {"value width", {.key_width = 6, .value_width = 4}},
+      {"rotary", {.rotary = RotaryLayout::kPairs, .rotary_base = 100}},
+      {"several",
+       {.key_value_heads = 1,
+        .value_width = 4,
+        .score = ScoreFunction::kAdditive,
+        .patterns = {{.window = 4, .stride = 3}, {.window = 2, .dilation = 3}},
+        .distance_bias = DistanceBias::kBuckets,
+        .soft_cap = 2}},
+  };
+  std::vector<std::pair<std::string, GptConfig>> all;
+  for (const auto& [name, attention] : kVariants) {
+    GptConfig& config = all.emplace_back(name, Gpt2()).second;
+    config.attention = attention;
+  }
+  for (const PositionKind positions :
+       {PositionKind::kSinusoidal, PositionKind::kSinusoidalHalves, PositionKind::kNone}) {
+    all.emplace_back(absl::StrCat("positions ", static_cast<int>(positions)), Gpt2()).second.positions = positions;
+  }
+  return all;
 }
 
 GptConfig InF64(GptConfig config) {
@@ -105,6 +142,18 @@ TEST_F(GeneratorTest, GivesWhatIsGivenWithoutACache) {
         const Tokens wanted = Uncached(config, prompt, 30);
         EXPECT_THAT(Generate(config, {prompt}, {kGreedy, 30}, {.chunk = chunk}), ElementsAre(wanted)) << context;
       }
+    }
+  }
+}
+
+TEST_F(GeneratorTest, VariantsOfAttentionGiveWhatTheyGiveWithoutACache) {
+  const Tokens prompt = {1, 7, 3, 9, 2, 4};
+  const Tokens usual = Uncached(InF64(Gpt2()), prompt, 30);
+  for (const auto& [name, config] : Variants()) {
+    const Tokens wanted = Uncached(InF64(config), prompt, 30);
+    EXPECT_NE(wanted, usual) << name << ": the option has no effect";
+    for (const int64_t chunk : {32, 3, 1}) {
+      EXPECT_THAT(Generate(InF64(config), {prompt}, {kGreedy, 30}, {.chunk = chunk}), ElementsAre(wanted)) << name;
     }
   }
 }

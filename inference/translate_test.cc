@@ -39,7 +39,29 @@ std::vector<std::pair<std::string, TransformerConfig>> Forms() {
   other.attention.patterns = {{.window = 2}, {.stride = 2}};
   TransformerConfig f64 = Small();
   f64.dtype = kF64;
-  return {{"as published", Small()}, {"other", other}, {"f64", f64}};
+  std::vector<std::pair<std::string, TransformerConfig>> forms = {
+      {"as published", Small()}, {"other", other}, {"f64", f64}};
+  const std::vector<std::pair<std::string, AttentionVariant>> kVariants = {
+      {"window and stride", {.patterns = {{.window = 2, .stride = 3}}}},
+      {"dilation", {.patterns = {{.window = 2, .dilation = 2}}}},
+      {"ALiBi", {.distance_bias = DistanceBias::kAlibi}},
+      {"buckets", {.distance_bias = DistanceBias::kBuckets, .buckets = 4, .max_distance = 6}},
+      {"soft cap", {.soft_cap = 0.5}},
+      {"additive", {.query_width = 6, .key_width = 4, .score = ScoreFunction::kAdditive, .score_width = 5}},
+      {"average", {.merge = HeadMerge::kAverage}},
+      {"widths", {.key_value_heads = 1, .key_width = 6, .value_width = 4}},
+      {"rotary", {.rotary = RotaryLayout::kPairs, .rotary_base = 100}},
+  };
+  for (const auto& [name, attention] : kVariants) {
+    TransformerConfig& config = forms.emplace_back(name, Small()).second;
+    config.attention = attention;
+    config.positions = PositionKind::kAuto;
+  }
+  TransformerConfig halves = Small();
+  halves.positions = PositionKind::kSinusoidalHalves;
+  halves.first_position = 2;
+  forms.emplace_back("sinusoids of halves", halves);
+  return forms;
 }
 
 std::vector<Tokens> Sources(int64_t n, int64_t longest) {
