@@ -3,7 +3,9 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -167,6 +169,30 @@ TEST(ConfigJsonTest, SaysWhatALayoutCannot) {
   EXPECT_THAT(ErrorOf(ToJson(GptConfig{.dtype = kF64})), HasSubstr("gpt2 cannot say that dtype is f64"));
   EXPECT_THAT(ErrorOf(ToJson(BertConfig{.dtype = kF64})), HasSubstr("bert cannot say that dtype is f64"));
   EXPECT_THAT(ErrorOf(ToJson(TransformerConfig{.dtype = kF64})), HasSubstr("transformer cannot say that dtype is f64"));
+}
+
+TEST(ConfigJsonTest, AVariantOfAttentionIsRefusedByItsName) {
+  const std::pair<const char*, AttentionVariant> kVariants[] = {
+      {"window", {.patterns = {{.window = 3}}}},
+      {"stride", {.patterns = {{}, {.stride = 2}}}},
+      {"key_value_heads", {.key_value_heads = 1}},
+      {"query_width", {.query_width = 4}},
+      {"key_width", {.key_width = 4}},
+      {"value_width", {.value_width = 4}},
+      {"score", {.score = ScoreFunction::kAdditive}},
+      {"head_merge", {.merge = HeadMerge::kAverage}},
+      {"distance_bias", {.distance_bias = DistanceBias::kAlibi}},
+      {"soft_cap", {.soft_cap = 2}},
+  };
+  for (const auto& [option, attention] : kVariants) {
+    GptConfig gpt;
+    BertConfig bert;
+    VitConfig vit;
+    gpt.attention = bert.attention = vit.attention = attention;
+    EXPECT_THAT(ErrorOf(ToJson(gpt)), testing::ContainsRegex(absl::StrCat("gpt2 cannot say .*", option))) << option;
+    EXPECT_THAT(ErrorOf(ToJson(bert)), testing::ContainsRegex(absl::StrCat("bert cannot say .*", option))) << option;
+    EXPECT_THAT(ErrorOf(ToJson(vit)), testing::ContainsRegex(absl::StrCat("vit cannot say .*", option))) << option;
+  }
 }
 
 TEST(ConfigJsonTest, NanoGptsArgumentsMayBeNested) {
