@@ -80,6 +80,13 @@ TEST_P(TrainCommandsTest, EpochsAndTheDataAreChecked) {
   EXPECT_TRUE(Contains(other.err, "/" + data + " has changed")) << other.err;
 }
 
+TEST_P(TrainCommandsTest, WeightsToBeginWithGiveNoDropout) {
+  ASSERT_TRUE(Works(Run("first", {"--steps=1", "--attention-dropout=0.3", "--activation-dropout=0.3"})));
+  ASSERT_TRUE(Works(Run("second", {"--steps=1", "--init=first"})));
+  EXPECT_TRUE(Contains(Read("first/config.json"), "\"activation_dropout\": 0.3"));
+  EXPECT_FALSE(Contains(Read("second/config.json"), "dropout\": 0.3"));
+}
+
 struct BadData {
   std::string file, contents;
   Arguments flags;

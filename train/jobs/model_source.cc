@@ -57,10 +57,12 @@ void CopyDropout(const GptConfig& from, GptConfig* to) {
   to->dropout = from.dropout;
   to->attention_dropout = from.attention_dropout;
   to->embedding_dropout = from.embedding_dropout;
+  to->activation_dropout = from.activation_dropout;
 }
 void CopyDropout(const BertConfig& from, BertConfig* to) {
   to->dropout = from.dropout;
   to->attention_dropout = from.attention_dropout;
+  to->activation_dropout = from.activation_dropout;
   to->classifier_dropout = from.classifier_dropout;
 }
 void CopyDropout(const TransformerConfig& from, TransformerConfig* to) {
