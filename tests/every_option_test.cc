@@ -72,7 +72,8 @@ struct Case {
 std::vector<Case> AllCases() {
   std::vector<Case> cases;
   for (const std::string& training : JobNames()) {
-    for (const Hyperparameter& row : MakeJob(training)->ModelTable()) {
+    const std::unique_ptr<TrainingJob> job = MakeJob(training);  // the rows point into it
+    for (const Hyperparameter& row : job->ModelTable()) {
       for (const OptionValue& value : OptionValues()) {
         if (value.flag == row.flag && value.IsFor(training)) cases.push_back({training, value});
       }
@@ -173,7 +174,8 @@ TEST_P(EveryOptionTest, TrainsFromFlagsAndAConfigurationAndResumes) {
 TEST(OptionValuesTest, EveryOptionOfEveryModelHasAValue) {
   std::set<std::string> flags;
   for (const std::string& training : JobNames()) {
-    for (const Hyperparameter& row : MakeJob(training)->ModelTable()) {
+    const std::unique_ptr<TrainingJob> job = MakeJob(training);  // the rows point into it
+    for (const Hyperparameter& row : job->ModelTable()) {
       flags.insert(row.flag);
       std::set<std::string> values;
       for (const OptionValue& each : OptionValues()) {

@@ -158,7 +158,8 @@ std::vector<std::string> WantedRows() {
   std::vector<std::string> cells;                // in the order of the tables
   std::map<std::string, std::string> trainings;  // by the row's other cells
   for (const std::string& training : JobNames()) {
-    for (const Hyperparameter& row : MakeJob(training)->ModelTable()) {
+    const std::unique_ptr<TrainingJob> job = MakeJob(training);  // the rows point into it
+    for (const Hyperparameter& row : job->ModelTable()) {
       const std::string start = absl::StrCat("`--", row.flag, "` | `", row.key(), "` | ");
       const std::string end = absl::StrCat(" | ", Values(row), " | ", TrainedWith(row.flag, training), " |");
       std::string& names = trainings[start + "\n" + end];
