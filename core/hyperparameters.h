@@ -34,6 +34,7 @@ struct Hyperparameter {
     bool may_be_empty = false;              // whether SetFromText accepts an empty text
     bool is_path = false;                   // a path, which a run stores as an absolute path
     bool is_path_list = false;              // a path that exists, or paths separated by commas
+    std::vector<std::string> words = {};    // texts of a path that name no file: "./NAME" names a file called NAME
     bool is_bytes = false;                  // a number of bytes; SetFromText also reads K, M and G: thousands and so on
     bool zero_keeps = false;                // whether setting the value to 0 leaves it unchanged
     // Returns what holds while an optional value is not set, or null for nothing. If there is no function, null holds.

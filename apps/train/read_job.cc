@@ -6,6 +6,7 @@
 #include <system_error>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -40,6 +41,7 @@ absl::Status MakeAbsolute(const Hyperparameters& table) {
   for (const Hyperparameter& row : table) {
     if (!row.rules.is_path && !row.rules.is_path_list) continue;
     std::string& text = *std::get<std::string*>(row.value);
+    if (absl::c_linear_search(row.rules.words, text)) continue;
     if (row.rules.is_path || Exists(text)) {
       WEFT_RETURN_IF_ERROR(MakeAbsolute(row, &text));
       continue;

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "weft/core/checksum.h"
@@ -61,7 +62,7 @@ nlohmann::ordered_json FileChecksums(const Hyperparameters& table, const std::st
   for (const Hyperparameter& row : table) {
     if (!row.rules.is_path && !row.rules.is_path_list) continue;
     const std::string& path = *std::get<std::string*>(row.value);
-    if (path.empty()) continue;
+    if (path.empty() || absl::c_linear_search(row.rules.words, path)) continue;
     if (row.rules.is_path || Exists(path)) {
       add(row.key(), path);
     } else if (const std::optional<std::string> checksum = ChecksumOfList(path)) {
