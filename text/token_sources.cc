@@ -34,6 +34,31 @@ std::vector<NamedFolder> ParseList(const std::string& data) {
   return folders;
 }
 
+// All tokens of token files, as both splits.
+class WholeFiles final : public TokenSource {
+ public:
+  explicit WholeFiles(std::shared_ptr<const TokenFiles> files) : files_(std::move(files)) {}
+
+  int64_t size(DataSplit /*split*/) const override {
+    return files_->size(DataSplit::kTrain) + files_->size(DataSplit::kValidation);
+  }
+  // The training split is at the beginning, and reading goes on after its end.
+  absl::Status Read(DataSplit /*split*/, int64_t begin, absl::Span<int32_t> out) const override {
+    return files_->Read(DataSplit::kTrain, begin, out);
+  }
+  absl::Status Documents(DataSplit /*split*/, int64_t begin, absl::Span<int32_t> out) const override {
+    return files_->Documents(DataSplit::kTrain, begin, out);
+  }
+
+ private:
+  std::shared_ptr<const TokenFiles> files_;
+};
+
+absl::Status CheckWholeLongEnough(const std::string& path, int64_t tokens, int64_t context) {
+  if (tokens > context) return absl::OkStatus();
+  return InvalidArgument(path, " is too short for a context of ", context, ": it has ", tokens, " tokens");
+}
+
 absl::Status CheckLongEnough(const std::string& path, const TokenFiles& files, int64_t context) {
   const int64_t shorter = files.size(DataSplit::kValidation);
   if (shorter > context && files.size(DataSplit::kTrain) > context) return absl::OkStatus();
@@ -60,7 +85,7 @@ TokenSources::TokenSources(std::shared_ptr<const TokenSource> source, std::strin
   sources_.push_back(std::move(source));
 }
 
-absl::StatusOr<TokenSources> TokenSources::Open(const std::string& data, int64_t context) {
+absl::StatusOr<TokenSources> TokenSources::Open(const std::string& data, int64_t context, Splits splits) {
   const std::vector<NamedFolder> folders = ParseList(data);
   TokenSources all;
   std::string tokenizer, parts;
@@ -73,7 +98,11 @@ absl::StatusOr<TokenSources> TokenSources::Open(const std::string& data, int64_t
     }
     WEFT_ASSIGN_OR_RETURN(TokenFiles opened, TokenFiles::Open(path));
     const auto files = std::make_shared<const TokenFiles>(std::move(opened));
-    WEFT_RETURN_IF_ERROR(CheckLongEnough(path, *files, context));
+    std::shared_ptr<const TokenSource> source = files;
+    if (splits == kWhole) source = std::make_shared<WholeFiles>(files);
+    const int64_t size = source->size(DataSplit::kTrain);
+    WEFT_RETURN_IF_ERROR(splits == kWhole ? CheckWholeLongEnough(path, size, context)
+                                          : CheckLongEnough(path, *files, context));
     if (all.sources_.empty()) {
       all.tokenizer_ = path;
       tokenizer = files->index().tokenizer;
@@ -81,18 +110,23 @@ absl::StatusOr<TokenSources> TokenSources::Open(const std::string& data, int64_t
     if (files->index().tokenizer != tokenizer) {
       return InvalidArgument(path, " has another tokenizer than ", all.tokenizer_);
     }
-    const double all_tokens = static_cast<double>(files->size(DataSplit::kTrain));
-    all.weighted_.push_back({files.get(), weight.value_or(all_tokens)});
+    all.weighted_.push_back({source.get(), weight.value_or(static_cast<double>(size))});
     absl::StrAppend(&parts, files->Fingerprint(), " ", all.weighted_.back().weight, "\n");
-    all.sources_.push_back(files);
+    all.sources_.push_back(std::move(source));
   }
+  if (splits == kWhole) parts += "whole\n";
   all.fingerprint_ = Checksum(parts);
   return all;
 }
 
+void TokenSources::SetValidation(TokenSources validation) {
+  validation_ = std::move(validation.weighted_);
+  sources_.insert(sources_.end(), validation.sources_.begin(), validation.sources_.end());
+}
+
 int64_t TokenSources::size(DataSplit split) const {
   int64_t sum = 0;
-  for (const auto& source : sources_) sum += source->size(split);
+  for (const WeightedTokens& each : Weighted(split)) sum += each.source->size(split);
   return sum;
 }
 

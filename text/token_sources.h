@@ -26,6 +26,9 @@ namespace weft {
 
 class TokenSources {
  public:
+  // kTenth: the last tenth of each folder's tokens is for validation. kWhole: both splits are all tokens.
+  enum Splits : uint8_t { kTenth, kWhole };
+
   // Returns the folders of `data`, as Open reads them, without their weights.
   static std::vector<std::string> Folders(const std::string& data);
   // Reports whether `data` names token files: a folder with an index, or a list that Open reads.
@@ -33,12 +36,14 @@ class TokenSources {
   // Opens the folders that `data` names, "DIR,DIR" or "DIR:WEIGHT,DIR:WEIGHT". Without weights, a folder weighs as much
   // as it has training tokens. Returns InvalidArgument if a weight is missing or not positive, if the folders have
   // different tokenizers, or unless each split of a folder has more than `context` tokens.
-  static absl::StatusOr<TokenSources> Open(const std::string& data, int64_t context);
+  static absl::StatusOr<TokenSources> Open(const std::string& data, int64_t context, Splits splits = kTenth);
   TokenSources(std::shared_ptr<const TokenSource> source, std::string fingerprint);
+  // Draws the windows for validation from `validation` from now on.
+  void SetValidation(TokenSources validation);
 
   // Draws windows, as SampleWindows does.
   absl::Status Sample(const WindowOptions& options, TokenBatch* out) const {
-    return SampleWindows(weighted_, options, out);
+    return SampleWindows(Weighted(options.split), options, out);
   }
   int64_t size(DataSplit split) const;  // tokens of all sources
   // Returns the folder whose tokenizer all sources have; empty for a text.
@@ -48,9 +53,12 @@ class TokenSources {
 
  private:
   TokenSources() = default;
+  const std::vector<WeightedTokens>& Weighted(DataSplit split) const {
+    return split == DataSplit::kValidation && !validation_.empty() ? validation_ : weighted_;
+  }
 
   std::vector<std::shared_ptr<const TokenSource>> sources_;
-  std::vector<WeightedTokens> weighted_;
+  std::vector<WeightedTokens> weighted_, validation_;  // no `validation_`: the validation splits of `weighted_`
   std::string tokenizer_, fingerprint_;
 };
 

@@ -15,6 +15,7 @@ _UNIT_TESTS = {
     "utf8": [],
     "character_tokenizer": [],
     "corpus": [],
+    "text_files": ["//third_party:abseil"],
     "token_source": ["//third_party:abseil"],
     "token_files": [":byte_tokenizer", ":load_tokenizer", "//core:file", "//third_party:abseil"],
     "tokenize_files": [":byte_tokenizer", ":load_tokenizer", ":token_files", "//core:file", "//third_party:abseil"],
