@@ -14,6 +14,9 @@ TEST_F(DefaultConfigTest, TheDefaultsAreThoseOfTheReadme) {
   EXPECT_EQ(Read("run/config.json"), R"({
   "command": "train gpt",
   "data": "",
+  "validation": "",
+  "tokenizer": "",
+  "vocabulary": 8000,
   "documents": "across",
   "init": "",
   "context": 64,
@@ -56,6 +59,7 @@ TEST_F(DefaultConfigTest, TheDefaultsAreThoseOfTheReadme) {
   "lora_alpha": 16.0,
   "lora_dropout": 0.0,
   "lora_targets": "*.c_attn",
+  "epochs": 0,
   "steps": 0,
   "schedule": "cosine",
   "learning_rate": 0.001,

@@ -6,9 +6,13 @@ namespace weft {
 
 Command TrainGptCommand(CLI::App* weft) {
   return TrainingCommand(
-      weft, "gpt", "Trains a character GPT: without a flag, 0.8 million parameters on the King James Bible.",
+      weft, "gpt",
+      "Trains a GPT on texts, of which --tokenizer makes tokens, or on token files. Without a flag, it has 0.8 million "
+      "parameters and learns the characters of the King James Bible.",
       [] { return std::make_unique<GptJob>(); }, "trains a GPT on a text, or on token files of any size",
       {{"Trains on a text of your own.", "weft train gpt --data=book.txt --steps=5000"},
+       {"Learns tokens of several letters from the texts of a folder.",
+        "weft train gpt --data=books --tokenizer=bpe --vocabulary=4000"},
        {"Continues the newest run, for example after Ctrl-C.", "weft train gpt --resume"}});
 }
 

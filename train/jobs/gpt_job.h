@@ -1,4 +1,4 @@
-// GptJob trains a GPT (models/gpt.h) on the characters of a text, or on token files (text/token_files.h).
+// GptJob trains a GPT (models/gpt.h) on texts, or on token files (text/token_files.h).
 #ifndef WEFT_TRAIN_JOBS_GPT_JOB_H_
 #define WEFT_TRAIN_JOBS_GPT_JOB_H_
 
@@ -11,10 +11,8 @@
 
 #include "weft/core/random.h"
 #include "weft/models/lora.h"
-#include "weft/text/load_tokenizer.h"
 #include "weft/text/token_source.h"
-#include "weft/text/token_sources.h"
-#include "weft/text/tokenizer.h"
+#include "weft/train/jobs/gpt_data.h"
 #include "weft/train/jobs/gpt_program.h"
 #include "weft/train/jobs/job.h"
 #include "weft/train/jobs/model_source.h"
@@ -35,39 +33,36 @@ class GptJob final : public TrainingJob {
   absl::Status Prepare(Parameters* parameters) override;
   const GptOptions& options() const { return options_; }  // after Check
   const TrainingOptions& training() const override { return options_.training; }
+  // An epoch has as many random windows as the data has room for. Returns 0 if no option asks for epochs.
+  int64_t batches_per_epoch() const override;
   nlohmann::ordered_json Model() const override;
   std::string Title(const Parameters& parameters) const override;
   absl::Status Initialize(Parameters* parameters) override { return source_.Initialize({}, {}, parameters); }
-  absl::Status WriteFiles(const RunDirectory& run) const override;
+  absl::Status WriteFiles(const RunDirectory& run) const override { return data_.WriteFiles(run); }
   const LoraOptions& lora() const override { return options_.lora; }
   std::string base_model() const override { return source_.init(); }
   // Generates a sample with the trained model and writes it to sample.txt, unless "sample-length" is 0.
   absl::StatusOr<std::string> Conclude(const RunDirectory& run, Parameters* parameters) override;
 
   absl::Span<const TrainingProgram> programs() const override { return training_programs_; }
-  std::string data() const override { return sources_->fingerprint(); }
+  std::string data() const override { return data_.fingerprint(); }
   absl::StatusOr<TrainingBatch> Train(int64_t step, MicroBatch micro_batch) override;
   int64_t validation_batches() const override { return options_.eval_batches * micro_batches(); }
   absl::StatusOr<TrainingBatch> Validate(int64_t step, int64_t index) override;
 
  private:
-  absl::Status PrepareText();
-  absl::Status PrepareTokenFiles();
   RandomStream Random(int64_t step) const;
   int64_t micro_batches() const { return options_.training.trainer.micro_batches; }
   WindowOptions Windows(DataSplit split, int64_t step, int64_t index) const;
   // Fills `windows_` with the windows of `wanted`, unless `windows_` already holds them. Windows for training get
-  // noise. From token files, also begins to read the windows of `next`.
+  // noise. From token files, also begins to read the windows `next`.
   absl::Status Draw(const WindowOptions& wanted, const WindowOptions& next);
   TrainingBatch ToBatch(MicroBatch micro_batch) const;
 
   GptOptions options_;  // `model` is set from source_ when its vocabulary is known
   ModelSource<PublishedGpt> source_{CharacterGpt()};
   bool resumed_ = false;
-  std::vector<NamedContents> tokenizer_files_;
-  std::unique_ptr<const Tokenizer> tokenizer_;
-  std::unique_ptr<const TokenSources> sources_;
-  std::unique_ptr<ReadAhead> ahead_;                   // null for a text, which is in memory
+  GptData data_;
   std::vector<std::unique_ptr<GptProgram>> programs_;  // of each size of micro-batch
   std::vector<TrainingProgram> training_programs_;
   TokenBatch windows_;                  // of a whole batch

@@ -25,8 +25,7 @@ struct GptOptions {
   GptConfig model = CharacterGpt();
   int64_t batch = 12, eval_batches = 200;
   TrainingOptions training = {.optimizer = AdamW({.beta1 = 0.9, .beta2 = 0.99, .weight_decay = 0.1, .clip = 1.0})};
-  // A text, or token files as TokenSources::Open reads them; empty: the King James Bible.
-  std::string data;
+  int64_t epochs = 0;                // passes over the data, in random windows; 0: `training` has the number of steps
   std::string documents = "across";  // attention "across" documents or within "separate" ones, which needs token files
   LoraOptions lora = {.targets = "*.c_attn"};
   double input_noise = 0;  // fraction of the input tokens that are replaced by random tokens in training

@@ -3,22 +3,29 @@
 
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/status/status.h"
+#include "absl/strings/str_join.h"
 #include "weft/core/file.h"
 #include "weft/core/status.h"
+#include "weft/text/byte_tokenizer.h"
+#include "weft/text/character_tokenizer.h"
 #include "weft/text/learn_bpe.h"
 #include "weft/text/tokenizer_json.h"
 
 namespace weft {
 
 Hyperparameters TrainingTokenizer::Table() {
+  const bool only_bpe = kinds_.size() == 1;
   return {
       {"tokenizer",
-       "file or folder of a tokenizer; without it, byte-level BPE is learnt from the data",
+       only_bpe ? "file or folder of a tokenizer; without it, byte-level BPE is learnt from the data"
+                : "characters; bytes; bpe, which is byte-level BPE learnt from the data; or the file or folder of a "
+                  "tokenizer. Without it, the tokenizer of --init, or else characters",
        &path_,
-       {.may_change = true, .is_path = true, .group = "Data", .type = "FILE_OR_FOLDER"}},
+       {.may_change = true, .is_path = true, .words = kinds_, .group = "Data", .type = "FILE_OR_FOLDER"}},
       {"vocabulary",
-       "maximum number of tokens of a learnt tokenizer",
+       only_bpe ? "maximum number of tokens of a learnt tokenizer" : "maximum number of tokens of --tokenizer=bpe",
        &vocabulary_,
        {.low = 300, .high = 1e6, .group = "Data"}},
   };
@@ -30,11 +37,32 @@ absl::Status TrainingTokenizer::Read(const std::string& path) {
   return absl::OkStatus();
 }
 
-absl::Status TrainingTokenizer::Prepare(absl::string_view text) {
+absl::Status TrainingTokenizer::Prepare(absl::string_view text, absl::string_view learnt_from) {
   // A run that was killed at its beginning may have no tokenizer yet.
   if (!run_.empty() && !absl::IsNotFound(TokenizerFiles(run_).status())) return Read(run_);
-  if (const std::string& path = path_.empty() ? default_ : path_; !path.empty()) return Read(path);
-  WEFT_ASSIGN_OR_RETURN(BpeModel model, LearnByteLevelBpe(text, {.vocabulary = vocabulary_, .special = special_}));
+  if (!path_.empty() && !absl::c_linear_search(kinds_, path_)) return Read(path_);
+  if (!path_.empty() || default_.empty()) return Learn(text, learnt_from);
+  const absl::Status read = Read(default_);
+  if (!absl::IsNotFound(read)) return read;
+  return InvalidArgument("tokenizer: none is given, and ", read.message(), "; give ", absl::StrJoin(kinds_, ", "),
+                         " or the file of a tokenizer");
+}
+
+absl::Status TrainingTokenizer::Learn(absl::string_view text, absl::string_view learnt_from) {
+  const std::string& kind = path_.empty() ? kinds_.front() : path_;
+  if (kind == kBytes) {
+    files_ = {{"tokenizer.json", ByteTokenizer::ToJson()}};
+    tokenizer_ = std::make_unique<ByteTokenizer>();
+    return absl::OkStatus();
+  }
+  if (kind == kCharacters) {
+    WEFT_ASSIGN_OR_RETURN(CharacterTokenizer tokenizer, CharacterTokenizer::FromText(text));
+    files_ = {{"tokenizer.json", tokenizer.ToJson()}};
+    tokenizer_ = std::make_unique<CharacterTokenizer>(std::move(tokenizer));
+    return absl::OkStatus();
+  }
+  WEFT_ASSIGN_OR_RETURN(BpeModel model,
+                        LearnByteLevelBpe(learnt_from, {.vocabulary = vocabulary_, .special = special_}));
   if (set_format_ != nullptr) set_format_(&model);
   files_ = {{"tokenizer.json", WriteTokenizerJson(model)}};
   WEFT_ASSIGN_OR_RETURN(tokenizer_, ByteLevelBpe::Create(std::move(model)));
@@ -56,6 +84,10 @@ TrainingTokenizer BertTokenizer(int64_t vocabulary) {
             // space before it.
             for (SpecialToken& token : model->special) token.strip_before = token.text == "[MASK]";
           }};
+}
+
+TrainingTokenizer GptTokenizer(int64_t vocabulary) {
+  return {vocabulary, {"<|endoftext|>"}, nullptr, {kCharacters, kBytes, kBpe}};
 }
 
 absl::StatusOr<int32_t> NeededToken(const std::optional<int32_t>& id, absl::string_view name) {

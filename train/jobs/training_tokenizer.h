@@ -1,5 +1,5 @@
 // A TrainingTokenizer is the tokenizer of a training run on text. It is read from a resumed run, from the file that an
-// option names, or from a default folder. If there is none of these, it is learnt from the data.
+// option names, or from a default folder. If there is none of these, it is made from the data.
 //
 //   TrainingTokenizer tokenizer(8000, {"<pad>", "<s>", "</s>"});
 //   WEFT_RETURN_IF_ERROR(tokenizer.Prepare(text));
@@ -18,6 +18,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "weft/core/hyperparameters.h"
 #include "weft/text/byte_level_bpe.h"
 #include "weft/text/load_tokenizer.h"
@@ -26,13 +27,20 @@
 
 namespace weft {
 
+// Tokenizers that are made from the data: byte-level BPE, and those of a text's characters and of bytes.
+inline constexpr char kBpe[] = "bpe", kCharacters[] = "characters", kBytes[] = "bytes";
+
 class TrainingTokenizer {
  public:
-  // The arguments apply to a learnt tokenizer. `vocabulary`: maximum number of tokens, unless an option gives another.
-  // `special`: its special tokens. `set_format`: called with the learnt model, for example to set the input formats.
+  // The first three arguments apply to a learnt BPE. `vocabulary`: maximum number of tokens, unless an option gives
+  // another. `special`: its special tokens. `set_format`: called with the learnt model, for example to set the input
+  // formats. `kinds`: values of the option that name no file; the first is the default.
   TrainingTokenizer(int64_t vocabulary, std::vector<std::string> special,
-                    std::function<void(BpeModel*)> set_format = nullptr)
-      : vocabulary_(vocabulary), special_(std::move(special)), set_format_(std::move(set_format)) {}
+                    std::function<void(BpeModel*)> set_format = nullptr, std::vector<std::string> kinds = {kBpe})
+      : vocabulary_(vocabulary),
+        special_(std::move(special)),
+        set_format_(std::move(set_format)),
+        kinds_(std::move(kinds)) {}
 
   Hyperparameters Table();  // rows tokenizer and vocabulary
   // Sets the folder to read from if no option names a tokenizer; "" for none.
@@ -41,11 +49,18 @@ class TrainingTokenizer {
   void set_run(const std::string& folder) { run_ = folder; }
 
   // Reads the tokenizer of the resumed run, if there is one. Otherwise reads the tokenizer that the option names, or
-  // else that of the default folder. If neither is set, learns a tokenizer from `text`.
-  absl::Status Prepare(absl::string_view text);
+  // else that of the default folder. If neither is set, or the option names a kind, makes a tokenizer with Learn.
+  absl::Status Prepare(absl::string_view text, absl::string_view learnt_from);
+  absl::Status Prepare(absl::string_view text) { return Prepare(text, text); }
+  // Makes a tokenizer of the kind that the option names, or else of the default kind: of the characters of `text`, or
+  // BPE from `learnt_from`.
+  absl::Status Learn(absl::string_view text, absl::string_view learnt_from);
   // Writes the tokenizer's files into the run's folder.
   absl::Status Write(const RunDirectory& run) const;
 
+  const std::string& path() const { return path_; }  // the option's value
+  // Returns the tokenizer's files.
+  absl::Span<const NamedContents> files() const { return files_; }
   const Tokenizer* operator->() const { return tokenizer_.get(); }
   const Tokenizer& operator*() const { return *tokenizer_; }
 
@@ -56,12 +71,15 @@ class TrainingTokenizer {
   int64_t vocabulary_;
   std::vector<std::string> special_;
   std::function<void(BpeModel*)> set_format_;
+  std::vector<std::string> kinds_;
   std::unique_ptr<Tokenizer> tokenizer_;
   std::vector<NamedContents> files_;
 };
 
 // Returns a tokenizer for BERTs. If it is learnt, it has BERT's special tokens and input formats.
 TrainingTokenizer BertTokenizer(int64_t vocabulary);
+// Returns tokenizers for GPTs: of characters, of bytes, or BPE with the special token <|endoftext|>.
+TrainingTokenizer GptTokenizer(int64_t vocabulary);
 
 // Returns `id`, or InvalidArgument "the tokenizer has no NAME token" if it is not set.
 absl::StatusOr<int32_t> NeededToken(const std::optional<int32_t>& id, absl::string_view name);

@@ -1,0 +1,178 @@
+// All texts become one row of tokens. If the tokenizer has a special token with which texts begin, each text begins
+// with it, as in generation and evaluation.
+#include "weft/train/jobs/gpt_data.h"
+
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "weft/core/file.h"
+#include "weft/core/random.h"
+#include "weft/core/status.h"
+#include "weft/inference/open_model.h"
+#include "weft/text/corpus.h"
+#include "weft/text/text_files.h"
+#include "weft/text/token_files.h"
+
+namespace weft {
+namespace {
+
+// Returns the texts that `list` names; "" stands for the King James Bible.
+absl::StatusOr<std::vector<TextFile>> ReadData(const std::string& list) {
+  if (!list.empty()) return ReadTexts(list);
+  WEFT_ASSIGN_OR_RETURN(std::string text, ReadKingJamesBible());
+  return std::vector<TextFile>{{"the King James Bible", std::move(text)}};
+}
+
+std::string Join(const std::vector<TextFile>& texts) {
+  std::string all;
+  for (const TextFile& each : texts) all += each.text;
+  return all;
+}
+
+// Returns the tokens of all texts, each after the special tokens with which a text begins.
+absl::StatusOr<std::vector<int32_t>> Encode(const std::vector<TextFile>& texts, const Tokenizer& tokenizer) {
+  WEFT_ASSIGN_OR_RETURN(std::vector<int32_t> beginning, BeginningOfText(tokenizer));
+  const auto is_special = [&](int32_t id) {
+    return absl::c_any_of(tokenizer.special_token_list(), [&](const SpecialToken& token) { return token.id == id; });
+  };
+  if (!absl::c_all_of(beginning, is_special)) beginning.clear();
+  std::vector<int32_t> tokens;
+  for (const TextFile& each : texts) {
+    const absl::StatusOr<std::vector<int32_t>> ids = tokenizer.Encode(each.text);
+    if (!ids.ok()) return Annotate(ids.status(), each.path);
+    tokens.insert(tokens.end(), beginning.begin(), beginning.end());
+    tokens.insert(tokens.end(), ids->begin(), ids->end());
+  }
+  return tokens;
+}
+
+// Returns the part of `text` from which BPE is learnt: the last tenth is for validation.
+absl::string_view FirstNineTenths(absl::string_view text) {
+  size_t size = text.size() - text.size() / 10;
+  while (size < text.size() && (static_cast<unsigned char>(text[size]) & 0xC0) == 0x80) ++size;  // within a character
+  return text.substr(0, size);
+}
+
+// Returns InvalidArgument unless all paths of `list` are token files, or none is.
+absl::Status CheckOneKind(const std::string& list) {
+  const std::vector<std::string> paths = TokenSources::Folders(list);
+  for (const std::string& path : paths) {
+    if (TokenFiles::IsAt(path) == TokenFiles::IsAt(paths.front())) continue;
+    return InvalidArgument("of ", path, " and ", paths.front(), ", one is a folder of token files and one is a text");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Hyperparameters GptData::Table() {
+  Hyperparameters table = {
+      {"data",
+       "UTF-8 texts and folders of texts, as PATH,PATH; or folders of token files (weft tokenize --out) as DIR,DIR or "
+       "DIR:WEIGHT,DIR:WEIGHT. gzip may have compressed a text. Without it, the King James Bible",
+       &data_,
+       {.may_change = true, .is_path_list = true}},
+      {"validation",
+       "texts or token files for validation, as in --data; without it, the last tenth of the data",
+       &validation_,
+       {.may_change = true, .is_path_list = true}},
+  };
+  for (Hyperparameter& row : text_tokenizer_.Table()) table.push_back(std::move(row));
+  return table;
+}
+
+absl::Status GptData::Open(int64_t context) {
+  WEFT_RETURN_IF_ERROR(Annotate(CheckOneKind(data_), "data"));
+  WEFT_RETURN_IF_ERROR(Annotate(CheckOneKind(validation_), "validation"));
+  return is_token_files() ? OpenTokenFiles(context) : OpenTexts(context);
+}
+
+absl::Status GptData::OpenTexts(int64_t context) {
+  WEFT_ASSIGN_OR_RETURN(const std::vector<TextFile> texts, ReadData(data_));
+  const std::string text = Join(texts);
+  const bool tenth = validation_.empty();
+  text_tokenizer_.set_run(run_);
+  std::string characters = text;  // of all splits
+  if (!tenth && !TokenSources::Names(validation_)) {
+    const absl::StatusOr<std::vector<TextFile>> more = ReadTexts(validation_);
+    if (!more.ok()) return Annotate(more.status(), "validation");
+    characters += Join(*more);
+  }
+  WEFT_RETURN_IF_ERROR(text_tokenizer_.Prepare(characters, tenth ? FirstNineTenths(text) : text));
+  absl::StatusOr<std::vector<int32_t>> tokens = Encode(texts, *text_tokenizer_);
+  // With other data than the run had, the trainer's error names the data that changed.
+  if (!tokens.ok() && !run_.empty()) {
+    WEFT_RETURN_IF_ERROR(text_tokenizer_.Learn(characters, text));
+    tokens = Encode(texts, *text_tokenizer_);
+  }
+  if (!tokens.ok()) return Annotate(tokens.status(), "data");
+  tokenizer_ = &*text_tokenizer_;
+  tokenizer_files_.assign(text_tokenizer_.files().begin(), text_tokenizer_.files().end());
+  const absl::Span<const int32_t> ids = *tokens;
+  absl::StatusOr<TokenCorpus> corpus = tenth ? TokenCorpus::Create(*std::move(tokens), context)
+                                             : TokenCorpus::Create({ids.begin(), ids.end()}, ids, context);
+  if (!corpus.ok()) return corpus.status();
+  sources_ = std::make_unique<TokenSources>(
+      std::make_shared<TokenCorpus>(*std::move(corpus)),
+      absl::StrFormat("%016x", StableHash(tenth ? text : absl::StrCat(text, "\nwithout validation"))));
+  return tenth ? absl::OkStatus() : OpenValidation(context);
+}
+
+absl::Status GptData::OpenTokenFiles(int64_t context) {
+  if (!text_tokenizer_.path().empty()) {
+    return InvalidArgument("tokenizer: the data is token files, which have a tokenizer of their own");
+  }
+  const auto splits = validation_.empty() ? TokenSources::kTenth : TokenSources::kWhole;
+  absl::StatusOr<TokenSources> sources = TokenSources::Open(data_, context, splits);
+  if (!sources.ok()) return Annotate(sources.status(), "data");
+  sources_ = std::make_unique<TokenSources>(*std::move(sources));
+  WEFT_ASSIGN_OR_RETURN(tokenizer_files_, ReadTokenizerFiles(sources_->tokenizer()));
+  WEFT_ASSIGN_OR_RETURN(files_tokenizer_, LoadTokenizer(sources_->tokenizer()));
+  tokenizer_ = files_tokenizer_.get();
+  if (!validation_.empty()) WEFT_RETURN_IF_ERROR(OpenValidation(context));
+  ahead_ = std::make_unique<ReadAhead>(sources_.get());
+  return absl::OkStatus();
+}
+
+absl::Status GptData::OpenValidation(int64_t context) {
+  if (TokenSources::Names(validation_)) {
+    absl::StatusOr<TokenSources> files = TokenSources::Open(validation_, context, TokenSources::kWhole);
+    if (!files.ok()) return Annotate(files.status(), "validation");
+    WEFT_ASSIGN_OR_RETURN(const std::vector<NamedContents> own, ReadTokenizerFiles(files->tokenizer()));
+    const auto same = [](const NamedContents& a, const NamedContents& b) { return a.contents == b.contents; };
+    if (!absl::c_equal(own, tokenizer_files_, same)) {
+      return InvalidArgument("validation: ", files->tokenizer(), " has another tokenizer than the data");
+    }
+    sources_->SetValidation(*std::move(files));
+    return absl::OkStatus();
+  }
+  absl::StatusOr<std::vector<TextFile>> texts = ReadTexts(validation_);
+  if (!texts.ok()) return Annotate(texts.status(), "validation");
+  absl::StatusOr<std::vector<int32_t>> tokens = Encode(*texts, *tokenizer_);
+  if (!tokens.ok()) return Annotate(tokens.status(), "validation");
+  const absl::Span<const int32_t> ids = *tokens;
+  absl::StatusOr<TokenCorpus> corpus = TokenCorpus::Create({ids.begin(), ids.end()}, ids, context);
+  if (!corpus.ok()) return Annotate(corpus.status(), "validation");
+  sources_->SetValidation(TokenSources(std::make_shared<TokenCorpus>(*std::move(corpus)), ""));
+  return absl::OkStatus();
+}
+
+absl::Status GptData::WriteFiles(const RunDirectory& run) const {
+  for (const auto& [name, contents] : tokenizer_files_) WEFT_RETURN_IF_ERROR(WriteFile(run.File(name), {contents}));
+  return absl::OkStatus();
+}
+
+std::string GptData::Counts() const {
+  const auto is = [&](const char* text) { return absl::StrContains(tokenizer_files_.front().contents, text); };
+  const char* const unit = is(R"("type":"character")") ? "characters" : is(R"("type":"byte")") ? "bytes" : "tokens";
+  return absl::StrCat(size(DataSplit::kTrain), " ", unit, " (", tokenizer_->vocabulary_size(), " different)");
+}
+
+absl::Status GptData::Draw(const WindowOptions& now, const WindowOptions& next, TokenBatch* out) {
+  return ahead_ != nullptr ? ahead_->Take(now, next, out) : sources_->Sample(now, out);
+}
+
+}  // namespace weft

@@ -1,0 +1,67 @@
+// GptData is the data of a training of a GPT: texts or token files, for training and for validation, and the tokenizer.
+//
+//   GptData data;
+//   WEFT_RETURN_IF_ERROR(SetFromText("book.txt", data.Table()[0]));
+//   WEFT_RETURN_IF_ERROR(data.Open(/*context=*/64));
+//   WEFT_RETURN_IF_ERROR(data.Draw(windows_of_step_0, windows_of_step_1, &batch));
+#ifndef WEFT_TRAIN_JOBS_GPT_DATA_H_
+#define WEFT_TRAIN_JOBS_GPT_DATA_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "weft/core/hyperparameters.h"
+#include "weft/text/load_tokenizer.h"
+#include "weft/text/token_source.h"
+#include "weft/text/token_sources.h"
+#include "weft/text/tokenizer.h"
+#include "weft/train/jobs/training_tokenizer.h"
+#include "weft/train/run/run_directory.h"
+
+namespace weft {
+
+class GptData {
+ public:
+  Hyperparameters Table();  // rows data, validation, tokenizer and vocabulary
+  // Sets the folder of the run that is resumed.
+  void set_run(const std::string& folder) { run_ = folder; }
+  // Sets the folder of the tokenizer if no option names one; "" for none.
+  void set_default_tokenizer(const std::string& folder) { text_tokenizer_.set_default(folder); }
+  // Reports whether the data is token files, which know where documents begin.
+  bool is_token_files() const { return TokenSources::Names(data_); }
+
+  // Opens the data, whose windows have `context` tokens. The other functions need it.
+  absl::Status Open(int64_t context);
+  // Writes the tokenizer's files into the run's folder.
+  absl::Status WriteFiles(const RunDirectory& run) const;
+
+  const Tokenizer& tokenizer() const { return *tokenizer_; }
+  const std::string& fingerprint() const { return sources_->fingerprint(); }
+  int64_t size(DataSplit split) const { return sources_->size(split); }
+  // Returns "3840000 characters (87 different)".
+  std::string Counts() const;
+  // Draws the windows `now`. From token files, also begins to read the windows `next`.
+  absl::Status Draw(const WindowOptions& now, const WindowOptions& next, TokenBatch* out);
+
+ private:
+  absl::Status OpenTexts(int64_t context);
+  absl::Status OpenTokenFiles(int64_t context);
+  absl::Status OpenValidation(int64_t context);
+
+  std::string data_, validation_, run_;
+  TrainingTokenizer text_tokenizer_ = GptTokenizer(8000);
+  std::unique_ptr<const Tokenizer> files_tokenizer_;  // of token files
+  const Tokenizer* tokenizer_ = nullptr;
+  std::vector<NamedContents> tokenizer_files_;
+  std::unique_ptr<TokenSources> sources_;
+  std::unique_ptr<ReadAhead> ahead_;  // null for texts, which are in memory
+};
+
+}  // namespace weft
+
+#endif  // WEFT_TRAIN_JOBS_GPT_DATA_H_
