@@ -1,6 +1,8 @@
 // Tests the data of `weft train gpt`: tokenizers, several texts, validation files and epochs.
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <regex>
 #include <string>
 #include <utility>
 
@@ -114,6 +116,24 @@ TEST_F(GptDataTest, AValidationFileLeavesAllDataForTraining) {
   EXPECT_TRUE(Fails(TrainOn("numbers.txt", {"--tokenizer=bytes", "--validation=tokens"}), 2, "another tokenizer"));
   EXPECT_TRUE(Fails(TrainOn("tokens", {"--tokenizer=bytes"}), 2, "--tokenizer: the data is token files"));
   EXPECT_TRUE(Fails(TrainOn("tokens,numbers.txt", {}), 2, "one is a folder of token files and one is a text"));
+}
+
+// Every character of the text is a byte, so the loss of its characters in bits is that of its bytes.
+TEST_F(GptDataTest, TheLossIsAlsoForAByteOfText) {
+  EXPECT_TRUE(Works(TrainOn("numbers.txt", {"--steps=1", "--out=characters", "--ema=0.5"})));
+  const std::string metrics = Read("characters/metrics.jsonl");
+  for (const std::string prefix : {"", "ema_"}) {
+    const std::regex pattern("\"" + prefix + "val_loss\":([0-9.]+).*\"" + prefix + "val_bits_per_byte\":([0-9.]+)");
+    std::smatch found;
+    ASSERT_TRUE(std::regex_search(metrics, found, pattern)) << metrics;
+    EXPECT_NEAR(std::stod(found[2]), std::stod(found[1]) / std::log(2.0), 1e-9);
+  }
+  // Of tokens of several bytes, the loss for a byte is lower than that for a token.
+  const CommandResult bpe = TrainOn("numbers.txt", {"--steps=1", "--out=bpe", "--tokenizer=bpe"});
+  std::smatch found;
+  const std::regex pattern("validation loss ([0-9.]+) nats a token, ([0-9.]+) bits a byte");
+  ASSERT_TRUE(std::regex_search(bpe.err, found, pattern)) << bpe.err;
+  EXPECT_LT(std::stod(found[2]), std::stod(found[1]));
 }
 
 // A window has 8 tokens and a batch 2 windows, so an epoch of 360 tokens has 22 steps.

@@ -32,6 +32,7 @@ _UNIT_TESTS = {
     "text_stream": [":byte_tokenizer", ":scored_bpe"],
     "table": ["//third_party:abseil"],
     "token_list": [],
+    "token_bytes": [":byte_level_bpe", ":byte_tokenizer", ":character_tokenizer", ":learn_bpe"],
 }
 
 # By the name of a part of a unit, what its test needs.

@@ -3,6 +3,7 @@
 #include "weft/train/evaluator.h"
 
 #include <algorithm>
+#include <numbers>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
@@ -74,8 +75,8 @@ absl::StatusOr<Runner*> Evaluator::RunnerOf(size_t index) {
 
 absl::StatusOr<std::optional<Metrics::Validation>> Evaluator::Measure(int64_t step, bool averaged,
                                                                       absl::FunctionRef<bool()> stop) {
-  double loss = 0, correct = 0, targets = 0;
-  bool counted = false;
+  double loss = 0, correct = 0, targets = 0, bytes = 0;
+  bool counted = false, bytes_known = true;
   for (int64_t i = 0; i < task_->validation_batches(); ++i) {
     if (stop()) return std::nullopt;
     WEFT_ASSIGN_OR_RETURN(const TrainingBatch batch, task_->Validate(step, i));
@@ -86,12 +87,15 @@ absl::StatusOr<std::optional<Metrics::Validation>> Evaluator::Measure(int64_t st
     const auto weight = static_cast<double>(batch.targets);
     loss += weight * outputs.Scalar(ValidationLoss(program));
     targets += weight;
+    bytes += static_cast<double>(batch.bytes);
+    bytes_known = bytes_known && batch.bytes > 0;
     counted = static_cast<bool>(program.correct);
     if (counted) correct += outputs.Scalar(program.correct);
     if (program.prediction) task_->Predicted(outputs[program.prediction]);
   }
   Metrics::Validation result = {.loss = loss / targets, .figures = task_->TakeFigures(averaged)};
   if (counted) result.accuracy = correct / targets;
+  if (bytes_known && bytes > 0) result.bits_per_byte = loss / std::numbers::ln2 / bytes;
   return result;
 }
 
@@ -105,6 +109,7 @@ absl::StatusOr<std::optional<Metrics::Validation>> Evaluator::Evaluate(int64_t s
   result->ema_loss = averaged->loss;
   result->ema_accuracy = averaged->accuracy;
   result->ema_figures = averaged->figures;
+  result->ema_bits_per_byte = averaged->bits_per_byte;
   return result;
 }
 

@@ -39,6 +39,7 @@ struct TrainingBatch {
   // Number of targets over which the loss is the mean; 0: the micro-batch is empty and is left out. A step in which all
   // micro-batches are empty is an error.
   int64_t targets = 0;
+  int64_t bytes = 0;  // of the targets' text; 0: not known
 };
 
 // One of the `count` micro-batches of a training step. The trainer adds up their gradients before it updates weights.

@@ -11,8 +11,8 @@ Command TrainGptCommand(CLI::App* weft) {
       "parameters and learns the characters of the King James Bible.",
       [] { return std::make_unique<GptJob>(); }, "trains a GPT on a text, or on token files of any size",
       {{"Trains on a text of your own.", "weft train gpt --data=book.txt --steps=5000"},
-       {"Learns tokens of several letters from the texts of a folder.",
-        "weft train gpt --data=books --tokenizer=bpe --vocabulary=4000"},
+       {"Learns tokens of several letters, and predicts them.",
+        "weft train gpt --data=book.txt --tokenizer=bpe --vocabulary=4000"},
        {"Continues the newest run, for example after Ctrl-C.", "weft train gpt --resume"}});
 }
 

@@ -14,6 +14,7 @@
 #include "weft/inference/open_model.h"
 #include "weft/text/corpus.h"
 #include "weft/text/text_files.h"
+#include "weft/text/token_bytes.h"
 #include "weft/text/token_files.h"
 
 namespace weft {
@@ -87,7 +88,9 @@ Hyperparameters GptData::Table() {
 absl::Status GptData::Open(int64_t context) {
   WEFT_RETURN_IF_ERROR(Annotate(CheckOneKind(data_), "data"));
   WEFT_RETURN_IF_ERROR(Annotate(CheckOneKind(validation_), "validation"));
-  return is_token_files() ? OpenTokenFiles(context) : OpenTexts(context);
+  WEFT_RETURN_IF_ERROR(is_token_files() ? OpenTokenFiles(context) : OpenTexts(context));
+  token_bytes_ = TokenBytes(*tokenizer_);
+  return absl::OkStatus();
 }
 
 absl::Status GptData::OpenTexts(int64_t context) {
@@ -169,6 +172,16 @@ std::string GptData::Counts() const {
   const auto is = [&](const char* text) { return absl::StrContains(tokenizer_files_.front().contents, text); };
   const char* const unit = is(R"("type":"character")") ? "characters" : is(R"("type":"byte")") ? "bytes" : "tokens";
   return absl::StrCat(size(DataSplit::kTrain), " ", unit, " (", tokenizer_->vocabulary_size(), " different)");
+}
+
+int64_t GptData::Bytes(absl::Span<const int32_t> tokens) const {
+  int64_t sum = 0;
+  for (const int32_t id : tokens) {
+    const auto index = static_cast<size_t>(id);
+    if (index >= token_bytes_.size() || token_bytes_[index] == kUnknownBytes) return 0;
+    sum += token_bytes_[index];
+  }
+  return sum;
 }
 
 absl::Status GptData::Draw(const WindowOptions& now, const WindowOptions& next, TokenBatch* out) {

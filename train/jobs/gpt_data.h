@@ -45,6 +45,8 @@ class GptData {
   int64_t size(DataSplit split) const { return sources_->size(split); }
   // Returns "3840000 characters (87 different)".
   std::string Counts() const;
+  // Returns the bytes of the text of `tokens`, or 0 if they are not known.
+  int64_t Bytes(absl::Span<const int32_t> tokens) const;
   // Draws the windows `now`. From token files, also begins to read the windows `next`.
   absl::Status Draw(const WindowOptions& now, const WindowOptions& next, TokenBatch* out);
 
@@ -58,6 +60,7 @@ class GptData {
   std::unique_ptr<const Tokenizer> files_tokenizer_;  // of token files
   const Tokenizer* tokenizer_ = nullptr;
   std::vector<NamedContents> tokenizer_files_;
+  std::vector<int32_t> token_bytes_;  // by id
   std::unique_ptr<TokenSources> sources_;
   std::unique_ptr<ReadAhead> ahead_;  // null for texts, which are in memory
 };

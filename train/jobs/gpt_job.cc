@@ -174,7 +174,8 @@ TrainingBatch GptJob::ToBatch(MicroBatch micro_batch) const {
       .program = size,
       .feeds = {{program.tokens, values(windows_.tokens)}, {program.targets, values(windows_.targets)}},
       .tokens = count,
-      .targets = count};
+      .targets = count,
+      .bytes = data_.Bytes(values(windows_.targets))};
   if (program.documents) batch.feeds.push_back({program.documents, values(windows_.documents)});
   return batch;
 }

@@ -35,12 +35,14 @@ std::string ToJsonLine(const Metrics& metrics) {
     const Metrics::Validation& validation = *metrics.validation;
     json["val_loss"] = validation.loss;
     if (validation.accuracy) json["val_accuracy"] = *validation.accuracy;
+    if (validation.bits_per_byte) json["val_bits_per_byte"] = *validation.bits_per_byte;
     const auto add = [&](absl::string_view prefix, const NamedFigures& figures) {
       for (const auto& [name, value] : figures) json[absl::StrCat(prefix, name)] = value;
     };
     add("val_", validation.figures);
     if (validation.ema_loss) json["ema_val_loss"] = *validation.ema_loss;
     if (validation.ema_accuracy) json["ema_val_accuracy"] = *validation.ema_accuracy;
+    if (validation.ema_bits_per_byte) json["ema_val_bits_per_byte"] = *validation.ema_bits_per_byte;
     add("ema_val_", validation.ema_figures);
   }
   if (metrics.training) {

@@ -33,8 +33,10 @@ struct Metrics {
   struct Validation {
     double loss = 0;                               // mean over the validation data after the update
     std::optional<double> accuracy;                // fraction of correctly predicted targets; unset if not counted
+    std::optional<double> bits_per_byte;           // the loss for a byte of text; unset if the bytes are not known
     std::optional<double> ema_loss, ema_accuracy;  // the same with averaged weights; unset if there are none
-    NamedFigures figures, ema_figures;             // further figures of the task
+    std::optional<double> ema_bits_per_byte;
+    NamedFigures figures, ema_figures;  // further figures of the task
   };
 
   int64_t step = 0;                  // the number of updates so far

@@ -30,6 +30,11 @@ TEST(MetricsTest, PrintsALineThatReadsBack) {
       R"("grad_norm":0.1,"tokens_per_second":30000.0})");
 }
 
+TEST(MetricsTest, HasTheLossForAByte) {
+  const Metrics line = {.step = 1, .validation = Metrics::Validation{.loss = 2.5, .bits_per_byte = 1.5}};
+  EXPECT_EQ(ToJsonLine(line), R"({"step":1,"tokens":0,"seconds":0.0,"val_loss":2.5,"val_bits_per_byte":1.5})");
+}
+
 TEST(MetricsTest, DropsWhatCameAfterTheCheckpoint) {
   const std::string path = testing::TempDir() + "/metrics.jsonl";
   std::remove(path.c_str());

@@ -63,13 +63,17 @@ void Progress::Evaluation(int64_t step, const Metrics::Validation& validation, d
     for (const auto& [name, value] : figures) absl::StrAppendFormat(&text, "  %s %.4f", name, value);
     return text;
   };
+  const auto loss = [](double nats, std::optional<double> bits) {
+    return bits ? absl::StrFormat("%.4f nats a token, %.4f bits a byte", nats, *bits) : absl::StrFormat("%.4f", nats);
+  };
   std::string average;
   if (validation.ema_loss) {
-    average = absl::StrFormat("  of averaged weights %.4f%s%s", *validation.ema_loss, accuracy(validation.ema_accuracy),
-                              more(validation.ema_figures));
+    average = absl::StrFormat("  of averaged weights %s%s%s", loss(*validation.ema_loss, validation.ema_bits_per_byte),
+                              accuracy(validation.ema_accuracy), more(validation.ema_figures));
   }
-  Say(absl::StrFormat("step %d/%d  validation loss %.4f%s%s%s  after %s", step, steps_, validation.loss,
-                      accuracy(validation.accuracy), more(validation.figures), average, FormatDuration(seconds)));
+  Say(absl::StrFormat("step %d/%d  validation loss %s%s%s%s  after %s", step, steps_,
+                      loss(validation.loss, validation.bits_per_byte), accuracy(validation.accuracy),
+                      more(validation.figures), average, FormatDuration(seconds)));
 }
 
 void Progress::Say(absl::string_view line) {

@@ -40,6 +40,17 @@ TEST(ProgressTest, WritesPlainLinesToAFile) {
   EXPECT_NE(text.find("step 10/10  validation loss 1.5000  after 3s\n"), std::string::npos);
 }
 
+TEST(ProgressTest, PrintsTheLossForAByteIfItIsKnown) {
+  const std::string text = Printed({.log_every = 4}, [](Progress& progress) {
+    progress.Begin(10, 10);
+    progress.Evaluation(10, {.loss = 2.31, .bits_per_byte = 1.63, .ema_loss = 2.3, .ema_bits_per_byte = 1.62}, 3);
+    progress.End();
+  });
+  EXPECT_EQ(text,
+            "step 10/10  validation loss 2.3100 nats a token, 1.6300 bits a byte  of averaged weights 2.3000 nats a "
+            "token, 1.6200 bits a byte  after 3s\n");
+}
+
 TEST(ProgressTest, PrintsNothingIfQuiet) {
   for (const bool terminal : {false, true}) {
     EXPECT_EQ(Printed({.terminal = terminal, .quiet = true, .log_every = 1},

@@ -51,6 +51,8 @@ absl::Status TensorBoard::Step(const Metrics& metrics) {
     add("accuracy/validation", metrics.validation->accuracy);
     add("loss/validation_ema", metrics.validation->ema_loss);
     add("accuracy/validation_ema", metrics.validation->ema_accuracy);
+    add("bits_per_byte/validation", metrics.validation->bits_per_byte);
+    add("bits_per_byte/validation_ema", metrics.validation->ema_bits_per_byte);
     for (const auto& [name, value] : metrics.validation->figures) {
       scalars.push_back({absl::StrCat(name, "/validation"), value});
     }
