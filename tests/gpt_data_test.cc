@@ -15,7 +15,7 @@ bool Contains(const std::string& text, const std::string& part) { return text.fi
 
 class GptDataTest : public WeftProgramTest {
  protected:
-  // 400 lines with 12 different characters.
+  // 400 lines with 16 different characters.
   GptDataTest() {
     std::string text;
     for (int i = 0; i < 400; ++i) text += "abc abd " + std::to_string(i) + "\n";
