@@ -18,8 +18,8 @@
 
 namespace weft {
 
-// The rows point into `config`, which must outlive them. Rows that may change in a resumed run, or differ from the
-// weights with which a training begins, have the rule `may_change`.
+// The rows point into `config`, which must outlive them. Rows that may change in a resumed run have the rule
+// `may_change`: they change no weight's shape, and no result of inference.
 Hyperparameters ModelRows(GptConfig* config);
 Hyperparameters ModelRows(BertConfig* config);
 Hyperparameters ModelRows(TransformerConfig* config);

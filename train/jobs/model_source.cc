@@ -18,17 +18,8 @@
 namespace weft {
 namespace {
 
-// Options that may differ from those of the weights, because they change no shape, and training usually changes them.
-constexpr absl::string_view kFree[] = {"dropout",
-                                       "attention-dropout",
-                                       "embedding-dropout",
-                                       "activation-dropout",
-                                       "label-smoothing",
-                                       "initializer",
-                                       "window",
-                                       "stride",
-                                       "dilation",
-                                       "classifier-dropout"};
+// Options that may differ from those of the weights although a resumed run can't change them. They change no shape.
+constexpr absl::string_view kPatterns[] = {"window", "stride", "dilation"};
 // The ends of the names of tables of positions.
 constexpr absl::string_view kPositionTables[] = {"wpe.weight", "position_embeddings.weight", "embed_positions.weight"};
 
@@ -151,7 +142,8 @@ absl::Status ModelSource<Published>::Check() const {
   const Hyperparameters given = ModelRows(&now), own = ModelRows(&then);
   for (size_t i = 0; i < given.size() && has_weights(); ++i) {
     const std::string& flag = given[i].flag;
-    if (given[i].json() == own[i].json() || absl::c_linear_search(kFree, flag)) continue;
+    const bool may_differ = given[i].rules.may_change || absl::c_linear_search(kPatterns, flag);
+    if (may_differ || given[i].json() == own[i].json()) continue;
     if constexpr (requires { now.context; }) {
       if (flag == "context" && now.context < then.context) continue;
     }
