@@ -27,7 +27,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 using Positions = TransformerConfig::Positions;
-using Memory = TransformerConfig::Memory;
 
 template <class Keys, class Config>
 void ListCTranslate2(Keys& keys, Config& config) {
@@ -102,27 +101,20 @@ absl::StatusOr<TransformerConfig> CTranslate2ConfigFromJson(const Json& json) {
 
 absl::StatusOr<Json> ToCTranslate2Json(const TransformerConfig& config) {
   WEFT_RETURN_IF_ERROR(Validate(config));
-  const int64_t width = config.width / config.heads;
-  const auto differs = [](int64_t value, int64_t usual) { return value != 0 && value != usual; };
-  WEFT_RETURN_IF_ERROR(CheckExpressible(
-      "CTranslate2's Transformer",
-      {{!config.pre_norm, "pre_norm is false"},
-       {config.norm.kind != NormKind::kLayerNorm, "norms are RMSNorm"},
-       {!config.bias, "bias is false"},
-       {config.positions != Positions::kSinusoidalHalves, "positions are no sinusoids in halves"},
-       {config.first_position != 1, "first_position is not 1"},
-       {!config.scale_embeddings, "scale_embeddings is false"},
-       {config.shared_embeddings, "shared_embeddings is true"},
-       {config.tied_head, "tied_head is true"},
-       {!config.head_bias, "head_bias is false"},
-       {config.memory != Memory::kLast, "decoder layers attend to the encoder layers of the same number"},
-       {differs(config.attention.query_width, width) || differs(config.attention.key_width, width) ||
-            differs(config.attention.value_width, width),
-        "heads have widths of their own"},
-       {config.attention.score != ScoreFunction::kDot, "attention is additive"},
-       {config.attention.merge != HeadMerge::kProject, "heads are averaged"},
-       {!config.attention.patterns.empty(), "attention has patterns"},
-       {config.dtype != kF32, "dtype is f64"}}));
+  const std::string unusual = UnusualOption(config);
+  WEFT_RETURN_IF_ERROR(
+      CheckExpressible("CTranslate2's Transformer",
+                       {{!config.pre_norm, "pre_norm is false"},
+                        {config.norm.kind != NormKind::kLayerNorm, "norms are RMSNorm"},
+                        {!config.bias, "bias is false"},
+                        {config.positions != Positions::kSinusoidalHalves, "positions are no sinusoids in halves"},
+                        {config.first_position != 1, "first_position is not 1"},
+                        {!config.scale_embeddings, "scale_embeddings is false"},
+                        {config.shared_embeddings, "shared_embeddings is true"},
+                        {config.tied_head, "tied_head is true"},
+                        {!config.head_bias, "head_bias is false"},
+                        {!unusual.empty(), unusual.c_str()},
+                        {config.dtype != kF32, "dtype is f64"}}));
   KeyWriter keys;
   TransformerConfig full = config;
   if (full.feed_forward == 0) full.feed_forward = 4 * full.width;
