@@ -6,9 +6,9 @@
 //   pegasus     norms come first, positions are sinusoids, both sides and the output layer share one token table
 //   blenderbot  as pegasus, but positions are a table of weights, which can hold any embeddings of positions
 //
-// The sinusoids of Marian and Pegasus have the frequencies of Positions::kSinusoidal: features i and C/2 + i are sine
-// and cosine of one frequency, where this project has features 2i and 2i + 1. A permutation of the model's features in
-// all weights makes both the same function.
+// The sinusoids of Marian and Pegasus have the frequencies of PositionKind::kSinusoidal: features i and C/2 + i are
+// sine and cosine of one frequency, where this project has features 2i and 2i + 1. A permutation of the model's
+// features in all weights makes both the same function.
 #ifndef WEFT_FORMATS_MARIAN_H_
 #define WEFT_FORMATS_MARIAN_H_
 
@@ -25,8 +25,8 @@ namespace weft {
 // Reports whether `model_type` is one of the three.
 bool IsMarianType(absl::string_view model_type);
 absl::StatusOr<TransformerConfig> MarianConfigFromJson(const nlohmann::ordered_json& json);
-// Reads config.json and model.safetensors. Sinusoids are read as Positions::kSinusoidal. A table of positions that is
-// not the class's sinusoids is read as Positions::kLearned.
+// Reads config.json and model.safetensors. Sinusoids are read as PositionKind::kSinusoidal. A table of positions that
+// is not the class's sinusoids is read as PositionKind::kLearned.
 absl::StatusOr<PublishedTransformer> ReadMarian(const std::string& folder);
 
 // Returns the model_type of the first class that has the model, in the order above. Otherwise returns InvalidArgument,
