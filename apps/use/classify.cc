@@ -98,7 +98,7 @@ absl::Status RunHead(TextHead* head, const ClassifyFlags& flags) {
         std::printf("%.7g\n", static_cast<double>(result.values[0][0]));
       }
     }
-    if (flags.files.empty()) std::fflush(stdout);
+    if (ReadsStandardInput(flags.files)) std::fflush(stdout);
   };
   return InputError(head->Run(flags.files, print), flags.files);
 }

@@ -87,7 +87,7 @@ absl::Status ClassifyJob::Prepare(Parameters* /*parameters*/) {
   WEFT_RETURN_IF_ERROR(source_.SetVocabulary(tokenizer_->vocabulary_size()));
   config_ = source_.config();
   if (data_.pairs() && config_.segments < 2) {
-    return InvalidArgument(source_.init(), ": the model has 1 segment, but a pair of texts needs 2");
+    return InvalidArgument("segments: the model has 1, but a pair of texts needs 2");
   }
   config_.classifier_pooling = pooling_ == "mean" ? Pooling::kMean : Pooling::kFirst;
   WEFT_RETURN_IF_ERROR(data_.Encode(*tokenizer_, config_.context));
