@@ -83,14 +83,4 @@ absl::StatusOr<std::unique_ptr<Classifier>> ClassifierOf(OpenedBert bert, const 
                          "; wanted a classifier of texts");
 }
 
-absl::StatusOr<std::unique_ptr<BertEncoder>> LabelEncoder(OpenedBert bert, const BertEncoderOptions& options) {
-  const auto classes = static_cast<int64_t>(bert.model.labels.size());
-  if (classes == 0) {
-    return absl::UnimplementedError(absl::StrCat(bert.path, ": the model has no classifier"));
-  }
-  return BertEncoder::Create(std::move(bert), options, [classes](const Bert& model, Var tokens, Var lengths) {
-    return model.ClassifyText(HiddenStates(model, tokens, lengths), lengths, classes);
-  });
-}
-
 }  // namespace weft

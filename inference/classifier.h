@@ -6,7 +6,7 @@
 //     for (const auto& each : logits) std::puts(classifier->Rank(each)[0].label.c_str());
 //   }));
 //
-// To classify texts or pictures in memory, use LabelEncoder or PictureClassifier::Run.
+// To classify texts or pictures in memory, use TextHead::Run (text_head.h) or PictureClassifier::Run.
 #ifndef WEFT_INFERENCE_CLASSIFIER_H_
 #define WEFT_INFERENCE_CLASSIFIER_H_
 
@@ -88,10 +88,6 @@ class Classifier {
 absl::StatusOr<std::unique_ptr<Classifier>> OpenClassifier(const std::string& path, const ClassifierOptions& options);
 // Returns the classifier of a BERT that was opened.
 absl::StatusOr<std::unique_ptr<Classifier>> ClassifierOf(OpenedBert bert, const ClassifierOptions& options);
-
-// Returns an encoder whose results are the logits of a BERT's labels. Returns Unimplemented if the BERT has no
-// classifier.
-absl::StatusOr<std::unique_ptr<BertEncoder>> LabelEncoder(OpenedBert bert, const BertEncoderOptions& options);
 
 }  // namespace weft
 

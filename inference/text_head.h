@@ -1,5 +1,6 @@
-// A TextHead computes the results of a BERT's classifier for lines of text: logits of a pair of texts, labels of words,
-// or the number of a regression. TextClassifier (classifier.h) builds on it for pairs.
+// A TextHead computes the results of a BERT's classifier for lines of text: logits of the labels of a text or of a pair
+// of texts, logits of the labels of each word, or the number of a regression. OpenClassifier (classifier.h) uses it for
+// texts and pairs.
 //
 //   WEFT_ASSIGN_OR_RETURN(OpenedBert bert, OpenBert("runs/classify-1"));
 //   WEFT_ASSIGN_OR_RETURN(const auto head, TextHead::Create(std::move(bert), {.batch = 32}));
