@@ -186,8 +186,9 @@ Hyperparameters AttentionRows(AttentionVariant* attention) {
        "width of the hidden layer of --score=additive; 0: key-width",
        &a.score_width,
        {.low = 0, .high = kMost}},
-      ChoiceRow<HeadMerge>("head-merge", "how the heads' results become one: a linear layer on all, or their mean",
-                           kMerges, &a.merge),
+      ChoiceRow<HeadMerge>("head-merge",
+                           "how the outputs of the heads are combined: by a linear layer, or as their mean", kMerges,
+                           &a.merge),
       PatternRow("window",
                  "a token sees the tokens less than this number of positions away; 0: all; a list, such as 8,0, is "
                  "repeated over the layers",
@@ -195,20 +196,22 @@ Hyperparameters AttentionRows(AttentionVariant* attention) {
       PatternRow("stride",
                  "a token also sees each token whose distance is a multiple of this number; 0: none; may be a list",
                  &AttentionPattern::stride, &a.patterns),
-      PatternRow("dilation",
-                 "the window is this many times as long, with gaps of this length between its tokens; may be a list",
-                 &AttentionPattern::dilation, &a.patterns),
+      PatternRow(
+          "dilation",
+          "a token sees every token of the window whose distance is a multiple of this number, and the window is this "
+          "many times as long; may be a list",
+          &AttentionPattern::dilation, &a.patterns),
       ChoiceRow<DistanceBias>("distance-bias",
                               "number that is added to a score by distance: none, ALiBi's slopes, or learnt numbers "
                               "for buckets of distances as in T5",
                               kBiases, &a.distance_bias),
       {"buckets", "number of buckets of --distance-bias=buckets", &a.buckets, {.low = 4, .high = kMost}},
       {"max-distance",
-       "distance from which --distance-bias=buckets makes no difference",
+       "distance from which on all tokens share the last bucket of --distance-bias=buckets",
        &a.max_distance,
        {.low = 4, .high = kMost}},
       {"soft-cap",
-       "scores are bent to stay between -C and C by C · tanh(score / C); 0: no cap",
+       "bound C of attention scores, which become C · tanh(score / C); 0: no bound",
        &a.soft_cap,
        {.low = 0}},
       ChoiceRow<std::optional<RotaryLayout>>(
@@ -230,14 +233,14 @@ void AppendBlockRows(Config* config, Hyperparameters* table) {
           {"pre-norm", "normalise before each layer of a block, not after it", &config->pre_norm},
           ChoiceRow<NormKind>("norm", "kind of normalisation", kNorms, &config->norm.kind),
           {"norm-epsilon",
-           "number that is added to the variance before its root is taken",
+           "number that is added to the variance before the square root",
            &config->norm.epsilon,
            {.low = 1e-30, .high = 1, .type = "X>0"}},
           {"bias", "linear layers of blocks have biases", &config->bias},
           ChoiceRow<PositionKind>(
               "positions",
-              "vectors that are added to the tokens' to tell their positions; auto: none if --rotary or "
-              "--distance-bias tells them, and otherwise those of the model's paper",
+              "position embeddings, which are added to the embeddings of tokens; auto: none with --rotary or "
+              "--distance-bias, and otherwise those of the model's paper",
               kPositions, &config->positions),
           InitializerRow(&config->initializer),
       });
