@@ -168,11 +168,12 @@ absl::StatusOr<PublishedTransformer> ReadMarian(const std::string& folder) {
   } else {
     WEFT_RETURN_IF_ERROR(weights.Apply({{kLogitsBias, {}}}));
   }
+  // Permute needs the shapes that Check has found.
+  WEFT_RETURN_IF_ERROR(
+      Parameters::Check(WeightsPath(folder), weights.tensors(), ParametersOf(PublishedTransformer{*config})));
   if (config->positions == Positions::kSinusoidal) {
     WEFT_ASSIGN_OR_RETURN(weights, Permute(weights, /*to_halves=*/false));
   }
-  WEFT_RETURN_IF_ERROR(
-      Parameters::Check(WeightsPath(folder), weights.tensors(), ParametersOf(PublishedTransformer{*config})));
   return PublishedTransformer{*config, std::move(weights)};
 }
 

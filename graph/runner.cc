@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "weft/core/arena.h"
 #include "weft/core/cores.h"
+#include "weft/core/signal_block.h"
 #include "weft/core/status.h"
 #include "weft/graph/cancellation_gate.h"
 
@@ -205,6 +206,7 @@ struct Runner::State {
   }
 
   void Execute() {
+    const SignalBlock block;
     if (options.check_nan) return ExecuteAndCheckNan();
     if (options.timed) {
       std::fill(tile_times.begin(), tile_times.end(), TileTime{});

@@ -11,6 +11,7 @@
 
 #include "absl/base/dynamic_annotations.h"
 #include "oneapi/tbb/global_control.h"
+#include "weft/core/signal_block.h"
 #include "weft/core/status.h"
 
 namespace weft {
@@ -141,6 +142,7 @@ void WorkerPool::AnswerWakeUp() {
   std::unique_lock lock(wake_ups.mutex);
   Worker* const me = wake_ups.TakeFirst();
   if (me == nullptr) return;
+  const SignalBlock block;
   do {
     lock.unlock();
     me->pool->Enter(me->number);

@@ -6,6 +6,7 @@
 #include <limits>
 #include <numeric>
 
+#include "absl/algorithm/container.h"
 #include "weft/core/status.h"
 
 namespace weft {
@@ -33,6 +34,8 @@ double PearsonCorrelation(absl::Span<const double> x, absl::Span<const double> y
 }
 
 double SpearmanCorrelation(absl::Span<const double> x, absl::Span<const double> y) {
+  const auto is_nan = [](double value) { return std::isnan(value); };  // numbers that are not ordered have no ranks
+  if (absl::c_any_of(x, is_nan) || absl::c_any_of(y, is_nan)) return std::numeric_limits<double>::quiet_NaN();
   return PearsonCorrelation(Ranks(x), Ranks(y));
 }
 

@@ -31,6 +31,7 @@ TEST(CorrelationTest, RanksOfEqualValuesAreTheirMean) {
 TEST(CorrelationTest, ConstantsHaveNoCorrelation) {
   EXPECT_TRUE(std::isnan(PearsonCorrelation({1, 1, 1}, {1, 2, 3})));
   EXPECT_TRUE(std::isnan(SpearmanCorrelation({1, 2, 3}, {5, 5, 5})));
+  EXPECT_TRUE(std::isnan(SpearmanCorrelation({1, 2, 3}, {5, std::nan(""), 6})));
   EXPECT_TRUE(std::isnan(PearsonCorrelation({1}, {2})));
 }
 

@@ -62,9 +62,12 @@ absl::StatusOr<WordsInput> TextHead::InputOf(absl::Span<const std::string> texts
   WordsInput result;
   if (pairs_) {
     WEFT_ASSIGN_OR_RETURN(result.input, PairInput(texts[0], texts[1], tokenizer, limits));
-  } else {  // an empty text has a result, too
+  } else {  // an empty text has a result, too, if the tokenizer adds special tokens
     WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> ids, encoder_->Tokens(texts[0]));
     result.input = tokenizer.Wrap(ids);
+  }
+  if (result.input.ids.empty()) {
+    return InvalidArgument("the text has no tokens, and the tokenizer adds no special tokens to it");
   }
   return result;
 }

@@ -137,7 +137,7 @@ TEST_F(FlagNamesTest, VersionQuietAndVerbose) {
 // The options of a command, from the first names of the flags in its help.
 std::vector<std::string> OptionsIn(const std::string& help) {
   std::vector<std::string> options;
-  const std::regex flag("\\n +(?:-[a-z], ?)?--([a-z0-9-]+)");
+  const std::regex flag("\\n  (?:-[a-z], ?)?--([a-z0-9-]+)");
   for (std::sregex_iterator at(help.begin(), help.end(), flag), end; at != end; ++at) options.push_back((*at)[1]);
   return options;
 }

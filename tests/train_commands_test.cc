@@ -150,5 +150,27 @@ TEST_F(WeftProgramTest, AClassifierBeginsWithPublishedWeights) {
   EXPECT_TRUE(Fails(Weft(flags + Arguments{"--overwrite"}), 2, "the tokenizer has 7 tokens, but the model's table 6"));
 }
 
+// The key "model" sets options of the model, and no key of it is ignored.
+TEST_F(WeftProgramTest, AConfigurationsModelIsRead) {
+  Write("text.txt", std::string(400, 'a') + std::string(400, 'b'));
+  const Arguments flags = Arguments{"train",     "gpt",         "--data=text.txt", "--steps=0", "--sample-length=0",
+                                    "--out=run", "--overwrite", "--config=c.json", "--heads=2", "--context=8",
+                                    "--batch=2"};
+  Write("c.json", R"({"model": {"width": 16, "n_layer": 1, "rotary": "halves"}})");
+  EXPECT_TRUE(Works(Weft(flags)));
+  EXPECT_TRUE(Contains(Read("run/config.json"), "\"layers\": 1,"));
+  EXPECT_TRUE(Contains(Read("run/config.json"), "\"rotary\": \"halves\""));
+  const std::pair<const char*, const char*> kBad[] = {
+      {R"({"model": {"widht": 16}})", "c.json: model: unknown key 'widht', did you mean 'width'?"},
+      {R"({"model": {"n_layer": 4}, "layers": 1})", "key 'layers' is 1, but by the key 'model' it is 4"},
+      {R"({"model": {"model_type": "gpt2", "n_embed": 16}})", "n_embed"},
+      {R"({"init_from": "nothing"})", "/nothing: No such file"},
+  };
+  for (const auto& [json, error] : kBad) {
+    Write("c.json", json);
+    EXPECT_TRUE(Fails(Weft(flags), 2, error));
+  }
+}
+
 }  // namespace
 }  // namespace weft

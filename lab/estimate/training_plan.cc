@@ -98,7 +98,7 @@ uint64_t StatusBytes(const std::string& text, absl::string_view name) {
 
 }  // namespace
 
-ResidentBytes ReadResidentBytes() {
+ResidentMemory ReadResidentMemory() {
   const absl::StatusOr<std::string> text = ReadFile("/proc/self/status");
   if (!text.ok()) return {};
   return {.now = StatusBytes(*text, "VmRSS"), .highest = StatusBytes(*text, "VmHWM")};
@@ -121,7 +121,7 @@ absl::StatusOr<TrainingPlan> PlanTraining(TrainingJob* job) {
     if (plan.counts.evaluation[i] == 0) continue;
     WEFT_ASSIGN_OR_RETURN(plan.evaluations[i], CompileEvaluation(job->programs()[i], options.precision));
   }
-  const ResidentBytes resident = ReadResidentBytes();
+  const ResidentMemory resident = ReadResidentMemory();
   plan.memory.process = resident.now;
   plan.memory.highest = resident.highest;
   plan.memory.planned = plan.step->planned_bytes();

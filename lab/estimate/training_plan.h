@@ -69,10 +69,10 @@ absl::StatusOr<TrainingPlan> PlanTraining(TrainingJob* job);
 int64_t CountEvaluations(const TrainerOptions& options, int64_t batches);
 
 // The resident memory of this process in bytes: now, and its maximum so far. Both are 0 if the system does not tell.
-struct ResidentBytes {
+struct ResidentMemory {
   uint64_t now = 0, highest = 0;
 };
-ResidentBytes ReadResidentBytes();
+ResidentMemory ReadResidentMemory();
 
 }  // namespace weft
 

@@ -114,7 +114,7 @@ absl::StatusOr<MachineSpeed> MeasureSpeed(TrainingJob* job, TrainingPlan* plan, 
   }
   auto parameters =
       std::make_unique<Parameters>(Parameters::Options{.seed = job->training().seed, .draw = weights <= kMaxDrawn});
-  const uint64_t before = ReadResidentBytes().now;
+  const uint64_t before = ReadResidentMemory().now;
   WEFT_RETURN_IF_ERROR(plan->step->Allocate(parameters.get()));
   StepMeter meter(job, plan->step.get(), plan->costs);
   const bool evaluates = plan->evaluated > 0;
@@ -130,7 +130,7 @@ absl::StatusOr<MachineSpeed> MeasureSpeed(TrainingJob* job, TrainingPlan* plan, 
   if (evaluates) {
     WEFT_ASSIGN_OR_RETURN(speed.evaluation, MeasureEvaluation(job, *plan, parameters.get(), seconds * kEvaluationPart));
   }
-  const uint64_t after = ReadResidentBytes().now;
+  const uint64_t after = ReadResidentMemory().now;
   speed.code = after - std::min(after, before + touched);
   plan->step.reset();  // before the parameters
   speed.seconds = SecondsSince(begin);

@@ -5,9 +5,11 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "weft/core/json.h"
+#include "weft/core/option_names.h"
 #include "weft/core/random.h"
 #include "weft/core/status.h"
 #include "weft/train/jobs/lora_options.h"
@@ -48,6 +50,11 @@ absl::Status SetFromConfig(const Json& json, const std::string& name, const Hype
   return SetFromJson(json, table, {kCommandKey, kModelKey, kVersionKey, kFilesKey});
 }
 
+// Reports whether a key of `json` is a name of `option`, its own or one of core/option_names.h.
+bool Names(const Json& json, const std::string& option) {
+  return absl::c_any_of(json.items(), [&](const auto& item) { return FindOption(item.key(), {option}) == option; });
+}
+
 // Sets the options of a configuration file: first those of "model", then the others.
 absl::Status SetFromConfigFile(const Json& json, const std::string& name, TrainingJob* job) {
   const auto model = json.is_object() ? json.find(kModelKey) : json.end();
@@ -56,7 +63,7 @@ absl::Status SetFromConfigFile(const Json& json, const std::string& name, Traini
   const Json by_model = ToJson(job->ModelTable());
   WEFT_RETURN_IF_ERROR(SetFromConfig(json, name, job->Table()));
   for (const Hyperparameter& row : job->ModelTable()) {
-    const bool in_model = model->contains("model_type") || model->contains(row.key());
+    const bool in_model = model->contains("model_type") || Names(*model, row.flag);
     const Json before = by_model.value(row.key(), Json());
     if (!in_model || row.json() == before) continue;
     return InvalidArgument("key '", row.key(), "' is ", row.json().dump(), ", but by the key 'model' it is ",
@@ -70,7 +77,10 @@ std::string InitOf(const OptionSources& sources, const Json& run, const Json& co
   constexpr char kInit[] = "init";
   if (const auto found = sources.given.find(kInit); found != sources.given.end()) return found->second;
   for (const Json* json : {&config, &run}) {
-    if (json->is_object() && json->contains(kInit) && (*json)[kInit].is_string()) return (*json)[kInit];
+    if (!json->is_object()) continue;
+    for (const auto& [key, value] : json->items()) {
+      if (FindOption(key, {kInit}) == kInit && value.is_string()) return value;
+    }
   }
   return "";
 }
