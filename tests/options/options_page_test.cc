@@ -25,7 +25,7 @@
 #include "weft/models/transformer.h"
 #include "weft/models/variant.h"
 #include "weft/models/vit.h"
-#include "weft/tests/option_values.h"
+#include "weft/tests/options/option_values.h"
 #include "weft/train/jobs/job.h"
 #include "weft/train/jobs/job_list.h"
 

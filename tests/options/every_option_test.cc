@@ -14,7 +14,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "weft/core/hyperparameters.h"
-#include "weft/tests/option_values.h"
+#include "weft/tests/options/option_values.h"
 #include "weft/tests/weft_program.h"
 #include "weft/train/jobs/job.h"
 #include "weft/train/jobs/job_list.h"

@@ -1,5 +1,5 @@
-// The values suit the small models of tests/every_option_test.cc: width 16, 2 heads, 2 layers.
-#include "weft/tests/option_values.h"
+// The values suit the small models of tests/options/every_option_test.cc: width 16, 2 heads, 2 layers.
+#include "weft/tests/options/option_values.h"
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_split.h"

@@ -4,8 +4,8 @@
 //   for (const OptionValue& each : OptionValues()) {
 //     if (each.IsFor("gpt")) Train("gpt", each.flag, each.value, each.with);
 //   }
-#ifndef WEFT_TESTS_OPTION_VALUES_H_
-#define WEFT_TESTS_OPTION_VALUES_H_
+#ifndef WEFT_TESTS_OPTIONS_OPTION_VALUES_H_
+#define WEFT_TESTS_OPTIONS_OPTION_VALUES_H_
 
 #include <string>
 #include <vector>
@@ -30,4 +30,4 @@ const std::vector<OptionValue>& OptionValues();
 
 }  // namespace weft
 
-#endif  // WEFT_TESTS_OPTION_VALUES_H_
+#endif  // WEFT_TESTS_OPTIONS_OPTION_VALUES_H_
