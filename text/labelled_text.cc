@@ -1,12 +1,13 @@
 #include "weft/text/labelled_text.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <set>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/numbers.h"
-#include "absl/strings/string_view.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "weft/core/status.h"
 #include "weft/text/corpus.h"
 
@@ -46,6 +47,22 @@ std::vector<std::string> LabelNames(const LabelledText& text) {
   std::sort(numbers.begin(), numbers.end());
   for (size_t i = 0; i < names.size(); ++i) names[i] = numbers[i].second;
   return names;
+}
+
+absl::StatusOr<std::vector<int32_t>> LabelIds(const LabelledText& text, absl::Span<const std::string> names) {
+  absl::flat_hash_map<std::string, int32_t> ids;
+  for (const std::string& name : names) ids.emplace(name, static_cast<int32_t>(ids.size()));
+  std::vector<int32_t> result;
+  for (size_t i = 0; i < text.labels.size(); ++i) {
+    const auto found = ids.find(text.labels[i]);
+    if (found == ids.end()) {
+      return Bad(text.text, i,
+                 absl::StrCat("the label '", text.labels[i], "' is none of the ", names.size(), ": ",
+                              absl::StrJoin(names.subspan(0, 20), ", "), names.size() > 20 ? ", ..." : ""));
+    }
+    result.push_back(found->second);
+  }
+  return result;
 }
 
 }  // namespace weft

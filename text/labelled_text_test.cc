@@ -22,7 +22,9 @@ TEST(LabelledTextTest, ReadsTextsAndLabels) {
   ASSERT_TRUE(text.ok()) << text.status();
   EXPECT_THAT(text->text.lines, ElementsAre("a good film", "a\tbad one"));
   EXPECT_THAT(text->labels, ElementsAre("10", "9"));
-  EXPECT_THAT(LabelNames(*text), ElementsAre("9", "10"));
+  const std::vector<std::string> names = LabelNames(*text);
+  EXPECT_THAT(names, ElementsAre("9", "10"));
+  EXPECT_THAT(*LabelIds(*text, names), ElementsAre(1, 0));
 }
 
 TEST(LabelledTextTest, NamesThatAreNoNumbersGoByTheirBytes) {
@@ -42,6 +44,8 @@ TEST(LabelledTextTest, NamesFileAndLineOfWhatIsWrong) {
     const absl::Status status = ReadLabelledText(Write(contents)).status();
     EXPECT_TRUE(absl::StrContains(status.message(), error)) << status << "; wanted: " << error;
   }
+  const absl::Status other = LabelIds(*ReadLabelledText(Write("a\t1\nb\t3\n")), {"1", "2"}).status();
+  EXPECT_TRUE(absl::StrContains(other.message(), "line 2: the label '3' is none of the 2: 1, 2")) << other;
 }
 
 }  // namespace
