@@ -42,7 +42,7 @@ constexpr std::pair<const char*, TransformerConfig::Memory> kMemories[] = {
     {"last", TransformerConfig::Memory::kLast}, {"same-layer", TransformerConfig::Memory::kSameLayer}};
 
 Hyperparameter Size(const char* flag, const char* help, int64_t* value, double high, double low = 1) {
-  return {flag, help, value, {.low = low, .high = high, .zero_keeps = low > 0}};
+  return {flag, help, value, {.low = low, .high = high}};
 }
 
 Hyperparameter Probability(const char* flag, const char* help, double* value) {
@@ -290,6 +290,7 @@ Hyperparameters ModelRows(BertConfig* config) {
       Probability("classifier-dropout", "probability of dropout before a classifier; default: dropout",
                   &config->classifier_dropout),
   };
+  for (Hyperparameter& row : table) row.rules.zero_keeps = row.rules.low >= 1;  // 0: as in the weights of init
   AppendBlockRows(config, &table);
   return table;
 }

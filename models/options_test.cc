@@ -20,11 +20,10 @@ const Hyperparameter& Row(const Hyperparameters& table, const std::string& flag)
 TEST(OptionsTest, RowsSetTheFields) {
   GptConfig config;
   const Hyperparameters table = ModelRows(&config);
-  const std::pair<const char*, const char*> kTexts[] = {{"rotary", "pairs"},      {"norm", "rms_norm"},
-                                                        {"window", "8,0"},        {"stride", "3"},
-                                                        {"score", "dot"},         {"distance-bias", "alibi"},
-                                                        {"layer-names", "llama"}, {"positions", "none"},
-                                                        {"layers", "0"},          {"initializer", "xavier-uniform:2"}};
+  const std::pair<const char*, const char*> kTexts[] = {
+      {"rotary", "pairs"},      {"norm", "rms_norm"},  {"window", "8,0"},
+      {"stride", "3"},          {"score", "dot"},      {"distance-bias", "alibi"},
+      {"layer-names", "llama"}, {"positions", "none"}, {"initializer", "xavier-uniform:2"}};
   for (const auto& [flag, text] : kTexts) {
     const absl::Status status = SetFromText(text, Row(table, flag));
     EXPECT_TRUE(status.ok()) << status;
