@@ -1,0 +1,43 @@
+// A Messenger is the thread that drives a Communicator. Workers and the trainer's thread hand it messages; it starts
+// them, polls for their ends, and calls the functions that wait for them.
+//
+// The messengers of all ranks also watch each other: each sends a sign of life to the next rank. If the previous rank
+// stays silent for `timeout_seconds`, the messenger prints a message that names the rank, and ends all programs with
+// exit code 1.
+//
+//   Messenger messenger(std::move(communicator), {.timeout_seconds = 60});
+//   Ranks ranks(&messenger);
+#ifndef WEFT_DISTRIBUTED_MESSENGER_H_
+#define WEFT_DISTRIBUTED_MESSENGER_H_
+
+#include <memory>
+
+#include "absl/types/span.h"
+#include "weft/distributed/communicator.h"
+#include "weft/graph/transport.h"
+
+namespace weft {
+
+struct MessengerOptions {
+  double timeout_seconds = 0;  // maximum silence of a rank; 0: no maximum
+};
+
+class Messenger final : public Transport {
+ public:
+  Messenger(std::unique_ptr<Communicator> communicator, const MessengerOptions& options = {});
+  // Waits for the messages that were started.
+  ~Messenger() override;
+
+  int rank() const override;
+  int size() const override;
+  void Send(absl::Span<const std::byte> bytes, int to, int tag, Done done) override;
+  void Receive(absl::Span<std::byte> bytes, int from, int tag, Done done) override;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_DISTRIBUTED_MESSENGER_H_

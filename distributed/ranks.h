@@ -1,0 +1,49 @@
+// Ranks are the processes that run one training together. This class is for code outside graphs, such as the trainer:
+// every function waits for all ranks. All ranks must call the same functions in the same order.
+//
+//   Ranks ranks(&messenger);
+//   WEFT_RETURN_IF_ERROR(ranks.CheckEqual("seed", absl::StrCat(seed)));
+//   if (ranks.first()) WriteFiles();
+//   ranks.Barrier();
+#ifndef WEFT_DISTRIBUTED_RANKS_H_
+#define WEFT_DISTRIBUTED_RANKS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "weft/graph/transport.h"
+
+namespace weft {
+
+class Ranks {
+ public:
+  // A process that trains alone. It is rank 0 of 1, and no function waits.
+  Ranks() = default;
+  // `transport` must outlive this object.
+  explicit Ranks(Transport* transport) : transport_(transport) {}
+
+  int rank() const { return transport_ == nullptr ? 0 : transport_->rank(); }
+  int size() const { return transport_ == nullptr ? 1 : transport_->size(); }
+  bool first() const { return rank() == 0; }
+  Transport* transport() const { return transport_; }  // null for a process that trains alone
+
+  // Returns the bytes that each rank gave, by rank. They may differ in length.
+  std::vector<std::string> AllGather(absl::string_view mine) const;
+  // Waits until all ranks have called Barrier.
+  void Barrier() const;
+  // Returns OK if all ranks give the same `value`. Otherwise returns FailedPrecondition on every rank. The message
+  // names `what`, the first rank that differs from rank 0, and both values.
+  absl::Status CheckEqual(absl::string_view what, absl::string_view value) const;
+  // Returns OK if all ranks give OK. Otherwise returns the error of the first rank that has one, on every rank. The
+  // message names the rank.
+  absl::Status AllOk(const absl::Status& status) const;
+
+ private:
+  Transport* transport_ = nullptr;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_DISTRIBUTED_RANKS_H_
