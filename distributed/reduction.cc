@@ -1,0 +1,299 @@
+// The planner walks over the sums of the tree, from small to large, and notes for each value which rank has which piece
+// of it. A message is appended to the plans of its sender and its receiver at the same moment. So the plans have one
+// common order, and a rank only waits for what comes before in that order.
+#include "weft/distributed/reduction.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
+#include "weft/core/status.h"
+
+namespace weft {
+namespace {
+
+// One copy of a piece.
+struct Copy {
+  int rank = 0;
+  ReductionSource source;
+  bool operator==(const Copy&) const = default;
+};
+using Copies = std::vector<Copy>;
+
+struct Node {
+  MicroBatchRange range;
+  int first = 0, last = 0;    // the ranks that have some of its micro-batches
+  int left = -1, right = -1;  // indices of nodes; -1: a block
+  // kDoubling: of ranks first .. last. kScatter: of pieces 0 .. pieces - 1.
+  Copies copies;
+
+  int group() const { return last - first + 1; }
+};
+
+// Returns the number of additions on the longest path from one micro-batch to a sum of `size` micro-batches.
+int Level(int64_t size) { return std::bit_width(static_cast<uint64_t>(size - 1)); }
+
+// Calls `run(begin, end)` for each longest run of indices whose keys are equal.
+template <class Keys>
+void ForEachRun(const Keys& keys, absl::FunctionRef<void(int, int)> run) {
+  const int size = static_cast<int>(keys.size());
+  for (int begin = 0, end; begin < size; begin = end) {
+    for (end = begin + 1; end < size && keys[end] == keys[begin];) ++end;
+    run(begin, end);
+  }
+}
+
+class Planner {
+ public:
+  Planner(ReductionKind kind, absl::Span<const MicroBatchRange> ranges)
+      : doubling_(kind == ReductionKind::kDoubling),
+        ranks_(static_cast<int>(ranges.size())),
+        pieces_(doubling_ ? 1 : ranks_),
+        ranges_(ranges),
+        plans_(ranks_) {}
+
+  std::vector<ReductionPlan> Plan() && {
+    for (ReductionPlan& plan : plans_) plan.pieces = pieces_;
+    const int root = AddNode({0, ranges_.back().end}, 0, ranks_ - 1);
+    std::vector<int> sums;
+    for (int i = 0; i < static_cast<int>(nodes_.size()); ++i) {
+      if (nodes_[i].left >= 0) sums.push_back(i);
+    }
+    std::sort(sums.begin(), sums.end(), [&](int a, int b) {
+      const MicroBatchRange x = nodes_[a].range, y = nodes_[b].range;
+      return std::pair(Level(x.size()), x.begin) < std::pair(Level(y.size()), y.begin);
+    });
+    for (const int sum : sums) PlanSum(&nodes_[sum]);
+    if (doubling_ || ranks_ == 1) {
+      for (const Copy& copy : nodes_[root].copies) plans_[copy.rank].result.push_back(copy.source);
+    } else {
+      PlanGather(nodes_[root]);
+    }
+    return std::move(plans_);
+  }
+
+ private:
+  // Adds the node of `range` and those below, down to blocks. Returns its index. `first` and `last` bound its ranks.
+  int AddNode(MicroBatchRange range, int first, int last) {
+    while (ranges_[first].end <= range.begin) ++first;
+    while (ranges_[last].begin >= range.end) --last;
+    Node node = {.range = range, .first = first, .last = last};
+    if (first == last) {
+      std::vector<MicroBatchRange>& blocks = plans_[first].blocks;
+      const int block = static_cast<int>(blocks.size());
+      blocks.push_back(range);
+      node.copies.assign(pieces_, {first, {ReductionSource::kBlock, block}});
+    } else {
+      const int64_t cut = range.begin + static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(range.size())) / 2);
+      node.left = AddNode({range.begin, cut}, first, last);
+      node.right = AddNode({cut, range.end}, first, last);
+    }
+    nodes_.push_back(std::move(node));
+    return static_cast<int>(nodes_.size()) - 1;
+  }
+
+  // The item i of a sum is what one rank computes: kDoubling: the value on rank first + i. kScatter: piece i.
+  int Piece(int item) const { return doubling_ ? 0 : item; }
+
+  void PlanSum(Node* sum) {
+    const Node &left = nodes_[sum->left], &right = nodes_[sum->right];
+    std::vector<int> owners = PieceOwners(left, right);
+    if (doubling_) {
+      owners.clear();
+      for (int rank = sum->first; rank <= sum->last; ++rank) owners.push_back(rank);
+    }
+    const Copies lefts = Bring(left, owners), rights = Bring(right, owners);
+    std::vector<std::pair<Copy, Copy>> operands;
+    for (size_t i = 0; i < owners.size(); ++i) operands.emplace_back(lefts[i], rights[i]);
+    ForEachRun(operands, [&](int begin, int end) {
+      const auto& [l, r] = operands[begin];
+      const ReductionSource source = Append(l.rank, {.kind = ReductionAction::kAdd,
+                                                     .value = sum->range,
+                                                     .piece_begin = Piece(begin),
+                                                     .piece_end = Piece(end - 1) + 1,
+                                                     .sources = {l.source, r.source}});
+      sum->copies.insert(sum->copies.end(), end - begin, {l.rank, source});
+    });
+  }
+
+  // Chooses the rank of each piece of a sum: one of the two that have its operands. First come the pieces whose
+  // operands are on one rank already. Each further run of pieces is divided such that its two ranks have equally many
+  // of the sum.
+  std::vector<int> PieceOwners(const Node& left, const Node& right) const {
+    if (doubling_) return {};
+    std::vector<std::pair<int, int>> pairs;
+    std::vector<int> owned(ranks_);
+    for (int i = 0; i < pieces_; ++i) {
+      pairs.emplace_back(left.copies[i].rank, right.copies[i].rank);
+      if (pairs[i].first == pairs[i].second) ++owned[pairs[i].first];
+    }
+    std::vector<int> owners;
+    ForEachRun(pairs, [&](int begin, int end) {
+      const auto [l, r] = pairs[begin];
+      const int size = end - begin;
+      const int lefts = l == r ? size : std::clamp((owned[r] + size - owned[l] + 1) / 2, 0, size);
+      owners.insert(owners.end(), lefts, l);
+      owners.insert(owners.end(), size - lefts, r);
+      if (l != r) owned[l] += lefts, owned[r] += size - lefts;
+    });
+    return owners;
+  }
+
+  // Returns copies of an operand on the ranks that need it, one for each item of a sum. Ranks without it receive it.
+  Copies Bring(const Node& operand, absl::Span<const int> owners) {
+    struct Move {
+      Copy from;
+      int to = 0;
+      bool operator==(const Move&) const = default;
+    };
+    std::vector<Move> moves;
+    for (int i = 0; i < static_cast<int>(owners.size()); ++i) {
+      int copy = i;  // kScatter: the only copy of the piece
+      if (doubling_) {
+        // The receivers take turns with the ranks that have the operand, so that each sends equally often.
+        const bool has = owners[i] >= operand.first && owners[i] <= operand.last;
+        copy = has ? owners[i] - operand.first : i % operand.group();
+      }
+      moves.push_back({operand.copies[copy], owners[i]});
+    }
+    Copies brought;
+    ForEachRun(moves, [&](int begin, int end) {
+      const auto& [from, to] = moves[begin];
+      ReductionSource source = from.source;
+      if (from.rank != to) {
+        source = Message(from.rank, to,
+                         {.value = operand.range,
+                          .piece_begin = Piece(begin),
+                          .piece_end = Piece(end - 1) + 1,
+                          .sources = {source}});
+      }
+      brought.insert(brought.end(), end - begin, {to, source});
+    });
+    return brought;
+  }
+
+  // Gives every rank all pieces of the total. The ranks are halved again and again. Before each step, the ranks of a
+  // range together have one copy of each piece. Then each half receives the pieces that only the other half has.
+  void PlanGather(const Node& root) {
+    struct Range {
+      int first = 0, size = 0;
+      Copies copies;  // of each piece
+    };
+    std::vector<Range> ranges = {{0, ranks_, root.copies}};
+    while (!ranges.empty()) {
+      std::vector<Range> halves;
+      for (Range& range : ranges) {
+        if (range.size == 1) {
+          for (const Copy& copy : range.copies) plans_[range.first].result.push_back(copy.source);
+          continue;
+        }
+        const int left = (range.size + 1) / 2;
+        const int middle = range.first + left;
+        Copies lefts = CopyTo(range.first, left, range.first, range.size, root.range, range.copies);
+        Copies rights = CopyTo(middle, range.size - left, range.first, range.size, root.range, range.copies);
+        halves.push_back({range.first, left, std::move(lefts)});
+        halves.push_back({middle, range.size - left, std::move(rights)});
+      }
+      ranges = std::move(halves);
+    }
+  }
+
+  // Sends the pieces that ranks first .. first + size - 1 lack. Returns the copies that these ranks have afterwards.
+  Copies CopyTo(int first, int size, int all_first, int all_size, MicroBatchRange total, const Copies& copies) {
+    const auto has = [&](int rank) { return rank >= first && rank < first + size; };
+    std::vector<int> owned(size);
+    for (const Copy& copy : copies) {
+      if (has(copy.rank)) ++owned[copy.rank - first];
+    }
+    // The receiver is the rank at the same place of its half. If that rank has its share, it is the one with least.
+    const int share = (pieces_ + size - 1) / size;
+    const int other_first = first == all_first ? first + size : all_first;
+    std::vector<std::pair<int, int>> moves;  // from, to
+    for (const Copy& copy : copies) {
+      int to = copy.rank;
+      if (!has(to)) {
+        int place = (to - other_first) * size / (all_size - size);
+        if (owned[place] >= share) {
+          place = static_cast<int>(std::min_element(owned.begin(), owned.end()) - owned.begin());
+        }
+        ++owned[place];
+        to = first + place;
+      }
+      moves.emplace_back(copy.rank, to);
+    }
+    Copies result;
+    ForEachRun(moves, [&](int begin, int end) {
+      const auto [from, to] = moves[begin];
+      if (from == to) {
+        result.insert(result.end(), copies.begin() + begin, copies.begin() + end);
+        return;
+      }
+      ReductionAction message = {
+          .phase = ReductionAction::kGather, .value = total, .piece_begin = begin, .piece_end = end};
+      for (int i = begin; i < end; ++i) {
+        if (i == begin || !(copies[i] == copies[i - 1])) message.sources.push_back(copies[i].source);
+      }
+      result.insert(result.end(), end - begin, {to, Message(from, to, std::move(message))});
+    });
+    return result;
+  }
+
+  // Appends a send and its receive. `message` has all but kinds, peers and the tag. Returns the source at the receiver.
+  ReductionSource Message(int from, int to, ReductionAction message) {
+    message.tag = tags_[{from, to}]++;
+    ReductionAction receive = message;
+    receive.sources.clear();
+    message.kind = ReductionAction::kSend;
+    message.peer = to;
+    Append(from, std::move(message));
+    receive.kind = ReductionAction::kReceive;
+    receive.peer = from;
+    return Append(to, std::move(receive));
+  }
+
+  ReductionSource Append(int rank, ReductionAction action) {
+    std::vector<ReductionAction>& actions = plans_[rank].actions;
+    actions.push_back(std::move(action));
+    return {ReductionSource::kAction, static_cast<int>(actions.size()) - 1};
+  }
+
+  const bool doubling_;
+  const int ranks_, pieces_;
+  const absl::Span<const MicroBatchRange> ranges_;
+  std::vector<Node> nodes_;
+  std::vector<ReductionPlan> plans_;
+  absl::flat_hash_map<std::pair<int, int>, int> tags_;  // number of messages so far, by sender and receiver
+};
+
+}  // namespace
+
+absl::StatusOr<std::vector<ReductionPlan>> PlanReduction(ReductionKind kind, absl::Span<const MicroBatchRange> ranges) {
+  if (ranges.empty()) return InvalidArgument("a reduction needs at least one rank, got none");
+  int64_t begin = 0;
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    if (ranges[i].begin != begin || ranges[i].size() < 1) {
+      return InvalidArgument("rank ", i, " of ", ranges.size(), " has the micro-batches from ", ranges[i].begin, " to ",
+                             ranges[i].end, ", but wanted at least one, from ", begin);
+    }
+    begin = ranges[i].end;
+  }
+  return Planner(kind, ranges).Plan();
+}
+
+// Two ranks have at most one sum of each level in common. There, one rank sends each piece to the other at most once.
+// In the second phase, too, each piece is sent at most once.
+int64_t ReductionTagLimit(ReductionKind kind, int64_t ranks, int64_t micro_batches) {
+  const int64_t levels = Level(micro_batches);
+  return kind == ReductionKind::kDoubling ? levels : ranks * (levels + 1);
+}
+
+ElementRange PieceRange(int64_t elements, int pieces, int piece, int64_t quantum) {
+  const int64_t quanta = (elements + quantum - 1) / quantum;
+  const auto begin = [&](int64_t i) { return std::min(elements, quanta * i / pieces * quantum); };
+  return {begin(piece), begin(piece + 1)};
+}
+
+}  // namespace weft
