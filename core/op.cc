@@ -30,6 +30,10 @@ KernelFunction KernelFor(const OpDef& op, TypeSpan inputs, TypeSpan outputs) {
   return op.kernels[static_cast<int>(dtype)];
 }
 
+bool IsCall(const OpDef& op, TypeSpan inputs, TypeSpan outputs) {
+  return !op.view && (op.messages != nullptr || KernelFor(op, inputs, outputs) != nullptr);
+}
+
 Cost CostOf(const OpDef& op, const OpArgs& args) {
   return op.cost != nullptr ? op.cost(args) : FlopsPerElement<1>(args);
 }

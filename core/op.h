@@ -194,6 +194,15 @@ struct Cost {
   double flops = 0, bytes = 0;
 };
 
+// A message between ranks (graph/transport.h), which a node sends or receives in place of running a kernel.
+struct Message {
+  bool sends = false;  // false: the node receives
+  int peer = 0;        // the other rank
+  int tag = 0;
+  int operand = 0;             // that holds the bytes: inputs first, then outputs, as for Access
+  int64_t begin = 0, end = 0;  // elements of the operand, in memory order
+};
+
 // One case of the op table test (tests/op_table_test.cc).
 struct OpExample {
   // Types of the inputs: "[2,3] i32[4]". If a type names no dtype, the example runs in f32, in f64 and, if the op has a
@@ -212,6 +221,9 @@ struct OpDef {
   const char* name;
   absl::StatusOr<Types> (*infer)(const Attrs&, TypeSpan inputs) = nullptr;  // checks inputs; returns the outputs' types
   size_t outputs = 1;                                                       // number of outputs; 0: it varies
+  // Returns the messages of a node that has them in place of a kernel. The node has one tile, which ends with the last
+  // message. Null: the op has kernels.
+  std::vector<Message> (*messages)(const OpArgs&) = nullptr;
   // Kernels by dtype: f32, f64, bf16, i32, bool. The dtype of input 0 or, without inputs, of output 0 selects one. A
   // bf16 kernel computes in f32 and rounds once. If `infer` allows it, its other operands may be f32.
   std::array<KernelFunction, kDTypeCount> kernels = {};
@@ -252,6 +264,8 @@ Rect Access(const OpDef& op, const OpArgs& args, int operand, Rect tile);
 // Returns the shape of the operand that tiles cut.
 const Shape& DomainShape(const OpDef& op, const OpArgs& args);
 KernelFunction KernelFor(const OpDef& op, TypeSpan inputs, TypeSpan outputs);  // null if `op` has none for these dtypes
+// Reports whether nodes of `op` with these types run, as kernels or messages.
+bool IsCall(const OpDef& op, TypeSpan inputs, TypeSpan outputs);
 Cost CostOf(const OpDef& op, const OpArgs& args);
 double OperandBytes(const OpArgs& args);  // the sum over all inputs and outputs
 std::string PrintAttrs(const OpDef& op, const Attrs& attrs);

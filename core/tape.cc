@@ -143,8 +143,8 @@ VarList Tape::Record(const OpDef& op, const Attrs& attrs, VarSpan inputs) {
       if (!types.ok()) break;
     }
   }
-  if (types.ok() && !op.view && op.lower == nullptr && KernelFor(op, input_types, *types) == nullptr &&
-      &op != &kGradientOp && &op != &kGroupOp) {
+  if (types.ok() && !op.view && op.lower == nullptr && !IsCall(op, input_types, *types) && &op != &kGradientOp &&
+      &op != &kGroupOp) {
     const DType dtype = inputs.empty() ? types->front().dtype : input_types[0].dtype;
     types = ShapeError(op.name, absl::StrCat("not defined for ", Name(dtype)), input_types);
   }

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "absl/functional/function_ref.h"
+#include "weft/core/status.h"
 
 namespace weft {
 
@@ -22,9 +23,13 @@ class Executor {
   // Body runs one task on one worker. It is also called for joins that ScheduleBuilder::AddTask added, but not for
   // joins that Build inserted.
   using Body = absl::FunctionRef<void(uint32_t task, int worker)>;
-  // Calls `body` once for every task. Workers are numbered 0 .. threads() - 1, and no two calls of `body` at the same
-  // time have the same number. Calls of Run must not overlap.
+  // Calls `body` once for every task, and returns after all tasks have ended. Workers are numbered 0 .. threads() - 1.
+  // No two calls of `body` at the same time have the same number, except calls for tasks in Schedule::ends_later. Calls
+  // of Run must not overlap.
   virtual void Run(Body body) = 0;
+  // Ends a task of Schedule::ends_later, after the call of its body has begun. Calls must not overlap. They may come
+  // from a thread that is no worker. By default, an executor runs no such tasks.
+  virtual void End(uint32_t task);
 
   virtual int threads() const = 0;
   // Returns how many workers took part in the last call of Run, including the caller.
@@ -33,6 +38,8 @@ class Executor {
   // the successors of a task. Returns nullopt if the executor does not steal.
   virtual std::optional<uint64_t> steals() const { return std::nullopt; }
 };
+
+inline void Executor::End(uint32_t /*task*/) { WEFT_CHECK(false && "this executor runs no tasks that end later"); }
 
 }  // namespace weft
 

@@ -69,12 +69,17 @@ class Fuser {
     for (uint32_t n = 0; n < program_.nodes.size(); ++n) {
       const Node& node = program_.nodes[n];
       const Types inputs = program_.InputTypes(node), outputs = program_.OutputTypes(node);
-      const KernelFunction kernel = KernelFor(*node.op, inputs, outputs);
-      if (kernel == nullptr || node.op->view) continue;
+      if (!IsCall(*node.op, inputs, outputs)) continue;
       const OpArgs args = {node.attrs, inputs, outputs};
+      KernelCall call = {.node = NodeId{n}};
+      if (node.op->messages != nullptr) {
+        call.messages = node.op->messages(args);
+      } else {
+        call.kernel = KernelFor(*node.op, inputs, outputs);
+      }
       const Shape& domain = DomainShape(*node.op, args);
       member_of_[n] = static_cast<uint32_t>(members_.size());
-      members_.push_back({.call = {.node = NodeId{n}, .kernel = kernel},
+      members_.push_back({.call = std::move(call),
                           .tiles = Tiles(*node.op, args, tile_seconds),
                           .rows = domain.rows(),
                           .cols = domain.cols(),
@@ -129,7 +134,7 @@ class Fuser {
   // Returns the index of the group that member `m` joins, or groups_.size() if the member begins a new group.
   uint32_t GroupFor(uint32_t m) {
     const uint32_t new_group = static_cast<uint32_t>(groups_.size());
-    if (!fuse_) return new_group;
+    if (!fuse_ || node(m).op->messages != nullptr) return new_group;
     uint32_t latest = kNone;
     for (ValueId in : node(m).inputs) {
       const uint32_t group = GroupOf(in);
@@ -146,6 +151,7 @@ class Fuser {
     if (n.op->writes > 0 ? !WritesAfterReaders(n, g) : groups_.size() - g > kMaxGroupsBack && !Shrinks(program_, n))
       return false;
     const GroupBuilder& group = groups_[g];
+    if (node(group.members[0]).op->messages != nullptr) return false;
     Member& member = members_[m];
     const size_t tiles = member.tiles.size();
     const double seconds = group.seconds + member.seconds, fixed = n.op->prepare == nullptr ? 0 : member.seconds;
@@ -254,7 +260,7 @@ class Fuser {
     const Node& n = node(m);
     if (g == groups_.size()) {
       groups_.push_back({.tile_count = static_cast<uint32_t>(member.tiles.size())});
-      if (n.op->writes > 0 && member.tiles.size() == 1) batch_ = g;
+      if (n.op->writes > 0 && member.tiles.size() == 1 && n.op->messages == nullptr) batch_ = g;
     }
     GroupBuilder& group = groups_[g];
     group.readers -= ReadsOf(n, g);

@@ -28,10 +28,12 @@ struct Address {
   size_t offset = 0;   // kArena: bytes from the start of the runner's arena
 };
 
-// A node that runs. Its tiles are consecutive in CompiledGraph::tiles.
+// A node that runs. Its tiles are consecutive in CompiledGraph::tiles. A call that has messages in place of a kernel is
+// the only call of its group, and has one tile.
 struct KernelCall {
   NodeId node = kNoNode;
   KernelFunction kernel = nullptr;
+  std::vector<Message> messages;
   Prepared prepared;
   uint32_t group = 0;
   uint32_t first_tile = 0, tile_count = 0;

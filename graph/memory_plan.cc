@@ -129,7 +129,9 @@ class Planner {
     if (static_cast<int>(output) < n.op->writes) {  // the next version of a state takes its bytes after all reads
       const ValueId state = Root(n.inputs[output]);
       plan_.addresses[value] = plan_.addresses[state];
-      return WaitFor(readers_[state], call);
+      std::vector<uint32_t> readers = readers_[state];
+      std::erase_if(readers, [&](uint32_t reader) { return HaveDisjointMessages(reader, call); });
+      return WaitFor(readers, call);
     }
     plan_.memory.naive += bytes;
     uint32_t storage = output == 0 ? InPlace(call, bytes) : kNone;
@@ -147,6 +149,17 @@ class Planner {
     s.last_use = last_use_[value] == kForever ? kForever : End(last_use_[value] == kNone ? call : last_use_[value]);
     if (s.last_use != kForever) dies_at_[s.last_use].push_back(storage);
     storage_of_[value] = storage;
+  }
+
+  // Reports whether both calls have messages, which concern different elements of their state. If a rank received a
+  // range only after it had sent another one, and the other rank did so too, both would wait forever.
+  bool HaveDisjointMessages(uint32_t a, uint32_t b) const {
+    if (a == b || graph_.calls[a].messages.empty()) return false;
+    const auto overlap = [&](const Message& x) {
+      return absl::c_any_of(graph_.calls[b].messages,
+                            [&](const Message& y) { return x.begin < y.end && y.begin < x.end; });
+    };
+    return !graph_.calls[b].messages.empty() && absl::c_none_of(graph_.calls[a].messages, overlap);
   }
 
   // Returns the storage of the input that output 0 of `call` overwrites, and makes `call` wait for the input's other

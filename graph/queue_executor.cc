@@ -30,6 +30,14 @@ bool ReadyCounts::Finish(uint32_t task, int worker, ReadyQueue* queue) {
 void QueueExecutor::Run(Body body) {
   if (counts_.Finish(schedule().start(), 0, queue_.get())) return;  // there are no tasks
   WorkerPool::Run(body);
+  const std::lock_guard lock(mutex_);  // waits until a last call of End has left
+}
+
+void QueueExecutor::End(uint32_t task) {
+  const std::lock_guard lock(mutex_);
+  queue_->Finish(task);
+  if (counts_.Finish(task, 0, queue_.get())) return Finish();
+  OfferWork();
 }
 
 void QueueExecutor::Work(int worker) {
@@ -40,6 +48,7 @@ void QueueExecutor::Work(int worker) {
       lock.unlock();
       RunTask(*task, worker);
       lock.lock();
+      if (schedule().EndsLater(*task)) continue;
       queue_->Finish(*task);
       if (counts_.Finish(*task, worker, queue_.get())) return Finish();
       idle_polls = 0;

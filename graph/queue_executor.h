@@ -32,6 +32,7 @@ class QueueExecutor : public WorkerPool {
       : WorkerPool(schedule, threads), queue_(std::move(queue)), counts_(schedule) {}
 
   void Run(Body body) override;
+  void End(uint32_t task) override;
 
  private:
   void Work(int worker) override;

@@ -126,6 +126,12 @@ struct Runner::State {
     for (const auto& [tape_value, value] : compiled().fetches) {
       fetched.push_back({tape_value, {program.value(value).type, Resolve(value)}});
     }
+    messages_left.resize(compiled().calls.size());
+    for (const KernelCall& call : compiled().calls) has_messages = has_messages || !call.messages.empty();
+    if (has_messages && (options.transport == nullptr || options.check_nan)) {
+      return InvalidArgument("run: the graph has messages to other ranks, but ",
+                             options.check_nan ? "check_nan runs on one rank" : "the runner has no transport");
+    }
     executor = MakeExecutor(*options.policy, &compiled().schedule, options.threads > 0 ? options.threads : Cores());
     if (options.timed) tile_times.resize(compiled().tiles.size());
     for (int i = 0; i < executor->threads(); ++i) {
@@ -216,6 +222,7 @@ struct Runner::State {
       const Task& task = compiled().tasks[t];
       if (task.group == Task::kJoin) return;
       const Group& group = compiled().groups[task.group];
+      if (!compiled().calls[group.first_call].messages.empty()) return StartMessages(t, group.first_call);
       for (uint32_t s = group.first_call; s < group.end_call(); ++s) {
         if (!gate.Passes(node(s).op->writes > 0)) return;
         const uint32_t tile = compiled().calls[s].first_tile + task.tile;
@@ -224,6 +231,36 @@ struct Runner::State {
         if (options.timed) tile_times[tile] = {begin - run_began, Now() - run_began, worker};
       }
     });
+  }
+
+  // Starts the messages of task `t`, whose only kernel call is `call`.
+  void StartMessages(uint32_t t, uint32_t call) {
+    const std::vector<Message>& messages = compiled().calls[call].messages;
+    messages_left[call] = static_cast<uint32_t>(messages.size());
+    if (options.timed) {
+      const int lane = messages[0].sends ? TileTime::kSendLane : TileTime::kReceiveLane;
+      tile_times[compiled().calls[call].first_tile] = {Now() - run_began, 0, lane};
+    }
+    for (const Message& message : messages) {
+      const Tensor& tensor = operands[first[call] + static_cast<size_t>(message.operand)];
+      const size_t size = SizeOf(tensor.type.dtype), begin = static_cast<size_t>(message.begin) * size;
+      const absl::Span<std::byte> bytes(tensor.data + begin, static_cast<size_t>(message.end) * size - begin);
+      const Transport::Done done = {EndMessage, this, t};
+      if (message.sends) {
+        options.transport->Send(bytes, message.peer, message.tag, done);
+      } else {
+        options.transport->Receive(bytes, message.peer, message.tag, done);
+      }
+    }
+  }
+
+  // Runs on the transport's thread when a message of task `t` has ended. `object`: the State.
+  static void EndMessage(void* object, uint32_t t) {
+    State& state = *static_cast<State*>(object);
+    const uint32_t call = state.compiled().groups[state.compiled().tasks[t].group].first_call;
+    if (--state.messages_left[call] > 0) return;
+    if (state.options.timed) state.tile_times[state.compiled().calls[call].first_tile].end = Now() - state.run_began;
+    state.executor->End(t);
   }
 
   // Runs one kernel call after the other, in serial order, and checks the inputs and outputs of each for NaN.
@@ -293,6 +330,8 @@ struct Runner::State {
   std::vector<bool> input_used, input_fed;  // by index: whether the graph reads it; whether this call of Run feeds it
   std::vector<Tensor> operands;             // of all kernel calls: inputs, then outputs
   std::vector<size_t> first;                // kernel call → its first operand
+  std::vector<uint32_t> messages_left;      // by kernel call: messages that have started and not ended
+  bool has_messages = false;
   std::vector<std::pair<size_t, uint32_t>> fed;  // (operand, input): the pointers that each call of Run sets
   std::unique_ptr<Executor> executor;
   std::vector<TileTime> tile_times;
@@ -319,7 +358,7 @@ absl::StatusOr<Outputs> Runner::Run(absl::Span<const FeedPair> feeds, const RunO
   const absl::Cleanup unlock = [&] { s.parameters->Unlock(); };
   WEFT_RETURN_IF_ERROR(s.BindFeeds(feeds));
   s.random = {.seed = s.parameters->seed(), .step = s.parameters->step()};
-  s.gate.Open(options);
+  s.gate.Open(s.has_messages ? RunOptions{} : options);
   s.gate.Passes(/*writes=*/false);  // so that a graph without tasks can be stopped, too
   s.Execute();
   WEFT_RETURN_IF_ERROR(s.gate.status());

@@ -22,6 +22,7 @@
 #include "weft/graph/cancellation.h"
 #include "weft/graph/graph.h"
 #include "weft/graph/policies/policies.h"
+#include "weft/graph/transport.h"
 
 namespace weft {
 
@@ -70,12 +71,15 @@ struct RunnerOptions {
   bool check_nan = false;  // true: finds the first kernel call that makes a NaN; runs serially, and slowly
   const Policy* policy = &kCriticalPath;  // which ready task runs next (graph/policies/); changes no bit
   bool timed = false;                     // true: measures the time of every tile; no effect with check_nan
+  Transport* transport = nullptr;         // for the messages of the graph; null: the graph must have none
 };
 
-// A TileTime tells when a tile of a kernel call ran, in nanoseconds since the execution began, and on which worker.
+// A TileTime tells when a tile of a kernel call ran, in nanoseconds since the execution began, and on which worker. For
+// a call with messages these are the times from start to end, and `worker` is kSendLane or kReceiveLane.
 struct TileTime {
   int64_t begin = 0, end = 0;
   int worker = 0;
+  static constexpr int kSendLane = -1, kReceiveLane = -2;
 };
 
 class Runner {
@@ -96,7 +100,8 @@ class Runner {
   // than caches, so two executions without such an update between them draw the same numbers.
   //
   // Errors: InvalidArgument or OutOfRange if a feed does not fit; the message names the input. Cancelled or
-  // DeadlineExceeded if `options` stopped the execution; no parameter was changed then. FailedPrecondition while
+  // DeadlineExceeded if `options` stopped the execution; no parameter was changed then. A graph with messages does not
+  // stop, since other ranks would wait for ever. FailedPrecondition while
   // another thread runs on the same parameters, or saves or loads them.
   absl::StatusOr<Outputs> Run(absl::Span<const FeedPair> feeds, const RunOptions& options = {});
   absl::StatusOr<Outputs> Run(std::initializer_list<FeedPair> feeds, const RunOptions& options = {}) {

@@ -27,8 +27,11 @@ struct Schedule {
   std::vector<uint32_t> first_successor;
   std::vector<uint32_t> successors;  // tasks; kAlone is set if the task has no other predecessor
   static constexpr uint32_t kAlone = 0x80000000;
+  // By task: whether the task goes on after the executor's call of its body, until Executor::End. Empty: no task does.
+  std::vector<bool> ends_later;
 
   uint32_t size() const { return static_cast<uint32_t>(waits_for.size()); }
+  bool EndsLater(uint32_t task) const { return task < ends_later.size() && ends_later[task]; }
   uint32_t start() const { return size(); }  // index in first_successor of tasks without predecessors
 };
 

@@ -3,6 +3,7 @@
 #include "weft/graph/stealing_executor.h"
 
 #include <algorithm>
+#include <thread>
 
 namespace weft {
 namespace {
@@ -21,7 +22,8 @@ constexpr uint64_t SliceEntry(uint32_t begin, uint32_t end) { return kSlice | ui
 
 StealingExecutor::StealingExecutor(const Schedule* schedule, int threads)
     : WorkerPool(schedule, threads), counts_(new Count[schedule->size()]) {
-  for (int i = 0; i < threads; ++i) {
+  const int outside = schedule->ends_later.empty() ? 0 : 1;
+  for (int i = 0; i < threads + outside; ++i) {
     workers_.push_back(std::make_unique<Worker>(std::clamp<size_t>(schedule->size(), kMinCapacity, kMaxCapacity)));
   }
   for (uint32_t t = 0; t < schedule->size(); ++t) {
@@ -31,12 +33,22 @@ StealingExecutor::StealingExecutor(const Schedule* schedule, int threads)
 }
 
 void StealingExecutor::Run(Body body) {
-  if (threads() > 1) {
+  if (workers_.size() > 1) {
     for (const auto& worker : workers_) worker->steals = 0;
-    return WorkerPool::Run(body);
+    WorkerPool::Run(body);
+    while (ending_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
+    return;
   }
   EnterCaller();
   for (uint32_t task = 0; task < schedule().task_count; ++task) body(task, 0);
+}
+
+void StealingExecutor::End(uint32_t task) {
+  ending_.fetch_add(1, std::memory_order_relaxed);
+  Worker& me = *workers_.back();
+  const uint32_t next = Release(me, schedule().first_successor[task], schedule().first_successor[task + 1]);
+  if (next != kNone) Push(me, next);
+  ending_.fetch_sub(1, std::memory_order_release);
 }
 
 std::optional<uint64_t> StealingExecutor::steals() const {
@@ -55,7 +67,7 @@ void StealingExecutor::Work(int worker) {
   for (;;) {
     uint32_t task = static_cast<uint32_t>(entry);
     if ((entry & kSlice) != 0) task = Release(me, static_cast<uint32_t>((entry & ~kSlice) >> 32), task);
-    while (task != kNone) {
+    while (task != kNone && !Starts(task)) {
       if (task < task_count) {
         RunTask(task, worker);
       } else if (task == end) {
@@ -78,12 +90,20 @@ bool StealingExecutor::FindEntry(int worker, uint64_t* entry) {
 }
 
 bool StealingExecutor::Steal(int worker, uint64_t* entry) {
-  for (int i = 1; i < threads(); ++i) {
-    if (!workers_[(worker + i) % threads()]->deque.Steal(entry)) continue;
-    ++workers_[worker]->steals;
+  const size_t count = workers_.size();
+  for (size_t i = 1; i < count; ++i) {
+    const size_t victim = (static_cast<size_t>(worker) + i) % count;
+    if (!workers_[victim]->deque.Steal(entry)) continue;
+    if (victim < static_cast<size_t>(threads())) ++workers_[worker]->steals;
     return true;
   }
   return false;
+}
+
+bool StealingExecutor::Starts(uint32_t task) {
+  if (!schedule().EndsLater(task)) return false;
+  RunTask(task, 0);
+  return true;
 }
 
 uint32_t StealingExecutor::Release(Worker& me, uint32_t begin, uint32_t end) {
@@ -101,6 +121,7 @@ uint32_t StealingExecutor::Release(Worker& me, uint32_t begin, uint32_t end) {
       if (count.left.fetch_sub(1, std::memory_order_acq_rel) != 1) continue;
       count.left.store(count.waits_for, std::memory_order_relaxed);  // for the next execution
     }
+    if (Starts(task)) continue;  // at once: in a deque it would wait for longer tasks
     if (kept != kNone) Push(me, kept);
     kept = task;
   }

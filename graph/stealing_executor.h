@@ -23,6 +23,7 @@ class StealingExecutor : public WorkerPool {
   StealingExecutor(const Schedule* schedule, int threads);
 
   void Run(Body body) override;
+  void End(uint32_t task) override;
   std::optional<uint64_t> steals() const override;
 
  private:
@@ -46,10 +47,15 @@ class StealingExecutor : public WorkerPool {
   // that became ready, or kNone, and pushes the other ready tasks onto the deque of `me`. If the range is long, first
   // pushes everything except its end in slices.
   uint32_t Release(Worker& me, uint32_t begin, uint32_t end);
+  // Starts `task` if it ends later. Otherwise returns false.
+  bool Starts(uint32_t task);
   void Push(Worker& me, uint64_t entry);
 
+  // The last one, after those of the pool, has the deque of the thread that calls End. Others only steal from it. It
+  // exists only if the schedule has tasks that end later.
   std::vector<std::unique_ptr<Worker>> workers_;
   std::unique_ptr<Count[]> counts_;  // by task
+  std::atomic<int> ending_{0};       // calls of End that have not returned
 };
 
 }  // namespace weft

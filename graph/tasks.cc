@@ -55,6 +55,11 @@ class TaskMaker {
       AddTiles(g, seconds / tile_count(g) + kTaskSeconds);
     }
     graph_.schedule = std::move(builder_).Build();
+    for (const Group& group : graph_.groups) {
+      if (graph_.calls[group.first_call].messages.empty()) continue;
+      graph_.schedule.ends_later.resize(graph_.schedule.task_count);
+      graph_.schedule.ends_later[group.first_task] = true;
+    }
   }
 
  private:

@@ -1,6 +1,6 @@
 // This pass moves updates up. Optimizers are recorded after all gradients, and the memory plan follows the order of
 // nodes, so all gradients would be live at once. If an update directly follows its gradient, the gradient's bytes can
-// be reused.
+// be reused. For the same reason, messages of written states, and sums of them, move up.
 #include <algorithm>
 
 #include "absl/container/flat_hash_map.h"
@@ -23,6 +23,8 @@ bool Advances(const Program& program, const Node& node) {
 }  // namespace
 
 // Rewrite dw, ..., write(w, dw) to dw, write(w, dw), ..., but not across a reader of w, which would then need a copy
+// Rewrite write(w), ..., f(w) to write(w), f(w), ..., in programs with messages. Messages keep their order, which is the
+// same on all ranks: buffers are reused in this order, so otherwise ranks could wait for each other forever.
 absl::Status AdvanceWrites(Rewrite& rewrite) {
   Program& program = rewrite.program;
   const uint32_t count = static_cast<uint32_t>(program.nodes.size());
@@ -36,11 +38,19 @@ absl::Status AdvanceWrites(Rewrite& rewrite) {
   }
   if (last_reader.empty()) return absl::OkStatus();
 
+  const bool has_messages =
+      std::any_of(program.nodes.begin(), program.nodes.end(), [](const Node& n) { return n.op->messages != nullptr; });
+  uint32_t last_message = 0;                // its position
+  std::vector<bool> follows_write(count);   // by node: whether it depends on a write
   std::vector<uint32_t> position(count);  // by node: the index of the node that it now follows; its own if it stays
   for (uint32_t n = 0; n < count; ++n) {
     const Node& node = program.nodes[n];
     position[n] = n;
-    if (Advances(program, node)) {
+    for (ValueId in : node.inputs) {
+      const NodeId producer = program.value(in).producer;
+      if (follows_write[producer] || program.node(producer).op->writes > 0) follows_write[n] = true;
+    }
+    if (Advances(program, node) || (has_messages && follows_write[n])) {
       position[n] = 0;
       for (ValueId in : node.inputs) {
         position[n] = std::max(position[n], position[program.value(in).producer]);
@@ -49,6 +59,7 @@ absl::Status AdvanceWrites(Rewrite& rewrite) {
         position[n] = std::max(position[n], last_reader[root(node.inputs[i])]);
       }
     }
+    if (node.op->messages != nullptr) last_message = position[n] = std::max(position[n], last_message);
     for (ValueId in : node.inputs) {
       const auto reader = last_reader.find(root(in));
       if (reader != last_reader.end()) reader->second = std::max(reader->second, position[n]);

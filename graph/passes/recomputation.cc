@@ -78,13 +78,13 @@ class Chooser {
   void AddNode(uint32_t n) {
     const Node& node = program_.nodes[n];
     const Types inputs = program_.InputTypes(node), outputs = program_.OutputTypes(node);
-    if (node.op->view || !KernelFor(*node.op, inputs, outputs)) return;
+    if (!IsCall(*node.op, inputs, outputs)) return;
     for (ValueId in : node.inputs) Insert(n, &reads_[Root(in)]);
     for (int i = 0; i < node.op->writes; ++i) overwritten_[Root(node.inputs[i])] = n;
     for (uint32_t i = static_cast<uint32_t>(node.op->writes); i < node.output_count; ++i) {
       bytes_[node.output(i)] = static_cast<int64_t>(AlignUp(std::max<size_t>(outputs[i].bytes(), 1)));
     }
-    if (node.op->writes == 0) seconds_[n] = Seconds(*node.op, {node.attrs, inputs, outputs});
+    if (node.op->writes == 0 && node.op->messages == nullptr) seconds_[n] = Seconds(*node.op, {node.attrs, inputs, outputs});
   }
 
   // Reports whether the node at time `last`, the last reader of `v`, overwrites `v` with its own output.
