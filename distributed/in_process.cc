@@ -1,0 +1,208 @@
+#include "weft/distributed/in_process.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <shared_mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "weft/core/status.h"
+#include "weft/distributed/communicator.h"
+
+namespace weft {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// The maximum that one call of Progress copies: about 0.2 ms. Other messages of the rank wait no longer than that.
+constexpr size_t kMaxCopiedBytes = 1 << 20;
+
+Clock::duration Duration(double seconds) {
+  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+}
+
+// A message. One side creates it, the other side completes it, and then the receiver copies the bytes.
+struct Transfer {
+  absl::Span<const std::byte> source;
+  absl::Span<std::byte> target;
+  Clock::time_point departed, arrived;  // times of the last byte
+  std::atomic<bool> complete = false;   // true after both sides have written the fields above
+  std::atomic<bool> copied = false;
+  size_t copied_bytes = 0;  // for the receiver alone
+};
+
+using TransferPtr = std::shared_ptr<Transfer>;
+
+// Messages of one sender and tag that only one side has begun. At least one of the queues is empty.
+struct Halves {
+  std::deque<TransferPtr> sends, receives;
+};
+
+// The place where sends and receives of messages to one rank meet.
+struct Mailbox {
+  std::mutex mutex;
+  absl::flat_hash_map<std::pair<int, int>, Halves> halves;  // by (sender, tag)
+  std::vector<Clock::time_point> link_free;                 // by sender: departure of the last byte so far
+};
+
+}  // namespace
+
+struct InProcessNetwork::State {
+  State(int size, const InProcessOptions& options) : options(options), mailboxes(size) {
+    for (Mailbox& mailbox : mailboxes) mailbox.link_free.resize(size);
+  }
+
+  TransferPtr BeginSend(absl::Span<const std::byte> bytes, int from, int to, int tag) {
+    const std::lock_guard lock(mailboxes[to].mutex);
+    Halves& halves = mailboxes[to].halves[{from, tag}];
+    const TransferPtr transfer = Take(&halves.receives, &halves.sends);
+    transfer->source = bytes;
+    if (halves.sends.empty()) Complete(from, to, tag, transfer.get());
+    return transfer;
+  }
+
+  TransferPtr BeginReceive(absl::Span<std::byte> bytes, int from, int to, int tag) {
+    const std::lock_guard lock(mailboxes[to].mutex);
+    Halves& halves = mailboxes[to].halves[{from, tag}];
+    const TransferPtr transfer = Take(&halves.sends, &halves.receives);
+    transfer->target = bytes;
+    if (halves.receives.empty()) Complete(from, to, tag, transfer.get());
+    return transfer;
+  }
+
+  const InProcessOptions options;
+  std::vector<Mailbox> mailboxes;  // by receiver
+  // Shared while bytes are copied: after Abort, ranks may destroy their bytes.
+  std::shared_mutex abort_mutex;
+  std::optional<int> exit_code;  // guarded by abort_mutex
+
+ private:
+  // Returns the first transfer that the other side has begun. If there is none, adds one to `mine`.
+  static TransferPtr Take(std::deque<TransferPtr>* theirs, std::deque<TransferPtr>* mine) {
+    if (theirs->empty()) {
+      mine->push_back(std::make_shared<Transfer>());
+      return mine->back();
+    }
+    TransferPtr transfer = std::move(theirs->front());
+    theirs->pop_front();
+    return transfer;
+  }
+
+  // Computes the times of a transfer whose two sides are known. The caller holds the mailbox's mutex.
+  void Complete(int from, int to, int tag, Transfer* transfer) {
+    if (transfer->source.size() != transfer->target.size()) {
+      const std::string message =
+          absl::StrCat("rank ", from, " sends ", transfer->source.size(), " bytes to rank ", to, " with tag ", tag,
+                       ", but the receive expects ", transfer->target.size(), " bytes");
+      CheckFailed(__FILE__, __LINE__, message.c_str());
+    }
+    Clock::time_point& link_free = mailboxes[to].link_free[from];
+    const double seconds = options.bytes_per_second > 0 ? transfer->source.size() / options.bytes_per_second : 0;
+    link_free = std::max(link_free, Clock::now()) + Duration(seconds);
+    transfer->departed = link_free;
+    transfer->arrived = link_free + Duration(options.latency_seconds);
+    transfer->complete.store(true, std::memory_order_release);
+  }
+};
+
+// The communicator of one rank.
+class InProcessNetwork::Connection final : public Communicator {
+ public:
+  Connection(State* network, int rank) : network_(network), rank_(rank) {}
+
+  int rank() const override { return rank_; }
+  int size() const override { return static_cast<int>(network_->mailboxes.size()); }
+
+  Request Send(absl::Span<const std::byte> bytes, int to, int tag) override {
+    WEFT_CHECK(to >= 0 && to < size() && tag >= 0);
+    sends_.push_back({next_, network_->BeginSend(bytes, rank_, to, tag)});
+    return next_++;
+  }
+
+  Request Receive(absl::Span<std::byte> bytes, int from, int tag) override {
+    WEFT_CHECK(from >= 0 && from < size() && tag >= 0);
+    receives_.push_back({next_, network_->BeginReceive(bytes, from, rank_, tag)});
+    return next_++;
+  }
+
+  void Progress(std::vector<Request>* ended) override {
+    const std::shared_lock lock(network_->abort_mutex);
+    if (network_->exit_code.has_value()) return;
+    Copy();
+    const Clock::time_point now = Clock::now();
+    const auto end = [&](std::vector<Pending>* all, Clock::time_point Transfer::*time) {
+      std::erase_if(*all, [&](const Pending& pending) {
+        const Transfer& transfer = *pending.transfer;
+        if (!transfer.copied.load(std::memory_order_acquire) || now < transfer.*time) return false;
+        ended->push_back(pending.request);
+        return true;
+      });
+    };
+    end(&sends_, &Transfer::departed);
+    end(&receives_, &Transfer::arrived);
+  }
+
+  void Abort(int exit_code) override {
+    const std::unique_lock lock(network_->abort_mutex);
+    if (!network_->exit_code.has_value()) network_->exit_code = exit_code;
+  }
+
+ private:
+  struct Pending {
+    Request request;
+    TransferPtr transfer;
+  };
+
+  // Copies at most kMaxCopiedBytes of the messages that this rank receives.
+  void Copy() {
+    size_t budget = kMaxCopiedBytes;
+    for (const Pending& pending : receives_) {
+      Transfer& transfer = *pending.transfer;
+      if (!transfer.complete.load(std::memory_order_acquire) || transfer.copied.load(std::memory_order_relaxed)) {
+        continue;
+      }
+      const size_t bytes = std::min(budget, transfer.source.size() - transfer.copied_bytes);
+      if (bytes > 0) {
+        std::memcpy(transfer.target.data() + transfer.copied_bytes, transfer.source.data() + transfer.copied_bytes,
+                    bytes);
+      }
+      transfer.copied_bytes += bytes;
+      budget -= bytes;
+      if (transfer.copied_bytes < transfer.source.size()) return;
+      transfer.copied.store(true, std::memory_order_release);
+    }
+  }
+
+  State* const network_;
+  const int rank_;
+  Request next_ = 0;
+  std::vector<Pending> sends_, receives_;  // in the order of their starts
+};
+
+InProcessNetwork::InProcessNetwork(int size, const InProcessOptions& options)
+    : state_(std::make_unique<State>(size, options)) {}
+
+InProcessNetwork::~InProcessNetwork() = default;
+
+std::unique_ptr<Communicator> InProcessNetwork::Connect(int rank) {
+  WEFT_CHECK(rank >= 0 && rank < static_cast<int>(state_->mailboxes.size()));
+  return std::make_unique<Connection>(state_.get(), rank);
+}
+
+std::optional<int> InProcessNetwork::exit_code() const {
+  const std::shared_lock lock(state_->abort_mutex);
+  return state_->exit_code;
+}
+
+}  // namespace weft

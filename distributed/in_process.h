@@ -1,0 +1,44 @@
+// An InProcessNetwork connects the threads of one process as MPI connects processes. Tests use it, and measurements
+// that imitate a network of a given speed. Each rank's communicator belongs to one thread at a time.
+//
+//   InProcessNetwork network(2, {.latency_seconds = 50e-6, .bytes_per_second = 1.25e9});  // 10 Gbit/s
+//   std::thread other([&] { Train(network.Connect(1)); });
+//   Train(network.Connect(0));
+//
+// A send ends only after its receive has begun, as the long messages of MPI do. So a program that relies on the buffers
+// of short messages hangs here.
+#ifndef WEFT_DISTRIBUTED_IN_PROCESS_H_
+#define WEFT_DISTRIBUTED_IN_PROCESS_H_
+
+#include <memory>
+#include <optional>
+
+#include "weft/distributed/communicator.h"
+
+namespace weft {
+
+struct InProcessOptions {
+  double latency_seconds = 0;   // from the departure of a byte to its arrival
+  double bytes_per_second = 0;  // of each direction between two ranks; 0: no limit
+};
+
+class InProcessNetwork {
+ public:
+  explicit InProcessNetwork(int size, const InProcessOptions& options = {});
+  ~InProcessNetwork();
+
+  // Returns the communicator of one rank. The network must outlive it. After a call of its Abort, no message of any
+  // rank ends.
+  std::unique_ptr<Communicator> Connect(int rank);
+  // Returns the exit code of the first call of Abort.
+  std::optional<int> exit_code() const;
+
+ private:
+  struct State;
+  class Connection;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_DISTRIBUTED_IN_PROCESS_H_
