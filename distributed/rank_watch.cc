@@ -1,0 +1,78 @@
+#include "weft/distributed/rank_watch.h"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdio>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "weft/distributed/communicator.h"
+#include "weft/distributed/tags.h"
+
+namespace weft {
+namespace {
+
+constexpr std::byte kAlive{1}, kGoodbye{2};
+constexpr int kHeartbeatsPerTimeout = 8;
+
+}  // namespace
+
+RankWatch::RankWatch(Communicator* communicator, double timeout_seconds)
+    : communicator_(communicator),
+      timeout_seconds_(timeout_seconds),
+      watches_(communicator->size() > 1 && timeout_seconds > 0),
+      period_(watches_ ? std::chrono::duration_cast<Clock::duration>(
+                             std::chrono::duration<double>(timeout_seconds / kHeartbeatsPerTimeout))
+                       : Clock::duration::zero()),
+      previous_((communicator->rank() + communicator->size() - 1) % communicator->size()),
+      next_((communicator->rank() + 1) % communicator->size()) {}
+
+bool RankWatch::Tick(Clock::time_point now, Clock::time_point waiting_since) {
+  if (!watches_) return true;
+  // A process that was stopped, such as by Ctrl-Z, can't blame others for the time it missed.
+  if (!started_ || now - last_tick_ > 2 * period_) last_heard_ = now;
+  last_tick_ = now;
+
+  if (!sending_.has_value() && !said_goodbye_ && (!started_ || ending_ || now - last_sent_ >= period_)) {
+    sent_ = ending_ ? kGoodbye : kAlive;
+    said_goodbye_ = ending_;
+    last_sent_ = now;
+    sending_ = communicator_->Send(absl::MakeConstSpan(&sent_, 1), next_, kHeartbeatTag);
+  }
+  if (!receiving_.has_value() && !previous_has_ended_) {
+    receiving_ = communicator_->Receive(absl::MakeSpan(&received_, 1), previous_, kHeartbeatTag);
+  }
+  started_ = true;
+
+  const Clock::duration timeout = kHeartbeatsPerTimeout * period_;
+  if (!previous_has_ended_ && now - last_heard_ > timeout) {
+    return Abort(absl::StrCat("rank ", previous_, " has not answered for ", timeout_seconds_, " s"));
+  }
+  if (previous_has_ended_ && now - last_heard_ > timeout && now - waiting_since > timeout) {
+    return Abort(absl::StrCat("rank ", previous_, " has ended, but rank ", communicator_->rank(),
+                              " has waited for messages for ", timeout_seconds_, " s"));
+  }
+  return true;
+}
+
+bool RankWatch::Ended(Communicator::Request request, Clock::time_point now) {
+  if (request == sending_) {
+    sending_.reset();
+    return true;
+  }
+  if (request != receiving_) return false;
+  receiving_.reset();
+  last_heard_ = now;
+  previous_has_ended_ = received_ == kGoodbye;
+  return true;
+}
+
+bool RankWatch::Abort(const std::string& message) {
+  std::fprintf(stderr, "weft: %s; ending all ranks\n", message.c_str());
+  std::fflush(stderr);
+  communicator_->Abort(1);
+  return false;
+}
+
+}  // namespace weft
