@@ -223,6 +223,8 @@ Var ClipScale(Var norm, double max_norm);
 // have ignored = -1, for padding.
 Var CacheAppend(Var cache, Var rows, Var positions);
 Var Assign(Var state, Var value);  // any dtype; the value has the state's type
+// s ← 0 + x if `first`, i32 [], is not 0, else s ← s + x. The value x has the type of the state s, or f32 if s is bf16.
+Var Accumulate(Var s, Var x, Var first);
 struct AdamWOptions {
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, weight_decay = 0.01;
   auto Fields() const {  // as the op's attributes, here and below
