@@ -1,0 +1,183 @@
+// An action of the plan becomes one node: a send, a receive or a sum. In the phase that exchanges pieces of the total,
+// pieces are received in place, in the state of the last block.
+#include "weft/distributed/all_reduce.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "weft/core/status.h"
+#include "weft/distributed/tags.h"
+#include "weft/ops/ops.h"
+
+namespace weft {
+namespace {
+
+using Action = ReductionAction;
+
+// A value that holds the elements from `begin` on of a weight's gradient, as far as it reaches.
+struct Part {
+  Var var;
+  int64_t begin = 0;
+};
+
+// Records the actions of one bucket in turn.
+class Bucket {
+ public:
+  // `blocks`: the values of this rank's blocks, with equal types.
+  Bucket(const ReductionPlan& plan, VarSpan blocks, int first_tag, VarList* updates)
+      : plan_(plan),
+        blocks_(blocks),
+        first_tag_(first_tag),
+        updates_(*updates),
+        elements_(blocks[0].shape().elements()),
+        latest_(blocks.back()),
+        parts_(plan.actions.size()) {}
+
+  // Records actions [begin, end) of the phase that adds up.
+  void Reduce() {
+    for (size_t i = 0; i < plan_.actions.size(); ++i) {
+      const Action& action = plan_.actions[i];
+      const Range range = RangeOf(action.piece_begin, action.piece_end);
+      if (action.phase != Action::kReduce || range.size() == 0) continue;
+      const Route route = {action.peer, first_tag_ + action.tag};
+      if (action.kind == Action::kSend) {
+        const Part from = At(action.sources[0]);
+        updates_.push_back(Send(from.var, {range.begin - from.begin, range.end - from.begin}, route));
+      } else if (action.kind == Action::kReceive) {
+        parts_[i] = {Receive(latest_, range.size(), route), range.begin};
+      } else {
+        const Part x = At(action.sources[0]), y = At(action.sources[1]);
+        latest_ = AddRanges(x.var, range.begin - x.begin, y.var, range.begin - y.begin, range.size());
+        parts_[i] = {latest_, range.begin};
+      }
+    }
+  }
+
+  // Records the phase that exchanges the pieces of the total. They are written to `state`, which has the type of a
+  // block. Returns its last version.
+  Var Gather(Var state) {
+    for (int piece = 0; piece < plan_.pieces; ++piece) {
+      const ReductionSource source = plan_.result[static_cast<size_t>(piece)];
+      if (source.kind != ReductionSource::kAction) continue;
+      const Action& action = plan_.actions[static_cast<size_t>(source.index)];
+      const Part& sum = parts_[static_cast<size_t>(source.index)];
+      if (action.phase != Action::kReduce || !sum.var || piece != action.piece_begin) continue;
+      state = WriteRange(state, sum.var, sum.begin);
+    }
+    for (const Action& action : plan_.actions) {
+      const Range range = RangeOf(action.piece_begin, action.piece_end);
+      if (action.phase != Action::kGather || range.size() == 0) continue;
+      const Route route = {action.peer, first_tag_ + action.tag};
+      if (action.kind == Action::kReceive) {
+        state = ReceiveInto(state, range, route);
+      } else {
+        updates_.push_back(SendTotal(action, range, state, route));
+      }
+    }
+    return state;
+  }
+
+  // Returns the total of a plan whose values have one piece.
+  Var Total() const { return At(plan_.result[0]).var; }
+
+ private:
+  Range RangeOf(int piece_begin, int piece_end) const {
+    return {PieceRange(elements_, plan_.pieces, piece_begin).begin,
+            PieceRange(elements_, plan_.pieces, piece_end - 1).end};
+  }
+
+  Part At(const ReductionSource& source) const {
+    const size_t index = static_cast<size_t>(source.index);
+    return source.kind == ReductionSource::kBlock ? Part{blocks_[index], 0} : parts_[index];
+  }
+
+  // Sends pieces of the total: from the sum that has them, if it is one, so that the send need not wait until the sum
+  // has been written to `state`.
+  Var SendTotal(const Action& action, Range range, Var state, Route route) const {
+    if (action.sources.size() == 1) {
+      const Part part = At(action.sources[0]);
+      if (part.var) return Send(part.var, {range.begin - part.begin, range.end - part.begin}, route);
+    }
+    return Send(state, range, route);
+  }
+
+  const ReductionPlan& plan_;
+  const VarSpan blocks_;
+  const int first_tag_;
+  VarList& updates_;
+  const int64_t elements_;
+  Var latest_;               // receives start after this value
+  std::vector<Part> parts_;  // by action: the value that it makes; empty for sends and for pieces received in place
+};
+
+Var Flat(Var x) { return Reshape(x, {x.shape().elements()}); }
+
+}  // namespace
+
+absl::StatusOr<AllReduce> AllReduce::Create(absl::Span<const MicroBatchRange> ranges, int rank, int64_t bucket_bytes) {
+  AllReduce reduce;
+  reduce.bucket_bytes_ = bucket_bytes;
+  const auto size = static_cast<int64_t>(ranges.size());
+  WEFT_ASSIGN_OR_RETURN(std::vector<ReductionPlan> doubling, PlanReduction(ReductionKind::kDoubling, ranges));
+  WEFT_ASSIGN_OR_RETURN(std::vector<ReductionPlan> scatter, PlanReduction(ReductionKind::kScatter, ranges));
+  reduce.doubling_ = std::move(doubling[static_cast<size_t>(rank)]);
+  reduce.scatter_ = std::move(scatter[static_cast<size_t>(rank)]);
+  const int64_t micro_batches = ranges.back().end;
+  reduce.tags_ = static_cast<int>(std::max(ReductionTagLimit(ReductionKind::kDoubling, size, micro_batches),
+                                           ReductionTagLimit(ReductionKind::kScatter, size, micro_batches)));
+  return reduce;
+}
+
+void AllReduce::Record(absl::Span<const Blocks> weights, VarList* updates) const {
+  std::vector<Blocks> small;
+  int64_t small_bytes = 0;
+  int next_tag = 0;
+  const auto take_tags = [&] { return std::exchange(next_tag, next_tag + tags_); };
+  const auto record_small = [&] {
+    if (!small.empty()) RecordSmall(small, take_tags(), updates);
+    small.clear();
+    small_bytes = 0;
+  };
+  for (const Blocks& blocks : weights) {
+    const auto bytes = static_cast<int64_t>(blocks[0].type().bytes());
+    if (bytes >= bucket_bytes_) {
+      RecordLarge(blocks, take_tags(), updates);
+      continue;
+    }
+    if (!small.empty() && small[0][0].dtype() != blocks[0].dtype()) record_small();
+    small.push_back(blocks);
+    small_bytes += bytes;
+    if (small_bytes >= bucket_bytes_) record_small();
+  }
+  record_small();
+  if (next_tag > kFirstReservedTag && !weights.empty()) {
+    weights[0][0].tape->Fail(InvalidArgument("the gradients need ", next_tag, " tags of messages between ranks, but ",
+                                             kFirstReservedTag, " exist"));
+  }
+}
+
+void AllReduce::RecordSmall(absl::Span<const Blocks> weights, int first_tag, VarList* updates) const {
+  VarList joined;
+  for (size_t block = 0; block < blocks().size(); ++block) {
+    VarList parts;
+    for (const Blocks& weight : weights) parts.push_back(Flat(weight[block]));
+    joined.push_back(parts.size() == 1 ? parts[0] : Concat(parts, 0));
+  }
+  Bucket bucket(doubling_, joined, first_tag, updates);
+  bucket.Reduce();
+  const Var total = bucket.Total();
+  int64_t begin = 0;
+  for (const Blocks& weight : weights) {
+    const int64_t end = begin + weight[0].shape().elements();
+    updates->push_back(Assign(weight.back(), Reshape(Slice(total, 0, begin, end), weight[0].shape())));
+    begin = end;
+  }
+}
+
+void AllReduce::RecordLarge(const Blocks& blocks, int first_tag, VarList* updates) const {
+  Bucket bucket(scatter_, blocks, first_tag, updates);
+  bucket.Reduce();
+  updates->push_back(bucket.Gather(blocks.back()));
+}
+
+}  // namespace weft

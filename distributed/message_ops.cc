@@ -1,0 +1,193 @@
+// The ops of messages have no kernel: OpDef::messages tells the runner what to send and to receive.
+#include "weft/distributed/message_ops.h"
+
+#include <algorithm>
+#include <cstring>
+#include <tuple>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "weft/core/status.h"
+#include "weft/core/tape.h"
+#include "weft/graph/cost.h"
+
+namespace weft {
+namespace {
+
+struct MessageAttrs {
+  int64_t begin = 0, end = 0;
+  int32_t peer = 0, tag = 0;
+  auto Fields() const {
+    return std::tuple{AttrField{"begin", begin}, AttrField{"end", end}, AttrField{"peer", peer}, AttrField{"tag", tag}};
+  }
+};
+
+MessageAttrs Attributes(Range range, Route route) { return {range.begin, range.end, route.peer, route.tag}; }
+
+absl::Status CheckRange(const char* op, const TensorType& type, int64_t begin, int64_t end, TypeSpan in) {
+  if (0 <= begin && begin <= end && end <= type.shape.elements()) return absl::OkStatus();
+  return ShapeError(op, absl::StrCat("elements ", begin, " to ", end, " of ", ToString(type)), in);
+}
+
+// Returns the message of a node, whose bytes are elements `begin` .. `end` - 1 of an operand.
+std::vector<Message> OneMessage(const OpArgs& args, bool sends, int operand, int64_t begin) {
+  const MessageAttrs a = args.attrs.as<MessageAttrs>();
+  return {{.sends = sends,
+           .peer = a.peer,
+           .tag = a.tag,
+           .operand = operand,
+           .begin = begin,
+           .end = begin + (a.end - a.begin)}};
+}
+
+Cost MessageCost(const OpArgs& args) {
+  const MessageAttrs a = args.attrs.as<MessageAttrs>();
+  const double bytes = static_cast<double>(a.end - a.begin) * static_cast<double>(SizeOf(args.inputs[0].dtype));
+  return {.bytes = (kMessageSeconds + bytes / kNetworkBytesPerSecond) * kBytesPerSecond};
+}
+
+// Returns a rectangle of a value with `shape` that covers its elements begin .. end - 1.
+Rect Covering(const Shape& shape, int64_t begin, int64_t end) {
+  const int64_t cols = std::max<int64_t>(shape.cols(), 1), first = begin / cols, last = (end + cols - 1) / cols;
+  if (last - first > 1) return {first, last, 0, cols};
+  return {first, std::max(last, first), begin - first * cols, end - first * cols};
+}
+
+constexpr OpDef kSend = {
+    .name = "send",
+    .infer = [](const Attrs& attrs, TypeSpan in) -> absl::StatusOr<Types> {
+      const MessageAttrs a = attrs.as<MessageAttrs>();
+      WEFT_RETURN_IF_ERROR(CheckRange("send", in[0], a.begin, a.end, in));
+      return Types{{kBool, {}}};
+    },
+    .messages = [](const OpArgs& args) { return OneMessage(args, true, 0, args.attrs.as<MessageAttrs>().begin); },
+    .no_gradient = "messages are recorded after gradients",
+    .cost = MessageCost,
+    .attrs = AttrOpsOf<MessageAttrs>(),
+};
+
+constexpr OpDef kReceive = {
+    .name = "receive",
+    .infer = [](const Attrs& attrs, TypeSpan in) -> absl::StatusOr<Types> {
+      const MessageAttrs a = attrs.as<MessageAttrs>();
+      if (a.end < a.begin) return ShapeError("receive", absl::StrCat(a.end - a.begin, " elements"), in);
+      return Types{{in[0].dtype, {a.end - a.begin}}};
+    },
+    .messages = [](const OpArgs& args) { return OneMessage(args, false, 1, 0); },
+    .no_gradient = "messages are recorded after gradients",
+    .cost = MessageCost,
+    .attrs = AttrOpsOf<MessageAttrs>(),
+};
+
+constexpr OpDef kReceiveInto = {
+    .name = "receive_into",
+    .infer = [](const Attrs& attrs, TypeSpan in) -> absl::StatusOr<Types> {
+      const MessageAttrs a = attrs.as<MessageAttrs>();
+      WEFT_RETURN_IF_ERROR(CheckRange("receive_into", in[0], a.begin, a.end, in));
+      return Types{in[0]};
+    },
+    .messages = [](const OpArgs& args) { return OneMessage(args, false, 1, args.attrs.as<MessageAttrs>().begin); },
+    .writes = 1,
+    .no_gradient = "a gradient through a write is an error",
+    .cost = MessageCost,
+    .attrs = AttrOpsOf<MessageAttrs>(),
+};
+
+struct AddRangesAttrs {
+  int64_t x_begin = 0, y_begin = 0, elements = 0;
+  auto Fields() const {
+    return std::tuple{AttrField{"x_begin", x_begin}, AttrField{"y_begin", y_begin}, AttrField{"elements", elements}};
+  }
+};
+
+template <class T>
+void AddKernel(const KernelArgs& a, Rect tile) {
+  using C = Computed<T>;
+  const AddRangesAttrs attrs = a.attrs.as<AddRangesAttrs>();
+  const T* const x = a.input<T>(0) + attrs.x_begin;
+  const T* const y = a.input<T>(1) + attrs.y_begin;
+  T* const out = a.output<T>(0);
+  for (int64_t i = tile.col_begin; i < tile.col_end; ++i) {
+    out[i] = static_cast<T>(static_cast<C>(x[i]) + static_cast<C>(y[i]));
+  }
+}
+
+constexpr OpDef kAddRanges = {
+    .name = "add_ranges",
+    .infer = [](const Attrs& attrs, TypeSpan in) -> absl::StatusOr<Types> {
+      const AddRangesAttrs a = attrs.as<AddRangesAttrs>();
+      if (in[0].dtype != in[1].dtype) return ShapeError("add_ranges", "x and y must have one dtype", in);
+      WEFT_RETURN_IF_ERROR(CheckRange("add_ranges", in[0], a.x_begin, a.x_begin + a.elements, in));
+      WEFT_RETURN_IF_ERROR(CheckRange("add_ranges", in[1], a.y_begin, a.y_begin + a.elements, in));
+      return Types{{in[0].dtype, {a.elements}}};
+    },
+    .kernels = {AddKernel<float>, AddKernel<double>, AddKernel<BF16>},
+    .cut = Cut::kBoth,
+    .access =
+        [](const OpArgs& args, int operand, Rect tile) {
+          if (operand == 2) return tile;
+          const AddRangesAttrs a = args.attrs.as<AddRangesAttrs>();
+          const int64_t begin = operand == 0 ? a.x_begin : a.y_begin;
+          return Covering(args.inputs[operand].shape, begin + tile.col_begin, begin + tile.col_end);
+        },
+    .in_place = 1,
+    .no_gradient = "ranges are added after gradients",
+    .attrs = AttrOpsOf<AddRangesAttrs>(),
+};
+
+struct WriteRangeAttrs {
+  int64_t begin = 0;
+  auto Fields() const { return std::tuple{AttrField{"begin", begin}}; }
+};
+
+void WriteRangeKernel(const KernelArgs& a, Rect tile) {
+  const size_t size = SizeOf(a.inputs[1].type.dtype);
+  const int64_t cols = a.input_shape(1).cols(), begin = a.attrs.as<WriteRangeAttrs>().begin;
+  for (int64_t row = tile.row_begin; row < tile.row_end; ++row) {
+    const int64_t at = row * cols + tile.col_begin;
+    std::memcpy(a.outputs[0].data + static_cast<size_t>(begin + at) * size,
+                a.inputs[1].data + static_cast<size_t>(at) * size, static_cast<size_t>(tile.cols()) * size);
+  }
+}
+
+// The state counts as read and written as a whole. So later readers wait for all writes before them, although each
+// write names only the previous one.
+constexpr OpDef kWriteRange = {
+    .name = "write_range",
+    .infer = [](const Attrs& attrs, TypeSpan in) -> absl::StatusOr<Types> {
+      const int64_t begin = attrs.as<WriteRangeAttrs>().begin;
+      if (in[0].dtype != in[1].dtype) return ShapeError("write_range", "state and values must have one dtype", in);
+      WEFT_RETURN_IF_ERROR(CheckRange("write_range", in[0], begin, begin + in[1].shape.elements(), in));
+      return Types{in[0]};
+    },
+    .kernels = {WriteRangeKernel, WriteRangeKernel, WriteRangeKernel, WriteRangeKernel, WriteRangeKernel},
+    .domain = 1,
+    .cut = Cut::kBoth,
+    .access = [](const OpArgs& args, int operand,
+                 Rect tile) { return operand == 1 ? tile : WholeRect(args.inputs[0].shape); },
+    .writes = 1,
+    .no_gradient = "a gradient through a write is an error",
+    .attrs = AttrOpsOf<WriteRangeAttrs>(),
+};
+
+}  // namespace
+
+Var Send(Var x, Range range, Route route) { return Record(kSend, {x}, Attrs::Of(Attributes(range, route))); }
+
+Var Receive(Var after, int64_t elements, Route route) {
+  return Record(kReceive, {after}, Attrs::Of(Attributes({0, elements}, route)));
+}
+
+Var ReceiveInto(Var state, Range range, Route route) {
+  return Record(kReceiveInto, {state}, Attrs::Of(Attributes(range, route)));
+}
+
+Var AddRanges(Var x, int64_t x_begin, Var y, int64_t y_begin, int64_t elements) {
+  return Record(kAddRanges, {x, y}, Attrs::Of(AddRangesAttrs{x_begin, y_begin, elements}));
+}
+
+Var WriteRange(Var state, Var values, int64_t begin) {
+  return Record(kWriteRange, {state, values}, Attrs::Of(WriteRangeAttrs{begin}));
+}
+
+}  // namespace weft
