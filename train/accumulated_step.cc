@@ -1,64 +1,30 @@
-// A slot is a set of buffers, one for each trained weight, which holds one sum of gradients. The two micro-batches of a
-// pair add their gradients in one free slot. Then neighbouring sums of equal size are added, as a binary counter
-// carries, which frees a slot each time. The last pair is not added: the graph of the update adds all sums that are
-// left, the newest first. So M micro-batches need at most log2(M) slots, rounded up, and no sum is ever copied.
+// Sums of gradients stand in buffers, which train/sum_plan.h assigns. The update's graph adds the last of them. Buffers
+// are caches: no checkpoint has them, because they hold nothing between two steps.
 //
-// Buffers are caches. They are not saved, because they hold nothing between two steps.
+// With several ranks, the graph of a rank's last micro-batch also adds the gradients of all ranks. Its messages leave
+// as soon as their gradients are there, during the backward pass.
 #include "weft/train/accumulated_step.h"
 
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "weft/core/status.h"
+#include "weft/distributed/all_reduce.h"
+#include "weft/train/micro_batch_results.h"
+#include "weft/train/sum_plan.h"
 
 namespace weft {
 namespace {
-
-// The slots of a step, which depend on its number of micro-batches only.
-struct SumPlan {
-  struct Add {
-    int to, from;  // slot `to` ← slot `to` + slot `from`
-  };
-  struct Pair {
-    int slot;               // in which its two micro-batches are added
-    std::vector<Add> adds;  // which follow
-  };
-  std::vector<Pair> pairs;
-  std::vector<int> left;  // slots of the sums that the update adds, the newest first
-  int slots = 0;
-};
-
-SumPlan PlanSums(int64_t micro_batches) {
-  struct Sum {
-    int slot, level;  // 2^level pairs
-  };
-  SumPlan plan;
-  std::vector<Sum> sums;  // the oldest first, with falling levels
-  std::vector<int> free;
-  const int64_t pairs = (micro_batches + 1) / 2;
-  for (int64_t i = 0; i < pairs; ++i) {
-    if (free.empty()) free.push_back(plan.slots++);
-    SumPlan::Pair& pair = plan.pairs.emplace_back(SumPlan::Pair{free.back(), {}});
-    free.pop_back();
-    Sum sum = {pair.slot, 0};
-    while (i + 1 < pairs && !sums.empty() && sums.back().level == sum.level) {
-      pair.adds.push_back({sums.back().slot, sum.slot});
-      free.push_back(sum.slot);
-      sum = {sums.back().slot, sum.level + 1};
-      sums.pop_back();
-    }
-    sums.push_back(sum);
-  }
-  for (auto sum = sums.rbegin(); sum != sums.rend(); ++sum) plan.left.push_back(sum->slot);
-  return plan;
-}
 
 std::string BufferName(int slot, absl::string_view weight) { return absl::StrCat("gradient_sum.", slot, ".", weight); }
 
@@ -73,26 +39,25 @@ struct SlotRunner {
   std::vector<int> slots;  // slots[i]: the slot that it uses in place of slot i
 };
 
-// Records buffer ← value if `first` is 1, and buffer ← buffer + value if it is 0.
-Var AddTo(Var buffer, Var first, Var value) {
-  return Assign(buffer, MaskFill(buffer, Equal(first, FillLike(first, 1)), 0) + value);
-}
-
 Var FirstInput(Tape* tape) { return tape->Input("first_of_pair", {kI32, {}}, {.below = 2}); }
-
-// Returns the sum of `values` in the order of the tree: neighbours first, then neighbouring pairs.
-double TreeSum(std::vector<double> values) {
-  while (values.size() > 1) {
-    const size_t count = values.size();
-    for (size_t i = 0; i < count; i += 2) values[i / 2] = i + 1 < count ? values[i] + values[i + 1] : values[i];
-    values.resize((count + 1) / 2);
-  }
-  return values.empty() ? 0 : values[0];
-}
 
 class AccumulatedStep final : public TrainingStep {
  public:
   explicit AccumulatedStep(const StepOptions& options) : TrainingStep(options) {}
+
+  // Plans which micro-batches this rank runs, and where it adds their gradients.
+  absl::Status PlanRank() {
+    const Ranks& ranks = options_.ranks;
+    std::vector<MicroBatchRange> ranges;
+    for (int rank = 0; rank < ranks.size(); ++rank) {
+      const RowRange rows = RowsOf({rank, ranks.size()}, options_.micro_batches);
+      ranges.push_back({rows.begin, rows.end});
+    }
+    mine_ = ranges[static_cast<size_t>(ranks.rank())];
+    WEFT_ASSIGN_OR_RETURN(reduce_, AllReduce::Create(ranges, ranks.rank(), options_.bucket_bytes));
+    plan_ = PlanSums(reduce_->blocks());
+    return absl::OkStatus();
+  }
 
   // Records the sum of the gradients of one program's micro-batch.
   absl::Status AddProgram(const TrainingProgram& program, const Optimizer& optimizer) {
@@ -105,13 +70,14 @@ class AccumulatedStep final : public TrainingStep {
     const VarList weights = optimizer.TrainedWeights(tape);
     // The gradient of a mean loss times its number of targets is the gradient of the summed loss.
     entry.gradients = Gradient(program.loss * Cast(entry.targets, program.loss.dtype()), weights);
-    VarList sums;
     for (size_t i = 0; i < weights.size(); ++i) {
-      const Var buffer = Buffer(tape, 0, tape->ParameterName(weights[i]), weights[i].type());
-      sums.push_back(AddTo(buffer, entry.first, entry.gradients[i]));
+      entry.names.push_back(tape->ParameterName(weights[i]));
+      const Var buffer = Buffer(tape, 0, entry.names.back(), weights[i].type());
+      entry.sums.push_back(Accumulate(buffer, entry.gradients[i], entry.first));
     }
-    if (sums.empty()) return InvalidArgument("the model has no weights to train");
-    return AddGraph(*tape, {.fetch = {program.loss}, .update = {tape->Group(sums)}});
+    if (entry.sums.empty()) return InvalidArgument("the model has no weights to train");
+    if (has_only_last()) return absl::OkStatus();
+    return AddGraph(*tape, {.fetch = {program.loss}, .update = {tape->Group(entry.sums)}});
   }
 
   // Records the graphs that add sums, and the update. `tape`: a tape that has all weights.
@@ -127,6 +93,7 @@ class AccumulatedStep final : public TrainingStep {
         planned_bytes_ += weight.type().bytes();
       }
     }
+    if (several_ranks()) WEFT_RETURN_IF_ERROR(AddReductions(weights));
     WEFT_RETURN_IF_ERROR(AddAdding(weights));
     WEFT_RETURN_IF_ERROR(AddClearing(weights));
     Tape* const to = &update_.tape;
@@ -137,7 +104,9 @@ class AccumulatedStep final : public TrainingStep {
       const TensorType type = weights[i].type();
       const Var newest = Buffer(to, plan_.left[0], names_[i], type);
       Var sum = newest;
-      for (size_t k = 1; k < plan_.left.size(); ++k) sum = Buffer(to, plan_.left[k], names_[i], type) + sum;
+      for (size_t k = 1; k < plan_.left.size() && !several_ranks(); ++k) {
+        sum = Buffer(to, plan_.left[k], names_[i], type) + sum;
+      }
       gradients.push_back(Assign(newest, sum / Cast(targets, type.dtype)));
     }
     const Minimized step =
@@ -150,11 +119,19 @@ class AccumulatedStep final : public TrainingStep {
 
   absl::Status Allocate(Parameters* parameters) override {
     parameters_ = parameters;
+    WEFT_RETURN_IF_ERROR(parameters->Create(buffers_));
     size_t next = 0;
     for (Entry& entry : entries_) {
+      if (has_only_last()) break;
       WEFT_ASSIGN_OR_RETURN(entry.sum.runner, MakeRunner(next++));
     }
-    WEFT_RETURN_IF_ERROR(parameters->Create(buffers_));
+    if (several_ranks()) {
+      for (Entry& entry : entries_) {
+        WEFT_ASSIGN_OR_RETURN(entry.last, MakeRunner(next++));
+        WEFT_RETURN_IF_ERROR(entry.last->UseParameters(SlotNames([this](int slot) { return InLast(slot); })));
+      }
+      WEFT_ASSIGN_OR_RETURN(reducing_.sum.runner, MakeRunner(next++));
+    }
     if (plan_.slots > 1) {
       WEFT_ASSIGN_OR_RETURN(adding_.sum.runner, MakeRunner(next++));
     }
@@ -165,27 +142,16 @@ class AccumulatedStep final : public TrainingStep {
 
   absl::StatusOr<StepResult> Run(int64_t step, double rate, NextBatch next, double loss_limit) override {
     const int64_t count = options_.micro_batches;
-    std::vector<double> losses, targets;
-    StepResult result;
-    bool empty = true;  // whether the pair has no gradients yet
-    for (int64_t i = 0; i < count; ++i) {
-      WEFT_ASSIGN_OR_RETURN(TrainingBatch batch, next({i, count}));
-      targets.push_back(static_cast<double>(batch.targets));
-      losses.push_back(0);
-      if (batch.targets > 0) {
-        Entry& entry = entries_[batch.program];
-        WEFT_RETURN_IF_ERROR(Use({plan_.pairs[static_cast<size_t>(i / 2)].slot}, &entry.sum));
-        batch.feeds.push_back({entry.targets, static_cast<float>(batch.targets)});
-        batch.feeds.push_back({entry.first, absl::Span<const int32_t>(&kFlags[empty ? 1 : 0], 1)});
+    std::vector<MicroBatchResult> mine;
+    for (const SumPlan::Pair& pair : plan_.pairs) {
+      bool empty = true;  // whether the pair has no gradients yet
+      for (int64_t i = pair.begin; i < pair.end; ++i) {
+        WEFT_ASSIGN_OR_RETURN(TrainingBatch batch, next({i, count}));
         parameters_->set_step(static_cast<uint32_t>(step * count + i));
-        WEFT_ASSIGN_OR_RETURN(const Outputs outputs, entry.sum.runner->Run(batch.feeds));
-        losses.back() = outputs.Scalar(entry.loss) * targets.back();
-        result.tokens += batch.tokens;
-        empty = false;
+        const bool reduces = several_ranks() && i + 1 == mine_.end;
+        WEFT_ASSIGN_OR_RETURN(mine.emplace_back(), RunMicroBatch(pair.slot, empty, reduces, &batch));
+        empty = empty && batch.targets == 0;
       }
-      const bool pair_ends = i % 2 == 1 || i + 1 == count;
-      if (!pair_ends) continue;
-      const SumPlan::Pair& pair = plan_.pairs[static_cast<size_t>(i / 2)];
       if (empty) {
         WEFT_RETURN_IF_ERROR(Use({pair.slot}, &clearing_.sum));
         WEFT_RETURN_IF_ERROR(clearing_.sum.runner->Run({}).status());
@@ -194,17 +160,18 @@ class AccumulatedStep final : public TrainingStep {
         WEFT_RETURN_IF_ERROR(Use({into, from}, &adding_.sum));
         WEFT_RETURN_IF_ERROR(adding_.sum.runner->Run({}).status());
       }
-      empty = true;
     }
+    if (several_ranks() && mine.back().targets == 0) WEFT_RETURN_IF_ERROR(reducing_.sum.runner->Run({}).status());
     parameters_->set_step(static_cast<uint32_t>((step + 1) * count));
-    const double all_targets = TreeSum(targets);
-    if (all_targets == 0) return InvalidArgument("the batch of step ", step, " has no targets");
-    result.loss = TreeSum(losses) / all_targets;
-    result.gradient_norm = std::numeric_limits<double>::quiet_NaN();
+    const std::vector<MicroBatchResult> all = GatherResults(options_.ranks, mine);
+    const double targets = TreeSum(all, &MicroBatchResult::targets);
+    if (targets == 0) return InvalidArgument("the batch of step ", step, " has no targets");
+    StepResult result = {.loss = TreeSum(all, &MicroBatchResult::loss) / targets,
+                         .gradient_norm = std::numeric_limits<double>::quiet_NaN(),
+                         .tokens = static_cast<int64_t>(TreeSum(all, &MicroBatchResult::tokens))};
     if (!std::isfinite(result.loss) || (options_.limits_loss && result.loss > loss_limit)) return result;
-    WEFT_ASSIGN_OR_RETURN(const Outputs outputs,
-                          update_.runner->Run({{update_.rate, static_cast<float>(rate)},
-                                               {update_.targets, static_cast<float>(all_targets)}}));
+    WEFT_ASSIGN_OR_RETURN(const Outputs outputs, update_.runner->Run({{update_.rate, static_cast<float>(rate)},
+                                                                      {update_.targets, static_cast<float>(targets)}}));
     parameters_->set_step(static_cast<uint32_t>((step + 1) * count));
     result.gradient_norm = outputs.Scalar(update_.gradient_norm);
     result.updated = std::isfinite(result.gradient_norm);
@@ -213,7 +180,7 @@ class AccumulatedStep final : public TrainingStep {
 
   std::string FirstNan(int64_t step, NextBatch next) override {
     std::string first;
-    for (int64_t i = 0; i < options_.micro_batches && first.empty(); ++i) {
+    for (int64_t i = mine_.begin; i < mine_.end && first.empty(); ++i) {
       absl::StatusOr<TrainingBatch> batch = next({i, options_.micro_batches});
       if (!batch.ok() || batch->targets == 0) continue;
       const Entry& entry = entries_[batch->program];
@@ -233,8 +200,10 @@ class AccumulatedStep final : public TrainingStep {
   struct Entry {
     const Tape* tape = nullptr;
     Var loss, targets, first;
-    VarList gradients;
+    std::vector<std::string> names;  // of its trained weights
+    VarList gradients, sums;         // by weight; each sum is the new version of its buffer in slot 0
     SlotRunner sum;
+    std::unique_ptr<Runner> last;  // with several ranks: also adds the gradients of all ranks
   };
   // A graph on slots alone.
   struct SlotGraph {
@@ -246,6 +215,64 @@ class AccumulatedStep final : public TrainingStep {
     Var rate, targets, gradient_norm;
     std::unique_ptr<Runner> runner;
   };
+
+  bool several_ranks() const { return options_.ranks.size() > 1; }
+  // Reports whether each micro-batch of this rank is its last one.
+  bool has_only_last() const { return several_ranks() && mine_.size() == 1; }
+  // The graphs of last micro-batches are recorded on slot 0, like those of all micro-batches. So in them slot 0 and the
+  // slot of the last pair change places. Returns the slot that stands for `slot` there, and the other way round.
+  int InLast(int slot) const { return slot == 0 ? plan_.left[0] : slot == plan_.left[0] ? 0 : slot; }
+
+  // Runs one micro-batch, which adds its gradients to `slot`, and returns its figures. `first`: it replaces the slot's
+  // content. `reduces`: the gradients of all ranks are then added, too.
+  absl::StatusOr<MicroBatchResult> RunMicroBatch(int slot, bool first, bool reduces, TrainingBatch* batch) {
+    if (batch->targets == 0) return MicroBatchResult{};
+    Entry& entry = entries_[batch->program];
+    if (!reduces) WEFT_RETURN_IF_ERROR(Use({slot}, &entry.sum));
+    Runner* const runner = reduces ? entry.last.get() : entry.sum.runner.get();
+    batch->feeds.push_back({entry.targets, static_cast<float>(batch->targets)});
+    batch->feeds.push_back({entry.first, absl::Span<const int32_t>(&kFlags[first ? 1 : 0], 1)});
+    WEFT_ASSIGN_OR_RETURN(const Outputs outputs, runner->Run(batch->feeds));
+    const auto targets = static_cast<double>(batch->targets);
+    return MicroBatchResult{outputs.Scalar(entry.loss) * targets, targets, static_cast<double>(batch->tokens)};
+  }
+
+  // Records, after the last micro-batch, the sums of the last block and of all ranks. `newest`: the newest sum of each
+  // weight of `names`. `slot_of`: maps slots of the plan to those of the graph. Returns the updates.
+  VarList RecordReduction(Tape* tape, const std::vector<std::string>& names, const VarList& newest,
+                          absl::FunctionRef<int(int)> slot_of) const {
+    absl::flat_hash_map<std::string, Var> by_name;
+    for (size_t i = 0; i < names.size(); ++i) by_name[names[i]] = newest[i];
+    std::vector<AllReduce::Blocks> weights;
+    for (auto name = names_.rbegin(); name != names_.rend(); ++name) {  // the last layers have their gradients first
+      Var sum = by_name[*name];
+      const auto buffer = [&](int slot) { return Buffer(tape, slot_of(slot), *name, sum.type()); };
+      for (size_t k = 1; k < plan_.left.size(); ++k) sum = Assign(sum, buffer(plan_.left[k]) + sum);
+      AllReduce::Blocks& blocks = weights.emplace_back();
+      for (const int slot : plan_.blocks) blocks.push_back(buffer(slot));
+      blocks.push_back(sum);
+    }
+    VarList updates;
+    reduce_->Record(weights, &updates);
+    return updates;
+  }
+
+  // Records the graphs that add the gradients of all ranks: one for each program, and one for a rank whose last
+  // micro-batch is empty.
+  absl::Status AddReductions(const VarList& weights) {
+    for (Entry& entry : entries_) {
+      Tape* const tape = entry.loss.tape;
+      const VarList updates = RecordReduction(tape, entry.names, entry.sums, [this](int slot) { return InLast(slot); });
+      WEFT_RETURN_IF_ERROR(AddGraph(*tape, {.fetch = {entry.loss}, .update = {tape->Group(updates)}},
+                                    /*runs=*/1.0 / static_cast<double>(entries_.size())));
+    }
+    VarList newest;
+    for (size_t i = 0; i < weights.size(); ++i) {
+      newest.push_back(Buffer(&reducing_.tape, plan_.left[0], names_[i], weights[i].type()));
+    }
+    const VarList updates = RecordReduction(&reducing_.tape, names_, newest, [](int slot) { return slot; });
+    return AddGraph(reducing_.tape, {.update = {reducing_.tape.Group(updates)}});
+  }
 
   // Records the graph that adds one slot to another.
   absl::Status AddAdding(const VarList& weights) {
@@ -270,6 +297,18 @@ class AccumulatedStep final : public TrainingStep {
     return AddGraph(clearing_.tape, {.update = {clearing_.tape.Group(cleared)}});
   }
 
+  // Returns, for the slots that RecordReduction uses, pairs of names of buffers: those of slot `recorded(slot)`, and
+  // those of `slot` that replace them.
+  std::vector<std::pair<std::string, std::string>> SlotNames(absl::FunctionRef<int(int)> recorded) const {
+    std::vector<std::pair<std::string, std::string>> names;
+    for (const std::string& name : names_) {
+      for (const std::vector<int>* slots : {&plan_.blocks, &plan_.left}) {
+        for (const int slot : *slots) names.emplace_back(BufferName(recorded(slot), name), BufferName(slot, name));
+      }
+    }
+    return names;
+  }
+
   // Makes `graph` use slots[i] in place of slot i.
   absl::Status Use(const std::vector<int>& slots, SlotRunner* graph) const {
     if (slots == graph->slots) return absl::OkStatus();
@@ -283,10 +322,12 @@ class AccumulatedStep final : public TrainingStep {
     return graph->runner->UseParameters(names);
   }
 
+  MicroBatchRange mine_;             // this rank's micro-batches
+  std::optional<AllReduce> reduce_;  // set by PlanRank
+  SumPlan plan_;
   std::vector<Entry> entries_;  // of each program
-  SlotGraph adding_, clearing_;
+  SlotGraph reducing_, adding_, clearing_;
   Update update_;
-  SumPlan plan_ = PlanSums(options_.micro_batches);
   std::vector<std::string> names_;  // of the trained weights
 };
 
@@ -296,6 +337,7 @@ absl::StatusOr<std::unique_ptr<TrainingStep>> PlanAccumulatedStep(absl::Span<con
                                                                   const Optimizer& optimizer,
                                                                   const StepOptions& options) {
   auto step = std::make_unique<AccumulatedStep>(options);
+  WEFT_RETURN_IF_ERROR(step->PlanRank());
   for (const TrainingProgram& program : programs) WEFT_RETURN_IF_ERROR(step->AddProgram(program, optimizer));
   WEFT_RETURN_IF_ERROR(step->AddUpdate(*programs[0].tape, optimizer));
   return step;

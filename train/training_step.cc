@@ -110,8 +110,9 @@ uint64_t TrainingStep::allocated_bytes() const {
 }
 
 absl::StatusOr<std::unique_ptr<Runner>> TrainingStep::MakeRunner(size_t graph) const {
-  auto runner = std::make_unique<Runner>(graphs_[graph].graph, parameters_,
-                                         RunnerOptions{.threads = static_cast<int>(options_.threads)});
+  auto runner = std::make_unique<Runner>(
+      graphs_[graph].graph, parameters_,
+      RunnerOptions{.threads = static_cast<int>(options_.threads), .transport = options_.ranks.transport()});
   WEFT_RETURN_IF_ERROR(runner->status());
   return runner;
 }
@@ -129,6 +130,10 @@ absl::StatusOr<std::unique_ptr<TrainingStep>> TrainingStep::Plan(absl::Span<cons
                                                                  const StepOptions& options) {
   if (programs.empty()) return InvalidArgument("the task has no program");
   for (const TrainingProgram& program : programs) WEFT_RETURN_IF_ERROR(program.tape->status());
+  if (options.micro_batches < options.ranks.size()) {
+    return InvalidArgument("micro_batches is ", options.micro_batches, ", but ", options.ranks.size(),
+                           " ranks need at least one each");
+  }
   if (options.micro_batches > 1) return PlanAccumulatedStep(programs, optimizer, options);
   auto step = std::make_unique<WholeStep>(options);
   for (const TrainingProgram& program : programs) WEFT_RETURN_IF_ERROR(step->Add(program, optimizer));

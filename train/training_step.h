@@ -26,6 +26,8 @@
 #include "weft/core/parameters.h"
 #include "weft/core/program.h"
 #include "weft/core/tape.h"
+#include "weft/distributed/all_reduce.h"
+#include "weft/distributed/ranks.h"
 #include "weft/graph/compile.h"
 #include "weft/graph/graph.h"
 #include "weft/graph/runner.h"
@@ -49,6 +51,10 @@ struct StepOptions {
   uint64_t memory_budget = 0;  // maximum bytes for the values of each graph; 0: no maximum
   double average_decay = 0;    // as UpdateOptions has it
   bool limits_loss = false;    // whether `loss_limit` of Run has an effect
+  // The processes that run each step together. Rank r of N runs the micro-batches RowsOf({r, N}, micro_batches), of
+  // which it must have at least one.
+  Ranks ranks = {};
+  int64_t bucket_bytes = kBucketBytes;  // size of the buckets in which gradients travel; the same on all ranks
 };
 
 struct StepResult {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <deque>
 #include <limits>
 #include <memory>
 #include <string>
@@ -12,12 +11,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "weft/core/random.h"
 #include "weft/core/status.h"
-#include "weft/models/bert.h"
-#include "weft/models/gpt.h"
-#include "weft/models/layers.h"
-#include "weft/models/transformer.h"
+#include "weft/train/small_training.h"
 
 namespace weft {
 namespace {
@@ -25,117 +20,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-constexpr int64_t kRows = 8, kLength = 6, kVocabulary = 13;
-
-// A model with its batch: kRows rows of tokens and of targets, some of them ignored.
-struct Family {
-  const char* name;
-  Var (*loss)(Var tokens, Var targets, DType dtype);
-};
-
-Var GptLoss(Var tokens, Var targets, DType dtype) {
-  const GptConfig config = {
-      .vocabulary = kVocabulary, .context = kLength, .layers = 2, .heads = 2, .width = 8, .dtype = dtype};
-  return CrossEntropy(Gpt(config).Logits(tokens), targets);
-}
-
-Var BertLoss(Var tokens, Var targets, DType dtype) {
-  const BertConfig config = {
-      .vocabulary = kVocabulary, .context = kLength, .layers = 2, .heads = 2, .width = 8, .dropout = 0, .dtype = dtype};
-  const Bert bert(config);
-  return CrossEntropy(bert.MaskedTokens(bert.Encode(tokens, {})), targets);
-}
-
-Var TransformerLoss(Var tokens, Var targets, DType dtype) {
-  const TransformerConfig config = {.source_vocabulary = kVocabulary,
-                                    .target_vocabulary = kVocabulary,
-                                    .context = kLength,
-                                    .encoder_layers = 1,
-                                    .decoder_layers = 1,
-                                    .heads = 2,
-                                    .width = 8,
-                                    .feed_forward = 16,
-                                    .dropout = 0,
-                                    .dtype = dtype};
-  const Transformer model(config);
-  return model.Loss(model.Logits(tokens, tokens), targets);
-}
-
-constexpr Family kFamilies[] = {{"gpt", GptLoss}, {"bert", BertLoss}, {"transformer", TransformerLoss}};
-
-// Trains a family of models on one batch, of whose rows the first `rows` are used.
-class Training {
- public:
-  Training(const Family& family, DType dtype, const StepOptions& options, int64_t rows = kRows)
-      : options_(options), rows_(rows) {
-    const RandomStream random = {.seed = 5};
-    for (int64_t i = 0; i < kRows * kLength; ++i) {
-      tokens_.push_back(static_cast<int32_t>(random.Below(kVocabulary, 2 * i)));
-      const auto target = static_cast<int32_t>(random.Below(kVocabulary, 2 * i + 1));
-      targets_.push_back(target % 5 == 0 ? kIgnoredTarget : target);  // so rows differ in their number of targets
-    }
-    for (const int64_t size : MicroBatchSizes(kRows, options.micro_batches)) {
-      Recorded& recorded = recorded_.emplace_back();
-      const TensorType type = {kI32, {size, kLength}};
-      recorded.tokens = recorded.tape.Input("tokens", type, {.below = kVocabulary});
-      recorded.targets = recorded.tape.Input("targets", type, {.below = kVocabulary, .ignored = kIgnoredTarget});
-      programs_.push_back({.tape = &recorded.tape, .loss = family.loss(recorded.tokens, recorded.targets, dtype)});
-    }
-  }
-
-  absl::Status Create(const Optimizer& optimizer) {
-    WEFT_ASSIGN_OR_RETURN(step_, TrainingStep::Create(programs_, optimizer, options_, &parameters_));
-    return absl::OkStatus();
-  }
-  absl::StatusOr<StepResult> Run(int64_t step, double rate, double limit = std::numeric_limits<double>::infinity()) {
-    return step_->Run(
-        step, rate, [this](MicroBatch m) { return Batch(m); }, limit);
-  }
-
-  // The values of all weights, in the order of their names.
-  std::vector<double> Weights() const {
-    std::vector<double> values;
-    for (const std::string& name : parameters_.Names(Parameters::kWeights)) {
-      const Tensor tensor = *parameters_.Find(name);
-      for (int64_t i = 0; i < tensor.type.shape.elements(); ++i) {
-        values.push_back(tensor.type.dtype == kF64 ? tensor.as<double>()[i] : tensor.as<float>()[i]);
-      }
-    }
-    return values;
-  }
-  const Parameters& parameters() const { return parameters_; }
-
- private:
-  struct Recorded {
-    Tape tape;
-    Var tokens, targets;
-  };
-
-  absl::StatusOr<TrainingBatch> Batch(MicroBatch m) {
-    const size_t program = SizeIndex(m, kRows);
-    const RowRange rows = RowsOf(m, rows_), padded = RowsOf(m, kRows);
-    const auto begin = static_cast<size_t>(rows.begin * kLength), size = static_cast<size_t>(rows.size() * kLength);
-    fed_tokens_.assign(static_cast<size_t>(padded.size() * kLength), 0);
-    fed_targets_.assign(fed_tokens_.size(), kIgnoredTarget);
-    std::copy_n(tokens_.begin() + begin, size, fed_tokens_.begin());
-    std::copy_n(targets_.begin() + begin, size, fed_targets_.begin());
-    const auto ignored = std::count(fed_targets_.begin(), fed_targets_.end(), kIgnoredTarget);
-    return TrainingBatch{
-        .program = program,
-        .feeds = {{recorded_[program].tokens, fed_tokens_}, {recorded_[program].targets, fed_targets_}},
-        .tokens = static_cast<int64_t>(size),
-        .targets = static_cast<int64_t>(fed_targets_.size()) - ignored};
-  }
-
-  StepOptions options_;
-  int64_t rows_;
-  std::vector<int32_t> tokens_, targets_, fed_tokens_, fed_targets_;
-  std::deque<Recorded> recorded_;
-  std::vector<TrainingProgram> programs_;
-  Parameters parameters_{{.seed = 3}};
-  std::unique_ptr<TrainingStep> step_;
-};
 
 double LargestDifference(const std::vector<double>& a, const std::vector<double>& b) {
   double largest = a.size() == b.size() ? 0 : std::numeric_limits<double>::infinity();

@@ -23,8 +23,8 @@ bool Advances(const Program& program, const Node& node) {
 }  // namespace
 
 // Rewrite dw, ..., write(w, dw) to dw, write(w, dw), ..., but not across a reader of w, which would then need a copy
-// Rewrite write(w), ..., f(w) to write(w), f(w), ..., in programs with messages. Messages keep their order, which is the
-// same on all ranks: buffers are reused in this order, so otherwise ranks could wait for each other forever.
+// Rewrite write(w), ..., f(w) to write(w), f(w), ..., in programs with messages. Messages keep their order, which is
+// the same on all ranks: buffers are reused in this order, so otherwise ranks could wait for each other forever.
 absl::Status AdvanceWrites(Rewrite& rewrite) {
   Program& program = rewrite.program;
   const uint32_t count = static_cast<uint32_t>(program.nodes.size());
@@ -40,9 +40,9 @@ absl::Status AdvanceWrites(Rewrite& rewrite) {
 
   const bool has_messages =
       std::any_of(program.nodes.begin(), program.nodes.end(), [](const Node& n) { return n.op->messages != nullptr; });
-  uint32_t last_message = 0;                // its position
-  std::vector<bool> follows_write(count);   // by node: whether it depends on a write
-  std::vector<uint32_t> position(count);  // by node: the index of the node that it now follows; its own if it stays
+  uint32_t last_message = 0;               // its position
+  std::vector<bool> follows_write(count);  // by node: whether it depends on a write
+  std::vector<uint32_t> position(count);   // by node: the index of the node that it now follows; its own if it stays
   for (uint32_t n = 0; n < count; ++n) {
     const Node& node = program.nodes[n];
     position[n] = n;

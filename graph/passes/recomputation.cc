@@ -84,7 +84,8 @@ class Chooser {
     for (uint32_t i = static_cast<uint32_t>(node.op->writes); i < node.output_count; ++i) {
       bytes_[node.output(i)] = static_cast<int64_t>(AlignUp(std::max<size_t>(outputs[i].bytes(), 1)));
     }
-    if (node.op->writes == 0 && node.op->messages == nullptr) seconds_[n] = Seconds(*node.op, {node.attrs, inputs, outputs});
+    if (node.op->writes == 0 && node.op->messages == nullptr)
+      seconds_[n] = Seconds(*node.op, {node.attrs, inputs, outputs});
   }
 
   // Reports whether the node at time `last`, the last reader of `v`, overwrites `v` with its own output.

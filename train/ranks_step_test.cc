@@ -1,0 +1,94 @@
+// Tests that a step has the same bits on any number of ranks, which are threads here.
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "weft/distributed/rank_threads.h"
+#include "weft/distributed/ranks.h"
+#include "weft/train/small_training.h"
+#include "weft/train/training_step.h"
+
+namespace weft {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct Outcome {
+  std::vector<double> weights, figures;
+  friend bool operator==(const Outcome&, const Outcome&) = default;
+};
+
+// Runs three steps, the first with a batch of `rows` rows.
+Outcome Train(const Family& family, const StepOptions& options, int64_t rows) {
+  Outcome outcome;
+  Training training(family, kF32, options, rows);
+  const absl::Status created = training.Create(AdamW({.clip = 1.0}));
+  EXPECT_TRUE(created.ok()) << created;
+  if (!created.ok()) return outcome;
+  for (int64_t step = 0; step < 3; ++step) {
+    const absl::StatusOr<StepResult> result = training.Run(step, 0.01);
+    EXPECT_TRUE(result.ok()) << result.status();
+    if (!result.ok()) return outcome;
+    EXPECT_TRUE(result->updated);
+    for (const double x : {result->loss, result->gradient_norm, static_cast<double>(result->tokens)}) {
+      outcome.figures.push_back(x);
+    }
+  }
+  outcome.weights = training.Weights();
+  return outcome;
+}
+
+// Expects the outcome of one rank on each of `size` ranks.
+void CheckRanks(int size, const Family& family, const StepOptions& options, const Outcome& alone,
+                int64_t rows = kRows) {
+  RunRanks(size, [&](Transport* transport) {
+    SCOPED_TRACE(std::string(family.name) + ", rank " + std::to_string(transport->rank()) + " of " +
+                 std::to_string(size) + ", micro-batches: " + std::to_string(options.micro_batches) +
+                 ", bucket: " + std::to_string(options.bucket_bytes));
+    StepOptions mine = options;
+    mine.ranks = Ranks(transport);
+    mine.threads = 1 + transport->rank() % 2;
+    const Outcome outcome = Train(family, mine, rows);
+    EXPECT_EQ(outcome.figures, alone.figures);
+    EXPECT_TRUE(outcome.weights == alone.weights);
+  });
+}
+
+TEST(RanksStepTest, AnyNumberOfRanksGivesTheBitsOfOne) {
+  for (const Family& family : kFamilies) {
+    for (const int64_t micro_batches : {2, 5, 8}) {
+      StepOptions options = {.micro_batches = micro_batches, .threads = 2};
+      const Outcome alone = Train(family, options, kRows);
+      for (const int64_t bucket_bytes : {int64_t{1}, int64_t{300}, int64_t{1} << 20}) {
+        options.bucket_bytes = bucket_bytes;
+        for (const int size : {2, 3, 4, 5, 8}) {
+          if (size <= micro_batches) CheckRanks(size, family, options, alone);
+        }
+      }
+    }
+  }
+}
+
+TEST(RanksStepTest, AnyNumberOfRanksGivesTheBitsOfOneInBf16) {
+  StepOptions options = {.micro_batches = 4, .threads = 2, .precision = kBF16};
+  const Outcome alone = Train(kFamilies[0], options, kRows);
+  for (const int size : {2, 3, 4}) CheckRanks(size, kFamilies[0], options, alone);
+}
+
+TEST(RanksStepTest, EmptyMicroBatchesTakePart) {
+  StepOptions options = {.micro_batches = 8, .threads = 2, .bucket_bytes = 300};
+  const Outcome alone = Train(kFamilies[0], options, /*rows=*/3);  // micro-batches 3 .. 7 have no rows
+  for (const int size : {2, 3, 8}) CheckRanks(size, kFamilies[0], options, alone, /*rows=*/3);
+}
+
+TEST(RanksStepTest, EachRankNeedsAMicroBatch) {
+  RunRanks(3, [](Transport* transport) {
+    Training training(kFamilies[0], kF32, {.micro_batches = 2, .ranks = Ranks(transport)});
+    const absl::Status created = training.Create(AdamW({}));
+    EXPECT_THAT(std::string(created.message()), HasSubstr("micro_batches is 2, but 3 ranks need at least one each"));
+  });
+}
+
+}  // namespace
+}  // namespace weft

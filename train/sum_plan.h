@@ -1,0 +1,41 @@
+// Plans where one rank adds the gradients of its micro-batches; see train/training_step.h for the order of additions.
+//
+// A slot is a set of buffers, one for each trained weight, which holds one sum of gradients. The two micro-batches of a
+// pair add their gradients in one free slot. Then neighbouring sums of equal size are added, as a binary counter
+// carries, which frees a slot each time. So n micro-batches need at most log2(n) slots, rounded up, and no sum is ever
+// copied.
+//
+//   const SumPlan plan = PlanSums({{0, 8}});  // one block: all micro-batches of one process
+#ifndef WEFT_TRAIN_SUM_PLAN_H_
+#define WEFT_TRAIN_SUM_PLAN_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "weft/distributed/reduction.h"
+
+namespace weft {
+
+struct SumPlan {
+  struct Add {
+    int to, from;  // slot `to` ← slot `to` + slot `from`
+  };
+  struct Pair {
+    int64_t begin, end;     // its one or two micro-batches
+    int slot;               // in which they are added
+    std::vector<Add> adds;  // which follow; each adds the newest sum to the one before it
+  };
+  std::vector<Pair> pairs;  // in the order of micro-batches
+  std::vector<int> blocks;  // the slots of the blocks, except the last block
+  // The slots of the sums of the last block, the newest first. They are still to be added, in this order.
+  std::vector<int> left;
+  int slots = 0;
+};
+
+// Plans the sums of the blocks of a rank (ReductionPlan::blocks).
+SumPlan PlanSums(absl::Span<const MicroBatchRange> blocks);
+
+}  // namespace weft
+
+#endif  // WEFT_TRAIN_SUM_PLAN_H_
