@@ -1,0 +1,38 @@
+// ConnectLaunchedRanks connects a program to the other ranks if mpirun or srun started it as one of several. MPI is in
+// a plugin (distributed/mpi/plugin.h), which is opened only then: a program that was started alone loads no MPI
+// library.
+//
+//   WEFT_ASSIGN_OR_RETURN(std::unique_ptr<Communicator> communicator, ConnectLaunchedRanks());
+//   if (communicator == nullptr) TrainAlone();
+#ifndef WEFT_DISTRIBUTED_LAUNCH_H_
+#define WEFT_DISTRIBUTED_LAUNCH_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "weft/distributed/communicator.h"
+
+namespace weft {
+
+// Returns null if this process was not started as one of several ranks. The launcher's variables tell:
+//
+//   OMPI_COMM_WORLD_SIZE              mpirun of Open MPI     libweft_mpi.so
+//   PMI_SIZE, PMI_RANK                mpirun of MPICH, srun  libweft_mpich.so
+//   SLURM_NTASKS, SLURM_PROCID,       srun --mpi=pmix        libweft_mpi.so
+//   and PMIX_RANK
+//
+// Opens the plugin at the first of PluginPaths that exists, or the file that the variable WEFT_MPI_PLUGIN names.
+// Errors: InvalidArgument: a variable is not a number. FailedPrecondition: the plugin can't be opened, MPI can't start,
+// or MPI counts other ranks than the launcher, because they belong to different MPIs.
+absl::StatusOr<std::unique_ptr<Communicator>> ConnectLaunchedRanks();
+
+// Returns the paths at which to search for the plugin `file`, for a program at the absolute path `program`: beside the
+// program, among its runfiles, and in the folder distributed/mpi of each folder above it, such as bazel-bin.
+std::vector<std::string> PluginPaths(absl::string_view program, absl::string_view file);
+
+}  // namespace weft
+
+#endif  // WEFT_DISTRIBUTED_LAUNCH_H_

@@ -1,0 +1,20 @@
+// The programs of the ranks that mpi_test starts. The test starts itself with the name of one of them.
+//
+//   mpirun -np 3 mpi_test exchange    // prints "3 ranks exchanged messages"
+#ifndef WEFT_DISTRIBUTED_MPI_RANK_H_
+#define WEFT_DISTRIBUTED_MPI_RANK_H_
+
+#include "absl/strings/string_view.h"
+
+namespace weft {
+
+// Connects to the other ranks, runs the program `name`, and returns its exit code.
+//   exchange: exchanges small messages between all ranks; rank 0 prints a line at the end
+//   long:     sends 100 MB around a ring of all ranks, then as `exchange`
+//   abort:    rank 1 calls Abort(1), and the others wait for a message
+//   kill:     rank 1 ends by SIGKILL, and the others wait for a message
+int RunRank(absl::string_view name);
+
+}  // namespace weft
+
+#endif  // WEFT_DISTRIBUTED_MPI_RANK_H_

@@ -1,0 +1,157 @@
+// Starts mpirun of Open MPI and of MPICH, as root and as an ordinary user, with 1 to 5 ranks on this machine.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "weft/distributed/mpi_rank.h"
+#include "weft/tests/subprocess.h"
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::AnyOf;
+using testing::ContainsRegex;
+using testing::HasSubstr;
+
+using Command = std::vector<std::string>;
+
+constexpr char kProgram[] = "mpi_test", kOpenMpi[] = "mpirun.openmpi", kMpich[] = "mpirun.mpich";
+
+Command operator+(Command a, const Command& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+// The beginning of a command that an ordinary user runs.
+Command AsUser() { return {"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"}; }
+
+bool IsInstalled(const std::string& program) {
+  return RunCommand({"sh", "-c", "command -v " + program}).exit_code == 0;
+}
+
+// A folder that every user may read, with a copy of this program and of the plugins. Its path is short, because Open
+// MPI puts sockets into TMPDIR, and the path of a socket has at most 107 bytes.
+class Folder {
+ public:
+  Folder() : path_("/tmp/weft-mpi-XXXXXX") {
+    if (mkdtemp(path_.data()) == nullptr) std::abort();
+    chmod(path_.c_str(), 0755);
+    fs::create_directory(path_ + "/tmp");
+    chmod((path_ + "/tmp").c_str(), 01777);
+    fs::copy_file("/proc/self/exe", Path(kProgram));
+    for (const std::string name : {"libweft_mpi.so", "libweft_mpich.so"}) {
+      fs::copy_file("distributed/mpi/" + name, Path(name));
+    }
+  }
+  ~Folder() { fs::remove_all(path_); }
+
+  std::string Path(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+// The launcher, and whether it runs as an ordinary user.
+class MpiTest : public testing::TestWithParam<std::tuple<std::string, bool>> {
+ protected:
+  void SetUp() override {
+    if (!IsInstalled(launcher())) GTEST_SKIP() << launcher() << " is not installed; tools/setup installs it";
+    if (as_user() && getuid() != 0) GTEST_SKIP() << "the other tests run as an ordinary user already";
+    if (as_user() && RunCommand(AsUser() + Command{"true"}).exit_code != 0) {
+      GTEST_SKIP() << "can't start a program as an ordinary user: setpriv fails";
+    }
+  }
+
+  const std::string& launcher() const { return std::get<0>(GetParam()); }
+  bool as_user() const { return std::get<1>(GetParam()); }
+
+  // Runs `program`, one of those of mpi_rank.h, on `ranks` ranks.
+  CommandResult Run(int ranks, const std::string& program) const {
+    Command command = {"timeout", "60", "env", "HOME=" + folder_.Path("tmp"), "TMPDIR=" + folder_.Path("tmp")};
+    if (as_user()) command = command + AsUser();
+    command.push_back(launcher());
+    if (launcher() == kOpenMpi) {
+      command = command + Command{"--oversubscribe", "--bind-to", "none"};
+      if (getuid() == 0 && !as_user()) command.push_back("--allow-run-as-root");
+    }
+    return RunCommand(command + Command{"-np", absl::StrCat(ranks), folder_.Path(kProgram), program},
+                      {.folder = folder_.Path("tmp")});
+  }
+
+  const Folder folder_;
+};
+
+TEST_P(MpiTest, RanksExchangeMessages) {
+  EXPECT_EQ(Run(1, "exchange").out, "one rank has no communicator\n");
+  for (const int ranks : {2, 3, 5}) {
+    const CommandResult result = Run(ranks, "exchange");
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_EQ(result.out, absl::StrCat(ranks, " ranks exchanged messages\n"));
+    EXPECT_EQ(result.err, "");
+  }
+}
+
+TEST_P(MpiTest, LongMessages) {
+  const CommandResult result = Run(2, "long");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out, "2 ranks exchanged messages\n");
+}
+
+TEST_P(MpiTest, AbortEndsAllRanks) {
+  const CommandResult result = Run(3, "abort");
+  EXPECT_EQ(result.exit_code, 1) << result.err;
+  EXPECT_EQ(result.out, "");
+}
+
+TEST_P(MpiTest, AKilledRankEndsAllRanks) {
+  const CommandResult result = Run(3, "kill");
+  EXPECT_THAT(result.exit_code, AnyOf(128 + 9, 9)) << result.err;
+  if (launcher() == kOpenMpi) {
+    EXPECT_THAT(result.err, ContainsRegex("process rank 1 .*exited on signal 9 \\(Killed\\)"));
+  } else {
+    EXPECT_THAT(result.out, HasSubstr("Killed (signal 9)"));  // MPICH does not name the rank
+  }
+  EXPECT_NE(RunCommand({"pgrep", "-f", folder_.Path(kProgram)}).exit_code, 0) << "a rank still runs";
+}
+
+// The name of a test, such as OpenMpiAsRoot.
+std::string Name(const testing::TestParamInfo<MpiTest::ParamType>& info) {
+  const auto& [launcher, as_user] = info.param;
+  return absl::StrCat(launcher == kOpenMpi ? "OpenMpi" : "Mpich", as_user ? "AsUser" : "");
+}
+INSTANTIATE_TEST_SUITE_P(, MpiTest, testing::Combine(testing::Values(kOpenMpi, kMpich), testing::Bool()), Name);
+
+TEST(MpiLaunch, ALauncherOfAnotherMpiIsAnError) {
+  const Folder folder;
+  const CommandResult result = RunCommand({"env", "OMPI_COMM_WORLD_SIZE=3", folder.Path(kProgram), "exchange"});
+  EXPECT_EQ(result.exit_code, 3);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("the launcher started 3 ranks"), HasSubstr("knows 1")));
+}
+
+TEST(MpiLaunch, AMissingPluginIsAnErrorWithThePathsThatWereSearched) {
+  const Folder folder;
+  fs::remove(folder.Path("libweft_mpi.so"));
+  const CommandResult result = RunCommand({"env", "OMPI_COMM_WORLD_SIZE=3", folder.Path(kProgram), "exchange"});
+  EXPECT_EQ(result.exit_code, 3);
+  EXPECT_THAT(result.err,
+              AllOf(HasSubstr("there is no libweft_mpi.so"), HasSubstr(folder.Path("libweft_mpi.so")),
+                    HasSubstr("bazel build -c opt //distributed/mpi:libweft_mpi.so"), HasSubstr("WEFT_MPI_PLUGIN")));
+}
+
+}  // namespace
+}  // namespace weft
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  return argc > 1 ? weft::RunRank(argv[1]) : RUN_ALL_TESTS();
+}
