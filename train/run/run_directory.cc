@@ -20,6 +20,7 @@
 #include "weft/core/status.h"
 #include "weft/formats/run_folder.h"
 #include "weft/text/load_tokenizer.h"
+#include "weft/train/run/agreement.h"
 #include "weft/train/run/event_file.h"
 
 namespace weft {
@@ -78,24 +79,45 @@ RunDirectory::RunDirectory(const RunDirectoryOptions& options)
     : options_(options), path_(options.out), config_(std::make_shared<nlohmann::ordered_json>()) {}
 
 absl::StatusOr<RunDirectory> RunDirectory::Find(const RunDirectoryOptions& options) {
-  if (options.resume && options.overwrite) {
+  const Ranks& ranks = options.ranks;
+  const auto flag = [](bool on) { return on ? "true" : "false"; };
+  WEFT_RETURN_IF_ERROR(ranks.CheckEqual("command", absl::StrCat("train ", options.name)));
+  WEFT_RETURN_IF_ERROR(ranks.CheckEqual("resume", flag(options.resume)));
+  WEFT_RETURN_IF_ERROR(ranks.CheckEqual("overwrite", flag(options.overwrite)));
+  RunDirectory run(options);
+  WEFT_ASSIGN_OR_RETURN(run.path_, ResultOfFirst(ranks, [&]() -> absl::StatusOr<std::string> {
+                          WEFT_RETURN_IF_ERROR(run.FindAlone());
+                          return run.path_;
+                        }));
+  if (!options.resume) return run;
+  absl::Status read;
+  if (!ranks.first()) {
+    absl::StatusOr<RunDirectory> of_first = Read(run.path_);
+    read = of_first.status();
+    if (read.ok()) run.config_ = std::move(of_first->config_);
+  }
+  WEFT_RETURN_IF_ERROR(AllAgree(ranks, read));
+  return run;
+}
+
+absl::Status RunDirectory::FindAlone() {
+  if (options_.resume && options_.overwrite) {
     return InvalidArgument("resume: it excludes overwrite");
   }
-  if (options.overwrite && options.out.empty()) {
+  if (options_.overwrite && options_.out.empty()) {
     return InvalidArgument("overwrite: it needs out, the folder of the run to replace");
   }
-  RunDirectory run(options);
-  if (run.path_.empty() && options.resume) {
-    if (const int64_t highest = HighestNumber(options.name); highest > 0) {
-      run.path_ = DefaultPath(options.name, highest);
+  if (path_.empty() && options_.resume) {
+    if (const int64_t highest = HighestNumber(options_.name); highest > 0) {
+      path_ = DefaultPath(options_.name, highest);
     }
   }
-  if (!run.path_.empty()) WEFT_RETURN_IF_ERROR(run.Inspect());
-  if (options.resume && !run.holds_run_) {
+  if (!path_.empty()) WEFT_RETURN_IF_ERROR(Inspect());
+  if (options_.resume && !holds_run_) {
     return absl::NotFoundError(
-        absl::StrCat(run.path_.empty() ? absl::StrCat("runs/", options.name, "-N") : run.path_, ": no run to resume"));
+        absl::StrCat(path_.empty() ? absl::StrCat("runs/", options_.name, "-N") : path_, ": no run to resume"));
   }
-  return run;
+  return absl::OkStatus();
 }
 
 absl::StatusOr<RunDirectory> RunDirectory::Read(const std::string& folder) {
@@ -196,17 +218,28 @@ absl::Status RunDirectory::CheckStillThere() const {
 }
 
 absl::Status RunDirectory::Begin(const nlohmann::ordered_json& config) {
-  if (!exists_) WEFT_RETURN_IF_ERROR(MakeFolder());
-  WEFT_RETURN_IF_ERROR(Clear());
-  if (!options_.resume) config_ = std::make_shared<nlohmann::ordered_json>();  // an overwritten run's does not count
+  WEFT_ASSIGN_OR_RETURN(path_, ResultOfFirst(options_.ranks, [&]() -> absl::StatusOr<std::string> {
+                          WEFT_RETURN_IF_ERROR(BeginAlone());
+                          return path_;
+                        }));
   return SetConfig(config);
 }
 
+absl::Status RunDirectory::BeginAlone() {
+  if (!exists_) WEFT_RETURN_IF_ERROR(MakeFolder());
+  WEFT_RETURN_IF_ERROR(Clear());
+  if (!options_.resume) config_ = std::make_shared<nlohmann::ordered_json>();  // an overwritten run's does not count
+  return absl::OkStatus();
+}
+
 absl::Status RunDirectory::SetConfig(const nlohmann::ordered_json& config) {
-  if (config == *config_) return absl::OkStatus();
-  const std::string text = config.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  WEFT_RETURN_IF_ERROR(OnFirst(options_.ranks, [&]() -> absl::Status {
+    if (config == *config_) return absl::OkStatus();
+    const std::string text = config.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+    return WriteFile(File(kConfig), {text, "\n"});
+  }));
   config_ = std::make_shared<nlohmann::ordered_json>(config);
-  return WriteFile(File(kConfig), {text, "\n"});
+  return absl::OkStatus();
 }
 
 }  // namespace weft

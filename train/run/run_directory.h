@@ -1,6 +1,9 @@
 // A RunDirectory is the folder of a training run. It holds config.json, metrics.jsonl, checkpoints/, model.safetensors,
 // and files of the job, such as tokenizer.json.
 //
+// If several ranks share a training, rank 0 chooses, locks and changes the folder. The others only read it. Find, Begin
+// and SetConfig then wait for all ranks, and return the same result on each.
+//
 //   WEFT_ASSIGN_OR_RETURN(RunDirectory run, RunDirectory::Find({.name = "gpt", .resume = true}));  // changes no file
 //   ...                                       // continue from run.config()
 //   WEFT_RETURN_IF_ERROR(run.Begin(config));  // makes, empties or keeps the folder
@@ -15,6 +18,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "weft/core/file.h"
+#include "weft/distributed/ranks.h"
 
 namespace weft {
 
@@ -22,6 +26,7 @@ struct RunDirectoryOptions {
   std::string name;  // the kind of run: "gpt"
   std::string out;   // the folder; empty: runs/NAME-N with the next free N, or the highest N to resume
   bool resume = false, overwrite = false;
+  Ranks ranks = {};
 };
 
 class RunDirectory {
@@ -32,6 +37,7 @@ class RunDirectory {
   // FailedPrecondition: another process uses the folder, or the folder has files but no run of this kind. Temporary
   // files do not count: a program that was killed while it began a run left them.
   // InvalidArgument: `overwrite` is set together with `resume` or without `out`.
+  // Several ranks must give the same options except `out`, of which that of rank 0 counts.
   static absl::StatusOr<RunDirectory> Find(const RunDirectoryOptions& options);
 
   // Opens the folder of a run to read its configuration: changes and locks nothing. Returns an error if `folder` has no
@@ -51,11 +57,13 @@ class RunDirectory {
   absl::Status SetConfig(const nlohmann::ordered_json& config);
 
   // Checks that the folder at path() is the folder that this object has locked. Call this before each save. Returns
-  // FailedPrecondition if the folder was removed or renamed, or if another folder has its name.
+  // FailedPrecondition if the folder was removed or renamed, or if another folder has its name. Call it on rank 0 only.
   absl::Status CheckStillThere() const;
 
  private:
   explicit RunDirectory(const RunDirectoryOptions& options);
+  absl::Status FindAlone();
+  absl::Status BeginAlone();
   absl::Status Inspect();
   absl::Status MakeFolder();
   absl::Status Lock();

@@ -1,0 +1,34 @@
+// The ranks of a training (distributed/ranks.h) must take every decision together: a rank that stops alone would leave
+// the others waiting. These functions wait for all ranks, and return the same decision on each.
+//
+//   const auto write = [&] { return run.SetConfig(config); };
+//   WEFT_RETURN_IF_ERROR(OnFirst(ranks, write));                                  // rank 0 writes, and all wait for it
+//   WEFT_RETURN_IF_ERROR(AllAgree(ranks, job->Prepare(&parameters)));             // an error on any rank ends all
+//   WEFT_ASSIGN_OR_RETURN(const bool stop, AnyRank(ranks, step_status, interrupt.requested()));
+//
+// With one rank, they return their argument's result and cost nothing.
+#ifndef WEFT_TRAIN_RUN_AGREEMENT_H_
+#define WEFT_TRAIN_RUN_AGREEMENT_H_
+
+#include <string>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "weft/distributed/ranks.h"
+
+namespace weft {
+
+// Calls `work` on rank 0 alone, and returns its result on every rank.
+absl::StatusOr<std::string> ResultOfFirst(const Ranks& ranks, absl::FunctionRef<absl::StatusOr<std::string>()> work);
+absl::Status OnFirst(const Ranks& ranks, absl::FunctionRef<absl::Status()> work);
+
+// Returns whether any rank gave `flag`. If a rank gave an error, returns that of the first such rank, and the message
+// names the rank, unless all ranks gave the same error. The ranks exchange one message.
+absl::StatusOr<bool> AnyRank(const Ranks& ranks, const absl::Status& status, bool flag);
+// The same without a flag: returns OK if all ranks give OK.
+absl::Status AllAgree(const Ranks& ranks, const absl::Status& status);
+
+}  // namespace weft
+
+#endif  // WEFT_TRAIN_RUN_AGREEMENT_H_
