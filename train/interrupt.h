@@ -5,12 +5,11 @@
 #ifndef WEFT_TRAIN_INTERRUPT_H_
 #define WEFT_TRAIN_INTERRUPT_H_
 
-#include <csignal>
-
 namespace weft {
 
 // While an Interrupt exists, the first SIGINT, SIGTERM or SIGHUP sets requested(). A second signal of the same kind
-// ends the program. Signals that the program ignores stay ignored, so nohup works.
+// ends the program. Signals that the program ignores stay ignored, so nohup works. Several may exist on several
+// threads, as in a test whose ranks are threads: all have the same state.
 class Interrupt {
  public:
   Interrupt();
@@ -19,9 +18,6 @@ class Interrupt {
   Interrupt& operator=(const Interrupt&) = delete;
 
   bool requested() const;
-
- private:
-  struct sigaction old_interrupt_, old_terminate_, old_hang_up_;
 };
 
 }  // namespace weft
