@@ -3,9 +3,11 @@
 #include "weft/train/evaluator.h"
 
 #include <algorithm>
+#include <cstring>
 #include <numbers>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/cleanup/cleanup.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
@@ -13,6 +15,7 @@
 #include "weft/core/status.h"
 #include "weft/graph/compile.h"
 #include "weft/train/optimizer.h"
+#include "weft/train/run/agreement.h"
 
 namespace weft {
 namespace {
@@ -73,30 +76,64 @@ absl::StatusOr<Runner*> Evaluator::RunnerOf(size_t index) {
   return runner.get();
 }
 
+absl::StatusOr<Evaluator::MeasuredBatch> Evaluator::MeasureBatch(int64_t step, int64_t index) {
+  WEFT_ASSIGN_OR_RETURN(const TrainingBatch batch, task_->Validate(step, index));
+  if (batch.targets == 0) return MeasuredBatch();
+  const TrainingProgram& program = task_->programs()[batch.program];
+  WEFT_ASSIGN_OR_RETURN(Runner* const runner, RunnerOf(batch.program));
+  WEFT_ASSIGN_OR_RETURN(const Outputs outputs, runner->Run(batch.feeds));
+  if (program.prediction) task_->Predicted(outputs[program.prediction]);
+  return MeasuredBatch{.targets = static_cast<double>(batch.targets),
+                       .loss = outputs.Scalar(ValidationLoss(program)),
+                       .correct = program.correct ? outputs.Scalar(program.correct) : 0,
+                       .bytes = batch.bytes,
+                       .counted = program.correct ? 1 : 0};
+}
+
 absl::StatusOr<std::optional<Metrics::Validation>> Evaluator::Measure(int64_t step, bool averaged,
                                                                       absl::FunctionRef<bool()> stop) {
+  const auto predicts = [](const TrainingProgram& program) { return static_cast<bool>(program.prediction); };
+  const Ranks ranks = absl::c_any_of(task_->programs(), predicts) ? Ranks() : options_.ranks;
+  std::vector<MeasuredBatch> batches;
+  absl::Status status;
+  for (int64_t i = ranks.rank(); i < task_->validation_batches() && status.ok(); i += ranks.size()) {
+    if (options_.ranks.size() == 1 && stop()) return std::nullopt;
+    absl::StatusOr<MeasuredBatch> batch = MeasureBatch(step, i);
+    status = batch.status();
+    if (status.ok()) batches.push_back(*batch);
+  }
+  WEFT_RETURN_IF_ERROR(AllAgree(options_.ranks, status));
+  batches = GatherBatches(ranks, batches);
   double loss = 0, correct = 0, targets = 0, bytes = 0;
   bool counted = false, bytes_known = true;
-  for (int64_t i = 0; i < task_->validation_batches(); ++i) {
-    if (stop()) return std::nullopt;
-    WEFT_ASSIGN_OR_RETURN(const TrainingBatch batch, task_->Validate(step, i));
+  for (const MeasuredBatch& batch : batches) {
     if (batch.targets == 0) continue;
-    const TrainingProgram& program = task_->programs()[batch.program];
-    WEFT_ASSIGN_OR_RETURN(Runner* const runner, RunnerOf(batch.program));
-    WEFT_ASSIGN_OR_RETURN(const Outputs outputs, runner->Run(batch.feeds));
-    const auto weight = static_cast<double>(batch.targets);
-    loss += weight * outputs.Scalar(ValidationLoss(program));
-    targets += weight;
+    loss += batch.targets * batch.loss;
+    targets += batch.targets;
     bytes += static_cast<double>(batch.bytes);
     bytes_known = bytes_known && batch.bytes > 0;
-    counted = static_cast<bool>(program.correct);
-    if (counted) correct += outputs.Scalar(program.correct);
-    if (program.prediction) task_->Predicted(outputs[program.prediction]);
+    counted = batch.counted != 0;
+    correct += batch.correct;
   }
   Metrics::Validation result = {.loss = loss / targets, .figures = task_->TakeFigures(averaged)};
   if (counted) result.accuracy = correct / targets;
   if (bytes_known && bytes > 0) result.bits_per_byte = loss / std::numbers::ln2 / bytes;
   return result;
+}
+
+// Returns the batches of all ranks in their order. `mine` are those of this rank.
+std::vector<Evaluator::MeasuredBatch> Evaluator::GatherBatches(const Ranks& ranks, std::vector<MeasuredBatch> mine) {
+  if (ranks.size() == 1) return mine;
+  const size_t bytes = mine.size() * sizeof(MeasuredBatch);
+  const std::vector<std::string> of_ranks = ranks.AllGather({reinterpret_cast<const char*>(mine.data()), bytes});
+  std::vector<MeasuredBatch> all;
+  for (size_t i = 0; i * sizeof(MeasuredBatch) < of_ranks[0].size(); ++i) {  // rank 0 has the most
+    for (const std::string& values : of_ranks) {
+      if ((i + 1) * sizeof(MeasuredBatch) > values.size()) break;
+      std::memcpy(&all.emplace_back(), values.data() + i * sizeof(MeasuredBatch), sizeof(MeasuredBatch));
+    }
+  }
+  return all;
 }
 
 absl::StatusOr<std::optional<Metrics::Validation>> Evaluator::Evaluate(int64_t step, absl::FunctionRef<bool()> stop) {

@@ -1,5 +1,9 @@
 // An Evaluator measures a task's validation loss and accuracy.
 //
+// Several ranks share an evaluation: rank r of N measures batches r, r + N, r + 2 N, ... Every rank then adds the
+// figures of all batches in their order, so the result has the same bits on any number of ranks. If the task wants
+// predictions (TrainingProgram::prediction), every rank measures all batches.
+//
 //   Evaluator evaluator(&task, &parameters, {.precision = kF32});
 //   WEFT_ASSIGN_OR_RETURN(const auto validation, evaluator.Evaluate(step, [] { return false; }));
 #ifndef WEFT_TRAIN_EVALUATOR_H_
@@ -15,6 +19,7 @@
 #include "absl/status/statusor.h"
 #include "weft/core/parameters.h"
 #include "weft/core/tape.h"
+#include "weft/distributed/ranks.h"
 #include "weft/graph/graph.h"
 #include "weft/graph/runner.h"
 #include "weft/train/run/metrics.h"
@@ -25,6 +30,7 @@ namespace weft {
 struct EvaluatorOptions {
   int64_t threads = 0;  // 0: one for each core
   DType precision = kF32;
+  Ranks ranks = {};
 };
 
 class Evaluator {
@@ -34,13 +40,23 @@ class Evaluator {
       : task_(task), parameters_(parameters), options_(options), runners_(task->programs().size()) {}
 
   // Returns the figures of all validation batches after `step` updates, also with averaged weights if there are any.
-  // Calls `stop` before each batch. If `stop` returns true, the result is nullopt. Compiles a program at its first use.
+  // Calls `stop` before each batch. If `stop` returns true, the result is nullopt. Several ranks don't call `stop`:
+  // they would stop at different batches. Compiles a program at its first use.
   absl::StatusOr<std::optional<Metrics::Validation>> Evaluate(int64_t step, absl::FunctionRef<bool()> stop);
 
  private:
+  // The figures of a validation batch. Ranks exchange its bytes, which have no padding.
+  struct MeasuredBatch {
+    double targets = 0, loss = 0, correct = 0;  // number of targets; mean loss; number of correct predictions
+    int64_t bytes = 0;                          // of the targets' text; 0: not known
+    int64_t counted = 0;                        // 1: `correct` was counted
+  };
+
   absl::StatusOr<Runner*> RunnerOf(size_t program);
   absl::StatusOr<std::optional<Metrics::Validation>> Measure(int64_t step, bool averaged,
                                                              absl::FunctionRef<bool()> stop);
+  absl::StatusOr<MeasuredBatch> MeasureBatch(int64_t step, int64_t index);
+  static std::vector<MeasuredBatch> GatherBatches(const Ranks& ranks, std::vector<MeasuredBatch> mine);
 
   TrainingTask* task_;
   Parameters* parameters_;

@@ -1,24 +1,21 @@
 // Each round of the loop runs a step, evaluates if that is due, writes a line of metrics, and saves a checkpoint if
-// that is due.
+// that is due. train/trainer_files.cc has the other part of Trainer, which reads and writes files.
 #include "weft/train/trainer.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
-#include <system_error>
 #include <vector>
 
-#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
-#include "weft/core/safetensors.h"
 #include "weft/core/status.h"
 #include "weft/formats/run_folder.h"
 #include "weft/train/plateau.h"
-#include "weft/train/run/build_info.h"
-#include "weft/train/run/checkpoint.h"
+#include "weft/train/run/agreement.h"
+#include "weft/train/run/same_parameters.h"
 
 namespace weft {
 namespace {
@@ -28,15 +25,6 @@ double SecondsSince(std::chrono::steady_clock::time_point begin) {
 }
 
 double WithoutSign(double x) { return std::isnan(x) ? std::fabs(x) : x; }  // a NaN is printed "nan", not "-nan"
-
-void Warn(const std::string& text) { std::fprintf(stderr, "weft: warning: %s\n", text.c_str()); }
-
-void WarnOfOtherBits(const CheckpointInfo& info) {
-  if (info.version == BuildName() && info.cpu == CpuFeatures()) return;
-  Warn(absl::StrCat("the checkpoint of step ", info.step, " was written by Weft ", info.version, " on a CPU with ",
-                    info.cpu, "; this is Weft ", BuildName(), " with ", CpuFeatures(),
-                    "; the run continues, but its results have other bits"));
-}
 
 // Returns the name of the first parameter with a value that is not finite, or "" if all values are finite.
 std::string FirstNotFinite(const Parameters& parameters) {
@@ -83,7 +71,8 @@ absl::StatusOr<StepOptions> ToStepOptions(const TrainerOptions& options) {
                       .threads = options.threads,
                       .memory_budget = options.memory_budget,
                       .average_decay = options.ema,
-                      .limits_loss = options.skip_deviations > 0};
+                      .limits_loss = options.skip_deviations > 0,
+                      .ranks = options.ranks};
   if (ParseDType(options.precision, &step.precision)) return step;
   return InvalidArgument("precision: '", options.precision, "' is no dtype");
 }
@@ -105,62 +94,26 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const TrainerOptions& o
                         static_cast<double>(needed) * 1e-6, static_cast<double>(options.memory_limit) * 1e-6));
   }
   WEFT_RETURN_IF_ERROR(trainer->training_step_->Allocate(parameters));
-  trainer->evaluator_ = std::make_unique<Evaluator>(
-      task, parameters, EvaluatorOptions{.threads = options.threads, .precision = step.precision});
+  const EvaluatorOptions evaluator = {.threads = options.threads, .precision = step.precision, .ranks = options.ranks};
+  trainer->evaluator_ = std::make_unique<Evaluator>(task, parameters, evaluator);
   return trainer;
 }
 
-absl::StatusOr<bool> Trainer::Resume() {
-  const std::string checkpoints = run_->File("checkpoints");
-  WEFT_RETURN_IF_ERROR(TidyCheckpoints(checkpoints));
-  absl::Status first_error;
-  for (const int64_t step : ListCheckpoints(checkpoints)) {
-    const absl::StatusOr<CheckpointInfo> info = ReadCheckpointInfo(checkpoints, step);
-    if (info.ok() && info->data != task_->data()) {
-      return absl::FailedPreconditionError(
-          "data: this run began with other data; resume it with the same data, or begin another run");
-    }
-    if (info.ok() && info->seed != parameters_->seed()) {
-      return absl::FailedPreconditionError(absl::StrCat("seed: it is ", parameters_->seed(),
-                                                        ", but the checkpoint of step ", step,
-                                                        " is of a run with seed ", info->seed));
-    }
-    const absl::StatusOr<TrainingHistory> history =
-        info.ok() ? TrainingHistory::FromJson(info->trainer) : info.status();
-    const absl::Status loaded = history.ok() ? LoadCheckpoint(checkpoints, *info, parameters_) : history.status();
-    if (loaded.ok()) {
-      WarnOfOtherBits(*info);
-      history_ = *history;
-      step_ = saved_step_ = step;
-      resumed_ = true;
-      return true;
-    }
-    Warn(absl::StrCat("passing over the checkpoint of step ", step, ": ", loaded.message()));
-    if (first_error.ok()) first_error = loaded;
-  }
-  if (!first_error.ok()) return Annotate(first_error, "no checkpoint can be read");
-  std::error_code error;
-  if (std::filesystem::exists(run_->File("model.safetensors"), error)) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        run_->path(), " has a model.safetensors, but no checkpoint to continue from; overwrite the run, or ",
-        "choose another folder"));
-  }
-  return false;
-}
-
 absl::Status Trainer::Train(Progress* progress) {
-  WEFT_ASSIGN_OR_RETURN(metrics_, MetricsFile::Open(run_->File("metrics.jsonl"), resumed_ ? step_ : -1));
-  if (const int64_t lines = metrics_->damaged_lines(); lines > 0) {
-    Warn(absl::StrCat("removed damaged lines from ", run_->File("metrics.jsonl"), ": ", lines));
-  }
-  if (options_.tensorboard) {
-    WEFT_ASSIGN_OR_RETURN(board_, TensorBoard::Open(run_->path(), resumed_ ? step_ : -1));
-    if (!board_->warning().empty()) Warn(board_->warning());
-  }
+  const Ranks& ranks = options_.ranks;
+  const bool alone = ranks.size() == 1;
+  Progress silent({.quiet = true});
+  if (!ranks.first()) progress = &silent;
+  WEFT_ASSIGN_OR_RETURN(const std::string tokens, ResultOfFirst(ranks, [&] { return OpenFiles(); }));
   const Interrupt interrupt;
-  tokens_ = history_.pending ? history_.pending->tokens : metrics_->tokens();
-  begin_ = std::chrono::steady_clock::now() - std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-                                                  std::chrono::duration<double>(metrics_->seconds()));
+  WEFT_CHECK(absl::SimpleAtoi(tokens, &tokens_));
+  if (history_.pending) tokens_ = history_.pending->tokens;
+  begin_ = std::chrono::steady_clock::now();
+  if (metrics_) {
+    begin_ -= std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+        std::chrono::duration<double>(metrics_->seconds()));
+  }
+  if (options_.check_weights_every > 0) WEFT_RETURN_IF_ERROR(CheckSameParameters(ranks, *parameters_, step_));
   progress->Begin(step_, options_.steps);
   const bool evaluates = options_.eval_every > 0 && task_->validation_batches() > 0;
   if ((evaluates && step_ == 0 && !resumed_) || history_.pending) {
@@ -172,26 +125,30 @@ absl::Status Trainer::Train(Progress* progress) {
   }
   while (step_ < options_.steps && !OutOfPatience()) {
     Metrics line;
-    WEFT_RETURN_IF_ERROR(TakeStep(&line, progress));
-    const bool last = step_ == options_.steps;
-    bool stop = false;
-    if (evaluates && (last || step_ % options_.eval_every == 0)) {
-      WEFT_ASSIGN_OR_RETURN(const bool evaluated, Evaluate(interrupt, &line, progress));
-      stop = !evaluated;
+    absl::Status status = TakeStep(&line, progress);
+    status.Update(write_error_);
+    // The ranks stop after the same step, before its evaluation. A process that trains alone also stops during it.
+    WEFT_ASSIGN_OR_RETURN(bool stop, AnyRank(ranks, status, interrupt.requested()));
+    if (options_.check_weights_every > 0 && step_ % options_.check_weights_every == 0) {
+      WEFT_RETURN_IF_ERROR(CheckSameParameters(ranks, *parameters_, step_));
     }
-    if (stop) {
+    const bool last = step_ == options_.steps;
+    const bool evaluate = evaluates && (last || step_ % options_.eval_every == 0);
+    bool evaluated = false;
+    if (evaluate && !stop) {
+      WEFT_ASSIGN_OR_RETURN(evaluated, Evaluate(interrupt, &line, progress));
+    }
+    if (evaluate && !evaluated) {
       history_.pending = line;
+      stop = true;
     } else {
       WEFT_RETURN_IF_ERROR(Report(line, progress));
       if (last || OutOfPatience()) break;
-      stop = interrupt.requested();
+      if (alone) stop = interrupt.requested();
     }
     // While steps are skipped, the weights stay as they are, and older checkpoints may be needed.
     const bool due = options_.checkpoint_every > 0 && step_ % options_.checkpoint_every == 0;
-    if (stop || (due && history_.skipped_in_a_row() == 0)) {
-      WEFT_RETURN_IF_ERROR(SyncFiles());
-      WEFT_RETURN_IF_ERROR(Save());
-    }
+    if (stop || (due && history_.skipped_in_a_row() == 0)) WEFT_RETURN_IF_ERROR(Save());
     if (stop) return Interrupted(progress);
   }
   progress->End();
@@ -199,7 +156,6 @@ absl::Status Trainer::Train(Progress* progress) {
     progress->Say(absl::StrFormat("no better %s in %d evaluations: the best was %.4f at step %d", options_.metric,
                                   options_.patience, *history_.best(), history_.best_step()));
   }
-  WEFT_RETURN_IF_ERROR(SyncFiles());
   return Save();
 }
 
@@ -249,7 +205,7 @@ absl::StatusOr<bool> Trainer::Evaluate(const Interrupt& interrupt, Metrics* line
   WEFT_ASSIGN_OR_RETURN(line->validation, evaluator_->Evaluate(step_, [&] { return interrupt.requested(); }));
   if (!line->validation) return false;
   if (!std::isfinite(line->validation->loss)) {
-    WEFT_RETURN_IF_ERROR(CheckWeights());
+    WEFT_RETURN_IF_ERROR(AllAgree(options_.ranks, CheckWeights()));
     return Stopped(absl::StrFormat("validation loss %g after step %d", WithoutSign(line->validation->loss), step_));
   }
   if (options_.plateau) {
@@ -261,60 +217,27 @@ absl::StatusOr<bool> Trainer::Evaluate(const Interrupt& interrupt, Metrics* line
   }
   const std::optional<double> value = MetricValue(*line->validation, options_.metric);
   if (!value) return true;  // there are no averages before the first update, and no correlations of equal predictions
-  if (history_.Evaluated(step_, options_.metric, *value) && options_.save_best) WEFT_RETURN_IF_ERROR(SaveBest());
+  if (history_.Evaluated(step_, options_.metric, *value) && options_.save_best) {
+    WEFT_RETURN_IF_ERROR(OnFirst(options_.ranks, [&] { return SaveBest(); }));
+  }
   return true;
 }
 
+// Shows and writes a line of metrics on rank 0. Of several ranks, keeps an error for the next exchange between ranks.
 absl::Status Trainer::Report(Metrics line, Progress* progress) {
+  if (!options_.ranks.first()) return absl::OkStatus();
   line.step = step_;
   line.tokens = tokens_;
   line.seconds = SecondsSince(begin_);
   if (line.training) progress->Step(step_, *line.training);
   if (line.validation) progress->Evaluation(step_, *line.validation, line.seconds);
-  if (board_) WEFT_RETURN_IF_ERROR(board_->Step(line));
-  if (board_ && line.validation) WEFT_RETURN_IF_ERROR(board_->Weights(step_, *parameters_));
-  return metrics_->Append(line);
-}
-
-absl::Status Trainer::SyncFiles() {
-  if (board_) WEFT_RETURN_IF_ERROR(board_->Sync());
-  return metrics_->Sync();
-}
-
-absl::Status Trainer::AddText(const std::string& name, absl::string_view text) {
-  if (!board_) return absl::OkStatus();
-  WEFT_RETURN_IF_ERROR(board_->Text(step_, name, text));
-  return board_->Sync();
-}
-
-absl::Status Trainer::Save() {
-  WEFT_RETURN_IF_ERROR(run_->CheckStillThere());
-  WEFT_RETURN_IF_ERROR(CheckWeights());
-  if (saved_step_ != step_) {
-    WEFT_RETURN_IF_ERROR(SaveCheckpoint(run_->File("checkpoints"),
-                                        {.step = step_,
-                                         .seed = parameters_->seed(),
-                                         .parameters_step = parameters_->step(),
-                                         .data = task_->data(),
-                                         .trainer = history_.ToJson()},
-                                        *parameters_, static_cast<int>(options_.keep)));
-    saved_step_ = step_;
-  } else {  // a run that was killed after it had saved may have older checkpoints left
-    WEFT_RETURN_IF_ERROR(PruneCheckpoints(run_->File("checkpoints"), static_cast<int>(options_.keep)));
-  }
-  if (const std::vector<NamedTensor> averages = ModelOfAverages(*parameters_); !averages.empty()) {
-    WEFT_RETURN_IF_ERROR(WriteSafetensors(run_->File(kEmaWeights), averages));
-  }
-  WEFT_RETURN_IF_ERROR(parameters_->Save(run_->File(kLastWeights), Parameters::kWeights));
-  return task_->SaveMore(*parameters_, run_->path());
-}
-
-// Saves the weights that the metric measured: the averages if its name begins with "ema_".
-absl::Status Trainer::SaveBest() const {
-  WEFT_RETURN_IF_ERROR(run_->CheckStillThere());
-  const std::string path = run_->File(kBestWeights);
-  if (!absl::StartsWith(options_.metric, "ema_")) return parameters_->Save(path, Parameters::kWeights);
-  return WriteSafetensors(path, ModelOfAverages(*parameters_));
+  absl::Status written;
+  if (board_) written.Update(board_->Step(line));
+  if (board_ && line.validation && written.ok()) written.Update(board_->Weights(step_, *parameters_));
+  if (written.ok()) written.Update(metrics_->Append(line));
+  if (options_.ranks.size() == 1) return written;
+  write_error_.Update(written);
+  return absl::OkStatus();
 }
 
 absl::Status Trainer::CheckWeights() const {

@@ -8,6 +8,10 @@
 //
 // A resumed run ends with the same weights as an uninterrupted one, if binary and kind of CPU are the same. The reason:
 // batches and dropout depend only on the seed, the step, the micro-batch and, with scheduled sampling, the weights.
+//
+// Several ranks (TrainerOptions::ranks) may run one training, each with its own task, parameters and trainer. All
+// compute the same figures and decide the same. Rank 0 alone writes files and prints. Resume and Train wait for all
+// ranks and return the same status on each; an error of one rank ends all, and its message names the rank.
 #ifndef WEFT_TRAIN_TRAINER_H_
 #define WEFT_TRAIN_TRAINER_H_
 
@@ -63,13 +67,16 @@ class Trainer {
  private:
   Trainer(const TrainerOptions& options, TrainingTask* task, Parameters* parameters, const RunDirectory* run)
       : options_(options), task_(task), parameters_(parameters), run_(run) {}
+  absl::StatusOr<std::string> FindCheckpoints() const;
+  absl::Status LoadStep(int64_t step);
+  absl::StatusOr<std::string> OpenFiles();
   absl::Status TakeStep(Metrics* line, Progress* progress);
   absl::StatusOr<bool> Evaluate(const Interrupt& interrupt, Metrics* line, Progress* progress);
   absl::Status Report(Metrics line, Progress* progress);
-  absl::Status SyncFiles();
   bool OutOfPatience() const;
   absl::Status Interrupted(Progress* progress) const;
   absl::Status Save();
+  absl::Status WriteFiles();
   absl::Status SaveBest() const;
   absl::Status CheckWeights() const;
   absl::Status ExplainSkipping(const StepResult& result);
@@ -81,8 +88,9 @@ class Trainer {
   const RunDirectory* run_;
   std::unique_ptr<TrainingStep> training_step_;
   std::unique_ptr<Evaluator> evaluator_;
-  std::optional<MetricsFile> metrics_;
-  std::optional<TensorBoard> board_;
+  std::optional<MetricsFile> metrics_;  // on rank 0 only
+  std::optional<TensorBoard> board_;    // on rank 0 only
+  absl::Status write_error_;            // of rank 0, not yet known to the other ranks
   TrainingHistory history_;
   int64_t step_ = 0;
   int64_t tokens_ = 0;       // trained on

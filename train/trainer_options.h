@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "weft/core/hyperparameters.h"
+#include "weft/distributed/ranks.h"
 #include "weft/train/learning_rate.h"
 #include "weft/train/optimizer.h"
 #include "weft/train/plateau.h"
@@ -30,6 +31,13 @@ struct TrainerOptions {
   int64_t threads = 0;             // 0: one for each core
   std::string precision = "f32";   // element type for training and evaluation: "f32" or "bf16"
   uint64_t memory_budget = 0;      // maximum bytes for the values of a training step; 0: no maximum
+
+  // The ranks that run the training together. All of them give the same options, except threads and memory limits.
+  // Rank r computes the micro-batches RowsOf({r, N}, micro_batches) of each step (train/task.h).
+  Ranks ranks = {};
+  // Steps after which the ranks compare their weights and optimizer state; 0: never. They also compare them before the
+  // first step and before each checkpoint. Has no effect on a process that trains alone.
+  int64_t check_weights_every = 100;
 
   // Maximum bytes that a training may allocate for parameters and for the values of its steps; 0: no maximum. A
   // training that needs more does not begin.
@@ -57,8 +65,11 @@ struct TrainerOptions {
 // Returns a row for each option from `micro_batches` to `skip_deviations`, except those that TrainingHyperparameters
 // (train/options.h) has itself. The rows point into `options`, which must outlive them.
 Hyperparameters RunOptionRows(TrainerOptions* options);
-// Returns InvalidArgument if options contradict each other.
+// Returns InvalidArgument if options contradict each other, or if there are fewer micro-batches than ranks.
 absl::Status Validate(const TrainerOptions& options);
+// If ranks have different numbers of micro-batches, returns the costs: "ranks 0 to 1 have 3 of 8 micro-batches, the
+// others 2: 11% of the ranks' time is idle". Otherwise returns "".
+std::string IdleTime(int64_t micro_batches, int64_t ranks);
 
 }  // namespace weft
 

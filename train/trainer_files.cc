@@ -1,0 +1,155 @@
+// This file has the part of Trainer that reads and writes the files of a run. train/trainer.cc has the loop.
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "weft/core/safetensors.h"
+#include "weft/core/status.h"
+#include "weft/formats/run_folder.h"
+#include "weft/train/run/agreement.h"
+#include "weft/train/run/build_info.h"
+#include "weft/train/run/checkpoint.h"
+#include "weft/train/run/same_parameters.h"
+#include "weft/train/trainer.h"
+
+namespace weft {
+namespace {
+
+void Warn(const std::string& text) { std::fprintf(stderr, "weft: warning: %s\n", text.c_str()); }
+
+void WarnOfOtherBits(const CheckpointInfo& info) {
+  if (info.version == BuildName() && info.cpu == CpuFeatures()) return;
+  Warn(absl::StrCat("the checkpoint of step ", info.step, " was written by Weft ", info.version, " on a CPU with ",
+                    info.cpu, "; this is Weft ", BuildName(), " with ", CpuFeatures(),
+                    "; the run continues, but its results have other bits"));
+}
+
+}  // namespace
+
+// Returns the steps of the checkpoints as "1000 500", the newest first.
+absl::StatusOr<std::string> Trainer::FindCheckpoints() const {
+  const std::string checkpoints = run_->File("checkpoints");
+  WEFT_RETURN_IF_ERROR(TidyCheckpoints(checkpoints));
+  return absl::StrJoin(ListCheckpoints(checkpoints), " ");
+}
+
+// Loads the checkpoint of `step`. Returns FailedPrecondition if it has other data or another seed.
+absl::Status Trainer::LoadStep(int64_t step) {
+  const std::string checkpoints = run_->File("checkpoints");
+  WEFT_ASSIGN_OR_RETURN(const CheckpointInfo info, ReadCheckpointInfo(checkpoints, step));
+  if (info.data != task_->data()) {
+    return absl::FailedPreconditionError(
+        "data: this run began with other data; resume it with the same data, or begin another run");
+  }
+  if (info.seed != parameters_->seed()) {
+    return absl::FailedPreconditionError(absl::StrCat("seed: it is ", parameters_->seed(),
+                                                      ", but the checkpoint of step ", step, " is of a run with seed ",
+                                                      info.seed));
+  }
+  const absl::StatusOr<TrainingHistory> history = TrainingHistory::FromJson(info.trainer);
+  WEFT_RETURN_IF_ERROR(history.status());
+  WEFT_RETURN_IF_ERROR(LoadCheckpoint(checkpoints, info, parameters_));
+  if (options_.ranks.first()) WarnOfOtherBits(info);
+  history_ = *history;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> Trainer::Resume() {
+  const Ranks& ranks = options_.ranks;
+  WEFT_ASSIGN_OR_RETURN(const std::string steps, ResultOfFirst(ranks, [&] { return FindCheckpoints(); }));
+  absl::Status first_error;
+  for (const absl::string_view text : absl::StrSplit(steps, ' ', absl::SkipEmpty())) {
+    int64_t step = 0;
+    WEFT_CHECK(absl::SimpleAtoi(text, &step));
+    const absl::Status mine = LoadStep(step);
+    // Rank 0 decides whether to pass over a checkpoint. The other ranks must be able to load the same one.
+    const absl::Status loaded = OnFirst(ranks, [&] { return mine; });
+    if (loaded.ok()) {
+      WEFT_RETURN_IF_ERROR(AllAgree(ranks, mine));
+      step_ = saved_step_ = step;
+      resumed_ = true;
+      return true;
+    }
+    if (absl::IsFailedPrecondition(loaded)) return loaded;
+    if (ranks.first()) Warn(absl::StrCat("passing over the checkpoint of step ", step, ": ", loaded.message()));
+    if (first_error.ok()) first_error = loaded;
+  }
+  if (!first_error.ok()) return Annotate(first_error, "no checkpoint can be read");
+  WEFT_RETURN_IF_ERROR(OnFirst(ranks, [&]() -> absl::Status {
+    std::error_code error;
+    if (!std::filesystem::exists(run_->File("model.safetensors"), error)) return absl::OkStatus();
+    return absl::FailedPreconditionError(absl::StrCat(
+        run_->path(), " has a model.safetensors, but no checkpoint to continue from; overwrite the run, or ",
+        "choose another folder"));
+  }));
+  return false;
+}
+
+// Opens the files to which a training appends. Returns the number of tokens trained on so far, as a text.
+absl::StatusOr<std::string> Trainer::OpenFiles() {
+  WEFT_ASSIGN_OR_RETURN(metrics_, MetricsFile::Open(run_->File("metrics.jsonl"), resumed_ ? step_ : -1));
+  if (const int64_t lines = metrics_->damaged_lines(); lines > 0) {
+    Warn(absl::StrCat("removed damaged lines from ", run_->File("metrics.jsonl"), ": ", lines));
+  }
+  if (options_.tensorboard) {
+    WEFT_ASSIGN_OR_RETURN(board_, TensorBoard::Open(run_->path(), resumed_ ? step_ : -1));
+    if (!board_->warning().empty()) Warn(board_->warning());
+  }
+  return absl::StrCat(metrics_->tokens());
+}
+
+absl::Status Trainer::AddText(const std::string& name, absl::string_view text) {
+  if (!board_) return absl::OkStatus();
+  WEFT_RETURN_IF_ERROR(board_->Text(step_, name, text));
+  return board_->Sync();
+}
+
+absl::Status Trainer::Save() {
+  const Ranks& ranks = options_.ranks;
+  if (options_.check_weights_every > 0) WEFT_RETURN_IF_ERROR(CheckSameParameters(ranks, *parameters_, step_));
+  WEFT_RETURN_IF_ERROR(OnFirst(ranks, [&] { return WriteFiles(); }));
+  saved_step_ = step_;
+  return absl::OkStatus();
+}
+
+// Writes everything that the run's folder should have after a step.
+absl::Status Trainer::WriteFiles() {
+  WEFT_RETURN_IF_ERROR(write_error_);
+  if (board_) WEFT_RETURN_IF_ERROR(board_->Sync());
+  WEFT_RETURN_IF_ERROR(metrics_->Sync());
+  WEFT_RETURN_IF_ERROR(run_->CheckStillThere());
+  WEFT_RETURN_IF_ERROR(CheckWeights());
+  if (saved_step_ != step_) {
+    WEFT_RETURN_IF_ERROR(SaveCheckpoint(run_->File("checkpoints"),
+                                        {.step = step_,
+                                         .seed = parameters_->seed(),
+                                         .parameters_step = parameters_->step(),
+                                         .data = task_->data(),
+                                         .trainer = history_.ToJson()},
+                                        *parameters_, static_cast<int>(options_.keep)));
+    saved_step_ = step_;
+  } else {  // a run that was killed after it had saved may have older checkpoints left
+    WEFT_RETURN_IF_ERROR(PruneCheckpoints(run_->File("checkpoints"), static_cast<int>(options_.keep)));
+  }
+  if (const std::vector<NamedTensor> averages = ModelOfAverages(*parameters_); !averages.empty()) {
+    WEFT_RETURN_IF_ERROR(WriteSafetensors(run_->File(kEmaWeights), averages));
+  }
+  WEFT_RETURN_IF_ERROR(parameters_->Save(run_->File(kLastWeights), Parameters::kWeights));
+  return task_->SaveMore(*parameters_, run_->path());
+}
+
+// Saves the weights that the metric measured: the averages if its name begins with "ema_".
+absl::Status Trainer::SaveBest() const {
+  WEFT_RETURN_IF_ERROR(run_->CheckStillThere());
+  const std::string path = run_->File(kBestWeights);
+  if (!absl::StartsWith(options_.metric, "ema_")) return parameters_->Save(path, Parameters::kWeights);
+  return WriteSafetensors(path, ModelOfAverages(*parameters_));
+}
+
+}  // namespace weft
