@@ -1,6 +1,7 @@
-// The planner walks over the sums of the tree, from small to large, and notes for each value which rank has which piece
-// of it. A message is appended to the plans of its sender and its receiver at the same moment. So the plans have one
-// common order, and a rank only waits for what comes before in that order.
+// The planner visits the sums of the tree, from small to large, and notes which rank has which piece of each value. It
+// plans all ranks at once, because a rank must know how others divide what they send. A message is appended to the
+// plans of its sender and of its receiver at the same moment. So all plans have one common order, and a receive waits
+// only for actions that are earlier in this order.
 #include "weft/distributed/reduction.h"
 
 #include <algorithm>
@@ -25,10 +26,9 @@ using Copies = std::vector<Copy>;
 
 struct Node {
   MicroBatchRange range;
-  int first = 0, last = 0;    // the ranks that have some of its micro-batches
+  int first = 0, last = 0;    // the ranks that own some of its micro-batches
   int left = -1, right = -1;  // indices of nodes; -1: a block
-  // kDoubling: of ranks first .. last. kScatter: of pieces 0 .. pieces - 1.
-  Copies copies;
+  Copies copies;              // kDoubling: on ranks first .. last. kScatter: of pieces 0 .. pieces - 1
 
   int group() const { return last - first + 1; }
 };
@@ -95,15 +95,16 @@ class Planner {
     return static_cast<int>(nodes_.size()) - 1;
   }
 
-  // The item i of a sum is what one rank computes: kDoubling: the value on rank first + i. kScatter: piece i.
+  // A sum has one item for each computed piece. kDoubling: item i is the value on rank first + i. kScatter: piece i.
   int Piece(int item) const { return doubling_ ? 0 : item; }
 
   void PlanSum(Node* sum) {
     const Node &left = nodes_[sum->left], &right = nodes_[sum->right];
-    std::vector<int> owners = PieceOwners(left, right);
+    std::vector<int> owners;
     if (doubling_) {
-      owners.clear();
       for (int rank = sum->first; rank <= sum->last; ++rank) owners.push_back(rank);
+    } else {
+      owners = PieceOwners(left, right);
     }
     const Copies lefts = Bring(left, owners), rights = Bring(right, owners);
     std::vector<std::pair<Copy, Copy>> operands;
@@ -119,11 +120,10 @@ class Planner {
     });
   }
 
-  // Chooses the rank of each piece of a sum: one of the two that have its operands. First come the pieces whose
-  // operands are on one rank already. Each further run of pieces is divided such that its two ranks have equally many
-  // of the sum.
+  // Chooses the rank of each piece of a sum: one of the two that have its operands. A piece whose operands are on one
+  // rank stays there. Every run of other pieces is divided between its two ranks, such that they then have equally many
+  // pieces of the sum. For powers of two, this halves the run.
   std::vector<int> PieceOwners(const Node& left, const Node& right) const {
-    if (doubling_) return {};
     std::vector<std::pair<int, int>> pairs;
     std::vector<int> owned(ranks_);
     for (int i = 0; i < pieces_; ++i) {
@@ -137,7 +137,9 @@ class Planner {
       const int lefts = l == r ? size : std::clamp((owned[r] + size - owned[l] + 1) / 2, 0, size);
       owners.insert(owners.end(), lefts, l);
       owners.insert(owners.end(), size - lefts, r);
-      if (l != r) owned[l] += lefts, owned[r] += size - lefts;
+      if (l == r) return;
+      owned[l] += lefts;
+      owned[r] += size - lefts;
     });
     return owners;
   }
@@ -175,70 +177,70 @@ class Planner {
     return brought;
   }
 
-  // Gives every rank all pieces of the total. The ranks are halved again and again. Before each step, the ranks of a
-  // range together have one copy of each piece. Then each half receives the pieces that only the other half has.
+  // Consecutive ranks that together have one copy of each piece of the total.
+  struct RankRange {
+    int first = 0, size = 0;
+    Copies copies;  // of pieces 0 .. pieces - 1
+
+    bool has(int rank) const { return rank >= first && rank < first + size; }
+  };
+
+  // Gives every rank all pieces of the total. Halves the ranks again and again, down to ranges of one rank.
   void PlanGather(const Node& root) {
-    struct Range {
-      int first = 0, size = 0;
-      Copies copies;  // of each piece
-    };
-    std::vector<Range> ranges = {{0, ranks_, root.copies}};
+    std::vector<RankRange> ranges = {{0, ranks_, root.copies}};
     while (!ranges.empty()) {
-      std::vector<Range> halves;
-      for (Range& range : ranges) {
+      std::vector<RankRange> halves;
+      for (const RankRange& range : ranges) {
         if (range.size == 1) {
           for (const Copy& copy : range.copies) plans_[range.first].result.push_back(copy.source);
           continue;
         }
         const int left = (range.size + 1) / 2;
-        const int middle = range.first + left;
-        Copies lefts = CopyTo(range.first, left, range.first, range.size, root.range, range.copies);
-        Copies rights = CopyTo(middle, range.size - left, range.first, range.size, root.range, range.copies);
-        halves.push_back({range.first, left, std::move(lefts)});
-        halves.push_back({middle, range.size - left, std::move(rights)});
+        halves.push_back({range.first, left});
+        FillHalf(root.range, range, &halves.back());
+        halves.push_back({range.first + left, range.size - left});
+        FillHalf(root.range, range, &halves.back());
       }
       ranges = std::move(halves);
     }
   }
 
-  // Sends the pieces that ranks first .. first + size - 1 lack. Returns the copies that these ranks have afterwards.
-  Copies CopyTo(int first, int size, int all_first, int all_size, MicroBatchRange total, const Copies& copies) {
-    const auto has = [&](int rank) { return rank >= first && rank < first + size; };
-    std::vector<int> owned(size);
-    for (const Copy& copy : copies) {
-      if (has(copy.rank)) ++owned[copy.rank - first];
+  // Sends to the ranks of `half` the pieces of `total` that only the other ranks of `all` have. Sets the half's copies.
+  void FillHalf(MicroBatchRange total, const RankRange& all, RankRange* half) {
+    std::vector<int> owned(half->size);
+    for (const Copy& copy : all.copies) {
+      if (half->has(copy.rank)) ++owned[copy.rank - half->first];
     }
-    // The receiver is the rank at the same place of its half. If that rank has its share, it is the one with least.
-    const int share = (pieces_ + size - 1) / size;
-    const int other_first = first == all_first ? first + size : all_first;
-    std::vector<std::pair<int, int>> moves;  // from, to
-    for (const Copy& copy : copies) {
+    // The receiver is the rank at the same place of its half. A rank that has its share passes pieces to the rank that
+    // has the fewest.
+    const int share = (pieces_ + half->size - 1) / half->size;
+    const int other_first = half->first == all.first ? half->first + half->size : all.first;
+    std::vector<std::pair<int, int>> moves;  // of each piece: from, to
+    for (const Copy& copy : all.copies) {
       int to = copy.rank;
-      if (!has(to)) {
-        int place = (to - other_first) * size / (all_size - size);
+      if (!half->has(to)) {
+        int place = (to - other_first) * half->size / (all.size - half->size);
         if (owned[place] >= share) {
           place = static_cast<int>(std::min_element(owned.begin(), owned.end()) - owned.begin());
         }
         ++owned[place];
-        to = first + place;
+        to = half->first + place;
       }
       moves.emplace_back(copy.rank, to);
     }
-    Copies result;
     ForEachRun(moves, [&](int begin, int end) {
       const auto [from, to] = moves[begin];
       if (from == to) {
-        result.insert(result.end(), copies.begin() + begin, copies.begin() + end);
+        half->copies.insert(half->copies.end(), all.copies.begin() + begin, all.copies.begin() + end);
         return;
       }
       ReductionAction message = {
           .phase = ReductionAction::kGather, .value = total, .piece_begin = begin, .piece_end = end};
       for (int i = begin; i < end; ++i) {
-        if (i == begin || !(copies[i] == copies[i - 1])) message.sources.push_back(copies[i].source);
+        if (i == begin || !(all.copies[i] == all.copies[i - 1])) message.sources.push_back(all.copies[i].source);
       }
-      result.insert(result.end(), end - begin, {to, Message(from, to, std::move(message))});
+      half->copies.insert(half->copies.end(), end - begin, {to, Message(from, to, std::move(message))});
     });
-    return result;
   }
 
   // Appends a send and its receive. `message` has all but kinds, peers and the tag. Returns the source at the receiver.

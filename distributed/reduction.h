@@ -30,11 +30,14 @@
 // a sum: one of the two that have the operands. Afterwards, the ranks exchange the pieces of the total. This sends the
 // fewest bytes, so it suits large values.
 //
-// If each rank has 2^k micro-batches and the number of ranks N is a power of two, both kinds are the known algorithms.
-// A rank exchanges values with one partner at each of the distances 1, 2, 4, ..., N/2: a whole value, or one run of
-// pieces that is halved each time. The pieces then come back at the distances N/2, ..., 2, 1. Each phase of kScatter
-// sends (N - 1)/N of a value from each rank. Other numbers work, but cost more: for N <= 16 and at most 8 N
-// micro-batches, a rank sends at most 3.7 times these bytes in the first phase, and 1.5 times in the second.
+// If each of N ranks has 2^k micro-batches, and N is a power of two, both kinds are the known algorithms. A rank
+// exchanges values with one partner at each of the distances 1, 2, 4, ..., N/2: a whole value, or one run of pieces
+// that is halved each time. The pieces of the total then come back at the distances N/2, ..., 2, 1. In each phase of
+// kScatter, each rank sends (N - 1)/N of a value.
+//
+// Other numbers of ranks and micro-batches work, but cost more messages and bytes. For N <= 16, a rank sends at
+// most 1.5 times these bytes in the second phase. In the first phase it sends no more than these bytes if each rank has
+// 2^k micro-batches, and otherwise at most 3.7 times these bytes for up to 8 N micro-batches.
 #ifndef WEFT_DISTRIBUTED_REDUCTION_H_
 #define WEFT_DISTRIBUTED_REDUCTION_H_
 
@@ -95,8 +98,8 @@ struct ReductionPlan {
 };
 
 // Plans the sum of all micro-batches on all ranks, and returns the plan of each rank. `ranges[r]` has the micro-batches
-// of rank r. Returns InvalidArgument if a range is empty, does not begin where the previous range ends, or if there is
-// none.
+// of rank r. Returns InvalidArgument if there is no range, or if a range is empty or does not begin where the previous
+// one ends.
 absl::StatusOr<std::vector<ReductionPlan>> PlanReduction(ReductionKind kind, absl::Span<const MicroBatchRange> ranges);
 
 // Returns a number that all tags are below.
