@@ -72,7 +72,7 @@ class AccumulatedStep final : public TrainingStep {
     entry.gradients = Gradient(program.loss * Cast(entry.targets, program.loss.dtype()), weights);
     for (size_t i = 0; i < weights.size(); ++i) {
       entry.names.push_back(tape->ParameterName(weights[i]));
-      const Var buffer = Buffer(tape, 0, entry.names.back(), weights[i].type());
+      const Var buffer = Buffer(tape, 0, entry.names.back(), SumType(weights[i].type()));
       entry.sums.push_back(Accumulate(buffer, entry.gradients[i], entry.first));
     }
     if (entry.sums.empty()) return InvalidArgument("the model has no weights to train");
@@ -89,8 +89,9 @@ class AccumulatedStep final : public TrainingStep {
     for (Var weight : weights) {
       names_.push_back(update_.tape.ParameterName(weight));
       for (int slot = 0; slot < plan_.slots; ++slot) {
-        buffers_.push_back({BufferName(slot, names_.back()), weight.type(), Zeros(), ParameterKind::kCache});
-        planned_bytes_ += weight.type().bytes();
+        const TensorType type = SumType(weight.type());
+        buffers_.push_back({BufferName(slot, names_.back()), type, Zeros(), ParameterKind::kCache});
+        planned_bytes_ += type.bytes();
       }
     }
     if (several_ranks()) WEFT_RETURN_IF_ERROR(AddReductions(weights));
@@ -101,13 +102,14 @@ class AccumulatedStep final : public TrainingStep {
     const Var targets = to->Input("targets_of_step", {kF32, {}});
     VarList gradients;
     for (size_t i = 0; i < weights.size(); ++i) {
-      const TensorType type = weights[i].type();
+      const TensorType type = SumType(weights[i].type());
       const Var newest = Buffer(to, plan_.left[0], names_[i], type);
       Var sum = newest;
       for (size_t k = 1; k < plan_.left.size() && !several_ranks(); ++k) {
         sum = Buffer(to, plan_.left[k], names_[i], type) + sum;
       }
-      gradients.push_back(Assign(newest, sum / Cast(targets, type.dtype)));
+      const Var gradient = Cast(sum, weights[i].dtype()) / Cast(targets, weights[i].dtype());
+      gradients.push_back(gradient.type() == type ? Assign(newest, gradient) : gradient);
     }
     const Minimized step =
         optimizer.Update(weights, gradients, rate, {.all_or_none = true, .average_decay = options_.average_decay});
@@ -216,6 +218,10 @@ class AccumulatedStep final : public TrainingStep {
     std::unique_ptr<Runner> runner;
   };
 
+  // Returns the type of the sums of gradients for a weight.
+  TensorType SumType(const TensorType& weight) const {
+    return {weight.dtype == kF32 ? options_.sums : weight.dtype, weight.shape};
+  }
   bool several_ranks() const { return options_.ranks.size() > 1; }
   // Reports whether each micro-batch of this rank is its last one.
   bool has_only_last() const { return several_ranks() && mine_.size() == 1; }
@@ -268,7 +274,7 @@ class AccumulatedStep final : public TrainingStep {
     }
     VarList newest;
     for (size_t i = 0; i < weights.size(); ++i) {
-      newest.push_back(Buffer(&reducing_.tape, plan_.left[0], names_[i], weights[i].type()));
+      newest.push_back(Buffer(&reducing_.tape, plan_.left[0], names_[i], SumType(weights[i].type())));
     }
     const VarList updates = RecordReduction(&reducing_.tape, names_, newest, [](int slot) { return slot; });
     return AddGraph(reducing_.tape, {.update = {reducing_.tape.Group(updates)}});
@@ -278,8 +284,9 @@ class AccumulatedStep final : public TrainingStep {
   absl::Status AddAdding(const VarList& weights) {
     VarList sums;
     for (size_t i = 0; i < weights.size(); ++i) {
-      const Var into = Buffer(&adding_.tape, 0, names_[i], weights[i].type());
-      sums.push_back(Assign(into, into + Buffer(&adding_.tape, 1, names_[i], weights[i].type())));
+      const TensorType type = SumType(weights[i].type());
+      const Var into = Buffer(&adding_.tape, 0, names_[i], type);
+      sums.push_back(Assign(into, into + Buffer(&adding_.tape, 1, names_[i], type)));
     }
     if (plan_.slots < 2) return absl::OkStatus();  // with two micro-batches, nothing is added
     size_t adds = 0;
@@ -291,7 +298,7 @@ class AccumulatedStep final : public TrainingStep {
   absl::Status AddClearing(const VarList& weights) {
     VarList cleared;
     for (size_t i = 0; i < weights.size(); ++i) {
-      const Var buffer = Buffer(&clearing_.tape, 0, names_[i], weights[i].type());
+      const Var buffer = Buffer(&clearing_.tape, 0, names_[i], SumType(weights[i].type()));
       cleared.push_back(Assign(buffer, FillLike(buffer, 0)));
     }
     return AddGraph(clearing_.tape, {.update = {clearing_.tape.Group(cleared)}});

@@ -76,6 +76,19 @@ TEST(RanksStepTest, AnyNumberOfRanksGivesTheBitsOfOneInBf16) {
   for (const int size : {2, 3, 4}) CheckRanks(size, kFamilies[0], options, alone);
 }
 
+TEST(RanksStepTest, AnyNumberOfRanksGivesTheBitsOfOneWithSumsInBf16) {
+  StepOptions options = {.micro_batches = 5, .threads = 2};
+  const Outcome f32 = Train(kFamilies[2], options, kRows);
+  options.sums = kBF16;
+  const Outcome alone = Train(kFamilies[2], options, kRows);
+  EXPECT_NE(alone.weights, f32.weights);
+  EXPECT_NEAR(alone.figures[6], f32.figures[6], 1e-3);  // the third loss
+  for (const int64_t bucket_bytes : {int64_t{1}, int64_t{300}}) {
+    options.bucket_bytes = bucket_bytes;
+    for (const int size : {2, 3, 5}) CheckRanks(size, kFamilies[2], options, alone);
+  }
+}
+
 TEST(RanksStepTest, EmptyMicroBatchesTakePart) {
   StepOptions options = {.micro_batches = 8, .threads = 2, .bucket_bytes = 300};
   const Outcome alone = Train(kFamilies[0], options, /*rows=*/3);  // micro-batches 3 .. 7 have no rows

@@ -54,6 +54,9 @@ struct StepOptions {
   // The processes that run each step together. Rank r of N runs the micro-batches RowsOf({r, N}, micro_batches), of
   // which it must have at least one.
   Ranks ranks = {};
+  // kF32 or kBF16: the dtype in which gradients of f32 weights are added, if there are several micro-batches. In bf16,
+  // each gradient and each sum is rounded to nearest even, and half as many bytes travel between ranks.
+  DType sums = kF32;
   int64_t bucket_bytes = kBucketBytes;  // size of the buckets in which gradients travel; the same on all ranks
 };
 
