@@ -69,7 +69,7 @@ struct RandomMessage {
 };
 
 TEST_P(Sizes, DeliverRandomMessagesBetweenAllRanks) {
-  constexpr int kMessages = 30;  // for each pair of ranks
+  constexpr int kMessages = 16;  // for each pair of ranks
   const int size = GetParam();
   RunRanks(size, [&](Transport* transport) {
     const int rank = transport->rank();
