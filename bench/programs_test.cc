@@ -310,6 +310,15 @@ TEST(ScalingTest, UsageErrorsAndProgramsThatFail) {
   }
 }
 
+TEST(MessengerBenchTest, PrintsTimesOfMessages) {
+  const CommandResult result = RunBench("messenger_bench --messages=3 --bytes=1000 --latency=1e-4 --bandwidth=1e9");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  for (const char* part : {"1 byte ", "after   10.0 ms", "1000 bytes", "GB/s", "of a core"}) {
+    EXPECT_THAT(result.out, HasSubstr(part));
+  }
+  EXPECT_EQ(RunBench("messenger_bench --busy=-1").exit_code, 2);
+}
+
 // Runs every command of the page, on the smallest model and with few steps.
 TEST(PerformancePageTest, ItsCommandsWork) {
   const std::map<std::string, std::string> quick = {

@@ -1,0 +1,145 @@
+// Measures what a Messenger adds to a network: two ranks of one process exchange messages. The pauses between its polls
+// (distributed/messenger.cc) were chosen by these figures.
+//
+//   bazel run -c opt //bench:messenger_bench -- --busy=0
+//   bazel run -c opt //bench:messenger_bench -- --busy=2 --latency=50e-6 --bandwidth=1.25e9
+//
+// Prints the median time that a byte takes from rank to rank. The receiver waits for it already, for the time given. It
+// also prints the speed of long messages. With --busy=0, it prints the fraction of a core that both messengers use
+// while one waits for a second.
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <ctime>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "weft/bench/command_line.h"
+#include "weft/distributed/in_process.h"
+#include "weft/distributed/messenger.h"
+#include "weft/graph/transport.h"
+#include "weft/lab/measure.h"
+
+namespace weft {
+namespace {
+
+struct Options {
+  InProcessOptions network;
+  int busy = 0;
+  int messages = 2000;
+  int bytes = 64'000'000;
+};
+
+void Sleep(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
+
+double CpuSeconds() {
+  timespec time;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return time.tv_sec + 1e-9 * time.tv_nsec;
+}
+
+// The end of one message.
+class End {
+ public:
+  Transport::Done done() {
+    return {.call =
+                [](void* object, uint32_t) {
+                  End& end = *static_cast<End*>(object);
+                  const std::lock_guard lock(end.mutex_);
+                  end.time_ = Clock::now();
+                  end.ended_ = true;
+                  end.changed_.notify_one();
+                },
+            .object = this};
+  }
+  Clock::time_point Wait() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return ended_; });
+    return time_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool ended_ = false;
+  Clock::time_point time_;
+};
+
+// Sends `sent` from rank 0 to rank 1, after the receiver has waited for `pause` seconds. Returns the seconds from the
+// start of the send to the end of the receive.
+double Carry(Transport* from, Transport* to, absl::Span<const std::byte> sent, absl::Span<std::byte> received,
+             double pause) {
+  End send, receive;
+  to->Receive(received, 0, 0, receive.done());
+  if (pause > 0) Sleep(pause);
+  const Clock::time_point start = Clock::now();
+  from->Send(sent, 1, 0, send.done());
+  const Clock::time_point end = receive.Wait();
+  send.Wait();
+  return std::chrono::duration<double>(end - start).count();
+}
+
+void Run(const Options& options) {
+  std::atomic<bool> stop = false;
+  std::vector<std::thread> busy;
+  for (int i = 0; i < options.busy; ++i) {
+    busy.emplace_back([&] {
+      while (!stop.load(std::memory_order_relaxed)) {
+      }
+    });
+  }
+  {
+    InProcessNetwork network(2, options.network);
+    Messenger first(network.Connect(0)), second(network.Connect(1));
+    const std::vector<std::byte> sent(options.bytes, std::byte{1});
+    std::vector<std::byte> received(options.bytes);
+    const auto median = [&](size_t bytes, double pause, int repeats) {
+      std::vector<double> seconds;
+      for (int i = 0; i < repeats; ++i) {
+        seconds.push_back(Carry(&first, &second, absl::MakeConstSpan(sent).first(bytes),
+                                absl::MakeSpan(received).first(bytes), pause));
+      }
+      return Median(seconds);
+    };
+    std::printf("1 byte                 %8.1f us\n", 1e6 * median(1, 0, options.messages));
+    for (const double pause : {1e-4, 1e-3, 1e-2}) {
+      std::printf("1 byte after %6.1f ms %8.1f us\n", 1e3 * pause, 1e6 * median(1, pause, 50));
+    }
+    std::printf("%-22s %8.2f GB/s\n", (std::to_string(options.bytes) + " bytes").c_str(),
+                options.bytes * 1e-9 / median(options.bytes, 0, 10));
+    if (options.busy == 0) {
+      const double cpu_seconds = CpuSeconds();
+      Carry(&first, &second, absl::MakeConstSpan(sent).first(1), absl::MakeSpan(received).first(1), 1);
+      std::printf("waiting for 1 s        %8.2f %% of a core\n", 100 * (CpuSeconds() - cpu_seconds));
+    }
+  }
+  stop = true;
+  for (std::thread& thread : busy) thread.join();
+}
+
+}  // namespace
+}  // namespace weft
+
+int main(int argc, char** argv) {
+  weft::Options options;
+  CLI::App app("Measures what a messenger adds to a network.", "messenger_bench");
+  weft::SetUp(&app);
+  app.add_option("--latency", options.network.latency_seconds, "imitated latency in seconds")
+      ->check(CLI::Range(0.0, 1.0));
+  app.add_option("--bandwidth", options.network.bytes_per_second, "imitated bytes per second; 0: no limit")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--busy", options.busy, "number of threads that compute meanwhile")->check(CLI::Range(0, 1024));
+  app.add_option("--messages", options.messages, "number of messages of one byte")->check(CLI::Range(1, 1'000'000));
+  app.add_option("--bytes", options.bytes, "length of long messages")->check(CLI::Range(1, 1'000'000'000));
+  return weft::RunProgram(&app, argc, argv, [&options] {
+    weft::Run(options);
+    return 0;
+  });
+}
