@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "weft/core/json.h"
 #include "weft/core/status.h"
+#include "weft/train/jobs/job.h"
 #include "weft/train/run/build_info.h"
 
 namespace weft {
@@ -44,13 +45,14 @@ std::string FirstDifference(const Json& a, const Json& b, std::string* a_value, 
 }  // namespace
 
 Json DescribeTraining(const Json& config, const Hyperparameters& table, const std::string& data) {
-  Json description = {{"build", BuildName()}, {"cpu", CpuFeatures()}};
+  // Other data may also change the model, such as its vocabulary, so the data comes first.
+  Json description = {{"build", BuildName()}, {"cpu", CpuFeatures()}, {kFilesKey, Json::object()}, {"data", data}};
   description.update(config);
   for (const Hyperparameter& row : table) {
-    if (row.rules.is_path || row.rules.is_path_list) description.erase(row.key());
+    if ((row.rules.is_path || row.rules.is_path_list) && row.key() != "data") description.erase(row.key());
   }
   for (const char* const key : kMayDiffer) description.erase(key);
-  description["data"] = data;
+  description["data"] = data;  // in place of the path
   return description;
 }
 

@@ -80,4 +80,8 @@ absl::StatusOr<bool> AnyRank(const Ranks& ranks, const absl::Status& status, boo
 
 absl::Status AllAgree(const Ranks& ranks, const absl::Status& status) { return AnyRank(ranks, status, false).status(); }
 
+absl::Status PrintedByFirst(const Ranks& ranks, const absl::Status& status) {
+  return ranks.first() ? status : absl::Status(status.code(), "");
+}
+
 }  // namespace weft

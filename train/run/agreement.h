@@ -29,6 +29,9 @@ absl::StatusOr<bool> AnyRank(const Ranks& ranks, const absl::Status& status, boo
 // The same without a flag: returns OK if all ranks give OK.
 absl::Status AllAgree(const Ranks& ranks, const absl::Status& status);
 
+// Returns `status`, which all ranks have, but on other ranks than 0 without its message: rank 0 prints it for all.
+absl::Status PrintedByFirst(const Ranks& ranks, const absl::Status& status);
+
 }  // namespace weft
 
 #endif  // WEFT_TRAIN_RUN_AGREEMENT_H_

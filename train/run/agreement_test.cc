@@ -44,6 +44,15 @@ TEST(Agreement, AnErrorNamesItsRankUnlessAllHaveIt) {
   });
 }
 
+TEST(Agreement, Rank0AloneHasAMessageToPrint) {
+  RunRanks(2, [](Transport* transport) {
+    const Ranks ranks(transport);
+    const absl::Status status = PrintedByFirst(ranks, absl::NotFoundError("no file"));
+    EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+    EXPECT_EQ(status.message(), ranks.first() ? "no file" : "");
+  });
+}
+
 TEST(Agreement, AProcessThatTrainsAloneGetsItsOwnResult) {
   EXPECT_EQ(*ResultOfFirst({}, [] { return absl::StatusOr<std::string>("mine"); }), "mine");
   EXPECT_TRUE(*AnyRank({}, absl::OkStatus(), true));

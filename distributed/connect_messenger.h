@@ -1,0 +1,21 @@
+// ConnectMessenger connects a program to the other ranks if mpirun or srun started it as one of several.
+//
+//   WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<Messenger> messenger, ConnectMessenger({.timeout_seconds = 60}));
+//   const Ranks ranks(messenger.get());  // a process that was started alone has no messenger and is rank 0 of 1
+#ifndef WEFT_DISTRIBUTED_CONNECT_MESSENGER_H_
+#define WEFT_DISTRIBUTED_CONNECT_MESSENGER_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "weft/distributed/messenger.h"
+
+namespace weft {
+
+// Returns the messenger of this rank, or null if this process was not started as one of several ranks. Errors are those
+// of ConnectLaunchedRanks (distributed/launch.h).
+absl::StatusOr<std::unique_ptr<Messenger>> ConnectMessenger(const MessengerOptions& options = {});
+
+}  // namespace weft
+
+#endif  // WEFT_DISTRIBUTED_CONNECT_MESSENGER_H_
