@@ -40,6 +40,7 @@ struct Command {
   std::function<absl::Status()> run;  // an error made by UsageError gives exit code 2
   std::string summary = "";           // the command's line in the help of `weft`: "trains a GPT on a text"
   std::vector<Example> examples = {};
+  bool on_ranks = false;  // whether mpirun or srun may start the command as several ranks
 };
 
 // The groups of `weft --help`.

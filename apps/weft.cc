@@ -27,6 +27,10 @@
 #include "weft/core/file.h"
 #include "weft/core/hyperparameters.h"
 #include "weft/core/status.h"
+#include "weft/distributed/connect_messenger.h"
+#include "weft/distributed/messenger.h"
+#include "weft/distributed/ranks.h"
+#include "weft/train/run/agreement.h"
 #include "weft/train/run/build_info.h"
 
 namespace weft {
@@ -59,13 +63,24 @@ std::string Printable(absl::string_view text) {
   return printable;
 }
 
+// Prints an error and returns the exit code. An error without a message is one that another rank prints.
 int Report(const std::string& command, const absl::Status& status) {
-  if (!status.ok()) {
+  if (!status.ok() && !status.message().empty()) {
     const std::string message = Printable(status.message());
     std::fflush(stdout);
     std::fprintf(stderr, "%s: %s\n", command.c_str(), message.c_str());
   }
   return ExitCode(status);
+}
+
+// Returns an error if mpirun or srun started the program as one of several ranks, for a command that trains nothing.
+// Rank 0 prints it. `messenger` keeps the connection to the other ranks until then.
+absl::Status CheckAlone(std::unique_ptr<Messenger>* messenger) {
+  WEFT_ASSIGN_OR_RETURN(*messenger, ConnectMessenger());
+  if (*messenger == nullptr) return absl::OkStatus();
+  const Ranks ranks(messenger->get());
+  return PrintedByFirst(ranks, absl::FailedPreconditionError(
+                                   absl::StrCat("runs on one process, but was started on ", ranks.size(), " ranks")));
 }
 
 // Checks that everything that was printed was also written.
@@ -218,6 +233,8 @@ int Main(int argc, char** argv) {
     if (command.app != named) continue;
     absl::Status status = SetFromFlags(given, LimitTable(&max_bytes));
     SetReadLimit(max_bytes);
+    std::unique_ptr<Messenger> messenger;
+    if (status.ok() && !command.on_ranks) status = CheckAlone(&messenger);
     if (status.ok()) status = command.run();
     if (status.ok()) status = FinishOutput();
     return Report(command.name, WithFlag(status, *command.app, line.typed));

@@ -83,6 +83,16 @@ Hyperparameters RunTable(RunFlags* flags) {
                      {"overwrite", "replace the run that --out holds", &flags->run.overwrite},
                      {"quiet", "print no progress, only errors and the sample of the end", &flags->quiet},
                      {"verbose", "print a line of progress for each step", &flags->verbose},
+                     {"rank-timeout",
+                      "under mpirun or srun: seconds without a sign of life of a rank after which all ranks end with "
+                      "an error; 0: no limit",
+                      &flags->rank_timeout,
+                      {.low = 0, .type = "SECONDS"}},
+                     {"check-weights-every",
+                      "under mpirun or srun: steps between comparisons of the weights of all ranks, which find faults "
+                      "of a machine; 0: none",
+                      &flags->check_weights_every,
+                      {.low = 0, .type = "STEPS"}},
                  });
 }
 

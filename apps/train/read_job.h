@@ -8,6 +8,7 @@
 #ifndef WEFT_APPS_TRAIN_READ_JOB_H_
 #define WEFT_APPS_TRAIN_READ_JOB_H_
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -28,6 +29,8 @@ struct RunFlags {
   std::string config;
   RunDirectoryOptions run;
   bool quiet = false, verbose = false;
+  double rank_timeout = 60;           // seconds of silence after which a rank counts as dead; 0: no limit
+  int64_t check_weights_every = 100;  // as TrainerOptions have it
 };
 // Returns the rows that all training commands share. They point into `flags`.
 Hyperparameters RunTable(RunFlags* flags);

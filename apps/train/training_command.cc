@@ -6,6 +6,7 @@
 
 #include <csignal>
 #include <cstdio>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -16,11 +17,16 @@
 #include "weft/core/json.h"
 #include "weft/core/parameters.h"
 #include "weft/core/status.h"
+#include "weft/distributed/connect_messenger.h"
+#include "weft/distributed/messenger.h"
+#include "weft/distributed/ranks.h"
 #include "weft/lab/estimate/available_memory.h"
 #include "weft/lab/estimate/training_estimate.h"
 #include "weft/ops/ops.h"
 #include "weft/train/jobs/run_files.h"
+#include "weft/train/jobs/same_training.h"
 #include "weft/train/options.h"
+#include "weft/train/run/agreement.h"
 #include "weft/train/run/build_info.h"
 #include "weft/train/run/progress.h"
 #include "weft/train/run/run_directory.h"
@@ -63,75 +69,134 @@ absl::Status TooLarge(const absl::Status& status, const RunFlags& flags, const R
   return InvalidArgument(status.message(), ListTrainings(FindSmallerTrainings(make_changed, limit)));
 }
 
-absl::Status Run(RunFlags flags, const JobMaker& make) {
-  const Hyperparameters run_table = RunTable(&flags);
-  WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, run_table));
-  if (flags.quiet && flags.verbose) return InvalidArgument("quiet: it excludes verbose");
-  absl::StatusOr<RunDirectory> run = RunDirectory::Find(flags.run);
-  if (!run.ok()) return FolderError(run.status());
-  WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<TrainingJob> owned, UsageError(ReadJob(flags, *run, make)));
-  TrainingJob* const job = owned.get();
-  Parameters parameters({.seed = job->training().seed});
-  WEFT_RETURN_IF_ERROR(UsageError(job->Prepare(&parameters)));
-  TrainerOptions options = ToTrainerOptions(job->training(), job->batches_per_epoch());
+// What a rank makes before the ranks begin to train.
+struct Prepared {
+  explicit Prepared(std::unique_ptr<TrainingJob> made)
+      : job(std::move(made)), parameters({.seed = job->training().seed}) {}
+
+  std::unique_ptr<TrainingJob> job;
+  Parameters parameters;
+  TrainerOptions options;
+  std::unique_ptr<Trainer> trainer;
+};
+
+absl::StatusOr<std::unique_ptr<Prepared>> Prepare(const RunFlags& flags, const JobMaker& make,
+                                                  const RunDirectory& run) {
+  WEFT_ASSIGN_OR_RETURN(std::unique_ptr<TrainingJob> owned, UsageError(ReadJob(flags, run, make)));
+  auto prepared = std::make_unique<Prepared>(std::move(owned));
+  TrainingJob* const job = prepared->job.get();
+  const auto set_ranks = [&](TrainerOptions options) {
+    options.ranks = flags.run.ranks;
+    options.check_weights_every = flags.check_weights_every;
+    return options;
+  };
+  WEFT_RETURN_IF_ERROR(Validate(set_ranks(job->training().trainer)));  // before the data is read
+  WEFT_RETURN_IF_ERROR(UsageError(job->Prepare(&prepared->parameters)));
+  TrainerOptions& options = prepared->options;
+  options = set_ranks(ToTrainerOptions(job->training(), job->batches_per_epoch()));
   if (options.steps > kMaxSteps) {
     return InvalidArgument("--epochs: they take ", options.steps, " steps, more than the ", kMaxSteps, " there may be");
   }
   if (!flags.run.resume) WEFT_RETURN_IF_ERROR(CheckSchedule(job->training(), job->batches_per_epoch()));
   for (const TrainingProgram& program : job->programs()) WEFT_RETURN_IF_ERROR(program.tape->status());
   options.memory_limit = AvailableMemory();
-  absl::StatusOr<std::unique_ptr<Trainer>> created = Trainer::Create(options, job, &parameters, &*run);
-  if (absl::IsResourceExhausted(created.status()) && parameters.Names().empty()) {  // nothing was allocated
-    return TooLarge(created.status(), flags, *run, make, options.memory_limit);
+  absl::StatusOr<std::unique_ptr<Trainer>> created = Trainer::Create(options, job, &prepared->parameters, &run);
+  if (absl::IsResourceExhausted(created.status()) && prepared->parameters.Names().empty()) {  // nothing was allocated
+    return TooLarge(created.status(), flags, run, make, options.memory_limit);
   }
   if (!created.ok()) return UsageError(created.status());
-  const std::unique_ptr<Trainer> trainer = *std::move(created);
+  prepared->trainer = *std::move(created);
+  return prepared;
+}
+
+// Loads the newest checkpoint of a run. Returns false if nothing was saved yet.
+absl::StatusOr<bool> Resume(const RunDirectory& run, const nlohmann::ordered_json& config, Prepared* prepared) {
+  absl::StatusOr<bool> resumed = prepared->trainer->Resume();
+  if (absl::IsFailedPrecondition(resumed.status())) {
+    const std::string changed = ChangedFiles(run.config(), config);
+    return InvalidArgument(resumed.status().message(), changed.empty() ? "" : "; ", changed);
+  }
+  if (!resumed.ok()) return Failure(resumed.status());
+  if (prepared->trainer->step() > prepared->options.steps) {
+    return InvalidArgument("the run has made ", prepared->trainer->step(), " steps already, more than the ",
+                           prepared->options.steps, " that it should have");
+  }
+  return resumed;
+}
+
+// Prints what a user should know before the first step.
+void Introduce(const RunFlags& flags, const RunDirectory& run, const Prepared& prepared, bool resumed,
+               Progress* progress) {
+  const Ranks& ranks = flags.run.ranks;
+  const TrainerOptions& options = prepared.options;
+  progress->Say(absl::StrCat("training ", prepared.job->Title(prepared.parameters), " in ", run.path(),
+                             ranks.size() == 1 ? "" : absl::StrCat(" on ", ranks.size(), " ranks")));
+  for (const std::string& line :
+       {IdleTime(options.micro_batches, ranks.size()), MemoryOfTrained(prepared.parameters)}) {
+    if (!line.empty()) progress->Say(line);
+  }
+  if (options.precision == "bf16" && !HasBF16Products()) {
+    progress->Say("this CPU has no bf16 products: they are computed in f32, which takes longer than --precision=f32");
+  }
+  if (resumed) progress->Say(absl::StrCat("resumed after step ", prepared.trainer->step()));
+  if (flags.run.resume && !resumed) progress->Say("nothing was saved yet to resume from: starting at step 0");
+}
+
+// Trains on the ranks flags.run.ranks. Returns the same status on each.
+absl::Status Train(const RunFlags& flags, const JobMaker& make) {
+  const Ranks& ranks = flags.run.ranks;
+  absl::StatusOr<RunDirectory> run = RunDirectory::Find(flags.run);
+  if (!run.ok()) return FolderError(run.status());
+  const absl::StatusOr<std::unique_ptr<Prepared>> made = Prepare(flags, make, *run);
+  WEFT_RETURN_IF_ERROR(AllAgree(ranks, made.status()));
+  Prepared& prepared = **made;
+  TrainingJob* const job = prepared.job.get();
+  Trainer* const trainer = prepared.trainer.get();
   nlohmann::ordered_json config = ToConfig(flags.run.name, job, flags.run.resume ? run->path() : "");
+  nlohmann::ordered_json same = config;
+  same["check_weights_every"] = flags.check_weights_every;
+  WEFT_RETURN_IF_ERROR(Failure(CheckSameTraining(ranks, DescribeTraining(same, job->Table(), job->data()))));
   bool resumed = false;
   if (flags.run.resume) {
-    absl::StatusOr<bool> found = trainer->Resume();
-    if (absl::IsFailedPrecondition(found.status())) {
-      const std::string changed = ChangedFiles(run->config(), config);
-      return InvalidArgument(found.status().message(), changed.empty() ? "" : "; ", changed);
-    }
-    if (!found.ok()) return Failure(found.status());
-    resumed = *found;
-    if (trainer->step() > options.steps) {
-      return InvalidArgument("the run has made ", trainer->step(), " steps already, more than the ", options.steps,
-                             " that it should have");
-    }
+    WEFT_ASSIGN_OR_RETURN(resumed, Resume(*run, config, &prepared));
   }
-  if (!resumed) WEFT_RETURN_IF_ERROR(UsageError(job->Initialize(&parameters)));
+  if (!resumed) WEFT_RETURN_IF_ERROR(AllAgree(ranks, UsageError(job->Initialize(&prepared.parameters))));
   WEFT_RETURN_IF_ERROR(UsageError(run->Begin(config)));
-  WEFT_RETURN_IF_ERROR(Failure(job->WriteFiles(*run)));
+  WEFT_RETURN_IF_ERROR(Failure(OnFirst(ranks, [&] { return job->WriteFiles(*run); })));
   config[kFilesKey].update(FileChecksums({}, run->path()));  // the tokenizer's files, which exist by now
   WEFT_RETURN_IF_ERROR(Failure(run->SetConfig(config)));
 
   std::signal(SIGPIPE, SIG_IGN);  // if the reader of the output ends, the training continues
-  std::FILE* const shown = isatty(STDOUT_FILENO) != 0 ? stdout : stderr;  // a file or pipe gets results alone
+  // A file or pipe gets results alone. The terminal that mpirun gives to its ranks may end in a file, too.
+  const bool alone = ranks.size() == 1;
+  std::FILE* const shown = alone && isatty(STDOUT_FILENO) != 0 ? stdout : stderr;
   Progress progress({.out = shown,
-                     .terminal = isatty(fileno(shown)) != 0 && !flags.verbose,
-                     .quiet = flags.quiet,
+                     .terminal = alone && isatty(fileno(shown)) != 0 && !flags.verbose,
+                     .quiet = flags.quiet || !ranks.first(),
                      .log_every = flags.verbose ? 1 : job->training().log_every});
-  progress.Say(absl::StrCat("training ", job->Title(parameters), " in ", run->path()));
-  if (const std::string memory = MemoryOfTrained(parameters); !memory.empty()) {
-    progress.Say(memory);
-  }
-  if (options.precision == "bf16" && !HasBF16Products()) {
-    progress.Say("this CPU has no bf16 products: they are computed in f32, which takes longer than --precision=f32");
-  }
-  if (resumed) progress.Say(absl::StrCat("resumed after step ", trainer->step()));
-  if (flags.run.resume && !resumed) progress.Say("nothing was saved yet to resume from: starting at step 0");
+  Introduce(flags, *run, prepared, resumed, &progress);
   const absl::Status trained = trainer->Train(&progress);
   if (absl::IsCancelled(trained)) {
     return absl::CancelledError(absl::StrCat(trained.message(), "; continue with --resume --out=", run->path()));
   }
   WEFT_RETURN_IF_ERROR(Failure(trained));
   progress.Say(absl::StrCat("saved ", run->File("model.safetensors")));
-  WEFT_ASSIGN_OR_RETURN(const std::string conclusion, Failure(job->Conclude(*run, &parameters)));
-  if (!conclusion.empty()) WEFT_RETURN_IF_ERROR(Failure(trainer->AddText("sample", conclusion)));
-  std::fwrite(conclusion.data(), 1, conclusion.size(), stdout);
-  return absl::OkStatus();
+  return OnFirst(ranks, [&]() -> absl::Status {
+    WEFT_ASSIGN_OR_RETURN(const std::string conclusion, Failure(job->Conclude(*run, &prepared.parameters)));
+    if (!conclusion.empty()) WEFT_RETURN_IF_ERROR(Failure(trainer->AddText("sample", conclusion)));
+    std::fwrite(conclusion.data(), 1, conclusion.size(), stdout);
+    return absl::OkStatus();
+  });
+}
+
+// Runs the command. `messenger` keeps the connection to the other ranks until the error is printed.
+absl::Status Run(RunFlags flags, const JobMaker& make, std::unique_ptr<Messenger>* messenger) {
+  const Hyperparameters run_table = RunTable(&flags);
+  WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, run_table));
+  if (flags.quiet && flags.verbose) return InvalidArgument("quiet: it excludes verbose");
+  WEFT_ASSIGN_OR_RETURN(*messenger, ConnectMessenger({.timeout_seconds = flags.rank_timeout}));
+  flags.run.ranks = Ranks(messenger->get());
+  return PrintedByFirst(flags.run.ranks, Train(flags, make));
 }
 
 }  // namespace
@@ -144,8 +209,13 @@ Command TrainingCommand(CLI::App* weft, const std::string& name, const std::stri
   AddFlags(app, RunTable(flags.get()), &flags->given);
   // The table's rows point into a job that lives until the end of this statement. AddFlags keeps no such pointer.
   AddFlags(app, make()->Table(), &flags->given);
-  return {absl::StrCat("weft train ", name), app, [flags, make = std::move(make)] { return Run(*flags, make); },
-          summary, std::move(examples)};
+  auto messenger = std::make_shared<std::unique_ptr<Messenger>>();
+  return {.name = absl::StrCat("weft train ", name),
+          .app = app,
+          .run = [flags, messenger, make = std::move(make)] { return Run(*flags, make, messenger.get()); },
+          .summary = summary,
+          .examples = std::move(examples),
+          .on_ranks = true};
 }
 
 }  // namespace weft
