@@ -105,13 +105,14 @@ std::vector<TileSample> Samples(const Graph& graph, absl::Span<const double> cal
     const OpArgs args = {node.attrs, inputs, outputs};
     const Cost cost = CostOf(*node.op, args);
     const uint32_t tiles = compiled.calls[s].tile_count;
+    const bool timed = s < call_seconds.size() && compiled.calls[s].messages.empty();
     const DType dtype = inputs.empty() ? outputs[0].dtype : inputs[0].dtype;
     samples.push_back({.kind = absl::StrCat(node.op->name, " ", Name(dtype)),
                        .flops = cost.flops / tiles,
                        .bytes = cost.bytes / tiles,
                        .memory_bytes = memory_bytes[s] / tiles,
                        .model_seconds = weft::Seconds(*node.op, args) / tiles,
-                       .seconds = s < call_seconds.size() ? call_seconds[s] / tiles : 0,
+                       .seconds = timed ? call_seconds[s] / tiles : 0,
                        .tiles = tiles});
     ++count[samples.back().kind];
   }

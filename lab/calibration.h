@@ -28,7 +28,7 @@ struct TileSample {
   double weight = 1;            // weight in a fit; the calls of one kind in a graph have weights that sum to 1
 };
 // Returns a sample of each kernel call. `call_seconds`: the measured time of each call, summed over its tiles. If it is
-// empty, the samples have no measured times.
+// empty, the samples have no measured times. Nor have calls with messages, whose time depends on other ranks.
 std::vector<TileSample> Samples(const Graph& graph, absl::Span<const double> call_seconds);
 
 class Calibration {

@@ -69,6 +69,19 @@ std::vector<double> CallSeconds(const Graph& graph, absl::Span<const TileTime> t
   return seconds;
 }
 
+int64_t MessageBytes(const CompiledGraph& graph, const KernelCall& call) {
+  const Node& node = graph.program.node(call.node);
+  int64_t bytes = 0;
+  for (const Message& message : call.messages) {
+    const size_t operand = static_cast<size_t>(message.operand);
+    const ValueId value = operand < node.inputs.size()
+                              ? node.inputs[operand]
+                              : node.output(static_cast<uint32_t>(operand - node.inputs.size()));
+    bytes += (message.end - message.begin) * static_cast<int64_t>(SizeOf(graph.program.value(value).type.dtype));
+  }
+  return bytes;
+}
+
 std::vector<double> TileShares(const Graph& graph) {
   const CompiledGraph& compiled = graph.compiled();
   std::vector<double> shares(compiled.tiles.size(), 1);

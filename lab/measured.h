@@ -36,6 +36,8 @@ absl::StatusOr<RunTimes> MeasureOnOneWorker(const Graph& graph, absl::Span<const
 // `tiles`: the time of each tile of the graph.
 std::vector<double> TaskSeconds(const Graph& graph, absl::Span<const TileTime> tiles);
 std::vector<double> CallSeconds(const Graph& graph, absl::Span<const TileTime> tiles);
+// Returns the bytes of all messages of a call.
+int64_t MessageBytes(const CompiledGraph& graph, const KernelCall& call);
 // Returns for each tile its number of elements, divided by that of all tiles of the same kernel call.
 std::vector<double> TileShares(const Graph& graph);
 inline constexpr double kCacheBytes = 32e6;  // 32 MB: a typical last-level cache, used by this process alone

@@ -36,13 +36,16 @@ class Reporter {
   Json Run() {
     const std::vector<double> calls = CallSeconds(graph_, tiles_);
     double busy = 0;
-    for (double seconds : calls) busy += seconds;
+    for (size_t s = 0; s < calls.size(); ++s) busy += compiled_.calls[s].messages.empty() ? calls[s] : 0;
+    const Communication communication = timeline_.communication();
     const MemoryFigures& memory = compiled_.memory;
     return {{"title", options_.title},
             {"policy", options_.policy->name},
             {"workers", workers_},
             {"span_us", Microseconds(timeline_.end())},
             {"busy_us", Rounded(busy)},
+            {"communication_us", Rounded(communication.communication_seconds)},
+            {"hidden_us", Rounded(communication.hidden_seconds)},
             {"nodes", Nodes()},
             {"slices", Slices()},
             {"path", Path()},
@@ -55,7 +58,17 @@ class Reporter {
   }
 
  private:
-  // Returns for each kernel call: op, scope, types, FLOPs, bytes, number of tiles.
+  // Returns the other side of each message of a call, like "rank 1, tag 6". Returns "" for a call with a kernel.
+  static std::string Routes(const KernelCall& call) {
+    std::string routes;
+    for (const Message& message : call.messages) {
+      absl::StrAppend(&routes, routes.empty() ? "" : "; ", message.sends ? "to" : "from", " rank ", message.peer,
+                      ", tag ", message.tag);
+    }
+    return routes;
+  }
+
+  // Returns for each kernel call: op, scope, types, FLOPs, bytes, number of tiles, routes of messages.
   Json Nodes() const {
     Json nodes = Json::array();
     for (const KernelCall& call : compiled_.calls) {
@@ -64,13 +77,15 @@ class Reporter {
       const Cost cost = CostOf(*node.op, {node.attrs, inputs, outputs});
       const std::string types =
           absl::StrCat(ToString(TypeSpan(inputs)), inputs.empty() ? "" : " ", "→ ", ToString(TypeSpan(outputs)));
-      nodes.push_back({node.op->name, compiled_.program.scope(node), types, cost.flops, cost.bytes, call.tile_count});
+      const double bytes = call.messages.empty() ? cost.bytes : static_cast<double>(MessageBytes(compiled_, call));
+      nodes.push_back(
+          {node.op->name, compiled_.program.scope(node), types, cost.flops, bytes, call.tile_count, Routes(call)});
     }
     return nodes;
   }
 
-  // Returns for each tile: worker, begin, duration, kernel call, 1 if the tile is on the critical path or else 0, and
-  // the tile's fraction of the call's elements.
+  // Returns for each tile: worker (-1: a send, -2: a receive), begin, duration, kernel call, 1 if the tile is on the
+  // critical path or else 0, and the tile's fraction of the call's elements.
   Json Slices() const {
     const std::vector<double> shares = TileShares(graph_);
     std::vector<char> critical(compiled_.tasks.size(), 0);

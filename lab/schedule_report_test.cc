@@ -4,13 +4,23 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "weft/distributed/message_ops.h"
+#include "weft/distributed/rank_threads.h"
 #include "weft/graph/compile.h"
 #include "weft/ops/ops.h"
 
 namespace weft {
 namespace {
+
+// Returns the data of a page.
+nlohmann::json Data(const std::string& page) {
+  constexpr char kOpen[] = "<script id=\"data\" type=\"application/json\">";
+  const size_t begin = page.find(kOpen) + sizeof kOpen - 1, end = page.find("</script>", begin);
+  return nlohmann::json::parse(page.substr(begin, end - begin));
+}
 
 // A chain of two large products beside a small one.
 class ScheduleReportTest : public testing::Test {
@@ -40,9 +50,7 @@ class ScheduleReportTest : public testing::Test {
 TEST_F(ScheduleReportTest, ThePageHoldsTheRunAndNoTextEndsItsScript) {
   const std::string page =
       ScheduleReport(*graph_, runner_->tile_times(), {.title = "two products", .policy = &kFifo, .workers = 2});
-  constexpr char kOpen[] = "<script id=\"data\" type=\"application/json\">";
-  const size_t begin = page.find(kOpen) + sizeof kOpen - 1, end = page.find("</script>", begin);
-  const nlohmann::json data = nlohmann::json::parse(page.substr(begin, end - begin));
+  const nlohmann::json data = Data(page);
   EXPECT_EQ(data.at("title"), "two products");
   EXPECT_EQ(data.at("policy"), "fifo");
   EXPECT_EQ(data.at("slices").size(), graph_->compiled().tiles.size());
@@ -63,6 +71,37 @@ TEST_F(ScheduleReportTest, ThePageHoldsTheRunAndNoTextEndsItsScript) {
   double took = 0;
   for (const auto& kind : data.at("costs").at("kinds")) took += kind.at(2).get<double>();
   EXPECT_NEAR(took, data.at("busy_us"), 1);
+}
+
+// Messages are no work, and their lanes are no workers.
+TEST_F(ScheduleReportTest, MessagesAreInLanesBelowTheWorkers) {
+  RunRanks(2,
+           [](Transport* transport) {
+             const int peer = 1 - transport->rank();
+             Tape tape;
+             const Var x = tape.Input("x", {kF32, {64, 64}});
+             const Var y = MatMul(x, x), sent = Send(y, {0, 1000}, {.peer = peer, .tag = 6});
+             const Var received = Receive(y, 1000, {.peer = peer, .tag = 6});
+             const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {received}, .update = {sent}});
+             ASSERT_TRUE(graph.ok()) << graph.status();
+             Parameters parameters;
+             Runner runner(*graph, &parameters, {.threads = 1, .timed = true, .transport = transport});
+             ASSERT_TRUE(runner.Run({{x, std::vector<float>(64 * 64, 0.5f)}}).ok());
+             const nlohmann::json data = Data(ScheduleReport(*graph, runner.tile_times(), {}));
+             EXPECT_EQ(data.at("workers"), 1);
+             EXPECT_GE(data.at("communication_us"), 2e3);
+             EXPECT_LE(data.at("hidden_us"), data.at("communication_us"));
+             EXPECT_LE(data.at("busy_us").get<double>(), data.at("span_us").get<double>() - 2e3);
+             for (const auto& slice : data.at("slices")) {
+               const auto& node = data.at("nodes").at(slice.at(3).get<size_t>());
+               EXPECT_EQ(slice.at(0), node.at(0) == "send" ? -1 : node.at(0) == "receive" ? -2 : 0);
+               if (node.at(0) == "matmul") continue;
+               EXPECT_EQ(node.at(4), 4000);
+               EXPECT_EQ(node.at(6), absl::StrCat(node.at(0) == "send" ? "to" : "from", " rank ", peer, ", tag 6"));
+             }
+             for (const auto& kind : data.at("costs").at("kinds")) EXPECT_EQ(kind.at(0), "matmul f32");
+           },
+           {.latency_seconds = 2e-3});
 }
 
 TEST_F(ScheduleReportTest, WhatIsFreeShortensTheRunAndTheLongestFirst) {

@@ -41,7 +41,9 @@ absl::Status TimedStep::Run(int64_t runs) {
 
 double TimedStep::utilization() const {
   double busy = 0;
-  for (double task : TaskSeconds(*graph_, tiles_)) busy += task;
+  for (const TileTime& tile : tiles_) {
+    if (tile.worker >= 0) busy += static_cast<double>(tile.end - tile.begin) * 1e-9;  // else a message
+  }
   return busy / (threads_ * seconds_);
 }
 

@@ -82,6 +82,29 @@ Period Timeline::PeriodOf(uint32_t task) const {
           tiles_[graph_.calls[group.end_call() - 1].first_tile + tile].end};
 }
 
+Communication Timeline::communication() const {
+  struct Change {
+    int messages = 0, kernels = 0;
+  };
+  std::map<int64_t, Change> changes;
+  for (const TileTime& tile : tiles_) {
+    if (tile.end <= tile.begin) continue;
+    int Change::*const kind = tile.worker < 0 ? &Change::messages : &Change::kernels;
+    ++(changes[tile.begin].*kind);
+    --(changes[tile.end].*kind);
+  }
+  int64_t total = 0, hidden = 0, before = 0;
+  Change now;
+  for (const auto& [time, change] : changes) {
+    if (now.messages > 0) total += time - before;
+    if (now.messages > 0 && now.kernels > 0) hidden += time - before;
+    now.messages += change.messages;
+    now.kernels += change.kernels;
+    before = time;
+  }
+  return {static_cast<double>(total) * 1e-9, static_cast<double>(hidden) * 1e-9};
+}
+
 Period Timeline::CallPeriod(uint32_t s) const {
   Period period = {std::numeric_limits<int64_t>::max(), 0};
   for (uint32_t t = 0; t < graph_.calls[s].tile_count; ++t) {

@@ -26,12 +26,18 @@ struct Period {
   int64_t begin = 0, end = 0;
 };
 
+// How long messages to and from other ranks took.
+struct Communication {
+  double communication_seconds = 0;  // time in which at least one message was under way
+  double hidden_seconds = 0;         // the part of it in which at least one worker ran a kernel
+};
+
 class Timeline {
  public:
   // `graph` and `tiles` must outlive the timeline.
   Timeline(const Graph& graph, absl::Span<const TileTime> tiles);
 
-  int workers() const { return workers_; }
+  int workers() const { return workers_; }  // does not count the lanes of messages
   int64_t end() const { return end_; }
   // Returns when a task ran: from the start of its tile of the group's first kernel call to the end of its tile of the
   // last. A join takes no time.
@@ -39,6 +45,9 @@ class Timeline {
   int64_t ready(uint32_t task) const { return ready_[task]; }  // when the last task for which it waits ended
   // Returns the tasks of the longest path by the times of this execution, in the order of the path, without joins.
   const std::vector<uint32_t>& critical_path() const { return critical_path_; }
+
+  // A message is under way from its start, which may be before the other rank is ready, to its end.
+  Communication communication() const;
 
   // Levels over time: an entry's value is the level from its key, a time, until the next key. ReadyTasks counts tasks
   // that are ready but not begun. LiveBytes counts the bytes of the arena that hold a live value. Its life begins

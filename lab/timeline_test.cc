@@ -5,7 +5,9 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "weft/distributed/message_ops.h"
 #include "weft/graph/compile.h"
+#include "weft/lab/measured.h"
 #include "weft/ops/ops.h"
 
 namespace weft {
@@ -48,6 +50,35 @@ TEST(TimelineTest, BytesThatTwoValuesShareCountOnce) {
   for (int64_t t = 0; t < 4; ++t) tiles.push_back({t * 10, t * 10 + 10, 0});
   ASSERT_EQ(graph->compiled().tiles.size(), tiles.size());
   for (const auto& [time, bytes] : Timeline(*graph, tiles).LiveBytes()) EXPECT_LE(bytes, 1024) << time;
+}
+
+// A message is hidden while kernels run, however many of them and however many messages.
+TEST(TimelineTest, CommunicationIsHiddenWhileKernelsRun) {
+  Tape tape;
+  const Var x = tape.Input("x", {kF32, {16, 16}});
+  const Var a = MatMul(x, x), b = MatMul(x, a);
+  const Var sent = Send(a, {0, 256}, {.peer = 1, .tag = 6}), received = Receive(a, 256, {.peer = 1, .tag = 7});
+  const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {b, received}, .update = {sent}});
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  const CompiledGraph& compiled = graph->compiled();
+  ASSERT_EQ(compiled.tiles.size(), 4u);
+  std::vector<TileTime> tiles(4);
+  uint32_t products = 0;
+  for (const KernelCall& call : compiled.calls) {
+    TileTime& tile = tiles[call.first_tile];
+    if (call.messages.empty()) {
+      tile = products++ == 0 ? TileTime{0, 100, 0} : TileTime{150, 250, 0};
+    } else if (call.messages[0].sends) {
+      tile = {100, 300, TileTime::kSendLane};
+      EXPECT_EQ(MessageBytes(compiled, call), 1024);
+    } else {
+      tile = {120, 400, TileTime::kReceiveLane};
+    }
+  }
+  const Timeline timeline(*graph, tiles);
+  EXPECT_EQ(timeline.workers(), 1);
+  EXPECT_NEAR(timeline.communication().communication_seconds, 300e-9, 1e-15);
+  EXPECT_NEAR(timeline.communication().hidden_seconds, 100e-9, 1e-15);
 }
 
 }  // namespace

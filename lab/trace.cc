@@ -1,9 +1,12 @@
 // Each tile becomes one event of the trace. Tiles of the critical path are red.
 #include "weft/lab/trace.h"
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "weft/core/op.h"
@@ -16,6 +19,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int kProcess = 1;
+constexpr int kFirstSendLane = 10'000, kFirstReceiveLane = 20'000;  // thread ids of the trace, beyond all workers
 
 class Tracer {
  public:
@@ -33,18 +37,67 @@ class Tracer {
   }
 
  private:
+  void AddLane(int id, const std::string& name) {
+    events_.push_back(
+        {{"name", "thread_name"}, {"ph", "M"}, {"pid", kProcess}, {"tid", id}, {"args", {{"name", name}}}});
+  }
+
   void AddLanes() {
-    for (int w = 0; w < timeline_.workers(); ++w) {
-      events_.push_back({{"name", "thread_name"},
-                         {"ph", "M"},
-                         {"pid", kProcess},
-                         {"tid", w},
-                         {"args", {{"name", absl::StrCat("worker ", w)}}}});
+    for (int w = 0; w < timeline_.workers(); ++w) AddLane(w, absl::StrCat("worker ", w));
+    AddMessageLanes(TileTime::kSendLane, kFirstSendLane, "sends");
+    AddMessageLanes(TileTime::kReceiveLane, kFirstReceiveLane, "receives");
+  }
+
+  // Gives each message of a direction the first lane that is free at its start.
+  void AddMessageLanes(int direction, int first_lane, const char* name) {
+    std::vector<uint32_t> messages;
+    for (uint32_t t = 0; t < tiles_.size(); ++t) {
+      if (tiles_[t].worker == direction) messages.push_back(t);
     }
+    std::sort(messages.begin(), messages.end(),
+              [&](uint32_t a, uint32_t b) { return tiles_[a].begin < tiles_[b].begin; });
+    std::vector<int64_t> ends;  // by lane: the end of its last message
+    for (const uint32_t t : messages) {
+      const auto free = std::find_if(ends.begin(), ends.end(), [&](int64_t end) { return end <= tiles_[t].begin; });
+      lanes_[t] = first_lane + static_cast<int>(free - ends.begin());
+      if (free == ends.end()) {
+        ends.push_back(tiles_[t].end);
+        AddLane(lanes_[t], ends.size() == 1 ? name : absl::StrCat(name, " ", ends.size()));
+      } else {
+        *free = tiles_[t].end;
+      }
+    }
+  }
+
+  // Adds the slice of a kernel call's tile, or of a call's messages. Completes `args`.
+  void AddSlice(const char* name, uint32_t tile, uint32_t task, Json args) {
+    const TileTime& time = tiles_[tile];
+    const auto lane = lanes_.find(tile);
+    args["critical"] = critical_.contains(task);
+    Json event = {{"name", name},
+                  {"ph", "X"},
+                  {"ts", Microseconds(time.begin)},
+                  {"dur", Microseconds(time.end - time.begin)},
+                  {"pid", kProcess},
+                  {"tid", lane == lanes_.end() ? time.worker : lane->second},
+                  {"args", std::move(args)}};
+    if (event["args"]["critical"]) event["cname"] = "terrible";  // red
+    events_.push_back(std::move(event));
+  }
+
+  void AddMessages(const KernelCall& call) {
+    const Node& node = graph_.program.node(call.node);
+    Json args = {{"scope", graph_.program.scope(node)}};
+    if (call.messages.size() > 1) args["messages"] = call.messages.size();
+    args["peer"] = call.messages[0].peer;
+    args["tag"] = call.messages[0].tag;
+    args["bytes"] = MessageBytes(graph_, call);
+    AddSlice(node.op->name, call.first_tile, graph_.groups[call.group].first_task, std::move(args));
   }
 
   void AddCall(uint32_t s) {
     const KernelCall& call = graph_.calls[s];
+    if (!call.messages.empty()) return AddMessages(call);
     const Node& node = graph_.program.node(call.node);
     const Types inputs = graph_.program.InputTypes(node), outputs = graph_.program.OutputTypes(node);
     const Cost cost = CostOf(*node.op, {node.attrs, inputs, outputs});
@@ -62,17 +115,8 @@ class Tracer {
                    {"rows", absl::StrCat(rect.row_begin, "..", rect.row_end)},
                    {"cols", absl::StrCat(rect.col_begin, "..", rect.col_end)},
                    {"bytes", static_cast<int64_t>(cost.bytes * share)},
-                   {"gflops", nanoseconds > 0 ? flops / nanoseconds : 0},
-                   {"critical", critical_.contains(graph_.groups[call.group].first_task + t)}};
-      Json event = {{"name", node.op->name},
-                    {"ph", "X"},
-                    {"ts", Microseconds(time.begin)},
-                    {"dur", Microseconds(time.end - time.begin)},
-                    {"pid", kProcess},
-                    {"tid", time.worker},
-                    {"args", std::move(args)}};
-      if (event["args"]["critical"]) event["cname"] = "terrible";  // red
-      events_.push_back(std::move(event));
+                   {"gflops", nanoseconds > 0 ? flops / nanoseconds : 0}};
+      AddSlice(node.op->name, call.first_tile + t, graph_.groups[call.group].first_task + t, std::move(args));
     }
   }
 
@@ -88,6 +132,7 @@ class Tracer {
   const std::vector<double> shares_;  // by tile
   const Timeline timeline_;
   std::set<uint32_t> critical_;
+  std::map<uint32_t, int> lanes_;  // by tile of a message
   Json events_ = Json::array();
 };
 

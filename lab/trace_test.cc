@@ -2,12 +2,16 @@
 
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "weft/distributed/message_ops.h"
+#include "weft/distributed/rank_threads.h"
 #include "weft/graph/compile.h"
+#include "weft/lab/timeline.h"
 #include "weft/ops/ops.h"
 
 namespace weft {
@@ -62,6 +66,48 @@ TEST(TraceTest, HasASliceForEachTileAndCountersThatEndAtZero) {
   }
   EXPECT_EQ(counters.at("ready tasks"), 0);
   EXPECT_EQ(counters.at("live values"), 0);
+}
+
+// Two ranks exchange two ranges of a product, at the same time as a further product.
+TEST(TraceTest, MessagesHaveLanesOfTheirOwn) {
+  RunRanks(2,
+           [](Transport* transport) {
+             const int peer = 1 - transport->rank();
+             Tape tape;
+             const Var x = tape.Input("x", {kF32, {64, 64}});
+             const Var y = MatMul(x, x), z = MatMul(x, y);
+             VarList sends, fetches = {z};
+             for (const int tag : {6, 7}) {
+               sends.push_back(Send(y, {0, 1000}, {.peer = peer, .tag = tag}));
+               fetches.push_back(Receive(y, 1000, {.peer = peer, .tag = tag}));
+             }
+             const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = fetches, .update = sends});
+             ASSERT_TRUE(graph.ok()) << graph.status();
+             Parameters parameters;
+             Runner runner(*graph, &parameters, {.threads = 1, .timed = true, .transport = transport});
+             ASSERT_TRUE(runner.Run({{x, std::vector<float>(64 * 64, 0.5f)}}).ok());
+             const nlohmann::json trace = nlohmann::json::parse(ChromeTrace(*graph, runner.tile_times()));
+             std::map<int, std::string> lanes;
+             std::multiset<std::string> messages;
+             for (const auto& event : trace.at("traceEvents")) {
+               if (event.at("ph") == "M") lanes[event.at("tid")] = event.at("args").at("name");
+             }
+             for (const auto& event : trace.at("traceEvents")) {
+               if (event.at("ph") != "X") continue;
+               const std::string lane = lanes.at(event.at("tid"));
+               if (event.at("name") == "matmul") {
+                 EXPECT_EQ(lane, "worker 0");
+                 continue;
+               }
+               EXPECT_EQ(lane.substr(0, lane.find(' ')), event.at("name") == "send" ? "sends" : "receives");
+               EXPECT_EQ(event.at("args").at("peer"), peer);
+               EXPECT_EQ(event.at("args").at("bytes"), 4000);
+               messages.insert(event.at("name").get<std::string>() + " " + event.at("args").at("tag").dump());
+             }
+             EXPECT_THAT(messages, testing::ElementsAre("receive 6", "receive 7", "send 6", "send 7"));
+             EXPECT_GT(Timeline(*graph, runner.tile_times()).communication().communication_seconds, 1e-3);
+           },
+           {.latency_seconds = 2e-3});
 }
 
 TEST(TraceTest, TimesAreThoseOfTheLastRun) {
