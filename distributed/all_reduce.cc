@@ -14,6 +14,13 @@ namespace {
 
 using Action = ReductionAction;
 
+// Returns the elements of a piece. Pieces of matrices have whole blocks of rows.
+Range ElementsOf(const Shape& shape, int pieces, int piece) {
+  const int64_t quantum = shape.rank() < 2 ? kPieceQuantum : SquareSumBlockRows(shape) * shape.cols();
+  const ElementRange range = PieceRange(shape.elements(), pieces, piece, std::max<int64_t>(quantum, 1));
+  return {range.begin, range.end};
+}
+
 // A value that holds the elements from `begin` on of a weight's gradient, as far as it reaches.
 struct Part {
   Var var;
@@ -29,7 +36,7 @@ class Bucket {
         blocks_(blocks),
         first_tag_(first_tag),
         updates_(*updates),
-        elements_(blocks[0].shape().elements()),
+        shape_(blocks[0].shape()),
         latest_(blocks.back()),
         parts_(plan.actions.size()) {}
 
@@ -53,17 +60,27 @@ class Bucket {
     }
   }
 
-  // Records the phase that exchanges the pieces of the total. They are written to `state`, which has the type of a
-  // block. Returns its last version.
-  Var Gather(Var state) {
+  // Returns the elements [elements] of a piece of the total, if this rank computes the piece; else an empty Var.
+  Var TotalOf(int piece) const {
+    const ReductionSource source = plan_.result[static_cast<size_t>(piece)];
+    const Part part = At(source);
+    const Range range = RangeOf(piece, piece + 1);
+    if (range.size() == 0 || !part.var) return {};
+    if (part.var.shape().elements() == range.size()) return part.var;
+    return Slice(part.var, 0, range.begin - part.begin, range.end - part.begin);
+  }
+
+  // Writes the pieces of the total that this rank computes to `state`. Returns its last version.
+  Var Write(Var state) const {
     for (int piece = 0; piece < plan_.pieces; ++piece) {
-      const ReductionSource source = plan_.result[static_cast<size_t>(piece)];
-      if (source.kind != ReductionSource::kAction) continue;
-      const Action& action = plan_.actions[static_cast<size_t>(source.index)];
-      const Part& sum = parts_[static_cast<size_t>(source.index)];
-      if (action.phase != Action::kReduce || !sum.var || piece != action.piece_begin) continue;
-      state = WriteRange(state, sum.var, sum.begin);
+      if (const Var total = TotalOf(piece)) state = WriteRange(state, total, RangeOf(piece, piece + 1).begin);
     }
+    return state;
+  }
+
+  // Records the phase that exchanges the pieces of the total. They are received in `state`, which has the shape of a
+  // block, and in which the pieces that this rank computes have been written. Returns its last version.
+  Var Gather(Var state) {
     for (const Action& action : plan_.actions) {
       const Range range = RangeOf(action.piece_begin, action.piece_end);
       if (action.phase != Action::kGather || range.size() == 0) continue;
@@ -82,8 +99,7 @@ class Bucket {
 
  private:
   Range RangeOf(int piece_begin, int piece_end) const {
-    return {PieceRange(elements_, plan_.pieces, piece_begin).begin,
-            PieceRange(elements_, plan_.pieces, piece_end - 1).end};
+    return {ElementsOf(shape_, plan_.pieces, piece_begin).begin, ElementsOf(shape_, plan_.pieces, piece_end - 1).end};
   }
 
   Part At(const ReductionSource& source) const {
@@ -105,7 +121,7 @@ class Bucket {
   const VarSpan blocks_;
   const int first_tag_;
   VarList& updates_;
-  const int64_t elements_;
+  const Shape shape_;
   Var latest_;               // receives start after this value
   std::vector<Part> parts_;  // by action: the value that it makes; empty for sends and for pieces received in place
 };
@@ -116,10 +132,21 @@ Var Flat(Var x) { return Reshape(x, {x.shape().elements()}); }
 
 absl::StatusOr<AllReduce> AllReduce::Create(absl::Span<const MicroBatchRange> ranges, int rank, int64_t bucket_bytes) {
   AllReduce reduce;
+  reduce.rank_ = rank;
   reduce.bucket_bytes_ = bucket_bytes;
   const auto size = static_cast<int64_t>(ranges.size());
   WEFT_ASSIGN_OR_RETURN(std::vector<ReductionPlan> doubling, PlanReduction(ReductionKind::kDoubling, ranges));
   WEFT_ASSIGN_OR_RETURN(std::vector<ReductionPlan> scatter, PlanReduction(ReductionKind::kScatter, ranges));
+  reduce.owners_.resize(static_cast<size_t>(size));
+  for (int r = 0; r < size; ++r) {
+    const ReductionPlan& plan = scatter[static_cast<size_t>(r)];
+    for (int piece = 0; piece < plan.pieces; ++piece) {
+      const ReductionSource source = plan.result[static_cast<size_t>(piece)];
+      const bool sums = source.kind == ReductionSource::kBlock ||
+                        plan.actions[static_cast<size_t>(source.index)].phase == Action::kReduce;
+      if (sums) reduce.owners_[static_cast<size_t>(piece)] = r;
+    }
+  }
   reduce.doubling_ = std::move(doubling[static_cast<size_t>(rank)]);
   reduce.scatter_ = std::move(scatter[static_cast<size_t>(rank)]);
   const int64_t micro_batches = ranges.back().end;
@@ -128,7 +155,27 @@ absl::StatusOr<AllReduce> AllReduce::Create(absl::Span<const MicroBatchRange> ra
   return reduce;
 }
 
-void AllReduce::Record(absl::Span<const Blocks> weights, VarList* updates) const {
+std::vector<WeightPiece> AllReduce::Pieces(const TensorType& weight) const {
+  std::vector<WeightPiece> pieces;
+  if (weight.shape.rank() < 2 || static_cast<int64_t>(weight.bytes()) < bucket_bytes_ || owners_.size() < 2) {
+    return pieces;
+  }
+  for (int piece = 0; piece < scatter_.pieces; ++piece) {
+    const Range range = ElementsOf(weight.shape, scatter_.pieces, piece);
+    if (range.size() == 0) continue;
+    const int64_t cols = weight.shape.cols();
+    pieces.push_back({owners_[static_cast<size_t>(piece)], {range.begin / cols, range.end / cols}});
+  }
+  return pieces;
+}
+
+void AllReduce::Record(absl::Span<const Blocks> weights, VarList* updates) const { Record(weights, updates, nullptr); }
+
+void AllReduce::Record(absl::Span<const Blocks> weights, VarList* updates, KeepPiece keep) const {
+  Record(weights, updates, &keep);
+}
+
+void AllReduce::Record(absl::Span<const Blocks> weights, VarList* updates, const KeepPiece* keep) const {
   std::vector<Blocks> small;
   int64_t small_bytes = 0;
   int next_tag = 0;
@@ -138,10 +185,24 @@ void AllReduce::Record(absl::Span<const Blocks> weights, VarList* updates) const
     small.clear();
     small_bytes = 0;
   };
-  for (const Blocks& blocks : weights) {
-    const auto bytes = static_cast<int64_t>(blocks[0].type().bytes());
+  for (size_t i = 0; i < weights.size(); ++i) {
+    const Blocks& blocks = weights[i];
+    const TensorType type = blocks[0].type();
+    const auto bytes = static_cast<int64_t>(type.bytes());
     if (bytes >= bucket_bytes_) {
-      RecordLarge(blocks, take_tags(), updates);
+      Bucket bucket(scatter_, blocks, take_tags(), updates);
+      bucket.Reduce();
+      const std::vector<WeightPiece> pieces = keep != nullptr ? Pieces(type) : std::vector<WeightPiece>();
+      if (pieces.empty()) {
+        updates->push_back(bucket.Gather(bucket.Write(blocks.back())));
+        continue;
+      }
+      int piece = 0;
+      for (const WeightPiece& each : pieces) {
+        while (ElementsOf(type.shape, scatter_.pieces, piece).size() == 0) ++piece;
+        if (each.owner == rank_) (*keep)(i, each, bucket.TotalOf(piece));
+        ++piece;
+      }
       continue;
     }
     if (!small.empty() && small[0][0].dtype() != blocks[0].dtype()) record_small();
@@ -150,9 +211,18 @@ void AllReduce::Record(absl::Span<const Blocks> weights, VarList* updates) const
     if (small_bytes >= bucket_bytes_) record_small();
   }
   record_small();
-  if (next_tag > kFirstReservedTag && !weights.empty()) {
+  if (next_tag >= kFirstReservedTag && !weights.empty()) {
     weights[0][0].tape->Fail(InvalidArgument("the gradients need ", next_tag, " tags of messages between ranks, but ",
                                              kFirstReservedTag, " exist"));
+  }
+}
+
+void AllReduce::RecordGather(VarSpan states, VarList* updates) const {
+  int next_tag = 0;
+  for (Var state : states) {
+    const VarList blocks = {state};
+    Bucket bucket(scatter_, blocks, std::exchange(next_tag, next_tag + tags_), updates);
+    updates->push_back(bucket.Gather(state));
   }
 }
 
@@ -172,12 +242,6 @@ void AllReduce::RecordSmall(absl::Span<const Blocks> weights, int first_tag, Var
     updates->push_back(Assign(weight.back(), Reshape(Slice(total, 0, begin, end), weight[0].shape())));
     begin = end;
   }
-}
-
-void AllReduce::RecordLarge(const Blocks& blocks, int first_tag, VarList* updates) const {
-  Bucket bucket(scatter_, blocks, first_tag, updates);
-  bucket.Reduce();
-  updates->push_back(bucket.Gather(blocks.back()));
 }
 
 }  // namespace weft

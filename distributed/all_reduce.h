@@ -2,21 +2,31 @@
 // tree of distributed/reduction.h, so the totals have the same bits on any number of ranks.
 //
 //   WEFT_ASSIGN_OR_RETURN(const AllReduce reduce, AllReduce::Create(ranges, rank));
-//   const VarList totals = reduce.Record(weights, &updates);
+//   reduce.Record(weights, &updates);
 //
 // Small weights share a bucket: their gradients are joined to one value, which travels by recursive doubling. A large
-// weight has a bucket of its own, which is reduced in pieces. All ranks must record the same weights in the same order,
-// because messages find each other by tags, and because this order keeps ranks from waiting for each other in a circle.
+// weight has a bucket of its own, which is reduced in pieces of whole rows. All ranks must record the same weights in
+// the same order, because messages find each other by tags, and because this order keeps ranks from waiting for each
+// other in a circle.
+//
+// If ranks keep pieces of the optimizer's state, each rank keeps its pieces of the totals, updates its pieces of the
+// weights, and gathers the weights in place of the totals:
+//
+//   reduce.Record(weights, &updates, [&](size_t weight, WeightPiece piece, Var total) { ... });
+//   ...  // later, perhaps in another graph, once the own pieces of `states` are updated
+//   reduce.RecordGather(states, &updates);
 #ifndef WEFT_DISTRIBUTED_ALL_REDUCE_H_
 #define WEFT_DISTRIBUTED_ALL_REDUCE_H_
 
 #include <cstdint>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "weft/core/tape.h"
 #include "weft/distributed/message_ops.h"
+#include "weft/distributed/piece_name.h"
 #include "weft/distributed/reduction.h"
 
 namespace weft {
@@ -24,31 +34,52 @@ namespace weft {
 // Default size of a bucket in bytes. Latency is then at most 1/8 of a message's time.
 inline constexpr int64_t kBucketBytes = static_cast<int64_t>(8 * kMessageSeconds * kNetworkBytesPerSecond);
 
+// A piece of a large weight, and the rank that computes its total.
+struct WeightPiece {
+  int owner = 0;
+  RowsOfWeight rows;  // of the weight seen as [rows, cols]
+};
+
 class AllReduce {
  public:
-  // The gradient sums of one weight on this rank: one state for each of blocks(), from left to right, in the versions
-  // that hold the blocks' sums. All have the weight's type.
+  // The gradient sums of one weight on this rank: one value for each of blocks(), from left to right. All have the
+  // weight's shape. If the total is written back (Record without `keep`), the last one must be a state in its newest
+  // version.
   using Blocks = VarList;
+  using KeepPiece = absl::FunctionRef<void(size_t weight, const WeightPiece& piece, Var total)>;
 
   // `ranges[r]`: the micro-batches of rank r. `rank`: this rank. `bucket_bytes`: buckets have at least this size, if
   // the weights have.
   static absl::StatusOr<AllReduce> Create(absl::Span<const MicroBatchRange> ranges, int rank,
                                           int64_t bucket_bytes = kBucketBytes);
 
+  int rank() const { return rank_; }
+  int size() const { return static_cast<int>(owners_.size()); }
   // Returns the blocks of this rank, from left to right.
   const std::vector<MicroBatchRange>& blocks() const { return doubling_.blocks; }
-  // Records the sums over all ranks, and writes each total to the state of the weight's last block. Appends the new
-  // versions of these states, and the sends, to `updates`. The weights come in the order in which their gradients are
-  // usually computed. If there are too many buckets for the tags, the tape gets an error (Tape::Fail).
+  // Returns the pieces of a large matrix, in the order of rows; none is empty. Other weights have no pieces. A piece
+  // begins at a block of SquareSumBlocks (ops/ops.h).
+  std::vector<WeightPiece> Pieces(const TensorType& weight) const;
+
+  // Record the sums over all ranks, and write each total to the last of the weight's blocks. Append the new versions of
+  // these states, and the sends, to `updates`. The weights come in the order in which their gradients are usually
+  // computed. If there are too many buckets for the tags, the tape gets an error (Tape::Fail).
   void Record(absl::Span<const Blocks> weights, VarList* updates) const;
+  // As above, except for weights with pieces: `keep` gets the total of each piece that this rank owns, [elements].
+  void Record(absl::Span<const Blocks> weights, VarList* updates, KeepPiece keep) const;
+  // Records the messages that complete `states`: each has the type of a weight with pieces, and the pieces that this
+  // rank owns are up to date. Appends the last versions, and the sends, to `updates`.
+  void RecordGather(VarSpan states, VarList* updates) const;
 
  private:
   AllReduce() = default;
+  void Record(absl::Span<const Blocks> weights, VarList* updates, const KeepPiece* keep) const;
   void RecordSmall(absl::Span<const Blocks> weights, int first_tag, VarList* updates) const;
-  void RecordLarge(const Blocks& blocks, int first_tag, VarList* updates) const;
 
   ReductionPlan doubling_, scatter_;  // of this rank
-  int tags_ = 0;                      // of a bucket
+  std::vector<int> owners_;           // of the pieces
+  int rank_ = 0;
+  int tags_ = 0;  // of a bucket
   int64_t bucket_bytes_ = kBucketBytes;
 };
 

@@ -211,6 +211,12 @@ Var KlDivergence(Var log_q, Var p, Reduction reduction = Reduction::kMean);
 inline VarList Gradient(Var loss, VarSpan wrt) { return loss.tape->Gradient(loss, wrt); }
 Var SquareSum(Var x);             // [] Σ x²
 Var GlobalNorm(VarSpan tensors);  // [] sqrt(Σ x²) over all elements of at least one tensor; the gradient is 0 at 0
+// SquareSum(x) is Sum(SquareSumBlocks(x)), and GlobalNorm is RootOfSum of all square sums. So a norm has the same bits
+// if several ranks have the blocks of x. Each block has SquareSumBlockRows rows of x seen as [rows, cols], but the last
+// may have fewer.
+Var SquareSumBlocks(Var x);  // [blocks] Σ x² of each block
+int64_t SquareSumBlockRows(const Shape& x);
+Var RootOfSum(VarSpan squares);  // [] sqrt(Σ s) over scalars [] s >= 0
 // Returns the factor f32 [] that clips gradients of norm `norm`: min(1, max_norm / (norm + 1e-6)), as PyTorch's
 // clip_grad_norm_. If `max_norm` is 0, the factor is 1. If `norm` is not finite, the factor is always NaN, and the
 // updates below then change nothing.

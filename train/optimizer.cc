@@ -12,6 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
+#include "weft/distributed/piece_name.h"
 
 namespace weft {
 namespace {
@@ -46,6 +47,9 @@ absl::Status Check(const OptimizerRow& row, const OptimizerSettings& settings, V
   if (!(options.average_decay >= 0 && options.average_decay < 1)) {
     status.Update(InvalidArgument(row.name, ": average_decay = ", options.average_decay, ", wanted in [0, 1)"));
   }
+  if (options.norm && settings.clip_value > 0) {
+    status.Update(InvalidArgument(row.name, ": clip_value does not work if weights are updated in pieces"));
+  }
   if (const Var allowed = options.allowed; allowed.tape != nullptr && allowed.type() != TensorType{kF32, {}}) {
     status.Update(InvalidArgument(row.name, ": allowed is ", ToString(allowed.type()), ", wanted f32[]"));
   }
@@ -58,16 +62,20 @@ bool IsParameter(const Tape& tape, Var v) {
 }
 
 absl::Status CheckGradients(const OptimizerRow& row, const OptimizerSettings& settings, const Tape& tape,
-                            VarSpan weights, VarSpan gradients) {
+                            VarSpan weights, VarSpan gradients, const std::vector<std::string>& names) {
   if (weights.size() != gradients.size()) {
     return InvalidArgument(row.name, ": ", gradients.size(), " gradients for ", weights.size(), " weights");
   }
+  if (!names.empty() && names.size() != weights.size()) {
+    return InvalidArgument(row.name, ": ", names.size(), " names for ", weights.size(), " weights");
+  }
   for (size_t i = 0; i < weights.size(); ++i) {
-    if (!IsParameter(tape, weights[i])) {
+    if (names.empty() && !IsParameter(tape, weights[i])) {
       return InvalidArgument(row.name, ": weight ", i, " is not a parameter of the learning rate's tape");
     }
-    const std::string& name = tape.ParameterName(weights[i]);
-    if (const ParameterGroup* group = FindGroup(settings.groups, name); group != nullptr && group->frozen) {
+    const std::string& name = names.empty() ? tape.ParameterName(weights[i]) : names[i];
+    if (const ParameterGroup* group = FindGroup(settings.groups, WeightOfPiece(name));
+        group != nullptr && group->frozen) {
       return InvalidArgument(row.name, ": weight '", name, "' is frozen");
     }
     if (gradients[i].type() == weights[i].type()) continue;
@@ -98,8 +106,7 @@ Clipped Clip(VarSpan gradients, const OptimizerSettings& settings, const UpdateO
     return times_allowed(limit > 0 ? scale + Cast(norm - norm, kF32) : scale);
   };
   Clipped c;
-  c.norm = GlobalNorm(gradients);
-  c.norm = Cast(c.norm, kF32);
+  c.norm = Cast(options.norm ? options.norm(gradients) : GlobalNorm(gradients), kF32);
   for (Var gradient : gradients) c.gradients.push_back(limit > 0 ? Clamp(gradient, -limit, limit) : gradient);
   const bool together = clip > 0 || options.all_or_none;
   const Var clipped_norm = clip > 0 && limit > 0 ? Cast(GlobalNorm(c.gradients), kF32) : c.norm;
@@ -134,13 +141,12 @@ Counted CountSteps(absl::string_view optimizer, const Clipped& c) {
 }
 
 // Records the moving averages of `weights` after their update, and appends their updates to `updates`.
-void Average(VarSpan names, VarSpan weights, const Clipped& c, double decay, VarList* updates) {
+void Average(const std::vector<std::string>& names, VarSpan weights, const Clipped& c, double decay, VarList* updates) {
   Tape* const tape = c.norm.tape;
   const Var started = tape->State(kAveragesStarted, {kF32, {}}, Zeros()), counts = Counts(c);
   for (size_t i = 0; i < weights.size(); ++i) {
     const Var weight = weights[i];
-    const Var average =
-        tape->State(absl::StrCat(kAveragePrefix, tape->ParameterName(names[i])), weight.type(), Zeros());
+    const Var average = tape->State(absl::StrCat(kAveragePrefix, names[i]), weight.type(), Zeros());
     // The average e moves by a fraction of w - e, for the weight w: by 1 in the first step that counts, then by 1-d.
     const Var moved = Where(Greater(started, Fill(tape, {kF32, {}}, 0)), Number(weight, 1 - decay), Number(weight, 1));
     const Var fraction = moved * Cast(counts, weight.dtype());
@@ -160,11 +166,11 @@ bool IsHiddenMatrix(Var weight, absl::string_view name, const ParameterGroup* gr
 }
 
 // Declares the states of one weight, the last one first.
-VarList StatesOf(const OptimizerRow& row, Var weight, bool is_hidden_matrix) {
+VarList StatesOf(const OptimizerRow& row, Var weight, absl::string_view weight_name, bool is_hidden_matrix) {
   VarList states(row.states.size());
   Tape* const tape = weight.tape;
   for (size_t i = states.size(); i-- > 0;) {
-    const std::string name = absl::StrCat(row.name, ".", row.states[i], ".", tape->ParameterName(weight));
+    const std::string name = absl::StrCat(row.name, ".", row.states[i], ".", weight_name);
     const std::optional<TensorType> type =
         row.state_type != nullptr ? row.state_type(weight.type(), is_hidden_matrix, i) : weight.type();
     if (type) states[i] = tape->State(name, *type, Zeros());
@@ -199,7 +205,7 @@ Minimized Optimizer::Minimize(Var loss, Var rate, const UpdateOptions& options) 
   const Scope scope(tape, row_->name, Scope::kNoNames);
   const VarList weights = TrainedWeights(tape);
   tape->Fail(Check(*row_, settings_, weights, options));
-  if (!tape->status().ok()) return {tape->Poison(), tape->Poison()};
+  if (!tape->status().ok()) return {tape->Poison(), tape->Poison(), {}};
   return RecordUpdates(weights, Gradient(loss, weights), rate, options);
 }
 
@@ -207,8 +213,8 @@ Minimized Optimizer::Update(VarSpan weights, VarSpan gradients, Var rate, const 
   Tape* const tape = rate.tape;
   const Scope scope(tape, row_->name, Scope::kNoNames);
   tape->Fail(Check(*row_, settings_, weights, options));
-  if (tape->status().ok()) tape->Fail(CheckGradients(*row_, settings_, *tape, weights, gradients));
-  if (!tape->status().ok()) return {tape->Poison(), tape->Poison()};
+  if (tape->status().ok()) tape->Fail(CheckGradients(*row_, settings_, *tape, weights, gradients, options.names));
+  if (!tape->status().ok()) return {tape->Poison(), tape->Poison(), VarList(weights.size(), tape->Poison())};
   return RecordUpdates(weights, gradients, rate, options);
 }
 
@@ -217,20 +223,22 @@ Minimized Optimizer::RecordUpdates(VarSpan weights, VarSpan gradients, Var rate,
   const Clipped c = Clip(gradients, settings_, options);
   Counted count;
   VarList updates, updated_weights;
+  std::vector<std::string> names = options.names;
+  for (size_t i = names.size(); i < weights.size(); ++i) names.push_back(tape->ParameterName(weights[i]));
   if (row_->counts_steps) {
     count = CountSteps(row_->name, c);
     updates.push_back(count.update);
   }
   for (size_t i = 0; i < weights.size(); ++i) {
-    const std::string& name = tape->ParameterName(weights[i]);
-    const ParameterGroup* const group = FindGroup(settings_.groups, name);
+    const std::string& name = names[i];
+    const ParameterGroup* const group = FindGroup(settings_.groups, WeightOfPiece(name));
     const bool is_hidden_matrix = IsHiddenMatrix(weights[i], name, group);
     const bool decays = row_->decays == OptimizerRow::Decays::kAll || weights[i].shape().rank() >= 2;
     double weight_decay = decays ? settings_.weight_decay.value_or(0) : 0;
     if (group != nullptr) weight_decay = group->weight_decay.value_or(weight_decay);
     const bool scaled = group != nullptr && group->rate_scale != 1;
     const VarList updated = row_->update({.weight = weights[i],
-                                          .states = StatesOf(*row_, weights[i], is_hidden_matrix),
+                                          .states = StatesOf(*row_, weights[i], name, is_hidden_matrix),
                                           .gradient = c.gradients[i],
                                           .rate = scaled ? Scale(rate, group->rate_scale) : rate,
                                           .scale = c.scales[i],
@@ -241,8 +249,8 @@ Minimized Optimizer::RecordUpdates(VarSpan weights, VarSpan gradients, Var rate,
     updates.insert(updates.end(), updated.begin(), updated.end());
     updated_weights.push_back(updated[0]);
   }
-  if (options.average_decay > 0) Average(weights, updated_weights, c, options.average_decay, &updates);
-  return {tape->Group(updates), c.norm};
+  if (options.average_decay > 0) Average(names, updated_weights, c, options.average_decay, &updates);
+  return {tape->Group(updates), c.norm, updated_weights};
 }
 
 }  // namespace weft

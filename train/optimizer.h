@@ -9,7 +9,9 @@
 #define WEFT_TRAIN_OPTIMIZER_H_
 
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -62,6 +64,9 @@ struct OptimizerRow {
   // Returns the type of state `state` for a weight of type `weight`, or nothing if the weight lacks the state. Null:
   // each weight has all states, with its own type.
   std::optional<TensorType> (*state_type)(const TensorType& weight, bool is_hidden_matrix, size_t state) = nullptr;
+  // Whether each element of an update depends only on the same elements of gradient and states, and on scalars. Then a
+  // weight can be updated in pieces.
+  bool elementwise = true;
   bool counts_steps = false;  // the state "adamw.step" counts the updates
   Decays decays = Decays::kAll;
   OptimizerSettings defaults;  // the settings that the optimizer uses, with default values
@@ -77,6 +82,7 @@ const OptimizerRow* FindOptimizer(absl::string_view name);
 struct Minimized {
   Var update;         // for CompileOptions::update
   Var gradient_norm;  // f32 []: the global norm of the gradients before clipping
+  VarList weights;    // the updated weights
   operator Var() const { return update; }
 };
 
@@ -92,6 +98,12 @@ struct UpdateOptions {
   // · (w - e) after each update. The first update sets e to w, as PyTorch's AveragedModel does; the state "ema_started"
   // is then 1. Before this update e is 0. If a gradient is not finite, no average moves.
   double average_decay = 0;
+  // Names of the weights, by which groups apply and states are named. Empty: the weights are parameters with names.
+  // With names, weights may be any versions of states, such as pieces of weights (distributed/piece_name.h).
+  std::vector<std::string> names = {};
+  // Returns the global norm of all gradients, f32 [], if this rank updates some weights or pieces only. Its argument is
+  // their gradients. Null: GlobalNorm. Elements can then not be clipped (OptimizerSettings::clip_value).
+  std::function<Var(VarSpan gradients)> norm = nullptr;
 };
 // The names of the states of averages: "ema." before the name of each weight, and "ema_started".
 inline constexpr char kAveragePrefix[] = "ema.", kAveragesStarted[] = "ema_started";

@@ -2,10 +2,13 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "weft/distributed/rank_threads.h"
 #include "weft/distributed/ranks.h"
+#include "weft/models/gpt.h"
 #include "weft/train/small_training.h"
 #include "weft/train/training_step.h"
 
@@ -13,6 +16,15 @@ namespace weft {
 namespace {
 
 using ::testing::HasSubstr;
+
+// A GPT whose matrices have several blocks of SquareSumBlocks, so that ranks can own pieces of them.
+Var WideLoss(Var tokens, Var targets, DType dtype) {
+  const GptConfig config = {
+      .vocabulary = kVocabulary, .context = kLength, .layers = 1, .heads = 2, .width = 64, .dtype = dtype};
+  return CrossEntropy(Gpt(config).Logits(tokens), targets);
+}
+
+constexpr Family kWide = {"wide", WideLoss};
 
 struct Outcome {
   std::vector<double> weights, figures;
@@ -45,7 +57,8 @@ void CheckRanks(int size, const Family& family, const StepOptions& options, cons
   RunRanks(size, [&](Transport* transport) {
     SCOPED_TRACE(std::string(family.name) + ", rank " + std::to_string(transport->rank()) + " of " +
                  std::to_string(size) + ", micro-batches: " + std::to_string(options.micro_batches) +
-                 ", bucket: " + std::to_string(options.bucket_bytes));
+                 ", bucket: " + std::to_string(options.bucket_bytes) +
+                 ", sharding: " + std::to_string(static_cast<int>(options.sharding)));
     StepOptions mine = options;
     mine.ranks = Ranks(transport);
     mine.threads = 1 + transport->rank() % 2;
@@ -89,10 +102,62 @@ TEST(RanksStepTest, AnyNumberOfRanksGivesTheBitsOfOneWithSumsInBf16) {
   }
 }
 
+TEST(RanksStepTest, ShardingChangesNoBit) {
+  for (const Family& family : {kWide, kFamilies[2]}) {
+    for (const int64_t micro_batches : {2, 5, 8}) {
+      StepOptions options = {.micro_batches = micro_batches, .threads = 2, .bucket_bytes = 300};
+      const Outcome alone = Train(family, options, kRows);
+      for (const Sharding sharding : {Sharding::kOptimizer, Sharding::kGradients}) {
+        options.sharding = sharding;
+        for (const int size : {1, 2, 3, 4, 5, 8}) {
+          if (size <= micro_batches) CheckRanks(size, family, options, alone);
+        }
+      }
+    }
+  }
+}
+
+TEST(RanksStepTest, RanksHaveTheirPiecesOfTheStatesOnly) {
+  for (const Sharding sharding : {Sharding::kNone, Sharding::kOptimizer}) {
+    RunRanks(4, [&](Transport* transport) {
+      const StepOptions options = {
+          .micro_batches = 4, .threads = 1, .ranks = Ranks(transport), .sharding = sharding, .bucket_bytes = 300};
+      Training training(kWide, kF32, options);
+      ASSERT_TRUE(training.Create(AdamW({})).ok());
+      const std::string weight = "h.0.mlp.c_fc.weight";
+      int64_t elements = 0;
+      for (const std::string& name : training.parameters().Names()) {
+        if (!absl::StrContains(name, absl::StrCat("adamw.m.", weight))) continue;
+        elements += training.parameters().Find(name)->type.shape.elements();
+      }
+      EXPECT_EQ(elements, sharding == Sharding::kNone ? 64 * 256 : 64 * 64);
+    });
+  }
+}
+
+TEST(RanksStepTest, OptimizersOfWholeMatricesCannotShard) {
+  RunRanks(2, [](Transport* transport) {
+    Training training(
+        kWide, kF32,
+        {.micro_batches = 2, .ranks = Ranks(transport), .sharding = Sharding::kOptimizer, .bucket_bytes = 1});
+    EXPECT_THAT(std::string(training.Create(Muon({})).message()), HasSubstr("muon: it updates whole matrices"));
+    Training clipped(
+        kWide, kF32,
+        {.micro_batches = 2, .ranks = Ranks(transport), .sharding = Sharding::kOptimizer, .bucket_bytes = 1});
+    EXPECT_THAT(std::string(clipped.Create(AdamW({.clip_value = 1})).message()),
+                HasSubstr("clip_value does not work if weights are updated in pieces"));
+  });
+}
+
 TEST(RanksStepTest, EmptyMicroBatchesTakePart) {
   StepOptions options = {.micro_batches = 8, .threads = 2, .bucket_bytes = 300};
   const Outcome alone = Train(kFamilies[0], options, /*rows=*/3);  // micro-batches 3 .. 7 have no rows
-  for (const int size : {2, 3, 8}) CheckRanks(size, kFamilies[0], options, alone, /*rows=*/3);
+  for (const int size : {2, 3, 8}) {
+    for (const Sharding sharding : {Sharding::kNone, Sharding::kGradients}) {
+      options.sharding = sharding;
+      CheckRanks(size, kFamilies[0], options, alone, /*rows=*/3);
+    }
+  }
 }
 
 TEST(RanksStepTest, EachRankNeedsAMicroBatch) {

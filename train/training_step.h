@@ -44,6 +44,14 @@ struct RecordedUpdate {
 // Records the input "learning_rate", the gradients of `loss` and the optimizer's update.
 RecordedUpdate RecordUpdate(Var loss, const Optimizer& optimizer, const UpdateOptions& options = {});
 
+// What ranks divide among themselves, for large matrices: each rank then has pieces of whole rows. Sharding changes no
+// bit. It is also known as ZeRO (Rajbhandari et al., 2020): kOptimizer is stage 1, kGradients is stage 2.
+enum class Sharding : uint8_t {
+  kNone,
+  kOptimizer,  // the states of the optimizer; the weights are gathered after each update
+  kGradients,  // also the sums of gradients, if each rank has one micro-batch
+};
+
 struct StepOptions {
   int64_t micro_batches = 1;
   int64_t threads = 0;  // 0: one for each core
@@ -57,6 +65,7 @@ struct StepOptions {
   // kF32 or kBF16: the dtype in which gradients of f32 weights are added, if there are several micro-batches. In bf16,
   // each gradient and each sum is rounded to nearest even, and half as many bytes travel between ranks.
   DType sums = kF32;
+  Sharding sharding = Sharding::kNone;
   int64_t bucket_bytes = kBucketBytes;  // size of the buckets in which gradients travel; the same on all ranks
 };
 

@@ -199,7 +199,7 @@ constexpr OpExample kMaxExamples[] = {
     {.in = "[3]", .record = MaxExample<1, true>, .error = "axis 1 is outside rank 1"},
 };
 
-int64_t BlockRows(const Shape& shape) { return std::max<int64_t>(1, 4096 / std::max<int64_t>(1, shape.cols())); }
+int64_t BlockRows(const Shape& shape) { return SquareSumBlockRows(shape); }
 
 absl::StatusOr<Types> InferSquareSum(const Attrs&, TypeSpan in) {
   if (!IsFloat(in[0].dtype)) return ShapeError("square_sum_blocks", "x must be of floats", in);
@@ -303,8 +303,14 @@ constexpr OpDef kSquareSumBlocks = {.name = "square_sum_blocks",
                                     .cost = SquareSumCost,
                                     .examples = kSquareSumExamples};
 
+int64_t SquareSumBlockRows(const Shape& shape) {
+  return std::max<int64_t>(1, 4096 / std::max<int64_t>(1, shape.cols()));
+}
+
+Var SquareSumBlocks(Var x) { return Record(kSquareSumBlocks, {x}); }
+
 Var SquareSum(Var x) {
-  return Composite("square_sum", {x}, [&] { return Sum(Record(kSquareSumBlocks, {x})); });
+  return Composite("square_sum", {x}, [&] { return Sum(SquareSumBlocks(x)); });
 }
 
 }  // namespace weft

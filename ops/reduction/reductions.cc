@@ -209,8 +209,16 @@ Var GlobalNorm(VarSpan tensors) {
   WEFT_CHECK(!tensors.empty());
   return Composite("global_norm", tensors, [&] {
     VarList squares;
-    for (Var x : tensors) squares.push_back(Reshape(SquareSum(x), {1}));
-    return PowFromZero(Sum(Concat(squares, 0)), 0.5);
+    for (Var x : tensors) squares.push_back(SquareSum(x));
+    return RootOfSum(squares);
+  });
+}
+
+Var RootOfSum(VarSpan squares) {
+  return Composite("root_of_sum", squares, [&] {
+    VarList parts;
+    for (Var square : squares) parts.push_back(Reshape(square, {1}));
+    return PowFromZero(Sum(Concat(parts, 0)), 0.5);
   });
 }
 

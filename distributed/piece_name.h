@@ -1,0 +1,36 @@
+// Names of pieces of weights: "h.0.mlp.c_fc.weight[0:1536]" are the rows 0 .. 1535 of that weight, seen as [rows,
+// cols]. States of an optimizer that belong to a piece have such names, too: "adamw.m.h.0.mlp.c_fc.weight[0:1536]".
+//
+//   const std::string name = PieceName("w", {0, 8});   // "w[0:8]"
+//   const std::optional<Piece> piece = ParsePiece(name);  // {"w", {0, 8}}
+#ifndef WEFT_DISTRIBUTED_PIECE_NAME_H_
+#define WEFT_DISTRIBUTED_PIECE_NAME_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace weft {
+
+struct RowsOfWeight {
+  int64_t begin = 0, end = 0;
+  int64_t size() const { return end - begin; }
+  friend bool operator==(const RowsOfWeight&, const RowsOfWeight&) = default;
+};
+
+struct Piece {
+  absl::string_view weight;  // a part of the parsed name
+  RowsOfWeight rows;
+};
+
+std::string PieceName(absl::string_view weight, RowsOfWeight rows);
+// Returns the piece that `name` names, or nullopt if `name` names no piece.
+std::optional<Piece> ParsePiece(absl::string_view name);
+// Returns the weight of a piece; the name itself if it names no piece.
+absl::string_view WeightOfPiece(absl::string_view name);
+
+}  // namespace weft
+
+#endif  // WEFT_DISTRIBUTED_PIECE_NAME_H_

@@ -1,0 +1,226 @@
+#include "weft/train/gradient_sums.h"
+
+#include <algorithm>
+
+#include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "weft/core/status.h"
+#include "weft/distributed/message_ops.h"
+#include "weft/train/piece_norm.h"
+
+namespace weft {
+namespace {
+
+std::string SlotName(int slot, absl::string_view weight) { return absl::StrCat("gradient_sum.", slot, ".", weight); }
+std::string PieceSumName(absl::string_view weight, RowsOfWeight rows) {
+  return absl::StrCat("gradient_sum.", PieceName(weight, rows));
+}
+
+Var Cache(Tape* tape, const std::string& name, const TensorType& type) {
+  return tape->State(name, type, Zeros(), ParameterKind::kCache);
+}
+
+}  // namespace
+
+absl::StatusOr<GradientSums> GradientSums::Plan(const StepOptions& options) {
+  GradientSums sums;
+  sums.ranks_ = options.ranks;
+  sums.sums_ = options.sums;
+  sums.sharding_ = options.sharding;
+  std::vector<MicroBatchRange> ranges;
+  for (int rank = 0; rank < sums.ranks_.size(); ++rank) {
+    const RowRange rows = RowsOf({rank, sums.ranks_.size()}, options.micro_batches);
+    ranges.push_back({rows.begin, rows.end});
+  }
+  const int rank = sums.ranks_.rank();
+  sums.mine_ = ranges[static_cast<size_t>(rank)];
+  WEFT_ASSIGN_OR_RETURN(sums.reduce_, AllReduce::Create(ranges, rank, options.bucket_bytes));
+  sums.plan_ = PlanSums(sums.reduce_->blocks());
+  return sums;
+}
+
+void GradientSums::SetWeights(std::vector<std::string> names, std::vector<TensorType> types) {
+  names_ = std::move(names);
+  types_ = std::move(types);
+  for (size_t i = 0; i < names_.size(); ++i) {
+    for (int slot = 0; slot < plan_.slots && HasSlots(i); ++slot) {
+      buffers_.push_back({SlotName(slot, names_[i]), SumType(types_[i]), Zeros(), ParameterKind::kCache});
+    }
+    for (const WeightPiece& piece : Pieces(types_[i])) {
+      if (piece.owner != ranks_.rank()) continue;
+      const TensorType type = SumType(PieceType(i, piece.rows));
+      buffers_.push_back({PieceSumName(names_[i], piece.rows), type, Zeros(), ParameterKind::kCache});
+    }
+  }
+}
+
+Var GradientSums::Add(absl::string_view weight, Var gradient, Var first) const {
+  const auto index = static_cast<size_t>(absl::c_find(names_, weight) - names_.begin());
+  // A slot would hold 0 + gradient, which has no -0.
+  if (!HasSlots(index)) return Cast(gradient + 0.0, SumType(gradient.type()).dtype);
+  return Accumulate(Slot(gradient.tape, 0, index), gradient, first);
+}
+
+VarList GradientSums::Reduce(Tape* tape, const std::vector<std::string>& names, const VarList& newest,
+                             absl::FunctionRef<int(int)> slot_of) const {
+  absl::flat_hash_map<std::string, Var> by_name;
+  for (size_t i = 0; i < names.size(); ++i) by_name[names[i]] = newest[i];
+  std::vector<AllReduce::Blocks> weights;
+  std::vector<size_t> indices;
+  for (size_t i = names_.size(); i-- > 0;) {  // the last layers have their gradients first
+    Var sum = by_name[names_[i]];
+    for (size_t k = 1; k < plan_.left.size(); ++k) sum = Assign(sum, Slot(tape, slot_of(plan_.left[k]), i) + sum);
+    AllReduce::Blocks& blocks = weights.emplace_back();
+    for (const int slot : plan_.blocks) blocks.push_back(Slot(tape, slot_of(slot), i));
+    blocks.push_back(sum);
+    indices.push_back(i);
+  }
+  VarList updates;
+  if (sharding_ == Sharding::kNone) {
+    reduce_->Record(weights, &updates);
+    return updates;
+  }
+  reduce_->Record(weights, &updates, [&](size_t weight, const WeightPiece& piece, Var total) {
+    const Var state = PieceSum(tape, indices[weight], piece);
+    updates.push_back(Assign(state, Reshape(total, state.shape())));
+  });
+  return updates;
+}
+
+VarList GradientSums::ReduceWithoutGradients(Tape* tape) const {
+  VarList newest;
+  for (size_t i = 0; i < names_.size(); ++i) {
+    newest.push_back(HasSlots(i) ? Slot(tape, plan_.left[0], i) : Fill(tape, SumType(types_[i]), 0));
+  }
+  return Reduce(tape, names_, newest, [](int slot) { return slot; });
+}
+
+VarList GradientSums::AddSlots(Tape* tape) const {
+  VarList sums;
+  for (size_t i = 0; i < names_.size(); ++i) {
+    const Var into = Slot(tape, 0, i);
+    sums.push_back(Assign(into, into + Slot(tape, 1, i)));
+  }
+  return sums;
+}
+
+VarList GradientSums::Clear(Tape* tape) const {
+  VarList cleared;
+  for (size_t i = 0; i < names_.size(); ++i) {
+    if (!HasSlots(i)) continue;
+    const Var slot = Slot(tape, 0, i);
+    cleared.push_back(Assign(slot, FillLike(slot, 0)));
+  }
+  return cleared;
+}
+
+Minimized GradientSums::Update(const Optimizer& optimizer, VarSpan weights, Var rate, Var targets,
+                               UpdateOptions options) const {
+  Tape* const tape = rate.tape;
+  VarList updated, gradients, moves;  // `moves`: what else the graph must do
+  std::vector<std::vector<WeightPiece>> pieces;
+  std::vector<TensorType> types;
+  const auto add = [&](const std::string& name, Var weight, Var sum, Var state) {
+    const Var gradient = Cast(sum, weight.dtype()) / Cast(targets, weight.dtype());
+    options.names.push_back(name);
+    updated.push_back(weight);
+    gradients.push_back(gradient.type() == state.type() ? Assign(state, gradient) : gradient);
+  };
+  for (size_t i = 0; i < weights.size(); ++i) {
+    types.push_back(types_[i]);
+    pieces.push_back(Pieces(types_[i]));
+    if (pieces.back().empty()) {
+      const Var newest = Slot(tape, plan_.left[0], i);
+      add(names_[i], weights[i], WithOlderSums(newest, i), newest);
+    }
+    for (const WeightPiece& piece : pieces.back()) {
+      if (piece.owner != ranks_.rank()) continue;
+      const TensorType type = PieceType(i, piece.rows);
+      const Shape matrix = {weights[i].shape().rows(), weights[i].shape().cols()};
+      const Var rows = Slice(Reshape(weights[i], matrix), 0, piece.rows.begin, piece.rows.end);
+      const std::string name = PieceName(names_[i], piece.rows);
+      const Var sum = PieceSum(tape, i, piece);
+      add(name, Assign(Cache(tape, name, type), rows), sum, sum);
+    }
+  }
+  if (sharding_ != Sharding::kNone && several_ranks()) {
+    if (!optimizer.row().elementwise) {
+      tape->Fail(InvalidArgument(optimizer.row().name,
+                                 ": it updates whole matrices, so ranks can't divide its states among themselves"));
+    } else if (options.average_decay > 0) {
+      tape->Fail(InvalidArgument("averages of weights (ema) don't work if ranks divide the optimizer's states"));
+    }
+    options.norm = [&](VarSpan all) { return NormOfPieces(*reduce_, pieces, types, all, &moves); };
+  }
+  Minimized step = optimizer.Update(updated, gradients, rate, options);
+  VarList states;
+  size_t next = 0;
+  for (size_t i = 0; i < weights.size(); ++i) {
+    if (pieces[i].empty()) ++next;
+    Var state = weights[i];
+    for (const WeightPiece& piece : pieces[i]) {
+      if (piece.owner != ranks_.rank()) continue;
+      state = WriteRange(state, step.weights[next++], piece.rows.begin * types_[i].shape.cols());
+    }
+    if (!pieces[i].empty()) states.push_back(state);
+  }
+  reduce_->RecordGather(states, &moves);
+  moves.push_back(step.update);
+  step.update = tape->Group(moves);
+  return step;
+}
+
+GradientSums::Names GradientSums::SlotNames(absl::Span<const int> slots, absl::FunctionRef<int(int)> recorded) const {
+  Names names;
+  for (size_t i = 0; i < names_.size(); ++i) {
+    if (!HasSlots(i)) continue;
+    for (const int slot : slots) names.emplace_back(SlotName(recorded(slot), names_[i]), SlotName(slot, names_[i]));
+  }
+  return names;
+}
+
+std::vector<int> GradientSums::ReducedSlots() const {
+  std::vector<int> slots = plan_.blocks;
+  slots.insert(slots.end(), plan_.left.begin(), plan_.left.end());
+  return slots;
+}
+
+// Returns the type of the sums of gradients for a weight.
+TensorType GradientSums::SumType(const TensorType& weight) const {
+  return {weight.dtype == kF32 ? sums_ : weight.dtype, weight.shape};
+}
+
+// Returns the pieces of a weight whose updates are divided among the ranks; none if all ranks make the whole update.
+std::vector<WeightPiece> GradientSums::Pieces(const TensorType& weight) const {
+  return sharding_ == Sharding::kNone ? std::vector<WeightPiece>() : reduce_->Pieces(SumType(weight));
+}
+
+// Reports whether sums for a weight stand in slots. If gradients are divided, and this rank has a single micro-batch,
+// the gradient of a large weight lives only until it has been sent.
+bool GradientSums::HasSlots(size_t weight) const {
+  return sharding_ != Sharding::kGradients || !has_only_last() || Pieces(types_[weight]).empty();
+}
+
+Var GradientSums::Slot(Tape* tape, int slot, size_t weight) const {
+  return Cache(tape, SlotName(slot, names_[weight]), SumType(types_[weight]));
+}
+
+Var GradientSums::PieceSum(Tape* tape, size_t weight, const WeightPiece& piece) const {
+  return Cache(tape, PieceSumName(names_[weight], piece.rows), SumType(PieceType(weight, piece.rows)));
+}
+
+// Adds the sums in the older slots that are left to the newest one. With several ranks, Reduce has added them.
+Var GradientSums::WithOlderSums(Var newest, size_t weight) const {
+  Var sum = newest;
+  for (size_t k = 1; k < plan_.left.size() && !several_ranks(); ++k) {
+    sum = Slot(newest.tape, plan_.left[k], weight) + sum;
+  }
+  return sum;
+}
+
+TensorType GradientSums::PieceType(size_t weight, RowsOfWeight rows) const {
+  return {types_[weight].dtype, {rows.size(), types_[weight].shape.cols()}};
+}
+
+}  // namespace weft

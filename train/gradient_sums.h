@@ -1,0 +1,91 @@
+// Records how a step adds the gradients of its micro-batches, on one rank or several, and how the sums update weights.
+//
+// Sums stand in buffers, which train/sum_plan.h assigns. Buffers are caches: no checkpoint has them, because they hold
+// nothing between two steps. If ranks keep pieces of the optimizer's state (Sharding), large weights also have buffers
+// for the totals of the pieces that this rank owns, and copies of these pieces of the weights.
+//
+//   WEFT_ASSIGN_OR_RETURN(GradientSums sums, GradientSums::Plan(options));
+//   sums.SetWeights(names, types);
+//   const Var sum = sums.Add(name, gradient, first);  // for each weight, on the tape of a program
+#ifndef WEFT_TRAIN_GRADIENT_SUMS_H_
+#define WEFT_TRAIN_GRADIENT_SUMS_H_
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "weft/core/program.h"
+#include "weft/core/tape.h"
+#include "weft/distributed/all_reduce.h"
+#include "weft/train/optimizer.h"
+#include "weft/train/sum_plan.h"
+#include "weft/train/training_step.h"
+
+namespace weft {
+
+class GradientSums {
+ public:
+  // Plans which micro-batches this rank runs, and where it adds their gradients.
+  static absl::StatusOr<GradientSums> Plan(const StepOptions& options);
+
+  const SumPlan& plan() const { return plan_; }
+  const MicroBatchRange& mine() const { return mine_; }  // this rank's micro-batches
+  bool several_ranks() const { return ranks_.size() > 1; }
+  // Reports whether each micro-batch of this rank is its last one.
+  bool has_only_last() const { return several_ranks() && mine_.size() == 1; }
+
+  // Gives the names and types of the trained weights, in an order that is the same on all ranks. The functions below
+  // need it.
+  void SetWeights(std::vector<std::string> names, std::vector<TensorType> types);
+  // Returns the buffers of all sums.
+  const std::vector<ParameterSpec>& buffers() const { return buffers_; }
+
+  // Adds the gradient of one micro-batch to slot 0 and returns its new version. `first`: i32 [], 1 if the gradient
+  // replaces the slot's content. If no slot is needed, returns the gradient.
+  Var Add(absl::string_view weight, Var gradient, Var first) const;
+  // Records, after the last micro-batch, the sums over all ranks. `newest`: the newest sum of each weight of `names`.
+  // `slot_of`: maps slots of the plan to those of the graph. Returns the updates.
+  VarList Reduce(Tape* tape, const std::vector<std::string>& names, const VarList& newest,
+                 absl::FunctionRef<int(int)> slot_of) const;
+  // As above, for a rank whose last micro-batch is empty: the newest sums stand in the slot of the last pair.
+  VarList ReduceWithoutGradients(Tape* tape) const;
+  // Adds slot 1 to slot 0, and sets slot 0 to 0. Return the updates.
+  VarList AddSlots(Tape* tape) const;
+  VarList Clear(Tape* tape) const;
+  // Records the update of `weights`, parameters on the tape of `rate`, by the total sums divided by `targets`, f32 [].
+  Minimized Update(const Optimizer& optimizer, VarSpan weights, Var rate, Var targets, UpdateOptions options) const;
+
+  // Returns pairs of names of buffers: those of slot `recorded(slot)`, and those of `slot` that replace them.
+  using Names = std::vector<std::pair<std::string, std::string>>;
+  Names SlotNames(absl::Span<const int> slots, absl::FunctionRef<int(int)> recorded) const;
+  // Returns the slots that Reduce uses.
+  std::vector<int> ReducedSlots() const;
+
+ private:
+  GradientSums() = default;
+  TensorType SumType(const TensorType& weight) const;
+  std::vector<WeightPiece> Pieces(const TensorType& weight) const;
+  bool HasSlots(size_t weight) const;
+  Var Slot(Tape* tape, int slot, size_t weight) const;
+  Var PieceSum(Tape* tape, size_t weight, const WeightPiece& piece) const;
+  Var WithOlderSums(Var newest, size_t weight) const;
+  TensorType PieceType(size_t weight, RowsOfWeight rows) const;
+
+  Ranks ranks_;
+  DType sums_ = kF32;
+  Sharding sharding_ = Sharding::kNone;
+  MicroBatchRange mine_;
+  std::optional<AllReduce> reduce_;  // set by Plan
+  SumPlan plan_;
+  std::vector<std::string> names_;
+  std::vector<TensorType> types_;
+  std::vector<ParameterSpec> buffers_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_TRAIN_GRADIENT_SUMS_H_
