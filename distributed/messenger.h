@@ -1,9 +1,10 @@
 // A Messenger is the thread that drives a Communicator. Workers and the trainer's thread hand it messages; it starts
 // them, polls for their ends, and calls the functions that wait for them.
 //
-// The messengers of all ranks also watch each other: each sends a sign of life to the next rank. If the previous rank
-// stays silent for `timeout_seconds`, the messenger prints a message that names the rank, and ends all programs with
-// exit code 1.
+// The messengers of all ranks also watch each other (distributed/rank_watch.h): each sends a sign of life to the next
+// rank. If the previous rank stays silent for `timeout_seconds`, the messenger prints a message that names the rank,
+// and ends all programs with exit code 1. It does the same if the previous rank has ended and this one still waits for
+// a message. A rank whose messenger runs counts as alive, even if its other threads hang.
 //
 //   Messenger messenger(std::move(communicator), {.timeout_seconds = 60});
 //   Ranks ranks(&messenger);
@@ -19,13 +20,13 @@
 namespace weft {
 
 struct MessengerOptions {
-  double timeout_seconds = 0;  // maximum silence of a rank; 0: no maximum
+  double timeout_seconds = 0;  // maximum silence of a rank, the same on all ranks; 0: no maximum
 };
 
 class Messenger final : public Transport {
  public:
   Messenger(std::unique_ptr<Communicator> communicator, const MessengerOptions& options = {});
-  // Waits for the messages that were started.
+  // Waits for the messages that were started. With a timeout, also waits until the previous rank ends.
   ~Messenger() override;
 
   int rank() const override;
