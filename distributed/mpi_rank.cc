@@ -1,6 +1,7 @@
 #include "weft/distributed/mpi_rank.h"
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
@@ -11,12 +12,15 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "weft/distributed/communicator.h"
 #include "weft/distributed/launch.h"
+#include "weft/distributed/messenger.h"
+#include "weft/distributed/ranks.h"
 
 namespace weft {
 namespace {
@@ -113,12 +117,23 @@ void SendAround(const Communicator& communicator, size_t size, Messages* message
   if (received != Contents(size, previous, rank, 5, 0)) Fail("a long message arrived with other bytes");
 }
 
+// Runs a messenger that waits at most a second for signs of life of the other ranks.
+int RunMessenger(absl::string_view name, std::unique_ptr<Communicator> communicator) {
+  Messenger messenger(std::move(communicator), {.timeout_seconds = 1});
+  Ranks(&messenger).Barrier();
+  if (name == "stop" && messenger.rank() == 1) std::raise(SIGSTOP);
+  if (name == "stop" || messenger.rank() == 0) std::this_thread::sleep_for(std::chrono::seconds(2));
+  if (messenger.rank() == 0) std::printf("rank 0 ends\n");
+  return 0;
+}
+
 }  // namespace
 
 int RunRank(absl::string_view name) {
   absl::StatusOr<std::unique_ptr<Communicator>> connected = ConnectLaunchedRanks();
   if (!connected.ok()) Fail(std::string(connected.status().message()));
   if (*connected == nullptr) return std::puts("one rank has no communicator"), 0;
+  if (name == "stop" || name == "late") return RunMessenger(name, *std::move(connected));
   Communicator& communicator = **connected;
   Messages messages(&communicator);
   if (name == "abort" || name == "kill") {

@@ -124,6 +124,21 @@ TEST_P(MpiTest, AKilledRankEndsAllRanks) {
   EXPECT_NE(RunCommand({"pgrep", "-f", folder_.Path(kProgram)}).exit_code, 0) << "a rank still runs";
 }
 
+TEST_P(MpiTest, AStoppedRankIsNamedAndEndsAllRanks) {
+  const CommandResult result = Run(3, "stop");
+  EXPECT_EQ(result.exit_code, 1) << result.err;
+  EXPECT_EQ(result.out.find("rank 0 ends"), std::string::npos);
+  EXPECT_THAT(result.err, HasSubstr("weft: rank 1 has not answered for 1 s; ending all ranks\n"));
+  EXPECT_NE(RunCommand({"pgrep", "-f", folder_.Path(kProgram)}).exit_code, 0) << "a rank still runs";
+}
+
+TEST_P(MpiTest, RanksMayEndLate) {
+  const CommandResult result = Run(3, "late");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out, "rank 0 ends\n");
+  EXPECT_EQ(result.err, "");
+}
+
 // The name of a test, such as OpenMpiAsRoot.
 std::string Name(const testing::TestParamInfo<MpiTest::ParamType>& info) {
   const auto& [launcher, as_user] = info.param;
