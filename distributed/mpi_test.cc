@@ -146,6 +146,20 @@ std::string Name(const testing::TestParamInfo<MpiTest::ParamType>& info) {
 }
 INSTANTIATE_TEST_SUITE_P(, MpiTest, testing::Combine(testing::Values(kOpenMpi, kMpich), testing::Bool()), Name);
 
+TEST(MpiLaunch, RanksOfSlurmConnectThroughPmix) {
+  if (!IsInstalled(kOpenMpi)) GTEST_SKIP() << kOpenMpi << " is not installed; tools/setup installs it";
+  const Folder folder;
+  // mpirun gives its ranks PMIX_RANK, as srun --mpi=pmix does.
+  const std::string rank =
+      "unset OMPI_COMM_WORLD_SIZE; export SLURM_NTASKS=2 SLURM_PROCID=$PMIX_RANK; exec $0 exchange";
+  Command command = {"timeout",         "60",        "env", "TMPDIR=" + folder.Path("tmp"), kOpenMpi, "-np", "2",
+                     "--oversubscribe", "--bind-to", "none"};
+  if (getuid() == 0) command.push_back("--allow-run-as-root");
+  const CommandResult result = RunCommand(command + Command{"sh", "-c", rank, folder.Path(kProgram)});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out, "2 ranks exchanged messages\n");
+}
+
 TEST(MpiLaunch, ALauncherOfAnotherMpiIsAnError) {
   const Folder folder;
   const CommandResult result = RunCommand({"env", "OMPI_COMM_WORLD_SIZE=3", folder.Path(kProgram), "exchange"});
