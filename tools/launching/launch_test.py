@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tests tools/launch with a shell script in place of `weft`, and one in place of ssh that stays on this machine.
 
-As root, the tests run tools/launch as an ordinary user, too.
+One test trains with `weft` itself. As root, the tests run tools/launch as an ordinary user, too.
 """
 
 import os
@@ -18,11 +18,12 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 FOLDER = Path(__file__).resolve().parent
 sys.path.insert(0, str(FOLDER))
+REAL_WEFT = Path("apps/weft" if "TEST_SRCDIR" in os.environ else "bazel-bin/apps/weft").resolve()
 
 import hosts  # noqa: E402
 import restart  # noqa: E402
 
-# The first argument says what the ranks do. The ranks that die do so if there is no file named `survive`.
+# The first argument says what the ranks do.
 WEFT = """#!/bin/sh
 rank=$OMPI_COMM_WORLD_RANK
 echo "$rank of $OMPI_COMM_WORLD_SIZE: $*"
@@ -216,6 +217,28 @@ class LaunchTest(Launching):
         code, out, _ = self.launch("--help")
         self.assertEqual(code, 0)
         self.assertIn("    tools/launch --ranks=4 -- train gpt --micro-batches=8 --out=RUN", out)
+
+
+@unittest.skipUnless(REAL_WEFT.exists(), f"there is no {REAL_WEFT}; run `bazel build -c opt //apps:weft`")
+class TrainingTest(Launching):
+    def test_a_killed_rank_changes_no_bit(self):
+        arguments = ["train", "gpt", "--layers=1", "--width=16", "--heads=2", "--context=8", "--batch=4",
+                     "--micro-batches=4", "--steps=1500", "--threads=1", "--checkpoint-every=50", "--eval-every=500",
+                     "--rank-timeout=20", "--quiet"]
+        subprocess.run([REAL_WEFT, *arguments, "--out=alone"], cwd=self.folder, check=True, stdout=subprocess.DEVNULL)
+        self.environment["WEFT"] = str(REAL_WEFT)
+        process = self.start("--ranks=3", "--restart-on-failure=1", "--", *arguments, "--out=ranks")
+        while not list((self.folder / "ranks").glob("checkpoints/*")):
+            self.assertIsNone(process.poll(), "the training has ended")
+            time.sleep(0.01)
+        ranks = subprocess.run(["pgrep", "-f", f"^{REAL_WEFT} .*--out=ranks"], capture_output=True, text=True).stdout
+        os.kill(int(ranks.split()[1]), signal.SIGKILL)
+        _, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0, err)
+        self.assertRegex(err, r"launch: rank \d on \S+ was ended by signal 9 \(SIGKILL\)\n"
+                         r"launch: starting again with 2 ranks; restarts left: 0\n")
+        alone, several = [(self.folder / name / "model.safetensors").read_bytes() for name in ("alone", "ranks")]
+        self.assertEqual(alone, several)
 
 
 class PartsTest(unittest.TestCase):

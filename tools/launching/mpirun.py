@@ -22,8 +22,8 @@ _NOISE = re.compile(r"\[.*\] (\d+ more process(es)? ha(s|ve) sent help message|S
                     r".*ORTE_ERROR_LOG: .*show_help\.c)|(Killed|Terminated)$")
 _LOST = re.compile(r"lost communication with a remote daemon.*Remote daemon\s*:\s*\S+ on node\s+(\S+)", re.DOTALL)
 # Boxes that say less than the shells.
-_ENDS = re.compile(r"Primary job\s+terminated normally|MPI_ABORT was invoked|process rank \d+ .*exited on signal|"
-                   r"one or more processes exited with non-zero status|exited on signal|exiting improperly")
+_ENDS = re.compile(r"Primary job\s+terminated normally|MPI_ABORT was invoked|exited on signal \d|exiting improperly|"
+                   r"one or more processes exited with non-zero status")
 # Runs a rank. The shell lives on when mpirun or the user ends the rank by a signal.
 _RANK = """trap : HUP INT TERM
 "$@"
@@ -33,8 +33,6 @@ exit $code"""
 _REPORT = re.compile(r"launch: rank (\d+) on (\S+) ended: (\d+)$")
 # What a rank of weft writes when another one is silent; see distributed/rank_watch.h.
 _SILENT = re.compile(r"weft: (rank (\d+) has not answered for .*); ending all ranks")
-# The time that ranks have after SIGTERM, in seconds, before mpirun kills them.
-_KILL_SECONDS = 2
 
 
 @dataclass
@@ -119,8 +117,7 @@ def _descendants(process: int) -> list:
 
 def _command(launcher: str, ranks: int, host_file, program: list) -> list:
     # mpirun would bind each rank to one core, and count a core as room for one rank.
-    command = [launcher, "-np", str(ranks), "--bind-to", "none", "--mca", "odls_base_sigkill_timeout",
-               str(_KILL_SECONDS)]
+    command = [launcher, "-np", str(ranks), "--bind-to", "none"]
     command += ["--oversubscribe"] if host_file is None else ["--hostfile", host_file]
     if os.geteuid() == 0:
         command += ["--allow-run-as-root"]
