@@ -42,7 +42,7 @@ class Learner final : public TrainingTask {
   absl::Span<const TrainingProgram> programs() const override { return {&program_, 1}; }
   std::string data() const override { return data_name; }
   absl::StatusOr<TrainingBatch> Train(int64_t step, MicroBatch micro_batch) override {
-    if (training) training(step, micro_batch);
+    if (training) WEFT_RETURN_IF_ERROR(training(step, micro_batch));
     return Batch(100 * step + micro_batch.index);
   }
   int64_t validation_batches() const override { return 7; }
@@ -53,7 +53,7 @@ class Learner final : public TrainingTask {
   }
 
   std::string data_name = "points";
-  std::function<void(int64_t step, MicroBatch)> training;
+  std::function<absl::Status(int64_t step, MicroBatch)> training;
   std::function<absl::Status(int64_t step, int64_t index)> validating;
   std::vector<int64_t> measured;  // validation batches, by the order of calls
 
@@ -209,6 +209,7 @@ TEST_F(TrainerRanksTest, ASignalStopsAllRanksAfterTheSameStep) {
       if (rank != signalled) return;
       learner->training = [raised = false](int64_t step, MicroBatch /*micro_batch*/) mutable {
         if (step == 6 && !std::exchange(raised, true)) std::raise(SIGTERM);
+        return absl::OkStatus();
       };
     });
     for (const absl::Status& status : statuses) EXPECT_EQ(status, statuses[0]);
@@ -239,11 +240,26 @@ TEST_F(TrainerRanksTest, AnErrorOfOneRankInAnEvaluationEndsAll) {
   ExpectAll(statuses, absl::StatusCode::kDataLoss, "rank 1: a shard is damaged");
 }
 
+TEST_F(TrainerRanksTest, AnErrorOfOneRankInAStepEndsAll) {
+  for (const int64_t which : {0, 1}) {  // the first or the last micro-batch of the rank
+    const auto statuses = Train("unread", 3, false, [&](int rank, Learner* learner, Parameters*) {
+      if (rank != 1) return;
+      learner->training = [which](int64_t step, MicroBatch micro_batch) {
+        return step == 4 && micro_batch.index == 2 + which ? absl::DataLossError("a shard is damaged")
+                                                           : absl::OkStatus();
+      };
+    });
+    ExpectAll(statuses, absl::StatusCode::kDataLoss, "rank 1: a shard is damaged");
+    EXPECT_FALSE(Exists(Folder("unread") + "/checkpoints/5"));
+  }
+}
+
 TEST_F(TrainerRanksTest, AFailureToWriteEndsAllRanks) {
   const auto statuses = Train("removed", 2, false, [&](int rank, Learner* learner, Parameters*) {
     if (rank != 0) return;
     learner->training = [](int64_t step, MicroBatch /*micro_batch*/) {
       if (step == 2) fs::remove_all(Folder("removed"));
+      return absl::OkStatus();
     };
   });
   ExpectAll(statuses, absl::StatusCode::kFailedPrecondition, "the run's folder was removed or renamed");
@@ -256,6 +272,7 @@ TEST_F(TrainerRanksTest, OtherWeightsAreFoundBeforeACheckpoint) {
       if (rank != 1) return;
       learner->training = [parameters](int64_t step, MicroBatch /*micro_batch*/) {
         if (step == 5) parameters->Find("w")->as<float>()[2] += 0.01f;
+        return absl::OkStatus();
       };
     });
     ExpectAll(statuses, absl::StatusCode::kDataLoss, "rank 1 differs from the other ranks in '");
