@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP};
+constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
 
 std::atomic<int> requested_signal{0};
 static_assert(std::atomic<int>::is_always_lock_free);  // so the handler may write it

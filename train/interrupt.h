@@ -1,4 +1,5 @@
-// An Interrupt catches Ctrl-C, SIGTERM and a lost terminal, so that a training run can save before it stops.
+// An Interrupt catches Ctrl-C, SIGTERM, a lost terminal and SIGUSR1, so that a training run can save before it stops.
+// Launchers of ranks pass SIGUSR1 on, and batch systems send it some time before they end a job.
 //
 //   const Interrupt interrupt;
 //   while (!interrupt.requested()) Step();
@@ -7,8 +8,8 @@
 
 namespace weft {
 
-// While an Interrupt exists, the first SIGINT, SIGTERM or SIGHUP sets requested(). A second signal of the same kind
-// ends the program. Signals that the program ignores stay ignored, so nohup works. Several may exist on several
+// While an Interrupt exists, the first SIGINT, SIGTERM, SIGHUP or SIGUSR1 sets requested(). A second signal of the same
+// kind ends the program. Signals that the program ignores stay ignored, so nohup works. Several may exist on several
 // threads, as in a test whose ranks are threads: all have the same state.
 class Interrupt {
  public:

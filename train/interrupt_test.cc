@@ -12,7 +12,7 @@ class InterruptTest : public testing::TestWithParam<int> {
   ~InterruptTest() override { std::signal(GetParam(), SIG_DFL); }
 };
 
-INSTANTIATE_TEST_SUITE_P(Signals, InterruptTest, testing::Values(SIGINT, SIGTERM, SIGHUP));
+INSTANTIATE_TEST_SUITE_P(Signals, InterruptTest, testing::Values(SIGINT, SIGTERM, SIGHUP, SIGUSR1));
 
 TEST_P(InterruptTest, TheFirstSignalIsARequest) {
   const Interrupt interrupt;

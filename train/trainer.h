@@ -54,8 +54,9 @@ class Trainer {
   // seed, or if the run has weights, which training would replace, but no checkpoint.
   absl::StatusOr<bool> Resume();
   // Trains until step `options.steps`, or until evaluations stop improving (TrainerOptions::patience), and saves. On
-  // Ctrl-C, SIGTERM or SIGHUP, finishes the step, saves and returns Cancelled. If a weight is not finite, or too many
-  // steps were skipped, returns Aborted without saving. The message names the op that caused this, if the op is found.
+  // Ctrl-C, SIGTERM, SIGHUP or SIGUSR1, finishes the step, saves and returns Cancelled. If a weight is not finite, or
+  // too many steps were skipped, returns Aborted without saving. The message names the op that caused this, if the op
+  // is found.
   absl::Status Train(Progress* progress);
 
   // Adds a text, such as a sample of the trained model, to the event file, if there is one. Call AddText after Train.

@@ -1,0 +1,132 @@
+// Starts `weft` under mpirun, as users do. No number of ranks may change a byte of a run.
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "weft/tests/weft_program.h"
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+constexpr char kLauncher[] = "mpirun.openmpi";
+
+class RanksTest : public WeftProgramTest {
+ protected:
+  void SetUp() override {
+    if (RunCommand({"which", kLauncher}).exit_code != 0) GTEST_SKIP() << kLauncher << " is missing; run tools/setup";
+    ASSERT_NE(mkdtemp(sockets_.data()), nullptr);
+  }
+  void TearDown() override { fs::remove_all(sockets_); }
+
+  // The arguments of the ranks of one group. Ranks of different groups may have different arguments.
+  struct Group {
+    int ranks = 1;
+    Arguments arguments;
+  };
+  // Runs `weft` in the test's folder on the ranks of all groups.
+  CommandResult Launch(const std::vector<Group>& groups, CommandOptions options = {}) const {
+    options.folder = folder_;
+    // Open MPI puts sockets into TMPDIR, and the path of a socket has at most 107 bytes.
+    Arguments command = {"env", "TMPDIR=" + sockets_, kLauncher,   "-q",  "--timeout",
+                         "60",  "--oversubscribe",    "--bind-to", "none"};
+    if (getuid() == 0) command.push_back("--allow-run-as-root");
+    for (const Group& group : groups) {
+      if (&group != &groups.front()) command.push_back(":");
+      command = command + Arguments{"-np", std::to_string(group.ranks), weft_} + group.arguments;
+    }
+    return RunCommand(command, options);
+  }
+
+  // Returns the arguments that train a small model of any kind with four micro-batches.
+  Arguments Training(const std::string& name) const {
+    const Arguments gpt = Arguments{"train", "gpt", "--data=text.txt", "--eval-batches=3", "--sample-length=20"} +
+                          kTinyModel + Arguments{"--batch=6"};
+    return (name == "gpt" ? gpt : SmallTraining(name)) +
+           Arguments{"--micro-batches=4", "--steps=12", "--eval-every=5", "--checkpoint-every=5", "--threads=1"};
+  }
+
+ private:
+  const std::string weft_ = fs::absolute("apps/weft").string();
+  std::string sockets_ = "/tmp/weft-ranks-XXXXXX";
+};
+
+// Expects the exit code, and the line of exactly one rank on stderr, beside progress and what mpirun adds.
+testing::AssertionResult OneRankFails(const CommandResult& result, int exit_code, const std::string& message) {
+  static const std::regex line("(^|\n)weft[^\n]*: ");
+  const auto count =
+      std::distance(std::sregex_iterator(result.err.begin(), result.err.end(), line), std::sregex_iterator());
+  if (result.exit_code == exit_code && count == 1 && result.err.find(message) != std::string::npos) {
+    return testing::AssertionSuccess();
+  }
+  return testing::AssertionFailure() << "wanted exit code " << exit_code << " and one '" << message << "'; exit code "
+                                     << result.exit_code << ", stderr: " << result.err;
+}
+
+TEST_F(RanksTest, NoNumberOfRanksChangesARun) {
+  WriteTrainingData();
+  for (const std::string name : {"gpt", "translate", "bert"}) {
+    SCOPED_TRACE(name);
+    const Arguments flags = Training(name) + Arguments{"--ema=0.9", "--out=" + name};
+    EXPECT_TRUE(Works(Weft(flags + Arguments{"--threads=2"})));
+    for (const int ranks : {2, 3}) {
+      const CommandResult result = Launch({{ranks, flags + Arguments{"--out=several-" + name, "--overwrite"}}});
+      EXPECT_EQ(result.exit_code, 0) << result.err;
+      EXPECT_THAT(result.err, HasSubstr(" on " + std::to_string(ranks) + " ranks\n"));
+      EXPECT_EQ(Differences(Results(name), Results("several-" + name)), "") << ranks << " ranks";
+    }
+  }
+}
+
+TEST_F(RanksTest, ARunStopsOnThreeRanksAndResumesOnTwo) {
+  const Arguments flags =
+      Training("gpt") + Arguments{"--steps=3000", "--eval-every=500", "--checkpoint-every=0", "--keep=1"};
+  EXPECT_TRUE(Works(Weft(flags + Arguments{"--out=whole"})));
+  // mpirun passes this signal on. After SIGINT and SIGTERM it kills the ranks if they take longer than a second.
+  const CommandResult stopped = Launch({{3, flags + Arguments{"--out=run", "--log-every=1"}}},
+                                       {.signal_after = "step 20/3000  loss", .signal = SIGUSR1});
+  EXPECT_THAT(stopped.err, HasSubstr("and saved; continue with --resume --out=run\n"));
+  const CommandResult resumed = Launch({{2, {"train", "gpt", "--resume", "--out=run"}}});
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_EQ(Differences(Results("run"), Results("whole")), "");
+}
+
+TEST_F(RanksTest, OneRankWithOtherFlagsIsNamed) {
+  const Arguments flags = Training("gpt") + Arguments{"--out=run"};
+  EXPECT_TRUE(OneRankFails(Launch({{1, flags}, {1, flags + Arguments{"--dropout=0.5"}}}), 1,
+                           "rank 1 has dropout 0.5, but rank 0 has "));
+  Write("other.txt", Read("text.txt") + "one more line\n");
+  EXPECT_TRUE(
+      OneRankFails(Launch({{2, flags}, {1, flags + Arguments{"--data=other.txt"}}}), 1, "rank 2 has files.data "));
+  EXPECT_TRUE(
+      OneRankFails(Launch({{1, flags}, {1, flags + Arguments{"--data=missing.txt"}}}), 2, "rank 1: cannot open "));
+  EXPECT_FALSE(Exists("run"));
+}
+
+TEST_F(RanksTest, BadInputIsOneErrorOfAllRanks) {
+  const Arguments flags = Training("gpt");
+  EXPECT_TRUE(OneRankFails(Launch({{5, flags}}), 2, "weft train gpt: --micro-batches: it is 4, but 5 ranks need"));
+  EXPECT_TRUE(OneRankFails(Launch({{2, flags + Arguments{"--data=missing.txt"}}}), 2, "weft train gpt: cannot open "));
+  EXPECT_TRUE(OneRankFails(Launch({{2, {"evaluate", "--model=run", "text.txt"}}}), 1,
+                           "weft evaluate: runs on one process, but was started on 2 ranks"));
+}
+
+TEST_F(RanksTest, RanksWithFewerMicroBatchesCostTime) {
+  const CommandResult result = Launch({{3, Training("gpt") + Arguments{"--steps=1"}}});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err,
+              HasSubstr("\nrank 0 has 2 of 4 micro-batches, the others 1: 33% of the ranks' time is idle\n"));
+  EXPECT_TRUE(Exists("runs/gpt-1/model.safetensors"));
+  EXPECT_FALSE(Exists("runs/gpt-2"));
+}
+
+}  // namespace
+}  // namespace weft
