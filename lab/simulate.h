@@ -5,28 +5,14 @@
 #ifndef WEFT_LAB_SIMULATE_H_
 #define WEFT_LAB_SIMULATE_H_
 
-#include <limits>
 #include <vector>
 
 #include "absl/types/span.h"
 #include "weft/graph/policies/policies.h"
 #include "weft/graph/schedule.h"
+#include "weft/lab/simulated_workers.h"
 
 namespace weft {
-
-struct TaskCost {
-  double seconds = 0;  // duration if no other task used the memory
-  double bytes = 0;    // bytes read from memory or written to it
-};
-
-struct SimulatedMachine {
-  int workers = 1;
-  double task_seconds = 0.1e-6;  // overhead of starting a task
-  // Bytes per second, of one worker and of all together. If the running tasks need more, each of them waits longer for
-  // memory.
-  double worker_bandwidth = std::numeric_limits<double>::infinity();
-  double bandwidth = std::numeric_limits<double>::infinity();
-};
 
 struct Simulation {
   double makespan = 0;     // seconds
@@ -34,7 +20,9 @@ struct Simulation {
   double utilization = 0;  // busy / (workers * makespan)
 };
 
-// Returns the figures of a simulated execution. `costs`: one for each task. `policy` must have a queue.
+// Returns the figures of a simulated execution. `costs`: one for each task. `policy` must have a queue. A message takes
+// no worker: it starts as soon as it is ready and takes the `seconds` of its cost. lab/simulate_ranks.h simulates the
+// network instead.
 Simulation Simulate(const Schedule& schedule, absl::Span<const TaskCost> costs, const Policy& policy,
                     const SimulatedMachine& machine);
 

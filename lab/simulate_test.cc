@@ -75,6 +75,20 @@ TEST(SimulateTest, ATaskCostsWhatItTakesToBegin) {
   EXPECT_DOUBLE_EQ(Simulate(schedule, Costs({1, 1, 1}), kLifo, {.workers = 2, .task_seconds = 0.5}).makespan, 4.5);
 }
 
+// A message of 5 seconds starts while the only worker runs the next tasks.
+TEST(SimulateTest, MessagesTakeNoWorker) {
+  const std::vector<double> seconds = {1, 5, 2, 2, 1};
+  Schedule schedule = Build(seconds, {{0, 1}, {0, 2}, {2, 3}, {1, 4}, {3, 4}});
+  for (const Policy* policy : Policies()) {
+    schedule.ends_later = {};
+    EXPECT_DOUBLE_EQ(Simulate(schedule, Costs(seconds), *policy, Machine(1)).makespan, 11);
+    schedule.ends_later = {false, true, false, false, false};
+    const Simulation simulation = Simulate(schedule, Costs(seconds), *policy, Machine(1));
+    EXPECT_DOUBLE_EQ(simulation.makespan, policy == &kLevel ? 9 : 7) << policy->name;  // levels wait for messages
+    EXPECT_DOUBLE_EQ(simulation.busy, 6) << policy->name;
+  }
+}
+
 TEST(SimulateTest, NothingTakesNoTime) {
   const Schedule schedule = ScheduleBuilder().Build();
   for (const Policy* policy : Policies()) EXPECT_EQ(Simulate(schedule, {}, *policy, Machine(2)).makespan, 0);

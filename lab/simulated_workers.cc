@@ -1,0 +1,111 @@
+// Idle workers take tasks from the policy's queue. All rates are constant between two events.
+#include "weft/lab/simulated_workers.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "weft/core/status.h"
+
+namespace weft {
+
+// The policy's queue. Messages do not pass through it: they start as soon as they are ready, without a worker.
+class SimulatedWorkers::Queue final : public ReadyQueue {
+ public:
+  Queue(const Schedule& schedule, std::unique_ptr<ReadyQueue> queue) : schedule_(schedule), queue_(std::move(queue)) {}
+
+  void Push(uint32_t task, int worker) override {
+    if (schedule_.EndsLater(task)) return messages_.push_back(task);
+    queue_->Push(task, worker);
+  }
+  std::optional<uint32_t> Pop(int worker) override { return queue_->Pop(worker); }
+  void Finish(uint32_t task) override { queue_->Finish(task); }
+  std::vector<uint32_t> TakeMessages() { return std::exchange(messages_, {}); }
+
+ private:
+  const Schedule& schedule_;
+  const std::unique_ptr<ReadyQueue> queue_;
+  std::vector<uint32_t> messages_;
+};
+
+// The task that a worker runs.
+struct SimulatedWorkers::Worker {
+  std::optional<uint32_t> task;
+  double left = 0;    // remaining seconds if no other task used the memory
+  double memory = 0;  // fraction of the task's time in which it waits for memory
+
+  double Stretch(double longer) const { return 1 + memory * (longer - 1); }
+};
+
+SimulatedWorkers::SimulatedWorkers(const Schedule* schedule, absl::Span<const TaskCost> costs, const Policy& policy,
+                                   const SimulatedMachine& machine)
+    : schedule_(*schedule), costs_(costs), machine_(machine), counts_(schedule) {
+  WEFT_CHECK(costs.size() == schedule->task_count && policy.queue != nullptr && machine.workers >= 1);
+  queue_ = std::make_unique<Queue>(*schedule, policy.queue(schedule, machine.workers));
+  workers_.resize(static_cast<size_t>(machine.workers));
+  done_ = counts_.Finish(schedule->start(), 0, queue_.get());
+}
+
+SimulatedWorkers::~SimulatedWorkers() = default;
+
+// Returns the factor, at least 1, by which each running task's waiting for memory becomes longer. With this factor, all
+// running tasks together use at most the machine's bandwidth.
+double SimulatedWorkers::Waiting() const {
+  double longer = 1;
+  for (int round = 0; round < 50; ++round) {  // Newton's method: the demand is convex and falls with `longer`
+    double wanted = 0, slope = 0;
+    for (const Worker& worker : workers_) {
+      if (!worker.task || worker.memory == 0) continue;
+      const double stretch = worker.Stretch(longer), bytes = worker.memory * machine_.worker_bandwidth / stretch;
+      wanted += bytes;
+      slope += bytes * worker.memory / stretch;
+    }
+    if (wanted <= machine_.bandwidth * (1 + 1e-9)) break;
+    longer += (wanted - machine_.bandwidth) / slope;
+  }
+  return longer;
+}
+
+void SimulatedWorkers::Begin() {
+  running_ = false;
+  for (size_t w = 0; w < workers_.size(); ++w) {
+    Worker& worker = workers_[w];
+    if (!worker.task && (worker.task = queue_->Pop(static_cast<int>(w)))) {
+      const TaskCost& cost = costs_[*worker.task];
+      worker.left = cost.seconds + machine_.task_seconds;
+      worker.memory = std::min(1.0, cost.bytes / (machine_.worker_bandwidth * worker.left));
+    }
+    running_ = running_ || worker.task.has_value();
+  }
+  longer_ = Waiting();
+}
+
+double SimulatedWorkers::UntilNextEnd() const {
+  double interval = std::numeric_limits<double>::infinity();
+  for (const Worker& worker : workers_) {
+    if (worker.task) interval = std::min(interval, worker.left * worker.Stretch(longer_));
+  }
+  return interval;
+}
+
+void SimulatedWorkers::Advance(double seconds) {
+  for (size_t w = 0; w < workers_.size(); ++w) {
+    Worker& worker = workers_[w];
+    if (!worker.task) continue;
+    busy_ += seconds;
+    worker.left -= seconds / worker.Stretch(longer_);
+    if (worker.left > 1e-12) continue;
+    const uint32_t task = *worker.task;
+    worker.task.reset();
+    queue_->Finish(task);
+    done_ |= counts_.Finish(task, static_cast<int>(w), queue_.get());
+  }
+}
+
+void SimulatedWorkers::EndMessage(uint32_t task) {
+  queue_->Finish(task);
+  done_ |= counts_.Finish(task, 0, queue_.get());
+}
+
+std::vector<uint32_t> SimulatedWorkers::TakeMessages() { return queue_->TakeMessages(); }
+
+}  // namespace weft
