@@ -1,0 +1,93 @@
+#include "weft/lab/network.h"
+
+#include <cmath>
+#include <optional>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "absl/types/span.h"
+#include "weft/core/status.h"
+
+namespace weft {
+namespace {
+
+constexpr double kMaxRanks = 1e6, kMaxOversubscription = 1e4;
+
+struct Unit {
+  const char* name;
+  double factor;
+};
+// Longer names come before names that they end with.
+constexpr Unit kTimes[] = {{"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}, {"s", 1}};
+constexpr Unit kRates[] = {
+    {"Tbit", 1e12 / 8}, {"Gbit", 1e9 / 8}, {"Mbit", 1e6 / 8}, {"kbit", 1e3 / 8}, {"bit", 1.0 / 8}};
+
+// Returns the value of a number with a unit, or nothing if `text` is not one.
+std::optional<double> Value(absl::string_view text, absl::Span<const Unit> units) {
+  for (const Unit& unit : units) {
+    double number = 0;
+    if (!absl::EndsWith(text, unit.name)) continue;
+    text.remove_suffix(absl::string_view(unit.name).size());
+    if (!absl::SimpleAtod(text, &number) || !std::isfinite(number) || number < 0) return std::nullopt;
+    return number * unit.factor;
+  }
+  return std::nullopt;
+}
+
+// Sets the topology of `network`. Returns whether `text` is one.
+bool SetTopology(absl::string_view text, Network* network) {
+  if (text == "flat") return true;
+  const std::vector<absl::string_view> parts = absl::StrSplit(text, ':');
+  return parts.size() == 3 && parts[0] == "tree" && absl::SimpleAtoi(parts[1], &network->ranks_per_switch) &&
+         network->ranks_per_switch >= 1 && static_cast<double>(network->ranks_per_switch) <= kMaxRanks &&
+         absl::SimpleAtod(parts[2], &network->oversubscription) && network->oversubscription >= 1 &&
+         network->oversubscription <= kMaxOversubscription;
+}
+
+std::string WithUnit(double value, absl::Span<const Unit> units) {
+  const Unit* best = &units[0];
+  for (const Unit& unit : units) {
+    const double number = value / unit.factor, other = value / best->factor;
+    if (number >= 1 && (other < 1 || number < other)) best = &unit;
+  }
+  return absl::StrFormat("%.4g%s", value / best->factor, best->name);
+}
+
+}  // namespace
+
+double Network::LinkSeconds(double bytes, int from, int to) const {
+  const bool apart = ranks_per_switch > 0 && from / ranks_per_switch != to / ranks_per_switch;
+  return bytes / bytes_per_second * (apart ? oversubscription : 1);
+}
+
+absl::StatusOr<Network> ParseNetwork(absl::string_view text) {
+  const std::vector<absl::string_view> parts = absl::StrSplit(text, ',');
+  Network network;
+  if (parts.size() == 2 || parts.size() == 3) {
+    const std::optional<double> latency = Value(parts[0], kTimes), rate = Value(parts[1], kRates);
+    if (latency && rate && *rate > 0 && (parts.size() == 2 || SetTopology(parts[2], &network))) {
+      network.latency_seconds = *latency;
+      network.bytes_per_second = *rate;
+      return network;
+    }
+  }
+  return InvalidArgument("'", text,
+                         "' is not LATENCY,BANDWIDTH or LATENCY,BANDWIDTH,TOPOLOGY, such as 25us,10Gbit, "
+                         "25us,10Gbit,flat, or 25us,10Gbit,tree:16:4 for 16 ranks at a switch, whose uplink has 1/4 of "
+                         "the ranks' bandwidth");
+}
+
+std::string ToString(const Network& network) {
+  std::string text =
+      absl::StrCat(WithUnit(network.latency_seconds, kTimes), ",", WithUnit(network.bytes_per_second, kRates));
+  if (network.ranks_per_switch > 0) {
+    absl::StrAppend(&text, ",tree:", network.ranks_per_switch, ":", network.oversubscription);
+  }
+  return text;
+}
+
+}  // namespace weft

@@ -1,0 +1,38 @@
+// A Network describes how fast messages between ranks travel, for predictions.
+//
+//   WEFT_ASSIGN_OR_RETURN(const Network network, ParseNetwork("25us,10Gbit,tree:16:4"));
+#ifndef WEFT_LAB_NETWORK_H_
+#define WEFT_LAB_NETWORK_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "weft/distributed/message_ops.h"
+
+namespace weft {
+
+struct Network {
+  double latency_seconds = kMessageSeconds;          // from the departure of a byte to its arrival
+  double bytes_per_second = kNetworkBytesPerSecond;  // of the link of a rank, in each direction
+  // A tree: ranks 0 .. ranks_per_switch - 1 are at the first switch, and so on. A message between two switches has
+  // bytes_per_second / oversubscription, as if all ranks of a switch used its uplink at once. 0: all ranks are at one
+  // switch, which is never the bottleneck.
+  int64_t ranks_per_switch = 0;
+  double oversubscription = 1;
+
+  // Returns the seconds in which a message of `bytes` bytes occupies the links of `from` and `to`.
+  double LinkSeconds(double bytes, int from, int to) const;
+};
+
+// Parses LATENCY,BANDWIDTH[,TOPOLOGY]. LATENCY: a number of s, ms, us or ns. BANDWIDTH: a number of bit, kbit, Mbit,
+// Gbit or Tbit per second. TOPOLOGY: flat, or tree:RANKS:FACTOR with the ranks at a switch and the oversubscription.
+// Otherwise returns InvalidArgument.
+absl::StatusOr<Network> ParseNetwork(absl::string_view text);
+// Returns the text that ParseNetwork takes, with four digits of each number.
+std::string ToString(const Network& network);
+
+}  // namespace weft
+
+#endif  // WEFT_LAB_NETWORK_H_

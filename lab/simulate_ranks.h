@@ -1,0 +1,60 @@
+// SimulateRanks runs the schedules of several ranks in simulated time, with the messages between them.
+//
+//   const SimulatedRank rank = {.rank = 0, .schedule = &schedule, .costs = costs, .messages = MessagesOf(graph)};
+//   const RanksSimulation simulation = SimulateRanks({rank}, network, kCriticalPath, {.workers = 2});
+//
+// The model of a message: it starts when both sides have begun it and the links are free. Each rank has one outgoing
+// and one incoming link. Messages on a link follow each other, in the order in which they could start. A message
+// occupies both links for bytes / bandwidth; then its send ends. Its receive ends a latency later. The times in which
+// the two sides find each other, and in which a processor copies bytes, are not in the model.
+//
+// A message whose other rank is not simulated is treated as if that rank were a mirror image: the other rank receives
+// at any time, and sends when this rank sends its message with the same tag to the other rank. This is exact if all
+// ranks have equal schedules, and each exchanges messages with one partner at a time, as for powers of two. Otherwise
+// it is an approximation: it leaves out that a rank waits for a slower one.
+#ifndef WEFT_LAB_SIMULATE_RANKS_H_
+#define WEFT_LAB_SIMULATE_RANKS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "weft/graph/graph.h"
+#include "weft/graph/policies/policies.h"
+#include "weft/graph/schedule.h"
+#include "weft/lab/network.h"
+#include "weft/lab/simulated_workers.h"
+
+namespace weft {
+
+struct RankMessage {
+  uint32_t task = 0;
+  bool sends = false;
+  int peer = 0, tag = 0;
+  double bytes = 0;
+};
+// Returns the messages of a compiled graph.
+std::vector<RankMessage> MessagesOf(const CompiledGraph& graph);
+
+struct SimulatedRank {
+  int rank = 0;
+  const Schedule* schedule = nullptr;
+  absl::Span<const TaskCost> costs;        // by task; those of messages have no effect
+  std::vector<RankMessage> messages = {};  // at most one for each direction, peer and tag
+};
+
+struct RanksSimulation {
+  double makespan = 0;  // seconds until the last rank has ended
+  // Of the rank that ends last: seconds in which at least one of its messages was under way, and the part of them in
+  // which a worker of the rank ran a task. A message is under way from its start, which may be before the other rank is
+  // ready, to its end.
+  double communication = 0, hidden = 0;
+};
+
+// `policy` must have a queue. `machine`: of each rank.
+RanksSimulation SimulateRanks(absl::Span<const SimulatedRank> ranks, const Network& network, const Policy& policy,
+                              const SimulatedMachine& machine);
+
+}  // namespace weft
+
+#endif  // WEFT_LAB_SIMULATE_RANKS_H_
