@@ -91,6 +91,7 @@ absl::Status TrainingStep::AddGraph(const Tape& tape, CompileOptions compile, do
   WEFT_ASSIGN_OR_RETURN(Graph graph, Compile(tape, compile));
   planned_bytes_ += graph.compiled().memory.planned;
   graphs_.push_back({std::move(graph), runs});
+  runners_.push_back(nullptr);
   return absl::OkStatus();
 }
 
@@ -109,11 +110,17 @@ uint64_t TrainingStep::allocated_bytes() const {
   return bytes;
 }
 
-absl::StatusOr<std::unique_ptr<Runner>> TrainingStep::MakeRunner(size_t graph) const {
-  auto runner = std::make_unique<Runner>(
-      graphs_[graph].graph, parameters_,
-      RunnerOptions{.threads = static_cast<int>(options_.threads), .transport = options_.ranks.transport()});
+absl::Span<const TileTime> TrainingStep::tile_times(size_t graph) const {
+  return runners_[graph] == nullptr ? absl::Span<const TileTime>() : runners_[graph]->tile_times();
+}
+
+absl::StatusOr<std::unique_ptr<Runner>> TrainingStep::MakeRunner(size_t graph) {
+  auto runner = std::make_unique<Runner>(graphs_[graph].graph, parameters_,
+                                         RunnerOptions{.threads = static_cast<int>(options_.threads),
+                                                       .timed = options_.timed,
+                                                       .transport = options_.ranks.transport()});
   WEFT_RETURN_IF_ERROR(runner->status());
+  runners_[graph] = runner.get();
   return runner;
 }
 

@@ -67,6 +67,7 @@ struct StepOptions {
   DType sums = kF32;
   Sharding sharding = Sharding::kNone;
   int64_t bucket_bytes = kBucketBytes;  // size of the buckets in which gradients travel; the same on all ranks
+  bool timed = false;                   // true: measures the time of every tile
 };
 
 struct StepResult {
@@ -115,6 +116,9 @@ class TrainingStep {
   uint64_t allocated_bytes() const;
   // Returns the graphs: first that of each program, then those on weights and sums of gradients.
   absl::Span<const StepGraph> graphs() const { return graphs_; }
+  // Returns the times of the tiles in the last execution of graphs()[graph]. Without StepOptions::timed, or before
+  // Allocate, the result is empty.
+  absl::Span<const TileTime> tile_times(size_t graph) const;
   // Returns the sums of gradients, which Allocate creates.
   absl::Span<const ParameterSpec> buffers() const { return buffers_; }
 
@@ -124,7 +128,7 @@ class TrainingStep {
   // Compiles `tape` with the precision and the memory budget of the options, and appends the graph to graphs().
   absl::Status AddGraph(const Tape& tape, CompileOptions compile, double runs = 0);
   // Returns a runner for an element of graphs().
-  absl::StatusOr<std::unique_ptr<Runner>> MakeRunner(size_t graph) const;
+  absl::StatusOr<std::unique_ptr<Runner>> MakeRunner(size_t graph);
 
   StepOptions options_;
   Parameters* parameters_ = nullptr;  // null before Allocate
@@ -133,6 +137,7 @@ class TrainingStep {
 
  private:
   std::vector<StepGraph> graphs_;
+  std::vector<const Runner*> runners_;  // by graph; null before MakeRunner
 };
 
 }  // namespace weft
