@@ -16,6 +16,9 @@
 #include "absl/strings/string_view.h"
 #include "weft/core/dtype.h"
 #include "weft/lab/real_graphs.h"
+#include "weft/train/optimizer.h"
+#include "weft/train/task.h"
+#include "weft/train/training_step.h"
 
 namespace weft {
 
@@ -26,6 +29,18 @@ struct GraphChoice {
   int64_t step = 0;                     // of a run: the training step, counted from 0, whose batch is taken
   std::map<std::string, std::string> options = {};  // of a run: texts of options to change, by flag
 };
+
+// The loss of a graph, without gradients and update, and a batch for it.
+struct RecordedProgram {
+  std::shared_ptr<const void> owner;  // of the tape, and of memory to which the feeds refer
+  TrainingProgram program;
+  TrainingBatch batch;  // of program 0, which is `program`
+  std::optional<Optimizer> optimizer;
+  StepOptions step;  // of a run: its options; micro_batches is 1, so that a caller chooses them
+};
+// Records the loss of the graph that a user names. Of a run with several micro-batches, the program is that of its
+// first one. Returns InvalidArgument if the graph is a forward pass.
+absl::StatusOr<RecordedProgram> RecordProgram(const GraphChoice& choice);
 
 // Reports whether `name` is that of a graph of lab/real_graphs.h.
 bool IsRealGraph(absl::string_view name);

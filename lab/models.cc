@@ -9,7 +9,6 @@
 #include "weft/models/bert.h"
 #include "weft/models/block.h"
 #include "weft/models/gpt.h"
-#include "weft/train/optimizer.h"
 
 namespace weft {
 namespace {
@@ -87,7 +86,9 @@ std::vector<int32_t> RandomTokens(int64_t count, int64_t below, uint32_t stream)
   return tokens;
 }
 
-BenchStep RecordStep(Tape* tape, const BenchModel& sizes, int64_t batch, int64_t length) {
+Optimizer BenchOptimizer() { return AdamW({.clip = 1}); }
+
+BenchStep RecordStep(Tape* tape, const BenchModel& sizes, int64_t batch, int64_t length, bool updates) {
   BenchModel model = sizes;
   model.context = std::max(model.context, length);
   const double tokens = static_cast<double>(batch * length);
@@ -101,9 +102,9 @@ BenchStep RecordStep(Tape* tape, const BenchModel& sizes, int64_t batch, int64_t
     return step;
   }
   step.targets = tape->Input("targets", ids, {.below = model.vocabulary});
-  step.rate = tape->Input("learning_rate", {kF32, {}});
+  if (updates) step.rate = tape->Input("learning_rate", {kF32, {}});
   step.result = CrossEntropy(Logits(model, step.tokens), step.targets);
-  step.update = AdamW({.clip = 1}).Minimize(step.result, step.rate);
+  if (updates) step.update = BenchOptimizer().Minimize(step.result, step.rate);
   step.flops = 6 * Weights(*tape, "") * tokens;
   return step;
 }

@@ -15,6 +15,7 @@
 #include "absl/types/span.h"
 #include "weft/core/tape.h"
 #include "weft/graph/compile.h"
+#include "weft/train/optimizer.h"
 
 namespace weft {
 
@@ -45,9 +46,12 @@ struct BenchStep {
 // program.
 std::vector<int32_t> RandomTokens(int64_t count, int64_t below, uint32_t stream);
 
+// The optimizer of the models' training steps.
+Optimizer BenchOptimizer();
 // Records on `tape` a training step or, if the model is not trained, a forward pass. If `length` exceeds the model's
-// context, the context grows to `length`.
-BenchStep RecordStep(Tape* tape, const BenchModel& model, int64_t batch, int64_t length);
+// context, the context grows to `length`. `updates`: false: leaves out gradients and update, so `rate` and `update`
+// are null.
+BenchStep RecordStep(Tape* tape, const BenchModel& model, int64_t batch, int64_t length, bool updates = true);
 CompileOptions OptionsFor(const BenchStep& step);
 
 }  // namespace weft

@@ -8,7 +8,6 @@
 #include "weft/lab/models.h"
 #include "weft/models/transformer.h"
 #include "weft/ops/ops.h"
-#include "weft/train/optimizer.h"
 
 namespace weft {
 namespace {
@@ -80,18 +79,16 @@ Var Towers(Tape* tape) {
   return sum;
 }
 
-Var TransformerLoss(Tape* tape) {
-  const TransformerConfig config = {.source_vocabulary = 8000, .target_vocabulary = 8000};
-  const auto tokens = [&](const char* name) { return tape->Input(name, {kI32, {8, 64}}, {.below = 8000}); };
+Var TransformerLoss(Tape* tape, const TransformerConfig& config) {
+  const int64_t vocabulary = config.source_vocabulary;
+  const auto tokens = [&](const char* name) { return tape->Input(name, {kI32, {8, 64}}, {.below = vocabulary}); };
   const Transformer model(config);
   return model.Loss(model.Logits(tokens("source"), tokens("target")), tokens("next"));
 }
 
-template <class Optimizer>
 void Train(Var loss, const Optimizer& optimizer, RealGraph* graph) {
-  const Var rate = graph->tape->Input("learning_rate", {kF32, {}});
   graph->loss = loss;
-  graph->options = {.fetch = {loss}, .update = {Var(optimizer.Minimize(loss, rate))}};
+  graph->optimizer = optimizer;
 }
 
 // Records the model `name` with `layers` layers; 0: with all of its layers. Two layers have all kinds of nodes that
@@ -99,26 +96,45 @@ void Train(Var loss, const Optimizer& optimizer, RealGraph* graph) {
 void RecordBenchModel(const char* name, int64_t layers, int64_t batch, RealGraph* graph) {
   BenchModel model = *FindBenchModel(name);
   if (layers > 0) model.layers = layers;
-  const BenchStep step = RecordStep(graph->tape, model, batch > 0 ? batch : model.batch, model.length);
-  if (model.trains) graph->loss = step.result;
+  const BenchStep step = RecordStep(graph->tape, model, batch > 0 ? batch : model.batch, model.length,
+                                    /*updates=*/false);
+  if (model.trains) return Train(step.result, BenchOptimizer(), graph);
   graph->options = OptionsFor(step);
+}
+
+// Records the gradients and the update of a graph's loss.
+void RecordUpdate(RealGraph* graph) {
+  const Var rate = graph->tape->Input("learning_rate", {kF32, {}});
+  graph->options = {.fetch = {graph->loss}, .update = {graph->optimizer->Minimize(graph->loss, rate).update}};
 }
 
 // `batch`: rows of tokens; 0: the graph's own number.
 using Recorders = std::map<std::string, void (*)(RealGraph* graph, int64_t batch)>;
 
 const Recorders& RealGraphs() {
-  static const AdamW adamw({.clip = 1});
+  static const Optimizer& adamw = *new Optimizer(BenchOptimizer());
   static const auto& recorders = *new Recorders{
       {"gpt2", [](RealGraph* g, int64_t batch) { RecordBenchModel("gpt2", 0, batch, g); }},
       {"bert", [](RealGraph* g, int64_t batch) { RecordBenchModel("bert", 0, batch, g); }},
       {"babygpt", [](RealGraph* g, int64_t batch) { RecordBenchModel("babygpt", 0, batch, g); }},
       {"charcpu", [](RealGraph* g, int64_t batch) { RecordBenchModel("charcpu", 0, batch, g); }},
       {"minilm-forward", [](RealGraph* g, int64_t batch) { RecordBenchModel("minilm-forward", 0, batch, g); }},
-      {"transformer", [](RealGraph* g, int64_t) { Train(TransformerLoss(g->tape), adamw, g); }},
+      {"transformer",
+       [](RealGraph* g, int64_t) {
+         Train(TransformerLoss(g->tape, {.source_vocabulary = 8000, .target_vocabulary = 8000}), adamw, g);
+       }},
       {"towers", [](RealGraph* g, int64_t) { Train(Towers(g->tape), Sgd({}), g); }},
       {"lstm", [](RealGraph* g, int64_t) { Train(Predict(g->tape, Attend(Lstm(g->tape, Words(g->tape)))), adamw, g); }},
       {"encoder", [](RealGraph* g, int64_t) { Train(Predict(g->tape, Encoder(g->tape, Words(g->tape))), adamw, g); }}};
+  return recorders;
+}
+
+const Recorders& PredictionGraphs() {
+  static const auto& recorders = *new Recorders{
+      {"transformer-big", [](RealGraph* g, int64_t) {
+         const TransformerConfig big = {.heads = 16, .width = 1024, .feed_forward = 4096, .shared_embeddings = true};
+         Train(TransformerLoss(g->tape, big), BenchOptimizer(), g);
+       }}};
   return recorders;
 }
 
@@ -143,17 +159,23 @@ std::vector<std::string> Names(const Recorders& recorders) {
 }  // namespace
 
 std::vector<std::string> RealGraphNames() { return Names(RealGraphs()); }
+std::vector<std::string> PredictionGraphNames() { return Names(PredictionGraphs()); }
 std::vector<std::string> CalibrationGraphNames() { return Names(CalibrationGraphs()); }
 
-absl::StatusOr<std::unique_ptr<RealGraph>> RecordRealGraph(const std::string& name, int64_t batch) {
+absl::StatusOr<std::unique_ptr<RealGraph>> RecordRealGraph(const std::string& name, int64_t batch, bool updates) {
   const bool of_models = FindBenchModel(name.substr(0, name.find(' '))) != nullptr;
   if (batch > 0 && !of_models) return InvalidArgument("batch: the graph ", name, " has a batch of fixed size");
   auto graph = std::make_unique<RealGraph>();
   const auto tape = std::make_shared<Tape>();
   graph->owner = tape;
   graph->tape = tape.get();
-  const auto real = RealGraphs().find(name);
-  (real != RealGraphs().end() ? real->second : CalibrationGraphs().at(name))(graph.get(), batch);
+  for (const Recorders* recorders : {&CalibrationGraphs(), &PredictionGraphs(), &RealGraphs()}) {
+    const auto found = recorders->find(name);
+    if (found == recorders->end()) continue;
+    found->second(graph.get(), batch);
+    break;
+  }
+  if (updates && graph->loss) RecordUpdate(graph.get());
   const Program& program = tape->program();
   graph->tokens.reserve(program.inputs.size());  // feeds refer to the elements, so these must not move
   for (const Node& node : program.nodes) {

@@ -8,6 +8,11 @@
 //   lstm          an LSTM unrolled over 64 tokens, with attention over its outputs
 //   encoder       a Transformer block of the LSTM's width on the same tokens, to compare the parallelism of both
 //
+// A further graph is for predictions alone, since it takes long to run:
+//
+//   transformer-big   the published big encoder-decoder Transformer: 6 + 6 layers of width 1024, feed-forward layers of
+//                     width 4096, 16 heads, one table of 37,000 tokens; on 8 pairs of 64 tokens
+//
 //   WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<RealGraph> graph, RecordRealGraph("gpt2"));
 //   absl::StatusOr<Graph> compiled = Compile(*graph->tape, graph->options);
 #ifndef WEFT_LAB_REAL_GRAPHS_H_
@@ -15,6 +20,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +28,7 @@
 #include "weft/core/tape.h"
 #include "weft/graph/compile.h"
 #include "weft/graph/runner.h"
+#include "weft/train/optimizer.h"
 
 namespace weft {
 
@@ -29,19 +36,22 @@ struct RealGraph {
   std::shared_ptr<const void> owner;  // of the tape, and of memory to which `feeds` refers
   Tape* tape = nullptr;
   Var loss;                                  // null if the graph is a forward pass
+  std::optional<Optimizer> optimizer;        // of the update; empty if the graph is a forward pass
   CompileOptions options;                    // what the step fetches and updates
   std::vector<FeedPair> feeds;               // random tokens, and a small learning rate
   std::vector<std::vector<int32_t>> tokens;  // the memory to which these feeds refer
 };
 
 std::vector<std::string> RealGraphNames();
+std::vector<std::string> PredictionGraphNames();
 // Returns the names of the graphs that calibration measures. Of these, gpt2, bert and babygpt are cut to two layers
 // with nodes of full size. The others are in RealGraphNames(), too.
 std::vector<std::string> CalibrationGraphNames();
-// Records the graph called `name`, which must be in RealGraphNames() or CalibrationGraphNames(). `batch`: rows of
-// tokens; 0: the graph's own number. Returns InvalidArgument if a graph that is not in lab/models.h gets another
-// number.
-absl::StatusOr<std::unique_ptr<RealGraph>> RecordRealGraph(const std::string& name, int64_t batch = 0);
+// Records the graph called `name`, which must be in one of these lists. `batch`: rows of tokens; 0: the graph's own
+// number. `updates`: false: leaves out gradients and update, and `options` is empty. Returns InvalidArgument if a graph
+// that is not in lab/models.h gets another number.
+absl::StatusOr<std::unique_ptr<RealGraph>> RecordRealGraph(const std::string& name, int64_t batch = 0,
+                                                           bool updates = true);
 
 }  // namespace weft
 

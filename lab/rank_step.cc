@@ -1,0 +1,72 @@
+// Each micro-batch of the step has the same tokens. So a step of any size needs one batch of data.
+#include "weft/lab/rank_step.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "weft/core/status.h"
+#include "weft/distributed/ranks.h"
+#include "weft/lab/measure.h"
+#include "weft/train/task.h"
+
+namespace weft {
+namespace {
+
+constexpr double kLearningRate = 1e-4;
+
+bool HasMessages(const Graph& graph) {
+  const std::vector<KernelCall>& calls = graph.compiled().calls;
+  return std::any_of(calls.begin(), calls.end(), [](const KernelCall& call) { return !call.messages.empty(); });
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<RankStep>> RankStep::Plan(const RankStepOptions& options) {
+  if (options.rank < 0 || options.rank >= options.ranks) {
+    return InvalidArgument("rank ", options.rank, " is not one of ", options.ranks, " ranks, 0 to ", options.ranks - 1);
+  }
+  WEFT_ASSIGN_OR_RETURN(RecordedProgram program, RecordProgram(options.graph));
+  std::unique_ptr<RankStep> result(new RankStep(options, std::move(program)));
+  const RecordedProgram& recorded = result->program_;
+  StepOptions step = recorded.step;
+  step.micro_batches = options.micro_batches;
+  step.threads = 1;
+  step.bucket_bytes = options.bucket_bytes;
+  step.timed = true;
+  if (options.ranks > 1) step.ranks = Ranks(options.transport != nullptr ? options.transport : &result->peers_);
+  WEFT_ASSIGN_OR_RETURN(result->step_, TrainingStep::Plan({recorded.program}, *recorded.optimizer, step));
+  const int64_t mine = RowsOf({options.rank, options.ranks}, options.micro_batches).size();
+  for (size_t i = 0; i < result->step_->graphs().size(); ++i) {
+    const auto& [graph, fixed_runs] = result->step_->graphs()[i];
+    const bool has_messages = HasMessages(graph);
+    // Graph 0 is that of the program: of all micro-batches of the rank, or of all but the last.
+    const auto of_program = static_cast<double>(has_messages || options.ranks == 1 ? mine : mine - 1);
+    const double runs = i == 0 ? of_program : fixed_runs;
+    if (runs > 0) result->parts_.push_back({i, runs, has_messages});
+  }
+  return result;
+}
+
+const Graph& RankStep::graph_with_messages() const {
+  for (const Part& part : parts_) {
+    if (part.has_messages) return graph(part);
+  }
+  return graph(parts_.front());
+}
+
+absl::StatusOr<std::vector<double>> RankStep::Run(int64_t runs) {
+  if (parameters_ == nullptr) {
+    parameters_ = std::make_unique<Parameters>(Parameters::Options{.seed = 1});
+    WEFT_RETURN_IF_ERROR(step_->Allocate(parameters_.get()));
+  }
+  const auto next = [this](MicroBatch) -> absl::StatusOr<TrainingBatch> { return program_.batch; };
+  std::vector<double> seconds;
+  for (int64_t run = 0; run <= runs; ++run) {
+    const Clock::time_point start = Clock::now();
+    WEFT_RETURN_IF_ERROR(step_->Run(run, kLearningRate, next).status());
+    if (run > 0) seconds.push_back(SecondsSince(start));
+  }
+  return seconds;
+}
+
+}  // namespace weft

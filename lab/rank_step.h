@@ -1,0 +1,75 @@
+// A RankStep is the training step of one of several ranks. It can be compiled without the other ranks, to look at its
+// graphs or to simulate them; timed alone, with imaginary peers; or run together with the other ranks.
+//
+//   WEFT_ASSIGN_OR_RETURN(auto step, RankStep::Plan({.graph = {"gpt2"}, .rank = 0, .ranks = 8, .micro_batches = 8}));
+//   const Graph& graph = step->graph_with_messages();
+#ifndef WEFT_LAB_RANK_STEP_H_
+#define WEFT_LAB_RANK_STEP_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "weft/core/parameters.h"
+#include "weft/distributed/all_reduce.h"
+#include "weft/graph/graph.h"
+#include "weft/graph/runner.h"
+#include "weft/graph/transport.h"
+#include "weft/lab/graph_choice.h"
+#include "weft/lab/imaginary_peers.h"
+#include "weft/train/training_step.h"
+
+namespace weft {
+
+struct RankStepOptions {
+  GraphChoice graph;          // of one micro-batch
+  int rank = 0, ranks = 1;    // this rank, and the number of ranks
+  int64_t micro_batches = 1;  // of a step, on all ranks together; each rank needs one
+  int64_t bucket_bytes = kBucketBytes;
+  Transport* transport = nullptr;  // to the other ranks; null: imaginary peers
+};
+
+class RankStep {
+ public:
+  // A graph of the step. `runs`: its executions in a step.
+  struct Part {
+    size_t graph = 0;  // index in graphs of TrainingStep
+    double runs = 0;
+    bool has_messages = false;
+  };
+
+  // Records and compiles the step. Allocates no memory for values and weights.
+  static absl::StatusOr<std::unique_ptr<RankStep>> Plan(const RankStepOptions& options);
+
+  const std::vector<Part>& parts() const { return parts_; }
+  const Graph& graph(const Part& part) const { return step_->graphs()[part.graph].graph; }
+  // Returns the graph of the rank's last micro-batch, which adds the gradients of all ranks. For one rank, returns the
+  // graph of a micro-batch.
+  const Graph& graph_with_messages() const;
+  // Returns the bytes of weights, optimizer's state, sums of gradients and values.
+  uint64_t bytes() const { return step_->allocated_bytes(); }
+
+  // Runs the step `runs` times on one thread, after a first time that touches the memory. All ranks must do so, unless
+  // the peers are imaginary. Returns the seconds of each time but the first.
+  absl::StatusOr<std::vector<double>> Run(int64_t runs);
+  // After Run, returns the times of the tiles of a part in the last step.
+  absl::Span<const TileTime> tiles(const Part& part) const { return step_->tile_times(part.graph); }
+
+ private:
+  RankStep(const RankStepOptions& options, RecordedProgram program)
+      : peers_(options.rank, options.ranks), program_(std::move(program)) {}
+
+  ImaginaryPeers peers_;
+  RecordedProgram program_;
+  std::unique_ptr<Parameters> parameters_;
+  std::unique_ptr<TrainingStep> step_;
+  std::vector<Part> parts_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LAB_RANK_STEP_H_
