@@ -160,6 +160,28 @@ TEST(RanksStepTest, EmptyMicroBatchesTakePart) {
   }
 }
 
+TEST(RanksStepTest, ATimedStepHasTheTimesOfItsMessages) {
+  for (const bool timed : {false, true}) {
+    RunRanks(2, [&](Transport* transport) {
+      Training training(kFamilies[0], kF32, {.micro_batches = 4, .timed = timed, .ranks = Ranks(transport)});
+      ASSERT_TRUE(training.Create(AdamW({})).ok());
+      const TrainingStep& step = training.step();
+      for (size_t i = 0; i < step.graphs().size(); ++i) EXPECT_TRUE(step.tile_times(i).empty());
+      ASSERT_TRUE(training.Run(/*step=*/0, /*rate=*/0.01).ok());
+      int messages = 0, updates = 0;
+      for (size_t i = 0; i < step.graphs().size(); ++i) {
+        for (const TileTime& time : step.tile_times(i)) {
+          EXPECT_GT(time.end, time.begin);
+          messages += time.worker < 0;
+          updates += i + 1 == step.graphs().size();
+        }
+      }
+      EXPECT_EQ(messages > 0, timed);
+      EXPECT_EQ(updates > 0, timed);
+    });
+  }
+}
+
 TEST(RanksStepTest, EachRankNeedsAMicroBatch) {
   RunRanks(3, [](Transport* transport) {
     Training training(kFamilies[0], kF32, {.micro_batches = 2, .ranks = Ranks(transport)});

@@ -105,6 +105,7 @@ class Training {
     return values;
   }
   const Parameters& parameters() const { return parameters_; }
+  const TrainingStep& step() const { return *step_; }
 
  private:
   struct Recorded {

@@ -111,7 +111,8 @@ uint64_t TrainingStep::allocated_bytes() const {
 }
 
 absl::Span<const TileTime> TrainingStep::tile_times(size_t graph) const {
-  return runners_[graph] == nullptr ? absl::Span<const TileTime>() : runners_[graph]->tile_times();
+  if (runners_[graph] == nullptr || runners_[graph]->workers_entered() == 0) return {};
+  return runners_[graph]->tile_times();
 }
 
 absl::StatusOr<std::unique_ptr<Runner>> TrainingStep::MakeRunner(size_t graph) {

@@ -59,6 +59,7 @@ struct StepOptions {
   uint64_t memory_budget = 0;  // maximum bytes for the values of each graph; 0: no maximum
   double average_decay = 0;    // as UpdateOptions has it
   bool limits_loss = false;    // whether `loss_limit` of Run has an effect
+  bool timed = false;          // true: measures the time of every tile, for tile_times
   // The processes that run each step together. Rank r of N runs the micro-batches RowsOf({r, N}, micro_batches), of
   // which it must have at least one.
   Ranks ranks = {};
@@ -67,7 +68,6 @@ struct StepOptions {
   DType sums = kF32;
   Sharding sharding = Sharding::kNone;
   int64_t bucket_bytes = kBucketBytes;  // size of the buckets in which gradients travel; the same on all ranks
-  bool timed = false;                   // true: measures the time of every tile
 };
 
 struct StepResult {
@@ -116,8 +116,8 @@ class TrainingStep {
   uint64_t allocated_bytes() const;
   // Returns the graphs: first that of each program, then those on weights and sums of gradients.
   absl::Span<const StepGraph> graphs() const { return graphs_; }
-  // Returns the times of the tiles in the last execution of graphs()[graph]. Without StepOptions::timed, or before
-  // Allocate, the result is empty.
+  // Returns the times of the last execution of graphs()[graph], as Runner::tile_times does. Without StepOptions::timed,
+  // or if the graph never ran, the result is empty.
   absl::Span<const TileTime> tile_times(size_t graph) const;
   // Returns the sums of gradients, which Allocate creates.
   absl::Span<const ParameterSpec> buffers() const { return buffers_; }
@@ -127,7 +127,7 @@ class TrainingStep {
 
   // Compiles `tape` with the precision and the memory budget of the options, and appends the graph to graphs().
   absl::Status AddGraph(const Tape& tape, CompileOptions compile, double runs = 0);
-  // Returns a runner for an element of graphs().
+  // Returns a runner for an element of graphs(). It must last as long as this object.
   absl::StatusOr<std::unique_ptr<Runner>> MakeRunner(size_t graph);
 
   StepOptions options_;
@@ -137,7 +137,7 @@ class TrainingStep {
 
  private:
   std::vector<StepGraph> graphs_;
-  std::vector<const Runner*> runners_;  // by graph; null before MakeRunner
+  std::vector<const Runner*> runners_;  // of each graph; null if it has none
 };
 
 }  // namespace weft
