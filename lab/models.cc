@@ -50,6 +50,12 @@ Var Encode(const BenchModel& model, Var tokens) {
   return bert.Encode(tokens);
 }
 
+// Returns the sizes of a model whose context has at least `length` positions.
+BenchModel WithContext(BenchModel model, int64_t length) {
+  model.context = std::max(model.context, length);
+  return model;
+}
+
 double Weights(const Tape& tape, absl::string_view prefix) {
   double count = 0;
   for (const Var& weight : tape.Weights()) {
@@ -88,23 +94,30 @@ std::vector<int32_t> RandomTokens(int64_t count, int64_t below, uint32_t stream)
 
 Optimizer BenchOptimizer() { return AdamW({.clip = 1}); }
 
-BenchStep RecordStep(Tape* tape, const BenchModel& sizes, int64_t batch, int64_t length, bool updates) {
-  BenchModel model = sizes;
-  model.context = std::max(model.context, length);
-  const double tokens = static_cast<double>(batch * length);
+BenchLoss RecordLoss(Tape* tape, const BenchModel& model, int64_t batch, int64_t length) {
   const TensorType ids = {kI32, {batch, length}};
+  BenchLoss recorded;
+  recorded.tokens = tape->Input("tokens", ids, {.below = model.vocabulary});
+  recorded.targets = tape->Input("targets", ids, {.below = model.vocabulary});
+  recorded.loss = CrossEntropy(Logits(WithContext(model, length), recorded.tokens), recorded.targets);
+  return recorded;
+}
 
+BenchStep RecordStep(Tape* tape, const BenchModel& model, int64_t batch, int64_t length) {
+  const double tokens = static_cast<double>(batch * length);
   BenchStep step;
-  step.tokens = tape->Input("tokens", ids, {.below = model.vocabulary});
   if (!model.trains) {
-    step.result = Encode(model, step.tokens);
+    step.tokens = tape->Input("tokens", {kI32, {batch, length}}, {.below = model.vocabulary});
+    step.result = Encode(WithContext(model, length), step.tokens);
     step.flops = 2 * Weights(*tape, "encoder.") * tokens;
     return step;
   }
-  step.targets = tape->Input("targets", ids, {.below = model.vocabulary});
-  if (updates) step.rate = tape->Input("learning_rate", {kF32, {}});
-  step.result = CrossEntropy(Logits(model, step.tokens), step.targets);
-  if (updates) step.update = BenchOptimizer().Minimize(step.result, step.rate);
+  const BenchLoss recorded = RecordLoss(tape, model, batch, length);
+  step.tokens = recorded.tokens;
+  step.targets = recorded.targets;
+  step.result = recorded.loss;
+  step.rate = tape->Input("learning_rate", {kF32, {}});
+  step.update = BenchOptimizer().Minimize(step.result, step.rate);
   step.flops = 6 * Weights(*tape, "") * tokens;
   return step;
 }

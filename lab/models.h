@@ -34,6 +34,11 @@ absl::Span<const BenchModel> BenchModels();
 std::vector<std::string> BenchModelNames();
 const BenchModel* FindBenchModel(absl::string_view name);  // null if there is no such model
 
+struct BenchLoss {
+  Var tokens, targets;  // i32 [B, T]
+  Var loss;             // f32 []
+};
+
 struct BenchStep {
   Var tokens;         // i32 [B, T]
   Var targets, rate;  // i32 [B, T], f32 []; null if the model is not trained
@@ -46,12 +51,14 @@ struct BenchStep {
 // program.
 std::vector<int32_t> RandomTokens(int64_t count, int64_t below, uint32_t stream);
 
-// The optimizer of the models' training steps.
+// Records on `tape` the loss of a model that is trained. If `length` exceeds the model's context, the context grows to
+// `length`.
+BenchLoss RecordLoss(Tape* tape, const BenchModel& model, int64_t batch, int64_t length);
+// Returns the optimizer of a training step: AdamW with gradients clipped at norm 1.
 Optimizer BenchOptimizer();
 // Records on `tape` a training step or, if the model is not trained, a forward pass. If `length` exceeds the model's
-// context, the context grows to `length`. `updates`: false: leaves out gradients and update, so `rate` and `update`
-// are null.
-BenchStep RecordStep(Tape* tape, const BenchModel& model, int64_t batch, int64_t length, bool updates = true);
+// context, the context grows to `length`.
+BenchStep RecordStep(Tape* tape, const BenchModel& model, int64_t batch, int64_t length);
 CompileOptions OptionsFor(const BenchStep& step);
 
 }  // namespace weft

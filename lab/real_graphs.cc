@@ -96,10 +96,12 @@ void Train(Var loss, const Optimizer& optimizer, RealGraph* graph) {
 void RecordBenchModel(const char* name, int64_t layers, int64_t batch, RealGraph* graph) {
   BenchModel model = *FindBenchModel(name);
   if (layers > 0) model.layers = layers;
-  const BenchStep step = RecordStep(graph->tape, model, batch > 0 ? batch : model.batch, model.length,
-                                    /*updates=*/false);
-  if (model.trains) return Train(step.result, BenchOptimizer(), graph);
-  graph->options = OptionsFor(step);
+  if (batch == 0) batch = model.batch;
+  if (model.trains) {
+    const BenchLoss recorded = RecordLoss(graph->tape, model, batch, model.length);
+    return Train(recorded.loss, BenchOptimizer(), graph);
+  }
+  graph->options = OptionsFor(RecordStep(graph->tape, model, batch, model.length));
 }
 
 // Records the gradients and the update of a graph's loss.
