@@ -159,4 +159,5 @@ def main():
         "result" if flags.model == "minilm-forward" else "loss": result}))
 
 
-main()
+if __name__ == "__main__":
+    main()

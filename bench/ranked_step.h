@@ -1,0 +1,89 @@
+// The benchmarks of steps on several ranks (ranks_bench, mpi_allreduce_bench) share their flags, their model and data,
+// and the row that they print.
+//
+//   RankedOptions options;
+//   AddRankedFlags(&app, &options);
+//   ...
+//   RankedModel model(options);
+//   const TrainingBatch batch = model.Batch(/*micro_batch=*/0);
+#ifndef WEFT_BENCH_RANKED_STEP_H_
+#define WEFT_BENCH_RANKED_STEP_H_
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "weft/core/op.h"
+#include "weft/core/parameters.h"
+#include "weft/core/tape.h"
+#include "weft/lab/models.h"
+#include "weft/train/task.h"
+
+namespace CLI {
+class App;
+}
+
+namespace weft {
+
+struct RankedOptions {
+  std::string model = "gpt2", precision = "f32";
+  int64_t batch = 0, length = 0;  // of a micro-batch; 0: the model's
+  int64_t layers = 0, width = 0;  // 0: the model's
+  int64_t micro_batches = 2;
+  int threads = 1;  // of each rank
+  int steps = 10;
+  bool json = false;
+
+  DType dtype() const { return precision == "bf16" ? kBF16 : kF32; }
+};
+
+void AddRankedFlags(CLI::App* app, RankedOptions* options);
+
+// The loss of a model for one micro-batch, with random tokens. Each step has the same micro-batches.
+class RankedModel {
+ public:
+  explicit RankedModel(const RankedOptions& options);
+
+  Tape* tape() { return &tape_; }
+  Var loss() const { return loss_.loss; }
+  int64_t tokens() const { return sizes_.batch * sizes_.length; }  // of a micro-batch
+  // Returns a micro-batch, which is valid until the next call.
+  TrainingBatch Batch(int64_t micro_batch);
+  // Returns {"model", "batch", "length"} of a row.
+  nlohmann::ordered_json Sizes() const;
+
+ private:
+  BenchModel sizes_;
+  Tape tape_;
+  BenchLoss loss_;
+  std::vector<int32_t> fed_tokens_, fed_targets_;
+};
+
+// The figures of one rank.
+struct RankFigures {
+  std::vector<double> step_seconds;  // of each step, at least three
+  // Of the steps after the second: their time in which messages were under way, and the part of it in which this rank
+  // ran kernels.
+  std::vector<double> message_seconds, hidden_seconds;
+  int64_t bytes_sent = 0;  // in each step
+  double loss = 0;         // of the last step
+  uint64_t checksum = 0;   // of the weights
+};
+
+uint64_t WeightChecksum(const Parameters& parameters);
+
+// Returns the row of one rank: medians without the first two steps, the best time without the first.
+nlohmann::ordered_json RankRow(const RankedOptions& options, const RankedModel& model, int ranks,
+                               const RankFigures& figures);
+// Returns the row of all ranks: times of the slowest rank, messages of the rank that hides the smallest part of their
+// time, and the maximum of the peak memory. `rows` must not be empty.
+nlohmann::ordered_json CombinedRow(absl::Span<const nlohmann::ordered_json> rows);
+// Prints a row as one JSON object or as a table.
+void PrintRow(const nlohmann::ordered_json& row, bool json);
+
+}  // namespace weft
+
+#endif  // WEFT_BENCH_RANKED_STEP_H_

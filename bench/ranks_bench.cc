@@ -1,0 +1,199 @@
+// Measures a training step (micro-batches, clip, AdamW) on several ranks, and the part of its communication that is
+// hidden behind kernels.
+//
+//   mpirun -np 2 --bind-to none bazel-bin/bench/ranks_bench --model=gpt2 --micro-batches=2
+//   bazel run -c opt //bench:ranks_bench -- --ranks=2 --network=25us,10Gbit
+//
+// Under mpirun, each process is a rank. A program that was started alone makes --ranks ranks of threads, which an
+// imitated network connects. The checksum of the weights is the same for any number of ranks.
+//
+//   message_ms       time of a step in which a message of this rank was under way
+//   hidden_ms        the part of it in which at least one worker of this rank ran a kernel
+//   hidden_fraction  hidden_ms divided by message_ms, over all steps; the smallest of all ranks
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "weft/bench/command_line.h"
+#include "weft/bench/ranked_step.h"
+#include "weft/core/status.h"
+#include "weft/distributed/connect_messenger.h"
+#include "weft/distributed/in_process.h"
+#include "weft/distributed/messenger.h"
+#include "weft/distributed/ranks.h"
+#include "weft/lab/measure.h"
+#include "weft/lab/measured.h"
+#include "weft/lab/models.h"
+#include "weft/lab/timeline.h"
+#include "weft/train/training_step.h"
+
+namespace weft {
+namespace {
+
+constexpr double kRate = 3e-4;
+
+struct Options {
+  RankedOptions ranked;
+  std::optional<int> ranks;
+  InProcessOptions network;
+  int64_t bucket_bytes = kBucketBytes;
+};
+
+// Returns the value of a text like "25us", in the unit whose factor is 1.
+absl::StatusOr<double> ParseUnit(absl::string_view text, const std::map<std::string, double>& units) {
+  const size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
+  const auto unit = units.find(std::string(text.substr(digits)));
+  double number = 0;
+  if (unit == units.end() || !absl::SimpleAtod(text.substr(0, digits), &number)) {
+    return InvalidArgument("'", text, "' is not a number with its unit");
+  }
+  return number * unit->second;
+}
+
+// Parses a latency and a bandwidth, like "25us,10Gbit".
+absl::StatusOr<InProcessOptions> ParseNetwork(absl::string_view text) {
+  const std::vector<absl::string_view> parts = absl::StrSplit(text, ',');
+  if (parts.size() != 2) return InvalidArgument("'", text, "' is not like 25us,10Gbit");
+  InProcessOptions network;
+  WEFT_ASSIGN_OR_RETURN(network.latency_seconds,
+                        ParseUnit(parts[0], {{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}}));
+  WEFT_ASSIGN_OR_RETURN(network.bytes_per_second, ParseUnit(parts[1], {{"Mbit", 1e6 / 8}, {"Gbit", 1e9 / 8}}));
+  if (network.bytes_per_second == 0) return InvalidArgument("'", parts[1], "' is no bandwidth");
+  return network;
+}
+
+// A graph of a step whose messages are measured.
+struct MessageGraph {
+  size_t index = 0;  // in TrainingStep::graphs()
+  int64_t bytes_sent = 0;
+};
+
+std::vector<MessageGraph> FindMessageGraphs(const TrainingStep& step) {
+  std::vector<MessageGraph> found;
+  for (size_t i = 0; i < step.graphs().size(); ++i) {
+    const CompiledGraph& graph = step.graphs()[i].graph.compiled();
+    MessageGraph messages = {.index = i};
+    bool any = false;
+    for (const KernelCall& call : graph.calls) {
+      if (call.messages.empty()) continue;
+      any = true;
+      if (call.messages[0].sends) messages.bytes_sent += MessageBytes(graph, call);
+    }
+    if (any) found.push_back(messages);
+  }
+  return found;
+}
+
+// Runs the steps of one rank. Returns the row of all ranks.
+absl::StatusOr<nlohmann::ordered_json> RunRank(const Options& options, const Ranks& ranks) {
+  RankedModel model(options.ranked);
+  WEFT_RETURN_IF_ERROR(model.tape()->status());
+  const TrainingProgram program = {.tape = model.tape(), .loss = model.loss()};
+  Parameters parameters({.seed = 1});
+  WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<TrainingStep> step,
+                        TrainingStep::Create({&program, 1}, BenchOptimizer(),
+                                             {.micro_batches = options.ranked.micro_batches,
+                                              .threads = options.ranked.threads,
+                                              .precision = options.ranked.dtype(),
+                                              .timed = true,
+                                              .ranks = ranks,
+                                              .bucket_bytes = options.bucket_bytes},
+                                             &parameters));
+  RankFigures figures;
+  const std::vector<MessageGraph> graphs = FindMessageGraphs(*step);
+  std::vector<std::pair<size_t, std::vector<TileTime>>> times;  // with the graph's index; for steps that count
+  for (int i = 0; i < options.ranked.steps; ++i) {
+    const Clock::time_point start = Clock::now();
+    WEFT_ASSIGN_OR_RETURN(const StepResult result, step->Run(i, kRate, [&](MicroBatch micro_batch) {
+      return absl::StatusOr<TrainingBatch>(model.Batch(micro_batch.index));
+    }));
+    figures.step_seconds.push_back(SecondsSince(start));
+    figures.loss = result.loss;
+    for (const MessageGraph& graph : graphs) {
+      const absl::Span<const TileTime> measured = step->tile_times(graph.index);
+      if (i >= 2 && !measured.empty()) times.push_back({graph.index, {measured.begin(), measured.end()}});
+      if (i == 0 && !measured.empty()) figures.bytes_sent += graph.bytes_sent;
+    }
+  }
+  for (const auto& [graph, tiles] : times) {
+    const Communication communication = Timeline(step->graphs()[graph].graph, tiles).communication();
+    figures.message_seconds.push_back(communication.communication_seconds);
+    figures.hidden_seconds.push_back(communication.hidden_seconds);
+  }
+  figures.checksum = WeightChecksum(parameters);
+  const nlohmann::ordered_json mine = RankRow(options.ranked, model, ranks.size(), figures);
+  WEFT_RETURN_IF_ERROR(ranks.CheckEqual("the checksum of the weights", mine["checksum"].get<std::string>()));
+  std::vector<nlohmann::ordered_json> rows;
+  for (const std::string& row : ranks.AllGather(mine.dump())) rows.push_back(nlohmann::ordered_json::parse(row));
+  return CombinedRow(rows);
+}
+
+// Runs ranks that are threads of this process. Returns the row of all ranks.
+absl::StatusOr<nlohmann::ordered_json> RunThreads(const Options& options) {
+  InProcessNetwork network(*options.ranks, options.network);
+  std::vector<absl::StatusOr<nlohmann::ordered_json>> rows(static_cast<size_t>(*options.ranks));
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < *options.ranks; ++rank) {
+    threads.emplace_back([&, rank] {
+      Messenger messenger(network.Connect(rank));
+      rows[static_cast<size_t>(rank)] = RunRank(options, Ranks(&messenger));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return rows[0];
+}
+
+absl::Status Measure(const Options& options) {
+  WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<Messenger> messenger, ConnectMessenger());
+  if (messenger != nullptr && options.ranks) {
+    return InvalidArgument("--ranks: this program is one of several ranks already");
+  }
+  const Ranks ranks(messenger.get());
+  const bool threads = options.ranks && *options.ranks > 1;
+  WEFT_ASSIGN_OR_RETURN(const nlohmann::ordered_json row, threads ? RunThreads(options) : RunRank(options, ranks));
+  if (ranks.first()) PrintRow(row, options.ranked.json);
+  return absl::OkStatus();
+}
+
+int Main(int argc, char** argv) {
+  Options options;
+  CLI::App app("Measures training steps on several ranks.", "ranks_bench");
+  SetUp(&app);
+  AddRankedFlags(&app, &options.ranked);
+  app.add_option("--ranks", options.ranks, "number of ranks that are threads of this process")
+      ->check(CLI::Range(1, 64));
+  app.add_option_function<std::string>(
+         "--network",
+         [&](const std::string& text) {
+           const absl::StatusOr<InProcessOptions> network = ParseNetwork(text);
+           if (!network.ok()) throw CLI::ValidationError("--network", std::string(network.status().message()));
+           options.network = *network;
+         },
+         "latency and bandwidth between such ranks, like 25us,10Gbit; by default there are no delays")
+      ->needs("--ranks");
+  app.add_option("--bucket-bytes", options.bucket_bytes, "minimum number of bytes in which gradients travel")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40));
+  return RunProgram(&app, argc, argv, [&options] {
+    const absl::Status status = Measure(options);
+    if (status.ok()) return 0;
+    std::fprintf(stderr, "ranks_bench: %s\n", std::string(status.message()).c_str());
+    return absl::IsInvalidArgument(status) ? 2 : 1;
+  });
+}
+
+}  // namespace
+}  // namespace weft
+
+int main(int argc, char** argv) { return weft::Main(argc, argv); }
