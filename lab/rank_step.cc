@@ -58,15 +58,20 @@ absl::StatusOr<std::vector<double>> RankStep::Run(int64_t runs) {
   if (parameters_ == nullptr) {
     parameters_ = std::make_unique<Parameters>(Parameters::Options{.seed = 1});
     WEFT_RETURN_IF_ERROR(step_->Allocate(parameters_.get()));
+    WEFT_RETURN_IF_ERROR(RunOnce().status());
   }
-  const auto next = [this](MicroBatch) -> absl::StatusOr<TrainingBatch> { return program_.batch; };
   std::vector<double> seconds;
-  for (int64_t run = 0; run <= runs; ++run) {
-    const Clock::time_point start = Clock::now();
-    WEFT_RETURN_IF_ERROR(step_->Run(run, kLearningRate, next).status());
-    if (run > 0) seconds.push_back(SecondsSince(start));
+  for (int64_t run = 0; run < runs; ++run) {
+    WEFT_ASSIGN_OR_RETURN(seconds.emplace_back(), RunOnce());
   }
   return seconds;
+}
+
+absl::StatusOr<double> RankStep::RunOnce() {
+  const auto next = [this](MicroBatch) -> absl::StatusOr<TrainingBatch> { return program_.batch; };
+  const Clock::time_point start = Clock::now();
+  WEFT_RETURN_IF_ERROR(step_->Run(next_step_++, kLearningRate, next).status());
+  return SecondsSince(start);
 }
 
 }  // namespace weft

@@ -45,6 +45,7 @@ class RankStep {
   // Records and compiles the step. Allocates no memory for values and weights.
   static absl::StatusOr<std::unique_ptr<RankStep>> Plan(const RankStepOptions& options);
 
+  int rank() const { return peers_.rank(); }
   const std::vector<Part>& parts() const { return parts_; }
   const Graph& graph(const Part& part) const { return step_->graphs()[part.graph].graph; }
   // Returns the graph of the rank's last micro-batch, which adds the gradients of all ranks. For one rank, returns the
@@ -53,8 +54,8 @@ class RankStep {
   // Returns the bytes of weights, optimizer's state, sums of gradients and values.
   uint64_t bytes() const { return step_->allocated_bytes(); }
 
-  // Runs the step `runs` times on one thread, after a first time that touches the memory. All ranks must do so, unless
-  // the peers are imaginary. Returns the seconds of each time but the first.
+  // Runs the step `runs` times on one thread. The first call runs it once more before, which touches the memory. All
+  // ranks must call Run alike, unless the peers are imaginary. Returns the seconds of each of the `runs` times.
   absl::StatusOr<std::vector<double>> Run(int64_t runs);
   // After Run, returns the times of the tiles of a part in the last step.
   absl::Span<const TileTime> tiles(const Part& part) const { return step_->tile_times(part.graph); }
@@ -63,11 +64,14 @@ class RankStep {
   RankStep(const RankStepOptions& options, RecordedProgram program)
       : peers_(options.rank, options.ranks), program_(std::move(program)) {}
 
+  absl::StatusOr<double> RunOnce();  // returns seconds
+
   ImaginaryPeers peers_;
   RecordedProgram program_;
   std::unique_ptr<Parameters> parameters_;
   std::unique_ptr<TrainingStep> step_;
   std::vector<Part> parts_;
+  int64_t next_step_ = 0;
 };
 
 }  // namespace weft

@@ -135,14 +135,19 @@ class Simulator {
   void Start(const Key& key, Transfer* transfer, double now) {
     const auto& [from, to, tag] = key;
     // The links of a rank that is not simulated are busy with messages of other mirror images, not with this one.
-    double start = now;
-    if (transfer->send.exists) start = std::max(start, outgoing_free_[from]);
-    if (transfer->receive.exists) start = std::max(start, incoming_free_[to]);
-    const double departed = start + network_.LinkSeconds(transfer->bytes, from, to);
-    outgoing_free_[from] = incoming_free_[to] = departed;
+    const double seconds = network_.LinkSeconds(transfer->bytes, from, to);
+    double departed = now + seconds, arrived = departed;
+    if (transfer->send.exists) {
+      double& free = outgoing_free_[from];
+      free = arrived = departed = std::max(now, free) + seconds;
+    }
+    if (transfer->receive.exists) {
+      double& free = incoming_free_[to];
+      free = arrived = std::max(arrived, free + seconds);
+    }
     transfer->started = true;
     if (transfer->send.exists) endings_.push({departed, transfer->send});
-    if (transfer->receive.exists) endings_.push({departed + network_.latency_seconds, transfer->receive});
+    if (transfer->receive.exists) endings_.push({arrived + network_.latency_seconds, transfer->receive});
   }
 
   // Starts a receive whose mirror image would wait for ever, since the other rank sends earlier than this one.

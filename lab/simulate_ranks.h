@@ -3,10 +3,11 @@
 //   const SimulatedRank rank = {.rank = 0, .schedule = &schedule, .costs = costs, .messages = MessagesOf(graph)};
 //   const RanksSimulation simulation = SimulateRanks({rank}, network, kCriticalPath, {.workers = 2});
 //
-// The model of a message: it starts when both sides have begun it and the links are free. Each rank has one outgoing
-// and one incoming link. Messages on a link follow each other, in the order in which they could start. A message
-// occupies both links for bytes / bandwidth; then its send ends. Its receive ends a latency later. The times in which
-// the two sides find each other, and in which a processor copies bytes, are not in the model.
+// The model of a message: it starts when both sides have begun it. Each rank has one outgoing and one incoming link,
+// and messages on a link follow each other. A message occupies first the sender's link for bytes / bandwidth; then its
+// send ends. It occupies the receiver's link at the same time or, if that is busy, later: switches hold bytes back. Its
+// receive ends a latency after its last byte has passed both links. The times in which the two sides find each other,
+// and in which a processor copies bytes, are not in the model.
 //
 // A message whose other rank is not simulated is treated as if that rank were a mirror image: the other rank receives
 // at any time, and sends when this rank sends its message with the same tag to the other rank. This is exact if all
