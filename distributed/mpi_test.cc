@@ -19,8 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using testing::AllOf;
-using testing::AnyOf;
-using testing::ContainsRegex;
 using testing::HasSubstr;
 
 using Command = std::vector<std::string>;
@@ -31,6 +29,14 @@ Command operator+(Command a, const Command& b) {
   a.insert(a.end(), b.begin(), b.end());
   return a;
 }
+
+// Sets the sanitizers' options so that they don't report MPI's own libraries.
+const Command kEnvironment = {
+    "env", "ASAN_OPTIONS=detect_leaks=0", "TSAN_OPTIONS=detect_deadlocks=0:ignore_noninstrumented_modules=1",
+#ifdef __SANITIZE_THREAD__
+    "UCX_MEM_EVENTS=no",  // UCX, which MPICH uses, replaces functions that ThreadSanitizer replaces, too
+#endif
+};
 
 // The beginning of a command that an ordinary user runs.
 Command AsUser() { return {"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"}; }
@@ -77,7 +83,8 @@ class MpiTest : public testing::TestWithParam<std::tuple<std::string, bool>> {
 
   // Runs `program`, one of those of mpi_rank.h, on `ranks` ranks.
   CommandResult Run(int ranks, const std::string& program) const {
-    Command command = {"timeout", "60", "env", "HOME=" + folder_.Path("tmp"), "TMPDIR=" + folder_.Path("tmp")};
+    Command command = Command{"timeout", "60"} + kEnvironment +
+                      Command{"HOME=" + folder_.Path("tmp"), "TMPDIR=" + folder_.Path("tmp")};
     if (as_user()) command = command + AsUser();
     command.push_back(launcher());
     if (launcher() == kOpenMpi) {
@@ -115,12 +122,8 @@ TEST_P(MpiTest, AbortEndsAllRanks) {
 
 TEST_P(MpiTest, AKilledRankEndsAllRanks) {
   const CommandResult result = Run(3, "kill");
-  EXPECT_THAT(result.exit_code, AnyOf(128 + 9, 9)) << result.err;
-  if (launcher() == kOpenMpi) {
-    EXPECT_THAT(result.err, ContainsRegex("process rank 1 .*exited on signal 9 \\(Killed\\)"));
-  } else {
-    EXPECT_THAT(result.out, HasSubstr("Killed (signal 9)"));  // MPICH does not name the rank
-  }
+  // Open MPI sometimes does not print which rank was killed, and MPICH never does. See tools/launch.
+  EXPECT_EQ(result.exit_code, launcher() == kOpenMpi ? 128 + 9 : 9) << result.err;
   EXPECT_NE(RunCommand({"pgrep", "-f", folder_.Path(kProgram)}).exit_code, 0) << "a rank still runs";
 }
 
@@ -152,8 +155,9 @@ TEST(MpiLaunch, RanksOfSlurmConnectThroughPmix) {
   // mpirun gives its ranks PMIX_RANK, as srun --mpi=pmix does.
   const std::string rank =
       "unset OMPI_COMM_WORLD_SIZE; export SLURM_NTASKS=2 SLURM_PROCID=$PMIX_RANK; exec $0 exchange";
-  Command command = {"timeout",         "60",        "env", "TMPDIR=" + folder.Path("tmp"), kOpenMpi, "-np", "2",
-                     "--oversubscribe", "--bind-to", "none"};
+  Command command =
+      Command{"timeout", "60"} + kEnvironment +
+      Command{"TMPDIR=" + folder.Path("tmp"), kOpenMpi, "-np", "2", "--oversubscribe", "--bind-to", "none"};
   if (getuid() == 0) command.push_back("--allow-run-as-root");
   const CommandResult result = RunCommand(command + Command{"sh", "-c", rank, folder.Path(kProgram)});
   EXPECT_EQ(result.exit_code, 0) << result.err;
@@ -162,7 +166,8 @@ TEST(MpiLaunch, RanksOfSlurmConnectThroughPmix) {
 
 TEST(MpiLaunch, ALauncherOfAnotherMpiIsAnError) {
   const Folder folder;
-  const CommandResult result = RunCommand({"env", "OMPI_COMM_WORLD_SIZE=3", folder.Path(kProgram), "exchange"});
+  const CommandResult result =
+      RunCommand(kEnvironment + Command{"OMPI_COMM_WORLD_SIZE=3", folder.Path(kProgram), "exchange"});
   EXPECT_EQ(result.exit_code, 3);
   EXPECT_THAT(result.err, AllOf(HasSubstr("the launcher started 3 ranks"), HasSubstr("knows 1")));
 }
@@ -170,7 +175,8 @@ TEST(MpiLaunch, ALauncherOfAnotherMpiIsAnError) {
 TEST(MpiLaunch, AMissingPluginIsAnErrorWithThePathsThatWereSearched) {
   const Folder folder;
   fs::remove(folder.Path("libweft_mpi.so"));
-  const CommandResult result = RunCommand({"env", "OMPI_COMM_WORLD_SIZE=3", folder.Path(kProgram), "exchange"});
+  const CommandResult result =
+      RunCommand(kEnvironment + Command{"OMPI_COMM_WORLD_SIZE=3", folder.Path(kProgram), "exchange"});
   EXPECT_EQ(result.exit_code, 3);
   EXPECT_THAT(result.err,
               AllOf(HasSubstr("there is no libweft_mpi.so"), HasSubstr(folder.Path("libweft_mpi.so")),
