@@ -75,6 +75,9 @@ class Launching(unittest.TestCase):
             path.chmod(0o777)
         self.environment = dict(os.environ, HOME=str(self.folder), TMPDIR=str(self.folder / "tmp"),
                                 WEFT=str(self.folder / "bin" / "weft"),
+                                # The sanitizers would report MPI's own libraries.
+                                ASAN_OPTIONS="detect_leaks=0",
+                                TSAN_OPTIONS="detect_deadlocks=0:ignore_noninstrumented_modules=1",
                                 PATH=f"{self.folder / 'bin'}:{os.environ['PATH']}")
 
     def start(self, *arguments: str) -> subprocess.Popen:

@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Optional
 
 _DASHES = re.compile(r"-{60,}\s*")
-# Lines about other lines. The one with show_help.c takes the place of a box, which Debian's Open MPI 4.1.4 loses.
+# Lines about other lines. The one with show_help.c takes the place of a box, which Debian's Open MPI 4.1.4 loses. The one
+# with setpgid says that the child was faster than its parent.
 _NOISE = re.compile(r"\[.*\] (\d+ more process(es)? ha(s|ve) sent help message|Set MCA parameter .* to see all help|"
-                    r".*ORTE_ERROR_LOG: .*show_help\.c)|(Killed|Terminated)$")
+                    r".*ORTE_ERROR_LOG: .*show_help\.c|plm:rsh: Warning: setpgid)|(Killed|Terminated)$")
 _LOST = re.compile(r"lost communication with a remote daemon.*Remote daemon\s*:\s*\S+ on node\s+(\S+)", re.DOTALL)
 # Boxes that say less than the shells.
 _ENDS = re.compile(r"Primary job\s+terminated normally|MPI_ABORT was invoked|exited on signal \d|exiting improperly|"
