@@ -37,7 +37,7 @@ case $1 in
         [ $rank = 2 ] && { touch gone; kill -KILL $(ps -o ppid= -p $PPID); }; sleep 30 ;;
   fail) [ $rank = 1 ] && { echo 'weft: there is no data' >&2; exit 1; }; sleep 30 ;;
   usage) exit 2 ;;
-  wait) trap 'touch stopped$rank; exit 1' TERM INT; touch started$rank; while :; do sleep 0.1; done ;;
+  wait) trap 'touch stopped$rank; exit 1' TERM INT USR1; touch started$rank; while :; do sleep 0.1; done ;;
 esac
 """
 SSH = """#!/bin/sh
@@ -152,7 +152,7 @@ class LaunchTest(Launching):
         self.assertEqual(self.launch("--ranks=2", "--", "usage")[0], 2)
 
     def test_passes_on_signals(self):
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1):
             process = self.start("--ranks=2", "--", "wait")
             while not (self.folder / "started0").exists() or not (self.folder / "started1").exists():
                 time.sleep(0.05)

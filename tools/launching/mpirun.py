@@ -17,16 +17,17 @@ from pathlib import Path
 from typing import Optional
 
 _DASHES = re.compile(r"-{60,}\s*")
-# Lines about other lines. The one with show_help.c takes the place of a box, which Debian's Open MPI 4.1.4 loses. The one
-# with setpgid says that the child was faster than its parent.
+# Lines that say nothing: about other lines, about a child that was faster than its parent, and a shell's word for a
+# signal. The line with show_help.c takes the place of a box, which Debian's Open MPI 4.1.4 loses.
 _NOISE = re.compile(r"\[.*\] (\d+ more process(es)? ha(s|ve) sent help message|Set MCA parameter .* to see all help|"
-                    r".*ORTE_ERROR_LOG: .*show_help\.c|plm:rsh: Warning: setpgid)|(Killed|Terminated)$")
+                    r".*ORTE_ERROR_LOG: .*show_help\.c|plm:rsh: Warning: setpgid)|"
+                    r"(Killed|Terminated|User defined signal 1)$")
 _LOST = re.compile(r"lost communication with a remote daemon.*Remote daemon\s*:\s*\S+ on node\s+(\S+)", re.DOTALL)
 # Boxes that say less than the shells.
 _ENDS = re.compile(r"Primary job\s+terminated normally|MPI_ABORT was invoked|exited on signal \d|exiting improperly|"
                    r"one or more processes exited with non-zero status")
 # Runs a rank. The shell lives on when mpirun or the user ends the rank by a signal.
-_RANK = """trap : HUP INT TERM
+_RANK = """trap : HUP INT TERM USR1
 "$@"
 code=$?
 [ $code -eq 0 ] || echo "launch: rank $OMPI_COMM_WORLD_RANK on $(uname -n) ended: $code" >&2
@@ -156,7 +157,7 @@ def _run(command: list) -> End:
     # In a session of its own, mpirun gets no signals from the terminal. It would kill the ranks.
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace",
                                start_new_session=True)
-    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
     before = [signal.signal(number, pass_on) for number in signals]
     try:
         reader = _Reader()
