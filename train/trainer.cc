@@ -72,7 +72,9 @@ absl::StatusOr<StepOptions> ToStepOptions(const TrainerOptions& options) {
                       .memory_budget = options.memory_budget,
                       .average_decay = options.ema,
                       .limits_loss = options.skip_deviations > 0,
-                      .ranks = options.ranks};
+                      .ranks = options.ranks,
+                      .sums = options.sums,
+                      .sharding = options.sharding};
   if (ParseDType(options.precision, &step.precision)) return step;
   return InvalidArgument("precision: '", options.precision, "' is no dtype");
 }

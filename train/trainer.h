@@ -77,7 +77,7 @@ class Trainer {
   bool OutOfPatience() const;
   absl::Status Interrupted(Progress* progress) const;
   absl::Status Save();
-  absl::Status WriteFiles();
+  absl::Status WriteFiles(bool begun);
   absl::Status SaveBest() const;
   absl::Status CheckWeights() const;
   absl::Status ExplainSkipping(const StepResult& result);

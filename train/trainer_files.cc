@@ -16,6 +16,7 @@
 #include "weft/train/run/build_info.h"
 #include "weft/train/run/checkpoint.h"
 #include "weft/train/run/same_parameters.h"
+#include "weft/train/run/state_pieces.h"
 #include "weft/train/trainer.h"
 
 namespace weft {
@@ -113,13 +114,21 @@ absl::Status Trainer::AddText(const std::string& name, absl::string_view text) {
 absl::Status Trainer::Save() {
   const Ranks& ranks = options_.ranks;
   if (options_.check_weights_every > 0) WEFT_RETURN_IF_ERROR(CheckSameParameters(ranks, *parameters_, step_));
-  WEFT_RETURN_IF_ERROR(OnFirst(ranks, [&] { return WriteFiles(); }));
+  const bool divided = ranks.size() > 1 && options_.sharding != Sharding::kNone && saved_step_ != step_;
+  if (divided) {
+    WEFT_ASSIGN_OR_RETURN(const std::string folder,
+                          ResultOfFirst(ranks, [&] { return BeginCheckpoint(run_->File("checkpoints"), step_); }));
+    const absl::Status written =
+        ranks.first() ? absl::OkStatus() : WriteStatePieces(folder, ranks.rank(), *parameters_);
+    WEFT_RETURN_IF_ERROR(AllAgree(ranks, written));
+  }
+  WEFT_RETURN_IF_ERROR(OnFirst(ranks, [&] { return WriteFiles(/*begun=*/divided); }));
   saved_step_ = step_;
   return absl::OkStatus();
 }
 
-// Writes everything that the run's folder should have after a step.
-absl::Status Trainer::WriteFiles() {
+// Writes everything that the run's folder should have after a step. `begun`: the other ranks have begun the checkpoint.
+absl::Status Trainer::WriteFiles(bool begun) {
   WEFT_RETURN_IF_ERROR(write_error_);
   if (board_) WEFT_RETURN_IF_ERROR(board_->Sync());
   WEFT_RETURN_IF_ERROR(metrics_->Sync());
@@ -132,7 +141,7 @@ absl::Status Trainer::WriteFiles() {
                                          .parameters_step = parameters_->step(),
                                          .data = task_->data(),
                                          .trainer = history_.ToJson()},
-                                        *parameters_, static_cast<int>(options_.keep)));
+                                        *parameters_, static_cast<int>(options_.keep), begun));
     saved_step_ = step_;
   } else {  // a run that was killed after it had saved may have older checkpoints left
     WEFT_RETURN_IF_ERROR(PruneCheckpoints(run_->File("checkpoints"), static_cast<int>(options_.keep)));

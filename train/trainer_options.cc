@@ -1,11 +1,18 @@
 #include "weft/train/trainer_options.h"
 
+#include <utility>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "weft/core/status.h"
 
 namespace weft {
+namespace {
+
+constexpr std::pair<const char*, DType> kSumNames[] = {{"f32", kF32}, {"bf16", kBF16}};
+
+}  // namespace
 
 Hyperparameters RunOptionRows(TrainerOptions* options) {
   return {
@@ -14,6 +21,10 @@ Hyperparameters RunOptionRows(TrainerOptions* options) {
        "1: the whole batch at once",
        &options->micro_batches,
        {.low = 1, .high = 65536, .group = "Training"}},
+      ChoiceRow<DType>("gradient-sums",
+                       "dtype in which the gradients of several micro-batches are added, and in which they travel "
+                       "between ranks; bf16 halves their memory and rounds each sum",
+                       kSumNames, &options->sums, {.group = "Training"}),
       {"keep", "number of checkpoints to keep, the newest", &options->keep, {.low = 1, .may_change = true}},
       {"ema",
        "decay rate of an exponential moving average of the weights, such as 0.999; 0: no average",
@@ -48,6 +59,11 @@ Hyperparameters RunOptionRows(TrainerOptions* options) {
 absl::Status Validate(const TrainerOptions& options) {
   if (absl::StartsWith(options.metric, "ema_") && options.ema == 0) {
     return InvalidArgument("metric: ", options.metric, " needs averaged weights; set ema, too");
+  }
+  if (options.sharding != Sharding::kNone && options.ranks.size() == 1) {
+    return InvalidArgument(
+        "shard: a single process can't divide its state; start several with mpirun or tools/launch, ",
+        "or leave this option out");
   }
   if (const int ranks = options.ranks.size(); options.micro_batches < ranks) {
     return InvalidArgument("micro-batches: it is ", options.micro_batches, ", but ", ranks,

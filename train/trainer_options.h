@@ -16,6 +16,7 @@
 #include "weft/train/learning_rate.h"
 #include "weft/train/optimizer.h"
 #include "weft/train/plateau.h"
+#include "weft/train/sharding.h"
 
 namespace weft {
 
@@ -30,11 +31,14 @@ struct TrainerOptions {
   int64_t keep = 2;                // number of the newest checkpoints that are kept; at least 1
   int64_t threads = 0;             // 0: one for each core
   std::string precision = "f32";   // element type for training and evaluation: "f32" or "bf16"
-  uint64_t memory_budget = 0;      // maximum bytes for the values of a training step; 0: no maximum
+  // kF32 or kBF16: the dtype in which the gradients of several micro-batches are added (StepOptions::sums).
+  DType sums = kF32;
+  uint64_t memory_budget = 0;  // maximum bytes for the values of a training step; 0: no maximum
 
   // The ranks that run the training together. All of them give the same options, except threads and memory limits.
   // Rank r computes the micro-batches RowsOf({r, N}, micro_batches) of each step (train/task.h).
   Ranks ranks = {};
+  Sharding sharding = Sharding::kNone;  // what the ranks divide among themselves; changes no bit
   // Steps after which the ranks compare their weights and optimizer state; 0: never. They also compare them before the
   // first step and before each checkpoint. Has no effect on a process that trains alone.
   int64_t check_weights_every = 100;

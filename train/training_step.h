@@ -32,6 +32,7 @@
 #include "weft/graph/graph.h"
 #include "weft/graph/runner.h"
 #include "weft/train/optimizer.h"
+#include "weft/train/sharding.h"
 #include "weft/train/task.h"
 
 namespace weft {
@@ -43,14 +44,6 @@ struct RecordedUpdate {
 };
 // Records the input "learning_rate", the gradients of `loss` and the optimizer's update.
 RecordedUpdate RecordUpdate(Var loss, const Optimizer& optimizer, const UpdateOptions& options = {});
-
-// What ranks divide among themselves, for large matrices: each rank then has pieces of whole rows. Sharding changes no
-// bit. It is also known as ZeRO (Rajbhandari et al., 2020): kOptimizer is stage 1, kGradients is stage 2.
-enum class Sharding : uint8_t {
-  kNone,
-  kOptimizer,  // the states of the optimizer; the weights are gathered after each update
-  kGradients,  // also the sums of gradients, if each rank has one micro-batch
-};
 
 struct StepOptions {
   int64_t micro_batches = 1;

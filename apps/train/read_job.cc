@@ -88,6 +88,10 @@ Hyperparameters RunTable(RunFlags* flags) {
                       "an error; 0: no limit",
                       &flags->rank_timeout,
                       {.low = 0, .type = "SECONDS"}},
+                     ChoiceRow<Sharding>("shard",
+                                         "under mpirun or srun: what the ranks divide among themselves to save "
+                                         "memory (ZeRO 1 and 2); a run may be resumed with another value",
+                                         kShardingNames, &flags->sharding),
                      {"check-weights-every",
                       "under mpirun or srun: steps between comparisons of the weights of all ranks, which find faults "
                       "of a machine; 0: none",

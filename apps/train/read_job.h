@@ -19,6 +19,7 @@
 #include "weft/core/hyperparameters.h"
 #include "weft/train/jobs/job.h"
 #include "weft/train/run/run_directory.h"
+#include "weft/train/sharding.h"
 
 namespace weft {
 
@@ -29,7 +30,8 @@ struct RunFlags {
   std::string config;
   RunDirectoryOptions run;
   bool quiet = false, verbose = false;
-  double rank_timeout = 60;           // seconds of silence after which a rank counts as dead; 0: no limit
+  double rank_timeout = 60;  // seconds of silence after which a rank counts as dead; 0: no limit
+  Sharding sharding = Sharding::kNone;
   int64_t check_weights_every = 100;  // as TrainerOptions have it
 };
 // Returns the rows that all training commands share. They point into `flags`.

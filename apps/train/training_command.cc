@@ -88,6 +88,7 @@ absl::StatusOr<std::unique_ptr<Prepared>> Prepare(const RunFlags& flags, const J
   const auto set_ranks = [&](TrainerOptions options) {
     options.ranks = flags.run.ranks;
     options.check_weights_every = flags.check_weights_every;
+    options.sharding = flags.sharding;
     return options;
   };
   WEFT_RETURN_IF_ERROR(Validate(set_ranks(job->training().trainer)));  // before the data is read
@@ -155,6 +156,7 @@ absl::Status Train(const RunFlags& flags, const JobMaker& make) {
   nlohmann::ordered_json config = ToConfig(flags.run.name, job, flags.run.resume ? run->path() : "");
   nlohmann::ordered_json same = config;
   same["check_weights_every"] = flags.check_weights_every;
+  same["shard"] = static_cast<int>(flags.sharding);
   WEFT_RETURN_IF_ERROR(Failure(CheckSameTraining(ranks, DescribeTraining(same, job->Table(), job->data()))));
   bool resumed = false;
   if (flags.run.resume) {

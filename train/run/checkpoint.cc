@@ -16,6 +16,7 @@
 #include "weft/core/status.h"
 #include "weft/formats/run_folder.h"
 #include "weft/train/run/build_info.h"
+#include "weft/train/run/state_pieces.h"
 
 namespace weft {
 namespace {
@@ -49,6 +50,10 @@ absl::StatusOr<std::vector<std::string>> NamesIn(const std::string& folder) {
   return names;
 }
 
+std::string WritingFolder(const std::string& checkpoints, int64_t step) {
+  return absl::StrCat(checkpoints, "/", kWriting, step);
+}
+
 }  // namespace
 
 absl::Status TidyCheckpoints(const std::string& checkpoints) {
@@ -64,16 +69,22 @@ absl::Status TidyCheckpoints(const std::string& checkpoints) {
   return absl::OkStatus();
 }
 
-absl::Status SaveCheckpoint(const std::string& checkpoints, CheckpointInfo info, const Parameters& parameters,
-                            int keep) {
-  WEFT_ASSIGN_OR_RETURN(const nlohmann::ordered_json trainer, Annotate(ParseJsonObject(info.trainer), "trainer"));
-  const std::string writing = absl::StrCat(checkpoints, "/", kWriting, info.step);
+absl::StatusOr<std::string> BeginCheckpoint(const std::string& checkpoints, int64_t step) {
+  const std::string writing = WritingFolder(checkpoints, step);
   WEFT_RETURN_IF_ERROR(Remove(writing));
   const bool first = !Exists(checkpoints);
   std::error_code error;
   fs::create_directories(writing, error);
   WEFT_RETURN_IF_ERROR(SystemStatus("create", writing, error.value()));
   if (first) WEFT_RETURN_IF_ERROR(SyncParent(checkpoints));
+  return writing;
+}
+
+absl::Status SaveCheckpoint(const std::string& checkpoints, CheckpointInfo info, const Parameters& parameters, int keep,
+                            bool begun) {
+  WEFT_ASSIGN_OR_RETURN(const nlohmann::ordered_json trainer, Annotate(ParseJsonObject(info.trainer), "trainer"));
+  const std::string writing = WritingFolder(checkpoints, info.step);
+  if (!begun) WEFT_RETURN_IF_ERROR(BeginCheckpoint(checkpoints, info.step).status());
   WEFT_RETURN_IF_ERROR(parameters.Save(writing + kCheckpointState, Parameters::kAll));
   const nlohmann::ordered_json json = {{kChecksum, kNoChecksum}, {"step", info.step},
                                        {"seed", info.seed},      {"parameters_step", info.parameters_step},
@@ -143,8 +154,7 @@ absl::StatusOr<CheckpointInfo> ReadCheckpointInfo(const std::string& checkpoints
 }
 
 absl::Status LoadCheckpoint(const std::string& checkpoints, const CheckpointInfo& info, Parameters* parameters) {
-  WEFT_RETURN_IF_ERROR(parameters->Load(CheckpointFolder(checkpoints, info.step) + kCheckpointState, Parameters::kAll,
-                                        Parameters::kNothingElse, WantedChecksum::kOfRun));
+  WEFT_RETURN_IF_ERROR(LoadState(CheckpointFolder(checkpoints, info.step), parameters));
   parameters->set_step(info.parameters_step);
   return absl::OkStatus();
 }

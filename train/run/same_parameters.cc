@@ -12,16 +12,17 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "weft/core/checksum.h"
+#include "weft/distributed/piece_name.h"
 
 namespace weft {
 namespace {
 
-// Returns "NAME CHECKSUM" for each parameter, a line each.
+// Returns "NAME CHECKSUM" for each parameter, a line each. Leaves out pieces, which only one rank has.
 std::string ChecksumLines(const Parameters& parameters) {
   std::string lines;
   for (const std::string& name : parameters.Names(Parameters::kAll)) {
     const absl::StatusOr<Tensor> tensor = parameters.Find(name);
-    if (!tensor.ok()) continue;
+    if (!tensor.ok() || ParsePiece(name)) continue;
     const absl::string_view bytes(reinterpret_cast<const char*>(tensor->data), tensor->type.bytes());
     absl::StrAppend(&lines, name, " ", Checksum(bytes), "\n");
   }

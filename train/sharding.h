@@ -1,0 +1,22 @@
+// The parts of a training's state that ranks can divide among themselves.
+#ifndef WEFT_TRAIN_SHARDING_H_
+#define WEFT_TRAIN_SHARDING_H_
+
+#include <cstdint>
+#include <utility>
+
+namespace weft {
+
+// What ranks divide among themselves, for large matrices: each rank then has pieces of whole rows. Sharding changes no
+// bit. It is also known as ZeRO (Rajbhandari et al., 2020): kOptimizer is stage 1, kGradients is stage 2.
+enum class Sharding : uint8_t {
+  kNone,
+  kOptimizer,  // the states of the optimizer; the weights are gathered after each update
+  kGradients,  // also the sums of gradients, if each rank has one micro-batch
+};
+inline constexpr std::pair<const char*, Sharding> kShardingNames[] = {
+    {"none", Sharding::kNone}, {"optimizer", Sharding::kOptimizer}, {"gradients", Sharding::kGradients}};
+
+}  // namespace weft
+
+#endif  // WEFT_TRAIN_SHARDING_H_
