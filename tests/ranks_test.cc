@@ -73,7 +73,7 @@ testing::AssertionResult OneRankFails(const CommandResult& result, int exit_code
 
 TEST_F(RanksTest, NoNumberOfRanksChangesARun) {
   WriteTrainingData();
-  for (const std::string name : {"gpt", "translate", "bert"}) {
+  for (const std::string name : {"gpt", "translate", "bert", "classify"}) {
     SCOPED_TRACE(name);
     const Arguments flags = Training(name) + Arguments{"--ema=0.9", "--out=" + name};
     EXPECT_TRUE(Works(Weft(flags + Arguments{"--threads=2"})));
