@@ -147,11 +147,13 @@ absl::StatusOr<AllReduce> AllReduce::Create(absl::Span<const MicroBatchRange> ra
       if (sums) reduce.owners_[static_cast<size_t>(piece)] = r;
     }
   }
+  for (const std::vector<ReductionPlan>* plans : {&doubling, &scatter}) {
+    for (const ReductionPlan& plan : *plans) {
+      for (const Action& action : plan.actions) reduce.tags_ = std::max(reduce.tags_, action.tag + 1);
+    }
+  }
   reduce.doubling_ = std::move(doubling[static_cast<size_t>(rank)]);
   reduce.scatter_ = std::move(scatter[static_cast<size_t>(rank)]);
-  const int64_t micro_batches = ranges.back().end;
-  reduce.tags_ = static_cast<int>(std::max(ReductionTagLimit(ReductionKind::kDoubling, size, micro_batches),
-                                           ReductionTagLimit(ReductionKind::kScatter, size, micro_batches)));
   return reduce;
 }
 
