@@ -147,7 +147,9 @@ std::string Calibration::ToJson() const {
                  {"byte_seconds", rates.byte},
                  {"memory_byte_seconds", rates.memory_byte}};
   }
-  return nlohmann::ordered_json{{"weft_calibration", 1}, {"ops", ops}, {"others", others_}}.dump(1) + "\n";
+  nlohmann::ordered_json json = {{"weft_calibration", 1}, {"ops", ops}, {"others", others_}};
+  if (network_) json["network"] = ToString(*network_);
+  return json.dump(1) + "\n";
 }
 
 absl::StatusOr<Calibration> Calibration::FromJson(const std::string& text, const std::string& from) {
@@ -167,6 +169,12 @@ absl::StatusOr<Calibration> Calibration::FromJson(const std::string& text, const
   Calibration calibration;
   calibration.others_ = number(json, "others");
   if (calibration.others_ < 0) return wrong(absl::StrCat("\"others\" is not a number from 0 to ", kMaxRate));
+  if (const auto network = json.find("network"); network != json.end()) {
+    if (!network->is_string()) return wrong("\"network\" is not a text");
+    absl::StatusOr<Network> read = ParseNetwork(network->get<std::string>());
+    if (!read.ok()) return wrong(absl::StrCat("\"network\": ", read.status().message()));
+    calibration.network_ = *read;
+  }
   for (const auto& [kind, value] : ops->items()) {
     if (!value.is_object()) return wrong(absl::StrCat("\"", kind, "\" is not an object"));
     const Rates rates = {number(value, "tile_seconds"), number(value, "flop_seconds"), number(value, "byte_seconds"),

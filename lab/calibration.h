@@ -8,12 +8,14 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "weft/graph/graph.h"
+#include "weft/lab/network.h"
 
 namespace weft {
 
@@ -51,8 +53,15 @@ class Calibration {
   double Seconds(const TileSample& sample) const;
   std::vector<double> TaskSeconds(const Graph& graph) const;  // by task, 0 for joins
 
+  // Reports whether any op was measured. A file may have the network alone.
+  bool has_costs() const { return !rates_.empty(); }
+  // The measured network between ranks, if there is one.
+  const std::optional<Network>& network() const { return network_; }
+  void set_network(const Network& network) { network_ = network; }
+
  private:
   std::map<std::string, Rates> rates_;
+  std::optional<Network> network_;
   double others_ = 1;  // for kinds without samples: factor on the cost model's seconds
 };
 

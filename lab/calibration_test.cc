@@ -83,6 +83,17 @@ TEST(CalibrationTest, GivesEveryTaskOfAGraphItsTime) {
   EXPECT_EQ(WithTimes(*graph, estimates).compiled().tasks.size(), tasks.size());
 }
 
+TEST(CalibrationTest, AFileMayHaveTheNetwork) {
+  Calibration calibration;
+  EXPECT_FALSE(calibration.network());
+  calibration.set_network({.latency_seconds = 25e-6, .bytes_per_second = 1.25e9});
+  const auto read = Calibration::FromJson(calibration.ToJson(), "costs.json");
+  ASSERT_TRUE(read.ok()) << read.status();
+  ASSERT_TRUE(read->network());
+  EXPECT_EQ(ToString(*read->network()), "25us,10Gbit");
+  EXPECT_FALSE(read->has_costs());
+}
+
 TEST(CalibrationTest, SaysWhatIsWrongWithAFile) {
   const auto error = [](const std::string& text) {
     return std::string(Calibration::FromJson(text, "costs.json").status().message());
@@ -94,6 +105,8 @@ TEST(CalibrationTest, SaysWhatIsWrongWithAFile) {
   EXPECT_THAT(error(R"({"weft_calibration": 1, "ops": {}, "others": 1e308})"), HasSubstr("\"others\""));
   EXPECT_THAT(error(R"({"weft_calibration": 1, "others": 1, "ops": {"exp f32": {"tile_seconds": -1}}})"),
               HasSubstr("\"exp f32\" needs tile_seconds"));
+  EXPECT_THAT(error(R"({"weft_calibration": 1, "ops": {}, "others": 1, "network": "fast"})"),
+              HasSubstr("\"network\": 'fast' is not LATENCY,BANDWIDTH"));
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <deque>
 #include <memory>
 #include <utility>
 
@@ -30,15 +29,35 @@ SimulatedMachine MachineOf(const RankScalingOptions& options) {
   return machine;
 }
 
+// A graph with messages, on each simulated rank.
+struct StageRank {
+  int rank = 0;
+  Graph graph;
+  std::vector<TaskCost> costs;
+};
+using Stage = std::vector<StageRank>;
+
+RanksSimulation SimulateStage(const Stage& stage, const Network& network, const SimulatedMachine& machine) {
+  std::vector<SimulatedRank> ranks;
+  for (const StageRank& each : stage) {
+    const CompiledGraph& graph = each.graph.compiled();
+    ranks.push_back(
+        {.rank = each.rank, .schedule = &graph.schedule, .costs = each.costs, .messages = MessagesOf(graph)});
+  }
+  return SimulateRanks(ranks, network, kCriticalPath, machine);
+}
+
 }  // namespace
 
 RankStepOptions RankScaling::StepOf(int rank, int ranks) const {
-  return {
-      .graph = options_.graph,
-      .rank = rank,
-      .ranks = ranks,
-      .micro_batches = options_.micro_batches > 0 ? options_.micro_batches : options_.micro_batches_per_rank * ranks,
-      .bucket_bytes = options_.bucket_bytes};
+  RankStepOptions step = {.graph = options_.graph,
+                          .rank = rank,
+                          .ranks = ranks,
+                          .micro_batches = options_.micro_batches,
+                          .sharding = ranks > 1 ? options_.sharding : Sharding::kNone,
+                          .bucket_bytes = options_.bucket_bytes};
+  if (step.micro_batches == 0) step.micro_batches = options_.micro_batches_per_rank * ranks;
+  return step;
 }
 
 absl::Status RankScaling::Measure() {
@@ -59,6 +78,10 @@ absl::Status RankScaling::Measure() {
 
 std::vector<TaskCost> RankScaling::Costs(const Graph& graph) {
   return TaskCosts(graph, costs_.TaskSeconds(graph), options_.cache_bytes);
+}
+
+double RankScaling::Alone(const Graph& graph) {
+  return Simulate(graph.compiled().schedule, Costs(graph), kCriticalPath, MachineOf(options_)).makespan;
 }
 
 absl::StatusOr<int> RankScaling::BusiestRank(int ranks) const {
@@ -92,39 +115,39 @@ absl::StatusOr<RanksPrediction> RankScaling::Predict(int ranks) {
   for (int rank = 0; rank < ranks && ranks <= kMaxExactRanks; ++rank) {
     WEFT_ASSIGN_OR_RETURN(steps.emplace_back(), RankStep::Plan(StepOf(rank, ranks)));
   }
-  const SimulatedMachine machine = MachineOf(options_);
   RanksPrediction prediction = {.ranks = ranks, .micro_batches = StepOf(0, ranks).micro_batches};
-  std::deque<Graph> graphs;  // to whose schedules `simulated` points
-  std::vector<std::vector<TaskCost>> costs;
-  std::vector<SimulatedRank> simulated;
-  costs.reserve(steps.size());
+  std::vector<Stage> stages;
   double slowest = 0;  // of the graphs without messages, on the rank that takes longest for them
-  for (size_t i = 0; i < steps.size(); ++i) {
+  for (const std::unique_ptr<RankStep>& step : steps) {
     double alone = 0;
-    for (const RankStep::Part& part : steps[i]->parts()) {
-      graphs.push_back(options_.reuse ? steps[i]->graph(part) : WithoutReuse(steps[i]->graph(part)));
-      const Graph& graph = graphs.back();
+    size_t stage = 0;
+    for (const RankStep::Part& part : step->parts()) {
+      const Graph graph = options_.reuse ? step->graph(part) : WithoutReuse(step->graph(part));
       if (!part.has_messages) {
-        alone += part.runs * Simulate(graph.compiled().schedule, Costs(graph), kCriticalPath, machine).makespan;
+        alone += part.runs * Alone(graph);
         continue;
       }
-      costs.push_back(Costs(graph));
-      simulated.push_back({.rank = steps[i]->rank(),
-                           .schedule = &graph.compiled().schedule,
-                           .costs = costs.back(),
-                           .messages = MessagesOf(graph.compiled())});
+      if (stages.size() == stage) stages.emplace_back();
+      stages[stage++].push_back({step->rank(), graph, Costs(graph)});
     }
     slowest = std::max(slowest, alone);
-    prediction.bytes = std::max(prediction.bytes, steps[i]->bytes());
   }
   prediction.seconds = slowest;
-  if (ranks > 1) {
-    const RanksSimulation last = SimulateRanks(simulated, options_.network, kCriticalPath, machine);
-    const int rounds = std::bit_width(static_cast<unsigned>(ranks - 1));
-    const double losses = 2 * rounds * options_.network.latency_seconds;
-    prediction.seconds += last.makespan + losses;
-    prediction.communication = last.communication + losses;
-    prediction.hidden = last.hidden;
+  for (const Stage& stage : stages) {
+    const RanksSimulation simulation = SimulateStage(stage, options_.network, MachineOf(options_));
+    prediction.seconds += simulation.makespan;
+    prediction.communication += simulation.communication;
+    prediction.hidden += simulation.hidden;
+  }
+  const int rounds = ranks > 1 ? std::bit_width(static_cast<unsigned>(ranks - 1)) : 0;
+  const double losses = 2 * rounds * options_.network.latency_seconds;
+  prediction.seconds += losses;
+  prediction.communication += losses;
+  for (const auto& [sharding, name] : kShardings) {
+    RankStepOptions options = StepOf(steps[0]->rank(), ranks);
+    options.sharding = ranks > 1 ? sharding : Sharding::kNone;
+    WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<RankStep> step, RankStep::Plan(options));
+    prediction.bytes.push_back(step->bytes());
   }
   return prediction;
 }

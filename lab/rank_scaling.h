@@ -26,17 +26,26 @@
 #include "weft/lab/network.h"
 #include "weft/lab/rank_step.h"
 #include "weft/lab/scaling.h"
+#include "weft/train/training_step.h"
 
 namespace weft {
 
 inline constexpr int kMaxExactRanks = 4;
 
+struct NamedSharding {
+  Sharding sharding;
+  const char* name;
+};
+inline constexpr NamedSharding kShardings[] = {
+    {Sharding::kNone, "none"}, {Sharding::kOptimizer, "optimizer"}, {Sharding::kGradients, "gradients"}};
+
 struct RankScalingOptions {
   GraphChoice graph;  // of one micro-batch
   Network network;
-  int workers = 1;                      // of each rank
-  int64_t micro_batches_per_rank = 1;   // if micro_batches is 0
-  int64_t micro_batches = 0;            // of a step, on all ranks together; 0: micro_batches_per_rank on each
+  int workers = 1;                     // of each rank
+  int64_t micro_batches_per_rank = 1;  // if micro_batches is 0
+  int64_t micro_batches = 0;           // of a step, on all ranks together; 0: micro_batches_per_rank on each
+  Sharding sharding = Sharding::kNone;
   int64_t bucket_bytes = kBucketBytes;  // of gradients that travel together
   int64_t runs = 3;                     // measured steps
   MemoryBandwidth bandwidth = {};       // of each rank; zeros: no limit
@@ -51,8 +60,9 @@ struct RanksPrediction {
   // Throughput divided by that of one rank and by the number of ranks.
   double efficiency = 1;
   double communication = 0, hidden = 0;  // seconds, as RanksSimulation has them
-  uint64_t bytes = 0;                    // of the rank: weights, optimizer's state, sums of gradients, values
-  std::optional<double> measured;        // seconds
+  // Bytes of the rank with each element of kShardings: weights, optimizer's state, sums of gradients, values.
+  std::vector<uint64_t> bytes;
+  std::optional<double> measured;  // seconds
   // Whether this is the first number of ranks that makes the throughput less than kMinSpeedup times that of the number
   // before it.
   bool saturated = false;
@@ -80,6 +90,8 @@ class RankScaling {
 
  private:
   RankStepOptions StepOf(int rank, int ranks) const;
+  // Returns the simulated seconds of a graph without messages.
+  double Alone(const Graph& graph);
   // Returns the rank to simulate instead of all.
   absl::StatusOr<int> BusiestRank(int ranks) const;
   std::vector<TaskCost> Costs(const Graph& graph);

@@ -23,13 +23,14 @@ std::vector<RanksPrediction> PredictByCostModel(const RankScalingOptions& option
 }
 
 TEST(RankScalingTest, WeakScalingFollowsTheNetwork) {
-  const std::vector<int> ranks = {1, 2, 4, 8, 64};
+  const std::vector<int> ranks = {1, 2, 4, 8, 64, 1024};
   const auto fast = PredictByCostModel(Options(0, 1e12), ranks), slow = PredictByCostModel(Options(1e-3, 2e7), ranks);
   for (size_t i = 0; i < ranks.size(); ++i) {
     EXPECT_EQ(fast[i].ranks, ranks[i]);
     EXPECT_EQ(fast[i].micro_batches, ranks[i]);
     EXPECT_LE(fast[i].hidden, fast[i].communication);
-    EXPECT_GT(fast[i].bytes, 0);
+    ASSERT_EQ(fast[i].bytes.size(), std::size(kShardings));
+    EXPECT_GT(fast[i].bytes[0], 0);
     EXPECT_LE(fast[i].seconds, slow[i].seconds);
   }
   EXPECT_DOUBLE_EQ(fast[0].efficiency, 1);
@@ -85,6 +86,19 @@ TEST(RankScalingTest, ReuseOfBytesMakesRanksWait) {
   const double waits = PredictByCostModel(options, {2})[0].seconds;
   options.reuse = false;
   EXPECT_LT(PredictByCostModel(options, {2})[0].seconds, waits);
+}
+
+TEST(RankScalingTest, ShardingDividesMemory) {
+  RankScalingOptions options = Options(1e-4, 1e9);
+  options.graph.name = "babygpt";
+  options.sharding = Sharding::kOptimizer;
+  const auto predictions = PredictByCostModel(options, {1, 2, 8});
+  const auto saved = [&](size_t i) { return predictions[i].bytes[0] - predictions[i].bytes[1]; };
+  EXPECT_EQ(saved(0), 0);
+  EXPECT_GT(saved(1), 0);
+  EXPECT_GT(saved(2), 6 * 10.7e6);  // most of the two moments of 10.7 million weights
+  for (const RanksPrediction& each : predictions) EXPECT_LE(each.bytes[2], each.bytes[1]);
+  EXPECT_GT(predictions[2].communication, 0);
 }
 
 TEST(RankScalingTest, MeasuresAndRunsRanksInThisProcess) {

@@ -31,6 +31,7 @@ absl::StatusOr<std::unique_ptr<RankStep>> RankStep::Plan(const RankStepOptions& 
   StepOptions step = recorded.step;
   step.micro_batches = options.micro_batches;
   step.threads = 1;
+  step.sharding = options.sharding;
   step.bucket_bytes = options.bucket_bytes;
   step.timed = true;
   if (options.ranks > 1) step.ranks = Ranks(options.transport != nullptr ? options.transport : &result->peers_);

@@ -29,6 +29,7 @@ struct RankStepOptions {
   GraphChoice graph;          // of one micro-batch
   int rank = 0, ranks = 1;    // this rank, and the number of ranks
   int64_t micro_batches = 1;  // of a step, on all ranks together; each rank needs one
+  Sharding sharding = Sharding::kNone;
   int64_t bucket_bytes = kBucketBytes;
   Transport* transport = nullptr;  // to the other ranks; null: imaginary peers
 };

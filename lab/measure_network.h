@@ -1,0 +1,23 @@
+// MeasureNetwork measures how fast messages between two ranks travel, as a Network for predictions.
+//
+//   Messenger messenger(std::move(communicator));
+//   const Network network = MeasureNetwork(&messenger);  // ranks 0 and 1 call it
+#ifndef WEFT_LAB_MEASURE_NETWORK_H_
+#define WEFT_LAB_MEASURE_NETWORK_H_
+
+#include "weft/graph/transport.h"
+#include "weft/lab/network.h"
+
+namespace weft {
+
+// Sends messages from rank 0 to rank 1 and back. The latency is half of the time that a message of 8 bytes takes to go
+// and to come back. The bandwidth is that of messages of 16 MiB, without their latency. Both are medians. Ranks 0 and 1
+// must call this function at the same time, on a transport that carries no other messages. Their results differ
+// slightly.
+Network MeasureNetwork(Transport* transport);
+// Measures between two threads of this process, over an imitated network.
+Network MeasureImitatedNetwork(const Network& imitated);
+
+}  // namespace weft
+
+#endif  // WEFT_LAB_MEASURE_NETWORK_H_
