@@ -1,14 +1,23 @@
 // `weft calibrate` measures the costs of ops on this machine and writes them to a file. Then it compares estimates from
-// these costs with measured times of a training step.
+// these costs with measured times of a training step. With --network, it measures messages between two ranks instead.
 #include <cstdio>
+#include <filesystem>
 #include <memory>
+#include <string>
+#include <system_error>
 #include <vector>
 
 #include "weft/apps/commands.h"
 #include "weft/apps/inspect/step_flags.h"
 #include "weft/core/status.h"
+#include "weft/distributed/connect_messenger.h"
+#include "weft/distributed/messenger.h"
+#include "weft/distributed/ranks.h"
+#include "weft/lab/measure_network.h"
 #include "weft/lab/measure_samples.h"
+#include "weft/lab/network.h"
 #include "weft/train/options.h"
+#include "weft/train/run/agreement.h"
 
 namespace weft {
 namespace {
@@ -16,8 +25,9 @@ namespace {
 struct CalibrateFlags {
   ChoiceFlags choice;  // the step whose measured costs are compared with the estimates
   std::string out = "costs.json";
+  std::string imitate;
   int64_t runs = 5;
-  bool overwrite = false;
+  bool overwrite = false, network = false;
   GivenFlags given;
 };
 
@@ -25,7 +35,15 @@ Hyperparameters Table(CalibrateFlags* flags) {
   Hyperparameters table = {
       {"out", "where to write the costs of ops on this machine; -: standard output", &flags->out, {.is_path = true}},
       {"overwrite", "replace the output file if it exists", &flags->overwrite},
-      {"runs", "number of runs of each graph; the medians count", &flags->runs, {.low = 1, .high = 1000}}};
+      {"runs", "number of runs of each graph; the medians count", &flags->runs, {.low = 1, .high = 1000}},
+      {"network",
+       "measure the network between two ranks instead of ops, under mpirun or with --imitate; adds it to the output "
+       "file",
+       &flags->network},
+      {"imitate",
+       "measure a network that this process imitates, such as 25us,10Gbit",
+       &flags->imitate,
+       {.type = "LATENCY,BANDWIDTH"}}};
   Append(ChoiceTable(&flags->choice), &table);
   return table;
 }
@@ -39,8 +57,7 @@ void Print(const EstimateErrors& errors, std::FILE* to) {
   }
 }
 
-absl::Status Calibrate(CalibrateFlags flags) {
-  WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
+absl::Status CalibrateOps(const CalibrateFlags& flags) {
   WEFT_RETURN_IF_ERROR(CheckOut("out", flags.out, flags.overwrite));
   WEFT_ASSIGN_OR_RETURN(const GraphChoice choice, ToChoice(flags.choice));
   WEFT_RETURN_IF_ERROR(UsageError(RecordGraph(choice).status()));  // before anything is measured
@@ -61,12 +78,59 @@ absl::Status Calibrate(CalibrateFlags flags) {
   return absl::OkStatus();
 }
 
+// Returns the network between ranks 0 and 1, or the imitated one.
+absl::StatusOr<Network> Measure(const CalibrateFlags& flags, Messenger* messenger) {
+  if (!flags.imitate.empty()) {
+    WEFT_ASSIGN_OR_RETURN(const Network imitated, UsageError(ParseNetwork(flags.imitate)));
+    return MeasureImitatedNetwork(imitated);
+  }
+  if (messenger == nullptr || messenger->size() != 2) {
+    return InvalidArgument("--network measures between 2 ranks, but there are ",
+                           messenger == nullptr ? 1 : messenger->size(),
+                           ": start it with mpirun -np 2, or imitate a network with --imitate=25us,10Gbit");
+  }
+  return MeasureNetwork(messenger);
+}
+
+// Measures the network and adds it to the file --out, if there is one, or writes a new file.
+absl::Status CalibrateNetwork(const CalibrateFlags& flags, Messenger* messenger) {
+  std::error_code error;
+  const bool there = flags.out != kStandardOutput && std::filesystem::exists(flags.out, error);
+  Calibration calibration;
+  if (there) {
+    WEFT_ASSIGN_OR_RETURN(calibration, ReadCalibration(flags.out));
+  }
+  WEFT_RETURN_IF_ERROR(CheckOut("out", flags.out, there));
+  WEFT_ASSIGN_OR_RETURN(const Network network, Measure(flags, messenger));
+  if (messenger != nullptr && messenger->rank() > 0) return absl::OkStatus();
+  calibration.set_network(network);
+  WEFT_RETURN_IF_ERROR(WriteOut(flags.out, /*overwrite=*/true, calibration.ToJson()));
+  std::fprintf(SummaryStream(flags.out), "--network=%s: the latency and the bandwidth between two ranks, also in %s\n",
+               ToString(network).c_str(), flags.out.c_str());
+  return absl::OkStatus();
+}
+
+absl::Status Calibrate(CalibrateFlags flags) {
+  WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<Messenger> messenger, ConnectMessenger());
+  const Ranks ranks(messenger.get());
+  absl::Status status = SetFromFlags(flags.given, Table(&flags));
+  if (status.ok() && !flags.network && !flags.imitate.empty()) {
+    status = InvalidArgument("--imitate is for --network, which was not given");
+  }
+  if (status.ok() && !flags.network && ranks.size() > 1) {
+    status = InvalidArgument("the costs of ops are measured on one process, but this one is one of ", ranks.size(),
+                             " ranks, between which --network measures");
+  }
+  if (status.ok()) status = flags.network ? CalibrateNetwork(flags, messenger.get()) : CalibrateOps(flags);
+  return PrintedByFirst(ranks, status);
+}
+
 }  // namespace
 
 Command CalibrateCommand(CLI::App* weft) {
   auto flags = std::make_shared<CalibrateFlags>();
-  CLI::App* app =
-      AddCommand(weft, "calibrate", "Measures the costs of ops on this machine, for priorities and reports.");
+  CLI::App* app = AddCommand(weft, "calibrate",
+                             "Measures the costs of ops on this machine, or of messages, for priorities and reports.");
   AddFlags(app, Table(flags.get()), &flags->given);
   AddRun(app, &flags->choice);
   return {"weft calibrate",
@@ -76,7 +140,10 @@ Command CalibrateCommand(CLI::App* weft) {
           {
               {"Writes costs.json, for --costs of weft profile and weft report.", "weft calibrate"},
               {"Runs a step by the measured costs.", "weft profile --costs=costs.json --out=by_costs.json"},
-          }};
+              {"Measures an imitated network; mpirun -np 2 measures a real one.",
+               "weft calibrate --network --imitate=25us,10Gbit --out=network.json"},
+          },
+          /*on_ranks=*/true};
 }
 
 }  // namespace weft

@@ -15,6 +15,7 @@
 #include "weft/lab/graph_choice.h"
 #include "weft/lab/graph_page.h"
 #include "weft/lab/page.h"
+#include "weft/lab/rank_step.h"
 #include "weft/lab/real_graphs.h"
 #include "weft/models/options.h"
 #include "weft/train/jobs/gpt_job.h"
@@ -28,6 +29,7 @@ namespace {
 struct GraphFlags {
   GptOptions options;
   int64_t vocabulary = 73;
+  int64_t ranks = 1, rank = 0;
   int64_t depth = 2;  // two levels, "gpt/h.0": each block is a box
   ChoiceFlags choice;
   std::string stage = "compiled", format = "text", mode = "train", config;
@@ -67,6 +69,11 @@ Hyperparameters PrintTable(GraphFlags* flags) {
        "of a run: the training step, counted from 0, whose batch is taken",
        &flags->choice.step,
        {.low = 0, .high = 1e9}},
+      {"ranks",
+       "of a run or a model: print the graph that adds the gradients of this number of ranks, with its messages",
+       &flags->ranks,
+       {.low = 1, .high = 4096}},
+      {"rank", "the rank whose graph is printed with --ranks", &flags->rank, {.low = 0, .high = 4095}},
   };
 }
 
@@ -151,9 +158,8 @@ absl::StatusOr<RecordedStep> RecordGpt(GraphFlags* flags) {
       program, &program->tape, program->training.loss, {.fetch = {program->training.loss}, .update = {update}}};
 }
 
-// Records the step of the run or graph that the command line names. Flags that are not about printing change options of
-// the run.
-absl::StatusOr<RecordedStep> RecordChoice(GraphFlags* flags) {
+// Returns the run or graph that the command line names. Flags that are not about printing change options of the run.
+absl::StatusOr<GraphChoice> ToGraphChoice(GraphFlags* flags) {
   WEFT_ASSIGN_OR_RETURN(GraphChoice choice, ToChoice(flags->choice));
   choice.options = {flags->given.begin(), flags->given.end()};
   if (choice.options.count("config") > 0)
@@ -163,8 +169,39 @@ absl::StatusOr<RecordedStep> RecordChoice(GraphFlags* flags) {
     choice.batch = flags->options.batch;
     choice.options.erase(batch);
   }
+  return choice;
+}
+
+// Records the step of the run or graph that the command line names.
+absl::StatusOr<RecordedStep> RecordChoice(GraphFlags* flags) {
+  WEFT_ASSIGN_OR_RETURN(const GraphChoice choice, ToGraphChoice(flags));
   WEFT_ASSIGN_OR_RETURN(std::shared_ptr<RealGraph> graph, UsageError(RecordGraph(choice)));
   return RecordedStep{graph, graph->tape, graph->loss, graph->options};
+}
+
+// Returns the compiled graph of one of several ranks, which adds the gradients of all of them.
+absl::StatusOr<Graph> RankGraph(GraphFlags* flags) {
+  for (const char* other : {"mode", "memory-budget"}) {
+    if (flags->given.count(other) > 0) return InvalidArgument("--", other, " is not for the graph of --ranks");
+  }
+  WEFT_ASSIGN_OR_RETURN(GraphChoice choice, ToGraphChoice(flags));
+  if (flags->given.count("precision") > 0) {
+    choice.precision = flags->options.training.trainer.precision == "bf16" ? kBF16 : kF32;
+  }
+  WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<RankStep> step,
+                        UsageError(RankStep::Plan({.graph = choice,
+                                                   .rank = static_cast<int>(flags->rank),
+                                                   .ranks = static_cast<int>(flags->ranks),
+                                                   .micro_batches = flags->ranks})));
+  return step->graph_with_messages();
+}
+
+std::string Print(const Graph& graph, const GraphFlags& flags) {
+  std::string text;
+  if (flags.memory) text += PrintMemory(graph);
+  if (flags.explain) text += PrintExplanations(graph);
+  if (!flags.memory && !flags.explain) text = Print(graph.program(), &graph, flags);
+  return text;
 }
 
 absl::Status PrintGraph(GraphFlags flags) {
@@ -172,6 +209,15 @@ absl::Status PrintGraph(GraphFlags flags) {
   WEFT_RETURN_IF_ERROR(CheckFlags(flags));
   const bool chosen = !flags.choice.run.empty() || !flags.choice.graph.empty();
   if (!chosen && flags.choice.step > 0) return InvalidArgument("--step is of a run, but none is named");
+  if (flags.ranks > 1) {
+    if (!chosen || flags.stage == "recorded") {
+      return InvalidArgument("--ranks is for the compiled graph of a run or of a model that --graph names");
+    }
+    WEFT_ASSIGN_OR_RETURN(const Graph graph, RankGraph(&flags));
+    std::fputs(Print(graph, flags).c_str(), stdout);
+    return absl::OkStatus();
+  }
+  if (flags.rank > 0) return InvalidArgument("--rank is for --ranks, which was not given");
   WEFT_ASSIGN_OR_RETURN(RecordedStep step, chosen ? RecordChoice(&flags) : RecordGpt(&flags));
   std::string text;
   if (flags.stage == "recorded") {
@@ -187,9 +233,7 @@ absl::Status PrintGraph(GraphFlags flags) {
       step.options.mode = kEval;
     }
     WEFT_ASSIGN_OR_RETURN(const Graph graph, UsageError(Compile(*step.tape, step.options)));
-    if (flags.memory) text += PrintMemory(graph);
-    if (flags.explain) text += PrintExplanations(graph);
-    if (!flags.memory && !flags.explain) text = Print(graph.program(), &graph, flags);
+    text = Print(graph, flags);
   }
   std::fputs(text.c_str(), stdout);
   return absl::OkStatus();
@@ -211,6 +255,7 @@ Command GraphCommand(CLI::App* weft) {
               {"Writes a page for a browser, in which boxes unfold.", "weft graph --format=html > graph.html"},
               {"Prints how much memory the training step of a run takes.",
                "weft graph --config=runs/gpt-1/config.json --memory"},
+              {"Prints the messages of rank 1 of 4.", "weft graph --graph=charcpu --ranks=4 --rank=1"},
           }};
 }
 

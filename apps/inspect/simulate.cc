@@ -1,4 +1,4 @@
-// `weft simulate` predicts how long a training step takes on other numbers of workers.
+// `weft simulate` predicts how long a training step takes on other numbers of workers or ranks.
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -6,9 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_split.h"
 #include "weft/apps/commands.h"
+#include "weft/apps/inspect/predict_ranks.h"
 #include "weft/apps/inspect/step_flags.h"
 #include "weft/core/cores.h"
 #include "weft/core/file.h"
@@ -21,14 +20,16 @@ namespace weft {
 namespace {
 
 constexpr int kMaxWorkers = 4096;
+constexpr char kAllWorkers[] = "1,2,4,8,16,32,64,128";
 
 struct SimulateFlags {
   ChoiceFlags choice;
-  std::string tasks, save, workers = "1,2,4,8,16,32,64,128", policy = "critical-path";
+  std::string tasks, save, workers = kAllWorkers, policy = "critical-path";
   int64_t runs = 5;
   double bandwidth = 0, cache = kCacheBytes * 1e-6;  // GB/s, MB
   double tile = 0;                                   // microseconds
   bool no_reuse = false, validate = false, json = false, overwrite = false;
+  RankFlags ranks;
   GivenFlags given;
 };
 
@@ -36,50 +37,43 @@ Hyperparameters Table(SimulateFlags* flags) {
   std::vector<std::string> policies = PolicyNames();
   policies.push_back("all");
   Hyperparameters table = ChoiceTable(&flags->choice);
-  Append({{"tasks", "a file of tasks to simulate instead (docs/scheduling.md)", &flags->tasks, {.is_path = true}},
-          {"save-tasks", "write the measured tasks to this file", &flags->save, {.is_path = true}},
-          {"overwrite", "replace the file of --save-tasks if it exists", &flags->overwrite},
-          {"workers", "numbers of workers, separated by commas", &flags->workers},
-          {"policy", "which ready task runs next; all: compare the policies", &flags->policy, {.choices = policies}},
-          {"runs", "number of measured runs on one worker", &flags->runs, {.low = 1, .high = 1000}},
-          {"tile-us",
-           "minimum duration of a tile, a part of a node that runs on one worker, in microseconds; 0: the compiler's "
-           "default",
-           &flags->tile,
-           {.low = 0, .high = 1e9}},
-          {"no-reuse", "simulate as if each value had bytes of its own: more tasks can run at once, in more memory",
-           &flags->no_reuse},
-          {"bandwidth",
-           "memory bandwidth in GB/s, of all workers together and at most of one; 0: what this machine's cores reach, "
-           "scaled to the number of workers",
-           &flags->bandwidth,
-           {.low = 0, .high = 1e6}},
-          {"cache",
-           "cache size in MB: values that fit in it are not read from memory again",
-           &flags->cache,
-           {.low = 0, .high = 1e6}},
-          {"validate", "compare with real runs on the numbers of workers that this machine has cores for",
-           &flags->validate},
-          {"json", "print one JSON object a line instead of a table", &flags->json}},
-         &table);
+  Append(
+      {{"tasks", "a file of tasks to simulate instead (docs/scheduling.md)", &flags->tasks, {.is_path = true}},
+       {"save-tasks", "write the measured tasks to this file", &flags->save, {.is_path = true}},
+       {"overwrite", "replace the file of --save-tasks if it exists", &flags->overwrite},
+       {"workers", "numbers of workers, separated by commas; with --ranks: one number, of the workers of each rank",
+        &flags->workers},
+       {"policy", "which ready task runs next; all: compare the policies", &flags->policy, {.choices = policies}},
+       {"runs", "number of measured runs on one worker", &flags->runs, {.low = 1, .high = 1000}},
+       {"tile-us",
+        "minimum duration of a tile, a part of a node that runs on one worker, in microseconds; 0: the compiler's "
+        "default",
+        &flags->tile,
+        {.low = 0, .high = 1e9}},
+       {"no-reuse", "simulate as if each value had bytes of its own: more tasks can run at once, in more memory",
+        &flags->no_reuse},
+       {"bandwidth",
+        "memory bandwidth in GB/s, of all workers together and at most of one; 0: what this machine's cores reach, "
+        "scaled to the number of workers",
+        &flags->bandwidth,
+        {.low = 0, .high = 1e6}},
+       {"cache",
+        "cache size in MB: values that fit in it are not read from memory again",
+        &flags->cache,
+        {.low = 0, .high = 1e6}},
+       {"validate",
+        "compare with real runs on the numbers of workers, or with --ranks of ranks, that this machine has cores for",
+        &flags->validate},
+       {"json", "print one JSON object a line instead of a table", &flags->json}},
+      &table);
+  Append(RankTable(&flags->ranks), &table);
   return table;
 }
 
-absl::StatusOr<std::vector<int>> WorkerCounts(const std::string& text) {
-  std::vector<int> counts;
-  for (absl::string_view word : absl::StrSplit(text, ',')) {
-    int count = 0;
-    if (!absl::SimpleAtoi(word, &count) || count < 1 || count > kMaxWorkers) {
-      return InvalidArgument("--workers: '", word, "' is not a whole number from 1 to ", kMaxWorkers);
-    }
-    counts.push_back(count);
-  }
-  std::sort(counts.begin(), counts.end());
-  counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
-  return counts;
-}
-
 absl::Status CheckFlags(const SimulateFlags& flags, const std::vector<int>& workers) {
+  for (const Hyperparameter& row : RankTable(nullptr)) {
+    if (flags.given.count(row.flag) > 0) return InvalidArgument("--", row.flag, " is for predictions with --ranks");
+  }
   if (!flags.tasks.empty()) {
     for (const char* other :
          {"graph", "batch", "step", "precision", "save-tasks", "runs", "tile-us", "no-reuse", "cache", "validate"}) {
@@ -99,6 +93,25 @@ absl::Status CheckFlags(const SimulateFlags& flags, const std::vector<int>& work
                            " workers, as there are cores, but --workers begins at ", workers.front());
   }
   return flags.save.empty() ? absl::OkStatus() : CheckOut("save-tasks", flags.save, flags.overwrite);
+}
+
+absl::Status CheckRankFlags(const SimulateFlags& flags, const std::vector<int>& workers) {
+  for (const char* other : {"tasks", "save-tasks", "overwrite", "policy", "tile-us"}) {
+    if (flags.given.count(other) > 0) return InvalidArgument("--", other, " is not for predictions with --ranks");
+  }
+  if (workers.size() > 1) return InvalidArgument("--workers: with --ranks, one number of workers is for each rank");
+  return CheckPredictRanks(flags.ranks, flags.validate, workers[0]);
+}
+
+RankScalingOptions ScalingOf(const SimulateFlags& flags, const GraphChoice& choice, int workers) {
+  RankScalingOptions options = {.graph = choice,
+                                .workers = workers,
+                                .runs = flags.runs,
+                                .cache_bytes = flags.cache * 1e6,
+                                .reuse = !flags.no_reuse};
+  const double given = flags.bandwidth * 1e9;
+  options.bandwidth = given > 0 ? MemoryBandwidth{.one_worker = given} : MeasureBandwidth();
+  return options;
 }
 
 absl::StatusOr<Workload> Load(const std::string& path) {
@@ -164,7 +177,13 @@ void PrintHeading(const Totals& totals) {
 
 absl::Status Simulate(SimulateFlags flags) {
   WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
-  WEFT_ASSIGN_OR_RETURN(const std::vector<int> workers, WorkerCounts(flags.workers));
+  WEFT_ASSIGN_OR_RETURN(std::vector<int> workers, ParseCounts("workers", flags.workers, kMaxWorkers));
+  if (!flags.ranks.ranks.empty()) {
+    if (flags.given.count("workers") == 0) workers = {Cores()};
+    WEFT_RETURN_IF_ERROR(CheckRankFlags(flags, workers));
+    WEFT_ASSIGN_OR_RETURN(const GraphChoice choice, ToChoice(flags.choice));
+    return PredictRanks(flags.ranks, ScalingOf(flags, choice, workers[0]), flags.validate, flags.json);
+  }
   WEFT_RETURN_IF_ERROR(CheckFlags(flags, workers));
   std::vector<ScalingCase> cases = ScalingCases(flags.policy, workers);
   WEFT_ASSIGN_OR_RETURN(const GraphChoice choice, ToChoice(flags.choice));
@@ -186,16 +205,19 @@ absl::Status Simulate(SimulateFlags flags) {
 
 Command SimulateCommand(CLI::App* weft) {
   auto flags = std::make_shared<SimulateFlags>();
-  CLI::App* app = AddCommand(weft, "simulate", "Predicts how long a training step takes on other numbers of workers.");
+  CLI::App* app =
+      AddCommand(weft, "simulate", "Predicts how long a training step takes on other numbers of workers or ranks.");
   AddFlags(app, Table(flags.get()), &flags->given);
   AddRun(app, &flags->choice);
   return {"weft simulate",
           app,
           [flags] { return Simulate(*flags); },
-          "predicts the time of a training step on more workers",
+          "predicts the time of a training step on more workers or ranks",
           {
               {"Predicts the time on up to 64 workers.", "weft simulate --graph=gpt2 --workers=1,2,8,64"},
               {"Compares all policies, a JSON object a line.", "weft simulate --policy=all --json"},
+              {"Predicts the time on up to 64 machines.",
+               "weft simulate --graph=charcpu --ranks=1,2,8,64 --network=25us,10Gbit"},
           }};
 }
 

@@ -1,0 +1,191 @@
+#include "weft/apps/inspect/predict_ranks.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "weft/apps/inspect/step_flags.h"
+#include "weft/core/cores.h"
+#include "weft/core/json.h"
+#include "weft/core/status.h"
+#include "weft/lab/network.h"
+
+namespace weft {
+namespace {
+
+constexpr int kMaxRanks = 4096;
+
+std::vector<std::string> ShardingNames() {
+  std::vector<std::string> names;
+  for (const NamedSharding& each : kShardings) names.push_back(each.name);
+  return names;
+}
+
+const char* Name(Sharding sharding) {
+  return std::find_if(std::begin(kShardings), std::end(kShardings),
+                      [&](const NamedSharding& each) { return each.sharding == sharding; })
+      ->name;
+}
+
+void PrintJson(const std::string& graph, const RankScalingOptions& options, const RanksPrediction& prediction) {
+  nlohmann::ordered_json json = {{"graph", graph},
+                                 {"network", ToString(options.network)},
+                                 {"ranks", prediction.ranks},
+                                 {"workers", options.workers},
+                                 {"micro_batches", prediction.micro_batches},
+                                 {"step_ms", prediction.seconds * 1e3},
+                                 {"efficiency", prediction.efficiency},
+                                 {"communication_ms", prediction.communication * 1e3},
+                                 {"hidden_ms", prediction.hidden * 1e3},
+                                 {"all_simulated", prediction.ranks <= kMaxExactRanks},
+                                 {"shard", Name(options.sharding)},
+                                 {"measured_ms", nullptr}};
+  for (size_t i = 0; i < prediction.bytes.size(); ++i) json["memory_bytes"][kShardings[i].name] = prediction.bytes[i];
+  if (prediction.measured) json["measured_ms"] = *prediction.measured * 1e3;
+  std::printf("%s\n", JsonLine(json).c_str());
+}
+
+void PrintRow(const RanksPrediction& prediction) {
+  std::printf("%6d %14lld %10.2f %11.1f%% %17.2f", prediction.ranks, static_cast<long long>(prediction.micro_batches),
+              prediction.seconds * 1e3, prediction.efficiency * 100, prediction.communication * 1e3);
+  if (prediction.communication > 0) {
+    std::printf(" %7.1f%%", 100 * prediction.hidden / prediction.communication);
+  } else {
+    std::printf(" %8s", "-");
+  }
+  if (prediction.measured) {
+    std::printf(" %11.2f %+6.1f%%\n", *prediction.measured * 1e3,
+                100 * (prediction.seconds / *prediction.measured - 1));
+  } else {
+    std::printf(" %11s %7s\n", "-", "-");
+  }
+  if (prediction.saturated) {
+    std::printf("  %d ranks are less than %.0f%% faster than fewer\n", prediction.ranks, (kMinSpeedup - 1) * 100);
+  }
+}
+
+void PrintText(const std::string& graph, const RankScalingOptions& options,
+               const std::vector<RanksPrediction>& predictions) {
+  std::printf("%s on ranks of %d workers, over a network of %s\n\n", graph.c_str(), options.workers,
+              ToString(options.network).c_str());
+  std::printf("%6s %14s %10s %12s %17s %8s %11s %7s\n", "ranks", "micro_batches", "step_ms", "efficiency",
+              "communication_ms", "hidden", "measured_ms", "off");
+  for (const RanksPrediction& each : predictions) PrintRow(each);
+  if (predictions.back().ranks > kMaxExactRanks) {
+    std::printf("\nof more than %d ranks, one is simulated, with which the others keep step\n", kMaxExactRanks);
+  }
+  std::printf("\nmemory of a rank in MB, with each --shard\n%6s", "ranks");
+  for (const std::string& name : ShardingNames()) std::printf(" %10s", name.c_str());
+  for (const RanksPrediction& each : predictions) {
+    std::printf("\n%6d", each.ranks);
+    for (const uint64_t bytes : each.bytes) std::printf(" %10.1f", static_cast<double>(bytes) * 1e-6);
+  }
+  std::printf("\n");
+}
+
+}  // namespace
+
+Hyperparameters RankTable(RankFlags* flags) {
+  static RankFlags& names = *new RankFlags;
+  RankFlags* const to = flags != nullptr ? flags : &names;
+  return {
+      {"ranks", "predict a step on these numbers of ranks, separated by commas, in place of workers", &to->ranks},
+      {"network",
+       "latency and bandwidth between ranks, and a topology: flat, or tree:RANKS:FACTOR for switches of RANKS ranks "
+       "with "
+       "uplinks of 1/FACTOR of their bandwidth; default: 25us,10Gbit,flat, or the network in the file of --costs",
+       &to->network,
+       {.type = "LATENCY,BANDWIDTH[,TOPOLOGY]"}},
+      {"costs",
+       "a file written by `weft calibrate`, whose costs and network are taken; default: costs are measured",
+       &to->costs,
+       {.is_path = true}},
+      {"micro-batches-per-rank",
+       "micro-batches of a step on each rank, however many ranks there are",
+       &to->micro_batches_per_rank,
+       {.low = 1, .high = 1e6}},
+      {"micro-batches",
+       "micro-batches of a step on all ranks together; 0: --micro-batches-per-rank on each",
+       &to->micro_batches,
+       {.low = 0, .high = 1e6}},
+      {"shard", "what the ranks divide among themselves", &to->shard, {.choices = ShardingNames()}},
+      {"bucket", "bytes of gradients that travel together, such as 1M", &to->bucket, {.is_bytes = true}},
+  };
+}
+
+absl::StatusOr<std::vector<int>> ParseCounts(const std::string& flag, const std::string& text, int limit) {
+  std::vector<int> counts;
+  for (absl::string_view word : absl::StrSplit(text, ',')) {
+    int count = 0;
+    if (!absl::SimpleAtoi(word, &count) || count < 1 || count > limit) {
+      return InvalidArgument("--", flag, ": '", word, "' is not a whole number from 1 to ", limit);
+    }
+    counts.push_back(count);
+  }
+  std::sort(counts.begin(), counts.end());
+  counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
+  return counts;
+}
+
+absl::Status CheckPredictRanks(const RankFlags& flags, bool validate, int workers) {
+  WEFT_ASSIGN_OR_RETURN(const std::vector<int> ranks, ParseCounts("ranks", flags.ranks, kMaxRanks));
+  if (!flags.network.empty()) {
+    const absl::StatusOr<Network> network = ParseNetwork(flags.network);
+    if (!network.ok()) return InvalidArgument("--network: ", network.status().message());
+    if (validate && network->ranks_per_switch > 0) {
+      return InvalidArgument("--validate imitates a flat network, but --network=", flags.network, " is a tree");
+    }
+  }
+  if (flags.micro_batches > 0 && flags.micro_batches < ranks.back()) {
+    return InvalidArgument("--micro-batches=", flags.micro_batches, ": ", ranks.back(),
+                           " ranks need at least one each");
+  }
+  if (validate && workers != 1) {
+    return InvalidArgument("--validate runs each rank on one thread: it needs --workers=1");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PredictRanks(const RankFlags& flags, RankScalingOptions options, bool validate, bool json) {
+  WEFT_ASSIGN_OR_RETURN(const std::vector<int> ranks, ParseCounts("ranks", flags.ranks, kMaxRanks));
+  if (!flags.network.empty()) {
+    WEFT_ASSIGN_OR_RETURN(options.network, ParseNetwork(flags.network));
+  }
+  for (const auto& [sharding, name] : kShardings) {
+    if (flags.shard == name) options.sharding = sharding;
+  }
+  options.micro_batches_per_rank = flags.micro_batches_per_rank;
+  options.micro_batches = flags.micro_batches;
+  options.bucket_bytes = static_cast<int64_t>(flags.bucket);
+  std::optional<Calibration> calibration;
+  if (!flags.costs.empty()) {
+    WEFT_ASSIGN_OR_RETURN(calibration, ReadCalibration(flags.costs));
+    if (flags.network.empty() && calibration->network()) options.network = *calibration->network();
+  }
+  RankScaling scaling(options);
+  if (calibration && calibration->has_costs()) {
+    scaling.Use(*calibration);
+  } else {
+    WEFT_RETURN_IF_ERROR(UsageError(scaling.Measure()));
+  }
+  WEFT_ASSIGN_OR_RETURN(std::vector<RanksPrediction> predictions, UsageError(scaling.PredictAll(ranks)));
+  for (RanksPrediction& each : predictions) {
+    if (!validate || each.ranks > Cores()) continue;
+    WEFT_ASSIGN_OR_RETURN(each.measured, scaling.MeasureRanks(each.ranks));
+  }
+  if (!json) {
+    PrintText(options.graph.name, options, predictions);
+    return absl::OkStatus();
+  }
+  for (const RanksPrediction& each : predictions) PrintJson(options.graph.name, options, each);
+  return absl::OkStatus();
+}
+
+}  // namespace weft
