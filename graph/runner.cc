@@ -17,6 +17,7 @@
 #include "weft/core/signal_block.h"
 #include "weft/core/status.h"
 #include "weft/graph/cancellation_gate.h"
+#include "weft/graph/feeds.h"
 
 namespace weft {
 namespace {
@@ -34,53 +35,7 @@ bool HasNan(const Tensor& tensor) {
   });
 }
 
-// Returns the position of element `i`, like "[2,5]".
-std::string Position(const Shape& shape, int64_t i) {
-  Shape position = shape;
-  for (int axis = shape.rank() - 1; axis >= 0; --axis) {
-    position.set_dim(axis, i % shape.dim(axis));
-    i /= shape.dim(axis);
-  }
-  return ToString(position);
-}
-
-absl::Status CheckBounds(const InputSpec& spec, const Tensor& tensor) {
-  if (spec.bounds.below == 0 || spec.type.dtype != kI32) return absl::OkStatus();
-  const absl::Span<const int32_t> values = tensor.span<int32_t>();
-  for (size_t i = 0; i < values.size(); ++i) {
-    const int64_t value = values[i];
-    if ((value >= 0 && value < spec.bounds.below) || value == spec.bounds.ignored) continue;
-    return absl::OutOfRangeError(absl::StrCat("input '", spec.name, "' ", ToString(spec.type), ": ", value, " at ",
-                                              Position(spec.type.shape, static_cast<int64_t>(i)), " is not below ",
-                                              spec.bounds.below, " and at least 0"));
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
-
-absl::StatusOr<Tensor> Feed::As(const TensorType& wanted) const {
-  Tensor tensor = tensor_;
-  if (is_scalar_) tensor.data = reinterpret_cast<std::byte*>(const_cast<float*>(&scalar_));
-  const bool fits =
-      tensor.type.dtype == wanted.dtype &&
-      (typed_ ? tensor.type.shape == wanted.shape : tensor.type.shape.elements() == wanted.shape.elements());
-  if (!fits) return InvalidArgument("fed ", ToString(tensor.type), ", wanted ", ToString(wanted));
-  tensor.type = wanted;
-  return tensor;
-}
-
-Tensor Outputs::operator[](Var var) const {
-  const auto it = absl::c_find_if(tensors_, [&](const auto& t) { return t.first == var.id; });
-  WEFT_CHECK(var.tape != nullptr && var.tape->id() == tape_id_ && it != tensors_.end() && "this Var was not fetched");
-  return it->second;
-}
-
-double Outputs::Scalar(Var var) const {
-  const Tensor tensor = (*this)[var];
-  WEFT_CHECK(tensor.type.shape.elements() > 0);
-  return Dispatch(tensor.type.dtype, [&](auto zero) { return static_cast<double>(tensor.as<decltype(zero)>()[0]); });
-}
 
 struct Runner::State {
   State(Graph g, Parameters* p, RunnerOptions o) : graph(std::move(g)), parameters(p), options(o) {}
