@@ -1,6 +1,9 @@
 // The planner goes through the kernel calls in serial order. It allocates a range of the arena for each output, and
 // frees the range after the last use. An op may overwrite an input that nothing else needs. The smallest plan wins,
 // unless waiting for reused bytes makes the longest path of calls much longer. Then plans that wait less are tried.
+//
+// The bytes of messages are not reused, unless the memory budget demands it. A message may wait for another rank, and
+// the kernel calls that overwrite its bytes would wait as well.
 #include "weft/graph/memory_plan.h"
 
 #include <algorithm>
@@ -28,6 +31,7 @@ struct Storage {
   uint32_t maker = 0;                    // the call that wrote its present value
   std::vector<uint32_t> readers;         // the calls that read its present value
   uint32_t users = kNone;                // index of the set of maker and readers, once it exists
+  bool in_messages = false;              // whether a message reads or writes one of its values
 };
 
 // If an arena has more than 1.05 times the maximum of live bytes, its storages are arranged again, largest first.
@@ -49,10 +53,16 @@ struct Plan {
 class Planner {
  public:
   // Without `times`, each value takes the smallest free range. With `times`, each value prefers ranges for which the
-  // longest path need not wait. `limit` and `exact` are those of FreeRanges::Allocate.
-  Planner(const CompiledGraph& graph, absl::Span<const ValueId> kept, const CallTimes* times = nullptr,
-          size_t limit = 0, bool exact = false)
-      : graph_(graph), program_(graph.program), times_(times), limit_(limit), exact_(exact) {
+  // longest path need not wait. `limit` and `exact` are those of FreeRanges::Allocate. `reuse_messages`: whether bytes
+  // that messages read or write are freed after their last use.
+  Planner(const CompiledGraph& graph, absl::Span<const ValueId> kept, bool reuse_messages,
+          const CallTimes* times = nullptr, size_t limit = 0, bool exact = false)
+      : graph_(graph),
+        program_(graph.program),
+        reuse_messages_(reuse_messages),
+        times_(times),
+        limit_(limit),
+        exact_(exact) {
     storage_of_.assign(program_.values.size(), kNone);
     plan_.memory = graph.memory;
     plan_.memory.naive = plan_.memory.lower_bound = 0;
@@ -146,7 +156,10 @@ class Planner {
     Storage& s = storages_[storage];
     s.maker = call;
     s.readers = std::move(readers_[value]);
-    s.last_use = last_use_[value] == kForever ? kForever : End(last_use_[value] == kNone ? call : last_use_[value]);
+    const auto has_messages = [this](uint32_t user) { return !graph_.calls[user].messages.empty(); };
+    s.in_messages = s.in_messages || has_messages(call) || absl::c_any_of(s.readers, has_messages);
+    const bool stays = last_use_[value] == kForever || (s.in_messages && !reuse_messages_);
+    s.last_use = stays ? kForever : End(last_use_[value] == kNone ? call : last_use_[value]);
     if (s.last_use != kForever) dies_at_[s.last_use].push_back(storage);
     storage_of_[value] = storage;
   }
@@ -274,6 +287,7 @@ class Planner {
 
   const CompiledGraph& graph_;
   const Program& program_;
+  const bool reuse_messages_;
   const CallTimes* const times_;
   const size_t limit_;
   const bool exact_;
@@ -292,8 +306,8 @@ class Planner {
 
 // Returns the smallest plan, unless waiting for reused bytes makes the longest path much longer. In that case, returns
 // a plan with a shorter path, if one takes only a few more bytes and keeps within the budget.
-Plan BestPlan(const CompiledGraph& graph, absl::Span<const ValueId> kept) {
-  Plan smallest = Planner(graph, kept).Run();
+Plan BestPlan(const CompiledGraph& graph, absl::Span<const ValueId> kept, bool reuse_messages) {
+  Plan smallest = Planner(graph, kept, reuse_messages).Run();
   const CallTimes times(graph);
   const double path = times.Path(smallest.reuses);
   if (path <= kMaxStretch * times.data_path()) return smallest;
@@ -302,7 +316,7 @@ Plan BestPlan(const CompiledGraph& graph, absl::Span<const ValueId> kept) {
   std::optional<Plan> best;
   double shortest = kMaxPathInTime * path;
   for (const auto& [limit, exact] : {std::pair{limit_in_time, false}, {limit_in_time, true}, {size_t{0}, false}}) {
-    Plan plan = Planner(graph, kept, &times, limit, exact).Run();
+    Plan plan = Planner(graph, kept, reuse_messages, &times, limit, exact).Run();
     const size_t planned = plan.memory.planned;
     if (static_cast<double>(planned) > kMaxWasteInTime * static_cast<double>(bound)) continue;
     const double path_in_time = times.Path(plan.reuses);
@@ -321,11 +335,14 @@ size_t PlannedBytes(const Program& program, absl::Span<const ValueId> kept, doub
   CompiledGraph graph;
   graph.program = program;
   MakeKernelCalls(tile_seconds, fuse, &graph);
-  return Planner(graph, kept).Run().memory.planned;
+  return Planner(graph, kept, /*reuse_messages=*/true).Run().memory.planned;
 }
 
 Reuses PlanMemory(CompiledGraph* graph, absl::Span<const ValueId> kept) {
-  Plan plan = BestPlan(*graph, kept);
+  const bool has_messages = absl::c_any_of(graph->calls, [](const KernelCall& c) { return !c.messages.empty(); });
+  const size_t budget = graph->memory.budget;
+  Plan plan = BestPlan(*graph, kept, /*reuse_messages=*/!has_messages);
+  if (has_messages && budget > 0 && plan.memory.planned > budget) plan = BestPlan(*graph, kept, true);
   graph->addresses = std::move(plan.addresses);
   graph->memory = plan.memory;
   return std::move(plan.reuses);

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "gtest/gtest.h"
+#include "weft/core/op.h"
 #include "weft/graph/compile.h"
 #include "weft/graph/storage.h"
 #include "weft/ops/ops.h"
@@ -214,6 +216,31 @@ TEST(MemoryPlanTest, NoTileOverwritesWhatAnotherOfItsGroupReads) {
   ASSERT_EQ(graph->compiled().groups.size(), 2u);
   size_t shared = 0;
   ExpectOrders(graph->compiled(), &shared);
+}
+
+// Receives a value of the type of its input from rank 1.
+constexpr OpDef kReceived = {
+    .name = "received",
+    .infer = [](const Attrs&, TypeSpan in) -> absl::StatusOr<Types> { return Types{in[0]}; },
+    .messages = [](const OpArgs& args) -> std::vector<Message> {
+      return {{.peer = 1, .operand = 1, .end = args.outputs[0].shape.elements()}};
+    },
+    .no_gradient = "it is for this test",
+};
+
+// A message may end late. So no kernel call waits for it to overwrite its bytes, unless the budget demands that.
+TEST(MemoryPlanTest, BytesOfMessagesAreNotReused) {
+  Tape tape;
+  const Var x = tape.Input("x", {kF32, {16, 16}}), sum = Sum(Record(kReceived, {x}));
+  Var y = MatMul(x, x);
+  for (int i = 0; i < 5; ++i) y = MatMul(y, y);
+  constexpr uint64_t kBudget = 2 * 1024 + 64;
+  for (const uint64_t budget : {uint64_t{0}, kBudget}) {
+    const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {sum, y}, .memory_budget = budget});
+    ASSERT_TRUE(graph.ok()) << graph.status();
+    EXPECT_EQ(graph->compiled().memory.planned >= 3 * 1024, budget == 0);
+    EXPECT_EQ(graph->compiled().memory.planned <= kBudget, budget > 0);
+  }
 }
 
 TEST(MemoryPlanTest, WorksInPlaceWhereItMay) {
