@@ -107,7 +107,7 @@ absl::StatusOr<Graph> Compile(const Tape& tape, const CompileOptions& options) {
   MakeKernelCalls(options.tile_seconds, !options.without.Has(Pass::kFuse), graph.get());
   Prepare(graph.get());
   graph->memory.budget = options.memory_budget;
-  MakeTasks(graph.get(), PlanMemory(graph.get(), rewrite.roots));
+  MakeTasks(graph.get(), PlanMemory(graph.get(), rewrite.roots, options.reuse_messages));
   if (rewrite.recomputed_seconds > 0) graph->memory.recomputed = rewrite.recomputed_seconds / ExpectedSeconds(*graph);
   return Graph(std::move(graph));
 }

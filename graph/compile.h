@@ -66,6 +66,8 @@ struct CompileOptions {
   // limit. If the values need more, some are computed twice, which changes no bit. If that is not enough, Compile
   // returns ResourceExhausted, and the message gives the smallest budget that was found to suffice.
   size_t memory_budget = 0;
+  // Whether kernels may overwrite the bytes of messages. This saves memory, but kernels then wait for other ranks.
+  bool reuse_messages = false;
 };
 
 // Compiles the tape's program to a graph that computes `fetch`, makes `update`, and does nothing else. If the tape has

@@ -338,10 +338,10 @@ size_t PlannedBytes(const Program& program, absl::Span<const ValueId> kept, doub
   return Planner(graph, kept, /*reuse_messages=*/true).Run().memory.planned;
 }
 
-Reuses PlanMemory(CompiledGraph* graph, absl::Span<const ValueId> kept) {
+Reuses PlanMemory(CompiledGraph* graph, absl::Span<const ValueId> kept, bool reuse_messages) {
   const bool has_messages = absl::c_any_of(graph->calls, [](const KernelCall& c) { return !c.messages.empty(); });
   const size_t budget = graph->memory.budget;
-  Plan plan = BestPlan(*graph, kept, /*reuse_messages=*/!has_messages);
+  Plan plan = BestPlan(*graph, kept, reuse_messages || !has_messages);
   if (has_messages && budget > 0 && plan.memory.planned > budget) plan = BestPlan(*graph, kept, true);
   graph->addresses = std::move(plan.addresses);
   graph->memory = plan.memory;

@@ -10,8 +10,9 @@ namespace weft {
 
 // Sets `graph->addresses`, such as arena offsets, and `graph->memory`. MakeKernelCalls must have run, and
 // `memory.budget` must be set. Returns the calls that must wait for earlier users of the bytes that they overwrite.
-// `kept`: values that must last to the end of the execution.
-Reuses PlanMemory(CompiledGraph* graph, absl::Span<const ValueId> kept);
+// `kept`: values that must last to the end of the execution. `reuse_messages`: whether kernel calls may overwrite bytes
+// that messages have read or written. They then wait for other ranks, but the arena is smaller.
+Reuses PlanMemory(CompiledGraph* graph, absl::Span<const ValueId> kept, bool reuse_messages = false);
 
 // Returns the bytes of the smallest arena that PlanMemory finds for `program`, with groups as MakeKernelCalls
 // (graph/fuse.h) makes them. If the memory budget is at least as large, PlanMemory keeps within it.
