@@ -61,17 +61,23 @@ RankStepOptions RankScaling::StepOf(int rank, int ranks) const {
 }
 
 absl::Status RankScaling::Measure() {
+  std::vector<std::unique_ptr<RankStep>> steps;
+  std::vector<std::vector<RunTimes>> times;  // of each step's parts
   for (const int ranks : {1, 2}) {
     RankStepOptions options = StepOf(0, ranks);
     // Of many micro-batches, four have all kinds of graphs of a rank.
     options.micro_batches = std::clamp<int64_t>(options.micro_batches, ranks, 4 * ranks);
-    WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<RankStep> step, RankStep::Plan(options));
-    std::vector<RunTimes> times(step->parts().size());
-    for (int64_t run = 0; run < options_.runs; ++run) {
-      WEFT_ASSIGN_OR_RETURN(const std::vector<double> seconds, step->Run(1));
-      for (size_t p = 0; p < times.size(); ++p) times[p].Add(seconds[0], step->tiles(step->parts()[p]));
+    WEFT_ASSIGN_OR_RETURN(steps.emplace_back(), RankStep::Plan(options));
+    times.emplace_back(steps.back()->parts().size());
+  }
+  for (int64_t run = 0; run < options_.runs; ++run) {  // in turns, so that both steps meet the same load of the machine
+    for (size_t i = 0; i < steps.size(); ++i) {
+      WEFT_ASSIGN_OR_RETURN(const std::vector<double> seconds, steps[i]->Run(1));
+      for (size_t p = 0; p < times[i].size(); ++p) times[i][p].Add(seconds[0], steps[i]->tiles(steps[i]->parts()[p]));
     }
-    for (size_t p = 0; p < times.size(); ++p) costs_.Add(step->graph(step->parts()[p]), times[p].tiles());
+  }
+  for (size_t i = 0; i < steps.size(); ++i) {
+    for (size_t p = 0; p < times[i].size(); ++p) costs_.Add(steps[i]->graph(steps[i]->parts()[p]), times[i][p].tiles());
   }
   return absl::OkStatus();
 }
