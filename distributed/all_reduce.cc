@@ -15,10 +15,9 @@ namespace {
 using Action = ReductionAction;
 
 // Returns the elements of a piece. Pieces of matrices have whole blocks of rows.
-Range ElementsOf(const Shape& shape, int pieces, int piece) {
+IndexRange ElementsOf(const Shape& shape, int pieces, int piece) {
   const int64_t quantum = shape.rank() < 2 ? kPieceQuantum : SquareSumBlockRows(shape) * shape.cols();
-  const ElementRange range = PieceRange(shape.elements(), pieces, piece, std::max<int64_t>(quantum, 1));
-  return {range.begin, range.end};
+  return PieceRange(shape.elements(), pieces, piece, std::max<int64_t>(quantum, 1));
 }
 
 // A value that holds the elements from `begin` on of a weight's gradient, as far as it reaches.
@@ -44,7 +43,7 @@ class Bucket {
   void Reduce() {
     for (size_t i = 0; i < plan_.actions.size(); ++i) {
       const Action& action = plan_.actions[i];
-      const Range range = RangeOf(action.piece_begin, action.piece_end);
+      const IndexRange range = RangeOf(action.piece_begin, action.piece_end);
       if (action.phase != Action::kReduce || range.size() == 0) continue;
       const Route route = {action.peer, first_tag_ + action.tag};
       if (action.kind == Action::kSend) {
@@ -64,7 +63,7 @@ class Bucket {
   Var TotalOf(int piece) const {
     const ReductionSource source = plan_.result[static_cast<size_t>(piece)];
     const Part part = At(source);
-    const Range range = RangeOf(piece, piece + 1);
+    const IndexRange range = RangeOf(piece, piece + 1);
     if (range.size() == 0 || !part.var) return {};
     if (part.var.shape().elements() == range.size()) return part.var;
     return Slice(part.var, 0, range.begin - part.begin, range.end - part.begin);
@@ -82,7 +81,7 @@ class Bucket {
   // block, and in which the pieces that this rank computes have been written. Returns its last version.
   Var Gather(Var state) {
     for (const Action& action : plan_.actions) {
-      const Range range = RangeOf(action.piece_begin, action.piece_end);
+      const IndexRange range = RangeOf(action.piece_begin, action.piece_end);
       if (action.phase != Action::kGather || range.size() == 0) continue;
       const Route route = {action.peer, first_tag_ + action.tag};
       if (action.kind == Action::kReceive) {
@@ -98,7 +97,7 @@ class Bucket {
   Var Total() const { return At(plan_.result[0]).var; }
 
  private:
-  Range RangeOf(int piece_begin, int piece_end) const {
+  IndexRange RangeOf(int piece_begin, int piece_end) const {
     return {ElementsOf(shape_, plan_.pieces, piece_begin).begin, ElementsOf(shape_, plan_.pieces, piece_end - 1).end};
   }
 
@@ -109,7 +108,7 @@ class Bucket {
 
   // Sends pieces of the total: from the sum that has them, if it is one, so that the send need not wait until the sum
   // has been written to `state`.
-  Var SendTotal(const Action& action, Range range, Var state, Route route) const {
+  Var SendTotal(const Action& action, IndexRange range, Var state, Route route) const {
     if (action.sources.size() == 1) {
       const Part part = At(action.sources[0]);
       if (part.var) return Send(part.var, {range.begin - part.begin, range.end - part.begin}, route);
@@ -130,7 +129,7 @@ Var Flat(Var x) { return Reshape(x, {x.shape().elements()}); }
 
 }  // namespace
 
-absl::StatusOr<AllReduce> AllReduce::Create(absl::Span<const MicroBatchRange> ranges, int rank, int64_t bucket_bytes) {
+absl::StatusOr<AllReduce> AllReduce::Create(absl::Span<const IndexRange> ranges, int rank, int64_t bucket_bytes) {
   AllReduce reduce;
   reduce.rank_ = rank;
   reduce.bucket_bytes_ = bucket_bytes;
@@ -163,7 +162,7 @@ std::vector<WeightPiece> AllReduce::Pieces(const TensorType& weight) const {
     return pieces;
   }
   for (int piece = 0; piece < scatter_.pieces; ++piece) {
-    const Range range = ElementsOf(weight.shape, scatter_.pieces, piece);
+    const IndexRange range = ElementsOf(weight.shape, scatter_.pieces, piece);
     if (range.size() == 0) continue;
     const int64_t cols = weight.shape.cols();
     pieces.push_back({owners_[static_cast<size_t>(piece)], {range.begin / cols, range.end / cols}});

@@ -25,6 +25,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "weft/core/tape.h"
+#include "weft/distributed/index_range.h"
 #include "weft/distributed/message_ops.h"
 #include "weft/distributed/piece_name.h"
 #include "weft/distributed/reduction.h"
@@ -37,7 +38,7 @@ inline constexpr int64_t kBucketBytes = static_cast<int64_t>(8 * kMessageSeconds
 // A piece of a large weight, and the rank that computes its total.
 struct WeightPiece {
   int owner = 0;
-  RowsOfWeight rows;  // of the weight seen as [rows, cols]
+  IndexRange rows;  // of the weight seen as [rows, cols]
 };
 
 class AllReduce {
@@ -50,13 +51,13 @@ class AllReduce {
 
   // `ranges[r]`: the micro-batches of rank r. `rank`: this rank. `bucket_bytes`: buckets have at least this size, if
   // the weights have.
-  static absl::StatusOr<AllReduce> Create(absl::Span<const MicroBatchRange> ranges, int rank,
+  static absl::StatusOr<AllReduce> Create(absl::Span<const IndexRange> ranges, int rank,
                                           int64_t bucket_bytes = kBucketBytes);
 
   int rank() const { return rank_; }
   int size() const { return static_cast<int>(owners_.size()); }
   // Returns the blocks of this rank, from left to right.
-  const std::vector<MicroBatchRange>& blocks() const { return doubling_.blocks; }
+  const std::vector<IndexRange>& blocks() const { return doubling_.blocks; }
   // Returns the pieces of a large matrix, in the order of rows; none is empty. Other weights have no pieces. A piece
   // begins at a block of SquareSumBlocks (ops/ops.h).
   std::vector<WeightPiece> Pieces(const TensorType& weight) const;

@@ -22,7 +22,7 @@ struct MessageAttrs {
   }
 };
 
-MessageAttrs Attributes(Range range, Route route) { return {range.begin, range.end, route.peer, route.tag}; }
+MessageAttrs Attributes(IndexRange range, Route route) { return {range.begin, range.end, route.peer, route.tag}; }
 
 absl::Status CheckRange(const char* op, const TensorType& type, int64_t begin, int64_t end, TypeSpan in) {
   if (0 <= begin && begin <= end && end <= type.shape.elements()) return absl::OkStatus();
@@ -172,13 +172,13 @@ constexpr OpDef kWriteRange = {
 
 }  // namespace
 
-Var Send(Var x, Range range, Route route) { return Record(kSend, {x}, Attrs::Of(Attributes(range, route))); }
+Var Send(Var x, IndexRange range, Route route) { return Record(kSend, {x}, Attrs::Of(Attributes(range, route))); }
 
 Var Receive(Var after, int64_t elements, Route route) {
   return Record(kReceive, {after}, Attrs::Of(Attributes({0, elements}, route)));
 }
 
-Var ReceiveInto(Var state, Range range, Route route) {
+Var ReceiveInto(Var state, IndexRange range, Route route) {
   return Record(kReceiveInto, {state}, Attrs::Of(Attributes(range, route)));
 }
 

@@ -10,18 +10,13 @@
 #include <cstdint>
 
 #include "weft/core/op.h"
+#include "weft/distributed/index_range.h"
 
 namespace weft {
 
 // The cost model of messages: a message takes kMessageSeconds, and its bytes at kNetworkBytesPerSecond. These are the
 // latency of TCP on a local network and the bandwidth of 10 Gbit/s.
 inline constexpr double kMessageSeconds = 25e-6, kNetworkBytesPerSecond = 1.25e9;
-
-struct Range {
-  int64_t begin = 0, end = 0;
-  int64_t size() const { return end - begin; }
-  friend bool operator==(const Range&, const Range&) = default;
-};
 
 // The other side of a message: its rank, and the tag by which it finds the message.
 struct Route {
@@ -30,12 +25,12 @@ struct Route {
 
 // Sends a range of `x`. Returns a value without content, which exists once the bytes have left. Whoever compiles the
 // graph must list it among its updates, since nothing reads it.
-Var Send(Var x, Range range, Route route);
+Var Send(Var x, IndexRange range, Route route);
 // Returns `elements` elements [elements], with the dtype of `after`, that the peer sends. The message starts when
 // `after` has been computed.
 Var Receive(Var after, int64_t elements, Route route);
 // Replaces a range of `state` by elements that the peer sends. Returns the next version of the state.
-Var ReceiveInto(Var state, Range range, Route route);
+Var ReceiveInto(Var state, IndexRange range, Route route);
 // Returns x[x_begin + i] + y[y_begin + i] for i in 0 .. elements - 1: [elements].
 Var AddRanges(Var x, int64_t x_begin, Var y, int64_t y_begin, int64_t elements);
 // Replaces the elements of `state` from `begin` on by `values`. Returns the next version of the state.

@@ -10,7 +10,7 @@
 
 namespace weft {
 
-std::string PieceName(absl::string_view weight, RowsOfWeight rows) {
+std::string PieceName(absl::string_view weight, IndexRange rows) {
   return absl::StrCat(weight, "[", rows.begin, ":", rows.end, "]");
 }
 

@@ -6,26 +6,20 @@
 #ifndef WEFT_DISTRIBUTED_PIECE_NAME_H_
 #define WEFT_DISTRIBUTED_PIECE_NAME_H_
 
-#include <cstdint>
 #include <optional>
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "weft/distributed/index_range.h"
 
 namespace weft {
 
-struct RowsOfWeight {
-  int64_t begin = 0, end = 0;
-  int64_t size() const { return end - begin; }
-  friend bool operator==(const RowsOfWeight&, const RowsOfWeight&) = default;
-};
-
 struct Piece {
   absl::string_view weight;  // a part of the parsed name
-  RowsOfWeight rows;
+  IndexRange rows;
 };
 
-std::string PieceName(absl::string_view weight, RowsOfWeight rows);
+std::string PieceName(absl::string_view weight, IndexRange rows);
 // Returns the piece that `name` names, or nullopt if `name` names no piece.
 std::optional<Piece> ParsePiece(absl::string_view name);
 // Returns the weight of a piece; the name itself if it names no piece.

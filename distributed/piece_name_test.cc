@@ -11,7 +11,7 @@ TEST(PieceNameTest, NamesAreParsedBack) {
   const std::optional<Piece> piece = ParsePiece(name);
   ASSERT_TRUE(piece.has_value());
   EXPECT_EQ(piece->weight, "h.0.w");
-  EXPECT_EQ(piece->rows, (RowsOfWeight{3, 12}));
+  EXPECT_EQ(piece->rows, (IndexRange{3, 12}));
   EXPECT_EQ(WeightOfPiece(name), "h.0.w");
 }
 

@@ -25,7 +25,7 @@ struct Copy {
 using Copies = std::vector<Copy>;
 
 struct Node {
-  MicroBatchRange range;
+  IndexRange range;
   int first = 0, last = 0;    // the ranks that own some of its micro-batches
   int left = -1, right = -1;  // indices of nodes; -1: a block
   Copies copies;              // kDoubling: on ranks first .. last. kScatter: of pieces 0 .. pieces - 1
@@ -48,7 +48,7 @@ void ForEachRun(const Keys& keys, absl::FunctionRef<void(int, int)> run) {
 
 class Planner {
  public:
-  Planner(ReductionKind kind, absl::Span<const MicroBatchRange> ranges)
+  Planner(ReductionKind kind, absl::Span<const IndexRange> ranges)
       : doubling_(kind == ReductionKind::kDoubling),
         ranks_(static_cast<int>(ranges.size())),
         pieces_(doubling_ ? 1 : ranks_),
@@ -63,7 +63,7 @@ class Planner {
       if (nodes_[i].left >= 0) sums.push_back(i);
     }
     std::sort(sums.begin(), sums.end(), [&](int a, int b) {
-      const MicroBatchRange x = nodes_[a].range, y = nodes_[b].range;
+      const IndexRange x = nodes_[a].range, y = nodes_[b].range;
       return std::pair(Level(x.size()), x.begin) < std::pair(Level(y.size()), y.begin);
     });
     for (const int sum : sums) PlanSum(&nodes_[sum]);
@@ -77,12 +77,12 @@ class Planner {
 
  private:
   // Adds the node of `range` and those below, down to blocks. Returns its index. `first` and `last` bound its ranks.
-  int AddNode(MicroBatchRange range, int first, int last) {
+  int AddNode(IndexRange range, int first, int last) {
     while (ranges_[first].end <= range.begin) ++first;
     while (ranges_[last].begin >= range.end) --last;
     Node node = {.range = range, .first = first, .last = last};
     if (first == last) {
-      std::vector<MicroBatchRange>& blocks = plans_[first].blocks;
+      std::vector<IndexRange>& blocks = plans_[first].blocks;
       const int block = static_cast<int>(blocks.size());
       blocks.push_back(range);
       node.copies.assign(pieces_, {first, {ReductionSource::kBlock, block}});
@@ -206,7 +206,7 @@ class Planner {
   }
 
   // Sends to the ranks of `half` the pieces of `total` that only the other ranks of `all` have. Sets the half's copies.
-  void FillHalf(MicroBatchRange total, const RankRange& all, RankRange* half) {
+  void FillHalf(IndexRange total, const RankRange& all, RankRange* half) {
     std::vector<int> owned(half->size);
     for (const Copy& copy : all.copies) {
       if (half->has(copy.rank)) ++owned[copy.rank - half->first];
@@ -264,7 +264,7 @@ class Planner {
 
   const bool doubling_;
   const int ranks_, pieces_;
-  const absl::Span<const MicroBatchRange> ranges_;
+  const absl::Span<const IndexRange> ranges_;
   std::vector<Node> nodes_;
   std::vector<ReductionPlan> plans_;
   absl::flat_hash_map<std::pair<int, int>, int> tags_;  // number of messages so far, by sender and receiver
@@ -272,7 +272,7 @@ class Planner {
 
 }  // namespace
 
-absl::StatusOr<std::vector<ReductionPlan>> PlanReduction(ReductionKind kind, absl::Span<const MicroBatchRange> ranges) {
+absl::StatusOr<std::vector<ReductionPlan>> PlanReduction(ReductionKind kind, absl::Span<const IndexRange> ranges) {
   if (ranges.empty()) return InvalidArgument("a reduction needs at least one rank, got none");
   int64_t begin = 0;
   for (size_t i = 0; i < ranges.size(); ++i) {
@@ -292,7 +292,7 @@ int64_t ReductionTagLimit(ReductionKind kind, int64_t ranks, int64_t micro_batch
   return kind == ReductionKind::kDoubling ? levels : ranks * (levels + 1);
 }
 
-ElementRange PieceRange(int64_t elements, int pieces, int piece, int64_t quantum) {
+IndexRange PieceRange(int64_t elements, int pieces, int piece, int64_t quantum) {
   const int64_t quanta = (elements + quantum - 1) / quantum;
   const auto begin = [&](int64_t i) { return std::min(elements, quanta * i / pieces * quantum); };
   return {begin(piece), begin(piece + 1)};

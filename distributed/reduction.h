@@ -1,7 +1,7 @@
 // Plans how ranks add the gradients of a step's micro-batches, such that every rank gets the same bits as one rank
 // alone. A plan is data: it sends nothing and computes nothing.
 //
-//   const MicroBatchRange ranges[] = {{0, 3}, {3, 6}, {6, 8}};  // of ranks 0, 1, 2
+//   const IndexRange ranges[] = {{0, 3}, {3, 6}, {6, 8}};  // of ranks 0, 1, 2
 //   WEFT_ASSIGN_OR_RETURN(const auto plans, PlanReduction(ReductionKind::kScatter, ranges));
 //   for (const ReductionAction& action : plans[rank].actions) Record(action);
 //
@@ -47,15 +47,9 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "weft/distributed/index_range.h"
 
 namespace weft {
-
-// The micro-batches begin .. end - 1. Also the name of a value: their sum.
-struct MicroBatchRange {
-  int64_t begin = 0, end = 0;
-  int64_t size() const { return end - begin; }
-  bool operator==(const MicroBatchRange&) const = default;
-};
 
 enum class ReductionKind { kDoubling, kScatter };
 
@@ -78,7 +72,7 @@ struct ReductionAction {
 
   Kind kind = kSend;
   Phase phase = kReduce;
-  MicroBatchRange value;  // that is sent, received or computed
+  IndexRange value;  // that is sent, received or computed
   int piece_begin = 0, piece_end = 0;
   int peer = -1;  // the other rank of a message; -1: kAdd
   int tag = -1;   // 0, 1, 2, ... for the messages from one rank to another; -1: kAdd
@@ -91,8 +85,8 @@ struct ReductionAction {
 // The part of one rank. If each rank runs its actions in order, sends without waiting, and waits in each receive, no
 // rank waits forever. Each send has one receive with the same tag, value and pieces.
 struct ReductionPlan {
-  int pieces = 1;                       // into which values are cut; see PieceRange
-  std::vector<MicroBatchRange> blocks;  // of this rank, from left to right: together its micro-batches
+  int pieces = 1;                  // into which values are cut; see PieceRange
+  std::vector<IndexRange> blocks;  // of this rank, from left to right: together its micro-batches
   std::vector<ReductionAction> actions;
   std::vector<ReductionSource> result;  // for each piece: the source of the total
 };
@@ -100,23 +94,17 @@ struct ReductionPlan {
 // Plans the sum of all micro-batches on all ranks, and returns the plan of each rank. `ranges[r]` has the micro-batches
 // of rank r. Returns InvalidArgument if there is no range, or if a range is empty or does not begin where the previous
 // one ends.
-absl::StatusOr<std::vector<ReductionPlan>> PlanReduction(ReductionKind kind, absl::Span<const MicroBatchRange> ranges);
+absl::StatusOr<std::vector<ReductionPlan>> PlanReduction(ReductionKind kind, absl::Span<const IndexRange> ranges);
 
 // Returns a number that all tags are below.
 int64_t ReductionTagLimit(ReductionKind kind, int64_t ranks, int64_t micro_batches);
-
-// The elements begin .. end - 1 of a value in memory order.
-struct ElementRange {
-  int64_t begin = 0, end = 0;
-  int64_t size() const { return end - begin; }
-};
 
 // 64 elements: at least a cache line of every type, so no two pieces share one.
 inline constexpr int64_t kPieceQuantum = 64;
 
 // Returns the elements of piece `piece`, if a value of `elements` elements is cut into `pieces` pieces. Pieces follow
 // each other. They begin at multiples of `quantum`, and differ by at most one quantum. Small values have empty pieces.
-ElementRange PieceRange(int64_t elements, int pieces, int piece, int64_t quantum = kPieceQuantum);
+IndexRange PieceRange(int64_t elements, int pieces, int piece, int64_t quantum = kPieceQuantum);
 
 }  // namespace weft
 

@@ -23,21 +23,21 @@ using Plans = std::vector<ReductionPlan>;
 constexpr ReductionKind kKinds[] = {ReductionKind::kDoubling, ReductionKind::kScatter};
 
 // The ranges of train/task.h: they differ by at most one micro-batch, and the larger ones come first.
-std::vector<MicroBatchRange> EvenRanges(int64_t ranks, int64_t micro_batches) {
-  std::vector<MicroBatchRange> ranges;
+std::vector<IndexRange> EvenRanges(int64_t ranks, int64_t micro_batches) {
+  std::vector<IndexRange> ranges;
   const auto begin = [&](int64_t r) { return r * (micro_batches / ranks) + std::min(r, micro_batches % ranks); };
   for (int64_t r = 0; r < ranks; ++r) ranges.push_back({begin(r), begin(r + 1)});
   return ranges;
 }
 
-Plans PlanOf(ReductionKind kind, const std::vector<MicroBatchRange>& ranges) {
+Plans PlanOf(ReductionKind kind, const std::vector<IndexRange>& ranges) {
   absl::StatusOr<Plans> plans = PlanReduction(kind, ranges);
   EXPECT_TRUE(plans.ok()) << plans.status();
   return *std::move(plans);
 }
 
 // Node `k` of level `level` of the tree, by its definition.
-MicroBatchRange NodeRange(int level, int64_t k, int64_t micro_batches) {
+IndexRange NodeRange(int level, int64_t k, int64_t micro_batches) {
   return {k << level, std::min((k + 1) << level, micro_batches)};
 }
 std::string NodeSum(int level, int64_t k, int64_t micro_batches) {
@@ -53,13 +53,13 @@ int TopLevel(int64_t micro_batches) {
 }
 
 // The blocks of a rank, by their definition: nodes inside `range` with a parent that is not.
-std::map<int64_t, std::pair<MicroBatchRange, std::string>> BlocksOf(MicroBatchRange range, int64_t micro_batches) {
-  std::map<int64_t, std::pair<MicroBatchRange, std::string>> blocks;
-  const auto inside = [&](MicroBatchRange node) { return node.begin >= range.begin && node.end <= range.end; };
+std::map<int64_t, std::pair<IndexRange, std::string>> BlocksOf(IndexRange range, int64_t micro_batches) {
+  std::map<int64_t, std::pair<IndexRange, std::string>> blocks;
+  const auto inside = [&](IndexRange node) { return node.begin >= range.begin && node.end <= range.end; };
   const int top = TopLevel(micro_batches);
   for (int level = 0; level <= top; ++level) {
     for (int64_t k = 0; (k << level) < micro_batches; ++k) {
-      const MicroBatchRange node = NodeRange(level, k, micro_batches);
+      const IndexRange node = NodeRange(level, k, micro_batches);
       if (!inside(node)) continue;
       if (level == top || !inside(NodeRange(level + 1, k / 2, micro_batches))) {
         blocks[node.begin] = {node, NodeSum(level, k, micro_batches)};
@@ -71,7 +71,7 @@ std::map<int64_t, std::pair<MicroBatchRange, std::string>> BlocksOf(MicroBatchRa
 
 // Pieces `begin` .. end - 1 of a value, each as the sum that it is, such as "((0+1)+2)".
 struct Pieces {
-  MicroBatchRange value;
+  IndexRange value;
   int begin = 0, end = 0;
   std::vector<std::string> sums;
 };
@@ -79,13 +79,13 @@ struct Pieces {
 // Runs the plans of all ranks, each in the order of its actions. Receives wait; sends don't.
 class Simulation {
  public:
-  Simulation(const Plans& plans, const std::vector<MicroBatchRange>& ranges)
+  Simulation(const Plans& plans, const std::vector<IndexRange>& ranges)
       : plans_(plans), ranges_(ranges), outputs_(plans.size()), blocks_(plans.size()), totals_(plans.size()) {}
 
   void Run(int64_t tag_limit) {
     const int64_t micro_batches = ranges_.back().end;
     for (size_t r = 0; r < plans_.size(); ++r) {
-      std::vector<MicroBatchRange> blocks;
+      std::vector<IndexRange> blocks;
       for (const auto& [begin, block] : BlocksOf(ranges_[r], micro_batches)) {
         const auto& [range, sum] = block;
         blocks.push_back(range);
@@ -118,7 +118,7 @@ class Simulation {
   using Key = std::tuple<int, int, int>;  // from, to, tag
 
   // Returns pieces of a source of rank `r`, which must have all of them.
-  std::vector<std::string> Take(int r, ReductionSource source, MicroBatchRange value, int begin, int end) {
+  std::vector<std::string> Take(int r, ReductionSource source, IndexRange value, int begin, int end) {
     const auto& sources = source.kind == ReductionSource::kBlock ? blocks_[r] : outputs_[r];
     EXPECT_LT(source.index, sources.size());
     if (source.index >= static_cast<int>(sources.size())) return {};
@@ -180,7 +180,7 @@ class Simulation {
       result.sums = Take(r, action.sources[0], action.value, action.piece_begin, action.piece_end);
       return result;
     }
-    EXPECT_EQ(action.value, (MicroBatchRange{0, ranges_.back().end}));
+    EXPECT_EQ(action.value, (IndexRange{0, ranges_.back().end}));
     int piece = action.piece_begin;
     for (const ReductionSource& source : action.sources) {
       EXPECT_EQ(source.kind, ReductionSource::kAction);
@@ -194,14 +194,14 @@ class Simulation {
   }
 
   const Plans& plans_;
-  const std::vector<MicroBatchRange>& ranges_;
+  const std::vector<IndexRange>& ranges_;
   std::vector<std::vector<Pieces>> outputs_, blocks_;  // by rank
   std::vector<std::vector<int>> totals_;               // by rank and piece
   std::map<Key, Pieces> messages_;                     // sent and not yet received
   std::set<Key> keys_;                                 // of all messages
 };
 
-void CheckSums(const std::vector<MicroBatchRange>& ranges) {
+void CheckSums(const std::vector<IndexRange>& ranges) {
   for (const ReductionKind kind : kKinds) {
     const Plans plans = PlanOf(kind, ranges);
     Simulation(plans, ranges).Run(ReductionTagLimit(kind, ranges.size(), ranges.back().end));
@@ -224,7 +224,7 @@ TEST(ReductionSimulationTest, EveryRankGetsTheSumOfTheTree) {
 TEST(ReductionSimulationTest, RangesMayDiffer) {
   std::mt19937 random(1);
   for (int i = 0; i < 200; ++i) {
-    std::vector<MicroBatchRange> ranges;
+    std::vector<IndexRange> ranges;
     const int ranks = 1 + random() % 9;
     int64_t begin = 0;
     for (int r = 0; r < ranks; ++r) {

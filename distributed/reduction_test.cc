@@ -19,7 +19,7 @@ using ::testing::ElementsAre;
 
 constexpr ReductionKind kKinds[] = {ReductionKind::kDoubling, ReductionKind::kScatter};
 
-Plans PlanOf(ReductionKind kind, const std::vector<MicroBatchRange>& ranges) {
+Plans PlanOf(ReductionKind kind, const std::vector<IndexRange>& ranges) {
   absl::StatusOr<Plans> plans = PlanReduction(kind, ranges);
   EXPECT_TRUE(plans.ok()) << plans.status();
   return *std::move(plans);
@@ -49,7 +49,7 @@ std::vector<std::string> Text(const ReductionPlan& plan) {
 TEST(ReductionTest, OneRankSendsNothing) {
   for (const ReductionKind kind : kKinds) {
     const Plans plans = PlanOf(kind, {{0, 5}});
-    EXPECT_THAT(plans[0].blocks, ElementsAre(MicroBatchRange{0, 5}));
+    EXPECT_THAT(plans[0].blocks, ElementsAre(IndexRange{0, 5}));
     EXPECT_THAT(Text(plans[0]), ElementsAre("result b0"));
   }
 }
@@ -79,9 +79,9 @@ TEST(ReductionTest, TwoRanks) {
 
 TEST(ReductionTest, ThreeRanksDouble) {
   const Plans plans = PlanOf(ReductionKind::kDoubling, {{0, 3}, {3, 6}, {6, 8}});
-  EXPECT_THAT(plans[0].blocks, ElementsAre(MicroBatchRange{0, 2}, MicroBatchRange{2, 3}));
-  EXPECT_THAT(plans[1].blocks, ElementsAre(MicroBatchRange{3, 4}, MicroBatchRange{4, 6}));
-  EXPECT_THAT(plans[2].blocks, ElementsAre(MicroBatchRange{6, 8}));
+  EXPECT_THAT(plans[0].blocks, ElementsAre(IndexRange{0, 2}, IndexRange{2, 3}));
+  EXPECT_THAT(plans[1].blocks, ElementsAre(IndexRange{3, 4}, IndexRange{4, 6}));
+  EXPECT_THAT(plans[2].blocks, ElementsAre(IndexRange{6, 8}));
   EXPECT_THAT(Text(plans[0]), ElementsAre("[2,3) 0:1 > 1 tag 0 b1",  //
                                           "[3,4) 0:1 < 1 tag 0",     //
                                           "[2,4) 0:1 = b1 + a1",     //
@@ -145,7 +145,7 @@ std::vector<std::pair<int, int>> Messages(const ReductionPlan& plan, Action::Kin
 TEST(ReductionTest, PowersOfTwoExchangeWithOnePartnerAtEachDistance) {
   for (int ranks = 1; ranks <= 64; ranks *= 2) {
     for (const int each : {1, 2, 8}) {
-      std::vector<MicroBatchRange> ranges;
+      std::vector<IndexRange> ranges;
       for (int r = 0; r < ranks; ++r) ranges.push_back({r * each, (r + 1) * each});
       const Plans doubling = PlanOf(ReductionKind::kDoubling, ranges),
                   scatter = PlanOf(ReductionKind::kScatter, ranges);
@@ -173,7 +173,7 @@ TEST(ReductionTest, PiecesAreNearlyEqualAndBeginAtMultiplesOfTheQuantum) {
     std::vector<int64_t> all;
     int64_t end = 0;
     for (int p = 0; p < pieces; ++p) {
-      const ElementRange range = PieceRange(elements, pieces, p, quantum);
+      const IndexRange range = PieceRange(elements, pieces, p, quantum);
       EXPECT_EQ(range.begin, end);
       EXPECT_TRUE(range.begin % quantum == 0 || range.begin == elements);
       end = range.end;
@@ -193,7 +193,7 @@ TEST(ReductionTest, PiecesAreNearlyEqualAndBeginAtMultiplesOfTheQuantum) {
 
 TEST(ReductionTest, Errors) {
   const struct {
-    std::vector<MicroBatchRange> ranges;
+    std::vector<IndexRange> ranges;
     const char* error;
   } kRows[] = {
       {{}, "a reduction needs at least one rank, got none"},

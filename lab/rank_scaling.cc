@@ -92,7 +92,7 @@ double RankScaling::Alone(const Graph& graph) {
 
 absl::StatusOr<int> RankScaling::BusiestRank(int ranks) const {
   const int64_t micro_batches = StepOf(0, ranks).micro_batches;
-  std::vector<MicroBatchRange> ranges;
+  std::vector<IndexRange> ranges;
   for (int rank = 0; rank < ranks; ++rank) {
     const RowRange rows = RowsOf({rank, ranks}, micro_batches);
     ranges.push_back({rows.begin, rows.end});

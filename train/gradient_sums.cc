@@ -13,7 +13,7 @@ namespace weft {
 namespace {
 
 std::string SlotName(int slot, absl::string_view weight) { return absl::StrCat("gradient_sum.", slot, ".", weight); }
-std::string PieceSumName(absl::string_view weight, RowsOfWeight rows) {
+std::string PieceSumName(absl::string_view weight, IndexRange rows) {
   return absl::StrCat("gradient_sum.", PieceName(weight, rows));
 }
 
@@ -28,7 +28,7 @@ absl::StatusOr<GradientSums> GradientSums::Plan(const StepOptions& options) {
   sums.ranks_ = options.ranks;
   sums.sums_ = options.sums;
   sums.sharding_ = options.sharding;
-  std::vector<MicroBatchRange> ranges;
+  std::vector<IndexRange> ranges;
   for (int rank = 0; rank < sums.ranks_.size(); ++rank) {
     const RowRange rows = RowsOf({rank, sums.ranks_.size()}, options.micro_batches);
     ranges.push_back({rows.begin, rows.end});
@@ -219,7 +219,7 @@ Var GradientSums::WithOlderSums(Var newest, size_t weight) const {
   return sum;
 }
 
-TensorType GradientSums::PieceType(size_t weight, RowsOfWeight rows) const {
+TensorType GradientSums::PieceType(size_t weight, IndexRange rows) const {
   return {types_[weight].dtype, {rows.size(), types_[weight].shape.cols()}};
 }
 

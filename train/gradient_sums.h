@@ -33,7 +33,7 @@ class GradientSums {
   static absl::StatusOr<GradientSums> Plan(const StepOptions& options);
 
   const SumPlan& plan() const { return plan_; }
-  const MicroBatchRange& mine() const { return mine_; }  // this rank's micro-batches
+  const IndexRange& mine() const { return mine_; }  // this rank's micro-batches
   bool several_ranks() const { return ranks_.size() > 1; }
   // Reports whether each micro-batch of this rank is its last one.
   bool has_only_last() const { return several_ranks() && mine_.size() == 1; }
@@ -73,12 +73,12 @@ class GradientSums {
   Var Slot(Tape* tape, int slot, size_t weight) const;
   Var PieceSum(Tape* tape, size_t weight, const WeightPiece& piece) const;
   Var WithOlderSums(Var newest, size_t weight) const;
-  TensorType PieceType(size_t weight, RowsOfWeight rows) const;
+  TensorType PieceType(size_t weight, IndexRange rows) const;
 
   Ranks ranks_;
   DType sums_ = kF32;
   Sharding sharding_ = Sharding::kNone;
-  MicroBatchRange mine_;
+  IndexRange mine_;
   std::optional<AllReduce> reduce_;  // set by Plan
   SumPlan plan_;
   std::vector<std::string> names_;

@@ -16,7 +16,7 @@ namespace {
 // Above the tags of AllReduce::RecordGather, with which these messages share a graph.
 constexpr int kTag = kFirstReservedTag - 1;
 
-int64_t BlocksOf(const Shape& weight, RowsOfWeight rows) {
+int64_t BlocksOf(const Shape& weight, IndexRange rows) {
   const int64_t block = SquareSumBlockRows(weight);
   return (rows.size() + block - 1) / block;
 }
@@ -63,7 +63,7 @@ Var NormOfPieces(const AllReduce& reduce, absl::Span<const std::vector<WeightPie
   if (blocks == 0) return RootOfSum(whole);
   Var all = tape->State("gradient_squares", {dtype, {blocks}}, Zeros(), ParameterKind::kCache);
   const auto part = [&](int rank) {
-    return Range{first[static_cast<size_t>(rank)], first[static_cast<size_t>(rank) + 1]};
+    return IndexRange{first[static_cast<size_t>(rank)], first[static_cast<size_t>(rank) + 1]};
   };
   if (!own.empty()) {
     const Var mine = own.size() == 1 ? own[0] : Concat(own, 0);

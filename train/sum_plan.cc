@@ -5,14 +5,14 @@
 
 namespace weft {
 
-SumPlan PlanSums(absl::Span<const MicroBatchRange> blocks) {
+SumPlan PlanSums(absl::Span<const IndexRange> blocks) {
   struct Sum {
     int slot, level;  // 2^level pairs
   };
   SumPlan plan;
   std::vector<Sum> sums;  // of the current block: the oldest first, with falling levels
   std::vector<int> free;
-  for (const MicroBatchRange& block : blocks) {
+  for (const IndexRange& block : blocks) {
     for (const Sum& sum : sums) plan.blocks.push_back(sum.slot);
     sums.clear();
     for (int64_t i = block.begin; i < block.end; i += 2) {

@@ -34,7 +34,7 @@ struct SumPlan {
 };
 
 // Plans the sums of the blocks of a rank (ReductionPlan::blocks).
-SumPlan PlanSums(absl::Span<const MicroBatchRange> blocks);
+SumPlan PlanSums(absl::Span<const IndexRange> blocks);
 
 }  // namespace weft
 

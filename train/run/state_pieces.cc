@@ -27,17 +27,17 @@ std::string FileOfRank(const std::string& folder, int rank) {
 
 // Rows of a tensor, seen as a matrix, that a file has.
 struct StoredRows {
-  RowsOfWeight rows;
+  IndexRange rows;
   Tensor tensor;
 };
 
-RowsOfWeight RowsOf(const std::string& name, const Tensor& tensor) {
+IndexRange RowsOf(const std::string& name, const Tensor& tensor) {
   const std::optional<Piece> piece = ParsePiece(name);
-  return piece ? piece->rows : RowsOfWeight{0, tensor.type.shape.rows()};
+  return piece ? piece->rows : IndexRange{0, tensor.type.shape.rows()};
 }
 
 // Copies to `wanted` the rows `rows` of a tensor. Returns false if the files lack some of them.
-bool CopyRows(const std::vector<StoredRows>& stored, RowsOfWeight rows, const Tensor& wanted) {
+bool CopyRows(const std::vector<StoredRows>& stored, IndexRange rows, const Tensor& wanted) {
   const size_t row_bytes = wanted.type.bytes() / static_cast<size_t>(std::max<int64_t>(rows.size(), 1));
   int64_t copied = 0;
   for (const StoredRows& from : stored) {
