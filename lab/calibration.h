@@ -53,8 +53,8 @@ class Calibration {
   double Seconds(const TileSample& sample) const;
   std::vector<double> TaskSeconds(const Graph& graph) const;  // by task, 0 for joins
 
-  // Reports whether any op was measured. A file may have the network alone.
-  bool has_costs() const { return !rates_.empty(); }
+  // Reports whether any op was measured, or the cost model has a factor. A file may have the network alone.
+  bool has_costs() const { return !rates_.empty() || others_ != 1; }
   // The measured network between ranks, if there is one.
   const std::optional<Network>& network() const { return network_; }
   void set_network(const Network& network) { network_ = network; }
