@@ -56,7 +56,7 @@ class Runs:
     """Runs of `weft train` in a folder of their own. `weft` is the path of the program."""
 
     def __init__(self, weft: str, folder: Path):
-        self._weft = weft
+        self.weft = weft
         self.folder = folder
 
     def path(self, out: str) -> Path:
@@ -67,13 +67,13 @@ class Runs:
 
     def command(self, arguments: list, out: str, ranks: int = 0, launch=()) -> list:
         """Returns the command of a training on `ranks` ranks, or on one process without MPI if `ranks` is 0."""
-        program = [LAUNCH, f"--ranks={ranks}", *launch, "--"] if ranks > 0 else [self._weft]
+        program = [LAUNCH, f"--ranks={ranks}", *launch, "--"] if ranks > 0 else [self.weft]
         return [*program, "train", *arguments, f"--out={self.path(out)}"]
 
     def start(self, command: list) -> subprocess.Popen:
         """Starts a command, whose stderr is a pipe of text."""
         # Open MPI puts sockets into TMPDIR, and the path of a socket has at most 107 bytes.
-        environment = dict(os.environ, WEFT=self._weft, TMPDIR="/tmp")
+        environment = dict(os.environ, WEFT=self.weft, TMPDIR="/tmp")
         return subprocess.Popen(command, cwd=self.folder, env=environment, stdin=subprocess.DEVNULL,
                                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace")
 
@@ -85,6 +85,10 @@ class Runs:
         if process.returncode != 0:
             raise Failed(f"exit code {process.returncode}: {last_error(error)}")
         return time.monotonic() - begin
+
+    def names(self, out: str) -> set:
+        """Returns the paths of all files and folders of a run."""
+        return {str(path.relative_to(self.path(out))) for path in self.path(out).rglob("*")}
 
     def metrics(self, out: str) -> list:
         """Returns the lines of metrics.jsonl without times."""
