@@ -80,6 +80,9 @@ TEST_F(PairRowsTest, NoiseLeavesBeginAndPadding) {
   std::vector<int32_t> tokens(1000, 500);
   AddNoise(absl::MakeSpan(tokens), 0.1, 100, {.seed = 1});
   EXPECT_NEAR(static_cast<double>(std::count(tokens.begin(), tokens.end(), 500)), 900, 40);
+  std::vector<int32_t> part(300, 500);
+  AddNoise(absl::MakeSpan(part), 0.1, 100, {.seed = 1}, {}, /*first=*/200);
+  EXPECT_TRUE(std::equal(part.begin(), part.end(), tokens.begin() + 200)) << "a part has the noise of the whole";
 }
 
 }  // namespace

@@ -39,13 +39,14 @@ uint64_t Position(RandomStream random, uint64_t n, uint64_t index) {
 absl::Status SampleWindows(absl::Span<const WeightedTokens> sources, const WindowOptions& options, TokenBatch* out) {
   RandomStream random = options.random;
   random.stream = options.split == DataSplit::kTrain ? kTrainWindowStream : kValidationWindowStream;
-  const auto context = static_cast<size_t>(options.context), rows = static_cast<size_t>(options.rows);
+  const int64_t end = options.end < 0 ? options.rows : options.end;
+  const auto context = static_cast<size_t>(options.context), rows = static_cast<size_t>(end - options.begin);
   out->tokens.resize(rows * context);
   out->targets.resize(rows * context);
   out->documents.resize(options.documents ? rows * context : 0);
   std::vector<int32_t> window(context + 1);
   for (size_t row = 0; row < rows; ++row) {
-    const uint64_t index = static_cast<uint64_t>(options.batch) * rows + row;
+    const uint64_t index = static_cast<uint64_t>(options.batch * options.rows + options.begin) + row;
     const TokenSource& source = Choose(sources, random, index);
     const auto starts = static_cast<uint64_t>(source.size(options.split) - options.context);
     const auto begin = static_cast<int64_t>(Position(random, starts, index));

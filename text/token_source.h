@@ -43,17 +43,20 @@ struct WeightedTokens {
 
 struct WindowOptions {
   DataSplit split = DataSplit::kTrain;
-  int64_t rows = 1;        // B
-  int64_t context = 1;     // T; each source has more tokens than that in `split`
-  RandomStream random;     // only seed and step matter
-  int64_t batch = 0;       // the batch's number within the step
+  int64_t rows = 1;     // B
+  int64_t context = 1;  // T; each source has more tokens than that in `split`
+  RandomStream random;  // only seed and step matter
+  int64_t batch = 0;    // the batch's number within the step
+  // The rows to draw are begin .. end - 1 of the B rows; end -1: up to the last row. They have the tokens that they
+  // have in the whole batch.
+  int64_t begin = 0, end = -1;
   bool documents = false;  // whether to fill TokenBatch::documents
 
   friend bool operator==(const WindowOptions&, const WindowOptions&) = default;
 };
 
 // Fills `out` with windows at random positions. The windows depend only on `options` and the sources, so a resumed run
-// draws the same ones. Returns the error of a source that cannot be read.
+// draws the same ones. Reads no other rows. Returns the error of a source that cannot be read.
 absl::Status SampleWindows(absl::Span<const WeightedTokens> sources, const WindowOptions& options, TokenBatch* out);
 
 }  // namespace weft

@@ -16,6 +16,7 @@ class Counting final : public TokenSource {
   absl::Status Read(DataSplit /*split*/, int64_t begin, absl::Span<int32_t> out) const override {
     for (size_t i = 0; i < out.size(); ++i) out[i] = static_cast<int32_t>(first_ + begin + static_cast<int64_t>(i));
     latest_ = begin;
+    read_ += static_cast<int64_t>(out.size());
     return absl::OkStatus();
   }
   absl::Status Documents(DataSplit /*split*/, int64_t begin, absl::Span<int32_t> out) const override {
@@ -25,10 +26,11 @@ class Counting final : public TokenSource {
     return absl::OkStatus();
   }
   int64_t latest() const { return latest_; }  // where the last window began
+  int64_t read() const { return read_; }      // number of tokens that were read
 
  private:
   int64_t size_, first_, document_;
-  mutable int64_t latest_ = 0;
+  mutable int64_t latest_ = 0, read_ = 0;
 };
 
 TEST(SampleWindowsTest, DrawsSourcesByTheirWeights) {
@@ -56,6 +58,28 @@ TEST(SampleWindowsTest, AWindowDoesNotDependOnTheOtherRows) {
         SampleWindows(sources, {.rows = 4, .context = 4, .random = {.seed = 3, .step = 9}, .batch = batch}, &half)
             .ok());
     EXPECT_TRUE(std::equal(half.tokens.begin(), half.tokens.end(), whole.tokens.begin() + 16 * batch));
+  }
+}
+
+TEST(SampleWindowsTest, RowsOfABatchAreThoseOfTheWholeBatch) {
+  const Counting a(1000, 0), b(5000, 1000);
+  const WeightedTokens sources[] = {{&a, 1}, {&b, 1}};
+  WindowOptions options = {.rows = 8, .context = 4, .random = {.seed = 3, .step = 9}, .batch = 2, .documents = true};
+  TokenBatch whole, part;
+  ASSERT_TRUE(SampleWindows(sources, options, &whole).ok());
+  for (options.begin = 0; options.begin < 8; ++options.begin) {
+    for (options.end = options.begin + 1; options.end <= 8; ++options.end) {
+      const int64_t before = a.read() + b.read();
+      ASSERT_TRUE(SampleWindows(sources, options, &part).ok());
+      EXPECT_EQ(a.read() + b.read() - before, (options.end - options.begin) * 5) << "it reads no other rows";
+      const auto same = [&](const std::vector<int32_t>& of_part, const std::vector<int32_t>& of_whole) {
+        return std::equal(of_part.begin(), of_part.end(), of_whole.begin() + 4 * options.begin,
+                          of_whole.begin() + 4 * options.end);
+      };
+      EXPECT_TRUE(same(part.tokens, whole.tokens));
+      EXPECT_TRUE(same(part.targets, whole.targets));
+      EXPECT_TRUE(same(part.documents, whole.documents));
+    }
   }
 }
 

@@ -85,6 +85,7 @@ absl::StatusOr<std::unique_ptr<Prepared>> Prepare(const RunFlags& flags, const J
   WEFT_ASSIGN_OR_RETURN(std::unique_ptr<TrainingJob> owned, UsageError(ReadJob(flags, run, make)));
   auto prepared = std::make_unique<Prepared>(std::move(owned));
   TrainingJob* const job = prepared->job.get();
+  job->set_ranks(flags.run.ranks);
   const auto set_ranks = [&](TrainerOptions options) {
     options.ranks = flags.run.ranks;
     options.check_weights_every = flags.check_weights_every;

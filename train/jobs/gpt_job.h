@@ -16,6 +16,7 @@
 #include "weft/train/jobs/gpt_program.h"
 #include "weft/train/jobs/job.h"
 #include "weft/train/jobs/model_source.h"
+#include "weft/train/task.h"
 
 namespace weft {
 
@@ -53,7 +54,12 @@ class GptJob final : public TrainingJob {
  private:
   RandomStream Random(int64_t step) const;
   int64_t micro_batches() const { return options_.training.trainer.micro_batches; }
-  WindowOptions Windows(DataSplit split, int64_t step, int64_t index) const;
+  // Returns the windows `rows` of batch `index` of a step or evaluation.
+  WindowOptions Windows(DataSplit split, int64_t step, int64_t index, RowRange rows) const;
+  // Returns the windows of step `step` that this rank's micro-batches have.
+  WindowOptions TrainingWindows(int64_t step) const;
+  // Returns the windows of a validation batch, which has the rows of a micro-batch.
+  WindowOptions ValidationWindows(int64_t step, int64_t index) const;
   // Fills `windows_` with the windows of `wanted`, unless `windows_` already holds them. Windows for training get
   // noise. From token files, also begins to read the windows `next`.
   absl::Status Draw(const WindowOptions& wanted, const WindowOptions& next);
@@ -65,7 +71,7 @@ class GptJob final : public TrainingJob {
   GptData data_;
   std::vector<std::unique_ptr<GptProgram>> programs_;  // of each size of micro-batch
   std::vector<TrainingProgram> training_programs_;
-  TokenBatch windows_;                  // of a whole batch
+  TokenBatch windows_;
   std::optional<WindowOptions> drawn_;  // the options of `windows_`; unset: no windows
 };
 

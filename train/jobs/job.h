@@ -22,6 +22,7 @@
 #include "absl/types/span.h"
 #include "weft/core/hyperparameters.h"
 #include "weft/core/parameters.h"
+#include "weft/distributed/ranks.h"
 #include "weft/models/lora.h"
 #include "weft/train/options.h"
 #include "weft/train/run/run_directory.h"
@@ -40,6 +41,9 @@ struct ProgramCounts {
 
 class TrainingJob : public TrainingTask {
  public:
+  // Tells the job, before Prepare, which ranks run the training together. Train is then called for this rank's
+  // micro-batches only, and Validate for the validation batches rank, rank + size, rank + 2 size, ...
+  void set_ranks(const Ranks& ranks) { ranks_ = ranks; }
   // Returns a row for each option of the job, by which the option can be set. The rows point into the job.
   virtual Hyperparameters Table() = 0;
   // Returns the rows of Table() that describe the model.
@@ -78,6 +82,12 @@ class TrainingJob : public TrainingTask {
   virtual absl::Status WriteFiles(const RunDirectory& run) const = 0;
   // Finishes a run after its last step, for example by writing a sample. Returns lines to print.
   virtual absl::StatusOr<std::string> Conclude(const RunDirectory& /*run*/, Parameters* /*parameters*/) { return ""; }
+
+ protected:
+  const Ranks& ranks() const { return ranks_; }
+
+ private:
+  Ranks ranks_;
 };
 
 // Returns InvalidArgument "OPTION: no file was given".
