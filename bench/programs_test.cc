@@ -31,10 +31,19 @@ std::string FakePython() {
   return WriteProgram("fake_python", R"(
 case "$*" in
   *pytorch_step.py*--mode=compile*) echo '{"median_ms": 300, "peak_rss_mb": 100}';;
+  *pytorch_ddp.py*) echo '{"median_ms": 600, "best_ms": 500, "peak_rss_mb": 100}';;
   *pytorch_step.py*--mode=eager*) echo 'a warning'; echo '{"median_ms": 600, "peak_rss_mb": 100}';;
   *) exit 1;;
 esac
 )");
+}
+
+// A fake mpirun, which runs the program alone, and a fake step with MPI_Allreduce.
+std::string FakeMpirun() {
+  return WriteProgram("fake_mpirun", "shift 8; if [ \"$1\" = --allow-run-as-root ]; then shift; fi; exec \"$@\"");
+}
+std::string FakeAllreduce() {
+  return WriteProgram("fake_allreduce", "echo '{\"median_ms\": 600, \"best_ms\": 500, \"peak_rss_mb\": 100}'");
 }
 
 CommandResult RunBench(const std::string& command) {
@@ -327,6 +336,9 @@ TEST(PerformancePageTest, ItsCommandsWork) {
       {"ceiling", " --batch=1 --length=8 --seconds=1e-3"},
       {"op_bench", " --benchmark_filter=softmax --benchmark_min_time=1e-3"},
       {"compare", " --rows=charcpu-f32 --rounds=1 --steps=3 --train-bench=bench/train_bench --ceiling="},
+      {"compare_ranks", " --model=charcpu --batch=1 --length=8 --rounds=1 --steps=3 --ranks-bench=bench/ranks_bench" +
+                            (" --mpirun=" + FakeMpirun()) + " --mpi-allreduce-bench=" + FakeAllreduce()},
+      {"ranks_bench", " --model=charcpu --batch=1 --length=8 --layers=1 --steps=3"},
       {"scaling", " --largest=64 --steps=3 --train-bench=bench/train_bench"}};
   std::ifstream page("docs/performance.md");
   ASSERT_TRUE(page.good());
