@@ -127,7 +127,7 @@ absl::StatusOr<RandomAccessFile> TokenFiles::OpenFile(const std::string& name, i
                          count * item_bytes);
 }
 
-absl::StatusOr<TokenFiles> TokenFiles::Open(const std::string& folder) {
+absl::StatusOr<TokenFiles> TokenFiles::Open(const std::string& folder, MissingShards missing) {
   const std::string path = folder + "/" + kTokenIndexFile;
   WEFT_ASSIGN_OR_RETURN(const Json json, ReadJsonFile(path));
   WEFT_ASSIGN_OR_RETURN(TokenIndex index, Annotate(ToIndex(json), path));
@@ -135,7 +135,9 @@ absl::StatusOr<TokenFiles> TokenFiles::Open(const std::string& folder) {
   int64_t end = 0;
   for (size_t i = 0; i < files.index_.shards.size(); ++i) {
     const int64_t count = files.index_.shards[i].count;
-    WEFT_ASSIGN_OR_RETURN(RandomAccessFile shard, files.OpenFile(ShardFile(i), count, files.index_.id_bytes()));
+    absl::StatusOr<RandomAccessFile> shard = files.OpenFile(ShardFile(i), count, files.index_.id_bytes());
+    const bool may_be_missing = missing == MissingShards::kAllow && absl::IsNotFound(shard.status());
+    if (!shard.ok() && !may_be_missing) return shard.status();
     files.shards_.push_back(std::move(shard));
     files.ends_.push_back(end += count);
   }
@@ -151,7 +153,8 @@ absl::StatusOr<TokenFiles> TokenFiles::Open(const std::string& folder) {
 
 absl::Status TokenFiles::Verify() const {
   for (size_t i = 0; i < shards_.size(); ++i) {
-    WEFT_RETURN_IF_ERROR(CheckBytes(shards_[i], index_.shards[i].checksum));
+    WEFT_RETURN_IF_ERROR(shards_[i].status());
+    WEFT_RETURN_IF_ERROR(CheckBytes(*shards_[i], index_.shards[i].checksum));
   }
   return CheckBytes(documents_, index_.documents.checksum);
 }
@@ -166,16 +169,34 @@ int64_t TokenFiles::size(DataSplit split) const {
   return split == DataSplit::kTrain ? cut : (ends_.empty() ? 0 : ends_.back()) - cut;
 }
 
+size_t TokenFiles::ShardAt(int64_t position) const {
+  return static_cast<size_t>(std::upper_bound(ends_.begin(), ends_.end(), position) - ends_.begin());
+}
+
+int64_t TokenFiles::missing_files() const {
+  return std::count_if(shards_.begin(), shards_.end(), [](const auto& shard) { return !shard.ok(); });
+}
+
+absl::Status TokenFiles::CheckPresent(DataSplit split, int64_t begin, int64_t size) const {
+  const int64_t first = First(split) + begin;
+  for (size_t shard = ShardAt(first);
+       shard < shards_.size() && ends_[shard] - index_.shards[shard].count < first + size; ++shard) {
+    if (index_.shards[shard].count > 0) WEFT_RETURN_IF_ERROR(shards_[shard].status());
+  }
+  return absl::OkStatus();
+}
+
 absl::Status TokenFiles::Read(DataSplit split, int64_t begin, absl::Span<int32_t> out) const {
   int64_t at = First(split) + begin;
-  auto shard = static_cast<size_t>(std::upper_bound(ends_.begin(), ends_.end(), at) - ends_.begin());
+  size_t shard = ShardAt(at);
   const int64_t id_bytes = index_.id_bytes();
   std::string ids;
   while (!out.empty()) {
     const auto count = std::min(out.size(), static_cast<size_t>(ends_[shard] - at));
     const int64_t first = ends_[shard] - index_.shards[shard].count;  // position of the shard's first token
     ids.resize(count * static_cast<size_t>(id_bytes));
-    WEFT_RETURN_IF_ERROR(shards_[shard].Read((at - first) * id_bytes, ids.size(), ids.data()));
+    if (count > 0) WEFT_RETURN_IF_ERROR(shards_[shard].status());
+    WEFT_RETURN_IF_ERROR(shards_[shard]->Read((at - first) * id_bytes, ids.size(), ids.data()));
     (id_bytes == 2 ? CopyIds<uint16_t> : CopyIds<uint32_t>)(ids.data(), out.first(count));
     out.remove_prefix(count);
     at = ends_[shard++];

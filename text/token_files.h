@@ -48,13 +48,18 @@ std::string ShardFile(size_t shard);  // "tokens-00000.bin"
 // Returns the checksum of the names and contents of the tokenizer's files in `folder`.
 absl::StatusOr<std::string> TokenizerChecksum(const std::string& folder);
 
+// Whether a folder of token files can be opened without some of its shards. documents.bin must always exist.
+enum class MissingShards : uint8_t { kRefuse, kAllow };
+
 class TokenFiles final : public TokenSource {
  public:
   // Reports whether `path` is a folder with an index of token files.
   static bool IsAt(const std::string& path);
   // Opens the files. Checks the index, the size of each file, and the tokenizer's checksum, but reads no tokens, so
   // that a corpus of any size opens at once. Returns NotFound if a file is missing, InvalidArgument if one is damaged.
-  static absl::StatusOr<TokenFiles> Open(const std::string& folder);
+  // With MissingShards::kAllow, a missing shard is an error of the calls that need it, which give its path and
+  // NotFound.
+  static absl::StatusOr<TokenFiles> Open(const std::string& folder, MissingShards missing = MissingShards::kRefuse);
   // Reads all files. Returns DataLoss with the path of the first file whose checksum differs from the index.
   absl::Status Verify() const;
 
@@ -62,6 +67,8 @@ class TokenFiles final : public TokenSource {
   int64_t size(DataSplit split) const override;
   absl::Status Read(DataSplit split, int64_t begin, absl::Span<int32_t> out) const override;
   absl::Status Documents(DataSplit split, int64_t begin, absl::Span<int32_t> out) const override;
+  int64_t missing_files() const override;
+  absl::Status CheckPresent(DataSplit split, int64_t begin, int64_t size) const override;
 
   const TokenIndex& index() const { return index_; }
   int64_t documents() const { return index_.documents.count; }
@@ -76,12 +83,14 @@ class TokenFiles final : public TokenSource {
   absl::Status ReadCoarseStarts();
   std::string Path(const std::string& name) const { return folder_ + "/" + name; }
   int64_t First(DataSplit split) const;  // the position of the first token of `split`
+  // Returns the shard of the token at `position`.
+  size_t ShardAt(int64_t position) const;
 
   std::string folder_;
   TokenIndex index_;
-  std::vector<int64_t> ends_;             // the position after the last token of each shard
-  std::vector<RandomAccessFile> shards_;  // one for each of index_.shards
-  RandomAccessFile documents_;            // documents.bin
+  std::vector<int64_t> ends_;                             // the position after the last token of each shard
+  std::vector<absl::StatusOr<RandomAccessFile>> shards_;  // one for each of index_.shards; NotFound if it is missing
+  RandomAccessFile documents_;                            // documents.bin
   int64_t stride_ = 1;
   std::vector<int64_t> starts_;  // the positions of documents 0, stride_, 2 stride_, ...
 };

@@ -128,6 +128,41 @@ TEST_F(TokenFilesTest, AShardThatBecameShorterIsAnError) {
               HasSubstr("tokens-00002.bin ends at byte 5"));
 }
 
+TEST_F(TokenFilesTest, OpensWithoutShardsIfTheCallerAllowsIt) {
+  ASSERT_TRUE(Write("corpus", Path("tokenizer.json"), {30}, 1, 256).ok());
+  const TokenFiles whole = *TokenFiles::Open(Path("corpus"), MissingShards::kAllow);
+  EXPECT_EQ(whole.missing_files(), 0);
+  for (const char* name : {"corpus/tokens-00001.bin", "corpus/tokens-00003.bin"}) fs::remove(Path(name));
+  EXPECT_EQ(TokenFiles::Open(Path("corpus")).status().code(), absl::StatusCode::kNotFound);
+  const TokenFiles files = *TokenFiles::Open(Path("corpus"), MissingShards::kAllow);
+  EXPECT_EQ(files.missing_files(), 2);
+  EXPECT_EQ(files.Fingerprint(), whole.Fingerprint());
+  EXPECT_EQ(files.Verify().code(), absl::StatusCode::kNotFound);
+  for (const DataSplit split : {DataSplit::kTrain, DataSplit::kValidation}) {
+    const int64_t first = split == DataSplit::kTrain ? 0 : 27, tokens = files.size(split);
+    for (int64_t begin = 0; begin < tokens; ++begin) {
+      for (int64_t size = 1; begin + size <= tokens; ++size) {
+        int64_t missing = 0;  // the first shard that is missing
+        for (int64_t i = first + begin + size - 1; i >= first + begin; --i) {
+          if (i / 7 == 1 || i / 7 == 3) missing = i / 7;
+        }
+        std::vector<int32_t> window(static_cast<size_t>(size));
+        for (const absl::Status& status :
+             {files.Read(split, begin, absl::MakeSpan(window)), files.CheckPresent(split, begin, size)}) {
+          ASSERT_EQ(status.ok(), missing == 0) << begin << ", " << size << ": " << status;
+          if (missing == 0) continue;
+          EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+          EXPECT_THAT(status.message(), HasSubstr(absl::StrCat("tokens-0000", missing, ".bin: No such file")));
+        }
+        const std::vector<int32_t> expected = Window(whole, split, begin, window.size());
+        EXPECT_TRUE(missing > 0 || window == expected);
+      }
+    }
+  }
+  fs::remove(Path("corpus/documents.bin"));
+  EXPECT_EQ(TokenFiles::Open(Path("corpus"), MissingShards::kAllow).status().code(), absl::StatusCode::kNotFound);
+}
+
 TEST_F(TokenFilesTest, FindsEveryFlippedBit) {
   ASSERT_TRUE(Write("corpus", Path("tokenizer.json"), {3, 5, 9}, 1, 256).ok());
   for (const char* name : {"tokens-00000.bin", "tokens-00001.bin", "tokens-00002.bin", "documents.bin"}) {

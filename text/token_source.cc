@@ -34,30 +34,48 @@ uint64_t Position(RandomStream random, uint64_t n, uint64_t index) {
   return absl::Uint128High64(absl::uint128(word) * n);
 }
 
+// Returns the number of rows that `options` ask for.
+size_t RowCount(const WindowOptions& options) {
+  return static_cast<size_t>((options.end < 0 ? options.rows : options.end) - options.begin);
+}
+
+// Calls visit(row, source, begin) for each row, counted from 0, with the source and the first token of its window.
+// Returns the first error of `visit`.
+template <class Visit>
+absl::Status ForEachWindow(absl::Span<const WeightedTokens> sources, const WindowOptions& options, const Visit& visit) {
+  RandomStream random = options.random;
+  random.stream = options.split == DataSplit::kTrain ? kTrainWindowStream : kValidationWindowStream;
+  for (size_t row = 0; row < RowCount(options); ++row) {
+    const uint64_t index = static_cast<uint64_t>(options.batch * options.rows + options.begin) + row;
+    const TokenSource& source = Choose(sources, random, index);
+    const auto starts = static_cast<uint64_t>(source.size(options.split) - options.context);
+    WEFT_RETURN_IF_ERROR(visit(row, source, static_cast<int64_t>(Position(random, starts, index))));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status SampleWindows(absl::Span<const WeightedTokens> sources, const WindowOptions& options, TokenBatch* out) {
-  RandomStream random = options.random;
-  random.stream = options.split == DataSplit::kTrain ? kTrainWindowStream : kValidationWindowStream;
-  const int64_t end = options.end < 0 ? options.rows : options.end;
-  const auto context = static_cast<size_t>(options.context), rows = static_cast<size_t>(end - options.begin);
+  const auto context = static_cast<size_t>(options.context), rows = RowCount(options);
   out->tokens.resize(rows * context);
   out->targets.resize(rows * context);
   out->documents.resize(options.documents ? rows * context : 0);
   std::vector<int32_t> window(context + 1);
-  for (size_t row = 0; row < rows; ++row) {
-    const uint64_t index = static_cast<uint64_t>(options.batch * options.rows + options.begin) + row;
-    const TokenSource& source = Choose(sources, random, index);
-    const auto starts = static_cast<uint64_t>(source.size(options.split) - options.context);
-    const auto begin = static_cast<int64_t>(Position(random, starts, index));
+  return ForEachWindow(sources, options, [&](size_t row, const TokenSource& source, int64_t begin) -> absl::Status {
     WEFT_RETURN_IF_ERROR(source.Read(options.split, begin, absl::MakeSpan(window)));
     std::copy_n(window.begin(), context, out->tokens.begin() + row * context);
     std::copy_n(window.begin() + 1, context, out->targets.begin() + row * context);
-    if (!options.documents) continue;
+    if (!options.documents) return absl::OkStatus();
     const absl::Span<int32_t> documents = absl::MakeSpan(out->documents).subspan(row * context, context);
-    WEFT_RETURN_IF_ERROR(source.Documents(options.split, begin, documents));
-  }
-  return absl::OkStatus();
+    return source.Documents(options.split, begin, documents);
+  });
+}
+
+absl::Status CheckWindows(absl::Span<const WeightedTokens> sources, const WindowOptions& options) {
+  return ForEachWindow(sources, options, [&](size_t /*row*/, const TokenSource& source, int64_t begin) {
+    return source.CheckPresent(options.split, begin, options.context + 1);
+  });
 }
 
 }  // namespace weft

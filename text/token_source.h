@@ -34,6 +34,12 @@ class TokenSource {
   // Sets out[i] to the number of documents that begin after token `begin`, up to token `begin` + i. So two tokens have
   // equal numbers if they are in one document.
   virtual absl::Status Documents(DataSplit split, int64_t begin, absl::Span<int32_t> out) const = 0;
+  // Returns the number of files that were missing when the source was opened.
+  virtual int64_t missing_files() const { return 0; }
+  // Returns NotFound with the file's path if one of these files has any of the `size` tokens from `begin` on.
+  virtual absl::Status CheckPresent(DataSplit /*split*/, int64_t /*begin*/, int64_t /*size*/) const {
+    return absl::OkStatus();
+  }
 };
 
 struct WeightedTokens {
@@ -58,6 +64,9 @@ struct WindowOptions {
 // Fills `out` with windows at random positions. The windows depend only on `options` and the sources, so a resumed run
 // draws the same ones. Reads no other rows. Returns the error of a source that cannot be read.
 absl::Status SampleWindows(absl::Span<const WeightedTokens> sources, const WindowOptions& options, TokenBatch* out);
+
+// Returns the first error of CheckPresent for the windows that SampleWindows would draw. Reads nothing.
+absl::Status CheckWindows(absl::Span<const WeightedTokens> sources, const WindowOptions& options);
 
 }  // namespace weft
 

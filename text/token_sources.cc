@@ -8,7 +8,6 @@
 #include "weft/core/checksum.h"
 #include "weft/core/file.h"
 #include "weft/core/status.h"
-#include "weft/text/token_files.h"
 
 namespace weft {
 namespace {
@@ -49,6 +48,10 @@ class WholeFiles final : public TokenSource {
   absl::Status Documents(DataSplit /*split*/, int64_t begin, absl::Span<int32_t> out) const override {
     return files_->Documents(DataSplit::kTrain, begin, out);
   }
+  int64_t missing_files() const override { return files_->missing_files(); }
+  absl::Status CheckPresent(DataSplit /*split*/, int64_t begin, int64_t size) const override {
+    return files_->CheckPresent(DataSplit::kTrain, begin, size);
+  }
 
  private:
   std::shared_ptr<const TokenFiles> files_;
@@ -85,7 +88,8 @@ TokenSources::TokenSources(std::shared_ptr<const TokenSource> source, std::strin
   sources_.push_back(std::move(source));
 }
 
-absl::StatusOr<TokenSources> TokenSources::Open(const std::string& data, int64_t context, Splits splits) {
+absl::StatusOr<TokenSources> TokenSources::Open(const std::string& data, int64_t context, Splits splits,
+                                                MissingShards missing) {
   const std::vector<NamedFolder> folders = ParseList(data);
   TokenSources all;
   std::string tokenizer, parts;
@@ -96,7 +100,7 @@ absl::StatusOr<TokenSources> TokenSources::Open(const std::string& data, int64_t
     if (weight.has_value() && !(*weight > 0 && std::isfinite(*weight))) {
       return InvalidArgument("the weight of ", path, " is ", *weight, ", wanted a positive number");
     }
-    WEFT_ASSIGN_OR_RETURN(TokenFiles opened, TokenFiles::Open(path));
+    WEFT_ASSIGN_OR_RETURN(TokenFiles opened, TokenFiles::Open(path, missing));
     const auto files = std::make_shared<const TokenFiles>(std::move(opened));
     std::shared_ptr<const TokenSource> source = files;
     if (splits == kWhole) source = std::make_shared<WholeFiles>(files);
@@ -122,6 +126,12 @@ absl::StatusOr<TokenSources> TokenSources::Open(const std::string& data, int64_t
 void TokenSources::SetValidation(TokenSources validation) {
   validation_ = std::move(validation.weighted_);
   sources_.insert(sources_.end(), validation.sources_.begin(), validation.sources_.end());
+}
+
+int64_t TokenSources::missing_files() const {
+  int64_t sum = 0;
+  for (const auto& source : sources_) sum += source->missing_files();
+  return sum;
 }
 
 int64_t TokenSources::size(DataSplit split) const {

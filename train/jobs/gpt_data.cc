@@ -15,7 +15,6 @@
 #include "weft/text/corpus.h"
 #include "weft/text/text_files.h"
 #include "weft/text/token_bytes.h"
-#include "weft/text/token_files.h"
 
 namespace weft {
 namespace {
@@ -85,7 +84,8 @@ Hyperparameters GptData::Table() {
   return table;
 }
 
-absl::Status GptData::Open(int64_t context) {
+absl::Status GptData::Open(int64_t context, MissingShards missing) {
+  missing_ = missing;
   WEFT_RETURN_IF_ERROR(Annotate(CheckOneKind(data_), "data"));
   WEFT_RETURN_IF_ERROR(Annotate(CheckOneKind(validation_), "validation"));
   WEFT_RETURN_IF_ERROR(is_token_files() ? OpenTokenFiles(context) : OpenTexts(context));
@@ -129,7 +129,7 @@ absl::Status GptData::OpenTokenFiles(int64_t context) {
     return InvalidArgument("tokenizer: the data is token files, which have a tokenizer of their own");
   }
   const auto splits = validation_.empty() ? TokenSources::kTenth : TokenSources::kWhole;
-  absl::StatusOr<TokenSources> sources = TokenSources::Open(data_, context, splits);
+  absl::StatusOr<TokenSources> sources = TokenSources::Open(data_, context, splits, missing_);
   if (!sources.ok()) return Annotate(sources.status(), "data");
   sources_ = std::make_unique<TokenSources>(*std::move(sources));
   WEFT_ASSIGN_OR_RETURN(tokenizer_files_, ReadTokenizerFiles(sources_->tokenizer()));
@@ -142,7 +142,7 @@ absl::Status GptData::OpenTokenFiles(int64_t context) {
 
 absl::Status GptData::OpenValidation(int64_t context) {
   if (TokenSources::Names(validation_)) {
-    absl::StatusOr<TokenSources> files = TokenSources::Open(validation_, context, TokenSources::kWhole);
+    absl::StatusOr<TokenSources> files = TokenSources::Open(validation_, context, TokenSources::kWhole, missing_);
     if (!files.ok()) return Annotate(files.status(), "validation");
     WEFT_ASSIGN_OR_RETURN(const std::vector<NamedContents> own, ReadTokenizerFiles(files->tokenizer()));
     const auto same = [](const NamedContents& a, const NamedContents& b) { return a.contents == b.contents; };

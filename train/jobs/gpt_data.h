@@ -17,6 +17,7 @@
 #include "absl/types/span.h"
 #include "weft/core/hyperparameters.h"
 #include "weft/text/load_tokenizer.h"
+#include "weft/text/token_files.h"
 #include "weft/text/token_source.h"
 #include "weft/text/token_sources.h"
 #include "weft/text/tokenizer.h"
@@ -35,8 +36,9 @@ class GptData {
   // Reports whether the data is token files, which know where documents begin.
   bool is_token_files() const { return TokenSources::Names(data_); }
 
-  // Opens the data, whose windows have `context` tokens. The other functions need it.
-  absl::Status Open(int64_t context);
+  // Opens the data, whose windows have `context` tokens. The other functions need it. `missing`: as TokenFiles::Open
+  // has it.
+  absl::Status Open(int64_t context, MissingShards missing = MissingShards::kRefuse);
   // Writes the tokenizer's files into the run's folder.
   absl::Status WriteFiles(const RunDirectory& run) const;
 
@@ -49,6 +51,10 @@ class GptData {
   int64_t Bytes(absl::Span<const int32_t> tokens) const;
   // Draws the windows `now`. From token files, also begins to read the windows `next`.
   absl::Status Draw(const WindowOptions& now, const WindowOptions& next, TokenBatch* out);
+  // Returns the number of missing shards of token files.
+  int64_t missing_files() const { return sources_->missing_files(); }
+  // Returns NotFound with the path of a missing shard that Draw would need. Reads nothing.
+  absl::Status Check(const WindowOptions& windows) const { return sources_->Check(windows); }
 
  private:
   absl::Status OpenTexts(int64_t context);
@@ -56,6 +62,7 @@ class GptData {
   absl::Status OpenValidation(int64_t context);
 
   std::string data_, validation_, run_;
+  MissingShards missing_ = MissingShards::kRefuse;
   TrainingTokenizer text_tokenizer_ = GptTokenizer(8000);
   std::unique_ptr<const Tokenizer> files_tokenizer_;  // of token files
   const Tokenizer* tokenizer_ = nullptr;

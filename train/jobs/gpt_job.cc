@@ -96,7 +96,9 @@ absl::Status GptJob::Prepare(Parameters* /*parameters*/) {
                            "a text");
   }
   data_.set_default_tokenizer(FolderOf(source_.init()));
-  WEFT_RETURN_IF_ERROR(data_.Open(options_.model.context));
+  // The shards that a rank needs are known when its first step is.
+  const auto missing = ranks().size() > 1 ? MissingShards::kAllow : MissingShards::kRefuse;
+  WEFT_RETURN_IF_ERROR(data_.Open(options_.model.context, missing));
   // Of a resumed run with other data, the vocabulary may differ, but the error of the data says more.
   if (!resumed_ || source_.config().vocabulary == 0) {
     WEFT_RETURN_IF_ERROR(source_.SetVocabulary(data_.tokenizer().vocabulary_size()));
@@ -166,6 +168,31 @@ WindowOptions GptJob::ValidationWindows(int64_t step, int64_t index) const {
   return Windows(DataSplit::kValidation, step, index / count, RowsOf({index % count, count}, options_.batch));
 }
 
+// The windows of all steps follow from the options. So the training need not run up to the step that fails.
+absl::Status GptJob::CheckShards(int64_t step, bool evaluates) const {
+  const int64_t missing = data_.missing_files();
+  if (missing == 0) return absl::OkStatus();
+  const auto check = [&](const WindowOptions& windows, absl::string_view before, int64_t number) {
+    return Annotate(data_.Check(windows), absl::StrCat(before, number, " needs a missing shard, one of ", missing));
+  };
+  const TrainerOptions& trainer = options_.training.trainer;
+  for (int64_t next = step; next <= trainer.steps; ++next) {
+    const bool due = trainer.eval_every > 0 && (next == trainer.steps || next % trainer.eval_every == 0);
+    if (next == step ? evaluates : due) {
+      for (int64_t i = ranks().rank(); i < validation_batches(); i += ranks().size()) {
+        WEFT_RETURN_IF_ERROR(check(ValidationWindows(next, i), "the evaluation after step ", next));
+      }
+    }
+    if (next < trainer.steps) WEFT_RETURN_IF_ERROR(check(TrainingWindows(next), "step ", next + 1));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status GptJob::CheckShardsOnce(int64_t step, bool evaluates) {
+  if (!shards_) shards_ = CheckShards(step, evaluates);
+  return *shards_;
+}
+
 absl::Status GptJob::Draw(const WindowOptions& wanted, const WindowOptions& next) {
   if (drawn_ == wanted) return absl::OkStatus();
   drawn_.reset();
@@ -200,11 +227,13 @@ TrainingBatch GptJob::ToBatch(MicroBatch micro_batch) const {
 }
 
 absl::StatusOr<TrainingBatch> GptJob::Train(int64_t step, MicroBatch micro_batch) {
+  WEFT_RETURN_IF_ERROR(CheckShardsOnce(step, /*evaluates=*/false));
   WEFT_RETURN_IF_ERROR(Draw(TrainingWindows(step), TrainingWindows(step + 1)));
   return ToBatch(micro_batch);
 }
 
 absl::StatusOr<TrainingBatch> GptJob::Validate(int64_t step, int64_t index) {
+  WEFT_RETURN_IF_ERROR(CheckShardsOnce(step, /*evaluates=*/true));
   const int64_t next = index + ranks().size();  // the next one of this rank
   const bool last = next >= validation_batches();
   WEFT_RETURN_IF_ERROR(

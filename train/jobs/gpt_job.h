@@ -9,6 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "weft/core/random.h"
 #include "weft/models/lora.h"
 #include "weft/text/token_source.h"
@@ -64,6 +67,10 @@ class GptJob final : public TrainingJob {
   // noise. From token files, also begins to read the windows `next`.
   absl::Status Draw(const WindowOptions& wanted, const WindowOptions& next);
   TrainingBatch ToBatch(MicroBatch micro_batch) const;
+  // If shards of token files are missing, returns an error that names the first step or evaluation of this rank that
+  // needs one of them. `step`: the first step that is still to run. `evaluates`: whether an evaluation comes before it.
+  absl::Status CheckShards(int64_t step, bool evaluates) const;
+  absl::Status CheckShardsOnce(int64_t step, bool evaluates);
 
   GptOptions options_;  // `model` is set from source_ when its vocabulary is known
   ModelSource<PublishedGpt> source_{CharacterGpt()};
@@ -73,6 +80,7 @@ class GptJob final : public TrainingJob {
   std::vector<TrainingProgram> training_programs_;
   TokenBatch windows_;
   std::optional<WindowOptions> drawn_;  // the options of `windows_`; unset: no windows
+  std::optional<absl::Status> shards_;  // the result of CheckShards
 };
 
 }  // namespace weft
