@@ -20,13 +20,13 @@ IndexRange ElementsOf(const Shape& shape, int pieces, int piece) {
   return PieceRange(shape.elements(), pieces, piece, std::max<int64_t>(quantum, 1));
 }
 
-// A value that holds the elements from `begin` on of a weight's gradient, as far as it reaches.
+// A value that holds consecutive elements of a weight's gradient. The first of them has the index `begin`.
 struct Part {
   Var var;
   int64_t begin = 0;
 };
 
-// Records the actions of one bucket in turn.
+// Records the actions of one bucket in the order of the plan.
 class Bucket {
  public:
   // `blocks`: the values of this rank's blocks, with equal types.
@@ -39,7 +39,7 @@ class Bucket {
         latest_(blocks.back()),
         parts_(plan.actions.size()) {}
 
-  // Records actions [begin, end) of the phase that adds up.
+  // Records the actions of the phase that adds.
   void Reduce() {
     for (size_t i = 0; i < plan_.actions.size(); ++i) {
       const Action& action = plan_.actions[i];
@@ -59,7 +59,7 @@ class Bucket {
     }
   }
 
-  // Returns the elements [elements] of a piece of the total, if this rank computes the piece; else an empty Var.
+  // Returns a piece of the total, [elements], if this rank computes the piece; otherwise returns an empty Var.
   Var TotalOf(int piece) const {
     const ReductionSource source = plan_.result[static_cast<size_t>(piece)];
     const Part part = At(source);
@@ -69,7 +69,7 @@ class Bucket {
     return Slice(part.var, 0, range.begin - part.begin, range.end - part.begin);
   }
 
-  // Writes the pieces of the total that this rank computes to `state`. Returns its last version.
+  // Writes the pieces of the total that this rank computes to `state`. Returns the last version of `state`.
   Var Write(Var state) const {
     for (int piece = 0; piece < plan_.pieces; ++piece) {
       if (const Var total = TotalOf(piece)) state = WriteRange(state, total, RangeOf(piece, piece + 1).begin);
@@ -77,8 +77,8 @@ class Bucket {
     return state;
   }
 
-  // Records the phase that exchanges the pieces of the total. They are received in `state`, which has the shape of a
-  // block, and in which the pieces that this rank computes have been written. Returns its last version.
+  // Records the phase that exchanges the pieces of the total. This rank receives pieces in `state`. `state` has the
+  // shape of a block, and must already contain the pieces that this rank computes. Returns the last version of `state`.
   Var Gather(Var state) {
     for (const Action& action : plan_.actions) {
       const IndexRange range = RangeOf(action.piece_begin, action.piece_end);
@@ -106,8 +106,8 @@ class Bucket {
     return source.kind == ReductionSource::kBlock ? Part{blocks_[index], 0} : parts_[index];
   }
 
-  // Sends pieces of the total: from the sum that has them, if it is one, so that the send need not wait until the sum
-  // has been written to `state`.
+  // Sends pieces of the total. If a single sum has all these pieces, the send reads this sum. So the send need not wait
+  // until the sum has been written to `state`.
   Var SendTotal(const Action& action, IndexRange range, Var state, Route route) const {
     if (action.sources.size() == 1) {
       const Part part = At(action.sources[0]);

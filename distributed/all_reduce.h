@@ -6,14 +6,14 @@
 //
 // Small weights share a bucket: their gradients are joined to one value, which travels by recursive doubling. A large
 // weight has a bucket of its own, which is reduced in pieces of whole rows. All ranks must record the same weights in
-// the same order, because messages find each other by tags, and because this order keeps ranks from waiting for each
+// the same order: sends and receives find each other by tags, and the common order keeps ranks from waiting for each
 // other in a circle.
 //
 // If ranks keep pieces of the optimizer's state, each rank keeps its pieces of the totals, updates its pieces of the
 // weights, and gathers the weights in place of the totals:
 //
 //   reduce.Record(weights, &updates, [&](size_t weight, WeightPiece piece, Var total) { ... });
-//   ...  // later, perhaps in another graph, once the own pieces of `states` are updated
+//   ...  // later, perhaps in another graph, after the update of this rank's pieces of `states`
 //   reduce.RecordGather(states, &updates);
 #ifndef WEFT_DISTRIBUTED_ALL_REDUCE_H_
 #define WEFT_DISTRIBUTED_ALL_REDUCE_H_
@@ -44,13 +44,13 @@ struct WeightPiece {
 class AllReduce {
  public:
   // The gradient sums of one weight on this rank: one value for each of blocks(), from left to right. All have the
-  // weight's shape. If the total is written back (Record without `keep`), the last one must be a state in its newest
+  // weight's shape. If Record writes back the total (without `keep`), the last block must be a state in its newest
   // version.
   using Blocks = VarList;
   using KeepPiece = absl::FunctionRef<void(size_t weight, const WeightPiece& piece, Var total)>;
 
-  // `ranges[r]`: the micro-batches of rank r. `rank`: this rank. `bucket_bytes`: buckets have at least this size, if
-  // the weights have.
+  // `ranges[r]`: the micro-batches of rank r. `rank`: this rank. `bucket_bytes`: minimum size of a bucket. A bucket is
+  // smaller only at a change of dtype and at the end.
   static absl::StatusOr<AllReduce> Create(absl::Span<const IndexRange> ranges, int rank,
                                           int64_t bucket_bytes = kBucketBytes);
 
@@ -62,14 +62,14 @@ class AllReduce {
   // begins at a block of SquareSumBlocks (ops/ops.h).
   std::vector<WeightPiece> Pieces(const TensorType& weight) const;
 
-  // Record the sums over all ranks, and write each total to the last of the weight's blocks. Append the new versions of
-  // these states, and the sends, to `updates`. The weights come in the order in which their gradients are usually
-  // computed. If there are too many buckets for the tags, the tape gets an error (Tape::Fail).
+  // Records the sums over all ranks, and writes each total to the last of the weight's blocks. Appends the new versions
+  // of these states, and the sends, to `updates`. `weights`: in the order in which the backward pass usually computes
+  // their gradients. If the buckets need more tags than exist, the tape gets an error (Tape::Fail).
   void Record(absl::Span<const Blocks> weights, VarList* updates) const;
-  // As above, except for weights with pieces: `keep` gets the total of each piece that this rank owns, [elements].
+  // Does the same, except for weights with pieces: `keep` gets the total of each piece that this rank owns, [elements].
   void Record(absl::Span<const Blocks> weights, VarList* updates, KeepPiece keep) const;
-  // Records the messages that complete `states`: each has the type of a weight with pieces, and the pieces that this
-  // rank owns are up to date. Appends the last versions, and the sends, to `updates`.
+  // Records the messages that complete `states`. Each state has the type of a weight with pieces, and this rank must
+  // have updated the pieces that it owns. Appends the last versions of the states, and the sends, to `updates`.
   void RecordGather(VarSpan states, VarList* updates) const;
 
  private:
@@ -78,9 +78,9 @@ class AllReduce {
   void RecordSmall(absl::Span<const Blocks> weights, int first_tag, VarList* updates) const;
 
   ReductionPlan doubling_, scatter_;  // of this rank
-  std::vector<int> owners_;           // of the pieces
+  std::vector<int> owners_;           // by piece: the rank that computes its total
   int rank_ = 0;
-  int tags_ = 0;  // of a bucket
+  int tags_ = 0;  // number of tags of a bucket
   int64_t bucket_bytes_ = kBucketBytes;
 };
 

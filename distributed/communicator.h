@@ -1,4 +1,4 @@
-// A Communicator is a plain connection between ranks: MPI (distributed/mpi) or queues inside one process
+// A Communicator connects this process with the other ranks: MPI (distributed/mpi) or queues inside one process
 // (distributed/in_process.h). One thread at a time uses it, usually that of a Messenger (distributed/messenger.h).
 //
 //   const auto request = communicator->Send(bytes, /*to=*/1, /*tag=*/7);
@@ -23,12 +23,12 @@ class Communicator {
 
   virtual int rank() const = 0;
   virtual int size() const = 0;
-  // Start a message and return at once. The bytes must stay valid until Progress reports the request.
+  // Send and Receive start a message and return at once. The bytes must stay valid until Progress reports the request.
   virtual Request Send(absl::Span<const std::byte> bytes, int to, int tag) = 0;
   virtual Request Receive(absl::Span<std::byte> bytes, int from, int tag) = 0;
   // Moves data without waiting, and appends the requests that have ended since the last call to `ended`.
   virtual void Progress(std::vector<Request>* ended) = 0;
-  // Ends the programs of all ranks, this one with `exit_code`. Does not return, except in tests.
+  // Ends the programs of all ranks. This rank ends with `exit_code`. Does not return, except in tests.
   virtual void Abort(int exit_code) = 0;
 };
 

@@ -1,7 +1,7 @@
 // ConnectMessenger connects a program to the other ranks if mpirun or srun started it as one of several.
 //
 //   WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<Messenger> messenger, ConnectMessenger({.timeout_seconds = 60}));
-//   const Ranks ranks(messenger.get());  // a process that was started alone has no messenger and is rank 0 of 1
+//   const Ranks ranks(messenger.get());  // without a messenger: rank 0 of 1
 #ifndef WEFT_DISTRIBUTED_CONNECT_MESSENGER_H_
 #define WEFT_DISTRIBUTED_CONNECT_MESSENGER_H_
 

@@ -25,7 +25,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// The maximum that one call of Progress copies: about 0.2 ms. Other messages of the rank wait no longer than that.
+// Maximum number of bytes that one call of Progress copies. A copy takes about 0.2 ms, and the rank's other messages
+// wait no longer.
 constexpr size_t kMaxCopiedBytes = 1 << 20;
 
 Clock::duration Duration(double seconds) {
@@ -44,7 +45,7 @@ struct Transfer {
 
 using TransferPtr = std::shared_ptr<Transfer>;
 
-// Messages of one sender and tag that only one side has begun. At least one of the queues is empty.
+// Messages of one sender and tag that only the sender or only the receiver has begun. At least one queue is empty.
 struct Halves {
   std::deque<TransferPtr> sends, receives;
 };

@@ -1,12 +1,12 @@
-// An InProcessNetwork connects the threads of one process as MPI connects processes. Tests use it, and measurements
-// that imitate a network of a given speed. Each rank's communicator belongs to one thread at a time.
+// An InProcessNetwork connects the threads of one process as MPI connects processes. Tests use it, and so do
+// measurements that imitate a network of a given speed. Each rank's communicator belongs to one thread at a time.
 //
 //   InProcessNetwork network(2, {.latency_seconds = 50e-6, .bytes_per_second = 1.25e9});  // 10 Gbit/s
 //   std::thread other([&] { Train(network.Connect(1)); });
 //   Train(network.Connect(0));
 //
-// A send ends only after its receive has begun, as the long messages of MPI do. So a program that relies on the buffers
-// of short messages hangs here.
+// A send ends only after its receive has begun, like the long messages of MPI. So a program that relies on MPI's
+// buffers for short messages hangs here.
 #ifndef WEFT_DISTRIBUTED_IN_PROCESS_H_
 #define WEFT_DISTRIBUTED_IN_PROCESS_H_
 
@@ -27,8 +27,8 @@ class InProcessNetwork {
   explicit InProcessNetwork(int size, const InProcessOptions& options = {});
   ~InProcessNetwork();
 
-  // Returns the communicator of one rank. The network must outlive it. After a call of its Abort, no message of any
-  // rank ends.
+  // Returns the communicator of one rank. The network must outlive it. After any rank has called Abort, no message
+  // ends.
   std::unique_ptr<Communicator> Connect(int rank);
   // Returns the exit code of the first call of Abort.
   std::optional<int> exit_code() const;

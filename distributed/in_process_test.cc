@@ -122,7 +122,7 @@ TEST(InProcess, ImitatesBandwidthOfEachDirection) {
   const Bytes sent(500'000);  // 50 ms each
   std::vector<Bytes> got(4, Bytes(sent.size()));
   const Clock::time_point start = Clock::now();
-  // Two messages to each side. Those of one direction follow each other, and the directions don't disturb each other.
+  // Each side gets two messages. Messages in one direction follow each other; the two directions are independent.
   for (int i = 0; i < 2; ++i) {
     pair.b->Receive(absl::MakeSpan(got[i]), 0, 0);
     pair.a->Send(sent, 1, 0);

@@ -1,4 +1,4 @@
-// An IndexRange has the indices begin .. end - 1: of elements, rows or micro-batches, as its user says.
+// An IndexRange stands for the indices begin .. end - 1 of elements, rows or micro-batches.
 #ifndef WEFT_DISTRIBUTED_INDEX_RANGE_H_
 #define WEFT_DISTRIBUTED_INDEX_RANGE_H_
 

@@ -31,14 +31,14 @@ struct Mpi {
 constexpr Mpi kOpenMpi = {"Open MPI", "libweft_mpi.so", "libopenmpi3"};
 constexpr Mpi kMpich = {"MPICH", "libweft_mpich.so", "libmpich12"};
 
-// The launcher's variables that tell the number of ranks. A row applies if all its variables are set.
+// Environment variables from which a launcher is known. A row applies if all its variables are set.
 struct Launcher {
   const char* size;       // the variable that holds the number of ranks
   const char* others[2];  // more variables of this launcher
   const Mpi* mpi;
 };
-// Open MPI comes first: its mpirun may run inside a job of Slurm. A job's batch script has SLURM_NTASKS without
-// PMIX_RANK and is no rank.
+// Open MPI comes first, because its mpirun may run inside a job of Slurm. A job's batch script is no rank: it has
+// SLURM_NTASKS, but not PMIX_RANK.
 constexpr Launcher kLaunchers[] = {
     {"OMPI_COMM_WORLD_SIZE", {}, &kOpenMpi},
     {"PMI_SIZE", {"PMI_RANK"}, &kMpich},
@@ -70,8 +70,8 @@ absl::StatusOr<std::string> FindPlugin(const Mpi& mpi) {
 }
 
 absl::StatusOr<std::unique_ptr<Communicator>> Connect(const Mpi& mpi, const std::string& path) {
-  // Open MPI loads more libraries, which expect its names to be global. The plugin is never closed, because MPI leaves
-  // functions behind that run when the process ends.
+  // Open MPI loads more libraries, which expect its names to be global. The plugin is never closed, because MPI
+  // registers functions that run when the process ends.
   void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (library == nullptr) {
     return absl::FailedPreconditionError(absl::StrCat("can't open ", path, ", which connects ranks through ", mpi.name,

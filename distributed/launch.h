@@ -1,6 +1,6 @@
 // ConnectLaunchedRanks connects a program to the other ranks if mpirun or srun started it as one of several. MPI is in
-// a plugin (distributed/mpi/plugin.h), which is opened only then: a program that was started alone loads no MPI
-// library.
+// a plugin (distributed/mpi/plugin.h). The plugin is opened only for such a program, so a program that was started
+// alone loads no MPI library.
 //
 //   WEFT_ASSIGN_OR_RETURN(std::unique_ptr<Communicator> communicator, ConnectLaunchedRanks());
 //   if (communicator == nullptr) TrainAlone();
@@ -17,7 +17,8 @@
 
 namespace weft {
 
-// Returns null if this process was not started as one of several ranks. The launcher's variables tell:
+// Returns null if this process was not started as one of several ranks. These environment variables show the number of
+// ranks:
 //
 //   OMPI_COMM_WORLD_SIZE              mpirun of Open MPI     libweft_mpi.so
 //   PMI_SIZE, PMI_RANK                mpirun of MPICH, srun  libweft_mpich.so
@@ -26,7 +27,7 @@ namespace weft {
 //
 // Opens the plugin at the first of PluginPaths that exists, or the file that the variable WEFT_MPI_PLUGIN names.
 // Errors: InvalidArgument: a variable is not a number. FailedPrecondition: the plugin can't be opened, MPI can't start,
-// or MPI counts other ranks than the launcher, because they belong to different MPIs.
+// or MPI and the launcher disagree on the number of ranks, because they belong to different MPIs.
 absl::StatusOr<std::unique_ptr<Communicator>> ConnectLaunchedRanks();
 
 // Returns the paths at which to search for the plugin `file`, for a program at the absolute path `program`: beside the

@@ -150,8 +150,8 @@ void WriteRangeKernel(const KernelArgs& a, Rect tile) {
   }
 }
 
-// The state counts as read and written as a whole. So later readers wait for all writes before them, although each
-// write names only the previous one.
+// The state counts as read and written as a whole. So a later reader waits for all earlier writes, although each write
+// names only the previous one.
 constexpr OpDef kWriteRange = {
     .name = "write_range",
     .infer = [](const Attrs& attrs, TypeSpan in) -> absl::StatusOr<Types> {

@@ -1,5 +1,5 @@
 // Ops that send and receive ranges of values, and that add and write such ranges. A range has the elements begin .. end
-// - 1 of a value, in memory order, whatever its shape.
+// - 1 of a value in memory order. The shape of the value does not matter.
 //
 //   const Var sent = Send(gradient, {0, 512}, {.peer = 1, .tag = 6});
 //   const Var received = Receive(/*after=*/gradient, /*elements=*/512, {.peer = 1, .tag = 7});
@@ -14,8 +14,8 @@
 
 namespace weft {
 
-// The cost model of messages: a message takes kMessageSeconds, and its bytes at kNetworkBytesPerSecond. These are the
-// latency of TCP on a local network and the bandwidth of 10 Gbit/s.
+// The cost model of messages: a message takes kMessageSeconds, plus the time of its bytes at kNetworkBytesPerSecond.
+// These are the latency of TCP on a local network and the bandwidth of 10 Gbit/s.
 inline constexpr double kMessageSeconds = 25e-6, kNetworkBytesPerSecond = 1.25e9;
 
 // The other side of a message: its rank, and the tag by which it finds the message.
@@ -23,11 +23,11 @@ struct Route {
   int peer = 0, tag = 0;
 };
 
-// Sends a range of `x`. Returns a value without content, which exists once the bytes have left. Whoever compiles the
-// graph must list it among its updates, since nothing reads it.
+// Sends a range of `x`. Returns a value without content, which exists once the bytes have left. No op reads this value,
+// so the caller must list it among the updates of the compiled graph.
 Var Send(Var x, IndexRange range, Route route);
-// Returns `elements` elements [elements], with the dtype of `after`, that the peer sends. The message starts when
-// `after` has been computed.
+// Receives `elements` elements from the peer. Returns them as [elements], with the dtype of `after`. The message starts
+// when `after` has been computed.
 Var Receive(Var after, int64_t elements, Route route);
 // Replaces a range of `state` by elements that the peer sends. Returns the next version of the state.
 Var ReceiveInto(Var state, IndexRange range, Route route);

@@ -24,19 +24,19 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::microseconds;
 
-// If no message starts or ends, the thread first polls without pauses. Then it sleeps an eighth of the time that it has
-// waited, so a wait gets at most an eighth longer. It does not yield between polls: beside busy threads, a yield takes
-// milliseconds, and long messages got ten times slower in bench/messenger_bench.cc with --busy=2. Two messengers with
-// pending messages use 4% of a core.
+// If no message starts or ends, the thread first polls without pauses. Then it sleeps for 1/8 of the time since the
+// last event, so a wait becomes at most 1/8 longer. It does not yield between polls: beside busy threads, a yield takes
+// milliseconds. With yields, long messages took ten times longer in bench/messenger_bench.cc with --busy=2. Two
+// messengers with pending messages use 4% of a core.
 constexpr auto kSpinTime = microseconds(20);
 constexpr auto kMinSleep = microseconds(20);
 constexpr auto kMaxSleep = microseconds(500);  // while messages are pending
-// Without pending messages, too, MPI must be polled: a short send ends when its bytes are in a buffer, and only polls
-// move them from there.
+// MPI must be polled even if no message is pending: a short send ends when its bytes are in a buffer, and only polls
+// move the bytes on.
 constexpr auto kMaxIdleSleep = microseconds(50000);
-// A poll that takes longer has moved bytes of a long message. The next bytes will come soon.
+// A poll that takes longer than this has moved bytes of a long message, and more bytes will follow soon.
 constexpr auto kMinBusyPoll = microseconds(20);
-// By default Linux lets a sleep last 50 µs longer.
+// By default, Linux may lengthen a sleep by 50 µs.
 constexpr unsigned long kTimerSlackNanoseconds = 1000;
 
 struct Message {
@@ -66,7 +66,8 @@ struct Messenger::State {
   }
 
   void Add(const Message& message) {
-    // As soon as the mutex is free, the message may end, and then another thread may destroy the messenger.
+    // Notifies under the mutex: once the mutex is free, the message may end, and another thread may destroy the
+    // messenger.
     const std::lock_guard lock(mutex);
     inbox.push_back(message);
     changed.notify_one();
@@ -93,7 +94,7 @@ struct Messenger::State {
     }
   }
 
-  // Moves the inbox to `starting`, after a pause that fits. Returns true if no message will follow.
+  // Moves the inbox to `starting`. If the inbox is empty, waits first. Returns true if no message will follow.
   bool TakeMessages() {
     starting.clear();
     std::unique_lock lock(mutex);
@@ -144,7 +145,7 @@ struct Messenger::State {
   std::vector<Communicator::Request> ended;
   bool ending = false;       // no message will follow
   Clock::time_point news;    // when a message last started or ended
-  Clock::time_point active;  // when that was, or bytes moved
+  Clock::time_point active;  // when a message last started or ended, or bytes moved
 
   std::thread thread;  // last, since it uses all of the above
 };

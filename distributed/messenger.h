@@ -1,10 +1,10 @@
-// A Messenger is the thread that drives a Communicator. Workers and the trainer's thread hand it messages; it starts
-// them, polls for their ends, and calls the functions that wait for them.
+// A Messenger is the thread that drives a Communicator. Other threads, such as workers and the trainer's, hand messages
+// to it. It starts the messages, polls until they end, and then calls their callbacks (Transport::Done).
 //
 // The messengers of all ranks also watch each other (distributed/rank_watch.h): each sends a sign of life to the next
 // rank. If the previous rank stays silent for `timeout_seconds`, the messenger prints a message that names the rank,
-// and ends all programs with exit code 1. It does the same if the previous rank has ended and this one still waits for
-// a message. A rank whose messenger runs counts as alive, even if its other threads hang.
+// and ends all programs with exit code 1. It does the same if the previous rank has ended while this rank still waits
+// for a message. A rank whose messenger runs counts as alive, even if its other threads hang.
 //
 //   Messenger messenger(std::move(communicator), {.timeout_seconds = 60});
 //   Ranks ranks(&messenger);
@@ -26,7 +26,7 @@ struct MessengerOptions {
 class Messenger final : public Transport {
  public:
   Messenger(std::unique_ptr<Communicator> communicator, const MessengerOptions& options = {});
-  // Waits for the messages that were started. With a timeout, also waits until the previous rank ends.
+  // Waits until all started messages have ended. With a timeout, also waits until the previous rank ends.
   ~Messenger() override;
 
   int rank() const override;

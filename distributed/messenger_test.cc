@@ -28,7 +28,7 @@ using ::testing::HasSubstr;
 
 void Sleep(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
 
-// Counts the ends of messages, each of which has a number.
+// Records which messages have ended. Each message has a number.
 class Ends {
  public:
   explicit Ends(int count) : ends_(count) {}
@@ -239,7 +239,7 @@ TEST(Messenger, StartsMessagesAtOnceAfterALongPause) {
   EXPECT_LT(seconds[4], 0.01);  // an idle messenger polls every 50 ms
 }
 
-// Options of tests with heartbeats. The machine may be busy, so a live rank must have long to answer.
+// Options of tests with heartbeats. The machine may be busy, so the timeout is long.
 constexpr MessengerOptions kWatched = {.timeout_seconds = 0.5};
 
 TEST(Heartbeats, NameTheRankThatIsSilent) {

@@ -28,8 +28,8 @@ namespace {
 using Bytes = std::vector<std::byte>;
 
 constexpr size_t kLongBytes = 100'000'000;
-constexpr int kTags[] = {0, 1, 2, 77, 32766, 32767};  // MPI guarantees no larger ones
-constexpr size_t kSizes[] = {0, 1, 3, 4096, 70'000};  // longer ones wait for the receiver
+constexpr int kTags[] = {0, 1, 2, 77, 32766, 32767};  // MPI guarantees tags up to 32767
+constexpr size_t kSizes[] = {0, 1, 3, 4096, 70'000};  // a long message waits for its receiver
 constexpr int kRepeats = 3;                           // messages with the same tag and sender
 
 [[noreturn]] void Fail(const std::string& message) {
@@ -37,7 +37,7 @@ constexpr int kRepeats = 3;                           // messages with the same 
   std::exit(3);
 }
 
-// Returns bytes that depend on everything that tells messages apart.
+// Returns bytes that depend on sender, receiver, tag and repetition.
 Bytes Contents(size_t size, int from, int to, int tag, int repeat) {
   uint64_t state = ((uint64_t{31} * from + to) * 1'000'003 + tag) * 11 + repeat;
   Bytes bytes(size);
@@ -94,7 +94,7 @@ void Exchange(const Communicator& communicator, Messages* messages) {
     }
   }
   for (const Pair& pair : pairs) messages->Send(pair.sent, pair.other, pair.tag);
-  // The receives have another order than the sends, except among messages with the same tag.
+  // Receives start in another order than sends. Only messages with the same tag keep their order.
   std::stable_sort(pairs.begin(), pairs.end(), [](const Pair& a, const Pair& b) { return a.tag > b.tag; });
   for (Pair& pair : pairs) messages->Receive(&pair.received, pair.other, pair.tag);
   messages->Wait();

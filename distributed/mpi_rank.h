@@ -1,4 +1,4 @@
-// The programs of the ranks that mpi_test starts. The test starts itself with the name of one of them.
+// The programs that the ranks of mpi_test run. mpi_test starts itself under mpirun with the name of one of them.
 //
 //   mpirun -np 3 mpi_test exchange    // prints "3 ranks exchanged messages"
 #ifndef WEFT_DISTRIBUTED_MPI_RANK_H_

@@ -34,7 +34,7 @@ Command operator+(Command a, const Command& b) {
 const Command kEnvironment = {
     "env", "ASAN_OPTIONS=detect_leaks=0", "TSAN_OPTIONS=detect_deadlocks=0:ignore_noninstrumented_modules=1",
 #ifdef __SANITIZE_THREAD__
-    "UCX_MEM_EVENTS=no",  // UCX, which MPICH uses, replaces functions that ThreadSanitizer replaces, too
+    "UCX_MEM_EVENTS=no",  // UCX of MPICH replaces functions that ThreadSanitizer also replaces
 #endif
 };
 

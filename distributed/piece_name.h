@@ -1,5 +1,5 @@
 // Names of pieces of weights: "h.0.mlp.c_fc.weight[0:1536]" are the rows 0 .. 1535 of that weight, seen as [rows,
-// cols]. States of an optimizer that belong to a piece have such names, too: "adamw.m.h.0.mlp.c_fc.weight[0:1536]".
+// cols]. The optimizer's states of a piece have such names, too: "adamw.m.h.0.mlp.c_fc.weight[0:1536]".
 //
 //   const std::string name = PieceName("w", {0, 8});   // "w[0:8]"
 //   const std::optional<Piece> piece = ParsePiece(name);  // {"w", {0, 8}}
@@ -22,7 +22,7 @@ struct Piece {
 std::string PieceName(absl::string_view weight, IndexRange rows);
 // Returns the piece that `name` names, or nullopt if `name` names no piece.
 std::optional<Piece> ParsePiece(absl::string_view name);
-// Returns the weight of a piece; the name itself if it names no piece.
+// Returns the weight of the piece `name`. If `name` names no piece, returns `name`.
 absl::string_view WeightOfPiece(absl::string_view name);
 
 }  // namespace weft

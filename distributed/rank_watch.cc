@@ -30,7 +30,7 @@ RankWatch::RankWatch(Communicator* communicator, double timeout_seconds)
 
 bool RankWatch::Tick(Clock::time_point now, Clock::time_point waiting_since) {
   if (!watches_) return true;
-  // A process that was stopped, such as by Ctrl-Z, can't blame others for the time it missed.
+  // The process was stopped, for example by Ctrl-Z. Heartbeats that it missed meanwhile do not count as silence.
   if (!started_ || now - last_tick_ > 2 * period_) last_heard_ = now;
   last_tick_ = now;
 

@@ -1,6 +1,6 @@
-// A RankWatch notices that a rank has died or hangs. Each rank sends a byte, a heartbeat, to the next rank about eight
-// times in `timeout_seconds`. If a rank hears nothing from the previous rank for that long, its watch prints a message
-// and aborts all ranks.
+// A RankWatch detects a rank that has died or hangs. Each rank sends a byte, a heartbeat, to the next rank about eight
+// times in `timeout_seconds`. If a rank gets no heartbeat from the previous rank for `timeout_seconds`, its watch
+// prints a message and aborts all ranks.
 //
 //   RankWatch watch(communicator, /*timeout_seconds=*/60);
 //   while (watch.Tick(now, waiting_since)) {  // on the thread that uses the communicator
@@ -8,10 +8,11 @@
 //     for (const auto request : ended) if (!watch.Ended(request, now)) OtherMessage(request);
 //   }
 //
-// A rank that ends says goodbye in place of a heartbeat, and then waits for the goodbye of the previous rank. So the
-// next rank does not take its silence for death, and no heartbeat stays without a receiver. If a rank has said goodbye
-// while the next one still waits for a message, the two have run different programs. Then no message ends any more, and
-// the watch aborts, too. In a ring of ranks, such a pair exists whenever one rank has ended and another waits forever.
+// A rank that ends sends a goodbye in place of a heartbeat, and then waits for the goodbye of the previous rank. So the
+// next rank does not take the silence for a failure, and every heartbeat is received. If a rank has said goodbye while
+// the next rank still waits for a message, the two ranks have run different programs. The message would never end, so
+// the watch aborts all ranks in this case, too. In a ring of ranks, such a pair exists whenever one rank has ended and
+// another waits forever.
 #ifndef WEFT_DISTRIBUTED_RANK_WATCH_H_
 #define WEFT_DISTRIBUTED_RANK_WATCH_H_
 
@@ -28,20 +29,21 @@ class RankWatch {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // With one rank or a timeout of 0 there is nothing to watch. All ranks must give the same timeout.
+  // With one rank or a timeout of 0, the watch does nothing. All ranks must give the same timeout.
   RankWatch(Communicator* communicator, double timeout_seconds);
 
   // Sends and receives heartbeats. Must be called at least once in every `period`. `waiting_since`: the time since
-  // which other messages are pending and none has ended; `now` if none is pending. Returns false after it has aborted.
+  // which other messages are pending and none has ended, or `now` if no message is pending. Returns false after it has
+  // aborted.
   bool Tick(Clock::time_point now, Clock::time_point waiting_since);
-  // Takes note of an ended request. Returns false if it belongs to another message.
+  // Handles the end of a heartbeat or goodbye. Returns false if `request` is another message.
   bool Ended(Communicator::Request request, Clock::time_point now);
   // Makes the next heartbeat a goodbye.
   void SayGoodbye() { ending_ = true; }
-  // Reports whether both goodbyes have arrived: that to the next rank, and that of the previous rank.
+  // Reports whether the goodbye to the next rank has been sent, and the goodbye of the previous rank has arrived.
   bool finished() const { return !watches_ || (said_goodbye_ && !sending_.has_value() && previous_has_ended_); }
 
-  // The time between two heartbeats. Zero if there is nothing to watch.
+  // Returns the time between two heartbeats, or 0 if the watch does nothing.
   Clock::duration period() const { return period_; }
 
  private:

@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 
 constexpr double kTimeout = 80;  // a heartbeat every 10 s
 
-// Ranks whose clock is a number of seconds. A test moves it, so it never waits.
+// Ranks on a simulated clock. A test sets the time in seconds, so it never waits.
 class Ring {
  public:
   explicit Ring(int size, double timeout = kTimeout) : network_(size) {

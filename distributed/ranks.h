@@ -1,5 +1,5 @@
-// Ranks are the processes that run one training together. This class is for code outside graphs, such as the trainer:
-// every function waits for all ranks. All ranks must call the same functions in the same order.
+// Ranks are the processes that run one training together. Code outside graphs, such as the trainer, uses this class.
+// Functions that exchange data wait for all ranks, so all ranks must call them in the same order.
 //
 //   Ranks ranks(&messenger);
 //   WEFT_RETURN_IF_ERROR(ranks.CheckEqual("seed", absl::StrCat(seed)));
@@ -19,7 +19,7 @@ namespace weft {
 
 class Ranks {
  public:
-  // A process that trains alone. It is rank 0 of 1, and no function waits.
+  // Creates rank 0 of 1, for a process that trains alone. No function waits.
   Ranks() = default;
   // `transport` must outlive this object.
   explicit Ranks(Transport* transport) : transport_(transport) {}
@@ -29,7 +29,7 @@ class Ranks {
   bool first() const { return rank() == 0; }
   Transport* transport() const { return transport_; }  // null for a process that trains alone
 
-  // Returns the bytes that each rank gave, by rank. They may differ in length.
+  // Exchanges the bytes that each rank gives. Returns them by rank. Ranks may give different numbers of bytes.
   std::vector<std::string> AllGather(absl::string_view mine) const;
   // Waits until all ranks have called Barrier.
   void Barrier() const;

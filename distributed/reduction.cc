@@ -1,7 +1,7 @@
-// The planner visits the sums of the tree, from small to large, and notes which rank has which piece of each value. It
-// plans all ranks at once, because a rank must know how others divide what they send. A message is appended to the
-// plans of its sender and of its receiver at the same moment. So all plans have one common order, and a receive waits
-// only for actions that are earlier in this order.
+// The planner visits the sums of the tree, from small to large, and keeps track of the rank that has each piece of each
+// value. It plans all ranks at once, because a receiver must know the pieces that the sender chooses. A message is
+// appended to the plans of its sender and of its receiver at the same moment. So all plans have one common order, and a
+// receive waits only for actions that are earlier in this order.
 #include "weft/distributed/reduction.h"
 
 #include <algorithm>
@@ -76,7 +76,8 @@ class Planner {
   }
 
  private:
-  // Adds the node of `range` and those below, down to blocks. Returns its index. `first` and `last` bound its ranks.
+  // Adds the node of `range` and the nodes below it, down to blocks. Returns the index of the node. Its ranks are among
+  // `first` .. `last`.
   int AddNode(IndexRange range, int first, int last) {
     while (ranges_[first].end <= range.begin) ++first;
     while (ranges_[last].begin >= range.end) --last;
@@ -121,8 +122,8 @@ class Planner {
   }
 
   // Chooses the rank of each piece of a sum: one of the two that have its operands. A piece whose operands are on one
-  // rank stays there. Every run of other pieces is divided between its two ranks, such that they then have equally many
-  // pieces of the sum. For powers of two, this halves the run.
+  // rank stays there. Every run of other pieces is divided between its two ranks such that both ranks own equally many
+  // pieces of the sum, if possible. For powers of two, this halves the run.
   std::vector<int> PieceOwners(const Node& left, const Node& right) const {
     std::vector<std::pair<int, int>> pairs;
     std::vector<int> owned(ranks_);
@@ -155,7 +156,7 @@ class Planner {
     for (int i = 0; i < static_cast<int>(owners.size()); ++i) {
       int copy = i;  // kScatter: the only copy of the piece
       if (doubling_) {
-        // The receivers take turns with the ranks that have the operand, so that each sends equally often.
+        // The ranks that have the operand take turns as senders, so that each of them sends equally often.
         const bool has = owners[i] >= operand.first && owners[i] <= operand.last;
         copy = has ? owners[i] - operand.first : i % operand.group();
       }
@@ -211,8 +212,8 @@ class Planner {
     for (const Copy& copy : all.copies) {
       if (half->has(copy.rank)) ++owned[copy.rank - half->first];
     }
-    // The receiver is the rank at the same place of its half. A rank that has its share passes pieces to the rank that
-    // has the fewest.
+    // The receiver has the same position in its half as the sender in the other half. If this receiver already has its
+    // share, the rank of the half with the fewest pieces receives the piece instead.
     const int share = (pieces_ + half->size - 1) / half->size;
     const int other_first = half->first == all.first ? half->first + half->size : all.first;
     std::vector<std::pair<int, int>> moves;  // of each piece: from, to
@@ -243,7 +244,7 @@ class Planner {
     });
   }
 
-  // Appends a send and its receive. `message` has all but kinds, peers and the tag. Returns the source at the receiver.
+  // Appends a send and its receive. `message` lacks only kinds, peers and the tag. Returns the source on the receiver.
   ReductionSource Message(int from, int to, ReductionAction message) {
     message.tag = tags_[{from, to}]++;
     ReductionAction receive = message;

@@ -1,6 +1,6 @@
 // Tags that distributed/ uses for its own messages. Messages of graphs have tags from 0 to kFirstReservedTag - 1.
 //
-// MPI guarantees tags up to 32767 only, so the reserved ones end there.
+// MPI guarantees tags up to 32767, so the reserved tags end there.
 #ifndef WEFT_DISTRIBUTED_TAGS_H_
 #define WEFT_DISTRIBUTED_TAGS_H_
 

@@ -1,4 +1,4 @@
-// A Communicator on MPI, with messages that don't block. An error inside MPI ends the programs of all ranks with MPI's
+// A Communicator that uses nonblocking messages of MPI. An error inside MPI ends the programs of all ranks with MPI's
 // own message, because MPI cannot continue after one.
 #include <mpi.h>
 
@@ -16,13 +16,13 @@ namespace weft {
 namespace {
 
 // Number of bytes of a part of a message: 64 MiB. MPI counts bytes as int, so a longer message travels in parts. MPI
-// keeps the order of messages with the same tag, so both sides cut a message alike. A part takes milliseconds, against
-// which the microsecond that starts it does not count.
+// keeps the order of messages with the same tag, so both sides cut a message alike. A part takes milliseconds, so the
+// microsecond to start it does not matter.
 constexpr size_t kMaxPartBytes = size_t{1} << 26;
 
 class MpiCommunicator final : public Communicator {
  public:
-  // Uses a duplicate of MPI_COMM_WORLD, so that its tags are Weft's alone.
+  // Uses a duplicate of MPI_COMM_WORLD, so that other users of MPI cannot receive Weft's messages.
   MpiCommunicator() {
     MPI_Comm_dup(MPI_COMM_WORLD, &comm_);
     MPI_Comm_rank(comm_, &rank_);
@@ -61,7 +61,7 @@ class MpiCommunicator final : public Communicator {
     for (int i = 0; i < count; ++i) EndPart(messages_[ended_parts_[i]], ended);
     size_t kept = 0;
     for (size_t i = 0; i < parts_.size(); ++i) {
-      if (parts_[i] == MPI_REQUEST_NULL) continue;  // MPI_Testsome writes it over requests that have ended
+      if (parts_[i] == MPI_REQUEST_NULL) continue;  // MPI_Testsome sets requests that have ended to it
       parts_[kept] = parts_[i];
       messages_[kept++] = messages_[i];
     }
@@ -101,7 +101,7 @@ class MpiCommunicator final : public Communicator {
   MPI_Comm comm_ = MPI_COMM_NULL;
   int rank_ = 0, size_ = 1;
   Request next_ = 0;
-  std::vector<MPI_Request> parts_;        // that have not ended
+  std::vector<MPI_Request> parts_;        // the parts that have not ended
   std::vector<Request> messages_;         // the message of each of parts_
   std::map<Request, size_t> parts_left_;  // of messages with several parts
   std::vector<int> ended_parts_;          // indices into parts_; used by Progress
@@ -117,7 +117,7 @@ extern "C" weft::Communicator* WeftConnectMpi(const char** error) {
     *error = "MPI is initialised already: a process can connect only once";
     return nullptr;
   }
-  // Threads take turns, so MPI needs no locks.
+  // Only one thread at a time calls MPI, so MPI needs no locks.
   if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level) != MPI_SUCCESS) {
     *error = "MPI_Init_thread failed";
     return nullptr;
