@@ -15,7 +15,7 @@
 #include "weft/lab/graph_choice.h"
 #include "weft/lab/graph_page.h"
 #include "weft/lab/page.h"
-#include "weft/lab/rank_step.h"
+#include "weft/lab/ranks/rank_step.h"
 #include "weft/lab/real_graphs.h"
 #include "weft/models/options.h"
 #include "weft/train/jobs/gpt_job.h"

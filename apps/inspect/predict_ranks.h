@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "weft/core/hyperparameters.h"
 #include "weft/distributed/all_reduce.h"
-#include "weft/lab/rank_scaling.h"
+#include "weft/lab/ranks/rank_scaling.h"
 
 namespace weft {
 

@@ -1,4 +1,4 @@
-#include "weft/lab/simulate_ranks.h"
+#include "weft/lab/ranks/simulate_ranks.h"
 
 #include <gtest/gtest.h>
 

@@ -2,8 +2,8 @@
 //
 //   Messenger messenger(std::move(communicator));
 //   const Network network = MeasureNetwork(&messenger);  // ranks 0 and 1 call it
-#ifndef WEFT_LAB_MEASURE_NETWORK_H_
-#define WEFT_LAB_MEASURE_NETWORK_H_
+#ifndef WEFT_LAB_RANKS_MEASURE_NETWORK_H_
+#define WEFT_LAB_RANKS_MEASURE_NETWORK_H_
 
 #include "weft/graph/transport.h"
 #include "weft/lab/network.h"
@@ -20,4 +20,4 @@ Network MeasureImitatedNetwork(const Network& imitated);
 
 }  // namespace weft
 
-#endif  // WEFT_LAB_MEASURE_NETWORK_H_
+#endif  // WEFT_LAB_RANKS_MEASURE_NETWORK_H_

@@ -1,5 +1,5 @@
 // Each micro-batch of the step has the same tokens. So a step of any size needs one batch of data.
-#include "weft/lab/rank_step.h"
+#include "weft/lab/ranks/rank_step.h"
 
 #include <algorithm>
 #include <utility>

@@ -3,8 +3,8 @@
 //
 //   WEFT_ASSIGN_OR_RETURN(auto step, RankStep::Plan({.graph = {"gpt2"}, .rank = 0, .ranks = 8, .micro_batches = 8}));
 //   const Graph& graph = step->graph_with_messages();
-#ifndef WEFT_LAB_RANK_STEP_H_
-#define WEFT_LAB_RANK_STEP_H_
+#ifndef WEFT_LAB_RANKS_RANK_STEP_H_
+#define WEFT_LAB_RANKS_RANK_STEP_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -20,7 +20,7 @@
 #include "weft/graph/runner.h"
 #include "weft/graph/transport.h"
 #include "weft/lab/graph_choice.h"
-#include "weft/lab/imaginary_peers.h"
+#include "weft/lab/ranks/imaginary_peers.h"
 #include "weft/train/training_step.h"
 
 namespace weft {
@@ -77,4 +77,4 @@ class RankStep {
 
 }  // namespace weft
 
-#endif  // WEFT_LAB_RANK_STEP_H_
+#endif  // WEFT_LAB_RANKS_RANK_STEP_H_

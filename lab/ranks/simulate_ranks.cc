@@ -1,5 +1,5 @@
 // All ranks share one simulated time, which advances to the next end of a task or message.
-#include "weft/lab/simulate_ranks.h"
+#include "weft/lab/ranks/simulate_ranks.h"
 
 #include <algorithm>
 #include <functional>

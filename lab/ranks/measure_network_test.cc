@@ -1,4 +1,4 @@
-#include "weft/lab/measure_network.h"
+#include "weft/lab/ranks/measure_network.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "weft/lab/group_costs.h"
+#include "weft/lab/ranks/group_costs.h"
 
 #include <gtest/gtest.h>
 

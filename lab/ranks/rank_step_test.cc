@@ -1,4 +1,4 @@
-#include "weft/lab/rank_step.h"
+#include "weft/lab/ranks/rank_step.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "weft/distributed/rank_threads.h"
-#include "weft/lab/simulate_ranks.h"
+#include "weft/lab/ranks/simulate_ranks.h"
 
 namespace weft {
 namespace {

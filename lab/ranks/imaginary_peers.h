@@ -3,8 +3,8 @@
 //
 //   ImaginaryPeers peers(/*rank=*/0, /*size=*/64);
 //   Runner runner(graph, &parameters, {.threads = 1, .timed = true, .transport = &peers});
-#ifndef WEFT_LAB_IMAGINARY_PEERS_H_
-#define WEFT_LAB_IMAGINARY_PEERS_H_
+#ifndef WEFT_LAB_RANKS_IMAGINARY_PEERS_H_
+#define WEFT_LAB_RANKS_IMAGINARY_PEERS_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -35,4 +35,4 @@ class ImaginaryPeers final : public Transport {
 
 }  // namespace weft
 
-#endif  // WEFT_LAB_IMAGINARY_PEERS_H_
+#endif  // WEFT_LAB_RANKS_IMAGINARY_PEERS_H_

@@ -5,8 +5,8 @@
 //   GroupCosts costs;
 //   costs.Add(measured_graph, times.tiles());
 //   const std::vector<double> seconds = costs.TaskSeconds(graph);
-#ifndef WEFT_LAB_GROUP_COSTS_H_
-#define WEFT_LAB_GROUP_COSTS_H_
+#ifndef WEFT_LAB_RANKS_GROUP_COSTS_H_
+#define WEFT_LAB_RANKS_GROUP_COSTS_H_
 
 #include <optional>
 #include <string>
@@ -44,4 +44,4 @@ class GroupCosts {
 
 }  // namespace weft
 
-#endif  // WEFT_LAB_GROUP_COSTS_H_
+#endif  // WEFT_LAB_RANKS_GROUP_COSTS_H_

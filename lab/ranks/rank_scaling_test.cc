@@ -1,11 +1,11 @@
-#include "weft/lab/rank_scaling.h"
+#include "weft/lab/ranks/rank_scaling.h"
 
 #include <gtest/gtest.h>
 
 #include <vector>
 
 #include "weft/lab/measured.h"
-#include "weft/lab/simulate_ranks.h"
+#include "weft/lab/ranks/simulate_ranks.h"
 
 namespace weft {
 namespace {

@@ -8,10 +8,10 @@
 // A step on N ranks has the graphs of one rank: those of its micro-batches, of which the last has the messages, and the
 // update. Before the update, the ranks exchange their losses in 2 log2(N) short messages, one after the other. Up to
 // kMaxExactRanks ranks are all simulated. Of more ranks, one is simulated, and the others are its mirror images
-// (lab/simulate_ranks.h). These keep step with it, so the prediction is a lower bound. The simulated rank is the one
+// (lab/ranks/simulate_ranks.h). These keep step with it, so the prediction is a lower bound. The simulated rank is the one
 // that has the most micro-batches and, of those, the most bytes to send and to receive.
-#ifndef WEFT_LAB_RANK_SCALING_H_
-#define WEFT_LAB_RANK_SCALING_H_
+#ifndef WEFT_LAB_RANKS_RANK_SCALING_H_
+#define WEFT_LAB_RANKS_RANK_SCALING_H_
 
 #include <cstdint>
 #include <optional>
@@ -22,9 +22,9 @@
 #include "absl/types/span.h"
 #include "weft/distributed/all_reduce.h"
 #include "weft/lab/graph_choice.h"
-#include "weft/lab/group_costs.h"
+#include "weft/lab/ranks/group_costs.h"
 #include "weft/lab/network.h"
-#include "weft/lab/rank_step.h"
+#include "weft/lab/ranks/rank_step.h"
 #include "weft/lab/scaling.h"
 #include "weft/train/training_step.h"
 
@@ -102,4 +102,4 @@ class RankScaling {
 
 }  // namespace weft
 
-#endif  // WEFT_LAB_RANK_SCALING_H_
+#endif  // WEFT_LAB_RANKS_RANK_SCALING_H_

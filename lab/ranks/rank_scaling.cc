@@ -1,4 +1,4 @@
-#include "weft/lab/rank_scaling.h"
+#include "weft/lab/ranks/rank_scaling.h"
 
 #include <algorithm>
 #include <bit>
@@ -13,7 +13,7 @@
 #include "weft/lab/measure.h"
 #include "weft/lab/measured.h"
 #include "weft/lab/simulate.h"
-#include "weft/lab/simulate_ranks.h"
+#include "weft/lab/ranks/simulate_ranks.h"
 #include "weft/lab/team.h"
 #include "weft/train/task.h"
 

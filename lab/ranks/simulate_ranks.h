@@ -13,8 +13,8 @@
 // at any time, and sends when this rank sends its message with the same tag to the other rank. This is exact if all
 // ranks have equal schedules, and each exchanges messages with one partner at a time, as for powers of two. Otherwise
 // it is an approximation: it leaves out that a rank waits for a slower one.
-#ifndef WEFT_LAB_SIMULATE_RANKS_H_
-#define WEFT_LAB_SIMULATE_RANKS_H_
+#ifndef WEFT_LAB_RANKS_SIMULATE_RANKS_H_
+#define WEFT_LAB_RANKS_SIMULATE_RANKS_H_
 
 #include <cstdint>
 #include <vector>
@@ -58,4 +58,4 @@ RanksSimulation SimulateRanks(absl::Span<const SimulatedRank> ranks, const Netwo
 
 }  // namespace weft
 
-#endif  // WEFT_LAB_SIMULATE_RANKS_H_
+#endif  // WEFT_LAB_RANKS_SIMULATE_RANKS_H_
