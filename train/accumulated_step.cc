@@ -123,14 +123,19 @@ class AccumulatedStep final : public TrainingStep {
   absl::StatusOr<StepResult> Run(int64_t step, double rate, NextBatch next, double loss_limit) override {
     const int64_t count = options_.micro_batches;
     std::vector<MicroBatchResult> mine;
+    absl::Status failed;  // with several ranks: the first error of this rank's micro-batches
     for (const SumPlan::Pair& pair : plan().pairs) {
       bool empty = true;  // whether the pair has no gradients yet
       for (int64_t i = pair.begin; i < pair.end; ++i) {
-        WEFT_ASSIGN_OR_RETURN(TrainingBatch batch, next({i, count}));
+        absl::StatusOr<TrainingBatch> batch = next({i, count});
         parameters_->set_step(static_cast<uint32_t>(step * count + i));
         const bool reduces = sums_->several_ranks() && i + 1 == sums_->mine().end;
-        WEFT_ASSIGN_OR_RETURN(mine.emplace_back(), RunMicroBatch(pair.slot, empty, reduces, &batch));
-        empty = empty && batch.targets == 0;
+        const absl::StatusOr<MicroBatchResult> result = RunMicroBatch(pair.slot, empty, reduces, std::move(batch));
+        if (!result.ok() && !sums_->several_ranks()) return result.status();
+        // The other ranks wait for this rank's sums. So the step goes on as if the micro-batch were empty.
+        failed.Update(result.status());
+        mine.push_back(result.ok() ? *result : MicroBatchResult());
+        empty = empty && mine.back().targets == 0;
       }
       if (empty && clears_) {
         WEFT_RETURN_IF_ERROR(Use({pair.slot}, &clearing_.sum));
@@ -146,13 +151,18 @@ class AccumulatedStep final : public TrainingStep {
     parameters_->set_step(static_cast<uint32_t>((step + 1) * count));
     const std::vector<MicroBatchResult> all = GatherResults(options_.ranks, mine);
     const double targets = TreeSum(all, &MicroBatchResult::targets);
+    if (targets == 0 && !failed.ok()) return failed;
     if (targets == 0) return InvalidArgument("the batch of step ", step, " has no targets");
     StepResult result = {.loss = TreeSum(all, &MicroBatchResult::loss) / targets,
                          .gradient_norm = std::numeric_limits<double>::quiet_NaN(),
                          .tokens = static_cast<int64_t>(TreeSum(all, &MicroBatchResult::tokens))};
-    if (!std::isfinite(result.loss) || (options_.limits_loss && result.loss > loss_limit)) return result;
+    if (!std::isfinite(result.loss) || (options_.limits_loss && result.loss > loss_limit)) {
+      if (!failed.ok()) return failed;
+      return result;
+    }
     WEFT_ASSIGN_OR_RETURN(const Outputs outputs, update_.runner->Run({{update_.rate, static_cast<float>(rate)},
                                                                       {update_.targets, static_cast<float>(targets)}}));
+    if (!failed.ok()) return failed;  // the update may have messages, too
     parameters_->set_step(static_cast<uint32_t>((step + 1) * count));
     result.gradient_norm = outputs.Scalar(update_.gradient_norm);
     result.updated = std::isfinite(result.gradient_norm);
@@ -203,7 +213,9 @@ class AccumulatedStep final : public TrainingStep {
 
   // Runs one micro-batch, which adds its gradients to `slot`, and returns its figures. `first`: it replaces the slot's
   // content. `reduces`: the gradients of all ranks are then added, too.
-  absl::StatusOr<MicroBatchResult> RunMicroBatch(int slot, bool first, bool reduces, TrainingBatch* batch) {
+  absl::StatusOr<MicroBatchResult> RunMicroBatch(int slot, bool first, bool reduces,
+                                                 absl::StatusOr<TrainingBatch> batch) {
+    WEFT_RETURN_IF_ERROR(batch.status());
     if (batch->targets == 0) return MicroBatchResult{};
     Entry& entry = entries_[batch->program];
     if (!reduces) WEFT_RETURN_IF_ERROR(Use({slot}, &entry.sum));

@@ -160,6 +160,33 @@ TEST(RanksStepTest, EmptyMicroBatchesTakePart) {
   }
 }
 
+// Micro-batch i has row i. On three ranks, rank 1 has the micro-batches 3, 4 and 5 of 8.
+TEST(RanksStepTest, ABadBatchOfOneRankIsItsErrorAndLetsTheOthersGoOn) {
+  for (const Sharding sharding : {Sharding::kNone, Sharding::kGradients}) {
+    RunRanks(3, [&](Transport* transport) {
+      const Ranks ranks(transport);
+      Training training(kWide, kF32,
+                        {.micro_batches = 8, .threads = 1, .ranks = ranks, .sharding = sharding, .bucket_bytes = 300});
+      ASSERT_TRUE(training.Create(AdamW({.clip = 1.0})).ok());
+      for (const std::vector<int64_t>& rows : std::vector<std::vector<int64_t>>{{}, {3}, {5}, {3, 4, 5}, {}}) {
+        if (ranks.rank() == 1) {
+          for (const int64_t row : rows) training.set_unknown_token(row, true);
+        }
+        const absl::StatusOr<StepResult> result = training.Run(/*step=*/0, /*rate=*/0.01);
+        if (ranks.rank() == 1 && !rows.empty()) {
+          EXPECT_THAT(std::string(result.status().message()), HasSubstr("13 at [0,0] is not below 13"));
+        } else {
+          EXPECT_TRUE(result.ok()) << result.status();
+        }
+        for (const int64_t row : rows) training.set_unknown_token(row, false);
+        const std::vector<double> weights = training.Weights();
+        const std::string bytes(reinterpret_cast<const char*>(weights.data()), weights.size() * sizeof weights[0]);
+        EXPECT_TRUE(ranks.CheckEqual("weights", bytes).ok());
+      }
+    });
+  }
+}
+
 TEST(RanksStepTest, ATimedStepHasTheTimesOfItsMessages) {
   for (const bool timed : {false, true}) {
     RunRanks(2, [&](Transport* transport) {

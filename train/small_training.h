@@ -104,6 +104,10 @@ class Training {
     }
     return values;
   }
+  // Makes a token of each batch with `row` one that the model does not know, or restores it.
+  void set_unknown_token(int64_t row, bool unknown) {
+    tokens_[static_cast<size_t>(row * kLength)] = unknown ? static_cast<int32_t>(kVocabulary) : 0;
+  }
   const Parameters& parameters() const { return parameters_; }
   const TrainingStep& step() const { return *step_; }
 

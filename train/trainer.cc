@@ -175,19 +175,9 @@ absl::Status Trainer::Interrupted(Progress* progress) const {
 absl::Status Trainer::TakeStep(Metrics* line, Progress* progress) {
   const auto begin = std::chrono::steady_clock::now();
   const double rate = options_.learning_rate(step_) * history_.plateau.scale;
-  absl::Status not_read;  // the first error of this rank's batches
-  const auto next = [&](MicroBatch micro_batch) -> absl::StatusOr<TrainingBatch> {
-    absl::StatusOr<TrainingBatch> batch = task_->Train(step_, micro_batch);
-    if (batch.ok() || options_.ranks.size() == 1) return batch;
-    // The other ranks wait for this rank's sums. So the step goes on without the micro-batch, and then all ranks stop.
-    not_read.Update(batch.status());
-    return TrainingBatch();
-  };
-  const absl::StatusOr<StepResult> ran =
-      training_step_->Run(step_, rate, next, history_.LossLimit(options_.skip_deviations));
-  WEFT_RETURN_IF_ERROR(not_read);
-  WEFT_RETURN_IF_ERROR(ran.status());
-  const StepResult& result = *ran;
+  const auto next = [&](MicroBatch micro_batch) { return task_->Train(step_, micro_batch); };
+  WEFT_ASSIGN_OR_RETURN(const StepResult result,
+                        training_step_->Run(step_, rate, next, history_.LossLimit(options_.skip_deviations)));
   const bool finite = std::isfinite(result.loss) && std::isfinite(result.gradient_norm);
   if (result.updated) {
     history_.Trained(result.loss);
