@@ -18,6 +18,7 @@ TEST_F(DefaultConfigTest, TheDefaultsAreThoseOfTheReadme) {
   "tokenizer": "",
   "vocabulary": 8000,
   "documents": "across",
+  "window_positions": "anywhere",
   "init": "",
   "context": 64,
   "layers": 4,

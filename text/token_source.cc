@@ -34,6 +34,14 @@ uint64_t Position(RandomStream random, uint64_t n, uint64_t index) {
   return absl::Uint128High64(absl::uint128(word) * n);
 }
 
+// Returns an integer from part `row` of 0 .. n - 1, which has `rows` parts. The first n mod `rows` parts are longer by
+// one than the others.
+uint64_t PositionInPart(RandomStream random, uint64_t n, uint64_t index, uint64_t row, uint64_t rows) {
+  const auto begin = [&](uint64_t i) { return i * (n / rows) + std::min(i, n % rows); };
+  const uint64_t low = begin(row), size = begin(row + 1) - low;
+  return size == 0 ? n - 1 : low + Position(random, size, index);  // parts are empty if n < `rows`
+}
+
 // Returns the number of rows that `options` ask for.
 size_t RowCount(const WindowOptions& options) {
   return static_cast<size_t>((options.end < 0 ? options.rows : options.end) - options.begin);
@@ -46,10 +54,13 @@ absl::Status ForEachWindow(absl::Span<const WeightedTokens> sources, const Windo
   RandomStream random = options.random;
   random.stream = options.split == DataSplit::kTrain ? kTrainWindowStream : kValidationWindowStream;
   for (size_t row = 0; row < RowCount(options); ++row) {
-    const uint64_t index = static_cast<uint64_t>(options.batch * options.rows + options.begin) + row;
+    const auto rows = static_cast<uint64_t>(options.rows), in_batch = static_cast<uint64_t>(options.begin) + row;
+    const uint64_t index = static_cast<uint64_t>(options.batch) * rows + in_batch;
     const TokenSource& source = Choose(sources, random, index);
     const auto starts = static_cast<uint64_t>(source.size(options.split) - options.context);
-    WEFT_RETURN_IF_ERROR(visit(row, source, static_cast<int64_t>(Position(random, starts, index))));
+    const uint64_t begin =
+        options.by_row ? PositionInPart(random, starts, index, in_batch, rows) : Position(random, starts, index);
+    WEFT_RETURN_IF_ERROR(visit(row, source, static_cast<int64_t>(begin)));
   }
   return absl::OkStatus();
 }

@@ -83,6 +83,30 @@ TEST(SampleWindowsTest, RowsOfABatchAreThoseOfTheWholeBatch) {
   }
 }
 
+TEST(SampleWindowsTest, RowsDrawFromTheirPartsOfASource) {
+  for (const int64_t size : {6, 7, 11, 1003}) {  // 2, 3, 7 and 999 windows of 4 tokens
+    const Counting source(size, 0);
+    const WeightedTokens sources[] = {{&source}};
+    std::set<int64_t> seen;
+    TokenBatch batch;
+    for (uint32_t step = 0; step < 3000; ++step) {
+      ASSERT_TRUE(
+          SampleWindows(sources, {.rows = 5, .context = 4, .random = {.seed = 1, .step = step}, .by_row = true}, &batch)
+              .ok());
+      for (int64_t row = 0; row < 5; ++row) {
+        const int64_t begin = batch.tokens[4 * row], windows = size - 4;
+        ASSERT_LT(begin, windows);
+        if (windows >= 5) {
+          ASSERT_LE(row * (windows / 5) + std::min(row, windows % 5), begin);
+          ASSERT_LT(begin, (row + 1) * (windows / 5) + std::min(row + 1, windows % 5));
+        }
+        seen.insert(begin);
+      }
+    }
+    EXPECT_EQ(seen.size(), size - 4) << "every window can be drawn";
+  }
+}
+
 TEST(SampleWindowsTest, NumbersDocumentsFromZeroInEachRow) {
   const Counting a(1000, 0, /*document=*/3);
   const WeightedTokens sources[] = {{&a}};

@@ -38,6 +38,12 @@ Hyperparameters GptJob::Table() {
                    "attention across all documents in a window, or within separate documents, which needs token files",
                    &options_.documents,
                    {.choices = {"across", "separate"}}});
+  table.push_back(
+      {"window-positions",
+       "training windows from anywhere in the data; or by-row: row i of a batch of B has its windows in part "
+       "i of B of the data, so that a machine needs only the token files of its ranks' rows",
+       &options_.window_positions,
+       {.choices = {"anywhere", "by-row"}}});
   table = InGroup("Data", std::move(table));
   Append(source_.Table(), &table);
   Append(
@@ -152,7 +158,8 @@ WindowOptions GptJob::Windows(DataSplit split, int64_t step, int64_t index, RowR
           .batch = index,
           .begin = rows.begin,
           .end = rows.end,
-          .documents = static_cast<bool>(programs_[0]->documents)};
+          .documents = static_cast<bool>(programs_[0]->documents),
+          .by_row = split == DataSplit::kTrain && options_.window_positions == "by-row"};
 }
 
 WindowOptions GptJob::TrainingWindows(int64_t step) const {

@@ -87,27 +87,32 @@ std::vector<int32_t> Numbers(const TrainingBatch& batch) {
 }
 
 TEST_F(GptJobTest, EachRankHasTheTokensOfOne) {
-  const std::unique_ptr<GptJob> alone = *Make(Ranks());
-  std::map<std::pair<int64_t, int64_t>, std::vector<int32_t>> trained, validated;  // by step and index
-  for (int64_t step = 0; step < 3; ++step) {
-    for (int64_t i = 0; i < alone->validation_batches(); ++i) validated[{step, i}] = Numbers(*alone->Validate(step, i));
-    for (int64_t i = 0; i < kMicroBatches; ++i) trained[{step, i}] = Numbers(*alone->Train(step, {i, kMicroBatches}));
-  }
-  EXPECT_NE((trained[{0, 0}]), (trained[{0, 1}]));
-  for (const int size : {2, 3, 4}) {
-    RunRanks(size, [&](Transport* transport) {
-      const Ranks ranks(transport);
-      const std::unique_ptr<GptJob> job = *Make(ranks);
-      const RowRange mine = RowsOf({ranks.rank(), size}, kMicroBatches);
-      for (int64_t step = 0; step < 3; ++step) {
-        for (int64_t i = ranks.rank(); i < job->validation_batches(); i += size) {
-          EXPECT_EQ(Numbers(*job->Validate(step, i)), validated.at({step, i}));
-        }
-        for (int64_t i = mine.begin; i < mine.end; ++i) {
-          EXPECT_EQ(Numbers(*job->Train(step, {i, kMicroBatches})), trained.at({step, i}));
-        }
+  for (const std::string positions : {"anywhere", "by-row"}) {
+    const Options given = {{"window-positions", positions}};
+    const std::unique_ptr<GptJob> alone = *Make(Ranks(), given);
+    std::map<std::pair<int64_t, int64_t>, std::vector<int32_t>> trained, validated;  // by step and index
+    for (int64_t step = 0; step < 3; ++step) {
+      for (int64_t i = 0; i < alone->validation_batches(); ++i) {
+        validated[{step, i}] = Numbers(*alone->Validate(step, i));
       }
-    });
+      for (int64_t i = 0; i < kMicroBatches; ++i) trained[{step, i}] = Numbers(*alone->Train(step, {i, kMicroBatches}));
+    }
+    EXPECT_NE((trained[{0, 0}]), (trained[{0, 1}]));
+    for (const int size : {2, 3, 4}) {
+      RunRanks(size, [&](Transport* transport) {
+        const Ranks ranks(transport);
+        const std::unique_ptr<GptJob> job = *Make(ranks, given);
+        const RowRange mine = RowsOf({ranks.rank(), size}, kMicroBatches);
+        for (int64_t step = 0; step < 3; ++step) {
+          for (int64_t i = ranks.rank(); i < job->validation_batches(); i += size) {
+            EXPECT_EQ(Numbers(*job->Validate(step, i)), validated.at({step, i}));
+          }
+          for (int64_t i = mine.begin; i < mine.end; ++i) {
+            EXPECT_EQ(Numbers(*job->Train(step, {i, kMicroBatches})), trained.at({step, i}));
+          }
+        }
+      });
+    }
   }
 }
 
@@ -144,6 +149,28 @@ TEST_F(GptJobTest, ARankNeedsTheShardsOfItsRowsOnly) {
     for (int64_t i = mine.begin; i < mine.end; ++i) {
       EXPECT_EQ(Numbers(*job->Train(0, {i, kMicroBatches})), expected[static_cast<size_t>(i)]);
     }
+  });
+}
+
+// Rank 0 of two has the rows 0 to 3 of 6, and rank 1 the others. The first 2,700 tokens are for training.
+TEST_F(GptJobTest, WithWindowsByRowARankNeedsAPartOfTheShards) {
+  const Options by_row = {{"window-positions", "by-row"}, {"eval-every", "0"}, {"steps", "300"}};
+  const std::unique_ptr<GptJob> alone = *Make(Ranks(), by_row);
+  RunRanks(2, [&](Transport* transport) {
+    const Ranks ranks(transport);
+    const std::string copy = absl::StrCat(folder_, "/copy", ranks.rank());
+    fs::copy(folder_ + "/corpus", copy);
+    const size_t first = ranks.first() ? 0 : 17, last = ranks.first() ? 18 : 27;  // 2,700 * 4 / 6 = 1,800
+    for (size_t shard = 0; shard < 30; ++shard) {
+      if (shard < first || shard > last) fs::remove(absl::StrCat(copy, "/", ShardFile(shard)));
+    }
+    Options given = by_row;
+    given["data"] = copy;
+    EXPECT_TRUE(FirstError(ranks, given).ok());
+    const std::unique_ptr<GptJob> job = *Make(ranks, given);
+    EXPECT_EQ(job->data(), alone->data());
+    given["window-positions"] = "anywhere";
+    EXPECT_THAT(FirstError(ranks, given).message(), HasSubstr("step 1 needs a missing shard, one of 1"));
   });
 }
 
