@@ -199,7 +199,7 @@ struct Message {
   bool sends = false;  // false: the node receives
   int peer = 0;        // the other rank
   int tag = 0;
-  int operand = 0;             // that holds the bytes: inputs first, then outputs, as for Access
+  int operand = 0;             // operand that holds the bytes: inputs first, then outputs, as for Access
   int64_t begin = 0, end = 0;  // elements of the operand, in memory order
 };
 
@@ -221,8 +221,8 @@ struct OpDef {
   const char* name;
   absl::StatusOr<Types> (*infer)(const Attrs&, TypeSpan inputs) = nullptr;  // checks inputs; returns the outputs' types
   size_t outputs = 1;                                                       // number of outputs; 0: it varies
-  // Returns the messages of a node that has them in place of a kernel. The node has one tile, which ends with the last
-  // message. Null: the op has kernels.
+  // Returns the messages that a node sends or receives in place of running a kernel. The node has one tile, which ends
+  // with the last message. Null: the op has kernels.
   std::vector<Message> (*messages)(const OpArgs&) = nullptr;
   // Kernels by dtype: f32, f64, bf16, i32, bool. The dtype of input 0 or, without inputs, of output 0 selects one. A
   // bf16 kernel computes in f32 and rounds once. If `infer` allows it, its other operands may be f32.
@@ -264,7 +264,7 @@ Rect Access(const OpDef& op, const OpArgs& args, int operand, Rect tile);
 // Returns the shape of the operand that tiles cut.
 const Shape& DomainShape(const OpDef& op, const OpArgs& args);
 KernelFunction KernelFor(const OpDef& op, TypeSpan inputs, TypeSpan outputs);  // null if `op` has none for these dtypes
-// Reports whether nodes of `op` with these types run, as kernels or messages.
+// Reports whether nodes of `op` with these types run a kernel or carry messages.
 bool IsCall(const OpDef& op, TypeSpan inputs, TypeSpan outputs);
 Cost CostOf(const OpDef& op, const OpArgs& args);
 double OperandBytes(const OpArgs& args);  // the sum over all inputs and outputs

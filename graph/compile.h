@@ -66,7 +66,8 @@ struct CompileOptions {
   // limit. If the values need more, some are computed twice, which changes no bit. If that is not enough, Compile
   // returns ResourceExhausted, and the message gives the smallest budget that was found to suffice.
   size_t memory_budget = 0;
-  // Whether kernels may overwrite the bytes of messages. This saves memory, but kernels then wait for other ranks.
+  // Whether kernels may overwrite the bytes of messages. This saves memory, but kernels then wait for other ranks. If
+  // the memory budget is too small otherwise, kernels overwrite them in any case.
   bool reuse_messages = false;
 };
 

@@ -1,5 +1,5 @@
-// Tests that executors go on while tasks that end later are under way, and that the tasks' successors wait for their
-// ends.
+// Tests that executors run other tasks while a task of Schedule::ends_later is under way. Its successors must wait
+// until the task ends.
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -114,7 +114,7 @@ TEST(EndsLaterTest, SuccessorsWaitForTheEnd) {
   }
 }
 
-// If the worker waited for the first task, the second would never start.
+// If the worker waited for the end of the first task, the second task would never start.
 TEST(EndsLaterTest, AWorkerGoesOnMeanwhile) {
   for (const Policy* policy : Policies()) {
     SCOPED_TRACE(policy->name);

@@ -27,8 +27,8 @@ class Executor {
   // No two calls of `body` at the same time have the same number, except calls for tasks in Schedule::ends_later. Calls
   // of Run must not overlap.
   virtual void Run(Body body) = 0;
-  // Ends a task of Schedule::ends_later, after the call of its body has begun. Calls must not overlap. They may come
-  // from a thread that is no worker. By default, an executor runs no such tasks.
+  // Ends a task of Schedule::ends_later. The call of the task's body must have begun. Any thread may call End, but
+  // calls must not overlap. The default implementation is for executors that run no such tasks.
   virtual void End(uint32_t task);
 
   virtual int threads() const = 0;

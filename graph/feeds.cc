@@ -1,4 +1,4 @@
-// Checks what a caller feeds, and reads what a runner returns.
+// Checks the values that a caller feeds to a runner, and reads the values that the runner returns.
 #include "weft/graph/feeds.h"
 
 #include "absl/algorithm/container.h"

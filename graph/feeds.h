@@ -1,4 +1,4 @@
-// The check of the values that a caller feeds to an input, for Runner::Run.
+// Checks the values that a caller feeds to an input of Runner::Run.
 #ifndef WEFT_GRAPH_FEEDS_H_
 #define WEFT_GRAPH_FEEDS_H_
 

@@ -2,8 +2,8 @@
 // frees the range after the last use. An op may overwrite an input that nothing else needs. The smallest plan wins,
 // unless waiting for reused bytes makes the longest path of calls much longer. Then plans that wait less are tried.
 //
-// The bytes of messages are not reused, unless the memory budget demands it. A message may wait for another rank, and
-// the kernel calls that overwrite its bytes would wait as well.
+// The bytes of messages are not reused, unless the memory budget demands it. A message may wait for another rank, and a
+// kernel call that overwrites the message's bytes would wait, too.
 #include "weft/graph/memory_plan.h"
 
 #include <algorithm>
@@ -164,8 +164,9 @@ class Planner {
     storage_of_[value] = storage;
   }
 
-  // Reports whether both calls have messages, which concern different elements of their state. If a rank received a
-  // range only after it had sent another one, and the other rank did so too, both would wait forever.
+  // Reports whether both calls have messages, and the messages have no element of their state in common. Such calls do
+  // not wait for each other. Otherwise two ranks could wait forever, each receiving a range only after it has sent
+  // another.
   bool HaveDisjointMessages(uint32_t a, uint32_t b) const {
     if (a == b || graph_.calls[a].messages.empty()) return false;
     const auto overlap = [&](const Message& x) {

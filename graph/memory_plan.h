@@ -11,7 +11,8 @@ namespace weft {
 // Sets `graph->addresses`, such as arena offsets, and `graph->memory`. MakeKernelCalls must have run, and
 // `memory.budget` must be set. Returns the calls that must wait for earlier users of the bytes that they overwrite.
 // `kept`: values that must last to the end of the execution. `reuse_messages`: whether kernel calls may overwrite bytes
-// that messages have read or written. They then wait for other ranks, but the arena is smaller.
+// that messages have read or written. The calls then wait for other ranks, but the arena is smaller. If the arena
+// exceeds `memory.budget` otherwise, the calls may overwrite them in any case.
 Reuses PlanMemory(CompiledGraph* graph, absl::Span<const ValueId> kept, bool reuse_messages = false);
 
 // Returns the bytes of the smallest arena that PlanMemory finds for `program`, with groups as MakeKernelCalls

@@ -228,7 +228,7 @@ constexpr OpDef kReceived = {
     .no_gradient = "it is for this test",
 };
 
-// A message may end late. So no kernel call waits for it to overwrite its bytes, unless the budget demands that.
+// A message may end late. So no kernel call overwrites the bytes of a message, unless the budget demands this.
 TEST(MemoryPlanTest, BytesOfMessagesAreNotReused) {
   Tape tape;
   const Var x = tape.Input("x", {kF32, {16, 16}}), sum = Sum(Record(kReceived, {x}));

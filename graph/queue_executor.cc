@@ -30,7 +30,7 @@ bool ReadyCounts::Finish(uint32_t task, int worker, ReadyQueue* queue) {
 void QueueExecutor::Run(Body body) {
   if (counts_.Finish(schedule().start(), 0, queue_.get())) return;  // there are no tasks
   WorkerPool::Run(body);
-  const std::lock_guard lock(mutex_);  // waits until a last call of End has left
+  const std::lock_guard lock(mutex_);  // waits until the last call of End has returned
 }
 
 void QueueExecutor::End(uint32_t task) {

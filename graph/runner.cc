@@ -285,7 +285,7 @@ struct Runner::State {
   std::vector<bool> input_used, input_fed;  // by index: whether the graph reads it; whether this call of Run feeds it
   std::vector<Tensor> operands;             // of all kernel calls: inputs, then outputs
   std::vector<size_t> first;                // kernel call → its first operand
-  std::vector<uint32_t> messages_left;      // by kernel call: messages that have started and not ended
+  std::vector<uint32_t> messages_left;      // by kernel call: number of messages that have not ended
   bool has_messages = false;
   std::vector<std::pair<size_t, uint32_t>> fed;  // (operand, input): the pointers that each call of Run sets
   std::unique_ptr<Executor> executor;

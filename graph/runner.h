@@ -75,7 +75,7 @@ struct RunnerOptions {
 };
 
 // A TileTime tells when a tile of a kernel call ran, in nanoseconds since the execution began, and on which worker. For
-// a call with messages these are the times from start to end, and `worker` is kSendLane or kReceiveLane.
+// a call with messages, the times are those from start to end, and `worker` is kSendLane or kReceiveLane.
 struct TileTime {
   int64_t begin = 0, end = 0;
   int worker = 0;
@@ -100,9 +100,9 @@ class Runner {
   // than caches, so two executions without such an update between them draw the same numbers.
   //
   // Errors: InvalidArgument or OutOfRange if a feed does not fit; the message names the input. Cancelled or
-  // DeadlineExceeded if `options` stopped the execution; no parameter was changed then. A graph with messages does not
-  // stop, since other ranks would wait for ever. FailedPrecondition while
-  // another thread runs on the same parameters, or saves or loads them.
+  // DeadlineExceeded if `options` stopped the execution; no parameter was changed then. A graph with messages ignores
+  // `options`, because other ranks would wait forever for a rank that stops. FailedPrecondition while another thread
+  // runs on the same parameters, or saves or loads them.
   absl::StatusOr<Outputs> Run(absl::Span<const FeedPair> feeds, const RunOptions& options = {});
   absl::StatusOr<Outputs> Run(std::initializer_list<FeedPair> feeds, const RunOptions& options = {}) {
     return Run(absl::MakeConstSpan(feeds.begin(), feeds.size()), options);

@@ -27,7 +27,7 @@ struct Schedule {
   std::vector<uint32_t> first_successor;
   std::vector<uint32_t> successors;  // tasks; kAlone is set if the task has no other predecessor
   static constexpr uint32_t kAlone = 0x80000000;
-  // By task: whether the task goes on after the executor's call of its body, until Executor::End. Empty: no task does.
+  // By task: whether the task continues after its body has returned, until a call of Executor::End. Empty: none does.
   std::vector<bool> ends_later;
 
   uint32_t size() const { return static_cast<uint32_t>(waits_for.size()); }

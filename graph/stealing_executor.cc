@@ -121,7 +121,7 @@ uint32_t StealingExecutor::Release(Worker& me, uint32_t begin, uint32_t end) {
       if (count.left.fetch_sub(1, std::memory_order_acq_rel) != 1) continue;
       count.left.store(count.waits_for, std::memory_order_relaxed);  // for the next execution
     }
-    if (Starts(task)) continue;  // at once: in a deque it would wait for longer tasks
+    if (Starts(task)) continue;  // at once: in a deque, the task would wait behind longer tasks
     if (kept != kNone) Push(me, kept);
     kept = task;
   }

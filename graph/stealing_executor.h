@@ -47,12 +47,12 @@ class StealingExecutor : public WorkerPool {
   // that became ready, or kNone, and pushes the other ready tasks onto the deque of `me`. If the range is long, first
   // pushes everything except its end in slices.
   uint32_t Release(Worker& me, uint32_t begin, uint32_t end);
-  // Starts `task` if it ends later. Otherwise returns false.
+  // Starts `task` and returns true if it is one of Schedule::ends_later. Otherwise returns false.
   bool Starts(uint32_t task);
   void Push(Worker& me, uint64_t entry);
 
-  // The last one, after those of the pool, has the deque of the thread that calls End. Others only steal from it. It
-  // exists only if the schedule has tasks that end later.
+  // The workers of the pool. If the schedule has tasks that end later, one more element follows: its deque belongs to
+  // the thread that calls End, and workers only steal from it.
   std::vector<std::unique_ptr<Worker>> workers_;
   std::unique_ptr<Count[]> counts_;  // by task
   std::atomic<int> ending_{0};       // calls of End that have not returned

@@ -1,5 +1,6 @@
 // A Transport carries messages between ranks: processes, usually on several machines, that run one training together.
-// A graph's communication nodes use it. They don't block a worker: the transport reports the end of a message.
+// Nodes of a graph that have messages (OpDef::messages) use it. They don't block a worker: the transport reports the
+// end of a message.
 //
 //   transport->Send(bytes, /*to=*/1, /*tag=*/7, {OnEnd, this, /*argument=*/3});  // OnEnd(this, 3) is called later
 #ifndef WEFT_GRAPH_TRANSPORT_H_
@@ -25,9 +26,9 @@ class Transport {
 
   virtual int rank() const = 0;  // this process: 0 .. size() - 1
   virtual int size() const = 0;  // number of ranks
-  // Start a message and return at once. Any thread may call them. The bytes must stay valid, and those of a sent
-  // message unchanged, until `done` is called. A receive takes the messages of one sender with the same tag in the
-  // order in which they were sent; both sides must give the same number of bytes.
+  // Send and Receive start a message and return at once. Any thread may call them. The bytes must stay valid until
+  // `done` is called. Until then, nothing may change the bytes of a sent message. Messages of one sender with the same
+  // tag arrive in the order in which they were sent. Both sides must give the same number of bytes.
   virtual void Send(absl::Span<const std::byte> bytes, int to, int tag, Done done) = 0;
   virtual void Receive(absl::Span<std::byte> bytes, int from, int tag, Done done) = 0;
 };

@@ -212,8 +212,8 @@ inline VarList Gradient(Var loss, VarSpan wrt) { return loss.tape->Gradient(loss
 Var SquareSum(Var x);             // [] Σ x²
 Var GlobalNorm(VarSpan tensors);  // [] sqrt(Σ x²) over all elements of at least one tensor; the gradient is 0 at 0
 // SquareSum(x) is Sum(SquareSumBlocks(x)), and GlobalNorm is RootOfSum of all square sums. So a norm has the same bits
-// if several ranks have the blocks of x. Each block has SquareSumBlockRows rows of x seen as [rows, cols], but the last
-// may have fewer.
+// if the blocks of x are on several ranks. Each block has SquareSumBlockRows rows of x seen as [rows, cols]. The last
+// block may have fewer rows.
 Var SquareSumBlocks(Var x);  // [blocks] Σ x² of each block
 int64_t SquareSumBlockRows(const Shape& x);
 Var RootOfSum(VarSpan squares);  // [] sqrt(Σ s) over scalars [] s >= 0
@@ -229,7 +229,7 @@ Var ClipScale(Var norm, double max_norm);
 // have ignored = -1, for padding.
 Var CacheAppend(Var cache, Var rows, Var positions);
 Var Assign(Var state, Var value);  // any dtype; the value has the state's type
-// s ← 0 + x if `first`, i32 [], is not 0, else s ← s + x. The value x has the type of the state s, or f32 if s is bf16.
+// s ← 0 + x if `first`, i32 [], is not 0; otherwise s ← s + x. x: the type of the state s, or f32 if s is bf16.
 Var Accumulate(Var s, Var x, Var first);
 struct AdamWOptions {
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, weight_decay = 0.01;

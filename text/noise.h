@@ -12,8 +12,8 @@
 namespace weft {
 
 // Replaces each token with probability `probability` by a random token in 0 .. vocabulary - 1. A token for which `may`
-// is false stays unchanged; an empty `may` allows all tokens. `first`: if `tokens` is a part of a batch, the position
-// of its first token in the batch. A part gets the noise that it has in the whole batch.
+// is false stays unchanged; an empty `may` allows all tokens. `first`: position of the first token in its batch, if
+// `tokens` is a part of a batch. A part gets the same noise as in the whole batch.
 void AddNoise(absl::Span<int32_t> tokens, double probability, int64_t vocabulary, RandomStream random,
               const std::vector<bool>& may = {}, int64_t first = 0);
 

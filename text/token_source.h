@@ -53,8 +53,8 @@ struct WindowOptions {
   int64_t context = 1;  // T; each source has more tokens than that in `split`
   RandomStream random;  // only seed and step matter
   int64_t batch = 0;    // the batch's number within the step
-  // The rows to draw are begin .. end - 1 of the B rows; end -1: up to the last row. They have the tokens that they
-  // have in the whole batch.
+  // Rows begin .. end - 1 of the B rows are drawn. If `end` is -1, all rows from `begin` are drawn. Each row has the
+  // same tokens as in the whole batch.
   int64_t begin = 0, end = -1;
   bool documents = false;  // whether to fill TokenBatch::documents
   // false: the window of each row is anywhere in its source. true: each source is divided into B parts of equal length,
@@ -65,7 +65,7 @@ struct WindowOptions {
 };
 
 // Fills `out` with windows at random positions. The windows depend only on `options` and the sources, so a resumed run
-// draws the same ones. Reads no other rows. Returns the error of a source that cannot be read.
+// draws the same ones. Reads only the tokens of these windows. Returns the error of a source that cannot be read.
 absl::Status SampleWindows(absl::Span<const WeightedTokens> sources, const WindowOptions& options, TokenBatch* out);
 
 // Returns the first error of CheckPresent for the windows that SampleWindows would draw. Reads nothing.

@@ -1,6 +1,6 @@
 // This pass moves updates up. Optimizers are recorded after all gradients, and the memory plan follows the order of
 // nodes, so all gradients would be live at once. If an update directly follows its gradient, the gradient's bytes can
-// be reused. For the same reason, messages of written states, and sums of them, move up.
+// be reused. For the same reason, nodes that depend on such an update move up in programs with messages.
 #include <algorithm>
 
 #include "absl/container/flat_hash_map.h"
@@ -23,8 +23,9 @@ bool Advances(const Program& program, const Node& node) {
 }  // namespace
 
 // Rewrite dw, ..., write(w, dw) to dw, write(w, dw), ..., but not across a reader of w, which would then need a copy
-// Rewrite write(w), ..., f(w) to write(w), f(w), ..., in programs with messages. Messages keep their order, which is
-// the same on all ranks: buffers are reused in this order, so otherwise ranks could wait for each other forever.
+// Rewrite write(w), ..., f(w) to write(w), f(w), ..., in programs with messages. Messages keep their recorded order,
+// which is the same on all ranks. Bytes are reused in the order of nodes, so with another order on each rank, ranks
+// could wait for each other forever.
 absl::Status AdvanceWrites(Rewrite& rewrite) {
   Program& program = rewrite.program;
   const uint32_t count = static_cast<uint32_t>(program.nodes.size());
@@ -40,7 +41,7 @@ absl::Status AdvanceWrites(Rewrite& rewrite) {
 
   const bool has_messages =
       std::any_of(program.nodes.begin(), program.nodes.end(), [](const Node& n) { return n.op->messages != nullptr; });
-  uint32_t last_message = 0;               // its position
+  uint32_t last_message = 0;               // position of the last message so far
   std::vector<bool> follows_write(count);  // by node: whether it depends on a write
   std::vector<uint32_t> position(count);   // by node: the index of the node that it now follows; its own if it stays
   for (uint32_t n = 0; n < count; ++n) {

@@ -199,25 +199,23 @@ constexpr OpExample kMaxExamples[] = {
     {.in = "[3]", .record = MaxExample<1, true>, .error = "axis 1 is outside rank 1"},
 };
 
-int64_t BlockRows(const Shape& shape) { return SquareSumBlockRows(shape); }
-
 absl::StatusOr<Types> InferSquareSum(const Attrs&, TypeSpan in) {
   if (!IsFloat(in[0].dtype)) return ShapeError("square_sum_blocks", "x must be of floats", in);
-  return Types{{in[0].dtype, {BlockCount(in[0].shape.rows(), BlockRows(in[0].shape))}}};
+  return Types{{in[0].dtype, {BlockCount(in[0].shape.rows(), SquareSumBlockRows(in[0].shape))}}};
 }
 
-int64_t SquareSumQuantum(const OpArgs& args) { return BlockRows(args.inputs[0].shape); }
+int64_t SquareSumQuantum(const OpArgs& args) { return SquareSumBlockRows(args.inputs[0].shape); }
 
 Rect SquareSumAccess(const OpArgs& args, int operand, Rect tile) {
   if (operand == 0) return tile;
-  const int64_t rows = BlockRows(args.inputs[0].shape);
+  const int64_t rows = SquareSumBlockRows(args.inputs[0].shape);
   return {0, 1, tile.row_begin / rows, BlockCount(tile.row_end, rows)};
 }
 
 template <class T>
 void SquareSumKernel(const KernelArgs& a, Rect tile) {
   const Shape& shape = a.input_shape(0);
-  const int64_t rows = BlockRows(shape), cols = shape.cols();
+  const int64_t rows = SquareSumBlockRows(shape), cols = shape.cols();
   for (int64_t begin = tile.row_begin; begin < tile.row_end; begin += rows) {
     const int64_t count = std::min(rows, tile.row_end - begin) * cols;
     a.output<T>(0)[begin / rows] = Rows<T>().square_sum(a.input<T>(0) + begin * cols, count);
@@ -227,7 +225,7 @@ void SquareSumKernel(const KernelArgs& a, Rect tile) {
 // dx = 2 · x · dy[block of x]
 VarList SquareSumGradient(const GradientArgs& a) {
   const Var x = a.input(0);
-  const int64_t block = BlockRows(x.shape()) * x.shape().cols();
+  const int64_t block = SquareSumBlockRows(x.shape()) * x.shape().cols();
   if (x.shape().elements() == 0) return {x};
   const Var dy = RepeatBlocks(a.grad(0), {x.shape().elements()}, 0, block);
   return {Scale(x * Reshape(dy, x.shape()), 2)};
@@ -235,7 +233,7 @@ VarList SquareSumGradient(const GradientArgs& a) {
 
 void SquareSumReference(const ReferenceArgs& a) {
   const Shape& shape = a.input_types[0].shape;
-  const int64_t block = BlockRows(shape) * shape.cols();
+  const int64_t block = SquareSumBlockRows(shape) * shape.cols();
   for (size_t e = 0; e < a.inputs[0].size(); ++e) a.outputs[0][e / block] += a.inputs[0][e] * a.inputs[0][e];
 }
 

@@ -1,8 +1,8 @@
 // Adds a value to a state that holds a sum: s ← 0 + x for the first value, else s ← s + x. A bf16 state takes values in
-// f32 and rounds each of them, and each sum, to nearest even.
+// bf16 or f32. It rounds each value and each sum to nearest even.
 //
-// It is an op of its own so that x is computed before it is added. Otherwise the gradient of an embedding could be
-// added to s row by row, which rounds differently, and sums over micro-batches would depend on who computes them.
+// The op exists so that x is computed before it is added. Otherwise the gradient of an embedding could be added to s
+// row by row, which rounds differently. Sums over micro-batches would then depend on the rank that computes them.
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/kernels/elementwise.h"
