@@ -1,7 +1,7 @@
-// This file compiles and runs the graphs of a step. train/gradient_sums.h records their sums.
+// This file compiles and runs the graphs of a step. train/gradient_sums.h records the sums of gradients in them.
 //
-// With several ranks, the graph of a rank's last micro-batch also adds the gradients of all ranks. Its messages leave
-// as soon as their gradients are there, during the backward pass.
+// With several ranks, the graph of a rank's last micro-batch also adds the gradients of all ranks. A message leaves as
+// soon as its gradients exist, during the backward pass.
 #include "weft/train/accumulated_step.h"
 
 #include <cmath>
@@ -207,12 +207,13 @@ class AccumulatedStep final : public TrainingStep {
     std::unique_ptr<Runner> runner;
   };
 
-  // The graphs of last micro-batches are recorded on slot 0, like those of all micro-batches. So in them slot 0 and the
-  // slot of the last pair change places. Returns the slot that stands for `slot` there, and the other way round.
+  // The graph of a last micro-batch is recorded on slot 0, like that of any micro-batch. So slot 0 and the slot of the
+  // last pair change places in it. Returns the slot that stands for `slot` in this graph. The function is its own
+  // inverse.
   int InLast(int slot) const { return slot == 0 ? plan().left[0] : slot == plan().left[0] ? 0 : slot; }
 
-  // Runs one micro-batch, which adds its gradients to `slot`, and returns its figures. `first`: it replaces the slot's
-  // content. `reduces`: the gradients of all ranks are then added, too.
+  // Runs one micro-batch, which adds its gradients to `slot`, and returns its figures. `first`: whether the gradients
+  // replace the slot's content. `reduces`: whether the graph then also adds the gradients of all ranks.
   absl::StatusOr<MicroBatchResult> RunMicroBatch(int slot, bool first, bool reduces,
                                                  absl::StatusOr<TrainingBatch> batch) {
     WEFT_RETURN_IF_ERROR(batch.status());
@@ -256,7 +257,7 @@ class AccumulatedStep final : public TrainingStep {
   VarList weights_;                   // the trained weights on the update's tape
   std::vector<Entry> entries_;        // of each program
   SlotGraph reducing_, adding_, clearing_;
-  bool clears_ = false;  // whether there is a slot to clear
+  bool clears_ = false;  // whether clearing_ has a graph
   Update update_;
 };
 

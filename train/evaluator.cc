@@ -121,13 +121,13 @@ absl::StatusOr<std::optional<Metrics::Validation>> Evaluator::Measure(int64_t st
   return result;
 }
 
-// Returns the batches of all ranks in their order. `mine` are those of this rank.
+// Returns the batches of all ranks in the order of the evaluation. `mine`: those of this rank.
 std::vector<Evaluator::MeasuredBatch> Evaluator::GatherBatches(const Ranks& ranks, std::vector<MeasuredBatch> mine) {
   if (ranks.size() == 1) return mine;
   const size_t bytes = mine.size() * sizeof(MeasuredBatch);
   const std::vector<std::string> of_ranks = ranks.AllGather({reinterpret_cast<const char*>(mine.data()), bytes});
   std::vector<MeasuredBatch> all;
-  for (size_t i = 0; i * sizeof(MeasuredBatch) < of_ranks[0].size(); ++i) {  // rank 0 has the most
+  for (size_t i = 0; i * sizeof(MeasuredBatch) < of_ranks[0].size(); ++i) {  // rank 0 has the maximum number of batches
     for (const std::string& values : of_ranks) {
       if ((i + 1) * sizeof(MeasuredBatch) > values.size()) break;
       std::memcpy(&all.emplace_back(), values.data() + i * sizeof(MeasuredBatch), sizeof(MeasuredBatch));

@@ -40,15 +40,15 @@ class Evaluator {
       : task_(task), parameters_(parameters), options_(options), runners_(task->programs().size()) {}
 
   // Returns the figures of all validation batches after `step` updates, also with averaged weights if there are any.
-  // Calls `stop` before each batch. If `stop` returns true, the result is nullopt. Several ranks don't call `stop`:
-  // they would stop at different batches. Compiles a program at its first use.
+  // Calls `stop` before each batch. If `stop` returns true, the result is nullopt. With several ranks, `stop` is not
+  // called, because ranks would stop at different batches. Compiles a program at its first use.
   absl::StatusOr<std::optional<Metrics::Validation>> Evaluate(int64_t step, absl::FunctionRef<bool()> stop);
 
  private:
-  // The figures of a validation batch. Ranks exchange its bytes, which have no padding.
+  // The figures of a validation batch. Ranks exchange the bytes of this struct, so it has no padding.
   struct MeasuredBatch {
     double targets = 0, loss = 0, correct = 0;  // number of targets; mean loss; number of correct predictions
-    int64_t bytes = 0;                          // of the targets' text; 0: not known
+    int64_t bytes = 0;                          // number of bytes of the targets' text; 0: not known
     int64_t counted = 0;                        // 1: `correct` was counted
   };
 

@@ -57,7 +57,7 @@ void GradientSums::SetWeights(std::vector<std::string> names, std::vector<Tensor
 
 Var GradientSums::Add(absl::string_view weight, Var gradient, Var first) const {
   const auto index = static_cast<size_t>(absl::c_find(names_, weight) - names_.begin());
-  // A slot would hold 0 + gradient, which has no -0.
+  // Adds 0, because a slot would hold 0 + gradient, in which -0 becomes 0.
   if (!HasSlots(index)) return Cast(gradient + 0.0, SumType(gradient.type()).dtype);
   return Accumulate(Slot(gradient.tape, 0, index), gradient, first);
 }
@@ -68,7 +68,7 @@ VarList GradientSums::Reduce(Tape* tape, const std::vector<std::string>& names, 
   for (size_t i = 0; i < names.size(); ++i) by_name[names[i]] = newest[i];
   std::vector<AllReduce::Blocks> weights;
   std::vector<size_t> indices;
-  for (size_t i = names_.size(); i-- > 0;) {  // the last layers have their gradients first
+  for (size_t i = names_.size(); i-- > 0;) {  // the backward pass computes the gradients of the last layers first
     Var sum = by_name[names_[i]];
     for (size_t k = 1; k < plan_.left.size(); ++k) sum = Assign(sum, Slot(tape, slot_of(plan_.left[k]), i) + sum);
     AllReduce::Blocks& blocks = weights.emplace_back();
@@ -118,7 +118,7 @@ VarList GradientSums::Clear(Tape* tape) const {
 Minimized GradientSums::Update(const Optimizer& optimizer, VarSpan weights, Var rate, Var targets,
                                UpdateOptions options) const {
   Tape* const tape = rate.tape;
-  VarList updated, gradients, moves;  // `moves`: what else the graph must do
+  VarList updated, gradients, moves;  // `moves`: further updates of the graph
   std::vector<std::vector<WeightPiece>> pieces;
   std::vector<TensorType> types;
   const auto add = [&](const std::string& name, Var weight, Var sum, Var state) {
@@ -191,13 +191,14 @@ TensorType GradientSums::SumType(const TensorType& weight) const {
   return {weight.dtype == kF32 ? sums_ : weight.dtype, weight.shape};
 }
 
-// Returns the pieces of a weight whose updates are divided among the ranks; none if all ranks make the whole update.
+// Returns the pieces of a weight whose update is divided among the ranks. Returns none if each rank updates the whole
+// weight.
 std::vector<WeightPiece> GradientSums::Pieces(const TensorType& weight) const {
   return sharding_ == Sharding::kNone ? std::vector<WeightPiece>() : reduce_->Pieces(SumType(weight));
 }
 
-// Reports whether sums for a weight stand in slots. If gradients are divided, and this rank has a single micro-batch,
-// the gradient of a large weight lives only until it has been sent.
+// Reports whether slots hold sums for a weight. If ranks divide gradients, and this rank has a single micro-batch, a
+// large weight has no slot: its gradient lives only until it has been sent.
 bool GradientSums::HasSlots(size_t weight) const {
   return sharding_ != Sharding::kGradients || !has_only_last() || Pieces(types_[weight]).empty();
 }
@@ -210,7 +211,7 @@ Var GradientSums::PieceSum(Tape* tape, size_t weight, const WeightPiece& piece) 
   return Cache(tape, PieceSumName(names_[weight], piece.rows), SumType(PieceType(weight, piece.rows)));
 }
 
-// Adds the sums in the older slots that are left to the newest one. With several ranks, Reduce has added them.
+// Adds the sums in SumPlan::left to `newest`, which is the first of them. With several ranks, Reduce has added them.
 Var GradientSums::WithOlderSums(Var newest, size_t weight) const {
   Var sum = newest;
   for (size_t k = 1; k < plan_.left.size() && !several_ranks(); ++k) {

@@ -1,6 +1,6 @@
 // Records how a step adds the gradients of its micro-batches, on one rank or several, and how the sums update weights.
 //
-// Sums stand in buffers, which train/sum_plan.h assigns. Buffers are caches: no checkpoint has them, because they hold
+// Buffers hold the sums; train/sum_plan.h assigns them. Buffers are caches: no checkpoint has them, because they hold
 // nothing between two steps. If ranks keep pieces of the optimizer's state (Sharding), large weights also have buffers
 // for the totals of the pieces that this rank owns, and copies of these pieces of the weights.
 //
@@ -29,17 +29,17 @@ namespace weft {
 
 class GradientSums {
  public:
-  // Plans which micro-batches this rank runs, and where it adds their gradients.
+  // Chooses the micro-batches of this rank, and the slots in which it adds their gradients.
   static absl::StatusOr<GradientSums> Plan(const StepOptions& options);
 
   const SumPlan& plan() const { return plan_; }
   const IndexRange& mine() const { return mine_; }  // this rank's micro-batches
   bool several_ranks() const { return ranks_.size() > 1; }
-  // Reports whether each micro-batch of this rank is its last one.
+  // Reports whether one of several ranks has a single micro-batch, which is then its last one.
   bool has_only_last() const { return several_ranks() && mine_.size() == 1; }
 
-  // Gives the names and types of the trained weights, in an order that is the same on all ranks. The functions below
-  // need it.
+  // Sets the names and types of the trained weights, in an order that is the same on all ranks. Must be called before
+  // the functions below.
   void SetWeights(std::vector<std::string> names, std::vector<TensorType> types);
   // Returns the buffers of all sums.
   const std::vector<ParameterSpec>& buffers() const { return buffers_; }
@@ -47,19 +47,22 @@ class GradientSums {
   // Adds the gradient of one micro-batch to slot 0 and returns its new version. `first`: i32 [], 1 if the gradient
   // replaces the slot's content. If no slot is needed, returns the gradient.
   Var Add(absl::string_view weight, Var gradient, Var first) const;
-  // Records, after the last micro-batch, the sums over all ranks. `newest`: the newest sum of each weight of `names`.
-  // `slot_of`: maps slots of the plan to those of the graph. Returns the updates.
+  // Records the sums over all ranks, which follow the last micro-batch. `newest`: the newest sum of each weight of
+  // `names`. `slot_of`: maps slots of the plan to those of the graph. Returns the updates.
   VarList Reduce(Tape* tape, const std::vector<std::string>& names, const VarList& newest,
                  absl::FunctionRef<int(int)> slot_of) const;
-  // As above, for a rank whose last micro-batch is empty: the newest sums stand in the slot of the last pair.
+  // Does the same for a rank whose last micro-batch is empty. The newest sums are then in the slot of the last pair.
   VarList ReduceWithoutGradients(Tape* tape) const;
-  // Adds slot 1 to slot 0, and sets slot 0 to 0. Return the updates.
+  // Adds slot 1 to slot 0. Returns the updates.
   VarList AddSlots(Tape* tape) const;
+  // Sets slot 0 to 0. Returns the updates.
   VarList Clear(Tape* tape) const;
-  // Records the update of `weights`, parameters on the tape of `rate`, by the total sums divided by `targets`, f32 [].
+  // Records the update of `weights`, which are parameters on the tape of `rate`. The gradients are the total sums
+  // divided by `targets`, f32 [].
   Minimized Update(const Optimizer& optimizer, VarSpan weights, Var rate, Var targets, UpdateOptions options) const;
 
-  // Returns pairs of names of buffers: those of slot `recorded(slot)`, and those of `slot` that replace them.
+  // Returns pairs of names for Runner::UseParameters: a buffer of slot `recorded(slot)`, and the buffer of `slot` that
+  // replaces it.
   using Names = std::vector<std::pair<std::string, std::string>>;
   Names SlotNames(absl::Span<const int> slots, absl::FunctionRef<int(int)> recorded) const;
   // Returns the slots that Reduce uses.

@@ -9,8 +9,8 @@
 namespace weft {
 
 // While an Interrupt exists, the first SIGINT, SIGTERM, SIGHUP or SIGUSR1 sets requested(). A second signal of the same
-// kind ends the program. Signals that the program ignores stay ignored, so nohup works. Several may exist on several
-// threads, as in a test whose ranks are threads: all have the same state.
+// kind ends the program. Signals that the program ignores stay ignored, so nohup works. Several Interrupts may exist on
+// several threads, as in a test whose ranks are threads. All of them share one state.
 class Interrupt {
  public:
   Interrupt();

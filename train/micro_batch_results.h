@@ -1,4 +1,4 @@
-// The figures of each micro-batch of a step, which ranks exchange, and their sums.
+// The figures of each micro-batch of a step. Ranks exchange them and compute their sums.
 //
 //   const std::vector<MicroBatchResult> all = GatherResults(ranks, mine);
 //   const double targets = TreeSum(all, &MicroBatchResult::targets);
@@ -19,7 +19,7 @@ struct MicroBatchResult {
 };
 
 // Returns the results of all micro-batches, in order. `mine`: those of this rank's micro-batches. Every rank must call
-// this function, with at least one result.
+// this function with at least one result.
 std::vector<MicroBatchResult> GatherResults(const Ranks& ranks, absl::Span<const MicroBatchResult> mine);
 
 // Returns the sum of one figure in the order in which gradients are added: neighbours first, then neighbouring pairs.

@@ -64,7 +64,7 @@ struct OptimizerRow {
   // Returns the type of state `state` for a weight of type `weight`, or nothing if the weight lacks the state. Null:
   // each weight has all states, with its own type.
   std::optional<TensorType> (*state_type)(const TensorType& weight, bool is_hidden_matrix, size_t state) = nullptr;
-  // Whether each element of an update depends only on the same elements of gradient and states, and on scalars. Then a
+  // Whether each element of an update depends only on the same element of gradient and states, and on scalars. If so, a
   // weight can be updated in pieces.
   bool elementwise = true;
   bool counts_steps = false;  // the state "adamw.step" counts the updates
@@ -98,11 +98,11 @@ struct UpdateOptions {
   // · (w - e) after each update. The first update sets e to w, as PyTorch's AveragedModel does; the state "ema_started"
   // is then 1. Before this update e is 0. If a gradient is not finite, no average moves.
   double average_decay = 0;
-  // Names of the weights, by which groups apply and states are named. Empty: the weights are parameters with names.
-  // With names, weights may be any versions of states, such as pieces of weights (distributed/piece_name.h).
+  // Names of the weights, which select parameter groups and name states. Empty: the weights are parameters, whose names
+  // are taken. With names, weights may be any versions of states, such as pieces of weights (distributed/piece_name.h).
   std::vector<std::string> names = {};
-  // Returns the global norm of all gradients, f32 [], if this rank updates some weights or pieces only. Its argument is
-  // their gradients. Null: GlobalNorm. Elements can then not be clipped (OptimizerSettings::clip_value).
+  // Returns the global norm of all gradients, f32 []. Set on a rank that updates only some weights or pieces, whose
+  // gradients are the argument. OptimizerSettings::clip_value must then be 0. Null: GlobalNorm.
   std::function<Var(VarSpan gradients)> norm = nullptr;
 };
 // The names of the states of averages: "ema." before the name of each weight, and "ema_started".

@@ -1,5 +1,5 @@
-// The sums of squares of all blocks stand in one state, first those of rank 0. Each rank writes its own part, sends the
-// part to all others and receives theirs. Then the sums are brought into the order of the weights and their blocks.
+// One state holds the sums of squares of all blocks, ordered by rank. Each rank writes its own part, sends the part to
+// all others and receives their parts. Then the sums are put into the order of the weights and their blocks.
 #include "weft/train/piece_norm.h"
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-// Above the tags of AllReduce::RecordGather, with which these messages share a graph.
+// The tag is above those of AllReduce::RecordGather, whose messages are in the same graph.
 constexpr int kTag = kFirstReservedTag - 1;
 
 int64_t BlocksOf(const Shape& weight, IndexRange rows) {
@@ -52,7 +52,7 @@ Var NormOfPieces(const AllReduce& reduce, absl::Span<const std::vector<WeightPie
   for (const int64_t size : sizes) first.push_back(first.back() + size);
   const int64_t blocks = first.back();
 
-  VarList whole, own;  // the square sums of whole gradients; those of the blocks of own pieces
+  VarList whole, own;  // sums of squares: of whole gradients; of the blocks of this rank's pieces
   const Var* gradient = gradients.begin();
   for (const std::vector<WeightPiece>& pieces : weights) {
     if (pieces.empty()) whole.push_back(SquareSum(*gradient++));

@@ -7,8 +7,9 @@
 
 namespace weft {
 
-// What ranks divide among themselves, for large matrices: each rank then has pieces of whole rows. Sharding changes no
-// bit. It is also known as ZeRO (Rajbhandari et al., 2020): kOptimizer is stage 1, kGradients is stage 2.
+// Selects the state of large matrices that ranks divide among themselves. Each rank then has pieces of whole rows.
+// Sharding changes no bit. It is also known as ZeRO (Rajbhandari et al., 2020): kOptimizer is stage 1, kGradients is
+// stage 2.
 enum class Sharding : uint8_t {
   kNone,
   kOptimizer,  // the states of the optimizer; the weights are gathered after each update

@@ -64,7 +64,7 @@ inline Var TransformerLoss(Var tokens, Var targets, DType dtype) {
 
 inline constexpr Family kFamilies[] = {{"gpt", GptLoss}, {"bert", BertLoss}, {"transformer", TransformerLoss}};
 
-// Trains a family of models on one batch, of whose rows the first `rows` are used.
+// Trains a model of a family on the first `rows` rows of one batch.
 class Training {
  public:
   Training(const Family& family, DType dtype, const StepOptions& options, int64_t rows = kRows)

@@ -10,7 +10,7 @@ SumPlan PlanSums(absl::Span<const IndexRange> blocks) {
     int slot, level;  // 2^level pairs
   };
   SumPlan plan;
-  std::vector<Sum> sums;  // of the current block: the oldest first, with falling levels
+  std::vector<Sum> sums;  // of the current block: the oldest first; levels decrease
   std::vector<int> free;
   for (const IndexRange& block : blocks) {
     for (const Sum& sum : sums) plan.blocks.push_back(sum.slot);
@@ -20,7 +20,7 @@ SumPlan PlanSums(absl::Span<const IndexRange> blocks) {
       SumPlan::Pair& pair = plan.pairs.emplace_back(SumPlan::Pair{i, std::min(i + 2, block.end), free.back(), {}});
       free.pop_back();
       Sum sum = {pair.slot, 0};
-      // The last sums of the last block are left, so that the update can add them.
+      // The last sums of the last block stay separate, so that the update can add them.
       const bool last = i + 2 >= block.end && &block == &blocks.back();
       while (!last && !sums.empty() && sums.back().level == sum.level) {
         pair.adds.push_back({sums.back().slot, sum.slot});

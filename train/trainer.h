@@ -9,9 +9,10 @@
 // A resumed run ends with the same weights as an uninterrupted one, if binary and kind of CPU are the same. The reason:
 // batches and dropout depend only on the seed, the step, the micro-batch and, with scheduled sampling, the weights.
 //
-// Several ranks (TrainerOptions::ranks) may run one training, each with its own task, parameters and trainer. All
-// compute the same figures and decide the same. Rank 0 alone writes files and prints. Resume and Train wait for all
-// ranks and return the same status on each; an error of one rank ends all, and its message names the rank.
+// Several ranks (TrainerOptions::ranks) may run one training, each with its own task, parameters and trainer. All ranks
+// compute the same figures and take the same decisions. Rank 0 alone prints and writes files; with
+// TrainerOptions::sharding, other ranks add their pieces to a checkpoint. Resume and Train wait for all ranks and
+// return the same status on each. An error of one rank ends all ranks, and its message names the rank.
 #ifndef WEFT_TRAIN_TRAINER_H_
 #define WEFT_TRAIN_TRAINER_H_
 

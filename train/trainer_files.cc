@@ -92,7 +92,7 @@ absl::StatusOr<bool> Trainer::Resume() {
   return false;
 }
 
-// Opens the files to which a training appends. Returns the number of tokens trained on so far, as a text.
+// Opens the files to which a training appends. Returns the number of tokens trained on so far, as text for the ranks.
 absl::StatusOr<std::string> Trainer::OpenFiles() {
   WEFT_ASSIGN_OR_RETURN(metrics_, MetricsFile::Open(run_->File("metrics.jsonl"), resumed_ ? step_ : -1));
   if (const int64_t lines = metrics_->damaged_lines(); lines > 0) {
@@ -127,7 +127,7 @@ absl::Status Trainer::Save() {
   return absl::OkStatus();
 }
 
-// Writes everything that the run's folder should have after a step. `begun`: the other ranks have begun the checkpoint.
+// Writes all files that the run's folder should have after a step. `begun`: whether BeginCheckpoint was called.
 absl::Status Trainer::WriteFiles(bool begun) {
   WEFT_RETURN_IF_ERROR(write_error_);
   if (board_) WEFT_RETURN_IF_ERROR(board_->Sync());

@@ -38,7 +38,7 @@ struct TrainerOptions {
   // The ranks that run the training together. All of them give the same options, except threads and memory limits.
   // Rank r computes the micro-batches RowsOf({r, N}, micro_batches) of each step (train/task.h).
   Ranks ranks = {};
-  Sharding sharding = Sharding::kNone;  // what the ranks divide among themselves; changes no bit
+  Sharding sharding = Sharding::kNone;  // the state that ranks divide among themselves; changes no bit
   // Steps after which the ranks compare their weights and optimizer state; 0: never. They also compare them before the
   // first step and before each checkpoint. Has no effect on a process that trains alone.
   int64_t check_weights_every = 100;
@@ -71,8 +71,8 @@ struct TrainerOptions {
 Hyperparameters RunOptionRows(TrainerOptions* options);
 // Returns InvalidArgument if options contradict each other, or if there are fewer micro-batches than ranks.
 absl::Status Validate(const TrainerOptions& options);
-// If ranks have different numbers of micro-batches, returns the costs: "ranks 0 to 1 have 3 of 8 micro-batches, the
-// others 2: 11% of the ranks' time is idle". Otherwise returns "".
+// If ranks have different numbers of micro-batches, describes the idle time: "ranks 0 to 1 have 3 of 8 micro-batches,
+// the others 2: 11% of the ranks' time is idle". Otherwise returns "".
 std::string IdleTime(int64_t micro_batches, int64_t ranks);
 
 }  // namespace weft

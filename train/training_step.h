@@ -53,14 +53,14 @@ struct StepOptions {
   double average_decay = 0;    // as UpdateOptions has it
   bool limits_loss = false;    // whether `loss_limit` of Run has an effect
   bool timed = false;          // true: measures the time of every tile, for tile_times
-  // The processes that run each step together. Rank r of N runs the micro-batches RowsOf({r, N}, micro_batches), of
-  // which it must have at least one.
+  // The processes that run each step together. Rank r of N runs the micro-batches RowsOf({r, N}, micro_batches). Each
+  // rank must have at least one.
   Ranks ranks = {};
   // kF32 or kBF16: the dtype in which gradients of f32 weights are added, if there are several micro-batches. In bf16,
-  // each gradient and each sum is rounded to nearest even, and half as many bytes travel between ranks.
+  // each gradient and each sum is rounded to nearest even, and the bytes that travel between ranks are halved.
   DType sums = kF32;
   Sharding sharding = Sharding::kNone;
-  int64_t bucket_bytes = kBucketBytes;  // size of the buckets in which gradients travel; the same on all ranks
+  int64_t bucket_bytes = kBucketBytes;  // minimum size of the buckets in which gradients travel; equal on all ranks
 };
 
 struct StepResult {
@@ -113,8 +113,8 @@ class TrainingStep {
   uint64_t allocated_bytes() const;
   // Returns the graphs: first that of each program, then those on weights and sums of gradients.
   absl::Span<const StepGraph> graphs() const { return graphs_; }
-  // Returns the times of the last execution of graphs()[graph], as Runner::tile_times does. Without StepOptions::timed,
-  // or if the graph never ran, the result is empty.
+  // Returns the times of the last execution of graphs()[graph], like Runner::tile_times. The result is empty without
+  // StepOptions::timed, or if the graph never ran.
   absl::Span<const TileTime> tile_times(size_t graph) const;
   // Returns the sums of gradients, which Allocate creates.
   absl::Span<const ParameterSpec> buffers() const { return buffers_; }

@@ -59,9 +59,9 @@ class GptJob final : public TrainingJob {
   int64_t micro_batches() const { return options_.training.trainer.micro_batches; }
   // Returns the windows `rows` of batch `index` of a step or evaluation.
   WindowOptions Windows(DataSplit split, int64_t step, int64_t index, RowRange rows) const;
-  // Returns the windows of step `step` that this rank's micro-batches have.
+  // Returns the windows of this rank's micro-batches of step `step`.
   WindowOptions TrainingWindows(int64_t step) const;
-  // Returns the windows of a validation batch, which has the rows of a micro-batch.
+  // Returns the windows of a validation batch, which has as few rows as a micro-batch.
   WindowOptions ValidationWindows(int64_t step, int64_t index) const;
   // Fills `windows_` with the windows of `wanted`, unless `windows_` already holds them. Windows for training get
   // noise. From token files, also begins to read the windows `next`.

@@ -41,7 +41,7 @@ struct ProgramCounts {
 
 class TrainingJob : public TrainingTask {
  public:
-  // Tells the job, before Prepare, which ranks run the training together. Train is then called for this rank's
+  // Sets the ranks that run the training together. Must be called before Prepare. Train is then called for this rank's
   // micro-batches only, and Validate for the validation batches rank, rank + size, rank + 2 size, ...
   void set_ranks(const Ranks& ranks) { ranks_ = ranks; }
   // Returns a row for each option of the job, by which the option can be set. The rows point into the job.

@@ -22,8 +22,9 @@ std::string ValueOf(const Json& json, const std::string& key) {
   return found == json.end() ? "none" : found->dump();
 }
 
-// Returns the first key whose value is not the same in both objects, those of `a` first, or "" if there is none. Of two
-// objects under one key, returns the path of a key inside, as in "model.n_layer", and sets `a_value` and `b_value`.
+// Returns the first key whose value differs between `a` and `b`, or "" if none does. Searches the keys of `a` first. If
+// both values are objects, returns the path of a key inside them, such as "model.n_layer". Sets `a_value` and
+// `b_value`.
 std::string FirstDifference(const Json& a, const Json& b, std::string* a_value, std::string* b_value) {
   for (const Json* keys : {&a, &b}) {
     for (const auto& [key, unused] : keys->items()) {
@@ -45,7 +46,7 @@ std::string FirstDifference(const Json& a, const Json& b, std::string* a_value, 
 }  // namespace
 
 Json DescribeTraining(const Json& config, const Hyperparameters& table, const std::string& data) {
-  // Other data may also change the model, such as its vocabulary, so the data comes first.
+  // Data come first: other data may also change the model, such as its vocabulary, and the cause should be reported.
   Json description = {{"build", BuildName()}, {"cpu", CpuFeatures()}, {kFilesKey, Json::object()}, {"data", data}};
   description.update(config);
   for (const Hyperparameter& row : table) {

@@ -1,5 +1,5 @@
-// Before the ranks of a training begin, CheckSameTraining finds ranks that would compute something else: another
-// version of Weft, other CPU features, other options, another model or other data.
+// CheckSameTraining compares the ranks of a training before it begins. It finds a rank with another version of Weft,
+// other CPU features, other options, another model or other data.
 //
 //   WEFT_RETURN_IF_ERROR(CheckSameTraining(ranks, DescribeTraining(config, job.Table(), job.data())));
 //   // rank 1 has learning_rate 0.002, but rank 0 has 0.001; ...
@@ -15,9 +15,10 @@
 
 namespace weft {
 
-// Returns what must be the same on all ranks: version and CPU features of this process, the configuration `config` of
-// the run, and the fingerprint `data` of its data. Leaves out the options of `table` that may differ: paths, for which
-// the checksums of files count, and options without an effect on results and graphs, such as threads.
+// Returns the properties that must be the same on all ranks: version and CPU features of this process, the
+// configuration `config` of the run, and the fingerprint `data` of its data. Leaves out the options of `table` that may
+// differ. These are paths, because the checksums of the files count, and options such as `threads`, which change
+// neither results nor graphs.
 nlohmann::ordered_json DescribeTraining(const nlohmann::ordered_json& config, const Hyperparameters& table,
                                         const std::string& data);
 

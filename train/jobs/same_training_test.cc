@@ -33,7 +33,7 @@ Json Describe(Training training) {
   return DescribeTraining(config, table, training.data);
 }
 
-// Returns the status of the check on three ranks, of which rank 2 has another training.
+// Returns the status of the check on three ranks. Rank 2 has the training `other`, the others have the default.
 std::string Check(const Training& other) {
   std::vector<absl::Status> statuses(3);
   RunRanks(3, [&](Transport* transport) {

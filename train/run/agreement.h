@@ -2,11 +2,11 @@
 // the others waiting. These functions wait for all ranks, and return the same decision on each.
 //
 //   const auto write = [&] { return run.SetConfig(config); };
-//   WEFT_RETURN_IF_ERROR(OnFirst(ranks, write));                                  // rank 0 writes, and all wait for it
-//   WEFT_RETURN_IF_ERROR(AllAgree(ranks, job->Prepare(&parameters)));             // an error on any rank ends all
+//   WEFT_RETURN_IF_ERROR(OnFirst(ranks, write));                       // rank 0 writes, and all ranks wait
+//   WEFT_RETURN_IF_ERROR(AllAgree(ranks, job->Prepare(&parameters)));  // an error on any rank ends all ranks
 //   WEFT_ASSIGN_OR_RETURN(const bool stop, AnyRank(ranks, step_status, interrupt.requested()));
 //
-// With one rank, they return their argument's result and cost nothing.
+// With one rank, they return the result of their argument and send nothing.
 #ifndef WEFT_TRAIN_RUN_AGREEMENT_H_
 #define WEFT_TRAIN_RUN_AGREEMENT_H_
 
@@ -23,13 +23,14 @@ namespace weft {
 absl::StatusOr<std::string> ResultOfFirst(const Ranks& ranks, absl::FunctionRef<absl::StatusOr<std::string>()> work);
 absl::Status OnFirst(const Ranks& ranks, absl::FunctionRef<absl::Status()> work);
 
-// Returns whether any rank gave `flag`. If a rank gave an error, returns that of the first such rank, and the message
-// names the rank, unless all ranks gave the same error. The ranks exchange one message.
+// Returns whether any rank gave `flag`. If a rank gave an error, returns the error of the first such rank. The message
+// names the rank, unless all ranks gave the same error. The ranks exchange data once.
 absl::StatusOr<bool> AnyRank(const Ranks& ranks, const absl::Status& status, bool flag);
-// The same without a flag: returns OK if all ranks give OK.
+// Does the same without a flag: returns OK if all ranks give OK.
 absl::Status AllAgree(const Ranks& ranks, const absl::Status& status);
 
-// Returns `status`, which all ranks have, but on other ranks than 0 without its message: rank 0 prints it for all.
+// Returns `status`, which must be the same on all ranks. On ranks other than 0, removes the message, because rank 0
+// prints it for all.
 absl::Status PrintedByFirst(const Ranks& ranks, const absl::Status& status);
 
 }  // namespace weft

@@ -34,12 +34,12 @@ struct CheckpointInfo {
 // STEP is missing, renames .replaced-STEP to STEP; otherwise removes .replaced-STEP. Returns an error if a folder can't
 // be read, renamed or removed.
 absl::Status TidyCheckpoints(const std::string& checkpoints);
-// Creates the folder in which SaveCheckpoint writes the checkpoint of `step`, and returns its path, so that other ranks
-// can add files to it before SaveCheckpoint is called with `begun`.
+// Creates the folder in which SaveCheckpoint writes the checkpoint of `step`, and returns its path. Other ranks can
+// then add files to the folder before SaveCheckpoint is called with `begun`.
 absl::StatusOr<std::string> BeginCheckpoint(const std::string& checkpoints, int64_t step);
 // Writes the checkpoint of `info.step` and removes all checkpoints except the newest `keep`. Ignores `info.version` and
 // `info.cpu`, and writes the version and CPU of this program instead. Returns InvalidArgument if `info.trainer` is not
-// a JSON object. `begun`: BeginCheckpoint has created the folder.
+// a JSON object. `begun`: whether BeginCheckpoint has created the folder.
 absl::Status SaveCheckpoint(const std::string& checkpoints, CheckpointInfo info, const Parameters& parameters,
                             int keep = 2, bool begun = false);
 // Removes all checkpoints except the newest `keep`, which is at least 1.

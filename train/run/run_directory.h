@@ -37,7 +37,7 @@ class RunDirectory {
   // FailedPrecondition: another process uses the folder, or the folder has files but no run of this kind. Temporary
   // files do not count: a program that was killed while it began a run left them.
   // InvalidArgument: `overwrite` is set together with `resume` or without `out`.
-  // Several ranks must give the same options except `out`, of which that of rank 0 counts.
+  // Several ranks must give the same options. Only `out` may differ: all ranks use the folder of rank 0.
   static absl::StatusOr<RunDirectory> Find(const RunDirectoryOptions& options);
 
   // Opens the folder of a run to read its configuration: changes and locks nothing. Returns an error if `folder` has no

@@ -1,5 +1,4 @@
-// One checksum of all parameters is compared first. Only if it differs, the ranks exchange a checksum of each
-// parameter.
+// One checksum of all parameters is compared first. The ranks exchange a checksum of each parameter only if it differs.
 #include "weft/train/run/same_parameters.h"
 
 #include <algorithm>
@@ -17,7 +16,7 @@
 namespace weft {
 namespace {
 
-// Returns "NAME CHECKSUM" for each parameter, a line each. Leaves out pieces, which only one rank has.
+// Returns a line "NAME CHECKSUM" for each parameter. Leaves out pieces, because only one rank has them.
 std::string ChecksumLines(const Parameters& parameters) {
   std::string lines;
   for (const std::string& name : parameters.Names(Parameters::kAll)) {
@@ -45,7 +44,7 @@ std::string ListRanks(std::vector<int> ranks) {
   return absl::StrCat("ranks ", absl::StrJoin(ranks, ", "), " and ", last);
 }
 
-// Returns the first line that is not the same in all texts, as "NAME" of the first text that has a line there.
+// Compares the texts line by line, and returns the name in the first line that is not the same in all of them.
 std::string FirstDifference(const std::vector<std::string>& texts) {
   std::vector<std::vector<absl::string_view>> lines;
   size_t most = 0;

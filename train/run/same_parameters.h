@@ -14,8 +14,8 @@
 namespace weft {
 
 // Compares checksums of Parameters::kAll after `step` updates. Waits for all ranks, and returns the same on each: OK,
-// or DataLoss. The message names the ranks that differ from most ranks, and the first parameter that differs. If no
-// value is that of more than half of the ranks, as with two ranks, the message names all ranks that differ.
+// or DataLoss. The message names the ranks that differ from the majority, and the first parameter that differs. If
+// there is no majority, as with two ranks, the message names all ranks.
 absl::Status CheckSameParameters(const Ranks& ranks, const Parameters& parameters, int64_t step);
 
 }  // namespace weft

@@ -25,7 +25,7 @@ std::string FileOfRank(const std::string& folder, int rank) {
   return absl::StrCat(folder, "/state.", rank, ".safetensors");
 }
 
-// Rows of a tensor, seen as a matrix, that a file has.
+// The rows of a tensor, seen as a matrix, that a file contains.
 struct StoredRows {
   IndexRange rows;
   Tensor tensor;
@@ -36,7 +36,7 @@ IndexRange RowsOf(const std::string& name, const Tensor& tensor) {
   return piece ? piece->rows : IndexRange{0, tensor.type.shape.rows()};
 }
 
-// Copies to `wanted` the rows `rows` of a tensor. Returns false if the files lack some of them.
+// Copies the rows `rows` of a tensor to `wanted`. Returns false if `stored` lacks some of the rows.
 bool CopyRows(const std::vector<StoredRows>& stored, IndexRange rows, const Tensor& wanted) {
   const size_t row_bytes = wanted.type.bytes() / static_cast<size_t>(std::max<int64_t>(rows.size(), 1));
   int64_t copied = 0;
@@ -78,7 +78,7 @@ absl::Status LoadState(const std::string& folder, Parameters* parameters) {
     WEFT_ASSIGN_OR_RETURN(files.emplace_back(), SafetensorsFile::Open(path, WantedChecksum::kOfRun));
   }
   absl::flat_hash_map<std::string, std::vector<StoredRows>> stored;  // by the name of the whole tensor
-  std::vector<NamedTensor> tensors;                                  // what Parameters::Set gets
+  std::vector<NamedTensor> tensors;                                  // the argument of Parameters::Set
   for (const SafetensorsFile& file : files) {
     for (const NamedTensor& tensor : file.tensors()) {
       stored[std::string(WeightOfPiece(tensor.name))].push_back({RowsOf(tensor.name, tensor.tensor), tensor.tensor});
@@ -100,7 +100,7 @@ absl::Status LoadState(const std::string& folder, Parameters* parameters) {
     if (CopyRows(rows, RowsOf(name, wanted), joined)) {
       tensors.push_back({name, joined});
     } else if (rows.size() == 1) {
-      tensors.push_back({name, rows[0].tensor});  // of another type, which Set reports
+      tensors.push_back({name, rows[0].tensor});  // its type differs; Set reports the error
     }
   }
   for (const SafetensorsFile& file : files) {

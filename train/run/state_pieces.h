@@ -1,6 +1,6 @@
-// If ranks divide the optimizer's states (Sharding in train/training_step.h), a checkpoint has one file for each rank:
-// rank 0 writes state.safetensors with the weights and its pieces, rank r > 0 writes state.r.safetensors with its
-// pieces only. Any number of ranks, with or without sharding, can load these files: each takes the rows that it needs.
+// If ranks divide the optimizer's states (train/sharding.h), a checkpoint has one file for each rank. Rank 0 writes
+// state.safetensors with the weights and its pieces. Rank r > 0 writes state.r.safetensors with its pieces only. Any
+// number of ranks, with or without sharding, can load these files. Each rank takes the rows that it needs.
 //
 //   if (!ranks.first()) WEFT_RETURN_IF_ERROR(WriteStatePieces(folder, ranks.rank(), parameters));
 //   ...
@@ -18,9 +18,9 @@ namespace weft {
 // Writes the pieces among the parameters (distributed/piece_name.h) to the file of `rank` in `folder`. Without pieces,
 // writes nothing.
 absl::Status WriteStatePieces(const std::string& folder, int rank, const Parameters& parameters);
-// Loads all parameters but caches from the state files in `folder`. Where a parameter and the files are cut into other
-// pieces, joins or cuts the tensors of the files. Errors are those of Parameters::Load. After an error nothing has
-// changed.
+// Loads all parameters except caches from the state files in `folder`. If the files have other pieces than
+// `parameters`, joins or cuts their tensors. Errors are those of Parameters::Load. After an error, `parameters` are
+// unchanged.
 absl::Status LoadState(const std::string& folder, Parameters* parameters);
 
 }  // namespace weft

@@ -16,7 +16,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A state "m.w" [6, 2] with the elements 0 .. 11, of which a rank has the rows begin .. end - 1 under `name`.
+// Adds rows begin .. end - 1 of a state "m.w" [6, 2] under the name `name`. The elements of the state are 0 .. 11.
 void AddRows(const std::string& name, int64_t begin, int64_t end, Parameters* parameters) {
   const ParameterSpec spec = {name, {kF32, {end - begin, 2}}, Zeros(), ParameterKind::kState};
   ASSERT_TRUE(parameters->Create({&spec, 1}).ok());
