@@ -21,8 +21,8 @@ struct Simulation {
 };
 
 // Returns the figures of a simulated execution. `costs`: one for each task. `policy` must have a queue. A message takes
-// no worker: it starts as soon as it is ready and takes the `seconds` of its cost. lab/ranks/simulate_ranks.h simulates the
-// network instead.
+// no worker: it starts as soon as it is ready and takes the `seconds` of its cost. lab/ranks/simulate_ranks.h simulates
+// the network instead.
 Simulation Simulate(const Schedule& schedule, absl::Span<const TaskCost> costs, const Policy& policy,
                     const SimulatedMachine& machine);
 

@@ -2,6 +2,7 @@
 #ifndef WEFT_TRAIN_SHARDING_H_
 #define WEFT_TRAIN_SHARDING_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 
@@ -17,6 +18,8 @@ enum class Sharding : uint8_t {
 };
 inline constexpr std::pair<const char*, Sharding> kShardingNames[] = {
     {"none", Sharding::kNone}, {"optimizer", Sharding::kOptimizer}, {"gradients", Sharding::kGradients}};
+// Returns the name of `sharding`. The names above have the order of the enumeration.
+inline const char* Name(Sharding sharding) { return kShardingNames[static_cast<size_t>(sharding)].first; }
 
 }  // namespace weft
 

@@ -13,9 +13,9 @@
 #include "weft/distributed/connect_messenger.h"
 #include "weft/distributed/messenger.h"
 #include "weft/distributed/ranks.h"
-#include "weft/lab/ranks/measure_network.h"
 #include "weft/lab/measure_samples.h"
 #include "weft/lab/network.h"
+#include "weft/lab/ranks/measure_network.h"
 #include "weft/train/options.h"
 #include "weft/train/run/agreement.h"
 

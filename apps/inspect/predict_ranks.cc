@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -16,23 +15,12 @@
 #include "weft/core/json.h"
 #include "weft/core/status.h"
 #include "weft/lab/network.h"
+#include "weft/train/sharding.h"
 
 namespace weft {
 namespace {
 
 constexpr int kMaxRanks = 4096;
-
-std::vector<std::string> ShardingNames() {
-  std::vector<std::string> names;
-  for (const NamedSharding& each : kShardings) names.push_back(each.name);
-  return names;
-}
-
-const char* Name(Sharding sharding) {
-  return std::find_if(std::begin(kShardings), std::end(kShardings),
-                      [&](const NamedSharding& each) { return each.sharding == sharding; })
-      ->name;
-}
 
 void PrintJson(const std::string& graph, const RankScalingOptions& options, const RanksPrediction& prediction) {
   nlohmann::ordered_json json = {{"graph", graph},
@@ -47,7 +35,8 @@ void PrintJson(const std::string& graph, const RankScalingOptions& options, cons
                                  {"all_simulated", prediction.ranks <= kMaxExactRanks},
                                  {"shard", Name(options.sharding)},
                                  {"measured_ms", nullptr}};
-  for (size_t i = 0; i < prediction.bytes.size(); ++i) json["memory_bytes"][kShardings[i].name] = prediction.bytes[i];
+  for (size_t i = 0; i < prediction.bytes.size(); ++i)
+    json["memory_bytes"][kShardingNames[i].first] = prediction.bytes[i];
   if (prediction.measured) json["measured_ms"] = *prediction.measured * 1e3;
   std::printf("%s\n", JsonLine(json).c_str());
 }
@@ -79,10 +68,11 @@ void PrintText(const std::string& graph, const RankScalingOptions& options,
               "communication_ms", "hidden", "measured_ms", "off");
   for (const RanksPrediction& each : predictions) PrintRow(each);
   if (predictions.back().ranks > kMaxExactRanks) {
-    std::printf("\nof more than %d ranks, one is simulated, with which the others keep step\n", kMaxExactRanks);
+    std::printf("\nfor more than %d ranks, only one rank is simulated, and the others are assumed to be as fast\n",
+                kMaxExactRanks);
   }
   std::printf("\nmemory of a rank in MB, with each --shard\n%6s", "ranks");
-  for (const std::string& name : ShardingNames()) std::printf(" %10s", name.c_str());
+  for (const auto& [name, sharding] : kShardingNames) std::printf(" %10s", name);
   for (const RanksPrediction& each : predictions) {
     std::printf("\n%6d", each.ranks);
     for (const uint64_t bytes : each.bytes) std::printf(" %10.1f", static_cast<double>(bytes) * 1e-6);
@@ -99,8 +89,7 @@ Hyperparameters RankTable(RankFlags* flags) {
       {"ranks", "predict a step on these numbers of ranks, separated by commas, in place of workers", &to->ranks},
       {"network",
        "latency and bandwidth between ranks, and a topology: flat, or tree:RANKS:FACTOR for switches of RANKS ranks "
-       "with "
-       "uplinks of 1/FACTOR of their bandwidth; default: 25us,10Gbit,flat, or the network in the file of --costs",
+       "with uplinks of 1/FACTOR of their bandwidth; default: 25us,10Gbit,flat, or the network in the file of --costs",
        &to->network,
        {.type = "LATENCY,BANDWIDTH[,TOPOLOGY]"}},
       {"costs",
@@ -108,14 +97,14 @@ Hyperparameters RankTable(RankFlags* flags) {
        &to->costs,
        {.is_path = true}},
       {"micro-batches-per-rank",
-       "micro-batches of a step on each rank, however many ranks there are",
+       "micro-batches of each rank in a step, for any number of ranks",
        &to->micro_batches_per_rank,
        {.low = 1, .high = 1e6}},
       {"micro-batches",
        "micro-batches of a step on all ranks together; 0: --micro-batches-per-rank on each",
        &to->micro_batches,
        {.low = 0, .high = 1e6}},
-      {"shard", "what the ranks divide among themselves", &to->shard, {.choices = ShardingNames()}},
+      ChoiceRow<Sharding>("shard", "state that the ranks divide among themselves", kShardingNames, &to->sharding),
       {"bucket", "bytes of gradients that travel together, such as 1M", &to->bucket, {.is_bytes = true}},
   };
 }
@@ -158,9 +147,7 @@ absl::Status PredictRanks(const RankFlags& flags, RankScalingOptions options, bo
   if (!flags.network.empty()) {
     WEFT_ASSIGN_OR_RETURN(options.network, ParseNetwork(flags.network));
   }
-  for (const auto& [sharding, name] : kShardings) {
-    if (flags.shard == name) options.sharding = sharding;
-  }
+  options.sharding = flags.sharding;
   options.micro_batches_per_rank = flags.micro_batches_per_rank;
   options.micro_batches = flags.micro_batches;
   options.bucket_bytes = static_cast<int64_t>(flags.bucket);

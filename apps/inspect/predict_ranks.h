@@ -11,11 +11,13 @@
 #include "weft/core/hyperparameters.h"
 #include "weft/distributed/all_reduce.h"
 #include "weft/lab/ranks/rank_scaling.h"
+#include "weft/train/sharding.h"
 
 namespace weft {
 
 struct RankFlags {
-  std::string ranks, network, costs, shard = "none";
+  std::string ranks, network, costs;
+  Sharding sharding = Sharding::kNone;
   int64_t micro_batches_per_rank = 1, micro_batches = 0;
   uint64_t bucket = kBucketBytes;
 };

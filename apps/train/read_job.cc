@@ -89,7 +89,7 @@ Hyperparameters RunTable(RunFlags* flags) {
                       &flags->rank_timeout,
                       {.low = 0, .type = "SECONDS"}},
                      ChoiceRow<Sharding>("shard",
-                                         "under mpirun or srun: what the ranks divide among themselves to save "
+                                         "under mpirun or srun: state that the ranks divide among themselves to save "
                                          "memory (ZeRO 1 and 2); a run may be resumed with another value",
                                          kShardingNames, &flags->sharding),
                      {"check-weights-every",

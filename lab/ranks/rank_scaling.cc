@@ -12,8 +12,8 @@
 #include "weft/graph/policies/policies.h"
 #include "weft/lab/measure.h"
 #include "weft/lab/measured.h"
-#include "weft/lab/simulate.h"
 #include "weft/lab/ranks/simulate_ranks.h"
+#include "weft/lab/simulate.h"
 #include "weft/lab/team.h"
 #include "weft/train/task.h"
 
@@ -149,7 +149,7 @@ absl::StatusOr<RanksPrediction> RankScaling::Predict(int ranks) {
   const double losses = 2 * rounds * options_.network.latency_seconds;
   prediction.seconds += losses;
   prediction.communication += losses;
-  for (const auto& [sharding, name] : kShardings) {
+  for (const auto& [name, sharding] : kShardingNames) {
     RankStepOptions options = StepOf(steps[0]->rank(), ranks);
     options.sharding = ranks > 1 ? sharding : Sharding::kNone;
     WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<RankStep> step, RankStep::Plan(options));

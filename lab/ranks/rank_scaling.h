@@ -8,8 +8,8 @@
 // A step on N ranks has the graphs of one rank: those of its micro-batches, of which the last has the messages, and the
 // update. Before the update, the ranks exchange their losses in 2 log2(N) short messages, one after the other. Up to
 // kMaxExactRanks ranks are all simulated. Of more ranks, one is simulated, and the others are its mirror images
-// (lab/ranks/simulate_ranks.h). These keep step with it, so the prediction is a lower bound. The simulated rank is the one
-// that has the most micro-batches and, of those, the most bytes to send and to receive.
+// (lab/ranks/simulate_ranks.h). These keep step with it, so the prediction is a lower bound. The simulated rank is the
+// one that has the most micro-batches and, of those, the most bytes to send and to receive.
 #ifndef WEFT_LAB_RANKS_RANK_SCALING_H_
 #define WEFT_LAB_RANKS_RANK_SCALING_H_
 
@@ -22,22 +22,15 @@
 #include "absl/types/span.h"
 #include "weft/distributed/all_reduce.h"
 #include "weft/lab/graph_choice.h"
-#include "weft/lab/ranks/group_costs.h"
 #include "weft/lab/network.h"
+#include "weft/lab/ranks/group_costs.h"
 #include "weft/lab/ranks/rank_step.h"
 #include "weft/lab/scaling.h"
-#include "weft/train/training_step.h"
+#include "weft/train/sharding.h"
 
 namespace weft {
 
 inline constexpr int kMaxExactRanks = 4;
-
-struct NamedSharding {
-  Sharding sharding;
-  const char* name;
-};
-inline constexpr NamedSharding kShardings[] = {
-    {Sharding::kNone, "none"}, {Sharding::kOptimizer, "optimizer"}, {Sharding::kGradients, "gradients"}};
 
 struct RankScalingOptions {
   GraphChoice graph;  // of one micro-batch
@@ -60,7 +53,7 @@ struct RanksPrediction {
   // Throughput divided by that of one rank and by the number of ranks.
   double efficiency = 1;
   double communication = 0, hidden = 0;  // seconds, as RanksSimulation has them
-  // Bytes of the rank with each element of kShardings: weights, optimizer's state, sums of gradients, values.
+  // Bytes of weights, optimizer's state, sums of gradients and values of the rank, for each element of kShardingNames.
   std::vector<uint64_t> bytes;
   std::optional<double> measured;  // seconds
   // Whether this is the first number of ranks that makes the throughput less than kMinSpeedup times that of the number

@@ -29,7 +29,7 @@ TEST(RankScalingTest, WeakScalingFollowsTheNetwork) {
     EXPECT_EQ(fast[i].ranks, ranks[i]);
     EXPECT_EQ(fast[i].micro_batches, ranks[i]);
     EXPECT_LE(fast[i].hidden, fast[i].communication);
-    ASSERT_EQ(fast[i].bytes.size(), std::size(kShardings));
+    ASSERT_EQ(fast[i].bytes.size(), std::size(kShardingNames));
     EXPECT_GT(fast[i].bytes[0], 0);
     EXPECT_LE(fast[i].seconds, slow[i].seconds);
   }
