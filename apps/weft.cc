@@ -63,7 +63,7 @@ std::string Printable(absl::string_view text) {
   return printable;
 }
 
-// Prints an error and returns the exit code. An error without a message is one that another rank prints.
+// Prints an error and returns the exit code. An error without a message is not printed, because another rank prints it.
 int Report(const std::string& command, const absl::Status& status) {
   if (!status.ok() && !status.message().empty()) {
     const std::string message = Printable(status.message());

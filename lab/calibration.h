@@ -30,7 +30,8 @@ struct TileSample {
   double weight = 1;            // weight in a fit; the calls of one kind in a graph have weights that sum to 1
 };
 // Returns a sample of each kernel call. `call_seconds`: the measured time of each call, summed over its tiles. If it is
-// empty, the samples have no measured times. Nor have calls with messages, whose time depends on other ranks.
+// empty, the samples have no measured times. Calls with messages have no measured times either, because their times
+// depend on other ranks.
 std::vector<TileSample> Samples(const Graph& graph, absl::Span<const double> call_seconds);
 
 class Calibration {
@@ -53,7 +54,8 @@ class Calibration {
   double Seconds(const TileSample& sample) const;
   std::vector<double> TaskSeconds(const Graph& graph) const;  // by task, 0 for joins
 
-  // Reports whether any op was measured, or the cost model has a factor. A file may have the network alone.
+  // Reports whether the calibration has times of ops or a factor on the cost model. A file may contain only the
+  // network.
   bool has_costs() const { return !rates_.empty() || others_ != 1; }
   // The measured network between ranks, if there is one.
   const std::optional<Network>& network() const { return network_; }

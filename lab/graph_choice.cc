@@ -66,7 +66,7 @@ absl::StatusOr<std::unique_ptr<RealGraph>> RecordRun(const GraphChoice& choice) 
   return graph;
 }
 
-// Returns an error unless `choice` names a graph of its own, without options of a run.
+// Returns an error unless `choice` names a graph of lab/real_graphs.h and has no options of a run.
 absl::Status CheckRealGraph(const GraphChoice& choice) {
   if (!IsRealGraph(choice.name)) {
     return absl::NotFoundError(absl::StrCat(NameAndNearest(choice.name, RealGraphNames()),

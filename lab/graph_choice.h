@@ -32,14 +32,14 @@ struct GraphChoice {
 
 // The loss of a graph, without gradients and update, and a batch for it.
 struct RecordedProgram {
-  std::shared_ptr<const void> owner;  // of the tape, and of memory to which the feeds refer
+  std::shared_ptr<const void> owner;  // owns the tape, and the memory to which the feeds refer
   TrainingProgram program;
   TrainingBatch batch;  // of program 0, which is `program`
   std::optional<Optimizer> optimizer;
-  StepOptions step;  // of a run: its options; micro_batches is 1, so that a caller chooses them
+  StepOptions step;  // the options of a run, except micro_batches: it is 1, and the caller sets it
 };
-// Records the loss of the graph that a user names. Of a run with several micro-batches, the program is that of its
-// first one. Returns InvalidArgument if the graph is a forward pass.
+// Records the loss of the graph or run that `choice` names. If a run has several micro-batches, the batch is the first
+// micro-batch. Returns InvalidArgument if the graph is a forward pass.
 absl::StatusOr<RecordedProgram> RecordProgram(const GraphChoice& choice);
 
 // Reports whether `name` is that of a graph of lab/real_graphs.h.

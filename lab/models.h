@@ -51,7 +51,7 @@ struct BenchStep {
 // program.
 std::vector<int32_t> RandomTokens(int64_t count, int64_t below, uint32_t stream);
 
-// Records on `tape` the loss of a model that is trained. If `length` exceeds the model's context, the context grows to
+// Records the loss of a model for training on `tape`. If `length` exceeds the model's context, the context grows to
 // `length`.
 BenchLoss RecordLoss(Tape* tape, const BenchModel& model, int64_t batch, int64_t length);
 // Returns the optimizer of a training step: AdamW with gradients clipped at norm 1.

@@ -21,7 +21,7 @@ struct Unit {
   const char* name;
   double factor;
 };
-// Longer names come before names that they end with.
+// A name comes before its own suffixes, so that "ms" is not read as "s".
 constexpr Unit kTimes[] = {{"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}, {"s", 1}};
 constexpr Unit kRates[] = {
     {"Tbit", 1e12 / 8}, {"Gbit", 1e9 / 8}, {"Mbit", 1e6 / 8}, {"kbit", 1e3 / 8}, {"bit", 1.0 / 8}};
@@ -38,7 +38,7 @@ std::optional<double> Value(absl::string_view text, absl::Span<const Unit> units
   return std::nullopt;
 }
 
-// Sets the topology of `network`. Returns whether `text` is one.
+// Sets the topology of `network` to `text`. Returns false if `text` is no topology.
 bool SetTopology(absl::string_view text, Network* network) {
   if (text == "flat") return true;
   const std::vector<absl::string_view> parts = absl::StrSplit(text, ':');

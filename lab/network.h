@@ -15,10 +15,10 @@ namespace weft {
 
 struct Network {
   double latency_seconds = kMessageSeconds;          // from the departure of a byte to its arrival
-  double bytes_per_second = kNetworkBytesPerSecond;  // of the link of a rank, in each direction
-  // A tree: ranks 0 .. ranks_per_switch - 1 are at the first switch, and so on. A message between two switches has
-  // bytes_per_second / oversubscription, as if all ranks of a switch used its uplink at once. 0: all ranks are at one
-  // switch, which is never the bottleneck.
+  double bytes_per_second = kNetworkBytesPerSecond;  // bandwidth of the link of a rank, in each direction
+  // A tree: ranks 0 .. ranks_per_switch - 1 are at the first switch, and so on. A message between two switches gets
+  // bytes_per_second / oversubscription: the model assumes that all ranks of a switch use the uplink at the same time.
+  // 0: all ranks are at one switch, which is never the bottleneck.
   int64_t ranks_per_switch = 0;
   double oversubscription = 1;
 
@@ -27,10 +27,10 @@ struct Network {
 };
 
 // Parses LATENCY,BANDWIDTH[,TOPOLOGY]. LATENCY: a number of s, ms, us or ns. BANDWIDTH: a number of bit, kbit, Mbit,
-// Gbit or Tbit per second. TOPOLOGY: flat, or tree:RANKS:FACTOR with the ranks at a switch and the oversubscription.
-// Otherwise returns InvalidArgument.
+// Gbit or Tbit per second. TOPOLOGY: flat, or tree:RANKS:FACTOR with the number of ranks at a switch and the
+// oversubscription. Returns InvalidArgument for other texts.
 absl::StatusOr<Network> ParseNetwork(absl::string_view text);
-// Returns the text that ParseNetwork takes, with four digits of each number.
+// Returns the text that ParseNetwork parses. Each number has four digits.
 std::string ToString(const Network& network);
 
 }  // namespace weft

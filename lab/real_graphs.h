@@ -8,7 +8,7 @@
 //   lstm          an LSTM unrolled over 64 tokens, with attention over its outputs
 //   encoder       a Transformer block of the LSTM's width on the same tokens, to compare the parallelism of both
 //
-// A further graph is for predictions alone, since it takes long to run:
+// One more graph is only for predictions, because it takes long to run:
 //
 //   transformer-big   the published big encoder-decoder Transformer: 6 + 6 layers of width 1024, feed-forward layers of
 //                     width 4096, 16 heads, one table of 37,000 tokens; on 8 pairs of 64 tokens
@@ -36,7 +36,7 @@ struct RealGraph {
   std::shared_ptr<const void> owner;  // of the tape, and of memory to which `feeds` refers
   Tape* tape = nullptr;
   Var loss;                                  // null if the graph is a forward pass
-  std::optional<Optimizer> optimizer;        // of the update; empty if the graph is a forward pass
+  std::optional<Optimizer> optimizer;        // empty if the graph is a forward pass
   CompileOptions options;                    // what the step fetches and updates
   std::vector<FeedPair> feeds;               // random tokens, and a small learning rate
   std::vector<std::vector<int32_t>> tokens;  // the memory to which these feeds refer
@@ -48,8 +48,8 @@ std::vector<std::string> PredictionGraphNames();
 // with nodes of full size. The others are in RealGraphNames(), too.
 std::vector<std::string> CalibrationGraphNames();
 // Records the graph called `name`, which must be in one of these lists. `batch`: rows of tokens; 0: the graph's own
-// number. `updates`: false: leaves out gradients and update, and `options` is empty. Returns InvalidArgument if a graph
-// that is not in lab/models.h gets another number.
+// number. If `updates` is false, the graph has no gradients and no update, and `options` is empty. Returns
+// InvalidArgument if `batch` changes a graph that is not in lab/models.h.
 absl::StatusOr<std::unique_ptr<RealGraph>> RecordRealGraph(const std::string& name, int64_t batch = 0,
                                                            bool updates = true);
 

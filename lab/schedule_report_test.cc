@@ -73,7 +73,7 @@ TEST_F(ScheduleReportTest, ThePageHoldsTheRunAndNoTextEndsItsScript) {
   EXPECT_NEAR(took, data.at("busy_us"), 1);
 }
 
-// Messages are no work, and their lanes are no workers.
+// Messages do not count as work, and their lanes do not count as workers.
 TEST_F(ScheduleReportTest, MessagesAreInLanesBelowTheWorkers) {
   RunRanks(2,
            [](Transport* transport) {

@@ -13,7 +13,7 @@ namespace weft {
 Simulation Simulate(const Schedule& schedule, absl::Span<const TaskCost> costs, const Policy& policy,
                     const SimulatedMachine& machine) {
   SimulatedWorkers workers(&schedule, costs, policy, machine);
-  using Ending = std::pair<double, uint32_t>;  // the end of a message, and its task
+  using Ending = std::pair<double, uint32_t>;  // end of a message, task
   std::priority_queue<Ending, std::vector<Ending>, std::greater<>> messages;
   Simulation result;
   while (!workers.done()) {

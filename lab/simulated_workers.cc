@@ -8,7 +8,7 @@
 
 namespace weft {
 
-// The policy's queue. Messages do not pass through it: they start as soon as they are ready, without a worker.
+// The policy's queue. Messages are not in the queue: they start as soon as they are ready, and need no worker.
 class SimulatedWorkers::Queue final : public ReadyQueue {
  public:
   Queue(const Schedule& schedule, std::unique_ptr<ReadyQueue> queue) : schedule_(schedule), queue_(std::move(queue)) {}
@@ -30,7 +30,7 @@ class SimulatedWorkers::Queue final : public ReadyQueue {
 // The task that a worker runs.
 struct SimulatedWorkers::Worker {
   std::optional<uint32_t> task;
-  double left = 0;    // remaining seconds if no other task used the memory
+  double left = 0;    // remaining seconds, if no other task uses the memory
   double memory = 0;  // fraction of the task's time in which it waits for memory
 
   double Stretch(double longer) const { return 1 + memory * (longer - 1); }

@@ -1,5 +1,5 @@
 // SimulatedWorkers are the workers of one rank in simulated time: they run the tasks of a schedule under a policy. The
-// caller advances time and ends messages. So simulations of one rank and of many ranks share this class.
+// caller advances time and ends messages, so that simulations of one rank and of many ranks share this class.
 //
 //   SimulatedWorkers workers(&schedule, costs, kCriticalPath, {.workers = 2});
 //   while (!workers.done()) {
@@ -31,8 +31,8 @@ struct TaskCost {
 struct SimulatedMachine {
   int workers = 1;
   double task_seconds = 0.1e-6;  // overhead of starting a task
-  // Bytes per second, of one worker and of all together. If the running tasks need more, each of them waits longer for
-  // memory.
+  // Maximum bytes per second of one worker, and of all workers together. If the running tasks need more, each of them
+  // waits longer for memory.
   double worker_bandwidth = std::numeric_limits<double>::infinity();
   double bandwidth = std::numeric_limits<double>::infinity();
 };
@@ -49,9 +49,9 @@ class SimulatedWorkers {
   double busy() const { return busy_; }      // sum of the times that workers spent on tasks, in seconds
   void Begin();                              // gives ready tasks to idle workers
   double UntilNextEnd() const;               // seconds until the first running task ends; infinity: no task runs
-  void Advance(double seconds);              // by at most UntilNextEnd()
-  void EndMessage(uint32_t task);            // a task of Schedule::ends_later
-  std::vector<uint32_t> TakeMessages();      // returns the tasks of Schedule::ends_later that became ready since
+  void Advance(double seconds);              // advances time; `seconds`: at most UntilNextEnd()
+  void EndMessage(uint32_t task);            // `task`: one of Schedule::ends_later
+  std::vector<uint32_t> TakeMessages();  // returns tasks of Schedule::ends_later that became ready since the last call
 
  private:
   class Queue;

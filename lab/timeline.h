@@ -26,10 +26,10 @@ struct Period {
   int64_t begin = 0, end = 0;
 };
 
-// How long messages to and from other ranks took.
+// Durations of messages to and from other ranks.
 struct Communication {
   double communication_seconds = 0;  // time in which at least one message was under way
-  double hidden_seconds = 0;         // the part of it in which at least one worker ran a kernel
+  double hidden_seconds = 0;         // the communication_seconds in which at least one worker ran a kernel
 };
 
 class Timeline {

@@ -52,7 +52,7 @@ TEST(TimelineTest, BytesThatTwoValuesShareCountOnce) {
   for (const auto& [time, bytes] : Timeline(*graph, tiles).LiveBytes()) EXPECT_LE(bytes, 1024) << time;
 }
 
-// A message is hidden while kernels run, however many of them and however many messages.
+// Messages are hidden while at least one kernel runs. Overlapping kernels and messages count once.
 TEST(TimelineTest, CommunicationIsHiddenWhileKernelsRun) {
   Tape tape;
   const Var x = tape.Input("x", {kF32, {16, 16}});

@@ -19,7 +19,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int kProcess = 1;
-constexpr int kFirstSendLane = 10'000, kFirstReceiveLane = 20'000;  // thread ids of the trace, beyond all workers
+constexpr int kFirstSendLane = 10'000, kFirstReceiveLane = 20'000;  // thread ids of the trace, above those of workers
 
 class Tracer {
  public:
@@ -69,7 +69,7 @@ class Tracer {
     }
   }
 
-  // Adds the slice of a kernel call's tile, or of a call's messages. Completes `args`.
+  // Adds the slice of a tile, or of the messages of a call. Adds the key "critical" to `args`.
   void AddSlice(const char* name, uint32_t tile, uint32_t task, Json args) {
     const TileTime& time = tiles_[tile];
     const auto lane = lanes_.find(tile);

@@ -15,7 +15,7 @@
 namespace weft {
 
 // Messages to and from other ranks have lanes of their own, "sends" and "receives". If two messages overlap in time,
-// the later one is in a further lane, "sends 2". A message's details are its peer, tag and bytes.
+// the later one is in another lane, "sends 2". A message's details are its peer, tag and bytes.
 //
 // Each worker has one lane, and each tile of each kernel call is a slice that shows its op. A slice's details are
 // scope, types, rows, columns, bytes and GFLOP/s, and whether the tile's task is on the execution's critical path. Two

@@ -92,7 +92,7 @@ absl::StatusOr<Network> Measure(const CalibrateFlags& flags, Messenger* messenge
   return MeasureNetwork(messenger);
 }
 
-// Measures the network and adds it to the file --out, if there is one, or writes a new file.
+// Measures the network. Adds it to the file of --out if the file exists; otherwise writes a new file.
 absl::Status CalibrateNetwork(const CalibrateFlags& flags, Messenger* messenger) {
   std::error_code error;
   const bool there = flags.out != kStandardOutput && std::filesystem::exists(flags.out, error);

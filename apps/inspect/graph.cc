@@ -158,7 +158,7 @@ absl::StatusOr<RecordedStep> RecordGpt(GraphFlags* flags) {
       program, &program->tape, program->training.loss, {.fetch = {program->training.loss}, .update = {update}}};
 }
 
-// Returns the run or graph that the command line names. Flags that are not about printing change options of the run.
+// Returns the run or graph that the command line names. Flags that do not concern printing change options of the run.
 absl::StatusOr<GraphChoice> ToGraphChoice(GraphFlags* flags) {
   WEFT_ASSIGN_OR_RETURN(GraphChoice choice, ToChoice(flags->choice));
   choice.options = {flags->given.begin(), flags->given.end()};

@@ -1,4 +1,4 @@
-// The part of `weft simulate` that predicts a training step on several ranks.
+// Predicts a training step on several ranks, for `weft simulate --ranks`.
 #ifndef WEFT_APPS_INSPECT_PREDICT_RANKS_H_
 #define WEFT_APPS_INSPECT_PREDICT_RANKS_H_
 
@@ -21,17 +21,18 @@ struct RankFlags {
   int64_t micro_batches_per_rank = 1, micro_batches = 0;
   uint64_t bucket = kBucketBytes;
 };
-// Returns the table of flags. `flags`: null: for the flags' names alone.
+// Returns the table of flags. `flags`: the values to set. Null: the caller reads only the names of the flags.
 Hyperparameters RankTable(RankFlags* flags);
 
-// Parses whole numbers from 1 to `limit`, separated by commas. Returns them in ascending order, each once. `flag`: for
-// errors.
+// Parses whole numbers from 1 to `limit`, separated by commas. Returns them in ascending order, without duplicates.
+// `flag`: name of the flag, for error messages.
 absl::StatusOr<std::vector<int>> ParseCounts(const std::string& flag, const std::string& text, int limit);
 
-// Checks the flags before anything is measured. `workers`: of each rank.
+// Checks the flags before the command measures. `workers`: number of workers of each rank.
 absl::Status CheckPredictRanks(const RankFlags& flags, bool validate, int workers);
 // Predicts and prints a line for each number of ranks. `options`: the graph, the machine and the number of runs; this
-// function sets the rest from `flags`. `validate`: also runs the ranks that this machine has cores for.
+// function sets the rest from `flags`. `validate`: also runs those numbers of ranks for which this machine has cores.
+// `json`: prints JSON objects.
 absl::Status PredictRanks(const RankFlags& flags, RankScalingOptions options, bool validate, bool json);
 
 }  // namespace weft

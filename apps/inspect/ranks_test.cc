@@ -1,4 +1,4 @@
-// Runs the commands that predict, measure and print what several ranks do.
+// Runs the commands that predict steps, measure networks and print graphs of several ranks.
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>

@@ -32,7 +32,7 @@ struct RunFlags {
   bool quiet = false, verbose = false;
   double rank_timeout = 60;  // seconds of silence after which a rank counts as dead; 0: no limit
   Sharding sharding = Sharding::kNone;
-  int64_t check_weights_every = 100;  // as TrainerOptions have it
+  int64_t check_weights_every = 100;  // see TrainerOptions
 };
 // Returns the rows that all training commands share. They point into `flags`.
 Hyperparameters RunTable(RunFlags* flags);

@@ -69,7 +69,7 @@ absl::Status TooLarge(const absl::Status& status, const RunFlags& flags, const R
   return InvalidArgument(status.message(), ListTrainings(FindSmallerTrainings(make_changed, limit)));
 }
 
-// What a rank makes before the ranks begin to train.
+// The objects that a rank creates before the training begins.
 struct Prepared {
   explicit Prepared(std::unique_ptr<TrainingJob> made)
       : job(std::move(made)), parameters({.seed = job->training().seed}) {}
@@ -126,7 +126,7 @@ absl::StatusOr<bool> Resume(const RunDirectory& run, const nlohmann::ordered_jso
   return resumed;
 }
 
-// Prints what a user should know before the first step.
+// Prints properties of the training before its first step.
 void Introduce(const RunFlags& flags, const RunDirectory& run, const Prepared& prepared, bool resumed,
                Progress* progress) {
   const Ranks& ranks = flags.run.ranks;
@@ -144,7 +144,7 @@ void Introduce(const RunFlags& flags, const RunDirectory& run, const Prepared& p
   if (flags.run.resume && !resumed) progress->Say("nothing was saved yet to resume from: starting at step 0");
 }
 
-// Trains on the ranks flags.run.ranks. Returns the same status on each.
+// Trains on the ranks `flags.run.ranks`. Returns the same status on each rank.
 absl::Status Train(const RunFlags& flags, const JobMaker& make) {
   const Ranks& ranks = flags.run.ranks;
   absl::StatusOr<RunDirectory> run = RunDirectory::Find(flags.run);
@@ -170,7 +170,7 @@ absl::Status Train(const RunFlags& flags, const JobMaker& make) {
   WEFT_RETURN_IF_ERROR(Failure(run->SetConfig(config)));
 
   std::signal(SIGPIPE, SIG_IGN);  // if the reader of the output ends, the training continues
-  // A file or pipe gets results alone. The terminal that mpirun gives to its ranks may end in a file, too.
+  // If stdout is a file or a pipe, it gets results only. Under mpirun, a rank's terminal may also lead to a file.
   const bool alone = ranks.size() == 1;
   std::FILE* const shown = alone && isatty(STDOUT_FILENO) != 0 ? stdout : stderr;
   Progress progress({.out = shown,

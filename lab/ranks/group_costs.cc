@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-// Returns a text that groups of equal kernel calls share.
+// Returns a key of a group. Groups of equal kernel calls have equal keys.
 std::string Signature(const CompiledGraph& graph, const Group& group) {
   std::string text = absl::StrCat(group.tile_count);
   for (uint32_t s = group.first_call; s < group.end_call(); ++s) {

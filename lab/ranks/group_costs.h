@@ -1,6 +1,6 @@
-// GroupCosts estimates the times of the tasks of a graph from measured times of other graphs. A group of kernel calls
-// that was measured in another graph takes the same time here. Other groups take the time that a calibration fitted to
-// all measured kernel calls estimates.
+// GroupCosts estimates the times of the tasks of a graph from measured times of other graphs. If a group of kernel
+// calls was measured in another graph, it has the same time here. The times of other groups are estimates of a
+// calibration, which is fitted to all measured kernel calls.
 //
 //   GroupCosts costs;
 //   costs.Add(measured_graph, times.tiles());
@@ -24,7 +24,7 @@ namespace weft {
 class GroupCosts {
  public:
   GroupCosts() = default;
-  // Nothing is measured: all times are estimates of `calibration`.
+  // Creates an object without measurements: all times are estimates of `calibration`.
   explicit GroupCosts(Calibration calibration) : calibration_(std::move(calibration)) {}
 
   // Adds the times of an execution on one worker.
@@ -39,7 +39,7 @@ class GroupCosts {
 
   absl::flat_hash_map<std::string, Mean> groups_;  // by ops, types and tiles: the seconds of a group
   std::vector<TileSample> samples_;
-  std::optional<Calibration> calibration_;  // of samples_, unless it was given
+  std::optional<Calibration> calibration_;  // fitted to samples_, unless the caller gave it
 };
 
 }  // namespace weft

@@ -14,7 +14,7 @@
 
 namespace weft {
 
-// Messages end in the call that starts them, so a runner must have one thread.
+// A message ends within the call that starts it, so a runner must have one thread.
 class ImaginaryPeers final : public Transport {
  public:
   ImaginaryPeers(int rank, int size) : rank_(rank), size_(size) {}

@@ -32,7 +32,7 @@ class Ended {
 
  private:
   void End() {
-    const std::lock_guard lock(mutex_);  // until the notification: the waiting thread destroys this object
+    const std::lock_guard lock(mutex_);  // held while notifying: the waiting thread destroys this object
     ended_ = true;
     changed_.notify_one();
   }

@@ -10,12 +10,11 @@
 
 namespace weft {
 
-// Sends messages from rank 0 to rank 1 and back. The latency is half of the time that a message of 8 bytes takes to go
-// and to come back. The bandwidth is that of messages of 16 MiB, without their latency. Both are medians. Ranks 0 and 1
-// must call this function at the same time, on a transport that carries no other messages. Their results differ
-// slightly.
+// Sends messages from rank 0 to rank 1 and back. The latency is half the round trip of 8 bytes. The bandwidth is that
+// of messages of 16 MiB without their latency. Both are medians. Ranks 0 and 1 must call this function at the same
+// time, on a transport that carries no other messages. Their results differ slightly.
 Network MeasureNetwork(Transport* transport);
-// Measures between two threads of this process, over an imitated network.
+// Measures messages between two threads of this process, over an imitated network.
 Network MeasureImitatedNetwork(const Network& imitated);
 
 }  // namespace weft

@@ -29,7 +29,7 @@ SimulatedMachine MachineOf(const RankScalingOptions& options) {
   return machine;
 }
 
-// A graph with messages, on each simulated rank.
+// A graph with messages on one rank. A Stage has this graph on each simulated rank.
 struct StageRank {
   int rank = 0;
   Graph graph;
@@ -65,12 +65,12 @@ absl::Status RankScaling::Measure() {
   std::vector<std::vector<RunTimes>> times;  // of each step's parts
   for (const int ranks : {1, 2}) {
     RankStepOptions options = StepOf(0, ranks);
-    // Of many micro-batches, four have all kinds of graphs of a rank.
+    // Four micro-batches on a rank suffice: they use every kind of graph of a rank.
     options.micro_batches = std::clamp<int64_t>(options.micro_batches, ranks, 4 * ranks);
     WEFT_ASSIGN_OR_RETURN(steps.emplace_back(), RankStep::Plan(options));
     times.emplace_back(steps.back()->parts().size());
   }
-  for (int64_t run = 0; run < options_.runs; ++run) {  // in turns, so that both steps meet the same load of the machine
+  for (int64_t run = 0; run < options_.runs; ++run) {  // in turns, so that both steps see the same load
     for (size_t i = 0; i < steps.size(); ++i) {
       WEFT_ASSIGN_OR_RETURN(const std::vector<double> seconds, steps[i]->Run(1));
       for (size_t p = 0; p < times[i].size(); ++p) times[i][p].Add(seconds[0], steps[i]->tiles(steps[i]->parts()[p]));
@@ -123,7 +123,7 @@ absl::StatusOr<RanksPrediction> RankScaling::Predict(int ranks) {
   }
   RanksPrediction prediction = {.ranks = ranks, .micro_batches = StepOf(0, ranks).micro_batches};
   std::vector<Stage> stages;
-  double slowest = 0;  // of the graphs without messages, on the rank that takes longest for them
+  double slowest = 0;  // maximum over ranks: seconds of the graphs without messages
   for (const std::unique_ptr<RankStep>& step : steps) {
     double alone = 0;
     size_t stage = 0;

@@ -1,15 +1,16 @@
-// PredictRanks predicts the time and memory of a training step on other numbers of ranks. Its input are times that were
-// measured on one rank, and a description of the network.
+// A RankScaling predicts the time and memory of a training step on other numbers of ranks. Its inputs are times that
+// were measured on one rank, and a description of the network.
 //
 //   RankScaling scaling({.graph = {"gpt2"}, .network = network, .workers = 2});
 //   WEFT_RETURN_IF_ERROR(scaling.Measure());
 //   WEFT_ASSIGN_OR_RETURN(const RanksPrediction prediction, scaling.Predict(/*ranks=*/64));
 //
-// A step on N ranks has the graphs of one rank: those of its micro-batches, of which the last has the messages, and the
-// update. Before the update, the ranks exchange their losses in 2 log2(N) short messages, one after the other. Up to
-// kMaxExactRanks ranks are all simulated. Of more ranks, one is simulated, and the others are its mirror images
-// (lab/ranks/simulate_ranks.h). These keep step with it, so the prediction is a lower bound. The simulated rank is the
-// one that has the most micro-batches and, of those, the most bytes to send and to receive.
+// A rank of a step runs the graphs of its micro-batches and the graph of the update. The graph of the last micro-batch
+// has the messages. Before the update, the ranks exchange their losses in 2 log2(N) short messages, one after the
+// other. Up to kMaxExactRanks ranks are all simulated. For more ranks, only one is simulated, and the others are its
+// mirror images (lab/ranks/simulate_ranks.h). Mirror images are never late, so the prediction is a lower bound. The
+// simulated rank has the maximum number of micro-batches and, among such ranks, the maximum number of bytes to send and
+// to receive.
 #ifndef WEFT_LAB_RANKS_RANK_SCALING_H_
 #define WEFT_LAB_RANKS_RANK_SCALING_H_
 
@@ -35,11 +36,11 @@ inline constexpr int kMaxExactRanks = 4;
 struct RankScalingOptions {
   GraphChoice graph;  // of one micro-batch
   Network network;
-  int workers = 1;                     // of each rank
-  int64_t micro_batches_per_rank = 1;  // if micro_batches is 0
+  int workers = 1;                     // number of workers of each rank
+  int64_t micro_batches_per_rank = 1;  // has an effect if micro_batches is 0
   int64_t micro_batches = 0;           // of a step, on all ranks together; 0: micro_batches_per_rank on each
   Sharding sharding = Sharding::kNone;
-  int64_t bucket_bytes = kBucketBytes;  // of gradients that travel together
+  int64_t bucket_bytes = kBucketBytes;  // bytes of gradients that travel together
   int64_t runs = 3;                     // measured steps
   MemoryBandwidth bandwidth = {};       // of each rank; zeros: no limit
   double cache_bytes = kCacheBytes;     // size of the cache that MemoryBytes models
@@ -49,15 +50,15 @@ struct RankScalingOptions {
 struct RanksPrediction {
   int ranks = 1;
   int64_t micro_batches = 1;  // of a step, on all ranks together
-  double seconds = 0;         // of a step
+  double seconds = 0;         // duration of a step
   // Throughput divided by that of one rank and by the number of ranks.
   double efficiency = 1;
-  double communication = 0, hidden = 0;  // seconds, as RanksSimulation has them
+  double communication = 0, hidden = 0;  // seconds; see RanksSimulation
   // Bytes of weights, optimizer's state, sums of gradients and values of the rank, for each element of kShardingNames.
   std::vector<uint64_t> bytes;
-  std::optional<double> measured;  // seconds
-  // Whether this is the first number of ranks that makes the throughput less than kMinSpeedup times that of the number
-  // before it.
+  std::optional<double> measured;  // measured seconds of a step, if it was measured
+  // Whether this is the first number of ranks whose throughput is less than kMinSpeedup times the throughput of the
+  // number before it.
   bool saturated = false;
 
   double throughput() const { return static_cast<double>(micro_batches) / seconds; }  // micro-batches per second
@@ -67,25 +68,24 @@ class RankScaling {
  public:
   explicit RankScaling(const RankScalingOptions& options) : options_(options) {}
 
-  // Measures the graphs of one rank alone and of one of two ranks, on one worker.
+  // Measures two steps on one worker: the step of a single rank, and the step of one of two ranks.
   absl::Status Measure();
-  // Takes times from `calibration` instead.
+  // Takes the times from `calibration`, in place of Measure.
   void Use(const Calibration& calibration) { costs_ = GroupCosts(calibration); }
 
-  // Returns the prediction for a number of ranks, with an efficiency of 1. Requires Measure or Use.
+  // Returns the prediction for a number of ranks, without its efficiency and `saturated`. Requires Measure or Use.
   absl::StatusOr<RanksPrediction> Predict(int ranks);
-  // Returns predictions for several numbers of ranks, in ascending order.
+  // Returns predictions for several numbers of ranks, which must be in ascending order.
   absl::StatusOr<std::vector<RanksPrediction>> PredictAll(absl::Span<const int> ranks);
   // Runs `ranks` ranks in this process, each on a thread of its own, over an imitated network. Returns the median
-  // seconds of `options.runs` steps. Each rank needs a core; otherwise the steps take longer. The topology must be
-  // flat.
+  // seconds of `options.runs` steps. Without a core for each rank, the steps take longer. The topology must be flat.
   absl::StatusOr<double> MeasureRanks(int ranks) const;
 
  private:
   RankStepOptions StepOf(int rank, int ranks) const;
   // Returns the simulated seconds of a graph without messages.
   double Alone(const Graph& graph);
-  // Returns the rank to simulate instead of all.
+  // Returns the rank to simulate if not all ranks are simulated.
   absl::StatusOr<int> BusiestRank(int ranks) const;
   std::vector<TaskCost> Costs(const Graph& graph);
 

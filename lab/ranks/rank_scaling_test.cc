@@ -54,8 +54,8 @@ TEST(RankScalingTest, StrongScalingSaturates) {
   EXPECT_FALSE(predictions[0].saturated);
 }
 
-// All ranks of a power of two are alike, so one of them with its mirror images takes about the time of all. Only values
-// that share bytes make ranks wait for each other in ways that a mirror image does not show.
+// If the number of ranks is a power of two, all ranks are alike. So one rank with its mirror images takes about the
+// time of all ranks. Only values that share bytes make ranks wait in ways that mirror images do not show.
 TEST(RankScalingTest, MirrorImagesStandForEqualRanks) {
   const Network network = {.latency_seconds = 1e-4, .bytes_per_second = 1e9};
   GroupCosts costs(Calibration::Fit({}));

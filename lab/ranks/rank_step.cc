@@ -40,7 +40,7 @@ absl::StatusOr<std::unique_ptr<RankStep>> RankStep::Plan(const RankStepOptions& 
   for (size_t i = 0; i < result->step_->graphs().size(); ++i) {
     const auto& [graph, fixed_runs] = result->step_->graphs()[i];
     const bool has_messages = HasMessages(graph);
-    // Graph 0 is that of the program: of all micro-batches of the rank, or of all but the last.
+    // Graph 0 runs all micro-batches of the rank, or all except the last.
     const auto of_program = static_cast<double>(has_messages || options.ranks == 1 ? mine : mine - 1);
     const double runs = i == 0 ? of_program : fixed_runs;
     if (runs > 0) result->parts_.push_back({i, runs, has_messages});

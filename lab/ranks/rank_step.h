@@ -1,5 +1,6 @@
-// A RankStep is the training step of one of several ranks. It can be compiled without the other ranks, to look at its
-// graphs or to simulate them; timed alone, with imaginary peers; or run together with the other ranks.
+// A RankStep is the training step of one of several ranks. It can be compiled without the other ranks, so that its
+// graphs can be printed or simulated. It can be timed alone, with imaginary peers, or run together with the other
+// ranks.
 //
 //   WEFT_ASSIGN_OR_RETURN(auto step, RankStep::Plan({.graph = {"gpt2"}, .rank = 0, .ranks = 8, .micro_batches = 8}));
 //   const Graph& graph = step->graph_with_messages();
@@ -36,9 +37,9 @@ struct RankStepOptions {
 
 class RankStep {
  public:
-  // A graph of the step. `runs`: its executions in a step.
+  // A graph of the step. `runs`: mean number of executions in a step.
   struct Part {
-    size_t graph = 0;  // index in graphs of TrainingStep
+    size_t graph = 0;  // index in TrainingStep::graphs
     double runs = 0;
     bool has_messages = false;
   };
@@ -55,8 +56,8 @@ class RankStep {
   // Returns the bytes of weights, optimizer's state, sums of gradients and values.
   uint64_t bytes() const { return step_->allocated_bytes(); }
 
-  // Runs the step `runs` times on one thread. The first call runs it once more before, which touches the memory. All
-  // ranks must call Run alike, unless the peers are imaginary. Returns the seconds of each of the `runs` times.
+  // Runs the step `runs` times on one thread. The first call runs it once more beforehand, to touch the memory. All
+  // ranks must make the same calls, unless the peers are imaginary. Returns the seconds of each of the `runs` steps.
   absl::StatusOr<std::vector<double>> Run(int64_t runs);
   // After Run, returns the times of the tiles of a part in the last step.
   absl::Span<const TileTime> tiles(const Part& part) const { return step_->tile_times(part.graph); }

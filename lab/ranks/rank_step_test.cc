@@ -24,7 +24,7 @@ TEST(RankStepTest, PlansEachRankAlone) {
         {0, 1, 4, 6.0, 0.0},            // four micro-batches, a sum of two pairs, the update
         {0, 2, 2, 1.0, 1.0},            // the update
         {1, 64, 64, 1.0, 1.0},          //
-        {0, 2, 5, 3.0 + 1, 1.0}}) {     // three micro-batches of which the last has messages; a sum, the update
+        {0, 2, 5, 3.0 + 1, 1.0}}) {     // three micro-batches, the last one with messages; a sum, the update
     SCOPED_TRACE(std::to_string(rank) + " of " + std::to_string(ranks) + ", " + std::to_string(micro_batches));
     const auto step =
         RankStep::Plan({.graph = {"towers"}, .rank = rank, .ranks = ranks, .micro_batches = micro_batches});

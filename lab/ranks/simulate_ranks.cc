@@ -103,7 +103,7 @@ class Simulator {
       ++rank->under_way;
       StartIfReady(key, now);
       const auto& [from, to, tag] = key;
-      StartIfReady({to, from, tag}, now);  // which may have waited for its mirror image
+      StartIfReady({to, from, tag}, now);  // the message back may have waited for this one
     }
     rank->workers->Begin();
   }
@@ -115,8 +115,8 @@ class Simulator {
     rank->workers->Advance(interval);
   }
 
-  // Reports whether both sides of a message have begun. If only its receive is simulated, its send has begun when the
-  // message back has.
+  // Reports whether both sides of a message have begun. If only the receive is simulated, the send counts as begun when
+  // the message back has begun.
   bool IsReady(const Key& key, const Transfer& transfer) const {
     if (transfer.send.exists && !transfer.send.begun) return false;
     if (transfer.receive.exists && !transfer.receive.begun) return false;
@@ -150,7 +150,7 @@ class Simulator {
     if (transfer->receive.exists) endings_.push({arrived + network_.latency_seconds, transfer->receive});
   }
 
-  // Starts a receive whose mirror image would wait for ever, since the other rank sends earlier than this one.
+  // Starts a receive that would otherwise wait forever: the other rank sends earlier than its mirror image.
   void StartWaiting(double now) {
     for (auto& [key, transfer] : transfers_) {
       if (transfer.started || transfer.send.exists || !transfer.receive.begun) continue;
