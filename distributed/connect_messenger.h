@@ -13,7 +13,8 @@
 namespace weft {
 
 // Returns the messenger of this rank, or null if this process was not started as one of several ranks. Errors are those
-// of ConnectLaunchedRanks (distributed/launch.h).
+// of ConnectLaunchedRanks (distributed/launch.h). If the other ranks do not connect within options.timeout_seconds,
+// prints a message and ends the process with exit code 1, so that the launcher ends all ranks.
 absl::StatusOr<std::unique_ptr<Messenger>> ConnectMessenger(const MessengerOptions& options = {});
 
 }  // namespace weft

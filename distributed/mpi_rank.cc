@@ -18,6 +18,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "weft/distributed/communicator.h"
+#include "weft/distributed/connect_messenger.h"
 #include "weft/distributed/launch.h"
 #include "weft/distributed/messenger.h"
 #include "weft/distributed/ranks.h"
@@ -127,9 +128,20 @@ int RunMessenger(absl::string_view name, std::unique_ptr<Communicator> communica
   return 0;
 }
 
+// Connects the ranks, except rank 1, with a timeout of a second.
+int ConnectWithoutRank1() {
+  const char* rank = std::getenv("OMPI_COMM_WORLD_RANK");
+  if (rank == nullptr) rank = std::getenv("PMI_RANK");
+  if (rank != nullptr && absl::string_view(rank) == "1") std::raise(SIGSTOP);
+  const auto messenger = ConnectMessenger({.timeout_seconds = 1});
+  std::printf("connected\n");
+  return 0;
+}
+
 }  // namespace
 
 int RunRank(absl::string_view name) {
+  if (name == "hang") return ConnectWithoutRank1();
   absl::StatusOr<std::unique_ptr<Communicator>> connected = ConnectLaunchedRanks();
   if (!connected.ok()) Fail(std::string(connected.status().message()));
   if (*connected == nullptr) return std::puts("one rank has no communicator"), 0;

@@ -14,6 +14,7 @@ namespace weft {
 //   abort:    rank 1 calls Abort(1), and the others wait for a message
 //   kill:     rank 1 ends by SIGKILL, and the others wait for a message
 //   stop:     messengers with a timeout of 1 s run for 2 s, and rank 1 stops by SIGSTOP
+//   hang:     rank 1 stops by SIGSTOP before it connects, and the others have a timeout of 1 s
 //   late:     rank 0 ends 2 s after the others, whose messengers have a timeout of 1 s; it prints a line
 int RunRank(absl::string_view name);
 

@@ -135,6 +135,14 @@ TEST_P(MpiTest, AStoppedRankIsNamedAndEndsAllRanks) {
   EXPECT_NE(RunCommand({"pgrep", "-f", folder_.Path(kProgram)}).exit_code, 0) << "a rank still runs";
 }
 
+TEST_P(MpiTest, ARankThatStopsBeforeItConnectsEndsAllRanks) {
+  const CommandResult result = Run(3, "hang");
+  EXPECT_EQ(result.exit_code, 1) << result.err;
+  EXPECT_EQ(result.out, "");
+  EXPECT_THAT(result.err, HasSubstr("weft: a rank has not answered for 1 s while MPI started; ending all ranks\n"));
+  EXPECT_NE(RunCommand({"pgrep", "-f", folder_.Path(kProgram)}).exit_code, 0) << "a rank still runs";
+}
+
 TEST_P(MpiTest, RanksMayEndLate) {
   const CommandResult result = Run(3, "late");
   EXPECT_EQ(result.exit_code, 0) << result.err;

@@ -33,6 +33,9 @@ case $1 in
         [ $rank = 1 ] && kill -STOP $$
         [ $rank = 2 ] && { sleep 1; echo 'weft: rank 1 has not answered for 1 s; ending all ranks' >&2; exit 1; }
         sleep 30 ;;
+  hang) [ $OMPI_COMM_WORLD_SIZE = 1 ] && exit 0
+        [ $rank = 1 ] && kill -STOP $$
+        echo 'weft: a rank has not answered for 1 s while MPI started; ending all ranks' >&2; exit 1 ;;
   lose) [ $OMPI_COMM_WORLD_SIZE = 2 ] && exit 0
         [ $rank = 2 ] && { touch gone; kill -KILL $(ps -o ppid= -p $PPID); }; sleep 30 ;;
   fail) [ $rank = 1 ] && { echo 'weft: there is no data' >&2; exit 1; }; sleep 30 ;;
@@ -143,6 +146,13 @@ class LaunchTest(Launching):
         self.assertEqual((code, len(out)), (0, 5), err)
         self.assertIn("launch: rank 1 has not answered for 1 s, so all ranks were ended\n", err)
         self.assertIn("launch: starting again with 2 ranks; restarts left: 0\n", err)
+        self.assert_no_rank_is_left()
+
+    def test_continues_if_a_rank_hangs_before_it_connects(self):
+        code, out, err = self.launch("--ranks=2", "--restart-on-failure=1", "--", "hang", "--out=run")
+        self.assertEqual(code, 0, err)
+        self.assertIn("launch: a rank has not answered for 1 s while MPI started, so all ranks were ended\n", err)
+        self.assertIn("launch: starting again with 1 rank; restarts left: 0\n", err)
         self.assert_no_rank_is_left()
 
     def test_an_error_of_weft_ends_the_run(self):

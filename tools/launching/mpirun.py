@@ -33,8 +33,8 @@ code=$?
 [ $code -eq 0 ] || echo "launch: rank $OMPI_COMM_WORLD_RANK on $(uname -n) ended: $code" >&2
 exit $code"""
 _REPORT = re.compile(r"launch: rank (\d+) on (\S+) ended: (\d+)$")
-# What a rank of weft writes when another one is silent; see distributed/rank_watch.h.
-_SILENT = re.compile(r"weft: (rank (\d+) has not answered for .*); ending all ranks")
+# What a rank of weft writes when another one is silent; see distributed/rank_watch.h and connect_messenger.h.
+_SILENT = re.compile(r"weft: ((?:a rank|rank \d+) has not answered for .*); ending all ranks")
 
 
 @dataclass
