@@ -268,12 +268,15 @@ class PartsTest(unittest.TestCase):
             command = ["train", "gpt", "--out", folder, "--overwrite"]
             (Path(folder) / "config.json").write_text("of an older run")
             run = restart.Run(command)
-            self.assertEqual(run.continued(), command)
+            self.assertEqual(run.continued(1), command)
             (Path(folder) / "new").write_text("of this run")
             os.replace(Path(folder) / "new", Path(folder) / "config.json")
-            self.assertEqual(run.continued(), ["train", "gpt", "--out", folder, "--resume"])
+            self.assertEqual(run.continued(1), ["train", "gpt", "--out", folder, "--resume"])
+            sharded = restart.Run(["train", "gpt", "--shard=gradients"])
+            self.assertEqual(sharded.continued(2), ["train", "gpt", "--shard=gradients"])
+            self.assertEqual(sharded.continued(1), ["train", "gpt", "--shard=gradients", "--shard=none"])
             resumed = ["train", "gpt", f"--out={folder}", "--resume"]
-            self.assertEqual(restart.Run(resumed).continued(), resumed)
+            self.assertEqual(restart.Run(resumed).continued(1), resumed)
 
 
 if __name__ == "__main__":

@@ -29,8 +29,15 @@ class Run:
             return None
         return status.st_ino, status.st_mtime_ns
 
-    def continued(self) -> list:
-        """Returns the command that continues the run, or the same command if the run has not written its folder."""
-        if "--resume" in self._command or self._identity() in (None, self._before):
-            return self._command
-        return [argument for argument in self._command if argument != "--overwrite"] + ["--resume"]
+    def continued(self, ranks: int) -> list:
+        """Returns the command that continues the run on `ranks` ranks.
+
+        If the run has not written its folder, the command begins it. One rank cannot divide its state, which weft takes
+        for wrong usage.
+        """
+        command = self._command
+        if ranks == 1 and any(argument.split("=")[0] == "--shard" for argument in command):
+            command = [*command, "--shard=none"]  # the last flag of a name counts
+        if "--resume" in command or self._identity() in (None, self._before):
+            return command
+        return [argument for argument in command if argument != "--overwrite"] + ["--resume"]
