@@ -1,6 +1,7 @@
 // Starts `weft` under mpirun, as users do. No number of ranks may change a byte of a run.
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -109,6 +110,48 @@ TEST_F(RanksTest, OneRankWithOtherFlagsIsNamed) {
   EXPECT_TRUE(
       OneRankFails(Launch({{1, flags}, {1, flags + Arguments{"--data=missing.txt"}}}), 2, "rank 1: cannot open "));
   EXPECT_FALSE(Exists("run"));
+}
+
+TEST_F(RanksTest, AMissingShardIsAnErrorOfTheRankThatNeedsIt) {
+  WriteTrainingData();
+  EXPECT_TRUE(Works(Weft({"tokenize", "--out=whole", "--vocabulary=300", "--shard-tokens=200", "text.txt"})));
+  fs::copy(Path("whole"), Path("part"));
+  const Arguments flags = Training("gpt") + Arguments{"--steps=200", "--out=run", "--overwrite"};
+  const auto launch = [&] {
+    return Launch({{1, flags + Arguments{"--data=whole"}}, {1, flags + Arguments{"--data=part"}}});
+  };
+  fs::remove(Path("part/tokens-00001.bin"));
+  EXPECT_TRUE(
+      OneRankFails(launch(), 1, " needs a missing shard, one of 1: cannot open " + Path("part/tokens-00001.bin")));
+  EXPECT_TRUE(Fails(Weft(flags + Arguments{"--data=part"}), 2, "part/tokens-00001.bin: No such file"));
+  fs::copy(Path("whole/tokens-00001.bin"), Path("part/tokens-00001.bin"));
+  Write("part/index.json", Read("part/index.json") + "\n");
+  EXPECT_TRUE(OneRankFails(launch(), 1, "rank 1 has "));
+}
+
+// Of 6 rows, rank 0 of two has 4.
+TEST_F(RanksTest, WithWindowsByRowEachRankHasAPartOfTheShards) {
+  EXPECT_TRUE(Works(Weft({"tokenize", "--out=whole", "--vocabulary=300", "--shard-tokens=100", "text.txt"})));
+  EXPECT_TRUE(Works(Weft({"tokenize", "--out=other", "--tokenizer=whole", "text.txt"})));
+  const Arguments flags = Training("gpt") + Arguments{"--window-positions=by-row", "--validation=other"};
+  EXPECT_TRUE(Works(Weft(flags + Arguments{"--data=whole", "--out=alone"})));
+  std::vector<std::string> shards;
+  for (const auto& entry : fs::directory_iterator(Path("whole"))) {
+    const std::string name = entry.path().filename();
+    if (name.starts_with("tokens-")) shards.push_back(name);
+  }
+  std::sort(shards.begin(), shards.end());
+  ASSERT_GT(shards.size(), 9);
+  for (const char* part : {"part0", "part1"}) fs::copy(Path("whole"), Path(part));
+  const size_t cut = shards.size() * 4 / 6;
+  for (size_t i = 0; i < shards.size(); ++i) {
+    if (i + 2 < cut) fs::remove(Path("part1/" + shards[i]));
+    if (i > cut + 2) fs::remove(Path("part0/" + shards[i]));
+  }
+  const CommandResult result = Launch(
+      {{1, flags + Arguments{"--data=part0", "--out=run"}}, {1, flags + Arguments{"--data=part1", "--out=run"}}});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(Differences(Results("alone"), Results("run")), "");
 }
 
 TEST_F(RanksTest, BadInputIsOneErrorOfAllRanks) {
