@@ -78,6 +78,7 @@ TEST_F(DefaultConfigTest, TheDefaultsAreThoseOfTheReadme) {
   "memory_budget": 0,
   "seed": 1,
   "micro_batches": 1,
+  "gradient_sums": "f32",
   "keep": 2,
   "ema": 0.0,
   "metric": "val_loss",
