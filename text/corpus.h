@@ -46,6 +46,8 @@ class TokenCorpus final : public TokenSource {
   // depend only on `split`, `rows`, the seed and step of `random`, and `batch`, the batch's number within the step. A
   // resumed run therefore draws the same windows.
   void Sample(DataSplit split, int64_t rows, RandomStream random, int64_t batch, TokenBatch* out) const;
+  // Fills `out` as SampleWindows does from this corpus alone. `options.context` is at most context().
+  void Sample(const WindowOptions& options, TokenBatch* out) const;
 
   int64_t size(DataSplit split) const override { return static_cast<int64_t>(tokens(split).size()); }
   absl::Status Read(DataSplit split, int64_t begin, absl::Span<int32_t> out) const override;

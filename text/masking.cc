@@ -9,7 +9,7 @@
 namespace weft {
 
 void MaskTokens(const std::vector<bool>& may, int64_t rows, const MaskingOptions& options, RandomStream random,
-                absl::Span<int32_t> tokens, MaskedPositions* out) {
+                absl::Span<int32_t> tokens, MaskedPositions* out, int64_t first_row) {
   random.stream = kMaskStream;
   const size_t length = tokens.size() / static_cast<size_t>(rows), count = static_cast<size_t>(options.count);
   out->indices.assign(static_cast<size_t>(rows) * count, 0);
@@ -22,7 +22,8 @@ void MaskTokens(const std::vector<bool>& may, int64_t rows, const MaskingOptions
       if (may[i]) candidates.push_back(static_cast<int32_t>(i));
     }
     const size_t chosen = std::min(count, candidates.size());
-    uint64_t next = row * 4 * count;  // each target has four random numbers, of which it uses three
+    uint64_t next = (static_cast<uint64_t>(first_row) + row) * 4 *
+                    count;  // each target has four random numbers, of which it uses three
     for (size_t i = 0; i < chosen; ++i, next += 4) {
       std::swap(candidates[i], candidates[i + random.Below(candidates.size() - i, next)]);
       int32_t& token = tokens[static_cast<size_t>(candidates[i])];

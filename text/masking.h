@@ -25,9 +25,10 @@ struct MaskedPositions {         // [B, count], row by row
 };
 
 // Chooses up to `options.count` targets in each row, among the tokens for which `may` is true, and masks the targets in
-// `tokens`. The random numbers depend only on the seed and step of `random`, on `options.count` and on the row.
+// `tokens`. The random numbers depend only on the seed and step of `random`, on `options.count` and on the row. If the
+// rows are a part of a batch, `first_row` is the row of the batch with which they begin.
 void MaskTokens(const std::vector<bool>& may, int64_t rows, const MaskingOptions& options, RandomStream random,
-                absl::Span<int32_t> tokens, MaskedPositions* out);
+                absl::Span<int32_t> tokens, MaskedPositions* out, int64_t first_row = 0);
 
 }  // namespace weft
 

@@ -51,6 +51,21 @@ TEST(MaskingTest, ChoosesDifferentPlacesOfEachRow) {
   }
 }
 
+TEST(MaskingTest, APartOfTheRowsIsMaskedAsInTheWhole) {
+  const Masked whole = MaskRows({.seed = 1, .step = 3});
+  constexpr int64_t kFirst = 150, kPart = 20;
+  std::vector<int32_t> tokens(whole.before.begin() + kFirst * kLength,
+                              whole.before.begin() + (kFirst + kPart) * kLength);
+  const std::vector<bool> may(whole.may.begin() + kFirst * kLength, whole.may.begin() + (kFirst + kPart) * kLength);
+  MaskedPositions positions;
+  MaskTokens(may, kPart, kOptions, {.seed = 1, .step = 3}, absl::MakeSpan(tokens), &positions, kFirst);
+  EXPECT_TRUE(std::equal(tokens.begin(), tokens.end(), whole.after.begin() + kFirst * kLength));
+  for (size_t i = 0; i < kPart * kCount; ++i) {
+    EXPECT_EQ(positions.indices[i] + kFirst * kLength, whole.positions.indices[kFirst * kCount + i]);
+    EXPECT_EQ(positions.targets[i], whole.positions.targets[kFirst * kCount + i]);
+  }
+}
+
 TEST(MaskingTest, HidesEightOfTenAndChangesOne) {
   const Masked masked = MaskRows({.seed = 1, .step = 3});
   double hidden = 0, same = 0;

@@ -11,7 +11,9 @@
 #include "weft/formats/model_options.h"
 #include "weft/formats/run_path.h"
 #include "weft/models/layers.h"
+#include "weft/text/token_source.h"
 #include "weft/train/jobs/lora_options.h"
+#include "weft/train/task.h"
 
 namespace weft {
 namespace {
@@ -159,21 +161,29 @@ void BertJob::AppendRow(absl::Span<const int32_t> window, absl::Span<const int32
 }
 
 absl::StatusOr<TrainingBatch> BertJob::Train(int64_t step, MicroBatch micro_batch) {
-  Sample(DataSplit::kTrain, 0, {.seed = training_.seed, .step = static_cast<uint32_t>(step)});
-  return ToBatch(micro_batch);
+  return Sample(DataSplit::kTrain, 0, {.seed = training_.seed, .step = static_cast<uint32_t>(step)}, micro_batch);
 }
 
 // The random numbers do not depend on the step, so that every evaluation has the same batches.
 absl::StatusOr<TrainingBatch> BertJob::Validate(int64_t /*step*/, int64_t index) {
   const int64_t count = micro_batches(), batch = index / count;
-  Sample(DataSplit::kValidation, batch, {.seed = training_.seed, .step = static_cast<uint32_t>(batch)});
-  return ToBatch({index % count, count});
+  return Sample(DataSplit::kValidation, batch, {.seed = training_.seed, .step = static_cast<uint32_t>(batch)},
+                {index % count, count});
 }
 
-// Fills the values of a whole batch.
-void BertJob::Sample(DataSplit split, int64_t index, RandomStream random) {
-  corpus_->Sample(split, batch_, random, 2 * index, &windows_);
-  if (next_sentence_) corpus_->Sample(split, batch_, random, 2 * index + 1, &others_);
+// Every row has random numbers of its own. So the rows are those of the whole batch.
+TrainingBatch BertJob::Sample(DataSplit split, int64_t index, RandomStream random, MicroBatch micro_batch) {
+  const RowRange range = RowsOf(micro_batch, batch_);
+  WindowOptions options = {.split = split,
+                           .rows = batch_,
+                           .context = corpus_->context(),
+                           .random = random,
+                           .batch = 2 * index,
+                           .begin = range.begin,
+                           .end = range.end};
+  corpus_->Sample(options, &windows_);
+  options.batch = 2 * index + 1;
+  if (next_sentence_) corpus_->Sample(options, &others_);
   rows_.clear();
   row_segments_.clear();
   row_is_next_.clear();
@@ -181,41 +191,25 @@ void BertJob::Sample(DataSplit split, int64_t index, RandomStream random) {
   const auto window = static_cast<size_t>(corpus_->context()), half = next_sentence_ ? window / 2 : 0;
   RandomStream coin = random;
   coin.stream = kSecondStream;
-  for (size_t row = 0; row < static_cast<size_t>(batch_); ++row) {
-    const size_t begin = row * window;
+  for (int64_t row = range.begin; row < range.end; ++row) {
+    const size_t begin = static_cast<size_t>(row - range.begin) * window;
     const absl::Span<const int32_t> all = windows_.tokens;
-    const bool follows = !next_sentence_ || coin.Below(2, row) == 0;
+    const bool follows = !next_sentence_ || coin.Below(2, static_cast<uint64_t>(row)) == 0;
     const absl::Span<const int32_t> others = follows ? all : absl::Span<const int32_t>(others_.tokens);
     AppendRow(all.subspan(begin, window), others.subspan(begin + window - half, half));
     row_is_next_.push_back(follows ? 0 : 1);  // the classes of BERT: 0 is "follows"
   }
-  MaskTokens(may_mask_, batch_, masking_, random, absl::MakeSpan(rows_), &row_masks_);
-}
-
-// Returns the rows of a micro-batch. Masked positions count from the micro-batch's first row.
-TrainingBatch BertJob::ToBatch(MicroBatch micro_batch) {
+  MaskTokens(may_mask_, range.size(), masking_, random, absl::MakeSpan(rows_), &row_masks_, range.begin);
   const size_t size = SizeIndex(micro_batch, batch_);
   const Recorded& in = recorded_[size];
-  const RowRange range = RowsOf(micro_batch, batch_);
-  const auto rows = [&](const std::vector<int32_t>& all, int64_t each) {
-    return absl::MakeConstSpan(all).subspan(static_cast<size_t>(range.begin * each),
-                                            static_cast<size_t>(range.size() * each));
-  };
-  const absl::Span<const int32_t> targets = rows(row_masks_.targets, masking_.count);
-  const absl::Span<const int32_t> indices = rows(row_masks_.indices, masking_.count);
-  masked_positions_.assign(indices.begin(), indices.end());
-  for (size_t i = 0; i < indices.size(); ++i) {
-    if (targets[i] != kIgnoredTarget) masked_positions_[i] -= static_cast<int32_t>(range.begin * length());
-  }
-  const auto ignored = std::count(targets.begin(), targets.end(), kIgnoredTarget);
   TrainingBatch batch = {
       .program = size,
-      .feeds = {{in.tokens, rows(rows_, length())}, {in.masked_positions, masked_positions_}, {in.targets, targets}},
+      .feeds = {{in.tokens, rows_}, {in.masked_positions, row_masks_.indices}, {in.targets, row_masks_.targets}},
       .tokens = range.size() * length(),
-      .targets = static_cast<int64_t>(targets.size()) - ignored};
+      .targets = row_masks_.chosen};
   if (next_sentence_) {
-    batch.feeds.push_back({in.segments, rows(row_segments_, length())});
-    batch.feeds.push_back({in.is_next, rows(row_is_next_, 1)});
+    batch.feeds.push_back({in.segments, row_segments_});
+    batch.feeds.push_back({in.is_next, row_is_next_});
   }
   return batch;
 }

@@ -61,8 +61,8 @@ class BertJob final : public TrainingJob {
 
   int64_t micro_batches() const { return training_.trainer.micro_batches; }
   void Record(int64_t rows);
-  void Sample(DataSplit split, int64_t index, RandomStream random);
-  TrainingBatch ToBatch(MicroBatch micro_batch);
+  // Returns a micro-batch of batch `index` of `split`.
+  TrainingBatch Sample(DataSplit split, int64_t index, RandomStream random, MicroBatch micro_batch);
   void AppendRow(absl::Span<const int32_t> window, absl::Span<const int32_t> second);
   int64_t length() const { return source_.config().context; }
 
@@ -83,12 +83,11 @@ class BertJob final : public TrainingJob {
   MaskingOptions masking_;
   std::deque<Recorded> recorded_;  // for each size of micro-batch
   std::vector<TrainingProgram> programs_;
-  // The values of a whole batch, and the masked positions of a micro-batch.
+  // The values of a micro-batch.
   TokenBatch windows_, others_;
   std::vector<int32_t> rows_, row_segments_, row_is_next_;
   std::vector<bool> may_mask_;
   MaskedPositions row_masks_;
-  std::vector<int32_t> masked_positions_;
 };
 
 }  // namespace weft
