@@ -1,12 +1,12 @@
-// Measures what a Messenger adds to a network: two ranks of one process exchange messages. The pauses between its polls
-// (distributed/messenger.cc) were chosen by these figures.
+// Measures the time that a Messenger adds to the time of a network: two ranks of one process exchange messages. These
+// figures decided the pauses between its polls (distributed/messenger.cc).
 //
 //   bazel run -c opt //bench:messenger_bench -- --busy=0
 //   bazel run -c opt //bench:messenger_bench -- --busy=2 --latency=50e-6 --bandwidth=1.25e9
 //
-// Prints the median time that a byte takes from rank to rank. The receiver waits for it already, for the time given. It
-// also prints the speed of long messages. With --busy=0, it prints the fraction of a core that both messengers use
-// while one waits for a second.
+// Prints the median time that a byte takes from rank to rank, after the receiver has waited for the printed time. Then
+// it prints the speed of long messages. With --busy=0, it also prints the fraction of a core that both messengers use
+// while one of them waits for a second.
 #include <CLI/CLI.hpp>
 #include <atomic>
 #include <chrono>
@@ -129,7 +129,7 @@ void Run(const Options& options) {
 
 int main(int argc, char** argv) {
   weft::Options options;
-  CLI::App app("Measures what a messenger adds to a network.", "messenger_bench");
+  CLI::App app("Measures the time that a messenger adds to a network.", "messenger_bench");
   weft::SetUp(&app);
   app.add_option("--latency", options.network.latency_seconds, "imitated latency in seconds")
       ->check(CLI::Range(0.0, 1.0));

@@ -1,9 +1,10 @@
-// Measures the training step of ranks_bench without overlap, as programs do that know no graph: the gradients of this
-// rank's micro-batches, then one blocking MPI_Allreduce for each weight, in place, then the update.
+// Measures the training step of ranks_bench without overlap, like a program that has no graph. Each rank computes the
+// gradients of its micro-batches. Then it calls a blocking MPI_Allreduce for each weight, in place, and updates the
+// weights.
 //
 //   mpirun -np 2 --bind-to none bazel-bin/bench/mpi_allreduce_bench --model=gpt2 --micro-batches=2
 //
-// With two micro-batches on two ranks, the weights have the bits that ranks_bench gives.
+// With two micro-batches on two ranks, the weights have the same bits as with ranks_bench.
 #include <mpi.h>
 
 #include <CLI/CLI.hpp>
@@ -127,7 +128,7 @@ class PlainStep {
 
 // Returns the rows of all ranks.
 std::vector<nlohmann::ordered_json> Gather(const nlohmann::ordered_json& row, int ranks) {
-  constexpr size_t kBytes = 4096;  // a row has fewer
+  constexpr size_t kBytes = 4096;  // more than the text of any row
   std::string mine = row.dump();
   mine.resize(kBytes, ' ');
   std::string all(kBytes * static_cast<size_t>(ranks), ' ');

@@ -30,8 +30,8 @@ namespace weft {
 
 struct RankedOptions {
   std::string model = "gpt2", precision = "f32";
-  int64_t batch = 0, length = 0;  // of a micro-batch; 0: the model's
-  int64_t layers = 0, width = 0;  // 0: the model's
+  int64_t batch = 0, length = 0;  // of a micro-batch; 0: the model's own value
+  int64_t layers = 0, width = 0;  // 0: the model's own value
   int64_t micro_batches = 2;
   int threads = 1;  // of each rank
   int steps = 10;
@@ -64,22 +64,22 @@ class RankedModel {
 
 // The figures of one rank.
 struct RankFigures {
-  std::vector<double> step_seconds;  // of each step, at least three
-  // Of the steps after the second: their time in which messages were under way, and the part of it in which this rank
-  // ran kernels.
+  std::vector<double> step_seconds;  // by step; at least three steps
+  // For each step after the second: seconds in which a message was under way, and the part of these seconds in which
+  // this rank ran kernels.
   std::vector<double> message_seconds, hidden_seconds;
-  int64_t bytes_sent = 0;  // in each step
+  int64_t bytes_sent = 0;  // in one step
   double loss = 0;         // of the last step
   uint64_t checksum = 0;   // of the weights
 };
 
 uint64_t WeightChecksum(const Parameters& parameters);
 
-// Returns the row of one rank: medians without the first two steps, the best time without the first.
+// Returns the row of one rank. Medians leave out the first two steps, and the best time leaves out the first step.
 nlohmann::ordered_json RankRow(const RankedOptions& options, const RankedModel& model, int ranks,
                                const RankFigures& figures);
-// Returns the row of all ranks: times of the slowest rank, messages of the rank that hides the smallest part of their
-// time, and the maximum of the peak memory. `rows` must not be empty.
+// Returns the row of all ranks: the times of the slowest rank, the figures of messages of the rank that hides the
+// smallest fraction, and the maximum of the peak memory. `rows` must not be empty.
 nlohmann::ordered_json CombinedRow(absl::Span<const nlohmann::ordered_json> rows);
 // Prints a row as one JSON object or as a table.
 void PrintRow(const nlohmann::ordered_json& row, bool json);

@@ -1,15 +1,15 @@
-// Measures a training step (micro-batches, clip, AdamW) on several ranks, and the part of its communication that is
+// Measures a training step (micro-batches, clip, AdamW) on several ranks, and the fraction of its communication that is
 // hidden behind kernels.
 //
 //   mpirun -np 2 --bind-to none bazel-bin/bench/ranks_bench --model=gpt2 --micro-batches=2
 //   bazel run -c opt //bench:ranks_bench -- --ranks=2 --network=25us,10Gbit
 //
-// Under mpirun, each process is a rank. A program that was started alone makes --ranks ranks of threads, which an
-// imitated network connects. The checksum of the weights is the same for any number of ranks.
+// Under mpirun, each process is a rank. Without mpirun, the ranks are --ranks threads, which an imitated network
+// connects. The checksum of the weights is the same for any number of ranks.
 //
 //   message_ms       time of a step in which a message of this rank was under way
-//   hidden_ms        the part of it in which at least one worker of this rank ran a kernel
-//   hidden_fraction  hidden_ms divided by message_ms, over all steps; the smallest of all ranks
+//   hidden_ms        the part of message_ms in which at least one worker of this rank ran a kernel
+//   hidden_fraction  hidden_ms divided by message_ms, over all steps; the minimum over ranks
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <map>
@@ -51,7 +51,7 @@ struct Options {
   int64_t bucket_bytes = kBucketBytes;
 };
 
-// Returns the value of a text like "25us", in the unit whose factor is 1.
+// Returns the value of a text like "25us". `units`: the factor of each unit.
 absl::StatusOr<double> ParseUnit(absl::string_view text, const std::map<std::string, double>& units) {
   const size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
   const auto unit = units.find(std::string(text.substr(digits)));
@@ -113,7 +113,7 @@ absl::StatusOr<nlohmann::ordered_json> RunRank(const Options& options, const Ran
                                              &parameters));
   RankFigures figures;
   const std::vector<MessageGraph> graphs = FindMessageGraphs(*step);
-  std::vector<std::pair<size_t, std::vector<TileTime>>> times;  // with the graph's index; for steps that count
+  std::vector<std::pair<size_t, std::vector<TileTime>>> times;  // graph's index and times, of steps that count
   for (int i = 0; i < options.ranked.steps; ++i) {
     const Clock::time_point start = Clock::now();
     WEFT_ASSIGN_OR_RETURN(const StepResult result, step->Run(i, kRate, [&](MicroBatch micro_batch) {

@@ -28,7 +28,7 @@ class RanksTest : public WeftProgramTest {
   }
   void TearDown() override { fs::remove_all(sockets_); }
 
-  // The arguments of the ranks of one group. Ranks of different groups may have different arguments.
+  // A group of ranks with equal arguments. Ranks of different groups may have different arguments.
   struct Group {
     int ranks = 1;
     Arguments arguments;
@@ -60,7 +60,7 @@ class RanksTest : public WeftProgramTest {
   std::string sockets_ = "/tmp/weft-ranks-XXXXXX";
 };
 
-// Expects the exit code, and the line of exactly one rank on stderr, beside progress and what mpirun adds.
+// Expects the exit code, and that exactly one rank prints an error on stderr. Ignores progress and lines of mpirun.
 testing::AssertionResult OneRankFails(const CommandResult& result, int exit_code, const std::string& message) {
   static const std::regex line("(^|\n)weft[^\n]*: ");
   const auto count =

@@ -1,7 +1,7 @@
 """Runs the step of //bench:ranks_bench in PyTorch: DistributedDataParallel on Gloo, with the same models and sizes.
 
-Each rank is a process, which this program starts. A rank runs its micro-batches one after the other; the last one adds
-the gradients of all ranks, in buckets of DDP's default size, during its backward pass.
+Each rank is a process, which this program starts. A rank runs its micro-batches one after the other. During the
+backward pass of the last one, it adds the gradients of all ranks, in buckets of DDP's default size.
 
     python3 bench/peers/pytorch_ddp.py --model=gpt2 --ranks=2 --micro-batches=2 --threads=1 --steps=10
 """

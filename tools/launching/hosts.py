@@ -1,4 +1,4 @@
-"""Machines of a host file: a dictionary from a machine's name to its number of slots. A slot is room for one rank."""
+"""Machines of a host file: a dictionary from a machine's name to its number of slots. A slot holds one rank."""
 
 import re
 import socket
@@ -69,7 +69,7 @@ def _same(host: str, name: str) -> bool:
 
 
 def without_dead_rank(machines, host):
-    """Takes away the slot of a rank that died on `host`, which is None if it is not known."""
+    """Returns `machines` without the slot of a rank that died on `host`. `host` is None if it is not known."""
     if machines is None:
         return None
     left = dict(machines)

@@ -23,7 +23,7 @@ REAL_WEFT = Path("apps/weft" if "TEST_SRCDIR" in os.environ else "bazel-bin/apps
 import hosts  # noqa: E402
 import restart  # noqa: E402
 
-# The first argument says what the ranks do.
+# The first argument selects the behaviour of the ranks.
 WEFT = """#!/bin/sh
 rank=$OMPI_COMM_WORLD_RANK
 echo "$rank of $OMPI_COMM_WORLD_SIZE: $*"

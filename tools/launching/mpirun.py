@@ -17,23 +17,23 @@ from pathlib import Path
 from typing import Optional
 
 _DASHES = re.compile(r"-{60,}\s*")
-# Lines that say nothing: about other lines, about a child that was faster than its parent, and a shell's word for a
-# signal. The line with show_help.c takes the place of a box, which Debian's Open MPI 4.1.4 loses.
+# Lines without information: about other lines, about a child that was faster than its parent, and a shell's name of a
+# signal. The line with show_help.c stands in place of a box, which Debian's Open MPI 4.1.4 loses.
 _NOISE = re.compile(r"\[.*\] (\d+ more process(es)? ha(s|ve) sent help message|Set MCA parameter .* to see all help|"
                     r".*ORTE_ERROR_LOG: .*show_help\.c|plm:rsh: Warning: setpgid)|"
                     r"(Killed|Terminated|User defined signal 1)$")
 _LOST = re.compile(r"lost communication with a remote daemon.*Remote daemon\s*:\s*\S+ on node\s+(\S+)", re.DOTALL)
-# Boxes that say less than the shells.
+# Boxes with less information than the reports of the shells.
 _ENDS = re.compile(r"Primary job\s+terminated normally|MPI_ABORT was invoked|exited on signal \d|exiting improperly|"
                    r"one or more processes exited with non-zero status")
-# Runs a rank. The shell lives on when mpirun or the user ends the rank by a signal.
+# Runs a rank. If mpirun or the user ends the rank by a signal, the shell survives and reports it.
 _RANK = """trap : HUP INT TERM USR1
 "$@"
 code=$?
 [ $code -eq 0 ] || echo "launch: rank $OMPI_COMM_WORLD_RANK on $(uname -n) ended: $code" >&2
 exit $code"""
 _REPORT = re.compile(r"launch: rank (\d+) on (\S+) ended: (\d+)$")
-# What a rank of weft writes when another one is silent; see distributed/rank_watch.h and connect_messenger.h.
+# The line that a rank of weft prints if another rank is silent; see distributed/rank_watch.h and connect_messenger.h.
 _SILENT = re.compile(r"weft: ((?:a rank|rank \d+) has not answered for .*); ending all ranks")
 
 
@@ -50,7 +50,7 @@ class End:
 
 
 def find(say):
-    """Returns the path of Open MPI's mpirun, or explains with `say` that there is none, and returns None."""
+    """Returns the path of Open MPI's mpirun. If there is none, calls `say` with the reason and returns None."""
     for name in ("mpirun.openmpi", "mpirun"):
         if (path := shutil.which(name)) is None:
             continue
@@ -64,7 +64,7 @@ def find(say):
 
 
 class _Reader:
-    """Passes on the lines of mpirun's stderr, except reports of ranks, and boxes and noise that are understood."""
+    """Passes on the lines of mpirun's stderr, except reports of ranks, known boxes and lines without information."""
 
     def __init__(self):
         self.reports = []  # the ends of ranks: matches of _REPORT
@@ -118,7 +118,7 @@ def _descendants(process: int) -> list:
 
 
 def _command(launcher: str, ranks: int, host_file, program: list) -> list:
-    # mpirun would bind each rank to one core, and count a core as room for one rank.
+    # By default, mpirun binds each rank to one core, and starts at most one rank for each core.
     command = [launcher, "-np", str(ranks), "--bind-to", "none"]
     command += ["--oversubscribe"] if host_file is None else ["--hostfile", host_file]
     if os.geteuid() == 0:
@@ -129,7 +129,7 @@ def _command(launcher: str, ranks: int, host_file, program: list) -> list:
 
 
 def run(launcher: str, ranks: int, machines, program: list) -> End:
-    """Runs `program` as `ranks` ranks on `machines` (see hosts.py), or on this machine if that is None."""
+    """Runs `program` as `ranks` ranks on `machines` (see hosts.py), or on this machine if `machines` is None."""
     host_file = None
     if machines is not None:
         with tempfile.NamedTemporaryFile("w", prefix="weft-hosts-", delete=False) as file:
@@ -154,7 +154,7 @@ def _run(command: list) -> End:
         else:
             process.terminate()
 
-    # In a session of its own, mpirun gets no signals from the terminal. It would kill the ranks.
+    # In a session of its own, mpirun gets no signals from the terminal. On such signals it would kill the ranks.
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace",
                                start_new_session=True)
     signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
@@ -177,7 +177,7 @@ def _explain(code: int, reader: _Reader) -> End:
     if code == 0:
         return End(0)
     for report in reader.reports:
-        # mpirun ends the other ranks by SIGTERM, and then by SIGKILL together with their shells.
+        # mpirun ends the other ranks by SIGTERM. If it needs SIGKILL, their shells die, too, and report nothing.
         number = int(report[3]) - 128
         if number > 0 and number != signal.SIGTERM:
             return End(code, f"rank {report[1]} on {report[2]} was ended by {_signal_name(number)}", rank_died=True,

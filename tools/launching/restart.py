@@ -1,4 +1,4 @@
-"""How a training continues after a failure: the same command with --resume."""
+"""Finds the command that continues a training after a failure: the same command with --resume."""
 
 from pathlib import Path
 
@@ -14,14 +14,14 @@ def out_folder(command: list):
 
 
 class Run:
-    """A run, as it was before its first start."""
+    """Remembers the run's folder before the first start."""
 
     def __init__(self, command: list):
         self._command = command
         self._before = self._identity()
 
     def _identity(self):
-        """Tells apart the config.json of this run and that of an older run, which --overwrite replaces."""
+        """Identifies config.json: with --overwrite, it may be that of an older run, which this run replaces."""
         folder = out_folder(self._command)
         try:
             status = Path(folder or "", "config.json").stat()

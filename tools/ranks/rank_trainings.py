@@ -31,7 +31,7 @@ class Failed(Exception):
 
 
 def data_problem(kind: str):
-    """Returns a sentence if the data of this kind of training are missing, and None otherwise."""
+    """Returns an error message if the data of this kind of training are missing, and None otherwise."""
     if kind != "translate" or (_multi30k() / "train.de.gz").is_file():
         return None
     return "translate needs Multi30k: set WEFT_DATA to a folder that contains multi30k/train.de.gz"
@@ -100,7 +100,7 @@ class Runs:
 
 
 def last_error(text: str) -> str:
-    """Returns the last line that is not progress."""
+    """Returns the last line of `text` that is not progress."""
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("step ")]
     return lines[-1] if lines else "no message"
 
@@ -113,7 +113,7 @@ def _content(path: Path):
 
 
 def difference(found: dict, wanted: dict) -> str:
-    """Describes where the results of two runs differ, or returns "" if they are equal."""
+    """Describes the first differences between the results of two runs. Returns "" if they are equal."""
     texts = []
     for name, value in wanted.items():
         if found[name] == value:
@@ -138,7 +138,7 @@ def find_weft(path) -> str:
 
 
 class Folder:
-    """A folder for runs: `path`, or a temporary one if that is None."""
+    """A folder for runs: `path`, or a temporary folder if `path` is None."""
 
     def __init__(self, path):
         self._temporary = None if path else tempfile.TemporaryDirectory(prefix="weft-ranks-")
