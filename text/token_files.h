@@ -48,7 +48,7 @@ std::string ShardFile(size_t shard);  // "tokens-00000.bin"
 // Returns the checksum of the names and contents of the tokenizer's files in `folder`.
 absl::StatusOr<std::string> TokenizerChecksum(const std::string& folder);
 
-// Whether a folder of token files can be opened without some of its shards. documents.bin must always exist.
+// Whether TokenFiles::Open accepts a folder without some of its shards. documents.bin must always exist.
 enum class MissingShards : uint8_t { kRefuse, kAllow };
 
 class TokenFiles final : public TokenSource {
@@ -57,8 +57,7 @@ class TokenFiles final : public TokenSource {
   static bool IsAt(const std::string& path);
   // Opens the files. Checks the index, the size of each file, and the tokenizer's checksum, but reads no tokens, so
   // that a corpus of any size opens at once. Returns NotFound if a file is missing, InvalidArgument if one is damaged.
-  // With MissingShards::kAllow, a missing shard is an error of the calls that need it, which give its path and
-  // NotFound.
+  // With MissingShards::kAllow, only calls that need a missing shard fail: they return NotFound with the shard's path.
   static absl::StatusOr<TokenFiles> Open(const std::string& folder, MissingShards missing = MissingShards::kRefuse);
   // Reads all files. Returns DataLoss with the path of the first file whose checksum differs from the index.
   absl::Status Verify() const;
@@ -89,7 +88,7 @@ class TokenFiles final : public TokenSource {
   std::string folder_;
   TokenIndex index_;
   std::vector<int64_t> ends_;                             // the position after the last token of each shard
-  std::vector<absl::StatusOr<RandomAccessFile>> shards_;  // one for each of index_.shards; NotFound if it is missing
+  std::vector<absl::StatusOr<RandomAccessFile>> shards_;  // one for each of index_.shards; NotFound: missing
   RandomAccessFile documents_;                            // documents.bin
   int64_t stride_ = 1;
   std::vector<int64_t> starts_;  // the positions of documents 0, stride_, 2 stride_, ...

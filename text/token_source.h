@@ -36,7 +36,8 @@ class TokenSource {
   virtual absl::Status Documents(DataSplit split, int64_t begin, absl::Span<int32_t> out) const = 0;
   // Returns the number of files that were missing when the source was opened.
   virtual int64_t missing_files() const { return 0; }
-  // Returns NotFound with the file's path if one of these files has any of the `size` tokens from `begin` on.
+  // Returns NotFound with the path of a missing file that has any of the `size` tokens from `begin` on, if there is
+  // one.
   virtual absl::Status CheckPresent(DataSplit /*split*/, int64_t /*begin*/, int64_t /*size*/) const {
     return absl::OkStatus();
   }
@@ -68,7 +69,7 @@ struct WindowOptions {
 // draws the same ones. Reads only the tokens of these windows. Returns the error of a source that cannot be read.
 absl::Status SampleWindows(absl::Span<const WeightedTokens> sources, const WindowOptions& options, TokenBatch* out);
 
-// Returns the first error of CheckPresent for the windows that SampleWindows would draw. Reads nothing.
+// Returns the first error of TokenSource::CheckPresent for the windows that SampleWindows would draw. Reads no file.
 absl::Status CheckWindows(absl::Span<const WeightedTokens> sources, const WindowOptions& options);
 
 }  // namespace weft

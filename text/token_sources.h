@@ -37,7 +37,7 @@ class TokenSources {
   // Opens the folders that `data` names, "DIR,DIR" or "DIR:WEIGHT,DIR:WEIGHT". Without weights, a folder weighs as much
   // as it has training tokens. Returns InvalidArgument if a weight is missing or not positive, if the folders have
   // different tokenizers, or unless each split of a folder has more than `context` tokens.
-  // `missing`: as TokenFiles::Open has it.
+  // `missing`: see TokenFiles::Open.
   static absl::StatusOr<TokenSources> Open(const std::string& data, int64_t context, Splits splits = kTenth,
                                            MissingShards missing = MissingShards::kRefuse);
   TokenSources(std::shared_ptr<const TokenSource> source, std::string fingerprint);
@@ -48,9 +48,9 @@ class TokenSources {
   absl::Status Sample(const WindowOptions& options, TokenBatch* out) const {
     return SampleWindows(Weighted(options.split), options, out);
   }
-  // Returns NotFound with the path of a missing file that Sample would need. Reads nothing.
+  // Returns NotFound with the path of a missing file that Sample would need. Reads no file.
   absl::Status Check(const WindowOptions& options) const { return CheckWindows(Weighted(options.split), options); }
-  int64_t missing_files() const;        // of all sources, also those for validation
+  int64_t missing_files() const;        // the sum over all sources, also those for validation
   int64_t size(DataSplit split) const;  // tokens of all sources
   // Returns the folder whose tokenizer all sources have; empty for a text.
   const std::string& tokenizer() const { return tokenizer_; }

@@ -162,7 +162,7 @@ class AccumulatedStep final : public TrainingStep {
     }
     WEFT_ASSIGN_OR_RETURN(const Outputs outputs, update_.runner->Run({{update_.rate, static_cast<float>(rate)},
                                                                       {update_.targets, static_cast<float>(targets)}}));
-    if (!failed.ok()) return failed;  // the update may have messages, too
+    if (!failed.ok()) return failed;  // only now, because the update may have messages, too
     parameters_->set_step(static_cast<uint32_t>((step + 1) * count));
     result.gradient_norm = outputs.Scalar(update_.gradient_norm);
     result.updated = std::isfinite(result.gradient_norm);

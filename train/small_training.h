@@ -104,7 +104,7 @@ class Training {
     }
     return values;
   }
-  // Makes a token of each batch with `row` one that the model does not know, or restores it.
+  // Replaces the first token of row `row` by a token outside the vocabulary, or by token 0 if `unknown` is false.
   void set_unknown_token(int64_t row, bool unknown) {
     tokens_[static_cast<size_t>(row * kLength)] = unknown ? static_cast<int32_t>(kVocabulary) : 0;
   }

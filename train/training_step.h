@@ -99,9 +99,9 @@ class TrainingStep {
   // the previous micro-batch has run. If the mean loss of the step exceeds `loss_limit`, no weight changes. Dropout
   // depends on Parameters::step(), which is step · M + i during micro-batch i, and (step + 1) · M afterwards.
   //
-  // Returns the error of `next` or of a batch that the program can't read, such as an unknown token. With several
-  // ranks, only the rank with the error returns it, after the step has run without the micro-batch. So all ranks must
-  // then exchange their statuses, and none may go on.
+  // Returns the error of `next`, or of a batch that does not fit the program, such as an unknown token. With several
+  // ranks, only the rank with the error returns it, after the step has run without the micro-batch. So the ranks must
+  // then exchange their statuses, and all must stop if any of them failed.
   virtual absl::StatusOr<StepResult> Run(int64_t step, double rate, NextBatch next,
                                          double loss_limit = std::numeric_limits<double>::infinity()) = 0;
   // Runs the losses and gradients of step `step` again, on one thread, without an update. Returns the first op that

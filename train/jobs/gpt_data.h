@@ -36,8 +36,8 @@ class GptData {
   // Reports whether the data is token files, which know where documents begin.
   bool is_token_files() const { return TokenSources::Names(data_); }
 
-  // Opens the data, whose windows have `context` tokens. The other functions need it. `missing`: as TokenFiles::Open
-  // has it.
+  // Opens the data, whose windows have `context` tokens. Must be called before the other functions. `missing`: see
+  // TokenFiles::Open.
   absl::Status Open(int64_t context, MissingShards missing = MissingShards::kRefuse);
   // Writes the tokenizer's files into the run's folder.
   absl::Status WriteFiles(const RunDirectory& run) const;
@@ -53,7 +53,7 @@ class GptData {
   absl::Status Draw(const WindowOptions& now, const WindowOptions& next, TokenBatch* out);
   // Returns the number of missing shards of token files.
   int64_t missing_files() const { return sources_->missing_files(); }
-  // Returns NotFound with the path of a missing shard that Draw would need. Reads nothing.
+  // Returns NotFound with the path of a missing shard that Draw would need. Reads no file.
   absl::Status Check(const WindowOptions& windows) const { return sources_->Check(windows); }
 
  private:

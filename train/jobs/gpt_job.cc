@@ -102,7 +102,7 @@ absl::Status GptJob::Prepare(Parameters* /*parameters*/) {
                            "a text");
   }
   data_.set_default_tokenizer(FolderOf(source_.init()));
-  // The shards that a rank needs are known when its first step is.
+  // Whether a rank needs a missing shard follows from its first step, which is not known here; see CheckShards.
   const auto missing = ranks().size() > 1 ? MissingShards::kAllow : MissingShards::kRefuse;
   WEFT_RETURN_IF_ERROR(data_.Open(options_.model.context, missing));
   // Of a resumed run with other data, the vocabulary may differ, but the error of the data says more.
@@ -175,7 +175,7 @@ WindowOptions GptJob::ValidationWindows(int64_t step, int64_t index) const {
   return Windows(DataSplit::kValidation, step, index / count, RowsOf({index % count, count}, options_.batch));
 }
 
-// The windows of all steps follow from the options. So the training need not run up to the step that fails.
+// Checks all steps at once: their windows follow from the options, so the error can come before the training.
 absl::Status GptJob::CheckShards(int64_t step, bool evaluates) const {
   const int64_t missing = data_.missing_files();
   if (missing == 0) return absl::OkStatus();

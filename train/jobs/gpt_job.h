@@ -68,7 +68,8 @@ class GptJob final : public TrainingJob {
   absl::Status Draw(const WindowOptions& wanted, const WindowOptions& next);
   TrainingBatch ToBatch(MicroBatch micro_batch) const;
   // If shards of token files are missing, returns an error that names the first step or evaluation of this rank that
-  // needs one of them. `step`: the first step that is still to run. `evaluates`: whether an evaluation comes before it.
+  // needs one of them. `step`: the first step that is still to run. `evaluates`: whether an evaluation precedes this
+  // step.
   absl::Status CheckShards(int64_t step, bool evaluates) const;
   absl::Status CheckShardsOnce(int64_t step, bool evaluates);
 
