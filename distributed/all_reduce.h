@@ -6,11 +6,11 @@
 //
 // Small weights share a bucket: their gradients are joined to one value, which travels by recursive doubling. A large
 // weight has a bucket of its own, which is reduced in pieces of whole rows. All ranks must record the same weights in
-// the same order: sends and receives find each other by tags, and the common order keeps ranks from waiting for each
-// other in a circle.
+// the same order. Sends and receives find each other by tags, which follow from this order. It also keeps ranks from
+// waiting for each other in a circle.
 //
-// If ranks keep pieces of the optimizer's state, each rank keeps its pieces of the totals, updates its pieces of the
-// weights, and gathers the weights in place of the totals:
+// Ranks may divide the optimizer's state. Each rank then keeps its pieces of the totals and updates its pieces of the
+// weights. The ranks gather the weights in place of the totals:
 //
 //   reduce.Record(weights, &updates, [&](size_t weight, WeightPiece piece, Var total) { ... });
 //   ...  // later, perhaps in another graph, after the update of this rank's pieces of `states`

@@ -1,5 +1,5 @@
-// A Deadline ends this process if it is not destroyed in time. It guards the start of MPI, during which no messenger
-// watches the other ranks: MPI waits without end for a rank that hangs before it has connected.
+// A Deadline ends this process if it is not destroyed in time. It guards the start of MPI, when no messenger watches
+// the other ranks yet. MPI itself waits forever for a rank that hangs before it has connected.
 //
 //   const Deadline deadline(/*seconds=*/60, "weft: a rank has not answered");
 //   MPI_Init(nullptr, nullptr);
@@ -25,7 +25,7 @@ class Deadline {
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool reached_ = false;  // the end of this object; guarded by mutex_
+  bool reached_ = false;  // whether the destructor has begun; guarded by mutex_
   std::thread thread_;    // not joinable if there is no deadline
 };
 

@@ -30,8 +30,8 @@ namespace weft {
 // or MPI and the launcher disagree on the number of ranks, because they belong to different MPIs.
 absl::StatusOr<std::unique_ptr<Communicator>> ConnectLaunchedRanks();
 
-// Returns the paths at which to search for the plugin `file`, for a program at the absolute path `program`: beside the
-// program, among its runfiles, and in the folder distributed/mpi of each folder above it, such as bazel-bin.
+// Returns the paths at which to search for the plugin `file`. `program`: absolute path of the program. The paths are
+// beside the program, among its runfiles, and in distributed/mpi of each folder above it, such as bazel-bin.
 std::vector<std::string> PluginPaths(absl::string_view program, absl::string_view file);
 
 }  // namespace weft

@@ -31,8 +31,8 @@ using std::chrono::microseconds;
 constexpr auto kSpinTime = microseconds(20);
 constexpr auto kMinSleep = microseconds(20);
 constexpr auto kMaxSleep = microseconds(500);  // while messages are pending
-// MPI must be polled even if no message is pending: a short send ends when its bytes are in a buffer, and only polls
-// move the bytes on.
+// MPI must be polled even if no message is pending. A short send ends when its bytes are in a buffer, and only polls
+// move them from there.
 constexpr auto kMaxIdleSleep = microseconds(50000);
 // A poll that takes longer than this has moved bytes of a long message, and more bytes will follow soon.
 constexpr auto kMinBusyPoll = microseconds(20);

@@ -17,7 +17,7 @@ struct Network {
   double latency_seconds = kMessageSeconds;          // from the departure of a byte to its arrival
   double bytes_per_second = kNetworkBytesPerSecond;  // bandwidth of the link of a rank, in each direction
   // A tree: ranks 0 .. ranks_per_switch - 1 are at the first switch, and so on. A message between two switches gets
-  // bytes_per_second / oversubscription: the model assumes that all ranks of a switch use the uplink at the same time.
+  // bytes_per_second / oversubscription. The model assumes that all ranks of a switch use the uplink at the same time.
   // 0: all ranks are at one switch, which is never the bottleneck.
   int64_t ranks_per_switch = 0;
   double oversubscription = 1;

@@ -34,8 +34,8 @@ uint64_t Position(RandomStream random, uint64_t n, uint64_t index) {
   return absl::Uint128High64(absl::uint128(word) * n);
 }
 
-// Returns an integer from part `row` of 0 .. n - 1, which has `rows` parts. The first n mod `rows` parts are longer by
-// one than the others.
+// Divides 0 .. n - 1 into `rows` parts, and returns an integer from part `row`. The first n mod `rows` parts are longer
+// by one than the others.
 uint64_t PositionInPart(RandomStream random, uint64_t n, uint64_t index, uint64_t row, uint64_t rows) {
   const auto begin = [&](uint64_t i) { return i * (n / rows) + std::min(i, n % rows); };
   const uint64_t low = begin(row), size = begin(row + 1) - low;

@@ -58,8 +58,9 @@ struct WindowOptions {
   // same tokens as in the whole batch.
   int64_t begin = 0, end = -1;
   bool documents = false;  // whether to fill TokenBatch::documents
-  // false: the window of each row is anywhere in its source. true: each source is divided into B parts of equal length,
-  // and the window of row i begins in part i. So a process that draws some rows needs the tokens of their parts only.
+  // If false, the window of each row is anywhere in its source. If true, each source is divided into B parts of equal
+  // length, and the window of row i begins in part i. A process that draws some rows then needs only the tokens of
+  // their parts.
   bool by_row = false;
 
   friend bool operator==(const WindowOptions&, const WindowOptions&) = default;

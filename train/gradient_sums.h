@@ -1,8 +1,8 @@
 // Records how a step adds the gradients of its micro-batches, on one rank or several, and how the sums update weights.
 //
 // Buffers hold the sums; train/sum_plan.h assigns them. Buffers are caches: no checkpoint has them, because they hold
-// nothing between two steps. If ranks keep pieces of the optimizer's state (Sharding), large weights also have buffers
-// for the totals of the pieces that this rank owns, and copies of these pieces of the weights.
+// nothing between two steps. If ranks divide the optimizer's state (Sharding), large weights have two more kinds of
+// buffers: totals of the pieces that this rank owns, and copies of these pieces of the weights.
 //
 //   WEFT_ASSIGN_OR_RETURN(GradientSums sums, GradientSums::Plan(options));
 //   sums.SetWeights(names, types);

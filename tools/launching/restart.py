@@ -32,8 +32,8 @@ class Run:
     def continued(self, ranks: int) -> list:
         """Returns the command that continues the run on `ranks` ranks.
 
-        If the run has not written its folder, the command begins it. One rank cannot divide its state, which weft takes
-        for wrong usage.
+        If the run has not written its folder, the command begins the run. One rank has no --shard, because weft would
+        reject it.
         """
         command = self._command
         if ranks == 1 and any(argument.split("=")[0] == "--shard" for argument in command):

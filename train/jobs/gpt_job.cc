@@ -40,8 +40,8 @@ Hyperparameters GptJob::Table() {
                    {.choices = {"across", "separate"}}});
   table.push_back(
       {"window-positions",
-       "training windows from anywhere in the data; or by-row: row i of a batch of B has its windows in part "
-       "i of B of the data, so that a machine needs only the token files of its ranks' rows",
+       "positions of training windows: anywhere in the data; or by-row: row i of a batch of B has its windows "
+       "in part i of B of the data, so that a machine needs only the token files of its ranks' rows",
        &options_.window_positions,
        {.choices = {"anywhere", "by-row"}}});
   table = InGroup("Data", std::move(table));

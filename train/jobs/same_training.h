@@ -15,10 +15,10 @@
 
 namespace weft {
 
-// Returns the properties that must be the same on all ranks: version and CPU features of this process, the
-// configuration `config` of the run, and the fingerprint `data` of its data. Leaves out the options of `table` that may
-// differ. These are paths, because the checksums of the files count, and options such as `threads`, which change
-// neither results nor graphs.
+// Returns the properties that must be the same on all ranks: version and CPU features of this process, and `config` and
+// `data`. `config`: the run's configuration. `data`: the fingerprint of its data. Leaves out the options of `table`
+// that may differ. These are paths, because the checksums of the files count, and options such as `threads`, which
+// change neither results nor graphs.
 nlohmann::ordered_json DescribeTraining(const nlohmann::ordered_json& config, const Hyperparameters& table,
                                         const std::string& data);
 
