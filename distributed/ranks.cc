@@ -104,17 +104,4 @@ absl::Status Ranks::CheckEqual(absl::string_view what, absl::string_view value) 
   return absl::OkStatus();
 }
 
-absl::Status Ranks::AllOk(const absl::Status& status) const {
-  if (size() == 1) return status;
-  // "" for OK; otherwise the code as one character, and the message.
-  std::string mine;
-  if (!status.ok()) mine = absl::StrCat(std::string(1, static_cast<char>(status.code())), status.message());
-  const std::vector<std::string> all = AllGather(mine);
-  for (int r = 0; r < size(); ++r) {
-    if (all[r].empty()) continue;
-    return absl::Status(static_cast<absl::StatusCode>(all[r][0]), absl::StrCat("rank ", r, ": ", all[r].substr(1)));
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace weft

@@ -36,9 +36,6 @@ class Ranks {
   // Returns OK if all ranks give the same `value`. Otherwise returns FailedPrecondition on every rank. The message
   // names `what`, the first rank that differs from rank 0, and both values.
   absl::Status CheckEqual(absl::string_view what, absl::string_view value) const;
-  // Returns OK if all ranks give OK. Otherwise returns the error of the first rank that has one, on every rank. The
-  // message names the rank.
-  absl::Status AllOk(const absl::Status& status) const;
 
  private:
   Transport* transport_ = nullptr;

@@ -72,21 +72,6 @@ TEST_P(Sizes, NameTheFirstRankThatDiffers) {
   });
 }
 
-TEST_P(Sizes, ReturnTheFirstErrorOnEveryRank) {
-  const int size = GetParam();
-  if (size == 1) return;
-  RunRanks(size, [&](Transport* transport) {
-    const Ranks ranks(transport);
-    EXPECT_TRUE(ranks.AllOk(absl::OkStatus()).ok());
-    for (int bad = 0; bad < size; ++bad) {
-      const absl::Status mine =
-          ranks.rank() < bad ? absl::OkStatus() : absl::NotFoundError(absl::StrCat("no file ", ranks.rank()));
-      EXPECT_EQ(ranks.AllOk(mine), absl::NotFoundError(absl::StrCat("rank ", bad, ": no file ", bad)));
-    }
-    EXPECT_EQ(ranks.AllOk(ranks.first() ? absl::InternalError("") : absl::OkStatus()), absl::InternalError("rank 0: "));
-  });
-}
-
 TEST(Ranks, OfOneProcessDoNotWait) {
   const Ranks ranks;
   EXPECT_EQ(ranks.rank(), 0);
@@ -96,8 +81,6 @@ TEST(Ranks, OfOneProcessDoNotWait) {
   ranks.Barrier();
   EXPECT_EQ(ranks.AllGather("x"), std::vector<std::string>{"x"});
   EXPECT_TRUE(ranks.CheckEqual("seed", "7").ok());
-  EXPECT_TRUE(ranks.AllOk(absl::OkStatus()).ok());
-  EXPECT_EQ(ranks.AllOk(absl::NotFoundError("no file")), absl::NotFoundError("no file"));
 }
 
 }  // namespace
