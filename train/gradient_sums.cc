@@ -30,8 +30,7 @@ absl::StatusOr<GradientSums> GradientSums::Plan(const StepOptions& options) {
   sums.sharding_ = options.sharding;
   std::vector<IndexRange> ranges;
   for (int rank = 0; rank < sums.ranks_.size(); ++rank) {
-    const RowRange rows = RowsOf({rank, sums.ranks_.size()}, options.micro_batches);
-    ranges.push_back({rows.begin, rows.end});
+    ranges.push_back(RowsOf({rank, sums.ranks_.size()}, options.micro_batches));
   }
   const int rank = sums.ranks_.rank();
   sums.mine_ = ranges[static_cast<size_t>(rank)];

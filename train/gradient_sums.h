@@ -21,6 +21,7 @@
 #include "weft/core/program.h"
 #include "weft/core/tape.h"
 #include "weft/distributed/all_reduce.h"
+#include "weft/distributed/index_range.h"
 #include "weft/train/optimizer.h"
 #include "weft/train/sum_plan.h"
 #include "weft/train/training_step.h"

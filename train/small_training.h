@@ -18,6 +18,7 @@
 #include "absl/status/statusor.h"
 #include "weft/core/random.h"
 #include "weft/core/status.h"
+#include "weft/distributed/index_range.h"
 #include "weft/models/bert.h"
 #include "weft/models/gpt.h"
 #include "weft/models/layers.h"
@@ -119,7 +120,7 @@ class Training {
 
   absl::StatusOr<TrainingBatch> Batch(MicroBatch m) {
     const size_t program = SizeIndex(m, kRows);
-    const RowRange rows = RowsOf(m, rows_), padded = RowsOf(m, kRows);
+    const IndexRange rows = RowsOf(m, rows_), padded = RowsOf(m, kRows);
     const auto begin = static_cast<size_t>(rows.begin * kLength), size = static_cast<size_t>(rows.size() * kLength);
     fed_tokens_.assign(static_cast<size_t>(padded.size() * kLength), 0);
     fed_targets_.assign(fed_tokens_.size(), kIgnoredTarget);

@@ -6,7 +6,7 @@
 
 namespace weft {
 
-RowRange RowsOf(MicroBatch micro_batch, int64_t rows) {
+IndexRange RowsOf(MicroBatch micro_batch, int64_t rows) {
   const auto [index, count] = micro_batch;
   const auto begin = [&, count = count](int64_t i) { return i * (rows / count) + std::min(i, rows % count); };
   return {begin(index), begin(index + 1)};

@@ -17,6 +17,7 @@
 #include "weft/core/parameters.h"
 #include "weft/core/tape.h"
 #include "weft/core/tensor.h"
+#include "weft/distributed/index_range.h"
 #include "weft/graph/runner.h"
 #include "weft/train/run/metrics.h"
 
@@ -74,14 +75,9 @@ class TrainingTask {
   }
 };
 
-// The rows begin .. end - 1 of a batch.
-struct RowRange {
-  int64_t begin = 0, end = 0;
-  int64_t size() const { return end - begin; }
-};
 // Divides a batch of `rows` rows among the micro-batches of a step, and returns the rows of one. The parts follow each
 // other; they differ by at most one row, and the larger parts come first.
-RowRange RowsOf(MicroBatch micro_batch, int64_t rows);
+IndexRange RowsOf(MicroBatch micro_batch, int64_t rows);
 // Returns the different sizes of these parts: the larger and, if there is one, the smaller. A task has a program for
 // each of them. The size of a part is element SizeIndex(micro_batch, rows).
 std::vector<int64_t> MicroBatchSizes(int64_t rows, int64_t count);

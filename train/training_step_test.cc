@@ -12,6 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "weft/core/status.h"
+#include "weft/distributed/index_range.h"
 #include "weft/train/small_training.h"
 
 namespace weft {
@@ -188,7 +189,7 @@ TEST(TaskTest, RowsAreDividedEvenly) {
     std::vector<int64_t> all;
     int64_t end = 0;
     for (int64_t i = 0; i < count; ++i) {
-      const RowRange range = RowsOf({i, count}, rows);
+      const IndexRange range = RowsOf({i, count}, rows);
       EXPECT_EQ(range.begin, end);
       end = range.end;
       all.push_back(range.size());

@@ -7,6 +7,7 @@
 
 #include "weft/core/status.h"
 #include "weft/distributed/in_process.h"
+#include "weft/distributed/index_range.h"
 #include "weft/distributed/messenger.h"
 #include "weft/distributed/reduction.h"
 #include "weft/graph/policies/policies.h"
@@ -94,8 +95,7 @@ absl::StatusOr<int> RankScaling::BusiestRank(int ranks) const {
   const int64_t micro_batches = StepOf(0, ranks).micro_batches;
   std::vector<IndexRange> ranges;
   for (int rank = 0; rank < ranks; ++rank) {
-    const RowRange rows = RowsOf({rank, ranks}, micro_batches);
-    ranges.push_back({rows.begin, rows.end});
+    ranges.push_back(RowsOf({rank, ranks}, micro_batches));
   }
   WEFT_ASSIGN_OR_RETURN(const std::vector<ReductionPlan> plans, PlanReduction(ReductionKind::kScatter, ranges));
   std::pair<int64_t, int64_t> most = {0, 0};  // micro-batches, pieces of messages

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_format.h"
 #include "weft/core/status.h"
+#include "weft/distributed/index_range.h"
 #include "weft/formats/model_options.h"
 #include "weft/formats/run_path.h"
 #include "weft/models/layers.h"
@@ -173,7 +174,7 @@ absl::StatusOr<TrainingBatch> BertJob::Validate(int64_t /*step*/, int64_t index)
 
 // Every row has random numbers of its own. So the rows are those of the whole batch.
 TrainingBatch BertJob::Sample(DataSplit split, int64_t index, RandomStream random, MicroBatch micro_batch) {
-  const RowRange range = RowsOf(micro_batch, batch_);
+  const IndexRange range = RowsOf(micro_batch, batch_);
   WindowOptions options = {.split = split,
                            .rows = batch_,
                            .context = corpus_->context(),

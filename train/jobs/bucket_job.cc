@@ -1,6 +1,8 @@
 // A BucketJob keeps a tape for each shape of micro-batch, since a program has fixed shapes.
 #include "weft/train/jobs/bucket_job.h"
 
+#include "weft/distributed/index_range.h"
+
 namespace weft {
 
 void BucketJob::SetLengths(absl::Span<const int64_t> train, absl::Span<const int64_t> validation, int64_t longest) {
@@ -24,7 +26,7 @@ size_t BucketJob::ProgramOf(const BucketBatch& batch, MicroBatch micro_batch) co
 TrainingBatch BucketJob::ToBatch(DataSplit split, const BucketBatch& batch, MicroBatch micro_batch) {
   const size_t program = ProgramOf(batch, micro_batch);
   const Recorded& recorded = recorded_[program];
-  const RowRange range = RowsOf(micro_batch, static_cast<int64_t>(batch.examples.size()));
+  const IndexRange range = RowsOf(micro_batch, static_cast<int64_t>(batch.examples.size()));
   const Rows rows =
       Fill(split, batch.examples.subspan(static_cast<size_t>(range.begin), static_cast<size_t>(range.size())),
            recorded.shape);

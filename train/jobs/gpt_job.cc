@@ -150,7 +150,7 @@ RandomStream GptJob::Random(int64_t step) const {
   return {.seed = options_.training.seed, .step = static_cast<uint32_t>(step)};
 }
 
-WindowOptions GptJob::Windows(DataSplit split, int64_t step, int64_t index, RowRange rows) const {
+WindowOptions GptJob::Windows(DataSplit split, int64_t step, int64_t index, IndexRange rows) const {
   return {.split = split,
           .rows = options_.batch,
           .context = options_.model.context,
@@ -164,9 +164,9 @@ WindowOptions GptJob::Windows(DataSplit split, int64_t step, int64_t index, RowR
 
 WindowOptions GptJob::TrainingWindows(int64_t step) const {
   const int64_t count = micro_batches();
-  const RowRange mine = RowsOf({ranks().rank(), ranks().size()}, count);
-  const RowRange rows = {RowsOf({mine.begin, count}, options_.batch).begin,
-                         RowsOf({mine.end - 1, count}, options_.batch).end};
+  const IndexRange mine = RowsOf({ranks().rank(), ranks().size()}, count);
+  const IndexRange rows = {RowsOf({mine.begin, count}, options_.batch).begin,
+                           RowsOf({mine.end - 1, count}, options_.batch).end};
   return Windows(DataSplit::kTrain, step, 0, rows);
 }
 
@@ -216,7 +216,7 @@ absl::Status GptJob::Draw(const WindowOptions& wanted, const WindowOptions& next
 TrainingBatch GptJob::ToBatch(MicroBatch micro_batch) const {
   const size_t size = SizeIndex(micro_batch, options_.batch);
   const GptProgram& program = *programs_[size];
-  const RowRange rows = RowsOf(micro_batch, options_.batch);
+  const IndexRange rows = RowsOf(micro_batch, options_.batch);
   WEFT_CHECK(drawn_->begin <= rows.begin && rows.end <= drawn_->end);  // the micro-batch belongs to this rank
   const int64_t context = options_.model.context, begin = (rows.begin - drawn_->begin) * context;
   const int64_t count = rows.size() * context;

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "weft/core/random.h"
+#include "weft/distributed/index_range.h"
 #include "weft/models/lora.h"
 #include "weft/text/token_source.h"
 #include "weft/train/jobs/gpt_data.h"
@@ -58,7 +59,7 @@ class GptJob final : public TrainingJob {
   RandomStream Random(int64_t step) const;
   int64_t micro_batches() const { return options_.training.trainer.micro_batches; }
   // Returns the windows `rows` of batch `index` of a step or evaluation.
-  WindowOptions Windows(DataSplit split, int64_t step, int64_t index, RowRange rows) const;
+  WindowOptions Windows(DataSplit split, int64_t step, int64_t index, IndexRange rows) const;
   // Returns the windows of this rank's micro-batches of step `step`.
   WindowOptions TrainingWindows(int64_t step) const;
   // Returns the windows of a validation batch, which has as few rows as a micro-batch.

@@ -14,6 +14,7 @@
 #include "gtest/gtest.h"
 #include "weft/core/hyperparameters.h"
 #include "weft/core/parameters.h"
+#include "weft/distributed/index_range.h"
 #include "weft/distributed/rank_threads.h"
 #include "weft/distributed/ranks.h"
 #include "weft/text/byte_tokenizer.h"
@@ -102,7 +103,7 @@ TEST_F(GptJobTest, EachRankHasTheTokensOfOne) {
       RunRanks(size, [&](Transport* transport) {
         const Ranks ranks(transport);
         const std::unique_ptr<GptJob> job = *Make(ranks, given);
-        const RowRange mine = RowsOf({ranks.rank(), size}, kMicroBatches);
+        const IndexRange mine = RowsOf({ranks.rank(), size}, kMicroBatches);
         for (int64_t step = 0; step < 3; ++step) {
           for (int64_t i = ranks.rank(); i < job->validation_batches(); i += size) {
             EXPECT_EQ(Numbers(*job->Validate(step, i)), validated.at({step, i}));
@@ -145,7 +146,7 @@ TEST_F(GptJobTest, ARankNeedsTheShardsOfItsRowsOnly) {
     for (const std::string& path : unneeded) fs::remove(path);
     const std::unique_ptr<GptJob> job = *Make(ranks, no_evaluations);
     EXPECT_EQ(job->data(), alone->data());
-    const RowRange mine = RowsOf({ranks.rank(), 2}, kMicroBatches);
+    const IndexRange mine = RowsOf({ranks.rank(), 2}, kMicroBatches);
     for (int64_t i = mine.begin; i < mine.end; ++i) {
       EXPECT_EQ(Numbers(*job->Train(0, {i, kMicroBatches})), expected[static_cast<size_t>(i)]);
     }

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "weft/core/file.h"
 #include "weft/core/status.h"
+#include "weft/distributed/index_range.h"
 #include "weft/formats/model_options.h"
 #include "weft/models/layers.h"
 #include "weft/train/jobs/lora_options.h"
@@ -148,7 +149,7 @@ TrainingBatch VitJob::Fill(const Images& images, absl::Span<const int32_t> examp
   random.stream = kShiftStream;
   const int64_t height = images.height, width = images.width;
   const auto rows = static_cast<size_t>(RowsOf(micro_batch, batch_).size());
-  const RowRange range = RowsOf(micro_batch, static_cast<int64_t>(examples.size()));
+  const IndexRange range = RowsOf(micro_batch, static_cast<int64_t>(examples.size()));
   pixels_.assign(rows * static_cast<size_t>(images.pixels_each()), -1);  // -1 is the darkest value
   labels_.assign(rows, kIgnoredTarget);
   for (size_t row = 0; row < static_cast<size_t>(range.size()); ++row) {
