@@ -1,4 +1,4 @@
-// The ops of messages have no kernel: OpDef::messages tells the runner what to send and to receive.
+// The ops of messages have no kernel: OpDef::messages gives the runner the messages to send and to receive.
 #include "weft/distributed/message_ops.h"
 
 #include <algorithm>

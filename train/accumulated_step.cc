@@ -132,7 +132,7 @@ class AccumulatedStep final : public TrainingStep {
         const bool reduces = sums_->several_ranks() && i + 1 == sums_->mine().end;
         const absl::StatusOr<MicroBatchResult> result = RunMicroBatch(pair.slot, empty, reduces, std::move(batch));
         if (!result.ok() && !sums_->several_ranks()) return result.status();
-        // The other ranks wait for this rank's sums. So the step goes on as if the micro-batch were empty.
+        // The other ranks wait for this rank's sums. So the step goes on with an empty micro-batch.
         failed.Update(result.status());
         mine.push_back(result.ok() ? *result : MicroBatchResult());
         empty = empty && mine.back().targets == 0;
