@@ -5,7 +5,10 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <fstream>
 #include <numeric>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "weft/core/random.h"
@@ -74,6 +77,15 @@ nlohmann::ordered_json RankedModel::Sizes() const {
   return {{"model", sizes_.name}, {"batch", sizes_.batch}, {"length", sizes_.length}};
 }
 
+int64_t PrivateBytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;) {
+    int64_t kilobytes = 0;
+    if (word == "RssAnon:" && status >> kilobytes) return kilobytes * 1024;
+  }
+  return 0;
+}
+
 uint64_t WeightChecksum(const Parameters& parameters) {
   uint64_t checksum = 0;
   for (const std::string& name : parameters.Names(Parameters::kWeights)) {
@@ -102,6 +114,10 @@ nlohmann::ordered_json RankRow(const RankedOptions& options, const RankedModel& 
   row["hidden_fraction"] = messages > 0 ? hidden / messages : 1;
   row["sent_mb"] = static_cast<double>(figures.bytes_sent) * 1e-6;
   row["peak_rss_mb"] = PeakMegabytes();
+  if (figures.planned_bytes > 0) {
+    row["planned_mb"] = static_cast<double>(figures.planned_bytes) * 1e-6;
+    row["private_mb"] = static_cast<double>(figures.private_bytes) * 1e-6;
+  }
   row["loss"] = figures.loss;
   row["checksum"] = absl::StrCat(absl::Hex(figures.checksum, absl::kZeroPad16));
   return row;
@@ -109,6 +125,11 @@ nlohmann::ordered_json RankRow(const RankedOptions& options, const RankedModel& 
 
 nlohmann::ordered_json CombinedRow(absl::Span<const nlohmann::ordered_json> rows) {
   nlohmann::ordered_json combined = rows[0];
+  for (const char* key : {"planned_mb", "private_mb"}) {
+    if (!combined.contains(key)) continue;
+    combined[key] = nlohmann::ordered_json::array();
+    for (const nlohmann::ordered_json& row : rows) combined[key].push_back(row[key]);
+  }
   for (const nlohmann::ordered_json& row : rows) {
     for (const char* key : {"median_ms", "best_ms", "first_step_ms", "peak_rss_mb", "sent_mb"}) {
       combined[key] = std::max(combined[key].get<double>(), row[key].get<double>());

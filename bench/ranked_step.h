@@ -71,7 +71,12 @@ struct RankFigures {
   int64_t bytes_sent = 0;  // in one step
   double loss = 0;         // of the last step
   uint64_t checksum = 0;   // of the weights
+  // Planned bytes of the graphs that ran and of all state, and the growth of PrivateBytes. 0: not measured.
+  int64_t planned_bytes = 0, private_bytes = 0;
 };
+
+// Returns the resident bytes of this process that belong to no file and to no memory shared with other processes.
+int64_t PrivateBytes();
 
 uint64_t WeightChecksum(const Parameters& parameters);
 
@@ -79,7 +84,8 @@ uint64_t WeightChecksum(const Parameters& parameters);
 nlohmann::ordered_json RankRow(const RankedOptions& options, const RankedModel& model, int ranks,
                                const RankFigures& figures);
 // Returns the row of all ranks: the times of the slowest rank, the figures of messages of the rank that hides the
-// smallest fraction, and the maximum of the peak memory. `rows` must not be empty.
+// smallest fraction, and the maximum of the peak memory. Planned and private memory become lists, by rank. `rows` must
+// not be empty.
 nlohmann::ordered_json CombinedRow(absl::Span<const nlohmann::ordered_json> rows);
 // Prints a row as one JSON object or as a table.
 void PrintRow(const nlohmann::ordered_json& row, bool json);

@@ -10,6 +10,8 @@
 //   message_ms       time of a step in which a message of this rank was under way
 //   hidden_ms        the part of message_ms in which at least one worker of this rank ran a kernel
 //   hidden_fraction  hidden_ms divided by message_ms, over all steps; the minimum over ranks
+//   planned_mb       bytes of weights, other state, and the values of graphs that ran, of each rank under mpirun
+//   private_mb       bytes that became resident between the step's creation and its end, except files and shared memory
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <map>
@@ -37,6 +39,7 @@
 #include "weft/lab/measured.h"
 #include "weft/lab/models.h"
 #include "weft/lab/timeline.h"
+#include "weft/train/sharding.h"
 #include "weft/train/training_step.h"
 
 namespace weft {
@@ -49,6 +52,7 @@ struct Options {
   std::optional<int> ranks;
   InProcessOptions network;
   int64_t bucket_bytes = kBucketBytes;
+  Sharding sharding = Sharding::kNone;
 };
 
 // Returns the value of a text like "25us". `units`: the factor of each unit.
@@ -96,12 +100,24 @@ std::vector<MessageGraph> FindMessageGraphs(const TrainingStep& step) {
   return found;
 }
 
+// Returns the bytes that the step allocates, without the values of graphs that never ran. Such graphs are for batches
+// without targets, and their memory is never resident.
+int64_t PlannedBytes(const TrainingStep& step) {
+  auto bytes = static_cast<int64_t>(step.allocated_bytes());
+  for (size_t i = 0; i < step.graphs().size(); ++i) {
+    const bool ran = !step.tile_times(i).empty();
+    if (!ran) bytes -= static_cast<int64_t>(step.graphs()[i].graph.compiled().memory.planned);
+  }
+  return bytes;
+}
+
 // Runs the steps of one rank. Returns the row of all ranks.
 absl::StatusOr<nlohmann::ordered_json> RunRank(const Options& options, const Ranks& ranks) {
   RankedModel model(options.ranked);
   WEFT_RETURN_IF_ERROR(model.tape()->status());
   const TrainingProgram program = {.tape = model.tape(), .loss = model.loss()};
   Parameters parameters({.seed = 1});
+  const int64_t private_bytes = PrivateBytes();
   WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<TrainingStep> step,
                         TrainingStep::Create({&program, 1}, BenchOptimizer(),
                                              {.micro_batches = options.ranked.micro_batches,
@@ -109,6 +125,7 @@ absl::StatusOr<nlohmann::ordered_json> RunRank(const Options& options, const Ran
                                               .precision = options.ranked.dtype(),
                                               .timed = true,
                                               .ranks = ranks,
+                                              .sharding = options.sharding,
                                               .bucket_bytes = options.bucket_bytes},
                                              &parameters));
   RankFigures figures;
@@ -126,6 +143,11 @@ absl::StatusOr<nlohmann::ordered_json> RunRank(const Options& options, const Ran
       if (i >= 2 && !measured.empty()) times.push_back({graph.index, {measured.begin(), measured.end()}});
       if (i == 0 && !measured.empty()) figures.bytes_sent += graph.bytes_sent;
     }
+  }
+  // Ranks that are threads share the memory of their process.
+  if (!options.ranks) {
+    figures.planned_bytes = PlannedBytes(*step);
+    figures.private_bytes = PrivateBytes() - private_bytes;
   }
   for (const auto& [graph, tiles] : times) {
     const Communication communication = Timeline(step->graphs()[graph].graph, tiles).communication();
@@ -183,6 +205,10 @@ int Main(int argc, char** argv) {
          },
          "latency and bandwidth between such ranks, like 25us,10Gbit; by default there are no delays")
       ->needs("--ranks");
+  const std::map<std::string, Sharding> shardings = {
+      {"none", Sharding::kNone}, {"optimizer", Sharding::kOptimizer}, {"gradients", Sharding::kGradients}};
+  app.add_option("--shard", options.sharding, "what the ranks divide: none, optimizer or gradients")
+      ->transform(CLI::Transformer(shardings));
   app.add_option("--bucket-bytes", options.bucket_bytes, "minimum number of bytes in which gradients travel")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 40));
   return RunProgram(&app, argc, argv, [&options] {

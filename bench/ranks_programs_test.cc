@@ -77,6 +77,13 @@ TEST(RanksBenchTest, MpirunGivesTheWeightsOfOneRankAndOfThePlainStep) {
     EXPECT_GT(row.at("message_ms"), 0);
     EXPECT_NEAR(row.at("sent_mb"), 0.86, 0.01);  // 4 bytes for each weight
   }
+  const nlohmann::json whole = Row(Mpirun(2) + "bench/ranks_bench" + kSmall);
+  const nlohmann::json shards = Row(Mpirun(2) + "bench/ranks_bench --shard=gradients" + kSmall);
+  EXPECT_EQ(shards.at("checksum"), alone.at("checksum"));
+  for (const size_t rank : {size_t{0}, size_t{1}}) {
+    EXPECT_LT(shards.at("planned_mb")[rank], whole.at("planned_mb")[rank]);
+    EXPECT_GT(shards.at("private_mb")[rank], 0);
+  }
   const CommandResult threads = RunBench(Mpirun(2) + "bench/ranks_bench --ranks=2" + kSmall);
   EXPECT_NE(threads.exit_code, 0);
   EXPECT_THAT(threads.err, HasSubstr("--ranks: this program is one of several ranks already"));
