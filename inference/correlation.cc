@@ -36,10 +36,10 @@ double PearsonCorrelation(absl::Span<const double> x, absl::Span<const double> y
 double SpearmanCorrelation(absl::Span<const double> x, absl::Span<const double> y) {
   const auto is_nan = [](double value) { return std::isnan(value); };  // numbers that are not ordered have no ranks
   if (absl::c_any_of(x, is_nan) || absl::c_any_of(y, is_nan)) return std::numeric_limits<double>::quiet_NaN();
-  return PearsonCorrelation(Ranks(x), Ranks(y));
+  return PearsonCorrelation(RankValues(x), RankValues(y));
 }
 
-std::vector<double> Ranks(absl::Span<const double> values) {
+std::vector<double> RankValues(absl::Span<const double> values) {
   std::vector<size_t> order(values.size());
   std::iota(order.begin(), order.end(), 0);
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return values[a] < values[b]; });

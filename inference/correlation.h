@@ -17,7 +17,7 @@ double PearsonCorrelation(absl::Span<const double> x, absl::Span<const double> y
 // Returns Spearman's ρ: Pearson's r of the ranks.
 double SpearmanCorrelation(absl::Span<const double> x, absl::Span<const double> y);
 // Returns the rank of each value, from 1. Equal values have the mean of their ranks.
-std::vector<double> Ranks(absl::Span<const double> values);
+std::vector<double> RankValues(absl::Span<const double> values);
 
 }  // namespace weft
 

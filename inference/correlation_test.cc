@@ -25,7 +25,7 @@ TEST(CorrelationTest, AgreesWithScipy) {
 }
 
 TEST(CorrelationTest, RanksOfEqualValuesAreTheirMean) {
-  EXPECT_THAT(Ranks({3, 1, 3, 7, 3}), testing::ElementsAre(3, 1, 3, 5, 3));
+  EXPECT_THAT(RankValues({3, 1, 3, 7, 3}), testing::ElementsAre(3, 1, 3, 5, 3));
 }
 
 TEST(CorrelationTest, ConstantsHaveNoCorrelation) {

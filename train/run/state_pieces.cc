@@ -71,7 +71,9 @@ absl::Status LoadState(const std::string& folder, Parameters* parameters) {
   for (std::filesystem::directory_iterator i(folder, error), end; !error && i != end; i.increment(error)) {
     const std::string name = i->path().filename().string();
     int rank = 0;
-    if (std::sscanf(name.c_str(), "state.%d.safetensors", &rank) == 1 && rank > 0) paths.push_back(i->path().string());
+    if (std::sscanf(name.c_str(), "state.%d.", &rank) == 1 && i->path() == FileOfRank(folder, rank)) {
+      paths.push_back(i->path().string());
+    }
   }
   std::sort(paths.begin(), paths.end());
   for (const std::string& path : paths) {
