@@ -137,8 +137,11 @@ TEST_P(MpiTest, AStoppedRankIsNamedAndEndsAllRanks) {
 
 TEST_P(MpiTest, ARankThatStopsBeforeItConnectsEndsAllRanks) {
   const CommandResult result = Run(3, "hang");
-  EXPECT_EQ(result.exit_code, 1) << result.err;
-  EXPECT_EQ(result.out, "");
+  // mpirun of MPICH kills the rank that hangs, and then returns either its signal or the exit code of the others.
+  if (launcher() == kOpenMpi || result.exit_code != 9) {
+    EXPECT_EQ(result.exit_code, 1) << result.err;
+  }
+  EXPECT_EQ(result.out.find("rank 0 ends"), std::string::npos);  // mpirun of MPICH may print that ranks were killed
   EXPECT_THAT(result.err, HasSubstr("weft: a rank has not answered for 1 s while MPI started; ending all ranks\n"));
   EXPECT_NE(RunCommand({"pgrep", "-f", folder_.Path(kProgram)}).exit_code, 0) << "a rank still runs";
 }

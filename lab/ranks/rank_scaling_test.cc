@@ -42,7 +42,7 @@ TEST(RankScalingTest, WeakScalingFollowsTheNetwork) {
 }
 
 TEST(RankScalingTest, StrongScalingSaturates) {
-  RankScalingOptions options = Options(5e-3, 1e10);
+  RankScalingOptions options = Options(50e-3, 1e10);
   options.micro_batches = 16;
   const auto predictions = PredictByCostModel(options, {1, 2, 4, 16});
   int saturated = 0;
