@@ -22,8 +22,8 @@ void MaskTokens(const std::vector<bool>& may, int64_t rows, const MaskingOptions
       if (may[i]) candidates.push_back(static_cast<int32_t>(i));
     }
     const size_t chosen = std::min(count, candidates.size());
-    uint64_t next = (static_cast<uint64_t>(first_row) + row) * 4 *
-                    count;  // each target has four random numbers, of which it uses three
+    // Each target has four random numbers and uses three of them.
+    uint64_t next = (static_cast<uint64_t>(first_row) + row) * 4 * count;
     for (size_t i = 0; i < chosen; ++i, next += 4) {
       std::swap(candidates[i], candidates[i + random.Below(candidates.size() - i, next)]);
       int32_t& token = tokens[static_cast<size_t>(candidates[i])];

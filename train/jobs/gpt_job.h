@@ -38,7 +38,8 @@ class GptJob final : public TrainingJob {
   absl::Status Prepare(Parameters* parameters) override;
   const GptOptions& options() const { return options_; }  // after Check
   const TrainingOptions& training() const override { return options_.training; }
-  // An epoch has as many random windows as the data has room for. Returns 0 if no option asks for epochs.
+  // Returns the number of batches of an epoch, or 0 if no option asks for epochs. The random windows of an epoch have
+  // together the length of the data.
   int64_t batches_per_epoch() const override;
   nlohmann::ordered_json Model() const override;
   std::string Title(const Parameters& parameters) const override;
