@@ -6,8 +6,11 @@
 #ifndef WEFT_DISTRIBUTED_COMMUNICATOR_H_
 #define WEFT_DISTRIBUTED_COMMUNICATOR_H_
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -28,6 +31,11 @@ class Communicator {
   virtual Request Receive(absl::Span<std::byte> bytes, int from, int tag) = 0;
   // Moves data without waiting, and appends the requests that have ended since the last call to `ended`.
   virtual void Progress(std::vector<Request>* ended) = 0;
+  // Sets a function, which any thread may call when another rank has done something that concerns this one.
+  virtual void SetWake(std::function<void()> /*wake*/) {}
+  // Returns the time of the next call of Progress that has something to do, if nothing wakes this rank before. Returns
+  // nullopt if only calls of Progress can tell, as with MPI.
+  virtual std::optional<std::chrono::steady_clock::time_point> NextProgress() const { return std::nullopt; }
   // Ends the programs of all ranks. This rank ends with `exit_code`. Does not return, except in tests.
   virtual void Abort(int exit_code) = 0;
 };

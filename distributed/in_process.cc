@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -55,6 +56,9 @@ struct Mailbox {
   std::mutex mutex;
   absl::flat_hash_map<std::pair<int, int>, Halves> halves;  // by (sender, tag)
   std::vector<Clock::time_point> link_free;                 // by sender: departure of the last byte so far
+
+  std::mutex wake_mutex;
+  std::function<void()> wake;  // guarded by wake_mutex
 };
 
 }  // namespace
@@ -69,7 +73,10 @@ struct InProcessNetwork::State {
     Halves& halves = mailboxes[to].halves[{from, tag}];
     const TransferPtr transfer = Take(&halves.receives, &halves.sends);
     transfer->source = bytes;
-    if (halves.sends.empty()) Complete(from, to, tag, transfer.get());
+    if (halves.sends.empty()) {
+      Complete(from, to, tag, transfer.get());
+      Wake(to);
+    }
     return transfer;
   }
 
@@ -82,8 +89,19 @@ struct InProcessNetwork::State {
     return transfer;
   }
 
+  // Tells the thread of a rank to call Progress.
+  void Wake(int rank) {
+    const std::lock_guard lock(mailboxes[rank].wake_mutex);
+    if (mailboxes[rank].wake) mailboxes[rank].wake();
+  }
+
+  void SetWake(int rank, std::function<void()> wake) {
+    const std::lock_guard lock(mailboxes[rank].wake_mutex);
+    mailboxes[rank].wake = std::move(wake);
+  }
+
   const InProcessOptions options;
-  std::vector<Mailbox> mailboxes;  // by receiver
+  std::vector<Mailbox> mailboxes;  // by rank, the receiver of its messages
   // Shared while bytes are copied: after Abort, ranks may destroy their bytes.
   std::shared_mutex abort_mutex;
   std::optional<int> exit_code;  // guarded by abort_mutex
@@ -121,19 +139,20 @@ struct InProcessNetwork::State {
 class InProcessNetwork::Connection final : public Communicator {
  public:
   Connection(State* network, int rank) : network_(network), rank_(rank) {}
+  ~Connection() override { network_->SetWake(rank_, nullptr); }
 
   int rank() const override { return rank_; }
   int size() const override { return static_cast<int>(network_->mailboxes.size()); }
 
   Request Send(absl::Span<const std::byte> bytes, int to, int tag) override {
     WEFT_CHECK(to >= 0 && to < size() && tag >= 0);
-    sends_.push_back({next_, network_->BeginSend(bytes, rank_, to, tag)});
+    sends_.push_back({next_, to, network_->BeginSend(bytes, rank_, to, tag)});
     return next_++;
   }
 
   Request Receive(absl::Span<std::byte> bytes, int from, int tag) override {
     WEFT_CHECK(from >= 0 && from < size() && tag >= 0);
-    receives_.push_back({next_, network_->BeginReceive(bytes, from, rank_, tag)});
+    receives_.push_back({next_, from, network_->BeginReceive(bytes, from, rank_, tag)});
     return next_++;
   }
 
@@ -154,6 +173,22 @@ class InProcessNetwork::Connection final : public Communicator {
     end(&receives_, &Transfer::arrived);
   }
 
+  void SetWake(std::function<void()> wake) override { network_->SetWake(rank_, std::move(wake)); }
+
+  std::optional<Clock::time_point> NextProgress() const override {
+    Clock::time_point next = Clock::time_point::max();
+    for (const Pending& send : sends_) {
+      if (send.transfer->copied.load(std::memory_order_acquire)) next = std::min(next, send.transfer->departed);
+    }
+    for (const Pending& receive : receives_) {
+      const Transfer& transfer = *receive.transfer;
+      if (!transfer.complete.load(std::memory_order_acquire)) continue;
+      if (!transfer.copied.load(std::memory_order_relaxed)) return Clock::time_point();  // long ago: copy now
+      next = std::min(next, transfer.arrived);
+    }
+    return next;
+  }
+
   void Abort(int exit_code) override {
     const std::unique_lock lock(network_->abort_mutex);
     if (!network_->exit_code.has_value()) network_->exit_code = exit_code;
@@ -162,6 +197,7 @@ class InProcessNetwork::Connection final : public Communicator {
  private:
   struct Pending {
     Request request;
+    int peer;
     TransferPtr transfer;
   };
 
@@ -182,6 +218,7 @@ class InProcessNetwork::Connection final : public Communicator {
       budget -= bytes;
       if (transfer.copied_bytes < transfer.source.size()) return;
       transfer.copied.store(true, std::memory_order_release);
+      network_->Wake(pending.peer);
     }
   }
 

@@ -48,6 +48,25 @@ TEST(InProcess, HasRankAndSize) {
   EXPECT_EQ(communicator->size(), 3);
 }
 
+TEST(InProcess, TellsWhenARankHasSomethingToDo) {
+  Pair pair({.latency_seconds = 60});
+  int wakes_of_a = 0, wakes_of_b = 0;
+  pair.a->SetWake([&] { ++wakes_of_a; });
+  pair.b->SetWake([&] { ++wakes_of_b; });
+  const Bytes sent(3, std::byte{1});
+  Bytes received(3);
+  pair.b->Receive(absl::MakeSpan(received), 0, 5);
+  EXPECT_EQ(pair.b->NextProgress(), Clock::time_point::max());
+  pair.a->Send(sent, 1, 5);
+  EXPECT_EQ(wakes_of_b, 1);
+  EXPECT_LE(pair.b->NextProgress(), Clock::now());
+  EXPECT_EQ(pair.a->NextProgress(), Clock::time_point::max());
+  EXPECT_THAT(Poll(pair.b.get()), IsEmpty());  // copies the bytes
+  EXPECT_EQ(wakes_of_a, 1);
+  EXPECT_LE(pair.a->NextProgress(), Clock::now());
+  EXPECT_GT(pair.b->NextProgress(), Clock::now() + std::chrono::seconds(30));  // the bytes arrive after the latency
+}
+
 TEST(InProcess, ReceivesMessagesOfOneTagInTheOrderOfSending) {
   Pair pair;
   const Bytes first(3, std::byte{1}), second(3, std::byte{2}), other(3, std::byte{9});

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -53,6 +54,11 @@ struct Messenger::State {
   State(std::unique_ptr<Communicator> owned, const MessengerOptions& options)
       : communicator(std::move(owned)), watch(communicator.get(), options.timeout_seconds) {
     const SignalBlock block;  // the new thread inherits it for all its life
+    communicator->SetWake([this] {
+      const std::lock_guard lock(mutex);
+      woken = true;
+      changed.notify_one();
+    });
     thread = std::thread([this] { Run(); });
   }
 
@@ -97,25 +103,34 @@ struct Messenger::State {
   // Moves the inbox to `starting`. If the inbox is empty, waits first. Returns true if no message will follow.
   bool TakeMessages() {
     starting.clear();
+    const std::optional<Clock::time_point> next = communicator->NextProgress();
     std::unique_lock lock(mutex);
     if (!ending && stopping && pending.empty() && inbox.empty()) {
       ending = true;
       active = Clock::now();
       watch.SayGoodbye();
     }
-    if (inbox.empty()) Pause(&lock);
+    if (inbox.empty() && !woken) Pause(next, &lock);
+    woken = false;
     starting.swap(inbox);
     return ending;
   }
 
-  // Waits for a message in the inbox, but only until the next poll is due.
-  void Pause(std::unique_lock<std::mutex>* lock) {
-    const Clock::duration waited = Clock::now() - active;
-    if (waited < kSpinTime) return;
-    Clock::duration longest = pending.empty() ? kMaxIdleSleep : kMaxSleep;
-    if (watch.period() > Clock::duration::zero()) longest = std::min(longest, watch.period());
-    changed.wait_for(*lock, std::max<Clock::duration>(kMinSleep, std::min(waited / 8, longest)),
-                     [this] { return !inbox.empty() || (stopping && !ending && pending.empty()); });
+  // Waits for a message in the inbox or for a wake, but only until the next poll is due. `next`: the communicator's
+  // NextProgress.
+  void Pause(std::optional<Clock::time_point> next, std::unique_lock<std::mutex>* lock) {
+    const Clock::time_point now = Clock::now();
+    Clock::time_point until = now + kMaxIdleSleep;
+    if (next) {
+      until = std::min(until, *next);
+    } else {
+      if (now - active < kSpinTime) return;
+      const Clock::duration longest = pending.empty() ? kMaxIdleSleep : kMaxSleep;
+      until = now + std::max<Clock::duration>(kMinSleep, std::min<Clock::duration>((now - active) / 8, longest));
+    }
+    if (watch.period() > Clock::duration::zero()) until = std::min(until, now + watch.period());
+    changed.wait_until(*lock, until,
+                       [this] { return woken || !inbox.empty() || (stopping && !ending && pending.empty()); });
   }
 
   void Start(const Message& message) {
@@ -136,6 +151,7 @@ struct Messenger::State {
   std::condition_variable changed;
   std::vector<Message> inbox;  // guarded by mutex
   bool stopping = false;       // guarded by mutex
+  bool woken = false;          // guarded by mutex; the communicator has something to do
 
   // For the messenger's thread alone.
   const std::unique_ptr<Communicator> communicator;

@@ -104,6 +104,10 @@ Hyperparameters RankTable(RankFlags* flags) {
        "micro-batches of a step on all ranks together; 0: --micro-batches-per-rank on each",
        &to->micro_batches,
        {.low = 0, .high = 1e6}},
+      {"ranks-per-machine",
+       "ranks on each machine: so many run at once while costs are measured; with --validate, all that run here",
+       &to->ranks_per_machine,
+       {.low = 1, .high = 1024}},
       ChoiceRow<Sharding>("shard", "state that the ranks divide among themselves", kShardingNames, &to->sharding),
       {"bucket", "bytes of gradients that travel together, such as 1M", &to->bucket, {.is_bytes = true}},
   };
@@ -136,6 +140,10 @@ absl::Status CheckPredictRanks(const RankFlags& flags, bool validate, int worker
     return InvalidArgument("--micro-batches=", flags.micro_batches, ": ", ranks.back(),
                            " ranks need at least one each");
   }
+  if (flags.ranks_per_machine > Cores() && flags.costs.empty()) {
+    return InvalidArgument("--ranks-per-machine=", flags.ranks_per_machine, ": this machine has ", Cores(),
+                           " cores, and each rank needs one while costs are measured");
+  }
   if (validate && workers != 1) {
     return InvalidArgument("--validate runs each rank on one thread: it needs --workers=1");
   }
@@ -155,6 +163,12 @@ absl::Status PredictRanks(const RankFlags& flags, RankScalingOptions options, bo
   if (!flags.costs.empty()) {
     WEFT_ASSIGN_OR_RETURN(calibration, ReadCalibration(flags.costs));
     if (flags.network.empty() && calibration->network()) options.network = *calibration->network();
+  }
+  options.ranks_per_machine = static_cast<int>(flags.ranks_per_machine);
+  if (validate) {
+    for (const int count : ranks) {
+      if (count <= Cores()) options.ranks_per_machine = std::max(options.ranks_per_machine, count);
+    }
   }
   RankScaling scaling(options);
   if (calibration && calibration->has_costs()) {

@@ -18,7 +18,7 @@ namespace weft {
 struct RankFlags {
   std::string ranks, network, costs;
   Sharding sharding = Sharding::kNone;
-  int64_t micro_batches_per_rank = 1, micro_batches = 0;
+  int64_t micro_batches_per_rank = 1, micro_batches = 0, ranks_per_machine = 1;
   uint64_t bucket = kBucketBytes;
 };
 // Returns the table of flags. `flags`: the values to set. Null: the caller reads only the names of the flags.

@@ -42,9 +42,12 @@ struct RankScalingOptions {
   Sharding sharding = Sharding::kNone;
   int64_t bucket_bytes = kBucketBytes;  // bytes of gradients that travel together
   int64_t runs = 3;                     // measured steps
-  MemoryBandwidth bandwidth = {};       // of each rank; zeros: no limit
-  double cache_bytes = kCacheBytes;     // size of the cache that MemoryBytes models
-  bool reuse = true;                    // false: leaves out the edges that let values share bytes
+  // Number of ranks on each machine. This many ranks run at the same time while Measure measures, because they compete
+  // for the machine's memory. Each needs a core of its own.
+  int ranks_per_machine = 1;
+  MemoryBandwidth bandwidth = {};    // of each rank; zeros: no limit
+  double cache_bytes = kCacheBytes;  // size of the cache that MemoryBytes models
+  bool reuse = true;                 // false: leaves out the edges that let values share bytes
 };
 
 struct RanksPrediction {
@@ -68,7 +71,8 @@ class RankScaling {
  public:
   explicit RankScaling(const RankScalingOptions& options) : options_(options) {}
 
-  // Measures two steps on one worker: the step of a single rank, and the step of one of two ranks.
+  // Measures two steps on one worker: the step of a single rank, and the step of one of two ranks, whose messages end
+  // at once.
   absl::Status Measure();
   // Takes the times from `calibration`, in place of Measure.
   void Use(const Calibration& calibration) { costs_ = GroupCosts(calibration); }

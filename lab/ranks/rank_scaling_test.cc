@@ -104,6 +104,7 @@ TEST(RankScalingTest, ShardingDividesMemory) {
 TEST(RankScalingTest, MeasuresAndRunsRanksInThisProcess) {
   RankScalingOptions options = Options(1e-3, 1e9);
   options.runs = 1;
+  options.ranks_per_machine = 2;
   RankScaling scaling(options);
   ASSERT_TRUE(scaling.Measure().ok());
   const auto predicted = scaling.Predict(2);
