@@ -10,19 +10,21 @@
 #include <CLI/CLI.hpp>
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <ctime>
-#include <mutex>
+#include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/types/span.h"
 #include "weft/bench/command_line.h"
+#include "weft/distributed/communicator.h"
 #include "weft/distributed/in_process.h"
+#include "weft/distributed/message_ends.h"
 #include "weft/distributed/messenger.h"
 #include "weft/graph/transport.h"
 #include "weft/lab/measure.h"
@@ -45,38 +47,31 @@ double CpuSeconds() {
   return time.tv_sec + 1e-9 * time.tv_nsec;
 }
 
-// The end of one message.
-class End {
+// A communicator that a messenger must poll, like MPI's.
+class Polled final : public Communicator {
  public:
-  Transport::Done done() {
-    return {.call =
-                [](void* object, uint32_t) {
-                  End& end = *static_cast<End*>(object);
-                  const std::lock_guard lock(end.mutex_);
-                  end.time_ = Clock::now();
-                  end.ended_ = true;
-                  end.changed_.notify_one();
-                },
-            .object = this};
+  explicit Polled(std::unique_ptr<Communicator> communicator) : communicator_(std::move(communicator)) {}
+
+  int rank() const override { return communicator_->rank(); }
+  int size() const override { return communicator_->size(); }
+  Request Send(absl::Span<const std::byte> bytes, int to, int tag) override {
+    return communicator_->Send(bytes, to, tag);
   }
-  Clock::time_point Wait() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return ended_; });
-    return time_;
+  Request Receive(absl::Span<std::byte> bytes, int from, int tag) override {
+    return communicator_->Receive(bytes, from, tag);
   }
+  void Progress(std::vector<Request>* ended) override { communicator_->Progress(ended); }
+  void Abort(int exit_code) override { communicator_->Abort(exit_code); }
 
  private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool ended_ = false;
-  Clock::time_point time_;
+  const std::unique_ptr<Communicator> communicator_;
 };
 
 // Sends `sent` from rank 0 to rank 1, after the receiver has waited for `pause` seconds. Returns the seconds from the
 // start of the send to the end of the receive.
 double Carry(Transport* from, Transport* to, absl::Span<const std::byte> sent, absl::Span<std::byte> received,
              double pause) {
-  End send, receive;
+  MessageEnds send, receive;
   to->Receive(received, 0, 0, receive.done());
   if (pause > 0) Sleep(pause);
   const Clock::time_point start = Clock::now();
@@ -97,7 +92,8 @@ void Run(const Options& options) {
   }
   {
     InProcessNetwork network(2, options.network);
-    Messenger first(network.Connect(0)), second(network.Connect(1));
+    Messenger first(std::make_unique<Polled>(network.Connect(0)));
+    Messenger second(std::make_unique<Polled>(network.Connect(1)));
     const std::vector<std::byte> sent(options.bytes, std::byte{1});
     std::vector<std::byte> received(options.bytes);
     const auto median = [&](size_t bytes, double pause, int repeats) {

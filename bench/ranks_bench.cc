@@ -19,25 +19,25 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "weft/bench/command_line.h"
 #include "weft/bench/ranked_step.h"
 #include "weft/core/status.h"
 #include "weft/distributed/connect_messenger.h"
 #include "weft/distributed/in_process.h"
 #include "weft/distributed/messenger.h"
+#include "weft/distributed/rank_threads.h"
 #include "weft/distributed/ranks.h"
+#include "weft/graph/transport.h"
 #include "weft/lab/measure.h"
 #include "weft/lab/measured.h"
 #include "weft/lab/models.h"
+#include "weft/lab/network.h"
 #include "weft/lab/timeline.h"
 #include "weft/train/sharding.h"
 #include "weft/train/training_step.h"
@@ -54,29 +54,6 @@ struct Options {
   int64_t bucket_bytes = kBucketBytes;
   Sharding sharding = Sharding::kNone;
 };
-
-// Returns the value of a text like "25us". `units`: the factor of each unit.
-absl::StatusOr<double> ParseUnit(absl::string_view text, const std::map<std::string, double>& units) {
-  const size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
-  const auto unit = units.find(std::string(text.substr(digits)));
-  double number = 0;
-  if (unit == units.end() || !absl::SimpleAtod(text.substr(0, digits), &number)) {
-    return InvalidArgument("'", text, "' is not a number with its unit");
-  }
-  return number * unit->second;
-}
-
-// Parses a latency and a bandwidth, like "25us,10Gbit".
-absl::StatusOr<InProcessOptions> ParseNetwork(absl::string_view text) {
-  const std::vector<absl::string_view> parts = absl::StrSplit(text, ',');
-  if (parts.size() != 2) return InvalidArgument("'", text, "' is not like 25us,10Gbit");
-  InProcessOptions network;
-  WEFT_ASSIGN_OR_RETURN(network.latency_seconds,
-                        ParseUnit(parts[0], {{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}}));
-  WEFT_ASSIGN_OR_RETURN(network.bytes_per_second, ParseUnit(parts[1], {{"Mbit", 1e6 / 8}, {"Gbit", 1e9 / 8}}));
-  if (network.bytes_per_second == 0) return InvalidArgument("'", parts[1], "' is no bandwidth");
-  return network;
-}
 
 // A graph of a step whose messages are measured.
 struct MessageGraph {
@@ -164,16 +141,11 @@ absl::StatusOr<nlohmann::ordered_json> RunRank(const Options& options, const Ran
 
 // Runs ranks that are threads of this process. Returns the row of all ranks.
 absl::StatusOr<nlohmann::ordered_json> RunThreads(const Options& options) {
-  InProcessNetwork network(*options.ranks, options.network);
   std::vector<absl::StatusOr<nlohmann::ordered_json>> rows(static_cast<size_t>(*options.ranks));
-  std::vector<std::thread> threads;
-  for (int rank = 0; rank < *options.ranks; ++rank) {
-    threads.emplace_back([&, rank] {
-      Messenger messenger(network.Connect(rank));
-      rows[static_cast<size_t>(rank)] = RunRank(options, Ranks(&messenger));
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
+  RunRanks(
+      *options.ranks,
+      [&](Transport* transport) { rows[static_cast<size_t>(transport->rank())] = RunRank(options, Ranks(transport)); },
+      options.network);
   return rows[0];
 }
 
@@ -199,9 +171,9 @@ int Main(int argc, char** argv) {
   app.add_option_function<std::string>(
          "--network",
          [&](const std::string& text) {
-           const absl::StatusOr<InProcessOptions> network = ParseNetwork(text);
+           const absl::StatusOr<Network> network = ParseNetwork(text);
            if (!network.ok()) throw CLI::ValidationError("--network", std::string(network.status().message()));
-           options.network = *network;
+           options.network = Imitation(*network);
          },
          "latency and bandwidth between such ranks, like 25us,10Gbit; by default there are no delays")
       ->needs("--ranks");

@@ -1,4 +1,4 @@
-// RunRanks runs a test on several ranks in one process. Each rank is a thread with a Messenger of its own.
+// RunRanks runs a function on several ranks in one process. Each rank is a thread with a Messenger of its own.
 //
 //   RunRanks(3, [](Transport* transport) {
 //     const Ranks ranks(transport);

@@ -1,11 +1,9 @@
 #include "weft/distributed/ranks.h"
 
 #include <algorithm>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <mutex>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -14,37 +12,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "weft/distributed/message_ends.h"
 #include "weft/distributed/tags.h"
 #include "weft/graph/transport.h"
 
 namespace weft {
 namespace {
-
-// Counts messages that have not ended.
-class Pending {
- public:
-  explicit Pending(int count) : count_(count) {}
-
-  Transport::Done done() {
-    return {.call = [](void* object, uint32_t) { static_cast<Pending*>(object)->End(); }, .object = this};
-  }
-
-  void Wait() {
-    std::unique_lock lock(mutex_);
-    ended_.wait(lock, [this] { return count_ == 0; });
-  }
-
- private:
-  void End() {
-    // The waiting thread destroys this object as soon as it gets the mutex.
-    const std::lock_guard lock(mutex_);
-    if (--count_ == 0) ended_.notify_one();
-  }
-
-  std::mutex mutex_;
-  std::condition_variable ended_;
-  int count_;
-};
 
 // Gathers blocks of bytes from all ranks in ceil(log2 N) rounds: Bruck et al., "Efficient Algorithms for All-to-All
 // Communications in Multiport Message-Passing Systems", 1997. `sizes[i]` is the size of the block of rank (r + i) % N
@@ -58,11 +31,11 @@ void GatherBlocks(Transport* transport, absl::Span<const size_t> sizes, std::str
   // After each round, this rank has the blocks of ranks rank .. rank + 2 * distance - 1.
   for (int distance = 1; distance < size; distance *= 2) {
     const int count = std::min(distance, size - distance);
-    Pending pending(2);
-    transport->Send(bytes.subspan(0, begins[count]), (rank + size - distance) % size, kRanksTag, pending.done());
+    MessageEnds ends(2);
+    transport->Send(bytes.subspan(0, begins[count]), (rank + size - distance) % size, kRanksTag, ends.done());
     transport->Receive(bytes.subspan(begins[distance], begins[distance + count] - begins[distance]),
-                       (rank + distance) % size, kRanksTag, pending.done());
-    pending.Wait();
+                       (rank + distance) % size, kRanksTag, ends.done());
+    ends.Wait();
   }
 }
 

@@ -90,4 +90,8 @@ std::string ToString(const Network& network) {
   return text;
 }
 
+InProcessOptions Imitation(const Network& network) {
+  return {.latency_seconds = network.latency_seconds, .bytes_per_second = network.bytes_per_second};
+}
+
 }  // namespace weft

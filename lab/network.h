@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "weft/distributed/in_process.h"
 #include "weft/distributed/message_ops.h"
 
 namespace weft {
@@ -32,6 +33,9 @@ struct Network {
 absl::StatusOr<Network> ParseNetwork(absl::string_view text);
 // Returns the text that ParseNetwork parses. Each number has four digits.
 std::string ToString(const Network& network);
+
+// Returns the options of ranks in one process that imitate `network`. They ignore its topology.
+InProcessOptions Imitation(const Network& network);
 
 }  // namespace weft
 

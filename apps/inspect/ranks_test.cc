@@ -66,6 +66,27 @@ TEST_F(RanksTest, SimulateNamesFlagsThatDoNotFit) {
   }
 }
 
+TEST_F(RanksTest, ProfileWritesLanesOfMessages) {
+  const Arguments profile = {"profile", "charcpu", "--runs=1", "--out=" + Path("trace.json")};
+  const CommandResult result = Weft(profile + Arguments{"--ranks=2", "--network=1ms,1Gbit"});
+  ASSERT_TRUE(Works(result));
+  EXPECT_THAT(result.out, HasSubstr("on 2 ranks; messages took"));
+  const std::string trace = Read("trace.json");
+  EXPECT_TRUE(nlohmann::json::accept(trace));
+  EXPECT_THAT(trace, HasSubstr("\"sends\""));
+  EXPECT_THAT(trace, HasSubstr("\"receives\""));
+  for (const auto& [flags, error] : std::vector<std::pair<Arguments, std::string>>{
+           {{"--overwrite", "--ranks=2", "--threads=2"}, "--threads is not for a trace of several ranks"},
+           {{"--overwrite", "--ranks=2", "--network=fast"}, "--network: 'fast' is not LATENCY,BANDWIDTH"},
+           {{"--overwrite", "--network=1ms,1Gbit"}, "--network is for --ranks"},
+           {{"--ranks=2"}, "is there: --overwrite replaces it"}}) {
+    const CommandResult failed = Weft(profile + flags);
+    EXPECT_EQ(failed.exit_code, 2) << error;
+    EXPECT_THAT(failed.err, HasSubstr(error));
+  }
+  EXPECT_EQ(Read("trace.json"), trace);
+}
+
 TEST_F(RanksTest, CalibrateAddsTheNetworkToAFile) {
   const Arguments calibrate = {"calibrate", "--network", "--imitate=2ms,1Gbit", "--out=" + Path("network.json")};
   for (int run = 0; run < 2; ++run) {

@@ -1,16 +1,13 @@
 #include "weft/lab/ranks/measure_network.h"
 
 #include <algorithm>
-#include <condition_variable>
 #include <cstddef>
-#include <mutex>
 #include <vector>
 
 #include "absl/types/span.h"
-#include "weft/distributed/in_process.h"
-#include "weft/distributed/messenger.h"
+#include "weft/distributed/message_ends.h"
+#include "weft/distributed/rank_threads.h"
 #include "weft/lab/measure.h"
-#include "weft/lab/team.h"
 
 namespace weft {
 namespace {
@@ -19,42 +16,19 @@ constexpr size_t kShortBytes = 8, kLongBytes = size_t{16} << 20;
 constexpr int kShortRounds = 300, kLongRounds = 8, kWarmUpRounds = 3;
 constexpr double kMinRate = 1;  // bytes per second; keeps a division finite
 
-// Waits for the end of one message.
-class Ended {
- public:
-  Transport::Done done() {
-    return {.call = [](void* object, uint32_t) { static_cast<Ended*>(object)->End(); }, .object = this};
-  }
-  void Wait() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return ended_; });
-  }
-
- private:
-  void End() {
-    const std::lock_guard lock(mutex_);  // held while notifying: the waiting thread destroys this object
-    ended_ = true;
-    changed_.notify_one();
-  }
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool ended_ = false;
-};
-
 // Returns the median seconds in which messages of `bytes` bytes go to the other rank and come back.
 double RoundTrip(Transport* transport, size_t bytes, int rounds) {
   const int me = transport->rank(), peer = 1 - me;
   std::vector<std::byte> buffer(bytes);
   const auto send = [&] {
-    Ended ended;
-    transport->Send(buffer, peer, /*tag=*/0, ended.done());
-    ended.Wait();
+    MessageEnds end;
+    transport->Send(buffer, peer, /*tag=*/0, end.done());
+    end.Wait();
   };
   const auto receive = [&] {
-    Ended ended;
-    transport->Receive(absl::MakeSpan(buffer), peer, /*tag=*/0, ended.done());
-    ended.Wait();
+    MessageEnds end;
+    transport->Receive(absl::MakeSpan(buffer), peer, /*tag=*/0, end.done());
+    end.Wait();
   };
   std::vector<double> seconds;
   for (int round = -kWarmUpRounds; round < rounds; ++round) {
@@ -78,15 +52,15 @@ Network MeasureNetwork(Transport* transport) {
 }
 
 Network MeasureImitatedNetwork(const Network& imitated) {
-  InProcessNetwork network(
-      2, {.latency_seconds = imitated.latency_seconds, .bytes_per_second = imitated.bytes_per_second});
-  Network results[2];
-  Team team(2);
-  team.Run([&](int rank) {
-    Messenger messenger(network.Connect(rank));
-    results[rank] = MeasureNetwork(&messenger);
-  });
-  return results[0];
+  Network measured;
+  RunRanks(
+      2,
+      [&](Transport* transport) {
+        const Network mine = MeasureNetwork(transport);
+        if (transport->rank() == 0) measured = mine;
+      },
+      Imitation(imitated));
+  return measured;
 }
 
 }  // namespace weft

@@ -6,11 +6,11 @@
 #include <utility>
 
 #include "weft/core/status.h"
-#include "weft/distributed/in_process.h"
 #include "weft/distributed/index_range.h"
-#include "weft/distributed/messenger.h"
+#include "weft/distributed/rank_threads.h"
 #include "weft/distributed/reduction.h"
 #include "weft/graph/policies/policies.h"
+#include "weft/graph/transport.h"
 #include "weft/lab/measure.h"
 #include "weft/lab/measured.h"
 #include "weft/lab/ranks/simulate_ranks.h"
@@ -194,18 +194,15 @@ absl::StatusOr<std::vector<RanksPrediction>> RankScaling::PredictAll(absl::Span<
 }
 
 absl::StatusOr<double> RankScaling::MeasureRanks(int ranks) const {
-  InProcessNetwork network(ranks, {.latency_seconds = options_.network.latency_seconds,
-                                   .bytes_per_second = options_.network.bytes_per_second});
   std::vector<absl::StatusOr<std::vector<double>>> results(static_cast<size_t>(ranks), std::vector<double>());
-  Team team(ranks);
-  team.Run([&](int rank) {
-    Messenger messenger(network.Connect(rank));
-    RankStepOptions options = StepOf(rank, ranks);
-    if (ranks > 1) options.transport = &messenger;
+  const auto run = [&](Transport* transport) {
+    RankStepOptions options = StepOf(transport->rank(), ranks);
+    if (ranks > 1) options.transport = transport;
     absl::StatusOr<std::unique_ptr<RankStep>> step = RankStep::Plan(options);
-    auto& result = results[static_cast<size_t>(rank)];
+    auto& result = results[static_cast<size_t>(transport->rank())];
     result = step.ok() ? (*step)->Run(options_.runs) : absl::StatusOr<std::vector<double>>(step.status());
-  });
+  };
+  RunRanks(ranks, run, Imitation(options_.network));
   for (const auto& result : results) WEFT_RETURN_IF_ERROR(result.status());
   return Median(*results[0]);
 }
