@@ -162,6 +162,13 @@ TEST_F(RanksTest, BadInputIsOneErrorOfAllRanks) {
                            "weft evaluate: runs on one process, but was started on 2 ranks"));
 }
 
+TEST_F(RanksTest, ProfileWritesATraceOfRank0) {
+  const CommandResult result = Launch({{2, {"profile", "charcpu", "--runs=1", "--out=trace.json"}}});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("charcpu: "));
+  EXPECT_THAT(Read("trace.json"), HasSubstr("\"receives\""));
+}
+
 TEST_F(RanksTest, RanksWithFewerMicroBatchesCostTime) {
   const CommandResult result = Launch({{3, Training("gpt") + Arguments{"--steps=1"}}});
   EXPECT_EQ(result.exit_code, 0) << result.err;

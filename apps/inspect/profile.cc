@@ -152,7 +152,8 @@ Command ProfileCommand(CLI::App* weft) {
                "weft profile --graph=gpt2 --threads=1 --policy=fifo --out=fifo.json"},
               {"Writes a trace of two ranks with their messages.",
                "weft profile --graph=charcpu --ranks=2 --network=50us,10Gbit --out=ranks.json"},
-          }};
+          },
+          /*on_ranks=*/true};
 }
 
 }  // namespace weft
