@@ -104,6 +104,8 @@ TEST_F(RanksTest, OneRankWithOtherFlagsIsNamed) {
   const Arguments flags = Training("gpt") + Arguments{"--out=run"};
   EXPECT_TRUE(OneRankFails(Launch({{1, flags}, {1, flags + Arguments{"--dropout=0.5"}}}), 1,
                            "rank 1 has dropout 0.5, but rank 0 has "));
+  EXPECT_TRUE(OneRankFails(Launch({{1, flags}, {1, flags + Arguments{"--rank-timeout=50"}}}), 1,
+                           "rank 1 has rank_timeout 50.0, but rank 0 has 60.0"));
   Write("other.txt", Read("text.txt") + "one more line\n");
   EXPECT_TRUE(
       OneRankFails(Launch({{2, flags}, {1, flags + Arguments{"--data=other.txt"}}}), 1, "rank 2 has files.data "));

@@ -157,6 +157,7 @@ absl::Status Train(const RunFlags& flags, const JobMaker& make) {
   nlohmann::ordered_json config = ToConfig(flags.run.name, job, flags.run.resume ? run->path() : "");
   nlohmann::ordered_json same = config;
   same["check_weights_every"] = flags.check_weights_every;
+  same["rank_timeout"] = flags.rank_timeout;
   same["shard"] = Name(flags.sharding);
   WEFT_RETURN_IF_ERROR(Failure(CheckSameTraining(ranks, DescribeTraining(same, job->Table(), job->data()))));
   bool resumed = false;
