@@ -126,6 +126,34 @@ absl::Status WriteFile(const std::string& path, absl::Span<const absl::string_vi
   return SyncParent(path);
 }
 
+absl::StatusOr<NewFile> NewFile::Create(const std::string& path) {
+  const std::string temporary = TemporaryFor(path);
+  Descriptor file = weft::Create(temporary);
+  if (file.get() < 0) return LastError("create", temporary);
+  return NewFile(path, temporary, std::move(file));
+}
+
+NewFile::~NewFile() {
+  if (file_.get() >= 0) unlink(temporary_.c_str());
+}
+
+absl::Status NewFile::Append(absl::string_view bytes) { return WriteAll(file_.get(), bytes, temporary_); }
+
+absl::Status NewFile::Replace(size_t offset, absl::string_view bytes) {
+  if (lseek(file_.get(), static_cast<off_t>(offset), SEEK_SET) < 0) return LastError("write", temporary_);
+  WEFT_RETURN_IF_ERROR(WriteAll(file_.get(), bytes, temporary_));
+  return lseek(file_.get(), 0, SEEK_END) < 0 ? LastError("write", temporary_) : absl::OkStatus();
+}
+
+absl::Status NewFile::Commit() {
+  absl::Status status;
+  if (fsync(file_.get()) != 0 || !file_.Close()) status = LastError("write", temporary_);
+  if (status.ok() && rename(temporary_.c_str(), path_.c_str()) != 0) status = LastError("write", path_);
+  if (!status.ok()) unlink(temporary_.c_str());
+  WEFT_RETURN_IF_ERROR(status);
+  return SyncParent(path_);
+}
+
 absl::Status CheckWritable(const std::string& path) {
   const std::string temporary = TemporaryFor(path);
   if (Create(temporary).get() < 0) return LastError("write", path);

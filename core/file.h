@@ -74,6 +74,28 @@ class Descriptor {
   int fd_;
 };
 
+// A file that is written in several calls, with the guarantees of WriteFile: `path` names the new file only after
+// Commit. Without Commit, the temporary file is removed.
+class NewFile {
+ public:
+  static absl::StatusOr<NewFile> Create(const std::string& path);
+  NewFile(NewFile&&) = default;
+  NewFile& operator=(NewFile&&) = delete;
+  ~NewFile();
+
+  absl::Status Append(absl::string_view bytes);
+  // Replaces bytes that were appended before, from `offset` on.
+  absl::Status Replace(size_t offset, absl::string_view bytes);
+  absl::Status Commit();
+
+ private:
+  NewFile(std::string path, std::string temporary, Descriptor file)
+      : path_(std::move(path)), temporary_(std::move(temporary)), file_(std::move(file)) {}
+
+  std::string path_, temporary_;
+  Descriptor file_;  // closed after Commit
+};
+
 // Locks a folder until the returned descriptor is closed. Returns FailedPrecondition if another descriptor, in this or
 // another process, holds the lock.
 absl::StatusOr<Descriptor> LockFolder(const std::string& path);

@@ -11,8 +11,6 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
-#include "weft/core/checksum.h"
-#include "weft/core/file.h"
 #include "weft/core/json.h"
 #include "weft/core/status.h"
 
@@ -210,6 +208,45 @@ absl::Status VerifyChecksum(absl::string_view bytes, const Json& header, WantedC
   return absl::DataLossError("it is damaged or no file of a run: its metadata has no checksum");
 }
 
+// Returns the header of a file, with kNoChecksum in place of its checksum.
+absl::StatusOr<std::string> MakeHeader(const std::string& path, absl::Span<const SafetensorsWriter::NamedType> tensors,
+                                       const std::map<std::string, std::string>& metadata) {
+  nlohmann::ordered_json header = nlohmann::ordered_json::object();
+  header[kMetadata] = {{kChecksum, kNoChecksum}};
+  for (const auto& [key, value] : metadata) header[kMetadata].emplace(key, value);
+  uint64_t end = 0;
+  for (const auto& [name, type] : tensors) {
+    const uint64_t begin = end;
+    end += type.bytes();
+    if (header.contains(name) || name == kMetadata) {
+      return InvalidArgument("cannot write ", path, ": '", name, "' occurs twice or is reserved");
+    }
+    const absl::Span<const int64_t> sizes = type.shape.dims();
+    header[name] = {{"dtype", std::string(kNames[static_cast<int>(type.dtype)])},
+                    {"shape", std::vector<int64_t>(sizes.begin(), sizes.end())},
+                    {"data_offsets", {begin, end}}};
+  }
+  std::string text;
+  try {
+    text = header.dump();
+  } catch (const Json::type_error&) {
+    return InvalidArgument("cannot write ", path, ": a tensor's name is not UTF-8");
+  }
+  text.resize((text.size() + 7) / 8 * 8, ' ');
+  return text;
+}
+
+// Returns the 8 bytes that stand before `header`.
+std::string LengthOf(absl::string_view header) {
+  std::string length(8, '\0');
+  for (int i = 0; i < 8; ++i) length[i] = static_cast<char>(header.size() >> (8 * i));
+  return length;
+}
+
+absl::string_view BytesOf(const Tensor& tensor) {
+  return {reinterpret_cast<const char*>(tensor.data), tensor.type.bytes()};
+}
+
 }  // namespace
 
 absl::StatusOr<SafetensorsFile> SafetensorsFile::Open(const std::string& path, WantedChecksum checksum) {
@@ -240,37 +277,38 @@ const NamedTensor* SafetensorsFile::Find(absl::string_view name) const {
 
 absl::Status WriteSafetensors(const std::string& path, absl::Span<const NamedTensor> tensors,
                               const std::map<std::string, std::string>& metadata) {
-  nlohmann::ordered_json header = nlohmann::ordered_json::object();
-  header[kMetadata] = {{kChecksum, kNoChecksum}};
-  for (const auto& [key, value] : metadata) header[kMetadata].emplace(key, value);
-  uint64_t end = 0;
-  for (const auto& [name, tensor] : tensors) {
-    const uint64_t begin = end;
-    end += tensor.type.bytes();
-    if (header.contains(name) || name == kMetadata) {
-      return InvalidArgument("cannot write ", path, ": '", name, "' occurs twice or is reserved");
-    }
-    const absl::Span<const int64_t> sizes = tensor.type.shape.dims();
-    header[name] = {{"dtype", std::string(kNames[static_cast<int>(tensor.type.dtype)])},
-                    {"shape", std::vector<int64_t>(sizes.begin(), sizes.end())},
-                    {"data_offsets", {begin, end}}};
-  }
-  std::string text;
-  try {
-    text = header.dump();
-  } catch (const Json::type_error&) {
-    return InvalidArgument("cannot write ", path, ": a tensor's name is not UTF-8");
-  }
-  text.resize((text.size() + 7) / 8 * 8, ' ');
-  std::string length(8, '\0');
-  for (int i = 0; i < 8; ++i) length[i] = static_cast<char>(text.size() >> (8 * i));
-  std::vector<absl::string_view> parts = {length, text};
-  for (const NamedTensor& named : tensors) {
-    parts.emplace_back(reinterpret_cast<const char*>(named.tensor.data), named.tensor.type.bytes());
-  }
-  PutChecksum(parts, &text);
-  parts[1] = text;
+  std::vector<SafetensorsWriter::NamedType> types;
+  for (const NamedTensor& named : tensors) types.emplace_back(named.name, named.tensor.type);
+  WEFT_ASSIGN_OR_RETURN(std::string header, MakeHeader(path, types, metadata));
+  const std::string length = LengthOf(header);
+  std::vector<absl::string_view> parts = {length, header};
+  for (const NamedTensor& named : tensors) parts.push_back(BytesOf(named.tensor));
+  PutChecksum(parts, &header);
+  parts[1] = header;
   return WriteFile(path, parts);
+}
+
+absl::StatusOr<SafetensorsWriter> SafetensorsWriter::Create(const std::string& path,
+                                                            absl::Span<const NamedType> tensors) {
+  WEFT_ASSIGN_OR_RETURN(const std::string header, MakeHeader(path, tensors, {}));
+  const std::string length = LengthOf(header);
+  WEFT_ASSIGN_OR_RETURN(NewFile file, NewFile::Create(path));
+  SafetensorsWriter writer(std::move(file), length.size() + header.find(kNoChecksum.data()));
+  WEFT_RETURN_IF_ERROR(writer.Append(length));
+  WEFT_RETURN_IF_ERROR(writer.Append(header));
+  return writer;
+}
+
+absl::Status SafetensorsWriter::Add(const Tensor& tensor) { return Append(BytesOf(tensor)); }
+
+absl::Status SafetensorsWriter::Finish() {
+  WEFT_RETURN_IF_ERROR(file_.Replace(checksum_offset_, checksum_.Digest()));
+  return file_.Commit();
+}
+
+absl::Status SafetensorsWriter::Append(absl::string_view bytes) {
+  checksum_.Add(bytes);
+  return file_.Append(bytes);
 }
 
 }  // namespace weft

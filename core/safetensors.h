@@ -9,6 +9,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -16,6 +17,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "weft/core/arena.h"
+#include "weft/core/checksum.h"
+#include "weft/core/file.h"
 #include "weft/core/tensor.h"
 
 namespace weft {
@@ -57,6 +60,30 @@ class SafetensorsFile {
 // (core/checksum.h). Names must be UTF-8 and differ.
 absl::Status WriteSafetensors(const std::string& path, absl::Span<const NamedTensor> tensors,
                               const std::map<std::string, std::string>& metadata = {});
+
+// Writes a file as WriteSafetensors does, but takes one tensor after the other. So the tensors need not be in memory at
+// the same time.
+//
+//   WEFT_ASSIGN_OR_RETURN(auto writer, SafetensorsWriter::Create("model.safetensors", {{"w", {kF32, {8, 8}}}}));
+//   WEFT_RETURN_IF_ERROR(writer.Add(w));
+//   WEFT_RETURN_IF_ERROR(writer.Finish());
+class SafetensorsWriter {
+ public:
+  using NamedType = std::pair<std::string, TensorType>;
+  static absl::StatusOr<SafetensorsWriter> Create(const std::string& path, absl::Span<const NamedType> tensors);
+  // Writes the bytes of the next tensor.
+  absl::Status Add(const Tensor& tensor);
+  // Must be called after all tensors. Without Finish, `path` stays as it was.
+  absl::Status Finish();
+
+ private:
+  SafetensorsWriter(NewFile file, size_t checksum_offset) : file_(std::move(file)), checksum_offset_(checksum_offset) {}
+  absl::Status Append(absl::string_view bytes);
+
+  NewFile file_;
+  Checksummer checksum_;
+  size_t checksum_offset_;
+};
 
 }  // namespace weft
 

@@ -1,5 +1,6 @@
 #include "weft/core/safetensors.h"
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
@@ -214,6 +215,29 @@ TEST(SafetensorsTest, AFileOfARunNeedsItsChecksum) {
     EXPECT_TRUE(SafetensorsFile::Open(path).ok()) << metadata;
     EXPECT_EQ(SafetensorsFile::Open(path, WantedChecksum::kOfRun).status().code(), absl::StatusCode::kDataLoss);
   }
+}
+
+TEST(SafetensorsTest, AWriterMakesTheSameFile) {
+  std::vector<float> w = {1, 2, 3, 4, 5, 6};
+  std::vector<int32_t> ids = {7, 8};
+  const Tensor a = {{kF32, {2, 3}}, reinterpret_cast<std::byte*>(w.data())};
+  const Tensor b = {{kI32, {2}}, reinterpret_cast<std::byte*>(ids.data())};
+  const std::string whole = Path("whole.safetensors"), parts = Path("parts.safetensors");
+  ASSERT_TRUE(WriteSafetensors(whole, {{"w", a}, {"ids", b}}).ok());
+  std::remove(parts.c_str());
+  for (const bool finishes : {false, true}) {
+    {
+      absl::StatusOr<SafetensorsWriter> writer = SafetensorsWriter::Create(parts, {{"w", a.type}, {"ids", b.type}});
+      ASSERT_TRUE(writer.ok()) << writer.status();
+      EXPECT_TRUE(writer->Add(a).ok());
+      EXPECT_TRUE(writer->Add(b).ok());
+      EXPECT_FALSE(Exists(parts));
+      if (finishes) EXPECT_TRUE(writer->Finish().ok());
+    }
+    EXPECT_EQ(Exists(parts), finishes);
+  }
+  EXPECT_EQ(*ReadFile(parts), *ReadFile(whole));
+  EXPECT_FALSE(SafetensorsWriter::Create(Path("no/folder"), {}).ok());
 }
 
 TEST(SafetensorsTest, WriteRefusesANameTwice) {
