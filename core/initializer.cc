@@ -62,16 +62,21 @@ std::vector<double> OrthogonalMatrix(const RandomStream& random, int64_t out, in
 }  // namespace
 
 void Initialize(const Initializer& initializer, uint64_t seed, absl::string_view name, const Tensor& tensor) {
+  InitializePart(initializer, seed, name, tensor.type.shape, /*begin=*/0, tensor);
+}
+
+void InitializePart(const Initializer& initializer, uint64_t seed, absl::string_view name, const Shape& whole,
+                    int64_t begin, const Tensor& tensor) {
   using Kind = Initializer::Kind;
   const RandomStream random = {.seed = seed ^ StableHash(name)};
   const Kind kind = initializer.kind;
   const bool fan = kind == Kind::kFanGaussian || kind == Kind::kFanUniform;
-  const double deviation = fan ? Deviation(initializer, tensor.type.shape) : 0;
+  const double deviation = fan ? Deviation(initializer, whole) : 0;
   const double a = initializer.a, b = initializer.b;
   std::vector<double> matrix;
-  if (kind == Kind::kOrthogonal && tensor.type.shape.elements() > 0) {
-    const int64_t out = tensor.type.shape.dim(0);
-    matrix = OrthogonalMatrix(random, out, tensor.type.shape.elements() / out);
+  if (kind == Kind::kOrthogonal && whole.elements() > 0) {
+    const int64_t out = whole.dim(0);
+    matrix = OrthogonalMatrix(random, out, whole.elements() / out);
   }
   const auto value = [&](uint64_t i) -> double {
     if (kind == Kind::kConstant) return a;
@@ -84,7 +89,7 @@ void Initialize(const Initializer& initializer, uint64_t seed, absl::string_view
   };
   Dispatch(tensor.type.dtype, [&](auto zero) {
     using T = decltype(zero);
-    uint64_t i = 0;
+    auto i = static_cast<uint64_t>(begin);
     for (T& x : tensor.span<T>()) x = static_cast<T>(value(i++));
   });
 }

@@ -63,6 +63,9 @@ constexpr Initializer Orthogonal(float gain = 1) { return {.kind = Initializer::
 // Writes the initial values of the parameter `name` to `tensor`. For i32 and bool the kind must be kConstant, which the
 // tape checks.
 void Initialize(const Initializer& initializer, uint64_t seed, absl::string_view name, const Tensor& tensor);
+// Does the same for a part of a parameter of shape `whole`: `tensor` gets its elements from `begin` on.
+void InitializePart(const Initializer& initializer, uint64_t seed, absl::string_view name, const Shape& whole,
+                    int64_t begin, const Tensor& tensor);
 
 }  // namespace weft
 

@@ -37,6 +37,10 @@ const char* Name(ParameterKind kind) {
 absl::Status Parameters::Create(absl::Span<const ParameterSpec> specs) {
   const std::lock_guard lock(mutex_);
   for (const ParameterSpec& spec : specs) {
+    if (divided_.contains(spec.name)) {
+      return absl::FailedPreconditionError(absl::StrCat("the ranks have divided the weight '", spec.name,
+                                                        "' among themselves, but the graph wants the whole weight"));
+    }
     const auto it = entries_.find(spec.name);
     if (it == entries_.end()) continue;
     if (it->second.tensor.type == spec.type && it->second.kind == spec.kind) continue;
@@ -65,6 +69,44 @@ absl::Status Parameters::Create(absl::Span<const ParameterSpec> specs) {
   return absl::OkStatus();
 }
 
+absl::Status Parameters::CreatePieces(const ParameterSpec& whole, absl::Span<const ParameterPiece> pieces) {
+  const int64_t cols = whole.type.shape.cols();
+  const std::lock_guard lock(mutex_);
+  if (entries_.contains(whole.name)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the weight '", whole.name, "' exists as a whole, so it can't be divided among ranks"));
+  }
+  size_t bytes = 0;
+  for (const ParameterPiece& piece : pieces) {
+    const bool fits =
+        0 <= piece.begin_row && piece.begin_row < piece.end_row && piece.end_row <= whole.type.shape.rows();
+    if (!fits || entries_.contains(piece.name)) {
+      return InvalidArgument("'", piece.name, "', rows ", piece.begin_row, " to ", piece.end_row,
+                             ", is no new piece of '", whole.name, "' ", ToString(whole.type));
+    }
+    bytes += AlignUp(TensorType{whole.type.dtype, {piece.end_row - piece.begin_row, cols}}.bytes());
+  }
+  if (!arena_.Reserve(bytes)) {
+    return absl::ResourceExhaustedError(absl::StrCat("parameters: no memory for ", bytes, " bytes"));
+  }
+  const bool drawn = whole.initializer.kind != Initializer::Kind::kConstant;
+  for (const ParameterPiece& piece : pieces) {
+    const TensorType type = {whole.type.dtype, {piece.end_row - piece.begin_row, cols}};
+    const Tensor tensor = {type, arena_.Allocate(type.bytes())};
+    if (options_.draw || !drawn) {
+      InitializePart(whole.initializer, options_.seed, whole.name, whole.type.shape, piece.begin_row * cols, tensor);
+    }
+    entries_.emplace(piece.name, Entry{tensor, whole.kind, /*is_piece=*/true});
+  }
+  divided_.emplace(whole.name, whole);
+  return absl::OkStatus();
+}
+
+bool Parameters::divided() const {
+  const std::lock_guard lock(mutex_);
+  return !divided_.empty();
+}
+
 absl::StatusOr<Tensor> Parameters::Find(absl::string_view name) const {
   {
     const std::lock_guard lock(mutex_);
@@ -78,7 +120,7 @@ std::vector<std::string> Parameters::Names(Selection selection) const {
   std::vector<std::string> names;
   const std::lock_guard lock(mutex_);
   for (const auto& [name, entry] : entries_) {
-    if (Selects(selection, entry)) names.push_back(name);
+    if (Selects(selection, entry.kind)) names.push_back(name);
   }
   return names;
 }
@@ -87,7 +129,10 @@ int64_t Parameters::ElementCount(Selection selection) const {
   int64_t count = 0;
   const std::lock_guard lock(mutex_);
   for (const auto& [name, entry] : entries_) {
-    if (Selects(selection, entry)) count += entry.tensor.type.shape.elements();
+    if (Selects(selection, entry.kind) && !entry.is_piece) count += entry.tensor.type.shape.elements();
+  }
+  for (const auto& [name, whole] : divided_) {
+    if (Selects(selection, whole.kind)) count += whole.type.shape.elements();
   }
   return count;
 }

@@ -26,6 +26,12 @@
 
 namespace weft {
 
+// Rows of a weight that is divided: rows begin_row .. end_row - 1 of the weight seen as [rows, cols].
+struct ParameterPiece {
+  std::string name;
+  int64_t begin_row = 0, end_row = 0;
+};
+
 class Parameters {
  public:
   struct Options {
@@ -45,6 +51,12 @@ class Parameters {
   // Creates the parameters of `specs` that do not exist yet. Returns FailedPrecondition if one exists with another type
   // or kind, and ResourceExhausted if there is no memory. After an error, no parameter was created.
   absl::Status Create(absl::Span<const ParameterSpec> specs);
+  // Creates `pieces` of the weight `whole`, of type [rows, cols], for a process that has only these rows. Their initial
+  // values are those of the same rows of the whole weight. From then on, Create refuses the whole weight, and
+  // ElementCount counts the whole weight in place of its pieces. Errors are those of Create.
+  absl::Status CreatePieces(const ParameterSpec& whole, absl::Span<const ParameterPiece> pieces);
+  // Reports whether weights are divided (CreatePieces).
+  bool divided() const;
   // Returns a view of the parameter's bytes, valid as long as this object. Returns NotFound if `name` does not exist.
   absl::StatusOr<Tensor> Find(absl::string_view name) const;
   // Returns the names of the selected parameters, sorted.
@@ -81,16 +93,18 @@ class Parameters {
   struct Entry {
     Tensor tensor;
     ParameterKind kind;
+    bool is_piece = false;  // of a weight in divided_
   };
-  static bool Selects(Selection selection, const Entry& entry) {
-    return entry.kind == ParameterKind::kWeight || (selection != kTrained && entry.kind == ParameterKind::kFrozen) ||
-           (selection == kAll && entry.kind == ParameterKind::kState);
+  static bool Selects(Selection selection, ParameterKind kind) {
+    return kind == ParameterKind::kWeight || (selection != kTrained && kind == ParameterKind::kFrozen) ||
+           (selection == kAll && kind == ParameterKind::kState);
   }
 
   Options options_;
   Arena arena_;
-  mutable std::mutex mutex_;  // guards entries_, which only grows; names and types never change
+  mutable std::mutex mutex_;  // guards entries_ and divided_, which only grow; names and types never change
   std::map<std::string, Entry, std::less<>> entries_;
+  std::map<std::string, ParameterSpec, std::less<>> divided_;  // whole weights of which this object has pieces
   std::atomic<uint32_t> step_{0};
   mutable std::atomic<bool> locked_{false};
 };

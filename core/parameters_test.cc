@@ -148,6 +148,28 @@ TEST(ParametersTest, WhatWouldBeDrawnIsZeroWhereValuesFollow) {
   EXPECT_EQ(Values(parameters, "b"), std::vector<float>(2, 1));
 }
 
+TEST(ParametersTest, PiecesHaveTheRowsOfTheWholeWeight) {
+  for (const Initializer& initializer : {Gaussian(1), XavierUniform(), Orthogonal(2), Constant(3)}) {
+    const std::vector<ParameterSpec> specs = {{"w", {kF32, {6, 2, 4}}, initializer}, {"b", {kF32, {5}}, Zeros()}};
+    Parameters whole({.seed = 7}), pieces({.seed = 7});
+    ASSERT_TRUE(whole.Create(specs).ok());
+    ASSERT_TRUE(pieces.Create({&specs[1], 1}).ok());
+    EXPECT_FALSE(pieces.divided());
+    ASSERT_TRUE(pieces.CreatePieces(specs[0], {{"w[2:5]", 2, 5}, {"w[11:12]", 11, 12}}).ok());
+    EXPECT_TRUE(pieces.divided());
+    const std::vector<float> all = Values(whole, "w");
+    EXPECT_EQ(Values(pieces, "w[2:5]"), std::vector<float>(all.begin() + 8, all.begin() + 20));
+    EXPECT_EQ(Values(pieces, "w[11:12]"), std::vector<float>(all.begin() + 44, all.end()));
+    EXPECT_EQ(pieces.ElementCount(), 53);
+    EXPECT_EQ(pieces.Find("w[2:5]")->type, (TensorType{kF32, {3, 4}}));
+    EXPECT_THAT(std::string(pieces.Create(specs).message()), HasSubstr("the ranks have divided the weight 'w'"));
+    EXPECT_THAT(std::string(whole.CreatePieces(specs[0], {}).message()), HasSubstr("'w' exists as a whole"));
+  }
+  Parameters parameters;
+  EXPECT_EQ(parameters.CreatePieces({"w", {kF32, {6, 4}}, Zeros()}, {{"w[4:7]", 4, 7}}).message(),
+            "'w[4:7]', rows 4 to 7, is no new piece of 'w' f32[6,4]");
+}
+
 TEST(ParametersTest, OneRunnerAtATime) {
   Parameters parameters;
   EXPECT_TRUE(parameters.TryLock());
