@@ -194,7 +194,7 @@ struct Cost {
   double flops = 0, bytes = 0;
 };
 
-// A message between ranks (graph/transport.h), which a node sends or receives in place of running a kernel.
+// A message between ranks (graph/transport.h), which a node sends or receives.
 struct Message {
   bool sends = false;  // false: the node receives
   int peer = 0;        // the other rank
@@ -221,8 +221,8 @@ struct OpDef {
   const char* name;
   absl::StatusOr<Types> (*infer)(const Attrs&, TypeSpan inputs) = nullptr;  // checks inputs; returns the outputs' types
   size_t outputs = 1;                                                       // number of outputs; 0: it varies
-  // Returns the messages that a node sends or receives in place of running a kernel. The node has one tile, which ends
-  // with the last message. Null: the op has kernels.
+  // Returns the messages that a node sends and receives. The node has one tile, which ends with the last message. If
+  // the op also has kernels, the kernel runs before the messages start. Null: the op has no messages.
   std::vector<Message> (*messages)(const OpArgs&) = nullptr;
   // Kernels by dtype: f32, f64, bf16, i32, bool. The dtype of input 0 or, without inputs, of output 0 selects one. A
   // bf16 kernel computes in f32 and rounds once. If `infer` allows it, its other operands may be f32.

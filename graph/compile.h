@@ -7,10 +7,14 @@
 #define WEFT_GRAPH_COMPILE_H_
 
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <iterator>
+#include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "weft/core/program.h"
 #include "weft/core/tape.h"
 #include "weft/graph/cost.h"
 #include "weft/graph/graph.h"
@@ -69,6 +73,9 @@ struct CompileOptions {
   // Whether kernels may overwrite the bytes of messages. This saves memory, but kernels then wait for other ranks. If
   // the memory budget is too small otherwise, kernels overwrite them in any case.
   bool reuse_messages = false;
+  // If set, changes the program after all passes that choose ops. It may add messages, and must keep the program
+  // correct: `roots` has the fetched values, then the updates. distributed/weight_gathers.h has such a function.
+  std::function<absl::Status(Program* program, std::vector<ValueId>* roots)> distribute = {};
 };
 
 // Compiles the tape's program to a graph that computes `fetch`, makes `update`, and does nothing else. If the tape has

@@ -72,11 +72,8 @@ class Fuser {
       if (!IsCall(*node.op, inputs, outputs)) continue;
       const OpArgs args = {node.attrs, inputs, outputs};
       KernelCall call = {.node = NodeId{n}};
-      if (node.op->messages != nullptr) {
-        call.messages = node.op->messages(args);
-      } else {
-        call.kernel = KernelFor(*node.op, inputs, outputs);
-      }
+      if (node.op->messages != nullptr) call.messages = node.op->messages(args);
+      call.kernel = KernelFor(*node.op, inputs, outputs);
       const Shape& domain = DomainShape(*node.op, args);
       member_of_[n] = static_cast<uint32_t>(members_.size());
       members_.push_back({.call = std::move(call),

@@ -28,8 +28,8 @@ struct Address {
   size_t offset = 0;   // kArena: bytes from the start of the runner's arena
 };
 
-// A node that runs. Its tiles are consecutive in CompiledGraph::tiles. A call that has messages in place of a kernel is
-// the only call of its group, and has one tile.
+// A node that runs. Its tiles are consecutive in CompiledGraph::tiles. A call that has messages is the only call of its
+// group, and has one tile. If it has a kernel, too, the kernel runs first.
 struct KernelCall {
   NodeId node = kNoNode;
   KernelFunction kernel = nullptr;

@@ -177,7 +177,7 @@ struct Runner::State {
       const Task& task = compiled().tasks[t];
       if (task.group == Task::kJoin) return;
       const Group& group = compiled().groups[task.group];
-      if (!compiled().calls[group.first_call].messages.empty()) return StartMessages(t, group.first_call);
+      if (!compiled().calls[group.first_call].messages.empty()) return StartMessages(t, group.first_call, worker);
       for (uint32_t s = group.first_call; s < group.end_call(); ++s) {
         if (!gate.Passes(node(s).op->writes > 0)) return;
         const uint32_t tile = compiled().calls[s].first_tile + task.tile;
@@ -188,8 +188,11 @@ struct Runner::State {
     });
   }
 
-  // Starts the messages of task `t`, whose only kernel call is `call`.
-  void StartMessages(uint32_t t, uint32_t call) {
+  // Starts the messages of task `t`, whose only kernel call is `call`. Runs its kernel before, if there is one.
+  void StartMessages(uint32_t t, uint32_t call, int worker) {
+    if (compiled().calls[call].kernel != nullptr) {
+      RunTile(call, compiled().tiles[compiled().calls[call].first_tile], worker);
+    }
     const std::vector<Message>& messages = compiled().calls[call].messages;
     messages_left[call] = static_cast<uint32_t>(messages.size());
     if (options.timed) {

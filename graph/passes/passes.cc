@@ -5,6 +5,11 @@
 
 namespace weft {
 
+absl::Status Distribute(Rewrite& rewrite) {
+  if (!rewrite.options.distribute) return absl::OkStatus();
+  return rewrite.options.distribute(&rewrite.program, &rewrite.roots);
+}
+
 absl::Span<const PassRow> Passes() {
   static constexpr PassRow kPasses[] = {
       {"typecheck", Typecheck},
@@ -25,6 +30,7 @@ absl::Span<const PassRow> Passes() {
       {"fold casts", FoldCasts, Pass::kFoldCasts},
       {"pack weights", PackWeights, Pass::kPack},
       {"advance writes", AdvanceWrites, Pass::kAdvanceWrites},
+      {"distribute", Distribute},
       {"rematerialise", Rematerialise},
       {"order writes", OrderWrites},
       {"typecheck", Typecheck},

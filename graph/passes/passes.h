@@ -56,6 +56,8 @@ absl::Status FoldCasts(Rewrite& rewrite);
 absl::Status PackWeights(Rewrite& rewrite);
 // Moves updates up to where their gradients are computed.
 absl::Status AdvanceWrites(Rewrite& rewrite);
+// Calls CompileOptions::distribute, if it is set.
+absl::Status Distribute(Rewrite& rewrite);
 // If values would exceed the memory budget, computes some of them twice.
 absl::Status Rematerialise(Rewrite& rewrite);
 // Copies old versions of state that are read while or after they are overwritten, and inputs that are fetched.
