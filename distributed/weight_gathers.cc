@@ -1,0 +1,354 @@
+// Insert records a program again. It finds the readers of each divided weight, assigns them to gathers, and records
+// each gather one gather ahead: before the first reader of the previous gather. So a weight travels while kernels
+// compute with the previous one.
+#include "weft/distributed/weight_gathers.h"
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <mutex>
+#include <tuple>
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_map.h"
+#include "weft/core/op.h"
+#include "weft/core/status.h"
+#include "weft/distributed/tags.h"
+#include "weft/graph/cost.h"
+
+namespace weft {
+namespace {
+
+// A weight is gathered again after a gap in which other divided weights are read at least this often. A shorter gap
+// would free the bytes only for a short time.
+constexpr size_t kMinGap = 2;
+// The tags of gathers count down from here. The tag above is that of train/piece_norm.cc.
+constexpr int kFirstTag = kFirstReservedTag - 2;
+
+constexpr size_t kNone = ~size_t{0};
+
+// Attributes of ops are plain bytes, so the pieces of a weight are kept here, and the attributes have their number.
+class PieceTables {
+ public:
+  int32_t Add(const std::vector<WeightPiece>& pieces) {
+    const std::lock_guard lock(mutex_);
+    const auto same = [&](const std::vector<WeightPiece>& other) {
+      return absl::c_equal(pieces, other, [](const WeightPiece& a, const WeightPiece& b) {
+        return a.owner == b.owner && a.rows == b.rows;
+      });
+    };
+    const auto found = absl::c_find_if(tables_, same);
+    const auto index = static_cast<int32_t>(found - tables_.begin());
+    if (found == tables_.end()) tables_.push_back(pieces);
+    return index;
+  }
+  const std::vector<WeightPiece>& operator[](int32_t index) {
+    const std::lock_guard lock(mutex_);
+    return tables_[static_cast<size_t>(index)];
+  }
+
+ private:
+  std::mutex mutex_;
+  std::deque<std::vector<WeightPiece>> tables_;  // elements never change and never move
+};
+
+PieceTables& Tables() {
+  static auto* const tables = new PieceTables();
+  return *tables;
+}
+
+struct GatherAttrs {
+  TensorType type;  // of the whole weight
+  int32_t pieces = 0, rank = 0, ranks = 0, tag = 0;
+  auto Fields() const {
+    return std::tuple{AttrField{"dtype", type.dtype}, AttrField{"shape", type.shape}, AttrField{"pieces", pieces},
+                      AttrField{"rank", rank},        AttrField{"ranks", ranks},      AttrField{"tag", tag}};
+  }
+};
+
+// Sends this rank's pieces, which are the inputs, to each other rank, and receives the others in output 0.
+std::vector<Message> Messages(const OpArgs& args) {
+  const auto a = args.attrs.as<GatherAttrs>();
+  const std::vector<WeightPiece>& pieces = Tables()[a.pieces];
+  const int64_t cols = a.type.shape.cols();
+  std::vector<Message> messages;
+  const int whole = static_cast<int>(args.inputs.size());
+  for (const WeightPiece& piece : pieces) {
+    if (piece.owner == a.rank) continue;
+    messages.push_back({.peer = piece.owner,
+                        .tag = a.tag,
+                        .operand = whole,
+                        .begin = piece.rows.begin * cols,
+                        .end = piece.rows.end * cols});
+  }
+  for (int operand = 0; operand < whole; ++operand) {
+    for (int peer = 0; peer < a.ranks; ++peer) {
+      if (peer == a.rank) continue;
+      messages.push_back({.sends = true,
+                          .peer = peer,
+                          .tag = a.tag,
+                          .operand = operand,
+                          .end = args.inputs[static_cast<size_t>(operand)].shape.elements()});
+    }
+  }
+  return messages;
+}
+
+// Copies this rank's rows to the whole weight.
+void CopyOwnRows(const KernelArgs& a, Rect /*tile*/) {
+  const auto attrs = a.attrs.as<GatherAttrs>();
+  const size_t row_bytes = static_cast<size_t>(attrs.type.shape.cols()) * SizeOf(attrs.type.dtype);
+  size_t input = 0;
+  for (const WeightPiece& piece : Tables()[attrs.pieces]) {
+    if (piece.owner != attrs.rank) continue;
+    std::memcpy(a.outputs[0].data + static_cast<size_t>(piece.rows.begin) * row_bytes, a.inputs[input++].data,
+                static_cast<size_t>(piece.rows.size()) * row_bytes);
+  }
+  *a.output<bool>(1) = true;
+}
+
+constexpr OpDef kGatherRows = {
+    .name = "gather_rows",
+    .infer = [](const Attrs& attrs, TypeSpan) -> absl::StatusOr<Types> {
+      return Types{attrs.as<GatherAttrs>().type, {kBool, {}}};
+    },
+    .outputs = 2,
+    .messages = Messages,
+    .kernels = {CopyOwnRows, CopyOwnRows, CopyOwnRows, CopyOwnRows, CopyOwnRows},
+    .no_gradient = "messages are recorded after gradients",
+    .cost =
+        [](const OpArgs& args) {
+          const double bytes = static_cast<double>(args.outputs[0].bytes());
+          return Cost{.bytes = (kMessageSeconds + bytes / kNetworkBytesPerSecond) * kBytesPerSecond};
+        },
+    .attrs = AttrOpsOf<GatherAttrs>(),
+};
+
+// A reader of a divided weight. `node`: its position in the program; the number of nodes for a root.
+struct Use {
+  uint32_t node = 0;
+  size_t weight = 0;
+  size_t gather = 0;
+};
+
+}  // namespace
+
+// The state of one call of Insert.
+class WeightGathers::Inserter {
+ public:
+  Inserter(WeightGathers* gathers, Program* program, std::vector<ValueId>* roots)
+      : gathers_(*gathers),
+        program_(*program),
+        roots_(*roots),
+        tape_(*program),
+        weight_of_(program->values.size(), kNone),
+        now_(program->values.size()),
+        own_(gathers->weights_.size()) {}
+
+  absl::Status Run() {
+    FindUses();
+    Assign(SecondUses());
+    size_t next_use = 0;
+    for (uint32_t n = 0; n <= program_.nodes.size(); ++n) {
+      RecordGathers(n);
+      const size_t first = next_use;
+      while (next_use < uses_.size() && uses_[next_use].node == n) ++next_use;
+      const auto uses = absl::MakeConstSpan(uses_).subspan(first, next_use - first);
+      if (n == program_.nodes.size()) {
+        for (ValueId& root : roots_) root = Now(root, uses).id;
+      } else if (!IsDerived(program_.nodes[n])) {
+        const Node& node = program_.nodes[n];
+        VarList inputs;
+        for (ValueId in : node.inputs) inputs.push_back(Now(in, uses));
+        const VarList outputs = tape_.Copy(program_, node, inputs);
+        for (uint32_t i = 0; i < node.output_count; ++i) now_[node.output(i)] = outputs[i];
+      }
+      WEFT_RETURN_IF_ERROR(tape_.status());
+    }
+    for (size_t g = 0; g < order().size(); ++g) {
+      const bool read = absl::c_any_of(uses_, [&](const Use& use) { return use.gather == g; });
+      if (!read) roots_.push_back(gathered_[g][1].id);
+    }
+    program_ = std::move(tape_).TakeProgram();
+    return absl::OkStatus();
+  }
+
+ private:
+  std::vector<size_t>& order() { return gathers_.order_; }
+
+  // Reports whether the outputs of `node` depend on one divided weight only: the weight itself, and views, casts and
+  // packed forms of it. Such nodes are recorded again after each gather of the weight, so that their values need not
+  // be kept in between.
+  bool IsDerived(const Node& node) const { return node.output_count > 0 && weight_of_[node.output(0)] != kNone; }
+
+  void FindUses() {
+    absl::flat_hash_map<std::string, size_t> by_name;
+    for (size_t i = 0; i < gathers_.weights_.size(); ++i) by_name[gathers_.weights_[i].name] = i;
+    const auto add = [&](uint32_t n, ValueId in) {
+      const size_t weight = weight_of_[in];
+      if (weight == kNone) return;
+      for (auto use = uses_.rbegin(); use != uses_.rend() && use->node == n; ++use) {
+        if (use->weight == weight) return;
+      }
+      uses_.push_back({n, weight});
+    };
+    for (uint32_t n = 0; n < program_.nodes.size(); ++n) {
+      const Node& node = program_.nodes[n];
+      size_t weight = kNone;
+      if (node.op == &kParameterOp) {
+        const auto found = by_name.find(program_.parameter(node).name);
+        if (found != by_name.end()) weight = found->second;
+      } else if (node.inputs.size() == 1 && node.op->writes == 0 && !node.op->random && node.op->messages == nullptr &&
+                 node.op != &kGroupOp) {
+        weight = weight_of_[node.inputs[0]];
+      }
+      for (ValueId out : node.outputs()) weight_of_[out] = weight;
+      if (weight != kNone) continue;
+      for (ValueId in : node.inputs) add(n, in);
+    }
+    for (ValueId root : roots_) add(static_cast<uint32_t>(program_.nodes.size()), root);
+  }
+
+  // Returns, for each weight, the index in uses_ of the first reader after the longest gap; kNone if there is no gap.
+  // The length of a gap is the number of uses of other weights.
+  std::vector<size_t> SecondUses() {
+    const size_t count = gathers_.weights_.size();
+    std::vector<size_t> second(count, kNone), last(count, kNone), longest(count, 0);
+    for (size_t u = 0; u < uses_.size(); ++u) {
+      const size_t weight = uses_[u].weight, before = last[weight];
+      last[weight] = u;
+      if (before == kNone || u - before - 1 <= longest[weight]) continue;
+      longest[weight] = u - before - 1;
+      second[weight] = u;
+    }
+    if (!order().empty()) return second;
+    for (size_t i = 0; i < count; ++i) {
+      if (longest[i] < kMinGap) second[i] = kNone;
+    }
+    ChooseOrder(second, last);
+    return second;
+  }
+
+  // Sets the order of the gathers to that of their first readers. Weights without readers come last.
+  void ChooseOrder(const std::vector<size_t>& second, const std::vector<size_t>& last) {
+    std::vector<bool> seen(second.size());
+    for (size_t u = 0; u < uses_.size(); ++u) {
+      const size_t weight = uses_[u].weight;
+      if (!seen[weight] || second[weight] == u) order().push_back(weight);
+      seen[weight] = true;
+    }
+    for (size_t i = 0; i < last.size(); ++i) {
+      if (last[i] == kNone) order().push_back(i);
+    }
+  }
+
+  // Assigns each use to a gather, and chooses the node before which each gather is recorded. Gathers keep their order.
+  void Assign(const std::vector<size_t>& second) {
+    const size_t gathers = order().size();
+    std::vector<size_t> first_gather(second.size(), kNone), second_gather(second.size(), kNone);
+    for (size_t g = 0; g < gathers; ++g) {
+      size_t& first = first_gather[order()[g]];
+      (first == kNone ? first : second_gather[order()[g]]) = g;
+    }
+    std::vector<uint32_t> first_reader(gathers + 1, static_cast<uint32_t>(program_.nodes.size()));
+    for (size_t u = uses_.size(); u-- > 0;) {
+      Use& use = uses_[u];
+      const bool later = second[use.weight] != kNone && u >= second[use.weight] && second_gather[use.weight] != kNone;
+      use.gather = later ? second_gather[use.weight] : first_gather[use.weight];
+      first_reader[use.gather] = use.node;
+    }
+    for (size_t g = gathers; g-- > 0;) first_reader[g] = std::min(first_reader[g], first_reader[g + 1]);
+    position_.resize(gathers);
+    for (size_t g = 0; g < gathers; ++g) position_[g] = first_reader[g == 0 ? 0 : g - 1];
+    derived_.resize(gathers);
+  }
+
+  // Records the gathers that stand before node `n`.
+  void RecordGathers(uint32_t n) {
+    for (; gathered_.size() < order().size() && position_[gathered_.size()] == n;) {
+      const size_t weight = order()[gathered_.size()];
+      tape_.SetScope(ScopeId{0});
+      VarList& own = own_[weight];
+      if (own.empty()) own = gathers_.OwnPieces(&tape_, weight);
+      gathered_.push_back(gathers_.Gather(&tape_, gathered_.size(), own));
+    }
+  }
+
+  // Returns the Var that stands for value `id`. `uses`: those of the reader.
+  Var Now(ValueId id, absl::Span<const Use> uses) {
+    const size_t weight = weight_of_[id];
+    if (weight == kNone) return now_[id];
+    const size_t gather = absl::c_find_if(uses, [&](const Use& use) { return use.weight == weight; })->gather;
+    return Derived(id, gather);
+  }
+  Var Derived(ValueId id, size_t gather) {
+    const Node& node = program_.producer(id);
+    if (node.op == &kParameterOp) return gathered_[gather][0];
+    const auto known = derived_[gather].find(id);
+    if (known != derived_[gather].end()) return known->second;
+    const VarList outputs = tape_.Copy(program_, node, {Derived(node.inputs[0], gather)});
+    for (uint32_t i = 0; i < node.output_count; ++i) derived_[gather][node.output(i)] = outputs[i];
+    return derived_[gather][id];
+  }
+
+  WeightGathers& gathers_;
+  Program& program_;
+  std::vector<ValueId>& roots_;
+  Tape tape_;                       // of the new program
+  std::vector<size_t> weight_of_;   // by value: the divided weight that the value is or derives from, or kNone
+  std::vector<Var> now_;            // by value of the old program
+  std::vector<Use> uses_;           // in the order of nodes
+  std::vector<uint32_t> position_;  // by gather: the node before which it is recorded
+  std::vector<VarList> gathered_;   // by gather
+  std::vector<absl::flat_hash_map<ValueId, Var>> derived_;  // by gather
+  std::vector<VarList> own_;                                // by weight: this rank's pieces
+};
+
+WeightGathers::WeightGathers(std::vector<DividedWeight> weights, int rank, int ranks)
+    : weights_(std::move(weights)), rank_(rank), ranks_(ranks) {
+  for (const DividedWeight& weight : weights_) tables_.push_back(Tables().Add(weight.pieces));
+}
+
+absl::Status WeightGathers::Insert(Program* program, std::vector<ValueId>* roots) {
+  return weights_.empty() ? absl::OkStatus() : Inserter(this, program, roots).Run();
+}
+
+VarList WeightGathers::Record(Tape* tape) const {
+  std::vector<VarList> own(weights_.size());
+  VarList ends;
+  for (size_t g = 0; g < order_.size(); ++g) {
+    if (own[order_[g]].empty()) own[order_[g]] = OwnPieces(tape, order_[g]);
+    ends.push_back(Gather(tape, g, own[order_[g]])[1]);
+  }
+  return ends;
+}
+
+Var WeightGathers::Piece(Tape* tape, const DividedWeight& weight, IndexRange rows) const {
+  const TensorType type = {weight.type.dtype, {rows.size(), weight.type.shape.cols()}};
+  return tape->State(PieceName(weight.name, rows), type, Zeros(), ParameterKind::kWeight);
+}
+
+VarList WeightGathers::OwnPieces(Tape* tape, size_t weight) const {
+  VarList own;
+  for (const WeightPiece& piece : weights_[weight].pieces) {
+    if (piece.owner == rank_) own.push_back(Piece(tape, weights_[weight], piece.rows));
+  }
+  return own;
+}
+
+VarList WeightGathers::Gather(Tape* tape, size_t index, VarSpan own) const {
+  const size_t weight = order_[index];
+  const GatherAttrs attrs = {.type = weights_[weight].type,
+                             .pieces = tables_[weight],
+                             .rank = rank_,
+                             .ranks = ranks_,
+                             .tag = kFirstTag - static_cast<int32_t>(index)};
+  if (attrs.tag < 0) {
+    tape->Fail(InvalidArgument("the weights need ", order_.size(), " tags of messages between ranks, but ",
+                               kFirstTag + 1, " exist"));
+  }
+  return tape->Record(kGatherRows, Attrs::Of(attrs), own);
+}
+
+}  // namespace weft

@@ -1,0 +1,70 @@
+// Weights that ranks have divided among themselves by rows, and the messages that gather them inside a graph.
+//
+// A compiled program reads whole weights. Insert replaces each divided weight by gathers: a node that sends this rank's
+// rows to all ranks, and receives the other rows. The gathered weight is an ordinary value of the graph, so its bytes
+// are free after its last reader. A weight is gathered at most twice in an execution: before the first reader, and
+// again before the readers after the longest gap. In a training step, this gap is between the forward and the backward
+// pass.
+//
+//   WeightGathers gathers(weights, rank, ranks);
+//   compile.distribute = [&](Program* program, std::vector<ValueId>* roots) { return gathers.Insert(program, roots); };
+//
+// All ranks must gather the same weights in the same order, even if their programs differ or a rank has nothing to
+// compute. The first program of Insert decides this order. The other programs, and Record, follow it.
+#ifndef WEFT_DISTRIBUTED_WEIGHT_GATHERS_H_
+#define WEFT_DISTRIBUTED_WEIGHT_GATHERS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "weft/core/initializer.h"
+#include "weft/core/program.h"
+#include "weft/core/tape.h"
+#include "weft/distributed/all_reduce.h"
+
+namespace weft {
+
+// A weight of which each rank has the pieces that it owns. Each piece is a parameter of its own, called PieceName.
+struct DividedWeight {
+  std::string name;
+  TensorType type;
+  Initializer initializer;
+  std::vector<WeightPiece> pieces;  // in the order of rows; together they have all rows
+};
+
+class WeightGathers {
+ public:
+  // `weights`: equal on all ranks. `rank`: this rank. `ranks`: the number of ranks.
+  WeightGathers(std::vector<DividedWeight> weights, int rank, int ranks);
+
+  const std::vector<DividedWeight>& weights() const { return weights_; }
+
+  // Replaces the divided weights in `program` by gathers, and maps `roots`. The first call chooses the order of the
+  // gathers. If a weight of this order has no reader, it is gathered nevertheless.
+  absl::Status Insert(Program* program, std::vector<ValueId>* roots);
+  // Records the gathers of an execution without readers, for a rank that has nothing to compute. Insert must have been
+  // called. Returns values to list as updates.
+  VarList Record(Tape* tape) const;
+
+  // Records the piece of a weight as a parameter.
+  Var Piece(Tape* tape, const DividedWeight& weight, IndexRange rows) const;
+
+ private:
+  class Inserter;
+  // Records one gather, whose number in the order is `index`. Returns the whole weight, and a value that exists once
+  // the messages have ended.
+  VarList Gather(Tape* tape, size_t index, VarSpan own) const;
+  VarList OwnPieces(Tape* tape, size_t weight) const;
+
+  std::vector<DividedWeight> weights_;
+  int rank_, ranks_;
+  std::vector<int32_t> tables_;  // by weight: the number of its pieces in the op's attributes
+  std::vector<size_t> order_;    // the weight of each gather; empty before the first call of Insert
+};
+
+}  // namespace weft
+
+#endif  // WEFT_DISTRIBUTED_WEIGHT_GATHERS_H_
