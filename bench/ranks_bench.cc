@@ -31,8 +31,10 @@
 #include "weft/distributed/connect_messenger.h"
 #include "weft/distributed/in_process.h"
 #include "weft/distributed/messenger.h"
+#include "weft/distributed/piece_name.h"
 #include "weft/distributed/rank_threads.h"
 #include "weft/distributed/ranks.h"
+#include "weft/distributed/weight_rows.h"
 #include "weft/graph/transport.h"
 #include "weft/lab/measure.h"
 #include "weft/lab/measured.h"
@@ -61,6 +63,11 @@ struct MessageGraph {
   int64_t bytes_sent = 0;
 };
 
+int64_t SentBytes(const CompiledGraph& graph, KernelCall call) {
+  std::erase_if(call.messages, [](const Message& message) { return !message.sends; });
+  return MessageBytes(graph, call);
+}
+
 std::vector<MessageGraph> FindMessageGraphs(const TrainingStep& step) {
   std::vector<MessageGraph> found;
   for (size_t i = 0; i < step.graphs().size(); ++i) {
@@ -70,7 +77,7 @@ std::vector<MessageGraph> FindMessageGraphs(const TrainingStep& step) {
     for (const KernelCall& call : graph.calls) {
       if (call.messages.empty()) continue;
       any = true;
-      if (call.messages[0].sends) messages.bytes_sent += MessageBytes(graph, call);
+      messages.bytes_sent += SentBytes(graph, call);
     }
     if (any) found.push_back(messages);
   }
@@ -86,6 +93,23 @@ int64_t PlannedBytes(const TrainingStep& step) {
     if (!ran) bytes -= static_cast<int64_t>(step.graphs()[i].graph.compiled().memory.planned);
   }
   return bytes;
+}
+
+// Copies the weights of a step that divides weights to `whole`. Without divided weights, does nothing.
+absl::Status GatherWeights(const Ranks& ranks, absl::Span<const DividedWeight> divided, const Parameters& parameters,
+                           Parameters* whole) {
+  if (divided.empty()) return absl::OkStatus();
+  for (const std::string& name : parameters.Names(Parameters::kWeights)) {
+    if (ParsePiece(name)) continue;
+    const Tensor from = *parameters.Find(name);
+    WEFT_RETURN_IF_ERROR(whole->Create({{{name, from.type, Zeros()}}}));
+    std::memcpy(whole->Find(name)->data, from.data, from.type.bytes());
+  }
+  for (const DividedWeight& weight : divided) {
+    WEFT_RETURN_IF_ERROR(whole->Create({{{weight.name, weight.type, Zeros()}}}));
+    GatherRows(ranks, weight, parameters, GatherTo::kAll, whole->Find(weight.name)->data);
+  }
+  return absl::OkStatus();
 }
 
 // Runs the steps of one rank. Returns the row of all ranks.
@@ -131,7 +155,9 @@ absl::StatusOr<nlohmann::ordered_json> RunRank(const Options& options, const Ran
     figures.message_seconds.push_back(communication.communication_seconds);
     figures.hidden_seconds.push_back(communication.hidden_seconds);
   }
-  figures.checksum = WeightChecksum(parameters);
+  Parameters whole;  // the weights, if the ranks divide them
+  WEFT_RETURN_IF_ERROR(GatherWeights(ranks, step->divided(), parameters, &whole));
+  figures.checksum = WeightChecksum(step->divided().empty() ? parameters : whole);
   const nlohmann::ordered_json mine = RankRow(options.ranked, model, ranks.size(), figures);
   WEFT_RETURN_IF_ERROR(ranks.CheckEqual("the checksum of the weights", mine["checksum"].get<std::string>()));
   std::vector<nlohmann::ordered_json> rows;
@@ -177,9 +203,8 @@ int Main(int argc, char** argv) {
          },
          "latency and bandwidth between such ranks, like 25us,10Gbit; by default there are no delays")
       ->needs("--ranks");
-  const std::map<std::string, Sharding> shardings = {
-      {"none", Sharding::kNone}, {"optimizer", Sharding::kOptimizer}, {"gradients", Sharding::kGradients}};
-  app.add_option("--shard", options.sharding, "what the ranks divide: none, optimizer or gradients")
+  const std::map<std::string, Sharding> shardings(std::begin(kShardingNames), std::end(kShardingNames));
+  app.add_option("--shard", options.sharding, "what the ranks divide: none, optimizer, gradients or weights")
       ->transform(CLI::Transformer(shardings));
   app.add_option("--bucket-bytes", options.bucket_bytes, "minimum number of bytes in which gradients travel")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 40));

@@ -15,6 +15,8 @@
 
 #include "absl/algorithm/container.h"
 #include "weft/core/status.h"
+#include "weft/distributed/piece_name.h"
+#include "weft/distributed/weight_gathers.h"
 #include "weft/train/gradient_sums.h"
 #include "weft/train/micro_batch_results.h"
 #include "weft/train/sum_plan.h"
@@ -47,6 +49,7 @@ class AccumulatedStep final : public TrainingStep {
       names.push_back(update_.tape.ParameterName(weight));
       types.push_back(weight.type());
     }
+    PlanDivision(names, types);
     sums_->SetWeights(std::move(names), std::move(types));
     buffers_ = sums_->buffers();
     for (const ParameterSpec& buffer : buffers_) planned_bytes_ += buffer.type.bytes();
@@ -68,8 +71,12 @@ class AccumulatedStep final : public TrainingStep {
       entry.names.push_back(tape->ParameterName(weights[i]));
       entry.sums.push_back(sums_->Add(entry.names.back(), entry.gradients[i], entry.first));
     }
-    if (sums_->has_only_last()) return absl::OkStatus();
-    return AddGraph(*tape, {.fetch = {program.loss}, .update = {tape->Group(entry.sums)}});
+    if (!RunsAlone()) return absl::OkStatus();
+    CompileOptions compile = {.fetch = {program.loss}, .update = {tape->Group(entry.sums)}};
+    if (gathers_) {
+      compile.distribute = [this](Program* to, std::vector<ValueId>* roots) { return gathers_->Insert(to, roots); };
+    }
+    return AddGraph(*tape, compile);
   }
 
   // Records the graphs that add sums, and the update.
@@ -97,18 +104,23 @@ class AccumulatedStep final : public TrainingStep {
   absl::Status Allocate(Parameters* parameters) override {
     parameters_ = parameters;
     WEFT_RETURN_IF_ERROR(parameters->Create(buffers_));
+    WEFT_RETURN_IF_ERROR(CreatePieces());
     size_t next = 0;
     for (Entry& entry : entries_) {
-      if (sums_->has_only_last()) break;
+      if (!RunsAlone()) break;
       WEFT_ASSIGN_OR_RETURN(entry.sum.runner, MakeRunner(next++));
     }
     if (sums_->several_ranks()) {
       const auto in_last = [this](int slot) { return InLast(slot); };
       for (Entry& entry : entries_) {
+        if (gathers_) break;
         WEFT_ASSIGN_OR_RETURN(entry.last, MakeRunner(next++));
         WEFT_RETURN_IF_ERROR(entry.last->UseParameters(sums_->SlotNames(sums_->ReducedSlots(), in_last)));
       }
       WEFT_ASSIGN_OR_RETURN(reducing_.sum.runner, MakeRunner(next++));
+    }
+    if (gathers_) {
+      WEFT_ASSIGN_OR_RETURN(gathering_.sum.runner, MakeRunner(next++));
     }
     if (plan().slots > 1) {
       WEFT_ASSIGN_OR_RETURN(adding_.sum.runner, MakeRunner(next++));
@@ -129,13 +141,14 @@ class AccumulatedStep final : public TrainingStep {
       for (int64_t i = pair.begin; i < pair.end; ++i) {
         absl::StatusOr<TrainingBatch> batch = next({i, count});
         parameters_->set_step(static_cast<uint32_t>(step * count + i));
-        const bool reduces = sums_->several_ranks() && i + 1 == sums_->mine().end;
+        const bool reduces = sums_->several_ranks() && !gathers_ && i + 1 == sums_->mine().end;
         const absl::StatusOr<MicroBatchResult> result = RunMicroBatch(pair.slot, empty, reduces, std::move(batch));
         if (!result.ok() && !sums_->several_ranks()) return result.status();
         // The other ranks wait for this rank's sums. So the step goes on with an empty micro-batch.
         failed.Update(result.status());
         mine.push_back(result.ok() ? *result : MicroBatchResult());
         empty = empty && mine.back().targets == 0;
+        if (gathers_ && mine.back().targets == 0) WEFT_RETURN_IF_ERROR(gathering_.sum.runner->Run({}).status());
       }
       if (empty && clears_) {
         WEFT_RETURN_IF_ERROR(Use({pair.slot}, &clearing_.sum));
@@ -146,8 +159,12 @@ class AccumulatedStep final : public TrainingStep {
         WEFT_RETURN_IF_ERROR(adding_.sum.runner->Run({}).status());
       }
     }
-    if (sums_->several_ranks() && mine.back().targets == 0)
+    for (int64_t i = sums_->mine().size(); gathers_ && i < rounds(); ++i) {
+      WEFT_RETURN_IF_ERROR(gathering_.sum.runner->Run({}).status());
+    }
+    if (sums_->several_ranks() && (gathers_ || mine.back().targets == 0)) {
       WEFT_RETURN_IF_ERROR(reducing_.sum.runner->Run({}).status());
+    }
     parameters_->set_step(static_cast<uint32_t>((step + 1) * count));
     const std::vector<MicroBatchResult> all = GatherResults(options_.ranks, mine);
     const double targets = TreeSum(all, &MicroBatchResult::targets);
@@ -171,6 +188,7 @@ class AccumulatedStep final : public TrainingStep {
 
   std::string FirstNan(int64_t step, NextBatch next) override {
     std::string first;
+    if (gathers_) return first;  // the graph would need whole weights
     for (int64_t i = sums_->mine().begin; i < sums_->mine().end && first.empty(); ++i) {
       absl::StatusOr<TrainingBatch> batch = next({i, options_.micro_batches});
       if (!batch.ok() || batch->targets == 0) continue;
@@ -232,14 +250,53 @@ class AccumulatedStep final : public TrainingStep {
   // micro-batch is empty.
   absl::Status AddReductions() {
     for (Entry& entry : entries_) {
+      if (gathers_) break;
       Tape* const tape = entry.loss.tape;
       const VarList updates = sums_->Reduce(tape, entry.names, entry.sums, [this](int slot) { return InLast(slot); });
       WEFT_RETURN_IF_ERROR(AddGraph(*tape, {.fetch = {entry.loss}, .update = {tape->Group(updates)}},
                                     /*runs=*/1.0 / static_cast<double>(entries_.size())));
     }
     const VarList updates = sums_->ReduceWithoutGradients(&reducing_.tape);
-    return AddGraph(reducing_.tape, {.update = {reducing_.tape.Group(updates)}});
+    WEFT_RETURN_IF_ERROR(
+        AddGraph(reducing_.tape, {.update = {reducing_.tape.Group(updates)}}, /*runs=*/gathers_ ? 1 : 0));
+    if (!gathers_) return absl::OkStatus();
+    const VarList gathered = gathers_->Record(&gathering_.tape);
+    return AddGraph(gathering_.tape, {.update = {gathering_.tape.Group(gathered)}});
   }
+
+  // Finds the weights of which each rank has pieces only.
+  void PlanDivision(const std::vector<std::string>& names, const std::vector<TensorType>& types) {
+    if (options_.sharding != Sharding::kWeights) return;
+    for (size_t i = 0; i < names.size(); ++i) {
+      const Program& program = update_.tape.program();
+      std::vector<WeightPiece> pieces = sums_->Pieces(types[i]);
+      if (pieces.empty()) continue;
+      divided_.push_back({.name = names[i],
+                          .type = types[i],
+                          .initializer = program.parameter(program.producer(weights_[i].id)).initializer,
+                          .pieces = std::move(pieces)});
+    }
+    if (!divided_.empty()) gathers_.emplace(divided_, options_.ranks.rank(), options_.ranks.size());
+  }
+
+  // Creates this rank's pieces of the divided weights, with their initial values.
+  absl::Status CreatePieces() {
+    for (const DividedWeight& weight : divided_) {
+      std::vector<ParameterPiece> mine;
+      for (const WeightPiece& piece : weight.pieces) {
+        if (piece.owner != options_.ranks.rank()) continue;
+        mine.push_back({PieceName(weight.name, piece.rows), piece.rows.begin, piece.rows.end});
+      }
+      WEFT_RETURN_IF_ERROR(parameters_->CreatePieces({weight.name, weight.type, weight.initializer}, mine));
+    }
+    return absl::OkStatus();
+  }
+
+  // Reports whether a graph runs a micro-batch without adding the gradients of all ranks. If weights are divided, this
+  // graph runs all micro-batches, because its gathers must have the same order on all ranks.
+  bool RunsAlone() const { return gathers_.has_value() || !sums_->has_only_last(); }
+  // Returns the maximum number of micro-batches of a rank. In each of these rounds, all ranks gather weights.
+  int64_t rounds() const { return RowsOf({0, options_.ranks.size()}, options_.micro_batches).size(); }
 
   // Makes `graph` use slots[i] in place of slot i.
   absl::Status Use(const std::vector<int>& slots, SlotRunner* graph) const {
@@ -257,7 +314,9 @@ class AccumulatedStep final : public TrainingStep {
   VarList weights_;                   // the trained weights on the update's tape
   std::vector<Entry> entries_;        // of each program
   SlotGraph reducing_, adding_, clearing_;
-  bool clears_ = false;  // whether clearing_ has a graph
+  std::optional<WeightGathers> gathers_;  // of the divided weights; nullopt if there are none
+  SlotGraph gathering_;                   // gathers weights without using them
+  bool clears_ = false;                   // whether clearing_ has a graph
   Update update_;
 };
 

@@ -58,30 +58,53 @@ std::vector<NamedTensor> ModelOfAverages(const Parameters& parameters) {
   return model;
 }
 
-absl::StatusOr<Graph> CompileEvaluation(const TrainingProgram& program, DType precision) {
+absl::StatusOr<Graph> CompileEvaluation(const TrainingProgram& program, DType precision, WeightGathers* gathers) {
   CompileOptions options = {.fetch = {ValidationLoss(program)}, .mode = kEval, .precision = precision};
   for (const Var& more : {program.correct, program.prediction}) {
     if (more) options.fetch.push_back(more);
   }
+  if (gathers != nullptr) {
+    options.reuse_messages = true;
+    options.distribute = [gathers](Program* to, std::vector<ValueId>* roots) { return gathers->Insert(to, roots); };
+  }
   return Compile(*program.tape, options);
 }
 
-absl::StatusOr<Runner*> Evaluator::RunnerOf(size_t index) {
+Evaluator::Evaluator(TrainingTask* task, Parameters* parameters, const EvaluatorOptions& options)
+    : task_(task), parameters_(parameters), options_(options), runners_(task->programs().size()) {
+  if (options.divided.empty()) return;
+  const std::vector<DividedWeight> weights(options.divided.begin(), options.divided.end());
+  gathers_.emplace(weights, options.ranks.rank(), options.ranks.size());
+}
+
+absl::Status Evaluator::MakeRunner(size_t index) {
   std::unique_ptr<Runner>& runner = runners_[index];
-  if (runner != nullptr) return runner.get();
-  WEFT_ASSIGN_OR_RETURN(Graph graph, CompileEvaluation(task_->programs()[index], options_.precision));
-  runner = std::make_unique<Runner>(std::move(graph), parameters_,
-                                    RunnerOptions{.threads = static_cast<int>(options_.threads)});
-  WEFT_RETURN_IF_ERROR(runner->status());
-  return runner.get();
+  if (runner != nullptr) return absl::OkStatus();
+  WEFT_ASSIGN_OR_RETURN(
+      Graph graph, CompileEvaluation(task_->programs()[index], options_.precision, gathers_ ? &*gathers_ : nullptr));
+  const RunnerOptions options = {.threads = static_cast<int>(options_.threads),
+                                 .transport = gathers_ ? options_.ranks.transport() : nullptr};
+  runner = std::make_unique<Runner>(std::move(graph), parameters_, options);
+  return runner->status();
+}
+
+// Makes all runners. The first program decides the order of the gathers, so its runner must be the first on each rank.
+absl::Status Evaluator::MakeRunners() {
+  if (gatherer_ != nullptr) return absl::OkStatus();
+  for (size_t i = 0; i < runners_.size(); ++i) WEFT_RETURN_IF_ERROR(MakeRunner(i));
+  const CompileOptions compile = {.update = {gathering_.Group(gathers_->Record(&gathering_))}, .reuse_messages = true};
+  WEFT_ASSIGN_OR_RETURN(Graph graph, Compile(gathering_, compile));
+  const RunnerOptions options = {.threads = 1, .transport = options_.ranks.transport()};
+  gatherer_ = std::make_unique<Runner>(std::move(graph), parameters_, options);
+  return gatherer_->status();
 }
 
 absl::StatusOr<Evaluator::MeasuredBatch> Evaluator::MeasureBatch(int64_t step, int64_t index) {
   WEFT_ASSIGN_OR_RETURN(const TrainingBatch batch, task_->Validate(step, index));
   if (batch.targets == 0) return MeasuredBatch();
   const TrainingProgram& program = task_->programs()[batch.program];
-  WEFT_ASSIGN_OR_RETURN(Runner* const runner, RunnerOf(batch.program));
-  WEFT_ASSIGN_OR_RETURN(const Outputs outputs, runner->Run(batch.feeds));
+  WEFT_RETURN_IF_ERROR(MakeRunner(batch.program));
+  WEFT_ASSIGN_OR_RETURN(const Outputs outputs, runners_[batch.program]->Run(batch.feeds));
   if (program.prediction) task_->Predicted(outputs[program.prediction]);
   return MeasuredBatch{.targets = static_cast<double>(batch.targets),
                        .loss = outputs.Scalar(ValidationLoss(program)),
@@ -90,17 +113,29 @@ absl::StatusOr<Evaluator::MeasuredBatch> Evaluator::MeasureBatch(int64_t step, i
                        .counted = program.correct ? 1 : 0};
 }
 
+// Measures a batch, and takes part in the gathers of all ranks. After an error (`before`), only takes part.
+absl::StatusOr<Evaluator::MeasuredBatch> Evaluator::MeasureRound(int64_t step, int64_t index,
+                                                                 const absl::Status& before) {
+  const bool has_batch = before.ok() && index < task_->validation_batches();
+  const absl::StatusOr<MeasuredBatch> batch = has_batch ? MeasureBatch(step, index) : MeasuredBatch();
+  if (!batch.ok() || batch->targets == 0) WEFT_RETURN_IF_ERROR(gatherer_->Run({}).status());
+  return batch;
+}
+
 absl::StatusOr<std::optional<Metrics::Validation>> Evaluator::Measure(int64_t step, bool averaged,
                                                                       absl::FunctionRef<bool()> stop) {
   const auto predicts = [](const TrainingProgram& program) { return static_cast<bool>(program.prediction); };
   const Ranks ranks = absl::c_any_of(task_->programs(), predicts) ? Ranks() : options_.ranks;
+  if (gathers_) WEFT_RETURN_IF_ERROR(AllAgree(options_.ranks, MakeRunners()));
   std::vector<MeasuredBatch> batches;
   absl::Status status;
-  for (int64_t i = ranks.rank(); i < task_->validation_batches() && status.ok(); i += ranks.size()) {
+  for (int64_t first = 0; first < task_->validation_batches(); first += ranks.size()) {
+    const int64_t i = first + ranks.rank();  // the batch of this rank
     if (options_.ranks.size() == 1 && stop()) return std::nullopt;
-    absl::StatusOr<MeasuredBatch> batch = MeasureBatch(step, i);
-    status = batch.status();
-    if (status.ok()) batches.push_back(*batch);
+    if (!gathers_ && (!status.ok() || i >= task_->validation_batches())) break;
+    const absl::StatusOr<MeasuredBatch> batch = gathers_ ? MeasureRound(step, i, status) : MeasureBatch(step, i);
+    status.Update(batch.status());
+    if (status.ok() && i < task_->validation_batches()) batches.push_back(*batch);
   }
   WEFT_RETURN_IF_ERROR(AllAgree(options_.ranks, status));
   batches = GatherBatches(ranks, batches);

@@ -4,6 +4,9 @@
 // figures of all batches in their order, so the result has the same bits on any number of ranks. If the task wants
 // predictions (TrainingProgram::prediction), every rank measures all batches.
 //
+// If ranks have divided the weights, all of them gather the weights for each batch together. A rank without a batch, or
+// with an empty one, gathers them, too.
+//
 //   Evaluator evaluator(&task, &parameters, {.precision = kF32});
 //   WEFT_ASSIGN_OR_RETURN(const auto validation, evaluator.Evaluate(step, [] { return false; }));
 #ifndef WEFT_TRAIN_EVALUATOR_H_
@@ -20,6 +23,7 @@
 #include "weft/core/parameters.h"
 #include "weft/core/tape.h"
 #include "weft/distributed/ranks.h"
+#include "weft/distributed/weight_gathers.h"
 #include "weft/graph/graph.h"
 #include "weft/graph/runner.h"
 #include "weft/train/run/metrics.h"
@@ -31,13 +35,14 @@ struct EvaluatorOptions {
   int64_t threads = 0;  // 0: one for each core
   DType precision = kF32;
   Ranks ranks = {};
+  // The weights that ranks have divided (TrainingStep::divided). An evaluation gathers them in its graphs.
+  absl::Span<const DividedWeight> divided = {};
 };
 
 class Evaluator {
  public:
   // `task` and `parameters` must outlive the evaluator.
-  Evaluator(TrainingTask* task, Parameters* parameters, const EvaluatorOptions& options)
-      : task_(task), parameters_(parameters), options_(options), runners_(task->programs().size()) {}
+  Evaluator(TrainingTask* task, Parameters* parameters, const EvaluatorOptions& options);
 
   // Returns the figures of all validation batches after `step` updates, also with averaged weights if there are any.
   // Calls `stop` before each batch. If `stop` returns true, the result is nullopt. With several ranks, `stop` is not
@@ -52,20 +57,28 @@ class Evaluator {
     int64_t counted = 0;                        // 1: `correct` was counted
   };
 
-  absl::StatusOr<Runner*> RunnerOf(size_t program);
+  absl::Status MakeRunner(size_t program);
+  absl::Status MakeRunners();
   absl::StatusOr<std::optional<Metrics::Validation>> Measure(int64_t step, bool averaged,
                                                              absl::FunctionRef<bool()> stop);
   absl::StatusOr<MeasuredBatch> MeasureBatch(int64_t step, int64_t index);
+  absl::StatusOr<MeasuredBatch> MeasureRound(int64_t step, int64_t index, const absl::Status& before);
   static std::vector<MeasuredBatch> GatherBatches(const Ranks& ranks, std::vector<MeasuredBatch> mine);
 
   TrainingTask* task_;
   Parameters* parameters_;
   EvaluatorOptions options_;
   std::vector<std::unique_ptr<Runner>> runners_;  // of each program
+  // If weights are divided: their gathers, and a graph that gathers them for no batch.
+  std::optional<WeightGathers> gathers_;
+  Tape gathering_;
+  std::unique_ptr<Runner> gatherer_;
 };
 
-// Compiles the graph with which an Evaluator measures the validation figures of a program.
-absl::StatusOr<Graph> CompileEvaluation(const TrainingProgram& program, DType precision);
+// Compiles the graph with which an Evaluator measures the validation figures of a program. `gathers`: of the divided
+// weights; null if there are none.
+absl::StatusOr<Graph> CompileEvaluation(const TrainingProgram& program, DType precision,
+                                        WeightGathers* gathers = nullptr);
 
 // Returns the averaged weights (UpdateOptions::average_decay) under the names of the weights. The result is empty if
 // there are no averages, or no update yet.

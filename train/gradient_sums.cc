@@ -136,10 +136,14 @@ Minimized GradientSums::Update(const Optimizer& optimizer, VarSpan weights, Var 
     for (const WeightPiece& piece : pieces.back()) {
       if (piece.owner != ranks_.rank()) continue;
       const TensorType type = PieceType(i, piece.rows);
-      const Shape matrix = {weights[i].shape().rows(), weights[i].shape().cols()};
-      const Var rows = Slice(Reshape(weights[i], matrix), 0, piece.rows.begin, piece.rows.end);
       const std::string name = PieceName(names_[i], piece.rows);
       const Var sum = PieceSum(tape, i, piece);
+      if (sharding_ == Sharding::kWeights) {
+        add(name, tape->State(name, type, Zeros(), ParameterKind::kWeight), sum, sum);
+        continue;
+      }
+      const Shape matrix = {weights[i].shape().rows(), weights[i].shape().cols()};
+      const Var rows = Slice(Reshape(weights[i], matrix), 0, piece.rows.begin, piece.rows.end);
       add(name, Assign(Cache(tape, name, type), rows), sum, sum);
     }
   }
@@ -155,7 +159,7 @@ Minimized GradientSums::Update(const Optimizer& optimizer, VarSpan weights, Var 
   Minimized step = optimizer.Update(updated, gradients, rate, options);
   VarList states;
   size_t next = 0;
-  for (size_t i = 0; i < weights.size(); ++i) {
+  for (size_t i = 0; i < weights.size() && sharding_ != Sharding::kWeights; ++i) {
     if (pieces[i].empty()) ++next;
     Var state = weights[i];
     for (const WeightPiece& piece : pieces[i]) {
@@ -190,8 +194,6 @@ TensorType GradientSums::SumType(const TensorType& weight) const {
   return {weight.dtype == kF32 ? sums_ : weight.dtype, weight.shape};
 }
 
-// Returns the pieces of a weight whose update is divided among the ranks. Returns none if each rank updates the whole
-// weight.
 std::vector<WeightPiece> GradientSums::Pieces(const TensorType& weight) const {
   return sharding_ == Sharding::kNone ? std::vector<WeightPiece>() : reduce_->Pieces(SumType(weight));
 }

@@ -42,6 +42,9 @@ class GradientSums {
   // Sets the names and types of the trained weights, in an order that is the same on all ranks. Must be called before
   // the functions below.
   void SetWeights(std::vector<std::string> names, std::vector<TensorType> types);
+  // Returns the pieces of a weight whose update is divided among the ranks. Returns none if each rank updates the whole
+  // weight.
+  std::vector<WeightPiece> Pieces(const TensorType& weight) const;
   // Returns the buffers of all sums.
   const std::vector<ParameterSpec>& buffers() const { return buffers_; }
 
@@ -72,7 +75,6 @@ class GradientSums {
  private:
   GradientSums() = default;
   TensorType SumType(const TensorType& weight) const;
-  std::vector<WeightPiece> Pieces(const TensorType& weight) const;
   bool HasSlots(size_t weight) const;
   Var Slot(Tape* tape, int slot, size_t weight) const;
   Var PieceSum(Tape* tape, size_t weight, const WeightPiece& piece) const;

@@ -1,4 +1,6 @@
 // Tests that a step has the same bits on any number of ranks, which are threads here.
+#include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -107,7 +109,7 @@ TEST(RanksStepTest, ShardingChangesNoBit) {
     for (const int64_t micro_batches : {2, 5, 8}) {
       StepOptions options = {.micro_batches = micro_batches, .threads = 2, .bucket_bytes = 300};
       const Outcome alone = Train(family, options, kRows);
-      for (const Sharding sharding : {Sharding::kOptimizer, Sharding::kGradients}) {
+      for (const Sharding sharding : {Sharding::kOptimizer, Sharding::kGradients, Sharding::kWeights}) {
         options.sharding = sharding;
         for (const int size : {1, 2, 3, 4, 5, 8}) {
           if (size <= micro_batches) CheckRanks(size, family, options, alone);
@@ -135,6 +137,27 @@ TEST(RanksStepTest, RanksHaveTheirPiecesOfTheStatesOnly) {
   }
 }
 
+TEST(RanksStepTest, RanksHaveTheirPiecesOfTheWeightsOnly) {
+  std::map<Sharding, uint64_t> allocated;
+  for (const auto& [name, sharding] : kShardingNames) {
+    RunRanks(4, [&, sharding = sharding](Transport* transport) {
+      const StepOptions options = {
+          .micro_batches = 4, .threads = 1, .ranks = Ranks(transport), .sharding = sharding, .bucket_bytes = 300};
+      Training training(kWide, kF32, options);
+      ASSERT_TRUE(training.Create(AdamW({})).ok());
+      ASSERT_TRUE(training.Run(/*step=*/0, /*rate=*/0.01).ok());
+      int64_t elements = 0;
+      for (const std::string& each : training.parameters().Names(Parameters::kWeights)) {
+        if (!absl::StartsWith(each, "h.0.mlp.c_fc.weight")) continue;
+        elements += training.parameters().Find(each)->type.shape.elements();
+      }
+      EXPECT_EQ(elements, sharding == Sharding::kWeights ? 64 * 64 : 64 * 256);
+      if (transport->rank() == 0) allocated[sharding] = training.step().allocated_bytes();
+    });
+  }
+  EXPECT_LT(allocated[Sharding::kWeights] + 3 * 3 * 64 * 256, allocated[Sharding::kOptimizer]);
+}
+
 TEST(RanksStepTest, OptimizersOfWholeMatricesCannotShard) {
   RunRanks(2, [](Transport* transport) {
     Training training(
@@ -153,7 +176,7 @@ TEST(RanksStepTest, EmptyMicroBatchesTakePart) {
   StepOptions options = {.micro_batches = 8, .threads = 2, .bucket_bytes = 300};
   const Outcome alone = Train(kFamilies[0], options, /*rows=*/3);  // micro-batches 3 .. 7 have no rows
   for (const int size : {2, 3, 8}) {
-    for (const Sharding sharding : {Sharding::kNone, Sharding::kGradients}) {
+    for (const Sharding sharding : {Sharding::kNone, Sharding::kGradients, Sharding::kWeights}) {
       options.sharding = sharding;
       CheckRanks(size, kFamilies[0], options, alone, /*rows=*/3);
     }
@@ -162,7 +185,7 @@ TEST(RanksStepTest, EmptyMicroBatchesTakePart) {
 
 // Micro-batch i has row i. On three ranks, rank 1 has the micro-batches 3, 4 and 5 of 8.
 TEST(RanksStepTest, ABadBatchOfOneRankIsItsErrorAndLetsTheOthersGoOn) {
-  for (const Sharding sharding : {Sharding::kNone, Sharding::kGradients}) {
+  for (const Sharding sharding : {Sharding::kNone, Sharding::kGradients, Sharding::kWeights}) {
     RunRanks(3, [&](Transport* transport) {
       const Ranks ranks(transport);
       Training training(kWide, kF32,

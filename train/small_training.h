@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <deque>
 #include <limits>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,6 +20,8 @@
 #include "weft/core/random.h"
 #include "weft/core/status.h"
 #include "weft/distributed/index_range.h"
+#include "weft/distributed/piece_name.h"
+#include "weft/distributed/weight_rows.h"
 #include "weft/models/bert.h"
 #include "weft/models/gpt.h"
 #include "weft/models/layers.h"
@@ -94,11 +97,20 @@ class Training {
         step, rate, [this](MicroBatch m) { return Batch(m); }, limit);
   }
 
-  // The values of all weights, in the order of their names.
+  // The values of all weights, in the order of their names. Waits for the other ranks if weights are divided.
   std::vector<double> Weights() const {
-    std::vector<double> values;
+    std::map<std::string, Tensor> tensors;
     for (const std::string& name : parameters_.Names(Parameters::kWeights)) {
-      const Tensor tensor = *parameters_.Find(name);
+      if (!ParsePiece(name)) tensors[name] = *parameters_.Find(name);
+    }
+    std::deque<std::vector<std::byte>> gathered;
+    for (const DividedWeight& weight : step_->divided()) {
+      std::vector<std::byte>& whole = gathered.emplace_back(weight.type.bytes());
+      GatherRows(options_.ranks, weight, parameters_, GatherTo::kAll, whole.data());
+      tensors[weight.name] = {weight.type, whole.data()};
+    }
+    std::vector<double> values;
+    for (const auto& [name, tensor] : tensors) {
       for (int64_t i = 0; i < tensor.type.shape.elements(); ++i) {
         values.push_back(tensor.type.dtype == kF64 ? tensor.as<double>()[i] : tensor.as<float>()[i]);
       }

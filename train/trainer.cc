@@ -96,7 +96,10 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const TrainerOptions& o
                         static_cast<double>(needed) * 1e-6, static_cast<double>(options.memory_limit) * 1e-6));
   }
   WEFT_RETURN_IF_ERROR(trainer->training_step_->Allocate(parameters));
-  const EvaluatorOptions evaluator = {.threads = options.threads, .precision = step.precision, .ranks = options.ranks};
+  const EvaluatorOptions evaluator = {.threads = options.threads,
+                                      .precision = step.precision,
+                                      .ranks = options.ranks,
+                                      .divided = trainer->training_step_->divided()};
   trainer->evaluator_ = std::make_unique<Evaluator>(task, parameters, evaluator);
   return trainer;
 }
@@ -220,7 +223,11 @@ absl::StatusOr<bool> Trainer::Evaluate(const Interrupt& interrupt, Metrics* line
   const std::optional<double> value = MetricValue(*line->validation, options_.metric);
   if (!value) return true;  // there are no averages before the first update, and no correlations of equal predictions
   if (history_.Evaluated(step_, options_.metric, *value) && options_.save_best) {
-    WEFT_RETURN_IF_ERROR(OnFirst(options_.ranks, [&] { return SaveBest(); }));
+    if (training_step_->divided().empty()) {
+      WEFT_RETURN_IF_ERROR(OnFirst(options_.ranks, [&] { return SaveBest(); }));
+    } else {
+      WEFT_RETURN_IF_ERROR(SaveDivided(run_->File(kBestWeights)));
+    }
   }
   return true;
 }

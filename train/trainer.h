@@ -80,6 +80,7 @@ class Trainer {
   absl::Status Save();
   absl::Status WriteFiles(bool begun);
   absl::Status SaveBest() const;
+  absl::Status SaveDivided(const std::string& path) const;
   absl::Status CheckWeights() const;
   absl::Status ExplainSkipping(const StepResult& result);
   absl::Status Stopped(const std::string& why) const;

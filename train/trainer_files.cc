@@ -1,5 +1,8 @@
 // This file has the part of Trainer that reads and writes the files of a run. train/trainer.cc has the loop.
+#include <algorithm>
+#include <cstddef>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -11,6 +14,8 @@
 #include "absl/strings/str_split.h"
 #include "weft/core/safetensors.h"
 #include "weft/core/status.h"
+#include "weft/distributed/piece_name.h"
+#include "weft/distributed/weight_rows.h"
 #include "weft/formats/run_folder.h"
 #include "weft/train/run/agreement.h"
 #include "weft/train/run/build_info.h"
@@ -118,11 +123,13 @@ absl::Status Trainer::Save() {
   if (divided) {
     WEFT_ASSIGN_OR_RETURN(const std::string folder,
                           ResultOfFirst(ranks, [&] { return BeginCheckpoint(run_->File("checkpoints"), step_); }));
-    const absl::Status written =
-        ranks.first() ? absl::OkStatus() : WriteStatePieces(folder, ranks.rank(), *parameters_);
+    absl::Status written;  // rank 0 writes its files below
+    if (!ranks.first() && !training_step_->divided().empty()) written = CheckWeights();
+    if (!ranks.first() && written.ok()) written = WriteStatePieces(folder, ranks.rank(), *parameters_);
     WEFT_RETURN_IF_ERROR(AllAgree(ranks, written));
   }
   WEFT_RETURN_IF_ERROR(OnFirst(ranks, [&] { return WriteFiles(/*begun=*/divided); }));
+  if (!training_step_->divided().empty()) WEFT_RETURN_IF_ERROR(SaveDivided(run_->File(kLastWeights)));
   saved_step_ = step_;
   return absl::OkStatus();
 }
@@ -149,8 +156,47 @@ absl::Status Trainer::WriteFiles(bool begun) {
   if (const std::vector<NamedTensor> averages = ModelOfAverages(*parameters_); !averages.empty()) {
     WEFT_RETURN_IF_ERROR(WriteSafetensors(run_->File(kEmaWeights), averages));
   }
-  WEFT_RETURN_IF_ERROR(parameters_->Save(run_->File(kLastWeights), Parameters::kWeights));
+  if (training_step_->divided().empty()) {
+    WEFT_RETURN_IF_ERROR(parameters_->Save(run_->File(kLastWeights), Parameters::kWeights));
+  }
   return task_->SaveMore(*parameters_, run_->path());
+}
+
+// Saves the weights of which each rank has pieces only: rank 0 receives and writes them one after the other. After an
+// error, rank 0 receives the others nevertheless, because the other ranks send them.
+absl::Status Trainer::SaveDivided(const std::string& path) const {
+  const Ranks& ranks = options_.ranks;
+  std::map<std::string, const DividedWeight*> weights;  // null: a weight that each rank has as a whole
+  for (const std::string& name : parameters_->Names(Parameters::kWeights)) {
+    if (!ParsePiece(name)) weights[name] = nullptr;
+  }
+  for (const DividedWeight& weight : training_step_->divided()) weights[weight.name] = &weight;
+  std::vector<SafetensorsWriter::NamedType> types;
+  size_t largest = 0;  // bytes of a divided weight
+  for (const auto& [name, divided] : weights) {
+    types.emplace_back(name, divided != nullptr ? divided->type : parameters_->Find(name)->type);
+    if (divided != nullptr) largest = std::max(largest, divided->type.bytes());
+  }
+  const auto create = [&]() -> absl::StatusOr<SafetensorsWriter> {
+    if (!ranks.first()) return absl::CancelledError();
+    WEFT_RETURN_IF_ERROR(run_->CheckStillThere());
+    return SafetensorsWriter::Create(path, types);
+  };
+  absl::StatusOr<SafetensorsWriter> writer = create();
+  absl::Status status = writer.status();  // OnFirst ignores that of other ranks
+  std::vector<std::byte> whole(ranks.first() ? largest : 0);
+  for (const auto& [name, divided] : weights) {
+    Tensor tensor;
+    if (divided != nullptr) {
+      GatherRows(ranks, *divided, *parameters_, GatherTo::kFirst, whole.data());
+      tensor = {divided->type, whole.data()};
+    } else {
+      tensor = *parameters_->Find(name);
+    }
+    if (status.ok()) status = writer->Add(tensor);
+  }
+  if (status.ok()) status = writer->Finish();
+  return OnFirst(ranks, [&] { return status; });
 }
 
 // Saves the weights that the metric measured: the averages if its name begins with "ema_".

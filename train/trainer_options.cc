@@ -65,6 +65,10 @@ absl::Status Validate(const TrainerOptions& options) {
         "shard: a single process can't divide its state; start several with mpirun or tools/launch, ",
         "or leave this option out");
   }
+  if (options.sharding == Sharding::kWeights && options.tensorboard) {
+    return InvalidArgument(
+        "tensorboard: its histograms need whole weights, but shard=weights divides them among ranks");
+  }
   if (const int ranks = options.ranks.size(); options.micro_batches < ranks) {
     return InvalidArgument("micro-batches: it is ", options.micro_batches, ", but ", ranks,
                            " ranks need at least one micro-batch each; set it to ", ranks,

@@ -30,12 +30,19 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 // A logistic regression on inputs that differ from one micro-batch to the next. The loss is the mean of two rows.
+// `width`: if above 0, there are two hidden layers with matrices of this width.
 class Learner final : public TrainingTask {
  public:
-  Learner() {
+  explicit Learner(int64_t width) {
     x_ = tape_.Input("x", {kF32, {2, 3}});
-    const Var w = tape_.Parameter("w", {kF32, {3}}, Constant(0.1));
-    const Var margins = Sum(x_ * w, {-1});  // [2]
+    Var hidden = x_;
+    for (int layer = 0; layer < 2 && width > 0; ++layer) {
+      if (layer == 0) hidden = MatMul(hidden, tape_.Parameter("in", {kF32, {3, width}}, Gaussian(0.5)));
+      const std::string name = absl::StrCat("hidden.", layer);
+      hidden = Tanh(MatMul(hidden, tape_.Parameter(name, {kF32, {width, width}}, Gaussian(0.05))));
+    }
+    const Var w = tape_.Parameter("w", {kF32, {hidden.dim(1)}}, Constant(0.1));
+    const Var margins = Sum(hidden * w, {-1});  // [2]
     program_ = {.tape = &tape_, .loss = Mean(Log(Exp(-margins) + 1.0f))};
     program_.correct = Sum(Cast(Greater(margins, margins * 0.5f), kF32));
   }
@@ -106,7 +113,7 @@ class TrainerRanksTest : public testing::Test {
             {.name = "test", .out = ranks.first() ? Folder(name) : "", .resume = resume, .ranks = ranks}));
     WEFT_RETURN_IF_ERROR(run.Begin({{"command", "train test"}}));
     EXPECT_EQ(run.path(), Folder(name));
-    Learner learner;
+    Learner learner(width_);
     Parameters parameters;
     TrainerOptions options = options_;
     options.ranks = ranks;
@@ -150,7 +157,15 @@ class TrainerRanksTest : public testing::Test {
     return lines;
   }
 
+  // Returns the files of a run that do not depend on --shard.
+  static std::map<std::string, std::string> Results(const std::string& name) {
+    std::map<std::string, std::string> files = Files(name), results;
+    for (const char* file : {"/metrics.jsonl", "/model.safetensors", "/best.safetensors"}) results[file] = files[file];
+    return results;
+  }
+
   TrainerOptions options_;
+  int64_t width_ = 0;  // of the hidden layers
 };
 
 void ExpectOk(const std::vector<absl::Status>& statuses) {
@@ -173,6 +188,53 @@ TEST_F(TrainerRanksTest, NoNumberOfRanksChangesAFile) {
     ExpectOk(Train("several", size));
     EXPECT_EQ(Files("several"), files);
   }
+}
+
+TEST_F(TrainerRanksTest, NoShardingChangesAResult) {
+  width_ = 300;
+  options_.ema = 0;
+  options_.learning_rate = [](int64_t /*step*/) { return 0.001; };
+  ExpectOk(Train("unsharded", 1));
+  const auto results = Results("unsharded");
+  EXPECT_GT(results.at("/best.safetensors").size(), 2 * 300 * 300 * 4);
+  for (const Sharding sharding : {Sharding::kOptimizer, Sharding::kGradients, Sharding::kWeights}) {
+    options_.sharding = sharding;
+    for (const int size : {2, 3, 5}) {
+      SCOPED_TRACE(absl::StrCat(Name(sharding), " on ", size));
+      ExpectOk(Train("sharded", size));
+      EXPECT_TRUE(Results("sharded") == results);
+      EXPECT_TRUE(Exists(Folder("sharded") + "/checkpoints/12/state.1.safetensors"));
+    }
+  }
+}
+
+TEST_F(TrainerRanksTest, AnyShardingResumesAnother) {
+  width_ = 300;
+  options_.ema = 0;
+  options_.steps = 16;
+  ExpectOk(Train("unbroken", 1));
+  const auto train = [&](int64_t steps, int size, Sharding sharding) {
+    options_.steps = steps;
+    options_.sharding = sharding;
+    ExpectOk(Train("broken", size, /*resume=*/steps > 4));
+  };
+  train(4, 3, Sharding::kWeights);
+  train(8, 2, Sharding::kNone);
+  train(12, 5, Sharding::kWeights);
+  train(16, 1, Sharding::kNone);
+  EXPECT_TRUE(Results("broken") == Results("unbroken"));
+}
+
+TEST_F(TrainerRanksTest, AnErrorInAnEvaluationWithDividedWeightsEndsAll) {
+  width_ = 300;
+  options_.ema = 0;
+  options_.sharding = Sharding::kWeights;
+  const auto statuses = Train("divided", 3, false, [&](int rank, Learner* learner, Parameters*) {
+    learner->validating = [rank](int64_t step, int64_t index) {
+      return step == 4 && rank == 1 && index == 1 ? absl::DataLossError("a shard is damaged") : absl::OkStatus();
+    };
+  });
+  ExpectAll(statuses, absl::StatusCode::kDataLoss, "rank 1: a shard is damaged");
 }
 
 TEST_F(TrainerRanksTest, RanksShareAnEvaluation) {

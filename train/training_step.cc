@@ -88,7 +88,8 @@ RecordedUpdate RecordUpdate(Var loss, const Optimizer& optimizer, const UpdateOp
 absl::Status TrainingStep::AddGraph(const Tape& tape, CompileOptions compile, double runs) {
   compile.precision = options_.precision;
   compile.memory_budget = options_.memory_budget;
-  compile.reuse_messages = options_.sharding == Sharding::kGradients;  // or else sent gradients stay until the end
+  // Otherwise sent gradients and gathered weights would stay until the end.
+  compile.reuse_messages = options_.sharding == Sharding::kGradients || options_.sharding == Sharding::kWeights;
   WEFT_ASSIGN_OR_RETURN(Graph graph, Compile(tape, compile));
   planned_bytes_ += graph.compiled().memory.planned;
   graphs_.push_back({std::move(graph), runs});

@@ -28,6 +28,7 @@
 #include "weft/core/tape.h"
 #include "weft/distributed/all_reduce.h"
 #include "weft/distributed/ranks.h"
+#include "weft/distributed/weight_gathers.h"
 #include "weft/graph/compile.h"
 #include "weft/graph/graph.h"
 #include "weft/graph/runner.h"
@@ -118,6 +119,8 @@ class TrainingStep {
   absl::Span<const TileTime> tile_times(size_t graph) const;
   // Returns the sums of gradients, which Allocate creates.
   absl::Span<const ParameterSpec> buffers() const { return buffers_; }
+  // Returns the weights of which each rank has pieces only (Sharding::kWeights). Allocate creates this rank's pieces.
+  absl::Span<const DividedWeight> divided() const { return divided_; }
 
  protected:
   explicit TrainingStep(const StepOptions& options) : options_(options) {}
@@ -130,6 +133,7 @@ class TrainingStep {
   StepOptions options_;
   Parameters* parameters_ = nullptr;  // null before Allocate
   std::vector<ParameterSpec> buffers_;
+  std::vector<DividedWeight> divided_;
   uint64_t planned_bytes_ = 0;
 
  private:

@@ -144,6 +144,11 @@ absl::Status CheckPredictRanks(const RankFlags& flags, bool validate, int worker
     return InvalidArgument("--ranks-per-machine=", flags.ranks_per_machine, ": this machine has ", Cores(),
                            " cores, and each rank needs one while costs are measured");
   }
+  if (flags.sharding == Sharding::kWeights) {
+    return InvalidArgument(
+        "--shard=weights: the times of gathered weights can't be predicted yet; the table of memory ",
+        "has this kind with any other --shard");
+  }
   if (validate && workers != 1) {
     return InvalidArgument("--validate runs each rank on one thread: it needs --workers=1");
   }

@@ -90,7 +90,7 @@ Hyperparameters RunTable(RunFlags* flags) {
                       {.low = 0, .type = "SECONDS"}},
                      ChoiceRow<Sharding>("shard",
                                          "under mpirun or srun: state that the ranks divide among themselves to save "
-                                         "memory (ZeRO 1 and 2); a run may be resumed with another value",
+                                         "memory (ZeRO 1 to 3); a run may be resumed with another value",
                                          kShardingNames, &flags->sharding),
                      {"check-weights-every",
                       "under mpirun or srun: steps between comparisons of the weights of all ranks, which find faults "

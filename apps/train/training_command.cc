@@ -6,9 +6,12 @@
 
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -19,6 +22,7 @@
 #include "weft/core/status.h"
 #include "weft/distributed/connect_messenger.h"
 #include "weft/distributed/messenger.h"
+#include "weft/distributed/piece_name.h"
 #include "weft/distributed/ranks.h"
 #include "weft/lab/estimate/available_memory.h"
 #include "weft/lab/estimate/training_estimate.h"
@@ -93,6 +97,7 @@ absl::StatusOr<std::unique_ptr<Prepared>> Prepare(const RunFlags& flags, const J
     return options;
   };
   WEFT_RETURN_IF_ERROR(Validate(set_ranks(job->training().trainer)));  // before the data is read
+  if (flags.sharding == Sharding::kWeights) WEFT_RETURN_IF_ERROR(job->CheckDivisible());
   WEFT_RETURN_IF_ERROR(UsageError(job->Prepare(&prepared->parameters)));
   TrainerOptions& options = prepared->options;
   options = set_ranks(ToTrainerOptions(job->training(), job->batches_per_epoch()));
@@ -109,6 +114,28 @@ absl::StatusOr<std::unique_ptr<Prepared>> Prepare(const RunFlags& flags, const J
   if (!created.ok()) return UsageError(created.status());
   prepared->trainer = *std::move(created);
   return prepared;
+}
+
+// Loads published weights, if an option names them. If ranks divide the weights, each rank takes its rows of them.
+absl::Status Initialize(Prepared* prepared) {
+  TrainingJob* const job = prepared->job.get();
+  Parameters& parameters = prepared->parameters;
+  if (job->base_model().empty() || !parameters.divided()) return job->Initialize(&parameters);
+  Parameters whole({.seed = parameters.seed()});
+  std::vector<ParameterSpec> specs;
+  for (const ParameterSpec& spec : job->programs()[0].tape->program().parameters) {
+    if (spec.kind == ParameterKind::kWeight || spec.kind == ParameterKind::kFrozen) specs.push_back(spec);
+  }
+  WEFT_RETURN_IF_ERROR(whole.Create(specs));
+  WEFT_RETURN_IF_ERROR(job->Initialize(&whole));
+  for (const std::string& name : parameters.Names(Parameters::kWeights)) {
+    const Tensor to = *parameters.Find(name), from = *whole.Find(WeightOfPiece(name));
+    const std::optional<Piece> piece = ParsePiece(name);
+    const size_t row_bytes = static_cast<size_t>(to.type.shape.cols()) * SizeOf(to.type.dtype);
+    const size_t begin = piece ? static_cast<size_t>(piece->rows.begin) * row_bytes : 0;
+    std::memcpy(to.data, from.data + begin, to.type.bytes());
+  }
+  return absl::OkStatus();
 }
 
 // Loads the newest checkpoint of a run. Returns false if nothing was saved yet.
@@ -164,7 +191,7 @@ absl::Status Train(const RunFlags& flags, const JobMaker& make) {
   if (flags.run.resume) {
     WEFT_ASSIGN_OR_RETURN(resumed, Resume(*run, config, &prepared));
   }
-  if (!resumed) WEFT_RETURN_IF_ERROR(AllAgree(ranks, UsageError(job->Initialize(&prepared.parameters))));
+  if (!resumed) WEFT_RETURN_IF_ERROR(AllAgree(ranks, UsageError(Initialize(&prepared))));
   WEFT_RETURN_IF_ERROR(UsageError(run->Begin(config)));
   WEFT_RETURN_IF_ERROR(Failure(OnFirst(ranks, [&] { return job->WriteFiles(*run); })));
   config[kFilesKey].update(FileChecksums({}, run->path()));  // the tokenizer's files, which exist by now

@@ -132,10 +132,10 @@ absl::StatusOr<std::string> GptJob::Conclude(const RunDirectory& run, Parameters
   if (options_.sample_length == 0) return "";
   const TrainingOptions& training = options_.training;
   Parameters merged({.seed = training.seed, .draw = false});
-  const bool merges = options_.lora.rank > 0;
-  WEFT_ASSIGN_OR_RETURN(const auto generator, Generator::Create(options_.model, merges ? &merged : parameters,
+  const bool reads = options_.lora.rank > 0 || parameters->divided();  // from the run's folder
+  WEFT_ASSIGN_OR_RETURN(const auto generator, Generator::Create(options_.model, reads ? &merged : parameters,
                                                                 {.threads = training.trainer.threads}));
-  if (merges) WEFT_RETURN_IF_ERROR(LoadRunWeights(run.path(), &merged));
+  if (reads) WEFT_RETURN_IF_ERROR(LoadRunWeights(run.path(), &merged));
   const GenerateOptions how = {.sampling = {.temperature = options_.sample_temperature, .seed = training.seed},
                                .length = options_.sample_length};
   WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> beginning, BeginningOfText(data_.tokenizer()));

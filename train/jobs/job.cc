@@ -26,6 +26,11 @@ absl::Status TrainingJob::SaveMore(const Parameters& parameters, const std::stri
   return SaveAdapter(lora(), base_model(), Model(), parameters, folder);
 }
 
+absl::Status TrainingJob::CheckDivisible() const {
+  if (lora().rank == 0) return absl::OkStatus();
+  return InvalidArgument("shard: weights does not work with low-rank adapters (lora-rank); use optimizer");
+}
+
 absl::StatusOr<ProgramCounts> TrainingJob::CountPrograms(int64_t steps) {
   ProgramCounts counts = {.training = std::vector<int64_t>(programs().size()),
                           .evaluation = std::vector<int64_t>(programs().size())};

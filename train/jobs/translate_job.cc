@@ -169,6 +169,12 @@ BucketJob::Rows TranslateJob::Fill(DataSplit split, absl::Span<const int32_t> ex
           .targets = rows_.targets};
 }
 
+absl::Status TranslateJob::CheckDivisible() const {
+  if (sampling_.schedule == "none") return TrainingJob::CheckDivisible();
+  return InvalidArgument(
+      "shard: weights does not work with scheduled sampling, which predicts with whole weights; use ", "optimizer");
+}
+
 absl::StatusOr<TrainingBatch> TranslateJob::Train(int64_t step, MicroBatch micro_batch) {
   WEFT_ASSIGN_OR_RETURN(TrainingBatch batch, BucketJob::Train(step, micro_batch));
   if (batch.targets == 0) return batch;

@@ -42,6 +42,7 @@ class TranslateJob final : public BucketJob {
   const LoraOptions& lora() const override { return lora_; }
   std::string base_model() const override { return model_source_.init(); }
   absl::Status Initialize(Parameters* parameters) override { return model_source_.Initialize({}, {}, parameters); }
+  absl::Status CheckDivisible() const override;
   absl::StatusOr<TrainingBatch> Train(int64_t step, MicroBatch micro_batch) override;
 
  protected:
