@@ -58,6 +58,8 @@ class AllReduce {
   int size() const { return static_cast<int>(owners_.size()); }
   // Returns the blocks of this rank, from left to right.
   const std::vector<IndexRange>& blocks() const { return doubling_.blocks; }
+  // Returns the number of the bucket of Record to which messages with `tag` belong.
+  int BucketOf(int tag) const { return tag / tags_; }
   // Returns the pieces of a large matrix, in the order of rows; none is empty. Other weights have no pieces. A piece
   // begins at a block of SquareSumBlocks (ops/ops.h).
   std::vector<WeightPiece> Pieces(const TensorType& weight) const;

@@ -149,6 +149,7 @@ class WeightGathers::Inserter {
   absl::Status Run() {
     FindUses();
     Assign(SecondUses());
+    WEFT_RETURN_IF_ERROR(PlaceBetweenBuckets());
     size_t next_use = 0;
     for (uint32_t n = 0; n <= program_.nodes.size(); ++n) {
       RecordGathers(n);
@@ -264,6 +265,41 @@ class WeightGathers::Inserter {
     derived_.resize(gathers);
   }
 
+  // Moves each gather to its place between the buckets of other messages. The first program decides this place: a
+  // gather whose position is inside a bucket moves up, before the bucket.
+  absl::Status PlaceBetweenBuckets() {
+    std::vector<std::pair<uint32_t, uint32_t>>
+        buckets;  // of each bucket: its first message, and the node after its last
+    for (uint32_t n = 0; n < program_.nodes.size() && gathers_.bucket_of_; ++n) {
+      const Node& node = program_.nodes[n];
+      if (node.op->messages == nullptr) continue;
+      const Types inputs = program_.InputTypes(node), outputs = program_.OutputTypes(node);
+      const std::vector<Message> messages = node.op->messages({node.attrs, inputs, outputs});
+      if (messages[0].tag > kFirstTag - static_cast<int>(order().size())) {
+        return InvalidArgument("the gradients and the weights need more tags of messages between ranks than the ",
+                               kFirstTag, " that exist");
+      }
+      const auto bucket = static_cast<size_t>(gathers_.bucket_of_(messages[0].tag));
+      while (buckets.size() <= bucket) buckets.emplace_back(n, n);
+      if (bucket + 1 != buckets.size()) return absl::InternalError("the messages of buckets are not in order");
+      buckets.back().second = n + 1;
+    }
+    std::vector<size_t>& before = gathers_.buckets_before_;
+    const bool first_program = before.empty();
+    for (size_t g = 0; g < position_.size(); ++g) {
+      uint32_t& position = position_[g];
+      if (first_program) {
+        before.push_back(0);
+        while (before[g] < buckets.size() && buckets[before[g]].second <= position) ++before[g];
+      }
+      const uint32_t low = before[g] == 0 || buckets.empty() ? 0 : buckets[before[g] - 1].second;
+      const uint32_t high = before[g] < buckets.size() ? buckets[before[g]].first : position;
+      if (position < low) return absl::InternalError("a weight is read before its gather has its place");
+      position = std::min(position, std::max(low, high));
+    }
+    return absl::OkStatus();
+  }
+
   // Records the gathers that stand before node `n`.
   void RecordGathers(uint32_t n) {
     for (; gathered_.size() < order().size() && position_[gathered_.size()] == n;) {
@@ -305,8 +341,9 @@ class WeightGathers::Inserter {
   std::vector<VarList> own_;                                // by weight: this rank's pieces
 };
 
-WeightGathers::WeightGathers(std::vector<DividedWeight> weights, int rank, int ranks)
-    : weights_(std::move(weights)), rank_(rank), ranks_(ranks) {
+WeightGathers::WeightGathers(std::vector<DividedWeight> weights, int rank, int ranks,
+                             std::function<int(int tag)> bucket_of)
+    : weights_(std::move(weights)), rank_(rank), ranks_(ranks), bucket_of_(std::move(bucket_of)) {
   for (const DividedWeight& weight : weights_) tables_.push_back(Tables().Add(weight.pieces));
 }
 

@@ -10,12 +10,14 @@
 //   compile.distribute = [&](Program* program, std::vector<ValueId>* roots) { return gathers.Insert(program, roots); };
 //
 // All ranks must gather the same weights in the same order, even if their programs differ or a rank has nothing to
-// compute. The first program of Insert decides this order. The other programs, and Record, follow it.
+// compute. The first program of Insert decides this order. The other programs, and Record, follow it. Between other
+// messages, such as gradients, a gather has the same place in all programs.
 #ifndef WEFT_DISTRIBUTED_WEIGHT_GATHERS_H_
 #define WEFT_DISTRIBUTED_WEIGHT_GATHERS_H_
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -37,8 +39,10 @@ struct DividedWeight {
 
 class WeightGathers {
  public:
-  // `weights`: equal on all ranks. `rank`: this rank. `ranks`: the number of ranks.
-  WeightGathers(std::vector<DividedWeight> weights, int rank, int ranks);
+  // `weights`: equal on all ranks. `rank`: this rank. `ranks`: the number of ranks. `bucket_of`: maps the tag of
+  // another message of the programs to the number of its bucket. Messages of one bucket follow each other, and buckets
+  // are numbered in the order of the program. Null: the programs have no other messages.
+  WeightGathers(std::vector<DividedWeight> weights, int rank, int ranks, std::function<int(int tag)> bucket_of = {});
 
   const std::vector<DividedWeight>& weights() const { return weights_; }
 
@@ -62,7 +66,9 @@ class WeightGathers {
   std::vector<DividedWeight> weights_;
   int rank_, ranks_;
   std::vector<int32_t> tables_;  // by weight: the number of its pieces in the op's attributes
-  std::vector<size_t> order_;    // the weight of each gather; empty before the first call of Insert
+  std::function<int(int tag)> bucket_of_;
+  std::vector<size_t> order_;           // the weight of each gather; empty before the first call of Insert
+  std::vector<size_t> buckets_before_;  // by gather: number of the buckets whose messages come before it
 };
 
 }  // namespace weft

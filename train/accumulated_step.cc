@@ -32,7 +32,10 @@ struct SlotRunner {
 
 class AccumulatedStep final : public TrainingStep {
  public:
-  explicit AccumulatedStep(const StepOptions& options) : TrainingStep(options) {}
+  AccumulatedStep(const StepOptions& options, size_t programs)
+      : TrainingStep(options),
+        streams_(options.sharding == Sharding::kWeights && options.ranks.size() > 1 &&
+                 options.micro_batches == options.ranks.size() && programs == 1) {}
 
   // Plans the sums of the gradients of the weights of `tape`, which must have all weights.
   absl::Status PlanSums(const Tape& tape, const Optimizer& optimizer) {
@@ -42,7 +45,7 @@ class AccumulatedStep final : public TrainingStep {
     weights_ = optimizer.TrainedWeights(&update_.tape);
     WEFT_RETURN_IF_ERROR(update_.tape.status());
     if (weights_.empty()) return InvalidArgument("the model has no weights to train");
-    WEFT_ASSIGN_OR_RETURN(sums_, GradientSums::Plan(options_));
+    WEFT_ASSIGN_OR_RETURN(sums_, GradientSums::Plan(options_, streams_));
     std::vector<std::string> names;
     std::vector<TensorType> types;
     for (Var weight : weights_) {
@@ -73,10 +76,7 @@ class AccumulatedStep final : public TrainingStep {
     }
     if (!RunsAlone()) return absl::OkStatus();
     CompileOptions compile = {.fetch = {program.loss}, .update = {tape->Group(entry.sums)}};
-    if (gathers_) {
-      compile.distribute = [this](Program* to, std::vector<ValueId>* roots) { return gathers_->Insert(to, roots); };
-    }
-    return AddGraph(*tape, compile);
+    return AddGathers(*tape, compile);
   }
 
   // Records the graphs that add sums, and the update.
@@ -113,13 +113,13 @@ class AccumulatedStep final : public TrainingStep {
     if (sums_->several_ranks()) {
       const auto in_last = [this](int slot) { return InLast(slot); };
       for (Entry& entry : entries_) {
-        if (gathers_) break;
+        if (separate()) break;
         WEFT_ASSIGN_OR_RETURN(entry.last, MakeRunner(next++));
         WEFT_RETURN_IF_ERROR(entry.last->UseParameters(sums_->SlotNames(sums_->ReducedSlots(), in_last)));
       }
       WEFT_ASSIGN_OR_RETURN(reducing_.sum.runner, MakeRunner(next++));
     }
-    if (gathers_) {
+    if (separate()) {
       WEFT_ASSIGN_OR_RETURN(gathering_.sum.runner, MakeRunner(next++));
     }
     if (plan().slots > 1) {
@@ -141,14 +141,14 @@ class AccumulatedStep final : public TrainingStep {
       for (int64_t i = pair.begin; i < pair.end; ++i) {
         absl::StatusOr<TrainingBatch> batch = next({i, count});
         parameters_->set_step(static_cast<uint32_t>(step * count + i));
-        const bool reduces = sums_->several_ranks() && !gathers_ && i + 1 == sums_->mine().end;
+        const bool reduces = sums_->several_ranks() && !separate() && i + 1 == sums_->mine().end;
         const absl::StatusOr<MicroBatchResult> result = RunMicroBatch(pair.slot, empty, reduces, std::move(batch));
         if (!result.ok() && !sums_->several_ranks()) return result.status();
         // The other ranks wait for this rank's sums. So the step goes on with an empty micro-batch.
         failed.Update(result.status());
         mine.push_back(result.ok() ? *result : MicroBatchResult());
         empty = empty && mine.back().targets == 0;
-        if (gathers_ && mine.back().targets == 0) WEFT_RETURN_IF_ERROR(gathering_.sum.runner->Run({}).status());
+        if (separate() && mine.back().targets == 0) WEFT_RETURN_IF_ERROR(gathering_.sum.runner->Run({}).status());
       }
       if (empty && clears_) {
         WEFT_RETURN_IF_ERROR(Use({pair.slot}, &clearing_.sum));
@@ -159,10 +159,10 @@ class AccumulatedStep final : public TrainingStep {
         WEFT_RETURN_IF_ERROR(adding_.sum.runner->Run({}).status());
       }
     }
-    for (int64_t i = sums_->mine().size(); gathers_ && i < rounds(); ++i) {
+    for (int64_t i = sums_->mine().size(); separate() && i < rounds(); ++i) {
       WEFT_RETURN_IF_ERROR(gathering_.sum.runner->Run({}).status());
     }
-    if (sums_->several_ranks() && (gathers_ || mine.back().targets == 0)) {
+    if (sums_->several_ranks() && (separate() || mine.back().targets == 0)) {
       WEFT_RETURN_IF_ERROR(reducing_.sum.runner->Run({}).status());
     }
     parameters_->set_step(static_cast<uint32_t>((step + 1) * count));
@@ -250,18 +250,26 @@ class AccumulatedStep final : public TrainingStep {
   // micro-batch is empty.
   absl::Status AddReductions() {
     for (Entry& entry : entries_) {
-      if (gathers_) break;
+      if (separate()) break;
       Tape* const tape = entry.loss.tape;
       const VarList updates = sums_->Reduce(tape, entry.names, entry.sums, [this](int slot) { return InLast(slot); });
-      WEFT_RETURN_IF_ERROR(AddGraph(*tape, {.fetch = {entry.loss}, .update = {tape->Group(updates)}},
-                                    /*runs=*/1.0 / static_cast<double>(entries_.size())));
+      WEFT_RETURN_IF_ERROR(AddGathers(*tape, {.fetch = {entry.loss}, .update = {tape->Group(updates)}},
+                                      /*runs=*/1.0 / static_cast<double>(entries_.size())));
     }
     const VarList updates = sums_->ReduceWithoutGradients(&reducing_.tape);
-    WEFT_RETURN_IF_ERROR(
-        AddGraph(reducing_.tape, {.update = {reducing_.tape.Group(updates)}}, /*runs=*/gathers_ ? 1 : 0));
-    if (!gathers_) return absl::OkStatus();
+    const CompileOptions compile = {.update = {reducing_.tape.Group(updates)}};
+    if (!separate()) return AddGathers(reducing_.tape, compile);
+    WEFT_RETURN_IF_ERROR(AddGraph(reducing_.tape, compile, /*runs=*/1));
     const VarList gathered = gathers_->Record(&gathering_.tape);
     return AddGraph(gathering_.tape, {.update = {gathering_.tape.Group(gathered)}});
+  }
+
+  // Adds a graph like AddGraph. If weights are divided, the graph gathers them.
+  absl::Status AddGathers(const Tape& tape, CompileOptions compile, double runs = 0) {
+    if (gathers_) {
+      compile.distribute = [this](Program* to, std::vector<ValueId>* roots) { return gathers_->Insert(to, roots); };
+    }
+    return AddGraph(tape, std::move(compile), runs);
   }
 
   // Finds the weights of which each rank has pieces only.
@@ -276,7 +284,9 @@ class AccumulatedStep final : public TrainingStep {
                           .initializer = program.parameter(program.producer(weights_[i].id)).initializer,
                           .pieces = std::move(pieces)});
     }
-    if (!divided_.empty()) gathers_.emplace(divided_, options_.ranks.rank(), options_.ranks.size());
+    if (divided_.empty()) return;
+    gathers_.emplace(divided_, options_.ranks.rank(), options_.ranks.size(),
+                     [this](int tag) { return sums_->BucketOf(tag); });
   }
 
   // Creates this rank's pieces of the divided weights, with their initial values.
@@ -292,9 +302,12 @@ class AccumulatedStep final : public TrainingStep {
     return absl::OkStatus();
   }
 
-  // Reports whether a graph runs a micro-batch without adding the gradients of all ranks. If weights are divided, this
-  // graph runs all micro-batches, because its gathers must have the same order on all ranks.
-  bool RunsAlone() const { return gathers_.has_value() || !sums_->has_only_last(); }
+  // Reports whether a graph of its own adds the gradients of all ranks, because weights are divided. Messages need one
+  // order on all ranks. If a rank has several micro-batches, or a step several programs, the graph of a micro-batch
+  // thus gathers weights only. Otherwise all ranks run the same graph, in which gradients leave between the gathers.
+  bool separate() const { return gathers_.has_value() && !streams_; }
+  // Reports whether a graph runs a micro-batch without adding the gradients of all ranks.
+  bool RunsAlone() const { return separate() || !sums_->has_only_last(); }
   // Returns the maximum number of micro-batches of a rank. In each of these rounds, all ranks gather weights.
   int64_t rounds() const { return RowsOf({0, options_.ranks.size()}, options_.micro_batches).size(); }
 
@@ -314,6 +327,7 @@ class AccumulatedStep final : public TrainingStep {
   VarList weights_;                   // the trained weights on the update's tape
   std::vector<Entry> entries_;        // of each program
   SlotGraph reducing_, adding_, clearing_;
+  const bool streams_;                    // see separate()
   std::optional<WeightGathers> gathers_;  // of the divided weights; nullopt if there are none
   SlotGraph gathering_;                   // gathers weights without using them
   bool clears_ = false;                   // whether clearing_ has a graph
@@ -325,7 +339,7 @@ class AccumulatedStep final : public TrainingStep {
 absl::StatusOr<std::unique_ptr<TrainingStep>> PlanAccumulatedStep(absl::Span<const TrainingProgram> programs,
                                                                   const Optimizer& optimizer,
                                                                   const StepOptions& options) {
-  auto step = std::make_unique<AccumulatedStep>(options);
+  auto step = std::make_unique<AccumulatedStep>(options, programs.size());
   WEFT_RETURN_IF_ERROR(step->PlanSums(*programs[0].tape, optimizer));
   for (const TrainingProgram& program : programs) WEFT_RETURN_IF_ERROR(step->AddProgram(program, optimizer));
   WEFT_RETURN_IF_ERROR(step->AddUpdate(optimizer));

@@ -23,11 +23,12 @@ Var Cache(Tape* tape, const std::string& name, const TensorType& type) {
 
 }  // namespace
 
-absl::StatusOr<GradientSums> GradientSums::Plan(const StepOptions& options) {
+absl::StatusOr<GradientSums> GradientSums::Plan(const StepOptions& options, bool streams) {
   GradientSums sums;
   sums.ranks_ = options.ranks;
   sums.sums_ = options.sums;
   sums.sharding_ = options.sharding;
+  sums.streams_ = streams;
   std::vector<IndexRange> ranges;
   for (int rank = 0; rank < sums.ranks_.size(); ++rank) {
     ranges.push_back(RowsOf({rank, sums.ranks_.size()}, options.micro_batches));
@@ -201,7 +202,8 @@ std::vector<WeightPiece> GradientSums::Pieces(const TensorType& weight) const {
 // Reports whether slots hold sums for a weight. If ranks divide gradients, and this rank has a single micro-batch, a
 // large weight has no slot: its gradient lives only until it has been sent.
 bool GradientSums::HasSlots(size_t weight) const {
-  return sharding_ != Sharding::kGradients || !has_only_last() || Pieces(types_[weight]).empty();
+  const bool divides_sums = sharding_ == Sharding::kGradients || streams_;
+  return !divides_sums || !has_only_last() || Pieces(types_[weight]).empty();
 }
 
 Var GradientSums::Slot(Tape* tape, int slot, size_t weight) const {

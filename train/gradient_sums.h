@@ -31,7 +31,8 @@ namespace weft {
 class GradientSums {
  public:
   // Chooses the micro-batches of this rank, and the slots in which it adds their gradients.
-  static absl::StatusOr<GradientSums> Plan(const StepOptions& options);
+  // `streams`: whether the graph of a micro-batch gathers divided weights and also adds gradients.
+  static absl::StatusOr<GradientSums> Plan(const StepOptions& options, bool streams = false);
 
   const SumPlan& plan() const { return plan_; }
   const IndexRange& mine() const { return mine_; }  // this rank's micro-batches
@@ -42,6 +43,8 @@ class GradientSums {
   // Sets the names and types of the trained weights, in an order that is the same on all ranks. Must be called before
   // the functions below.
   void SetWeights(std::vector<std::string> names, std::vector<TensorType> types);
+  // Returns the number of the bucket of Reduce to which messages with `tag` belong.
+  int BucketOf(int tag) const { return reduce_->BucketOf(tag); }
   // Returns the pieces of a weight whose update is divided among the ranks. Returns none if each rank updates the whole
   // weight.
   std::vector<WeightPiece> Pieces(const TensorType& weight) const;
@@ -84,6 +87,7 @@ class GradientSums {
   Ranks ranks_;
   DType sums_ = kF32;
   Sharding sharding_ = Sharding::kNone;
+  bool streams_ = false;
   IndexRange mine_;
   std::optional<AllReduce> reduce_;  // set by Plan
   SumPlan plan_;

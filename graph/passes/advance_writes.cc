@@ -1,6 +1,6 @@
 // This pass moves updates up. Optimizers are recorded after all gradients, and the memory plan follows the order of
 // nodes, so all gradients would be live at once. If an update directly follows its gradient, the gradient's bytes can
-// be reused. For the same reason, nodes that depend on such an update move up in programs with messages.
+// be reused. For the same reason, messages and nodes that depend on updates or messages move up.
 #include <algorithm>
 
 #include "absl/container/flat_hash_map.h"
@@ -20,12 +20,40 @@ bool Advances(const Program& program, const Node& node) {
   return Shrinks(program, node, kMaxSmallBytes);
 }
 
+// Returns, by node, whether the node prepares a gradient for messages, and may move up: it has one large input, which
+// no other node reads and whose bytes are then free.
+std::vector<bool> PreparesMessage(const Rewrite& rewrite, absl::Span<const ValueId> roots) {
+  const Program& program = rewrite.program;
+  const Uses uses(rewrite);
+  std::vector<bool> prepares(program.nodes.size()), sent(program.values.size());  // `sent`: by value
+  for (size_t n = program.nodes.size(); n-- > 0;) {
+    const Node& node = program.nodes[n];
+    if (node.op->messages != nullptr) {
+      for (ValueId in : node.inputs) sent[in] = true;
+    }
+    if (node.output_count != 1 || !sent[node.output(0)] || node.op->writes > 0) continue;
+    ValueId large = kNoValue;
+    int count = 0;
+    for (ValueId in : node.inputs) {
+      if (program.value(in).type.bytes() <= kMaxSmallBytes) continue;
+      large = in;
+      ++count;
+    }
+    if (count != 1 || !uses.OnlyOne(large)) continue;
+    const OpDef& source = *program.producer(roots[large]).op;
+    if (source.writes > 0 || &source == &kParameterOp || &source == &kInputOp || &source == &kConstantOp) continue;
+    prepares[n] = program.value(node.output(0)).type.bytes() <= program.value(large).type.bytes();
+    sent[large] = prepares[n];
+  }
+  return prepares;
+}
+
 }  // namespace
 
 // Rewrite dw, ..., write(w, dw) to dw, write(w, dw), ..., but not across a reader of w, which would then need a copy
-// Rewrite write(w), ..., f(w) to write(w), f(w), ..., in programs with messages. Messages keep their recorded order,
-// which is the same on all ranks. Bytes are reused in the order of nodes, so with another order on each rank, ranks
-// could wait for each other forever.
+// Rewrite write(w), ..., f(w) to write(w), f(w), ..., and the same for messages and the nodes that prepare a
+// value for them, in programs with messages. Messages keep their recorded order, which is the same on all ranks.
+// Bytes are reused in the order of nodes, so with another order on each rank, ranks could wait for each other forever.
 absl::Status AdvanceWrites(Rewrite& rewrite) {
   Program& program = rewrite.program;
   const uint32_t count = static_cast<uint32_t>(program.nodes.size());
@@ -41,17 +69,16 @@ absl::Status AdvanceWrites(Rewrite& rewrite) {
 
   const bool has_messages =
       std::any_of(program.nodes.begin(), program.nodes.end(), [](const Node& n) { return n.op->messages != nullptr; });
-  uint32_t last_message = 0;               // position of the last message so far
-  std::vector<bool> follows_write(count);  // by node: whether it depends on a write
-  std::vector<uint32_t> position(count);   // by node: the index of the node that it now follows; its own if it stays
+  uint32_t last_message = 0;         // position of the last message so far
+  std::vector<bool> follows(count);  // by node: whether it is or depends on a write or a message
+  const std::vector<bool> prepares = PreparesMessage(rewrite, roots);
+  std::vector<uint32_t> position(count);  // by node: the index of the node that it now follows; its own if it stays
   for (uint32_t n = 0; n < count; ++n) {
     const Node& node = program.nodes[n];
     position[n] = n;
-    for (ValueId in : node.inputs) {
-      const NodeId producer = program.value(in).producer;
-      if (follows_write[producer] || program.node(producer).op->writes > 0) follows_write[n] = true;
-    }
-    if (Advances(program, node) || (has_messages && follows_write[n])) {
+    follows[n] = node.op->writes > 0 || node.op->messages != nullptr;
+    for (ValueId in : node.inputs) follows[n] = follows[n] || follows[program.value(in).producer];
+    if (Advances(program, node) || (has_messages && (follows[n] || prepares[n]))) {
       position[n] = 0;
       for (ValueId in : node.inputs) {
         position[n] = std::max(position[n], position[program.value(in).producer]);

@@ -76,9 +76,6 @@ class TrainingJob : public TrainingTask {
   // Writes the trained adapters, if there are any (SaveAdapter).
   absl::Status SaveMore(const Parameters& parameters, const std::string& folder) const override;
 
-  // Returns why no rank may have only pieces of the weights (Sharding::kWeights), or OK if the job allows this.
-  // `resumes`: whether the training continues from a checkpoint.
-  virtual absl::Status CheckDivided(bool resumes) const;
   // Returns InvalidArgument if the job needs whole weights outside its programs, so that ranks can't divide them
   // (Sharding::kWeights).
   virtual absl::Status CheckDivisible() const;
