@@ -21,8 +21,8 @@ namespace weft {
 namespace {
 
 // A weight is gathered again after a gap in which other divided weights are read at least this often. A shorter gap
-// would free the bytes only for a short time.
-constexpr size_t kMinGap = 2;
+// would free the bytes only for a short time, because gathers begin one weight ahead.
+constexpr size_t kMinGap = 4;
 // The tags of gathers count down from here. The tag above is that of train/piece_norm.cc.
 constexpr int kFirstTag = kFirstReservedTag - 2;
 

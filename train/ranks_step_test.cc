@@ -158,6 +158,26 @@ TEST(RanksStepTest, RanksHaveTheirPiecesOfTheWeightsOnly) {
   EXPECT_LT(allocated[Sharding::kWeights] + 3 * 3 * 64 * 256, allocated[Sharding::kOptimizer]);
 }
 
+// With one micro-batch each, gradients leave during the backward pass, so they are not all alive at its end.
+TEST(RanksStepTest, DividedGradientsAreFreedDuringTheBackwardPass) {
+  std::map<Sharding, uint64_t> planned;
+  for (const Sharding sharding : {Sharding::kOptimizer, Sharding::kGradients, Sharding::kWeights}) {
+    RunRanks(4, [&](Transport* transport) {
+      const StepOptions options = {
+          .micro_batches = 4, .threads = 1, .ranks = Ranks(transport), .sharding = sharding, .bucket_bytes = 300};
+      Training training(kWide, kF32, options);
+      ASSERT_TRUE(training.Create(AdamW({})).ok());
+      if (transport->rank() > 0) return;
+      planned[sharding] = training.step().graphs()[0].graph.compiled().memory.planned;
+      for (const ParameterSpec& buffer : training.step().buffers()) planned[sharding] += buffer.type.bytes();
+    });
+  }
+  constexpr uint64_t kMatrices = 64 * (192 + 64 + 256 + 256) * sizeof(float);
+  EXPECT_LT(planned[Sharding::kGradients], kMatrices);
+  EXPECT_GT(planned[Sharding::kOptimizer], 2 * kMatrices);
+  EXPECT_LT(planned[Sharding::kWeights], 2 * kMatrices);  // this graph also has gathered weights
+}
+
 TEST(RanksStepTest, OptimizersOfWholeMatricesCannotShard) {
   RunRanks(2, [](Transport* transport) {
     Training training(
