@@ -158,12 +158,8 @@ class WeightGathers::Inserter {
       const auto uses = absl::MakeConstSpan(uses_).subspan(first, next_use - first);
       if (n == program_.nodes.size()) {
         for (ValueId& root : roots_) root = Now(root, uses).id;
-      } else if (!IsDerived(program_.nodes[n])) {
-        const Node& node = program_.nodes[n];
-        VarList inputs;
-        for (ValueId in : node.inputs) inputs.push_back(Now(in, uses));
-        const VarList outputs = tape_.Copy(program_, node, inputs);
-        for (uint32_t i = 0; i < node.output_count; ++i) now_[node.output(i)] = outputs[i];
+      } else if (const Node& node = program_.nodes[n]; !IsDerived(node) && !IsFill(node)) {
+        Copy(node, uses);
       }
       WEFT_RETURN_IF_ERROR(tape_.status());
     }
@@ -182,6 +178,18 @@ class WeightGathers::Inserter {
   // packed forms of it. Such nodes are recorded again after each gather of the weight, so that their values need not
   // be kept in between.
   bool IsDerived(const Node& node) const { return node.output_count > 0 && weight_of_[node.output(0)] != kNone; }
+
+  // Reports whether `node` computes a value from nothing, such as zeros. It is recorded before its first reader.
+  static bool IsFill(const Node& node) {
+    return node.inputs.empty() && node.op != &kParameterOp && node.op != &kInputOp && node.op != &kConstantOp;
+  }
+
+  void Copy(const Node& node, absl::Span<const Use> uses) {
+    VarList inputs;
+    for (ValueId in : node.inputs) inputs.push_back(Now(in, uses));
+    const VarList outputs = tape_.Copy(program_, node, inputs);
+    for (uint32_t i = 0; i < node.output_count; ++i) now_[node.output(i)] = outputs[i];
+  }
 
   void FindUses() {
     absl::flat_hash_map<std::string, size_t> by_name;
@@ -314,7 +322,10 @@ class WeightGathers::Inserter {
   // Returns the Var that stands for value `id`. `uses`: those of the reader.
   Var Now(ValueId id, absl::Span<const Use> uses) {
     const size_t weight = weight_of_[id];
-    if (weight == kNone) return now_[id];
+    if (weight == kNone) {
+      if (!now_[id]) Copy(program_.producer(id), {});
+      return now_[id];
+    }
     const size_t gather = absl::c_find_if(uses, [&](const Use& use) { return use.weight == weight; })->gather;
     return Derived(id, gather);
   }

@@ -34,7 +34,7 @@ TEST_F(RanksTest, SimulatePredictsEachNumberOfRanks) {
     EXPECT_GT(rows[i].at("step_ms"), 0);
     EXPECT_LE(rows[i].at("hidden_ms"), rows[i].at("communication_ms"));
     EXPECT_EQ(rows[i].at("communication_ms") > 0, ranks > 1);
-    for (const char* shard : {"none", "optimizer", "gradients"}) {
+    for (const char* shard : {"none", "optimizer", "gradients", "weights"}) {
       EXPECT_GT(rows[i].at("memory_bytes").at(shard), 3e6) << shard;  // 0.8 million weights in f32
     }
   }
