@@ -79,7 +79,9 @@ TEST(RanksBenchTest, MpirunGivesTheWeightsOfOneRankAndOfThePlainStep) {
   }
   const nlohmann::json whole = Row(Mpirun(2) + "bench/ranks_bench" + kSmall);
   const nlohmann::json shards = Row(Mpirun(2) + "bench/ranks_bench --shard=gradients" + kSmall);
+  const nlohmann::json weights = Row(Mpirun(2) + "bench/ranks_bench --shard=weights" + kSmall);
   EXPECT_EQ(shards.at("checksum"), alone.at("checksum"));
+  EXPECT_EQ(weights.at("checksum"), alone.at("checksum"));
   for (const size_t rank : {size_t{0}, size_t{1}}) {
     EXPECT_LT(shards.at("planned_mb")[rank], whole.at("planned_mb")[rank]);
     EXPECT_GT(shards.at("private_mb")[rank], 0);

@@ -4,18 +4,14 @@
 #include "weft/distributed/weight_gathers.h"
 
 #include <algorithm>
-#include <cstring>
-#include <deque>
-#include <mutex>
-#include <tuple>
 #include <utility>
 
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "weft/core/op.h"
 #include "weft/core/status.h"
+#include "weft/distributed/gather_rows.h"
 #include "weft/distributed/tags.h"
-#include "weft/graph/cost.h"
 
 namespace weft {
 namespace {
@@ -27,103 +23,6 @@ constexpr size_t kMinGap = 4;
 constexpr int kFirstTag = kFirstReservedTag - 2;
 
 constexpr size_t kNone = ~size_t{0};
-
-// Attributes of ops are plain bytes, so the pieces of a weight are kept here, and the attributes have their number.
-class PieceTables {
- public:
-  int32_t Add(const std::vector<WeightPiece>& pieces) {
-    const std::lock_guard lock(mutex_);
-    const auto same = [&](const std::vector<WeightPiece>& other) {
-      return absl::c_equal(pieces, other, [](const WeightPiece& a, const WeightPiece& b) {
-        return a.owner == b.owner && a.rows == b.rows;
-      });
-    };
-    const auto found = absl::c_find_if(tables_, same);
-    const auto index = static_cast<int32_t>(found - tables_.begin());
-    if (found == tables_.end()) tables_.push_back(pieces);
-    return index;
-  }
-  const std::vector<WeightPiece>& operator[](int32_t index) {
-    const std::lock_guard lock(mutex_);
-    return tables_[static_cast<size_t>(index)];
-  }
-
- private:
-  std::mutex mutex_;
-  std::deque<std::vector<WeightPiece>> tables_;  // elements never change and never move
-};
-
-PieceTables& Tables() {
-  static auto* const tables = new PieceTables();
-  return *tables;
-}
-
-struct GatherAttrs {
-  TensorType type;  // of the whole weight
-  int32_t pieces = 0, rank = 0, ranks = 0, tag = 0;
-  auto Fields() const {
-    return std::tuple{AttrField{"dtype", type.dtype}, AttrField{"shape", type.shape}, AttrField{"pieces", pieces},
-                      AttrField{"rank", rank},        AttrField{"ranks", ranks},      AttrField{"tag", tag}};
-  }
-};
-
-// Sends this rank's pieces, which are the inputs, to each other rank, and receives the others in output 0.
-std::vector<Message> Messages(const OpArgs& args) {
-  const auto a = args.attrs.as<GatherAttrs>();
-  const std::vector<WeightPiece>& pieces = Tables()[a.pieces];
-  const int64_t cols = a.type.shape.cols();
-  std::vector<Message> messages;
-  const int whole = static_cast<int>(args.inputs.size());
-  for (const WeightPiece& piece : pieces) {
-    if (piece.owner == a.rank) continue;
-    messages.push_back({.peer = piece.owner,
-                        .tag = a.tag,
-                        .operand = whole,
-                        .begin = piece.rows.begin * cols,
-                        .end = piece.rows.end * cols});
-  }
-  for (int operand = 0; operand < whole; ++operand) {
-    for (int peer = 0; peer < a.ranks; ++peer) {
-      if (peer == a.rank) continue;
-      messages.push_back({.sends = true,
-                          .peer = peer,
-                          .tag = a.tag,
-                          .operand = operand,
-                          .end = args.inputs[static_cast<size_t>(operand)].shape.elements()});
-    }
-  }
-  return messages;
-}
-
-// Copies this rank's rows to the whole weight.
-void CopyOwnRows(const KernelArgs& a, Rect /*tile*/) {
-  const auto attrs = a.attrs.as<GatherAttrs>();
-  const size_t row_bytes = static_cast<size_t>(attrs.type.shape.cols()) * SizeOf(attrs.type.dtype);
-  size_t input = 0;
-  for (const WeightPiece& piece : Tables()[attrs.pieces]) {
-    if (piece.owner != attrs.rank) continue;
-    std::memcpy(a.outputs[0].data + static_cast<size_t>(piece.rows.begin) * row_bytes, a.inputs[input++].data,
-                static_cast<size_t>(piece.rows.size()) * row_bytes);
-  }
-  *a.output<bool>(1) = true;
-}
-
-constexpr OpDef kGatherRows = {
-    .name = "gather_rows",
-    .infer = [](const Attrs& attrs, TypeSpan) -> absl::StatusOr<Types> {
-      return Types{attrs.as<GatherAttrs>().type, {kBool, {}}};
-    },
-    .outputs = 2,
-    .messages = Messages,
-    .kernels = {CopyOwnRows, CopyOwnRows, CopyOwnRows, CopyOwnRows, CopyOwnRows},
-    .no_gradient = "messages are recorded after gradients",
-    .cost =
-        [](const OpArgs& args) {
-          const double bytes = static_cast<double>(args.outputs[0].bytes());
-          return Cost{.bytes = (kMessageSeconds + bytes / kNetworkBytesPerSecond) * kBytesPerSecond};
-        },
-    .attrs = AttrOpsOf<GatherAttrs>(),
-};
 
 // A reader of a divided weight. `node`: its position in the program; the number of nodes for a root.
 struct Use {
@@ -355,7 +254,7 @@ class WeightGathers::Inserter {
 WeightGathers::WeightGathers(std::vector<DividedWeight> weights, int rank, int ranks,
                              std::function<int(int tag)> bucket_of)
     : weights_(std::move(weights)), rank_(rank), ranks_(ranks), bucket_of_(std::move(bucket_of)) {
-  for (const DividedWeight& weight : weights_) tables_.push_back(Tables().Add(weight.pieces));
+  for (const DividedWeight& weight : weights_) tables_.push_back(NumberOfPieces(weight.pieces));
 }
 
 absl::Status WeightGathers::Insert(Program* program, std::vector<ValueId>* roots) {
@@ -387,16 +286,16 @@ VarList WeightGathers::OwnPieces(Tape* tape, size_t weight) const {
 
 VarList WeightGathers::Gather(Tape* tape, size_t index, VarSpan own) const {
   const size_t weight = order_[index];
-  const GatherAttrs attrs = {.type = weights_[weight].type,
-                             .pieces = tables_[weight],
-                             .rank = rank_,
-                             .ranks = ranks_,
-                             .tag = kFirstTag - static_cast<int32_t>(index)};
+  const GatherRowsAttrs attrs = {.type = weights_[weight].type,
+                                 .pieces = tables_[weight],
+                                 .rank = rank_,
+                                 .ranks = ranks_,
+                                 .tag = kFirstTag - static_cast<int32_t>(index)};
   if (attrs.tag < 0) {
     tape->Fail(InvalidArgument("the weights need ", order_.size(), " tags of messages between ranks, but ",
                                kFirstTag + 1, " exist"));
   }
-  return tape->Record(kGatherRows, Attrs::Of(attrs), own);
+  return GatherRowsInGraph(tape, attrs, own);
 }
 
 }  // namespace weft

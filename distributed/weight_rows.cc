@@ -1,10 +1,8 @@
 #include "weft/distributed/weight_rows.h"
 
-#include <cstdint>
 #include <cstring>
 
-#include "absl/synchronization/blocking_counter.h"
-#include "absl/types/span.h"
+#include "weft/distributed/message_ends.h"
 #include "weft/distributed/piece_name.h"
 #include "weft/distributed/tags.h"
 #include "weft/graph/transport.h"
@@ -22,24 +20,23 @@ void GatherRows(const Ranks& ranks, const DividedWeight& weight, const Parameter
     }
     if (piece.owner != ranks.rank() && receives(ranks.rank())) ++messages;
   }
-  absl::BlockingCounter left(messages);
-  const Transport::Done done = {
-      .call = [](void* object, uint32_t) { static_cast<absl::BlockingCounter*>(object)->DecrementCount(); },
-      .object = &left};
+  MessageEnds ends(messages);
   for (const WeightPiece& piece : weight.pieces) {
     const size_t begin = static_cast<size_t>(piece.rows.begin) * row_bytes;
     const size_t bytes = static_cast<size_t>(piece.rows.size()) * row_bytes;
     if (piece.owner != ranks.rank()) {
-      if (receives(ranks.rank())) ranks.transport()->Receive({whole + begin, bytes}, piece.owner, kRowsTag, done);
+      if (receives(ranks.rank()))
+        ranks.transport()->Receive({whole + begin, bytes}, piece.owner, kRowsTag, ends.done());
       continue;
     }
     const Tensor mine = *parameters.Find(PieceName(weight.name, piece.rows));
     if (receives(ranks.rank())) std::memcpy(whole + begin, mine.data, bytes);
     for (int peer = 0; peer < ranks.size(); ++peer) {
-      if (peer != ranks.rank() && receives(peer)) ranks.transport()->Send({mine.data, bytes}, peer, kRowsTag, done);
+      if (peer != ranks.rank() && receives(peer))
+        ranks.transport()->Send({mine.data, bytes}, peer, kRowsTag, ends.done());
     }
   }
-  left.Wait();
+  ends.Wait();
 }
 
 }  // namespace weft

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <regex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -84,6 +85,34 @@ TEST_F(RanksTest, NoNumberOfRanksChangesARun) {
       EXPECT_THAT(result.err, HasSubstr(" on " + std::to_string(ranks) + " ranks\n"));
       EXPECT_EQ(Differences(Results(name), Results("several-" + name)), "") << ranks << " ranks";
     }
+  }
+}
+
+// The matrices of the feed-forward layer are large enough to be divided.
+TEST_F(RanksTest, DividedWeightsChangeNoRun) {
+  WriteTrainingData();
+  const Arguments flags = Training("gpt") + Arguments{"--width=128", "--heads=2", "--save-best"};
+  EXPECT_TRUE(Works(Weft(flags + Arguments{"--out=whole"})));
+  EXPECT_TRUE(Works(Weft(flags + Arguments{"--out=continued", "--init=whole"})));
+  for (const std::string ranks : {"3", "4"}) {
+    const Arguments divided = flags + Arguments{"--shard=weights"};
+    const CommandResult result = Launch({{std::stoi(ranks), divided + Arguments{"--out=divided" + ranks}}});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_TRUE(Exists("divided" + ranks + "/checkpoints/10/state.1.safetensors"));
+    for (const std::string file : {"model.safetensors", "best.safetensors", "sample.txt"}) {
+      EXPECT_TRUE(Read("divided" + ranks + "/" + file) == Read("whole/" + file)) << file << ", " << ranks << " ranks";
+    }
+  }
+  const CommandResult continued =
+      Launch({{2, flags + Arguments{"--shard=weights", "--init=whole", "--out=continued2"}}});
+  EXPECT_EQ(continued.exit_code, 0) << continued.err;
+  EXPECT_TRUE(Read("continued2/model.safetensors") == Read("continued/model.safetensors"));
+  for (const auto& [flag, message] : std::vector<std::pair<std::string, std::string>>{
+           {"--lora-rank=2", "--shard: weights does not work with low-rank adapters"},
+           {"--tensorboard", "--tensorboard: its histograms need whole weights"},
+           {"--ema=0.9", "averages of weights (ema) don't work"}}) {
+    EXPECT_TRUE(OneRankFails(Launch({{2, flags + Arguments{"--shard=weights", "--init=whole", "--out=error", flag}}}),
+                             2, message));
   }
 }
 

@@ -1,7 +1,8 @@
 // This file compiles and runs the graphs of a step. train/gradient_sums.h records the sums of gradients in them.
 //
 // With several ranks, the graph of a rank's last micro-batch also adds the gradients of all ranks. A message leaves as
-// soon as its gradients exist, during the backward pass.
+// soon as its gradients exist, during the backward pass. If ranks divide the weights, the graphs of micro-batches also
+// gather weights. So each rank runs equally many of them; in place of a micro-batch, a graph may only gather.
 #include "weft/train/accumulated_step.h"
 
 #include <cmath>

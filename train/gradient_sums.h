@@ -2,7 +2,8 @@
 //
 // Buffers hold the sums; train/sum_plan.h assigns them. Buffers are caches: no checkpoint has them, because they hold
 // nothing between two steps. If ranks divide the optimizer's state (Sharding), large weights have two more kinds of
-// buffers: totals of the pieces that this rank owns, and copies of these pieces of the weights.
+// buffers: totals of the pieces that this rank owns, and copies of these pieces of the weights. If ranks also divide
+// the weights, these pieces are the weights, and there are no copies.
 //
 //   WEFT_ASSIGN_OR_RETURN(GradientSums sums, GradientSums::Plan(options));
 //   sums.SetWeights(names, types);

@@ -106,7 +106,7 @@ class TrainingStep {
   virtual absl::StatusOr<StepResult> Run(int64_t step, double rate, NextBatch next,
                                          double loss_limit = std::numeric_limits<double>::infinity()) = 0;
   // Runs the losses and gradients of step `step` again, on one thread, without an update. Returns the first op that
-  // makes a NaN, or "" if none is found.
+  // makes a NaN, or "" if none is found. If weights are divided, runs nothing and returns "".
   virtual std::string FirstNan(int64_t step, NextBatch next) = 0;
   // Returns the planned bytes of a step beside the parameters: the values of all its graphs, and sums of gradients.
   uint64_t planned_bytes() const { return planned_bytes_; }
