@@ -21,7 +21,8 @@ constexpr OpDef kGroupOp = {.name = "group", .infer = InferGroup, .no_gradient =
 constexpr OpDef kGradientOp = {.name = "gradient",
                                .infer = InferGradient,
                                .outputs = 0,
-                               .no_gradient = "it is expanded before it is differentiated"};
+                               .no_gradient = "it is expanded before it is differentiated",
+                               .attrs = AttrOpsOf<GradientAttrs>()};
 
 absl::InlinedVector<ValueId, 2> Node::outputs() const {
   absl::InlinedVector<ValueId, 2> ids;

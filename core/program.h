@@ -8,6 +8,7 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
@@ -112,6 +113,12 @@ struct Program {
 // the fed tensor, the parameter or the constant. A kGroupOp computes nothing: it stands for updates that belong
 // together. Compilation replaces kGradientOp by the nodes that compute the gradients.
 extern const OpDef kInputOp, kParameterOp, kConstantOp, kGroupOp, kGradientOp;
+
+// The attributes of kGradientOp.
+struct GradientAttrs {
+  bool partial = false;  // see Tape::PartialGradient
+  auto Fields() const { return std::tuple{AttrField{"partial", partial, /*printed=*/partial}}; }
+};
 
 }  // namespace weft
 

@@ -166,7 +166,11 @@ VarList Tape::Record(const OpDef& op, const Attrs& attrs, VarSpan inputs) {
 
 Var Tape::Group(VarSpan vars) { return Record(kGroupOp, {}, vars)[0]; }
 
-VarList Tape::Gradient(Var loss, VarSpan wrt) {
+VarList Tape::Gradient(Var loss, VarSpan wrt) { return RecordGradient(loss, wrt, {}); }
+
+VarList Tape::PartialGradient(Var loss, VarSpan wrt) { return RecordGradient(loss, wrt, {.partial = true}); }
+
+VarList Tape::RecordGradient(Var loss, VarSpan wrt, const GradientAttrs& attrs) {
   VarList inputs = {loss};
   inputs.insert(inputs.end(), wrt.begin(), wrt.end());
   if (status_.ok()) Fail(CheckInputs(kGradientOp.name, inputs));
@@ -179,7 +183,7 @@ VarList Tape::Gradient(Var loss, VarSpan wrt) {
   }
   if (!status_.ok()) return VarList(wrt.size(), Poison());
   if (wrt.empty()) return {};
-  return Record(kGradientOp, {}, inputs);
+  return Record(kGradientOp, Attrs::Of(attrs), inputs);
 }
 
 VarList Tape::Weights() const {

@@ -68,6 +68,12 @@ class Tape {
   // Returns d `loss` / d `wrt[i]` for each i, as outputs of one node that compilation expands. `loss` must be a float
   // scalar, and each `wrt[i]` must have a float dtype. If the loss does not depend on `wrt[i]`, that gradient is 0.
   VarList Gradient(Var loss, VarSpan wrt);
+  // Does the same, except that all `wrt[i]` are independent variables: a path from `wrt[i]` to the loss adds nothing to
+  // its gradient if the path passes another `wrt[j]`.
+  VarList PartialGradient(Var loss, VarSpan wrt);
+  // Allows one more write of `version`, a version of a state that was already overwritten. So two graphs of one tape
+  // can update the state in two ways. A graph that has both writes does not compile.
+  void Rewind(Var version) { overwritten_.erase(version.id); }
 
   // The adaptation in force, or null. It must outlive its use by the tape.
   Adaptation* adaptation() const { return adaptation_; }
@@ -100,6 +106,7 @@ class Tape {
                               absl::FunctionRef<absl::StatusOr<VarList>()> body);
 
   Var AddParameter(ParameterSpec spec);
+  VarList RecordGradient(Var loss, VarSpan wrt, const GradientAttrs& attrs);
   absl::Status CheckInputs(const char* op, VarSpan inputs) const;
   absl::Status CheckWrites(const OpDef& op, VarSpan inputs) const;
 

@@ -78,7 +78,7 @@ VarList NodeGradients(const OpDef& op, const GradientArgs& args) {
 
 }  // namespace
 
-VarList Differentiate(Var loss, VarSpan wrt, NodeId first) {
+VarList Differentiate(Var loss, VarSpan wrt, NodeId first, bool partial) {
   Tape* tape = loss.tape;
   const auto program = [tape]() -> const Program& { return tape->program(); };
   const size_t begin = first, end = program().nodes.size();
@@ -102,6 +102,8 @@ VarList Differentiate(Var loss, VarSpan wrt, NodeId first) {
     }
     const bool reached = absl::c_any_of(upstream, [](Var grad) { return grad.tape != nullptr; });
     if (!reached || absl::c_none_of(node.inputs, [&](ValueId in) { return depends[in]; })) continue;
+    const auto is_output = [&](Var v) { return absl::c_any_of(outputs, [&](Var out) { return out.id == v.id; }); };
+    if (partial && absl::c_any_of(wrt, is_output)) continue;
     tape->SetScope(node.scope);
     const VarList gradients = NodeGradients(*node.op, {node.attrs, inputs, outputs, upstream});
     if (!tape->status().ok()) break;

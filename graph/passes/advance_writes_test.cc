@@ -13,6 +13,7 @@ namespace weft {
 namespace {
 
 using ::testing::Contains;
+using ::testing::HasSubstr;
 using ::testing::Not;
 
 constexpr int64_t kWidth = 128;
@@ -72,6 +73,27 @@ TEST(AdvanceWritesTest, StaysBehindTheReadersOfTheOldVersion) {
     ASSERT_TRUE(out.ok()) << out.status();
     EXPECT_FLOAT_EQ((*out)[before].span<float>()[1], run == 0 ? 1 : std::exp(3.0f));
     EXPECT_EQ((*out)[written].span<float>()[1], 3);
+  }
+}
+
+TEST(OrderWritesTest, GraphsOfOneTapeCanWriteAVersionInTwoWays) {
+  Tape tape;
+  const Var x = tape.Input("x", {kF32, {2}});
+  const Var w = tape.State("w", {kF32, {2}}, Zeros());
+  const Var written = Assign(w, x);
+  tape.Rewind(w);
+  const Var doubled = Assign(w, x + x);
+  ASSERT_TRUE(tape.status().ok()) << tape.status();
+  EXPECT_THAT(std::string(Compile(tape, {.update = {written, doubled}}).status().message()),
+              HasSubstr("assign: the graph has two writes of one version of f32[2]"));
+  Parameters parameters;
+  for (const Var update : {written, doubled}) {
+    const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {update}, .update = {update}});
+    ASSERT_TRUE(graph.ok()) << graph.status();
+    Runner runner(*graph, &parameters, {.threads = 1});
+    const absl::StatusOr<Outputs> out = runner.Run({{x, std::vector<float>{1, 2}}});
+    ASSERT_TRUE(out.ok()) << out.status();
+    EXPECT_EQ((*out)[update].span<float>()[1], update.id == written.id ? 2 : 4);
   }
 }
 

@@ -18,7 +18,9 @@ absl::Status ExpandGradients(Rewrite& rewrite) {
     const bool in_eval = rewrite.options.mode == kEval && node.op->in_eval != nullptr;
     if (node.op != &kGradientOp && !in_eval) return {};
     const VarList inputs = replay.Now(node.inputs);
-    if (node.op == &kGradientOp) return Differentiate(inputs[0], VarSpan(inputs).subspan(1));
+    if (node.op == &kGradientOp) {
+      return Differentiate(inputs[0], VarSpan(inputs).subspan(1), NodeId{0}, node.attrs.as<GradientAttrs>().partial);
+    }
     VarList outputs = node.op->in_eval(node.attrs, inputs);
     for (uint32_t i = 0; i < node.output_count; ++i) {
       if (uses.differentiated_by(node.output(i))) outputs[i] = Record(kCopyOp, {outputs[i]});

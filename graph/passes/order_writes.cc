@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "weft/core/status.h"
 #include "weft/graph/passes/passes.h"
 #include "weft/graph/storage.h"
 
@@ -21,7 +22,11 @@ absl::Status OrderWrites(Rewrite& rewrite) {
   std::vector<uint32_t> position;                     // by node: odd, so that copies go between
   for (uint32_t n = 0; n < count; ++n) {
     position.push_back(2 * n + 1);
-    for (int i = 0; i < program.nodes[n].op->writes; ++i) written_at[roots[program.nodes[n].inputs[i]]] = n;
+    for (int i = 0; i < program.nodes[n].op->writes; ++i) {
+      if (written_at.try_emplace(roots[program.nodes[n].inputs[i]], n).second) continue;
+      return InvalidArgument(program.nodes[n].op->name, ": the graph has two writes of one version of ",
+                             ToString(program.value(program.nodes[n].inputs[i]).type));
+    }
   }
 
   absl::flat_hash_map<ValueId, ValueId> copies;  // old version, or a view of one → its copy
