@@ -209,6 +209,9 @@ Var KlDivergence(Var log_q, Var p, Reduction reduction = Reduction::kMean);
 
 // Gradients (see Tape::Gradient).
 inline VarList Gradient(Var loss, VarSpan wrt) { return loss.tape->Gradient(loss, wrt); }
+// Returns y [R, C] with y[r, :] = x[r, :] + Σ dy[i, :] over all i with ids[i] = rows[r]: these rows of an embedding's
+// gradient, added to rows x of another gradient of the table. rows are i32 [R], dy is [..., C], and ids are i32 [...].
+Var EmbeddingGradientAt(Var x, Var rows, Var dy, Var ids);
 Var SquareSum(Var x);             // [] Σ x²
 Var GlobalNorm(VarSpan tensors);  // [] sqrt(Σ x²) over all elements of at least one tensor; the gradient is 0 at 0
 // SquareSum(x) is Sum(SquareSumBlocks(x)), and GlobalNorm is RootOfSum of all square sums. So a norm has the same bits
@@ -231,6 +234,9 @@ Var CacheAppend(Var cache, Var rows, Var positions);
 Var Assign(Var state, Var value);  // any dtype; the value has the state's type
 // s ← 0 + x if `first`, i32 [], is not 0; otherwise s ← s + x. x: the type of the state s, or f32 if s is bf16.
 Var Accumulate(Var s, Var x, Var first);
+// Replaces rows of a state [V, C]: state[rows[r] - begin, :] ← values[r, :], for rows i32 [R] and values [R, C]. A row
+// outside begin .. begin + V - 1 is not written. If several r name one row, the last of them is written.
+Var WriteRows(Var state, Var rows, Var values, int64_t begin = 0);
 struct AdamWOptions {
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, weight_decay = 0.01;
   auto Fields() const {  // as the op's attributes, here and below

@@ -201,7 +201,7 @@ constexpr OpExample kAddExamples[] = {
 
 constexpr OpDef kEmbedding = {.name = "embedding",
                               .infer = Infer,
-                              .kernels = {Kernel<float>, Kernel<double>},
+                              .kernels = {Kernel<float>, Kernel<double>, Kernel<BF16>},
                               .cut = Cut::kRows,
                               .access = Access,
                               .gradient = Gradient,
