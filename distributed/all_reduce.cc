@@ -170,20 +170,26 @@ std::vector<WeightPiece> AllReduce::Pieces(const TensorType& weight) const {
   return pieces;
 }
 
-void AllReduce::Record(absl::Span<const Blocks> weights, VarList* updates) const { Record(weights, updates, nullptr); }
-
-void AllReduce::Record(absl::Span<const Blocks> weights, VarList* updates, KeepPiece keep) const {
-  Record(weights, updates, &keep);
+VarList AllReduce::Record(absl::Span<const Blocks> weights, VarList* updates) const {
+  return Record(weights, updates, nullptr);
 }
 
-void AllReduce::Record(absl::Span<const Blocks> weights, VarList* updates, const KeepPiece* keep) const {
+VarList AllReduce::Record(absl::Span<const Blocks> weights, VarList* updates, KeepPiece keep) const {
+  return Record(weights, updates, &keep);
+}
+
+VarList AllReduce::Record(absl::Span<const Blocks> weights, VarList* updates, const KeepPiece* keep) const {
+  VarList totals(weights.size());
   std::vector<Blocks> small;
+  std::vector<size_t> small_indices;
   int64_t small_bytes = 0;
   int next_tag = 0;
   const auto take_tags = [&] { return std::exchange(next_tag, next_tag + tags_); };
   const auto record_small = [&] {
-    if (!small.empty()) RecordSmall(small, take_tags(), updates);
+    const VarList found = small.empty() ? VarList() : RecordSmall(small, take_tags(), updates);
+    for (size_t k = 0; k < found.size(); ++k) totals[small_indices[k]] = found[k];
     small.clear();
+    small_indices.clear();
     small_bytes = 0;
   };
   for (size_t i = 0; i < weights.size(); ++i) {
@@ -195,7 +201,7 @@ void AllReduce::Record(absl::Span<const Blocks> weights, VarList* updates, const
       bucket.Reduce();
       const std::vector<WeightPiece> pieces = keep != nullptr ? Pieces(type) : std::vector<WeightPiece>();
       if (pieces.empty()) {
-        updates->push_back(bucket.Gather(bucket.Write(blocks.back())));
+        totals[i] = bucket.Gather(bucket.Write(blocks.back()));
         continue;
       }
       int piece = 0;
@@ -208,6 +214,7 @@ void AllReduce::Record(absl::Span<const Blocks> weights, VarList* updates, const
     }
     if (!small.empty() && small[0][0].dtype() != blocks[0].dtype()) record_small();
     small.push_back(blocks);
+    small_indices.push_back(i);
     small_bytes += bytes;
     if (small_bytes >= bucket_bytes_) record_small();
   }
@@ -216,6 +223,7 @@ void AllReduce::Record(absl::Span<const Blocks> weights, VarList* updates, const
     weights[0][0].tape->Fail(InvalidArgument("the gradients need ", next_tag, " tags of messages between ranks, but ",
                                              kFirstReservedTag, " exist"));
   }
+  return totals;
 }
 
 void AllReduce::RecordGather(VarSpan states, VarList* updates) const {
@@ -227,7 +235,7 @@ void AllReduce::RecordGather(VarSpan states, VarList* updates) const {
   }
 }
 
-void AllReduce::RecordSmall(absl::Span<const Blocks> weights, int first_tag, VarList* updates) const {
+VarList AllReduce::RecordSmall(absl::Span<const Blocks> weights, int first_tag, VarList* updates) const {
   VarList joined;
   for (size_t block = 0; block < blocks().size(); ++block) {
     VarList parts;
@@ -237,12 +245,14 @@ void AllReduce::RecordSmall(absl::Span<const Blocks> weights, int first_tag, Var
   Bucket bucket(doubling_, joined, first_tag, updates);
   bucket.Reduce();
   const Var total = bucket.Total();
+  VarList totals;
   int64_t begin = 0;
   for (const Blocks& weight : weights) {
     const int64_t end = begin + weight[0].shape().elements();
-    updates->push_back(Assign(weight.back(), Reshape(Slice(total, 0, begin, end), weight[0].shape())));
+    totals.push_back(Assign(weight.back(), Reshape(Slice(total, 0, begin, end), weight[0].shape())));
     begin = end;
   }
+  return totals;
 }
 
 }  // namespace weft

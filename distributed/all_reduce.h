@@ -64,20 +64,21 @@ class AllReduce {
   // begins at a block of SquareSumBlocks (ops/ops.h).
   std::vector<WeightPiece> Pieces(const TensorType& weight) const;
 
-  // Records the sums over all ranks, and writes each total to the last of the weight's blocks. Appends the new versions
-  // of these states, and the sends, to `updates`. `weights`: in the order in which the backward pass usually computes
-  // their gradients. If the buckets need more tags than exist, the tape gets an error (Tape::Fail).
-  void Record(absl::Span<const Blocks> weights, VarList* updates) const;
+  // Records the sums over all ranks, and writes each total to the last of the weight's blocks. Returns the new versions
+  // of these states, by weight, and appends the sends to `updates`. `weights`: in the order in which the backward pass
+  // usually computes their gradients. If the buckets need more tags than exist, the tape gets an error (Tape::Fail).
+  VarList Record(absl::Span<const Blocks> weights, VarList* updates) const;
   // Does the same, except for weights with pieces: `keep` gets the total of each piece that this rank owns, [elements].
-  void Record(absl::Span<const Blocks> weights, VarList* updates, KeepPiece keep) const;
+  // The weight's result is empty.
+  VarList Record(absl::Span<const Blocks> weights, VarList* updates, KeepPiece keep) const;
   // Records the messages that complete `states`. Each state has the type of a weight with pieces, and this rank must
   // have updated the pieces that it owns. Appends the last versions of the states, and the sends, to `updates`.
   void RecordGather(VarSpan states, VarList* updates) const;
 
  private:
   AllReduce() = default;
-  void Record(absl::Span<const Blocks> weights, VarList* updates, const KeepPiece* keep) const;
-  void RecordSmall(absl::Span<const Blocks> weights, int first_tag, VarList* updates) const;
+  VarList Record(absl::Span<const Blocks> weights, VarList* updates, const KeepPiece* keep) const;
+  VarList RecordSmall(absl::Span<const Blocks> weights, int first_tag, VarList* updates) const;
 
   ReductionPlan doubling_, scatter_;  // of this rank
   std::vector<int> owners_;           // by piece: the rank that computes its total

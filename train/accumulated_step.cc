@@ -19,6 +19,7 @@
 #include "weft/distributed/piece_name.h"
 #include "weft/distributed/weight_gathers.h"
 #include "weft/train/gradient_sums.h"
+#include "weft/train/late_rows.h"
 #include "weft/train/micro_batch_results.h"
 #include "weft/train/sum_plan.h"
 
@@ -38,8 +39,9 @@ class AccumulatedStep final : public TrainingStep {
         streams_(options.sharding == Sharding::kWeights && options.ranks.size() > 1 &&
                  options.micro_batches == options.ranks.size() && programs == 1) {}
 
-  // Plans the sums of the gradients of the weights of `tape`, which must have all weights.
-  absl::Status PlanSums(const Tape& tape, const Optimizer& optimizer) {
+  // Plans the sums of the gradients of the weights of programs[0], which must have all weights.
+  absl::Status PlanSums(absl::Span<const TrainingProgram> programs, const Optimizer& optimizer) {
+    const Tape& tape = *programs[0].tape;
     for (const ParameterSpec& spec : tape.program().parameters) {
       if (spec.kind == ParameterKind::kWeight) update_.tape.Parameter(spec.name, spec.type, spec.initializer);
     }
@@ -54,7 +56,13 @@ class AccumulatedStep final : public TrainingStep {
       types.push_back(weight.type());
     }
     PlanDivision(names, types);
+    std::optional<LateRows> late;
+    // Gathers of weights have their places between the buckets of gradients, and late rows would reorder the buckets.
+    if (options_.sharding != Sharding::kWeights) {
+      late = LateRows::Find(programs, names, types, options_.ranks, options_.bucket_bytes);
+    }
     sums_->SetWeights(std::move(names), std::move(types));
+    if (late) sums_->SetLateRows(*late);
     buffers_ = sums_->buffers();
     for (const ParameterSpec& buffer : buffers_) planned_bytes_ += buffer.type.bytes();
     return absl::OkStatus();
@@ -70,7 +78,9 @@ class AccumulatedStep final : public TrainingStep {
     entry.first = tape->Input("first_of_pair", {kI32, {}}, {.below = 2});
     const VarList weights = optimizer.TrainedWeights(tape);
     // The gradient of a mean loss times its number of targets is the gradient of the summed loss.
-    entry.gradients = Gradient(program.loss * Cast(entry.targets, program.loss.dtype()), weights);
+    const Var loss = program.loss * Cast(entry.targets, program.loss.dtype());
+    const std::optional<LateRows>& late = sums_->late_rows();
+    entry.gradients = late ? late->Gradients(loss, weights, &entry.split) : Gradient(loss, weights);
     for (size_t i = 0; i < weights.size(); ++i) {
       entry.names.push_back(tape->ParameterName(weights[i]));
       entry.sums.push_back(sums_->Add(entry.names.back(), entry.gradients[i], entry.first));
@@ -212,6 +222,7 @@ class AccumulatedStep final : public TrainingStep {
     Var loss, targets, first;
     std::vector<std::string> names;  // of its trained weights
     VarList gradients, sums;         // by weight; each sum is the new version of its buffer in slot 0
+    SplitGradient split;             // with late rows
     SlotRunner sum;
     std::unique_ptr<Runner> last;  // with several ranks: also adds the gradients of all ranks
   };
@@ -253,7 +264,8 @@ class AccumulatedStep final : public TrainingStep {
     for (Entry& entry : entries_) {
       if (separate()) break;
       Tape* const tape = entry.loss.tape;
-      const VarList updates = sums_->Reduce(tape, entry.names, entry.sums, [this](int slot) { return InLast(slot); });
+      const auto in_last = [this](int slot) { return InLast(slot); };
+      const VarList updates = sums_->Reduce(tape, entry.names, entry.sums, in_last, entry.split, entry.first);
       WEFT_RETURN_IF_ERROR(AddGathers(*tape, {.fetch = {entry.loss}, .update = {tape->Group(updates)}},
                                       /*runs=*/1.0 / static_cast<double>(entries_.size())));
     }
@@ -341,7 +353,7 @@ absl::StatusOr<std::unique_ptr<TrainingStep>> PlanAccumulatedStep(absl::Span<con
                                                                   const Optimizer& optimizer,
                                                                   const StepOptions& options) {
   auto step = std::make_unique<AccumulatedStep>(options, programs.size());
-  WEFT_RETURN_IF_ERROR(step->PlanSums(*programs[0].tape, optimizer));
+  WEFT_RETURN_IF_ERROR(step->PlanSums(programs, optimizer));
   for (const TrainingProgram& program : programs) WEFT_RETURN_IF_ERROR(step->AddProgram(program, optimizer));
   WEFT_RETURN_IF_ERROR(step->AddUpdate(optimizer));
   return step;

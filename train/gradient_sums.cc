@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/distributed/message_ops.h"
+#include "weft/ops/ops.h"
 #include "weft/train/piece_norm.h"
 
 namespace weft {
@@ -20,6 +21,8 @@ std::string PieceSumName(absl::string_view weight, IndexRange rows) {
 Var Cache(Tape* tape, const std::string& name, const TensorType& type) {
   return tape->State(name, type, Zeros(), ParameterKind::kCache);
 }
+
+constexpr char kLateRowsName[] = "gradient_sum.late_rows";
 
 }  // namespace
 
@@ -55,6 +58,11 @@ void GradientSums::SetWeights(std::vector<std::string> names, std::vector<Tensor
   }
 }
 
+void GradientSums::SetLateRows(const LateRows& late) {
+  late_ = late;
+  buffers_.push_back({kLateRowsName, LateRowsType(), Zeros(), ParameterKind::kCache});
+}
+
 Var GradientSums::Add(absl::string_view weight, Var gradient, Var first) const {
   const auto index = static_cast<size_t>(absl::c_find(names_, weight) - names_.begin());
   // Adds 0, because a slot would hold 0 + gradient, in which -0 becomes 0.
@@ -63,29 +71,83 @@ Var GradientSums::Add(absl::string_view weight, Var gradient, Var first) const {
 }
 
 VarList GradientSums::Reduce(Tape* tape, const std::vector<std::string>& names, const VarList& newest,
-                             absl::FunctionRef<int(int)> slot_of) const {
+                             absl::FunctionRef<int(int)> slot_of, const SplitGradient& split, Var first) const {
   absl::flat_hash_map<std::string, Var> by_name;
   for (size_t i = 0; i < names.size(); ++i) by_name[names[i]] = newest[i];
-  std::vector<AllReduce::Blocks> weights;
-  std::vector<size_t> indices;
-  for (size_t i = names_.size(); i-- > 0;) {  // the backward pass computes the gradients of the last layers first
-    Var sum = by_name[names_[i]];
-    for (size_t k = 1; k < plan_.left.size(); ++k) sum = Assign(sum, Slot(tape, slot_of(plan_.left[k]), i) + sum);
-    AllReduce::Blocks& blocks = weights.emplace_back();
-    for (const int slot : plan_.blocks) blocks.push_back(Slot(tape, slot_of(slot), i));
-    blocks.push_back(sum);
-    indices.push_back(i);
-  }
   VarList updates;
-  if (sharding_ == Sharding::kNone) {
-    reduce_->Record(weights, &updates);
-    return updates;
+  Var ids;  // of the late rows
+  std::vector<size_t> indices;
+  if (late_) {  // the backward pass computes the first part of its gradient first, and then those of the last layers
+    ids = late_->GatherIds(tape, split, &updates);
+    indices.push_back(late_->weight());
   }
-  reduce_->Record(weights, &updates, [&](size_t weight, const WeightPiece& piece, Var total) {
+  for (size_t i = names_.size(); i-- > 0;) {
+    if (!late_ || i != late_->weight()) indices.push_back(i);
+  }
+  std::vector<AllReduce::Blocks> weights;
+  AllReduce::Blocks late_blocks;
+  for (const size_t i : indices) {
+    const bool is_late = late_ && i == late_->weight();
+    Var sum = by_name[names_[i]], late_sum;
+    if (is_late) late_sum = LateSum(tape, ids, split, first, &sum);
+    for (size_t k = 1; k < plan_.left.size(); ++k) {
+      const Var older = Slot(tape, slot_of(plan_.left[k]), i);
+      sum = Assign(sum, older + sum);
+      if (is_late) late_sum = Assign(late_sum, LateRowsOf(older, ids) + late_sum);
+    }
+    AllReduce::Blocks& blocks = weights.emplace_back();
+    for (const int slot : plan_.blocks) {
+      blocks.push_back(Slot(tape, slot_of(slot), i));
+      if (is_late) late_blocks.push_back(LateRowsOf(blocks.back(), ids));
+    }
+    blocks.push_back(sum);
+    if (is_late) late_blocks.push_back(late_sum);
+  }
+  if (late_) weights.push_back(late_blocks);
+  struct Total {
+    size_t weight;
+    Var state;          // the total of the weight, or of a piece
+    int64_t begin = 0;  // its first row
+  };
+  std::vector<Total> totals;
+  const auto keep = [&](size_t weight, const WeightPiece& piece, Var total) {
     const Var state = PieceSum(tape, indices[weight], piece);
-    updates.push_back(Assign(state, Reshape(total, state.shape())));
-  });
+    totals.push_back({indices[weight], Assign(state, Reshape(total, state.shape())), piece.rows.begin});
+  };
+  const VarList whole =
+      sharding_ == Sharding::kNone ? reduce_->Record(weights, &updates) : reduce_->Record(weights, &updates, keep);
+  for (size_t i = 0; i < indices.size(); ++i) {
+    if (whole[i]) totals.push_back({indices[i], whole[i]});
+  }
+  if (late_) updates.push_back(whole.back());  // other ranks send to this rank even if it owns no piece of the table
+  for (const Total& total : totals) {
+    if (!late_ || total.weight != late_->weight()) {
+      updates.push_back(total.state);
+      continue;
+    }
+    const Var rows = Reshape(whole.back(), {late_->rows(), types_[total.weight].shape.cols()});
+    updates.push_back(WriteRows(total.state, ids, rows, total.begin));
+  }
   return updates;
+}
+
+// Returns the sum of the late rows with the newest gradient: a state of LateRowsType. `*sum`: the newest sum of the
+// table, which becomes the sum without the embedding's part of this gradient.
+Var GradientSums::LateSum(Tape* tape, Var ids, const SplitGradient& split, Var first, Var* sum) const {
+  const TensorType type = LateRowsType();
+  const Var state = Cache(tape, kLateRowsName, type);
+  if (!split.first) return Assign(state, LateRowsOf(*sum, ids));
+  const Var rows = EmbeddingGradientAt(Embedding(split.first, ids), ids, split.rows, split.ids);
+  const Var value = Reshape(rows, type.shape);
+  if (!HasSlots(late_->weight())) {
+    *sum = Cast(split.first + 0.0, type.dtype);
+    return Assign(state, Cast(value + 0.0, type.dtype));
+  }
+  const Var slot = tape->FindParameter(SlotName(0, names_[late_->weight()]));
+  const Var late_sum = Accumulate(Assign(state, LateRowsOf(slot, ids)), value, first);
+  tape->Rewind(slot);  // Add has recorded another sum, for the other micro-batches of this rank
+  *sum = Accumulate(slot, split.first, first);
+  return late_sum;
 }
 
 VarList GradientSums::ReduceWithoutGradients(Tape* tape) const {
@@ -222,6 +284,14 @@ Var GradientSums::WithOlderSums(Var newest, size_t weight) const {
   }
   return sum;
 }
+
+// Returns the type of the sum of the late rows. It has one axis, so no rank keeps pieces of the total.
+TensorType GradientSums::LateRowsType() const {
+  const TensorType table = SumType(types_[late_->weight()]);
+  return {table.dtype, {late_->rows() * table.shape.cols()}};
+}
+
+Var GradientSums::LateRowsOf(Var sum, Var ids) const { return Reshape(Embedding(sum, ids), LateRowsType().shape); }
 
 TensorType GradientSums::PieceType(size_t weight, IndexRange rows) const {
   return {types_[weight].dtype, {rows.size(), types_[weight].shape.cols()}};

@@ -23,6 +23,7 @@
 #include "weft/core/tape.h"
 #include "weft/distributed/all_reduce.h"
 #include "weft/distributed/index_range.h"
+#include "weft/train/late_rows.h"
 #include "weft/train/optimizer.h"
 #include "weft/train/sum_plan.h"
 #include "weft/train/training_step.h"
@@ -44,6 +45,9 @@ class GradientSums {
   // Sets the names and types of the trained weights, in an order that is the same on all ranks. Must be called before
   // the functions below.
   void SetWeights(std::vector<std::string> names, std::vector<TensorType> types);
+  // Makes Reduce send the late rows of a table apart. Must be called after SetWeights.
+  void SetLateRows(const LateRows& late);
+  const std::optional<LateRows>& late_rows() const { return late_; }
   // Returns the number of the bucket of Reduce to which messages with `tag` belong.
   int BucketOf(int tag) const { return reduce_->BucketOf(tag); }
   // Returns the pieces of a weight whose update is divided among the ranks. Returns none if each rank updates the whole
@@ -56,9 +60,10 @@ class GradientSums {
   // replaces the slot's content. If no slot is needed, returns the gradient.
   Var Add(absl::string_view weight, Var gradient, Var first) const;
   // Records the sums over all ranks, which follow the last micro-batch. `newest`: the newest sum of each weight of
-  // `names`. `slot_of`: maps slots of the plan to those of the graph. Returns the updates.
+  // `names`. `slot_of`: maps slots of the plan to those of the graph. `split`, `first`: with late_rows(), the parts of
+  // their table's gradient, and the argument of Add. Returns the updates.
   VarList Reduce(Tape* tape, const std::vector<std::string>& names, const VarList& newest,
-                 absl::FunctionRef<int(int)> slot_of) const;
+                 absl::FunctionRef<int(int)> slot_of, const SplitGradient& split = {}, Var first = {}) const;
   // Does the same for a rank whose last micro-batch is empty. The newest sums are then in the slot of the last pair.
   VarList ReduceWithoutGradients(Tape* tape) const;
   // Adds slot 1 to slot 0. Returns the updates.
@@ -84,6 +89,9 @@ class GradientSums {
   Var PieceSum(Tape* tape, size_t weight, const WeightPiece& piece) const;
   Var WithOlderSums(Var newest, size_t weight) const;
   TensorType PieceType(size_t weight, IndexRange rows) const;
+  TensorType LateRowsType() const;
+  Var LateRowsOf(Var sum, Var ids) const;
+  Var LateSum(Tape* tape, Var ids, const SplitGradient& split, Var first, Var* sum) const;
 
   Ranks ranks_;
   DType sums_ = kF32;
@@ -95,6 +103,7 @@ class GradientSums {
   std::vector<std::string> names_;
   std::vector<TensorType> types_;
   std::vector<ParameterSpec> buffers_;
+  std::optional<LateRows> late_;
 };
 
 }  // namespace weft

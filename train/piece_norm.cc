@@ -6,15 +6,12 @@
 #include <utility>
 
 #include "weft/core/tensor.h"
-#include "weft/distributed/message_ops.h"
-#include "weft/distributed/tags.h"
+#include "weft/distributed/all_gather.h"
+#include "weft/distributed/index_range.h"
 #include "weft/ops/ops.h"
 
 namespace weft {
 namespace {
-
-// The tag is above those of AllReduce::RecordGather, whose messages are in the same graph.
-constexpr int kTag = kFirstReservedTag - 1;
 
 int64_t BlocksOf(const Shape& weight, IndexRange rows) {
   const int64_t block = SquareSumBlockRows(weight);
@@ -49,7 +46,11 @@ Var NormOfPieces(const AllReduce& reduce, absl::Span<const std::vector<WeightPie
     }
   }
   std::vector<int64_t> first = {0};
-  for (const int64_t size : sizes) first.push_back(first.back() + size);
+  std::vector<IndexRange> parts;  // by rank: its elements of the state
+  for (const int64_t size : sizes) {
+    parts.push_back({first.back(), first.back() + size});
+    first.push_back(first.back() + size);
+  }
   const int64_t blocks = first.back();
 
   VarList whole, own;  // sums of squares: of whole gradients; of the blocks of this rank's pieces
@@ -61,20 +62,9 @@ Var NormOfPieces(const AllReduce& reduce, absl::Span<const std::vector<WeightPie
     }
   }
   if (blocks == 0) return RootOfSum(whole);
-  Var all = tape->State("gradient_squares", {dtype, {blocks}}, Zeros(), ParameterKind::kCache);
-  const auto part = [&](int rank) {
-    return IndexRange{first[static_cast<size_t>(rank)], first[static_cast<size_t>(rank) + 1]};
-  };
-  if (!own.empty()) {
-    const Var mine = own.size() == 1 ? own[0] : Concat(own, 0);
-    all = WriteRange(all, mine, part(reduce.rank()).begin);
-    for (int peer = 0; peer < reduce.size(); ++peer) {
-      if (peer != reduce.rank()) updates->push_back(Send(mine, {0, mine.dim(0)}, {peer, kTag}));
-    }
-  }
-  for (int peer = 0; peer < reduce.size(); ++peer) {
-    if (peer != reduce.rank() && part(peer).size() > 0) all = ReceiveInto(all, part(peer), {peer, kTag});
-  }
+  const Var state = tape->State("gradient_squares", {dtype, {blocks}}, Zeros(), ParameterKind::kCache);
+  const Var mine = own.empty() ? Var() : own.size() == 1 ? own[0] : Concat(own, 0);
+  const Var all = AllGather(state, mine, parts, reduce.rank(), updates);
   const Var table = Reshape(all, {blocks, 1});
   const Var ordered = Reshape(Embedding(table, OrderOfBlocks(tape, weights, types, first)), {blocks});
   VarList squares;

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
@@ -11,6 +12,7 @@
 #include "weft/distributed/rank_threads.h"
 #include "weft/distributed/ranks.h"
 #include "weft/models/gpt.h"
+#include "weft/models/transformer.h"
 #include "weft/train/small_training.h"
 #include "weft/train/training_step.h"
 
@@ -27,6 +29,43 @@ Var WideLoss(Var tokens, Var targets, DType dtype) {
 }
 
 constexpr Family kWide = {"wide", WideLoss};
+
+// Models whose batches name few rows of a tied table, so that ranks send these rows apart (train/late_rows.h). Batches
+// have 13 different tokens, so ids repeat, and ranks have ids in common.
+constexpr int64_t kLargeVocabulary = 600;
+
+Var TiedLoss(Var tokens, Var targets, DType dtype) {
+  const GptConfig config = {
+      .vocabulary = kLargeVocabulary, .context = kLength, .layers = 1, .heads = 2, .width = 16, .dtype = dtype};
+  return CrossEntropy(Gpt(config).Logits(tokens), targets);
+}
+
+// One table is read by two embeddings and the output layer. Such a table has no late rows.
+Var SharedLoss(Var tokens, Var targets, DType dtype) {
+  const TransformerConfig config = {.source_vocabulary = kLargeVocabulary,
+                                    .target_vocabulary = kLargeVocabulary,
+                                    .context = kLength,
+                                    .encoder_layers = 1,
+                                    .decoder_layers = 1,
+                                    .heads = 2,
+                                    .width = 16,
+                                    .feed_forward = 16,
+                                    .dropout = 0.1,
+                                    .shared_embeddings = true,
+                                    .dtype = dtype};
+  const Transformer model(config);
+  return model.Loss(model.Logits(tokens, tokens), targets);
+}
+
+constexpr Family kTied = {"tied", TiedLoss}, kShared = {"shared", SharedLoss};
+
+// Returns the number of graphs of a step that send late rows apart.
+int64_t GraphsWithLateRows(const TrainingStep& step) {
+  return absl::c_count_if(step.graphs(), [](const StepGraph& each) {
+    return absl::c_any_of(each.graph.program().nodes,
+                          [](const Node& node) { return node.op->name == std::string("write_rows"); });
+  });
+}
 
 struct Outcome {
   std::vector<double> weights, figures;
@@ -117,6 +156,58 @@ TEST(RanksStepTest, ShardingChangesNoBit) {
       }
     }
   }
+}
+
+TEST(RanksStepTest, LateRowsChangeNoBit) {
+  for (const int64_t micro_batches : {2, 3, 5, 8}) {
+    for (const DType sums : {kF32, kBF16}) {
+      StepOptions options = {.micro_batches = micro_batches, .threads = 2, .sums = sums};
+      const Outcome alone = Train(kTied, options, kRows);
+      for (const Sharding sharding : {Sharding::kNone, Sharding::kOptimizer, Sharding::kGradients}) {
+        options.sharding = sharding;
+        for (const int64_t bucket_bytes : {300, 8000}) {
+          options.bucket_bytes = bucket_bytes;
+          for (const int size : {2, 3, 5, 8}) {
+            if (size <= micro_batches) CheckRanks(size, kTied, options, alone);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(RanksStepTest, LateRowsChangeNoBitWithProductsInBf16) {
+  StepOptions options = {.micro_batches = 5, .threads = 2, .precision = kBF16, .bucket_bytes = 300};
+  const Outcome alone = Train(kTied, options, kRows);
+  for (const int size : {2, 3}) CheckRanks(size, kTied, options, alone);
+}
+
+TEST(RanksStepTest, LateRowsOfEmptyMicroBatches) {
+  StepOptions options = {.micro_batches = 8, .threads = 2, .bucket_bytes = 300};
+  const Outcome alone = Train(kTied, options, /*rows=*/3);  // micro-batches 3 .. 7 have no rows
+  for (const Sharding sharding : {Sharding::kNone, Sharding::kGradients}) {
+    options.sharding = sharding;
+    for (const int size : {2, 3, 8}) CheckRanks(size, kTied, options, alone, /*rows=*/3);
+  }
+}
+
+TEST(RanksStepTest, LateRowsAreUsedOnlyIfTheyAreFew) {
+  RunRanks(2, [](Transport* transport) {
+    // Two programs, for micro-batches of one and of two rows. A third graph is for an empty last micro-batch.
+    StepOptions options = {.micro_batches = 5, .ranks = Ranks(transport), .bucket_bytes = 300};
+    Training tied(kTied, kF32, options);
+    ASSERT_TRUE(tied.Create(AdamW({})).ok());
+    EXPECT_EQ(GraphsWithLateRows(tied.step()), 3);
+    for (const Family& family : {kFamilies[0], kShared}) {  // a small vocabulary; two embeddings
+      Training training(family, kF32, options);
+      ASSERT_TRUE(training.Create(AdamW({})).ok());
+      EXPECT_EQ(GraphsWithLateRows(training.step()), 0);
+    }
+    options.bucket_bytes = int64_t{1} << 20;
+    Training large_bucket(kTied, kF32, options);
+    ASSERT_TRUE(large_bucket.Create(AdamW({})).ok());
+    EXPECT_EQ(GraphsWithLateRows(large_bucket.step()), 0);
+  });
 }
 
 TEST(RanksStepTest, RanksHaveTheirPiecesOfTheStatesOnly) {
