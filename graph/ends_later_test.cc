@@ -142,5 +142,32 @@ TEST(EndsLaterTest, AWorkerGoesOnMeanwhile) {
   }
 }
 
+// The messages of a graph usually follow each other with short tasks between them.
+TEST(EndsLaterTest, TasksAfterTheEndComeBeforeAWorkersOwnTasks) {
+  for (const int threads : {1, 2}) {
+    ScheduleBuilder builder;
+    const uint32_t message = builder.AddTask(1), after = builder.AddTask(1), first = builder.AddTask(1);
+    uint32_t last = first;
+    for (int i = 0; i < 5; ++i) {
+      const uint32_t next = builder.AddTask(1);
+      builder.AddEdge(last, next);
+      last = next;
+    }
+    builder.AddEdge(message, after);
+    Schedule schedule = std::move(builder).Build();
+    schedule.ends_later.assign(schedule.task_count, false);
+    schedule.ends_later[message] = true;
+    const std::unique_ptr<Executor> executor = MakeExecutor(kCriticalPath, &schedule, threads);
+    std::atomic<bool> ran_last{false};
+    bool in_time = false;
+    executor->Run([&](uint32_t task, int) {
+      if (task == first) std::thread([&] { executor->End(message); }).join();
+      if (task == after) in_time = !ran_last.load();
+      if (task == last) ran_last.store(true);
+    });
+    EXPECT_TRUE(in_time);
+  }
+}
+
 }  // namespace
 }  // namespace weft

@@ -77,9 +77,18 @@ void StealingExecutor::Work(int worker) {
       const uint32_t begin = schedule.first_successor[task], stop = schedule.first_successor[task + 1];
       const bool chain = stop - begin == 1 && (schedule.successors[begin] & Schedule::kAlone) != 0;
       task = chain ? schedule.successors[begin] & ~Schedule::kAlone : Release(me, begin, stop);
+      task = PreferEnded(me, task);
     }
     if (!FindEntry(worker, &entry)) return;
   }
+}
+
+uint32_t StealingExecutor::PreferEnded(Worker& me, uint32_t task) {
+  uint64_t entry;
+  if (schedule().ends_later.empty() || !workers_.back()->deque.Steal(&entry)) return task;
+  if (task != kNone && !Starts(task)) Push(me, task);
+  task = static_cast<uint32_t>(entry);
+  return (entry & kSlice) != 0 ? Release(me, static_cast<uint32_t>((entry & ~kSlice) >> 32), task) : task;
 }
 
 bool StealingExecutor::FindEntry(int worker, uint64_t* entry) {

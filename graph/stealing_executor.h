@@ -4,6 +4,9 @@
 // successor that became ready, and pushes the other ready ones onto its own deque. Idle workers steal the oldest entry
 // of another deque. If a task has more than 8 successors, most of them are first pushed as slices, which other workers
 // can steal.
+//
+// Tasks that a call of End made ready come before a worker's own tasks. They usually make further messages ready, so if
+// they waited, the network would be idle.
 #ifndef WEFT_GRAPH_STEALING_EXECUTOR_H_
 #define WEFT_GRAPH_STEALING_EXECUTOR_H_
 
@@ -43,6 +46,9 @@ class StealingExecutor : public WorkerPool {
   // must leave the execution.
   bool FindEntry(int worker, uint64_t* entry);
   bool Steal(int worker, uint64_t* entry);
+  // If a call of End made tasks ready, returns one of them, and pushes `task` unless it is kNone. Otherwise returns
+  // `task`.
+  uint32_t PreferEnded(Worker& me, uint32_t task);
   // Lowers the predecessor counts of the tasks in Schedule::successors [begin, end). Returns the most critical task
   // that became ready, or kNone, and pushes the other ready tasks onto the deque of `me`. If the range is long, first
   // pushes everything except its end in slices.

@@ -2,28 +2,42 @@
 #include "weft/lab/simulated_workers.h"
 
 #include <algorithm>
+#include <deque>
 #include <utility>
 
 #include "weft/core/status.h"
 
 namespace weft {
 
-// The policy's queue. Messages are not in the queue: they start as soon as they are ready, and need no worker.
+// The policy's queue. Messages are not in the queue: they start as soon as they are ready, and need no worker. Under a
+// policy with an executor of its own (StealingExecutor), tasks that the end of a message made ready come first.
 class SimulatedWorkers::Queue final : public ReadyQueue {
  public:
-  Queue(const Schedule& schedule, std::unique_ptr<ReadyQueue> queue) : schedule_(schedule), queue_(std::move(queue)) {}
+  Queue(const Schedule& schedule, const Policy& policy, int workers)
+      : schedule_(schedule), queue_(policy.queue(&schedule, workers)), prefers_ended_(policy.executor != nullptr) {}
 
   void Push(uint32_t task, int worker) override {
     if (schedule_.EndsLater(task)) return messages_.push_back(task);
+    if (message_ends_ && prefers_ended_) return ended_.push_back(task);
     queue_->Push(task, worker);
   }
-  std::optional<uint32_t> Pop(int worker) override { return queue_->Pop(worker); }
+  std::optional<uint32_t> Pop(int worker) override {
+    if (ended_.empty()) return queue_->Pop(worker);
+    const uint32_t task = ended_.front();
+    ended_.pop_front();
+    return task;
+  }
   void Finish(uint32_t task) override { queue_->Finish(task); }
+  // Sets whether the end of a message makes the following tasks ready.
+  void SetMessageEnds(bool message_ends) { message_ends_ = message_ends; }
   std::vector<uint32_t> TakeMessages() { return std::exchange(messages_, {}); }
 
  private:
   const Schedule& schedule_;
   const std::unique_ptr<ReadyQueue> queue_;
+  const bool prefers_ended_;
+  bool message_ends_ = false;
+  std::deque<uint32_t> ended_;
   std::vector<uint32_t> messages_;
 };
 
@@ -40,7 +54,7 @@ SimulatedWorkers::SimulatedWorkers(const Schedule* schedule, absl::Span<const Ta
                                    const SimulatedMachine& machine)
     : schedule_(*schedule), costs_(costs), machine_(machine), counts_(schedule) {
   WEFT_CHECK(costs.size() == schedule->task_count && policy.queue != nullptr && machine.workers >= 1);
-  queue_ = std::make_unique<Queue>(*schedule, policy.queue(schedule, machine.workers));
+  queue_ = std::make_unique<Queue>(*schedule, policy, machine.workers);
   workers_.resize(static_cast<size_t>(machine.workers));
   done_ = counts_.Finish(schedule->start(), 0, queue_.get());
 }
@@ -103,7 +117,9 @@ void SimulatedWorkers::Advance(double seconds) {
 
 void SimulatedWorkers::EndMessage(uint32_t task) {
   queue_->Finish(task);
+  queue_->SetMessageEnds(true);
   done_ |= counts_.Finish(task, 0, queue_.get());
+  queue_->SetMessageEnds(false);
 }
 
 std::vector<uint32_t> SimulatedWorkers::TakeMessages() { return queue_->TakeMessages(); }
