@@ -232,7 +232,9 @@ TEST(SafetensorsTest, AWriterMakesTheSameFile) {
       EXPECT_TRUE(writer->Add(a).ok());
       EXPECT_TRUE(writer->Add(b).ok());
       EXPECT_FALSE(Exists(parts));
-      if (finishes) EXPECT_TRUE(writer->Finish().ok());
+      if (finishes) {
+        EXPECT_TRUE(writer->Finish().ok());
+      }
     }
     EXPECT_EQ(Exists(parts), finishes);
   }

@@ -99,7 +99,9 @@ TEST(WeightGathersTest, GathersBeforeTheForwardAndTheBackwardPass) {
   // wanted, so the backward pass does not read layer 0.
   EXPECT_THAT(Gathered(graph->program()), ElementsAre(0, 1, 2, 3, 1));
   for (const ParameterSpec& spec : graph->program().parameters) {
-    if (absl::StrContains(spec.name, "[")) EXPECT_THAT(spec.name, HasSubstr("[0:6]"));
+    if (absl::StrContains(spec.name, "[")) {
+      EXPECT_THAT(spec.name, HasSubstr("[0:6]"));
+    }
   }
   // Other programs follow the order of the first.
   const absl::StatusOr<Graph> other = Compile(reversed.tape, reversed.Options(&gathers));
@@ -166,7 +168,9 @@ TEST(WeightGathersTest, ChangesNoBitOnAnyNumberOfRanks) {
         for (const GatherTo to : {GatherTo::kFirst, GatherTo::kAll}) {
           std::vector<float> rows(kWidth * kWidth);
           GatherRows(Ranks(transport), weight, parameters, to, reinterpret_cast<std::byte*>(rows.data()));
-          if (to == GatherTo::kAll || rank == 0) EXPECT_EQ(rows, wanted);
+          if (to == GatherTo::kAll || rank == 0) {
+            EXPECT_EQ(rows, wanted);
+          }
         }
       }
     });

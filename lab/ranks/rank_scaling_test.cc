@@ -98,6 +98,7 @@ TEST(RankScalingTest, ShardingDividesMemory) {
   EXPECT_GT(saved(1), 0);
   EXPECT_GT(saved(2), 6 * 10.7e6);  // most of the two moments of 10.7 million weights
   for (const RanksPrediction& each : predictions) EXPECT_LE(each.bytes[2], each.bytes[1]);
+  EXPECT_LT(predictions[2].bytes[3], predictions[2].bytes[2]);
   EXPECT_GT(predictions[2].communication, 0);
 }
 
