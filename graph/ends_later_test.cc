@@ -74,15 +74,14 @@ void CheckGraph(uint32_t seed, const Policy& policy, int threads) {
   std::vector<std::vector<uint32_t>> before(tasks);
   std::vector<bool> ends_later;
   for (uint32_t t = 0; t < tasks; ++t) {
-    builder.AddTask(1e-6 * (1 + random() % 5));
+    ends_later.push_back(random() % 3 == 0);
+    builder.AddTask(1e-6 * (1 + random() % 5), ends_later[t]);
     for (uint32_t k = t > 0 ? random() % 4 : 0; k > 0; --k) {
       before[t].push_back(random() % t);
       builder.AddEdge(before[t].back(), t);
     }
-    ends_later.push_back(random() % 3 == 0);
   }
-  Schedule schedule = std::move(builder).Build();
-  schedule.ends_later = ends_later;
+  const Schedule schedule = std::move(builder).Build();
   std::vector<std::atomic<bool>> ended(tasks);
   Network network(&ended);
   const std::unique_ptr<Executor> executor = MakeExecutor(policy, &schedule, threads);
@@ -146,7 +145,8 @@ TEST(EndsLaterTest, AWorkerGoesOnMeanwhile) {
 TEST(EndsLaterTest, TasksAfterTheEndComeBeforeAWorkersOwnTasks) {
   for (const int threads : {1, 2}) {
     ScheduleBuilder builder;
-    const uint32_t message = builder.AddTask(1), after = builder.AddTask(1), first = builder.AddTask(1);
+    const uint32_t message = builder.AddTask(1, /*ends_later=*/true), after = builder.AddTask(1),
+                   first = builder.AddTask(1);
     uint32_t last = first;
     for (int i = 0; i < 5; ++i) {
       const uint32_t next = builder.AddTask(1);
@@ -154,9 +154,7 @@ TEST(EndsLaterTest, TasksAfterTheEndComeBeforeAWorkersOwnTasks) {
       last = next;
     }
     builder.AddEdge(message, after);
-    Schedule schedule = std::move(builder).Build();
-    schedule.ends_later.assign(schedule.task_count, false);
-    schedule.ends_later[message] = true;
+    const Schedule schedule = std::move(builder).Build();
     const std::unique_ptr<Executor> executor = MakeExecutor(kCriticalPath, &schedule, threads);
     std::atomic<bool> ran_last{false};
     bool in_time = false;
@@ -166,6 +164,34 @@ TEST(EndsLaterTest, TasksAfterTheEndComeBeforeAWorkersOwnTasks) {
       if (task == last) ran_last.store(true);
     });
     EXPECT_TRUE(in_time);
+  }
+}
+
+// A long path begins beside short tasks for which a message waits.
+TEST(EndsLaterTest, TasksThatMessagesWaitForComeBeforeLongerPaths) {
+  ScheduleBuilder builder;
+  const uint32_t first = builder.AddTask(1);
+  const uint32_t gradient = builder.AddTask(1), sum = builder.AddTask(1), message = builder.AddTask(1, true);
+  uint32_t last = first;
+  for (int i = 0; i < 5; ++i) {
+    const uint32_t next = builder.AddTask(10);
+    builder.AddEdge(last, next);
+    last = next;
+  }
+  builder.AddEdge(first, gradient);
+  builder.AddEdge(gradient, sum);
+  builder.AddEdge(sum, message);
+  const Schedule built = std::move(builder).Build();
+  for (const Schedule& schedule : {built, WithSeconds(built, std::vector<double>(built.task_count, 1))}) {
+    const std::unique_ptr<Executor> executor = MakeExecutor(kCriticalPath, &schedule, /*threads=*/1);
+    std::vector<uint32_t> order;
+    executor->Run([&](uint32_t task, int) {
+      order.push_back(task);
+      if (task == message) executor->End(message);
+    });
+    ASSERT_GE(order.size(), 4u);
+    EXPECT_EQ(std::vector<uint32_t>(order.begin(), order.begin() + 4),
+              (std::vector<uint32_t>{first, gradient, sum, message}));
   }
 }
 

@@ -31,15 +31,6 @@ Slices GroupBySource(const std::vector<Edge>& edges, uint32_t count) {
   return slices;
 }
 
-// Sorts each slice of `tasks` in ascending order of `length`, the longest path that begins with a task. `first`: where
-// each slice begins.
-void SortSlices(const std::vector<float>& length, const std::vector<uint32_t>& first, std::vector<uint32_t>* tasks) {
-  for (size_t t = 0; t + 1 < first.size(); ++t) {
-    std::sort(tasks->begin() + first[t], tasks->begin() + first[t + 1],
-              [&](uint32_t a, uint32_t b) { return length[a] != length[b] ? length[a] < length[b] : a > b; });
-  }
-}
-
 }  // namespace
 
 std::vector<uint32_t> SerialOrder(const Schedule& schedule) {
@@ -56,6 +47,43 @@ std::vector<uint32_t> SerialOrder(const Schedule& schedule) {
   return order;
 }
 
+namespace {
+
+// Returns for each task whether messages wait for it: a task of Schedule::ends_later follows it, or only such tasks do.
+// `schedule`: its successors must not have kAlone.
+std::vector<bool> PrecedesMessages(const Schedule& schedule) {
+  std::vector<bool> result(schedule.size(), false);
+  if (schedule.ends_later.empty()) return result;
+  const std::vector<uint32_t> order = SerialOrder(schedule);
+  for (size_t i = order.size(); i-- > 0;) {
+    const uint32_t task = order[i], end = schedule.first_successor[task + 1];
+    bool message = false, all = schedule.first_successor[task] < end;
+    for (uint32_t k = schedule.first_successor[task]; k < end; ++k) {
+      message = message || schedule.EndsLater(schedule.successors[k]);
+      all = all && result[schedule.successors[k]];
+    }
+    result[task] = message || all;
+  }
+  return result;
+}
+
+// Sorts the successors of each task in ascending order of `length`, the longest path that begins with a task. Tasks
+// that precede messages come last. Then sets kAlone.
+void SortSuccessors(const std::vector<float>& length, Schedule* schedule) {
+  const std::vector<bool> precedes = PrecedesMessages(*schedule);
+  const auto less = [&](uint32_t a, uint32_t b) {
+    if (precedes[a] != precedes[b]) return static_cast<bool>(precedes[b]);
+    return length[a] != length[b] ? length[a] < length[b] : a > b;
+  };
+  const std::vector<uint32_t>& first = schedule->first_successor;
+  for (size_t t = 0; t + 1 < first.size(); ++t) {
+    std::sort(schedule->successors.begin() + first[t], schedule->successors.begin() + first[t + 1], less);
+  }
+  for (uint32_t& task : schedule->successors) task |= schedule->waits_for[task] == 1 ? Schedule::kAlone : 0;
+}
+
+}  // namespace
+
 Schedule WithSeconds(Schedule schedule, absl::Span<const double> seconds) {
   WEFT_CHECK(seconds.size() == schedule.task_count);
   std::vector<float> length(schedule.size(), 0);
@@ -68,13 +96,16 @@ Schedule WithSeconds(Schedule schedule, absl::Span<const double> seconds) {
     if (task < schedule.task_count) length[task] += static_cast<float>(seconds[task]);
   }
   for (uint32_t& task : schedule.successors) task &= ~Schedule::kAlone;
-  SortSlices(length, schedule.first_successor, &schedule.successors);
-  for (uint32_t& task : schedule.successors) task |= schedule.waits_for[task] == 1 ? Schedule::kAlone : 0;
+  SortSuccessors(length, &schedule);
   return schedule;
 }
 
-uint32_t ScheduleBuilder::AddTask(double seconds) {
+uint32_t ScheduleBuilder::AddTask(double seconds, bool ends_later) {
   seconds_.push_back(static_cast<float>(seconds));
+  if (ends_later) {
+    ends_later_.resize(seconds_.size());
+    ends_later_.back() = true;
+  }
   return static_cast<uint32_t>(seconds_.size() - 1);
 }
 
@@ -141,11 +172,12 @@ Schedule ScheduleBuilder::Build() && {
   }
   slices = GroupBySource(edges_, start + 1);
   edges_ = {};
-  SortSlices(length, slices.first, &slices.targets);
-  for (uint32_t& task : slices.targets) task |= waits[task] == 1 ? Schedule::kAlone : 0;
   schedule.waits_for = std::move(waits);
   schedule.first_successor = std::move(slices.first);
   schedule.successors = std::move(slices.targets);
+  schedule.ends_later = std::move(ends_later_);
+  if (!schedule.ends_later.empty()) schedule.ends_later.resize(count);
+  SortSuccessors(length, &schedule);
   return schedule;
 }
 

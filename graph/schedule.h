@@ -23,7 +23,8 @@ struct Schedule {
   std::vector<uint32_t> waits_for;  // by task: its number of predecessors; 1, the start, if it has none
   // Slice t of `successors`, [first_successor[t], first_successor[t + 1]), has the successors of task t. The last
   // slice, of start(), has the tasks without predecessors. Each slice is in ascending order of the longest path that
-  // begins with the successor.
+  // begins with the successor. Tasks that messages wait for come last, so that a worker runs them first: otherwise the
+  // network would wait behind longer paths.
   std::vector<uint32_t> first_successor;
   std::vector<uint32_t> successors;  // tasks; kAlone is set if the task has no other predecessor
   static constexpr uint32_t kAlone = 0x80000000;
@@ -43,8 +44,8 @@ Schedule WithSeconds(Schedule schedule, absl::Span<const double> seconds);
 
 class ScheduleBuilder {
  public:
-  // Adds a task that takes `seconds` and returns its number.
-  uint32_t AddTask(double seconds);
+  // Adds a task that takes `seconds` and returns its number. `ends_later`: whether it is one of Schedule::ends_later.
+  uint32_t AddTask(double seconds, bool ends_later = false);
   // Makes `after` wait for `before`, which must have been added earlier. Adding an edge again has no effect.
   void AddEdge(uint32_t before, uint32_t after);
 
@@ -53,6 +54,7 @@ class ScheduleBuilder {
  private:
   std::vector<float> seconds_;
   std::vector<std::pair<uint32_t, uint32_t>> edges_;
+  std::vector<bool> ends_later_;  // shorter than `seconds_` if the last tasks don't; empty if none does
 };
 
 }  // namespace weft

@@ -55,17 +55,13 @@ class TaskMaker {
       AddTiles(g, seconds / tile_count(g) + kTaskSeconds);
     }
     graph_.schedule = std::move(builder_).Build();
-    for (const Group& group : graph_.groups) {
-      if (graph_.calls[group.first_call].messages.empty()) continue;
-      graph_.schedule.ends_later.resize(graph_.schedule.task_count);
-      graph_.schedule.ends_later[group.first_task] = true;
-    }
   }
 
  private:
   uint32_t AddTask(uint32_t group, uint32_t tile, double seconds) {
     graph_.tasks.push_back({group, tile});
-    return builder_.AddTask(seconds);
+    const bool sends = group != Task::kJoin && !graph_.calls[graph_.groups[group].first_call].messages.empty();
+    return builder_.AddTask(seconds, sends);
   }
   uint32_t tile_count(uint32_t group) const { return graph_.groups[group].tile_count; }
   uint32_t first_task(uint32_t group) const { return graph_.groups[group].first_task; }

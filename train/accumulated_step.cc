@@ -57,8 +57,9 @@ class AccumulatedStep final : public TrainingStep {
     }
     PlanDivision(names, types);
     std::optional<LateRows> late;
-    // Gathers of weights have their places between the buckets of gradients, and late rows would reorder the buckets.
-    if (options_.sharding != Sharding::kWeights) {
+    // Late rows keep the first part of the table's gradient for longer, but these two kinds of sharding save memory.
+    // With kWeights they would also reorder the buckets of gradients, between which the gathers have their places.
+    if (options_.sharding == Sharding::kNone || options_.sharding == Sharding::kOptimizer) {
       late = LateRows::Find(programs, names, types, options_.ranks, options_.bucket_bytes);
     }
     sums_->SetWeights(std::move(names), std::move(types));
