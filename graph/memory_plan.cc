@@ -7,6 +7,7 @@
 #include "weft/graph/memory_plan.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -140,6 +141,11 @@ class Planner {
       const ValueId state = Root(n.inputs[output]);
       plan_.addresses[value] = plan_.addresses[state];
       std::vector<uint32_t> readers = readers_[state];
+      // The writer of the next version waits for the readers for which this call does not.
+      std::vector<uint32_t>& left = readers_[value];
+      absl::c_copy_if(readers, std::back_inserter(left),
+                      [&](uint32_t reader) { return HaveDisjointMessages(reader, call); });
+      absl::c_sort(left);
       std::erase_if(readers, [&](uint32_t reader) { return HaveDisjointMessages(reader, call); });
       return WaitFor(readers, call);
     }
