@@ -80,7 +80,7 @@ def weft_test(name, deps = [], size = "small", main = "//third_party:gtest_main"
         **kwargs
     )
 
-def weft_page(name, src = None, scripts = []):
+def weft_page(name, src = None, styles = [], scripts = []):
     """A page of HTML as a library: NAME.h declares its text, as kGraphPage if NAME is graph_page.
 
     FillPage of lab/page.h puts data in place of its /*DATA*/.
@@ -88,13 +88,14 @@ def weft_page(name, src = None, scripts = []):
     Args:
       name: the target's name, and the header's.
       src: the page; by default NAME.html.
-      scripts: files that take the place of the page's line /*SCRIPTS*/, one after the other.
+      styles: files that take the place of the page's line /*STYLES*/, one after the other.
+      scripts: files that take the place of the page's line /*SCRIPTS*/, likewise.
     """
     folder, constant = native.package_name(), "k" + "".join([word.capitalize() for word in name.split("_")])
     page = src or name + ".html"
     native.genrule(
         name = name + "_source",
-        srcs = [page] + scripts,
+        srcs = [page] + styles + scripts,
         outs = [name + ".h", name + ".cc"],
         cmd = """
             {{
@@ -107,8 +108,13 @@ def weft_page(name, src = None, scripts = []):
             {{
                 echo '#include "weft/{folder}/{name}.h"'
                 echo 'const char weft::{constant}[] ='
-                awk '$$0 == "/*SCRIPTS*/" {{ while ((getline line < "/dev/stdin") > 0) print line; next }} {{ print }}' \\
-                    $(location {page}) < <(cat /dev/null {scripts}) |
+                awk 'function insert(list,  files, count, i, line) {{
+                         count = split(list, files, " ")
+                         for (i = 1; i <= count; ++i) while ((getline line < files[i]) > 0) print line
+                     }}
+                     $$0 == "/*STYLES*/" {{ insert("{styles}"); next }}
+                     $$0 == "/*SCRIPTS*/" {{ insert("{scripts}"); next }}
+                     {{ print }}' $(location {page}) |
                     od -An -v -tx1 | sed 's/ /\\\\x/g; s/.*/    "&"/'
                 echo '    "";'
             }} > $(location {name}.cc)
@@ -118,6 +124,7 @@ def weft_page(name, src = None, scripts = []):
             guard = "WEFT_{}_{}_H_".format(folder, name).upper().replace("/", "_"),
             name = name,
             page = page,
+            styles = " ".join(["$(location {})".format(style) for style in styles]),
             scripts = " ".join(["$(location {})".format(script) for script in scripts]),
         ),
     )
