@@ -85,6 +85,11 @@ Var Tape::Parameter(absl::string_view name, TensorType type, Initializer initial
       {std::move(full_name), type, initializer, trained ? ParameterKind::kWeight : ParameterKind::kFrozen});
 }
 
+void Tape::Probe(absl::string_view name, Var value) {
+  if (!status_.ok()) return;
+  probes_.push_back({absl::StrCat(name_prefix_, name), value});
+}
+
 Var Tape::State(absl::string_view full_name, TensorType type, Initializer initializer, ParameterKind kind) {
   return AddParameter({std::string(full_name), type, initializer, kind});
 }

@@ -85,6 +85,16 @@ class Tape {
   // If `status` is the tape's first error, keeps it, with the current function and scope added. Returns Poison().
   Var Fail(const absl::Status& status);
 
+  // Names `value`, so that a caller who did not record it can find and fetch it. The full name has the scopes around
+  // it, as for Parameter: "h.0.attn.attention_weights". A probe adds no node, so it costs nothing unless it is fetched.
+  void Probe(absl::string_view name, Var value);
+  struct NamedValue {
+    std::string name;
+    Var value;
+  };
+  // Returns all probes in the order in which they were recorded. After an error there are no more.
+  const std::vector<NamedValue>& probes() const { return probes_; }
+
   uint32_t NextStream() { return program_.streams++; }  // a new stream of random numbers, for a random op's attributes
   const Program& program() const { return program_; }
   uint64_t id() const { return id_; }  // no other tape of the process has the same id
@@ -119,6 +129,7 @@ class Tape {
   absl::flat_hash_set<std::string> names_;
   absl::flat_hash_set<ValueId> overwritten_;  // versions of state that a later version has replaced
   absl::flat_hash_set<ValueId> state_;        // values that are versions of state
+  std::vector<NamedValue> probes_;
   uint64_t id_;
   Adaptation* adaptation_ = nullptr;
   const char* function_ = nullptr;  // the outermost Composite that is being recorded

@@ -273,7 +273,9 @@ Var Capped(Var scores, const AttentionOptions& o) {
 // Applies softmax(scores) to the values [B, G, S, d_v] and merges the heads: [B, T, width].
 Var Mix(Var scores, Var value, int64_t width, const AttentionOptions& o) {
   const int64_t batch = scores.dim(0), length = scores.dim(2), sources = scores.dim(3), groups = o.key_value_heads;
-  const Var weights = Dropout(Softmax(scores), o.dropout);  // [B, H, T, S]
+  Var weights = Softmax(scores);  // [B, H, T, S]
+  weights.tape->Probe(kAttentionWeights, weights);
+  weights = Dropout(weights, o.dropout);
   Var mixed = MatMul(Reshape(weights, {batch, groups, o.heads / groups * length, sources}), value);
   mixed = Reshape(mixed, {batch, o.heads, length, o.value_width});  // [B, H, T, d_v]
   if (o.merge == HeadMerge::kAverage) return Dropout(Mean(mixed, 1), o.residual_dropout);

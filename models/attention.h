@@ -15,6 +15,16 @@
 
 namespace weft {
 
+// Attention records its weights [B, H, T, S], before dropout, as a probe of this name (Tape::Probe). The weights of a
+// target are at least 0. Their sum is 1, or 0 if the target sees no source.
+//
+//   for (const Tape::NamedValue& probe : tape.probes()) {
+//     if (absl::EndsWith(probe.name, kAttentionWeights)) options.fetch.push_back(probe.value);
+//   }
+//
+// A graph that fetches the weights computes them beside the op `attention`, so no other result changes by a bit.
+inline constexpr char kAttentionWeights[] = "attention_weights";
+
 // The function that gives the score of a query q and a key k. kDot: q·k / √d_k (Vaswani et al., 2017). kAdditive:
 // u·tanh(W q + U k) with learnt u, W and U, so that q and k may differ in width (Bahdanau et al., 2015).
 enum class ScoreFunction : uint8_t { kDot, kAdditive };

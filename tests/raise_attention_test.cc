@@ -26,7 +26,7 @@ constexpr int64_t kBatch = 2, kHeads = 4, kTargets = 7, kSources = 7, kWidth = 6
 constexpr double kHidden = -std::numeric_limits<double>::infinity();
 
 struct Spelt {
-  Var y, weights;  // fetching the weights keeps the spelling elementary
+  Var y, weights;  // another reader of the weights keeps the spelling elementary
 };
 struct Spelling {
   const char* name;
@@ -182,8 +182,12 @@ struct Result {
   std::vector<std::string> ops, declined;
 };
 
-// Returns the loss and its gradients by all parameters. Fetching the weights as well keeps the ops elementary.
-Result Evaluate(const Spelling& spelling, bool elementary, int threads) {
+// kReadWeights: a sum of the weights is fetched, too, which keeps the ops elementary. kFetchWeights: the weights are.
+// kFetchElementary: they are, and no pattern is raised.
+enum Kind : uint8_t { kRaised, kReadWeights, kFetchWeights, kFetchElementary };
+
+// Returns y and its gradients by all parameters, and the weights if they are fetched.
+Result Evaluate(const Spelling& spelling, Kind kind, int threads) {
   Tape tape;
   const Spelt spelt = spelling.record(&tape);
   const Var loss = Sum(spelt.y * Sigmoid(spelt.y));
@@ -194,8 +198,10 @@ Result Evaluate(const Spelling& spelling, bool elementary, int threads) {
   }
   CompileOptions options = {.fetch = {spelt.y}, .tile_seconds = 1e-9};  // as many tiles as possible
   for (Var d : Gradient(loss, parameters)) options.fetch.push_back(d);
+  if (kind == kFetchElementary) options.without = PassSet({Pass::kRaise});
+  if (kind == kFetchWeights || kind == kFetchElementary) options.fetch.push_back(spelt.weights);
   const size_t compared = options.fetch.size();
-  if (elementary) options.fetch.push_back(spelt.weights);
+  if (kind == kReadWeights) options.fetch.push_back(Sum(spelt.weights));
   const absl::StatusOr<Graph> graph = Compile(tape, options);
   EXPECT_TRUE(graph.ok()) << graph.status();
   Result result;
@@ -221,7 +227,7 @@ Result Evaluate(const Spelling& spelling, bool elementary, int threads) {
 }
 
 TEST_P(RaiseAttentionTest, GivesWhatItsElementarySpellingGives) {
-  const Result raised = Evaluate(GetParam(), false, 1), elementary = Evaluate(GetParam(), true, 1);
+  const Result raised = Evaluate(GetParam(), kRaised, 1), elementary = Evaluate(GetParam(), kReadWeights, 1);
   if (GetParam().declined != nullptr) {
     EXPECT_THAT(raised.ops, ::testing::Not(Contains("attention")));
     EXPECT_THAT(raised.declined, Contains(HasSubstr(GetParam().declined)));
@@ -236,7 +242,20 @@ TEST_P(RaiseAttentionTest, GivesWhatItsElementarySpellingGives) {
   for (size_t i = 0; i < raised.values.size(); ++i) {
     EXPECT_THAT(raised.values[i], ::testing::Pointwise(::testing::DoubleNear(1e-12), elementary.values[i])) << i;
   }
-  EXPECT_EQ(raised.values, Evaluate(GetParam(), false, 3).values);
+  EXPECT_EQ(raised.values, Evaluate(GetParam(), kRaised, 3).values);
+}
+
+TEST_P(RaiseAttentionTest, GivesTheSameBitsIfItsWeightsAreFetched) {
+  if (GetParam().declined != nullptr) return;
+  Result fetched = Evaluate(GetParam(), kFetchWeights, 1);
+  EXPECT_THAT(fetched.ops, Contains("attention"));
+  EXPECT_THAT(fetched.ops, Contains("softmax"));
+  const std::vector<double> weights = fetched.values.back();
+  fetched.values.pop_back();
+  EXPECT_EQ(fetched.values, Evaluate(GetParam(), kRaised, 1).values);
+  const Result elementary = Evaluate(GetParam(), kFetchElementary, 1);
+  EXPECT_THAT(elementary.ops, ::testing::Not(Contains("attention")));
+  EXPECT_THAT(weights, ::testing::Pointwise(::testing::DoubleNear(1e-12), elementary.values.back()));
 }
 
 // A value that a gradient is taken by stays, and the operands of the raised op depend on it.

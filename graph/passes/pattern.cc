@@ -34,9 +34,16 @@ bool PatternRewriter::UnderTwoGradients(const Node& node) const {
 
 ValueId PatternRewriter::UsedElsewhere(absl::Span<const ValueId> inside, const Node& last) const {
   for (ValueId id : inside) {
-    int64_t uses_inside = absl::c_count(last.inputs, id);
-    for (ValueId other : inside) uses_inside += absl::c_count(producer(other).inputs, id);
-    if (uses_.count(id) != uses_inside) return id;
+    if (uses_.fetched(id)) return id;
+  }
+  return ReadElsewhere(inside, last);
+}
+
+ValueId PatternRewriter::ReadElsewhere(absl::Span<const ValueId> inside, const Node& last) const {
+  for (ValueId id : inside) {
+    int64_t reads_inside = absl::c_count(last.inputs, id);
+    for (ValueId other : inside) reads_inside += absl::c_count(producer(other).inputs, id);
+    if (uses_.reads(id) != reads_inside) return id;
   }
   return kNoValue;
 }

@@ -50,6 +50,9 @@ class PatternRewriter {
   // outside the pattern, or kNoValue if there is none. Such a value prevents a rewrite, because it is needed, and
   // perhaps differentiated, outside.
   ValueId UsedElsewhere(absl::Span<const ValueId> inside, const Node& last) const;
+  // Like UsedElsewhere, but does not count roots. A value that is only fetched does not prevent a rewrite: its
+  // elementary nodes stay, besides the replacement.
+  ValueId ReadElsewhere(absl::Span<const ValueId> inside, const Node& last) const;
   // Reports whether a gradient of the node is itself differentiated.
   bool UnderTwoGradients(const Node& node) const;
 

@@ -135,7 +135,7 @@ VarList ToAttention(PatternRewriter& r, const Node& last) {
   std::string problem = MatchShapes(r.type(softmax->output(0)).shape, &match);
   if (problem.empty()) problem = MatchScores(r, scores, &match);
   if (problem.empty()) problem = MatchAttentionOperands(r, &match);
-  if (problem.empty() && r.UsedElsewhere(match.pattern.inside(), last) != kNoValue) {
+  if (problem.empty() && r.ReadElsewhere(match.pattern.inside(), last) != kNoValue) {
     problem = "a value inside it is used elsewhere";
   }
   if (problem.empty() && r.UnderTwoGradients(last)) problem = "it is differentiated twice";

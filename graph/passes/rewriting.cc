@@ -23,7 +23,7 @@ Uses::Uses(const Rewrite& rewrite) : uses_(rewrite.program.values.size()) {
   for (ValueId root : rewrite.roots) {
     Use& use = uses_[root];
     ++use.count;
-    use.fetched = true;
+    ++use.roots;
   }
 }
 

@@ -55,19 +55,21 @@ class Uses {
   // differentiates are inputs of the gradient node, too.
   int count(ValueId id) const { return of(id).count; }
   bool OnlyOne(ValueId id) const { return count(id) == 1; }
+  // Returns the number of inputs of nodes that are `id`, without the roots.
+  int reads(ValueId id) const { return of(id).count - of(id).roots; }
   // If exactly one input of one node is `id`, and no root is, returns the node. Otherwise returns kNoNode.
   NodeId OnlyReader(ValueId id) const { return OnlyOne(id) && !fetched(id) ? of(id).reader : kNoNode; }
   // Reports whether `id` is a root.
-  bool fetched(ValueId id) const { return of(id).fetched; }
+  bool fetched(ValueId id) const { return of(id).roots > 0; }
   // Reports whether a gradient node differentiates by `id`. Such a value must keep a node of its own, and replacements
   // of its readers must read the value. Otherwise the gradient would miss some uses of the value.
   bool differentiated_by(ValueId id) const { return of(id).differentiated_by; }
 
  private:
   struct Use {
-    int count = 0;
+    int count = 0, roots = 0;
     NodeId reader = kNoNode;  // the last one
-    bool fetched = false, differentiated_by = false;
+    bool differentiated_by = false;
   };
   const Use& of(ValueId id) const { return uses_[id]; }
 
