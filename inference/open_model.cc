@@ -99,6 +99,14 @@ absl::StatusOr<std::vector<int32_t>> BeginningOfText(const Tokenizer& tokenizer)
   return std::vector<int32_t>{0};
 }
 
+absl::StatusOr<std::vector<int32_t>> PromptTokens(const Tokenizer& tokenizer, absl::string_view prompt) {
+  WEFT_ASSIGN_OR_RETURN(std::vector<int32_t> ids, tokenizer.Encode(prompt));
+  if (ids.empty()) return BeginningOfText(tokenizer);
+  ids = tokenizer.Wrap(ids).ids;
+  if (ids.back() == tokenizer.special_tokens().end) ids.pop_back();
+  return ids;
+}
+
 absl::StatusOr<OpenedTransformer> OpenTransformer(const std::string& path) {
   WEFT_ASSIGN_OR_RETURN(PublishedTransformer model, Open<PublishedTransformer>(path));
   OpenedTransformer transformer = {.model = std::move(model)};

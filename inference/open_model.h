@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "weft/formats/weights.h"
 #include "weft/text/tokenizer.h"
 
@@ -39,6 +40,8 @@ absl::StatusOr<OpenedGpt> OpenGpt(const std::string& path, const std::string& to
 // Returns the tokens with which a new text begins, at least one. If the tokenizer has no token for this, returns the
 // tokens of a newline or, if there are none, the token 0.
 absl::StatusOr<std::vector<int32_t>> BeginningOfText(const Tokenizer& tokenizer);
+// Returns the tokens with which the model's format begins a text, and then the tokens of `prompt`.
+absl::StatusOr<std::vector<int32_t>> PromptTokens(const Tokenizer& tokenizer, absl::string_view prompt);
 
 struct OpenedTransformer {
   PublishedTransformer model;

@@ -2,63 +2,12 @@
 #include "weft/inference/picture_classifier.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <variant>
 
-#include "weft/core/json.h"
 #include "weft/core/status.h"
-#include "weft/formats/run_folder.h"
-#include "weft/formats/run_path.h"
 #include "weft/inference/eval_runner.h"
 
 namespace weft {
-namespace {
-
-using Json = nlohmann::ordered_json;
-
-absl::Status Refuse(const char* key, const Json& value, const char* wanted) {
-  return InvalidArgument(key, " is ", value.dump(), ", which is not supported; wanted ", wanted);
-}
-
-// Reads the number at `key`, which may be in a list of length 1, because pictures have one channel. If the key is
-// missing, `number` stays unchanged.
-absl::Status ReadNumber(const Json& json, const char* key, double* number) {
-  const auto found = json.find(key);
-  if (found == json.end()) return absl::OkStatus();
-  const Json& value = found->is_array() && found->size() == 1 ? (*found)[0] : *found;
-  if (!value.is_number()) return Refuse(key, *found, "a number");
-  *number = value.get<double>();
-  return absl::OkStatus();
-}
-
-// Returns the value of `key`, which says whether pixels are rescaled or normalised. A missing key means true.
-absl::StatusOr<bool> Does(const Json& json, const char* key) {
-  const auto found = json.find(key);
-  if (found == json.end()) return true;
-  if (!found->is_boolean()) return Refuse(key, *found, "true or false");
-  return found->get<bool>();
-}
-
-}  // namespace
-
-absl::Status PictureClassifier::ReadPreprocessor(const std::string& model) {
-  const std::string path = ParseRunPath(model).folder + "/preprocessor_config.json";
-  const absl::StatusOr<Json> file = ReadJsonFile(path);
-  if (absl::IsNotFound(file.status()) && !IsRun(model)) return absl::OkStatus();
-  WEFT_RETURN_IF_ERROR(file.status());
-  const auto read = [&, &json = *file]() -> absl::Status {
-    WEFT_RETURN_IF_ERROR(ReadNumber(json, "rescale_factor", &rescale_));
-    WEFT_RETURN_IF_ERROR(ReadNumber(json, "image_mean", &mean_));
-    WEFT_RETURN_IF_ERROR(ReadNumber(json, "image_std", &deviation_));
-    WEFT_ASSIGN_OR_RETURN(const bool rescale, Does(json, "do_rescale"));
-    WEFT_ASSIGN_OR_RETURN(const bool normalize, Does(json, "do_normalize"));
-    if (!rescale) rescale_ = 1;
-    if (!normalize) mean_ = 0, deviation_ = 1;
-    return deviation_ != 0 ? absl::OkStatus() : Refuse("image_std", 0, "another number");
-  };
-  return Annotate(read(), path);
-}
-
 PictureClassifier::PictureClassifier(const PublishedVit& vit, int64_t batch)
     : Classifier(vit.labels), config_(vit.config), batch_(batch) {
   input_ = tape_.Input("images", {kF32, {batch, config_.image_height, config_.image_width, 1}});
@@ -70,12 +19,9 @@ absl::StatusOr<std::unique_ptr<PictureClassifier>> PictureClassifier::Open(const
   WEFT_ASSIGN_OR_RETURN(const PublishedModel model, ReadModel(path));
   const auto* const vit = std::get_if<PublishedVit>(&model);
   if (vit == nullptr) return InvalidArgument(path, ": the model is not a ViT");
-  if (vit->config.channels != 1) {
-    return InvalidArgument(path, ": the model takes pictures of ", vit->config.channels,
-                           " channels, but only pictures of one can be read");
-  }
+  WEFT_RETURN_IF_ERROR(CheckOneChannel(path, vit->config));
   auto classifier = std::unique_ptr<PictureClassifier>(new PictureClassifier(*vit, options.batch));
-  WEFT_RETURN_IF_ERROR(classifier->ReadPreprocessor(path));
+  WEFT_ASSIGN_OR_RETURN(classifier->scale_, ReadPixelScale(path));
   WEFT_ASSIGN_OR_RETURN(classifier->runner_, EvalRunner(classifier->tape_, {.fetch = {classifier->logits_}},
                                                         &classifier->parameters_, options.threads));
   WEFT_RETURN_IF_ERROR(SetFiniteWeights(path, vit->weights, &classifier->parameters_));
@@ -83,10 +29,7 @@ absl::StatusOr<std::unique_ptr<PictureClassifier>> PictureClassifier::Open(const
 }
 
 absl::StatusOr<std::vector<std::vector<float>>> PictureClassifier::Run(const Images& images) {
-  if (images.height != config_.image_height || images.width != config_.image_width) {
-    return InvalidArgument(images.path, " has pictures of ", images.height, " x ", images.width,
-                           " pixels, but the model takes ", config_.image_height, " x ", config_.image_width);
-  }
+  WEFT_RETURN_IF_ERROR(CheckSize(images, config_));
   const auto each = static_cast<size_t>(images.pixels_each()), classes = static_cast<size_t>(config_.classes);
   std::vector<std::vector<float>> results;
   std::vector<float> pixels;
@@ -95,7 +38,7 @@ absl::StatusOr<std::vector<std::vector<float>>> PictureClassifier::Run(const Ima
     pixels.assign(static_cast<size_t>(batch_) * each, 0);
     auto to = pixels.begin();
     for (int64_t i = begin; i < end; ++i) {
-      for (const float pixel : images[i]) *to++ = static_cast<float>((pixel * rescale_ - mean_) / deviation_);
+      for (const float pixel : images[i]) *to++ = scale_(pixel);
     }
     WEFT_ASSIGN_OR_RETURN(const Outputs out, runner_->Run({{input_, pixels}}));
     const absl::Span<const float> all = out[logits_].span<const float>();

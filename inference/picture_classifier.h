@@ -19,6 +19,7 @@
 #include "weft/formats/weights.h"
 #include "weft/graph/runner.h"
 #include "weft/inference/classifier.h"
+#include "weft/inference/pixel_scale.h"
 #include "weft/models/vit.h"
 
 namespace weft {
@@ -40,11 +41,10 @@ class PictureClassifier final : public Classifier {
 
  private:
   PictureClassifier(const PublishedVit& vit, int64_t batch);
-  absl::Status ReadPreprocessor(const std::string& folder);
 
   const VitConfig config_;
   const int64_t batch_;
-  double rescale_ = 1.0 / 255, mean_ = 0.5, deviation_ = 0.5;  // a pixel becomes (pixel * rescale - mean) / deviation
+  PixelScale scale_;
   Parameters parameters_{{.draw = false}};
   Tape tape_;
   Var input_, logits_;  // f32 [B, height, width, 1], [B, classes]

@@ -18,6 +18,7 @@
 #include "weft/graph/compile.h"
 #include "weft/graph/runner.h"
 #include "weft/inference/generate.h"
+#include "weft/inference/sorting_gpt.h"
 #include "weft/inference/translate.h"
 
 namespace weft {
@@ -87,37 +88,6 @@ TEST(WeightsTest, MiniLmGivesTheSentenceEmbeddingsOfItsAuthors) {
   std::printf("largest difference from expected.json: %.2e\n", worst);
 }
 
-// Decodes the array "data" of a tensor of partials.json: base64 of little-endian f32.
-std::vector<float> Decode(const Json& tensor) {
-  std::string bytes;
-  EXPECT_TRUE(absl::Base64Unescape(tensor["data"].get<std::string>(), &bytes));
-  std::vector<float> values(bytes.size() / sizeof(float));
-  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
-  return values;
-}
-
-// minGPT's model that sorts six digits. The biases of c_attn are in its authors' own file only.
-absl::StatusOr<PublishedGpt> SortingGpt(const std::string& folder) {
-  const std::string whole = absl::StrCat(::testing::TempDir(), "/gpt-nano-sort");
-  std::filesystem::create_directories(whole);
-  std::filesystem::copy_file(folder + "/config.json", whole + "/config.json",
-                             std::filesystem::copy_options::overwrite_existing);
-  absl::StatusOr<Weights> weights = Weights::ReadSafetensors(folder + "/model.safetensors");
-  if (!weights.ok()) return weights.status();
-  const Json model = Json::parse(std::ifstream(folder + "/gpt-nano-sort-model.json"));
-  for (int i = 0; i < 3; ++i) {
-    const std::string name = absl::StrCat("transformer.h.", i, ".attn.c_attn.bias");
-    const std::vector<float> bias = Decode(model[name]);
-    const absl::StatusOr<Tensor> tensor = weights->Add(name, {kF32, {static_cast<int64_t>(bias.size())}});
-    if (!tensor.ok()) return tensor.status();
-    std::copy(bias.begin(), bias.end(), tensor->as<float>());
-  }
-  if (absl::Status written = WriteSafetensors(whole + "/model.safetensors", weights->tensors()); !written.ok()) {
-    return written;
-  }
-  return ReadHuggingFace<PublishedGpt>(whole);
-}
-
 bool Equal(absl::Span<const float> got, absl::Span<const float> wanted) {
   return got.size() == wanted.size() && std::equal(got.begin(), got.end(), wanted.begin(), [](float a, float b) {
            return a == b || std::abs(a - b) <= 1e-5f;  // equal: of what is masked, minus infinity
@@ -127,7 +97,7 @@ bool Equal(absl::Span<const float> got, absl::Span<const float> wanted) {
 TEST(WeightsTest, EveryActivationOfTheSortingGptIsAsPublished) {
   const std::string folder = Data("gpt-nano-sort");
   if (folder.empty()) GTEST_SKIP() << "WEFT_DATA is not set";
-  const absl::StatusOr<PublishedGpt> published = SortingGpt(folder);
+  const absl::StatusOr<PublishedGpt> published = ReadHuggingFace<PublishedGpt>(SortingGpt(folder));
   ASSERT_TRUE(published.ok()) << published.status();
   const Json partials = Json::parse(std::ifstream(folder + "/gpt-nano-sort-t0-partials.json"));
   Tape tape;
@@ -164,7 +134,7 @@ TEST(WeightsTest, EveryActivationOfTheSortingGptIsAsPublished) {
 TEST(WeightsTest, TheSortingGptSortsAllInputs) {
   const std::string folder = Data("gpt-nano-sort");
   if (folder.empty()) GTEST_SKIP() << "WEFT_DATA is not set";
-  const absl::StatusOr<PublishedGpt> published = SortingGpt(folder);
+  const absl::StatusOr<PublishedGpt> published = ReadHuggingFace<PublishedGpt>(SortingGpt(folder));
   ASSERT_TRUE(published.ok()) << published.status();
   constexpr int64_t kInputs = 729, kDigits = 6, kLength = 11;
   Tape tape;

@@ -28,11 +28,7 @@ absl::StatusOr<std::unique_ptr<TextGenerator>> TextGenerator::Open(const std::st
 }
 
 absl::StatusOr<std::vector<int32_t>> TextGenerator::Encode(absl::string_view prompt) const {
-  const Tokenizer& tokenizer = *gpt_.tokenizer;
-  WEFT_ASSIGN_OR_RETURN(std::vector<int32_t> ids, tokenizer.Encode(prompt));
-  if (ids.empty()) return BeginningOfText(tokenizer);
-  ids = tokenizer.Wrap(ids).ids;
-  if (ids.back() == tokenizer.special_tokens().end) ids.pop_back();
+  WEFT_ASSIGN_OR_RETURN(std::vector<int32_t> ids, PromptTokens(*gpt_.tokenizer, prompt));
   const int64_t count = static_cast<int64_t>(ids.size()), context = gpt_.model.config.context;
   if (count <= context || options_.generate.truncate) return ids;
   return InvalidArgument("it has ", count, " tokens, but the model's context is ", context,
