@@ -69,6 +69,7 @@ enum class CommandGroup : uint8_t { kTrain, kUse, kEvaluate, kConvert, kInspect,
   COMMAND(kConvert, ImportCommand)          \
   COMMAND(kConvert, ExportCommand)          \
   COMMAND(kInspect, SummaryCommand)         \
+  COMMAND(kInspect, AttentionCommand)       \
   COMMAND(kInspect, GraphCommand)           \
   COMMAND(kInspect, ProfileCommand)         \
   COMMAND(kInspect, ReportCommand)          \

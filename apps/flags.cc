@@ -71,9 +71,12 @@ CLI::App* AddCommand(CLI::App* parent, const std::string& name, const std::strin
 }
 
 void AddFiles(CLI::App* app, std::vector<std::string>* files) {
-  app->add_option("files", *files, "files; - is standard input, which is also read if no file is named")
-      ->type_name("FILE")
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  AddWords(app, "files", "files; - is standard input, which is also read if no file is named", files, "FILE");
+}
+
+void AddWords(CLI::App* app, const std::string& name, const std::string& help, std::vector<std::string>* words,
+              const std::string& type) {
+  app->add_option(name, *words, help)->type_name(type)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
 void AddFlags(CLI::App* app, const Hyperparameters& table, GivenFlags* given) {

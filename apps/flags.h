@@ -48,6 +48,9 @@ using GivenFlags = std::map<std::string, std::string>;
 CLI::App* AddCommand(CLI::App* parent, const std::string& name, const std::string& about);
 // Lets the command line name files of text after its flags.
 void AddFiles(CLI::App* app, std::vector<std::string>* files);
+// Adds words to the command `app` that are no flags, under `name`.
+void AddWords(CLI::App* app, const std::string& name, const std::string& help, std::vector<std::string>* words,
+              const std::string& type = "TEXT");
 // Adds a flag for each row, with the aliases of core/option_names.h that the command does not use otherwise. Parsing
 // stores texts in `given`, which must outlive `app`; the rows' values do not change.
 void AddFlags(CLI::App* app, const Hyperparameters& table, GivenFlags* given);

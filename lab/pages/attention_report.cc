@@ -1,0 +1,231 @@
+// The page has each weight w as the byte 255·√w, so that small weights keep their differences.
+#include "weft/lab/pages/attention_report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "weft/core/json.h"
+#include "weft/core/status.h"
+#include "weft/lab/page.h"
+#include "weft/lab/pages/attention_page.h"
+
+namespace weft {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Texts = std::vector<std::string>;
+
+constexpr size_t kMaxTokenBytes = 60;  // of a token on a page or in a terminal
+constexpr size_t kMaxTitleBytes = 300;
+constexpr int64_t kMaxTerminalColumns = 64;  // sources in a terminal's map
+
+// Returns the first bytes of `text`, at most `max_bytes`, cut between characters.
+std::string Shortened(const std::string& text, size_t max_bytes = kMaxTokenBytes) {
+  if (text.size() <= max_bytes) return text;
+  size_t end = max_bytes;
+  while (end > 0 && (static_cast<uint8_t>(text[end]) & 0xC0) == 0x80) --end;
+  return text.substr(0, end) + "…";
+}
+
+Json FirstTokens(const Texts& texts, int64_t count) {
+  Json tokens = Json::array();
+  for (int64_t i = 0; i < count; ++i) tokens.push_back(Shortened(texts[static_cast<size_t>(i)]));
+  return tokens;
+}
+
+Json PageMaps(const AttentionMaps& maps) {
+  const auto all_targets = static_cast<int64_t>(maps.targets.size());
+  const auto all_sources = static_cast<int64_t>(maps.sources.size());
+  const int64_t each = std::max<int64_t>(1, kMaxPageWeights / (maps.layers * maps.heads));  // of one head
+  int64_t targets = all_targets, sources = all_sources;
+  if (targets * sources > each) {
+    const auto side = static_cast<int64_t>(std::sqrt(static_cast<double>(each)));
+    targets = std::min(all_targets, std::max(side, each / all_sources));
+    sources = std::min(all_sources, each / targets);
+  }
+  Json measures = Json::array(), strongest = Json::array();
+  std::string bytes;
+  for (int64_t layer = 0; layer < maps.layers; ++layer) {
+    for (int64_t head = 0; head < maps.heads; ++head) {
+      const HeadMeasures m = Measure(maps, layer, head);
+      Json row = Json::array();
+      for (const double v : {m.entropy, m.distance, m.min_sum, m.max_sum}) row.push_back(std::round(v * 1e4) / 1e4);
+      measures.push_back(row);
+      for (int64_t target = 0; target < targets; ++target) {
+        const absl::Span<const float> weights = maps.row(layer, head, target);
+        for (int64_t s = 0; s < sources; ++s) {
+          const float weight = std::clamp(weights[static_cast<size_t>(s)], 0.0f, 1.0f);
+          bytes.push_back(static_cast<char>(static_cast<uint8_t>(std::lround(255 * std::sqrt(weight)))));
+        }
+      }
+    }
+    strongest.push_back(StrongestSources(maps, layer));
+    strongest.back().erase(strongest.back().begin() + targets, strongest.back().end());
+  }
+  return {{"kind", maps.kind},
+          {"layers", maps.layers},
+          {"heads", maps.heads},
+          {"targets", FirstTokens(maps.targets, targets)},
+          {"sources", FirstTokens(maps.sources, sources)},
+          {"allTargets", all_targets},
+          {"allSources", all_sources},
+          {"measures", std::move(measures)},
+          {"strongest", std::move(strongest)},
+          {"weights", absl::Base64Escape(bytes)}};
+}
+
+Json PagePicture(const AttendedPicture& picture) {
+  const auto [low, high] = std::minmax_element(picture.pixels.begin(), picture.pixels.end());
+  const float range = std::max(*high - *low, 1e-9f);
+  std::string bytes;
+  for (const float pixel : picture.pixels) {
+    bytes.push_back(static_cast<char>(static_cast<uint8_t>(std::lround(255 * (pixel - *low) / range))));
+  }
+  return {{"height", picture.height},
+          {"width", picture.width},
+          {"patch", picture.patch_size},
+          {"pixels", absl::Base64Escape(bytes)}};
+}
+
+std::string JsonMaps(const AttentionMaps& maps) {
+  const auto list = [](int64_t count, const auto& item) {
+    std::vector<std::string> items;
+    for (int64_t i = 0; i < count; ++i) items.push_back(item(i));
+    return absl::StrCat("[", absl::StrJoin(items, ","), "]");
+  };
+  return list(maps.layers, [&](int64_t layer) {
+    return list(maps.heads, [&](int64_t head) {
+      return list(static_cast<int64_t>(maps.targets.size()),
+                  [&](int64_t target) { return JsonArray(maps.row(layer, head, target)); });
+    });
+  });
+}
+
+// Returns a character for a weight: the darker, the greater.
+const char* Shade(double weight) {
+  constexpr const char* kShades[] = {" ", "·", "░", "▒", "▓", "█"};
+  constexpr double kLimits[] = {0.02, 0.1, 0.25, 0.5, 0.75};
+  size_t i = 0;
+  while (i < std::size(kLimits) && weight >= kLimits[i]) ++i;
+  return kShades[i];
+}
+
+// Returns `text` as a terminal shows it on one line. Control characters are written as <0x0A>, and spaces as ␣.
+std::string Visible(const std::string& text) {
+  std::string visible;
+  for (const char c : Shortened(text)) {
+    if (static_cast<uint8_t>(c) < 0x20 || c == 0x7F) {
+      absl::StrAppendFormat(&visible, "<0x%02X>", static_cast<uint8_t>(c));
+    } else if (c == ' ') {
+      absl::StrAppend(&visible, "␣");
+    } else {
+      visible.push_back(c);
+    }
+  }
+  return visible;
+}
+
+// Returns the weights [S] of `target` in one head or, if there is none, their mean over the heads of the layer.
+std::vector<double> RowOf(const AttentionMaps& maps, int64_t layer, std::optional<int64_t> head, int64_t target) {
+  std::vector<double> row(maps.sources.size());
+  const int64_t first = head.value_or(0), last = head ? first + 1 : maps.heads;
+  for (int64_t h = first; h < last; ++h) {
+    const absl::Span<const float> weights = maps.row(layer, h, target);
+    for (size_t s = 0; s < row.size(); ++s)
+      row[s] += static_cast<double>(weights[s]) / static_cast<double>(last - first);
+  }
+  return row;
+}
+
+// Returns one line for a target: its map, its three strongest sources, and its token.
+std::string TargetLine(const AttentionMaps& maps, const std::vector<double>& row, const std::string& token) {
+  std::string line = "  ";
+  for (size_t s = 0; s < std::min<size_t>(row.size(), kMaxTerminalColumns); ++s) absl::StrAppend(&line, Shade(row[s]));
+  std::vector<size_t> order(row.size());
+  for (size_t s = 0; s < order.size(); ++s) order[s] = s;
+  const size_t count = std::min<size_t>(3, order.size());
+  std::partial_sort(order.begin(), order.begin() + static_cast<ptrdiff_t>(count), order.end(),
+                    [&](size_t a, size_t b) { return std::pair(-row[a], a) < std::pair(-row[b], b); });
+  absl::StrAppend(&line, " │ ", Visible(token), " ←");
+  for (size_t i = 0; i < count && row[order[i]] > 0; ++i) {
+    absl::StrAppendFormat(&line, "  %s %.2f", Visible(maps.sources[order[i]]), row[order[i]]);
+  }
+  return line + "\n";
+}
+
+absl::StatusOr<std::string> MapsText(const AttentionMaps& maps, std::optional<int64_t> layer,
+                                     std::optional<int64_t> head) {
+  const int64_t chosen = layer.value_or(maps.layers);
+  if (chosen < 1 || chosen > maps.layers) {
+    return InvalidArgument("layer ", chosen, ": the model's layers are 1 to ", maps.layers);
+  }
+  if (head && (*head < 1 || *head > maps.heads)) {
+    return InvalidArgument("head ", *head, ": the model's heads are 1 to ", maps.heads);
+  }
+  std::string text = absl::StrFormat("%s: %d layers, %d heads, %d targets, %d sources\n", maps.kind, maps.layers,
+                                     maps.heads, maps.targets.size(), maps.sources.size());
+  absl::StrAppend(&text, "  layer  head  entropy (bits)  mean distance  sum of a row\n");
+  for (int64_t l = 0; l < maps.layers; ++l) {
+    for (int64_t h = 0; h < maps.heads; ++h) {
+      const HeadMeasures m = Measure(maps, l, h);
+      absl::StrAppendFormat(&text, "  %5d %5d %15.3f %14.3f  %.4f to %.4f\n", l + 1, h + 1, m.entropy, m.distance,
+                            m.min_sum, m.max_sum);
+    }
+  }
+  absl::StrAppend(&text, "layer ", chosen, ", ", head ? absl::StrCat("head ", *head) : "mean of the heads",
+                  ": a line for each target, a column for each source");
+  if (static_cast<int64_t>(maps.sources.size()) > kMaxTerminalColumns) {
+    absl::StrAppend(&text, "; columns show the first ", kMaxTerminalColumns, " of ", maps.sources.size(), " sources");
+  }
+  text += "\n";
+  for (size_t t = 0; t < maps.targets.size(); ++t) {
+    const std::optional<int64_t> index = head ? std::optional(*head - 1) : std::nullopt;
+    text += TargetLine(maps, RowOf(maps, chosen - 1, index, static_cast<int64_t>(t)), maps.targets[t]);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string AttentionPage(const AttentionWeights& weights, absl::string_view title) {
+  Json data = {
+      {"title", Shortened(std::string(title), kMaxTitleBytes)}, {"family", weights.family}, {"maps", Json::array()}};
+  for (const AttentionMaps& maps : weights.maps) data["maps"].push_back(PageMaps(maps));
+  if (!weights.produced.empty()) {
+    data["produced"] = FirstTokens(weights.produced, static_cast<int64_t>(data["maps"].back()["targets"].size()));
+  }
+  if (weights.picture) data["picture"] = PagePicture(*weights.picture);
+  return FillPage(kAttentionPage, JsonLine(data));
+}
+
+std::string AttentionJson(const AttentionWeights& weights) {
+  const auto tokens = [](const Texts& texts) { return JsonLine(Json(texts)); };
+  if (weights.maps.size() == 1) {
+    const AttentionMaps& maps = weights.maps[0];
+    return absl::StrCat("{\"tokens\":", tokens(maps.targets), ",\"attention\":", JsonMaps(maps), "}");
+  }
+  const AttentionMaps& cross = weights.maps.back();
+  std::string json =
+      absl::StrCat("{\"tokens\":{\"encoder\":", tokens(cross.sources), ",\"decoder\":", tokens(cross.targets), "}");
+  for (const AttentionMaps& maps : weights.maps) absl::StrAppend(&json, ",\"", maps.kind, "\":", JsonMaps(maps));
+  return json + "}";
+}
+
+absl::StatusOr<std::string> AttentionText(const AttentionWeights& weights, std::optional<int64_t> layer,
+                                          std::optional<int64_t> head) {
+  std::string text;
+  for (const AttentionMaps& maps : weights.maps) {
+    WEFT_ASSIGN_OR_RETURN(const std::string more, MapsText(maps, layer, head));
+    text += more;
+  }
+  return text;
+}
+
+}  // namespace weft
