@@ -44,7 +44,7 @@ struct Command {
 };
 
 // The groups of `weft --help`.
-enum class CommandGroup : uint8_t { kTrain, kUse, kEvaluate, kConvert, kInspect, kShell };
+enum class CommandGroup : uint8_t { kTrain, kUse, kEvaluate, kConvert, kInspect, kLearn, kShell };
 
 #define WEFT_COMMANDS(COMMAND)              \
   COMMAND(kTrain, TrainGptCommand)          \
@@ -75,6 +75,7 @@ enum class CommandGroup : uint8_t { kTrain, kUse, kEvaluate, kConvert, kInspect,
   COMMAND(kInspect, ReportCommand)          \
   COMMAND(kInspect, SimulateCommand)        \
   COMMAND(kInspect, CalibrateCommand)       \
+  COMMAND(kLearn, DemoScaleCommand)         \
   COMMAND(kShell, CompletionCommand)
 
 #define WEFT_DECLARE_COMMAND(group, function) Command function(CLI::App* parent);

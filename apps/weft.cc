@@ -118,6 +118,8 @@ const char* Title(CommandGroup group) {
       return "Convert a model";
     case CommandGroup::kInspect:
       return "Look inside a training step and its schedule";
+    case CommandGroup::kLearn:
+      return "See how a Transformer works";
     case CommandGroup::kShell:
       return "Work in a shell";
   }
@@ -139,6 +141,7 @@ absl::Status CheckCommand(absl::Span<const std::string> words, const CLI::App& a
 constexpr std::pair<const char*, const char*> kParents[] = {
     {"train", "Trains a model."},
     {"tokenizer", "Learns a tokenizer."},
+    {"demo", "Shows an idea of the Transformer in numbers, computed by Weft's ops and models."},
     {"estimate", "Estimates a training's memory and time."},
     {"estimate train", "Takes a training command's flags, and trains nothing."}};
 

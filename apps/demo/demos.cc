@@ -1,0 +1,60 @@
+// `weft demo NAME` runs one of the demos of lab/demos, each of which shows an idea of the Transformer in numbers.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "weft/apps/commands.h"
+#include "weft/apps/flags.h"
+#include "weft/core/file.h"
+#include "weft/core/status.h"
+#include "weft/lab/demos/demo.h"
+
+namespace weft {
+namespace {
+
+struct DemoFlags {
+  Demo demo;
+  bool json = false;
+  std::string out;
+  GivenFlags given;
+};
+
+Hyperparameters Table(DemoFlags* flags) {
+  Hyperparameters table = flags->demo.flags;
+  table.push_back({"json", "print a JSON object", &flags->json, {.group = "Output"}});
+  table.push_back(
+      {"out", "also draw the figures, to this file of SVG", &flags->out, {.is_path = true, .group = "Output"}});
+  return table;
+}
+
+absl::Status Run(DemoFlags* flags) {
+  WEFT_RETURN_IF_ERROR(SetFromFlags(flags->given, Table(flags)));
+  if (!flags->out.empty()) WEFT_RETURN_IF_ERROR(UsageError(CheckWritable(flags->out)));
+  WEFT_ASSIGN_OR_RETURN(const DemoResult result, flags->demo.run());
+  if (!flags->out.empty()) WEFT_RETURN_IF_ERROR(WriteFile(flags->out, {result.picture}));
+  std::fputs((flags->json ? PrintJson(result) : PrintText(result)).c_str(), stdout);
+  return absl::OkStatus();
+}
+
+Command DemoCommand(CLI::App* weft, Demo demo) {
+  auto flags = std::make_shared<DemoFlags>();
+  flags->demo = std::move(demo);
+  const std::string name = absl::StrCat("demo ", flags->demo.name);
+  CLI::App* app = AddCommand(weft, name, flags->demo.about);
+  AddFlags(app, Table(flags.get()), &flags->given);
+  return {absl::StrCat("weft ", name),
+          app,
+          [flags] { return Run(flags.get()); },
+          flags->demo.summary,
+          {{"Prints the figures.", absl::StrCat("weft ", name, " ", flags->demo.example)},
+           {"Also draws them.", absl::StrCat("weft ", name, " --out=", flags->demo.name, ".svg")}}};
+}
+
+}  // namespace
+
+Command DemoScaleCommand(CLI::App* weft) { return DemoCommand(weft, ScaleDemo()); }
+
+}  // namespace weft

@@ -1,0 +1,80 @@
+#include "weft/lab/demos/demo.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "weft/core/json.h"
+
+namespace weft {
+namespace {
+
+std::string Text(const DemoCell& cell) {
+  if (const double* number = std::get_if<double>(&cell)) return absl::StrFormat("%.4g", *number);
+  if (const int64_t* number = std::get_if<int64_t>(&cell)) return absl::StrCat(*number);
+  return std::get<std::string>(cell);
+}
+
+// Returns the number of characters of a text in UTF-8.
+size_t Width(const std::string& text) {
+  return std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; });
+}
+
+// Returns a row of cells. Texts are aligned on the left, and numbers on the right.
+std::string Line(const std::vector<std::string>& cells, const std::vector<size_t>& widths,
+                 const std::vector<bool>& is_text) {
+  std::string line;
+  for (size_t i = 0; i < cells.size(); ++i) {
+    const std::string space(widths[i] - Width(cells[i]), ' ');
+    absl::StrAppend(&line, i == 0 ? "" : "  ", is_text[i] ? cells[i] : space, is_text[i] ? space : cells[i]);
+  }
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line + "\n";
+}
+
+std::string Print(const DemoTable& table) {
+  const size_t columns = table.columns.size();
+  std::vector<std::vector<std::string>> lines = {table.columns};
+  std::vector<bool> is_text(columns, false);
+  for (const std::vector<DemoCell>& row : table.rows) {
+    lines.emplace_back();
+    for (size_t i = 0; i < columns; ++i) {
+      lines.back().push_back(Text(row[i]));
+      if (std::holds_alternative<std::string>(row[i])) is_text[i] = true;
+    }
+  }
+  std::vector<size_t> widths(columns, 0);
+  for (const std::vector<std::string>& line : lines) {
+    for (size_t i = 0; i < columns; ++i) widths[i] = std::max(widths[i], Width(line[i]));
+  }
+  std::string text = table.title + "\n";
+  for (const std::vector<std::string>& line : lines) text += Line(line, widths, is_text);
+  return text;
+}
+
+}  // namespace
+
+std::string PrintText(const DemoResult& result) {
+  std::string text;
+  for (const DemoTable& table : result.tables) absl::StrAppend(&text, text.empty() ? "" : "\n", Print(table));
+  return text;
+}
+
+std::string PrintJson(const DemoResult& result) {
+  nlohmann::ordered_json all = nlohmann::ordered_json::object();
+  for (const DemoTable& table : result.tables) {
+    nlohmann::ordered_json& rows = all[table.name] = nlohmann::ordered_json::array();
+    for (const std::vector<DemoCell>& cells : table.rows) {
+      nlohmann::ordered_json row;
+      for (size_t i = 0; i < cells.size(); ++i) {
+        std::visit([&](const auto& x) { row[absl::StrReplaceAll(table.columns[i], {{" ", "_"}})] = x; }, cells[i]);
+      }
+      rows.push_back(std::move(row));
+    }
+  }
+  return JsonLine(all) + "\n";
+}
+
+}  // namespace weft

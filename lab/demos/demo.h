@@ -1,0 +1,54 @@
+// A Demo computes the figures of one idea of the Transformer with Weft's own ops and layers: for instance the variance
+// of q·k for a width that the caller chooses. `weft demo` has a command for each.
+//
+//   Demo demo = ScaleDemo();
+//   WEFT_RETURN_IF_ERROR(SetFromText("64", demo.flags[0]));
+//   WEFT_ASSIGN_OR_RETURN(const DemoResult result, demo.run());
+//   std::fputs(PrintText(result).c_str(), stdout);
+#ifndef WEFT_LAB_DEMOS_DEMO_H_
+#define WEFT_LAB_DEMOS_DEMO_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "weft/core/hyperparameters.h"
+
+namespace weft {
+
+using DemoCell = std::variant<std::string, int64_t, double>;
+
+struct DemoTable {
+  std::string name;   // the key in JSON
+  std::string title;  // a line above the table
+  std::vector<std::string> columns;
+  std::vector<std::vector<DemoCell>> rows;  // each as long as `columns`
+};
+
+struct DemoResult {
+  std::vector<DemoTable> tables;
+  std::string picture;  // SVG
+};
+
+struct Demo {
+  std::string name;     // "scale", for `weft demo scale`
+  std::string summary;  // the command's line in the help of `weft`
+  std::string about;    // the first line of its own help
+  std::string example;  // flags of an example, such as "--d-k=512"
+  Hyperparameters flags;
+  std::function<absl::StatusOr<DemoResult>()> run;  // reads the values of `flags`
+};
+
+// Returns the tables with aligned columns. Numbers have 4 significant digits.
+std::string PrintText(const DemoResult& result);
+// Returns one JSON object with an array for each table, which has an object for each row.
+std::string PrintJson(const DemoResult& result);
+
+Demo ScaleDemo();  // why scores are divided by the square root of d_k
+
+}  // namespace weft
+
+#endif  // WEFT_LAB_DEMOS_DEMO_H_
