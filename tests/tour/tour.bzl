@@ -1,0 +1,33 @@
+"""Tests of docs/tour/: each chapter is a page, which a test runs as a reader does."""
+
+load("//tools:docs.bzl", "cpp_from_markdown")
+load("//tools:weft.bzl", "weft_binary", "weft_test")
+
+def chapter(name, program = False, size = "medium"):
+    """A test of docs/tour/NAME.md.
+
+    Args:
+      name: the page's name.
+      program: whether the page has a C++ program.
+      size: how long the test may run, as in Bazel.
+    """
+    page = "//:docs/tour/%s.md" % name
+    if program:
+        cpp_from_markdown(
+            name = name,
+            src = page,
+        )
+        weft_binary(
+            name = name + "_program",
+            testonly = True,
+            srcs = [name],
+            deps = ["//:weft"],
+        )
+    weft_test(
+        name = name + "_test",
+        size = size,
+        srcs = [],
+        args = ["docs/tour/%s.md" % name],
+        data = [page, "//:tour_pictures"] + ([name + "_program"] if program else []),
+        main = ":chapter_test_main",
+    )
