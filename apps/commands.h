@@ -76,6 +76,11 @@ enum class CommandGroup : uint8_t { kTrain, kUse, kEvaluate, kConvert, kInspect,
   COMMAND(kInspect, SimulateCommand)        \
   COMMAND(kInspect, CalibrateCommand)       \
   COMMAND(kLearn, DemoScaleCommand)         \
+  COMMAND(kLearn, DemoHeadsCommand)         \
+  COMMAND(kLearn, DemoMasksCommand)         \
+  COMMAND(kLearn, DemoPositionsCommand)     \
+  COMMAND(kLearn, DemoNormsCommand)         \
+  COMMAND(kLearn, DemoDepthCommand)         \
   COMMAND(kShell, CompletionCommand)
 
 #define WEFT_DECLARE_COMMAND(group, function) Command function(CLI::App* parent);

@@ -56,5 +56,10 @@ Command DemoCommand(CLI::App* weft, Demo demo) {
 }  // namespace
 
 Command DemoScaleCommand(CLI::App* weft) { return DemoCommand(weft, ScaleDemo()); }
+Command DemoHeadsCommand(CLI::App* weft) { return DemoCommand(weft, HeadsDemo()); }
+Command DemoMasksCommand(CLI::App* weft) { return DemoCommand(weft, MasksDemo()); }
+Command DemoPositionsCommand(CLI::App* weft) { return DemoCommand(weft, PositionsDemo()); }
+Command DemoNormsCommand(CLI::App* weft) { return DemoCommand(weft, NormsDemo()); }
+Command DemoDepthCommand(CLI::App* weft) { return DemoCommand(weft, DepthDemo()); }
 
 }  // namespace weft

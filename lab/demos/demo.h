@@ -47,7 +47,12 @@ std::string PrintText(const DemoResult& result);
 // Returns one JSON object with an array for each table, which has an object for each row.
 std::string PrintJson(const DemoResult& result);
 
-Demo ScaleDemo();  // why scores are divided by the square root of d_k
+Demo ScaleDemo();      // why scores are divided by the square root of d_k
+Demo HeadsDemo();      // the parameters of one head, of averaged and of concatenated heads
+Demo MasksDemo();      // attention weights under several masks
+Demo PositionsDemo();  // sinusoids and shifts
+Demo NormsDemo();      // LayerNorm and BatchNorm on padded batches
+Demo DepthDemo();      // activations and gradients in deep stacks
 
 }  // namespace weft
 

@@ -62,7 +62,7 @@ void AppendPanel(const CurvePanel& panel, double left, std::string* svg) {
   size_t count = 2;
   for (const Curve& curve : panel.curves) count = std::max(count, curve.values.size());
   const auto at = [&](size_t i) { return left + kWide * static_cast<double>(i) / (count - 1); };
-  const size_t step = std::max<size_t>(1, (count + 4) / 5);
+  const size_t step = std::max<size_t>(1, (count - 1) / 5);
   for (size_t i = 0; i < count; i += step)
     AppendText(at(i), kTop + kHigh + 18, "middle", absl::StrCat(panel.first + i), svg);
   AppendText(left + kWide / 2.0, kTop + kHigh + 38, "middle", panel.x_label, svg);

@@ -1,0 +1,55 @@
+#include "weft/lab/demos/demo.h"
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "gtest/gtest.h"
+
+namespace weft {
+namespace {
+
+TEST(DemoTest, TablesHaveAlignedColumns) {
+  const DemoResult result = {.tables = {{.name = "t",
+                                         .title = "title",
+                                         .columns = {"√d", "the text", "x"},
+                                         .rows = {{int64_t{10}, "a", 0.123456}, {int64_t{8}, "√√", 1e-9}}}}};
+  EXPECT_EQ(PrintText(result), "title\n√d  the text       x\n10  a         0.1235\n 8  √√         1e-09\n");
+  EXPECT_EQ(PrintJson(result),
+            "{\"t\":[{\"√d\":10,\"the_text\":\"a\",\"x\":0.123456},{\"√d\":8,\"the_text\":\"√√\",\"x\":1e-09}]}\n");
+}
+
+TEST(DemoTest, SameSeedSameFigures) {
+  for (const Demo& demo : {ScaleDemo(), HeadsDemo(), MasksDemo(), PositionsDemo(), NormsDemo()}) {
+    const absl::StatusOr<DemoResult> a = demo.run(), b = demo.run();
+    ASSERT_TRUE(a.ok()) << a.status();
+    EXPECT_EQ(PrintJson(*a), PrintJson(*b)) << demo.name;
+    EXPECT_EQ(a->picture, b->picture) << demo.name;
+    for (const Hyperparameter& flag : demo.flags) {
+      if (flag.flag == "seed" && demo.name != "heads") {  // the weights of heads are random, but their number is not
+        ASSERT_TRUE(SetFromText("2", flag).ok());
+        EXPECT_NE(PrintJson(*a), PrintJson(*demo.run())) << demo.name;
+      }
+    }
+  }
+}
+
+// Sets the flag of a demo, and returns the error of its run.
+std::string ErrorWith(const Demo& demo, const std::string& name, const std::string& value) {
+  for (const Hyperparameter& flag : demo.flags) {
+    if (flag.flag == name) {
+      EXPECT_TRUE(SetFromText(value, flag).ok());
+    }
+  }
+  return std::string(demo.run().status().message());
+}
+
+TEST(DemoTest, WrongFlags) {
+  EXPECT_EQ(ErrorWith(HeadsDemo(), "heads", "3"), "heads: 3 heads do not divide the width 512");
+  EXPECT_EQ(ErrorWith(PositionsDemo(), "width", "63"), "width: 63 is odd, but sinusoids come in pairs");
+  EXPECT_EQ(ErrorWith(MasksDemo(), "padding", "5"), "padding: 5 of 5 tokens leave no token of the text");
+  EXPECT_TRUE(absl::StartsWith(ErrorWith(ScaleDemo(), "draws", "1000000"), "draws: 1000000 draws of 16 keys"));
+}
+
+}  // namespace
+}  // namespace weft
