@@ -117,7 +117,7 @@ std::optional<double> Rounding(const std::string& text) {
 std::string Arithmetic::Check(std::string line) {
   line = line.substr(0, line.find('#'));
   line = absl::StrReplaceAll(
-      line, {{"·", "*"}, {"×", "*"}, {"−", "-"}, {"√", " sqrt "}, {"²", "^2"}, {"π", "3.14159265358979"}, {"≈", "="}});
+      line, {{"·", "*"}, {"×", "*"}, {"−", "-"}, {"√", " sqrt "}, {"²", "^2"}, {"π", "3.14159265358979"}, {"≈", "=~"}});
   line = std::regex_replace(line, std::regex("([0-9]),([0-9]{3})"), "$1$2");
   line = std::regex_replace(line, std::regex("([0-9]),([0-9]{3})"), "$1$2");
   std::vector<std::string> sides;
@@ -131,12 +131,13 @@ std::string Arithmetic::Check(std::string line) {
     }
     const double value = Expression(sides[0], values_).Value();
     for (size_t i = 1; i < sides.size(); ++i) {
+      const bool about = sides[i].rfind("~", 0) == 0;
+      if (about) sides[i].erase(0, sides[i].find_first_not_of("~ "));
       const double other = Expression(sides[i], values_).Value();
-      const double margin =
-          std::max({1e-9 * std::abs(value), Rounding(sides[i]).value_or(0), Rounding(sides[0]).value_or(0)});
-      const bool both_exact = sides[i].find('.') == std::string::npos && other == std::round(value) &&
-                              std::abs(value - other) > 1e-9 * std::abs(value);
-      if (!(std::abs(other - value) <= margin) || both_exact) {
+      const bool rounded = about || sides[i].find('.') != std::string::npos;
+      const double margin = std::max(
+          {1e-9 * std::abs(value), Rounding(sides[0]).value_or(0), rounded ? Rounding(sides[i]).value_or(0) : 0});
+      if (!(std::abs(other - value) <= margin)) {
         return absl::StrCat(sides[i], " should be ", absl::StrFormat("%.10f", value));
       }
     }

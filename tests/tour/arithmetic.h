@@ -15,8 +15,9 @@ namespace weft {
 class Arithmetic {
  public:
   // Checks that all sides of the line's equations are equal, and returns the first difference or error, or "". If the
-  // first side is a name without a value, the line gives it one. A number with decimals stands for all numbers that are
-  // rounded to it. Known are + - · × / ^, parentheses, √, exp, log, sin, cos and tanh. A text after '#' is a comment.
+  // first side is a name without a value, the line gives it one. A number with decimals, or after "≈", stands for all
+  // numbers that are rounded to it. Known are + - · × / ^, parentheses, √, exp, log, sin, cos and tanh. A text after
+  // '#' is a comment.
   std::string Check(std::string line);
 
  private:

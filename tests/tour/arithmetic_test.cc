@@ -18,11 +18,14 @@ TEST(ArithmeticTest, FindsWrongEquations) {
                                "12,345,678 + 1 = 12345679",
                                "√(h + 1) · tanh(0) = 0",
                                "cos(π) + log(1) = -1",
+                               "exp(2) ≈ 7",
                                "z = sin(0) = 0.0"};
   for (const char* line : right) EXPECT_EQ(arithmetic.Check(line), "") << line;
   const char* const wrong[] = {"√d_k = 9",
                                "1 / 3 = 0.34",
                                "1 / 3 = 0",
+                               "exp(2) = 7",
+                               "exp(2) ≈ 8",
                                "2 = 3",
                                "2 · 3 = 6.01",
                                "7",
