@@ -1,0 +1,72 @@
+"""A hook of MkDocs that adds the pages outside of docs/ to the site, and adapts pages that are written for a code host.
+
+On a code host, a page of docs/ links to ../README.md or to a source file. The site has README.md and CONTRIBUTING.md as
+pages beside those of docs/. It has no source files, so their links become plain text.
+"""
+import logging
+import os
+import re
+
+from mkdocs.structure.files import File
+
+ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
+OUTSIDE = ("README.md", "CONTRIBUTING.md")  # pages of the site that are not in docs/
+LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
+log = logging.getLogger("mkdocs.weft")
+
+
+def on_config(config):
+    """Replaces the entry "Tour: tour/*.md" of the navigation with the tour's files, its README first."""
+    names = sorted(os.listdir(os.path.join(config["docs_dir"], "tour")), key=lambda name: (name != "README.md", name))
+    tour = ["tour/" + name for name in names if name.endswith(".md")]
+    for section in config["nav"]:
+        if section.get("Tour") == "tour/*.md":
+            section["Tour"] = tour
+    return config
+
+
+def on_files(files, config):
+    """Adds the pages outside of docs/, and the style sheet."""
+    flat = config["use_directory_urls"]
+    for name in OUTSIDE:
+        files.append(File(name, ROOT, config["site_dir"], flat))
+    files.append(File("style.css", os.path.join(ROOT, "tools/mkdocs"), config["site_dir"], flat))
+    return files
+
+
+def site_path(path):
+    """Returns the place on the site of a file of the repository, or None if the site doesn't have the file."""
+    if path in OUTSIDE:
+        return path
+    return path[len("docs/"):] if path.startswith("docs/") else None
+
+
+def rewrite(match, page):
+    """Returns a link of `page`, a file of the repository, as the site has it."""
+    image, text, target = match.groups()
+    address, _, anchor = target.partition("#")
+    if not address or "://" in address or address.startswith("mailto:"):
+        return match.group()
+    path = os.path.normpath(os.path.join(os.path.dirname(page), address))
+    there = site_path(path)
+    if there is None:
+        # A test has only the documentation; the whole repository has the file WORKSPACE, too.
+        source = os.environ.get("WEFT_SOURCE", ROOT)
+        if os.path.exists(os.path.join(source, "WORKSPACE")) and not os.path.exists(os.path.join(source, path)):
+            log.warning("%s links to %s, which does not exist", page, path)
+        return text
+    relative = os.path.relpath(there, os.path.dirname(site_path(page)))
+    return f"{image}[{text}]({relative}{'#' + anchor if anchor else ''})"
+
+
+def on_page_markdown(markdown, page, config, files):
+    """Adapts the links of a page, and removes the words after the language of a block of code."""
+    name = page.file.src_path
+    path = name if name in OUTSIDE else "docs/" + name
+    parts = re.split(r"(^```.*?^```$)", markdown, flags=re.MULTILINE | re.DOTALL)
+    for i, part in enumerate(parts):
+        if part.startswith("```"):
+            parts[i] = re.sub(r"\A```(\w+) .*", r"```\1", part)
+        else:
+            parts[i] = LINK.sub(lambda match: rewrite(match, path), part)
+    return "".join(parts)
