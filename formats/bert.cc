@@ -68,6 +68,7 @@ absl::StatusOr<Json> ToJson(const BertConfig& config) {
                                                  {config.norm.kind != NormKind::kLayerNorm, "norms are RMSNorm"},
                                                  {!config.bias, "bias is false"},
                                                  {config.gated, "feed-forward layers are gated"},
+                                                 {config.ablation != Ablation(), "parts are ablated"},
                                                  {config.activation_dropout > 0, "activation_dropout is above 0"}}));
   KeyWriter keys;
   keys.Field("model_type", "bert");

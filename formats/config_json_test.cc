@@ -171,6 +171,19 @@ TEST(ConfigJsonTest, SaysWhatALayoutCannot) {
   EXPECT_THAT(ErrorOf(ToJson(TransformerConfig{.dtype = kF64})), HasSubstr("transformer cannot say that dtype is f64"));
 }
 
+TEST(ConfigJsonTest, AnAblatedModelIsRefused) {
+  constexpr Ablation kAblation = {.norm = true};
+  const std::pair<const char*, absl::StatusOr<Json>> kResults[] = {
+      {"gpt2", ToJson(GptConfig{.ablation = kAblation})},
+      {"gpt2", ToNanoGptJson(GptConfig{.activation = Activation::kGelu, .ablation = kAblation})},
+      {"bert", ToJson(BertConfig{.ablation = kAblation})},
+      {"transformer", ToJson(TransformerConfig{.ablation = kAblation})},
+      {"vit", ToJson(VitConfig{.ablation = kAblation})}};
+  for (const auto& [type, json] : kResults) {
+    EXPECT_EQ(ErrorOf(json), absl::StrCat("a configuration of ", type, " cannot say that parts are ablated"));
+  }
+}
+
 TEST(ConfigJsonTest, AVariantOfAttentionIsRefusedByItsName) {
   const std::pair<const char*, AttentionVariant> kVariants[] = {
       {"window", {.patterns = {{.window = 3}}}},

@@ -237,6 +237,9 @@ TEST(ExportedModelsTest, AnUnusualOptionIsRefusedByAllLayouts) {
   config = Small();
   config.gated = true;
   expect(config, "gated is true");
+  config = Small();
+  config.ablation = {.residual = true, .value = true};
+  expect(config, "ablate is residual,value");
 }
 
 }  // namespace

@@ -165,6 +165,7 @@ absl::StatusOr<Json> ToJson(const GptConfig& config) {
   keys.Field("model_type", type);
   WEFT_RETURN_IF_ERROR(CheckExpressible(type, {{!config.pre_norm, "pre_norm is false"},
                                                {config.activation_dropout > 0, "activation_dropout is above 0"},
+                                               {config.ablation != Ablation(), "parts are ablated"},
                                                {config.dtype != kF32, "dtype is f64"}}));
   if (!llama) {
     WEFT_RETURN_IF_ERROR(CheckExpressible(type, {{!config.bias, "bias is false"},

@@ -146,6 +146,7 @@ absl::Status WriteLlama2c(const std::string& path, const PublishedGpt& gpt, int 
                                     {config.positions != PositionKind::kAuto && config.positions != PositionKind::kNone,
                                      "positions are not only rotary"},
                                     {config.attention.rotary_base != 10000, "rotary_base is not 10000"},
+                                    {config.ablation != Ablation(), "parts are ablated"},
                                     {version != 0 && version != 1, "the version is neither 0 nor 1"}}));
   AttentionVariant rest = config.attention;
   rest.key_value_heads = 0;

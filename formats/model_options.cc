@@ -44,6 +44,7 @@ Config Plain(Config config) {
   config.bias = usual.bias;
   config.gated = usual.gated;
   config.pre_norm = usual.pre_norm;
+  config.ablation = usual.ablation;
   return config;
 }
 GptConfig PlainOf(const GptConfig& config) {

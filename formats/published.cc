@@ -62,6 +62,7 @@ std::string UnusualOption(const TransformerConfig& config) {
   if (attention.rotary.has_value()) return "positions are rotary";
   if (config.positions == PositionKind::kNone) return "positions are none";
   if (config.gated) return "gated is true";
+  if (config.ablation != Ablation()) return absl::StrCat("ablate is ", ToText(config.ablation));
   if (config.memory != TransformerConfig::Memory::kLast) return "memory is same-layer";
   return "";
 }

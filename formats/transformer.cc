@@ -110,7 +110,8 @@ absl::StatusOr<Json> ToJson(const TransformerConfig& config) {
       absl::c_any_of(config.attention.patterns, [](const AttentionPattern& pattern) { return pattern.dilation != 1; });
   WEFT_RETURN_IF_ERROR(CheckExpressible("transformer", {{config.dtype != kF32, "dtype is f64"},
                                                         {dilated, "windows are dilated"},
-                                                        {config.gated, "feed-forward layers are gated"}}));
+                                                        {config.gated, "feed-forward layers are gated"},
+                                                        {config.ablation != Ablation(), "parts are ablated"}}));
   KeyWriter keys;
   keys.Field("model_type", "transformer");
   keys.Field("is_encoder_decoder", true);

@@ -77,6 +77,7 @@ absl::StatusOr<Json> ToJson(const VitConfig& config) {
                                {config.norm.kind != NormKind::kLayerNorm, "norms are RMSNorm"},
                                {!config.bias, "bias is false"},
                                {config.gated, "feed-forward layers are gated"},
+                               {config.ablation != Ablation(), "parts are ablated"},
                                {config.attention_dropout.value_or(0) > 0, "attention_dropout is above 0"},
                                {config.activation_dropout.value_or(config.dropout) != config.dropout,
                                 "activation_dropout differs from dropout"}}));

@@ -65,6 +65,9 @@ std::vector<std::pair<std::string, GptConfig>> Variants() {
     GptConfig& config = all.emplace_back(name, Gpt2()).second;
     config.attention = attention;
   }
+  for (const char* const parts : {"residual", "norm", "feed-forward", "value", "query-is-key", "value,query-is-key"}) {
+    all.emplace_back(absl::StrCat("without ", parts), Gpt2()).second.ablation = AblationFromText(parts).value();
+  }
   for (const PositionKind positions :
        {PositionKind::kSinusoidal, PositionKind::kSinusoidalHalves, PositionKind::kNone}) {
     all.emplace_back(absl::StrCat("positions ", static_cast<int>(positions)), Gpt2()).second.positions = positions;

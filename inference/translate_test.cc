@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "weft/graph/compile.h"
@@ -56,6 +57,11 @@ std::vector<std::pair<std::string, TransformerConfig>> Forms() {
     TransformerConfig& config = forms.emplace_back(name, Small()).second;
     config.attention = attention;
     config.positions = PositionKind::kAuto;
+  }
+  // Without residuals or norms, an untrained model has equal scores or very large ones.
+  for (const Ablation& ablation :
+       {Ablation{.feed_forward = true}, Ablation{.value = true}, Ablation{.query_is_key = true}}) {
+    forms.emplace_back(absl::StrCat("without ", ToText(ablation)), Small()).second.ablation = ablation;
   }
   TransformerConfig halves = Small();
   halves.positions = PositionKind::kSinusoidalHalves;

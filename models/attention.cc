@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/models/layers.h"
+#include "weft/models/projections.h"
 #include "weft/models/validate.h"
 
 namespace weft {
@@ -21,9 +22,27 @@ AttentionOptions WithWidths(AttentionOptions options, int64_t width) {
   set(&options.key_value_heads, options.heads);
   set(&options.key_width, options.query_width != 0 ? options.query_width : width / std::max<int64_t>(options.heads, 1));
   set(&options.query_width, options.key_width);
-  set(&options.value_width, options.merge == HeadMerge::kAverage ? width : options.key_width);
+  const int64_t groups = std::max<int64_t>(options.key_value_heads, 1);
+  set(&options.value_width, options.ablation.value                 ? width / groups
+                            : options.merge == HeadMerge::kAverage ? width
+                                                                   : options.key_width);
   set(&options.score_width, options.key_width);
   return options;
+}
+
+// Returns the first error of attention that leaves out a layer, or "" if there is none.
+std::string AblationProblem(const Shape& x, const Shape& memory, const AttentionOptions& o) {
+  if ((o.ablation.value || o.ablation.query_is_key) && x.dim(2) != memory.dim(2)) {
+    return "with an ablation, the memory must be as wide as x";
+  }
+  if (o.ablation.value && o.key_value_heads * o.value_width != x.dim(2)) {
+    return absl::StrCat("without a layer of values, C must be key_value_heads ", o.key_value_heads,
+                        " times value_width ", o.value_width);
+  }
+  if (o.ablation.query_is_key && (o.heads != o.key_value_heads || o.query_width != o.key_width)) {
+    return "a layer for both queries and keys needs the same heads and widths of both";
+  }
+  return "";
 }
 
 // Returns the first error in the shapes or options, or "" if there is none. `options`: as the caller gave them; `o`:
@@ -57,7 +76,7 @@ std::string Problem(const Shape& x, const Shape& memory, const AttentionOptions&
   if (o.merge == HeadMerge::kAverage && o.value_width != x.dim(2)) {
     return absl::StrCat("the mean of heads needs values as wide as x, not ", o.value_width);
   }
-  return "";
+  return AblationProblem(x, memory, o);
 }
 
 // Returns WithWidths(options). If the options do not fit x and memory, fails the tape.
@@ -93,40 +112,6 @@ std::string CacheProblem(Tape* tape, const AttentionCache& cache) {
     return absl::StrCat("a cache of ", cache.beams, " beams needs both rows and hidden, on the tape of x");
   }
   return "";
-}
-
-// Returns x [B, T, heads · D] as [B, heads, T, D].
-Var ByHead(Var x, int64_t heads) {
-  return Permute(Reshape(x, {x.dim(0), x.dim(1), heads, x.dim(2) / heads}), {0, 2, 1, 3});
-}
-
-struct Projections {
-  Var query, key, value;  // [B, H, T, d_q], [B, G, S, d_k], [B, G, S, d_v]; null without x or memory
-};
-
-Projections Project(Var x, Var memory, const AttentionOptions& o) {
-  const LinearOptions linear = {.bias = o.bias, .initializer = o.initializer};
-  const int64_t query = o.heads * o.query_width, key = o.key_value_heads * o.key_width,
-                value = o.key_value_heads * o.value_width;
-  Projections p;
-  if (o.packed != nullptr && x.tape != nullptr && memory.tape != nullptr && x.id == memory.id) {
-    const Var all = Linear(o.packed, x, query + key + value, linear);  // [B, T, ...]
-    // A split is preferred to slices: its gradient is one concatenation, while the gradients of slices must be added.
-    const VarList parts = query == key && key == value
-                              ? Split(all, -1, 3)
-                              : VarList{Slice(all, -1, 0, query), Slice(all, -1, query, query + key),
-                                        Slice(all, -1, query + key, query + key + value)};
-    p.query = ByHead(parts[0], o.heads);
-    p.key = ByHead(parts[1], o.key_value_heads);
-    p.value = ByHead(parts[2], o.key_value_heads);
-    return p;
-  }
-  if (x.tape != nullptr) p.query = ByHead(Linear(o.query, x, query, linear), o.heads);
-  if (memory.tape != nullptr) {
-    p.key = ByHead(Linear(o.key, memory, key, linear), o.key_value_heads);
-    p.value = ByHead(Linear(o.value, memory, value, linear), o.key_value_heads);
-  }
-  return p;
 }
 
 // Returns f32 [n, 1]: the position of each of n rows modulo `stride`. Row i is at position `first` + ⌊i / `beams`⌋.

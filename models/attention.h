@@ -11,6 +11,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "weft/models/ablation.h"
 #include "weft/ops/ops.h"
 
 namespace weft {
@@ -67,6 +68,10 @@ struct AttentionOptions {
   double residual_dropout = 0;  // probability for the result
   bool bias = true;
   Initializer initializer = Gaussian(0.02f), output_initializer = Gaussian(0.02f);
+
+  // For study only: `value` and `query_is_key` leave out layers. Then d_v = C / G, with C the width of the sources, and
+  // heads are averaged only if G is 1.
+  Ablation ablation;
 
   // Names of the layers. If `packed` is not null and x attends to itself, the one layer `packed` computes queries, keys
   // and values. Otherwise `query`, `key` and `value` are three layers.

@@ -36,6 +36,7 @@ BlockOptions BlockOf(const BertConfig& config, int64_t layer) {
                                          .down = "output.dense"},
                         .norm = config.norm,
                         .pre_norm = config.pre_norm,
+                        .ablation = config.ablation,
                         .attention_name = "attention",
                         .attention_norm = "attention.output.LayerNorm",
                         .feed_forward_name = "",
@@ -54,7 +55,7 @@ absl::Status Validate(const BertConfig& config) {
                                    {"heads", config.heads, 1, kMaxFeatures},
                                    {"width", config.width, 1, kMaxFeatures},
                                    {"feed_forward", config.feed_forward, 0, 16 * kMaxFeatures}}));
-  WEFT_RETURN_IF_ERROR(Validate(config.attention, config.heads, config.width, config.context));
+  WEFT_RETURN_IF_ERROR(Validate(config.attention, config.ablation, config.heads, config.width, config.context));
   WEFT_RETURN_IF_ERROR(CheckSinusoids(config.positions, config.width));
   WEFT_RETURN_IF_ERROR(CheckPositive("norm's epsilon", config.norm.epsilon));
   WEFT_RETURN_IF_ERROR(CheckDropout(config.attention_dropout.value_or(0), "attention_dropout"));
@@ -80,14 +81,14 @@ Var Bert::Encode(Var tokens, const BertInputs& inputs) const {
                        .context = config_.context});
   const Var segments = table("embeddings.token_type_embeddings", config_.segments);
   x = x + (inputs.segments.tape != nullptr ? Embedding(segments, inputs.segments) : Slice(segments, 0, 0, 1));
-  x = Dropout(Norm("embeddings.LayerNorm", x, config_.norm), config_.dropout);
+  x = Dropout(Norm("embeddings.LayerNorm", x, config_.norm, config_.ablation), config_.dropout);
 
   BlockInputs block;
   if (inputs.lengths.tape != nullptr) block.attention.mask = PaddingMask(inputs.lengths, length);
   for (int64_t i = 0; i < config_.layers; ++i) {
     x = Block(absl::StrCat("encoder.layer.", i), x, BlockOf(config_, i), block);
   }
-  return config_.pre_norm ? Norm("encoder.LayerNorm", x, config_.norm) : x;
+  return config_.pre_norm ? Norm("encoder.LayerNorm", x, config_.norm, config_.ablation) : x;
 }
 
 Var Bert::Pool(Var hidden) const {
@@ -99,7 +100,7 @@ Var Bert::MaskedTokens(Var hidden) const {
   Tape* const tape = hidden.tape;
   const Scope scope(tape, "cls.predictions");
   Var x = Activate(Linear("transform.dense", hidden, config_.width), config_.activation);  // [..., C]
-  x = Norm("transform.LayerNorm", x, config_.norm);
+  x = Norm("transform.LayerNorm", x, config_.norm, config_.ablation);
   const Var table = tape->FindParameter(absl::StrCat(kTokenTable, ".weight"));
   return MatMul(x, table, {.transpose_b = true}) + tape->Parameter("bias", {x.dtype(), {config_.vocabulary}}, Zeros());
 }

@@ -2,23 +2,36 @@
 #include "weft/models/block.h"
 
 namespace weft {
+namespace {
+
+AttentionOptions Ablated(AttentionOptions attention, const Ablation& ablation) {
+  attention.ablation = ablation;
+  return attention;
+}
+
+}  // namespace
 
 Var Block(absl::string_view name, Var x, const BlockOptions& options, const BlockInputs& inputs) {
   const Scope scope(x.tape, name);
   const auto residual = [&](const char* norm, auto layer) {
-    x = options.pre_norm ? Add(x, layer(Norm(norm, x, options.norm))) : Norm(norm, Add(x, layer(x)), options.norm);
+    const auto normalized = [&](Var h) { return Norm(norm, h, options.norm, options.ablation); };
+    const auto sum = [&](Var h) { return options.ablation.residual ? h : Add(x, h); };
+    x = options.pre_norm ? sum(layer(normalized(x))) : normalized(sum(layer(x)));
   };
+  const AttentionOptions self = Ablated(options.attention, options.ablation);
   residual(options.attention_norm,
-           [&](Var h) { return MultiHeadAttention(options.attention_name, h, options.attention, inputs.attention); });
+           [&](Var h) { return MultiHeadAttention(options.attention_name, h, self, inputs.attention); });
   if (options.cross_attention) {
+    const AttentionOptions cross = Ablated(*options.cross_attention, options.ablation);
     residual(options.cross_norm, [&](Var h) {
       if (inputs.stored_memory.empty()) {
-        return MultiHeadAttention(options.cross_name, h, *options.cross_attention, inputs.cross);
+        return MultiHeadAttention(options.cross_name, h, cross, inputs.cross);
       }
-      return AttendToStored(options.cross_name, h, *options.cross_attention, inputs.stored_memory, inputs.stored_length,
+      return AttendToStored(options.cross_name, h, cross, inputs.stored_memory, inputs.stored_length,
                             inputs.cross.mask);
     });
   }
+  if (options.ablation.feed_forward) return x;
   residual(options.feed_forward_norm,
            [&](Var h) { return FeedForward(options.feed_forward_name, h, options.feed_forward); });
   return x;
@@ -27,7 +40,7 @@ Var Block(absl::string_view name, Var x, const BlockOptions& options, const Bloc
 VarList StoreMemory(absl::string_view name, Var memory, int64_t width, const BlockOptions& options,
                     const std::string& prefix) {
   const Scope scope(memory.tape, name);
-  return StoreMemory(options.cross_name, memory, width, *options.cross_attention, prefix);
+  return StoreMemory(options.cross_name, memory, width, Ablated(*options.cross_attention, options.ablation), prefix);
 }
 
 }  // namespace weft

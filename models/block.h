@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "weft/models/ablation.h"
 #include "weft/models/attention.h"
 #include "weft/models/layers.h"
 
@@ -19,6 +20,7 @@ struct BlockOptions {
   FeedForwardOptions feed_forward;
   NormOptions norm;
   bool pre_norm = true;
+  Ablation ablation;  // for study only: parts that the block leaves out, also of both kinds of attention
 
   // Names of the layers; the defaults are GPT-2's.
   const char *attention_name = "attn", *attention_norm = "ln_1";

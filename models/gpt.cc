@@ -17,7 +17,7 @@ absl::Status Validate(const GptConfig& config) {
                                    {"heads", config.heads, 1, kMaxFeatures},
                                    {"width", config.width, 1, kMaxFeatures},
                                    {"feed_forward", config.feed_forward, 0, 16 * kMaxFeatures}}));
-  WEFT_RETURN_IF_ERROR(Validate(config.attention, config.heads, config.width, config.context));
+  WEFT_RETURN_IF_ERROR(Validate(config.attention, config.ablation, config.heads, config.width, config.context));
   WEFT_RETURN_IF_ERROR(CheckSinusoids(config.positions, config.width));
   WEFT_RETURN_IF_ERROR(CheckPositive("norm's epsilon", config.norm.epsilon));
   WEFT_RETURN_IF_ERROR(CheckDropout(config.attention_dropout.value_or(0), "attention_dropout"));
@@ -50,7 +50,8 @@ BlockOptions BlockOf(const GptConfig& config, int64_t layer) {
                                          .output_initializer = output,
                                          .gate = config.gated ? "c_gate" : nullptr},
                         .norm = config.norm,
-                        .pre_norm = config.pre_norm};
+                        .pre_norm = config.pre_norm,
+                        .ablation = config.ablation};
   SetVariant(config.attention, layer, &block.attention);
   if (config.names == GptConfig::Names::kGpt2) return block;
   block.attention_name = "self_attn";
@@ -100,7 +101,7 @@ Var Gpt::Logits(Var tokens, const AttentionCache* cache, Var documents) const {
     const BlockInputs inputs = {.attention = {.mask = mask, .cache = cache != nullptr ? &own : nullptr}};
     x = Block(absl::StrCat(llama ? "model.layers." : "h.", i), x, BlockOf(config_, i), inputs);
   }
-  if (config_.pre_norm) x = Norm(llama ? "model.norm" : "ln_f", x, config_.norm);
+  if (config_.pre_norm) x = Norm(llama ? "model.norm" : "ln_f", x, config_.norm, config_.ablation);
   if (config_.tied_head) return MatMul(x, table, {.transpose_b = true});  // [B, T, V]
   return Linear("lm_head", x, config_.vocabulary, {.bias = false});
 }

@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "absl/status/status.h"
+#include "weft/models/ablation.h"
 #include "weft/models/attention.h"
 #include "weft/models/layers.h"
 #include "weft/models/variant.h"
@@ -37,6 +38,7 @@ struct GptConfig {
   AttentionVariant attention;
   PositionKind positions = PositionKind::kAuto;
   std::optional<Initializer> initializer;  // of linear layers in blocks; unset: GPT-2's
+  Ablation ablation;                       // for study only: parts that are left out
   enum class Names : uint8_t { kGpt2, kLlama };
   Names names = Names::kGpt2;  // of the parameters in Hugging Face; kLlama: separate queries, keys and values
   DType dtype = kF32;          // kF32 or kF64, for weights and so for all computed values

@@ -13,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "weft/core/status.h"
+#include "weft/models/ablation.h"
 
 namespace weft {
 namespace {
@@ -160,6 +161,18 @@ Hyperparameter InitializerRow(std::optional<Initializer>* initializer) {
           {.may_change = true, .type = "NAME[:X]"}};
 }
 
+Hyperparameter AblationRow(Ablation* ablation) {
+  return {"ablate",
+          "for study only: parts that blocks leave out: none, or a list of residual, norm, feed-forward, value and "
+          "query-is-key (one layer for queries and keys)",
+          Hyperparameter::Text{[ablation] { return ToText(*ablation); },
+                               [ablation](absl::string_view text) -> absl::Status {
+                                 WEFT_ASSIGN_OR_RETURN(*ablation, AblationFromText(text));
+                                 return absl::OkStatus();
+                               }},
+          {.type = "PART[,PART...]"}};
+}
+
 constexpr double kMost = 1e6;  // of a width or a number of positions
 
 Hyperparameters AttentionRows(AttentionVariant* attention) {
@@ -246,6 +259,7 @@ void AppendBlockRows(Config* config, Hyperparameters* table) {
       });
   const Hyperparameters attention = AttentionRows(&config->attention);
   table->insert(table->end(), attention.begin(), attention.end());
+  table->push_back(AblationRow(&config->ablation));
 }
 
 }  // namespace

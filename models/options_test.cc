@@ -23,7 +23,8 @@ TEST(OptionsTest, RowsSetTheFields) {
   const std::pair<const char*, const char*> kTexts[] = {
       {"rotary", "pairs"},      {"norm", "rms_norm"},  {"window", "8,0"},
       {"stride", "3"},          {"score", "dot"},      {"distance-bias", "alibi"},
-      {"layer-names", "llama"}, {"positions", "none"}, {"initializer", "xavier-uniform:2"}};
+      {"layer-names", "llama"}, {"positions", "none"}, {"initializer", "xavier-uniform:2"},
+      {"ablate", "value,norm"}};
   for (const auto& [flag, text] : kTexts) {
     const absl::Status status = SetFromText(text, Row(table, flag));
     EXPECT_TRUE(status.ok()) << status;
@@ -34,6 +35,7 @@ TEST(OptionsTest, RowsSetTheFields) {
   EXPECT_EQ(config.attention.patterns, patterns);
   EXPECT_EQ(config.layers, 12);
   EXPECT_EQ(config.initializer, XavierUniform(2));
+  EXPECT_EQ(config.ablation, (Ablation{.norm = true, .value = true}));
   EXPECT_EQ(Row(table, "window").text(), "8,0");
   EXPECT_EQ(Row(table, "stride").text(), "3");
   EXPECT_EQ(Row(table, "dilation").text(), "1");
@@ -83,6 +85,9 @@ TEST(OptionsTest, NamesWhatIsWrong) {
       {"initializer", "xavir-normal",
        "initializer: 'xavir-normal' is not one of default, normal, truncated-normal, uniform, xavier-normal, "
        "xavier-uniform, he-normal, he-uniform, lecun-normal, lecun-uniform, orthogonal, did you mean 'xavier-normal'?"},
+      {"ablate", "norms",
+       "ablate: 'norms' is not one of residual, norm, feed-forward, value, query-is-key, did you mean 'norm'?; wanted "
+       "none, or a list of them separated by commas"},
       {"rotary", "half", "rotary: 'half' is not one of none, halves, pairs"},
   };
   for (const auto& row : kRows) EXPECT_EQ(SetFromText(row.text, Row(table, row.flag)).message(), row.error);

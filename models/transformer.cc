@@ -45,6 +45,7 @@ BlockOptions BlockOf(const TransformerConfig& config, int64_t layer, bool decode
                                          .down = "fc2"},
                         .norm = config.norm,
                         .pre_norm = config.pre_norm,
+                        .ablation = config.ablation,
                         .attention_name = "self_attn",
                         .attention_norm = "self_attn_layer_norm",
                         .cross_name = "encoder_attn",
@@ -78,7 +79,7 @@ absl::Status Validate(const TransformerConfig& config) {
                                    {"heads", config.heads, 1, kMaxFeatures},
                                    {"width", config.width, 1, kMaxFeatures},
                                    {"feed_forward", config.feed_forward, 0, 16 * kMaxFeatures}}));
-  WEFT_RETURN_IF_ERROR(Validate(config.attention, config.heads, config.width, config.context));
+  WEFT_RETURN_IF_ERROR(Validate(config.attention, config.ablation, config.heads, config.width, config.context));
   WEFT_RETURN_IF_ERROR(CheckSinusoids(PositionsOf(config), config.width));
   if (config.shared_embeddings && config.source_vocabulary != config.target_vocabulary) {
     return InvalidArgument("source_vocabulary ", config.source_vocabulary, " and target_vocabulary ",
@@ -133,7 +134,7 @@ VarList Transformer::Encode(Var source, Var source_lengths) const {
     x = Block(LayerName("encoder", i), x, BlockOf(config_, i, /*decoder=*/false), inputs);
     layers.push_back(x);
   }
-  if (config_.pre_norm) layers.back() = Norm("encoder.layer_norm", layers.back(), config_.norm);
+  if (config_.pre_norm) layers.back() = Norm("encoder.layer_norm", layers.back(), config_.norm, config_.ablation);
   for (size_t i = 0; i < memory.size(); ++i) {
     memory[i] = config_.memory == TransformerConfig::Memory::kSameLayer ? layers[i] : layers.back();
   }
@@ -156,7 +157,7 @@ Var Transformer::RunDecoder(Var target, const AttentionCache* cache, Inputs inpu
     }
     x = Block(LayerName("decoder", i), x, BlockOf(config_, i, /*decoder=*/true), block);
   }
-  if (config_.pre_norm) x = Norm("decoder.layer_norm", x, config_.norm);
+  if (config_.pre_norm) x = Norm("decoder.layer_norm", x, config_.norm, config_.ablation);
   if (!config_.tied_head) return Linear("lm_head", x, config_.target_vocabulary, {.bias = config_.head_bias});
   const Var table = tape->FindParameter(config_.shared_embeddings ? "shared.weight" : "decoder.embed_tokens.weight");
   const Var logits = MatMul(x, table, {.transpose_b = true});  // [B, T, V]

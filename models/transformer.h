@@ -11,6 +11,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "weft/models/ablation.h"
 #include "weft/models/attention.h"
 #include "weft/models/layers.h"
 #include "weft/models/variant.h"
@@ -50,6 +51,7 @@ struct TransformerConfig {
   // Of the self-attention on either side. Attention to the memory has no patterns, distance biases or rotary positions.
   AttentionVariant attention;
   std::optional<Initializer> initializer;  // of linear layers in blocks; unset: Gaussian(1 / √C)
+  Ablation ablation;                       // for study only: parts that are left out
 
   DType dtype = kF32;  // kF32 or kF64, for weights and so for all computed values
 };

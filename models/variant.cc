@@ -28,6 +28,24 @@ absl::Status CheckRotary(const AttentionVariant& variant, int64_t head_width, in
   return absl::OkStatus();
 }
 
+absl::Status CheckAblation(const AttentionVariant& variant, const Ablation& ablation, int64_t heads, int64_t width) {
+  const HeadSizes sizes = HeadSizesOf(variant, ablation, heads, width);
+  if (ablation.value && sizes.key_value_heads * sizes.value != width) {
+    return InvalidArgument("without a layer of values, width ", width, " must be key_value_heads ",
+                           sizes.key_value_heads, " times value_width ", sizes.value);
+  }
+  if (ablation.value && variant.merge == HeadMerge::kAverage && sizes.value != width) {
+    return InvalidArgument("without a layer of values, the mean of heads needs key_value_heads 1, not ",
+                           sizes.key_value_heads);
+  }
+  if (ablation.query_is_key &&
+      (sizes.key_value_heads != heads || (variant.query_width != 0 && variant.query_width != sizes.key))) {
+    return InvalidArgument("a layer for both queries and keys needs key_value_heads ", heads, " and query_width ",
+                           sizes.key, ", not ", sizes.key_value_heads, " and ", variant.query_width);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckPattern(const AttentionPattern& pattern) {
   WEFT_RETURN_IF_ERROR(CheckSizes({{"a pattern's window", pattern.window, 0, kMaxPositions},
                                    {"its stride", pattern.stride, 0, kMaxPositions},
@@ -39,16 +57,18 @@ absl::Status CheckPattern(const AttentionPattern& pattern) {
 
 }  // namespace
 
-HeadSizes HeadSizesOf(const AttentionVariant& variant, int64_t heads, int64_t width) {
+HeadSizes HeadSizesOf(const AttentionVariant& variant, const Ablation& ablation, int64_t heads, int64_t width) {
   HeadSizes sizes = {
       .key_value_heads = variant.key_value_heads, .key = variant.key_width, .value = variant.value_width};
   if (sizes.key_value_heads == 0) sizes.key_value_heads = heads;
   if (sizes.key == 0) sizes.key = variant.query_width != 0 ? variant.query_width : width / heads;
+  if (sizes.value == 0 && ablation.value) sizes.value = width / sizes.key_value_heads;
   if (sizes.value == 0) sizes.value = variant.merge == HeadMerge::kAverage ? width : sizes.key;
   return sizes;
 }
 
-absl::Status Validate(const AttentionVariant& variant, int64_t heads, int64_t width, int64_t context) {
+absl::Status Validate(const AttentionVariant& variant, const Ablation& ablation, int64_t heads, int64_t width,
+                      int64_t context) {
   WEFT_RETURN_IF_ERROR(CheckSizes({{"key_value_heads", variant.key_value_heads, 0, kMaxFeatures},
                                    {"query_width", variant.query_width, 0, kMaxFeatures},
                                    {"key_width", variant.key_width, 0, kMaxFeatures},
@@ -74,7 +94,8 @@ absl::Status Validate(const AttentionVariant& variant, int64_t heads, int64_t wi
     return InvalidArgument("soft_cap is ", variant.soft_cap, ", but must be at least 0");
   }
   for (const AttentionPattern& pattern : variant.patterns) WEFT_RETURN_IF_ERROR(CheckPattern(pattern));
-  return CheckRotary(variant, HeadSizesOf(variant, heads, width).key, context);
+  WEFT_RETURN_IF_ERROR(CheckAblation(variant, ablation, heads, width));
+  return CheckRotary(variant, HeadSizesOf(variant, ablation, heads, width).key, context);
 }
 
 void SetVariantForMemory(const AttentionVariant& variant, AttentionOptions* options) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "weft/models/ablation.h"
 #include "weft/models/attention.h"
 #include "weft/models/layers.h"
 
@@ -44,10 +45,11 @@ struct AttentionVariant {
 struct HeadSizes {
   int64_t key_value_heads = 0, key = 0, value = 0;
 };
-HeadSizes HeadSizesOf(const AttentionVariant& variant, int64_t heads, int64_t width);
+HeadSizes HeadSizesOf(const AttentionVariant& variant, const Ablation& ablation, int64_t heads, int64_t width);
 
 // Returns InvalidArgument if attention with `heads` heads can't be recorded in a model of this width and context.
-absl::Status Validate(const AttentionVariant& variant, int64_t heads, int64_t width, int64_t context);
+absl::Status Validate(const AttentionVariant& variant, const Ablation& ablation, int64_t heads, int64_t width,
+                      int64_t context);
 
 // Sets the fields of `options` that `variant` has, for the self-attention of layer `layer`.
 void SetVariant(const AttentionVariant& variant, int64_t layer, AttentionOptions* options);

@@ -36,6 +36,7 @@ BlockOptions BlockOf(const VitConfig& config, int64_t layer) {
                                          .down = "output.dense"},
                         .norm = config.norm,
                         .pre_norm = config.pre_norm,
+                        .ablation = config.ablation,
                         .attention_name = "attention",
                         .attention_norm = "layernorm_before",
                         .feed_forward_name = "",
@@ -110,7 +111,7 @@ absl::Status Validate(const VitConfig& config) {
   if (config.patches() > kMaxPositions) {
     return InvalidArgument("an image of ", config.patches(), " patches, but there may be ", kMaxPositions, " at most");
   }
-  WEFT_RETURN_IF_ERROR(Validate(config.attention, config.heads, config.width, config.patches() + 1));
+  WEFT_RETURN_IF_ERROR(Validate(config.attention, config.ablation, config.heads, config.width, config.patches() + 1));
   WEFT_RETURN_IF_ERROR(CheckSinusoids(config.positions, config.width));
   WEFT_RETURN_IF_ERROR(CheckPositive("norm's epsilon", config.norm.epsilon));
   WEFT_RETURN_IF_ERROR(CheckDropout(config.attention_dropout.value_or(0), "attention_dropout"));
@@ -125,7 +126,7 @@ Var Vit::Encode(Var images) const {
   if (!tape->status().ok()) return tape->Poison();
   Var x = Embed(images, config_);
   for (int64_t i = 0; i < config_.layers; ++i) x = Block(absl::StrCat("encoder.layer.", i), x, BlockOf(config_, i));
-  return Norm("layernorm", x, config_.norm);
+  return Norm("layernorm", x, config_.norm, config_.ablation);
 }
 
 Var Vit::Classify(Var hidden) const {

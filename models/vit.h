@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "absl/status/status.h"
+#include "weft/models/ablation.h"
 #include "weft/models/layers.h"
 #include "weft/models/variant.h"
 
@@ -36,6 +37,7 @@ struct VitConfig {
   AttentionVariant attention;
   PositionKind positions = PositionKind::kAuto;
   std::optional<Initializer> initializer;  // of linear layers in blocks; unset: Gaussian(0.02)
+  Ablation ablation;                       // for study only: parts that are left out
 
   int64_t patches() const { return (image_height / patch_size) * (image_width / patch_size); }
 };

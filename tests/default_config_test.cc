@@ -53,6 +53,7 @@ TEST_F(DefaultConfigTest, TheDefaultsAreThoseOfTheReadme) {
   "soft_cap": 0.0,
   "rotary": "none",
   "rotary_base": 10000.0,
+  "ablate": "none",
   "batch": 12,
   "eval_batches": 200,
   "input_noise": 0.0,

@@ -139,7 +139,7 @@ int64_t FeedForward(int64_t feed_forward, int64_t width) { return feed_forward >
 // These functions add a model's sizes to `summary`, and record its forward pass of one sequence.
 void Describe(const PublishedGpt& model, ModelSummary* summary, Tape* tape) {
   const GptConfig& c = model.config;
-  const HeadSizes head = HeadSizesOf(c.attention, c.heads, c.width);
+  const HeadSizes head = HeadSizesOf(c.attention, c.ablation, c.heads, c.width);
   summary->context = c.context;
   summary->sizes = {{"C", "width", c.width},
                     {"F", "feed-forward width", FeedForward(c.feed_forward, c.width)},
@@ -170,7 +170,7 @@ void Describe(const PublishedTransformer& model, ModelSummary* summary, Tape* ta
                     {same ? "V" : "S", same ? "vocabulary" : "source vocabulary", c.source_vocabulary}};
   if (!same) summary->sizes.push_back({"V", "target vocabulary", c.target_vocabulary});
   summary->sizes.push_back({"T", "context", c.context});
-  const HeadSizes head = HeadSizesOf(c.attention, c.heads, c.width);
+  const HeadSizes head = HeadSizesOf(c.attention, c.ablation, c.heads, c.width);
   summary->cache_bytes = c.decoder_layers * kBytes * head.key_value_heads * (head.key + head.value);
   const Var source = tape->Input("source", {kI32, {1, c.context}}, {.below = c.source_vocabulary});
   Transformer(c).Logits(source, tape->Input("input", {kI32, {1, c.context}}, {.below = c.target_vocabulary}));

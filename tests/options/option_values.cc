@@ -91,6 +91,12 @@ const std::vector<OptionValue>& OptionValues() {
       {"rotary", "halves"},
       {"rotary", "pairs"},
       {"rotary-base", "100", "rotary=halves"},
+
+      {"ablate", "residual"},
+      {"ablate", "norm"},
+      {"ablate", "feed-forward"},
+      {"ablate", "value"},
+      {"ablate", "query-is-key"},
   };
   return *kValues;
 }

@@ -16,6 +16,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "weft/core/hyperparameters.h"
+#include "weft/models/ablation.h"
 #include "weft/models/attention.h"
 #include "weft/models/bert.h"
 #include "weft/models/block.h"
@@ -45,20 +46,21 @@ Set Names(const std::string& list) { return absl::StrSplit(list, absl::ByAnyChar
 
 std::map<std::string, Set> FieldsOfConfigurations() {
   return {
-      {"GptConfig", WEFT_FIELDS(GptConfig, vocabulary, context, layers, heads, width, feed_forward, dropout,
-                                attention_dropout, embedding_dropout, activation_dropout, activation, pre_norm,
-                                tied_head, bias, norm, gated, attention, positions, initializer, names, dtype)},
+      {"GptConfig",
+       WEFT_FIELDS(GptConfig, vocabulary, context, layers, heads, width, feed_forward, dropout, attention_dropout,
+                   embedding_dropout, activation_dropout, activation, pre_norm, tied_head, bias, norm, gated, attention,
+                   positions, initializer, ablation, names, dtype)},
       {"BertConfig", WEFT_FIELDS(BertConfig, vocabulary, context, segments, layers, heads, width, feed_forward, dropout,
                                  attention_dropout, classifier_dropout, activation_dropout, norm, activation, pre_norm,
-                                 bias, gated, attention, positions, initializer, classifier_pooling, dtype)},
+                                 bias, gated, attention, positions, initializer, ablation, classifier_pooling, dtype)},
       {"TransformerConfig",
        WEFT_FIELDS(TransformerConfig, source_vocabulary, target_vocabulary, context, encoder_layers, decoder_layers,
                    heads, width, feed_forward, dropout, attention_dropout, activation_dropout, label_smoothing,
                    activation, pre_norm, norm, bias, gated, positions, first_position, scale_embeddings,
-                   shared_embeddings, tied_head, head_bias, memory, attention, initializer, dtype)},
+                   shared_embeddings, tied_head, head_bias, memory, attention, initializer, ablation, dtype)},
       {"VitConfig", WEFT_FIELDS(VitConfig, image_height, image_width, channels, patch_size, classes, layers, heads,
                                 width, feed_forward, dropout, attention_dropout, activation_dropout, norm, activation,
-                                pre_norm, bias, gated, attention, positions, initializer)},
+                                pre_norm, bias, gated, attention, positions, initializer, ablation)},
   };
 }
 
@@ -74,15 +76,17 @@ std::map<std::string, Set> FieldsOfParts() {
 
 std::map<std::string, Set> FieldsOfLayers() {
   return {
-      {"AttentionOptions", WEFT_FIELDS(AttentionOptions, heads, key_value_heads, query_width, key_width, value_width,
-                                       score, score_width, merge, causal, window, stride, dilation, distance_bias,
-                                       buckets, max_distance, soft_cap, rotary, rotary_base, dropout, residual_dropout,
-                                       bias, initializer, output_initializer, packed, query, key, value, output)},
+      {"AttentionOptions",
+       WEFT_FIELDS(AttentionOptions, heads, key_value_heads, query_width, key_width, value_width, score, score_width,
+                   merge, causal, window, stride, dilation, distance_bias, buckets, max_distance, soft_cap, rotary,
+                   rotary_base, dropout, residual_dropout, bias, initializer, output_initializer, ablation, packed,
+                   query, key, value, output)},
       {"FeedForwardOptions", WEFT_FIELDS(FeedForwardOptions, width, activation, dropout, hidden_dropout, bias,
                                          initializer, output_initializer, up, gate, down)},
       {"BlockOptions",
-       WEFT_FIELDS(BlockOptions, attention, cross_attention, feed_forward, norm, pre_norm, attention_name,
+       WEFT_FIELDS(BlockOptions, attention, cross_attention, feed_forward, norm, pre_norm, ablation, attention_name,
                    attention_norm, cross_name, cross_norm, feed_forward_name, feed_forward_norm)},
+      {"Ablation", WEFT_FIELDS(Ablation, residual, norm, feed_forward, value, query_is_key)},
       {"LinearOptions", WEFT_FIELDS(LinearOptions, bias, initializer)},
       {"NormOptions", WEFT_FIELDS(NormOptions, kind, epsilon)},
       {"BatchNormOptions", WEFT_FIELDS(BatchNormOptions, epsilon, momentum)},
