@@ -104,7 +104,8 @@ class Parameters {
   Arena arena_;
   mutable std::mutex mutex_;  // guards entries_ and divided_, which only grow; names and types never change
   std::map<std::string, Entry, std::less<>> entries_;
-  std::map<std::string, ParameterSpec, std::less<>> divided_;  // whole weights of which this object has pieces
+  std::map<std::string, ParameterSpec, std::less<>>
+      divided_;  // types of the whole weights whose pieces are in entries_
   std::atomic<uint32_t> step_{0};
   mutable std::atomic<bool> locked_{false};
 };

@@ -29,7 +29,8 @@
 
 namespace weft {
 
-// A weight of which each rank has the pieces that it owns. Each piece is a parameter of its own, called PieceName.
+// A weight that is divided into pieces, each of which one rank owns. PieceName gives the name of a piece, which is a
+// parameter of its own.
 struct DividedWeight {
   std::string name;
   TensorType type;

@@ -141,18 +141,24 @@ TEST(EndsLaterTest, AWorkerGoesOnMeanwhile) {
   }
 }
 
+// Adds a path of five tasks of `seconds` each after the task `first`, and returns the last of them.
+uint32_t AddPath(uint32_t first, double seconds, ScheduleBuilder* builder) {
+  uint32_t last = first;
+  for (int i = 0; i < 5; ++i) {
+    const uint32_t next = builder->AddTask(seconds);
+    builder->AddEdge(last, next);
+    last = next;
+  }
+  return last;
+}
+
 // The messages of a graph usually follow each other with short tasks between them.
 TEST(EndsLaterTest, TasksAfterTheEndComeBeforeAWorkersOwnTasks) {
   for (const int threads : {1, 2}) {
     ScheduleBuilder builder;
     const uint32_t message = builder.AddTask(1, /*ends_later=*/true), after = builder.AddTask(1),
                    first = builder.AddTask(1);
-    uint32_t last = first;
-    for (int i = 0; i < 5; ++i) {
-      const uint32_t next = builder.AddTask(1);
-      builder.AddEdge(last, next);
-      last = next;
-    }
+    const uint32_t last = AddPath(first, /*seconds=*/1, &builder);
     builder.AddEdge(message, after);
     const Schedule schedule = std::move(builder).Build();
     const std::unique_ptr<Executor> executor = MakeExecutor(kCriticalPath, &schedule, threads);
@@ -172,12 +178,7 @@ TEST(EndsLaterTest, TasksThatMessagesWaitForComeBeforeLongerPaths) {
   ScheduleBuilder builder;
   const uint32_t first = builder.AddTask(1);
   const uint32_t gradient = builder.AddTask(1), sum = builder.AddTask(1), message = builder.AddTask(1, true);
-  uint32_t last = first;
-  for (int i = 0; i < 5; ++i) {
-    const uint32_t next = builder.AddTask(10);
-    builder.AddEdge(last, next);
-    last = next;
-  }
+  const uint32_t last = AddPath(first, /*seconds=*/10, &builder);
   builder.AddEdge(first, gradient);
   builder.AddEdge(gradient, sum);
   builder.AddEdge(sum, message);

@@ -7,7 +7,6 @@
 #include "weft/graph/memory_plan.h"
 
 #include <algorithm>
-#include <iterator>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -143,10 +142,11 @@ class Planner {
       std::vector<uint32_t> readers = readers_[state];
       // The writer of the next version waits for the readers for which this call does not.
       std::vector<uint32_t>& left = readers_[value];
-      absl::c_copy_if(readers, std::back_inserter(left),
-                      [&](uint32_t reader) { return HaveDisjointMessages(reader, call); });
+      const auto first_left = std::stable_partition(
+          readers.begin(), readers.end(), [&](uint32_t reader) { return !HaveDisjointMessages(reader, call); });
+      left.insert(left.end(), first_left, readers.end());
       absl::c_sort(left);
-      std::erase_if(readers, [&](uint32_t reader) { return HaveDisjointMessages(reader, call); });
+      readers.erase(first_left, readers.end());
       return WaitFor(readers, call);
     }
     plan_.memory.naive += bytes;

@@ -286,7 +286,7 @@ class AccumulatedStep final : public TrainingStep {
     return AddGraph(tape, std::move(compile), runs);
   }
 
-  // Finds the weights of which each rank has pieces only.
+  // Plans the pieces of each weight if the ranks divide the weights among themselves.
   void PlanDivision(const std::vector<std::string>& names, const std::vector<TensorType>& types) {
     if (options_.sharding != Sharding::kWeights) return;
     for (size_t i = 0; i < names.size(); ++i) {

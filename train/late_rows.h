@@ -3,9 +3,9 @@
 // A tied table is read by one embedding at the beginning of the forward pass, and by the output layer at its end. So
 // the backward pass computes the output layer's part of the gradient first, and the embedding's part last. The
 // embedding's part is zero except in the rows of the batch's tokens. With several ranks, the first part is therefore
-// reduced during the backward pass, and afterwards only the rows of all ranks' tokens. The totals of these rows replace
-// those of the first reduction. Each row is the same sum, in the same order, as if the whole gradient were reduced at
-// the end.
+// reduced during the backward pass, and afterwards only the rows of all ranks' tokens. The second
+// reduction gives the totals of these rows, which replace the totals of the first reduction. A total has the same
+// addends in the same order as in one reduction of the whole gradient at the end.
 //
 //   const std::optional<LateRows> late = LateRows::Find(programs, names, types, ranks, bucket_bytes);
 //   SplitGradient split;

@@ -162,8 +162,8 @@ absl::Status Trainer::WriteFiles(bool begun) {
   return task_->SaveMore(*parameters_, run_->path());
 }
 
-// Saves the weights of which each rank has pieces only: rank 0 receives and writes them one after the other. After an
-// error, rank 0 receives the others nevertheless, because the other ranks send them.
+// Saves the divided weights. Rank 0 receives and writes one weight after the other. After an error, rank 0 still
+// receives the remaining weights, because the other ranks send them.
 absl::Status Trainer::SaveDivided(const std::string& path) const {
   const Ranks& ranks = options_.ranks;
   std::map<std::string, const DividedWeight*> weights;  // null: a weight that each rank has as a whole

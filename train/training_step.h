@@ -119,7 +119,8 @@ class TrainingStep {
   absl::Span<const TileTime> tile_times(size_t graph) const;
   // Returns the sums of gradients, which Allocate creates.
   absl::Span<const ParameterSpec> buffers() const { return buffers_; }
-  // Returns the weights of which each rank has pieces only (Sharding::kWeights). Allocate creates this rank's pieces.
+  // Returns the weights that the ranks divide among themselves (Sharding::kWeights). Allocate creates this rank's
+  // pieces.
   absl::Span<const DividedWeight> divided() const { return divided_; }
 
  protected:
