@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/match.h"
+
 namespace weft {
 namespace {
 
@@ -66,6 +68,32 @@ TEST(OptionsTest, EachInitializerIsReadBack) {
     ASSERT_TRUE(SetFromText(text, Row(table, "initializer")).ok()) << text;
     EXPECT_EQ(Row(table, "initializer").text(), text);
   }
+}
+
+// Returns the parameters of a block's attention, without biases, in a GPT of width 24 with these options.
+int64_t AttentionParameters(const std::vector<std::pair<const char*, const char*>>& texts) {
+  GptConfig config = {.vocabulary = 3, .context = 2, .layers = 1, .width = 24};
+  const Hyperparameters table = ModelRows(&config);
+  EXPECT_TRUE(SetFromText("false", Row(table, "bias")).ok());
+  for (const auto& [flag, text] : texts) EXPECT_TRUE(SetFromText(text, Row(table, flag)).ok()) << flag;
+  Tape tape;
+  Gpt(config).Logits(tape.Input("tokens", {kI32, {1, 2}}, {.below = 3}));
+  EXPECT_TRUE(tape.status().ok()) << tape.status();
+  int64_t count = 0;
+  for (const ParameterSpec& spec : tape.program().parameters) {
+    if (absl::StrContains(spec.name, ".attn.")) count += spec.type.shape.elements();
+  }
+  return count;
+}
+
+TEST(OptionsTest, HeadsHaveTheParametersOfTheirFormulas) {
+  constexpr int64_t d = 24, h = 4, d_q = 6, d_k = 6, d_v = 6;
+  EXPECT_EQ(AttentionParameters({{"heads", "1"}, {"head-merge", "average"}, {"key-width", "6"}}), d * (2 * d_q + d));
+  EXPECT_EQ(AttentionParameters({{"heads", "1"}, {"head-merge", "average"}}), d * (2 * d + d));
+  EXPECT_EQ(AttentionParameters({{"heads", "4"}, {"head-merge", "average"}}), h * d * (2 * d_q + d));
+  EXPECT_EQ(AttentionParameters({{"heads", "4"}}), h * d * (d_q + d_k + 2 * d_v));
+  EXPECT_EQ(AttentionParameters({{"heads", "4"}, {"head-merge", "project"}, {"key-width", "5"}, {"value-width", "7"}}),
+            h * d * (5 + 5 + 2 * 7));
 }
 
 TEST(OptionsTest, NamesWhatIsWrong) {
