@@ -24,6 +24,8 @@ const char* Name(ParameterKind kind) {
       return "weight";
     case ParameterKind::kFrozen:
       return "frozen weight";
+    case ParameterKind::kStatistic:
+      return "statistic";
     case ParameterKind::kState:
       return "state";
     case ParameterKind::kCache:

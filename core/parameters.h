@@ -38,8 +38,8 @@ class Parameters {
     uint64_t seed = 0;  // of initial values and of random ops
     bool draw = true;   // false: random initial values are 0, which saves time if Load or Set replaces them
   };
-  // kTrained: the weights that training changes; kWeights: these and frozen weights; kAll: weights, optimizer moments
-  // and other state, but no caches.
+  // kTrained: the weights and statistics that training changes; kWeights: these and frozen weights; kAll: these,
+  // optimizer moments and other state, but no caches.
   enum Selection { kTrained, kWeights, kAll };
   enum Others { kNothingElse, kMayHaveMore };  // whether a file may have tensors that are not selected parameters
 
@@ -96,7 +96,8 @@ class Parameters {
     bool is_piece = false;  // of a weight in divided_
   };
   static bool Selects(Selection selection, ParameterKind kind) {
-    return kind == ParameterKind::kWeight || (selection != kTrained && kind == ParameterKind::kFrozen) ||
+    return kind == ParameterKind::kWeight || kind == ParameterKind::kStatistic ||
+           (selection != kTrained && kind == ParameterKind::kFrozen) ||
            (selection == kAll && kind == ParameterKind::kState);
   }
 

@@ -54,10 +54,11 @@ struct InputSpec {
 };
 
 enum class ParameterKind : uint8_t {
-  kWeight,  // learnt; saved in model.safetensors
-  kFrozen,  // a weight that training does not change: no gradient, no moments; saved in model.safetensors
-  kState,   // an optimizer's moments, running statistics; saved in checkpoints only
-  kCache    // keys and values of earlier tokens in generation; never saved; a write is no update
+  kWeight,     // learnt; saved in model.safetensors
+  kFrozen,     // a weight that training does not change: no gradient, no moments; saved in model.safetensors
+  kStatistic,  // statistics of the data, which training steps change without gradients; saved in model.safetensors
+  kState,      // an optimizer's moments; saved in checkpoints only
+  kCache       // keys and values of earlier tokens in generation; never saved; a write is no update
 };
 
 struct ParameterSpec {

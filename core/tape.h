@@ -74,6 +74,13 @@ class Tape {
   // Allows one more write of `version`, a version of a state that was already overwritten. So two graphs of one tape
   // can update the state in two ways. A graph that has both writes does not compile.
   void Rewind(Var version) { overwritten_.erase(version.id); }
+  // Makes `next` the value of `state` after each training step that changes the weights. The graph of the optimizer's
+  // update assigns it (Optimizer::Minimize). Other graphs leave the state as it is.
+  struct StepUpdate {
+    Var state, next;
+  };
+  void UpdateInSteps(Var state, Var next) { step_updates_.push_back({state, next}); }
+  const std::vector<StepUpdate>& step_updates() const { return step_updates_; }
 
   // The adaptation in force, or null. It must outlive its use by the tape.
   Adaptation* adaptation() const { return adaptation_; }
@@ -127,6 +134,7 @@ class Tape {
   std::string name_prefix_;  // "h.0.mlp."
   absl::flat_hash_map<std::string, ScopeId> scope_ids_;
   absl::flat_hash_set<std::string> names_;
+  std::vector<StepUpdate> step_updates_;
   absl::flat_hash_set<ValueId> overwritten_;  // versions of state that a later version has replaced
   absl::flat_hash_set<ValueId> state_;        // values that are versions of state
   std::vector<NamedValue> probes_;

@@ -65,7 +65,8 @@ absl::StatusOr<Json> ToJson(const BertConfig& config) {
   WEFT_RETURN_IF_ERROR(CheckExpressible("bert", config.attention, config.positions));
   WEFT_RETURN_IF_ERROR(CheckExpressible("bert", {{config.dtype != kF32, "dtype is f64"},
                                                  {config.pre_norm, "pre_norm is true"},
-                                                 {config.norm.kind != NormKind::kLayerNorm, "norms are RMSNorm"},
+                                                 {config.norm.kind == NormKind::kRmsNorm, "norms are RMSNorm"},
+                                                 {config.norm.kind == NormKind::kBatchNorm, "norms are BatchNorm"},
                                                  {!config.bias, "bias is false"},
                                                  {config.gated, "feed-forward layers are gated"},
                                                  {config.ablation != Ablation(), "parts are ablated"},

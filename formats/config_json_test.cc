@@ -171,6 +171,18 @@ TEST(ConfigJsonTest, SaysWhatALayoutCannot) {
   EXPECT_THAT(ErrorOf(ToJson(TransformerConfig{.dtype = kF64})), HasSubstr("transformer cannot say that dtype is f64"));
 }
 
+TEST(ConfigJsonTest, BatchNormIsRefused) {
+  constexpr NormOptions kNorm = {.kind = NormKind::kBatchNorm};
+  const std::pair<const char*, absl::StatusOr<Json>> kResults[] = {
+      {"gpt2", ToJson(GptConfig{.norm = kNorm})},
+      {"bert", ToJson(BertConfig{.norm = kNorm})},
+      {"transformer", ToJson(TransformerConfig{.norm = kNorm})},
+      {"vit", ToJson(VitConfig{.norm = kNorm})}};
+  for (const auto& [type, json] : kResults) {
+    EXPECT_EQ(ErrorOf(json), absl::StrCat("a configuration of ", type, " cannot say that norms are BatchNorm"));
+  }
+}
+
 TEST(ConfigJsonTest, AnAblatedModelIsRefused) {
   constexpr Ablation kAblation = {.norm = true};
   const std::pair<const char*, absl::StatusOr<Json>> kResults[] = {

@@ -105,7 +105,8 @@ absl::StatusOr<Json> ToCTranslate2Json(const TransformerConfig& config) {
   WEFT_RETURN_IF_ERROR(
       CheckExpressible("CTranslate2's Transformer",
                        {{!config.pre_norm, "pre_norm is false"},
-                        {config.norm.kind != NormKind::kLayerNorm, "norms are RMSNorm"},
+                        {config.norm.kind == NormKind::kRmsNorm, "norms are RMSNorm"},
+                        {config.norm.kind == NormKind::kBatchNorm, "norms are BatchNorm"},
                         {!config.bias, "bias is false"},
                         {config.positions != Positions::kSinusoidalHalves, "positions are no sinusoids in halves"},
                         {config.first_position != 1, "first_position is not 1"},

@@ -192,6 +192,8 @@ TEST(ExportedModelsTest, ErrorsNameTheOptionAndTheClassesThatWereTried) {
   config = SmallPreNorm();
   config.norm.kind = NormKind::kRmsNorm;
   EXPECT_THAT(error(config), HasSubstr("not pegasus, because norm is rms_norm"));
+  config.norm.kind = NormKind::kBatchNorm;
+  EXPECT_THAT(error(config), HasSubstr("not pegasus, because norm is batch_norm"));
   config = Small();
   config.positions = Positions::kLearned;
   EXPECT_THAT(error(config), HasSubstr("not marian, because positions are learned"));

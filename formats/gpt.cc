@@ -170,7 +170,8 @@ absl::StatusOr<Json> ToJson(const GptConfig& config) {
   if (!llama) {
     WEFT_RETURN_IF_ERROR(CheckExpressible(type, {{!config.bias, "bias is false"},
                                                  {config.gated, "feed-forward layers are gated"},
-                                                 {config.norm.kind != NormKind::kLayerNorm, "norms are RMSNorm"}}));
+                                                 {config.norm.kind == NormKind::kRmsNorm, "norms are RMSNorm"},
+                                                 {config.norm.kind == NormKind::kBatchNorm, "norms are BatchNorm"}}));
     AttentionVariant attention = config.attention;
     if (attention.key_value_heads == config.heads) attention.key_value_heads = 0;
     WEFT_RETURN_IF_ERROR(CheckExpressible(type, attention, config.positions));

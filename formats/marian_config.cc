@@ -74,7 +74,8 @@ const Layout* FindLayout(absl::string_view model_type) {
 std::string Lacking(const Layout& layout, const TransformerConfig& config) {
   constexpr double kEpsilon = 1e-5;
   if (std::string unusual = UnusualOption(config); !unusual.empty()) return unusual;
-  if (config.norm.kind != NormKind::kLayerNorm) return "norm is rms_norm";
+  if (config.norm.kind == NormKind::kRmsNorm) return "norm is rms_norm";
+  if (config.norm.kind == NormKind::kBatchNorm) return "norm is batch_norm";
   if (config.norm.epsilon != kEpsilon) return absl::StrCat("the norm's epsilon is ", config.norm.epsilon);
   if (config.dtype != kF32) return "dtype is f64";
   if (config.pre_norm != layout.pre_norm) return absl::StrCat("pre_norm is ", config.pre_norm ? "true" : "false");

@@ -70,7 +70,7 @@ std::string UnusualOption(const TransformerConfig& config) {
 std::vector<ParameterSpec> WeightsOn(const Tape& tape) {
   std::vector<ParameterSpec> weights;
   for (const ParameterSpec& spec : tape.program().parameters) {
-    if (spec.kind == ParameterKind::kWeight) weights.push_back(spec);
+    if (spec.kind == ParameterKind::kWeight || spec.kind == ParameterKind::kStatistic) weights.push_back(spec);
   }
   return weights;
 }

@@ -108,10 +108,12 @@ absl::StatusOr<Json> ToJson(const TransformerConfig& config) {
   WEFT_RETURN_IF_ERROR(CheckExpressible("transformer", rest, PositionKind::kAuto));
   const bool dilated =
       absl::c_any_of(config.attention.patterns, [](const AttentionPattern& pattern) { return pattern.dilation != 1; });
-  WEFT_RETURN_IF_ERROR(CheckExpressible("transformer", {{config.dtype != kF32, "dtype is f64"},
-                                                        {dilated, "windows are dilated"},
-                                                        {config.gated, "feed-forward layers are gated"},
-                                                        {config.ablation != Ablation(), "parts are ablated"}}));
+  WEFT_RETURN_IF_ERROR(
+      CheckExpressible("transformer", {{config.dtype != kF32, "dtype is f64"},
+                                       {dilated, "windows are dilated"},
+                                       {config.gated, "feed-forward layers are gated"},
+                                       {config.norm.kind == NormKind::kBatchNorm, "norms are BatchNorm"},
+                                       {config.ablation != Ablation(), "parts are ablated"}}));
   KeyWriter keys;
   keys.Field("model_type", "transformer");
   keys.Field("is_encoder_decoder", true);

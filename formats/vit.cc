@@ -74,7 +74,8 @@ absl::StatusOr<Json> ToJson(const VitConfig& config) {
   WEFT_RETURN_IF_ERROR(CheckExpressible("vit", config.attention, config.positions));
   WEFT_RETURN_IF_ERROR(
       CheckExpressible("vit", {{!config.pre_norm, "pre_norm is false"},
-                               {config.norm.kind != NormKind::kLayerNorm, "norms are RMSNorm"},
+                               {config.norm.kind == NormKind::kRmsNorm, "norms are RMSNorm"},
+                               {config.norm.kind == NormKind::kBatchNorm, "norms are BatchNorm"},
                                {!config.bias, "bias is false"},
                                {config.gated, "feed-forward layers are gated"},
                                {config.ablation != Ablation(), "parts are ablated"},

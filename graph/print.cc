@@ -46,7 +46,8 @@ std::string PrintMemory(const Graph& graph) {
     if (node.op == &kConstantOp) constants += node.attrs.as<SourceAttrs>().type.bytes();
     if (node.op != &kParameterOp) continue;
     const ParameterSpec& spec = compiled.program.parameter(node);
-    const bool weight = spec.kind == ParameterKind::kWeight || spec.kind == ParameterKind::kFrozen;
+    const bool weight = spec.kind == ParameterKind::kWeight || spec.kind == ParameterKind::kFrozen ||
+                        spec.kind == ParameterKind::kStatistic;
     (weight ? weights : state) += spec.type.bytes();
   }
   const auto [naive, planned, bound, budget, recomputed] = compiled.memory;

@@ -36,17 +36,26 @@ Var BatchNorm(absl::string_view name, Var x, const BatchNormOptions& options, Va
     tape->Fail(
         ShapeError("batch_norm", absl::StrCat("momentum = ", options.momentum, ", wanted in [0, 1]"), {x.type()}));
   }
+  if (tape->adaptation() != nullptr) {
+    tape->Fail(
+        InvalidArgument("batch_norm: adapters are saved without statistics, so a model with BatchNorm has none"));
+  }
   const Var gain = tape->Parameter("weight", type, Ones()), bias = tape->Parameter("bias", type, Zeros());
   if (!tape->status().ok()) return tape->Poison();
   const std::string weight = tape->ParameterName(gain), prefix = weight.substr(0, weight.rfind("weight"));
-  const Var mean = tape->State(prefix + "running_mean", type, Zeros());
-  const Var variance = tape->State(prefix + "running_var", type, Ones());
+  const Var mean = tape->State(prefix + "running_mean", type, Zeros(), ParameterKind::kStatistic);
+  const Var variance = tape->State(prefix + "running_var", type, Ones(), ParameterKind::kStatistic);
   const BatchNormResult batch = BatchNorm(x, gain, bias, mean, variance, options.epsilon);
   if (x.shape().rows() == 0) return batch.y;  // without rows there are no statistics
   const double n = static_cast<double>(x.shape().elements()) / std::max<double>(1, static_cast<double>(x.dim(-1)));
   const Var unbiased = Scale(batch.variance, n / std::max(1.0, n - 1));
   for (const auto& [running, of_batch] : {std::pair{mean, batch.mean}, {variance, unbiased}}) {
-    updates->push_back(Assign(running, running + Scale(of_batch - running, options.momentum)));
+    const Var next = running + Scale(of_batch - running, options.momentum);
+    if (updates != nullptr) {
+      updates->push_back(Assign(running, next));
+    } else {
+      tape->UpdateInSteps(running, next);
+    }
   }
   return batch.y;
 }
@@ -90,6 +99,7 @@ Var SinusoidalPositions(Tape* tape, DType dtype, int64_t length, int64_t width, 
 
 Var Norm(absl::string_view name, Var x, const NormOptions& options) {
   if (options.kind == NormKind::kLayerNorm) return LayerNorm(name, x, options.epsilon);
+  if (options.kind == NormKind::kBatchNorm) return BatchNorm(name, x, {.epsilon = options.epsilon});
   const Scope scope(x.tape, name);
   return RmsNorm(x, x.tape->Parameter("weight", {ComputedIn(x.dtype()), {x.dim(-1)}}, Ones()), options.epsilon);
 }

@@ -31,10 +31,11 @@ struct BatchNormOptions {
   double momentum = 0.1;  // weight of the batch's mean and unbiased variance in an update of the running statistics
 };
 // Normalises over all axes except the last. The gain ("weight") starts at 1 and the bias at 0. In mode kEval, the
-// states "NAME.running_mean" and "NAME.running_var" replace the batch's statistics. Their next versions are appended to
-// `updates`, for CompileOptions::update. Padding counts like other rows, so it changes the results of other sentences.
-// models/batch_norm_test.cc measures this effect, which is why Transformers use LayerNorm.
-Var BatchNorm(absl::string_view name, Var x, const BatchNormOptions& options, VarList* updates);
+// statistics "NAME.running_mean" and "NAME.running_var" replace those of the batch. Their next versions are appended to
+// `updates`, for CompileOptions::update. If `updates` is null, training steps update them (Tape::UpdateInSteps).
+// Padding counts like other rows, so it changes the results of other sentences. models/batch_norm_test.cc measures this
+// effect, which is why Transformers use LayerNorm. Excludes adapters, which are saved without statistics.
+Var BatchNorm(absl::string_view name, Var x, const BatchNormOptions& options, VarList* updates = nullptr);
 
 struct EmbeddingTableOptions {
   Initializer initializer = Gaussian(0.02f);
@@ -56,7 +57,7 @@ double Sinusoid(int64_t position, int64_t feature, int64_t width, SinusoidLayout
 Var SinusoidalPositions(Tape* tape, DType dtype, int64_t length, int64_t width,
                         SinusoidLayout layout = SinusoidLayout::kInterleaved, int64_t first = 0);
 
-enum class NormKind : uint8_t { kLayerNorm, kRmsNorm };
+enum class NormKind : uint8_t { kLayerNorm, kRmsNorm, kBatchNorm };
 struct NormOptions {
   NormKind kind = NormKind::kLayerNorm;
   double epsilon = 1e-5;

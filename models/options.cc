@@ -22,8 +22,8 @@ constexpr std::pair<const char*, Activation> kActivations[] = {{"gelu-tanh", Act
                                                                {"gelu", Activation::kGelu},
                                                                {"relu", Activation::kRelu},
                                                                {"silu", Activation::kSilu}};
-constexpr std::pair<const char*, NormKind> kNorms[] = {{"layer-norm", NormKind::kLayerNorm},
-                                                       {"rms-norm", NormKind::kRmsNorm}};
+constexpr std::pair<const char*, NormKind> kNorms[] = {
+    {"layer-norm", NormKind::kLayerNorm}, {"rms-norm", NormKind::kRmsNorm}, {"batch-norm", NormKind::kBatchNorm}};
 constexpr std::pair<const char*, PositionKind> kPositions[] = {{"auto", PositionKind::kAuto},
                                                                {"learned", PositionKind::kLearned},
                                                                {"sinusoidal", PositionKind::kSinusoidal},
@@ -244,7 +244,9 @@ void AppendBlockRows(Config* config, Hyperparameters* table) {
                                 &config->activation),
           {"gated", "feed-forward layers have a gate; with --activation=silu they are Llama's SwiGLU", &config->gated},
           {"pre-norm", "normalise before each layer of a block, not after it", &config->pre_norm},
-          ChoiceRow<NormKind>("norm", "kind of normalisation", kNorms, &config->norm.kind),
+          ChoiceRow<NormKind>(
+              "norm", "kind of normalisation; batch-norm is for study only, because padding changes its statistics",
+              kNorms, &config->norm.kind),
           {"norm-epsilon",
            "number that is added to the variance before the square root",
            &config->norm.epsilon,

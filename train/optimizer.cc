@@ -155,6 +155,14 @@ void Average(const std::vector<std::string>& names, VarSpan weights, const Clipp
   updates->push_back(Assign(started, Maximum(started, counts)));
 }
 
+// Records the updates of statistics (Tape::UpdateInSteps), which a step without effect leaves as they are.
+void UpdateStates(const Clipped& c, VarList* updates) {
+  Tape* const tape = c.norm.tape;
+  if (tape->step_updates().empty()) return;
+  const Var counts = Greater(Counts(c), Fill(tape, {kF32, {}}, 0));
+  for (const auto& [state, next] : tape->step_updates()) updates->push_back(Assign(state, Where(counts, next, state)));
+}
+
 // Reports whether a weight is a matrix between hidden layers. Names tell embeddings and output layers, because an
 // update may be recorded without the model.
 bool IsHiddenMatrix(Var weight, absl::string_view name, const ParameterGroup* group) {
@@ -249,6 +257,7 @@ Minimized Optimizer::RecordUpdates(VarSpan weights, VarSpan gradients, Var rate,
     updates.insert(updates.end(), updated.begin(), updated.end());
     updated_weights.push_back(updated[0]);
   }
+  UpdateStates(c, &updates);
   if (options.average_decay > 0) Average(names, updated_weights, c, options.average_decay, &updates);
   return {tape->Group(updates), c.norm, updated_weights};
 }

@@ -66,6 +66,19 @@ inline Var TransformerLoss(Var tokens, Var targets, DType dtype) {
   return model.Loss(model.Logits(tokens, tokens), targets);
 }
 
+// A GPT with BatchNorm. Its statistics are those of a whole batch, so its step has one micro-batch.
+inline Var BatchNormLoss(Var tokens, Var targets, DType dtype) {
+  const GptConfig config = {.vocabulary = kVocabulary,
+                            .context = kLength,
+                            .layers = 2,
+                            .heads = 2,
+                            .width = 8,
+                            .norm = {.kind = NormKind::kBatchNorm},
+                            .dtype = dtype};
+  return CrossEntropy(Gpt(config).Logits(tokens), targets);
+}
+inline constexpr Family kBatchNormFamily = {"batch norm", BatchNormLoss};
+
 inline constexpr Family kFamilies[] = {{"gpt", GptLoss}, {"bert", BertLoss}, {"transformer", TransformerLoss}};
 
 // Trains a model of a family on the first `rows` rows of one batch.

@@ -144,6 +144,12 @@ absl::StatusOr<std::unique_ptr<TrainingStep>> TrainingStep::Plan(absl::Span<cons
     return InvalidArgument("micro_batches is ", options.micro_batches, ", but ", options.ranks.size(),
                            " ranks need at least one each");
   }
+  for (const TrainingProgram& program : programs) {
+    if (options.micro_batches == 1 || program.tape->step_updates().empty()) continue;
+    return InvalidArgument("micro_batches is ", options.micro_batches, ", but '",
+                           program.tape->ParameterName(program.tape->step_updates()[0].state),
+                           "' is a statistic of a whole batch; wanted 1, on one rank");
+  }
   if (options.micro_batches > 1) return PlanAccumulatedStep(programs, optimizer, options);
   auto step = std::make_unique<WholeStep>(options);
   for (const TrainingProgram& program : programs) WEFT_RETURN_IF_ERROR(step->Add(program, optimizer));

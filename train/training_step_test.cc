@@ -207,5 +207,38 @@ TEST(TaskTest, RowsAreDividedEvenly) {
   EXPECT_FALSE(CheckMicroBatches(3, 0).ok());
 }
 
+std::vector<double> Statistic(const Training& training, const char* name) {
+  const absl::StatusOr<Tensor> found = training.parameters().Find(name);
+  EXPECT_TRUE(found.ok()) << found.status();
+  const absl::Span<double> values = found->span<double>();
+  return {values.begin(), values.end()};
+}
+
+TEST(TrainingStepTest, AStepMovesTheStatisticsOfBatchNormUnlessItIsSkipped) {
+  constexpr char kMean[] = "h.0.ln_1.running_mean", kVariance[] = "h.0.ln_1.running_var";
+  Training training(kBatchNormFamily, kF64, {.limits_loss = true});
+  ASSERT_TRUE(training.Create(Sgd({})).ok());
+  EXPECT_EQ(Statistic(training, kMean), std::vector<double>(8, 0));
+  EXPECT_EQ(Statistic(training, kVariance), std::vector<double>(8, 1));
+  const std::vector<double> before = training.Weights();
+  const absl::StatusOr<StepResult> skipped = training.Run(0, 0.1, /*limit=*/0);
+  ASSERT_TRUE(skipped.ok()) << skipped.status();
+  EXPECT_FALSE(skipped->updated);
+  EXPECT_EQ(training.Weights(), before);
+  ASSERT_TRUE(training.Run(0, 0.1).ok());
+  const std::vector<double> mean = Statistic(training, kMean), variance = Statistic(training, kVariance);
+  for (size_t i = 0; i < 8; ++i) {
+    EXPECT_NE(mean[i], 0) << i;
+    EXPECT_GT(variance[i], 0.9) << i;  // the embeddings have a variance of about 0.001, of which a step takes a tenth
+    EXPECT_LT(variance[i], 0.91) << i;
+  }
+}
+
+TEST(TrainingStepTest, StatisticsOfAWholeBatchNeedOneMicroBatch) {
+  Training training(kBatchNormFamily, kF32, {.micro_batches = 2});
+  EXPECT_EQ(training.Create(Sgd({})).message(),
+            "micro_batches is 2, but 'h.0.ln_1.running_mean' is a statistic of a whole batch; wanted 1, on one rank");
+}
+
 }  // namespace
 }  // namespace weft

@@ -40,7 +40,8 @@ class MemoryCounter {
 
   void AddParameter(const ParameterSpec& spec) {
     if (!seen_.insert(spec.name).second) return;
-    const bool weight = spec.kind == ParameterKind::kWeight || spec.kind == ParameterKind::kFrozen;
+    const bool weight = spec.kind == ParameterKind::kWeight || spec.kind == ParameterKind::kFrozen ||
+                        spec.kind == ParameterKind::kStatistic;
     uint64_t& bytes = weight ? memory_->weights : spec.kind == ParameterKind::kState ? memory_->state : memory_->values;
     bytes += AlignUp(spec.type.bytes());
   }

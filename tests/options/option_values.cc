@@ -48,6 +48,7 @@ const std::vector<OptionValue>& OptionValues() {
       {"pre-norm", "false", "", "gpt translate vit"},
       {"pre-norm", "true", "", "bert classify"},
       {"norm", "rms-norm"},
+      {"norm", "batch-norm"},
       {"norm-epsilon", "0.1"},
       {"bias", "false"},
       {"positions", "learned", "", "translate"},
