@@ -75,14 +75,28 @@ Var Project(Var patches, const VitConfig& config) {
   return MatMul(patches, Reshape(weight, {config.width, -1}), {.transpose_b = true}) + bias;
 }
 
-Var Embed(Var images, const VitConfig& config) {
+// Replaces each of `patches` [B, N, C] for which `mask` [B, N] is 1 by the mask token.
+Var Hide(Var patches, Var mask) {
+  Tape* const tape = patches.tape;
+  const Shape wanted = {patches.dim(0), patches.dim(1)};
+  if (mask.dtype() != patches.dtype() || mask.shape() != wanted) {
+    return tape->Fail(ShapeError("vit", "the mask must be [B,N] of the images' dtype", {patches.type(), mask.type()}));
+  }
+  const Var token = tape->Parameter("mask_token", {patches.dtype(), {1, 1, patches.dim(2)}}, Zeros());
+  const Var hidden = Reshape(mask, {wanted.dim(0), wanted.dim(1), 1});
+  return patches * (1 - hidden) + token * hidden;
+}
+
+Var Embed(Var images, const VitInputs& inputs, const VitConfig& config) {
   Tape* const tape = images.tape;
   const Scope scope(tape, "embeddings");
-  const Var patches = Project(Patches(images, config), config);
+  Var patches = Project(Patches(images, config), config);
+  if (inputs.mask) patches = Hide(patches, inputs.mask);
   const Var token = tape->Parameter("cls_token", {images.dtype(), {1, 1, config.width}}, kInitializer);
   const Var first = BroadcastTo(token, {images.dim(0), 1, config.width});
   Var x = Concat({first, patches}, 1);
   const PositionKind kind = Resolve(config.positions, config.attention);
+  if (!inputs.places) return Dropout(x, config.dropout);
   if (kind == PositionKind::kLearned) {
     x = x + tape->Parameter("position_embeddings", {x.dtype(), {1, config.patches() + 1, config.width}}, kInitializer);
   } else {
@@ -119,12 +133,12 @@ absl::Status Validate(const VitConfig& config) {
   return CheckDropout(config.dropout);
 }
 
-Var Vit::Encode(Var images) const {
+Var Vit::Encode(Var images, const VitInputs& inputs) const {
   Tape* const tape = images.tape;
   const Scope scope(tape, "vit");
   Check(config_, images);
   if (!tape->status().ok()) return tape->Poison();
-  Var x = Embed(images, config_);
+  Var x = Embed(images, inputs, config_);
   for (int64_t i = 0; i < config_.layers; ++i) x = Block(absl::StrCat("encoder.layer.", i), x, BlockOf(config_, i));
   return Norm("layernorm", x, config_.norm, config_.ablation);
 }
@@ -133,6 +147,35 @@ Var Vit::Classify(Var hidden) const {
   if (!hidden.tape->status().ok()) return hidden.tape->Poison();
   const Var first = Reshape(Slice(hidden, 1, 0, 1), {hidden.dim(0), config_.width});
   return Linear("classifier", first, config_.classes);
+}
+
+Var Vit::Reconstruct(Var hidden) const {
+  Tape* const tape = hidden.tape;
+  if (!tape->status().ok()) return tape->Poison();
+  const int64_t pixels = config_.channels * config_.patch_size * config_.patch_size;
+  const Var patches = Slice(hidden, 1, 1, hidden.dim(1));  // without the class token
+  const Scope scope(tape, "decoder.0");
+  const Var weight = tape->Parameter("weight", {hidden.dtype(), {pixels, config_.width, 1, 1}}, LeCunGaussian());
+  const Var bias = tape->Parameter("bias", {hidden.dtype(), {pixels}}, Zeros());
+  return MatMul(patches, Reshape(weight, {pixels, config_.width}), {.transpose_b = true}) + bias;
+}
+
+Var Vit::ReconstructionLoss(Var predicted, Var images, Var mask) const {
+  if (!images.tape->status().ok()) return images.tape->Poison();
+  const Var errors = Mean(Abs(predicted - Patches(images, config_)), 2);  // [B, N]
+  return Sum(errors * mask) / Sum(mask);
+}
+
+Var Vit::Places(Var hidden) const {
+  if (!hidden.tape->status().ok()) return hidden.tape->Poison();
+  return Linear("places", Slice(hidden, 1, 1, hidden.dim(1)), config_.patches());
+}
+
+Var Vit::Predict(VitTask task, Var images) const {
+  if (task == VitTask::kClassify) return Logits(images);
+  if (task == VitTask::kOrder) return Places(Encode(images, {.places = false}));
+  const Var mask = images.tape->Input("mask", {images.dtype(), {images.dim(0), config_.patches()}});
+  return Reconstruct(Encode(images, {.mask = mask}));
 }
 
 }  // namespace weft

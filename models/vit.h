@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "weft/models/ablation.h"
@@ -42,6 +43,21 @@ struct VitConfig {
   int64_t patches() const { return (image_height / patch_size) * (image_width / patch_size); }
 };
 
+// A VitTask is what a Vision Transformer learns from pictures. Only kClassify needs labels.
+enum class VitTask : uint8_t {
+  kClassify,  // the class of a picture
+  kMasked,    // the pixels of patches that a mask hides
+  kOrder,     // the place from which each shuffled patch comes
+};
+
+inline constexpr std::pair<const char*, VitTask> kVitTaskNames[] = {
+    {"classify", VitTask::kClassify}, {"masked", VitTask::kMasked}, {"order", VitTask::kOrder}};
+
+struct VitInputs {
+  Var mask;            // [B, N] of the images' dtype: 1 for a patch that is hidden, else 0; null: none is hidden
+  bool places = true;  // false: patches get no table of positions, so that they do not tell their places
+};
+
 // Returns InvalidArgument if `config` does not describe a model that Vit can record.
 absl::Status Validate(const VitConfig& config);
 
@@ -50,16 +66,30 @@ absl::Status Validate(const VitConfig& config);
 // vit.embeddings.cls_token [1, 1, C], vit.embeddings.position_embeddings [1, N + 1, C],
 // vit.embeddings.patch_embeddings.projection.weight [C, Ch, P, P],
 // vit.encoder.layer.0.attention.attention.query.weight, ..., vit.layernorm.weight, classifier.weight. Hugging Face
-// computes the projection as a convolution, Vit as a product with the weight as a matrix [C, Ch·P·P].
+// computes the projection as a convolution, Vit as a product with the weight as a matrix [C, Ch·P·P]. The names for the
+// task kMasked are those of ViTForMaskedImageModeling: vit.embeddings.mask_token [1, 1, C] and decoder.0.weight
+// [Ch·P·P, C, 1, 1]. The head for kOrder is places.weight [N, C].
 class Vit {
  public:
   explicit Vit(const VitConfig& config) : config_(config) {}
 
   // Returns the hidden states [B, N + 1, C] of the class token and then of the N = patches() patches, row by row.
-  // `images`: f32 or f64 [B, height, width, channels], rows from the top.
-  Var Encode(Var images) const;
+  // `images`: f32 or f64 [B, height, width, channels], rows from the top. A token that is learnt replaces hidden
+  // patches.
+  Var Encode(Var images, const VitInputs& inputs = {}) const;
   Var Classify(Var hidden) const;  // logits [B, classes] of [B, N + 1, C], from the class token
   Var Logits(Var images) const { return Classify(Encode(images)); }
+  // Returns predicted pixels [B, N, Ch·P·P] of the patches, by one linear layer. A patch has the order of a
+  // convolution's weight: channel, row, column.
+  Var Reconstruct(Var hidden) const;
+  // Returns the mean of |predicted - pixel| over the pixels of the hidden patches, as SimMIM (Xie et al. 2022) and
+  // ViTForMaskedImageModeling do. `mask`: as in VitInputs, with at least one 1.
+  Var ReconstructionLoss(Var predicted, Var images, Var mask) const;
+  // Returns logits [B, N, N] of the place of each patch. MP3 (Zhai et al., "Position prediction as an effective
+  // pretraining strategy", 2022) trains so, with VitInputs::places false.
+  Var Places(Var hidden) const;
+  // Returns the prediction of `task`. For kMasked, records the input "mask" [B, N].
+  Var Predict(VitTask task, Var images) const;
 
   const VitConfig& config() const { return config_; }
 

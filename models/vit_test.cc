@@ -18,6 +18,7 @@ namespace weft {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::UnorderedElementsAreArray;
 
 std::string ErrorOf(const VitConfig& config, TensorType images = {kF32, {2, 224, 224, 3}}) {
@@ -124,6 +125,84 @@ TEST(VitTest, ValuesAndGradientsArePyTorchs) {
   const absl::StatusOr<SafetensorsFile> file = SafetensorsFile::Open("tests/peers/pytorch_vit.safetensors");
   ASSERT_TRUE(file.ok()) << file.status();
   for (int number = 0; number < 2 && !HasFatalFailure(); ++number) Check(*file, number);
+}
+
+// tests/peers/vit_masked.py computed these numbers with ViTForMaskedImageModeling.
+TEST(VitTest, TheMaskedTaskIsHuggingFaces) {
+  const absl::StatusOr<SafetensorsFile> file = SafetensorsFile::Open("tests/peers/vit_masked.safetensors");
+  ASSERT_TRUE(file.ok()) << file.status();
+  const auto theirs = [&](const std::string& name) { return file->Find(name)->tensor; };
+  const VitConfig config = {.image_height = 6,
+                            .image_width = 6,
+                            .channels = 2,
+                            .patch_size = 2,
+                            .layers = 2,
+                            .heads = 2,
+                            .width = 8,
+                            .feed_forward = 12};
+  const Vit vit(config);
+  Tape tape;
+  const Var images = tape.Input("images", theirs("images").type), mask = tape.Input("mask", theirs("mask").type);
+  const Var predicted = vit.Reconstruct(vit.Encode(images, {.mask = mask}));
+  const Var loss = vit.ReconstructionLoss(predicted, images, mask);
+  const VarList weights = tape.Weights(), gradients = Gradient(loss, weights);
+  // [B, N, Ch·P·P] to [B, height, width, Ch]
+  const Var pixels = Reshape(Permute(Reshape(predicted, {3, 3, 3, 2, 2, 2}), {0, 1, 4, 2, 5, 3}), {3, 6, 6, 2});
+  std::vector<std::pair<std::string, Var>> compared = {{"loss", Reshape(loss, {1})}, {"pixels", pixels}};
+  std::vector<NamedTensor> published;
+  for (size_t i = 0; i < weights.size(); ++i) {
+    const std::string name = tape.ParameterName(weights[i]);
+    ASSERT_TRUE(file->Find(name) != nullptr) << name;
+    published.push_back({name, theirs(name)});
+    compared.emplace_back("gradient." + name, gradients[i]);
+  }
+  EXPECT_EQ(file->tensors().size(), 4 + 2 * weights.size());  // they have no other weight
+  VarList fetch;
+  for (const auto& [name, value] : compared) fetch.push_back(value);
+  const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = fetch});
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  Parameters parameters;
+  Runner runner(*graph, &parameters);
+  const absl::Status set = parameters.Set("vit_masked.safetensors", published);
+  ASSERT_TRUE(set.ok()) << set;
+  const absl::StatusOr<Outputs> out = runner.Run({{images, theirs("images")}, {mask, theirs("mask")}});
+  ASSERT_TRUE(out.ok()) << out.status();
+  for (const auto& [name, value] : compared) {
+    const Tensor wanted = theirs(name);
+    ASSERT_EQ(ToString(value.type()), ToString(wanted.type)) << name;
+    const absl::Span<const double> got = (*out)[value].span<const double>();
+    for (size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], wanted.as<double>()[i], 1e-9) << name << " " << i;
+  }
+}
+
+TEST(VitTest, WithoutPlacesTheOrderOfThePatchesDoesNotMatter) {
+  const VitConfig config = {
+      .image_height = 2, .image_width = 4, .channels = 1, .patch_size = 2, .layers = 1, .heads = 2, .width = 8};
+  Tape tape;
+  const Var images = tape.Input("images", {kF64, {2, 2, 4, 1}});
+  const Var logits = Vit(config).Predict(VitTask::kOrder, images);
+  EXPECT_EQ(ToString(logits.type()), "f64[2,2,2]");
+  for (const Var weight : tape.Weights()) EXPECT_THAT(tape.ParameterName(weight), Not(HasSubstr("position")));
+  const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {logits}});
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  Parameters parameters;
+  Runner runner(*graph, &parameters);
+  // The second picture has the patches of the first one in the other order.
+  const std::vector<double> pixels = {1, 2, 5, 6, 3, 4, 7, 8, 5, 6, 1, 2, 7, 8, 3, 4};
+  const absl::StatusOr<Outputs> out = runner.Run({{images, pixels}});
+  ASSERT_TRUE(out.ok()) << out.status();
+  const absl::Span<const double> got = (*out)[logits].span<const double>();
+  for (size_t place = 0; place < 2; ++place) {
+    EXPECT_NEAR(got[place], got[6 + place], 1e-12);
+    EXPECT_NEAR(got[2 + place], got[4 + place], 1e-12);
+  }
+}
+
+TEST(VitTest, SaysWhichMaskDoesNotFit) {
+  Tape tape;
+  const Var images = tape.Input("images", {kF32, {2, 224, 224, 3}});
+  Vit({}).Encode(images, {.mask = tape.Input("mask", {kF32, {2, 195}})});
+  EXPECT_THAT(std::string(tape.status().message()), HasSubstr("the mask must be [B,N] of the images' dtype"));
 }
 
 }  // namespace
