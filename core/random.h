@@ -42,6 +42,7 @@ enum HostStream : uint32_t {
   kSourceStream,
   kLowPositionStream,
   kResampleStream,
+  kPatchStream,
 };
 
 // A sequence of random numbers that can be read at any index.

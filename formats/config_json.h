@@ -48,6 +48,8 @@ absl::StatusOr<VitConfig> VitConfigFromJson(const nlohmann::ordered_json& json);
 absl::StatusOr<nlohmann::ordered_json> ToJson(const VitConfig& config);
 // Returns the names of the classes: those of id2label or, without this key, LABEL_0 and LABEL_1.
 absl::StatusOr<std::vector<std::string>> VitLabelsFromJson(const nlohmann::ordered_json& json);
+// Changes `json`, which describes a classifier, to describe a ViT of `task`. Hugging Face has no class for kOrder.
+void SetVitTask(VitTask task, nlohmann::ordered_json* json);
 
 // Read and write this project's own model_type transformer. The keys are those of Hugging Face's Marian and BART.
 // Fields of TransformerConfig that Marian and BART lack have keys of their own.

@@ -121,6 +121,12 @@ absl::StatusOr<Images> ReadImages(const std::string& path, const std::string& la
   return InvalidArgument(path, ": it is not an IDX file; only IDX has labels in a separate file");
 }
 
+void KeepFirst(int64_t count, Images* images) {
+  if (count >= images->size()) return;
+  images->pixels.resize(static_cast<size_t>(count * images->pixels_each()));
+  if (!images->labels.empty()) images->labels.resize(static_cast<size_t>(count));
+}
+
 absl::StatusOr<Images> ReadUnlabelledImages(const std::string& path, int64_t height, int64_t width) {
   WEFT_ASSIGN_OR_RETURN(const std::string file, ReadMaybeGzip(path));
   if (!IsIdx(file)) return ReadCsv(path, file, height, width);
@@ -136,7 +142,7 @@ Images HoldOut(Images* images, int64_t n) {
     Images& to = i % n == n - 1 ? taken : kept;
     const absl::Span<const float> pixels = (*images)[i];
     to.pixels.insert(to.pixels.end(), pixels.begin(), pixels.end());
-    to.labels.push_back(images->labels[static_cast<size_t>(i)]);
+    if (!images->labels.empty()) to.labels.push_back(images->labels[static_cast<size_t>(i)]);
   }
   *images = std::move(kept);
   return taken;

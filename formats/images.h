@@ -34,9 +34,13 @@ struct Images {
 // labels differ.
 absl::StatusOr<Images> ReadImages(const std::string& path, const std::string& labels = "");
 
-// Reads pictures without labels. Pictures of CSV have `height` x `width` pixels; a label after them is ignored. An IDX
-// file gives its own height and width, which are not checked.
+// Reads pictures without labels. Pictures of CSV have `height` x `width` pixels; a label after them is ignored. If both
+// are 0, pictures of CSV are square and each must have a label. An IDX file gives its own height and width, which are
+// not checked.
 absl::StatusOr<Images> ReadUnlabelledImages(const std::string& path, int64_t height, int64_t width);
+
+// Removes all pictures but the first `count`.
+void KeepFirst(int64_t count, Images* images);
 
 // Removes every n-th picture from `images`, and returns the removed pictures for validation.
 Images HoldOut(Images* images, int64_t n);

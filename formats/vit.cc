@@ -1,5 +1,5 @@
-// This file defines PublishedVit::kFamily. The functions read and write Hugging Face's ViTForImageClassification.
-// FromRun describes the ViT of a training run.
+// This file defines PublishedVit::kFamily. The functions read and write Hugging Face's ViTForImageClassification and
+// ViTForMaskedImageModeling. FromRun describes the ViT of a training run.
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
@@ -14,6 +14,8 @@ namespace weft {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+constexpr char kMaskedClass[] = "ViTForMaskedImageModeling";
 
 template <class Keys, class Config>
 void ListVit(Keys& keys, Config& config) {
@@ -101,12 +103,34 @@ absl::StatusOr<Json> ToJson(const VitConfig& config) {
   return json;
 }
 
+void SetVitTask(VitTask task, Json* json) {
+  if (task == VitTask::kClassify) return;
+  for (const char* key : {"architectures", "id2label", "label2id"}) json->erase(key);
+  if (task == VitTask::kOrder) return;
+  (*json)["architectures"] = {kMaskedClass};
+  (*json)["encoder_stride"] = (*json)["patch_size"];
+}
+
 namespace {
 
-std::vector<ParameterSpec> SpecsOf(const VitConfig& config) {
+std::vector<ParameterSpec> SpecsOf(const PublishedVit& vit) {
   Tape tape;
-  Vit(config).Logits(tape.Input("images", {kF32, {1, config.image_height, config.image_width, config.channels}}));
+  const VitConfig& config = vit.config;
+  const Shape images = {1, config.image_height, config.image_width, config.channels};
+  Vit(config).Predict(vit.task, tape.Input("images", {kF32, images}));
   return WeightsOn(tape);
+}
+
+// Sets the task by the class that wrote the configuration `json`, and for a classifier its labels.
+absl::Status ReadTask(const Json& json, PublishedVit* vit) {
+  if (json.value("architectures", Json()) != Json{kMaskedClass}) {
+    WEFT_ASSIGN_OR_RETURN(vit->labels, VitLabelsFromJson(json));
+    return absl::OkStatus();
+  }
+  vit->task = VitTask::kMasked;
+  const Json stride = json.value("encoder_stride", Json(16));
+  if (stride == vit->config.patch_size) return absl::OkStatus();
+  return InvalidArgument("encoder_stride is ", stride.dump(), ", but must be patch_size, ", vit->config.patch_size);
 }
 
 absl::StatusOr<PublishedModel> Read(const std::string& folder) {
@@ -114,16 +138,20 @@ absl::StatusOr<PublishedModel> Read(const std::string& folder) {
   const absl::StatusOr<VitConfig> config = VitConfigFromJson(json);
   if (!config.ok()) return Annotate(config.status(), ConfigPath(folder));
   PublishedVit vit = {.config = *config};
-  WEFT_ASSIGN_OR_RETURN(vit.labels, VitLabelsFromJson(json));
+  WEFT_RETURN_IF_ERROR(Annotate(ReadTask(json, &vit), ConfigPath(folder)));
   WEFT_ASSIGN_OR_RETURN(vit.weights, ReadFolderWeights(folder, {}));
-  WEFT_RETURN_IF_ERROR(Parameters::Check(WeightsPath(folder), vit.weights.tensors(), SpecsOf(vit.config)));
+  WEFT_RETURN_IF_ERROR(Parameters::Check(WeightsPath(folder), vit.weights.tensors(), SpecsOf(vit)));
   return PublishedModel(std::move(vit));
 }
 
 absl::Status Write(const std::string& folder, const PublishedModel& model) {
   const auto& vit = std::get<PublishedVit>(model);
+  if (vit.task == VitTask::kOrder) {
+    return InvalidArgument("a ViT of the task order can't be written as huggingface, which has no class for it");
+  }
   WEFT_ASSIGN_OR_RETURN(Json json, ToJson(vit.config));
-  AddLabels(vit.labels, &json);
+  if (vit.task == VitTask::kClassify) AddLabels(vit.labels, &json);
+  SetVitTask(vit.task, &json);
   return WriteModelFolder(folder, json, vit.weights);
 }
 
@@ -133,7 +161,13 @@ absl::StatusOr<PublishedModel> FromRun(const std::string&, const Json& run) {
   PublishedVit vit;
   WEFT_RETURN_IF_ERROR(ReadRunModel(run, &vit.config));
   WEFT_RETURN_IF_ERROR(Validate(vit.config));
-  WEFT_ASSIGN_OR_RETURN(vit.labels, VitLabelsFromJson(run.at("model")));
+  const Json task = run.value("task", Json());  // missing in runs from before there were tasks
+  for (const auto& [name, value] : kVitTaskNames) {
+    if (task == name) vit.task = value;
+  }
+  if (vit.task == VitTask::kClassify) {
+    WEFT_ASSIGN_OR_RETURN(vit.labels, VitLabelsFromJson(run.at("model")));
+  }
   return PublishedModel(std::move(vit));
 }
 
@@ -145,7 +179,7 @@ const ModelFamily PublishedVit::kFamily = {
     .read = Read,
     .write = Write,
     .from_run = FromRun,
-    .parameters = [](const PublishedModel& model) { return SpecsOf(std::get<PublishedVit>(model).config); },
+    .parameters = [](const PublishedModel& model) { return SpecsOf(std::get<PublishedVit>(model)); },
     .vocabulary = nullptr,
 };
 

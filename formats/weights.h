@@ -98,7 +98,8 @@ struct PublishedTransformer {
 struct PublishedVit {
   VitConfig config;
   Weights weights;
-  std::vector<std::string> labels;
+  std::vector<std::string> labels;    // the classifier's classes; empty without a classifier
+  VitTask task = VitTask::kClassify;  // decides which head the weights have
   static const ModelFamily kFamily;
 };
 // A model of any family.
@@ -113,7 +114,7 @@ absl::StatusOr<PublishedModel> ReadModel(const std::string& path);
 //   PublishedGpt          gpt2, llama, mistral, and minGPT's gpt-nano
 //   PublishedBert         bert, with or without heads
 //   PublishedTransformer  transformer, this project's own, with names like Marian's
-//   PublishedVit          vit, with the head of ViTForImageClassification
+//   PublishedVit          vit, with the head of ViTForImageClassification or ViTForMaskedImageModeling
 absl::StatusOr<PublishedModel> ReadHuggingFace(const ModelFamily& family, const std::string& folder);
 template <class Model>
 absl::StatusOr<Model> ReadHuggingFace(const std::string& folder) {

@@ -19,6 +19,11 @@ absl::StatusOr<std::unique_ptr<PictureClassifier>> PictureClassifier::Open(const
   WEFT_ASSIGN_OR_RETURN(const PublishedModel model, ReadModel(path));
   const auto* const vit = std::get_if<PublishedVit>(&model);
   if (vit == nullptr) return InvalidArgument(path, ": the model is not a ViT");
+  if (vit->task != VitTask::kClassify) {
+    return InvalidArgument(path,
+                           ": the model was trained with --task=", vit->task == VitTask::kMasked ? "masked" : "order",
+                           " and has no classifier; weft train vit --init=", path, " adds one");
+  }
   WEFT_RETURN_IF_ERROR(CheckOneChannel(path, vit->config));
   auto classifier = std::unique_ptr<PictureClassifier>(new PictureClassifier(*vit, options.batch));
   WEFT_ASSIGN_OR_RETURN(classifier->scale_, ReadPixelScale(path));

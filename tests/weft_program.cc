@@ -210,7 +210,8 @@ std::string WithoutProgress(const std::string& err) {
   static const std::regex progress(
       "training an? .*|step [0-9]+/[0-9]+  .*|saved .*/model.safetensors|resumed after step [0-9]+|nothing was saved "
       "yet "
-      "to resume from: .*|[0-9.]+% of the weights are trained: .*|this CPU has no bf16 products: .*|no better .*|the "
+      "to resume from: .*|[0-9.]+% of the weights are trained: .*|this CPU has no bf16 products: .*|new weights, which "
+      ".*|no better .*|the "
       "learning rate is now .*");
   std::string rest;
   std::istringstream lines(err);

@@ -15,6 +15,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "weft/apps/flags.h"
 #include "weft/apps/train/read_job.h"
 #include "weft/core/json.h"
@@ -163,6 +164,10 @@ void Introduce(const RunFlags& flags, const RunDirectory& run, const Prepared& p
   for (const std::string& line :
        {IdleTime(options.micro_batches, ranks.size()), MemoryOfTrained(prepared.parameters)}) {
     if (!line.empty()) progress->Say(line);
+  }
+  if (const std::vector<std::string> names = prepared.job->new_weights(); !names.empty()) {
+    progress->Say(absl::StrCat("new weights, which ", prepared.job->base_model(),
+                               " does not have: ", absl::StrJoin(names, ", ")));
   }
   if (options.precision == "bf16" && !HasBF16Products()) {
     progress->Say("this CPU has no bf16 products: they are computed in f32, which takes longer than --precision=f32");

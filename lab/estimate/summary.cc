@@ -182,9 +182,9 @@ void Describe(const PublishedVit& model, ModelSummary* summary, Tape* tape) {
   summary->sizes = {{"C", "width", c.width},
                     {"F", "feed-forward width", FeedForward(c.feed_forward, c.width)},
                     {"N", "patches", c.patches()},
-                    {"P", "side of a patch", c.patch_size},
-                    {"L", "labels", c.classes}};
-  Vit(c).Logits(tape->Input("images", {kF32, {1, c.image_height, c.image_width, c.channels}}));
+                    {"P", "side of a patch", c.patch_size}};
+  if (model.task == VitTask::kClassify) summary->sizes.push_back({"L", "labels", c.classes});
+  Vit(c).Predict(model.task, tape->Input("images", {kF32, {1, c.image_height, c.image_width, c.channels}}));
 }
 
 }  // namespace

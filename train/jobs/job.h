@@ -81,6 +81,9 @@ class TrainingJob : public TrainingTask {
   virtual absl::Status CheckDivisible() const;
   // If an option names published weights, loads them into `parameters`. Callers that loaded a checkpoint skip this.
   virtual absl::Status Initialize(Parameters* /*parameters*/) { return absl::OkStatus(); }
+  // After Initialize, returns the names of the weights that the published model does not have and that keep their
+  // initial values.
+  virtual std::vector<std::string> new_weights() const { return {}; }
   // Writes the model's files other than its weights, such as tokenizer.json.
   virtual absl::Status WriteFiles(const RunDirectory& run) const = 0;
   // Finishes a run after its last step, for example by writing a sample. Returns lines to print.

@@ -171,6 +171,7 @@ absl::Status ModelSource<Published>::Initialize(const std::vector<std::string>& 
                                                 const std::vector<std::string>& labels, Parameters* parameters) {
   if (init_.empty()) return absl::OkStatus();
   if (!published_) WEFT_RETURN_IF_ERROR(ReadInit());  // a resumed run that has no checkpoint yet
+  new_weights_.clear();
   std::vector<NamedTensor> tensors;
   std::vector<std::vector<std::byte>> kept;  // copies of the initial values of heads and adapters
   for (const std::string& name : parameters->Names(Parameters::kWeights)) {
@@ -180,10 +181,13 @@ absl::Status ModelSource<Published>::Initialize(const std::vector<std::string>& 
     WEFT_ASSIGN_OR_RETURN(const Tensor own, parameters->Find(name));
     if (found != nullptr && !other_classes) {
       tensors.push_back({name, Cropped(name, *found, own)});
-    } else if (is_head || absl::EndsWith(name, kLoraA) || absl::EndsWith(name, kLoraB)) {
-      kept.emplace_back(own.data, own.data + own.type.bytes());
-      tensors.push_back({name, {own.type, kept.back().data()}});
+      continue;
     }
+    const bool is_adapter = absl::EndsWith(name, kLoraA) || absl::EndsWith(name, kLoraB);
+    if (!is_head && !is_adapter) continue;
+    if (!is_adapter) new_weights_.push_back(name);
+    kept.emplace_back(own.data, own.data + own.type.bytes());
+    tensors.push_back({name, {own.type, kept.back().data()}});
   }
   return parameters->Set(init_, tensors);
 }

@@ -57,6 +57,9 @@ class ModelSource {
   absl::Status Initialize(const std::vector<std::string>& heads, const std::vector<std::string>& labels,
                           Parameters* parameters);
 
+  // Returns the names of the weights to which Initialize left their initial values, without those of adapters.
+  const std::vector<std::string>& new_weights() const { return new_weights_; }
+
   bool has_weights() const { return !owner_.empty(); }  // whether the weights of a run or of init fix the sizes
   const Config& config() const { return config_; }
   Config* mutable_config() { return &config_; }
@@ -68,6 +71,7 @@ class ModelSource {
   std::string init_;
   std::string owner_;  // "the run", or the path of the published weights; "" for a new model
   std::optional<Published> published_;
+  std::vector<std::string> new_weights_;
 };
 
 }  // namespace weft
