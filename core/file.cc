@@ -182,4 +182,9 @@ absl::StatusOr<Descriptor> LockFolder(const std::string& path) {
   return LastError("lock", path);
 }
 
+bool IsLocked(const std::string& path) {
+  const Descriptor folder = OpenFolder(path);
+  return folder.get() >= 0 && flock(folder.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
 }  // namespace weft

@@ -99,6 +99,9 @@ class NewFile {
 // Locks a folder until the returned descriptor is closed. Returns FailedPrecondition if another descriptor, in this or
 // another process, holds the lock.
 absl::StatusOr<Descriptor> LockFolder(const std::string& path);
+// Reports whether a descriptor holds the lock of a folder. Holds a shared lock for an instant, during which LockFolder
+// fails. Returns false if the folder can't be opened.
+bool IsLocked(const std::string& path);
 
 }  // namespace weft
 

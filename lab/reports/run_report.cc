@@ -1,0 +1,256 @@
+// Collects the figures of runs as JSON, which the scripts of run_page.html draw.
+#include "weft/lab/reports/run_report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
+#include "weft/core/file.h"
+#include "weft/core/json.h"
+#include "weft/core/status.h"
+#include "weft/lab/page.h"
+#include "weft/lab/reports/run_layers.h"
+#include "weft/lab/reports/run_page.h"
+
+namespace weft {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr size_t kMaxPoints = 24'000;        // of one figure of all runs: about 500 kB of JSON
+constexpr size_t kMaxPointsOfCurve = 4'000;  // more than twice the pixels of a wide chart
+constexpr size_t kMaxFigures = 40;           // of a run; a training of Weft has fewer than 20
+constexpr size_t kMaxClockPoints = 400;      // the page interpolates tokens and seconds between them
+constexpr size_t kMaxSamples = 40, kMaxSampleBytes = 2'000;
+constexpr size_t kMaxValueBytes = 300;  // of a value of a configuration
+
+// The running mean of the training loss is of a fiftieth of the longest run, so that it is smooth in each chart.
+constexpr size_t kMinMeanSteps = 5, kMeansOfRun = 50;
+constexpr char kTrainingLoss[] = "train_loss";
+
+// Returns the number with 6 digits, which are enough to draw it, or null if it is not finite.
+Json Short(double value) {
+  if (!std::isfinite(value)) return nullptr;
+  return std::strtod(absl::StrFormat("%.6g", value).c_str(), nullptr);
+}
+
+Json ToJson(const Curve& curve) {
+  Json steps = Json::array(), values = Json::array();
+  for (const Point& point : curve) {
+    steps.push_back(point.step);
+    values.push_back(Short(point.value));
+  }
+  return {{"steps", std::move(steps)}, {"values", std::move(values)}};
+}
+
+std::optional<int64_t> Count(const nlohmann::json& line, const char* key) {
+  const auto found = line.find(key);
+  constexpr double kMax = 1e15;  // JavaScript's integers are exact up to 9e15
+  if (found == line.end() || !found->is_number()) return std::nullopt;
+  const double value = found->get<double>();
+  if (!(value >= 0 && value <= kMax)) return std::nullopt;
+  return static_cast<int64_t>(value);
+}
+
+std::string Cut(std::string text, size_t bytes) {
+  if (text.size() <= bytes) return text;
+  while (bytes > 0 && (static_cast<unsigned char>(text[bytes]) & 0xc0) == 0x80) --bytes;  // between characters
+  return text.substr(0, bytes) + " ...";
+}
+
+// Adds the values of `config` as texts. The key of a value in an object is "OBJECT.KEY".
+void Flatten(const Json& config, const std::string& prefix, std::map<std::string, std::string>* values) {
+  for (const auto& [key, value] : config.items()) {
+    if (value.is_object() && !value.empty()) {
+      Flatten(value, absl::StrCat(prefix, key, "."), values);
+    } else {
+      (*values)[prefix + key] = Cut(value.is_string() ? value.get<std::string>() : JsonLine(value), kMaxValueBytes);
+    }
+  }
+}
+
+// Returns the rows [key, value of each run or null], and the number of keys left out because all runs agree.
+Json CompareConfigurations(const std::vector<Json>& configs) {
+  std::vector<std::map<std::string, std::string>> values(configs.size());
+  std::set<std::string> keys;
+  for (size_t i = 0; i < configs.size(); ++i) {
+    Flatten(configs[i], "", &values[i]);
+    for (const auto& [key, value] : values[i]) keys.insert(key);
+  }
+  Json rows = Json::array();
+  int64_t equal = 0;
+  for (const std::string& key : keys) {
+    Json row = Json::array({key});
+    bool differs = configs.size() == 1;  // of one run, all keys are shown
+    for (const auto& of_run : values) {
+      const auto found = of_run.find(key);
+      row.push_back(found == of_run.end() ? Json() : Json(found->second));
+      differs |= row.back() != row[1];
+    }
+    if (differs) rows.push_back(std::move(row));
+    equal += differs ? 0 : 1;
+  }
+  return {{"rows", std::move(rows)}, {"equal", equal}};
+}
+
+Json Samples(absl::Span<const nlohmann::json> evaluations) {
+  Curve with_sample;  // values: indices of evaluations
+  for (size_t i = 0; i < evaluations.size(); ++i) {
+    const auto sample = evaluations[i].find("sample");
+    if (sample == evaluations[i].end() || !sample->is_string()) continue;
+    with_sample.push_back({Count(evaluations[i], "step").value_or(0), static_cast<double>(i)});
+  }
+  Json samples = Json::array();
+  for (const Point& point : TakeEvenly(with_sample, kMaxSamples)) {
+    const std::string text = evaluations[static_cast<size_t>(point.value)]["sample"].get<std::string>();
+    samples.push_back({point.step, Cut(text, kMaxSampleBytes)});
+  }
+  return {{"texts", std::move(samples)}, {"of", with_sample.size()}};
+}
+
+}  // namespace
+
+RunReport::Run::Run(std::string path)
+    : folder(std::move(path)), metrics(folder + "/metrics.jsonl"), insights(folder + "/insights.jsonl") {}
+
+absl::StatusOr<RunReport> RunReport::Open(absl::Span<const std::string> folders) {
+  if (folders.size() > kMaxReportedRuns) {
+    return InvalidArgument("a report shows at most ", kMaxReportedRuns, " runs, not ", folders.size());
+  }
+  RunReport report;
+  for (const std::string& folder : folders) {
+    Run run(folder);
+    if (!Exists(folder)) return absl::NotFoundError(absl::StrCat(folder, ": there is no such run"));
+    absl::StatusOr<Json> config = ReadJsonFile(folder + "/config.json");
+    if (absl::IsNotFound(config.status())) {
+      return absl::NotFoundError(
+          absl::StrCat(folder, ": this is no run of a training, or the training has not begun: no config.json"));
+    }
+    if (!config.ok()) return config.status();
+    const auto command = config->find("command");
+    if (command == config->end() || !command->is_string() ||
+        !absl::StartsWith(command->get_ref<const std::string&>(), "train ")) {
+      return InvalidArgument(folder, ": this is no run of a training: its config.json has no command 'train ...'");
+    }
+    run.config = *std::move(config);
+    report.runs_.push_back(std::move(run));
+  }
+  WEFT_RETURN_IF_ERROR(report.Update().status());
+  return report;
+}
+
+absl::StatusOr<bool> RunReport::Update() {
+  bool changed = false;
+  for (Run& run : runs_) {
+    WEFT_ASSIGN_OR_RETURN(const bool run_changed, Annotate(Update(&run), run.folder));
+    changed |= run_changed;
+  }
+  return changed;
+}
+
+absl::StatusOr<bool> RunReport::Update(Run* run) {
+  // The order matters: a training that ends between these lines has written its files before.
+  const bool running = IsLocked(run->folder), changed_state = running != run->running;
+  run->running = running;
+  const absl::StatusOr<Json> config = ReadJsonFile(run->folder + "/config.json");
+  if (config.ok()) run->config = *config;  // a resumed run may have more steps
+  const auto restart = [&] {
+    run->figures.clear();
+    run->tokens.clear();
+    run->seconds.clear();
+    run->step = -1;
+    run->skipped = run->disorder = 0;
+  };
+  const auto add = [&](const nlohmann::json& line) { AddLine(line, run); };
+  WEFT_ASSIGN_OR_RETURN(const bool metrics, run->metrics.Read(restart, add));
+  WEFT_ASSIGN_OR_RETURN(const bool insights,
+                        run->insights.Read([&] { run->evaluations.clear(); },
+                                           [&](auto line) { run->evaluations.push_back(std::move(line)); }));
+  return changed_state || metrics || insights;
+}
+
+void RunReport::AddLine(const nlohmann::json& line, Run* run) {
+  const std::optional<int64_t> step = Count(line, "step");
+  if (!step || *step <= run->step) {
+    ++run->disorder;
+    return;
+  }
+  run->step = *step;
+  if (line.contains("skipped")) ++run->skipped;
+  for (const auto& [key, value] : line.items()) {
+    if (key == "step" || key == "skipped" || !value.is_number()) continue;
+    const Point point = {*step, value.get<double>()};
+    if (!std::isfinite(point.value)) continue;
+    if (key == "tokens" || key == "seconds") {
+      (key == "tokens" ? run->tokens : run->seconds).push_back(point);
+      continue;
+    }
+    auto& figures = run->figures;
+    auto found = std::find_if(figures.begin(), figures.end(), [&k = key](const auto& each) { return each.first == k; });
+    if (found == figures.end()) {
+      if (figures.size() == kMaxFigures) continue;
+      found = figures.emplace(figures.end(), key, Curve());
+    }
+    found->second.push_back(point);
+  }
+}
+
+int64_t RunReport::steps() const {
+  int64_t steps = 0;
+  for (const Run& run : runs_) steps += std::max<int64_t>(run.step, 0);
+  return steps;
+}
+
+bool RunReport::going_on() const {
+  return std::any_of(runs_.begin(), runs_.end(), [](const Run& run) { return run.running; });
+}
+
+std::string RunReport::Page(const RunPageOptions& options) const {
+  size_t longest = 0;
+  std::vector<Json> configs;
+  for (const Run& run : runs_) {
+    configs.push_back(run.config);
+    longest = std::max(longest, static_cast<size_t>(std::max<int64_t>(run.step, 0)));
+  }
+  const size_t window = std::max(kMinMeanSteps, longest / kMeansOfRun);
+  const size_t limit = std::min(kMaxPointsOfCurve, kMaxPoints / std::max<size_t>(runs_.size(), 1));
+  const size_t layer_runs = runs_.size();
+  Json runs = Json::array();
+  for (const Run& run : runs_) {
+    Json figures = Json::object();
+    for (const auto& [key, curve] : run.figures) {
+      figures[key] = ToJson(Thin(curve, limit));
+      figures[key]["of"] = curve.size();
+      if (key == kTrainingLoss) figures[key]["mean"] = ToJson(TakeEvenly(RunningMean(curve, window), limit / 2));
+    }
+    const auto steps = run.config.find("steps");
+    runs.push_back({{"name", run.folder},
+                    {"command", run.config.value("command", Json())},
+                    {"running", run.running},
+                    {"planned", steps != run.config.end() && steps->is_number() ? *steps : Json()},
+                    {"step", run.step},
+                    {"skipped", run.skipped},
+                    {"unread", run.metrics.damaged() + run.insights.damaged() + run.disorder},
+                    {"tokens", ToJson(TakeEvenly(run.tokens, kMaxClockPoints))},
+                    {"seconds", ToJson(TakeEvenly(run.seconds, kMaxClockPoints))},
+                    {"figures", std::move(figures)},
+                    {"samples", Samples(run.evaluations)},
+                    {"layers", LayersOfRun(run.evaluations, layer_runs)}});
+  }
+  const Json data = {{"runs", std::move(runs)},
+                     {"configuration", CompareConfigurations(configs)},
+                     {"mean_steps", window},
+                     {"points", limit},
+                     {"reload_seconds", options.reload_seconds}};
+  return FillPage(kRunPage, JsonLine(data));
+}
+
+}  // namespace weft
