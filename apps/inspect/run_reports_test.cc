@@ -1,0 +1,73 @@
+// `weft report RUN...` writes a page on finished runs and on runs that go on.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "weft/tests/subprocess.h"
+#include "weft/tests/weft_program.h"
+
+namespace weft {
+namespace {
+
+using testing::HasSubstr;
+
+class RunReportsTest : public WeftProgramTest {};
+
+TEST_F(RunReportsTest, OneRunAndTwo) {
+  MakeRun("a", {"--steps=3", "--warmup-steps=1", "--eval-every=1"});
+  MakeRun("b", {"--steps=2", "--warmup-steps=1", "--seed=7"});
+  const Files before = Snapshot("a");
+  const CommandResult one = Weft({"report", "a"});
+  ASSERT_TRUE(Works(one));
+  EXPECT_EQ(one.out, "a: 3 steps; the page is report.html\n");
+  EXPECT_THAT(Read("report.html"), HasSubstr("\"val_loss\":{\"steps\":[0,1,2,3]"));
+  EXPECT_EQ(Differences(before, Snapshot("a")), "") << "nothing is written";
+  EXPECT_TRUE(Fails(Weft({"report", "a"}), 2, "--out: report.html is there: --overwrite replaces it"));
+  ASSERT_TRUE(Works(Weft({"report", "a", "b/", "--overwrite"})));
+  EXPECT_THAT(Read("report.html"), HasSubstr("[\"seed\",\"1\",\"7\"]"));
+  const CommandResult piped = Weft({"report", "a", "b", "--out=-"});
+  EXPECT_EQ(piped.out.substr(0, 15), "<!DOCTYPE html>");
+  EXPECT_EQ(piped.err, "2 runs: 5 steps; the page is -\n");
+}
+
+TEST_F(RunReportsTest, ARunWithoutSteps) {
+  Write("config.json", "{\"command\": \"train gpt\"}");
+  const CommandResult result = Weft({"report", ".", "--follow"});
+  ASSERT_TRUE(Works(result));
+  EXPECT_EQ(result.out, ".: no training step is recorded yet; the page is report.html\n");
+}
+
+TEST_F(RunReportsTest, FollowsATrainingUntilItEnds) {
+  const std::string script = absl::StrCat(
+      "weft=$0; \"$weft\" train gpt --data=text.txt --layers=1 --width=16 --heads=2 --context=8 --batch=2 --out=run ",
+      "--steps=1000000 --eval-every=0 --quiet & training=$!\n", "until [ -s run/metrics.jsonl ]; do sleep 0.1; done\n",
+      "\"$weft\" report run --follow > out.txt & report=$!\n", "until [ -s report.html ]; do sleep 0.1; done\n",
+      "cp report.html during.html\n", "sleep 0.3; kill -TERM $training\n", "wait $training; echo \"training $?\"\n",
+      "wait $report; echo \"report $?\"\n");
+  const std::string program = std::filesystem::absolute("apps/weft").string();
+  const CommandResult result = RunCommand({"bash", "-c", script, program}, {.folder = folder_});
+  EXPECT_EQ(result.out, "training 1\nreport 0\n") << result.err;
+  EXPECT_THAT(Read("out.txt"), HasSubstr("run: training goes on; report.html is written again every 2 seconds"));
+  EXPECT_THAT(Read("out.txt"), HasSubstr(" steps; the page is report.html\n"));
+  EXPECT_THAT(Read("during.html"), HasSubstr("\"reload_seconds\":5"));
+  EXPECT_THAT(Read("report.html"), HasSubstr("\"reload_seconds\":0"));
+  EXPECT_THAT(Read("report.html"), HasSubstr("\"running\":false"));
+}
+
+TEST_F(RunReportsTest, WrongRunsAndFlags) {
+  EXPECT_TRUE(Fails(Weft({"report"}), 2, "name the runs to report on"));
+  EXPECT_TRUE(Fails(Weft({"report", "runs/none"}), 2, "runs/none: there is no such run"));
+  EXPECT_TRUE(Fails(Weft({"report", "."}), 2, ".: this is no run of a training"));
+  Write("config.json", "{\"command\": \"train gpt\"}");
+  EXPECT_TRUE(Fails(Weft({"report", ".", "--threads=2"}), 2, "--threads is of a report with --schedule"));
+  EXPECT_TRUE(Fails(Weft({"report", ".", "--follow", "--out=-"}), 2, "--out must be a file"));
+  EXPECT_TRUE(Fails(Weft({"report", "--schedule", "--follow"}), 2, "--follow is of a report on runs"));
+  EXPECT_TRUE(Fails(Weft({"report", "--schedule", ".", "."}), 2, "--schedule is of one run, but 2 are named"));
+  EXPECT_FALSE(Exists("report.html"));
+}
+
+}  // namespace
+}  // namespace weft
