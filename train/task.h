@@ -68,6 +68,9 @@ class TrainingTask {
   // Returns further figures of the validation data, from the predictions since the last call. `averaged`: the
   // predictions are those of the averaged weights.
   virtual NamedFigures TakeFigures(bool /*averaged*/) { return {}; }
+  // Returns a text by which a reader sees what the model has learnt so far, or "". It depends only on the weights and
+  // on options. May add caches to `parameters`, but changes no weight.
+  virtual absl::StatusOr<std::string> Sample(Parameters* /*parameters*/) const { return ""; }
   // Writes the files of the model in the run's `folder` that depend on its weights, beside model.safetensors. The
   // trainer calls SaveMore whenever it has written that file.
   virtual absl::Status SaveMore(const Parameters& /*parameters*/, const std::string& /*folder*/) const {

@@ -123,6 +123,7 @@ absl::Status Trainer::Train(Progress* progress) {
   const bool evaluates = options_.eval_every > 0 && task_->validation_batches() > 0;
   if ((evaluates && step_ == 0 && !resumed_) || history_.pending) {
     Metrics line = history_.pending.value_or(Metrics{});
+    if (!history_.pending) WEFT_RETURN_IF_ERROR(AddInsights());
     WEFT_ASSIGN_OR_RETURN(const bool evaluated, Evaluate(interrupt, &line, progress));
     if (!evaluated) return Interrupted(progress);
     history_.pending.reset();
@@ -130,15 +131,18 @@ absl::Status Trainer::Train(Progress* progress) {
   }
   while (step_ < options_.steps && !OutOfPatience()) {
     Metrics line;
+    const bool last = step_ + 1 == options_.steps;
+    const bool evaluate = evaluates && (last || (step_ + 1) % options_.eval_every == 0);
+    if (evaluate && insights_) insights_->Remember(*parameters_);
     absl::Status status = TakeStep(&line, progress);
+    // A stop during the evaluation saves this step, so a resumed run does not add the insights again.
+    if (evaluate && status.ok()) status = AddInsights();
     status.Update(write_error_);
     // The ranks stop after the same step, before its evaluation. A process that trains alone also stops during it.
     WEFT_ASSIGN_OR_RETURN(bool stop, AnyRank(ranks, status, interrupt.requested()));
     if (options_.check_weights_every > 0 && step_ % options_.check_weights_every == 0) {
       WEFT_RETURN_IF_ERROR(CheckSameParameters(ranks, *parameters_, step_));
     }
-    const bool last = step_ == options_.steps;
-    const bool evaluate = evaluates && (last || step_ % options_.eval_every == 0);
     bool evaluated = false;
     if (evaluate && !stop) {
       WEFT_ASSIGN_OR_RETURN(evaluated, Evaluate(interrupt, &line, progress));
@@ -172,6 +176,16 @@ absl::Status Trainer::Interrupted(Progress* progress) const {
   progress->End();
   return absl::CancelledError(step_ == 0 ? "interrupted before step 1; nothing was saved"
                                          : absl::StrCat("interrupted after step ", step_, " and saved"));
+}
+
+// Writes the insights of this step on rank 0. Of several ranks, keeps an error for the next exchange between ranks.
+absl::Status Trainer::AddInsights() {
+  if (!insights_) return absl::OkStatus();
+  absl::StatusOr<std::string> sample = task_->Sample(parameters_);
+  const absl::Status written = sample.ok() ? insights_->Append(step_, *sample, *parameters_) : sample.status();
+  if (options_.ranks.size() == 1) return written;
+  write_error_.Update(written);
+  return absl::OkStatus();
 }
 
 // Runs a step and fills `line` with its figures. Returns Aborted if too many steps in a row changed no weight.

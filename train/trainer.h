@@ -29,6 +29,7 @@
 #include "weft/train/evaluator.h"
 #include "weft/train/history.h"
 #include "weft/train/interrupt.h"
+#include "weft/train/run/insights.h"
 #include "weft/train/run/metrics.h"
 #include "weft/train/run/progress.h"
 #include "weft/train/run/run_directory.h"
@@ -72,6 +73,7 @@ class Trainer {
   absl::StatusOr<std::string> FindCheckpoints() const;
   absl::Status LoadStep(int64_t step);
   absl::StatusOr<std::string> OpenFiles();
+  absl::Status AddInsights();
   absl::Status TakeStep(Metrics* line, Progress* progress);
   absl::StatusOr<bool> Evaluate(const Interrupt& interrupt, Metrics* line, Progress* progress);
   absl::Status Report(Metrics line, Progress* progress);
@@ -93,6 +95,7 @@ class Trainer {
   std::unique_ptr<Evaluator> evaluator_;
   std::optional<MetricsFile> metrics_;  // on rank 0 only
   std::optional<TensorBoard> board_;    // on rank 0 only
+  std::optional<Insights> insights_;    // on rank 0 only
   absl::Status write_error_;            // of rank 0, not yet known to the other ranks
   TrainingHistory history_;
   int64_t step_ = 0;

@@ -107,6 +107,9 @@ absl::StatusOr<std::string> Trainer::OpenFiles() {
     WEFT_ASSIGN_OR_RETURN(board_, TensorBoard::Open(run_->path(), resumed_ ? step_ : -1));
     if (!board_->warning().empty()) Warn(board_->warning());
   }
+  if (options_.insights) {
+    WEFT_ASSIGN_OR_RETURN(insights_, Insights::Open(run_->File("insights.jsonl"), resumed_ ? step_ : -1));
+  }
   return absl::StrCat(metrics_->tokens());
 }
 
@@ -138,6 +141,7 @@ absl::Status Trainer::Save() {
 absl::Status Trainer::WriteFiles(bool begun) {
   WEFT_RETURN_IF_ERROR(write_error_);
   if (board_) WEFT_RETURN_IF_ERROR(board_->Sync());
+  if (insights_) WEFT_RETURN_IF_ERROR(insights_->Sync());
   WEFT_RETURN_IF_ERROR(metrics_->Sync());
   WEFT_RETURN_IF_ERROR(run_->CheckStillThere());
   WEFT_RETURN_IF_ERROR(CheckWeights());

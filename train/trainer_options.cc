@@ -40,6 +40,11 @@ Hyperparameters RunOptionRows(TrainerOptions* options) {
        "number of evaluations without a better metric after which the training ends; 0: no such end",
        &options->patience,
        {.low = 0, .may_change = true}},
+      {"insights",
+       "at each evaluation, write histograms of the weights, their last updates and a sample to insights.jsonl, for "
+       "weft report",
+       &options->insights,
+       {.may_change = true}},
       {"tensorboard",
        "write an event file for TensorBoard into the run's folder",
        &options->tensorboard,
@@ -68,6 +73,9 @@ absl::Status Validate(const TrainerOptions& options) {
   if (options.sharding == Sharding::kWeights && options.tensorboard) {
     return InvalidArgument(
         "tensorboard: its histograms need whole weights, but shard=weights divides them among ranks");
+  }
+  if (options.sharding == Sharding::kWeights && options.insights) {
+    return InvalidArgument("insights: they need whole weights, but shard=weights divides them among ranks");
   }
   if (const int ranks = options.ranks.size(); options.micro_batches < ranks) {
     return InvalidArgument("micro-batches: it is ", options.micro_batches, ", but ", ranks,

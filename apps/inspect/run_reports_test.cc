@@ -33,6 +33,21 @@ TEST_F(RunReportsTest, OneRunAndTwo) {
   EXPECT_EQ(piped.err, "2 runs: 5 steps; the page is -\n");
 }
 
+TEST_F(RunReportsTest, InsightsOfEachEvaluation) {
+  const Arguments insights = {"--insights", "--eval-every=2", "--schedule=constant", "--warmup-steps=0"};
+  MakeRun("whole", insights + Arguments{"--steps=4"});
+  MakeRun("resumed", insights + Arguments{"--steps=2"});
+  ASSERT_TRUE(Works(Weft({"train", "gpt", "--out=resumed", "--resume", "--steps=4"})));
+  EXPECT_EQ(Read("whole/insights.jsonl"), Read("resumed/insights.jsonl"));
+  MakeRun("plain", {"--eval-every=2", "--schedule=constant", "--warmup-steps=0", "--steps=4"});
+  EXPECT_EQ(Read("whole/model.safetensors"), Read("plain/model.safetensors")) << "insights change no weight";
+  EXPECT_FALSE(Exists("plain/insights.jsonl"));
+  ASSERT_TRUE(Works(Weft({"report", "whole"})));
+  EXPECT_THAT(Read("report.html"), HasSubstr("\"samples\":{\"texts\":[[0,"));
+  EXPECT_THAT(Read("report.html"), HasSubstr("\"steps\":[0,2,4]"));
+  EXPECT_THAT(Read("report.html"), HasSubstr("\"names\":[\"h.0.attn.c_attn.bias\""));
+}
+
 TEST_F(RunReportsTest, ARunWithoutSteps) {
   Write("config.json", "{\"command\": \"train gpt\"}");
   const CommandResult result = Weft({"report", ".", "--follow"});

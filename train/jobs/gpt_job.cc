@@ -128,19 +128,34 @@ std::string GptJob::Title(const Parameters& parameters) const {
                       " on ", data_.Counts());
 }
 
-absl::StatusOr<std::string> GptJob::Conclude(const RunDirectory& run, Parameters* parameters) {
-  if (options_.sample_length == 0) return "";
+// Returns a text of `length` tokens that continues the beginning of a text.
+absl::StatusOr<std::string> GptJob::Generate(int64_t length, Parameters* parameters) const {
   const TrainingOptions& training = options_.training;
-  Parameters merged({.seed = training.seed, .draw = false});
-  const bool reads = options_.lora.rank > 0 || parameters->divided();  // from the run's folder
-  WEFT_ASSIGN_OR_RETURN(const auto generator, Generator::Create(options_.model, reads ? &merged : parameters,
-                                                                {.threads = training.trainer.threads}));
-  if (reads) WEFT_RETURN_IF_ERROR(LoadRunWeights(run.path(), &merged));
+  WEFT_ASSIGN_OR_RETURN(const auto generator,
+                        Generator::Create(options_.model, parameters, {.threads = training.trainer.threads}));
   const GenerateOptions how = {.sampling = {.temperature = options_.sample_temperature, .seed = training.seed},
-                               .length = options_.sample_length};
+                               .length = length};
   WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> beginning, BeginningOfText(data_.tokenizer()));
   WEFT_ASSIGN_OR_RETURN(const auto continued, generator->Generate({beginning}, how));
-  WEFT_ASSIGN_OR_RETURN(std::string text, data_.tokenizer().Decode(continued[0]));
+  return data_.tokenizer().Decode(continued[0]);
+}
+
+absl::StatusOr<std::string> GptJob::Sample(Parameters* parameters) const {
+  constexpr int64_t kMaxTokens = 100;  // enough to tell words from noise, and quick
+  const int64_t length = std::min(options_.sample_length, kMaxTokens);
+  if (length == 0 || options_.lora.rank > 0 || parameters->divided()) return "";
+  return Generate(length, parameters);
+}
+
+absl::StatusOr<std::string> GptJob::Conclude(const RunDirectory& run, Parameters* parameters) {
+  if (options_.sample_length == 0) return "";
+  Parameters merged({.seed = options_.training.seed, .draw = false});
+  const bool reads = options_.lora.rank > 0 || parameters->divided();  // from the run's folder
+  if (reads) {
+    WEFT_RETURN_IF_ERROR(Generator::Create(options_.model, &merged).status());  // adds the weights
+    WEFT_RETURN_IF_ERROR(LoadRunWeights(run.path(), &merged));
+  }
+  WEFT_ASSIGN_OR_RETURN(std::string text, Generate(options_.sample_length, reads ? &merged : parameters));
   text += "\n";
   WEFT_RETURN_IF_ERROR(WriteFile(run.File("sample.txt"), {text}));
   return absl::StrCat("sample:\n", text);

@@ -50,6 +50,9 @@ class GptJob final : public TrainingJob {
   // Generates a sample with the trained model and writes it to sample.txt, unless "sample-length" is 0.
   absl::StatusOr<std::string> Conclude(const RunDirectory& run, Parameters* parameters) override;
 
+  // Returns what the model would write to sample.txt now, at most 100 tokens; or "", if adapters are trained.
+  absl::StatusOr<std::string> Sample(Parameters* parameters) const override;
+
   absl::Span<const TrainingProgram> programs() const override { return training_programs_; }
   std::string data() const override { return data_.fingerprint(); }
   absl::StatusOr<TrainingBatch> Train(int64_t step, MicroBatch micro_batch) override;
@@ -57,6 +60,7 @@ class GptJob final : public TrainingJob {
   absl::StatusOr<TrainingBatch> Validate(int64_t step, int64_t index) override;
 
  private:
+  absl::StatusOr<std::string> Generate(int64_t length, Parameters* parameters) const;
   RandomStream Random(int64_t step) const;
   int64_t micro_batches() const { return options_.training.trainer.micro_batches; }
   // Returns the windows `rows` of batch `index` of a step or evaluation.

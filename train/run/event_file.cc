@@ -8,10 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
-#include <cmath>
 #include <cstring>
 #include <limits>
 #include <string>
@@ -23,13 +20,13 @@
 #include "weft/core/status.h"
 #include "weft/text/utf8.h"
 #include "weft/train/run/event.pb.h"
+#include "weft/train/run/histogram.h"
 
 namespace weft {
 namespace {
 
 constexpr char kVersion[] = "brain.Event:2";
 constexpr size_t kHeaderBytes = 12, kFooterBytes = 4;
-constexpr int kIntervals = 30;  // of a histogram: the default of TensorBoard's own function
 
 // Returns the CRC-32C of `bytes`, masked as in TFRecord files: rotated, and increased by a constant. Without the mask,
 // a CRC over bytes that end with their own CRC would be a constant.
@@ -99,38 +96,6 @@ event::Tensor* AddTensor(event::Event* event, const std::string& tag, const char
   value->mutable_tensor()->set_dtype(dtype);
   value->mutable_tensor()->mutable_tensor_shape();
   return value->mutable_tensor();
-}
-
-struct Interval {
-  double left = 0, right = 0, count = 0;
-};
-using Histogram = std::array<Interval, kIntervals>;
-
-// Counts value x in interval floor((x - min) / width), and the maximum in the last interval. If all values are equal,
-// the last interval counts them. TensorBoard's function histogram_pb counts in this way.
-template <class T>
-Histogram CountIntervals(absl::Span<const T> values) {
-  Histogram histogram;
-  double low = std::numeric_limits<double>::infinity(), high = -low;
-  for (const T value : values) {
-    const auto x = static_cast<double>(value);
-    if (!std::isfinite(x)) continue;
-    low = std::min(low, x);
-    high = std::max(high, x);
-  }
-  if (low > high) return histogram;
-  const double width = (high - low) / kIntervals;
-  for (int i = 0; i < kIntervals; ++i) {
-    histogram[i].left = low + i * width;
-    histogram[i].right = i + 1 < kIntervals ? low + (i + 1) * width : high;
-  }
-  for (const T value : values) {
-    const auto x = static_cast<double>(value);
-    if (!std::isfinite(x)) continue;
-    const double index = width > 0 ? std::floor((x - low) / width) : kIntervals;
-    histogram[static_cast<int>(std::min<double>(index, kIntervals - 1))].count += 1;
-  }
-  return histogram;
 }
 
 }  // namespace
@@ -219,7 +184,7 @@ absl::Status EventFile::AppendHistogram(int64_t step, double wall_time, const st
       values.type.dtype, [&](auto zero) { return CountIntervals<decltype(zero)>(values.span<decltype(zero)>()); });
   event::Event event = EventAt(step, wall_time);
   event::Tensor* const tensor = AddTensor(&event, tag, "histograms", event::DT_DOUBLE);
-  for (const int64_t size : {kIntervals, 3}) tensor->mutable_tensor_shape()->add_dim()->set_size(size);
+  for (const int64_t size : {kHistogramIntervals, 3}) tensor->mutable_tensor_shape()->add_dim()->set_size(size);
   tensor->set_tensor_content(std::string(reinterpret_cast<const char*>(histogram.data()), sizeof(histogram)));
   return Write(event.SerializeAsString());
 }

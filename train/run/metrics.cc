@@ -4,27 +4,18 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "weft/core/file.h"
 #include "weft/core/status.h"
+#include "weft/train/run/kept_lines.h"
 
 namespace weft {
 namespace {
 
 absl::Status WriteError(const std::string& path) { return SystemStatus("write", path, errno); }
-
-// Returns the natural number `key` of `json`, or nothing if there is none or it is 2^63 or more.
-std::optional<int64_t> Count(const nlohmann::json& json, const char* key) {
-  if (!json.is_object() || !json.contains(key) || !json[key].is_number_unsigned()) return std::nullopt;
-  const auto count = json[key].get<uint64_t>();
-  if (count > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) return std::nullopt;
-  return static_cast<int64_t>(count);
-}
 
 }  // namespace
 
@@ -57,28 +48,13 @@ std::string ToJsonLine(const Metrics& metrics) {
 absl::StatusOr<MetricsFile> MetricsFile::Open(const std::string& path, int64_t step) {
   MetricsFile metrics;
   metrics.path_ = path;
-  std::string kept;
-  absl::StatusOr<std::string> contents = ReadFile(path);
-  if (!contents.ok() && !absl::IsNotFound(contents.status())) return contents.status();
-  if (contents.ok()) {
-    for (absl::string_view line : absl::StrSplit(*contents, '\n', absl::SkipEmpty())) {
-      const auto json = nlohmann::json::parse(line.begin(), line.end(), nullptr, /*allow_exceptions=*/false);
-      const std::optional<int64_t> of_step = Count(json, "step");
-      if (!of_step.has_value()) {
-        const bool cut_off = line.data() + line.size() == contents->data() + contents->size();
-        if (!cut_off) ++metrics.damaged_lines_;
-        continue;
-      }
-      if (*of_step > step) continue;
-      absl::StrAppend(&kept, line, "\n");
-      metrics.tokens_ = Count(json, "tokens").value_or(metrics.tokens_);
-      constexpr double kMaxSeconds = 1e9;  // 30 years; the clock of std::chrono covers 292 years
-      const double seconds =
-          json.contains("seconds") && json["seconds"].is_number() ? json["seconds"].get<double>() : -1;
-      if (seconds >= 0 && seconds <= kMaxSeconds) metrics.seconds_ = seconds;
-    }
-    if (kept != *contents) WEFT_RETURN_IF_ERROR(WriteFile(path, {kept}));
-  }
+  const auto kept = [&](const nlohmann::json& json) {
+    metrics.tokens_ = NaturalNumber(json, "tokens").value_or(metrics.tokens_);
+    constexpr double kMaxSeconds = 1e9;  // 30 years; the clock of std::chrono covers 292 years
+    const double seconds = json.contains("seconds") && json["seconds"].is_number() ? json["seconds"].get<double>() : -1;
+    if (seconds >= 0 && seconds <= kMaxSeconds) metrics.seconds_ = seconds;
+  };
+  WEFT_ASSIGN_OR_RETURN(metrics.damaged_lines_, KeepLines(path, step, kept));
   metrics.file_.reset(std::fopen(path.c_str(), "ae"));
   if (metrics.file_ == nullptr) return WriteError(path);
   return metrics;
