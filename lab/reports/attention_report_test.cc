@@ -1,4 +1,4 @@
-#include "weft/lab/pages/attention_report.h"
+#include "weft/lab/reports/attention_report.h"
 
 #include <cmath>
 #include <nlohmann/json.hpp>

@@ -1,5 +1,5 @@
 // The page has each weight w as the byte 255·√w, so that small weights keep their differences.
-#include "weft/lab/pages/attention_report.h"
+#include "weft/lab/reports/attention_report.h"
 
 #include <algorithm>
 #include <cmath>
@@ -14,7 +14,7 @@
 #include "weft/core/json.h"
 #include "weft/core/status.h"
 #include "weft/lab/page.h"
-#include "weft/lab/pages/attention_page.h"
+#include "weft/lab/reports/attention_page.h"
 
 namespace weft {
 namespace {

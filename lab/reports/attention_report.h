@@ -3,8 +3,8 @@
 //
 //   WEFT_ASSIGN_OR_RETURN(const AttentionWeights weights, ReadAttention("runs/gpt-1", {.text = "In the beginning"}));
 //   std::fputs(AttentionPage(weights, "In the beginning").c_str(), page);
-#ifndef WEFT_LAB_PAGES_ATTENTION_REPORT_H_
-#define WEFT_LAB_PAGES_ATTENTION_REPORT_H_
+#ifndef WEFT_LAB_REPORTS_ATTENTION_REPORT_H_
+#define WEFT_LAB_REPORTS_ATTENTION_REPORT_H_
 
 #include <cstdint>
 #include <optional>
@@ -38,4 +38,4 @@ absl::StatusOr<std::string> AttentionText(const AttentionWeights& weights, std::
 
 }  // namespace weft
 
-#endif  // WEFT_LAB_PAGES_ATTENTION_REPORT_H_
+#endif  // WEFT_LAB_REPORTS_ATTENTION_REPORT_H_
