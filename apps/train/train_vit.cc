@@ -13,7 +13,7 @@ Command TrainVitCommand(CLI::App* weft) {
       {{"Trains on lines of pixels and a label.", "weft train vit --data=digits.csv"},
        {"Moves the pictures by up to 1 pixel, and stops when it no longer helps.",
         "weft train vit --data=digits.csv --shift=1 --epochs=200 --patience=10"},
-       {"Learns to guess hidden patches, for a classifier that begins with these weights.",
+       {"Learns to guess hidden patches; a classifier can begin with this run.",
         "weft train vit --data=digits.csv --task=masked"}});
 }
 
