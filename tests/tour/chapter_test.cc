@@ -1,8 +1,9 @@
 // Runs a chapter of the tour as a reader does, and compares what happens with what the page shows. The first argument
 // is the page. Its fenced blocks:
 //
-//   ```sh     lines of bash, run in one folder for the whole page, with `weft` in PATH. If a line names a variable such
-//             as $WEFT_MINILM that is not set, the block and its output are skipped, and in the end the test is, too.
+//   ```sh     lines of bash, run in one folder for the whole page, with `weft` in PATH and the files *.json of the
+//             tour. If a line names a variable such as $WEFT_MINILM that is not set, the block and its output are
+//             skipped, and in the end the test is, too.
 //   ```cpp    a program, which tools/docs.bzl takes from the page; it runs in the same folder
 //   ```text   the standard output of the block above, compared by SameOutput
 //   ```calc   calculations, checked by Arithmetic
@@ -110,6 +111,9 @@ class ChapterTest : public WeftProgramTest {
 
 TEST_F(ChapterTest, DoesWhatThePageShows) {
   const Page page = ReadPage();
+  for (const fs::directory_entry& file : fs::directory_iterator(fs::path(page_path).parent_path())) {
+    if (file.path().extension() == ".json") fs::copy_file(file.path(), Path(file.path().filename().string()));
+  }
   Arithmetic arithmetic;
   CommandResult last;
   bool runs = false, compares = false;  // whether `last` is a result, and whether the next block may show it

@@ -28,6 +28,6 @@ def chapter(name, program = False, size = "medium"):
         size = size,
         srcs = [],
         args = ["docs/tour/%s.md" % name],
-        data = [page, "//:tour_pictures"] + ([name + "_program"] if program else []),
+        data = [page, "//:tour_files"] + ([name + "_program"] if program else []),
         main = ":chapter_test_main",
     )
