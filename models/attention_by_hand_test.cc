@@ -1,5 +1,6 @@
-// Checks every number in docs/tutorials/attention_by_hand.md, and the page's claim about the variance of scores.
+// Checks every number in docs/tour/01_attention_by_hand.md, and the page's claim about the variance of scores.
 #include <cmath>
+#include <limits>
 #include <map>
 #include <regex>
 #include <sstream>
@@ -20,20 +21,23 @@ constexpr double kRounding = 0.5001e-4;  // of four decimals
 
 using Matrix = std::vector<std::vector<double>>;
 
-// Reads the matrices of the page: "NAME = 1 2" and the rows below it, in fenced blocks.
+// Reads the matrices of the page: "NAME = 1 2" and the rows below it, in the blocks marked "text". Others have
+// diagrams.
 std::map<std::string, Matrix> ReadPage() {
   std::map<std::string, Matrix> matrices;
-  const absl::StatusOr<std::string> page = ReadFile("docs/tutorials/attention_by_hand.md");
+  const absl::StatusOr<std::string> page = ReadFile("docs/tour/01_attention_by_hand.md");
   EXPECT_TRUE(page.ok()) << page.status();
   if (!page.ok()) return matrices;
   std::istringstream lines(*page);
-  bool inside = false;
+  bool inside = false, is_text = false;
   Matrix* matrix = nullptr;
   for (std::string line; std::getline(lines, line);) {
     if (line.rfind("```", 0) == 0) {
       inside = !inside;
+      is_text = line == "```text";
       continue;
     }
+    if (inside && !is_text) continue;
     if (!inside) {  // numbers are in blocks, where they are checked
       EXPECT_FALSE(std::regex_search(line, std::regex("[0-9]\\.[0-9]"))) << line;
       continue;
@@ -128,6 +132,22 @@ TEST(AttentionByHandTest, EveryNumberOnThePage) {
   for (size_t i = 0; i < gradients.size(); ++i) m[wrt[i].first] = gradients[i];
   m["dX"] = m["dX_Q"] + m["dX_K"] + m["dX_V"];
   m["r"] = Sum(m["P"] * m["dP"], -1, /*keep=*/true);
+  VarList jacobian;  // of the first token's weights
+  for (int i = 0; i < 3; ++i) {
+    const Var weight = Slice(Slice(m["P"], 0, 0, 1), 1, i, i + 1);
+    jacobian.push_back(Slice(Gradient(Sum(weight), {m["S"]})[0], 0, 0, 1));
+  }
+  m["J"] = Concat(jacobian, 0);
+  m["P_c"] = Softmax(CausalMask(m["S"], -std::numeric_limits<double>::infinity()));
+  m["Y_c"] = MatMul(m["P_c"], m["V"]);
+  VarList results;  // of the two heads
+  for (int head = 0; head < 2; ++head) {
+    const auto column = [&](const char* name) { return Slice(m[name], 1, head, head + 1); };
+    const Var weights = Softmax(MatMul(column("Q"), column("K"), {.transpose_b = true}));
+    results.push_back(MatMul(weights, column("V")));
+    m[head == 0 ? "P_1" : "P_2"] = weights;
+  }
+  m["Y_h"] = Concat(results, 1);
   page.Check(m);
   for (const auto& [name, matrix] : page.matrices()) EXPECT_TRUE(m.contains(name) || page.fed(name)) << name;
 }
@@ -139,10 +159,14 @@ TEST(AttentionByHandTest, TheOneOpGivesTheSame) {
   const Var x = page.Input("X", "X"), w_q = page.Input("W_Q", "W_Q"), w_k = page.Input("W_K", "W_K"),
             w_v = page.Input("W_V", "W_V"), u = page.Input("u", "u"), t = page.Input("t", "t");
   const auto one = [](Var v) { return Unsqueeze(v, 0); };  // a batch of one
-  const Var y = Squeeze(
-      ScaledDotProductAttention(one(MatMul(x, w_q)), one(MatMul(x, w_k)), one(MatMul(x, w_v)), {.heads = 1}), {0});
+  const auto attend = [&](const ScaledDotProductOptions& options) {
+    return Squeeze(ScaledDotProductAttention(one(MatMul(x, w_q)), one(MatMul(x, w_k)), one(MatMul(x, w_v)), options),
+                   {0});
+  };
+  const Var y = attend({.heads = 1});
   const Var loss = BinaryCrossEntropy(MatMul(y, u), t);
   const VarList d = Gradient(loss, {w_q, w_k, w_v, x});
+  page.Check({{"Y_c", attend({.heads = 1, .causal = true})}, {"Y_h", attend({.heads = 2})}});
   page.Check({{"Y", y}, {"L", loss}, {"dW_Q", d[0]}, {"dW_K", d[1]}, {"dW_V", d[2]}, {"dX", d[3]}});
 }
 
