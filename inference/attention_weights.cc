@@ -258,7 +258,8 @@ absl::StatusOr<AttentionWeights> OfVit(const std::string& path, const PublishedV
   std::vector<float> scaled;
   for (const float pixel : pixels) scaled.push_back(scale(pixel));
   Reading reading(query);
-  Vit(config).Encode(reading.Pixels(scaled, {1, config.image_height, config.image_width, 1}));
+  const Var images_read = reading.Pixels(scaled, {1, config.image_height, config.image_width, 1});
+  Vit(config).Encode(images_read, {.places = vit.task != VitTask::kOrder});  // a run of the task order has no places
   Texts patches = {"[CLS]"};
   for (int64_t i = 0; i < config.patches(); ++i) {
     const int64_t columns = config.image_width / config.patch_size;

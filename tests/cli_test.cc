@@ -79,7 +79,7 @@ TEST_F(CliTest, ReadmesCommandsWork) {
                                 row.str(1).rfind("translate", 0) == 0 ? "=transformer" : "=bert");
       word = std::regex_replace(word, std::regex("=LAYOUT$"), "=huggingface");
       word = std::regex_replace(word, std::regex("=WORD$"), "=a");
-      arguments.push_back(std::regex_replace(word, std::regex("=TEXT$"), "=line "));
+      arguments.push_back(std::regex_replace(word, std::regex("(^|=)TEXT$"), "$1line "));
     }
     if (arguments[0] == "import" || arguments[0] == "export" || arguments[0] == "tokenize" ||
         arguments[0] == "tokenizer") {

@@ -85,6 +85,7 @@ TEST_F(DefaultConfigTest, TheDefaultsAreThoseOfTheReadme) {
   "metric": "val_loss",
   "save_best": false,
   "patience": 0,
+  "insights": false,
   "tensorboard": false,
   "max_skipped": 10,
   "skip_deviations": 0.0,

@@ -76,7 +76,7 @@ TEST_F(SchedulingTest, ReportDrawsAPage) {
   EXPECT_THAT(page, testing::Not(HasSubstr("/*DATA*/")));
   EXPECT_THAT(page, testing::Not(HasSubstr("http")));  // it needs nothing else
   EXPECT_TRUE(Fails(Weft(command), 2, "report.html is there: --overwrite replaces it"));
-  EXPECT_TRUE(Fails(Weft(Words("report --graph=towers")), 2, "say what is to be reported: --schedule"));
+  EXPECT_TRUE(Fails(Weft(Words("report --graph=towers")), 2, "name the runs to report on"));
 }
 
 TEST_F(SchedulingTest, TasksThatWereSavedAreSimulatedAgain) {

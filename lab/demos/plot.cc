@@ -60,7 +60,7 @@ void AppendPanel(const CurvePanel& panel, double left, std::string* svg) {
     AppendText(left - 6, y + 4, "end", absl::StrFormat("%.3g", tick), svg);
   }
   size_t count = 2;
-  for (const Curve& curve : panel.curves) count = std::max(count, curve.values.size());
+  for (const PlotCurve& curve : panel.curves) count = std::max(count, curve.values.size());
   const auto at = [&](size_t i) { return left + kWide * static_cast<double>(i) / (count - 1); };
   const size_t step = std::max<size_t>(1, (count - 1) / 5);
   for (size_t i = 0; i < count; i += step)
@@ -68,7 +68,7 @@ void AppendPanel(const CurvePanel& panel, double left, std::string* svg) {
   AppendText(left + kWide / 2.0, kTop + kHigh + 38, "middle", panel.x_label, svg);
   for (size_t c = 0; c < panel.curves.size(); ++c) {
     const char* const color = kColors[c % std::size(kColors)];
-    const Curve& curve = panel.curves[c];
+    const PlotCurve& curve = panel.curves[c];
     std::string points;
     for (size_t i = 0; i < curve.values.size(); ++i) {
       absl::StrAppendFormat(&points, "%s%.1f %.1f", i == 0 ? "M" : "L", at(i),

@@ -13,14 +13,14 @@
 
 namespace weft {
 
-struct Curve {
+struct PlotCurve {
   std::string name;
   std::vector<double> values;  // one for each whole number x, from CurvePanel::first on
 };
 
 struct CurvePanel {
   std::string title, x_label;
-  std::vector<Curve> curves;
+  std::vector<PlotCurve> curves;
   int64_t first = 0;
   double low = 0, high = 1;  // the ends of the y axis; values beyond them are drawn at the ends
   bool logarithmic = false;  // powers of ten on the y axis; `low` must be positive
