@@ -65,7 +65,7 @@ TEST(VariantsTest, MeanDeviationAndDifference) {
   const CommandResult result = RunVariants(words + "3");
   EXPECT_EQ(result.exit_code, 1);  // One variant failed.
   EXPECT_THAT(result.out, HasSubstr("## shakespeare"));
-  EXPECT_THAT(result.out, HasSubstr("| as it is |  | 2.5000 ± 1.0000 | +0.0000 |\n"));
+  EXPECT_THAT(result.out, HasSubstr("| the reference |  | 2.5000 ± 1.0000 | +0.0000 |\n"));
   EXPECT_THAT(result.out, HasSubstr("| without residual | `--ablate=residual` | 12.5000 ± 1.0000 | +10.0000 |\n"));
   EXPECT_THAT(result.out, HasSubstr("| without V | `--ablate=value` | failed |  |\n"));
   EXPECT_THAT(result.err, HasSubstr("no value"));

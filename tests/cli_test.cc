@@ -102,6 +102,24 @@ TEST_F(CliTest, ReadmesCommandsWork) {
   EXPECT_GE(commands, kCommands) << "README has a row for each command";
 }
 
+TEST_F(CliTest, ReadmesPagesOfARun) {
+  std::ifstream readme(fs::absolute("README.md"));
+  ASSERT_TRUE(Works(Train({"--out=runs/gpt-1"})));
+  std::set<std::string> commands;
+  for (std::string line; std::getline(readme, line);) {
+    std::smatch match;
+    if (!std::regex_match(line, match, std::regex("bazel run -c opt //apps:weft -- (\\S+) ([^\"]*)(\"(.*)\")?")))
+      continue;
+    commands.insert(match.str(1));
+    EXPECT_TRUE(Works(
+        Weft(Arguments{match.str(1)} + Words(match.str(2)) + (match[4].matched ? Arguments{"a line "} : Arguments{}))))
+        << line;
+  }
+  EXPECT_EQ(commands, (std::set<std::string>{"attention", "report"}));
+  EXPECT_TRUE(fs::exists(Path("report.html")));
+  EXPECT_TRUE(fs::exists(Path("attention.html")));
+}
+
 // Each command that a heading names has every flag that is named below the heading.
 TEST_F(CliTest, TheFlagsOfTheCommandsPageExist) {
   std::ifstream page("docs/commands.md");
