@@ -30,7 +30,7 @@ Hyperparameters Table(SummaryFlags* flags) {
 // Counts the parameters that training changes. In a run with adapters, these are the adapters' and few others; if the
 // run's data can't be read, all parameters count as trained.
 TrainedParameters CountTrained(const std::string& path, const ModelSummary& summary) {
-  const TrainedParameters all = {.trained = summary.parameters};
+  const TrainedParameters all = {.trained = summary.parameters - summary.statistics, .statistics = summary.statistics};
   if (!HoldsRun(path)) return all;
   const absl::StatusOr<std::unique_ptr<TrainingJob>> job = ReadRun(path);
   if (!job.ok() || (*job)->lora().rank == 0) return all;
@@ -41,6 +41,7 @@ TrainedParameters CountTrained(const std::string& path, const ModelSummary& summ
     const int64_t elements = spec.type.shape.elements();
     if (spec.kind == ParameterKind::kWeight) counts.trained += elements;
     if (spec.kind == ParameterKind::kFrozen) counts.frozen += elements;
+    if (spec.kind == ParameterKind::kStatistic) counts.statistics += elements;
   }
   return counts;
 }

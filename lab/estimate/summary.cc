@@ -253,6 +253,9 @@ absl::StatusOr<ModelSummary> Summarize(const PublishedModel& model) {
     return !x.block.empty() && !y.block.empty() && Stem(x.block) == Stem(y.block) && x.index < y.index;
   });
   summary.groups = GroupParameters(parameters, summary.sizes);
+  for (const ParameterSpec& spec : parameters) {
+    if (spec.kind == ParameterKind::kStatistic) summary.statistics += spec.type.shape.elements();
+  }
   for (const SummaryGroup& group : summary.groups) summary.parameters += group.copies * group.parameters();
   summary.forward_flops = ProductFlops(tape) / static_cast<double>(summary.context);
   return summary;

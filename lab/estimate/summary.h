@@ -42,7 +42,8 @@ struct ModelSummary {
   std::string kind;  // "a GPT"
   std::vector<SizeName> sizes;
   std::vector<SummaryGroup> groups;
-  int64_t parameters = 0;
+  int64_t parameters = 0;    // with statistics
+  int64_t statistics = 0;    // values that steps change without gradients, such as BatchNorm's running means
   int64_t context = 0;       // tokens of the sequence for which FLOPs are counted
   double forward_flops = 0;  // of the products, for each token of a sequence of `context` tokens
   int64_t cache_bytes = 0;   // of keys and values, for each token that is generated; 0: the model generates none
@@ -56,7 +57,8 @@ std::vector<SummaryGroup> GroupParameters(absl::Span<const ParameterSpec> parame
 
 // What a training holds in memory beside its values. `trained`: number of trained parameters.
 struct TrainedParameters {
-  int64_t trained = 0, frozen = 0;
+  int64_t trained = 0, frozen = 0, statistics = 0;
+  int64_t all() const { return trained + frozen + statistics; }
 };
 // Print the summary as text of at most 80 columns, and as a JSON object. Weights are f32, and the optimizer is AdamW.
 std::string PrintSummary(const ModelSummary& summary, const TrainedParameters& trained);

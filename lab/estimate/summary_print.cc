@@ -94,16 +94,15 @@ std::string PrintSummary(const ModelSummary& summary, const TrainedParameters& t
     }
     for (const SummaryPart& part : group.parts) absl::StrAppend(&text, PartText(part, block ? 2 : 0));
   }
-  const int64_t all = trained.trained + trained.frozen;
-  absl::StrAppend(&text, "\n",
-                  Figure("parameters", Commas(all),
-                         absl::StrCat(Commas(trained.trained), " trained, ", Commas(trained.frozen), " frozen")));
+  std::string kinds = absl::StrCat(Commas(trained.trained), " trained, ", Commas(trained.frozen), " frozen");
+  if (trained.statistics > 0) absl::StrAppend(&kinds, ", ", Commas(trained.statistics), " statistics");
+  absl::StrAppend(&text, "\n", Figure("parameters", Commas(trained.all()), kinds));
   absl::StrAppend(
       &text,
       Figure("forward pass", absl::StrFormat("%.4g MFLOP", summary.forward_flops * 1e-6),
              absl::StrCat("a token, products only, ", summary.context, " tokens")),
       Figure("training", absl::StrFormat("%.4g MFLOP", summary.training_flops() * 1e-6), "a token"),
-      Figure("weights", Megabytes(Bytes(all)), "f32"),
+      Figure("weights", Megabytes(Bytes(trained.all())), "f32"),
       Figure("gradients", Megabytes(Bytes(trained.trained)), "in training"),
       Figure("optimizer state", Megabytes(kOptimizerValues * Bytes(trained.trained)), "in training, AdamW"));
   if (summary.cache_bytes > 0) {
@@ -130,17 +129,17 @@ std::string PrintSummaryJson(const ModelSummary& summary, const TrainedParameter
     }
     groups.push_back({{"first", group.first}, {"last", group.last}, {"copies", group.copies}, {"parts", parts}});
   }
-  const int64_t all = trained.trained + trained.frozen;
   return JsonLine({{"model", summary.kind},
                    {"sizes", sizes},
                    {"groups", groups},
-                   {"parameters", all},
+                   {"parameters", trained.all()},
                    {"trained", trained.trained},
                    {"frozen", trained.frozen},
+                   {"statistics", trained.statistics},
                    {"context", summary.context},
                    {"forward_flops_per_token", summary.forward_flops},
                    {"training_flops_per_token", summary.training_flops()},
-                   {"weight_bytes", Bytes(all)},
+                   {"weight_bytes", Bytes(trained.all())},
                    {"gradient_bytes", Bytes(trained.trained)},
                    {"optimizer_bytes", kOptimizerValues * Bytes(trained.trained)},
                    {"cache_bytes_per_token", summary.cache_bytes}}) +

@@ -118,5 +118,22 @@ TEST(SummaryTest, TextHas80ColumnsAndJsonTheSameFigures) {
   EXPECT_EQ(json["optimizer_bytes"], 8.0 * static_cast<double>(trained.trained));
 }
 
+// Running means and variances are no weights that an optimizer changes.
+TEST(SummaryTest, StatisticsAreCountedApart) {
+  PublishedTransformer published;
+  published.config.norm.kind = NormKind::kBatchNorm;
+  const ModelSummary summary = Of(published);
+  EXPECT_GT(summary.statistics, 0);
+  const TrainedParameters trained = {.trained = summary.parameters - summary.statistics,
+                                     .statistics = summary.statistics};
+  EXPECT_THAT(PrintSummary(summary, trained), HasSubstr(" 0 frozen, "));
+  EXPECT_THAT(PrintSummary(summary, trained), HasSubstr(" statistics\n"));
+  const nlohmann::json json = nlohmann::json::parse(PrintSummaryJson(summary, trained));
+  EXPECT_EQ(json["parameters"], summary.parameters);
+  EXPECT_EQ(json["statistics"], summary.statistics);
+  EXPECT_EQ(json["optimizer_bytes"], 8.0 * static_cast<double>(trained.trained));
+  EXPECT_EQ(Of(PublishedTransformer{}).statistics, 0);
+}
+
 }  // namespace
 }  // namespace weft
