@@ -78,6 +78,7 @@ enum class CommandGroup : uint8_t { kTrain, kUse, kEvaluate, kConvert, kInspect,
   COMMAND(kLearn, DemoScaleCommand)         \
   COMMAND(kLearn, DemoHeadsCommand)         \
   COMMAND(kLearn, DemoMasksCommand)         \
+  COMMAND(kLearn, DemoPatternsCommand)      \
   COMMAND(kLearn, DemoPositionsCommand)     \
   COMMAND(kLearn, DemoNormsCommand)         \
   COMMAND(kLearn, DemoDepthCommand)         \

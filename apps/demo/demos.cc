@@ -58,6 +58,7 @@ Command DemoCommand(CLI::App* weft, Demo demo) {
 Command DemoScaleCommand(CLI::App* weft) { return DemoCommand(weft, ScaleDemo()); }
 Command DemoHeadsCommand(CLI::App* weft) { return DemoCommand(weft, HeadsDemo()); }
 Command DemoMasksCommand(CLI::App* weft) { return DemoCommand(weft, MasksDemo()); }
+Command DemoPatternsCommand(CLI::App* weft) { return DemoCommand(weft, PatternsDemo()); }
 Command DemoPositionsCommand(CLI::App* weft) { return DemoCommand(weft, PositionsDemo()); }
 Command DemoNormsCommand(CLI::App* weft) { return DemoCommand(weft, NormsDemo()); }
 Command DemoDepthCommand(CLI::App* weft) { return DemoCommand(weft, DepthDemo()); }

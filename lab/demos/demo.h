@@ -50,6 +50,7 @@ std::string PrintJson(const DemoResult& result);
 Demo ScaleDemo();      // why scores are divided by the square root of d_k
 Demo HeadsDemo();      // the parameters of one head, of averaged and of concatenated heads
 Demo MasksDemo();      // attention weights under several masks
+Demo PatternsDemo();   // local, strided and dilated attention, and the work of score functions
 Demo PositionsDemo();  // sinusoids and shifts
 Demo NormsDemo();      // LayerNorm and BatchNorm on padded batches
 Demo DepthDemo();      // activations and gradients in deep stacks

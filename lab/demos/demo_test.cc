@@ -1,7 +1,9 @@
 #include "weft/lab/demos/demo.h"
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "gtest/gtest.h"
@@ -20,7 +22,7 @@ TEST(DemoTest, TablesHaveAlignedColumns) {
 }
 
 TEST(DemoTest, SameSeedSameFigures) {
-  for (const Demo& demo : {ScaleDemo(), HeadsDemo(), MasksDemo(), PositionsDemo(), NormsDemo()}) {
+  for (const Demo& demo : {ScaleDemo(), HeadsDemo(), MasksDemo(), PatternsDemo(), PositionsDemo(), NormsDemo()}) {
     const absl::StatusOr<DemoResult> a = demo.run(), b = demo.run();
     ASSERT_TRUE(a.ok()) << a.status();
     EXPECT_EQ(PrintJson(*a), PrintJson(*b)) << demo.name;
@@ -32,6 +34,23 @@ TEST(DemoTest, SameSeedSameFigures) {
       }
     }
   }
+}
+
+TEST(DemoTest, PatternsAreThoseOfAttention) {
+  const absl::StatusOr<DemoResult> result = PatternsDemo().run();  // 16 tokens; window, stride 4; dilation 2
+  ASSERT_TRUE(result.ok()) << result.status();
+  const nlohmann::json rows = nlohmann::json::parse(PrintJson(*result)).at("patterns");
+  const std::map<std::string, std::pair<int, std::string>> wanted = {
+      {"global", {136, "1"}},       // 1 + 2 + ... + 16
+      {"local", {58, "5"}},         // 1 + 2 + 3 + 13 · 4; 3 positions a layer, and 15 are needed
+      {"strided", {82, "2"}},       // and 0 + 1 + 2 + 3 multiples of 4, 4 times, less the own position
+      {"dilated", {52, "never"}}};  // distances 0, 2, 4 and 6; odd ones are never seen
+  for (const nlohmann::json& row : rows) {
+    const auto& [scores, layers] = wanted.at(row.at("pattern"));
+    EXPECT_EQ(row.at("scores"), scores) << row;
+    EXPECT_EQ(row.at("layers_until_all_is_seen"), layers) << row;
+  }
+  EXPECT_EQ(rows.size(), wanted.size());
 }
 
 // Sets the flag of a demo, and returns the error of its run.
