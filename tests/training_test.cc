@@ -44,10 +44,9 @@ TEST_F(TrainingTest, MakesARun) {
   const std::string metrics = files.at("metrics.jsonl");
   EXPECT_EQ(std::count(metrics.begin(), metrics.end(), '\n'), 21);
   EXPECT_TRUE(std::regex_search(
-      metrics,
-      std::regex(
-          "\n\\{\"step\":10,\"tokens\":160,\"seconds\":[^,]+,\"train_loss\":[^,]+,\"val_loss\":[^,]+,"
-          "\"val_bits_per_byte\":[^,]+,\"learning_rate\":[^,]+,\"grad_norm\":[^,]+,\"tokens_per_second\":[^,]+\\}\n")))
+      metrics, std::regex("\n\\{\"step\":10,\"tokens\":160,\"seconds\":[^,]+,\"train_loss\":[^,]+,\"val_loss\":[^,]+,"
+                          "\"val_bits_per_byte\":[^,]+,\"learning_rate\":[^,]+,\"grad_norm\":[^,]+,\"tokens_per_"
+                          "second\":[^,]+,\"memory\":[1-9][0-9]+\\}\n")))
       << metrics;
 }
 

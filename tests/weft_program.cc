@@ -198,7 +198,7 @@ Files WeftProgramTest::Snapshot(const std::string& name) const {
 }
 
 Files WeftProgramTest::Results(const std::string& run) const {
-  static const std::regex times("\"(seconds|tokens_per_second)\":[0-9.e+-]+");
+  static const std::regex times("\"(seconds|tokens_per_second|memory)\":[0-9.e+-]+");
   Files files = Snapshot(run);
   files.erase("config.json");
   std::string& metrics = files["metrics.jsonl"];

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
+#include "weft/core/resident_bytes.h"
 #include "weft/core/status.h"
 #include "weft/formats/run_folder.h"
 #include "weft/train/plateau.h"
@@ -252,6 +253,7 @@ absl::Status Trainer::Report(Metrics line, Progress* progress) {
   line.step = step_;
   line.tokens = tokens_;
   line.seconds = SecondsSince(begin_);
+  line.memory = ResidentBytes();
   if (line.training) progress->Step(step_, *line.training);
   if (line.validation) progress->Evaluation(step_, *line.validation, line.seconds);
   absl::Status written;

@@ -17,14 +17,18 @@ namespace {
 
 struct ReportFlags : StepFlags {
   std::vector<std::string> runs;
+  std::string text;
   bool schedule = false, follow = false;
 };
 
 Hyperparameters Table(ReportFlags* flags) {
   Hyperparameters table = StepTable(flags, "where to write the page, for a browser; -: standard output");
-  table.insert(table.begin(),
-               {{"follow", "write the page again as the runs grow, until their trainings end", &flags->follow},
-                {"schedule", "report how a training step is scheduled, of one run or of --graph", &flags->schedule}});
+  table.insert(
+      table.begin(),
+      {{"follow", "write the page again as the runs grow, until their trainings end", &flags->follow},
+       {"text", "a text whose attention weights the page shows with each kept checkpoint; ViT: a file of pictures",
+        &flags->text},
+       {"schedule", "report how a training step is scheduled, of one run or of --graph", &flags->schedule}});
   return table;
 }
 
@@ -47,6 +51,7 @@ absl::Status Report(ReportFlags flags) {
   WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
   if (flags.schedule) {
     if (flags.follow) return InvalidArgument("--follow is of a report on runs, not of --schedule");
+    if (!flags.text.empty()) return InvalidArgument("--text is of a report on runs, not of --schedule");
     if (flags.runs.size() > 1)
       return InvalidArgument("--schedule is of one run, but ", flags.runs.size(), " are named");
     if (!flags.runs.empty()) flags.choice.run = flags.runs[0];
@@ -56,10 +61,11 @@ absl::Status Report(ReportFlags flags) {
     return InvalidArgument("name the runs to report on, as in `weft report runs/gpt-1`, or --schedule");
   }
   for (const auto& [flag, value] : flags.given) {
-    if (flag == "out" || flag == "overwrite" || flag == "follow" || flag == "schedule") continue;
+    if (flag == "out" || flag == "overwrite" || flag == "follow" || flag == "text" || flag == "schedule") continue;
     return InvalidArgument("--", flag, " is of a report with --schedule");
   }
-  return ReportRuns(flags.runs, {.out = flags.out, .overwrite = flags.overwrite, .follow = flags.follow});
+  return ReportRuns(flags.runs,
+                    {.out = flags.out, .overwrite = flags.overwrite, .follow = flags.follow, .text = flags.text});
 }
 
 }  // namespace

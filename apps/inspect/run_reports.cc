@@ -51,7 +51,7 @@ absl::Status ReportRuns(const std::vector<std::string>& folders, const RunReport
     return InvalidArgument("--follow writes the page again and again, so --out must be a file");
   }
   WEFT_RETURN_IF_ERROR(CheckOut("out", flags.out, flags.overwrite));
-  WEFT_ASSIGN_OR_RETURN(RunReport report, UsageError(RunReport::Open(folders)));
+  WEFT_ASSIGN_OR_RETURN(RunReport report, UsageError(RunReport::Open(folders, flags.text)));
   const bool follows = flags.follow && report.going_on();
   const RunPageOptions first = {.reload_seconds = follows ? kReloadSeconds : 0};
   WEFT_RETURN_IF_ERROR(WriteOut(flags.out, flags.overwrite, report.Page(first)));

@@ -15,6 +15,7 @@ struct RunReportFlags {
   std::string out;
   bool overwrite = false;
   bool follow = false;  // writes the page again as the runs grow, until no training writes them or until Ctrl-C
+  std::string text;     // the page shows its attention weights with each kept checkpoint; empty: none
 };
 absl::Status ReportRuns(const std::vector<std::string>& folders, const RunReportFlags& flags);
 

@@ -48,6 +48,22 @@ TEST_F(RunReportsTest, InsightsOfEachEvaluation) {
   EXPECT_THAT(Read("report.html"), HasSubstr("\"names\":[\"h.0.attn.c_attn.bias\""));
 }
 
+TEST_F(RunReportsTest, AttentionWithEachKeptCheckpoint) {
+  MakeRun("a", {"--steps=4", "--warmup-steps=1", "--checkpoint-every=1", "--keep=3"});
+  MakeRun("b", {"--steps=4", "--warmup-steps=1"});
+  ASSERT_TRUE(Works(Weft({"report", "a", "b", "--text=line of a text", "--out=two.html"})));
+  const std::string page = Read("two.html");
+  for (const int step : {2, 3, 4}) EXPECT_THAT(page, HasSubstr(absl::StrCat("\"step\":", step, "}"))) << step;
+  EXPECT_THAT(page, HasSubstr("\"attention\":{\"text\":\"line of a text\",\"problem\":\"\",\"of\":3,"));
+  EXPECT_THAT(page, HasSubstr("\"attention\":{\"text\":\"line of a text\",\"problem\":\"\",\"of\":1,"));
+  EXPECT_THAT(page, HasSubstr("\"allTargets\":8,")) << "text beyond the context is cut";
+  // A character that the tokenizer lacks is no reason to have no page.
+  ASSERT_TRUE(Works(Weft({"report", "a", "--text=\u4e2d", "--out=unknown.html"})));
+  EXPECT_THAT(Read("unknown.html"), HasSubstr("\"of\":0,\"checkpoints\":[]"));
+  ASSERT_TRUE(Works(Weft({"report", "a", "--out=none.html"})));
+  EXPECT_EQ(Read("none.html").find("\"attention\":"), std::string::npos);
+}
+
 TEST_F(RunReportsTest, ARunWithoutSteps) {
   Write("config.json", "{\"command\": \"train gpt\"}");
   const CommandResult result = Weft({"report", ".", "--follow"});
@@ -80,6 +96,7 @@ TEST_F(RunReportsTest, WrongRunsAndFlags) {
   EXPECT_TRUE(Fails(Weft({"report", ".", "--threads=2"}), 2, "--threads is of a report with --schedule"));
   EXPECT_TRUE(Fails(Weft({"report", ".", "--follow", "--out=-"}), 2, "--out must be a file"));
   EXPECT_TRUE(Fails(Weft({"report", "--schedule", "--follow"}), 2, "--follow is of a report on runs"));
+  EXPECT_TRUE(Fails(Weft({"report", "--schedule", "--text=a"}), 2, "--text is of a report on runs"));
   EXPECT_TRUE(Fails(Weft({"report", "--schedule", ".", "."}), 2, "--schedule is of one run, but 2 are named"));
   EXPECT_FALSE(Exists("report.html"));
 }

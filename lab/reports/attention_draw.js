@@ -1,4 +1,4 @@
-// Draws the page of attention weights. `data` is described by PageMaps in attention_report.cc.
+// Draws the page of attention weights. AttentionMapsForPage in attention_report.h describes `data.maps`.
 'use strict';
 const data = JSON.parse(document.getElementById('data').textContent);
 const byId = id => document.getElementById(id);

@@ -40,10 +40,12 @@ Json FirstTokens(const Texts& texts, int64_t count) {
   return tokens;
 }
 
-Json PageMaps(const AttentionMaps& maps) {
+}  // namespace
+
+Json AttentionMapsForPage(const AttentionMaps& maps, int64_t max_weights) {
   const auto all_targets = static_cast<int64_t>(maps.targets.size());
   const auto all_sources = static_cast<int64_t>(maps.sources.size());
-  const int64_t each = std::max<int64_t>(1, kMaxPageWeights / (maps.layers * maps.heads));  // of one head
+  const int64_t each = std::max<int64_t>(1, max_weights / (maps.layers * maps.heads));  // of one head
   int64_t targets = all_targets, sources = all_sources;
   if (targets * sources > each) {
     const auto side = static_cast<int64_t>(std::sqrt(static_cast<double>(each)));
@@ -80,6 +82,8 @@ Json PageMaps(const AttentionMaps& maps) {
           {"strongest", std::move(strongest)},
           {"weights", absl::Base64Escape(bytes)}};
 }
+
+namespace {
 
 Json PagePicture(const AttendedPicture& picture) {
   const auto [low, high] = std::minmax_element(picture.pixels.begin(), picture.pixels.end());
@@ -197,7 +201,7 @@ absl::StatusOr<std::string> MapsText(const AttentionMaps& maps, std::optional<in
 std::string AttentionPage(const AttentionWeights& weights, absl::string_view title) {
   Json data = {
       {"title", Shortened(std::string(title), kMaxTitleBytes)}, {"family", weights.family}, {"maps", Json::array()}};
-  for (const AttentionMaps& maps : weights.maps) data["maps"].push_back(PageMaps(maps));
+  for (const AttentionMaps& maps : weights.maps) data["maps"].push_back(AttentionMapsForPage(maps, kMaxPageWeights));
   if (!weights.produced.empty()) {
     data["produced"] = FirstTokens(weights.produced, static_cast<int64_t>(data["maps"].back()["targets"].size()));
   }

@@ -7,6 +7,7 @@
 #define WEFT_LAB_REPORTS_ATTENTION_REPORT_H_
 
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
@@ -24,6 +25,12 @@ inline constexpr int64_t kMaxPageWeights = int64_t{1} << 21;
 // tokens, the measures of each head, the alignment of a translation, and the weights over a picture. `title`: the text
 // that was read, or the file of the picture.
 std::string AttentionPage(const AttentionWeights& weights, absl::string_view title);
+
+// Returns maps for the script of a page: "kind", "layers", "heads", the texts of "targets" and "sources", "allTargets"
+// and "allSources", the "measures" [entropy, distance, least sum, greatest sum] of each head, and "weights", the bytes
+// 255·√weight in base64. There are at most `max_weights` weights, of the first tokens; the numbers of all tokens are
+// "allTargets" and "allSources".
+nlohmann::ordered_json AttentionMapsForPage(const AttentionMaps& maps, int64_t max_weights);
 
 // Returns a JSON object on one line. `tokens` has the texts of the tokens, and `attention` the weights, nested as
 // [layer][head][target][source]. For an encoder-decoder, `encoder`, `decoder` and `cross` take the place of

@@ -67,7 +67,7 @@ function makeCharts() {
   for (const [key, name, note, options] of [
     ['learning_rate', 'Learning rate', 'Of each step, by the schedule.', {zero: true}], ['grad_norm', 'Gradient norm', 'Of all gradients together, before clipping.', {zero: true, log: true}],
     ['tokens_per_second', 'Tokens a second', 'Of training steps, without evaluations.', {zero: true}],
-    ['memory', 'Memory', 'Resident bytes of the process, from the event file of --tensorboard.', {zero: true}]]) {
+    ['memory', 'Memory', 'Resident bytes of the process.', {zero: true}]]) {
     const curves = of(key, single ? name.toLowerCase() : '', 'line');
     if (curves.length || key !== 'memory') new Chart(name, note, curves, options);
   }
@@ -128,6 +128,7 @@ describeRuns();
 makeCharts();
 legend();
 showSamples();
+showAttention();
 showLayers();
 showConfiguration();
 reopen();

@@ -121,7 +121,7 @@ Json Samples(absl::Span<const nlohmann::json> evaluations) {
 RunReport::Run::Run(std::string path)
     : folder(std::move(path)), metrics(folder + "/metrics.jsonl"), insights(folder + "/insights.jsonl") {}
 
-absl::StatusOr<RunReport> RunReport::Open(absl::Span<const std::string> folders) {
+absl::StatusOr<RunReport> RunReport::Open(absl::Span<const std::string> folders, const std::string& text) {
   if (folders.size() > kMaxReportedRuns) {
     return InvalidArgument("a report shows at most ", kMaxReportedRuns, " runs, not ", folders.size());
   }
@@ -141,6 +141,7 @@ absl::StatusOr<RunReport> RunReport::Open(absl::Span<const std::string> folders)
       return InvalidArgument(folder, ": this is no run of a training: its config.json has no command 'train ...'");
     }
     run.config = *std::move(config);
+    if (!text.empty()) run.attention.emplace(folder, text);
     report.runs_.push_back(std::move(run));
   }
   WEFT_RETURN_IF_ERROR(report.Update().status());
@@ -174,7 +175,8 @@ absl::StatusOr<bool> RunReport::Update(Run* run) {
   WEFT_ASSIGN_OR_RETURN(const bool insights,
                         run->insights.Read([&] { run->evaluations.clear(); },
                                            [&](auto line) { run->evaluations.push_back(std::move(line)); }));
-  return changed_state || metrics || insights;
+  const bool attention = run->attention && run->attention->Update();
+  return changed_state || metrics || insights || attention;
 }
 
 void RunReport::AddLine(const nlohmann::json& line, Run* run) {
@@ -222,7 +224,6 @@ std::string RunReport::Page(const RunPageOptions& options) const {
   }
   const size_t window = std::max(kMinMeanSteps, longest / kMeansOfRun);
   const size_t limit = std::min(kMaxPointsOfCurve, kMaxPoints / std::max<size_t>(runs_.size(), 1));
-  const size_t layer_runs = runs_.size();
   Json runs = Json::array();
   for (const Run& run : runs_) {
     Json figures = Json::object();
@@ -243,7 +244,8 @@ std::string RunReport::Page(const RunPageOptions& options) const {
                     {"seconds", ToJson(TakeEvenly(run.seconds, kMaxClockPoints))},
                     {"figures", std::move(figures)},
                     {"samples", Samples(run.evaluations)},
-                    {"layers", LayersOfRun(run.evaluations, layer_runs)}});
+                    {"layers", LayersOfRun(run.evaluations, runs_.size())}});
+    if (run.attention) runs.back()["attention"] = run.attention->ToJson(runs_.size());
   }
   const Json data = {{"runs", std::move(runs)},
                      {"configuration", CompareConfigurations(configs)},

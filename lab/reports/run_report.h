@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "absl/types/span.h"
 #include "weft/lab/reports/curve.h"
 #include "weft/lab/reports/json_lines.h"
+#include "weft/lab/reports/run_attention.h"
 
 namespace weft {
 
@@ -28,9 +30,9 @@ struct RunPageOptions {
 
 class RunReport {
  public:
-  // Opens the runs and reads their files as they are now. Each of `folders` must hold a config.json of a training.
-  // Errors name the folder.
-  static absl::StatusOr<RunReport> Open(absl::Span<const std::string> folders);
+  // Opens the runs and reads their files as they are now. Each of `folders` must hold a config.json of a training. With
+  // a `text`, the page shows its attention weights with each kept checkpoint. Errors name the folder.
+  static absl::StatusOr<RunReport> Open(absl::Span<const std::string> folders, const std::string& text = "");
 
   // Reads what the trainings have written since the last call. Returns whether the page has changed.
   absl::StatusOr<bool> Update();
@@ -56,6 +58,7 @@ class RunReport {
     int64_t disorder = 0;  // lines whose step does not exceed the step before
     bool running = false;
     std::vector<nlohmann::json> evaluations;  // the lines of insights.jsonl
+    std::optional<RunAttention> attention;
   };
 
   static absl::StatusOr<bool> Update(Run* run);

@@ -178,7 +178,8 @@ def _without_times(text: str) -> list:
         except ValueError:
             lines.append(line)
             continue
-        lines.append({key: value for key, value in values.items() if key not in ("seconds", "tokens_per_second")})
+        measured = ("seconds", "tokens_per_second", "memory")
+        lines.append({key: value for key, value in values.items() if key not in measured})
     return lines
 
 

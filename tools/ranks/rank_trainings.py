@@ -23,7 +23,7 @@ _FLAGS = {
     "bert": ["--vocabulary=2000", "--batch=16", "--eval-batches=4"],
 }
 _RESULTS = ("metrics.jsonl", "model.safetensors")  # of a run's folder
-_TIMES = ("seconds", "tokens_per_second")  # of a line of metrics.jsonl
+_TIMES = ("seconds", "tokens_per_second", "memory")  # of a line of metrics.jsonl
 
 
 class Failed(Exception):

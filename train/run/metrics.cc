@@ -41,6 +41,7 @@ std::string ToJsonLine(const Metrics& metrics) {
     json["grad_norm"] = metrics.training->gradient_norm;
     json["tokens_per_second"] = metrics.training->tokens_per_second;
   }
+  if (metrics.memory > 0) json["memory"] = metrics.memory;
   if (metrics.skipped) json["skipped"] = *metrics.skipped;
   return json.dump();
 }

@@ -45,6 +45,7 @@ struct Metrics {
   std::optional<Training> training;  // unset if the loss or the gradient norm of the step is not finite
   std::optional<int64_t> skipped;    // if this step changed no weight: the number of such steps so far
   std::optional<Validation> validation;
+  int64_t memory = 0;  // resident bytes of the process; 0: not measured
 };
 
 // Returns {"step":1,"tokens":768,"seconds":0.02,"train_loss":4.3,"val_loss":4.2,...} without a newline. A number has

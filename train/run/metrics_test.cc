@@ -28,6 +28,7 @@ TEST(MetricsTest, PrintsALineThatReadsBack) {
       ToJsonLine(line),
       R"({"step":3,"tokens":2304,"seconds":1.5,"train_loss":4.1,"val_loss":0.3333333333333333,"learning_rate":0.001,)"
       R"("grad_norm":0.1,"tokens_per_second":30000.0})");
+  EXPECT_EQ(ToJsonLine({.step = 1, .memory = 123456789}), R"({"step":1,"tokens":0,"seconds":0.0,"memory":123456789})");
 }
 
 TEST(MetricsTest, HasTheLossForAByte) {

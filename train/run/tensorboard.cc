@@ -8,7 +8,6 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "weft/core/resident_bytes.h"
 #include "weft/core/status.h"
 #include "weft/text/utf8.h"
 
@@ -60,7 +59,7 @@ absl::Status TensorBoard::Step(const Metrics& metrics) {
       scalars.push_back({absl::StrCat(name, "/validation_ema"), value});
     }
   }
-  scalars.push_back({"memory", static_cast<double>(ResidentBytes())});
+  if (metrics.memory > 0) scalars.push_back({"memory", static_cast<double>(metrics.memory)});
   return file_.AppendScalars(metrics.step, Now(), scalars);
 }
 

@@ -27,7 +27,7 @@ class TensorBoard {
 
   // Appends the scalars that `metrics` has, among loss/train, loss/validation, accuracy/validation, learning_rate,
   // gradient_norm and tokens_per_second, and loss/validation_ema and accuracy/validation_ema of averaged weights. The
-  // scalar memory is the number of resident bytes of this process.
+  // scalar memory is the number of resident bytes of the process.
   absl::Status Step(const Metrics& metrics);
   // Appends a histogram of each weight after `step` updates, with the tag "weights/NAME".
   absl::Status Weights(int64_t step, const Parameters& parameters);

@@ -1,0 +1,59 @@
+#include "weft/lab/reports/run_attention.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "weft/formats/run_folder.h"
+#include "weft/inference/attention_weights.h"
+#include "weft/lab/reports/attention_report.h"
+#include "weft/lab/reports/curve.h"
+
+namespace weft {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int64_t kMaxWeights = 160'000;     // of a checkpoint: 12 · 12 heads of 33 tokens
+constexpr size_t kMaxPageBytes = 1'600'000;  // of the weights of all runs, in base64
+constexpr size_t kMaxShownCheckpoints = 40;
+
+}  // namespace
+
+RunAttention::RunAttention(std::string run, std::string text) : run_(std::move(run)), text_(std::move(text)) {}
+
+bool RunAttention::Update() {
+  bool changed = false;
+  const std::string before = std::exchange(problem_, "");
+  for (const int64_t step : ListCheckpoints(run_ + "/checkpoints")) {
+    if (by_step_.contains(step)) continue;
+    const absl::StatusOr<AttentionWeights> weights =
+        ReadAttention(absl::StrCat(run_, "@", step), {.text = text_, .truncate = true});
+    if (absl::IsNotFound(weights.status())) continue;  // the training has removed it in the meantime
+    if (!weights.ok()) {
+      problem_ = std::string(weights.status().message());
+      break;
+    }
+    Json maps = AttentionMapsForPage(weights->maps.back(), kMaxWeights);  // of an encoder-decoder: the cross-attention
+    maps["step"] = step;
+    by_step_[step] = std::move(maps);
+    changed = true;
+  }
+  return changed || problem_ != before;
+}
+
+Json RunAttention::ToJson(size_t runs) const {
+  size_t bytes = 1;  // of the largest checkpoint
+  Curve steps;
+  for (const auto& [step, maps] : by_step_) {
+    steps.push_back({step, 0});
+    bytes = std::max(bytes, maps["weights"].get_ref<const std::string&>().size());
+  }
+  const size_t limit = std::clamp<size_t>(kMaxPageBytes / std::max<size_t>(runs, 1) / bytes, 1, kMaxShownCheckpoints);
+  Json checkpoints = Json::array();
+  for (const Point& point : TakeEvenly(steps, limit)) checkpoints.push_back(by_step_.at(point.step));
+  return {{"text", text_}, {"problem", problem_}, {"of", steps.size()}, {"checkpoints", std::move(checkpoints)}};
+}
+
+}  // namespace weft
