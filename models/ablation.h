@@ -26,7 +26,7 @@ struct Ablation {
 
 // Returns the names of the parts that are left out: "residual,query-is-key"; "none" for none.
 std::string ToText(const Ablation& ablation);
-// Reads what ToText returns, in any order, with '_' allowed in place of '-'.
+// Reads the text that ToText returns. Parts may stand in any order, with '_' in place of '-'.
 absl::StatusOr<Ablation> AblationFromText(absl::string_view text);
 
 // Returns Norm(name, x, options) or, if norms are left out, x.
